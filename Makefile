@@ -139,7 +139,7 @@ $B/san/haproxy-k8s-sync: $B/san/$(MAIN:%.c=%.o) $(SAN_OBJ) $(ENGINE_QUICK)
 # $(call unit_object,KIND,NAME): of test_NAME, in whichever room it is.
 unit_object = $(patsubst %.c,$B/$1/%.o,$(filter %/test_$2.c,$(UNIT_SRC)))
 .SECONDEXPANSION:
-$B/unit/test_%: $$(call unit_object,san,$$*) | $B/san/libsrc.so
+$B/unit/test_%: $$(call unit_object,san,$$*) $B/san/tests/unit/main.o | $B/san/libsrc.so
 	@mkdir -p $(@D)
 	$(call SAY,LD)$(call SAN_LD,../san) $(CHECK_LIBS)
 

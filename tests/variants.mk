@@ -50,7 +50,7 @@ $B/mutants/libsrc.so: $(TESTED_SRC:%.c=$B/mutants/obj/%.o) $(patsubst %.c,$B/qui
 	$(call SAY,LD)$(CC) -shared -o $@ $^ $(PKG_LIBS)
 MUTANTS_LD = $(CC) -o $@ $(filter %.o,$^) -L$B/mutants -lsrc -Wl,-rpath,'$$ORIGIN' $(PKG_LIBS)
 
-$B/mutants/test_%: $$(call unit_object,quick,$$*) | $B/mutants/libsrc.so
+$B/mutants/test_%: $$(call unit_object,quick,$$*) $B/quick/tests/unit/main.o | $B/mutants/libsrc.so
 	$(call SAY,LD)$(MUTANTS_LD) $(CHECK_LIBS)
 
 $B/mutants/test_sequences: $(patsubst %.c,$B/quick/%.o,$(wildcard tests/sequences/*.c)) | $B/mutants/libsrc.so
@@ -87,7 +87,7 @@ valgrind:
 
 # ---- coverage: what of the sources the unit tests, the fuzz corpora and the functional tests run; UNIT_ONLY=1: without the last
 
-$B/coverage/test_%: $$(call unit_object,coverage/obj,$$*) $B/coverage/libsrc.a $(ENGINE)
+$B/coverage/test_%: $$(call unit_object,coverage/obj,$$*) $B/coverage/obj/tests/unit/main.o $B/coverage/libsrc.a $(ENGINE)
 	$(call SAY,LD)$(CC) --coverage -o $@ $^ $(PKG_LIBS) $$(pkg-config --libs check)
 
 $B/coverage/fuzz_%: $B/coverage/obj/tests/fuzz/fuzz_%.o $B/coverage/obj/tests/fuzz/replay.o $B/coverage/libsrc.a $(ENGINE)

@@ -1,14 +1,15 @@
 /* Memory that ends together: what is cut does not overlap, wherever a block ends, and what is given back is cut again. */
-#include <check.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 
+#include "../test.h"
+
 #define MANY 3000
 
-START_TEST(nothing_overlaps)
+TEST(nothing_overlaps)
 {
     struct arena a = {0};
     char *list[MANY];
@@ -28,9 +29,8 @@ START_TEST(nothing_overlaps)
     ck_assert_ptr_nonnull(arena_alloc(&a, 0));
     arena_fini(&a);
 }
-END_TEST
 
-START_TEST(what_is_cut_off_is_for_the_next)
+TEST(what_is_cut_off_is_for_the_next)
 {
     struct arena a = {0};
     char *first = arena_alloc(&a, 1000);
@@ -42,19 +42,4 @@ START_TEST(what_is_cut_off_is_for_the_next)
     arena_fini(&a);
     arena_cut(&a, first); /* of nothing */
     ck_assert_ptr_null(a.next);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("arena");
-    TCase *tc = tcase_create("arena");
-    tcase_add_test(tc, nothing_overlaps);
-    tcase_add_test(tc, what_is_cut_off_is_for_the_next);
-    suite_add_tcase(s, tc);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }

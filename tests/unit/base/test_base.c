@@ -1,5 +1,4 @@
 /* src/base: errors, buffers, strings, backoff. test_log.c has the log lines. */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +14,9 @@
 #include "base/sorted.h"
 #include "base/str.h"
 
-START_TEST(error_is_filled_and_escaped)
+#include "../test.h"
+
+TEST(error_is_filled_and_escaped)
 {
     struct error err = {0};
     ck_assert_int_eq(error_set(&err, ERROR_RETRY, "name \"%s\"", "a\nb\x1b[2J"), -1);
@@ -26,9 +27,8 @@ START_TEST(error_is_filled_and_escaped)
     ck_assert_int_eq(err.kind, ERROR_RETRY);
     ck_assert_int_eq(error_set(NULL, ERROR_RETRY, "nobody listens"), -1);
 }
-END_TEST
 
-START_TEST(error_too_long_ends_in_dots)
+TEST(error_too_long_ends_in_dots)
 {
     char text[5000];
     memset(text, 'x', sizeof(text) - 1);
@@ -44,9 +44,8 @@ START_TEST(error_too_long_ends_in_dots)
     ck_assert_uint_lt(strlen(err.message), ERROR_MESSAGE_BYTES);
     ck_assert(str_has_suffix(err.message, "\\x01..."));
 }
-END_TEST
 
-START_TEST(error_kind_by_http_status)
+TEST(error_kind_by_http_status)
 {
     static const struct {
         int status;
@@ -63,9 +62,8 @@ START_TEST(error_kind_by_http_status)
         ck_assert_int_eq(err.http_status, rows[i].status);
     }
 }
-END_TEST
 
-START_TEST(buf_keeps_its_cap)
+TEST(buf_keeps_its_cap)
 {
     cleanup(buf_fini) struct buf b;
     buf_init(&b, 5);
@@ -82,9 +80,8 @@ START_TEST(buf_keeps_its_cap)
     ck_assert_uint_eq(b.len, 0);
     ck_assert_str_eq(buf_str(&b), "");
 }
-END_TEST
 
-START_TEST(buf_grows_and_is_taken)
+TEST(buf_grows_and_is_taken)
 {
     cleanup(buf_fini) struct buf b;
     buf_init(&b, 0);
@@ -98,9 +95,8 @@ START_TEST(buf_grows_and_is_taken)
     ck_assert_str_eq(s, "");
     free(s);
 }
-END_TEST
 
-START_TEST(buf_reads_files)
+TEST(buf_reads_files)
 {
     char path[] = "/tmp/test_base_XXXXXX";
     int fd = mkstemp(path);
@@ -120,9 +116,8 @@ START_TEST(buf_reads_files)
     ck_assert_int_eq(buf_read_file(&b, "/"), -1);
     ck_assert_int_eq(errno, EISDIR);
 }
-END_TEST
 
-START_TEST(uint_is_strict)
+TEST(uint_is_strict)
 {
     static const struct {
         const char *s;
@@ -151,9 +146,8 @@ START_TEST(uint_is_strict)
         ck_assert_uint_eq(v, rows[i].value);
     }
 }
-END_TEST
 
-START_TEST(bool_has_its_words)
+TEST(bool_has_its_words)
 {
     bool v = false;
     ck_assert(str_parse_bool("TRUE", &v) == 0 && v);
@@ -164,16 +158,14 @@ START_TEST(bool_has_its_words)
     ck_assert_int_eq(str_parse_bool("truee", &v), -1);
     ck_assert_int_eq(str_parse_bool("2", &v), -1);
 }
-END_TEST
 
-START_TEST(str_controls_are_found)
+TEST(str_controls_are_found)
 {
     ck_assert(str_has_control("a\n") && str_has_control("\x1f") && str_has_control("a\x7f"));
     ck_assert(!str_has_control("") && !str_has_control("a b") && !str_has_control("\xc3\xa4"));
 }
-END_TEST
 
-START_TEST(duration_is_gos)
+TEST(duration_is_gos)
 {
     static const struct {
         const char *s;
@@ -209,9 +201,8 @@ START_TEST(duration_is_gos)
         ck_assert_msg(ms == rows[i].ms, "\"%s\" gave %llu", rows[i].s, (unsigned long long)ms);
     }
 }
-END_TEST
 
-START_TEST(ip_families)
+TEST(ip_families)
 {
     ck_assert_int_eq(str_ip_family("10.0.0.1"), AF_INET);
     ck_assert_int_eq(str_ip_family("fd00::1"), AF_INET6);
@@ -223,17 +214,15 @@ START_TEST(ip_families)
     ck_assert_int_eq(str_ip_family("[fd00::1]"), 0);
     ck_assert_int_eq(str_ip_family(""), 0);
 }
-END_TEST
 
-START_TEST(url_encoding)
+TEST(url_encoding)
 {
     char *s = str_url_encode("a b/c=d,e~f-1.2_\xc3\xa9%");
     ck_assert_str_eq(s, "a%20b%2Fc%3Dd%2Ce~f-1.2_%C3%A9%25");
     free(s);
 }
-END_TEST
 
-START_TEST(distance_counts_edits)
+TEST(distance_counts_edits)
 {
     ck_assert_uint_eq(str_distance("HAPROXY_BACKEND", "HAPROXY_BACKEND", 3), 0);
     ck_assert_uint_eq(str_distance("HAPROXY_BACKND", "HAPROXY_BACKEND", 3), 1);
@@ -243,7 +232,6 @@ START_TEST(distance_counts_edits)
     ck_assert_uint_eq(str_distance("abc", "xyz", 2), 3);
     ck_assert_uint_eq(str_distance("", "ab", 3), 2);
 }
-END_TEST
 
 static int compare_number(const void *key, const void *element)
 {
@@ -252,7 +240,7 @@ static int compare_number(const void *key, const void *element)
 }
 
 /* Lists of every length with runs of equal ones, each key in, between and beyond them: as looking from the front says. */
-START_TEST(sorted_place_is_that_of_the_first)
+TEST(sorted_place_is_that_of_the_first)
 {
     static const int all[] = {2, 4, 4, 4, 6, 8, 8, 10, 10, 10, 10};
     for (size_t count = 0; count <= sizeof(all) / sizeof(all[0]); count++)
@@ -263,9 +251,8 @@ START_TEST(sorted_place_is_that_of_the_first)
             ck_assert_uint_eq(sorted_place(&key, count > 0 ? all : NULL, count, sizeof(all[0]), compare_number), want);
         }
 }
-END_TEST
 
-START_TEST(backoff_grows_to_its_cap_and_back)
+TEST(backoff_grows_to_its_cap_and_back)
 {
     struct backoff b;
     backoff_init(&b, 800, 30000, 50, 7);
@@ -282,9 +269,8 @@ START_TEST(backoff_grows_to_its_cap_and_back)
     backoff_reset(&b);
     ck_assert_uint_le(backoff_next_ms(&b), 800);
 }
-END_TEST
 
-START_TEST(two_seeds_two_series)
+TEST(two_seeds_two_series)
 {
     struct backoff a, b;
     backoff_init(&a, 1000000, 1000000, 0, backoff_random_seed());
@@ -294,42 +280,11 @@ START_TEST(two_seeds_two_series)
         same += backoff_next_ms(&a) == backoff_next_ms(&b);
     ck_assert_int_lt(same, 10);
 }
-END_TEST
 
-START_TEST(clock_goes_forward)
+TEST(clock_goes_forward)
 {
     uint64_t us = clock_mono_us();
     ck_assert_uint_ge(clock_mono_us(), us);
     ck_assert_uint_ge(clock_mono_ms(), us / 1000);
     ck_assert_uint_gt(clock_wall_ms(), 1700000000000u);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("base");
-    TCase *t = tcase_create("base");
-    tcase_add_test(t, str_controls_are_found);
-    tcase_add_test(t, error_is_filled_and_escaped);
-    tcase_add_test(t, error_too_long_ends_in_dots);
-    tcase_add_test(t, error_kind_by_http_status);
-    tcase_add_test(t, buf_keeps_its_cap);
-    tcase_add_test(t, buf_grows_and_is_taken);
-    tcase_add_test(t, buf_reads_files);
-    tcase_add_test(t, uint_is_strict);
-    tcase_add_test(t, bool_has_its_words);
-    tcase_add_test(t, duration_is_gos);
-    tcase_add_test(t, ip_families);
-    tcase_add_test(t, url_encoding);
-    tcase_add_test(t, distance_counts_edits);
-    tcase_add_test(t, sorted_place_is_that_of_the_first);
-    tcase_add_test(t, backoff_grows_to_its_cap_and_back);
-    tcase_add_test(t, two_seeds_two_series);
-    tcase_add_test(t, clock_goes_forward);
-    suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

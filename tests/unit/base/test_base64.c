@@ -1,10 +1,11 @@
 #include "base/base64.h"
 
-#include <check.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
+
+#include "../test.h"
 
 #define A60 "012345678901234567890123456789012345678901234567890123456789"
 
@@ -53,37 +54,16 @@ static const struct {
     {"AAAA", NULL},
 };
 
-START_TEST(text_is_decoded)
+TEST_EACH(text_is_decoded, array_len(rows))
 {
     cleanup(mem_free_ptr) char *text = base64_decode_text(rows[_i].base64);
     ck_assert_msg(str_eq(text, rows[_i].text), "\"%s\": %s", rows[_i].base64, text != NULL ? text : "(refused)");
 }
-END_TEST
 
-START_TEST(text_is_encoded)
+TEST_EACH(text_is_encoded, array_len(rows))
 {
     if (rows[_i].text == NULL || strpbrk(rows[_i].base64, " \n") != NULL)
         return;
     cleanup(mem_free_ptr) char *base64 = base64_encode(rows[_i].text, strlen(rows[_i].text));
     ck_assert_str_eq(base64, rows[_i].base64);
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *s = suite_create("base64");
-    TCase *t = tcase_create("base64");
-    tcase_add_loop_test(t, text_is_decoded, 0, array_len(rows));
-    tcase_add_loop_test(t, text_is_encoded, 0, array_len(rows));
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *sr = srunner_create(suite());
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

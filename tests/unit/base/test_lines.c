@@ -1,12 +1,13 @@
 #include "base/lines.h"
 
-#include <check.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
+
+#include "../test.h"
 
 struct seen {
     bool differ;
@@ -25,7 +26,7 @@ static struct seen compared(const char *before, const char *after)
     return s;
 }
 
-START_TEST(lines_are_counted)
+TEST(lines_are_counted)
 {
     static const struct {
         const char *before, *after;
@@ -55,9 +56,8 @@ START_TEST(lines_are_counted)
                       "row %zu: %d +%zu -%zu", i, s.differ, s.added, s.removed);
     }
 }
-END_TEST
 
-START_TEST(one_of_many)
+TEST(one_of_many)
 {
     struct buf before = {0}, after = {0};
     for (unsigned i = 0; i < 50000; i++) {
@@ -68,19 +68,4 @@ START_TEST(one_of_many)
     ck_assert(s.differ && s.added == 1 && s.removed == 1);
     buf_fini(&before);
     buf_fini(&after);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("lines");
-    TCase *t = tcase_create("lines");
-    tcase_add_test(t, lines_are_counted);
-    tcase_add_test(t, one_of_many);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,5 +1,4 @@
 /* src/base/log: what a line looks like, what it leaves out, what nobody can forge. */
-#include <check.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -13,6 +12,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+
+#include "../test.h"
 
 static char line[8192];
 
@@ -38,7 +39,7 @@ static const char *without_time(void)
     return level;
 }
 
-START_TEST(logfmt_quotes_what_needs_it)
+TEST(logfmt_quotes_what_needs_it)
 {
     const struct log_field fields[] = {
         log_str("a", "plain"),           log_str("b", "two words"), log_str("c", "q\"x\\y"), log_str("d", ""),
@@ -50,9 +51,8 @@ START_TEST(logfmt_quotes_what_needs_it)
         "level=warn msg=\"hello there\" a=plain b=\"two words\" c=\"q\\\"x\\\\y\" d=\"\" n=-5 yes=true ms=1.2\n");
     ck_assert(str_has_prefix(line, "time=20"));
 }
-END_TEST
 
-START_TEST(json_is_json)
+TEST(json_is_json)
 {
     const struct log_field fields[] = {
         log_str("a", "x\ty\x01z"), log_int("n", 7), log_bool("no", false), {LOG_FIELD_END, 0, 0, 0}};
@@ -61,9 +61,8 @@ START_TEST(json_is_json)
     ck_assert_str_eq(strstr(line, "\"level\""),
                      "\"level\":\"debug\",\"msg\":\"m\",\"a\":\"x\\u0009y\\u0001z\",\"n\":7,\"no\":false}\n");
 }
-END_TEST
 
-START_TEST(bytes_that_are_no_utf8_are_replaced)
+TEST(bytes_that_are_no_utf8_are_replaced)
 {
     const struct log_field fields[] = {
         log_str("a", "ok \xc3\xa9 bad \xff\xc3(\xe2\x82 \xf0\x9f\x98\x80 \xc0\xaf \xed\xa0\x80"),
@@ -72,10 +71,9 @@ START_TEST(bytes_that_are_no_utf8_are_replaced)
     ck_assert_ptr_nonnull(strstr(line, "\"a\":\"ok \xc3\xa9 bad \\ufffd\\ufffd(\\ufffd\\ufffd \xf0\x9f\x98\x80 "
                                        "\\ufffd\\ufffd \\ufffd\\ufffd\\ufffd\"}"));
 }
-END_TEST
 
 /* A C1 control drives a terminal as an escape sequence does, and a mark of direction turns a line around. */
-START_TEST(what_has_no_shape_is_escaped)
+TEST(what_has_no_shape_is_escaped)
 {
     const struct log_field fields[] = {log_str("a", "\xc2\x9b"
                                                     "31m \xe2\x80\xae \xe2\x80\xa8 \xf3\xa0\x80\x81 \xc2\xa1"),
@@ -83,27 +81,24 @@ START_TEST(what_has_no_shape_is_escaped)
     capture(LOG_FORMAT_LOGFMT, LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, "m", fields);
     ck_assert_ptr_nonnull(strstr(line, "a=\"\\u009b31m \\u202e \\u2028 \\udb40\\udc01 \xc2\xa1\""));
 }
-END_TEST
 
-START_TEST(a_value_cannot_forge_a_line)
+TEST(a_value_cannot_forge_a_line)
 {
     const struct log_field fields[] = {log_str("a", "x\nlevel=error msg=forged"), {LOG_FIELD_END, 0, 0, 0}};
     capture(LOG_FORMAT_LOGFMT, LOG_LEVEL_INFO, LOG_LEVEL_INFO, "m", fields);
     ck_assert_ptr_eq(strchr(line, '\n'), line + strlen(line) - 1);
     ck_assert_ptr_nonnull(strstr(line, "a=\"x\\nlevel=error msg=forged\""));
 }
-END_TEST
 
-START_TEST(below_the_threshold_nothing)
+TEST(below_the_threshold_nothing)
 {
     const struct log_field end = {LOG_FIELD_END, 0, 0, 0};
     capture(LOG_FORMAT_LOGFMT, LOG_LEVEL_WARN, LOG_LEVEL_INFO, "m", &end);
     ck_assert_str_eq(line, "");
     log_write(NULL, LOG_LEVEL_ERROR, "m", &end);
 }
-END_TEST
 
-START_TEST(limit_holds_back_and_counts)
+TEST(limit_holds_back_and_counts)
 {
     struct log_limit l = {.period_ms = 1000};
     unsigned held = 9;
@@ -117,9 +112,8 @@ START_TEST(limit_holds_back_and_counts)
     log_limit_reset(&l);
     ck_assert(log_limit_pass(&l, 6004, "b", &held) && held == 0);
 }
-END_TEST
 
-START_TEST(limit_of_messages_looks_at_their_words)
+TEST(limit_of_messages_looks_at_their_words)
 {
     unsigned held = 7;
     struct log_limit l = {.period_ms = 1000};
@@ -130,9 +124,8 @@ START_TEST(limit_of_messages_looks_at_their_words)
     ck_assert(log_limit_pass_message(&l, 5, "", &held));
     ck_assert(!log_limit_pass_message(&l, 6, "12", &held));
 }
-END_TEST
 
-START_TEST(limit_of_messages_that_take_turns)
+TEST(limit_of_messages_that_take_turns)
 {
     static const char *const faces[] = {"reset", "broken pipe", "unknown ca", "timeout"};
     unsigned held = 0, passed = 0;
@@ -147,17 +140,15 @@ START_TEST(limit_of_messages_that_take_turns)
     ck_assert(log_limit_pass_message(&l, 6003, "reset", &held) && held == 0);
     ck_assert(log_limit_pass_message(&l, 6004, "a fifth", &held) && held == 0);
 }
-END_TEST
 
 /* What is told whenever it changes has to be told when it changes back. */
-START_TEST(limit_of_what_changes_back)
+TEST(limit_of_what_changes_back)
 {
     unsigned held;
     struct log_limit l = {.period_ms = 1000};
     ck_assert(log_limit_pass(&l, 1, "a", &held) && log_limit_pass(&l, 2, "b", &held));
     ck_assert(log_limit_pass(&l, 3, "a", &held));
 }
-END_TEST
 
 /* ---- who reads is too slow ---- */
 
@@ -273,16 +264,15 @@ static void assert_told_when_it_flows_again(void)
     ck_assert_ptr_nonnull(strstr(buf_str(&was_read), " dropped=1\n"));
 }
 
-START_TEST(a_full_pipe_drops_lines_and_tells_how_many)
+TEST(a_full_pipe_drops_lines_and_tells_how_many)
 {
     open_pipe(65536);
     fill(100);
     assert_told_when_it_flows_again();
     close_slow();
 }
-END_TEST
 
-START_TEST(the_next_line_tells_first)
+TEST(the_next_line_tells_first)
 {
     open_pipe(8192);
     slow.level = LOG_LEVEL_ERROR; /* it is told whatever the level */
@@ -297,9 +287,8 @@ START_TEST(the_next_line_tells_first)
     ck_assert(count != NULL && last != NULL && count < last);
     close_slow();
 }
-END_TEST
 
-START_TEST(a_full_socket_drops_lines)
+TEST(a_full_socket_drops_lines)
 {
     int fds[2];
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
@@ -308,9 +297,8 @@ START_TEST(a_full_socket_drops_lines)
     assert_told_when_it_flows_again();
     close_slow();
 }
-END_TEST
 
-START_TEST(a_terminal_that_was_stopped_drops_lines)
+TEST(a_terminal_that_was_stopped_drops_lines)
 {
     int terminal = posix_openpt(O_RDWR | O_NOCTTY);
     ck_assert_int_ge(terminal, 0);
@@ -326,9 +314,8 @@ START_TEST(a_terminal_that_was_stopped_drops_lines)
     ck_assert_uint_eq(losses.reported, 1);
     close_slow();
 }
-END_TEST
 
-START_TEST(a_reader_that_is_gone_is_no_end)
+TEST(a_reader_that_is_gone_is_no_end)
 {
     open_pipe(4096);
     close(reader);
@@ -341,10 +328,9 @@ START_TEST(a_reader_that_is_gone_is_no_end)
     ck_assert_uint_eq(log_dropped(&slow), 0);
     ck_assert_uint_eq(log_dropped(NULL), 0);
 }
-END_TEST
 
 /* Beyond PIPE_BUF a pipe takes a part and waits with the rest. */
-START_TEST(a_long_line_goes_whole_or_not_at_all)
+TEST(a_long_line_goes_whole_or_not_at_all)
 {
     open_pipe(65536);
     ck_assert(say(50000));
@@ -360,9 +346,8 @@ START_TEST(a_long_line_goes_whole_or_not_at_all)
     ck_assert(!say(PIPE_BUF) && say(100));
     close_slow();
 }
-END_TEST
 
-START_TEST(lines_of_all_sizes_and_a_reader_that_stops_anywhere)
+TEST_EACH(lines_of_all_sizes_and_a_reader_that_stops_anywhere, 8)
 {
     unsigned seed = (unsigned)_i + 1;
     open_pipe(_i % 2 == 0 ? 65536 : 16384);
@@ -376,36 +361,4 @@ START_TEST(lines_of_all_sizes_and_a_reader_that_stops_anywhere)
     drain(SIZE_MAX);
     assert_whole_lines();
     close_slow();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("log");
-    TCase *t = tcase_create("log");
-    tcase_add_test(t, logfmt_quotes_what_needs_it);
-    tcase_add_test(t, json_is_json);
-    tcase_add_test(t, bytes_that_are_no_utf8_are_replaced);
-    tcase_add_test(t, what_has_no_shape_is_escaped);
-    tcase_add_test(t, a_value_cannot_forge_a_line);
-    tcase_add_test(t, below_the_threshold_nothing);
-    tcase_add_test(t, limit_holds_back_and_counts);
-    tcase_add_test(t, limit_of_messages_looks_at_their_words);
-    tcase_add_test(t, limit_of_messages_that_take_turns);
-    tcase_add_test(t, limit_of_what_changes_back);
-    suite_add_tcase(suite, t);
-    t = tcase_create("slow reader");
-    tcase_add_test(t, a_full_pipe_drops_lines_and_tells_how_many);
-    tcase_add_test(t, the_next_line_tells_first);
-    tcase_add_test(t, a_full_socket_drops_lines);
-    tcase_add_test(t, a_terminal_that_was_stopped_drops_lines);
-    tcase_add_test(t, a_reader_that_is_gone_is_no_end);
-    tcase_add_test(t, a_long_line_goes_whole_or_not_at_all);
-    tcase_add_loop_test(t, lines_of_all_sizes_and_a_reader_that_stops_anywhere, 0, 8);
-    suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

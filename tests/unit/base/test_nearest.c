@@ -1,5 +1,4 @@
 /* src/base/nearest: of names those that are near, or all of them in that order. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,12 +6,14 @@
 #include "base/nearest.h"
 #include "base/str.h"
 
+#include "../test.h"
+
 static void add(struct nearest *n, const char *name)
 {
     nearest_add(n, name, nearest_distance(n, name));
 }
 
-START_TEST(three_that_are_near)
+TEST(three_that_are_near)
 {
     cleanup(nearest_fini) struct nearest n;
     const char *const names[] = {"plan", "explain", "plane", "plant", "plans"};
@@ -24,9 +25,8 @@ START_TEST(three_that_are_near)
     cleanup(mem_free_ptr) char *question = nearest_question(&n);
     ck_assert_str_eq(question, "; did you mean \"plan\"?");
 }
-END_TEST
 
-START_TEST(none_is_near)
+TEST(none_is_near)
 {
     cleanup(nearest_fini) struct nearest n;
     nearest_init(&n, "frobnicate");
@@ -35,10 +35,9 @@ START_TEST(none_is_near)
     cleanup(mem_free_ptr) char *question = nearest_question(&n);
     ck_assert_str_eq(question, "");
 }
-END_TEST
 
 /* However far, and however long: the nearest ten, and how many others there are. */
-START_TEST(all_there_are)
+TEST(all_there_are)
 {
     cleanup(nearest_fini) struct nearest n;
     char name[] = "service-x", long_name[300] = {0};
@@ -53,20 +52,4 @@ START_TEST(all_there_are)
     cleanup(mem_free_ptr) char *text = nearest_text(&n);
     ck_assert_str_eq(text, "web2, service-b, service-a, service-c, service-d, service-e, service-f, service-g, "
                            "service-h, service-i and 4 more");
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tc = tcase_create("nearest");
-    tcase_add_test(tc, three_that_are_near);
-    tcase_add_test(tc, none_is_near);
-    tcase_add_test(tc, all_there_are);
-    Suite *s = suite_create("nearest");
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,11 +1,12 @@
 /* src/base/page: what may be shown, columns, wrapping, and when there is colour. */
-#include <check.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/page.h"
 #include "settings/environment.h"
+
+#include "../test.h"
 
 static const struct {
     const char *text;
@@ -20,11 +21,10 @@ static const struct {
              {"\xf0\x9f\x98\x80", 1},
              {"cut \xe2\x82", 12}};
 
-START_TEST(columns_are_those_of_what_is_shown)
+TEST_EACH(columns_are_those_of_what_is_shown, array_len(texts))
 {
     ck_assert_uint_eq(page_columns(texts[_i].text), texts[_i].columns);
 }
-END_TEST
 
 static void expect(struct buf *out, const char *text)
 {
@@ -32,7 +32,7 @@ static void expect(struct buf *out, const char *text)
     buf_clear(out);
 }
 
-START_TEST(columns_and_colours)
+TEST(columns_and_colours)
 {
     cleanup(buf_fini) struct buf out;
     struct page p;
@@ -53,9 +53,8 @@ START_TEST(columns_and_colours)
     ck_assert_uint_eq(p.column, 10);
     expect(&out, "\x1b[31ma\\x1b[0mb\x1b[0mc");
 }
-END_TEST
 
-START_TEST(words_wrap_under_where_they_began)
+TEST(words_wrap_under_where_they_began)
 {
     cleanup(buf_fini) struct buf out;
     struct page p;
@@ -83,9 +82,8 @@ START_TEST(words_wrap_under_where_they_began)
     page_flow(&p, INK_PLAIN, "[ALERT] in\n\tline 7\r\n");
     expect(&out, "[ALERT] in line 7");
 }
-END_TEST
 
-START_TEST(width_follows_the_terminal_within_reason)
+TEST(width_follows_the_terminal_within_reason)
 {
     struct page p;
     static const size_t rows[][2] = {{0, PAGE_WIDTH_DEFAULT}, {20, 60}, {60, 60}, {80, 80}, {140, 140}, {400, 140}};
@@ -94,7 +92,6 @@ START_TEST(width_follows_the_terminal_within_reason)
         ck_assert_uint_eq(p.width, rows[i][1]);
     }
 }
-END_TEST
 
 static const struct {
     enum page_colour choice;
@@ -114,7 +111,7 @@ static const struct {
     {PAGE_COLOUR_NEVER, true, "TERM=xterm", NULL, false},
 };
 
-START_TEST(colour_only_where_wanted)
+TEST_EACH(colour_only_where_wanted, array_len(choices))
 {
     char *a = mem_strdup(choices[_i].a), *b = mem_strdup(choices[_i].b);
     char *const environment[] = {a, b, NULL};
@@ -122,22 +119,4 @@ START_TEST(colour_only_where_wanted)
                                 environment_get(environment, "TERM")) == choices[_i].colour);
     free(a);
     free(b);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tc = tcase_create("page");
-    tcase_add_loop_test(tc, columns_are_those_of_what_is_shown, 0, (int)array_len(texts));
-    tcase_add_test(tc, columns_and_colours);
-    tcase_add_test(tc, words_wrap_under_where_they_began);
-    tcase_add_test(tc, width_follows_the_terminal_within_reason);
-    tcase_add_loop_test(tc, colour_only_where_wanted, 0, (int)array_len(choices));
-    Suite *s = suite_create("page");
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,10 +1,11 @@
 #include "base/protobuf.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+
+#include "../test.h"
 
 #define NINE_FF "\xff\xff\xff\xff\xff\xff\xff\xff\xff"
 
@@ -76,7 +77,7 @@ static const struct {
     ROW("\x88\x80\x80\x80\x80\x01\x01", "protobuf: an impossible field number at offset 0"),
 };
 
-START_TEST(fields)
+TEST_EACH(fields, array_len(rows))
 {
     cleanup(buf_fini) struct buf got = {0};
     /* of exactly that size, so that the sanitizer sees a byte too many */
@@ -87,7 +88,6 @@ START_TEST(fields)
     free(bytes);
     ck_assert_str_eq(buf_str(&got), rows[_i].text);
 }
-END_TEST
 
 static struct protobuf_field first(struct protobuf *p, const void *bytes, size_t len)
 {
@@ -98,7 +98,7 @@ static struct protobuf_field first(struct protobuf *p, const void *bytes, size_t
     return f;
 }
 
-START_TEST(what_is_expected)
+TEST(what_is_expected)
 {
     struct protobuf p;
     struct error err = {0};
@@ -113,10 +113,9 @@ START_TEST(what_is_expected)
     struct protobuf inner;
     ck_assert_int_eq(protobuf_enter(&p, &f, "name", &inner, &err), -1);
 }
-END_TEST
 
 /* An error in a message within one names the place in the whole. */
-START_TEST(nested)
+TEST(nested)
 {
     static const char bytes[] = "\x08\x01\x12\x04\x08\x02\x12\x05xxxxx";
     struct protobuf p, inner;
@@ -131,9 +130,8 @@ START_TEST(nested)
     ck_assert_int_eq(protobuf_next(&inner, &f, &err), -1); /* not the bytes behind it */
     ck_assert_str_eq(err.message, "protobuf: a length leads beyond the end at offset 7");
 }
-END_TEST
 
-START_TEST(depth_has_a_cap)
+TEST(depth_has_a_cap)
 {
     unsigned char bytes[3 * (PROTOBUF_DEPTH_MAX + 1)];
     struct protobuf p;
@@ -151,26 +149,4 @@ START_TEST(depth_has_a_cap)
     }
     ck_assert_int_eq(protobuf_enter(&p, &f, "node", &p, &err), -1);
     ck_assert_str_eq(err.message, "protobuf: node is nested too deep, in more than 64 messages, at offset 192");
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *s = suite_create("protobuf");
-    TCase *t = tcase_create("protobuf");
-    tcase_add_loop_test(t, fields, 0, array_len(rows));
-    tcase_add_test(t, what_is_expected);
-    tcase_add_test(t, nested);
-    tcase_add_test(t, depth_has_a_cap);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *sr = srunner_create(suite());
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,8 +1,9 @@
 /* src/base/rfc3339: there and back. */
 #include "base/rfc3339.h"
 
-#include <check.h>
 #include <string.h>
+
+#include "../test.h"
 
 #define NO INT64_MIN
 
@@ -23,7 +24,7 @@ static const struct {
                {INT64_C(253402300799999999), 6, "9999-12-31T23:59:59.999999Z"},
                {INT64_MAX, 6, "9999-12-31T23:59:59.999999Z"}};
 
-START_TEST(moments_are_written)
+TEST_EACH(moments_are_written, array_len(written))
 {
     char text[RFC3339_BYTES];
     int64_t us;
@@ -33,7 +34,6 @@ START_TEST(moments_are_written)
     if (written[_i].digits == 6 && written[_i].us >= 0 && written[_i].us < INT64_MAX)
         ck_assert_int_eq(us, written[_i].us);
 }
-END_TEST
 
 static const struct {
     const char *text;
@@ -77,24 +77,9 @@ static const struct {
     {"2026-11-21T20:15:60Z", NO},
 };
 
-START_TEST(texts_are_read)
+TEST_EACH(texts_are_read, array_len(texts))
 {
     int64_t us = NO;
     ck_assert_int_eq(rfc3339_parse(texts[_i].text, &us), texts[_i].us == NO ? -1 : 0);
     ck_assert_int_eq(us, texts[_i].us);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("base/rfc3339");
-    TCase *t = tcase_create("rfc3339");
-    tcase_add_loop_test(t, moments_are_written, 0, array_len(written));
-    tcase_add_loop_test(t, texts_are_read, 0, array_len(texts));
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,12 +1,11 @@
 /* base/shared_text */
 #include "base/shared_text.h"
 
-#include <check.h>
-
 #include "../dice.h"
+#include "../test.h"
 #include "base/mem.h"
 
-START_TEST(the_same_text_is_at_one_place)
+TEST(the_same_text_is_at_one_place)
 {
     char mine[] = "10.0.0.1";
     const char *a = shared_text("10.0.0.1"), *b = shared_text(mine), *other = shared_text("10.0.0.2");
@@ -22,9 +21,8 @@ START_TEST(the_same_text_is_at_one_place)
     shared_text_free(other);
     ck_assert_uint_eq(shared_text_count(), 0);
 }
-END_TEST
 
-START_TEST(none_is_none_and_empty_is_one)
+TEST(none_is_none_and_empty_is_one)
 {
     ck_assert_ptr_null(shared_text(NULL));
     ck_assert_ptr_null(shared_text_take(NULL));
@@ -44,11 +42,10 @@ START_TEST(none_is_none_and_empty_is_one)
     shared_text_free(taken);
     ck_assert_uint_eq(shared_text_count(), 0);
 }
-END_TEST
 
 #define HOLDERS 400
 
-START_TEST(many_hold_many)
+TEST(many_hold_many)
 {
     struct dice dice = {.state = 1};
     const char *held[HOLDERS] = {NULL};
@@ -73,20 +70,4 @@ START_TEST(many_hold_many)
     for (unsigned i = 0; i < HOLDERS; i++)
         shared_text_free(held[i]);
     ck_assert_uint_eq(shared_text_count(), 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("shared_text");
-    TCase *t = tcase_create("shared_text");
-    tcase_add_test(t, the_same_text_is_at_one_place);
-    tcase_add_test(t, none_is_none_and_empty_is_one);
-    tcase_add_test(t, many_hold_many);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

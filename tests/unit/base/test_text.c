@@ -1,12 +1,13 @@
 /* src/base/text: what of others' text is shown, and where it is cut. */
 #include "base/text.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
+
+#include "../test.h"
 
 #define MESSAGE_MAX 1024
 
@@ -65,17 +66,16 @@ static const struct {
     {TEXT_AS_IS, "a\x1b\xff\n", "a\x1b\xff\n"},
 };
 
-START_TEST(each_mode_has_its_escapes)
+TEST_EACH(each_mode_has_its_escapes, array_len(texts))
 {
     cleanup(mem_free_ptr) char *shown = text_shown(texts[_i].text, texts[_i].mode, TEXT_WHOLE);
     ck_assert_str_eq(shown, texts[_i].shown);
 }
-END_TEST
 
 static const enum text_mode modes[] = {TEXT_LINE, TEXT_TERMINAL, TEXT_QUOTED, TEXT_ASCII};
 
 /* Whatever the bytes are, what comes out has no control character but the line ends and colours that are ours. */
-START_TEST(no_byte_gets_through_as_control)
+TEST(no_byte_gets_through_as_control)
 {
     for (size_t m = 0; m < array_len(modes); m++)
         for (int a = 1; a < 256; a++)
@@ -89,18 +89,16 @@ START_TEST(no_byte_gets_through_as_control)
                     ck_abort_msg("%02x %02x", a, b);
             }
 }
-END_TEST
 
-START_TEST(utf8_is_told_from_the_rest)
+TEST(utf8_is_told_from_the_rest)
 {
     ck_assert(text_is_utf8("") && text_is_utf8("caf\xc3\xa9 \x1b") && text_is_utf8("\xf4\x8f\xbf\xbf"));
     ck_assert(text_utf8_len("a\0\xc3\xa9\xff z", 7) == 4 && text_utf8_len("a\xc3", 2) == 1 &&
               text_utf8_len("", 0) == 0);
     ck_assert(!text_is_utf8("\xff") && !text_is_utf8("a\xc3") && !text_is_utf8("\xed\xbf\xbf"));
 }
-END_TEST
 
-START_TEST(what_is_not_the_texts_is_not_read)
+TEST(what_is_not_the_texts_is_not_read)
 {
     cleanup(buf_fini) struct buf b;
     buf_init(&b, 0);
@@ -110,10 +108,9 @@ START_TEST(what_is_not_the_texts_is_not_read)
     text_addn(&b, cut, sizeof(cut), TEXT_TERMINAL, TEXT_WHOLE);
     ck_assert_str_eq(buf_str(&b), "a b??\\xe2\\x82");
 }
-END_TEST
 
 /* No character and no escape is cut, whatever the room. */
-START_TEST(what_is_too_long_is_cut_between_escapes)
+TEST(what_is_too_long_is_cut_between_escapes)
 {
     static const char text[] = "a\xc3\xa9\x1b \xe2\x80\xae  \xf0\x9f\x98\x80\"z\xffz";
     for (size_t m = 0; m < array_len(modes); m++) {
@@ -134,9 +131,8 @@ START_TEST(what_is_too_long_is_cut_between_escapes)
         }
     }
 }
-END_TEST
 
-START_TEST(a_long_message_is_cut_where_a_character_ends)
+TEST(a_long_message_is_cut_where_a_character_ends)
 {
     for (size_t before = 1015; before < 1030; before++)
         for (size_t wide = 0; wide < 2; wide++) {
@@ -158,9 +154,8 @@ START_TEST(a_long_message_is_cut_where_a_character_ends)
             ck_assert_msg(((unsigned char)got[len - 4] & 0xc0) != 0xc0, "half a character at %zu", before);
         }
 }
-END_TEST
 
-START_TEST(a_message_of_wide_ones_alone)
+TEST(a_message_of_wide_ones_alone)
 {
     cleanup(buf_fini) struct buf b;
     buf_init(&b, 0);
@@ -170,9 +165,8 @@ START_TEST(a_message_of_wide_ones_alone)
     ck_assert_uint_eq(strlen(got), 1023); /* 255 of four bytes */
     ck_assert_str_eq(got + 1020, "...");
 }
-END_TEST
 
-START_TEST(a_prefix_ends_where_a_character_does)
+TEST(a_prefix_ends_where_a_character_does)
 {
     ck_assert_uint_eq(text_cut("a\xc3\xa9", 2), 1);
     ck_assert_uint_eq(text_cut("a\xc3\xa9", 3), 3);
@@ -180,9 +174,8 @@ START_TEST(a_prefix_ends_where_a_character_does)
     ck_assert_uint_eq(text_cut("", 0), 0);
     ck_assert_uint_eq(text_cut("abc", TEXT_WHOLE), 3);
 }
-END_TEST
 
-START_TEST(a_list_names_some_and_counts_the_rest)
+TEST(a_list_names_some_and_counts_the_rest)
 {
     static const struct {
         const char *between;
@@ -202,9 +195,8 @@ START_TEST(a_list_names_some_and_counts_the_rest)
         ck_assert_uint_eq(list.count, 0);
     }
 }
-END_TEST
 
-START_TEST(a_control_is_found)
+TEST(a_control_is_found)
 {
     static const char text[] = "a\0b";
     ck_assert_ptr_null(text_control("caf\xc3\xa9 ~", 7));
@@ -212,27 +204,4 @@ START_TEST(a_control_is_found)
     ck_assert_ptr_null(text_control(text, 1));
     ck_assert_ptr_nonnull(text_control("\x7f", 1));
     ck_assert_ptr_nonnull(text_control("\x1f", 1));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("base/text");
-    TCase *t = tcase_create("text");
-    tcase_add_loop_test(t, each_mode_has_its_escapes, 0, array_len(texts));
-    tcase_add_test(t, no_byte_gets_through_as_control);
-    tcase_add_test(t, utf8_is_told_from_the_rest);
-    tcase_add_test(t, what_is_not_the_texts_is_not_read);
-    tcase_add_test(t, what_is_too_long_is_cut_between_escapes);
-    tcase_add_test(t, a_long_message_is_cut_where_a_character_ends);
-    tcase_add_test(t, a_message_of_wide_ones_alone);
-    tcase_add_test(t, a_prefix_ends_where_a_character_does);
-    tcase_add_test(t, a_list_names_some_and_counts_the_rest);
-    tcase_add_test(t, a_control_is_found);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,13 +1,14 @@
 /* base/text_pool */
 #include "base/text_pool.h"
 
-#include <check.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "base/mem.h"
+
+#include "../test.h"
 
 #define TEXTS 2000
 
@@ -19,7 +20,7 @@ static char *text_of(unsigned i)
 }
 
 /* Of any size: small ones beside those that are larger than a block. */
-START_TEST(what_is_added_stays)
+TEST(what_is_added_stays)
 {
     struct text_pool *p = text_pool_new(NULL);
     const char *texts[TEXTS];
@@ -39,9 +40,8 @@ START_TEST(what_is_added_stays)
     text_pool_unref(p);
     text_pool_unref(NULL);
 }
-END_TEST
 
-START_TEST(memory_is_zeroed_and_aligned)
+TEST(memory_is_zeroed_and_aligned)
 {
     struct text_pool *p = text_pool_new(NULL);
     for (unsigned i = 0; i < 100; i++) {
@@ -54,10 +54,9 @@ START_TEST(memory_is_zeroed_and_aligned)
     }
     text_pool_unref(p);
 }
-END_TEST
 
 /* Leaks and uses after it are the sanitizer's to find. */
-START_TEST(who_holds_one_holds_those_below)
+TEST(who_holds_one_holds_those_below)
 {
     struct text_pool *base = text_pool_new(NULL);
     const char *text = text_pool_add(base, "below");
@@ -70,20 +69,4 @@ START_TEST(who_holds_one_holds_those_below)
     ck_assert_str_eq(own, "own");
     ck_assert_uint_eq(text_pool_bytes(top), strlen("own") + 1);
     text_pool_unref(again);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("text_pool");
-    TCase *t = tcase_create("text_pool");
-    tcase_add_test(t, what_is_added_stays);
-    tcase_add_test(t, memory_is_zeroed_and_aligned);
-    tcase_add_test(t, who_holds_one_holds_those_below);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,11 +1,12 @@
 /* src/cli/command: the command line. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/command.h"
+
+#include "../test.h"
 
 static int parse(const char *line, char *copy, struct command *ret, struct error *err)
 {
@@ -117,7 +118,7 @@ static const struct {
     {"config plan -h", {.kind = COMMAND_HELP, .help = COMMAND_HELP_ROW}},
 };
 
-START_TEST(what_is_asked_for)
+TEST_EACH(what_is_asked_for, array_len(good))
 {
     char copy[200];
     struct command is;
@@ -141,7 +142,6 @@ START_TEST(what_is_asked_for)
     ck_assert_msg(is.colour == wanted->colour, "%s", good[_i].line);
     ck_assert_uint_eq(is.timeout_ms, wanted->timeout_ms != 0 ? wanted->timeout_ms : 30000);
 }
-END_TEST
 
 #define THERE_ARE                                                                                                    \
     "expected one of check-config, plan, explain, doctor, release, config, template, services, apply, watch, view, " \
@@ -258,7 +258,7 @@ static const struct {
     {"explain -- -- n1", "unexpected argument \"n1\""},
 };
 
-START_TEST(what_is_wrong_is_named)
+TEST_EACH(what_is_wrong_is_named, array_len(bad))
 {
     char copy[200];
     struct command is;
@@ -266,9 +266,8 @@ START_TEST(what_is_wrong_is_named)
     ck_assert_msg(parse(bad[_i].line, copy, &is, &err) == -1, "%s", bad[_i].line);
     ck_assert_str_eq(err.message, bad[_i].says);
 }
-END_TEST
 
-START_TEST(an_empty_node_is_none)
+TEST(an_empty_node_is_none)
 {
     char program[] = "x", word[] = "explain", empty[] = "";
     char *const argv[] = {program, word, empty, NULL};
@@ -277,20 +276,4 @@ START_TEST(an_empty_node_is_none)
     ck_assert_int_eq(command_parse(3, argv, &is, &err), -1);
     ck_assert_int_eq(command_parse(0, argv, &is, &err), 0);
     ck_assert(is.kind == COMMAND_RUN);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tc = tcase_create("command");
-    tcase_add_loop_test(tc, what_is_asked_for, 0, (int)array_len(good));
-    tcase_add_loop_test(tc, what_is_wrong_is_named, 0, (int)array_len(bad));
-    tcase_add_test(tc, an_empty_node_is_none);
-    Suite *s = suite_create("command");
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,4 @@
 /* `config plan` as text and as JSON (src/cli/config_print); the engine is played by what it would say. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yyjson.h>
@@ -13,6 +12,8 @@
 #include "haproxy/cfg/difference.h"
 #include "haproxy/cfg/line_difference.h"
 #include "haproxy/storage_foresight.h"
+
+#include "../test.h"
 
 static struct {
     struct configuration_view view;
@@ -103,15 +104,14 @@ static void expect_json(const char *effect, const char *why, const char *command
     yyjson_doc_free(doc);
 }
 
-START_TEST(nothing)
+TEST(nothing)
 {
     says(CFG_EFFECT_NONE, "", NULL);
     expect_text("http://lb1:5555: accepted; no change\n");
     expect_json("none", NULL, "[]");
 }
-END_TEST
 
-START_TEST(commands)
+TEST(commands)
 {
     says(CFG_EFFECT_RUNTIME, "set server b/n1 weight 5\nset server b/n2 state maint\n", NULL);
     expect_text("http://lb1:5555: accepted; no reload: by the runtime API\n"
@@ -119,9 +119,8 @@ START_TEST(commands)
                 "    set server b/n2 state maint\n");
     expect_json("runtime", NULL, "[\"set server b/n1 weight 5\",\"set server b/n2 state maint\"]");
 }
-END_TEST
 
-START_TEST(not_all_of_many)
+TEST(not_all_of_many)
 {
     cleanup(buf_fini) struct buf many = {0};
     for (int i = 0; i < 21; i++)
@@ -133,18 +132,16 @@ START_TEST(not_all_of_many)
     ck_assert_ptr_nonnull(last);
     ck_assert_str_eq(last - strlen("    x\n"), "    x\n    and more commands\n");
 }
-END_TEST
 
-START_TEST(a_reload)
+TEST(a_reload)
 {
     says(CFG_EFFECT_RUNTIME, "", "HAProxy does not answer");
     expect_text("http://lb1:5555: accepted; a reload: HAProxy does not answer\n");
     expect_json("reload", "HAProxy does not answer", "[]");
 }
-END_TEST
 
 /* Of what is rejected nothing is foreseen; of files that are to be stored first it is. */
-START_TEST(without_a_verdict)
+TEST(without_a_verdict)
 {
     says(CFG_EFFECT_RUNTIME, "set server b/n1 weight 5\n", NULL);
     engine.view.state = "rejected";
@@ -154,7 +151,6 @@ START_TEST(without_a_verdict)
     expect_text(
         "http://lb1:5555: no verdict before its files are stored; a reload: files of the configuration change\n");
 }
-END_TEST
 
 static struct storage_foreseen *a_file(const char *name, enum storage_effect effect)
 {
@@ -173,7 +169,7 @@ static int status_of(void)
     return status;
 }
 
-START_TEST(files)
+TEST(files)
 {
     says(CFG_EFFECT_NONE, "", NULL);
     a_file("a.map", STORAGE_UNCHANGED);
@@ -212,23 +208,4 @@ START_TEST(files)
                 "    maps/d.map: a reload: it is new; entries: 1 new, 2 gone, 1 changed\n"
                 "    unchanged: maps/a.map, maps/b.map\n");
     storage_foresight_fini(&engine.files);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("config_print");
-    TCase *tc = tcase_create("config_print");
-    tcase_add_test(tc, nothing);
-    tcase_add_test(tc, commands);
-    tcase_add_test(tc, not_all_of_many);
-    tcase_add_test(tc, a_reload);
-    tcase_add_test(tc, without_a_verdict);
-    tcase_add_test(tc, files);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,4 @@
 /* src/cli/daemon_memory: what is taken of a daemon's /status, from whoever answers, and what is decided by it. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +9,8 @@
 #include "settings/settings.h"
 
 #include "inspect_world.h"
+
+#include "../test.h"
 
 static struct inspect_world w;
 static struct daemon_memory m;
@@ -115,7 +116,7 @@ static const struct {
     {"\"lost\":3", "\"lost\":3000000000", "lost is 3000000000, not in 0..1000000"},
 };
 
-START_TEST(answers_of_whoever_is_there)
+TEST_EACH(answers_of_whoever_is_there, array_len(answers))
 {
     take(answers[_i].old, answers[_i].new);
     const char *why = answers[_i].why;
@@ -123,9 +124,8 @@ START_TEST(answers_of_whoever_is_there)
     ck_assert_msg(why == NULL || str_has_prefix(m.why_not, why), "it says: %s", m.why_not);
     daemon_memory_fini(&m);
 }
-END_TEST
 
-START_TEST(a_list_without_end_is_not_taken)
+TEST(a_list_without_end_is_not_taken)
 {
     for (size_t count = 500; count <= 501; count++) {
         cleanup(buf_fini) struct buf rows;
@@ -138,9 +138,8 @@ START_TEST(a_list_without_end_is_not_taken)
         daemon_memory_fini(&m);
     }
 }
-END_TEST
 
-START_TEST(where_it_is)
+TEST(where_it_is)
 {
     static const struct {
         const char *host, *url;
@@ -165,11 +164,10 @@ START_TEST(where_it_is)
     ck_assert(m.url == NULL && !daemon_memory_used(&m) && !daemon_memory_ask(&m, NULL, 1, NULL, NULL));
     daemon_memory_fini(&m);
 }
-END_TEST
 
 /* ---- what is recalled ---- */
 
-START_TEST(drains_go_on)
+TEST(drains_go_on)
 {
     struct server_states *states = server_states_new();
     uint64_t now = clock_mono_ms();
@@ -186,9 +184,8 @@ START_TEST(drains_go_on)
     server_states_free(states);
     daemon_memory_fini(&m);
 }
-END_TEST
 
-START_TEST(what_has_left_is_remembered_for_a_while)
+TEST(what_has_left_is_remembered_for_a_while)
 {
     struct server_states *states = server_states_new();
     struct server_memory *list = NULL;
@@ -202,9 +199,8 @@ START_TEST(what_has_left_is_remembered_for_a_while)
     server_states_free(states);
     daemon_memory_fini(&m);
 }
-END_TEST
 
-START_TEST(nodes_of_lines)
+TEST(nodes_of_lines)
 {
     struct desired d;
     desired_init(&d);
@@ -214,7 +210,6 @@ START_TEST(nodes_of_lines)
     desired_fini(&d);
     daemon_memory_fini(&m);
 }
-END_TEST
 
 #define L(n) "server n" n " 10.0.0." n ":80 check weight 100\n"
 #define OFF(n) "server n" n " 10.0.0." n ":80 check weight 100 disabled\n"
@@ -293,7 +288,7 @@ static void decided(const struct inspect_backend *b, struct buf *is)
         buf_printf(is, "; %s %s", runtime_admin_name(b->choice.commands[i].state), b->choice.commands[i].name);
 }
 
-START_TEST(decisions_by_it)
+TEST_EACH(decisions_by_it, array_len(decisions))
 {
     cleanup(buf_fini) struct buf is;
     world_init(&w);
@@ -311,11 +306,10 @@ START_TEST(decisions_by_it)
     world_fini(&w);
     daemon_memory_fini(&m);
 }
-END_TEST
 
 /* ---- what is said of it ---- */
 
-START_TEST(said)
+TEST(said)
 {
     static const char reverted[] = "\"paused_until\":\"2222-01-02T03:04:05.678Z\",\"reverted\":\"version 7 differs\"";
     world_init(&w);
@@ -335,9 +329,8 @@ START_TEST(said)
     world_fini(&w);
     daemon_memory_fini(&m);
 }
-END_TEST
 
-START_TEST(deadlines_are_the_daemon_s)
+TEST(deadlines_are_the_daemon_s)
 {
     world_init(&w);
     take(LOSSES, "\"losses\":[{\"server\":\"n2\",\"until\":\"2222-01-02T03:04:05.678Z\",\"of\":4,\"delayed\":true}]");
@@ -361,26 +354,4 @@ START_TEST(deadlines_are_the_daemon_s)
     ck_assert_int_eq(inspect_until_ms(&w.report, b, "n3"), 0);
     world_fini(&w);
     daemon_memory_fini(&m);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tc = tcase_create("daemon_memory");
-    tcase_add_loop_test(tc, answers_of_whoever_is_there, 0, (int)array_len(answers));
-    tcase_add_test(tc, a_list_without_end_is_not_taken);
-    tcase_add_test(tc, where_it_is);
-    tcase_add_test(tc, drains_go_on);
-    tcase_add_test(tc, what_has_left_is_remembered_for_a_while);
-    tcase_add_test(tc, nodes_of_lines);
-    tcase_add_loop_test(tc, decisions_by_it, 0, (int)array_len(decisions));
-    tcase_add_test(tc, said);
-    tcase_add_test(tc, deadlines_are_the_daemon_s);
-    Suite *s = suite_create("daemon_memory");
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

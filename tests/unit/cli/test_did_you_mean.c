@@ -1,8 +1,8 @@
 /* src/cli/did_you_mean: the names that may be meant. */
-#include <check.h>
 #include <stdlib.h>
 
 #include "../model_text.h"
+#include "../test.h"
 #include "cli/did_you_mean.h"
 
 static const struct {
@@ -22,7 +22,7 @@ static const struct {
     {"", NULL},
 };
 
-START_TEST(the_nearest)
+TEST_EACH(the_nearest, array_len(rows))
 {
     struct object_caches caches = text_caches_new();
     text_put_all(&caches, "node n1 10.0.0.1\nnode n2 10.0.0.2\nnode n3 10.0.0.3\nnode n4 fd00::4\n"
@@ -38,10 +38,9 @@ START_TEST(the_nearest)
     ck_assert_msg(str_eq(text, rows[_i].near), "\"%s\": %s", rows[_i].name, text != NULL ? text : "nothing");
     text_caches_free(&caches);
 }
-END_TEST
 
 /* By its name it is as near as another one, by an endpoint's address nearer. */
-START_TEST(an_address_moves_a_name_up)
+TEST(an_address_moves_a_name_up)
 {
     struct object_caches caches = text_caches_new();
     text_put_all(&caches, "node 10.244.9.1 10.0.0.1\nnode 10.244.9.8 10.0.0.8\n");
@@ -53,19 +52,4 @@ START_TEST(an_address_moves_a_name_up)
     cleanup(mem_free_ptr) char *text = nearest_text(&n);
     ck_assert_str_eq(text, "10.244.9.8, 10.244.9.1");
     text_caches_free(&caches);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tc = tcase_create("inspect_near");
-    tcase_add_loop_test(tc, the_nearest, 0, (int)array_len(rows));
-    tcase_add_test(tc, an_address_moves_a_name_up);
-    Suite *s = suite_create("inspect_near");
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,11 +1,12 @@
 /* cli/doctor/doctor_clock: how far two clocks are apart, as far as a Date header can tell. */
 #include "cli/doctor/doctor_clock.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "doctor_text.h"
+
+#include "../test.h"
 
 #define DATE "Sun, 22 Nov 2026 00:01:47 GMT"
 #define AT_MS UINT64_C(1795305707000)
@@ -37,7 +38,7 @@ static const struct {
     {"2026-11-22T00:01:47Z", 0, 0, 0, CHECK_SKIP, ""},
 };
 
-START_TEST(skew)
+TEST_EACH(skew, array_len(rows))
 {
     cleanup(doctored_fini) struct doctored d = doctored_new();
     uint64_t now = (uint64_t)((int64_t)AT_MS + rows[_i].ours_ms);
@@ -48,9 +49,8 @@ START_TEST(skew)
     expect_mark(&d, "clock.kubernetes", rows[_i].mark);
     expect_text(&d, rows[_i].says);
 }
-END_TEST
 
-START_TEST(kernel)
+TEST(kernel)
 {
     cleanup(doctored_fini) struct doctored d = doctored_new(), e = doctored_new(), f = doctored_new();
     doctor_clock_report_kernel(DOCTOR_SYNC_YES, d.section);
@@ -60,19 +60,4 @@ START_TEST(kernel)
     expect_mark(&e, "clock.synchronised", CHECK_WARN);
     expect_mark(&f, "clock.synchronised", CHECK_SKIP);
     expect_text(&e, "timedatectl set-ntp true");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("doctor_clock");
-    TCase *all = tcase_create("all");
-    tcase_add_loop_test(all, skew, 0, (int)array_len(rows));
-    tcase_add_test(all, kernel);
-    suite_add_tcase(suite, all);
-    SRunner *sr = srunner_create(suite);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

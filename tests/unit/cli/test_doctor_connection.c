@@ -1,7 +1,6 @@
 /* cli/doctor/doctor_connection: each way in which a connection fails has its own line, cause and fix. */
 #include "cli/doctor/doctor_connection.h"
 
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,8 @@
 #include "base/compiler.h"
 
 #include "doctor_text.h"
+
+#include "../test.h"
 
 #define NOW 1795305707
 #define DAY 86400
@@ -150,7 +151,7 @@ static const struct {
     {"http://h:1", NULL, {.reached = HTTP_REACHED_TLS}, ERROR_RETRY, "kubernetes.answer", "fail answer", ""},
 };
 
-START_TEST(a_connection)
+TEST_EACH(a_connection, array_len(rows))
 {
     cleanup(doctored_fini) struct doctored d = doctored_new();
     struct error err = {.kind = rows[_i].kind, .message = "GET http://h/version: trouble"};
@@ -165,7 +166,6 @@ START_TEST(a_connection)
     expect_text(&d, rows[_i].says);
     expect_text(&d, rows[_i].fixes);
 }
-END_TEST
 
 static const struct {
     int64_t ca, client, server; /* days from now; 0: none */
@@ -180,7 +180,7 @@ static const struct {
     {300, -1, 300, CHECK_FAIL, "client's expired on 2026-11-21"},
 };
 
-START_TEST(certificates)
+TEST_EACH(certificates, array_len(ends))
 {
     cleanup(doctored_fini) struct doctored d = doctored_new();
     struct http_connection got = {.reached = HTTP_REACHED_TLS};
@@ -192,9 +192,8 @@ START_TEST(certificates)
     expect_mark(&d, "kubernetes.certificates", ends[_i].mark);
     expect_text(&d, ends[_i].says);
 }
-END_TEST
 
-START_TEST(remarks)
+TEST(remarks)
 {
     cleanup(doctored_fini) struct doctored d = doctored_new();
     struct http_connection got = {.reached = HTTP_REACHED_TLS, .peer = "10.1.1.1:3128"};
@@ -206,20 +205,4 @@ START_TEST(remarks)
     expect_text(&d, "ok connection: 10.1.1.1:3128; through a proxy\n");
     expect_text(&d, "warn TLS: encrypted, but the certificate is not verified (CA_SETTING)\n");
     expect_mark(&d, "haproxy.connection", CHECK_OK);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("doctor_connection");
-    TCase *all = tcase_create("all");
-    tcase_add_loop_test(all, a_connection, 0, (int)array_len(rows));
-    tcase_add_loop_test(all, certificates, 0, (int)array_len(ends));
-    tcase_add_test(all, remarks);
-    suite_add_tcase(suite, all);
-    SRunner *sr = srunner_create(suite);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,7 +1,6 @@
 /* cli/doctor/doctor_count: thousands of nodes and endpoints in a few words. */
 #include "cli/doctor/doctor_count.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,8 @@
 #include "base/mem.h"
 #include "model/cache.h"
 #include "model/node_rules.h"
+
+#include "../test.h"
 
 static void put_node(struct cache *c, const char *name, const char *ip, bool excluded, bool not_ready)
 {
@@ -25,7 +26,7 @@ static void put_node(struct cache *c, const char *name, const char *ip, bool exc
     cache_put(c, n);
 }
 
-START_TEST(nodes)
+TEST(nodes)
 {
     cleanup(doctor_nodes_fini) struct doctor_nodes n;
     struct cache *c = cache_new(&node_record);
@@ -48,9 +49,8 @@ START_TEST(nodes)
                   "%s", text);
     cache_free(c);
 }
-END_TEST
 
-START_TEST(a_family_that_the_service_lacks)
+TEST(a_family_that_the_service_lacks)
 {
     cleanup(doctor_nodes_fini) struct doctor_nodes n;
     struct cache *c = cache_new(&node_record);
@@ -61,9 +61,8 @@ START_TEST(a_family_that_the_service_lacks)
     ck_assert_uint_eq(n.usable, 0);
     cache_free(c);
 }
-END_TEST
 
-START_TEST(more_reasons_than_there_is_room_for)
+TEST(more_reasons_than_there_is_room_for)
 {
     struct doctor_group groups[DOCTOR_REASONS_MAX] = {0};
     static const char *const reasons[] = {"r1", "r2", "r3", "r4", "r5", "r6", "r1"};
@@ -72,7 +71,6 @@ START_TEST(more_reasons_than_there_is_room_for)
     cleanup(mem_free_ptr) char *text = doctor_groups_text(groups);
     ck_assert_str_eq(text, "n, n: r1; n: r2; n: r3; n, n, n: several reasons");
 }
-END_TEST
 
 static void put_set(struct cache *c, const char *name, const char *endpoints)
 {
@@ -88,7 +86,7 @@ static void put_set(struct cache *c, const char *name, const char *endpoints)
     cache_put(c, s);
 }
 
-START_TEST(endpoints)
+TEST(endpoints)
 {
     struct doctor_endpoints e;
     struct object_caches c = {.slices = cache_new(&endpoint_set_record), .endpoints = cache_new(&endpoint_set_record)};
@@ -103,21 +101,4 @@ START_TEST(endpoints)
     ck_assert(e.slices && e.all == 5 && e.ready == 3 && e.objects == 2);
     cache_free(c.slices);
     cache_free(c.endpoints);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("doctor_count");
-    TCase *all = tcase_create("all");
-    tcase_add_test(all, nodes);
-    tcase_add_test(all, a_family_that_the_service_lacks);
-    tcase_add_test(all, more_reasons_than_there_is_room_for);
-    tcase_add_test(all, endpoints);
-    suite_add_tcase(suite, all);
-    SRunner *sr = srunner_create(suite);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,13 +1,14 @@
 /* cli/doctor/doctor_health: which servers are down, what their checks say, and what usually causes that. */
 #include "cli/doctor/doctor_health.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/inspect_report.h"
 #include "doctor_text.h"
 #include "haproxy/served.h"
+
+#include "../test.h"
 
 #define SERVERS 8
 
@@ -55,7 +56,7 @@ static const struct {
     {"NEW", "", "the node's port does not answer HAProxy, or not this kind of check"},
 };
 
-START_TEST(each_result_has_its_cause)
+TEST_EACH(each_result_has_its_cause, array_len(rows))
 {
     begin_with(1);
     served_add_server(&served, "be", "n1", "DOWN", rows[_i].check, rows[_i].detail);
@@ -68,9 +69,8 @@ START_TEST(each_result_has_its_cause)
     expect_text(&d, "nc -zv -w 2 10.0.0.1 30443");
     end();
 }
-END_TEST
 
-START_TEST(a_few_names_and_each_cause_once)
+TEST(a_few_names_and_each_cause_once)
 {
     begin_with(SERVERS);
     for (size_t i = 0; i < SERVERS; i++)
@@ -83,9 +83,8 @@ START_TEST(a_few_names_and_each_cause_once)
     expect_text(&d, "socat stdio /run/h.sock");
     end();
 }
-END_TEST
 
-START_TEST(those_that_are_not_looked_for)
+TEST(those_that_are_not_looked_for)
 {
     begin_with(4);
     wanted[0].state = SERVER_DRAINING;
@@ -96,9 +95,8 @@ START_TEST(those_that_are_not_looked_for)
     expect_text(&d, "or only one side uses the PROXY protocol");
     end();
 }
-END_TEST
 
-START_TEST(all_are_up)
+TEST(all_are_up)
 {
     begin_with(2);
     running[0].down = running[1].down = false;
@@ -106,21 +104,4 @@ START_TEST(all_are_up)
     expect_mark(&d, "backend.health", CHECK_OK);
     expect_text(&d, "2 of 2 desired servers are UP in HAProxy");
     end();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("doctor_health");
-    TCase *t = tcase_create("doctor_health");
-    tcase_add_loop_test(t, each_result_has_its_cause, 0, (int)array_len(rows));
-    tcase_add_test(t, a_few_names_and_each_cause_once);
-    tcase_add_test(t, those_that_are_not_looked_for);
-    tcase_add_test(t, all_are_up);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

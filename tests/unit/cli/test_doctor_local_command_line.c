@@ -1,11 +1,12 @@
 /* cli/doctor_local/doctor_local_command_line: what a HAProxy was started with. */
 #include "cli/doctor_local/doctor_local_command_line.h"
 
-#include <check.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/str.h"
+
+#include "../test.h"
 
 static const struct {
     const char *words[14];
@@ -42,7 +43,7 @@ static const struct {
     {{NULL}, false, true, NULL, NULL, ""},
 };
 
-START_TEST(command_line)
+TEST_EACH(command_line, array_len(rows))
 {
     size_t count = 0;
     while (rows[_i].words[count] != NULL)
@@ -57,18 +58,4 @@ START_TEST(command_line)
     ck_assert_pstr_eq(l.socket, rows[_i].socket);
     ck_assert_pstr_eq(l.folder, rows[_i].folder);
     ck_assert_str_eq(buf_str(&files), rows[_i].files);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("doctor_local_command_line");
-    TCase *all = tcase_create("all");
-    tcase_add_loop_test(all, command_line, 0, (int)array_len(rows));
-    suite_add_tcase(suite, all);
-    SRunner *sr = srunner_create(suite);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

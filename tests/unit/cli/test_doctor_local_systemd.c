@@ -1,12 +1,13 @@
 /* cli/doctor_local/doctor_local_systemd: from what `systemctl show haproxy.service` prints to HAProxy's command line. */
 #include "cli/doctor_local/doctor_local_systemd.h"
 
-#include <check.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+
+#include "../test.h"
 
 /* As systemd 252 prints it for Debian's unit, with a drop-in. */
 #define EXEC(args)                                                                                                    \
@@ -19,7 +20,7 @@
     "EnvironmentFiles=/etc/default/haproxy (ignore_errors=yes)\n"                                                \
     "EnvironmentFiles=/etc/sysconfig/haproxy (ignore_errors=no)\nLoadState=loaded\nActiveState=active\n"
 
-START_TEST(properties)
+TEST(properties)
 {
     static const struct {
         const char *name;
@@ -37,7 +38,6 @@ START_TEST(properties)
     ck_assert_str_eq(second, "/etc/sysconfig/haproxy");
     ck_assert_ptr_null(systemd_environment_file(SHOWN, 2));
 }
-END_TEST
 
 static const struct {
     const char *name, *files[3], *value;
@@ -57,7 +57,7 @@ static const struct {
     {"EXTRAOPTS", {"EXTRAOPTS\nXEXTRAOPTS=no\n=\n"}, "-S /run/haproxy-master.sock"},
 };
 
-START_TEST(variable)
+TEST_EACH(variable, array_len(variables))
 {
     size_t count = 0;
     while (variables[_i].files[count] != NULL)
@@ -65,7 +65,6 @@ START_TEST(variable)
     cleanup(mem_free_ptr) char *value = systemd_variable(SHOWN, variables[_i].files, count, variables[_i].name);
     ck_assert_pstr_eq(value, variables[_i].value);
 }
-END_TEST
 
 static const struct {
     const char *shown, *file, *words; /* NULL: there is no command */
@@ -82,7 +81,7 @@ static const struct {
     {"", "", NULL},
 };
 
-START_TEST(command)
+TEST_EACH(command, array_len(commands))
 {
     const char *files[] = {commands[_i].file};
     cleanup(buf_fini) struct buf text = {0};
@@ -92,20 +91,4 @@ START_TEST(command)
     ck_assert_int_eq(words == NULL, commands[_i].words == NULL);
     ck_assert_str_eq(buf_str(&text), commands[_i].words != NULL ? commands[_i].words : "");
     mem_wipe_free_list(words);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("doctor_local_systemd");
-    TCase *all = tcase_create("all");
-    tcase_add_test(all, properties);
-    tcase_add_loop_test(all, variable, 0, (int)array_len(variables));
-    tcase_add_loop_test(all, command, 0, (int)array_len(commands));
-    suite_add_tcase(suite, all);
-    SRunner *sr = srunner_create(suite);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,4 @@
 /* cli/doctor/doctor_proxy: what HAProxy sends, compared with what the nodes expect. */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "cli/inspect_report.h"
 
 #include "../settings_text.h"
+#include "../test.h"
 #include "doctor_text.h"
 
 /* ---- what is sent ---- */
@@ -31,7 +31,7 @@ static const struct {
     {"true", "{\"send-proxy-v2\":\"enabled\"}", DOCTOR_SENDS_BY_SETTING},
 };
 
-START_TEST(what_is_sent)
+TEST_EACH(what_is_sent, array_len(sendings))
 {
     cleanup(mem_free_ptr) char *setting = mem_printf("HAPROXY_SEND_PROXY_V2=%s", sendings[_i].setting);
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, setting);
@@ -42,7 +42,6 @@ START_TEST(what_is_sent)
     ck_assert_int_eq(doctor_proxy_sends(&b, &p.settings), sendings[_i].sends);
     free(b.actual.json);
 }
-END_TEST
 
 /* ---- what is expected ---- */
 
@@ -115,7 +114,7 @@ static const struct {
     {"", DOCTOR_SENDS_BY_SETTING, CHECK_SKIP, "needs a server with an IP address"},
 };
 
-START_TEST(both_sides)
+TEST_EACH(both_sides, array_len(rows))
 {
     struct doctor_place places[DOCTOR_PLACES_MAX];
     cleanup(doctored_fini) struct doctored d = doctored_new();
@@ -129,7 +128,6 @@ START_TEST(both_sides)
     expect_mark(&d, "proxy.nodes", rows[_i].mark);
     expect_text(&d, rows[_i].says);
 }
-END_TEST
 
 /* ---- the language, and health checks ---- */
 
@@ -147,7 +145,7 @@ static const struct {
     {"http", "{}", "{\"ssl\":\"enabled\"}", PROXY_TALK_TLS, false},
 };
 
-START_TEST(mode_and_language)
+TEST_EACH(mode_and_language, array_len(modes))
 {
     cleanup(doctored_fini) struct doctored d = doctored_new();
     const struct inspect_mapping m = {.backend = "be"};
@@ -166,7 +164,6 @@ START_TEST(mode_and_language)
     if (modes[_i].warns)
         expect_text(&d, "backend be\n  mode tcp\n");
 }
-END_TEST
 
 static const struct {
     const char *json;
@@ -185,7 +182,7 @@ static const struct {
     {"{\"default_server\":{\"check-send-proxy\":\"enabled\"}}", 0, 30443, DOCTOR_SENDS_BY_SETTING, PROXY_WANTED, NULL},
 };
 
-START_TEST(health_checks)
+TEST_EACH(health_checks, array_len(checks))
 {
     cleanup(doctored_fini) struct doctored d = doctored_new();
     const struct inspect_mapping m = {.backend = "be", .desired = {.check_port = checks[_i].health_port}};
@@ -199,21 +196,4 @@ START_TEST(health_checks)
     ck_assert_uint_eq(d.section->check_count, checks[_i].says != NULL);
     if (checks[_i].says != NULL)
         expect_text(&d, checks[_i].says);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("doctor_proxy_judge");
-    TCase *all = tcase_create("all");
-    tcase_add_loop_test(all, what_is_sent, 0, (int)array_len(sendings));
-    tcase_add_loop_test(all, both_sides, 0, (int)array_len(rows));
-    tcase_add_loop_test(all, mode_and_language, 0, (int)array_len(modes));
-    tcase_add_loop_test(all, health_checks, 0, (int)array_len(checks));
-    suite_add_tcase(suite, all);
-    SRunner *sr = srunner_create(suite);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

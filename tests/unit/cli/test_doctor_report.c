@@ -1,7 +1,6 @@
 /* A report of `doctor`, as text and as JSON. */
 #include "cli/doctor/doctor_report.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yyjson.h>
@@ -10,6 +9,8 @@
 #include "base/mem.h"
 #include "cli/doctor/doctor_print.h"
 #include "base/page.h"
+
+#include "../test.h"
 
 static void fill(struct doctor_report *r)
 {
@@ -49,7 +50,7 @@ static const char text[] =
     "Not ready. Fix the first [FAIL] first: it may cause the others. Then run doctor again.\n";
 
 /* What a server says may be as long as its answer. */
-START_TEST(long_texts_are_cut)
+TEST(long_texts_are_cut)
 {
     cleanup(doctor_report_fini) struct doctor_report r = {0};
     struct doctor_section *s = doctor_section(&r, "kubernetes", NULL, NULL);
@@ -67,9 +68,8 @@ START_TEST(long_texts_are_cut)
         ck_assert_str_eq(c->fixes[0].lines, c->is.reason);
     }
 }
-END_TEST
 
-START_TEST(as_text)
+TEST(as_text)
 {
     cleanup(doctor_report_fini) struct doctor_report r = {0};
     cleanup(buf_fini) struct buf out;
@@ -80,10 +80,9 @@ START_TEST(as_text)
     doctor_print(&r, &page);
     ck_assert_str_eq(buf_str(&out), text);
 }
-END_TEST
 
 /* Colours add nothing but themselves; whatever the width, lines to be copied stay whole. */
-START_TEST(in_colour_and_narrow)
+TEST(in_colour_and_narrow)
 {
     cleanup(doctor_report_fini) struct doctor_report r = {0};
     cleanup(buf_fini) struct buf out;
@@ -97,9 +96,8 @@ START_TEST(in_colour_and_narrow)
     ck_assert_ptr_nonnull(strstr(buf_str(&out), "\x1b[36mkubectl create role\x1b[0m\n"));
     ck_assert_ptr_nonnull(strstr(buf_str(&out), "\\x1b[31m"));
 }
-END_TEST
 
-START_TEST(all_is_well)
+TEST(all_is_well)
 {
     cleanup(doctor_report_fini) struct doctor_report r = {0};
     cleanup(buf_fini) struct buf out;
@@ -111,7 +109,6 @@ START_TEST(all_is_well)
     ck_assert_str_eq(buf_str(&out), "Settings\n  [ok]   settings        fine\n\n1 ok\n"
                                     "Ready. haproxy-k8s-sync plan shows what would change.\n");
 }
-END_TEST
 
 static yyjson_val *check_at(yyjson_doc *doc, size_t i)
 {
@@ -123,7 +120,7 @@ static const char *text_at(yyjson_val *obj, const char *key)
     return yyjson_get_str(yyjson_obj_get(obj, key));
 }
 
-START_TEST(as_json)
+TEST(as_json)
 {
     cleanup(doctor_report_fini) struct doctor_report r = {0};
     cleanup(buf_fini) struct buf out;
@@ -155,9 +152,8 @@ START_TEST(as_json)
     ck_assert_ptr_null(strchr(buf_str(&out), '\x1b'));
     yyjson_doc_free(doc);
 }
-END_TEST
 
-START_TEST(bytes_that_are_no_text)
+TEST(bytes_that_are_no_text)
 {
     cleanup(doctor_report_fini) struct doctor_report r = {0};
     cleanup(buf_fini) struct buf out;
@@ -168,9 +164,8 @@ START_TEST(bytes_that_are_no_text)
     ck_assert_ptr_nonnull(strstr(buf_str(&out), "\\\\xfe"));
     ck_assert_ptr_null(strchr(buf_str(&out), '\x7f'));
 }
-END_TEST
 
-START_TEST(exit_status)
+TEST(exit_status)
 {
     cleanup(doctor_report_fini) struct doctor_report r = {0};
     struct doctor_section *s = doctor_section(&r, "settings", NULL, NULL);
@@ -182,24 +177,4 @@ START_TEST(exit_status)
     ck_assert_int_eq(doctor_status(&r), 1);
     r.settings_failed = true;
     ck_assert_int_eq(doctor_status(&r), 78);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("doctor_report");
-    TCase *all = tcase_create("all");
-    tcase_add_test(all, as_text);
-    tcase_add_test(all, long_texts_are_cut);
-    tcase_add_test(all, in_colour_and_narrow);
-    tcase_add_test(all, all_is_well);
-    tcase_add_test(all, as_json);
-    tcase_add_test(all, bytes_that_are_no_text);
-    tcase_add_test(all, exit_status);
-    suite_add_tcase(suite, all);
-    SRunner *sr = srunner_create(suite);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,7 +1,6 @@
 /* cli/doctor/doctor_rights: which permissions the settings need, and what is said of those that are missing. */
 #include "cli/doctor/doctor_rights.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 #include "kube/access_review.h"
 
 #include "../settings_text.h"
+#include "../test.h"
 #include "doctor_text.h"
 
 #define SERVICE LOGIN, "INGRESS_NAMESPACE=ing", "INGRESS_SERVICE_NAME=web"
@@ -70,7 +70,7 @@ static const struct {
      "list pods; watch pods"},
 };
 
-START_TEST(what_is_needed)
+TEST_EACH(what_is_needed, array_len(needed))
 {
     cleanup(parsed_fini) struct parsed p = parse_env(needed[_i].env);
     cleanup(doctor_rights_fini) struct doctor_rights r;
@@ -79,9 +79,8 @@ START_TEST(what_is_needed)
     cleanup(mem_free_ptr) char *asked = ask_all(&r, NULL, NULL);
     ck_assert_str_eq(asked, needed[_i].questions);
 }
-END_TEST
 
-START_TEST(of_several_services)
+TEST(of_several_services)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, "INGRESS_SERVICES=a/x=b1,b/y=b2,a/z=b3", "EMIT_EVENTS=true");
     cleanup(doctor_rights_fini) struct doctor_rights r;
@@ -93,7 +92,6 @@ START_TEST(of_several_services)
             "b", "y") "; list a/services z; watch a/services z; list a/endpoints z; watch a/endpoints z" EVENTS("a")
             EVENTS("b"));
 }
-END_TEST
 
 static const struct {
     const char *setting, *denied, *reason, *user, *says;
@@ -134,7 +132,7 @@ static const struct {
     {"EMIT_EVENTS=true", "patch ing/events", NULL, ACCOUNT, "warn permission: patch events in ing: not allowed\n"},
 };
 
-START_TEST(what_is_said)
+TEST_EACH(what_is_said, array_len(denials))
 {
     cleanup(parsed_fini) struct parsed p = parse(SERVICE, denials[_i].setting[0] != '\0' ? denials[_i].setting : "X=");
     cleanup(doctor_rights_fini) struct doctor_rights r;
@@ -144,9 +142,8 @@ START_TEST(what_is_said)
     doctor_rights_report(&r, &p.settings, denials[_i].user, d.section);
     expect_text(&d, denials[_i].says);
 }
-END_TEST
 
-START_TEST(no_answer)
+TEST(no_answer)
 {
     cleanup(parsed_fini) struct parsed p = parse(SERVICE);
     cleanup(doctor_rights_fini) struct doctor_rights r;
@@ -160,21 +157,4 @@ START_TEST(no_answer)
     expect_text(&d, "skip permission: list, watch services ing/web: not asked\n");
     expect_no_text(&d, "fail");
     expect_no_text(&d, "ok permission");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("doctor_rights");
-    TCase *all = tcase_create("all");
-    tcase_add_loop_test(all, what_is_needed, 0, (int)array_len(needed));
-    tcase_add_test(all, of_several_services);
-    tcase_add_loop_test(all, what_is_said, 0, (int)array_len(denials));
-    tcase_add_test(all, no_answer);
-    suite_add_tcase(suite, all);
-    SRunner *sr = srunner_create(suite);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,8 +1,9 @@
 /* `explain` as text (src/cli/explain_print): the rules are made by hand, the server's change by the real plan. */
-#include <check.h>
 #include <stdlib.h>
 
 #include "inspect_world.h"
+
+#include "../test.h"
 
 #define HEADING "backend be  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
 #define LIVE "  node n1: live\n    it is wanted\n\n  [x] known       Node n1 is known\n\n"
@@ -37,15 +38,17 @@ static struct inspect_backend *add(const char *desired, enum server_state state)
     return b;
 }
 
-START_TEST(live_and_in_sync)
+static void setup(void), teardown(void);
+FIXTURE(setup, teardown)
+
+TEST(live_and_in_sync)
 {
     world_see(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "server n1 10.0.0.1:30443 check weight 100");
     expect(HEADING LIVE "  now in HAProxy  server n1 10.0.0.1:30443 check weight 100\n"
                         "  next            nothing: it is as desired\n");
 }
-END_TEST
 
-START_TEST(live_and_to_be_changed)
+TEST(live_and_to_be_changed)
 {
     world_see(&w, add("n1 [fd00::1]:30443", SERVER_LIVE),
               "server n1 10.0.0.1:30443 check port 80 send-proxy-v2 disabled");
@@ -55,9 +58,8 @@ START_TEST(live_and_to_be_changed)
            "  next            ~ maintenance off, address 10.0.0.1 -> fd00::1, weight 100, send-proxy-v2 off\n"
            "                  by a transaction and a reload\n");
 }
-END_TEST
 
-START_TEST(live_and_to_be_added)
+TEST(live_and_to_be_added)
 {
     w.rules.dry_run = true;
     world_see(&w, add("n1 [fd00::1]:30443", SERVER_LIVE), "");
@@ -66,9 +68,8 @@ START_TEST(live_and_to_be_added)
                         "                  by a transaction and a reload\n"
                         "                  DRY_RUN=true: nothing is written\n");
 }
-END_TEST
 
-START_TEST(out_and_to_be_removed)
+TEST(out_and_to_be_removed)
 {
     world_see(&w, add("n2 10.0.0.2:30443; out n1 it is tainted", SERVER_OUT),
               "server n1 10.0.0.1:30443 check weight 100");
@@ -76,9 +77,8 @@ START_TEST(out_and_to_be_removed)
                        "  next            - it is removed\n"
                        "                  by a transaction and a reload\n");
 }
-END_TEST
 
-START_TEST(out_and_kept)
+TEST(out_and_kept)
 {
     world_see(&w, add("out n1 it is tainted", SERVER_OUT), "server n1 10.0.0.1:30443 check weight 100");
     expect(HEADING OUT
@@ -86,25 +86,22 @@ START_TEST(out_and_kept)
            "  next            it stays for now: none of the Service's 2 endpoints is ready; ALLOW_EMPTY is\n"
            "                  false, so the last servers stay (1)\n");
 }
-END_TEST
 
-START_TEST(out_and_not_there)
+TEST(out_and_not_there)
 {
     world_see(&w, add("n2 10.0.0.2:30443", SERVER_OUT), "server n2 10.0.0.2:30443 check weight 100");
     expect(HEADING OUT "  now in HAProxy  no server n1\n"
                        "  next            nothing\n");
 }
-END_TEST
 
-START_TEST(a_line_that_is_not_ours)
+TEST(a_line_that_is_not_ours)
 {
     world_see(&w, add("n2 10.0.0.2:30443", SERVER_OUT), "server n1 10.0.0.1:30443 backup");
     expect(HEADING OUT "  now in HAProxy  server n1 10.0.0.1:30443 backup\n"
                        "  next            nothing: the line is unmanaged\n");
 }
-END_TEST
 
-START_TEST(a_name_that_clashes)
+TEST(a_name_that_clashes)
 {
     world_see(&w, add("n1 10.0.0.1:30443; n2 10.0.0.2:30443", SERVER_LIVE), "server n1 10.0.0.7:80 backup");
     expect(HEADING LIVE
@@ -112,9 +109,8 @@ START_TEST(a_name_that_clashes)
            "  next            nothing: the backend has a backup server of that name (10.0.0.7:80), and backup\n"
            "                  servers are unmanaged\n");
 }
-END_TEST
 
-START_TEST(no_such_backend)
+TEST(no_such_backend)
 {
     world_see(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "missing");
     expect(HEADING LIVE
@@ -123,9 +119,8 @@ START_TEST(no_such_backend)
            "                  in HAPROXY_BACKEND_NAME or INGRESS_SERVICES, or create it with\n"
            "                  HAPROXY_CREATE_BACKEND=true\n");
 }
-END_TEST
 
-START_TEST(undecided)
+TEST(undecided)
 {
     struct inspect_backend *b = add("", SERVER_OUT);
     world_wait(b, DESIRED_UNDECIDED, "the Service has 2 ports");
@@ -133,21 +128,19 @@ START_TEST(undecided)
     expect(HEADING OUT "  now in HAProxy  server n1 10.0.0.1:30443 check\n"
                        "  next            nothing is written: the Service has 2 ports\n");
 }
-END_TEST
 
-START_TEST(haproxy_away)
+TEST(haproxy_away)
 {
     world_unseen(add("n1 10.0.0.1:30443", SERVER_LIVE), "connection refused");
     expect(HEADING LIVE "  now in HAProxy  unknown, HAProxy could not be read: connection refused\n");
 }
-END_TEST
 
 /* ---- what the running HAProxy has of it ---- */
 
 #define OTHER "\nserver n2 10.0.0.2:30443 check weight 100"
 #define NOW "  now in HAProxy  server n1 10.0.0.1:30443 check weight 100"
 
-START_TEST(live_and_running)
+TEST(live_and_running)
 {
     world_see_running(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "server n1 10.0.0.1:30443 check weight 100",
                       "n1 ready");
@@ -155,9 +148,8 @@ START_TEST(live_and_running)
                             "                  live: its admin state is ready\n"
                             "  next            nothing: it is as desired\n");
 }
-END_TEST
 
-START_TEST(draining_where_it_was_commanded_and_where_not)
+TEST(draining_where_it_was_commanded_and_where_not)
 {
     w.report.target_count = 3;
     struct inspect_backend *b = add("n1 10.0.0.1:30443 draining; n2 10.0.0.2:30443", SERVER_DRAINING);
@@ -179,9 +171,8 @@ START_TEST(draining_where_it_was_commanded_and_where_not)
                    "  next            ~ maintenance on (draining)\n"
                    "                  by a transaction and a reload\n");
 }
-END_TEST
 
-START_TEST(what_runs_cannot_be_read)
+TEST(what_runs_cannot_be_read)
 {
     world_see_running(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "server n1 10.0.0.1:30443 check weight 100",
                       "!HTTP 500");
@@ -189,9 +180,8 @@ START_TEST(what_runs_cannot_be_read)
                             "                  cannot read the running HAProxy: HTTP 500\n"
                             "  next            nothing: its line is as desired\n");
 }
-END_TEST
 
-START_TEST(down_by_its_health_check)
+TEST(down_by_its_health_check)
 {
     struct inspect_backend *b = add("n1 10.0.0.1:30443", SERVER_LIVE);
     world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100", "n1 ready");
@@ -203,9 +193,8 @@ START_TEST(down_by_its_health_check)
            "  next            nothing: its line is as desired; haproxy-k8s-sync doctor shows how to see why it\n"
            "                  is DOWN\n");
 }
-END_TEST
 
-START_TEST(a_change_that_is_refused)
+TEST(a_change_that_is_refused)
 {
     struct inspect_backend *b = add("n1 10.0.0.1:30443", SERVER_LIVE);
     world_see(&w, b, "server n9 10.0.0.9:30443 backup");
@@ -216,9 +205,8 @@ START_TEST(a_change_that_is_refused)
                         "                  by a transaction and a reload\n"
                         "                  nothing is written: line 7: a conditional\n");
 }
-END_TEST
 
-START_TEST(set_by_hand)
+TEST(set_by_hand)
 {
     world_see_running(&w, add("n1 10.0.0.1:30443; n2 10.0.0.2:30443", SERVER_LIVE),
                       "server n1 10.0.0.1:30443 check weight 100" OTHER, "n1 drain; n2 ready");
@@ -227,10 +215,9 @@ START_TEST(set_by_hand)
            "                  admin state drain, set by an operator: left alone until it is set to ready\n"
            "  next            nothing: it is as desired\n");
 }
-END_TEST
 
 /* Without a desired state it is unknown who set the drain. */
-START_TEST(drained_and_kept)
+TEST(drained_and_kept)
 {
     world_see_running(&w, add("out n1 it is tainted", SERVER_OUT), "server n1 10.0.0.1:30443 check weight 100",
                       "n1 drain");
@@ -240,9 +227,8 @@ START_TEST(drained_and_kept)
            "  next            it stays for now: none of the Service's 2 endpoints is ready; ALLOW_EMPTY is\n"
            "                  false, so the last servers stay (1)\n");
 }
-END_TEST
 
-START_TEST(parked_and_to_be_parked)
+TEST(parked_and_to_be_parked)
 {
     w.park_ttl_ms = 1000;
     w.report.target_count = 2;
@@ -258,9 +244,8 @@ START_TEST(parked_and_to_be_parked)
                        "  next            ~ maintenance on (parked)\n"
                        "                  without a reload\n");
 }
-END_TEST
 
-START_TEST(one_haproxy_is_away)
+TEST(one_haproxy_is_away)
 {
     w.report.target_count = 2;
     struct inspect_backend *b = add("n1 10.0.0.1:30443", SERVER_LIVE);
@@ -273,9 +258,8 @@ START_TEST(one_haproxy_is_away)
                         "                  the running HAProxy does not have it\n"
                         "  next            nothing: it is as desired\n");
 }
-END_TEST
 
-START_TEST(known_in_one_backend_only)
+TEST(known_in_one_backend_only)
 {
     world_see(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "server n1 10.0.0.1:30443 check weight 100");
     w.report.mappings[0].is_node = false;
@@ -287,9 +271,8 @@ START_TEST(known_in_one_backend_only)
                    "backend be2  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
                    "  n1 is unknown here\n");
 }
-END_TEST
 
-START_TEST(known_nowhere)
+TEST(known_nowhere)
 {
     world_unseen(world_add(&w, "be", "n1 10.0.0.1:30443"), "x");
     w.report.node = "n\x1b";
@@ -310,9 +293,8 @@ START_TEST(known_nowhere)
     world_expect(&w, inspect_print_problems,
                  "not all Kubernetes objects were received in time:\n  [-] watch nodes: x\n");
 }
-END_TEST
 
-START_TEST(colours_and_what_a_peer_wrote)
+TEST(colours_and_what_a_peer_wrote)
 {
     struct inspect_backend *b = add("n2 10.0.0.2:30443; out n1 it is tainted", SERVER_OUT);
     add_rule(&world_mapping(b)->explanation, "odd", false, "label \x1b[2J");
@@ -325,7 +307,6 @@ START_TEST(colours_and_what_a_peer_wrote)
     ck_assert_ptr_nonnull(strstr(text, "label \\x1b[2J"));
     ck_assert_ptr_nonnull(strstr(text, "10.0.0.1\\x07:30443"));
 }
-END_TEST
 
 static void setup(void)
 {
@@ -335,40 +316,4 @@ static void setup(void)
 static void teardown(void)
 {
     world_fini(&w);
-}
-
-int main(void)
-{
-    TCase *tc = tcase_create("inspect_explain");
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, live_and_in_sync);
-    tcase_add_test(tc, live_and_to_be_changed);
-    tcase_add_test(tc, live_and_to_be_added);
-    tcase_add_test(tc, out_and_to_be_removed);
-    tcase_add_test(tc, out_and_kept);
-    tcase_add_test(tc, out_and_not_there);
-    tcase_add_test(tc, a_line_that_is_not_ours);
-    tcase_add_test(tc, a_name_that_clashes);
-    tcase_add_test(tc, no_such_backend);
-    tcase_add_test(tc, undecided);
-    tcase_add_test(tc, haproxy_away);
-    tcase_add_test(tc, live_and_running);
-    tcase_add_test(tc, draining_where_it_was_commanded_and_where_not);
-    tcase_add_test(tc, what_runs_cannot_be_read);
-    tcase_add_test(tc, down_by_its_health_check);
-    tcase_add_test(tc, a_change_that_is_refused);
-    tcase_add_test(tc, set_by_hand);
-    tcase_add_test(tc, drained_and_kept);
-    tcase_add_test(tc, parked_and_to_be_parked);
-    tcase_add_test(tc, one_haproxy_is_away);
-    tcase_add_test(tc, known_in_one_backend_only);
-    tcase_add_test(tc, known_nowhere);
-    tcase_add_test(tc, colours_and_what_a_peer_wrote);
-    Suite *s = suite_create("inspect_explain");
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

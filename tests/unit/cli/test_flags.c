@@ -1,5 +1,4 @@
 /* src/cli/flags: settings on the command line. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +8,8 @@
 #include "cli/flags.h"
 #include "settings/settings.h"
 #include "settings/table.h"
+
+#include "../test.h"
 
 /* "NAME=value NAME=value | argument argument", or the error. */
 static char *taken(const char *line)
@@ -92,7 +93,7 @@ static const struct {
 };
 
 /* What check-config says of it. */
-START_TEST(the_word_that_gave_it)
+TEST(the_word_that_gave_it)
 {
     char program[] = "program", verbose[] = "-v", dry[] = "--dry-run=false", plan[] = "plan", home[] = "HOME=/";
     char *argv[] = {program, verbose, plan, dry, NULL}, *env[] = {home, NULL};
@@ -103,25 +104,9 @@ START_TEST(the_word_that_gave_it)
     ck_assert_str_eq(flags_word(&f, SETTING(dry_run)), "--dry-run");
     ck_assert_ptr_null(flags_word(&f, SETTING(kubeconfig)));
 }
-END_TEST
 
-START_TEST(what_they_become)
+TEST_EACH(what_they_become, array_len(rows))
 {
     cleanup(mem_free_ptr) char *got = taken(rows[_i].line);
     ck_assert_str_eq(got, rows[_i].wanted);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("flags");
-    TCase *t = tcase_create("flags");
-    tcase_add_loop_test(t, what_they_become, 0, (int)array_len(rows));
-    tcase_add_test(t, the_word_that_gave_it);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

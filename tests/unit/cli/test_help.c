@@ -1,5 +1,4 @@
 /* src/cli/help and src/cli/command_table: what help shows, and that it shows each command. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +8,8 @@
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/help.h"
+
+#include "../test.h"
 
 #define SCREEN_LINES 24
 #define SCREEN_COLUMNS 80
@@ -30,7 +31,7 @@ static char *help(enum command_help about, const char *word, const char *sub, co
 }
 
 /* It fits a terminal of the usual size, and the place where its commands stand holds each that has a line. */
-START_TEST(the_usual_fits_a_screen)
+TEST(the_usual_fits_a_screen)
 {
     cleanup(mem_free_ptr) char *text = help(COMMAND_HELP_SCREEN, NULL, NULL, NULL);
     size_t lines = 0;
@@ -43,9 +44,8 @@ START_TEST(the_usual_fits_a_screen)
     for (size_t i = 0; i < array_len(words); i++)
         ck_assert_msg(strstr(text, words[i]) != NULL, "no %s", words[i]);
 }
-END_TEST
 
-START_TEST(all_has_each_command)
+TEST(all_has_each_command)
 {
     cleanup(mem_free_ptr) char *text = help(COMMAND_HELP_ALL, NULL, NULL, NULL);
     for (const struct command_row *row = command_table; row->word != NULL; row++) {
@@ -57,9 +57,8 @@ START_TEST(all_has_each_command)
     }
     ck_assert(strstr(text, "SIGTERM") != NULL && strstr(text, "SIGHUP") != NULL);
 }
-END_TEST
 
-START_TEST(one_command_alone)
+TEST(one_command_alone)
 {
     cleanup(mem_free_ptr) char *plan = help(COMMAND_HELP_ROW, "plan", NULL, NULL);
     ck_assert(str_has_prefix(plan, "usage: haproxy-k8s-sync plan\n"));
@@ -73,9 +72,8 @@ START_TEST(one_command_alone)
     cleanup(mem_free_ptr) char *copy = help(COMMAND_HELP_ROW, "copy-to", NULL, NULL);
     ck_assert_ptr_null(strstr(copy, "--kubeconfig"));
 }
-END_TEST
 
-START_TEST(settings_by_name)
+TEST(settings_by_name)
 {
     cleanup(mem_free_ptr) char *all = help(COMMAND_HELP_SETTINGS, NULL, NULL, NULL);
     cleanup(mem_free_ptr) char *one = help(COMMAND_HELP_SETTINGS, NULL, NULL, "PARK_TTL");
@@ -83,21 +81,4 @@ START_TEST(settings_by_name)
     ck_assert(strstr(all, "\n  PARK_TTL\n") != NULL && strstr(all, "\n  DRY_RUN\n") != NULL);
     ck_assert(str_has_prefix(one, "  PARK_TTL\n") && strstr(one, "  DRY_RUN\n") == NULL);
     ck_assert_str_eq(wrong, "unknown setting \"PARK_TLT\"; did you mean PARK_TTL?");
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tc = tcase_create("help");
-    tcase_add_test(tc, the_usual_fits_a_screen);
-    tcase_add_test(tc, all_has_each_command);
-    tcase_add_test(tc, one_command_alone);
-    tcase_add_test(tc, settings_by_name);
-    Suite *s = suite_create("help");
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,8 +1,9 @@
 /* src/cli/inspect_decide: which way each change goes, runtime commands, and what a reload takes along. */
-#include <check.h>
 #include <stdlib.h>
 
 #include "inspect_world.h"
+
+#include "../test.h"
 
 static struct inspect_world w;
 
@@ -114,7 +115,10 @@ static const struct {
     {"out n1 gone", N1, "n1 ready", "", .verdict = INSPECT_NO_ENDPOINT, .park_ttl_ms = 1000},
 };
 
-START_TEST(one_backend)
+static void setup(void), teardown(void);
+FIXTURE(setup, teardown)
+
+TEST_EACH(one_backend, array_len(cases))
 {
     w.park_ttl_ms = cases[_i].park_ttl_ms;
     w.gone = cases[_i].gone;
@@ -129,9 +133,8 @@ START_TEST(one_backend)
     world_decide(&w); /* begins anew */
     expect(b, cases[_i].wanted);
 }
-END_TEST
 
-START_TEST(a_reload_for_one_backend_takes_the_drains_of_the_other_along)
+TEST(a_reload_for_one_backend_takes_the_drains_of_the_other_along)
 {
     struct inspect_backend *be = world_add(&w, "be", WANT2), *two = world_add(&w, "two", WANT2 " draining");
     struct inspect_backend *three = world_add(&w, "three", WANT2);
@@ -144,10 +147,9 @@ START_TEST(a_reload_for_one_backend_takes_the_drains_of_the_other_along)
     expect(three, "change n2"); /* before the reload, and without it */
     ck_assert(inspect_verdict(two) == INSPECT_CHANGES);
 }
-END_TEST
 
 /* What has no node goes with a reload of its own backend, or where a drain has to be written. */
-START_TEST(a_reload_for_one_backend_takes_nothing_else_along)
+TEST(a_reload_for_one_backend_takes_nothing_else_along)
 {
     w.park_ttl_ms = 1000;
     w.gone = "n2";
@@ -159,9 +161,8 @@ START_TEST(a_reload_for_one_backend_takes_nothing_else_along)
     world_see_running(&w, two, N1 N2_OFF, "n1 ready; n2 maint");
     expect(two, "");
 }
-END_TEST
 
-START_TEST(another_haproxy_reloads_by_itself)
+TEST(another_haproxy_reloads_by_itself)
 {
     w.report.target_count = 2;
     struct inspect_backend *two = world_add(&w, "be", WANT2 " draining");
@@ -170,9 +171,8 @@ START_TEST(another_haproxy_reloads_by_itself)
     expect(two, "");
     expect(world_in(&w, 1, two), "add n1 reload; change n2 reload");
 }
-END_TEST
 
-START_TEST(too_many_to_be_written_one_by_one)
+TEST(too_many_to_be_written_one_by_one)
 {
     cleanup(buf_fini) struct buf desired, actual, running;
     buf_init(&desired, 0);
@@ -189,9 +189,8 @@ START_TEST(too_many_to_be_written_one_by_one)
     for (size_t i = 0; i < b->plan.diff.change_count; i++)
         ck_assert_int_eq(b->ways[i], INSPECT_BY_RELOAD);
 }
-END_TEST
 
-START_TEST(a_pause_is_a_dry_run_of_one_service)
+TEST(a_pause_is_a_dry_run_of_one_service)
 {
     struct inspect_backend *b = world_add(&w, "be", WANT2 " draining");
     world_mapping(b)->desired.paused = true;
@@ -199,7 +198,6 @@ START_TEST(a_pause_is_a_dry_run_of_one_service)
     expect(b, "change n2");
     ck_assert(inspect_verdict(b) == INSPECT_NOT_WRITTEN);
 }
-END_TEST
 
 static void setup(void)
 {
@@ -209,23 +207,4 @@ static void setup(void)
 static void teardown(void)
 {
     world_fini(&w);
-}
-
-int main(void)
-{
-    TCase *tc = tcase_create("inspect_decide");
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_loop_test(tc, one_backend, 0, (int)array_len(cases));
-    tcase_add_test(tc, a_reload_for_one_backend_takes_the_drains_of_the_other_along);
-    tcase_add_test(tc, a_reload_for_one_backend_takes_nothing_else_along);
-    tcase_add_test(tc, another_haproxy_reloads_by_itself);
-    tcase_add_test(tc, too_many_to_be_written_one_by_one);
-    tcase_add_test(tc, a_pause_is_a_dry_run_of_one_service);
-    Suite *s = suite_create("inspect_decide");
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,4 @@
 /* src/cli/inspect_haproxy against a Data Plane API of one process, with virtual time. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +30,7 @@ static struct world {
 
 #define VIRTUAL_TIME (&w)
 #include "../../virtual_time.h"
+#include "../test.h"
 
 void dataplane_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
                     void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
@@ -192,16 +192,17 @@ static void expect(bool read, bool dirty, const char *warning)
     ck_assert_msg(str_eq(h.warning, warning), "%s", h.warning != NULL ? h.warning : "no warning");
 }
 
-START_TEST(all_is_well)
+FIXTURE(setup, teardown)
+
+TEST(all_is_well)
 {
     run();
     expect(true, false, NULL);
     ck_assert_uint_eq(w.looks, 1);
 }
-END_TEST
 
 /* The API answers the version of a hand edit a moment before the file has it. */
-START_TEST(a_file_that_is_behind_for_a_moment)
+TEST(a_file_that_is_behind_for_a_moment)
 {
     w.split_till = 1;
     run();
@@ -209,35 +210,31 @@ START_TEST(a_file_that_is_behind_for_a_moment)
     ck_assert_uint_eq(w.looks, 2);
     ck_assert_uint_eq(clock_mono_ms(), 2000);
 }
-END_TEST
 
-START_TEST(a_file_that_stays_behind)
+TEST(a_file_that_stays_behind)
 {
     w.split_till = 10;
     run();
     expect(true, true, NULL);
     ck_assert_uint_eq(w.looks, 2);
 }
-END_TEST
 
-START_TEST(a_reload_that_failed)
+TEST(a_reload_that_failed)
 {
     w.reloads =
         "[{\"id\":\"2026-01-01-1\",\"status\":\"failed\",\"response\":\"[ALERT] no room\",\"reload_timestamp\":1}]";
     run();
     expect(true, true, "HAProxy's last reload failed: [ALERT] no room");
 }
-END_TEST
 
-START_TEST(a_reload_to_come)
+TEST(a_reload_to_come)
 {
     w.reloads = "[{\"id\":\"2026-01-01-1\",\"status\":\"in_progress\"}]";
     run();
     expect(true, false, "a reload of HAProxy is pending; if it fails, more changes will be needed");
 }
-END_TEST
 
-START_TEST(no_list_of_reloads)
+TEST(no_list_of_reloads)
 {
     w.reloads = NULL;
     w.split_till = 10;
@@ -245,9 +242,8 @@ START_TEST(no_list_of_reloads)
     expect(true, true,
            "the list of reloads cannot be read, assuming that the last one succeeded: HTTP 404: no such page");
 }
-END_TEST
 
-START_TEST(no_answer_for_the_list_of_reloads)
+TEST(no_answer_for_the_list_of_reloads)
 {
     w.silent = "/reloads";
     run();
@@ -257,7 +253,6 @@ START_TEST(no_answer_for_the_list_of_reloads)
            "5.0 s");
     ck_assert_uint_eq(clock_mono_ms(), 6000);
 }
-END_TEST
 
 /* ---- what it runs ---- */
 
@@ -272,7 +267,7 @@ static void expect_drift(const char *drift, unsigned looks)
     ck_assert_uint_eq(w.looks, looks);
 }
 
-START_TEST(it_runs_what_the_file_says)
+TEST(it_runs_what_the_file_says)
 {
     w.file = LINE;
     w.runs = ROW;
@@ -282,9 +277,8 @@ START_TEST(it_runs_what_the_file_says)
     ck_assert(h.found[0].runtime.readable);
     ck_assert_ptr_nonnull(runtime_find(&h.found[0].runtime, "n1"));
 }
-END_TEST
 
-START_TEST(it_runs_something_else_for_a_moment)
+TEST(it_runs_something_else_for_a_moment)
 {
     w.file = LINE;
     w.runs = ROW;
@@ -294,18 +288,16 @@ START_TEST(it_runs_something_else_for_a_moment)
     expect_drift(NULL, 2);
     ck_assert_uint_eq(clock_mono_ms(), 2000);
 }
-END_TEST
 
-START_TEST(it_runs_something_else)
+TEST(it_runs_something_else)
 {
     w.file = LINE;
     run();
     expect(true, true, NULL);
     expect_drift(DRIFT, 2);
 }
-END_TEST
 
-START_TEST(it_runs_something_else_and_reloads_are_unknown)
+TEST(it_runs_something_else_and_reloads_are_unknown)
 {
     w.file = LINE;
     w.reloads = NULL;
@@ -314,10 +306,9 @@ START_TEST(it_runs_something_else_and_reloads_are_unknown)
            "the list of reloads cannot be read, assuming that the last one succeeded: HTTP 404: no such page");
     expect_drift(DRIFT, 2);
 }
-END_TEST
 
 /* Of a file that is behind, nothing else is to be expected. */
-START_TEST(it_runs_something_else_than_a_file_that_is_behind)
+TEST(it_runs_something_else_than_a_file_that_is_behind)
 {
     w.file = LINE;
     w.split_till = 10;
@@ -325,10 +316,9 @@ START_TEST(it_runs_something_else_than_a_file_that_is_behind)
     expect(true, true, NULL);
     expect_drift(NULL, 2);
 }
-END_TEST
 
 /* That reload repairs it, or causes it: it is reported once. */
-START_TEST(it_runs_something_else_as_a_reload_is_to_come_or_failed)
+TEST_EACH(it_runs_something_else_as_a_reload_is_to_come_or_failed, 2)
 {
     static const char *const reloads[] = {
         "[{\"id\":\"2026-01-01-1\",\"status\":\"in_progress\"}]",
@@ -340,9 +330,8 @@ START_TEST(it_runs_something_else_as_a_reload_is_to_come_or_failed)
     ck_assert_ptr_nonnull(h.warning);
     expect_drift(NULL, 2);
 }
-END_TEST
 
-START_TEST(what_it_runs_cannot_be_read)
+TEST(what_it_runs_cannot_be_read)
 {
     w.file = LINE;
     w.runs = NULL;
@@ -352,10 +341,9 @@ START_TEST(what_it_runs_cannot_be_read)
     ck_assert(!h.found[0].runtime.readable);
     ck_assert_ptr_nonnull(strstr(h.found[0].runtime.why, "HTTP 404"));
 }
-END_TEST
 
 /* The file was read by then. */
-START_TEST(it_does_not_say_what_it_runs)
+TEST_EACH(it_does_not_say_what_it_runs, 2)
 {
     static const char *const silent[] = {"/runtime/info", "/runtime/backends"};
     w.file = LINE;
@@ -369,53 +357,20 @@ START_TEST(it_does_not_say_what_it_runs)
     ck_assert_str_eq(h.found[0].runtime.why, "http://api did not answer all requests within 5.0 s");
     ck_assert_uint_eq(h.found[0].backend.server_count, 1);
 }
-END_TEST
 
-START_TEST(an_answer_that_breaks_off)
+TEST(an_answer_that_breaks_off)
 {
     w.dead = "/servers";
     run();
     expect(false, false, NULL);
     ck_assert_str_eq(h.found[0].unreadable.message, "reading servers of backend be: connection reset");
 }
-END_TEST
 
-START_TEST(no_answer)
+TEST(no_answer)
 {
     w.silent = "/raw";
     run();
     expect(false, false, NULL);
     ck_assert_str_eq(h.found[0].unreadable.message, "http://api did not answer all requests within 5.0 s");
     ck_assert_uint_eq(clock_mono_ms(), 6000);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tc = tcase_create("inspect_haproxy");
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, all_is_well);
-    tcase_add_test(tc, a_file_that_is_behind_for_a_moment);
-    tcase_add_test(tc, a_file_that_stays_behind);
-    tcase_add_test(tc, a_reload_that_failed);
-    tcase_add_test(tc, a_reload_to_come);
-    tcase_add_test(tc, no_list_of_reloads);
-    tcase_add_test(tc, no_answer_for_the_list_of_reloads);
-    tcase_add_test(tc, it_runs_what_the_file_says);
-    tcase_add_test(tc, it_runs_something_else_for_a_moment);
-    tcase_add_test(tc, it_runs_something_else);
-    tcase_add_test(tc, it_runs_something_else_than_a_file_that_is_behind);
-    tcase_add_test(tc, it_runs_something_else_and_reloads_are_unknown);
-    tcase_add_loop_test(tc, it_runs_something_else_as_a_reload_is_to_come_or_failed, 0, 2);
-    tcase_add_test(tc, what_it_runs_cannot_be_read);
-    tcase_add_loop_test(tc, it_does_not_say_what_it_runs, 0, 2);
-    tcase_add_test(tc, an_answer_that_breaks_off);
-    tcase_add_test(tc, no_answer);
-    Suite *s = suite_create("inspect_haproxy");
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

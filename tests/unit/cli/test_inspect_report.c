@@ -1,8 +1,9 @@
 /* src/cli/inspect_report: what each verdict is for the exit status and for JSON. */
-#include <check.h>
 #include <stdlib.h>
 
 #include "inspect_world.h"
+
+#include "../test.h"
 
 /* The plan's own verdicts are made by hand here: how it comes to them is test_plan's. */
 static const struct {
@@ -23,7 +24,7 @@ static struct inspect_backend *add(struct inspect_world *w, enum plan_verdict ve
     return b;
 }
 
-START_TEST(one_backend)
+TEST_EACH(one_backend, array_len(verdicts))
 {
     struct inspect_world w;
     world_init(&w);
@@ -32,10 +33,9 @@ START_TEST(one_backend)
     ck_assert_int_eq(inspect_plan_status(&w.report), verdicts[_i].status);
     world_fini(&w);
 }
-END_TEST
 
 /* 1 over 2 over 0, in whatever order they stand. */
-START_TEST(the_worst_of_two_counts)
+TEST_EACH(the_worst_of_two_counts, array_len(verdicts))
 {
     for (size_t k = 0; k < array_len(verdicts); k++) {
         struct inspect_world w;
@@ -47,9 +47,8 @@ START_TEST(the_worst_of_two_counts)
         world_fini(&w);
     }
 }
-END_TEST
 
-START_TEST(the_worst_of_two_haproxies_counts)
+TEST_EACH(the_worst_of_two_haproxies_counts, array_len(verdicts))
 {
     struct inspect_world w;
     world_init(&w);
@@ -62,9 +61,8 @@ START_TEST(the_worst_of_two_haproxies_counts)
     ck_assert_int_eq(inspect_target_status(&w.report, &w.report.targets[1]), verdicts[_i].status);
     world_fini(&w);
 }
-END_TEST
 
-START_TEST(what_was_not_read_is_not_known)
+TEST(what_was_not_read_is_not_known)
 {
     struct inspect_world w;
     world_init(&w);
@@ -78,9 +76,8 @@ START_TEST(what_was_not_read_is_not_known)
     ck_assert_int_eq(inspect_plan_status(&w.report), 1);
     world_fini(&w);
 }
-END_TEST
 
-START_TEST(an_explanation_in_any_backend_is_one)
+TEST(an_explanation_in_any_backend_is_one)
 {
     struct inspect_world w;
     world_init(&w);
@@ -91,22 +88,4 @@ START_TEST(an_explanation_in_any_backend_is_one)
     world_mapping(b)->node_known = true;
     ck_assert_int_eq(inspect_explain_status(&w.report), 0);
     world_fini(&w);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tc = tcase_create("inspect_report");
-    tcase_add_loop_test(tc, one_backend, 0, (int)array_len(verdicts));
-    tcase_add_loop_test(tc, the_worst_of_two_counts, 0, (int)array_len(verdicts));
-    tcase_add_loop_test(tc, the_worst_of_two_haproxies_counts, 0, (int)array_len(verdicts));
-    tcase_add_test(tc, what_was_not_read_is_not_known);
-    tcase_add_test(tc, an_explanation_in_any_backend_is_one);
-    Suite *s = suite_create("inspect_report");
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,4 @@
 /* src/cli/older: the command line of an older system, as our settings and commands. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +6,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/older.h"
+
+#include "../test.h"
 
 /* "NAME=value;NAME=value | argument", "none", or the error. */
 static char *taken(const char *line, const char *variable)
@@ -80,31 +81,15 @@ static const struct {
     {"apply watch", "unknown argument \"watch\""},
 };
 
-START_TEST(older_words)
+TEST_EACH(older_words, array_len(rows))
 {
     cleanup(mem_free_ptr) char *is = taken(rows[_i].line, "HOME=/");
     ck_assert_str_eq(is, rows[_i].wanted);
 }
-END_TEST
 
 /* What the environment says is not replaced by a default. */
-START_TEST(older_variables_count)
+TEST(older_variables_count)
 {
     cleanup(mem_free_ptr) char *is = taken("apply", "ETCD_ENDPOINTS=http://e:1");
     ck_assert_str_eq(is, "CONFIG_SOURCE=services;" ETCD " | apply");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("older");
-    TCase *t = tcase_create("older");
-    tcase_add_loop_test(t, older_words, 0, (int)array_len(rows));
-    tcase_add_test(t, older_variables_count);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

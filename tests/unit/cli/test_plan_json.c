@@ -1,9 +1,10 @@
 /* `plan -o json` (src/cli/plan_json): the documented fields, and that anything a peer wrote is JSON in the end. */
-#include <check.h>
 #include <stdlib.h>
 #include <yyjson.h>
 
 #include "inspect_world.h"
+
+#include "../test.h"
 
 static struct inspect_world w;
 
@@ -40,13 +41,15 @@ static void expect_part(const char *part)
     "{\"backend\":\"be\",\"haproxy\":\"http://" \
     "lb1:5555\",\"service\":{\"namespace\":\"ingress\",\"name\":\"web\",\"port\":\"https\"},"
 
-START_TEST(nothing_at_all)
+static void setup(void), teardown(void);
+FIXTURE(setup, teardown)
+
+TEST(nothing_at_all)
 {
     expect("{\"in_sync\":true,\"daemon\":null,\"problems\":[]," HAPROXIES "\"backends\":[]}");
 }
-END_TEST
 
-START_TEST(in_step)
+TEST(in_step)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
     world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100\nserver sorry 10.0.0.2:80 backup");
@@ -58,9 +61,8 @@ START_TEST(in_step)
         "\"servers\":[{\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":30443,\"weight\":null,\"state\":\"live\","
         "\"reason\":\"n1 is wanted\",\"until\":null}],\"left_out\":[],\"unmanaged\":1}]}");
 }
-END_TEST
 
-START_TEST(each_change_with_all_it_has)
+TEST(each_change_with_all_it_has)
 {
     w.rules.diff.balance = "roundrobin";
     struct inspect_backend *b =
@@ -92,9 +94,8 @@ START_TEST(each_change_with_all_it_has)
         "name\",\"loss\":false,\"announced\":false,\"parks\":false,\"reload\":true}");
     expect_part("{\"in_sync\":false,");
 }
-END_TEST
 
-START_TEST(what_the_loss_limit_holds)
+TEST(what_the_loss_limit_holds)
 {
     w.rules.max_loss_percent = 20;
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; out n2 gone; out n3 gone");
@@ -107,9 +108,8 @@ START_TEST(what_the_loss_limit_holds)
     expect_part("\"removals_delayed\":2,\"kept\":[\"n2\",\"n3\"],");
     expect_part("\"changes\":[{\"op\":\"remove\",\"server\":\"n4\",");
 }
-END_TEST
 
-START_TEST(what_needs_a_reload_and_runtime_commands)
+TEST(what_needs_a_reload_and_runtime_commands)
 {
     w.park_ttl_ms = 1000;
     struct inspect_backend *b = world_add(
@@ -137,10 +137,9 @@ START_TEST(what_needs_a_reload_and_runtime_commands)
                 "{\"server\":\"n4\",\"state\":\"drain\",\"reason\":\"n4 is wanted\"}],"
                 "\"overridden\":[{\"server\":\"n1\",\"state\":\"drain\"}],\"parked\":[\"n5\"],\"runtime\":null,");
 }
-END_TEST
 
 /* The address of a draining server is written, and it goes on draining. */
-START_TEST(a_change_of_what_drains)
+TEST(a_change_of_what_drains)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; n2 10.0.0.2:30443 draining");
     world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.9:30443 check weight 100",
@@ -148,10 +147,9 @@ START_TEST(a_change_of_what_drains)
     expect_part("\"weight\":100,\"state\":\"draining\",\"detail\":\"address 10.0.0.9 -> 10.0.0.2\",");
     expect_part("\"runtime_commands\":[],");
 }
-END_TEST
 
 /* A template makes that name, so that HAProxy would not start with the line. */
-START_TEST(wanted_and_removed)
+TEST(wanted_and_removed)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; web1 10.0.0.2:30443");
     world_see(&w, b,
@@ -159,9 +157,8 @@ START_TEST(wanted_and_removed)
     expect_part("{\"op\":\"remove\",\"server\":\"web1\",\"address\":\"10.0.0.2\",\"port\":30443,\"weight\":null,"
                 "\"state\":\"out\",");
 }
-END_TEST
 
-START_TEST(only_commanded)
+TEST(only_commanded)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; n2 10.0.0.2:30443 draining");
     world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 100",
@@ -171,9 +168,8 @@ START_TEST(only_commanded)
         "\"verdict\":\"changes\",\"why\":null,\"note\":null,\"settings\":null,\"create\":false,\"reload\":false,"
         "\"reload_why\":null,\"changes\":[],");
 }
-END_TEST
 
-START_TEST(several_haproxies)
+TEST(several_haproxies)
 {
     w.report.target_count = 3;
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
@@ -196,9 +192,8 @@ START_TEST(several_haproxies)
     expect_part("\"reload\":true,\"reload_why\":\"cannot read the running HAProxy: HTTP 500\",");
     expect_part("\"runtime\":\"HTTP 500\",");
 }
-END_TEST
 
-START_TEST(what_was_left_out)
+TEST(what_was_left_out)
 {
     static char n8[] = "n8";
     static char *const keep[] = {n8};
@@ -215,9 +210,8 @@ START_TEST(what_was_left_out)
         "\"ordinary\":false},{\"subject\":\"endpoint 10.1.0.1\",\"reason\":\"it is not ready\",\"server\":null,"
         "\"announced\":false,\"ordinary\":true},{\"subject\":\"n8\",\"reason\":\"the name matches n8 in");
 }
-END_TEST
 
-START_TEST(problems)
+TEST(problems)
 {
     world_unseen(world_add(&w, "be", "n1 10.0.0.1:30443"), "connection refused");
     world_unseen(world_add(&w, "be2", "n1 10.0.0.1:30443"), "connection refused");
@@ -233,9 +227,8 @@ START_TEST(problems)
     expect_part("\"verdict\":\"unknown\",\"why\":\"riddles\",");
     expect_part("\"unmanaged\":null}");
 }
-END_TEST
 
-START_TEST(waiting_and_a_port_that_is_not_known)
+TEST(waiting_and_a_port_that_is_not_known)
 {
     struct inspect_backend *b = world_add(&w, "be", "");
     w.mapping.port = NULL;
@@ -249,10 +242,9 @@ START_TEST(waiting_and_a_port_that_is_not_known)
         "\"parked\":[],\"runtime\":null,"
         "\"servers\":[]");
 }
-END_TEST
 
 /* Raw bytes of the output: no control character, no byte beyond ASCII, whatever came in; text comes back. */
-START_TEST(nothing_that_a_peer_wrote_gets_through)
+TEST_EACH(nothing_that_a_peer_wrote_gets_through, 4)
 {
     static const char *const texts[] = {"\x1b[2J\n\t\x7f\x01", "\xc2\x9b[2J \xe2\x80\xae", "\xff\xfe cut \xe2\x82",
                                         "\" \\ </script> \xf0\x9f\x98\x80"};
@@ -272,7 +264,6 @@ START_TEST(nothing_that_a_peer_wrote_gets_through)
     ck_assert_str_eq(yyjson_get_str(note), back[_i]);
     yyjson_doc_free(doc);
 }
-END_TEST
 
 static void setup(void)
 {
@@ -282,30 +273,4 @@ static void setup(void)
 static void teardown(void)
 {
     world_fini(&w);
-}
-
-int main(void)
-{
-    TCase *tc = tcase_create("inspect_json");
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, nothing_at_all);
-    tcase_add_test(tc, in_step);
-    tcase_add_test(tc, each_change_with_all_it_has);
-    tcase_add_test(tc, what_the_loss_limit_holds);
-    tcase_add_test(tc, what_needs_a_reload_and_runtime_commands);
-    tcase_add_test(tc, a_change_of_what_drains);
-    tcase_add_test(tc, wanted_and_removed);
-    tcase_add_test(tc, only_commanded);
-    tcase_add_test(tc, several_haproxies);
-    tcase_add_test(tc, what_was_left_out);
-    tcase_add_test(tc, problems);
-    tcase_add_test(tc, waiting_and_a_port_that_is_not_known);
-    tcase_add_loop_test(tc, nothing_that_a_peer_wrote_gets_through, 0, 4);
-    Suite *s = suite_create("inspect_json");
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

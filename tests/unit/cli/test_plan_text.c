@@ -2,7 +2,11 @@
  * they are to be read. */
 #include "plan_text_world.h"
 
-START_TEST(in_step)
+#include "../test.h"
+
+FIXTURE(setup, teardown)
+
+TEST(in_step)
 {
     see("n1 10.0.0.1:30443; n2 10.0.0.2:30443 draining; n3 10.0.0.3:30443 draining",
         "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 7 disabled");
@@ -13,9 +17,8 @@ START_TEST(in_step)
                    "\n"
                    "  in sync: 2 servers, 1 draining\n");
 }
-END_TEST
 
-START_TEST(every_kind_of_change)
+TEST(every_kind_of_change)
 {
     w.rules.diff.balance = "roundrobin";
     see("n1 10.0.0.9:30443; n3 10.0.0.3:30443; n10 [fd00::10]:30443; n4 10.0.0.4:30443; n5 10.0.0.5:30443 draining; "
@@ -38,9 +41,8 @@ START_TEST(every_kind_of_change)
                    "\n"
                    "  7 changes: 2 to add, 2 to change, 2 to remove, settings; by a transaction and a reload\n");
 }
-END_TEST
 
-START_TEST(a_backend_to_be_made)
+TEST(a_backend_to_be_made)
 {
     w.rules.diff.create_backend = true;
     see("n1 10.0.0.1:30443", "missing");
@@ -49,9 +51,8 @@ START_TEST(a_backend_to_be_made)
                    "\n"
                    "  2 changes: 1 to add, the backend to create; by a transaction and a reload\n");
 }
-END_TEST
 
-START_TEST(kept_without_endpoints)
+TEST(kept_without_endpoints)
 {
     see("out n1 no endpoint is ready", "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check");
     expect(HEADING "  ! n1  10.0.0.1:30443  weight 100  kept  node n1: no endpoint is ready\n"
@@ -60,19 +61,17 @@ START_TEST(kept_without_endpoints)
                    "  keeping servers: none of the Service's 2 endpoints is ready; ALLOW_EMPTY is false, so the last\n"
                    "                   servers stay (2)\n");
 }
-END_TEST
 
 /* It is wanted, but not as it is: it would drain, were another one live. */
-START_TEST(kept_what_would_drain)
+TEST(kept_what_would_drain)
 {
     see("n1 10.0.0.1:30443 draining", "server n1 10.0.0.1:30443 check weight 100");
     cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_plan, false);
     ck_assert_ptr_nonnull(strstr(text, "  ! n1  10.0.0.1:30443  weight 100  kept  n1 is wanted\n"));
     ck_assert_ptr_nonnull(strstr(text, "  keeping servers: "));
 }
-END_TEST
 
-START_TEST(others_inherit_the_proxy_protocol)
+TEST(others_inherit_the_proxy_protocol)
 {
     w.rules.diff.proxy_v2 = true;
     see("n1 10.0.0.1:30443", "server n1 10.0.0.1:30443 check weight 100\nserver sorry 10.9.9.9:80 backup");
@@ -83,9 +82,8 @@ START_TEST(others_inherit_the_proxy_protocol)
                    "\n"
                    "  1 change: settings; by a transaction and a reload\n");
 }
-END_TEST
 
-START_TEST(the_loss_limit_alone)
+TEST(the_loss_limit_alone)
 {
     w.rules.max_loss_percent = 20;
     see("n1 10.0.0.1:30443; out n2 gone", "server n1 10.0.0.1:30443 check weight 100\n"
@@ -97,9 +95,8 @@ START_TEST(the_loss_limit_alone)
                    "                   MAX_LOSS_PERCENT=20; the removal of each beyond that is delayed by one\n"
                    "                   RESYNC_PERIOD from its loss, unless it is desired again\n");
 }
-END_TEST
 
-START_TEST(the_loss_limit_holds_a_part)
+TEST(the_loss_limit_holds_a_part)
 {
     w.rules.max_loss_percent = 20;
     see("n1 10.0.0.1:30443; n3 10.0.0.3:30443; out n2 gone",
@@ -113,9 +110,8 @@ START_TEST(the_loss_limit_holds_a_part)
            "            unannounced within one RESYNC_PERIOD exceed MAX_LOSS_PERCENT=20; the removal of each\n"
            "            beyond that is delayed by one RESYNC_PERIOD from its loss, unless it is desired again\n");
 }
-END_TEST
 
-START_TEST(not_written)
+TEST(not_written)
 {
     w.rules.dry_run = true;
     see("n1 10.0.0.1:30443; n2 10.0.0.2:30443", "server n1 10.0.0.1:30443 check weight 100");
@@ -124,18 +120,16 @@ START_TEST(not_written)
                    "\n"
                    "  not written: 1 to add; by a transaction and a reload; DRY_RUN=true: nothing is written\n");
 }
-END_TEST
 
-START_TEST(refused)
+TEST(refused)
 {
     see("n1 10.0.0.1:30443", "missing");
     expect(HEADING
            "  refused: HAProxy has no backend be: add it to haproxy.cfg, fix its name in HAPROXY_BACKEND_NAME or\n"
            "           INGRESS_SERVICES, or create it with HAPROXY_CREATE_BACKEND=true\n");
 }
-END_TEST
 
-START_TEST(refused_for_a_line_says_nothing_of_servers)
+TEST(refused_for_a_line_says_nothing_of_servers)
 {
     see("n1 10.0.0.1:30443", "server n7 10.0.0.7:80 check\nalien 12 use-server x if y|the API would lose it");
     cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_plan, false);
@@ -143,18 +137,16 @@ START_TEST(refused_for_a_line_says_nothing_of_servers)
     ck_assert_ptr_nonnull(strstr(text, "use-server"));
     ck_assert_ptr_null(strstr(text, "n7"));
 }
-END_TEST
 
-START_TEST(waiting)
+TEST(waiting)
 {
     struct inspect_backend *b = world_add(&w, "be", "");
     world_wait(b, DESIRED_UNDECIDED, "Service ingress/web has 2 ports");
     world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100");
     expect(HEADING "  waiting: Service ingress/web has 2 ports\n");
 }
-END_TEST
 
-START_TEST(unseen)
+TEST(unseen)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
     world_unseen(b, "connection refused");
@@ -162,9 +154,8 @@ START_TEST(unseen)
     world_wait(b, DESIRED_NOT_SYNCED, "Nodes not read yet");
     expect(HEADING "  unknown: connection refused; also, Nodes not read yet\n");
 }
-END_TEST
 
-START_TEST(reload_again)
+TEST(reload_again)
 {
     world_target(&w)->dirty = true;
     see("n1 10.0.0.1:30443", "server n1 10.0.0.1:30443 check weight 100");
@@ -172,9 +163,8 @@ START_TEST(reload_again)
                    "\n"
                    "  reload due: the last reload failed; an empty commit would reload HAProxy\n");
 }
-END_TEST
 
-START_TEST(two_backends_have_a_line_between_them)
+TEST(two_backends_have_a_line_between_them)
 {
     see("n1 10.0.0.1:30443", "server n1 10.0.0.1:30443 check weight 100");
     world_unseen(world_add(&w, "be2", "n1 10.0.0.1:30443"), "it answers in riddles");
@@ -185,7 +175,6 @@ START_TEST(two_backends_have_a_line_between_them)
                    "backend be2  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
                    "  unknown: it answers in riddles\n");
 }
-END_TEST
 
 /* ---- with and without a reload, parked, set by an operator ---- */
 
@@ -193,7 +182,7 @@ END_TEST
     "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 100\n" \
     "server n4 10.0.0.4:30443 check weight 100\nserver n10 10.0.0.10:30443 check weight 100 disabled\n"
 
-START_TEST(all_without_a_reload)
+TEST(all_without_a_reload)
 {
     w.park_ttl_ms = 1000;
     struct inspect_backend *b =
@@ -209,10 +198,9 @@ START_TEST(all_without_a_reload)
                    "\n"
                    "  3 changes: 1 to change, 1 to drain, 1 to park; without a reload\n");
 }
-END_TEST
 
 /* The drain is in the file, too, because a reload would forget the runtime command. */
-START_TEST(some_need_a_reload)
+TEST(some_need_a_reload)
 {
     w.park_ttl_ms = 1000;
     w.rules.diff.balance = "roundrobin";
@@ -234,9 +222,8 @@ START_TEST(some_need_a_reload)
            "  6 changes: 1 to add, 2 to change, 2 to park, settings; 2 without a reload, 4 by a transaction and\n"
            "             a reload\n");
 }
-END_TEST
 
-START_TEST(in_sync_with_commanded_and_overridden_states)
+TEST(in_sync_with_commanded_and_overridden_states)
 {
     w.park_ttl_ms = 1000;
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; n2 10.0.0.2:30443; n4 10.0.0.4:30443 draining");
@@ -250,10 +237,9 @@ START_TEST(in_sync_with_commanded_and_overridden_states)
                    "\n"
                    "  in sync: 3 servers, 1 draining\n");
 }
-END_TEST
 
 /* Nothing is live, and what is parked is no last good server. */
-START_TEST(kept_beside_parked_ones)
+TEST(kept_beside_parked_ones)
 {
     w.park_ttl_ms = 1000;
     struct inspect_backend *b = world_add(&w, "be", "");
@@ -267,19 +253,17 @@ START_TEST(kept_beside_parked_ones)
                    "  keeping servers: none of the Service's 2 endpoints is ready; ALLOW_EMPTY is false, so the last\n"
                    "                   servers stay (1)\n");
 }
-END_TEST
 
 /* With PARK_TTL=0 nothing is parked. */
-START_TEST(kept_what_is_in_maintenance)
+TEST(kept_what_is_in_maintenance)
 {
     see("", "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 100 disabled");
     cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_plan, false);
     ck_assert_ptr_nonnull(strstr(text, "  ! n2  10.0.0.2:30443  weight 100  kept\n"));
     ck_assert_ptr_null(strstr(text, "parked"));
 }
-END_TEST
 
-START_TEST(what_runs_cannot_be_read)
+TEST(what_runs_cannot_be_read)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.9:30443");
     world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100", "!HTTP 500: no socket");
@@ -289,9 +273,8 @@ START_TEST(what_runs_cannot_be_read)
            "  1 change: 1 to change; by a transaction and a reload (cannot read the running HAProxy: HTTP 500:\n"
            "            no socket)\n");
 }
-END_TEST
 
-START_TEST(in_sync_by_its_file_alone)
+TEST(in_sync_by_its_file_alone)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
     world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100", "!HTTP 500: no socket");
@@ -299,9 +282,8 @@ START_TEST(in_sync_by_its_file_alone)
                    "\n"
                    "  in sync: 1 server, by haproxy.cfg alone: cannot read the running HAProxy: HTTP 500: no socket\n");
 }
-END_TEST
 
-START_TEST(it_runs_something_else)
+TEST(it_runs_something_else)
 {
     world_target(&w)->dirty = true;
     world_target(&w)->drift = mem_strdup("backend be: server n1: HAProxy does not run it");
@@ -317,9 +299,8 @@ START_TEST(it_runs_something_else)
                    "\n"
                    "  1 change: 1 to change; by a transaction and a reload (HAProxy is reloaded in any case)\n");
 }
-END_TEST
 
-START_TEST(several_backends_that_were_not_read_are_one_line)
+TEST(several_backends_that_were_not_read_are_one_line)
 {
     world_unseen(world_add(&w, "be", ""), "connection refused");
     struct inspect_backend *two = world_add(&w, "two", "");
@@ -332,9 +313,8 @@ START_TEST(several_backends_that_were_not_read_are_one_line)
                    "backend two  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
                    "  unknown: HTTP 503\n");
 }
-END_TEST
 
-START_TEST(a_section_for_each_haproxy)
+TEST(a_section_for_each_haproxy)
 {
     w.report.target_count = 3;
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443"), *two = world_add(&w, "two", "");
@@ -361,11 +341,10 @@ START_TEST(a_section_for_each_haproxy)
            "\n" TWO "  unknown: HTTP 503\n");
     world_expect(&w, inspect_print_problems, "note: HAProxy unix:/run/lb3.sock: a reload is pending\n");
 }
-END_TEST
 
 /* ---- left out ---- */
 
-START_TEST(what_was_left_out)
+TEST(what_was_left_out)
 {
     static char n8[] = "n8";
     static char *const keep[] = {n8};
@@ -385,9 +364,8 @@ START_TEST(what_was_left_out)
                    "\n"
                    "  in sync: 1 server\n");
 }
-END_TEST
 
-START_TEST(many_ordinary_ones_are_counted)
+TEST(many_ordinary_ones_are_counted)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
     for (int i = 0; i < 14; i++)
@@ -400,10 +378,9 @@ START_TEST(many_ordinary_ones_are_counted)
     ck_assert_uint_eq(lines, 10);
     ck_assert_ptr_nonnull(strstr(text, "  . and 4 more like these; -o json has them all\n"));
 }
-END_TEST
 
 /* The rules know more than the desired state of a node that has nothing to do with the Service. */
-START_TEST(reasons_of_the_rules)
+TEST(reasons_of_the_rules)
 {
     struct inspect_backend *b =
         see("n1 10.0.0.1:30443", "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 5");
@@ -414,46 +391,4 @@ START_TEST(reasons_of_the_rules)
                    "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
                    "\n"
                    "  1 change: 1 to remove; by a transaction and a reload\n");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("plan_text");
-    TCase *t = tcase_create("plan_text");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, in_step);
-    tcase_add_test(t, every_kind_of_change);
-    tcase_add_test(t, a_backend_to_be_made);
-    tcase_add_test(t, kept_without_endpoints);
-    tcase_add_test(t, kept_what_would_drain);
-    tcase_add_test(t, others_inherit_the_proxy_protocol);
-    tcase_add_test(t, the_loss_limit_alone);
-    tcase_add_test(t, the_loss_limit_holds_a_part);
-    tcase_add_test(t, not_written);
-    tcase_add_test(t, refused);
-    tcase_add_test(t, refused_for_a_line_says_nothing_of_servers);
-    tcase_add_test(t, waiting);
-    tcase_add_test(t, unseen);
-    tcase_add_test(t, reload_again);
-    tcase_add_test(t, two_backends_have_a_line_between_them);
-    tcase_add_test(t, all_without_a_reload);
-    tcase_add_test(t, some_need_a_reload);
-    tcase_add_test(t, in_sync_with_commanded_and_overridden_states);
-    tcase_add_test(t, kept_beside_parked_ones);
-    tcase_add_test(t, kept_what_is_in_maintenance);
-    tcase_add_test(t, what_runs_cannot_be_read);
-    tcase_add_test(t, in_sync_by_its_file_alone);
-    tcase_add_test(t, it_runs_something_else);
-    tcase_add_test(t, several_backends_that_were_not_read_are_one_line);
-    tcase_add_test(t, a_section_for_each_haproxy);
-    tcase_add_test(t, what_was_left_out);
-    tcase_add_test(t, many_ordinary_ones_are_counted);
-    tcase_add_test(t, reasons_of_the_rules);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

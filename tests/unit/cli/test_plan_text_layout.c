@@ -2,9 +2,13 @@
  * inspect_print). */
 #include "plan_text_world.h"
 
+#include "../test.h"
+
 /* ---- layout ---- */
 
-START_TEST(one_long_reason_puts_all_below)
+FIXTURE(setup, teardown)
+
+TEST(one_long_reason_puts_all_below)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; worker-17.example.org 10.0.0.17:30443");
     text_why(&world_mapping(b)->desired, &world_mapping(b)->desired.servers[1],
@@ -20,10 +24,9 @@ START_TEST(one_long_reason_puts_all_below)
            "\n"
            "  1 change: 1 to add; by a transaction and a reload\n");
 }
-END_TEST
 
 /* What is longer than its column pushes only its own reason away. */
-START_TEST(a_row_that_is_too_long_is_its_own_affair)
+TEST(a_row_that_is_too_long_is_its_own_affair)
 {
     see("a-name-that-goes-on-and-on-and-on-and-on-for-ever 10.0.0.2:30443; n1 10.0.0.1:30443",
         "server n1 10.0.0.1:30443 check weight 100");
@@ -33,9 +36,8 @@ START_TEST(a_row_that_is_too_long_is_its_own_affair)
                    "\n"
                    "  1 change: 1 to add; by a transaction and a reload\n");
 }
-END_TEST
 
-START_TEST(no_line_is_too_wide)
+TEST(no_line_is_too_wide)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; n2 10.0.0.2:30443");
     for (int i = 0; i < 3; i++)
@@ -47,9 +49,8 @@ START_TEST(no_line_is_too_wide)
     for (char *rest = text, *line; (line = strsep(&rest, "\n")) != NULL;)
         ck_assert_msg(page_columns(line) <= PAGE_WIDTH_DEFAULT, "%s", line);
 }
-END_TEST
 
-START_TEST(nothing_that_a_peer_wrote_gets_through)
+TEST(nothing_that_a_peer_wrote_gets_through)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
     text_why(&world_mapping(b)->desired, &world_mapping(b)->desired.servers[0], "slice \x1b[2Jx\ny");
@@ -67,9 +68,8 @@ START_TEST(nothing_that_a_peer_wrote_gets_through)
         ck_assert_ptr_null(strstr(text, "\xe2\x80\xae"));
     }
 }
-END_TEST
 
-START_TEST(colours_tell_what_is_what)
+TEST(colours_tell_what_is_what)
 {
     see("n1 10.0.0.1:30443; n2 10.0.0.2:30443 draining",
         "server n2 10.0.0.2:30443 check weight 7 disabled\nserver n3 10.0.0.3:30443 check weight 7");
@@ -81,7 +81,6 @@ START_TEST(colours_tell_what_is_what)
     ck_assert_ptr_nonnull(strstr(text, "\x1b[2mn1 is wanted\x1b[0m"));
     ck_assert_ptr_nonnull(strstr(text, "\x1b[33m2 changes\x1b[0m"));
 }
-END_TEST
 
 /* ---- heading ---- */
 
@@ -114,7 +113,7 @@ static const struct {
     {"waiting", INSPECT_SERVICE_WAITING, 0, "https", 30443, false, 0, "Service ingress/web port https"},
 };
 
-START_TEST(heading_tells_what_is_known)
+TEST_EACH(heading_tells_what_is_known, array_len(headings))
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
     world_unseen(b, "x");
@@ -128,11 +127,10 @@ START_TEST(heading_tells_what_is_known)
     cleanup(mem_free_ptr) char *text = mem_printf("backend be  <-  %s\n  unknown: x\n", headings[_i].heading);
     expect(text);
 }
-END_TEST
 
 /* ---- for standard error ---- */
 
-START_TEST(problems_of_no_backend)
+TEST(problems_of_no_backend)
 {
     world_expect(&w, inspect_print_problems, "");
     w.report.incomplete = true;
@@ -146,25 +144,4 @@ START_TEST(problems_of_no_backend)
                  "  [-] watch nodes: not synced: forbidden\\x1b\n"
                  "  [-] watch services: not synced; waiting\n"
                  "note: a reload is pending\n");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("plan_text_layout");
-    TCase *t = tcase_create("plan_text_layout");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, one_long_reason_puts_all_below);
-    tcase_add_test(t, a_row_that_is_too_long_is_its_own_affair);
-    tcase_add_test(t, no_line_is_too_wide);
-    tcase_add_test(t, nothing_that_a_peer_wrote_gets_through);
-    tcase_add_test(t, colours_tell_what_is_what);
-    tcase_add_loop_test(t, heading_tells_what_is_known, 0, (int)array_len(headings));
-    tcase_add_test(t, problems_of_no_backend);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

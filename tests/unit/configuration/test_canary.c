@@ -3,6 +3,8 @@
 
 #include "configuration/probation.h"
 
+#include "../test.h"
+
 #define SERVES "frontend fe\n  bind :80\nbackend be\n  server s 1.1.1.1:1\n"
 #define ENOUGH 30 /* passes until all is done and proven */
 
@@ -47,7 +49,7 @@ static void all_run_good(void)
     }
 }
 
-START_TEST(the_first_ones_are_watched_before_the_others_get_it)
+TEST_EACH(the_first_ones_are_watched_before_the_others_get_it, 2)
 {
     size_t canary = (size_t)_i + 1, most = 0;
     begin(canary, CONFIGURATION_ROLLBACK_AUTO);
@@ -70,10 +72,9 @@ START_TEST(the_first_ones_are_watched_before_the_others_get_it)
     ck_assert_uint_eq(configuration_waiting_for_canary(w.c), 0);
     end();
 }
-END_TEST
 
 /* The daemon starts anew amid the watch. */
-START_TEST(who_has_it_already_is_watched_as_long)
+TEST(who_has_it_already_is_watched_as_long)
 {
     begin(1, CONFIGURATION_ROLLBACK_AUTO);
     unsigned before = w.told[CONFIGURATION_CANARY_PASSED];
@@ -92,12 +93,11 @@ START_TEST(who_has_it_already_is_watched_as_long)
     ck_assert_uint_eq(running(w.text), TARGETS);
     end();
 }
-END_TEST
 
 static const char *const troubles[] = {"missing", "dying", "empty", "unloadable"};
 
 /* The others never had it; what had it goes back, and it is not tried again before an operator asks. */
-START_TEST(a_canary_that_fails_stops_it)
+TEST_EACH(a_canary_that_fails_stops_it, 8)
 {
     const char *trouble = troubles[_i % 4];
     bool loads = !str_eq(trouble, "unloadable");
@@ -127,10 +127,9 @@ START_TEST(a_canary_that_fails_stops_it)
     ck_assert(!configuration_is_rolled_back(w.c));
     end();
 }
-END_TEST
 
 /* One of two does badly: the third one never gets it. */
-START_TEST(all_canaries_have_to_be_good)
+TEST(all_canaries_have_to_be_good)
 {
     begin(2, CONFIGURATION_ROLLBACK_AUTO);
     unsigned before = w.told[CONFIGURATION_CANARY_PASSED];
@@ -146,9 +145,8 @@ START_TEST(all_canaries_have_to_be_good)
     ck_assert_uint_eq(w.told[CONFIGURATION_CANARY_PASSED], before);
     end();
 }
-END_TEST
 
-START_TEST(what_was_proven_needs_no_canary)
+TEST(what_was_proven_needs_no_canary)
 {
     begin(1, CONFIGURATION_ROLLBACK_AUTO);
     unsigned before = w.told[CONFIGURATION_CANARY_PASSED];
@@ -161,9 +159,8 @@ START_TEST(what_was_proven_needs_no_canary)
     ck_assert_uint_eq(w.told[CONFIGURATION_CANARY_PASSED], before);
     end();
 }
-END_TEST
 
-START_TEST(without_a_canary_all_go_back)
+TEST_EACH(without_a_canary_all_go_back, 4)
 {
     const char *trouble = troubles[_i];
     begin(0, CONFIGURATION_ROLLBACK_AUTO);
@@ -191,9 +188,8 @@ START_TEST(without_a_canary_all_go_back)
     }
     end();
 }
-END_TEST
 
-START_TEST(servers_count_where_that_is_asked_for)
+TEST(servers_count_where_that_is_asked_for)
 {
     begin(0, CONFIGURATION_ROLLBACK_SERVING);
     bad_document("empty", 1);
@@ -202,10 +198,9 @@ START_TEST(servers_count_where_that_is_asked_for)
     ck_assert_uint_eq(w.told[CONFIGURATION_ROLLED_BACK], 1);
     end();
 }
-END_TEST
 
 /* The servers died, whoever had the document: at a canary, and with all of them. */
-START_TEST(servers_that_died_are_no_evidence)
+TEST_EACH(servers_that_died_are_no_evidence, 2)
 {
     begin((size_t)_i, CONFIGURATION_ROLLBACK_SERVING);
     new_document(true);
@@ -218,9 +213,8 @@ START_TEST(servers_that_died_are_no_evidence)
     ck_assert_uint_gt(w.told[CONFIGURATION_DEGRADED], 0);
     end();
 }
-END_TEST
 
-START_TEST(report_puts_nothing_back)
+TEST_EACH(report_puts_nothing_back, 2)
 {
     begin((size_t)_i, CONFIGURATION_ROLLBACK_REPORT);
     bad_document("missing", 0);
@@ -244,10 +238,9 @@ START_TEST(report_puts_nothing_back)
     ck_assert_ptr_null(configuration_view(w.c, 0).evidence); /* that was the other one's */
     end();
 }
-END_TEST
 
 /* Nothing was proven yet: each gets the file that it had. */
-START_TEST(the_first_one_goes_back_to_the_file)
+TEST(the_first_one_goes_back_to_the_file)
 {
     begin_calm(CONFIGURATION_DRIFT_REPORT);
     w.rollback = CONFIGURATION_ROLLBACK_AUTO;
@@ -267,10 +260,9 @@ START_TEST(the_first_one_goes_back_to_the_file)
     ck_assert_uint_eq(w.told[CONFIGURATION_ROLLED_BACK], 1);
     end();
 }
-END_TEST
 
 /* The files of what was there before are not known: it stays, and that is said. */
-START_TEST(without_its_files_no_file_goes_back)
+TEST(without_its_files_no_file_goes_back)
 {
     begin_calm(CONFIGURATION_DRIFT_REPORT);
     w.rollback = CONFIGURATION_ROLLBACK_AUTO;
@@ -284,10 +276,9 @@ START_TEST(without_its_files_no_file_goes_back)
     ck_assert_uint_eq(w.told[CONFIGURATION_DEGRADED], 1);
     end();
 }
-END_TEST
 
 /* What an operator asks for after it is his. */
-START_TEST(an_operator_takes_over)
+TEST(an_operator_takes_over)
 {
     struct error err = {0};
     begin(0, CONFIGURATION_ROLLBACK_AUTO);
@@ -303,10 +294,9 @@ START_TEST(an_operator_takes_over)
     ck_assert_uint_eq(configuration_view(w.c, 0).version, 1);
     end();
 }
-END_TEST
 
 /* Also one that an operator asked for. */
-START_TEST(a_rollback_is_not_rolled_back)
+TEST(a_rollback_is_not_rolled_back)
 {
     struct error err = {0};
     begin(0, CONFIGURATION_ROLLBACK_REPORT);
@@ -328,10 +318,9 @@ START_TEST(a_rollback_is_not_rolled_back)
     ck_assert_uint_eq(running(bad), TARGETS); /* and SIGHUP does not end it */
     end();
 }
-END_TEST
 
 /* It is begun anew with the newer one, and what runs badly goes with it. */
-START_TEST(a_newer_document_ends_the_watch)
+TEST(a_newer_document_ends_the_watch)
 {
     begin(1, CONFIGURATION_ROLLBACK_AUTO);
     bad_document("missing", 0);
@@ -344,9 +333,8 @@ START_TEST(a_newer_document_ends_the_watch)
     ck_assert_uint_eq(w.told[CONFIGURATION_CANARY_FAILED] + w.told[CONFIGURATION_ROLLED_BACK], 0);
     end();
 }
-END_TEST
 
-START_TEST(one_that_does_not_answer_is_no_canary)
+TEST(one_that_does_not_answer_is_no_canary)
 {
     begin(1, CONFIGURATION_ROLLBACK_AUTO);
     w.of[0].up = false;
@@ -360,10 +348,9 @@ START_TEST(one_that_does_not_answer_is_no_canary)
     ck_assert_uint_eq(running(w.text), TARGETS);
     end();
 }
-END_TEST
 
 /* It was the one, and cannot be written to. */
-START_TEST(another_one_takes_its_place)
+TEST(another_one_takes_its_place)
 {
     begin(1, CONFIGURATION_ROLLBACK_AUTO);
     w.of[0].fails = true;
@@ -374,10 +361,9 @@ START_TEST(another_one_takes_its_place)
     ck_assert_str_eq(w.of[2].running, w.text);
     end();
 }
-END_TEST
 
 /* Who goes on after a restart knows which one had it first. */
-START_TEST(a_restart_amid_the_watch)
+TEST_EACH(a_restart_amid_the_watch, 2)
 {
     begin(1, CONFIGURATION_ROLLBACK_AUTO);
     if (_i == 0)
@@ -394,34 +380,4 @@ START_TEST(a_restart_amid_the_watch)
     passes(ENOUGH);
     ck_assert_uint_eq(running(_i == 0 ? w.text : good), TARGETS);
     end();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("canary");
-    TCase *t = tcase_create("canary");
-    tcase_add_loop_test(t, the_first_ones_are_watched_before_the_others_get_it, 0, 2);
-    tcase_add_test(t, who_has_it_already_is_watched_as_long);
-    tcase_add_loop_test(t, a_canary_that_fails_stops_it, 0, 8);
-    tcase_add_test(t, all_canaries_have_to_be_good);
-    tcase_add_test(t, what_was_proven_needs_no_canary);
-    tcase_add_test(t, without_its_files_no_file_goes_back);
-    tcase_add_test(t, an_operator_takes_over);
-    tcase_add_test(t, another_one_takes_its_place);
-    tcase_add_loop_test(t, without_a_canary_all_go_back, 0, 4);
-    tcase_add_test(t, servers_count_where_that_is_asked_for);
-    tcase_add_loop_test(t, servers_that_died_are_no_evidence, 0, 2);
-    tcase_add_loop_test(t, report_puts_nothing_back, 0, 2);
-    tcase_add_test(t, the_first_one_goes_back_to_the_file);
-    tcase_add_test(t, a_rollback_is_not_rolled_back);
-    tcase_add_test(t, a_newer_document_ends_the_watch);
-    tcase_add_test(t, one_that_does_not_answer_is_no_canary);
-    tcase_add_loop_test(t, a_restart_amid_the_watch, 0, 2);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

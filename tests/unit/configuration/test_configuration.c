@@ -1,8 +1,10 @@
 /* src/configuration/configuration: what becomes of a document, step by step. */
 #include "configuration_world.h"
 
+#include "../test.h"
+
 /* A restart does not ask again: another version of HAProxy does, and SIGHUP. (validate() checks the rest.) */
-START_TEST(a_rejection_is_remembered)
+TEST(a_rejection_is_remembered)
 {
     begin_calm(CONFIGURATION_DRIFT_REPORT);
     w.text = mem_strdup("global\n  description reject1\n");
@@ -27,9 +29,8 @@ START_TEST(a_rejection_is_remembered)
     }
     stream_end();
 }
-END_TEST
 
-START_TEST(what_another_writer_changes)
+TEST_EACH(what_another_writer_changes, 3)
 {
     static const char *const states[] = {[CONFIGURATION_DRIFT_REPORT] = "drifted",
                                          [CONFIGURATION_DRIFT_REPAIR] = "applied",
@@ -61,9 +62,8 @@ START_TEST(what_another_writer_changes)
     }
     stream_end();
 }
-END_TEST
 
-START_TEST(a_rollback_holds_until_the_source_changes)
+TEST(a_rollback_holds_until_the_source_changes)
 {
     struct error err = {0};
     begin_calm(CONFIGURATION_DRIFT_REPORT);
@@ -102,10 +102,9 @@ START_TEST(a_rollback_holds_until_the_source_changes)
     ck_assert_str_eq(w.of[2].running, second); /* it was wanted again, after something else */
     stream_end();
 }
-END_TEST
 
 /* The first at once, then the latest. */
-START_TEST(what_follows_too_soon_waits)
+TEST(what_follows_too_soon_waits)
 {
     begin_calm(CONFIGURATION_DRIFT_REPORT);
     w.min_interval_ms = 3600000;
@@ -127,10 +126,9 @@ START_TEST(what_follows_too_soon_waits)
     ck_assert_uint_eq(w.writes, 2 * TARGETS);
     stream_end();
 }
-END_TEST
 
 /* It was written when a bad one came: it is loaded all the same, and said to run. Another writer's file is not it. */
-START_TEST(what_a_bad_one_supersedes_is_known_to_run)
+TEST_EACH(what_a_bad_one_supersedes_is_known_to_run, 2)
 {
     begin_calm(CONFIGURATION_DRIFT_REPORT);
     new_document(true);
@@ -148,10 +146,9 @@ START_TEST(what_a_bad_one_supersedes_is_known_to_run)
     ck_assert_str_eq(store_version(w.store, 0)->hash, hash);
     stream_end();
 }
-END_TEST
 
 /* Its write was under way when a bad one came. */
-START_TEST(what_a_bad_one_supersedes_amid_its_write_is_known_to_run)
+TEST(what_a_bad_one_supersedes_amid_its_write_is_known_to_run)
 {
     begin_calm(CONFIGURATION_DRIFT_REPORT);
     new_document(true);
@@ -166,10 +163,9 @@ START_TEST(what_a_bad_one_supersedes_amid_its_write_is_known_to_run)
     ck_assert_str_eq(state_of(1), "rejected");
     stream_end();
 }
-END_TEST
 
 /* Means the same as what could not be loaded: that it is in the file is no sign that it runs. */
-START_TEST(what_goes_back_is_not_taken_for_the_latest)
+TEST(what_goes_back_is_not_taken_for_the_latest)
 {
     begin_calm(CONFIGURATION_DRIFT_REPORT);
     new_document(true);
@@ -192,10 +188,9 @@ START_TEST(what_goes_back_is_not_taken_for_the_latest)
     ck_assert_str_eq(w.of[0].file, good);
     stream_end();
 }
-END_TEST
 
 /* Whoever changes the file then is not set right by bytes that were rejected. */
-START_TEST(drift_is_not_repaired_with_what_was_rejected)
+TEST(drift_is_not_repaired_with_what_was_rejected)
 {
     begin_calm(CONFIGURATION_DRIFT_REPAIR);
     new_document(true);
@@ -210,10 +205,9 @@ START_TEST(drift_is_not_repaired_with_what_was_rejected)
     ck_assert_str_eq(state_of(1), "rejected");
     stream_end();
 }
-END_TEST
 
 /* The same text with another map is another document. */
-START_TEST(a_rejection_is_one_of_the_files_too)
+TEST(a_rejection_is_one_of_the_files_too)
 {
     begin_calm(CONFIGURATION_DRIFT_REPORT);
     for (int map = 1; map <= 2; map++) {
@@ -240,10 +234,9 @@ START_TEST(a_rejection_is_one_of_the_files_too)
     }
     stream_end();
 }
-END_TEST
 
 /* Who was started anew knows nothing against the document. */
-START_TEST(a_lost_reload_is_no_rejection)
+TEST(a_lost_reload_is_no_rejection)
 {
     begin_calm(CONFIGURATION_DRIFT_REPORT);
     new_document(true);
@@ -257,10 +250,9 @@ START_TEST(a_lost_reload_is_no_rejection)
     ck_assert_uint_eq(w.loads, TARGETS + 1);
     stream_end();
 }
-END_TEST
 
 /* The daemon is started anew between the write and its reload; then another document comes, or none. */
-START_TEST(what_an_earlier_run_wrote_and_cannot_be_loaded_goes_back)
+TEST_EACH(what_an_earlier_run_wrote_and_cannot_be_loaded_goes_back, 2)
 {
     stream_begin(1);
     w.dry_run = false;
@@ -286,10 +278,9 @@ START_TEST(what_an_earlier_run_wrote_and_cannot_be_loaded_goes_back)
     ck_assert_str_eq(state_of(_i == 1 ? 1 : 0), "rejected");
     stream_end();
 }
-END_TEST
 
 /* What was held against other bytes says nothing of these; but bytes that change all the time do not set the pace. */
-START_TEST(a_new_document_ends_a_pause)
+TEST(a_new_document_ends_a_pause)
 {
     begin_calm(CONFIGURATION_DRIFT_REPORT);
     w.min_interval_ms = 3600000;
@@ -304,10 +295,9 @@ START_TEST(a_new_document_ends_a_pause)
     w.min_interval_ms = 0;
     stream_end();
 }
-END_TEST
 
 /* A source is read again and again. */
-START_TEST(what_cannot_be_used_is_said_once)
+TEST(what_cannot_be_used_is_said_once)
 {
     struct error no = {0}, other = {0};
     (void)error_set(&no, ERROR_INVALID, "a file: it is empty");
@@ -330,10 +320,9 @@ START_TEST(what_cannot_be_used_is_said_once)
     }
     stream_end();
 }
-END_TEST
 
 /* It is validated meanwhile: whoever paused it sees whether it could go on. */
-START_TEST(what_is_paused_is_written_nowhere)
+TEST(what_is_paused_is_written_nowhere)
 {
     stream_begin(5);
     w.calm = true;
@@ -353,9 +342,8 @@ START_TEST(what_is_paused_is_written_nowhere)
         ck_assert_str_eq(state_of(i), "applied");
     stream_end();
 }
-END_TEST
 
-START_TEST(a_dry_run_validates_and_writes_nothing)
+TEST(a_dry_run_validates_and_writes_nothing)
 {
     begin_calm(CONFIGURATION_DRIFT_REPORT);
     w.dry_run = true;
@@ -367,10 +355,9 @@ START_TEST(a_dry_run_validates_and_writes_nothing)
     ck_assert_uint_eq(w.writes, 0);
     stream_end();
 }
-END_TEST
 
 /* What one HAProxy is managed by, and the document lacks. */
-START_TEST(what_would_lock_out_is_written_nowhere)
+TEST_EACH(what_would_lock_out_is_written_nowhere, 2)
 {
     stream_begin((unsigned)_i);
     w.calm = true;
@@ -388,34 +375,4 @@ START_TEST(what_would_lock_out_is_written_nowhere)
     ck_assert_msg(w.allow_lockout || strstr(why, "stats socket /run/a.sock") != NULL, "%s", why);
     ck_assert_msg(w.allow_lockout || w.of[1].validated == NULL, "it was sent");
     stream_end();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("configuration");
-    TCase *t = tcase_create("configuration");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, what_cannot_be_used_is_said_once);
-    tcase_add_test(t, what_is_paused_is_written_nowhere);
-    tcase_add_test(t, a_dry_run_validates_and_writes_nothing);
-    tcase_add_loop_test(t, what_would_lock_out_is_written_nowhere, 0, 2);
-    tcase_add_test(t, a_rejection_is_remembered);
-    tcase_add_test(t, drift_is_not_repaired_with_what_was_rejected);
-    tcase_add_test(t, a_rejection_is_one_of_the_files_too);
-    tcase_add_loop_test(t, what_another_writer_changes, 0, 3);
-    tcase_add_test(t, a_rollback_holds_until_the_source_changes);
-    tcase_add_test(t, what_follows_too_soon_waits);
-    tcase_add_test(t, a_lost_reload_is_no_rejection);
-    tcase_add_loop_test(t, what_a_bad_one_supersedes_is_known_to_run, 0, 2);
-    tcase_add_test(t, what_a_bad_one_supersedes_amid_its_write_is_known_to_run);
-    tcase_add_test(t, what_goes_back_is_not_taken_for_the_latest);
-    tcase_add_test(t, a_new_document_ends_a_pause);
-    tcase_add_loop_test(t, what_an_earlier_run_wrote_and_cannot_be_loaded_goes_back, 0, 2);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

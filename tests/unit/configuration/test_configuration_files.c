@@ -2,6 +2,8 @@
  * another one. */
 #include "configuration_world.h"
 
+#include "../test.h"
+
 static void begin_with_files(void)
 {
     begin_calm(CONFIGURATION_DRIFT_REPORT);
@@ -15,7 +17,7 @@ static void begin_with_files(void)
     }
 }
 
-START_TEST(files_wait_as_their_configuration_does)
+TEST(files_wait_as_their_configuration_does)
 {
     begin_with_files();
     w.min_interval_ms = 3600000;
@@ -34,10 +36,9 @@ START_TEST(files_wait_as_their_configuration_does)
     ck_assert_uint_eq(w.of[0].map, 3);
     stream_end();
 }
-END_TEST
 
 /* It cannot be loaded by one HAProxy: its files leave with it, before the file from before is loaded. */
-START_TEST(files_of_what_cannot_be_loaded_go_back)
+TEST(files_of_what_cannot_be_loaded_go_back)
 {
     begin_with_files();
     bad_document("unloadable", 0);
@@ -49,10 +50,9 @@ START_TEST(files_of_what_cannot_be_loaded_go_back)
     ck_assert_uint_eq(number_of(w.of[1].running), 2);
     stream_end();
 }
-END_TEST
 
 /* A bad one comes while it is written, or once it is written: what it began is finished before. */
-START_TEST(a_newer_one_waits_for_what_is_half_way)
+TEST_EACH(a_newer_one_waits_for_what_is_half_way, 2)
 {
     begin_with_files();
     new_document(true);
@@ -73,10 +73,9 @@ START_TEST(a_newer_one_waits_for_what_is_half_way)
     ck_assert_str_eq(store_version(w.store, 0)->hash, configuration_view(w.c, 0).runs);
     stream_end();
 }
-END_TEST
 
 /* Written without an answer, and then another HAProxy refuses it: here it is in the file, and so are its files. */
-START_TEST(a_write_without_an_answer_keeps_its_files)
+TEST(a_write_without_an_answer_keeps_its_files)
 {
     begin_with_files();
     bad_document("harm", 1);
@@ -88,10 +87,9 @@ START_TEST(a_write_without_an_answer_keeps_its_files)
     ck_assert_uint_eq(w.of[1].map, 1);
     stream_end();
 }
-END_TEST
 
 /* It was not to be reached when a newer one came, which has to wait or is bad. */
-START_TEST(what_was_written_is_loaded_whatever_comes)
+TEST_EACH(what_was_written_is_loaded_whatever_comes, 2)
 {
     begin_with_files();
     w.min_interval_ms = _i == 0 ? 3600000 : 0;
@@ -116,10 +114,9 @@ START_TEST(what_was_written_is_loaded_whatever_comes)
     ck_assert_str_eq(configuration_view(w.c, 0).runs, ""); /* who knows with which files */
     stream_end();
 }
-END_TEST
 
 /* Drift that is ignored, of what an earlier run applied. */
-START_TEST(files_of_an_earlier_run_are_there)
+TEST(files_of_an_earlier_run_are_there)
 {
     begin_with_files();
     w.drift = CONFIGURATION_DRIFT_IGNORE;
@@ -134,10 +131,9 @@ START_TEST(files_of_an_earlier_run_are_there)
     ck_assert_uint_eq(w.stores, stores + 1); /* looked at */
     stream_end();
 }
-END_TEST
 
 /* Its rejection is forgotten when half of its files are taken back. */
-START_TEST(files_that_went_back_are_put_there_again)
+TEST(files_that_went_back_are_put_there_again)
 {
     begin_with_files();
     bad_document("reject", 1);
@@ -150,25 +146,4 @@ START_TEST(files_that_went_back_are_put_there_again)
     ck_assert_str_eq(state_of(1), "rejected");
     ck_assert_uint_eq(w.of[0].map, 1);
     stream_end();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("configuration_files");
-    TCase *t = tcase_create("configuration_files");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, files_wait_as_their_configuration_does);
-    tcase_add_test(t, files_of_what_cannot_be_loaded_go_back);
-    tcase_add_loop_test(t, a_newer_one_waits_for_what_is_half_way, 0, 2);
-    tcase_add_test(t, a_write_without_an_answer_keeps_its_files);
-    tcase_add_loop_test(t, what_was_written_is_loaded_whatever_comes, 0, 2);
-    tcase_add_test(t, files_of_an_earlier_run_are_there);
-    tcase_add_test(t, files_that_went_back_are_put_there_again);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

@@ -2,7 +2,6 @@
  * src/configuration/configuration: a document for a HAProxy of which the daemon's other engine and another daemon write
  * server lines, in random streams. What a document never does: change one of them.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +51,7 @@ static struct {
 
 #define VIRTUAL_TIME (&w)
 #include "../../virtual_time.h"
+#include "../test.h"
 
 /* Server lines as others would write them; a user's own one stands among them. */
 static void add_lines(struct buf *out, const char *name, unsigned number)
@@ -311,7 +311,7 @@ static void stream_end(void)
     file_content = NULL;
 }
 
-START_TEST(no_document_changes_a_line_that_is_not_its_own)
+TEST_EACH(no_document_changes_a_line_that_is_not_its_own, STREAMS)
 {
     stream_begin((unsigned)_i);
     for (unsigned round = 0; round < ROUNDS; round++) {
@@ -339,10 +339,9 @@ START_TEST(no_document_changes_a_line_that_is_not_its_own)
     ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
     stream_end();
 }
-END_TEST
 
 /* Runtime updates without a pause keep no document waiting. */
-START_TEST(it_does_not_wait_for_quiet)
+TEST(it_does_not_wait_for_quiet)
 {
     stream_begin(1);
     w.calm = w.storm = true;
@@ -353,10 +352,9 @@ START_TEST(it_does_not_wait_for_quiet)
     ck_assert_uint_gt(w.in.version, 3);
     stream_end();
 }
-END_TEST
 
 /* Also where the file has the very same lines. */
-START_TEST(what_is_not_its_own_is_said)
+TEST_EACH(what_is_not_its_own_is_said, 2)
 {
     static const char text[] = "global\nbackend peer\n  server mine 10.0.0.1:1\nbackend web\n";
     stream_begin(1);
@@ -374,10 +372,9 @@ START_TEST(what_is_not_its_own_is_said)
     ck_assert_uint_eq(w.writes, 0);
     stream_end();
 }
-END_TEST
 
 /* Not what was written before it and never loaded. */
-START_TEST(what_ran_goes_back)
+TEST(what_ran_goes_back)
 {
     stream_begin(1);
     w.calm = true;
@@ -394,22 +391,4 @@ START_TEST(what_ran_goes_back)
     ck_assert_str_eq(w.in.running.word, ran.word);
     ck_assert_str_eq(w.in.file.word, ran.word);
     stream_end();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("configuration_keep");
-    TCase *t = tcase_create("configuration_keep");
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, no_document_changes_a_line_that_is_not_its_own, 0, STREAMS);
-    tcase_add_test(t, it_does_not_wait_for_quiet);
-    tcase_add_loop_test(t, what_is_not_its_own_is_said, 0, 2);
-    tcase_add_test(t, what_ran_goes_back);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

@@ -1,6 +1,8 @@
 /* src/configuration/configuration: one document for several HAProxies, in random streams against a model. */
 #include "configuration_world.h"
 
+#include "../test.h"
+
 #define ROUNDS 200
 #define STREAMS 100
 #define LONG_ENOUGH 40 /* passes, also for two that get it first */
@@ -64,7 +66,7 @@ static void play(void)
         w.of[i].up = true;
 }
 
-START_TEST(in_the_end_all_run_what_is_good)
+TEST_EACH(in_the_end_all_run_what_is_good, STREAMS)
 {
     stream_begin((unsigned)_i);
     play();
@@ -86,7 +88,6 @@ START_TEST(in_the_end_all_run_what_is_good)
     ck_assert_uint_eq(w.loads, loads);
     stream_end();
 }
-END_TEST
 
 /* They are those of what runs. HAProxy may have loaded more of a map than it has by now, never less. */
 static void check_files(const struct instance *in)
@@ -97,7 +98,7 @@ static void check_files(const struct instance *in)
 }
 
 /* What one HAProxy refuses runs nowhere for long, and its place says why. */
-START_TEST(in_the_end_none_runs_what_is_bad_for_it)
+TEST_EACH(in_the_end_none_runs_what_is_bad_for_it, STREAMS)
 {
     stream_begin((unsigned)_i + 1000);
     w.dry_run = false;
@@ -128,10 +129,9 @@ START_TEST(in_the_end_none_runs_what_is_bad_for_it)
     }
     stream_end();
 }
-END_TEST
 
 /* Whatever comes while it is written and loaded: what HAProxy cannot load does not stay in the file. */
-START_TEST(in_the_end_no_file_is_one_that_cannot_be_loaded)
+TEST_EACH(in_the_end_no_file_is_one_that_cannot_be_loaded, STREAMS)
 {
     static const char *const words[] = {"reject", "harm", "unloadable"};
     stream_begin((unsigned)_i + 2000);
@@ -161,10 +161,9 @@ START_TEST(in_the_end_no_file_is_one_that_cannot_be_loaded)
     }
     stream_end();
 }
-END_TEST
 
 /* Nothing that can be told is loaded: one document after the other, of which HAProxy takes all. */
-START_TEST(what_needs_no_reload_costs_none)
+TEST_EACH(what_needs_no_reload_costs_none, 4)
 {
     begin_calm(CONFIGURATION_DRIFT_REPAIR);
     w.by_runtime = true;
@@ -190,10 +189,9 @@ START_TEST(what_needs_no_reload_costs_none)
     ck_assert_uint_eq(w.files_ran, w.with_files ? 50 * w.count : 0);
     stream_end();
 }
-END_TEST
 
 /* It gets what the others have once it is back. */
-START_TEST(one_that_does_not_answer_keeps_no_other_waiting)
+TEST_EACH(one_that_does_not_answer_keeps_no_other_waiting, 2)
 {
     stream_begin((unsigned)_i);
     w.calm = true;
@@ -213,23 +211,4 @@ START_TEST(one_that_does_not_answer_keeps_no_other_waiting)
     for (size_t i = 0; i < w.count; i++)
         ck_assert_str_eq(state_of(i), "applied");
     stream_end();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("configuration_streams");
-    TCase *t = tcase_create("configuration_streams");
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, in_the_end_all_run_what_is_good, 0, STREAMS);
-    tcase_add_loop_test(t, in_the_end_none_runs_what_is_bad_for_it, 0, STREAMS);
-    tcase_add_loop_test(t, in_the_end_no_file_is_one_that_cannot_be_loaded, 0, STREAMS);
-    tcase_add_loop_test(t, what_needs_no_reload_costs_none, 0, 4);
-    tcase_add_loop_test(t, one_that_does_not_answer_keeps_no_other_waiting, 0, 2);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

@@ -1,5 +1,4 @@
 /* src/configuration/document: what a source may bring that is no haproxy.cfg, and what of it is handled. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +7,8 @@
 #include "base/str.h"
 #include "configuration/document.h"
 #include "haproxy/cfg/content.h"
+
+#include "../test.h"
 
 #define BYTES(text) text, sizeof(text) - 1
 
@@ -32,7 +33,7 @@ static const struct {
     {BYTES("{\"kind\": \"Secret\"}\n"), "/etc/a.cfg: there is no section ", NULL},
 };
 
-START_TEST(bytes_of_any_kind)
+TEST_EACH(bytes_of_any_kind, array_len(rows))
 {
     struct error err = {0};
     struct document *d = document_new("/etc/a.cfg", rows[_i].bytes, rows[_i].len, NULL, &err);
@@ -54,7 +55,6 @@ START_TEST(bytes_of_any_kind)
     ck_assert_str_eq(d->hash, hash); /* of the user's bytes */
     document_unref(d);
 }
-END_TEST
 
 /* says NULL: HAProxy gets these bytes. */
 static const struct {
@@ -73,7 +73,7 @@ static const struct {
     {BYTES("\xff\xfeg\0l\0"), "/etc/a.cfg: line 1: "},
 };
 
-START_TEST(bytes_for_a_haproxy_that_reads_them_itself)
+TEST_EACH(bytes_for_a_haproxy_that_reads_them_itself, array_len(own))
 {
     struct error err = {0};
     struct document *d = document_new_of(DOCUMENT_FOR_FILE, "/etc/a.cfg", own[_i].bytes, own[_i].len, NULL, NULL, &err);
@@ -88,9 +88,8 @@ START_TEST(bytes_for_a_haproxy_that_reads_them_itself)
     ck_assert_str_eq(d->hash, d->text_hash);
     document_unref(d);
 }
-END_TEST
 
-START_TEST(as_much_as_16_mib)
+TEST(as_much_as_16_mib)
 {
     static const char line[] = "# a comment of 32 bytes, no more\n";
     cleanup(buf_fini) struct buf text = {0};
@@ -106,21 +105,4 @@ START_TEST(as_much_as_16_mib)
     buf_add(&text, "\n");
     ck_assert_ptr_null(document_new("/etc/a.cfg", text.data, text.len, NULL, &err));
     ck_assert_str_eq(err.message, "/etc/a.cfg: it has 16777217 bytes, and more than 16777216 are not taken");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("document");
-    TCase *t = tcase_create("document");
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, bytes_of_any_kind, 0, (int)array_len(rows));
-    tcase_add_loop_test(t, bytes_for_a_haproxy_that_reads_them_itself, 0, (int)array_len(own));
-    tcase_add_test(t, as_much_as_16_mib);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

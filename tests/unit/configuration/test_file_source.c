@@ -1,5 +1,4 @@
 /* src/configuration/file_source: what is given of a file whatever is done to it and to the folders on its way. */
-#include <check.h>
 #include <event2/event.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,6 +15,8 @@
 #include "haproxy/storage_files.h"
 #include "host/timer.h"
 #include "net/digest.h"
+
+#include "../test.h"
 
 #define MAX_BYTES 64
 
@@ -156,7 +157,7 @@ static void expect_file(const char *stored)
         expect("one");
 }
 
-START_TEST(a_folder_of_files)
+TEST(a_folder_of_files)
 {
     world("f");
     put("f", "one");
@@ -186,10 +187,9 @@ START_TEST(a_folder_of_files)
     expect("!maps/b c.map: the name of a file has letters");
     world_end();
 }
-END_TEST
 
 /* As a volume that is not mounted: not one without files, which would all be deleted. */
-START_TEST(a_folder_that_is_gone)
+TEST(a_folder_that_is_gone)
 {
     world_with("f", "/d");
     put("f", "one");
@@ -211,9 +211,8 @@ START_TEST(a_folder_that_is_gone)
     ck_assert_ptr_null(w.files);
     world_end();
 }
-END_TEST
 
-START_TEST(each_way_of_writing_is_seen)
+TEST(each_way_of_writing_is_seen)
 {
     world("f");
     put("f", "one");
@@ -240,9 +239,8 @@ START_TEST(each_way_of_writing_is_seen)
     ck_assert_uint_eq(w.times, 8);
     world_end();
 }
-END_TEST
 
-START_TEST(the_same_bytes_are_said_once)
+TEST(the_same_bytes_are_said_once)
 {
     world("f");
     put("f", "one");
@@ -259,9 +257,8 @@ START_TEST(the_same_bytes_are_said_once)
     expect("two");
     world_end();
 }
-END_TEST
 
-START_TEST(links_are_followed)
+TEST(links_are_followed)
 {
     world("f");
     folder("1");
@@ -289,9 +286,8 @@ START_TEST(links_are_followed)
     expect("!Too many levels of symbolic links");
     world_end();
 }
-END_TEST
 
-START_TEST(folders_come_and_go)
+TEST(folders_come_and_go)
 {
     world("a/b/f");
     file_source_start(w.source);
@@ -311,9 +307,8 @@ START_TEST(folders_come_and_go)
     expect("!no regular file");
     world_end();
 }
-END_TEST
 
-START_TEST(what_is_no_file_harms_nothing)
+TEST(what_is_no_file_harms_nothing)
 {
     world("f");
     cleanup(mem_free_ptr) char *path = below("f");
@@ -328,7 +323,6 @@ START_TEST(what_is_no_file_harms_nothing)
     expect("one");
     world_end();
 }
-END_TEST
 
 /* As much as there is to do now. */
 static void run_now(void)
@@ -338,7 +332,7 @@ static void run_now(void)
 }
 
 /* Half of it may be a configuration, too. Where this process is held up, it is not written to any more. */
-START_TEST(who_writes_to_it_is_waited_for)
+TEST(who_writes_to_it_is_waited_for)
 {
     bool waited = false;
     for (int i = 0; i < 50 && !waited; i++) {
@@ -353,10 +347,9 @@ START_TEST(who_writes_to_it_is_waited_for)
     }
     ck_assert(waited);
 }
-END_TEST
 
 /* As on a file system that has no events. */
-START_TEST(it_is_read_again_without_any_event)
+TEST(it_is_read_again_without_any_event)
 {
     world_as("a.cfg", "", 50, false);
     put("a.cfg", "one");
@@ -371,9 +364,8 @@ START_TEST(it_is_read_again_without_any_event)
     close(fd);
     world_end();
 }
-END_TEST
 
-START_TEST(what_is_not_followed_is_read_when_asked)
+TEST(what_is_not_followed_is_read_when_asked)
 {
     world_as("a.cfg", "", 50, true);
     put("a.cfg", "one");
@@ -386,9 +378,8 @@ START_TEST(what_is_not_followed_is_read_when_asked)
     expect("two");
     world_end();
 }
-END_TEST
 
-START_TEST(events_that_were_lost_are_no_matter)
+TEST(events_that_were_lost_are_no_matter)
 {
     char text[16] = "";
     FILE *f = fopen("/proc/sys/fs/inotify/max_queued_events", "re");
@@ -406,29 +397,4 @@ START_TEST(events_that_were_lost_are_no_matter)
     put("a.cfg", "two");
     expect("two");
     world_end();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("file_source");
-    TCase *t = tcase_create("file_source");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, a_folder_of_files);
-    tcase_add_test(t, a_folder_that_is_gone);
-    tcase_add_test(t, each_way_of_writing_is_seen);
-    tcase_add_test(t, the_same_bytes_are_said_once);
-    tcase_add_test(t, links_are_followed);
-    tcase_add_test(t, folders_come_and_go);
-    tcase_add_test(t, what_is_no_file_harms_nothing);
-    tcase_add_test(t, who_writes_to_it_is_waited_for);
-    tcase_add_test(t, it_is_read_again_without_any_event);
-    tcase_add_test(t, what_is_not_followed_is_read_when_asked);
-    tcase_add_test(t, events_that_were_lost_are_no_matter);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

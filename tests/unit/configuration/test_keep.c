@@ -1,9 +1,9 @@
 /* src/configuration/keep: server lines that are not the document's. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../dice.h"
+#include "../test.h"
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "base/mem.h"
@@ -44,7 +44,7 @@ static const struct {
     {"global\n", "there is no backend web"},
 };
 
-START_TEST(what_is_not_the_documents_is_refused)
+TEST_EACH(what_is_not_the_documents_is_refused, array_len(checked))
 {
     cleanup(cfg_file_fini) struct cfg_file f;
     struct error err = {0};
@@ -56,7 +56,6 @@ START_TEST(what_is_not_the_documents_is_refused)
         ck_assert_msg(status == -1 && err.kind == ERROR_INVALID && str_has_prefix(err.message, checked[_i].says), "%s",
                       err.message);
 }
-END_TEST
 
 /* ---- what is kept ---- */
 
@@ -84,14 +83,13 @@ static void print_kept(const char *text, const char *now, struct cfg_edits *edit
     keep_print(&document, &is, &rules, edits, out);
 }
 
-START_TEST(the_lines_that_are_there_are_kept)
+TEST_EACH(the_lines_that_are_there_are_kept, array_len(kept))
 {
     cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
     cleanup(buf_fini) struct buf out = {0};
     print_kept(kept[_i].text, kept[_i].now, &edits, &out);
     ck_assert_str_eq(buf_str(&out), kept[_i].sent);
 }
-END_TEST
 
 /* ---- random documents ---- */
 
@@ -161,7 +159,7 @@ static void check_lines(const char *text, const char *in_text, const char *as, b
     ck_assert_msg(str_eq(is, wanted), "%s:\n%s\nis\n%s", in_text != NULL ? in_text : "all", wanted, is);
 }
 
-START_TEST(all_else_is_the_documents)
+TEST_EACH(all_else_is_the_documents, 8)
 {
     struct dice d = {.state = 88172645463325252ull + (uint64_t)_i * 7919};
     for (unsigned round = 0; round < 2000; round++) {
@@ -184,21 +182,4 @@ START_TEST(all_else_is_the_documents)
         check_lines(buf_str(&again), NULL, buf_str(&out), false);
         check_lines(buf_str(&again), NULL, buf_str(&out), true);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("keep");
-    TCase *t = tcase_create("keep");
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, what_is_not_the_documents_is_refused, 0, (int)array_len(checked));
-    tcase_add_loop_test(t, the_lines_that_are_there_are_kept, 0, (int)array_len(kept));
-    tcase_add_loop_test(t, all_else_is_the_documents, 0, 8);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

@@ -1,5 +1,4 @@
 /* src/configuration/load_balancer: how a load balancer says in etcd that it stands. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,9 +6,11 @@
 #include "base/str.h"
 #include "configuration/load_balancer.h"
 
+#include "../test.h"
+
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-START_TEST(what_is_said_comes_back)
+TEST_EACH(what_is_said_comes_back, 3)
 {
     static const struct {
         uint64_t version;
@@ -44,10 +45,9 @@ START_TEST(what_is_said_comes_back)
         ck_assert_str_eq(buf_str(&json), buf_str(&again));
     }
 }
-END_TEST
 
 /* As docs/etcd.md shows it; what is absent is empty. */
-START_TEST(json_of_others)
+TEST(json_of_others)
 {
     static const char full[] =
         "{\"name\":\"lb-1\",\"version\":7,\"sha256\":\"" HASH "\",\"state\":\"failed\","
@@ -66,7 +66,6 @@ START_TEST(json_of_others)
     ck_assert_uint_eq(least.haproxy_count, 0);
     ck_assert_int_eq(least.since_ms, 0);
 }
-END_TEST
 
 static const struct {
     const char *json, *why;
@@ -85,7 +84,7 @@ static const struct {
     {"{\"state\":\"failed\",\"since\":\"yesterday\"}", "since"},
 };
 
-START_TEST(what_is_none)
+TEST_EACH(what_is_none, array_len(bad))
 {
     struct load_balancer l = {0};
     struct error err = {0};
@@ -94,9 +93,8 @@ START_TEST(what_is_none)
     ck_assert_msg(strstr(err.message, bad[_i].why) != NULL, "%s: %s", bad[_i].json, err.message);
     ck_assert_ptr_null(l.name);
 }
-END_TEST
 
-START_TEST(too_many_haproxies)
+TEST(too_many_haproxies)
 {
     cleanup(buf_fini) struct buf json = {0};
     struct load_balancer l = {0};
@@ -107,21 +105,4 @@ START_TEST(too_many_haproxies)
     buf_add(&json, "]}");
     ck_assert_int_eq(load_balancer_parse(json.data, json.len, &l, &err), -1);
     ck_assert_msg(strstr(err.message, "65 entries") != NULL, "%s", err.message);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("load_balancer");
-    TCase *t = tcase_create("load_balancer");
-    tcase_add_loop_test(t, what_is_said_comes_back, 0, 3);
-    tcase_add_test(t, json_of_others);
-    tcase_add_loop_test(t, what_is_none, 0, (int)array_len(bad));
-    tcase_add_test(t, too_many_haproxies);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

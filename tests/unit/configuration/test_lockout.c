@@ -1,9 +1,10 @@
 /* src/configuration/lockout: what a document must not lack. */
-#include <check.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "configuration/lockout.h"
+
+#include "../test.h"
 
 #define SOCKET "global\n stats socket /run/a.sock mode 600 level admin\n"
 #define USERS "userlist api\n user admin insecure-password secret\n user other password x\n"
@@ -89,29 +90,13 @@ static void check_says(const char *is_text, const char *wanted_text, const struc
     ck_assert_msg(strstr(err.message, "changed") == NULL, "a password is shown: %s", err.message);
 }
 
-START_TEST(what_is_lacking_is_named)
+TEST_EACH(what_is_lacking_is_named, array_len(rows))
 {
     check_says(rows[_i].is, rows[_i].wanted, &(struct lockout_login){rows[_i].user, "secret"}, rows[_i].says);
 }
-END_TEST
 
-START_TEST(another_password_locks_out)
+TEST_EACH(another_password_locks_out, array_len(passwords))
 {
     check_says(passwords[_i].is, passwords[_i].wanted, &(struct lockout_login){"admin", passwords[_i].password},
                passwords[_i].says);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("lockout");
-    TCase *t = tcase_create("lockout");
-    tcase_add_loop_test(t, what_is_lacking_is_named, 0, (int)array_len(rows));
-    tcase_add_loop_test(t, another_password_locks_out, 0, (int)array_len(passwords));
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

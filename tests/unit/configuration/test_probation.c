@@ -1,11 +1,11 @@
 /* src/configuration/probation: what comes of a configuration, by readings of what HAProxy serves; a letter for each. */
 #include "configuration/probation.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../dice.h"
+#include "../test.h"
 #include "base/compiler.h"
 #include "haproxy/cfg/file.h"
 
@@ -143,7 +143,7 @@ static const struct {
      "backends have no server that is up any more: be (2 before)"},
 };
 
-START_TEST(it_is)
+TEST_EACH(it_is, array_len(rows))
 {
     size_t n = strlen(rows[_i].readings);
     struct error said;
@@ -163,9 +163,8 @@ START_TEST(it_is)
     ck_assert_uint_eq(probation_due(&w.p), w.p.state == PROBATION_GOES_ON ? w.now_ms + PROBATION_READ_MS : 0);
     end();
 }
-END_TEST
 
-START_TEST(what_is_lost_elsewhere_too_is_said_once)
+TEST(what_is_lost_elsewhere_too_is_said_once)
 {
     struct error said;
     begin(true);
@@ -183,11 +182,10 @@ START_TEST(what_is_lost_elsewhere_too_is_said_once)
     ck_assert_int_eq(w.p.state, PROBATION_GOOD);
     end();
 }
-END_TEST
 
 /* After a restart nothing is known from before the write: all that it promises is to be there, whoever answers first is
  * expected, and of backends nothing can be said. */
-START_TEST(without_a_baseline)
+TEST(without_a_baseline)
 {
     begin(false);
     reading('o');
@@ -197,10 +195,9 @@ START_TEST(without_a_baseline)
     ck_assert_str_eq(w.p.evidence.message, "HAProxy takes no connections for: stopped");
     end();
 }
-END_TEST
 
 /* Perhaps it cannot be asked at all; it is neither good nor bad. */
-START_TEST(who_never_answered_is_no_evidence)
+TEST(who_never_answered_is_no_evidence)
 {
     begin(false);
     for (unsigned i = 0; i < 50; i++)
@@ -208,9 +205,8 @@ START_TEST(who_never_answered_is_no_evidence)
     ck_assert_int_eq(w.p.state, PROBATION_GOES_ON);
     end();
 }
-END_TEST
 
-START_TEST(what_cannot_be_asked_is_good_in_time_or_never)
+TEST(what_cannot_be_asked_is_good_in_time_or_never)
 {
     for (int never = 0; never < 2; never++) {
         begin(true);
@@ -222,10 +218,9 @@ START_TEST(what_cannot_be_asked_is_good_in_time_or_never)
         end();
     }
 }
-END_TEST
 
 /* The next document is compared with what was there before the first one. */
-START_TEST(the_baseline_stays_until_all_is_well)
+TEST(the_baseline_stays_until_all_is_well)
 {
     begin(true);
     reading('l');
@@ -243,7 +238,6 @@ START_TEST(the_baseline_stays_until_all_is_well)
     ck_assert(!w.p.asked && !probation_has_none(&w.p, "be"));
     end();
 }
-END_TEST
 
 /* ---- random readings, and the rules as they are said ---- */
 
@@ -280,7 +274,7 @@ static enum probation_state said(const char *r, size_t n, enum probation_reason 
     return PROBATION_GOES_ON;
 }
 
-START_TEST(it_is_as_the_rules_say)
+TEST_EACH(it_is_as_the_rules_say, 2000)
 {
     static const char letters[] = "......lbbb-bo";
     struct dice dice = {.state = (unsigned)_i * 7919 + 1};
@@ -303,24 +297,4 @@ START_TEST(it_is_as_the_rules_say)
         }
     }
     end();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("probation");
-    TCase *t = tcase_create("probation");
-    tcase_add_loop_test(t, it_is, 0, (int)array_len(rows));
-    tcase_add_test(t, what_is_lost_elsewhere_too_is_said_once);
-    tcase_add_test(t, without_a_baseline);
-    tcase_add_test(t, who_never_answered_is_no_evidence);
-    tcase_add_test(t, what_cannot_be_asked_is_good_in_time_or_never);
-    tcase_add_test(t, the_baseline_stays_until_all_is_well);
-    tcase_add_loop_test(t, it_is_as_the_rules_say, 0, 2000);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

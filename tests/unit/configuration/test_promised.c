@@ -1,12 +1,13 @@
 /* src/configuration/promised: which listeners and backends a haproxy.cfg has, for sure. */
 #include "configuration/promised.h"
 
-#include <check.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "haproxy/cfg/file.h"
+
+#include "../test.h"
 
 static const struct {
     const char *text, *listeners, *backends; /* with a comma behind each */
@@ -46,7 +47,7 @@ static void names(const struct promised_names *n, struct buf *out)
         buf_printf(out, "%s,", n->list[i]);
 }
 
-START_TEST(it_is)
+TEST_EACH(it_is, array_len(rows))
 {
     struct cfg_file f;
     struct promised p;
@@ -60,9 +61,8 @@ START_TEST(it_is)
     promised_fini(&p);
     cfg_file_fini(&f);
 }
-END_TEST
 
-START_TEST(there_may_be_many)
+TEST(there_may_be_many)
 {
     struct cfg_file f;
     struct promised p;
@@ -75,19 +75,4 @@ START_TEST(there_may_be_many)
     ck_assert_uint_eq(p.backends.count, 100);
     promised_fini(&p);
     cfg_file_fini(&f);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("promised");
-    TCase *t = tcase_create("promised");
-    tcase_add_loop_test(t, it_is, 0, (int)array_len(rows));
-    tcase_add_test(t, there_may_be_many);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

@@ -1,9 +1,9 @@
 /* src/configuration/published: a configuration as it lies in etcd. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../certs.h"
+#include "../test.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "configuration/published.h"
@@ -53,7 +53,7 @@ static void go_round(struct publication *p, struct published_manifest *ret)
     ck_assert_str_eq(buf_str(&json), buf_str(&again));
 }
 
-START_TEST(what_is_published_comes_back)
+TEST(what_is_published_comes_back)
 {
     struct storage_files files = {0};
     add(&files, STORAGE_MAP, "hosts.map", "a b\n");
@@ -84,9 +84,8 @@ START_TEST(what_is_published_comes_back)
     ck_assert_str_eq(before, after);
     document_unref(d);
 }
-END_TEST
 
-START_TEST(a_changed_byte_is_seen)
+TEST(a_changed_byte_is_seen)
 {
     struct storage_files files = {0};
     add(&files, STORAGE_MAP, "hosts.map", "a b\n");
@@ -101,10 +100,9 @@ START_TEST(a_changed_byte_is_seen)
     }
     document_unref(d);
 }
-END_TEST
 
 /* Of a configuration that is larger than one value the key itself has what HAProxy refuses. */
-START_TEST(a_large_one_is_in_parts_alone)
+TEST(a_large_one_is_in_parts_alone)
 {
     struct buf text = {0};
     buf_add(&text, CFG);
@@ -126,11 +124,10 @@ START_TEST(a_large_one_is_in_parts_alone)
     document_unref(d);
     buf_fini(&text);
 }
-END_TEST
 
 #define KEY "-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\n"
 
-START_TEST(a_private_key_is_never_published)
+TEST(a_private_key_is_never_published)
 {
     struct storage_files files = {0};
     struct error err = {0};
@@ -145,7 +142,6 @@ START_TEST(a_private_key_is_never_published)
     ck_assert_ptr_nonnull(strstr(err.message, "the configuration has a private key"));
     document_unref(d);
 }
-END_TEST
 
 #define SUM "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define NO_SUM "0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -175,7 +171,7 @@ static const struct {
      "\"parts\" has 0"},
 };
 
-START_TEST(what_is_no_manifest)
+TEST_EACH(what_is_no_manifest, array_len(bad))
 {
     struct published_manifest m;
     struct error err = {0};
@@ -183,7 +179,6 @@ START_TEST(what_is_no_manifest)
     ck_assert_int_eq(err.kind, ERROR_INVALID);
     ck_assert_msg(strstr(err.message, bad[_i].why) != NULL, "%s: %s", bad[_i].json, err.message);
 }
-END_TEST
 
 /* "NAME" of a map and "NAME" of a certificate. */
 static void manifest_with(const char *file, char sum, const char *certificate, struct published_manifest *ret)
@@ -198,7 +193,7 @@ static void manifest_with(const char *file, char sum, const char *certificate, s
     ck_assert_msg(published_manifest_parse(json, strlen(json), ret, &err) == 0, "%s", err.message);
 }
 
-START_TEST(what_belongs_to_it_makes_it_another_one)
+TEST(what_belongs_to_it_makes_it_another_one)
 {
     cleanup(published_manifest_fini) struct published_manifest a = {0};
     static const struct {
@@ -215,10 +210,9 @@ START_TEST(what_belongs_to_it_makes_it_another_one)
         ck_assert(published_manifest_same(&a, &b) == others[i].same);
     }
 }
-END_TEST
 
 /* By name alone: its bytes, which have a key, lie on the load balancers. */
-START_TEST(a_certificate_is_named)
+TEST(a_certificate_is_named)
 {
     EVP_PKEY *key = EVP_EC_gen("P-256");
     cleanup(mem_free_ptr) char *cert = certs_cert_pem(key), *secret = certs_key_pem(key, NULL);
@@ -235,34 +229,12 @@ START_TEST(a_certificate_is_named)
     document_unref(d);
     EVP_PKEY_free(key);
 }
-END_TEST
 
-START_TEST(the_least_manifest)
+TEST(the_least_manifest)
 {
     cleanup(published_manifest_fini) struct published_manifest m = {0};
     struct error err = {0};
     ck_assert_msg(published_manifest_parse(HEAD TEXT "}", strlen(HEAD TEXT "}"), &m, &err) == 0, "%s", err.message);
     ck_assert_uint_eq(m.file_count + m.certificate_count + m.files.count, 0);
     ck_assert_str_eq(m.cluster, "");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("published");
-    TCase *t = tcase_create("published");
-    tcase_add_test(t, what_is_published_comes_back);
-    tcase_add_test(t, a_changed_byte_is_seen);
-    tcase_add_test(t, a_large_one_is_in_parts_alone);
-    tcase_add_test(t, a_private_key_is_never_published);
-    tcase_add_loop_test(t, what_is_no_manifest, 0, (int)array_len(bad));
-    tcase_add_test(t, what_belongs_to_it_makes_it_another_one);
-    tcase_add_test(t, a_certificate_is_named);
-    tcase_add_test(t, the_least_manifest);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

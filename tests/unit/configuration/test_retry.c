@@ -1,10 +1,11 @@
 /* src/configuration/retry: pauses by the class of a failure. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
 #include "configuration/retry.h"
+
+#include "../test.h"
 
 #define NOW 1000000u
 
@@ -36,12 +37,11 @@ static const struct {
     {0, ERROR_RETRY, "ConnectionError"},
 };
 
-START_TEST(classes_have_the_operators_names)
+TEST_EACH(classes_have_the_operators_names, array_len(classes))
 {
     const struct error err = failure(classes[_i].status, classes[_i].kind);
     ck_assert_str_eq(retry_class_name(retry_class_of(&err)), classes[_i].name);
 }
-END_TEST
 
 /* Fails, and says after how long it is tried again; 0: at once, or as soon as it can be read. */
 static uint64_t fails(struct retry *r, int status, int64_t retry_after_ms)
@@ -61,7 +61,7 @@ static void check_pause(uint64_t pause, unsigned number)
 }
 
 /* 30 s, 60 s, 120 s, 240 s, 5 min, 5 min; with another seed another part of it. */
-START_TEST(pauses_grow)
+TEST(pauses_grow)
 {
     struct retry r;
     uint64_t last[2] = {0};
@@ -76,9 +76,8 @@ START_TEST(pauses_grow)
     ck_assert_ptr_null(retry_class_name(r.class));
     check_pause(fails(&r, 503, -1), 0);
 }
-END_TEST
 
-START_TEST(each_class_begins_anew)
+TEST(each_class_begins_anew)
 {
     struct retry r;
     retry_init(&r, 1);
@@ -87,9 +86,8 @@ START_TEST(each_class_begins_anew)
     check_pause(fails(&r, 401, -1), 0);
     check_pause(fails(&r, 401, -1), 1);
 }
-END_TEST
 
-START_TEST(the_first_conflicts_are_tried_again_at_once)
+TEST(the_first_conflicts_are_tried_again_at_once)
 {
     struct retry r;
     retry_init(&r, 1);
@@ -98,11 +96,10 @@ START_TEST(the_first_conflicts_are_tried_again_at_once)
     check_pause(fails(&r, 409, -1), 0);
     check_pause(fails(&r, 409, -1), 1);
 }
-END_TEST
 
 /* One lost answer is no pause: what came of it shows the next reading. Then only an API that was gone is asked at
  * once. */
-START_TEST(an_api_that_is_back_is_asked_at_once)
+TEST(an_api_that_is_back_is_asked_at_once)
 {
     struct retry r;
     retry_init(&r, 1);
@@ -126,9 +123,8 @@ START_TEST(an_api_that_is_back_is_asked_at_once)
     retry_readable(&r);
     ck_assert(!retry_waits(&r, NOW));
 }
-END_TEST
 
-START_TEST(retry_after_is_obeyed)
+TEST(retry_after_is_obeyed)
 {
     struct retry r;
     retry_init(&r, 1);
@@ -143,9 +139,8 @@ START_TEST(retry_after_is_obeyed)
     check_pause(fails(&r, 429, 1000), 0); /* it says when at the earliest */
     check_pause(fails(&r, 429, 0), 1);
 }
-END_TEST
 
-START_TEST(another_document_is_tried_at_once)
+TEST(another_document_is_tried_at_once)
 {
     struct retry r;
     retry_init(&r, 1);
@@ -154,24 +149,4 @@ START_TEST(another_document_is_tried_at_once)
     retry_new_document(&r);
     ck_assert(!retry_waits(&r, NOW));
     check_pause(fails(&r, 500, -1), 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("retry");
-    TCase *tc = tcase_create("retry");
-    tcase_add_loop_test(tc, classes_have_the_operators_names, 0, (int)array_len(classes));
-    tcase_add_test(tc, pauses_grow);
-    tcase_add_test(tc, each_class_begins_anew);
-    tcase_add_test(tc, the_first_conflicts_are_tried_again_at_once);
-    tcase_add_test(tc, an_api_that_is_back_is_asked_at_once);
-    tcase_add_test(tc, retry_after_is_obeyed);
-    tcase_add_test(tc, another_document_is_tried_at_once);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,4 @@
 /* src/configuration/store: versions, rejections and a rollback, in memory and over a restart, with what can go wrong in a folder. */
-#include <check.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,6 +13,8 @@
 #include "configuration/document.h"
 #include "haproxy/cfg/content.h"
 #include "configuration/store.h"
+
+#include "../test.h"
 
 static struct {
     char folder[64]; /* in it: "state" */
@@ -102,7 +103,7 @@ static void check_version(size_t i, unsigned number, unsigned content)
 }
 
 /* _i: 0 in memory, 1 in a folder, 2 in a folder and read anew */
-START_TEST(the_last_versions_are_kept)
+TEST_EACH(the_last_versions_are_kept, 3)
 {
     struct error err = {0};
     world_begin(_i == 0);
@@ -131,7 +132,6 @@ START_TEST(the_last_versions_are_kept)
     ck_assert_uint_eq(remove_all(w.state), _i != 0 ? STORE_VERSIONS + 2 : 0); /* and the list and the lock */
     world_end();
 }
-END_TEST
 
 static void overwrite(const char *name, const char *text)
 {
@@ -143,7 +143,7 @@ static void overwrite(const char *name, const char *text)
 }
 
 /* _i: 0 in memory, 1 in a folder and read anew, 2 and damaged */
-START_TEST(files_belong_to_a_version)
+TEST_EACH(files_belong_to_a_version, 3)
 {
     static const char text[] = "global\n";
     struct error err = {0};
@@ -175,9 +175,8 @@ START_TEST(files_belong_to_a_version)
     document_unref(d);
     world_end();
 }
-END_TEST
 
-START_TEST(rejections_are_kept)
+TEST(rejections_are_kept)
 {
     world_begin(false);
     store_reject(w.s, "aa", "http://a", "3.0.1", "line 7: \"no\"\nsuch");
@@ -204,9 +203,8 @@ START_TEST(rejections_are_kept)
     ck_assert_ptr_nonnull(store_rejection(w.s, "50", "http://a", "3.0.1"));
     world_end();
 }
-END_TEST
 
-START_TEST(a_rollback_is_kept)
+TEST(a_rollback_is_kept)
 {
     world_begin(false);
     ck_assert_uint_eq(store_held(w.s, "aa"), 0);
@@ -225,10 +223,9 @@ START_TEST(a_rollback_is_kept)
     ck_assert_ptr_null(store_held_why(w.s));
     world_end();
 }
-END_TEST
 
 /* What one HAProxy read as it was is nothing that a Data Plane API may get. */
-START_TEST(a_version_is_read_for_its_use)
+TEST(a_version_is_read_for_its_use)
 {
     static const char text[] = "global\n.if defined(X)\n maxconn 5\n.endif\n";
     struct error err = {0};
@@ -247,10 +244,9 @@ START_TEST(a_version_is_read_for_its_use)
     ck_assert_msg(strstr(err.message, "a conditional") != NULL, "%s", err.message);
     world_end();
 }
-END_TEST
 
 /* A version whose text is lost is not half a configuration. */
-START_TEST(a_damaged_text_is_not_used)
+TEST(a_damaged_text_is_not_used)
 {
     struct error err = {0};
     world_begin(false);
@@ -264,7 +260,6 @@ START_TEST(a_damaged_text_is_not_used)
     ck_assert_msg(strstr(err.message, "version-2.cfg: No such file") != NULL, "%s", err.message);
     world_end();
 }
-END_TEST
 
 static const char *const damaged[] = {
     "",
@@ -281,7 +276,7 @@ static const char *const damaged[] = {
 };
 
 /* The daemon starts, and goes on keeping. */
-START_TEST(a_damaged_list_is_forgotten)
+TEST_EACH(a_damaged_list_is_forgotten, array_len(damaged))
 {
     world_begin(false);
     overwrite("configuration.json", damaged[_i]);
@@ -294,9 +289,8 @@ START_TEST(a_damaged_list_is_forgotten)
     check_version(0, 1, 1);
     world_end();
 }
-END_TEST
 
-START_TEST(one_daemon_for_each_folder)
+TEST(one_daemon_for_each_folder)
 {
     struct error err = {0};
     world_begin(false);
@@ -324,9 +318,8 @@ START_TEST(one_daemon_for_each_folder)
     ck_assert_int_eq(st.st_mode & 0777, 0700);
     world_end();
 }
-END_TEST
 
-START_TEST(a_folder_that_cannot_be_used)
+TEST(a_folder_that_cannot_be_used)
 {
     struct error err = {0};
     world_begin(false);
@@ -340,10 +333,9 @@ START_TEST(a_folder_that_cannot_be_used)
     ck_assert_msg(strstr(err.message, "Not a directory") != NULL, "%s", err.message);
     world_end();
 }
-END_TEST
 
 /* What cannot be written is still there until the end: here a folder has the name of the file that comes. */
-START_TEST(what_cannot_be_written_is_kept_in_memory)
+TEST(what_cannot_be_written_is_kept_in_memory)
 {
     world_begin(false);
     cleanup(mem_free_ptr) char *in_the_way = mem_printf("%s/new", w.state);
@@ -356,9 +348,8 @@ START_TEST(what_cannot_be_written_is_kept_in_memory)
     check_version(0, 2, 2);
     world_end();
 }
-END_TEST
 
-START_TEST(what_was_proven_is_kept)
+TEST(what_was_proven_is_kept)
 {
     char hash[DIGEST_SHA256_HEX_BYTES];
     world_begin(false);
@@ -371,10 +362,9 @@ START_TEST(what_was_proven_is_kept)
     ck_assert_uint_eq(store_good(w.s, "x"), 1);
     world_end();
 }
-END_TEST
 
 /* An earlier daemon wrote that, and watched nothing. */
-START_TEST(what_ran_last_counts_as_good_where_nothing_is_said)
+TEST(what_ran_last_counts_as_good_where_nothing_is_said)
 {
     world_begin(false);
     applied(1, "http://a");
@@ -390,10 +380,9 @@ START_TEST(what_ran_last_counts_as_good_where_nothing_is_said)
     ck_assert(store_is_proven(w.s, store_version(w.s, 0)->id));
     world_end();
 }
-END_TEST
 
 /* However many come after it. */
-START_TEST(the_last_good_one_is_kept)
+TEST(the_last_good_one_is_kept)
 {
     struct error err = {0};
     struct store *s = store_new(NULL, NULL, &err);
@@ -427,30 +416,4 @@ START_TEST(the_last_good_one_is_kept)
     store_prove(s, last);
     ck_assert_uint_eq(store_good(s, first), 3 * STORE_VERSIONS);
     store_free(s);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("store");
-    TCase *t = tcase_create("store");
-    tcase_add_loop_test(t, the_last_versions_are_kept, 0, 3);
-    tcase_add_loop_test(t, files_belong_to_a_version, 0, 3);
-    tcase_add_test(t, the_last_good_one_is_kept);
-    tcase_add_test(t, what_was_proven_is_kept);
-    tcase_add_test(t, what_ran_last_counts_as_good_where_nothing_is_said);
-    tcase_add_test(t, rejections_are_kept);
-    tcase_add_test(t, a_rollback_is_kept);
-    tcase_add_test(t, a_version_is_read_for_its_use);
-    tcase_add_test(t, a_damaged_text_is_not_used);
-    tcase_add_loop_test(t, a_damaged_list_is_forgotten, 0, (int)array_len(damaged));
-    tcase_add_test(t, one_daemon_for_each_folder);
-    tcase_add_test(t, a_folder_that_cannot_be_used);
-    tcase_add_test(t, what_cannot_be_written_is_kept_in_memory);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

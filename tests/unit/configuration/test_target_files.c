@@ -1,7 +1,9 @@
 /* src/configuration/target: the files of a configuration on their way to one HAProxy. */
 #include "target_world.h"
 
-START_TEST(files_that_another_writer_changes)
+#include "../test.h"
+
+TEST_EACH(files_that_another_writer_changes, 3)
 {
     static const char *const states[] = {[CONFIGURATION_DRIFT_REPORT] = "drifted",
                                          [CONFIGURATION_DRIFT_REPAIR] = "new",
@@ -35,9 +37,8 @@ START_TEST(files_that_another_writer_changes)
     ck_assert_ptr_null(configuration_view(w.c, 0).reason);
     world_end();
 }
-END_TEST
 
-START_TEST(a_file_that_cannot_be_stored_is_tried_again)
+TEST(a_file_that_cannot_be_stored_is_tried_again)
 {
     struct stored failed = {.result = TRANSACTION_UNAVAILABLE, .retry_after_ms = -1};
     (void)error_set_http(&failed.error, 503, "no room");
@@ -56,10 +57,9 @@ START_TEST(a_file_that_cannot_be_stored_is_tried_again)
     ck_assert_uint_eq(w.told[CONFIGURATION_NOT_STORED], 1);
     world_end();
 }
-END_TEST
 
 /* It waits for the end of the one before, which is a pause away. */
-START_TEST(another_document_ends_the_pause_before_the_last_of_the_files)
+TEST_EACH(another_document_ends_the_pause_before_the_last_of_the_files, 2)
 {
     struct stored failed = {.result = TRANSACTION_UNAVAILABLE, .retry_after_ms = _i == 0 ? -1 : 60000};
     (void)error_set_http(&failed.error, 503, "no room");
@@ -79,9 +79,8 @@ START_TEST(another_document_ends_the_pause_before_the_last_of_the_files)
     ck_assert(!would_store()); /* the same once more */
     world_end();
 }
-END_TEST
 
-START_TEST(files_of_what_is_rejected_go_back)
+TEST(files_of_what_is_rejected_go_back)
 {
     world_begin(CONFIGURATION_DRIFT_REPORT);
     set_document_with_file();
@@ -93,10 +92,9 @@ START_TEST(files_of_what_is_rejected_go_back)
     stores(STORAGE_ADD, &added);
     world_end();
 }
-END_TEST
 
 /* A reload for something else: servers of a backend that changed meanwhile. */
-START_TEST(files_that_were_loaded_before_they_went_back_are_loaded_anew)
+TEST_EACH(files_that_were_loaded_before_they_went_back_are_loaded_anew, 4)
 {
     struct stored back = stored;
     back.written = _i == 3 ? 0 : 1;
@@ -116,10 +114,9 @@ START_TEST(files_that_were_loaded_before_they_went_back_are_loaded_anew)
     ck_assert_uint_eq(must_reload, _i == 1 || _i == 2);
     world_end();
 }
-END_TEST
 
 /* haproxy.cfg is not written for a map, and nothing is validated: HAProxy is told, and says whether it has it. */
-START_TEST(a_map_alone_is_told_to_haproxy)
+TEST(a_map_alone_is_told_to_haproxy)
 {
     const struct stored ran = {.result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .ran = 1};
     world_begin(CONFIGURATION_DRIFT_REPORT);
@@ -139,11 +136,10 @@ START_TEST(a_map_alone_is_told_to_haproxy)
     ck_assert_uint_eq(w.told[CONFIGURATION_VALIDATING], validating);
     world_end();
 }
-END_TEST
 
 /* Who else may need the lines that a map loses: the haproxy.cfg from before, a HAProxy that runs something else, another one,
  * those who wait for a canary. */
-START_TEST(maps_lose_lines_at_once_where_nobody_else_needs_them)
+TEST_EACH(maps_lose_lines_at_once_where_nobody_else_needs_them, 4)
 {
     static const char another[] = "global\n  description two\nuserlist u\n  user a insecure-password hunter2\n";
     world_begin(CONFIGURATION_DRIFT_REPORT);
@@ -157,10 +153,9 @@ START_TEST(maps_lose_lines_at_once_where_nobody_else_needs_them)
     ck_assert_int_eq(w.alone, _i == 0);
     world_end();
 }
-END_TEST
 
 /* Whose weight HAProxy is told. */
-START_TEST(maps_lose_no_lines_at_once_beside_a_server)
+TEST_EACH(maps_lose_no_lines_at_once_beside_a_server, 2)
 {
     static const char one[] = DOCUMENT "backend b\n  server s 10.0.0.1:80 weight 1\n";
     static const char two[] = DOCUMENT "backend b\n  server s 10.0.0.1:80 weight 2\n";
@@ -177,9 +172,8 @@ START_TEST(maps_lose_no_lines_at_once_beside_a_server)
     ck_assert_int_eq(w.alone, _i == 0);
     world_end();
 }
-END_TEST
 
-START_TEST(maps_lose_no_lines_at_once_before_a_canary)
+TEST_EACH(maps_lose_no_lines_at_once_before_a_canary, 2)
 {
     world_canary = (size_t)_i;
     world_begin(CONFIGURATION_DRIFT_REPORT);
@@ -193,10 +187,9 @@ START_TEST(maps_lose_no_lines_at_once_before_a_canary)
     world_canary = 0;
     world_end();
 }
-END_TEST
 
 /* What HAProxy did not take from us it is to judge, and to load. */
-START_TEST(a_map_that_haproxy_does_not_take_is_loaded)
+TEST_EACH(a_map_that_haproxy_does_not_take_is_loaded, 2)
 {
     const struct stored not_run = {
         .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .changed = true, .why = "no such map"};
@@ -217,10 +210,9 @@ START_TEST(a_map_that_haproxy_does_not_take_is_loaded)
     ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
     world_end();
 }
-END_TEST
 
 /* HAProxy did not take a server with the write, and was reloaded at once: it has a map that is to lose lines yet. */
-START_TEST(a_reload_that_comes_before_a_map_has_lost_its_lines)
+TEST(a_reload_that_comes_before_a_map_has_lost_its_lines)
 {
     static const char text[] = "global\n  description two\nuserlist u\n  user a insecure-password hunter2\n";
     const struct stored ran = {.result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .ran = 1};
@@ -246,10 +238,9 @@ START_TEST(a_reload_that_comes_before_a_map_has_lost_its_lines)
     ck_assert_uint_eq(must_reload, 0);
     world_end();
 }
-END_TEST
 
 /* Where nothing may be written, HAProxy would refuse what refers to files that it does not have yet. */
-START_TEST(files_are_looked_at_where_nothing_may_be_written)
+TEST_EACH(files_are_looked_at_where_nothing_may_be_written, 2)
 {
     static const char missing[] = "HAProxy has other files than the configuration, and nothing may be written";
     const struct stored differs = {
@@ -275,9 +266,8 @@ START_TEST(files_are_looked_at_where_nothing_may_be_written)
     ck_assert(!would_store());
     world_end();
 }
-END_TEST
 
-START_TEST(files_that_were_missing_are_added_after_a_pause)
+TEST(files_that_were_missing_are_added_after_a_pause)
 {
     const struct stored differs = {
         .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .differing = 1, .differs = (char[]){"maps/a.map"}};
@@ -292,10 +282,9 @@ START_TEST(files_that_were_missing_are_added_after_a_pause)
     ask(TRANSACTION_COMMITTED, 201, -1);
     world_end();
 }
-END_TEST
 
 /* A pause leaves what the document has no more. */
-START_TEST(nothing_is_deleted_while_paused)
+TEST(nothing_is_deleted_while_paused)
 {
     world_begin(CONFIGURATION_DRIFT_REPORT);
     free(w.in.file);
@@ -310,10 +299,9 @@ START_TEST(nothing_is_deleted_while_paused)
     stores(STORAGE_END, &stored);
     world_end();
 }
-END_TEST
 
 /* HAProxy has half of its files. */
-START_TEST(files_go_back_amid_a_pause)
+TEST(files_go_back_amid_a_pause)
 {
     struct stored failed = {.result = TRANSACTION_UNAVAILABLE, .retry_after_ms = -1};
     (void)error_set_http(&failed.error, 503, "no room");
@@ -326,10 +314,9 @@ START_TEST(files_go_back_amid_a_pause)
     stores(STORAGE_BACK, &stored);
     world_end();
 }
-END_TEST
 
 /* Whatever is read meanwhile: it is neither written nor unchanged before the verdict. */
-START_TEST(files_that_cannot_be_told_are_validated_and_loaded)
+TEST_EACH(files_that_cannot_be_told_are_validated_and_loaded, 2)
 {
     const struct stored differs = {
         .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .differing = 1, .differs = (char[]){"maps/a.map"}};
@@ -355,33 +342,4 @@ START_TEST(files_that_cannot_be_told_are_validated_and_loaded)
     ck_assert_uint_eq(log_count(w.log.fd, "files take a reload"), _i == 1);
     ck_assert_uint_eq(log_count(w.log.fd, refused.why), _i == 1);
     world_end();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("target_files");
-    TCase *tc = tcase_create("target_files");
-    tcase_add_test(tc, a_map_alone_is_told_to_haproxy);
-    tcase_add_loop_test(tc, maps_lose_lines_at_once_where_nobody_else_needs_them, 0, 4);
-    tcase_add_loop_test(tc, maps_lose_no_lines_at_once_beside_a_server, 0, 2);
-    tcase_add_loop_test(tc, maps_lose_no_lines_at_once_before_a_canary, 0, 2);
-    tcase_add_test(tc, a_reload_that_comes_before_a_map_has_lost_its_lines);
-    tcase_add_loop_test(tc, a_map_that_haproxy_does_not_take_is_loaded, 0, 2);
-    tcase_add_loop_test(tc, files_that_another_writer_changes, 0, 3);
-    tcase_add_test(tc, a_file_that_cannot_be_stored_is_tried_again);
-    tcase_add_loop_test(tc, another_document_ends_the_pause_before_the_last_of_the_files, 0, 2);
-    tcase_add_test(tc, files_of_what_is_rejected_go_back);
-    tcase_add_loop_test(tc, files_that_were_loaded_before_they_went_back_are_loaded_anew, 0, 4);
-    tcase_add_loop_test(tc, files_are_looked_at_where_nothing_may_be_written, 0, 2);
-    tcase_add_test(tc, files_that_were_missing_are_added_after_a_pause);
-    tcase_add_test(tc, nothing_is_deleted_while_paused);
-    tcase_add_test(tc, files_go_back_amid_a_pause);
-    tcase_add_loop_test(tc, files_that_cannot_be_told_are_validated_and_loaded, 0, 2);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

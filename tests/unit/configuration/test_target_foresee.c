@@ -3,6 +3,8 @@
 
 #include "haproxy/storage_foresight.h"
 
+#include "../test.h"
+
 #define FILE_TEXT "backend b\n  balance roundrobin\n  server n1 10.0.0.1:80 weight 1\n"
 #define HEAVIER "backend b\n  balance roundrobin\n  server n1 10.0.0.1:80 weight 2\n"
 #define LIGHTER "backend b\n  balance roundrobin\n  server n1 10.0.0.1:80 weight 0\n"
@@ -26,7 +28,7 @@ static void begin(void)
     file_is(FILE_TEXT);
 }
 
-START_TEST(it_is_what_differs_from_the_file)
+TEST(it_is_what_differs_from_the_file)
 {
     begin();
     set_document("# a comment\n" FILE_TEXT);
@@ -41,7 +43,6 @@ START_TEST(it_is_what_differs_from_the_file)
     assert_foreseen("a reload: frontend f: new");
     world_end();
 }
-END_TEST
 
 static const struct {
     bool unknown, dirty, ends_unknown, differs;
@@ -55,7 +56,7 @@ static const struct {
     {.reload = RELOAD_PENDING, .why = "a reload is under way"},
 };
 
-START_TEST(a_haproxy_that_runs_something_else_is_reloaded)
+TEST_EACH(a_haproxy_that_runs_something_else_is_reloaded, array_len(others))
 {
     cleanup(mem_free_ptr) char *expected = mem_printf("a reload: %s", others[_i].why);
     begin();
@@ -71,10 +72,9 @@ START_TEST(a_haproxy_that_runs_something_else_is_reloaded)
     assert_foreseen("");
     world_end();
 }
-END_TEST
 
 /* Edited while the Data Plane API is down it has the notes of the one that ran, and nobody counted it. */
-START_TEST(another_file_of_the_version_that_runs_is_loaded)
+TEST(another_file_of_the_version_that_runs_is_loaded)
 {
     world_begin(CONFIGURATION_DRIFT_IGNORE);
     set_document(FILE_TEXT);
@@ -91,7 +91,6 @@ START_TEST(another_file_of_the_version_that_runs_is_loaded)
     assert_foreseen("change b/n1\n");
     world_end();
 }
-END_TEST
 
 /* What the driver says of the document's file, and then of another one. */
 static struct storage_foreseen *driver_says(enum storage_effect effect)
@@ -124,7 +123,7 @@ static const struct {
     {STORAGE_BY_RELOAD, false, "a reload: maps/b.map: it is new", STORAGE_BY_RELOAD},
 };
 
-START_TEST(files)
+TEST_EACH(files, array_len(with_files))
 {
     begin();
     file_is(DOCUMENT);
@@ -137,9 +136,8 @@ START_TEST(files)
     ck_assert_int_eq(configuration_foresight(w.c, 0)->list[1].effect, with_files[_i].becomes);
     world_end();
 }
-END_TEST
 
-START_TEST(what_haproxy_cfg_needs_goes_for_its_files)
+TEST(what_haproxy_cfg_needs_goes_for_its_files)
 {
     begin();
     file_is("frontend f\n  bind :82\n");
@@ -150,22 +148,4 @@ START_TEST(what_haproxy_cfg_needs_goes_for_its_files)
     ck_assert_int_eq(configuration_foresee(w.c, 0, &is, &err), -1);
     ck_assert_int_eq(configuration_foresight(w.c, 0)->list[1].effect, STORAGE_BY_RELOAD);
     world_end();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("target_foresee");
-    TCase *tc = tcase_create("target_foresee");
-    tcase_add_test(tc, it_is_what_differs_from_the_file);
-    tcase_add_loop_test(tc, a_haproxy_that_runs_something_else_is_reloaded, 0, array_len(others));
-    tcase_add_test(tc, another_file_of_the_version_that_runs_is_loaded);
-    tcase_add_loop_test(tc, files, 0, array_len(with_files));
-    tcase_add_test(tc, what_haproxy_cfg_needs_goes_for_its_files);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -3,6 +3,8 @@
 
 #include "report/checks.h"
 
+#include "../test.h"
+
 #define ENOUGH 30
 #define SERVES "frontend fe\n  bind :80\nbackend be\n  server s 1.1.1.1:1\n"
 
@@ -29,7 +31,7 @@ static void others_are_left_alone(const char *text, unsigned reloads)
     }
 }
 
-START_TEST(one_that_comes_gets_the_document_alone)
+TEST_EACH(one_that_comes_gets_the_document_alone, 2)
 {
     begin(_i == 1);
     unsigned reloads = w.of[0].reloads, writes = w.writes;
@@ -45,7 +47,6 @@ START_TEST(one_that_comes_gets_the_document_alone)
     others_are_left_alone(w.text, reloads);
     stream_end();
 }
-END_TEST
 
 /* With these words of a document. */
 static void bad_for_the_new_one(const char *word, enum configuration_rollback_policy policy)
@@ -62,7 +63,7 @@ static void bad_for_the_new_one(const char *word, enum configuration_rollback_po
         pass_within(200);
 }
 
-START_TEST(what_it_finds_bad_stays_where_it_runs)
+TEST_EACH(what_it_finds_bad_stays_where_it_runs, 5)
 {
     static const char *const words[] = {"reject", "harm", "unloadable", "dying", "missing"};
     bad_for_the_new_one(words[_i], CONFIGURATION_ROLLBACK_SERVING);
@@ -78,10 +79,9 @@ START_TEST(what_it_finds_bad_stays_where_it_runs)
     ck_assert(store_good(w.store, "another") != 0); /* proven without it */
     stream_end();
 }
-END_TEST
 
 /* The latest is rejected by another one: it gets the one that ran last, and the next one with them. _i: 1: with files. */
-START_TEST(one_that_comes_while_the_latest_is_rejected_gets_the_last_that_ran)
+TEST_EACH(one_that_comes_while_the_latest_is_rejected_gets_the_last_that_ran, 2)
 {
     begin(_i == 1);
     cleanup(mem_free_ptr) char *ran = mem_strdup(w.text);
@@ -111,10 +111,9 @@ START_TEST(one_that_comes_while_the_latest_is_rejected_gets_the_last_that_ran)
     }
     stream_end();
 }
-END_TEST
 
 /* It rejects that one, too: it gets none, and is not asked again. */
-START_TEST(one_that_rejects_the_last_that_ran_gets_none)
+TEST(one_that_rejects_the_last_that_ran_gets_none)
 {
     begin(false);
     bad_document("reject", 2);
@@ -131,10 +130,9 @@ START_TEST(one_that_rejects_the_last_that_ran_gets_none)
     ck_assert_uint_eq(w.validations, validations);
     stream_end();
 }
-END_TEST
 
 /* The latest is the only one that ran, and went back where it did. */
-START_TEST(one_that_comes_gets_none_that_went_back)
+TEST(one_that_comes_gets_none_that_went_back)
 {
     begin_calm(CONFIGURATION_DRIFT_REPORT);
     w.more = SERVES;
@@ -152,10 +150,9 @@ START_TEST(one_that_comes_gets_none_that_went_back)
     ck_assert(!configuration_view(w.c, 2).former);
     stream_end();
 }
-END_TEST
 
 /* Nor does it count in what comes after. */
-START_TEST(one_that_never_did_well_holds_no_document_up)
+TEST_EACH(one_that_never_did_well_holds_no_document_up, 4)
 {
     begin(_i >= 2);
     w.require_all = _i % 2 == 1;
@@ -179,10 +176,9 @@ START_TEST(one_that_never_did_well_holds_no_document_up)
         ck_assert_str_eq(w.of[i].running, w.text);
     stream_end();
 }
-END_TEST
 
 /* The others wait for one that has half of a document with files; for none that is gone. */
-START_TEST(one_that_goes_half_way_holds_nothing_up)
+TEST(one_that_goes_half_way_holds_nothing_up)
 {
     begin(true);
     come(&w.of[2]);
@@ -203,9 +199,8 @@ START_TEST(one_that_goes_half_way_holds_nothing_up)
     ck_assert(!configuration_view(w.c, 0).joins); /* none was there that had it */
     stream_end();
 }
-END_TEST
 
-START_TEST(the_next_document_waits_for_none_that_is_gone)
+TEST(the_next_document_waits_for_none_that_is_gone)
 {
     begin(true);
     new_document(true);
@@ -223,10 +218,9 @@ START_TEST(the_next_document_waits_for_none_that_is_gone)
     ck_assert_str_eq(w.of[0].running, w.text);
     stream_end();
 }
-END_TEST
 
 /* The answer comes when nobody asks any more, and its number is another one's. */
-START_TEST(an_answer_that_comes_too_late_is_nobodys)
+TEST(an_answer_that_comes_too_late_is_nobodys)
 {
     begin(false);
     come(&w.of[2]);
@@ -247,9 +241,8 @@ START_TEST(an_answer_that_comes_too_late_is_nobodys)
     ck_assert_uint_eq(w.told[CONFIGURATION_APPLIED], applied + 2);
     stream_end();
 }
-END_TEST
 
-START_TEST(another_one_is_watched_first_where_that_one_goes)
+TEST(another_one_is_watched_first_where_that_one_goes)
 {
     begin(false);
     w.canary = 1;
@@ -276,10 +269,9 @@ START_TEST(another_one_is_watched_first_where_that_one_goes)
         ck_assert_str_eq(w.of[i].running, w.text);
     stream_end();
 }
-END_TEST
 
 /* What it is remembered by goes with it: one with the same URL has nothing yet. */
-START_TEST(nothing_is_remembered_of_one_that_is_gone)
+TEST(nothing_is_remembered_of_one_that_is_gone)
 {
     begin(false);
     for (unsigned round = 0; round < 3; round++) {
@@ -301,10 +293,9 @@ START_TEST(nothing_is_remembered_of_one_that_is_gone)
     ck_assert_uint_eq(w.drifts, 0);
     stream_end();
 }
-END_TEST
 
 /* Its reload is none that the next document is too soon after. */
-START_TEST(it_keeps_no_document_waiting_for_an_interval)
+TEST(it_keeps_no_document_waiting_for_an_interval)
 {
     begin(false);
     w.min_interval_ms = 3600000;
@@ -317,29 +308,4 @@ START_TEST(it_keeps_no_document_waiting_for_an_interval)
     passes(3);
     ck_assert_str_eq(w.of[0].running, w.text);
     stream_end();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("target_list");
-    TCase *t = tcase_create("target_list");
-    tcase_add_loop_test(t, one_that_comes_gets_the_document_alone, 0, 2);
-    tcase_add_loop_test(t, what_it_finds_bad_stays_where_it_runs, 0, 5);
-    tcase_add_loop_test(t, one_that_comes_while_the_latest_is_rejected_gets_the_last_that_ran, 0, 2);
-    tcase_add_test(t, one_that_rejects_the_last_that_ran_gets_none);
-    tcase_add_test(t, one_that_comes_gets_none_that_went_back);
-    tcase_add_loop_test(t, one_that_never_did_well_holds_no_document_up, 0, 4);
-    tcase_add_test(t, one_that_goes_half_way_holds_nothing_up);
-    tcase_add_test(t, the_next_document_waits_for_none_that_is_gone);
-    tcase_add_test(t, an_answer_that_comes_too_late_is_nobodys);
-    tcase_add_test(t, another_one_is_watched_first_where_that_one_goes);
-    tcase_add_test(t, nothing_is_remembered_of_one_that_is_gone);
-    tcase_add_test(t, it_keeps_no_document_waiting_for_an_interval);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

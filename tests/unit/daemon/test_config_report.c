@@ -2,7 +2,6 @@
  * writes to it, and who takes Events are this file's. */
 #include "daemon/config/config_report.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +38,7 @@ static struct {
 
 #define VIRTUAL_TIME (&w)
 #include "../../virtual_time.h"
+#include "../test.h"
 
 /* ---- what it calls ---- */
 
@@ -185,7 +185,7 @@ static void written(void)
     pass(2000);
 }
 
-START_TEST(applied_is_said_when_all_run_it)
+TEST(applied_is_said_when_all_run_it)
 {
     world_begin(false);
     happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
@@ -217,9 +217,8 @@ START_TEST(applied_is_said_when_all_run_it)
     ck_assert_uint_eq(w.sent, 2);
     world_end();
 }
-END_TEST
 
-START_TEST(a_rejection_is_said_at_once_with_its_message)
+TEST(a_rejection_is_said_at_once_with_its_message)
 {
     struct error err = {0};
     (void)error_set_http(&err, 400, "line 3: no");
@@ -255,7 +254,6 @@ START_TEST(a_rejection_is_said_at_once_with_its_message)
     ck_assert_ptr_null(note("last-failed-hash"));
     world_end();
 }
-END_TEST
 
 static const struct {
     int status;
@@ -288,7 +286,7 @@ static void assert_class(const char *metric, const char *class, int count)
     ck_assert_msg(page_has(line), "%s", line);
 }
 
-START_TEST(a_failure_has_the_operators_reason_and_is_told_once)
+TEST_EACH(a_failure_has_the_operators_reason_and_is_told_once, array_len(failures))
 {
     struct error err = {0};
     if (failures[_i].status != 0)
@@ -323,9 +321,8 @@ START_TEST(a_failure_has_the_operators_reason_and_is_told_once)
     ck_assert_str_eq(note("status"), failures[_i].class);
     world_end();
 }
-END_TEST
 
-START_TEST(the_operators_metrics)
+TEST(the_operators_metrics)
 {
     struct error err = {0};
     (void)error_set_http(&err, 400, "line 3: no");
@@ -369,9 +366,8 @@ START_TEST(the_operators_metrics)
     ck_assert(!page_has("config_hash{") && !page_has("config_in_sync{"));
     world_end();
 }
-END_TEST
 
-START_TEST(the_operators_metrics_of_certificates)
+TEST(the_operators_metrics_of_certificates)
 {
     world_begin(false);
     operator_metrics_certificate(w.operator_metrics, "kubernetes", "client", 1);
@@ -385,7 +381,6 @@ START_TEST(the_operators_metrics_of_certificates)
     ck_assert(page_has("dataplane_server_cert_expiry_timestamp_seconds{gateway=\"2001:db8::1\"} 3\n"));
     world_end();
 }
-END_TEST
 
 static void add_file(enum storage_kind kind, const char *name, const char *bytes)
 {
@@ -394,7 +389,7 @@ static void add_file(enum storage_kind kind, const char *name, const char *bytes
                   err.message);
 }
 
-START_TEST(certificates_have_the_operators_reasons)
+TEST(certificates_have_the_operators_reasons)
 {
     struct error err = {0};
     (void)error_set_http(&err, 503, "busy");
@@ -423,10 +418,9 @@ START_TEST(certificates_have_the_operators_reasons)
     ck_assert(metric_value(w.telemetry.configuration_results, "failed", "http://b", NULL) == 1);
     world_end();
 }
-END_TEST
 
 /* HAProxy goes on with what it runs. */
-START_TEST(an_api_that_is_away_takes_nothing_back)
+TEST(an_api_that_is_away_takes_nothing_back)
 {
     struct error err = {0};
     (void)error_set(&err, ERROR_RETRY, "away");
@@ -442,9 +436,8 @@ START_TEST(an_api_that_is_away_takes_nothing_back)
     ck_assert_str_eq(note("status"), "Applied");
     world_end();
 }
-END_TEST
 
-START_TEST(what_is_not_written_is_tried_again)
+TEST(what_is_not_written_is_tried_again)
 {
     struct error err = {0};
     (void)error_set_http(&err, 403, "no right");
@@ -485,9 +478,8 @@ START_TEST(what_is_not_written_is_tried_again)
     ck_assert_uint_eq(w.sent, 4);
     world_end();
 }
-END_TEST
 
-START_TEST(a_dry_run_says_nothing)
+TEST(a_dry_run_says_nothing)
 {
     struct error err = {0};
     (void)error_set_http(&err, 400, "no");
@@ -499,26 +491,4 @@ START_TEST(a_dry_run_says_nothing)
     ck_assert_uint_eq(w.event_count, 0);
     ck_assert(metric_value(w.telemetry.configuration_results, "rejected", "http://a", NULL) == 1);
     world_end();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("config_report");
-    TCase *tc = tcase_create("config_report");
-    tcase_add_test(tc, applied_is_said_when_all_run_it);
-    tcase_add_test(tc, a_rejection_is_said_at_once_with_its_message);
-    tcase_add_loop_test(tc, a_failure_has_the_operators_reason_and_is_told_once, 0, (int)array_len(failures));
-    tcase_add_test(tc, the_operators_metrics);
-    tcase_add_test(tc, the_operators_metrics_of_certificates);
-    tcase_add_test(tc, certificates_have_the_operators_reasons);
-    tcase_add_test(tc, an_api_that_is_away_takes_nothing_back);
-    tcase_add_test(tc, what_is_not_written_is_tried_again);
-    tcase_add_test(tc, a_dry_run_says_nothing);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

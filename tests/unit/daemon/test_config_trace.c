@@ -1,7 +1,6 @@
 /* src/daemon/config/config_trace: from what happens to trees of spans, in virtual time. */
 #include "daemon/config/config_trace.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +26,7 @@ static struct {
 #define VIRTUAL_TIME (&w)
 #define VIRTUAL_SLOW_US 7
 #include "../../virtual_time.h"
+#include "../test.h"
 
 static void happens_as(enum configuration_event_kind kind, size_t target, const char *why, const char *reason,
                        const struct document *d)
@@ -150,7 +150,7 @@ static void end(void)
     document_unref(w.two);
 }
 
-START_TEST(a_template_on_its_way_to_two)
+TEST(a_template_on_its_way_to_two)
 {
     begin_with(2, true);
     config_trace_caused(w.t, "Ingress shop/web");
@@ -165,9 +165,8 @@ START_TEST(a_template_on_its_way_to_two)
     assert_spans(true, "render; root tried again unchanged");
     end();
 }
-END_TEST
 
-START_TEST(without_a_reload)
+TEST(without_a_reload)
 {
     begin_with(1, true);
     config_trace_document(w.t, w.one, true);
@@ -180,9 +179,8 @@ START_TEST(without_a_reload)
     assert_spans(true, "apply http://a runtime; verify http://a; root /own.cfg applied");
     end();
 }
-END_TEST
 
-START_TEST(what_could_not_be_told_is_loaded)
+TEST(what_could_not_be_told_is_loaded)
 {
     begin_with(1, true);
     config_trace_document(w.t, w.one, true);
@@ -199,9 +197,8 @@ START_TEST(what_could_not_be_told_is_loaded)
                  "root /own.cfg applied");
     end();
 }
-END_TEST
 
-START_TEST(a_rejection_ends_it_when_the_others_have_answered)
+TEST(a_rejection_ends_it_when_the_others_have_answered)
 {
     begin_with(2, true);
     rendered(w.one);
@@ -222,9 +219,8 @@ START_TEST(a_rejection_ends_it_when_the_others_have_answered)
                  "!a port");
     end();
 }
-END_TEST
 
-START_TEST(what_is_tried_again_has_a_span_for_each)
+TEST(what_is_tried_again_has_a_span_for_each)
 {
     begin_with(1, true);
     config_trace_document(w.t, w.one, true);
@@ -237,9 +233,8 @@ START_TEST(what_is_tried_again_has_a_span_for_each)
                        "root /own.cfg applied");
     end();
 }
-END_TEST
 
-START_TEST(a_newer_one_replaces_it)
+TEST(a_newer_one_replaces_it)
 {
     begin_with(1, true);
     rendered(w.one);
@@ -255,9 +250,8 @@ START_TEST(a_newer_one_replaces_it)
                  "render; render; root tried again superseded; root tried again stopped; root tried again stopped");
     end();
 }
-END_TEST
 
-START_TEST(a_render_that_fails_or_is_called_off)
+TEST(a_render_that_fails_or_is_called_off)
 {
     const struct config_trace_render r = {0};
     struct error err = {0};
@@ -283,9 +277,8 @@ START_TEST(a_render_that_fails_or_is_called_off)
     assert_spans(true, "render; root tried again unchanged");
     end();
 }
-END_TEST
 
-START_TEST(a_source_that_cannot_be_used)
+TEST(a_source_that_cannot_be_used)
 {
     struct error err = {0};
     begin_with(1, true);
@@ -295,9 +288,8 @@ START_TEST(a_source_that_cannot_be_used)
     assert_spans(true, "root the source refused !no such key");
     end();
 }
-END_TEST
 
-START_TEST(another_replica_leads)
+TEST(another_replica_leads)
 {
     const struct config_trace_render r = {0};
     begin_with(1, true);
@@ -317,9 +309,8 @@ START_TEST(another_replica_leads)
     assert_spans(true, "root /own.cfg unchanged");
     end();
 }
-END_TEST
 
-START_TEST(a_repair_and_a_rollback_have_their_own)
+TEST(a_repair_and_a_rollback_have_their_own)
 {
     begin_with(2, true);
     config_trace_document(w.t, w.one, true);
@@ -336,7 +327,6 @@ START_TEST(a_repair_and_a_rollback_have_their_own)
     assert_spans(true, "root rollback superseded; root end of a rollback stopped");
     end();
 }
-END_TEST
 
 static void pass(uint64_t ms)
 {
@@ -348,7 +338,7 @@ static void pass(uint64_t ms)
     w.now_us = until_ms * 1000;
 }
 
-START_TEST(none_is_open_for_ever)
+TEST(none_is_open_for_ever)
 {
     begin_with(2, true);
     config_trace_document(w.t, w.one, true);
@@ -364,10 +354,9 @@ START_TEST(none_is_open_for_ever)
     assert_spans(true, "");
     end();
 }
-END_TEST
 
 /* One that comes later is waited for from then on, and has a trace of its own where the change is over. */
-START_TEST(others_come_and_go)
+TEST(others_come_and_go)
 {
     begin_with(1, true);
     config_trace_document(w.t, w.one, true);
@@ -384,10 +373,9 @@ START_TEST(others_come_and_go)
     assert_spans(true, "");
     end();
 }
-END_TEST
 
 /* Those that came stay with the next change; another leader has to see them anew. */
-START_TEST(who_came_is_waited_for_with_the_next)
+TEST(who_came_is_waited_for_with_the_next)
 {
     begin_with(0, true);
     config_trace_document(w.t, w.one, true);
@@ -410,9 +398,8 @@ START_TEST(who_came_is_waited_for_with_the_next)
     assert_spans(true, "validate gone http://a; root /own.cfg unfinished");
     end();
 }
-END_TEST
 
-START_TEST(a_dry_run_ends_with_its_validation)
+TEST(a_dry_run_ends_with_its_validation)
 {
     begin_with(1, false);
     config_trace_document(w.t, w.one, true);
@@ -422,9 +409,8 @@ START_TEST(a_dry_run_ends_with_its_validation)
     assert_spans(true, "validate http://a; root /own.cfg validated");
     end();
 }
-END_TEST
 
-START_TEST(without_a_tracer_there_is_nothing)
+TEST(without_a_tracer_there_is_nothing)
 {
     struct config_trace *t = config_trace_new(NULL, NULL, 1, true);
     struct error err = {0};
@@ -439,32 +425,4 @@ START_TEST(without_a_tracer_there_is_nothing)
     config_trace_take(t, NULL);
     config_trace_stop(t);
     config_trace_free(t);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("config trace");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, a_template_on_its_way_to_two);
-    tcase_add_test(t, without_a_reload);
-    tcase_add_test(t, what_could_not_be_told_is_loaded);
-    tcase_add_test(t, a_rejection_ends_it_when_the_others_have_answered);
-    tcase_add_test(t, what_is_tried_again_has_a_span_for_each);
-    tcase_add_test(t, a_newer_one_replaces_it);
-    tcase_add_test(t, a_render_that_fails_or_is_called_off);
-    tcase_add_test(t, a_source_that_cannot_be_used);
-    tcase_add_test(t, another_replica_leads);
-    tcase_add_test(t, a_repair_and_a_rollback_have_their_own);
-    tcase_add_test(t, none_is_open_for_ever);
-    tcase_add_test(t, others_come_and_go);
-    tcase_add_test(t, who_came_is_waited_for_with_the_next);
-    tcase_add_test(t, a_dry_run_ends_with_its_validation);
-    tcase_add_test(t, without_a_tracer_there_is_nothing);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,10 +1,11 @@
 /* src/daemon/event_rules: what of the journal is an Event, and in which words. */
-#include <check.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "daemon/events.h"
 #include "report/history.h"
+
+#include "../test.h"
 
 static const struct {
     enum history_kind kind;
@@ -31,7 +32,7 @@ static const struct {
     {HISTORY_CONFIG_ROLLED_BACK, NULL, EVENT_NONE},
 };
 
-START_TEST(what_is_an_event)
+TEST(what_is_an_event)
 {
     unsigned kinds = 0;
     for (size_t i = 0; i < array_len(rows); i++) {
@@ -41,9 +42,8 @@ START_TEST(what_is_an_event)
     }
     ck_assert_uint_eq(kinds, (1u << HISTORY_KINDS) - 1);
 }
-END_TEST
 
-START_TEST(reasons_and_which_of_them_warn)
+TEST(reasons_and_which_of_them_warn)
 {
     static const struct {
         enum event_reason reason;
@@ -80,7 +80,6 @@ START_TEST(reasons_and_which_of_them_warn)
         ck_assert_int_eq(event_reason_warns(names[i].reason), names[i].warns);
     }
 }
-END_TEST
 
 static void assert_text(struct history_entry e, const char *expected)
 {
@@ -89,7 +88,7 @@ static void assert_text(struct history_entry e, const char *expected)
     ck_assert_str_eq(text, expected);
 }
 
-START_TEST(its_words)
+TEST(its_words)
 {
     assert_text((struct history_entry){.backend = "web", .text = "in sync with 3 servers"},
                 "backend web at http://lb1:5555: in sync with 3 servers");
@@ -97,20 +96,4 @@ START_TEST(its_words)
                 "backend web at http://lb1:5555: n1 drains: it drains: its node is going");
     assert_text((struct history_entry){.text = "reload failed", .why = ""},
                 "HAProxy at http://lb1:5555: reload failed");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("daemon/event_rules");
-    TCase *t = tcase_create("rules");
-    tcase_add_test(t, what_is_an_event);
-    tcase_add_test(t, reasons_and_which_of_them_warn);
-    tcase_add_test(t, its_words);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

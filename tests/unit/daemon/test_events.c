@@ -1,9 +1,13 @@
 /* src/daemon/events: from the history to requests, with an API that is well. */
 #include "events_world.h"
 
+#include "../test.h"
+
 /* ---- all is well ---- */
 
-START_TEST(an_entry_becomes_an_event)
+FIXTURE(setup, teardown)
+
+TEST(an_entry_becomes_an_event)
 {
     happens(HISTORY_IN_SYNC, "in sync with 3 servers");
     ck_assert_msg(!w.busy, "from inside the journal nothing is sent");
@@ -22,9 +26,8 @@ START_TEST(an_entry_becomes_an_event)
     ck_assert(!asked());
     ck_assert_uint_eq(result("written"), 1);
 }
-END_TEST
 
-START_TEST(again_is_a_patch_of_the_same)
+TEST(again_is_a_patch_of_the_same)
 {
     happens(HISTORY_IN_SYNC, "in sync");
     all_is_written();
@@ -37,18 +40,16 @@ START_TEST(again_is_a_patch_of_the_same)
     ck_assert(w.again && w.count == 2 && w.first_ms == first_ms && w.last_ms == clock_wall_ms());
     ck_assert_str_eq(w.name, name);
 }
-END_TEST
 
-START_TEST(nothing_of_what_is_no_event)
+TEST(nothing_of_what_is_no_event)
 {
     happens(HISTORY_COMMITTED, "added n1");
     happens(HISTORY_RELOAD_AGAIN, "empty commit");
     happens_to("none of ours", HISTORY_IN_SYNC, "in sync");
     ck_assert(!asked());
 }
-END_TEST
 
-START_TEST(what_is_about_all_is_about_each_service_once)
+TEST(what_is_about_all_is_about_each_service_once)
 {
     happens_to(NULL, HISTORY_RELOAD_FAILED, "not reloaded");
     ck_assert(asked() && w.warning && w.count == 1);
@@ -65,9 +66,8 @@ START_TEST(what_is_about_all_is_about_each_service_once)
     ck_assert(asked());
     ck_assert_str_eq(w.service, "web");
 }
-END_TEST
 
-START_TEST(what_comes_while_one_is_under_way_is_told_at_once)
+TEST(what_comes_while_one_is_under_way_is_told_at_once)
 {
     happens(HISTORY_IN_SYNC, "in sync");
     ck_assert(asked());
@@ -84,9 +84,8 @@ START_TEST(what_comes_while_one_is_under_way_is_told_at_once)
     ck_assert_uint_eq(result("merged"), 4);
     ck_assert_uint_eq(w.posts + w.patches, 3);
 }
-END_TEST
 
-START_TEST(a_thousand_changes_are_few_requests)
+TEST(a_thousand_changes_are_few_requests)
 {
     for (int i = 0; i < 1000; i++) {
         char text[64];
@@ -108,9 +107,8 @@ START_TEST(a_thousand_changes_are_few_requests)
     ck_assert(asked());
     ck_assert_uint_eq(w.count, 992); /* those that were not sent are counted */
 }
-END_TEST
 
-START_TEST(long_messages_are_cut)
+TEST(long_messages_are_cut)
 {
     char text[3000];
     memset(text, 'x', sizeof(text) - 1);
@@ -118,25 +116,4 @@ START_TEST(long_messages_are_cut)
     happens(HISTORY_APPLY_FAILED, text);
     ck_assert(asked());
     ck_assert_uint_eq(strlen(w.message), EVENT_MESSAGE_MAX_BYTES);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("events");
-    TCase *t = tcase_create("events");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, an_entry_becomes_an_event);
-    tcase_add_test(t, again_is_a_patch_of_the_same);
-    tcase_add_test(t, nothing_of_what_is_no_event);
-    tcase_add_test(t, what_is_about_all_is_about_each_service_once);
-    tcase_add_test(t, what_comes_while_one_is_under_way_is_told_at_once);
-    tcase_add_test(t, a_thousand_changes_are_few_requests);
-    tcase_add_test(t, long_messages_are_cut);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,13 +1,17 @@
 /* src/daemon/events: on any object, of which templates say something. */
 #include "events_world.h"
 
+#include "../test.h"
+
 static void tell(const char *namespace, const char *name, const char *uid, const char *text)
 {
     const struct events_object o = {"networking.k8s.io/v1", "Ingress", namespace, name, uid};
     events_tell_about(w.events, &o, EVENT_LEFT_OUT, text);
 }
 
-START_TEST(it_is_on_that_object)
+FIXTURE(setup, teardown)
+
+TEST(it_is_on_that_object)
 {
     char name[] = "web", text[] = "no such host";
     tell("shop", name, "uid-1", text);
@@ -23,9 +27,8 @@ START_TEST(it_is_on_that_object)
     answer(EVENT_WRITTEN);
     ck_assert(!asked());
 }
-END_TEST
 
-START_TEST(the_same_of_two_objects_is_two_events)
+TEST(the_same_of_two_objects_is_two_events)
 {
     tell("shop", "a", "uid-a", "no such host");
     tell("shop", "b", "uid-b", "no such host");
@@ -36,18 +39,16 @@ START_TEST(the_same_of_two_objects_is_two_events)
     ck_assert(asked() && w.again && w.count == 2);
     ck_assert_str_eq(w.service, "b");
 }
-END_TEST
 
-START_TEST(of_none_of_a_namespace_it_is_in_the_default_one)
+TEST(of_none_of_a_namespace_it_is_in_the_default_one)
 {
     tell(NULL, "node-1", "uid", "odd");
     ck_assert(asked());
     ck_assert_str_eq(w.namespace, "default");
 }
-END_TEST
 
 /* Elsewhere the tenth is one that stands for all: here it would stand on one of many objects. */
-START_TEST(many_are_not_combined)
+TEST(many_are_not_combined)
 {
     for (int i = 0; i < 15; i++) {
         cleanup(mem_free_ptr) char *name = mem_printf("i%d", i);
@@ -58,9 +59,8 @@ START_TEST(many_are_not_combined)
     ck_assert_uint_eq(w.posts, 9);
     ck_assert_uint_eq(result("limited"), 6);
 }
-END_TEST
 
-START_TEST(a_denial_is_that_of_objects_alone)
+TEST(a_denial_is_that_of_objects_alone)
 {
     tell("shop", "a", "uid", "no such host");
     ck_assert(asked());
@@ -73,30 +73,9 @@ START_TEST(a_denial_is_that_of_objects_alone)
     ck_assert(asked());
     ck_assert_str_eq(w.service, "web");
 }
-END_TEST
 
-START_TEST(without_a_writer_nothing_happens)
+TEST(without_a_writer_nothing_happens)
 {
     const struct events_object o = {"v1", "Pod", "a", "b", NULL};
     events_tell_about(NULL, &o, EVENT_LEFT_OUT, "x");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("daemon/events, on objects");
-    TCase *t = tcase_create("about");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, it_is_on_that_object);
-    tcase_add_test(t, the_same_of_two_objects_is_two_events);
-    tcase_add_test(t, of_none_of_a_namespace_it_is_in_the_default_one);
-    tcase_add_test(t, many_are_not_combined);
-    tcase_add_test(t, a_denial_is_that_of_objects_alone);
-    tcase_add_test(t, without_a_writer_nothing_happens);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,9 +1,13 @@
 /* src/daemon/events: with an API that is slow, full, away, contradicts itself or does not allow it. */
 #include "events_world.h"
 
+#include "../test.h"
+
 /* ---- and when not ---- */
 
-START_TEST(one_that_the_api_has_forgotten_is_made_anew)
+FIXTURE(setup, teardown)
+
+TEST(one_that_the_api_has_forgotten_is_made_anew)
 {
     happens(HISTORY_IN_SYNC, "in sync");
     all_is_written();
@@ -15,10 +19,9 @@ START_TEST(one_that_the_api_has_forgotten_is_made_anew)
     happens(HISTORY_IN_SYNC, "in sync");
     ck_assert(asked() && w.again && w.count == 3);
 }
-END_TEST
 
 /* The answer to the first request was lost. */
-START_TEST(one_that_is_there_already_is_repeated)
+TEST(one_that_is_there_already_is_repeated)
 {
     happens(HISTORY_IN_SYNC, "in sync");
     ck_assert(asked());
@@ -29,10 +32,9 @@ START_TEST(one_that_is_there_already_is_repeated)
     answer(EVENT_WRITTEN);
     ck_assert_uint_eq(result("written"), 1);
 }
-END_TEST
 
 /* An API that says now this, now that, is not asked without a pause, nor for ever. */
-START_TEST(an_api_that_contradicts_itself)
+TEST(an_api_that_contradicts_itself)
 {
     unsigned tries = 0;
     uint64_t began_ms = clock_mono_ms();
@@ -43,9 +45,8 @@ START_TEST(an_api_that_contradicts_itself)
     ck_assert_uint_gt(clock_mono_ms() - began_ms, 10000);
     ck_assert_uint_eq(result("dropped"), 1);
 }
-END_TEST
 
-START_TEST(denied_is_said_once_and_tried_seldom)
+TEST(denied_is_said_once_and_tried_seldom)
 {
     happens(HISTORY_IN_SYNC, "in sync");
     happens(HISTORY_REMOVAL_DELAYED, "held");
@@ -77,9 +78,8 @@ START_TEST(denied_is_said_once_and_tried_seldom)
     happens(HISTORY_REMOVAL_DELAYED, "held");
     ck_assert(asked());
 }
-END_TEST
 
-START_TEST(an_operator_says_go_on)
+TEST(an_operator_says_go_on)
 {
     happens(HISTORY_IN_SYNC, "in sync");
     ck_assert(asked());
@@ -99,9 +99,8 @@ START_TEST(an_operator_says_go_on)
     events_poke(w.events); /* while one is under way */
     events_poke(NULL);
 }
-END_TEST
 
-START_TEST(granted_is_said_too)
+TEST(granted_is_said_too)
 {
     happens(HISTORY_IN_SYNC, "in sync");
     ck_assert(asked());
@@ -111,9 +110,8 @@ START_TEST(granted_is_said_too)
     all_is_written();
     ck_assert(logged("Kubernetes Events are written again"));
 }
-END_TEST
 
-START_TEST(an_api_that_is_away_is_waited_for_and_then_it_is_dropped)
+TEST(an_api_that_is_away_is_waited_for_and_then_it_is_dropped)
 {
     unsigned tries = 0;
     uint64_t began_ms = clock_mono_ms();
@@ -130,10 +128,9 @@ START_TEST(an_api_that_is_away_is_waited_for_and_then_it_is_dropped)
     answer(EVENT_WRITTEN);
     ck_assert(logged("Kubernetes Events are written again"));
 }
-END_TEST
 
 /* The outage was logged once, by what noticed it first. */
-START_TEST(an_outage_is_not_said_of_events_too)
+TEST(an_outage_is_not_said_of_events_too)
 {
     kube_client_outage(w.client)->lost_ms = clock_mono_ms();
     happens(HISTORY_IN_SYNC, "in sync");
@@ -147,9 +144,8 @@ START_TEST(an_outage_is_not_said_of_events_too)
     answer(EVENT_WRITTEN);
     ck_assert(!logged("Event"));
 }
-END_TEST
 
-START_TEST(retry_after_is_kept)
+TEST(retry_after_is_kept)
 {
     happens(HISTORY_IN_SYNC, "in sync");
     ck_assert(asked());
@@ -161,9 +157,8 @@ START_TEST(retry_after_is_kept)
     all_is_written();
     ck_assert_uint_eq(result("written"), 2);
 }
-END_TEST
 
-START_TEST(retry_after_has_an_end)
+TEST(retry_after_has_an_end)
 {
     happens(HISTORY_IN_SYNC, "in sync");
     ck_assert(asked());
@@ -177,9 +172,8 @@ START_TEST(retry_after_has_an_end)
     ck_assert_uint_ge(clock_mono_ms() - then_ms, 4 * MINUTE_MS);
     ck_assert_str_eq(w.reason, "ApplyFailed");
 }
-END_TEST
 
-START_TEST(no_credentials_yet)
+TEST(no_credentials_yet)
 {
     w.no_credentials = true;
     happens(HISTORY_IN_SYNC, "in sync");
@@ -188,9 +182,8 @@ START_TEST(no_credentials_yet)
     w.no_credentials = false;
     ck_assert(asked());
 }
-END_TEST
 
-START_TEST(what_is_refused_keeps_nothing_up)
+TEST(what_is_refused_keeps_nothing_up)
 {
     happens(HISTORY_IN_SYNC, "in sync");
     happens(HISTORY_REMOVAL_DELAYED, "held");
@@ -201,7 +194,6 @@ START_TEST(what_is_refused_keeps_nothing_up)
     ck_assert(asked());
     ck_assert_str_eq(w.reason, "RemovalDelayed");
 }
-END_TEST
 
 static void many(int count)
 {
@@ -214,7 +206,7 @@ static void many(int count)
     }
 }
 
-START_TEST(the_queue_has_an_end)
+TEST(the_queue_has_an_end)
 {
     happens(HISTORY_IN_SYNC, "the first");
     ck_assert(asked());
@@ -226,7 +218,6 @@ START_TEST(the_queue_has_an_end)
     ck_assert_uint_le(w.posts + w.patches, 65);
     ck_assert_uint_eq(result("written") + result("dropped") + result("merged") + result("limited"), 501);
 }
-END_TEST
 
 /* So many different ones: of each reason ten. */
 static void fill(const char *backend, enum history_kind kind)
@@ -238,7 +229,7 @@ static void fill(const char *backend, enum history_kind kind)
     }
 }
 
-START_TEST(what_is_under_way_is_not_dropped)
+TEST(what_is_under_way_is_not_dropped)
 {
     happens_to("shop", HISTORY_IN_SYNC, "the first");
     ck_assert(asked());
@@ -259,9 +250,8 @@ START_TEST(what_is_under_way_is_not_dropped)
     happens_to("shop", HISTORY_IN_SYNC, "the first");
     ck_assert(asked() && w.again && w.count == 2);
 }
-END_TEST
 
-START_TEST(the_end_waits_for_nothing)
+TEST(the_end_waits_for_nothing)
 {
     happens(HISTORY_IN_SYNC, "in sync");
     ck_assert(asked());
@@ -271,33 +261,4 @@ START_TEST(the_end_waits_for_nothing)
     ck_assert(w.freed);
     happens(HISTORY_IN_SYNC, "nobody hears it");
     ck_assert_uint_eq(w.posts, 1);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("events_trouble");
-    TCase *t = tcase_create("events_trouble");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, one_that_the_api_has_forgotten_is_made_anew);
-    tcase_add_test(t, one_that_is_there_already_is_repeated);
-    tcase_add_test(t, an_api_that_contradicts_itself);
-    tcase_add_test(t, denied_is_said_once_and_tried_seldom);
-    tcase_add_test(t, an_operator_says_go_on);
-    tcase_add_test(t, granted_is_said_too);
-    tcase_add_test(t, an_api_that_is_away_is_waited_for_and_then_it_is_dropped);
-    tcase_add_test(t, an_outage_is_not_said_of_events_too);
-    tcase_add_test(t, retry_after_is_kept);
-    tcase_add_test(t, retry_after_has_an_end);
-    tcase_add_test(t, no_credentials_yet);
-    tcase_add_test(t, what_is_refused_keeps_nothing_up);
-    tcase_add_test(t, the_queue_has_an_end);
-    tcase_add_test(t, what_is_under_way_is_not_dropped);
-    tcase_add_test(t, the_end_waits_for_nothing);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

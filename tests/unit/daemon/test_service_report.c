@@ -1,5 +1,4 @@
 /* daemon/services/service_report: what is kept of a plan for /status, and how much of it. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +6,8 @@
 #include "base/str.h"
 #include "daemon/services/service_report.h"
 #include "services/plan.h"
+
+#include "../test.h"
 
 #define SERVICES 700
 
@@ -45,7 +46,7 @@ static void unmake(size_t count, struct services_plan *p)
     }
 }
 
-START_TEST(what_is_kept)
+TEST(what_is_kept)
 {
     struct services_plan p;
     struct service_report r = {0};
@@ -68,10 +69,9 @@ START_TEST(what_is_kept)
     ck_assert_ptr_null(https->routes[0].path);
     service_report_fini(&r);
 }
-END_TEST
 
 /* So many routes of all frontends together; the counts are of all. */
-START_TEST(how_much)
+TEST(how_much)
 {
     struct services_plan p;
     struct service_report r = {0};
@@ -93,10 +93,9 @@ START_TEST(how_much)
     unmake(0, &p);
     service_report_fini(&r);
 }
-END_TEST
 
 /* Frontends whose routes are all beyond the bound are counted alone. */
-START_TEST(how_many_frontends)
+TEST(how_many_frontends)
 {
     struct services_plan p;
     struct service_report r = {0};
@@ -111,20 +110,4 @@ START_TEST(how_many_frontends)
     for (size_t i = 0; i < SERVICES; i++)
         free(listen_ports[i]);
     service_report_fini(&r);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("service_report");
-    TCase *t = tcase_create("service_report");
-    tcase_add_test(t, what_is_kept);
-    tcase_add_test(t, how_much);
-    tcase_add_test(t, how_many_frontends);
-    suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,6 @@
 /* src/daemon/status/status_haproxy: what is shown of a HAProxy, as it goes through its states. The world is engine_world.h's. */
 #include "../engine_world.h"
+#include "../test.h"
 
 #include <yyjson.h>
 
@@ -99,7 +100,9 @@ static void in_sync_with_three(void)
     ck_assert(in_sync());
 }
 
-START_TEST(before_the_first_answer)
+FIXTURE(setup, teardown)
+
+TEST(before_the_first_answer)
 {
     expect("/state", "\"waiting\"");
     expect("/text", "\"waiting for Kubernetes\"");
@@ -112,9 +115,8 @@ START_TEST(before_the_first_answer)
     expect_servers(0, "");
     ck_assert_int_eq(worst, STATUS_WAITING);
 }
-END_TEST
 
-START_TEST(in_step)
+TEST(in_step)
 {
     in_sync_with_three();
     expect("/state", "\"in_sync\"");
@@ -127,9 +129,8 @@ START_TEST(in_step)
            "\"removal_delayed_until\":null}");
     ck_assert_int_eq(worst, STATUS_IN_SYNC);
 }
-END_TEST
 
-START_TEST(draining_parked_and_back)
+TEST(draining_parked_and_back)
 {
     in_sync_with_three();
     desired("n1* n2 n3", "MODIFIED slice");
@@ -146,9 +147,8 @@ START_TEST(draining_parked_and_back)
     settle();
     expect_servers(0, "n1 live, n2 live, n3 live");
 }
-END_TEST
 
-START_TEST(down_by_its_health_check)
+TEST(down_by_its_health_check)
 {
     in_sync_with_three();
     w.failing = "n2,";
@@ -170,9 +170,8 @@ START_TEST(down_by_its_health_check)
     expect("/backends/0/servers/down", "0");
     expect("/backends/0/servers/list/1/health", "null");
 }
-END_TEST
 
-START_TEST(overridden)
+TEST(overridden)
 {
     in_sync_with_three();
     set_copy(w.running.of[0], "n1 n2! n3");
@@ -183,9 +182,8 @@ START_TEST(overridden)
     expect("/backends/0/servers/live", "3");
     expect("/state", "\"in_sync\"");
 }
-END_TEST
 
-START_TEST(a_reload_is_under_way)
+TEST(a_reload_is_under_way)
 {
     in_sync_with_three();
     w.held = true;
@@ -199,9 +197,8 @@ START_TEST(a_reload_is_under_way)
     expect("/state", "\"in_sync\"");
     expect("/reload/state", "\"none\"");
 }
-END_TEST
 
-START_TEST(trouble)
+TEST(trouble)
 {
     in_sync_with_three();
     w.faults[0] = (struct fault){.step = 'R', .status = 0};
@@ -210,9 +207,8 @@ START_TEST(trouble)
     ck_assert_int_eq(worst, STATUS_PROBLEM);
     expect_servers(0, "n1 live, n2 live, n3 live"); /* as known last */
 }
-END_TEST
 
-START_TEST(one_that_does_not_answer)
+TEST(one_that_does_not_answer)
 {
     uint64_t answered_ms = clock_mono_ms();
     expect("/answers", "true"); /* it was not asked yet */
@@ -228,9 +224,8 @@ START_TEST(one_that_does_not_answer)
     expect("/answers", "true");
     expect("/as_of", "null");
 }
-END_TEST
 
-START_TEST(since_when_it_is_in_sync)
+TEST(since_when_it_is_in_sync)
 {
     in_sync_with_three();
     uint64_t since_ms = clock_mono_ms();
@@ -246,9 +241,8 @@ START_TEST(since_when_it_is_in_sync)
     expect_moment("/backends/0/since", since_ms);
     ck_assert_int_eq(in_sync_since_ms, 0);
 }
-END_TEST
 
-START_TEST(holding_the_last_good_servers)
+TEST(holding_the_last_good_servers)
 {
     in_sync_with_three();
     desired("", "DELETED slice");
@@ -259,9 +253,8 @@ START_TEST(holding_the_last_good_servers)
     ck_assert_int_eq(worst, STATUS_REMOVAL_DELAYED);
     expect_servers(0, "n1 live, n2 live, n3 live");
 }
-END_TEST
 
-START_TEST(lists_are_bounded_together)
+TEST(lists_are_bounded_together)
 {
     in_sync_with_three();
     set_copy(w.running.of[0], "n1 n2 n3!");
@@ -273,9 +266,8 @@ START_TEST(lists_are_bounded_together)
     left = 0;
     expect_servers(0, "");
 }
-END_TEST
 
-START_TEST(of_a_standby)
+TEST(of_a_standby)
 {
     cleanup(buf_fini) struct buf json;
     yyjson_mut_val *root;
@@ -286,30 +278,4 @@ START_TEST(of_a_standby)
     json_free(doc);
     ck_assert_str_eq(buf_str(&json), "{\"list\":[{\"url\":\"http://lb2\",\"state\":\"standby\","
                                      "\"text\":\"managed by the leading replica\",\"backends\":[]}]}");
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tc = tcase_create("status_haproxy");
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, before_the_first_answer);
-    tcase_add_test(tc, in_step);
-    tcase_add_test(tc, draining_parked_and_back);
-    tcase_add_test(tc, down_by_its_health_check);
-    tcase_add_test(tc, overridden);
-    tcase_add_test(tc, a_reload_is_under_way);
-    tcase_add_test(tc, trouble);
-    tcase_add_test(tc, one_that_does_not_answer);
-    tcase_add_test(tc, since_when_it_is_in_sync);
-    tcase_add_test(tc, holding_the_last_good_servers);
-    tcase_add_test(tc, lists_are_bounded_together);
-    tcase_add_test(tc, of_a_standby);
-    Suite *s = suite_create("status_haproxy");
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

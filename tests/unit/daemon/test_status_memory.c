@@ -1,5 +1,6 @@
 /* src/daemon/status/status_memory: what is shown for `plan` to decide by. The world is engine_world.h's. */
 #include "../engine_world.h"
+#include "../test.h"
 
 #include <yyjson.h>
 
@@ -47,16 +48,17 @@ static void expect(bool of_service, const char *part)
     ck_assert_msg(strstr(buf_str(&json), part) != NULL, "%s is not in %s", part, buf_str(&json));
 }
 
-START_TEST(nothing)
+FIXTURE(setup, teardown)
+
+TEST(nothing)
 {
     expect(true, "{\"memory\":{\"nodes\":[],\"complete\":true}}");
     expect(false, "{\"memory\":{\"runtime_updates\":true,\"reload_due\":false,\"file_problem\":null,"
                   "\"paused_until\":null,\"reverted\":null,\"losses\":[],\"lost\":0,\"lost_of\":0,\"parked\":[],"
                   "\"admin_states\":[],\"admin_states_known\":true,\"nodes\":[],\"complete\":true}}");
 }
-END_TEST
 
-START_TEST(drains_and_what_is_out)
+TEST(drains_and_what_is_out)
 {
     server_states_begin(states, 1000, 5000);
     (void)server_states_see(states, "n1", SIGN_LEAVING);
@@ -67,9 +69,8 @@ START_TEST(drains_and_what_is_out)
            "{\"server\":\"n2\",\"state\":\"out\",\"until\":null,\"announced\":true}],\"complete\":true");
     ck_assert_uint_eq(left, STATUS_LISTS_MAX - 2);
 }
-END_TEST
 
-START_TEST(losses)
+TEST(losses)
 {
     const struct loss_limit_loss held = {.until_ms = 6000, .live = 4, .held = true},
                                  left_it = {.until_ms = 7000, .live = 5};
@@ -81,9 +82,8 @@ START_TEST(losses)
                   "{\"server\":\"n2\",\"until\":\"2001-09-09T01:46:46.000Z\",\"of\":4,\"delayed\":true}],"
                   "\"lost\":2,\"lost_of\":5");
 }
-END_TEST
 
-START_TEST(parked)
+TEST(parked)
 {
     const struct parking_memory since = {.server = "n4", .since_ms = 6000},
                                 spare = {.server = "n5", .since_ms = 6000, .spare = true};
@@ -94,9 +94,8 @@ START_TEST(parked)
     expect(false, "\"parked\":[{\"server\":\"n4\",\"since\":\"2001-09-09T01:46:46.000Z\",\"spare\":false},"
                   "{\"server\":\"n5\",\"since\":\"2001-09-09T01:46:46.000Z\",\"spare\":true}]");
 }
-END_TEST
 
-START_TEST(who_set_which_state)
+TEST(who_set_which_state)
 {
     admin_states_recall(&s->states, "n1", RUNTIME_DRAIN, RUNTIME_READY, false);
     admin_states_recall(&s->states, "n2", RUNTIME_READY, RUNTIME_MAINT, true);
@@ -111,9 +110,8 @@ START_TEST(who_set_which_state)
     s->at->runtime.readable = false;
     expect(false, "\"runtime_updates\":false");
 }
-END_TEST
 
-START_TEST(another_writer)
+TEST(another_writer)
 {
     s->last.reverted_how = mem_strdup("so");
     expect(false, "\"paused_until\":null,\"reverted\":null");
@@ -121,9 +119,8 @@ START_TEST(another_writer)
     expect(false, "\"paused_until\":\"2001-09-");
     expect(false, "\"reverted\":\"so\"");
 }
-END_TEST
 
-START_TEST(all_of_a_list_or_none)
+TEST(all_of_a_list_or_none)
 {
     char name[20];
     for (size_t i = 0; i < STATUS_LIST_MAX; i++) {
@@ -138,25 +135,4 @@ START_TEST(all_of_a_list_or_none)
     left = STATUS_LISTS_MAX;
     admin_states_recall(&s->states, "one more", RUNTIME_DRAIN, RUNTIME_READY, false);
     expect(false, "\"admin_states\":[],\"admin_states_known\":true,\"nodes\":[],\"complete\":false");
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tc = tcase_create("status_memory");
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, nothing);
-    tcase_add_test(tc, drains_and_what_is_out);
-    tcase_add_test(tc, losses);
-    tcase_add_test(tc, parked);
-    tcase_add_test(tc, who_set_which_state);
-    tcase_add_test(tc, another_writer);
-    tcase_add_test(tc, all_of_a_list_or_none);
-    Suite *suite = suite_create("status_memory");
-    suite_add_tcase(suite, tc);
-    SRunner *sr = srunner_create(suite);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,4 @@
 /* src/daemon/status/status_nodes and json_write: a desired state as it is shown, bounded, and safe whatever it says. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 
 #include "../backend_text.h"
 #include "../json_text.h"
+#include "../test.h"
 
 static struct desired desired;
 
@@ -58,7 +58,9 @@ static void expect_list(size_t left, const char *wanted)
     yyjson_doc_free(doc);
 }
 
-START_TEST(before_anything_is_known)
+FIXTURE(setup, teardown)
+
+TEST(before_anything_is_known)
 {
     size_t left = 10;
     cleanup(mem_free_ptr) char *json = print(NULL, &left);
@@ -67,9 +69,8 @@ START_TEST(before_anything_is_known)
                 "\"live\":0,\"draining\":0,\"out\":0,\"spare\":0,\"listed\":0,\"list\":[]}}");
     ck_assert_uint_eq(left, 10);
 }
-END_TEST
 
-START_TEST(all_of_it)
+TEST(all_of_it)
 {
     size_t left = 10;
     text_desired(
@@ -94,9 +95,8 @@ START_TEST(all_of_it)
                 "]}}");
     ck_assert_uint_eq(left, 6);
 }
-END_TEST
 
-START_TEST(nothing_to_list)
+TEST(nothing_to_list)
 {
     text_desired(&desired, "");
     expect_list(10, "");
@@ -106,9 +106,8 @@ START_TEST(nothing_to_list)
     ck_assert_ptr_nonnull(strstr(json, desired.problem));
     ck_assert_uint_eq(left, 10);
 }
-END_TEST
 
-START_TEST(the_most_telling_come_first_where_there_is_no_room)
+TEST(the_most_telling_come_first_where_there_is_no_room)
 {
     text_desired(
         &desired,
@@ -118,9 +117,8 @@ START_TEST(the_most_telling_come_first_where_there_is_no_room)
     expect_list(3, "draining n2, out n3, live n1");
     expect_list(0, "");
 }
-END_TEST
 
-START_TEST(thousands)
+TEST(thousands)
 {
     cleanup(buf_fini) struct buf text;
     size_t left = STATUS_LISTS_MAX;
@@ -135,10 +133,9 @@ START_TEST(thousands)
     ck_assert_uint_lt(strlen(json), 256 * STATUS_LIST_MAX);
     ck_assert_uint_eq(left, STATUS_LISTS_MAX - STATUS_LIST_MAX);
 }
-END_TEST
 
 /* Raw bytes of the output: no control character, no byte beyond ASCII, whatever came in; and what is text comes back. */
-START_TEST(nothing_that_a_peer_wrote_gets_through)
+TEST_EACH(nothing_that_a_peer_wrote_gets_through, 4)
 {
     static const char *const texts[] = {"\x1b[2J\n\t\x7f\x01", "\xc2\x9b[2J \xe2\x80\xae", "\xff\xfe cut \xe2\x82",
                                         "\" \\ </script><img src=x onerror=alert(1)> \xf0\x9f\x98\x80"};
@@ -155,24 +152,4 @@ START_TEST(nothing_that_a_peer_wrote_gets_through)
     ck_assert_str_eq(yyjson_get_str(yyjson_ptr_get(yyjson_doc_get_root(doc), "/nodes/list/1/reason")), back[_i]);
     ck_assert_str_eq(yyjson_get_str(yyjson_ptr_get(yyjson_doc_get_root(doc), "/nodes/list/0/subject")), back[_i]);
     yyjson_doc_free(doc);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tc = tcase_create("status_nodes");
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, before_anything_is_known);
-    tcase_add_test(tc, all_of_it);
-    tcase_add_test(tc, nothing_to_list);
-    tcase_add_test(tc, the_most_telling_come_first_where_there_is_no_room);
-    tcase_add_test(tc, thousands);
-    tcase_add_loop_test(tc, nothing_that_a_peer_wrote_gets_through, 0, 4);
-    Suite *s = suite_create("status_nodes");
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,9 +1,10 @@
 /* src/daemon/status/status_since: since when checks are not ok, as they come and go. */
-#include <check.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "daemon/status/status_since.h"
+
+#include "../test.h"
 
 static struct status_since since;
 
@@ -31,7 +32,9 @@ static void teardown(void)
     status_since_fini(&since);
 }
 
-START_TEST(it_begins_once_and_ends)
+FIXTURE(NULL, teardown)
+
+TEST(it_begins_once_and_ends)
 {
     look("ofw", 1000);
     look("ofw", 2000);
@@ -48,9 +51,8 @@ START_TEST(it_begins_once_and_ends)
     look("ofo", 6000);
     ck_assert_uint_eq(of(1, CHECK_FAIL), 6000);
 }
-END_TEST
 
-START_TEST(a_remark_that_becomes_a_failure_begins_anew)
+TEST(a_remark_that_becomes_a_failure_begins_anew)
 {
     look("w", 1000);
     look("f", 2000);
@@ -58,30 +60,12 @@ START_TEST(a_remark_that_becomes_a_failure_begins_anew)
     ck_assert_uint_eq(of(0, CHECK_WARN), 0);
     ck_assert_uint_eq(status_since_oldest(&since, CHECK_WARN), 0);
 }
-END_TEST
 
-START_TEST(what_is_not_checked_any_more_is_forgotten)
+TEST(what_is_not_checked_any_more_is_forgotten)
 {
     look("ff", 1000);
     look("f", 2000);
     look("ff", 3000);
     ck_assert_uint_eq(of(0, CHECK_FAIL), 1000);
     ck_assert_uint_eq(of(1, CHECK_FAIL), 3000);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tc = tcase_create("status_since");
-    tcase_add_checked_fixture(tc, NULL, teardown);
-    tcase_add_test(tc, it_begins_once_and_ends);
-    tcase_add_test(tc, a_remark_that_becomes_a_failure_begins_anew);
-    tcase_add_test(tc, what_is_not_checked_any_more_is_forgotten);
-    Suite *s = suite_create("status_since");
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -2,6 +2,8 @@
  * and what is said. */
 #include "etcd_double.h"
 
+#include "../test.h"
+
 static struct etcd_client *client;
 
 static void setup(void)
@@ -37,7 +39,9 @@ static void assert_says(const struct outcome *o, enum error_kind kind, const cha
 
 /* ---- from endpoint to endpoint ---- */
 
-START_TEST(the_next_one_where_nobody_listens)
+FIXTURE(setup, teardown)
+
+TEST(the_next_one_where_nobody_listens)
 {
     NOBODY(0);
     MEMBER(1, {.expect = "/v3/kv/range", .body = GOT_X("7")}, {.expect = "/v3/kv/txn", .body = DONE("8")});
@@ -49,9 +53,8 @@ START_TEST(the_next_one_where_nobody_listens)
     GOOD(o);
     ck_assert_int_eq(o.revision, 8);
 }
-END_TEST
 
-START_TEST(a_write_goes_on_where_it_was_not_sent)
+TEST(a_write_goes_on_where_it_was_not_sent)
 {
     NOBODY(0);
     MEMBER(1, {.expect = "/v3/kv/txn", .status = "503 No", .body = REFUSAL("etcdserver: no leader", "14")});
@@ -59,9 +62,8 @@ START_TEST(a_write_goes_on_where_it_was_not_sent)
     client = double_client(3, NULL, 0);
     GOOD(do_put(client, "x", "y"));
 }
-END_TEST
 
-START_TEST(a_write_whose_answer_was_lost_is_not_sent_again)
+TEST_EACH(a_write_whose_answer_was_lost_is_not_sent_again, 7)
 {
     static const struct step lost[] = {
         {.expect = "/v3/kv/txn", .after = LOSE},
@@ -82,10 +84,9 @@ START_TEST(a_write_whose_answer_was_lost_is_not_sent_again)
     GOOD(got_x()); /* and the next call begins elsewhere */
     ck_assert_uint_eq(members[0].next, 1);
 }
-END_TEST
 
 /* A kept connection that turns out dead is where libcurl would send it again by itself. */
-START_TEST(not_even_by_a_connection_that_was_kept)
+TEST(not_even_by_a_connection_that_was_kept)
 {
     MEMBER(0, {.expect = "/v3/kv/range", .body = GOT_X("7")}, {.expect = "/v3/kv/txn", .after = LOSE},
            {.expect = "/v3/kv/txn", .body = DONE("8")});
@@ -95,9 +96,8 @@ START_TEST(not_even_by_a_connection_that_was_kept)
     assert_says(&o, ERROR_RETRY, "may have been carried out");
     ck_assert_uint_eq(members[0].next, 2);
 }
-END_TEST
 
-START_TEST(a_read_is_asked_elsewhere)
+TEST_EACH(a_read_is_asked_elsewhere, 9)
 {
     static const struct step wrong[] = {
         {.expect = "range", .after = LOSE},
@@ -116,18 +116,16 @@ START_TEST(a_read_is_asked_elsewhere)
     GOOD(got_x());
     ck_assert_uint_eq(members[0].next, 1);
 }
-END_TEST
 
-START_TEST(one_that_says_nothing_takes_its_share_of_the_time)
+TEST(one_that_says_nothing_takes_its_share_of_the_time)
 {
     MEMBER(0, {.expect = "range", .after = SILENT});
     MEMBER(1, {.expect = "range", .body = GOT_X("7")});
     client = double_client(2, NULL, 2000);
     GOOD(got_x());
 }
-END_TEST
 
-START_TEST(nobody_answers)
+TEST(nobody_answers)
 {
     NOBODY(0);
     MEMBER(1, {.expect = "range", .body = "<html>"});
@@ -139,9 +137,8 @@ START_TEST(nobody_answers)
     assert_says(&o, ERROR_RETRY, members[1].url);
     assert_says(&o, ERROR_RETRY, "is this etcd? It answered: <html>");
 }
-END_TEST
 
-START_TEST(no_etcd_at_all)
+TEST(no_etcd_at_all)
 {
     MEMBER(0, {.expect = "range", .body = "<html>"});
     MEMBER(1, {.expect = "range", .status = "404 Not Found", .body = "no"});
@@ -149,9 +146,8 @@ START_TEST(no_etcd_at_all)
     struct outcome o = got_x();
     assert_says(&o, ERROR_INVALID, "no endpoint answers: POST");
 }
-END_TEST
 
-START_TEST(a_leader_is_awaited)
+TEST(a_leader_is_awaited)
 {
     MEMBER(0, {.expect = "txn", .status = "503 No", .body = REFUSAL("etcdserver: no leader", "14")},
            {.expect = "txn", .status = "503 No", .body = REFUSAL("etcdserver: no leader", "14")},
@@ -159,9 +155,8 @@ START_TEST(a_leader_is_awaited)
     client = double_client(1, NULL, 0);
     GOOD(do_put(client, "x", "y"));
 }
-END_TEST
 
-START_TEST(but_not_for_ever)
+TEST(but_not_for_ever)
 {
     static const struct step no = {
         .expect = "range", .status = "503 No", .body = REFUSAL("etcdserver: no leader", "14")};
@@ -172,9 +167,8 @@ START_TEST(but_not_for_ever)
     assert_says(&o, ERROR_RETRY, "etcdserver: no leader");
     ck_assert_uint_gt(members[0].next, 1);
 }
-END_TEST
 
-START_TEST(what_etcd_says_is_told)
+TEST_EACH(what_etcd_says_is_told, 12)
 {
     static const struct {
         const char *message;
@@ -203,19 +197,17 @@ START_TEST(what_etcd_says_is_told)
     ck_assert_int_eq(o.err.http_status, rows[_i / 2].status);
     ck_assert_str_eq(etcd_client_endpoint(client), rows[_i / 2].code != 14 ? members[0].url : "");
 }
-END_TEST
 
 /* ---- answers ---- */
 
-START_TEST(byte_by_byte)
+TEST(byte_by_byte)
 {
     MEMBER(0, {.expect = "range", .body = GOT_X("7"), .split = 1});
     client = double_client(1, NULL, 0);
     GOOD(got_x());
 }
-END_TEST
 
-START_TEST(what_was_sent)
+TEST(what_was_sent)
 {
     MEMBER(0, {.expect = "range", .body = GOT_X("7")}, {.expect = "txn", .body = DONE("8")});
     client = double_client(1, NULL, 0);
@@ -236,9 +228,8 @@ START_TEST(what_was_sent)
         "\"mod_revision\":\"5\"}],\"success\":[{\"request_delete_range\":{\"key\":\"Yy8=\",\"range_end\":\"YzA=\"}},"
         "{\"request_put\":{\"key\":\"Yg==\",\"value\":\"dg==\",\"lease\":\"9223372036854775807\"}}]}\n");
 }
-END_TEST
 
-START_TEST(a_lease_that_is_gone)
+TEST(a_lease_that_is_gone)
 {
     MEMBER(0, {.expect = "keepalive", .body = "{\"result\":{" HEADER("5") ",\"ID\":\"7\"}}\n"},
            {.expect = "revoke", .status = "404 No", .body = REFUSAL("etcdserver: requested lease not found", "5")},
@@ -261,11 +252,10 @@ START_TEST(a_lease_that_is_gone)
     GOOD(o);
     ck_assert_int_eq(o.ttl_s, 12);
 }
-END_TEST
 
 /* ---- the token ---- */
 
-START_TEST(a_token_is_fetched_once)
+TEST(a_token_is_fetched_once)
 {
     MEMBER(0, {.expect = "{\"name\":\"u\",\"password\":\"pass\\\"word\"}", .body = TOKEN("t.1")},
            {.expect = "Authorization: t.1\r", .body = GOT_X("7")},
@@ -277,9 +267,8 @@ START_TEST(a_token_is_fetched_once)
     UNTIL(a.done);
     outcome_fini(&a);
 }
-END_TEST
 
-START_TEST(another_token_where_it_is_refused)
+TEST(another_token_where_it_is_refused)
 {
     MEMBER(0, {.expect = "authenticate", .body = TOKEN("t.1")},
            {.expect = "t.1", .status = "401 No", .body = REFUSAL("etcdserver: invalid auth token", "16")},
@@ -292,9 +281,8 @@ START_TEST(another_token_where_it_is_refused)
     struct outcome o = got_x(); /* a second time it is not tried */
     assert_says(&o, ERROR_AUTH, "though the token is new");
 }
-END_TEST
 
-START_TEST(a_wrong_password)
+TEST(a_wrong_password)
 {
     MEMBER(0, {.expect = "authenticate",
                .status = "400 No",
@@ -305,9 +293,8 @@ START_TEST(a_wrong_password)
     assert_says(&o, ERROR_AUTH, "ETCD_USER and ETCD_PASSWORD");
     ck_assert_ptr_null(strstr(o.err.message, "pass\"word"));
 }
-END_TEST
 
-START_TEST(authentication_that_is_off_comes_on)
+TEST(authentication_that_is_off_comes_on)
 {
     MEMBER(0,
            {.expect = "authenticate",
@@ -327,9 +314,8 @@ START_TEST(authentication_that_is_off_comes_on)
     ck_assert_uint_eq(times_in(buf_str(&requests), "/v3/kv/range - "), 4);
     ck_assert_uint_eq(times_logged("has no authentication enabled"), 1);
 }
-END_TEST
 
-START_TEST(no_token_comes)
+TEST(no_token_comes)
 {
     MEMBER(0, {.expect = "authenticate", .after = SILENT});
     client = double_client(1, "u", 1000);
@@ -337,11 +323,10 @@ START_TEST(no_token_comes)
     ck_assert_int_eq(o.err.kind, ERROR_RETRY);
     ck_assert_ptr_nonnull(strstr(o.err.message, members[0].url));
 }
-END_TEST
 
 /* ---- the end ---- */
 
-START_TEST(a_call_that_is_cancelled_tells_nothing)
+TEST(a_call_that_is_cancelled_tells_nothing)
 {
     MEMBER(0, {.expect = "range", .after = SILENT}, {.expect = "range", .body = GOT_X("7")});
     client = double_client(1, NULL, 0);
@@ -355,7 +340,6 @@ START_TEST(a_call_that_is_cancelled_tells_nothing)
     GOOD(got_x());
     ck_assert(!o.done);
 }
-END_TEST
 
 static void on_got_free(void *arg, const struct etcd_got *got, const struct error *err)
 {
@@ -364,7 +348,7 @@ static void on_got_free(void *arg, const struct etcd_got *got, const struct erro
     client = NULL;
 }
 
-START_TEST(the_client_may_go_while_it_tells)
+TEST(the_client_may_go_while_it_tells)
 {
     MEMBER(0, {.expect = "range", .body = GOT_X("7")}, {.expect = "range", .after = SILENT});
     client = double_client(1, NULL, 0);
@@ -378,9 +362,8 @@ START_TEST(the_client_may_go_while_it_tells)
     ck_assert(!never.done);
     outcome_fini(&o);
 }
-END_TEST
 
-START_TEST(a_token_on_its_way_when_the_client_goes)
+TEST(a_token_on_its_way_when_the_client_goes)
 {
     MEMBER(0, {.expect = "authenticate", .after = SILENT});
     client = double_client(1, "u", 0);
@@ -390,41 +373,4 @@ START_TEST(a_token_on_its_way_when_the_client_goes)
     etcd_client_free(client);
     client = NULL;
     ck_assert(!o.done);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("etcd/client");
-    TCase *t = tcase_create("all");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, the_next_one_where_nobody_listens);
-    tcase_add_test(t, a_write_goes_on_where_it_was_not_sent);
-    tcase_add_loop_test(t, a_write_whose_answer_was_lost_is_not_sent_again, 0, 7);
-    tcase_add_test(t, not_even_by_a_connection_that_was_kept);
-    tcase_add_loop_test(t, a_read_is_asked_elsewhere, 0, 9);
-    tcase_add_test(t, one_that_says_nothing_takes_its_share_of_the_time);
-    tcase_add_test(t, nobody_answers);
-    tcase_add_test(t, no_etcd_at_all);
-    tcase_add_test(t, a_leader_is_awaited);
-    tcase_add_test(t, but_not_for_ever);
-    tcase_add_loop_test(t, what_etcd_says_is_told, 0, 12);
-    tcase_add_test(t, byte_by_byte);
-    tcase_add_test(t, what_was_sent);
-    tcase_add_test(t, a_lease_that_is_gone);
-    tcase_add_test(t, a_token_is_fetched_once);
-    tcase_add_test(t, another_token_where_it_is_refused);
-    tcase_add_test(t, a_wrong_password);
-    tcase_add_test(t, authentication_that_is_off_comes_on);
-    tcase_add_test(t, no_token_comes);
-    tcase_add_test(t, a_call_that_is_cancelled_tells_nothing);
-    tcase_add_test(t, the_client_may_go_while_it_tells);
-    tcase_add_test(t, a_token_on_its_way_when_the_client_goes);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

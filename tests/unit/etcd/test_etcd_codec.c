@@ -1,13 +1,14 @@
 /* etcd/codec, codec_watch and refusal over what etcd 3.4.23 and 3.6.5 sent: each answer as it came, byte for byte. */
 #include "etcd/codec.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "etcd/codec_watch.h"
 #include "etcd/refusal.h"
+
+#include "../test.h"
 
 #define HEAD_34                                                                                                    \
     "{\"header\":{\"cluster_id\":\"324952591200643719\",\"member_id\":\"3319814642761637952\",\"revision\":\"3\"," \
@@ -39,7 +40,7 @@ static void assert_text(char *text, const char *want)
     free(text);
 }
 
-START_TEST(gets)
+TEST(gets)
 {
     assert_text(etcd_codec_get(&(struct etcd_get){.key = "/a/1"}), "{\"key\":\"L2EvMQ==\"}");
     assert_text(etcd_codec_get(&(struct etcd_get){
@@ -59,9 +60,8 @@ START_TEST(gets)
                 "{\"create_request\":{\"key\":\"L2Ev\",\"range_end\":\"L2Ew\",\"start_revision\":\"12\","
                 "\"progress_notify\":true,\"fragment\":true}}");
 }
-END_TEST
 
-START_TEST(writes)
+TEST(writes)
 {
     const struct etcd_compare compares[] = {{.key = "a"}, {.key = "b", .mod_revision = 9}};
     const struct etcd_put puts[] = {{.key = "a", .value = "\0\xff", .value_len = 2, .lease = 5},
@@ -83,11 +83,10 @@ START_TEST(writes)
     assert_text(etcd_codec_lease(INT64_MAX), "{\"ID\":\"9223372036854775807\"}");
     assert_text(etcd_codec_authenticate("u\"", "p\\\n\x01"), "{\"name\":\"u\\\"\",\"password\":\"p\\\\\\n\\u0001\"}");
 }
-END_TEST
 
 /* ---- answers ---- */
 
-START_TEST(keys_and_values)
+TEST_EACH(keys_and_values, 2)
 {
     const char *answers[] = {range_34, range_36};
     struct etcd_got got;
@@ -108,9 +107,8 @@ START_TEST(keys_and_values)
     ck_assert_uint_eq(got.count, 0);
     etcd_got_fini(&got);
 }
-END_TEST
 
-START_TEST(other_answers)
+TEST(other_answers)
 {
     static const char alive[] =
         "{\"result\":{\"header\":{\"revision\":\"5\"},\"ID\":\"12345\",\"TTL\":\"7\"}}\n{\"result\":{}}\n";
@@ -135,9 +133,8 @@ START_TEST(other_answers)
     ck_assert_str_eq(token, "texuLXELoMBVvESR.24");
     mem_wipe_free(token);
 }
-END_TEST
 
-START_TEST(what_is_no_answer)
+TEST_EACH(what_is_no_answer, 22)
 {
     static const struct {
         const char *json, *says;
@@ -173,9 +170,8 @@ START_TEST(what_is_no_answer)
     ck_assert_msg(strstr(err.message, rows[_i].says) != NULL, "%s", err.message);
     ck_assert_ptr_null(got.list);
 }
-END_TEST
 
-START_TEST(no_lease_and_no_token)
+TEST(no_lease_and_no_token)
 {
     static const char no_id[] = HEAD_34 ",\"TTL\":\"5\"}", no_ttl[] = HEAD_34 ",\"ID\":\"5\"}", no_result[] = "{}";
     static const char control[] = HEAD_34 ",\"token\":\"a\\r\\nX: y\"}", none[] = HEAD_34 "}";
@@ -192,7 +188,6 @@ START_TEST(no_lease_and_no_token)
     ck_assert_int_eq(etcd_codec_read_token(none, strlen(none), &token, &err), -1);
     ck_assert_str_eq(err.message, "token is missing or empty");
 }
-END_TEST
 
 /* ---- lines of a watch ---- */
 
@@ -209,7 +204,7 @@ static struct etcd_watch_message read_line(const char *line)
     "\"revision\":\"5\","                                                                                   \
     "\"raft_term\":\"2\"}"
 
-START_TEST(lines_of_a_watch)
+TEST(lines_of_a_watch)
 {
     struct etcd_watch_message m = read_line(STREAM_HEAD ",\"created\":true}}");
     ck_assert(m.created && !m.canceled && !m.fragment && m.count == 0 && m.revision == 5);
@@ -242,11 +237,10 @@ START_TEST(lines_of_a_watch)
     ck_assert(m.canceled && m.refusal.kind == ETCD_REFUSED_NOT_NOW);
     ck_assert_str_eq(m.refusal.message, "etcdserver: no leader");
 }
-END_TEST
 
 /* ---- refusals ---- */
 
-START_TEST(refusals)
+TEST_EACH(refusals, 16)
 {
     static const struct {
         int status;
@@ -284,9 +278,8 @@ START_TEST(refusals)
     else
         ck_assert_ptr_nonnull(strstr(rows[_i].body, r.message));
 }
-END_TEST
 
-START_TEST(a_long_refusal_is_cut)
+TEST(a_long_refusal_is_cut)
 {
     struct etcd_refusal r;
     char *body = mem_alloc(100001);
@@ -294,26 +287,4 @@ START_TEST(a_long_refusal_is_cut)
     etcd_refusal_read(418, body, 100000, &r);
     ck_assert_uint_le(strlen(r.message), 200);
     free(body);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("etcd/codec");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, gets);
-    tcase_add_test(t, writes);
-    tcase_add_loop_test(t, keys_and_values, 0, 2);
-    tcase_add_test(t, other_answers);
-    tcase_add_loop_test(t, what_is_no_answer, 0, 22);
-    tcase_add_test(t, no_lease_and_no_token);
-    tcase_add_test(t, lines_of_a_watch);
-    tcase_add_loop_test(t, refusals, 0, 16);
-    tcase_add_test(t, a_long_refusal_is_cut);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

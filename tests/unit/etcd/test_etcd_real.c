@@ -1,7 +1,11 @@
 /* The client and its watches against a real etcd: what it is asked does what etcd/client.h and etcd/watch.h say. */
 #include "etcd_real.h"
 
-START_TEST(what_was_put_is_read)
+#include "../test.h"
+
+FIXTURE(setup, teardown)
+
+TEST(what_was_put_is_read)
 {
     NEEDS_ETCD;
     struct outcome put = do_put(client, "/a/1", "one");
@@ -22,9 +26,8 @@ START_TEST(what_was_put_is_read)
     outcome_fini(&o);
     ck_assert_str_eq(etcd_client_endpoint(client), world.members[0].url);
 }
-END_TEST
 
-START_TEST(a_limit_keys_alone_and_an_older_revision)
+TEST(a_limit_keys_alone_and_an_older_revision)
 {
     NEEDS_ETCD;
     struct outcome put = do_put(client, "/a/1", "old");
@@ -49,9 +52,8 @@ START_TEST(a_limit_keys_alone_and_an_older_revision)
     ck_assert_int_eq(o.err.kind, ERROR_INVALID);
     ck_assert_ptr_nonnull(strstr(o.err.message, "future revision"));
 }
-END_TEST
 
-START_TEST(all_of_a_transaction_or_nothing)
+TEST(all_of_a_transaction_or_nothing)
 {
     NEEDS_ETCD;
     struct outcome first = do_put(client, "/a", "1");
@@ -78,9 +80,8 @@ START_TEST(all_of_a_transaction_or_nothing)
     ck_assert_uint_eq(read.got.count, 0);
     outcome_fini(&read);
 }
-END_TEST
 
-START_TEST(a_lease_takes_its_keys_along)
+TEST(a_lease_takes_its_keys_along)
 {
     NEEDS_ETCD;
     struct outcome lease = do_lease(client, 60, etcd_lease_grant);
@@ -111,11 +112,10 @@ START_TEST(a_lease_takes_its_keys_along)
     o = do_txn(client, &(struct etcd_txn){.puts = &put, .put_count = 1});
     ck_assert_int_eq(o.err.kind, ERROR_GONE);
 }
-END_TEST
 
 /* ---- watches ---- */
 
-START_TEST(what_changes_below_a_prefix)
+TEST(what_changes_below_a_prefix)
 {
     NEEDS_ETCD;
     struct outcome first = do_put(client, "/a/1", "one");
@@ -133,7 +133,6 @@ START_TEST(what_changes_below_a_prefix)
     UNTIL(was_told("/a/1=unseen"));
     end_watch();
 }
-END_TEST
 
 static void compact(int64_t revision)
 {
@@ -141,7 +140,7 @@ static void compact(int64_t revision)
     ck_assert_int_eq(world_post("/v3/kv/compaction", body), 200);
 }
 
-START_TEST(a_revision_that_is_gone)
+TEST(a_revision_that_is_gone)
 {
     NEEDS_ETCD;
     struct outcome first = do_put(client, "/a/1", "one");
@@ -157,9 +156,8 @@ START_TEST(a_revision_that_is_gone)
     UNTIL(was_told("/a/1=three"));
     end_watch();
 }
-END_TEST
 
-START_TEST(over_a_restart)
+TEST(over_a_restart)
 {
     NEEDS_ETCD;
     struct outcome first = do_put(client, "/a/1", "one");
@@ -174,11 +172,10 @@ START_TEST(over_a_restart)
     ck_assert_str_eq(buf_str(&told), "connected /a/1=one lost:retry connected /a/1=two ");
     end_watch();
 }
-END_TEST
 
 /* More than one message of gRPC may have, which is 4 MiB unless somebody says otherwise; the watch gets it in
  * pieces. */
-START_TEST(much_at_once)
+TEST(much_at_once)
 {
     NEEDS_ETCD;
     cleanup(mem_free_ptr) char *value = mem_alloc((1u << 20) + 1);
@@ -200,9 +197,8 @@ START_TEST(much_at_once)
     ck_assert_uint_eq(told.len, strlen("connected ") + 8 * (strlen("/a/0= ") + (1u << 20)));
     end_watch();
 }
-END_TEST
 
-START_TEST(too_much_at_once)
+TEST(too_much_at_once)
 {
     NEEDS_ETCD;
     static const size_t sizes[] = {1792u << 10, 2048u << 10}; /* etcd says so, and gRPC does */
@@ -214,10 +210,9 @@ START_TEST(too_much_at_once)
                       o.err.message);
     }
 }
-END_TEST
 
 /* As from a backup. */
-START_TEST(a_cluster_that_was_set_back)
+TEST(a_cluster_that_was_set_back)
 {
     NEEDS_ETCD;
     for (int i = 0; i < 5; i++)
@@ -233,33 +228,4 @@ START_TEST(a_cluster_that_was_set_back)
     UNTIL(was_told("compacted"));
     ck_assert_str_eq(buf_str(&told), "connected lost:retry connected compacted:1 ");
     end_watch();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("etcd with a real etcd");
-    TCase *t = tcase_create("calls");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 120);
-    tcase_add_test(t, what_was_put_is_read);
-    tcase_add_test(t, a_limit_keys_alone_and_an_older_revision);
-    tcase_add_test(t, all_of_a_transaction_or_nothing);
-    tcase_add_test(t, a_lease_takes_its_keys_along);
-    suite_add_tcase(s, t);
-    t = tcase_create("watches");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 120);
-    tcase_add_test(t, what_changes_below_a_prefix);
-    tcase_add_test(t, a_revision_that_is_gone);
-    tcase_add_test(t, over_a_restart);
-    tcase_add_test(t, much_at_once);
-    tcase_add_test(t, too_much_at_once);
-    tcase_add_test(t, a_cluster_that_was_set_back);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

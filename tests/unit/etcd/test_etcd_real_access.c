@@ -1,6 +1,8 @@
 /* Users and TLS of a real etcd. */
 #include "etcd_real.h"
 
+#include "../test.h"
+
 /* ---- users ---- */
 
 /* root, and "reader" who has the keys that begin with /a/; with authentication on. */
@@ -33,7 +35,9 @@ static void assert_refused(const struct outcome *o, const char *says)
     ck_assert_msg(strstr(o->err.message, says) != NULL, "%s", o->err.message);
 }
 
-START_TEST(a_user_with_a_password)
+FIXTURE(setup, teardown)
+
+TEST(a_user_with_a_password)
 {
     NEEDS_ETCD;
     be("reader", "pass\"word");
@@ -52,9 +56,8 @@ START_TEST(a_user_with_a_password)
     o = do_put(client, "/a/1", "one");
     assert_refused(&o, "set ETCD_USER and ETCD_PASSWORD");
 }
-END_TEST
 
-START_TEST(a_token_that_etcd_forgot)
+TEST(a_token_that_etcd_forgot)
 {
     NEEDS_ETCD;
     enable_users();
@@ -75,7 +78,6 @@ START_TEST(a_token_that_etcd_forgot)
     ck_assert_ptr_nonnull(strstr(told_why.message, "permission denied"));
     end_watch();
 }
-END_TEST
 
 /* ---- TLS ---- */
 
@@ -117,7 +119,9 @@ static void tls_setup(void)
     (void)world_setup("https", 1);
 }
 
-START_TEST(over_tls)
+FIXTURE(tls_setup, teardown)
+
+TEST(over_tls)
 {
     NEEDS_PROGRAM;
     tls_start("serverAuth", false);
@@ -135,9 +139,8 @@ START_TEST(over_tls)
     ck_assert_int_eq(o.err.kind, ERROR_INVALID);
     ck_assert_msg(strstr(o.err.message, "ETCD_CA_FILE") != NULL, "%s", o.err.message);
 }
-END_TEST
 
-START_TEST(with_a_client_certificate)
+TEST(with_a_client_certificate)
 {
     NEEDS_PROGRAM;
     tls_start("serverAuth,clientAuth", true);
@@ -153,10 +156,9 @@ START_TEST(with_a_client_certificate)
     ck_assert_int_eq(o.err.kind, ERROR_RETRY);
     ck_assert_msg(strstr(o.err.message, "ETCD_CERT_FILE") != NULL, "%s", o.err.message);
 }
-END_TEST
 
 /* The gateway shows etcd's own certificate to the server beside it. */
-START_TEST(a_gateway_that_etcd_does_not_let_in)
+TEST(a_gateway_that_etcd_does_not_let_in)
 {
     NEEDS_PROGRAM;
     tls_start("serverAuth", true);
@@ -171,28 +173,4 @@ START_TEST(a_gateway_that_etcd_does_not_let_in)
         world_pause();
     }
     ck_assert_msg(strstr(o.err.message, "clientAuth") != NULL, "%s", o.err.message);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("etcd with users and certificates of a real etcd");
-    TCase *t = tcase_create("users");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 120);
-    tcase_add_test(t, a_user_with_a_password);
-    tcase_add_test(t, a_token_that_etcd_forgot);
-    suite_add_tcase(s, t);
-    t = tcase_create("TLS");
-    tcase_add_checked_fixture(t, tls_setup, teardown);
-    tcase_set_timeout(t, 120);
-    tcase_add_test(t, over_tls);
-    tcase_add_test(t, with_a_client_certificate);
-    tcase_add_test(t, a_gateway_that_etcd_does_not_let_in);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,6 +1,8 @@
 /* Three real members, and what may happen to one of them. */
 #include "etcd_real.h"
 
+#include "../test.h"
+
 static void three_setup(void)
 {
     client = NULL;
@@ -11,7 +13,9 @@ static void three_setup(void)
     world_await(client);
 }
 
-START_TEST(a_member_that_goes)
+FIXTURE(three_setup, teardown)
+
+TEST(a_member_that_goes)
 {
     NEEDS_ETCD;
     struct outcome o = do_put(client, "/a/1", "one");
@@ -27,10 +31,9 @@ START_TEST(a_member_that_goes)
     UNTIL(was_told("/a/1=two"));
     end_watch();
 }
-END_TEST
 
 /* It hangs, and keeps its connections. */
-START_TEST(a_member_that_says_nothing)
+TEST(a_member_that_says_nothing)
 {
     NEEDS_ETCD;
     GOOD(do_put(client, "/a/1", "one"));
@@ -43,9 +46,8 @@ START_TEST(a_member_that_says_nothing)
     outcome_fini(&o);
     ck_assert_str_ne(etcd_client_endpoint(client), world.members[used].url);
 }
-END_TEST
 
-START_TEST(a_member_that_is_cut_off)
+TEST(a_member_that_is_cut_off)
 {
     NEEDS_ETCD;
     char *endpoints[] = {world.members[0].url};
@@ -70,22 +72,4 @@ START_TEST(a_member_that_is_cut_off)
     put_in_the_end("/a/1", "two");
     UNTIL(was_told("/a/1=two"));
     end_watch();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("etcd with three real members");
-    TCase *t = tcase_create("three members");
-    tcase_add_checked_fixture(t, three_setup, teardown);
-    tcase_set_timeout(t, 120);
-    tcase_add_test(t, a_member_that_goes);
-    tcase_add_test(t, a_member_that_says_nothing);
-    tcase_add_test(t, a_member_that_is_cut_off);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

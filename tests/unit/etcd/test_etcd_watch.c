@@ -3,6 +3,8 @@
 #include "etcd_told.h"
 #include "etcd_double.h"
 
+#include "../test.h"
+
 static struct etcd_client *client;
 static struct etcd_watch *watch;
 
@@ -40,7 +42,9 @@ static void start(size_t members_count, const char *user, int64_t revision)
         ck_assert_str_eq(buf_str(&told), text);        \
     } while (0)
 
-START_TEST(events_in_any_split)
+FIXTURE(setup, teardown)
+
+TEST_EACH(events_in_any_split, 4)
 {
     static const char stream[] = CREATED("9") EVENTS("5", A(ONE, "5")) "\n" PROGRESS("8")
         EVENTS("10", A(TWO, "9") "," DELETE_EVENT("eC9h", "10"));
@@ -55,9 +59,8 @@ START_TEST(events_in_any_split)
         "\"progress_notify\":true,\"fragment\":true}}\n");
     ck_assert_str_eq(etcd_client_endpoint(client), members[0].url);
 }
-END_TEST
 
-START_TEST(all_of_one_batch_together)
+TEST(all_of_one_batch_together)
 {
     MEMBER(0, {.expect = "watch",
                .body = CREATED("9") FRAGMENT("9", A(ONE, "5")) FRAGMENT("9", A(TWO, "6")) PROGRESS("4"),
@@ -68,13 +71,12 @@ START_TEST(all_of_one_batch_together)
     member_push(0, EVENTS("9", A(ONE, "7")), 0);
     TOLD("connected x/a=1 x/a=2 x/a=1 ");
 }
-END_TEST
 
 /* ---- it goes on ---- */
 
 #define FROM(revision) "\"start_revision\":\"" revision "\""
 
-START_TEST(from_behind_what_came)
+TEST(from_behind_what_came)
 {
     MEMBER(0, {.expect = FROM("5"), .body = CREATED("9") EVENTS("5", A(ONE, "5")), .after = END},
            {.expect = FROM("6"), .body = CREATED("9") EVENTS("9", A(TWO, "8")) "{\"result\":{\"head", .after = CUT},
@@ -86,9 +88,8 @@ START_TEST(from_behind_what_came)
     ck_assert_str_eq(buf_str(&told), "connected x/a=1 lost:retry connected x/a=2 lost:retry connected lost:retry "
                                      "connected lost:retry connected x/a=2 ");
 }
-END_TEST
 
-START_TEST(at_the_next_endpoint)
+TEST(at_the_next_endpoint)
 {
     NOBODY(0);
     MEMBER(1, {.expect = FROM("5"), .body = CREATED("9"), .after = END});
@@ -97,9 +98,8 @@ START_TEST(at_the_next_endpoint)
     TOLD("lost:retry connected lost:retry connected ");
     ck_assert_str_eq(etcd_client_endpoint(client), members[2].url);
 }
-END_TEST
 
-START_TEST(without_a_leader)
+TEST(without_a_leader)
 {
     MEMBER(0,
            {.expect = "watch",
@@ -117,10 +117,9 @@ START_TEST(without_a_leader)
     ck_assert_ptr_nonnull(strstr(told_why.message, "watch of \"x/\""));
     TOLD("lost:retry connected lost:retry connected ");
 }
-END_TEST
 
 /* As 3.4 has it. */
-START_TEST(an_error_without_a_line_break)
+TEST(an_error_without_a_line_break)
 {
     MEMBER(0,
            {.expect = "watch",
@@ -130,9 +129,8 @@ START_TEST(an_error_without_a_line_break)
     UNTIL(was_told("lost"));
     ck_assert_msg(strstr(told_why.message, "no leader") != NULL, "%s", told_why.message);
 }
-END_TEST
 
-START_TEST(what_is_no_stream_of_etcd)
+TEST_EACH(what_is_no_stream_of_etcd, 9)
 {
     static const struct {
         const char *status, *body, *says;
@@ -155,11 +153,10 @@ START_TEST(what_is_no_stream_of_etcd)
     ck_assert_msg(strstr(told_why.message, rows[_i].says) != NULL, "%s", told_why.message);
     UNTIL(members[0].next == 2);
 }
-END_TEST
 
 /* ---- all is read anew ---- */
 
-START_TEST(compacted)
+TEST(compacted)
 {
     MEMBER(0, {.expect = FROM("5"), .body = CREATED("9") COMPACTED("7"), .after = HOLD},
            {.expect = FROM("8"), .body = CREATED("9") EVENTS("9", A(ONE, "9")), .after = HOLD});
@@ -168,9 +165,8 @@ START_TEST(compacted)
     etcd_watch_start(watch, 8);
     TOLD("connected compacted:7 x/a=1 ");
 }
-END_TEST
 
-START_TEST(a_member_that_is_behind_is_no_cluster_set_back)
+TEST(a_member_that_is_behind_is_no_cluster_set_back)
 {
     MEMBER(0, {.expect = FROM("50"), .body = CREATED("9"), .after = HOLD},
            {.expect = "\"sort_order\":\"DESCEND\",\"sort_target\":\"MOD\",\"limit\":\"1\",\"keys_only\":true",
@@ -181,18 +177,16 @@ START_TEST(a_member_that_is_behind_is_no_cluster_set_back)
     UNTIL(was_told("lost"));
     ck_assert_str_eq(buf_str(&told), "connected lost:retry ");
 }
-END_TEST
 
-START_TEST(a_cluster_that_was_set_back)
+TEST(a_cluster_that_was_set_back)
 {
     MEMBER(0, {.expect = FROM("50"), .body = CREATED("9"), .after = HOLD}, {.expect = "DESCEND", .body = GOT_X("9")});
     start(1, NULL, 50);
     TOLD("connected compacted:9 ");
 }
-END_TEST
 
 /* It is asked itself, and nobody else. */
-START_TEST(a_member_that_does_not_answer_a_check)
+TEST(a_member_that_does_not_answer_a_check)
 {
     MEMBER(0, {.expect = FROM("50"), .body = CREATED("9"), .after = HOLD}, {.expect = "DESCEND", .after = LOSE});
     MEMBER(1, {.expect = FROM("50"), .body = CREATED("49"), .after = HOLD});
@@ -200,9 +194,8 @@ START_TEST(a_member_that_does_not_answer_a_check)
     TOLD("connected lost:retry connected ");
     ck_assert_uint_eq(members[1].next, 1);
 }
-END_TEST
 
-START_TEST(a_line_that_is_too_long)
+TEST(a_line_that_is_too_long)
 {
     cleanup(mem_free_ptr) char *long_line = mem_alloc((17u << 20) + 1);
     memset(long_line, ' ', 17u << 20);
@@ -213,7 +206,6 @@ START_TEST(a_line_that_is_too_long)
     TOLD("lost:invalid compacted:5 ");
     ck_assert_ptr_nonnull(strstr(told_why.message, "more than 16777216 bytes"));
 }
-END_TEST
 
 static void state_then_stop(void *arg, bool connected, const struct error *err)
 {
@@ -222,7 +214,7 @@ static void state_then_stop(void *arg, bool connected, const struct error *err)
         etcd_watch_stop(watch);
 }
 
-START_TEST(stopped_where_it_is_lost)
+TEST(stopped_where_it_is_lost)
 {
     static const struct etcd_watch_callbacks then = {on_changed, on_compacted, state_then_stop};
     cleanup(mem_free_ptr) char *long_line = mem_alloc((17u << 20) + 1);
@@ -235,9 +227,8 @@ START_TEST(stopped_where_it_is_lost)
     UNTIL(was_told("lost"));
     ck_assert_str_eq(buf_str(&told), "lost:invalid ");
 }
-END_TEST
 
-START_TEST(a_check_of_a_stream_that_is_no_more)
+TEST(a_check_of_a_stream_that_is_no_more)
 {
     MEMBER(0, {.expect = FROM("50"), .body = CREATED("9"), .after = HOLD}, {.expect = "DESCEND", .after = SILENT},
            {.expect = FROM("10"), .body = CREATED("90") EVENTS("90", A(ONE, "90")), .after = HOLD},
@@ -256,13 +247,12 @@ START_TEST(a_check_of_a_stream_that_is_no_more)
     outcome_fini(&o);
     ck_assert_str_eq(buf_str(&told), "connected x/a=1 ");
 }
-END_TEST
 
 /* ---- who we are ---- */
 
 #define BAD_TOKEN CANCELED("rpc error: code = Unauthenticated desc = etcdserver: invalid auth token")
 
-START_TEST(another_token_where_it_is_refused)
+TEST(another_token_where_it_is_refused)
 {
     MEMBER(0, {.expect = "authenticate", .body = TOKEN("t.1")}, {.expect = "t.1", .body = BAD_TOKEN, .after = HOLD},
            {.expect = "authenticate", .body = TOKEN("t.2")},
@@ -273,9 +263,8 @@ START_TEST(another_token_where_it_is_refused)
     start(1, "u", 5);
     TOLD("connected lost:retry lost:auth connected ");
 }
-END_TEST
 
-START_TEST(not_allowed)
+TEST(not_allowed)
 {
     MEMBER(0,
            {.expect = "watch",
@@ -287,9 +276,8 @@ START_TEST(not_allowed)
     ck_assert_ptr_nonnull(strstr(told_why.message, "permission denied"));
     TOLD("lost:auth connected ");
 }
-END_TEST
 
-START_TEST(no_token_comes)
+TEST(no_token_comes)
 {
     MEMBER(0,
            {.expect = "authenticate",
@@ -299,7 +287,6 @@ START_TEST(no_token_comes)
     start(1, "u", 5);
     TOLD("lost:auth connected ");
 }
-END_TEST
 
 /* ---- what callers do within it ---- */
 
@@ -320,7 +307,7 @@ static void changed_then(void *arg, const struct etcd_event *events, size_t coun
     }
 }
 
-START_TEST(within_a_callback)
+TEST_EACH(within_a_callback, 4)
 {
     static char whats[][12] = {"stop", "start", "free", "free client"};
     static const struct etcd_watch_callbacks then = {changed_then, on_compacted, on_state};
@@ -340,9 +327,8 @@ START_TEST(within_a_callback)
         etcd_watch_stop(watch);
     }
 }
-END_TEST
 
-START_TEST(the_client_goes_first)
+TEST(the_client_goes_first)
 {
     MEMBER(0, {.expect = "watch", .body = CREATED("9"), .after = HOLD});
     start(1, NULL, 5);
@@ -353,38 +339,4 @@ START_TEST(the_client_goes_first)
     for (int i = 0; i < 5; i++)
         event_base_loop(world.base, EVLOOP_NONBLOCK);
     ck_assert_str_eq(buf_str(&told), "connected ");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("etcd/watch");
-    TCase *t = tcase_create("all");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, events_in_any_split, 0, 4);
-    tcase_add_test(t, all_of_one_batch_together);
-    tcase_add_test(t, from_behind_what_came);
-    tcase_add_test(t, at_the_next_endpoint);
-    tcase_add_test(t, without_a_leader);
-    tcase_add_test(t, an_error_without_a_line_break);
-    tcase_add_loop_test(t, what_is_no_stream_of_etcd, 0, 9);
-    tcase_add_test(t, compacted);
-    tcase_add_test(t, a_member_that_is_behind_is_no_cluster_set_back);
-    tcase_add_test(t, a_cluster_that_was_set_back);
-    tcase_add_test(t, a_member_that_does_not_answer_a_check);
-    tcase_add_test(t, a_line_that_is_too_long);
-    tcase_add_test(t, stopped_where_it_is_lost);
-    tcase_add_test(t, a_check_of_a_stream_that_is_no_more);
-    tcase_add_test(t, another_token_where_it_is_refused);
-    tcase_add_test(t, not_allowed);
-    tcase_add_test(t, no_token_comes);
-    tcase_add_loop_test(t, within_a_callback, 0, 4);
-    tcase_add_test(t, the_client_goes_first);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

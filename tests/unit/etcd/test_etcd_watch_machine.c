@@ -2,9 +2,10 @@
  * asked again. */
 #include "etcd/watch_machine.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "../test.h"
 
 static struct etcd_watch_machine m;
 static uint64_t now;
@@ -52,7 +53,9 @@ static void run_from(int64_t revision)
 
 #define LOSS (ETCD_WATCH_CANCEL | ETCD_WATCH_TELL_LOST | ETCD_WATCH_NEXT_ENDPOINT)
 
-START_TEST(what_comes_moves_the_revision)
+FIXTURE(setup, NULL)
+
+TEST(what_comes_moves_the_revision)
 {
     run_from(10);
     ck_assert_uint_eq(feed(ETCD_WATCH_EVENTS, 12), ETCD_WATCH_TELL_CHANGED);
@@ -65,17 +68,15 @@ START_TEST(what_comes_moves_the_revision)
     ck_assert_uint_eq(timer(), ETCD_WATCH_REQUEST);
     ck_assert_int_eq(m.next, 21);
 }
-END_TEST
 
-START_TEST(from_now_on)
+TEST(from_now_on)
 {
     (void)feed(ETCD_WATCH_START, 0);
     ck_assert_uint_eq(feed(ETCD_WATCH_CREATED, 30), ETCD_WATCH_TELL_CONNECTED);
     ck_assert_int_eq(m.next, 31);
 }
-END_TEST
 
-START_TEST(stopped_it_does_nothing)
+TEST(stopped_it_does_nothing)
 {
     ck_assert_uint_eq(etcd_watch_due_ms(&m), 0);
     for (int type = ETCD_WATCH_STOP; type <= ETCD_WATCH_CHECK_FAILED; type++)
@@ -85,9 +86,8 @@ START_TEST(stopped_it_does_nothing)
     ck_assert_uint_eq(etcd_watch_due_ms(&m), 0);
     ck_assert_uint_eq(feed(ETCD_WATCH_EVENTS, 12), 0);
 }
-END_TEST
 
-START_TEST(waits_grow_until_news_come)
+TEST(waits_grow_until_news_come)
 {
     run_from(10);
     uint64_t longest = 0;
@@ -104,9 +104,8 @@ START_TEST(waits_grow_until_news_come)
     (void)feed(ETCD_WATCH_LOST, 0);
     ck_assert_uint_le(etcd_watch_due_ms(&m) - now, ETCD_WATCH_BACKOFF_BASE_MS);
 }
-END_TEST
 
-START_TEST(a_stream_that_lasted_is_soon_asked_for_again)
+TEST(a_stream_that_lasted_is_soon_asked_for_again)
 {
     run_from(10);
     for (int i = 0; i < 10; i++) {
@@ -118,9 +117,8 @@ START_TEST(a_stream_that_lasted_is_soon_asked_for_again)
     (void)feed(ETCD_WATCH_LOST, 0);
     ck_assert_uint_le(etcd_watch_due_ms(&m) - now, ETCD_WATCH_BACKOFF_BASE_MS);
 }
-END_TEST
 
-START_TEST(no_answer)
+TEST(no_answer)
 {
     (void)feed(ETCD_WATCH_START, 10);
     ck_assert_uint_eq(feed(ETCD_WATCH_TIMER, 0), 0);
@@ -129,9 +127,8 @@ START_TEST(no_answer)
     ck_assert_uint_eq(timer(), ETCD_WATCH_REQUEST);
     ck_assert_ptr_null(m.reason);
 }
-END_TEST
 
-START_TEST(a_check_while_nothing_comes)
+TEST(a_check_while_nothing_comes)
 {
     run_from(10);
     for (int i = 0; i < 3; i++) {
@@ -144,9 +141,8 @@ START_TEST(a_check_while_nothing_comes)
     (void)came(ETCD_WATCH_EVENTS, 12);
     ck_assert_uint_eq(etcd_watch_due_ms(&m), now + ETCD_WATCH_CHECK_MS);
 }
-END_TEST
 
-START_TEST(a_change_that_does_not_come)
+TEST(a_change_that_does_not_come)
 {
     run_from(10);
     ck_assert_uint_eq(timer(), ETCD_WATCH_CHECK);
@@ -155,9 +151,8 @@ START_TEST(a_change_that_does_not_come)
     ck_assert_uint_eq(timer(), LOSS);
     ck_assert_ptr_nonnull(strstr(m.reason, "missed a change"));
 }
-END_TEST
 
-START_TEST(a_change_that_comes_a_little_later)
+TEST(a_change_that_comes_a_little_later)
 {
     run_from(10);
     (void)timer();
@@ -165,9 +160,8 @@ START_TEST(a_change_that_comes_a_little_later)
     ck_assert_uint_eq(came(ETCD_WATCH_EVENTS, 15), ETCD_WATCH_TELL_CHANGED);
     ck_assert_uint_eq(timer(), ETCD_WATCH_CHECK);
 }
-END_TEST
 
-START_TEST(a_change_that_takes_its_time)
+TEST(a_change_that_takes_its_time)
 {
     run_from(10);
     (void)timer();
@@ -180,18 +174,16 @@ START_TEST(a_change_that_takes_its_time)
     ck_assert_uint_eq(came(ETCD_WATCH_EVENTS, 15), ETCD_WATCH_TELL_CHANGED);
     ck_assert_uint_eq(etcd_watch_due_ms(&m), now + ETCD_WATCH_CHECK_MS);
 }
-END_TEST
 
-START_TEST(a_check_that_nobody_answers)
+TEST(a_check_that_nobody_answers)
 {
     run_from(10);
     (void)timer();
     ck_assert_uint_eq(feed(ETCD_WATCH_CHECK_FAILED, 0), LOSS);
     ck_assert_ptr_null(m.reason); /* the check's own */
 }
-END_TEST
 
-START_TEST(silence_for_too_long)
+TEST(silence_for_too_long)
 {
     run_from(10);
     uint64_t began = now;
@@ -204,9 +196,8 @@ START_TEST(silence_for_too_long)
     ck_assert_uint_eq(now - began, ETCD_WATCH_SILENCE_MS);
     ck_assert_uint_gt(checks, 40);
 }
-END_TEST
 
-START_TEST(set_back)
+TEST(set_back)
 {
     (void)feed(ETCD_WATCH_START, 100);
     ck_assert_uint_eq(feed(ETCD_WATCH_CREATED, 99), ETCD_WATCH_TELL_CONNECTED); /* all that there is */
@@ -219,9 +210,8 @@ START_TEST(set_back)
     ck_assert_int_eq(m.oldest, 98);
     ck_assert_uint_eq(etcd_watch_due_ms(&m), 0);
 }
-END_TEST
 
-START_TEST(compacted)
+TEST(compacted)
 {
     run_from(10);
     ck_assert_uint_eq(feed(ETCD_WATCH_COMPACTED, 30), ETCD_WATCH_CANCEL | ETCD_WATCH_TELL_COMPACTED);
@@ -231,9 +221,8 @@ START_TEST(compacted)
                       ETCD_WATCH_CANCEL | ETCD_WATCH_TELL_LOST | ETCD_WATCH_TELL_COMPACTED);
     ck_assert_int_eq(m.oldest, 30);
 }
-END_TEST
 
-START_TEST(one_new_token_at_a_time)
+TEST(one_new_token_at_a_time)
 {
     (void)feed(ETCD_WATCH_START, 10);
     unsigned anew = ETCD_WATCH_CANCEL | ETCD_WATCH_RENEW_TOKEN | ETCD_WATCH_REQUEST;
@@ -242,33 +231,4 @@ START_TEST(one_new_token_at_a_time)
     (void)timer();
     (void)feed(ETCD_WATCH_CREATED, 10);
     ck_assert_uint_eq(feed(ETCD_WATCH_NO_TOKEN, 0), anew);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("etcd/watch_machine");
-    TCase *t = tcase_create("all");
-    tcase_add_checked_fixture(t, setup, NULL);
-    tcase_add_test(t, what_comes_moves_the_revision);
-    tcase_add_test(t, from_now_on);
-    tcase_add_test(t, stopped_it_does_nothing);
-    tcase_add_test(t, waits_grow_until_news_come);
-    tcase_add_test(t, a_stream_that_lasted_is_soon_asked_for_again);
-    tcase_add_test(t, no_answer);
-    tcase_add_test(t, a_check_while_nothing_comes);
-    tcase_add_test(t, a_change_that_does_not_come);
-    tcase_add_test(t, a_change_that_comes_a_little_later);
-    tcase_add_test(t, a_change_that_takes_its_time);
-    tcase_add_test(t, a_check_that_nobody_answers);
-    tcase_add_test(t, silence_for_too_long);
-    tcase_add_test(t, set_back);
-    tcase_add_test(t, compacted);
-    tcase_add_test(t, one_new_token_at_a_time);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,12 +1,13 @@
 /* haproxy/dataplane/about: what a Data Plane API tells about itself, in the shapes that real ones have, and in bad ones. */
 #include "haproxy/dataplane/about.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "base/str.h"
+
+#include "../test.h"
 
 static int read_api(const char *json, char **ret)
 {
@@ -15,7 +16,7 @@ static int read_api(const char *json, char **ret)
     return about_read_api(json, strlen(json), ret, &err);
 }
 
-START_TEST(the_api)
+TEST(the_api)
 {
     static const struct {
         const char *json, *version;
@@ -38,7 +39,6 @@ START_TEST(the_api)
     for (size_t i = 0; i < array_len(bad); i++)
         ck_assert_int_eq(read_api(bad[i], &version), -1);
 }
-END_TEST
 
 static struct about_haproxy read_haproxy(const char *json)
 {
@@ -48,7 +48,7 @@ static struct about_haproxy read_haproxy(const char *json)
     return a;
 }
 
-START_TEST(the_running_one)
+TEST(the_running_one)
 {
     struct about_haproxy a =
         read_haproxy("{\"info\":{\"pid\":77,\"uptime\":5,\"version\":\"2.8.25\"},\"runtimeAPI\":\"/run/h.sock\"}");
@@ -68,9 +68,8 @@ START_TEST(the_running_one)
     struct error err = {0};
     ck_assert_int_eq(about_read_haproxy("[]", 2, &a, &err), -1);
 }
-END_TEST
 
-START_TEST(the_global_section)
+TEST(the_global_section)
 {
     static const struct {
         const char *json;
@@ -91,20 +90,4 @@ START_TEST(the_global_section)
                       "%s", rows[i].json);
     }
     ck_assert_int_eq(about_read_global("null", 4, &g, &err), -1);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("about");
-    TCase *all = tcase_create("all");
-    tcase_add_test(all, the_api);
-    tcase_add_test(all, the_running_one);
-    tcase_add_test(all, the_global_section);
-    suite_add_tcase(suite, all);
-    SRunner *sr = srunner_create(suite);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

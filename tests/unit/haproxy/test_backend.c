@@ -1,11 +1,12 @@
 /* src/haproxy/backend: what owns what. Under AddressSanitizer a copy that shares, or a fini that forgets, shows by itself. */
-#include <check.h>
 #include <stdlib.h>
 
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/shared_text.h"
 #include "haproxy/backend.h"
+
+#include "../test.h"
 
 static void fill(struct backend *b)
 {
@@ -35,7 +36,7 @@ static void fill(struct backend *b)
         (struct backend_unsupported_line){.line = 3, .text = mem_strdup("server"), .reason = mem_strdup("no")};
 }
 
-START_TEST(fini_leaves_an_empty_one_that_can_be_used_again)
+TEST(fini_leaves_an_empty_one_that_can_be_used_again)
 {
     struct backend b;
     for (int round = 0; round < 2; round++) {
@@ -49,9 +50,8 @@ START_TEST(fini_leaves_an_empty_one_that_can_be_used_again)
         backend_fini(&b);
     }
 }
-END_TEST
 
-START_TEST(copy_is_deep_and_complete)
+TEST(copy_is_deep_and_complete)
 {
     struct backend b;
     struct backend_server copy;
@@ -68,9 +68,8 @@ START_TEST(copy_is_deep_and_complete)
     backend_server_fini(&copy);
     ck_assert_ptr_null(copy.name);
 }
-END_TEST
 
-START_TEST(copy_of_one_that_is_still_to_be_made)
+TEST(copy_of_one_that_is_still_to_be_made)
 {
     const struct backend_server from = {.weight = -1};
     struct backend_server copy;
@@ -80,7 +79,6 @@ START_TEST(copy_of_one_that_is_still_to_be_made)
     ck_assert_int_eq(copy.weight, -1);
     backend_server_fini(&copy);
 }
-END_TEST
 
 /* ---- the same ---- */
 
@@ -207,7 +205,7 @@ static bool change_backend(struct backend *b, unsigned what)
     return true;
 }
 
-START_TEST(whatever_differs_is_seen)
+TEST(whatever_differs_is_seen)
 {
     unsigned what = 0;
     for (bool more = true; more; what++) {
@@ -222,9 +220,8 @@ START_TEST(whatever_differs_is_seen)
     }
     ck_assert_uint_eq(what, 19 + 14 + 1);
 }
-END_TEST
 
-START_TEST(find_by_whole_name)
+TEST(find_by_whole_name)
 {
     struct backend b;
     fill(&b);
@@ -234,22 +231,4 @@ START_TEST(find_by_whole_name)
     ck_assert_ptr_null(backend_find(&b, "N1"));
     backend_fini(&b);
     ck_assert_ptr_null(backend_find(&b, "n1"));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("backend");
-    TCase *t = tcase_create("backend");
-    tcase_add_test(t, fini_leaves_an_empty_one_that_can_be_used_again);
-    tcase_add_test(t, copy_is_deep_and_complete);
-    tcase_add_test(t, copy_of_one_that_is_still_to_be_made);
-    tcase_add_test(t, whatever_differs_is_seen);
-    tcase_add_test(t, find_by_whole_name);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

@@ -1,11 +1,12 @@
 /* haproxy/cfg/binds: where a haproxy.cfg listens, and what is the same address and port as that. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/cfg/binds.h"
+
+#include "../test.h"
 
 static const struct {
     const char *bind, *address;
@@ -60,7 +61,7 @@ static const struct {
     {"*:65536", "*", 0, false},
 };
 
-START_TEST(addresses)
+TEST_EACH(addresses, array_len(rows))
 {
     cleanup(cfg_binds_fini) struct cfg_binds b = {0};
     cleanup(mem_free_ptr) char *text = mem_printf("frontend a\n  mode http\n  bind %s\n", rows[_i].bind);
@@ -70,9 +71,8 @@ START_TEST(addresses)
     if (found != NULL)
         ck_assert_uint_eq(found->line, 3);
 }
-END_TEST
 
-START_TEST(lines)
+TEST(lines)
 {
     static const char text[] = "# bind :1\nglobal\n  stats socket /a\n\nfrontend a\n  bind :80\n  bind :443 ssl\n"
                                "  no bind :2\n  http-request set-var(txn.bind) str(:3)\nlisten b\n  bind :443\n"
@@ -85,19 +85,4 @@ START_TEST(lines)
     ck_assert_uint_eq(cfg_binds_find(&b, "*", 1024)->line, 13);
     for (uint16_t port = 1; port <= 3; port++)
         ck_assert_ptr_null(cfg_binds_find(&b, "*", port));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("cfg_binds");
-    TCase *t = tcase_create("cfg_binds");
-    tcase_add_loop_test(t, addresses, 0, (int)array_len(rows));
-    tcase_add_test(t, lines);
-    suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,17 +1,18 @@
 /* src/haproxy/cfg/content: one text of a haproxy.cfg, parsed once, held by several. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "haproxy/cfg/content.h"
 
+#include "../test.h"
+
 static struct cfg_content *content_of(const char *text)
 {
     return cfg_content_new(mem_strdup(text), strlen(text));
 }
 
-START_TEST(it_is_parsed_once_for_all)
+TEST(it_is_parsed_once_for_all)
 {
     struct cfg_content *c = content_of("global\n  daemon\n"), *second = cfg_content_ref(c);
     const struct cfg_file *f = cfg_content_file(c, NULL);
@@ -24,9 +25,8 @@ START_TEST(it_is_parsed_once_for_all)
     ck_assert_ptr_null(cfg_content_ref(NULL));
     cfg_content_unref(NULL);
 }
-END_TEST
 
-START_TEST(what_rests_is_parsed_again)
+TEST(what_rests_is_parsed_again)
 {
     struct cfg_file f;
     struct buf text = {0};
@@ -45,9 +45,8 @@ START_TEST(what_rests_is_parsed_again)
     ck_assert_uint_eq(cfg_content_file(c, NULL)->section_count, 1);
     cfg_content_unref(c);
 }
-END_TEST
 
-START_TEST(what_it_was_written_as_is_held)
+TEST(what_it_was_written_as_is_held)
 {
     struct cfg_content *c = content_of("global\n"), *as = content_of("# _version=1\nglobal\n");
     cfg_content_wrote(c, as);
@@ -61,9 +60,8 @@ START_TEST(what_it_was_written_as_is_held)
     ck_assert_uint_eq(as->references, 1);
     cfg_content_unref(as);
 }
-END_TEST
 
-START_TEST(what_is_no_configuration_says_so_each_time)
+TEST(what_is_no_configuration_says_so_each_time)
 {
     struct cfg_content *c = content_of("<html>\n");
     for (int i = 0; i < 2; i++) {
@@ -75,9 +73,8 @@ START_TEST(what_is_no_configuration_says_so_each_time)
     ck_assert_ptr_null(cfg_content_file(NULL, NULL));
     cfg_content_unref(c);
 }
-END_TEST
 
-START_TEST(what_a_buffer_held_is_taken)
+TEST(what_a_buffer_held_is_taken)
 {
     struct buf text = {0};
     buf_add(&text, "global\n");
@@ -90,7 +87,6 @@ START_TEST(what_a_buffer_held_is_taken)
     ck_assert_str_eq(c->text, "");
     cfg_content_unref(c);
 }
-END_TEST
 
 static const struct {
     const char *before, *text;
@@ -109,7 +105,7 @@ static const struct {
     {"", "\n", false, false, 1},
 };
 
-START_TEST(two_texts)
+TEST_EACH(two_texts, sizeof(rows) / sizeof(rows[0]))
 {
     struct cfg_content *a = content_of(rows[_i].before), *b = content_of(rows[_i].text);
     size_t head = 99;
@@ -121,23 +117,4 @@ START_TEST(two_texts)
     ck_assert_uint_eq(head, rows[_i].head);
     cfg_content_unref(a);
     cfg_content_unref(b);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("cfg_content");
-    TCase *t = tcase_create("cfg_content");
-    tcase_add_test(t, it_is_parsed_once_for_all);
-    tcase_add_test(t, what_rests_is_parsed_again);
-    tcase_add_test(t, what_it_was_written_as_is_held);
-    tcase_add_test(t, what_is_no_configuration_says_so_each_time);
-    tcase_add_test(t, what_a_buffer_held_is_taken);
-    tcase_add_loop_test(t, two_texts, 0, sizeof(rows) / sizeof(rows[0]));
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

@@ -1,5 +1,4 @@
 /* src/haproxy/cfg/difference: what a change of haproxy.cfg is, what it costs, and when it is none. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +8,7 @@
 #include "haproxy/cfg/difference.h"
 
 #include "../dice.h"
+#include "../test.h"
 
 static void difference_of(struct cfg_difference *d, const char *before, const char *after)
 {
@@ -67,12 +67,11 @@ static const struct {
     {"backend b\n stick-table type ip size 1m expire 5m\n", "backend b\n stick-table type ip expire 5m size 1m\n"},
 };
 
-START_TEST(the_same_meaning)
+TEST_EACH(the_same_meaning, array_len(same))
 {
     check_difference(same[_i].before, same[_i].after, CFG_EFFECT_NONE, "");
     check_difference(same[_i].after, same[_i].before, CFG_EFFECT_NONE, "");
 }
-END_TEST
 
 /* ---- what a reload has to do ---- */
 
@@ -166,11 +165,10 @@ static const struct {
      "listen b: server-template a removed"},
 };
 
-START_TEST(what_a_reload_does)
+TEST_EACH(what_a_reload_does, array_len(reloads))
 {
     check_difference(reloads[_i].before, reloads[_i].after, CFG_EFFECT_RELOAD, reloads[_i].texts);
 }
-END_TEST
 
 /* ---- what goes without ---- */
 
@@ -190,7 +188,7 @@ static const struct {
      "backend b: server a weight"},
 };
 
-START_TEST(what_the_runtime_api_does)
+TEST_EACH(what_the_runtime_api_does, array_len(runtime))
 {
     check_difference(runtime[_i].before, runtime[_i].after, CFG_EFFECT_RUNTIME, runtime[_i].texts);
     check_difference(runtime[_i].before, "global\n mode x\n", CFG_EFFECT_RELOAD,
@@ -199,7 +197,6 @@ START_TEST(what_the_runtime_api_does)
                          ? "backend b: removed; defaults unnamed_defaults_1: removed; global: new mode"
                          : "backend b: removed; global: new mode");
 }
-END_TEST
 
 /* ---- and what is told instead ---- */
 
@@ -241,7 +238,7 @@ static char *text_of_changes(const struct changes *list)
     return buf_take(&text);
 }
 
-START_TEST(what_the_running_haproxy_is_told)
+TEST_EACH(what_the_running_haproxy_is_told, array_len(told))
 {
     cleanup(cfg_difference_fini) struct cfg_difference d;
     difference_of(&d, told[_i].before, told[_i].after);
@@ -250,9 +247,8 @@ START_TEST(what_the_running_haproxy_is_told)
     ck_assert(d.effect == (strstr(got, "add") != NULL ? CFG_EFFECT_RUNTIME_SERVERS : CFG_EFFECT_RUNTIME));
     ck_assert_str_eq(d.why, d.texts[0]);
 }
-END_TEST
 
-START_TEST(only_so_many_are_said)
+TEST(only_so_many_are_said)
 {
     struct buf before = {0}, after = {0};
     cleanup(cfg_difference_fini) struct cfg_difference d;
@@ -266,10 +262,9 @@ START_TEST(only_so_many_are_said)
     buf_fini(&before);
     buf_fini(&after);
 }
-END_TEST
 
 /* Then nothing is made explicit, and nothing is lost. */
-START_TEST(more_default_server_than_anybody_writes)
+TEST(more_default_server_than_anybody_writes)
 {
     struct buf lines = {0};
     for (int i = 0; i < 200; i++)
@@ -288,9 +283,8 @@ START_TEST(more_default_server_than_anybody_writes)
     }
     buf_fini(&lines);
 }
-END_TEST
 
-START_TEST(no_secret_is_said)
+TEST(no_secret_is_said)
 {
     static const char before[] = "userlist u\n user joe password Xone\nglobal\n stats socket Xtwo\n"
                                  "backend b\n stats auth a:Xthree\n server s 1:1 cookie Xfour send-proxy-v2\n"
@@ -306,7 +300,6 @@ START_TEST(no_secret_is_said)
     ck_assert_msg(d.count == 9 && strpbrk(texts, "XY") == NULL, "%zu: %s", d.count, texts);
     buf_fini(&after);
 }
-END_TEST
 
 /* ---- random files ---- */
 
@@ -341,7 +334,7 @@ static void random_backend(struct dice *d, struct buf *text, bool by_default, un
     }
 }
 
-START_TEST(random_servers_say_the_same_in_two_ways)
+TEST_EACH(random_servers_say_the_same_in_two_ways, 4)
 {
     for (unsigned round = 0; round < 300; round++) {
         struct dice d = {.state = 88172645463325252ull + (uint64_t)_i * 7919 + round}, e = d, f = d;
@@ -361,7 +354,6 @@ START_TEST(random_servers_say_the_same_in_two_ways)
         buf_fini(&other);
     }
 }
-END_TEST
 
 /* Bytes that mean something in a line, and some of the changes that may mean nothing. */
 static void random_line(struct dice *d, struct dice *changes, struct buf *text)
@@ -393,7 +385,7 @@ static bool is_broken(const char *text)
 }
 
 /* A section is known to be the same at a glance only where it is there once. What HAProxy refuses may be either. */
-START_TEST(a_glance_says_what_a_close_look_says)
+TEST_EACH(a_glance_says_what_a_close_look_says, 4)
 {
     unsigned equal = 0, count = 1500;
     for (unsigned round = 0; round < count; round++) {
@@ -419,27 +411,4 @@ START_TEST(a_glance_says_what_a_close_look_says)
         buf_fini(&two);
     }
     ck_assert(equal > count / 8 && equal < count);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("cfg_difference");
-    TCase *t = tcase_create("cfg_difference");
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, the_same_meaning, 0, (int)array_len(same));
-    tcase_add_loop_test(t, what_a_reload_does, 0, (int)array_len(reloads));
-    tcase_add_loop_test(t, what_the_runtime_api_does, 0, (int)array_len(runtime));
-    tcase_add_loop_test(t, what_the_running_haproxy_is_told, 0, (int)array_len(told));
-    tcase_add_test(t, only_so_many_are_said);
-    tcase_add_test(t, more_default_server_than_anybody_writes);
-    tcase_add_test(t, no_secret_is_said);
-    tcase_add_loop_test(t, random_servers_say_the_same_in_two_ways, 0, 4);
-    tcase_add_loop_test(t, a_glance_says_what_a_close_look_says, 0, 4);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,4 @@
 /* src/haproxy/cfg/edit: a haproxy.cfg comes out as it went in, but for its edits. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "../dice.h"
 #include "../real_cfg.h"
+#include "../test.h"
 
 /* Of its own, so that the sanitizer sees its end. */
 static char *exactly(const char *text, size_t len)
@@ -58,11 +58,10 @@ static const struct {
     KEPT("\xff\xfe\n"),
 };
 
-START_TEST(what_goes_in_comes_out)
+TEST_EACH(what_goes_in_comes_out, array_len(kept))
 {
     check_round_trip(kept[_i].text, kept[_i].len, "row");
 }
-END_TEST
 
 #define REPLACE CFG_EDIT_REPLACE
 #define REMOVE CFG_EDIT_REMOVE
@@ -92,7 +91,7 @@ static const struct {
     {"", {{0, INSERT, "x"}}, NULL, "x\n"},
 };
 
-START_TEST(edits)
+TEST_EACH(edits, array_len(edited))
 {
     cleanup(cfg_file_fini) struct cfg_file f;
     cleanup(cfg_edits_fini) struct cfg_edits e = {0};
@@ -105,7 +104,6 @@ START_TEST(edits)
     cfg_file_print(&f, &e, edited[_i].end, &out);
     check_same(&out, edited[_i].result, strlen(edited[_i].result), edited[_i].text);
 }
-END_TEST
 
 /* ---- random files ---- */
 
@@ -136,7 +134,7 @@ static void random_text(struct dice *d, struct buf *text)
     }
 }
 
-START_TEST(random_files_come_out_as_they_went_in)
+TEST_EACH(random_files_come_out_as_they_went_in, 8)
 {
     struct dice d = {.state = 88172645463325252ull + (uint64_t)_i * 7919};
     for (int round = 0; round < 3000; round++) {
@@ -145,7 +143,6 @@ START_TEST(random_files_come_out_as_they_went_in)
         check_round_trip(buf_str(&text), text.len, "random");
     }
 }
-END_TEST
 
 /* Which line of the file before a printed one is, or stands behind. */
 struct origin {
@@ -166,7 +163,7 @@ static void check_origins(const struct cfg_edits *e, const struct origin *origin
 }
 
 /* Against the same edits made on one line after the other. */
-START_TEST(random_edits_change_their_lines_alone)
+TEST_EACH(random_edits_change_their_lines_alone, 8)
 {
     struct dice d = {.state = 362436069ull + (uint64_t)_i * 7919};
     for (int round = 0; round < 1000; round++) {
@@ -206,7 +203,6 @@ START_TEST(random_edits_change_their_lines_alone)
         check_origins(&e, origins, printed);
     }
 }
-END_TEST
 
 /* ---- real files ---- */
 
@@ -225,28 +221,9 @@ static int read_one(const char *path, const struct stat *info, int type, struct 
     return 0;
 }
 
-START_TEST(real_files_come_out_as_they_went_in)
+TEST(real_files_come_out_as_they_went_in)
 {
     walk_real_files(read_one);
     ck_assert_msg(real_files > 0, "no .cfg or .vtc");
     printf("%zu real files\n", real_files);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("cfg_edit");
-    TCase *t = tcase_create("cfg_edit");
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, what_goes_in_comes_out, 0, (int)array_len(kept));
-    tcase_add_loop_test(t, edits, 0, (int)array_len(edited));
-    tcase_add_loop_test(t, random_files_come_out_as_they_went_in, 0, 8);
-    tcase_add_loop_test(t, random_edits_change_their_lines_alone, 0, 8);
-    tcase_add_test(t, real_files_come_out_as_they_went_in);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,4 @@
 /* src/haproxy/cfg/file: what of a haproxy.cfg a write would change in meaning. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "haproxy/cfg/file.h"
 
 #include "../dice.h"
+#include "../test.h"
 
 /* Of its own, so that the sanitizer sees its end. */
 static char *exactly(const char *text)
@@ -28,7 +28,7 @@ static void read_file(struct cfg_file *f, const char *text, size_t len)
 
 /* ---- sections and lines ---- */
 
-START_TEST(sections_and_their_lines)
+TEST(sections_and_their_lines)
 {
     static const char text[] = "# a comment\n# _version=7\r\n.notice \"x\"\nglobal\n  log a # b\n\n"
                                "defaults from x\ndefaults d from 'e f' # c\n\tmode tcp\nlisten \"l\"";
@@ -54,10 +54,9 @@ START_TEST(sections_and_their_lines)
     cfg_file_fini(&f);
     free(copy);
 }
-END_TEST
 
 /* haproxy -f first -f second -f third: as HAProxy 2.6 takes them. */
-START_TEST(files_behind_one_another)
+TEST(files_behind_one_another)
 {
     static const char *const texts[] = {"defaults base\n  mode http\ndefaults\n  mode tcp\n", "backend a\n",
                                         "backend b\nbackend c from base\nbackend d from late\n"
@@ -75,9 +74,8 @@ START_TEST(files_behind_one_another)
     for (size_t i = 0; i < 3; i++)
         cfg_file_fini(&f[i]);
 }
-END_TEST
 
-START_TEST(version_of_a_file)
+TEST(version_of_a_file)
 {
     static const struct {
         const char *text;
@@ -101,9 +99,8 @@ START_TEST(version_of_a_file)
         cfg_file_fini(&f);
     }
 }
-END_TEST
 
-START_TEST(what_is_no_configuration)
+TEST(what_is_no_configuration)
 {
     static const struct {
         const char *text;
@@ -120,10 +117,9 @@ START_TEST(what_is_no_configuration)
         cfg_file_fini(&f);
     }
 }
-END_TEST
 
 /* An answer of two bytes a line would fill the memory with what is kept of each. */
-START_TEST(there_are_only_so_many_lines)
+TEST(there_are_only_so_many_lines)
 {
     static const size_t most = 1000000;
     struct cfg_file f;
@@ -142,7 +138,6 @@ START_TEST(there_are_only_so_many_lines)
     ck_assert_uint_eq(f.line_count, 0);
     buf_fini(&text);
 }
-END_TEST
 
 /* ---- the examination ---- */
 
@@ -183,7 +178,7 @@ static void check_says(char *got, const char *part, const char *file)
     free(got);
 }
 
-START_TEST(what_no_write_may_touch)
+TEST_EACH(what_no_write_may_touch, array_len(examined))
 {
     struct cfg_file f;
     char *copy = exactly(examined[_i].file);
@@ -193,9 +188,8 @@ START_TEST(what_no_write_may_touch)
     cfg_file_fini(&f);
     free(copy);
 }
-END_TEST
 
-START_TEST(a_line_is_too_long_from_64_kib_on)
+TEST(a_line_is_too_long_from_64_kib_on)
 {
     for (size_t len = CFGFILE_LINE_MAX_BYTES - 1; len <= CFGFILE_LINE_MAX_BYTES; len++) {
         cleanup(buf_fini) struct buf text;
@@ -210,7 +204,6 @@ START_TEST(a_line_is_too_long_from_64_kib_on)
         cfg_file_fini(&f);
     }
 }
-END_TEST
 
 /* ---- the comparison ---- */
 
@@ -315,13 +308,12 @@ static const struct {
     {"global\n a\n b\n c\n d\n e\n f\n g\n", "global\n", "; and 2 more"},
 };
 
-START_TEST(meanings)
+TEST_EACH(meanings, array_len(compared))
 {
     check_says(compare(compared[_i].before, compared[_i].after, NULL), compared[_i].found, compared[_i].before);
 }
-END_TEST
 
-START_TEST(no_secret_is_said)
+TEST(no_secret_is_said)
 {
     char *said = compare("userlist u\n user admin insecure-password sesame\nlisten l\n stats auth me:sesame\n"
                          " dynamic-cookie-key sesame\nglobal\n cluster-secret sesame\n",
@@ -333,7 +325,6 @@ START_TEST(no_secret_is_said)
     ck_assert_msg(strstr(said, "sesame") == NULL, "%s", said);
     free(said);
 }
-END_TEST
 
 /* ---- any file ---- */
 
@@ -387,7 +378,7 @@ static void swap(struct words *w, size_t i, size_t k)
     memcpy(w->lines[k], other, sizeof(other));
 }
 
-START_TEST(every_change_is_found_and_no_regrouping_is)
+TEST_EACH(every_change_is_found_and_no_regrouping_is, 8)
 {
     struct dice d = {.state = 88172645463325252ull + (uint64_t)_i * 7919};
     for (int round = 0; round < 300; round++) {
@@ -426,7 +417,6 @@ START_TEST(every_change_is_found_and_no_regrouping_is)
         }
     }
 }
-END_TEST
 
 /* ---- lines of ours ---- */
 
@@ -435,7 +425,7 @@ static bool is_server_of_b(const void *arg, const char *kind, const char *name, 
     return str_eq(kind, "backend") && str_eq(name, "b") && str_eq(first, "server") && str_eq(second, arg);
 }
 
-START_TEST(lines_of_ours_may_differ)
+TEST(lines_of_ours_may_differ)
 {
     const struct cfg_file_managed n1 = {.is_ours = is_server_of_b, .arg = "n1"};
     check_says(compare("backend b\n server a 1\n", "backend b\n server a 1\n server n1 1\n", &n1), "", "added");
@@ -444,29 +434,4 @@ START_TEST(lines_of_ours_may_differ)
     check_says(compare("backend b\n server n1 1\n server a 1\n", "backend b\n server n1 2\n server a 2\n", &n1),
                "line 3 (\"server a\"", "another");
     check_says(compare("backend c\n server n1 1\n", "backend c\n server n1 2\n", &n1), "line 2", "elsewhere");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("cfgfile");
-    TCase *t = tcase_create("cfgfile");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, sections_and_their_lines);
-    tcase_add_test(t, files_behind_one_another);
-    tcase_add_test(t, version_of_a_file);
-    tcase_add_test(t, what_is_no_configuration);
-    tcase_add_test(t, there_are_only_so_many_lines);
-    tcase_add_loop_test(t, what_no_write_may_touch, 0, (int)array_len(examined));
-    tcase_add_test(t, a_line_is_too_long_from_64_kib_on);
-    tcase_add_loop_test(t, meanings, 0, (int)array_len(compared));
-    tcase_add_test(t, no_secret_is_said);
-    tcase_add_loop_test(t, every_change_is_found_and_no_regrouping_is, 0, 8);
-    tcase_add_test(t, lines_of_ours_may_differ);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,4 @@
 /* src/haproxy/cfg/line_difference: which lines differ, as they are shown. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +6,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/cfg/line_difference.h"
+
+#include "../test.h"
 
 static void difference_of(struct cfg_line_difference *d, const char *before, const char *after)
 {
@@ -56,16 +57,15 @@ static const struct {
     {"global\n setenv A hunter2\n setenv B hunter2\n", "global\n setenv B hunter2\n", "global: - setenv A ***\n"},
 };
 
-START_TEST(lines_that_differ)
+TEST_EACH(lines_that_differ, array_len(cases))
 {
     cleanup(cfg_line_difference_fini) struct cfg_line_difference d;
     difference_of(&d, cases[_i].before, cases[_i].after);
     cleanup(mem_free_ptr) char *got = texts_of(&d);
     ck_assert_str_eq(got, cases[_i].lines);
 }
-END_TEST
 
-START_TEST(many_and_long_ones_are_cut)
+TEST(many_and_long_ones_are_cut)
 {
     cleanup(cfg_line_difference_fini) struct cfg_line_difference d;
     struct buf before = {0};
@@ -77,19 +77,4 @@ START_TEST(many_and_long_ones_are_cut)
     for (size_t i = 0; i < CFG_LINE_DIFFERENCE_MAX; i++)
         ck_assert_uint_le(strlen(d.lines[i].text), 2 + CFG_LINE_DIFFERENCE_LINE_MAX_BYTES);
     buf_fini(&before);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("cfg_line_difference");
-    TCase *tc = tcase_create("cfg_line_difference");
-    tcase_add_loop_test(tc, lines_that_differ, 0, (int)array_len(cases));
-    tcase_add_test(tc, many_and_long_ones_are_cut);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

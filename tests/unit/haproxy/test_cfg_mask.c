@@ -1,5 +1,4 @@
 /* src/haproxy/cfg/mask: which words of haproxy.cfg are shown. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +6,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/cfg/mask.h"
+
+#include "../test.h"
 
 static char *masked(const char *line, size_t max_bytes)
 {
@@ -103,20 +104,18 @@ static const struct {
     {"", ""},
 };
 
-START_TEST(what_may_be_a_secret_is_masked)
+TEST_EACH(what_may_be_a_secret_is_masked, array_len(lines))
 {
     cleanup(mem_free_ptr) char *shown = masked(lines[_i].line, 4096);
     ck_assert_str_eq(shown, lines[_i].shown);
     ck_assert(strstr(shown, "hunter") == NULL);
 }
-END_TEST
 
-START_TEST(a_line_is_shown_up_to_a_limit)
+TEST(a_line_is_shown_up_to_a_limit)
 {
     cleanup(mem_free_ptr) char *shown = masked(" server a 10.0.0.1:80 check weight 3", 12);
     ck_assert_str_eq(shown, "server a...");
 }
-END_TEST
 
 /* ---- messages */
 
@@ -140,24 +139,8 @@ static const struct {
     {"", ""},
 };
 
-START_TEST(a_message_quotes_no_secret)
+TEST_EACH(a_message_quotes_no_secret, array_len(messages))
 {
     cleanup(mem_free_ptr) char *got = cfg_mask_message(messages[_i].message, text);
     ck_assert_str_eq(got, messages[_i].masked);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("cfg_mask");
-    TCase *tc = tcase_create("cfg_mask");
-    tcase_add_loop_test(tc, what_may_be_a_secret_is_masked, 0, (int)array_len(lines));
-    tcase_add_test(tc, a_line_is_shown_up_to_a_limit);
-    tcase_add_loop_test(tc, a_message_quotes_no_secret, 0, (int)array_len(messages));
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

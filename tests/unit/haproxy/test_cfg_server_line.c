@@ -1,5 +1,4 @@
 /* src/haproxy/cfg/server_line, cfg_keywords: a server line against the object that the API shows of it. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yyjson.h>
@@ -10,9 +9,11 @@
 #include "haproxy/cfg/keywords.h"
 #include "haproxy/cfg/server_line.h"
 
+#include "../test.h"
+
 /* ---- keywords ---- */
 
-START_TEST(every_keyword_is_found_by_its_name_alone)
+TEST(every_keyword_is_found_by_its_name_alone)
 {
     static const char *const known[] = {"addr",
                                         "ws",
@@ -45,10 +46,9 @@ START_TEST(every_keyword_is_found_by_its_name_alone)
     ck_assert_str_eq(cfg_keyword_find("disabled")->key, "maintenance");
     ck_assert_int_eq(cfg_keyword_find("enabled")->form, RAWCFG_OFF);
 }
-END_TEST
 
 /* What HAProxy 2.8 says of itself with -dKcfg: "weight +1" takes one argument, "check" none. */
-START_TEST(every_keyword_of_haproxy_is_known_with_its_arguments)
+TEST(every_keyword_of_haproxy_is_known_with_its_arguments)
 {
     struct buf text;
     size_t count = 0;
@@ -70,7 +70,6 @@ START_TEST(every_keyword_of_haproxy_is_known_with_its_arguments)
     ck_assert_uint_eq(count, 101);
     buf_fini(&text);
 }
-END_TEST
 
 /* ---- one server line against its object ---- */
 
@@ -179,7 +178,7 @@ static const struct {
     {"CHECK", "{\"check\":\"enabled\"}", "\"CHECK\" is not known to the Data Plane API"},
 };
 
-START_TEST(a_server_line_against_what_is_shown)
+TEST_EACH(a_server_line_against_what_is_shown, array_len(servers))
 {
     struct cfg_line l;
     bool whole = str_has_prefix(servers[_i].line, "server ");
@@ -198,20 +197,4 @@ START_TEST(a_server_line_against_what_is_shown)
     free(line);
     cfg_line_fini(&l);
     yyjson_doc_free(doc);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("rawcfg_server");
-    TCase *t = tcase_create("rawcfg_server");
-    tcase_add_test(t, every_keyword_is_found_by_its_name_alone);
-    tcase_add_test(t, every_keyword_of_haproxy_is_known_with_its_arguments);
-    tcase_add_loop_test(t, a_server_line_against_what_is_shown, 0, array_len(servers));
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

@@ -1,7 +1,6 @@
 /* src/haproxy/cfg/server_order: servers in any order get that of their lines, or are left as they are. */
 #include "haproxy/cfg/server_order.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,8 @@
 #include "base/str.h"
 #include "haproxy/backend.h"
 #include "haproxy/cfg/file.h"
+
+#include "../test.h"
 
 /* A file; the servers and templates of backend "be" as they were told of; and the order that they get. NULL: none. */
 static const struct {
@@ -75,7 +76,7 @@ static void check_words(const char *words, const struct backend *b, bool templat
     ck_assert_str_eq(buf_str(&out), words);
 }
 
-START_TEST(order)
+TEST_EACH(order, array_len(rows))
 {
     const char *servers = rows[_i].servers, *templates = rows[_i].templates;
     cleanup(cfg_file_fini) struct cfg_file f = {0};
@@ -92,18 +93,4 @@ START_TEST(order)
         cleanup(mem_free_ptr) char *json = mem_printf("of %s", b.servers[i].name);
         ck_assert_str_eq(b.servers[i].json, json);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("cfg server_order");
-    TCase *t = tcase_create("order");
-    tcase_add_loop_test(t, order, 0, array_len(rows));
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
 }

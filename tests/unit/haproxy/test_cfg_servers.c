@@ -1,5 +1,4 @@
 /* src/haproxy/cfg/servers: what of haproxy.cfg the API does not show, or would damage. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,8 @@
 #include "haproxy/cfg/file.h"
 #include "haproxy/dataplane/codec.h"
 #include "haproxy/cfg/servers.h"
+
+#include "../test.h"
 
 #define RECORDINGS "../shared/data/dataplane/"
 
@@ -128,7 +129,7 @@ static int find_unsupported(const char *text, size_t len, struct backend *b, str
     return cfg_file_init(&f, text, len, err) == 0 ? cfg_find_unsupported(&f, b, err) : -1;
 }
 
-START_TEST(unsupported_of_a_file)
+TEST_EACH(unsupported_of_a_file, array_len(files))
 {
     struct backend b;
     struct error err = {0};
@@ -151,7 +152,6 @@ START_TEST(unsupported_of_a_file)
     free(exact);
     backend_fini(&b);
 }
-END_TEST
 
 /* ---- what default-server lines say of the state ---- */
 
@@ -190,7 +190,7 @@ static const struct {
     {"!# _version=6\nbackend be\n default-server disabled\n", 3, 0},
 };
 
-START_TEST(what_a_server_inherits)
+TEST_EACH(what_a_server_inherits, array_len(inherits))
 {
     cleanup(backend_fini) struct backend b;
     struct error err = {0};
@@ -209,9 +209,8 @@ START_TEST(what_a_server_inherits)
         ck_assert(!b.servers[i].backup); /* that is what the line itself says */
     }
 }
-END_TEST
 
-START_TEST(a_nul_is_no_configuration)
+TEST(a_nul_is_no_configuration)
 {
     struct backend b;
     struct error err = {0};
@@ -220,9 +219,8 @@ START_TEST(a_nul_is_no_configuration)
     ck_assert_ptr_nonnull(strstr(err.message, "NUL"));
     backend_fini(&b);
 }
-END_TEST
 
-START_TEST(without_an_object_of_the_backend_default_servers_are_only_read)
+TEST(without_an_object_of_the_backend_default_servers_are_only_read)
 {
     struct backend b;
     struct error err = {0};
@@ -240,9 +238,8 @@ START_TEST(without_an_object_of_the_backend_default_servers_are_only_read)
                 "known to the Data Plane API");
     backend_fini(&b);
 }
-END_TEST
 
-START_TEST(what_only_the_api_has_is_told_from_a_line)
+TEST(what_only_the_api_has_is_told_from_a_line)
 {
     static const char file[] = "# _version=3\nbackend be\n  server hidden 10.0.0.1:1 check\n";
     struct error err = {0};
@@ -257,9 +254,8 @@ START_TEST(what_only_the_api_has_is_told_from_a_line)
     ck_assert(!b.unsupported[0].only_shown && strstr(b.unsupported[0].text, "hidden") != NULL);
     ck_assert(b.unsupported[1].only_shown && strstr(b.unsupported[1].reason, "ghost") != NULL);
 }
-END_TEST
 
-START_TEST(many_unsupported_and_long_lines_are_capped)
+TEST(many_unsupported_and_long_lines_are_capped)
 {
     struct backend b;
     struct error err = {0};
@@ -281,7 +277,6 @@ START_TEST(many_unsupported_and_long_lines_are_capped)
     backend_fini(&b);
     buf_fini(&file);
 }
-END_TEST
 
 /* ---- a real file and what the real API showed of it ---- */
 
@@ -347,7 +342,7 @@ static void compare_recording(yyjson_doc **docs, size_t count)
     backend_fini(&b);
 }
 
-START_TEST(recorded_files)
+TEST_EACH(recorded_files, 3)
 {
     static const char *const names[] = {"3.0.15-haproxy-2.8.jsonl", "3.4.0-haproxy-3.2.jsonl",
                                         "3.4.0-haproxy-2.6-master-socket.jsonl"};
@@ -370,24 +365,4 @@ START_TEST(recorded_files)
         yyjson_doc_free(docs[i]);
     free(path);
     buf_fini(&text);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("rawcfg");
-    TCase *t = tcase_create("rawcfg");
-    tcase_add_loop_test(t, unsupported_of_a_file, 0, array_len(files));
-    tcase_add_loop_test(t, what_a_server_inherits, 0, array_len(inherits));
-    tcase_add_test(t, a_nul_is_no_configuration);
-    tcase_add_test(t, without_an_object_of_the_backend_default_servers_are_only_read);
-    tcase_add_test(t, many_unsupported_and_long_lines_are_capped);
-    tcase_add_test(t, what_only_the_api_has_is_told_from_a_line);
-    tcase_add_loop_test(t, recorded_files, 0, 3);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

@@ -1,5 +1,4 @@
 /* src/haproxy/cfg/source: which of a user's files are sent to a Data Plane API, and what is sent in their place. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +6,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/cfg/source.h"
+
+#include "../test.h"
 
 /* ---- what is refused ---- */
 
@@ -70,7 +71,7 @@ static const struct {
     {"defaults a\ndefaults from a\nbackend x\n", 0, NULL},
 };
 
-START_TEST(what_is_not_sent)
+TEST_EACH(what_is_not_sent, array_len(checked))
 {
     struct cfg_file f;
     struct error err = {0};
@@ -90,9 +91,8 @@ START_TEST(what_is_not_sent)
     cfg_file_fini(&f);
     free(text);
 }
-END_TEST
 
-START_TEST(a_line_is_too_long_from_64_kib_on)
+TEST(a_line_is_too_long_from_64_kib_on)
 {
     for (size_t extra = 0; extra < 2; extra++) {
         cleanup(buf_fini) struct buf text = {0};
@@ -106,7 +106,6 @@ START_TEST(a_line_is_too_long_from_64_kib_on)
         ck_assert_msg(extra == 0 || str_has_prefix(err.message, "line 2: longer than 64 KiB"), "%s", err.message);
     }
 }
-END_TEST
 
 /* ---- what is sent ---- */
 
@@ -139,7 +138,7 @@ static const struct {
      "defaults a\nbackend b\\\nbackend d from a\n d\ndefaults b\n"},
 };
 
-START_TEST(what_is_sent)
+TEST_EACH(what_is_sent, array_len(sent))
 {
     struct cfg_file f, again;
     struct error err = {0};
@@ -157,20 +156,4 @@ START_TEST(what_is_sent)
     ck_assert_str_eq(buf_str(&twice), sent[_i].sent);
     cfg_file_fini(&again);
     cfg_file_fini(&f);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("cfg_source");
-    TCase *t = tcase_create("cfg_source");
-    tcase_add_loop_test(t, what_is_not_sent, 0, (int)array_len(checked));
-    tcase_add_test(t, a_line_is_too_long_from_64_kib_on);
-    tcase_add_loop_test(t, what_is_sent, 0, (int)array_len(sent));
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

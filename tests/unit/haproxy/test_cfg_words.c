@@ -1,11 +1,12 @@
 /* src/haproxy/cfg/words: a line of haproxy.cfg as HAProxy takes it apart. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "haproxy/cfg/words.h"
+
+#include "../test.h"
 
 /* As HAProxy 2.6 itself reads them (`.notice WORD` prints what it made of one).
  * Words joined by '|'; a word that is not plain is followed by '~', a broken line by '!'. */
@@ -82,7 +83,7 @@ static void check_plain(const char *line, size_t len, const char *words)
     cfg_line_fini(&l);
 }
 
-START_TEST(words_of_a_line)
+TEST_EACH(words_of_a_line, array_len(lines))
 {
     struct cfg_line l;
     size_t len = strlen(lines[_i].line);
@@ -101,9 +102,8 @@ START_TEST(words_of_a_line)
     free(exact);
     cfg_line_fini(&l);
 }
-END_TEST
 
-START_TEST(too_many_words_are_no_line)
+TEST(too_many_words_are_no_line)
 {
     struct cfg_line l;
     struct buf text;
@@ -118,19 +118,4 @@ START_TEST(too_many_words_are_no_line)
     ck_assert(l.broken && l.count == RAWCFG_MAX_WORDS);
     cfg_line_fini(&l);
     buf_fini(&text);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("rawcfg_words");
-    TCase *t = tcase_create("rawcfg_words");
-    tcase_add_loop_test(t, words_of_a_line, 0, array_len(lines));
-    tcase_add_test(t, too_many_words_are_no_line);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

@@ -1,5 +1,4 @@
 /* src/haproxy/dataplane/codec: what the API says of backends, servers and templates; what is wrong with it is named. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "base/str.h"
 #include "haproxy/dataplane/codec.h"
 #include "../json_text.h"
+#include "../test.h"
 
 static void read_file(struct buf *b, const char *path)
 {
@@ -23,7 +23,7 @@ static int read_servers(const char *json, struct backend *b, struct error *err)
 
 /* ---- servers ---- */
 
-START_TEST(servers_of_a_capture)
+TEST(servers_of_a_capture)
 {
     struct buf json;
     struct backend b;
@@ -48,9 +48,8 @@ START_TEST(servers_of_a_capture)
     backend_fini(&b);
     buf_fini(&json);
 }
-END_TEST
 
-START_TEST(the_words_that_answer_a_default_server)
+TEST(the_words_that_answer_a_default_server)
 {
     struct error err = {0};
     cleanup(backend_fini) struct backend b;
@@ -69,9 +68,8 @@ START_TEST(the_words_that_answer_a_default_server)
         ck_assert_int_eq(b.servers[i].backup, i == 2);
     }
 }
-END_TEST
 
-START_TEST(the_checks_port)
+TEST(the_checks_port)
 {
     struct backend b;
     struct error err = {0};
@@ -86,9 +84,8 @@ START_TEST(the_checks_port)
     ck_assert_uint_eq(b.servers[1].check_port + b.servers[2].check_port, 0);
     backend_fini(&b);
 }
-END_TEST
 
-START_TEST(an_empty_list_has_two_forms)
+TEST(an_empty_list_has_two_forms)
 {
     struct backend b;
     struct error err = {0};
@@ -104,7 +101,6 @@ START_TEST(an_empty_list_has_two_forms)
     ck_assert_int_eq(codec_read_templates("[]", 2, &b, &err), 0);
     backend_fini(&b);
 }
-END_TEST
 
 static const struct {
     const char *json, *message;
@@ -143,7 +139,7 @@ static const struct {
     {"[{\"name\":\"a\",\"address\":\"x\",\"send-proxy-v2\":\"\\n\"}]", "server a: send-proxy-v2 is \" \""},
 };
 
-START_TEST(a_bad_server_is_named_and_the_old_list_stays)
+TEST_EACH(a_bad_server_is_named_and_the_old_list_stays, array_len(bad_servers))
 {
     struct backend b;
     struct error err = {0};
@@ -156,11 +152,10 @@ START_TEST(a_bad_server_is_named_and_the_old_list_stays)
     ck_assert_str_eq(b.servers[0].name, "kept");
     backend_fini(&b);
 }
-END_TEST
 
 /* ---- templates ---- */
 
-START_TEST(templates_and_their_ranges)
+TEST(templates_and_their_ranges)
 {
     static const struct {
         const char *range;
@@ -191,11 +186,10 @@ START_TEST(templates_and_their_ranges)
     ck_assert_uint_eq(b.template_count, 1);
     backend_fini(&b);
 }
-END_TEST
 
 /* ---- the backend ---- */
 
-START_TEST(backend_of_a_capture)
+TEST(backend_of_a_capture)
 {
     struct buf json;
     struct backend b;
@@ -220,7 +214,6 @@ START_TEST(backend_of_a_capture)
     backend_fini(&b);
     buf_fini(&json);
 }
-END_TEST
 
 static const struct {
     const char *json, *message;
@@ -240,7 +233,7 @@ static const struct {
     {"{\"name\":\"be\",\"default_server\":{\"send-proxy-v2\":1}}", "send-proxy-v2 is a number"},
 };
 
-START_TEST(whether_an_httpchk_says_what_to_ask_for)
+TEST(whether_an_httpchk_says_what_to_ask_for)
 {
     static const struct {
         const char *json;
@@ -261,9 +254,8 @@ START_TEST(whether_an_httpchk_says_what_to_ask_for)
     }
     backend_fini(&b);
 }
-END_TEST
 
-START_TEST(a_bad_backend_is_named_and_the_old_one_stays)
+TEST_EACH(a_bad_backend_is_named_and_the_old_one_stays, array_len(bad_backends))
 {
     struct backend b;
     struct error err = {0};
@@ -276,11 +268,10 @@ START_TEST(a_bad_backend_is_named_and_the_old_one_stays)
     assert_json(b.json, "{\"name\":\"be\",\"mode\":\"http\"}");
     backend_fini(&b);
 }
-END_TEST
 
 /* ---- several backends, whole ---- */
 
-START_TEST(several_backends_whole)
+TEST(several_backends_whole)
 {
     static const char json[] =
         "[{\"name\":\"foreign\"},{\"name\":\"two\",\"mode\":\"http\",\"acl_list\":[{}],\"force_persist_list\":[{"
@@ -324,27 +315,4 @@ START_TEST(several_backends_whole)
     ck_assert_str_eq(err.message, "the list of backends is an object, not an array");
     for (size_t i = 0; i < array_len(all); i++)
         backend_fini(&all[i]);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("codec");
-    TCase *t = tcase_create("codec");
-    tcase_add_test(t, servers_of_a_capture);
-    tcase_add_test(t, the_words_that_answer_a_default_server);
-    tcase_add_test(t, the_checks_port);
-    tcase_add_test(t, an_empty_list_has_two_forms);
-    tcase_add_loop_test(t, a_bad_server_is_named_and_the_old_list_stays, 0, array_len(bad_servers));
-    tcase_add_test(t, templates_and_their_ranges);
-    tcase_add_test(t, backend_of_a_capture);
-    tcase_add_test(t, whether_an_httpchk_says_what_to_ask_for);
-    tcase_add_loop_test(t, a_bad_backend_is_named_and_the_old_one_stays, 0, array_len(bad_backends));
-    tcase_add_test(t, several_backends_whole);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

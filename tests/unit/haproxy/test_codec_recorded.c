@@ -1,5 +1,4 @@
 /* src/haproxy/dataplane/codec*: what real Data Plane APIs answered, read and written back. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "base/str.h"
 #include "haproxy/dataplane/codec.h"
 #include "../json_text.h"
+#include "../test.h"
 #include "servers/change/diff.h"
 
 #define RECORDINGS "../shared/data/dataplane/"
@@ -118,7 +118,7 @@ static void try_line(yyjson_val *line, struct tally *n)
     free(body);
 }
 
-START_TEST(recorded_answers)
+TEST_EACH(recorded_answers, 3)
 {
     static const char *const names[] = {"3.0.15-haproxy-2.8.jsonl", "3.4.0-haproxy-3.2.jsonl",
                                         "3.4.0-haproxy-2.6-master-socket.jsonl"};
@@ -147,18 +147,4 @@ START_TEST(recorded_answers)
     ck_assert_uint_ge(n.errors, 20);
     free(path);
     buf_fini(&text);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("codec_recorded");
-    TCase *t = tcase_create("codec_recorded");
-    tcase_add_loop_test(t, recorded_answers, 0, 3);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

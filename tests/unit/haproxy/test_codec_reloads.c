@@ -1,10 +1,11 @@
 /* src/haproxy/dataplane/codec_reloads: which of several reloads was the last, whatever their order. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
 #include "haproxy/dataplane/codec.h"
+
+#include "../test.h"
 
 #define OK(at) "{\"id\":\"x\",\"reload_timestamp\":" at ",\"status\":\"succeeded\",\"response\":\"good\"}"
 #define BAD(at) "{\"id\":\"x\",\"reload_timestamp\":" at ",\"status\":\"failed\",\"response\":\"bad\"}"
@@ -36,7 +37,7 @@ static const struct {
     {"<html>", -1, false, false, NULL},
 };
 
-START_TEST(last_of_several)
+TEST_EACH(last_of_several, array_len(rows))
 {
     struct reload_history h = {0};
     struct error err = {0};
@@ -47,18 +48,4 @@ START_TEST(last_of_several)
     if (rows[_i].status != 0)
         ck_assert_int_eq(err.kind, ERROR_INVALID);
     reload_history_fini(&h);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("codec_reloads");
-    TCase *t = tcase_create("codec_reloads");
-    tcase_add_loop_test(t, last_of_several, 0, (int)array_len(rows));
-    suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,4 @@
 /* src/haproxy/dataplane/codec_runtime: what the running HAProxy has, in the words of several Data Plane APIs. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/dataplane/codec.h"
+
+#include "../test.h"
 
 #define RECORDINGS "../shared/data/dataplane/"
 
@@ -84,7 +85,7 @@ static void check_row(const struct runtime_server *s, int i)
                   s->down);
 }
 
-START_TEST(one_server)
+TEST_EACH(one_server, array_len(rows))
 {
     struct runtime_server s = {.port = 4711};
     struct error err = {0};
@@ -100,9 +101,8 @@ START_TEST(one_server)
     ck_assert_msg(strstr(err.message, rows[_i].text) != NULL, "%s: %s", rows[_i].json, err.message);
     ck_assert_msg(s.port == 4711 && s.name == NULL, "%s: the output was touched", rows[_i].json);
 }
-END_TEST
 
-START_TEST(one_server_in_a_list)
+TEST_EACH(one_server_in_a_list, array_len(rows))
 {
     char *json = mem_printf("[%s]", rows[_i].json);
     struct runtime r;
@@ -118,9 +118,8 @@ START_TEST(one_server_in_a_list)
     free(json);
     runtime_fini(&r);
 }
-END_TEST
 
-START_TEST(a_list_is_sorted_and_replaces_what_was_known)
+TEST(a_list_is_sorted_and_replaces_what_was_known)
 {
     static const char first[] = "[{\"name\":\"n10\",\"admin_state\":\"ready\"},{\"name\":\"n1\",\"admin_state\":"
                                 "\"drain\"},{\"name\":\"n2\",\"admin_state\":\"maint\"}]";
@@ -146,7 +145,6 @@ START_TEST(a_list_is_sorted_and_replaces_what_was_known)
     ck_assert_ptr_nonnull(strstr(err.message, "running server 1 of the list is null"));
     runtime_fini(&r);
 }
-END_TEST
 
 static const struct {
     const char *json;
@@ -168,7 +166,7 @@ static const struct {
     {"<html>", 0, 0, "is not JSON"},
 };
 
-START_TEST(which_process_answered)
+TEST_EACH(which_process_answered, array_len(workers))
 {
     struct codec_worker w = {.pid = -7, .uptime_s = -7};
     struct error err = {0};
@@ -182,7 +180,6 @@ START_TEST(which_process_answered)
         ck_assert_msg(strstr(err.message, workers[_i].text) != NULL, "%s: %s", workers[_i].json, err.message);
     }
 }
-END_TEST
 
 /* ---- recorded ---- */
 
@@ -226,7 +223,7 @@ static void try_line(yyjson_val *line, struct tally *n)
     free(body);
 }
 
-START_TEST(recorded_answers)
+TEST_EACH(recorded_answers, 2)
 {
     static const struct {
         const char *name;
@@ -254,22 +251,4 @@ START_TEST(recorded_answers)
     ck_assert_uint_eq(n.weights, files[_i].weights ? n.rows : 0);
     free(path);
     buf_fini(&text);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("codec_runtime");
-    TCase *t = tcase_create("codec_runtime");
-    tcase_add_loop_test(t, one_server, 0, (int)array_len(rows));
-    tcase_add_loop_test(t, one_server_in_a_list, 0, (int)array_len(rows));
-    tcase_add_test(t, a_list_is_sorted_and_replaces_what_was_known);
-    tcase_add_loop_test(t, which_process_answered, 0, (int)array_len(workers));
-    tcase_add_loop_test(t, recorded_answers, 0, 2);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

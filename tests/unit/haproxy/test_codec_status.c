@@ -1,5 +1,4 @@
 /* src/haproxy/dataplane/codec_status: transactions, reloads, and messages that are safe to log. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +8,11 @@
 #include "base/str.h"
 #include "haproxy/dataplane/codec.h"
 
+#include "../test.h"
+
 /* ---- transactions and reloads ---- */
 
-START_TEST(transactions)
+TEST(transactions)
 {
     struct codec_transaction *list = NULL, one = {0};
     size_t count = 99;
@@ -43,9 +44,8 @@ START_TEST(transactions)
         free(in_list);
     }
 }
-END_TEST
 
-START_TEST(reloads)
+TEST(reloads)
 {
     struct codec_reload_status r = {0};
     struct error err = {0};
@@ -70,7 +70,6 @@ START_TEST(reloads)
         ck_assert(err.kind == ERROR_INVALID && strstr(err.message, "the reload") != NULL);
     }
 }
-END_TEST
 
 /* ---- messages ---- */
 
@@ -101,15 +100,14 @@ static const struct {
      "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4x..."},
 };
 
-START_TEST(a_message_is_short_and_safe)
+TEST_EACH(a_message_is_short_and_safe, array_len(messages))
 {
     char text[32];
     codec_error_message(messages[_i].body, strlen(messages[_i].body), text, sizeof(text));
     ck_assert_str_eq(text, messages[_i].expected);
 }
-END_TEST
 
-START_TEST(a_message_fits_any_room)
+TEST(a_message_fits_any_room)
 {
     const char *body = "{\"message\":\"\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac and so on\"}";
     for (size_t max = 8; max < 40; max++) {
@@ -126,9 +124,8 @@ START_TEST(a_message_fits_any_room)
     codec_error_message("a\0b", 3, text, sizeof(text));
     ck_assert_str_eq(text, "a b");
 }
-END_TEST
 
-START_TEST(a_refusal_is_what_the_api_says)
+TEST(a_refusal_is_what_the_api_says)
 {
     static const struct {
         const char *body, *says;
@@ -155,9 +152,8 @@ START_TEST(a_refusal_is_what_the_api_says)
     cleanup(mem_free_ptr) char *says = codec_refusal(longer, len);
     ck_assert_uint_eq(strlen(says), CODEC_MAX_REFUSAL_BYTES);
 }
-END_TEST
 
-START_TEST(an_agent_is_a_field_not_a_text)
+TEST(an_agent_is_a_field_not_a_text)
 {
     ck_assert(codec_has_agent("{\"name\":\"n\",\"agent-check\":\"enabled\",\"agent-port\":81}"));
     ck_assert(codec_has_agent("{ \"name\" : \"n\", \"agent-check\" : \"enabled\" }"));
@@ -166,23 +162,4 @@ START_TEST(an_agent_is_a_field_not_a_text)
     ck_assert(!codec_has_agent("{\"metadata\":{\"agent-check\":\"enabled\"}}"));
     ck_assert(!codec_has_agent("{\"cookie\":\"x\"}"));
     ck_assert(!codec_has_agent(NULL) && !codec_has_agent(""));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("codec_status");
-    TCase *t = tcase_create("codec_status");
-    tcase_add_test(t, transactions);
-    tcase_add_test(t, reloads);
-    tcase_add_loop_test(t, a_message_is_short_and_safe, 0, array_len(messages));
-    tcase_add_test(t, a_message_fits_any_room);
-    tcase_add_test(t, a_refusal_is_what_the_api_says);
-    tcase_add_test(t, an_agent_is_a_field_not_a_text);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

@@ -1,5 +1,4 @@
 /* src/haproxy/dataplane/codec_write: our fields into what was there, everything else untouched. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "base/str.h"
 #include "haproxy/dataplane/codec.h"
 #include "../json_text.h"
+#include "../test.h"
 #include "servers/change/diff.h"
 
 /* ---- writing a server ---- */
@@ -104,7 +104,7 @@ static const struct {
      "{\"name\":\"n1\",\"address\":\"n1.example\",\"init-addr\":\"libc\",\"port\":80,\"weight\":1}"},
 };
 
-START_TEST(only_our_fields_of_a_server_are_written)
+TEST_EACH(only_our_fields_of_a_server_are_written, array_len(writes))
 {
     struct backend_server c;
     struct buf out;
@@ -127,9 +127,8 @@ START_TEST(only_our_fields_of_a_server_are_written)
     assert_json(buf_str(&out), writes[_i].expected);
     buf_fini(&out);
 }
-END_TEST
 
-START_TEST(the_order_of_fields_stays)
+TEST(the_order_of_fields_stays)
 {
     struct backend_server c;
     struct buf out;
@@ -148,9 +147,8 @@ START_TEST(the_order_of_fields_stays)
                      "\"name\":\"n1\",\"slowstart\":3}");
     buf_fini(&out);
 }
-END_TEST
 
-START_TEST(what_cannot_be_written_says_so)
+TEST(what_cannot_be_written_says_so)
 {
     struct backend_server c;
     struct buf out;
@@ -177,7 +175,6 @@ START_TEST(what_cannot_be_written_says_so)
     ck_assert_ptr_nonnull(strstr(err.message, "limit of 10"));
     buf_fini(&out);
 }
-END_TEST
 
 /* ---- writing the backend ---- */
 
@@ -236,7 +233,7 @@ static const struct {
      true},
 };
 
-START_TEST(only_our_fields_of_a_backend_are_written)
+TEST_EACH(only_our_fields_of_a_backend_are_written, array_len(backends))
 {
     struct backend b = {.name = (char *)(uintptr_t) "be", .exists = backends[_i].old != NULL};
     const struct backend_settings settings = {.balance = backends[_i].balance,
@@ -251,7 +248,6 @@ START_TEST(only_our_fields_of_a_backend_are_written)
     assert_json(buf_str(&out), backends[_i].expected);
     buf_fini(&out);
 }
-END_TEST
 
 /* ---- a backend with its servers ---- */
 
@@ -264,7 +260,7 @@ static struct backend_server new_server(const char *name, const char *address)
                                    .check = true};
 }
 
-START_TEST(a_backend_with_the_servers_that_are_new)
+TEST(a_backend_with_the_servers_that_are_new)
 {
     struct backend_server n1 = new_server("n\"1", "fd00::1"), n3 = new_server("n3", "n3.example");
     const struct backend_server *servers[] = {&n1, &n3};
@@ -291,22 +287,4 @@ START_TEST(a_backend_with_the_servers_that_are_new)
     ck_assert_int_eq(err.kind, ERROR_INVALID);
     ck_assert_msg(strstr(err.message, "backend be cannot be written") != NULL, "%s", err.message);
     buf_fini(&out);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("codec_write");
-    TCase *t = tcase_create("codec_write");
-    tcase_add_loop_test(t, only_our_fields_of_a_server_are_written, 0, array_len(writes));
-    tcase_add_test(t, the_order_of_fields_stays);
-    tcase_add_test(t, what_cannot_be_written_says_so);
-    tcase_add_loop_test(t, only_our_fields_of_a_backend_are_written, 0, array_len(backends));
-    tcase_add_test(t, a_backend_with_the_servers_that_are_new);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

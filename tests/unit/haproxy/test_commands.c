@@ -1,11 +1,11 @@
 /* The queue of runtime commands beside a model that says the same in the simplest words; random lists, backends and answers. */
 #include "haproxy/commands.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../dice.h"
+#include "../test.h"
 #include "base/buf.h"
 #include "base/mem.h"
 
@@ -99,7 +99,7 @@ static size_t random_list(struct dice *d, struct runtime_command *list)
     return dice_one_in(d, 6) ? 0 : count;
 }
 
-START_TEST(it_is_as_the_model_says)
+TEST_EACH(it_is_as_the_model_says, 20)
 {
     for (unsigned seed = (unsigned)_i * 100 + 1; seed <= (unsigned)_i * 100 + 100; seed++) {
         struct dice d = {seed * UINT64_C(0x9e3779b97f4a7c15)};
@@ -125,10 +125,9 @@ START_TEST(it_is_as_the_model_says)
         commands_fini(&q);
     }
 }
-END_TEST
 
 /* What is known of a command stays with it: why and since when it waits. */
-START_TEST(what_waits_keeps_its_event)
+TEST(what_waits_keeps_its_event)
 {
     struct commands q = {0};
     struct runtime_command list[] = {{.name = names[0], .state = RUNTIME_MAINT, .why = "first"},
@@ -143,19 +142,4 @@ START_TEST(what_waits_keeps_its_event)
     ck_assert_uint_eq(q.list[0].event_us, 5);
     ck_assert_uint_eq(q.list[1].event_us, 5);
     commands_fini(&q);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("haproxy/commands");
-    TCase *t = tcase_create("queue");
-    tcase_add_loop_test(t, it_is_as_the_model_says, 0, 20);
-    tcase_add_test(t, what_waits_keeps_its_event);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,14 +1,19 @@
 /* src/haproxy/dataplane/client: which credentials are sent, when they are read again, and that no message quotes them. */
-#include <check.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "dataplane_peer.h"
 
+#include "../test.h"
+
 #define PASSWORD "s3cret-pass"
 
-START_TEST(basic_or_bearer)
+FORKED
+
+FIXTURE(setup, teardown)
+
+TEST(basic_or_bearer)
 {
     secret_set_value(&username, "admin");
     secret_set_value(&password, "adminpwd");
@@ -18,7 +23,6 @@ START_TEST(basic_or_bearer)
     call("GET", "/a", NULL);
     ck_assert_str_eq(server.authorization, "Bearer t0ken");
 }
-END_TEST
 
 static void write_file(const char *path, const char *text)
 {
@@ -36,7 +40,7 @@ static void write_unseen(const char *path, const char *text)
     ck_assert_int_eq(utimensat(AT_FDCWD, path, old, 0), 0);
 }
 
-START_TEST(files_are_read_again)
+TEST(files_are_read_again)
 {
     char dir[] = "/tmp/dataplane-client.XXXXXX";
     ck_assert_ptr_nonnull(mkdtemp(dir));
@@ -74,9 +78,8 @@ START_TEST(files_are_read_again)
     ck_assert_int_eq(rmdir(dir), 0);
     free(path);
 }
-END_TEST
 
-START_TEST(after_a_refusal_files_are_read_again_unasked)
+TEST(after_a_refusal_files_are_read_again_unasked)
 {
     static const int refusals[] = {401, 403};
     char path[] = "/tmp/dataplane-client.XXXXXX";
@@ -99,10 +102,9 @@ START_TEST(after_a_refusal_files_are_read_again_unasked)
     }
     unlink(path);
 }
-END_TEST
 
 /* A proxy was put in front of the API, and taken away again. */
-START_TEST(a_line_turns_from_a_login_to_a_token_and_back)
+TEST(a_line_turns_from_a_login_to_a_token_and_back)
 {
     char path[] = "/tmp/dataplane-client.XXXXXX";
     int fd = mkstemp(path);
@@ -128,9 +130,8 @@ START_TEST(a_line_turns_from_a_login_to_a_token_and_back)
     ck_assert(!dataplane_credentials_refused(client));
     unlink(path);
 }
-END_TEST
 
-START_TEST(credentials_that_were_never_readable_are_not_left_out)
+TEST(credentials_that_were_never_readable_are_not_left_out)
 {
     secret_set_value(&username, "u");
     secret_set_path(&password, "/nonexistent/password");
@@ -150,9 +151,8 @@ START_TEST(credentials_that_were_never_readable_are_not_left_out)
     ck_assert_ptr_nonnull(strstr(seen.error.message, "/nonexistent/token"));
     ck_assert_uint_eq(server.requests, 0);
 }
-END_TEST
 
-START_TEST(no_message_quotes_a_secret)
+TEST(no_message_quotes_a_secret)
 {
     static const struct {
         int status;
@@ -180,10 +180,9 @@ START_TEST(no_message_quotes_a_secret)
     call("GET", "/a", NULL);
     ck_assert_str_eq(seen.a.excerpt, "a*b**");
 }
-END_TEST
 
 /* Two connections to one API: whichever hears the refusal first, the other has new credentials, too. */
-START_TEST(clients_that_share_secrets_each_have_their_own_news)
+TEST(clients_that_share_secrets_each_have_their_own_news)
 {
     char dir[] = "/tmp/dataplane-client.XXXXXX";
     ck_assert_ptr_nonnull(mkdtemp(dir));
@@ -205,27 +204,4 @@ START_TEST(clients_that_share_secrets_each_have_their_own_news)
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(rmdir(dir), 0);
     free(path);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("dataplane_credentials");
-    TCase *t = tcase_create("dataplane_credentials");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, basic_or_bearer);
-    tcase_add_test(t, files_are_read_again);
-    tcase_add_test(t, after_a_refusal_files_are_read_again_unasked);
-    tcase_add_test(t, a_line_turns_from_a_login_to_a_token_and_back);
-    tcase_add_test(t, credentials_that_were_never_readable_are_not_left_out);
-    tcase_add_test(t, no_message_quotes_a_secret);
-    tcase_add_test(t, clients_that_share_secrets_each_have_their_own_news);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_set_fork_status(sr, CK_FORK); /* each test has a directory of its own, or ends its process */
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

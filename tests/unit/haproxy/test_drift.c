@@ -1,8 +1,7 @@
 /* src/haproxy/drift and src/haproxy/runtime: how what runs differs from what the file says. */
-#include <check.h>
-
 #include "haproxy/drift.h"
 #include "../route_text.h"
+#include "../test.h"
 #include "servers/change/diff.h"
 
 /* ---- one server ---- */
@@ -40,7 +39,7 @@ static const struct server_row server_rows[] = {
     {"n1 10.0.0.1:80 weight 100", "n1 weight 7", NULL},
 };
 
-START_TEST(a_server_against_its_line)
+TEST_EACH(a_server_against_its_line, array_len(server_rows))
 {
     const struct server_row *row = &server_rows[_i];
     struct backend b;
@@ -53,9 +52,8 @@ START_TEST(a_server_against_its_line)
     backend_fini(&b);
     runtime_fini(&r);
 }
-END_TEST
 
-START_TEST(an_address_that_is_not_known_is_not_compared)
+TEST(an_address_that_is_not_known_is_not_compared)
 {
     struct backend b;
     text_backend(&b, "web", "server n1 10.0.0.1:80");
@@ -63,7 +61,6 @@ START_TEST(an_address_that_is_not_known_is_not_compared)
     ck_assert_ptr_null(drift_of_server(&b.servers[0], &is));
     backend_fini(&b);
 }
-END_TEST
 
 /* ---- a backend ---- */
 
@@ -113,7 +110,7 @@ static const struct problem_row problem_rows[] = {
     {"there is no backend", "missing\n", "x9 ready", NULL},
 };
 
-START_TEST(a_backend_against_its_file)
+TEST_EACH(a_backend_against_its_file, array_len(problem_rows))
 {
     static char kept[] = "k*";
     static char *const globs[] = {kept};
@@ -130,9 +127,8 @@ START_TEST(a_backend_against_its_file)
     backend_fini(&b);
     runtime_fini(&r);
 }
-END_TEST
 
-START_TEST(lines_that_the_file_lacks_hide_nothing)
+TEST(lines_that_the_file_lacks_hide_nothing)
 {
     const struct diff_rules rules = {.keep_count = 0};
     const struct diff_owner owner = {.rules = &rules};
@@ -146,9 +142,8 @@ START_TEST(lines_that_the_file_lacks_hide_nothing)
     backend_fini(&b);
     runtime_fini(&r);
 }
-END_TEST
 
-START_TEST(servers_are_found_by_name)
+TEST(servers_are_found_by_name)
 {
     static const char *const names[] = {"n9", "n10", "a", "n1", "N1"};
     struct runtime r;
@@ -165,10 +160,9 @@ START_TEST(servers_are_found_by_name)
     runtime_fini(&r);
     runtime_fini(&r); /* once more is no harm */
 }
-END_TEST
 
 /* HAProxy's own rules: management guide 9.3, `set server state`. */
-START_TEST(who_leaves_maintenance_is_up_until_a_check_says_otherwise)
+TEST(who_leaves_maintenance_is_up_until_a_check_says_otherwise)
 {
     struct runtime_server s = {.admin = RUNTIME_READY};
     runtime_set_admin(&s, RUNTIME_MAINT);
@@ -182,32 +176,11 @@ START_TEST(who_leaves_maintenance_is_up_until_a_check_says_otherwise)
     runtime_set_admin(&s, RUNTIME_READY);
     ck_assert(s.down);
 }
-END_TEST
 
-START_TEST(states_in_the_words_of_the_api)
+TEST(states_in_the_words_of_the_api)
 {
     ck_assert_str_eq(runtime_admin_name(RUNTIME_READY), "ready");
     ck_assert_str_eq(runtime_admin_name(RUNTIME_DRAIN), "drain");
     ck_assert_str_eq(runtime_admin_name(RUNTIME_MAINT), "maint");
     ck_assert_str_eq(runtime_admin_name((enum runtime_admin)7), "invalid");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("drift");
-    TCase *t = tcase_create("runtime");
-    tcase_add_loop_test(t, a_server_against_its_line, 0, (int)array_len(server_rows));
-    tcase_add_test(t, an_address_that_is_not_known_is_not_compared);
-    tcase_add_loop_test(t, a_backend_against_its_file, 0, (int)array_len(problem_rows));
-    tcase_add_test(t, lines_that_the_file_lacks_hide_nothing);
-    tcase_add_test(t, servers_are_found_by_name);
-    tcase_add_test(t, who_leaves_maintenance_is_up_until_a_check_says_otherwise);
-    tcase_add_test(t, states_in_the_words_of_the_api);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

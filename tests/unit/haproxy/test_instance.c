@@ -1,6 +1,7 @@
 /* src/haproxy/instance: driven by an engine of a few lines, alone and beside the servers engine; in the world of
  * engine_world.h. */
 #include "../engine_world.h"
+#include "../test.h"
 
 #include "haproxy/change.h"
 
@@ -167,7 +168,7 @@ static void world_both(void)
     buf_clear(&w.trace);
 }
 
-START_TEST(an_engine_of_a_few_lines_drives_it)
+TEST(an_engine_of_a_few_lines_drives_it)
 {
     world_few();
     ck_assert_uint_eq(few.reads, 1);
@@ -182,10 +183,9 @@ START_TEST(an_engine_of_a_few_lines_drives_it)
     ck_assert(v.version == 6 && v.fresh && !v.dirty && v.drift == NULL && v.problem->kind == ERROR_NONE);
     world_end();
 }
-END_TEST
 
 /* One that the API forgot is none that HAProxy refused. */
-START_TEST(it_hears_how_reloads_ended)
+TEST(it_hears_how_reloads_ended)
 {
     world_few();
     ck_assert_uint_eq(few.known, 1);
@@ -204,10 +204,9 @@ START_TEST(it_hears_how_reloads_ended)
     ck_assert_uint_eq(few.refused, 1);
     world_end();
 }
-END_TEST
 
 /* One that is pending at the start is followed to its end, and then it is read again what runs. */
-START_TEST(it_waits_for_a_reload_before_the_start)
+TEST(it_waits_for_a_reload_before_the_start)
 {
     world_few_after("[{\"id\":\"x-1\",\"status\":\"in_progress\",\"reload_timestamp\":1,\"response\":\"\"}]");
     pass(5000);
@@ -219,9 +218,8 @@ START_TEST(it_waits_for_a_reload_before_the_start)
     ck_assert(instance_view(w.target.instance).last_reload_known);
     world_end();
 }
-END_TEST
 
-START_TEST(its_runtime_update_is_verified)
+TEST(its_runtime_update_is_verified)
 {
     world_few();
     few_move("n1", 1);
@@ -232,10 +230,9 @@ START_TEST(its_runtime_update_is_verified)
     ck_assert_int_eq(instance_view(w.target.instance).verification, VERIFICATION_VERIFIED);
     world_end();
 }
-END_TEST
 
 /* What one writes is no drift, no conflict and no surprise for the other. */
-START_TEST(two_engines_side_by_side)
+TEST(two_engines_side_by_side)
 {
     world_both();
     few.server = "n9";
@@ -259,10 +256,9 @@ START_TEST(two_engines_side_by_side)
     ck_assert(!logged("another writer"));
     world_end();
 }
-END_TEST
 
 /* Both have something to write: it is one transaction, and one reload. */
-START_TEST(one_transaction_carries_both)
+TEST(one_transaction_carries_both)
 {
     world_both();
     few.server = "n9";
@@ -274,10 +270,9 @@ START_TEST(one_transaction_carries_both)
     assert_settled_two("n1 n9");
     world_end();
 }
-END_TEST
 
 /* Refused together, each is tried alone; the one that is wrong keeps nobody up. */
-START_TEST(one_engine_that_is_refused_keeps_no_other_up)
+TEST(one_engine_that_is_refused_keeps_no_other_up)
 {
     world_both();
     w.forbidden = "n9";
@@ -288,10 +283,9 @@ START_TEST(one_engine_that_is_refused_keeps_no_other_up)
     ck_assert_uint_eq(few.commits, 1);
     world_end();
 }
-END_TEST
 
 /* What was refused is not cured by what another engine writes: it is not tried again for each of these. */
-START_TEST(a_write_of_another_cures_no_refusal)
+TEST(a_write_of_another_cures_no_refusal)
 {
     world_both();
     w.forbidden = "n2";
@@ -310,9 +304,8 @@ START_TEST(a_write_of_another_cures_no_refusal)
     assert_configured("n1");
     world_end();
 }
-END_TEST
 
-START_TEST(nothing_has_two_owners)
+TEST(nothing_has_two_owners)
 {
     struct error err;
     world_make();
@@ -333,26 +326,4 @@ START_TEST(nothing_has_two_owners)
     ck_assert_ptr_null(instance_new(NULL, world_instance(), both, 2, &err));
     ck_assert_ptr_nonnull(strstr(err.message, "the rest of the file"));
     world_end();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("instance");
-    TCase *t = tcase_create("instance");
-    tcase_add_test(t, an_engine_of_a_few_lines_drives_it);
-    tcase_add_test(t, it_hears_how_reloads_ended);
-    tcase_add_test(t, it_waits_for_a_reload_before_the_start);
-    tcase_add_test(t, its_runtime_update_is_verified);
-    tcase_add_test(t, two_engines_side_by_side);
-    tcase_add_test(t, one_transaction_carries_both);
-    tcase_add_test(t, one_engine_that_is_refused_keeps_no_other_up);
-    tcase_add_test(t, a_write_of_another_cures_no_refusal);
-    tcase_add_test(t, nothing_has_two_owners);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? 0 : 1;
 }

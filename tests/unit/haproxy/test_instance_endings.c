@@ -1,6 +1,7 @@
 /* src/haproxy/instance: what every ending of a transaction and of a reading leads to, and other credentials; in the
  * world of engine_world.h. */
 #include "../engine_world.h"
+#include "../test.h"
 
 /* ---- endings ---- */
 
@@ -109,7 +110,9 @@ static void strip(char *trace)
         trace[n - 1] = '\0';
 }
 
-START_TEST(each_ending)
+FIXTURE(world_make_watched, world_end)
+
+TEST_EACH(each_ending, array_len(endings))
 {
     const struct ending *e = &endings[_i];
     world_in_sync();
@@ -139,11 +142,10 @@ START_TEST(each_ending)
     ck_assert_uint_eq(metric_value(w.telemetry.transactions, e->result, API_URL, NULL), 1);
     ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_commit, NULL), 1);
 }
-END_TEST
 
 /* The same ending for ten minutes: attempts become rare, and when it is over,
  * it is over. */
-START_TEST(each_ending_again_and_again)
+TEST_EACH(each_ending_again_and_again, array_len(endings))
 {
     struct fault always = endings[_i].fault;
     always.times = 0;
@@ -162,11 +164,10 @@ START_TEST(each_ending_again_and_again)
     pass(6 * MINUTES_MS);
     assert_settled("n2");
 }
-END_TEST
 
 /* ---- reading ---- */
 
-START_TEST(reading_that_fails_backs_off)
+TEST(reading_that_fails_backs_off)
 {
     static const char steps[] = "Rstw";
     static const int statuses[] = {0, 500, 401, 404, 302};
@@ -189,9 +190,8 @@ START_TEST(reading_that_fails_backs_off)
         ck_assert(logged("problem resolved"));
     }
 }
-END_TEST
 
-START_TEST(an_answer_without_a_version_is_none_of_a_data_plane_api)
+TEST(an_answer_without_a_version_is_none_of_a_data_plane_api)
 {
     instance_start(w.target.instance);
     desired("n2", "list");
@@ -203,11 +203,10 @@ START_TEST(an_answer_without_a_version_is_none_of_a_data_plane_api)
     assert_ready(false, "without a configuration version");
     ck_assert_uint_eq(w.transactions, 0);
 }
-END_TEST
 
 /* ---- credentials ---- */
 
-START_TEST(other_credentials_are_tried_at_once_but_once)
+TEST_EACH(other_credentials_are_tried_at_once_but_once, 3)
 {
     static const char steps[] = "RB+";
     world_in_sync();
@@ -227,9 +226,8 @@ START_TEST(other_credentials_are_tried_at_once_but_once)
     settle();
     ck_assert_uint_eq(w.commits, 2);
 }
-END_TEST
 
-START_TEST(other_credentials_are_tried_at_once_each_time_that_they_are_changed)
+TEST(other_credentials_are_tried_at_once_each_time_that_they_are_changed)
 {
     world_in_sync();
     for (int i = 0; i < 3; i++) {
@@ -241,9 +239,8 @@ START_TEST(other_credentials_are_tried_at_once_each_time_that_they_are_changed)
         assert_trace("RR");
     }
 }
-END_TEST
 
-START_TEST(credentials_that_change_all_the_time_are_no_loop)
+TEST_EACH(credentials_that_change_all_the_time_are_no_loop, 3)
 {
     static const char steps[] = "RBH";
     w.renewed = 1000000;
@@ -256,11 +253,10 @@ START_TEST(credentials_that_change_all_the_time_are_no_loop)
     pass(MINUTES_MS);
     assert_settled("n2");
 }
-END_TEST
 
 /* ---- desired states and signals at any time ---- */
 
-START_TEST(conflicts_are_tried_at_once_but_not_for_ever)
+TEST(conflicts_are_tried_at_once_but_not_for_ever)
 {
     world_in_sync();
     fault((struct fault){.step = 'B', .status = 409});
@@ -268,27 +264,4 @@ START_TEST(conflicts_are_tried_at_once_but_not_for_ever)
     settle();
     assert_trace("BRBRBRB");
     assert_ready(false, "another writer keeps changing");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("instance_endings");
-    TCase *t = tcase_create("instance_endings");
-    tcase_add_checked_fixture(t, world_make_watched, world_end);
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, each_ending, 0, array_len(endings));
-    tcase_add_loop_test(t, each_ending_again_and_again, 0, array_len(endings));
-    tcase_add_test(t, reading_that_fails_backs_off);
-    tcase_add_test(t, an_answer_without_a_version_is_none_of_a_data_plane_api);
-    tcase_add_loop_test(t, other_credentials_are_tried_at_once_but_once, 0, 3);
-    tcase_add_test(t, other_credentials_are_tried_at_once_each_time_that_they_are_changed);
-    tcase_add_loop_test(t, credentials_that_change_all_the_time_are_no_loop, 0, 3);
-    tcase_add_test(t, conflicts_are_tried_at_once_but_not_for_ever);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,6 +1,7 @@
 /* src/haproxy/instance, guard: a file whose meaning a write would change is not written to, and a harmless one is
  * looked at once. The world is engine_world.h's. */
 #include "../engine_world.h"
+#include "../test.h"
 
 #define CONDITIONAL "\nfrontend f\n.if defined(X)\n  bind :1\n.endif\n"
 #define TWO_RULES "\nfrontend f\n  http-request allow if A\n  http-request deny\n"
@@ -46,7 +47,9 @@ static void edit(const char *more, const char *rewritten)
     w.file_version = w.running_version = ++w.version;
 }
 
-START_TEST(a_harmless_file_is_looked_at_once)
+FIXTURE(setup, teardown)
+
+TEST(a_harmless_file_is_looked_at_once)
 {
     w.file_more = TWO_RULES;
     start();
@@ -67,9 +70,8 @@ START_TEST(a_harmless_file_is_looked_at_once)
     ck_assert_uint_eq(count('('), 1);
     ck_assert_uint_eq(w.transaction, 0);
 }
-END_TEST
 
-START_TEST(a_file_with_a_conditional_is_not_written_to)
+TEST(a_file_with_a_conditional_is_not_written_to)
 {
     w.file_more = CONDITIONAL;
     start();
@@ -92,9 +94,8 @@ START_TEST(a_file_with_a_conditional_is_not_written_to)
     assert_settled("n1 n2 n3 n4");
     ck_assert(logged("problem resolved"));
 }
-END_TEST
 
-START_TEST(what_a_write_would_change_is_said_and_not_tried_again)
+TEST(what_a_write_would_change_is_said_and_not_tried_again)
 {
     w.file_more = TWO_RULES;
     w.rewritten = TURNED;
@@ -114,10 +115,9 @@ START_TEST(what_a_write_would_change_is_said_and_not_tried_again)
     ck_assert_uint_eq(count('('), 1);
     assert_ready(true, "in sync");
 }
-END_TEST
 
 /* While the API is down, which begins again with the version that it finds. */
-START_TEST(an_edit_that_moves_no_version_is_seen)
+TEST(an_edit_that_moves_no_version_is_seen)
 {
     w.file_more = TWO_RULES;
     w.rewritten = TURNED;
@@ -136,9 +136,8 @@ START_TEST(an_edit_that_moves_no_version_is_seen)
     pass(60000);
     ck_assert_uint_eq(count('('), 3);
 }
-END_TEST
 
-START_TEST(what_our_own_change_would_damage_is_not_committed)
+TEST_EACH(what_our_own_change_would_damage_is_not_committed, 2)
 {
     w.file_more = TWO_RULES;
     w.damaged = TURNED;
@@ -156,9 +155,8 @@ START_TEST(what_our_own_change_would_damage_is_not_committed)
     pass(60000);
     assert_settled("n1 n2 n3 n4");
 }
-END_TEST
 
-START_TEST(the_first_commit_after_another_writers_is_looked_at)
+TEST_EACH(the_first_commit_after_another_writers_is_looked_at, 2)
 {
     w.file_more = TWO_RULES;
     start_with_large(_i);
@@ -175,9 +173,8 @@ START_TEST(the_first_commit_after_another_writers_is_looked_at)
     ck_assert_uint_eq(count('|'), 4);
     assert_settled("n1 n2 n3 n4 n5 n6");
 }
-END_TEST
 
-START_TEST(what_a_look_leaves_behind_is_deleted)
+TEST(what_a_look_leaves_behind_is_deleted)
 {
     fault((struct fault){.step = ')', .status = 500, .times = 1});
     start();
@@ -185,9 +182,8 @@ START_TEST(what_a_look_leaves_behind_is_deleted)
     assert_settled("n1 n2 n3");
     ck_assert_uint_eq(w.transaction, 0);
 }
-END_TEST
 
-START_TEST(asked_to_compare_it_looks_again)
+TEST(asked_to_compare_it_looks_again)
 {
     w.file_more = TWO_RULES;
     w.rewritten = TURNED;
@@ -203,9 +199,8 @@ START_TEST(asked_to_compare_it_looks_again)
     assert_trace("R(|)");
     assert_settled("n1 n2 n3");
 }
-END_TEST
 
-START_TEST(who_drains_is_told_all_the_same)
+TEST(who_drains_is_told_all_the_same)
 {
     w.file_more = CONDITIONAL;
     start();
@@ -219,9 +214,8 @@ START_TEST(who_drains_is_told_all_the_same)
     ck_assert_uint_eq(w.fast, 0); /* nothing is left in the file either */
     assert_configured("n1 n2 n3");
 }
-END_TEST
 
-START_TEST(an_empty_commit_is_a_write)
+TEST(an_empty_commit_is_a_write)
 {
     w.file_more = TWO_RULES;
     w.rewritten = TURNED;
@@ -231,9 +225,8 @@ START_TEST(an_empty_commit_is_a_write)
     ck_assert_uint_eq(w.commits, 0);
     assert_ready(false, "line 11");
 }
-END_TEST
 
-START_TEST(an_api_that_shows_nothing_is_believed)
+TEST_EACH(an_api_that_shows_nothing_is_believed, 2)
 {
     fault((struct fault){.step = '|', .status = _i == 0 ? 404 : 400});
     w.file_more = TWO_RULES;
@@ -249,9 +242,8 @@ START_TEST(an_api_that_shows_nothing_is_believed)
     ck_assert_uint_eq(count('('), 1);
     assert_ready(false, "a proxy without `from` before the last of several defaults");
 }
-END_TEST
 
-START_TEST(who_showed_nothing_is_asked_again_when_told_to_compare)
+TEST(who_showed_nothing_is_asked_again_when_told_to_compare)
 {
     fault((struct fault){.step = '|', .status = 404});
     w.file_more = TWO_RULES;
@@ -263,9 +255,8 @@ START_TEST(who_showed_nothing_is_asked_again_when_told_to_compare)
     pass(0);
     assert_ready(false, "line 11");
 }
-END_TEST
 
-START_TEST(several_defaults_are_judged_by_what_would_be_written)
+TEST_EACH(several_defaults_are_judged_by_what_would_be_written, 2)
 {
     w.file_more = "\ndefaults\n  mode http\nbackend x\n  timeout server 1s\ndefaults\n  mode tcp\nbackend y\n";
     w.rewritten =
@@ -279,9 +270,8 @@ START_TEST(several_defaults_are_judged_by_what_would_be_written)
     else
         assert_ready(false, "(backend x) would inherit from defaults unnamed_defaults_2 instead of");
 }
-END_TEST
 
-START_TEST(where_none_can_be_begun_nothing_is_written_but_told)
+TEST(where_none_can_be_begun_nothing_is_written_but_told)
 {
     fault((struct fault){.step = '(', .status = 429});
     start();
@@ -293,10 +283,9 @@ START_TEST(where_none_can_be_begun_nothing_is_written_but_told)
     pass(60000);
     assert_configured("n1* n2 n3 n4");
 }
-END_TEST
 
 /* 0: applied; 1: a stranger's write came instead; 2: applied, and others have all transactions of the API. */
-START_TEST(after_a_lost_answer_the_file_is_looked_at_where_there_is_room)
+TEST_EACH(after_a_lost_answer_the_file_is_looked_at_where_there_is_room, 3)
 {
     start();
     fault((struct fault){.step = 'F', .status = 0, .times = 1, .applied = _i != 1});
@@ -316,9 +305,8 @@ START_TEST(after_a_lost_answer_the_file_is_looked_at_where_there_is_room)
     if (_i == 1)
         assert_ready(false, NEITHER);
 }
-END_TEST
 
-START_TEST(what_stands_in_the_way_of_a_look_passes)
+TEST_EACH(what_stands_in_the_way_of_a_look_passes, 8)
 {
     static const int statuses[] = {0, 500, 401, 409};
     fault((struct fault){.step = _i % 2 == 0 ? '(' : '|', .status = statuses[_i / 2], .times = 2});
@@ -329,9 +317,8 @@ START_TEST(what_stands_in_the_way_of_a_look_passes)
     ck_assert_msg(in_sync(), "%s", buf_str(&w.trace));
     ck_assert_uint_eq(w.transaction, 0);
 }
-END_TEST
 
-START_TEST(a_look_that_is_stopped_ends_with_its_transaction)
+TEST(a_look_that_is_stopped_ends_with_its_transaction)
 {
     instance_start(w.target.instance);
     desired("n1 n2 n3 n4", "the first list");
@@ -342,9 +329,8 @@ START_TEST(a_look_that_is_stopped_ends_with_its_transaction)
     ck_assert_uint_eq(w.transaction, 0);
     ck_assert_uint_eq(w.commits, 0);
 }
-END_TEST
 
-START_TEST(a_file_that_somebody_writes_during_a_look_is_read_again)
+TEST(a_file_that_somebody_writes_during_a_look_is_read_again)
 {
     instance_start(w.target.instance);
     desired("n1 n2 n3 n4", "the first list");
@@ -354,9 +340,8 @@ START_TEST(a_file_that_somebody_writes_during_a_look_is_read_again)
     assert_settled("n1 n2 n3 n4");
     ck_assert_uint_eq(count('|'), 2); /* and the first commit */
 }
-END_TEST
 
-START_TEST(after_a_failed_reload_there_is_nothing_to_compare)
+TEST(after_a_failed_reload_there_is_nothing_to_compare)
 {
     start();
     w.fail_reloads = 1;
@@ -364,9 +349,8 @@ START_TEST(after_a_failed_reload_there_is_nothing_to_compare)
     pass(600000);
     assert_settled("n1 n2 n3 n4");
 }
-END_TEST
 
-START_TEST(what_was_written_after_a_failed_reload_is_looked_at)
+TEST(what_was_written_after_a_failed_reload_is_looked_at)
 {
     w.file_version = w.running_version = w.version - 1; /* somebody's, before we came */
     start();
@@ -377,10 +361,9 @@ START_TEST(what_was_written_after_a_failed_reload_is_looked_at)
     ck_assert_ptr_nonnull(strstr(buf_str(&w.trace), "C"));
     ck_assert(strchr(buf_str(&w.trace), 'C') < strchr(buf_str(&w.trace), '('));
 }
-END_TEST
 
 /* Another writer edits the file between our commit and its reload, which fails: the API puts the old file back, and has the edit. */
-START_TEST(what_was_refused_stays_so_behind_a_failed_reload)
+TEST_EACH(what_was_refused_stays_so_behind_a_failed_reload, 2)
 {
     start();
     edit(_i == 0 ? CONDITIONAL : TWO_RULES, _i == 0 ? NULL : TURNED);
@@ -397,9 +380,8 @@ START_TEST(what_was_refused_stays_so_behind_a_failed_reload)
     pass(60000);
     assert_settled("n1 n2 n3");
 }
-END_TEST
 
-START_TEST(what_passed_is_applied_again_whatever_was_put_back)
+TEST(what_passed_is_applied_again_whatever_was_put_back)
 {
     start();
     w.file_version = w.running_version = w.version - 1;
@@ -407,7 +389,6 @@ START_TEST(what_passed_is_applied_again_whatever_was_put_back)
     pass(600000);
     ck_assert_uint_eq(w.commits, 1);
 }
-END_TEST
 
 static void setup_dry_run(void)
 {
@@ -415,7 +396,9 @@ static void setup_dry_run(void)
     w.shows_looks = true;
 }
 
-START_TEST(a_dry_run_begins_nothing)
+FIXTURE(setup_dry_run, teardown)
+
+TEST(a_dry_run_begins_nothing)
 {
     instance_start(w.target.instance);
     desired("n1 n2", "the first list");
@@ -424,44 +407,4 @@ START_TEST(a_dry_run_begins_nothing)
     edit(CONDITIONAL, NULL);
     pass(60000);
     assert_ready(false, "a conditional");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("instance_guard");
-    TCase *tc = tcase_create("instance_guard"), *dry = tcase_create("dry_run");
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_set_timeout(tc, 60);
-    suite_add_tcase(s, tc);
-    tcase_add_test(tc, a_harmless_file_is_looked_at_once);
-    tcase_add_test(tc, a_file_with_a_conditional_is_not_written_to);
-    tcase_add_test(tc, what_a_write_would_change_is_said_and_not_tried_again);
-    tcase_add_test(tc, an_edit_that_moves_no_version_is_seen);
-    tcase_add_loop_test(tc, what_our_own_change_would_damage_is_not_committed, 0, 2);
-    tcase_add_loop_test(tc, the_first_commit_after_another_writers_is_looked_at, 0, 2);
-    tcase_add_test(tc, what_a_look_leaves_behind_is_deleted);
-    tcase_add_test(tc, asked_to_compare_it_looks_again);
-    tcase_add_test(tc, who_drains_is_told_all_the_same);
-    tcase_add_test(tc, an_empty_commit_is_a_write);
-    tcase_add_loop_test(tc, an_api_that_shows_nothing_is_believed, 0, 2);
-    tcase_add_test(tc, who_showed_nothing_is_asked_again_when_told_to_compare);
-    tcase_add_loop_test(tc, several_defaults_are_judged_by_what_would_be_written, 0, 2);
-    tcase_add_test(tc, where_none_can_be_begun_nothing_is_written_but_told);
-    tcase_add_loop_test(tc, after_a_lost_answer_the_file_is_looked_at_where_there_is_room, 0, 3);
-    tcase_add_loop_test(tc, what_stands_in_the_way_of_a_look_passes, 0, 8);
-    tcase_add_test(tc, a_look_that_is_stopped_ends_with_its_transaction);
-    tcase_add_test(tc, a_file_that_somebody_writes_during_a_look_is_read_again);
-    tcase_add_test(tc, after_a_failed_reload_there_is_nothing_to_compare);
-    tcase_add_test(tc, what_was_written_after_a_failed_reload_is_looked_at);
-    tcase_add_loop_test(tc, what_was_refused_stays_so_behind_a_failed_reload, 0, 2);
-    tcase_add_test(tc, what_passed_is_applied_again_whatever_was_put_back);
-    tcase_add_checked_fixture(dry, setup_dry_run, teardown);
-    tcase_add_test(dry, a_dry_run_begins_nothing);
-    suite_add_tcase(s, dry);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? 0 : 1;
 }

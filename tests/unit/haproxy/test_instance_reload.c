@@ -1,6 +1,7 @@
 /* src/haproxy/instance: reloads of ours, of others and from before the start, followed to their end, and what an
  * earlier run left; in the world of engine_world.h. */
 #include "../engine_world.h"
+#include "../test.h"
 
 /* ---- reloads ---- */
 
@@ -21,16 +22,17 @@ static void a_reload_is_repeated(const char *result, const char *problem)
     ck_assert_uint_eq(metric_value(w.telemetry.reloads, result, API_URL, NULL), 1);
 }
 
-START_TEST(a_failed_reload_is_repeated)
+FIXTURE(world_make_watched, world_end)
+
+TEST(a_failed_reload_is_repeated)
 {
     world_in_sync();
     w.fail_reloads = 1;
     desired("n2", "event");
     a_reload_is_repeated("failed", "words of HAProxy");
 }
-END_TEST
 
-START_TEST(a_forgotten_reload_is_repeated)
+TEST(a_forgotten_reload_is_repeated)
 {
     world_in_sync();
     desired("n2", "event");
@@ -38,18 +40,16 @@ START_TEST(a_forgotten_reload_is_repeated)
     restart_api();
     a_reload_is_repeated("unknown", "not known any more");
 }
-END_TEST
 
-START_TEST(a_reload_that_never_ends_is_repeated)
+TEST(a_reload_that_never_ends_is_repeated)
 {
     world_in_sync();
     w.held = true;
     desired("n2", "event");
     a_reload_is_repeated("unknown", "did not finish in time");
 }
-END_TEST
 
-START_TEST(polls_without_an_answer_are_asked_again)
+TEST_EACH(polls_without_an_answer_are_asked_again, 5)
 {
     static const int statuses[] = {0, 401, 500, 503, 429};
     world_in_sync();
@@ -59,9 +59,8 @@ START_TEST(polls_without_an_answer_are_asked_again)
     assert_settled("n2");
     ck_assert_uint_eq(w.commits, 1);
 }
-END_TEST
 
-START_TEST(reloads_that_always_fail_become_rare)
+TEST(reloads_that_always_fail_become_rare)
 {
     world_in_sync();
     w.fail_reloads = 1000000;
@@ -74,10 +73,9 @@ START_TEST(reloads_that_always_fail_become_rare)
     pass(2 * MINUTES_MS);
     assert_settled("n2");
 }
-END_TEST
 
 /* A refusal before does not make the pauses between failing reloads short. */
-START_TEST(reloads_that_fail_after_a_refusal_become_rare_too)
+TEST(reloads_that_fail_after_a_refusal_become_rare_too)
 {
     world_in_sync();
     w.fail_reloads = 1000000;
@@ -87,10 +85,9 @@ START_TEST(reloads_that_fail_after_a_refusal_become_rare_too)
     ck_assert_uint_ge(w.commits, 8);
     ck_assert_uint_le(w.commits, 60);
 }
-END_TEST
 
 /* Once in sync again, the pauses are short again. */
-START_TEST(pauses_begin_anew_after_success)
+TEST(pauses_begin_anew_after_success)
 {
     static const struct fault refusal = {.step = '+', .status = 422};
     world_in_sync();
@@ -112,11 +109,10 @@ START_TEST(pauses_begin_anew_after_success)
     pass(10000 + RELOAD_DELAY_MS + 1000);
     assert_settled("n4");
 }
-END_TEST
 
 /* The answer to the second commit is lost while the reload of the first is
  * still to come: that one's success says nothing about the second. */
-START_TEST(an_older_reload_does_not_vouch_for_a_lost_commit)
+TEST(an_older_reload_does_not_vouch_for_a_lost_commit)
 {
     world_in_sync();
     desired("n2", "one");
@@ -131,9 +127,8 @@ START_TEST(an_older_reload_does_not_vouch_for_a_lost_commit)
     pass(5 * MINUTES_MS);
     assert_settled("n3");
 }
-END_TEST
 
-START_TEST(a_desired_state_does_not_wait_for_a_reload)
+TEST(a_desired_state_does_not_wait_for_a_reload)
 {
     world_in_sync();
     w.held = true;
@@ -146,9 +141,8 @@ START_TEST(a_desired_state_does_not_wait_for_a_reload)
     pass(5000);
     assert_settled("n3");
 }
-END_TEST
 
-START_TEST(a_desired_state_that_reverts_during_a_reload)
+TEST(a_desired_state_that_reverts_during_a_reload)
 {
     world_in_sync();
     desired("n2", "one");
@@ -158,11 +152,10 @@ START_TEST(a_desired_state_that_reverts_during_a_reload)
     assert_settled("n1");
     ck_assert_uint_eq(w.commits, 2);
 }
-END_TEST
 
 /* ---- a file that lags behind the API ---- */
 
-START_TEST(another_writers_failed_reload_is_repeated)
+TEST(another_writers_failed_reload_is_repeated)
 {
     world_in_sync();
     w.version++;
@@ -173,9 +166,8 @@ START_TEST(another_writers_failed_reload_is_repeated)
     assert_settled("n1");
     ck_assert_uint_eq(w.commits, 1);
 }
-END_TEST
 
-START_TEST(a_file_that_always_lags_is_not_reloaded_all_the_time)
+TEST(a_file_that_always_lags_is_not_reloaded_all_the_time)
 {
     world_in_sync();
     w.stale_file = true;
@@ -186,11 +178,10 @@ START_TEST(a_file_that_always_lags_is_not_reloaded_all_the_time)
     pass(2 * MINUTES_MS);
     assert_settled("n1");
 }
-END_TEST
 
 /* ---- what was before the start ---- */
 
-START_TEST(what_was_written_and_not_loaded_is_loaded)
+TEST(what_was_written_and_not_loaded_is_loaded)
 {
     w.file_head = "# haproxy-k8s-sync: version 5 is loaded by the next one\n";
     instance_start(w.target.instance);
@@ -202,11 +193,10 @@ START_TEST(what_was_written_and_not_loaded_is_loaded)
     assert_settled("n1");
     ck_assert_uint_eq(w.commits, 1);
 }
-END_TEST
 
 #define HISTORY(status) "[{\"id\":\"x-1\",\"status\":\"" status "\",\"reload_timestamp\":1,\"response\":\"old words\"}]"
 
-START_TEST(history_failed_is_repeated)
+TEST(history_failed_is_repeated)
 {
     w.reload_list = HISTORY("failed");
     instance_start(w.target.instance);
@@ -217,9 +207,8 @@ START_TEST(history_failed_is_repeated)
     assert_settled("n1");
     ck_assert(logged("old words"));
 }
-END_TEST
 
-START_TEST(history_pending_is_awaited_but_keeps_nothing_up)
+TEST(history_pending_is_awaited_but_keeps_nothing_up)
 {
     w.reload_list = HISTORY("in_progress");
     instance_start(w.target.instance);
@@ -236,9 +225,8 @@ START_TEST(history_pending_is_awaited_but_keeps_nothing_up)
     pass(RESYNC_MS);
     ck_assert_uint_eq(count('H'), 0);
 }
-END_TEST
 
-START_TEST(history_pending_ends)
+TEST_EACH(history_pending_ends, 3)
 {
     static const char *const ends[] = {HISTORY("succeeded"), HISTORY("failed"), "[]"};
     w.reload_list = HISTORY("in_progress");
@@ -250,9 +238,8 @@ START_TEST(history_pending_ends)
     assert_settled("n1");
     ck_assert_uint_eq(w.commits, _i == 1 ? 1 : 0);
 }
-END_TEST
 
-START_TEST(history_pending_for_ever_is_given_up)
+TEST(history_pending_for_ever_is_given_up)
 {
     w.reload_list = HISTORY("in_progress");
     instance_start(w.target.instance);
@@ -260,9 +247,8 @@ START_TEST(history_pending_for_ever_is_given_up)
     pass(3 * MINUTES_MS);
     assert_settled("n1");
 }
-END_TEST
 
-START_TEST(history_that_cannot_be_read_now_is_asked_again)
+TEST_EACH(history_that_cannot_be_read_now_is_asked_again, 6)
 {
     static const int statuses[] = {0, 401, 403, 429, 500, 503};
     w.reload_list = HISTORY("failed");
@@ -276,9 +262,8 @@ START_TEST(history_that_cannot_be_read_now_is_asked_again)
     assert_settled("n1");
     ck_assert_uint_eq(w.commits, 1);
 }
-END_TEST
 
-START_TEST(history_that_this_api_does_not_have_keeps_nothing_up)
+TEST_EACH(history_that_this_api_does_not_have_keeps_nothing_up, 4)
 {
     static const int statuses[] = {404, 405, 500, 200};
     fault((struct fault){.step = 'H', .status = statuses[_i]});
@@ -287,9 +272,8 @@ START_TEST(history_that_this_api_does_not_have_keeps_nothing_up)
     pass(4 * MINUTES_MS);
     assert_settled("n2");
 }
-END_TEST
 
-START_TEST(dead_transactions_are_looked_for_but_need_not_be_found)
+TEST_EACH(dead_transactions_are_looked_for_but_need_not_be_found, 6)
 {
     static const int statuses[] = {0, 401, 404, 429, 500, 200};
     fault((struct fault){.step = 'L', .status = statuses[_i]});
@@ -302,11 +286,10 @@ START_TEST(dead_transactions_are_looked_for_but_need_not_be_found)
     assert_settled("n2");
     ck_assert_uint_eq(count('L'), 1);
 }
-END_TEST
 
 /* A begin that is refused with 500 may have left a transaction that no commit ends. The first look for it may fail (times 1), and
  * the one after the next commit (times 2), too. */
-START_TEST(what_a_refused_begin_left_is_looked_for_until_it_was)
+TEST_RANGE(what_a_refused_begin_left_is_looked_for_until_it_was, 1, 3)
 {
     world_in_sync();
     fault((struct fault){.step = 'B', .status = 500, .times = 1});
@@ -321,40 +304,4 @@ START_TEST(what_a_refused_begin_left_is_looked_for_until_it_was)
     ck_assert_uint_eq(count('L') - before, (unsigned)_i + 1);
     pass(3 * RESYNC_MS);
     ck_assert_uint_eq(count('L') - before, (unsigned)_i + 1);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("instance_reload");
-    TCase *t = tcase_create("instance_reload");
-    tcase_add_checked_fixture(t, world_make_watched, world_end);
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, a_failed_reload_is_repeated);
-    tcase_add_test(t, a_forgotten_reload_is_repeated);
-    tcase_add_test(t, a_reload_that_never_ends_is_repeated);
-    tcase_add_loop_test(t, polls_without_an_answer_are_asked_again, 0, 5);
-    tcase_add_test(t, reloads_that_always_fail_become_rare);
-    tcase_add_test(t, reloads_that_fail_after_a_refusal_become_rare_too);
-    tcase_add_test(t, pauses_begin_anew_after_success);
-    tcase_add_test(t, an_older_reload_does_not_vouch_for_a_lost_commit);
-    tcase_add_test(t, a_desired_state_does_not_wait_for_a_reload);
-    tcase_add_test(t, a_desired_state_that_reverts_during_a_reload);
-    tcase_add_test(t, another_writers_failed_reload_is_repeated);
-    tcase_add_test(t, a_file_that_always_lags_is_not_reloaded_all_the_time);
-    tcase_add_test(t, what_was_written_and_not_loaded_is_loaded);
-    tcase_add_test(t, history_failed_is_repeated);
-    tcase_add_test(t, history_pending_is_awaited_but_keeps_nothing_up);
-    tcase_add_loop_test(t, history_pending_ends, 0, 3);
-    tcase_add_test(t, history_pending_for_ever_is_given_up);
-    tcase_add_loop_test(t, history_that_cannot_be_read_now_is_asked_again, 0, 6);
-    tcase_add_loop_test(t, history_that_this_api_does_not_have_keeps_nothing_up, 0, 4);
-    tcase_add_loop_test(t, what_a_refused_begin_left_is_looked_for_until_it_was, 1, 3);
-    tcase_add_loop_test(t, dead_transactions_are_looked_for_but_need_not_be_found, 0, 6);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

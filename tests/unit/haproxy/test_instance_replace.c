@@ -1,5 +1,6 @@
 /* src/haproxy/instance: an engine that writes the whole file, and when that is read back; in the world of engine_world.h. */
 #include "../engine_world.h"
+#include "../test.h"
 
 #include "haproxy/cfg/content.h"
 #include "haproxy/driver.h"
@@ -154,7 +155,7 @@ static const struct found_row found_rows[] = {
     {"# haproxy-k8s-sync: version 4 is loaded by the next one\n", "n2", false, false},
 };
 
-START_TEST(what_it_was_told_is_read_back)
+TEST_EACH(what_it_was_told_is_read_back, array_len(found_rows))
 {
     const struct found_row *row = &found_rows[_i];
     world_make_updates();
@@ -168,10 +169,9 @@ START_TEST(what_it_was_told_is_read_back)
     ck_assert(!instance_view(w.target.instance).dirty);
     whole_end();
 }
-END_TEST
 
 /* What is written first is loaded after it: no reload from before that is for it. */
-START_TEST(what_is_to_be_loaded_waits_for_a_write)
+TEST(what_is_to_be_loaded_waits_for_a_write)
 {
     world_whole(false);
     whole_write();
@@ -186,10 +186,9 @@ START_TEST(what_is_to_be_loaded_waits_for_a_write)
     ck_assert_uint_eq(w.commits, 2);
     whole_end();
 }
-END_TEST
 
 /* By nothing else than the answer: it is loaded at once, and read once it may be another one. */
-START_TEST(the_answer_to_a_write_is_a_reading)
+TEST(the_answer_to_a_write_is_a_reading)
 {
     world_whole(false);
     whole_write();
@@ -203,9 +202,8 @@ START_TEST(the_answer_to_a_write_is_a_reading)
     ck_assert(!instance_view(w.target.instance).dirty);
     whole_end();
 }
-END_TEST
 
-START_TEST(where_another_write_came_before_it_is_read)
+TEST(where_another_write_came_before_it_is_read)
 {
     world_whole(false);
     w.others = 1;
@@ -215,9 +213,8 @@ START_TEST(where_another_write_came_before_it_is_read)
     ck_assert_uint_eq(w.commits, 1);
     whole_end();
 }
-END_TEST
 
-START_TEST(where_servers_are_managed_they_are_read)
+TEST(where_servers_are_managed_they_are_read)
 {
     world_whole(true);
     whole_write();
@@ -225,10 +222,9 @@ START_TEST(where_servers_are_managed_they_are_read)
     ck_assert_uint_eq(w.commits, 1);
     whole_end();
 }
-END_TEST
 
 /* The same bytes behind the version are neither parsed nor compared once more. */
-START_TEST(what_the_api_made_of_it_elsewhere_is_known)
+TEST(what_the_api_made_of_it_elsewhere_is_known)
 {
     world_whole(false);
     struct cfg_content *text = whole_text_with(NEWS), *made = whole_text_with(NEWS);
@@ -239,9 +235,8 @@ START_TEST(what_the_api_made_of_it_elsewhere_is_known)
     cfg_content_unref(text);
     whole_end();
 }
-END_TEST
 
-START_TEST(what_it_made_elsewhere_is_not_what_it_makes_here)
+TEST(what_it_made_elsewhere_is_not_what_it_makes_here)
 {
     world_whole(false);
     struct cfg_content *text = whole_text_with(NEWS), *made = whole_text_with("\n\nlisten news\n  bind :1\n");
@@ -253,10 +248,9 @@ START_TEST(what_it_made_elsewhere_is_not_what_it_makes_here)
     cfg_content_unref(text);
     whole_end();
 }
-END_TEST
 
 /* Nor on the next HAProxy that makes the same of it. */
-START_TEST(another_meaning_is_never_known)
+TEST(another_meaning_is_never_known)
 {
     world_whole(false);
     struct cfg_content *text = whole_text_with(NEWS);
@@ -265,25 +259,4 @@ START_TEST(another_meaning_is_never_known)
     ck_assert_ptr_null(text->written);
     cfg_content_unref(text);
     whole_end();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("instance_replace");
-    TCase *t = tcase_create("instance_replace");
-    tcase_add_test(t, the_answer_to_a_write_is_a_reading);
-    tcase_add_test(t, what_is_to_be_loaded_waits_for_a_write);
-    tcase_add_loop_test(t, what_it_was_told_is_read_back, 0, (int)array_len(found_rows));
-    tcase_add_test(t, where_another_write_came_before_it_is_read);
-    tcase_add_test(t, where_servers_are_managed_they_are_read);
-    tcase_add_test(t, what_the_api_made_of_it_elsewhere_is_known);
-    tcase_add_test(t, what_it_made_elsewhere_is_not_what_it_makes_here);
-    tcase_add_test(t, another_meaning_is_never_known);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,10 +1,13 @@
 /* src/haproxy/instance: asked to stop at any time, it ends soon and leaves no transaction behind; in the world of
  * engine_world.h. */
 #include "../engine_world.h"
+#include "../test.h"
 
 /* ---- the end ---- */
 
-START_TEST(stop_while_nothing_is_written)
+FIXTURE(world_make_watched, world_end)
+
+TEST_EACH(stop_while_nothing_is_written, 6)
 {
     static const char steps[] = "RstwHP";
     instance_start(w.target.instance);
@@ -15,9 +18,8 @@ START_TEST(stop_while_nothing_is_written)
     ck_assert(!w.busy);
     ck_assert_ptr_null(virtual_next_timer(UINT64_MAX));
 }
-END_TEST
 
-START_TEST(stop_in_each_step_of_a_transaction)
+TEST_EACH(stop_in_each_step_of_a_transaction, 6)
 {
     static const char *const rest[] = {"LLRB+-C", "LLB", "BBD", "++D", "--D", "CC"};
     static const char steps[] = "-LB+-C";
@@ -38,9 +40,8 @@ START_TEST(stop_in_each_step_of_a_transaction)
         assert_trace(rest[_i] + 1);
     ck_assert_ptr_null(virtual_next_timer(UINT64_MAX));
 }
-END_TEST
 
-START_TEST(stop_while_the_api_fails)
+TEST_EACH(stop_while_the_api_fails, 20)
 {
     static const char steps[] = "B+-CD";
     static const int statuses[] = {0, 401, 409, 500};
@@ -55,9 +56,8 @@ START_TEST(stop_while_the_api_fails)
     pass(MINUTES_MS);
     ck_assert_uint_eq(w.stopped, 1);
 }
-END_TEST
 
-START_TEST(stop_while_waiting)
+TEST(stop_while_waiting)
 {
     world_in_sync();
     fault((struct fault){.step = 'B', .status = 503, .after_ms = 60000});
@@ -69,23 +69,4 @@ START_TEST(stop_while_waiting)
     instance_refresh(w.target.instance);
     ck_assert(!w.busy);
     ck_assert_uint_eq(w.stopped, 1);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("instance_stop");
-    TCase *t = tcase_create("instance_stop");
-    tcase_add_checked_fixture(t, world_make_watched, world_end);
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, stop_while_nothing_is_written, 0, 6);
-    tcase_add_loop_test(t, stop_in_each_step_of_a_transaction, 0, 6);
-    tcase_add_loop_test(t, stop_while_the_api_fails, 0, 20);
-    tcase_add_test(t, stop_while_waiting);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

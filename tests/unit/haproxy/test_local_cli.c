@@ -1,11 +1,12 @@
 /* haproxy/local/cli with what HAProxy 2.6.12 and 3.4.0 answered. */
 #include "haproxy/local/cli.h"
 
-#include <check.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/compiler.h"
+
+#include "../test.h"
 
 #define COLUMNS                                                                                                      \
     "# be_id be_name srv_id srv_name srv_addr srv_op_state srv_admin_state srv_uweight srv_iweight "                 \
@@ -13,7 +14,7 @@
     "bk_f_forced_id srv_f_forced_id srv_fqdn srv_port srvrecord srv_use_ssl srv_check_port srv_check_addr "          \
     "srv_agent_addr srv_agent_port\n"
 
-START_TEST(test_servers_state)
+TEST(test_servers_state)
 {
     struct cli_servers s;
     struct error err = {0};
@@ -37,9 +38,8 @@ START_TEST(test_servers_state)
     ck_assert_uint_eq(s.count, 0);
     cli_servers_fini(&s);
 }
-END_TEST
 
-START_TEST(test_servers_state_that_is_none)
+TEST(test_servers_state_that_is_none)
 {
     static const char *const bad[] = {"",
                                       "\n",
@@ -60,11 +60,10 @@ START_TEST(test_servers_state_that_is_none)
     ck_assert_int_eq(err.kind, ERROR_GONE);
     ck_assert_str_eq(err.message, "HAProxy says: Can't find backend.");
 }
-END_TEST
 
 #define PROCESSES "#<PID>          <type>          <reloads>       <uptime>        <version>      \n"
 
-START_TEST(test_processes)
+TEST(test_processes)
 {
     struct cli_processes p;
     struct error err = {0};
@@ -101,9 +100,8 @@ START_TEST(test_processes)
     for (size_t i = 0; i < array_len(bad); i++)
         ck_assert_msg(cli_processes_init(&p, bad[i], &err) == -1 && err.kind == ERROR_INVALID, "%s", bad[i]);
 }
-END_TEST
 
-START_TEST(test_more_processes_than_there_can_be)
+TEST(test_more_processes_than_there_can_be)
 {
     struct cli_processes p;
     struct error err = {0};
@@ -118,9 +116,8 @@ START_TEST(test_more_processes_than_there_can_be)
     ck_assert_int_eq(cli_processes_init(&p, buf_str(&text), &err), -1);
     buf_fini(&text);
 }
-END_TEST
 
-START_TEST(test_info)
+TEST(test_info)
 {
     struct cli_info info;
     struct error err = {0};
@@ -139,9 +136,8 @@ START_TEST(test_info)
     for (size_t i = 0; i < array_len(bad); i++)
         ck_assert_msg(cli_info_read(&info, bad[i], &err) == -1 && err.kind == ERROR_INVALID, "%s", bad[i]);
 }
-END_TEST
 
-START_TEST(test_reload)
+TEST(test_reload)
 {
     const char *log;
     ck_assert_int_eq(cli_read_reload("Success=1\n--\n[NOTICE]   (12019) : Loading success.\n\n", &log),
@@ -156,7 +152,6 @@ START_TEST(test_reload)
     ck_assert_int_eq(cli_read_reload("Success=", &log), CLI_RELOAD_UNKNOWN);
     ck_assert_int_eq(cli_read_reload("Success=2\n", &log), CLI_RELOAD_UNKNOWN);
 }
-END_TEST
 
 static const struct {
     const char *answer;
@@ -183,29 +178,9 @@ static const struct {
     {"Permission denied\n\n", ERROR_AUTH},
 };
 
-START_TEST(test_done)
+TEST_EACH(test_done, array_len(done))
 {
     struct error err = {0};
     ck_assert_int_eq(cli_read_done(done[_i].answer, &err), done[_i].kind == ERROR_NONE ? 0 : -1);
     ck_assert_int_eq(err.kind, done[_i].kind);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("local_cli");
-    TCase *t = tcase_create("answers");
-    tcase_add_test(t, test_servers_state);
-    tcase_add_test(t, test_servers_state_that_is_none);
-    tcase_add_test(t, test_processes);
-    tcase_add_test(t, test_more_processes_than_there_can_be);
-    tcase_add_test(t, test_info);
-    tcase_add_test(t, test_reload);
-    tcase_add_loop_test(t, test_done, 0, array_len(done));
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,12 +1,13 @@
 /* src/haproxy/local/cli_files: answers of HAProxy 2.6 and 3.4 about maps and certificates, and what is none. */
 #include "haproxy/local/cli_files.h"
 
-#include <check.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "haproxy/map_text.h"
 #include "net/pem.h"
+
+#include "../test.h"
 
 static const struct {
     enum cli_list list;
@@ -42,7 +43,7 @@ static const struct {
     {CLI_CERTIFICATES, "# transaction\n*/c/x.pem\n", NULL},
 };
 
-START_TEST(names)
+TEST_EACH(names, sizeof(lists) / sizeof(lists[0]))
 {
     cleanup(cli_names_fini) struct cli_names n = {0};
     cleanup(buf_fini) struct buf text = {0};
@@ -54,7 +55,6 @@ START_TEST(names)
     ck_assert(status != 0 || strcmp(buf_str(&text), lists[_i].names) == 0);
     ck_assert(status == 0 || strstr(err.message, "HAProxy says: ") != NULL);
 }
-END_TEST
 
 static const struct {
     const char *answer;
@@ -73,14 +73,13 @@ static const struct {
     {"", -1, 0},
 };
 
-START_TEST(version_of_a_map)
+TEST_EACH(version_of_a_map, sizeof(versions) / sizeof(versions[0]))
 {
     unsigned n = 0;
     struct error err = {0};
     ck_assert_int_eq(cli_read_version(versions[_i].answer, &n, &err), versions[_i].status);
     ck_assert_uint_eq(n, versions[_i].version);
 }
-END_TEST
 
 static const struct {
     const char *answer, *file; /* file NULL: it is none */
@@ -97,7 +96,7 @@ static const struct {
     {"0x562f779f67e0 a 1\nwhat\n", NULL},
 };
 
-START_TEST(what_a_map_has)
+TEST_EACH(what_a_map_has, sizeof(maps) / sizeof(maps[0]))
 {
     cleanup(map_entries_fini) struct map_entries runs = {0}, wanted = {0};
     struct error err = {0};
@@ -106,9 +105,8 @@ START_TEST(what_a_map_has)
     map_entries_read(&wanted, good ? maps[_i].file : "");
     ck_assert(!good || map_entries_same(&runs, &wanted));
 }
-END_TEST
 
-START_TEST(how_a_certificate_was_set)
+TEST(how_a_certificate_was_set)
 {
     struct error err = {0};
     ck_assert_int_eq(cli_read_certificate_set("Transaction created for certificate /c/x.pem!\n\n", &err), 0);
@@ -122,7 +120,6 @@ START_TEST(how_a_certificate_was_set)
     ck_assert_int_eq(cli_read_certificate_committed("Committing /c/x.pem.", &err), -1);
     ck_assert_int_eq(cli_read_certificate_committed("Committing /c/Success!.pem.", &err), -1);
 }
-END_TEST
 
 static const struct {
     const char *answer, *sha1;
@@ -138,7 +135,7 @@ static const struct {
     {"", NULL, 0},
 };
 
-START_TEST(what_a_certificate_is)
+TEST_EACH(what_a_certificate_is, sizeof(certificates) / sizeof(certificates[0]))
 {
     struct pem_identity c = {.certificates = 0};
     struct error err = {0};
@@ -146,22 +143,4 @@ START_TEST(what_a_certificate_is)
     ck_assert_int_eq(cli_read_certificate(certificates[_i].answer, &c, &err), good ? 0 : -1);
     ck_assert_uint_eq(c.certificates, certificates[_i].certificates);
     ck_assert(!good || strcmp(c.sha1, certificates[_i].sha1) == 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("local_cli_files");
-    TCase *t = tcase_create("all");
-    tcase_add_loop_test(t, names, 0, sizeof(lists) / sizeof(lists[0]));
-    tcase_add_loop_test(t, version_of_a_map, 0, sizeof(versions) / sizeof(versions[0]));
-    tcase_add_loop_test(t, what_a_map_has, 0, sizeof(maps) / sizeof(maps[0]));
-    tcase_add_test(t, how_a_certificate_was_set);
-    tcase_add_loop_test(t, what_a_certificate_is, 0, sizeof(certificates) / sizeof(certificates[0]));
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed > 0;
 }

@@ -1,5 +1,4 @@
 /* src/haproxy/local/config: a backend as haproxy.cfg itself has it. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +6,8 @@
 #include "base/str.h"
 #include "haproxy/cfg/file.h"
 #include "haproxy/local/config.h"
+
+#include "../test.h"
 
 struct read_file {
     struct cfg_file f;
@@ -82,7 +83,7 @@ static const struct {
     {"defaults\n.if x\n default-server disabled\n.endif\n" BE " server n1 a:1\n", NULL},
 };
 
-START_TEST(servers_of_a_file)
+TEST_EACH(servers_of_a_file, array_len(servers))
 {
     cleanup(read_fini) struct read_file r = read_text(servers[_i].text);
     if (servers[_i].server == NULL) {
@@ -98,7 +99,6 @@ START_TEST(servers_of_a_file)
     ck_assert_ptr_null(r.b.servers[0].json);
     ck_assert_uint_eq(r.b.unsupported_count, strstr(servers[_i].text, "nobody-knows") != NULL);
 }
-END_TEST
 
 static const struct {
     const char *text, *is; /* mode balance check, and so on */
@@ -121,7 +121,7 @@ static const char *shown(const char *s)
     return str_empty(s) ? "-" : s;
 }
 
-START_TEST(settings_of_a_backend)
+TEST_EACH(settings_of_a_backend, array_len(backends))
 {
     cleanup(read_fini) struct read_file r = read_text(backends[_i].text);
     ck_assert_msg(r.rc == 0, "%s", r.err.message);
@@ -130,9 +130,8 @@ START_TEST(settings_of_a_backend)
                    r.b.httpchk_params ? " params" : "", r.b.default_send_proxy_v2 ? " proxy" : "");
     ck_assert_str_eq(is, backends[_i].is);
 }
-END_TEST
 
-START_TEST(what_else_there_is)
+TEST(what_else_there_is)
 {
     cleanup(read_fini) struct read_file none = read_text("backend bee\nlisten be\n");
     ck_assert(none.rc == 0 && !none.b.exists);
@@ -145,20 +144,4 @@ START_TEST(what_else_there_is)
     ck_assert_uint_eq(r.b.unsupported_count, 2);
     ck_assert(r.b.unsupported[0].line == 4 && r.b.unsupported[1].line == 5);
     ck_assert_uint_eq(r.b.server_count, 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("local_config");
-    TCase *t = tcase_create("local_config");
-    tcase_add_loop_test(t, servers_of_a_file, 0, (int)array_len(servers));
-    tcase_add_loop_test(t, settings_of_a_backend, 0, (int)array_len(backends));
-    tcase_add_test(t, what_else_there_is);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

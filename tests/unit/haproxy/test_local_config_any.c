@@ -1,9 +1,9 @@
 /* src/haproxy/local/config_edit: any changes of a backend in any file, against a model; every other byte stays. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../dice.h"
+#include "../test.h"
 #include "base/mem.h"
 #include "base/shared_text.h"
 #include "base/str.h"
@@ -291,7 +291,7 @@ static struct change any_new(struct dice *dice, struct backend *b, struct backen
     return (struct change){.kind = CHANGE_ADD_SERVER, .backend = b, .server = own};
 }
 
-START_TEST(any_change_of_any_file)
+TEST_EACH(any_change_of_any_file, 400)
 {
     struct dice dice = {(uint64_t)_i + 1};
     unsigned there = dice_below(&dice, 7), extra = dice_below(&dice, 3), count = 0;
@@ -321,18 +321,4 @@ START_TEST(any_change_of_any_file)
     assert_others_stay(before, after, changes, count);
     for (unsigned n = 0; n < there + extra; n++)
         backend_server_fini(&own[n]);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("local_config_any");
-    TCase *t = tcase_create("local_config_any");
-    tcase_add_loop_test(t, any_change_of_any_file, 0, 400);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

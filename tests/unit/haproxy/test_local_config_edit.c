@@ -1,5 +1,4 @@
 /* src/haproxy/local/config_edit: changes of a backend in haproxy.cfg itself; every other byte stays. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +7,8 @@
 #include "haproxy/cfg/file.h"
 #include "haproxy/local/config.h"
 #include "haproxy/local/config_edit.h"
+
+#include "../test.h"
 
 static struct backend backend_of(const struct cfg_file *f)
 {
@@ -102,7 +103,7 @@ static const struct {
 #define BEFORE "# be\nglobal\n  maxconn 1\n\nbackend other\n  server n1 1.1.1.1:1\nbackend be # x\n  mode tcp\n"
 #define AFTER "\n\n  # server n1 x\n  server n2 10.0.0.2:80\n\nfrontend f\n  bind :1"
 
-START_TEST(a_server_is_changed_in_place)
+TEST_EACH(a_server_is_changed_in_place, array_len(lines))
 {
     cleanup(mem_free_ptr) char *before = mem_printf(BEFORE "%s" AFTER, lines[_i].before);
     cleanup(mem_free_ptr) char *after = mem_printf(BEFORE "%s" AFTER, lines[_i].after);
@@ -112,7 +113,6 @@ START_TEST(a_server_is_changed_in_place)
     cleanup(mem_free_ptr) char *is = edited(before, &c, 1);
     ck_assert_str_eq(is, after);
 }
-END_TEST
 
 static const struct {
     const char *before;
@@ -140,14 +140,13 @@ static const struct {
      "backend be\n    server \"n 1\" web:80 weight 1 init-addr last,libc,none\n"},
 };
 
-START_TEST(a_server_is_added)
+TEST_EACH(a_server_is_added, array_len(added))
 {
     struct backend b = {.name = (char *)"be"};
     const struct change c = {.kind = CHANGE_ADD_SERVER, .backend = &b, .server = &added[_i].server};
     cleanup(mem_free_ptr) char *is = edited(added[_i].before, &c, 1);
     ck_assert_str_eq(is, added[_i].after);
 }
-END_TEST
 
 static const struct {
     const char *before;
@@ -184,7 +183,7 @@ static const struct {
      "backend be\n  default-server send-proxy-v2\n"},
 };
 
-START_TEST(settings_are_changed_in_place)
+TEST_EACH(settings_are_changed_in_place, array_len(settings))
 {
     cleanup(cfg_file_fini) struct cfg_file f = {0};
     cfg_file_parse(&f, settings[_i].before, strlen(settings[_i].before));
@@ -193,9 +192,8 @@ START_TEST(settings_are_changed_in_place)
     cleanup(mem_free_ptr) char *is = edited(settings[_i].before, &c, 1);
     ck_assert_str_eq(is, settings[_i].after);
 }
-END_TEST
 
-START_TEST(a_backend_is_made_at_the_end)
+TEST(a_backend_is_made_at_the_end)
 {
     const struct backend_server server = S(100, .check = true),
                                 second = {.name = (char *)"n2", .address = (char *)"10.0.0.2", .port = 80, .weight = 1};
@@ -210,9 +208,8 @@ START_TEST(a_backend_is_made_at_the_end)
                          "tcp-check\n    default-server send-proxy-v2\n    server n1 10.0.0.1:80 check weight "
                          "100\n    server n2 10.0.0.2:80 weight 1\n");
 }
-END_TEST
 
-START_TEST(what_is_not_there_is_an_error)
+TEST(what_is_not_there_is_an_error)
 {
     const struct backend_server server = S(100);
     struct backend b = {.name = (char *)"be"};
@@ -228,22 +225,4 @@ START_TEST(what_is_not_there_is_an_error)
         ck_assert_int_eq(local_config_edit(&f, &bad[i], 1, &edits, &err), -1);
         ck_assert_int_eq(err.kind, ERROR_INVALID);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("local_config_edit");
-    TCase *t = tcase_create("local_config_edit");
-    tcase_add_loop_test(t, a_server_is_changed_in_place, 0, (int)array_len(lines));
-    tcase_add_loop_test(t, a_server_is_added, 0, (int)array_len(added));
-    tcase_add_loop_test(t, settings_are_changed_in_place, 0, (int)array_len(settings));
-    tcase_add_test(t, a_backend_is_made_at_the_end);
-    tcase_add_test(t, what_is_not_there_is_an_error);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

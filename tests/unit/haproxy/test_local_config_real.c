@@ -1,10 +1,10 @@
 /* src/haproxy/local/config and config_edit over real files, HAProxy's own where they are given: one line differs, and says what it is to say. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../real_cfg.h"
+#include "../test.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -119,25 +119,10 @@ static int try_file(const char *path, const struct stat *info, int type, struct 
     return 0;
 }
 
-START_TEST(one_line_of_a_real_file_differs)
+TEST(one_line_of_a_real_file_differs)
 {
     walk_real_files(try_file);
     ck_assert_msg(changed > 0, "no .cfg or .vtc has a backend");
     printf("%zu changes of %zu backends in %zu files; %zu backends depend on what is not in the file\n", changed,
            backends - refused, files, refused);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("local_config_real");
-    TCase *t = tcase_create("local_config_real");
-    tcase_set_timeout(t, 120);
-    tcase_add_test(t, one_line_of_a_real_file_differs);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -8,6 +8,8 @@
 
 #include "local_world.h"
 
+#include "../test.h"
+
 /* What was done so far, here and by a helper, a letter each: f and F, a file and a folder brought to the disk; x, exchanged; n, renamed to where
  * nothing is; r, renamed. */
 #define DONE_BYTES 32
@@ -87,7 +89,9 @@ static void he_writes(const char *text)
     free(his);
 }
 
-START_TEST(the_file_is_on_the_disk_before_the_name_and_the_name_before_the_answer)
+FIXTURE(set_up_place, tear_down_place)
+
+TEST_EACH(the_file_is_on_the_disk_before_the_name_and_the_name_before_the_answer, 2)
 {
     struct local_identity is = identity();
     ck_assert_int_eq(swap(_i == 0 ? &is : NULL), LOCAL_SWAPPED);
@@ -95,9 +99,8 @@ START_TEST(the_file_is_on_the_disk_before_the_name_and_the_name_before_the_answe
     assert_file(config, "# ours\n");
     ck_assert_uint_eq(left_behind(), 0);
 }
-END_TEST
 
-START_TEST(a_file_that_does_not_come_to_the_disk_is_not_put_in_place)
+TEST(a_file_that_does_not_come_to_the_disk_is_not_put_in_place)
 {
     const char *step;
     fsync_error = EIO;
@@ -106,21 +109,19 @@ START_TEST(a_file_that_does_not_come_to_the_disk_is_not_put_in_place)
     ck_assert_str_eq(step, "sync to the disk");
     ck_assert_uint_eq(left_behind(), 0);
 }
-END_TEST
 
 static void disk_fails(char what)
 {
     fsync_error = what == 'F' ? EIO : 0;
 }
 
-START_TEST(a_name_that_does_not_come_to_the_disk_is_written_all_the_same)
+TEST(a_name_that_does_not_come_to_the_disk_is_written_all_the_same)
 {
     before_call = disk_fails;
     ck_assert_int_eq(swap(NULL), LOCAL_SWAPPED_UNSYNCED);
     ck_assert_int_eq(errno, EIO);
     assert_file(config, "# ours\n");
 }
-END_TEST
 
 static void he_is_first(char what)
 {
@@ -128,7 +129,7 @@ static void he_is_first(char what)
         he_writes("# his\n");
 }
 
-START_TEST(who_is_first_keeps_his_file)
+TEST(who_is_first_keeps_his_file)
 {
     struct local_identity is = identity();
     before_call = he_is_first;
@@ -137,7 +138,6 @@ START_TEST(who_is_first_keeps_his_file)
     assert_file(config, "# his\n");
     ck_assert_uint_eq(left_behind(), 0);
 }
-END_TEST
 
 static void he_is_first_and_deletes(char what)
 {
@@ -146,7 +146,7 @@ static void he_is_first_and_deletes(char what)
         ck_assert_int_eq(unlink(config), 0);
 }
 
-START_TEST(his_file_goes_back_to_where_nothing_is)
+TEST(his_file_goes_back_to_where_nothing_is)
 {
     struct local_identity is = identity();
     before_call = he_is_first_and_deletes;
@@ -155,7 +155,6 @@ START_TEST(his_file_goes_back_to_where_nothing_is)
     assert_file(config, "# his\n");
     ck_assert_uint_eq(left_behind(), 0);
 }
-END_TEST
 
 static void he_writes_twice(char what)
 {
@@ -165,7 +164,7 @@ static void he_writes_twice(char what)
 }
 
 /* The exchange puts his first file in place of his second one, which was there a moment later: both stay. */
-START_TEST(no_bytes_of_his_are_deleted)
+TEST(no_bytes_of_his_are_deleted)
 {
     struct local_identity is = identity();
     struct buf b = {0};
@@ -187,10 +186,9 @@ START_TEST(no_bytes_of_his_are_deleted)
     ck_assert_int_eq(local_file_write_beside(&place, ".new", "# ours\n", 7, &step), 0);
     ck_assert_uint_eq(left_behind(), 2);
 }
-END_TEST
 
 /* Its name in the folder above, the file, and its name. */
-START_TEST(a_folder_that_is_made_is_on_the_disk_before_what_is_in_it)
+TEST(a_folder_that_is_made_is_on_the_disk_before_what_is_in_it)
 {
     char *maps = in_folder("maps");
     const char *const folders[] = {maps, NULL};
@@ -201,26 +199,4 @@ START_TEST(a_folder_that_is_made_is_on_the_disk_before_what_is_in_it)
     ck_assert_int_eq(wait_for(local_put_file(helper, 0, "b", "x", 1, on_answer, NULL)), LOCAL_OK);
     ck_assert_str_eq(done, "FfrFfrF");
     free(maps);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("local_files");
-    TCase *t = tcase_create("files");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, set_up_place, tear_down_place);
-    tcase_add_loop_test(t, the_file_is_on_the_disk_before_the_name_and_the_name_before_the_answer, 0, 2);
-    tcase_add_test(t, a_file_that_does_not_come_to_the_disk_is_not_put_in_place);
-    tcase_add_test(t, a_name_that_does_not_come_to_the_disk_is_written_all_the_same);
-    tcase_add_test(t, who_is_first_keeps_his_file);
-    tcase_add_test(t, his_file_goes_back_to_where_nothing_is);
-    tcase_add_test(t, no_bytes_of_his_are_deleted);
-    tcase_add_test(t, a_folder_that_is_made_is_on_the_disk_before_what_is_in_it);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -11,12 +11,16 @@
 
 #include "local_world.h"
 
+#include "../test.h"
+
 #define HAPROXY "/usr/sbin/haproxy"
 #define LISTENS "listen l\n    bind 127.0.0.1:18080\n    server s 127.0.0.1:1\n"
 
 /* ---- the file ---- */
 
-START_TEST(test_is_replaced_through_a_link_with_owner_and_mode)
+FIXTURE(set_up, tear_down)
+
+TEST(test_is_replaced_through_a_link_with_owner_and_mode)
 {
     char *real = in_folder("real.cfg");
     struct stat st;
@@ -41,9 +45,8 @@ START_TEST(test_is_replaced_through_a_link_with_owner_and_mode)
     ck_assert(local_identity_same(&written, &now) && !local_identity_same(&before, &now));
     free(real);
 }
-END_TEST
 
-START_TEST(test_keeps_extended_attributes)
+TEST(test_keeps_extended_attributes)
 {
     char value[16];
     if (setxattr(config, "user.note", "kept", 4, 0) != 0) {
@@ -55,10 +58,9 @@ START_TEST(test_keeps_extended_attributes)
     ck_assert_int_eq(getxattr(config, "user.note", value, sizeof(value)), 4);
     ck_assert_int_eq(memcmp(value, "kept", 4), 0);
 }
-END_TEST
 
 /* The label of a security module is one of them. */
-START_TEST(test_keeps_the_label)
+TEST(test_keeps_the_label)
 {
     static const char label[] = "system_u:object_r:haproxy_etc_t:s0";
     char value[64];
@@ -71,10 +73,9 @@ START_TEST(test_keeps_the_label)
     ck_assert_int_eq(getxattr(config, "security.selinux", value, sizeof(value)), (ssize_t)sizeof(label));
     ck_assert_str_eq(value, label);
 }
-END_TEST
 
 /* Nor may root do what a user cannot: the helper is one. */
-START_TEST(test_folder_without_the_right_to_write)
+TEST_EACH(test_folder_without_the_right_to_write, 2)
 {
     bool root = geteuid() == 0;
     char *lock = in_folder(".haproxy.cfg.lock");
@@ -100,9 +101,8 @@ START_TEST(test_folder_without_the_right_to_write)
     free(says);
     free(lock);
 }
-END_TEST
 
-START_TEST(test_changed_by_hand_is_not_overwritten)
+TEST(test_changed_by_hand_is_not_overwritten)
 {
     start();
     struct local_identity before = read_identity();
@@ -113,10 +113,9 @@ START_TEST(test_changed_by_hand_is_not_overwritten)
     ck_assert_uint_eq(seen.answer.identity.size, strlen("# by hand\n"));
     ck_assert_uint_eq(left_behind(), 0);
 }
-END_TEST
 
 /* The checker itself writes the file: that is after our first look at it. */
-START_TEST(test_changed_while_it_is_checked_is_not_overwritten)
+TEST(test_changed_while_it_is_checked_is_not_overwritten)
 {
     char *text = mem_printf("#!/bin/sh\necho '# by hand' >%s\n", config);
     put(program, text, 0755);
@@ -127,10 +126,9 @@ START_TEST(test_changed_while_it_is_checked_is_not_overwritten)
     ck_assert_uint_eq(left_behind(), 0);
     free(text);
 }
-END_TEST
 
 /* What says that it is another file: its time alone, then its mode alone. */
-START_TEST(test_of_another_time_or_mode_is_another_file)
+TEST(test_of_another_time_or_mode_is_another_file)
 {
     const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1}};
     start();
@@ -142,10 +140,9 @@ START_TEST(test_of_another_time_or_mode_is_another_file)
     ck_assert_int_eq(write_text("# two\n", &before, 0), LOCAL_CHANGED);
     assert_file(config, GOOD);
 }
-END_TEST
 
 /* For bytes that HAProxy ran before: a program that would refuse them is not asked. */
-START_TEST(test_unchecked_is_not_checked)
+TEST(test_unchecked_is_not_checked)
 {
     put(program, "#!/bin/sh\nexit 1\n", 0755);
     start();
@@ -154,10 +151,9 @@ START_TEST(test_unchecked_is_not_checked)
     ck_assert_int_eq(write_text("# three\n", NULL, 0), LOCAL_REJECTED);
     assert_file(config, "# two\n");
 }
-END_TEST
 
 /* One that was killed left it. */
-START_TEST(test_temporary_file_of_another_is_not_in_the_way)
+TEST(test_temporary_file_of_another_is_not_in_the_way)
 {
     char *temporary = in_folder(".haproxy.cfg.new");
     put(temporary, "half", 0600);
@@ -167,10 +163,9 @@ START_TEST(test_temporary_file_of_another_is_not_in_the_way)
     ck_assert_uint_eq(left_behind(), 0);
     free(temporary);
 }
-END_TEST
 
 /* Nothing is waited for, and nothing is put in its place. */
-START_TEST(test_fifo_is_no_file)
+TEST(test_fifo_is_no_file)
 {
     struct stat st;
     ck_assert_int_eq(unlink(config), 0);
@@ -182,10 +177,9 @@ START_TEST(test_fifo_is_no_file)
     ck_assert(S_ISFIFO(st.st_mode));
     ck_assert_uint_eq(left_behind(), 0);
 }
-END_TEST
 
 /* A program that a signal ends says nothing of the file. */
-START_TEST(test_program_that_is_killed)
+TEST(test_program_that_is_killed)
 {
     put(program, "#!/bin/sh\nkill -9 $$\n", 0755);
     start();
@@ -193,9 +187,8 @@ START_TEST(test_program_that_is_killed)
     ck_assert_ptr_nonnull(strstr(seen.message, "killed by signal 9"));
     assert_file(config, GOOD);
 }
-END_TEST
 
-START_TEST(test_only_validated_stays_as_it_is)
+TEST(test_only_validated_stays_as_it_is)
 {
     start();
     struct local_identity before = read_identity();
@@ -203,9 +196,8 @@ START_TEST(test_only_validated_stays_as_it_is)
     assert_file(config, GOOD);
     ck_assert_uint_eq(left_behind(), 0);
 }
-END_TEST
 
-START_TEST(test_program_gets_all_files_in_order)
+TEST(test_program_gets_all_files_in_order)
 {
     static const char *const before[] = {"/a", NULL}, *const after[] = {"/y", "/z", NULL};
     put(program, "#!/bin/sh\necho \"$*\"\ncat \"$5\"\nexit 1\n", 0755);
@@ -219,9 +211,8 @@ START_TEST(test_program_gets_all_files_in_order)
     ck_assert_uint_eq(left_behind(), 0);
     free(wanted);
 }
-END_TEST
 
-START_TEST(test_program_that_is_missing)
+TEST(test_program_that_is_missing)
 {
     options.haproxy = "/nowhere/haproxy";
     start();
@@ -230,9 +221,8 @@ START_TEST(test_program_that_is_missing)
     assert_file(config, GOOD);
     ck_assert_uint_eq(left_behind(), 0);
 }
-END_TEST
 
-START_TEST(test_program_that_hangs_is_killed_with_its_children)
+TEST(test_program_that_hangs_is_killed_with_its_children)
 {
     char *text = mem_printf("#!/bin/sh\nsleep 1000 &\necho $! >%s/pid\nwait\n", folder);
     char *pid_file = in_folder("pid");
@@ -256,9 +246,8 @@ START_TEST(test_program_that_hangs_is_killed_with_its_children)
     free(pid_file);
     free(text);
 }
-END_TEST
 
-START_TEST(test_nothing_stays_when_the_disk_is_full)
+TEST(test_nothing_stays_when_the_disk_is_full)
 {
     struct rlimit old, few;
     ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &old), 0);
@@ -275,9 +264,8 @@ START_TEST(test_nothing_stays_when_the_disk_is_full)
     ck_assert_uint_eq(left_behind(), 0);
     free(text);
 }
-END_TEST
 
-START_TEST(test_of_20_mb_there_and_back)
+TEST(test_of_20_mb_there_and_back)
 {
     size_t len = (size_t)20 << 20;
     char *text = mem_alloc(len + 1);
@@ -289,9 +277,8 @@ START_TEST(test_of_20_mb_there_and_back)
     ck_assert(seen.answer.len == len && memcmp(seen.data, text, len) == 0);
     free(text);
 }
-END_TEST
 
-START_TEST(test_has_one_daemon)
+TEST(test_has_one_daemon)
 {
     start();
     struct local_helper *first = helper;
@@ -305,9 +292,8 @@ START_TEST(test_has_one_daemon)
     local_helper_free(first);
     ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
 }
-END_TEST
 
-START_TEST(test_by_haproxy_itself)
+TEST(test_by_haproxy_itself)
 {
     if (access(HAPROXY, X_OK) != 0) {
         printf("skipped: no %s here\n", HAPROXY);
@@ -323,38 +309,4 @@ START_TEST(test_by_haproxy_itself)
     ck_assert_int_eq(write_text(GOOD LISTENS, NULL, 0), LOCAL_OK);
     assert_file(config, GOOD LISTENS);
     free(wanted);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("local_helper");
-    TCase *file = tcase_create("file");
-    tcase_set_timeout(file, 60);
-    tcase_add_checked_fixture(file, set_up, tear_down);
-    tcase_add_test(file, test_is_replaced_through_a_link_with_owner_and_mode);
-    tcase_add_test(file, test_keeps_extended_attributes);
-    tcase_add_test(file, test_keeps_the_label);
-    tcase_add_loop_test(file, test_folder_without_the_right_to_write, 0, 2);
-    tcase_add_test(file, test_changed_by_hand_is_not_overwritten);
-    tcase_add_test(file, test_of_another_time_or_mode_is_another_file);
-    tcase_add_test(file, test_unchecked_is_not_checked);
-    tcase_add_test(file, test_temporary_file_of_another_is_not_in_the_way);
-    tcase_add_test(file, test_fifo_is_no_file);
-    tcase_add_test(file, test_program_that_is_killed);
-    tcase_add_test(file, test_changed_while_it_is_checked_is_not_overwritten);
-    tcase_add_test(file, test_only_validated_stays_as_it_is);
-    tcase_add_test(file, test_program_gets_all_files_in_order);
-    tcase_add_test(file, test_program_that_is_missing);
-    tcase_add_test(file, test_program_that_hangs_is_killed_with_its_children);
-    tcase_add_test(file, test_nothing_stays_when_the_disk_is_full);
-    tcase_add_test(file, test_of_20_mb_there_and_back);
-    tcase_add_test(file, test_has_one_daemon);
-    tcase_add_test(file, test_by_haproxy_itself);
-    suite_add_tcase(s, file);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

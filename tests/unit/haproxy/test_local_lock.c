@@ -5,6 +5,8 @@
 
 #include "local_world.h"
 
+#include "../test.h"
+
 static enum local_status note_loaded(const struct local_identity *i)
 {
     return wait_for(local_note_loaded(helper, i, on_answer, NULL));
@@ -39,7 +41,9 @@ static char *line_of(const char *path)
                       (unsigned long long)st.st_size, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 }
 
-START_TEST(test_who_comes_next_learns_what_was_not_loaded)
+FIXTURE(set_up, tear_down)
+
+TEST(test_who_comes_next_learns_what_was_not_loaded)
 {
     start();
     ck_assert(!is_unloaded() && !is_loaded());
@@ -69,10 +73,9 @@ START_TEST(test_who_comes_next_learns_what_was_not_loaded)
     die_and_start();
     ck_assert(!is_loaded());
 }
-END_TEST
 
 /* A reload that ends behind the next write has loaded the one before. */
-START_TEST(test_what_was_loaded_is_that_file_alone)
+TEST(test_what_was_loaded_is_that_file_alone)
 {
     start();
     ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
@@ -86,9 +89,8 @@ START_TEST(test_what_was_loaded_is_that_file_alone)
     ck_assert_int_eq(note_loaded(&three), LOCAL_OK); /* who has no lock notes nothing */
     ck_assert(is_unloaded());
 }
-END_TEST
 
-START_TEST(test_of_another_mode_it_is_the_same_file)
+TEST(test_of_another_mode_it_is_the_same_file)
 {
     start();
     ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
@@ -102,9 +104,8 @@ START_TEST(test_of_another_mode_it_is_the_same_file)
     ck_assert_int_eq(note_loaded(&is), LOCAL_OK);
     ck_assert(!is_unloaded());
 }
-END_TEST
 
-START_TEST(test_what_somebody_else_wrote_is_not_ours_to_load)
+TEST(test_what_somebody_else_wrote_is_not_ours_to_load)
 {
     start();
     ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
@@ -113,10 +114,9 @@ START_TEST(test_what_somebody_else_wrote_is_not_ours_to_load)
     die_and_start();
     ck_assert(!is_unloaded());
 }
-END_TEST
 
 /* Killed between the note and the rename: whichever of the two files is there, it was not loaded. */
-START_TEST(test_killed_before_the_rename)
+TEST(test_killed_before_the_rename)
 {
     start();
     ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
@@ -138,10 +138,9 @@ START_TEST(test_killed_before_the_rename)
     free(lock);
     free(coming);
 }
-END_TEST
 
 /* A write that failed at its end has left the file that was there, and what is known of it. */
-START_TEST(test_what_was_not_replaced_is_still_not_loaded)
+TEST(test_what_was_not_replaced_is_still_not_loaded)
 {
     char *text = mem_printf("#!/bin/sh\ntest ! -e %s/by-hand || mv %s/by-hand %s\n", folder, folder, config);
     char *by_hand = in_folder("by-hand");
@@ -163,10 +162,9 @@ START_TEST(test_what_was_not_replaced_is_still_not_loaded)
     free(by_hand);
     free(text);
 }
-END_TEST
 
 /* It is told whose it is: that one may be about to load it. */
-START_TEST(test_while_its_writer_lives)
+TEST(test_while_its_writer_lives)
 {
     start();
     ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
@@ -180,10 +178,9 @@ START_TEST(test_while_its_writer_lives)
     ck_assert(is_unloaded());
     ck_assert_int_eq(seen.answer.pid, 0);
 }
-END_TEST
 
 /* Whoever comes next would lock another file. */
-START_TEST(test_lock_that_was_removed_is_taken_anew)
+TEST(test_lock_that_was_removed_is_taken_anew)
 {
     char *lock = in_folder(".haproxy.cfg.lock");
     start();
@@ -203,9 +200,8 @@ START_TEST(test_lock_that_was_removed_is_taken_anew)
     local_helper_free(first);
     free(lock);
 }
-END_TEST
 
-START_TEST(test_lock_is_of_the_file_that_the_link_leads_to)
+TEST(test_lock_is_of_the_file_that_the_link_leads_to)
 {
     char *one = in_folder("one.cfg"), *two = in_folder("two.cfg");
     put(one, "# one\n", 0640);
@@ -225,10 +221,9 @@ START_TEST(test_lock_is_of_the_file_that_the_link_leads_to)
     free(one);
     free(two);
 }
-END_TEST
 
 /* Then nobody would know that it is to be loaded. The disk takes the file, and not all of the note. */
-START_TEST(test_what_cannot_be_noted_is_not_written)
+TEST(test_what_cannot_be_noted_is_not_written)
 {
     struct rlimit few;
     char *lock = in_folder(".haproxy.cfg.lock");
@@ -248,29 +243,4 @@ START_TEST(test_what_cannot_be_noted_is_not_written)
     free(two);
     free(noted);
     free(lock);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("local_lock");
-    TCase *t = tcase_create("lock");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_test(t, test_who_comes_next_learns_what_was_not_loaded);
-    tcase_add_test(t, test_what_was_loaded_is_that_file_alone);
-    tcase_add_test(t, test_of_another_mode_it_is_the_same_file);
-    tcase_add_test(t, test_what_somebody_else_wrote_is_not_ours_to_load);
-    tcase_add_test(t, test_killed_before_the_rename);
-    tcase_add_test(t, test_what_was_not_replaced_is_still_not_loaded);
-    tcase_add_test(t, test_while_its_writer_lives);
-    tcase_add_test(t, test_lock_that_was_removed_is_taken_anew);
-    tcase_add_test(t, test_lock_is_of_the_file_that_the_link_leads_to);
-    tcase_add_test(t, test_what_cannot_be_noted_is_not_written);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

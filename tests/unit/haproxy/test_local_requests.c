@@ -9,9 +9,13 @@
 #include "haproxy/local/message.h"
 #include "local_world.h"
 
+#include "../test.h"
+
 /* ---- folders ---- */
 
-START_TEST(test_files_of_folders)
+FIXTURE(set_up, tear_down)
+
+TEST(test_files_of_folders)
 {
     static const char *const bad[] = {"", ".", "..", ".a", "a/b", "../a", "a\nb"};
     char *maps = in_folder("maps"), *b = in_folder("maps/b");
@@ -34,10 +38,9 @@ START_TEST(test_files_of_folders)
     free(maps);
     free(b);
 }
-END_TEST
 
 /* The other side may be an attacker's by now: the names are checked where the files are, and a folder is one of the options. */
-START_TEST(test_files_outside_of_folders)
+TEST(test_files_outside_of_folders)
 {
     char *maps = in_folder("maps"), *below = in_folder("maps/below"), *file = in_folder("maps/below/file");
     const char *const folders[] = {maps, NULL};
@@ -58,7 +61,6 @@ START_TEST(test_files_outside_of_folders)
     free(below);
     free(file);
 }
-END_TEST
 
 /* ---- sockets ---- */
 
@@ -103,7 +105,7 @@ static void end(pid_t pid)
     waitpid(pid, NULL, 0);
 }
 
-START_TEST(test_commands_to_sockets)
+TEST(test_commands_to_sockets)
 {
     char *got = in_folder("got");
     int fd = listen_at(master);
@@ -122,9 +124,8 @@ START_TEST(test_commands_to_sockets)
     close(fd);
     free(got);
 }
-END_TEST
 
-START_TEST(test_sockets_that_do_not_answer)
+TEST(test_sockets_that_do_not_answer)
 {
     char *many = mem_alloc(60001);
     memset(many, 'x', 60000);
@@ -151,11 +152,10 @@ START_TEST(test_sockets_that_do_not_answer)
     ck_assert_int_eq(wait_for(local_command(helper, LOCAL_SOCKET_MASTER, "x", on_answer, NULL)), LOCAL_FAILED);
     free(many);
 }
-END_TEST
 
 /* ---- the helper ---- */
 
-START_TEST(test_that_ends_is_told)
+TEST(test_that_ends_is_told)
 {
     start();
     struct local_request *cancelled = local_read_config(helper, on_answer, NULL);
@@ -171,10 +171,9 @@ START_TEST(test_that_ends_is_told)
     ck_assert_int_eq(wait_for(local_read_config(helper, on_answer, NULL)), LOCAL_LOST);
     ck_assert_uint_eq(seen.ends, 1);
 }
-END_TEST
 
 /* What the daemon had open is not open there; no set-user-ID program gives it more rights. */
-START_TEST(test_has_a_filter_and_nothing_open)
+TEST(test_has_a_filter_and_nothing_open)
 {
     int secret = open(config, O_RDONLY); /* not even closed by exec */
     start();
@@ -202,19 +201,17 @@ START_TEST(test_has_a_filter_and_nothing_open)
     buf_fini(&status);
     free(path);
 }
-END_TEST
 
-START_TEST(test_signals_to_the_group_do_not_end_it)
+TEST(test_signals_to_the_group_do_not_end_it)
 {
     start();
     ck_assert_int_eq(kill(local_helper_pid(helper), SIGTERM), 0);
     ck_assert_int_eq(kill(local_helper_pid(helper), SIGHUP), 0);
     ck_assert_uint_eq(read_identity().size, strlen(GOOD));
 }
-END_TEST
 
 /* What is no message ends it, before it is done or remembered. */
-START_TEST(test_hostile_requests_end_it)
+TEST_EACH(test_hostile_requests_end_it, 3)
 {
     static const struct {
         const char *bytes;
@@ -237,9 +234,8 @@ START_TEST(test_hostile_requests_end_it)
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     close(ends[0]);
 }
-END_TEST
 
-START_TEST(test_requests_that_are_none)
+TEST(test_requests_that_are_none)
 {
     struct local_ask got, ask = {.kind = LOCAL_KIND_NOTE_LOADED, .name = "a", .bytes = "b", .len = 1};
     struct buf b = {0};
@@ -254,7 +250,6 @@ START_TEST(test_requests_that_are_none)
     ck_assert_int_eq(local_message_get_ask(b.data + LOCAL_FRAME_HEAD_BYTES, len, &got), -1);
     buf_fini(&b);
 }
-END_TEST
 
 /* As a master with that process number answers. */
 static enum local_status reload_as(int listens, pid_t pid)
@@ -270,7 +265,7 @@ static enum local_status reload_as(int listens, pid_t pid)
 }
 
 /* Whoever has the number gets none: another namespace has other numbers. */
-START_TEST(test_reload_by_signal)
+TEST(test_reload_by_signal)
 {
     char self[64];
     sigset_t usr2, pending;
@@ -303,9 +298,8 @@ START_TEST(test_reload_by_signal)
     ck_assert_int_eq(wait_for(local_reload(helper, on_answer, NULL)), LOCAL_FAILED);
     ck_assert_int_eq(seen.answer.error_number, ECONNREFUSED);
 }
-END_TEST
 
-START_TEST(test_reload_by_command)
+TEST(test_reload_by_command)
 {
     static const char *const command[] = {"/bin/sh", "-c", "echo said; exit 3", NULL};
     options.reload = LOCAL_RELOAD_COMMAND;
@@ -315,10 +309,9 @@ START_TEST(test_reload_by_command)
     ck_assert_str_eq(seen.data, "said\n");
     ck_assert_str_eq(seen.message, "/bin/sh: exit status 3: said\n");
 }
-END_TEST
 
 /* The daemon goes while the checker runs: neither it nor the temporary file stays. */
-START_TEST(test_leaves_nothing_when_the_daemon_goes)
+TEST(test_leaves_nothing_when_the_daemon_goes)
 {
     char *started = in_folder("started"),
          *text =
@@ -342,31 +335,4 @@ START_TEST(test_leaves_nothing_when_the_daemon_goes)
     free(path);
     free(started);
     free(text);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("local_requests");
-    TCase *rest = tcase_create("rest");
-    tcase_set_timeout(rest, 60);
-    tcase_add_checked_fixture(rest, set_up, tear_down);
-    tcase_add_test(rest, test_files_of_folders);
-    tcase_add_test(rest, test_files_outside_of_folders);
-    tcase_add_test(rest, test_commands_to_sockets);
-    tcase_add_test(rest, test_sockets_that_do_not_answer);
-    tcase_add_test(rest, test_that_ends_is_told);
-    tcase_add_test(rest, test_has_a_filter_and_nothing_open);
-    tcase_add_test(rest, test_signals_to_the_group_do_not_end_it);
-    tcase_add_loop_test(rest, test_hostile_requests_end_it, 0, 3);
-    tcase_add_test(rest, test_requests_that_are_none);
-    tcase_add_test(rest, test_reload_by_signal);
-    tcase_add_test(rest, test_reload_by_command);
-    tcase_add_test(rest, test_leaves_nothing_when_the_daemon_goes);
-    suite_add_tcase(s, rest);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -2,10 +2,13 @@
 #include "local_store.h"
 
 #include "../certs.h"
+#include "../test.h"
 
 /* ---- what is put there ---- */
 
-START_TEST(each_kind_goes_into_its_folder_by_its_stored_name)
+FIXTURE(set_up_store, tear_down_store)
+
+TEST(each_kind_goes_into_its_folder_by_its_stored_name)
 {
     EVP_PKEY *key = EVP_EC_gen("P-256");
     cleanup(mem_free_ptr) char *cert_pem = certs_cert_pem(key), *key_pem = certs_key_pem(key, NULL);
@@ -33,9 +36,8 @@ START_TEST(each_kind_goes_into_its_folder_by_its_stored_name)
     must(STORAGE_CHECK);
     ck_assert_uint_eq(last.news.differing, 0);
 }
-END_TEST
 
-START_TEST(what_is_the_same_is_not_written)
+TEST(what_is_the_same_is_not_written)
 {
     struct stat before, after;
     want(STORAGE_MAP, "a.map", "a b\n");
@@ -52,9 +54,8 @@ START_TEST(what_is_the_same_is_not_written)
     ck_assert_uint_eq(before.st_ino, after.st_ino);
     assert_at(maps, "empty.map", "");
 }
-END_TEST
 
-START_TEST(a_file_that_was_there_is_replaced_and_never_deleted)
+TEST(a_file_that_was_there_is_replaced_and_never_deleted)
 {
     put_at(maps, "a.map", "by hand\n");
     put_at(maps, "b.map", "the same\n");
@@ -75,11 +76,10 @@ START_TEST(a_file_that_was_there_is_replaced_and_never_deleted)
     assert_at(maps, "b.map", "the same\n");
     assert_at(general, STORAGE_LIST, NULL);
 }
-END_TEST
 
 /* ---- what is deleted ---- */
 
-START_TEST(what_was_put_there_is_deleted_when_the_other_runs)
+TEST(what_was_put_there_is_deleted_when_the_other_runs)
 {
     put_at(general, "by-hand", "x");
     want(STORAGE_MAP, "a.map", "a b\n");
@@ -98,9 +98,8 @@ START_TEST(what_was_put_there_is_deleted_when_the_other_runs)
     assert_at(general, "by-hand", "x");
     assert_list("general one %s put\n", hash_of("1"));
 }
-END_TEST
 
-START_TEST(what_another_one_has_put_in_its_place_stays)
+TEST(what_another_one_has_put_in_its_place_stays)
 {
     want(STORAGE_GENERAL, "one", "1");
     want(STORAGE_GENERAL, "two", "2");
@@ -117,7 +116,6 @@ START_TEST(what_another_one_has_put_in_its_place_stays)
     assert_at(general, "one", "another one's");
     assert_at(general, "two", "another one's");
 }
-END_TEST
 
 static const struct {
     const char *line;
@@ -133,7 +131,7 @@ static const struct {
     {"", false},
 };
 
-START_TEST(what_haproxy_cfg_still_names_stays)
+TEST_EACH(what_haproxy_cfg_still_names_stays, array_len(named))
 {
     cleanup(mem_free_ptr) char *text = mem_printf("%s%s", GOOD, named[_i].line);
     want(STORAGE_GENERAL, "one.http", "1");
@@ -147,11 +145,10 @@ START_TEST(what_haproxy_cfg_still_names_stays)
     if (named[_i].stays)
         assert_list("general one.http %s put\n", hash_of("1"));
 }
-END_TEST
 
 /* ---- what changes ---- */
 
-START_TEST(a_map_gains_lines_first_and_loses_them_at_the_end)
+TEST(a_map_gains_lines_first_and_loses_them_at_the_end)
 {
     want(STORAGE_MAP, "a.map", "a 1\nb 2\n");
     want(STORAGE_MAP, "less.map", "a 1\nb 2\n");
@@ -170,9 +167,8 @@ START_TEST(a_map_gains_lines_first_and_loses_them_at_the_end)
     must(STORAGE_END);
     ck_assert(!last.news.changed);
 }
-END_TEST
 
-START_TEST(a_map_that_changes_alone_is_written_once)
+TEST(a_map_that_changes_alone_is_written_once)
 {
     want(STORAGE_MAP, "a.map", "a 1\nb 2\n");
     loaded();
@@ -185,7 +181,6 @@ START_TEST(a_map_that_changes_alone_is_written_once)
     must(STORAGE_BACK);
     assert_at(maps, "a.map", "a 1\nb 2\n");
 }
-END_TEST
 
 static void assert_back(void)
 {
@@ -198,7 +193,7 @@ static void assert_back(void)
     assert_at(general, "new", NULL);
 }
 
-START_TEST(what_will_not_run_gets_its_former_bytes)
+TEST_EACH(what_will_not_run_gets_its_former_bytes, 2)
 {
     put_at(general, "by-hand", "x");
     want(STORAGE_MAP, "a.map", "a 1\nb 2\n");
@@ -222,7 +217,6 @@ START_TEST(what_will_not_run_gets_its_former_bytes)
     assert_at(maps, "a.map", "b 2\nc 3\n");
     assert_back();
 }
-END_TEST
 
 static unsigned checks(const char *path)
 {
@@ -238,7 +232,7 @@ static void replace(struct cfg_content *c, bool writes)
 }
 
 /* HAProxy took it with other files. */
-START_TEST(what_was_checked_before_files_changed_is_checked_again)
+TEST(what_was_checked_before_files_changed_is_checked_again)
 {
     cleanup(mem_free_ptr) char *count = in_folder("checks");
     cleanup(mem_free_ptr) char *script = mem_printf("#!/bin/sh\nprintf x >>%s\n", count);
@@ -255,10 +249,9 @@ START_TEST(what_was_checked_before_files_changed_is_checked_again)
     ck_assert_uint_eq(checks(count), 2);
     cfg_content_unref(c);
 }
-END_TEST
 
 /* A newer one came before that: what runs is older than both. */
-START_TEST(what_was_put_twice_gets_the_bytes_that_run)
+TEST(what_was_put_twice_gets_the_bytes_that_run)
 {
     want(STORAGE_GENERAL, "one", "1");
     loaded();
@@ -274,10 +267,9 @@ START_TEST(what_was_put_twice_gets_the_bytes_that_run)
     assert_at(general, "one", "1");
     assert_at(general, "new", NULL);
 }
-END_TEST
 
 /* What was good is what was there last, not what went back once. */
-START_TEST(what_goes_back_is_what_was_there_last)
+TEST(what_goes_back_is_what_was_there_last)
 {
     put_at(general, "one", "1");
     want(STORAGE_GENERAL, "one", "2");
@@ -290,9 +282,8 @@ START_TEST(what_goes_back_is_what_was_there_last)
     must(STORAGE_BACK);
     assert_at(general, "one", "by hand");
 }
-END_TEST
 
-START_TEST(what_another_one_changed_meanwhile_does_not_go_back)
+TEST(what_another_one_changed_meanwhile_does_not_go_back)
 {
     cleanup(mem_free_ptr) char *link = path_of(general, "link");
     want(STORAGE_GENERAL, "one", "1");
@@ -331,10 +322,9 @@ START_TEST(what_another_one_changed_meanwhile_does_not_go_back)
     ck_assert_uint_eq(last.news.deleted, 1);
     assert_at(general, "new", "by hand");
 }
-END_TEST
 
 /* HAProxy does not run what is there, whatever the configuration says now. */
-START_TEST(what_a_killed_run_changed_is_to_be_loaded)
+TEST_EACH(what_a_killed_run_changed_is_to_be_loaded, 3)
 {
     want(STORAGE_GENERAL, "one", "1");
     want(STORAGE_GENERAL, "two", "2");
@@ -365,9 +355,8 @@ START_TEST(what_a_killed_run_changed_is_to_be_loaded)
     loaded();
     ck_assert_uint_eq(last.news.deleted, 3);
 }
-END_TEST
 
-START_TEST(what_was_changed_by_hand_to_what_is_wanted_is_to_be_loaded)
+TEST(what_was_changed_by_hand_to_what_is_wanted_is_to_be_loaded)
 {
     want(STORAGE_GENERAL, "one", "1");
     loaded();
@@ -381,9 +370,8 @@ START_TEST(what_was_changed_by_hand_to_what_is_wanted_is_to_be_loaded)
     ck_assert_uint_eq(last.news.written, 1);
     assert_at(general, "one", "2");
 }
-END_TEST
 
-START_TEST(each_byte_is_compared)
+TEST(each_byte_is_compared)
 {
     want(STORAGE_GENERAL, "one", "12345");
     want(STORAGE_MAP, "a.map", "a b\n");
@@ -406,35 +394,4 @@ START_TEST(each_byte_is_compared)
     ck_assert_uint_eq(last.news.written, 2);
     must(STORAGE_CHECK);
     ck_assert_uint_eq(last.news.differing, 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("local_store");
-    TCase *t = tcase_create("local_store");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, set_up_store, tear_down_store);
-    tcase_add_test(t, each_kind_goes_into_its_folder_by_its_stored_name);
-    tcase_add_test(t, what_is_the_same_is_not_written);
-    tcase_add_test(t, a_file_that_was_there_is_replaced_and_never_deleted);
-    tcase_add_test(t, what_was_put_there_is_deleted_when_the_other_runs);
-    tcase_add_test(t, what_another_one_has_put_in_its_place_stays);
-    tcase_add_loop_test(t, what_haproxy_cfg_still_names_stays, 0, (int)array_len(named));
-    tcase_add_test(t, a_map_gains_lines_first_and_loses_them_at_the_end);
-    tcase_add_test(t, a_map_that_changes_alone_is_written_once);
-    tcase_add_loop_test(t, what_will_not_run_gets_its_former_bytes, 0, 2);
-    tcase_add_test(t, what_was_checked_before_files_changed_is_checked_again);
-    tcase_add_test(t, what_was_put_twice_gets_the_bytes_that_run);
-    tcase_add_test(t, what_goes_back_is_what_was_there_last);
-    tcase_add_test(t, what_another_one_changed_meanwhile_does_not_go_back);
-    tcase_add_loop_test(t, what_a_killed_run_changed_is_to_be_loaded, 0, 3);
-    tcase_add_test(t, what_was_changed_by_hand_to_what_is_wanted_is_to_be_loaded);
-    tcase_add_test(t, each_byte_is_compared);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

@@ -4,7 +4,11 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-START_TEST(a_link_is_left_alone_and_nothing_is_written)
+#include "../test.h"
+
+FIXTURE(set_up_store, tear_down_store)
+
+TEST(a_link_is_left_alone_and_nothing_is_written)
 {
     struct stat st;
     put_at(general, "elsewhere", "x");
@@ -24,9 +28,8 @@ START_TEST(a_link_is_left_alone_and_nothing_is_written)
     loaded();
     assert_at(general, "two", "2");
 }
-END_TEST
 
-START_TEST(a_full_disk_leaves_what_runs)
+TEST(a_full_disk_leaves_what_runs)
 {
     struct rlimit old, few;
     char big[8193];
@@ -54,10 +57,9 @@ START_TEST(a_full_disk_leaves_what_runs)
     assert_at(general, "two", "2");
     ck_assert(!last.news.changed);
 }
-END_TEST
 
 /* What is not in the list would be nobody's: no file is written then. */
-START_TEST(a_disk_that_is_full_for_the_list_leaves_all)
+TEST(a_disk_that_is_full_for_the_list_leaves_all)
 {
     struct rlimit few;
     want(STORAGE_GENERAL, "one", "1");
@@ -76,9 +78,8 @@ START_TEST(a_disk_that_is_full_for_the_list_leaves_all)
     loaded();
     assert_at(general, "two", "2");
 }
-END_TEST
 
-START_TEST(a_folder_that_goes_is_made_again_with_all_in_it)
+TEST(a_folder_that_goes_is_made_again_with_all_in_it)
 {
     want(STORAGE_MAP, "a.map", "a b\n");
     want(STORAGE_MAP, "b.map", "b c\n");
@@ -102,9 +103,8 @@ START_TEST(a_folder_that_goes_is_made_again_with_all_in_it)
     ck_assert_uint_eq(last.news.deleted, 0);
     free(aside);
 }
-END_TEST
 
-START_TEST(a_folder_that_cannot_be_made_is_named)
+TEST(a_folder_that_cannot_be_made_is_named)
 {
     cleanup(mem_free_ptr) char *nowhere = in_folder("no/where");
     end();
@@ -118,9 +118,8 @@ START_TEST(a_folder_that_cannot_be_made_is_named)
     put(nowhere, "no folder", 0644);
     must_fail(STORAGE_ADD, "no/where: Not a directory");
 }
-END_TEST
 
-START_TEST(no_right_is_said)
+TEST(no_right_is_said)
 {
     cleanup(mem_free_ptr) char *path = path_of(maps, "a.map");
     put_at(maps, "a.map", "a b\n");
@@ -143,9 +142,8 @@ START_TEST(no_right_is_said)
     ck_assert_int_eq(chmod(path, 0644), 0);
     assert_at(maps, "a.map", "a b\n");
 }
-END_TEST
 
-START_TEST(two_daemons_do_not_write_at_once)
+TEST(two_daemons_do_not_write_at_once)
 {
     struct error err = {0};
     want(STORAGE_GENERAL, "one", "1");
@@ -167,10 +165,9 @@ START_TEST(two_daemons_do_not_write_at_once)
     loaded();
     assert_at(general, "one", NULL);
 }
-END_TEST
 
 /* What it put there while we waited, or right before, is in its list, not in the one that we have read. */
-START_TEST(what_another_daemon_put_there_before_us_is_known)
+TEST_EACH(what_another_daemon_put_there_before_us_is_known, 2)
 {
     struct error err = {0};
     cleanup(mem_free_ptr) char *list = mem_printf("general two %s put\n", hash_of("2"));
@@ -190,9 +187,8 @@ START_TEST(what_another_daemon_put_there_before_us_is_known)
     assert_at(general, "one", "1");
     assert_at(general, "two", NULL);
 }
-END_TEST
 
-START_TEST(a_helper_that_is_gone_is_told)
+TEST(a_helper_that_is_gone_is_told)
 {
     want(STORAGE_GENERAL, "one", "1");
     must(STORAGE_ADD);
@@ -201,10 +197,9 @@ START_TEST(a_helper_that_is_gone_is_told)
     must_fail(STORAGE_CHECK, "the helper process is gone");
     must_fail(STORAGE_END, "the helper process is gone");
 }
-END_TEST
 
 /* Whoever writes to the list names no file outside of the folders, and makes nothing ours that was not. */
-START_TEST(a_list_of_another_one_does_no_harm)
+TEST(a_list_of_another_one_does_no_harm)
 {
     put_at(general, "x", "x");
     put_at(general, STORAGE_LIST,
@@ -216,29 +211,4 @@ START_TEST(a_list_of_another_one_does_no_harm)
     assert_at(general, "x", "x");
     assert_at(general, ".hidden", "x");
     assert_file(config, GOOD);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("local_store_failures");
-    TCase *t = tcase_create("local_store_failures");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, set_up_store, tear_down_store);
-    tcase_add_test(t, a_link_is_left_alone_and_nothing_is_written);
-    tcase_add_test(t, a_full_disk_leaves_what_runs);
-    tcase_add_test(t, a_disk_that_is_full_for_the_list_leaves_all);
-    tcase_add_test(t, a_folder_that_goes_is_made_again_with_all_in_it);
-    tcase_add_test(t, a_folder_that_cannot_be_made_is_named);
-    tcase_add_test(t, no_right_is_said);
-    tcase_add_test(t, two_daemons_do_not_write_at_once);
-    tcase_add_loop_test(t, what_another_daemon_put_there_before_us_is_known, 0, 2);
-    tcase_add_test(t, a_helper_that_is_gone_is_told);
-    tcase_add_test(t, a_list_of_another_one_does_no_harm);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

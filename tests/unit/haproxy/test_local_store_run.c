@@ -10,6 +10,7 @@
 #include <sys/un.h>
 
 #include "../certs.h"
+#include "../test.h"
 #include "haproxy/map_text.h"
 #include "net/pem.h"
 
@@ -176,7 +177,10 @@ static void assert_takes_reload(const char *why)
 
 /* ---- maps ---- */
 
-START_TEST(a_map)
+static void set_up_run(void), forget_pems(void);
+FIXTURE(set_up_run, forget_pems)
+
+TEST(a_map)
 {
     cleanup(mem_free_ptr) char *path = a_map_that_changes();
     assert_runs(1);
@@ -187,10 +191,9 @@ START_TEST(a_map)
     must(STORAGE_END);
     assert_list("maps hosts.map %s put\n", hash_of("a 2\n"));
 }
-END_TEST
 
 /* What runs by now is what it goes back to. */
-START_TEST(what_was_told_is_good)
+TEST(what_was_told_is_good)
 {
     cleanup(mem_free_ptr) char *path = a_map_that_changes();
     assert_runs(1);
@@ -199,9 +202,8 @@ START_TEST(what_was_told_is_good)
     assert_at(maps, "hosts.map", "a 2\n");
     ck_assert(!last.news.changed);
 }
-END_TEST
 
-START_TEST(a_map_without_entries)
+TEST(a_map_without_entries)
 {
     cleanup(mem_free_ptr) char *path = a_map_that_changes();
     change_to(STORAGE_MAP, "hosts.map", "# none\n");
@@ -209,10 +211,9 @@ START_TEST(a_map_without_entries)
     assert_runs(1);
     assert_told("show map\nshow acl\nprepare map %s\ncommit map @7 %s\nshow map %s\n", path, path, path);
 }
-END_TEST
 
 /* HAProxy takes a key and its value for one where nothing is between them. */
-START_TEST(entries_as_they_are_sent)
+TEST(entries_as_they_are_sent)
 {
     static const char text[] = "# x\n b \tx  y \nc\n#d\n  #e f\r\n";
     cleanup(mem_free_ptr) char *path = a_map_that_changes();
@@ -221,9 +222,8 @@ START_TEST(entries_as_they_are_sent)
     assert_runs(1);
     ck_assert_ptr_nonnull(strstr(haproxy->told, " <<\nb x  y\nc \n#e f\n\ncommit map"));
 }
-END_TEST
 
-START_TEST(a_big_map)
+TEST(a_big_map)
 {
     cleanup(mem_free_ptr) char *path = a_map_that_changes();
     cleanup(buf_fini) struct buf text = {0}, shown = {0}, all = {0};
@@ -241,7 +241,6 @@ START_TEST(a_big_map)
     }
     ck_assert_str_eq(buf_str(&all), buf_str(&text));
 }
-END_TEST
 
 /* ---- a few entries of a map ---- */
 
@@ -268,7 +267,7 @@ static char *an_entry_that_changes(void)
     return path;
 }
 
-START_TEST(an_entry)
+TEST(an_entry)
 {
     cleanup(mem_free_ptr) char *path = an_entry_that_changes();
     assert_runs(1);
@@ -277,9 +276,8 @@ START_TEST(an_entry)
     assert_runs(1);
     assert_told("show map\nshow acl\nshow map %s\n", path);
 }
-END_TEST
 
-START_TEST(an_entry_of_a_map_in_whose_order_it_is_looked_up)
+TEST(an_entry_of_a_map_in_whose_order_it_is_looked_up)
 {
     cleanup(mem_free_ptr) char *path = an_entry_that_changes();
     looked_up_by("map_end");
@@ -288,9 +286,8 @@ START_TEST(an_entry_of_a_map_in_whose_order_it_is_looked_up)
     assert_told("show map\nshow acl\nprepare map %s\nadd map @7 %s <<\na 2\n" FIVE "\ncommit map @7 %s\nshow map %s\n",
                 path, path, path, path);
 }
-END_TEST
 
-START_TEST(an_entry_of_a_map_that_another_run_changed)
+TEST(an_entry_of_a_map_that_another_run_changed)
 {
     cleanup(mem_free_ptr) char *path = an_entry_that_changes();
     end();
@@ -301,10 +298,9 @@ START_TEST(an_entry_of_a_map_that_another_run_changed)
     assert_runs(1);
     ck_assert_ptr_nonnull(strstr(haproxy->told, "commit map"));
 }
-END_TEST
 
 /* By each of the two. */
-START_TEST(an_entry_of_a_map_by_two_paths)
+TEST(an_entry_of_a_map_by_two_paths)
 {
     cleanup(mem_free_ptr) char *path = an_entry_that_changes();
     haproxy_says(LOADED, HEAD "1 (%s) pattern x\n2 (maps/hosts.map) pattern x\n\n", path);
@@ -312,7 +308,6 @@ START_TEST(an_entry_of_a_map_by_two_paths)
     assert_runs(1);
     assert_told(SINGLE "set map maps/hosts.map a 2\nshow map maps/hosts.map\n", path, path);
 }
-END_TEST
 
 /* All of it then, which may help; or not. */
 static const struct {
@@ -327,7 +322,7 @@ static const struct {
     {"show map /", "Unknown map identifier.\n\n", "HAProxy says: ", false},
 };
 
-START_TEST(an_entry_that_fails)
+TEST_EACH(an_entry_that_fails, array_len(single_failures))
 {
     const char *why = single_failures[_i].why;
     cleanup(mem_free_ptr) char *path = an_entry_that_changes();
@@ -341,10 +336,9 @@ START_TEST(an_entry_that_fails)
     ck_assert_ptr_nonnull(strstr(haproxy->told, "set map"));
     ck_assert_int_eq(strstr(haproxy->told, "commit map") != NULL, single_failures[_i].all);
 }
-END_TEST
 
 /* As many of them as a line takes. */
-START_TEST(some_long_entries)
+TEST(some_long_entries)
 {
     cleanup(buf_fini) struct buf text = {0}, next = {0};
     cleanup(mem_free_ptr) char *path = an_entry_that_changes(), *value = mem_printf("%01500d", 1);
@@ -365,7 +359,6 @@ START_TEST(some_long_entries)
     ck_assert_uint_eq(commands, 20);
     ck_assert_uint_eq(lines, 4);
 }
-END_TEST
 
 /* ---- by which path HAProxy has it ---- */
 
@@ -384,7 +377,7 @@ static const struct {
     {"!my maps/hosts.map", "which may be it or another one"},
 };
 
-START_TEST(paths_of_a_map)
+TEST_EACH(paths_of_a_map, array_len(paths))
 {
     const char *path = paths[_i].loaded;
     cleanup(mem_free_ptr) char *ours = a_map_that_changes();
@@ -398,10 +391,9 @@ START_TEST(paths_of_a_map)
     ck_assert(paths[_i].why != NULL || strstr(haproxy->told, "commit map") != NULL);
     ck_assert(paths[_i].why == NULL || strstr(haproxy->told, "prepare map") == NULL);
 }
-END_TEST
 
 /* Which would be the end of a word of it. */
-START_TEST(a_path_that_fits_into_no_command)
+TEST(a_path_that_fits_into_no_command)
 {
     free(maps);
     maps = in_folder("my maps");
@@ -412,9 +404,8 @@ START_TEST(a_path_that_fits_into_no_command)
     assert_takes_reload("which may be it or another one");
     ck_assert_ptr_null(strstr(haproxy->told, "prepare map"));
 }
-END_TEST
 
-START_TEST(a_map_beside_one_that_stays)
+TEST(a_map_beside_one_that_stays)
 {
     cleanup(mem_free_ptr) char *path = a_map_that_changes(), *other = path_of(maps, "other.map");
     assert_runs(1);
@@ -431,9 +422,8 @@ START_TEST(a_map_beside_one_that_stays)
     assert_runs(1);
     ck_assert_ptr_null(strstr(haproxy->told, other));
 }
-END_TEST
 
-START_TEST(a_map_by_two_paths)
+TEST(a_map_by_two_paths)
 {
     cleanup(mem_free_ptr) char *path = a_map_that_changes();
     haproxy_says(LOADED, HEAD "0 (/x/other.map) pattern x\n1 (%s) pattern x\n2 (maps/hosts.map) pattern x\n\n", path);
@@ -445,7 +435,6 @@ START_TEST(a_map_by_two_paths)
     haproxy_shows(path, "a 3\n");
     assert_takes_reload("HAProxy took it, and does not show it"); /* the other one still has "a 2" */
 }
-END_TEST
 
 /* In a file that HAProxy does not have loaded, or not as a map. */
 static const struct {
@@ -457,7 +446,7 @@ static const struct {
     {GOOD, "3 (/x/hosts.map) pattern x\n", "HAProxy has it as a list for an ACL"},
 };
 
-START_TEST(a_map_that_is_not_loaded)
+TEST_EACH(a_map_that_is_not_loaded, array_len(unloaded))
 {
     cleanup(mem_free_ptr) char *path = a_map_that_changes();
     haproxy_says(LOADED, HEAD "\n");
@@ -469,7 +458,6 @@ START_TEST(a_map_that_is_not_loaded)
     else
         assert_takes_reload(unloaded[_i].why);
 }
-END_TEST
 
 /* What may go wrong, and what is sent last then. */
 static const struct {
@@ -490,7 +478,7 @@ static const struct {
     {"show map /", "Unknown map identifier.\n\n", "HAProxy says: ", "show map %s\n"},
 };
 
-START_TEST(a_map_that_fails)
+TEST_EACH(a_map_that_fails, array_len(failures))
 {
     cleanup(mem_free_ptr) char *path = a_map_that_changes();
     cleanup(mem_free_ptr) char *wanted = NULL;
@@ -505,10 +493,9 @@ START_TEST(a_map_that_fails)
     assert_at(maps, "hosts.map", "a 1\n");
     ck_assert(!last.news.changed);
 }
-END_TEST
 
 /* The reload for the second one loads the first one again, and may fail: then both go back. */
-START_TEST(all_or_nothing)
+TEST(all_or_nothing)
 {
     cleanup(mem_free_ptr) char *path = a_map_that_changes();
     want(STORAGE_GENERAL, "x.http", "1");
@@ -524,10 +511,9 @@ START_TEST(all_or_nothing)
     assert_at(maps, "hosts.map", "a 2\n");
     assert_at(general, "x.http", "1");
 }
-END_TEST
 
 /* Of a configuration that came to nothing. */
-START_TEST(one_that_is_in_the_list_no_more)
+TEST(one_that_is_in_the_list_no_more)
 {
     cleanup(mem_free_ptr) char *path = a_map_that_changes();
     assert_runs(1);
@@ -539,9 +525,8 @@ START_TEST(one_that_is_in_the_list_no_more)
     haproxy_shows(path, "a 3\n");
     assert_takes_reload("a file that the configuration has no more was changed before");
 }
-END_TEST
 
-START_TEST(without_a_socket)
+TEST(without_a_socket)
 {
     cleanup(mem_free_ptr) char *path = a_map_that_changes();
     end();
@@ -551,10 +536,9 @@ START_TEST(without_a_socket)
     assert_takes_reload("there is no socket for runtime commands");
     assert_told("");
 }
-END_TEST
 
 /* An earlier run did not come to its end: what HAProxy has is not known, and is told. */
-START_TEST(of_an_earlier_run)
+TEST(of_an_earlier_run)
 {
     cleanup(mem_free_ptr) char *path = a_map_that_changes();
     end();
@@ -565,10 +549,9 @@ START_TEST(of_an_earlier_run)
     must(STORAGE_END);
     assert_list("maps hosts.map %s put\n", hash_of("a 2\n"));
 }
-END_TEST
 
 /* The daemon ends, or asks for something else: what is under way is told to nobody, and the next one begins anew. */
-START_TEST(cancelled_on_the_way)
+TEST(cancelled_on_the_way)
 {
     cleanup(mem_free_ptr) char *path = a_map_that_changes();
     for (int steps = 0; steps < 12; steps++) {
@@ -583,7 +566,6 @@ START_TEST(cancelled_on_the_way)
     must(STORAGE_RUN);
     ck_assert(!last.news.changed);
 }
-END_TEST
 
 /* ---- certificates ---- */
 
@@ -617,7 +599,7 @@ static void certificate_shows(const char *pem, unsigned chain)
                  chain > 0 ? "Chain Subject: /CN=a\n" : "", chain > 1 ? "Chain Subject: /CN=b\n" : "");
 }
 
-START_TEST(a_certificate)
+TEST(a_certificate)
 {
     cleanup(mem_free_ptr) char *path = a_certificate_that_changes();
     certificate_shows(pems[1], 0);
@@ -628,10 +610,9 @@ START_TEST(a_certificate)
     must(STORAGE_END);
     assert_list("ssl_certificates site.pem %s put\n", hash_of(pems[1]));
 }
-END_TEST
 
 /* An empty line would end it. */
-START_TEST(a_certificate_with_empty_lines)
+TEST(a_certificate_with_empty_lines)
 {
     cleanup(mem_free_ptr) char *path = a_certificate_that_changes();
     cleanup(buf_fini) struct buf odd = {0};
@@ -645,7 +626,6 @@ START_TEST(a_certificate_with_empty_lines)
     cleanup(mem_free_ptr) char *wanted = mem_printf(" <<\nwhat\n%s\ncommit ssl cert ", pems[1]);
     ck_assert_ptr_nonnull(strstr(haproxy->told, wanted));
 }
-END_TEST
 
 /* Of one with another one behind it, and of one alone. */
 static const struct {
@@ -658,7 +638,7 @@ static const struct {
     {false, true, 0, false},
 };
 
-START_TEST(what_a_certificate_shows)
+TEST_EACH(what_a_certificate_shows, array_len(shows))
 {
     cleanup(mem_free_ptr) char *path = a_certificate_that_changes();
     cleanup(mem_free_ptr) char *both = mem_join(pems[1], pems[0]);
@@ -670,7 +650,6 @@ START_TEST(what_a_certificate_shows)
     else
         assert_takes_reload("certs/site.pem: HAProxy took it, and does not show it");
 }
-END_TEST
 
 static const struct {
     const char *to, *answer, *why, *last;
@@ -690,7 +669,7 @@ static const struct {
     {"show ssl cert /", "Can't display the certificate\n\n", "HAProxy says: Can't display", "show ssl cert %s\n"},
 };
 
-START_TEST(a_certificate_that_fails)
+TEST_EACH(a_certificate_that_fails, array_len(certificate_failures))
 {
     cleanup(mem_free_ptr) char *path = a_certificate_that_changes();
     haproxy_says(certificate_failures[_i].to, "%s", certificate_failures[_i].answer);
@@ -703,9 +682,8 @@ START_TEST(a_certificate_that_fails)
     must(STORAGE_BACK);
     assert_at(ssl_dir, "site.pem", pems[0]);
 }
-END_TEST
 
-START_TEST(a_certificate_that_is_too_long)
+TEST(a_certificate_that_is_too_long)
 {
     cleanup(mem_free_ptr) char *path = a_certificate_that_changes();
     cleanup(buf_fini) struct buf text = {0};
@@ -716,10 +694,9 @@ START_TEST(a_certificate_that_is_too_long)
     assert_takes_reload("certs/site.pem: it is too long for a command");
     ck_assert_ptr_null(strstr(haproxy->told, "set ssl cert"));
 }
-END_TEST
 
 /* Which a Data Plane API would not store as a certificate. */
-START_TEST(a_certificate_in_the_general_folder)
+TEST(a_certificate_in_the_general_folder)
 {
     EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
     cleanup(mem_free_ptr) char *cert = certs_cert_pem(key), *key_text = certs_key_pem(key, NULL);
@@ -735,7 +712,6 @@ START_TEST(a_certificate_in_the_general_folder)
     assert_runs(1);
     ck_assert_ptr_nonnull(strstr(haproxy->told, path));
 }
-END_TEST
 
 static void forget_pems(void)
 {
@@ -743,46 +719,4 @@ static void forget_pems(void)
         free(pems[i]);
     pems[0] = pems[1] = NULL;
     tear_down_run();
-}
-
-int main(void)
-{
-    Suite *suite = suite_create("local_store_run");
-    TCase *t = tcase_create("local_store_run");
-    tcase_add_checked_fixture(t, set_up_run, forget_pems);
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, a_map);
-    tcase_add_test(t, what_was_told_is_good);
-    tcase_add_test(t, a_map_without_entries);
-    tcase_add_test(t, entries_as_they_are_sent);
-    tcase_add_test(t, a_big_map);
-    tcase_add_test(t, an_entry);
-    tcase_add_test(t, an_entry_of_a_map_in_whose_order_it_is_looked_up);
-    tcase_add_test(t, an_entry_of_a_map_that_another_run_changed);
-    tcase_add_test(t, an_entry_of_a_map_by_two_paths);
-    tcase_add_loop_test(t, an_entry_that_fails, 0, array_len(single_failures));
-    tcase_add_test(t, some_long_entries);
-    tcase_add_loop_test(t, paths_of_a_map, 0, array_len(paths));
-    tcase_add_test(t, a_path_that_fits_into_no_command);
-    tcase_add_test(t, a_map_beside_one_that_stays);
-    tcase_add_test(t, a_map_by_two_paths);
-    tcase_add_loop_test(t, a_map_that_is_not_loaded, 0, array_len(unloaded));
-    tcase_add_loop_test(t, a_map_that_fails, 0, array_len(failures));
-    tcase_add_test(t, all_or_nothing);
-    tcase_add_test(t, one_that_is_in_the_list_no_more);
-    tcase_add_test(t, without_a_socket);
-    tcase_add_test(t, of_an_earlier_run);
-    tcase_add_test(t, cancelled_on_the_way);
-    tcase_add_test(t, a_certificate);
-    tcase_add_test(t, a_certificate_with_empty_lines);
-    tcase_add_loop_test(t, what_a_certificate_shows, 0, array_len(shows));
-    tcase_add_loop_test(t, a_certificate_that_fails, 0, array_len(certificate_failures));
-    tcase_add_test(t, a_certificate_that_is_too_long);
-    tcase_add_test(t, a_certificate_in_the_general_folder);
-    suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

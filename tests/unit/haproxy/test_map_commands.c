@@ -1,13 +1,14 @@
 /* src/haproxy/map_commands: where the order of a map's entries counts for nothing, and the commands for a few of them. */
 #include "haproxy/map_commands.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
+
+#include "../test.h"
 
 /* ---- how it is looked up ---- */
 
@@ -45,11 +46,10 @@ static const struct {
     {"", false},
 };
 
-START_TEST(how_it_is_looked_up)
+TEST_EACH(how_it_is_looked_up, array_len(uses))
 {
     ck_assert_int_eq(map_is_unordered(uses[_i].config, "hosts.map"), uses[_i].unordered);
 }
-END_TEST
 
 /* ---- what is sent ---- */
 
@@ -97,7 +97,7 @@ static const struct {
      "add map /m !$%&()*+,-./:=>?@[]^_`{|}~ !$%&()*+,-./:=>?@[]^_`{|}~\n"},
 };
 
-START_TEST(what_is_sent)
+TEST_EACH(what_is_sent, array_len(changes))
 {
     cleanup(buf_fini) struct buf got = {0};
     buf_add(&got, "left");
@@ -105,9 +105,8 @@ START_TEST(what_is_sent)
     ck_assert_int_eq(few, changes[_i].commands != NULL);
     ck_assert_str_eq(buf_str(&got), few ? changes[_i].commands : "");
 }
-END_TEST
 
-START_TEST(a_command_that_is_too_long)
+TEST_EACH(a_command_that_is_too_long, 2)
 {
     cleanup(buf_fini) struct buf next = {0}, got = {0};
     size_t bytes = MAP_COMMAND_MAX_BYTES - strlen("/m") - strlen("f") - (_i == 0);
@@ -116,7 +115,6 @@ START_TEST(a_command_that_is_too_long)
         buf_add(&next, "x");
     ck_assert_int_eq(map_commands_print(FIVE, buf_str(&next), "/m", &got), _i == 0);
 }
-END_TEST
 
 /* ---- at random: a model carries them out ---- */
 
@@ -160,7 +158,7 @@ static void model_carry_out(struct model *m, const char *command)
     model_set(m, k, value);
 }
 
-START_TEST(at_random)
+TEST(at_random)
 {
     unsigned sent = 0;
     srand(7);
@@ -186,21 +184,4 @@ START_TEST(at_random)
         ck_assert_int_eq(memcmp(is.values, wanted.values, sizeof(is.values)), 0);
     }
     ck_assert_uint_gt(sent, 5000);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("map_commands");
-    TCase *t = tcase_create("map_commands");
-    tcase_add_loop_test(t, how_it_is_looked_up, 0, array_len(uses));
-    tcase_add_loop_test(t, what_is_sent, 0, array_len(changes));
-    tcase_add_loop_test(t, a_command_that_is_too_long, 0, 2);
-    tcase_add_test(t, at_random);
-    suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,4 @@
 /* src/haproxy/dataplane/map_payload: all entries of a map through an API that loses some and doubles others. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,8 @@
 #include "base/str.h"
 #include "haproxy/dataplane/map_payload.h"
 #include "haproxy/map_text.h"
+
+#include "../test.h"
 
 #define BLOCK 8192
 
@@ -32,7 +33,7 @@ static const struct arrival arrivals[] = {
     {{4, BLOCK - 4, BLOCK + 1, 5}, 4, "0103"}, /* the first one again, and not the third */
 };
 
-START_TEST(what_arrives)
+TEST_EACH(what_arrives, array_len(arrivals))
 {
     const struct arrival *row = &arrivals[_i];
     size_t got[16];
@@ -42,7 +43,6 @@ START_TEST(what_arrives)
         text[i] = (char)('0' + got[i]);
     ck_assert_str_eq(text, row->arrives);
 }
-END_TEST
 
 /* ---- what is sent ---- */
 
@@ -83,7 +83,7 @@ static void assert_sent(const char *text)
     assert_whole(buf_str(&out), out.len, &entries);
 }
 
-START_TEST(any_number_of_entries)
+TEST_EACH(any_number_of_entries, 40)
 {
     cleanup(buf_fini) struct buf text = {0};
     for (int i = 0; i < _i; i++)
@@ -91,9 +91,8 @@ START_TEST(any_number_of_entries)
     if (_i > 0)
         assert_sent(buf_str(&text));
 }
-END_TEST
 
-START_TEST(any_length_of_entries)
+TEST_EACH(any_length_of_entries, 40)
 {
     cleanup(buf_fini) struct buf text = {0};
     unsigned seed = (unsigned)_i + 1;
@@ -103,11 +102,10 @@ START_TEST(any_length_of_entries)
     }
     assert_sent(buf_str(&text));
 }
-END_TEST
 
 /* As the rows above: of one the API makes more lines than there are, of the other as many, and others; lines as long as a
  * block have no way. */
-START_TEST(what_would_not_arrive)
+TEST_EACH(what_would_not_arrive, 2)
 {
     const size_t lengths[][4] = {{BLOCK / 2 + 4, BLOCK / 2 + 4, BLOCK / 2 - 8, 4}, {4, BLOCK - 4, BLOCK + 1, 5}};
     cleanup(map_entries_fini) struct map_entries entries = {0};
@@ -120,14 +118,12 @@ START_TEST(what_would_not_arrive)
     if (_i == 0)
         assert_whole(buf_str(&out), out.len, &entries);
 }
-END_TEST
 
-START_TEST(as_they_are)
+TEST(as_they_are)
 {
     assert_sent("/api be\n#x y\n^a\\.b$ z*\nq\"q \xc3\xa9'&\nq twice\n");
     assert_sent("a 1");
 }
-END_TEST
 
 /* ---- what cannot be ---- */
 
@@ -144,7 +140,7 @@ static const struct {
     {"\xff b\n", "the value of "},
 };
 
-START_TEST(what_cannot_be)
+TEST_EACH(what_cannot_be, array_len(refused))
 {
     cleanup(map_entries_fini) struct map_entries entries = {0};
     cleanup(buf_fini) struct buf out = {0};
@@ -154,9 +150,8 @@ START_TEST(what_cannot_be)
     ck_assert_msg(strstr(err.message, refused[_i].why) != NULL, "%s", err.message);
     ck_assert_uint_eq(out.len, 0);
 }
-END_TEST
 
-START_TEST(more_than_a_megabyte)
+TEST(more_than_a_megabyte)
 {
     cleanup(map_entries_fini) struct map_entries entries = {0};
     cleanup(buf_fini) struct buf out = {0}, text = {0};
@@ -168,11 +163,10 @@ START_TEST(more_than_a_megabyte)
     entries.count--;
     ck_assert_int_eq(map_payload_print(&entries, &out, &err), 0);
 }
-END_TEST
 
 /* ---- to come behind what is there ---- */
 
-START_TEST(what_is_appended)
+TEST_EACH(what_is_appended, 2)
 {
     cleanup(map_entries_fini) struct map_entries entries = {0};
     cleanup(buf_fini) struct buf out = {0}, text = {0};
@@ -186,25 +180,4 @@ START_TEST(what_is_appended)
     entries.count = 2; /* with a blank and a newline each it is a block, which would replace all, or less */
     ck_assert_int_eq(map_payload_append(&entries, &out, &err), _i == 0 ? 0 : -1);
     ck_assert(_i == 0 || strstr(err.message, "cannot append 2 entries at once") != NULL);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("map_payload");
-    TCase *t = tcase_create("map_payload");
-    tcase_add_loop_test(t, what_arrives, 0, (int)array_len(arrivals));
-    tcase_add_loop_test(t, any_number_of_entries, 0, 40);
-    tcase_add_loop_test(t, any_length_of_entries, 0, 40);
-    tcase_add_loop_test(t, what_would_not_arrive, 0, 2);
-    tcase_add_test(t, as_they_are);
-    tcase_add_loop_test(t, what_cannot_be, 0, (int)array_len(refused));
-    tcase_add_test(t, more_than_a_megabyte);
-    tcase_add_loop_test(t, what_is_appended, 0, 2);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,5 +1,4 @@
 /* src/haproxy/dataplane/map_repair: what HAProxy has of a map, beside what it is to have. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +6,8 @@
 #include "base/str.h"
 #include "haproxy/dataplane/map_repair.h"
 #include "haproxy/map_text.h"
+
+#include "../test.h"
 
 /* "5a1 6b2": an entry each, with id, key and value. */
 static void list_of(const char *shown, struct buf *ret)
@@ -45,7 +46,7 @@ static const struct {
     {"1x1", "1x1 2a1 3b2", true},
 };
 
-START_TEST(what_is_there)
+TEST_EACH(what_is_there, array_len(rows))
 {
     cleanup(map_entries_fini) struct map_entries entries = {0};
     cleanup(buf_fini) struct buf before = {0}, shown = {0};
@@ -61,9 +62,8 @@ START_TEST(what_is_there)
     map_repair_fini(&r);
     ck_assert_uint_eq(r.count, 0);
 }
-END_TEST
 
-START_TEST(in_their_order)
+TEST(in_their_order)
 {
     cleanup(buf_fini) struct buf list = {0};
     struct map_repair r;
@@ -74,9 +74,8 @@ START_TEST(in_their_order)
     ck_assert(str_eq(r.ids[0], "0x7") && str_eq(r.ids[1], "0x8") && str_eq(r.ids[2], "0x9"));
     map_repair_fini(&r);
 }
-END_TEST
 
-START_TEST(too_many)
+TEST_EACH(too_many, 2)
 {
     cleanup(buf_fini) struct buf list = {0};
     struct map_repair r;
@@ -89,7 +88,6 @@ START_TEST(too_many)
     ck_assert_uint_eq(r.count, _i == 0 ? MAP_REPAIR_MAX : 0);
     map_repair_fini(&r);
 }
-END_TEST
 
 static const struct {
     const char *json;
@@ -105,7 +103,7 @@ static const struct {
     {"[{\"id\":\"0x1\",\"key\":1,\"value\":\"1\"}]", true},
 };
 
-START_TEST(what_is_no_list)
+TEST_EACH(what_is_no_list, array_len(no_lists))
 {
     cleanup(map_entries_fini) struct map_entries entries = {0};
     const char *json = no_lists[_i].json;
@@ -118,21 +116,4 @@ START_TEST(what_is_no_list)
     error_clear(&err);
     ck_assert_int_eq(map_repair_compare(&r, json, strlen(json), &entries, &err), -1);
     ck_assert_int_ne(err.kind, ERROR_NONE);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("map_repair");
-    TCase *t = tcase_create("map_repair");
-    tcase_add_loop_test(t, what_is_there, 0, (int)array_len(rows));
-    tcase_add_test(t, in_their_order);
-    tcase_add_loop_test(t, too_many, 0, 2);
-    tcase_add_loop_test(t, what_is_no_list, 0, (int)array_len(no_lists));
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,10 +1,10 @@
 /* src/haproxy/map_text: entries as HAProxy reads them of a file, and whether two lists of them are the same. */
 #include "haproxy/map_text.h"
 
-#include <check.h>
-
 #include "base/buf.h"
 #include "base/mem.h"
+
+#include "../test.h"
 
 /* "[key|value]" of each entry. HAProxy 2.6 and 3.4 showed these (`show map`) of such files. */
 static const struct {
@@ -27,7 +27,7 @@ static const struct {
     {"a\v1 \f2\n", "[a\v1|\f2]"},
 };
 
-START_TEST(as_haproxy_reads_them)
+TEST_EACH(as_haproxy_reads_them, sizeof(files) / sizeof(files[0]))
 {
     cleanup(map_entries_fini) struct map_entries m = {0};
     cleanup(buf_fini) struct buf shown = {0};
@@ -37,7 +37,6 @@ START_TEST(as_haproxy_reads_them)
                    m.list[i].value);
     ck_assert_str_eq(buf_str(&shown), files[_i].entries);
 }
-END_TEST
 
 static const struct {
     const char *a, *b;
@@ -56,7 +55,7 @@ static const struct {
     {"a\n", "a 1\n", false},
 };
 
-START_TEST(the_same)
+TEST_EACH(the_same, sizeof(pairs) / sizeof(pairs[0]))
 {
     cleanup(map_entries_fini) struct map_entries a = {0}, b = {0};
     map_entries_read(&a, pairs[_i].a);
@@ -64,9 +63,8 @@ START_TEST(the_same)
     ck_assert_int_eq(map_entries_same(&a, &b), pairs[_i].same);
     ck_assert_int_eq(map_entries_same(&b, &a), pairs[_i].same);
 }
-END_TEST
 
-START_TEST(many)
+TEST(many)
 {
     enum { COUNT = 5000 };
     cleanup(map_entries_fini) struct map_entries m = {0};
@@ -76,20 +74,4 @@ START_TEST(many)
     map_entries_read(&m, buf_str(&text));
     ck_assert_uint_eq(m.count, COUNT);
     ck_assert(m.list[COUNT - 1].key_len == 7 && m.list[COUNT - 1].value_len == 4);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("map_text");
-    TCase *t = tcase_create("all");
-    tcase_add_loop_test(t, as_haproxy_reads_them, 0, sizeof(files) / sizeof(files[0]));
-    tcase_add_loop_test(t, the_same, 0, sizeof(pairs) / sizeof(pairs[0]));
-    tcase_add_test(t, many);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed > 0;
 }

@@ -1,7 +1,7 @@
 /* src/haproxy/pace: how long nothing is sent after what failed, and what ends that. */
-#include <check.h>
-
 #include "haproxy/pace.h"
+
+#include "../test.h"
 
 #define NOW 1000000u
 #define CAP_MS 15000u
@@ -14,7 +14,7 @@ static void pause_often(struct pace *p, int64_t at_least_ms)
         pace_pause(p, false, at_least_ms, NOW);
 }
 
-START_TEST(pauses_grow)
+TEST(pauses_grow)
 {
     struct pace p;
     uint64_t first_ms = 0, last_ms = 0;
@@ -30,9 +30,8 @@ START_TEST(pauses_grow)
     }
     ck_assert_uint_gt(last_ms, 10 * first_ms);
 }
-END_TEST
 
-START_TEST(something_else_ends_them)
+TEST(something_else_ends_them)
 {
     struct pace p;
     pause_often(&p, -1);
@@ -45,18 +44,16 @@ START_TEST(something_else_ends_them)
     pace_pause(&p, false, -1, NOW); /* as after the first failure */
     ck_assert_uint_le(p.quiet_until_ms, NOW + 500);
 }
-END_TEST
 
-START_TEST(what_the_api_asked_for_stands)
+TEST(what_the_api_asked_for_stands)
 {
     struct pace p;
     pause_often(&p, 30000);
     pace_begin_anew(&p, NOW);
     ck_assert_uint_eq(p.quiet_until_ms, NOW + 30000);
 }
-END_TEST
 
-START_TEST(conflicts_and_no_room_keep_nothing_new_waiting)
+TEST(conflicts_and_no_room_keep_nothing_new_waiting)
 {
     struct pace p;
     pace_init(&p, 1);
@@ -77,32 +74,13 @@ START_TEST(conflicts_and_no_room_keep_nothing_new_waiting)
     pace_begin_anew(&p, NOW);
     ck_assert_uint_eq(p.transaction_after_ms, gathers);
 }
-END_TEST
 
 /* Not a pause after a failure: the next reading is to be a later one. */
-START_TEST(what_waits_for_another_reading_waits_on)
+TEST(what_waits_for_another_reading_waits_on)
 {
     struct pace p;
     pause_often(&p, -1);
     p.quiet_until_ms = NOW + 400000;
     pace_begin_anew(&p, NOW);
     ck_assert_uint_eq(p.quiet_until_ms, NOW + 400000);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("pace");
-    TCase *t = tcase_create("pace");
-    tcase_add_test(t, pauses_grow);
-    tcase_add_test(t, something_else_ends_them);
-    tcase_add_test(t, what_the_api_asked_for_stands);
-    tcase_add_test(t, conflicts_and_no_room_keep_nothing_new_waiting);
-    tcase_add_test(t, what_waits_for_another_reading_waits_on);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -4,7 +4,6 @@
  */
 #include "haproxy/dataplane/reader.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +76,7 @@ static struct world {
 
 #define VIRTUAL_TIME (&w)
 #include "../../virtual_time.h"
+#include "../test.h"
 
 /* ---- the client ---- */
 
@@ -384,7 +384,7 @@ static void check_all(void)
 
 /* ---- how many requests ---- */
 
-START_TEST(one_backend_is_asked_for_by_itself)
+TEST(one_backend_is_asked_for_by_itself)
 {
     begin(1, 3);
     ck_assert_str_eq(look(), "wRstiv");
@@ -392,9 +392,8 @@ START_TEST(one_backend_is_asked_for_by_itself)
     ck_assert_int_eq(w.to.version, 7);
     end();
 }
-END_TEST
 
-START_TEST(several_are_two_requests_and_one_each_of_what_runs)
+TEST(several_are_two_requests_and_one_each_of_what_runs)
 {
     begin(MAX_BACKENDS, 20);
     ck_assert_uint_eq(strspn(look(), "wAi"), 3);
@@ -406,9 +405,8 @@ START_TEST(several_are_two_requests_and_one_each_of_what_runs)
     ck_assert_str_eq(look(), "wA");
     end();
 }
-END_TEST
 
-START_TEST(the_file_alone)
+TEST(the_file_alone)
 {
     begin(0, 0);
     w.of_others = 3;
@@ -416,10 +414,9 @@ START_TEST(the_file_alone)
     check_all();
     end();
 }
-END_TEST
 
 /* The list would have all of the file. */
-START_TEST(a_few_of_many_are_asked_for_one_by_one)
+TEST(a_few_of_many_are_asked_for_one_by_one)
 {
     begin(2, 1);
     w.of_others = 9;
@@ -429,9 +426,8 @@ START_TEST(a_few_of_many_are_asked_for_one_by_one)
     check_all();
     end();
 }
-END_TEST
 
-START_TEST(what_runs_of_many_is_asked_for_several_at_once)
+TEST(what_runs_of_many_is_asked_for_several_at_once)
 {
     for (unsigned i = 0; i < 2; i++) {
         begin(MAX_BACKENDS, 3);
@@ -462,10 +458,9 @@ START_TEST(what_runs_of_many_is_asked_for_several_at_once)
     check_all();
     end();
 }
-END_TEST
 
 /* The others are not waited for. */
-START_TEST(no_answer_about_one_is_none_about_the_others)
+TEST(no_answer_about_one_is_none_about_the_others)
 {
     begin(20, 3);
     error_set(&w.runtime_error, ERROR_RETRY, "no answer");
@@ -487,9 +482,8 @@ START_TEST(no_answer_about_one_is_none_about_the_others)
     ck_assert(!w.to.found[0].runtime.readable && !w.to.found[19].runtime.readable);
     end();
 }
-END_TEST
 
-START_TEST(a_reading_that_is_cancelled)
+TEST(a_reading_that_is_cancelled)
 {
     begin(20, 3);
     reader_start(&w.reader, &w.to);
@@ -505,10 +499,9 @@ START_TEST(a_reading_that_is_cancelled)
         answer();
     end(); /* the twins go with it */
 }
-END_TEST
 
 /* At any turn of the loop, the list half read, half ordered or half compared: the next reading has all of it. */
-START_TEST(a_reading_that_is_cancelled_between_two_turns)
+TEST(a_reading_that_is_cancelled_between_two_turns)
 {
     for (unsigned at = 1;; at++) {
         begin(MAX_BACKENDS, 3);
@@ -530,11 +523,10 @@ START_TEST(a_reading_that_is_cancelled_between_two_turns)
         ck_assert_uint_lt(at, 100);
     }
 }
-END_TEST
 
 /* ---- what is missing, or not as it should be ---- */
 
-START_TEST(a_missing_backend_is_none)
+TEST(a_missing_backend_is_none)
 {
     begin(3, 2);
     w.absent[1] = true;
@@ -544,10 +536,9 @@ START_TEST(a_missing_backend_is_none)
     ck_assert_str_eq(w.to.found[1].backend.name, "b1");
     end();
 }
-END_TEST
 
 /* Whatever is missing in the list but not in the file: the API is asked. */
-START_TEST(one_that_only_the_file_has_is_asked_for)
+TEST(one_that_only_the_file_has_is_asked_for)
 {
     begin(2, 1);
     w.list_body = "[{\"name\":\"b0\",\"mode\":\"tcp\",\"servers\":{\"s0\":{\"name\":\"s0\",\"address\":\"10.0.0.1\","
@@ -556,10 +547,9 @@ START_TEST(one_that_only_the_file_has_is_asked_for)
     check_all();
     end();
 }
-END_TEST
 
 /* A reload failed, and the file went back to what it was before the backend was made. */
-START_TEST(one_that_only_the_api_has_is_there)
+TEST(one_that_only_the_api_has_is_there)
 {
     begin(3, 2);
     w.old_file = true;
@@ -570,9 +560,8 @@ START_TEST(one_that_only_the_api_has_is_there)
     check_all();
     end();
 }
-END_TEST
 
-START_TEST(where_the_file_has_other_lines_the_api_is_asked)
+TEST(where_the_file_has_other_lines_the_api_is_asked)
 {
     static const char *const lines[] = {"server odd 10.0.0.9:80 no-such-word", "server s0 10.0.0.1:80",
                                         "server-template t 3 10.0.0.1:80"};
@@ -586,10 +575,9 @@ START_TEST(where_the_file_has_other_lines_the_api_is_asked)
         end();
     }
 }
-END_TEST
 
 /* An API that does not know full_section answers base fields alone. */
-START_TEST(a_list_without_servers_is_no_backend_without_servers)
+TEST(a_list_without_servers_is_no_backend_without_servers)
 {
     begin(2, 1);
     w.list_body = "[{\"name\":\"b0\",\"mode\":\"tcp\"},{\"name\":\"b1\",\"mode\":\"tcp\"}]";
@@ -601,9 +589,8 @@ START_TEST(a_list_without_servers_is_no_backend_without_servers)
     check_all();
     end();
 }
-END_TEST
 
-START_TEST(one_that_cannot_be_understood_keeps_no_other_one_up)
+TEST(one_that_cannot_be_understood_keeps_no_other_one_up)
 {
     begin(3, 1);
     w.list_body = "[{\"name\":\"b0\",\"servers\":{\"s0\":{\"name\":\"s0\",\"address\":\"10.0.0.1\",\"port\":80}}},"
@@ -618,9 +605,8 @@ START_TEST(one_that_cannot_be_understood_keeps_no_other_one_up)
                      "reading backend b1: backend b1: mode is a number, not a string");
     end();
 }
-END_TEST
 
-START_TEST(an_api_without_the_list_is_asked_one_by_one)
+TEST(an_api_without_the_list_is_asked_one_by_one)
 {
     static const struct {
         int status;
@@ -638,9 +624,8 @@ START_TEST(an_api_without_the_list_is_asked_one_by_one)
         end();
     }
 }
-END_TEST
 
-START_TEST(a_list_that_is_too_large_is_asked_for_one_by_one)
+TEST(a_list_that_is_too_large_is_asked_for_one_by_one)
 {
     begin(2, 1);
     error_set(&w.list_error, ERROR_INVALID, "the answer is larger than 8 bytes");
@@ -648,9 +633,8 @@ START_TEST(a_list_that_is_too_large_is_asked_for_one_by_one)
     check_all();
     end();
 }
-END_TEST
 
-START_TEST(no_answer_ends_the_reading)
+TEST(no_answer_ends_the_reading)
 {
     begin(2, 1);
     error_set(&w.list_error, ERROR_RETRY, "no answer");
@@ -664,9 +648,8 @@ START_TEST(no_answer_ends_the_reading)
     check_all();
     end();
 }
-END_TEST
 
-START_TEST(who_may_not_read_is_told)
+TEST(who_may_not_read_is_told)
 {
     static const int statuses[] = {401, 403, 503};
     for (size_t i = 0; i < array_len(statuses); i++) {
@@ -677,9 +660,8 @@ START_TEST(who_may_not_read_is_told)
         end();
     }
 }
-END_TEST
 
-START_TEST(an_older_file_tells_no_order)
+TEST(an_older_file_tells_no_order)
 {
     begin(2, 3);
     w.old_file = true;
@@ -692,11 +674,10 @@ START_TEST(an_older_file_tells_no_order)
     ck_assert_uint_eq(w.to.found[0].backend.unsupported_count, 0);
     end();
 }
-END_TEST
 
 /* ---- another writer ---- */
 
-START_TEST(a_change_during_the_configuration_begins_it_again)
+TEST(a_change_during_the_configuration_begins_it_again)
 {
     begin(3, 2);
     w.moves_at = LIST;
@@ -707,10 +688,9 @@ START_TEST(a_change_during_the_configuration_begins_it_again)
     ck_assert(!w.to.outdated);
     end();
 }
-END_TEST
 
 /* The list is made, then somebody writes, then it gets its version: that of the file shows that it is older. */
-START_TEST(an_answer_that_is_older_than_its_version_is_not_taken)
+TEST(an_answer_that_is_older_than_its_version_is_not_taken)
 {
     begin(2, 1);
     w.moves_at = "/configuration/raw";
@@ -728,9 +708,8 @@ START_TEST(an_answer_that_is_older_than_its_version_is_not_taken)
     ck_assert_int_eq(w.to.version, 8);
     end();
 }
-END_TEST
 
-START_TEST(who_writes_between_any_two_requests_starves_nobody)
+TEST(who_writes_between_any_two_requests_starves_nobody)
 {
     begin(MAX_BACKENDS, 4);
     w.moves_at = "/";
@@ -751,9 +730,8 @@ START_TEST(who_writes_between_any_two_requests_starves_nobody)
     check_all();
     end();
 }
-END_TEST
 
-START_TEST(nor_one_backend_of_one_by_one)
+TEST(nor_one_backend_of_one_by_one)
 {
     begin(1, 4);
     w.moves_at = "/";
@@ -774,10 +752,9 @@ START_TEST(nor_one_backend_of_one_by_one)
     check_all();
     end();
 }
-END_TEST
 
 /* What the file says of them is older: it is no fault of theirs. */
-START_TEST(what_is_newer_is_not_compared_with_the_file)
+TEST(what_is_newer_is_not_compared_with_the_file)
 {
     begin(4, 2);
     w.moves_at = LIST;
@@ -799,9 +776,8 @@ START_TEST(what_is_newer_is_not_compared_with_the_file)
     ck_assert_uint_eq(w.to.found[0].backend.unsupported_count, 1);
     end();
 }
-END_TEST
 
-START_TEST(who_writes_while_what_runs_is_read_starves_nobody)
+TEST(who_writes_while_what_runs_is_read_starves_nobody)
 {
     begin(4, 2);
     w.moves_at = "/runtime/";
@@ -815,9 +791,8 @@ START_TEST(who_writes_while_what_runs_is_read_starves_nobody)
     check_all();
     end();
 }
-END_TEST
 
-START_TEST(a_change_while_what_runs_is_read_reads_only_what_it_changed)
+TEST(a_change_while_what_runs_is_read_reads_only_what_it_changed)
 {
     begin(4, 2);
     w.moves_at = "/runtime/backends/b2";
@@ -830,9 +805,8 @@ START_TEST(a_change_while_what_runs_is_read_reads_only_what_it_changed)
     ck_assert_ptr_nonnull(strstr(w.to.found[1].backend.servers[0].json, "\"weight\":11"));
     end();
 }
-END_TEST
 
-START_TEST(another_process_is_read_anew)
+TEST(another_process_is_read_anew)
 {
     begin(2, 2);
     w.moves_at = "/runtime/backends/b1";
@@ -847,9 +821,8 @@ START_TEST(another_process_is_read_anew)
     ck_assert_int_eq(w.to.worker_pid, 101);
     end();
 }
-END_TEST
 
-START_TEST(a_haproxy_that_does_not_answer_starves_nobody_either)
+TEST(a_haproxy_that_does_not_answer_starves_nobody_either)
 {
     begin(2, 2);
     w.moves_at = "/";
@@ -861,7 +834,6 @@ START_TEST(a_haproxy_that_does_not_answer_starves_nobody_either)
     ck_assert(!w.to.found[0].runtime.readable && w.to.found[0].runtime.why != NULL);
     end();
 }
-END_TEST
 
 /* ---- what is as it was ---- */
 
@@ -910,7 +882,7 @@ static void check_as_last(bool is)
     ck_assert_int_eq(w.to.version, w.version);
 }
 
-START_TEST(of_a_file_that_is_as_it_was_only_what_runs_is_read)
+TEST(of_a_file_that_is_as_it_was_only_what_runs_is_read)
 {
     begin_kept();
     for (unsigned i = 0; i < 3; i++) {
@@ -927,9 +899,8 @@ START_TEST(of_a_file_that_is_as_it_was_only_what_runs_is_read)
     check_as_last(true);
     end();
 }
-END_TEST
 
-START_TEST(of_another_file_all_is_read)
+TEST(of_another_file_all_is_read)
 {
     begin_kept();
     w.weight[1]++;
@@ -940,9 +911,8 @@ START_TEST(of_another_file_all_is_read)
     ck_assert_str_eq(look(), "wAivvvv");
     end();
 }
-END_TEST
 
-START_TEST(what_its_owner_changed_is_read)
+TEST(what_its_owner_changed_is_read)
 {
     begin_kept();
     w.to.found[2].last = NULL;
@@ -950,9 +920,8 @@ START_TEST(what_its_owner_changed_is_read)
     check_as_last(false);
     end();
 }
-END_TEST
 
-START_TEST(of_a_file_behind_the_api_all_is_read)
+TEST(of_a_file_behind_the_api_all_is_read)
 {
     begin_kept();
     w.old_file = true;
@@ -962,10 +931,9 @@ START_TEST(of_a_file_behind_the_api_all_is_read)
     ck_assert_str_eq(look(), "wAivvvv");
     end();
 }
-END_TEST
 
 /* What it was before the first of two changes is not taken for what it is after the second, which changes nothing. */
-START_TEST(a_file_without_a_version_is_as_it_was_at_that_of_the_api)
+TEST(a_file_without_a_version_is_as_it_was_at_that_of_the_api)
 {
     begin(4, 2);
     w.no_file_version = true;
@@ -978,9 +946,8 @@ START_TEST(a_file_without_a_version_is_as_it_was_at_that_of_the_api)
     check_as_last(false);
     end();
 }
-END_TEST
 
-START_TEST(a_reading_that_begins_again_reads_all_of_another_file)
+TEST(a_reading_that_begins_again_reads_all_of_another_file)
 {
     begin_kept();
     w.weight[1]++;
@@ -991,9 +958,8 @@ START_TEST(a_reading_that_begins_again_reads_all_of_another_file)
     ck_assert_int_eq(w.to.found[1].backend.servers[0].weight, 11);
     end();
 }
-END_TEST
 
-START_TEST(who_changes_nothing_while_what_runs_is_read_costs_no_second_reading_of_it)
+TEST(who_changes_nothing_while_what_runs_is_read_costs_no_second_reading_of_it)
 {
     begin_kept();
     w.moves_at = "/runtime/backends/b2";
@@ -1008,10 +974,9 @@ START_TEST(who_changes_nothing_while_what_runs_is_read_costs_no_second_reading_o
     check_as_last(false);
     end();
 }
-END_TEST
 
 /* After an edit by hand the API shows what it had for a moment, and takes it in without another version where it starts again. */
-START_TEST(what_the_api_takes_in_later_is_read)
+TEST(what_the_api_takes_in_later_is_read)
 {
     begin_kept();
     unsigned weight = w.weight[1]++;
@@ -1023,9 +988,8 @@ START_TEST(what_the_api_takes_in_later_is_read)
     ck_assert_uint_eq(w.to.found[1].backend.servers[0].weight, weight + 1);
     end();
 }
-END_TEST
 
-START_TEST(a_broken_file_is_told_each_time)
+TEST(a_broken_file_is_told_each_time)
 {
     begin(0, 0);
     w.broken_file = true;
@@ -1036,9 +1000,8 @@ START_TEST(a_broken_file_is_told_each_time)
     }
     end();
 }
-END_TEST
 
-START_TEST(a_file_with_something_to_say_about_is_read_each_time)
+TEST(a_file_with_something_to_say_about_is_read_each_time)
 {
     begin_kept();
     w.more[3] = "\ndefaults one\n  mode tcp\n\ndefaults two\n  mode http\n\nbackend later\n  mode tcp";
@@ -1055,61 +1018,4 @@ START_TEST(a_file_with_something_to_say_about_is_read_each_time)
     keep_all();
     ck_assert_str_eq(look(), "wivvvv");
     end();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("reader");
-    TCase *t = tcase_create("requests");
-    tcase_add_test(t, one_backend_is_asked_for_by_itself);
-    tcase_add_test(t, several_are_two_requests_and_one_each_of_what_runs);
-    tcase_add_test(t, the_file_alone);
-    tcase_add_test(t, what_runs_of_many_is_asked_for_several_at_once);
-    tcase_add_test(t, no_answer_about_one_is_none_about_the_others);
-    tcase_add_test(t, a_reading_that_is_cancelled);
-    tcase_add_test(t, a_reading_that_is_cancelled_between_two_turns);
-    tcase_add_test(t, a_few_of_many_are_asked_for_one_by_one);
-    suite_add_tcase(s, t);
-    t = tcase_create("as it was");
-    tcase_add_test(t, of_a_file_that_is_as_it_was_only_what_runs_is_read);
-    tcase_add_test(t, of_another_file_all_is_read);
-    tcase_add_test(t, what_its_owner_changed_is_read);
-    tcase_add_test(t, of_a_file_behind_the_api_all_is_read);
-    tcase_add_test(t, a_file_without_a_version_is_as_it_was_at_that_of_the_api);
-    tcase_add_test(t, a_reading_that_begins_again_reads_all_of_another_file);
-    tcase_add_test(t, who_changes_nothing_while_what_runs_is_read_costs_no_second_reading_of_it);
-    tcase_add_test(t, what_the_api_takes_in_later_is_read);
-    tcase_add_test(t, a_broken_file_is_told_each_time);
-    tcase_add_test(t, a_file_with_something_to_say_about_is_read_each_time);
-    suite_add_tcase(s, t);
-    t = tcase_create("other answers");
-    tcase_add_test(t, a_missing_backend_is_none);
-    tcase_add_test(t, one_that_only_the_file_has_is_asked_for);
-    tcase_add_test(t, one_that_only_the_api_has_is_there);
-    tcase_add_test(t, where_the_file_has_other_lines_the_api_is_asked);
-    tcase_add_test(t, a_list_without_servers_is_no_backend_without_servers);
-    tcase_add_test(t, one_that_cannot_be_understood_keeps_no_other_one_up);
-    tcase_add_test(t, an_api_without_the_list_is_asked_one_by_one);
-    tcase_add_test(t, a_list_that_is_too_large_is_asked_for_one_by_one);
-    tcase_add_test(t, no_answer_ends_the_reading);
-    tcase_add_test(t, who_may_not_read_is_told);
-    tcase_add_test(t, an_older_file_tells_no_order);
-    suite_add_tcase(s, t);
-    t = tcase_create("another writer");
-    tcase_add_test(t, a_change_during_the_configuration_begins_it_again);
-    tcase_add_test(t, an_answer_that_is_older_than_its_version_is_not_taken);
-    tcase_add_test(t, who_writes_between_any_two_requests_starves_nobody);
-    tcase_add_test(t, nor_one_backend_of_one_by_one);
-    tcase_add_test(t, what_is_newer_is_not_compared_with_the_file);
-    tcase_add_test(t, who_writes_while_what_runs_is_read_starves_nobody);
-    tcase_add_test(t, a_change_while_what_runs_is_read_reads_only_what_it_changed);
-    tcase_add_test(t, another_process_is_read_anew);
-    tcase_add_test(t, a_haproxy_that_does_not_answer_starves_nobody_either);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
 }

@@ -1,5 +1,4 @@
 /* src/haproxy/reload: a Reload-ID followed to its end, by answers and time alone. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,13 +7,15 @@
 #include "haproxy/dataplane/reload_answer.h"
 #include "haproxy/reload.h"
 
+#include "../test.h"
+
 static void answer(struct reload *r, int status, const char *body, uint64_t now_ms)
 {
     const struct dataplane_answer a = {.status = status, .body = body, .body_len = strlen(body), .version = 3};
     reload_answer(r, &a, now_ms);
 }
 
-START_TEST(pending_then_done)
+TEST(pending_then_done)
 {
     struct reload r = {0};
     ck_assert(!reload_due(&r, 1000));
@@ -30,7 +31,6 @@ START_TEST(pending_then_done)
     reload_fini(&r);
     ck_assert_int_eq(r.state, RELOAD_NONE);
 }
-END_TEST
 
 static const struct {
     int status;
@@ -49,7 +49,7 @@ static const struct {
     {0, "", RELOAD_PENDING, ERROR_NONE, ""},
 };
 
-START_TEST(other_ends)
+TEST_EACH(other_ends, array_len(rows))
 {
     struct reload r = {0};
     reload_follow(&r, "r-1", 1000);
@@ -59,9 +59,8 @@ START_TEST(other_ends)
     ck_assert_msg(strstr(r.error.message, rows[_i].says) != NULL, "%s", r.error.message);
     reload_fini(&r);
 }
-END_TEST
 
-START_TEST(never_ending_is_lost)
+TEST(never_ending_is_lost)
 {
     struct reload r = {0};
     uint64_t now = 1000, asked = 0;
@@ -76,9 +75,8 @@ START_TEST(never_ending_is_lost)
     ck_assert_uint_lt(asked, 300);
     reload_fini(&r);
 }
-END_TEST
 
-START_TEST(newer_replaces_older)
+TEST(newer_replaces_older)
 {
     struct reload r = {0};
     reload_follow(&r, "r-1", 1000);
@@ -88,21 +86,4 @@ START_TEST(newer_replaces_older)
     ck_assert_str_eq(r.id, "r-2");
     ck_assert_int_eq(r.error.kind, ERROR_NONE);
     reload_fini(&r);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("reload");
-    TCase *t = tcase_create("reload");
-    tcase_add_test(t, pending_then_done);
-    tcase_add_loop_test(t, other_ends, 0, (int)array_len(rows));
-    tcase_add_test(t, never_ending_is_lost);
-    tcase_add_test(t, newer_replaces_older);
-    suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

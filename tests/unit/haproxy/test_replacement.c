@@ -1,5 +1,4 @@
 /* src/haproxy/dataplane/replacement and validation_text: every ending of a validation and of a write of the whole file. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +9,8 @@
 #include "haproxy/dataplane/replacement.h"
 #include "haproxy/dataplane/server_actions.h"
 #include "txn_play.h"
+
+#include "../test.h"
 
 #define SENT "global\n  setenv KEY bogus-key\n"
 #define BEFORE "global\n  daemon\n"
@@ -160,7 +161,7 @@ static const struct row rows[] = {
     {TELLS, "201 harm 201", "WR", TRANSACTION_HARMFUL, ERROR_INVALID, "line 3 would be lost", 9},
 };
 
-START_TEST(every_ending_of_a_replacement)
+TEST_EACH(every_ending_of_a_replacement, array_len(rows))
 {
     const struct row *row = &rows[_i];
     struct replacement r;
@@ -207,10 +208,9 @@ START_TEST(every_ending_of_a_replacement)
     replacement_fini(&r);
     changes_fini(&told);
 }
-END_TEST
 
 /* Those that it need not be told are named, for whoever finds the file before they were read back. */
-START_TEST(what_it_was_told_stands_in_the_file)
+TEST(what_it_was_told_stands_in_the_file)
 {
     struct replacement r;
     struct changes found = {0};
@@ -235,9 +235,8 @@ START_TEST(what_it_was_told_stands_in_the_file)
     changes_fini(&told);
     replacement_fini(&r);
 }
-END_TEST
 
-START_TEST(what_no_action_says_takes_a_reload)
+TEST(what_no_action_says_takes_a_reload)
 {
     struct replacement r;
     struct reply reply;
@@ -260,10 +259,9 @@ START_TEST(what_no_action_says_takes_a_reload)
     changes_fini(&more);
     replacement_fini(&r);
 }
-END_TEST
 
 /* As the API writes it: behind its own lines. A commit that loads it leaves the comment as it is, and moves on. */
-START_TEST(what_was_written_says_that_it_is_not_loaded)
+TEST(what_was_written_says_that_it_is_not_loaded)
 {
     struct replacement r;
     replacement_init(&r);
@@ -278,10 +276,9 @@ START_TEST(what_was_written_says_that_it_is_not_loaded)
     ck_assert(!replacement_is_unloaded(head, strlen(head) - 1, 8)); /* what follows is no comment of the head */
     replacement_fini(&r);
 }
-END_TEST
 
 /* A file that was no document is sent as one would be. */
-START_TEST(what_goes_back_has_names)
+TEST(what_goes_back_has_names)
 {
     static char several[] = "defaults\n mode tcp\ndefaults\n mode http\nbackend b\n";
     struct cfg_content raw = {.references = 1, .text = several, .len = sizeof(several) - 1};
@@ -302,22 +299,4 @@ START_TEST(what_goes_back_has_names)
                                         "http\nbackend b from unnamed_defaults_2\n");
         replacement_fini(&r);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("replacement");
-    TCase *t = tcase_create("replacement");
-    tcase_add_loop_test(t, every_ending_of_a_replacement, 0, (int)array_len(rows));
-    tcase_add_test(t, what_it_was_told_stands_in_the_file);
-    tcase_add_test(t, what_no_action_says_takes_a_reload);
-    tcase_add_test(t, what_was_written_says_that_it_is_not_loaded);
-    tcase_add_test(t, what_goes_back_has_names);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

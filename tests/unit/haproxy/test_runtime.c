@@ -1,11 +1,12 @@
 /* src/haproxy/runtime: what differs between two readings of what runs. */
-#include <check.h>
 #include <stdlib.h>
 
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/shared_text.h"
 #include "haproxy/runtime.h"
+
+#include "../test.h"
 
 static void runtime_text(char **text, const char *to)
 {
@@ -62,7 +63,7 @@ static bool runtime_change(struct runtime *r, unsigned what)
     return true;
 }
 
-START_TEST(whatever_differs_is_seen)
+TEST(whatever_differs_is_seen)
 {
     unsigned what = 0;
     for (bool more = true; more; what++) {
@@ -75,9 +76,8 @@ START_TEST(whatever_differs_is_seen)
     }
     ck_assert_uint_eq(what, 10);
 }
-END_TEST
 
-START_TEST(the_next_is_found_wherever_it_is)
+TEST(the_next_is_found_wherever_it_is)
 {
     static const char *const names[] = {"n0", "n1", "n1", "n0", "n5", "n1", "", "n0", "n1"};
     cleanup(runtime_fini) struct runtime r;
@@ -88,9 +88,8 @@ START_TEST(the_next_is_found_wherever_it_is)
     runtime_fini(&r);
     ck_assert_ptr_null(runtime_find_next(&r, "n0", &at));
 }
-END_TEST
 
-START_TEST(since_when_a_check_fails)
+TEST(since_when_a_check_fails)
 {
     cleanup(runtime_fini) struct runtime first, second, third;
     runtime_fill(&first);
@@ -110,20 +109,4 @@ START_TEST(since_when_a_check_fails)
     runtime_keep_since(&third, &second, 300);
     ck_assert_uint_eq(third.servers[0].down_since_s, 0);
     ck_assert_uint_eq(third.servers[1].down_since_s, 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("runtime");
-    TCase *t = tcase_create("runtime");
-    tcase_add_test(t, whatever_differs_is_seen);
-    tcase_add_test(t, the_next_is_found_wherever_it_is);
-    tcase_add_test(t, since_when_a_check_fails);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

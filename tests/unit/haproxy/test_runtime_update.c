@@ -1,5 +1,4 @@
 /* src/haproxy/dataplane/runtime_update: every ending of a write without a reload, and of the call to the running HAProxy alone. */
-#include <check.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "../json_text.h"
+#include "../test.h"
 #include "haproxy/dataplane/runtime_update.h"
 #include "servers/change/diff.h"
 #include "txn_play.h"
@@ -215,7 +215,7 @@ static void check_end(const struct runtime_update *l, const struct row *row, con
     ck_assert_uint_eq(l->read_us, 10 * (strlen(trace) - 1));
 }
 
-START_TEST(every_ending)
+TEST_EACH(every_ending, array_len(rows))
 {
     const struct row *row = &rows[_i];
     char trace[LONGEST] = "";
@@ -229,11 +229,10 @@ START_TEST(every_ending)
     check_end(&l, row, trace);
     runtime_update_fini(&l);
 }
-END_TEST
 
 /* ---- what is sent ---- */
 
-START_TEST(the_whole_line_is_sent)
+TEST(the_whole_line_is_sent)
 {
     struct diff_change change = shape_of(LEAVES);
     struct transaction_action x;
@@ -246,10 +245,9 @@ START_TEST(the_whole_line_is_sent)
                         "\"inter\":5,\"maintenance\":\"enabled\"}");
     runtime_update_fini(&l);
 }
-END_TEST
 
 /* First the address, then out of maintenance: HAProxy is to show it in maintenance still, at the new address. */
-START_TEST(the_address_alone)
+TEST_EACH(the_address_alone, 3)
 {
     static const struct {
         const char *script;
@@ -286,9 +284,8 @@ START_TEST(the_address_alone)
     ck_assert_ptr_null(strstr(x.body, "maintenance"));
     runtime_update_fini(&l);
 }
-END_TEST
 
-START_TEST(one_after_the_other)
+TEST(one_after_the_other)
 {
     char trace[LONGEST] = "";
     struct diff_change change = shape_of(MOVES), broken = change;
@@ -313,9 +310,8 @@ START_TEST(one_after_the_other)
     runtime_update_fini(&l);
     runtime_update_fini(&l);
 }
-END_TEST
 
-START_TEST(another_server_is_no_proof)
+TEST(another_server_is_no_proof)
 {
     static const char other[] = "{\"name\":\"n2\",\"admin_state\":\"ready\",\"address\":\"10.0.0.2\",\"port\":80}";
     struct diff_change change = shape_of(MOVES);
@@ -339,9 +335,8 @@ START_TEST(another_server_is_no_proof)
     ck_assert_msg(strstr(l.error.message, "the answer is about \"n2\"") != NULL, "%s", l.error.message);
     runtime_update_fini(&l);
 }
-END_TEST
 
-START_TEST(names)
+TEST(names)
 {
     static const char *const all[] = {"applied",  "reload",       "unverified",  "conflict",
                                       "rejected", "unauthorized", "unavailable", "unknown"};
@@ -349,7 +344,6 @@ START_TEST(names)
         ck_assert_str_eq(update_result_name((enum update_result)i), all[i]);
     ck_assert_str_eq(update_result_name((enum update_result)99), "invalid");
 }
-END_TEST
 
 /* ---- the call ---- */
 
@@ -377,7 +371,7 @@ static const struct {
     {"nocred", RUNTIME_DRAIN, ERROR_AUTH, "nocred"},
 };
 
-START_TEST(the_answer_to_a_call)
+TEST_EACH(the_answer_to_a_call, array_len(calls))
 {
     struct reply r;
     char *body = NULL;
@@ -390,32 +384,10 @@ START_TEST(the_answer_to_a_call)
     ck_assert_int_eq(runtime_command_answer(&r.a, calls[_i].wanted, NULL), status);
     free(body);
 }
-END_TEST
 
-START_TEST(the_path_of_a_call)
+TEST(the_path_of_a_call)
 {
     char *path = runtime_command_path("b/e", "n?1");
     ck_assert_str_eq(path, "/runtime/backends/b%2Fe/servers/n%3F1");
     free(path);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("lane_machine");
-    TCase *t = tcase_create("lane_machine");
-    tcase_add_loop_test(t, every_ending, 0, (int)array_len(rows));
-    tcase_add_test(t, the_whole_line_is_sent);
-    tcase_add_loop_test(t, the_address_alone, 0, 3);
-    tcase_add_test(t, one_after_the_other);
-    tcase_add_test(t, another_server_is_no_proof);
-    tcase_add_test(t, names);
-    tcase_add_loop_test(t, the_answer_to_a_call, 0, (int)array_len(calls));
-    tcase_add_test(t, the_path_of_a_call);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

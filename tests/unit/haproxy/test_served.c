@@ -2,7 +2,6 @@
  * statistics as 3.0.15 and 3.4.0 do. */
 #include "haproxy/served.h"
 
-#include <check.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -10,9 +9,11 @@
 #include "haproxy/dataplane/codec.h"
 #include "haproxy/local/cli_stat.h"
 
+#include "../test.h"
+
 #define HEAD "# pxname,svname,qcur,status,weight,act,bck,chkfail,type,rate,\n"
 
-START_TEST(proxies_are_found_by_name)
+TEST(proxies_are_found_by_name)
 {
     struct served s = {.answers = true}, copy = {.pid = 7};
     static const char *const added[] = {"b", "z", "a", "m"};
@@ -35,9 +36,8 @@ START_TEST(proxies_are_found_by_name)
     served_fini(&s);
     served_fini(&copy);
 }
-END_TEST
 
-START_TEST(of_show_stat)
+TEST(of_show_stat)
 {
     struct served s = {.answers = true};
     struct error err = {0};
@@ -62,7 +62,6 @@ START_TEST(of_show_stat)
     ck_assert(s.lists);
     served_fini(&s);
 }
-END_TEST
 
 #define WITH_CHECKS "# pxname,svname,status,act,bck,check_status,last_chk,\n"
 
@@ -74,7 +73,7 @@ static void failure_is(const struct served *s, const char *server, const char *c
     ck_assert_str_eq(f->detail, detail);
 }
 
-START_TEST(of_show_stat_with_servers)
+TEST(of_show_stat_with_servers)
 {
     struct served s = {.answers = true}, copy = {0};
     struct error err = {0};
@@ -98,9 +97,8 @@ START_TEST(of_show_stat_with_servers)
     served_fini(&copy);
     served_fini(&s);
 }
-END_TEST
 
-START_TEST(of_show_stat_that_is_none)
+TEST(of_show_stat_that_is_none)
 {
     static const char *const bad[] = {"",
                                       "\n",
@@ -117,7 +115,6 @@ START_TEST(of_show_stat_that_is_none)
         served_fini(&s);
     }
 }
-END_TEST
 
 #define FRONTENDS                                                                                                     \
     "{\"runtimeAPI\":\"/s\",\"stats\":[{\"name\":\"web\",\"stats\":{\"status\":\"OPEN\",\"mode\":\"http\"},\"type\":" \
@@ -131,7 +128,7 @@ static int read_json(struct served *s, const char *json, bool backends, struct e
     return status;
 }
 
-START_TEST(of_an_api)
+TEST(of_an_api)
 {
     static const char *const lists[] = {FRONTENDS, "[" FRONTENDS "]"};
     for (size_t i = 0; i < array_len(lists); i++) {
@@ -149,9 +146,8 @@ START_TEST(of_an_api)
         served_fini(&s);
     }
 }
-END_TEST
 
-START_TEST(of_an_api_with_servers)
+TEST(of_an_api_with_servers)
 {
     static const char json[] =
         "{\"stats\":[{\"name\":\"n1\",\"backend_name\":\"be\",\"stats\":{\"status\":\"DOWN\",\"check_status\":\"* "
@@ -170,10 +166,9 @@ START_TEST(of_an_api_with_servers)
     ck_assert_int_eq(codec_read_served(bad, strlen(bad), CODEC_SERVED_SERVERS, &s, &err), -1);
     served_fini(&s);
 }
-END_TEST
 
 /* It cannot read what HAProxy 2.6 says through its master socket: there is no list then. */
-START_TEST(of_an_api_that_cannot_read_it)
+TEST(of_an_api_that_cannot_read_it)
 {
     struct served s = {0};
     struct error err = {0};
@@ -184,9 +179,8 @@ START_TEST(of_an_api_that_cannot_read_it)
     ck_assert(s.lists);
     served_fini(&s);
 }
-END_TEST
 
-START_TEST(of_an_api_that_says_none)
+TEST(of_an_api_that_says_none)
 {
     static const struct {
         const char *json;
@@ -208,25 +202,4 @@ START_TEST(of_an_api_that_says_none)
         ck_assert_int_eq(err.kind, bad[i].kind);
         served_fini(&s);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("served");
-    TCase *t = tcase_create("served");
-    tcase_add_test(t, proxies_are_found_by_name);
-    tcase_add_test(t, of_show_stat);
-    tcase_add_test(t, of_show_stat_that_is_none);
-    tcase_add_test(t, of_show_stat_with_servers);
-    tcase_add_test(t, of_an_api_with_servers);
-    tcase_add_test(t, of_an_api);
-    tcase_add_test(t, of_an_api_that_cannot_read_it);
-    tcase_add_test(t, of_an_api_that_says_none);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

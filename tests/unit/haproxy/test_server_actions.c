@@ -1,5 +1,4 @@
 /* src/haproxy/dataplane/server_actions: changes as a Data Plane API tells them to HAProxy, and back. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +6,8 @@
 #include "base/shared_text.h"
 #include "base/str.h"
 #include "haproxy/dataplane/server_actions.h"
+
+#include "../test.h"
 
 static struct changes changes;
 
@@ -41,17 +42,18 @@ static const char *const texts[] = {
     "SetServerAddr b.e:_-1 n.1 10.0.0.1 80;SetServerWeight b.e:_-1 n.1 256;SetServerState two n2 maint",
 };
 
-START_TEST(there_and_back)
+FIXTURE(NULL, teardown)
+
+TEST_EACH(there_and_back, array_len(texts))
 {
     struct error err = {0};
     cleanup(buf_fini) struct buf out = {0};
     ck_assert_int_eq(server_actions_read(texts[_i], strlen(texts[_i]), &changes), 0);
     ck_assert_str_eq(printed(&out, &err), texts[_i]);
 }
-END_TEST
 
 /* There is no moment in which nobody takes connections. */
-START_TEST(who_takes_connections_comes_first)
+TEST(who_takes_connections_comes_first)
 {
     static const char given[] = "SetServerWeight be n1 0;SetServerState be n3 maint;SetServerWeight be n2 100;"
                                 "SetServerState be n4 ready";
@@ -61,9 +63,8 @@ START_TEST(who_takes_connections_comes_first)
     ck_assert_str_eq(printed(&out, &err), "SetServerWeight be n2 100;SetServerState be n4 ready;"
                                           "SetServerWeight be n1 0;SetServerState be n3 maint");
 }
-END_TEST
 
-START_TEST(all_of_one_server)
+TEST(all_of_one_server)
 {
     struct error err = {0};
     cleanup(buf_fini) struct buf out = {0};
@@ -71,7 +72,6 @@ START_TEST(all_of_one_server)
     ck_assert_str_eq(printed(&out, &err),
                      "SetServerAddr be n1 10.0.0.1 80;SetServerWeight be n1 7;SetServerState be n1 maint");
 }
-END_TEST
 
 /* ---- what takes a reload ---- */
 
@@ -92,7 +92,7 @@ static const struct refused refused[] = {
     {CHANGE_SET_SERVER, "be", "", SERVER_WEIGHT, "has a name that fits into no action"},
 };
 
-START_TEST(what_takes_a_reload)
+TEST_EACH(what_takes_a_reload, array_len(refused))
 {
     struct error err = {0};
     cleanup(buf_fini) struct buf out = {0};
@@ -102,9 +102,8 @@ START_TEST(what_takes_a_reload)
     ck_assert_msg(strstr(err.message, refused[_i].why) != NULL, "%s", err.message);
     ck_assert_uint_eq(out.len, 0); /* all, or none */
 }
-END_TEST
 
-START_TEST(an_address_that_cannot_be_read_back)
+TEST(an_address_that_cannot_be_read_back)
 {
     struct error err = {0};
     cleanup(buf_fini) struct buf out = {0};
@@ -118,10 +117,9 @@ START_TEST(an_address_that_cannot_be_read_back)
     ck_assert_ptr_null(printed(&out, &err));
     ck_assert_str_eq(err.message, "server be/n1: its address is a name, or without a port");
 }
-END_TEST
 
 /* A header of 4 KB. */
-START_TEST(too_many)
+TEST(too_many)
 {
     struct error err = {0};
     cleanup(buf_fini) struct buf out = {0};
@@ -133,7 +131,6 @@ START_TEST(too_many)
     ck_assert_ptr_null(printed(&out, &err));
     ck_assert_ptr_nonnull(strstr(err.message, "more than one request to the Data Plane API can hold"));
 }
-END_TEST
 
 /* ---- what is none ---- */
 
@@ -154,30 +151,9 @@ static const char *const none[] = {
     "SetServerWeight be n1 1; SetServerWeight be n1 2",
 };
 
-START_TEST(what_is_none)
+TEST_EACH(what_is_none, array_len(none))
 {
     add(CHANGE_SET_SERVER, "be", "n1", SERVER_WEIGHT);
     ck_assert_int_eq(server_actions_read(none[_i], strlen(none[_i]), &changes), -1);
     ck_assert_uint_eq(changes.count, 1);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("server_actions");
-    TCase *t = tcase_create("server_actions");
-    tcase_add_checked_fixture(t, NULL, teardown);
-    tcase_add_loop_test(t, there_and_back, 0, (int)array_len(texts));
-    tcase_add_test(t, who_takes_connections_comes_first);
-    tcase_add_test(t, all_of_one_server);
-    tcase_add_loop_test(t, what_takes_a_reload, 0, (int)array_len(refused));
-    tcase_add_test(t, an_address_that_cannot_be_read_back);
-    tcase_add_test(t, too_many);
-    tcase_add_loop_test(t, what_is_none, 0, (int)array_len(none));
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,5 +1,4 @@
 /* src/haproxy/local/server_command: what a reload would do to a server, as commands. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +7,8 @@
 #include "base/str.h"
 #include "haproxy/cfg/file.h"
 #include "haproxy/local/server_command.h"
+
+#include "../test.h"
 
 #define N1 "  server n1 10.0.0.1:80"
 
@@ -75,14 +76,13 @@ static void check_change(const char *text, bool files_before, const struct chang
     ck_assert_str_eq(is, says);
 }
 
-START_TEST(a_server_that_comes)
+TEST_EACH(a_server_that_comes, array_len(added))
 {
     const struct backend b = {.name = (char *)"be"};
     const struct backend_server s = {.name = (char *)"n1", .address = (char *)"10.0.0.1", .port = 80, .weight = 5};
     const struct change c = {.kind = CHANGE_ADD_SERVER, .backend = &b, .server = &s};
     check_change(added[_i].text, false, &c, added[_i].says, added[_i].why);
 }
-END_TEST
 
 #define COMMANDS "add server be/n1 10.0.0.1:80\nenable server be/n1\n"
 #define ELSEWHERE "backend be: its defaults may be in a file of HAPROXY_CHECK_FILES, so they are unknown"
@@ -101,14 +101,13 @@ static const struct {
     {"defaults x\ndefaults y from x\nbackend be from y\n" N1 "\n", COMMANDS, NULL},
 };
 
-START_TEST(a_server_whose_defaults_are_elsewhere)
+TEST_EACH(a_server_whose_defaults_are_elsewhere, array_len(behind))
 {
     const struct backend b = {.name = (char *)"be"};
     const struct backend_server s = {.name = (char *)"n1", .address = (char *)"10.0.0.1", .port = 80};
     const struct change c = {.kind = CHANGE_ADD_SERVER, .backend = &b, .server = &s};
     check_change(behind[_i].text, true, &c, behind[_i].says, behind[_i].why);
 }
-END_TEST
 
 /* Where what stands in front is known, it goes with the command. */
 static const struct {
@@ -124,7 +123,7 @@ static const struct {
     {"", "backend be\n" N1 "\n", "add server be/n1 10.0.0.1:80\n"},
 };
 
-START_TEST(a_server_whose_defaults_are_known)
+TEST_EACH(a_server_whose_defaults_are_known, array_len(known))
 {
     const struct backend b = {.name = (char *)"be"};
     const struct backend_server s = {.name = (char *)"n1", .address = (char *)"10.0.0.1", .port = 80};
@@ -139,7 +138,6 @@ START_TEST(a_server_whose_defaults_are_known)
     cleanup(mem_free_ptr) char *says = mem_printf("%senable server be/n1\n", known[_i].says);
     ck_assert_str_eq(is, says);
 }
-END_TEST
 
 #define S(...)                                                                       \
     {                                                                                \
@@ -180,36 +178,17 @@ static const struct {
      "server be/n1: its address is a name, or without a port"},
 };
 
-START_TEST(any_other_change)
+TEST_EACH(any_other_change, array_len(others))
 {
     const struct backend b = {.name = (char *)"be"};
     const struct change c = {
         .kind = others[_i].kind, .backend = &b, .server = &others[_i].server, .fields = others[_i].fields};
     check_change("backend be\n" N1 "\n", others[_i].kind != CHANGE_ADD_SERVER, &c, others[_i].says, others[_i].why);
 }
-END_TEST
 
-START_TEST(a_backend_takes_a_reload)
+TEST(a_backend_takes_a_reload)
 {
     const struct backend b = {.name = (char *)"be"};
     const struct change c = {.kind = CHANGE_SET_BACKEND, .backend = &b};
     check_change("backend be\n", false, &c, NULL, "backend be itself changes");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("server_command");
-    TCase *t = tcase_create("server_command");
-    tcase_add_loop_test(t, a_server_that_comes, 0, (int)array_len(added));
-    tcase_add_loop_test(t, a_server_whose_defaults_are_elsewhere, 0, (int)array_len(behind));
-    tcase_add_loop_test(t, a_server_whose_defaults_are_known, 0, (int)array_len(known));
-    tcase_add_loop_test(t, any_other_change, 0, (int)array_len(others));
-    tcase_add_test(t, a_backend_takes_a_reload);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

@@ -1,5 +1,4 @@
 /* src/haproxy/dataplane/storage and storage_map: every request for a storage, and what it leaves behind. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +9,7 @@
 #include "haproxy/storage_map.h"
 
 #include "../certs.h"
+#include "../test.h"
 
 /* ---- an API: a storage of general files and maps ---- */
 
@@ -278,7 +278,9 @@ static void another_run(void)
 
 /* ---- */
 
-START_TEST(nothing_is_written_twice)
+FIXTURE(setup, teardown)
+
+TEST(nothing_is_written_twice)
 {
     ck_assert_str_eq(runs(STORAGE_ADD), "");
     ck_assert_str_eq(runs(STORAGE_END), "");
@@ -299,9 +301,8 @@ START_TEST(nothing_is_written_twice)
     ck_assert(!w.s.changed);
     ck_assert_str_eq(runs(STORAGE_END), "");
 }
-END_TEST
 
-START_TEST(what_a_killed_run_changed_is_to_be_loaded)
+TEST(what_a_killed_run_changed_is_to_be_loaded)
 {
     want(STORAGE_MAP, "a.map", "k v\n");
     runs(STORAGE_ADD);
@@ -319,9 +320,8 @@ START_TEST(what_a_killed_run_changed_is_to_be_loaded)
     ck_assert_str_eq(runs(STORAGE_ADD), "");
     ck_assert(w.s.changed);
 }
-END_TEST
 
-START_TEST(a_map_that_shrinks)
+TEST(a_map_that_shrinks)
 {
     want(STORAGE_MAP, "a.map", "a 1\nb 2\n");
     runs(STORAGE_ADD);
@@ -354,9 +354,8 @@ START_TEST(a_map_that_shrinks)
     runs(STORAGE_FINAL);
     ck_assert_str_eq(at("maps/a.map"), "\n"); /* the API takes no empty one */
 }
-END_TEST
 
-START_TEST(a_map_that_shrinks_alone)
+TEST(a_map_that_shrinks_alone)
 {
     want(STORAGE_MAP, "a.map", "a 1\nb 2\n");
     runs(STORAGE_ADD);
@@ -370,9 +369,8 @@ START_TEST(a_map_that_shrinks_alone)
     ck_assert_str_eq(runs(STORAGE_BACK), "PUT maps/a.map");
     ck_assert_str_eq(at("maps/a.map"), "a 1\nb 2\n");
 }
-END_TEST
 
-START_TEST(what_another_writer_changed_is_found)
+TEST(what_another_writer_changed_is_found)
 {
     want(STORAGE_MAP, "a.map", "a 1\n");
     want(STORAGE_MAP, "empty.map", "");
@@ -397,10 +395,9 @@ START_TEST(what_another_writer_changed_is_found)
     runs(STORAGE_CHECK);
     ck_assert_uint_eq(w.s.differing, 0);
 }
-END_TEST
 
 /* Its bytes are never given. */
-START_TEST(what_is_shown_of_a_certificate_is_compared)
+TEST(what_is_shown_of_a_certificate_is_compared)
 {
     EVP_PKEY *key = EVP_EC_gen("P-256");
     cleanup(mem_free_ptr) char *certificate = certs_cert_pem(key), *secret = certs_key_pem(key, NULL);
@@ -436,7 +433,6 @@ START_TEST(what_is_shown_of_a_certificate_is_compared)
     runs(STORAGE_CHECK);
     ck_assert_uint_eq(w.s.differing, 0);
 }
-END_TEST
 
 /* ---- by the runtime ---- */
 
@@ -459,7 +455,7 @@ static void change_map(const char *text, const char *page)
     ck_assert(w.s.changed);
 }
 
-START_TEST(a_map_is_told_and_read_back)
+TEST(a_map_is_told_and_read_back)
 {
     begin_to_run();
     change_map("a 1\nc 3\n", "x");
@@ -478,10 +474,9 @@ START_TEST(a_map_is_told_and_read_back)
     runs(STORAGE_ADD);
     ck_assert(!w.s.changed);
 }
-END_TEST
 
 /* What it begins with in the next run is what was told in this one. */
-START_TEST(what_was_told_is_what_goes_back)
+TEST(what_was_told_is_what_goes_back)
 {
     begin_to_run();
     change_map("c 3\n", "x");
@@ -492,9 +487,8 @@ START_TEST(what_was_told_is_what_goes_back)
     ck_assert_str_eq(runs(STORAGE_BACK), "PUT maps/a.map");
     ck_assert_str_eq(at("maps/a.map"), "c 3\n");
 }
-END_TEST
 
-START_TEST(what_the_runtime_cannot)
+TEST(what_the_runtime_cannot)
 {
     const struct {
         const char *text, *page;
@@ -527,10 +521,9 @@ START_TEST(what_the_runtime_cannot)
         runs(STORAGE_END);
     }
 }
-END_TEST
 
 /* Of an API that does not know which HAProxy it has. */
-START_TEST(a_map_that_is_appended)
+TEST(a_map_that_is_appended)
 {
     begin_to_run();
     w.appends = true;
@@ -549,9 +542,8 @@ START_TEST(a_map_that_is_appended)
     change_map("d 4\n", "x");
     ck_assert_str_eq(runs(STORAGE_RUN), "TELL, SHOW"); /* there was nothing before */
 }
-END_TEST
 
-START_TEST(a_map_that_is_appended_and_cannot_be_repaired)
+TEST_EACH(a_map_that_is_appended_and_cannot_be_repaired, 6)
 {
 #define OTHERS "maps/a.map: HAProxy has other entries "
     const struct {
@@ -583,9 +575,8 @@ START_TEST(a_map_that_is_appended_and_cannot_be_repaired)
     ck_assert_int_eq(w.s.changed, rows[_i].why != NULL);
     ck_assert_msg(rows[_i].why == NULL || str_has_prefix(w.s.why, rows[_i].why), "%s", w.s.why);
 }
-END_TEST
 
-START_TEST(what_is_new_or_goes_takes_a_reload)
+TEST(what_is_new_or_goes_takes_a_reload)
 {
     begin_to_run();
     want(STORAGE_MAP, "b.map", "a 1\n");
@@ -597,10 +588,9 @@ START_TEST(what_is_new_or_goes_takes_a_reload)
     ck_assert_str_eq(w.s.why, "maps/b.map: it is removed");
     ck_assert(w.s.changed);
 }
-END_TEST
 
 /* What was added for a configuration that does not run goes again; what is in use by what runs, never. */
-START_TEST(what_was_added_for_nothing_is_deleted)
+TEST(what_was_added_for_nothing_is_deleted)
 {
     store("general/same", "y", 1);
     want(STORAGE_GENERAL, "same", "new");
@@ -630,9 +620,8 @@ START_TEST(what_was_added_for_nothing_is_deleted)
     runs(STORAGE_BACK);
     ck_assert_str_eq(at("maps/b.map"), "b 1\n");
 }
-END_TEST
 
-START_TEST(what_may_have_been_written_goes_back)
+TEST(what_may_have_been_written_goes_back)
 {
     want(STORAGE_MAP, "a.map", "a 1\n");
     runs(STORAGE_ADD);
@@ -654,9 +643,8 @@ START_TEST(what_may_have_been_written_goes_back)
     runs(STORAGE_BACK);
     ck_assert_str_eq(at("maps/a.map"), "a 1\n");
 }
-END_TEST
 
-START_TEST(only_what_was_put_there_is_deleted)
+TEST(only_what_was_put_there_is_deleted)
 {
     store("general/foreign", "x", 1);
     store("general/same", "y", 1);
@@ -679,9 +667,8 @@ START_TEST(only_what_was_put_there_is_deleted)
     runs(STORAGE_ADD);
     ck_assert_str_eq(runs(STORAGE_END), "");
 }
-END_TEST
 
-START_TEST(what_is_in_use_stays_for_another_time)
+TEST(what_is_in_use_stays_for_another_time)
 {
     want(STORAGE_GENERAL, "a", "1");
     want(STORAGE_GENERAL, "b", "2");
@@ -697,9 +684,8 @@ START_TEST(what_is_in_use_stays_for_another_time)
     runs(STORAGE_ADD);
     ck_assert_str_eq(runs(STORAGE_END), "DELETE general/a, " LISTED);
 }
-END_TEST
 
-START_TEST(what_another_client_deleted_comes_back)
+TEST(what_another_client_deleted_comes_back)
 {
     want(STORAGE_GENERAL, "a", "1");
     runs(STORAGE_ADD);
@@ -708,9 +694,8 @@ START_TEST(what_another_client_deleted_comes_back)
     ck_assert_str_eq(runs(STORAGE_ADD), LISTED ", POST general");
     ck_assert_str_eq(at("general/a"), "1");
 }
-END_TEST
 
-START_TEST(what_cannot_be_stored_is_tried_again)
+TEST(what_cannot_be_stored_is_tried_again)
 {
     want(STORAGE_GENERAL, "a", "1");
     want(STORAGE_GENERAL, "b", "2");
@@ -723,7 +708,6 @@ START_TEST(what_cannot_be_stored_is_tried_again)
     w.html = true;
     run(STORAGE_ADD, TRANSACTION_UNAVAILABLE);
 }
-END_TEST
 
 static const struct {
     const char *now, *next, *grown; /* NULL: next will do */
@@ -740,44 +724,11 @@ static const struct {
     {"a  1\n", "a\t1 \nb 2\n", NULL},
 };
 
-START_TEST(maps_grow)
+TEST_EACH(maps_grow, array_len(grows))
 {
     cleanup(buf_fini) struct buf grown = {0};
     bool will_do = storage_map_grow(grows[_i].now, grows[_i].next, &grown);
     ck_assert_int_eq(will_do, grows[_i].grown == NULL);
     if (!will_do)
         ck_assert_str_eq(buf_str(&grown), grows[_i].grown);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("storage");
-    TCase *t = tcase_create("all");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, nothing_is_written_twice);
-    tcase_add_test(t, what_a_killed_run_changed_is_to_be_loaded);
-    tcase_add_test(t, a_map_that_shrinks);
-    tcase_add_test(t, a_map_that_shrinks_alone);
-    tcase_add_test(t, what_was_added_for_nothing_is_deleted);
-    tcase_add_test(t, what_another_writer_changed_is_found);
-    tcase_add_test(t, a_map_is_told_and_read_back);
-    tcase_add_test(t, what_was_told_is_what_goes_back);
-    tcase_add_test(t, what_may_have_been_written_goes_back);
-    tcase_add_test(t, what_the_runtime_cannot);
-    tcase_add_test(t, a_map_that_is_appended);
-    tcase_add_loop_test(t, a_map_that_is_appended_and_cannot_be_repaired, 0, 6);
-    tcase_add_test(t, what_is_new_or_goes_takes_a_reload);
-    tcase_add_test(t, what_is_shown_of_a_certificate_is_compared);
-    tcase_add_test(t, only_what_was_put_there_is_deleted);
-    tcase_add_test(t, what_is_in_use_stays_for_another_time);
-    tcase_add_test(t, what_another_client_deleted_comes_back);
-    tcase_add_test(t, what_cannot_be_stored_is_tried_again);
-    tcase_add_loop_test(t, maps_grow, 0, array_len(grows));
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed > 0;
 }

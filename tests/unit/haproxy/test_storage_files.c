@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../certs.h"
+#include "../test.h"
 #include "base/mem.h"
 
 static struct storage_files files;
@@ -53,16 +54,17 @@ static const struct {
     {STORAGE_GENERAL, "a.b.c", "a_b.c"},
 };
 
-START_TEST(stored_names)
+FIXTURE(setup, teardown)
+
+TEST_EACH(stored_names, sizeof(names) / sizeof(names[0]))
 {
     add(names[_i].kind, names[_i].name, "a b\n");
     ck_assert_str_eq(files.list[0].stored, names[_i].stored);
     ck_assert_str_eq(files.list[0].name, names[_i].name);
     ck_assert_ptr_eq(storage_files_find(&files, names[_i].kind, names[_i].stored), &files.list[0]);
 }
-END_TEST
 
-START_TEST(names_that_become_the_same)
+TEST(names_that_become_the_same)
 {
     add(STORAGE_MAP, "a.b.map", "x y\n");
     assert_refused(STORAGE_MAP, "a_b.map", "x y\n", 4,
@@ -71,13 +73,12 @@ START_TEST(names_that_become_the_same)
     assert_refused(STORAGE_GENERAL, STORAGE_LIST, "x", 1,
                    "files/haproxy-k8s-sync.files: the daemon keeps a list of its own by that name");
 }
-END_TEST
 
 #define NAME_RULE                                                                                                     \
     "the name of a file has letters, digits, \"-\", \"_\" and \".\" only, does not begin with \".\" and has at most " \
     "200 bytes"
 
-START_TEST(names_that_are_none)
+TEST(names_that_are_none)
 {
     assert_refused(STORAGE_MAP, "", "", 0, "maps/: " NAME_RULE);
     assert_refused(STORAGE_MAP, ".map", "", 0, "maps/.map: " NAME_RULE);
@@ -91,9 +92,8 @@ START_TEST(names_that_are_none)
     name[sizeof(name) - 2] = '\0';
     add(STORAGE_GENERAL, name, "");
 }
-END_TEST
 
-START_TEST(order_and_hash)
+TEST(order_and_hash)
 {
     char first[DIGEST_SHA256_HEX_BYTES], second[DIGEST_SHA256_HEX_BYTES], third[DIGEST_SHA256_HEX_BYTES];
     add(STORAGE_GENERAL, "b", "1");
@@ -118,9 +118,8 @@ START_TEST(order_and_hash)
     ck_assert_str_ne(first, third);
     ck_assert_ptr_null(storage_files_find(&files, STORAGE_GENERAL, "z.map"));
 }
-END_TEST
 
-START_TEST(maps)
+TEST(maps)
 {
     cleanup(mem_free_ptr) char *line = mem_alloc(16384 + 8);
     memset(line, 'x', 16383);
@@ -135,9 +134,8 @@ START_TEST(maps)
     ck_assert_uint_eq(storage_files_find(&files, STORAGE_GENERAL, "b")->len, 5);
     add(STORAGE_MAP, "empty.map", "");
 }
-END_TEST
 
-START_TEST(sizes)
+TEST(sizes)
 {
     cleanup(mem_free_ptr) char *large = mem_alloc(STORAGE_FILE_MAX_BYTES + 1);
     struct error err = {0};
@@ -154,9 +152,8 @@ START_TEST(sizes)
     }
     assert_refused(STORAGE_GENERAL, "e", "x", 1, "files/e: more than 5000 files are not taken");
 }
-END_TEST
 
-START_TEST(certificates)
+TEST(certificates)
 {
     EVP_PKEY *key = EVP_EC_gen("P-256"), *ed = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519"), *rsa = EVP_RSA_gen(2048);
     cleanup(mem_free_ptr) char *cert = certs_cert_pem(key), *key_pem = certs_key_pem(key, NULL);
@@ -182,25 +179,4 @@ START_TEST(certificates)
     EVP_PKEY_free(key);
     EVP_PKEY_free(ed);
     EVP_PKEY_free(rsa);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("storage_files");
-    TCase *t = tcase_create("all");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_loop_test(t, stored_names, 0, sizeof(names) / sizeof(names[0]));
-    tcase_add_test(t, names_that_become_the_same);
-    tcase_add_test(t, names_that_are_none);
-    tcase_add_test(t, order_and_hash);
-    tcase_add_test(t, maps);
-    tcase_add_test(t, sizes);
-    tcase_add_test(t, certificates);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed > 0;
 }

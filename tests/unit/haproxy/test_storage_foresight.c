@@ -1,5 +1,4 @@
 /* src/haproxy/storage_foresight, and what src/haproxy/dataplane/storage_check foresees of files in an API's storage. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +7,8 @@
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/storage.h"
 #include "haproxy/storage_foresight.h"
+
+#include "../test.h"
 
 static const struct {
     const char *now, *next;
@@ -25,7 +26,7 @@ static const struct {
     {"a\n", "a 1\n", {0, 0, 1}},
 };
 
-START_TEST(entries)
+TEST_EACH(entries, sizeof(maps) / sizeof(maps[0]))
 {
     struct map_changes is;
     storage_map_compare(maps[_i].now, maps[_i].next, &is);
@@ -33,7 +34,6 @@ START_TEST(entries)
     ck_assert_uint_eq(is.go, maps[_i].expected.go);
     ck_assert_uint_eq(is.change, maps[_i].expected.change);
 }
-END_TEST
 
 /* ---- an API: each of these paths with its answer; all others are not there ---- */
 
@@ -87,7 +87,7 @@ static void want(struct storage_files *files, enum storage_kind kind, const char
     "{\"storage_name\":\"half.map\"},{\"storage_name\":\"same.map\"},{\"storage_name\":\"theirs.map\"},{\"storage_" \
     "name\":\"words.map\"}]"
 
-START_TEST(by_an_api)
+TEST(by_an_api)
 {
     cleanup(storage_files_fini) struct storage_files files = {0};
     cleanup(buf_fini) struct buf is = {0}, list = {0};
@@ -129,9 +129,8 @@ START_TEST(by_an_api)
                      "files/page reload: HAProxy reads it when it starts\n"
                      "maps/goes.map deleted\n");
 }
-END_TEST
 
-START_TEST(a_file_that_is_half_done_and_goes)
+TEST(a_file_that_is_half_done_and_goes)
 {
     cleanup(storage_files_fini) struct storage_files files = {0};
     cleanup(buf_fini) struct buf is = {0};
@@ -141,20 +140,4 @@ START_TEST(a_file_that_is_half_done_and_goes)
         {NULL, NULL}};
     foresee(&files, there, &is);
     ck_assert_str_eq(buf_str(&is), "maps/goes.map reload: it is removed\nmaps/gone.map reload: it is removed\n");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("storage_foresight");
-    TCase *t = tcase_create("all");
-    tcase_add_loop_test(t, entries, 0, sizeof(maps) / sizeof(maps[0]));
-    tcase_add_test(t, by_an_api);
-    tcase_add_test(t, a_file_that_is_half_done_and_goes);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed > 0;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../certs.h"
+#include "../test.h"
 #include "base/mem.h"
 
 static struct storage_known *known;
@@ -19,7 +20,9 @@ static void teardown(void)
     storage_known_free(known);
 }
 
-START_TEST(what_was_added_is_found_with_its_place)
+FIXTURE(setup, teardown)
+
+TEST(what_was_added_is_found_with_its_place)
 {
     enum storage_kind place = STORAGE_MAP;
     ck_assert(!storage_known_find(known, "aa", &place));
@@ -32,9 +35,8 @@ START_TEST(what_was_added_is_found_with_its_place)
     ck_assert(storage_known_find(known, "bb", &place));
     ck_assert_int_eq(place, STORAGE_GENERAL);
 }
-END_TEST
 
-START_TEST(what_a_configuration_did_not_ask_for_is_forgotten)
+TEST(what_a_configuration_did_not_ask_for_is_forgotten)
 {
     enum storage_kind place;
     storage_known_add(known, "aa", STORAGE_CERTIFICATE);
@@ -45,10 +47,9 @@ START_TEST(what_a_configuration_did_not_ask_for_is_forgotten)
     ck_assert(storage_known_find(known, "aa", &place));
     ck_assert(!storage_known_find(known, "bb", &place));
 }
-END_TEST
 
 /* A certificate by its bytes, whatever its name; one that is bad is looked at each time, and others are not known by it. */
-START_TEST(certificates_of_files)
+TEST(certificates_of_files)
 {
     EVP_PKEY *key = EVP_EC_gen("P-256"), *ed = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
     cleanup(mem_free_ptr) char *cert = certs_cert_pem(key), *key_pem = certs_key_pem(key, NULL);
@@ -74,10 +75,9 @@ START_TEST(certificates_of_files)
     EVP_PKEY_free(key);
     EVP_PKEY_free(ed);
 }
-END_TEST
 
 /* That what is known is not parsed: no text that is no certificate would pass otherwise. */
-START_TEST(what_is_known_is_not_parsed)
+TEST(what_is_known_is_not_parsed)
 {
     cleanup(storage_files_fini) struct storage_files files = {0};
     struct error err = {0};
@@ -87,22 +87,4 @@ START_TEST(what_is_known_is_not_parsed)
     ck_assert_int_eq(storage_files_add_known(&files, known, STORAGE_CERTIFICATE, "a.pem", "x", 1, &err), 0);
     ck_assert_int_eq(files.list[0].place, STORAGE_GENERAL);
     ck_assert_int_eq(storage_files_add(&files, STORAGE_CERTIFICATE, "b.pem", "x", 1, &err), -1);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("storage_known");
-    TCase *t = tcase_create("all");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, what_was_added_is_found_with_its_place);
-    tcase_add_test(t, what_a_configuration_did_not_ask_for_is_forgotten);
-    tcase_add_test(t, certificates_of_files);
-    tcase_add_test(t, what_is_known_is_not_parsed);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed > 0;
 }

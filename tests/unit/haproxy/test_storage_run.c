@@ -1,5 +1,4 @@
 /* src/haproxy/dataplane/storage_run: every ending of a certificate that HAProxy is told of (maps: test_storage.c). */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 #include "txn_play.h"
 
 #include "../certs.h"
+#include "../test.h"
 
 static struct storage_files files;
 static char *pem;
@@ -84,7 +84,9 @@ static const struct row rows[] = {
     {"own", "F", "file is missing"},
 };
 
-START_TEST(every_ending)
+FIXTURE(setup, teardown)
+
+TEST_EACH(every_ending, array_len(rows))
 {
     const struct row *row = &rows[_i];
     struct storage_run r;
@@ -110,19 +112,4 @@ START_TEST(every_ending)
     ck_assert_msg(row->why == NULL || strstr(r.why.message, row->why) != NULL, "%s: %s", row->script, r.why.message);
     ck_assert_ptr_null(r.file); /* not borrowed any longer */
     storage_run_fini(&r);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("storage_run");
-    TCase *t = tcase_create("storage_run");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_loop_test(t, every_ending, 0, (int)array_len(rows));
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,6 +1,8 @@
 /* src/haproxy/dataplane/transaction: every step against every ending, in the words of txn_play.h. */
 #include "txn_play.h"
 
+#include "../test.h"
+
 /* ---- the table ---- */
 
 struct row {
@@ -153,7 +155,7 @@ static void check_end(const struct transaction *t, const struct row *row, const 
     ck_assert_str_eq(t->reload_id, "2026-11-21-0");
 }
 
-START_TEST(every_ending_at_every_step)
+TEST_EACH(every_ending_at_every_step, array_len(rows))
 {
     const struct row *row = &rows[_i];
     char trace[LONGEST] = "";
@@ -165,9 +167,8 @@ START_TEST(every_ending_at_every_step)
         ck_assert_int_eq(t.retry_after_ms, 3000);
     transaction_fini(&t);
 }
-END_TEST
 
-START_TEST(an_empty_commit_has_no_change)
+TEST(an_empty_commit_has_no_change)
 {
     char trace[LONGEST] = "";
     struct transaction t;
@@ -183,9 +184,8 @@ START_TEST(an_empty_commit_has_no_change)
     ck_assert_uint_eq(t.change_us, 30);
     transaction_fini(&t);
 }
-END_TEST
 
-START_TEST(a_commit_is_known_by_its_version_or_its_body)
+TEST(a_commit_is_known_by_its_version_or_its_body)
 {
     struct transaction t;
     transaction_init(&t);
@@ -208,7 +208,6 @@ START_TEST(a_commit_is_known_by_its_version_or_its_body)
     }
     transaction_fini(&t);
 }
-END_TEST
 
 /* ---- the clean-up at start ---- */
 
@@ -233,7 +232,7 @@ static const struct {
     {409, 0, 0, 7, NULL, TRANSACTION_CONFLICT, "HTTP 409"},
 };
 
-START_TEST(what_it_would_write_is_looked_at_and_never_committed)
+TEST_EACH(what_it_would_write_is_looked_at_and_never_committed, array_len(previews))
 {
     struct transaction t;
     struct reply r;
@@ -268,10 +267,9 @@ START_TEST(what_it_would_write_is_looked_at_and_never_committed)
         ck_assert_msg(strstr(t.error.message, previews[_i].text) != NULL, "%s", t.error.message);
     transaction_fini(&t);
 }
-END_TEST
 
 /* What refused the begin is no word about the preview, which the guard would take for one that is not to be had. */
-START_TEST(a_preview_that_room_was_made_for_has_no_error)
+TEST(a_preview_that_room_was_made_for_has_no_error)
 {
     static const struct {
         const char *word;
@@ -295,9 +293,8 @@ START_TEST(a_preview_that_room_was_made_for_has_no_error)
     ck_assert_msg(t.error.kind == ERROR_NONE, "%s", t.error.message);
     transaction_fini(&t);
 }
-END_TEST
 
-START_TEST(ids_are_encoded)
+TEST(ids_are_encoded)
 {
     struct transaction t;
     struct reply r;
@@ -316,34 +313,12 @@ START_TEST(ids_are_encoded)
     ck_assert_str_eq(x.method, "PUT");
     transaction_fini(&t);
 }
-END_TEST
 
-START_TEST(results_have_names)
+TEST(results_have_names)
 {
     for (int r = TRANSACTION_COMMITTED; r <= TRANSACTION_ABORTED; r++)
         ck_assert_str_ne(transaction_result_name(r), "invalid");
     ck_assert_str_eq(transaction_result_name(TRANSACTION_COMMITTED), "committed");
     ck_assert_str_eq(transaction_result_name(TRANSACTION_UNKNOWN), "unknown");
     ck_assert_str_eq(transaction_result_name((enum transaction_result)99), "invalid");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("transaction");
-    TCase *t = tcase_create("transaction");
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, every_ending_at_every_step, 0, array_len(rows));
-    tcase_add_test(t, an_empty_commit_has_no_change);
-    tcase_add_test(t, a_commit_is_known_by_its_version_or_its_body);
-    tcase_add_loop_test(t, what_it_would_write_is_looked_at_and_never_committed, 0, (int)array_len(previews));
-    tcase_add_test(t, a_preview_that_room_was_made_for_has_no_error);
-    tcase_add_test(t, ids_are_encoded);
-    tcase_add_test(t, results_have_names);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

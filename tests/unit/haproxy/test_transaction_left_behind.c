@@ -2,6 +2,8 @@
  * left behind: what is deleted and when, what is left alone, and its bounds. In the words of txn_play.h. */
 #include "txn_play.h"
 
+#include "../test.h"
+
 /* ---- a begin that is refused, and yet begun ---- */
 
 static const char with_it[] =
@@ -26,7 +28,7 @@ static const struct {
     {"full lost", with_it, "BL", 0, true},
 };
 
-START_TEST(what_a_refused_begin_leaves_is_deleted)
+TEST_EACH(what_a_refused_begin_leaves_is_deleted, array_len(refusals))
 {
     char trace[LONGEST] = "";
     struct transaction t;
@@ -48,7 +50,6 @@ START_TEST(what_a_refused_begin_leaves_is_deleted)
     ck_assert_ptr_null(t.noted);
     transaction_fini(&t);
 }
-END_TEST
 
 /* What the message of a refusal says of transaction aaaa-bbbb: only its file was not written. */
 static const struct {
@@ -67,7 +68,7 @@ static const struct {
     {"", false},
 };
 
-START_TEST(a_transaction_is_named_by_its_file)
+TEST_EACH(a_transaction_is_named_by_its_file, array_len(messages))
 {
     char trace[LONGEST] = "";
     struct transaction t;
@@ -77,9 +78,8 @@ START_TEST(a_transaction_is_named_by_its_file)
     ck_assert_str_eq(trace, messages[_i].names_it ? "LXX" : "LX"); /* the failed one, too */
     transaction_fini(&t);
 }
-END_TEST
 
-START_TEST(what_a_proxy_says_of_a_begin_names_nothing)
+TEST(what_a_proxy_says_of_a_begin_names_nothing)
 {
     struct transaction t;
     transaction_init(&t);
@@ -92,9 +92,8 @@ START_TEST(what_a_proxy_says_of_a_begin_names_nothing)
     ck_assert_ptr_null(t.refusal);
     transaction_fini(&t);
 }
-END_TEST
 
-START_TEST(what_a_refused_write_leaves_is_deleted_by_the_next_clean_up)
+TEST(what_a_refused_write_leaves_is_deleted_by_the_next_clean_up)
 {
     char trace[LONGEST] = "";
     struct transaction t;
@@ -116,9 +115,8 @@ START_TEST(what_a_refused_write_leaves_is_deleted_by_the_next_clean_up)
     ck_assert_ptr_null(t.noted);
     transaction_fini(&t);
 }
-END_TEST
 
-START_TEST(a_stop_while_that_is_looked_for)
+TEST_EACH(a_stop_while_that_is_looked_for, 3)
 {
     static const struct {
         const char *script, *trace;
@@ -131,7 +129,6 @@ START_TEST(a_stop_while_that_is_looked_for)
     ck_assert_int_eq(t.result, TRANSACTION_ABORTED);
     transaction_fini(&t);
 }
-END_TEST
 
 /* ---- 429 ---- */
 
@@ -162,7 +159,7 @@ static const struct {
     {"[{\"_version\":6,\"id\":\"b\",\"status\":\"in_progress\"}]", "429 200v6", "BL", ""},
 };
 
-START_TEST(other_writers_that_no_commit_can_end_make_room)
+TEST_EACH(other_writers_that_no_commit_can_end_make_room, array_len(outlived))
 {
     char trace[LONGEST] = "";
     struct transaction t;
@@ -181,9 +178,8 @@ START_TEST(other_writers_that_no_commit_can_end_make_room)
     buf_fini(&gone);
     transaction_fini(&t);
 }
-END_TEST
 
-START_TEST(other_writers_are_named_and_left_alone)
+TEST(other_writers_are_named_and_left_alone)
 {
     static const char list[] = "[{\"id\":\"a\",\"status\":\"in_progress\"},{\"id\":\"b\",\"status\":\"in_progress\"},"
                                "{\"id\":\"c\",\"status\":\"in_progress\"},{\"id\":\"d\",\"status\":\"in_progress\"},"
@@ -199,9 +195,8 @@ START_TEST(other_writers_are_named_and_left_alone)
                   t.error.message);
     transaction_fini(&t);
 }
-END_TEST
 
-START_TEST(ours_that_stayed_behind_are_deleted_at_the_next_429)
+TEST(ours_that_stayed_behind_are_deleted_at_the_next_429)
 {
     static const char list[] = "[{\"id\":\"T1\",\"status\":\"in_progress\"}]";
     char trace[LONGEST] = "";
@@ -216,10 +211,9 @@ START_TEST(ours_that_stayed_behind_are_deleted_at_the_next_429)
     ck_assert_uint_eq(t.held_count, 0);
     transaction_fini(&t);
 }
-END_TEST
 
 /* The same one is both: left behind by us, and outdated by somebody's commit since. */
-START_TEST(what_is_dead_twice_is_deleted_once)
+TEST(what_is_dead_twice_is_deleted_once)
 {
     static const char list[] = "[{\"id\":\"T1\",\"status\":\"outdated\"}]";
     char trace[LONGEST] = "";
@@ -230,9 +224,8 @@ START_TEST(what_is_dead_twice_is_deleted_once)
     ck_assert_str_eq(trace, "LX");
     transaction_fini(&t);
 }
-END_TEST
 
-START_TEST(what_was_deleted_later_is_forgotten)
+TEST(what_was_deleted_later_is_forgotten)
 {
     static const char none[] = "[]";
     char trace[LONGEST] = "";
@@ -250,9 +243,8 @@ START_TEST(what_was_deleted_later_is_forgotten)
     ck_assert_uint_eq(t.held_count, 0);
     transaction_fini(&t);
 }
-END_TEST
 
-START_TEST(a_commit_outdates_what_stayed_behind)
+TEST(a_commit_outdates_what_stayed_behind)
 {
     char trace[LONGEST] = "";
     struct transaction t;
@@ -262,9 +254,8 @@ START_TEST(a_commit_outdates_what_stayed_behind)
     ck_assert_uint_eq(t.held_count, 0);
     transaction_fini(&t);
 }
-END_TEST
 
-START_TEST(what_stays_behind_is_bounded)
+TEST(what_stays_behind_is_bounded)
 {
     char trace[LONGEST] = "";
     struct transaction t;
@@ -287,9 +278,8 @@ START_TEST(what_stays_behind_is_bounded)
     play(&t, transaction_start(&t, 7, NULL, 0), "201 202", "[]", trace);
     transaction_fini(&t);
 }
-END_TEST
 
-START_TEST(a_flood_of_dead_ones_is_bounded)
+TEST(a_flood_of_dead_ones_is_bounded)
 {
     struct buf list;
     struct transaction t;
@@ -311,7 +301,6 @@ START_TEST(a_flood_of_dead_ones_is_bounded)
     buf_fini(&list);
     transaction_fini(&t);
 }
-END_TEST
 
 /* ---- the clean-up at start ---- */
 
@@ -337,7 +326,7 @@ static const struct {
     {"200 !204", "LX", TRANSACTION_ABORTED, "aborted before its commit"},
 };
 
-START_TEST(the_cleanup_at_start)
+TEST_EACH(the_cleanup_at_start, array_len(cleanups))
 {
     char trace[LONGEST] = "";
     struct transaction t;
@@ -348,32 +337,4 @@ START_TEST(the_cleanup_at_start)
     ck_assert_msg(strstr(t.error.message, cleanups[_i].text) != NULL, "%s", t.error.message);
     ck_assert_int_eq(t.error.kind == ERROR_NONE, t.result == TRANSACTION_CLEANED);
     transaction_fini(&t);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("transaction_left_behind");
-    TCase *t = tcase_create("transaction_left_behind");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, other_writers_are_named_and_left_alone);
-    tcase_add_loop_test(t, other_writers_that_no_commit_can_end_make_room, 0, (int)array_len(outlived));
-    tcase_add_loop_test(t, what_a_refused_begin_leaves_is_deleted, 0, array_len(refusals));
-    tcase_add_loop_test(t, a_transaction_is_named_by_its_file, 0, array_len(messages));
-    tcase_add_test(t, what_a_proxy_says_of_a_begin_names_nothing);
-    tcase_add_test(t, what_a_refused_write_leaves_is_deleted_by_the_next_clean_up);
-    tcase_add_loop_test(t, a_stop_while_that_is_looked_for, 0, 3);
-    tcase_add_test(t, ours_that_stayed_behind_are_deleted_at_the_next_429);
-    tcase_add_test(t, what_is_dead_twice_is_deleted_once);
-    tcase_add_test(t, what_was_deleted_later_is_forgotten);
-    tcase_add_test(t, a_commit_outdates_what_stayed_behind);
-    tcase_add_test(t, what_stays_behind_is_bounded);
-    tcase_add_test(t, a_flood_of_dead_ones_is_bounded);
-    tcase_add_loop_test(t, the_cleanup_at_start, 0, array_len(cleanups));
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,6 +1,8 @@
 /* src/haproxy/dataplane/transaction against an API that fails in every way: nothing is lost, no commit is claimed that was none. */
 #include "txn_play.h"
 
+#include "../test.h"
+
 struct api {
     unsigned seed;
     unsigned next_id;
@@ -84,7 +86,7 @@ static void at_random(struct api *api, const struct transaction_action *x, struc
     r->a.version = str_eq(x->method, "PUT") && status == 202 ? 8 : 7;
 }
 
-START_TEST(random_failures_never_lose_a_transaction_or_claim_a_wrong_commit)
+TEST_EACH(random_failures_never_lose_a_transaction_or_claim_a_wrong_commit, 4)
 {
     struct api api = {.seed = (unsigned)_i * 7919u + 1};
     size_t results[TRANSACTION_ABORTED + 1] = {0};
@@ -121,10 +123,9 @@ START_TEST(random_failures_never_lose_a_transaction_or_claim_a_wrong_commit)
               results[TRANSACTION_ABORTED] > 0 && results[TRANSACTION_REJECTED] > 0 &&
               results[TRANSACTION_UNAVAILABLE] > 0);
 }
-END_TEST
 
 /* Answers that no API would give, in any order: it ends, and soon. */
-START_TEST(any_nonsense_ends)
+TEST_EACH(any_nonsense_ends, 4)
 {
     static const char *const words[] = {"100", "199", "200", "201", "204", "299", "304", "400", "400v0", "404",
                                         "406", "409", "410", "418", "429", "451", "500", "599", "lost",  "html"};
@@ -148,20 +149,4 @@ START_TEST(any_nonsense_ends)
         ck_assert(t.result == TRANSACTION_COMMITTED || t.result == TRANSACTION_CLEANED || t.error.kind != ERROR_NONE);
         transaction_fini(&t);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("txn_random");
-    TCase *t = tcase_create("txn_random");
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, random_failures_never_lose_a_transaction_or_claim_a_wrong_commit, 0, 4);
-    tcase_add_loop_test(t, any_nonsense_ends, 0, 4);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

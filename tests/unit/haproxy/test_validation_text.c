@@ -1,11 +1,12 @@
 /* src/haproxy/validation_text: what HAProxy said of a configuration that it refused. */
-#include <check.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/cfg/edit.h"
 #include "haproxy/validation_text.h"
+
+#include "../test.h"
 
 static const struct {
     const char *message, *text;
@@ -28,12 +29,11 @@ static const struct {
     {"", ""},
 };
 
-START_TEST(what_haproxy_said)
+TEST_EACH(what_haproxy_said, array_len(texts))
 {
     cleanup(mem_free_ptr) char *text = validation_text(texts[_i].message, NULL, false);
     ck_assert_str_eq(text, texts[_i].text);
 }
-END_TEST
 
 /* Two lines stand behind line 10, line 20 was taken out. */
 static const struct {
@@ -48,7 +48,7 @@ static const struct {
     {22, "line 21: no"},
 };
 
-START_TEST(lines_are_those_of_the_user)
+TEST_EACH(lines_are_those_of_the_user, array_len(edited))
 {
     cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
     cfg_edits_add(&edits, 10, CFG_EDIT_INSERT, "x", 1);
@@ -58,7 +58,6 @@ START_TEST(lines_are_those_of_the_user)
     cleanup(mem_free_ptr) char *text = validation_text(message, &edits, false);
     ck_assert_str_eq(text, edited[_i].text);
 }
-END_TEST
 
 #define END_26                                                                                             \
     "[ALERT]    (8606) : config : Error(s) found in configuration file : /etc/x.cfg\n[ALERT]    (8606) : " \
@@ -87,14 +86,13 @@ static const struct {
     {"", ""},
 };
 
-START_TEST(what_the_program_said)
+TEST_EACH(what_the_program_said, array_len(said))
 {
     cleanup(mem_free_ptr) char *text = validation_text_of_program(said[_i].said, "/etc/x.cfg", NULL);
     ck_assert_str_eq(text, said[_i].text);
 }
-END_TEST
 
-START_TEST(the_program_s_lines_are_those_of_the_user)
+TEST(the_program_s_lines_are_those_of_the_user)
 {
     cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
     cfg_edits_add(&edits, 10, CFG_EDIT_INSERT, "x", 1);
@@ -103,21 +101,4 @@ START_TEST(the_program_s_lines_are_those_of_the_user)
                                    "parsing [/etc/y.cfg:12] : no\n",
                                    "/etc/x.cfg", &edits);
     ck_assert_str_eq(text, "line 11: no; /etc/y.cfg, line 12: no");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("validation_text");
-    TCase *t = tcase_create("validation_text");
-    tcase_add_loop_test(t, what_haproxy_said, 0, (int)array_len(texts));
-    tcase_add_loop_test(t, lines_are_those_of_the_user, 0, (int)array_len(edited));
-    tcase_add_loop_test(t, what_the_program_said, 0, (int)array_len(said));
-    tcase_add_test(t, the_program_s_lines_are_those_of_the_user);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

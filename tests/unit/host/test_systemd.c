@@ -1,7 +1,6 @@
 /* host/systemd against a socket of our own in the supervisor's place. */
 #include "host/systemd.h"
 
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -15,6 +14,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+
+#include "../test.h"
 
 #define START_MS UINT64_C(1000000)
 
@@ -104,7 +105,11 @@ static struct notify *start(const char *watchdog_usec)
     return n;
 }
 
-START_TEST(nobody_wants_to_know)
+FORKED
+
+FIXTURE(set_up, tear_down)
+
+TEST(nobody_wants_to_know)
 {
     ck_assert_ptr_null(notify_new(&logger));
     setenv("NOTIFY_SOCKET", "", 1);
@@ -117,9 +122,8 @@ START_TEST(nobody_wants_to_know)
     notify_free(NULL);
     ck_assert_uint_eq(log_lines("\n"), 0);
 }
-END_TEST
 
-START_TEST(a_state_is_told_once)
+TEST(a_state_is_told_once)
 {
     struct notify *n = start(NULL);
     ck_assert_str_eq(told(), "");
@@ -136,9 +140,8 @@ START_TEST(a_state_is_told_once)
     ck_assert_uint_eq(log_lines("\n"), 0);
     notify_free(n);
 }
-END_TEST
 
-START_TEST(a_reload_begins_and_ends)
+TEST(a_reload_begins_and_ends)
 {
     struct notify *n = start(NULL);
     notify_reloading(n, 77); /* before it is ready there is nothing to reload */
@@ -155,9 +158,8 @@ START_TEST(a_reload_begins_and_ends)
     ck_assert_str_eq(told(), "");
     notify_free(n);
 }
-END_TEST
 
-START_TEST(abstract_name)
+TEST(abstract_name)
 {
     snprintf(name, sizeof(name), "@test_notify-%d", getpid());
     struct notify *n = start(NULL);
@@ -165,9 +167,8 @@ START_TEST(abstract_name)
     ck_assert_str_eq(told(), "READY=1\nSTATUS=ready\n");
     notify_free(n);
 }
-END_TEST
 
-START_TEST(environment_is_not_for_children)
+TEST(environment_is_not_for_children)
 {
     setenv("WATCHDOG_PID", "1", 1);
     struct notify *n = start("30000000");
@@ -176,7 +177,6 @@ START_TEST(environment_is_not_for_children)
     ck_assert_ptr_null(getenv("WATCHDOG_PID"));
     notify_free(n);
 }
-END_TEST
 
 /* ---- the watchdog */
 
@@ -195,7 +195,7 @@ static uint64_t longest_silence_ms(struct notify *n, uint64_t wanted_ms, uint64_
     return longest_ms;
 }
 
-START_TEST(the_watchdog_is_fed_in_half_of_its_time)
+TEST(the_watchdog_is_fed_in_half_of_its_time)
 {
     static const struct {
         const char *usec;
@@ -210,17 +210,15 @@ START_TEST(the_watchdog_is_fed_in_half_of_its_time)
         notify_free(n);
     }
 }
-END_TEST
 
-START_TEST(a_loop_that_is_slow_is_not_dead)
+TEST(a_loop_that_is_slow_is_not_dead)
 {
     struct notify *n = start("4000000");
     ck_assert_uint_lt(longest_silence_ms(n, 1000, 900), 4000);
     notify_free(n);
 }
-END_TEST
 
-START_TEST(without_a_watchdog_nothing_is_fed)
+TEST(without_a_watchdog_nothing_is_fed)
 {
     static const char *const rows[][2] = {{NULL, NULL},
                                           {"0", NULL},
@@ -245,9 +243,8 @@ START_TEST(without_a_watchdog_nothing_is_fed)
         notify_free(n);
     }
 }
-END_TEST
 
-START_TEST(the_watchdog_of_our_own_pid)
+TEST(the_watchdog_of_our_own_pid)
 {
     cleanup(mem_free_ptr) char *pid = mem_printf("%d", getpid());
     setenv("WATCHDOG_PID", pid, 1);
@@ -257,11 +254,10 @@ START_TEST(the_watchdog_of_our_own_pid)
     ck_assert_str_eq(told(), "READY=1\nSTATUS=ready\nWATCHDOG=1\n");
     notify_free(n);
 }
-END_TEST
 
 /* ---- a supervisor that does not take it */
 
-START_TEST(what_did_not_get_through_is_told_later)
+TEST(what_did_not_get_through_is_told_later)
 {
     struct notify *n = start("30000000");
     go_away();
@@ -281,10 +277,9 @@ START_TEST(what_did_not_get_through_is_told_later)
     ck_assert_uint_eq(log_lines("cannot notify systemd"), 2);
     notify_free(n);
 }
-END_TEST
 
 /* Returning at all is what is tested: a call that waits for room would wait for ever. */
-START_TEST(a_full_queue_is_not_waited_for)
+TEST(a_full_queue_is_not_waited_for)
 {
     struct notify *n = start(NULL);
     for (unsigned i = 0; log_lines("cannot notify systemd") == 0; i++) {
@@ -299,9 +294,8 @@ START_TEST(a_full_queue_is_not_waited_for)
     ck_assert_str_eq(told(), "STOPPING=1\nSTATUS=stopping\n");
     notify_free(n);
 }
-END_TEST
 
-START_TEST(no_address_of_a_socket)
+TEST(no_address_of_a_socket)
 {
     static const char too_long[] = "/0123456789012345678901234567890123456789012345678901234567890123456789012345678901"
                                    "2345678901234567890123456789";
@@ -312,36 +306,4 @@ START_TEST(no_address_of_a_socket)
         ck_assert_ptr_null(getenv("NOTIFY_SOCKET"));
         ck_assert_uint_eq(log_lines("level=warn"), i + 1);
     }
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *s = suite_create("notify");
-    TCase *t = tcase_create("notify");
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_test(t, nobody_wants_to_know);
-    tcase_add_test(t, a_state_is_told_once);
-    tcase_add_test(t, a_reload_begins_and_ends);
-    tcase_add_test(t, abstract_name);
-    tcase_add_test(t, environment_is_not_for_children);
-    tcase_add_test(t, the_watchdog_is_fed_in_half_of_its_time);
-    tcase_add_test(t, a_loop_that_is_slow_is_not_dead);
-    tcase_add_test(t, without_a_watchdog_nothing_is_fed);
-    tcase_add_test(t, the_watchdog_of_our_own_pid);
-    tcase_add_test(t, what_did_not_get_through_is_told_later);
-    tcase_add_test(t, a_full_queue_is_not_waited_for);
-    tcase_add_test(t, no_address_of_a_socket);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *sr = srunner_create(suite());
-    srunner_set_fork_status(sr, CK_FORK); /* each test has a directory of its own, or ends its process */
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,12 +1,13 @@
 /* src/json/read: fields by their type, and what is said of those that are otherwise. */
 #include "json/read.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
+
+#include "../test.h"
 
 enum how { OBJECT, ARRAY, BOOL, INT, STRING, NEED, LINE };
 
@@ -81,7 +82,7 @@ static int read_as(enum how how, yyjson_val *root, char **ret, struct error *err
     return rc;
 }
 
-START_TEST(a_field_is_read_or_its_fault_is_said)
+TEST_EACH(a_field_is_read_or_its_fault_is_said, array_len(rows))
 {
     struct error err = {0};
     const char *json = rows[_i].json;
@@ -92,9 +93,8 @@ START_TEST(a_field_is_read_or_its_fault_is_said)
     ck_assert_str_eq(rc == 0 ? got : err.message, rows[_i].got);
     ck_assert_int_eq(err.kind, rc == 0 ? ERROR_NONE : ERROR_INVALID);
 }
-END_TEST
 
-START_TEST(what_is_no_json_or_no_list)
+TEST(what_is_no_json_or_no_list)
 {
     static const struct {
         const char *json, *said;
@@ -112,19 +112,4 @@ START_TEST(what_is_no_json_or_no_list)
         ck_assert_uint_eq(yyjson_arr_size(list), i == 0);
         ck_assert_ptr_nonnull(strstr(err.message, lists[i].said != NULL ? lists[i].said : ""));
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("json/read");
-    TCase *t = tcase_create("read");
-    tcase_add_loop_test(t, a_field_is_read_or_its_fault_is_said, 0, array_len(rows));
-    tcase_add_test(t, what_is_no_json_or_no_list);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

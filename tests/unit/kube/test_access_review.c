@@ -1,13 +1,14 @@
 /* kube/access_review: what is asked, and what is made of the answers. */
 #include "kube/access_review.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 
-START_TEST(the_question)
+#include "../test.h"
+
+TEST(the_question)
 {
     static const struct {
         struct access_right right;
@@ -29,7 +30,6 @@ START_TEST(the_question)
         ck_assert_str_eq(body, wanted);
     }
 }
-END_TEST
 
 #define REVIEW(status) \
     "{\"kind\":\"SelfSubjectAccessReview\",\"apiVersion\":\"authorization.k8s.io/v1\",\"status\":" status "}"
@@ -46,7 +46,7 @@ static const struct {
     {REVIEW("{\"allowed\":false,\"evaluationError\":\"webhook is down\"}"), false, "webhook is down"},
 };
 
-START_TEST(an_answer)
+TEST_EACH(an_answer, array_len(good))
 {
     struct access_review r = {0};
     struct error err = {0};
@@ -55,7 +55,6 @@ START_TEST(an_answer)
     ck_assert_str_eq(r.reason, good[_i].reason);
     access_review_fini(&r);
 }
-END_TEST
 
 static const struct {
     const char *json, *says;
@@ -69,7 +68,7 @@ static const struct {
     {REVIEW("null"), "whether it is allowed"},
 };
 
-START_TEST(no_answer)
+TEST_EACH(no_answer, array_len(bad))
 {
     struct access_review r = {0};
     struct error err = {0};
@@ -78,9 +77,8 @@ START_TEST(no_answer)
     ck_assert_msg(strstr(err.message, bad[_i].says) != NULL, "%s: %s", bad[_i].json, err.message);
     ck_assert_ptr_null(r.reason);
 }
-END_TEST
 
-START_TEST(too_long)
+TEST(too_long)
 {
     struct access_review r = {0};
     struct error err = {0};
@@ -88,9 +86,8 @@ START_TEST(too_long)
     memset(much, ' ', ACCESS_REVIEW_MAX_BYTES + 1);
     ck_assert_int_eq(access_review_decode(much, strlen(much), &r, &err), -1);
 }
-END_TEST
 
-START_TEST(who_we_are)
+TEST(who_we_are)
 {
     static const char json[] =
         "{\"kind\":\"SelfSubjectReview\",\"status\":{\"userInfo\":{\"username\":\"system:serviceaccount:a:b\","
@@ -110,22 +107,4 @@ START_TEST(who_we_are)
         ck_assert_ptr_null(user);
     }
     ck_assert_str_eq(self_review_body, "{\"apiVersion\":\"authentication.k8s.io/v1\",\"kind\":\"SelfSubjectReview\"}");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("access_review");
-    TCase *all = tcase_create("all");
-    tcase_add_test(all, the_question);
-    tcase_add_loop_test(all, an_answer, 0, (int)array_len(good));
-    tcase_add_loop_test(all, no_answer, 0, (int)array_len(bad));
-    tcase_add_test(all, too_long);
-    tcase_add_test(all, who_we_are);
-    suite_add_tcase(suite, all);
-    SRunner *sr = srunner_create(suite);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,7 +1,6 @@
 /* src/kube/annotate: which request it makes, and what each answer means. The client below it is this file's. */
 #include "kube/annotate.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,8 @@
 #include "base/str.h"
 #include "kube/client.h"
 #include "net/http.h"
+
+#include "../test.h"
 
 #define PATH "/api/v1/namespaces/ns/secrets/s"
 
@@ -105,7 +106,9 @@ static void answer(int status, const char *body)
 }
 
 /* Nothing but those annotations, at the version that was read. */
-START_TEST(it_is_a_merge_patch_at_a_version)
+FIXTURE(setup, teardown)
+
+TEST(it_is_a_merge_patch_at_a_version)
 {
     struct error err = {0};
     ck_assert_int_eq(send_it(&err), 0);
@@ -119,7 +122,6 @@ START_TEST(it_is_a_merge_patch_at_a_version)
     ck_assert_int_eq((int)done.outcome, ANNOTATE_WRITTEN);
     ck_assert_int_eq((int)done.error.kind, ERROR_NONE);
 }
-END_TEST
 
 static const struct {
     int status;
@@ -131,7 +133,7 @@ static const struct {
     {409, ANNOTATE_CONFLICT, 0}, {422, ANNOTATE_LATER, 0},   {503, ANNOTATE_LATER, 0},
 };
 
-START_TEST(what_an_answer_means)
+TEST_EACH(what_an_answer_means, array_len(answers))
 {
     struct error err = {0};
     ck_assert_int_eq(send_it(&err), 0);
@@ -145,9 +147,8 @@ START_TEST(what_an_answer_means)
         mem_printf("PATCH https://api" PATH ": HTTP %d: words of the API", answers[_i].status);
     ck_assert_str_eq(done.error.message, text);
 }
-END_TEST
 
-START_TEST(without_an_answer)
+TEST(without_an_answer)
 {
     struct error lost = {0}, err = {0};
     api.no_credentials = true;
@@ -160,9 +161,8 @@ START_TEST(without_an_answer)
     ck_assert_int_eq((int)done.outcome, ANNOTATE_LATER);
     ck_assert_str_eq(done.error.message, "connection lost");
 }
-END_TEST
 
-START_TEST(its_end_cancels)
+TEST(its_end_cancels)
 {
     struct error err = {0};
     ck_assert_int_eq(send_it(&err), 0);
@@ -170,22 +170,4 @@ START_TEST(its_end_cancels)
     ck_assert_uint_eq(api.cancelled, 1);
     ck_assert_uint_eq(done.calls, 0);
     a = NULL;
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("annotate");
-    TCase *tc = tcase_create("annotate");
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, it_is_a_merge_patch_at_a_version);
-    tcase_add_loop_test(tc, what_an_answer_means, 0, (int)array_len(answers));
-    tcase_add_test(tc, without_an_answer);
-    tcase_add_test(tc, its_end_cancels);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

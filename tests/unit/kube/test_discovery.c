@@ -1,10 +1,11 @@
 /* From a kind to the path that is watched. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "kube/discovery.h"
+
+#include "../test.h"
 
 #define VERBS "\"verbs\":[\"get\",\"list\",\"watch\"]"
 /* As API servers answer, but for what is not read. */
@@ -16,13 +17,12 @@ static const char list[] =
     "{\"name\":\"bindings\",\"singularName\":\"\",\"namespaced\":true,\"kind\":\"Binding\",\"verbs\":[\"create\"]},"
     "{\"name\":7,\"kind\":\"Seven\"}]}";
 
-START_TEST(paths)
+TEST(paths)
 {
     cleanup(mem_free_ptr) char *core = discovery_path("v1"), *other = discovery_path("networking.k8s.io/v1");
     ck_assert_str_eq(core, "/api/v1");
     ck_assert_str_eq(other, "/apis/networking.k8s.io/v1");
 }
-END_TEST
 
 static const struct {
     const char *kind, *plural; /* asked for */
@@ -33,7 +33,7 @@ static const struct {
              {NULL, "pods", "Pod", "pods", true},
              {"Pod", "elsewhere", "Pod", "pods", true}};
 
-START_TEST(by_its_kind_or_its_plural)
+TEST_EACH(by_its_kind_or_its_plural, array_len(found))
 {
     struct discovered d = {0};
     struct error err = {0};
@@ -43,7 +43,6 @@ START_TEST(by_its_kind_or_its_plural)
     ck_assert_int_eq(d.namespaced, found[_i].namespaced);
     discovered_fini(&d);
 }
-END_TEST
 
 static const struct {
     const char *json, *kind;
@@ -58,7 +57,7 @@ static const struct {
                {"[]", "Pod", ERROR_INVALID, "the list of resources is an array"},
                {"<html>", "Pod", ERROR_INVALID, "the list of resources"}};
 
-START_TEST(what_is_not_there_is_said)
+TEST_EACH(what_is_not_there_is_said, array_len(refused))
 {
     struct discovered d = {0};
     struct error err = {0};
@@ -67,20 +66,4 @@ START_TEST(what_is_not_there_is_said)
     ck_assert_msg(strstr(err.message, refused[_i].says) != NULL, "%s", err.message);
     ck_assert_int_eq(err.kind, refused[_i].is);
     ck_assert(d.plural == NULL);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("kube/discovery");
-    TCase *t = tcase_create("discovery");
-    tcase_add_test(t, paths);
-    tcase_add_loop_test(t, by_its_kind_or_its_plural, 0, (int)array_len(found));
-    tcase_add_loop_test(t, what_is_not_there_is_said, 0, (int)array_len(refused));
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,11 +1,12 @@
 /* src/kube/event_object: the JSON of an Event, to the byte. The real answers to it are conformance's. */
 #include "kube/event_object.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+
+#include "../test.h"
 
 static const struct event_object object = {.namespace = "ing",
                                            .name = "web.0018f0a1b2c3d4e5",
@@ -19,7 +20,7 @@ static const struct event_object object = {.namespace = "ing",
                                            .last_ms = 1795302061000,
                                            .count = 2};
 
-START_TEST(a_new_one)
+TEST(a_new_one)
 {
     cleanup(mem_free_ptr) char *json = event_encode_new(&object);
     ck_assert_str_eq(
@@ -32,9 +33,8 @@ START_TEST(a_new_one)
               "\"pod-1\"},"
               "\"reportingComponent\":\"haproxy-k8s-sync\",\"reportingInstance\":\"pod-1\"}");
 }
-END_TEST
 
-START_TEST(a_warning_on_a_service_that_is_not_known)
+TEST(a_warning_on_a_service_that_is_not_known)
 {
     struct event_object e = object;
     e.uid = NULL;
@@ -43,19 +43,17 @@ START_TEST(a_warning_on_a_service_that_is_not_known)
     ck_assert_ptr_nonnull(strstr(json, "\"type\":\"Warning\""));
     ck_assert_ptr_null(strstr(json, "uid"));
 }
-END_TEST
 
-START_TEST(one_that_is_there)
+TEST(one_that_is_there)
 {
     cleanup(mem_free_ptr) char *json = event_encode_again(&object);
     ck_assert_str_eq(json,
                      "{\"count\":2,\"lastTimestamp\":\"2026-11-21T23:01:01Z\",\"message\":\"backend \\\"web\\\" is in "
                      "step\"}");
 }
-END_TEST
 
 /* A clock that is wrong makes an odd Event, not an end. */
-START_TEST(any_time)
+TEST(any_time)
 {
     struct event_object e = object;
     e.first_ms = 0;
@@ -63,21 +61,4 @@ START_TEST(any_time)
     cleanup(mem_free_ptr) char *json = event_encode_new(&e);
     ck_assert_ptr_nonnull(strstr(json, "\"firstTimestamp\":\"1970-01-01T00:00:00Z\""));
     ck_assert_ptr_nonnull(strstr(json, "\"lastTimestamp\":\"9999-12-31T23:59:59Z\""));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("kube/event_object");
-    TCase *t = tcase_create("object");
-    tcase_add_test(t, a_new_one);
-    tcase_add_test(t, a_warning_on_a_service_that_is_not_known);
-    tcase_add_test(t, one_that_is_there);
-    tcase_add_test(t, any_time);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

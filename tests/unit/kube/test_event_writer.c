@@ -2,7 +2,6 @@
  * is seen by tests/functional/test_events.py. */
 #include "kube/event_writer.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,8 @@
 #include "base/str.h"
 #include "kube/client.h"
 #include "net/http.h"
+
+#include "../test.h"
 
 static struct {
     char method[8], path[128], content_type[64];
@@ -124,7 +125,9 @@ static void answer(int status, const char *body)
     api.callbacks->on_done(api.arg, &r, NULL);
 }
 
-START_TEST(a_new_one_is_posted)
+FIXTURE(setup, teardown)
+
+TEST(a_new_one_is_posted)
 {
     cleanup(mem_free_ptr) char *json = event_encode_new(&object);
     send_it(false);
@@ -137,9 +140,8 @@ START_TEST(a_new_one_is_posted)
     ck_assert_int_eq(done.outcome, EVENT_WRITTEN);
     ck_assert_uint_eq(done.calls, 1);
 }
-END_TEST
 
-START_TEST(one_that_is_there_is_patched)
+TEST(one_that_is_there_is_patched)
 {
     cleanup(mem_free_ptr) char *json = event_encode_again(&object);
     send_it(true);
@@ -150,7 +152,6 @@ START_TEST(one_that_is_there_is_patched)
     answer(200, "{}");
     ck_assert_int_eq(done.outcome, EVENT_WRITTEN);
 }
-END_TEST
 
 static const struct {
     int status;
@@ -165,7 +166,7 @@ static const struct {
     {503, EVENT_LATER, EVENT_LATER},     {504, EVENT_LATER, EVENT_LATER},
 };
 
-START_TEST(what_each_answer_means)
+TEST_EACH(what_each_answer_means, array_len(answers))
 {
     for (int again = 0; again < 2; again++) {
         send_it(again);
@@ -181,9 +182,8 @@ START_TEST(what_each_answer_means)
         }
     }
 }
-END_TEST
 
-START_TEST(when_the_api_wants_it_again)
+TEST(when_the_api_wants_it_again)
 {
     api.retry_after_ms = 7000;
     send_it(false);
@@ -198,9 +198,8 @@ START_TEST(when_the_api_wants_it_again)
     ck_assert_int_eq(done.outcome, EVENT_LATER);
     ck_assert_int_eq((int)done.retry_after_ms, -1);
 }
-END_TEST
 
-START_TEST(no_answer)
+TEST(no_answer)
 {
     struct error err = {0};
     error_set(&err, ERROR_RETRY, "timeout");
@@ -209,9 +208,8 @@ START_TEST(no_answer)
     ck_assert_int_eq(done.outcome, EVENT_LATER);
     ck_assert_str_eq(done.message, "timeout");
 }
-END_TEST
 
-START_TEST(no_credentials_yet)
+TEST(no_credentials_yet)
 {
     struct error err = {0};
     api.no_credentials = true;
@@ -223,34 +221,12 @@ START_TEST(no_credentials_yet)
     answer(201, "{}");
     ck_assert_int_eq(done.outcome, EVENT_WRITTEN);
 }
-END_TEST
 
-START_TEST(the_end_takes_what_is_under_way_along)
+TEST(the_end_takes_what_is_under_way_along)
 {
     send_it(false);
     event_writer_free(w);
     w = NULL;
     ck_assert_uint_eq(api.cancelled, 1);
     ck_assert_uint_eq(done.calls, 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("kube/event_writer");
-    TCase *t = tcase_create("writer");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, a_new_one_is_posted);
-    tcase_add_test(t, one_that_is_there_is_patched);
-    tcase_add_loop_test(t, what_each_answer_means, 0, (int)array_len(answers));
-    tcase_add_test(t, when_the_api_wants_it_again);
-    tcase_add_test(t, no_answer);
-    tcase_add_test(t, no_credentials_yet);
-    tcase_add_test(t, the_end_takes_what_is_under_way_along);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,7 +1,6 @@
 /* What a credential plugin is told and what is made of its answers. */
 #include "kube/exec_credential.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +8,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/kubeconfig/kubeconfig.h"
+
+#include "../test.h"
 
 #define V1 "client.authentication.k8s.io/v1"
 #define HEAD "\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1 "\""
@@ -19,7 +20,7 @@ static char *none[] = {NULL};
 
 /* ---- what it is told: as client-go's encoder writes it ---- */
 
-START_TEST(without_the_cluster)
+TEST(without_the_cluster)
 {
     struct kube_exec exec = {.api_version = v1, .command = command, .args = none, .env = none};
     struct kube_access access = {.server = server, .exec = &exec};
@@ -30,9 +31,8 @@ START_TEST(without_the_cluster)
     ck_assert_str_eq(beta,
                      "{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1 "beta1\",\"spec\":{\"interactive\":false}}");
 }
-END_TEST
 
-START_TEST(with_the_cluster)
+TEST(with_the_cluster)
 {
     char name[] = "api", proxy[] = "http://me:pw@proxy:3128", config[] = "{\"audience\":\"x\",\"n\":[1,null]}";
     struct kube_exec exec = {
@@ -52,7 +52,6 @@ START_TEST(with_the_cluster)
                            "\"proxy-url\":\"http://me:pw@proxy:3128\",\"config\":{\"audience\":\"x\",\"n\":[1,null]}},"
                            "\"interactive\":false}}");
 }
-END_TEST
 
 /* ---- good answers ---- */
 
@@ -80,7 +79,7 @@ static const struct {
     {ANSWER("\"token\":\"t\",\"expirationTimestamp\":\"9999-12-31T23:59:59Z\""), "t", NULL, NULL, 253402300799000},
 };
 
-START_TEST(good_answers)
+TEST_EACH(good_answers, array_len(good))
 {
     struct error err;
     cleanup(exec_answer_fini) struct exec_answer a = {0};
@@ -91,9 +90,8 @@ START_TEST(good_answers)
     ck_assert_pstr_eq(a.key_pem, good[_i].key);
     ck_assert_int_eq(a.expires_ms, good[_i].expires_ms);
 }
-END_TEST
 
-START_TEST(the_old_version_is_the_same_but_for_its_name)
+TEST(the_old_version_is_the_same_but_for_its_name)
 {
     static const char json[] =
         "{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1 "beta1\",\"status\":{\"token\":\"t\"}}";
@@ -104,7 +102,6 @@ START_TEST(the_old_version_is_the_same_but_for_its_name)
     ck_assert_int_eq(exec_credential_decode(json, strlen(json), V1 "beta1", &a, &err), 0);
     exec_answer_fini(&a);
 }
-END_TEST
 
 /* ---- bad answers ---- */
 
@@ -169,7 +166,7 @@ static const struct {
     {EXPIRES("\"26-11-21T20:15:01Z\""), NO_TIME},
 };
 
-START_TEST(bad_answers)
+TEST_EACH(bad_answers, array_len(bad))
 {
     struct error err;
     char untouched[] = "untouched";
@@ -180,7 +177,6 @@ START_TEST(bad_answers)
     ck_assert_msg(strstr(err.message, "hunter2") == NULL, "a secret is shown: %s", err.message);
     ck_assert_ptr_eq(a.token, untouched);
 }
-END_TEST
 
 static int decode_token(size_t len, struct error *err)
 {
@@ -191,7 +187,7 @@ static int decode_token(size_t len, struct error *err)
     return exec_credential_decode(json, strlen(json), V1, &a, err);
 }
 
-START_TEST(large_answers)
+TEST(large_answers)
 {
     struct error err;
     ck_assert_int_eq(decode_token(64 * 1024, &err), 0);
@@ -207,7 +203,6 @@ START_TEST(large_answers)
     ck_assert_int_eq(exec_credential_decode(deep.data, deep.len, V1, &a, &err), -1);
     buf_fini(&deep);
 }
-END_TEST
 
 /* ---- when to run it again ---- */
 
@@ -222,28 +217,8 @@ static const struct {
     {905000, 905000, NEVER, 906000},
 };
 
-START_TEST(when_it_is_run_again)
+TEST_EACH(when_it_is_run_again, array_len(renewals))
 {
     int64_t at = exec_credential_renew_at_ms(renewals[_i].expires, renewals[_i].received, renewals[_i].previous);
     ck_assert_int_eq(at, renewals[_i].at);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("exec_credential");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, without_the_cluster);
-    tcase_add_test(t, with_the_cluster);
-    tcase_add_loop_test(t, good_answers, 0, array_len(good));
-    tcase_add_test(t, the_old_version_is_the_same_but_for_its_name);
-    tcase_add_loop_test(t, bad_answers, 0, array_len(bad));
-    tcase_add_test(t, large_answers);
-    tcase_add_loop_test(t, when_it_is_run_again, 0, array_len(renewals));
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,9 +1,15 @@
 /* src/kube/exec_plugin: when it is run and for how long its answers are used, what it gets, client certificates. */
 #include "exec_plugin_world.h"
 
+#include "../test.h"
+
 /* ---- the usual way ---- */
 
-START_TEST(it_is_run_when_somebody_asks)
+FORKED
+
+FIXTURE(set_up, tear_down)
+
+TEST(it_is_run_when_somebody_asks)
 {
     answer_with("\"token\":\"one\"");
     turn();
@@ -25,9 +31,8 @@ START_TEST(it_is_run_when_somebody_asks)
     ck_assert_uint_eq(times_logged("why=first kind=token"), 1);
     ck_assert_uint_eq(times_logged("one"), 0);
 }
-END_TEST
 
-START_TEST(it_is_run_again_before_they_expire)
+TEST(it_is_run_again_before_they_expire)
 {
     answer_token("one", 3);
     use();
@@ -41,9 +46,8 @@ START_TEST(it_is_run_again_before_they_expire)
     ck_assert_uint_eq(told, 1); /* nobody waited */
     ck_assert_uint_eq(times_logged("why=expiring"), 1);
 }
-END_TEST
 
-START_TEST(expired_ones_stay_in_use_while_it_runs)
+TEST(expired_ones_stay_in_use_while_it_runs)
 {
     answer_token("one", 1);
     use();
@@ -67,10 +71,9 @@ START_TEST(expired_ones_stay_in_use_while_it_runs)
     ck_assert_uint_eq(runs(), 2);
     ck_assert_uint_eq(told, 1);
 }
-END_TEST
 
 /* As gke-gcloud-auth-plugin and others: the same answer until it has expired. */
-START_TEST(one_that_keeps_its_answer_is_not_run_over_and_over)
+TEST(one_that_keeps_its_answer_is_not_run_over_and_over)
 {
     uint64_t expires_ms = answer_token("one", 3);
     use();
@@ -82,9 +85,8 @@ START_TEST(one_that_keeps_its_answer_is_not_run_over_and_over)
     answer_token("two", 600);
     await(str_eq(use(), "two"));
 }
-END_TEST
 
-START_TEST(answers_that_have_expired_are_used_and_doubted)
+TEST(answers_that_have_expired_are_used_and_doubted)
 {
     answer_token("one", -100);
     use();
@@ -96,11 +98,10 @@ START_TEST(answers_that_have_expired_are_used_and_doubted)
     answer_token("two", 600);
     await(str_eq(use(), "two"));
 }
-END_TEST
 
 /* ---- what it gets ---- */
 
-START_TEST(what_is_in_its_environment)
+TEST(what_is_in_its_environment)
 {
     setenv("HAPROXY_DATAPLANE_PASSWORD", "hunter2", 1);
     setenv("KUBERNETES_EXEC_INFO", "old", 1);
@@ -123,7 +124,6 @@ START_TEST(what_is_in_its_environment)
                                       "\",\"spec\":{\"interactive\":false}}\n"));
     env[1] = NULL;
 }
-END_TEST
 
 /* ---- client certificates ---- */
 
@@ -143,7 +143,7 @@ static void answer_pair(const char *cert, const char *key, const char *more)
     buf_fini(&b);
 }
 
-START_TEST(client_certificates)
+TEST(client_certificates)
 {
     EVP_PKEY *key = EVP_EC_gen("P-256"), *other = EVP_EC_gen("P-256");
     cleanup(mem_free_ptr) char *cert = certs_cert_pem(key), *key_pem = certs_key_pem(key, NULL);
@@ -172,27 +172,4 @@ START_TEST(client_certificates)
     ck_assert_ptr_null(tls_files_current(tls)->key_pem);
     EVP_PKEY_free(key);
     EVP_PKEY_free(other);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("exec_plugin");
-    TCase *t = tcase_create("exec_plugin");
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_set_timeout(t, 120);
-    tcase_add_test(t, it_is_run_when_somebody_asks);
-    tcase_add_test(t, it_is_run_again_before_they_expire);
-    tcase_add_test(t, expired_ones_stay_in_use_while_it_runs);
-    tcase_add_test(t, one_that_keeps_its_answer_is_not_run_over_and_over);
-    tcase_add_test(t, answers_that_have_expired_are_used_and_doubted);
-    tcase_add_test(t, what_is_in_its_environment);
-    tcase_add_test(t, client_certificates);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_set_fork_status(sr, CK_FORK); /* each test has a directory of its own, or ends its process */
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,6 +1,8 @@
 /* src/kube/exec_plugin: credentials that the server refuses, and plugins that fail, hang or cannot be started. */
 #include "exec_plugin_world.h"
 
+#include "../test.h"
+
 /* ---- files ---- */
 
 static void answer_fails(const char *said)
@@ -20,7 +22,11 @@ static bool fails_saying(const char *says)
 
 /* ---- refused by the server ---- */
 
-START_TEST(refused_it_is_run_again_once)
+FORKED
+
+FIXTURE(set_up, tear_down)
+
+TEST(refused_it_is_run_again_once)
 {
     exec_plugin_refused(plugin); /* none is there that could have been refused */
     ck_assert_uint_eq(runs(), 0);
@@ -47,9 +53,8 @@ START_TEST(refused_it_is_run_again_once)
     ck_assert_uint_eq(runs(), 2);
     ck_assert_uint_eq(times_logged("why=refused"), 1);
 }
-END_TEST
 
-START_TEST(refused_ones_are_tried_again_when_it_fails)
+TEST(refused_ones_are_tried_again_when_it_fails)
 {
     answer_with("\"token\":\"one\"");
     use();
@@ -63,10 +68,9 @@ START_TEST(refused_ones_are_tried_again_when_it_fails)
     await(str_eq(use(), "two"));
     ck_assert_uint_ge(told, 2);
 }
-END_TEST
 
 /* The server takes none of them: no faster than failures. */
-START_TEST(refused_each_time_the_pauses_grow)
+TEST(refused_each_time_the_pauses_grow)
 {
     exec_plugin_free(plugin);
     make_plugin(0, 600);
@@ -82,7 +86,6 @@ START_TEST(refused_each_time_the_pauses_grow)
     ck_assert_uint_eq(runs(), 4);
     ck_assert_uint_ge(clock_mono_ms() - began_ms, 3 * 600);
 }
-END_TEST
 
 /* ---- failures ---- */
 
@@ -104,7 +107,7 @@ static const struct {
      "", "0", "client certificate"},
 };
 
-START_TEST(failures_are_said_and_it_is_run_again)
+TEST_EACH(failures_are_said_and_it_is_run_again, array_len(failures))
 {
     write_file("answer", failures[_i].answer);
     write_file("said", failures[_i].said);
@@ -127,9 +130,8 @@ START_TEST(failures_are_said_and_it_is_run_again)
     await(times_logged("credential plugin failed") == 2);
     ck_assert_uint_eq(times_logged("retry_ms=20 "), 2);
 }
-END_TEST
 
-START_TEST(a_failure_leaves_good_ones_alone)
+TEST(a_failure_leaves_good_ones_alone)
 {
     answer_token("one", 2);
     use();
@@ -141,9 +143,8 @@ START_TEST(a_failure_leaves_good_ones_alone)
     answer_token("two", 600);
     await(str_eq(use(), "two"));
 }
-END_TEST
 
-START_TEST(one_that_cannot_be_started)
+TEST(one_that_cannot_be_started)
 {
     char nowhere[] = "/nowhere/aws", hint[] = "Get it\nfrom there.";
     exec.command = nowhere;
@@ -158,9 +159,8 @@ START_TEST(one_that_cannot_be_started)
     exec.command = shell;
     exec.install_hint = NULL;
 }
-END_TEST
 
-START_TEST(one_that_hangs_is_ended)
+TEST(one_that_hangs_is_ended)
 {
     exec_plugin_free(plugin);
     make_plugin(150, PAUSE_MS);
@@ -174,9 +174,8 @@ START_TEST(one_that_hangs_is_ended)
     while (waitpid(-1, NULL, WNOHANG) > 0)
         continue;
 }
-END_TEST
 
-START_TEST(freed_while_it_runs)
+TEST(freed_while_it_runs)
 {
     write_file("wait", "");
     answer_with("\"token\":\"one\"");
@@ -184,28 +183,4 @@ START_TEST(freed_while_it_runs)
     await(runs() == 1);
     exec_plugin_free(plugin);
     plugin = NULL; /* tear_down: no child is left */
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("exec_plugin_failures");
-    TCase *t = tcase_create("exec_plugin_failures");
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_set_timeout(t, 120);
-    tcase_add_test(t, refused_it_is_run_again_once);
-    tcase_add_test(t, refused_ones_are_tried_again_when_it_fails);
-    tcase_add_test(t, refused_each_time_the_pauses_grow);
-    tcase_add_loop_test(t, failures_are_said_and_it_is_run_again, 0, array_len(failures));
-    tcase_add_test(t, a_failure_leaves_good_ones_alone);
-    tcase_add_test(t, one_that_cannot_be_started);
-    tcase_add_test(t, one_that_hangs_is_ended);
-    tcase_add_test(t, freed_while_it_runs);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_set_fork_status(sr, CK_FORK); /* each test has a directory of its own, or ends its process */
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

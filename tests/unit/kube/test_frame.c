@@ -2,6 +2,8 @@
 
 #include "frame_text.h"
 
+#include "../test.h"
+
 struct row {
     const char *text, *want; /* with ' for " */
 };
@@ -37,7 +39,7 @@ static void check_rows(enum frame_mode mode, const struct row *rows, size_t coun
     }
 }
 
-START_TEST(watch_streams)
+TEST(watch_streams)
 {
     static const struct row rows[] = {
         {"", ""},
@@ -61,9 +63,8 @@ START_TEST(watch_streams)
     };
     check_rows(FRAME_WATCH, rows, array_len(rows));
 }
-END_TEST
 
-START_TEST(what_is_no_watch_stream)
+TEST(what_is_no_watch_stream)
 {
     static const struct row rows[] = {
         {"x", "invalid"},        {"{}x{}", "{}| invalid"}, {"[{}]", "invalid"},        {"{}\n,{}", "{}| invalid"},
@@ -73,9 +74,8 @@ START_TEST(what_is_no_watch_stream)
     };
     check_rows(FRAME_WATCH, rows, array_len(rows));
 }
-END_TEST
 
-START_TEST(lists)
+TEST(lists)
 {
     static const struct row rows[] = {
         {"{'items':[]}", "{'items':[]}"},
@@ -110,9 +110,8 @@ START_TEST(lists)
     };
     check_rows(FRAME_LIST, rows, array_len(rows));
 }
-END_TEST
 
-START_TEST(what_is_no_list)
+TEST(what_is_no_list)
 {
     static const struct row rows[] = {
         {"", "retry"},
@@ -145,7 +144,6 @@ START_TEST(what_is_no_list)
     };
     check_rows(FRAME_LIST, rows, array_len(rows));
 }
-END_TEST
 
 /* ---- caps ---- */
 
@@ -159,7 +157,7 @@ static char *object_of(size_t len)
     return s;
 }
 
-START_TEST(an_object_over_the_cap)
+TEST(an_object_over_the_cap)
 {
     for (size_t piece = 1; piece <= 512; piece = piece < 4 ? piece + 1 : piece * 2) {
         cleanup(mem_free_ptr) char *fits = object_of(200), *larger = object_of(201);
@@ -172,9 +170,8 @@ START_TEST(an_object_over_the_cap)
         ck_assert_str_eq(listed, "{}| invalid");
     }
 }
-END_TEST
 
-START_TEST(an_envelope_over_the_cap)
+TEST(an_envelope_over_the_cap)
 {
     static const char *const around[][2] = {
         {"{\"kind\":", ",\"items\":[{}]}"}, {"{\"items\":[{}],\"m\":", "}"}, {"{\"items\":[{}],", ":1}"}};
@@ -191,7 +188,6 @@ START_TEST(an_envelope_over_the_cap)
             }
         }
 }
-END_TEST
 
 static const char *message_of(enum frame_mode mode, const char *text, size_t cap, struct error *err)
 {
@@ -207,7 +203,7 @@ static const char *message_of(enum frame_mode mode, const char *text, size_t cap
     return err->message;
 }
 
-START_TEST(messages_say_what_and_where)
+TEST(messages_say_what_and_where)
 {
     struct error err;
     ck_assert_str_eq(
@@ -232,9 +228,8 @@ START_TEST(messages_say_what_and_where)
                      "the answer ended after 15 bytes and 2 items, before the list was complete");
     ck_assert_str_eq(message_of(FRAME_LIST, "", 0, &err), "the answer ended after 0 bytes, before the list began");
 }
-END_TEST
 
-START_TEST(nesting_over_the_limit)
+TEST(nesting_over_the_limit)
 {
     char deep[2 * SCAN_MAX_DEPTH + 3];
     struct error err;
@@ -254,7 +249,6 @@ START_TEST(nesting_over_the_limit)
     cleanup(mem_free_ptr) char *got = split(FRAME_LIST, list, strlen(list), 5, 0, 0);
     ck_assert_str_eq(got, "invalid");
 }
-END_TEST
 
 /* ---- memory, and ends ---- */
 
@@ -274,7 +268,7 @@ static void feed_object(struct frame *f, size_t len, size_t piece, size_t *total
         ck_assert_int_eq(frame_feed(f, s + at, len - at < piece ? len - at : piece, measure, total, &err), 0);
 }
 
-START_TEST(a_line_of_5_megabytes_is_given_back)
+TEST(a_line_of_5_megabytes_is_given_back)
 {
     static const size_t pieces[] = {1u << 24, 16384, 4093, 61};
     for (size_t i = 0; i < array_len(pieces); i++) {
@@ -294,9 +288,8 @@ START_TEST(a_line_of_5_megabytes_is_given_back)
         frame_fini(&f);
     }
 }
-END_TEST
 
-START_TEST(the_largest_object)
+TEST(the_largest_object)
 {
     struct frame f;
     struct error err;
@@ -309,9 +302,8 @@ START_TEST(the_largest_object)
     ck_assert(err.kind == ERROR_INVALID && strstr(err.message, "at most 16777216 are accepted") != NULL);
     frame_fini(&f);
 }
-END_TEST
 
-START_TEST(a_callback_that_stops)
+TEST(a_callback_that_stops)
 {
     for (size_t stop_at = 1; stop_at <= 3; stop_at++)
         for (int mode = FRAME_WATCH; mode <= FRAME_LIST; mode++) {
@@ -330,9 +322,8 @@ START_TEST(a_callback_that_stops)
             buf_fini(&c.text);
         }
 }
-END_TEST
 
-START_TEST(an_end_of_a_list_is_known_before_the_stream_ends)
+TEST(an_end_of_a_list_is_known_before_the_stream_ends)
 {
     struct frame f;
     struct error err;
@@ -344,30 +335,4 @@ START_TEST(an_end_of_a_list_is_known_before_the_stream_ends)
     ck_assert(f.finished);
     frame_fini(&f);
     frame_fini(&f); /* twice is once */
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("kube/frame");
-    TCase *t = tcase_create("frame");
-    tcase_add_test(t, watch_streams);
-    tcase_add_test(t, what_is_no_watch_stream);
-    tcase_add_test(t, lists);
-    tcase_add_test(t, what_is_no_list);
-    tcase_add_test(t, an_object_over_the_cap);
-    tcase_add_test(t, an_envelope_over_the_cap);
-    tcase_add_test(t, messages_say_what_and_where);
-    tcase_add_test(t, nesting_over_the_limit);
-    tcase_add_test(t, a_line_of_5_megabytes_is_given_back);
-    tcase_add_test(t, the_largest_object);
-    tcase_add_test(t, a_callback_that_stops);
-    tcase_add_test(t, an_end_of_a_list_is_known_before_the_stream_ends);
-    tcase_set_timeout(t, 60);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

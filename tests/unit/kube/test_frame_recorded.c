@@ -3,6 +3,8 @@
 
 #include "frame_text.h"
 
+#include "../test.h"
+
 #define RECORDINGS "../shared/data/kubernetes/"
 
 /* The same frames by way of a parser: items or lines, each written again by yyjson, and the rest of the list. */
@@ -74,7 +76,7 @@ static void check_recording(const char *path)
     }
 }
 
-START_TEST(what_real_servers_sent)
+TEST(what_real_servers_sent)
 {
     static const char *const ours[] = {
         "nodes-list.json",    "nodes-page1.json",    "nodes-page2.json",   "slices-list.json",
@@ -97,19 +99,4 @@ START_TEST(what_real_servers_sent)
         cleanup(mem_free_ptr) char *path = mem_printf(RECORDINGS "1.34-etcd-3.6/%s", theirs[i]);
         check_recording(path);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("kube/frame (recorded)");
-    TCase *t = tcase_create("frame");
-    tcase_add_test(t, what_real_servers_sent);
-    tcase_set_timeout(t, 60);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

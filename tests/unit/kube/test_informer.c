@@ -1,7 +1,11 @@
 /* The informer's shell: the machine itself is test_watch's; here is what is added to it: HTTP, frames, the cache, callbacks, log lines. */
 #include "informer_peer.h"
 
-START_TEST(a_streaming_list_and_what_follows)
+#include "../test.h"
+
+FIXTURE(setup, teardown)
+
+TEST(a_streaming_list_and_what_follows)
 {
     START(SYNCED);
     UNTIL(status().synced);
@@ -25,9 +29,8 @@ START_TEST(a_streaming_list_and_what_follows)
     ck_assert_ptr_null(cache_find(cache, "n2"));
     ck_assert_str_eq(ip_of("n1"), "10.0.0.7");
 }
-END_TEST
 
-START_TEST(byte_by_byte)
+TEST(byte_by_byte)
 {
     START({.expect = "sendInitialEvents=true",
            .body = TWO_NODES MODIFIED("n2", "6", "10.0.0.22"),
@@ -37,9 +40,8 @@ START_TEST(byte_by_byte)
     ck_assert_uint_eq(times_commanded("changed: list of nodes"), 1);
     ck_assert_str_eq(ip_of("n2"), "10.0.0.22");
 }
-END_TEST
 
-START_TEST(pages_where_streaming_lists_are_refused)
+TEST(pages_where_streaming_lists_are_refused)
 {
     START({.expect = "sendInitialEvents=true",
            .status = REFUSED("422 Unprocessable Entity"),
@@ -60,7 +62,6 @@ START_TEST(pages_where_streaming_lists_are_refused)
     /* each request came to its end: one connection for them all */
     ck_assert_uint_eq(peer.opened, 1);
 }
-END_TEST
 
 /* The watch is told that its version is too old, and lists again without the pause that keeps two lists apart. */
 static void expire(void)
@@ -72,7 +73,7 @@ static void expire(void)
 }
 
 /* The stream ends in the middle of what the machine has left behind already: that end is nobody's. */
-START_TEST(pages_at_once_where_the_stream_says_no)
+TEST(pages_at_once_where_the_stream_says_no)
 {
     START({.expect = "sendInitialEvents=true",
            .body = ERROR("500", "InternalError") ADDED("n9", "1", "10.0.0.9"),
@@ -85,7 +86,6 @@ START_TEST(pages_at_once_where_the_stream_says_no)
     ck_assert_uint_eq(times_commanded("listed:"), 2);
     ck_assert_uint_eq(times_logged("level=warn"), 0);
 }
-END_TEST
 
 /* Each way that Kubernetes has to say what happened, as far as it steers. */
 static const struct {
@@ -112,7 +112,7 @@ static const struct {
      "other_answer", "retry_ms=7000.0"},
 };
 
-START_TEST(what_kubernetes_says_is_understood)
+TEST_EACH(what_kubernetes_says_is_understood, array_len(sayings))
 {
     const struct step steps[] = {{.expect = "sendInitialEvents=true", .body = TWO_NODES BOOKMARK("6"), .after = END},
                                  {.expect = "resourceVersion=6&",
@@ -126,9 +126,8 @@ START_TEST(what_kubernetes_says_is_understood)
     if (sayings[_i].logged != NULL)
         ck_assert_uint_eq(times_logged(sayings[_i].logged), 1);
 }
-END_TEST
 
-START_TEST(a_relist_is_atomic_and_drops_what_is_gone)
+TEST(a_relist_is_atomic_and_drops_what_is_gone)
 {
     START({.expect = "sendInitialEvents=true", .body = TWO_NODES ADDED("n3", "6", "10.0.0.3"), .after = HOLD},
           {.expect = "sendInitialEvents=true", .body = ADDED("n2", "2", "10.0.0.2"), .after = HOLD});
@@ -148,9 +147,8 @@ START_TEST(a_relist_is_atomic_and_drops_what_is_gone)
     ck_assert(was_commanded("restarted: nodes expired\n"));
     ck_assert(was_commanded("listed: nodes expired\n"));
 }
-END_TEST
 
-START_TEST(a_list_that_is_cut_changes_nothing)
+TEST(a_list_that_is_cut_changes_nothing)
 {
     START({.expect = "sendInitialEvents=true", .body = TWO_NODES ADDED("n3", "6", "10.0.0.3"), .after = HOLD},
           {.expect = "sendInitialEvents=true", .body = ADDED("n9", "7", "10.0.0.9"), .after = CUT},
@@ -168,9 +166,8 @@ START_TEST(a_list_that_is_cut_changes_nothing)
     ck_assert_uint_eq(times_logged("no contact with the Kubernetes API"), 2); /* one for each reason */
     ck_assert_uint_eq(times_logged("contact with the Kubernetes API recovered"), 1);
 }
-END_TEST
 
-START_TEST(a_clean_close_goes_on_from_the_last_version)
+TEST(a_clean_close_goes_on_from_the_last_version)
 {
     START({.expect = "sendInitialEvents=true", .body = TWO_NODES BOOKMARK("77"), .after = END},
           {.expect = "watch=1&allowWatchBookmarks=true&resourceVersion=77&timeoutSeconds=", .after = HOLD});
@@ -181,9 +178,8 @@ START_TEST(a_clean_close_goes_on_from_the_last_version)
     ck_assert(!status().stale);
     ck_assert_uint_eq(times_logged("level=warn"), 0);
 }
-END_TEST
 
-START_TEST(a_reset_in_the_middle_of_an_event_costs_that_event_only)
+TEST(a_reset_in_the_middle_of_an_event_costs_that_event_only)
 {
     START({.expect = "sendInitialEvents=true", .body = TWO_NODES BOOKMARK("77") "{\"type\":\"MODIF", .after = CUT},
           {.expect = "resourceVersion=77&", .body = MODIFIED("n1", "78", "10.0.0.7"), .after = HOLD});
@@ -191,7 +187,6 @@ START_TEST(a_reset_in_the_middle_of_an_event_costs_that_event_only)
     ck_assert(was_commanded("restarted: nodes lost"));
     ck_assert_uint_eq(times_commanded("listed:"), 1);
 }
-END_TEST
 
 static void on_other_done(void *arg, const struct http_response *r, const struct error *err)
 {
@@ -200,7 +195,7 @@ static void on_other_done(void *arg, const struct http_response *r, const struct
 }
 
 /* Those that are kept may be as dead as the one that failed: none of them is tried again. */
-START_TEST(after_a_failure_the_connection_is_a_new_one)
+TEST(after_a_failure_the_connection_is_a_new_one)
 {
     static const struct http_callbacks other = {.on_done = on_other_done};
     struct http_endpoint endpoint = {.base_url = url};
@@ -220,18 +215,16 @@ START_TEST(after_a_failure_the_connection_is_a_new_one)
     UNTIL(peer.next == 3);
     ck_assert_uint_eq(peer.opened, 3);
 }
-END_TEST
 
-START_TEST(half_an_event_at_a_clean_end_is_a_lost_connection)
+TEST(half_an_event_at_a_clean_end_is_a_lost_connection)
 {
     START({.expect = "sendInitialEvents=true", .body = TWO_NODES BOOKMARK("77") "{\"type\":\"MODIF", .after = END},
           {.expect = "resourceVersion=77&", .after = HOLD});
     UNTIL(peer.next == 2);
     ck_assert(was_commanded("restarted: nodes lost"));
 }
-END_TEST
 
-START_TEST(rubbish_in_the_stream_is_a_relist)
+TEST(rubbish_in_the_stream_is_a_relist)
 {
     START({.expect = "sendInitialEvents=true", .body = TWO_NODES BOOKMARK("6"), .after = HOLD},
           {.expect = "sendInitialEvents=true", .body = TWO_NODES, .after = HOLD});
@@ -244,9 +237,8 @@ START_TEST(rubbish_in_the_stream_is_a_relist)
     ck_assert(was_commanded("listed: nodes garbled\n"));
     ck_assert_uint_eq(times_commanded("changed:"), 1); /* the same nodes */
 }
-END_TEST
 
-START_TEST(an_object_that_cannot_be_used_stops_nobody)
+TEST(an_object_that_cannot_be_used_stops_nobody)
 {
 #define BAD_NODE(version) "{" META("n1", version) ",\"status\":5}"
     START({.expect = "sendInitialEvents=true",
@@ -262,10 +254,9 @@ START_TEST(an_object_that_cannot_be_used_stops_nobody)
     ck_assert_uint_eq(times_logged("unexpected object"), 1);
     ck_assert_ptr_null(cache_find(cache, "n1"));
 }
-END_TEST
 
 /* Listed, but not readable: it is there, so what is known of it stays, and so does its server. */
-START_TEST(an_object_that_cannot_be_used_in_a_relist_stays_as_it_was)
+TEST(an_object_that_cannot_be_used_in_a_relist_stays_as_it_was)
 {
     START({.expect = "sendInitialEvents=true", .body = TWO_NODES ADDED("n3", "6", "10.0.0.3"), .after = HOLD},
           {.expect = "sendInitialEvents=true",
@@ -284,9 +275,8 @@ START_TEST(an_object_that_cannot_be_used_in_a_relist_stays_as_it_was)
     UNTIL(times_commanded("changed: list of nodes") == 3);
     ck_assert_ptr_null(cache_find(cache, "n1"));
 }
-END_TEST
 
-START_TEST(an_event_of_a_newer_api_is_passed_over)
+TEST(an_event_of_a_newer_api_is_passed_over)
 {
     START({.expect = "sendInitialEvents=true",
            .body = TWO_NODES EVENT("FROBBED", NODE("n1", "6", "10.0.0.7")) MODIFIED("n2", "7", "10.0.0.22"),
@@ -295,9 +285,8 @@ START_TEST(an_event_of_a_newer_api_is_passed_over)
     ck_assert_str_eq(ip_of("n1"), "10.0.0.1");
     ck_assert_uint_eq(times_commanded("listed:"), 1);
 }
-END_TEST
 
-START_TEST(a_half_open_connection_is_noticed)
+TEST(a_half_open_connection_is_noticed)
 {
     static const struct step steps[] = {
         {.expect = "sendInitialEvents=true", .body = TWO_NODES BOOKMARK("6"), .after = HOLD},
@@ -313,9 +302,8 @@ START_TEST(a_half_open_connection_is_noticed)
     ck_assert_uint_eq(times_commanded("listed:"), 2);
     UNTIL(peer.open[0] == NULL && peer.open[1] == NULL);
 }
-END_TEST
 
-START_TEST(a_server_that_never_answers_is_given_up)
+TEST(a_server_that_never_answers_is_given_up)
 {
     static const struct step steps[] = {{.expect = "sendInitialEvents=true", .status = "100 Continue", .after = HOLD},
                                         SYNCED};
@@ -326,9 +314,8 @@ START_TEST(a_server_that_never_answers_is_given_up)
     ck_assert_uint_eq(times_commanded("requested: 0"), 1);
     UNTIL(status().synced);
 }
-END_TEST
 
-START_TEST(a_forgotten_cache_is_listed_again)
+TEST(a_forgotten_cache_is_listed_again)
 {
     START(
         {.expect = "sendInitialEvents=true", .body = TWO_NODES BOOKMARK("6"), .after = HOLD},
@@ -346,10 +333,9 @@ START_TEST(a_forgotten_cache_is_listed_again)
     ck_assert_uint_eq(cache_count(cache), 2);
     ck_assert(was_commanded("listed: nodes forgotten"));
 }
-END_TEST
 
 /* What it read of the list is gone: it reads it from the start, by another request. */
-START_TEST(a_cache_that_is_forgotten_while_it_lists_is_listed_again)
+TEST(a_cache_that_is_forgotten_while_it_lists_is_listed_again)
 {
     START({.expect = "sendInitialEvents=true", .body = ADDED("n1", "1", "10.0.0.1"), .after = HOLD}, SYNCED);
     UNTIL(status().last_byte_ms != 0);
@@ -359,9 +345,8 @@ START_TEST(a_cache_that_is_forgotten_while_it_lists_is_listed_again)
     ck_assert(was_commanded("listed: nodes forgotten"));
     ck_assert_uint_eq(peer.next, 2);
 }
-END_TEST
 
-START_TEST(a_cache_that_is_forgotten_while_it_watches_is_listed_again)
+TEST(a_cache_that_is_forgotten_while_it_watches_is_listed_again)
 {
     START(SYNCED, SYNCED);
     UNTIL(status().synced);
@@ -373,9 +358,8 @@ START_TEST(a_cache_that_is_forgotten_while_it_watches_is_listed_again)
     push(DELETED("n1", "7"));
     UNTIL(was_commanded("changed: DELETED node n1"));
 }
-END_TEST
 
-START_TEST(stop_leaves_nothing_behind)
+TEST(stop_leaves_nothing_behind)
 {
     START({.expect = "sendInitialEvents=true", .body = ADDED("n1", "1", "10.0.0.1"), .after = HOLD}, SYNCED);
     UNTIL(was_commanded("requested: 200"));
@@ -391,9 +375,8 @@ START_TEST(stop_leaves_nothing_behind)
     ck_assert(status().stale); /* nobody looks any more */
     UNTIL(peer.last == NULL);
 }
-END_TEST
 
-START_TEST(free_in_the_middle_of_a_request)
+TEST(free_in_the_middle_of_a_request)
 {
     START({.expect = "sendInitialEvents=true", .body = ADDED("n1", "1", "10.0.0.1"), .after = HOLD});
     UNTIL(was_commanded("requested: 200"));
@@ -401,7 +384,6 @@ START_TEST(free_in_the_middle_of_a_request)
     informer = NULL;
     UNTIL(peer.last == NULL);
 }
-END_TEST
 
 static void stop_it(void *arg)
 {
@@ -409,7 +391,7 @@ static void stop_it(void *arg)
     informer_stop(informer);
 }
 
-START_TEST(stop_from_inside_a_callback)
+TEST(stop_from_inside_a_callback)
 {
     static const struct step steps[] = {SYNCED};
     const struct informer_callbacks stopping = {.status = stop_it};
@@ -418,43 +400,4 @@ START_TEST(stop_from_inside_a_callback)
     UNTIL(peer.next == 1);
     UNTIL(peer.last == NULL);
     ck_assert(status().stale);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("informer");
-    TCase *t = tcase_create("wire");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, a_streaming_list_and_what_follows);
-    tcase_add_test(t, byte_by_byte);
-    tcase_add_test(t, pages_where_streaming_lists_are_refused);
-    tcase_add_test(t, pages_at_once_where_the_stream_says_no);
-    tcase_add_loop_test(t, what_kubernetes_says_is_understood, 0, (int)array_len(sayings));
-    tcase_add_test(t, a_relist_is_atomic_and_drops_what_is_gone);
-    tcase_add_test(t, a_list_that_is_cut_changes_nothing);
-    tcase_add_test(t, a_clean_close_goes_on_from_the_last_version);
-    tcase_add_test(t, a_reset_in_the_middle_of_an_event_costs_that_event_only);
-    tcase_add_test(t, after_a_failure_the_connection_is_a_new_one);
-    tcase_add_test(t, half_an_event_at_a_clean_end_is_a_lost_connection);
-    tcase_add_test(t, rubbish_in_the_stream_is_a_relist);
-    tcase_add_test(t, an_object_that_cannot_be_used_stops_nobody);
-    tcase_add_test(t, an_object_that_cannot_be_used_in_a_relist_stays_as_it_was);
-    tcase_add_test(t, an_event_of_a_newer_api_is_passed_over);
-    tcase_add_test(t, a_half_open_connection_is_noticed);
-    tcase_add_test(t, a_server_that_never_answers_is_given_up);
-    tcase_add_test(t, a_forgotten_cache_is_listed_again);
-    tcase_add_test(t, a_cache_that_is_forgotten_while_it_lists_is_listed_again);
-    tcase_add_test(t, a_cache_that_is_forgotten_while_it_watches_is_listed_again);
-    tcase_add_test(t, stop_leaves_nothing_behind);
-    tcase_add_test(t, free_in_the_middle_of_a_request);
-    tcase_add_test(t, stop_from_inside_a_callback);
-    suite_add_tcase(s, t);
-
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

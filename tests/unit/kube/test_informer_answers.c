@@ -1,7 +1,11 @@
 /* What an API server answers instead of a list: refusals, other people's pages, warnings; and an informer of one Service of several. */
 #include "informer_peer.h"
 
-START_TEST(forbidden_is_told_and_kept_asking)
+#include "../test.h"
+
+FIXTURE(setup, teardown)
+
+TEST(forbidden_is_told_and_kept_asking)
 {
 #define FORBIDDEN_NODES STATUS("403", "nodes is forbidden: User \\\"low\\\" cannot list")
     START(
@@ -25,7 +29,6 @@ START_TEST(forbidden_is_told_and_kept_asking)
     ck_assert_uint_eq(times_logged("contact with the Kubernetes API recovered"), 1);
     ck_assert_uint_eq(times_commanded("requested: 403"), 2);
 }
-END_TEST
 
 /* ---- one Service of several ---- */
 
@@ -43,7 +46,7 @@ static void start_service(const struct step *steps, size_t count)
     start_row(steps, count, &options, &callbacks);
 }
 
-START_TEST(a_scope_is_in_causes_and_in_the_log)
+TEST(a_scope_is_in_causes_and_in_the_log)
 {
     static const struct step steps[] = {{.expect = SERVICE_PATH "watch=1&sendInitialEvents=true",
                                          .body = EVENT("ADDED", SERVICE("web", "1", "30443")) END_OF_LIST("5"),
@@ -60,9 +63,8 @@ START_TEST(a_scope_is_in_causes_and_in_the_log)
     ck_assert_ptr_null(cache_find(cache, "web"));
     ck_assert(status().synced);
 }
-END_TEST
 
-START_TEST(a_denial_that_may_be_is_not_complained_about)
+TEST(a_denial_that_may_be_is_not_complained_about)
 {
     static const struct step steps[] = {{.expect = SERVICE_PATH,
                                          .status = REFUSED("403 Forbidden"),
@@ -85,9 +87,8 @@ START_TEST(a_denial_that_may_be_is_not_complained_about)
     UNTIL((informer_poke(informer), strstr(status().problem, "etcd is slow") != NULL));
     ck_assert_uint_eq(times_logged("level=warn"), 1); /* any other trouble is */
 }
-END_TEST
 
-START_TEST(an_endless_refusal_is_a_refusal)
+TEST(an_endless_refusal_is_a_refusal)
 {
     cleanup(mem_free_ptr) char *page = mem_alloc(100001);
     memset(page, 'x', 100000);
@@ -99,7 +100,6 @@ START_TEST(an_endless_refusal_is_a_refusal)
     UNTIL(status().denied == INFORMER_FORBIDDEN);
     ck_assert_ptr_nonnull(strstr(status().problem, "HTTP 403: xxx"));
 }
-END_TEST
 
 static void write_token(const char *path, const char *token)
 {
@@ -111,7 +111,7 @@ static void write_token(const char *path, const char *token)
 }
 
 /* The file looks the same: only a 401 makes us read it again. */
-START_TEST(a_refused_token_is_read_again)
+TEST(a_refused_token_is_read_again)
 {
     struct error err = {0};
     cleanup(mem_free_ptr) char *path = mem_printf("%s.token", log_path);
@@ -134,9 +134,8 @@ START_TEST(a_refused_token_is_read_again)
     ck_assert_ptr_nonnull(strstr(first, "Authorization: Bearer other"));
     ck_assert_uint_eq(times_logged("level=warn"), 0); /* tokens rotate: nothing is wrong */
 }
-END_TEST
 
-START_TEST(a_resource_that_is_not_served)
+TEST(a_resource_that_is_not_served)
 {
     START({.expect = "sendInitialEvents=true",
            .status = "404 Not Found\r\nContent-Type: text/plain",
@@ -145,9 +144,8 @@ START_TEST(a_resource_that_is_not_served)
     UNTIL(status().denied == INFORMER_NOT_SERVED);
     ck_assert_ptr_nonnull(strstr(status().problem, "not served: HTTP 404: 404 page not found"));
 }
-END_TEST
 
-START_TEST(html_is_no_answer_and_a_redirect_is_not_followed)
+TEST(html_is_no_answer_and_a_redirect_is_not_followed)
 {
     START({.expect = "sendInitialEvents=true",
            .status = "200 OK\r\nContent-Type: text/html",
@@ -163,9 +161,8 @@ START_TEST(html_is_no_answer_and_a_redirect_is_not_followed)
     UNTIL(strstr(status().problem, "HTTP 302") != NULL);
     ck_assert(!status().synced);
 }
-END_TEST
 
-START_TEST(an_empty_or_truncated_list_is_none)
+TEST(an_empty_or_truncated_list_is_none)
 {
     START({.expect = "sendInitialEvents=true",
            .status = REFUSED("400 Bad Request"),
@@ -185,9 +182,8 @@ START_TEST(an_empty_or_truncated_list_is_none)
     UNTIL(status().synced); /* and a list of nothing is one */
     ck_assert_uint_eq(times_commanded("changed: list of nodes"), 1);
 }
-END_TEST
 
-START_TEST(a_warning_is_passed_on_once)
+TEST(a_warning_is_passed_on_once)
 {
     START({.expect = "sendInitialEvents=true",
            .status = "200 OK\r\nContent-Type: application/json\r\nWarning: 299 - \"Endpoints is deprecated\"",
@@ -200,29 +196,4 @@ START_TEST(a_warning_is_passed_on_once)
            .after = HOLD});
     UNTIL(times_commanded("requested: 200") == 2);
     ck_assert_uint_eq(times_logged("Endpoints is deprecated"), 1);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("informer answers");
-    TCase *t = tcase_create("wire");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, forbidden_is_told_and_kept_asking);
-    tcase_add_test(t, a_scope_is_in_causes_and_in_the_log);
-    tcase_add_test(t, a_denial_that_may_be_is_not_complained_about);
-    tcase_add_test(t, an_endless_refusal_is_a_refusal);
-    tcase_add_test(t, a_refused_token_is_read_again);
-    tcase_add_test(t, a_resource_that_is_not_served);
-    tcase_add_test(t, html_is_no_answer_and_a_redirect_is_not_followed);
-    tcase_add_test(t, an_empty_or_truncated_list_is_none);
-    tcase_add_test(t, a_warning_is_passed_on_once);
-    suite_add_tcase(s, t);
-
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,4 @@
 /* src/kube/informer_log: what watches of one API server say when it is away. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,8 @@
 #include "base/str.h"
 #include "kube/informer_log.h"
 #include "kube/outage.h"
+
+#include "../test.h"
 
 static int ends[2];
 static struct log to;
@@ -64,7 +65,9 @@ static char *said(void)
 
 #define AWAY "msg=\"no contact with the Kubernetes API; keeping the last state\" "
 
-START_TEST(one_says_it_for_all)
+FIXTURE(begin, end)
+
+TEST(one_says_it_for_all)
 {
     lose(&nodes, "unreachable", true, 1000);
     lose(&services, "unreachable", true, 1001);
@@ -77,9 +80,8 @@ START_TEST(one_says_it_for_all)
     ck_assert_str_eq(back, "msg=\"contact with the Kubernetes API recovered\" server=https://api:6443 "
                            "away_ms=3000.0\n");
 }
-END_TEST
 
-START_TEST(it_is_said_again_after_a_minute)
+TEST(it_is_said_again_after_a_minute)
 {
     lose(&nodes, "unreachable", true, 1000);
     lose(&services, "unreachable", true, 30000);
@@ -89,9 +91,8 @@ START_TEST(it_is_said_again_after_a_minute)
     ck_assert_str_eq(again, AWAY "server=https://api:6443 reason=unreachable error=\"it was unreachable\" "
                                  "repeated=1\n");
 }
-END_TEST
 
-START_TEST(a_cut_before_it_is_no_line_of_its_own)
+TEST(a_cut_before_it_is_no_line_of_its_own)
 {
     lose(&nodes, "lost", true, 1000);
     lose(&services, "closed", true, 1001);
@@ -106,10 +107,9 @@ START_TEST(a_cut_before_it_is_no_line_of_its_own)
     ck_assert_str_eq(back, "msg=\"contact with the Kubernetes API recovered\" server=https://api:6443 "
                            "away_ms=2000.0\n");
 }
-END_TEST
 
 /* What is one watch's alone names it. */
-START_TEST(what_is_not_the_server)
+TEST(what_is_not_the_server)
 {
     lose(&nodes, "lost", true, 1000); /* once, which the next request explains */
     lose(&nodes, "lost", true, 1000);
@@ -123,10 +123,9 @@ START_TEST(what_is_not_the_server)
     ck_assert_ptr_nonnull(strstr(back, "recovered\" resource=nodes away_ms=1000.0\n"));
     ck_assert_ptr_nonnull(strstr(back, "recovered\" resource=services service=ns/web away_ms="));
 }
-END_TEST
 
 /* Of the same trouble of two the second is of debug level, and so is that it is over. */
-START_TEST(the_same_words_for_both)
+TEST(the_same_words_for_both)
 {
     lose(&nodes, "no_answer", true, 1000);
     lose(&services, "no_answer", true, 1001);
@@ -138,34 +137,13 @@ START_TEST(the_same_words_for_both)
     cleanup(mem_free_ptr) char *back = said();
     ck_assert_str_eq(back, "msg=\"contact with the Kubernetes API recovered\" resource=nodes away_ms=31000.0\n");
 }
-END_TEST
 
 /* It was away, and then it refused this one: the outage is not what ends with that. */
-START_TEST(another_trouble_after_it)
+TEST(another_trouble_after_it)
 {
     lose(&nodes, "unauthorized", false, 1000);
     lose(&nodes, "forbidden", false, 2000);
     cleanup(mem_free_ptr) char *lost = said();
     ck_assert_ptr_nonnull(strstr(lost, "server=https://api:6443 reason=unauthorized"));
     ck_assert_ptr_nonnull(strstr(lost, "resource=nodes reason=forbidden"));
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tc = tcase_create("informer_log");
-    tcase_add_checked_fixture(tc, begin, end);
-    tcase_add_test(tc, one_says_it_for_all);
-    tcase_add_test(tc, it_is_said_again_after_a_minute);
-    tcase_add_test(tc, a_cut_before_it_is_no_line_of_its_own);
-    tcase_add_test(tc, what_is_not_the_server);
-    tcase_add_test(tc, the_same_words_for_both);
-    tcase_add_test(tc, another_trouble_after_it);
-    Suite *s = suite_create("informer_log");
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

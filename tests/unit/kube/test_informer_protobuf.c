@@ -3,6 +3,8 @@
 
 #include "decode/decode_text.h"
 
+#include "../test.h"
+
 #define IN_PROTOBUF "200 OK\r\nContent-Type: application/vnd.kubernetes.protobuf"
 #define IN_JSON "200 OK\r\nContent-Type: application/json"
 #define BOTH "Accept: application/vnd.kubernetes.protobuf,application/json\n"
@@ -40,7 +42,9 @@ static struct step protobuf_step(const char *expect, const struct buf *body, enu
         .expect = expect, .status = IN_PROTOBUF, .body = body->data, .len = body->len, .after = after, .split = chunk};
 }
 
-START_TEST(a_streaming_list_and_what_follows)
+FIXTURE(setup, teardown)
+
+TEST_EACH(a_streaming_list_and_what_follows, 2)
 {
     cleanup(buf_fini) struct buf body = protobuf_of(false, TWO_NODES);
     const struct step steps[] = {protobuf_step("sendInitialEvents=true", &body, HOLD, _i == 0 ? 0 : 1)};
@@ -56,9 +60,8 @@ START_TEST(a_streaming_list_and_what_follows)
     ck_assert_str_eq(ip_of("n1"), "10.0.0.7");
     ck_assert_uint_eq(times_logged("level=warn"), 0);
 }
-END_TEST
 
-START_TEST(pages_and_errors)
+TEST(pages_and_errors)
 {
     cleanup(buf_fini) struct buf refused = {0}, raw = {0}, expired = {0};
     cleanup(buf_fini) struct buf first = protobuf_of(true, LIST("5", "c", NODE("n1", "1", "10.0.0.1"))),
@@ -88,9 +91,8 @@ START_TEST(pages_and_errors)
     ck_assert_uint_eq(times_asked(BOTH), 5);
     ck_assert_uint_eq(times_logged(UNREADABLE), 0);
 }
-END_TEST
 
-START_TEST(a_refusal_is_read)
+TEST(a_refusal_is_read)
 {
     cleanup(buf_fini) struct buf refused = {0}, raw = {0};
     proto_write_bytes(&raw, 3, "nodes is forbidden: User \"low\" cannot list", 42);
@@ -105,10 +107,9 @@ START_TEST(a_refusal_is_read)
     UNTIL(status().denied == INFORMER_FORBIDDEN);
     ck_assert_ptr_nonnull(strstr(status().problem, "HTTP 403: nodes is forbidden: User \"low\" cannot list"));
 }
-END_TEST
 
 /* What comes back decides, answer by answer. */
-START_TEST(an_encoding_that_changes)
+TEST(an_encoding_that_changes)
 {
     cleanup(buf_fini) struct buf list = protobuf_of(false, TWO_NODES),
                                  more = protobuf_of(false, MODIFIED("n1", "8", "10.0.0.8"));
@@ -125,7 +126,6 @@ START_TEST(an_encoding_that_changes)
     ck_assert_uint_eq(times_asked(BOTH), 3);
     ck_assert_uint_eq(times_logged(UNREADABLE), 0);
 }
-END_TEST
 
 /* What says that it is protobuf and is none, at each of the three kinds of request. */
 static const struct {
@@ -140,7 +140,7 @@ static const struct {
     {"\xff\xff\xff\xff", 4, "an object has 4294967295 bytes"},
 };
 
-START_TEST(nonsense_in_a_watch_is_asked_again_as_json)
+TEST_EACH(nonsense_in_a_watch_is_asked_again_as_json, array_len(nonsense))
 {
     cleanup(buf_fini) struct buf list = protobuf_of(false, TWO_NODES);
     const struct step steps[] = {
@@ -165,9 +165,8 @@ START_TEST(nonsense_in_a_watch_is_asked_again_as_json)
     /* contact was never lost: the list in JSON was not waited for */
     ck_assert_uint_eq(times_logged("keeping the last state\" resource=nodes reason=garbled"), 0);
 }
-END_TEST
 
-START_TEST(nonsense_in_a_list_is_asked_again_as_json)
+TEST(nonsense_in_a_list_is_asked_again_as_json)
 {
     const struct step steps[] = {
         {.expect = "sendInitialEvents=true",
@@ -186,10 +185,9 @@ START_TEST(nonsense_in_a_list_is_asked_again_as_json)
     ck_assert_uint_eq(times_logged(UNREADABLE), 1);
     ck_assert_uint_ge(times_logged("it does not begin as that of Kubernetes does; is there a proxy in between?"), 1);
 }
-END_TEST
 
 /* A connection that breaks says nothing of the encoding. */
-START_TEST(a_cut_is_no_nonsense)
+TEST(a_cut_is_no_nonsense)
 {
     cleanup(buf_fini) struct buf list = protobuf_of(false, TWO_NODES);
     struct buf cut = {.data = (char[]){"\0\0\1\0abc"}, .len = 7};
@@ -203,9 +201,8 @@ START_TEST(a_cut_is_no_nonsense)
     ck_assert_uint_eq(times_asked(BOTH), 3);
     ck_assert_uint_eq(times_logged(UNREADABLE), 0);
 }
-END_TEST
 
-START_TEST(json_alone_as_configured)
+TEST(json_alone_as_configured)
 {
     kube_client_set_json(client);
     START(SYNCED);
@@ -213,10 +210,9 @@ START_TEST(json_alone_as_configured)
     ck_assert_uint_eq(times_asked(JSON_ALONE), 1);
     ck_assert_uint_eq(times_asked(BOTH), 0);
 }
-END_TEST
 
 /* What has no protobuf here is not asked for it, and not read as if it had. */
-START_TEST(a_resource_without_a_message)
+TEST(a_resource_without_a_message)
 {
     static const struct step steps[] = {
         {.expect = "secrets?", .status = IN_PROTOBUF, .body = "x", .after = HOLD},
@@ -226,29 +222,4 @@ START_TEST(a_resource_without_a_message)
     UNTIL(strstr(status().problem, "application/vnd.kubernetes.protobuf") != NULL);
     ck_assert_uint_eq(times_asked(JSON_ALONE), 1);
     ck_assert_uint_eq(times_logged(UNREADABLE), 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("informer protobuf");
-    TCase *t = tcase_create("wire");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_loop_test(t, a_streaming_list_and_what_follows, 0, 2);
-    tcase_add_test(t, pages_and_errors);
-    tcase_add_test(t, a_refusal_is_read);
-    tcase_add_test(t, an_encoding_that_changes);
-    tcase_add_loop_test(t, nonsense_in_a_watch_is_asked_again_as_json, 0, array_len(nonsense));
-    tcase_add_test(t, nonsense_in_a_list_is_asked_again_as_json);
-    tcase_add_test(t, a_cut_is_no_nonsense);
-    tcase_add_test(t, json_alone_as_configured);
-    tcase_add_test(t, a_resource_without_a_message);
-    suite_add_tcase(s, t);
-
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

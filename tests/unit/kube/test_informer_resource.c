@@ -4,6 +4,8 @@
 
 #include "kube/decode/decode_field.h"
 
+#include "../test.h"
+
 /* ---- the row ---- */
 
 struct config_map_value {
@@ -73,7 +75,9 @@ static const struct config_map *config_map_of(const char *name)
 
 /* ---- into a cache ---- */
 
-START_TEST(config_maps_in_a_cache)
+FIXTURE(setup, teardown)
+
+TEST(config_maps_in_a_cache)
 {
     static const struct step steps[] = {
         {.expect = MAPS_PATH "&sendInitialEvents=true", .body = TWO_MAPS, .after = HOLD, .split = 1}};
@@ -95,9 +99,8 @@ START_TEST(config_maps_in_a_cache)
     ck_assert_str_eq(config_map_of("web")->data[0].base64, "dHdv");
     ck_assert_ptr_null(config_map_of("api"));
 }
-END_TEST
 
-START_TEST(a_config_map_that_cannot_be_used)
+TEST(a_config_map_that_cannot_be_used)
 {
     static const struct step steps[] = {{.expect = MAPS_PATH, .body = TWO_MAPS, .after = HOLD}};
     start_row(steps, array_len(steps), &row, &callbacks);
@@ -109,7 +112,6 @@ START_TEST(a_config_map_that_cannot_be_used)
     UNTIL(was_commanded("changed: MODIFIED configmap api of ing/web\n"));
     ck_assert_uint_eq(config_map_of("api")->data_count, 1);
 }
-END_TEST
 
 /* ---- into something else ---- */
 
@@ -156,7 +158,7 @@ static void on_forget(void *arg)
     buf_add(arg, "forget ");
 }
 
-START_TEST(config_maps_in_a_sink_that_is_no_cache)
+TEST(config_maps_in_a_sink_that_is_no_cache)
 {
     static const struct step steps[] = {
         {.expect = "sendInitialEvents=true", .body = EVENT("ADDED", MAP("web", "1", "{}")), .after = CUT},
@@ -187,22 +189,4 @@ START_TEST(config_maps_in_a_sink_that_is_no_cache)
     UNTIL(status().synced);
     ck_assert_str_eq(buf_str(&calls), "forget begin put web/2 put api/0 end ");
     buf_fini(&calls);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("informer resource");
-    TCase *t = tcase_create("configmaps");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, config_maps_in_a_cache);
-    tcase_add_test(t, a_config_map_that_cannot_be_used);
-    tcase_add_test(t, config_maps_in_a_sink_that_is_no_cache);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

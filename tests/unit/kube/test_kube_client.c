@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "../certs.h"
+#include "../test.h"
 #include "settings/kubeconfig/kubeconfig.h"
 #include "kube/watch.h"
 #include "net/tls_files.h"
@@ -142,7 +143,11 @@ static void ask(struct kube_client *c)
     ck_assert_uint_eq(done, before + 1);
 }
 
-START_TEST(a_token_given_as_a_value)
+FORKED
+
+FIXTURE(setup, teardown)
+
+TEST(a_token_given_as_a_value)
 {
     access_to.token = mem_strdup("s3cret");
     access_to.username = mem_strdup("u"); /* a token wins, as with kubectl */
@@ -158,9 +163,8 @@ START_TEST(a_token_given_as_a_value)
     ck_assert_str_eq(authorization, "Bearer s3cret");
     kube_client_free(c);
 }
-END_TEST
 
-START_TEST(basic_auth_and_nothing_at_all)
+TEST(basic_auth_and_nothing_at_all)
 {
     struct kube_client *c = new_client();
     ask(c);
@@ -173,7 +177,6 @@ START_TEST(basic_auth_and_nothing_at_all)
     ck_assert_str_eq(authorization, "Basic dTpw");
     kube_client_free(c);
 }
-END_TEST
 
 /* ---- a plugin; see test_exec_plugin.c for its ways ---- */
 
@@ -207,7 +210,7 @@ static int start_fails(struct kube_client *c, const char *says)
     return 0;
 }
 
-START_TEST(credentials_of_a_plugin)
+TEST(credentials_of_a_plugin)
 {
     use_plugin("echo '{\"kind\":\"ExecCredential\",\"apiVersion\":\"" KUBE_EXEC_V1
                "\",\"status\":{\"token\":\"'$(cat token)'\"}}'");
@@ -243,9 +246,8 @@ START_TEST(credentials_of_a_plugin)
     buf_fini(&body);
     kube_client_free(c);
 }
-END_TEST
 
-START_TEST(without_a_plugin_there_is_nothing_to_wait_for)
+TEST(without_a_plugin_there_is_nothing_to_wait_for)
 {
     access_to.unused_exec = mem_strdup("aws");
     struct kube_client *c = new_client();
@@ -260,9 +262,8 @@ START_TEST(without_a_plugin_there_is_nothing_to_wait_for)
         times_logged("credential plugin of the kubeconfig not used; the credentials beside it take precedence"), 1);
     kube_client_free(c);
 }
-END_TEST
 
-START_TEST(a_proxy_is_used_where_one_is_given)
+TEST(a_proxy_is_used_where_one_is_given)
 {
     access_to.proxy_url = access_to.server;
     access_to.server = mem_strdup("http://kubernetes.invalid:6443");
@@ -271,9 +272,8 @@ START_TEST(a_proxy_is_used_where_one_is_given)
     ck_assert_str_eq(seen_path, "http://kubernetes.invalid:6443/version");
     kube_client_free(c);
 }
-END_TEST
 
-START_TEST(a_token_file_is_followed)
+TEST(a_token_file_is_followed)
 {
     access_to.token_path = write_file("token", "first\n");
     struct kube_client *c = new_client();
@@ -285,10 +285,9 @@ START_TEST(a_token_file_is_followed)
     ck_assert_uint_eq(times_logged("Kubernetes token renewed"), 1);
     kube_client_free(c);
 }
-END_TEST
 
 /* The same size and time, written in place: only a 401 tells. */
-START_TEST(a_refused_token_is_read_again_whatever_its_file_looks_like)
+TEST(a_refused_token_is_read_again_whatever_its_file_looks_like)
 {
     struct timespec old[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
     access_to.token_path = write_file("token", "first");
@@ -305,9 +304,8 @@ START_TEST(a_refused_token_is_read_again_whatever_its_file_looks_like)
     ck_assert_str_eq(authorization, "Bearer other");
     kube_client_free(c);
 }
-END_TEST
 
-START_TEST(an_unreadable_token_keeps_the_old_one)
+TEST(an_unreadable_token_keeps_the_old_one)
 {
     access_to.token_path = write_file("token", "s3cret");
     struct kube_client *c = new_client();
@@ -328,7 +326,6 @@ START_TEST(an_unreadable_token_keeps_the_old_one)
     ck_assert_uint_eq(times_logged("cannot read the Kubernetes token; keeping the last one"), 2);
     kube_client_free(c);
 }
-END_TEST
 
 static void assert_refused(const char *first, const char *second)
 {
@@ -340,16 +337,15 @@ static void assert_refused(const char *first, const char *second)
     ck_assert_ptr_nonnull(strstr(err.message, access_to.source));
 }
 
-START_TEST(a_token_file_must_be_there_at_start)
+TEST(a_token_file_must_be_there_at_start)
 {
     access_to.token_path = in_directory("token");
     assert_refused("token", access_to.token_path);
     free(write_file("token", ""));
     assert_refused("token", "empty");
 }
-END_TEST
 
-START_TEST(a_bad_ca_is_an_error)
+TEST(a_bad_ca_is_an_error)
 {
     access_to.ca.path = in_directory("ca.crt");
     assert_refused("CA", access_to.ca.path);
@@ -363,9 +359,8 @@ START_TEST(a_bad_ca_is_an_error)
     access_to.ca.text = mem_strdup("nonsense"); /* inline beats a file */
     assert_refused("given inline", "no PEM certificate");
 }
-END_TEST
 
-START_TEST(a_ca_and_a_client_certificate_that_are_good)
+TEST(a_ca_and_a_client_certificate_that_are_good)
 {
     access_to.ca.path = write_file("ca.crt", cert);
     access_to.cert.path = write_file("tls.crt", cert);
@@ -376,9 +371,8 @@ START_TEST(a_ca_and_a_client_certificate_that_are_good)
     kube_client_free(new_client());
     ck_assert_uint_eq(times_logged("not verified"), 1);
 }
-END_TEST
 
-START_TEST(tls_files_are_followed)
+TEST(tls_files_are_followed)
 {
     access_to.ca.path = write_file("ca.crt", cert);
     access_to.cert.path = write_file("tls.crt", cert);
@@ -398,9 +392,8 @@ START_TEST(tls_files_are_followed)
     ck_assert_str_eq(tls_files_current(kube_client_tls(c))->key_pem, again);
     kube_client_free(c);
 }
-END_TEST
 
-START_TEST(a_client_certificate_and_its_key_belong_together)
+TEST(a_client_certificate_and_its_key_belong_together)
 {
     EVP_PKEY *other = EVP_EC_gen("P-256");
     access_to.cert.text = mem_strdup(cert);
@@ -416,9 +409,8 @@ START_TEST(a_client_certificate_and_its_key_belong_together)
     assert_refused("client certificate", "need each other");
     EVP_PKEY_free(other);
 }
-END_TEST
 
-START_TEST(what_watches_learn_is_shared)
+TEST(what_watches_learn_is_shared)
 {
     struct kube_client *c = new_client();
     ck_assert_uint_eq(kube_client_watch_server(c)->no_streaming_until_ms, 0);
@@ -426,34 +418,4 @@ START_TEST(what_watches_learn_is_shared)
     ck_assert_uint_eq(kube_client_watch_server(c)->no_streaming_until_ms, 5);
     kube_client_free(c);
     kube_client_free(NULL);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("kube_client");
-    TCase *t = tcase_create("kube_client");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, a_token_given_as_a_value);
-    tcase_add_test(t, basic_auth_and_nothing_at_all);
-    tcase_add_test(t, credentials_of_a_plugin);
-    tcase_add_test(t, without_a_plugin_there_is_nothing_to_wait_for);
-    tcase_add_test(t, a_proxy_is_used_where_one_is_given);
-    tcase_add_test(t, a_token_file_is_followed);
-    tcase_add_test(t, a_refused_token_is_read_again_whatever_its_file_looks_like);
-    tcase_add_test(t, an_unreadable_token_keeps_the_old_one);
-    tcase_add_test(t, a_token_file_must_be_there_at_start);
-    tcase_add_test(t, a_bad_ca_is_an_error);
-    tcase_add_test(t, a_ca_and_a_client_certificate_that_are_good);
-    tcase_add_test(t, tls_files_are_followed);
-    tcase_add_test(t, a_client_certificate_and_its_key_belong_together);
-    tcase_add_test(t, what_watches_learn_is_shared);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_set_fork_status(sr, CK_FORK); /* each test has a directory of its own, or ends its process */
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

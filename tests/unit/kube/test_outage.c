@@ -1,5 +1,4 @@
 /* src/kube/outage: what is an outage of an API server, and how often it is said. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +7,8 @@
 #include "base/str.h"
 #include "kube/outage.h"
 #include "net/http.h"
+
+#include "../test.h"
 
 #define ANONYMOUS "nodes is forbidden: User \"system:anonymous\" cannot list resource \"nodes\""
 #define NAMED "nodes is forbidden: User \"system:serviceaccount:a:b\" cannot list resource \"nodes\""
@@ -21,11 +22,10 @@ static const struct {
     {"server_error", ANONYMOUS, false},
 };
 
-START_TEST(by_the_reason_of_a_watch)
+TEST_EACH(by_the_reason_of_a_watch, array_len(watches))
 {
     ck_assert_int_eq(kube_outage_is(watches[_i].reason, watches[_i].detail), watches[_i].is);
 }
-END_TEST
 
 static const struct {
     int status;
@@ -39,7 +39,7 @@ static const struct {
     {503, "", NULL},
 };
 
-START_TEST(by_an_answer)
+TEST_EACH(by_an_answer, array_len(answers))
 {
     struct kube_outage o;
     struct buf body = {0};
@@ -50,10 +50,9 @@ START_TEST(by_an_answer)
     ck_assert_msg(str_eq(reason, answers[_i].reason), "%s", reason != NULL ? reason : "none");
     buf_fini(&body);
 }
-END_TEST
 
 /* Without a request there was no connection. */
-START_TEST(by_a_connection)
+TEST(by_a_connection)
 {
     struct kube_outage o;
     const struct error err = {.kind = ERROR_RETRY, .message = "refused"};
@@ -61,7 +60,6 @@ START_TEST(by_a_connection)
     kube_outage_init(&o, "https://api:6443");
     ck_assert_str_eq(kube_outage_reason(&o, &r, &err), "unreachable");
 }
-END_TEST
 
 static bool begin(struct kube_outage *o, const char *reason, uint64_t now_ms)
 {
@@ -69,7 +67,7 @@ static bool begin(struct kube_outage *o, const char *reason, uint64_t now_ms)
     return kube_outage_begin(o, NULL, &loss, now_ms);
 }
 
-START_TEST(reasons_that_take_turns_pass_once_each)
+TEST(reasons_that_take_turns_pass_once_each)
 {
     struct kube_outage o;
     kube_outage_init(&o, "https://api:6443");
@@ -84,7 +82,6 @@ START_TEST(reasons_that_take_turns_pass_once_each)
     ck_assert_uint_eq(o.lost_ms, 0);
     ck_assert(begin(&o, "unreachable", 61000));
 }
-END_TEST
 
 /* The messages of a stream, by whom, and whether each has a line of its own. */
 static const struct {
@@ -116,7 +113,7 @@ static const struct {
     {300000, true, false, "no words before it"},
 };
 
-START_TEST(the_same_words)
+TEST(the_same_words)
 {
     struct kube_outage o;
     kube_outage_init(&o, "https://api:6443");
@@ -125,22 +122,4 @@ START_TEST(the_same_words)
             (stream[i].is_watch ? kube_outage_is_shared : kube_outage_holds)(&o, stream[i].message, stream[i].at_ms);
         ck_assert_msg(no_line != stream[i].has_line, "%zu: %s", i, stream[i].message);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("outage");
-    TCase *t = tcase_create("outage");
-    tcase_add_loop_test(t, by_the_reason_of_a_watch, 0, (int)array_len(watches));
-    tcase_add_loop_test(t, by_an_answer, 0, (int)array_len(answers));
-    tcase_add_test(t, by_a_connection);
-    tcase_add_test(t, reasons_that_take_turns_pass_once_each);
-    tcase_add_test(t, the_same_words);
-    suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

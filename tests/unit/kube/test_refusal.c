@@ -1,10 +1,11 @@
 /* The hint for a 403: rights for who is known, credentials for who is not. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "kube/client.h"
+
+#include "../test.h"
 
 #define OF(user)                                                                                                   \
     "HTTP 403: nodes is forbidden: User " user " cannot list resource \"nodes\" in API group \"\" at the cluster " \
@@ -30,22 +31,8 @@ static const struct {
     {"", RIGHTS},
 };
 
-START_TEST(cure_of_a_refusal)
+TEST_EACH(cure_of_a_refusal, array_len(rows))
 {
     const char *hint = kube_client_refusal_hint(rows[_i].said);
     ck_assert_msg(strncmp(hint, rows[_i].wanted, strlen(rows[_i].wanted)) == 0, "%s: %s", rows[_i].said, hint);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("refusal");
-    TCase *t = tcase_create("refusal");
-    tcase_add_loop_test(t, cure_of_a_refusal, 0, (int)array_len(rows));
-    suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

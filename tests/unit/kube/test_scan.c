@@ -1,10 +1,11 @@
 #include "kube/scan.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
+
+#include "../test.h"
 
 #define INTERESTING "\"\"\"\\\\{}[]  ab:,\x80\xff\x7b\x5b\x01"
 
@@ -73,7 +74,7 @@ static enum scan_result scan_pieces(struct scan *s, const char *bytes, size_t le
     return SCAN_MORE;
 }
 
-START_TEST(the_same_as_byte_by_byte_however_it_is_cut)
+TEST(the_same_as_byte_by_byte_however_it_is_cut)
 {
     uint64_t state = 0x9e3779b97f4a7c15;
     size_t closed = 0;
@@ -95,9 +96,8 @@ START_TEST(the_same_as_byte_by_byte_however_it_is_cut)
     }
     ck_assert_uint_gt(closed, 100);
 }
-END_TEST
 
-START_TEST(both_ways_to_the_marks_agree)
+TEST(both_ways_to_the_marks_agree)
 {
     uint64_t state = 88172645463325252;
     for (unsigned round = 0; round < 20000; round++) {
@@ -115,10 +115,9 @@ START_TEST(both_ways_to_the_marks_agree)
         ck_assert(memcmp(&a, &want, sizeof(want)) == 0 && memcmp(&b, &want, sizeof(want)) == 0);
     }
 }
-END_TEST
 
 /* Every byte value at every place. */
-START_TEST(no_other_byte_is_taken_for_a_mark)
+TEST(no_other_byte_is_taken_for_a_mark)
 {
     for (unsigned c = 0; c < 256; c++)
         for (unsigned at = 0; at < 64; at++) {
@@ -132,9 +131,8 @@ START_TEST(no_other_byte_is_taken_for_a_mark)
             ck_assert(memcmp(&a, &want, sizeof(want)) == 0 && memcmp(&b, &want, sizeof(want)) == 0);
         }
 }
-END_TEST
 
-START_TEST(nesting_has_an_end)
+TEST(nesting_has_an_end)
 {
     char text[2 * SCAN_MAX_DEPTH + 2];
     size_t taken;
@@ -147,22 +145,4 @@ START_TEST(nesting_has_an_end)
     memset(text, '{', SCAN_MAX_DEPTH + 1);
     ck_assert_int_eq(scan_value(&s, text, sizeof(text), &taken), SCAN_TOO_DEEP);
     ck_assert_uint_eq(taken, SCAN_MAX_DEPTH);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("kube/scan");
-    TCase *t = tcase_create("scan");
-    tcase_add_test(t, the_same_as_byte_by_byte_however_it_is_cut);
-    tcase_add_test(t, both_ways_to_the_marks_agree);
-    tcase_add_test(t, no_other_byte_is_taken_for_a_mark);
-    tcase_add_test(t, nesting_has_an_end);
-    tcase_set_timeout(t, 60);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -2,11 +2,15 @@
  * cases of client-go's own tests among them. */
 #include "watch_world.h"
 
+#include "../test.h"
+
 #define PAGE2_PATH "/api/v1/nodes?limit=500&continue=c1"
 
 /* ---- versions ---- */
 
-START_TEST(every_event_moves_the_version)
+FIXTURE(NULL, tear_down)
+
+TEST(every_event_moves_the_version)
 {
     go_to(AT_FRESH_WATCH);
     feed_object("21");
@@ -22,9 +26,8 @@ START_TEST(every_event_moves_the_version)
     feed_type(WATCH_EVENT_CLOSED);
     assert_path(WATCH_PATH("a%2Fb%20c%26d%3D1"));
 }
-END_TEST
 
-START_TEST(a_missing_version_never_costs_the_last_one)
+TEST(a_missing_version_never_costs_the_last_one)
 {
     go_to(AT_FRESH_WATCH);
     ck_assert_uint_eq(feed_object(""), WATCH_PUT);
@@ -32,9 +35,8 @@ START_TEST(a_missing_version_never_costs_the_last_one)
     feed_bookmark("", false);
     ck_assert_str_eq(w.version, "20");
 }
-END_TEST
 
-START_TEST(a_version_beyond_all_sense_is_no_version)
+TEST(a_version_beyond_all_sense_is_no_version)
 {
     char longest[WATCH_MAX_VERSION_BYTES + 1];
     memset(longest, '9', sizeof(longest));
@@ -57,11 +59,10 @@ START_TEST(a_version_beyond_all_sense_is_no_version)
     feed_bookmark(longest, false);
     ck_assert_str_eq(w.reason, "garbled");
 }
-END_TEST
 
 /* ---- whole stories; the cases of client-go's own tests among them ---- */
 
-START_TEST(a_streaming_list_is_published_at_its_end_bookmark)
+TEST(a_streaming_list_is_published_at_its_end_bookmark)
 {
     go_to(AT_UNANSWERED);
     ck_assert_uint_eq(feed_head(), 0);
@@ -82,9 +83,8 @@ START_TEST(a_streaming_list_is_published_at_its_end_bookmark)
     assert_path(WATCH_PATH("10"));
     ck_assert_uint_eq(server.no_streaming_until_ms, 0);
 }
-END_TEST
 
-START_TEST(an_end_bookmark_without_a_version_is_none)
+TEST(an_end_bookmark_without_a_version_is_none)
 {
     go_to(AT_STREAMING);
     feed_bookmark("", true);
@@ -92,9 +92,8 @@ START_TEST(an_end_bookmark_without_a_version_is_none)
     ck_assert(actions & WATCH_REPLACE_ABORT);
     ck_assert(!w.synced);
 }
-END_TEST
 
-START_TEST(three_pages_are_one_list_of_the_first_ones_version)
+TEST(three_pages_are_one_list_of_the_first_ones_version)
 {
     go_to(AT_PAGE1);
     assert_path(PAGE1_PATH);
@@ -111,9 +110,8 @@ START_TEST(three_pages_are_one_list_of_the_first_ones_version)
     assert_path(WATCH_PATH("20"));
     ck_assert_ptr_null(w.continue_token);
 }
-END_TEST
 
-START_TEST(a_page_without_a_version_is_no_list)
+TEST(a_page_without_a_version_is_no_list)
 {
     go_to(AT_PAGE1);
     feed_page(NULL, NULL);
@@ -125,9 +123,8 @@ START_TEST(a_page_without_a_version_is_no_list)
     ck_assert(actions & WATCH_REPLACE_END);
     assert_path(WATCH_PATH("20"));
 }
-END_TEST
 
-START_TEST(a_continue_token_has_a_cap)
+TEST(a_continue_token_has_a_cap)
 {
     cleanup(mem_free_ptr) char *token = mem_alloc(WATCH_MAX_CONTINUE_BYTES + 2);
     memset(token, 'c', WATCH_MAX_CONTINUE_BYTES + 1);
@@ -138,9 +135,8 @@ START_TEST(a_continue_token_has_a_cap)
     go_to(AT_PAGE1);
     ck_assert_uint_eq(feed_page("20", token), WATCH_REQUEST);
 }
-END_TEST
 
-START_TEST(pages_that_expire_twice_do_not_spin)
+TEST(pages_that_expire_twice_do_not_spin)
 {
     go_to(AT_PAGE2);
     feed_answer(410);
@@ -157,9 +153,8 @@ START_TEST(pages_that_expire_twice_do_not_spin)
     assert_path(WATCH_PATH("24"));
     ck_assert(!w.unlimited);
 }
-END_TEST
 
-START_TEST(a_server_without_streaming_lists_is_remembered)
+TEST(a_server_without_streaming_lists_is_remembered)
 {
     go_to(AT_UNANSWERED);
     feed_answer(422);
@@ -181,9 +176,8 @@ START_TEST(a_server_without_streaming_lists_is_remembered)
     feed_error(410);
     assert_path(STREAMING_PATH);
 }
-END_TEST
 
-START_TEST(a_server_that_refuses_everything_says_nothing_about_streaming)
+TEST(a_server_that_refuses_everything_says_nothing_about_streaming)
 {
     go_to(AT_UNANSWERED);
     feed_answer(400); /* say, for a bad selector */
@@ -193,9 +187,8 @@ START_TEST(a_server_that_refuses_everything_says_nothing_about_streaming)
     feed_due();
     assert_path(PAGE1_PATH);
 }
-END_TEST
 
-START_TEST(streaming_lists_that_are_cut_again_and_again_become_pages)
+TEST(streaming_lists_that_are_cut_again_and_again_become_pages)
 {
     go_to(AT_STREAMING);
     for (int i = 1; i < WATCH_STREAMING_TRIES; i++) {
@@ -226,9 +219,8 @@ START_TEST(streaming_lists_that_are_cut_again_and_again_become_pages)
         assert_path(STREAMING_PATH);
     }
 }
-END_TEST
 
-START_TEST(failing_lists_keep_the_last_good_state)
+TEST(failing_lists_keep_the_last_good_state)
 {
     go_to(AT_STABLE_WATCH);
     feed_answer(410);
@@ -246,9 +238,8 @@ START_TEST(failing_lists_keep_the_last_good_state)
     }
     ck_assert_str_eq(w.version, "21");
 }
-END_TEST
 
-START_TEST(relists_are_spaced_where_each_event_is_followed_by_trouble)
+TEST(relists_are_spaced_where_each_event_is_followed_by_trouble)
 {
     go_to(AT_STABLE_WATCH);
     feed_error(500);
@@ -262,9 +253,8 @@ START_TEST(relists_are_spaced_where_each_event_is_followed_by_trouble)
     ck_assert_uint_ge(watch_due_ms(&w), w.listed_ms + WATCH_LIST_SPACING_MS);
     ck_assert_uint_le(watch_due_ms(&w), w.listed_ms + WATCH_LIST_SPACING_MS + 800);
 }
-END_TEST
 
-START_TEST(a_list_at_once_needs_news_since_the_last_one)
+TEST(a_list_at_once_needs_news_since_the_last_one)
 {
     go_to(AT_STABLE_WATCH);
     feed_error(410);
@@ -275,9 +265,8 @@ START_TEST(a_list_at_once_needs_news_since_the_last_one)
     feed_error(410);
     ck_assert_int_eq(w.state, WATCH_WAITING);
 }
-END_TEST
 
-START_TEST(denied_is_told_and_ends_with_the_next_good_answer)
+TEST(denied_is_told_and_ends_with_the_next_good_answer)
 {
     static const int denials[] = {403, 404};
     for (size_t i = 0; i < array_len(denials); i++) {
@@ -297,10 +286,9 @@ START_TEST(denied_is_told_and_ends_with_the_next_good_answer)
         ck_assert_int_eq(w.denied_status, 0);
     }
 }
-END_TEST
 
 /* An API server that starts says 403 to everybody until it has read its roles. */
-START_TEST(denied_after_sync_is_believed_after_a_while)
+TEST(denied_after_sync_is_believed_after_a_while)
 {
     go_to(AT_OPENING_WATCH);
     feed_answer(403);
@@ -329,9 +317,8 @@ START_TEST(denied_after_sync_is_believed_after_a_while)
     feed_answer(403); /* and all over again */
     ck_assert_int_eq(w.denied_status, 0);
 }
-END_TEST
 
-START_TEST(a_rotated_token_costs_one_retry_and_a_refused_one_backs_off)
+TEST(a_rotated_token_costs_one_retry_and_a_refused_one_backs_off)
 {
     go_to(AT_STABLE_WATCH);
     feed_type(WATCH_EVENT_CLOSED);
@@ -351,9 +338,8 @@ START_TEST(a_rotated_token_costs_one_retry_and_a_refused_one_backs_off)
     feed_due();
     ck_assert_uint_eq(feed_answer(401), WATCH_CREDENTIALS | WATCH_ENDED | WATCH_REQUEST);
 }
-END_TEST
 
-START_TEST(stop_leaves_nothing_behind)
+TEST(stop_leaves_nothing_behind)
 {
     static const enum from places[] = {AT_UNANSWERED, AT_STREAMING, AT_PAGE2, AT_STABLE_WATCH};
     for (size_t i = 0; i < array_len(places); i++) {
@@ -376,9 +362,8 @@ START_TEST(stop_leaves_nothing_behind)
     ck_assert_uint_eq(feed_type(WATCH_EVENT_STOP), 0); /* no request is under way */
     ck_assert_uint_eq(watch_due_ms(&w), 0);
 }
-END_TEST
 
-START_TEST(a_forgotten_cache_is_listed_again)
+TEST(a_forgotten_cache_is_listed_again)
 {
     go_to(AT_OPENING_WATCH);
     feed_answer(403);
@@ -393,10 +378,9 @@ START_TEST(a_forgotten_cache_is_listed_again)
     ck_assert_str_eq(w.reason, "forgotten");
     assert_path(STREAMING_PATH);
 }
-END_TEST
 
 /* What of the list was read went with the cache: the second page alone would pass for all of it. */
-START_TEST(a_cache_that_is_forgotten_in_the_middle_of_a_list_is_listed_from_the_start)
+TEST(a_cache_that_is_forgotten_in_the_middle_of_a_list_is_listed_from_the_start)
 {
     static const enum from places[] = {AT_UNANSWERED, AT_STREAMING, AT_PAGE1, AT_PAGE2};
     for (size_t i = 0; i < array_len(places); i++) {
@@ -407,9 +391,8 @@ START_TEST(a_cache_that_is_forgotten_in_the_middle_of_a_list_is_listed_from_the_
         assert_path(pages ? PAGE1_PATH : STREAMING_PATH);
     }
 }
-END_TEST
 
-START_TEST(selectors_are_encoded)
+TEST(selectors_are_encoded)
 {
     watch_fini(&w);
     watch_init(&w, &server, "/apis/discovery.k8s.io/v1/namespaces/a/endpointslices",
@@ -427,40 +410,4 @@ START_TEST(selectors_are_encoded)
     assert_path("/apis/discovery.k8s.io/v1/namespaces/a/endpointslices"
                 "?labelSelector=kubernetes.io%2Fservice-name%3Dx%2Cy%21%3Dz&fieldSelector=metadata.name%3Dn"
                 "&watch=1&allowWatchBookmarks=true&resourceVersion=20&timeoutSeconds=");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("watch");
-    TCase *t = tcase_create("watch");
-    tcase_add_checked_fixture(t, NULL, tear_down);
-    tcase_add_test(t, every_event_moves_the_version);
-    tcase_add_test(t, a_missing_version_never_costs_the_last_one);
-    tcase_add_test(t, a_version_beyond_all_sense_is_no_version);
-    tcase_add_test(t, a_streaming_list_is_published_at_its_end_bookmark);
-    tcase_add_test(t, an_end_bookmark_without_a_version_is_none);
-    tcase_add_test(t, three_pages_are_one_list_of_the_first_ones_version);
-    tcase_add_test(t, a_page_without_a_version_is_no_list);
-    tcase_add_test(t, a_continue_token_has_a_cap);
-    tcase_add_test(t, pages_that_expire_twice_do_not_spin);
-    tcase_add_test(t, a_server_without_streaming_lists_is_remembered);
-    tcase_add_test(t, a_server_that_refuses_everything_says_nothing_about_streaming);
-    tcase_add_test(t, streaming_lists_that_are_cut_again_and_again_become_pages);
-    tcase_add_test(t, failing_lists_keep_the_last_good_state);
-    tcase_add_test(t, relists_are_spaced_where_each_event_is_followed_by_trouble);
-    tcase_add_test(t, a_list_at_once_needs_news_since_the_last_one);
-    tcase_add_test(t, denied_is_told_and_ends_with_the_next_good_answer);
-    tcase_add_test(t, denied_after_sync_is_believed_after_a_while);
-    tcase_add_test(t, a_rotated_token_costs_one_retry_and_a_refused_one_backs_off);
-    tcase_add_test(t, stop_leaves_nothing_behind);
-    tcase_add_test(t, a_forgotten_cache_is_listed_again);
-    tcase_add_test(t, a_cache_that_is_forgotten_in_the_middle_of_a_list_is_listed_from_the_start);
-    tcase_add_test(t, selectors_are_encoded);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,6 +1,8 @@
 /* src/kube/watch: what every event does in every state, and a random walk that holds the promises no event may break. */
 #include "watch_world.h"
 
+#include "../test.h"
+
 /* ---- a random walk ---- */
 
 /* What the outside may believe, kept from the actions alone. */
@@ -247,7 +249,9 @@ static void go_on_until_synced(struct model *m)
     ck_abort_msg("never synced: state %d", (int)w.state);
 }
 
-START_TEST(each_pair_of_state_and_event_has_an_answer_and_leads_to_sync)
+FIXTURE(NULL, tear_down)
+
+TEST_EACH(each_pair_of_state_and_event_has_an_answer_and_leads_to_sync, array_len(pair_places))
 {
     const struct place *place = &pair_places[_i];
     bool seen[WATCH_EVENTS] = {false};
@@ -268,10 +272,9 @@ START_TEST(each_pair_of_state_and_event_has_an_answer_and_leads_to_sync)
     for (size_t i = 0; i < array_len(seen); i++)
         ck_assert_msg(seen[i], "event %zu is in no row", i);
 }
-END_TEST
 
 /* The time of each state. */
-START_TEST(each_state_ends_by_its_clock)
+TEST_EACH(each_state_ends_by_its_clock, array_len(pair_places))
 {
     const struct place *place = &pair_places[_i];
     go_to_place(place);
@@ -287,9 +290,8 @@ START_TEST(each_state_ends_by_its_clock)
     ck_assert(w.state == WATCH_IDLE || w.state != place->state || (actions & WATCH_REQUEST));
     go_on_until_synced(&m);
 }
-END_TEST
 
-START_TEST(a_random_walk_breaks_no_promise)
+TEST_EACH(a_random_walk_breaks_no_promise, 8)
 {
     unsigned seed = (unsigned)_i + 1, steps_synced = 0;
     struct model m = {0};
@@ -313,26 +315,4 @@ START_TEST(a_random_walk_breaks_no_promise)
         steps_synced += w.state == WATCH_WATCHING;
     }
     ck_assert_uint_gt(steps_synced, 100); /* the walk reaches the interesting places */
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("watch_pairs");
-    TCase *t = tcase_create("pairs");
-    tcase_add_checked_fixture(t, NULL, tear_down);
-    tcase_add_loop_test(t, each_pair_of_state_and_event_has_an_answer_and_leads_to_sync, 0,
-                        (int)array_len(pair_places));
-    tcase_add_loop_test(t, each_state_ends_by_its_clock, 0, (int)array_len(pair_places));
-    suite_add_tcase(s, t);
-    t = tcase_create("random walk");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, NULL, tear_down);
-    tcase_add_loop_test(t, a_random_walk_breaks_no_promise, 0, 8);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,6 +1,8 @@
 /* src/kube/watch: each row of its table: an event in a state, what is done at once or after a pause, and why. */
 #include "watch_world.h"
 
+#include "../test.h"
+
 /* ---- the table ---- */
 
 enum then { WATCH_AGAIN, STREAM, PAGES, WHOLE };
@@ -155,7 +157,9 @@ static void assert_request(const struct row *r)
     }
 }
 
-START_TEST(each_row_of_the_table)
+FIXTURE(NULL, tear_down)
+
+TEST_EACH(each_row_of_the_table, array_len(rows))
 {
     const struct row *r = &rows[_i];
     go_to(r->from);
@@ -179,9 +183,8 @@ START_TEST(each_row_of_the_table)
     }
     assert_request(r);
 }
-END_TEST
 
-START_TEST(what_a_server_wrote_is_printable_and_cut)
+TEST(what_a_server_wrote_is_printable_and_cut)
 {
     char *longer = mem_alloc(5000);
     memset(longer, 'x', 4999);
@@ -193,20 +196,4 @@ START_TEST(what_a_server_wrote_is_printable_and_cut)
     ck_assert_ptr_null(strchr(w.detail, '\n'));
     ck_assert_ptr_null(strchr(w.detail, '\x1b'));
     ck_assert_uint_lt(strlen(w.detail), sizeof(w.detail));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("watch_table");
-    TCase *t = tcase_create("watch_table");
-    tcase_add_checked_fixture(t, NULL, tear_down);
-    tcase_add_loop_test(t, each_row_of_the_table, 0, (int)array_len(rows));
-    tcase_add_test(t, what_a_server_wrote_is_printable_and_cut);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

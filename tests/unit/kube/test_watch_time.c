@@ -1,6 +1,8 @@
 /* src/kube/watch: how long it waits after what, and when it takes silence for an end. */
 #include "watch_world.h"
 
+#include "../test.h"
+
 /* ---- waiting ---- */
 
 static uint64_t wait_of(struct watch_event e)
@@ -10,7 +12,9 @@ static uint64_t wait_of(struct watch_event e)
     return watch_due_ms(&w) - now;
 }
 
-START_TEST(backoff_doubles_up_to_its_cap)
+FIXTURE(NULL, tear_down)
+
+TEST(backoff_doubles_up_to_its_cap)
 {
     uint64_t longest[10] = {0};
     for (unsigned seed = 0; seed < 200; seed++) {
@@ -29,7 +33,6 @@ START_TEST(backoff_doubles_up_to_its_cap)
                       (unsigned long long)longest[i], (unsigned long long)cap);
     }
 }
-END_TEST
 
 static void fail_five_times(void)
 {
@@ -41,7 +44,7 @@ static void fail_five_times(void)
 }
 
 /* Of a resource that hardly ever changes, too, the next outage begins with short waits. */
-START_TEST(backoff_goes_back_after_a_watch_that_lasted)
+TEST(backoff_goes_back_after_a_watch_that_lasted)
 {
     go_to(AT_OPENING_WATCH);
     fail_five_times();
@@ -54,9 +57,8 @@ START_TEST(backoff_goes_back_after_a_watch_that_lasted)
     feed_type(WATCH_EVENT_LOST);
     ck_assert_uint_le(w.backoff.attempts, 1);
 }
-END_TEST
 
-START_TEST(backoff_goes_back_after_news_only)
+TEST(backoff_goes_back_after_news_only)
 {
     go_to(AT_OPENING_WATCH);
     fail_five_times();
@@ -67,9 +69,8 @@ START_TEST(backoff_goes_back_after_news_only)
     feed_object("21");
     ck_assert_uint_eq(w.backoff.attempts, 0);
 }
-END_TEST
 
-START_TEST(backoff_does_not_go_back_after_a_list)
+TEST(backoff_does_not_go_back_after_a_list)
 {
     go_to(AT_UNANSWERED);
     fail_five_times();
@@ -80,9 +81,8 @@ START_TEST(backoff_does_not_go_back_after_a_list)
     feed_bookmark("21", false);
     ck_assert_uint_eq(w.backoff.attempts, 0);
 }
-END_TEST
 
-START_TEST(a_bookmark_after_a_while_is_progress_even_where_nothing_moved)
+TEST(a_bookmark_after_a_while_is_progress_even_where_nothing_moved)
 {
     go_to(AT_OPENING_WATCH);
     fail_five_times();
@@ -93,9 +93,8 @@ START_TEST(a_bookmark_after_a_while_is_progress_even_where_nothing_moved)
     feed_bookmark("20", false);
     ck_assert_uint_eq(w.backoff.attempts, 0);
 }
-END_TEST
 
-START_TEST(retry_after_is_honoured_in_both_forms)
+TEST(retry_after_is_honoured_in_both_forms)
 {
     static const struct {
         enum watch_event_type type;
@@ -121,10 +120,9 @@ START_TEST(retry_after_is_honoured_in_both_forms)
         assert_path(WATCH_PATH("20"));
     }
 }
-END_TEST
 
 /* A server that restarts cuts many watches: those that stood for a while go on at once, though nobody asked them since. */
-START_TEST(a_watch_that_stood_for_a_while_goes_on_at_once_however_it_ends)
+TEST(a_watch_that_stood_for_a_while_goes_on_at_once_however_it_ends)
 {
     static const enum watch_event_type ends[] = {WATCH_EVENT_CLOSED, WATCH_EVENT_LOST};
     for (size_t i = 0; i < array_len(ends); i++) {
@@ -137,9 +135,8 @@ START_TEST(a_watch_that_stood_for_a_while_goes_on_at_once_however_it_ends)
         }
     }
 }
-END_TEST
 
-START_TEST(a_poke_ends_the_waiting)
+TEST(a_poke_ends_the_waiting)
 {
     go_to(AT_OPENING_WATCH);
     ck_assert_uint_eq(feed_type(WATCH_EVENT_POKE), 0); /* nothing to do while a request is under way */
@@ -151,11 +148,10 @@ START_TEST(a_poke_ends_the_waiting)
     feed_type(WATCH_EVENT_POKE);
     assert_path(STREAMING_PATH);
 }
-END_TEST
 
 /* ---- deadlines ---- */
 
-START_TEST(hanging_before_headers)
+TEST(hanging_before_headers)
 {
     go_to(AT_OPENING_WATCH);
     ck_assert_uint_eq(watch_due_ms(&w), now + watch_usual_deadlines.answer_ms);
@@ -167,9 +163,8 @@ START_TEST(hanging_before_headers)
     feed_due();
     assert_path(WATCH_PATH("20"));
 }
-END_TEST
 
-START_TEST(silence_after_bookmarks_is_death)
+TEST(silence_after_bookmarks_is_death)
 {
     go_to(AT_STABLE_WATCH);
     ck_assert_uint_ge(watch_due_ms(&w), now + 300000); /* no bookmark was seen: who knows */
@@ -190,10 +185,9 @@ START_TEST(silence_after_bookmarks_is_death)
     ck_assert_uint_eq(watch_due_ms(&w),
                       now - WATCH_STABLE_MS + watch_usual_deadlines.silence_ms); /* remembered in the next watch */
 }
-END_TEST
 
 /* As the watch of a server does that was restored from a backup and has not reached our version yet. */
-START_TEST(a_watch_that_never_says_a_word_is_listed_again)
+TEST(a_watch_that_never_says_a_word_is_listed_again)
 {
     go_to(AT_STREAMED_WATCH);
     feed_type(WATCH_EVENT_BYTES);
@@ -211,9 +205,8 @@ START_TEST(a_watch_that_never_says_a_word_is_listed_again)
     feed_bookmark("9", true);
     ck_assert_str_eq(w.version, "9");
 }
-END_TEST
 
-START_TEST(a_server_that_does_not_end_the_watch)
+TEST(a_server_that_does_not_end_the_watch)
 {
     go_to(AT_STABLE_WATCH);
     uint64_t end = w.started_ms + w.timeout_s * 1000 + watch_usual_deadlines.grace_ms;
@@ -225,9 +218,8 @@ START_TEST(a_server_that_does_not_end_the_watch)
     ck_assert_str_eq(w.reason, "deadline");
     assert_path(WATCH_PATH("21"));
 }
-END_TEST
 
-START_TEST(a_streaming_list_that_stalls_becomes_pages)
+TEST(a_streaming_list_that_stalls_becomes_pages)
 {
     go_to(AT_STREAMING);
     now += 5000;
@@ -240,9 +232,8 @@ START_TEST(a_streaming_list_that_stalls_becomes_pages)
     ck_assert(actions & WATCH_CANCEL);
     assert_path(PAGE1_PATH);
 }
-END_TEST
 
-START_TEST(a_streaming_list_that_trickles_for_ever_becomes_pages)
+TEST(a_streaming_list_that_trickles_for_ever_becomes_pages)
 {
     go_to(AT_STREAMING);
     uint64_t end = w.started_ms + w.timeout_s * 1000 + watch_usual_deadlines.grace_ms;
@@ -254,9 +245,8 @@ START_TEST(a_streaming_list_that_trickles_for_ever_becomes_pages)
     ck_assert_str_eq(w.reason, "deadline");
     assert_path(PAGE1_PATH);
 }
-END_TEST
 
-START_TEST(a_page_that_stalls_or_trickles_is_given_up)
+TEST(a_page_that_stalls_or_trickles_is_given_up)
 {
     go_to(AT_PAGE2);
     feed_due();
@@ -271,9 +261,8 @@ START_TEST(a_page_that_stalls_or_trickles_is_given_up)
     ck_assert_str_eq(w.reason, "deadline");
     ck_assert_int_eq(w.state, WATCH_WAITING);
 }
-END_TEST
 
-START_TEST(timeouts_are_spread)
+TEST(timeouts_are_spread)
 {
     unsigned least = 1000, most = 0;
     go_to(AT_OPENING_WATCH);
@@ -287,34 +276,4 @@ START_TEST(timeouts_are_spread)
     ck_assert_uint_le(most, 600);
     ck_assert_uint_lt(least, 310);
     ck_assert_uint_gt(most, 590);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("watch_time");
-    TCase *t = tcase_create("watch_time");
-    tcase_add_checked_fixture(t, NULL, tear_down);
-    tcase_add_test(t, backoff_doubles_up_to_its_cap);
-    tcase_add_test(t, backoff_goes_back_after_news_only);
-    tcase_add_test(t, backoff_goes_back_after_a_watch_that_lasted);
-    tcase_add_test(t, backoff_does_not_go_back_after_a_list);
-    tcase_add_test(t, a_bookmark_after_a_while_is_progress_even_where_nothing_moved);
-    tcase_add_test(t, retry_after_is_honoured_in_both_forms);
-    tcase_add_test(t, a_watch_that_stood_for_a_while_goes_on_at_once_however_it_ends);
-    tcase_add_test(t, a_poke_ends_the_waiting);
-    tcase_add_test(t, hanging_before_headers);
-    tcase_add_test(t, silence_after_bookmarks_is_death);
-    tcase_add_test(t, a_watch_that_never_says_a_word_is_listed_again);
-    tcase_add_test(t, a_server_that_does_not_end_the_watch);
-    tcase_add_test(t, a_streaming_list_that_stalls_becomes_pages);
-    tcase_add_test(t, a_streaming_list_that_trickles_for_ever_becomes_pages);
-    tcase_add_test(t, a_page_that_stalls_or_trickles_is_given_up);
-    tcase_add_test(t, timeouts_are_spread);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,10 +1,11 @@
-#include <check.h>
 #include <stdlib.h>
 
 #include "base/compiler.h"
 #include "model/address.h"
 
-START_TEST(canonical)
+#include "../test.h"
+
+TEST(canonical)
 {
     static const struct {
         const char *in, *out; /* NULL: no address */
@@ -30,9 +31,8 @@ START_TEST(canonical)
         ck_assert_str_eq(out, cases[i].out != NULL ? cases[i].out : "untouched");
     }
 }
-END_TEST
 
-START_TEST(equality)
+TEST(equality)
 {
     static const struct {
         const char *a, *b;
@@ -54,19 +54,4 @@ START_TEST(equality)
     };
     for (size_t i = 0; i < array_len(cases); i++)
         ck_assert_msg(address_eq(cases[i].a, cases[i].b) == cases[i].eq, "case %zu", i);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("address");
-    TCase *t = tcase_create("address");
-    tcase_add_test(t, canonical);
-    tcase_add_test(t, equality);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

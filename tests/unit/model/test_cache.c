@@ -1,6 +1,5 @@
-#include <check.h>
-
 #include "../model_text.h"
+#include "../test.h"
 #include "odd_objects.h"
 
 static const char *address_of(const struct node *n)
@@ -23,7 +22,7 @@ static const struct service *service_of(const struct cache *c, const char *name)
     return cache_find(c, name);
 }
 
-START_TEST(a_put_says_whether_anything_changed)
+TEST(a_put_says_whether_anything_changed)
 {
     struct cache *c = cache_new(&node_record);
     ck_assert(put(c, "node n1 10.0.0.1"));
@@ -46,9 +45,8 @@ START_TEST(a_put_says_whether_anything_changed)
     ck_assert_uint_eq(cache_count(c), 1);
     cache_free(c);
 }
-END_TEST
 
-START_TEST(deleting)
+TEST(deleting)
 {
     struct cache *c = cache_new(&node_record), *services = cache_new(&service_record);
     ck_assert(!cache_delete(c, "n1"));
@@ -63,7 +61,6 @@ START_TEST(deleting)
     cache_free(c);
     cache_free(services);
 }
-END_TEST
 
 static void compare_set(void *arg, const void *s)
 {
@@ -72,7 +69,7 @@ static void compare_set(void *arg, const void *s)
     ck_assert_str_eq(record_name(s), want->name);
 }
 
-START_TEST(all_that_is_kept_comes_back)
+TEST(all_that_is_kept_comes_back)
 {
     static const char words[] =
         "http/80 https/443 : 10.0.0.1@n1 10.0.0.2=no | /8080 : fd00::1@n2=leaving | | : 10.0.0.9=gone";
@@ -90,10 +87,9 @@ START_TEST(all_that_is_kept_comes_back)
     free(copy);
     free(again);
 }
-END_TEST
 
 /* Each difference in turn, over each other: in a copy of its own, of which nothing else is left. */
-START_TEST(nodes_are_kept_whole)
+TEST(nodes_are_kept_whole)
 {
     struct cache *c = cache_new(&node_record);
     cache_put(c, odd_node("n1", NODE_AS_IT_IS));
@@ -107,9 +103,8 @@ START_TEST(nodes_are_kept_whole)
     ck_assert_uint_eq(cache_count(c), 1);
     cache_free(c);
 }
-END_TEST
 
-START_TEST(a_hostname_that_is_the_name_is_kept_once)
+TEST(a_hostname_that_is_the_name_is_kept_once)
 {
     struct cache *c = cache_new(&node_record);
     cache_put(c, odd_node("n1", NODE_ALL_ADDRESSES));
@@ -120,9 +115,8 @@ START_TEST(a_hostname_that_is_the_name_is_kept_once)
     ck_assert_ptr_eq(n->addresses[2].text, n->name);
     cache_free(c);
 }
-END_TEST
 
-START_TEST(services_are_kept_whole)
+TEST(services_are_kept_whole)
 {
     struct cache *c = cache_new(&service_record);
     ck_assert_ptr_null(cache_find(c, "web"));
@@ -138,9 +132,8 @@ START_TEST(services_are_kept_whole)
     ck_assert_uint_eq(cache_count(c), 1);
     cache_free(c);
 }
-END_TEST
 
-START_TEST(a_replace_of_services)
+TEST(a_replace_of_services)
 {
     struct cache *c = cache_new(&service_record);
     cache_replace_begin(c);
@@ -163,7 +156,6 @@ START_TEST(a_replace_of_services)
     ck_assert(cache_find(c, "web") == NULL && !cache_synced(c));
     cache_free(c);
 }
-END_TEST
 
 static void append_node(void *arg, const void *node)
 {
@@ -179,7 +171,7 @@ static void expect_nodes(const struct cache *c, const char *want)
     ck_assert_str_eq(buf_str(&have), want);
 }
 
-START_TEST(looking_goes_by_name)
+TEST(looking_goes_by_name)
 {
     struct cache *c = cache_new(&node_record);
     expect_nodes(c, "");
@@ -191,9 +183,8 @@ START_TEST(looking_goes_by_name)
     expect_nodes(c, "a=- aa=- b=- c=- d=- e=- ");
     cache_free(c);
 }
-END_TEST
 
-START_TEST(a_replace_is_seen_only_at_its_end)
+TEST(a_replace_is_seen_only_at_its_end)
 {
     struct cache *c = cache_new(&node_record);
     put(c, "node n1 10.0.0.1");
@@ -212,9 +203,8 @@ START_TEST(a_replace_is_seen_only_at_its_end)
     ck_assert(cache_synced(c));
     cache_free(c);
 }
-END_TEST
 
-START_TEST(a_replace_says_whether_anything_differs)
+TEST(a_replace_says_whether_anything_differs)
 {
     struct cache *c = cache_new(&node_record);
     cache_replace_begin(c);
@@ -243,9 +233,8 @@ START_TEST(a_replace_says_whether_anything_differs)
     }
     cache_free(c);
 }
-END_TEST
 
-START_TEST(an_aborted_replace_leaves_nothing)
+TEST(an_aborted_replace_leaves_nothing)
 {
     struct cache *c = cache_new(&node_record);
     put(c, "node n1 10.0.0.1");
@@ -266,10 +255,9 @@ START_TEST(an_aborted_replace_leaves_nothing)
     expect_nodes(c, "n3=10.0.0.3 ");
     cache_free(c);
 }
-END_TEST
 
 /* What was listed and cannot be read: its last good state is better than none. */
-START_TEST(keeping_through_a_replace)
+TEST(keeping_through_a_replace)
 {
     struct cache *c = cache_new(&node_record);
     text_sync(c);
@@ -301,9 +289,8 @@ START_TEST(keeping_through_a_replace)
     expect_nodes(c, "");
     cache_free(c);
 }
-END_TEST
 
-START_TEST(forgetting)
+TEST(forgetting)
 {
     struct cache *c = cache_new(&node_record);
     text_sync(c);
@@ -317,7 +304,6 @@ START_TEST(forgetting)
     cache_free(c);
     cache_free(NULL);
 }
-END_TEST
 
 /* ---- against a model that is too simple to be wrong ---- */
 
@@ -427,7 +413,7 @@ static void compare_since(const struct cache *c, const struct simple *m, const s
         ck_assert(memcmp(m->live, seen->live, sizeof(m->live)) == 0);
 }
 
-START_TEST(random_histories)
+TEST(random_histories)
 {
     struct dice dice = {6364136223846793005u};
     struct simple m = {.synced = false};
@@ -458,32 +444,4 @@ START_TEST(random_histories)
             see(c, &m, &seen);
     }
     cache_free(c);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("cache");
-    TCase *t = tcase_create("cache");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, a_put_says_whether_anything_changed);
-    tcase_add_test(t, deleting);
-    tcase_add_test(t, all_that_is_kept_comes_back);
-    tcase_add_test(t, nodes_are_kept_whole);
-    tcase_add_test(t, a_hostname_that_is_the_name_is_kept_once);
-    tcase_add_test(t, services_are_kept_whole);
-    tcase_add_test(t, a_replace_of_services);
-    tcase_add_test(t, looking_goes_by_name);
-    tcase_add_test(t, a_replace_is_seen_only_at_its_end);
-    tcase_add_test(t, a_replace_says_whether_anything_differs);
-    tcase_add_test(t, an_aborted_replace_leaves_nothing);
-    tcase_add_test(t, keeping_through_a_replace);
-    tcase_add_test(t, forgetting);
-    tcase_add_test(t, random_histories);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,5 +1,4 @@
 /* src/model/node_rules: one table for the addresses, one for the exclusions, and what must hold for any node. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <arpa/inet.h>
@@ -9,6 +8,7 @@
 #include "model/node_rules.h"
 
 #include "../dice.h"
+#include "../test.h"
 
 /* ---- eligible ---- */
 
@@ -16,7 +16,7 @@
 #define TAINT 2u
 #define DELETION 4u
 
-START_TEST(a_key_has_its_row)
+TEST(a_key_has_its_row)
 {
     ck_assert_uint_eq(node_excluded_by(EXCLUDED_BY_LABEL, "node.kubernetes.io/exclude-from-external-load-balancers"),
                       LABEL);
@@ -25,9 +25,8 @@ START_TEST(a_key_has_its_row)
     ck_assert_uint_eq(node_excluded_by(EXCLUDED_BY_LABEL, "ToBeDeletedByClusterAutoscaler"), 0);
     ck_assert_uint_eq(node_excluded_by(EXCLUDED_BY_TAINT, NULL), 0);
 }
-END_TEST
 
-START_TEST(exclusions)
+TEST(exclusions)
 {
     static const struct {
         const char *what;
@@ -52,7 +51,6 @@ START_TEST(exclusions)
             ck_assert_msg(why != NULL && strstr(why, rows[i].says) != NULL, "%s: %s", rows[i].what, why);
     }
 }
-END_TEST
 
 /* ---- addresses ---- */
 
@@ -177,7 +175,7 @@ static const struct {
     {"I:nonsense", "I", V4, NULL, LAX, NULL},
 };
 
-START_TEST(addresses)
+TEST_EACH(addresses, array_len(rows))
 {
     cleanup(mem_free_ptr) char *words = mem_strdup(rows[_i].node);
     struct node_address list[NODE_ADDRESSES_MAX];
@@ -190,9 +188,8 @@ START_TEST(addresses)
     ck_assert_msg(str_eq(text, rows[_i].chosen), "%s by %s: %s, not %s", rows[_i].node, rows[_i].types, text,
                   rows[_i].chosen);
 }
-END_TEST
 
-START_TEST(texts)
+TEST(texts)
 {
     static const struct {
         const char *types;
@@ -222,7 +219,6 @@ START_TEST(texts)
     cleanup(mem_free_ptr) char *usual = node_rules_text(&node_rules_default, NULL, LAX);
     ck_assert_str_eq(usual, "InternalIP, IPv4 or IPv6");
 }
-END_TEST
 
 /* ---- any node ---- */
 
@@ -285,7 +281,7 @@ static const struct node_address *best_of(const struct node *n, const struct nod
     return best;
 }
 
-START_TEST(any_node)
+TEST(any_node)
 {
     static const char *const types[] = {"I", "E", "H", "IE", "EI", "IH", "HEI", "IEH"};
     static const char *const services[] = {"", "4", "6", "46", "64"};
@@ -302,22 +298,4 @@ START_TEST(any_node)
         ck_assert_msg(got == best, "round %u: %s, not %s", round, got != NULL ? got->text : "none",
                       best != NULL ? best->text : "none");
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("node_rules");
-    TCase *t = tcase_create("node_rules");
-    tcase_add_test(t, exclusions);
-    tcase_add_test(t, a_key_has_its_row);
-    tcase_add_loop_test(t, addresses, 0, (int)array_len(rows));
-    tcase_add_test(t, texts);
-    tcase_add_test(t, any_node);
-    suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

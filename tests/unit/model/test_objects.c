@@ -1,13 +1,14 @@
 #include "model/objects.h"
 
-#include <check.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 
 #include "odd_objects.h"
 
-START_TEST(nodes_are_equal_in_everything_kept)
+#include "../test.h"
+
+TEST(nodes_are_equal_in_everything_kept)
 {
     for (unsigned i = 0; i < NODE_THINGS; i++)
         for (unsigned k = 0; k < NODE_THINGS; k++) {
@@ -17,9 +18,8 @@ START_TEST(nodes_are_equal_in_everything_kept)
     cleanup(node_free_ptr) struct node *a = odd_node("n1", NODE_NO_ADDRESS), *b = odd_node("n2", NODE_NO_ADDRESS);
     ck_assert(!record_eq(&node_record, a, b));
 }
-END_TEST
 
-START_TEST(services_are_equal_in_everything_kept)
+TEST(services_are_equal_in_everything_kept)
 {
     for (unsigned i = 0; i < SERVICE_THINGS; i++)
         for (unsigned k = 0; k < SERVICE_THINGS; k++) {
@@ -29,7 +29,6 @@ START_TEST(services_are_equal_in_everything_kept)
     cleanup(service_free_ptr) struct service *a = odd_service("web", 0), *b = odd_service("api", 0);
     ck_assert(!record_eq(&service_record, a, b));
 }
-END_TEST
 
 /* A set with two groups; each bit of `other` changes one thing in it. */
 enum {
@@ -82,7 +81,7 @@ static struct endpoint_set *new_set(unsigned thing)
     return s;
 }
 
-START_TEST(sets_are_equal_in_everything_kept)
+TEST(sets_are_equal_in_everything_kept)
 {
     for (unsigned i = 0; i <= THINGS; i++)
         for (unsigned k = 0; k <= THINGS; k++) {
@@ -90,9 +89,8 @@ START_TEST(sets_are_equal_in_everything_kept)
             ck_assert_msg(record_eq(&endpoint_set_record, a, b) == (i == k), "%u and %u", i, k);
         }
 }
-END_TEST
 
-START_TEST(nothing_and_half_filled_objects_are_freed)
+TEST(nothing_and_half_filled_objects_are_freed)
 {
     record_free(&node_record, NULL);
     record_free(&service_record, NULL);
@@ -117,21 +115,4 @@ START_TEST(nothing_and_half_filled_objects_are_freed)
     s->group_count = 2;
     s->groups[1].ports = mem_array(5, sizeof(*s->groups[1].ports)); /* room for more than there are */
     record_free(&endpoint_set_record, s);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("model/objects");
-    TCase *t = tcase_create("objects");
-    tcase_add_test(t, nodes_are_equal_in_everything_kept);
-    tcase_add_test(t, services_are_equal_in_everything_kept);
-    tcase_add_test(t, sets_are_equal_in_everything_kept);
-    tcase_add_test(t, nothing_and_half_filled_objects_are_freed);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,4 @@
 /* src/model/service_port: every rule is a row: the Service, what was asked for, the port or the question that is left. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +6,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "model/service_port.h"
+
+#include "../test.h"
 
 /* "NodePort http/80:30080 /443": type and ports; the second one has no name and no nodePort. */
 struct text_service {
@@ -141,7 +142,7 @@ static void assert_says(const char *text, const char *parts)
         ck_assert_msg(text != NULL && strstr(text, part) != NULL, "\"%s\" in: %s", part, text);
 }
 
-START_TEST(choices)
+TEST_EACH(choices, array_len(rows))
 {
     struct text_service t = {0};
     struct port_choice choice;
@@ -162,18 +163,4 @@ START_TEST(choices)
     port_choice_fini(&choice);
     port_choice_fini(&choice);
     free(t.words);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("service_port");
-    TCase *t = tcase_create("service_port");
-    tcase_add_loop_test(t, choices, 0, (int)array_len(rows));
-    suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,8 +1,7 @@
 /* model/service_slices: which slices are a Service's, and whether they are others than before. */
-#include <check.h>
-
 #include "../dice.h"
 #include "../model_text.h"
+#include "../test.h"
 #include "model/service_slices.h"
 
 static struct service_slice *slice_new(const char *name, const char *service, const char *words)
@@ -29,7 +28,7 @@ static void check_names(struct service_slices *s, const char *service, const cha
     ck_assert_str_eq(text.len > 0 ? buf_str(&text) : "", names);
 }
 
-START_TEST(each_has_its_own)
+TEST(each_has_its_own)
 {
     struct service_slices *s = service_slices_new();
     check_names(s, "a/web", "");
@@ -51,9 +50,8 @@ START_TEST(each_has_its_own)
     service_slices_free(s);
     service_slices_free(NULL);
 }
-END_TEST
 
-START_TEST(a_change_is_of_the_services_that_it_is_about)
+TEST(a_change_is_of_the_services_that_it_is_about)
 {
     struct service_slices *s = service_slices_new();
     put(s, "a/web-1", "a/web", "http/80 : 10.0.0.1@n1");
@@ -74,9 +72,8 @@ START_TEST(a_change_is_of_the_services_that_it_is_about)
     ck_assert_uint_ne(service_slices_of(s, "a/api").changed, api);
     service_slices_free(s);
 }
-END_TEST
 
-START_TEST(a_relist_is_of_all_where_it_changes_anything)
+TEST(a_relist_is_of_all_where_it_changes_anything)
 {
     struct service_slices *s = service_slices_new();
     service_slices_begin(s);
@@ -104,20 +101,4 @@ START_TEST(a_relist_is_of_all_where_it_changes_anything)
     check_names(s, "a/api", "");
     ck_assert_uint_eq(service_slices_of(s, "a/api").changed, 0);
     service_slices_free(s);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("service_slices");
-    TCase *t = tcase_create("service_slices");
-    tcase_add_test(t, each_has_its_own);
-    tcase_add_test(t, a_change_is_of_the_services_that_it_is_about);
-    tcase_add_test(t, a_relist_is_of_all_where_it_changes_anything);
-    suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

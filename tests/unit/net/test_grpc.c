@@ -1,7 +1,8 @@
 #include "net/grpc.h"
 
-#include <check.h>
 #include <string.h>
+
+#include "../test.h"
 
 #define CAP 10
 #define COMPRESSED "a gRPC message begins with 1: expected 0, for one that is not compressed"
@@ -47,7 +48,7 @@ static const struct {
 };
 
 /* However it is cut. */
-START_TEST(messages)
+TEST_EACH(messages, array_len(rows))
 {
     for (size_t piece = 1; piece <= rows[_i].len + 1; piece++) {
         cleanup(buf_fini) struct buf out = {0};
@@ -64,33 +65,12 @@ START_TEST(messages)
         ck_assert_str_eq(err.message, rows[_i].error != NULL ? rows[_i].error : "");
     }
 }
-END_TEST
 
-START_TEST(status_names)
+TEST(status_names)
 {
     ck_assert_str_eq(grpc_status_name(GRPC_OK), "OK");
     ck_assert_str_eq(grpc_status_name(GRPC_PERMISSION_DENIED), "PERMISSION_DENIED");
     ck_assert_str_eq(grpc_status_name(14), "UNAVAILABLE");
     ck_assert_str_eq(grpc_status_name(16), "UNAUTHENTICATED");
     ck_assert_str_eq(grpc_status_name(17), "unknown status");
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *s = suite_create("grpc");
-    TCase *t = tcase_create("grpc");
-    tcase_add_loop_test(t, messages, 0, array_len(rows));
-    tcase_add_test(t, status_names);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *sr = srunner_create(suite());
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

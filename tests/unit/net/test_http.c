@@ -1,6 +1,5 @@
 /* src/net/http against a scripted peer on a socket in this process. TLS is covered by tests/functional. */
 #include <arpa/inet.h>
-#include <check.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
@@ -15,6 +14,8 @@
 #include "base/str.h"
 #include "net/http.h"
 #include "host/timer.h"
+
+#include "../test.h"
 
 /* The peer: answers every request with the same bytes. */
 struct peer {
@@ -199,7 +200,9 @@ static void get(const struct http_callbacks *callbacks)
     run(&endpoint, &options, callbacks);
 }
 
-START_TEST(answer_is_collected)
+FIXTURE(setup, teardown)
+
+TEST(answer_is_collected)
 {
     peer.answer = "HTTP/1.1 404 Not Found\r\nX-Test: value\r\nRetry-After: 7\r\nContent-Length: 5\r\n\r\nhello";
     get(&collect);
@@ -214,9 +217,8 @@ START_TEST(answer_is_collected)
     ck_assert_ptr_nonnull(strstr(buf_str(&peer.requests), "Accept: application/json\r\n"));
     ck_assert_ptr_null(strstr(buf_str(&peer.requests), "Authorization"));
 }
-END_TEST
 
-START_TEST(body_and_credentials_are_sent)
+TEST(body_and_credentials_are_sent)
 {
     peer.answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     struct http_endpoint endpoint = {.base_url = peer.url};
@@ -234,9 +236,8 @@ START_TEST(body_and_credentials_are_sent)
     ck_assert_ptr_nonnull(strstr(sent, "Content-Type: application/json\r\n"));
     ck_assert(str_has_suffix(sent, "\r\n\r\n{}"));
 }
-END_TEST
 
-START_TEST(a_body_behind_a_head_is_sent_as_it_lies)
+TEST(a_body_behind_a_head_is_sent_as_it_lies)
 {
     peer.answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     char *body = mem_alloc(BODY_BYTES + 1);
@@ -261,9 +262,8 @@ START_TEST(a_body_behind_a_head_is_sent_as_it_lies)
     ck_assert_str_eq(buf_str(&seen.body), "ok");
     free(body);
 }
-END_TEST
 
-START_TEST(bearer_and_empty_post)
+TEST(bearer_and_empty_post)
 {
     peer.answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     struct http_endpoint endpoint = {.base_url = peer.url};
@@ -272,7 +272,6 @@ START_TEST(bearer_and_empty_post)
     ck_assert_ptr_nonnull(strstr(buf_str(&peer.requests), "Authorization: Bearer t0k\r\n"));
     ck_assert_ptr_nonnull(strstr(buf_str(&peer.requests), "Content-Length: 0\r\n"));
 }
-END_TEST
 
 #define TOKEN "eyJhbGciOi.JSUzI1NiJ9"
 #define REPEATED "GET / HTTP/1.1\r\nAuthorization: Bearer " TOKEN "\r\nX: " TOKEN
@@ -288,35 +287,31 @@ static void ask_with_token(const char *answer, const struct http_callbacks *call
     ck_assert_ptr_nonnull(strstr(buf_str(&peer.requests), "Authorization: Bearer " TOKEN "\r\n"));
 }
 
-START_TEST(credentials_that_an_error_repeats_are_hidden)
+TEST(credentials_that_an_error_repeats_are_hidden)
 {
     ask_with_token("HTTP/1.1 401 No\r\nContent-Length: 85\r\n\r\n" REPEATED, &collect);
     ck_assert_str_eq(buf_str(&seen.body), HIDDEN);
 }
-END_TEST
 
-START_TEST(credentials_that_a_page_repeats_are_hidden)
+TEST(credentials_that_a_page_repeats_are_hidden)
 {
     ask_with_token("HTTP/1.1 200 OK\r\nContent-Length: 27\r\n\r\n<html>" TOKEN, &collect);
     ck_assert_str_eq(buf_str(&seen.body), "<html>***");
 }
-END_TEST
 
-START_TEST(credentials_that_a_refused_stream_repeats_are_hidden)
+TEST(credentials_that_a_refused_stream_repeats_are_hidden)
 {
     ask_with_token("HTTP/1.1 500 No\r\nContent-Length: 85\r\n\r\n" REPEATED, &stream);
     ck_assert_str_eq(buf_str(&seen.stream), HIDDEN);
 }
-END_TEST
 
-START_TEST(what_succeeds_stays_as_it_is)
+TEST(what_succeeds_stays_as_it_is)
 {
     ask_with_token("HTTP/1.1 200 OK\r\nContent-Length: 23\r\n\r\n\"" TOKEN "\"", &collect);
     ck_assert_str_eq(buf_str(&seen.body), "\"" TOKEN "\"");
 }
-END_TEST
 
-START_TEST(a_password_that_an_error_repeats_is_hidden)
+TEST(a_password_that_an_error_repeats_is_hidden)
 {
     peer.answer = "HTTP/1.1 404 No\r\nContent-Length: 31\r\n\r\nBasic YWRtaW46cGE6c3M=&#x3D;...";
     struct http_endpoint endpoint = {.base_url = peer.url};
@@ -325,9 +320,8 @@ START_TEST(a_password_that_an_error_repeats_is_hidden)
     run(&endpoint, &options, &collect);
     ck_assert_str_eq(buf_str(&seen.body), "Basic ***=&#x3D;...");
 }
-END_TEST
 
-START_TEST(delete_has_no_body)
+TEST(delete_has_no_body)
 {
     peer.answer = "HTTP/1.1 204 No Content\r\n\r\n";
     struct http_endpoint endpoint = {.base_url = peer.url};
@@ -336,9 +330,8 @@ START_TEST(delete_has_no_body)
     ck_assert_int_eq(seen.status, 204);
     ck_assert(str_has_prefix(buf_str(&peer.requests), "DELETE /d HTTP/1.1\r\n"));
 }
-END_TEST
 
-START_TEST(stream_is_handed_on_as_it_comes)
+TEST(stream_is_handed_on_as_it_comes)
 {
     peer.answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
     get(&stream);
@@ -347,9 +340,8 @@ START_TEST(stream_is_handed_on_as_it_comes)
     ck_assert_str_eq(buf_str(&seen.stream), "abcde");
     ck_assert_uint_eq(seen.body.len, 0);
 }
-END_TEST
 
-START_TEST(stream_can_be_stopped)
+TEST(stream_can_be_stopped)
 {
     peer.answer = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc";
     seen.stop_data = 1;
@@ -357,9 +349,8 @@ START_TEST(stream_can_be_stopped)
     ck_assert(seen.failed);
     ck_assert_int_eq(seen.error.kind, ERROR_INVALID);
 }
-END_TEST
 
-START_TEST(head_can_stop_it)
+TEST(head_can_stop_it)
 {
     peer.answer = "HTTP/1.1 500 Oops\r\nContent-Length: 3\r\n\r\nabc";
     seen.stop_head = 1;
@@ -368,11 +359,10 @@ START_TEST(head_can_stop_it)
     ck_assert_uint_eq(seen.stream.len, 0);
     ck_assert_int_eq(seen.status, 500);
 }
-END_TEST
 
 static const int redirects[] = {300, 301, 302, 303, 305, 307, 308};
 
-START_TEST(redirects_are_not_followed)
+TEST_EACH(redirects_are_not_followed, array_len(redirects))
 {
     cleanup(mem_free_ptr) char *answer = mem_printf(
         "HTTP/1.1 %d Elsewhere\r\nLocation: %s/elsewhere\r\nContent-Length: 0\r\n\r\n", redirects[_i], peer.url);
@@ -382,9 +372,8 @@ START_TEST(redirects_are_not_followed)
     ck_assert_uint_eq(peer.connections, 1);
     ck_assert_ptr_null(strstr(buf_str(&peer.requests), "elsewhere"));
 }
-END_TEST
 
-START_TEST(over_the_cap_is_an_error)
+TEST(over_the_cap_is_an_error)
 {
     cleanup(buf_fini) struct buf answer;
     buf_init(&answer, 0);
@@ -397,9 +386,8 @@ START_TEST(over_the_cap_is_an_error)
     ck_assert_int_eq(seen.error.kind, ERROR_INVALID);
     ck_assert_ptr_nonnull(strstr(seen.error.message, "larger than 1000 bytes"));
 }
-END_TEST
 
-START_TEST(cut_answer_was_sent)
+TEST(cut_answer_was_sent)
 {
     peer.answer = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc";
     get(&collect);
@@ -407,18 +395,16 @@ START_TEST(cut_answer_was_sent)
     ck_assert_int_eq(seen.error.kind, ERROR_RETRY);
     ck_assert_int_eq(seen.progress, HTTP_SENT);
 }
-END_TEST
 
-START_TEST(garbage_is_an_error)
+TEST(garbage_is_an_error)
 {
     peer.answer = "\x16\x03\x01 this is no HTTP\r\n\r\n";
     get(&collect);
     ck_assert(seen.failed);
     ck_assert_ptr_nonnull(strstr(seen.error.message, "GET http://127.0.0.1:"));
 }
-END_TEST
 
-START_TEST(nobody_listens)
+TEST(nobody_listens)
 {
     evconnlistener_free(peer.listener);
     peer.listener = NULL;
@@ -428,9 +414,8 @@ START_TEST(nobody_listens)
     ck_assert_int_eq(seen.progress, HTTP_NOT_SENT);
     ck_assert_int_eq(seen.status, 0);
 }
-END_TEST
 
-START_TEST(silence_ends_by_the_total_timeout)
+TEST(silence_ends_by_the_total_timeout)
 {
     peer.answer = NULL;
     struct http_endpoint endpoint = {.base_url = peer.url};
@@ -440,9 +425,8 @@ START_TEST(silence_ends_by_the_total_timeout)
     ck_assert_int_eq(seen.error.kind, ERROR_RETRY);
     ck_assert_int_eq(seen.progress, HTTP_SENT);
 }
-END_TEST
 
-START_TEST(connection_is_kept)
+TEST(connection_is_kept)
 {
     peer.answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     peer.close_after = false;
@@ -464,10 +448,9 @@ START_TEST(connection_is_kept)
     }
     ck_assert_uint_eq(peer.connections, 2);
 }
-END_TEST
 
 /* 64 Services, each with three watches, the Nodes and the Lease. */
-START_TEST(connection_is_kept_beside_as_many_watches_as_there_can_be)
+TEST(connection_is_kept_beside_as_many_watches_as_there_can_be)
 {
     enum { WATCHES = 64 * 3 + 2 };
     struct http_endpoint endpoint = {.base_url = peer.url};
@@ -491,9 +474,8 @@ START_TEST(connection_is_kept_beside_as_many_watches_as_there_can_be)
     for (size_t i = 0; i < WATCHES; i++)
         http_cancel(watches[i]);
 }
-END_TEST
 
-START_TEST(cancelled_says_nothing)
+TEST(cancelled_says_nothing)
 {
     struct error err = {0};
     struct http_endpoint endpoint = {.base_url = peer.url};
@@ -508,9 +490,8 @@ START_TEST(cancelled_says_nothing)
         event_base_loop(base, EVLOOP_NONBLOCK);
     ck_assert_uint_eq(seen.done, 0);
 }
-END_TEST
 
-START_TEST(bad_server_name_is_named)
+TEST(bad_server_name_is_named)
 {
     struct error err = {0};
     char url[] = "https://127.0.0.1:1", name[] = "a b/c";
@@ -520,9 +501,8 @@ START_TEST(bad_server_name_is_named)
     ck_assert_ptr_null(http_start(http, &endpoint, &options, &collect, &seen, &err));
     ck_assert_ptr_nonnull(strstr(err.message, "a b/c"));
 }
-END_TEST
 
-START_TEST(unix_socket)
+TEST(unix_socket)
 {
     char path[] = "/tmp/test_http_XXXXXX";
     ck_assert_ptr_nonnull(mkdtemp(path));
@@ -541,53 +521,12 @@ START_TEST(unix_socket)
     unlink(a.sun_path);
     rmdir(path);
 }
-END_TEST
 
-START_TEST(proxy_of_the_environment_is_ignored)
+TEST(proxy_of_the_environment_is_ignored)
 {
     setenv("http_proxy", "http://127.0.0.1:1", 1);
     setenv("ALL_PROXY", "http://127.0.0.1:1", 1);
     peer.answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     get(&collect);
     ck_assert_str_eq(buf_str(&seen.body), "ok");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("http");
-    TCase *t = tcase_create("http");
-    tcase_set_timeout(t, 30);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, answer_is_collected);
-    tcase_add_test(t, body_and_credentials_are_sent);
-    tcase_add_test(t, a_body_behind_a_head_is_sent_as_it_lies);
-    tcase_add_test(t, bearer_and_empty_post);
-    tcase_add_test(t, credentials_that_an_error_repeats_are_hidden);
-    tcase_add_test(t, credentials_that_a_page_repeats_are_hidden);
-    tcase_add_test(t, credentials_that_a_refused_stream_repeats_are_hidden);
-    tcase_add_test(t, what_succeeds_stays_as_it_is);
-    tcase_add_test(t, a_password_that_an_error_repeats_is_hidden);
-    tcase_add_test(t, delete_has_no_body);
-    tcase_add_test(t, stream_is_handed_on_as_it_comes);
-    tcase_add_test(t, stream_can_be_stopped);
-    tcase_add_test(t, head_can_stop_it);
-    tcase_add_loop_test(t, redirects_are_not_followed, 0, (int)array_len(redirects));
-    tcase_add_test(t, over_the_cap_is_an_error);
-    tcase_add_test(t, cut_answer_was_sent);
-    tcase_add_test(t, garbage_is_an_error);
-    tcase_add_test(t, nobody_listens);
-    tcase_add_test(t, silence_ends_by_the_total_timeout);
-    tcase_add_test(t, connection_is_kept);
-    tcase_add_test(t, connection_is_kept_beside_as_many_watches_as_there_can_be);
-    tcase_add_test(t, cancelled_says_nothing);
-    tcase_add_test(t, bad_server_name_is_named);
-    tcase_add_test(t, unix_socket);
-    tcase_add_test(t, proxy_of_the_environment_is_ignored);
-    suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "../certs.h"
+#include "../test.h"
 
 static EVP_PKEY *key, *other;
 static char *cert, *key_pem, *other_pem, *locked_pem;
@@ -37,7 +38,9 @@ static void assert_bad_certificates(const char *pem, const char *message)
     ck_assert_msg(strstr(err.message, message) != NULL, "%s has no %s", err.message, message);
 }
 
-START_TEST(certificates)
+FIXTURE(setup, teardown)
+
+TEST(certificates)
 {
     struct error err = {0};
     cleanup(mem_free_ptr) char *two = mem_printf("a comment\n%s\n# another\n%s", cert, cert);
@@ -53,7 +56,6 @@ START_TEST(certificates)
     assert_bad_certificates(half, "certificate 2 cannot be read");
     assert_bad_certificates(broken, "certificate 1 cannot be read");
 }
-END_TEST
 
 static void assert_bad_key(const char *pem, const char *cert_pem, const char *message)
 {
@@ -63,7 +65,7 @@ static void assert_bad_key(const char *pem, const char *cert_pem, const char *me
     ck_assert_msg(strstr(err.message, message) != NULL, "%s has no %s", err.message, message);
 }
 
-START_TEST(keys)
+TEST(keys)
 {
     struct error err = {0};
     ck_assert_msg(pem_check_key(key_pem, cert, &err) == 0, "%s", err.message);
@@ -73,11 +75,10 @@ START_TEST(keys)
     assert_bad_key(cert, cert, "no PEM private key");
     assert_bad_key("", cert, "no PEM private key");
 }
-END_TEST
 
 /* Of a certificate that says it is encrypted OpenSSL asks the passphrase at the terminal, or of standard input: a daemon that
  * waits there is dead. */
-START_TEST(nobody_is_asked_for_a_passphrase)
+TEST(nobody_is_asked_for_a_passphrase)
 {
     static const char begin[] = "-----BEGIN CERTIFICATE-----\n";
     cleanup(mem_free_ptr) char *locked =
@@ -91,9 +92,8 @@ START_TEST(nobody_is_asked_for_a_passphrase)
     assert_bad_key(key_pem, locked, "does not belong");
     ck_assert(pem_not_after_s(locked, true) == INT64_MAX);
 }
-END_TEST
 
-START_TEST(a_key_that_is_too_short_for_today)
+TEST(a_key_that_is_too_short_for_today)
 {
     struct error err = {0};
     EVP_PKEY *rsa = EVP_RSA_gen(1024);
@@ -102,9 +102,8 @@ START_TEST(a_key_that_is_too_short_for_today)
     assert_bad_key(rsa_pem, rsa_cert, "key too small");
     EVP_PKEY_free(rsa);
 }
-END_TEST
 
-START_TEST(when_they_end)
+TEST(when_they_end)
 {
     const int64_t now_s = (int64_t)time(NULL);
     cleanup(mem_free_ptr) char *soon = certs_cert_pem_for(key, 60), *past = certs_cert_pem_for(key, -86400 * 40);
@@ -124,10 +123,9 @@ START_TEST(when_they_end)
     }
     ck_assert(pem_not_after_s("", true) == INT64_MAX);
 }
-END_TEST
 
 /* As HAProxy and `openssl x509 -fingerprint` tell it, without colons. */
-START_TEST(which_they_are)
+TEST(which_they_are)
 {
     cleanup(mem_free_ptr) char *issuer = certs_cert_pem(other);
     cleanup(mem_free_ptr) char *with_key = mem_join(key_pem, cert), *all = mem_join(with_key, issuer);
@@ -147,24 +145,4 @@ START_TEST(which_they_are)
     ck_assert_str_eq(none.sha1, "");
     X509_free(x);
     BIO_free(in);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("pem");
-    TCase *t = tcase_create("pem");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, certificates);
-    tcase_add_test(t, keys);
-    tcase_add_test(t, nobody_is_asked_for_a_passphrase);
-    tcase_add_test(t, a_key_that_is_too_short_for_today);
-    tcase_add_test(t, when_they_end);
-    tcase_add_test(t, which_they_are);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

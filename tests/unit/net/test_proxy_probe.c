@@ -2,7 +2,6 @@
 #include "net/proxy_probe.h"
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <event2/bufferevent.h>
 #include <event2/buffer.h>
@@ -13,6 +12,8 @@
 #include <sys/socket.h>
 
 #include "base/mem.h"
+
+#include "../test.h"
 
 enum behaviour { HTTP, HTTP_PROXY, TLS, SILENT, CLOSES, RESETS, DRIBBLES, FLOODS, BANNER };
 
@@ -153,7 +154,7 @@ static const struct {
     {BANNER, PROXY_UNKNOWN, "with a PROXY header and without it answers neither HTTP nor TLS"},
 };
 
-START_TEST(a_peer)
+TEST_EACH(a_peer, array_len(rows))
 {
     struct world w;
     world_init(&w, rows[_i].behaviour);
@@ -169,9 +170,8 @@ START_TEST(a_peer)
     ck_assert_uint_eq(w.connections, 4);
     world_fini(&w);
 }
-END_TEST
 
-START_TEST(nobody_listens)
+TEST(nobody_listens)
 {
     struct world w;
     world_init(&w, SILENT);
@@ -183,9 +183,8 @@ START_TEST(nobody_listens)
     ck_assert_int_eq(w.os_error, ECONNREFUSED);
     world_fini(&w);
 }
-END_TEST
 
-START_TEST(no_address)
+TEST(no_address)
 {
     static const char *const names[] = {"localhost", "", "1.2.3", "::1%x"};
     for (size_t i = 0; i < array_len(names); i++) {
@@ -199,9 +198,8 @@ START_TEST(no_address)
         world_fini(&w);
     }
 }
-END_TEST
 
-START_TEST(given_up)
+TEST(given_up)
 {
     struct world w;
     world_init(&w, SILENT);
@@ -212,22 +210,4 @@ START_TEST(given_up)
     proxy_probe_cancel(NULL);
     world_fini(&w);
     ck_assert(!w.done);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("proxy_probe");
-    TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 30);
-    tcase_add_loop_test(all, a_peer, 0, (int)array_len(rows));
-    tcase_add_test(all, nobody_listens);
-    tcase_add_test(all, no_address);
-    tcase_add_test(all, given_up);
-    suite_add_tcase(suite, all);
-    SRunner *sr = srunner_create(suite);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

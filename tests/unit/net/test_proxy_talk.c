@@ -1,16 +1,17 @@
 /* What net/proxy_talk says to a port, and what it makes of the answers. */
 #include "net/proxy_talk.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 
+#include "../test.h"
+
 #define HEADER "\r\n\r\n\0\r\nQUIT\n\x20\0\0\0"
 #define HEADER_BYTES 16
 
-START_TEST(a_header_stands_before_the_same_words)
+TEST(a_header_stands_before_the_same_words)
 {
     cleanup(buf_fini) struct buf plain, headed;
     buf_init(&plain, 0);
@@ -23,10 +24,9 @@ START_TEST(a_header_stands_before_the_same_words)
     ck_assert_ptr_nonnull(strstr(plain.data, "GET / HTTP/1.1\r\nHost: "));
     ck_assert_str_eq(plain.data + plain.len - 4, "\r\n\r\n");
 }
-END_TEST
 
 /* A record of type handshake that is as long as it says and begins with a ClientHello. */
-START_TEST(the_other_language_is_tls)
+TEST(the_other_language_is_tls)
 {
     cleanup(buf_fini) struct buf said;
     buf_init(&said, 0);
@@ -39,7 +39,6 @@ START_TEST(the_other_language_is_tls)
     ck_assert_uint_eq((unsigned)hello[3] << 8 | hello[4], said.len - HEADER_BYTES - 5);
     ck_assert_uint_eq(hello[5], 1);
 }
-END_TEST
 
 #define MORE PROXY_REPLY_UNREACHED /* more bytes are needed */
 
@@ -76,14 +75,13 @@ static const struct {
     {PROXY_TALK_TLS, "\0\0\0\0\0\0\0", 7, PROXY_REPLY_ODD},
 };
 
-START_TEST(an_answer_is_read)
+TEST_EACH(an_answer_is_read, array_len(answers))
 {
     enum proxy_reply reply = PROXY_REPLY_UNREACHED;
     bool enough = proxy_talk_read(answers[_i].talk, (const unsigned char *)answers[_i].bytes, answers[_i].len, &reply);
     ck_assert_msg(enough == (answers[_i].reply != MORE), "%d: %s", _i, answers[_i].bytes);
     ck_assert_msg(reply == answers[_i].reply, "%d: %s: %d", _i, answers[_i].bytes, reply);
 }
-END_TEST
 
 /* u: unreached, -: silent, c: closed, o: odd, r: refused, S: spoke; plain HTTP, plain TLS, HTTP and TLS with a header. */
 static enum proxy_reply reply_of(char c)
@@ -126,15 +124,14 @@ static struct proxy_replies replies_of(const char *row)
     return r;
 }
 
-START_TEST(answers_together)
+TEST_EACH(answers_together, array_len(rows))
 {
     struct proxy_replies r = replies_of(rows[_i].replies);
     ck_assert_msg(proxy_talk_judge(&r) == rows[_i].verdict, "%s: %d", rows[_i].replies, proxy_talk_judge(&r));
     ck_assert_msg(proxy_talk_language(&r) == rows[_i].language, "%s", rows[_i].replies);
 }
-END_TEST
 
-START_TEST(told_in_words)
+TEST(told_in_words)
 {
     static const struct {
         const char *replies, *text;
@@ -149,22 +146,4 @@ START_TEST(told_in_words)
         cleanup(mem_free_ptr) char *text = proxy_talk_seen(&r);
         ck_assert_str_eq(text, told[i].text);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("proxy_talk");
-    TCase *all = tcase_create("all");
-    tcase_add_test(all, a_header_stands_before_the_same_words);
-    tcase_add_test(all, the_other_language_is_tls);
-    tcase_add_loop_test(all, an_answer_is_read, 0, (int)array_len(answers));
-    tcase_add_loop_test(all, answers_together, 0, (int)array_len(rows));
-    tcase_add_test(all, told_in_words);
-    suite_add_tcase(suite, all);
-    SRunner *sr = srunner_create(suite);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -2,7 +2,6 @@
  * by it is in test_spiffe_identity.c, and all of it with TLS in tests/functional. */
 #include "net/spiffe.h"
 
-#include <check.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
@@ -21,6 +20,7 @@
 #include "net/spiffe_identity.h"
 #include "../log_text.h"
 #include "../svids.h"
+#include "../test.h"
 
 #define PREFACE_BYTES 24
 #define FRAME_BYTES 9
@@ -268,7 +268,9 @@ static void teardown(void)
     svids_teardown();
 }
 
-START_TEST(identity_comes)
+FIXTURE(setup, teardown)
+
+TEST(identity_comes)
 {
     agent_start();
     agent_says_svid(AN_HOUR_S);
@@ -282,9 +284,8 @@ START_TEST(identity_comes)
     ck_assert_ptr_nonnull(spiffe_tls(client)->spiffe->identity);
     ck_assert_ptr_nonnull(strstr(spiffe_tls(client)->key_pem, "PRIVATE KEY"));
 }
-END_TEST
 
-START_TEST(agent_comes_later)
+TEST(agent_comes_later)
 {
     start();
     wait_for(has_settled);
@@ -299,9 +300,8 @@ START_TEST(agent_comes_later)
     ck_assert_uint_eq(log_count(log_to.fd, "waiting for an identity"), 1);
     ck_assert_uint_eq(log_count(log_to.fd, "answers again"), 1);
 }
-END_TEST
 
-START_TEST(agent_goes_away)
+TEST(agent_goes_away)
 {
     agent_start();
     agent_says_svid(AN_HOUR_S);
@@ -319,9 +319,8 @@ START_TEST(agent_goes_away)
     event_base_loop(base, EVLOOP_NONBLOCK);
     ck_assert_uint_eq(news, 0); /* nothing waited for it */
 }
-END_TEST
 
-START_TEST(renewed_on_the_same_stream)
+TEST(renewed_on_the_same_stream)
 {
     agent_start();
     agent_says_svid(AN_HOUR_S);
@@ -339,9 +338,8 @@ START_TEST(renewed_on_the_same_stream)
     ck_assert_ptr_eq(tls->ca_pem, spiffe_identity_bundles_pem(i));
     ck_assert_uint_eq(agent.asked, 1);
 }
-END_TEST
 
-START_TEST(expired)
+TEST(expired)
 {
     agent_start();
     agent_says_svid(-60);
@@ -356,9 +354,8 @@ START_TEST(expired)
     wait_for(has_news);
     ck_assert(is_usable());
 }
-END_TEST
 
-START_TEST(rubbish)
+TEST(rubbish)
 {
     agent_start();
     agent_says_svid(AN_HOUR_S);
@@ -369,40 +366,12 @@ START_TEST(rubbish)
     ck_assert(is_usable());
     ck_assert_ptr_nonnull(strstr(spiffe_state(client).problem, "cannot be used: protobuf: a group"));
 }
-END_TEST
 
-START_TEST(no_entry_for_us)
+TEST(no_entry_for_us)
 {
     agent_start();
     agent.refuses = true;
     start();
     wait_for(has_settled);
     assert_unusable("PERMISSION_DENIED: no identity is registered for this process (no identity issued)");
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *s = suite_create("spiffe");
-    TCase *t = tcase_create("spiffe");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, identity_comes);
-    tcase_add_test(t, agent_comes_later);
-    tcase_add_test(t, agent_goes_away);
-    tcase_add_test(t, renewed_on_the_same_stream);
-    tcase_add_test(t, expired);
-    tcase_add_test(t, rubbish);
-    tcase_add_test(t, no_entry_for_us);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *sr = srunner_create(suite());
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

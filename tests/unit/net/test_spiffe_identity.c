@@ -1,6 +1,5 @@
 #include "net/spiffe_identity.h"
 
-#include <check.h>
 #include <openssl/x509_vfy.h>
 #include <string.h>
 #include <time.h>
@@ -9,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "../svids.h"
+#include "../test.h"
 
 #define PLANE DOMAIN "/plane"
 #define FOREIGN "spiffe://elsewhere.test"
@@ -34,7 +34,9 @@ static struct spiffe_identity *identity(bool federated)
     return i;
 }
 
-START_TEST(identity_of_a_message)
+FIXTURE(svids_setup, svids_teardown)
+
+TEST(identity_of_a_message)
 {
     struct spiffe_identity *i = identity(true), *same = spiffe_identity_ref(i);
     ck_assert_str_eq(spiffe_identity_id(i), OURS);
@@ -47,10 +49,9 @@ START_TEST(identity_of_a_message)
     spiffe_identity_unref(same);
     spiffe_identity_unref(i);
 }
-END_TEST
 
 /* The same SVID with another bundle, and another one with the same, are others. */
-START_TEST(what_changed)
+TEST(what_changed)
 {
     const struct kind ours = {.by = &ca, .names = "URI:" OURS};
     cleanup(buf_fini) struct buf message = {0};
@@ -73,10 +74,9 @@ START_TEST(what_changed)
     X509_free(x);
     X509_free(y);
 }
-END_TEST
 
 /* The first one is the default. */
-START_TEST(first_of_several)
+TEST(first_of_several)
 {
     const struct kind first = {.by = &ca, .names = "URI:" OURS}, second = {.by = &other, .names = "URI:" FOREIGN "/us"};
     cleanup(buf_fini) struct buf message = {0};
@@ -91,7 +91,6 @@ START_TEST(first_of_several)
     X509_free(a);
     X509_free(b);
 }
-END_TEST
 
 static void assert_refused(const struct buf *message, const char *saying)
 {
@@ -102,7 +101,7 @@ static void assert_refused(const struct buf *message, const char *saying)
     ck_assert_msg(strstr(err.message, saying) != NULL, "%s: %s", saying, err.message);
 }
 
-START_TEST(what_is_no_identity)
+TEST(what_is_no_identity)
 {
     const struct kind ours = {.by = &ca, .names = "URI:" OURS}, nobody = {.by = &ca, .names = "DNS:example.test"};
     X509 *x = leaf(&ours), *y = leaf(&nobody);
@@ -130,7 +129,6 @@ START_TEST(what_is_no_identity)
     X509_free(x);
     X509_free(y);
 }
-END_TEST
 
 /* ---- servers ---- */
 
@@ -165,7 +163,7 @@ static const struct {
     {PLANE, false, false, {.names = "URI:" PLANE, .seconds = -60}, "expired"},
 };
 
-START_TEST(server)
+TEST_EACH(server, array_len(servers))
 {
     struct kind kind = servers[_i].kind;
     kind.by = servers[_i].of_other ? &other : &ca;
@@ -185,28 +183,4 @@ START_TEST(server)
     X509_STORE_free(empty);
     X509_free(x);
     spiffe_identity_unref(i);
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *s = suite_create("spiffe_identity");
-    TCase *t = tcase_create("spiffe_identity");
-    tcase_add_checked_fixture(t, svids_setup, svids_teardown);
-    tcase_add_test(t, identity_of_a_message);
-    tcase_add_test(t, what_changed);
-    tcase_add_test(t, first_of_several);
-    tcase_add_test(t, what_is_no_identity);
-    tcase_add_loop_test(t, server, 0, array_len(servers));
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *sr = srunner_create(suite());
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,5 +1,4 @@
 /* src/report/checks: how all stands, as /readyz, /status and systemd have it. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +7,8 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "report/checks.h"
+
+#include "../test.h"
 
 static struct checks checks;
 
@@ -35,7 +36,9 @@ static void add_lines(const char *lines)
     }
 }
 
-START_TEST(lines)
+FIXTURE(NULL, teardown)
+
+TEST(lines)
 {
     cleanup(buf_fini) struct buf page;
     buf_init(&page, 0);
@@ -54,9 +57,8 @@ START_TEST(lines)
     ck_assert_str_eq(text, "not synced: 403; grant it");
     ck_assert_str_eq(none, "");
 }
-END_TEST
 
-START_TEST(one_is_found_by_its_name)
+TEST(one_is_found_by_its_name)
 {
     add_lines("[+]target http://a:1 backend be2: two\n[-]target http://a:1 backend be: one\n"
               "[+]target http://b:1 backend be: other\n");
@@ -66,9 +68,8 @@ START_TEST(one_is_found_by_its_name)
     ck_assert_ptr_null(checks_find(&checks, "target http://b:1 backend be2"));
     ck_assert_ptr_null(checks_find(&checks, "target http://a:1 backend b"));
 }
-END_TEST
 
-START_TEST(one_line)
+TEST(one_line)
 {
     static const struct {
         const char *lines, *summary;
@@ -86,9 +87,8 @@ START_TEST(one_line)
         checks_fini(&checks);
     }
 }
-END_TEST
 
-START_TEST(what_is_worth_more_words)
+TEST(what_is_worth_more_words)
 {
     add(CHECK_OK, "a", "fine", NULL);
     add(CHECK_WARN, "b", "in step", "and paused");
@@ -100,7 +100,6 @@ START_TEST(what_is_worth_more_words)
     cleanup(mem_free_ptr) char *failed = checks_summary(&checks, "calm");
     ck_assert_str_eq(failed, "d: no");
 }
-END_TEST
 
 static const struct row {
     bool ready;
@@ -123,25 +122,23 @@ static const struct row {
     {false, "[-]\xff\n", "not ready: \\xff"},
 };
 
-START_TEST(as_systemd_shows_it)
+TEST_EACH(as_systemd_shows_it, array_len(states))
 {
     const struct row *r = &states[_i];
     add_lines(r->page);
     cleanup(mem_free_ptr) char *line = checks_status(&checks, r->ready);
     ck_assert_str_eq(line, r->line);
 }
-END_TEST
 
-START_TEST(the_first_line_is_shown)
+TEST(the_first_line_is_shown)
 {
     add(CHECK_FAIL, "a", "HAProxy says\n[ALERT] no", NULL);
     cleanup(mem_free_ptr) char *line = checks_status(&checks, false);
     ck_assert_str_eq(line, "not ready: a: HAProxy says");
 }
-END_TEST
 
 /* Wherever the cut falls, it falls between two characters. */
-START_TEST(long_ones_are_cut)
+TEST(long_ones_are_cut)
 {
     for (size_t before = 0; before < 4; before++) {
         struct buf name;
@@ -159,33 +156,10 @@ START_TEST(long_ones_are_cut)
         checks_fini(&checks);
     }
 }
-END_TEST
 
-START_TEST(names)
+TEST(names)
 {
     static const char *const wanted[] = {"in_sync", "changing", "not_written", "removal_delayed", "waiting", "problem"};
     for (int i = STATUS_IN_SYNC; i <= STATUS_PROBLEM; i++)
         ck_assert_str_eq(status_state_name(i), wanted[i]);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tc = tcase_create("checks");
-    tcase_add_checked_fixture(tc, NULL, teardown);
-    tcase_add_test(tc, lines);
-    tcase_add_test(tc, one_is_found_by_its_name);
-    tcase_add_test(tc, one_line);
-    tcase_add_test(tc, what_is_worth_more_words);
-    tcase_add_loop_test(tc, as_systemd_shows_it, 0, array_len(states));
-    tcase_add_test(tc, the_first_line_is_shown);
-    tcase_add_test(tc, long_ones_are_cut);
-    tcase_add_test(tc, names);
-    Suite *s = suite_create("checks");
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,12 +1,12 @@
 /* src/report/event_correlator: what is one Event, what is combined, and how many requests that may be. */
 #include "report/event_correlator.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "../dice.h"
+#include "../test.h"
 
 #define MINUTE_MS 60000u
 #define SYNCED 1u
@@ -36,7 +36,9 @@ static void take_number(unsigned reason, unsigned n)
     take(reason, message);
 }
 
-START_TEST(the_same_again_is_counted)
+FIXTURE(setup, NULL)
+
+TEST(the_same_again_is_counted)
 {
     take(SYNCED, "a");
     uint64_t id = got.id, first = got.first_wall_ms;
@@ -47,9 +49,8 @@ START_TEST(the_same_again_is_counted)
         ck_assert(got.send && !got.combined && got.count == i && got.id == id && got.first_wall_ms == first);
     }
 }
-END_TEST
 
-START_TEST(another_message_or_reason_is_another_event)
+TEST(another_message_or_reason_is_another_event)
 {
     take(SYNCED, "a");
     uint64_t a = got.id;
@@ -60,10 +61,9 @@ START_TEST(another_message_or_reason_is_another_event)
     take(SYNCED, "a");
     ck_assert(got.id == a && got.count == 2);
 }
-END_TEST
 
 /* The API has forgotten it, or will have when we ask. */
-START_TEST(after_an_hour_it_is_a_new_one)
+TEST(after_an_hour_it_is_a_new_one)
 {
     take(SYNCED, "a");
     uint64_t id = got.id;
@@ -75,9 +75,8 @@ START_TEST(after_an_hour_it_is_a_new_one)
     ck_assert(got.id != id && got.count == 1 && got.first_wall_ms == WALL_MS + now_ms);
     ck_assert(!correlator_is_written(&c, got.id));
 }
-END_TEST
 
-START_TEST(many_different_ones_are_combined)
+TEST(many_different_ones_are_combined)
 {
     for (unsigned i = 1; i < CORRELATOR_ALIKE; i++) {
         take_number(SYNCED, i);
@@ -93,9 +92,8 @@ START_TEST(many_different_ones_are_combined)
     take_number(FAILED, 12); /* another reason */
     ck_assert(!got.combined && got.count == 1);
 }
-END_TEST
 
-START_TEST(combining_ends_when_none_comes_for_ten_minutes)
+TEST(combining_ends_when_none_comes_for_ten_minutes)
 {
     for (unsigned i = 1; i <= CORRELATOR_ALIKE; i++)
         take_number(SYNCED, i);
@@ -108,9 +106,8 @@ START_TEST(combining_ends_when_none_comes_for_ten_minutes)
     take_number(SYNCED, 200);
     ck_assert(!got.combined);
 }
-END_TEST
 
-START_TEST(a_burst_and_then_one_in_five_minutes)
+TEST(a_burst_and_then_one_in_five_minutes)
 {
     for (unsigned i = 0; i < CORRELATOR_BURST; i++) {
         take(SYNCED, "a");
@@ -134,9 +131,8 @@ START_TEST(a_burst_and_then_one_in_five_minutes)
         ck_assert_msg(got.send == (i < CORRELATOR_BURST), "%u", i);
     }
 }
-END_TEST
 
-START_TEST(what_the_api_has)
+TEST(what_the_api_has)
 {
     take(SYNCED, "a");
     uint64_t id = got.id;
@@ -149,10 +145,9 @@ START_TEST(what_the_api_has)
     correlator_set_written(&c, id, false);
     ck_assert(!correlator_is_written(&c, id));
 }
-END_TEST
 
 /* Six reasons with all they can have at once fit; more than that pushes out the oldest, and nothing else. */
-START_TEST(the_oldest_gives_way)
+TEST(the_oldest_gives_way)
 {
     uint64_t ids[6 * CORRELATOR_ALIKE];
     size_t n = 0;
@@ -170,14 +165,13 @@ START_TEST(the_oldest_gives_way)
     ck_assert(!correlator_is_written(&c, ids[0]));
     ck_assert(correlator_is_written(&c, ids[1]) && correlator_is_written(&c, ids[n - 1]));
 }
-END_TEST
 
 #define ROUNDS 3000
 #define EVENTS_MAX 4096
 
 /* Whatever comes: one Event tells one thing (or a combination), counts go up by one and lose nothing, and the requests stay within
  * what the bucket has. */
-START_TEST(whatever_comes)
+TEST_EACH(whatever_comes, 10)
 {
     static struct {
         uint64_t id;
@@ -215,28 +209,4 @@ START_TEST(whatever_comes)
             ck_assert_uint_le(sent[i], CORRELATOR_BURST + (now_ms - began_ms) / CORRELATOR_REFILL_MS);
     }
     ck_assert_uint_gt(sent[0] + sent[1], 2u * CORRELATOR_BURST);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("report/event_correlator");
-    TCase *t = tcase_create("correlator");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, NULL);
-    tcase_add_test(t, the_same_again_is_counted);
-    tcase_add_test(t, another_message_or_reason_is_another_event);
-    tcase_add_test(t, after_an_hour_it_is_a_new_one);
-    tcase_add_test(t, many_different_ones_are_combined);
-    tcase_add_test(t, combining_ends_when_none_comes_for_ten_minutes);
-    tcase_add_test(t, a_burst_and_then_one_in_five_minutes);
-    tcase_add_test(t, what_the_api_has);
-    tcase_add_test(t, the_oldest_gives_way);
-    tcase_add_loop_test(t, whatever_comes, 0, 10);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

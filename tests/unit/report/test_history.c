@@ -1,5 +1,4 @@
 /* The ring of the last decisions: src/report/history.c. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,12 +7,14 @@
 #include "base/text.h"
 #include "report/history.h"
 
+#include "../test.h"
+
 static void add_text(struct history *j, const char *text)
 {
     history_add(j, &(struct history_entry){.kind = HISTORY_RUNTIME_UPDATE, .backend = "be", .text = text});
 }
 
-START_TEST(newest_first)
+TEST(newest_first)
 {
     struct history *j = history_new();
     ck_assert_uint_eq(history_count(j), 0);
@@ -30,9 +31,8 @@ START_TEST(newest_first)
     ck_assert_str_eq(history_at(j, 1)->backend, "be");
     history_free(j);
 }
-END_TEST
 
-START_TEST(the_oldest_go)
+TEST(the_oldest_go)
 {
     struct history *j = history_new();
     for (int i = 1; i <= HISTORY_SIZE + 3; i++) {
@@ -47,10 +47,9 @@ START_TEST(the_oldest_go)
     }
     history_free(j);
 }
-END_TEST
 
 /* A two-byte character stands across each place where it could be cut. */
-START_TEST(long_texts_are_cut)
+TEST(long_texts_are_cut)
 {
     struct history *j = history_new();
     for (size_t before = 0; before < 2; before++) {
@@ -72,7 +71,6 @@ START_TEST(long_texts_are_cut)
     ck_assert_str_eq(history_at(j, 0)->text, most);
     history_free(j);
 }
-END_TEST
 
 struct heard {
     struct history_listener listener;
@@ -87,7 +85,7 @@ static void on_added(void *arg, const struct history_entry *e)
     h->last = e->number;
 }
 
-START_TEST(listeners_are_told)
+TEST(listeners_are_told)
 {
     struct history *j = history_new();
     struct heard a = {.listener = {.added = on_added, .arg = &a}}, b = {.listener = {.added = on_added, .arg = &b}};
@@ -106,29 +104,10 @@ START_TEST(listeners_are_told)
     history_add(NULL, &(struct history_entry){.text = "nobody"});
     history_free(NULL);
 }
-END_TEST
 
-START_TEST(every_kind_has_a_name_of_its_own)
+TEST(every_kind_has_a_name_of_its_own)
 {
     for (int i = 0; i < HISTORY_KINDS; i++)
         for (int k = 0; k < i; k++)
             ck_assert_str_ne(history_kind_name((enum history_kind)i), history_kind_name((enum history_kind)k));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("journal");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, newest_first);
-    tcase_add_test(t, the_oldest_go);
-    tcase_add_test(t, long_texts_are_cut);
-    tcase_add_test(t, listeners_are_told);
-    tcase_add_test(t, every_kind_has_a_name_of_its_own);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

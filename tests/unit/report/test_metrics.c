@@ -1,4 +1,3 @@
-#include <check.h>
 #include <ctype.h>
 #include <fcntl.h>
 #include <math.h>
@@ -11,6 +10,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "report/metrics.h"
+
+#include "../test.h"
 
 /* The page up to the process figures, which are other ones each time. */
 static char *page_of(struct metrics *m)
@@ -30,7 +31,7 @@ static void expect_page(struct metrics *m, const char *want)
     ck_assert_str_eq(have, want);
 }
 
-START_TEST(counters_and_gauges)
+TEST(counters_and_gauges)
 {
     struct metrics *m = metrics_new();
     struct metric *plain = metrics_register(m, METRIC_COUNTER, "plain_total", "No labels.", "");
@@ -58,10 +59,9 @@ START_TEST(counters_and_gauges)
     ck_assert_double_eq(metric_value(labelled, "haproxy", "GET", "404", NULL), 0);
     metrics_free(m);
 }
-END_TEST
 
 /* Behind the labels that a line has, in front of `le`. */
-START_TEST(a_label_of_all_lines)
+TEST(a_label_of_all_lines)
 {
     struct metrics *m = metrics_new();
     struct metric *plain = metrics_register(m, METRIC_COUNTER, "plain_total", "No labels.", "");
@@ -86,9 +86,8 @@ START_TEST(a_label_of_all_lines)
     buf_fini(&b);
     metrics_free(m);
 }
-END_TEST
 
-START_TEST(without_labels_there_from_the_start)
+TEST(without_labels_there_from_the_start)
 {
     struct metrics *m = metrics_new();
     metrics_register(m, METRIC_COUNTER, "a_total", "A.", "");
@@ -99,9 +98,8 @@ START_TEST(without_labels_there_from_the_start)
     metrics_free(m);
     metrics_free(NULL);
 }
-END_TEST
 
-START_TEST(escaping)
+TEST(escaping)
 {
     struct metrics *m = metrics_new();
     struct metric *x = metrics_register(m, METRIC_GAUGE, "x", "A \\ and \"quotes\"\nand a line.", "l");
@@ -113,9 +111,8 @@ START_TEST(escaping)
                    "haproxy_k8s_sync_x{l=\"} 7\\nforged 1\"} 2\n");
     metrics_free(m);
 }
-END_TEST
 
-START_TEST(values_are_utf8_and_bounded)
+TEST(values_are_utf8_and_bounded)
 {
     static const struct {
         const char *in, *out;
@@ -148,9 +145,8 @@ START_TEST(values_are_utf8_and_bounded)
     ck_assert_double_eq(metric_value(x, text, NULL), 1);
     metrics_free(m);
 }
-END_TEST
 
-START_TEST(missing_values_are_empty)
+TEST(missing_values_are_empty)
 {
     struct metrics *m = metrics_new();
     struct metric *x = metrics_register(m, METRIC_GAUGE, "x", "X.", "a,b,c,d");
@@ -161,10 +157,9 @@ START_TEST(missing_values_are_empty)
                    "haproxy_k8s_sync_x{a=\"1\",b=\"2\",c=\"3\",d=\"4\"} 2\n");
     metrics_free(m);
 }
-END_TEST
 
 /* What a peer chooses is one label of one metric, and costs nothing of what else is shown. */
-START_TEST(a_peer_cannot_make_them_grow)
+TEST(a_peer_cannot_make_them_grow)
 {
     struct metrics *m = metrics_new();
     struct metric *x = metrics_register(m, METRIC_COUNTER, "x_total", "X.", "target,code*");
@@ -189,10 +184,9 @@ START_TEST(a_peer_cannot_make_them_grow)
     }
     metrics_free(m);
 }
-END_TEST
 
 /* The largest configuration: 64 backends on 16 HAProxies. */
-START_TEST(nothing_that_is_configured_is_left_out)
+TEST(nothing_that_is_configured_is_left_out)
 {
     static const char *const gauges[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"};
     struct metrics *m = metrics_new();
@@ -219,10 +213,9 @@ START_TEST(nothing_that_is_configured_is_left_out)
            (end.tv_sec - start.tv_sec) * 1000000 + (end.tv_nsec - start.tv_nsec) / 1000);
     metrics_free(m);
 }
-END_TEST
 
 /* They may differ at their end alone. */
-START_TEST(values_that_are_long_are_whole)
+TEST(values_that_are_long_are_whole)
 {
     char one[400], two[400];
     struct metrics *m = metrics_new();
@@ -237,9 +230,8 @@ START_TEST(values_that_are_long_are_whole)
     ck_assert_double_eq(metric_value(x, two, NULL), 2);
     metrics_free(m);
 }
-END_TEST
 
-START_TEST(one_line_goes_and_may_come_back)
+TEST(one_line_goes_and_may_come_back)
 {
     struct metrics *m = metrics_new();
     struct metric *x = metrics_register(m, METRIC_GAUGE, "x", "X.", "a,b");
@@ -253,9 +245,8 @@ START_TEST(one_line_goes_and_may_come_back)
     ck_assert_double_eq(metric_value(x, "one", "b", NULL), 3);
     metrics_free(m);
 }
-END_TEST
 
-START_TEST(what_is_cleared_is_gone_and_may_come_back)
+TEST(what_is_cleared_is_gone_and_may_come_back)
 {
     struct metrics *m = metrics_new();
     struct metric *x = metrics_register(m, METRIC_GAUGE, "of_targets", "help", "a");
@@ -271,9 +262,8 @@ START_TEST(what_is_cleared_is_gone_and_may_come_back)
     buf_fini(&page);
     metrics_free(m);
 }
-END_TEST
 
-START_TEST(all_lines_of_a_value_go)
+TEST(all_lines_of_a_value_go)
 {
     struct metrics *m = metrics_new();
     struct metric *a = metrics_register(m, METRIC_COUNTER, "a_total", "A.", "target"),
@@ -297,9 +287,8 @@ START_TEST(all_lines_of_a_value_go)
     ck_assert_double_eq(metric_value(a, other, NULL), 0);
     metrics_free(m);
 }
-END_TEST
 
-START_TEST(a_counter_only_counts_up)
+TEST(a_counter_only_counts_up)
 {
     struct metrics *m = metrics_new();
     struct metric *x = metrics_register(m, METRIC_COUNTER, "x_total", "X.", "");
@@ -310,9 +299,8 @@ START_TEST(a_counter_only_counts_up)
     ck_assert_double_eq(metric_value(x, NULL), 2);
     metrics_free(m);
 }
-END_TEST
 
-START_TEST(numbers)
+TEST(numbers)
 {
     static const struct {
         double in;
@@ -337,9 +325,8 @@ START_TEST(numbers)
     }
     metrics_free(m);
 }
-END_TEST
 
-START_TEST(histograms)
+TEST(histograms)
 {
     struct metrics *m = metrics_new();
     struct metric *x = metrics_register(m, METRIC_HISTOGRAM, "took_seconds", "How long.", "what");
@@ -372,9 +359,8 @@ START_TEST(histograms)
     ck_assert_double_eq(metric_value(x, "a", NULL), 5);
     metrics_free(m);
 }
-END_TEST
 
-START_TEST(a_histogram_without_labels)
+TEST(a_histogram_without_labels)
 {
     struct metrics *m = metrics_new();
     struct metric *x = metrics_register(m, METRIC_HISTOGRAM, "took_seconds", "How long.", "");
@@ -385,7 +371,6 @@ START_TEST(a_histogram_without_labels)
     ck_assert_ptr_nonnull(strstr(page, "\nhaproxy_k8s_sync_took_seconds_sum 2\n"));
     metrics_free(m);
 }
-END_TEST
 
 struct scrape {
     struct metric *a, *b;
@@ -399,7 +384,7 @@ static void on_scrape(void *arg)
     metric_set(s->b, 2, NULL);
 }
 
-START_TEST(gauges_are_set_at_each_scrape)
+TEST(gauges_are_set_at_each_scrape)
 {
     struct metrics *m = metrics_new();
     struct scrape s = {metrics_register(m, METRIC_GAUGE, "a", "A.", ""),
@@ -413,7 +398,6 @@ START_TEST(gauges_are_set_at_each_scrape)
     }
     metrics_free(m);
 }
-END_TEST
 
 static double figure(const char *page, const char *name)
 {
@@ -423,7 +407,7 @@ static double figure(const char *page, const char *name)
     return strtod(at + strlen(start), NULL);
 }
 
-START_TEST(process_figures)
+TEST(process_figures)
 {
     cleanup(buf_fini) struct buf b;
     int fds = 0;
@@ -442,10 +426,9 @@ START_TEST(process_figures)
     ck_assert_double_gt(figure(page, "process_virtual_memory_bytes"), figure(page, "process_resident_memory_bytes"));
     metrics_free(m);
 }
-END_TEST
 
 /* Each line is "# HELP NAME ...", "# TYPE NAME ..." or NAME[{...}] NUMBER, and each sample follows its TYPE. */
-START_TEST(every_line_is_exposition_text)
+TEST(every_line_is_exposition_text)
 {
     struct metrics *m = metrics_new();
     metric_observe(metrics_register(m, METRIC_HISTOGRAM, "h_seconds", "H.", "a"), 1, "x y\"{}", NULL);
@@ -474,36 +457,4 @@ START_TEST(every_line_is_exposition_text)
     }
     ck_assert_uint_ge(samples, 20);
     metrics_free(m);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("metrics");
-    TCase *t = tcase_create("metrics");
-    tcase_add_test(t, counters_and_gauges);
-    tcase_add_test(t, a_label_of_all_lines);
-    tcase_add_test(t, without_labels_there_from_the_start);
-    tcase_add_test(t, escaping);
-    tcase_add_test(t, values_are_utf8_and_bounded);
-    tcase_add_test(t, missing_values_are_empty);
-    tcase_add_test(t, a_peer_cannot_make_them_grow);
-    tcase_add_test(t, nothing_that_is_configured_is_left_out);
-    tcase_add_test(t, values_that_are_long_are_whole);
-    tcase_add_test(t, one_line_goes_and_may_come_back);
-    tcase_add_test(t, what_is_cleared_is_gone_and_may_come_back);
-    tcase_add_test(t, all_lines_of_a_value_go);
-    tcase_add_test(t, a_counter_only_counts_up);
-    tcase_add_test(t, numbers);
-    tcase_add_test(t, histograms);
-    tcase_add_test(t, a_histogram_without_labels);
-    tcase_add_test(t, gauges_are_set_at_each_scrape);
-    tcase_add_test(t, process_figures);
-    tcase_add_test(t, every_line_is_exposition_text);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,7 +1,6 @@
 /* Batches, retries and the end: src/report/otlp_exporter.c in virtual time. The collector is this file. */
 #include "report/otlp_exporter.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,6 +35,7 @@ static struct {
 
 #define VIRTUAL_TIME (&w)
 #include "../../virtual_time.h"
+#include "../test.h"
 
 struct http_request *http_start(struct http *http, const struct http_endpoint *endpoint,
                                 const struct http_request_options *options, const struct http_callbacks *callbacks,
@@ -149,7 +149,9 @@ static void end(void)
     close(w.log.fd);
 }
 
-START_TEST(a_batch_goes_soon_and_a_full_one_at_once)
+FIXTURE(begin, end)
+
+TEST(a_batch_goes_soon_and_a_full_one_at_once)
 {
     pass(60000);
     ck_assert_uint_eq(w.asked, 0);
@@ -176,9 +178,8 @@ START_TEST(a_batch_goes_soon_and_a_full_one_at_once)
     pass(600000);
     ck_assert_uint_eq(w.asked, 3);
 }
-END_TEST
 
-START_TEST(what_is_to_be_sent_again_is)
+TEST(what_is_to_be_sent_again_is)
 {
     static const int statuses[] = {429, 502, 503, 504, 0};
     spans(2);
@@ -198,9 +199,8 @@ START_TEST(what_is_to_be_sent_again_is)
     ck_assert_uint_eq(log_count(w.log.fd, "traces not exported"),
                       2); /* one for all statuses, which differ in a number */
 }
-END_TEST
 
-START_TEST(the_collector_says_when)
+TEST(the_collector_says_when)
 {
     spans(1);
     pass(1000);
@@ -221,9 +221,8 @@ START_TEST(the_collector_says_when)
     ck_assert_uint_eq(w.asked, 3);
     answer(200, "");
 }
-END_TEST
 
-START_TEST(what_is_refused_is_dropped_and_said_once)
+TEST(what_is_refused_is_dropped_and_said_once)
 {
     static const int statuses[] = {400, 404, 413, 500, 301};
     for (size_t i = 0; i < array_len(statuses); i++) {
@@ -240,9 +239,8 @@ START_TEST(what_is_refused_is_dropped_and_said_once)
     ck_assert_uint_eq(log_count(w.log.fd, "traces not exported"), 2);
     ck_assert_uint_eq(log_count(w.log.fd, "you are wrong"), 0);
 }
-END_TEST
 
-START_TEST(a_dead_collector_costs_no_more_than_the_ring)
+TEST(a_dead_collector_costs_no_more_than_the_ring)
 {
     for (unsigned minute = 0; minute < 30; minute++) {
         spans(100);
@@ -260,9 +258,8 @@ START_TEST(a_dead_collector_costs_no_more_than_the_ring)
     unsigned said = log_count(w.log.fd, "traces not exported");
     ck_assert(said >= 2 && said <= 8);
 }
-END_TEST
 
-START_TEST(at_the_end_what_waits_is_sent_once)
+TEST(at_the_end_what_waits_is_sent_once)
 {
     spans(300);
     otlp_exporter_finish(w.x, 1000, on_end, NULL);
@@ -278,9 +275,8 @@ START_TEST(at_the_end_what_waits_is_sent_once)
     ck_assert_uint_eq(w.asked, 2);
     ck_assert_double_eq(counted("failed"), 44);
 }
-END_TEST
 
-START_TEST(at_the_end_what_waited_for_a_retry_is_sent_once_more)
+TEST(at_the_end_what_waited_for_a_retry_is_sent_once_more)
 {
     spans(1);
     pass(1000);
@@ -293,9 +289,8 @@ START_TEST(at_the_end_what_waited_for_a_retry_is_sent_once_more)
     pass(0);
     ck_assert(w.ended);
 }
-END_TEST
 
-START_TEST(the_end_does_not_wait)
+TEST(the_end_does_not_wait)
 {
     otlp_exporter_finish(w.x, 1000, on_end, NULL);
     pass(0);
@@ -307,26 +302,4 @@ START_TEST(the_end_does_not_wait)
     ck_assert(w.open && !w.ended);
     pass(1);
     ck_assert(w.ended); /* without an answer */
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("otlp exporter");
-    TCase *t = tcase_create("all");
-    tcase_add_checked_fixture(t, begin, end);
-    tcase_add_test(t, a_batch_goes_soon_and_a_full_one_at_once);
-    tcase_add_test(t, what_is_to_be_sent_again_is);
-    tcase_add_test(t, the_collector_says_when);
-    tcase_add_test(t, what_is_refused_is_dropped_and_said_once);
-    tcase_add_test(t, a_dead_collector_costs_no_more_than_the_ring);
-    tcase_add_test(t, at_the_end_what_waits_is_sent_once);
-    tcase_add_test(t, at_the_end_what_waited_for_a_retry_is_sent_once_more);
-    tcase_add_test(t, the_end_does_not_wait);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,10 +1,10 @@
 /* Spans: src/report/trace.c, and how OTLP has them in JSON: src/report/otlp.c. IDs are this file's. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "../json_text.h"
+#include "../test.h"
 #include "base/mem.h"
 #include "report/metrics.h"
 #include "report/otlp.h"
@@ -39,7 +39,7 @@ static struct tracer *tracer_of(size_t max_spans, double ratio, struct metric *r
 }
 
 /* The mapping of the OTLP specification, as its example has it. */
-START_TEST(golden)
+TEST(golden)
 {
     struct tracer *t = tracer_of(8, 1, NULL);
     struct otlp_resource resource = {0};
@@ -82,9 +82,8 @@ START_TEST(golden)
     otlp_resource_fini(&resource);
     tracer_free(t);
 }
-END_TEST
 
-START_TEST(no_span_leaves_its_parent_or_ends_before_it_begins)
+TEST(no_span_leaves_its_parent_or_ends_before_it_begins)
 {
     struct tracer *t = tracer_of(8, 1, NULL);
     struct span *root = span_root(t, "r", 1000, WALL_US), *list[2];
@@ -100,9 +99,8 @@ START_TEST(no_span_leaves_its_parent_or_ends_before_it_begins)
     span_free(list[1]);
     tracer_free(t);
 }
-END_TEST
 
-START_TEST(the_oldest_are_dropped_and_counted)
+TEST(the_oldest_are_dropped_and_counted)
 {
     struct metrics *registry = metrics_new();
     struct metric *results = metrics_register(registry, METRIC_COUNTER, "spans", "", "result");
@@ -123,9 +121,8 @@ START_TEST(the_oldest_are_dropped_and_counted)
     tracer_free(t);
     metrics_free(registry);
 }
-END_TEST
 
-START_TEST(what_a_trace_has_is_bounded)
+TEST(what_a_trace_has_is_bounded)
 {
     struct tracer *t = tracer_of(2 * TRACE_SPANS_MAX, 1, NULL);
     struct span *root = span_root(t, "r", 1, 1), *list[2 * TRACE_SPANS_MAX];
@@ -154,10 +151,9 @@ START_TEST(what_a_trace_has_is_bounded)
     span_free(full);
     tracer_free(t);
 }
-END_TEST
 
 /* By the last bytes of the ID: half of them are below one half. */
-START_TEST(a_part_is_recorded)
+TEST(a_part_is_recorded)
 {
     unsigned recorded = 0;
     struct tracer *t = tracer_of(1, 0.5, NULL);
@@ -175,9 +171,8 @@ START_TEST(a_part_is_recorded)
     ck_assert_ptr_null(span_root(t, "r", 1, 1));
     tracer_free(t);
 }
-END_TEST
 
-START_TEST(ids_are_never_zero)
+TEST(ids_are_never_zero)
 {
     struct tracer *t = tracer_of(1, 1, NULL);
     next_byte = 0;
@@ -187,9 +182,8 @@ START_TEST(ids_are_never_zero)
     span_free(s);
     tracer_free(t);
 }
-END_TEST
 
-START_TEST(nothing_records_nothing)
+TEST(nothing_records_nothing)
 {
     struct span *root = span_root(NULL, "r", 1, 1);
     ck_assert_ptr_null(root);
@@ -201,9 +195,8 @@ START_TEST(nothing_records_nothing)
     span_end(root, 1);
     tracer_free(NULL);
 }
-END_TEST
 
-START_TEST(what_was_not_taken)
+TEST(what_was_not_taken)
 {
     static const struct {
         const char *body;
@@ -221,25 +214,4 @@ START_TEST(what_was_not_taken)
                 {"{\"partialSuccess\":{\"rejectedSpans\":[7]}}", 0}};
     for (size_t i = 0; i < array_len(rows); i++)
         ck_assert_uint_eq(otlp_rejected(rows[i].body, strlen(rows[i].body)), rows[i].rejected);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("trace");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, golden);
-    tcase_add_test(t, no_span_leaves_its_parent_or_ends_before_it_begins);
-    tcase_add_test(t, the_oldest_are_dropped_and_counted);
-    tcase_add_test(t, what_a_trace_has_is_bounded);
-    tcase_add_test(t, a_part_is_recorded);
-    tcase_add_test(t, ids_are_never_zero);
-    tcase_add_test(t, nothing_records_nothing);
-    tcase_add_test(t, what_was_not_taken);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

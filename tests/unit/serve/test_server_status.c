@@ -1,5 +1,4 @@
 /* src/serve/server, web_page: the status page and its JSON; net/digest, by which the page's policy knows its script. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +6,8 @@
 
 #include "server_peer.h"
 #include "status_streams.h"
+
+#include "../test.h"
 
 /* ---- the page ---- */
 
@@ -21,7 +22,9 @@ static void expect_hash(const char *policy, const char *directive, const char *p
     ck_assert_msg(strstr(to, open) == NULL, "a second <%s> would not run", tag);
 }
 
-START_TEST(the_page_and_its_policy)
+FIXTURE(setup, teardown)
+
+TEST(the_page_and_its_policy)
 {
     cleanup(mem_free_ptr) char *answer = get(&f, "/");
     expect(answer, "200", "text/html; charset=utf-8", NULL);
@@ -43,10 +46,9 @@ START_TEST(the_page_and_its_policy)
         ck_assert_msg(strstr(policy, wanted[i]) != NULL, "%s: %s", wanted[i], policy);
     ck_assert_ptr_null(strstr(policy, "unsafe"));
 }
-END_TEST
 
 /* What would get others' text into the page as markup, or the page's policy in its way. */
-START_TEST(the_page_has_no_markup_by_script_and_nothing_from_elsewhere)
+TEST(the_page_has_no_markup_by_script_and_nothing_from_elsewhere)
 {
     static const char *const never[] = {"innerHTML", "outerHTML", "insertAdjacent", "document.write",
                                         "eval(",     "style=\"",  "onclick=",       "<link rel=\"stylesheet",
@@ -58,9 +60,8 @@ START_TEST(the_page_has_no_markup_by_script_and_nothing_from_elsewhere)
     for (const char *at = body_of(answer); (at = strstr(at, "http://")) != NULL; at++)
         ck_assert_msg(str_has_prefix(at, "http://www.w3.org/2000/svg"), "%.40s", at);
 }
-END_TEST
 
-START_TEST(json_is_built_once_in_a_pace)
+TEST(json_is_built_once_in_a_pace)
 {
     struct status_feed_times slow = times();
     slow.pace_ms = NEVER_MS;
@@ -75,9 +76,8 @@ START_TEST(json_is_built_once_in_a_pace)
     cleanup(mem_free_ptr) char *answer = get(&f, "/status");
     ck_assert_str_eq(body_of(answer), "{\"built\":2,\"news\":0,\"padding\":\"\"}");
 }
-END_TEST
 
-START_TEST(nothing_is_built_while_nobody_looks)
+TEST(nothing_is_built_while_nobody_looks)
 {
     f.news++;
     server_status_changed(f.server);
@@ -88,9 +88,8 @@ START_TEST(nothing_is_built_while_nobody_looks)
     ck_assert_uint_eq(f.built, 1);
     server_status_changed(NULL);
 }
-END_TEST
 
-START_TEST(head_and_other_methods)
+TEST(head_and_other_methods)
 {
     static const struct {
         const char *path, *type;
@@ -111,9 +110,8 @@ START_TEST(head_and_other_methods)
     expect(lost, "404", TEXT, NULL);
     ck_assert_msg(strstr(lost, "/status/stream") != NULL, "%s: says what there is", lost);
 }
-END_TEST
 
-START_TEST(switched_off)
+TEST(switched_off)
 {
     static const char *const paths[] = {"/", "/status", "/status/stream"};
     struct fixture off;
@@ -127,9 +125,8 @@ START_TEST(switched_off)
     ck_assert_ptr_null(server_status_feed(off.server));
     fixture_fini(&off);
 }
-END_TEST
 
-START_TEST(digest)
+TEST(digest)
 {
     static const struct {
         const char *text, *hash;
@@ -143,26 +140,4 @@ START_TEST(digest)
         digest_sha256(rows[i].text, strlen(rows[i].text), hash);
         ck_assert_str_eq(hash, rows[i].hash);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("server_status");
-    TCase *t = tcase_create("server_status");
-    tcase_set_timeout(t, 3 * PATIENCE_S);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, the_page_and_its_policy);
-    tcase_add_test(t, the_page_has_no_markup_by_script_and_nothing_from_elsewhere);
-    tcase_add_test(t, json_is_built_once_in_a_pace);
-    tcase_add_test(t, nothing_is_built_while_nobody_looks);
-    tcase_add_test(t, head_and_other_methods);
-    tcase_add_test(t, switched_off);
-    tcase_add_test(t, digest);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,4 @@
 /* src/serve/status_feed: those who follow the status, what they get, and what they cannot do to anybody. */
-#include <check.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
@@ -9,9 +8,13 @@
 #include "server_peer.h"
 #include "status_streams.h"
 
+#include "../test.h"
+
 /* ---- streams ---- */
 
-START_TEST(a_stream_begins_with_all_and_goes_on_with_news)
+FIXTURE(setup, teardown)
+
+TEST(a_stream_begins_with_all_and_goes_on_with_news)
 {
     struct client c;
     client_init(&f, &c, STREAM);
@@ -34,9 +37,8 @@ START_TEST(a_stream_begins_with_all_and_goes_on_with_news)
     turn_for_ms(50);
     ck_assert_uint_le(f.built, built + 1);
 }
-END_TEST
 
-START_TEST(a_change_is_told_soon)
+TEST(a_change_is_told_soon)
 {
     struct status_feed_times seldom = times();
     struct client c;
@@ -49,9 +51,8 @@ START_TEST(a_change_is_told_soon)
     wait_says(&c, "\"news\":1,");
     client_fini(&c);
 }
-END_TEST
 
-START_TEST(a_beat_shows_that_it_lives)
+TEST(a_beat_shows_that_it_lives)
 {
     struct status_feed_times t = times();
     struct client c;
@@ -66,9 +67,8 @@ START_TEST(a_beat_shows_that_it_lives)
     ck_assert_uint_eq(f.built, 1);
     client_fini(&c);
 }
-END_TEST
 
-START_TEST(old_clients_get_it_unchunked)
+TEST(old_clients_get_it_unchunked)
 {
     struct client c;
     client_init(&f, &c, "GET /status/stream HTTP/1.0\r\n\r\n");
@@ -77,9 +77,8 @@ START_TEST(old_clients_get_it_unchunked)
     wait_says(&c, "}\n\nid: 2\ndata: {");
     client_fini(&c);
 }
-END_TEST
 
-START_TEST(eight_share_what_is_built_and_a_ninth_is_turned_away)
+TEST(eight_share_what_is_built_and_a_ninth_is_turned_away)
 {
     struct client c[STATUS_FEED_STREAMS_MAX];
     for (size_t i = 0; i < array_len(c); i++)
@@ -97,9 +96,8 @@ START_TEST(eight_share_what_is_built_and_a_ninth_is_turned_away)
     for (size_t i = 0; i < array_len(c); i++)
         client_fini(&c[i]);
 }
-END_TEST
 
-START_TEST(a_place_is_free_again)
+TEST(a_place_is_free_again)
 {
     struct client c[STATUS_FEED_STREAMS_MAX], next;
     for (unsigned round = 0; round < 3; round++) {
@@ -115,9 +113,8 @@ START_TEST(a_place_is_free_again)
     wait_says(&next, "data: {");
     client_fini(&next);
 }
-END_TEST
 
-START_TEST(a_stream_outlives_the_deadline_of_requests)
+TEST(a_stream_outlives_the_deadline_of_requests)
 {
     struct client c, idle;
     server_set_limits(f.server, 64, 100);
@@ -131,11 +128,10 @@ START_TEST(a_stream_outlives_the_deadline_of_requests)
     client_fini(&c);
     client_fini(&idle);
 }
-END_TEST
 
 #define BIG (2 * 1024 * 1024) /* more than the kernel's buffers hold for one who reads nothing */
 
-START_TEST(a_slow_reader_is_cut_off_and_holds_up_nobody)
+TEST(a_slow_reader_is_cut_off_and_holds_up_nobody)
 {
     struct status_feed_times t = times();
     struct client slow, other;
@@ -157,9 +153,8 @@ START_TEST(a_slow_reader_is_cut_off_and_holds_up_nobody)
     client_fini(&slow);
     client_fini(&other);
 }
-END_TEST
 
-START_TEST(what_a_slow_reader_missed_is_left_out)
+TEST(what_a_slow_reader_missed_is_left_out)
 {
     struct client slow, other;
     f.padding = BIG;
@@ -179,9 +174,8 @@ START_TEST(what_a_slow_reader_missed_is_left_out)
     client_fini(&slow);
     client_fini(&other);
 }
-END_TEST
 
-START_TEST(one_who_talks_on_is_not_read)
+TEST(one_who_talks_on_is_not_read)
 {
     struct client c;
     char chunk[4096];
@@ -203,13 +197,12 @@ START_TEST(one_who_talks_on_is_not_read)
     wait_says(&c, "\"news\":1,");
     client_fini(&c);
 }
-END_TEST
 
 /* ---- crowds ---- */
 
 #define LIMIT 6
 
-START_TEST(streams_go_first_when_it_is_crowded)
+TEST(streams_go_first_when_it_is_crowded)
 {
     struct client stream[2], crowd[LIMIT], probe;
     server_set_limits(f.server, LIMIT, NEVER_MS);
@@ -233,9 +226,8 @@ START_TEST(streams_go_first_when_it_is_crowded)
         client_fini(&stream[i]);
     client_fini(&probe);
 }
-END_TEST
 
-START_TEST(no_stream_where_there_is_no_room)
+TEST(no_stream_where_there_is_no_room)
 {
     server_set_limits(f.server, 1, NEVER_MS); /* the one who asks makes it full */
     cleanup(mem_free_ptr) char *answer = ask(&f, STREAM);
@@ -243,9 +235,8 @@ START_TEST(no_stream_where_there_is_no_room)
     cleanup(mem_free_ptr) char *probe = get(&f, "/healthz");
     expect(probe, "200", TEXT, "ok\n");
 }
-END_TEST
 
-START_TEST(freed_with_streams_open)
+TEST(freed_with_streams_open)
 {
     /* With what they wait for sent or not, with and without a turn of the loop after. */
     for (unsigned how = 0; how < 4; how++) {
@@ -269,32 +260,4 @@ START_TEST(freed_with_streams_open)
         event_base_free(own.base);
         metrics_free(own.metrics);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("status_feed");
-    TCase *t = tcase_create("status_feed");
-    tcase_set_timeout(t, 3 * PATIENCE_S);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, a_stream_begins_with_all_and_goes_on_with_news);
-    tcase_add_test(t, a_change_is_told_soon);
-    tcase_add_test(t, a_beat_shows_that_it_lives);
-    tcase_add_test(t, old_clients_get_it_unchunked);
-    tcase_add_test(t, eight_share_what_is_built_and_a_ninth_is_turned_away);
-    tcase_add_test(t, a_place_is_free_again);
-    tcase_add_test(t, a_stream_outlives_the_deadline_of_requests);
-    tcase_add_test(t, a_slow_reader_is_cut_off_and_holds_up_nobody);
-    tcase_add_test(t, what_a_slow_reader_missed_is_left_out);
-    tcase_add_test(t, one_who_talks_on_is_not_read);
-    tcase_add_test(t, streams_go_first_when_it_is_crowded);
-    tcase_add_test(t, no_stream_where_there_is_no_room);
-    tcase_add_test(t, freed_with_streams_open);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,4 @@
 /* src/servers/change_log: the words of a difference in the log. */
-#include <check.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -10,6 +9,8 @@
 #include "servers/change/parking.h"
 #include "servers/change_log.h"
 #include "report/history.h"
+
+#include "../test.h"
 
 #define N1 "server n1 10.0.0.1:80 check weight 100"
 
@@ -95,7 +96,7 @@ static void expect(const char *part)
     "added=n5(10.0.0.5:80) removed=n4 parked=n6(10.0.0.6:80),n8(10.0.0.8:80),n2,n3 changed=\"n1(address " \
     "10.0.0.1 -> 10.0.0.9),n7(maintenance off)\" "
 
-START_TEST(each_by_its_own_word)
+TEST(each_by_its_own_word)
 {
     log_all(ALL, ALL_DESIRED, commit);
     expect("msg=\"backend changed\" backend=web cause=\"MODIFIED slice\" " WORDS
@@ -104,18 +105,16 @@ START_TEST(each_by_its_own_word)
     log_all(ALL, ALL_DESIRED, withheld);
     expect("reason=so cause=\"MODIFIED slice\" " WORDS);
 }
-END_TEST
 
-START_TEST(no_word_for_nothing)
+TEST(no_word_for_nothing)
 {
     log_all(N1, "n1 10.0.0.9:80", commit);
     expect("cause=\"MODIFIED slice\" changed=\"n1(address 10.0.0.1 -> 10.0.0.9)\" version=8");
     log_all(N1 "\nserver n2 10.0.0.2:80", "n1 10.0.0.1:80", commit);
     expect("cause=\"MODIFIED slice\" parked=n2 why=");
 }
-END_TEST
 
-START_TEST(many)
+TEST(many)
 {
     cleanup(buf_fini) struct buf b;
     buf_init(&b, 0);
@@ -126,10 +125,9 @@ START_TEST(many)
     expect("parked=\"p10,p11,p12,p13,p14,p15,p16,p17,p18,p19,p20,p21,p22,p23,p24,p25,p26,p27,p28,p29 and 3 more\" ");
     expect("p14: no endpoint of the Service is on a node of that name; and 18 more\"");
 }
-END_TEST
 
 /* What is withheld is told again where only who is parked differs. */
-START_TEST(another_parked_one_is_another_message)
+TEST(another_parked_one_is_another_message)
 {
     struct log_limit limit = {.period_ms = 1000};
     static const char *const backends[] = {N1 "\nserver n2 10.0.0.2:80", N1 "\nserver n3 10.0.0.2:80",
@@ -155,9 +153,8 @@ START_TEST(another_parked_one_is_another_message)
         parking_free(parking);
     }
 }
-END_TEST
 
-START_TEST(a_takeover_names_who_goes_and_how)
+TEST(a_takeover_names_who_goes_and_how)
 {
     log_all(ALL "\nserver-template n 3-3", ALL_DESIRED, takeover);
     expect("msg=\"taking over the backend: parking an existing server (in maintenance until removed after PARK_TTL); "
@@ -169,7 +166,6 @@ START_TEST(a_takeover_names_who_goes_and_how)
     ck_assert_msg(strstr(lines, "server=n6") == NULL, "a spare was not there before");
     ck_assert_msg(strstr(lines, "server=n7") == NULL, "it is wanted");
 }
-END_TEST
 
 /* ---- the journal ---- */
 
@@ -190,7 +186,9 @@ static void history_end(void)
     history = NULL;
 }
 
-START_TEST(a_commit_is_an_entry)
+FIXTURE(history_begin, history_end)
+
+TEST(a_commit_is_an_entry)
 {
     log_all(ALL, ALL_DESIRED, commit);
     const struct history_entry *e = newest();
@@ -208,9 +206,8 @@ START_TEST(a_commit_is_an_entry)
     ck_assert_ptr_null(e->server);
     ck_assert_ptr_null(e->state);
 }
-END_TEST
 
-START_TEST(what_is_withheld_is_an_entry)
+TEST(what_is_withheld_is_an_entry)
 {
     log_all(ALL, ALL_DESIRED, withheld);
     ck_assert_int_eq(newest()->kind, HISTORY_NOT_WRITTEN);
@@ -219,10 +216,9 @@ START_TEST(what_is_withheld_is_an_entry)
     log_all(N1, "n1 10.0.0.1:80", withheld);
     ck_assert_str_eq(newest()->text, "not written: reload without a change");
 }
-END_TEST
 
 /* The names of many are not all in a sentence. */
-START_TEST(many_in_a_sentence)
+TEST(many_in_a_sentence)
 {
     cleanup(buf_fini) struct buf b;
     buf_init(&b, 0);
@@ -232,7 +228,6 @@ START_TEST(many_in_a_sentence)
     log_all(buf_str(&b), "n1 10.0.0.1:80", commit);
     ck_assert_str_eq(newest()->text, "parked p10, p11, p12, p13, p14, p15, p16, p17, p18, p19 and 1 more");
 }
-END_TEST
 
 static void fast(const struct change_log_place *at, const struct plan *p)
 {
@@ -240,7 +235,7 @@ static void fast(const struct change_log_place *at, const struct plan *p)
     change_log_update(at, &p->diff.changes[0], "MODIFIED slice", &l, 88);
 }
 
-START_TEST(a_write_without_a_reload_is_an_entry)
+TEST(a_write_without_a_reload_is_an_entry)
 {
     log_all(N1, "n1 10.0.0.9:80", fast);
     const struct history_entry *e = newest();
@@ -252,10 +247,9 @@ START_TEST(a_write_without_a_reload_is_an_entry)
     ck_assert_uint_eq(e->latency_us, 88);
     ck_assert_ptr_null(e->state);
 }
-END_TEST
 
 /* Who drains is said once: by the write only where the running HAProxy was not told before. */
-START_TEST(a_drain_is_told_by_the_write_that_begins_it)
+TEST(a_drain_is_told_by_the_write_that_begins_it)
 {
     struct diff_change changes[] = {
         {.op = DIFF_CHANGE, .fields = SERVER_MAINTENANCE, .parks = true, .detail = (char *)"maintenance on (parked)"},
@@ -284,30 +278,4 @@ START_TEST(a_drain_is_told_by_the_write_that_begins_it)
     ck_assert_ptr_null(newest()->state);
     change_log_update(&at, &changes[1], NULL, &l, 0);
     ck_assert_ptr_null(newest()->state);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("change_log");
-    TCase *t = tcase_create("decision");
-    tcase_add_test(t, each_by_its_own_word);
-    tcase_add_test(t, no_word_for_nothing);
-    tcase_add_test(t, many);
-    tcase_add_test(t, another_parked_one_is_another_message);
-    tcase_add_test(t, a_takeover_names_who_goes_and_how);
-    suite_add_tcase(s, t);
-    t = tcase_create("journal");
-    tcase_add_checked_fixture(t, history_begin, history_end);
-    tcase_add_test(t, a_commit_is_an_entry);
-    tcase_add_test(t, what_is_withheld_is_an_entry);
-    tcase_add_test(t, many_in_a_sentence);
-    tcase_add_test(t, a_write_without_a_reload_is_an_entry);
-    tcase_add_test(t, a_drain_is_told_by_the_write_that_begins_it);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

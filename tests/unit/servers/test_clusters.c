@@ -1,10 +1,10 @@
 /* src/servers/names, change/diff, change/backend_decision: several clusters in one backend, each with its own servers. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../dice.h"
 #include "../route_text.h"
+#include "../test.h"
 #include "diff_apply.h"
 #include "servers/change/backend_decision.h"
 #include "servers/change/ownership.h"
@@ -132,7 +132,7 @@ static const struct row rows[] = {
      NULL},
 };
 
-START_TEST(each_row)
+TEST_EACH(each_row, sizeof(rows) / sizeof(rows[0]))
 {
     const struct row *row = &rows[_i];
     cleanup(backend_fini) struct backend b;
@@ -152,11 +152,10 @@ START_TEST(each_row)
     diff_fini(&d);
     desired_fini(&named);
 }
-END_TEST
 
 /* ---- counts ---- */
 
-START_TEST(counts_are_of_the_own_part)
+TEST(counts_are_of_the_own_part)
 {
     const struct diff_rules rules = {OF_A};
     cleanup(backend_fini) struct backend b;
@@ -172,10 +171,9 @@ START_TEST(counts_are_of_the_own_part)
     ck_assert_uint_eq(d.foreign_count, 3);
     diff_fini(&d);
 }
-END_TEST
 
 /* Three of the four own ones are more than half, however many others there are. */
-START_TEST(the_loss_limit_is_of_the_own_part)
+TEST(the_loss_limit_is_of_the_own_part)
 {
     struct plan_rules rules = {.diff = {OF_A}, .max_loss_percent = 50, .loss_window_ms = 1000};
     cleanup(loss_limit_fini) struct loss_limit limit = {0};
@@ -190,7 +188,6 @@ START_TEST(the_loss_limit_is_of_the_own_part)
     ck_assert_uint_eq(p.held_back, 3);
     plan_fini(&p);
 }
-END_TEST
 
 /* ---- the last own one ---- */
 
@@ -212,7 +209,7 @@ static const struct {
     {A1 A2, "", NULL, false},
 };
 
-START_TEST(it_goes_while_another_clusters_is_up)
+TEST_EACH(it_goes_while_another_clusters_is_up, sizeof(last) / sizeof(last[0]))
 {
     struct plan_rules rules = {.diff = {OF_A}, .max_loss_percent = 100};
     const struct admin_states memory = {.looked = true};
@@ -241,10 +238,9 @@ START_TEST(it_goes_while_another_clusters_is_up)
     }
     parking_free(parking);
 }
-END_TEST
 
 /* It is loaded still, as its line is gone by hand or by another cluster's write, and ends with the next reload. */
-START_TEST(who_has_no_line_is_not_relied_on)
+TEST(who_has_no_line_is_not_relied_on)
 {
     struct plan_rules rules = {.diff = {OF_A}, .max_loss_percent = 100};
     const struct admin_states memory = {.looked = true};
@@ -269,10 +265,9 @@ START_TEST(who_has_no_line_is_not_relied_on)
     ck_assert_uint_eq(route.update_count, 1);
     parking_free(parking);
 }
-END_TEST
 
 /* While an own server is to come, one of another cluster that is there replaces none. */
-START_TEST(another_clusters_server_does_not_stand_in)
+TEST(another_clusters_server_does_not_stand_in)
 {
     struct plan_rules rules = {.diff = {OF_A}, .max_loss_percent = 100};
     const struct admin_states memory = {.looked = true};
@@ -296,7 +291,6 @@ START_TEST(another_clusters_server_does_not_stand_in)
     ck_assert(route.transaction);
     parking_free(parking);
 }
-END_TEST
 
 /* ---- any file ---- */
 
@@ -339,7 +333,7 @@ static bool is_at_own_place(const struct backend *b, const struct desired *named
 }
 
 /* What is another cluster's is never changed; of no cluster's, only what is to be renamed. */
-START_TEST(nothing_of_another_cluster_is_written)
+TEST_EACH(nothing_of_another_cluster_is_written, 4)
 {
     struct dice dice = {.state = 0x9e3779b97f4a7c15u ^ ((uint64_t)_i << 20)};
     unsigned writes = 0, others = 0, taken = 0;
@@ -383,24 +377,4 @@ START_TEST(nothing_of_another_cluster_is_written)
     ck_assert_uint_gt(writes, 1000);
     ck_assert_uint_gt(others, 1000);
     ck_assert_uint_gt(taken, 50);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("clusters");
-    TCase *t = tcase_create("clusters");
-    tcase_add_loop_test(t, each_row, 0, sizeof(rows) / sizeof(rows[0]));
-    tcase_add_test(t, counts_are_of_the_own_part);
-    tcase_add_test(t, the_loss_limit_is_of_the_own_part);
-    tcase_add_loop_test(t, it_goes_while_another_clusters_is_up, 0, sizeof(last) / sizeof(last[0]));
-    tcase_add_test(t, who_has_no_line_is_not_relied_on);
-    tcase_add_test(t, another_clusters_server_does_not_stand_in);
-    tcase_add_loop_test(t, nothing_of_another_cluster_is_written, 0, 4);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
 }

@@ -1,10 +1,13 @@
 /* The servers engine on one HAProxy: a desired state and a refresh at any time, drift, a hold, a refusal, and the
  * latency of an event; in the world of engine_world.h. */
 #include "../engine_world.h"
+#include "../test.h"
 
 /* ---- all is well ---- */
 
-START_TEST(nothing_is_written_before_the_first_desired_state)
+FIXTURE(world_make_watched, world_end)
+
+TEST(nothing_is_written_before_the_first_desired_state)
 {
     instance_start(w.target.instance);
     pass(0);
@@ -14,9 +17,8 @@ START_TEST(nothing_is_written_before_the_first_desired_state)
     ck_assert(!in_sync());
     assert_ready(false, "waiting for Kubernetes");
 }
-END_TEST
 
-START_TEST(in_sync_from_the_start)
+TEST(in_sync_from_the_start)
 {
     world_in_sync();
     ck_assert_uint_eq(w.commits, 0);
@@ -24,9 +26,8 @@ START_TEST(in_sync_from_the_start)
     assert_trace("R");
     ck_assert_uint_eq(metric_value(w.telemetry.reconciles, "in_sync", API_URL, NULL), 2);
 }
-END_TEST
 
-START_TEST(a_change_is_one_transaction_and_its_reload_is_followed)
+TEST(a_change_is_one_transaction_and_its_reload_is_followed)
 {
     world_in_sync();
     desired("n2", "MODIFIED slice");
@@ -42,10 +43,9 @@ START_TEST(a_change_is_one_transaction_and_its_reload_is_followed)
     ck_assert(!logged("taking over the backend"));
     ck_assert_uint_eq(metric_value(w.telemetry.reloads, "succeeded", API_URL, NULL), 1);
 }
-END_TEST
 
 /* What falls due while a step is at work is neither lost nor left to the next comparison. */
-START_TEST(a_slow_machine_misses_nothing)
+TEST_EACH(a_slow_machine_misses_nothing, 5)
 {
     static const unsigned slow_us[] = {100, 1000, 10000, 60000, 130000};
     instance_start(w.target.instance);
@@ -58,9 +58,8 @@ START_TEST(a_slow_machine_misses_nothing)
     assert_settled("n2");
     ck_assert_uint_eq(w.commits, 2);
 }
-END_TEST
 
-START_TEST(a_takeover_names_what_it_removes)
+TEST(a_takeover_names_what_it_removes)
 {
     instance_start(w.target.instance);
     desired("n2", "list");
@@ -68,11 +67,10 @@ START_TEST(a_takeover_names_what_it_removes)
     assert_settled("n2");
     ck_assert(logged("taking over the backend"));
 }
-END_TEST
 
 /* ---- what does not stick, and strangers ---- */
 
-START_TEST(a_change_that_does_not_stick_is_not_hammered)
+TEST(a_change_that_does_not_stick_is_not_hammered)
 {
     world_in_sync();
     w.stubborn = true;
@@ -88,9 +86,8 @@ START_TEST(a_change_that_does_not_stick_is_not_hammered)
     pass(6 * MINUTES_MS);
     assert_settled("n2");
 }
-END_TEST
 
-START_TEST(a_desired_state_while_our_commit_is_read_back_is_no_sign_that_it_did_not_stick)
+TEST(a_desired_state_while_our_commit_is_read_back_is_no_sign_that_it_did_not_stick)
 {
     world_in_sync();
     desired("n2", "one");
@@ -103,11 +100,10 @@ START_TEST(a_desired_state_while_our_commit_is_read_back_is_no_sign_that_it_did_
     ck_assert_uint_eq(w.commits, 2);
     ck_assert(!logged("committed change missing"));
 }
-END_TEST
 
 /* An edit by hand that leaves the version as it is: what stuck once is not said
  * not to stick. */
-START_TEST(drift_at_the_version_of_our_own_commit_is_repaired_at_once)
+TEST(drift_at_the_version_of_our_own_commit_is_repaired_at_once)
 {
     world_in_sync();
     desired("n2", "event");
@@ -124,9 +120,8 @@ START_TEST(drift_at_the_version_of_our_own_commit_is_repaired_at_once)
     assert_settled("n2");
     ck_assert(!logged("committed change missing"));
 }
-END_TEST
 
-START_TEST(drift_is_repaired_and_not_put_down_to_an_old_event)
+TEST(drift_is_repaired_and_not_put_down_to_an_old_event)
 {
     world_in_sync();
     desired("n2", "old event");
@@ -138,9 +133,8 @@ START_TEST(drift_is_repaired_and_not_put_down_to_an_old_event)
     ck_assert(logged("backend changed"));
     ck_assert(!logged("old event"));
 }
-END_TEST
 
-START_TEST(another_writer_in_each_step)
+TEST_EACH(another_writer_in_each_step, 8)
 {
     static const char steps[] = "RstwB+-C";
     world_in_sync();
@@ -151,11 +145,10 @@ START_TEST(another_writer_in_each_step)
     pass(MINUTES_MS);
     assert_settled("n2");
 }
-END_TEST
 
 /* ---- hold, refuse, wait ---- */
 
-START_TEST(hold_keeps_the_last_good_servers)
+TEST(hold_keeps_the_last_good_servers)
 {
     world_in_sync();
     desired("", "event");
@@ -170,9 +163,8 @@ START_TEST(hold_keeps_the_last_good_servers)
     pass(5000);
     assert_settled("n2");
 }
-END_TEST
 
-START_TEST(hold_repeats_a_failed_reload)
+TEST(hold_repeats_a_failed_reload)
 {
     world_in_sync();
     w.fail_reloads = 1;
@@ -187,9 +179,8 @@ START_TEST(hold_repeats_a_failed_reload)
     ck_assert_str_eq(w.running.of[0], "n2");
     ck_assert(!in_sync());
 }
-END_TEST
 
-START_TEST(hold_is_not_ready_while_the_api_is_away)
+TEST(hold_is_not_ready_while_the_api_is_away)
 {
     world_in_sync();
     desired("", "event");
@@ -200,7 +191,6 @@ START_TEST(hold_is_not_ready_while_the_api_is_away)
     pass(15000);
     assert_ready(true, "keeping the last servers");
 }
-END_TEST
 
 static double sum_of_latencies(void)
 {
@@ -212,7 +202,7 @@ static double sum_of_latencies(void)
     return strtod(strchr(at, ' '), NULL);
 }
 
-START_TEST(latency_is_that_of_what_was_written)
+TEST_EACH(latency_is_that_of_what_was_written, 3)
 {
     static const char *const without_a_write[] = {"", "?", "n1"};
     world_in_sync();
@@ -224,9 +214,8 @@ START_TEST(latency_is_that_of_what_was_written)
     ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_commit, NULL), 1);
     ck_assert_double_lt(sum_of_latencies(), 1);
 }
-END_TEST
 
-START_TEST(latency_is_that_of_the_oldest_event_that_waits)
+TEST(latency_is_that_of_the_oldest_event_that_waits)
 {
     world_in_sync();
     fault((struct fault){.step = 'C', .status = 400, .times = 1});
@@ -239,9 +228,8 @@ START_TEST(latency_is_that_of_the_oldest_event_that_waits)
     ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_commit, NULL), 1);
     ck_assert_double_gt(sum_of_latencies(), 20);
 }
-END_TEST
 
-START_TEST(latency_is_that_of_the_oldest_event_that_a_pause_held_up)
+TEST(latency_is_that_of_the_oldest_event_that_a_pause_held_up)
 {
     world_in_sync();
     fault((struct fault){.step = 'B', .status = 503, .after_ms = 20000, .times = 1});
@@ -252,9 +240,8 @@ START_TEST(latency_is_that_of_the_oldest_event_that_a_pause_held_up)
     assert_settled("n3");
     ck_assert_double_ge(sum_of_latencies(), 20);
 }
-END_TEST
 
-START_TEST(latency_of_an_event_during_a_write_is_its_own)
+TEST(latency_of_an_event_during_a_write_is_its_own)
 {
     world_in_sync();
     desired("n2", "one");
@@ -266,9 +253,8 @@ START_TEST(latency_of_an_event_during_a_write_is_its_own)
     ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_commit, NULL), 2);
     ck_assert_double_lt(sum_of_latencies(), 23); /* two seconds of it gathering */
 }
-END_TEST
 
-START_TEST(refuse_writes_nothing_until_it_is_mended)
+TEST(refuse_writes_nothing_until_it_is_mended)
 {
     world_in_sync();
     w.unsupported = true;
@@ -283,9 +269,8 @@ START_TEST(refuse_writes_nothing_until_it_is_mended)
     pass(RESYNC_MS + 5000);
     assert_settled("n2");
 }
-END_TEST
 
-START_TEST(refuse_follows_the_reload_that_is_pending)
+TEST(refuse_follows_the_reload_that_is_pending)
 {
     world_in_sync();
     desired("n2", "event");
@@ -300,9 +285,8 @@ START_TEST(refuse_follows_the_reload_that_is_pending)
     pass(RESYNC_MS);
     assert_settled("n2");
 }
-END_TEST
 
-START_TEST(undecided_writes_nothing)
+TEST(undecided_writes_nothing)
 {
     world_in_sync();
     desired("?", "event");
@@ -312,11 +296,10 @@ START_TEST(undecided_writes_nothing)
     desired("n1", "event");
     assert_settled("n1");
 }
-END_TEST
 
 /* ---- desired states and signals at any time ---- */
 
-START_TEST(a_desired_state_in_each_step)
+TEST_EACH(a_desired_state_in_each_step, 11)
 {
     static const char steps[] = "RstwHLB+-CP";
     instance_start(w.target.instance);
@@ -327,9 +310,8 @@ START_TEST(a_desired_state_in_each_step)
     assert_settled("n3");
     ck_assert_uint_le(w.commits, 2);
 }
-END_TEST
 
-START_TEST(the_first_desired_state_in_each_step)
+TEST_EACH(the_first_desired_state_in_each_step, 5)
 {
     static const char steps[] = "RstwH";
     instance_start(w.target.instance);
@@ -339,9 +321,8 @@ START_TEST(the_first_desired_state_in_each_step)
     assert_settled("n3");
     ck_assert_uint_eq(w.commits, 1);
 }
-END_TEST
 
-START_TEST(a_comparison_in_each_step)
+TEST_EACH(a_comparison_in_each_step, 11)
 {
     static const char steps[] = "RstwHLB+-CP";
     instance_start(w.target.instance);
@@ -354,9 +335,8 @@ START_TEST(a_comparison_in_each_step)
     assert_settled("n2");
     ck_assert_uint_eq(w.commits, 1);
 }
-END_TEST
 
-START_TEST(a_comparison_ends_every_wait)
+TEST(a_comparison_ends_every_wait)
 {
     world_in_sync();
     fault((struct fault){.step = 'B', .status = 503, .after_ms = 3600000, .times = 1});
@@ -374,9 +354,8 @@ START_TEST(a_comparison_ends_every_wait)
     settle();
     ck_assert_uint_eq(w.commits, 2);
 }
-END_TEST
 
-START_TEST(what_was_refused_is_tried_again_when_something_changed)
+TEST(what_was_refused_is_tried_again_when_something_changed)
 {
     world_in_sync();
     fault((struct fault){.step = '+', .status = 422});
@@ -398,9 +377,8 @@ START_TEST(what_was_refused_is_tried_again_when_something_changed)
     }
     ck_assert_uint_le(count('B'), 10); /* a stream of desired states: one a second */
 }
-END_TEST
 
-START_TEST(what_was_refused_is_tried_again_when_the_file_changed)
+TEST(what_was_refused_is_tried_again_when_the_file_changed)
 {
     world_in_sync();
     pass(RESYNC_MS - 1000);
@@ -411,45 +389,4 @@ START_TEST(what_was_refused_is_tried_again_when_the_file_changed)
     assert_trace("B+DR");
     pass(1500); /* the resync; the wait is longer */
     assert_trace("RB+DR");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("engine");
-    TCase *t = tcase_create("engine");
-    tcase_add_checked_fixture(t, world_make_watched, world_end);
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, nothing_is_written_before_the_first_desired_state);
-    tcase_add_test(t, in_sync_from_the_start);
-    tcase_add_test(t, a_change_is_one_transaction_and_its_reload_is_followed);
-    tcase_add_loop_test(t, a_slow_machine_misses_nothing, 0, 5);
-    tcase_add_test(t, a_takeover_names_what_it_removes);
-    tcase_add_test(t, a_change_that_does_not_stick_is_not_hammered);
-    tcase_add_test(t, a_desired_state_while_our_commit_is_read_back_is_no_sign_that_it_did_not_stick);
-    tcase_add_test(t, drift_at_the_version_of_our_own_commit_is_repaired_at_once);
-    tcase_add_test(t, drift_is_repaired_and_not_put_down_to_an_old_event);
-    tcase_add_loop_test(t, another_writer_in_each_step, 0, 8);
-    tcase_add_test(t, hold_keeps_the_last_good_servers);
-    tcase_add_test(t, hold_repeats_a_failed_reload);
-    tcase_add_test(t, hold_is_not_ready_while_the_api_is_away);
-    tcase_add_loop_test(t, latency_is_that_of_what_was_written, 0, 3);
-    tcase_add_test(t, latency_is_that_of_the_oldest_event_that_waits);
-    tcase_add_test(t, latency_is_that_of_the_oldest_event_that_a_pause_held_up);
-    tcase_add_test(t, latency_of_an_event_during_a_write_is_its_own);
-    tcase_add_test(t, refuse_writes_nothing_until_it_is_mended);
-    tcase_add_test(t, refuse_follows_the_reload_that_is_pending);
-    tcase_add_test(t, undecided_writes_nothing);
-    tcase_add_loop_test(t, a_desired_state_in_each_step, 0, 11);
-    tcase_add_loop_test(t, the_first_desired_state_in_each_step, 0, 5);
-    tcase_add_loop_test(t, a_comparison_in_each_step, 0, 11);
-    tcase_add_test(t, a_comparison_ends_every_wait);
-    tcase_add_test(t, what_was_refused_is_tried_again_when_something_changed);
-    tcase_add_test(t, what_was_refused_is_tried_again_when_the_file_changed);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -3,9 +3,13 @@
 #include "rules_world.h"
 #include "servers/servers_internal.h"
 
+#include "../test.h"
+
 /* ---- several backends ---- */
 
-START_TEST(what_changed_at_once_is_one_transaction)
+FIXTURE(NULL, world_end)
+
+TEST(what_changed_at_once_is_one_transaction)
 {
     begin_with(2, no_loss_limit);
     assert_settled("n1");
@@ -19,9 +23,8 @@ START_TEST(what_changed_at_once_is_one_transaction)
     ck_assert(logged("backend=be cause=\"MODIFIED node\" added=n2(10.0.0.2:80) removed=n1"));
     ck_assert(logged("backend=two cause=\"MODIFIED node\" added=n3(10.0.0.3:80)"));
 }
-END_TEST
 
-START_TEST(one_that_changed_leaves_the_other_alone)
+TEST(one_that_changed_leaves_the_other_alone)
 {
     begin_with(2, no_loss_limit);
     desired_of(1, "n2", "event");
@@ -32,7 +35,6 @@ START_TEST(one_that_changed_leaves_the_other_alone)
     assert_settled("n1");
     assert_settled_two("n2");
 }
-END_TEST
 
 static uint64_t plans(size_t backend)
 {
@@ -40,7 +42,7 @@ static uint64_t plans(size_t backend)
 }
 
 /* Nor do readings that find what was there plan anything anew. */
-START_TEST(what_did_not_change_is_not_planned)
+TEST(what_did_not_change_is_not_planned)
 {
     begin_with(2, no_loss_limit);
     settle();
@@ -58,10 +60,9 @@ START_TEST(what_did_not_change_is_not_planned)
     ck_assert_uint_eq(plans(0), other);
     ck_assert_uint_eq(plans(1), own);
 }
-END_TEST
 
 /* The API is asked for all of them now and then all the same, and where something is or may be another. */
-START_TEST(backends_of_a_file_that_is_as_it_was_are_not_read)
+TEST(backends_of_a_file_that_is_as_it_was_are_not_read)
 {
     begin_with(2, no_loss_limit);
     pass(RESYNC_MS);
@@ -81,9 +82,8 @@ START_TEST(backends_of_a_file_that_is_as_it_was_are_not_read)
     pass(2 * RESYNC_MS);
     ck_assert_uint_eq(w.lists, lists + 1); /* another API may be back */
 }
-END_TEST
 
-START_TEST(one_that_has_no_desired_state_yet_keeps_no_other_up)
+TEST(one_that_has_no_desired_state_yet_keeps_no_other_up)
 {
     world_make_with(2, no_loss_limit);
     instance_start(w.target.instance);
@@ -94,9 +94,8 @@ START_TEST(one_that_has_no_desired_state_yet_keeps_no_other_up)
     assert_ready(false, "backend two: waiting for Kubernetes");
     assert_ready(false, "[+]target http://api backend be: in sync");
 }
-END_TEST
 
-START_TEST(one_that_is_missing_keeps_no_other_up)
+TEST(one_that_is_missing_keeps_no_other_up)
 {
     world_make_with(2, no_loss_limit);
     w.absent[0] = true;
@@ -112,10 +111,9 @@ START_TEST(one_that_is_missing_keeps_no_other_up)
     pass(RESYNC_MS + 5000);
     assert_settled("n2");
 }
-END_TEST
 
 /* HAProxy refuses the transaction for one of them: each alone, and only the wrong one stays behind, whichever it is. */
-START_TEST(one_that_is_refused_keeps_no_other_up)
+TEST_EACH(one_that_is_refused_keeps_no_other_up, 2)
 {
     begin_with(2, no_loss_limit);
     w.forbidden = "n9";
@@ -139,10 +137,9 @@ START_TEST(one_that_is_refused_keeps_no_other_up)
     ck_assert(in_sync());
     assert_ready(true, "in sync");
 }
-END_TEST
 
 /* A trouble of all is over for the good one, though the other is refused still. */
-START_TEST(a_refusal_keeps_no_old_trouble_alive)
+TEST(a_refusal_keeps_no_old_trouble_alive)
 {
     begin_with(2, no_loss_limit);
     w.forbidden = "n9";
@@ -155,10 +152,9 @@ START_TEST(a_refusal_keeps_no_old_trouble_alive)
     pass(MINUTES_MS);
     assert_ready(false, "[+]target http://api backend two: in sync");
 }
-END_TEST
 
 /* Each of our own commits moves the version: that is no cure for what was refused. */
-START_TEST(commits_to_the_other_do_not_ask_the_refused_one_again)
+TEST(commits_to_the_other_do_not_ask_the_refused_one_again)
 {
     begin_with(2, no_loss_limit);
     w.forbidden = "n9";
@@ -177,9 +173,8 @@ START_TEST(commits_to_the_other_do_not_ask_the_refused_one_again)
     pass(RESYNC_MS + 5000);
     ck_assert(set_eq(w.running.of[0], "n9"));
 }
-END_TEST
 
-START_TEST(a_reload_that_fails_is_repeated_once_for_all)
+TEST(a_reload_that_fails_is_repeated_once_for_all)
 {
     begin_with(2, no_loss_limit);
     w.fail_reloads = 1;
@@ -189,12 +184,11 @@ START_TEST(a_reload_that_fails_is_repeated_once_for_all)
     assert_settled_two("n2");
     ck_assert_uint_eq(w.commits, 2);
 }
-END_TEST
 
 /* ---- what a commit tells ---- */
 
 /* What was planned for it before is no part of a transaction any more. */
-START_TEST(one_that_cannot_be_read_is_in_no_empty_commit)
+TEST(one_that_cannot_be_read_is_in_no_empty_commit)
 {
     begin_with(2, no_loss_limit);
     w.fail_reloads = 1;
@@ -211,30 +205,4 @@ START_TEST(one_that_cannot_be_read_is_in_no_empty_commit)
     assert_settled_two("n2");
     ck_assert(logged("cannot read HAProxy's configuration"));
     ck_assert(!logged("committed change missing"));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("engine_backends");
-    TCase *t = tcase_create("engine_backends");
-    tcase_add_checked_fixture(t, NULL, world_end);
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, what_changed_at_once_is_one_transaction);
-    tcase_add_test(t, one_that_changed_leaves_the_other_alone);
-    tcase_add_test(t, what_did_not_change_is_not_planned);
-    tcase_add_test(t, backends_of_a_file_that_is_as_it_was_are_not_read);
-    tcase_add_test(t, one_that_has_no_desired_state_yet_keeps_no_other_up);
-    tcase_add_test(t, one_that_is_missing_keeps_no_other_up);
-    tcase_add_loop_test(t, one_that_is_refused_keeps_no_other_up, 0, 2);
-    tcase_add_test(t, a_refusal_keeps_no_old_trouble_alive);
-    tcase_add_test(t, commits_to_the_other_do_not_ask_the_refused_one_again);
-    tcase_add_test(t, a_reload_that_fails_is_repeated_once_for_all);
-    tcase_add_test(t, one_that_cannot_be_read_is_in_no_empty_commit);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

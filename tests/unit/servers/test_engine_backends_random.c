@@ -2,6 +2,7 @@
  * world of engine_world.h. */
 #include "rules_world.h"
 #include "../dice.h"
+#include "../test.h"
 
 /* ---- anything at any time ---- */
 
@@ -63,7 +64,9 @@ static void something_happens(struct dice *d)
     }
 }
 
-START_TEST(whatever_happens_both_end_in_sync)
+FIXTURE(NULL, world_end)
+
+TEST_EACH(whatever_happens_both_end_in_sync, 40)
 {
     struct dice d = {88172645463325252ull + (uint64_t)_i * 104729};
     world_make_with(2, braked());
@@ -91,20 +94,4 @@ START_TEST(whatever_happens_both_end_in_sync)
     unsigned commits = w.commits;
     pass(10 * MINUTES_MS);
     ck_assert_uint_eq(w.commits, commits);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("engine_backends_random");
-    TCase *t = tcase_create("engine_backends_random");
-    tcase_add_checked_fixture(t, NULL, world_end);
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, whatever_happens_both_end_in_sync, 0, 40);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,6 +1,8 @@
 /* The servers engine where several clusters share a backend; in the world of engine_world.h. */
 #include "rules_world.h"
 
+#include "../test.h"
+
 static const struct plan_rules of_a = {.max_loss_percent = 100,
                                        .diff = {.cluster = "a", .server_name_format = "{cluster}_{node}"}};
 
@@ -19,7 +21,9 @@ static void begin_shared(const char *set)
 
 /* ---- what another cluster writes ---- */
 
-START_TEST(another_clusters_write_is_nobodys_matter)
+FIXTURE(NULL, world_end)
+
+TEST(another_clusters_write_is_nobodys_matter)
 {
     begin_shared("a_n1 b_n1");
     desired("n1 n2", "event");
@@ -36,11 +40,10 @@ START_TEST(another_clusters_write_is_nobodys_matter)
     ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 0);
     ck_assert(!logged("drift"));
 }
-END_TEST
 
 /* ---- the last own one ---- */
 
-START_TEST(it_goes_by_a_reading_of_that_moment)
+TEST(it_goes_by_a_reading_of_that_moment)
 {
     begin_shared("a_n1 b_n1");
     w.failing = "b_n1,"; /* nobody has read that yet */
@@ -56,10 +59,9 @@ START_TEST(it_goes_by_a_reading_of_that_moment)
     ck_assert_str_eq(w.have.of[0], "a_n1* b_n1");
     ck_assert(in_sync());
 }
-END_TEST
 
 /* The other one's last server leaves between the reading and the write. */
-START_TEST(it_stays_where_the_others_last_one_went_first)
+TEST(it_stays_where_the_others_last_one_went_first)
 {
     begin_shared("a_n1 b_n1");
     desired("", "no endpoint");
@@ -71,21 +73,4 @@ START_TEST(it_stays_where_the_others_last_one_went_first)
     ck_assert_str_eq(w.have.of[0], "a_n1 b_n1*");
     ck_assert_str_eq(w.running.of[0], "a_n1 b_n1*");
     assert_ready(true, "so the last servers of cluster a stay (1)");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("engine_clusters");
-    TCase *t = tcase_create("engine_clusters");
-    tcase_add_checked_fixture(t, NULL, world_end);
-    tcase_add_test(t, another_clusters_write_is_nobodys_matter);
-    tcase_add_test(t, it_goes_by_a_reading_of_that_moment);
-    tcase_add_test(t, it_stays_where_the_others_last_one_went_first);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
 }

@@ -2,9 +2,13 @@
  * engine_world.h. */
 #include "rules_world.h"
 
+#include "../test.h"
+
 /* ---- what a commit tells ---- */
 
-START_TEST(a_commit_names_the_cause_of_its_own_desired_state)
+FIXTURE(NULL, world_end)
+
+TEST(a_commit_names_the_cause_of_its_own_desired_state)
 {
     begin_with(1, no_loss_limit);
     desired("n2", "the first");
@@ -15,11 +19,10 @@ START_TEST(a_commit_names_the_cause_of_its_own_desired_state)
     ck_assert(logged("cause=\"the first\" added=n2"));
     ck_assert(logged("cause=\"the second\" added=n3"));
 }
-END_TEST
 
 /* After a failed reload the file lacks n2, which stands against any write but the empty commit; and another is wished for
  * already. */
-START_TEST(an_empty_commit_that_could_do_no_more_was_to_stick_nowhere)
+TEST(an_empty_commit_that_could_do_no_more_was_to_stick_nowhere)
 {
     begin_with(1, no_loss_limit);
     w.fail_reloads = 1;
@@ -34,11 +37,10 @@ START_TEST(an_empty_commit_that_could_do_no_more_was_to_stick_nowhere)
     ck_assert(logged("reload without a change"));
     ck_assert(!logged("committed change missing"));
 }
-END_TEST
 
 /* ---- another writer ---- */
 
-START_TEST(what_needed_no_write_is_undone_all_the_same)
+TEST(what_needed_no_write_is_undone_all_the_same)
 {
     begin_with(1, no_loss_limit);
     desired("n2", "event");
@@ -51,10 +53,9 @@ START_TEST(what_needed_no_write_is_undone_all_the_same)
     assert_settled("n2");
     ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 1);
 }
-END_TEST
 
 /* Its server lines stayed, but a default-server may make others necessary. */
-START_TEST(what_another_engine_wrote_is_no_other_writers)
+TEST(what_another_engine_wrote_is_no_other_writers)
 {
     begin_with(1, no_loss_limit);
     desired("n2", "event");
@@ -71,11 +72,10 @@ START_TEST(what_another_engine_wrote_is_no_other_writers)
     assert_settled("n2");
     ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 1);
 }
-END_TEST
 
 /* Where the API has never written the file, what it puts back has no checksum: it is read as an edit by hand, at another version
  * or, as the file knows of none, at that of our commit. */
-START_TEST(what_a_failed_reload_takes_back_is_undone_by_nobody)
+TEST_EACH(what_a_failed_reload_takes_back_is_undone_by_nobody, 3)
 {
     bool same_version = _i == 0, read_back_before = _i == 2;
     begin_with(1, no_loss_limit);
@@ -101,9 +101,8 @@ START_TEST(what_a_failed_reload_takes_back_is_undone_by_nobody)
     ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 0);
     ck_assert(!logged("committed change missing"));
 }
-END_TEST
 
-START_TEST(what_is_undone_before_our_reload_counts_once_that_is_over)
+TEST(what_is_undone_before_our_reload_counts_once_that_is_over)
 {
     begin_with(1, no_loss_limit);
     desired("n2", "event");
@@ -114,9 +113,8 @@ START_TEST(what_is_undone_before_our_reload_counts_once_that_is_over)
     assert_settled("n2");
     ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 1);
 }
-END_TEST
 
-START_TEST(what_is_undone_three_times_is_left_alone)
+TEST(what_is_undone_three_times_is_left_alone)
 {
     begin_with(1, no_loss_limit);
     desired("n2", "event");
@@ -145,10 +143,9 @@ START_TEST(what_is_undone_three_times_is_left_alone)
     pass(6 * MINUTES_MS);
     assert_settled("n3");
 }
-END_TEST
 
 /* After a pause once is enough: a fight costs one reload in ten minutes. */
-START_TEST(a_fight_that_goes_on_stays_cheap)
+TEST(a_fight_that_goes_on_stays_cheap)
 {
     begin_with(1, no_loss_limit);
     desired("n2", "event");
@@ -161,9 +158,8 @@ START_TEST(a_fight_that_goes_on_stays_cheap)
     ck_assert_uint_le(w.commits, 3 + 12);
     ck_assert_uint_ge(w.commits, 3 + 8);
 }
-END_TEST
 
-START_TEST(an_operator_says_go_on)
+TEST(an_operator_says_go_on)
 {
     begin_with(1, no_loss_limit);
     desired("n2", "event");
@@ -177,9 +173,8 @@ START_TEST(an_operator_says_go_on)
     pass(5000);
     assert_settled("n2");
 }
-END_TEST
 
-START_TEST(a_fight_about_one_backend_leaves_the_other_alone)
+TEST(a_fight_about_one_backend_leaves_the_other_alone)
 {
     begin_with(2, no_loss_limit);
     desired_both("n2", "n2", "event");
@@ -202,9 +197,8 @@ START_TEST(a_fight_about_one_backend_leaves_the_other_alone)
     ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 3);
     ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "two", API_URL, NULL), 0);
 }
-END_TEST
 
-START_TEST(a_hand_edit_now_and_then_is_repaired)
+TEST(a_hand_edit_now_and_then_is_repaired)
 {
     begin_with(1, no_loss_limit);
     desired("n2", "event");
@@ -215,9 +209,8 @@ START_TEST(a_hand_edit_now_and_then_is_repaired)
         assert_settled("n2");
     }
 }
-END_TEST
 
-START_TEST(our_own_changes_to_another_backend_undo_nothing)
+TEST(our_own_changes_to_another_backend_undo_nothing)
 {
     begin_with(2, no_loss_limit);
     desired_both("n2", "n2", "event");
@@ -231,9 +224,8 @@ START_TEST(our_own_changes_to_another_backend_undo_nothing)
     ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 0);
     ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "two", API_URL, NULL), 0);
 }
-END_TEST
 
-START_TEST(the_other_side_comes_round)
+TEST(the_other_side_comes_round)
 {
     begin_with(1, no_loss_limit);
     desired("n2", "event");
@@ -249,32 +241,4 @@ START_TEST(the_other_side_comes_round)
     desired("n3", "event");
     pass(5000);
     assert_settled("n3");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("engine_conflict");
-    TCase *t = tcase_create("engine_conflict");
-    tcase_add_checked_fixture(t, NULL, world_end);
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, a_commit_names_the_cause_of_its_own_desired_state);
-    tcase_add_test(t, an_empty_commit_that_could_do_no_more_was_to_stick_nowhere);
-    tcase_add_test(t, what_another_engine_wrote_is_no_other_writers);
-    tcase_add_test(t, what_needed_no_write_is_undone_all_the_same);
-    tcase_add_loop_test(t, what_a_failed_reload_takes_back_is_undone_by_nobody, 0, 3);
-    tcase_add_test(t, what_is_undone_before_our_reload_counts_once_that_is_over);
-    tcase_add_test(t, what_is_undone_three_times_is_left_alone);
-    tcase_add_test(t, a_fight_that_goes_on_stays_cheap);
-    tcase_add_test(t, an_operator_says_go_on);
-    tcase_add_test(t, a_fight_about_one_backend_leaves_the_other_alone);
-    tcase_add_test(t, a_hand_edit_now_and_then_is_repaired);
-    tcase_add_test(t, our_own_changes_to_another_backend_undo_nothing);
-    tcase_add_test(t, the_other_side_comes_round);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,9 +1,13 @@
 /* The servers engine: draining, and servers that are not removed all at once; in the world of engine_world.h. */
 #include "rules_world.h"
 
+#include "../test.h"
+
 /* ---- draining ---- */
 
-START_TEST(draining_is_maintenance_and_then_removal)
+FIXTURE(NULL, world_end)
+
+TEST(draining_is_maintenance_and_then_removal)
 {
     begin_with(1, no_loss_limit);
     desired("n1 n2", "event");
@@ -25,9 +29,8 @@ START_TEST(draining_is_maintenance_and_then_removal)
     pass(5000);
     assert_settled("n1 n2");
 }
-END_TEST
 
-START_TEST(back_from_draining)
+TEST(back_from_draining)
 {
     begin_with(1, no_loss_limit);
     desired("n1 n2", "event");
@@ -39,9 +42,8 @@ START_TEST(back_from_draining)
     assert_settled("n1 n2");
     ck_assert(logged("changed=\"n1(maintenance off)\""));
 }
-END_TEST
 
-START_TEST(a_draining_server_that_is_not_there_is_not_made)
+TEST(a_draining_server_that_is_not_there_is_not_made)
 {
     begin_with(1, no_loss_limit);
     desired("n1 n2*", "event");
@@ -49,7 +51,6 @@ START_TEST(a_draining_server_that_is_not_there_is_not_made)
     assert_trace("");
     assert_settled("n1");
 }
-END_TEST
 
 /* ---- the loss limit ---- */
 
@@ -63,7 +64,7 @@ static void four_servers(void)
     forget_log();
 }
 
-START_TEST(too_many_at_once_are_held_and_then_let_go)
+TEST(too_many_at_once_are_held_and_then_let_go)
 {
     four_servers();
     desired("n1", "three are gone");
@@ -80,10 +81,9 @@ START_TEST(too_many_at_once_are_held_and_then_let_go)
     ck_assert(logged("cause=\"three are gone\""));
     ck_assert_uint_eq(metric_value(w.telemetry.servers_removal_delayed, "be", API_URL, NULL), 0);
 }
-END_TEST
 
 /* One server each 300 ms, of nine: half of them may go within RESYNC_PERIOD. */
-START_TEST(one_by_one_is_no_way_round_the_limit)
+TEST(one_by_one_is_no_way_round_the_limit)
 {
     static const char *const left[] = {"n2 n3 n4 n5 n6 n7 n8 n9",
                                        "n3 n4 n5 n6 n7 n8 n9",
@@ -108,9 +108,8 @@ START_TEST(one_by_one_is_no_way_round_the_limit)
     pass(100 + 300 * 4 + 5000);
     assert_settled("n9");
 }
-END_TEST
 
-START_TEST(what_comes_back_in_time_was_never_gone)
+TEST(what_comes_back_in_time_was_never_gone)
 {
     four_servers();
     desired("n1", "three are gone");
@@ -121,18 +120,16 @@ START_TEST(what_comes_back_in_time_was_never_gone)
     pass(2 * RESYNC_MS);
     ck_assert_uint_eq(w.commits, 1);
 }
-END_TEST
 
-START_TEST(half_of_them_is_not_too_many)
+TEST(half_of_them_is_not_too_many)
 {
     four_servers();
     desired("n1 n2", "event");
     pass(5000);
     assert_settled("n1 n2");
 }
-END_TEST
 
-START_TEST(new_ones_do_not_wait_for_the_loss_limit)
+TEST(new_ones_do_not_wait_for_the_loss_limit)
 {
     four_servers();
     desired("n5 n6", "all moved");
@@ -146,10 +143,9 @@ START_TEST(new_ones_do_not_wait_for_the_loss_limit)
     assert_settled("n5 n6");
     ck_assert(!logged("keeps reverting"));
 }
-END_TEST
 
 /* With them the old ones are just half: that makes their loss no smaller. */
-START_TEST(new_ones_do_not_release_the_loss_limit)
+TEST(new_ones_do_not_release_the_loss_limit)
 {
     begin_with(1, braked());
     desired("n1 n2", "event");
@@ -160,9 +156,8 @@ START_TEST(new_ones_do_not_release_the_loss_limit)
     pass(1000 + 5000);
     assert_settled("n3 n4");
 }
-END_TEST
 
-START_TEST(an_old_pause_does_not_hide_the_end_of_the_loss_limit)
+TEST(an_old_pause_does_not_hide_the_end_of_the_loss_limit)
 {
     struct plan_rules rules = braked();
     rules.loss_window_ms = RESYNC_MS / 6;
@@ -182,10 +177,9 @@ START_TEST(an_old_pause_does_not_hide_the_end_of_the_loss_limit)
     pass(RESYNC_MS / 6 + 3000);
     assert_settled("n1");
 }
-END_TEST
 
 /* The API takes the new one and forgets it, while the loss limit holds the others: no reason to write it again and again. */
-START_TEST(what_does_not_stick_beside_the_loss_limit_is_left_alone)
+TEST(what_does_not_stick_beside_the_loss_limit_is_left_alone)
 {
     four_servers();
     w.stubborn = true;
@@ -197,9 +191,8 @@ START_TEST(what_does_not_stick_beside_the_loss_limit_is_left_alone)
     pass(2 * MINUTES_MS);
     assert_settled("n1 n5");
 }
-END_TEST
 
-START_TEST(what_is_undecided_holds_nothing)
+TEST(what_is_undecided_holds_nothing)
 {
     four_servers();
     desired("n1", "three are gone");
@@ -210,9 +203,8 @@ START_TEST(what_is_undecided_holds_nothing)
     ck_assert_uint_eq(metric_value(w.telemetry.servers_removal_delayed, "be", API_URL, NULL), 0);
     ck_assert_uint_eq(metric_value(w.telemetry.servers_configured, "be", API_URL, NULL), 4);
 }
-END_TEST
 
-START_TEST(a_drain_is_announced)
+TEST(a_drain_is_announced)
 {
     four_servers();
     desired("n1 n2* n3* n4*", "a rolling update");
@@ -222,9 +214,8 @@ START_TEST(a_drain_is_announced)
     pass(5000);
     assert_settled("n1");
 }
-END_TEST
 
-START_TEST(nothing_left_is_allow_empty_s_to_decide)
+TEST_EACH(nothing_left_is_allow_empty_s_to_decide, 2)
 {
     struct plan_rules rules = braked();
     rules.diff.allow_empty = _i == 1;
@@ -235,33 +226,4 @@ START_TEST(nothing_left_is_allow_empty_s_to_decide)
         assert_settled("");
     else
         assert_ready(true, "keeping the last servers");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("engine_loss_limit");
-    TCase *t = tcase_create("engine_loss_limit");
-    tcase_add_checked_fixture(t, NULL, world_end);
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, draining_is_maintenance_and_then_removal);
-    tcase_add_test(t, back_from_draining);
-    tcase_add_test(t, a_draining_server_that_is_not_there_is_not_made);
-    tcase_add_test(t, too_many_at_once_are_held_and_then_let_go);
-    tcase_add_test(t, what_comes_back_in_time_was_never_gone);
-    tcase_add_test(t, half_of_them_is_not_too_many);
-    tcase_add_test(t, one_by_one_is_no_way_round_the_limit);
-    tcase_add_test(t, new_ones_do_not_wait_for_the_loss_limit);
-    tcase_add_test(t, new_ones_do_not_release_the_loss_limit);
-    tcase_add_test(t, an_old_pause_does_not_hide_the_end_of_the_loss_limit);
-    tcase_add_test(t, what_does_not_stick_beside_the_loss_limit_is_left_alone);
-    tcase_add_test(t, what_is_undecided_holds_nothing);
-    tcase_add_test(t, a_drain_is_announced);
-    tcase_add_loop_test(t, nothing_left_is_allow_empty_s_to_decide, 0, 2);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -2,9 +2,13 @@
  * engine_world.h. */
 #include "rules_world.h"
 
+#include "../test.h"
+
 /* ---- pauses and dry runs ---- */
 
-START_TEST(a_pause_holds_what_is_to_be_written)
+FIXTURE(NULL, world_end)
+
+TEST(a_pause_holds_what_is_to_be_written)
 {
     begin_with(1, no_loss_limit);
     w.paused = true;
@@ -23,9 +27,8 @@ START_TEST(a_pause_holds_what_is_to_be_written)
     assert_settled("n2 n3");
     ck_assert_uint_eq(metric_value(w.telemetry.changes_pending, "be", API_URL, NULL), 0);
 }
-END_TEST
 
-START_TEST(a_paused_one_in_sync_is_in_sync)
+TEST(a_paused_one_in_sync_is_in_sync)
 {
     begin_with(1, no_loss_limit);
     w.paused = true;
@@ -38,10 +41,9 @@ START_TEST(a_paused_one_in_sync_is_in_sync)
     desired("n1", "event");
     ck_assert(logged("no longer paused"));
 }
-END_TEST
 
 /* Whoever reads "holding" at night has to find its end, too. */
-START_TEST(the_end_of_a_hold_is_told)
+TEST_EACH(the_end_of_a_hold_is_told, 2)
 {
     begin_with(1, no_loss_limit);
     forget_log();
@@ -53,10 +55,9 @@ START_TEST(the_end_of_a_hold_is_told)
     pass(0);
     ck_assert(logged("HAProxy is in sync"));
 }
-END_TEST
 
 /* A Service that nobody made and a backend that is empty: a wrong name must not look good. */
-START_TEST(nothing_to_hold_is_not_ready)
+TEST(nothing_to_hold_is_not_ready)
 {
     world_make_with(1, no_loss_limit);
     set_copy(w.have.of[0], "");
@@ -69,9 +70,8 @@ START_TEST(nothing_to_hold_is_not_ready)
     pass(5000);
     assert_settled("n1");
 }
-END_TEST
 
-START_TEST(sighup_is_answered_while_nothing_is_written)
+TEST(sighup_is_answered_while_nothing_is_written)
 {
     begin_with(1, no_loss_limit);
     w.paused = true;
@@ -82,10 +82,9 @@ START_TEST(sighup_is_answered_while_nothing_is_written)
     pass(0);
     ck_assert(logged("changes not written"));
 }
-END_TEST
 
 /* The transaction in hand goes on; nothing else does, whether it is committed or not. */
-START_TEST(a_pause_while_a_transaction_is_in_hand)
+TEST_EACH(a_pause_while_a_transaction_is_in_hand, 2)
 {
     begin_with(1, no_loss_limit);
     if (_i == 1)
@@ -103,9 +102,8 @@ START_TEST(a_pause_while_a_transaction_is_in_hand)
     pass(5000);
     assert_settled("n3");
 }
-END_TEST
 
-START_TEST(a_pause_does_not_stop_the_other_backend)
+TEST(a_pause_does_not_stop_the_other_backend)
 {
     begin_with(2, no_loss_limit);
     w.paused = true;
@@ -117,9 +115,8 @@ START_TEST(a_pause_does_not_stop_the_other_backend)
     ck_assert(set_eq(w.running.of[0], "n1"));
     assert_settled_two("n2");
 }
-END_TEST
 
-START_TEST(a_dry_run_writes_nothing_at_all)
+TEST(a_dry_run_writes_nothing_at_all)
 {
     struct plan_rules rules = no_loss_limit;
     rules.dry_run = true;
@@ -135,9 +132,8 @@ START_TEST(a_dry_run_writes_nothing_at_all)
     assert_ready(true, "DRY_RUN=true: nothing is written");
     ck_assert(logged("added=n2(10.0.0.2:80) removed=n1"));
 }
-END_TEST
 
-START_TEST(a_dry_run_that_has_nothing_to_do_is_in_sync)
+TEST(a_dry_run_that_has_nothing_to_do_is_in_sync)
 {
     struct plan_rules rules = no_loss_limit;
     rules.dry_run = true;
@@ -145,10 +141,9 @@ START_TEST(a_dry_run_that_has_nothing_to_do_is_in_sync)
     assert_settled("n1");
     ck_assert_uint_eq(w.transactions, 0);
 }
-END_TEST
 
 /* There is no write of ours that could mend it; whoever does write here may. */
-START_TEST(a_dry_run_sees_that_a_failed_reload_was_mended)
+TEST(a_dry_run_sees_that_a_failed_reload_was_mended)
 {
     struct plan_rules rules = no_loss_limit;
     rules.dry_run = true;
@@ -172,29 +167,4 @@ START_TEST(a_dry_run_sees_that_a_failed_reload_was_mended)
     pass(RESYNC_MS + 5000);
     assert_settled("n1");
     ck_assert_uint_eq(w.transactions, 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("engine_pause");
-    TCase *t = tcase_create("engine_pause");
-    tcase_add_checked_fixture(t, NULL, world_end);
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, a_pause_holds_what_is_to_be_written);
-    tcase_add_test(t, a_paused_one_in_sync_is_in_sync);
-    tcase_add_loop_test(t, the_end_of_a_hold_is_told, 0, 2);
-    tcase_add_test(t, nothing_to_hold_is_not_ready);
-    tcase_add_test(t, sighup_is_answered_while_nothing_is_written);
-    tcase_add_loop_test(t, a_pause_while_a_transaction_is_in_hand, 0, 2);
-    tcase_add_test(t, a_pause_does_not_stop_the_other_backend);
-    tcase_add_test(t, a_dry_run_writes_nothing_at_all);
-    tcase_add_test(t, a_dry_run_that_has_nothing_to_do_is_in_sync);
-    tcase_add_test(t, a_dry_run_sees_that_a_failed_reload_was_mended);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,6 +1,7 @@
 /* The servers engine on one HAProxy: whatever happens, it ends in sync; in the world of engine_world.h. */
 #include "../engine_world.h"
 #include "../dice.h"
+#include "../test.h"
 
 /* ---- anything at any time ---- */
 
@@ -58,7 +59,9 @@ static void something_happens(struct dice *d)
     }
 }
 
-START_TEST(whatever_happens_it_ends_in_sync)
+FIXTURE(world_make_watched, world_end)
+
+TEST_EACH(whatever_happens_it_ends_in_sync, 40)
 {
     struct dice d = {88172645463325252ull + (uint64_t)_i * 7919};
     instance_start(w.target.instance);
@@ -85,20 +88,4 @@ START_TEST(whatever_happens_it_ends_in_sync)
     ck_assert_uint_eq(w.commits, commits);
     ck_assert_uint_eq(count('R'), 20);
     ck_assert_uint_eq(w.trace.len, 20);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("engine_random");
-    TCase *t = tcase_create("engine_random");
-    tcase_add_checked_fixture(t, world_make_watched, world_end);
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, whatever_happens_it_ends_in_sync, 0, 40);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

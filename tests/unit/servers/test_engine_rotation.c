@@ -2,6 +2,7 @@
  * without any server in rotation; neither what is told, nor what is written, nor a reload. The world is
  * engine_world.h's. */
 #include "../engine_world.h"
+#include "../test.h"
 
 #define HISTORIES 120
 #define DESIRED_STATES 60
@@ -70,7 +71,9 @@ static void teardown(void)
     world_end();
 }
 
-START_TEST(somebody_is_always_there)
+FIXTURE(setup, teardown)
+
+TEST_EACH(somebody_is_always_there, HISTORIES)
 {
     char set[SET_BYTES];
     dice = (uint64_t)_i + 1;
@@ -91,19 +94,4 @@ START_TEST(somebody_is_always_there)
     }
     pass(60000);
     ck_assert_msg(in_sync(), "%s", buf_str(&w.trace));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("engine_rotation");
-    TCase *tc = tcase_create("engine_rotation");
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_loop_test(tc, somebody_is_always_there, 0, HISTORIES);
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

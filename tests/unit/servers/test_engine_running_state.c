@@ -2,9 +2,13 @@
  * in the world of engine_world.h. */
 #include "runtime_update_world.h"
 
+#include "../test.h"
+
 /* ---- drift ---- */
 
-START_TEST(haproxy_runs_something_else)
+FIXTURE(three_in_sync, world_end)
+
+TEST(haproxy_runs_something_else)
 {
     set_copy(w.running.of[0], "n1 n2");
     pass(RESYNC_MS);
@@ -16,9 +20,8 @@ START_TEST(haproxy_runs_something_else)
     ck_assert(logged("running HAProxy differs from haproxy.cfg"));
     ck_assert_uint_eq(metric_value(w.telemetry.drifts, API_URL, NULL), 1);
 }
-END_TEST
 
-START_TEST(an_empty_backend_is_no_riddle)
+TEST(an_empty_backend_is_no_riddle)
 {
     world_end();
     world_make_updates();
@@ -32,9 +35,8 @@ START_TEST(an_empty_backend_is_no_riddle)
     ck_assert(logged("verified=true"));
     ck_assert_str_eq(verification(), "untested");
 }
-END_TEST
 
-START_TEST(a_haproxy_that_is_down_is_not_in_sync)
+TEST(a_haproxy_that_is_down_is_not_in_sync)
 {
     w.down = true;
     pass(RESYNC_MS + 2000);
@@ -46,10 +48,9 @@ START_TEST(a_haproxy_that_is_down_is_not_in_sync)
     assert_ready(true, "in sync");
     ck_assert_uint_eq(w.commits + w.fast, 0);
 }
-END_TEST
 
 /* What is under way may last as long as a request, or a reload, that hangs. */
-START_TEST(what_is_desired_anew_while_it_is_read_is_not_in_sync)
+TEST(what_is_desired_anew_while_it_is_read_is_not_in_sync)
 {
     until('R');
     ck_assert(in_sync());
@@ -58,9 +59,8 @@ START_TEST(what_is_desired_anew_while_it_is_read_is_not_in_sync)
     pass(RESYNC_MS);
     assert_settled("n1 n2 n3 n4");
 }
-END_TEST
 
-START_TEST(another_writers_commit_whose_reload_is_still_to_come)
+TEST(another_writers_commit_whose_reload_is_still_to_come)
 {
     set_copy(w.have.of[0], "n1 n2 n3 n9*");
     w.file = w.have;
@@ -73,9 +73,8 @@ START_TEST(another_writers_commit_whose_reload_is_still_to_come)
     ck_assert(in_sync());
     ck_assert_uint_eq(w.commits, 0);
 }
-END_TEST
 
-START_TEST(a_drift_that_no_reload_mends_is_tried_ever_less_often)
+TEST(a_drift_that_no_reload_mends_is_tried_ever_less_often)
 {
     w.lies = true;
     set_copy(w.running.of[0], "n1 n2");
@@ -83,9 +82,8 @@ START_TEST(a_drift_that_no_reload_mends_is_tried_ever_less_often)
     ck_assert_uint_ge(w.commits, 3);
     ck_assert_uint_le(w.commits, 40); /* the pauses are by chance */
 }
-END_TEST
 
-START_TEST(a_parked_server_that_runs_is_told_to_stop)
+TEST(a_parked_server_that_runs_is_told_to_stop)
 {
     desired("n2 n3", "DELETED slice");
     settle();
@@ -94,7 +92,6 @@ START_TEST(a_parked_server_that_runs_is_told_to_stop)
     assert_running("n1* n2 n3");
     ck_assert_uint_eq(w.commits, 0);
 }
-END_TEST
 
 /* ---- health checks ---- */
 
@@ -108,7 +105,7 @@ static double servers_up(void)
                                                          : metric_value(w.telemetry.servers_up, "be", API_URL, NULL);
 }
 
-START_TEST(what_a_health_check_calls_down_is_not_up)
+TEST(what_a_health_check_calls_down_is_not_up)
 {
     ck_assert_double_eq(servers_up(), 3);
     w.failing = "n1,n3,";
@@ -127,9 +124,8 @@ START_TEST(what_a_health_check_calls_down_is_not_up)
     pass(RESYNC_MS);
     ck_assert_double_eq(servers_up(), 3);
 }
-END_TEST
 
-START_TEST(only_what_is_desired_counts_as_up)
+TEST(only_what_is_desired_counts_as_up)
 {
     desired("n1 n2 n3*", "MODIFIED slice");
     settle();
@@ -149,9 +145,8 @@ START_TEST(only_what_is_desired_counts_as_up)
     settle();
     ck_assert_double_eq(servers_up(), 1);
 }
-END_TEST
 
-START_TEST(what_cannot_be_read_has_no_sample)
+TEST(what_cannot_be_read_has_no_sample)
 {
     w.unreadable = true;
     pass(RESYNC_MS);
@@ -165,12 +160,11 @@ START_TEST(what_cannot_be_read_has_no_sample)
     desired("n1 n2", "DELETED slice");
     ck_assert_msg(servers_up() < 0, "what was read long ago");
 }
-END_TEST
 
 /* ---- an operator's states ---- */
 
 /* Who set what is judged by what is desired: once that is known, by a reading that finds what was there already, too. */
-START_TEST(what_an_operator_sets_while_nothing_is_decided)
+TEST(what_an_operator_sets_while_nothing_is_decided)
 {
     desired("?", "MODIFIED service");
     set_sign(w.running.of[0], "n1", "!", false);
@@ -181,9 +175,8 @@ START_TEST(what_an_operator_sets_while_nothing_is_decided)
     assert_running("n1! n2 n3");
     assert_ready(true, "overridden: n1 is in drain");
 }
-END_TEST
 
-START_TEST(an_operators_state_is_left_alone_and_shown)
+TEST(an_operators_state_is_left_alone_and_shown)
 {
     set_copy(w.running.of[0], "n1! n2 n3*");
     pass(RESYNC_MS);
@@ -201,9 +194,8 @@ START_TEST(an_operators_state_is_left_alone_and_shown)
     assert_running("n1 n2 n3");
     ck_assert_uint_eq(count('d') + count('m') + count('y'), 0);
 }
-END_TEST
 
-START_TEST(our_reload_does_not_end_an_operators_state)
+TEST(our_reload_does_not_end_an_operators_state)
 {
     set_copy(w.running.of[0], "n1! n2 n3");
     pass(RESYNC_MS);
@@ -214,9 +206,8 @@ START_TEST(our_reload_does_not_end_an_operators_state)
     pass(2 * RESYNC_MS);
     assert_running("n1 n2 n3 n4"); /* taken back */
 }
-END_TEST
 
-START_TEST(a_drain_from_before_our_start_is_ours_where_it_fits)
+TEST(a_drain_from_before_our_start_is_ours_where_it_fits)
 {
     world_end();
     world_make_updates();
@@ -232,9 +223,8 @@ START_TEST(a_drain_from_before_our_start_is_ours_where_it_fits)
     settle();
     assert_running("n1 n2! n3");
 }
-END_TEST
 
-START_TEST(a_takeover_by_the_runtime_update_names_each_once)
+TEST(a_takeover_by_the_runtime_update_names_each_once)
 {
     world_end();
     world_make_updates();
@@ -250,7 +240,6 @@ START_TEST(a_takeover_by_the_runtime_update_names_each_once)
     assert_file("n1* n2* n3");
     ck_assert(!logged("taking over the backend"));
 }
-END_TEST
 
 /* HAProxy has obeyed, and a look shows it, before the answer is there. */
 static void obeyed_before_the_answer(void)
@@ -274,22 +263,20 @@ static void assert_it_was_ours(void)
     ck_assert(!logged("set by an operator"));
 }
 
-START_TEST(a_call_that_is_seen_before_its_answer_is_ours)
+TEST(a_call_that_is_seen_before_its_answer_is_ours)
 {
     obeyed_before_the_answer();
     assert_it_was_ours();
 }
-END_TEST
 
-START_TEST(a_call_whose_answer_is_lost_is_ours)
+TEST(a_call_whose_answer_is_lost_is_ours)
 {
     obeyed_before_the_answer();
     fault((struct fault){.step = 'm', .status = 0, .times = 1});
     assert_it_was_ours();
 }
-END_TEST
 
-START_TEST(a_call_whose_answer_is_lost_and_that_is_not_wanted_any_more)
+TEST(a_call_whose_answer_is_lost_and_that_is_not_wanted_any_more)
 {
     obeyed_before_the_answer();
     fault((struct fault){.step = 'm', .status = 0, .times = 1});
@@ -299,7 +286,6 @@ START_TEST(a_call_whose_answer_is_lost_and_that_is_not_wanted_any_more)
     assert_settled("n1 n2 n3");
     ck_assert(!logged("set by an operator"));
 }
-END_TEST
 
 /* A look reads, HAProxy obeys and the call is answered, and only then comes what the look has read. */
 static void crossed_by_a_drain(void)
@@ -312,7 +298,7 @@ static void crossed_by_a_drain(void)
     w.crossing = w.call.held = false;
 }
 
-START_TEST(a_call_that_crosses_a_look_is_made_once)
+TEST(a_call_that_crosses_a_look_is_made_once)
 {
     crossed_by_a_drain();
     pass(RESYNC_MS);
@@ -320,47 +306,12 @@ START_TEST(a_call_that_crosses_a_look_is_made_once)
     ck_assert_uint_eq(count('d'), 1);
     ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_runtime, NULL), 1);
 }
-END_TEST
 
-START_TEST(what_a_crossed_look_could_not_show_is_looked_at_again)
+TEST(what_a_crossed_look_could_not_show_is_looked_at_again)
 {
     crossed_by_a_drain();
     restart_haproxy();
     pass(1000);
     assert_running("n1! n2 n3");
     ck_assert_uint_eq(count('d'), 2);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("engine_running_state");
-    TCase *t = tcase_create("engine_running_state");
-    tcase_add_checked_fixture(t, three_in_sync, world_end);
-    tcase_add_test(t, haproxy_runs_something_else);
-    tcase_add_test(t, an_empty_backend_is_no_riddle);
-    tcase_add_test(t, a_haproxy_that_is_down_is_not_in_sync);
-    tcase_add_test(t, what_is_desired_anew_while_it_is_read_is_not_in_sync);
-    tcase_add_test(t, another_writers_commit_whose_reload_is_still_to_come);
-    tcase_add_test(t, a_drift_that_no_reload_mends_is_tried_ever_less_often);
-    tcase_add_test(t, a_parked_server_that_runs_is_told_to_stop);
-    tcase_add_test(t, what_a_health_check_calls_down_is_not_up);
-    tcase_add_test(t, only_what_is_desired_counts_as_up);
-    tcase_add_test(t, what_cannot_be_read_has_no_sample);
-    tcase_add_test(t, an_operators_state_is_left_alone_and_shown);
-    tcase_add_test(t, what_an_operator_sets_while_nothing_is_decided);
-    tcase_add_test(t, our_reload_does_not_end_an_operators_state);
-    tcase_add_test(t, a_drain_from_before_our_start_is_ours_where_it_fits);
-    tcase_add_test(t, a_takeover_by_the_runtime_update_names_each_once);
-    tcase_add_test(t, a_call_that_is_seen_before_its_answer_is_ours);
-    tcase_add_test(t, a_call_whose_answer_is_lost_is_ours);
-    tcase_add_test(t, a_call_whose_answer_is_lost_and_that_is_not_wanted_any_more);
-    tcase_add_test(t, a_call_that_crosses_a_look_is_made_once);
-    tcase_add_test(t, what_a_crossed_look_could_not_show_is_looked_at_again);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

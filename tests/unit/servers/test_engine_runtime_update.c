@@ -2,9 +2,13 @@
  * of engine_world.h. */
 #include "runtime_update_world.h"
 
+#include "../test.h"
+
 /* ---- with a reload and without ---- */
 
-START_TEST(a_drain_is_told_and_nothing_is_written)
+FIXTURE(three_in_sync, world_end)
+
+TEST(a_drain_is_told_and_nothing_is_written)
 {
     desired("n1* n2 n3", "MODIFIED slice");
     settle();
@@ -22,10 +26,9 @@ START_TEST(a_drain_is_told_and_nothing_is_written)
     assert_trace("R");
     ck_assert_uint_eq(w.commits + w.fast, 0);
 }
-END_TEST
 
 /* Of the file nothing is sure then, and what is written for it is a conflict; drains need neither. */
-START_TEST(a_writer_who_never_rests_keeps_no_drain_up)
+TEST(a_writer_who_never_rests_keeps_no_drain_up)
 {
     w.restless = true;
     w.looks = 0;
@@ -48,9 +51,8 @@ START_TEST(a_writer_who_never_rests_keeps_no_drain_up)
     assert_file("n1* n2 n3");
     ck_assert(in_sync());
 }
-END_TEST
 
-START_TEST(out_is_parked_without_a_reload_and_comes_back_so)
+TEST(out_is_parked_without_a_reload_and_comes_back_so)
 {
     ck_assert_str_eq(verification(), "untested");
     desired("n2 n3", "DELETED slice");
@@ -73,9 +75,8 @@ START_TEST(out_is_parked_without_a_reload_and_comes_back_so)
     ck_assert_uint_eq(w.reloads, 0);
     ck_assert(logged("runtime updates verified"));
 }
-END_TEST
 
-START_TEST(from_a_drain_to_the_park)
+TEST(from_a_drain_to_the_park)
 {
     desired("n1* n2 n3", "MODIFIED slice");
     settle();
@@ -89,9 +90,8 @@ START_TEST(from_a_drain_to_the_park)
     assert_running("n1 n2 n3");
     ck_assert_uint_eq(w.reloads, 0);
 }
-END_TEST
 
-START_TEST(several_go_one_after_the_other)
+TEST(several_go_one_after_the_other)
 {
     desired("n3", "DELETED slice");
     settle();
@@ -100,9 +100,8 @@ START_TEST(several_go_one_after_the_other)
     ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_commit, NULL), 1);
     ck_assert(in_sync());
 }
-END_TEST
 
-START_TEST(a_new_server_is_a_transaction_and_later_ones_gather)
+TEST(a_new_server_is_a_transaction_and_later_ones_gather)
 {
     desired("n1 n2 n3 n4", "ADDED slice");
     settle();
@@ -120,10 +119,9 @@ START_TEST(a_new_server_is_a_transaction_and_later_ones_gather)
     assert_settled("n1 n2 n3 n4 n5 n6");
     ck_assert_uint_eq(w.commits, 2);
 }
-END_TEST
 
 /* What takes effect at once does not wait for a transaction that has to. */
-START_TEST(while_a_transaction_waits_the_runtime_update_goes_on)
+TEST(while_a_transaction_waits_the_runtime_update_goes_on)
 {
     desired("n1 n2 n3 n4", "ADDED slice");
     settle();
@@ -136,9 +134,8 @@ START_TEST(while_a_transaction_waits_the_runtime_update_goes_on)
     pass(RELOAD_DELAY_MS + 4000);
     assert_settled("n1* n2 n3 n4 n5");
 }
-END_TEST
 
-START_TEST(a_transaction_takes_drains_into_the_file)
+TEST(a_transaction_takes_drains_into_the_file)
 {
     desired("n1* n2 n3 n4", "MODIFIED slice");
     settle();
@@ -154,7 +151,6 @@ START_TEST(a_transaction_takes_drains_into_the_file)
     assert_trace("FR");
     assert_settled("n1 n2 n3 n4");
 }
-END_TEST
 
 /* The file has all in maintenance that runs, and what runs knows nothing of the one that comes: until the reload both stay. */
 static void assert_nobody_is_missed(const char *set, const char *after)
@@ -171,20 +167,18 @@ static void assert_nobody_is_missed(const char *set, const char *after)
     ck_assert_uint_eq(count('m') + count('d'), 0);
 }
 
-START_TEST(all_leave_for_a_new_one)
+TEST(all_leave_for_a_new_one)
 {
     assert_nobody_is_missed("n4", "n1* n2* n3* n4");
 }
-END_TEST
 
-START_TEST(all_drain_for_a_new_one)
+TEST(all_drain_for_a_new_one)
 {
     assert_nobody_is_missed("n1* n2* n3* n4", "n1* n2* n3* n4");
 }
-END_TEST
 
 /* And the one that comes leaves again before it came. */
-START_TEST(all_leave_for_one_that_leaves_for_another)
+TEST(all_leave_for_one_that_leaves_for_another)
 {
     desired("n4", "MODIFIED slice");
     until('C');
@@ -198,10 +192,9 @@ START_TEST(all_leave_for_one_that_leaves_for_another)
     assert_settled("n1* n2* n3* n4* n5");
     ck_assert_uint_eq(count('m') + count('d'), 0);
 }
-END_TEST
 
 /* The file has the new one already, and nothing but writes is left to do. */
-START_TEST(all_leave_while_the_reload_for_a_new_one_is_awaited)
+TEST(all_leave_while_the_reload_for_a_new_one_is_awaited)
 {
     desired("n1 n2 n3 n4", "ADDED slice");
     until('C');
@@ -215,9 +208,8 @@ START_TEST(all_leave_while_the_reload_for_a_new_one_is_awaited)
     assert_settled("n1* n2* n3* n4");
     ck_assert_uint_eq(w.commits, 1);
 }
-END_TEST
 
-START_TEST(a_call_overtakes_a_transaction)
+TEST(a_call_overtakes_a_transaction)
 {
     desired("n1 n2 n3 n4", "ADDED slice");
     until('C');
@@ -231,9 +223,8 @@ START_TEST(a_call_overtakes_a_transaction)
     assert_running("n1! n2 n3 n4"); /* told again after the reload */
     ck_assert(in_sync());
 }
-END_TEST
 
-START_TEST(nothing_is_written_while_a_call_is_under_way)
+TEST(nothing_is_written_while_a_call_is_under_way)
 {
     w.call.held = true;
     desired("n2 n3", "DELETED slice");
@@ -244,9 +235,8 @@ START_TEST(nothing_is_written_while_a_call_is_under_way)
     settle();
     assert_trace("mFR");
 }
-END_TEST
 
-START_TEST(the_desired_state_turns_while_a_call_is_under_way)
+TEST(the_desired_state_turns_while_a_call_is_under_way)
 {
     w.call.held = true;
     desired("n1* n2 n3", "MODIFIED slice");
@@ -257,9 +247,8 @@ START_TEST(the_desired_state_turns_while_a_call_is_under_way)
     assert_running("n1 n2 n3");
     ck_assert(in_sync());
 }
-END_TEST
 
-START_TEST(a_call_that_fails_is_made_again)
+TEST(a_call_that_fails_is_made_again)
 {
     fault((struct fault){.step = 'd', .times = 2});
     desired("n1* n2 n3", "MODIFIED slice");
@@ -271,10 +260,9 @@ START_TEST(a_call_that_fails_is_made_again)
     ck_assert(in_sync());
     assert_ready(true, "in sync");
 }
-END_TEST
 
 /* The API is well, but cannot tell HAProxy: what cannot be told is written. */
-START_TEST(a_call_that_always_fails_becomes_a_commit)
+TEST(a_call_that_always_fails_becomes_a_commit)
 {
     fault((struct fault){.step = 'd', .status = 500});
     desired("n1* n2 n3", "MODIFIED slice");
@@ -283,10 +271,9 @@ START_TEST(a_call_that_always_fails_becomes_a_commit)
     ck_assert_uint_eq(w.commits, 1);
     ck_assert_uint_le(count('d'), 3);
 }
-END_TEST
 
 /* Its read-back would show what the call made of it. */
-START_TEST(a_desired_state_that_turns_while_it_is_written)
+TEST(a_desired_state_that_turns_while_it_is_written)
 {
     desired("n2 n3", "DELETED slice");
     until('b');
@@ -298,9 +285,8 @@ START_TEST(a_desired_state_that_turns_while_it_is_written)
     ck_assert_uint_eq(w.commits, 0);
     ck_assert(in_sync());
 }
-END_TEST
 
-START_TEST(a_call_for_which_there_is_no_server)
+TEST(a_call_for_which_there_is_no_server)
 {
     fault((struct fault){.step = 'd', .status = 404});
     desired("n1* n2 n3", "MODIFIED slice");
@@ -308,10 +294,9 @@ START_TEST(a_call_for_which_there_is_no_server)
     assert_settled("n1* n2 n3");
     ck_assert_uint_le(count('d'), 3);
 }
-END_TEST
 
 /* The write goes on where the call does not: it does the same, a little later. */
-START_TEST(a_call_that_fails_does_not_stop_the_write)
+TEST(a_call_that_fails_does_not_stop_the_write)
 {
     fault((struct fault){.step = 'm'});
     desired("n2 n3", "DELETED slice");
@@ -319,11 +304,10 @@ START_TEST(a_call_that_fails_does_not_stop_the_write)
     assert_running("n1* n2 n3");
     ck_assert_uint_eq(w.fast, 1);
 }
-END_TEST
 
 /* ---- what may not be ---- */
 
-START_TEST(paused_tells_nothing)
+TEST(paused_tells_nothing)
 {
     w.paused = true;
     desired("n1* n2", "MODIFIED slice");
@@ -332,9 +316,8 @@ START_TEST(paused_tells_nothing)
     assert_running("n1 n2 n3");
     ck_assert_uint_eq(metric_value(w.telemetry.changes_pending, "be", API_URL, NULL), 2);
 }
-END_TEST
 
-START_TEST(what_the_loss_limit_holds_is_not_told_to_leave)
+TEST(what_the_loss_limit_holds_is_not_told_to_leave)
 {
     world_end();
     world_make_as(1, (struct plan_rules){.max_loss_percent = 50, .loss_window_ms = RESYNC_MS}, HOUR_MS, true);
@@ -348,10 +331,9 @@ START_TEST(what_the_loss_limit_holds_is_not_told_to_leave)
     /* The time that they were held is no latency. */
     ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_runtime, NULL), 0);
 }
-END_TEST
 
 /* It was told to leave, and the loss limit holds it before the file says so. */
-START_TEST(what_is_held_serves)
+TEST(what_is_held_serves)
 {
     world_end();
     world_make_as(1, (struct plan_rules){.max_loss_percent = 50, .loss_window_ms = RESYNC_MS}, HOUR_MS, true);
@@ -368,19 +350,17 @@ START_TEST(what_is_held_serves)
     pass(2000);
     assert_running("n1* n2* n3");
 }
-END_TEST
 
-START_TEST(the_last_one_is_held)
+TEST(the_last_one_is_held)
 {
     desired("", "DELETED slice");
     pass(2 * RESYNC_MS);
     assert_running("n1 n2 n3");
     ck_assert_uint_eq(w.fast, 0);
 }
-END_TEST
 
 /* The API says that it was written, HAProxy was told so already, and the file knows nothing of it. */
-START_TEST(a_runtime_update_that_is_not_in_the_file_becomes_a_transaction)
+TEST(a_runtime_update_that_is_not_in_the_file_becomes_a_transaction)
 {
     w.forgets_fast = true;
     desired("n2 n3 n4", "MODIFIED slice");
@@ -392,9 +372,8 @@ START_TEST(a_runtime_update_that_is_not_in_the_file_becomes_a_transaction)
     assert_settled("n1* n2 n3* n4");
     ck_assert_uint_le(w.fast, 4);
 }
-END_TEST
 
-START_TEST(a_stream_of_runtime_updates_does_not_hold_up_a_transaction_for_ever)
+TEST(a_stream_of_runtime_updates_does_not_hold_up_a_transaction_for_ever)
 {
     desired("n1 n2 n3 n4", "ADDED slice");
     pass(100);
@@ -411,11 +390,10 @@ START_TEST(a_stream_of_runtime_updates_does_not_hold_up_a_transaction_for_ever)
     pass(RELOAD_DELAY_MS + 10000);
     ck_assert(in_sync());
 }
-END_TEST
 
 /* ---- parked ones ---- */
 
-START_TEST(the_longest_parked_goes_with_the_next_transaction)
+TEST(the_longest_parked_goes_with_the_next_transaction)
 {
     desired("n2 n3", "DELETED slice");
     settle();
@@ -427,9 +405,8 @@ START_TEST(the_longest_parked_goes_with_the_next_transaction)
     assert_settled("n2 n3 n4");
     ck_assert_uint_eq(w.commits, 1);
 }
-END_TEST
 
-START_TEST(without_parking_a_server_stops_at_once_and_is_removed)
+TEST(without_parking_a_server_stops_at_once_and_is_removed)
 {
     world_end();
     world_make_as(1, (struct plan_rules){.max_loss_percent = 100}, 0, true);
@@ -441,11 +418,10 @@ START_TEST(without_parking_a_server_stops_at_once_and_is_removed)
     pass(RELOAD_DELAY_MS + 1000);
     assert_settled("n2 n3");
 }
-END_TEST
 
 /* ---- two backends ---- */
 
-START_TEST(a_reload_for_one_backend_keeps_the_drains_of_the_other)
+TEST(a_reload_for_one_backend_keeps_the_drains_of_the_other)
 {
     world_end();
     world_make_as(2, (struct plan_rules){.max_loss_percent = 100}, HOUR_MS, true);
@@ -464,9 +440,8 @@ START_TEST(a_reload_for_one_backend_keeps_the_drains_of_the_other)
     assert_settled_two("n1* n2");
     ck_assert_uint_eq(w.commits, 1);
 }
-END_TEST
 
-START_TEST(both_backends_go_by_the_runtime_update)
+TEST(both_backends_go_by_the_runtime_update)
 {
     world_end();
     world_make_as(2, (struct plan_rules){.max_loss_percent = 100}, HOUR_MS, true);
@@ -482,48 +457,4 @@ START_TEST(both_backends_go_by_the_runtime_update)
     assert_settled_two("n1 n2*");
     ck_assert_uint_eq(w.fast, 2);
     ck_assert_uint_eq(w.commits, 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("engine_runtime_update");
-    TCase *t = tcase_create("engine_runtime_update");
-    tcase_add_checked_fixture(t, three_in_sync, world_end);
-    tcase_add_test(t, a_drain_is_told_and_nothing_is_written);
-    tcase_add_test(t, a_writer_who_never_rests_keeps_no_drain_up);
-    tcase_add_test(t, out_is_parked_without_a_reload_and_comes_back_so);
-    tcase_add_test(t, from_a_drain_to_the_park);
-    tcase_add_test(t, several_go_one_after_the_other);
-    tcase_add_test(t, a_new_server_is_a_transaction_and_later_ones_gather);
-    tcase_add_test(t, while_a_transaction_waits_the_runtime_update_goes_on);
-    tcase_add_test(t, a_transaction_takes_drains_into_the_file);
-    tcase_add_test(t, all_leave_for_a_new_one);
-    tcase_add_test(t, all_drain_for_a_new_one);
-    tcase_add_test(t, all_leave_for_one_that_leaves_for_another);
-    tcase_add_test(t, all_leave_while_the_reload_for_a_new_one_is_awaited);
-    tcase_add_test(t, a_call_overtakes_a_transaction);
-    tcase_add_test(t, nothing_is_written_while_a_call_is_under_way);
-    tcase_add_test(t, the_desired_state_turns_while_a_call_is_under_way);
-    tcase_add_test(t, a_call_that_fails_is_made_again);
-    tcase_add_test(t, a_call_that_always_fails_becomes_a_commit);
-    tcase_add_test(t, a_desired_state_that_turns_while_it_is_written);
-    tcase_add_test(t, a_call_for_which_there_is_no_server);
-    tcase_add_test(t, a_call_that_fails_does_not_stop_the_write);
-    tcase_add_test(t, a_runtime_update_that_is_not_in_the_file_becomes_a_transaction);
-    tcase_add_test(t, a_stream_of_runtime_updates_does_not_hold_up_a_transaction_for_ever);
-    tcase_add_test(t, paused_tells_nothing);
-    tcase_add_test(t, what_the_loss_limit_holds_is_not_told_to_leave);
-    tcase_add_test(t, what_is_held_serves);
-    tcase_add_test(t, the_last_one_is_held);
-    tcase_add_test(t, the_longest_parked_goes_with_the_next_transaction);
-    tcase_add_test(t, without_parking_a_server_stops_at_once_and_is_removed);
-    tcase_add_test(t, a_reload_for_one_backend_keeps_the_drains_of_the_other);
-    tcase_add_test(t, both_backends_go_by_the_runtime_update);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -2,9 +2,13 @@
  * nobody wants any more, waits without an end, reloads for nothing. The world is engine_world.h's. */
 #include "runtime_update_world.h"
 
+#include "../test.h"
+
 /* ---- calls that nobody wants any more ---- */
 
-START_TEST(what_waits_behind_a_call_is_forgotten_where_the_desired_state_turns)
+FIXTURE(three_in_sync, world_end)
+
+TEST(what_waits_behind_a_call_is_forgotten_where_the_desired_state_turns)
 {
     w.call.held = true;
     desired("n1* n2* n3", "MODIFIED slice");
@@ -15,9 +19,8 @@ START_TEST(what_waits_behind_a_call_is_forgotten_where_the_desired_state_turns)
     assert_running("n1! n2 n3");
     ck_assert(in_sync());
 }
-END_TEST
 
-START_TEST(what_waits_behind_a_call_is_not_told_in_a_pause)
+TEST(what_waits_behind_a_call_is_not_told_in_a_pause)
 {
     w.call.held = true;
     desired("n1* n2* n3", "MODIFIED slice");
@@ -28,10 +31,9 @@ START_TEST(what_waits_behind_a_call_is_not_told_in_a_pause)
     assert_trace("d");
     assert_running("n1! n2 n3");
 }
-END_TEST
 
 /* Until its answer all is as desired again, and after it nothing is. */
-START_TEST(a_desired_state_that_turns_back_while_a_server_is_called_back)
+TEST(a_desired_state_that_turns_back_while_a_server_is_called_back)
 {
     desired("n1* n2 n3", "MODIFIED slice");
     settle();
@@ -44,10 +46,9 @@ START_TEST(a_desired_state_that_turns_back_while_a_server_is_called_back)
     assert_running("n1! n2 n3");
     ck_assert(in_sync());
 }
-END_TEST
 
 /* Of thousands of servers an API tells some hundred in that time: the transaction takes the others along. */
-START_TEST(slow_commands_do_not_keep_a_transaction_up)
+TEST_EACH(slow_commands_do_not_keep_a_transaction_up, 2)
 {
     w.call.held = true;
     desired("n1 n2* n3* n4", "MODIFIED slice");
@@ -65,10 +66,9 @@ START_TEST(slow_commands_do_not_keep_a_transaction_up)
     assert_trace(_i == 0 ? "ddB~~+CRPR" : "dB~~+CRmPR");
     assert_running("n1 n2* n3* n4");
 }
-END_TEST
 
 /* The transaction may take its time: thirty seconds for each of its requests. */
-START_TEST(a_desired_state_that_turns_during_a_call_and_a_transaction)
+TEST(a_desired_state_that_turns_during_a_call_and_a_transaction)
 {
     desired("n1 n2 n3 n4", "ADDED slice");
     until('C');
@@ -84,10 +84,9 @@ START_TEST(a_desired_state_that_turns_during_a_call_and_a_transaction)
     pass(RELOAD_DELAY_MS + 1000);
     assert_settled("n1 n2 n3 n4");
 }
-END_TEST
 
 /* No call can take it back, and the file says nothing of it. */
-START_TEST(a_drain_of_ours_while_haproxy_cannot_be_read_any_more)
+TEST(a_drain_of_ours_while_haproxy_cannot_be_read_any_more)
 {
     desired("n1* n2 n3", "MODIFIED slice");
     settle();
@@ -100,9 +99,8 @@ START_TEST(a_drain_of_ours_while_haproxy_cannot_be_read_any_more)
     ck_assert_uint_le(w.commits, 1);
     assert_ready(true, "in sync");
 }
-END_TEST
 
-START_TEST(a_drain_that_goes_on_while_haproxy_cannot_be_read_any_more)
+TEST(a_drain_that_goes_on_while_haproxy_cannot_be_read_any_more)
 {
     desired("n1* n2 n3", "MODIFIED slice");
     settle();
@@ -115,12 +113,11 @@ START_TEST(a_drain_that_goes_on_while_haproxy_cannot_be_read_any_more)
     assert_settled("n1 n2 n3");
     ck_assert_uint_eq(w.commits, 2);
 }
-END_TEST
 
 /* ---- calls without an answer ---- */
 
 /* That it was to be set again is not forgotten with the first attempt. */
-START_TEST(an_operators_state_that_cannot_be_set_again_at_once)
+TEST(an_operators_state_that_cannot_be_set_again_at_once)
 {
     set_copy(w.running.of[0], "n1! n2 n3");
     pass(RESYNC_MS);
@@ -131,9 +128,8 @@ START_TEST(an_operators_state_that_cannot_be_set_again_at_once)
     assert_running("n1! n2 n3");
     ck_assert(in_sync());
 }
-END_TEST
 
-START_TEST(a_call_that_never_gets_an_answer_becomes_a_commit)
+TEST(a_call_that_never_gets_an_answer_becomes_a_commit)
 {
     fault((struct fault){.step = 'd'});
     desired("n1* n2 n3", "MODIFIED slice");
@@ -142,10 +138,9 @@ START_TEST(a_call_that_never_gets_an_answer_becomes_a_commit)
     ck_assert_uint_eq(w.commits, 1);
     ck_assert_uint_le(count('d'), 3);
 }
-END_TEST
 
 /* An API that is away says nothing about calls; and however long it was, its return finds us soon. */
-START_TEST(calls_after_a_long_time_without_an_api)
+TEST(calls_after_a_long_time_without_an_api)
 {
     fault((struct fault){.step = 'd'});
     fault((struct fault){.step = 'R'});
@@ -160,11 +155,10 @@ START_TEST(calls_after_a_long_time_without_an_api)
     ck_assert(in_sync());
     ck_assert_uint_eq(w.commits, 0);
 }
-END_TEST
 
 /* ---- nobody would be left ---- */
 
-START_TEST(the_last_one_stays_until_the_reload_that_brings_another)
+TEST(the_last_one_stays_until_the_reload_that_brings_another)
 {
     world_end();
     world_make_updates();
@@ -179,12 +173,11 @@ START_TEST(the_last_one_stays_until_the_reload_that_brings_another)
     assert_settled("n1* n4");
     ck_assert_uint_eq(w.commits, 1);
 }
-END_TEST
 
 /* ---- the runtime update closes ---- */
 
 /* Who drains is not in the file while it is open, and is to be then: nobody's doing. */
-START_TEST(a_route_that_closes_at_the_look_after_a_write)
+TEST(a_route_that_closes_at_the_look_after_a_write)
 {
     desired("n1* n3", "MODIFIED slice");
     until('b');
@@ -195,9 +188,8 @@ START_TEST(a_route_that_closes_at_the_look_after_a_write)
     assert_settled("n1* n2* n3");
     ck_assert_uint_eq(w.commits, 1);
 }
-END_TEST
 
-START_TEST(a_route_that_closes_after_another_writer_wrote_something_else)
+TEST(a_route_that_closes_after_another_writer_wrote_something_else)
 {
     desired("n1 n2 n3 n4", "ADDED slice");
     pass(RELOAD_DELAY_MS + 1000);
@@ -211,12 +203,11 @@ START_TEST(a_route_that_closes_after_another_writer_wrote_something_else)
     assert_settled("n1* n2 n3 n4");
     ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 0);
 }
-END_TEST
 
 /* ---- drift ---- */
 
 /* Two looks at the same version, but in one moment: a stranger's reload may still be on its way. */
-START_TEST(a_drift_that_is_looked_at_twice_at_once)
+TEST(a_drift_that_is_looked_at_twice_at_once)
 {
     set_copy(w.running.of[0], "n1 n2");
     pass(RESYNC_MS);
@@ -227,9 +218,8 @@ START_TEST(a_drift_that_is_looked_at_twice_at_once)
     ck_assert_uint_eq(w.commits, 1);
     assert_settled("n1 n2 n3");
 }
-END_TEST
 
-START_TEST(a_drift_that_may_not_be_mended)
+TEST(a_drift_that_may_not_be_mended)
 {
     desired("n1 n2 n3 n4", "ADDED slice");
     pass(RELOAD_DELAY_MS + 1000);
@@ -246,14 +236,13 @@ START_TEST(a_drift_that_may_not_be_mended)
     ck_assert(logged("HAProxy was reloaded externally"));
     ck_assert(in_sync());
 }
-END_TEST
 
 static void unreadable_around_reloads(void)
 {
     w.unreadable = w.reloads > 0 && clock_mono_ms() < w.reload_due_ms + 3000;
 }
 
-START_TEST(a_drift_that_no_reload_mends_and_that_is_not_seen_at_once)
+TEST(a_drift_that_no_reload_mends_and_that_is_not_seen_at_once)
 {
     w.lies = true;
     w.look = unreadable_around_reloads;
@@ -262,7 +251,6 @@ START_TEST(a_drift_that_no_reload_mends_and_that_is_not_seen_at_once)
     ck_assert_uint_ge(w.commits, 3);
     ck_assert_uint_le(w.commits, 40); /* the pauses are by chance */
 }
-END_TEST
 
 /* ---- the process ---- */
 
@@ -272,7 +260,7 @@ static void same_process(void)
 }
 
 /* In a container of its own it may be number 1 each time. */
-START_TEST(a_process_that_always_has_the_same_number)
+TEST(a_process_that_always_has_the_same_number)
 {
     w.look = same_process;
     desired("n1 n2 n3 n4", "ADDED slice");
@@ -287,9 +275,8 @@ START_TEST(a_process_that_always_has_the_same_number)
     ck_assert_uint_eq(w.commits, commits + 3);
     ck_assert(!logged("two reloads in a row"));
 }
-END_TEST
 
-START_TEST(a_process_that_cannot_be_asked_for)
+TEST(a_process_that_cannot_be_asked_for)
 {
     desired("n1 n2 n3 n4", "ADDED slice");
     settle();
@@ -298,12 +285,11 @@ START_TEST(a_process_that_cannot_be_asked_for)
     assert_settled("n1 n2 n3 n4");
     ck_assert_uint_eq(w.commits, 1);
 }
-END_TEST
 
 /* ---- several backends ---- */
 
 /* One that has a lot to write leaves the others their turn. */
-START_TEST(each_backend_has_its_turn)
+TEST(each_backend_has_its_turn)
 {
     world_end();
     world_make_as(2, (struct plan_rules){.max_loss_percent = 100}, HOUR_MS, true);
@@ -324,10 +310,9 @@ START_TEST(each_backend_has_its_turn)
     assert_settled("n1 n2 n3 n4 n5");
     assert_settled_two("n1 n2");
 }
-END_TEST
 
 /* An HAProxy that hangs costs one wait, not one for each backend. */
-START_TEST(what_runs_is_asked_for_once_where_nobody_answers)
+TEST(what_runs_is_asked_for_once_where_nobody_answers)
 {
     world_end();
     world_make_as(2, (struct plan_rules){.max_loss_percent = 100}, HOUR_MS, true);
@@ -343,38 +328,4 @@ START_TEST(what_runs_is_asked_for_once_where_nobody_answers)
     settle();
     ck_assert_int_eq(w.faults[1].times, 100);
     ck_assert(logged("no answer"));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("engine_turns");
-    TCase *tc = tcase_create("engine_turns");
-    tcase_add_checked_fixture(tc, three_in_sync, world_end);
-    tcase_add_test(tc, what_waits_behind_a_call_is_forgotten_where_the_desired_state_turns);
-    tcase_add_test(tc, what_waits_behind_a_call_is_not_told_in_a_pause);
-    tcase_add_test(tc, a_desired_state_that_turns_back_while_a_server_is_called_back);
-    tcase_add_loop_test(tc, slow_commands_do_not_keep_a_transaction_up, 0, 2);
-    tcase_add_test(tc, a_desired_state_that_turns_during_a_call_and_a_transaction);
-    tcase_add_test(tc, a_drain_of_ours_while_haproxy_cannot_be_read_any_more);
-    tcase_add_test(tc, a_drain_that_goes_on_while_haproxy_cannot_be_read_any_more);
-    tcase_add_test(tc, an_operators_state_that_cannot_be_set_again_at_once);
-    tcase_add_test(tc, a_call_that_never_gets_an_answer_becomes_a_commit);
-    tcase_add_test(tc, calls_after_a_long_time_without_an_api);
-    tcase_add_test(tc, the_last_one_stays_until_the_reload_that_brings_another);
-    tcase_add_test(tc, a_route_that_closes_at_the_look_after_a_write);
-    tcase_add_test(tc, a_route_that_closes_after_another_writer_wrote_something_else);
-    tcase_add_test(tc, a_drift_that_is_looked_at_twice_at_once);
-    tcase_add_test(tc, a_drift_that_may_not_be_mended);
-    tcase_add_test(tc, a_drift_that_no_reload_mends_and_that_is_not_seen_at_once);
-    tcase_add_test(tc, a_process_that_always_has_the_same_number);
-    tcase_add_test(tc, a_process_that_cannot_be_asked_for);
-    tcase_add_test(tc, each_backend_has_its_turn);
-    tcase_add_test(tc, what_runs_is_asked_for_once_where_nobody_answers);
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -2,9 +2,13 @@
  * of engine_world.h. */
 #include "runtime_update_world.h"
 
+#include "../test.h"
+
 /* ---- what is believed ---- */
 
-START_TEST(a_write_that_does_not_reach_it_becomes_a_commit)
+FIXTURE(three_in_sync, world_end)
+
+TEST(a_write_that_does_not_reach_it_becomes_a_commit)
 {
     w.deaf = true;
     desired("n2 n3", "DELETED slice");
@@ -16,9 +20,8 @@ START_TEST(a_write_that_does_not_reach_it_becomes_a_commit)
     ck_assert_uint_eq(w.commits, 1);
     ck_assert(logged("runtime update not applied by HAProxy"));
 }
-END_TEST
 
-START_TEST(one_that_comes_back_and_does_not_reach_it)
+TEST(one_that_comes_back_and_does_not_reach_it)
 {
     desired("n2 n3", "DELETED slice");
     settle();
@@ -50,10 +53,9 @@ START_TEST(one_that_comes_back_and_does_not_reach_it)
     ck_assert_uint_eq(w.fast, fast + 1);
     ck_assert_str_eq(verification(), "verified");
 }
-END_TEST
 
 /* Calls are obeyed, writes are not: that one leaves shows nothing of the write, since the call did it. */
-START_TEST(what_a_call_did_is_no_proof_of_a_write)
+TEST(what_a_call_did_is_no_proof_of_a_write)
 {
     for (int i = 0; i < 2; i++) {
         ck_assert(!logged("for an hour"));
@@ -69,9 +71,8 @@ START_TEST(what_a_call_did_is_no_proof_of_a_write)
     ck_assert(logged("for an hour"));
     ck_assert_str_eq(verification(), "failed");
 }
-END_TEST
 
-START_TEST(a_write_that_the_api_reloads_for)
+TEST(a_write_that_the_api_reloads_for)
 {
     w.reloads_fast = true;
     desired("n2 n3", "DELETED slice");
@@ -83,9 +84,8 @@ START_TEST(a_write_that_the_api_reloads_for)
     ck_assert_uint_eq(w.commits, 0);
     ck_assert_uint_eq(w.reloads, 1);
 }
-END_TEST
 
-START_TEST(what_cannot_be_read_is_not_trusted)
+TEST(what_cannot_be_read_is_not_trusted)
 {
     w.unreadable = true;
     pass(RESYNC_MS + 2000);
@@ -113,9 +113,8 @@ START_TEST(what_cannot_be_read_is_not_trusted)
     ck_assert_uint_eq(w.fast, 1);
     ck_assert_str_eq(verification(), "verified");
 }
-END_TEST
 
-START_TEST(a_moment_without_an_answer_closes_no_route)
+TEST(a_moment_without_an_answer_closes_no_route)
 {
     fault((struct fault){.step = 'v', .status = 500, .times = 2});
     pass(RESYNC_MS + 1000);
@@ -125,11 +124,10 @@ START_TEST(a_moment_without_an_answer_closes_no_route)
     ck_assert_uint_eq(w.fast, 1);
     ck_assert_uint_eq(w.commits, 0);
 }
-END_TEST
 
 /* ---- endings of a write ---- */
 
-START_TEST(somebody_else_wrote_meanwhile)
+TEST(somebody_else_wrote_meanwhile)
 {
     fault((struct fault){.step = 'F', .status = 409, .times = 1});
     desired("n2 n3", "DELETED slice");
@@ -138,9 +136,8 @@ START_TEST(somebody_else_wrote_meanwhile)
     assert_running("n1* n2 n3");
     ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_commit, NULL), 1);
 }
-END_TEST
 
-START_TEST(a_refused_write_waits_and_leaves_nothing_behind)
+TEST(a_refused_write_waits_and_leaves_nothing_behind)
 {
     fault((struct fault){.step = 'F', .status = 400, .times = 1});
     desired("n2 n3", "DELETED slice");
@@ -153,10 +150,9 @@ START_TEST(a_refused_write_waits_and_leaves_nothing_behind)
     assert_running("n1* n2 n3");
     ck_assert(in_sync());
 }
-END_TEST
 
 /* The reload may have read the file just before. */
-START_TEST(a_write_that_a_reload_misses_is_no_reason_to_doubt)
+TEST(a_write_that_a_reload_misses_is_no_reason_to_doubt)
 {
     desired("n1 n2 n3 n4", "ADDED slice");
     settle();
@@ -170,10 +166,9 @@ START_TEST(a_write_that_a_reload_misses_is_no_reason_to_doubt)
     ck_assert(!logged("using transactions and reloads"));
     ck_assert_uint_eq(w.commits, 2);
 }
-END_TEST
 
 /* HAProxy had read the file already when the server was written back: what it runs after the reload is nobody's desired state. */
-START_TEST(a_reload_that_read_the_file_before_a_write_is_no_operator)
+TEST(a_reload_that_read_the_file_before_a_write_is_no_operator)
 {
     desired("n1 n2 n3 n4", "ADDED slice");
     settle();
@@ -189,10 +184,9 @@ START_TEST(a_reload_that_read_the_file_before_a_write_is_no_operator)
     pass(RESYNC_MS);
     assert_running("n1 n2! n3 n4"); /* this one is */
 }
-END_TEST
 
 /* The same, and HAProxy was looked at before the API said that the reload is done. */
-START_TEST(a_look_between_a_reload_and_its_end)
+TEST(a_look_between_a_reload_and_its_end)
 {
     desired("n1 n2 n3 n4", "ADDED slice");
     settle();
@@ -210,9 +204,8 @@ START_TEST(a_look_between_a_reload_and_its_end)
     assert_settled("n1 n2 n3* n4");
     ck_assert(!logged("set by an operator"));
 }
-END_TEST
 
-START_TEST(a_lost_answer_ends_in_a_reload)
+TEST(a_lost_answer_ends_in_a_reload)
 {
     fault((struct fault){.step = 'F', .status = 0, .times = 1, .applied = true});
     desired("n2 n3", "DELETED slice");
@@ -220,10 +213,9 @@ START_TEST(a_lost_answer_ends_in_a_reload)
     assert_settled("n1* n2 n3");
     ck_assert_uint_eq(w.commits, 1);
 }
-END_TEST
 
 /* Others have all transactions of the API. 0: an answer is lost; 1: what was written is not read back; 2: one is new. */
-START_TEST(what_needs_no_transaction_does_not_wait_for_room)
+TEST_EACH(what_needs_no_transaction_does_not_wait_for_room, 3)
 {
     desired("n3", "MODIFIED slice");
     settle();
@@ -252,10 +244,9 @@ START_TEST(what_needs_no_transaction_does_not_wait_for_room)
     ck_assert_uint_eq(w.commits, 1);
     ck_assert(in_sync());
 }
-END_TEST
 
 /* There was none a moment ago: what is not proven waits for a transaction again. */
-START_TEST(once_there_is_room_again_a_transaction_goes_first)
+TEST(once_there_is_room_again_a_transaction_goes_first)
 {
     fault((struct fault){.step = 'B', .status = 429, .times = 1});
     desired("n1 n2 n3 n4", "ADDED slice");
@@ -269,9 +260,8 @@ START_TEST(once_there_is_room_again_a_transaction_goes_first)
     pass(10000 + 2 * RELOAD_DELAY_MS);
     assert_settled("n1* n2* n3 n4");
 }
-END_TEST
 
-START_TEST(an_api_that_is_down)
+TEST(an_api_that_is_down)
 {
     fault((struct fault){.step = 'F', .status = 503});
     desired("n2 n3", "DELETED slice");
@@ -284,9 +274,8 @@ START_TEST(an_api_that_is_down)
     assert_settled("n1* n2 n3");
     ck_assert_uint_eq(w.commits, 0);
 }
-END_TEST
 
-START_TEST(a_stop_lets_the_write_end)
+TEST(a_stop_lets_the_write_end)
 {
     desired("n2 n3", "DELETED slice");
     until('F');
@@ -298,9 +287,8 @@ START_TEST(a_stop_lets_the_write_end)
     ck_assert_uint_eq(w.stopped, 1);
     assert_running("n1* n2 n3");
 }
-END_TEST
 
-START_TEST(a_stop_makes_no_call)
+TEST(a_stop_makes_no_call)
 {
     w.call.held = true;
     desired("n1* n2* n3", "MODIFIED slice");
@@ -310,11 +298,10 @@ START_TEST(a_stop_makes_no_call)
     ck_assert_uint_eq(w.stopped, 1);
     ck_assert_uint_eq(count('d'), 0);
 }
-END_TEST
 
 /* ---- reloads are believed when seen ---- */
 
-START_TEST(a_reload_that_never_came)
+TEST(a_reload_that_never_came)
 {
     w.lies = true;
     desired("n1 n2 n3 n4", "ADDED slice");
@@ -327,10 +314,9 @@ START_TEST(a_reload_that_never_came)
     assert_settled("n1 n2 n3 n4");
     ck_assert_uint_eq(w.commits, 2);
 }
-END_TEST
 
 /* The worker from before answers once more: no reload that failed. */
-START_TEST(an_old_worker_that_answers_for_a_moment)
+TEST(an_old_worker_that_answers_for_a_moment)
 {
     w.lies = true;
     desired("n1 n2 n3 n4", "ADDED slice");
@@ -342,10 +328,9 @@ START_TEST(an_old_worker_that_answers_for_a_moment)
     ck_assert_uint_eq(w.commits, 1);
     ck_assert(!logged("reload failed"));
 }
-END_TEST
 
 /* Nothing can be seen of an empty commit but the process. */
-START_TEST(a_process_that_stays_the_same_is_believed_in_the_end)
+TEST(a_process_that_stays_the_same_is_believed_in_the_end)
 {
     w.lies = true;
     fault((struct fault){.step = 'F', .status = 0, .times = 1, .applied = true}); /* makes an empty commit due */
@@ -357,9 +342,8 @@ START_TEST(a_process_that_stays_the_same_is_believed_in_the_end)
     pass(5 * RESYNC_MS);
     ck_assert_uint_eq(w.commits, 2);
 }
-END_TEST
 
-START_TEST(an_unknown_end_that_was_seen)
+TEST(an_unknown_end_that_was_seen)
 {
     desired("n1 n2 n3 n4", "ADDED slice");
     settle();
@@ -373,9 +357,8 @@ START_TEST(an_unknown_end_that_was_seen)
     assert_settled("n1 n2 n3 n4");
     ck_assert_uint_eq(w.commits, 1);
 }
-END_TEST
 
-START_TEST(a_reload_forgets_drains_and_they_are_told_again)
+TEST(a_reload_forgets_drains_and_they_are_told_again)
 {
     desired("n1* n2 n3", "MODIFIED slice");
     settle();
@@ -386,10 +369,9 @@ START_TEST(a_reload_forgets_drains_and_they_are_told_again)
     ck_assert(logged("reloaded or restarted externally"));
     ck_assert_uint_eq(w.commits + w.fast, 0);
 }
-END_TEST
 
 /* What runs may be ahead of the file that was read before it: it is read again, once. */
-START_TEST(another_worker_is_looked_at_twice)
+TEST(another_worker_is_looked_at_twice)
 {
     pass(2 * RESYNC_MS);
     unsigned before = w.infos;
@@ -400,41 +382,4 @@ START_TEST(another_worker_is_looked_at_twice)
     pass(10 * RESYNC_MS);
     ck_assert_uint_ge(w.infos, before + 2 + 10);
     ck_assert_uint_le(w.infos, before + 2 + 2 * 11);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("engine_verification");
-    TCase *t = tcase_create("engine_verification");
-    tcase_add_checked_fixture(t, three_in_sync, world_end);
-    tcase_add_test(t, a_write_that_does_not_reach_it_becomes_a_commit);
-    tcase_add_test(t, one_that_comes_back_and_does_not_reach_it);
-    tcase_add_test(t, what_a_call_did_is_no_proof_of_a_write);
-    tcase_add_test(t, a_write_that_the_api_reloads_for);
-    tcase_add_test(t, what_cannot_be_read_is_not_trusted);
-    tcase_add_test(t, a_moment_without_an_answer_closes_no_route);
-    tcase_add_test(t, somebody_else_wrote_meanwhile);
-    tcase_add_test(t, a_refused_write_waits_and_leaves_nothing_behind);
-    tcase_add_test(t, a_write_that_a_reload_misses_is_no_reason_to_doubt);
-    tcase_add_test(t, a_reload_that_read_the_file_before_a_write_is_no_operator);
-    tcase_add_test(t, a_look_between_a_reload_and_its_end);
-    tcase_add_test(t, a_lost_answer_ends_in_a_reload);
-    tcase_add_loop_test(t, what_needs_no_transaction_does_not_wait_for_room, 0, 3);
-    tcase_add_test(t, once_there_is_room_again_a_transaction_goes_first);
-    tcase_add_test(t, an_api_that_is_down);
-    tcase_add_test(t, a_stop_lets_the_write_end);
-    tcase_add_test(t, a_stop_makes_no_call);
-    tcase_add_test(t, a_reload_that_never_came);
-    tcase_add_test(t, an_old_worker_that_answers_for_a_moment);
-    tcase_add_test(t, a_process_that_stays_the_same_is_believed_in_the_end);
-    tcase_add_test(t, an_unknown_end_that_was_seen);
-    tcase_add_test(t, another_worker_is_looked_at_twice);
-    tcase_add_test(t, a_reload_forgets_drains_and_they_are_told_again);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,5 +1,4 @@
 /* src/servers/names: under which name each desired server stands in one HAProxy. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +8,8 @@
 
 #include "change/diff_text.h"
 #include "change/diff_world.h"
+
+#include "../test.h"
 
 #define KEEP .adopt = ADOPT_KEEP
 #define RENAME .adopt = ADOPT_RENAME
@@ -261,7 +262,7 @@ static char *others_of(const struct desired *d, size_t skips_before)
     return buf_take(&b);
 }
 
-START_TEST(each_row)
+TEST_EACH(each_row, array_len(rows))
 {
     const struct row *row = &rows[_i];
     struct diff_rules with = row->with;
@@ -286,10 +287,9 @@ START_TEST(each_row)
                   row->names);
     ck_assert_msg(strcmp(others, row->others) == 0, "%s:\n  have %s\n  want %s", row->rule, others, row->others);
 }
-END_TEST
 
 /* n1 was adopted as `a`; what is said of n1 then holds for that line. */
-START_TEST(a_line_keeps_its_node)
+TEST(a_line_keeps_its_node)
 {
     const struct diff_rules rules = {.adopt = ADOPT_KEEP};
     cleanup(backend_fini) struct backend b;
@@ -319,10 +319,9 @@ START_TEST(a_line_keeps_its_node)
     ck_assert_str_eq(adopted, "a (node n1)");
     ck_assert_ptr_null(names_adopted(&here, &rules));
 }
-END_TEST
 
 /* `b` serves for n1, and somebody puts `a` beside it. */
-START_TEST(a_server_stays_adopted)
+TEST(a_server_stays_adopted)
 {
     const struct diff_rules rules = {.adopt = ADOPT_KEEP};
     cleanup(backend_fini) struct backend b, both;
@@ -345,10 +344,9 @@ START_TEST(a_server_stays_adopted)
     ck_assert(names_apply(&in, &two));
     ck_assert_str_eq(two.servers[0].name, "b");
 }
-END_TEST
 
 /* The old one stays until the running HAProxy has the new one. */
-START_TEST(renaming_waits_for_what_runs)
+TEST(renaming_waits_for_what_runs)
 {
     const struct diff_rules rules = {.adopt = ADOPT_RENAME};
     cleanup(backend_fini) struct backend b;
@@ -370,7 +368,6 @@ START_TEST(renaming_waits_for_what_runs)
         desired_fini(&named);
     }
 }
-END_TEST
 
 static bool same_names(const struct desired *a, const struct desired *b, bool nodes)
 {
@@ -411,7 +408,7 @@ static void desired_state_for_the_file(struct desired *d, const struct backend *
 
 /* Any file and desired state: names are unique and in order, the same come of the file that was written by them, and where every server
  * is there and as it should be, nothing is written. */
-START_TEST(of_any_file_and_desired_state)
+TEST_EACH(of_any_file_and_desired_state, 4)
 {
     static const char *const formats[] = {NULL, "{node}-{port}", "{address}", "{address}-{port}"};
     struct dice dice = {.state = 0x9e3779b97f4a7c15u ^ ((uint64_t)_i << 20)};
@@ -470,22 +467,4 @@ START_TEST(of_any_file_and_desired_state)
     }
     ck_assert_uint_gt(adopted, 100);
     ck_assert_uint_gt(quiet, 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("names");
-    TCase *t = tcase_create("names");
-    tcase_add_loop_test(t, each_row, 0, array_len(rows));
-    tcase_add_test(t, a_line_keeps_its_node);
-    tcase_add_test(t, a_server_stays_adopted);
-    tcase_add_test(t, renaming_waits_for_what_runs);
-    tcase_add_loop_test(t, of_any_file_and_desired_state, 0, 4);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
 }

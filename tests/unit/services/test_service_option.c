@@ -1,5 +1,4 @@
 /* src/services/option: each value of each option, as it is meant or refused. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +6,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "services/option.h"
+
+#include "../test.h"
 
 #define LABEL_63 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
@@ -147,7 +148,7 @@ static char *text_of(const char *option, const struct port_options *o)
     return ret;
 }
 
-START_TEST(values)
+TEST_EACH(values, array_len(rows))
 {
     char *namespaces[] = {(char *)"certs"};
     const struct option_rules rules = {.cluster = "east",
@@ -168,9 +169,8 @@ START_TEST(values)
         ck_assert_str_eq(text, rows[_i].says);
     port_options_fini(&o);
 }
-END_TEST
 
-START_TEST(every_option_has_rows)
+TEST(every_option_has_rows)
 {
     for (size_t i = 0; i < service_option_count; i++) {
         size_t good = 0, bad = 0;
@@ -183,7 +183,6 @@ START_TEST(every_option_has_rows)
     }
     ck_assert_ptr_null(service_option_find("hostnam"));
 }
-END_TEST
 
 /* ---- docs/services.md ---- */
 
@@ -209,7 +208,7 @@ static char *page_with_options(const char *page)
     return buf_take(&out);
 }
 
-START_TEST(the_page_has_them)
+TEST(the_page_has_them)
 {
     cleanup(buf_fini) struct buf page = {0};
     ck_assert_int_eq(buf_read_file(&page, PAGE), 0);
@@ -223,9 +222,8 @@ START_TEST(the_page_has_them)
         ck_assert_msg(str_eq(should, buf_str(&page)), PAGE " is not as the table of options; renew it by " RENEW);
     }
 }
-END_TEST
 
-START_TEST(what_others_say)
+TEST(what_others_say)
 {
     const struct option_rules rules = {0};
     cleanup(buf_fini) struct buf why = {0};
@@ -265,21 +263,4 @@ START_TEST(what_others_say)
     port_options_settle(&o);
     ck_assert(!o.tls && o.backends_tls);
     port_options_fini(&o);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("service_option");
-    TCase *t = tcase_create("service_option");
-    tcase_add_loop_test(t, values, 0, (int)array_len(rows));
-    tcase_add_test(t, every_option_has_rows);
-    tcase_add_test(t, the_page_has_them);
-    tcase_add_test(t, what_others_say);
-    suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,9 +1,9 @@
 /* src/services/plan: who is served where; a text of Services in, a text of haproxy.cfg and of remarks out. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../dice.h"
+#include "../test.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/storage_files.h"
@@ -383,13 +383,12 @@ static const struct {
     },
 };
 
-START_TEST(what_is_made)
+TEST_EACH(what_is_made, array_len(rows))
 {
     cleanup(mem_free_ptr) char *text = plan_text(rows[_i].services);
     cleanup(mem_free_ptr) char *makes = expanded(rows[_i].makes);
     ck_assert_str_eq(text, makes);
 }
-END_TEST
 
 #define GOOD "1:a/good p/80:30001 p.hostname=x.example\n"
 
@@ -443,7 +442,7 @@ static const struct {
      "noted a/c: http-redirect: port 80 at *: this host name and path are those of Service a/b, which is older"},
 };
 
-START_TEST(what_is_wrong)
+TEST_EACH(what_is_wrong, array_len(wrong))
 {
     cleanup(mem_free_ptr) char *services = mem_printf("%s%s", GOOD, wrong[_i].service), *text = plan_text(services),
                                *says = mem_printf("%s\n", wrong[_i].says);
@@ -455,19 +454,17 @@ START_TEST(what_is_wrong)
     ck_assert_msg(served == !str_has_prefix(wrong[_i].says, "refused a/b"), "%s", text);
     ck_assert_msg(served == (strstr(text, "\nbackend k8s-service_a_b_p_backend\n") != NULL), "%s", text);
 }
-END_TEST
 
 /* Of one that is refused at its TLS port nothing is redirected. */
-START_TEST(no_redirect_without_its_port)
+TEST(no_redirect_without_its_port)
 {
     cleanup(mem_free_ptr) char *text = plan_text(GOOD "2:a/b p/80:30002 p.hostname=x.example p.http-redirect=true");
     ck_assert_ptr_null(strstr(text, " https://"));
     ck_assert_ptr_null(strstr(text, "frontend k8s-service_all_80_listen"));
 }
-END_TEST
 
 /* As it is published in etcd: the same choice by conditions, the longest path first. */
-START_TEST(conditions_where_there_are_no_maps)
+TEST(conditions_where_there_are_no_maps)
 {
     static const char wanted[] =
         "frontend k8s-service_all_80_listen\n"
@@ -498,19 +495,17 @@ START_TEST(conditions_where_there_are_no_maps)
     services_plan_fini(&p);
     said_fini(&s);
 }
-END_TEST
 
-START_TEST(a_tcp_port_has_one_backend)
+TEST(a_tcp_port_has_one_backend)
 {
     cleanup(mem_free_ptr) char *text =
         plan_text("1:a/b p/80:30001 p.haproxy-mode=tcp\n2:a/c p/80:30002 p.haproxy-mode=tcp");
     ck_assert_ptr_nonnull(strstr(text, "    default_backend k8s-service_a_b_p_backend\n\n"));
     ck_assert_ptr_null(strstr(text, "k8s-service_a_c_p_backend"));
 }
-END_TEST
 
 /* A Data Plane API, which renames what it stores, has nothing to rename. */
-START_TEST(maps_are_stored_by_their_names)
+TEST(maps_are_stored_by_their_names)
 {
     static const char *const places[] = {"*", "10.0.0.1", "fd00::1", "::ffff:10.0.0.1"};
     for (size_t i = 0; i < array_len(places); i++) {
@@ -522,7 +517,6 @@ START_TEST(maps_are_stored_by_their_names)
         ck_assert_uint_eq(strspn(name, STORAGE_NAME_ALPHABET), strlen(name));
     }
 }
-END_TEST
 
 /* ---- random ones ---- */
 
@@ -600,7 +594,7 @@ static void check_plan(const struct services_plan *p, const struct said *s)
     }
 }
 
-START_TEST(in_any_order)
+TEST_EACH(in_any_order, 300)
 {
     struct dice d = {.state = 0x9e3779b97f4a7c15u + (unsigned)_i};
     cleanup(buf_fini) struct buf text = {0}, first = {0}, then = {0};
@@ -621,24 +615,4 @@ START_TEST(in_any_order)
     services_plan_fini(&p);
     ck_assert_str_eq(buf_str(&then), buf_str(&first));
     said_fini(&s);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("services_plan");
-    TCase *t = tcase_create("services_plan");
-    tcase_add_loop_test(t, what_is_made, 0, (int)array_len(rows));
-    tcase_add_loop_test(t, what_is_wrong, 0, (int)array_len(wrong));
-    tcase_add_test(t, no_redirect_without_its_port);
-    tcase_add_test(t, conditions_where_there_are_no_maps);
-    tcase_add_test(t, a_tcp_port_has_one_backend);
-    tcase_add_test(t, maps_are_stored_by_their_names);
-    tcase_add_loop_test(t, in_any_order, 0, 300);
-    suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,11 +1,10 @@
 /* The names, words and defaults of an operator for haproxy.cfg in a Secret, which count where its MODE is set. */
-#include <check.h>
-
 #include "../settings_text.h"
+#include "../test.h"
 
 #define OPERATOR_LOGIN "DATAPLANE_USERNAME=u", "DATAPLANE_PASSWORD=p"
 
-START_TEST(its_defaults)
+TEST(its_defaults)
 {
     cleanup(parsed_fini) struct parsed p = parse("MODE=k8s", OPERATOR_LOGIN);
     assert_silent(&p);
@@ -24,9 +23,8 @@ START_TEST(its_defaults)
     ck_assert_ptr_nonnull(strstr(text, "CONFIG_SOURCE=secret  # from the environment\n"));
     ck_assert_ptr_nonnull(strstr(text, "CONFIG_SECRET_NAME=haproxy-config  # default beside MODE\n"));
 }
-END_TEST
 
-START_TEST(its_names)
+TEST(its_names)
 {
     cleanup(parsed_fini) struct parsed p =
         parse("MODE=k8s", OPERATOR_LOGIN, "WATCH_NAMESPACE=ns", "SECRET_NAME=s", "SECRET_KEY=k",
@@ -47,9 +45,8 @@ START_TEST(its_names)
     ck_assert_ptr_nonnull(strstr(text, "METRICS_ADDRESS=0  # from the environment\n"));
     ck_assert_ptr_nonnull(strstr(text, "PROBE_ADDRESS=[::1]:7  # from the environment\n"));
 }
-END_TEST
 
-START_TEST(local)
+TEST(local)
 {
     cleanup(parsed_fini) struct parsed p =
         parse("MODE=local", OPERATOR_LOGIN, "LOCAL_CONFIG_PATH=/f", "LOCAL_WATCH=false");
@@ -60,7 +57,6 @@ START_TEST(local)
     ck_assert_str_eq(p.settings.dataplanes[0].url, "http://haproxy:5555");
     ck_assert(!settings_need_kubernetes(&p.settings));
 }
-END_TEST
 
 static const struct {
     const char *given, *url;
@@ -73,17 +69,16 @@ static const struct {
     {"https://[2001:db8::1]:1/v3", "https://[2001:db8::1]:1"},
 };
 
-START_TEST(its_urls)
+TEST_EACH(its_urls, array_len(urls))
 {
     cleanup(mem_free_ptr) char *given = mem_printf("DATAPLANE_URL=%s", urls[_i].given);
     cleanup(parsed_fini) struct parsed p = parse("MODE=k8s", OPERATOR_LOGIN, given);
     assert_silent(&p);
     ck_assert_str_eq(p.settings.dataplanes[0].url, urls[_i].url);
 }
-END_TEST
 
 /* Nobody else's MODE, SECRET_KEY or DATAPLANE_URL makes a difference. */
-START_TEST(without_its_mode_they_are_nothing)
+TEST(without_its_mode_they_are_nothing)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, "SECRET_KEY=do not show", "SECRET_NAME=s", "WATCH_NAMESPACE=x");
     assert_silent(&p);
@@ -91,9 +86,8 @@ START_TEST(without_its_mode_they_are_nothing)
     ck_assert_str_eq(p.settings.config_secret_key, "haproxy.cfg");
     ck_assert_ptr_null(p.settings.metrics_listen.host);
 }
-END_TEST
 
-START_TEST(both_names_with_one_value)
+TEST(both_names_with_one_value)
 {
     cleanup(parsed_fini) struct parsed p =
         parse("MODE=k8s", "CONFIG_SOURCE=secret", OPERATOR_LOGIN, LOGIN, "SECRET_NAME=s", "CONFIG_SECRET_NAME=s",
@@ -101,7 +95,6 @@ START_TEST(both_names_with_one_value)
     assert_silent(&p);
     ck_assert_str_eq(p.settings.config_secret_name, "s");
 }
-END_TEST
 
 static const struct {
     const char *env[3], *says;
@@ -128,7 +121,7 @@ static const struct {
     {{"LISTEN_ADDRESS=0"}, "error: LISTEN_ADDRESS=\"0\": expected :port"},
 };
 
-START_TEST(what_is_wrong_is_said_by_the_name_that_was_given)
+TEST_EACH(what_is_wrong_is_said_by_the_name_that_was_given, array_len(said))
 {
     const char *const *e = said[_i].env;
     cleanup(parsed_fini) struct parsed p = parse(e[0], e[1], e[2]);
@@ -136,9 +129,8 @@ START_TEST(what_is_wrong_is_said_by_the_name_that_was_given)
     assert_does_not_say(&p, "hush");
     assert_does_not_say(&p, "whisper");
 }
-END_TEST
 
-START_TEST(its_secrets_are_wiped)
+TEST(its_secrets_are_wiped)
 {
     char mode[] = "MODE=k8s", password[] = "DATAPLANE_PASSWORD=hush", name[] = "SECRET_NAME=s";
     char *env[] = {mode, password, name, NULL};
@@ -146,25 +138,4 @@ START_TEST(its_secrets_are_wiped)
     ck_assert_str_eq(password, "DATAPLANE_PASSWORD=");
     ck_assert_str_eq(password + strlen(password) + 1, "");
     ck_assert_str_eq(name, "SECRET_NAME=s");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("aliases");
-    TCase *t = tcase_create("aliases");
-    tcase_add_test(t, its_defaults);
-    tcase_add_test(t, its_names);
-    tcase_add_loop_test(t, its_urls, 0, (int)array_len(urls));
-    tcase_add_test(t, local);
-    tcase_add_test(t, without_its_mode_they_are_nothing);
-    tcase_add_test(t, both_names_with_one_value);
-    tcase_add_loop_test(t, what_is_wrong_is_said_by_the_name_that_was_given, 0, (int)array_len(said));
-    tcase_add_test(t, its_secrets_are_wiped);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

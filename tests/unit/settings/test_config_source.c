@@ -1,16 +1,15 @@
 /* CONFIG_SOURCE and what goes with it. */
-#include <check.h>
-
 #include "base/mem.h"
 
 #include "../settings_text.h"
+#include "../test.h"
 
 #define FILE_SOURCE "CONFIG_SOURCE=file", "CONFIG_FILE=/etc/haproxy.cfg"
 #define BOTH "HAPROXY_BACKEND_NAME=be"
 
 #define SECRET_SOURCE "CONFIG_SOURCE=secret", "CONFIG_SECRET_NAMESPACE=ns", "CONFIG_SECRET_NAME=s"
 
-START_TEST(a_file_alone_needs_no_kubernetes)
+TEST(a_file_alone_needs_no_kubernetes)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, FILE_SOURCE);
     assert_silent(&p);
@@ -21,9 +20,8 @@ START_TEST(a_file_alone_needs_no_kubernetes)
     assert_silent(&elected);
     ck_assert(settings_need_kubernetes(&elected.settings));
 }
-END_TEST
 
-START_TEST(a_secret_alone_needs_kubernetes)
+TEST(a_secret_alone_needs_kubernetes)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, SECRET_SOURCE);
     assert_silent(&p);
@@ -32,9 +30,8 @@ START_TEST(a_secret_alone_needs_kubernetes)
     ck_assert_str_eq(p.settings.config_secret_key, "haproxy.cfg");
     ck_assert_str_eq(settings_first_namespace(&p.settings), "ns");
 }
-END_TEST
 
-START_TEST(services_with_annotations)
+TEST(services_with_annotations)
 {
     cleanup(parsed_fini) struct parsed p =
         parse(LOGIN, "CONFIG_SOURCE=services", "CONFIG_FILE=/etc/haproxy.cfg", "CLUSTER_NAME=east-1",
@@ -57,19 +54,17 @@ START_TEST(services_with_annotations)
     ck_assert_ptr_nonnull(strstr(buf_str(&out), "\nSERVICES_PORTS=80,8000-8999 "));
     ck_assert_ptr_nonnull(strstr(buf_str(&out), "\nANNOTATION_PREFIX=example.com/lb "));
 }
-END_TEST
 
-START_TEST(without_it_there_is_a_service)
+TEST(without_it_there_is_a_service)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, "CONFIG_SOURCE=none");
     assert_silent(&p);
     ck_assert_uint_eq(p.settings.mapping_count, 1);
     ck_assert(settings_need_kubernetes(&p.settings));
 }
-END_TEST
 
 /* A Service beside it: its servers alone are managed, and all else of its backend is left as it is. */
-START_TEST(both_can_be_had)
+TEST(both_can_be_had)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, FILE_SOURCE, BOTH, "CONFIG_KEEP_BACKENDS=a, b.c",
                                                  "HAPROXY_BALANCE=keep", "HAPROXY_CREATE_BACKEND=false");
@@ -82,7 +77,6 @@ START_TEST(both_can_be_had)
     cleanup(parsed_fini) struct parsed alone = parse(LOGIN, BOTH);
     ck_assert_str_eq(alone.settings.balance, "roundrobin");
 }
-END_TEST
 
 #define TEMPLATES "CONFIG_SOURCE=template", "TEMPLATE_FROM=file:/t"
 #define PODS "CONFIG_SOURCE=template", "TEMPLATE_FROM=pods:lb"
@@ -162,7 +156,7 @@ static const struct {
 };
 
 /* Where nothing says where HAProxy is, the set does: there is no default. */
-START_TEST(templates_and_where_haproxy_is)
+TEST(templates_and_where_haproxy_is)
 {
     cleanup(parsed_fini) struct parsed pods = parse(LOGIN, TEMPLATES, "CONFIG_CANARY=1");
     assert_silent(&pods);
@@ -177,20 +171,18 @@ START_TEST(templates_and_where_haproxy_is)
     ck_assert_uint_eq(settings_haproxy_count(&file.settings), 1);
     ck_assert(!settings_haproxies_are_pods(&file.settings));
 }
-END_TEST
 
 /* Whose it is there, of any source. */
-START_TEST(the_cluster_of_what_is_published)
+TEST(the_cluster_of_what_is_published)
 {
     cleanup(parsed_fini) struct parsed p = parse("CONFIG_SOURCE=file", "CONFIG_FILE=/f", "CONFIG_TARGET=etcd",
                                                  "ETCD_ENDPOINTS=http://a:1", "CLUSTER_NAME=east");
     assert_silent(&p);
     ck_assert_str_eq(p.settings.cluster_name, "east");
 }
-END_TEST
 
 /* It is the label of the metrics, too. */
-START_TEST(the_cluster_of_servers)
+TEST(the_cluster_of_servers)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, "CLUSTER_NAME=east");
     assert_silent(&p);
@@ -200,9 +192,8 @@ START_TEST(the_cluster_of_servers)
     assert_silent(&shared);
     ck_assert(settings_share_backends(&shared.settings));
 }
-END_TEST
 
-START_TEST(templates_from_a_folder_or_an_object)
+TEST(templates_from_a_folder_or_an_object)
 {
     cleanup(parsed_fini) struct parsed folder = parse(LOGIN, TEMPLATES, "HAPROXY_MAPS_DIR=/data/maps");
     assert_silent(&folder);
@@ -229,9 +220,8 @@ START_TEST(templates_from_a_folder_or_an_object)
     ck_assert_ptr_nonnull(strstr(buf_str(&out), "\nTEMPLATE_FROM=configmap:ns/a.b "));
     buf_fini(&out);
 }
-END_TEST
 
-START_TEST(templates_over_pods)
+TEST(templates_over_pods)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, PODS, "STATISTICS_PASSWORD=s3cr3t");
     assert_silent(&p);
@@ -250,17 +240,15 @@ START_TEST(templates_over_pods)
     cleanup(parsed_fini) struct parsed others = parse(LOGIN, TEMPLATES);
     ck_assert(!settings_template_pods(&others.settings));
 }
-END_TEST
 
-START_TEST(what_does_not_go_together_is_said)
+TEST_EACH(what_does_not_go_together_is_said, array_len(said))
 {
     const char *const *e = said[_i].env;
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, e[0], e[1], e[2], e[3]);
     assert_says(&p, said[_i].says);
 }
-END_TEST
 
-START_TEST(a_canary_of_several)
+TEST(a_canary_of_several)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, FILE_SOURCE, "HAPROXY_DATAPLANE_URL=http://a:1,http://b:1",
                                                  "CONFIG_CANARY=1", "CONFIG_ROLLBACK=serving");
@@ -269,10 +257,9 @@ START_TEST(a_canary_of_several)
     ck_assert_uint_eq(p.settings.config_canary_time_ms, 30000);
     ck_assert_int_eq(p.settings.config_rollback, SETTINGS_ROLLBACK_SERVING);
 }
-END_TEST
 
 /* What is wrong with a value is said; not also that there is none. */
-START_TEST(a_value_that_cannot_be_used_is_one_error)
+TEST(a_value_that_cannot_be_used_is_one_error)
 {
     cleanup(parsed_fini) struct parsed file = parse(LOGIN, "CONFIG_SOURCE=file", "CONFIG_FILE=f", NULL, NULL);
     assert_says(&file, "error: CONFIG_FILE=");
@@ -280,30 +267,4 @@ START_TEST(a_value_that_cannot_be_used_is_one_error)
     cleanup(parsed_fini) struct parsed secret =
         parse(LOGIN, "CONFIG_SOURCE=secret", "CONFIG_SECRET_NAMESPACE=ns", "CONFIG_SECRET_NAME=ns/s", NULL);
     assert_does_not_say(&secret, "needs CONFIG_SECRET_NAME");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("config_source");
-    TCase *t = tcase_create("config_source");
-    tcase_add_test(t, a_file_alone_needs_no_kubernetes);
-    tcase_add_test(t, a_secret_alone_needs_kubernetes);
-    tcase_add_test(t, services_with_annotations);
-    tcase_add_test(t, both_can_be_had);
-    tcase_add_test(t, without_it_there_is_a_service);
-    tcase_add_loop_test(t, what_does_not_go_together_is_said, 0, (int)array_len(said));
-    tcase_add_test(t, a_canary_of_several);
-    tcase_add_test(t, a_value_that_cannot_be_used_is_one_error);
-    tcase_add_test(t, templates_over_pods);
-    tcase_add_test(t, templates_and_where_haproxy_is);
-    tcase_add_test(t, the_cluster_of_what_is_published);
-    tcase_add_test(t, the_cluster_of_servers);
-    tcase_add_test(t, templates_from_a_folder_or_an_object);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

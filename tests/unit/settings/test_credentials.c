@@ -1,4 +1,3 @@
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +9,8 @@
 #include "settings/settings.h"
 #include "settings/environment.h"
 #include "settings/table.h"
+
+#include "../test.h"
 
 #define USER "HAPROXY_DATAPLANE_USERNAME="
 #define PASSWORD "HAPROXY_DATAPLANE_PASSWORD="
@@ -116,16 +117,19 @@ static const struct {
     {{"HAPROXY_DATAPLANE_TOKEN_FILE=./nowhere"}, 1, 0, "./nowhere: No such file"},
 };
 
-START_TEST(what_goes_together)
+FORKED
+
+FIXTURE(set_up, tear_down)
+
+TEST_EACH(what_goes_together, array_len(rows))
 {
     cleanup(parsed_fini) struct parsed p = parse_env(rows[_i].env);
     ck_assert_msg(p.report.error_count == rows[_i].errors && p.report.count == rows[_i].errors + rows[_i].warnings,
                   "%zu errors of %zu findings: %s", p.report.error_count, p.report.count, p.text);
     ck_assert_msg(strstr(p.text, rows[_i].says) != NULL, "expected \"%s\" in: %s", rows[_i].says, p.text);
 }
-END_TEST
 
-START_TEST(values_are_taken)
+TEST(values_are_taken)
 {
     cleanup(parsed_fini) struct parsed p = parse(USER "u", PASSWORD "hunter2\n");
     ck_assert_str_eq(p.settings.dataplane_username.value, "u");
@@ -137,9 +141,8 @@ START_TEST(values_are_taken)
     ck_assert(setting_is_given(&p.settings, SETTING(dataplane_password)));
     ck_assert(!setting_is_given(&p.settings, SETTING(dataplane_token)));
 }
-END_TEST
 
-START_TEST(files_are_read)
+TEST(files_are_read)
 {
     char entry[128];
     snprintf(entry, sizeof(entry), "HAPROXY_DATAPLANE_PASSWORD_FILE=%s", file);
@@ -164,9 +167,8 @@ START_TEST(files_are_read)
     ck_assert_ptr_nonnull(strstr(buf_str(&out), line));
     ck_assert_ptr_nonnull(strstr(buf_str(&out), "HAPROXY_DATAPLANE_USERNAME=u  # from the environment\n"));
 }
-END_TEST
 
-START_TEST(what_a_file_holds_is_checked)
+TEST(what_a_file_holds_is_checked)
 {
     char user[128], token[128];
     snprintf(user, sizeof(user), "HAPROXY_DATAPLANE_USERNAME_FILE=%s", file);
@@ -184,7 +186,6 @@ START_TEST(what_a_file_holds_is_checked)
     cleanup(parsed_fini) struct parsed bearer = parse(token);
     ck_assert_ptr_nonnull(strstr(bearer.text, "leave out the word Bearer"));
 }
-END_TEST
 
 /* ---- the file with a line for each URL ---- */
 
@@ -273,7 +274,7 @@ static char *expected_text(const char *says)
     return mem_printf("HAPROXY_DATAPLANE_CREDENTIALS_FILE=\"%s\"%s", file, says + strlen("FILE"));
 }
 
-START_TEST(a_file_of_lines)
+TEST_EACH(a_file_of_lines, array_len(files))
 {
     char entry[128];
     snprintf(entry, sizeof(entry), "HAPROXY_DATAPLANE_CREDENTIALS_FILE=%s", file);
@@ -289,9 +290,8 @@ START_TEST(a_file_of_lines)
         ck_assert_msg(strstr(p.text, says) != NULL, "expected \"%s\" in: %s", says, p.text);
     }
 }
-END_TEST
 
-START_TEST(a_line_goes_before_the_variables)
+TEST(a_line_goes_before_the_variables)
 {
     char entry[128];
     snprintf(entry, sizeof(entry), "HAPROXY_DATAPLANE_CREDENTIALS_FILE=%s", file);
@@ -316,9 +316,8 @@ START_TEST(a_line_goes_before_the_variables)
     /* As the pages say: who had no line at the start goes by the variables. */
     ck_assert_str_eq(d[0].username.value, "variable");
 }
-END_TEST
 
-START_TEST(what_is_no_path_is_not_shown)
+TEST(what_is_no_path_is_not_shown)
 {
     static const char *const values[] = {"http://a:1 u:hunter2", "hunter2", "\"/hunter2\"", " /hunter2"};
     for (size_t i = 0; i < array_len(values); i++) {
@@ -330,9 +329,8 @@ START_TEST(what_is_no_path_is_not_shown)
                          "(the value is not shown: it may be the content of that file)\n");
     }
 }
-END_TEST
 
-START_TEST(a_file_that_cannot_be_read)
+TEST(a_file_that_cannot_be_read)
 {
     static const char *const paths[][2] = {
         {"/nowhere/lines", "/nowhere/lines: No such file or directory\n"},
@@ -351,7 +349,6 @@ START_TEST(a_file_that_cannot_be_read)
         ck_assert_str_eq(p.text, says);
     }
 }
-END_TEST
 
 static char *printed(struct settings *c)
 {
@@ -365,7 +362,7 @@ static char *printed(struct settings *c)
     return buf_take(&out);
 }
 
-START_TEST(it_is_printed_where_credentials_come_from)
+TEST(it_is_printed_where_credentials_come_from)
 {
     char entry[128], lines[512];
     snprintf(entry, sizeof(entry), "HAPROXY_DATAPLANE_CREDENTIALS_FILE=%s", file);
@@ -392,10 +389,9 @@ START_TEST(it_is_printed_where_credentials_come_from)
     cleanup(mem_free_ptr) char *open = printed(&none.settings);
     ck_assert_ptr_nonnull(strstr(open, "# HAProxy http://a:1: no credentials\n"));
 }
-END_TEST
 
 /* Each entry of the name, as /proc/PID/environ would show it; nothing else. */
-START_TEST(environment_is_wiped)
+TEST(environment_is_wiped)
 {
     char password[] = "HAPROXY_DATAPLANE_PASSWORD=first", again[] = "HAPROXY_DATAPLANE_PASSWORD=second",
          token[] = "HAPROXY_DATAPLANE_TOKEN=third", path[] = "HAPROXY_DATAPLANE_PASSWORD_FILE=/path",
@@ -409,34 +405,4 @@ START_TEST(environment_is_wiped)
     ck_assert_mem_eq(token + strlen(token), wiped, sizeof("third"));
     ck_assert_str_eq(path, "HAPROXY_DATAPLANE_PASSWORD_FILE=/path");
     ck_assert_str_eq(url, "HAPROXY_DATAPLANE_URL=http://host:1");
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *s = suite_create("credentials");
-    TCase *t = tcase_create("credentials");
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_loop_test(t, what_goes_together, 0, array_len(rows));
-    tcase_add_test(t, values_are_taken);
-    tcase_add_test(t, files_are_read);
-    tcase_add_test(t, what_a_file_holds_is_checked);
-    tcase_add_loop_test(t, a_file_of_lines, 0, array_len(files));
-    tcase_add_test(t, a_line_goes_before_the_variables);
-    tcase_add_test(t, what_is_no_path_is_not_shown);
-    tcase_add_test(t, a_file_that_cannot_be_read);
-    tcase_add_test(t, it_is_printed_where_credentials_come_from);
-    tcase_add_test(t, environment_is_wiped);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *sr = srunner_create(suite());
-    srunner_set_fork_status(sr, CK_FORK); /* each test has a directory of its own, or ends its process */
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,12 +1,13 @@
 #include "settings/secrets/credentials_file.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+
+#include "../test.h"
 
 struct parsed {
     char *text;
@@ -61,7 +62,7 @@ static const struct {
     {"http://a:1 BEARER u:p", "http://a:1", NULL, NULL, "u:p", false},
 };
 
-START_TEST(a_good_line_is_taken)
+TEST_EACH(a_good_line_is_taken, array_len(good))
 {
     static const char *const ends[] = {"", "\n", "\r\n", "\n\n# x\n"};
     for (size_t i = 0; i < array_len(ends); i++) {
@@ -80,7 +81,6 @@ START_TEST(a_good_line_is_taken)
         ck_assert_ptr_eq(credentials_file_find(&p.file, good[_i].url), l);
     }
 }
-END_TEST
 
 static const struct {
     const char *line, *why;
@@ -126,7 +126,7 @@ static const struct {
                                          "control character or one that is not ASCII"},
 };
 
-START_TEST(a_bad_line_is_told_without_showing_it)
+TEST_EACH(a_bad_line_is_told_without_showing_it, array_len(bad))
 {
     cleanup(mem_free_ptr) char *text = mem_printf("# first\n\n%s\nhttp://b:1 u:p", bad[_i].line);
     cleanup(parsed_fini) struct parsed p = parse(text);
@@ -139,9 +139,8 @@ START_TEST(a_bad_line_is_told_without_showing_it)
     ck_assert_ptr_null(credentials_file_find(&p.file, "http://a:1"));
     ck_assert_ptr_nonnull(credentials_file_find(&p.file, "http://b:1"));
 }
-END_TEST
 
-START_TEST(lines_are_counted_as_an_editor_does)
+TEST(lines_are_counted_as_an_editor_does)
 {
     cleanup(parsed_fini) struct parsed p =
         parse("\n  # a\r\n\t\n#\nhttp://a:1 u:p\n\r\n http://b:1 Bearer t\r\nhttp://c:1 x:y\n\n");
@@ -154,9 +153,8 @@ START_TEST(lines_are_counted_as_an_editor_does)
     ck_assert_str_eq(p.file.lines[2].password, "y");
     ck_assert_ptr_null(credentials_file_first_bad(&p.file));
 }
-END_TEST
 
-START_TEST(files_without_lines)
+TEST(files_without_lines)
 {
     static const char *const texts[] = {"", "\n", "\r\n", "#", "  \n\t\n", "# http://a:1 u:p\n"};
     for (size_t i = 0; i < array_len(texts); i++) {
@@ -165,9 +163,8 @@ START_TEST(files_without_lines)
         ck_assert_ptr_null(credentials_file_first_bad(&p.file));
     }
 }
-END_TEST
 
-START_TEST(a_nul_does_not_end_a_line)
+TEST(a_nul_does_not_end_a_line)
 {
     static const char bytes[] = "http://a:1 u:p\0hunter2\n\0\nhttp://b:1 u:p\n";
     cleanup(parsed_fini) struct parsed p = parse_bytes(bytes, sizeof(bytes) - 1);
@@ -177,9 +174,8 @@ START_TEST(a_nul_does_not_end_a_line)
     ck_assert_ptr_null(p.file.lines[2].why);
     ck_assert_uint_eq(p.file.lines[2].number, 3);
 }
-END_TEST
 
-START_TEST(a_url_has_one_line)
+TEST(a_url_has_one_line)
 {
     cleanup(parsed_fini) struct parsed p =
         parse("http://a:1 u:p\n#\nHTTP://A:1/ u:hunter2\nunix:/x u:p\n/x Bearer hunter2\nhttp://a:1/x u:p");
@@ -189,19 +185,17 @@ START_TEST(a_url_has_one_line)
     ck_assert_ptr_null(p.file.lines[4].why);
     ck_assert_str_eq(credentials_file_find(&p.file, "http://a:1")->password, "p");
 }
-END_TEST
 
 /* A URL counts as there only where its line is good. */
-START_TEST(a_line_behind_a_bad_one_of_the_same_url)
+TEST(a_line_behind_a_bad_one_of_the_same_url)
 {
     cleanup(parsed_fini) struct parsed p = parse("http://a:1 hunter2\nhttp://a:1 u:p\n");
     ck_assert_uint_eq(p.file.count, 2);
     ck_assert_ptr_nonnull(p.file.lines[0].why);
     ck_assert_ptr_null(p.file.lines[1].why);
 }
-END_TEST
 
-START_TEST(too_many_lines)
+TEST(too_many_lines)
 {
     struct buf text;
     buf_init(&text, 0);
@@ -216,30 +210,4 @@ START_TEST(too_many_lines)
     ck_assert_str_eq(credentials_file_first_bad(&q.file)->why, "there are more than 256 lines");
     ck_assert_uint_eq(credentials_file_first_bad(&q.file)->number, CREDENTIALS_LINES_MAX + 2);
     buf_fini(&text);
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *s = suite_create("credentials_file");
-    TCase *t = tcase_create("credentials_file");
-    tcase_add_loop_test(t, a_good_line_is_taken, 0, array_len(good));
-    tcase_add_loop_test(t, a_bad_line_is_told_without_showing_it, 0, array_len(bad));
-    tcase_add_test(t, lines_are_counted_as_an_editor_does);
-    tcase_add_test(t, files_without_lines);
-    tcase_add_test(t, a_nul_does_not_end_a_line);
-    tcase_add_test(t, a_url_has_one_line);
-    tcase_add_test(t, a_line_behind_a_bad_one_of_the_same_url);
-    tcase_add_test(t, too_many_lines);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *sr = srunner_create(suite());
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,12 +1,12 @@
 #include "settings/dataplane_url.h"
 
-#include <check.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "../settings_text.h"
+#include "../test.h"
 
-START_TEST(urls_are_taken_apart)
+TEST(urls_are_taken_apart)
 {
     cleanup(parsed_fini) struct parsed p =
         parse(LOGIN, "HAPROXY_DATAPLANE_URL=unix:///run/dp.sock,http://h:1/,unix@/run/b,/run/c");
@@ -21,10 +21,9 @@ START_TEST(urls_are_taken_apart)
         ck_assert_pstr_eq(p.settings.dataplanes[i].socket, expected[i][1]);
     }
 }
-END_TEST
 
 /* The variables' credentials are each one's own, so that each reads their files again by itself. */
-START_TEST(each_has_the_credentials_of_the_variables)
+TEST(each_has_the_credentials_of_the_variables)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, "HAPROXY_DATAPLANE_URL=http://a:1,http://b:1");
     assert_silent(&p);
@@ -38,9 +37,8 @@ START_TEST(each_has_the_credentials_of_the_variables)
                                  "# HAProxy http://a:1: user name u, password *** by HAPROXY_DATAPLANE_USERNAME and "
                                  "_PASSWORD\n# HAProxy http://b:1: user name u, password *** by "));
 }
-END_TEST
 
-START_TEST(sixteen_at_most)
+TEST(sixteen_at_most)
 {
     struct buf entry;
     buf_init(&entry, 0);
@@ -56,9 +54,8 @@ START_TEST(sixteen_at_most)
     assert_says(&q, "; it has 17");
     buf_fini(&entry);
 }
-END_TEST
 
-START_TEST(all_wrong_entries_are_told_and_the_text_stays_short)
+TEST(all_wrong_entries_are_told_and_the_text_stays_short)
 {
     struct buf entry;
     buf_init(&entry, 0);
@@ -72,10 +69,9 @@ START_TEST(all_wrong_entries_are_told_and_the_text_stays_short)
     ck_assert_uint_lt(strlen(p.report.list[0].text), 5000);
     buf_fini(&entry);
 }
-END_TEST
 
 /* Where anything looks as if it were secret, entries are told by number only: a ',' may have cut a password in two. */
-START_TEST(entries_are_not_shown_beside_a_password)
+TEST(entries_are_not_shown_beside_a_password)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, "HAPROXY_DATAPLANE_URL=http://admin:x,hunter2,http://@b:1");
     assert_says(&p, "; entry 1: its port is not a number from 1 to 65535; entry 2: it does not begin with a scheme");
@@ -89,9 +85,8 @@ START_TEST(entries_are_not_shown_beside_a_password)
     assert_says(&r, "; entry 1: the path of a unix socket begins with '/'");
     assert_does_not_say(&r, "HAPROXY_DATAPLANE_USERNAME");
 }
-END_TEST
 
-START_TEST(which_are_the_same)
+TEST(which_are_the_same)
 {
     static const struct {
         const char *a, *b;
@@ -109,28 +104,4 @@ START_TEST(which_are_the_same)
         ck_assert_msg(dataplane_url_same(rows[i].a, rows[i].b) == rows[i].same, "%s %s", rows[i].a, rows[i].b);
         ck_assert_msg(dataplane_url_same(rows[i].b, rows[i].a) == rows[i].same, "%s %s", rows[i].b, rows[i].a);
     }
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *s = suite_create("dataplanes");
-    TCase *t = tcase_create("dataplanes");
-    tcase_add_test(t, urls_are_taken_apart);
-    tcase_add_test(t, each_has_the_credentials_of_the_variables);
-    tcase_add_test(t, sixteen_at_most);
-    tcase_add_test(t, all_wrong_entries_are_told_and_the_text_stays_short);
-    tcase_add_test(t, entries_are_not_shown_beside_a_password);
-    tcase_add_test(t, which_are_the_same);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *sr = srunner_create(suite());
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

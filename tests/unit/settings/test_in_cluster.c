@@ -1,6 +1,8 @@
 /* src/settings/kubeconfig: from inside a pod. */
 #include "kubeconfig_files.h"
 
+#include "../test.h"
+
 static int in_cluster(const char *host, const char *port, struct kube_access *ret, struct error *err)
 {
     cleanup(mem_free_ptr) char *host_entry = mem_printf("KUBERNETES_SERVICE_HOST=%s", host);
@@ -9,7 +11,11 @@ static int in_cluster(const char *host, const char *port, struct kube_access *re
     return kube_access_in_cluster((char *const *)env, dir, ret, err);
 }
 
-START_TEST(from_inside_a_pod)
+FORKED
+
+FIXTURE(set_up, tear_down)
+
+TEST(from_inside_a_pod)
 {
     static const char *const hosts[][2] = {
         {"10.96.0.1", "https://10.96.0.1:443"},
@@ -32,10 +38,9 @@ START_TEST(from_inside_a_pod)
         ck_assert_str_eq(a.source, "in-cluster");
     }
 }
-END_TEST
 
 /* Nothing but a default comes of it, so that no namespace is no error. */
-START_TEST(the_namespace_of_a_pod)
+TEST(the_namespace_of_a_pod)
 {
     static const struct {
         const char *text, *namespace; /* NULL: no such file; none */
@@ -58,9 +63,8 @@ START_TEST(the_namespace_of_a_pod)
         ck_assert_pstr_eq(a.namespace, rows[i].namespace);
     }
 }
-END_TEST
 
-START_TEST(not_inside_a_pod)
+TEST(not_inside_a_pod)
 {
     static const struct {
         const char *host, *port, *says;
@@ -87,22 +91,4 @@ START_TEST(not_inside_a_pod)
     struct error err;
     ck_assert_int_eq(in_cluster("10.0.0.1", "443", &a, &err), -1);
     assert_message(&err, "/token: No such file");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("in_cluster");
-    TCase *t = tcase_create("in_cluster");
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_test(t, from_inside_a_pod);
-    tcase_add_test(t, the_namespace_of_a_pod);
-    tcase_add_test(t, not_inside_a_pod);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_set_fork_status(sr, CK_FORK); /* each test has a directory of its own, or ends its process */
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,6 +1,8 @@
 /* src/settings/kubeconfig: one file or several become the access to one API server. */
 #include "kubeconfig_files.h"
 
+#include "../test.h"
+
 #define CERT_TEXT "-----BEGIN CERTIFICATE-----\nbm90IG9uZQ==\n-----END CERTIFICATE-----\n"
 #define KEY_TEXT "-----BEGIN PRIVATE KEY-----\nbm90IG9uZQ==\n-----END PRIVATE KEY-----\n"
 
@@ -20,7 +22,11 @@ static struct kube_access load_one(const char *cluster, const char *user)
     return load(first);
 }
 
-START_TEST(a_usual_file)
+FORKED
+
+FIXTURE(set_up, tear_down)
+
+TEST(a_usual_file)
 {
     write_file(first, "apiVersion: v1\n"
                       "clusters:\n"
@@ -58,9 +64,8 @@ START_TEST(a_usual_file)
     snprintf(source, sizeof(source), "kubeconfig %s, context kubernetes-admin@kubernetes", first);
     ck_assert_str_eq(a.source, source);
 }
-END_TEST
 
-START_TEST(json_is_yaml)
+TEST(json_is_yaml)
 {
     write_file(first, "{\"apiVersion\":\"v1\",\"kind\":\"Config\",\"current-context\":\"c\","
                       "\"contexts\":[{\"name\":\"c\",\"context\":{\"cluster\":\"k\",\"user\":\"u\"}}],"
@@ -72,9 +77,8 @@ START_TEST(json_is_yaml)
     ck_assert_str_eq(a.token, "hunter2");
     ck_assert(a.insecure);
 }
-END_TEST
 
-START_TEST(every_field_of_a_cluster)
+TEST(every_field_of_a_cluster)
 {
     cleanup(kube_access_fini) struct kube_access a =
         load_one("server: 'https://h:1/prefix/', certificate-authority: sub/ca.crt, tls-server-name: api.example, "
@@ -89,9 +93,8 @@ START_TEST(every_field_of_a_cluster)
     ck_assert_str_eq(a.proxy_url, "http://me:hunter2@proxy:3128");
     ck_assert(!a.insecure);
 }
-END_TEST
 
-START_TEST(data_beats_files_and_token_file_beats_token)
+TEST(data_beats_files_and_token_file_beats_token)
 {
     cleanup(kube_access_fini) struct kube_access a =
         load_one("server: 'https://h', certificate-authority: /ca, certificate-authority-data: " CERT_DATA,
@@ -106,9 +109,8 @@ START_TEST(data_beats_files_and_token_file_beats_token)
     ck_assert_ptr_null(a.token);
     ck_assert_str_eq(a.token_path, path);
 }
-END_TEST
 
-START_TEST(files_and_basic_authentication)
+TEST(files_and_basic_authentication)
 {
     cleanup(kube_access_fini) struct kube_access a =
         load_one("server: 'http://127.0.0.1:8001'", "client-certificate: cert, client-key: /abs/key, username: me, "
@@ -122,25 +124,22 @@ START_TEST(files_and_basic_authentication)
     ck_assert_ptr_null(a.token_path);
     ck_assert_ptr_null(a.token);
 }
-END_TEST
 
-START_TEST(a_user_name_may_have_no_password)
+TEST(a_user_name_may_have_no_password)
 {
     cleanup(kube_access_fini) struct kube_access a = load_one("server: 'http://h'", "username: me");
     ck_assert_str_eq(a.password, "");
 }
-END_TEST
 
-START_TEST(a_context_may_have_no_user)
+TEST(a_context_may_have_no_user)
 {
     write_file(first, "current-context: c\ncontexts: [{name: c, context: {cluster: k}}]\n"
                       "clusters: [{name: k, cluster: {server: 'http://127.0.0.1:8001'}}]\n");
     cleanup(kube_access_fini) struct kube_access a = load(first);
     ck_assert_ptr_null(a.token);
 }
-END_TEST
 
-START_TEST(a_relative_kubeconfig_has_relative_paths)
+TEST(a_relative_kubeconfig_has_relative_paths)
 {
     cleanup(mem_free_ptr) char *text = one("server: 'https://h', certificate-authority: ca.crt", "");
     write_file(first, text);
@@ -151,9 +150,8 @@ START_TEST(a_relative_kubeconfig_has_relative_paths)
     ck_assert_str_eq(b.ca.path, "./ca.crt");
     ck_assert_int_eq(chdir("/"), 0);
 }
-END_TEST
 
-START_TEST(the_first_file_wins)
+TEST(the_first_file_wins)
 {
     write_file(first, "current-context: ''\n"
                       "contexts: [{name: c, context: {cluster: k, user: u}}]\n"
@@ -175,9 +173,8 @@ START_TEST(the_first_file_wins)
     assert_message(&err, "there is no cluster \"other\" in any of the files");
     assert_message(&err, second);
 }
-END_TEST
 
-START_TEST(an_exec_plugin)
+TEST(an_exec_plugin)
 {
     write_file(first, "current-context: c\n"
                       "contexts: [{name: c, context: {cluster: k, user: u}}]\n"
@@ -227,10 +224,9 @@ START_TEST(an_exec_plugin)
     ck_assert_str_eq(copy->cluster_config, a.exec->cluster_config);
     kube_exec_free(copy);
 }
-END_TEST
 
 /* With a slash relative to the kubeconfig, without one to be looked for in PATH. */
-START_TEST(where_the_plugin_is)
+TEST(where_the_plugin_is)
 {
     static const char *const commands[][2] = {
         {"bin/aws", "/bin/aws"}, {"./aws", "/./aws"}, {"/opt/aws", NULL}, {"aws", NULL}};
@@ -246,9 +242,8 @@ START_TEST(where_the_plugin_is)
         ck_assert(!a.exec->provide_cluster_info);
     }
 }
-END_TEST
 
-START_TEST(credentials_beside_a_plugin_come_first)
+TEST(credentials_beside_a_plugin_come_first)
 {
     static const char *const beside[] = {"token: t", "tokenFile: t", "username: me",
                                          "client-certificate: c, client-key: k"};
@@ -260,9 +255,8 @@ START_TEST(credentials_beside_a_plugin_come_first)
         ck_assert_ptr_null(strstr(a.source, "aws"));
     }
 }
-END_TEST
 
-START_TEST(no_file_at_all)
+TEST(no_file_at_all)
 {
     struct error err = load_fails("/nowhere/a:/nowhere/b");
     assert_message(&err, "no such file: /nowhere/a:/nowhere/b");
@@ -270,32 +264,4 @@ START_TEST(no_file_at_all)
     err = load_fails(dir);
     assert_message(&err, "Is a directory");
     assert_message(&err, dir);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("kubeconfig");
-    TCase *t = tcase_create("kubeconfig");
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_test(t, a_usual_file);
-    tcase_add_test(t, json_is_yaml);
-    tcase_add_test(t, every_field_of_a_cluster);
-    tcase_add_test(t, data_beats_files_and_token_file_beats_token);
-    tcase_add_test(t, files_and_basic_authentication);
-    tcase_add_test(t, a_user_name_may_have_no_password);
-    tcase_add_test(t, a_context_may_have_no_user);
-    tcase_add_test(t, a_relative_kubeconfig_has_relative_paths);
-    tcase_add_test(t, the_first_file_wins);
-    tcase_add_test(t, an_exec_plugin);
-    tcase_add_test(t, where_the_plugin_is);
-    tcase_add_test(t, credentials_beside_a_plugin_come_first);
-    tcase_add_test(t, no_file_at_all);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_set_fork_status(sr, CK_FORK); /* each test has a directory of its own, or ends its process */
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

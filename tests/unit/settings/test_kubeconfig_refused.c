@@ -1,6 +1,8 @@
 /* src/settings/kubeconfig: files that cannot be read or used, and what is said of them. */
 #include "kubeconfig_files.h"
 
+#include "../test.h"
+
 /* The fields of cluster and user, and what is said; the line is the one of the field. */
 static const struct {
     const char *cluster, *user, *says;
@@ -69,7 +71,11 @@ static const struct {
     {"server: 'https://h'", "token: {a: hunter2}", "user.token: expected a text"},
 };
 
-START_TEST(what_cannot_be_used_is_named)
+FORKED
+
+FIXTURE(set_up, tear_down)
+
+TEST_EACH(what_cannot_be_used_is_named, array_len(refused))
 {
     cleanup(mem_free_ptr) char *text = one(refused[_i].cluster, refused[_i].user);
     write_file(first, text);
@@ -77,7 +83,6 @@ START_TEST(what_cannot_be_used_is_named)
     assert_message(&err, refused[_i].says);
     assert_message(&err, first);
 }
-END_TEST
 
 /* Whole files, and what is said. */
 static const struct {
@@ -121,16 +126,15 @@ static const struct {
     {"<html><body>502 Bad Gateway: nginx</body></html>", "kubeconfig"},
 };
 
-START_TEST(broken_files_are_named_with_their_line)
+TEST_EACH(broken_files_are_named_with_their_line, array_len(broken))
 {
     write_file(first, broken[_i].text);
     struct error err = load_fails(first);
     assert_message(&err, broken[_i].says);
     assert_message(&err, first);
 }
-END_TEST
 
-START_TEST(a_broken_second_file_is_not_ignored)
+TEST(a_broken_second_file_is_not_ignored)
 {
     cleanup(mem_free_ptr) char *text = one("server: 'https://h'", "");
     write_file(first, text);
@@ -140,9 +144,8 @@ START_TEST(a_broken_second_file_is_not_ignored)
     struct error err = load_fails(list);
     assert_message(&err, second);
 }
-END_TEST
 
-START_TEST(a_huge_file_is_refused)
+TEST(a_huge_file_is_refused)
 {
     char *text = mem_alloc((1 << 20) + 2);
     memset(text, '#', 1 << 20);
@@ -155,9 +158,8 @@ START_TEST(a_huge_file_is_refused)
     assert_message(&err, "is larger than 1 MiB");
     free(text);
 }
-END_TEST
 
-START_TEST(too_many_files)
+TEST(too_many_files)
 {
     struct buf list;
     buf_init(&list, 0);
@@ -167,24 +169,4 @@ START_TEST(too_many_files)
     struct error err = load_fails(buf_str(&list));
     assert_message(&err, "more than 32 files");
     buf_fini(&list);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("kubeconfig_refused");
-    TCase *t = tcase_create("kubeconfig_refused");
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_loop_test(t, what_cannot_be_used_is_named, 0, array_len(refused));
-    tcase_add_loop_test(t, broken_files_are_named_with_their_line, 0, array_len(broken));
-    tcase_add_test(t, a_broken_second_file_is_not_ignored);
-    tcase_add_test(t, a_huge_file_is_refused);
-    tcase_add_test(t, too_many_files);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_set_fork_status(sr, CK_FORK); /* each test has a directory of its own, or ends its process */
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,6 +1,5 @@
 #include "settings/secrets/secret.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +8,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+
+#include "../test.h"
 
 /* Check's fork mode gives each test its own process, so these are fresh for each. */
 static char dir[] = "/tmp/test_secret.XXXXXX";
@@ -64,7 +65,11 @@ static bool refresh(struct secret *s, bool force)
     return changed;
 }
 
-START_TEST(a_value_stays)
+FORKED
+
+FIXTURE(set_up, tear_down)
+
+TEST(a_value_stays)
 {
     cleanup(secret_fini) struct secret s = {0};
     ck_assert(!secret_is_set(&s));
@@ -76,9 +81,8 @@ START_TEST(a_value_stays)
     secret_set_value(&s, "y");
     ck_assert_str_eq(s.value, "y");
 }
-END_TEST
 
-START_TEST(one_line_break_at_the_end_is_dropped)
+TEST(one_line_break_at_the_end_is_dropped)
 {
     static const char *const pairs[][2] = {
         {"abc", "abc"}, {"abc\n", "abc"}, {"abc\r\n", "abc"}, {" a b ", " a b "}, {"\xc3\xa4\n", "\xc3\xa4"},
@@ -94,10 +98,9 @@ START_TEST(one_line_break_at_the_end_is_dropped)
         ck_assert(!refresh(&s, true));
     }
 }
-END_TEST
 
 /* Written twice within one tick of a coarse clock: the same size, the same time, the same inode. */
-START_TEST(a_rewritten_file_is_read_again)
+TEST(a_rewritten_file_is_read_again)
 {
     cleanup(secret_fini) struct secret s = {0};
     struct stat st;
@@ -110,9 +113,8 @@ START_TEST(a_rewritten_file_is_read_again)
     ck_assert(refresh(&s, false));
     ck_assert_str_eq(s.value, "two");
 }
-END_TEST
 
-START_TEST(an_old_file_is_trusted_until_it_looks_different)
+TEST(an_old_file_is_trusted_until_it_looks_different)
 {
     cleanup(secret_fini) struct secret s = {0};
     write_text(path, "one");
@@ -132,10 +134,9 @@ START_TEST(an_old_file_is_trusted_until_it_looks_different)
     ck_assert(refresh(&s, false));
     ck_assert_str_eq(s.value, "three");
 }
-END_TEST
 
 /* An atomic replacement with the same size and time: only the inode tells. */
-START_TEST(a_renamed_file_is_noticed)
+TEST(a_renamed_file_is_noticed)
 {
     char other[128];
     snprintf(other, sizeof(other), "%s/new", dir);
@@ -150,7 +151,6 @@ START_TEST(a_renamed_file_is_noticed)
     ck_assert(refresh(&s, false));
     ck_assert_str_eq(s.value, "two");
 }
-END_TEST
 
 static void make_version(const char *name, const char *text)
 {
@@ -163,7 +163,7 @@ static void make_version(const char *name, const char *text)
 }
 
 /* What kubelet does: secret -> ..data/secret, ..data -> a, and then ..data is replaced. */
-START_TEST(a_mounted_secret_swaps_its_folder)
+TEST(a_mounted_secret_swaps_its_folder)
 {
     char data[128], fresh[128];
     snprintf(data, sizeof(data), "%s/..data", dir);
@@ -182,7 +182,6 @@ START_TEST(a_mounted_secret_swaps_its_folder)
     ck_assert(refresh(&s, false));
     ck_assert_str_eq(s.value, "two");
 }
-END_TEST
 
 static void assert_refused(struct secret *s, const char *why)
 {
@@ -195,7 +194,7 @@ static void assert_refused(struct secret *s, const char *why)
     ck_assert_msg(strstr(err.message, "hunter2") == NULL, "%s", err.message);
 }
 
-START_TEST(what_cannot_be_used_keeps_the_old_value)
+TEST(what_cannot_be_used_keeps_the_old_value)
 {
     static const struct {
         const char *bytes;
@@ -231,9 +230,8 @@ START_TEST(what_cannot_be_used_keeps_the_old_value)
     ck_assert(refresh(&s, false));
     ck_assert_str_eq(s.value, "better");
 }
-END_TEST
 
-START_TEST(sizes_at_the_cap)
+TEST(sizes_at_the_cap)
 {
     enum { CAP = 64 * 1024 };
     char *big = mem_alloc(CAP + 2);
@@ -248,10 +246,9 @@ START_TEST(sizes_at_the_cap)
     ck_assert_uint_eq(strlen(s.value), CAP);
     free(big);
 }
-END_TEST
 
 /* A pipe without a writer would block for ever, a device may do anything. */
-START_TEST(only_regular_files_are_read)
+TEST(only_regular_files_are_read)
 {
     cleanup(secret_fini) struct secret s = {0};
     ck_assert_int_eq(mkfifo(path, 0600), 0);
@@ -262,16 +259,14 @@ START_TEST(only_regular_files_are_read)
     secret_set_path(&s, "/dev/zero");
     assert_refused(&s, "is not a regular file");
 }
-END_TEST
 
 /* A regular file by its looks, whose first byte cannot be read. */
-START_TEST(a_read_that_fails_is_told)
+TEST(a_read_that_fails_is_told)
 {
     cleanup(secret_fini) struct secret s = {0};
     secret_set_path(&s, "/proc/self/mem");
     assert_refused(&s, "Input/output error");
 }
-END_TEST
 
 /* ---- a part of a line ---- */
 
@@ -306,7 +301,7 @@ static void assert_lines(const char *u, const char *p, const char *t)
     ck_assert(secret_is_set(&user) == (u != NULL) && secret_is_set(&token) == (t != NULL));
 }
 
-START_TEST(a_line_gives_its_parts)
+TEST(a_line_gives_its_parts)
 {
     write_text(path, "# x\nhttp://a:1 admin:a:b c\nhttp://b:1/ Bearer t0ken\n");
     set_lines("http://a:1");
@@ -319,9 +314,8 @@ START_TEST(a_line_gives_its_parts)
     assert_lines(NULL, NULL, "t0ken");
     lines_fini();
 }
-END_TEST
 
-START_TEST(a_line_turns_into_the_other_kind_and_back)
+TEST(a_line_turns_into_the_other_kind_and_back)
 {
     write_text(path, "http://a:1 u:p");
     set_lines("http://a:1");
@@ -336,9 +330,8 @@ START_TEST(a_line_turns_into_the_other_kind_and_back)
     assert_lines("u2", "p", NULL);
     lines_fini();
 }
-END_TEST
 
-START_TEST(a_line_of_an_old_file_is_read_when_the_file_changes)
+TEST(a_line_of_an_old_file_is_read_when_the_file_changes)
 {
     write_text(path, "http://a:1 u:one");
     set_mtime(path, 1000000000);
@@ -355,7 +348,6 @@ START_TEST(a_line_of_an_old_file_is_read_when_the_file_changes)
     assert_lines("v", "six", NULL);
     lines_fini();
 }
-END_TEST
 
 /* Each part tells the same, so that one trouble is one line of the log. */
 static void assert_lines_refused(const char *message)
@@ -371,7 +363,7 @@ static void assert_lines_refused(const char *message)
     }
 }
 
-START_TEST(a_broken_file_or_a_lost_line_keeps_the_old_parts)
+TEST(a_broken_file_or_a_lost_line_keeps_the_old_parts)
 {
     static const struct {
         const char *text, *says;
@@ -406,9 +398,8 @@ START_TEST(a_broken_file_or_a_lost_line_keeps_the_old_parts)
     assert_lines("u", "better", NULL);
     lines_fini();
 }
-END_TEST
 
-START_TEST(a_mounted_file_of_lines_swaps_its_folder)
+TEST(a_mounted_file_of_lines_swaps_its_folder)
 {
     char data[128], fresh[128];
     snprintf(data, sizeof(data), "%s/..data", dir);
@@ -425,9 +416,8 @@ START_TEST(a_mounted_file_of_lines_swaps_its_folder)
     ck_assert_str_eq(password.value, "two");
     lines_fini();
 }
-END_TEST
 
-START_TEST(a_copy_is_its_own)
+TEST(a_copy_is_its_own)
 {
     cleanup(secret_fini) struct secret value = {0}, file = {0}, copy = {0};
     secret_copy(&copy, &value);
@@ -452,9 +442,8 @@ START_TEST(a_copy_is_its_own)
     ck_assert_str_eq(copy.value, "p");
     lines_fini();
 }
-END_TEST
 
-START_TEST(null_results_are_allowed)
+TEST(null_results_are_allowed)
 {
     cleanup(secret_fini) struct secret s = {0};
     secret_set_path(&s, path);
@@ -462,41 +451,4 @@ START_TEST(null_results_are_allowed)
     write_text(path, "x");
     ck_assert_int_eq(secret_refresh(&s, false, NULL, NULL), 0);
     ck_assert_str_eq(s.value, "x");
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *s = suite_create("secret");
-    TCase *t = tcase_create("secret");
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_test(t, a_value_stays);
-    tcase_add_test(t, one_line_break_at_the_end_is_dropped);
-    tcase_add_test(t, a_rewritten_file_is_read_again);
-    tcase_add_test(t, an_old_file_is_trusted_until_it_looks_different);
-    tcase_add_test(t, a_renamed_file_is_noticed);
-    tcase_add_test(t, a_mounted_secret_swaps_its_folder);
-    tcase_add_test(t, what_cannot_be_used_keeps_the_old_value);
-    tcase_add_test(t, sizes_at_the_cap);
-    tcase_add_test(t, only_regular_files_are_read);
-    tcase_add_test(t, a_read_that_fails_is_told);
-    tcase_add_test(t, a_line_gives_its_parts);
-    tcase_add_test(t, a_line_turns_into_the_other_kind_and_back);
-    tcase_add_test(t, a_line_of_an_old_file_is_read_when_the_file_changes);
-    tcase_add_test(t, a_broken_file_or_a_lost_line_keeps_the_old_parts);
-    tcase_add_test(t, a_mounted_file_of_lines_swaps_its_folder);
-    tcase_add_test(t, a_copy_is_its_own);
-    tcase_add_test(t, null_results_are_allowed);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *sr = srunner_create(suite());
-    srunner_set_fork_status(sr, CK_FORK); /* each test has a directory of its own, or ends its process */
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

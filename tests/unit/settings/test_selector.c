@@ -1,11 +1,12 @@
 #include "settings/selector.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
+
+#include "../test.h"
 
 #define A10 "aaaaaaaaaa"
 #define A60 A10 A10 A10 A10 A10 A10
@@ -71,13 +72,12 @@ static const char *const taken[] = {
     "A=B",
 };
 
-START_TEST(what_the_api_server_takes)
+TEST_EACH(what_the_api_server_takes, array_len(taken))
 {
     struct selector_fault f = {.why = "nothing"};
     int rc = selector_check(taken[_i], &f);
     ck_assert_msg(rc == 0, "\"%s\": at %zu: %s", taken[_i], f.offset, f.why);
 }
-END_TEST
 
 #define NO_KEY "the key of a label is missing here"
 #define KEY_NAME \
@@ -187,7 +187,7 @@ static const struct {
     {"a='b'", 2, 3, VALUE},
 };
 
-START_TEST(what_it_refuses_and_where)
+TEST_EACH(what_it_refuses_and_where, array_len(refused))
 {
     struct selector_fault f = {.why = "nothing"};
     const char *text = refused[_i].text;
@@ -195,10 +195,9 @@ START_TEST(what_it_refuses_and_where)
     ck_assert_msg(f.offset == refused[_i].offset && f.len == refused[_i].len && strcmp(f.why, refused[_i].why) == 0,
                   "\"%s\": {%zu, %zu, \"%s\"}", text, f.offset, f.len, f.why);
 }
-END_TEST
 
 /* Each prefix of a selector that is taken is either taken too, or refused at a place inside it. */
-START_TEST(cut_anywhere)
+TEST_EACH(cut_anywhere, array_len(taken))
 {
     size_t len = strlen(taken[_i]);
     for (size_t i = 0; i <= len; i++) {
@@ -208,25 +207,4 @@ START_TEST(cut_anywhere)
             ck_assert_msg(f.offset + f.len <= i && f.why != NULL, "\"%s\": {%zu, %zu}", text, f.offset, f.len);
         free(text);
     }
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *s = suite_create("selector");
-    TCase *t = tcase_create("selector");
-    tcase_add_loop_test(t, what_the_api_server_takes, 0, array_len(taken));
-    tcase_add_loop_test(t, what_it_refuses_and_where, 0, array_len(refused));
-    tcase_add_loop_test(t, cut_anywhere, 0, array_len(taken));
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *sr = srunner_create(suite());
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

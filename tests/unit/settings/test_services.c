@@ -1,4 +1,3 @@
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -6,6 +5,7 @@
 #include "base/str.h"
 #include "settings/table.h"
 #include "../settings_text.h"
+#include "../test.h"
 
 #define A60 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
@@ -37,7 +37,7 @@ static const struct {
     {"0/1:2-x", "0/1:2-x=1"},
 };
 
-START_TEST(a_list_is_taken)
+TEST_EACH(a_list_is_taken, array_len(taken))
 {
     cleanup(mem_free_ptr) char *entry = mem_printf("INGRESS_SERVICES=%s", taken[_i].value);
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, entry);
@@ -51,7 +51,6 @@ START_TEST(a_list_is_taken)
     cleanup(mem_free_ptr) char *mappings_again = mappings_of(&q.settings);
     ck_assert_str_eq(mappings_again, mappings);
 }
-END_TEST
 
 #define LABEL "(lower-case letters, digits and '-', at most 63 characters)"
 #define NAMESPACE "expected a namespace's name " LABEL " before the '/'"
@@ -116,7 +115,7 @@ static const struct {
     {"http://admin:hun,ter2@haproxy:5555", "=\"http://***@haproxy:5555\": " LIST "\n"},
 };
 
-START_TEST(every_problem_of_every_entry)
+TEST_EACH(every_problem_of_every_entry, array_len(refused))
 {
     cleanup(mem_free_ptr) char *entry = mem_printf("INGRESS_SERVICES=%s", refused[_i].value);
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, entry);
@@ -128,9 +127,8 @@ START_TEST(every_problem_of_every_entry)
     ck_assert_str_eq(text, buf_str(&expected));
     buf_fini(&expected);
 }
-END_TEST
 
-START_TEST(as_many_as_there_may_be)
+TEST(as_many_as_there_may_be)
 {
     struct buf entry;
     buf_init(&entry, 0);
@@ -147,9 +145,8 @@ START_TEST(as_many_as_there_may_be)
     assert_says(&q, LIST "; it has 65");
     buf_fini(&entry);
 }
-END_TEST
 
-START_TEST(not_both_forms)
+TEST(not_both_forms)
 {
     static const struct {
         const char *entry, *name;
@@ -181,9 +178,8 @@ START_TEST(not_both_forms)
     assert_silent(&single);
     ck_assert_str_eq(single.settings.mappings[0].namespace, "x");
 }
-END_TEST
 
-START_TEST(a_fixed_port_is_for_one_backend)
+TEST(a_fixed_port_is_for_one_backend)
 {
     cleanup(parsed_fini) struct parsed one = parse(LOGIN, "INGRESS_SERVICES=ns/web", "HAPROXY_BACKEND_PORT=80");
     assert_silent(&one);
@@ -196,9 +192,8 @@ START_TEST(a_fixed_port_is_for_one_backend)
         parse(LOGIN, "INGRESS_SERVICES=ns/web ns/api", "HAPROXY_BACKEND_PORT=tcp://10.96.0.5:443");
     ck_assert_int_eq(link.rc, 0);
 }
-END_TEST
 
-START_TEST(the_single_form_makes_one_mapping)
+TEST(the_single_form_makes_one_mapping)
 {
     static const struct {
         const char *entry, *mappings;
@@ -216,10 +211,9 @@ START_TEST(the_single_form_makes_one_mapping)
         ck_assert_str_eq(mappings, rows[i].mappings);
     }
 }
-END_TEST
 
 /* Two Services' links have the name INGRESS_SERVICE_PORT: those of ingress-service, and those of ingress. */
-START_TEST(what_a_service_link_puts_into_the_port)
+TEST(what_a_service_link_puts_into_the_port)
 {
     static const struct {
         const char *port, *host, *link;
@@ -248,9 +242,8 @@ START_TEST(what_a_service_link_puts_into_the_port)
                             "enableServiceLinks: false");
     }
 }
-END_TEST
 
-START_TEST(check_config_shows_what_is_in_effect)
+TEST(check_config_shows_what_is_in_effect)
 {
     static const char *const lines[] = {
         "INGRESS_NAMESPACE=  # not used beside INGRESS_SERVICES\n",
@@ -274,30 +267,4 @@ START_TEST(check_config_shows_what_is_in_effect)
     ck_assert(str_has_suffix(
         single, "\n# backend ingress-nginx: Service ingress-nginx/ingress-nginx, port https, servers on port 30443\n"));
     ck_assert_ptr_nonnull(strstr(single, "INGRESS_SERVICES=  # default: one Service, from the settings above\n"));
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *s = suite_create("services");
-    TCase *t = tcase_create("services");
-    tcase_add_loop_test(t, a_list_is_taken, 0, array_len(taken));
-    tcase_add_loop_test(t, every_problem_of_every_entry, 0, array_len(refused));
-    tcase_add_test(t, as_many_as_there_may_be);
-    tcase_add_test(t, not_both_forms);
-    tcase_add_test(t, a_fixed_port_is_for_one_backend);
-    tcase_add_test(t, the_single_form_makes_one_mapping);
-    tcase_add_test(t, what_a_service_link_puts_into_the_port);
-    tcase_add_test(t, check_config_shows_what_is_in_effect);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *sr = srunner_create(suite());
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,7 +1,6 @@
 #include "settings/parse.h"
 #include "settings/settings.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,8 +9,9 @@
 #include "base/str.h"
 #include "settings/table.h"
 #include "../settings_text.h"
+#include "../test.h"
 
-START_TEST(defaults)
+TEST(defaults)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN);
     assert_silent(&p);
@@ -60,9 +60,8 @@ START_TEST(defaults)
     ck_assert_uint_eq(c->max_loss_percent, 50);
     ck_assert(!c->dry_run);
 }
-END_TEST
 
-START_TEST(empty_is_unset)
+TEST(empty_is_unset)
 {
     cleanup(parsed_fini) struct parsed p = parse(
         LOGIN, "INGRESS_SERVICE_NAME=", "HAPROXY_DATAPLANE_URL=", "HAPROXY_BACKEND_NAME=", "HAPROXY_BACKEND_PORT=",
@@ -78,9 +77,8 @@ START_TEST(empty_is_unset)
     ck_assert_str_eq(q.settings.ingress_namespace, "ingress-nginx");
     ck_assert(!setting_is_given(&q.settings, SETTING(ingress_namespace)));
 }
-END_TEST
 
-START_TEST(backend_name_follows_the_service)
+TEST(backend_name_follows_the_service)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, "INGRESS_SERVICE_NAME=web");
     assert_silent(&p);
@@ -89,7 +87,6 @@ START_TEST(backend_name_follows_the_service)
     assert_silent(&q);
     ck_assert_str_eq(q.settings.backend_name, "be_1.x:y");
 }
-END_TEST
 
 /* NAME=value and what check-config prints for it ("NAME=...", the variable's own syntax). */
 static const struct {
@@ -155,7 +152,7 @@ static const struct {
     {"LOG_LEVEL=error", "LOG_LEVEL=error"},
 };
 
-START_TEST(a_good_value_is_taken)
+TEST_EACH(a_good_value_is_taken, array_len(accepted))
 {
     const char *entry = accepted[_i].entry, *shown = accepted[_i].shown != NULL ? accepted[_i].shown : entry;
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, entry);
@@ -165,7 +162,6 @@ START_TEST(a_good_value_is_taken)
     /* A list of nothing but separators is given, all the same. */
     ck_assert_msg(strstr(text, line) != NULL, "%s: expected %s in:\n%s", entry, line, text);
 }
-END_TEST
 
 /* NAME=value and a part of what is said about it. */
 static const struct {
@@ -297,7 +293,7 @@ static const struct {
     {"LOG_LEVEL=trace", "LOG_LEVEL=\"trace\": expected debug, info, warn or error"},
 };
 
-START_TEST(a_bad_value_is_refused_by_name)
+TEST_EACH(a_bad_value_is_refused_by_name, array_len(refused))
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, refused[_i].entry);
     ck_assert_uint_eq(p.report.error_count, 1);
@@ -307,9 +303,8 @@ START_TEST(a_bad_value_is_refused_by_name)
     cleanup(mem_free_ptr) char *start = mem_printf("error: %s", name);
     assert_says(&p, start);
 }
-END_TEST
 
-START_TEST(every_problem_at_once)
+TEST(every_problem_at_once)
 {
     cleanup(parsed_fini) struct parsed p =
         parse("INGRESS_NAMESPACE=X", "HAPROXY_BACKEND_PORT=0", "HAPROXY_DATAPLANE_USERNAME=u", "LOG_LEVEL=x",
@@ -317,9 +312,8 @@ START_TEST(every_problem_at_once)
     ck_assert_uint_eq(p.report.error_count, 5);
     ck_assert_uint_eq(p.report.count, 6);
 }
-END_TEST
 
-START_TEST(a_huge_value_is_shown_cut)
+TEST(a_huge_value_is_shown_cut)
 {
     char entry[70000] = "LOG_LEVEL=";
     memset(entry + strlen(entry), 'x', sizeof(entry) - 20);
@@ -327,9 +321,8 @@ START_TEST(a_huge_value_is_shown_cut)
     assert_says(&p, "x\"... (69980 bytes): expected debug");
     ck_assert_uint_lt(strlen(p.report.list[0].text), 300);
 }
-END_TEST
 
-START_TEST(warnings_do_not_refuse)
+TEST(warnings_do_not_refuse)
 {
     static const struct {
         const char *entry, *says;
@@ -370,9 +363,8 @@ START_TEST(warnings_do_not_refuse)
     cleanup(parsed_fini) struct parsed q = parse(LOGIN, "PARK_NODES=true", "PARK_TTL=x");
     ck_assert_uint_eq(q.report.count, 1); /* nothing beside the error */
 }
-END_TEST
 
-START_TEST(too_many_globs)
+TEST(too_many_globs)
 {
     struct buf entry;
     buf_init(&entry, 0);
@@ -388,9 +380,8 @@ START_TEST(too_many_globs)
     ck_assert_str_eq(q.settings.keep_servers[255], "s255");
     buf_fini(&entry);
 }
-END_TEST
 
-START_TEST(a_url_with_a_password_is_refused_without_showing_it)
+TEST(a_url_with_a_password_is_refused_without_showing_it)
 {
     static const char *const urls[] = {
         "HAPROXY_DATAPLANE_URL=http://admin:hunter2@haproxy:5555",
@@ -422,9 +413,8 @@ START_TEST(a_url_with_a_password_is_refused_without_showing_it)
     cleanup(parsed_fini) struct parsed r = parse(LOGIN, "LISTEN_ADDRESS=http://admin:hunter2@haproxy:5555");
     assert_does_not_say(&r, "hunter2");
 }
-END_TEST
 
-START_TEST(service_links_are_ignored_with_a_warning)
+TEST(service_links_are_ignored_with_a_warning)
 {
     static const char *const links[] = {
         "HAPROXY_BACKEND_PORT=tcp://10.96.0.5:443",
@@ -442,17 +432,15 @@ START_TEST(service_links_are_ignored_with_a_warning)
         ck_assert(!setting_is_given(&p.settings, SETTING(backend_port)));
     }
 }
-END_TEST
 
-START_TEST(the_first_of_two_entries_counts)
+TEST(the_first_of_two_entries_counts)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, "LOG_LEVEL=debug", "LOG_LEVEL=error", "no equals sign", "=x");
     assert_silent(&p);
     ck_assert_int_eq(p.settings.log_level, LOG_LEVEL_DEBUG);
 }
-END_TEST
 
-START_TEST(it_is_printed_where_a_setting_comes_from)
+TEST(it_is_printed_where_a_setting_comes_from)
 {
     static const char *const lines[] = {
         "INGRESS_NAMESPACE=ingress-nginx  # default\n",
@@ -475,10 +463,9 @@ START_TEST(it_is_printed_where_a_setting_comes_from)
     for (size_t i = 0; i < array_len(lines); i++)
         ck_assert_msg(strstr(text, lines[i]) != NULL, "expected %s in:\n%s", lines[i], text);
 }
-END_TEST
 
 /* What check-config prints, without the remarks, is an environment that gives the same settings. */
-START_TEST(the_printed_settings_parse_to_the_same)
+TEST(the_printed_settings_parse_to_the_same)
 {
     cleanup(parsed_fini) struct parsed p = parse(
         "HAPROXY_DATAPLANE_USERNAME=admin", "HAPROXY_DATAPLANE_PASSWORD=hunter2", "HAPROXY_BACKEND_PORT=30443",
@@ -509,36 +496,4 @@ START_TEST(the_printed_settings_parse_to_the_same)
         ck_assert_uint_eq(len, (size_t)(strstr(b, "  # ") - b));
         ck_assert_mem_eq(a, b, len);
     }
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *s = suite_create("settings");
-    TCase *t = tcase_create("settings");
-    tcase_add_test(t, defaults);
-    tcase_add_test(t, empty_is_unset);
-    tcase_add_test(t, backend_name_follows_the_service);
-    tcase_add_loop_test(t, a_good_value_is_taken, 0, array_len(accepted));
-    tcase_add_loop_test(t, a_bad_value_is_refused_by_name, 0, array_len(refused));
-    tcase_add_test(t, every_problem_at_once);
-    tcase_add_test(t, a_huge_value_is_shown_cut);
-    tcase_add_test(t, warnings_do_not_refuse);
-    tcase_add_test(t, too_many_globs);
-    tcase_add_test(t, a_url_with_a_password_is_refused_without_showing_it);
-    tcase_add_test(t, service_links_are_ignored_with_a_warning);
-    tcase_add_test(t, the_first_of_two_entries_counts);
-    tcase_add_test(t, it_is_printed_where_a_setting_comes_from);
-    tcase_add_test(t, the_printed_settings_parse_to_the_same);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *sr = srunner_create(suite());
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

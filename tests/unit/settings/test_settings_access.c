@@ -1,11 +1,11 @@
 /* How the APIs are reached, who acts, what the process may do, and what goes together. */
-#include <check.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/settings.h"
 #include "../settings_text.h"
+#include "../test.h"
 
 #define HTTPS "HAPROXY_DATAPLANE_URL=https://a:1"
 #define A64 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -37,38 +37,34 @@ static void assert_shown(const struct parsed *p, const char *setting)
     ck_assert_msg(strstr(buf_str(&out), line) != NULL, "%s", buf_str(&out));
 }
 
-START_TEST(is_taken)
+TEST_EACH(is_taken, array_len(taken))
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, HTTPS, taken[_i]);
     assert_silent(&p);
     assert_shown(&p, taken[_i]);
 }
-END_TEST
 
-START_TEST(lease_is_taken)
+TEST_EACH(lease_is_taken, array_len(of_the_lease))
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, HTTPS, "LEADER_ELECT=true", of_the_lease[_i]);
     assert_silent(&p);
     assert_shown(&p, of_the_lease[_i]);
 }
-END_TEST
 
 /* What check-config prints can be taken as settings. */
-START_TEST(default_lease_without_election)
+TEST(default_lease_without_election)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, HTTPS, "LEASE_NAME=haproxy-k8s-sync");
     assert_silent(&p);
 }
-END_TEST
 
-START_TEST(lease_without_election)
+TEST_EACH(lease_without_election, array_len(of_the_lease))
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, HTTPS, of_the_lease[_i]);
     ck_assert_int_eq(p.rc, 0);
     assert_says(&p, "have no effect without LEADER_ELECT=true");
     assert_shown(&p, of_the_lease[_i]);
 }
-END_TEST
 
 /* What is said of one entry, where all else is right. */
 static const struct {
@@ -103,17 +99,16 @@ static const struct {
     {"HAPROXY_DATAPLANE_KEY_FILE=/k", "HAPROXY_DATAPLANE_KEY_FILE needs HAPROXY_DATAPLANE_CERT_FILE beside it"},
 };
 
-START_TEST(is_refused)
+TEST_EACH(is_refused, array_len(refused))
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, HTTPS, refused[_i].entry);
     ck_assert_int_eq(p.rc, -1);
     assert_says(&p, refused[_i].says);
 }
-END_TEST
 
 #define AGENT "SPIRE_AGENT_SOCKET=/run/agent.sock"
 
-START_TEST(spiffe)
+TEST(spiffe)
 {
     cleanup(parsed_fini) struct parsed p =
         parse(LOGIN, HTTPS, "SPIRE_AGENT_SOCKET=unix:///run/agent.sock", "SPIFFE_PEER_ID=spiffe://example.org/a");
@@ -121,14 +116,13 @@ START_TEST(spiffe)
     ck_assert_str_eq(p.settings.spire_socket, "unix:///run/agent.sock");
     ck_assert_str_eq(p.settings.spiffe_peer_id, "spiffe://example.org/a");
 }
-END_TEST
 
 /* Both sides are who SPIFFE says: no file, no name, and no HAProxy without TLS. */
 static const char *const not_beside_spiffe[] = {"HAPROXY_DATAPLANE_CA_FILE=/c", "HAPROXY_DATAPLANE_CERT_FILE=/c",
                                                 "HAPROXY_DATAPLANE_KEY_FILE=/c", "HAPROXY_DATAPLANE_SERVER_NAME=a",
                                                 "HAPROXY_DATAPLANE_INSECURE=true"};
 
-START_TEST(spiffe_is_refused_beside_others)
+TEST_EACH(spiffe_is_refused_beside_others, array_len(not_beside_spiffe))
 {
     const char *entry = not_beside_spiffe[_i];
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, HTTPS, AGENT, entry);
@@ -137,9 +131,8 @@ START_TEST(spiffe_is_refused_beside_others)
     ck_assert_int_eq(p.rc, -1);
     assert_says(&p, says);
 }
-END_TEST
 
-START_TEST(spiffe_needs_tls_of_all)
+TEST(spiffe_needs_tls_of_all)
 {
     static const char *const urls[] = {"HAPROXY_DATAPLANE_URL=http://a:1",
                                        "HAPROXY_DATAPLANE_URL=https://a:1,http://b:1",
@@ -153,9 +146,8 @@ START_TEST(spiffe_needs_tls_of_all)
         parse("HAPROXY_CONFIG_FILE=/h", "HAPROXY_MASTER_SOCKET=/m", "CONFIG_SOURCE=file", "CONFIG_FILE=/f", AGENT);
     assert_says(&local, "error: SPIRE_AGENT_SOCKET is set, and not every HAProxy has an https URL");
 }
-END_TEST
 
-START_TEST(a_pair_is_taken)
+TEST(a_pair_is_taken)
 {
     cleanup(parsed_fini) struct parsed p =
         parse(LOGIN, HTTPS, "HAPROXY_DATAPLANE_CERT_FILE=/c", "HAPROXY_DATAPLANE_KEY_FILE=/k");
@@ -163,9 +155,8 @@ START_TEST(a_pair_is_taken)
     ck_assert_str_eq(p.settings.dataplane_cert_file, "/c");
     ck_assert_str_eq(p.settings.dataplane_key_file, "/k");
 }
-END_TEST
 
-START_TEST(by_default)
+TEST(by_default)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, HTTPS);
     assert_silent(&p);
@@ -175,9 +166,8 @@ START_TEST(by_default)
     ck_assert_ptr_null(p.settings.lease_namespace);
     ck_assert_ptr_null(p.settings.dataplane_ca_file);
 }
-END_TEST
 
-START_TEST(what_has_no_effect_is_a_warning)
+TEST(what_has_no_effect_is_a_warning)
 {
     cleanup(parsed_fini) struct parsed p =
         parse(LOGIN, HTTPS, "HAPROXY_DATAPLANE_INSECURE=true", "HAPROXY_DATAPLANE_CA_FILE=/ca");
@@ -192,28 +182,4 @@ START_TEST(what_has_no_effect_is_a_warning)
     cleanup(parsed_fini) struct parsed r =
         parse(LOGIN, "HAPROXY_DATAPLANE_URL=http://a:1,https://b:1", "HAPROXY_DATAPLANE_CA_FILE=/ca");
     assert_silent(&r);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("settings_access");
-    TCase *t = tcase_create("all");
-    suite_add_tcase(s, t);
-    tcase_add_loop_test(t, is_taken, 0, array_len(taken));
-    tcase_add_loop_test(t, lease_is_taken, 0, array_len(of_the_lease));
-    tcase_add_test(t, default_lease_without_election);
-    tcase_add_loop_test(t, lease_without_election, 0, array_len(of_the_lease));
-    tcase_add_loop_test(t, is_refused, 0, array_len(refused));
-    tcase_add_test(t, a_pair_is_taken);
-    tcase_add_test(t, spiffe);
-    tcase_add_loop_test(t, spiffe_is_refused_beside_others, 0, array_len(not_beside_spiffe));
-    tcase_add_test(t, spiffe_needs_tls_of_all);
-    tcase_add_test(t, by_default);
-    tcase_add_test(t, what_has_no_effect_is_a_warning);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? 0 : 1;
 }

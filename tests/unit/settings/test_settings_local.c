@@ -1,13 +1,12 @@
 /* HAPROXY_CONFIG_FILE: a HAProxy on this machine, and what goes with it. */
-#include <check.h>
-
 #include "../settings_text.h"
+#include "../test.h"
 
 #define SOURCE "CONFIG_SOURCE=file", "CONFIG_FILE=/etc/git/haproxy.cfg"
 #define OWN "HAPROXY_CONFIG_FILE=/etc/haproxy/haproxy.cfg"
 #define MASTER "HAPROXY_MASTER_SOCKET=/run/master.sock"
 
-START_TEST(a_file_and_a_master_socket_are_enough)
+TEST(a_file_and_a_master_socket_are_enough)
 {
     cleanup(parsed_fini) struct parsed p = parse(SOURCE, OWN, MASTER);
     assert_silent(&p);
@@ -22,10 +21,9 @@ START_TEST(a_file_and_a_master_socket_are_enough)
     ck_assert_ptr_nonnull(strstr(text, "HAPROXY_RELOAD=master  # default\n"));
     ck_assert_ptr_null(strstr(text, "http://haproxy:5555"));
 }
-END_TEST
 
 /* Servers of a Service are written there as well, with a whole configuration or without. */
-START_TEST(servers_alone_or_beside_a_configuration)
+TEST(servers_alone_or_beside_a_configuration)
 {
     cleanup(parsed_fini) struct parsed p = parse(OWN, MASTER, "HAPROXY_BACKEND_NAME=be");
     assert_silent(&p);
@@ -34,7 +32,6 @@ START_TEST(servers_alone_or_beside_a_configuration)
     assert_silent(&both);
     ck_assert_uint_eq(both.settings.mapping_count, 1);
 }
-END_TEST
 
 static void assert_folder(const struct parsed *p, enum settings_folder kind, const char *path)
 {
@@ -43,7 +40,7 @@ static void assert_folder(const struct parsed *p, enum settings_folder kind, con
 }
 
 /* Where the Data Plane API has them by default, so that one configuration serves both. */
-START_TEST(files_are_beside_it_or_where_they_are_said_to_be)
+TEST(files_are_beside_it_or_where_they_are_said_to_be)
 {
     cleanup(parsed_fini) struct parsed p =
         parse(SOURCE, OWN, MASTER, "CONFIG_FILES_DIR=/etc/git/files", "HAPROXY_CERTS_DIR=/srv/certs");
@@ -55,9 +52,8 @@ START_TEST(files_are_beside_it_or_where_they_are_said_to_be)
     assert_silent(&top);
     assert_folder(&top, SETTINGS_FOLDER_CERTS, "/ssl");
 }
-END_TEST
 
-START_TEST(all_that_there_is)
+TEST(all_that_there_is)
 {
     cleanup(parsed_fini) struct parsed p =
         parse(SOURCE, OWN, "HAPROXY_STATS_SOCKET=/run/stats", "HAPROXY_BIN=/opt/haproxy", "HAPROXY_RELOAD=command",
@@ -69,16 +65,14 @@ START_TEST(all_that_there_is)
     ck_assert_int_eq(p.settings.local.reload, SETTINGS_RELOAD_COMMAND);
     ck_assert_str_eq(p.settings.local.reload_command, "systemctl reload haproxy");
 }
-END_TEST
 
-START_TEST(without_it_there_are_data_plane_apis)
+TEST(without_it_there_are_data_plane_apis)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, SOURCE, "HAPROXY_DATAPLANE_URL=http://a:1,http://b:2");
     assert_silent(&p);
     ck_assert_uint_eq(settings_haproxy_count(&p.settings), 2);
     ck_assert_str_eq(settings_haproxy_name(&p.settings, 1), "http://b:2");
 }
-END_TEST
 
 static const struct {
     const char *one, *two, *says;
@@ -104,13 +98,12 @@ static const struct {
     {MASTER, "HAPROXY_RELOAD=hup", "expected master, signal or command"},
 };
 
-START_TEST(what_does_not_fit_is_an_error)
+TEST_EACH(what_does_not_fit_is_an_error, array_len(rows))
 {
     cleanup(parsed_fini) struct parsed p = parse(rows[_i].one, rows[_i].two, SOURCE, OWN);
     ck_assert_int_eq(p.rc, -1);
     assert_says(&p, rows[_i].says);
 }
-END_TEST
 
 static const struct {
     const char *one, *two, *says;
@@ -125,29 +118,9 @@ static const struct {
     {"STATE_DIR=/s", "HAPROXY_RELOAD=signal", "HAPROXY_RELOAD has no effect without HAPROXY_CONFIG_FILE"},
 };
 
-START_TEST(what_has_no_effect_is_said)
+TEST_EACH(what_has_no_effect_is_said, array_len(idle))
 {
     cleanup(parsed_fini) struct parsed p =
         parse(SOURCE, MASTER, "HAPROXY_DATAPLANE_PASSWORD=p", idle[_i].one, idle[_i].two);
     assert_says(&p, idle[_i].says);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("settings_local");
-    TCase *t = tcase_create("settings_local");
-    tcase_add_test(t, a_file_and_a_master_socket_are_enough);
-    tcase_add_test(t, servers_alone_or_beside_a_configuration);
-    tcase_add_test(t, files_are_beside_it_or_where_they_are_said_to_be);
-    tcase_add_test(t, all_that_there_is);
-    tcase_add_test(t, without_it_there_are_data_plane_apis);
-    tcase_add_loop_test(t, what_does_not_fit_is_an_error, 0, (int)array_len(rows));
-    tcase_add_loop_test(t, what_has_no_effect_is_said, 0, (int)array_len(idle));
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

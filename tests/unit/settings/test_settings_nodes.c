@@ -1,6 +1,5 @@
 #include "settings/settings.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +7,7 @@
 #include "base/str.h"
 #include "settings/table.h"
 #include "../settings_text.h"
+#include "../test.h"
 
 #define A60 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
@@ -61,7 +61,7 @@ static const struct {
     {"DRY_RUN=off", "DRY_RUN=false"},
 };
 
-START_TEST(a_good_value_is_taken)
+TEST_EACH(a_good_value_is_taken, array_len(taken))
 {
     const char *entry = taken[_i].entry;
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, entry);
@@ -71,9 +71,8 @@ START_TEST(a_good_value_is_taken)
         mem_printf("%s  # from the environment\n", taken[_i].shown != NULL ? taken[_i].shown : entry);
     ck_assert_msg(strstr(text, line) != NULL, "%s: expected %s in:\n%s", entry, line, text);
 }
-END_TEST
 
-START_TEST(values_reach_their_fields)
+TEST(values_reach_their_fields)
 {
     cleanup(parsed_fini) struct parsed p =
         parse(LOGIN, "INGRESS_SERVICE_PORT=https", "NODE_MODE=all", "NODE_SELECTOR=a=b",
@@ -99,9 +98,8 @@ START_TEST(values_reach_their_fields)
     ck_assert(c->dry_run);
     ck_assert(setting_is_given(c, SETTING(dry_run)) && !setting_is_given(c, SETTING(log_level)));
 }
-END_TEST
 
-START_TEST(families_and_types_are_told_apart)
+TEST(families_and_types_are_told_apart)
 {
     static const struct {
         const char *entry;
@@ -121,16 +119,14 @@ START_TEST(families_and_types_are_told_apart)
     ck_assert_int_eq(w.settings.weights, WEIGHTS_ENDPOINTS);
     ck_assert_int_eq(w.settings.nodes.types[0], NODE_EXTERNAL_IP);
 }
-END_TEST
 
 /* HAPROXY_ADV_CHECK has its effect also beside node-port: for Services without such a port. */
-START_TEST(a_check_beside_node_port_is_no_mistake)
+TEST(a_check_beside_node_port_is_no_mistake)
 {
     cleanup(parsed_fini) struct parsed p =
         parse(LOGIN, "HAPROXY_HEALTH_CHECK=node-port", "HAPROXY_ADV_CHECK=ssl-hello-chk");
     assert_silent(&p);
 }
-END_TEST
 
 #define PORT "expected the name or number of a port of the Service"
 #define MODE "expected endpoints or all"
@@ -224,7 +220,7 @@ static const struct {
     {"DRY_RUN=2", YES_NO},
 };
 
-START_TEST(a_bad_value_is_refused_with_a_reason)
+TEST_EACH(a_bad_value_is_refused_with_a_reason, array_len(refused))
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, refused[_i].entry);
     ck_assert_uint_eq(p.report.count, 1);
@@ -233,9 +229,8 @@ START_TEST(a_bad_value_is_refused_with_a_reason)
     ck_assert_str_eq(at + 3, refused[_i].says);
     ck_assert_int_eq(strncmp(text, refused[_i].entry, strcspn(text, "=") + 1), 0);
 }
-END_TEST
 
-START_TEST(a_secret_in_the_wrong_place_is_not_shown)
+TEST(a_secret_in_the_wrong_place_is_not_shown)
 {
     static const char *const names[] = {"INGRESS_SERVICE_PORT", "INGRESS_SERVICES",   "NODE_MODE",
                                         "NODE_SELECTOR",        "NODE_ADDRESS_TYPES", "IP_FAMILY",
@@ -250,9 +245,8 @@ START_TEST(a_secret_in_the_wrong_place_is_not_shown)
             assert_does_not_say(&p, "hunter2");
         }
 }
-END_TEST
 
-START_TEST(a_selector_fits_into_a_request)
+TEST(a_selector_fits_into_a_request)
 {
     char entry[5000] = "NODE_SELECTOR=a in (";
     size_t used = strlen(entry), start = strcspn(entry, "=") + 1;
@@ -265,29 +259,4 @@ START_TEST(a_selector_fits_into_a_request)
     entry[start + 4096] = ')';
     cleanup(parsed_fini) struct parsed q = parse(LOGIN, entry);
     assert_says(&q, "; it has 4097 characters, and more than 4096 do not fit into a request");
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *s = suite_create("settings_nodes");
-    TCase *t = tcase_create("values_nodes");
-    tcase_add_loop_test(t, a_good_value_is_taken, 0, array_len(taken));
-    tcase_add_test(t, values_reach_their_fields);
-    tcase_add_test(t, families_and_types_are_told_apart);
-    tcase_add_test(t, a_check_beside_node_port_is_no_mistake);
-    tcase_add_loop_test(t, a_bad_value_is_refused_with_a_reason, 0, array_len(refused));
-    tcase_add_test(t, a_secret_in_the_wrong_place_is_not_shown);
-    tcase_add_test(t, a_selector_fits_into_a_request);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *sr = srunner_create(suite());
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -2,7 +2,6 @@
  * --help, config.example.env, docs/settings.md and the manual page come from one table (src/settings/table.c); this
  * holds the three files to it. To renew them after a change of the table: RENEW_SETTINGS_PAGES=1 build/unit/test_settings_pages
  */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +12,8 @@
 #include "settings/settings.h"
 #include "settings/table.h"
 #include "settings_pages.h"
+
+#include "../test.h"
 
 #define LOGIN_USER "HAPROXY_DATAPLANE_USERNAME=u"
 #define LOGIN_PASSWORD "HAPROXY_DATAPLANE_PASSWORD=p"
@@ -88,7 +89,7 @@ static void assert_same(const char *name, const char *is, const char *should)
     ck_assert_msg(str_eq(is, should), "%s differs from the table in line %zu" RENEW, name, line);
 }
 
-START_TEST(the_example_is_the_table)
+TEST(the_example_is_the_table)
 {
     cleanup(mem_free_ptr) char *should = printed(print_example);
     if (renewing())
@@ -96,9 +97,8 @@ START_TEST(the_example_is_the_table)
     cleanup(mem_free_ptr) char *is = read_whole("config.example.env");
     assert_same("config.example.env", is, should);
 }
-END_TEST
 
-START_TEST(pages_hold_the_table)
+TEST_EACH(pages_hold_the_table, array_len(pages))
 {
     const struct page *p = &pages[_i];
     cleanup(mem_free_ptr) char *table = printed(p->print);
@@ -114,9 +114,8 @@ START_TEST(pages_hold_the_table)
     *end = '\0';
     assert_same(p->name, start, table);
 }
-END_TEST
 
-START_TEST(each_page_tells_all_of_each_variable)
+TEST(each_page_tells_all_of_each_variable)
 {
     void (*const prints[])(struct buf *) = {settings_print_help, print_example, print_markdown, print_man};
     for (size_t i = 0; i < array_len(prints); i++) {
@@ -132,9 +131,8 @@ START_TEST(each_page_tells_all_of_each_variable)
         }
     }
 }
-END_TEST
 
-START_TEST(help_of_one_setting)
+TEST(help_of_one_setting)
 {
     cleanup(buf_fini) struct buf out = {0};
     cleanup(mem_free_ptr) char *nearest = NULL;
@@ -147,18 +145,16 @@ START_TEST(help_of_one_setting)
     ck_assert_str_eq(nearest, "DRAIN_TIMEOUT");
     ck_assert_uint_eq(out.len, 0);
 }
-END_TEST
 
-START_TEST(help_tells_which_are_flags)
+TEST(help_tells_which_are_flags)
 {
     cleanup(mem_free_ptr) char *text = printed(settings_print_help);
     static const char *const flags[] = {"flag: --kubeconfig=...\n", "flag: --dry-run\n", "flag: --log-level=...\n"};
     for (size_t i = 0; i < array_len(flags); i++)
         ck_assert_msg(strstr(text, flags[i]) != NULL, "no %s", flags[i]);
 }
-END_TEST
 
-START_TEST(no_line_is_too_wide)
+TEST(no_line_is_too_wide)
 {
     void (*const prints[])(struct buf *) = {settings_print_help, print_example};
     for (size_t i = 0; i < array_len(prints); i++) {
@@ -170,7 +166,6 @@ START_TEST(no_line_is_too_wide)
         }
     }
 }
-END_TEST
 
 /* A client certificate and its key are given together, a Lease is for an election; NULL: the row stands alone. */
 static const char *other_half(const struct setting *row, const char *value)
@@ -239,17 +234,16 @@ static int row_count(void)
 }
 
 /* A row is known by its member: two of one member would write over each other, and only the first would be found. */
-START_TEST(each_row_has_a_member_of_its_own)
+TEST(each_row_has_a_member_of_its_own)
 {
     for (const struct setting *row = setting_table; row->name != NULL; row++)
         ck_assert_msg(setting_of(row->member) == row, "%s", row->name);
     ck_assert_str_eq(SETTING(dry_run)->name, "DRY_RUN");
     ck_assert_int_le(row_count(), SETTINGS_MAX);
 }
-END_TEST
 
 /* A line of the page's tables: one sentence that fits, and says what the setting is about without the ones that follow. */
-START_TEST(first_sentences_stand_alone)
+TEST(first_sentences_stand_alone)
 {
     for (const struct setting *f = setting_table; f->name != NULL; f++) {
         size_t len = pages_first_sentence(f->help);
@@ -257,10 +251,9 @@ START_TEST(first_sentences_stand_alone)
         ck_assert_msg(f->help[len - 1] == '.', "%s: its help does not end with a full stop", f->name);
     }
 }
-END_TEST
 
 /* Each heading of the page comes, and in the order of the table. */
-START_TEST(each_group_has_its_heading)
+TEST(each_group_has_its_heading)
 {
     cleanup(mem_free_ptr) char *text = printed(print_markdown);
     const char *at = text;
@@ -272,10 +265,9 @@ START_TEST(each_group_has_its_heading)
         at = found;
     }
 }
-END_TEST
 
 /* The table is whole, and what it says is a default or an example is one. */
-START_TEST(defaults_and_examples_are_accepted)
+TEST_EACH(defaults_and_examples_are_accepted, row_count())
 {
     const struct setting *f = &setting_table[_i];
     ck_assert_msg(f->name != NULL && f->expected != NULL && f->help != NULL && f->example != NULL, "row %d", _i);
@@ -296,10 +288,9 @@ START_TEST(defaults_and_examples_are_accepted)
         settings_findings_fini(&r);
     }
 }
-END_TEST
 
 /* Uncommenting any line of the example is fine (those of files apart, which are not there, and what needs two others). */
-START_TEST(each_line_of_the_example_works)
+TEST(each_line_of_the_example_works)
 {
     cleanup(mem_free_ptr) char *text = printed(print_example);
     int count = 0;
@@ -324,10 +315,9 @@ START_TEST(each_line_of_the_example_works)
     }
     ck_assert_int_eq(count, row_count() - 11); /* without the token, STATISTICS_PASSWORD and the nine files */
 }
-END_TEST
 
 /* Settings of the ConfigMap, those included that are commented out, are in the table, and one by one their values are taken. */
-START_TEST(the_config_map_names_settings)
+TEST(the_config_map_names_settings)
 {
     cleanup(mem_free_ptr) char *text = read_whole("deploy/configmap.yaml");
     char *rest = strstr(text, "\ndata:\n");
@@ -353,34 +343,4 @@ START_TEST(the_config_map_names_settings)
         count++;
     }
     ck_assert_uint_ge(count, 10);
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *s = suite_create("settings_pages");
-    TCase *t = tcase_create("settings_pages");
-    tcase_add_test(t, the_example_is_the_table);
-    tcase_add_loop_test(t, pages_hold_the_table, 0, array_len(pages));
-    tcase_add_test(t, each_page_tells_all_of_each_variable);
-    tcase_add_test(t, help_of_one_setting);
-    tcase_add_test(t, help_tells_which_are_flags);
-    tcase_add_test(t, no_line_is_too_wide);
-    tcase_add_loop_test(t, defaults_and_examples_are_accepted, 0, row_count());
-    tcase_add_test(t, each_row_has_a_member_of_its_own);
-    tcase_add_test(t, each_line_of_the_example_works);
-    tcase_add_test(t, the_config_map_names_settings);
-    tcase_add_test(t, first_sentences_stand_alone);
-    tcase_add_test(t, each_group_has_its_heading);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *sr = srunner_create(suite());
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

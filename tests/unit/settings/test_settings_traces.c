@@ -1,15 +1,15 @@
 /* Settings of traces: src/settings/traces.c, and how the secret among them is shown. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../settings_text.h"
+#include "../test.h"
 #include "base/mem.h"
 #include "base/str.h"
 
 #define BESIDE "HAPROXY_DATAPLANE_TOKEN=t"
 
-START_TEST(where_they_go)
+TEST(where_they_go)
 {
     static const struct {
         const char *base, *own, *disabled, *url;
@@ -31,9 +31,8 @@ START_TEST(where_they_go)
         parsed_fini(&p);
     }
 }
-END_TEST
 
-START_TEST(which_are_recorded)
+TEST(which_are_recorded)
 {
     static const struct {
         const char *sampler, *argument;
@@ -55,9 +54,8 @@ START_TEST(which_are_recorded)
         parsed_fini(&p);
     }
 }
-END_TEST
 
-START_TEST(what_is_wrong_is_named)
+TEST(what_is_wrong_is_named)
 {
     static const struct {
         const char *given, *says;
@@ -88,9 +86,8 @@ START_TEST(what_is_wrong_is_named)
         parsed_fini(&p);
     }
 }
-END_TEST
 
-START_TEST(the_headers_are_a_secret)
+TEST(the_headers_are_a_secret)
 {
     struct parsed p = parse(BESIDE, "OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20hunter2");
     assert_silent(&p);
@@ -100,9 +97,8 @@ START_TEST(the_headers_are_a_secret)
     ck_assert_str_eq(p.settings.traces.headers.value, "authorization=Bearer%20hunter2");
     parsed_fini(&p);
 }
-END_TEST
 
-START_TEST(pairs_are_decoded)
+TEST(pairs_are_decoded)
 {
     struct settings_pairs pairs;
     const char *why;
@@ -115,22 +111,4 @@ START_TEST(pairs_are_decoded)
     settings_pairs_fini(&pairs);
     ck_assert_int_eq(settings_pairs_parse("a=1,=2", &pairs, &why), -1);
     ck_assert_uint_eq(pairs.count, 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("settings of traces");
-    TCase *t = tcase_create("all");
-    tcase_add_test(t, where_they_go);
-    tcase_add_test(t, which_are_recorded);
-    tcase_add_test(t, what_is_wrong_is_named);
-    tcase_add_test(t, the_headers_are_a_secret);
-    tcase_add_test(t, pairs_are_decoded);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,4 @@
 /* src/settings/show: where values come from, and those alone that are not the defaults. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +7,8 @@
 #include "settings/parse.h"
 #include "settings/settings.h"
 #include "settings/show.h"
+
+#include "../test.h"
 
 #define USER "HAPROXY_DATAPLANE_USERNAME=u"
 #define PASSWORD "HAPROXY_DATAPLANE_PASSWORD=hush"
@@ -24,7 +25,7 @@ static char *shown(const char *const *env, const struct settings_show *how)
     return buf_take(&out);
 }
 
-START_TEST(what_differs_from_the_default)
+TEST(what_differs_from_the_default)
 {
     static const char *const env[] = {USER, PASSWORD, "PARK_TTL=1h", "DRAIN_TIMEOUT=31s", "LOG_LEVEL=info", NULL};
     const struct settings_show how = {.changed = true};
@@ -33,19 +34,17 @@ START_TEST(what_differs_from_the_default)
                            "HAPROXY_DATAPLANE_PASSWORD=***  # from the environment\n"
                            "DRAIN_TIMEOUT=31s  # from the environment\n");
 }
-END_TEST
 
-START_TEST(nothing_differs)
+TEST(nothing_differs)
 {
     static const char *const env[] = {"DRY_RUN=false", NULL};
     const struct settings_show how = {.changed = true};
     cleanup(mem_free_ptr) char *text = shown(env, &how);
     ck_assert_str_eq(text, "# all settings are at their defaults\n");
 }
-END_TEST
 
 /* An operator's defaults are none of ours. */
-START_TEST(beside_mode)
+TEST(beside_mode)
 {
     static const char *const env[] = {"MODE=k8s", USER, PASSWORD, NULL};
     const struct settings_show how = {.changed = true};
@@ -53,9 +52,8 @@ START_TEST(beside_mode)
     ck_assert_ptr_nonnull(strstr(text, "CONFIG_SECRET_NAME=haproxy-config  # default beside MODE\n"));
     ck_assert_ptr_null(strstr(text, "LOG_LEVEL"));
 }
-END_TEST
 
-START_TEST(which_flag_it_was)
+TEST(which_flag_it_was)
 {
     static const char *const env[] = {"DRY_RUN=true", "LOG_LEVEL=debug", "MODE=k8s", USER, PASSWORD, NULL};
     static char dry[] = "--dry-run", verbose[] = "-v", mode[] = "--mode";
@@ -66,21 +64,4 @@ START_TEST(which_flag_it_was)
     ck_assert_ptr_nonnull(strstr(text, "\nLOG_LEVEL=debug  # by -v\n"));
     ck_assert_ptr_nonnull(strstr(text, "\nCONFIG_SOURCE=secret  # by --mode\n"));
     ck_assert_ptr_nonnull(strstr(text, "\nHAPROXY_DATAPLANE_USERNAME=u  # from the environment\n"));
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tc = tcase_create("show");
-    tcase_add_test(tc, what_differs_from_the_default);
-    tcase_add_test(tc, nothing_differs);
-    tcase_add_test(tc, beside_mode);
-    tcase_add_test(tc, which_flag_it_was);
-    Suite *s = suite_create("show");
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

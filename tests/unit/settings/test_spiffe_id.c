@@ -1,10 +1,11 @@
 #include "settings/spiffe_id.h"
 
-#include <check.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
+
+#include "../test.h"
 
 #define SEGMENT "its path has a segment . or .."
 #define EMPTY "its path has an empty segment, or ends with '/'"
@@ -45,16 +46,15 @@ static const struct {
     {"spiffe://example.org/\xc3\xa4", 20, LETTERS},
 };
 
-START_TEST(ids)
+TEST_EACH(ids, array_len(rows))
 {
     const char *problem = spiffe_id_problem(rows[_i].id);
     ck_assert_msg(str_eq(problem, rows[_i].problem), "%s: %s", rows[_i].id, problem != NULL ? problem : "(none)");
     ck_assert_uint_eq(spiffe_id_domain_len(rows[_i].id), rows[_i].domain_len);
 }
-END_TEST
 
 /* At most 255 bytes of a trust domain, 2048 of all. */
-START_TEST(lengths)
+TEST(lengths)
 {
     char domain[257], path[SPIFFE_ID_MAX_BYTES + 1];
     memset(domain, 'a', sizeof(domain));
@@ -72,24 +72,4 @@ START_TEST(lengths)
     ck_assert_ptr_null(spiffe_id_problem(path));
     cleanup(mem_free_ptr) char *more = mem_printf("%sb", path);
     ck_assert_str_eq(spiffe_id_problem(more), "it has more than 2048 bytes");
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *s = suite_create("spiffe_id");
-    TCase *t = tcase_create("spiffe_id");
-    tcase_add_loop_test(t, ids, 0, array_len(rows));
-    tcase_add_test(t, lengths);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *sr = srunner_create(suite());
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,4 +1,3 @@
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -6,6 +5,8 @@
 #include "settings/parse.h"
 #include "settings/settings.h"
 #include "settings/environment.h"
+
+#include "../test.h"
 
 /* One entry's findings: how many, and the text of the first. */
 static size_t warn(const char *entry, char *ret_text, size_t size)
@@ -147,7 +148,7 @@ static const struct {
     {"INGRESS_PORT_80_PORT_80_TCP=tcp://10.96.0.5:80", ""},
 };
 
-START_TEST(a_near_miss_is_told_the_right_name)
+TEST_EACH(a_near_miss_is_told_the_right_name, array_len(rows))
 {
     char text[512];
     size_t count = warn(rows[_i].entry, text, sizeof(text));
@@ -165,7 +166,6 @@ START_TEST(a_near_miss_is_told_the_right_name)
     asked[strcspn(asked, "?")] = '\0';
     ck_assert_str_eq(asked + strlen("did you mean "), rows[_i].meant);
 }
-END_TEST
 
 /* Of the settings without which more is written, or beside another daemon: what is said stops the start. */
 static const struct {
@@ -197,7 +197,7 @@ static const struct {
     {"SECOMP=1", "SECCOMP"},
 };
 
-START_TEST(a_near_miss_of_a_safety_setting_is_an_error)
+TEST_EACH(a_near_miss_of_a_safety_setting_is_an_error, array_len(safety_rows))
 {
     char text[512], asked[100];
     ck_assert_uint_eq(warn(safety_rows[_i].entry, text, sizeof(text)), 1);
@@ -205,10 +205,9 @@ START_TEST(a_near_miss_of_a_safety_setting_is_an_error)
     ck_assert_msg(str_has_prefix(text, "error: ") && strstr(text, asked) != NULL, "%s: %s", safety_rows[_i].entry,
                   text);
 }
-END_TEST
 
 /* They look like nothing of ours, or like another setting, or it is only a guess. */
-START_TEST(other_names_stay_warnings_or_nothing)
+TEST(other_names_stay_warnings_or_nothing)
 {
     static const char *const entries[] = {"HAPROXY_BAKEND_PORT=1",
                                           "PARK_TLL=1",
@@ -228,9 +227,8 @@ START_TEST(other_names_stay_warnings_or_nothing)
         ck_assert_msg(!str_has_prefix(text, "error: "), "%s: %s", entries[i], text);
     }
 }
-END_TEST
 
-START_TEST(a_value_is_never_shown)
+TEST(a_value_is_never_shown)
 {
     char text[512];
     ck_assert_uint_eq(warn("HAPROXY_DATAPLANE_PASSWROD=hunter2", text, sizeof(text)), 1);
@@ -238,9 +236,8 @@ START_TEST(a_value_is_never_shown)
     ck_assert_uint_eq(warn("DRYRUN=hunter2", text, sizeof(text)), 1);
     ck_assert_ptr_null(strstr(text, "hunter2"));
 }
-END_TEST
 
-START_TEST(odd_names_do_no_harm)
+TEST(odd_names_do_no_harm)
 {
     char text[512], longest[300];
     ck_assert_uint_eq(warn("HAPROXY_BACKEND\nPORT=x", text, sizeof(text)), 1);
@@ -253,9 +250,8 @@ START_TEST(odd_names_do_no_harm)
     ck_assert_uint_eq(warn("HAPROXY_", text, sizeof(text)), 0);
     ck_assert_uint_eq(warn("HAPROXY_=", text, sizeof(text)), 1);
 }
-END_TEST
 
-START_TEST(what_only_resembles_a_service_link)
+TEST(what_only_resembles_a_service_link)
 {
     ck_assert(!environment_is_service_link("HAPROXY_PORT", "443"));
     ck_assert(!environment_is_service_link("HAPROXY_PORT", "tcp://"));
@@ -276,10 +272,9 @@ START_TEST(what_only_resembles_a_service_link)
     ck_assert(environment_is_service_link("HAPROXY_SERVICE_PORT_HTTPS", "443"));
     ck_assert(environment_is_service_link("HAPROXY_PORT", "tcp://10.0.0.1:443"));
 }
-END_TEST
 
 /* Of variables that are ours, by name. */
-START_TEST(what_a_service_puts_into_ours)
+TEST(what_a_service_puts_into_ours)
 {
     static const struct {
         const char *name, *value;
@@ -303,38 +298,11 @@ START_TEST(what_a_service_puts_into_ours)
         ck_assert_msg(environment_is_injected((char *const *)env, ours[i].name, ours[i].value) == ours[i].injected,
                       "%s=%s", ours[i].name, ours[i].value);
 }
-END_TEST
 
-START_TEST(environment_is_searched_by_whole_names)
+TEST(environment_is_searched_by_whole_names)
 {
     const char *const env[] = {"AB=1", "A=2", "A=3", "B", NULL};
     ck_assert_str_eq(environment_get((char *const *)env, "A"), "2");
     ck_assert_ptr_null(environment_get((char *const *)env, "B"));
     ck_assert_ptr_null(environment_get((char *const *)env, "C"));
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *s = suite_create("unknown");
-    TCase *t = tcase_create("unknown");
-    tcase_add_loop_test(t, a_near_miss_is_told_the_right_name, 0, array_len(rows));
-    tcase_add_loop_test(t, a_near_miss_of_a_safety_setting_is_an_error, 0, array_len(safety_rows));
-    tcase_add_test(t, other_names_stay_warnings_or_nothing);
-    tcase_add_test(t, a_value_is_never_shown);
-    tcase_add_test(t, odd_names_do_no_harm);
-    tcase_add_test(t, what_only_resembles_a_service_link);
-    tcase_add_test(t, what_a_service_puts_into_ours);
-    tcase_add_test(t, environment_is_searched_by_whole_names);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *sr = srunner_create(suite());
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

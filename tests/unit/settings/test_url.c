@@ -1,10 +1,11 @@
 #include "settings/url.h"
 
-#include <check.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
+
+#include "../test.h"
 
 /* url NULL: refused, and why holds a part of the reason. */
 static const struct {
@@ -50,7 +51,7 @@ static const struct {
     {"ftp://h:1", URL_PROXY, NULL, "socks5h"},
 };
 
-START_TEST(urls_are_checked)
+TEST_EACH(urls_are_checked, array_len(rows))
 {
     char *url = NULL;
     const char *why = NULL;
@@ -64,9 +65,8 @@ START_TEST(urls_are_checked)
     }
     free(url);
 }
-END_TEST
 
-START_TEST(what_may_be_secret_is_masked)
+TEST(what_may_be_secret_is_masked)
 {
     static const char *const pairs[][2] = {
         {"http://h:1/x", "http://h:1/x"},
@@ -84,24 +84,4 @@ START_TEST(what_may_be_secret_is_masked)
         cleanup(mem_free_ptr) char *masked = url_masked(pairs[i][0]);
         ck_assert_str_eq(masked, pairs[i][1]);
     }
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *s = suite_create("url");
-    TCase *t = tcase_create("url");
-    tcase_add_loop_test(t, urls_are_checked, 0, array_len(rows));
-    tcase_add_test(t, what_may_be_secret_is_masked);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *sr = srunner_create(suite());
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,11 +1,12 @@
 #include "json/yaml_tree.h"
 
-#include <check.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+
+#include "../test.h"
 
 static int parse(const char *text, struct yaml_tree *ret, struct error *err)
 {
@@ -32,7 +33,7 @@ static const char *text_at(const struct yaml_tree *t, const char *first, const c
     return n != NULL ? n->text : NULL;
 }
 
-START_TEST(block_flow_and_json_are_the_same)
+TEST(block_flow_and_json_are_the_same)
 {
     static const char *const texts[] = {
         "a:\n  b: x\nc: [1, 'two']\n",
@@ -55,9 +56,8 @@ START_TEST(block_flow_and_json_are_the_same)
         ck_assert_ptr_null(yaml_node_get(NULL, "a", &twice));
     }
 }
-END_TEST
 
-START_TEST(nothing_is_a_tree_without_root)
+TEST(nothing_is_a_tree_without_root)
 {
     static const char *const texts[] = {"", "\n", "# a remark\n"};
     for (size_t i = 0; i < array_len(texts); i++) {
@@ -66,9 +66,8 @@ START_TEST(nothing_is_a_tree_without_root)
         ck_assert(yaml_node_is_null(t.root));
     }
 }
-END_TEST
 
-START_TEST(null_is_told_from_text)
+TEST(null_is_told_from_text)
 {
     cleanup(yaml_tree_fini) struct yaml_tree t = {0};
     ck_assert_int_eq(parse("[ , null, ~, 'null', \"\", nil, [], {}]", &t, NULL), -1);
@@ -76,9 +75,8 @@ START_TEST(null_is_told_from_text)
     for (size_t i = 0; i < t.root->kid_count; i++)
         ck_assert_msg(yaml_node_is_null(t.root->kids[i]) == (i < 3), "item %zu", i);
 }
-END_TEST
 
-START_TEST(lines_are_counted_from_one)
+TEST(lines_are_counted_from_one)
 {
     cleanup(yaml_tree_fini) struct yaml_tree t = {0};
     ck_assert_int_eq(parse("a: 1\n\nb:\n  c: 2\n", &t, NULL), 0);
@@ -89,9 +87,8 @@ START_TEST(lines_are_counted_from_one)
     assert_refused("a: 1\nb: [1\nc: 2\n", "line 3: invalid YAML");
     assert_refused("a: 1\n\tb: 2\n", "line 2: invalid YAML");
 }
-END_TEST
 
-START_TEST(a_key_that_is_there_twice_is_told)
+TEST(a_key_that_is_there_twice_is_told)
 {
     cleanup(yaml_tree_fini) struct yaml_tree t = {0};
     ck_assert_int_eq(parse("a: 1\nb: 2\na: 3\na: 4\n", &t, NULL), 0);
@@ -101,9 +98,8 @@ START_TEST(a_key_that_is_there_twice_is_told)
     ck_assert_str_eq(yaml_node_get(t.root, "b", &twice)->text, "2");
     ck_assert_uint_eq(twice, 0);
 }
-END_TEST
 
-START_TEST(aliases_and_merged_mappings)
+TEST(aliases_and_merged_mappings)
 {
     cleanup(yaml_tree_fini) struct yaml_tree t = {0};
     struct error err;
@@ -118,9 +114,8 @@ START_TEST(aliases_and_merged_mappings)
     ck_assert_ptr_null(text_at(&t, "w", "no"));
     ck_assert_str_eq(text_at(&t, "u", NULL), "7"); /* the last anchor of that name */
 }
-END_TEST
 
-START_TEST(circles_and_unknown_anchors)
+TEST(circles_and_unknown_anchors)
 {
     assert_refused("a: &a [*a]", "line 1: an alias (*name) inside the value");
     assert_refused("a: &a\n  b:\n    c: *a\n", "line 3: an alias (*name) inside");
@@ -128,10 +123,9 @@ START_TEST(circles_and_unknown_anchors)
     assert_refused("a: 1\nb: *x\n", "line 2: an alias (*name) of an anchor");
     assert_refused("a: *b\nb: &b 1\n", "that does not exist");
 }
-END_TEST
 
 /* Ten levels of ten: ten billion values out of a hundred. */
-START_TEST(an_alias_bomb_is_refused)
+TEST(an_alias_bomb_is_refused)
 {
     cleanup(buf_fini) struct buf text;
     buf_init(&text, 0);
@@ -144,7 +138,6 @@ START_TEST(an_alias_bomb_is_refused)
     }
     assert_refused(buf_str(&text), "line 5: aliases (*name) make more than 100000 values");
 }
-END_TEST
 
 static char *nested(size_t depth)
 {
@@ -157,7 +150,7 @@ static char *nested(size_t depth)
     return buf_take(&text);
 }
 
-START_TEST(depth_has_a_cap)
+TEST(depth_has_a_cap)
 {
     cleanup(mem_free_ptr) char *fits = nested(YAML_TREE_MAX_DEPTH), *deep = nested(YAML_TREE_MAX_DEPTH + 1);
     cleanup(mem_free_ptr) char *abyss = nested(200000);
@@ -166,10 +159,9 @@ START_TEST(depth_has_a_cap)
     assert_refused(deep, "nested more than 32 levels");
     assert_refused(abyss, "nested more than 32 levels");
 }
-END_TEST
 
 /* What an alias brings along counts, too. */
-START_TEST(depth_by_aliases_has_a_cap)
+TEST(depth_by_aliases_has_a_cap)
 {
     cleanup(mem_free_ptr) char *half = nested(20);
     cleanup(mem_free_ptr) char *fits = mem_printf("a: &a %s\nb: [[[[[[[[[[[*a]]]]]]]]]]]\n", half);
@@ -178,7 +170,6 @@ START_TEST(depth_by_aliases_has_a_cap)
     ck_assert_int_eq(parse(fits, &t, NULL), 0);
     assert_refused(deep, "line 2: nested more than 32 levels");
 }
-END_TEST
 
 static char *list_of(size_t count, const char *item)
 {
@@ -189,7 +180,7 @@ static char *list_of(size_t count, const char *item)
     return buf_take(&text);
 }
 
-START_TEST(numbers_have_caps)
+TEST(numbers_have_caps)
 {
     cleanup(mem_free_ptr) char *fits = list_of(YAML_TREE_MAX_NODES - 1, "x");
     cleanup(mem_free_ptr) char *many = list_of(YAML_TREE_MAX_NODES, "x"),
@@ -203,9 +194,8 @@ START_TEST(numbers_have_caps)
     assert_refused(anchors, "line 1001: more than 1000 anchors");
     ck_assert_int_eq(parse(few_anchors, &u, NULL), 0);
 }
-END_TEST
 
-START_TEST(what_is_no_yaml)
+TEST(what_is_no_yaml)
 {
     assert_refused("a: b: c", "line 1: invalid YAML");
     assert_refused("{\"a\":", "invalid YAML");
@@ -216,35 +206,4 @@ START_TEST(what_is_no_yaml)
     assert_refused("a: \"x\\0y\"", "a NUL character");
     assert_refused("a: 1\n---\nb: 2\n", "line 2: a second document");
     assert_refused("<html><body>: 404: not found", "invalid YAML");
-}
-END_TEST
-
-static Suite *suite(void)
-{
-    Suite *s = suite_create("yaml_tree");
-    TCase *t = tcase_create("yaml_tree");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, block_flow_and_json_are_the_same);
-    tcase_add_test(t, nothing_is_a_tree_without_root);
-    tcase_add_test(t, null_is_told_from_text);
-    tcase_add_test(t, lines_are_counted_from_one);
-    tcase_add_test(t, a_key_that_is_there_twice_is_told);
-    tcase_add_test(t, aliases_and_merged_mappings);
-    tcase_add_test(t, circles_and_unknown_anchors);
-    tcase_add_test(t, an_alias_bomb_is_refused);
-    tcase_add_test(t, depth_has_a_cap);
-    tcase_add_test(t, depth_by_aliases_has_a_cap);
-    tcase_add_test(t, numbers_have_caps);
-    tcase_add_test(t, what_is_no_yaml);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *sr = srunner_create(suite());
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,5 +1,4 @@
 /* src/template/json_path: what leads somewhere in a JSON object. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +6,8 @@
 #include "base/str.h"
 #include "json/read.h"
 #include "template/json_path.h"
+
+#include "../test.h"
 
 static const char object[] =
     "{\"metadata\": {\"name\": \"a\", \"labels\": {\"app.kubernetes.io/name\": \"web\", \"it's\": \"q\"}},"
@@ -49,7 +50,7 @@ static bool add_found(void *arg, yyjson_val *found)
     return true;
 }
 
-START_TEST(where_it_leads)
+TEST_EACH(where_it_leads, array_len(good))
 {
     struct error err = {0};
     struct json_path *p = json_path_parse(good[_i].path, &err);
@@ -67,7 +68,6 @@ START_TEST(where_it_leads)
     yyjson_doc_free(doc);
     json_path_free(p);
 }
-END_TEST
 
 static const struct {
     const char *path, *says;
@@ -93,14 +93,13 @@ static const struct {
     {"a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a", "of which there may be 32"},
 };
 
-START_TEST(what_is_none)
+TEST_EACH(what_is_none, array_len(bad))
 {
     struct error err = {0};
     ck_assert_msg(json_path_parse(bad[_i].path, &err) == NULL, "%s", bad[_i].path);
     ck_assert_int_eq(err.kind, ERROR_INVALID);
     ck_assert_msg(strstr(err.message, bad[_i].says) != NULL, "%s: %s", bad[_i].path, err.message);
 }
-END_TEST
 
 static bool stop(void *arg, yyjson_val *found)
 {
@@ -108,7 +107,7 @@ static bool stop(void *arg, yyjson_val *found)
     return ++*(size_t *)arg < 2;
 }
 
-START_TEST(who_looks_may_stop)
+TEST(who_looks_may_stop)
 {
     struct error err = {0};
     size_t seen = 0;
@@ -121,20 +120,4 @@ START_TEST(who_looks_may_stop)
     yyjson_doc_free(doc);
     json_path_free(p);
     json_path_free(NULL);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tc = tcase_create("json_path");
-    tcase_add_loop_test(tc, where_it_leads, 0, (int)array_len(good));
-    tcase_add_loop_test(tc, what_is_none, 0, (int)array_len(bad));
-    tcase_add_test(tc, who_looks_may_stop);
-    Suite *s = suite_create("json_path");
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

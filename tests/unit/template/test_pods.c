@@ -1,7 +1,6 @@
 /* template/pods: the objects of an older system of templates, and what such templates make of them. */
 #include "template/pods.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +13,8 @@
 #include "template/objects.h"
 #include "template/render.h"
 #include "template/set.h"
+
+#include "../test.h"
 
 #define FOLDER "tests/data/templates/pods/"
 
@@ -127,7 +128,9 @@ static char *rendered_with(const char *template)
 
 static const char *const examples[] = {"routes", "stats", "facts"};
 
-START_TEST(templates_give_what_jinja2_gives)
+FIXTURE(set_up, tear_down)
+
+TEST_EACH(templates_give_what_jinja2_gives, array_len(examples))
 {
     cleanup(mem_free_ptr) char *template_file = mem_printf(FOLDER "%s.j2", examples[_i]);
     cleanup(mem_free_ptr) char *expected_file = mem_printf(FOLDER "%s.expected", examples[_i]);
@@ -136,24 +139,21 @@ START_TEST(templates_give_what_jinja2_gives)
     cleanup(mem_free_ptr) char *got = rendered_with(template);
     ck_assert_str_eq(got, expected);
 }
-END_TEST
 
-START_TEST(one_line_break_at_the_end_is_cut)
+TEST(one_line_break_at_the_end_is_cut)
 {
     cleanup(mem_free_ptr) char *got = rendered_with("a\n\n");
     ck_assert_str_eq(got, "a\n");
 }
-END_TEST
 
-START_TEST(only_ready_pods_with_an_address_are_there)
+TEST(only_ready_pods_with_an_address_are_there)
 {
     cleanup(mem_free_ptr) char *got =
         rendered_with("{% for s in services %}{{ s.name }}: {{ s.pods|list|join(' ') }};{% endfor %}");
     ck_assert_str_eq(got, "api: api-0 api-1;blog: blog-0;idle: ;web: web-a web-b;");
 }
-END_TEST
 
-START_TEST(a_key_goes_before_its_certificate)
+TEST(a_key_goes_before_its_certificate)
 {
     ck_assert_int_eq(read_with("x"), 0);
     ck_assert_uint_eq(pods.certificate_count, 2);
@@ -163,7 +163,6 @@ START_TEST(a_key_goes_before_its_certificate)
     ck_assert_uint_eq(pods.certificates[1].len, strlen(pods.certificates[1].pem));
     ck_assert_uint_eq(pods.left_out_count, 0);
 }
-END_TEST
 
 static const struct {
     const char *key, *service, *said;
@@ -177,7 +176,7 @@ static const struct {
     {"web", "{\"namespace\": \"a\", \"selector\": \"\"}", "key web: an empty selector"},
 };
 
-START_TEST(what_is_wrong_in_one_service_leaves_it_out)
+TEST_EACH(what_is_wrong_in_one_service_leaves_it_out, array_len(broken))
 {
     forget(PODS_SERVICES);
     add(PODS_SERVICES, "good", "{\"namespace\": \"blog\", \"selector\": \"app\"}");
@@ -188,9 +187,8 @@ START_TEST(what_is_wrong_in_one_service_leaves_it_out)
     ck_assert_msg(str_has_prefix(pods.left_out[0].text, broken[_i].said), "%s", pods.left_out[0].text);
     ck_assert_int_eq(pods.left_out[0].of, PODS_SERVICES);
 }
-END_TEST
 
-START_TEST(a_name_that_is_none_of_a_file_leaves_its_certificate_out)
+TEST(a_name_that_is_none_of_a_file_leaves_its_certificate_out)
 {
     static const char *const names[] = {"shop.example", "..x", "a/x"};
     forget(PODS_CERTIFICATES);
@@ -206,9 +204,8 @@ START_TEST(a_name_that_is_none_of_a_file_leaves_its_certificate_out)
     ck_assert_str_eq(pods.left_out[1].text, "key a/x: it is no name of a file");
     ck_assert_int_eq(pods.left_out[1].of, PODS_CERTIFICATES);
 }
-END_TEST
 
-START_TEST(a_certificate_that_haproxy_cannot_use_is_left_out)
+TEST(a_certificate_that_haproxy_cannot_use_is_left_out)
 {
     ck_assert_int_eq(read_with("x"), 0);
     pods_check_certificates(&pods, NULL);
@@ -218,9 +215,8 @@ START_TEST(a_certificate_that_haproxy_cannot_use_is_left_out)
     pods_see(&pods, &cluster.view);
     ck_assert_uint_eq(yyjson_arr_size((yyjson_val *)(uintptr_t)pods.variables[1].value), 0);
 }
-END_TEST
 
-START_TEST(the_namespaces_of_services_are_watched_each_once)
+TEST(the_namespaces_of_services_are_watched_each_once)
 {
     ck_assert_int_eq(read_with("x"), 0);
     ck_assert_uint_eq(pods.set->watch_count, 1);
@@ -234,9 +230,8 @@ START_TEST(the_namespaces_of_services_are_watched_each_once)
     ck_assert_int_eq(read_with("x"), 0);
     ck_assert_ptr_null(pods.set->watches[0].namespaces[0]); /* none, and not all */
 }
-END_TEST
 
-START_TEST(namespaces_are_so_many_at_most)
+TEST(namespaces_are_so_many_at_most)
 {
     forget(PODS_SERVICES);
     for (unsigned i = 0; i <= PODS_NAMESPACES_MAX; i++) {
@@ -251,9 +246,8 @@ START_TEST(namespaces_are_so_many_at_most)
     ck_assert_msg(str_has_prefix(pods.left_out[0].text, "key s100: its namespace is one too many"), "%s",
                   pods.left_out[0].text);
 }
-END_TEST
 
-START_TEST(a_password_that_is_not_set_is_an_error_where_it_is_used)
+TEST(a_password_that_is_not_set_is_an_error_where_it_is_used)
 {
     cluster.view.statistics_password = NULL;
     cleanup(mem_free_ptr) char *got = rendered_with("a\nb {{ stats.password }}");
@@ -263,9 +257,8 @@ START_TEST(a_password_that_is_not_set_is_an_error_where_it_is_used)
     cleanup(mem_free_ptr) char *unused = rendered_with("{{ stats.username }}");
     ck_assert_str_eq(unused, "stats");
 }
-END_TEST
 
-START_TEST(no_credential_of_ours_is_in_env)
+TEST(no_credential_of_ours_is_in_env)
 {
     char password[] = "DATAPLANE_PASSWORD=p", file[] = "DATAPLANE_PASSWORD_FILE=/p",
          token[] = "HAPROXY_DATAPLANE_TOKEN=t";
@@ -275,7 +268,6 @@ START_TEST(no_credential_of_ours_is_in_env)
     cleanup(mem_free_ptr) char *got = rendered_with("{{ env }}");
     ck_assert_str_eq(got, "{'A': 'b=c'}");
 }
-END_TEST
 
 static const struct {
     const char *selector;
@@ -294,7 +286,7 @@ static const struct {
     {"\"nowhere!=x\"", "api-0 api-1 web-a web-b"},
 };
 
-START_TEST(selectors_choose_pods)
+TEST_EACH(selectors_choose_pods, array_len(selectors))
 {
     cleanup(mem_free_ptr) char *service =
         mem_printf("{\"namespace\": \"shop\", \"selector\": %s}", selectors[_i].selector);
@@ -303,9 +295,8 @@ START_TEST(selectors_choose_pods)
     cleanup(mem_free_ptr) char *got = rendered_with("{{ services[0].pods|list|join(' ') }}");
     ck_assert_str_eq(got, selectors[_i].names);
 }
-END_TEST
 
-START_TEST(without_its_objects_nothing_is_made)
+TEST(without_its_objects_nothing_is_made)
 {
     cluster.of[PODS_SERVICES] = NULL;
     ck_assert_int_eq(read_with("x"), -1);
@@ -318,32 +309,4 @@ START_TEST(without_its_objects_nothing_is_made)
     cluster.of[PODS_CERTIFICATES] = cluster.of[PODS_KEYS] = NULL;
     ck_assert_int_eq(read_with("x"), 0);
     ck_assert_uint_eq(pods.certificate_count, 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("pods");
-    TCase *tcase = tcase_create("pods");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, templates_give_what_jinja2_gives, 0, (int)array_len(examples));
-    tcase_add_test(tcase, one_line_break_at_the_end_is_cut);
-    tcase_add_test(tcase, only_ready_pods_with_an_address_are_there);
-    tcase_add_test(tcase, a_key_goes_before_its_certificate);
-    tcase_add_loop_test(tcase, what_is_wrong_in_one_service_leaves_it_out, 0, (int)array_len(broken));
-    tcase_add_test(tcase, a_name_that_is_none_of_a_file_leaves_its_certificate_out);
-    tcase_add_test(tcase, a_certificate_that_haproxy_cannot_use_is_left_out);
-    tcase_add_test(tcase, the_namespaces_of_services_are_watched_each_once);
-    tcase_add_test(tcase, namespaces_are_so_many_at_most);
-    tcase_add_test(tcase, a_password_that_is_not_set_is_an_error_where_it_is_used);
-    tcase_add_test(tcase, no_credential_of_ours_is_in_env);
-    tcase_add_loop_test(tcase, selectors_choose_pods, 0, (int)array_len(selectors));
-    tcase_add_test(tcase, without_its_objects_nothing_is_made);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,11 +1,12 @@
 /* template/stored_paths: where certificates are, in a text that calls them by other names. */
 #include "template/stored_paths.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "haproxy/storage_files.h"
+
+#include "../test.h"
 
 static char plain[] = "plain.pem", dots[] = "a.example.pem", no_dots[] = "a_example.pem", ed25519[] = "ed.pem",
             map[] = "m.x.map", stored_map[] = "m_x.map";
@@ -34,7 +35,7 @@ static const struct {
     {"map(/m/m.x.map) /c/m.x.map", "map(/m/m.x.map) /c/m.x.map"},
 };
 
-START_TEST(paths_are_those_of_what_is_stored)
+TEST_EACH(paths_are_those_of_what_is_stored, sizeof(rows) / sizeof(rows[0]))
 {
     static const char *const folders[] = {"/m/", "/c/", "/g/"};
     const struct storage_files files = {.list = list, .count = sizeof(list) / sizeof(list[0])};
@@ -42,18 +43,4 @@ START_TEST(paths_are_those_of_what_is_stored)
     stored_paths(rows[_i].text, strlen(rows[_i].text), &files, folders, &out);
     ck_assert_str_eq(buf_str(&out), rows[_i].expected);
     buf_fini(&out);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("template/stored_paths");
-    TCase *t = tcase_create("stored_paths");
-    tcase_add_loop_test(t, paths_are_those_of_what_is_stored, 0, (int)(sizeof(rows) / sizeof(rows[0])));
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

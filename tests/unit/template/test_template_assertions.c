@@ -1,5 +1,4 @@
 /* src/template/assertions: what is asserted of what was rendered. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +6,8 @@
 #include "base/str.h"
 #include "set_text.h"
 #include "template/assertions.h"
+
+#include "../test.h"
 
 static char cfg[] = "global\n    maxconn 5\nbackend a\n    server s1 h:1\nbackend b\n    server s1 h:2\n";
 static char map[] = "a be_a\nb be_b\n";
@@ -95,7 +96,7 @@ static void assert_why(const char *assertion, const struct assertion_subject *su
     template_set_free(s);
 }
 
-START_TEST(of_what_was_rendered)
+TEST_EACH(of_what_was_rendered, array_len(rows))
 {
     static const char document[] = "{\"extra\": {\"a\": 1}}";
     const struct rendered r = {.files = files, .file_count = array_len(files)};
@@ -104,9 +105,8 @@ START_TEST(of_what_was_rendered)
                rows[_i].why);
     yyjson_doc_free(doc);
 }
-END_TEST
 
-START_TEST(of_an_error)
+TEST(of_an_error)
 {
     const struct assertion_subject failed = {.error = "haproxy.cfg:1:2: no host"};
     assert_why("rendering_error", &failed, NULL);
@@ -116,7 +116,6 @@ START_TEST(of_an_error)
     assert_why("contains, pattern: x", &failed, "nothing was rendered");
     assert_why("jsonpath, jsonpath: extra", &failed, "nothing was rendered");
 }
-END_TEST
 
 static void assert_difference(const struct render_file *a, size_t count_a, const struct render_file *b, size_t count_b,
                               const char *wanted)
@@ -127,7 +126,7 @@ static void assert_difference(const struct render_file *a, size_t count_a, const
     ck_assert_msg((why == NULL) == (wanted == NULL) && (why == NULL || str_eq(why, wanted)), "%s", why);
 }
 
-START_TEST(of_two_renders)
+TEST(of_two_renders)
 {
     char other[] = "a be_a\nb be_x\n";
     struct render_file b[array_len(files)];
@@ -142,20 +141,4 @@ START_TEST(of_two_renders)
     b[4].name = (char[]){"full"};
     assert_difference(files, array_len(files), b, array_len(files),
                       "two renders made different files: only one has file:empty");
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tc = tcase_create("template_assertions");
-    tcase_add_loop_test(tc, of_what_was_rendered, 0, (int)array_len(rows));
-    tcase_add_test(tc, of_an_error);
-    tcase_add_test(tc, of_two_renders);
-    Suite *s = suite_create("template_assertions");
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,13 +1,14 @@
 /* template/folder: how much a set in a folder may be. */
 #include "template/folder.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+
+#include "../test.h"
 
 #define MAX ((off_t)TEMPLATE_SET_MAX_BYTES)
 
@@ -37,7 +38,9 @@ static const struct {
     {MAX, 1, false}, {MAX, MAX, false}, {MAX - 1, 2, false}, {MAX + 1, 0, false},
 };
 
-START_TEST(as_much_as_there_may_be)
+FORKED
+
+TEST_EACH(as_much_as_there_may_be, sizeof(rows) / sizeof(rows[0]))
 {
     struct template_folder f;
     struct error err = {0};
@@ -56,19 +59,4 @@ START_TEST(as_much_as_there_may_be)
     } else {
         ck_assert_ptr_nonnull(strstr(err.message, "a template set has at most 8 MB"));
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("template/folder");
-    TCase *t = tcase_create("folder");
-    tcase_add_loop_test(t, as_much_as_there_may_be, 0, (int)(sizeof(rows) / sizeof(rows[0])));
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_set_fork_status(sr, CK_FORK); /* the directory's name is each test's own */
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,4 @@
 /* src/template/keep: what is kept of an object. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +7,8 @@
 #include "set_text.h"
 #include "template/keep.h"
 #include "template/objects.h"
+
+#include "../test.h"
 
 #define IDENTITY "\"apiVersion\":\"v1\",\"kind\":\"K\",\"metadata\":{\"name\":\"a\",\"namespace\":\"x\""
 
@@ -51,7 +52,7 @@ static const struct {
      "{\"apiVersion\":\"v1\",\"kind\":\"K\",\"metadata\":{\"name\":\"a\",\"namespace\":\"x\"}}"},
 };
 
-START_TEST(what_is_kept)
+TEST_EACH(what_is_kept, array_len(rows))
 {
     struct error err = {0};
     char *yaml = mem_printf("watch:\n  r: {apiVersion: v1, kind: K, %s}\n", rows[_i].how);
@@ -66,7 +67,6 @@ START_TEST(what_is_kept)
     template_set_free(s);
     free(yaml);
 }
-END_TEST
 
 static const struct {
     const char *json, *says; /* NULL: it is one, called n */
@@ -82,7 +82,7 @@ static const struct {
     {"{\"metadata\":[]}", "metadata"},
 };
 
-START_TEST(what_is_an_object)
+TEST_EACH(what_is_an_object, array_len(others))
 {
     struct error err = {0};
     struct template_set *s = good_set("watch:\n  r: {apiVersion: v1, kind: K}\n");
@@ -97,19 +97,4 @@ START_TEST(what_is_an_object)
     }
     yyjson_doc_free(doc);
     template_set_free(s);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tc = tcase_create("template_keep");
-    tcase_add_loop_test(tc, what_is_kept, 0, (int)array_len(rows));
-    tcase_add_loop_test(tc, what_is_an_object, 0, (int)array_len(others));
-    Suite *s = suite_create("template_keep");
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

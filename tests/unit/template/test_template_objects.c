@@ -1,5 +1,4 @@
 /* src/template/objects, src/template/fixtures: what templates see of a cluster, and what stands in for one. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +10,8 @@
 #include "set_text.h"
 #include "template/fixtures.h"
 #include "template/objects.h"
+
+#include "../test.h"
 
 #define SET                                                                                                        \
     "watch:\n  pods: {apiVersion: v1, kind: Pod, index_by: [metadata.namespace, 'spec.ports[*]'], keep: [spec]}\n" \
@@ -64,7 +65,7 @@ static void assert_listed(struct objects *o, size_t resource, const char *found)
     ck_assert_str_eq(text, found);
 }
 
-START_TEST(what_a_render_sees)
+TEST(what_a_render_sees)
 {
     struct error err = {0};
     struct template_set *s = good_set(SET);
@@ -85,9 +86,8 @@ START_TEST(what_a_render_sees)
     objects_free(o);
     template_set_free(s);
 }
-END_TEST
 
-START_TEST(what_is_left_out)
+TEST(what_is_left_out)
 {
     struct error err = {0};
     struct template_set *s = good_set(SET);
@@ -113,7 +113,6 @@ START_TEST(what_is_left_out)
     objects_free(o);
     template_set_free(s);
 }
-END_TEST
 
 static const struct {
     const char *json, *says; /* NULL: it is right */
@@ -129,7 +128,7 @@ static const struct {
     {"{\"pods\": [5]}", "fixture pods[0]: it is a number", false},
 };
 
-START_TEST(what_is_a_fixture)
+TEST_EACH(what_is_a_fixture, array_len(fixtures))
 {
     struct error err = {0};
     struct template_set *s = good_set(SET);
@@ -140,9 +139,8 @@ START_TEST(what_is_a_fixture)
     objects_free(o);
     template_set_free(s);
 }
-END_TEST
 
-START_TEST(a_later_fixture_replaces_one)
+TEST(a_later_fixture_replaces_one)
 {
     struct error err = {0};
     struct template_set *s = good_set(SET);
@@ -157,9 +155,8 @@ START_TEST(a_later_fixture_replaces_one)
     objects_free(o);
     template_set_free(s);
 }
-END_TEST
 
-START_TEST(the_document_of_all)
+TEST(the_document_of_all)
 {
     struct error err = {0};
     struct template_set *s = good_set(SET);
@@ -178,22 +175,4 @@ START_TEST(the_document_of_all)
     yyjson_doc_free(doc);
     objects_free(o);
     template_set_free(s);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tc = tcase_create("template_objects");
-    tcase_add_test(tc, what_a_render_sees);
-    tcase_add_test(tc, what_is_left_out);
-    tcase_add_loop_test(tc, what_is_a_fixture, 0, (int)array_len(fixtures));
-    tcase_add_test(tc, a_later_fixture_replaces_one);
-    tcase_add_test(tc, the_document_of_all);
-    Suite *s = suite_create("template_objects");
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,4 @@
 /* src/template/set: a set.yaml and the files beside it. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +8,8 @@
 #include "json/read.h"
 #include "set_text.h"
 #include "template/json_path.h"
+
+#include "../test.h"
 
 #define HAPROXY "haproxy.cfg: x\n"
 #define WATCH "watch: {r: {apiVersion: v1, kind: K"
@@ -88,7 +89,7 @@ static const struct {
      "set.yaml:2: watched_resources_ignore_fields: expected a list of paths"},
 };
 
-START_TEST(what_is_wrong_and_where)
+TEST_EACH(what_is_wrong_and_where, array_len(bad))
 {
     struct error err = {0};
     struct template_set *s = set_of(bad[_i].yaml, &err);
@@ -96,7 +97,6 @@ START_TEST(what_is_wrong_and_where)
     ck_assert_msg(err.kind == ERROR_INVALID && strstr(err.message, bad[_i].says) != NULL, "%s\n%s", bad[_i].yaml,
                   err.message);
 }
-END_TEST
 
 static const char of_old[] = "watched_resources:\n"
                              "  ingresses:\n"
@@ -115,7 +115,7 @@ static const char of_old[] = "watched_resources:\n"
                              "templating_settings:\n  extra_context: {debug: true}\n"
                              "validation_tests:\n  t: {description: d, assertions: [{type: haproxy_valid}]}\n";
 
-START_TEST(the_older_names)
+TEST(the_older_names)
 {
     struct error err = {0};
     struct template_set *s = set_of(of_old, &err);
@@ -145,9 +145,8 @@ START_TEST(the_older_names)
     ck_assert_str_eq(s->tests[0].description, "d");
     template_set_free(s);
 }
-END_TEST
 
-START_TEST(its_own_names)
+TEST(its_own_names)
 {
     struct template_set *s = good_set(
         "watch:\n  r: {apiVersion: v1, kind: K, namespaces: [a, b], fieldSelector: x=y, keep: spec, drop: [status, "
@@ -171,9 +170,8 @@ START_TEST(its_own_names)
     ck_assert(!s->lenient && s->trim_blocks && s->targets.port == 0 && s->extra == NULL);
     template_set_free(s);
 }
-END_TEST
 
-START_TEST(files_beside_it)
+TEST(files_beside_it)
 {
     struct error err = {0};
     static const struct template_file files[] = {
@@ -191,7 +189,6 @@ START_TEST(files_beside_it)
         ck_assert_str_eq(s->texts[i].source, sources[i]);
     template_set_free(s);
 }
-END_TEST
 
 static const struct {
     const char *name, *bytes;
@@ -206,7 +203,7 @@ static const struct {
     {"snippets/x.j2", "\xff", 1, "snippets/x.j2: a template is text in UTF-8"},
 };
 
-START_TEST(files_that_are_none)
+TEST_EACH(files_that_are_none, array_len(bad_files))
 {
     struct error err = {0};
     static const char yaml[] = "haproxy.cfg: x\nmaps: {a.b.map: y}\n";
@@ -216,22 +213,4 @@ START_TEST(files_that_are_none)
     ck_assert_msg(strstr(err.message, bad_files[_i].says) != NULL, "%s", err.message);
     ck_assert_ptr_null(template_set_parse(files + 1, 1, &err));
     ck_assert_str_eq(err.message, "there is no set.yaml");
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tc = tcase_create("template_set");
-    tcase_add_loop_test(tc, what_is_wrong_and_where, 0, (int)array_len(bad));
-    tcase_add_test(tc, the_older_names);
-    tcase_add_test(tc, its_own_names);
-    tcase_add_test(tc, files_beside_it);
-    tcase_add_loop_test(tc, files_that_are_none, 0, (int)array_len(bad_files));
-    Suite *s = suite_create("template_set");
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,4 @@
 /* src/template/set_tests: the tests that a set has; src/template/set_schema: docs/template-set.schema.json is of the tables. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "set_text.h"
+
+#include "../test.h"
 
 #define HEAD "haproxy.cfg: x\nwatch: {r: {apiVersion: v1, kind: K}, services: {apiVersion: v1, kind: S}}\n"
 #define ONE HEAD "tests:\n  t:\n    assertions:\n    - "
@@ -63,7 +64,7 @@ static const struct {
     {ONE "{type: contains, pattern: a, target: 'map:'}\n", "target: \"map:\" is none of"},
 };
 
-START_TEST(what_is_wrong_and_where)
+TEST_EACH(what_is_wrong_and_where, array_len(bad))
 {
     struct error err = {0};
     struct template_set *s = set_of(bad[_i].yaml, &err);
@@ -71,9 +72,8 @@ START_TEST(what_is_wrong_and_where)
     ck_assert_msg(err.kind == ERROR_INVALID && strstr(err.message, bad[_i].says) != NULL, "%s\n%s", bad[_i].yaml,
                   err.message);
 }
-END_TEST
 
-START_TEST(what_they_are)
+TEST(what_they_are)
 {
     struct template_set *s =
         good_set("watch: {r: {apiVersion: v1, kind: K}}\ntests:\n  _global: {fixtures: {r: [{metadata: {name: g}}]}}\n "
@@ -105,11 +105,10 @@ START_TEST(what_they_are)
     ck_assert_uint_eq(s->test_count, 2);
     template_set_free(s);
 }
-END_TEST
 
 #define SCHEMA "docs/template-set.schema.json"
 
-START_TEST(the_schema_is_of_the_tables)
+TEST(the_schema_is_of_the_tables)
 {
     struct buf schema = {0}, file;
     template_set_schema(&schema);
@@ -126,20 +125,4 @@ START_TEST(the_schema_is_of_the_tables)
     yyjson_doc_free(doc);
     buf_fini(&schema);
     buf_fini(&file);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tc = tcase_create("template_set_tests");
-    tcase_add_loop_test(tc, what_is_wrong_and_where, 0, (int)array_len(bad));
-    tcase_add_test(tc, what_they_are);
-    tcase_add_test(tc, the_schema_is_of_the_tables);
-    Suite *s = suite_create("template_set_tests");
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -8,6 +8,8 @@
 #include "daemon/etcd/etcd_source.h"
 #include "settings/settings.h"
 
+#include "../../test.h"
+
 #define KEY "/lb/x/status/lb-1"
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define OTHER "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
@@ -112,7 +114,7 @@ static void check_said(enum load_balancer_state state, const char *reason)
 
 /* ---- tests ---- */
 
-START_TEST(it_is_said_once_and_kept_alive)
+TEST(it_is_said_once_and_kept_alive)
 {
     begin(1, 1);
     model_pass(10 * MINUTE_MS);
@@ -130,9 +132,8 @@ START_TEST(it_is_said_once_and_kept_alive)
     ck_assert_ptr_null(model_at(KEY));
     end();
 }
-END_TEST
 
-START_TEST(less_than_three_seconds_behind_is_not_said)
+TEST(less_than_three_seconds_behind_is_not_said)
 {
     begin(2, 1);
     model_pass(MINUTE_MS);
@@ -151,10 +152,9 @@ START_TEST(less_than_three_seconds_behind_is_not_said)
     check_said(LOAD_BALANCER_BEHIND, "");
     end();
 }
-END_TEST
 
 /* Since when is that of the state, not of what is said of it. */
-START_TEST(since_is_when_the_state_began)
+TEST(since_is_when_the_state_began)
 {
     begin(3, 1);
     r.views[0] = (struct configuration_view){.state = "rejected", .reason = "one", .runs = HASH};
@@ -174,7 +174,6 @@ START_TEST(since_is_when_the_state_began)
     load_balancer_fini(&third);
     end();
 }
-END_TEST
 
 static const struct {
     const char *states, *runs[3],
@@ -195,7 +194,7 @@ static const struct {
     {"ar", {HASH, HASH}, "a part is missing", LOAD_BALANCER_FAILED, "a part is missing", HASH},
 };
 
-START_TEST(the_worst_of_several_counts)
+TEST_EACH(the_worst_of_several_counts, array_len(worst))
 {
     static const char *const texts[3] = {"0", "1", "2"};
     size_t count = strlen(worst[_i].states);
@@ -226,9 +225,8 @@ START_TEST(the_worst_of_several_counts)
         free(reasons[i]);
     end();
 }
-END_TEST
 
-START_TEST(what_was_lost_with_its_lease_is_said_again)
+TEST(what_was_lost_with_its_lease_is_said_again)
 {
     begin(5, 1);
     model_pass(MINUTE_MS);
@@ -240,10 +238,9 @@ START_TEST(what_was_lost_with_its_lease_is_said_again)
     check_said(LOAD_BALANCER_IN_SYNC, "");
     end();
 }
-END_TEST
 
 /* Somebody revoked it: a put that names it fails. */
-START_TEST(a_lease_that_is_gone_is_asked_for_anew)
+TEST(a_lease_that_is_gone_is_asked_for_anew)
 {
     begin(6, 1);
     model_pass(1000);
@@ -254,10 +251,9 @@ START_TEST(a_lease_that_is_gone_is_asked_for_anew)
     ck_assert_uint_eq(w.asked[ASK_GRANT], 2);
     end();
 }
-END_TEST
 
 /* It was carried out, and that was not answered: what lies there is not what was said before. */
-START_TEST(a_lost_answer_leaves_nothing_old)
+TEST(a_lost_answer_leaves_nothing_old)
 {
     begin(7, 1);
     model_pass(1000);
@@ -277,10 +273,9 @@ START_TEST(a_lost_answer_leaves_nothing_old)
     }
     end();
 }
-END_TEST
 
 /* Another one, which led meanwhile, has said something else there. */
-START_TEST(who_leads_again_says_it_again)
+TEST(who_leads_again_says_it_again)
 {
     begin(8, 1);
     model_pass(1000);
@@ -294,9 +289,8 @@ START_TEST(who_leads_again_says_it_again)
     check_said(LOAD_BALANCER_IN_SYNC, "");
     end();
 }
-END_TEST
 
-START_TEST(in_the_end_it_is_said)
+TEST_EACH(in_the_end_it_is_said, STREAMS)
 {
     static const char *const states[] = {"applied", "written", "rejected"};
     begin((unsigned)_i, 1);
@@ -321,27 +315,4 @@ START_TEST(in_the_end_it_is_said)
                                                       : LOAD_BALANCER_BEHIND,
                "");
     end();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("etcd_report");
-    TCase *t = tcase_create("etcd_report");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, it_is_said_once_and_kept_alive);
-    tcase_add_test(t, less_than_three_seconds_behind_is_not_said);
-    tcase_add_test(t, since_is_when_the_state_began);
-    tcase_add_loop_test(t, the_worst_of_several_counts, 0, (int)array_len(worst));
-    tcase_add_test(t, what_was_lost_with_its_lease_is_said_again);
-    tcase_add_test(t, a_lease_that_is_gone_is_asked_for_anew);
-    tcase_add_test(t, a_lost_answer_leaves_nothing_old);
-    tcase_add_test(t, who_leads_again_says_it_again);
-    tcase_add_loop_test(t, in_the_end_it_is_said, 0, STREAMS);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

@@ -6,6 +6,8 @@
 #include "report/telemetry.h"
 #include "settings/settings.h"
 
+#include "../../test.h"
+
 #define STATUS "/lb/x/status/"
 #define STREAMS 200
 #define ROUNDS 80
@@ -61,7 +63,7 @@ static void check_list(const char *expected)
     ck_assert_str_eq(buf_str(&is), expected);
 }
 
-START_TEST(they_are_read_and_then_followed)
+TEST(they_are_read_and_then_followed)
 {
     begin(1);
     say("b", 2, "in_sync");
@@ -91,9 +93,8 @@ START_TEST(they_are_read_and_then_followed)
     check_list("d=1");
     end();
 }
-END_TEST
 
-START_TEST(one_whose_lease_ends_is_gone)
+TEST(one_whose_lease_ends_is_gone)
 {
     begin(2);
     load_balancers_start(l.list);
@@ -106,7 +107,6 @@ START_TEST(one_whose_lease_ends_is_gone)
     check_list("");
     end();
 }
-END_TEST
 
 static const struct {
     enum load_balancer_state state, stands;
@@ -117,14 +117,13 @@ static const struct {
     {LOAD_BALANCER_FAILED, LOAD_BALANCER_FAILED, 2, 3},
 };
 
-START_TEST(of_an_older_version_it_is_behind)
+TEST_EACH(of_an_older_version_it_is_behind, array_len(stands))
 {
     const struct load_balancer one = {.state = stands[_i].state, .version = stands[_i].version};
     ck_assert_int_eq((int)load_balancer_stands(&one, stands[_i].published), (int)stands[_i].stands);
 }
-END_TEST
 
-START_TEST(they_are_counted)
+TEST(they_are_counted)
 {
     struct telemetry t;
     begin(3);
@@ -144,9 +143,8 @@ START_TEST(they_are_counted)
     telemetry_fini(&t);
     end();
 }
-END_TEST
 
-START_TEST(there_is_an_end_to_what_is_shown)
+TEST(there_is_an_end_to_what_is_shown)
 {
     begin(4);
     for (int i = 0; i < LOAD_BALANCERS_MAX + 2; i++) {
@@ -164,7 +162,6 @@ START_TEST(there_is_an_end_to_what_is_shown)
     ck_assert_uint_eq(load_balancers_at(l.list, 5)->version, 7);
     end();
 }
-END_TEST
 
 /* ---- streams ---- */
 
@@ -220,7 +217,7 @@ static void happen(void)
     model_pass(dice_below(&w.dice, dice_one_in(&w.dice, 3) ? 6000 : 60));
 }
 
-START_TEST(in_the_end_they_are_what_lies_there)
+TEST_EACH(in_the_end_they_are_what_lies_there, STREAMS)
 {
     begin((unsigned)_i);
     load_balancers_start(l.list);
@@ -233,24 +230,4 @@ START_TEST(in_the_end_they_are_what_lies_there)
     model_pass(20000);
     check_same();
     end();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("load_balancers");
-    TCase *t = tcase_create("load_balancers");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, they_are_read_and_then_followed);
-    tcase_add_test(t, one_whose_lease_ends_is_gone);
-    tcase_add_loop_test(t, of_an_older_version_it_is_behind, 0, (int)array_len(stands));
-    tcase_add_test(t, they_are_counted);
-    tcase_add_test(t, there_is_an_end_to_what_is_shown);
-    tcase_add_loop_test(t, in_the_end_they_are_what_lies_there, 0, STREAMS);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

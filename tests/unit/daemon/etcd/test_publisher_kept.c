@@ -1,5 +1,4 @@
 /* src/daemon/etcd/publisher_kept: what lies below a producer's path, and what of it goes. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +6,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "daemon/etcd/publisher_kept.h"
+
+#include "../../test.h"
 
 #define VERSIONS 6
 
@@ -120,7 +121,7 @@ static const struct {
     {"7=2:b 1:a", "abc", "c", 2, "b"},         /* what is called otherwise is somebody else's */
 };
 
-START_TEST(old_versions_and_their_parts_go)
+TEST_EACH(old_versions_and_their_parts_go, array_len(olds))
 {
     cleanup(kept_fini) struct kept k = {0};
     cleanup(published_manifest_fini) struct published_manifest m = manifest_of(11, olds[_i].published);
@@ -137,10 +138,9 @@ START_TEST(old_versions_and_their_parts_go)
     name_keys(keys, count, &is);
     ck_assert_str_eq(buf_str(&is), olds[_i].old);
 }
-END_TEST
 
 /* The others go with the next version. */
-START_TEST(no_more_goes_than_one_transaction_takes)
+TEST(no_more_goes_than_one_transaction_takes)
 {
     cleanup(kept_fini) struct kept k = {0};
     cleanup(published_manifest_fini) struct published_manifest m = manifest_of(11, "a");
@@ -158,7 +158,6 @@ START_TEST(no_more_goes_than_one_transaction_takes)
     ck_assert_uint_eq(kept_old(&k, &m, 1, deletes), KEPT_DELETES_MAX);
     ck_assert_str_eq(deletes[0].key, "/p/versions/2");
 }
-END_TEST
 
 static const struct {
     const char *parts, *names, *compared;
@@ -167,7 +166,7 @@ static const struct {
     {"abc", "a|a", "a100"},
 };
 
-START_TEST(each_part_that_is_named_is_compared)
+TEST_EACH(each_part_that_is_named_is_compared, array_len(compared))
 {
     cleanup(kept_fini) struct kept k = {0};
     cleanup(published_manifest_fini) struct published_manifest m = manifest_of(1, compared[_i].names);
@@ -179,9 +178,8 @@ START_TEST(each_part_that_is_named_is_compared)
         buf_printf(&is, "%s%c%lld", i > 0 ? " " : "", strrchr(list[i].key, '/')[1], (long long)list[i].mod_revision);
     ck_assert_str_eq(buf_str(&is), compared[_i].compared);
 }
-END_TEST
 
-START_TEST(what_is_no_part_is_somebody_elses)
+TEST(what_is_no_part_is_somebody_elses)
 {
     cleanup(kept_fini) struct kept k = {0};
     char hash[DIGEST_SHA256_HEX_BYTES];
@@ -196,9 +194,8 @@ START_TEST(what_is_no_part_is_somebody_elses)
     ck_assert_uint_eq(k.part_count, 1);
     ck_assert_int_eq(kept_part_revision(&k, "b"), 0);
 }
-END_TEST
 
-START_TEST(what_was_verified_is_forgotten_with_the_part)
+TEST(what_was_verified_is_forgotten_with_the_part)
 {
     cleanup(kept_fini) struct kept verified = {0}, there = {0};
     char a[DIGEST_SHA256_HEX_BYTES], b[DIGEST_SHA256_HEX_BYTES], c[DIGEST_SHA256_HEX_BYTES];
@@ -209,7 +206,6 @@ START_TEST(what_was_verified_is_forgotten_with_the_part)
     ck_assert_uint_eq(verified.part_count, 1);
     ck_assert_int_eq(kept_part_revision(&verified, a), 1);
 }
-END_TEST
 
 static const struct {
     const char *versions;
@@ -218,28 +214,9 @@ static const struct {
     {"", 0, 0, 1}, {"", 4, 0, 5}, {"3:a 4:b", 4, 4, 5}, {"9:a 10:b", 0, 0, 11}, {"2:a", 3, 7, 8}, {"7=2:a", 0, 0, 1},
 };
 
-START_TEST(a_number_is_given_once)
+TEST_EACH(a_number_is_given_once, array_len(nexts))
 {
     cleanup(kept_fini) struct kept k = {0};
     take_versions(&k, nexts[_i].versions);
     ck_assert_uint_eq(kept_next_version(&k, nexts[_i].there, nexts[_i].last), nexts[_i].next);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("publisher_kept");
-    TCase *t = tcase_create("publisher_kept");
-    tcase_add_loop_test(t, old_versions_and_their_parts_go, 0, (int)array_len(olds));
-    tcase_add_test(t, no_more_goes_than_one_transaction_takes);
-    tcase_add_loop_test(t, each_part_that_is_named_is_compared, 0, (int)array_len(compared));
-    tcase_add_test(t, what_is_no_part_is_somebody_elses);
-    tcase_add_test(t, what_was_verified_is_forgotten_with_the_part);
-    tcase_add_loop_test(t, a_number_is_given_once, 0, (int)array_len(nexts));
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

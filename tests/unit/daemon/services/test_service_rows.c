@@ -1,7 +1,7 @@
 /* daemon/services/service_rows: the lines of a backend over time, by tables and by random streams against the rules of servers/desired. */
-#include <check.h>
-
 #include "rows_world.h"
+
+#include "../../test.h"
 
 static void check_text(struct rows_world *w, unsigned i, const char *want)
 {
@@ -25,7 +25,7 @@ static void begin(struct rows_world *w)
 
 #define LINE(n) "    server n" #n " 10.0.0." #n ":30001"
 
-START_TEST(policy_local)
+TEST(policy_local)
 {
     struct rows_world w;
     rows_world_init(&w);
@@ -45,9 +45,8 @@ START_TEST(policy_local)
     ck_assert_uint_eq(service_rows_due_ms(w.rows), 0);
     rows_world_fini(&w);
 }
-END_TEST
 
-START_TEST(policy_cluster)
+TEST(policy_cluster)
 {
     struct rows_world w;
     rows_world_init(&w);
@@ -70,9 +69,8 @@ START_TEST(policy_cluster)
     check_text(&w, 0, LINE(1) " weight 100\n" LINE(2) " weight 0\n");
     rows_world_fini(&w);
 }
-END_TEST
 
-START_TEST(nothing_is_desired)
+TEST(nothing_is_desired)
 {
     struct rows_world w;
     rows_world_init(&w);
@@ -101,9 +99,8 @@ START_TEST(nothing_is_desired)
     check_text(&w, 0, "");
     rows_world_fini(&w);
 }
-END_TEST
 
-START_TEST(what_drains_while_nothing_is_desired)
+TEST(what_drains_while_nothing_is_desired)
 {
     struct rows_world w;
     rows_world_init(&w);
@@ -114,9 +111,8 @@ START_TEST(what_drains_while_nothing_is_desired)
     check_text(&w, 0, LINE(1) "\n" LINE(2) " disabled\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
     rows_world_fini(&w);
 }
-END_TEST
 
-START_TEST(what_is_announced_is_no_loss)
+TEST(what_is_announced_is_no_loss)
 {
     struct rows_world w;
     rows_world_init(&w);
@@ -130,9 +126,8 @@ START_TEST(what_is_announced_is_no_loss)
     check_text(&w, 0, LINE(1) "\n");
     rows_world_fini(&w);
 }
-END_TEST
 
-START_TEST(losses)
+TEST(losses)
 {
     struct rows_world w;
     rows_world_init(&w);
@@ -155,10 +150,9 @@ START_TEST(losses)
     ck_assert_uint_eq(service_rows_view(w.rows).delayed, 0);
     rows_world_fini(&w);
 }
-END_TEST
 
 /* A node that lost its endpoints without a word is one of those that wait, too. */
-START_TEST(a_line_that_is_delayed_is_no_spare)
+TEST(a_line_that_is_delayed_is_no_spare)
 {
     struct rows_world w;
     rows_world_init(&w);
@@ -171,10 +165,9 @@ START_TEST(a_line_that_is_delayed_is_no_spare)
     check_text(&w, 0, LINE(1) " disabled\n" LINE(2) " disabled\n" LINE(3) "\n" LINE(4) " disabled\n");
     rows_world_fini(&w);
 }
-END_TEST
 
 /* HAPROXY_HEALTH_CHECK=node-port: kube-proxy says which node has a pod. */
-START_TEST(the_port_of_kube_proxy)
+TEST(the_port_of_kube_proxy)
 {
     struct rows_world w;
     rows_world_init(&w);
@@ -194,7 +187,6 @@ START_TEST(the_port_of_kube_proxy)
     check_text(&w, 0, LINE(1) "\n" LINE(2) " disabled\n");
     rows_world_fini(&w);
 }
-END_TEST
 
 #define CONFIG                                                                               \
     "backend other\n    server s1 10.0.0.9:80 check\nfrontend a\n    bind :80\n"             \
@@ -206,7 +198,7 @@ END_TEST
            "    server n8 10.0.0.8:30001 port 32000 no-check-send-proxy disabled\n"
 
 /* As they were in the file: all is lost at once, or nothing is ready. */
-START_TEST(what_an_earlier_daemon_left)
+TEST(what_an_earlier_daemon_left)
 {
     struct rows_world w;
     rows_world_init(&w);
@@ -233,9 +225,8 @@ START_TEST(what_an_earlier_daemon_left)
                "    server n8 10.0.0.8:31111 disabled\n");
     rows_world_fini(&w);
 }
-END_TEST
 
-START_TEST(slices_that_may_not_be_read)
+TEST(slices_that_may_not_be_read)
 {
     struct rows_world w;
     rows_world_init(&w);
@@ -251,9 +242,8 @@ START_TEST(slices_that_may_not_be_read)
     check_text(&w, 0, LINE(1) "\n" LINE(2) "\n" LINE(3) "\n");
     rows_world_fini(&w);
 }
-END_TEST
 
-START_TEST(paused)
+TEST(paused)
 {
     struct rows_world w;
     rows_world_init(&w);
@@ -267,9 +257,8 @@ START_TEST(paused)
     check_text(&w, 0, LINE(1) "\n" LINE(2) "\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
     rows_world_fini(&w);
 }
-END_TEST
 
-START_TEST(only_what_changed_is_computed)
+TEST(only_what_changed_is_computed)
 {
     struct rows_world w;
     char *texts[WORLD_SERVICES];
@@ -293,9 +282,8 @@ START_TEST(only_what_changed_is_computed)
     }
     rows_world_fini(&w);
 }
-END_TEST
 
-START_TEST(what_is_explained)
+TEST(what_is_explained)
 {
     struct rows_world w;
     char *texts[WORLD_SERVICES];
@@ -318,7 +306,6 @@ START_TEST(what_is_explained)
     texts_free(texts);
     rows_world_fini(&w);
 }
-END_TEST
 
 /* ---- random streams ---- */
 
@@ -529,7 +516,7 @@ static void choose_settings(struct settings *s, unsigned number)
         s->park_ttl_ms = 0;
 }
 
-START_TEST(streams)
+TEST_EACH(streams, 128)
 {
     struct dice d = {0x9e3779b97f4a7c15u + 77u * (unsigned)_i};
     struct rows_world w;
@@ -556,31 +543,4 @@ START_TEST(streams)
     check_rest(&w);
     service_rows_free(eager);
     rows_world_fini(&w);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("service_rows");
-    TCase *t = tcase_create("service_rows");
-    tcase_add_test(t, policy_local);
-    tcase_add_test(t, policy_cluster);
-    tcase_add_test(t, nothing_is_desired);
-    tcase_add_test(t, what_drains_while_nothing_is_desired);
-    tcase_add_test(t, what_is_announced_is_no_loss);
-    tcase_add_test(t, losses);
-    tcase_add_test(t, a_line_that_is_delayed_is_no_spare);
-    tcase_add_test(t, the_port_of_kube_proxy);
-    tcase_add_test(t, what_an_earlier_daemon_left);
-    tcase_add_test(t, slices_that_may_not_be_read);
-    tcase_add_test(t, paused);
-    tcase_add_test(t, only_what_changed_is_computed);
-    tcase_add_test(t, what_is_explained);
-    tcase_add_loop_test(t, streams, 0, 128);
-    suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,4 @@
 /* Two editions of a template set: which of them share watches, and who frees what, whichever goes first. */
-#include <check.h>
 #include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,8 @@
 #include "net/http.h"
 #include "settings/kubeconfig/kubeconfig.h"
 #include "template/set.h"
+
+#include "../../test.h"
 
 static struct world {
     struct event_base *base;
@@ -85,7 +86,9 @@ static const struct {
 };
 
 /* _i: the second half of the rows' numbers: the one that shares goes first. */
-START_TEST(two_that_watch_the_same_share)
+FIXTURE(setup, teardown)
+
+TEST_EACH(two_that_watch_the_same_share, 2 * (int)array_len(rows))
 {
     size_t row = (size_t)_i % array_len(rows);
     bool other_first = (size_t)_i >= array_len(rows);
@@ -100,10 +103,9 @@ START_TEST(two_that_watch_the_same_share)
     edition_fini(other_first ? &one : &other);
     ck_assert_ptr_null(one.watched);
 }
-END_TEST
 
 /* The next takes the place of the first, and a third one shares still: what the first began is freed with the last. */
-START_TEST(watches_outlive_the_set_that_they_began_with)
+TEST(watches_outlive_the_set_that_they_began_with)
 {
     struct edition first, second, third, none = {0};
     ck_assert(!init(&first, "", NULL, false));
@@ -115,20 +117,4 @@ START_TEST(watches_outlive_the_set_that_they_began_with)
     works(&third);
     edition_fini(&third);
     edition_fini(&none);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("daemon/template/edition");
-    TCase *t = tcase_create("edition");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_loop_test(t, two_that_watch_the_same_share, 0, 2 * (int)array_len(rows));
-    tcase_add_test(t, watches_outlive_the_set_that_they_began_with);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

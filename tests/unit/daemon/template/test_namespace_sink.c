@@ -1,5 +1,4 @@
 /* The objects of one namespace, in a cache that has those of others, too. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +7,8 @@
 #include "daemon/template/namespace_sink.h"
 #include "model/cache.h"
 #include "template/objects.h"
+
+#include "../../test.h"
 
 static struct cache *cache;
 static struct namespace_sink *sinks[2];
@@ -64,7 +65,9 @@ static bool list(struct informer_sink *s, const char *one, const char *two, size
     return changed;
 }
 
-START_TEST(a_list_takes_the_place_of_its_own_namespace_alone)
+FIXTURE(setup, teardown)
+
+TEST(a_list_takes_the_place_of_its_own_namespace_alone)
 {
     ck_assert(list(&a, "a/x", "a/y", 2));
     ck_assert(list(&b, "b/x", "", 1));
@@ -75,18 +78,16 @@ START_TEST(a_list_takes_the_place_of_its_own_namespace_alone)
     ck_assert(list(&a, "", "", 0));
     assert_there("b/x ");
 }
-END_TEST
 
-START_TEST(the_first_list_is_news_if_it_is_empty)
+TEST(the_first_list_is_news_if_it_is_empty)
 {
     ck_assert(list(&a, "", "", 0));
     ck_assert(!list(&a, "", "", 0));
     a.forget(a.arg);
     ck_assert(list(&a, "", "", 0));
 }
-END_TEST
 
-START_TEST(changes_say_whether_they_are_some)
+TEST(changes_say_whether_they_are_some)
 {
     list(&a, "a/x", "", 1);
     ck_assert(!put(&a, "a/x", "{}"));
@@ -95,9 +96,8 @@ START_TEST(changes_say_whether_they_are_some)
     ck_assert(!a.remove(a.arg, "a/x"));
     assert_there("");
 }
-END_TEST
 
-START_TEST(what_cannot_be_read_stays)
+TEST(what_cannot_be_read_stays)
 {
     size_t got;
     list(&a, "a/x", "a/y", 2);
@@ -106,9 +106,8 @@ START_TEST(what_cannot_be_read_stays)
     ck_assert(a.end(a.arg, &got));
     assert_there("a/x ");
 }
-END_TEST
 
-START_TEST(an_aborted_list_takes_nothing_away)
+TEST(an_aborted_list_takes_nothing_away)
 {
     list(&a, "a/x", "a/y", 2);
     a.begin(a.arg);
@@ -120,9 +119,8 @@ START_TEST(an_aborted_list_takes_nothing_away)
     ck_assert(list(&a, "a/y", "", 1));
     assert_there("a/y ");
 }
-END_TEST
 
-START_TEST(what_goes_within_a_list_is_gone)
+TEST(what_goes_within_a_list_is_gone)
 {
     size_t got;
     a.begin(a.arg);
@@ -131,33 +129,11 @@ START_TEST(what_goes_within_a_list_is_gone)
     a.end(a.arg, &got);
     assert_there("");
 }
-END_TEST
 
-START_TEST(forgotten_are_those_of_the_namespace)
+TEST(forgotten_are_those_of_the_namespace)
 {
     list(&a, "a/x", "", 1);
     list(&b, "b/x", "", 1);
     a.forget(a.arg);
     assert_there("b/x ");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("daemon/template/namespace_sink");
-    TCase *t = tcase_create("sink");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, a_list_takes_the_place_of_its_own_namespace_alone);
-    tcase_add_test(t, the_first_list_is_news_if_it_is_empty);
-    tcase_add_test(t, changes_say_whether_they_are_some);
-    tcase_add_test(t, what_cannot_be_read_stays);
-    tcase_add_test(t, an_aborted_list_takes_nothing_away);
-    tcase_add_test(t, what_goes_within_a_list_is_gone);
-    tcase_add_test(t, forgotten_are_those_of_the_namespace);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,12 +1,13 @@
 #include "daemon/template/renders.h"
 
-#include <check.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/storage_files.h"
 #include "template/render.h"
+
+#include "../../test.h"
 
 /* A render that gave this haproxy.cfg, a map, and a certificate; NULL: not. */
 static void took(struct renders *r, const char *cfg, const char *map, const char *pem, bool same)
@@ -31,7 +32,7 @@ static const struct render_change *change_of(const struct renders_view *v, const
     return NULL;
 }
 
-START_TEST(what_the_last_one_changed)
+TEST(what_the_last_one_changed)
 {
     struct renders *r = renders_new(NULL);
     struct renders_view v = renders_view(r);
@@ -62,9 +63,8 @@ START_TEST(what_the_last_one_changed)
     ck_assert_str_eq(change_of(&v, "key.txt")->what, "gone");
     renders_free(r);
 }
-END_TEST
 
-START_TEST(a_failure_changes_nothing)
+TEST(a_failure_changes_nothing)
 {
     struct renders *r = renders_new(NULL);
     struct error err = {0};
@@ -78,9 +78,8 @@ START_TEST(a_failure_changes_nothing)
     ck_assert_str_eq(v.failure, "haproxy.cfg:1:3: no");
     renders_free(r);
 }
-END_TEST
 
-START_TEST(of_many_files_some_are_named)
+TEST(of_many_files_some_are_named)
 {
     struct renders *r = renders_new(NULL);
     struct error err = {0};
@@ -99,20 +98,4 @@ START_TEST(of_many_files_some_are_named)
     }
     free(file.bytes);
     renders_free(r);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("renders");
-    TCase *t = tcase_create("renders");
-    tcase_add_test(t, what_the_last_one_changed);
-    tcase_add_test(t, a_failure_changes_nothing);
-    tcase_add_test(t, of_many_files_some_are_named);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

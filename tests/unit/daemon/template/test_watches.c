@@ -1,11 +1,12 @@
 /* Whether two sets watch the same, but for namespaces: then nothing is listed anew where one takes the other's place. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "daemon/template/watches.h"
 #include "template/set.h"
+
+#include "../../test.h"
 
 static struct template_set *set(const char *watch, const char *rest)
 {
@@ -44,7 +45,7 @@ static const struct {
     {"a: {" A ", drop: [spec]}", "a: {" A "}", false},
 };
 
-START_TEST(the_same)
+TEST_EACH(the_same, array_len(rows))
 {
     struct template_set *one = set(rows[_i].one, CFG),
                         *other = set(rows[_i].other, "haproxy.cfg: another\nextra: {a: b}");
@@ -52,18 +53,4 @@ START_TEST(the_same)
     ck_assert_msg(watches_same(other, one) == rows[_i].same, "%s and %s", rows[_i].other, rows[_i].one);
     template_set_free(one);
     template_set_free(other);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("daemon/template/watches");
-    TCase *t = tcase_create("watches");
-    tcase_add_loop_test(t, the_same, 0, (int)array_len(rows));
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,7 @@
 #include "decode_text.h"
 
+#include "../../test.h"
+
 #define EVENT(type, object) "{'type':'" type "','object':" object "}"
 #define NODE                                                                                                           \
     "{'metadata':{'name':'n1','resourceVersion':'5'},'status':{'addresses':[{'type':'InternalIP','address':'10.0.0.1'" \
@@ -10,7 +12,7 @@
 #define X50 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 #define X253 X50 X50 X50 X50 X50 "xxx"
 
-START_TEST(types)
+TEST(types)
 {
     static const struct text_row rows[] = {
         {EVENT("ADDED", NODE), "ADDED n1 v5 node 10.0.0.1"},
@@ -34,9 +36,8 @@ START_TEST(types)
     };
     text_check_rows(&kube_nodes, false, rows, array_len(rows));
 }
-END_TEST
 
-START_TEST(no_event_at_all)
+TEST(no_event_at_all)
 {
     static const struct text_row rows[] = {
         {"{}", "-1 (watch event of node: type is absent, not a string)"},
@@ -56,9 +57,8 @@ START_TEST(no_event_at_all)
     };
     text_check_rows(&kube_nodes, false, rows, array_len(rows));
 }
-END_TEST
 
-START_TEST(no_json_at_all)
+TEST(no_json_at_all)
 {
     static const char *const texts[] = {
         "",
@@ -85,10 +85,9 @@ START_TEST(no_json_at_all)
             ck_assert_msg(str_has_prefix(buf_str(&got), want), "%s: %s", texts[i], buf_str(&got));
         }
 }
-END_TEST
 
 /* A name or version that is no good is this object's trouble alone. */
-START_TEST(names_and_versions_of_events)
+TEST(names_and_versions_of_events)
 {
     static const struct text_row rows[] = {
         {EVENT("ADDED", "{}"), "ADDED " NAMELESS(": name is absent")},
@@ -120,10 +119,9 @@ START_TEST(names_and_versions_of_events)
     };
     text_check_rows(&kube_nodes, false, rows, array_len(rows));
 }
-END_TEST
 
 /* The list has a version, so that an item needs none. */
-START_TEST(names_and_versions_of_items)
+TEST(names_and_versions_of_items)
 {
     static const struct text_row rows[] = {
         {NODE, "ADDED n1 v5 node 10.0.0.1"},
@@ -136,9 +134,8 @@ START_TEST(names_and_versions_of_items)
     };
     text_check_rows(&kube_nodes, true, rows, array_len(rows));
 }
-END_TEST
 
-START_TEST(megabytes_in_one_field)
+TEST(megabytes_in_one_field)
 {
     static const char *const before[] = {"{\"metadata\":{\"resourceVersion\":\"5\",\"name\":\"",
                                          "{\"metadata\":{\"name\":\"n1\",\"resourceVersion\":\"5\",\"uid\":\"",
@@ -162,9 +159,8 @@ START_TEST(megabytes_in_one_field)
         kube_event_fini(&e);
     }
 }
-END_TEST
 
-START_TEST(errors_in_the_stream)
+TEST(errors_in_the_stream)
 {
     static const struct text_row rows[] = {
         {EVENT("ERROR", "{'kind':'Status','message':'too old','reason':'Expired','code':410}"),
@@ -185,9 +181,8 @@ START_TEST(errors_in_the_stream)
     };
     text_check_rows(&kube_nodes, false, rows, array_len(rows));
 }
-END_TEST
 
-START_TEST(errors_that_real_servers_sent)
+TEST(errors_that_real_servers_sent)
 {
     static const struct text_file files[] = {
         {"tests/data/kubernetes/watch-expired.jsonl", &kube_slices, false,
@@ -200,7 +195,6 @@ START_TEST(errors_that_real_servers_sent)
     };
     text_check_files(files, array_len(files));
 }
-END_TEST
 
 static char *text_of_body(const char *body, size_t len)
 {
@@ -217,7 +211,7 @@ static char *text_of_body(const char *body, size_t len)
     return buf_take(&b);
 }
 
-START_TEST(bodies_of_failed_requests)
+TEST(bodies_of_failed_requests)
 {
     static const struct text_row rows[] = {
         {"{'kind':'Status','code':403,'reason':'Forbidden','message':'nodes is forbidden'}",
@@ -240,10 +234,9 @@ START_TEST(bodies_of_failed_requests)
     cleanup(mem_free_ptr) char *got = text_of_body("a\0b", 3);
     ck_assert_str_eq(got, "ERROR 0  \"a b\"");
 }
-END_TEST
 
 /* Cut between characters, whatever their length: at every offset of a run of each. */
-START_TEST(long_messages_are_cut)
+TEST(long_messages_are_cut)
 {
     static const char *const characters[] = {"x", "\xc3\xbc", "\xe2\x82\xac", "\xf0\x9f\x90\x8b", "\x80"};
     for (size_t i = 0; i < array_len(characters); i++)
@@ -264,7 +257,6 @@ START_TEST(long_messages_are_cut)
             kube_event_fini(&e);
         }
 }
-END_TEST
 
 static void check_body(const char *path, const char *want)
 {
@@ -279,7 +271,7 @@ static void check_body(const char *path, const char *want)
     ck_assert_str_eq(got, want);
 }
 
-START_TEST(bodies_that_real_servers_sent)
+TEST(bodies_that_real_servers_sent)
 {
     check_body("tests/data/kubernetes/too-large-version.json",
                "ERROR 504 Timeout \"Timeout: Too large resource version: 99999999, current: 214\" retry 1 too-large");
@@ -296,9 +288,8 @@ START_TEST(bodies_that_real_servers_sent)
                "ERROR 422 Invalid \"ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: "
                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan\"");
 }
-END_TEST
 
-START_TEST(what_is_around_the_items)
+TEST(what_is_around_the_items)
 {
     static const struct text_row rows[] = {
         {"{'kind':'NodeList','metadata':{'resourceVersion':'212'},'items':[]}", "212 ''"},
@@ -331,30 +322,4 @@ START_TEST(what_is_around_the_items)
     ck_assert_int_eq(kube_decode_list_meta("", 0, &meta, &err), -1);
     ck_assert(err.kind == ERROR_INVALID && str_has_prefix(err.message, "list: it is not JSON: "));
     ck_assert_int_eq(kube_decode_list_meta(NULL, 0, &meta, &err), -1);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("kube/decode/decode");
-    TCase *t = tcase_create("events");
-    tcase_add_test(t, types);
-    tcase_add_test(t, no_event_at_all);
-    tcase_add_test(t, no_json_at_all);
-    tcase_add_test(t, names_and_versions_of_events);
-    tcase_add_test(t, names_and_versions_of_items);
-    tcase_add_test(t, megabytes_in_one_field);
-    tcase_add_test(t, errors_in_the_stream);
-    tcase_add_test(t, errors_that_real_servers_sent);
-    tcase_add_test(t, bodies_of_failed_requests);
-    tcase_add_test(t, long_messages_are_cut);
-    tcase_add_test(t, bodies_that_real_servers_sent);
-    tcase_add_test(t, what_is_around_the_items);
-    tcase_set_timeout(t, 60);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -2,6 +2,8 @@
 
 #include "kube/decode/decode_annotated.h"
 
+#include "../../test.h"
+
 #define SERVICE(metadata)                                                                        \
     "{'metadata':{'name':'web','namespace':'shop','resourceVersion':'5','uid':'u'" metadata "}," \
     "'spec':{'type':'NodePort','ports':[{'name':'http','port':80,'nodePort':30080}]}}"
@@ -11,7 +13,7 @@
 
 static const struct annotated_prefixes prefixes = {{"ours/", "theirs."}};
 
-START_TEST(what_is_kept)
+TEST(what_is_kept)
 {
     static const struct text_row rows[] = {
         {SERVICE(",'creationTimestamp':'1970-01-01T00:00:01Z'"), GOT("1000000")},
@@ -25,9 +27,8 @@ START_TEST(what_is_kept)
     struct kube_resource of = kube_annotated_services(&prefixes);
     text_check_rows(&of, true, rows, array_len(rows));
 }
-END_TEST
 
-START_TEST(what_is_not)
+TEST(what_is_not)
 {
     static const struct text_row rows[] = {
         {SERVICE(",'creationTimestamp':'yesterday'"),
@@ -42,10 +43,9 @@ START_TEST(what_is_not)
     struct kube_resource of = kube_annotated_services(&prefixes);
     text_check_rows(&of, true, rows, array_len(rows));
 }
-END_TEST
 
 /* 4096 bytes are kept, one more is not. */
-START_TEST(long_values)
+TEST(long_values)
 {
     struct kube_resource of = kube_annotated_services(&prefixes);
     for (int len = 4096; len <= 4097; len++) {
@@ -57,20 +57,4 @@ START_TEST(long_values)
         ck_assert_int_eq(strstr(buf_str(&got), "has 4097 bytes, more than 4096") != NULL, len == 4097);
         ck_assert_int_eq(strstr(buf_str(&got), value) != NULL, len == 4096);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("decode_annotated");
-    TCase *tc = tcase_create("decode_annotated");
-    tcase_add_test(tc, what_is_kept);
-    tcase_add_test(tc, what_is_not);
-    tcase_add_test(tc, long_values);
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

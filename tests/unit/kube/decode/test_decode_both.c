@@ -1,6 +1,8 @@
 /* What a real API server said in both encodings (tests/data/kubernetes/both, by capture.py) is the same to us. */
 #include "decode_text.h"
 
+#include "../../test.h"
+
 #define FOLDER "tests/data/kubernetes/both/"
 
 static const struct {
@@ -32,7 +34,7 @@ static struct buf read_pair(const char *name, const char *suffix)
     return body;
 }
 
-START_TEST(both_say_the_same)
+TEST_EACH(both_say_the_same, array_len(pairs))
 {
     cleanup(buf_fini) struct buf json = read_pair(pairs[_i].name, "json"), protobuf = read_pair(pairs[_i].name, "pb");
     const struct kube_resource *of = pairs[_i].of;
@@ -44,9 +46,8 @@ START_TEST(both_say_the_same)
         ck_assert_str_eq(got, want);
     }
 }
-END_TEST
 
-START_TEST(a_refusal_says_the_same)
+TEST(a_refusal_says_the_same)
 {
     cleanup(buf_fini) struct buf json = read_pair("status", "json"), protobuf = read_pair("status", "pb"), a = {0},
                                  b = {0};
@@ -61,10 +62,9 @@ START_TEST(a_refusal_says_the_same)
     ck_assert_ptr_nonnull(strstr(a.data, "ERROR 504 Timeout "));
     ck_assert_ptr_nonnull(strstr(a.data, " retry 1 too-large"));
 }
-END_TEST
 
 /* One that is cut at each of its bytes: an error, or the same beginning of what it says. */
-START_TEST(an_answer_that_is_cut)
+TEST_EACH(an_answer_that_is_cut, array_len(pairs))
 {
     cleanup(buf_fini) struct buf body = read_pair(pairs[_i].name, "pb");
     for (size_t len = 0; len < body.len; len++) {
@@ -85,20 +85,4 @@ START_TEST(an_answer_that_is_cut)
         kube_answer_fini(&a);
         buf_fini(&out);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("kube/decode, both encodings");
-    TCase *t = tcase_create("recorded");
-    tcase_add_loop_test(t, both_say_the_same, 0, array_len(pairs));
-    tcase_add_test(t, a_refusal_says_the_same);
-    tcase_add_loop_test(t, an_answer_that_is_cut, 0, array_len(pairs));
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,10 +1,11 @@
 /* Objects of a resource that is made at run time: called "namespace/name" where it says so, and its decoder knows whose it is. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "kube/decode/decode_field.h"
+
+#include "../../test.h"
 
 struct thing {
     char *name, *says;
@@ -32,7 +33,7 @@ static const struct {
             {"\"name\":\"a\",\"namespace\":7", NULL, true},
             {"\"namespace\":\"n\"", NULL, true}};
 
-START_TEST(names)
+TEST_EACH(names, array_len(rows))
 {
     const struct kube_resource of = {.kind = "thing",
                                      .plural = "things",
@@ -60,18 +61,4 @@ START_TEST(names)
             ck_assert_str_eq(((struct thing *)e.object)->says, "mine");
         }
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("kube/decode, by namespace");
-    TCase *t = tcase_create("names");
-    tcase_add_loop_test(t, names, 0, (int)array_len(rows));
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

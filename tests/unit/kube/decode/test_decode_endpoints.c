@@ -1,10 +1,12 @@
 #include "decode_text.h"
 
+#include "../../test.h"
+
 #define META "'metadata':{'name':'web','resourceVersion':'5'}"
 #define SUBSETS(list) "{" META ",'subsets':[" list "]}"
 #define SKIPPED(why) "ADDED web v5 SKIPPED (endpoints web is skipped: " why ")"
 
-START_TEST(each_subset_is_a_group)
+TEST(each_subset_is_a_group)
 {
     static const struct text_row rows[] = {
         {SUBSETS("{'addresses':[{'ip':'10.0.0.1','nodeName':'n1'},{'ip':'fd00::1'}],'notReadyAddresses':[{'ip':"
@@ -22,9 +24,8 @@ START_TEST(each_subset_is_a_group)
     };
     text_check_rows(&kube_endpoints, true, rows, array_len(rows));
 }
-END_TEST
 
-START_TEST(an_address_that_cannot_be_used)
+TEST(an_address_that_cannot_be_used)
 {
     static const struct {
         const char *address, *why;
@@ -52,9 +53,8 @@ START_TEST(an_address_that_cannot_be_used)
             text_check_rows(&kube_endpoints, true, &row, 1);
         }
 }
-END_TEST
 
-START_TEST(a_port_that_cannot_be_used)
+TEST(a_port_that_cannot_be_used)
 {
     static const struct text_row rows[] = {
         {SUBSETS("{'ports':[{'port':70000},{'port':80}],'addresses':[{'ip':'10.0.0.1'},{'ip':'bad'}]}"),
@@ -63,9 +63,8 @@ START_TEST(a_port_that_cannot_be_used)
     };
     text_check_rows(&kube_endpoints, true, rows, array_len(rows));
 }
-END_TEST
 
-START_TEST(endpoints_that_cannot_be_used)
+TEST(endpoints_that_cannot_be_used)
 {
     static const struct text_row rows[] = {
         {"{" META ",'subsets':{}}", SKIPPED("subsets is an object, not an array")},
@@ -78,7 +77,6 @@ START_TEST(endpoints_that_cannot_be_used)
     };
     text_check_rows(&kube_endpoints, true, rows, array_len(rows));
 }
-END_TEST
 
 static void decode_many(size_t subsets, size_t addresses, struct kube_event *ret)
 {
@@ -98,7 +96,7 @@ static void decode_many(size_t subsets, size_t addresses, struct kube_event *ret
 }
 
 /* Subsets and their addresses count together: many of either is too many. */
-START_TEST(more_parts_than_any_object_has)
+TEST(more_parts_than_any_object_has)
 {
     static const struct {
         size_t subsets, addresses;
@@ -124,9 +122,8 @@ START_TEST(more_parts_than_any_object_has)
         kube_event_fini(&e);
     }
 }
-END_TEST
 
-START_TEST(what_real_servers_sent)
+TEST(what_real_servers_sent)
 {
     static const struct text_file files[] = {
         {"tests/data/kubernetes/endpoints-list.json", &kube_endpoints, true,
@@ -137,24 +134,4 @@ START_TEST(what_real_servers_sent)
          "ADDED ing v211 set https/8443 : 10.244.0.1@node-00000 10.244.0.2=no\nlist v212 \"\"\n"},
     };
     text_check_files(files, array_len(files));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("kube/decode/decode_endpoints");
-    TCase *t = tcase_create("endpoints");
-    tcase_add_test(t, each_subset_is_a_group);
-    tcase_add_test(t, an_address_that_cannot_be_used);
-    tcase_add_test(t, a_port_that_cannot_be_used);
-    tcase_add_test(t, endpoints_that_cannot_be_used);
-    tcase_add_test(t, more_parts_than_any_object_has);
-    tcase_add_test(t, what_real_servers_sent);
-    tcase_set_timeout(t, 60);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,7 @@
 #include "decode_text.h"
 
+#include "../../test.h"
+
 #define EXCLUDE "node.kubernetes.io/exclude-from-external-load-balancers"
 #define TAINT "ToBeDeletedByClusterAutoscaler"
 #define NODE(rest) "{'metadata':{'name':'n1','resourceVersion':'5','uid':'u'}," rest "}"
@@ -29,7 +31,7 @@
 #define X21 "xxxxxxxxxxxxxxxxxxxxx"
 #define X63 X21 X21 X21
 
-START_TEST(addresses)
+TEST(addresses)
 {
     static const struct text_row rows[] = {
         {ADDRESSES(INTERNAL("10.0.0.1")), GOT("10.0.0.1")},
@@ -61,10 +63,9 @@ START_TEST(addresses)
     };
     text_check_rows(&kube_nodes, true, rows, array_len(rows));
 }
-END_TEST
 
 /* A bad one is passed over where there is a good one; where there is none, the node's last good state is better. */
-START_TEST(an_address_that_cannot_be_used)
+TEST(an_address_that_cannot_be_used)
 {
     static const struct text_row rows[] = {
         {ADDRESSES(INTERNAL("n1.example") "," INTERNAL("10.0.0.2")),
@@ -100,10 +101,9 @@ START_TEST(an_address_that_cannot_be_used)
     };
     text_check_rows(&kube_nodes, true, rows, array_len(rows));
 }
-END_TEST
 
 /* What a packet can be sent to, by an IP literal and by a name that is not one in disguise. */
-START_TEST(which_texts_are_addresses)
+TEST(which_texts_are_addresses)
 {
     static const struct {
         const char *text, *ip_why, *name_why; /* NULL: good as that */
@@ -165,9 +165,8 @@ START_TEST(which_texts_are_addresses)
             text_check_rows(&kube_nodes, true, &(struct text_row){json, want}, 1);
         }
 }
-END_TEST
 
-START_TEST(the_exclude_label)
+TEST(the_exclude_label)
 {
     static const struct text_row rows[] = {
         {LABEL("'true'"), GOT("10.0.0.1 excluded")},
@@ -202,9 +201,8 @@ START_TEST(the_exclude_label)
     };
     text_check_rows(&kube_nodes, true, rows, array_len(rows));
 }
-END_TEST
 
-START_TEST(the_taint_of_the_autoscaler)
+TEST(the_taint_of_the_autoscaler)
 {
     static const struct text_row rows[] = {
         {TAINTS("[{'key':'" TAINT "','value':'1732181234','effect':'NoSchedule'}]"), GOT("10.0.0.1 to-be-deleted")},
@@ -229,9 +227,8 @@ START_TEST(the_taint_of_the_autoscaler)
     };
     text_check_rows(&kube_nodes, true, rows, array_len(rows));
 }
-END_TEST
 
-START_TEST(a_node_that_is_being_deleted)
+TEST(a_node_that_is_being_deleted)
 {
     static const struct text_row rows[] = {
         {META("'deletionTimestamp':'2026-11-21T11:28:14Z','deletionGracePeriodSeconds':0"), GOT("10.0.0.1 deleting")},
@@ -243,10 +240,9 @@ START_TEST(a_node_that_is_being_deleted)
     };
     text_check_rows(&kube_nodes, true, rows, array_len(rows));
 }
-END_TEST
 
 /* Told by `explain`; nothing depends on them, so that wrong ones are only reported. */
-START_TEST(cordon_and_condition)
+TEST(cordon_and_condition)
 {
     static const struct text_row rows[] = {
         {NODE(UP ",'spec':{'unschedulable':true}"), GOT("10.0.0.1 cordoned")},
@@ -272,9 +268,8 @@ START_TEST(cordon_and_condition)
     };
     text_check_rows(&kube_nodes, true, rows, array_len(rows));
 }
-END_TEST
 
-START_TEST(all_at_once)
+TEST(all_at_once)
 {
     static const struct text_row rows[] = {
         {"{'metadata':{'name':'n1','resourceVersion':'5','labels':{'a':'b','" EXCLUDE "':'yes'},"
@@ -291,7 +286,6 @@ START_TEST(all_at_once)
     };
     text_check_rows(&kube_nodes, true, rows, array_len(rows));
 }
-END_TEST
 
 static uint64_t uid_hash_of(const char *quoted)
 {
@@ -306,7 +300,7 @@ static uint64_t uid_hash_of(const char *quoted)
     return hash;
 }
 
-START_TEST(another_uid_is_another_node)
+TEST(another_uid_is_another_node)
 {
     uint64_t a = uid_hash_of("{'metadata':{'name':'n1','uid':'d2c4becb-ad2c-4e56-bfcf-b6ab664209bc'}}");
     uint64_t b = uid_hash_of("{'metadata':{'name':'n1','uid':'d2c4becb-ad2c-4e56-bfcf-b6ab664209bd'}}");
@@ -319,9 +313,8 @@ START_TEST(another_uid_is_another_node)
     };
     text_check_rows(&kube_nodes, true, rows, array_len(rows));
 }
-END_TEST
 
-START_TEST(what_real_servers_sent)
+TEST(what_real_servers_sent)
 {
     static const struct text_file files[] = {
         {"tests/data/kubernetes/nodes-list.json", &kube_nodes, true,
@@ -358,27 +351,4 @@ START_TEST(what_real_servers_sent)
          "BOOKMARK v233\nBOOKMARK v233\nBOOKMARK v233\n"},
     };
     text_check_files(files, array_len(files));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("kube/decode/decode_node");
-    TCase *t = tcase_create("node");
-    tcase_add_test(t, addresses);
-    tcase_add_test(t, an_address_that_cannot_be_used);
-    tcase_add_test(t, which_texts_are_addresses);
-    tcase_add_test(t, the_exclude_label);
-    tcase_add_test(t, the_taint_of_the_autoscaler);
-    tcase_add_test(t, a_node_that_is_being_deleted);
-    tcase_add_test(t, cordon_and_condition);
-    tcase_add_test(t, all_at_once);
-    tcase_add_test(t, another_uid_is_another_node);
-    tcase_add_test(t, what_real_servers_sent);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,11 +1,13 @@
 #include "decode_text.h"
 
+#include "../../test.h"
+
 #define POD(rest) "{'metadata':{'name':'a','namespace':'lb','resourceVersion':'5','uid':'u'}," rest "}"
 #define STATUS(rest) POD("'status':{" rest "}")
 #define GOT(what) "ADDED lb/a v5 pod u" what
 #define SKIPPED(why) "ADDED lb/a v5 SKIPPED (pod lb/a is skipped: " why ")"
 
-START_TEST(where_it_is_and_whether_it_runs)
+TEST(where_it_is_and_whether_it_runs)
 {
     static const struct text_row rows[] = {
         {STATUS("'phase':'Running','podIP':'10.0.0.7','podIPs':[{'ip':'10.0.0.7'},{'ip':'fd00::7'}]"),
@@ -27,9 +29,8 @@ START_TEST(where_it_is_and_whether_it_runs)
     };
     text_check_rows(&kube_pods, true, rows, array_len(rows));
 }
-END_TEST
 
-START_TEST(what_is_no_pod)
+TEST(what_is_no_pod)
 {
     static const struct text_row rows[] = {
         {STATUS("'phase':'Running','podIP':'0.0.0.0'"),
@@ -42,19 +43,4 @@ START_TEST(what_is_no_pod)
          SKIPPED("metadata.uid is absent")},
     };
     text_check_rows(&kube_pods, true, rows, array_len(rows));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("decode_pod");
-    TCase *tc = tcase_create("decode_pod");
-    tcase_add_test(tc, where_it_is_and_whether_it_runs);
-    tcase_add_test(tc, what_is_no_pod);
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

@@ -2,6 +2,8 @@
  * object is compared with JSON by each of the other tests of this folder. */
 #include "decode_text.h"
 
+#include "../../test.h"
+
 /* The tables are searched in the order of their numbers. */
 static void check_order(const struct proto_message *of, unsigned depth)
 {
@@ -14,7 +16,7 @@ static void check_order(const struct proto_message *of, unsigned depth)
     }
 }
 
-START_TEST(tables_are_in_order)
+TEST(tables_are_in_order)
 {
     static const struct proto_message *const all[] = {&proto_node,      &proto_service, &proto_endpoint_slice,
                                                       &proto_endpoints, &proto_pod,     &proto_lease,
@@ -22,7 +24,6 @@ START_TEST(tables_are_in_order)
     for (size_t i = 0; i < array_len(all); i++)
         check_order(all[i], 0);
 }
-END_TEST
 
 #define UNKNOWN(kind_len, kind, raw_len, raw) "k8s\0\x0a" kind_len kind "\x12" raw_len raw
 #define META_N1                  \
@@ -91,13 +92,12 @@ static const struct {
         "ADDED SKIPPED (node without a usable name is skipped: metadata: name is absent)"),
 };
 
-START_TEST(events_say_what_is_wrong_and_where)
+TEST_EACH(events_say_what_is_wrong_and_where, array_len(events))
 {
     cleanup(buf_fini) struct buf got = {0};
     text_decode_protobuf(&got, &kube_nodes, false, events[_i].bytes, events[_i].len);
     ck_assert_str_eq(buf_str(&got), events[_i].text);
 }
-END_TEST
 
 static const struct {
     const char *bytes;
@@ -110,7 +110,7 @@ static const struct {
     ROW("k8s", "ERROR 0  \"k8s\""),
 };
 
-START_TEST(refusals_are_a_status_or_are_quoted)
+TEST_EACH(refusals_are_a_status_or_are_quoted, array_len(refusals))
 {
     cleanup(buf_fini) struct buf got = {0};
     struct kube_event e;
@@ -121,20 +121,4 @@ START_TEST(refusals_are_a_status_or_are_quoted)
     kube_event_fini(&e);
     ck_assert_msg(strncmp(buf_str(&got), refusals[_i].text, 12) == 0, "%s", buf_str(&got));
     ck_assert_msg(_i == 1 || strcmp(buf_str(&got), refusals[_i].text) == 0, "%s", buf_str(&got));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("kube/decode/decode_protobuf");
-    TCase *t = tcase_create("envelopes");
-    tcase_add_test(t, tables_are_in_order);
-    tcase_add_loop_test(t, events_say_what_is_wrong_and_where, 0, array_len(events));
-    tcase_add_loop_test(t, refusals_are_a_status_or_are_quoted, 0, array_len(refusals));
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,7 @@
 #include "decode_text.h"
 
+#include "../../test.h"
+
 #define SECRET(rest) "{'metadata':{'name':'cfg','resourceVersion':'5','uid':'u'}," rest "}"
 #define DATA(rest) SECRET("'data':{" rest "}")
 #define ANNOTATIONS(value) "{'metadata':{'name':'cfg','resourceVersion':'5','annotations':" value "}}"
@@ -7,7 +9,7 @@
 #define PARTIAL(why) " PARTIAL (secret cfg: 1 left out, the first: " why ")"
 #define SKIPPED(why) "ADDED cfg v5 SKIPPED (secret cfg is skipped: " why ")"
 
-START_TEST(values)
+TEST(values)
 {
     static const struct text_row rows[] = {
         {DATA("'haproxy.cfg':'Z2xvYmFs'"), GOT(" uid/u : haproxy.cfg[6]global")},
@@ -24,9 +26,8 @@ START_TEST(values)
     };
     text_check_rows(&kube_secrets, true, rows, array_len(rows));
 }
-END_TEST
 
-START_TEST(annotations)
+TEST(annotations)
 {
     static const struct text_row rows[] = {
         {ANNOTATIONS("{'a':'b'}"), GOT(" :")},
@@ -43,12 +44,11 @@ START_TEST(annotations)
     };
     text_check_rows(&kube_secrets, true, rows, array_len(rows));
 }
-END_TEST
 
 #define MAP_SKIPPED(why) "ADDED cfg v5 SKIPPED (configmap cfg is skipped: " why ")"
 
 /* A ConfigMap is read as a Secret: texts as they are, bytes decoded. */
-START_TEST(config_maps)
+TEST(config_maps)
 {
     static const struct text_row rows[] = {
         {DATA("'haproxy.cfg':'global'"), GOT(" uid/u : haproxy.cfg[6]global")},
@@ -62,20 +62,4 @@ START_TEST(config_maps)
         {SECRET("'binaryData':'x'"), MAP_SKIPPED("binaryData is a string, not an object")},
     };
     text_check_rows(&kube_config_maps, true, rows, array_len(rows));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("kube/decode/decode_secret");
-    TCase *t = tcase_create("secret");
-    tcase_add_test(t, values);
-    tcase_add_test(t, annotations);
-    tcase_add_test(t, config_maps);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,7 @@
 #include "decode_text.h"
 
+#include "../../test.h"
+
 #define PAUSE "haproxy-k8s-sync/paused"
 #define SERVICE(rest) "{'metadata':{'name':'web','resourceVersion':'5','uid':'u'}," rest "}"
 #define SPEC(rest) SERVICE("'spec':{" rest "}")
@@ -10,7 +12,7 @@
 #define PARTIAL(count, why) " PARTIAL (service web: " #count " left out, the first: " why ")"
 #define SKIPPED(why) "ADDED web v5 SKIPPED (service web is skipped: " why ")"
 
-START_TEST(types)
+TEST(types)
 {
     static const struct text_row rows[] = {
         {SPEC("'type':'ClusterIP'"), GOT("ClusterIP :")},
@@ -32,9 +34,8 @@ START_TEST(types)
     };
     text_check_rows(&kube_services, true, rows, array_len(rows));
 }
-END_TEST
 
-START_TEST(policies)
+TEST(policies)
 {
     static const struct text_row rows[] = {
         {SPEC("'externalTrafficPolicy':'Local'"), GOT("ClusterIP local :")},
@@ -49,9 +50,8 @@ START_TEST(policies)
     };
     text_check_rows(&kube_services, true, rows, array_len(rows));
 }
-END_TEST
 
-START_TEST(health_check_ports)
+TEST(health_check_ports)
 {
     static const struct text_row rows[] = {
         {SPEC("'healthCheckNodePort':32000"), GOT("ClusterIP check/32000 :")},
@@ -69,9 +69,8 @@ START_TEST(health_check_ports)
     };
     text_check_rows(&kube_services, true, rows, array_len(rows));
 }
-END_TEST
 
-START_TEST(families)
+TEST(families)
 {
     static const struct text_row rows[] = {
         {SPEC("'ipFamilies':['IPv4']"), GOT("ClusterIP IPv4 :")},
@@ -90,9 +89,8 @@ START_TEST(families)
     };
     text_check_rows(&kube_services, true, rows, array_len(rows));
 }
-END_TEST
 
-START_TEST(ports)
+TEST(ports)
 {
     static const struct text_row rows[] = {
         {PORTS("{'name':'https','protocol':'TCP','port':443,'targetPort':8443,'nodePort':30443}"),
@@ -112,10 +110,9 @@ START_TEST(ports)
     };
     text_check_rows(&kube_services, true, rows, array_len(rows));
 }
-END_TEST
 
 /* One of several: the others stay. */
-START_TEST(a_port_that_cannot_be_used)
+TEST(a_port_that_cannot_be_used)
 {
     static const struct {
         const char *port, *why;
@@ -151,9 +148,8 @@ START_TEST(a_port_that_cannot_be_used)
     };
     text_check_rows(&kube_services, true, whole, array_len(whole));
 }
-END_TEST
 
-START_TEST(more_ports_than_an_object_can_have)
+TEST(more_ports_than_an_object_can_have)
 {
     cleanup(buf_fini) struct buf json;
     buf_init(&json, 0);
@@ -167,9 +163,8 @@ START_TEST(more_ports_than_an_object_can_have)
     ck_assert_str_eq(buf_str(&got), "ADDED web SKIPPED (service web is skipped: spec: ports: more than 65536 ports, "
                                     "endpoints and subsets in one object)");
 }
-END_TEST
 
-START_TEST(pausing)
+TEST(pausing)
 {
     static const struct text_row rows[] = {
         {PAUSED("'true'"), GOT("ClusterIP paused :")},
@@ -202,9 +197,8 @@ START_TEST(pausing)
     };
     text_check_rows(&kube_services, true, rows, array_len(rows));
 }
-END_TEST
 
-START_TEST(all_at_once)
+TEST(all_at_once)
 {
     static const struct text_row rows[] = {
         {"{'metadata':{'name':'web','resourceVersion':'5','annotations':{'" PAUSE "':'true'}},'spec':{"
@@ -226,9 +220,8 @@ START_TEST(all_at_once)
     };
     text_check_rows(&kube_services, false, events, array_len(events));
 }
-END_TEST
 
-START_TEST(what_real_servers_sent)
+TEST(what_real_servers_sent)
 {
     static const struct text_file files[] = {
         {"tests/data/kubernetes/services-list.json", &kube_services, true,
@@ -247,10 +240,9 @@ START_TEST(what_real_servers_sent)
     };
     text_check_files(files, array_len(files));
 }
-END_TEST
 
 /* Events on it are found by its uid, so it is kept as it is. */
-START_TEST(the_uid)
+TEST(the_uid)
 {
     static const char *const texts[] = {SPEC(""), "{'metadata':{'name':'web','resourceVersion':'5'}}"};
     static const char *const uids[] = {"u", NULL};
@@ -264,28 +256,4 @@ START_TEST(the_uid)
         ck_assert_pstr_eq(((const struct service *)e.object)->uid, uids[i]);
         kube_event_fini(&e);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("kube/decode/decode_service");
-    TCase *t = tcase_create("service");
-    tcase_add_test(t, types);
-    tcase_add_test(t, policies);
-    tcase_add_test(t, health_check_ports);
-    tcase_add_test(t, families);
-    tcase_add_test(t, ports);
-    tcase_add_test(t, a_port_that_cannot_be_used);
-    tcase_add_test(t, more_ports_than_an_object_can_have);
-    tcase_add_test(t, pausing);
-    tcase_add_test(t, all_at_once);
-    tcase_add_test(t, the_uid);
-    tcase_add_test(t, what_real_servers_sent);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

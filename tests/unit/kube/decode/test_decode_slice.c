@@ -1,5 +1,7 @@
 #include "decode_text.h"
 
+#include "../../test.h"
+
 #define META "'metadata':{'name':'web','resourceVersion':'5'}"
 #define SLICE(rest) "{" META ",'addressType':'IPv4'" rest "}"
 #define SIX(rest) "{" META ",'addressType':'IPv6'" rest "}"
@@ -10,7 +12,7 @@
 #define PARTIAL_1(why) " PARTIAL (endpointslice web: 1 left out, the first: " why ")"
 #define SKIPPED(why) "ADDED web v5 SKIPPED (endpointslice web is skipped: " why ")"
 
-START_TEST(conditions)
+TEST(conditions)
 {
     static const struct text_row rows[] = {
         {ENDPOINTS("{'addresses':['10.0.0.1']}"), "ADDED web v5 set : 10.0.0.1"},
@@ -28,9 +30,8 @@ START_TEST(conditions)
     };
     text_check_rows(&kube_slices, true, rows, array_len(rows));
 }
-END_TEST
 
-START_TEST(endpoints)
+TEST(endpoints)
 {
     static const struct text_row rows[] = {
         {ENDPOINTS("{'addresses':['10.0.0.1','10.0.0.2'],'nodeName':'n1','targetRef':{'name':'p'},'zone':'z'}"),
@@ -45,10 +46,9 @@ START_TEST(endpoints)
     };
     text_check_rows(&kube_slices, true, rows, array_len(rows));
 }
-END_TEST
 
 /* One of many: the others stay. */
-START_TEST(an_endpoint_that_cannot_be_used)
+TEST(an_endpoint_that_cannot_be_used)
 {
     static const struct {
         const char *endpoint, *why;
@@ -85,9 +85,8 @@ START_TEST(an_endpoint_that_cannot_be_used)
         text_check_rows(&kube_slices, true, &row, 1);
     }
 }
-END_TEST
 
-START_TEST(several_that_cannot_be_used_are_counted)
+TEST(several_that_cannot_be_used_are_counted)
 {
     static const struct text_row rows[] = {
         {SLICE(",'endpoints':[" GOOD ",{},7,{'addresses':['x']}," GOOD "],'ports':[{'port':80},{'port':0}]"),
@@ -99,9 +98,8 @@ START_TEST(several_that_cannot_be_used_are_counted)
     };
     text_check_rows(&kube_slices, true, rows, array_len(rows));
 }
-END_TEST
 
-START_TEST(ports)
+TEST(ports)
 {
     static const struct text_row rows[] = {
         {PORTS("{'name':'https','port':8443,'protocol':'TCP'}"), "ADDED web v5 set https/8443 :"},
@@ -117,9 +115,8 @@ START_TEST(ports)
     };
     text_check_rows(&kube_slices, true, rows, array_len(rows));
 }
-END_TEST
 
-START_TEST(a_port_that_cannot_be_used)
+TEST(a_port_that_cannot_be_used)
 {
     static const struct {
         const char *port, *why;
@@ -147,9 +144,8 @@ START_TEST(a_port_that_cannot_be_used)
         text_check_rows(&kube_slices, true, &row, 1);
     }
 }
-END_TEST
 
-START_TEST(a_slice_that_cannot_be_used)
+TEST(a_slice_that_cannot_be_used)
 {
     static const struct text_row rows[] = {
         {"{" META ",'addressType':'FQDN','endpoints':[{'addresses':['a.example']}]}",
@@ -164,7 +160,6 @@ START_TEST(a_slice_that_cannot_be_used)
     };
     text_check_rows(&kube_slices, true, rows, array_len(rows));
 }
-END_TEST
 
 static char *repeated(const char *before, const char *part, size_t count, const char *after)
 {
@@ -189,7 +184,7 @@ static void decode_parts(const char *start, const char *part, size_t count, cons
     ck_assert_int_eq(kube_decode_item(&kube_slices, json, len, ret, &err), 0);
 }
 
-START_TEST(more_parts_than_any_object_has)
+TEST(more_parts_than_any_object_has)
 {
     struct kube_event e;
     decode_parts("{" META ",'addressType':'IPv4','ports':[{'port':1}],'endpoints':[", GOOD, KUBE_MAX_PARTS - 1, "]}",
@@ -208,9 +203,8 @@ START_TEST(more_parts_than_any_object_has)
                      "endpointslice web: 65536 left out, the first: ports[0]: port is 0, not in 1..65535");
     kube_event_fini(&e);
 }
-END_TEST
 
-START_TEST(what_real_servers_sent)
+TEST(what_real_servers_sent)
 {
     static const char ours[] =
         "ADDED four v207 set https/8443 http/8080 : 10.244.0.1@dual 10.244.0.2@six-first=leaving 10.244.0.3 "
@@ -240,10 +234,9 @@ START_TEST(what_real_servers_sent)
     };
     text_check_files(files, array_len(files));
 }
-END_TEST
 
 /* Of all Services: in its namespace, by the label. */
-START_TEST(whose_slice_it_is)
+TEST(whose_slice_it_is)
 {
 #define OF(metadata) \
     "{'metadata':{'name':'web-1','namespace':'shop','resourceVersion':'5'" metadata "},'addressType':'IPv4'}"
@@ -261,28 +254,4 @@ START_TEST(whose_slice_it_is)
          "ADDED web-1 v5 set :"},
     };
     text_check_rows(&kube_service_slices, true, rows, array_len(rows));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("kube/decode/decode_slice");
-    TCase *t = tcase_create("slice");
-    tcase_add_test(t, conditions);
-    tcase_add_test(t, endpoints);
-    tcase_add_test(t, an_endpoint_that_cannot_be_used);
-    tcase_add_test(t, several_that_cannot_be_used_are_counted);
-    tcase_add_test(t, ports);
-    tcase_add_test(t, a_port_that_cannot_be_used);
-    tcase_add_test(t, a_slice_that_cannot_be_used);
-    tcase_add_test(t, more_parts_than_any_object_has);
-    tcase_add_test(t, whose_slice_it_is);
-    tcase_add_test(t, what_real_servers_sent);
-    tcase_set_timeout(t, 60);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -6,6 +6,8 @@
 
 #include "lease_peer.h"
 
+#include "../../test.h"
+
 struct candidate {
     struct election *election;
     unsigned elected, deposed, released, holders;
@@ -84,7 +86,11 @@ static void all_end(void)
     "\"labels\":{\"some\":\"body's\"}},\"spec\":{\"holderIdentity\":\"" holder "\",\"leaseDurationSeconds\":15," \
     "\"leaseTransitions\":3,\"acquireTime\":\"2020-01-01T00:00:00.000000Z\",\"strategy\":\"Oldest\"}}"
 
-START_TEST(made_and_renewed)
+FORKED
+
+FIXTURE(setup, all_end)
+
+TEST(made_and_renewed)
 {
     join(&a, "a");
     await(a.elected == 1);
@@ -110,9 +116,8 @@ START_TEST(made_and_renewed)
     ck_assert_str_eq(a.holder, "");
     ck_assert_ptr_null(election_problem(a.election));
 }
-END_TEST
 
-START_TEST(ours_from_before_is_renewed_and_what_is_not_ours_stays)
+TEST(ours_from_before_is_renewed_and_what_is_not_ours_stays)
 {
     peer_store(HELD_BY("a"));
     join(&a, "a");
@@ -123,9 +128,8 @@ START_TEST(ours_from_before_is_renewed_and_what_is_not_ours_stays)
     ck_assert_ptr_nonnull(strstr(peer.json, "\"labels\":{\"some\":\"body's\"}"));
     ck_assert_ptr_nonnull(strstr(peer.json, "\"strategy\":\"Oldest\""));
 }
-END_TEST
 
-START_TEST(handed_over)
+TEST(handed_over)
 {
     join(&a, "a");
     await(a.elected == 1);
@@ -143,9 +147,8 @@ START_TEST(handed_over)
     ck_assert_uint_eq(b.deposed, 0);
     ck_assert_uint_eq(a.deposed, 0); /* no other callback comes after the release */
 }
-END_TEST
 
-START_TEST(given_up_when_nobody_waits)
+TEST(given_up_when_nobody_waits)
 {
     join(&a, "a");
     await(a.elected == 1);
@@ -162,9 +165,8 @@ START_TEST(given_up_when_nobody_waits)
     ck_assert_uint_eq(peer.asked, asked);
     ck_assert_uint_eq(a.released, 1);
 }
-END_TEST
 
-START_TEST(a_release_that_hangs_ends_all_the_same)
+TEST(a_release_that_hangs_ends_all_the_same)
 {
     join(&a, "a");
     await(a.elected == 1);
@@ -174,9 +176,8 @@ START_TEST(a_release_that_hangs_ends_all_the_same)
     ck_assert_uint_eq(a.released, 0);
     await(a.released == 1);
 }
-END_TEST
 
-START_TEST(nothing_to_give_up)
+TEST(nothing_to_give_up)
 {
     join(&a, "a"); /* not even begun */
     leave(&a);
@@ -192,7 +193,6 @@ START_TEST(nothing_to_give_up)
     ck_assert_str_eq(peer_lease().holder, "somebody");
     ck_assert_uint_eq(peer.puts + peer.posts, 0);
 }
-END_TEST
 
 static const struct {
     int status;
@@ -210,7 +210,7 @@ static const struct {
     {302, "", "HTTP 302", true},
 };
 
-START_TEST(refused_said_once_and_tried_again)
+TEST_EACH(refused_said_once_and_tried_again, array_len(refusals))
 {
     peer.refuse_reads = refusals[_i].status;
     peer.body = refusals[_i].body;
@@ -232,10 +232,9 @@ START_TEST(refused_said_once_and_tried_again)
     ck_assert_ptr_null(election_problem(a.election));
     ck_assert_uint_eq(times_logged("can be read and written again"), 1);
 }
-END_TEST
 
 /* An etcd that is full is read as ever. That another one takes the Lease is the end of it. */
-START_TEST(a_write_that_fails_is_not_resolved_by_a_read)
+TEST(a_write_that_fails_is_not_resolved_by_a_read)
 {
     peer.refuse_writes = 500;
     join(&a, "a");
@@ -250,10 +249,9 @@ START_TEST(a_write_that_fails_is_not_resolved_by_a_read)
     ck_assert_str_eq(election_holder(a.election), "somebody");
     ck_assert_uint_eq(times_logged("can be read and written again"), 1);
 }
-END_TEST
 
 /* A role that may get but not update: the reads that go well in between do not hide it. */
-START_TEST(a_refused_write_stays_a_problem)
+TEST(a_refused_write_stays_a_problem)
 {
     peer.refuse_writes = 403;
     join(&a, "a");
@@ -271,9 +269,8 @@ START_TEST(a_refused_write_stays_a_problem)
     await(a.elected == 1);
     ck_assert_ptr_null(election_problem(a.election));
 }
-END_TEST
 
-START_TEST(refused_credentials_are_read_again)
+TEST(refused_credentials_are_read_again)
 {
     static const struct timespec old[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
     char path[] = "/tmp/test_election_token.XXXXXX";
@@ -295,9 +292,8 @@ START_TEST(refused_credentials_are_read_again)
     close(fd);
     unlink(path);
 }
-END_TEST
 
-START_TEST(somebody_else_takes_it)
+TEST(somebody_else_takes_it)
 {
     join(&a, "a");
     await(a.elected == 1);
@@ -308,10 +304,9 @@ START_TEST(somebody_else_takes_it)
     ck_assert_str_eq(a.holder, "by hand");
     ck_assert_str_eq(peer_lease().holder, "by hand");
 }
-END_TEST
 
 /* An answer that does not come costs one request, not the lease. */
-START_TEST(a_request_that_hangs)
+TEST(a_request_that_hangs)
 {
     join(&a, "a");
     await(a.elected == 1);
@@ -323,9 +318,8 @@ START_TEST(a_request_that_hangs)
     ck_assert_uint_eq(a.deposed, 0);
     ck_assert(election_may_act(a.election));
 }
-END_TEST
 
-START_TEST(no_watch_allowed_no_harm)
+TEST(no_watch_allowed_no_harm)
 {
     peer.refuse_watches = 403;
     join(&b, "b");
@@ -337,9 +331,8 @@ START_TEST(no_watch_allowed_no_harm)
     await(b.released == 1 && a.elected == 1);
     ck_assert_uint_eq(times_logged("level=warn"), 0);
 }
-END_TEST
 
-START_TEST(freed_in_the_middle)
+TEST(freed_in_the_middle)
 {
     peer.silent = true;
     join(&a, "a");
@@ -348,34 +341,4 @@ START_TEST(freed_in_the_middle)
     a.election = NULL;
     election_free(NULL);
     join(&a, "a"); /* not begun */
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("election");
-    TCase *t = tcase_create("election");
-    tcase_set_timeout(t, 120);
-    tcase_add_checked_fixture(t, setup, all_end);
-    tcase_add_test(t, made_and_renewed);
-    tcase_add_test(t, ours_from_before_is_renewed_and_what_is_not_ours_stays);
-    tcase_add_test(t, handed_over);
-    tcase_add_test(t, given_up_when_nobody_waits);
-    tcase_add_test(t, a_release_that_hangs_ends_all_the_same);
-    tcase_add_test(t, nothing_to_give_up);
-    tcase_add_loop_test(t, refused_said_once_and_tried_again, 0, array_len(refusals));
-    tcase_add_test(t, a_refused_write_stays_a_problem);
-    tcase_add_test(t, a_write_that_fails_is_not_resolved_by_a_read);
-    tcase_add_test(t, refused_credentials_are_read_again);
-    tcase_add_test(t, somebody_else_takes_it);
-    tcase_add_test(t, a_request_that_hangs);
-    tcase_add_test(t, no_watch_allowed_no_harm);
-    tcase_add_test(t, freed_in_the_middle);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_set_fork_status(sr, CK_FORK); /* each test has a directory of its own, or ends its process */
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

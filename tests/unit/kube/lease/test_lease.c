@@ -2,13 +2,14 @@
 #include "kube/decode/decode.h"
 #include "kube/lease/lease.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yyjson.h>
 
 #include "base/mem.h"
+
+#include "../../test.h"
 
 #define META "\"metadata\":{\"name\":\"l\",\"namespace\":\"ns\",\"resourceVersion\":\"7\"}"
 #define LEASE(spec) "{\"kind\":\"Lease\"," META ",\"spec\":" spec "}"
@@ -21,7 +22,7 @@ static struct lease read_one(const char *json)
     return l;
 }
 
-START_TEST(a_lease_is_read)
+TEST(a_lease_is_read)
 {
     struct lease l = read_one(LEASE("{\"holderIdentity\":\"a_1\",\"leaseDurationSeconds\":15,\"leaseTransitions\":3,"
                                     "\"acquireTime\":\"2024-02-29T23:59:59.000001Z\","
@@ -33,7 +34,6 @@ START_TEST(a_lease_is_read)
     ck_assert_int_eq(l.duration_s, 15);
     ck_assert_int_eq(l.transitions, 3);
 }
-END_TEST
 
 static const char *const empty_ones[] = {
     LEASE("{}"),
@@ -43,7 +43,7 @@ static const char *const empty_ones[] = {
     LEASE("{\"holderIdentity\":\"\"}"),
 };
 
-START_TEST(what_is_absent_is_empty)
+TEST_EACH(what_is_absent_is_empty, array_len(empty_ones))
 {
     struct lease l = read_one(empty_ones[_i]);
     ck_assert_str_eq(l.holder, "");
@@ -52,7 +52,6 @@ START_TEST(what_is_absent_is_empty)
     ck_assert_int_eq(l.duration_s, 0);
     ck_assert_int_eq(l.transitions, 0);
 }
-END_TEST
 
 static const struct {
     const char *json, *message;
@@ -83,7 +82,7 @@ static const struct {
     {LEASE("{\"leaseTransitions\":true}"), "leaseTransitions is a boolean"},
 };
 
-START_TEST(what_is_wrong_is_refused_and_named)
+TEST_EACH(what_is_wrong_is_refused_and_named, array_len(bad_ones))
 {
     struct lease l = {.holder = "untouched"};
     struct error err = {0};
@@ -92,9 +91,8 @@ START_TEST(what_is_wrong_is_refused_and_named)
     ck_assert_msg(strstr(err.message, bad_ones[_i].message) != NULL, "%s has no %s", err.message, bad_ones[_i].message);
     ck_assert_str_eq(l.holder, "untouched");
 }
-END_TEST
 
-START_TEST(sizes_have_a_cap)
+TEST(sizes_have_a_cap)
 {
     char name[LEASE_MAX_HOLDER_BYTES + 2];
     struct lease l;
@@ -114,7 +112,6 @@ START_TEST(sizes_have_a_cap)
     ck_assert_int_eq(lease_decode(huge, LEASE_MAX_BYTES + 1, &l, &err), -1);
     ck_assert_ptr_nonnull(strstr(err.message, "at most"));
 }
-END_TEST
 
 static const struct {
     const char *event;
@@ -133,7 +130,7 @@ static const struct {
     {"{", false},
 };
 
-START_TEST(an_event_says_whether_anybody_has_it)
+TEST_EACH(an_event_says_whether_anybody_has_it, array_len(events))
 {
     struct kube_event e = {0};
     size_t len = strlen(events[_i].event);
@@ -143,7 +140,6 @@ START_TEST(an_event_says_whether_anybody_has_it)
     ck_assert_msg(is_free == events[_i].is_free, "%s", events[_i].event);
     kube_event_fini(&e);
 }
-END_TEST
 
 static const struct lease ours = {.holder = "me \"and\" \xc3\xa4",
                                   .acquire_time = "2024-01-01T00:00:00.000000Z",
@@ -152,7 +148,7 @@ static const struct lease ours = {.holder = "me \"and\" \xc3\xa4",
                                   .duration_s = 15,
                                   .transitions = 4};
 
-START_TEST(a_new_one_is_complete)
+TEST(a_new_one_is_complete)
 {
     cleanup(mem_free_ptr) char *text = lease_encode_new("ns", "l", &ours);
     ck_assert_str_eq(text, "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{\"namespace\":"
@@ -160,9 +156,8 @@ START_TEST(a_new_one_is_complete)
                            "\"leaseDurationSeconds\":15,\"acquireTime\":\"2024-01-01T00:00:00.000000Z\",\"renewTime\":"
                            "\"2024-01-01T00:00:02.000000Z\",\"leaseTransitions\":4}}");
 }
-END_TEST
 
-START_TEST(what_is_not_ours_comes_back)
+TEST(what_is_not_ours_comes_back)
 {
     static const char read[] =
         "{\"kind\":\"Lease\",\"apiVersion\":\"coordination.k8s.io/"
@@ -189,18 +184,16 @@ START_TEST(what_is_not_ours_comes_back)
     ck_assert(lease_same_record(&again, &ours));
     ck_assert_str_eq(again.version, "8");
 }
-END_TEST
 
-START_TEST(a_spec_that_was_not_there_is_written)
+TEST_EACH(a_spec_that_was_not_there_is_written, array_len(empty_ones))
 {
     struct error err = {0};
     cleanup(mem_free_ptr) char *text = lease_encode(empty_ones[_i], strlen(empty_ones[_i]), &ours, &err);
     struct lease again = read_one(text);
     ck_assert(lease_same_record(&again, &ours));
 }
-END_TEST
 
-START_TEST(a_lease_that_is_given_up_has_an_empty_holder)
+TEST(a_lease_that_is_given_up_has_an_empty_holder)
 {
     struct error err = {0};
     struct lease free_one = ours;
@@ -213,18 +206,16 @@ START_TEST(a_lease_that_is_given_up_has_an_empty_holder)
     struct lease again = read_one(text);
     ck_assert(lease_same_record(&again, &free_one));
 }
-END_TEST
 
-START_TEST(what_cannot_be_edited_is_an_error)
+TEST_EACH(what_cannot_be_edited_is_an_error, 5)
 {
     static const char *const texts[] = {"", "{", "[]", "{\"metadata\":7}", "{}"};
     struct error err = {0};
     ck_assert_ptr_null(lease_encode(texts[_i], strlen(texts[_i]), &ours, &err));
     ck_assert_int_eq(err.kind, ERROR_INVALID);
 }
-END_TEST
 
-START_TEST(each_member_makes_another_record_and_the_version_does_not)
+TEST(each_member_makes_another_record_and_the_version_does_not)
 {
     struct lease other = ours;
     snprintf(other.version, sizeof(other.version), "9");
@@ -237,28 +228,4 @@ START_TEST(each_member_makes_another_record_and_the_version_does_not)
     different[4].transitions++;
     for (size_t i = 0; i < array_len(different); i++)
         ck_assert(!lease_same_record(&ours, &different[i]));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("lease");
-    TCase *t = tcase_create("lease");
-    tcase_add_test(t, a_lease_is_read);
-    tcase_add_loop_test(t, what_is_absent_is_empty, 0, array_len(empty_ones));
-    tcase_add_loop_test(t, what_is_wrong_is_refused_and_named, 0, array_len(bad_ones));
-    tcase_add_test(t, sizes_have_a_cap);
-    tcase_add_loop_test(t, an_event_says_whether_anybody_has_it, 0, array_len(events));
-    tcase_add_test(t, a_new_one_is_complete);
-    tcase_add_test(t, what_is_not_ours_comes_back);
-    tcase_add_loop_test(t, a_spec_that_was_not_there_is_written, 0, array_len(empty_ones));
-    tcase_add_test(t, a_lease_that_is_given_up_has_an_empty_holder);
-    tcase_add_loop_test(t, what_cannot_be_edited_is_an_error, 0, 5);
-    tcase_add_test(t, each_member_makes_another_record_and_the_version_does_not);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,13 +1,14 @@
 /* The rules of kube/lease/lease_machine, one story for each: what happens, when, and what follows. */
 #include "kube/lease/lease_machine.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "base/str.h"
+
+#include "../../test.h"
 
 #define ME "me"
 #define WALL_US 1700000000000000u
@@ -390,7 +391,7 @@ static void check_timer(const struct teller *t, const struct row *r, const char 
                   (unsigned long long)r->at_ms);
 }
 
-START_TEST(told)
+TEST_EACH(told, array_len(stories))
 {
     const struct history_text *s = &stories[_i];
     struct teller t = {.leading = false};
@@ -407,7 +408,6 @@ START_TEST(told)
         check_timer(&t, r, s->name);
     }
 }
-END_TEST
 
 /* ---- what is written ---- */
 
@@ -438,7 +438,7 @@ static struct lease_machine at_first_write(const struct lease *seen)
 
 #define NOW "2023-11-14T22:13:20.000000Z"
 
-START_TEST(a_new_lease)
+TEST(a_new_lease)
 {
     struct lease_machine l = at_first_write(NULL);
     struct lease next = next_of(&l, WALL_US);
@@ -449,9 +449,8 @@ START_TEST(a_new_lease)
     ck_assert_int_eq(next.duration_s, 15);
     ck_assert_int_eq(next.transitions, 0);
 }
-END_TEST
 
-START_TEST(a_take_over_is_a_transition)
+TEST(a_take_over_is_a_transition)
 {
     struct lease seen = {
         .version = "9", .duration_s = 1, .transitions = 4, .acquire_time = ACQUIRED, .renew_time = "x"};
@@ -466,9 +465,8 @@ START_TEST(a_take_over_is_a_transition)
     l = at_first_write(&seen);
     ck_assert_int_eq(next_of(&l, WALL_US).transitions, INT32_MAX);
 }
-END_TEST
 
-START_TEST(a_renewal_and_a_restart_are_none)
+TEST(a_renewal_and_a_restart_are_none)
 {
     struct lease seen = {.version = "9", .duration_s = 15, .transitions = 4, .acquire_time = ACQUIRED, .holder = ME};
     struct lease_machine l = at_first_write(&seen);
@@ -480,9 +478,8 @@ START_TEST(a_renewal_and_a_restart_are_none)
     l = at_first_write(&seen);
     ck_assert_str_eq(next_of(&l, WALL_US).acquire_time, NOW);
 }
-END_TEST
 
-START_TEST(a_release_keeps_what_is_of_the_past)
+TEST(a_release_keeps_what_is_of_the_past)
 {
     struct lease seen = {.version = "9", .duration_s = 15, .transitions = 4, .acquire_time = ACQUIRED, .holder = ME};
     struct lease_machine l = at_first_write(&seen);
@@ -496,10 +493,9 @@ START_TEST(a_release_keeps_what_is_of_the_past)
     ck_assert_int_eq(next.duration_s, 1);
     ck_assert_int_eq(next.transitions, 4);
 }
-END_TEST
 
 /* The others have to see something new each time, whatever the wall clock does; and it decides nothing. */
-START_TEST(each_renewal_is_another_record)
+TEST(each_renewal_is_another_record)
 {
     struct lease seen = {.version = "9", .duration_s = 15, .holder = ME, .renew_time = "2023-11-14T22:13:20.000007Z"};
     struct lease_machine l = at_first_write(&seen);
@@ -510,9 +506,8 @@ START_TEST(each_renewal_is_another_record)
     ck_assert_str_eq(next_of(&l, WALL_US + 1).renew_time, "2023-11-14T22:13:20.000008Z");
     ck_assert_str_eq(next_of(&l, 0).renew_time, "1970-01-01T00:00:00.000000Z");
 }
-END_TEST
 
-START_TEST(the_pause_has_a_little_jitter)
+TEST(the_pause_has_a_little_jitter)
 {
     unsigned different = 0;
     for (unsigned seed = 1; seed <= 50; seed++) {
@@ -528,24 +523,4 @@ START_TEST(the_pause_has_a_little_jitter)
         different += lease_machine_due_ms(&l) != 3000 && lease_machine_due_ms(&l) != 3200;
     }
     ck_assert_uint_gt(different, 25);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("lease_machine");
-    TCase *t = tcase_create("lease_machine");
-    tcase_add_loop_test(t, told, 0, array_len(stories));
-    tcase_add_test(t, a_new_lease);
-    tcase_add_test(t, a_take_over_is_a_transition);
-    tcase_add_test(t, a_renewal_and_a_restart_are_none);
-    tcase_add_test(t, a_release_keeps_what_is_of_the_past);
-    tcase_add_test(t, each_renewal_is_another_record);
-    tcase_add_test(t, the_pause_has_a_little_jitter);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

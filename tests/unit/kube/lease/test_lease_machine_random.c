@@ -2,10 +2,11 @@
  * At no instant may two act. Thousands of rounds of tests/unit/kube/lease_machine_world.h, each with a seed of its own; a failing one is named
  * and its story is told by:  LEASE_SEED=17 build/unit/test_lease_machine_random
  */
-#include <check.h>
 #include <stdlib.h>
 
 #include "lease_machine_world.h"
+
+#include "../../test.h"
 
 #define ROUNDS 3000u
 
@@ -27,7 +28,7 @@ static void play(uint64_t seed)
     deletions += w.deletions;
 }
 
-START_TEST(never_two_at_once)
+TEST(never_two_at_once)
 {
     const char *only = getenv("LEASE_SEED"), *rounds = getenv("LEASE_ROUNDS");
     uint64_t seed = 1, count = ROUNDS;
@@ -46,19 +47,4 @@ START_TEST(never_two_at_once)
     ck_assert_uint_gt(conflicts, count);
     ck_assert_uint_gt(late_answers, count);
     ck_assert_uint_gt(deletions, count / 10);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("lease_machine_random");
-    TCase *t = tcase_create("lease_machine_random");
-    tcase_set_timeout(t, 600);
-    tcase_add_test(t, never_two_at_once);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

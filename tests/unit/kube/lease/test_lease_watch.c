@@ -3,6 +3,8 @@
 
 #include "lease_peer.h"
 
+#include "../../test.h"
+
 #define LEASE(holder)                                                                                \
     "{\"kind\":\"Lease\",\"metadata\":{\"name\":\"the-lease\",\"resourceVersion\":\"5\"},\"spec\":{" \
     "\"holderIdentity\":\"" holder "\"}}"
@@ -38,7 +40,11 @@ static unsigned open_watches(void)
     return n;
 }
 
-START_TEST(a_free_lease_is_a_hint_and_a_taken_one_is_not)
+FORKED
+
+FIXTURE(begin, end)
+
+TEST(a_free_lease_is_a_hint_and_a_taken_one_is_not)
 {
     peer_store(LEASE("a"));
     lease_watch_start(w);
@@ -54,9 +60,8 @@ START_TEST(a_free_lease_is_a_hint_and_a_taken_one_is_not)
     await(hints == 2);
     ck_assert_uint_eq(peer.watches_begun, 1);
 }
-END_TEST
 
-START_TEST(it_comes_back_after_its_end)
+TEST(it_comes_back_after_its_end)
 {
     peer_store(LEASE("a"));
     lease_watch_start(w);
@@ -69,9 +74,8 @@ START_TEST(it_comes_back_after_its_end)
     peer_store(LEASE(""));
     await(hints == 1);
 }
-END_TEST
 
-START_TEST(garbage_is_no_hint)
+TEST(garbage_is_no_hint)
 {
     free(peer.json);
     peer.json = mem_strdup("[\"{}\", {\"holderIdentity\":\"\"}]");
@@ -86,10 +90,9 @@ START_TEST(garbage_is_no_hint)
     await(peer.watches_begun == 2);
     ck_assert_uint_eq(hints, 0);
 }
-END_TEST
 
 /* The last one that is read has LEASE_MAX_BYTES, as before a byte more. */
-START_TEST(one_that_is_too_long_is_no_hint)
+TEST_EACH(one_that_is_too_long_is_no_hint, 2)
 {
     static const char event[] = "{\"type\":\"ADDED\",\"object\":}", head[] = LEASE("");
     size_t room = LEASE_MAX_BYTES - (sizeof(event) - 1) - (sizeof(head) - 1) + (size_t)_i;
@@ -105,9 +108,8 @@ START_TEST(one_that_is_too_long_is_no_hint)
         await(peer.watches_begun == 2);
     ck_assert_uint_eq(hints, _i == 0);
 }
-END_TEST
 
-START_TEST(forbidden_is_said_once)
+TEST(forbidden_is_said_once)
 {
     peer.refuse_watches = 403;
     lease_watch_start(w);
@@ -121,9 +123,8 @@ START_TEST(forbidden_is_said_once)
     ck_assert_uint_eq(times_logged("watching the Lease is denied"), 1);
     ck_assert_uint_eq(times_logged("level=warn") + times_logged("level=info"), 0);
 }
-END_TEST
 
-START_TEST(stopped)
+TEST(stopped)
 {
     peer_store(LEASE("a"));
     lease_watch_start(w);
@@ -137,26 +138,4 @@ START_TEST(stopped)
     ck_assert_uint_eq(hints, 0);
     ck_assert_uint_eq(peer.watches_begun, 1);
     lease_watch_free(NULL);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("lease_watch");
-    TCase *t = tcase_create("lease_watch");
-    tcase_set_timeout(t, 120);
-    tcase_add_checked_fixture(t, begin, end);
-    tcase_add_test(t, a_free_lease_is_a_hint_and_a_taken_one_is_not);
-    tcase_add_test(t, it_comes_back_after_its_end);
-    tcase_add_test(t, garbage_is_no_hint);
-    tcase_add_loop_test(t, one_that_is_too_long_is_no_hint, 0, 2);
-    tcase_add_test(t, forbidden_is_said_once);
-    tcase_add_test(t, stopped);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_set_fork_status(sr, CK_FORK); /* each test has a directory of its own, or ends its process */
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,13 +1,14 @@
 /* How kube/protobuf/frame splits answers, in whatever pieces they arrive, and what it refuses. */
 #include "kube/protobuf/frame.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/protobuf.h"
+
+#include "../../test.h"
 
 #define MAX_BYTES 40u
 
@@ -91,11 +92,10 @@ static const struct row watches[] = {
     ROW("\0\0\0\1a\0\0\0\2!b\0\0\0\1c", "a|!b| at byte 9 of the answer: refused"),
 };
 
-START_TEST(watch)
+TEST_EACH(watch, array_len(watches))
 {
     check_row(FRAME_WATCH, &watches[_i]);
 }
-END_TEST
 
 #define MAGIC "k8s\0"
 #define NODE_LIST "\x0a\x0e\x0a\x02v1\x12\x08NodeList"
@@ -183,14 +183,13 @@ static const struct row lists[] = {
         "!| at byte 24 of the answer: refused"),
 };
 
-START_TEST(list)
+TEST_EACH(list, array_len(lists))
 {
     check_row(FRAME_LIST, &lists[_i]);
 }
-END_TEST
 
 /* What arrives in one piece is handed out from where it is; what does not is not kept. */
-START_TEST(one_huge_object_does_not_stay)
+TEST(one_huge_object_does_not_stay)
 {
     struct proto_frame f;
     struct buf out = {0};
@@ -209,20 +208,4 @@ START_TEST(one_huge_object_does_not_stay)
     proto_frame_fini(&f);
     buf_fini(&out);
     free(huge);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("kube/protobuf/frame");
-    TCase *t = tcase_create("frame");
-    tcase_add_loop_test(t, watch, 0, array_len(watches));
-    tcase_add_loop_test(t, list, 0, array_len(lists));
-    tcase_add_test(t, one_huge_object_does_not_stay);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

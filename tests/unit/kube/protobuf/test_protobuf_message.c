@@ -1,11 +1,11 @@
 /* What kube/protobuf/message makes of bytes: JSON of what a table has, or what is wrong and where. */
 #include "kube/protobuf/message.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../protobuf_write.h"
+#include "../../test.h"
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "json/write.h"
@@ -136,7 +136,7 @@ static const struct {
     ROW("\x42\x02\x10\x80", "many: protobuf: a number is cut off at offset 3"),
 };
 
-START_TEST(a_message_says_what_it_holds)
+TEST_EACH(a_message_says_what_it_holds, array_len(rows))
 {
     cleanup(mem_free_ptr) char *got = read_text(&every, rows[_i].bytes, rows[_i].len),
                                *want = mem_strdup(rows[_i].text);
@@ -145,14 +145,13 @@ START_TEST(a_message_says_what_it_holds)
             *c = *c == '\'' ? '"' : *c;
     ck_assert_str_eq(got, want);
 }
-END_TEST
 
 /* A message in a message in a message: the walker's cap holds, far from the end of the stack. */
 static const struct proto_message nested;
 static const struct proto_field nested_fields[] = {{"n", &nested, 1, PROTO_MESSAGE, false, false}};
 static const struct proto_message nested = {nested_fields, 1};
 
-START_TEST(nesting_has_a_cap)
+TEST(nesting_has_a_cap)
 {
     struct buf bytes = {0};
     for (size_t depth = 1; depth <= PROTOBUF_DEPTH_MAX + 1; depth++) {
@@ -164,10 +163,9 @@ START_TEST(nesting_has_a_cap)
     }
     buf_fini(&bytes);
 }
-END_TEST
 
 /* A node with everything in it, cut at every byte: either an error that has an offset, or what came before. */
-START_TEST(a_message_that_is_cut)
+TEST(a_message_that_is_cut)
 {
     static const char json[] =
         "{\"metadata\":{\"name\":\"n1\",\"uid\":\"u\",\"resourceVersion\":\"5\",\"creationTimestamp\":\"2026-01-01T00:"
@@ -186,20 +184,4 @@ START_TEST(a_message_that_is_cut)
         ck_assert_msg(text[0] == '{' || strstr(text, " at offset ") != NULL, "%zu: %s", len, text);
     }
     ck_assert_uint_eq(whole, 4); /* nothing, and behind each of its three fields */
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("kube/protobuf/message");
-    TCase *t = tcase_create("message");
-    tcase_add_loop_test(t, a_message_says_what_it_holds, 0, array_len(rows));
-    tcase_add_test(t, nesting_has_a_cap);
-    tcase_add_test(t, a_message_that_is_cut);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,7 +1,6 @@
 /* src/servers/change/admin_states: who set which state in the running HAProxy, as stories of looks, calls and writes. */
-#include <check.h>
-
 #include "../../route_text.h"
+#include "../../test.h"
 #include "servers/change/diff.h"
 
 #define N1 "server n1 10.0.0.1:80\n"
@@ -266,7 +265,7 @@ static void look(struct admin_states *m, const struct step *s)
     backend_fini(&b);
 }
 
-START_TEST(every_history)
+TEST_EACH(every_history, array_len(stories))
 {
     const struct history_text *history_text = &stories[_i];
     struct admin_states m;
@@ -295,9 +294,8 @@ START_TEST(every_history)
     }
     admin_states_fini(&m);
 }
-END_TEST
 
-START_TEST(marks_are_found_by_name)
+TEST(marks_are_found_by_name)
 {
     struct admin_states m = {.count = 0};
     static const char *const names[] = {"n3", "n1", "n2", "n0", "n4"};
@@ -314,7 +312,6 @@ START_TEST(marks_are_found_by_name)
     admin_states_fini(&m);
     admin_states_fini(&m); /* once more is no harm */
 }
-END_TEST
 
 /* ---- a look that a call crossed ---- */
 
@@ -338,7 +335,7 @@ static bool corrected(enum runtime_admin told, bool crossed, bool other_worker, 
     return differs;
 }
 
-START_TEST(what_a_call_crossed_is_what_it_was_told)
+TEST(what_a_call_crossed_is_what_it_was_told)
 {
     enum runtime_admin now;
     ck_assert(corrected(RUNTIME_DRAIN, true, false, &now));
@@ -349,10 +346,9 @@ START_TEST(what_a_call_crossed_is_what_it_was_told)
     ck_assert(!corrected(RUNTIME_DRAIN, true, true, &now)); /* another process was never told */
     ck_assert_int_eq(now, RUNTIME_READY);
 }
-END_TEST
 
 /* Who was read in maint is down because of that, and not by a check, once it is told to be ready. */
-START_TEST(who_is_back_amid_a_look_is_up)
+TEST(who_is_back_amid_a_look_is_up)
 {
     struct runtime_server row = {.name = (char[]){"n1"}, .admin = RUNTIME_MAINT, .down = true};
     struct runtime r = {.readable = true, .servers = &row, .count = 1};
@@ -364,7 +360,6 @@ START_TEST(who_is_back_amid_a_look_is_up)
     ck_assert(!runtime_fails_check(&row));
     admin_states_fini(&m);
 }
-END_TEST
 
 /* ---- what operators have set, in words ---- */
 
@@ -379,7 +374,7 @@ static void expect_overrides(const char *memory, const char *text, size_t count)
     admin_states_fini(&m);
 }
 
-START_TEST(overrides_in_words)
+TEST(overrides_in_words)
 {
     expect_overrides("", NULL, 0);
     expect_overrides("n1 ours drain; n2 told ready", NULL, 0);
@@ -393,22 +388,4 @@ START_TEST(overrides_in_words)
         "a is in drain, b in drain, c in drain, d in drain, e in drain, f in drain, g in drain, h in drain, "
         "i in drain, j in drain and 2 more",
         12);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("lane_memory");
-    TCase *t = tcase_create("lane_memory");
-    tcase_add_loop_test(t, every_history, 0, (int)array_len(stories));
-    tcase_add_test(t, marks_are_found_by_name);
-    tcase_add_test(t, what_a_call_crossed_is_what_it_was_told);
-    tcase_add_test(t, who_is_back_amid_a_look_is_up);
-    tcase_add_test(t, overrides_in_words);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

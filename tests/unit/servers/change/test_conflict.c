@@ -1,11 +1,11 @@
 /* src/servers/change/conflict: when being undone is a fight, and for how long we stay out of it. */
-#include <check.h>
 #include <stdlib.h>
 
 #include "base/compiler.h"
 #include "servers/change/conflict.h"
 
 #include "../../dice.h"
+#include "../../test.h"
 
 #define MIN 60000u
 
@@ -31,7 +31,7 @@ static const struct {
     {"a second pause has its own time after it", {1, 1, 1, 15 * MIN, 35 * MIN}, "..!!!"},
 };
 
-START_TEST(fights)
+TEST_EACH(fights, array_len(rows))
 {
     struct conflict r = {0};
     uint64_t until = 0;
@@ -47,9 +47,8 @@ START_TEST(fights)
     ck_assert(until == 0 || conflict_pauses(&r, until - 1));
     ck_assert(!conflict_pauses(&r, until));
 }
-END_TEST
 
-START_TEST(forgotten)
+TEST(forgotten)
 {
     struct conflict r = {0};
     ck_assert(!conflict_pauses(&r, 0));
@@ -63,11 +62,10 @@ START_TEST(forgotten)
     conflict_forget(&r);
     ck_assert(!conflict_reverted(&r, 2 * MIN));
 }
-END_TEST
 
 /* Whatever the times: a pause begins exactly where the last CONFLICT_TIMES that count lie within the window, or where one
  * follows a pause within the window. */
-START_TEST(any_times)
+TEST(any_times)
 {
     struct dice dice = {606060};
     for (unsigned run = 0; run < 500; run++) {
@@ -91,20 +89,4 @@ START_TEST(any_times)
             pause_end = now + CONFLICT_PAUSE_MS;
         }
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("rivalry");
-    TCase *t = tcase_create("rivalry");
-    tcase_add_loop_test(t, fights, 0, (int)array_len(rows));
-    tcase_add_test(t, forgotten);
-    tcase_add_test(t, any_times);
-    suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,7 +1,6 @@
 /* src/servers/change/diff: which lines are ours, and what is written to them. */
-#include <check.h>
-
 #include "../diff_apply.h"
+#include "../../test.h"
 #include "diff_text.h"
 
 static const struct diff_row rows[] = {
@@ -439,13 +438,12 @@ static const struct diff_row rows[] = {
      "each server's name clashes with an unmanaged server; ALLOW_EMPTY is false, so the last servers stay (1)"},
 };
 
-START_TEST(every_rule)
+TEST_EACH(every_rule, array_len(rows))
 {
     diff_row_check(&rows[_i], NULL);
 }
-END_TEST
 
-START_TEST(an_unknown_desired_state_is_never_written)
+TEST(an_unknown_desired_state_is_never_written)
 {
     static const enum desired_state states[] = {DESIRED_NOT_SYNCED, DESIRED_UNDECIDED};
     for (size_t i = 0; i < array_len(states); i++) {
@@ -463,9 +461,8 @@ START_TEST(an_unknown_desired_state_is_never_written)
         backend_fini(&b);
     }
 }
-END_TEST
 
-START_TEST(counts)
+TEST(counts)
 {
     static const char text[] = "server n1 " GOOD "\nserver b1 10.9.9.9:80 backup\nserver b2 10.9.9.8:80 backup "
                                "send-proxy-v2\nserver n2 10.0.0.2:80\nserver-template t 1-3";
@@ -492,9 +489,8 @@ START_TEST(counts)
     backend_fini(&b);
     desired_fini(&desired);
 }
-END_TEST
 
-START_TEST(json_is_carried_along)
+TEST(json_is_carried_along)
 {
     struct diff_rules with = {.balance = NULL};
     struct backend b;
@@ -511,9 +507,8 @@ START_TEST(json_is_carried_along)
     backend_fini(&b);
     desired_fini(&desired);
 }
-END_TEST
 
-START_TEST(applying_a_creation)
+TEST(applying_a_creation)
 {
     struct diff_rules with = {DEFAULTS, .create_backend = true, .proxy_v2 = true};
     struct backend b;
@@ -533,22 +528,4 @@ START_TEST(applying_a_creation)
     diff_fini(&d);
     backend_fini(&b);
     desired_fini(&desired);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("diff");
-    TCase *t = tcase_create("rules");
-    tcase_add_loop_test(t, every_rule, 0, (int)array_len(rows));
-    tcase_add_test(t, an_unknown_desired_state_is_never_written);
-    tcase_add_test(t, counts);
-    tcase_add_test(t, json_is_carried_along);
-    tcase_add_test(t, applying_a_creation);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,7 +1,7 @@
 /* src/servers/change/diff: servers that are parked instead of removed, spares, and what waits for a transaction, rule by rule. */
-#include <check.h>
-
 #include "parking_text.h"
+
+#include "../../test.h"
 
 struct park_row {
     const char *rule;
@@ -420,7 +420,7 @@ static void expect(const char *rule, const char *have, const char *want)
     ck_assert_msg(want == NULL || strcmp(have, want) == 0, "%s:\n  have %s\n  want %s", rule, have, want);
 }
 
-START_TEST(every_rule)
+TEST_EACH(every_rule, array_len(rows))
 {
     const struct park_row *row = &rows[_i];
     cleanup(made_fini) struct made m = {.rules = row->with};
@@ -432,18 +432,4 @@ START_TEST(every_rule)
     expect(row->rule, structural, row->structural);
     ck_assert_msg(m.d.verdict == row->verdict, "%s: verdict %d", row->rule, m.d.verdict);
     ck_assert_msg(m.d.skip_count == (strstr(row->rule, "wish that clashes") != NULL), "%s", row->rule);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("diff_parking");
-    TCase *t = tcase_create("diff_parking");
-    tcase_add_loop_test(t, every_rule, 0, (int)array_len(rows));
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,7 +1,6 @@
 /* src/servers/change/diff with servers/change/parking: what holds over any history of desired states, hand edits and time. */
-#include <check.h>
-
 #include "../diff_apply.h"
+#include "../../test.h"
 #include "diff_world.h"
 #include "parking_count.h"
 #include "needs_transaction.h"
@@ -297,7 +296,7 @@ static void something_by_hand(struct history *h)
     s->maintenance = !s->maintenance;
 }
 
-START_TEST(any_history)
+TEST(any_history)
 {
     struct dice dice = {20260521u};
     unsigned parked = 0, added = 0, lazy = 0, removed = 0, held = 0;
@@ -321,19 +320,4 @@ START_TEST(any_history)
     }
     ck_assert_msg(parked > 2000 && added > 1000 && lazy > 1000 && removed > 200 && held > 10,
                   "the histories are worth something: %u, %u, %u, %u, %u", parked, added, lazy, removed, held);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("diff_parking_random");
-    TCase *t = tcase_create("properties");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, any_history);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

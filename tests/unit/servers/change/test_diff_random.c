@@ -1,7 +1,6 @@
 /* src/servers/change/diff: what holds whatever is there and whatever is wished. */
-#include <check.h>
-
 #include "../diff_apply.h"
+#include "../../test.h"
 #include "diff_world.h"
 
 /* Of a new one: the lightest of those that stay, where that is the heaviest, too. */
@@ -118,7 +117,7 @@ static void check_withheld(const struct backend *before, const struct desired *d
     backend_fini(&b);
 }
 
-START_TEST(applying_the_difference_gives_the_desired_state)
+TEST(applying_the_difference_gives_the_desired_state)
 {
     struct dice dice = {987654321987u};
     unsigned wrote = 0, skipped = 0, lost = 0;
@@ -153,9 +152,8 @@ START_TEST(applying_the_difference_gives_the_desired_state)
     ck_assert_msg(wrote > 3000 && skipped > 1000 && lost > 1000, "the states are worth something: %u, %u, %u", wrote,
                   skipped, lost);
 }
-END_TEST
 
-START_TEST(duplicates_settle_without_touching_what_is_not_ours)
+TEST(duplicates_settle_without_touching_what_is_not_ours)
 {
     struct dice dice = {55555555555u};
     for (unsigned round = 0; round < 1500; round++) {
@@ -187,20 +185,4 @@ START_TEST(duplicates_settle_without_touching_what_is_not_ours)
         desired_fini(&desired);
         backend_fini(&b);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("diff_random");
-    TCase *t = tcase_create("properties");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, applying_the_difference_gives_the_desired_state);
-    tcase_add_test(t, duplicates_settle_without_touching_what_is_not_ours);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

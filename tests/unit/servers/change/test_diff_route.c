@@ -1,13 +1,12 @@
 /* src/servers/change/diff: what needs a transaction, what the loss limit leaves of parking, and one difference after the other. */
-#include <check.h>
-
 #include "../diff_apply.h"
+#include "../../test.h"
 #include "parking_text.h"
 #include "needs_transaction.h"
 
 /* ---- counts, and what the loss limit holds back ---- */
 
-START_TEST(what_is_counted)
+TEST(what_is_counted)
 {
     cleanup(made_fini) struct made m = {.rules = {RUNTIME}}, held = {.rules = {RUNTIME}}, empty = {.rules = {RUNTIME}},
                                    unknown = {.rules = {RUNTIME}};
@@ -31,9 +30,8 @@ START_TEST(what_is_counted)
     ck_assert_int_eq(unknown.d.verdict, DIFF_REFUSE);
     ck_assert_msg(unknown.d.parked_count == 0, "who is parked is not known without a wish");
 }
-END_TEST
 
-START_TEST(a_desired_state_that_is_not_known_parks_nobody)
+TEST(a_desired_state_that_is_not_known_parks_nobody)
 {
     cleanup(made_fini) struct made m = {.rules = {RUNTIME, .allow_empty = true}};
     make(&m, 0, N1 "\n" N2, "");
@@ -42,9 +40,8 @@ START_TEST(a_desired_state_that_is_not_known_parks_nobody)
     ck_assert_int_eq(m.d.verdict, DIFF_REFUSE);
     ck_assert_uint_eq(m.d.change_count, 0);
 }
-END_TEST
 
-START_TEST(the_loss_limit_holds_parking_back)
+TEST(the_loss_limit_holds_parking_back)
 {
     cleanup(made_fini) struct made m = {.rules = {RUNTIME}};
     make(&m, 0, N1 "\n" N2 "\n" N3 "\n" N4, "n1 10.0.0.9:80; out n3 announced so");
@@ -55,10 +52,9 @@ START_TEST(the_loss_limit_holds_parking_back)
     ck_assert_uint_eq(m.d.loss_count, 0);
     ck_assert_int_eq(m.d.verdict, DIFF_WRITE);
 }
-END_TEST
 
 /* What was to go along with a loss that is held back waits again. */
-START_TEST(the_loss_limit_leaves_no_lazy_one_alone)
+TEST(the_loss_limit_leaves_no_lazy_one_alone)
 {
     static const struct {
         bool runtime;
@@ -85,7 +81,6 @@ START_TEST(the_loss_limit_leaves_no_lazy_one_alone)
         ck_assert_int_eq(m.d.verdict, cases[i].left[0] != '\0' ? DIFF_WRITE : DIFF_NOTHING);
     }
 }
-END_TEST
 
 /* ---- what needs a transaction ---- */
 
@@ -123,7 +118,7 @@ static const struct {
      "n1 10.0.0.1:80 weight 1", SERVER_WEIGHT, false},
 };
 
-START_TEST(every_change)
+TEST_EACH(every_change, array_len(changes))
 {
     cleanup(made_fini) struct made m = {.rules = {RUNTIME, .own_check_port = true}};
     cleanup(mem_free_ptr) char *line = mem_printf("adv_check httpchk\nhttpchk_params\nserver %s", changes[_i].line);
@@ -135,9 +130,8 @@ START_TEST(every_change)
     ck_assert_msg(c->structural == changes[_i].needs, "%s", changes[_i].line);
     ck_assert_msg(needs_transaction(&m.b, c) == changes[_i].needs, "%s", changes[_i].line);
 }
-END_TEST
 
-START_TEST(lines_that_come_and_go)
+TEST(lines_that_come_and_go)
 {
     cleanup(made_fini) struct made m = {.rules = {RUNTIME}};
     make(&m, 65, N1 "\n" N2, "n1 10.0.0.1:80; n3 10.0.0.3:80");
@@ -149,12 +143,11 @@ START_TEST(lines_that_come_and_go)
     text_backend(&m.b, "web", N1);
     ck_assert_msg(needs_transaction(&m.b, &m.d.changes[1]), "its line is not there any more");
 }
-END_TEST
 
 /* ---- one after the other ---- */
 
 /* n2 goes and comes back, time after time: no line comes or goes, nothing needs a transaction. */
-START_TEST(moving_among_known_nodes_needs_no_transaction)
+TEST(moving_among_known_nodes_needs_no_transaction)
 {
     cleanup(made_fini) struct made m = {.rules = {RUNTIME}};
     make(&m, 0, N1 "\n" N2, LIVE1 "; n2 10.0.0.2:80");
@@ -170,10 +163,9 @@ START_TEST(moving_among_known_nodes_needs_no_transaction)
     }
     ck_assert_uint_eq(m.b.server_count, 2);
 }
-END_TEST
 
 /* Of 500 servers nearly all go: some are parked, the others removed, and one such difference is enough. */
-START_TEST(many_at_once)
+TEST(many_at_once)
 {
     static const bool runtime[] = {false, true};
     for (size_t k = 0; k < array_len(runtime); k++) {
@@ -196,10 +188,9 @@ START_TEST(many_at_once)
         ck_assert_uint_eq(m.d.parked_count, PARKING_MAX);
     }
 }
-END_TEST
 
 /* The desired state that counts is the one of the difference, though who is parked was looked at with another. */
-START_TEST(a_new_spare_does_not_go)
+TEST(a_new_spare_does_not_go)
 {
     cleanup(made_fini) struct made m = {.rules = {RUNTIME}};
     make(&m, 0, N1 "\nserver n2x 10.0.0.2:80 disabled", LIVE1 "; n3 10.0.0.3:80");
@@ -211,10 +202,9 @@ START_TEST(a_new_spare_does_not_go)
     ck_assert_uint_eq(m.d.change_count, 1);
     ck_assert_str_eq(m.d.changes[0].server.name, "n3");
 }
-END_TEST
 
 /* No memory of who is parked: as it was before there was parking. */
-START_TEST(without_parking_spares_are_nothing)
+TEST(without_parking_spares_are_nothing)
 {
     cleanup(made_fini) struct made m = {.rules = {0}};
     make(&m, 1, N1 "\nserver n5 10.0.0.5:80 disabled", LIVE1 SPARE5 "; spare n6 10.0.0.6:80");
@@ -223,27 +213,4 @@ START_TEST(without_parking_spares_are_nothing)
     made_again(&m, 2);
     cleanup(mem_free_ptr) char *updates = text_of_writes(&m.d);
     ck_assert_str_eq(updates, "- n5 10.0.0.5:80 disabled\n- p00 10.1.0.1:80 disabled");
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("diff_lanes");
-    TCase *t = tcase_create("diff_lanes");
-    tcase_add_test(t, what_is_counted);
-    tcase_add_test(t, a_desired_state_that_is_not_known_parks_nobody);
-    tcase_add_test(t, the_loss_limit_holds_parking_back);
-    tcase_add_test(t, the_loss_limit_leaves_no_lazy_one_alone);
-    tcase_add_loop_test(t, every_change, 0, (int)array_len(changes));
-    tcase_add_test(t, lines_that_come_and_go);
-    tcase_add_test(t, moving_among_known_nodes_needs_no_transaction);
-    tcase_add_test(t, many_at_once);
-    tcase_add_test(t, a_new_spare_does_not_go);
-    tcase_add_test(t, without_parking_spares_are_nothing);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,7 +1,6 @@
 /* src/servers/change/diff: draining and live servers, weights, the check's port, why a line changes, and what is lost by it. */
-#include <check.h>
-
 #include "../diff_apply.h"
+#include "../../test.h"
 #include "diff_text.h"
 
 #define N1 "server n1 10.0.0.1:80 check weight 100"
@@ -315,11 +314,10 @@ static const struct {
      ""},
 };
 
-START_TEST(every_rule)
+TEST_EACH(every_rule, array_len(rows))
 {
     diff_row_check(&rows[_i].row, rows[_i].reasons);
 }
-END_TEST
 
 /* One difference, from text. */
 struct made {
@@ -347,7 +345,7 @@ static void made_fini(struct made *m)
     N1 "\n" N2 "\nserver n3 10.0.0.3:80 check weight 1\nserver n4 10.0.0.4:80 check weight 1 disabled\n" \
        "server n5 10.0.0.5:80 check weight 1\nserver b 10.9.9.9:80 backup\nserver c 10.9.9.8:80 backup disabled"
 
-START_TEST(what_is_live_and_what_is_lost)
+TEST(what_is_live_and_what_is_lost)
 {
     cleanup(made_fini) struct made m = {.rules = {.allow_empty = true}};
     make(&m, FIVE, "n1 10.0.0.1:80; n2 10.0.0.2:80 draining; out n3 announced why not; out n4 so; out n5 so");
@@ -356,9 +354,8 @@ START_TEST(what_is_live_and_what_is_lost)
     ck_assert_msg(m.d.live_count == 4, "n4 is in maintenance, b and c are not ours");
     ck_assert_msg(m.d.loss_count == 1, "n5; n2 and n3 are announced, n4 was not live");
 }
-END_TEST
 
-START_TEST(a_refusal_and_a_hold_still_count_what_is_live)
+TEST(a_refusal_and_a_hold_still_count_what_is_live)
 {
     cleanup(made_fini) struct made refused = {0}, held = {0};
     make(&refused, N1 "\n" N2 " disabled\nalien 3 x|y", "n1 10.0.0.1:80");
@@ -369,9 +366,8 @@ START_TEST(a_refusal_and_a_hold_still_count_what_is_live)
     ck_assert_uint_eq(held.d.live_count, 2);
     ck_assert_msg(held.d.loss_count == 0, "a hold loses nothing");
 }
-END_TEST
 
-START_TEST(losses_are_withheld_and_the_rest_goes_on)
+TEST(losses_are_withheld_and_the_rest_goes_on)
 {
     cleanup(made_fini) struct made m = {.rules = {.balance = "roundrobin"}};
     make(&m, FIVE,
@@ -386,9 +382,8 @@ START_TEST(losses_are_withheld_and_the_rest_goes_on)
     ck_assert_uint_eq(m.d.live_count, 4);
     ck_assert_uint_eq(m.d.managed_count, 5);
 }
-END_TEST
 
-START_TEST(nothing_is_left_but_losses)
+TEST(nothing_is_left_but_losses)
 {
     cleanup(made_fini) struct made servers = {0}, settings = {.rules = {.balance = "roundrobin"}}, none = {0};
     make(&servers, N1 "\n" N2, "n1 10.0.0.1:80");
@@ -403,9 +398,8 @@ START_TEST(nothing_is_left_but_losses)
     ck_assert(!diff_withhold_losses(&none.d, NULL, NULL));
     ck_assert_int_eq(none.d.verdict, DIFF_NO_ENDPOINT);
 }
-END_TEST
 
-START_TEST(what_the_check_is_to_be)
+TEST(what_the_check_is_to_be)
 {
     cleanup(made_fini) struct made by_port = {.rules = {.adv_check = "tcp-check", OWN_PORT}},
                                    by_settings = {.rules = {.adv_check = "tcp-check", OWN_PORT}}, kept = {0};
@@ -418,9 +412,8 @@ START_TEST(what_the_check_is_to_be)
     make(&kept, N1, "n1 10.0.0.1:80");
     ck_assert_ptr_null(kept.d.settings.adv_check);
 }
-END_TEST
 
-START_TEST(a_backend_is_made_with_its_check)
+TEST(a_backend_is_made_with_its_check)
 {
     cleanup(made_fini) struct made m = {.rules = {.create_backend = true, OWN_PORT}};
     make(&m, "missing", "n1 10.0.0.1:80; check-port 32000");
@@ -430,24 +423,4 @@ START_TEST(a_backend_is_made_with_its_check)
     ck_assert(m.b.httpchk_params);
     diff_compute(&m.b, &m.desired, &m.rules, &m.d);
     ck_assert_int_eq(m.d.verdict, DIFF_NOTHING);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("diff_state");
-    TCase *t = tcase_create("diff_state");
-    tcase_add_loop_test(t, every_rule, 0, (int)array_len(rows));
-    tcase_add_test(t, what_is_live_and_what_is_lost);
-    tcase_add_test(t, a_refusal_and_a_hold_still_count_what_is_live);
-    tcase_add_test(t, losses_are_withheld_and_the_rest_goes_on);
-    tcase_add_test(t, nothing_is_left_but_losses);
-    tcase_add_test(t, what_the_check_is_to_be);
-    tcase_add_test(t, a_backend_is_made_with_its_check);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,5 +1,4 @@
 /* src/servers/change/loss_limit: what is held and for how long; then streams of losses against a naive model. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +8,7 @@
 #include "servers/change/loss_limit.h"
 
 #include "../../dice.h"
+#include "../../test.h"
 
 #define PERIOD_MS 60000
 #define SERVERS 10 /* a .. j, by bits */
@@ -59,7 +59,7 @@ static unsigned held(const struct loss_limit *b, uint64_t now_ms)
     return bits;
 }
 
-START_TEST(shares)
+TEST(shares)
 {
     static const struct {
         size_t live, lost;
@@ -84,7 +84,6 @@ START_TEST(shares)
         loss_limit_fini(&b);
     }
 }
-END_TEST
 
 /* Half may go. What may leave has left by the next step, unless it stands in `still`. */
 static const struct {
@@ -168,7 +167,7 @@ static const struct {
      {{0, "abc", "abc", NULL}, {60000, "-", "", NULL}, {60001, "abc", "abc", NULL}}},
 };
 
-START_TEST(in_time)
+TEST_EACH(in_time, array_len(courses))
 {
     struct loss_limit b = {0};
     unsigned live = bits_of(courses[_i].live), at_first = live;
@@ -189,10 +188,9 @@ START_TEST(in_time)
     }
     loss_limit_fini(&b);
 }
-END_TEST
 
 /* All moved: with the new ones the old ones are just half, but the loss is what it was. */
-START_TEST(new_ones_make_no_loss_smaller)
+TEST(new_ones_make_no_loss_smaller)
 {
     struct loss_limit b = {0};
     report(&b, bits_of("ab"), 0, 2, 50, 1000);
@@ -204,10 +202,9 @@ START_TEST(new_ones_make_no_loss_smaller)
     ck_assert_uint_eq(b.of, 2);
     loss_limit_fini(&b);
 }
-END_TEST
 
 /* By another hand it went out of the file, or into maintenance. */
-START_TEST(a_held_one_that_is_gone_is_forgotten)
+TEST(a_held_one_that_is_gone_is_forgotten)
 {
     struct loss_limit b = {0};
     report(&b, bits_of("abc"), 0, 4, 50, 0);
@@ -217,9 +214,8 @@ START_TEST(a_held_one_that_is_gone_is_forgotten)
     ck_assert_uint_eq(held(&b, 61999), bits_of("a"));
     loss_limit_fini(&b);
 }
-END_TEST
 
-START_TEST(announced_later)
+TEST(announced_later)
 {
     struct loss_limit b = {0};
     report(&b, bits_of("ab"), 0, 4, 50, 0);
@@ -227,9 +223,8 @@ START_TEST(announced_later)
     ck_assert_uint_eq(held(&b, 1000), 0);
     loss_limit_fini(&b);
 }
-END_TEST
 
-START_TEST(no_limit)
+TEST(no_limit)
 {
     struct loss_limit b = {0};
     report(&b, bits_of("abc"), 0, 4, 50, 0);
@@ -243,7 +238,6 @@ START_TEST(no_limit)
     ck_assert_uint_eq(held(&b, 5), 0);
     loss_limit_fini(&b);
 }
-END_TEST
 
 /* ---- any course, against a model that keeps everything and searches it ---- */
 
@@ -318,7 +312,7 @@ static unsigned turn(struct dice *dice, unsigned gone)
     return gone;
 }
 
-START_TEST(any_course)
+TEST(any_course)
 {
     struct dice dice = {31337};
     size_t held_steps = 0;
@@ -358,24 +352,4 @@ START_TEST(any_course)
         loss_limit_fini(&b);
     }
     ck_assert_uint_gt(held_steps, 3000);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("brake");
-    TCase *t = tcase_create("brake");
-    tcase_add_test(t, shares);
-    tcase_add_loop_test(t, in_time, 0, (int)array_len(courses));
-    tcase_add_test(t, new_ones_make_no_loss_smaller);
-    tcase_add_test(t, a_held_one_that_is_gone_is_forgotten);
-    tcase_add_test(t, announced_later);
-    tcase_add_test(t, no_limit);
-    tcase_add_test(t, any_course);
-    suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

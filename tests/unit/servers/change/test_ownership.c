@@ -1,9 +1,9 @@
 /* src/servers/change/ownership: whose a name is, where several clusters share a backend. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../dice.h"
+#include "../../test.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -34,23 +34,21 @@ static const struct {
     {"web_{cluster}.k_{address}:{port}", "a", "api_a.k_fd00::1:80", OWNERSHIP_NONE, NULL},
 };
 
-START_TEST(each_name)
+TEST_EACH(each_name, sizeof(rows) / sizeof(rows[0]))
 {
     cleanup(mem_free_ptr) char *of = ownership_cluster(rows[_i].format, rows[_i].name);
     enum ownership is = ownership_of(rows[_i].format, rows[_i].cluster, rows[_i].name);
     ck_assert_msg(is == rows[_i].is, "%s of %s: %d", rows[_i].name, rows[_i].format, is);
     ck_assert_pstr_eq(of, rows[_i].of);
 }
-END_TEST
 
-START_TEST(without_a_cluster_all_are_its_own)
+TEST(without_a_cluster_all_are_its_own)
 {
     ck_assert_int_eq(ownership_of(NULL, NULL, "n1"), OWNERSHIP_OWN);
     ck_assert_int_eq(ownership_of("{node}-{port}", NULL, "a_n1"), OWNERSHIP_OWN);
     ck_assert_ptr_null(ownership_cluster("{node}-{port}", "n1-80"));
     ck_assert_ptr_null(ownership_cluster(NULL, "n1"));
 }
-END_TEST
 
 static const struct {
     const char *format, *name, *extended;
@@ -61,12 +59,11 @@ static const struct {
     {"w_{cluster}_{address}-{port}", "w_a_1.2-80", "w_a_1.2-80-x"},
 };
 
-START_TEST(each_extension)
+TEST_EACH(each_extension, sizeof(extensions) / sizeof(extensions[0]))
 {
     cleanup(mem_free_ptr) char *text = ownership_extend(extensions[_i].format, extensions[_i].name, "-x");
     ck_assert_str_eq(text, extensions[_i].extended);
 }
-END_TEST
 
 /* Of the characters that a cluster's name, a node's, an address and a port may have: few of them, so that they meet. */
 static void random_text(struct dice *dice, struct buf *out)
@@ -103,7 +100,7 @@ static char *random_name(struct dice *dice, const char *format, const char *clus
 }
 
 /* A name is of the cluster that made it, and of no other one. */
-START_TEST(no_name_is_of_two_clusters)
+TEST(no_name_is_of_two_clusters)
 {
     static const char *const formats[] = {"{cluster}_{node}",           "{node}_{cluster}",
                                           "{node}{port}_{cluster}",     "a{cluster}-_{address}{port}",
@@ -125,21 +122,4 @@ START_TEST(no_name_is_of_two_clusters)
         others += !str_eq(one, two);
     }
     ck_assert_uint_gt(others, 100000);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("ownership");
-    TCase *t = tcase_create("ownership");
-    tcase_add_loop_test(t, each_name, 0, sizeof(rows) / sizeof(rows[0]));
-    tcase_add_test(t, without_a_cluster_all_are_its_own);
-    tcase_add_loop_test(t, each_extension, 0, sizeof(extensions) / sizeof(extensions[0]));
-    tcase_add_test(t, no_name_is_of_two_clusters);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
 }

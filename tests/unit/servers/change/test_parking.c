@@ -1,8 +1,7 @@
 /* src/servers/change/parking: who is parked, since when, and who goes. */
-#include <check.h>
-
 #include "servers/change/diff.h"
 #include "../../backend_text.h"
+#include "../../test.h"
 #include "parking_count.h"
 
 #define TTL 1000
@@ -59,7 +58,7 @@ static void expect(const struct lot *l, const char *server, enum parking_verdict
 }
 #define EXPECT(server, verdict) expect(&l, (server), (verdict), __LINE__)
 
-START_TEST(a_line_by_another_name_is_its_nodes)
+TEST(a_line_by_another_name_is_its_nodes)
 {
     struct lot l = lot_new();
     cleanup(backend_fini) struct backend b;
@@ -78,7 +77,6 @@ START_TEST(a_line_by_another_name_is_its_nodes)
     EXPECT("n3-80", PARKING_STAY);
     lot_fini(&l);
 }
-END_TEST
 
 /* ---- which lines ---- */
 
@@ -104,21 +102,20 @@ static const struct {
     {"all, where nothing is wished for", N(1) " disabled\n" N(2) " disabled", "", 2, 62},
 };
 
-START_TEST(every_line)
+TEST_EACH(every_line, array_len(rows))
 {
     cleanup(lot_fini) struct lot l = lot_new();
     look(&l, rows[_i].backend, rows[_i].desired, 5);
     ck_assert_msg(parking_count(l.parking) == rows[_i].count, "%s: %zu", rows[_i].what, parking_count(l.parking));
     ck_assert_msg(parking_room(l.parking) == rows[_i].room, "%s: %zu", rows[_i].what, parking_room(l.parking));
 }
-END_TEST
 
 /* ---- for how long ---- */
 
 #define PARKED_2 N(1) "\n" N(2) " disabled"
 #define DESIRED "n1 10.0.0.1:80"
 
-START_TEST(a_new_one_knows_nobody)
+TEST(a_new_one_knows_nobody)
 {
     cleanup(lot_fini) struct lot l = lot_new();
     EXPECT("n1", PARKING_STAY);
@@ -126,9 +123,8 @@ START_TEST(a_new_one_knows_nobody)
     ck_assert_uint_eq(parking_room(l.parking), PARKING_MAX);
     parking_free(NULL);
 }
-END_TEST
 
-START_TEST(its_time)
+TEST(its_time)
 {
     cleanup(lot_fini) struct lot l = lot_new();
     look(&l, PARKED_2, DESIRED, 7);
@@ -144,9 +140,8 @@ START_TEST(its_time)
     EXPECT("n2", PARKING_STAY);
     ck_assert_uint_eq(parking_count(l.parking), 1);
 }
-END_TEST
 
-START_TEST(what_says_the_same_has_not_changed)
+TEST(what_says_the_same_has_not_changed)
 {
     cleanup(lot_fini) struct lot l = lot_new();
     static const struct {
@@ -175,9 +170,8 @@ START_TEST(what_says_the_same_has_not_changed)
         ck_assert_msg((parking_changes(l.parking) != before) == steps[i].changes, "step %zu", i);
     }
 }
-END_TEST
 
-START_TEST(its_time_begins_anew_when_it_was_back)
+TEST(its_time_begins_anew_when_it_was_back)
 {
     static const struct {
         const char *backend, *desired;
@@ -200,9 +194,8 @@ START_TEST(its_time_begins_anew_when_it_was_back)
         EXPECT("n2", PARKING_LAZY);
     }
 }
-END_TEST
 
-START_TEST(without_a_node)
+TEST(without_a_node)
 {
     cleanup(lot_fini) struct lot l = lot_new();
     l.gone = " n3 n4 ";
@@ -216,9 +209,8 @@ START_TEST(without_a_node)
     EXPECT("n2", PARKING_LAZY);
     EXPECT("n3", PARKING_STAY); /* it is there again */
 }
-END_TEST
 
-START_TEST(a_spare_grows_no_older)
+TEST(a_spare_grows_no_older)
 {
     cleanup(lot_fini) struct lot l = lot_new();
     look(&l, PARKED_2, DESIRED "; spare n2 10.0.0.2:80", 0);
@@ -229,9 +221,8 @@ START_TEST(a_spare_grows_no_older)
     look(&l, PARKED_2, DESIRED, 10 * TTL + 1);
     EXPECT("n2", PARKING_LAZY);
 }
-END_TEST
 
-START_TEST(what_is_not_known_changes_nothing)
+TEST(what_is_not_known_changes_nothing)
 {
     cleanup(lot_fini) struct lot l = lot_new();
     look(&l, PARKED_2, DESIRED, 0);
@@ -243,7 +234,6 @@ START_TEST(what_is_not_known_changes_nothing)
     look(&l, PARKED_2, DESIRED, TTL);
     EXPECT("n2", PARKING_LAZY);
 }
-END_TEST
 
 /* ---- too many ---- */
 
@@ -272,7 +262,7 @@ static size_t count_of(const struct lot *l, enum parking_verdict verdict)
     return count;
 }
 
-START_TEST(the_longest_parked_make_room)
+TEST(the_longest_parked_make_room)
 {
     cleanup(lot_fini) struct lot l = lot_new();
     look_at_many(&l, 10, 20, DESIRED, 1);
@@ -289,9 +279,8 @@ START_TEST(the_longest_parked_make_room)
     ck_assert_str_eq(parking_reason(l.parking, "p010"),
                      "more than 64 servers are parked, and it is among the longest parked");
 }
-END_TEST
 
-START_TEST(of_these_first_what_may_go_anyway)
+TEST(of_these_first_what_may_go_anyway)
 {
     cleanup(lot_fini) struct lot l = lot_new();
     l.gone = " p065 p064 p063 ";
@@ -307,10 +296,9 @@ START_TEST(of_these_first_what_may_go_anyway)
     EXPECT("p001", PARKING_NOW);
     EXPECT("p002", PARKING_LAZY);
 }
-END_TEST
 
 /* PARKING_MAX spares and as many others; then nothing is wished for at all. */
-START_TEST(spares_do_not_push_others_out)
+TEST(spares_do_not_push_others_out)
 {
     cleanup(lot_fini) struct lot l = lot_new();
     cleanup(buf_fini) struct buf desired;
@@ -328,29 +316,4 @@ START_TEST(spares_do_not_push_others_out)
     EXPECT("p000", PARKING_STAY);
     look_at_many(&l, 0, 128, DESIRED, 2 * TTL);
     ck_assert_uint_eq(count_of(&l, PARKING_NOW), 64);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("parking");
-    TCase *t = tcase_create("parking");
-    tcase_add_loop_test(t, every_line, 0, (int)array_len(rows));
-    tcase_add_test(t, a_line_by_another_name_is_its_nodes);
-    tcase_add_test(t, a_new_one_knows_nobody);
-    tcase_add_test(t, its_time);
-    tcase_add_test(t, what_says_the_same_has_not_changed);
-    tcase_add_test(t, its_time_begins_anew_when_it_was_back);
-    tcase_add_test(t, without_a_node);
-    tcase_add_test(t, a_spare_grows_no_older);
-    tcase_add_test(t, what_is_not_known_changes_nothing);
-    tcase_add_test(t, the_longest_parked_make_room);
-    tcase_add_test(t, of_these_first_what_may_go_anyway);
-    tcase_add_test(t, spares_do_not_push_others_out);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,5 +1,4 @@
 /* src/servers/change/plan: verdicts, the loss limit, and what keeps us from writing; what the differences are is servers/change/diff's test. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +6,8 @@
 #include "base/str.h"
 #include "diff_text.h"
 #include "servers/change/plan.h"
+
+#include "../../test.h"
 
 #define N1 "server n1 " GOOD
 #define PERIOD_MS 60000
@@ -51,7 +52,7 @@ static const struct {
     {"no backend, dirty", "missing", "n1 10.0.0.1:80", true, PLAN_REFUSE},
 };
 
-START_TEST(verdicts)
+TEST_EACH(verdicts, array_len(rows))
 {
     struct plan_rules rules = make_rules();
     cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
@@ -74,10 +75,9 @@ START_TEST(verdicts)
     backend_fini(&actual);
     desired_fini(&desired);
 }
-END_TEST
 
 /* Whatever there is to be written, paused or not, dirty or not; what is waited for is waited for. */
-START_TEST(a_file_that_a_write_would_damage)
+TEST_EACH(a_file_that_a_write_would_damage, array_len(rows))
 {
     struct plan_rules rules = make_rules();
     cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
@@ -97,7 +97,6 @@ START_TEST(a_file_that_a_write_would_damage)
     backend_fini(&actual);
     desired_fini(&desired);
 }
-END_TEST
 
 /* What the file lacks, or has more than the API shows, and what that means for a write. */
 static const struct {
@@ -119,7 +118,7 @@ static const struct {
     {"server n1 10.0.0.1:80 check", false, false, PLAN_REFUSE}, /* shown: then it is here for another reason */
 };
 
-START_TEST(strange_lines)
+TEST_EACH(strange_lines, array_len(strange))
 {
     struct plan_rules rules = make_rules();
     cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
@@ -136,9 +135,8 @@ START_TEST(strange_lines)
     backend_fini(&actual);
     desired_fini(&desired);
 }
-END_TEST
 
-START_TEST(lines_of_a_backend_that_is_not_there)
+TEST(lines_of_a_backend_that_is_not_there)
 {
     struct plan_rules rules = make_rules();
     cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
@@ -154,7 +152,6 @@ START_TEST(lines_of_a_backend_that_is_not_there)
     backend_fini(&actual);
     desired_fini(&desired);
 }
-END_TEST
 
 /* ---- the loss limit, a pause, a dry run ---- */
 
@@ -267,7 +264,7 @@ static void assert_why(const char *what, const char *why, const char *parts)
     }
 }
 
-START_TEST(brakes_and_pauses)
+TEST_EACH(brakes_and_pauses, array_len(brakes))
 {
     unsigned with = brakes[_i].with;
     struct plan_rules rules = make_rules();
@@ -294,7 +291,6 @@ START_TEST(brakes_and_pauses)
     backend_fini(&actual);
     desired_fini(&desired);
 }
-END_TEST
 
 /* One backend of four servers over time: what is wished, and what comes of it. */
 static const struct {
@@ -328,7 +324,7 @@ static const struct {
       {159000, W(1), PLAN_WRITE}}},
 };
 
-START_TEST(in_time)
+TEST_EACH(in_time, array_len(courses))
 {
     struct plan_rules rules = make_rules();
     cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
@@ -346,10 +342,9 @@ START_TEST(in_time)
     }
     backend_fini(&actual);
 }
-END_TEST
 
 /* Servers that come while others are held neither let those go nor stand in what is said about them. */
-START_TEST(others_came_meanwhile)
+TEST(others_came_meanwhile)
 {
     struct plan_rules rules = make_rules();
     cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
@@ -372,7 +367,6 @@ START_TEST(others_came_meanwhile)
     desired_fini(&less);
     desired_fini(&more);
 }
-END_TEST
 
 /* Two of four left. Whether they count when a third is lost is what the desired state says of them then. */
 static const struct {
@@ -386,7 +380,7 @@ static const struct {
     {W(1) "; " W(4), false},
 };
 
-START_TEST(those_that_left)
+TEST_EACH(those_that_left, array_len(notices))
 {
     struct plan_rules rules = make_rules();
     cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
@@ -408,9 +402,8 @@ START_TEST(those_that_left)
     desired_fini(&first);
     desired_fini(&next);
 }
-END_TEST
 
-START_TEST(each_has_its_own_time)
+TEST(each_has_its_own_time)
 {
     struct plan_rules rules = make_rules();
     cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
@@ -435,10 +428,9 @@ START_TEST(each_has_its_own_time)
     }
     backend_fini(&actual);
 }
-END_TEST
 
 /* A file that must not be written to for a moment does not make the wait longer. */
-START_TEST(refused_in_between)
+TEST(refused_in_between)
 {
     struct plan_rules rules = make_rules();
     cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
@@ -458,27 +450,4 @@ START_TEST(refused_in_between)
     backend_fini(&actual);
     backend_fini(&odd);
     desired_fini(&desired);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("plan");
-    TCase *t = tcase_create("plan");
-    tcase_add_loop_test(t, verdicts, 0, (int)array_len(rows));
-    tcase_add_loop_test(t, a_file_that_a_write_would_damage, 0, (int)array_len(rows));
-    tcase_add_loop_test(t, strange_lines, 0, (int)array_len(strange));
-    tcase_add_test(t, lines_of_a_backend_that_is_not_there);
-    tcase_add_loop_test(t, brakes_and_pauses, 0, (int)array_len(brakes));
-    tcase_add_loop_test(t, in_time, 0, (int)array_len(courses));
-    tcase_add_test(t, others_came_meanwhile);
-    tcase_add_loop_test(t, those_that_left, 0, (int)array_len(notices));
-    tcase_add_test(t, each_has_its_own_time);
-    tcase_add_test(t, refused_in_between);
-    suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,4 @@
 /* src/servers/change/release_plan: what is removed where a backend is given up. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +6,8 @@
 #include "base/mem.h"
 #include "base/shared_text.h"
 #include "servers/change/release_plan.h"
+
+#include "../../test.h"
 
 /* Of a line "n1", "n1-" (in maintenance), "n1!" (backup); what runs: "n1=drain". */
 static struct backend_server line_of(const char *word)
@@ -88,7 +89,7 @@ static const struct row {
     {"", "", true, "keeps 0 others 0 empty"},
 };
 
-START_TEST(what_is_removed)
+TEST_EACH(what_is_removed, array_len(rows))
 {
     const struct row *r = &rows[_i];
     static char keep[] = "keep*";
@@ -107,10 +108,9 @@ START_TEST(what_is_removed)
     backend_fini(&backend);
     runtime_fini(&runtime);
 }
-END_TEST
 
 /* A write would damage what the API does not show. */
-START_TEST(a_line_that_a_write_would_damage)
+TEST(a_line_that_a_write_would_damage)
 {
     struct backend backend;
     struct runtime runtime;
@@ -131,19 +131,4 @@ START_TEST(a_line_that_a_write_would_damage)
         backend_fini(&backend);
         runtime_fini(&runtime);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("release_plan");
-    TCase *t = tcase_create("release_plan");
-    tcase_add_loop_test(t, what_is_removed, 0, array_len(rows));
-    tcase_add_test(t, a_line_that_a_write_would_damage);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,7 +1,6 @@
 /* src/servers/change/route: what the file has, what HAProxy runs, what is wished and what is remembered -> calls, writes, transaction. */
-#include <check.h>
-
 #include "../../route_text.h"
+#include "../../test.h"
 #include "servers/change/diff.h"
 #include "servers/change/parking.h"
 
@@ -295,7 +294,7 @@ static char *text_of_fast(const struct route *c, const struct diff *d)
     return buf_take(&b);
 }
 
-START_TEST(every_row)
+TEST_EACH(every_row, array_len(rows))
 {
     const struct route_row *row = &rows[_i];
     cleanup(world_fini) struct world w;
@@ -310,7 +309,6 @@ START_TEST(every_row)
                   w.choice.why, row->transaction);
     ck_assert_msg(w.choice.transaction == (row->transaction != NULL), "%s", row->rule);
 }
-END_TEST
 
 /* ---- what no row says ---- */
 
@@ -329,7 +327,7 @@ static void world_of_weights(struct world *w, unsigned n)
     world_choose(w, 0);
 }
 
-START_TEST(more_writes_than_a_reload_is_worth)
+TEST(more_writes_than_a_reload_is_worth)
 {
     cleanup(world_fini) struct world few, many;
     world_of_weights(&few, ROUTE_UPDATES_MAX);
@@ -340,10 +338,9 @@ START_TEST(more_writes_than_a_reload_is_worth)
     ck_assert(many.choice.transaction);
     ck_assert_str_eq(many.choice.why, "65 changes at once");
 }
-END_TEST
 
 /* Held back by the loss limit: it is not among the changes any more. */
-START_TEST(who_is_delayed_is_told_nothing)
+TEST(who_is_delayed_is_told_nothing)
 {
     const struct route_row row = {.file = N1 N2, .running = "", .desired = W1, .memory = ""};
     cleanup(world_fini) struct world w;
@@ -353,7 +350,6 @@ START_TEST(who_is_delayed_is_told_nothing)
     ck_assert_uint_eq(w.choice.command_count, 0);
     ck_assert(!w.choice.transaction);
 }
-END_TEST
 
 /* Held means serving, whatever it was told before. */
 static const struct route_row held_rows[] = {
@@ -368,7 +364,7 @@ static const struct route_row held_rows[] = {
     {"beside one that comes", N1 N2, "n2 maint", W1 W3, "n2 ours maint", "n2 ready" STAYS, "", "server n3 is new", 0},
 };
 
-START_TEST(who_is_delayed_serves)
+TEST_EACH(who_is_delayed_serves, array_len(held_rows))
 {
     cleanup(world_fini) struct world w;
     world_make(&w, &held_rows[_i]);
@@ -379,9 +375,8 @@ START_TEST(who_is_delayed_serves)
     ck_assert_str_eq(w.choice.why != NULL ? w.choice.why : "",
                      held_rows[_i].transaction != NULL ? held_rows[_i].transaction : "");
 }
-END_TEST
 
-START_TEST(who_is_delayed_keeps_what_an_operator_set)
+TEST(who_is_delayed_keeps_what_an_operator_set)
 {
     const struct route_row row = {.file = N1 N2, .running = "", .desired = W1, .memory = "n2 theirs drain lost"};
     cleanup(world_fini) struct world w;
@@ -391,9 +386,8 @@ START_TEST(who_is_delayed_keeps_what_an_operator_set)
     cleanup(mem_free_ptr) char *commands = text_of_calls(&w.choice);
     ck_assert_str_eq(commands, "n2 drain" FORGOT);
 }
-END_TEST
 
-START_TEST(what_is_parked_long_enough_waits_for_another_transaction)
+TEST(what_is_parked_long_enough_waits_for_another_transaction)
 {
     const struct route_row alone = {.file = N1 P2, .running = "n2 ready", .desired = W1, .memory = ""};
     cleanup(world_fini) struct world w;
@@ -415,10 +409,9 @@ START_TEST(what_is_parked_long_enough_waits_for_another_transaction)
     world_choose(&w, CLOSED);
     ck_assert(!w.choice.transaction);
 }
-END_TEST
 
 /* A verdict without changes says by itself that nothing is to be done, drains among it. */
-START_TEST(a_hold_and_a_refusal_tell_nothing)
+TEST(a_hold_and_a_refusal_tell_nothing)
 {
     static const enum diff_verdict verdicts[] = {DIFF_NO_ENDPOINT, DIFF_REFUSE};
     for (size_t i = 0; i < array_len(verdicts); i++) {
@@ -429,24 +422,4 @@ START_TEST(a_hold_and_a_refusal_tell_nothing)
         world_choose(&w, 0);
         ck_assert_uint_eq(w.choice.command_count, 0);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("lane");
-    TCase *t = tcase_create("lane");
-    tcase_add_loop_test(t, every_row, 0, (int)array_len(rows));
-    tcase_add_test(t, more_writes_than_a_reload_is_worth);
-    tcase_add_test(t, who_is_delayed_is_told_nothing);
-    tcase_add_test(t, who_is_delayed_keeps_what_an_operator_set);
-    tcase_add_loop_test(t, who_is_delayed_serves, 0, (int)array_len(held_rows));
-    tcase_add_test(t, what_is_parked_long_enough_waits_for_another_transaction);
-    tcase_add_test(t, a_hold_and_a_refusal_tell_nothing);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

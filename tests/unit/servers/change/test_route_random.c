@@ -2,11 +2,10 @@
  * src/servers/change/route: whatever happens to a HAProxy (desired states, reloads, an operator's hand, calls that fail, readings that are older
  * than a call), it ends up as wished, with what the operator has set and nothing else.
  */
-#include <check.h>
-
 #include "../../dice.h"
 #include "../../route_text.h"
 #include "../diff_apply.h"
+#include "../../test.h"
 #include "base/shared_text.h"
 #include "model/address.h"
 #include "servers/change/diff.h"
@@ -382,7 +381,7 @@ static void end(struct play *p)
     backend_fini(&p->file);
 }
 
-START_TEST(it_ends_as_wished)
+TEST(it_ends_as_wished)
 {
     unsigned commands = 0, updates = 0, transactions = 0, restored = 0;
     for (unsigned round = 0; round < 1500; round++) {
@@ -420,19 +419,4 @@ START_TEST(it_ends_as_wished)
     }
     ck_assert_msg(commands > 10000 && updates > 10000 && transactions > 3000 && restored > 1000,
                   "the plays are worth something: %u, %u, %u, %u", commands, updates, transactions, restored);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("lane_random");
-    TCase *t = tcase_create("properties");
-    tcase_set_timeout(t, 120);
-    tcase_add_test(t, it_ends_as_wished);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,6 +1,5 @@
 /* src/servers/change/changes and src/haproxy/dataplane/transaction_steps: from a difference to the requests of a
  * transaction. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +7,7 @@
 #include "base/str.h"
 #include "haproxy/dataplane/transaction_steps.h"
 #include "../../json_text.h"
+#include "../../test.h"
 #include "servers/change/changes.h"
 #include "servers/change/diff.h"
 
@@ -35,7 +35,7 @@ static int add_steps(const struct backend *actual, const struct diff *d, struct 
     return transaction_steps_add(list, changes, steps, count, err);
 }
 
-START_TEST(steps_of_a_difference)
+TEST(steps_of_a_difference)
 {
     static const struct {
         const char *method, *path, *body, *what;
@@ -75,14 +75,13 @@ START_TEST(steps_of_a_difference)
     }
     transaction_steps_free(steps, count);
 }
-END_TEST
 
 #define BASE_FIELDS "\"name\":\"be\",\"mode\":\"tcp\""
 #define NEW_SERVER(name) \
     "{\"name\":\"" name "\",\"address\":\"10.0.0.1\",\"port\":80,\"check\":\"enabled\",\"weight\":100}"
 
 /* Where HAProxy does not go by the order of the servers, the new ones come with the backend. */
-START_TEST(steps_for_a_backend_that_is_to_be_made)
+TEST_EACH(steps_for_a_backend_that_is_to_be_made, 8)
 {
     static const struct {
         const char *balance;
@@ -124,9 +123,8 @@ START_TEST(steps_for_a_backend_that_is_to_be_made)
     free(balance);
     transaction_steps_free(steps, count);
 }
-END_TEST
 
-START_TEST(a_backend_without_servers_is_made_as_ever)
+TEST(a_backend_without_servers_is_made_as_ever)
 {
     struct backend actual = {.name = writable("be")};
     struct diff d = {.verdict = DIFF_WRITE, .create_backend = true, .settings.balance = "roundrobin"};
@@ -139,10 +137,9 @@ START_TEST(a_backend_without_servers_is_made_as_ever)
     ck_assert_str_eq(steps[0].body, "{" BASE_FIELDS ",\"balance\":{\"algorithm\":\"roundrobin\"}}");
     transaction_steps_free(steps, count);
 }
-END_TEST
 
 /* Never one that is there: what was not sent would be lost. */
-START_TEST(a_backend_that_is_there_is_never_written_whole)
+TEST_EACH(a_backend_that_is_there_is_never_written_whole, 2)
 {
     struct diff_change changes[] = {change(DIFF_ADD, "n1", NULL), change(DIFF_ADD, "n2", NULL)};
     struct backend actual = {.name = writable("be"), .exists = true, .json = writable("{\"name\":\"be\"}")};
@@ -162,9 +159,8 @@ START_TEST(a_backend_that_is_there_is_never_written_whole)
     }
     transaction_steps_free(steps, count);
 }
-END_TEST
 
-START_TEST(several_backends_share_one_list)
+TEST(several_backends_share_one_list)
 {
     struct diff_change first[] = {change(DIFF_REMOVE, "n1", "{}")};
     struct diff_change second[] = {change(DIFF_REMOVE, "m1", "{}"), change(DIFF_REMOVE, "m2", "{}")};
@@ -184,9 +180,8 @@ START_TEST(several_backends_share_one_list)
     ck_assert_str_eq(steps[2].path, "/configuration/backends/be_http/servers/m2");
     transaction_steps_free(steps, count);
 }
-END_TEST
 
-START_TEST(nothing_to_do_or_nothing_that_can_be_done)
+TEST(nothing_to_do_or_nothing_that_can_be_done)
 {
     struct diff_change fine = change(DIFF_REMOVE, "n1", "{}"), broken = change(DIFF_CHANGE, "n1", "{");
     struct backend actual = {.name = writable("be"), .exists = true, .json = writable("{}")};
@@ -207,23 +202,4 @@ START_TEST(nothing_to_do_or_nothing_that_can_be_done)
     ck_assert_msg(count == 1, "the list is as it was");
     ck_assert_str_eq(steps[0].what, "remove server n1");
     transaction_steps_free(steps, count);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("txn_steps");
-    TCase *t = tcase_create("txn_steps");
-    tcase_add_test(t, steps_of_a_difference);
-    tcase_add_loop_test(t, steps_for_a_backend_that_is_to_be_made, 0, 8);
-    tcase_add_test(t, a_backend_without_servers_is_made_as_ever);
-    tcase_add_loop_test(t, a_backend_that_is_there_is_never_written_whole, 0, 2);
-    tcase_add_test(t, several_backends_share_one_list);
-    tcase_add_test(t, nothing_to_do_or_nothing_that_can_be_done);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

@@ -1,6 +1,6 @@
-#include <check.h>
-
 #include "desired_rows.h"
+
+#include "../../test.h"
 
 /* ---- the rules ---- */
 
@@ -40,7 +40,7 @@ static void check_row(const struct row *row, const struct desired *d)
 }
 
 /* The first pass of states that remember nothing yet says the same as no states. */
-START_TEST(every_rule)
+TEST_EACH(every_rule, array_len(rows))
 {
     const struct row *row = &rows[_i];
     struct mapping_text m;
@@ -57,7 +57,6 @@ START_TEST(every_rule)
     desired_fini(&d);
     text_mapping_close(&m);
 }
-END_TEST
 
 /* ---- why a server is wished for ---- */
 
@@ -105,7 +104,7 @@ static const struct {
      "port http"},
 };
 
-START_TEST(every_reason)
+TEST_EACH(every_reason, array_len(reasons))
 {
     struct mapping_text m;
     struct desired d;
@@ -121,11 +120,10 @@ START_TEST(every_reason)
     desired_fini(&d);
     text_mapping_close(&m);
 }
-END_TEST
 
 /* ---- which source ---- */
 
-START_TEST(not_synced_says_what_is_missing)
+TEST(not_synced_says_what_is_missing)
 {
     static const struct {
         bool nodes, slices, endpoints, service, denied;
@@ -164,7 +162,6 @@ START_TEST(not_synced_says_what_is_missing)
         text_mapping_close(&m);
     }
 }
-END_TEST
 
 static void expect_servers(const struct mapping_text *m, enum desired_state state, const char *want)
 {
@@ -177,7 +174,7 @@ static void expect_servers(const struct mapping_text *m, enum desired_state stat
     desired_fini(&d);
 }
 
-START_TEST(endpoints_are_used_while_slices_are_not_synced)
+TEST(endpoints_are_used_while_slices_are_not_synced)
 {
     struct mapping_text m;
     text_mapping(&m, NODES "endpoints web http/80 : 10.0.0.1@n1 10.0.0.2@n2=no", "endpoints");
@@ -186,9 +183,8 @@ START_TEST(endpoints_are_used_while_slices_are_not_synced)
     expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 80");
     text_mapping_close(&m);
 }
-END_TEST
 
-START_TEST(subsets_are_united)
+TEST(subsets_are_united)
 {
     struct mapping_text m;
     text_mapping(&m, NODES "endpoints web http/80 : 10.0.0.1@n1 | http/8080 : 10.0.0.2@n2", "endpoints");
@@ -197,9 +193,8 @@ START_TEST(subsets_are_united)
     expect_servers(&m, DESIRED_UNDECIDED, "");
     text_mapping_close(&m);
 }
-END_TEST
 
-START_TEST(synced_slices_win_even_when_empty)
+TEST(synced_slices_win_even_when_empty)
 {
     struct mapping_text m;
     text_mapping(&m, NODES "endpoints web http/80 : 10.0.0.1@n1", "endpoints");
@@ -211,10 +206,9 @@ START_TEST(synced_slices_win_even_when_empty)
     expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 80");
     text_mapping_close(&m);
 }
-END_TEST
 
 /* One cache for all nodes, whatever the Service. */
-START_TEST(nodes_in_a_cache_of_their_own)
+TEST(nodes_in_a_cache_of_their_own)
 {
     struct mapping_text m;
     struct object_caches all = text_caches_new(), of_service;
@@ -229,9 +223,8 @@ START_TEST(nodes_in_a_cache_of_their_own)
     text_caches_free(&all);
     text_mapping_close(&m);
 }
-END_TEST
 
-START_TEST(only_the_service_of_that_name)
+TEST(only_the_service_of_that_name)
 {
     struct mapping_text m;
     text_mapping(&m, "service other NodePort Local http/80/30081\n" NODES "slice a http/80 : 10.0.0.1@n1", "");
@@ -244,11 +237,10 @@ START_TEST(only_the_service_of_that_name)
     expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 80");
     text_mapping_close(&m);
 }
-END_TEST
 
 /* ---- names, equality, looking up ---- */
 
-START_TEST(server_names)
+TEST(server_names)
 {
     static const struct {
         const char *node, *server;
@@ -268,9 +260,8 @@ START_TEST(server_names)
         ck_assert_str_eq(name, cases[i].server);
     }
 }
-END_TEST
 
-START_TEST(equality_and_copies)
+TEST(equality_and_copies)
 {
     static const struct {
         const char *objects, *settings;
@@ -317,10 +308,9 @@ START_TEST(equality_and_copies)
     d[1] = (struct desired){.state = DESIRED_NOT_SYNCED};
     ck_assert(!desired_eq(&d[0], &d[1]));
 }
-END_TEST
 
 /* Only other reasons: nothing for HAProxy to know. */
-START_TEST(other_reasons_are_no_difference)
+TEST(other_reasons_are_no_difference)
 {
     struct mapping_text m;
     struct desired a, b;
@@ -343,7 +333,6 @@ START_TEST(other_reasons_are_no_difference)
     desired_fini(&b);
     text_mapping_close(&m);
 }
-END_TEST
 
 static void expect_out(const struct desired *d, const char *server, const char *text)
 {
@@ -351,7 +340,7 @@ static void expect_out(const struct desired *d, const char *server, const char *
     ck_assert_str_eq(reason, text);
 }
 
-START_TEST(looking_up)
+TEST(looking_up)
 {
     struct mapping_text m;
     struct desired d;
@@ -387,10 +376,9 @@ START_TEST(looking_up)
     ck_assert_ptr_null(desired_why_out(&d, "n1"));
     text_mapping_close(&m);
 }
-END_TEST
 
 /* Several places may have one server name: what is worth a warning is told. */
-START_TEST(of_several_reasons_the_one_to_warn_of)
+TEST(of_several_reasons_the_one_to_warn_of)
 {
     struct desired_skip skips[] = {{.server = (char[]){"n2"}, .ordinary = true},
                                    {.server = NULL},
@@ -408,7 +396,6 @@ START_TEST(of_several_reasons_the_one_to_warn_of)
     ck_assert_ptr_null(desired_outs_find(&outs, "n3"));
     desired_outs_fini(&outs);
 }
-END_TEST
 
 /* ---- many ---- */
 
@@ -422,7 +409,7 @@ static void put_ready(struct mapping_text *m, const char *first, unsigned count)
     text_put(&m->caches, buf_str(&line));
 }
 
-START_TEST(weights_have_haproxys_limit)
+TEST(weights_have_haproxys_limit)
 {
     struct mapping_text m;
     text_mapping(&m, LOCAL, "weights=endpoints");
@@ -436,9 +423,8 @@ START_TEST(weights_have_haproxys_limit)
     expect_servers(&m, DESIRED_OK, "n1 10.0.0.1 30080 w256");
     text_mapping_close(&m);
 }
-END_TEST
 
-START_TEST(many_endpoints)
+TEST(many_endpoints)
 {
     struct mapping_text m;
     struct desired d;
@@ -468,9 +454,8 @@ START_TEST(many_endpoints)
     desired_fini(&d);
     text_mapping_close(&m);
 }
-END_TEST
 
-START_TEST(every_endpoint_a_place_of_its_own)
+TEST(every_endpoint_a_place_of_its_own)
 {
     struct mapping_text m;
     struct desired d;
@@ -485,34 +470,4 @@ START_TEST(every_endpoint_a_place_of_its_own)
     ck_assert_uint_eq(d.server_count, 3000);
     desired_fini(&d);
     text_mapping_close(&m);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("desired");
-    TCase *t = tcase_create("rules");
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, every_rule, 0, (int)array_len(rows));
-    tcase_add_loop_test(t, every_reason, 0, (int)array_len(reasons));
-    tcase_add_test(t, not_synced_says_what_is_missing);
-    tcase_add_test(t, endpoints_are_used_while_slices_are_not_synced);
-    tcase_add_test(t, subsets_are_united);
-    tcase_add_test(t, synced_slices_win_even_when_empty);
-    tcase_add_test(t, nodes_in_a_cache_of_their_own);
-    tcase_add_test(t, only_the_service_of_that_name);
-    tcase_add_test(t, server_names);
-    tcase_add_test(t, equality_and_copies);
-    tcase_add_test(t, other_reasons_are_no_difference);
-    tcase_add_test(t, looking_up);
-    tcase_add_test(t, of_several_reasons_the_one_to_warn_of);
-    tcase_add_test(t, weights_have_haproxys_limit);
-    tcase_add_test(t, many_endpoints);
-    tcase_add_test(t, every_endpoint_a_place_of_its_own);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,10 +1,11 @@
 /* servers/desired/desired: what holds in any state, however it was reached. */
-#include <check.h>
 #include <stdio.h>
 
 #include "desired_world.h"
 #include "haproxy/backend.h"
 #include "model/node_rules.h"
+
+#include "../../test.h"
 
 /* ---- the order of events ---- */
 
@@ -72,7 +73,7 @@ static const char *any_settings(struct dice *dice)
                                 : world_any[dice_below(dice, array_len(world_any))];
 }
 
-START_TEST(the_order_of_events_never_matters)
+TEST(the_order_of_events_never_matters)
 {
     struct dice dice = {88172645463325252u};
     for (unsigned round = 0; round < 1200; round++) {
@@ -87,7 +88,6 @@ START_TEST(the_order_of_events_never_matters)
         world_free(world);
     }
 }
-END_TEST
 
 /* ---- the rules once more, as slowly and plainly as they can be said, for a fixed port ---- */
 
@@ -216,7 +216,7 @@ static void check_every_spare(const struct mapping_text *m, const struct desired
     }
 }
 
-START_TEST(a_node_serves_exactly_when_the_rules_say_so)
+TEST(a_node_serves_exactly_when_the_rules_say_so)
 {
     struct dice dice = {1234567891011u};
     unsigned asked = 0, spared = 0;
@@ -243,7 +243,6 @@ START_TEST(a_node_serves_exactly_when_the_rules_say_so)
     ck_assert_uint_gt(asked, 1000);
     ck_assert_uint_gt(spared, 100);
 }
-END_TEST
 
 /* ---- whatever the settings ---- */
 
@@ -290,7 +289,7 @@ static void check_sound(const struct desired *d, const char *settings)
     }
 }
 
-START_TEST(no_state_and_no_setting_makes_it_unsound)
+TEST(no_state_and_no_setting_makes_it_unsound)
 {
     struct dice dice = {424242};
     unsigned states[4] = {0};
@@ -311,7 +310,6 @@ START_TEST(no_state_and_no_setting_makes_it_unsound)
     }
     ck_assert(states[DESIRED_OK] > 300 && states[DESIRED_EMPTY] > 100 && states[DESIRED_UNDECIDED] > 100);
 }
-END_TEST
 
 /* ---- over time ---- */
 
@@ -369,7 +367,7 @@ static void something_happens(const struct object_caches *c, struct dice *dice)
     world_put(c, i, line);
 }
 
-START_TEST(lives_of_servers)
+TEST(lives_of_servers)
 {
     struct dice dice = {987654321};
     for (unsigned round = 0; round < 70; round++) {
@@ -395,10 +393,9 @@ START_TEST(lives_of_servers)
         text_mapping_close(&m);
     }
 }
-END_TEST
 
 /* Whatever happens and however the clock runs: sound, due in the future, and live where anything usable can be. */
-START_TEST(any_history_is_sound)
+TEST(any_history_is_sound)
 {
     struct dice dice = {5551212};
     for (unsigned round = 0; round < 60; round++) {
@@ -430,7 +427,6 @@ START_TEST(any_history_is_sound)
         text_mapping_close(&m);
     }
 }
-END_TEST
 
 /* ---- an endpoint that moves from slice to slice ---- */
 
@@ -459,7 +455,7 @@ static bool ready_elsewhere(unsigned char in[][MOVERS], unsigned slice, unsigned
     return false;
 }
 
-START_TEST(an_endpoint_that_moves_between_slices_never_vanishes)
+TEST(an_endpoint_that_moves_between_slices_never_vanishes)
 {
     struct dice dice = {20240229u};
     struct mapping_text m;
@@ -489,24 +485,4 @@ START_TEST(an_endpoint_that_moves_between_slices_never_vanishes)
         desired_fini(&d);
     }
     text_mapping_close(&m);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("desired_random");
-    TCase *t = tcase_create("properties");
-    tcase_set_timeout(t, 300);
-    tcase_add_test(t, the_order_of_events_never_matters);
-    tcase_add_test(t, a_node_serves_exactly_when_the_rules_say_so);
-    tcase_add_test(t, no_state_and_no_setting_makes_it_unsound);
-    tcase_add_test(t, lives_of_servers);
-    tcase_add_test(t, any_history_is_sound);
-    tcase_add_test(t, an_endpoint_that_moves_between_slices_never_vanishes);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

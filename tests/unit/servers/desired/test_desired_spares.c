@@ -1,7 +1,7 @@
 /* servers/desired/desired: the nodes that get a line though nothing of the Service is on them (PARK_NODES). */
-#include <check.h>
-
 #include "mapping_text.h"
+
+#include "../../test.h"
 
 #define NODES "node n1 10.0.0.1\nnode n2 10.0.0.2\nnode n3 10.0.0.3\n"
 #define LOCAL "service web NodePort Local http/80/30080\n" NODES
@@ -54,7 +54,7 @@ static const struct {
      "n2 10.0.0.2 80 out; n3 10.0.0.3 80 out"},
 };
 
-START_TEST(every_rule)
+TEST_EACH(every_rule, array_len(rows))
 {
     struct mapping_text m;
     struct desired d;
@@ -66,9 +66,8 @@ START_TEST(every_rule)
     desired_fini(&d);
     text_mapping_close(&m);
 }
-END_TEST
 
-START_TEST(why_it_is_spare)
+TEST(why_it_is_spare)
 {
     struct mapping_text m;
     struct desired d;
@@ -79,10 +78,9 @@ START_TEST(why_it_is_spare)
     desired_fini(&d);
     text_mapping_close(&m);
 }
-END_TEST
 
 /* Whatever the order of the nodes' names is: the limit keeps the first by server name, and drops what it had taken. */
-START_TEST(the_first_of_many)
+TEST(the_first_of_many)
 {
     struct mapping_text m;
     struct desired d;
@@ -101,7 +99,6 @@ START_TEST(the_first_of_many)
     desired_fini(&d);
     text_mapping_close(&m);
 }
-END_TEST
 
 static void compute(const char *objects, const char *settings, struct desired *ret)
 {
@@ -111,7 +108,7 @@ static void compute(const char *objects, const char *settings, struct desired *r
     text_mapping_close(&m);
 }
 
-START_TEST(spares_make_a_difference_and_are_copied)
+TEST(spares_make_a_difference_and_are_copied)
 {
     static const struct {
         const char *objects, *settings;
@@ -142,10 +139,9 @@ START_TEST(spares_make_a_difference_and_are_copied)
     for (size_t i = 0; i < array_len(states); i++)
         desired_fini(&d[i]);
 }
-END_TEST
 
 /* Each holder frees its own reference, the last one the whole (leaks and uses after it are the sanitizer's to find). */
-START_TEST(one_for_all_who_hold_it)
+TEST(one_for_all_who_hold_it)
 {
     struct desired d;
     compute(LOCAL ON_N1, "park", &d);
@@ -164,9 +160,8 @@ START_TEST(one_for_all_who_hold_it)
     const struct desired *of_copy = desired_share(&copy); /* its count is its own */
     desired_unref_ptr(&of_copy);
 }
-END_TEST
 
-START_TEST(a_copy_has_the_skips)
+TEST(a_copy_has_the_skips)
 {
     struct desired d, copy;
     compute(LOCAL "slice a http/80 : 10.244.1.1@n1 10.244.1.2@n2=no 10.244.1.3@n3=gone 10.244.1.7@n7", "", &d);
@@ -178,23 +173,4 @@ START_TEST(a_copy_has_the_skips)
     ck_assert(desired_why_out(&copy, "n3")->announced);
     ck_assert_ptr_null(desired_find_spare(&copy, "n2"));
     desired_fini(&copy);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("desired_spares");
-    TCase *t = tcase_create("spares");
-    tcase_add_loop_test(t, every_rule, 0, (int)array_len(rows));
-    tcase_add_test(t, why_it_is_spare);
-    tcase_add_test(t, the_first_of_many);
-    tcase_add_test(t, spares_make_a_difference_and_are_copied);
-    tcase_add_test(t, a_copy_has_the_skips);
-    tcase_add_test(t, one_for_all_who_hold_it);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,7 +1,7 @@
 /* servers/desired/desired over time: what the states remember from one computation to the next. */
-#include <check.h>
-
 #include "mapping_text.h"
+
+#include "../../test.h"
 
 #define SERVICE "service web NodePort Local http/80/30080\n"
 #define NODES "node n1 10.0.0.1\nnode n2 10.0.0.2\n"
@@ -230,7 +230,7 @@ static void expect(const char *what, unsigned step, const char *have, const char
     ck_assert_msg(strcmp(have, want) == 0, "%s, step %u:\n  have %s\n  want %s", what, step, have, want);
 }
 
-START_TEST(every_life)
+TEST_EACH(every_life, array_len(lives))
 {
     struct mapping_text m;
     bool known = strstr(lives[_i].events[0].objects, "service ") != NULL;
@@ -249,19 +249,4 @@ START_TEST(every_life)
         desired_fini(&d);
     }
     text_mapping_close(&m);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("desired_time");
-    TCase *t = tcase_create("lives");
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, every_life, 0, (int)array_len(lives));
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

@@ -1,8 +1,8 @@
-#include <check.h>
-
 #include "desired_rows.h"
 #include "desired_world.h"
 #include "servers/desired/explain.h"
+
+#include "../../test.h"
 
 static char *text_of_rules(const struct explanation *e)
 {
@@ -146,7 +146,7 @@ static const struct {
      "-name: node a/b: its server name a_b is already used by a#b"},
 };
 
-START_TEST(rule_by_rule)
+TEST_EACH(rule_by_rule, array_len(rows_by_rule))
 {
     struct mapping_text m;
     struct explanation e;
@@ -161,9 +161,8 @@ START_TEST(rule_by_rule)
     explanation_fini(&e);
     text_mapping_close(&m);
 }
-END_TEST
 
-START_TEST(nothing_is_known)
+TEST(nothing_is_known)
 {
     struct mapping_text m;
     struct explanation e;
@@ -178,10 +177,9 @@ START_TEST(nothing_is_known)
     explanation_fini(&e);
     text_mapping_close(&m);
 }
-END_TEST
 
 /* A drain that is over for the daemon begins now for who asks; and asking changes nothing. */
-START_TEST(states_are_not_looked_at)
+TEST(states_are_not_looked_at)
 {
     struct mapping_text m;
     struct explanation e;
@@ -200,7 +198,6 @@ START_TEST(states_are_not_looked_at)
     desired_fini(&d);
     text_mapping_close(&m);
 }
-END_TEST
 
 /* ---- it says what desired_compute does ---- */
 
@@ -262,7 +259,7 @@ static void remember_name(void *arg, const void *node)
     buf_printf(arg, "%s\n", record_name(node));
 }
 
-START_TEST(it_agrees_with_every_row)
+TEST_EACH(it_agrees_with_every_row, array_len(rows))
 {
     struct mapping_text m;
     struct desired d;
@@ -282,9 +279,8 @@ START_TEST(it_agrees_with_every_row)
     desired_fini(&d);
     text_mapping_close(&m);
 }
-END_TEST
 
-START_TEST(it_agrees_in_any_state)
+TEST(it_agrees_in_any_state)
 {
     struct dice dice = {314159265};
     for (unsigned round = 0; round < 700; round++) {
@@ -306,23 +302,4 @@ START_TEST(it_agrees_in_any_state)
         text_mapping_close(&m);
         world_free(world);
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("explain");
-    TCase *t = tcase_create("explain");
-    tcase_set_timeout(t, 120);
-    tcase_add_loop_test(t, rule_by_rule, 0, (int)array_len(rows_by_rule));
-    tcase_add_test(t, nothing_is_known);
-    tcase_add_test(t, states_are_not_looked_at);
-    tcase_add_loop_test(t, it_agrees_with_every_row, 0, (int)array_len(rows));
-    tcase_add_test(t, it_agrees_in_any_state);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }

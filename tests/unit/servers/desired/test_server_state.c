@@ -1,5 +1,4 @@
 /* src/servers/desired/server_state: the table of the header row by row, then random passes against a second telling of it. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "servers/desired/server_state.h"
 
 #include "../../dice.h"
+#include "../../test.h"
 
 #define TIMEOUT_MS 1000
 
@@ -121,7 +121,7 @@ static const char *pass(struct server_states *s, char sign, uint64_t now_ms, uin
     return text_of(step.state, step.announced);
 }
 
-START_TEST(lives)
+TEST_EACH(lives, array_len(rows))
 {
     cleanup(mem_free_ptr) char *life = mem_strdup(rows[_i].life);
     cleanup(buf_fini) struct buf said;
@@ -140,9 +140,8 @@ START_TEST(lives)
                   rows[_i].says);
     server_states_free(s);
 }
-END_TEST
 
-START_TEST(no_time_to_drain)
+TEST(no_time_to_drain)
 {
     struct server_states *s = server_states_new();
     ck_assert_str_eq(pass(s, 'U', 1, 0), "live");
@@ -152,9 +151,8 @@ START_TEST(no_time_to_drain)
     server_states_free(s);
     server_states_free(NULL);
 }
-END_TEST
 
-START_TEST(due_is_the_first_end)
+TEST(due_is_the_first_end)
 {
     struct server_states *s = server_states_new();
     ck_assert_uint_eq(server_states_due_ms(s), 0);
@@ -177,9 +175,8 @@ START_TEST(due_is_the_first_end)
     ck_assert_uint_eq(server_states_due_ms(s), 0);
     server_states_free(s);
 }
-END_TEST
 
-START_TEST(announced_after_all)
+TEST(announced_after_all)
 {
     struct server_states *s = server_states_new();
     server_states_announce(s, "n1"); /* not known: nothing happens */
@@ -193,7 +190,6 @@ START_TEST(announced_after_all)
     ck_assert_str_eq(pass(s, '-', 6, TIMEOUT_MS), "out");
     server_states_free(s);
 }
-END_TEST
 
 /* ---- any passes: each in an order of its own, against a telling that knows no order ---- */
 
@@ -299,7 +295,7 @@ static void check_pass(struct told *told, const int *signs, uint64_t now_ms, con
     ck_assert_uint_eq(server_states_due_ms(s), due);
 }
 
-START_TEST(any_passes_in_any_order)
+TEST(any_passes_in_any_order)
 {
     struct dice dice = {778899};
     struct server_states *s = server_states_new();
@@ -318,23 +314,4 @@ START_TEST(any_passes_in_any_order)
         check_pass(told, signs, now_ms, steps, &gone, s);
     }
     server_states_free(s);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("server_state");
-    TCase *t = tcase_create("server_state");
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, lives, 0, (int)array_len(rows));
-    tcase_add_test(t, no_time_to_drain);
-    tcase_add_test(t, due_is_the_first_end);
-    tcase_add_test(t, announced_after_all);
-    tcase_add_test(t, any_passes_in_any_order);
-    suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,9 +1,10 @@
 /* servers/desired/update: after each event it says what servers/desired/desired computes from nothing, word by word. */
-#include <check.h>
 #include <stdio.h>
 
 #include "desired_world.h"
 #include "servers/desired/update.h"
+
+#include "../../test.h"
 
 /* ---- one stream, told twice ---- */
 
@@ -280,22 +281,20 @@ static unsigned play_all(const char *settings, bool odd)
     return parts;
 }
 
-START_TEST(each_event_as_if_all_were_computed)
+TEST_EACH(each_event_as_if_all_were_computed, array_len(all_settings))
 {
     unsigned parts = play_all(all_settings[_i], false);
     bool all = strstr(all_settings[_i], "mode=all") != NULL; /* where it applies: not with Local */
     ck_assert_msg(all || parts > ROUNDS * STEPS / 8, "%s: %u", all_settings[_i], parts);
 }
-END_TEST
 
-START_TEST(whatever_the_places_are_called)
+TEST_EACH(whatever_the_places_are_called, array_len(all_settings))
 {
     play_all(all_settings[_i], true);
 }
-END_TEST
 
 /* Slices alone, with all that makes other places differ: what is ready, ports, families. */
-START_TEST(what_concerns_all_is_noticed)
+TEST_EACH(what_concerns_all_is_noticed, array_len(all_settings))
 {
     unsigned parts = 0;
     for (unsigned round = 0; round < 12; round++) {
@@ -324,7 +323,6 @@ START_TEST(what_concerns_all_is_noticed)
     }
     ck_assert(parts > 0 || strstr(all_settings[_i], "mode=all") != NULL);
 }
-END_TEST
 
 /* ---- how much is computed ---- */
 
@@ -337,7 +335,7 @@ static size_t full_after(struct stream *s, const char *lines)
     return desired_memory_full(s->memory);
 }
 
-START_TEST(a_slice_concerns_its_places_only)
+TEST(a_slice_concerns_its_places_only)
 {
     struct stream s;
     stream_open(&s, 1, "");
@@ -358,9 +356,8 @@ START_TEST(a_slice_concerns_its_places_only)
     ck_assert_uint_eq(full_after(&s, "slice a http/80 : 10.1.0.1@a/1"), 8); /* its server's name is another */
     stream_close(&s);
 }
-END_TEST
 
-START_TEST(places_that_were_left_do_not_pile_up)
+TEST(places_that_were_left_do_not_pile_up)
 {
     struct stream s;
     stream_open(&s, 1, "");
@@ -374,9 +371,8 @@ START_TEST(places_that_were_left_do_not_pile_up)
     ck_assert_uint_lt(full, 40);
     stream_close(&s);
 }
-END_TEST
 
-START_TEST(what_others_say_is_known)
+TEST(what_others_say_is_known)
 {
     struct stream s;
     stream_open(&s, 1, "want=http");
@@ -388,9 +384,8 @@ START_TEST(what_others_say_is_known)
     ck_assert_uint_eq(full_after(&s, "slice a http/80 : 10.0.0.1@n1=leaving"), 2);
     stream_close(&s);
 }
-END_TEST
 
-START_TEST(spares_follow_the_first_port)
+TEST(spares_follow_the_first_port)
 {
     struct stream s;
     stream_open(&s, 1, "want=http park");
@@ -399,10 +394,9 @@ START_TEST(spares_follow_the_first_port)
     ck_assert_uint_eq(full_after(&s, "slice a http/81 : 10.0.0.1@n1"), 1);
     stream_close(&s);
 }
-END_TEST
 
 /* What the states are told from elsewhere is seen by all. */
-START_TEST(a_recall_concerns_all)
+TEST(a_recall_concerns_all)
 {
     struct stream s;
     const struct desired *last = NULL;
@@ -417,10 +411,9 @@ START_TEST(a_recall_concerns_all)
     desired_unref(last);
     stream_close(&s);
 }
-END_TEST
 
 /* A text is kept for each state of a server whose name does not say all: in the end all is made anew. */
-START_TEST(texts_of_what_is_no_more_do_not_pile_up)
+TEST(texts_of_what_is_no_more_do_not_pile_up)
 {
     struct stream s;
     const struct desired *last = NULL;
@@ -435,27 +428,4 @@ START_TEST(texts_of_what_is_no_more_do_not_pile_up)
     ck_assert_uint_lt(desired_memory_full(s.memory), 10);
     desired_unref(last);
     stream_close(&s);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("update");
-    TCase *t = tcase_create("streams");
-    tcase_set_timeout(t, 300);
-    tcase_add_loop_test(t, each_event_as_if_all_were_computed, 0, (int)array_len(all_settings));
-    tcase_add_loop_test(t, whatever_the_places_are_called, 0, (int)array_len(all_settings));
-    tcase_add_loop_test(t, what_concerns_all_is_noticed, 0, (int)array_len(all_settings));
-    tcase_add_test(t, a_slice_concerns_its_places_only);
-    tcase_add_test(t, places_that_were_left_do_not_pile_up);
-    tcase_add_test(t, what_others_say_is_known);
-    tcase_add_test(t, spares_follow_the_first_port);
-    tcase_add_test(t, a_recall_concerns_all);
-    tcase_add_test(t, texts_of_what_is_no_more_do_not_pile_up);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? 0 : 1;
 }
