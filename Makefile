@@ -84,7 +84,7 @@ FUZZ := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 # One short line for each command; V=1 shows them whole, -s nothing.
 SAY = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $(1) $@;)
 
-.PHONY: all help chaos sequences streams deps deps-test deps-check demo demo-config demo-ingress demo-services test unit replay pytest e2e e2e-full delivery manifests check check-layers bench clean
+.PHONY: all programs help chaos sequences streams deps deps-test deps-check demo demo-config demo-ingress demo-services test unit replay pytest e2e e2e-full delivery manifests check check-layers bench clean
 .SECONDARY:
 
 all: deps
@@ -92,6 +92,12 @@ all: deps
 
 help:
 	@sed -n '/^#/!q; s/^# //p' $(firstword $(MAKEFILE_LIST))
+
+# All that .ci/run runs, with what it needs from Debian.
+TEST_PROGRAMS = $B/quick/haproxy-k8s-sync $B/san/haproxy-k8s-sync $B/sequences $B/meaning $B/decoded $(UNIT) $(FUZZ:%=$B/replay/%)
+programs:
+	@scripts/deps build test check e2e chaos delivery
+	@$(MAKE) --no-print-directory $(PARALLEL) $B/haproxy-k8s-sync $(TEST_PROGRAMS) $(FUZZ:%=$B/fuzz/%) $(MUTANT_TESTS)
 
 deps:
 	@scripts/deps build
@@ -178,15 +184,18 @@ replay: $(FUZZ:%=$B/replay/%)
 	@for t in $(FUZZ:fuzz_%=%); do $B/replay/fuzz_$$t tests/fuzz/corpus/$$t || exit 1; done
 
 test: deps-test
-	@$(MAKE) --no-print-directory $(PARALLEL) $B/quick/haproxy-k8s-sync $B/san/haproxy-k8s-sync $B/sequences $B/meaning $B/decoded $(UNIT) $(FUZZ:%=$B/replay/%)
+	@$(MAKE) --no-print-directory $(PARALLEL) $(TEST_PROGRAMS)
 	@tests/run $(MAKE_COMMAND) --no-print-directory
 
 pytest:
 	@$(PYTHON) -m pytest -q -rfE -n $(JOBS) -p no:cacheprovider tests/conformance tests/functional
 
-demo demo-config demo-ingress demo-services: deps-test
-	@$(MAKE) --no-print-directory $(PARALLEL) $B/quick/haproxy-k8s-sync
-	@HAPROXY_K8S_SYNC=$(or $(HAPROXY_K8S_SYNC),$B/quick/haproxy-k8s-sync) TARGET=$(TARGET) $(PYTHON) -m tests.demo $(if $(filter %-config,$@),--configuration)$(if $(filter %-ingress,$@),--ingress)$(if $(filter %-services,$@),--services) $(if $(KEEP),--keep)
+demo demo-config demo-services: PROGRAM := $B/demo/haproxy-k8s-sync
+demo-ingress: PROGRAM := $B/quick/haproxy-k8s-sync
+demo demo-config demo-ingress demo-services:
+	@$(if $(filter demo-ingress,$@),,TEMPLATES=no )scripts/deps build demo
+	@$(MAKE) --no-print-directory $(PARALLEL) $(PROGRAM)
+	@HAPROXY_K8S_SYNC=$(PROGRAM) TARGET=$(TARGET) $(PYTHON) -m tests.demo $(if $(filter %-config,$@),--configuration)$(if $(filter %-ingress,$@),--ingress)$(if $(filter %-services,$@),--services) $(if $(KEEP),--keep)
 
 e2e:
 	@scripts/deps build test e2e

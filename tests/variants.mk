@@ -17,6 +17,12 @@ $(eval $(call objects,quick,$$(CCACHE) $$(QUICK_CC)))
 $(eval $(call objects,mutants/obj,$$(CCACHE) $$(MUTANT_CC)))
 $(eval $(call objects,coverage/obj,$$(CC) $$(STD) -O0 -g --coverage $$(PKG_CFLAGS)))
 
+# What the engine is in, built without it: a demo that renders nothing does not wait for cargo.
+ENGINE_USERS := src/template/engine_values.c $(MAIN)
+$(eval $(call objects,demo,$$(CCACHE) $$(QUICK_CC) -DWITHOUT_TEMPLATES))
+$B/demo/haproxy-k8s-sync: $(patsubst %.c,$B/quick/%.o,$(filter-out $(ENGINE_USERS),$(SRC))) $(ENGINE_USERS:%.c=$B/demo/%.o)
+	$(call SAY,LD)$(CC) -o $@ $^ $(PKG_LIBS)
+
 # Without optimisation, for what has to be there soon: the demos, mutants, memcheck.
 $B/quick/haproxy-k8s-sync: $(SRC:%.c=$B/quick/%.o) $B/quick/$(MAIN:%.c=%.o) $(ENGINE_QUICK)
 	$(call SAY,LD)$(CC) -o $@ $^ $(PKG_LIBS)
@@ -56,8 +62,9 @@ $B/mutants/test_%: $$(call unit_object,quick,$$*) $B/quick/tests/unit/main.o | $
 $B/mutants/test_sequences: $(patsubst %.c,$B/quick/%.o,$(wildcard tests/sequences/*.c)) | $B/mutants/libsrc.so
 	$(call SAY,LD)$(MUTANTS_LD)
 
+MUTANT_TESTS = $(addprefix $B/mutants/,$(shell $(PYTHON) -m tests.mutants --tests))
 mutants-programs:
-	@$(MAKE) --no-print-directory -s $(PARALLEL) $(addprefix $B/mutants/,$(shell $(PYTHON) -m tests.mutants --tests))
+	@$(MAKE) --no-print-directory -s $(PARALLEL) $(MUTANT_TESTS)
 
 mutants: deps-test
 	@$(MAKE) --no-print-directory mutants-programs

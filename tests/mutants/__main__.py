@@ -59,7 +59,8 @@ class Bench:
         """The test that fails; None: none does."""
         with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
             library = self.break_it(mutant, pathlib.Path(scratch))
-            return next((test for test in room.tests if not self.passes(test, library)), None)
+            # The quickest first: most are noticed by several.
+            return next((test for test in sorted(room.tests, key=self.takes.__getitem__) if not self.passes(test, library)), None)
 
 
 def sound_tests(bench: Bench, rooms: list[Room], workers: concurrent.futures.Executor) -> list[str]:
