@@ -16,6 +16,7 @@
 # make valgrind   unit tests under memcheck                        make coverage   build/coverage/index.html
 # make install    PREFIX=/usr/local DESTDIR=    make uninstall     make clean
 # make deb        the Debian package            make image, sbom, rootfs, dist: see scripts/packaging.mk
+MAKEFLAGS += --no-builtin-rules
 VERSION := 1.0.0
 PREFIX ?= /usr/local
 PYTHON ?= /usr/bin/python3
@@ -31,6 +32,9 @@ B := build
 # What was compiled before is not compiled again, in another tree neither: no flag of tests has the tree's path in it.
 CCACHE := $(if $(filter no,$(CACHE)),,$(shell command -v ccache))
 export CCACHE_NOHASHDIR := 1
+# Each of many test processes would compile the tests again.
+export PYTHONPYCACHEPREFIX := $(CURDIR)/$B/pycache
+export PYTHONDONTWRITEBYTECODE :=
 
 PACKAGES := libcurl openssl libevent_core libevent_extra libseccomp yaml-0.1 yyjson
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wformat=2 \
@@ -259,7 +263,9 @@ clean:
 # The page that the assembler puts into it is no header, so the compiler does not tell.
 $(foreach kind,obj san quick fuzz/obj coverage/obj,$B/$(kind)/src/serve/web_page.o): src/serve/status.html
 
--include $(OBJ:.o=.d) $(SAN_OBJ:.o=.d) $(patsubst %.c,$B/san/%.d,$(MAIN) $(wildcard tests/*/*.c tests/unit/*/*.c tests/unit/*/*/*.c)) $B/obj/tests/bench/mapping.d $B/obj/tests/bench/render.d
+# What the compiler wrote beside the objects that there are; no rule makes one.
+-include $(wildcard $(OBJ:.o=.d) $B/san/*/*/*.d $B/san/*/*/*/*.d $B/san/*/*/*/*/*.d $B/obj/tests/bench/*.d)
+%.d: ;
 include tests/variants.mk
 include scripts/install.mk
 include scripts/packaging.mk

@@ -10,7 +10,7 @@ define objects
 $B/$1/%.o: %.c
 	@mkdir -p $$(@D)
 	$$(call SAY,CC)$2 -MMD -MP -c -o $$@ $$<
--include $$(patsubst %.c,$B/$1/%.d,$(SRC) $(MAIN) $$(wildcard tests/unit/*/*.c tests/unit/*/*/*.c tests/fuzz/*.c tests/sequences/*.c))
+-include $$(wildcard $B/$1/*/*/*.d $B/$1/*/*/*/*.d $B/$1/*/*/*/*/*.d)
 endef
 $(eval $(call objects,fuzz/obj,$$(CCACHE) $$(CLANG) $$(STD) -O1 -g $(FUZZ_SAN)$(comma)fuzzer-no-link $$(PKG_CFLAGS)))
 $(eval $(call objects,quick,$$(CCACHE) $$(QUICK_CC)))
