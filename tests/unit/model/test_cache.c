@@ -1,4 +1,5 @@
 #include "../model_text.h"
+#include "../effort.h"
 #include "../test.h"
 #include "odd_objects.h"
 
@@ -419,7 +420,7 @@ TEST(random_histories)
     struct simple m = {.synced = false};
     struct seen seen = {0};
     struct cache *c = cache_new(&node_record);
-    for (unsigned step = 0; step < 15000; step++) {
+    for (unsigned step = 0; step < (unsigned)effort(15000); step++) {
         unsigned what = dice_below(&dice, 60);
         if (what == 0) {
             cache_replace_begin(c);

@@ -2,6 +2,7 @@
  * world of engine_world.h. */
 #include "rules_world.h"
 #include "../dice.h"
+#include "../effort.h"
 #include "../test.h"
 
 /* ---- anything at any time ---- */
@@ -66,7 +67,7 @@ static void something_happens(struct dice *d)
 
 FIXTURE(NULL, world_end)
 
-TEST_EACH(whatever_happens_both_end_in_sync, 40)
+TEST_EACH(whatever_happens_both_end_in_sync, effort(40))
 {
     struct dice d = {88172645463325252ull + (uint64_t)_i * 104729};
     world_make_with(2, braked());

@@ -1,6 +1,7 @@
 /* The servers engine on one HAProxy: whatever happens, it ends in sync; in the world of engine_world.h. */
 #include "../engine_world.h"
 #include "../dice.h"
+#include "../effort.h"
 #include "../test.h"
 
 /* ---- anything at any time ---- */
@@ -61,7 +62,7 @@ static void something_happens(struct dice *d)
 
 FIXTURE(world_make_watched, world_end)
 
-TEST_EACH(whatever_happens_it_ends_in_sync, 40)
+TEST_EACH(whatever_happens_it_ends_in_sync, effort(40))
 {
     struct dice d = {88172645463325252ull + (uint64_t)_i * 7919};
     instance_start(w.target.instance);

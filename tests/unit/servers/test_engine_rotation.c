@@ -2,6 +2,7 @@
  * without any server in rotation; neither what is told, nor what is written, nor a reload. The world is
  * engine_world.h's. */
 #include "../engine_world.h"
+#include "../effort.h"
 #include "../test.h"
 
 #define HISTORIES 120
@@ -73,7 +74,7 @@ static void teardown(void)
 
 FIXTURE(setup, teardown)
 
-TEST_EACH(somebody_is_always_there, HISTORIES)
+TEST_EACH(somebody_is_always_there, effort(HISTORIES))
 {
     char set[SET_BYTES];
     dice = (uint64_t)_i + 1;

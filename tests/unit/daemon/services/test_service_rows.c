@@ -1,6 +1,7 @@
 /* daemon/services/service_rows: the lines of a backend over time, by tables and by random streams against the rules of servers/desired. */
 #include "rows_world.h"
 
+#include "../../effort.h"
 #include "../../test.h"
 
 static void check_text(struct rows_world *w, unsigned i, const char *want)
@@ -516,7 +517,7 @@ static void choose_settings(struct settings *s, unsigned number)
         s->park_ttl_ms = 0;
 }
 
-TEST_EACH(streams, 128)
+TEST_EACH(streams, effort(128))
 {
     struct dice d = {0x9e3779b97f4a7c15u + 77u * (unsigned)_i};
     struct rows_world w;

@@ -1,5 +1,6 @@
 /* src/servers/change/diff with servers/change/parking: what holds over any history of desired states, hand edits and time. */
 #include "../diff_apply.h"
+#include "../../effort.h"
 #include "../../test.h"
 #include "diff_world.h"
 #include "parking_count.h"
@@ -300,7 +301,7 @@ TEST(any_history)
 {
     struct dice dice = {20260521u};
     unsigned parked = 0, added = 0, lazy = 0, removed = 0, held = 0;
-    for (unsigned round = 0; round < 200; round++) {
+    for (unsigned round = 0; round < (unsigned)effort(200); round++) {
         struct history h;
         begin(&h, dice);
         for (unsigned step = 0; step < 8; step++) {
@@ -318,6 +319,7 @@ TEST(any_history)
         held += h.held;
         end(&h);
     }
-    ck_assert_msg(parked > 2000 && added > 1000 && lazy > 1000 && removed > 200 && held > 10,
+    ck_assert_msg(parked > (unsigned)effort(2000) && added > (unsigned)effort(1000) && lazy > (unsigned)effort(1000) &&
+                      removed > (unsigned)effort(200) && held > (unsigned)effort(10),
                   "the histories are worth something: %u, %u, %u, %u, %u", parked, added, lazy, removed, held);
 }

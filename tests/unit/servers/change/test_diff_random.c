@@ -1,5 +1,6 @@
 /* src/servers/change/diff: what holds whatever is there and whatever is wished. */
 #include "../diff_apply.h"
+#include "../../effort.h"
 #include "../../test.h"
 #include "diff_world.h"
 
@@ -121,7 +122,7 @@ TEST(applying_the_difference_gives_the_desired_state)
 {
     struct dice dice = {987654321987u};
     unsigned wrote = 0, skipped = 0, lost = 0;
-    for (unsigned round = 0; round < 4000; round++) {
+    for (unsigned round = 0; round < (unsigned)effort(4000); round++) {
         struct diff_rules with = random_rules(&dice);
         struct backend b, before;
         struct desired desired;
@@ -149,14 +150,14 @@ TEST(applying_the_difference_gives_the_desired_state)
         backend_fini(&b);
         backend_fini(&before);
     }
-    ck_assert_msg(wrote > 3000 && skipped > 1000 && lost > 1000, "the states are worth something: %u, %u, %u", wrote,
-                  skipped, lost);
+    ck_assert_msg(wrote > (unsigned)effort(3000) && skipped > (unsigned)effort(1000) && lost > (unsigned)effort(1000),
+                  "the states are worth something: %u, %u, %u", wrote, skipped, lost);
 }
 
 TEST(duplicates_settle_without_touching_what_is_not_ours)
 {
     struct dice dice = {55555555555u};
-    for (unsigned round = 0; round < 1500; round++) {
+    for (unsigned round = 0; round < (unsigned)effort(1500); round++) {
         struct diff_rules with = random_rules(&dice);
         struct backend b;
         struct desired desired;

@@ -5,6 +5,7 @@
 #include "../../dice.h"
 #include "../../route_text.h"
 #include "../diff_apply.h"
+#include "../../effort.h"
 #include "../../test.h"
 #include "base/shared_text.h"
 #include "model/address.h"
@@ -384,7 +385,7 @@ static void end(struct play *p)
 TEST(it_ends_as_wished)
 {
     unsigned commands = 0, updates = 0, transactions = 0, restored = 0;
-    for (unsigned round = 0; round < 1500; round++) {
+    for (unsigned round = 0; round < (unsigned)effort(1500); round++) {
         struct play p;
         begin(&p, 1000003u * (round + 1));
         settle(&p, round);
@@ -417,6 +418,7 @@ TEST(it_ends_as_wished)
         restored += p.restored;
         end(&p);
     }
-    ck_assert_msg(commands > 10000 && updates > 10000 && transactions > 3000 && restored > 1000,
+    ck_assert_msg(commands > (unsigned)effort(10000) && updates > (unsigned)effort(10000) &&
+                      transactions > (unsigned)effort(3000) && restored > (unsigned)effort(1000),
                   "the plays are worth something: %u, %u, %u, %u", commands, updates, transactions, restored);
 }

@@ -5,6 +5,7 @@
 #include "haproxy/backend.h"
 #include "model/node_rules.h"
 
+#include "../../effort.h"
 #include "../../test.h"
 
 /* ---- the order of events ---- */
@@ -76,7 +77,7 @@ static const char *any_settings(struct dice *dice)
 TEST(the_order_of_events_never_matters)
 {
     struct dice dice = {88172645463325252u};
-    for (unsigned round = 0; round < 1200; round++) {
+    for (unsigned round = 0; round < (unsigned)effort(1200); round++) {
         char *world[WORLD_LINES];
         const char *settings = any_settings(&dice);
         world_make(&dice, world);
@@ -220,7 +221,7 @@ TEST(a_node_serves_exactly_when_the_rules_say_so)
 {
     struct dice dice = {1234567891011u};
     unsigned asked = 0, spared = 0;
-    for (unsigned round = 0; round < 1500; round++) {
+    for (unsigned round = 0; round < (unsigned)effort(1500); round++) {
         char *world[WORLD_LINES];
         struct mapping_text m;
         struct desired d;
@@ -240,8 +241,8 @@ TEST(a_node_serves_exactly_when_the_rules_say_so)
         text_mapping_close(&m);
         world_free(world);
     }
-    ck_assert_uint_gt(asked, 1000);
-    ck_assert_uint_gt(spared, 100);
+    ck_assert_uint_gt(asked, (unsigned)effort(1000));
+    ck_assert_uint_gt(spared, (unsigned)effort(100));
 }
 
 /* ---- whatever the settings ---- */
@@ -292,8 +293,8 @@ static void check_sound(const struct desired *d, const char *settings)
 TEST(no_state_and_no_setting_makes_it_unsound)
 {
     struct dice dice = {424242};
-    unsigned states[4] = {0};
-    for (unsigned round = 0; round < 3000; round++) {
+    int states[4] = {0};
+    for (unsigned round = 0; round < (unsigned)effort(3000); round++) {
         char *world[WORLD_LINES];
         struct mapping_text m;
         struct desired d;
@@ -308,7 +309,8 @@ TEST(no_state_and_no_setting_makes_it_unsound)
         text_mapping_close(&m);
         world_free(world);
     }
-    ck_assert(states[DESIRED_OK] > 300 && states[DESIRED_EMPTY] > 100 && states[DESIRED_UNDECIDED] > 100);
+    ck_assert(states[DESIRED_OK] > effort(300) && states[DESIRED_EMPTY] > effort(100) &&
+              states[DESIRED_UNDECIDED] > effort(100));
 }
 
 /* ---- over time ---- */
@@ -370,7 +372,7 @@ static void something_happens(const struct object_caches *c, struct dice *dice)
 TEST(lives_of_servers)
 {
     struct dice dice = {987654321};
-    for (unsigned round = 0; round < 70; round++) {
+    for (unsigned round = 0; round < (unsigned)effort(70); round++) {
         struct mapping_text m;
         struct life lives[WORLD_PLACES] = {0};
         bool known[WORLD_PLACES] = {0};
@@ -398,7 +400,7 @@ TEST(lives_of_servers)
 TEST(any_history_is_sound)
 {
     struct dice dice = {5551212};
-    for (unsigned round = 0; round < 60; round++) {
+    for (unsigned round = 0; round < (unsigned)effort(60); round++) {
         struct mapping_text m;
         const char *settings = any_settings(&dice);
         text_mapping_open(&m, settings, false);
@@ -469,7 +471,7 @@ TEST(an_endpoint_that_moves_between_slices_never_vanishes)
     }
     for (unsigned s = 0; s < WORLD_SLICES; s++)
         put_movers(&m.caches, s, in[s]);
-    for (unsigned step = 0; step < 6000; step++) {
+    for (unsigned step = 0; step < (unsigned)effort(6000); step++) {
         unsigned s = dice_below(&dice, WORLD_SLICES), e = dice_below(&dice, MOVERS);
         struct desired d;
         in[s][e] = ready_elsewhere(in, s, e) ? (unsigned char)dice_below(&dice, 5) : 1;

@@ -9,6 +9,7 @@
 #include "servers/desired/server_state.h"
 
 #include "../../dice.h"
+#include "../../effort.h"
 #include "../../test.h"
 
 #define TIMEOUT_MS 1000
@@ -304,7 +305,7 @@ TEST(any_passes_in_any_order)
     cleanup(buf_fini) struct buf gone;
     buf_init(&gone, 0);
     uint64_t now_ms = 1;
-    for (unsigned round = 0; round < 1500; round++) {
+    for (unsigned round = 0; round < (unsigned)effort(1500); round++) {
         int signs[NAMES];
         unsigned around = 20 + dice_below(&dice, NAMES - 20); /* those behind are not seen for a while */
         for (unsigned i = 0; i < NAMES; i++)
