@@ -1,5 +1,4 @@
 #include "../model_text.h"
-#include "../effort.h"
 #include "../test.h"
 #include "odd_objects.h"
 
@@ -82,6 +81,9 @@ TEST(all_that_is_kept_comes_back)
     in->uid_hash = want->uid_hash;
     ck_assert(cache_put(c, in));
     ck_assert_uint_eq(want->group_count, 4);
+    size_t packed;
+    free(record_pack(&endpoint_set_record, want, 0, &packed));
+    ck_assert_uint_eq(cache_bytes(c), packed);
     cache_each(c, compare_set, &want);
     cache_free(c);
     record_free(&endpoint_set_record, want);
@@ -304,145 +306,4 @@ TEST(forgetting)
     ck_assert(!cache_replace_end(c));
     cache_free(c);
     cache_free(NULL);
-}
-
-/* ---- against a model that is too simple to be wrong ---- */
-
-#define NAMES 10
-#define NONE 0
-
-struct simple {
-    unsigned live[NAMES], aside[NAMES]; /* last byte of the address; NONE: not there */
-    bool replacing, synced;
-};
-
-static void compare(const struct cache *c, const struct simple *m, unsigned step)
-{
-    cleanup(buf_fini) struct buf want;
-    size_t count = 0, bytes = 0, one;
-    buf_init(&want, 0);
-    for (unsigned i = 0; i < NAMES; i++) {
-        cleanup(mem_free_ptr) char *name = mem_printf("n%u", i);
-        const struct node *n = cache_find(c, name);
-        ck_assert_msg((n != NULL) == (m->live[i] != NONE), "step %u, %s", step, name);
-        if (n == NULL)
-            continue;
-        ck_assert_str_eq(n->name, name);
-        buf_printf(&want, "%s=10.0.0.%u ", name, m->live[i]);
-        count++;
-        free(record_pack(&node_record, n, 0, &one));
-        bytes += one;
-    }
-    ck_assert_uint_eq(cache_count(c), count);
-    ck_assert_uint_eq(cache_bytes(c), bytes);
-    ck_assert(cache_synced(c) == m->synced);
-    expect_nodes(c, buf_str(&want));
-}
-
-static void step_end(struct cache *c, struct simple *m)
-{
-    bool changed = m->replacing && (!m->synced || memcmp(m->live, m->aside, sizeof(m->live)) != 0);
-    ck_assert(cache_replace_end(c) == changed);
-    if (!m->replacing)
-        return;
-    memcpy(m->live, m->aside, sizeof(m->live));
-    m->replacing = false;
-    m->synced = true;
-}
-
-static void step_keep(struct cache *c, struct simple *m, unsigned i)
-{
-    cleanup(mem_free_ptr) char *name = mem_printf("n%u", i);
-    cache_keep(c, name);
-    if (m->replacing && m->aside[i] == NONE)
-        m->aside[i] = m->live[i];
-}
-
-static void step_put(struct cache *c, struct simple *m, unsigned i, unsigned value)
-{
-    unsigned *at = m->replacing ? &m->aside[i] : &m->live[i];
-    bool changed = !m->replacing && *at != value;
-    cleanup(mem_free_ptr) char *name = mem_printf("n%u", i);
-    if (value == NONE) {
-        ck_assert(cache_delete(c, name) == changed);
-    } else {
-        cleanup(mem_free_ptr) char *ip = mem_printf("10.0.0.%u", value);
-        ck_assert(cache_put(c, text_node_new(name, ip, 1)) == changed);
-    }
-    *at = value;
-}
-
-/* What was there at a version. */
-struct seen {
-    uint64_t version;
-    unsigned live[NAMES];
-    const void *at[NAMES];
-};
-
-static void see(const struct cache *c, const struct simple *m, struct seen *seen)
-{
-    seen->version = cache_version(c);
-    memcpy(seen->live, m->live, sizeof(seen->live));
-    for (unsigned i = 0; i < NAMES; i++) {
-        cleanup(mem_free_ptr) char *name = mem_printf("n%u", i);
-        seen->at[i] = cache_find(c, name);
-    }
-}
-
-static void note_since(void *arg, const void *node)
-{
-    bool *since = arg;
-    since[((const struct node *)node)->name[1] - '0'] = true;
-}
-
-/* What is not said to have changed is where it was; where anything differs the version does. */
-static void compare_since(const struct cache *c, const struct simple *m, const struct seen *seen, unsigned step)
-{
-    bool since[NAMES] = {false};
-    cache_each_since(c, seen->version, note_since, since);
-    for (unsigned i = 0; i < NAMES; i++) {
-        cleanup(mem_free_ptr) char *name = mem_printf("n%u", i);
-        bool same = m->live[i] == seen->live[i];
-        ck_assert_msg(since[i] || m->live[i] == NONE || (same && cache_find(c, name) == seen->at[i]), "step %u, %s",
-                      step, name);
-        ck_assert_msg(seen->live[i] == NONE || m->live[i] != NONE || cache_removed(c) > seen->version, "step %u, %s",
-                      step, name);
-        ck_assert_msg(same || cache_version(c) > seen->version, "step %u, %s", step, name);
-        ck_assert_msg(!since[i] || cache_version(c) > seen->version, "step %u, %s", step, name);
-    }
-    if (seen->version == cache_version(c))
-        ck_assert(memcmp(m->live, seen->live, sizeof(m->live)) == 0);
-}
-
-TEST(random_histories)
-{
-    struct dice dice = {6364136223846793005u};
-    struct simple m = {.synced = false};
-    struct seen seen = {0};
-    struct cache *c = cache_new(&node_record);
-    for (unsigned step = 0; step < (unsigned)effort(15000); step++) {
-        unsigned what = dice_below(&dice, 60);
-        if (what == 0) {
-            cache_replace_begin(c);
-            memset(m.aside, 0, sizeof(m.aside));
-            m.replacing = true;
-        } else if (what <= 2) {
-            step_end(c, &m);
-        } else if (what == 3) {
-            cache_replace_abort(c);
-            m.replacing = false;
-        } else if (what == 4 && dice_one_in(&dice, 5)) {
-            cache_forget(c);
-            m = (struct simple){.synced = false};
-        } else if (what <= 10) {
-            step_keep(c, &m, dice_below(&dice, NAMES));
-        } else {
-            step_put(c, &m, dice_below(&dice, NAMES), dice_below(&dice, 4));
-        }
-        compare(c, &m, step);
-        compare_since(c, &m, &seen, step);
-        if (dice_one_in(&dice, 6))
-            see(c, &m, &seen);
-    }
-    cache_free(c);
 }

@@ -17,7 +17,6 @@ struct stream {
     const char *settings;
     unsigned steps;
     char happened[256];
-    char *said; /* the last desired state, without what is remembered */
 };
 
 static void stream_open(struct stream *s, uint64_t seed, const char *settings)
@@ -32,7 +31,6 @@ static void stream_open(struct stream *s, uint64_t seed, const char *settings)
 static void stream_close(struct stream *s)
 {
     desired_memory_free(s->memory);
-    free(s->said);
     for (unsigned i = 0; i < array_len(s->states); i++)
         server_states_free(s->states[i]);
     s->m.in.states = NULL;
@@ -85,25 +83,34 @@ static char *told(const struct desired *d, const struct server_states *states)
     return buf_take(&b);
 }
 
-/* *last is what it said before, and still does: who holds it may read it. */
-static void step(struct stream *s, const struct desired **last)
+/* A desired state and what it says, which it does for as long as it is held. */
+struct held {
+    const struct desired *is;
+    char *said;
+};
+
+static void held_fini(struct held *h)
+{
+    desired_unref(h->is);
+    free(h->said);
+}
+
+static void step(struct stream *s, struct held *last)
 {
     struct desired_input in = s->m.in;
     struct desired computed;
     in.states = s->states[0];
     const struct desired *updated = desired_update(s->memory, &in);
-    cleanup(mem_free_ptr) char *still = *last != NULL ? told(*last, NULL) : NULL;
+    cleanup(mem_free_ptr) char *still = last->is != NULL ? told(last->is, NULL) : NULL;
     in.states = s->states[1];
     desired_compute(&in, &computed);
     cleanup(mem_free_ptr) char *is = told(updated, s->states[0]), *should = told(&computed, s->states[1]);
     ck_assert_msg(strcmp(is, should) == 0, "%s, step %u, %s:\n%s--- computed\n%s", s->settings, s->steps, s->happened,
                   is, should);
-    ck_assert((still == NULL || str_eq(still, s->said)) && desired_eq(updated, &computed));
-    free(s->said);
-    s->said = told(updated, NULL);
+    ck_assert(str_eq(still, last->said) && desired_eq(updated, &computed));
     desired_fini(&computed);
-    desired_unref(*last);
-    *last = updated;
+    held_fini(last);
+    *last = (struct held){updated, told(updated, NULL)};
     s->steps++;
 }
 
@@ -177,9 +184,8 @@ static void relist_happens(struct stream *s)
     if (dice_one_in(&s->dice, 2)) /* it is listed otherwise */
         slice_happens(s, false);
     if (dice_one_in(&s->dice, 3)) { /* it is looked at meanwhile */
-        const struct desired *last = NULL;
+        cleanup(held_fini) struct held last = {0};
         step(s, &last);
-        desired_unref(last);
     }
     if (dice_one_in(&s->dice, 6))
         cache_replace_abort(c);
@@ -261,14 +267,13 @@ static const char *const all_settings[] = {
 
 static void play(struct stream *s, const char *service, bool odd, unsigned *parts)
 {
-    const struct desired *last = NULL;
+    cleanup(held_fini) struct held last = {0};
     begin_with(s, service);
     for (unsigned k = 0; k < STEPS; k++) {
         any_event(s, odd);
         step(s, &last);
     }
     *parts += s->steps - (unsigned)desired_memory_full(s->memory);
-    desired_unref(last);
 }
 
 static unsigned play_all(const char *settings, bool odd)
@@ -304,7 +309,7 @@ TEST_EACH(what_concerns_all_is_noticed, array_len(all_settings))
     unsigned parts = 0;
     for (unsigned round = 0; round < (unsigned)effort(12); round++) {
         struct stream s;
-        const struct desired *last = NULL;
+        cleanup(held_fini) struct held last = {0};
         stream_open(&s, 99 + round, all_settings[_i]);
         begin_with(&s, round % 2 == 0 ? "service web ClusterIP http/80" : NULL); /* without: the ports are asked for */
         for (unsigned k = 0; k < 60; k++) {
@@ -323,7 +328,6 @@ TEST_EACH(what_concerns_all_is_noticed, array_len(all_settings))
             step(&s, &last);
         }
         parts += s.steps - (unsigned)desired_memory_full(s.memory);
-        desired_unref(last);
         stream_close(&s);
     }
     ck_assert(parts > 0 || strstr(all_settings[_i], "mode=all") != NULL);
@@ -333,10 +337,9 @@ TEST_EACH(what_concerns_all_is_noticed, array_len(all_settings))
 
 static size_t full_after(struct stream *s, const char *lines)
 {
-    const struct desired *last = NULL;
+    cleanup(held_fini) struct held last = {0};
     text_put_all(&s->m.caches, lines);
     step(s, &last);
-    desired_unref(last);
     return desired_memory_full(s->memory);
 }
 
@@ -404,7 +407,7 @@ TEST(spares_follow_the_first_port)
 TEST(a_recall_concerns_all)
 {
     struct stream s;
-    const struct desired *last = NULL;
+    cleanup(held_fini) struct held last = {0};
     stream_open(&s, 1, "");
     begin_with(&s, "service web NodePort Local http/80/30080\nslice a http/80 : 10.1.0.1@n1 10.1.0.2@n2");
     step(&s, &last);
@@ -413,7 +416,6 @@ TEST(a_recall_concerns_all)
         server_states_recall(s.states[i], &m, s.m.in.now_ms);
     step(&s, &last);
     ck_assert_uint_eq(desired_memory_full(s.memory), 2);
-    desired_unref(last);
     stream_close(&s);
 }
 
@@ -421,7 +423,7 @@ TEST(a_recall_concerns_all)
 TEST(texts_of_what_is_no_more_do_not_pile_up)
 {
     struct stream s;
-    const struct desired *last = NULL;
+    cleanup(held_fini) struct held last = {0};
     stream_open(&s, 1, "want=http");
     begin_with(&s, "service web ClusterIP http/80");
     text_put(&s.m.caches, "slice b http/80 : 10.0.0.1@n1");
@@ -431,6 +433,5 @@ TEST(texts_of_what_is_no_more_do_not_pile_up)
     }
     ck_assert_uint_gt(desired_memory_full(s.memory), 1);
     ck_assert_uint_lt(desired_memory_full(s.memory), 10);
-    desired_unref(last);
     stream_close(&s);
 }
