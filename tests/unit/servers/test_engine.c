@@ -48,7 +48,7 @@ static const struct scene scenes[] = {
      "synced | desired n2 | until R | desired n3 | settle | trace B+-CR | pass 5000 | settled n3 | commits 2 | "
      "unlogged committed change missing"},
     {"drift is repaired and not put down to an old event",
-     "synced | desired n2 | pass 5000 | forget | stranger n7 | pass resync+5000 | settled n2 | "
+     "synced | desired n2 because old event | pass 5000 | forget | stranger n7 | pass resync+5000 | settled n2 | "
      "logged backend changed | unlogged old event"},
 
     /* ---- hold, refuse, wait ---- */

@@ -2,12 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff_apply.h"
 #include "servers/names.h"
 #include "haproxy/runtime.h"
 
 #include "change/diff_text.h"
-#include "change/diff_world.h"
 
 #include "../test.h"
 
@@ -226,104 +224,4 @@ TEST(renaming_waits_for_what_runs)
         ck_assert_ptr_nonnull(desired_find(&named, "n1"));
         desired_fini(&named);
     }
-}
-
-static bool same_names(const struct desired *a, const struct desired *b, bool nodes)
-{
-    for (size_t i = 0; i < a->server_count && i < b->server_count; i++)
-        if (!str_eq(a->servers[i].name, b->servers[i].name) ||
-            (nodes && !str_eq(a->servers[i].node, b->servers[i].node)))
-            return false;
-    return a->server_count == b->server_count;
-}
-
-static void check_names(const struct desired *d)
-{
-    for (size_t i = 1; i < d->server_count; i++)
-        ck_assert_int_lt(strcmp(d->servers[i - 1].name, d->servers[i].name), 0);
-    for (size_t i = 0; i < d->spare_count; i++)
-        ck_assert_ptr_null(desired_find(d, d->spares[i].name));
-}
-
-static const char *served_by(const struct backend *b, const struct desired_server *s, const struct diff_rules *rules)
-{
-    const struct backend_server *line = backend_find(b, s->name);
-    return line != NULL && !diff_server_is_foreign(line, rules, NULL) && line->port == s->port &&
-                   str_eq(line->address, s->address) && line->check && !line->maintenance
-               ? line->name
-               : NULL;
-}
-
-/* Where all that is in the file is wanted, under other names. */
-static void desired_state_for_the_file(struct desired *d, const struct backend *b, const struct diff_rules *rules)
-{
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 0);
-    for (size_t i = 0; i < b->server_count; i++)
-        if (!diff_server_is_foreign(&b->servers[i], rules, NULL) && b->servers[i].check && !b->servers[i].maintenance)
-            buf_printf(&text, "%sm%02zu %s:%u", text.len > 0 ? "; " : "", i, b->servers[i].address, b->servers[i].port);
-    text_desired(d, buf_str(&text));
-}
-
-/* Any file and desired state: names are unique and in order, the same come of the file that was written by them, and where every server
- * is there and as it should be, nothing is written. */
-TEST_EACH(of_any_file_and_desired_state, 4)
-{
-    static const char *const formats[] = {NULL, "{node}-{port}", "{address}", "{address}-{port}"};
-    struct dice dice = {.state = 0x9e3779b97f4a7c15u ^ ((uint64_t)_i << 20)};
-    unsigned adopted = 0, quiet = 0;
-    for (int round = 0; round < 400; round++) {
-        cleanup(backend_fini) struct backend b;
-        cleanup(desired_fini) struct desired desired, named, again;
-        struct diff_rules rules = random_rules(&dice);
-        rules.adopt = (enum adopt)dice_below(&dice, 3);
-        rules.server_name_format = formats[dice_below(&dice, array_len(formats))];
-        bool doubles = dice_one_in(&dice, 3), drains = false;
-        random_backend(&dice, &b, doubles);
-        if (round % 4 == 0)
-            desired_state_for_the_file(&desired, &b, &rules);
-        else
-            random_desired(&dice, &desired);
-        for (size_t i = 0; i < desired.server_count && round % 2 == 0; i++)
-            desired.servers[i].state = SERVER_LIVE;
-        struct names_input in = {.desired = &desired, .actual = &b, .rules = &rules};
-        if (!names_apply(&in, &named))
-            desired_copy(&named, &desired);
-        check_names(&named);
-        in.before = &named; /* nothing changed */
-        if (!names_apply(&in, &again))
-            desired_copy(&again, &desired);
-        ck_assert_msg(same_names(&named, &again, true), "round %d", round);
-        desired_fini(&again);
-        bool all = true;
-        for (size_t i = 0; i < named.server_count; i++) {
-            adopted += named.servers[i].node != NULL;
-            drains = drains || named.servers[i].state == SERVER_DRAINING;
-            all = all && named.servers[i].state == SERVER_LIVE && named.servers[i].weight < 0 &&
-                  served_by(&b, &named.servers[i], &rules) != NULL;
-        }
-        struct diff d;
-        diff_compute(&b, &named, &rules, &d);
-        if (all && d.verdict == DIFF_WRITE)
-            for (size_t i = 0; i < d.change_count; i++)
-                ck_assert_msg(
-                    desired_find(&named, d.changes[i].server.name) == NULL ||
-                        (d.changes[i].fields & ~(unsigned)(SERVER_CHECK_PORT | SERVER_PROXY_V2 | SERVER_WEIGHT)) == 0,
-                    "round %d writes %s", round, d.changes[i].server.name);
-        quiet += all;
-        /* Of several lines at one place the live one is meant: a drain by the file may leave none. And of two nodes there,
-         * each may have the other's. */
-        if (d.verdict == DIFF_WRITE && rules.adopt == ADOPT_KEEP && !doubles && !drains) {
-            diff_apply(&d, &rules, &b);
-            in.before = NULL; /* a restart */
-            if (!names_apply(&in, &again))
-                desired_copy(&again, &desired);
-            ck_assert_msg(same_names(&named, &again, false), "round %d, after the write", round);
-        } else {
-            desired_init(&again);
-        }
-        diff_fini(&d);
-    }
-    ck_assert_uint_gt(adopted, 100);
-    ck_assert_uint_gt(quiet, 0);
 }

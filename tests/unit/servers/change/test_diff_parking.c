@@ -88,6 +88,10 @@ static const struct park_row rows[] = {
      "~ n5 10.0.0.9:80 disabled (maintenance on (parked))", "n5 lost: " NONE, ""},
     {"also without room: it is to stay", "", 64, N1 "\nserver n5 10.0.0.9:80", LIVE1 SPARE5, DIFF_WRITE,
      "~ n5 10.0.0.9:80 disabled (maintenance on (parked))", "n5 lost: " NONE, "n5"},
+    {"nor does it take the place of another", "", 63, N1 "\n" N2 "\n" N3, LIVE1 "; spare n2 10.0.0.2:80", DIFF_WRITE,
+     "~ n2 10.0.0.2:80 check weight 100 disabled (maintenance on (parked))\n"
+     "~ n3 10.0.0.3:80 check weight 100 disabled (maintenance on (parked))",
+     NULL, "n2,n3"},
     {"no room: no line", "runtime", 64, N1, LIVE1 SPARE5, DIFF_NOTHING, "", "", ""},
     {"the last place is one's only", "runtime", 63, N1, LIVE1 SPARE5 "; spare n6 10.0.0.6:80", DIFF_WRITE,
      "+ n5 10.0.0.5:80 check weight 100 disabled, parked", NULL, "n5"},

@@ -307,7 +307,7 @@ TEST_EACH(whatever_the_places_are_called, array_len(all_settings))
 TEST_EACH(what_concerns_all_is_noticed, array_len(all_settings))
 {
     unsigned parts = 0;
-    for (unsigned round = 0; round < (unsigned)effort(12); round++) {
+    for (unsigned round = 0; round < (unsigned)effort(30); round++) {
         struct stream s;
         cleanup(held_fini) struct held last = {0};
         stream_open(&s, 99 + round, all_settings[_i]);
@@ -390,6 +390,11 @@ TEST(what_others_say_is_known)
     ck_assert_uint_eq(full_after(&s, "slice b http/80 : fd00::2@n2"), 1); /* others are of their nodes' family */
     ck_assert_uint_eq(full_after(&s, "slice b http/80 : 10.0.0.2@n2=leaving"), 1); /* others are ready */
     ck_assert_uint_eq(full_after(&s, "slice a http/80 : 10.0.0.1@n1=leaving"), 2);
+    stream_close(&s);
+    stream_open(&s, 1, "");
+    begin_with(&s, "service web NodePort Local http/80/30080 paused\nslice a http/80 : 10.1.0.1@n1");
+    ck_assert_uint_eq(full_after(&s, ""), 1);
+    ck_assert_uint_eq(full_after(&s, "slice a http/80 : 10.1.0.1@n1 10.1.0.2@n2"), 1); /* and paused still */
     stream_close(&s);
 }
 
