@@ -392,6 +392,17 @@ TEST(what_others_say_is_known)
     ck_assert_uint_eq(full_after(&s, "slice a http/80 : 10.0.0.1@n1=leaving"), 2);
     stream_close(&s);
     stream_open(&s, 1, "");
+    begin_with(&s, "slice a http/80 : 10.0.0.1@n1\nslice b http/80 : 10.0.0.2@n2");
+    ck_assert_uint_eq(full_after(&s, ""), 1);
+    ck_assert_uint_eq(full_after(&s, "slice b https/443 : 10.0.0.2@n2"), 2); /* which port is to be asked for */
+    stream_close(&s);
+    stream_open(&s, 1, "check");
+    begin_with(&s, "service web LoadBalancer Local http/80/30080 check=32000\n"
+                   "slice a http/80 : 10.1.0.1@n1\nslice b http/80 : 10.9.9.9");
+    ck_assert_uint_eq(full_after(&s, ""), 1);
+    ck_assert_uint_eq(full_after(&s, "slice a http/80 : 10.1.0.1@n1 10.1.0.2@n1"), 1); /* one is on no node */
+    stream_close(&s);
+    stream_open(&s, 1, "");
     begin_with(&s, "service web NodePort Local http/80/30080 paused\nslice a http/80 : 10.1.0.1@n1");
     ck_assert_uint_eq(full_after(&s, ""), 1);
     ck_assert_uint_eq(full_after(&s, "slice a http/80 : 10.1.0.1@n1 10.1.0.2@n2"), 1); /* and paused still */
