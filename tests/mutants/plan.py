@@ -133,7 +133,6 @@ VERDICTS = (
 )
 
 ROOMS = (
-    Room("difference", ("test_diff", "test_diff_state", "test_diff_route", "test_diff_parking", "test_diff_random",
-                        "test_diff_parking_random", "test_plan"), LINES + PARKING + WRITES + FIELDS),
+    Room("difference", ("test_diff", "test_diff_state", "test_diff_route", "test_diff_parking", "test_plan"), LINES + PARKING + WRITES + FIELDS),
     Room("plan", ("test_plan", "test_loss_limit"), VERDICTS),
 )

@@ -33,7 +33,7 @@ WAITS = (
 )
 
 ROOMS = (
-    Room("plans that stand", ("test_engine", "test_engine_backends", "test_engine_turns", "test_engine_random", "test_engine_backends_random",
+    Room("plans that stand", ("test_engine", "test_engine_backends", "test_engine_turns",
                               "test_engine_runtime_update", "test_engine_verification", "test_instance_guard", "test_engine_running_state"), STANDS),
     Room("parked as before", ("test_parking",), SAME),
     Room("slow commands", ("test_engine_turns",), WAITS),

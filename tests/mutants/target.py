@@ -45,8 +45,8 @@ ENGINES = (
 )
 
 ROOMS = (
-    Room("no room for a transaction", ("test_engine", "test_instance_endings", "test_instance_reload", "test_instance_stop", "test_engine_random", "test_engine_runtime_update", "test_engine_verification"), ROOM),
-    Room("what was undone", ("test_engine_conflict", "test_engine_backends_random"), UNDONE),
+    Room("no room for a transaction", ("test_engine", "test_instance_endings", "test_instance_reload", "test_instance_stop", "test_engine_runtime_update", "test_engine_verification"), ROOM),
+    Room("what was undone", ("test_engine_conflict",), UNDONE),
     Room("end of an engine", ("test_engine_shutdown",), END),
     Room("engines", ("test_instance",), ENGINES),
 )

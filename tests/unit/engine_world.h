@@ -363,6 +363,7 @@ static inline void target_end(void)
 {
     instance_free(w.target.instance);
     servers_free(w.target.servers);
+    w.target.servers = NULL;
 }
 
 /* HAProxy runs n1 (in each backend); nothing is wished yet, nothing asked. No loss limit unless rules say so. */

@@ -2,7 +2,8 @@
 #ifndef TESTS_HISTORY_WORLD_H
 #define TESTS_HISTORY_WORLD_H
 
-#include "runtime_update_world.h"
+#include "scenes.h"
+#include "../test.h"
 
 #define MINUTE_MS 60000ull
 
@@ -38,25 +39,70 @@ static inline void assert_says(const char *text, const char *part)
     ck_assert_msg(text != NULL && strstr(text, part) != NULL, "no \"%s\" in \"%s\"", part, text != NULL ? text : "");
 }
 
-static inline void setup(void)
+static void history_begin(void)
 {
     heard = 0;
-    world_make();
 }
 
-static inline void setup_routes(void)
+static inline void edit(const char *set)
 {
-    heard = 0;
-    three_in_sync();
+    set_copy(w.have.of[0], set);
+    w.file = w.running = w.have;
+    w.version++;
+    w.file_version = w.version;
 }
 
-static inline TCase *with(Suite *s, const char *name, void (*before)(void))
+static inline void assert_no_drift(void)
 {
-    TCase *t = tcase_create(name);
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, before, world_end);
-    suite_add_tcase(s, t);
-    return t;
+    for (size_t i = 0; i < history_count(w.history); i++)
+        ck_assert_msg(history_at(w.history, i)->kind != HISTORY_DRIFT_REPAIRED, "%s", history_at(w.history, i)->text);
+}
+
+/* "entry committed text=...": of the newest of that kind; "why~...": it is part of it; "state=": there is none. */
+static inline void play_entry(char *rest)
+{
+    const struct history_entry *e = NULL;
+    const char *kind = strsep(&rest, " "), *field = rest;
+    rest += strcspn(rest, "=~");
+    bool part = rest[0] == '~';
+    *rest++ = '\0';
+    for (size_t i = 0; i < history_count(w.history) && e == NULL; i++)
+        if (str_eq(history_kind_name(history_at(w.history, i)->kind), kind))
+            e = history_at(w.history, i);
+    expect(e != NULL, "no such entry");
+    const struct {
+        const char *field, *have;
+    } fields[] = {{"text", e->text},     {"why", e->why},         {"cause", e->cause}, {"target", e->target},
+                  {"server", e->server}, {"backend", e->backend}, {"state", e->state}};
+    size_t i = 0;
+    while (i + 1 < array_len(fields) && !str_eq(field, fields[i].field))
+        i++;
+    const char *have = fields[i].have != NULL ? fields[i].have : "";
+    expect(str_eq(field, fields[i].field) && (part ? strstr(have, rest) != NULL : str_eq(have, rest)), have);
+}
+
+/* "journal committed in_sync"; "took committed": some time; "latency in_sync reload": at least so much; "edit n1 n7": by hand. */
+static inline bool history_word(const char *word, char *rest)
+{
+    if (str_eq(word, "journal")) {
+        assert_journal(rest);
+    } else if (str_eq(word, "entry")) {
+        play_entry(rest);
+    } else if (str_eq(word, "edit")) {
+        edit(rest);
+    } else if (str_eq(word, "no-drift")) {
+        assert_no_drift();
+    } else if (str_eq(word, "took") || str_eq(word, "latency")) {
+        const char *kind = strsep(&rest, " ");
+        const struct history_entry *e = entry(str_eq(kind, "committed") ? HISTORY_COMMITTED
+                                              : str_eq(kind, "in_sync") ? HISTORY_IN_SYNC
+                                                                        : HISTORY_RUNTIME_COMMAND);
+        uint64_t us = word[0] == 't' ? e->took_us : e->latency_us;
+        expect(us > 0 && us >= (rest != NULL ? ms_of(rest) * 1000 : 0), "it is less");
+    } else {
+        return false;
+    }
+    return true;
 }
 
 #endif

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../dice.h"
 #include "../route_text.h"
 #include "../test.h"
 #include "diff_apply.h"
@@ -25,111 +24,51 @@
 #define PARKED " disabled\n"
 
 struct row {
-    const char *rule, *file, *desired; /* by node */
-    struct diff_rules with;
+    const char *rule, *with, *file, *desired; /* by node */
     enum diff_verdict verdict;
     const char *writes, *why;
 };
 
-static char kept_k[] = "k*";
-static char *const kept[] = {kept_k};
-
 static const struct row rows[] = {
-    {"names have the cluster's", B1, "n1 10.0.0.1:80", {OF_A}, DIFF_WRITE, "+ a_n1 10.0.0.1" W, NULL},
-    {"the same node's name in another cluster does not clash",
-     A1 B1 B2,
-     "n1 10.0.0.1:80",
-     {OF_A},
-     DIFF_NOTHING,
-     "",
-     NULL},
-    {"what is not desired goes, of the own ones",
-     A1 A2 B1 B2,
-     "n1 10.0.0.1:80",
-     {OF_A},
-     DIFF_WRITE,
-     "- a_n2 10.0.0.2" W,
-     NULL},
-    {"another cluster's server at the same address is not adopted",
-     "server b_n1 10.0.0.1" W "\n",
-     "n1 10.0.0.1:80",
-     {OF_A, .adopt = ADOPT_KEEP},
-     DIFF_WRITE,
-     "+ a_n1 10.0.0.1" W,
-     NULL},
-    {"nor renamed",
-     A1 "server b_n1 10.0.0.1" W "\n",
-     "n1 10.0.0.1:80",
-     {OF_A, .adopt = ADOPT_RENAME},
-     DIFF_NOTHING,
-     "",
-     NULL},
-    {"a line of no cluster's name is left alone",
-     A1 OLD1,
-     "n1 10.0.0.1:80",
-     {OF_A, .adopt = ADOPT_KEEP},
-     DIFF_NOTHING,
-     "",
-     NULL},
+    {"names have the cluster's", "cluster=a format={cluster}_{node}", B1, "n1 10.0.0.1:80", DIFF_WRITE,
+     "+ a_n1 10.0.0.1" W, NULL},
+    {"the same node's name in another cluster does not clash", "cluster=a format={cluster}_{node}", A1 B1 B2,
+     "n1 10.0.0.1:80", DIFF_NOTHING, "", NULL},
+    {"what is not desired goes, of the own ones", "cluster=a format={cluster}_{node}", A1 A2 B1 B2, "n1 10.0.0.1:80",
+     DIFF_WRITE, "- a_n2 10.0.0.2" W, NULL},
+    {"another cluster's server at the same address is not adopted", "cluster=a format={cluster}_{node} adopt=keep",
+     "server b_n1 10.0.0.1" W "\n", "n1 10.0.0.1:80", DIFF_WRITE, "+ a_n1 10.0.0.1" W, NULL},
+    {"nor renamed", "cluster=a format={cluster}_{node} adopt=rename", A1 "server b_n1 10.0.0.1" W "\n",
+     "n1 10.0.0.1:80", DIFF_NOTHING, "", NULL},
+    {"a line of no cluster's name is left alone", "cluster=a format={cluster}_{node} adopt=keep", A1 OLD1,
+     "n1 10.0.0.1:80", DIFF_NOTHING, "", NULL},
+    {"also where its node goes", "cluster=a format={cluster}_{node} adopt=no", A1 OLD1 A2,
+     "n2 10.0.0.2:80; out n1 announced its node is going", DIFF_WRITE, "- a_n1 10.0.0.1" W, NULL},
+    {"and where there is none of its own yet", "cluster=a format={cluster}_{node} adopt=keep", OLD1 A2,
+     "n2 10.0.0.2:80; out n1 announced its node is going", DIFF_NOTHING, "", NULL},
     {"but for one at an own server's place, to be renamed: the new one comes first",
-     OLD1,
-     "n1 10.0.0.1:80",
-     {OF_A, .adopt = ADOPT_RENAME},
-     DIFF_WRITE,
-     "+ a_n1 10.0.0.1" W,
-     NULL},
-    {"then the old one goes",
-     A1 OLD1 OLD2,
-     "n1 10.0.0.1:80",
-     {OF_A, .adopt = ADOPT_RENAME},
-     DIFF_WRITE,
-     "- n1 10.0.0.1" W,
-     NULL},
-    {"also when its node goes meanwhile",
-     A1 OLD1 A2,
-     "n2 10.0.0.2:80; out n1 announced its node is going",
-     {OF_A, .adopt = ADOPT_RENAME},
-     DIFF_WRITE,
-     "- a_n1 10.0.0.1" W "\n- n1 10.0.0.1" W,
-     NULL},
-    {"one that is kept is not renamed",
-     A1 "server k1 10.0.0.1" W "\n",
-     "n1 10.0.0.1:80",
-     {OF_A, .adopt = ADOPT_RENAME, .keep_servers = kept, .keep_count = 1},
-     DIFF_NOTHING,
-     "",
-     NULL},
-    {"a new one gets the weight of the own ones",
-     "server a_n1 10.0.0.1:80 check weight 5\n" B1,
-     "n1 10.0.0.1:80; n2 10.0.0.2:80",
-     {OF_A},
-     DIFF_WRITE,
-     "+ a_n2 10.0.0.2:80 check weight 5",
-     NULL},
-    {"of two nodes at one address each keeps the cluster's part",
-     "",
-     "n1 10.0.0.1:80; n2 10.0.0.1:80",
-     {.cluster = "a", .server_name_format = "{address}_{cluster}"},
-     DIFF_WRITE,
-     "+ 10.0.0.1-n2_a 10.0.0.1" W "\n+ 10.0.0.1_a 10.0.0.1" W,
-     NULL},
-    {"a '_' of a node's name is none", "", "n_1 10.0.0.1:80", {OF_A}, DIFF_WRITE, "+ a_n-1 10.0.0.1" W, NULL},
-    {"the last own one stays while no other is up",
-     A1 B1,
-     "",
-     {OF_A},
-     DIFF_NO_ENDPOINT,
+     "cluster=a format={cluster}_{node} adopt=rename", OLD1, "n1 10.0.0.1:80", DIFF_WRITE, "+ a_n1 10.0.0.1" W, NULL},
+    {"then the old one goes", "cluster=a format={cluster}_{node} adopt=rename", A1 OLD1 OLD2, "n1 10.0.0.1:80",
+     DIFF_WRITE, "- n1 10.0.0.1" W, NULL},
+    {"also when its node goes meanwhile", "cluster=a format={cluster}_{node} adopt=rename", A1 OLD1 A2,
+     "n2 10.0.0.2:80; out n1 announced its node is going", DIFF_WRITE, "- a_n1 10.0.0.1" W "\n- n1 10.0.0.1" W, NULL},
+    {"one that is kept is not renamed", "cluster=a format={cluster}_{node} adopt=rename kept=k*",
+     A1 "server k1 10.0.0.1" W "\n", "n1 10.0.0.1:80", DIFF_NOTHING, "", NULL},
+    {"a new one gets the weight of the own ones", "cluster=a format={cluster}_{node}",
+     "server a_n1 10.0.0.1:80 check weight 5\n" B1, "n1 10.0.0.1:80; n2 10.0.0.2:80", DIFF_WRITE,
+     "+ a_n2 10.0.0.2:80 check weight 5", NULL},
+    {"of two nodes at one address each keeps the cluster's part", "cluster=a format={address}_{cluster}", "",
+     "n1 10.0.0.1:80; n2 10.0.0.1:80", DIFF_WRITE, "+ 10.0.0.1-n2_a 10.0.0.1" W "\n+ 10.0.0.1_a 10.0.0.1" W, NULL},
+    {"a '_' of a node's name is none", "cluster=a format={cluster}_{node}", "", "n_1 10.0.0.1:80", DIFF_WRITE,
+     "+ a_n-1 10.0.0.1" W, NULL},
+    {"the last own one stays while no other is up", "cluster=a format={cluster}_{node}", A1 B1, "", DIFF_NO_ENDPOINT,
      "",
      "none of the Service's 2 endpoints is ready; no other cluster has a server in this backend that is UP, so the "
      "last servers of cluster a stay (1)"},
-    {"and goes where one is", A1 B1, "", {OF_A, .others_up = true}, DIFF_WRITE, "- a_n1 10.0.0.1" W, NULL},
-    {"an empty backend of one's own is in sync where others serve",
-     B1,
-     "",
-     {OF_A, .others_up = true},
-     DIFF_NOTHING,
-     "",
+    {"and goes where one is", "cluster=a format={cluster}_{node} others-up", A1 B1, "", DIFF_WRITE, "- a_n1 10.0.0.1" W,
      NULL},
+    {"an empty backend of one's own is in sync where others serve", "cluster=a format={cluster}_{node} others-up", B1,
+     "", DIFF_NOTHING, "", NULL},
 };
 
 TEST_EACH(each_row, sizeof(rows) / sizeof(rows[0]))
@@ -139,12 +78,14 @@ TEST_EACH(each_row, sizeof(rows) / sizeof(rows[0]))
     cleanup(desired_fini) struct desired desired;
     struct desired named;
     struct diff d;
+    cleanup(rules_text_fini) struct rules_text with;
+    text_rules(&with, row->with);
     text_backend(&b, "web", row->file);
     text_desired(&desired, row->desired);
-    const struct names_input in = {.desired = &desired, .actual = &b, .rules = &row->with};
+    const struct names_input in = {.desired = &desired, .actual = &b, .rules = &with.rules};
     if (!names_apply(&in, &named))
         desired_copy(&named, &desired);
-    diff_compute(&b, &named, &row->with, &d);
+    diff_compute(&b, &named, &with.rules, &d);
     cleanup(mem_free_ptr) char *writes = text_of_writes(&d);
     ck_assert_msg(str_eq(writes, row->writes), "%s:\n  have %s\n  want %s", row->rule, writes, row->writes);
     ck_assert_msg(d.verdict == row->verdict, "%s: verdict %d", row->rule, d.verdict);
@@ -290,91 +231,4 @@ TEST(another_clusters_server_does_not_stand_in)
     ck_assert_uint_eq(route.update_count, 0);
     ck_assert(route.transaction);
     parking_free(parking);
-}
-
-/* ---- any file ---- */
-
-static const char *const formats[] = {FORMAT, "{node}_{cluster}", "{address}_{cluster}", "w_{cluster}_{node}-{port}"};
-
-static void random_line(struct dice *dice, const char *format, struct buf *out)
-{
-    static const char *const clusters[] = {"a", "b", "a-b"};
-    unsigned n = dice_below(dice, 6), address = dice_below(dice, 6);
-    struct diff_rules of = {.cluster = clusters[dice_below(dice, 3)], .server_name_format = format};
-    cleanup(desired_fini) struct desired one, named;
-    cleanup(mem_free_ptr) char *node = mem_printf("n%u 10.0.0.%u:80", n, address);
-    text_desired(&one, node);
-    const struct backend none = {.exists = false};
-    const struct names_input in = {.desired = &one, .actual = &none, .rules = &of};
-    if (dice_one_in(dice, 3) || !names_apply(&in, &named))
-        desired_copy(&named, &one); /* of no cluster */
-    buf_printf(out, "server %s 10.0.0.%u:80 check weight %u%s\n", named.servers[0].name, address,
-               dice_below(dice, 2) * 100, dice_one_in(dice, 3) ? " disabled" : "");
-}
-
-static void random_servers(struct dice *dice, struct buf *out)
-{
-    for (unsigned i = 0; i < 6; i++)
-        if (dice_one_in(dice, 2))
-            buf_printf(out, "%sn%u 10.0.0.%u:80", out->len > 0 ? "; " : "", i, dice_below(dice, 6));
-}
-
-static bool is_at_own_place(const struct backend *b, const struct desired *named, const struct diff_rules *rules,
-                            const struct backend_server *line)
-{
-    for (size_t i = 0; i < named->server_count; i++)
-        if (str_eq(named->servers[i].address, line->address) && named->servers[i].port == line->port)
-            return true;
-    for (size_t i = 0; i < b->server_count; i++)
-        if (ownership_of(rules->server_name_format, rules->cluster, b->servers[i].name) == OWNERSHIP_OWN &&
-            str_eq(b->servers[i].address, line->address))
-            return true;
-    return false;
-}
-
-/* What is another cluster's is never changed; of no cluster's, only what is to be renamed. */
-TEST_EACH(nothing_of_another_cluster_is_written, 4)
-{
-    struct dice dice = {.state = 0x9e3779b97f4a7c15u ^ ((uint64_t)_i << 20)};
-    unsigned writes = 0, others = 0, taken = 0;
-    struct parking *parking = parking_new(3600000);
-    for (int round = 0; round < 3000; round++) {
-        struct diff_rules rules = {.cluster = "a",
-                                   .server_name_format = formats[dice_below(&dice, 4)],
-                                   .adopt = (enum adopt)dice_below(&dice, 3),
-                                   .parking = dice_one_in(&dice, 2) ? parking : NULL,
-                                   .others_up = dice_one_in(&dice, 2)};
-        cleanup(buf_fini) struct buf lines = {0};
-        cleanup(buf_fini) struct buf servers = {0};
-        cleanup(backend_fini) struct backend b;
-        cleanup(desired_fini) struct desired desired, named;
-        struct diff d;
-        for (unsigned i = dice_below(&dice, 9); i > 0; i--)
-            random_line(&dice, rules.server_name_format, &lines);
-        random_servers(&dice, &servers);
-        text_backend(&b, "web", buf_str(&lines));
-        text_desired(&desired, servers.len > 0 ? buf_str(&servers) : "");
-        const struct names_input in = {.desired = &desired, .actual = &b, .rules = &rules};
-        if (!names_apply(&in, &named))
-            desired_copy(&named, &desired);
-        diff_compute(&b, &named, &rules, &d);
-        for (size_t i = 0; i < d.change_count; i++) {
-            const struct diff_change *c = &d.changes[i];
-            const struct backend_server *line = backend_find(&b, c->server.name);
-            enum ownership of = ownership_of(rules.server_name_format, "a", c->server.name);
-            writes++;
-            taken += of == OWNERSHIP_NONE;
-            ck_assert_msg(
-                of == OWNERSHIP_OWN || (of == OWNERSHIP_NONE && c->op != DIFF_ADD && rules.adopt == ADOPT_RENAME &&
-                                        is_at_own_place(&b, &named, &rules, line)),
-                "round %d of %s changes %s of\n%s", round, buf_str(&servers), c->server.name, buf_str(&lines));
-        }
-        for (size_t i = 0; i < b.server_count; i++)
-            others += diff_server_is_others(&b.servers[i], &rules);
-        diff_fini(&d);
-    }
-    parking_free(parking);
-    ck_assert_uint_gt(writes, 1000);
-    ck_assert_uint_gt(others, 1000);
-    ck_assert_uint_gt(taken, 50);
 }

@@ -1,47 +1,98 @@
 /* The servers engine on one HAProxy: a desired state and a refresh at any time, drift, a hold, a refusal, and the
  * latency of an event; in the world of engine_world.h. */
-#include "../engine_world.h"
+#include "scenes.h"
 #include "../test.h"
 
 /* ---- all is well ---- */
 
 FIXTURE(world_make_watched, world_end)
 
-TEST(nothing_is_written_before_the_first_desired_state)
+static double sum_of_latencies(void)
 {
-    instance_start(w.target.instance);
-    pass(0);
-    assert_trace("RH");
-    pass(RESYNC_MS);
-    assert_trace("R");
-    ck_assert(!in_sync());
-    assert_ready(false, "waiting for Kubernetes");
+    cleanup(buf_fini) struct buf page;
+    buf_init(&page, 0);
+    metrics_print(w.telemetry.registry, &page);
+    const char *at = strstr(buf_str(&page), "watch_event_to_commit_seconds_sum ");
+    ck_assert_ptr_nonnull(at);
+    return strtod(strchr(at, ' '), NULL);
 }
 
-TEST(in_sync_from_the_start)
+/* "latency <1" seconds in all; "meanwhile 20000" ms pass while nothing is answered. */
+static bool latency_word(const char *word, char *rest)
 {
-    world_in_sync();
-    ck_assert_uint_eq(w.commits, 0);
-    pass(RESYNC_MS);
-    assert_trace("R");
-    ck_assert_uint_eq(metric_value(w.telemetry.reconciles, "in_sync", API_URL, NULL), 2);
+    if (str_eq(word, "latency"))
+        expect_number(sum_of_latencies(), rest);
+    else if (str_eq(word, "meanwhile"))
+        w.now_us += ms_of(rest) * 1000;
+    else
+        return false;
+    return true;
 }
 
-TEST(a_change_is_one_transaction_and_its_reload_is_followed)
+static const struct scene scenes[] = {
+    /* ---- all is well ---- */
+    {"nothing is written before the first desired state",
+     "start | pass 0 | trace RH | pass resync | trace R | out-of-sync | unready waiting for Kubernetes"},
+    {"in sync from the start", "synced | commits 0 | pass resync | trace R | metric reconciles/in_sync 2"},
+    {"a change is one transaction and its reload is followed",
+     "synced | desired n2 because MODIFIED slice | out-of-sync | settle | trace B+-CR | "
+     "ready committed, waiting for reload r-1 | out-of-sync | pass reload+1000 | trace PR | settled n2 | "
+     "logged cause=\"MODIFIED slice\" | unlogged taking over the backend | metric reloads/succeeded 1"},
+    {"a takeover names what it removes", "start | desired n2 | pass min | settled n2 | logged taking over the backend"},
+
+    /* ---- what does not stick, and strangers ---- */
+    {"a change that does not stick is not hammered",
+     "synced | set stubborn | desired n2 | pass reload+1000 | commits 1 | unready committed change missing | "
+     "pass 30min | commits >=3 | commits <=30 | out-of-sync | unset stubborn | pass 6min | settled n2"},
+    {"a desired state while our commit is read back is no sign that it did not stick",
+     "synced | desired n2 | until R | desired n3 | settle | trace B+-CR | pass 5000 | settled n3 | commits 2 | "
+     "unlogged committed change missing"},
+    {"drift is repaired and not put down to an old event",
+     "synced | desired n2 because old event | pass 5000 | forget | stranger n7 | pass resync+5000 | settled n2 | "
+     "logged backend changed | unlogged old event"},
+
+    /* ---- hold, refuse, wait ---- */
+    {"hold keeps the last good servers",
+     "synced | desired | settle | trace | ready keeping the last servers | out-of-sync | pass 10min | "
+     "transactions 0 | metric reconciles/no_endpoint 1 | desired n2 | pass 5000 | settled n2"},
+    {"hold repeats a failed reload",
+     "synced | fail-reloads 1 | desired n2 | settle | desired | ready keeping the last servers | pass 1500 | "
+     "unready reload failed | pass 10000 | ready keeping the last servers | running n2 | out-of-sync"},
+    {"hold is not ready while the api is away",
+     "synced | desired | fault R | pass resync | unready cannot read | mend | pass 15000 | "
+     "ready keeping the last servers"},
+    {"latency is that of the oldest event that waits",
+     "synced | fault C 400 x1 | desired n2 | until + | meanwhile 20000 | desired n3 | pass min | settled n3 | "
+     "metric watch_event_to_commit 1 | latency >20"},
+    {"latency is that of the oldest event that a pause held up",
+     "synced | fault B 503 x1 after 20000 | desired n2 | pass 15000 | desired n3 | pass 15000 | settled n3 | "
+     "latency >20"},
+    {"latency of an event during a write is its own",
+     "synced | desired n2 | until + | meanwhile 20000 | desired n3 | pass 5000 | settled n3 | "
+     "metric watch_event_to_commit 2 | latency <23"},
+    {"refuse writes nothing until it is mended",
+     "synced | set unsupported | refresh | desired n2 | pass 10min | transactions 0 | out-of-sync | "
+     "unready not writing to HAProxy | metric reconciles/refused <=23 | unset unsupported | pass resync+5000 | "
+     "settled n2"},
+    {"refuse follows the reload that is pending",
+     "synced | desired n2 | until R | set unsupported | pass 5000 | metric reloads/succeeded 1 | "
+     "metric reconciles/refused <=2 | unready not writing to HAProxy | out-of-sync | unset unsupported | "
+     "pass resync | settled n2"},
+    {"undecided writes nothing",
+     "synced | desired ? | pass min | transactions 0 | out-of-sync | desired n1 | settled n1"},
+
+    /* ---- desired states and signals at any time ---- */
+    {"a comparison ends every wait",
+     "synced | fault B 503 x1 after 3600000 | desired n2 | pass min | commits 0 | refresh | settle | commits 1 | "
+     "fault + 422 x1 | desired n3 | pass 2500 | commits 1 | refresh | settle | commits 2"},
+    {"what was refused is tried again when the file changed",
+     "synced | pass resync-1000 | fault + 422 | desired n2 | settle | stranger n1 n4 | trace B+DR | pass 1500 | "
+     "trace RB+DR"},
+};
+
+TEST_EACH(each_scene, array_len(scenes))
 {
-    world_in_sync();
-    desired("n2", "MODIFIED slice");
-    ck_assert(!in_sync());
-    settle();
-    assert_trace("B+-CR");
-    assert_ready(true, "committed, waiting for reload r-1");
-    ck_assert(!in_sync());
-    pass(RELOAD_DELAY_MS + 1000);
-    assert_trace("PR");
-    assert_settled("n2");
-    ck_assert(logged("cause=\"MODIFIED slice\""));
-    ck_assert(!logged("taking over the backend"));
-    ck_assert_uint_eq(metric_value(w.telemetry.reloads, "succeeded", API_URL, NULL), 1);
+    play_steps(scenes[_i].title, scenes[_i].steps, latency_word);
 }
 
 /* What falls due while a step is at work is neither lost nor left to the next comparison. */
@@ -59,47 +110,7 @@ TEST_EACH(a_slow_machine_misses_nothing, 5)
     ck_assert_uint_eq(w.commits, 2);
 }
 
-TEST(a_takeover_names_what_it_removes)
-{
-    instance_start(w.target.instance);
-    desired("n2", "list");
-    pass(MINUTES_MS);
-    assert_settled("n2");
-    ck_assert(logged("taking over the backend"));
-}
-
 /* ---- what does not stick, and strangers ---- */
-
-TEST(a_change_that_does_not_stick_is_not_hammered)
-{
-    world_in_sync();
-    w.stubborn = true;
-    desired("n2", "event");
-    pass(RELOAD_DELAY_MS + 1000); /* a reload that fails would explain it */
-    ck_assert_uint_eq(w.commits, 1);
-    assert_ready(false, "committed change missing");
-    pass(30 * MINUTES_MS);
-    ck_assert_uint_ge(w.commits, 3);
-    ck_assert_uint_le(w.commits, 30);
-    ck_assert(!in_sync());
-    w.stubborn = false;
-    pass(6 * MINUTES_MS);
-    assert_settled("n2");
-}
-
-TEST(a_desired_state_while_our_commit_is_read_back_is_no_sign_that_it_did_not_stick)
-{
-    world_in_sync();
-    desired("n2", "one");
-    until('R');
-    desired("n3", "two");
-    settle();
-    assert_trace("B+-CR");
-    pass(5000);
-    assert_settled("n3");
-    ck_assert_uint_eq(w.commits, 2);
-    ck_assert(!logged("committed change missing"));
-}
 
 /* An edit by hand that leaves the version as it is: what stuck once is not said
  * not to stick. */
@@ -121,19 +132,6 @@ TEST(drift_at_the_version_of_our_own_commit_is_repaired_at_once)
     ck_assert(!logged("committed change missing"));
 }
 
-TEST(drift_is_repaired_and_not_put_down_to_an_old_event)
-{
-    world_in_sync();
-    desired("n2", "old event");
-    pass(5000);
-    forget_log();
-    stranger("n7");
-    pass(RESYNC_MS + 5000);
-    assert_settled("n2");
-    ck_assert(logged("backend changed"));
-    ck_assert(!logged("old event"));
-}
-
 TEST_EACH(another_writer_in_each_step, 8)
 {
     static const char steps[] = "RstwB+-C";
@@ -148,60 +146,6 @@ TEST_EACH(another_writer_in_each_step, 8)
 
 /* ---- hold, refuse, wait ---- */
 
-TEST(hold_keeps_the_last_good_servers)
-{
-    world_in_sync();
-    desired("", "event");
-    settle();
-    assert_trace("");
-    assert_ready(true, "keeping the last servers");
-    ck_assert(!in_sync());
-    pass(10 * MINUTES_MS);
-    ck_assert_uint_eq(w.transactions, 0);
-    ck_assert_uint_eq(metric_value(w.telemetry.reconciles, "no_endpoint", API_URL, NULL), 1);
-    desired("n2", "event");
-    pass(5000);
-    assert_settled("n2");
-}
-
-TEST(hold_repeats_a_failed_reload)
-{
-    world_in_sync();
-    w.fail_reloads = 1;
-    desired("n2", "event");
-    settle();
-    desired("", "event");
-    assert_ready(true, "keeping the last servers");
-    pass(1500);
-    assert_ready(false, "reload failed");
-    pass(10000);
-    assert_ready(true, "keeping the last servers");
-    ck_assert_str_eq(w.running.of[0], "n2");
-    ck_assert(!in_sync());
-}
-
-TEST(hold_is_not_ready_while_the_api_is_away)
-{
-    world_in_sync();
-    desired("", "event");
-    fault((struct fault){.step = 'R'});
-    pass(RESYNC_MS);
-    assert_ready(false, "cannot read");
-    mend();
-    pass(15000);
-    assert_ready(true, "keeping the last servers");
-}
-
-static double sum_of_latencies(void)
-{
-    cleanup(buf_fini) struct buf page;
-    buf_init(&page, 0);
-    metrics_print(w.telemetry.registry, &page);
-    const char *at = strstr(buf_str(&page), "watch_event_to_commit_seconds_sum ");
-    ck_assert_ptr_nonnull(at);
-    return strtod(strchr(at, ' '), NULL);
-}
-
 TEST_EACH(latency_is_that_of_what_was_written, 3)
 {
     static const char *const without_a_write[] = {"", "?", "n1"};
@@ -213,88 +157,6 @@ TEST_EACH(latency_is_that_of_what_was_written, 3)
     assert_settled("n2");
     ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_commit, NULL), 1);
     ck_assert_double_lt(sum_of_latencies(), 1);
-}
-
-TEST(latency_is_that_of_the_oldest_event_that_waits)
-{
-    world_in_sync();
-    fault((struct fault){.step = 'C', .status = 400, .times = 1});
-    desired("n2", "one");
-    until('+');
-    w.now_us += 20000000;
-    desired("n3", "two");
-    pass(MINUTES_MS);
-    assert_settled("n3");
-    ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_commit, NULL), 1);
-    ck_assert_double_gt(sum_of_latencies(), 20);
-}
-
-TEST(latency_is_that_of_the_oldest_event_that_a_pause_held_up)
-{
-    world_in_sync();
-    fault((struct fault){.step = 'B', .status = 503, .after_ms = 20000, .times = 1});
-    desired("n2", "one");
-    pass(15000);
-    desired("n3", "two");
-    pass(15000);
-    assert_settled("n3");
-    ck_assert_double_ge(sum_of_latencies(), 20);
-}
-
-TEST(latency_of_an_event_during_a_write_is_its_own)
-{
-    world_in_sync();
-    desired("n2", "one");
-    until('+');
-    w.now_us += 20000000;
-    desired("n3", "two");
-    pass(5000);
-    assert_settled("n3");
-    ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_commit, NULL), 2);
-    ck_assert_double_lt(sum_of_latencies(), 23); /* two seconds of it gathering */
-}
-
-TEST(refuse_writes_nothing_until_it_is_mended)
-{
-    world_in_sync();
-    w.unsupported = true;
-    instance_refresh(w.target.instance);
-    desired("n2", "event");
-    pass(10 * MINUTES_MS);
-    ck_assert_uint_eq(w.transactions, 0);
-    ck_assert(!in_sync());
-    assert_ready(false, "not writing to HAProxy");
-    ck_assert_uint_le(metric_value(w.telemetry.reconciles, "refused", API_URL, NULL), 23);
-    w.unsupported = false;
-    pass(RESYNC_MS + 5000);
-    assert_settled("n2");
-}
-
-TEST(refuse_follows_the_reload_that_is_pending)
-{
-    world_in_sync();
-    desired("n2", "event");
-    until('R');
-    w.unsupported = true;
-    pass(5000);
-    ck_assert_uint_eq(metric_value(w.telemetry.reloads, "succeeded", API_URL, NULL), 1);
-    ck_assert_uint_le(metric_value(w.telemetry.reconciles, "refused", API_URL, NULL), 2);
-    assert_ready(false, "not writing to HAProxy");
-    ck_assert(!in_sync());
-    w.unsupported = false;
-    pass(RESYNC_MS);
-    assert_settled("n2");
-}
-
-TEST(undecided_writes_nothing)
-{
-    world_in_sync();
-    desired("?", "event");
-    pass(MINUTES_MS);
-    ck_assert_uint_eq(w.transactions, 0);
-    ck_assert(!in_sync());
-    desired("n1", "event");
-    assert_settled("n1");
 }
 
 /* ---- desired states and signals at any time ---- */
@@ -336,25 +198,6 @@ TEST_EACH(a_comparison_in_each_step, 11)
     ck_assert_uint_eq(w.commits, 1);
 }
 
-TEST(a_comparison_ends_every_wait)
-{
-    world_in_sync();
-    fault((struct fault){.step = 'B', .status = 503, .after_ms = 3600000, .times = 1});
-    desired("n2", "event");
-    pass(MINUTES_MS);
-    ck_assert_uint_eq(w.commits, 0);
-    instance_refresh(w.target.instance);
-    settle();
-    ck_assert_uint_eq(w.commits, 1);
-    fault((struct fault){.step = '+', .status = 422, .times = 1});
-    desired("n3", "event");
-    pass(2500);
-    ck_assert_uint_eq(w.commits, 1);
-    instance_refresh(w.target.instance);
-    settle();
-    ck_assert_uint_eq(w.commits, 2);
-}
-
 TEST(what_was_refused_is_tried_again_when_something_changed)
 {
     world_in_sync();
@@ -376,17 +219,4 @@ TEST(what_was_refused_is_tried_again_when_something_changed)
         pass(100);
     }
     ck_assert_uint_le(count('B'), 10); /* a stream of desired states: one a second */
-}
-
-TEST(what_was_refused_is_tried_again_when_the_file_changed)
-{
-    world_in_sync();
-    pass(RESYNC_MS - 1000);
-    fault((struct fault){.step = '+', .status = 422});
-    desired("n2", "one");
-    settle();
-    stranger("n1 n4");
-    assert_trace("B+DR");
-    pass(1500); /* the resync; the wait is longer */
-    assert_trace("RB+DR");
 }

@@ -1,6 +1,7 @@
 /* The servers engine: several backends in one transaction, and one that keeps no other up; in the world of
  * engine_world.h. */
 #include "rules_world.h"
+#include "scenes.h"
 #include "servers/servers_internal.h"
 
 #include "../test.h"
@@ -9,31 +10,36 @@
 
 FIXTURE(NULL, world_end)
 
-TEST(what_changed_at_once_is_one_transaction)
-{
-    begin_with(2, no_loss_limit);
-    assert_settled("n1");
-    desired_both("n2", "n1 n3", "MODIFIED node");
-    settle();
-    assert_trace("B+-+CR");
-    ck_assert_uint_eq(w.commits, 1);
-    pass(5000);
-    assert_settled("n2");
-    assert_settled_two("n1 n3");
-    ck_assert(logged("backend=be cause=\"MODIFIED node\" added=n2(10.0.0.2:80) removed=n1"));
-    ck_assert(logged("backend=two cause=\"MODIFIED node\" added=n3(10.0.0.3:80)"));
-}
+static const struct scene scenes[] = {
+    /* ---- several backends ---- */
+    {"what changed at once is one transaction",
+     "begin 2 | settled n1 | both n2 / n1 n3 because MODIFIED node | settle | trace B+-+CR | commits 1 | pass 5000 | "
+     "settled n2 | settled-two n1 n3 | logged backend=be cause=\"MODIFIED node\" added=n2(10.0.0.2:80) removed=n1 | "
+     "logged backend=two cause=\"MODIFIED node\" added=n3(10.0.0.3:80)"},
+    {"one that changed leaves the other alone",
+     "begin 2 | two n2 | settle | trace B+-CR | pass 5000 | settled n1 | settled-two n2"},
+    {"one that has no desired state yet keeps no other up",
+     "world 2 | start | desired n2 | pass 5000 | running n2 | running-two n1 | "
+     "unready backend two: waiting for Kubernetes | unready [+]target http://api backend be: in sync"},
+    /* A trouble of all is over for the good one, though the other is refused still. */
+    {"a refusal keeps no old trouble alive",
+     "begin 2 | forbidden n9 | both n9 / n2 | pass min | fault w 503 x2 | refresh | settle | "
+     "unready [-]target http://api backend two: cannot read | pass min | "
+     "unready [+]target http://api backend two: in sync"},
+    {"a reload that fails is repeated once for all",
+     "begin 2 | fail-reloads 1 | both n2 / n2 | pass 10000 | settled n2 | settled-two n2 | commits 2"},
 
-TEST(one_that_changed_leaves_the_other_alone)
+    /* ---- what a commit tells ---- */
+    /* What was planned for it before is no part of a transaction any more. */
+    {"one that cannot be read is in no empty commit",
+     "begin 2 | fail-reloads 1 | both n2 / n2 | until P | pass 1000 | unready reload failed | fault R 200 x2 | "
+     "stranger n7 | refresh | pass 5000 | settled n2 | settled-two n2 | logged cannot read HAProxy's configuration | "
+     "unlogged committed change missing"},
+};
+
+TEST_EACH(each_scene, array_len(scenes))
 {
-    begin_with(2, no_loss_limit);
-    desired_of(1, "n2", "event");
-    servers_apply(w.target.servers);
-    settle();
-    assert_trace("B+-CR");
-    pass(5000);
-    assert_settled("n1");
-    assert_settled_two("n2");
+    play(&scenes[_i]);
 }
 
 static uint64_t plans(size_t backend)
@@ -83,18 +89,6 @@ TEST(backends_of_a_file_that_is_as_it_was_are_not_read)
     ck_assert_uint_eq(w.lists, lists + 1); /* another API may be back */
 }
 
-TEST(one_that_has_no_desired_state_yet_keeps_no_other_up)
-{
-    world_make_with(2, no_loss_limit);
-    instance_start(w.target.instance);
-    desired("n2", "event");
-    pass(5000);
-    ck_assert(set_eq(w.running.of[0], "n2"));
-    ck_assert(set_eq(w.running.of[1], "n1"));
-    assert_ready(false, "backend two: waiting for Kubernetes");
-    assert_ready(false, "[+]target http://api backend be: in sync");
-}
-
 TEST(one_that_is_missing_keeps_no_other_up)
 {
     world_make_with(2, no_loss_limit);
@@ -138,21 +132,6 @@ TEST_EACH(one_that_is_refused_keeps_no_other_up, 2)
     assert_ready(true, "in sync");
 }
 
-/* A trouble of all is over for the good one, though the other is refused still. */
-TEST(a_refusal_keeps_no_old_trouble_alive)
-{
-    begin_with(2, no_loss_limit);
-    w.forbidden = "n9";
-    desired_both("n9", "n2", "event");
-    pass(MINUTES_MS);
-    fault((struct fault){.step = 'w', .status = 503, .times = 2});
-    instance_refresh(w.target.instance);
-    settle();
-    assert_ready(false, "[-]target http://api backend two: cannot read");
-    pass(MINUTES_MS);
-    assert_ready(false, "[+]target http://api backend two: in sync");
-}
-
 /* Each of our own commits moves the version: that is no cure for what was refused. */
 TEST(commits_to_the_other_do_not_ask_the_refused_one_again)
 {
@@ -172,37 +151,4 @@ TEST(commits_to_the_other_do_not_ask_the_refused_one_again)
     stranger("n1"); /* but somebody else's may be */
     pass(RESYNC_MS + 5000);
     ck_assert(set_eq(w.running.of[0], "n9"));
-}
-
-TEST(a_reload_that_fails_is_repeated_once_for_all)
-{
-    begin_with(2, no_loss_limit);
-    w.fail_reloads = 1;
-    desired_both("n2", "n2", "event");
-    pass(10000);
-    assert_settled("n2");
-    assert_settled_two("n2");
-    ck_assert_uint_eq(w.commits, 2);
-}
-
-/* ---- what a commit tells ---- */
-
-/* What was planned for it before is no part of a transaction any more. */
-TEST(one_that_cannot_be_read_is_in_no_empty_commit)
-{
-    begin_with(2, no_loss_limit);
-    w.fail_reloads = 1;
-    desired_both("n2", "n2", "event");
-    until('P');
-    pass(1000);
-    assert_ready(false, "reload failed");
-    /* Answers that make no sense: the one about both, and that about the first. */
-    fault((struct fault){.step = 'R', .status = 200, .times = 2});
-    stranger("n7");
-    instance_refresh(w.target.instance);
-    pass(5000);
-    assert_settled("n2");
-    assert_settled_two("n2");
-    ck_assert(logged("cannot read HAProxy's configuration"));
-    ck_assert(!logged("committed change missing"));
 }

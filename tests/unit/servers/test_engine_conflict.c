@@ -1,6 +1,7 @@
 /* The servers engine: another writer reverts its changes, and what a commit says of itself; in the world of
  * engine_world.h. */
 #include "rules_world.h"
+#include "scenes.h"
 
 #include "../test.h"
 
@@ -8,16 +9,31 @@
 
 FIXTURE(NULL, world_end)
 
-TEST(a_commit_names_the_cause_of_its_own_desired_state)
+static const struct scene scenes[] = {
+    /* ---- what a commit tells ---- */
+    {"a commit names the cause of its own desired state",
+     "begin 1 | desired n2 because the first | until C | desired n3 because the second | pass 5000 | settled n3 | "
+     "logged cause=\"the first\" added=n2 | logged cause=\"the second\" added=n3"},
+
+    /* ---- another writer ---- */
+    {"what needed no write is undone all the same",
+     "begin 1 | desired n2 | pass 5000 | desired n2 n3* | pass 5000 | commits 1 | stranger n7 | pass resync+5000 | "
+     "settled n2 | metric changes_reverted/be 1"},
+    {"what is undone before our reload counts once that is over",
+     "begin 1 | desired n2 | settle | stranger n7 | refresh | pass 5000 | settled n2 | metric changes_reverted/be 1"},
+    {"an operator says go on",
+     "begin 1 | desired n2 | pass 5000 | stranger n7 | pass resync+5000 | stranger n7 | pass resync+5000 | "
+     "stranger n7 | pass resync+5000 | unready another writer keeps reverting the daemon's changes | refresh | "
+     "pass 5000 | settled n2"},
+    {"the other side comes round",
+     "begin 1 | desired n2 | pass 5000 | stranger n7 | pass resync+5000 | stranger n7 | pass resync+5000 | "
+     "stranger n7 | pass resync+5000 | unready another writer keeps reverting the daemon's changes | stranger n2 | "
+     "pass resync+5000 | settled n2 | desired n3 | pass 5000 | settled n3"},
+};
+
+TEST_EACH(each_scene, array_len(scenes))
 {
-    begin_with(1, no_loss_limit);
-    desired("n2", "the first");
-    until('C');
-    desired("n3", "the second");
-    pass(5000);
-    assert_settled("n3");
-    ck_assert(logged("cause=\"the first\" added=n2"));
-    ck_assert(logged("cause=\"the second\" added=n3"));
+    play(&scenes[_i]);
 }
 
 /* After a failed reload the file lacks n2, which stands against any write but the empty commit; and another is wished for
@@ -39,20 +55,6 @@ TEST(an_empty_commit_that_could_do_no_more_was_to_stick_nowhere)
 }
 
 /* ---- another writer ---- */
-
-TEST(what_needed_no_write_is_undone_all_the_same)
-{
-    begin_with(1, no_loss_limit);
-    desired("n2", "event");
-    pass(5000);
-    desired("n2 n3*", "event");
-    pass(5000);
-    ck_assert_uint_eq(w.commits, 1);
-    stranger("n7");
-    pass(RESYNC_MS + 5000);
-    assert_settled("n2");
-    ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 1);
-}
 
 /* Its server lines stayed, but a default-server may make others necessary. */
 TEST(what_another_engine_wrote_is_no_other_writers)
@@ -102,18 +104,6 @@ TEST_EACH(what_a_failed_reload_takes_back_is_undone_by_nobody, 3)
     ck_assert(!logged("committed change missing"));
 }
 
-TEST(what_is_undone_before_our_reload_counts_once_that_is_over)
-{
-    begin_with(1, no_loss_limit);
-    desired("n2", "event");
-    settle();
-    stranger("n7");
-    instance_refresh(w.target.instance);
-    pass(5000);
-    assert_settled("n2");
-    ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 1);
-}
-
 TEST(what_is_undone_three_times_is_left_alone)
 {
     begin_with(1, no_loss_limit);
@@ -157,21 +147,6 @@ TEST(a_fight_that_goes_on_stays_cheap)
     }
     ck_assert_uint_le(w.commits, 3 + 12);
     ck_assert_uint_ge(w.commits, 3 + 8);
-}
-
-TEST(an_operator_says_go_on)
-{
-    begin_with(1, no_loss_limit);
-    desired("n2", "event");
-    pass(5000);
-    for (int i = 0; i < 3; i++) {
-        stranger("n7");
-        pass(RESYNC_MS + 5000);
-    }
-    assert_ready(false, "another writer keeps reverting the daemon's changes");
-    instance_refresh(w.target.instance);
-    pass(5000);
-    assert_settled("n2");
 }
 
 TEST(a_fight_about_one_backend_leaves_the_other_alone)
@@ -223,22 +198,4 @@ TEST(our_own_changes_to_another_backend_undo_nothing)
     ck_assert(in_sync());
     ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 0);
     ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "two", API_URL, NULL), 0);
-}
-
-TEST(the_other_side_comes_round)
-{
-    begin_with(1, no_loss_limit);
-    desired("n2", "event");
-    pass(5000);
-    for (int i = 0; i < 3; i++) {
-        stranger("n7");
-        pass(RESYNC_MS + 5000);
-    }
-    assert_ready(false, "another writer keeps reverting the daemon's changes");
-    stranger("n2");
-    pass(RESYNC_MS + 5000);
-    assert_settled("n2");
-    desired("n3", "event");
-    pass(5000);
-    assert_settled("n3");
 }

@@ -1,5 +1,6 @@
 /* The servers engine: draining, and servers that are not removed all at once; in the world of engine_world.h. */
 #include "rules_world.h"
+#include "scenes.h"
 
 #include "../test.h"
 
@@ -7,80 +8,56 @@
 
 FIXTURE(NULL, world_end)
 
-TEST(draining_is_maintenance_and_then_removal)
-{
-    begin_with(1, no_loss_limit);
-    desired("n1 n2", "event");
-    pass(5000);
-    buf_clear(&w.trace);
-    desired("n1* n2", "a pod terminates");
-    settle();
-    assert_trace("B~CR");
-    pass(5000);
-    assert_settled("n1* n2");
-    ck_assert(logged("changed=\"n1(maintenance on (draining))\" why=\"n1: a reason\""));
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_draining, "be", API_URL, NULL), 1);
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_desired, "be", API_URL, NULL), 1);
-    buf_clear(&w.trace);
-    desired("n2", "a drain ended");
-    pass(5000);
-    assert_settled("n2");
-    desired("n1 n2", "event");
-    pass(5000);
-    assert_settled("n1 n2");
-}
+#define FOUR_SERVERS "begin 1 braked | desired n1 n2 n3 n4 | pass 5000 | settled n1 n2 n3 n4 | clear | forget | "
 
-TEST(back_from_draining)
-{
-    begin_with(1, no_loss_limit);
-    desired("n1 n2", "event");
-    pass(5000);
-    desired("n1* n2", "a pod terminates");
-    pass(5000);
-    desired("n1 n2", "a pod is ready");
-    pass(5000);
-    assert_settled("n1 n2");
-    ck_assert(logged("changed=\"n1(maintenance off)\""));
-}
+static const struct scene scenes[] = {
+    /* ---- draining ---- */
+    {"draining is maintenance and then removal",
+     "begin 1 | desired n1 n2 | pass 5000 | clear | desired n1* n2 | settle | trace B~CR | pass 5000 | "
+     "settled n1* n2 | logged changed=\"n1(maintenance on (draining))\" why=\"n1: a reason\" | "
+     "metric servers_draining/be 1 | metric servers_desired/be 1 | clear | desired n2 | pass 5000 | settled n2 | "
+     "desired n1 n2 | pass 5000 | settled n1 n2"},
+    {"back from draining",
+     "begin 1 | desired n1 n2 | pass 5000 | desired n1* n2 | pass 5000 | desired n1 n2 | pass 5000 | settled n1 n2 | "
+     "logged changed=\"n1(maintenance off)\""},
+    {"a draining server that is not there is not made", "begin 1 | desired n1 n2* | pass 5000 | trace | settled n1"},
 
-TEST(a_draining_server_that_is_not_there_is_not_made)
+    /* ---- the loss limit ---- */
+    {"too many at once are held and then let go", FOUR_SERVERS
+     "desired n1 because three are gone | settle | trace | out-of-sync | "
+     "ready 3 of 4 live servers lost unannounced within one RESYNC_PERIOD | metric servers_removal_delayed/be 3 | "
+     "logged level=warn msg=\"too many servers would be removed; removal delayed\" | pass resync-1000 | "
+     "running n1 n2 n3 n4 | pass 1000+5000 | settled n1 | logged cause=\"three are gone\" | "
+     "metric servers_removal_delayed/be 0"},
+    {"what comes back in time was never gone", FOUR_SERVERS
+     "desired n1 | pass resync/2 | desired n1 n2 n3 n4 | pass 5000 | settled n1 n2 n3 n4 | pass 2resync | commits 1"},
+    {"half of them is not too many", FOUR_SERVERS "desired n1 n2 | pass 5000 | settled n1 n2"},
+    {"new ones do not wait for the loss limit", FOUR_SERVERS
+     "desired n5 n6 | pass 5000 | running n1 n2 n3 n4 n5 n6 | out-of-sync | "
+     "ready 4 of 4 live servers lost unannounced within one RESYNC_PERIOD | "
+     "logged added=n5(10.0.0.5:80),n6(10.0.0.6:80) | logged removal_delayed=\"n1, n2, n3, n4\" | pass resync+5000 | "
+     "settled n5 n6 | unlogged keeps reverting"},
+    /* With them the old ones are just half: that makes their loss no smaller. */
+    {"new ones do not release the loss limit",
+     "begin 1 braked | desired n1 n2 | pass 5000 | desired n3 n4 | pass resync-1000 | running n1 n2 n3 n4 | "
+     "pass 1000+5000 | settled n3 n4"},
+    /* The API takes the new one and forgets it, while the loss limit holds the others: no reason to write it again and again. */
+    {"what does not stick beside the loss limit is left alone", FOUR_SERVERS
+     "set stubborn | desired n1 n5 | pass resync/6 | logged committed change missing | commits <=3 | unset stubborn | "
+     "pass 2min | settled n1 n5"},
+    {"what is undecided holds nothing",
+     FOUR_SERVERS "desired n1 | settle | metric servers_removal_delayed/be 3 | desired ? | settle | "
+                  "metric servers_removal_delayed/be 0 | metric servers_configured/be 4"},
+    {"a drain is announced",
+     FOUR_SERVERS "desired n1 n2* n3* n4* | pass 5000 | settled n1 n2* n3* n4* | desired n1 | pass 5000 | settled n1"},
+};
+
+TEST_EACH(each_scene, array_len(scenes))
 {
-    begin_with(1, no_loss_limit);
-    desired("n1 n2*", "event");
-    pass(5000);
-    assert_trace("");
-    assert_settled("n1");
+    play(&scenes[_i]);
 }
 
 /* ---- the loss limit ---- */
-
-static void four_servers(void)
-{
-    begin_with(1, braked());
-    desired("n1 n2 n3 n4", "event");
-    pass(5000);
-    assert_settled("n1 n2 n3 n4");
-    buf_clear(&w.trace);
-    forget_log();
-}
-
-TEST(too_many_at_once_are_held_and_then_let_go)
-{
-    four_servers();
-    desired("n1", "three are gone");
-    settle();
-    assert_trace("");
-    ck_assert(!in_sync());
-    assert_ready(true, "3 of 4 live servers lost unannounced within one RESYNC_PERIOD");
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_removal_delayed, "be", API_URL, NULL), 3);
-    ck_assert(logged("level=warn msg=\"too many servers would be removed; removal delayed\""));
-    pass(RESYNC_MS - 1000);
-    ck_assert(set_eq(w.running.of[0], "n1 n2 n3 n4"));
-    pass(1000 + 5000);
-    assert_settled("n1");
-    ck_assert(logged("cause=\"three are gone\""));
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_removal_delayed, "be", API_URL, NULL), 0);
-}
 
 /* One server each 300 ms, of nine: half of them may go within RESYNC_PERIOD. */
 TEST(one_by_one_is_no_way_round_the_limit)
@@ -109,54 +86,6 @@ TEST(one_by_one_is_no_way_round_the_limit)
     assert_settled("n9");
 }
 
-TEST(what_comes_back_in_time_was_never_gone)
-{
-    four_servers();
-    desired("n1", "three are gone");
-    pass(RESYNC_MS / 2);
-    desired("n1 n2 n3 n4", "they are back");
-    pass(5000);
-    assert_settled("n1 n2 n3 n4");
-    pass(2 * RESYNC_MS);
-    ck_assert_uint_eq(w.commits, 1);
-}
-
-TEST(half_of_them_is_not_too_many)
-{
-    four_servers();
-    desired("n1 n2", "event");
-    pass(5000);
-    assert_settled("n1 n2");
-}
-
-TEST(new_ones_do_not_wait_for_the_loss_limit)
-{
-    four_servers();
-    desired("n5 n6", "all moved");
-    pass(5000);
-    ck_assert_msg(set_eq(w.running.of[0], "n1 n2 n3 n4 n5 n6"), "%s", w.running.of[0]);
-    ck_assert(!in_sync());
-    assert_ready(true, "4 of 4 live servers lost unannounced within one RESYNC_PERIOD");
-    ck_assert(logged("added=n5(10.0.0.5:80),n6(10.0.0.6:80)"));
-    ck_assert(logged("removal_delayed=\"n1, n2, n3, n4\""));
-    pass(RESYNC_MS + 5000);
-    assert_settled("n5 n6");
-    ck_assert(!logged("keeps reverting"));
-}
-
-/* With them the old ones are just half: that makes their loss no smaller. */
-TEST(new_ones_do_not_release_the_loss_limit)
-{
-    begin_with(1, braked());
-    desired("n1 n2", "event");
-    pass(5000);
-    desired("n3 n4", "all moved");
-    pass(RESYNC_MS - 1000);
-    ck_assert_msg(set_eq(w.running.of[0], "n1 n2 n3 n4"), "%s", w.running.of[0]);
-    pass(1000 + 5000);
-    assert_settled("n3 n4");
-}
-
 TEST(an_old_pause_does_not_hide_the_end_of_the_loss_limit)
 {
     struct plan_rules rules = braked();
@@ -175,43 +104,6 @@ TEST(an_old_pause_does_not_hide_the_end_of_the_loss_limit)
     until('R'); /* a resync, so that the next one is later than the loss limit's end */
     desired("n1", "three are gone");
     pass(RESYNC_MS / 6 + 3000);
-    assert_settled("n1");
-}
-
-/* The API takes the new one and forgets it, while the loss limit holds the others: no reason to write it again and again. */
-TEST(what_does_not_stick_beside_the_loss_limit_is_left_alone)
-{
-    four_servers();
-    w.stubborn = true;
-    desired("n1 n5", "three are gone");
-    pass(RESYNC_MS / 6);
-    ck_assert(logged("committed change missing"));
-    ck_assert_uint_le(w.commits, 3);
-    w.stubborn = false;
-    pass(2 * MINUTES_MS);
-    assert_settled("n1 n5");
-}
-
-TEST(what_is_undecided_holds_nothing)
-{
-    four_servers();
-    desired("n1", "three are gone");
-    settle();
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_removal_delayed, "be", API_URL, NULL), 3);
-    desired("?", "event");
-    settle();
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_removal_delayed, "be", API_URL, NULL), 0);
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_configured, "be", API_URL, NULL), 4);
-}
-
-TEST(a_drain_is_announced)
-{
-    four_servers();
-    desired("n1 n2* n3* n4*", "a rolling update");
-    pass(5000);
-    assert_settled("n1 n2* n3* n4*");
-    desired("n1", "a drain ended");
-    pass(5000);
     assert_settled("n1");
 }
 

@@ -1,6 +1,7 @@
 /* The servers engine: paused, holding, and in a dry run: nothing is written, and it says so; in the world of
  * engine_world.h. */
 #include "rules_world.h"
+#include "scenes.h"
 
 #include "../test.h"
 
@@ -8,38 +9,29 @@
 
 FIXTURE(NULL, world_end)
 
-TEST(a_pause_holds_what_is_to_be_written)
-{
-    begin_with(1, no_loss_limit);
-    w.paused = true;
-    desired("n2 n3", "event");
-    pass(10 * MINUTES_MS);
-    ck_assert_uint_eq(w.transactions, 0);
-    ck_assert(!in_sync());
-    assert_ready(true, "the Service has the annotation haproxy-k8s-sync/paused: nothing is written");
-    ck_assert(logged("changes not written"));
-    ck_assert(logged("added=n2(10.0.0.2:80),n3(10.0.0.3:80) removed=n1"));
-    ck_assert_uint_eq(metric_value(w.telemetry.paused, "be", API_URL, NULL), 1);
-    ck_assert_uint_eq(metric_value(w.telemetry.changes_pending, "be", API_URL, NULL), 3);
-    w.paused = false;
-    desired("n2 n3", "MODIFIED service");
-    pass(5000);
-    assert_settled("n2 n3");
-    ck_assert_uint_eq(metric_value(w.telemetry.changes_pending, "be", API_URL, NULL), 0);
-}
+static const struct scene scenes[] = {
+    /* ---- pauses and dry runs ---- */
+    {"a pause holds what is to be written",
+     "begin 1 | set paused | desired n2 n3 | pass 10min | transactions 0 | out-of-sync | "
+     "ready the Service has the annotation haproxy-k8s-sync/paused: nothing is written | logged changes not written | "
+     "logged added=n2(10.0.0.2:80),n3(10.0.0.3:80) removed=n1 | metric paused/be 1 | metric changes_pending/be 3 | "
+     "unset paused | desired n2 n3 | pass 5000 | settled n2 n3 | metric changes_pending/be 0"},
+    {"a paused one in sync is in sync",
+     "begin 1 | set paused | desired n1 | pass 0 | settled n1 | ready in sync, paused | "
+     "logged paused by the Service's annotation | unset paused | desired n1 | logged no longer paused"},
+    /* A Service that nobody made and a backend that is empty: a wrong name must not look good. */
+    {"nothing to hold is not ready",
+     "world 1 | have | start | desired | pass 0 | "
+     "unready no server yet: no usable endpoint; there is no managed server to keep either | desired n1 | pass 5000 | "
+     "settled n1"},
+    {"sighup is answered while nothing is written",
+     "begin 1 | set paused | desired n2 | pass 0 | forget | refresh | pass 0 | logged changes not written"},
+    {"a dry run that has nothing to do is in sync", "begin 1 dry | settled n1 | transactions 0"},
+};
 
-TEST(a_paused_one_in_sync_is_in_sync)
+TEST_EACH(each_scene, array_len(scenes))
 {
-    begin_with(1, no_loss_limit);
-    w.paused = true;
-    desired("n1", "event");
-    pass(0);
-    assert_settled("n1");
-    assert_ready(true, "in sync, paused");
-    ck_assert(logged("paused by the Service's annotation"));
-    w.paused = false;
-    desired("n1", "event");
-    ck_assert(logged("no longer paused"));
+    play(&scenes[_i]);
 }
 
 /* Whoever reads "holding" at night has to find its end, too. */
@@ -54,33 +46,6 @@ TEST_EACH(the_end_of_a_hold_is_told, 2)
     desired("n1", "it is back");
     pass(0);
     ck_assert(logged("HAProxy is in sync"));
-}
-
-/* A Service that nobody made and a backend that is empty: a wrong name must not look good. */
-TEST(nothing_to_hold_is_not_ready)
-{
-    world_make_with(1, no_loss_limit);
-    set_copy(w.have.of[0], "");
-    w.file = w.running = w.have;
-    instance_start(w.target.instance);
-    desired("", "event");
-    pass(0);
-    assert_ready(false, "no server yet: no usable endpoint; there is no managed server to keep either");
-    desired("n1", "event");
-    pass(5000);
-    assert_settled("n1");
-}
-
-TEST(sighup_is_answered_while_nothing_is_written)
-{
-    begin_with(1, no_loss_limit);
-    w.paused = true;
-    desired("n2", "event");
-    pass(0);
-    forget_log();
-    instance_refresh(w.target.instance);
-    pass(0);
-    ck_assert(logged("changes not written"));
 }
 
 /* The transaction in hand goes on; nothing else does, whether it is committed or not. */
@@ -131,15 +96,6 @@ TEST(a_dry_run_writes_nothing_at_all)
     ck_assert(!in_sync());
     assert_ready(true, "DRY_RUN=true: nothing is written");
     ck_assert(logged("added=n2(10.0.0.2:80) removed=n1"));
-}
-
-TEST(a_dry_run_that_has_nothing_to_do_is_in_sync)
-{
-    struct plan_rules rules = no_loss_limit;
-    rules.dry_run = true;
-    begin_with(1, rules);
-    assert_settled("n1");
-    ck_assert_uint_eq(w.transactions, 0);
 }
 
 /* There is no write of ours that could mend it; whoever does write here may. */

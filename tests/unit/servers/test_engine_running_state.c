@@ -1,6 +1,6 @@
 /* The servers engine: what the running HAProxy says of itself: drift, health checks, and states that an operator set;
  * in the world of engine_world.h. */
-#include "runtime_update_world.h"
+#include "scenes.h"
 
 #include "../test.h"
 
@@ -8,56 +8,85 @@
 
 FIXTURE(three_in_sync, world_end)
 
-TEST(haproxy_runs_something_else)
+/* -1: there is no sample. */
+static double servers_up(void)
 {
-    set_copy(w.running.of[0], "n1 n2");
-    pass(RESYNC_MS);
-    ck_assert(!in_sync());
-    ck_assert_uint_eq(w.commits, 0); /* a stranger's reload may be on its way */
-    pass(10000);
-    ck_assert_uint_eq(w.commits, 1);
-    assert_settled("n1 n2 n3");
-    ck_assert(logged("running HAProxy differs from haproxy.cfg"));
-    ck_assert_uint_eq(metric_value(w.telemetry.drifts, API_URL, NULL), 1);
+    cleanup(buf_fini) struct buf page;
+    buf_init(&page, 0);
+    metrics_print(w.telemetry.registry, &page);
+    return strstr(buf_str(&page), "servers_up{") == NULL ? -1
+                                                         : metric_value(w.telemetry.servers_up, "be", API_URL, NULL);
 }
 
-TEST(an_empty_backend_is_no_riddle)
+static bool up_word(const char *word, char *rest)
 {
-    world_end();
-    world_make_updates();
-    set_copy(w.have.of[0], "");
-    w.file = w.running = w.have;
-    instance_start(w.target.instance);
-    desired("n1", "the first list");
-    pass(RELOAD_DELAY_MS + 1000);
-    assert_settled("n1");
-    ck_assert(!logged("cannot be read"));
-    ck_assert(logged("verified=true"));
-    ck_assert_str_eq(verification(), "untested");
+    if (str_eq(word, "up"))
+        expect_number(servers_up(), rest);
+    return str_eq(word, "up");
 }
 
-TEST(a_haproxy_that_is_down_is_not_in_sync)
-{
-    w.down = true;
-    pass(RESYNC_MS + 2000);
-    ck_assert(!in_sync());
-    assert_ready(false, "is it running?");
-    w.down = false;
-    pass(RESYNC_MS + 2000);
-    ck_assert(in_sync());
-    assert_ready(true, "in sync");
-    ck_assert_uint_eq(w.commits + w.fast, 0);
-}
+/* HAProxy has obeyed, and a look shows it, before the answer is there. */
+#define OBEYED_BEFORE_THE_ANSWER "set call-held | desired n2 n3 | sign n1* | pass resync | calling | "
 
-/* What is under way may last as long as a request, or a reload, that hangs. */
-TEST(what_is_desired_anew_while_it_is_read_is_not_in_sync)
+#define ASSERT_IT_WAS_OURS                                                                                 \
+    "unset call-held | pass 5000 | running n1* n2 n3 | file n1* n2 n3 | desired n1 n2 n3 | pass resync | " \
+    "settled n1 n2 n3 | unlogged set by an operator | "
+
+static const struct scene scenes[] = {
+    /* ---- drift ---- */
+    {"haproxy runs something else",
+     "run n1 n2 | pass resync | out-of-sync | commits 0 | pass 10000 | commits 1 | settled n1 n2 n3 | "
+     "logged running HAProxy differs from haproxy.cfg | metric drifts 1"},
+    {"an empty backend is no riddle",
+     "world routes | have | start | desired n1 | pass reload+1000 | settled n1 | unlogged cannot be read | "
+     "logged verified=true | verification untested"},
+    {"a haproxy that is down is not in sync",
+     "set down | pass resync+2000 | out-of-sync | unready is it running? | unset down | pass resync+2000 | in-sync | "
+     "ready in sync | written 0"},
+    /* What is under way may last as long as a request, or a reload, that hangs. */
+    {"what is desired anew while it is read is not in sync",
+     "until R | in-sync | desired n1 n2 n3 n4 | out-of-sync | pass resync | settled n1 n2 n3 n4"},
+    {"a drift that no reload mends is tried ever less often",
+     "set lies | run n1 n2 | pass hour | commits >=3 | commits <=40"},
+    {"a parked server that runs is told to stop",
+     "desired n2 n3 | settle | run n1 n2 n3 | pass resync | running n1* n2 n3 | commits 0"},
+
+    /* ---- health checks ---- */
+    {"what a health check calls down is not up",
+     "up 3 | failing n1,n3, | pass resync | up 1 | metric servers_desired/be 3 | in-sync | "
+     "ready in sync; HAProxy's health checks report 2 of 3 desired servers DOWN\n | failing n1,n2,n3, | pass resync | "
+     "up 0 | ready report 3 of 3 desired servers DOWN\n | failing | pass resync | ready in sync\n | pass resync | up "
+     "3"},
+    {"only what is desired counts as up",
+     "desired n1 n2 n3* | settle | up 2 | failing n1, | pass resync | up 1 | failing | pass 2resync | desired n1 n2 | "
+     "settle | up 2 | failing n3,n1, | pass resync | up 1 | desired n1 n2 n3 | settle | up 1"},
+
+    /* ---- an operator's states ---- */
+    /* Who set what is judged by what is desired: once that is known, by a reading that finds what was there already, too. */
+    {"what an operator sets while nothing is decided",
+     "desired ? | sign n1! | pass resync+1000 | metric servers_overridden/be 0 | desired n1 n2 n3 | pass 2resync | "
+     "running n1! n2 n3 | ready overridden: n1 is in drain"},
+    {"an operators state is left alone and shown",
+     "run n1! n2 n3* | pass resync | running n1! n2 n3* | in-sync | ready overridden: n1 is in drain | "
+     "metric servers_overridden/be 2 | logged set by an operator | forget | pass 5resync | "
+     "unlogged set by an operator | run n1 n2 n3 | pass resync | metric servers_overridden/be 0 | running n1 n2 n3 | "
+     "count dmy 0"},
+    {"our reload does not end an operators state",
+     "run n1! n2 n3 | pass resync | desired n1 n2 n3 n4 | pass reload+1000 | running n1! n2 n3 n4 | run n1 n2 n3 n4 | "
+     "pass 2resync | running n1 n2 n3 n4"},
+    {"a takeover by the runtime update names each once",
+     "world routes | have n1 n2 n3 | start | desired n3 | until F | logged server=n1 | "
+     "logged taking over the backend | logged server=n2 | forget | settle | file n1* n2* n3 | "
+     "unlogged taking over the backend"},
+    {"a call that is seen before its answer is ours", OBEYED_BEFORE_THE_ANSWER ASSERT_IT_WAS_OURS},
+    {"a call whose answer is lost is ours", OBEYED_BEFORE_THE_ANSWER "fault m x1 | " ASSERT_IT_WAS_OURS},
+    {"a call whose answer is lost and that is not wanted any more", OBEYED_BEFORE_THE_ANSWER
+     "fault m x1 | desired n1 n2 n3 | unset call-held | pass resync | settled n1 n2 n3 | unlogged set by an operator"},
+};
+
+TEST_EACH(each_scene, array_len(scenes))
 {
-    until('R');
-    ck_assert(in_sync());
-    desired("n1 n2 n3 n4", "event");
-    ck_assert(!in_sync());
-    pass(RESYNC_MS);
-    assert_settled("n1 n2 n3 n4");
+    play_steps(scenes[_i].title, scenes[_i].steps, up_word);
 }
 
 TEST(another_writers_commit_whose_reload_is_still_to_come)
@@ -74,77 +103,7 @@ TEST(another_writers_commit_whose_reload_is_still_to_come)
     ck_assert_uint_eq(w.commits, 0);
 }
 
-TEST(a_drift_that_no_reload_mends_is_tried_ever_less_often)
-{
-    w.lies = true;
-    set_copy(w.running.of[0], "n1 n2");
-    pass(HOUR_MS);
-    ck_assert_uint_ge(w.commits, 3);
-    ck_assert_uint_le(w.commits, 40); /* the pauses are by chance */
-}
-
-TEST(a_parked_server_that_runs_is_told_to_stop)
-{
-    desired("n2 n3", "DELETED slice");
-    settle();
-    set_copy(w.running.of[0], "n1 n2 n3");
-    pass(RESYNC_MS);
-    assert_running("n1* n2 n3");
-    ck_assert_uint_eq(w.commits, 0);
-}
-
 /* ---- health checks ---- */
-
-/* -1: there is no sample. */
-static double servers_up(void)
-{
-    cleanup(buf_fini) struct buf page;
-    buf_init(&page, 0);
-    metrics_print(w.telemetry.registry, &page);
-    return strstr(buf_str(&page), "servers_up{") == NULL ? -1
-                                                         : metric_value(w.telemetry.servers_up, "be", API_URL, NULL);
-}
-
-TEST(what_a_health_check_calls_down_is_not_up)
-{
-    ck_assert_double_eq(servers_up(), 3);
-    w.failing = "n1,n3,";
-    pass(RESYNC_MS);
-    ck_assert_double_eq(servers_up(), 1);
-    ck_assert_double_eq(metric_value(w.telemetry.servers_desired, "be", API_URL, NULL), 3);
-    ck_assert_msg(in_sync(), "its nodes are as they should be");
-    assert_ready(true, "in sync; HAProxy's health checks report 2 of 3 desired servers DOWN\n");
-    w.failing = "n1,n2,n3,";
-    pass(RESYNC_MS);
-    ck_assert_double_eq(servers_up(), 0);
-    assert_ready(true, "report 3 of 3 desired servers DOWN\n");
-    w.failing = NULL;
-    pass(RESYNC_MS);
-    assert_ready(true, "in sync\n");
-    pass(RESYNC_MS);
-    ck_assert_double_eq(servers_up(), 3);
-}
-
-TEST(only_what_is_desired_counts_as_up)
-{
-    desired("n1 n2 n3*", "MODIFIED slice");
-    settle();
-    ck_assert_msg(servers_up() == 2, "who drains is not desired: %g", servers_up());
-    w.failing = "n1,";
-    pass(RESYNC_MS);
-    ck_assert_msg(servers_up() == 1, "who drains stands in for nobody: %g", servers_up());
-    w.failing = NULL;
-    pass(2 * RESYNC_MS);
-    desired("n1 n2", "DELETED slice");
-    settle();
-    ck_assert_double_eq(servers_up(), 2);
-    w.failing = "n3,n1,";
-    pass(RESYNC_MS);
-    ck_assert_double_eq(servers_up(), 1);
-    desired("n1 n2 n3", "ADDED slice");
-    settle();
-    ck_assert_double_eq(servers_up(), 1);
-}
 
 TEST(what_cannot_be_read_has_no_sample)
 {
@@ -163,50 +122,6 @@ TEST(what_cannot_be_read_has_no_sample)
 
 /* ---- an operator's states ---- */
 
-/* Who set what is judged by what is desired: once that is known, by a reading that finds what was there already, too. */
-TEST(what_an_operator_sets_while_nothing_is_decided)
-{
-    desired("?", "MODIFIED service");
-    set_sign(w.running.of[0], "n1", "!", false);
-    pass(RESYNC_MS + 1000);
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_overridden, "be", API_URL, NULL), 0);
-    desired("n1 n2 n3", "MODIFIED service");
-    pass(2 * RESYNC_MS);
-    assert_running("n1! n2 n3");
-    assert_ready(true, "overridden: n1 is in drain");
-}
-
-TEST(an_operators_state_is_left_alone_and_shown)
-{
-    set_copy(w.running.of[0], "n1! n2 n3*");
-    pass(RESYNC_MS);
-    assert_running("n1! n2 n3*");
-    ck_assert(in_sync());
-    assert_ready(true, "overridden: n1 is in drain");
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_overridden, "be", API_URL, NULL), 2);
-    ck_assert(logged("set by an operator"));
-    forget_log();
-    pass(5 * RESYNC_MS);
-    ck_assert(!logged("set by an operator"));
-    set_copy(w.running.of[0], "n1 n2 n3");
-    pass(RESYNC_MS);
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_overridden, "be", API_URL, NULL), 0);
-    assert_running("n1 n2 n3");
-    ck_assert_uint_eq(count('d') + count('m') + count('y'), 0);
-}
-
-TEST(our_reload_does_not_end_an_operators_state)
-{
-    set_copy(w.running.of[0], "n1! n2 n3");
-    pass(RESYNC_MS);
-    desired("n1 n2 n3 n4", "ADDED slice");
-    pass(RELOAD_DELAY_MS + 1000);
-    assert_running("n1! n2 n3 n4");
-    set_copy(w.running.of[0], "n1 n2 n3 n4");
-    pass(2 * RESYNC_MS);
-    assert_running("n1 n2 n3 n4"); /* taken back */
-}
-
 TEST(a_drain_from_before_our_start_is_ours_where_it_fits)
 {
     world_end();
@@ -222,69 +137,6 @@ TEST(a_drain_from_before_our_start_is_ours_where_it_fits)
     desired("n1 n2 n3", "MODIFIED slice");
     settle();
     assert_running("n1 n2! n3");
-}
-
-TEST(a_takeover_by_the_runtime_update_names_each_once)
-{
-    world_end();
-    world_make_updates();
-    set_copy(w.have.of[0], "n1 n2 n3");
-    w.file = w.running = w.have;
-    instance_start(w.target.instance);
-    desired("n3", "the first list");
-    until('F');
-    ck_assert(logged("server=n1") && logged("taking over the backend"));
-    ck_assert(logged("server=n2"));
-    forget_log();
-    settle();
-    assert_file("n1* n2* n3");
-    ck_assert(!logged("taking over the backend"));
-}
-
-/* HAProxy has obeyed, and a look shows it, before the answer is there. */
-static void obeyed_before_the_answer(void)
-{
-    w.call.held = true;
-    desired("n2 n3", "DELETED slice");
-    set_sign(w.running.of[0], "n1", "*", false);
-    pass(RESYNC_MS);
-    ck_assert(w.call.busy);
-}
-
-static void assert_it_was_ours(void)
-{
-    w.call.held = false;
-    pass(5000);
-    assert_running("n1* n2 n3");
-    assert_file("n1* n2 n3");
-    desired("n1 n2 n3", "ADDED slice");
-    pass(RESYNC_MS);
-    assert_settled("n1 n2 n3");
-    ck_assert(!logged("set by an operator"));
-}
-
-TEST(a_call_that_is_seen_before_its_answer_is_ours)
-{
-    obeyed_before_the_answer();
-    assert_it_was_ours();
-}
-
-TEST(a_call_whose_answer_is_lost_is_ours)
-{
-    obeyed_before_the_answer();
-    fault((struct fault){.step = 'm', .status = 0, .times = 1});
-    assert_it_was_ours();
-}
-
-TEST(a_call_whose_answer_is_lost_and_that_is_not_wanted_any_more)
-{
-    obeyed_before_the_answer();
-    fault((struct fault){.step = 'm', .status = 0, .times = 1});
-    desired("n1 n2 n3", "ADDED slice");
-    w.call.held = false;
-    pass(RESYNC_MS);
-    assert_settled("n1 n2 n3");
-    ck_assert(!logged("set by an operator"));
 }
 
 /* A look reads, HAProxy obeys and the call is answered, and only then comes what the look has read. */

@@ -1,6 +1,6 @@
 /* The servers engine: what turns while something else is under way, and what must not be left behind by it: calls that
  * nobody wants any more, waits without an end, reloads for nothing. The world is engine_world.h's. */
-#include "runtime_update_world.h"
+#include "scenes.h"
 
 #include "../test.h"
 
@@ -8,43 +8,69 @@
 
 FIXTURE(three_in_sync, world_end)
 
-TEST(what_waits_behind_a_call_is_forgotten_where_the_desired_state_turns)
-{
-    w.call.held = true;
-    desired("n1* n2* n3", "MODIFIED slice");
-    desired("n1* n2 n3", "MODIFIED slice");
-    w.call.held = false;
-    settle();
-    assert_trace("d");
-    assert_running("n1! n2 n3");
-    ck_assert(in_sync());
-}
+static const struct scene scenes[] = {
+    /* ---- calls that nobody wants any more ---- */
+    {"what waits behind a call is forgotten where the desired state turns",
+     "set call-held | desired n1* n2* n3 | desired n1* n2 n3 | unset call-held | settle | trace d | "
+     "running n1! n2 n3 | in-sync"},
+    {"what waits behind a call is not told in a pause",
+     "set call-held | desired n1* n2* n3 | set paused | desired n1* n2* n3 | unset call-held | settle | trace d | "
+     "running n1! n2 n3"},
+    /* Until its answer all is as desired again, and after it nothing is. */
+    {"a desired state that turns back while a server is called back",
+     "desired n1* n2 n3 | settle | set call-held | desired n1 n2 n3 | desired n1* n2 n3 | unset call-held | settle | "
+     "trace dyd | running n1! n2 n3 | in-sync"},
+    /* The transaction may take its time: thirty seconds for each of its requests. */
+    {"a desired state that turns during a call and a transaction",
+     "desired n1 n2 n3 n4 | until C | desired n1* n2 n3 n4 | calling | desired n1 n2 n3 n4 | call | "
+     "running n1! n2 n3 | calling | call | running n1 n2 n3 | busy C | pass reload+1000 | settled n1 n2 n3 n4"},
+    /* No call can take it back, and the file says nothing of it. */
+    {"a drain of ours while haproxy cannot be read any more",
+     "desired n1* n2 n3 | settle | set unreadable | desired n1 n2 n3 | pass reload+2resync | running n1 n2 n3 | "
+     "commits <=1 | pass 10resync | commits <=1 | ready in sync"},
+    {"a drain that goes on while haproxy cannot be read any more",
+     "desired n1* n2 n3 | settle | set unreadable | pass 3resync | settled n1* n2 n3 | commits 1 | desired n1 n2 n3 | "
+     "pass 10resync | settled n1 n2 n3 | commits 2"},
 
-TEST(what_waits_behind_a_call_is_not_told_in_a_pause)
-{
-    w.call.held = true;
-    desired("n1* n2* n3", "MODIFIED slice");
-    w.paused = true;
-    desired("n1* n2* n3", "MODIFIED service");
-    w.call.held = false;
-    settle();
-    assert_trace("d");
-    assert_running("n1! n2 n3");
-}
+    /* ---- calls without an answer ---- */
+    /* That it was to be set again is not forgotten with the first attempt. */
+    {"an operators state that cannot be set again at once",
+     "run n1! n2 n3 | pass resync | ready n1 is in drain | fault d 500 x2 | restart | pass resync+10000 | "
+     "running n1! n2 n3 | in-sync"},
+    {"a call that never gets an answer becomes a commit",
+     "fault d | desired n1* n2 n3 | pass 60000 | settled n1* n2 n3 | commits 1 | count d <=3"},
 
-/* Until its answer all is as desired again, and after it nothing is. */
-TEST(a_desired_state_that_turns_back_while_a_server_is_called_back)
+    /* ---- nobody would be left ---- */
+    {"the last one stays until the reload that brings another",
+     "world routes | have n1 | start | desired n1 | pass 0 | in-sync | clear | desired n1 n4 | settle | desired n4 | "
+     "settle | pass reload-100 | running n1 | pass 4000 | settled n1* n4 | commits 1"},
+
+    /* ---- the runtime update closes ---- */
+    /* Who drains is not in the file while it is open, and is to be then: nobody's doing. */
+    {"a route that closes at the look after a write",
+     "desired n1* n3 | until b | answer | set unreadable | pass reload+4000 | unlogged committed change missing | "
+     "settled n1* n2* n3 | commits 1"},
+    {"a route that closes after another writer wrote something else",
+     "desired n1 n2 n3 n4 | pass reload+1000 | desired n1* n2 n3 n4 | settle | stranger n1 n2 n3 n4 | pass resync | "
+     "running n1! n2 n3 n4 | set unreadable | pass 2resync | settled n1* n2 n3 n4 | metric changes_reverted/be 0"},
+
+    /* ---- drift ---- */
+    /* Two looks at the same version, but in one moment: a stranger's reload may still be on its way. */
+    {"a drift that is looked at twice at once",
+     "run n1 n2 | pass resync | refresh | pass 5000 | commits 0 | pass 5000 | commits 1 | settled n1 n2 n3"},
+    {"a drift that may not be mended",
+     "desired n1 n2 n3 n4 | pass reload+1000 | set paused | desired n1 n2 n3 n4 | run n1 n2 | pass 10resync | "
+     "unlogged HAProxy was reloaded externally | out-of-sync | metric drifts 1 | commits 1 | restart | pass 2resync | "
+     "logged HAProxy was reloaded externally | in-sync"},
+
+    /* ---- the process ---- */
+    {"a process that cannot be asked for",
+     "desired n1 n2 n3 n4 | settle | fault i 500 | pass 20000 | settled n1 n2 n3 n4 | commits 1"},
+};
+
+TEST_EACH(each_scene, array_len(scenes))
 {
-    desired("n1* n2 n3", "MODIFIED slice");
-    settle();
-    w.call.held = true;
-    desired("n1 n2 n3", "MODIFIED slice");
-    desired("n1* n2 n3", "MODIFIED slice");
-    w.call.held = false;
-    settle();
-    assert_trace("dyd");
-    assert_running("n1! n2 n3");
-    ck_assert(in_sync());
+    play(&scenes[_i]);
 }
 
 /* Of thousands of servers an API tells some hundred in that time: the transaction takes the others along. */
@@ -67,77 +93,7 @@ TEST_EACH(slow_commands_do_not_keep_a_transaction_up, 2)
     assert_running("n1 n2* n3* n4");
 }
 
-/* The transaction may take its time: thirty seconds for each of its requests. */
-TEST(a_desired_state_that_turns_during_a_call_and_a_transaction)
-{
-    desired("n1 n2 n3 n4", "ADDED slice");
-    until('C');
-    desired("n1* n2 n3 n4", "MODIFIED slice");
-    ck_assert(w.call.busy);
-    desired("n1 n2 n3 n4", "MODIFIED slice");
-    answer_call();
-    ck_assert_str_eq(w.running.of[0], "n1! n2 n3");
-    ck_assert(w.call.busy);
-    answer_call();
-    ck_assert_str_eq(w.running.of[0], "n1 n2 n3");
-    ck_assert(w.busy && step_of() == 'C');
-    pass(RELOAD_DELAY_MS + 1000);
-    assert_settled("n1 n2 n3 n4");
-}
-
-/* No call can take it back, and the file says nothing of it. */
-TEST(a_drain_of_ours_while_haproxy_cannot_be_read_any_more)
-{
-    desired("n1* n2 n3", "MODIFIED slice");
-    settle();
-    w.unreadable = true;
-    desired("n1 n2 n3", "MODIFIED slice");
-    pass(RELOAD_DELAY_MS + 2 * RESYNC_MS);
-    assert_running("n1 n2 n3");
-    ck_assert_uint_le(w.commits, 1);
-    pass(10 * RESYNC_MS);
-    ck_assert_uint_le(w.commits, 1);
-    assert_ready(true, "in sync");
-}
-
-TEST(a_drain_that_goes_on_while_haproxy_cannot_be_read_any_more)
-{
-    desired("n1* n2 n3", "MODIFIED slice");
-    settle();
-    w.unreadable = true;
-    pass(3 * RESYNC_MS);
-    assert_settled("n1* n2 n3");
-    ck_assert_uint_eq(w.commits, 1);
-    desired("n1 n2 n3", "MODIFIED slice");
-    pass(10 * RESYNC_MS);
-    assert_settled("n1 n2 n3");
-    ck_assert_uint_eq(w.commits, 2);
-}
-
 /* ---- calls without an answer ---- */
-
-/* That it was to be set again is not forgotten with the first attempt. */
-TEST(an_operators_state_that_cannot_be_set_again_at_once)
-{
-    set_copy(w.running.of[0], "n1! n2 n3");
-    pass(RESYNC_MS);
-    assert_ready(true, "n1 is in drain");
-    fault((struct fault){.step = 'd', .status = 500, .times = 2});
-    restart_haproxy();
-    pass(RESYNC_MS + 10000);
-    assert_running("n1! n2 n3");
-    ck_assert(in_sync());
-}
-
-TEST(a_call_that_never_gets_an_answer_becomes_a_commit)
-{
-    fault((struct fault){.step = 'd'});
-    desired("n1* n2 n3", "MODIFIED slice");
-    pass(60000);
-    assert_settled("n1* n2 n3");
-    ck_assert_uint_eq(w.commits, 1);
-    ck_assert_uint_le(count('d'), 3);
-}
 
 /* An API that is away says nothing about calls; and however long it was, its return finds us soon. */
 TEST(calls_after_a_long_time_without_an_api)
@@ -156,86 +112,7 @@ TEST(calls_after_a_long_time_without_an_api)
     ck_assert_uint_eq(w.commits, 0);
 }
 
-/* ---- nobody would be left ---- */
-
-TEST(the_last_one_stays_until_the_reload_that_brings_another)
-{
-    world_end();
-    world_make_updates();
-    in_sync_with("n1");
-    desired("n1 n4", "ADDED slice");
-    settle();
-    desired("n4", "DELETED slice");
-    settle();
-    pass(RELOAD_DELAY_MS - 100);
-    assert_running("n1");
-    pass(4000);
-    assert_settled("n1* n4");
-    ck_assert_uint_eq(w.commits, 1);
-}
-
-/* ---- the runtime update closes ---- */
-
-/* Who drains is not in the file while it is open, and is to be then: nobody's doing. */
-TEST(a_route_that_closes_at_the_look_after_a_write)
-{
-    desired("n1* n3", "MODIFIED slice");
-    until('b');
-    answer();
-    w.unreadable = true;
-    pass(RELOAD_DELAY_MS + 4000);
-    ck_assert(!logged("committed change missing"));
-    assert_settled("n1* n2* n3");
-    ck_assert_uint_eq(w.commits, 1);
-}
-
-TEST(a_route_that_closes_after_another_writer_wrote_something_else)
-{
-    desired("n1 n2 n3 n4", "ADDED slice");
-    pass(RELOAD_DELAY_MS + 1000);
-    desired("n1* n2 n3 n4", "MODIFIED slice");
-    settle();
-    stranger("n1 n2 n3 n4");
-    pass(RESYNC_MS);
-    assert_running("n1! n2 n3 n4");
-    w.unreadable = true;
-    pass(2 * RESYNC_MS);
-    assert_settled("n1* n2 n3 n4");
-    ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 0);
-}
-
 /* ---- drift ---- */
-
-/* Two looks at the same version, but in one moment: a stranger's reload may still be on its way. */
-TEST(a_drift_that_is_looked_at_twice_at_once)
-{
-    set_copy(w.running.of[0], "n1 n2");
-    pass(RESYNC_MS);
-    instance_refresh(w.target.instance);
-    pass(5000);
-    ck_assert_uint_eq(w.commits, 0);
-    pass(5000);
-    ck_assert_uint_eq(w.commits, 1);
-    assert_settled("n1 n2 n3");
-}
-
-TEST(a_drift_that_may_not_be_mended)
-{
-    desired("n1 n2 n3 n4", "ADDED slice");
-    pass(RELOAD_DELAY_MS + 1000);
-    w.paused = true;
-    desired("n1 n2 n3 n4", "MODIFIED service");
-    set_copy(w.running.of[0], "n1 n2");
-    pass(10 * RESYNC_MS);
-    ck_assert(!logged("HAProxy was reloaded externally"));
-    ck_assert(!in_sync());
-    ck_assert_uint_eq(metric_value(w.telemetry.drifts, API_URL, NULL), 1);
-    ck_assert_uint_eq(w.commits, 1);
-    restart_haproxy();
-    pass(2 * RESYNC_MS);
-    ck_assert(logged("HAProxy was reloaded externally"));
-    ck_assert(in_sync());
-}
 
 static void unreadable_around_reloads(void)
 {
@@ -274,16 +151,6 @@ TEST(a_process_that_always_has_the_same_number)
     assert_settled("n1 n2 n3 n4 n5 n6 n7");
     ck_assert_uint_eq(w.commits, commits + 3);
     ck_assert(!logged("two reloads in a row"));
-}
-
-TEST(a_process_that_cannot_be_asked_for)
-{
-    desired("n1 n2 n3 n4", "ADDED slice");
-    settle();
-    fault((struct fault){.step = 'i', .status = 500});
-    pass(20000);
-    assert_settled("n1 n2 n3 n4");
-    ck_assert_uint_eq(w.commits, 1);
 }
 
 /* ---- several backends ---- */

@@ -1,6 +1,6 @@
 /* The servers engine: runtime updates and reloads are verified; those that are refused, lost or overtaken; in the world
  * of engine_world.h. */
-#include "runtime_update_world.h"
+#include "scenes.h"
 
 #include "../test.h"
 
@@ -8,17 +8,72 @@
 
 FIXTURE(three_in_sync, world_end)
 
-TEST(a_write_that_does_not_reach_it_becomes_a_commit)
+static const struct scene scenes[] = {
+    /* ---- what is believed ---- */
+    {"a write that does not reach it becomes a commit",
+     "set deaf | desired n2 n3 | pass 0 | count F 0 | verification suspended | pass reload+3000 | settled n1* n2 n3 | "
+     "commits 1 | logged runtime update not applied by HAProxy"},
+    /* Calls are obeyed, writes are not: that one leaves shows nothing of the write, since the call did it. */
+    {"what a call did is no proof of a write",
+     "unlogged for an hour | unset deaf | desired n2 n3 | settle | running n1* n2 n3 | set deaf | desired n1 n2 n3 | "
+     "pass reload+10000 | settled n1 n2 n3 | unlogged for an hour | unset deaf | desired n2 n3 | settle | "
+     "running n1* n2 n3 | set deaf | desired n1 n2 n3 | pass reload+10000 | settled n1 n2 n3 | logged for an hour | "
+     "verification failed"},
+    {"a write that the api reloads for",
+     "set reloads-fast | desired n2 n3 | settle | fast 1 | verification suspended | pass reload+1000 | "
+     "settled n1* n2 n3 | commits 0 | reloads 1"},
+    {"what cannot be read is not trusted",
+     "set unreadable | pass resync+2000 | verification failed | logged using transactions and reloads | forget | "
+     "clear | desired n1* n2 n3 | settle | trace B~CR | pass reload+1000 | settled n1* n2 n3 | clear | "
+     "desired n2 n3 | pass reload+3000 | trace | pass 5resync | unlogged using transactions and reloads | "
+     "unset unreadable | pass resync | verification untested | logged running HAProxy readable again | "
+     "desired n1 n2 n3 | settle | fast 1 | verification verified"},
+    {"a moment without an answer closes no route",
+     "fault v 500 x2 | pass resync+1000 | unlogged using transactions and reloads | desired n2 n3 | settle | fast 1 | "
+     "commits 0"},
+
+    /* ---- endings of a write ---- */
+    {"somebody else wrote meanwhile",
+     "fault F 409 x1 | desired n2 n3 | settle | trace mFRFR | running n1* n2 n3 | metric watch_event_to_commit 1"},
+    {"a refused write waits and leaves nothing behind",
+     "fault F 400 x1 | desired n2 n3 | settle | trace mFRL | unready rejected the change | pass 4900 | trace | "
+     "pass 10000 | running n1* n2 n3 | in-sync"},
+    /* The reload may have read the file just before. */
+    {"a write that a reload misses is no reason to doubt",
+     "desired n1 n2 n3 n4 | settle | set deaf | fault m 500 x1 | desired n2 n3 n4 | settle | unset deaf | "
+     "pass reload+10000 | settled n1* n2 n3 n4 | unlogged using transactions and reloads | commits 2"},
+    {"a lost answer ends in a reload",
+     "fault F x1 applied | desired n2 n3 | pass reload+10000 | settled n1* n2 n3 | commits 1"},
+    /* There was none a moment ago: what is not proven waits for a transaction again. */
+    {"once there is room again a transaction goes first",
+     "fault B 429 x1 | desired n1 n2 n3 n4 | until C | pass 10 | clear | fault b 500 x1 | desired n3 n4 | pass 1000 | "
+     "count F 1 | pass 10000+2reload | settled n1* n2* n3 n4"},
+    {"an api that is down",
+     "fault F 503 | desired n2 n3 | pass 1000 | unready the Data Plane API answered with an error | count F >=1 | "
+     "count F <=10 | mend | pass 15000 | settled n1* n2 n3 | commits 0"},
+    {"a stop makes no call",
+     "set call-held | desired n1* n2* n3 | stop | not-calling | settle | stopped 1 | count d 0"},
+
+    /* ---- reloads are believed when seen ---- */
+    {"a reload that never came",
+     "set lies | desired n1 n2 n3 n4 | pass reload+1200 | out-of-sync | unready does not run haproxy.cfg | "
+     "metric reloads/unknown 1 | unset lies | pass 10000 | settled n1 n2 n3 n4 | commits 2"},
+    /* The worker from before answers once more: no reload that failed. */
+    {"an old worker that answers for a moment",
+     "set lies | desired n1 n2 n3 n4 | pass reload+200 | out-of-sync | restart | pass 1000 | settled n1 n2 n3 n4 | "
+     "commits 1 | unlogged reload failed"},
+    /* Nothing can be seen of an empty commit but the process. */
+    {"a process that stays the same is believed in the end",
+     "set lies | fault F x1 applied | desired n2 n3 | pass 60000 | commits 2 | "
+     "logged accepting such reloads from now on | in-sync | pass 5resync | commits 2"},
+    {"a reload forgets drains and they are told again",
+     "desired n1* n2 n3 | settle | restart | running n1 n2 n3 | pass resync | running n1! n2 n3 | "
+     "logged reloaded or restarted externally | written 0"},
+};
+
+TEST_EACH(each_scene, array_len(scenes))
 {
-    w.deaf = true;
-    desired("n2 n3", "DELETED slice");
-    pass(0);
-    ck_assert_uint_eq(count('F'), 0); /* the call showed it already */
-    ck_assert_str_eq(verification(), "suspended");
-    pass(RELOAD_DELAY_MS + 3000);
-    assert_settled("n1* n2 n3");
-    ck_assert_uint_eq(w.commits, 1);
-    ck_assert(logged("runtime update not applied by HAProxy"));
+    play(&scenes[_i]);
 }
 
 TEST(one_that_comes_back_and_does_not_reach_it)
@@ -54,118 +109,7 @@ TEST(one_that_comes_back_and_does_not_reach_it)
     ck_assert_str_eq(verification(), "verified");
 }
 
-/* Calls are obeyed, writes are not: that one leaves shows nothing of the write, since the call did it. */
-TEST(what_a_call_did_is_no_proof_of_a_write)
-{
-    for (int i = 0; i < 2; i++) {
-        ck_assert(!logged("for an hour"));
-        w.deaf = false;
-        desired("n2 n3", "DELETED slice");
-        settle();
-        assert_running("n1* n2 n3");
-        w.deaf = true;
-        desired("n1 n2 n3", "ADDED slice");
-        pass(RELOAD_DELAY_MS + 10000);
-        assert_settled("n1 n2 n3");
-    }
-    ck_assert(logged("for an hour"));
-    ck_assert_str_eq(verification(), "failed");
-}
-
-TEST(a_write_that_the_api_reloads_for)
-{
-    w.reloads_fast = true;
-    desired("n2 n3", "DELETED slice");
-    settle();
-    ck_assert_uint_eq(w.fast, 1);
-    ck_assert_str_eq(verification(), "suspended");
-    pass(RELOAD_DELAY_MS + 1000);
-    assert_settled("n1* n2 n3");
-    ck_assert_uint_eq(w.commits, 0);
-    ck_assert_uint_eq(w.reloads, 1);
-}
-
-TEST(what_cannot_be_read_is_not_trusted)
-{
-    w.unreadable = true;
-    pass(RESYNC_MS + 2000);
-    ck_assert_str_eq(verification(), "failed");
-    ck_assert(logged("using transactions and reloads"));
-    forget_log();
-    buf_clear(&w.trace);
-    desired("n1* n2 n3", "MODIFIED slice");
-    settle();
-    assert_trace("B~CR");
-    pass(RELOAD_DELAY_MS + 1000);
-    assert_settled("n1* n2 n3");
-    buf_clear(&w.trace);
-    desired("n2 n3", "DELETED slice");
-    pass(RELOAD_DELAY_MS + 3000);
-    assert_trace(""); /* it is in maintenance already */
-    pass(5 * RESYNC_MS);
-    ck_assert(!logged("using transactions and reloads"));
-    w.unreadable = false;
-    pass(RESYNC_MS);
-    ck_assert_str_eq(verification(), "untested");
-    ck_assert(logged("running HAProxy readable again"));
-    desired("n1 n2 n3", "ADDED slice");
-    settle();
-    ck_assert_uint_eq(w.fast, 1);
-    ck_assert_str_eq(verification(), "verified");
-}
-
-TEST(a_moment_without_an_answer_closes_no_route)
-{
-    fault((struct fault){.step = 'v', .status = 500, .times = 2});
-    pass(RESYNC_MS + 1000);
-    ck_assert(!logged("using transactions and reloads"));
-    desired("n2 n3", "DELETED slice");
-    settle();
-    ck_assert_uint_eq(w.fast, 1);
-    ck_assert_uint_eq(w.commits, 0);
-}
-
 /* ---- endings of a write ---- */
-
-TEST(somebody_else_wrote_meanwhile)
-{
-    fault((struct fault){.step = 'F', .status = 409, .times = 1});
-    desired("n2 n3", "DELETED slice");
-    settle();
-    assert_trace("mFRFR");
-    assert_running("n1* n2 n3");
-    ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_commit, NULL), 1);
-}
-
-TEST(a_refused_write_waits_and_leaves_nothing_behind)
-{
-    fault((struct fault){.step = 'F', .status = 400, .times = 1});
-    desired("n2 n3", "DELETED slice");
-    settle();
-    assert_trace("mFRL");
-    assert_ready(false, "rejected the change");
-    pass(4900);
-    assert_trace("");
-    pass(10000);
-    assert_running("n1* n2 n3");
-    ck_assert(in_sync());
-}
-
-/* The reload may have read the file just before. */
-TEST(a_write_that_a_reload_misses_is_no_reason_to_doubt)
-{
-    desired("n1 n2 n3 n4", "ADDED slice");
-    settle();
-    w.deaf = true;
-    fault((struct fault){.step = 'm', .status = 500, .times = 1});
-    desired("n2 n3 n4", "DELETED slice");
-    settle();
-    w.deaf = false;
-    pass(RELOAD_DELAY_MS + 10000);
-    assert_settled("n1* n2 n3 n4");
-    ck_assert(!logged("using transactions and reloads"));
-    ck_assert_uint_eq(w.commits, 2);
-}
 
 /* HAProxy had read the file already when the server was written back: what it runs after the reload is nobody's desired state. */
 TEST(a_reload_that_read_the_file_before_a_write_is_no_operator)
@@ -205,15 +149,6 @@ TEST(a_look_between_a_reload_and_its_end)
     ck_assert(!logged("set by an operator"));
 }
 
-TEST(a_lost_answer_ends_in_a_reload)
-{
-    fault((struct fault){.step = 'F', .status = 0, .times = 1, .applied = true});
-    desired("n2 n3", "DELETED slice");
-    pass(RELOAD_DELAY_MS + 10000);
-    assert_settled("n1* n2 n3");
-    ck_assert_uint_eq(w.commits, 1);
-}
-
 /* Others have all transactions of the API. 0: an answer is lost; 1: what was written is not read back; 2: one is new. */
 TEST_EACH(what_needs_no_transaction_does_not_wait_for_room, 3)
 {
@@ -245,36 +180,6 @@ TEST_EACH(what_needs_no_transaction_does_not_wait_for_room, 3)
     ck_assert(in_sync());
 }
 
-/* There was none a moment ago: what is not proven waits for a transaction again. */
-TEST(once_there_is_room_again_a_transaction_goes_first)
-{
-    fault((struct fault){.step = 'B', .status = 429, .times = 1});
-    desired("n1 n2 n3 n4", "ADDED slice");
-    until('C');
-    pass(10);
-    buf_clear(&w.trace);
-    fault((struct fault){.step = 'b', .status = 500, .times = 1});
-    desired("n3 n4", "MODIFIED slice");
-    pass(1000);
-    ck_assert_uint_eq(count('F'), 1);
-    pass(10000 + 2 * RELOAD_DELAY_MS);
-    assert_settled("n1* n2* n3 n4");
-}
-
-TEST(an_api_that_is_down)
-{
-    fault((struct fault){.step = 'F', .status = 503});
-    desired("n2 n3", "DELETED slice");
-    pass(1000);
-    assert_ready(false, "the Data Plane API answered with an error");
-    ck_assert_uint_ge(count('F'), 1);
-    ck_assert_uint_le(count('F'), 10);
-    mend();
-    pass(15000);
-    assert_settled("n1* n2 n3");
-    ck_assert_uint_eq(w.commits, 0);
-}
-
 TEST(a_stop_lets_the_write_end)
 {
     desired("n2 n3", "DELETED slice");
@@ -288,60 +193,7 @@ TEST(a_stop_lets_the_write_end)
     assert_running("n1* n2 n3");
 }
 
-TEST(a_stop_makes_no_call)
-{
-    w.call.held = true;
-    desired("n1* n2* n3", "MODIFIED slice");
-    stop();
-    ck_assert(!w.call.busy);
-    settle();
-    ck_assert_uint_eq(w.stopped, 1);
-    ck_assert_uint_eq(count('d'), 0);
-}
-
 /* ---- reloads are believed when seen ---- */
-
-TEST(a_reload_that_never_came)
-{
-    w.lies = true;
-    desired("n1 n2 n3 n4", "ADDED slice");
-    pass(RELOAD_DELAY_MS + 1200);
-    ck_assert(!in_sync());
-    assert_ready(false, "does not run haproxy.cfg");
-    ck_assert_uint_eq(metric_value(w.telemetry.reloads, "unknown", API_URL, NULL), 1);
-    w.lies = false;
-    pass(10000);
-    assert_settled("n1 n2 n3 n4");
-    ck_assert_uint_eq(w.commits, 2);
-}
-
-/* The worker from before answers once more: no reload that failed. */
-TEST(an_old_worker_that_answers_for_a_moment)
-{
-    w.lies = true;
-    desired("n1 n2 n3 n4", "ADDED slice");
-    pass(RELOAD_DELAY_MS + 200);
-    ck_assert(!in_sync());
-    restart_haproxy(); /* for the daemon the same as a new worker */
-    pass(1000);
-    assert_settled("n1 n2 n3 n4");
-    ck_assert_uint_eq(w.commits, 1);
-    ck_assert(!logged("reload failed"));
-}
-
-/* Nothing can be seen of an empty commit but the process. */
-TEST(a_process_that_stays_the_same_is_believed_in_the_end)
-{
-    w.lies = true;
-    fault((struct fault){.step = 'F', .status = 0, .times = 1, .applied = true}); /* makes an empty commit due */
-    desired("n2 n3", "DELETED slice");
-    pass(60000);
-    ck_assert_uint_eq(w.commits, 2);
-    ck_assert(logged("accepting such reloads from now on"));
-    ck_assert(in_sync());
-    pass(5 * RESYNC_MS);
-    ck_assert_uint_eq(w.commits, 2);
-}
 
 TEST(an_unknown_end_that_was_seen)
 {
@@ -356,18 +208,6 @@ TEST(an_unknown_end_that_was_seen)
     pass(2000);
     assert_settled("n1 n2 n3 n4");
     ck_assert_uint_eq(w.commits, 1);
-}
-
-TEST(a_reload_forgets_drains_and_they_are_told_again)
-{
-    desired("n1* n2 n3", "MODIFIED slice");
-    settle();
-    restart_haproxy();
-    assert_running("n1 n2 n3");
-    pass(RESYNC_MS);
-    assert_running("n1! n2 n3");
-    ck_assert(logged("reloaded or restarted externally"));
-    ck_assert_uint_eq(w.commits + w.fast, 0);
 }
 
 /* What runs may be ahead of the file that was read before it: it is read again, once. */

@@ -2,243 +2,102 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff_apply.h"
 #include "servers/names.h"
 #include "haproxy/runtime.h"
 
 #include "change/diff_text.h"
-#include "change/diff_world.h"
 
 #include "../test.h"
 
-#define KEEP .adopt = ADOPT_KEEP
-#define RENAME .adopt = ADOPT_RENAME
-
 struct row {
-    const char *rule, *backend, *desired, *globs;
-    struct diff_rules with;
-    const char *
-        names; /* "NAME=NODE", of servers, "+" behind one that drains, "spare" before a spare; "" : as the desired state */
+    const char *rule, *with, *backend, *desired;
+    const char *names;  /* "NAME=NODE", "+" behind one that drains, "spare" before a spare; "": as the desired state */
     const char *others; /* "LINE=NODE" of aliases, "LINE: reason" of what is out, with "!" where it was announced */
 };
 
 static const struct row rows[] = {
     /* keep */
-    {"nothing there", "", "n1 10.0.0.1:80", "", {KEEP}, "", ""},
-    {"its own line is there", "server n1 10.0.0.9:80", "n1 10.0.0.1:80", "", {KEEP}, "", ""},
-    {"another's line at its place",
-     "server a 10.0.0.1:80\nserver b 10.0.0.2:80",
-     "n1 10.0.0.1:80; n2 10.0.0.2:80",
-     "",
-     {KEEP},
-     "a=n1 b=n2",
+    {"nothing there", "adopt=keep", "", "n1 10.0.0.1:80", "", ""},
+    {"its own line is there", "adopt=keep", "server n1 10.0.0.9:80", "n1 10.0.0.1:80", "", ""},
+    {"another's line at its place", "adopt=keep", "server a 10.0.0.1:80\nserver b 10.0.0.2:80",
+     "n1 10.0.0.1:80; n2 10.0.0.2:80", "a=n1 b=n2", ""},
+    {"at its address, but not its port", "adopt=keep", "server a 10.0.0.1:81", "n1 10.0.0.1:80", "", ""},
+    {"its own name wins", "adopt=keep", "server a 10.0.0.1:80\nserver n1 10.0.0.1:80", "n1 10.0.0.1:80", "", ""},
+    {"its own name wins elsewhere, too", "adopt=keep", "server a 10.0.0.1:80\nserver n1 10.0.0.7:80", "n1 10.0.0.1:80",
+     "", ""},
+    {"of two the live one", "adopt=keep", "server a 10.0.0.1:80 disabled\nserver b 10.0.0.1:80", "n1 10.0.0.1:80",
+     "b=n1", ""},
+    {"of two live ones the first by name", "adopt=keep", "server b 10.0.0.1:80\nserver a 10.0.0.1:80", "n1 10.0.0.1:80",
+     "a=n1", ""},
+    {"one in maintenance, where there is no other", "adopt=keep", "server a 10.0.0.1:80 disabled", "n1 10.0.0.1:80",
+     "a=n1", ""},
+    {"two at one place, a line for each", "adopt=keep", "server a 10.0.0.1:80\nserver b 10.0.0.1:80",
+     "n1 10.0.0.1:80; n2 10.0.0.1:80", "a=n1 b=n2", ""},
+    {"two at one place, and one line", "adopt=keep", "server a 10.0.0.1:80", "n1 10.0.0.1:80; n2 10.0.0.1:80",
+     "a=n1 n2", ""},
+    {"a desired name is nobody else's", "adopt=keep", "server n2 10.0.0.1:80", "n1 10.0.0.1:80; n2 10.0.0.2:80", "",
      ""},
-    {"at its address, but not its port", "server a 10.0.0.1:81", "n1 10.0.0.1:80", "", {KEEP}, "", ""},
-    {"its own name wins", "server a 10.0.0.1:80\nserver n1 10.0.0.1:80", "n1 10.0.0.1:80", "", {KEEP}, "", ""},
-    {"its own name wins elsewhere, too",
-     "server a 10.0.0.1:80\nserver n1 10.0.0.7:80",
-     "n1 10.0.0.1:80",
-     "",
-     {KEEP},
-     "",
+    {"nor is a spare's", "adopt=keep", "server n2 10.0.0.1:80", "n1 10.0.0.1:80; spare n2 10.0.0.2:80", "", ""},
+    {"nor that of a node that is out", "adopt=keep", "server n2 10.0.0.1:80", "n1 10.0.0.1:80; out n2 it is not ready",
+     "", ""},
+    {"backup servers are not adopted", "adopt=keep", "server a 10.0.0.1:80 backup", "n1 10.0.0.1:80", "", ""},
+    {"nor those that a default-server makes such", "adopt=keep", "default-server backup\nserver a 10.0.0.1:80",
+     "n1 10.0.0.1:80", "", ""},
+    {"nor what is kept", "adopt=keep kept=a*", "server a 10.0.0.1:80", "n1 10.0.0.1:80", "", ""},
+    {"nor what several lines are called", "adopt=keep", "server a 10.0.0.1:80\nserver a 10.0.0.2:80", "n1 10.0.0.1:80",
+     "", ""},
+    {"nor what a server-template makes", "adopt=keep", "server a1 10.0.0.1:80\nserver-template a 1-3", "n1 10.0.0.1:80",
+     "", ""},
+    {"one that drains", "adopt=keep", "server a 10.0.0.1:80", "n1 10.0.0.1:80 draining; n2 10.0.0.2:80", "a=n1+ n2",
      ""},
-    {"of two the live one",
-     "server a 10.0.0.1:80 disabled\nserver b 10.0.0.1:80",
-     "n1 10.0.0.1:80",
-     "",
-     {KEEP},
-     "b=n1",
+    {"a spare", "adopt=keep", "server a 10.0.0.2:80 disabled", "n1 10.0.0.1:80; spare n2 10.0.0.2:80", "n1 spare a=n2",
      ""},
-    {"of two live ones the first by name",
-     "server b 10.0.0.1:80\nserver a 10.0.0.1:80",
-     "n1 10.0.0.1:80",
-     "",
-     {KEEP},
-     "a=n1",
+    {"IPv6 in another spelling", "adopt=keep", "server a [fd00:0::1]:80", "n1 [fd00::1]:80", "a=n1", ""},
+    {"in the order of the new names", "adopt=keep", "server z 10.0.0.1:80", "n1 10.0.0.1:80; n2 10.0.0.2:80", "n2 z=n1",
      ""},
-    {"one in maintenance, where there is no other",
-     "server a 10.0.0.1:80 disabled",
-     "n1 10.0.0.1:80",
-     "",
-     {KEEP},
-     "a=n1",
-     ""},
-    {"two at one place, a line for each",
-     "server a 10.0.0.1:80\nserver b 10.0.0.1:80",
-     "n1 10.0.0.1:80; n2 10.0.0.1:80",
-     "",
-     {KEEP},
-     "a=n1 b=n2",
-     ""},
-    {"two at one place, and one line",
-     "server a 10.0.0.1:80",
-     "n1 10.0.0.1:80; n2 10.0.0.1:80",
-     "",
-     {KEEP},
-     "a=n1 n2",
-     ""},
-    {"a desired name is nobody else's", "server n2 10.0.0.1:80", "n1 10.0.0.1:80; n2 10.0.0.2:80", "", {KEEP}, "", ""},
-    {"nor is a spare's", "server n2 10.0.0.1:80", "n1 10.0.0.1:80; spare n2 10.0.0.2:80", "", {KEEP}, "", ""},
-    {"nor that of a node that is out",
-     "server n2 10.0.0.1:80",
-     "n1 10.0.0.1:80; out n2 it is not ready",
-     "",
-     {KEEP},
-     "",
-     ""},
-    {"backup servers are not adopted", "server a 10.0.0.1:80 backup", "n1 10.0.0.1:80", "", {KEEP}, "", ""},
-    {"nor those that a default-server makes such",
-     "default-server backup\nserver a 10.0.0.1:80",
-     "n1 10.0.0.1:80",
-     "",
-     {KEEP},
-     "",
-     ""},
-    {"nor what is kept", "server a 10.0.0.1:80", "n1 10.0.0.1:80", "a*", {KEEP}, "", ""},
-    {"nor what several lines are called",
-     "server a 10.0.0.1:80\nserver a 10.0.0.2:80",
-     "n1 10.0.0.1:80",
-     "",
-     {KEEP},
-     "",
-     ""},
-    {"nor what a server-template makes",
-     "server a1 10.0.0.1:80\nserver-template a 1-3",
-     "n1 10.0.0.1:80",
-     "",
-     {KEEP},
-     "",
-     ""},
-    {"one that drains", "server a 10.0.0.1:80", "n1 10.0.0.1:80 draining; n2 10.0.0.2:80", "", {KEEP}, "a=n1+ n2", ""},
-    {"a spare",
-     "server a 10.0.0.2:80 disabled",
-     "n1 10.0.0.1:80; spare n2 10.0.0.2:80",
-     "",
-     {KEEP},
-     "n1 spare a=n2",
-     ""},
-    {"IPv6 in another spelling", "server a [fd00:0::1]:80", "n1 [fd00::1]:80", "", {KEEP}, "a=n1", ""},
-    {"in the order of the new names",
-     "server z 10.0.0.1:80",
-     "n1 10.0.0.1:80; n2 10.0.0.2:80",
-     "",
-     {KEEP},
-     "n2 z=n1",
-     ""},
-    {"the backend is missing", "missing", "n1 10.0.0.1:80", "", {KEEP}, "", ""},
+    {"the backend is missing", "adopt=keep", "missing", "n1 10.0.0.1:80", "", ""},
+
     /* a line whose server is out, by the name that other controllers give */
-    {"its node is out",
-     "server n2-80 10.0.0.2:80 disabled",
-     "n1 10.0.0.1:80; out n2 announced its pod ends",
-     "",
-     {KEEP},
-     "n1",
-     "n2-80=n2 n2-80: its pod ends!"},
-    {"its node is out, unannounced",
-     "server n2-80 10.0.0.2:80",
-     "n1 10.0.0.1:80; out n2 it is gone",
-     "",
-     {KEEP},
-     "n1",
-     "n2-80=n2 n2-80: it is gone"},
-    {"another port is no such name",
-     "server n2-81 10.0.0.2:80",
-     "n1 10.0.0.1:80; out n2 it is gone",
-     "",
-     {KEEP},
-     "",
+    {"its node is out", "adopt=keep", "server n2-80 10.0.0.2:80 disabled",
+     "n1 10.0.0.1:80; out n2 announced its pod ends", "n1", "n2-80=n2 n2-80: its pod ends!"},
+    {"its node is out, unannounced", "adopt=keep", "server n2-80 10.0.0.2:80", "n1 10.0.0.1:80; out n2 it is gone",
+     "n1", "n2-80=n2 n2-80: it is gone"},
+    {"another port is no such name", "adopt=keep", "server n2-81 10.0.0.2:80", "n1 10.0.0.1:80; out n2 it is gone", "",
      ""},
-    {"nothing is wanted",
-     "server n2-80 10.0.0.2:80",
-     "out n2 it is gone",
-     "",
-     {KEEP},
-     "",
+    {"nothing is wanted", "adopt=keep", "server n2-80 10.0.0.2:80", "out n2 it is gone", "",
      "n2-80=n2 n2-80: it is gone"},
-    {"several who are out, in the order of their names",
-     "server b-80 10.0.0.1:80\nserver a-80 10.0.0.2:80",
-     "out a it is gone; out b it left",
-     "",
-     {KEEP},
-     "",
+    {"several who are out, in the order of their names", "adopt=keep",
+     "server b-80 10.0.0.1:80\nserver a-80 10.0.0.2:80", "out a it is gone; out b it left", "",
      "a-80=a b-80=b b-80: it left a-80: it is gone"},
-    {"who is out by the line's own name, and not another whose it might be",
-     "server n2-80 10.0.0.2:80",
-     "out n2-80 it is gone; out n2 announced",
-     "",
-     {KEEP},
-     "",
-     ""},
+    {"who is out by the line's own name, and not another whose it might be", "adopt=keep", "server n2-80 10.0.0.2:80",
+     "out n2-80 it is gone; out n2 announced", "", ""},
+
     /* no */
-    {"strangers stay strangers", "server a 10.0.0.1:80", "n1 10.0.0.1:80", "", {.adopt = ADOPT_NO}, "", ""},
+    {"strangers stay strangers", "adopt=no", "server a 10.0.0.1:80", "n1 10.0.0.1:80", "", ""},
+
     /* rename */
-    {"the old one serves until its own line is there",
-     "server a 10.0.0.1:80",
-     "n1 10.0.0.1:80",
-     "",
-     {RENAME},
-     "a=n1 n1",
-     ""},
-    {"and until that is live",
-     "server a 10.0.0.1:80\nserver n1 10.0.0.1:80 disabled",
-     "n1 10.0.0.1:80",
-     "",
-     {RENAME},
-     "a=n1 n1",
-     ""},
-    {"then it goes, as was said",
-     "server a 10.0.0.1:80\nserver n1 10.0.0.1:80",
-     "n1 10.0.0.1:80",
-     "",
-     {RENAME},
-     "n1",
+    {"the old one serves until its own line is there", "adopt=rename", "server a 10.0.0.1:80", "n1 10.0.0.1:80",
+     "a=n1 n1", ""},
+    {"and until that is live", "adopt=rename", "server a 10.0.0.1:80\nserver n1 10.0.0.1:80 disabled", "n1 10.0.0.1:80",
+     "a=n1 n1", ""},
+    {"then it goes, as was said", "adopt=rename", "server a 10.0.0.1:80\nserver n1 10.0.0.1:80", "n1 10.0.0.1:80", "n1",
      "a: server n1 has replaced it (ADOPT_SERVERS=rename)!"},
-    {"one in maintenance does not serve", "server a 10.0.0.1:80 disabled", "n1 10.0.0.1:80", "", {RENAME}, "n1", ""},
-    {"it drains with its server",
-     "server a 10.0.0.1:80",
-     "n1 10.0.0.1:80 draining; n2 10.0.0.2:80",
-     "",
-     {RENAME},
-     "a=n1+ n1+ n2",
-     ""},
+    {"one in maintenance does not serve", "adopt=rename", "server a 10.0.0.1:80 disabled", "n1 10.0.0.1:80", "n1", ""},
+    {"it drains with its server", "adopt=rename", "server a 10.0.0.1:80", "n1 10.0.0.1:80 draining; n2 10.0.0.2:80",
+     "a=n1+ n1+ n2", ""},
+
     /* the format */
-    {"another format", "", "n1 10.0.0.1:80", "", {KEEP, .server_name_format = "{node}-{port}"}, "n1-80=n1", ""},
-    {"of the address",
-     "",
-     "n1 [fd00::1]:80",
-     "",
-     {KEEP, .server_name_format = "s_{address}:{port}"},
-     "s_fd00::1:80=n1",
-     ""},
-    {"two at one address",
-     "",
-     "n1 10.0.0.1:80; n2 10.0.0.1:80; spare n3 10.0.0.1:80",
-     "",
-     {KEEP, .server_name_format = "{address}"},
-     "10.0.0.1=n1 10.0.0.1-n2=n2 spare 10.0.0.1-n3=n3",
-     ""},
-    {"a line by the node's name is adopted then",
-     "server n1 10.0.0.1:80",
-     "n1 10.0.0.1:80",
-     "",
-     {KEEP, .server_name_format = "{node}-{port}"},
-     "n1=n1",
-     ""},
-    {"no longer by the node's name",
-     "server n1 10.0.0.1:80",
-     "n1 10.0.0.1:80",
-     "",
-     {.adopt = ADOPT_NO, .server_name_format = "{node}-{port}"},
-     "n1-80=n1",
-     ""},
-    {"who is out is known by the format",
-     "server k_n2_x 10.0.0.2:80",
-     "n1 10.0.0.1:80; out n2 it is gone",
-     "",
-     {KEEP, .server_name_format = "k_{node}_x"},
-     "k_n1_x=n1",
-     "k_n2_x=n2 k_n2_x: it is gone"},
-    {"the plain format says nothing new", "", "n1 10.0.0.1:80", "", {KEEP, .server_name_format = "{node}"}, "", ""},
+    {"another format", "adopt=keep format={node}-{port}", "", "n1 10.0.0.1:80", "n1-80=n1", ""},
+    {"of the address", "adopt=keep format=s_{address}:{port}", "", "n1 [fd00::1]:80", "s_fd00::1:80=n1", ""},
+    {"two at one address", "adopt=keep format={address}", "", "n1 10.0.0.1:80; n2 10.0.0.1:80; spare n3 10.0.0.1:80",
+     "10.0.0.1=n1 10.0.0.1-n2=n2 spare 10.0.0.1-n3=n3", ""},
+    {"a line by the node's name is adopted then", "adopt=keep format={node}-{port}", "server n1 10.0.0.1:80",
+     "n1 10.0.0.1:80", "n1=n1", ""},
+    {"no longer by the node's name", "adopt=no format={node}-{port}", "server n1 10.0.0.1:80", "n1 10.0.0.1:80",
+     "n1-80=n1", ""},
+    {"who is out is known by the format", "adopt=keep format=k_{node}_x", "server k_n2_x 10.0.0.2:80",
+     "n1 10.0.0.1:80; out n2 it is gone", "k_n1_x=n1", "k_n2_x=n2 k_n2_x: it is gone"},
+    {"the plain format says nothing new", "adopt=keep format={node}", "", "n1 10.0.0.1:80", "", ""},
 };
 
 static void print_list(struct buf *b, const struct desired_server *list, size_t count, const char *before)
@@ -265,17 +124,15 @@ static char *others_of(const struct desired *d, size_t skips_before)
 TEST_EACH(each_row, array_len(rows))
 {
     const struct row *row = &rows[_i];
-    struct diff_rules with = row->with;
     cleanup(backend_fini) struct backend b;
     cleanup(desired_fini) struct desired desired;
     cleanup(desired_fini) struct desired named;
-    char *globs[4];
-    cleanup(mem_free_ptr) char *glob_text = mem_strdup(row->globs);
-    globs_split(glob_text, globs, &with);
+    cleanup(rules_text_fini) struct rules_text with;
+    text_rules(&with, row->with);
     text_backend(&b, "web", row->backend);
     text_desired(&desired, row->desired);
     desired_init(&named);
-    const struct names_input in = {.desired = &desired, .actual = &b, .rules = &with};
+    const struct names_input in = {.desired = &desired, .actual = &b, .rules = &with.rules};
     bool differs = names_apply(&in, &named);
     ck_assert_msg(differs == (row->names[0] != '\0' || row->others[0] != '\0'), "%s: differs %d", row->rule, differs);
     cleanup(buf_fini) struct buf text;
@@ -367,104 +224,4 @@ TEST(renaming_waits_for_what_runs)
         ck_assert_ptr_nonnull(desired_find(&named, "n1"));
         desired_fini(&named);
     }
-}
-
-static bool same_names(const struct desired *a, const struct desired *b, bool nodes)
-{
-    for (size_t i = 0; i < a->server_count && i < b->server_count; i++)
-        if (!str_eq(a->servers[i].name, b->servers[i].name) ||
-            (nodes && !str_eq(a->servers[i].node, b->servers[i].node)))
-            return false;
-    return a->server_count == b->server_count;
-}
-
-static void check_names(const struct desired *d)
-{
-    for (size_t i = 1; i < d->server_count; i++)
-        ck_assert_int_lt(strcmp(d->servers[i - 1].name, d->servers[i].name), 0);
-    for (size_t i = 0; i < d->spare_count; i++)
-        ck_assert_ptr_null(desired_find(d, d->spares[i].name));
-}
-
-static const char *served_by(const struct backend *b, const struct desired_server *s, const struct diff_rules *rules)
-{
-    const struct backend_server *line = backend_find(b, s->name);
-    return line != NULL && !diff_server_is_foreign(line, rules, NULL) && line->port == s->port &&
-                   str_eq(line->address, s->address) && line->check && !line->maintenance
-               ? line->name
-               : NULL;
-}
-
-/* Where all that is in the file is wanted, under other names. */
-static void desired_state_for_the_file(struct desired *d, const struct backend *b, const struct diff_rules *rules)
-{
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 0);
-    for (size_t i = 0; i < b->server_count; i++)
-        if (!diff_server_is_foreign(&b->servers[i], rules, NULL) && b->servers[i].check && !b->servers[i].maintenance)
-            buf_printf(&text, "%sm%02zu %s:%u", text.len > 0 ? "; " : "", i, b->servers[i].address, b->servers[i].port);
-    text_desired(d, buf_str(&text));
-}
-
-/* Any file and desired state: names are unique and in order, the same come of the file that was written by them, and where every server
- * is there and as it should be, nothing is written. */
-TEST_EACH(of_any_file_and_desired_state, 4)
-{
-    static const char *const formats[] = {NULL, "{node}-{port}", "{address}", "{address}-{port}"};
-    struct dice dice = {.state = 0x9e3779b97f4a7c15u ^ ((uint64_t)_i << 20)};
-    unsigned adopted = 0, quiet = 0;
-    for (int round = 0; round < 400; round++) {
-        cleanup(backend_fini) struct backend b;
-        cleanup(desired_fini) struct desired desired, named, again;
-        struct diff_rules rules = random_rules(&dice);
-        rules.adopt = (enum adopt)dice_below(&dice, 3);
-        rules.server_name_format = formats[dice_below(&dice, array_len(formats))];
-        bool doubles = dice_one_in(&dice, 3), drains = false;
-        random_backend(&dice, &b, doubles);
-        if (round % 4 == 0)
-            desired_state_for_the_file(&desired, &b, &rules);
-        else
-            random_desired(&dice, &desired);
-        for (size_t i = 0; i < desired.server_count && round % 2 == 0; i++)
-            desired.servers[i].state = SERVER_LIVE;
-        struct names_input in = {.desired = &desired, .actual = &b, .rules = &rules};
-        if (!names_apply(&in, &named))
-            desired_copy(&named, &desired);
-        check_names(&named);
-        in.before = &named; /* nothing changed */
-        if (!names_apply(&in, &again))
-            desired_copy(&again, &desired);
-        ck_assert_msg(same_names(&named, &again, true), "round %d", round);
-        desired_fini(&again);
-        bool all = true;
-        for (size_t i = 0; i < named.server_count; i++) {
-            adopted += named.servers[i].node != NULL;
-            drains = drains || named.servers[i].state == SERVER_DRAINING;
-            all = all && named.servers[i].state == SERVER_LIVE && named.servers[i].weight < 0 &&
-                  served_by(&b, &named.servers[i], &rules) != NULL;
-        }
-        struct diff d;
-        diff_compute(&b, &named, &rules, &d);
-        if (all && d.verdict == DIFF_WRITE)
-            for (size_t i = 0; i < d.change_count; i++)
-                ck_assert_msg(
-                    desired_find(&named, d.changes[i].server.name) == NULL ||
-                        (d.changes[i].fields & ~(unsigned)(SERVER_CHECK_PORT | SERVER_PROXY_V2 | SERVER_WEIGHT)) == 0,
-                    "round %d writes %s", round, d.changes[i].server.name);
-        quiet += all;
-        /* Of several lines at one place the live one is meant: a drain by the file may leave none. And of two nodes there,
-         * each may have the other's. */
-        if (d.verdict == DIFF_WRITE && rules.adopt == ADOPT_KEEP && !doubles && !drains) {
-            diff_apply(&d, &rules, &b);
-            in.before = NULL; /* a restart */
-            if (!names_apply(&in, &again))
-                desired_copy(&again, &desired);
-            ck_assert_msg(same_names(&named, &again, false), "round %d, after the write", round);
-        } else {
-            desired_init(&again);
-        }
-        diff_fini(&d);
-    }
-    ck_assert_uint_gt(adopted, 100);
-    ck_assert_uint_gt(quiet, 0);
 }

@@ -158,7 +158,7 @@ static char *plan_text(const char *services)
     return buf_take(&out);
 }
 
-/* What is the same in all rows: "+lookup all_443", "+redirects all_80", which also redirects, "+backend a_b_p http tls 30001". */
+/* What is the same in all rows, where place is that of names: all_443. */
 static void expand_lookup(const char *of, bool redirects, struct buf *out)
 {
     buf_printf(out,
@@ -182,20 +182,53 @@ static void expand_backend(char *words, struct buf *out)
     buf_printf(out, "    server n1 10.0.0.1:%s\n\n", words);
 }
 
+/* "tls 443", "redirects 80", "plain fd00::1 81 fd00--1_81": a frontend of HTTP with its lookup */
+static void expand_frontend(const char *kind, char *words, struct buf *out)
+{
+    const char *place = str_eq(kind, "plain") ? strsep(&words, " ") : "all", *port = strsep(&words, " ");
+    cleanup(mem_free_ptr) char *all = mem_printf("all_%s", port);
+    const char *bind = str_eq(place, "all") ? "*" : place, *maps = words != NULL ? words : all;
+    bool v6 = strchr(place, ':') != NULL, tls = str_eq(kind, "tls");
+    buf_printf(out, "frontend k8s-service_%s_%s_listen\n    mode http\n    bind %s%s%s:%s", place, port, v6 ? "[" : "",
+               bind, v6 ? "]" : "", port);
+    if (tls)
+        buf_printf(out,
+                   " ssl crt-list /lists/k8s-service_%s_certificates.list\n"
+                   "    http-request set-header x-forwarded-proto https",
+                   all);
+    buf_add(out, "\n");
+    expand_lookup(maps, str_eq(kind, "redirects"), out);
+    buf_add(out, "\n");
+}
+
+/* "hosts all_443 443 x.example": the names with and without the port; "paths PLACE", "certificates PLACE FILE": what follows */
+static void expand_file(const char *kind, char *words, struct buf *out)
+{
+    bool hosts = str_eq(kind, "hosts");
+    buf_printf(out, "k8s-service_%s_%s.%s\n", strsep(&words, " "), kind, str_eq(kind, "certificates") ? "list" : "map");
+    const char *port = hosts ? strsep(&words, " ") : NULL;
+    for (const char *word; (word = strsep(&words, " ")) != NULL;)
+        if (hosts)
+            buf_printf(out, "%s %s\n%s:%s %s\n", word, word, word, port, word);
+        else
+            buf_printf(out, "%s\n", word);
+}
+
 static char *expanded(const char *text)
 {
     cleanup(mem_free_ptr) char *copy = mem_strndup(text, strlen(text) - 1);
     struct buf out = {0};
     char *rest = copy;
     for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
-        if (str_has_prefix(line, "+lookup "))
-            expand_lookup(line + strlen("+lookup "), false, &out);
-        else if (str_has_prefix(line, "+redirects "))
-            expand_lookup(line + strlen("+redirects "), true, &out);
-        else if (str_has_prefix(line, "+backend "))
-            expand_backend(line + strlen("+backend "), &out);
-        else
+        const char *word = line[0] == '+' ? strsep(&line, " ") + 1 : NULL;
+        if (word == NULL)
             buf_printf(&out, "%s\n", line);
+        else if (str_eq(word, "backend"))
+            expand_backend(line, &out);
+        else if (str_eq(word, "hosts") || str_eq(word, "paths") || str_eq(word, "certificates"))
+            expand_file(word, line, &out);
+        else
+            expand_frontend(word, line, &out);
     }
     return buf_take(&out);
 }
@@ -206,13 +239,7 @@ static const struct {
     /* The older system's example. */
     {
         "1:kube-system/kubernetes-dashboard web-ui/443:30443 web-ui.hostname=CLUSTER-dashboard.ds.example.com",
-        "frontend k8s-service_all_443_listen\n"
-        "    mode http\n"
-        "    bind *:443 ssl crt-list /lists/k8s-service_all_443_certificates.list\n"
-        "    http-request set-header x-forwarded-proto https\n"
-        "+lookup all_443\n"
-        "\n"
-        "+backend kube-system_kubernetes-dashboard_web-ui http tls 30443\n"
+        "+tls 443\n+backend kube-system_kubernetes-dashboard_web-ui http tls 30443\n"
         "k8s-service_all_443_hosts.map\n"
         "east-dashboard.ds.example.com east-dashboard.ds.example.com\n"
         "east-dashboard.ds.example.com:443 east-dashboard.ds.example.com\n"
@@ -235,151 +262,52 @@ static const struct {
     {
         "1:a/b p/80:30001 p.hostname=x.example p.use-ssl=false p.listen-port=81 p.listen-ip=fd00::1\n"
         "2:a/c p/80:30002 p.hostname=x.example p.use-ssl=false p.listen-port=81 p.listen-ip=10.0.0.1",
-        "frontend k8s-service_10.0.0.1_81_listen\n"
-        "    mode http\n"
-        "    bind 10.0.0.1:81\n"
-        "+lookup 10_0_0_1_81\n"
-        "\n"
-        "frontend k8s-service_fd00::1_81_listen\n"
-        "    mode http\n"
-        "    bind [fd00::1]:81\n"
-        "+lookup fd00--1_81\n"
-        "\n"
-        "+backend a_c_p http plain 30002\n"
-        "+backend a_b_p http plain 30001\n"
-        "k8s-service_10_0_0_1_81_hosts.map\n"
-        "x.example x.example\n"
-        "x.example:81 x.example\n"
-        "k8s-service_10_0_0_1_81_paths.map\n"
-        "x.example/ k8s-service_a_c_p_backend\n"
-        "k8s-service_fd00--1_81_hosts.map\n"
-        "x.example x.example\n"
-        "x.example:81 x.example\n"
-        "k8s-service_fd00--1_81_paths.map\n"
-        "x.example/ k8s-service_a_b_p_backend\n",
+        "+plain 10.0.0.1 81 10_0_0_1_81\n+plain fd00::1 81 fd00--1_81\n"
+        "+backend a_c_p http plain 30002\n+backend a_b_p http plain 30001\n"
+        "+hosts 10_0_0_1_81 81 x.example\n+paths 10_0_0_1_81\nx.example/ k8s-service_a_c_p_backend\n"
+        "+hosts fd00--1_81 81 x.example\n+paths fd00--1_81\nx.example/ k8s-service_a_b_p_backend\n",
     },
     /* a port without a name; ours counts more than the other one's */
     {
         "1:a/b /80:30001 own:hostname=x.example .use-ssl=false own:listen-port=80 .listen-port=81 own:paused=true "
         "other:" OLD "s.path=/x",
-        "frontend k8s-service_all_80_listen\n"
-        "    mode http\n"
-        "    bind *:80\n"
-        "+redirects all_80\n"
-        "\n"
-        "+backend a_b_ http plain 30001\n"
-        "k8s-service_all_80_hosts.map\n"
-        "x.example x.example\n"
-        "x.example:80 x.example\n"
-        "k8s-service_all_80_paths.map\n"
-        "x.example/ k8s-service_a_b__backend\n",
+        "+redirects 80\n+backend a_b_ http plain 30001\n"
+        "+hosts all_80 80 x.example\n+paths all_80\nx.example/ k8s-service_a_b__backend\n",
     },
     /* a host once, however many paths; certificates once each */
     {
-        "1:a/b p/80:30001 p.hostname=x.example\n"
-        "2:a/c p/80:30002 p.hostname=x.example p.path=/long/er\n"
+        "1:a/b p/80:30001 p.hostname=x.example\n2:a/c p/80:30002 p.hostname=x.example p.path=/long/er\n"
         "3:a/d p/80:30003 p.hostname=x.example p.path=/long",
-        "frontend k8s-service_all_443_listen\n"
-        "    mode http\n"
-        "    bind *:443 ssl crt-list /lists/k8s-service_all_443_certificates.list\n"
-        "    http-request set-header x-forwarded-proto https\n"
-        "+lookup all_443\n"
-        "\n"
-        "+backend a_c_p http tls 30002\n"
-        "+backend a_d_p http tls 30003\n"
-        "+backend a_b_p http tls 30001\n"
-        "k8s-service_all_443_hosts.map\n"
-        "x.example x.example\n"
-        "x.example:443 x.example\n"
-        "k8s-service_all_443_paths.map\n"
-        "x.example/long/er/ k8s-service_a_c_p_backend\n"
-        "x.example/long/ k8s-service_a_d_p_backend\n"
-        "x.example/ k8s-service_a_b_p_backend\n"
-        "k8s-service_all_443_certificates.list\n"
-        "/certs/x.example.pem\n",
+        "+tls 443\n+backend a_c_p http tls 30002\n+backend a_d_p http tls 30003\n+backend a_b_p http tls 30001\n"
+        "+hosts all_443 443 x.example\n+paths all_443\nx.example/long/er/ k8s-service_a_c_p_backend\n"
+        "x.example/long/ k8s-service_a_d_p_backend\nx.example/ k8s-service_a_b_p_backend\n"
+        "+certificates all_443 /certs/x.example.pem\n",
     },
     /* certificates of Secrets, of its own namespace, beside one of a file */
     {
         "1:a/b p/80:30001 p.hostname=x.example p.ssl-certificate=secret:tls\n"
-        "2:a/c p/80:30002 p.hostname=y.example p.ssl-certificate=secret:a/tls\n"
-        "3:b/d p/80:30003 p.hostname=z.example",
-        "frontend k8s-service_all_443_listen\n"
-        "    mode http\n"
-        "    bind *:443 ssl crt-list /lists/k8s-service_all_443_certificates.list\n"
-        "    http-request set-header x-forwarded-proto https\n"
-        "+lookup all_443\n"
-        "\n"
-        "+backend a_b_p http tls 30001\n"
-        "+backend a_c_p http tls 30002\n"
-        "+backend b_d_p http tls 30003\n"
-        "k8s-service_all_443_hosts.map\n"
-        "x.example x.example\n"
-        "x.example:443 x.example\n"
-        "y.example y.example\n"
-        "y.example:443 y.example\n"
-        "z.example z.example\n"
-        "z.example:443 z.example\n"
-        "k8s-service_all_443_paths.map\n"
-        "x.example/ k8s-service_a_b_p_backend\n"
-        "y.example/ k8s-service_a_c_p_backend\n"
-        "z.example/ k8s-service_b_d_p_backend\n"
-        "k8s-service_all_443_certificates.list\n"
-        "/certs/z.example.pem\n"
-        "/secrets/a/tls\n",
+        "2:a/c p/80:30002 p.hostname=y.example p.ssl-certificate=secret:a/tls\n3:b/d p/80:30003 p.hostname=z.example",
+        "+tls 443\n+backend a_b_p http tls 30001\n+backend a_c_p http tls 30002\n+backend b_d_p http tls 30003\n"
+        "+hosts all_443 443 x.example y.example z.example\n+paths all_443\nx.example/ k8s-service_a_b_p_backend\n"
+        "y.example/ k8s-service_a_c_p_backend\nz.example/ k8s-service_b_d_p_backend\n"
+        "+certificates all_443 /certs/z.example.pem /secrets/a/tls\n",
     },
     /* all of a backend; redirects, which are a frontend of their own */
     {
         "1:a/b p/80:30001 p.hostname=x.example p.listen-port=8443 p.http-redirect=true p.health-path=/up "
         "p.send-proxy-v2=true p.backends-verify-ssl=true\n"
         "2:a/c p/80:30002 p.hostname=y.example p.path=/y p.http-redirect=true",
-        "frontend k8s-service_all_80_listen\n"
-        "    mode http\n"
-        "    bind *:80\n"
-        "+redirects all_80\n"
-        "\n"
-        "frontend k8s-service_all_443_listen\n"
-        "    mode http\n"
-        "    bind *:443 ssl crt-list /lists/k8s-service_all_443_certificates.list\n"
-        "    http-request set-header x-forwarded-proto https\n"
-        "+lookup all_443\n"
-        "\n"
-        "frontend k8s-service_all_8443_listen\n"
-        "    mode http\n"
-        "    bind *:8443 ssl crt-list /lists/k8s-service_all_8443_certificates.list\n"
-        "    http-request set-header x-forwarded-proto https\n"
-        "+lookup all_8443\n"
-        "\n"
-        "+backend a_c_p http tls 30002\n"
-        "backend k8s-service_a_b_p_backend\n"
-        "    mode http\n"
-        "    balance roundrobin\n"
-        "    option httpchk\n"
+        "+redirects 80\n+tls 443\n+tls 8443\n+backend a_c_p http tls 30002\n"
+        "backend k8s-service_a_b_p_backend\n    mode http\n    balance roundrobin\n    option httpchk\n"
         "    http-check send meth GET uri /up ver HTTP/1.1 hdr host x.example\n"
         "    default-server check ssl verify required ca-file @system-ca send-proxy-v2 check-send-proxy\n"
-        "    server n1 10.0.0.1:30001\n"
-        "\n"
-        "k8s-service_all_80_hosts.map\n"
-        "x.example x.example\n"
-        "x.example:80 x.example\n"
-        "y.example y.example\n"
-        "y.example:80 y.example\n"
-        "k8s-service_all_80_paths.map\n"
-        "x.example/ https://x.example:8443\n"
-        "y.example/y/ https://y.example\n"
-        "k8s-service_all_443_hosts.map\n"
-        "y.example y.example\n"
-        "y.example:443 y.example\n"
-        "k8s-service_all_443_paths.map\n"
-        "y.example/y/ k8s-service_a_c_p_backend\n"
-        "k8s-service_all_443_certificates.list\n"
-        "/certs/y.example.pem\n"
-        "k8s-service_all_8443_hosts.map\n"
-        "x.example x.example\n"
-        "x.example:8443 x.example\n"
-        "k8s-service_all_8443_paths.map\n"
-        "x.example/ k8s-service_a_b_p_backend\n"
-        "k8s-service_all_8443_certificates.list\n"
-        "/certs/x.example.pem\n",
+        "    server n1 10.0.0.1:30001\n\n"
+        "+hosts all_80 80 x.example y.example\n"
+        "+paths all_80\nx.example/ https://x.example:8443\ny.example/y/ https://y.example\n"
+        "+hosts all_443 443 y.example\n+paths all_443\ny.example/y/ k8s-service_a_c_p_backend\n"
+        "+certificates all_443 /certs/y.example.pem\n"
+        "+hosts all_8443 8443 x.example\n+paths all_8443\nx.example/ k8s-service_a_b_p_backend\n"
+        "+certificates all_8443 /certs/x.example.pem\n",
     },
 };
 

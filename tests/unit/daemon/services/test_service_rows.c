@@ -1,191 +1,191 @@
 /* daemon/services/service_rows: the lines of a backend over time, by tables and by random streams against the rules of servers/desired. */
 #include "rows_world.h"
 
+#include "../../effort.h"
 #include "../../test.h"
 
-static void check_text(struct rows_world *w, unsigned i, const char *want)
+static struct rows_world world;
+
+/* Of Service a. */
+static void check(const char *want)
 {
     char *texts[WORLD_SERVICES];
-    rows_world_pass(w, w->rows, texts);
-    ck_assert_ptr_nonnull(texts[i]);
-    ck_assert_str_eq(texts[i], want);
+    rows_world_pass(&world, world.rows, texts);
+    ck_assert_ptr_nonnull(texts[0]);
+    ck_assert_str_eq(texts[0], want);
     texts_free(texts);
 }
 
-/* n1 to n4, and Service a. */
-static void begin(struct rows_world *w)
+static void slice(const char *endpoints)
 {
-    rows_world_open(w);
+    rows_world_slice(&world, 0, 1, endpoints);
+}
+
+/* n1 to n4, and Service a. */
+static void begin(void)
+{
+    rows_world_open(&world);
     for (unsigned i = 1; i <= 4; i++) {
         cleanup(mem_free_ptr) char *line = mem_printf("node n%u 10.0.0.%u", i, i);
-        rows_world_node(w, line);
+        rows_world_node(&world, line);
     }
-    w->there[0] = true;
+    world.there[0] = true;
 }
+
+static void setup(void)
+{
+    rows_world_init(&world);
+}
+
+static void teardown(void)
+{
+    rows_world_fini(&world);
+}
+
+/* With other settings. */
+static void again(void)
+{
+    teardown();
+    setup();
+}
+
+FIXTURE(setup, teardown)
 
 #define LINE(n) "    server n" #n " 10.0.0." #n ":30001"
 
 TEST(policy_local)
 {
-    struct rows_world w;
-    rows_world_init(&w);
-    begin(&w);
-    rows_world_slice(&w, 0, 1, "10.1.0.1@n1 10.1.0.2@n2 10.1.0.3@n2");
-    check_text(&w, 0, LINE(1) "\n" LINE(2) "\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
-    rows_world_slice(&w, 0, 1, "10.1.0.1@n1=leaving 10.1.0.2@n2");
-    check_text(&w, 0, LINE(1) " weight 0\n" LINE(2) "\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
-    ck_assert_uint_eq(service_rows_due_ms(w.rows), w.now_ms + WORLD_DRAIN_MS);
-    w.balance = "source";
-    check_text(&w, 0, LINE(1) " disabled\n" LINE(2) "\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
-    w.balance = "leastconn";
-    w.now_ms += WORLD_DRAIN_MS - 1;
-    check_text(&w, 0, LINE(1) " weight 0\n" LINE(2) "\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
-    w.now_ms += 1;
-    check_text(&w, 0, LINE(1) " disabled\n" LINE(2) "\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
-    ck_assert_uint_eq(service_rows_due_ms(w.rows), 0);
-    rows_world_fini(&w);
+    begin();
+    slice("10.1.0.1@n1 10.1.0.2@n2 10.1.0.3@n2");
+    check(LINE(1) "\n" LINE(2) "\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
+    slice("10.1.0.1@n1=leaving 10.1.0.2@n2");
+    check(LINE(1) " weight 0\n" LINE(2) "\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
+    ck_assert_uint_eq(service_rows_due_ms(world.rows), world.now_ms + WORLD_DRAIN_MS);
+    world.balance = "source";
+    check(LINE(1) " disabled\n" LINE(2) "\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
+    world.balance = "leastconn";
+    world.now_ms += WORLD_DRAIN_MS - 1;
+    check(LINE(1) " weight 0\n" LINE(2) "\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
+    world.now_ms += 1;
+    check(LINE(1) " disabled\n" LINE(2) "\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
+    ck_assert_uint_eq(service_rows_due_ms(world.rows), 0);
 }
 
 TEST(policy_cluster)
 {
-    struct rows_world w;
-    rows_world_init(&w);
-    begin(&w);
-    w.services[0].service.local = false;
-    rows_world_slice(&w, 0, 1, "10.1.0.1@n1");
-    rows_world_node(&w, "node n3 10.0.0.3 !excluded");
-    rows_world_node(&w, "node n4 fd00::4 !cordoned");
-    check_text(&w, 0, LINE(1) "\n" LINE(2) "\n    server n4 [fd00::4]:30001\n");
-    rows_world_fini(&w);
-    rows_world_init(&w);
-    setting_set_given(&w.settings, SETTING(node_mode));
-    setting_set_given(&w.settings, SETTING(park_nodes));
-    w.settings.node_mode = NODE_MODE_ENDPOINTS;
-    w.settings.weights = WEIGHTS_ENDPOINTS;
-    begin(&w);
-    rows_world_slice(&w, 0, 1, "10.1.0.1@n1 10.1.0.2@n1 10.1.0.3@n2=leaving");
-    check_text(&w, 0, LINE(1) " weight 2\n" LINE(2) " weight 0\n");
-    w.services[0].service.local = false; /* kube-proxy spreads over all pods */
-    check_text(&w, 0, LINE(1) " weight 100\n" LINE(2) " weight 0\n");
-    rows_world_fini(&w);
+    begin();
+    world.services[0].service.local = false;
+    slice("10.1.0.1@n1");
+    rows_world_node(&world, "node n3 10.0.0.3 !excluded");
+    rows_world_node(&world, "node n4 fd00::4 !cordoned");
+    check(LINE(1) "\n" LINE(2) "\n    server n4 [fd00::4]:30001\n");
+    again();
+    setting_set_given(&world.settings, SETTING(node_mode));
+    setting_set_given(&world.settings, SETTING(park_nodes));
+    world.settings.node_mode = NODE_MODE_ENDPOINTS;
+    world.settings.weights = WEIGHTS_ENDPOINTS;
+    begin();
+    slice("10.1.0.1@n1 10.1.0.2@n1 10.1.0.3@n2=leaving");
+    check(LINE(1) " weight 2\n" LINE(2) " weight 0\n");
+    world.services[0].service.local = false; /* kube-proxy spreads over all pods */
+    check(LINE(1) " weight 100\n" LINE(2) " weight 0\n");
 }
 
 TEST(nothing_is_desired)
 {
-    struct rows_world w;
-    rows_world_init(&w);
-    begin(&w);
-    check_text(&w, 0, LINE(1) "\n" LINE(2) "\n" LINE(3) "\n" LINE(4) "\n"); /* never seen: a guess */
-    ck_assert_uint_eq(service_rows_view(w.rows).kept, 1);
-    rows_world_slice(&w, 0, 1, "10.1.0.1@n1 10.1.0.2@n2");
-    check_text(&w, 0, LINE(1) "\n" LINE(2) "\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
-    ck_assert_uint_eq(service_rows_view(w.rows).delayed, 0);
-    ck_assert_uint_eq(service_rows_view(w.rows).kept, 0);
-    rows_world_slice(&w, 0, 1, "10.1.0.1@n1=no 10.1.0.2@n2=no");
-    w.ports[0].node_port = 31111;
-    check_text(&w, 0,
-               "    server n1 10.0.0.1:31111\n    server n2 10.0.0.2:31111\n"
-               "    server n3 10.0.0.3:31111 disabled\n    server n4 10.0.0.4:31111 disabled\n");
-    ck_assert_uint_eq(service_rows_view(w.rows).kept, 1);
-    rows_world_fini(&w);
-    rows_world_init(&w);
-    w.settings.allow_empty = true;
-    begin(&w);
-    rows_world_slice(&w, 0, 1, "10.1.0.1@n1=no");
-    check_text(&w, 0, "");
-    rows_world_slice(&w, 0, 1, "10.1.0.1@n1");
-    check_text(&w, 0, LINE(1) "\n" LINE(2) " disabled\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
-    rows_world_slice(&w, 0, 1, "10.1.0.1@n1=no");
-    check_text(&w, 0, "");
-    rows_world_fini(&w);
+    begin();
+    check(LINE(1) "\n" LINE(2) "\n" LINE(3) "\n" LINE(4) "\n"); /* never seen: a guess */
+    ck_assert_uint_eq(service_rows_view(world.rows).kept, 1);
+    slice("10.1.0.1@n1 10.1.0.2@n2");
+    check(LINE(1) "\n" LINE(2) "\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
+    ck_assert_uint_eq(service_rows_view(world.rows).delayed, 0);
+    ck_assert_uint_eq(service_rows_view(world.rows).kept, 0);
+    slice("10.1.0.1@n1=no 10.1.0.2@n2=no");
+    world.ports[0].node_port = 31111;
+    check("    server n1 10.0.0.1:31111\n    server n2 10.0.0.2:31111\n"
+          "    server n3 10.0.0.3:31111 disabled\n    server n4 10.0.0.4:31111 disabled\n");
+    ck_assert_uint_eq(service_rows_view(world.rows).kept, 1);
+    again();
+    world.settings.allow_empty = true;
+    begin();
+    slice("10.1.0.1@n1=no");
+    check("");
+    slice("10.1.0.1@n1");
+    check(LINE(1) "\n" LINE(2) " disabled\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
+    slice("10.1.0.1@n1=no");
+    check("");
 }
 
 TEST(what_drains_while_nothing_is_desired)
 {
-    struct rows_world w;
-    rows_world_init(&w);
-    begin(&w);
-    rows_world_slice(&w, 0, 1, "10.1.0.1@n1 10.1.0.2@n2=leaving");
-    check_text(&w, 0, LINE(1) "\n" LINE(2) " weight 0\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
-    rows_world_slice(&w, 0, 1, "10.1.0.1@n1=no 10.1.0.2@n2=gone");
-    check_text(&w, 0, LINE(1) "\n" LINE(2) " disabled\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
-    rows_world_fini(&w);
+    begin();
+    slice("10.1.0.1@n1 10.1.0.2@n2=leaving");
+    check(LINE(1) "\n" LINE(2) " weight 0\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
+    slice("10.1.0.1@n1=no 10.1.0.2@n2=gone");
+    check(LINE(1) "\n" LINE(2) " disabled\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
 }
 
 TEST(what_is_announced_is_no_loss)
 {
-    struct rows_world w;
-    rows_world_init(&w);
-    begin(&w);
-    w.services[0].service.local = false;
-    rows_world_slice(&w, 0, 1, "10.1.0.1@n1");
-    check_text(&w, 0, LINE(1) "\n" LINE(2) "\n" LINE(3) "\n" LINE(4) "\n");
-    rows_world_node(&w, "node n2 10.0.0.2 !deleting");
-    rows_world_node(&w, "node n3 10.0.0.3 !doomed");
-    rows_world_node(&w, "node n4 10.0.0.4 !excluded");
-    check_text(&w, 0, LINE(1) "\n");
-    rows_world_fini(&w);
+    begin();
+    world.services[0].service.local = false;
+    slice("10.1.0.1@n1");
+    check(LINE(1) "\n" LINE(2) "\n" LINE(3) "\n" LINE(4) "\n");
+    rows_world_node(&world, "node n2 10.0.0.2 !deleting");
+    rows_world_node(&world, "node n3 10.0.0.3 !doomed");
+    rows_world_node(&world, "node n4 10.0.0.4 !excluded");
+    check(LINE(1) "\n");
 }
 
 TEST(losses)
 {
-    struct rows_world w;
-    rows_world_init(&w);
-    begin(&w);
-    w.services[0].service.local = false;
-    rows_world_slice(&w, 0, 1, "10.1.0.1@n1");
-    check_text(&w, 0, LINE(1) "\n" LINE(2) "\n" LINE(3) "\n" LINE(4) "\n");
-    rows_world_node(&w, "node n4 10.0.0.4 !deleting"); /* announced */
-    check_text(&w, 0, LINE(1) "\n" LINE(2) "\n" LINE(3) "\n");
-    rows_world_no_node(&w, "n2");
-    rows_world_no_node(&w, "n3");
-    rows_world_no_node(&w, "n4");
-    check_text(&w, 0, LINE(1) "\n" LINE(2) "\n" LINE(3) "\n");
-    ck_assert_uint_eq(service_rows_view(w.rows).delayed, 1);
-    ck_assert_uint_eq(service_rows_due_ms(w.rows), w.now_ms + WORLD_WINDOW_MS);
-    rows_world_node(&w, "node n3 10.0.0.33");
-    check_text(&w, 0, LINE(1) "\n" LINE(2) "\n    server n3 10.0.0.33:30001\n");
-    w.now_ms += WORLD_WINDOW_MS;
-    check_text(&w, 0, LINE(1) "\n    server n3 10.0.0.33:30001\n");
-    ck_assert_uint_eq(service_rows_view(w.rows).delayed, 0);
-    rows_world_fini(&w);
+    begin();
+    world.services[0].service.local = false;
+    slice("10.1.0.1@n1");
+    check(LINE(1) "\n" LINE(2) "\n" LINE(3) "\n" LINE(4) "\n");
+    rows_world_node(&world, "node n4 10.0.0.4 !deleting"); /* announced */
+    check(LINE(1) "\n" LINE(2) "\n" LINE(3) "\n");
+    rows_world_no_node(&world, "n2");
+    rows_world_no_node(&world, "n3");
+    rows_world_no_node(&world, "n4");
+    check(LINE(1) "\n" LINE(2) "\n" LINE(3) "\n");
+    ck_assert_uint_eq(service_rows_view(world.rows).delayed, 1);
+    ck_assert_uint_eq(service_rows_due_ms(world.rows), world.now_ms + WORLD_WINDOW_MS);
+    rows_world_node(&world, "node n3 10.0.0.33");
+    check(LINE(1) "\n" LINE(2) "\n    server n3 10.0.0.33:30001\n");
+    world.now_ms += WORLD_WINDOW_MS;
+    check(LINE(1) "\n    server n3 10.0.0.33:30001\n");
+    ck_assert_uint_eq(service_rows_view(world.rows).delayed, 0);
 }
 
 /* A node that lost its endpoints without a word is one of those that wait, too. */
 TEST(a_line_that_is_delayed_is_no_spare)
 {
-    struct rows_world w;
-    rows_world_init(&w);
-    begin(&w);
-    rows_world_slice(&w, 0, 1, "10.1.0.1@n1 10.1.0.2@n2 10.1.0.3@n3");
-    check_text(&w, 0, LINE(1) "\n" LINE(2) "\n" LINE(3) "\n" LINE(4) " disabled\n");
-    rows_world_slice(&w, 0, 1, "10.1.0.3@n3");
-    check_text(&w, 0, LINE(1) "\n" LINE(2) "\n" LINE(3) "\n" LINE(4) " disabled\n");
-    w.now_ms += WORLD_WINDOW_MS;
-    check_text(&w, 0, LINE(1) " disabled\n" LINE(2) " disabled\n" LINE(3) "\n" LINE(4) " disabled\n");
-    rows_world_fini(&w);
+    begin();
+    slice("10.1.0.1@n1 10.1.0.2@n2 10.1.0.3@n3");
+    check(LINE(1) "\n" LINE(2) "\n" LINE(3) "\n" LINE(4) " disabled\n");
+    slice("10.1.0.3@n3");
+    check(LINE(1) "\n" LINE(2) "\n" LINE(3) "\n" LINE(4) " disabled\n");
+    world.now_ms += WORLD_WINDOW_MS;
+    check(LINE(1) " disabled\n" LINE(2) " disabled\n" LINE(3) "\n" LINE(4) " disabled\n");
 }
 
 /* HAPROXY_HEALTH_CHECK=node-port: kube-proxy says which node has a pod. */
 TEST(the_port_of_kube_proxy)
 {
-    struct rows_world w;
-    rows_world_init(&w);
-    w.settings.health_check = SETTINGS_HEALTH_CHECK_NODE_PORT;
-    begin(&w);
-    w.services[0].service.health_check_node_port = 32000;
-    w.services[0].service.type = SERVICE_LOAD_BALANCER;
-    rows_world_no_node(&w, "n3");
-    rows_world_no_node(&w, "n4");
-    rows_world_slice(&w, 0, 1, "10.1.0.1@n1");
-    check_text(&w, 0, "    option httpchk GET /healthz\n" LINE(1) " port 32000\n" LINE(2) " port 32000 disabled\n");
-    w.proxy_v2 = true;
-    check_text(&w, 0,
-               "    option httpchk GET /healthz\n" LINE(1) " port 32000 no-check-send-proxy\n" LINE(
-                   2) " port 32000 no-check-send-proxy disabled\n");
-    w.health_path = "/up";
-    check_text(&w, 0, LINE(1) "\n" LINE(2) " disabled\n");
-    rows_world_fini(&w);
+    world.settings.health_check = SETTINGS_HEALTH_CHECK_NODE_PORT;
+    begin();
+    world.services[0].service.health_check_node_port = 32000;
+    world.services[0].service.type = SERVICE_LOAD_BALANCER;
+    rows_world_no_node(&world, "n3");
+    rows_world_no_node(&world, "n4");
+    slice("10.1.0.1@n1");
+    check("    option httpchk GET /healthz\n" LINE(1) " port 32000\n" LINE(2) " port 32000 disabled\n");
+    world.proxy_v2 = true;
+    check("    option httpchk GET /healthz\n" LINE(1) " port 32000 no-check-send-proxy\n" LINE(
+        2) " port 32000 no-check-send-proxy disabled\n");
+    world.health_path = "/up";
+    check(LINE(1) "\n" LINE(2) " disabled\n");
 }
 
 #define CONFIG                                                                               \
@@ -200,101 +200,85 @@ TEST(the_port_of_kube_proxy)
 /* As they were in the file: all is lost at once, or nothing is ready. */
 TEST(what_an_earlier_daemon_left)
 {
-    struct rows_world w;
-    rows_world_init(&w);
-    rows_world_open(&w);
-    service_rows_recall(w.rows, CONFIG);
-    service_rows_recall(w.rows, "");
-    rows_world_node(&w, "node n1 10.0.0.1");
-    w.there[0] = true;
-    rows_world_slice(&w, 0, 1, "10.1.0.1@n1");
-    check_text(&w, 0, LINE(1) "\n" LINE(2) "\n    server n3 [fd00::3]:30001 weight 7\n");
-    ck_assert_uint_eq(service_rows_view(w.rows).delayed, 1);
-    w.now_ms += WORLD_WINDOW_MS;
-    check_text(&w, 0, LINE(1) "\n");
-    rows_world_fini(&w);
-    rows_world_init(&w);
-    rows_world_open(&w);
-    service_rows_recall(w.rows, CONFIG);
-    rows_world_node(&w, "node n1 10.0.0.1");
-    w.there[0] = true;
-    w.ports[0].node_port = 31111;
-    check_text(&w, 0,
-               "    server n1 10.0.0.1:31111\n    server n2 10.0.0.2:31111\n    server n3 [fd00::3]:31111 weight 7\n"
-               "    server n4 10.0.0.4:31111 disabled\n    server n5 10.0.0.5:31111 disabled\n"
-               "    server n8 10.0.0.8:31111 disabled\n");
-    rows_world_fini(&w);
+    rows_world_open(&world);
+    service_rows_recall(world.rows, CONFIG);
+    service_rows_recall(world.rows, "");
+    rows_world_node(&world, "node n1 10.0.0.1");
+    world.there[0] = true;
+    slice("10.1.0.1@n1");
+    check(LINE(1) "\n" LINE(2) "\n    server n3 [fd00::3]:30001 weight 7\n");
+    ck_assert_uint_eq(service_rows_view(world.rows).delayed, 1);
+    world.now_ms += WORLD_WINDOW_MS;
+    check(LINE(1) "\n");
+    again();
+    rows_world_open(&world);
+    service_rows_recall(world.rows, CONFIG);
+    rows_world_node(&world, "node n1 10.0.0.1");
+    world.there[0] = true;
+    world.ports[0].node_port = 31111;
+    check("    server n1 10.0.0.1:31111\n    server n2 10.0.0.2:31111\n    server n3 [fd00::3]:31111 weight 7\n"
+          "    server n4 10.0.0.4:31111 disabled\n    server n5 10.0.0.5:31111 disabled\n"
+          "    server n8 10.0.0.8:31111 disabled\n");
 }
 
 TEST(slices_that_may_not_be_read)
 {
-    struct rows_world w;
-    rows_world_init(&w);
-    begin(&w);
-    w.slices_known = false;
-    rows_world_node(&w, "node n4 10.0.0.4 !doomed");
-    check_text(&w, 0, LINE(1) "\n" LINE(2) "\n" LINE(3) "\n");
-    ck_assert_uint_eq(service_rows_view(w.rows).kept, 0);
-    w.slices_known = true;
-    rows_world_slice(&w, 0, 1, "10.1.0.1@n1");
-    check_text(&w, 0, LINE(1) "\n" LINE(2) " disabled\n" LINE(3) " disabled\n");
-    w.slices_known = false;
-    check_text(&w, 0, LINE(1) "\n" LINE(2) "\n" LINE(3) "\n");
-    rows_world_fini(&w);
+    begin();
+    world.slices_known = false;
+    rows_world_node(&world, "node n4 10.0.0.4 !doomed");
+    check(LINE(1) "\n" LINE(2) "\n" LINE(3) "\n");
+    ck_assert_uint_eq(service_rows_view(world.rows).kept, 0);
+    world.slices_known = true;
+    slice("10.1.0.1@n1");
+    check(LINE(1) "\n" LINE(2) " disabled\n" LINE(3) " disabled\n");
+    world.slices_known = false;
+    check(LINE(1) "\n" LINE(2) "\n" LINE(3) "\n");
 }
 
 TEST(paused)
 {
-    struct rows_world w;
-    rows_world_init(&w);
-    begin(&w);
-    rows_world_slice(&w, 0, 1, "10.1.0.1@n1");
-    w.services[0].service.paused = true;
-    check_text(&w, 0, LINE(1) "\n" LINE(2) " disabled\n" LINE(3) " disabled\n" LINE(4) " disabled\n"); /* the first */
-    rows_world_slice(&w, 0, 1, "10.1.0.1@n1 10.1.0.2@n2");
-    check_text(&w, 0, LINE(1) "\n" LINE(2) " disabled\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
-    w.services[0].service.paused = false;
-    check_text(&w, 0, LINE(1) "\n" LINE(2) "\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
-    rows_world_fini(&w);
+    begin();
+    slice("10.1.0.1@n1");
+    world.services[0].service.paused = true;
+    check(LINE(1) "\n" LINE(2) " disabled\n" LINE(3) " disabled\n" LINE(4) " disabled\n"); /* the first */
+    slice("10.1.0.1@n1 10.1.0.2@n2");
+    check(LINE(1) "\n" LINE(2) " disabled\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
+    world.services[0].service.paused = false;
+    check(LINE(1) "\n" LINE(2) "\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
 }
 
 TEST(only_what_changed_is_computed)
 {
-    struct rows_world w;
     char *texts[WORLD_SERVICES];
-    rows_world_init(&w);
-    begin(&w);
+    begin();
     for (unsigned i = 0; i < WORLD_SERVICES; i++) {
-        w.there[i] = true;
-        rows_world_slice(&w, i, 1, "10.1.0.1@n1");
+        world.there[i] = true;
+        rows_world_slice(&world, i, 1, "10.1.0.1@n1");
     }
     static const size_t wanted[] = {WORLD_SERVICES, 0, 1, WORLD_SERVICES, 1, 0};
     for (unsigned step = 0; step < array_len(wanted); step++) {
         if (step == 2)
-            rows_world_slice(&w, 1, 2, "10.1.0.2@n2");
+            rows_world_slice(&world, 1, 2, "10.1.0.2@n2");
         if (step == 3)
-            rows_world_node(&w, "node n9 10.0.0.9");
+            rows_world_node(&world, "node n9 10.0.0.9");
         if (step == 4)
-            w.services[2].service.local = false;
-        rows_world_pass(&w, w.rows, texts);
+            world.services[2].service.local = false;
+        rows_world_pass(&world, world.rows, texts);
         texts_free(texts);
-        ck_assert_uint_eq(service_rows_view(w.rows).computed, wanted[step]);
+        ck_assert_uint_eq(service_rows_view(world.rows).computed, wanted[step]);
     }
-    rows_world_fini(&w);
 }
 
 TEST(what_is_explained)
 {
-    struct rows_world w;
     char *texts[WORLD_SERVICES];
     cleanup(buf_fini) struct buf out = {0};
-    rows_world_init(&w);
-    begin(&w);
-    rows_world_no_node(&w, "n4");
-    rows_world_slice(&w, 0, 1, "10.1.0.1@n1 10.1.0.2@n2=no 10.1.0.3@n9");
-    rows_world_pass(&w, w.rows, texts);
-    const struct service_route route = rows_world_route(&w, 0);
-    service_rows_explain(w.rows, &route, &out);
+    begin();
+    rows_world_no_node(&world, "n4");
+    slice("10.1.0.1@n1 10.1.0.2@n2=no 10.1.0.3@n9");
+    rows_world_pass(&world, world.rows, texts);
+    const struct service_route route = rows_world_route(&world, 0);
+    service_rows_explain(world.rows, &route, &out);
     ck_assert_str_eq(buf_str(&out),
                      "servers of backend a\n"
                      "    server n1 10.0.0.1:30001, live: 1 ready endpoint on node n1 (slice ns/a-1); nodePort 30001 "
@@ -304,7 +288,6 @@ TEST(what_is_explained)
                      "    no server for endpoint 10.1.0.2 of slice ns/a-1: it is not ready (on node n2)\n"
                      "    no server for endpoint 10.1.0.3 of slice ns/a-1: its node n9 is not known\n");
     texts_free(texts);
-    rows_world_fini(&w);
 }
 
 /* ---- random streams ---- */
@@ -516,31 +499,29 @@ static void choose_settings(struct settings *s, unsigned number)
         s->park_ttl_ms = 0;
 }
 
-TEST_EACH(streams, 128)
+TEST_EACH(streams, effort(160))
 {
     struct dice d = {0x9e3779b97f4a7c15u + 77u * (unsigned)_i};
-    struct rows_world w;
+    struct rows_world *const w = &world;
     struct model models[WORLD_SERVICES] = {0};
     char *texts[WORLD_SERVICES], *others[WORLD_SERVICES];
-    rows_world_init(&w);
-    choose_settings(&w.settings, (unsigned)_i);
-    rows_world_open(&w);
-    struct service_rows *eager = service_rows_new(&w.settings, w.nodes, w.slices, &w.log);
+    choose_settings(&w->settings, (unsigned)_i);
+    rows_world_open(w);
+    struct service_rows *eager = service_rows_new(&w->settings, w->nodes, w->slices, &w->log);
     for (unsigned step = 0; step < 120; step++) {
         for (unsigned k = 1 + dice_below(&d, 3); k > 0; k--)
-            event_any(&w, &d);
+            event_any(w, &d);
         if (dice_one_in(&d, 10))
-            event_relist(&w, &d);
+            event_relist(w, &d);
         service_rows_nodes_changed(eager); /* it computes all each time */
-        rows_world_pass(&w, w.rows, texts);
-        rows_world_pass(&w, eager, others);
+        rows_world_pass(w, w->rows, texts);
+        rows_world_pass(w, eager, others);
         check_same(texts, others, "what was not computed again");
         for (unsigned i = 0; i < WORLD_SERVICES; i++)
-            check_backend(&w, &models[i], i, texts[i]);
+            check_backend(w, &models[i], i, texts[i]);
         texts_free(texts);
         texts_free(others);
     }
-    check_rest(&w);
+    check_rest(w);
     service_rows_free(eager);
-    rows_world_fini(&w);
 }

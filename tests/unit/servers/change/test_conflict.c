@@ -4,7 +4,6 @@
 #include "base/compiler.h"
 #include "servers/change/conflict.h"
 
-#include "../../dice.h"
 #include "../../test.h"
 
 #define MIN 60000u
@@ -61,32 +60,4 @@ TEST(forgotten)
         ck_assert(!conflict_reverted(&r, 2 * MIN));
     conflict_forget(&r);
     ck_assert(!conflict_reverted(&r, 2 * MIN));
-}
-
-/* Whatever the times: a pause begins exactly where the last CONFLICT_TIMES that count lie within the window, or where one
- * follows a pause within the window. */
-TEST(any_times)
-{
-    struct dice dice = {606060};
-    for (unsigned run = 0; run < 500; run++) {
-        struct conflict r = {0};
-        uint64_t now = 1 + dice_below(&dice, MIN), pause_end = 0, counted[64];
-        size_t count = 0;
-        for (unsigned i = 0; i < array_len(counted); i++, now += dice_below(&dice, 1 + dice_below(&dice, 15 * MIN))) {
-            if (now < pause_end) {
-                ck_assert(conflict_pauses(&r, now) && !conflict_reverted(&r, now));
-                continue;
-            }
-            counted[count++] = now;
-            bool expected = (pause_end != 0 && now <= pause_end + CONFLICT_WINDOW_MS) ||
-                            (count >= CONFLICT_TIMES && now - counted[count - CONFLICT_TIMES] <= CONFLICT_WINDOW_MS);
-            ck_assert(!conflict_pauses(&r, now));
-            ck_assert(conflict_reverted(&r, now) == expected);
-            ck_assert(conflict_pauses(&r, now) == expected);
-            if (!expected)
-                continue;
-            count = 0;
-            pause_end = now + CONFLICT_PAUSE_MS;
-        }
-    }
 }

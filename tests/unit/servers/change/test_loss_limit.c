@@ -1,4 +1,4 @@
-/* src/servers/change/loss_limit: what is held and for how long; then streams of losses against a naive model. */
+/* src/servers/change/loss_limit: what is held and for how long. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,6 @@
 #include "base/str.h"
 #include "servers/change/loss_limit.h"
 
-#include "../../dice.h"
 #include "../../test.h"
 
 #define PERIOD_MS 60000
@@ -162,6 +161,15 @@ static const struct {
       {31000, "abcdef", "def", NULL},
       {61000, "abcdef", "def", NULL},
       {91000, "abcdef", "", NULL}}},
+    {"what is held is among the live ones",
+     "abcdefghi",
+     {{0, "abcde", "abcde", NULL},
+      {30000, "abcdef", "abcdef", NULL},
+      {60000, "abcdef", "f", NULL},
+      {61000, "abcdefgh", "f", NULL}}},
+    {"one that left, and is back by another hand after its time, is lost anew",
+     "abcd",
+     {{0, "a", "", NULL}, {60000, "a", "", NULL}, {70000, "abc", "abc", "a"}}},
     {"not known, after its time",
      "abcd",
      {{0, "abc", "abc", NULL}, {60000, "-", "", NULL}, {60001, "abc", "abc", NULL}}},
@@ -237,119 +245,4 @@ TEST(no_limit)
     loss_limit_report(&b, &r); /* no period */
     ck_assert_uint_eq(held(&b, 5), 0);
     loss_limit_fini(&b);
-}
-
-/* ---- any course, against a model that keeps everything and searches it ---- */
-
-struct model {
-    struct {
-        bool lost, held;
-        uint64_t at_ms;
-        size_t base;
-    } of[SERVERS];
-};
-
-static bool counts(const struct model *m, unsigned i, uint64_t now_ms)
-{
-    return m->of[i].lost && now_ms - m->of[i].at_ms < PERIOD_MS;
-}
-
-/* gone: not wanted; live: in the file. */
-static void model_report(struct model *m, unsigned gone, unsigned live, unsigned percent, uint64_t now_ms)
-{
-    size_t serving = 0, count = 0, base;
-    unsigned fresh = 0;
-    int oldest = -1;
-    for (unsigned i = 0; i < SERVERS; i++) {
-        bool lost = (gone & live) >> i & 1;
-        if (!lost && (!(gone >> i & 1) || m->of[i].held || !counts(m, i, now_ms)))
-            m->of[i].lost = false;
-        fresh |= (unsigned)(lost && !m->of[i].lost) << i;
-        bool goes = m->of[i].lost && !(m->of[i].held && counts(m, i, now_ms));
-        serving += (live >> i & 1) && !goes;
-    }
-    for (unsigned i = 0; i < SERVERS; i++) {
-        if (!counts(m, i, now_ms))
-            continue;
-        count++;
-        if (oldest < 0 || m->of[i].at_ms < m->of[oldest].at_ms ||
-            (m->of[i].at_ms == m->of[oldest].at_ms && m->of[i].base > m->of[oldest].base))
-            oldest = (int)i;
-    }
-    base = oldest < 0 ? serving : m->of[oldest].base;
-    for (unsigned i = 0; i < SERVERS; i++) {
-        if (!(fresh >> i & 1))
-            continue;
-        m->of[i].lost = true;
-        m->of[i].held = (count + count_bits(fresh)) * 100 > base * percent;
-        m->of[i].at_ms = now_ms;
-        m->of[i].base = serving;
-    }
-}
-
-static void model_suspend(struct model *m, uint64_t now_ms)
-{
-    for (unsigned i = 0; i < SERVERS; i++)
-        m->of[i].lost = counts(m, i, now_ms) && !m->of[i].held;
-}
-
-static unsigned model_held(const struct model *m, uint64_t now_ms)
-{
-    unsigned bits = 0;
-    for (unsigned i = 0; i < SERVERS; i++)
-        bits |= (unsigned)(m->of[i].held && counts(m, i, now_ms)) << i;
-    return bits;
-}
-
-/* One server of gone comes or goes; sometimes several at once. */
-static unsigned turn(struct dice *dice, unsigned gone)
-{
-    unsigned times = dice_one_in(dice, 6) ? 1 + dice_below(dice, SERVERS) : 1;
-    while (times-- > 0) {
-        unsigned bit = 1u << dice_below(dice, SERVERS);
-        gone = dice_one_in(dice, 3) ? gone & ~bit : gone | bit;
-    }
-    return gone;
-}
-
-TEST(any_course)
-{
-    struct dice dice = {31337};
-    size_t held_steps = 0;
-    for (unsigned run = 0; run < 150; run++) {
-        struct loss_limit b = {0};
-        struct model m = {0};
-        unsigned percent = dice_below(&dice, 100), live = (1u << SERVERS) - 1, gone = 0, was_held = 0;
-        uint64_t now_ms = dice_below(&dice, 1000), until[SERVERS] = {0};
-        for (unsigned i = 0; i < 200; i++, now_ms += dice_below(&dice, dice_one_in(&dice, 20) ? PERIOD_MS * 2 : 4000)) {
-            if (dice_one_in(&dice, 40)) {
-                loss_limit_suspend(&b, now_ms);
-                model_suspend(&m, now_ms);
-                was_held = 0;
-                continue;
-            }
-            if (!dice_one_in(&dice, 4))
-                gone = turn(&dice, gone);
-            if (dice_one_in(&dice, 30))
-                live = turn(&dice, live); /* by another hand */
-            live |= ((1u << SERVERS) - 1) & ~gone;
-            report(&b, gone & live, ~gone, count_bits(live), percent, now_ms);
-            model_report(&m, gone, live, percent, now_ms);
-            unsigned is = held(&b, now_ms);
-            unsigned expected = model_held(&m, now_ms);
-            ck_assert_msg(is == expected, "run %u, step %u: %x, not %x", run, i, is, expected);
-            bool early = (is & ~(gone & live)) != 0 || b.count > 2 * SERVERS;
-            for (unsigned k = 0; k < SERVERS; k++) {
-                early |= (was_held >> k & 1) && !(is >> k & 1) && (gone & live) >> k & 1 && now_ms < until[k];
-                (void)loss_limit_delays(&b, names[k], now_ms, &until[k]);
-            }
-            ck_assert_msg(!early, "run %u, step %u: one leaves before its own time", run, i);
-            held_steps += is != 0;
-            was_held = is;
-            if (!dice_one_in(&dice, 5)) /* else it cannot be written */
-                live &= ~gone | is;
-        }
-        loss_limit_fini(&b);
-    }
-    ck_assert_uint_gt(held_steps, 3000);
 }

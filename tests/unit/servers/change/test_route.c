@@ -191,6 +191,9 @@ static const struct route_row rows[] = {
     {"but does not count as needed where none is to come", P1, "n1 ready", "", "",
      "n1 maint: haproxy.cfg has it in maintenance", "", NULL, 0},
 
+    {"nor where an operator keeps that one out", P1 N2, "n1 ready; n2 maint", W2 + 2, "n2 theirs maint",
+     "n1 maint: haproxy.cfg has it in maintenance", "", NULL, 0},
+
     /* ---- not ours, or not known which ---- */
     {"a server that is kept", N1 "server k1 10.0.0.3:80 disabled\n", "k1 ready", W1, "", "", "", NULL, 0},
     {"a backup server", N1 "server s1 10.0.0.3:80 backup\n", "s1 maint", W1, "s1 ours maint", "", "", NULL, 0},

@@ -5,67 +5,8 @@
 #include "haproxy/backend.h"
 #include "model/node_rules.h"
 
+#include "../../effort.h"
 #include "../../test.h"
-
-/* ---- the order of events ---- */
-
-static void shuffled(struct dice *dice, unsigned *order, unsigned count)
-{
-    for (unsigned i = 0; i < count; i++)
-        order[i] = i;
-    for (unsigned i = count - 1; i > 0; i--) {
-        unsigned j = dice_below(dice, i + 1), was = order[i];
-        order[i] = order[j];
-        order[j] = was;
-    }
-}
-
-/* Reaches the world through `noise` events about other versions of the same objects, in an order of its own, with and
- * without relists. */
-static void reach(const struct object_caches *c, struct dice *dice, char *const *world, unsigned noise)
-{
-    struct cache *const of[] = {c->nodes, c->slices, c->services};
-    unsigned order[WORLD_LINES], relisted = dice_below(dice, 8);
-    shuffled(dice, order, WORLD_LINES);
-    for (unsigned k = 0; k < noise; k++)
-        world_happens(c, dice);
-    for (unsigned k = 0; k < array_len(of); k++)
-        if ((relisted & 1u << k) != 0)
-            cache_replace_begin(of[k]);
-    for (unsigned k = 0; k < WORLD_LINES; k++)
-        world_put(c, order[k], world[order[k]]);
-    for (unsigned k = 0; k < array_len(of); k++)
-        if ((relisted & 1u << k) != 0)
-            cache_replace_end(of[k]);
-}
-
-/* All that is told of a desired state. */
-static char *text_of_all(const struct desired *d)
-{
-    cleanup(mem_free_ptr) char *servers = text_of_servers(d), *spares = text_of_spares(d), *skips = text_of_skips(d);
-    struct buf b;
-    buf_init(&b, 0);
-    buf_printf(&b, "%d %s\n%s\n%s\n%s %s %u %d\n", d->state, servers, spares, skips,
-               d->problem != NULL ? d->problem : "-", d->note != NULL ? d->note : "-", d->check_port, d->paused);
-    for (size_t i = 0; i < d->server_count; i++) {
-        cleanup(mem_free_ptr) char *reason = desired_server_reason(d, &d->servers[i]);
-        buf_printf(&b, "%s\n", reason);
-    }
-    return buf_take(&b);
-}
-
-static char *reached(struct dice *dice, char *const *world, unsigned noise, const char *settings)
-{
-    struct mapping_text m;
-    struct desired d;
-    text_mapping_open(&m, settings, false);
-    reach(&m.caches, dice, world, noise);
-    desired_compute(&m.in, &d);
-    char *text = text_of_all(&d);
-    desired_fini(&d);
-    text_mapping_close(&m);
-    return text;
-}
 
 static const char *any_settings(struct dice *dice)
 {
@@ -73,27 +14,11 @@ static const char *any_settings(struct dice *dice)
                                 : world_any[dice_below(dice, array_len(world_any))];
 }
 
-TEST(the_order_of_events_never_matters)
-{
-    struct dice dice = {88172645463325252u};
-    for (unsigned round = 0; round < 1200; round++) {
-        char *world[WORLD_LINES];
-        const char *settings = any_settings(&dice);
-        world_make(&dice, world);
-        cleanup(mem_free_ptr) char *first = reached(&dice, world, 0, settings);
-        for (unsigned k = 1; k < 3; k++) {
-            cleanup(mem_free_ptr) char *other = reached(&dice, world, k * 20, settings);
-            ck_assert_msg(strcmp(first, other) == 0, "round %u, %s:\n%s\n--\n%s", round, settings, first, other);
-        }
-        world_free(world);
-    }
-}
-
 /* ---- the rules once more, as slowly and plainly as they can be said, for a fixed port ---- */
 
 struct oracle {
     const struct mapping_text *m;
-    bool ready, leaving, terminating; /* at the place */
+    bool ready, leaving; /* at the place */
     bool others_ready;                /* at any place that can have a server */
     const char *place;
 };
@@ -160,7 +85,6 @@ static void look(void *arg, const void *object)
         o->others_ready = o->others_ready || same.ready;
         o->ready = o->ready || (here && same.ready);
         o->leaving = o->leaving || (here && e->serving && e->terminating);
-        o->terminating = o->terminating || (here && e->terminating);
     }
 }
 
@@ -220,13 +144,14 @@ TEST(a_node_serves_exactly_when_the_rules_say_so)
 {
     struct dice dice = {1234567891011u};
     unsigned asked = 0, spared = 0;
-    for (unsigned round = 0; round < 1500; round++) {
+    for (unsigned round = 0; round < (unsigned)effort(1500); round++) {
         char *world[WORLD_LINES];
         struct mapping_text m;
         struct desired d;
         world_make(&dice, world);
         text_mapping_open(&m, world_plain[dice_below(&dice, array_len(world_plain))], false);
-        reach(&m.caches, &dice, world, 0);
+        for (unsigned i = 0; i < WORLD_LINES; i++)
+            world_put(&m.caches, i, world[i]);
         desired_compute(&m.in, &d);
         if (is_asked_well(&m)) {
             check_against_oracle(&m, &d, round);
@@ -240,8 +165,8 @@ TEST(a_node_serves_exactly_when_the_rules_say_so)
         text_mapping_close(&m);
         world_free(world);
     }
-    ck_assert_uint_gt(asked, 1000);
-    ck_assert_uint_gt(spared, 100);
+    ck_assert_uint_gt(asked, (unsigned)effort(1000));
+    ck_assert_uint_gt(spared, (unsigned)effort(100));
 }
 
 /* ---- whatever the settings ---- */
@@ -292,15 +217,16 @@ static void check_sound(const struct desired *d, const char *settings)
 TEST(no_state_and_no_setting_makes_it_unsound)
 {
     struct dice dice = {424242};
-    unsigned states[4] = {0};
-    for (unsigned round = 0; round < 3000; round++) {
+    int states[4] = {0};
+    for (unsigned round = 0; round < (unsigned)effort(3000); round++) {
         char *world[WORLD_LINES];
         struct mapping_text m;
         struct desired d;
         const char *settings = any_settings(&dice);
         world_make(&dice, world);
         text_mapping_open(&m, settings, dice_one_in(&dice, 4));
-        reach(&m.caches, &dice, world, 0);
+        for (unsigned i = 0; i < WORLD_LINES; i++)
+            world_put(&m.caches, i, world[i]);
         desired_compute(&m.in, &d);
         check_sound(&d, settings);
         states[d.state]++;
@@ -308,97 +234,17 @@ TEST(no_state_and_no_setting_makes_it_unsound)
         text_mapping_close(&m);
         world_free(world);
     }
-    ck_assert(states[DESIRED_OK] > 300 && states[DESIRED_EMPTY] > 100 && states[DESIRED_UNDECIDED] > 100);
+    ck_assert(states[DESIRED_OK] > effort(300) && states[DESIRED_EMPTY] > effort(100) &&
+              states[DESIRED_UNDECIDED] > effort(100));
 }
 
 /* ---- over time ---- */
-
-/* A second telling of one server's life: when it was last seen usable, and since when it leaves. */
-struct life {
-    bool live, draining;
-    uint64_t leaves_since;
-};
-
-static void live_on(struct life *l, const struct oracle *o, uint64_t now_ms, uint64_t drain_ms)
-{
-    bool usable = o->ready || (o->leaving && !o->others_ready);
-    bool leaving = !usable && o->leaving;
-    if (usable) {
-        *l = (struct life){.live = true};
-        return;
-    }
-    if (!leaving) {
-        *l = (struct life){.leaves_since = UINT64_MAX}; /* out until it is usable again */
-        return;
-    }
-    if (l->live || l->leaves_since == 0)
-        l->leaves_since = now_ms;
-    l->live = false;
-    l->draining = l->leaves_since != UINT64_MAX && now_ms - l->leaves_since < drain_ms;
-    if (!l->draining)
-        l->leaves_since = UINT64_MAX;
-}
-
-/* Of the machine only what lasts: whether a server that was never live may drain (unknown before) is its own business. */
-static void check_lives(const struct mapping_text *m, const struct desired *d, struct life *lives, bool *known)
-{
-    for (unsigned i = 0; i < WORLD_PLACES; i++) {
-        char name[16];
-        struct oracle o = ask_oracle(m, place_name(i, name, sizeof(name)));
-        const struct desired_server *s = desired_find(d, name);
-        bool usable = o.ready || (o.leaving && !o.others_ready);
-        if (!known[i] && !usable && !o.terminating)
-            continue; /* nothing to remember yet */
-        if (!known[i])
-            lives[i] = (struct life){0};
-        known[i] = true;
-        live_on(&lives[i], &o, m->in.now_ms, m->rules.drain_timeout_ms);
-        ck_assert_msg((s != NULL) == (lives[i].live || lives[i].draining), "%s at %llu", name,
-                      (unsigned long long)m->in.now_ms);
-        ck_assert(s == NULL || (s->state == SERVER_LIVE) == lives[i].live);
-    }
-}
-
-/* No Service, no excluded nodes: then a server's life is what its endpoints and the clock make of it. */
-static void something_happens(const struct object_caches *c, struct dice *dice)
-{
-    unsigned i = dice_below(dice, WORLD_SLICES) + WORLD_NODES;
-    cleanup(mem_free_ptr) char *line = world_slice(dice, i);
-    world_put(c, i, line);
-}
-
-TEST(lives_of_servers)
-{
-    struct dice dice = {987654321};
-    for (unsigned round = 0; round < 70; round++) {
-        struct mapping_text m;
-        struct life lives[WORLD_PLACES] = {0};
-        bool known[WORLD_PLACES] = {0};
-        text_mapping_open(&m, "port=30080", true);
-        m.in.states = server_states_new();
-        for (unsigned i = 0; i < WORLD_NODES; i++) {
-            cleanup(mem_free_ptr) char *line = mem_printf("node n%u 10.0.0.%u", i, i);
-            text_put(&m.caches, line);
-        }
-        for (unsigned k = 0; k < 60; k++) { /* less than STATES_REMEMBER_MS in all */
-            struct desired d;
-            m.in.now_ms += dice_one_in(&dice, 8) ? 30000 : dice_below(&dice, 9000);
-            something_happens(&m.caches, &dice);
-            desired_compute(&m.in, &d);
-            check_sound(&d, "");
-            check_lives(&m, &d, lives, known);
-            ck_assert(d.due_ms == 0 || (d.due_ms > m.in.now_ms && d.due_ms <= m.in.now_ms + DRAIN_MS));
-            desired_fini(&d);
-        }
-        text_mapping_close(&m);
-    }
-}
 
 /* Whatever happens and however the clock runs: sound, due in the future, and live where anything usable can be. */
 TEST(any_history_is_sound)
 {
     struct dice dice = {5551212};
-    for (unsigned round = 0; round < 60; round++) {
+    for (unsigned round = 0; round < (unsigned)effort(60); round++) {
         struct mapping_text m;
         const char *settings = any_settings(&dice);
         text_mapping_open(&m, settings, false);
@@ -426,63 +272,4 @@ TEST(any_history_is_sound)
         }
         text_mapping_close(&m);
     }
-}
-
-/* ---- an endpoint that moves from slice to slice ---- */
-
-#define MOVERS 8
-
-/* in: 0: not listed, 1: ready, 2 ... : an older version of it, as long as another slice says ready. */
-static void put_movers(const struct object_caches *c, unsigned slice, const unsigned char *in)
-{
-    static const char *const stale[] = {"no", "leaving", "gone"};
-    cleanup(buf_fini) struct buf b;
-    buf_init(&b, 0);
-    buf_printf(&b, "slice s%u http/80 :", slice);
-    for (unsigned e = 0; e < MOVERS; e++)
-        if (in[e] == 1)
-            buf_printf(&b, " 10.244.0.%u@n%u", e, e);
-        else if (in[e] > 1)
-            buf_printf(&b, " 10.244.0.%u@n%u=%s", e, e, stale[in[e] - 2]);
-    text_put(c, buf_str(&b));
-}
-
-static bool ready_elsewhere(unsigned char in[][MOVERS], unsigned slice, unsigned e)
-{
-    for (unsigned k = 0; k < WORLD_SLICES; k++)
-        if (k != slice && in[k][e] == 1)
-            return true;
-    return false;
-}
-
-TEST(an_endpoint_that_moves_between_slices_never_vanishes)
-{
-    struct dice dice = {20240229u};
-    struct mapping_text m;
-    unsigned char in[WORLD_SLICES][MOVERS] = {{0}};
-    text_mapping_open(&m, "port=30080 weights=endpoints", true);
-    m.in.states = server_states_new();
-    for (unsigned e = 0; e < MOVERS; e++) {
-        cleanup(mem_free_ptr) char *node = mem_printf("node n%u 10.0.0.%u", e, e);
-        text_put(&m.caches, node);
-        in[0][e] = 1;
-    }
-    for (unsigned s = 0; s < WORLD_SLICES; s++)
-        put_movers(&m.caches, s, in[s]);
-    for (unsigned step = 0; step < 6000; step++) {
-        unsigned s = dice_below(&dice, WORLD_SLICES), e = dice_below(&dice, MOVERS);
-        struct desired d;
-        in[s][e] = ready_elsewhere(in, s, e) ? (unsigned char)dice_below(&dice, 5) : 1;
-        put_movers(&m.caches, s, in[s]);
-        m.in.now_ms += dice_below(&dice, 5000);
-        desired_compute(&m.in, &d);
-        ck_assert_uint_eq(d.server_count, MOVERS);
-        ck_assert_uint_eq(d.skip_count, 0);
-        for (size_t i = 0; i < d.server_count; i++) {
-            ck_assert_int_eq(d.servers[i].state, SERVER_LIVE);
-            ck_assert_int_eq(d.servers[i].weight, 1);
-        }
-        desired_fini(&d);
-    }
-    text_mapping_close(&m);
 }

@@ -2,6 +2,7 @@
 #include "desired_world.h"
 #include "servers/desired/explain.h"
 
+#include "../../effort.h"
 #include "../../test.h"
 
 static char *text_of_rules(const struct explanation *e)
@@ -283,7 +284,7 @@ TEST_EACH(it_agrees_with_every_row, array_len(rows))
 TEST(it_agrees_in_any_state)
 {
     struct dice dice = {314159265};
-    for (unsigned round = 0; round < 700; round++) {
+    for (unsigned round = 0; round < (unsigned)effort(700); round++) {
         struct mapping_text m;
         struct desired d;
         char *world[WORLD_LINES];

@@ -4,6 +4,7 @@
 #include "desired_world.h"
 #include "servers/desired/update.h"
 
+#include "../../effort.h"
 #include "../../test.h"
 
 /* ---- one stream, told twice ---- */
@@ -77,28 +78,39 @@ static char *told(const struct desired *d, const struct server_states *states)
         buf_printf(&b, "out %s %s%s%s\n", s->server != NULL ? s->server : "-", s->ordinary ? "~" : "",
                    s->announced ? "!" : "", text);
     }
-    add_memory(&b, states);
+    if (states != NULL)
+        add_memory(&b, states);
     return buf_take(&b);
 }
 
-/* *last is what it said before, and still does: who holds it may read it. */
-static void step(struct stream *s, const struct desired **last)
+/* A desired state and what it says, which it does for as long as it is held. */
+struct held {
+    const struct desired *is;
+    char *said;
+};
+
+static void held_fini(struct held *h)
+{
+    desired_unref(h->is);
+    free(h->said);
+}
+
+static void step(struct stream *s, struct held *last)
 {
     struct desired_input in = s->m.in;
     struct desired computed;
-    cleanup(mem_free_ptr) char *before = *last != NULL ? told(*last, s->states[1]) : NULL;
     in.states = s->states[0];
     const struct desired *updated = desired_update(s->memory, &in);
-    cleanup(mem_free_ptr) char *after = *last != NULL ? told(*last, s->states[1]) : NULL;
+    cleanup(mem_free_ptr) char *still = last->is != NULL ? told(last->is, NULL) : NULL;
     in.states = s->states[1];
     desired_compute(&in, &computed);
     cleanup(mem_free_ptr) char *is = told(updated, s->states[0]), *should = told(&computed, s->states[1]);
     ck_assert_msg(strcmp(is, should) == 0, "%s, step %u, %s:\n%s--- computed\n%s", s->settings, s->steps, s->happened,
                   is, should);
-    ck_assert(str_eq(before, after) && desired_eq(updated, &computed));
+    ck_assert(str_eq(still, last->said) && desired_eq(updated, &computed));
     desired_fini(&computed);
-    desired_unref(*last);
-    *last = updated;
+    held_fini(last);
+    *last = (struct held){updated, told(updated, NULL)};
     s->steps++;
 }
 
@@ -172,9 +184,8 @@ static void relist_happens(struct stream *s)
     if (dice_one_in(&s->dice, 2)) /* it is listed otherwise */
         slice_happens(s, false);
     if (dice_one_in(&s->dice, 3)) { /* it is looked at meanwhile */
-        const struct desired *last = NULL;
+        cleanup(held_fini) struct held last = {0};
         step(s, &last);
-        desired_unref(last);
     }
     if (dice_one_in(&s->dice, 6))
         cache_replace_abort(c);
@@ -252,18 +263,17 @@ static const char *const all_settings[] = {
 };
 
 #define ROUNDS 3
-#define STEPS 200
+#define STEPS (unsigned)effort(200)
 
 static void play(struct stream *s, const char *service, bool odd, unsigned *parts)
 {
-    const struct desired *last = NULL;
+    cleanup(held_fini) struct held last = {0};
     begin_with(s, service);
     for (unsigned k = 0; k < STEPS; k++) {
         any_event(s, odd);
         step(s, &last);
     }
     *parts += s->steps - (unsigned)desired_memory_full(s->memory);
-    desired_unref(last);
 }
 
 static unsigned play_all(const char *settings, bool odd)
@@ -297,9 +307,9 @@ TEST_EACH(whatever_the_places_are_called, array_len(all_settings))
 TEST_EACH(what_concerns_all_is_noticed, array_len(all_settings))
 {
     unsigned parts = 0;
-    for (unsigned round = 0; round < 12; round++) {
+    for (unsigned round = 0; round < (unsigned)effort(30); round++) {
         struct stream s;
-        const struct desired *last = NULL;
+        cleanup(held_fini) struct held last = {0};
         stream_open(&s, 99 + round, all_settings[_i]);
         begin_with(&s, round % 2 == 0 ? "service web ClusterIP http/80" : NULL); /* without: the ports are asked for */
         for (unsigned k = 0; k < 60; k++) {
@@ -318,7 +328,6 @@ TEST_EACH(what_concerns_all_is_noticed, array_len(all_settings))
             step(&s, &last);
         }
         parts += s.steps - (unsigned)desired_memory_full(s.memory);
-        desired_unref(last);
         stream_close(&s);
     }
     ck_assert(parts > 0 || strstr(all_settings[_i], "mode=all") != NULL);
@@ -328,10 +337,9 @@ TEST_EACH(what_concerns_all_is_noticed, array_len(all_settings))
 
 static size_t full_after(struct stream *s, const char *lines)
 {
-    const struct desired *last = NULL;
+    cleanup(held_fini) struct held last = {0};
     text_put_all(&s->m.caches, lines);
     step(s, &last);
-    desired_unref(last);
     return desired_memory_full(s->memory);
 }
 
@@ -383,6 +391,22 @@ TEST(what_others_say_is_known)
     ck_assert_uint_eq(full_after(&s, "slice b http/80 : 10.0.0.2@n2=leaving"), 1); /* others are ready */
     ck_assert_uint_eq(full_after(&s, "slice a http/80 : 10.0.0.1@n1=leaving"), 2);
     stream_close(&s);
+    stream_open(&s, 1, "");
+    begin_with(&s, "slice a http/80 : 10.0.0.1@n1\nslice b http/80 : 10.0.0.2@n2");
+    ck_assert_uint_eq(full_after(&s, ""), 1);
+    ck_assert_uint_eq(full_after(&s, "slice b https/443 : 10.0.0.2@n2"), 2); /* which port is to be asked for */
+    stream_close(&s);
+    stream_open(&s, 1, "check");
+    begin_with(&s, "service web LoadBalancer Local http/80/30080 check=32000\n"
+                   "slice a http/80 : 10.1.0.1@n1\nslice b http/80 : 10.9.9.9");
+    ck_assert_uint_eq(full_after(&s, ""), 1);
+    ck_assert_uint_eq(full_after(&s, "slice a http/80 : 10.1.0.1@n1 10.1.0.2@n1"), 1); /* one is on no node */
+    stream_close(&s);
+    stream_open(&s, 1, "");
+    begin_with(&s, "service web NodePort Local http/80/30080 paused\nslice a http/80 : 10.1.0.1@n1");
+    ck_assert_uint_eq(full_after(&s, ""), 1);
+    ck_assert_uint_eq(full_after(&s, "slice a http/80 : 10.1.0.1@n1 10.1.0.2@n2"), 1); /* and paused still */
+    stream_close(&s);
 }
 
 TEST(spares_follow_the_first_port)
@@ -399,7 +423,7 @@ TEST(spares_follow_the_first_port)
 TEST(a_recall_concerns_all)
 {
     struct stream s;
-    const struct desired *last = NULL;
+    cleanup(held_fini) struct held last = {0};
     stream_open(&s, 1, "");
     begin_with(&s, "service web NodePort Local http/80/30080\nslice a http/80 : 10.1.0.1@n1 10.1.0.2@n2");
     step(&s, &last);
@@ -408,7 +432,6 @@ TEST(a_recall_concerns_all)
         server_states_recall(s.states[i], &m, s.m.in.now_ms);
     step(&s, &last);
     ck_assert_uint_eq(desired_memory_full(s.memory), 2);
-    desired_unref(last);
     stream_close(&s);
 }
 
@@ -416,7 +439,7 @@ TEST(a_recall_concerns_all)
 TEST(texts_of_what_is_no_more_do_not_pile_up)
 {
     struct stream s;
-    const struct desired *last = NULL;
+    cleanup(held_fini) struct held last = {0};
     stream_open(&s, 1, "want=http");
     begin_with(&s, "service web ClusterIP http/80");
     text_put(&s.m.caches, "slice b http/80 : 10.0.0.1@n1");
@@ -426,6 +449,5 @@ TEST(texts_of_what_is_no_more_do_not_pile_up)
     }
     ck_assert_uint_gt(desired_memory_full(s.memory), 1);
     ck_assert_uint_lt(desired_memory_full(s.memory), 10);
-    desired_unref(last);
     stream_close(&s);
 }
