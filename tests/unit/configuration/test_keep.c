@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../dice.h"
+#include "../effort.h"
 #include "../test.h"
 #include "base/buf.h"
 #include "base/compiler.h"
@@ -162,7 +163,7 @@ static void check_lines(const char *text, const char *in_text, const char *as, b
 TEST_EACH(all_else_is_the_documents, 8)
 {
     struct dice d = {.state = 88172645463325252ull + (uint64_t)_i * 7919};
-    for (unsigned round = 0; round < 2000; round++) {
+    for (int round = 0; round < effort(2000); round++) {
         cleanup(buf_fini) struct buf document = {0};
         cleanup(buf_fini) struct buf now = {0};
         cleanup(buf_fini) struct buf out = {0};

@@ -129,7 +129,7 @@ static void pass(uint64_t ms)
     w.now_us = end * 1000;
 }
 
-static void world_begin(bool dry_run)
+static void world_begin_as(bool dry_run)
 {
     static char first[] = "7";
     struct error err = {0};
@@ -149,6 +149,11 @@ static void world_begin(bool dry_run)
     w.r = config_report_new(NULL, &options);
     w.document = document_new("Secret", "global\n", 7, NULL, &err);
     ck_assert_msg(w.document != NULL, "%s", err.message);
+}
+
+static void world_begin(void)
+{
+    world_begin_as(false);
 }
 
 static void world_end(void)
@@ -185,9 +190,10 @@ static void written(void)
     pass(2000);
 }
 
+FIXTURE(world_begin, world_end)
+
 TEST(applied_is_said_when_all_run_it)
 {
-    world_begin(false);
     happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
     happens(CONFIGURATION_VALIDATED, 0, NULL);
     happens(CONFIGURATION_APPLIED, 0, NULL);
@@ -215,14 +221,12 @@ TEST(applied_is_said_when_all_run_it)
     config_report_source_changed(w.r);
     pass(600000);
     ck_assert_uint_eq(w.sent, 2);
-    world_end();
 }
 
 TEST(a_rejection_is_said_at_once_with_its_message)
 {
     struct error err = {0};
     (void)error_set_http(&err, 400, "line 3: no");
-    world_begin(false);
     happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
     happens(CONFIGURATION_REJECTED, 1, &err);
     pass(0);
@@ -246,13 +250,12 @@ TEST(a_rejection_is_said_at_once_with_its_message)
     written();
     ck_assert_uint_eq(w.sent, 3); /* what went is not there: nothing differs */
     world_end();
-    world_begin(false);
+    world_begin();
     happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
     happens(CONFIGURATION_REFUSED, OF_NONE, &err);
     pass(2000);
     ck_assert_str_eq(note("status"), "Error");
     ck_assert_ptr_null(note("last-failed-hash"));
-    world_end();
 }
 
 static const struct {
@@ -293,7 +296,6 @@ TEST_EACH(a_failure_has_the_operators_reason_and_is_told_once, array_len(failure
         (void)error_set_http(&err, failures[_i].status, "why");
     else
         (void)error_set(&err, failures[_i].kind, "why");
-    world_begin(false);
     happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
     happens(CONFIGURATION_FAILED, 0, &err);
     cleanup(mem_free_ptr) char *text = mem_printf("%d http://a: configuration %.12s not possible yet; tried again: why",
@@ -319,14 +321,12 @@ TEST_EACH(a_failure_has_the_operators_reason_and_is_told_once, array_len(failure
     happens(CONFIGURATION_FAILED, 0, &err);
     pass(2000);
     ck_assert_str_eq(note("status"), failures[_i].class);
-    world_end();
 }
 
 TEST(the_operators_metrics)
 {
     struct error err = {0};
     (void)error_set_http(&err, 400, "line 3: no");
-    world_begin(false);
     ck_assert(page_has("last_successful_apply_timestamp_seconds 0\n") && !page_has("config_hash{"));
     happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
     happens(CONFIGURATION_VALIDATING, 0, NULL);
@@ -364,12 +364,10 @@ TEST(the_operators_metrics)
     assert_class("reconcile_results_total", "ApplyFailed", 1);
     config_report_stop(w.r);
     ck_assert(!page_has("config_hash{") && !page_has("config_in_sync{"));
-    world_end();
 }
 
 TEST(the_operators_metrics_of_certificates)
 {
-    world_begin(false);
     operator_metrics_certificate(w.operator_metrics, "kubernetes", "client", 1);
     operator_metrics_certificate(w.operator_metrics, "https://lb:5555/path", "server", 2);
     operator_metrics_certificate(w.operator_metrics, "https://[2001:db8::1]:5555", "server", 3);
@@ -379,7 +377,6 @@ TEST(the_operators_metrics_of_certificates)
     ck_assert(page_has("dataplane_client_cert_expiry_timestamp_seconds 5\n"));
     ck_assert(page_has("dataplane_server_cert_expiry_timestamp_seconds{gateway=\"lb\"} 2\n"));
     ck_assert(page_has("dataplane_server_cert_expiry_timestamp_seconds{gateway=\"2001:db8::1\"} 3\n"));
-    world_end();
 }
 
 static void add_file(enum storage_kind kind, const char *name, const char *bytes)
@@ -393,7 +390,6 @@ TEST(certificates_have_the_operators_reasons)
 {
     struct error err = {0};
     (void)error_set_http(&err, 503, "busy");
-    world_begin(false);
     happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
     add_file(STORAGE_MAP, "hosts.map", "a b\n");
     happens(CONFIGURATION_NOT_STORED, 0, &err);
@@ -416,7 +412,6 @@ TEST(certificates_have_the_operators_reasons)
         mem_printf("%d http://b: configuration %.12s certificates stored", EVENT_CERT_SYNCED, w.document->hash);
     ck_assert_str_eq(buf_str(&w.events), stored);
     ck_assert(metric_value(w.telemetry.configuration_results, "failed", "http://b", NULL) == 1);
-    world_end();
 }
 
 /* HAProxy goes on with what it runs. */
@@ -424,7 +419,6 @@ TEST(an_api_that_is_away_takes_nothing_back)
 {
     struct error err = {0};
     (void)error_set(&err, ERROR_RETRY, "away");
-    world_begin(false);
     happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
     happens(CONFIGURATION_APPLIED, 0, NULL);
     happens(CONFIGURATION_APPLIED, 1, NULL);
@@ -434,14 +428,12 @@ TEST(an_api_that_is_away_takes_nothing_back)
     pass(2000);
     ck_assert_uint_eq(w.sent, 1);
     ck_assert_str_eq(note("status"), "Applied");
-    world_end();
 }
 
 TEST(what_is_not_written_is_tried_again)
 {
     struct error err = {0};
     (void)error_set_http(&err, 403, "no right");
-    world_begin(false);
     w.gone = true;
     happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
     pass(2000);
@@ -476,19 +468,18 @@ TEST(what_is_not_written_is_tried_again)
     config_report_stop(w.r); /* another one leads */
     pass(700000);
     ck_assert_uint_eq(w.sent, 4);
-    world_end();
 }
 
 TEST(a_dry_run_says_nothing)
 {
     struct error err = {0};
     (void)error_set_http(&err, 400, "no");
-    world_begin(true);
+    world_end();
+    world_begin_as(true);
     happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
     happens(CONFIGURATION_REJECTED, 0, &err);
     pass(2000);
     ck_assert_uint_eq(w.sent, 0);
     ck_assert_uint_eq(w.event_count, 0);
     ck_assert(metric_value(w.telemetry.configuration_results, "rejected", "http://a", NULL) == 1);
-    world_end();
 }

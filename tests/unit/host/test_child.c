@@ -1,7 +1,6 @@
 /* host/child with real programs: the shell and what every system has beside it. */
 #include "host/child.h"
 
-#include <check.h>
 #include <dirent.h>
 #include <errno.h>
 #include <event2/event.h>
@@ -148,7 +147,9 @@ static const struct {
      "printed more than 1000 bytes"},
 };
 
-START_TEST(how_it_ended)
+FORKED
+
+TEST(how_it_ended)
 {
     run(ends[_i].script, &usual);
     ck_assert_int_eq(seen.outcome, ends[_i].outcome);
@@ -159,9 +160,8 @@ START_TEST(how_it_ended)
     ck_assert_str_eq(seen.text, ends[_i].text);
     none_is_left();
 }
-END_TEST
 
-START_TEST(the_cap_is_a_cap)
+TEST(the_cap_is_a_cap)
 {
     run("printf %01000d 0", &usual);
     ck_assert_uint_eq(seen.out_len, 1000);
@@ -174,9 +174,8 @@ START_TEST(the_cap_is_a_cap)
     ck_assert_int_eq(seen.outcome, CHILD_EXITED);
     ck_assert_uint_eq(seen.out_len, 1 << 20);
 }
-END_TEST
 
-START_TEST(of_what_it_said_the_end_is_kept)
+TEST(of_what_it_said_the_end_is_kept)
 {
     run("i=0; while [ $i -lt 2000 ]; do echo line $i >&2; i=$((i + 1)); done; "
         "printf '\\033[31m\\r\\n\\t  caf\\303\\251 \\377\\n\\n' >&2; exit 1",
@@ -193,7 +192,6 @@ START_TEST(of_what_it_said_the_end_is_kept)
     ck_assert_uint_eq(strlen(seen.said), 1023);
     ck_assert_uint_eq(seen.said[0], '0');
 }
-END_TEST
 
 /* ---- the deadline, cancelling, and what it leaves behind ---- */
 
@@ -207,7 +205,7 @@ static bool is_alive(const char *pid)
     return alive;
 }
 
-START_TEST(at_its_deadline_it_is_killed_with_all_its_kin)
+TEST(at_its_deadline_it_is_killed_with_all_its_kin)
 {
     struct child_options o = usual;
     o.timeout_ms = 400;
@@ -222,9 +220,8 @@ START_TEST(at_its_deadline_it_is_killed_with_all_its_kin)
         continue;
     none_is_left();
 }
-END_TEST
 
-START_TEST(a_program_that_leaves_its_group_is_killed_too)
+TEST(a_program_that_leaves_its_group_is_killed_too)
 {
     struct child_options o = usual;
     o.timeout_ms = 1000;
@@ -235,10 +232,9 @@ START_TEST(a_program_that_leaves_its_group_is_killed_too)
     ck_assert_str_eq(seen.out, "1\n");
     none_is_left();
 }
-END_TEST
 
 /* Its answer is whole when it ends, whoever still holds the pipe. */
-START_TEST(what_it_leaves_running_is_not_waited_for)
+TEST(what_it_leaves_running_is_not_waited_for)
 {
     run("sleep 1000 & echo $!", &usual);
     ck_assert_int_eq(seen.outcome, CHILD_EXITED);
@@ -249,10 +245,9 @@ START_TEST(what_it_leaves_running_is_not_waited_for)
         child_reap_inherited();
     none_is_left();
 }
-END_TEST
 
 /* Dead before it, and never waited for by it. */
-START_TEST(what_it_did_not_wait_for_is_reaped)
+TEST(what_it_did_not_wait_for_is_reaped)
 {
     /* Not the shell: that one would wait for it. */
     run("sleep 0.05 & exec /usr/bin/python3 -c 'import sys\nwhile b\") Z \" not in open(sys.argv[1], \"rb\").read(): "
@@ -262,10 +257,9 @@ START_TEST(what_it_did_not_wait_for_is_reaped)
     ck_assert_str_eq(seen.text, "exit status 0");
     none_is_left();
 }
-END_TEST
 
 /* Which of its ends the loop sees first is the kernel's choice, and poll(2)'s is a random one in libevent. */
-START_TEST(its_last_words_are_heard)
+TEST(its_last_words_are_heard)
 {
     struct event_config *config = event_config_new();
     event_config_avoid_method(config, "epoll");
@@ -283,7 +277,6 @@ START_TEST(its_last_words_are_heard)
         ck_assert_str_eq(seen.said, "words");
     }
 }
-END_TEST
 
 static void on_line(void *arg)
 {
@@ -291,7 +284,7 @@ static void on_line(void *arg)
     event_base_loopbreak(base);
 }
 
-START_TEST(cancelled_it_is_gone)
+TEST(cancelled_it_is_gone)
 {
     cleanup(mem_free_ptr) char *file = mem_printf("%s/program", directory);
     cleanup(mem_free_ptr) char *script =
@@ -316,9 +309,8 @@ START_TEST(cancelled_it_is_gone)
     ck_assert_int_eq(event_base_loop(base, EVLOOP_NONBLOCK), 1); /* nothing of it is in the loop */
     buf_fini(&pid);
 }
-END_TEST
 
-START_TEST(cancelled_after_its_end_it_is_gone_too)
+TEST(cancelled_after_its_end_it_is_gone_too)
 {
     struct child *c = start_shell("exit 1", &usual);
     siginfo_t info;
@@ -327,7 +319,6 @@ START_TEST(cancelled_after_its_end_it_is_gone_too)
     none_is_left();
     child_cancel(NULL);
 }
-END_TEST
 
 static void on_done_again(void *arg, const struct child_result *r)
 {
@@ -336,7 +327,7 @@ static void on_done_again(void *arg, const struct child_result *r)
     (void)start_shell("echo second", &usual);
 }
 
-START_TEST(the_next_may_start_from_the_end_of_one)
+TEST(the_next_may_start_from_the_end_of_one)
 {
     char *args[] = {(char[]){"first"}, NULL};
     struct error err;
@@ -349,11 +340,10 @@ START_TEST(the_next_may_start_from_the_end_of_one)
     ck_assert_str_eq(seen.out, "second\n");
     none_is_left();
 }
-END_TEST
 
 /* ---- what it gets from us ---- */
 
-START_TEST(no_descriptor_of_ours)
+TEST(no_descriptor_of_ours)
 {
     int fds[2];
     ck_assert_int_eq(pipe(fds), 0); /* without O_CLOEXEC, as a careless library would */
@@ -367,9 +357,8 @@ START_TEST(no_descriptor_of_ours)
     close(fds[0]);
     close(fds[1]);
 }
-END_TEST
 
-START_TEST(our_standard_descriptors_may_be_closed)
+TEST(our_standard_descriptors_may_be_closed)
 {
     int kept[3];
     for (int i = 0; i < 3; i++)
@@ -384,9 +373,8 @@ START_TEST(our_standard_descriptors_may_be_closed)
     ck_assert_str_eq(seen.out, "out\n");
     ck_assert_str_eq(seen.said, "err");
 }
-END_TEST
 
-START_TEST(signals_are_as_usual)
+TEST(signals_are_as_usual)
 {
     sigset_t all, old;
     sigfillset(&all);
@@ -399,9 +387,8 @@ START_TEST(signals_are_as_usual)
     const char *ignored = strstr(seen.out, "SigIgn:\t");
     ck_assert_msg(ignored != NULL && (strtoull(ignored + 8, NULL, 16) & (1ull << (SIGPIPE - 1))) == 0, "%s", seen.out);
 }
-END_TEST
 
-START_TEST(a_group_of_its_own)
+TEST(a_group_of_its_own)
 {
     run("cut -d ' ' -f 1,5 /proc/$$/stat", &usual);
     char *rest;
@@ -409,9 +396,8 @@ START_TEST(a_group_of_its_own)
     ck_assert_int_eq(group, pid);
     ck_assert_int_ne(group, getpgrp());
 }
-END_TEST
 
-START_TEST(arguments_and_environment_as_they_are)
+TEST(arguments_and_environment_as_they_are)
 {
     char *args[] = {(char[]){"-c"},
                     (char[]){"printf '%s|' \"$@\" \"$B\"; env | wc -l"},
@@ -427,7 +413,6 @@ START_TEST(arguments_and_environment_as_they_are)
     event_base_dispatch(base);
     ck_assert_msg(str_has_prefix(seen.out, "a b||$A\n'|two\nlines|"), "%s", seen.out);
 }
-END_TEST
 
 /* ---- what cannot be started ---- */
 
@@ -445,7 +430,7 @@ static const struct {
     {"./", NULL, 0, "./ cannot be started: Permission denied"},
 };
 
-START_TEST(what_cannot_be_started_is_said)
+TEST(what_cannot_be_started_is_said)
 {
     cleanup(mem_free_ptr) char *file = mem_printf("%s/program", directory);
     if (unstartable[_i].content != NULL) {
@@ -466,9 +451,8 @@ START_TEST(what_cannot_be_started_is_said)
     none_is_left();
     ck_assert_int_eq(chdir("/"), 0);
 }
-END_TEST
 
-START_TEST(too_long_an_environment_is_said)
+TEST(too_long_an_environment_is_said)
 {
     char *variable = mem_alloc(300000);
     memset(variable, 'x', 299999);
@@ -482,7 +466,6 @@ START_TEST(too_long_an_environment_is_said)
     ck_assert_ptr_nonnull(strstr(err.message, "its arguments or its environment are too long"));
     free(variable);
 }
-END_TEST
 
 static void ask_instead(void)
 {
@@ -522,18 +505,4 @@ static TCase *of_its_start(void)
     tcase_add_loop_test(t, what_cannot_be_started_is_said, 0, array_len(unstartable));
     tcase_add_test(t, too_long_an_environment_is_said);
     return t;
-}
-
-int main(void)
-{
-    Suite *s = suite_create("child");
-    suite_add_tcase(s, cases("told by a pidfd", false));
-    suite_add_tcase(s, cases("asked for", true));
-    suite_add_tcase(s, of_its_start());
-    SRunner *sr = srunner_create(s);
-    srunner_set_fork_status(sr, CK_FORK); /* each test has a directory of its own, or ends its process */
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,6 +1,5 @@
 /* Everything is tried in a child of its own that has taken its rights away: what a filter forbids is for ever. */
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -410,7 +409,7 @@ static int outcome_in_child(long (*attempt)(void), int (*enters)(struct error *e
     return outcome_of(child);
 }
 
-START_TEST(tries)
+TEST_EACH(tries, (sizeof(rows) / sizeof(rows[0])))
 {
     const struct row *r = &rows[_i];
     if (under_valgrind())
@@ -418,10 +417,9 @@ START_TEST(tries)
     int outcome = outcome_in_child(r->attempt, enter);
     ck_assert_msg(outcome == r->outcome, "%s: %d (%s), expected %d", r->name, outcome, strerror(outcome), r->outcome);
 }
-END_TEST
 
 /* Otherwise the rows above would say nothing about the filter. */
-START_TEST(is_otherwise_without_the_filter)
+TEST_EACH(is_otherwise_without_the_filter, (sizeof(rows) / sizeof(rows[0])))
 {
     const struct row *r = &rows[_i];
     if (r->outcome == WORKS || r->attempt == try_young || geteuid() != 0)
@@ -429,7 +427,6 @@ START_TEST(is_otherwise_without_the_filter)
     int outcome = outcome_in_child(r->attempt, NULL);
     ck_assert_msg(outcome != r->outcome, "%s: %d (%s) also without the filter", r->name, outcome, strerror(outcome));
 }
-END_TEST
 
 /* ---- the filter of who runs programs ---- */
 
@@ -439,7 +436,7 @@ static bool wide_allows(const struct row *r)
     return r->outcome != KILLED || r->attempt == try_execve || r->attempt == try_execveat || r->attempt == try_chroot;
 }
 
-START_TEST(tries_wide)
+TEST_EACH(tries_wide, (sizeof(rows) / sizeof(rows[0])))
 {
     const struct row *r = &rows[_i];
     if (under_valgrind() || wide_allows(r))
@@ -447,7 +444,6 @@ START_TEST(tries_wide)
     int outcome = outcome_in_child(r->attempt, enter_wide);
     ck_assert_msg(outcome == EPERM, "%s: %d (%s), expected EPERM", r->name, outcome, strerror(outcome));
 }
-END_TEST
 
 static long try_program(void)
 {
@@ -458,7 +454,7 @@ static long try_program(void)
     return waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -1;
 }
 
-START_TEST(programs_run_and_files_are_written_under_the_wide_one)
+TEST(programs_run_and_files_are_written_under_the_wide_one)
 {
     if (under_valgrind())
         return;
@@ -466,11 +462,10 @@ START_TEST(programs_run_and_files_are_written_under_the_wide_one)
     ck_assert_int_eq(outcome_in_child(try_open_write, enter_wide), WORKS);
     ck_assert_int_eq(outcome_in_child(try_chroot, enter_wide), outcome_in_child(try_chroot, NULL));
 }
-END_TEST
 
 /* ---- what is not the filter ---- */
 
-START_TEST(hardened)
+TEST(hardened)
 {
     struct error err = {0};
     struct rlimit core;
@@ -483,7 +478,6 @@ START_TEST(hardened)
     ck_assert_int_eq(core.rlim_max, 0);
     ck_assert_int_eq(prctl(PR_GET_SECCOMP, 0, 0, 0, 0), 0);
 }
-END_TEST
 
 /* abort() ends us by SIGABRT, not by a call that is refused. */
 static long try_abort(void)
@@ -491,7 +485,7 @@ static long try_abort(void)
     abort();
 }
 
-START_TEST(aborts)
+TEST(aborts)
 {
     int status;
     if (under_valgrind())
@@ -509,7 +503,6 @@ START_TEST(aborts)
     ck_assert(WIFSIGNALED(status));
     ck_assert_int_eq(WTERMSIG(status), SIGABRT);
 }
-END_TEST
 
 static void *write_in_thread(void *arg)
 {
@@ -522,7 +515,7 @@ static void *write_in_thread(void *arg)
 }
 
 /* libcurl's threads may be at work already. */
-START_TEST(holds_for_threads_that_run)
+TEST(holds_for_threads_that_run)
 {
     if (under_valgrind())
         return;
@@ -544,7 +537,6 @@ START_TEST(holds_for_threads_that_run)
     }
     ck_assert_int_eq(outcome_of(child), EPERM);
 }
-END_TEST
 
 /* ---- with copies ---- */
 
@@ -621,14 +613,13 @@ static const struct {
                {goes_elsewhere, EPERM, EPERM},
                {runs_a_program, KILLED, KILLED}};
 
-START_TEST(copies_of_itself_where_it_may)
+TEST_EACH(copies_of_itself_where_it_may, (sizeof(copying) / sizeof(copying[0])))
 {
     if (under_valgrind())
         return;
     ck_assert_int_eq(outcome_in_child(copying[_i].attempt, enter_copying), copying[_i].with);
     ck_assert_int_eq(outcome_in_child(copying[_i].attempt, enter), copying[_i].without);
 }
-END_TEST
 
 /* With the descriptor of a folder: files come, are renamed and go there, and nowhere else. */
 static long write_in_folder(void)
@@ -650,13 +641,12 @@ static long write_in_folder(void)
     return refused ? 0 : -1;
 }
 
-START_TEST(writes_in_one_folder_alone)
+TEST(writes_in_one_folder_alone)
 {
     if (under_valgrind())
         return;
     ck_assert_int_eq(outcome_in_child(write_in_folder, NULL), 0);
 }
-END_TEST
 
 /* A container's profile that does not know seccomp(2), played by a filter of our own that is in place already. */
 static long enter_where_seccomp_is_refused(void)
@@ -678,13 +668,12 @@ static long enter_where_seccomp_is_refused(void)
     return -1;
 }
 
-START_TEST(says_what_to_do_where_there_is_no_filter)
+TEST(says_what_to_do_where_there_is_no_filter)
 {
     if (under_valgrind())
         return;
     ck_assert_int_eq(outcome_in_child(enter_where_seccomp_is_refused, NULL), ENOTSUP);
 }
-END_TEST
 
 /* ---- a folder to try in ---- */
 
@@ -702,38 +691,4 @@ static void remove_folder(void)
 {
     if (unlink("file") != 0 || rmdir(folder) != 0)
         perror(folder);
-}
-
-int main(void)
-{
-    Suite *s = suite_create("sandbox");
-    TCase *filter = tcase_create("filter"), *rest = tcase_create("rest");
-    if (under_valgrind())
-        puts("SKIPPED: the filter of system calls, valgrind would be under it, too");
-    else if (geteuid() != 0)
-        puts("SKIPPED: what happens without the filter, which only root can try");
-    tcase_add_checked_fixture(filter, open_sockets, close_sockets);
-    tcase_add_loop_test(filter, tries, 0, (int)(sizeof(rows) / sizeof(rows[0])));
-    tcase_add_loop_test(filter, is_otherwise_without_the_filter, 0, (int)(sizeof(rows) / sizeof(rows[0])));
-    tcase_add_loop_test(filter, tries_wide, 0, (int)(sizeof(rows) / sizeof(rows[0])));
-    tcase_add_test(rest, programs_run_and_files_are_written_under_the_wide_one);
-    tcase_add_test(rest, hardened);
-    tcase_add_test(rest, aborts);
-    tcase_add_test(rest, holds_for_threads_that_run);
-    tcase_add_loop_test(rest, copies_of_itself_where_it_may, 0, (int)(sizeof(copying) / sizeof(copying[0])));
-    tcase_add_test(rest, writes_in_one_folder_alone);
-    tcase_add_test(rest, says_what_to_do_where_there_is_no_filter);
-    suite_add_tcase(s, filter);
-    suite_add_tcase(s, rest);
-    SRunner *sr = srunner_create(s);
-    srunner_set_fork_status(sr, CK_FORK); /* what a row leaves running may hold the sockets for a while */
-    if (make_folder() != 0) {
-        perror(folder);
-        return EXIT_FAILURE;
-    }
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    remove_folder();
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -313,7 +313,7 @@ static void stream_begin(unsigned seed)
         s.consumers[i].client.who = 10 + i;
 }
 
-START_TEST(in_the_end_all_have_the_latest)
+TEST_EACH(in_the_end_all_have_the_latest, 0)
 {
     stream_begin((unsigned)_i);
     for (s.round = 0; s.round < ROUNDS; s.round++)
@@ -330,7 +330,6 @@ START_TEST(in_the_end_all_have_the_latest)
     check_kept();
     stream_end();
 }
-END_TEST
 
 /* ---- one thing each ---- */
 
@@ -348,7 +347,7 @@ static void give(unsigned text, unsigned beside)
     producer_give(&s.producers[0], s.latest);
 }
 
-START_TEST(what_comes_amid_a_round_is_next)
+TEST_EACH(what_comes_amid_a_round_is_next, 10)
 {
     begin_calm((unsigned)_i);
     for (unsigned i = 0; i < 20; i++) {
@@ -364,10 +363,9 @@ START_TEST(what_comes_amid_a_round_is_next)
     }
     stream_end();
 }
-END_TEST
 
 /* However fast they come: each is read as it was at one revision. */
-START_TEST(changes_alone_are_no_failure)
+TEST_EACH(changes_alone_are_no_failure, 10)
 {
     begin_calm((unsigned)_i);
     s.producers[0].settings.etcd.keep = 100;
@@ -387,10 +385,9 @@ START_TEST(changes_alone_are_no_failure)
     }
     stream_end();
 }
-END_TEST
 
 /* And further by now than what was read: no watch tells of that. */
-START_TEST(an_etcd_that_was_set_back_is_noticed)
+TEST_EACH(an_etcd_that_was_set_back_is_noticed, 10)
 {
     begin_calm((unsigned)_i);
     give(1, 1);
@@ -409,7 +406,6 @@ START_TEST(an_etcd_that_was_set_back_is_noticed)
         ck_assert(s.consumers[i].given == known_first(before));
     stream_end();
 }
-END_TEST
 
 /* So that whichever part is harmed, it is one of what is read. */
 static void give_one_of_two_parts(void)
@@ -420,7 +416,7 @@ static void give_one_of_two_parts(void)
 }
 
 /* on_written sees what a producer writes over, and who deletes. */
-START_TEST(a_hand_writes_amid_a_round)
+TEST_EACH(a_hand_writes_amid_a_round, 10)
 {
     begin_calm((unsigned)_i);
     for (unsigned i = 0; i < 60; i++) {
@@ -435,9 +431,8 @@ START_TEST(a_hand_writes_amid_a_round)
     }
     stream_end();
 }
-END_TEST
 
-START_TEST(another_producer_commits_before_the_old_is_gone)
+TEST_EACH(another_producer_commits_before_the_old_is_gone, 20)
 {
     begin_calm((unsigned)_i);
     producer_new(&s.producers[1]);
@@ -451,7 +446,6 @@ START_TEST(another_producer_commits_before_the_old_is_gone)
     }
     stream_end();
 }
-END_TEST
 
 static void overwrite_part(void)
 {
@@ -493,7 +487,7 @@ static const struct {
 };
 
 /* What was taken stays, and why is said. */
-START_TEST(what_is_wrong_is_said)
+TEST_EACH(what_is_wrong_is_said, array_len(harms))
 {
     begin_calm(7); /* its configuration is large: in parts alone */
     while (model_count(PATH "/parts/") != 2)
@@ -507,30 +501,4 @@ START_TEST(what_is_wrong_is_said)
     ck_assert(s.consumers[0].given == before);
     ck_assert_msg(problem != NULL && strstr(problem, harms[_i].problem) != NULL, "%s", problem);
     stream_end();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("etcd_streams");
-    TCase *t = tcase_create("etcd_streams");
-    tcase_set_timeout(t, 600);
-    int only = number("STREAM", -1);
-    tcase_add_loop_test(t, in_the_end_all_have_the_latest, only >= 0 ? only : 0,
-                        only >= 0 ? only + 1 : number("STREAMS", STREAMS));
-    TCase *one = tcase_create("one_thing_each");
-    tcase_set_timeout(one, 60);
-    tcase_add_loop_test(one, what_comes_amid_a_round_is_next, 0, 10);
-    tcase_add_loop_test(one, changes_alone_are_no_failure, 0, 10);
-    tcase_add_loop_test(one, an_etcd_that_was_set_back_is_noticed, 0, 10);
-    tcase_add_loop_test(one, a_hand_writes_amid_a_round, 0, 10);
-    tcase_add_loop_test(one, another_producer_commits_before_the_old_is_gone, 0, 20);
-    tcase_add_loop_test(one, what_is_wrong_is_said, 0, (int)array_len(harms));
-    suite_add_tcase(suite, one);
-    suite_add_tcase(suite, t);
-    SRunner *sr = srunner_create(suite);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }
