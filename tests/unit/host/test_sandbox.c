@@ -25,7 +25,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
 #include "host/sandbox.h"
+
+#include "../test.h"
 
 /* What became of a call; an errno is itself. */
 enum {
@@ -230,18 +233,37 @@ static long try_listen(void)
 static struct sockaddr_un supervisor = {.sun_family = AF_UNIX};
 static int listener = -1, teller = -1;
 
-static void open_sockets(void)
+/* valgrind runs under the filter itself, and writes the code that it executes. */
+static bool under_valgrind(void)
 {
+    const char *preloaded = getenv("LD_PRELOAD");
+    return preloaded != NULL && strstr(preloaded, "vgpreload") != NULL;
+}
+
+static char folder[] = "/tmp/test-sandbox-XXXXXX";
+
+static void remove_folder(void)
+{
+    if (unlink("file") != 0 || rmdir(folder) != 0)
+        perror(folder);
+}
+
+/* Once for all: a folder to try in, and the sockets. */
+static void setup(void)
+{
+    if (listener >= 0)
+        return;
+    ck_assert(mkdtemp(folder) != NULL && chdir(folder) == 0);
+    int fd = open("file", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    ck_assert(fd >= 0 && close(fd) == 0 && atexit(remove_folder) == 0);
     snprintf(supervisor.sun_path + 1, sizeof(supervisor.sun_path) - 1, "test_sandbox-%d", getpid());
     listener = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     teller = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(bind(listener, (const struct sockaddr *)&supervisor, sizeof(supervisor)), 0);
-}
-
-static void close_sockets(void)
-{
-    close(listener);
-    close(teller);
+    if (under_valgrind())
+        puts("SKIPPED: the filter of system calls, valgrind would be under it, too");
+    else if (geteuid() != 0)
+        puts("SKIPPED: what happens without the filter, which only root can try");
 }
 
 ATTEMPT(tell_supervisor,
@@ -363,13 +385,6 @@ static const struct row rows[] = {
     {"bluetooth", try_socket_bluetooth, EPERM},
 };
 
-/* valgrind runs under the filter itself, and writes the code that it executes. */
-static bool under_valgrind(void)
-{
-    const char *preloaded = getenv("LD_PRELOAD");
-    return preloaded != NULL && strstr(preloaded, "vgpreload") != NULL;
-}
-
 static int outcome_of(pid_t child)
 {
     int status;
@@ -409,7 +424,9 @@ static int outcome_in_child(long (*attempt)(void), int (*enters)(struct error *e
     return outcome_of(child);
 }
 
-TEST_EACH(tries, (sizeof(rows) / sizeof(rows[0])))
+FIXTURE(setup, NULL)
+
+TEST_EACH(tries, array_len(rows))
 {
     const struct row *r = &rows[_i];
     if (under_valgrind())
@@ -419,7 +436,7 @@ TEST_EACH(tries, (sizeof(rows) / sizeof(rows[0])))
 }
 
 /* Otherwise the rows above would say nothing about the filter. */
-TEST_EACH(is_otherwise_without_the_filter, (sizeof(rows) / sizeof(rows[0])))
+TEST_EACH(is_otherwise_without_the_filter, array_len(rows))
 {
     const struct row *r = &rows[_i];
     if (r->outcome == WORKS || r->attempt == try_young || geteuid() != 0)
@@ -436,7 +453,7 @@ static bool wide_allows(const struct row *r)
     return r->outcome != KILLED || r->attempt == try_execve || r->attempt == try_execveat || r->attempt == try_chroot;
 }
 
-TEST_EACH(tries_wide, (sizeof(rows) / sizeof(rows[0])))
+TEST_EACH(tries_wide, array_len(rows))
 {
     const struct row *r = &rows[_i];
     if (under_valgrind() || wide_allows(r))
@@ -465,18 +482,22 @@ TEST(programs_run_and_files_are_written_under_the_wide_one)
 
 /* ---- what is not the filter ---- */
 
-TEST(hardened)
+static long is_hardened(void)
 {
     struct error err = {0};
     struct rlimit core;
-    ck_assert_int_eq(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), 1);
-    ck_assert_int_eq(sandbox_harden(&err), 0);
-    ck_assert_int_eq(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), 0);
-    ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
-    ck_assert_int_eq(getrlimit(RLIMIT_CORE, &core), 0);
-    ck_assert_int_eq(core.rlim_cur, 0);
-    ck_assert_int_eq(core.rlim_max, 0);
-    ck_assert_int_eq(prctl(PR_GET_SECCOMP, 0, 0, 0, 0), 0);
+    errno = EPROTO;
+    return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1 && sandbox_harden(&err) == 0 &&
+                   prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 &&
+                   getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_cur == 0 && core.rlim_max == 0 &&
+                   prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 0
+               ? 0
+               : -1;
+}
+
+TEST(hardened)
+{
+    ck_assert_int_eq(outcome_in_child(is_hardened, NULL), WORKS);
 }
 
 /* abort() ends us by SIGABRT, not by a call that is refused. */
@@ -613,7 +634,7 @@ static const struct {
                {goes_elsewhere, EPERM, EPERM},
                {runs_a_program, KILLED, KILLED}};
 
-TEST_EACH(copies_of_itself_where_it_may, (sizeof(copying) / sizeof(copying[0])))
+TEST_EACH(copies_of_itself_where_it_may, array_len(copying))
 {
     if (under_valgrind())
         return;
@@ -625,17 +646,17 @@ TEST_EACH(copies_of_itself_where_it_may, (sizeof(copying) / sizeof(copying[0])))
 static long write_in_folder(void)
 {
     struct error err = {0};
-    int folder = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), other = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0 || other < 0 || sandbox_harden(&err) != 0 || sandbox_enter(folder, false, &err) != 0)
+    int here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), other = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (here < 0 || other < 0 || sandbox_harden(&err) != 0 || sandbox_enter(here, false, &err) != 0)
         _exit(NOT_ENTERED);
-    int fd = openat(folder, "new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = openat(here, "new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0 || write(fd, "x", 1) != 1 || fdatasync(fd) != 0 || flock(fd, LOCK_EX) != 0 || close(fd) != 0 ||
-        fsync(folder) != 0 || renameat(folder, "new", folder, "there") != 0 || unlinkat(folder, "there", 0) != 0)
+        fsync(here) != 0 || renameat(here, "new", here, "there") != 0 || unlinkat(here, "there", 0) != 0)
         return -1;
     static const char name[] = "elsewhere";
     bool refused = openat(other, name, O_WRONLY | O_CREAT, 0600) < 0 && errno == EPERM &&
                    open(name, O_WRONLY | O_CREAT, 0600) < 0 && errno == EPERM &&
-                   renameat(folder, name, other, name) != 0 && errno == EPERM && unlinkat(other, name, 0) != 0 &&
+                   renameat(here, name, other, name) != 0 && errno == EPERM && unlinkat(other, name, 0) != 0 &&
                    errno == EPERM;
     errno = EPROTO;
     return refused ? 0 : -1;
@@ -673,22 +694,4 @@ TEST(says_what_to_do_where_there_is_no_filter)
     if (under_valgrind())
         return;
     ck_assert_int_eq(outcome_in_child(enter_where_seccomp_is_refused, NULL), ENOTSUP);
-}
-
-/* ---- a folder to try in ---- */
-
-static char folder[] = "/tmp/test-sandbox-XXXXXX";
-
-static int make_folder(void)
-{
-    if (mkdtemp(folder) == NULL || chdir(folder) != 0)
-        return -1;
-    int fd = open("file", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-    return fd < 0 ? -1 : close(fd);
-}
-
-static void remove_folder(void)
-{
-    if (unlink("file") != 0 || rmdir(folder) != 0)
-        perror(folder);
 }

@@ -3,18 +3,22 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "../certs.h"
 #include "settings/secrets/secret_file.h"
+
+#include "../certs.h"
+#include "../log_text.h"
+#include "../test.h"
 
 enum { CA, CERT, KEY };
 static const char *const names[] = {"ca.crt", "tls.crt", "tls.key"};
 
-static char directory[] = "/tmp/test_tls_files.XXXXXX";
+static char directory[32];
 static EVP_PKEY *key, *other_key;
 static char *ca, *other_ca, *cert, *other_cert, *key_pem, *other_key_pem, *locked_pem;
 static char *paths[3];
@@ -45,9 +49,9 @@ static void put(int which, const char *text)
     write_file(paths[which], text, ++when);
 }
 
-static void setup(void)
+/* Once for all tests. */
+static void make_certificates(void)
 {
-    ck_assert_ptr_nonnull(mkdtemp(directory));
     key = EVP_EC_gen("P-256");
     other_key = EVP_EC_gen("P-256");
     ca = certs_cert_pem_for(key, 86400);
@@ -57,6 +61,14 @@ static void setup(void)
     key_pem = certs_key_pem(key, NULL);
     other_key_pem = certs_key_pem(other_key, NULL);
     locked_pem = certs_key_pem(key, "secret");
+}
+
+static void setup(void)
+{
+    snprintf(directory, sizeof(directory), "/tmp/test_tls_files.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    if (key == NULL)
+        make_certificates();
     for (size_t i = 0; i < array_len(paths); i++)
         paths[i] = in_directory(names[i]);
     options = (struct tls_files_options){.peer = "peer",
@@ -66,41 +78,18 @@ static void setup(void)
     put(CA, ca);
     put(CERT, cert);
     put(KEY, key_pem);
-    cleanup(mem_free_ptr) char *log_path = in_directory("log");
-    log_to_file.fd = open(log_path, O_RDWR | O_CREAT, 0600);
+    log_to_file.fd = memfd_create("log", MFD_CLOEXEC);
 }
 
 static void teardown(void)
 {
     tls_files_free(files);
+    files = NULL;
     close(log_to_file.fd);
     cleanup(mem_free_ptr) char *remove = mem_printf("rm -rf %s", directory);
     ck_assert_int_eq(system(remove), 0);
     for (size_t i = 0; i < array_len(paths); i++)
         free(paths[i]);
-    char *const all[] = {ca, other_ca, cert, other_cert, key_pem, other_key_pem, locked_pem};
-    for (size_t i = 0; i < array_len(all); i++)
-        free(all[i]);
-    EVP_PKEY_free(key);
-    EVP_PKEY_free(other_key);
-}
-
-static char *log_text(void)
-{
-    cleanup(mem_free_ptr) char *path = in_directory("log");
-    struct buf text;
-    buf_init(&text, 1 << 20);
-    ck_assert_int_eq(buf_read_file(&text, path), 0);
-    return buf_take(&text);
-}
-
-static unsigned times_logged(const char *what)
-{
-    cleanup(mem_free_ptr) char *text = log_text();
-    unsigned n = 0;
-    for (const char *s = text; (s = strstr(s, what)) != NULL; s++)
-        n++;
-    return n;
 }
 
 static void load(void)
@@ -143,8 +132,6 @@ static void assert_refused(const char *what)
 }
 
 /* ---- what is loaded ---- */
-
-FORKED /* each test has a directory of its own, or ends its process */
 
 FIXTURE(setup, teardown)
 
@@ -272,7 +259,7 @@ static void break_file(const struct breakage *b)
     put(b->which, text);
 }
 
-TEST_EACH(a_broken_file_at_start_is_an_error, rows)
+TEST_EACH(a_broken_file_at_start_is_an_error, array_len(breakages))
 {
     const struct breakage *b = &breakages[_i];
     struct error err = {0};
@@ -283,7 +270,7 @@ TEST_EACH(a_broken_file_at_start_is_an_error, rows)
 }
 
 /* Others change with it, and are not taken either: the set is one. */
-TEST_EACH(a_broken_file_later_keeps_the_whole_old_set, rows)
+TEST_EACH(a_broken_file_later_keeps_the_whole_old_set, array_len(breakages))
 {
     const struct breakage *b = &breakages[_i];
     load();
@@ -505,14 +492,14 @@ TEST(an_expired_certificate_is_used_and_told_once)
     assert_ends_in(tls_files_client_not_after_s(files), -5000);
     for (int i = 0; i < 3; i++)
         tls_files_follow(files, &log_to_file);
-    ck_assert_uint_eq(times_logged("TLS certificate expired"), 1);
-    ck_assert_uint_eq(times_logged("certificate=THE_CERT"), 1);
+    ck_assert_uint_eq(log_count(log_to_file.fd, "TLS certificate expired"), 1);
+    ck_assert_uint_eq(log_count(log_to_file.fd, "certificate=THE_CERT"), 1);
     put(CERT, cert);
     put(CA, old_ca);
     tls_files_follow(files, &log_to_file);
     tls_files_follow(files, &log_to_file);
-    ck_assert_uint_eq(times_logged("TLS certificate expired"), 2);
-    ck_assert_uint_eq(times_logged("certificate=THE_CA"), 1);
+    ck_assert_uint_eq(log_count(log_to_file.fd, "TLS certificate expired"), 2);
+    ck_assert_uint_eq(log_count(log_to_file.fd, "certificate=THE_CA"), 1);
 }
 
 /* ---- the log ---- */
@@ -521,20 +508,20 @@ TEST(what_the_log_says)
 {
     load();
     tls_files_follow(files, &log_to_file);
-    ck_assert_uint_eq(times_logged("level="), 0);
+    ck_assert_uint_eq(log_count(log_to_file.fd, "level="), 0);
     put(KEY, other_key_pem);
     for (int i = 0; i < 5; i++)
         tls_files_follow(files, &log_to_file);
-    ck_assert_uint_eq(times_logged("level=warn"), 1);
-    ck_assert_uint_eq(times_logged("keeping the last ones"), 1);
-    ck_assert_uint_eq(times_logged(paths[KEY]), 1);
+    ck_assert_uint_eq(log_count(log_to_file.fd, "level=warn"), 1);
+    ck_assert_uint_eq(log_count(log_to_file.fd, "keeping the last ones"), 1);
+    ck_assert_uint_eq(log_count(log_to_file.fd, paths[KEY]), 1);
     put(CERT, other_cert);
     for (int i = 0; i < 5; i++)
         tls_files_follow(files, &log_to_file);
-    ck_assert_uint_eq(times_logged("TLS files renewed"), 1);
+    ck_assert_uint_eq(log_count(log_to_file.fd, "TLS files renewed"), 1);
     assert_in_use(ca, other_cert, other_key_pem);
     put(KEY, key_pem); /* the same trouble again is told at once */
     tls_files_follow(files, &log_to_file);
-    ck_assert_uint_eq(times_logged("level=warn"), 2);
-    ck_assert_uint_eq(times_logged("-----"), 0);
+    ck_assert_uint_eq(log_count(log_to_file.fd, "level=warn"), 2);
+    ck_assert_uint_eq(log_count(log_to_file.fd, "-----"), 0);
 }
