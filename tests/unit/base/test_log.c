@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#include "../effort.h"
 #include "../test.h"
 
 static char line[8192];
@@ -264,12 +265,13 @@ static void assert_told_when_it_flows_again(void)
     ck_assert_ptr_nonnull(strstr(buf_str(&was_read), " dropped=1\n"));
 }
 
+FIXTURE(NULL, close_slow)
+
 TEST(a_full_pipe_drops_lines_and_tells_how_many)
 {
     open_pipe(65536);
     fill(100);
     assert_told_when_it_flows_again();
-    close_slow();
 }
 
 TEST(the_next_line_tells_first)
@@ -285,7 +287,6 @@ TEST(the_next_line_tells_first)
     drain(SIZE_MAX);
     const char *count = strstr(buf_str(&was_read), " dropped=1\n"), *last = strstr(buf_str(&was_read), "msg=last\n");
     ck_assert(count != NULL && last != NULL && count < last);
-    close_slow();
 }
 
 TEST(a_full_socket_drops_lines)
@@ -295,7 +296,6 @@ TEST(a_full_socket_drops_lines)
     open_slow(fds[0], fds[1]);
     fill(5000);
     assert_told_when_it_flows_again();
-    close_slow();
 }
 
 TEST(a_terminal_that_was_stopped_drops_lines)
@@ -312,16 +312,15 @@ TEST(a_terminal_that_was_stopped_drops_lines)
     ck_assert_int_eq(tcflow(fd, TCOON), 0);
     ck_assert(say(100));
     ck_assert_uint_eq(losses.reported, 1);
-    close_slow();
 }
 
 TEST(a_reader_that_is_gone_is_no_end)
 {
     open_pipe(4096);
     close(reader);
+    reader = -1;
     signal(SIGPIPE, SIG_IGN);
     ck_assert(!say(10));
-    close(slow.fd);
     slow.losses = NULL; /* nobody counts */
     log_info(&slow, "m");
     log_report_losses(&slow);
@@ -344,10 +343,9 @@ TEST(a_long_line_goes_whole_or_not_at_all)
     close_slow();
     open_pipe(8192);
     ck_assert(!say(PIPE_BUF) && say(100));
-    close_slow();
 }
 
-TEST_EACH(lines_of_all_sizes_and_a_reader_that_stops_anywhere, 8)
+TEST_EACH(lines_of_all_sizes_and_a_reader_that_stops_anywhere, effort(8) + 1)
 {
     unsigned seed = (unsigned)_i + 1;
     open_pipe(_i % 2 == 0 ? 65536 : 16384);
@@ -360,5 +358,4 @@ TEST_EACH(lines_of_all_sizes_and_a_reader_that_stops_anywhere, 8)
     ck_assert_uint_gt(taken, 100);
     drain(SIZE_MAX);
     assert_whole_lines();
-    close_slow();
 }
