@@ -63,26 +63,6 @@ TEST(json_is_json)
                      "\"level\":\"debug\",\"msg\":\"m\",\"a\":\"x\\u0009y\\u0001z\",\"n\":7,\"no\":false}\n");
 }
 
-TEST(bytes_that_are_no_utf8_are_replaced)
-{
-    const struct log_field fields[] = {
-        log_str("a", "ok \xc3\xa9 bad \xff\xc3(\xe2\x82 \xf0\x9f\x98\x80 \xc0\xaf \xed\xa0\x80"),
-        {LOG_FIELD_END, 0, 0, 0}};
-    capture(LOG_FORMAT_JSON, LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, "m", fields);
-    ck_assert_ptr_nonnull(strstr(line, "\"a\":\"ok \xc3\xa9 bad \\ufffd\\ufffd(\\ufffd\\ufffd \xf0\x9f\x98\x80 "
-                                       "\\ufffd\\ufffd \\ufffd\\ufffd\\ufffd\"}"));
-}
-
-/* A C1 control drives a terminal as an escape sequence does, and a mark of direction turns a line around. */
-TEST(what_has_no_shape_is_escaped)
-{
-    const struct log_field fields[] = {log_str("a", "\xc2\x9b"
-                                                    "31m \xe2\x80\xae \xe2\x80\xa8 \xf3\xa0\x80\x81 \xc2\xa1"),
-                                       {LOG_FIELD_END, 0, 0, 0}};
-    capture(LOG_FORMAT_LOGFMT, LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, "m", fields);
-    ck_assert_ptr_nonnull(strstr(line, "a=\"\\u009b31m \\u202e \\u2028 \\udb40\\udc01 \xc2\xa1\""));
-}
-
 TEST(a_value_cannot_forge_a_line)
 {
     const struct log_field fields[] = {log_str("a", "x\nlevel=error msg=forged"), {LOG_FIELD_END, 0, 0, 0}};

@@ -55,18 +55,6 @@ TEST(new_bytes_and_an_operator_end_a_pause)
     ck_assert_uint_le(asked_after(true), 31000);
 }
 
-TEST(retry_after_holds_for_new_bytes_too)
-{
-    ask(TRANSACTION_LIMIT, 429, 100000);
-    ck_assert_str_eq(failure(), "RateLimited");
-    set_document(DOCUMENT "defaults d\n");
-    ck_assert(!would_ask());
-    ck_assert_uint_eq(asked_after(true), 100000);
-    ask(TRANSACTION_LIMIT, 429, 100000);
-    w.in.engine->ops->refresh(w.in.engine->self);
-    ck_assert(would_ask());
-}
-
 TEST(an_api_that_is_back_is_asked_at_once)
 {
     ask(TRANSACTION_UNAVAILABLE, 0, -1);
@@ -82,26 +70,6 @@ TEST(an_api_that_is_back_is_asked_at_once)
     read_it();
     ck_assert(would_ask());
     ck_assert(!configuration_view(w.c, 0).away);
-}
-
-TEST(what_cannot_be_read_has_a_class)
-{
-    (void)error_set_http(&w.in.problem, 401, "no");
-    ck_assert_ptr_null(failure());
-    w.in.engine->ops->read_failed(w.in.engine->self);
-    ck_assert_str_eq(failure(), "AuthError");
-    ck_assert_uint_eq(configuration_view(w.c, 0).next_try_ms, 0);
-}
-
-TEST(conflicts_are_tried_again_at_once)
-{
-    ask(TRANSACTION_PREVIEWED, 202, -1);
-    for (int i = 0; i < 3; i++)
-        ask(TRANSACTION_CONFLICT, 409, -1);
-    ck_assert(would_ask());
-    ask(TRANSACTION_CONFLICT, 409, -1);
-    ck_assert_str_eq(failure(), "ConflictError");
-    ck_assert_uint_ge(asked_after(true), 30000);
 }
 
 /* ---- a pause by the source ---- */
