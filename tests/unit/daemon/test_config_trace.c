@@ -27,6 +27,7 @@ static struct {
 #define VIRTUAL_SLOW_US 7
 #include "../../virtual_time.h"
 #include "../test.h"
+#include "configuration_play.h"
 
 static void happens(enum configuration_event_kind kind, size_t target, const char *why, const char *way,
                     const struct document *d)
@@ -71,22 +72,11 @@ static void pass(uint64_t ms)
 /* A word: what happens, at which of the two and why, as "rejected1:no". Capital letters: what the source does. */
 static void play_word(const char *word)
 {
-    static const struct {
-        const char *name;
-        enum configuration_event_kind kind;
-    } kinds[] = {
-        {"changed", CONFIGURATION_CHANGED},         {"validating", CONFIGURATION_VALIDATING},
-        {"validated", CONFIGURATION_VALIDATED},     {"rejected", CONFIGURATION_REJECTED},
-        {"writing", CONFIGURATION_WRITING},         {"reload", CONFIGURATION_WRITTEN},
-        {"runtime", CONFIGURATION_WRITTEN},         {"loaded", CONFIGURATION_LOADED},
-        {"load-failed", CONFIGURATION_LOAD_FAILED}, {"applied", CONFIGURATION_APPLIED},
-        {"unchanged", CONFIGURATION_UNCHANGED},     {"failed", CONFIGURATION_FAILED},
-        {"drifted", CONFIGURATION_DRIFTED},         {"gone", CONFIGURATION_GONE},
-    };
-    size_t len = strcspn(word, "012:");
-    size_t target = word[len] == '1';
-    const char *colon = strchr(word, ':'), *why = colon != NULL ? colon + 1 : NULL;
-    struct document *d = word[len] == '2' ? w.two : w.one;
+    enum configuration_event_kind kind;
+    const char *rest = word + strcspn(word, "012:"), *colon = strchr(word, ':'),
+               *why = colon != NULL ? colon + 1 : NULL;
+    bool reload = str_has_prefix(word, "reload");
+    struct document *d = *rest == '2' ? w.two : w.one;
     struct error err = {0};
     (void)error_set(&err, ERROR_INVALID, "%s", why != NULL ? why : "");
     if (word[0] == 'D')
@@ -99,21 +89,13 @@ static void play_word(const char *word)
         config_trace_refused(w.t, &err);
     else if (word[0] == 'S')
         config_trace_stop(w.t);
-    for (size_t i = 0; i < array_len(kinds) && word[0] >= 'a'; i++)
-        if (strlen(kinds[i].name) == len && strncmp(kinds[i].name, word, len) == 0) {
-            const char *way = word[1] == 'e' ? CONFIGURATION_WAY_RELOAD : CONFIGURATION_WAY_RUNTIME;
-            happens(kinds[i].kind, target, why, kinds[i].kind == CONFIGURATION_WRITTEN ? way : NULL, d);
-            return;
-        }
-    ck_assert_msg(word[0] < 'a', "%s", word);
-}
-
-static void play(const char *script)
-{
-    cleanup(mem_free_ptr) char *words = mem_strdup(script);
-    char *left = NULL;
-    for (char *word = strtok_r(words, " ", &left); word != NULL; word = strtok_r(NULL, " ", &left))
-        play_word(word);
+    else if (reload || str_has_prefix(word, "runtime"))
+        happens(CONFIGURATION_WRITTEN, *rest == '1', why, reload ? CONFIGURATION_WAY_RELOAD : CONFIGURATION_WAY_RUNTIME,
+                d);
+    else if (play_kind(word, &kind, &rest))
+        happens(kind, *rest == '1', why, NULL, d);
+    else
+        ck_abort_msg("%s", word);
 }
 
 static const char *text_of(const struct span_view *v, const char *key)
