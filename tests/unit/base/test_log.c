@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#include "../effort.h"
 #include "../test.h"
 
 static char line[8192];
@@ -60,26 +61,6 @@ TEST(json_is_json)
     ck_assert(str_has_prefix(line, "{\"time\":\"20"));
     ck_assert_str_eq(strstr(line, "\"level\""),
                      "\"level\":\"debug\",\"msg\":\"m\",\"a\":\"x\\u0009y\\u0001z\",\"n\":7,\"no\":false}\n");
-}
-
-TEST(bytes_that_are_no_utf8_are_replaced)
-{
-    const struct log_field fields[] = {
-        log_str("a", "ok \xc3\xa9 bad \xff\xc3(\xe2\x82 \xf0\x9f\x98\x80 \xc0\xaf \xed\xa0\x80"),
-        {LOG_FIELD_END, 0, 0, 0}};
-    capture(LOG_FORMAT_JSON, LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, "m", fields);
-    ck_assert_ptr_nonnull(strstr(line, "\"a\":\"ok \xc3\xa9 bad \\ufffd\\ufffd(\\ufffd\\ufffd \xf0\x9f\x98\x80 "
-                                       "\\ufffd\\ufffd \\ufffd\\ufffd\\ufffd\"}"));
-}
-
-/* A C1 control drives a terminal as an escape sequence does, and a mark of direction turns a line around. */
-TEST(what_has_no_shape_is_escaped)
-{
-    const struct log_field fields[] = {log_str("a", "\xc2\x9b"
-                                                    "31m \xe2\x80\xae \xe2\x80\xa8 \xf3\xa0\x80\x81 \xc2\xa1"),
-                                       {LOG_FIELD_END, 0, 0, 0}};
-    capture(LOG_FORMAT_LOGFMT, LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, "m", fields);
-    ck_assert_ptr_nonnull(strstr(line, "a=\"\\u009b31m \\u202e \\u2028 \\udb40\\udc01 \xc2\xa1\""));
 }
 
 TEST(a_value_cannot_forge_a_line)
@@ -264,12 +245,13 @@ static void assert_told_when_it_flows_again(void)
     ck_assert_ptr_nonnull(strstr(buf_str(&was_read), " dropped=1\n"));
 }
 
+FIXTURE(NULL, close_slow)
+
 TEST(a_full_pipe_drops_lines_and_tells_how_many)
 {
     open_pipe(65536);
     fill(100);
     assert_told_when_it_flows_again();
-    close_slow();
 }
 
 TEST(the_next_line_tells_first)
@@ -285,7 +267,6 @@ TEST(the_next_line_tells_first)
     drain(SIZE_MAX);
     const char *count = strstr(buf_str(&was_read), " dropped=1\n"), *last = strstr(buf_str(&was_read), "msg=last\n");
     ck_assert(count != NULL && last != NULL && count < last);
-    close_slow();
 }
 
 TEST(a_full_socket_drops_lines)
@@ -295,7 +276,6 @@ TEST(a_full_socket_drops_lines)
     open_slow(fds[0], fds[1]);
     fill(5000);
     assert_told_when_it_flows_again();
-    close_slow();
 }
 
 TEST(a_terminal_that_was_stopped_drops_lines)
@@ -312,16 +292,15 @@ TEST(a_terminal_that_was_stopped_drops_lines)
     ck_assert_int_eq(tcflow(fd, TCOON), 0);
     ck_assert(say(100));
     ck_assert_uint_eq(losses.reported, 1);
-    close_slow();
 }
 
 TEST(a_reader_that_is_gone_is_no_end)
 {
     open_pipe(4096);
     close(reader);
+    reader = -1;
     signal(SIGPIPE, SIG_IGN);
     ck_assert(!say(10));
-    close(slow.fd);
     slow.losses = NULL; /* nobody counts */
     log_info(&slow, "m");
     log_report_losses(&slow);
@@ -344,10 +323,9 @@ TEST(a_long_line_goes_whole_or_not_at_all)
     close_slow();
     open_pipe(8192);
     ck_assert(!say(PIPE_BUF) && say(100));
-    close_slow();
 }
 
-TEST_EACH(lines_of_all_sizes_and_a_reader_that_stops_anywhere, 8)
+TEST_EACH(lines_of_all_sizes_and_a_reader_that_stops_anywhere, effort(8) + 1)
 {
     unsigned seed = (unsigned)_i + 1;
     open_pipe(_i % 2 == 0 ? 65536 : 16384);
@@ -360,5 +338,4 @@ TEST_EACH(lines_of_all_sizes_and_a_reader_that_stops_anywhere, 8)
     ck_assert_uint_gt(taken, 100);
     drain(SIZE_MAX);
     assert_whole_lines();
-    close_slow();
 }

@@ -22,7 +22,6 @@
 #include "haproxy/cfg/content.h"
 #include "haproxy/change.h"
 #include "haproxy/driver.h"
-#include "haproxy/driver.h"
 #include "haproxy/instance.h"
 #include "haproxy/served.h"
 #include "net/digest.h"
@@ -570,12 +569,17 @@ static void engine_begin(void)
             leave(&w.of[i]);
 }
 
-static void first_state(struct instance *in)
+static void free_texts(struct instance *in)
 {
-    static const char first[] = "global\n  description first\n";
     char **const texts[] = {&in->file, &in->running, &in->memory, &in->back, &in->validated, &in->rejected};
     for (size_t i = 0; i < array_len(texts); i++)
         free(*texts[i]);
+}
+
+static void first_state(struct instance *in)
+{
+    static const char first[] = "global\n  description first\n";
+    free_texts(in);
     *in = (struct instance){.number = in->number,
                             .name = in->name,
                             .up = true,
@@ -761,6 +765,13 @@ static inline void passes(unsigned n)
         pass();
 }
 
+#define PASS_UNTIL(condition)                                               \
+    do {                                                                    \
+        for (unsigned passed_ = 0; passed_ < 40 && !(condition); passed_++) \
+            pass();                                                         \
+        ck_assert_msg(condition, "never: %s", #condition);                  \
+    } while (0)
+
 /* Without chance, and without a policy that the test does not set itself. */
 static inline void begin_calm(enum configuration_drift drift)
 {
@@ -771,17 +782,20 @@ static inline void begin_calm(enum configuration_drift drift)
     restart();
 }
 
+/* And a good document that all run. */
+static inline void begin_applied(enum configuration_drift drift)
+{
+    begin_calm(drift);
+    new_document(true);
+    passes(5);
+}
+
 static void stream_end(void)
 {
     configuration_free(w.c);
     for (size_t i = 0; i < TARGETS; i++) {
         free(w.of[i].name);
-        free(w.of[i].file);
-        free(w.of[i].running);
-        free(w.of[i].memory);
-        free(w.of[i].back);
-        free(w.of[i].validated);
-        free(w.of[i].rejected);
+        free_texts(&w.of[i]);
     }
     store_free(w.store);
     cfg_content_unref(file_content);
@@ -793,6 +807,18 @@ static void stream_end(void)
 static const char *state_of(size_t i)
 {
     return configuration_view(w.c, i).state;
+}
+
+static inline void all_are(const char *state)
+{
+    for (size_t i = 0; i < w.count; i++)
+        ck_assert_str_eq(state_of(i), state);
+}
+
+static inline void all_run(const char *text)
+{
+    for (size_t i = 0; i < w.count; i++)
+        ck_assert_str_eq(w.of[i].running, text);
 }
 
 #endif

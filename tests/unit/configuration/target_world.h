@@ -19,7 +19,6 @@
 #include "configuration/store.h"
 #include "haproxy/cfg/content.h"
 #include "haproxy/driver.h"
-#include "haproxy/driver.h"
 #include "haproxy/instance.h"
 
 #define DOCUMENT "global\n  description one\nuserlist u\n  user a insecure-password hunter2\n"
@@ -139,9 +138,9 @@ static inline void world_begin_as(enum configuration_drift drift, bool dry_run)
     read_it();
 }
 
-static inline void world_begin(enum configuration_drift drift)
+static inline void world_begin(void)
 {
-    world_begin_as(drift, false);
+    world_begin_as(CONFIGURATION_DRIFT_REPORT, false);
 }
 
 static inline void world_end(void)
@@ -152,6 +151,17 @@ static inline void world_end(void)
     cfg_content_unref(file_content);
     file_content = NULL;
     close(w.log.fd);
+}
+
+static inline void world_anew(enum configuration_drift drift, bool dry_run)
+{
+    world_end();
+    world_begin_as(drift, dry_run);
+}
+
+static inline const char *state(void)
+{
+    return configuration_view(w.c, 0).state;
 }
 
 static inline bool would_ask(void)
@@ -175,6 +185,12 @@ static inline void ask(enum transaction_result result, int status, int64_t retry
     else if (status >= 300)
         (void)error_set_http(&r.error, status, "status %d", status);
     w.in.engine->ops->replaced(w.in.engine->self, &r);
+}
+
+static inline void is_written(void)
+{
+    ask(TRANSACTION_PREVIEWED, 202, -1);
+    ask(TRANSACTION_COMMITTED, 201, -1);
 }
 
 /* In how many ms it is asked again; by a reading each second, as the instance has them. */
@@ -251,13 +267,10 @@ static inline void apply_with_file(void)
     set_document_with_file();
     stores(STORAGE_ADD, &added);
     ck_assert_uint_eq(w.told[CONFIGURATION_STORED], 0); /* a map alone */
-    ask(TRANSACTION_PREVIEWED, 202, -1);
-    ask(TRANSACTION_COMMITTED, 201, -1);
-    free(w.in.file);
-    w.in.file = mem_strdup(DOCUMENT);
-    read_it();
+    is_written();
+    file_is(DOCUMENT);
     stores(STORAGE_END, &stored);
-    ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
+    ck_assert_str_eq(state(), "applied");
     ck_assert(!would_store());
 }
 

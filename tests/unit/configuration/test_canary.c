@@ -20,8 +20,7 @@ static void begin(size_t canary, enum configuration_rollback_policy policy)
     new_document(true);
     passes(ENOUGH);
     good = mem_strdup(w.text);
-    for (size_t i = 0; i < TARGETS; i++)
-        ck_assert_str_eq(w.of[i].running, good);
+    all_run(good);
     ck_assert(store_good(w.store, "another") != 0);
 }
 
@@ -49,6 +48,8 @@ static void all_run_good(void)
     }
 }
 
+FIXTURE(NULL, end)
+
 TEST_EACH(the_first_ones_are_watched_before_the_others_get_it, 2)
 {
     size_t canary = (size_t)_i + 1, most = 0;
@@ -70,7 +71,6 @@ TEST_EACH(the_first_ones_are_watched_before_the_others_get_it, 2)
     ck_assert_uint_eq(w.told[CONFIGURATION_CANARY_PASSED], before + 1);
     ck_assert_ptr_null(configuration_view(w.c, 0).canary);
     ck_assert_uint_eq(configuration_waiting_for_canary(w.c), 0);
-    end();
 }
 
 /* The daemon starts anew amid the watch. */
@@ -79,11 +79,9 @@ TEST(who_has_it_already_is_watched_as_long)
     begin(1, CONFIGURATION_ROLLBACK_AUTO);
     unsigned before = w.told[CONFIGURATION_CANARY_PASSED];
     new_document(true);
-    for (unsigned i = 0; i < ENOUGH && !str_eq(state_of(0), "applied"); i++)
-        pass();
+    PASS_UNTIL(str_eq(state_of(0), "applied"));
     restart();
-    for (unsigned i = 0; i < ENOUGH && !str_eq(state_of(0), "applied"); i++)
-        pass();
+    PASS_UNTIL(str_eq(state_of(0), "applied"));
     ck_assert_str_eq(configuration_view(w.c, 0).canary, "watched");
     const struct configuration_view v = configuration_view(w.c, 0);
     ck_assert_uint_gt(v.canary_until_ms, (uint64_t)v.runs_since_ms + PROBATION_LEAST_MS);
@@ -91,7 +89,6 @@ TEST(who_has_it_already_is_watched_as_long)
     passes(ENOUGH);
     ck_assert_uint_eq(w.told[CONFIGURATION_CANARY_PASSED], before + 1);
     ck_assert_uint_eq(running(w.text), TARGETS);
-    end();
 }
 
 static const char *const troubles[] = {"missing", "dying", "empty", "unloadable"};
@@ -125,7 +122,6 @@ TEST_EACH(a_canary_that_fails_stops_it, 8)
     passes(ENOUGH);
     ck_assert_uint_eq(running(w.text), TARGETS);
     ck_assert(!configuration_is_rolled_back(w.c));
-    end();
 }
 
 /* One of two does badly: the third one never gets it. */
@@ -143,7 +139,6 @@ TEST(all_canaries_have_to_be_good)
     ck_assert(had);
     all_run_good();
     ck_assert_uint_eq(w.told[CONFIGURATION_CANARY_PASSED], before);
-    end();
 }
 
 TEST(what_was_proven_needs_no_canary)
@@ -157,7 +152,6 @@ TEST(what_was_proven_needs_no_canary)
     passes(ENOUGH);
     all_run_good();
     ck_assert_uint_eq(w.told[CONFIGURATION_CANARY_PASSED], before);
-    end();
 }
 
 TEST_EACH(without_a_canary_all_go_back, 4)
@@ -186,7 +180,6 @@ TEST_EACH(without_a_canary_all_go_back, 4)
         ck_assert_uint_gt(v.version, 0);
         ck_assert_int_eq(v.status, STATUS_PROBLEM);
     }
-    end();
 }
 
 TEST(servers_count_where_that_is_asked_for)
@@ -196,7 +189,6 @@ TEST(servers_count_where_that_is_asked_for)
     passes(ENOUGH);
     all_run_good();
     ck_assert_uint_eq(w.told[CONFIGURATION_ROLLED_BACK], 1);
-    end();
 }
 
 /* The servers died, whoever had the document: at a canary, and with all of them. */
@@ -211,7 +203,6 @@ TEST_EACH(servers_that_died_are_no_evidence, 2)
     ck_assert_uint_eq(running(w.text), TARGETS);
     ck_assert_uint_eq(w.told[CONFIGURATION_ROLLED_BACK], 0);
     ck_assert_uint_gt(w.told[CONFIGURATION_DEGRADED], 0);
-    end();
 }
 
 TEST_EACH(report_puts_nothing_back, 2)
@@ -236,7 +227,6 @@ TEST_EACH(report_puts_nothing_back, 2)
     ck_assert_uint_eq(w.told[CONFIGURATION_DEGRADED], 2);
     new_document(true);
     ck_assert_ptr_null(configuration_view(w.c, 0).evidence); /* that was the other one's */
-    end();
 }
 
 /* Nothing was proven yet: each gets the file that it had. */
@@ -258,7 +248,6 @@ TEST(the_first_one_goes_back_to_the_file)
         passes(ENOUGH);
     }
     ck_assert_uint_eq(w.told[CONFIGURATION_ROLLED_BACK], 1);
-    end();
 }
 
 /* The files of what was there before are not known: it stays, and that is said. */
@@ -274,7 +263,6 @@ TEST(without_its_files_no_file_goes_back)
     ck_assert_uint_eq(running(w.text), TARGETS);
     ck_assert_uint_eq(w.told[CONFIGURATION_ROLLED_BACK], 0);
     ck_assert_uint_eq(w.told[CONFIGURATION_DEGRADED], 1);
-    end();
 }
 
 /* What an operator asks for after it is his. */
@@ -292,7 +280,6 @@ TEST(an_operator_takes_over)
     passes(ENOUGH);
     all_run_good();
     ck_assert_uint_eq(configuration_view(w.c, 0).version, 1);
-    end();
 }
 
 /* Also one that an operator asked for. */
@@ -316,7 +303,6 @@ TEST(a_rollback_is_not_rolled_back)
     refresh();
     passes(ENOUGH);
     ck_assert_uint_eq(running(bad), TARGETS); /* and SIGHUP does not end it */
-    end();
 }
 
 /* It is begun anew with the newer one, and what runs badly goes with it. */
@@ -324,14 +310,12 @@ TEST(a_newer_document_ends_the_watch)
 {
     begin(1, CONFIGURATION_ROLLBACK_AUTO);
     bad_document("missing", 0);
-    for (unsigned i = 0; i < ENOUGH && running(w.text) == 0; i++)
-        pass();
+    PASS_UNTIL(running(w.text) != 0);
     ck_assert_uint_eq(running(w.text), 1);
     new_document(true);
     passes(ENOUGH);
     ck_assert_uint_eq(running(w.text), TARGETS);
     ck_assert_uint_eq(w.told[CONFIGURATION_CANARY_FAILED] + w.told[CONFIGURATION_ROLLED_BACK], 0);
-    end();
 }
 
 TEST(one_that_does_not_answer_is_no_canary)
@@ -346,7 +330,6 @@ TEST(one_that_does_not_answer_is_no_canary)
     w.of[0].up = true;
     passes(ENOUGH);
     ck_assert_uint_eq(running(w.text), TARGETS);
-    end();
 }
 
 /* It was the one, and cannot be written to. */
@@ -359,7 +342,6 @@ TEST(another_one_takes_its_place)
     ck_assert_str_eq(w.of[0].running, good);
     ck_assert_str_eq(w.of[1].running, w.text);
     ck_assert_str_eq(w.of[2].running, w.text);
-    end();
 }
 
 /* Who goes on after a restart knows which one had it first. */
@@ -370,8 +352,7 @@ TEST_EACH(a_restart_amid_the_watch, 2)
         new_document(true);
     else
         bad_document("missing", 0);
-    for (unsigned i = 0; i < ENOUGH && running(w.text) == 0; i++)
-        pass();
+    PASS_UNTIL(running(w.text) != 0);
     restart();
     for (unsigned i = 0; i < 3; i++) {
         ck_assert_uint_eq(running(w.text), 1);
@@ -379,5 +360,4 @@ TEST_EACH(a_restart_amid_the_watch, 2)
     }
     passes(ENOUGH);
     ck_assert_uint_eq(running(_i == 0 ? w.text : good), TARGETS);
-    end();
 }

@@ -3,6 +3,8 @@
 
 #include "../test.h"
 
+FIXTURE(NULL, stream_end)
+
 /* A restart does not ask again: another version of HAProxy does, and SIGHUP. (validate() checks the rest.) */
 TEST(a_rejection_is_remembered)
 {
@@ -27,7 +29,6 @@ TEST(a_rejection_is_remembered)
         ck_assert_msg(in->rejected != NULL, "it was not asked again");
         ck_assert_str_eq(state_of(1), "rejected");
     }
-    stream_end();
 }
 
 TEST_EACH(what_another_writer_changes, 3)
@@ -60,7 +61,6 @@ TEST_EACH(what_another_writer_changes, 3)
         passes(5);
         ck_assert_str_eq(state_of(1), "applied");
     }
-    stream_end();
 }
 
 TEST(a_rollback_holds_until_the_source_changes)
@@ -100,7 +100,6 @@ TEST(a_rollback_holds_until_the_source_changes)
     give();
     passes(5);
     ck_assert_str_eq(w.of[2].running, second); /* it was wanted again, after something else */
-    stream_end();
 }
 
 /* The first at once, then the latest. */
@@ -121,10 +120,8 @@ TEST(what_follows_too_soon_waits)
     ck_assert_uint_gt(e->ops->due(e->self, 1), 3600000);
     refresh(); /* an operator need not wait */
     passes(5);
-    for (size_t i = 0; i < TARGETS; i++)
-        ck_assert_str_eq(w.of[i].running, w.text);
+    all_run(w.text);
     ck_assert_uint_eq(w.writes, 2 * TARGETS);
-    stream_end();
 }
 
 /* It was written when a bad one came: it is loaded all the same, and said to run. Another writer's file is not it. */
@@ -132,9 +129,7 @@ TEST_EACH(what_a_bad_one_supersedes_is_known_to_run, 2)
 {
     begin_calm(CONFIGURATION_DRIFT_REPORT);
     new_document(true);
-    for (unsigned i = 0; i < 20 && !str_eq(state_of(0), "written"); i++)
-        pass();
-    ck_assert_str_eq(state_of(0), "written");
+    PASS_UNTIL(str_eq(state_of(0), "written"));
     cleanup(mem_free_ptr) char *hash = mem_strdup(configuration_view(w.c, 0).sha256);
     if (_i == 1)
         edit(&w.of[0], "global\n  description by-hand\n");
@@ -144,15 +139,12 @@ TEST_EACH(what_a_bad_one_supersedes_is_known_to_run, 2)
     ck_assert_str_eq(configuration_view(w.c, 0).runs, _i == 1 ? "" : hash);
     ck_assert_str_eq(configuration_view(w.c, 1).runs, hash);
     ck_assert_str_eq(store_version(w.store, 0)->hash, hash);
-    stream_end();
 }
 
 /* Its write was under way when a bad one came. */
 TEST(what_a_bad_one_supersedes_amid_its_write_is_known_to_run)
 {
-    begin_calm(CONFIGURATION_DRIFT_REPORT);
-    new_document(true);
-    passes(5);
+    begin_applied(CONFIGURATION_DRIFT_REPORT);
     new_document(true);
     w.meanwhile = "reject";
     cleanup(mem_free_ptr) char *text = mem_strdup(w.text);
@@ -161,20 +153,15 @@ TEST(what_a_bad_one_supersedes_amid_its_write_is_known_to_run)
     ck_assert_str_eq(w.of[0].running, text);
     ck_assert_str_eq(configuration_view(w.c, 0).runs, hash);
     ck_assert_str_eq(state_of(1), "rejected");
-    stream_end();
 }
 
 /* Means the same as what could not be loaded: that it is in the file is no sign that it runs. */
 TEST(what_goes_back_is_not_taken_for_the_latest)
 {
-    begin_calm(CONFIGURATION_DRIFT_REPORT);
-    new_document(true);
-    passes(5);
+    begin_applied(CONFIGURATION_DRIFT_REPORT);
     cleanup(mem_free_ptr) char *good = mem_strdup(w.text);
     bad_document("unloadable", 0);
-    for (unsigned i = 0; i < 20 && !str_eq(state_of(0), "restoring"); i++)
-        pass();
-    ck_assert_str_eq(state_of(0), "restoring");
+    PASS_UNTIL(str_eq(state_of(0), "restoring"));
     cleanup(mem_free_ptr) char *commented = mem_printf("%s# a comment\n", w.text);
     become(&w.text, commented);
     give();
@@ -186,15 +173,12 @@ TEST(what_goes_back_is_not_taken_for_the_latest)
     ck_assert_str_eq(state_of(0), "rejected");
     ck_assert_str_eq(w.of[0].running, good);
     ck_assert_str_eq(w.of[0].file, good);
-    stream_end();
 }
 
 /* Whoever changes the file then is not set right by bytes that were rejected. */
 TEST(drift_is_not_repaired_with_what_was_rejected)
 {
-    begin_calm(CONFIGURATION_DRIFT_REPAIR);
-    new_document(true);
-    passes(5);
+    begin_applied(CONFIGURATION_DRIFT_REPAIR);
     bad_document("reject", 1);
     passes(5);
     unsigned writes = w.writes;
@@ -203,7 +187,6 @@ TEST(drift_is_not_repaired_with_what_was_rejected)
     passes(10);
     ck_assert_uint_eq(w.writes, writes);
     ck_assert_str_eq(state_of(1), "rejected");
-    stream_end();
 }
 
 /* The same text with another map is another document. */
@@ -232,7 +215,6 @@ TEST(a_rejection_is_one_of_the_files_too)
         free(w.text);
         w.text = NULL;
     }
-    stream_end();
 }
 
 /* Who was started anew knows nothing against the document. */
@@ -248,35 +230,27 @@ TEST(a_lost_reload_is_no_rejection)
     }
     ck_assert_str_eq(state_of(1), "applied");
     ck_assert_uint_eq(w.loads, TARGETS + 1);
-    stream_end();
 }
 
 /* The daemon is started anew between the write and its reload; then another document comes, or none. */
 TEST_EACH(what_an_earlier_run_wrote_and_cannot_be_loaded_goes_back, 2)
 {
-    stream_begin(1);
-    w.dry_run = false;
-    w.calm = true;
-    restart();
+    begin_calm(CONFIGURATION_DRIFT_REPORT);
     new_document(true);
-    for (unsigned i = 0; i < 10; i++)
-        pass();
+    passes(10);
     cleanup(mem_free_ptr) char *good = mem_strdup(w.text);
     bad_document("unloadable", 0);
-    for (unsigned i = 0; i < 10 && !w.of[0].dirty; i++)
-        pass();
+    PASS_UNTIL(w.of[0].dirty);
     ck_assert_str_eq(w.of[0].file, w.text);
     ck_assert_str_eq(w.of[0].running, good);
     restart();
     if (_i == 1)
         bad_document("reject", 1);
-    for (unsigned i = 0; i < 20; i++)
-        pass();
+    passes(20);
     ck_assert_str_eq(w.of[0].file, good);
     ck_assert_str_eq(w.of[0].memory, good);
     ck_assert(!w.of[0].dirty && !w.of[0].loading);
     ck_assert_str_eq(state_of(_i == 1 ? 1 : 0), "rejected");
-    stream_end();
 }
 
 /* What was held against other bytes says nothing of these; but bytes that change all the time do not set the pace. */
@@ -293,7 +267,6 @@ TEST(a_new_document_ends_a_pause)
         ck_assert_uint_eq(w.of[0].anew_ms, first_ms + 3600000);
     }
     w.min_interval_ms = 0;
-    stream_end();
 }
 
 /* A source is read again and again. */
@@ -302,9 +275,7 @@ TEST(what_cannot_be_used_is_said_once)
     struct error no = {0}, other = {0};
     (void)error_set(&no, ERROR_INVALID, "a file: it is empty");
     (void)error_set(&other, ERROR_INVALID, "a file: line 2: a NUL character");
-    begin_calm(CONFIGURATION_DRIFT_REPORT);
-    new_document(true);
-    passes(5);
+    begin_applied(CONFIGURATION_DRIFT_REPORT);
     for (int round = 1; round <= 2; round++) {
         for (int i = 0; i < 3; i++)
             configuration_refuse(w.c, &no);
@@ -318,42 +289,20 @@ TEST(what_cannot_be_used_is_said_once)
         ck_assert_uint_eq(w.recoveries, (unsigned)round);
         ck_assert_ptr_null(configuration_view(w.c, 0).reason);
     }
-    stream_end();
 }
 
 /* It is validated meanwhile: whoever paused it sees whether it could go on. */
 TEST(what_is_paused_is_written_nowhere)
 {
-    stream_begin(5);
-    w.calm = true;
-    w.dry_run = w.require_all = false;
-    restart();
+    begin_calm(CONFIGURATION_DRIFT_REPORT);
     configuration_pause(w.c, true);
     new_document(true);
-    for (unsigned i = 0; i < 20; i++)
-        pass();
-    for (size_t i = 0; i < TARGETS; i++)
-        ck_assert_str_eq(state_of(i), "valid");
+    passes(20);
+    all_are("valid");
     ck_assert_uint_eq(w.writes, 0);
     configuration_pause(w.c, false);
-    for (unsigned i = 0; i < 20; i++)
-        pass();
-    for (size_t i = 0; i < TARGETS; i++)
-        ck_assert_str_eq(state_of(i), "applied");
-    stream_end();
-}
-
-TEST(a_dry_run_validates_and_writes_nothing)
-{
-    begin_calm(CONFIGURATION_DRIFT_REPORT);
-    w.dry_run = true;
-    restart();
-    new_document(true);
-    passes(10);
-    for (size_t i = 0; i < TARGETS; i++)
-        ck_assert_str_eq(state_of(i), "valid");
-    ck_assert_uint_eq(w.writes, 0);
-    stream_end();
+    passes(20);
+    all_are("applied");
 }
 
 /* What one HAProxy is managed by, and the document lacks. */
@@ -367,12 +316,10 @@ TEST_EACH(what_would_lock_out_is_written_nowhere, 2)
     become(&w.of[1].running, w.of[1].file);
     restart();
     new_document(true);
-    for (unsigned i = 0; i < 20; i++)
-        pass();
+    passes(20);
     ck_assert_str_eq(state_of(1), w.allow_lockout ? "applied" : "rejected");
     ck_assert_uint_eq(w.writes, w.allow_lockout ? TARGETS : 0);
     const char *why = configuration_view(w.c, 1).reason;
     ck_assert_msg(w.allow_lockout || strstr(why, "stats socket /run/a.sock") != NULL, "%s", why);
     ck_assert_msg(w.allow_lockout || w.of[1].validated == NULL, "it was sent");
-    stream_end();
 }

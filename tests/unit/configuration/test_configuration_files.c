@@ -17,9 +17,10 @@ static void begin_with_files(void)
     }
 }
 
+FIXTURE(begin_with_files, stream_end)
+
 TEST(files_wait_as_their_configuration_does)
 {
-    begin_with_files();
     w.min_interval_ms = 3600000;
     restart();
     passes(5);
@@ -34,13 +35,11 @@ TEST(files_wait_as_their_configuration_does)
     passes(5);
     ck_assert_str_eq(state_of(0), "applied");
     ck_assert_uint_eq(w.of[0].map, 3);
-    stream_end();
 }
 
 /* It cannot be loaded by one HAProxy: its files leave with it, before the file from before is loaded. */
 TEST(files_of_what_cannot_be_loaded_go_back)
 {
-    begin_with_files();
     bad_document("unloadable", 0);
     passes(10);
     ck_assert_str_eq(state_of(0), "rejected");
@@ -48,13 +47,11 @@ TEST(files_of_what_cannot_be_loaded_go_back)
     ck_assert_uint_eq(number_of(w.of[0].running), 1);
     ck_assert_uint_eq(w.of[1].map, 2);
     ck_assert_uint_eq(number_of(w.of[1].running), 2);
-    stream_end();
 }
 
 /* A bad one comes while it is written, or once it is written: what it began is finished before. */
 TEST_EACH(a_newer_one_waits_for_what_is_half_way, 2)
 {
-    begin_with_files();
     new_document(true);
     cleanup(mem_free_ptr) char *text = mem_strdup(w.text);
     if (_i == 0)
@@ -71,13 +68,11 @@ TEST_EACH(a_newer_one_waits_for_what_is_half_way, 2)
         ck_assert_uint_eq(w.of[i].map_good, 2);
     }
     ck_assert_str_eq(store_version(w.store, 0)->hash, configuration_view(w.c, 0).runs);
-    stream_end();
 }
 
 /* Written without an answer, and then another HAProxy refuses it: here it is in the file, and so are its files. */
 TEST(a_write_without_an_answer_keeps_its_files)
 {
-    begin_with_files();
     bad_document("harm", 1);
     w.of[0].mute = true;
     passes(20);
@@ -85,20 +80,17 @@ TEST(a_write_without_an_answer_keeps_its_files)
     ck_assert_uint_eq(number_of(w.of[0].running), 2);
     ck_assert_uint_eq(w.of[0].map, 2);
     ck_assert_uint_eq(w.of[1].map, 1);
-    stream_end();
 }
 
 /* It was not to be reached when a newer one came, which has to wait or is bad. */
 TEST_EACH(what_was_written_is_loaded_whatever_comes, 2)
 {
-    begin_with_files();
     w.min_interval_ms = _i == 0 ? 3600000 : 0;
     restart();
     passes(5);
     new_document(true);
     cleanup(mem_free_ptr) char *text = mem_strdup(w.text);
-    for (unsigned i = 0; i < 20 && !str_eq(state_of(0), "written"); i++)
-        pass();
+    PASS_UNTIL(str_eq(state_of(0), "written"));
     ck_assert_str_eq(w.of[0].file, text);
     for (size_t i = 0; i < TARGETS; i++)
         w.of[i].up = false;
@@ -112,13 +104,11 @@ TEST_EACH(what_was_written_is_loaded_whatever_comes, 2)
     passes(10);
     ck_assert_str_eq(w.of[0].running, text);
     ck_assert_str_eq(configuration_view(w.c, 0).runs, ""); /* who knows with which files */
-    stream_end();
 }
 
 /* Drift that is ignored, of what an earlier run applied. */
 TEST(files_of_an_earlier_run_are_there)
 {
-    begin_with_files();
     w.drift = CONFIGURATION_DRIFT_IGNORE;
     edit(&w.of[0], "global\n  description by-hand\n");
     restart();
@@ -129,13 +119,11 @@ TEST(files_of_an_earlier_run_are_there)
     w.of[0].engine->ops->resync(w.of[0].engine->self);
     passes(2);
     ck_assert_uint_eq(w.stores, stores + 1); /* looked at */
-    stream_end();
 }
 
 /* Its rejection is forgotten when half of its files are taken back. */
 TEST(files_that_went_back_are_put_there_again)
 {
-    begin_with_files();
     bad_document("reject", 1);
     passes(5);
     ck_assert_str_eq(state_of(1), "rejected");
@@ -145,5 +133,4 @@ TEST(files_that_went_back_are_put_there_again)
     passes(5); /* validate() checks that they are there */
     ck_assert_str_eq(state_of(1), "rejected");
     ck_assert_uint_eq(w.of[0].map, 1);
-    stream_end();
 }

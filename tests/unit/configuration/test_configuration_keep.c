@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../dice.h"
+#include "../effort.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -219,6 +220,12 @@ static void pass(void)
     pass_time();
 }
 
+static void passes(unsigned n)
+{
+    while (n-- > 0)
+        pass();
+}
+
 /* ---- what happens ---- */
 
 static void give(const char *text, size_t len)
@@ -311,7 +318,9 @@ static void stream_end(void)
     file_content = NULL;
 }
 
-TEST_EACH(no_document_changes_a_line_that_is_not_its_own, STREAMS)
+FIXTURE(NULL, stream_end)
+
+TEST_EACH(no_document_changes_a_line_that_is_not_its_own, effort(STREAMS))
 {
     stream_begin((unsigned)_i);
     for (unsigned round = 0; round < ROUNDS; round++) {
@@ -322,8 +331,7 @@ TEST_EACH(no_document_changes_a_line_that_is_not_its_own, STREAMS)
     w.in.fresh = false;
     new_document(true);
     const struct contents before = w.in.file;
-    for (unsigned i = 0; i < 20; i++)
-        pass();
+    passes(20);
     ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
     ck_assert_str_eq(w.in.running.word, w.word);
     ck_assert_uint_eq(w.in.file.ours, before.ours);
@@ -333,11 +341,9 @@ TEST_EACH(no_document_changes_a_line_that_is_not_its_own, STREAMS)
     w.in.file.theirs = w.in.running.theirs = before.theirs + 1;
     w.in.version++;
     w.in.fresh = false;
-    for (unsigned i = 0; i < 20; i++)
-        pass();
+    passes(20);
     ck_assert_uint_eq(w.writes, writes);
     ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
-    stream_end();
 }
 
 /* Runtime updates without a pause keep no document waiting. */
@@ -346,11 +352,9 @@ TEST(it_does_not_wait_for_quiet)
     stream_begin(1);
     w.calm = w.storm = true;
     new_document(true);
-    for (unsigned i = 0; i < 40; i++)
-        pass();
+    passes(40);
     ck_assert_str_eq(w.in.file.word, w.word);
     ck_assert_uint_gt(w.in.version, 3);
-    stream_end();
 }
 
 /* Also where the file has the very same lines. */
@@ -362,15 +366,13 @@ TEST_EACH(what_is_not_its_own_is_said, 2)
     const char *document = _i == 0 ? text : as_it_is;
     w.calm = true;
     give(document, strlen(document));
-    for (unsigned i = 0; i < 5; i++)
-        pass();
+    passes(5);
     const struct configuration_view v = configuration_view(w.c, 0);
     ck_assert_str_eq(v.state, "rejected");
     ck_assert_msg(strstr(v.reason, _i == 0 ? "line 3: server line of backend peer" : "server lines of backend web") !=
                       NULL,
                   "%s", v.reason);
     ck_assert_uint_eq(w.writes, 0);
-    stream_end();
 }
 
 /* Not what was written before it and never loaded. */
@@ -379,16 +381,13 @@ TEST(what_ran_goes_back)
     stream_begin(1);
     w.calm = true;
     new_document(true);
-    for (unsigned i = 0; i < 10; i++)
-        pass();
+    passes(10);
     const struct contents ran = w.in.running;
     w.meanwhile = true;
     new_document(true);
-    for (unsigned i = 0; i < 20; i++)
-        pass();
+    passes(20);
     ck_assert(!w.meanwhile);
     ck_assert_str_eq(configuration_view(w.c, 0).state, "rejected");
     ck_assert_str_eq(w.in.running.word, ran.word);
     ck_assert_str_eq(w.in.file.word, ran.word);
-    stream_end();
 }

@@ -1,6 +1,7 @@
 /* src/configuration/configuration: one document for several HAProxies, in random streams against a model. */
 #include "configuration_world.h"
 
+#include "../effort.h"
 #include "../test.h"
 
 #define ROUNDS 200
@@ -66,13 +67,14 @@ static void play(void)
         w.of[i].up = true;
 }
 
-TEST_EACH(in_the_end_all_run_what_is_good, STREAMS)
+FIXTURE(NULL, stream_end)
+
+TEST_EACH(in_the_end_all_run_what_is_good, effort(STREAMS))
 {
     stream_begin((unsigned)_i);
     play();
     new_document(true);
-    for (unsigned i = 0; i < LONG_ENOUGH; i++)
-        pass();
+    passes(LONG_ENOUGH);
     for (size_t i = 0; i < w.count; i++) {
         /* A dry run stores no files, and judges nothing without them. */
         ck_assert_str_eq(state_of(i), !w.dry_run ? "applied" : w.with_files ? "new" : "valid");
@@ -82,11 +84,9 @@ TEST_EACH(in_the_end_all_run_what_is_good, STREAMS)
     }
     ck_assert_msg(w.dry_run || (w.writes > 0 && w.loads > 0), "nothing happened");
     unsigned writes = w.writes, loads = w.loads;
-    for (unsigned i = 0; i < LONG_ENOUGH; i++)
-        pass();
+    passes(LONG_ENOUGH);
     ck_assert_uint_eq(w.writes, writes); /* it rests */
     ck_assert_uint_eq(w.loads, loads);
-    stream_end();
 }
 
 /* They are those of what runs. HAProxy may have loaded more of a map than it has by now, never less. */
@@ -98,19 +98,17 @@ static void check_files(const struct instance *in)
 }
 
 /* What one HAProxy refuses runs nowhere for long, and its place says why. */
-TEST_EACH(in_the_end_none_runs_what_is_bad_for_it, STREAMS)
+TEST_EACH(in_the_end_none_runs_what_is_bad_for_it, effort(STREAMS))
 {
     stream_begin((unsigned)_i + 1000);
     w.dry_run = false;
     restart();
     play();
     new_document(true);
-    for (unsigned i = 0; i < LONG_ENOUGH; i++)
-        pass();
+    passes(LONG_ENOUGH);
     cleanup(mem_free_ptr) char *good = mem_strdup(w.text);
     new_document(false);
-    for (unsigned i = 0; i < LONG_ENOUGH; i++)
-        pass();
+    passes(LONG_ENOUGH);
     for (size_t i = 0; i < w.count; i++) {
         const struct instance *in = &w.of[i];
         bool rejects = says(w.text, "reject", in),
@@ -127,11 +125,10 @@ TEST_EACH(in_the_end_none_runs_what_is_bad_for_it, STREAMS)
         if (strstr(w.text, "reject") != NULL)
             ck_assert_msg(str_eq(in->running, good), "%s is rejected by one, and %zu runs it", w.text, i);
     }
-    stream_end();
 }
 
 /* Whatever comes while it is written and loaded: what HAProxy cannot load does not stay in the file. */
-TEST_EACH(in_the_end_no_file_is_one_that_cannot_be_loaded, STREAMS)
+TEST_EACH(in_the_end_no_file_is_one_that_cannot_be_loaded, effort(STREAMS))
 {
     static const char *const words[] = {"reject", "harm", "unloadable"};
     stream_begin((unsigned)_i + 2000);
@@ -139,8 +136,7 @@ TEST_EACH(in_the_end_no_file_is_one_that_cannot_be_loaded, STREAMS)
     restart();
     play();
     new_document(true);
-    for (unsigned i = 0; i < LONG_ENOUGH; i++)
-        pass();
+    passes(LONG_ENOUGH);
     w.calm = dice_below(&w.dice, 2) == 0;
     bad_document("unloadable", dice_below(&w.dice, (unsigned)w.count));
     for (unsigned i = dice_below(&w.dice, 10); i > 0; i--)
@@ -151,15 +147,13 @@ TEST_EACH(in_the_end_no_file_is_one_that_cannot_be_loaded, STREAMS)
     for (unsigned i = dice_below(&w.dice, 4); i > 0; i--)
         pass();
     w.calm = true;
-    for (unsigned i = 0; i < LONG_ENOUGH; i++)
-        pass();
+    passes(LONG_ENOUGH);
     for (size_t i = 0; i < w.count; i++) {
         const struct instance *in = &w.of[i];
         ck_assert_msg(!says(in->memory, "unloadable", in), "%zu: %s; state %s", i, in->memory, state_of(i));
         ck_assert_msg(str_eq(in->file, in->running) && !in->dirty, "%zu has %s, runs %s", i, in->file, in->running);
         check_files(in);
     }
-    stream_end();
 }
 
 /* Nothing that can be told is loaded: one document after the other, of which HAProxy takes all. */
@@ -187,7 +181,6 @@ TEST_EACH(what_needs_no_reload_costs_none, 4)
     ck_assert_uint_eq(w.ran, 50 * w.count);
     ck_assert(w.count > 1 || w.validations == validations); /* it looks at what it is told */
     ck_assert_uint_eq(w.files_ran, w.with_files ? 50 * w.count : 0);
-    stream_end();
 }
 
 /* It gets what the others have once it is back. */
@@ -200,15 +193,11 @@ TEST_EACH(one_that_does_not_answer_keeps_no_other_waiting, 2)
     restart();
     w.of[1].up = false;
     new_document(true);
-    for (unsigned i = 0; i < LONG_ENOUGH; i++)
-        pass();
+    passes(LONG_ENOUGH);
     for (size_t i = 0; i < w.count; i++)
         ck_assert_str_eq(state_of(i), i == 1 ? "new" : w.require_all ? "valid" : "applied");
     ck_assert_uint_eq(w.writes, w.require_all ? 0 : 2);
     w.of[1].up = true;
-    for (unsigned i = 0; i < LONG_ENOUGH; i++)
-        pass();
-    for (size_t i = 0; i < w.count; i++)
-        ck_assert_str_eq(state_of(i), "applied");
-    stream_end();
+    passes(LONG_ENOUGH);
+    all_are("applied");
 }

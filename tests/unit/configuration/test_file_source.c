@@ -77,15 +77,9 @@ static void world_as(const char *name, const char *files, uint64_t reread_ms, bo
     ck_assert_msg(w.source != NULL, "%s", err.message);
 }
 
-/* Further files in the folder `files`. */
-static void world_with(const char *name, const char *files)
+static void world(void)
 {
-    world_as(name, files, 0, false);
-}
-
-static void world(const char *name)
-{
-    world_with(name, "");
+    world_as("f", "", 0, false);
 }
 
 static void world_end(void)
@@ -157,12 +151,18 @@ static void expect_file(const char *stored)
         expect("one");
 }
 
-TEST(a_folder_of_files)
+static void begins_with_one(void)
 {
-    world("f");
     put("f", "one");
     file_source_start(w.source);
     expect("one");
+}
+
+FIXTURE(world, world_end)
+
+TEST(a_folder_of_files)
+{
+    begins_with_one();
     ck_assert_ptr_null(w.files);
     folder("maps");
     put("maps/.hidden", "k v\n");
@@ -185,13 +185,13 @@ TEST(a_folder_of_files)
     expect_file("a_b.map");
     put("maps/b c.map", "k v\n");
     expect("!maps/b c.map: the name of a file has letters");
-    world_end();
 }
 
 /* As a volume that is not mounted: not one without files, which would all be deleted. */
 TEST(a_folder_that_is_gone)
 {
-    world_with("f", "/d");
+    world_end();
+    world_as("f", "/d", 0, false);
     put("f", "one");
     file_source_start(w.source);
     expect("!/d: No such file or directory");
@@ -209,15 +209,11 @@ TEST(a_folder_that_is_gone)
     away("d/files"); /* one of its folders may be */
     expect("one");
     ck_assert_ptr_null(w.files);
-    world_end();
 }
 
 TEST(each_way_of_writing_is_seen)
 {
-    world("f");
-    put("f", "one");
-    file_source_start(w.source);
-    expect("one");
+    begins_with_one();
     put("f", "two"); /* truncated and written */
     expect("two");
     put("g", "three");
@@ -237,15 +233,11 @@ TEST(each_way_of_writing_is_seen)
     put("f", "five");
     expect("five");
     ck_assert_uint_eq(w.times, 8);
-    world_end();
 }
 
 TEST(the_same_bytes_are_said_once)
 {
-    world("f");
-    put("f", "one");
-    file_source_start(w.source);
-    expect("one");
+    begins_with_one();
     put("g", "one");
     move("g", "f");
     for (unsigned i = 0; i < 5; i++) /* the event, and what it sets off */
@@ -255,12 +247,10 @@ TEST(the_same_bytes_are_said_once)
     ck_assert_uint_eq(w.times, 2);
     file_source_poke(w.source); /* but where it is asked for */
     expect("two");
-    world_end();
 }
 
 TEST(links_are_followed)
 {
-    world("f");
     folder("1");
     folder("2");
     put("1/f", "one");
@@ -284,12 +274,12 @@ TEST(links_are_followed)
     away("f");
     point("f", "f");
     expect("!Too many levels of symbolic links");
-    world_end();
 }
 
 TEST(folders_come_and_go)
 {
-    world("a/b/f");
+    world_end();
+    world_as("a/b/f", "", 0, false);
     file_source_start(w.source);
     expect("!No such file or directory");
     folder("a");
@@ -305,12 +295,10 @@ TEST(folders_come_and_go)
     away("a/b/f");
     folder("a/b/f");
     expect("!no regular file");
-    world_end();
 }
 
 TEST(what_is_no_file_harms_nothing)
 {
-    world("f");
     cleanup(mem_free_ptr) char *path = below("f");
     ck_assert_int_eq(mkfifo(path, 0600), 0); /* nobody writes to it */
     file_source_start(w.source);
@@ -321,7 +309,6 @@ TEST(what_is_no_file_harms_nothing)
     put("g", "one");
     move("g", "f");
     expect("one");
-    world_end();
 }
 
 /* As much as there is to do now. */
@@ -336,14 +323,14 @@ TEST(who_writes_to_it_is_waited_for)
 {
     bool waited = false;
     for (int i = 0; i < 50 && !waited; i++) {
-        world("a.cfg");
-        put("a.cfg", "half");
+        world_end();
+        world();
+        put("f", "half");
         file_source_start(w.source);
         run_now();
         waited = w.times == 0;
         if (waited)
             expect("half"); /* nobody did, after all */
-        world_end();
     }
     ck_assert(waited);
 }
@@ -351,10 +338,9 @@ TEST(who_writes_to_it_is_waited_for)
 /* As on a file system that has no events. */
 TEST(it_is_read_again_without_any_event)
 {
-    world_as("a.cfg", "", 50, false);
-    put("a.cfg", "one");
-    file_source_start(w.source);
-    expect("one");
+    world_end();
+    world_as("f", "", 50, false);
+    begins_with_one();
     int fd = open(w.path, O_RDWR | O_CLOEXEC);
     char *text = mmap(NULL, 3, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     ck_assert_ptr_ne(text, MAP_FAILED);
@@ -362,21 +348,18 @@ TEST(it_is_read_again_without_any_event)
     expect("on!");
     ck_assert_int_eq(munmap(text, 3), 0);
     close(fd);
-    world_end();
 }
 
 TEST(what_is_not_followed_is_read_when_asked)
 {
-    world_as("a.cfg", "", 50, true);
-    put("a.cfg", "one");
-    file_source_start(w.source);
-    expect("one");
-    put("a.cfg", "two");
+    world_end();
+    world_as("f", "", 50, true);
+    begins_with_one();
+    put("f", "two");
     run_now();
     ck_assert_uint_eq(w.times, 1);
     file_source_poke(w.source);
     expect("two");
-    world_end();
 }
 
 TEST(events_that_were_lost_are_no_matter)
@@ -386,15 +369,11 @@ TEST(events_that_were_lost_are_no_matter)
     ck_assert(f != NULL && fgets(text, sizeof(text), f) != NULL);
     ck_assert_int_eq(fclose(f), 0);
     unsigned long max = strtoul(text, NULL, 10);
-    world("a.cfg");
-    put("a.cfg", "one");
-    file_source_start(w.source);
-    expect("one");
+    begins_with_one();
     for (unsigned long i = 0; i <= max / 2; i++) {
         folder("x");
         away("x");
     }
-    put("a.cfg", "two");
+    put("f", "two");
     expect("two");
-    world_end();
 }

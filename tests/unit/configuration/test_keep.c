@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../dice.h"
 #include "../test.h"
 #include "base/buf.h"
 #include "base/compiler.h"
@@ -89,97 +88,4 @@ TEST_EACH(the_lines_that_are_there_are_kept, array_len(kept))
     cleanup(buf_fini) struct buf out = {0};
     print_kept(kept[_i].text, kept[_i].now, &edits, &out);
     ck_assert_str_eq(buf_str(&out), kept[_i].sent);
-}
-
-/* ---- random documents ---- */
-
-static bool is_owned(const char *section, const char *line)
-{
-    bool peer = str_has_suffix(section, " peer"), web = str_has_suffix(section, " web");
-    if (str_has_prefix(line, " server-template "))
-        return peer || web;
-    if (!str_has_prefix(line, " server "))
-        return false;
-    return peer || (web && strstr(line, " static") == NULL && strstr(line, " backup") == NULL);
-}
-
-/* Some sections, each of the two once at most; owned: with lines that are not a document's. */
-static void random_file(struct dice *d, bool owned, struct buf *out)
-{
-    static const char *const heads[] = {"global",       "defaults d",  "backend web",
-                                        "frontend web", "listen peer", "backend x"};
-    static const char *const lines[] = {
-        "#",
-        " # comment",
-        " # server n1 a:1",
-        " mode tcp",
-        "\tbalance first",
-        " server n 10.0.0.1:1 check weight",
-        " server static 10.0.0.1:1 weight",
-        " server s 10.0.0.1:1 backup weight",
-        " server-template t 3 a:1 weight",
-        " default-server inter",
-        " http-request deny if { path \"a b\" } #",
-    };
-    bool there[array_len(heads)] = {false};
-    for (unsigned i = dice_below(d, 6); i > 0; i--) {
-        size_t at = dice_below(d, array_len(heads));
-        if (there[at])
-            continue;
-        there[at] = true;
-        buf_printf(out, "%s\n", heads[at]);
-        for (unsigned k = dice_below(d, 8); k > 0; k--) {
-            const char *line = lines[dice_below(d, array_len(lines))];
-            if (owned || !is_owned(heads[at], line))
-                buf_printf(out, "%s %u\n", line, dice_below(d, 9));
-        }
-    }
-}
-
-/* The lines of the section that are owned (or are not), one below the other. */
-static char *lines_of(const char *text, const char *section, bool owned)
-{
-    cleanup(mem_free_ptr) char *copy = mem_strdup(text);
-    struct buf out = {0};
-    const char *in = "";
-    char *rest = copy;
-    for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
-        if (line[0] != ' ' && line[0] != '\t' && line[0] != '#' && line[0] != '\0')
-            in = line;
-        if ((section == NULL || str_eq(in, section)) && is_owned(in, line) == owned)
-            buf_printf(&out, "%s\n", line);
-    }
-    return buf_take(&out);
-}
-
-static void check_lines(const char *text, const char *in_text, const char *as, bool owned)
-{
-    cleanup(mem_free_ptr) char *is = lines_of(text, in_text, owned);
-    cleanup(mem_free_ptr) char *wanted = lines_of(as, in_text, owned);
-    ck_assert_msg(str_eq(is, wanted), "%s:\n%s\nis\n%s", in_text != NULL ? in_text : "all", wanted, is);
-}
-
-TEST_EACH(all_else_is_the_documents, 8)
-{
-    struct dice d = {.state = 88172645463325252ull + (uint64_t)_i * 7919};
-    for (unsigned round = 0; round < 2000; round++) {
-        cleanup(buf_fini) struct buf document = {0};
-        cleanup(buf_fini) struct buf now = {0};
-        cleanup(buf_fini) struct buf out = {0};
-        cleanup(buf_fini) struct buf again = {0};
-        cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
-        cleanup(cfg_edits_fini) struct cfg_edits none = {0};
-        bool before = dice_one_in(&d, 3); /* a file from before, which has such lines */
-        random_file(&d, before, &document);
-        random_file(&d, true, &now);
-        print_kept(buf_str(&document), buf_str(&now), &edits, &out);
-        check_lines(buf_str(&out), NULL, buf_str(&document), false);
-        if (strstr(buf_str(&document), "backend web\n") != NULL)
-            check_lines(buf_str(&out), "backend web", buf_str(&now), true);
-        if (strstr(buf_str(&document), "listen peer\n") != NULL)
-            check_lines(buf_str(&out), "listen peer", buf_str(&now), true);
-        print_kept(buf_str(&out), buf_str(&now), &none, &again);
-        check_lines(buf_str(&again), NULL, buf_str(&out), false);
-        check_lines(buf_str(&again), NULL, buf_str(&out), true);
-    }
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../dice.h"
 #include "../test.h"
 #include "base/compiler.h"
 #include "haproxy/cfg/file.h"
@@ -143,6 +142,8 @@ static const struct {
      "backends have no server that is up any more: be (2 before)"},
 };
 
+FIXTURE(NULL, end)
+
 TEST_EACH(it_is, array_len(rows))
 {
     size_t n = strlen(rows[_i].readings);
@@ -161,7 +162,6 @@ TEST_EACH(it_is, array_len(rows))
         ck_assert_str_eq(w.p.evidence.message, rows[_i].evidence);
     }
     ck_assert_uint_eq(probation_due(&w.p), w.p.state == PROBATION_GOES_ON ? w.now_ms + PROBATION_READ_MS : 0);
-    end();
 }
 
 TEST(what_is_lost_elsewhere_too_is_said_once)
@@ -180,7 +180,6 @@ TEST(what_is_lost_elsewhere_too_is_said_once)
         reading('b');
     }
     ck_assert_int_eq(w.p.state, PROBATION_GOOD);
-    end();
 }
 
 /* After a restart nothing is known from before the write: all that it promises is to be there, whoever answers first is
@@ -193,7 +192,6 @@ TEST(without_a_baseline)
     reading('.');
     ck_assert_int_eq(w.p.state, PROBATION_BAD);
     ck_assert_str_eq(w.p.evidence.message, "HAProxy takes no connections for: stopped");
-    end();
 }
 
 /* Perhaps it cannot be asked at all; it is neither good nor bad. */
@@ -203,20 +201,16 @@ TEST(who_never_answered_is_no_evidence)
     for (unsigned i = 0; i < 50; i++)
         reading('-');
     ck_assert_int_eq(w.p.state, PROBATION_GOES_ON);
-    end();
 }
 
-TEST(what_cannot_be_asked_is_good_in_time_or_never)
+TEST_EACH(what_cannot_be_asked_is_good_in_time_or_never, 2)
 {
-    for (int never = 0; never < 2; never++) {
-        begin(true);
-        for (unsigned i = 0; i < 19; i++)
-            probation_unread(&w.p, never, w.now_ms += PROBATION_READ_MS);
+    begin(true);
+    for (unsigned i = 0; i < 20; i++) {
         ck_assert_int_eq(w.p.state, PROBATION_GOES_ON);
-        probation_unread(&w.p, never, w.now_ms += PROBATION_READ_MS);
-        ck_assert_int_eq(w.p.state, never ? PROBATION_GOOD : PROBATION_GOES_ON);
-        end();
+        probation_unread(&w.p, _i == 1, w.now_ms += PROBATION_READ_MS);
     }
+    ck_assert_int_eq(w.p.state, _i == 1 ? PROBATION_GOOD : PROBATION_GOES_ON);
 }
 
 /* The next document is compared with what was there before the first one. */
@@ -236,65 +230,4 @@ TEST(the_baseline_stays_until_all_is_well)
     probation_end(&w.p);
     probation_forget(&w.p);
     ck_assert(!w.p.asked && !probation_has_none(&w.p, "be"));
-    end();
-}
-
-/* ---- random readings, and the rules as they are said ---- */
-
-/* The first of them at whose end the rules have something to say. */
-static enum probation_state said(const char *r, size_t n, enum probation_reason *ret)
-{
-    unsigned silent = 0, missing = 0, none = 0, others = 0;
-    bool up = false, gap = false;
-    for (size_t i = 0; i < n; i++) {
-        silent = r[i] == '-' ? silent + 1 : 0;
-        *ret = PROBATION_WORKER;
-        if (silent == 3)
-            return PROBATION_BAD;
-        if (r[i] == '-') {
-            gap = true;
-            continue;
-        }
-        others += r[i] == 'o';
-        if (r[i] == 'o' && (gap || others == 2))
-            return PROBATION_BAD;
-        gap = false;
-        missing = r[i] == 'l' ? missing + 1 : 0;
-        *ret = PROBATION_LISTENER;
-        if (missing == 2)
-            return PROBATION_BAD;
-        none = r[i] == 'b' ? none + 1 : 0;
-        up = up || none == 0;
-        *ret = PROBATION_BACKEND;
-        if (none >= 4 && (up || (i + 1) * PROBATION_READ_MS >= TIME_MS))
-            return PROBATION_BAD;
-        if ((i + 1) * PROBATION_READ_MS >= TIME_MS && missing == 0 && none == 0)
-            return PROBATION_GOOD;
-    }
-    return PROBATION_GOES_ON;
-}
-
-TEST_EACH(it_is_as_the_rules_say, 2000)
-{
-    static const char letters[] = "......lbbb-bo";
-    struct dice dice = {.state = (unsigned)_i * 7919 + 1};
-    char readings[60] = "";
-    struct error ignored;
-    begin(true);
-    for (size_t n = 0; n + 1 < sizeof(readings); n++) {
-        enum probation_reason reason;
-        readings[n] =
-            n > 0 && dice_below(&dice, 2) == 0 ? readings[n - 1] : letters[dice_below(&dice, sizeof(letters) - 1)];
-        reading(readings[n]);
-        if (probation_is_to_judge(&w.p))
-            probation_judge(&w.p, never_elsewhere, NULL, &ignored);
-        enum probation_state state = said(readings, n + 1, &reason);
-        ck_assert_msg(w.p.state == state, "%s: %d, not %d: %s", readings, (int)w.p.state, (int)state,
-                      w.p.evidence.message);
-        if (state != PROBATION_GOES_ON) {
-            ck_assert(state == PROBATION_GOOD || w.p.reason == reason);
-            break;
-        }
-    }
-    end();
 }

@@ -9,6 +9,13 @@
 
 #define NOW 1000000u
 
+static struct retry r;
+
+static void setup(void)
+{
+    retry_init(&r, 1);
+}
+
 static struct error failure(int status, enum error_kind kind)
 {
     struct error err = {0};
@@ -37,6 +44,8 @@ static const struct {
     {0, ERROR_RETRY, "ConnectionError"},
 };
 
+FIXTURE(setup, NULL)
+
 TEST_EACH(classes_have_the_operators_names, array_len(classes))
 {
     const struct error err = failure(classes[_i].status, classes[_i].kind);
@@ -44,12 +53,12 @@ TEST_EACH(classes_have_the_operators_names, array_len(classes))
 }
 
 /* Fails, and says after how long it is tried again; 0: at once, or as soon as it can be read. */
-static uint64_t fails(struct retry *r, int status, int64_t retry_after_ms)
+static uint64_t fails(int status, int64_t retry_after_ms)
 {
     const struct error err = failure(status, ERROR_RETRY);
-    retry_failed(r, &err, retry_after_ms, NOW);
-    ck_assert(retry_waits(r, NOW) == (r->not_before_ms > NOW));
-    return r->not_before_ms > NOW ? r->not_before_ms - NOW : 0;
+    retry_failed(&r, &err, retry_after_ms, NOW);
+    ck_assert(retry_waits(&r, NOW) == (r.not_before_ms > NOW));
+    return r.not_before_ms > NOW ? r.not_before_ms - NOW : 0;
 }
 
 static void check_pause(uint64_t pause, unsigned number)
@@ -63,51 +72,44 @@ static void check_pause(uint64_t pause, unsigned number)
 /* 30 s, 60 s, 120 s, 240 s, 5 min, 5 min; with another seed another part of it. */
 TEST(pauses_grow)
 {
-    struct retry r;
     uint64_t last[2] = {0};
     for (unsigned seed = 1; seed <= 2; seed++) {
         retry_init(&r, seed);
         for (unsigned i = 0; i < 40; i++)
-            check_pause(last[seed - 1] = fails(&r, 503, -1), i < 10 ? i : 10);
+            check_pause(last[seed - 1] = fails(503, -1), i < 10 ? i : 10);
     }
     ck_assert_uint_ne(last[0], last[1]);
     retry_forget(&r);
     ck_assert(!retry_waits(&r, NOW));
     ck_assert_ptr_null(retry_class_name(r.class));
-    check_pause(fails(&r, 503, -1), 0);
+    check_pause(fails(503, -1), 0);
 }
 
 TEST(each_class_begins_anew)
 {
-    struct retry r;
-    retry_init(&r, 1);
     for (unsigned i = 0; i < 5; i++)
-        check_pause(fails(&r, 503, -1), i);
-    check_pause(fails(&r, 401, -1), 0);
-    check_pause(fails(&r, 401, -1), 1);
+        check_pause(fails(503, -1), i);
+    check_pause(fails(401, -1), 0);
+    check_pause(fails(401, -1), 1);
 }
 
 TEST(the_first_conflicts_are_tried_again_at_once)
 {
-    struct retry r;
-    retry_init(&r, 1);
     for (unsigned i = 0; i < 3; i++)
-        ck_assert_uint_eq(fails(&r, 409, -1), 0);
-    check_pause(fails(&r, 409, -1), 0);
-    check_pause(fails(&r, 409, -1), 1);
+        ck_assert_uint_eq(fails(409, -1), 0);
+    check_pause(fails(409, -1), 0);
+    check_pause(fails(409, -1), 1);
 }
 
 /* One lost answer is no pause: what came of it shows the next reading. Then only an API that was gone is asked at
  * once. */
 TEST(an_api_that_is_back_is_asked_at_once)
 {
-    struct retry r;
-    retry_init(&r, 1);
-    check_pause(fails(&r, 0, -1), 0);
+    check_pause(fails(0, -1), 0);
     retry_readable(&r);
     ck_assert(!retry_waits(&r, NOW));
     for (unsigned i = 0; i < 3; i++) {
-        check_pause(fails(&r, 0, -1), i);
+        check_pause(fails(0, -1), i);
         retry_readable(&r);
         ck_assert(retry_waits(&r, NOW));
     }
@@ -116,7 +118,7 @@ TEST(an_api_that_is_back_is_asked_at_once)
     retry_readable(&r);
     ck_assert(!retry_waits(&r, NOW));
     /* of an answer a reading says nothing */
-    check_pause(fails(&r, 503, -1), 0);
+    check_pause(fails(503, -1), 0);
     retry_readable(&r);
     ck_assert(retry_waits(&r, NOW));
     retry_unreadable(&r);
@@ -126,9 +128,7 @@ TEST(an_api_that_is_back_is_asked_at_once)
 
 TEST(retry_after_is_obeyed)
 {
-    struct retry r;
-    retry_init(&r, 1);
-    ck_assert_uint_eq(fails(&r, 429, 400000), 400000);
+    ck_assert_uint_eq(fails(429, 400000), 400000);
     retry_unreadable(&r);
     retry_readable(&r);
     ck_assert(retry_waits(&r, NOW + 399999) && !retry_waits(&r, NOW + 400000));
@@ -136,17 +136,15 @@ TEST(retry_after_is_obeyed)
     ck_assert(retry_waits(&r, NOW + 399999));
     retry_forget(&r); /* by an operator */
     ck_assert(!retry_waits(&r, NOW));
-    check_pause(fails(&r, 429, 1000), 0); /* it says when at the earliest */
-    check_pause(fails(&r, 429, 0), 1);
+    check_pause(fails(429, 1000), 0); /* it says when at the earliest */
+    check_pause(fails(429, 0), 1);
 }
 
 TEST(another_document_is_tried_at_once)
 {
-    struct retry r;
-    retry_init(&r, 1);
     for (unsigned i = 0; i < 4; i++)
-        (void)fails(&r, 500, -1);
+        (void)fails(500, -1);
     retry_new_document(&r);
     ck_assert(!retry_waits(&r, NOW));
-    check_pause(fails(&r, 500, -1), 0);
+    check_pause(fails(500, -1), 0);
 }

@@ -4,11 +4,14 @@
  */
 #include "target_world.h"
 
+#include "../test.h"
+
 /* ---- pauses ---- */
 
-START_TEST(what_the_api_answers_is_asked_again_with_growing_pauses)
+FIXTURE(world_begin, world_end)
+
+TEST(what_the_api_answers_is_asked_again_with_growing_pauses)
 {
-    world_begin(CONFIGURATION_DRIFT_REPORT);
     uint64_t last = 0;
     for (int i = 0; i < 4; i++) {
         ask(TRANSACTION_UNAVAILABLE, 503, -1);
@@ -30,13 +33,10 @@ START_TEST(what_the_api_answers_is_asked_again_with_growing_pauses)
     ck_assert_ptr_null(failure());
     ck_assert_uint_eq(w.told[CONFIGURATION_VALIDATING], 5);
     ck_assert_uint_eq(w.told[CONFIGURATION_WRITING], 2);
-    world_end();
 }
-END_TEST
 
-START_TEST(new_bytes_and_an_operator_end_a_pause)
+TEST(new_bytes_and_an_operator_end_a_pause)
 {
-    world_begin(CONFIGURATION_DRIFT_REPORT);
     for (int i = 0; i < 2; i++) {
         for (int k = 0; k < 3; k++) {
             ask(TRANSACTION_UNAVAILABLE, 503, -1);
@@ -53,28 +53,10 @@ START_TEST(new_bytes_and_an_operator_end_a_pause)
     }
     ask(TRANSACTION_UNAVAILABLE, 503, -1);
     ck_assert_uint_le(asked_after(true), 31000);
-    world_end();
 }
-END_TEST
 
-START_TEST(retry_after_holds_for_new_bytes_too)
+TEST(an_api_that_is_back_is_asked_at_once)
 {
-    world_begin(CONFIGURATION_DRIFT_REPORT);
-    ask(TRANSACTION_LIMIT, 429, 100000);
-    ck_assert_str_eq(failure(), "RateLimited");
-    set_document(DOCUMENT "defaults d\n");
-    ck_assert(!would_ask());
-    ck_assert_uint_eq(asked_after(true), 100000);
-    ask(TRANSACTION_LIMIT, 429, 100000);
-    w.in.engine->ops->refresh(w.in.engine->self);
-    ck_assert(would_ask());
-    world_end();
-}
-END_TEST
-
-START_TEST(an_api_that_is_back_is_asked_at_once)
-{
-    world_begin(CONFIGURATION_DRIFT_REPORT);
     ask(TRANSACTION_UNAVAILABLE, 0, -1);
     ck_assert_str_eq(failure(), "ConnectionError");
     ck_assert(!would_ask());
@@ -88,77 +70,40 @@ START_TEST(an_api_that_is_back_is_asked_at_once)
     read_it();
     ck_assert(would_ask());
     ck_assert(!configuration_view(w.c, 0).away);
-    world_end();
 }
-END_TEST
-
-START_TEST(what_cannot_be_read_has_a_class)
-{
-    world_begin(CONFIGURATION_DRIFT_REPORT);
-    (void)error_set_http(&w.in.problem, 401, "no");
-    ck_assert_ptr_null(failure());
-    w.in.engine->ops->read_failed(w.in.engine->self);
-    ck_assert_str_eq(failure(), "AuthError");
-    ck_assert_uint_eq(configuration_view(w.c, 0).next_try_ms, 0);
-    world_end();
-}
-END_TEST
-
-START_TEST(conflicts_are_tried_again_at_once)
-{
-    world_begin(CONFIGURATION_DRIFT_REPORT);
-    ask(TRANSACTION_PREVIEWED, 202, -1);
-    for (int i = 0; i < 3; i++)
-        ask(TRANSACTION_CONFLICT, 409, -1);
-    ck_assert(would_ask());
-    ask(TRANSACTION_CONFLICT, 409, -1);
-    ck_assert_str_eq(failure(), "ConflictError");
-    ck_assert_uint_ge(asked_after(true), 30000);
-    world_end();
-}
-END_TEST
 
 /* ---- a pause by the source ---- */
 
-START_TEST(drift_is_not_repaired_while_paused)
+TEST(drift_is_not_repaired_while_paused)
 {
-    world_begin(CONFIGURATION_DRIFT_REPAIR);
-    ask(TRANSACTION_PREVIEWED, 202, -1);
-    ask(TRANSACTION_COMMITTED, 201, -1);
-    free(w.in.file);
-    w.in.file = mem_strdup(DOCUMENT);
-    read_it();
+    world_anew(CONFIGURATION_DRIFT_REPAIR, false);
+    is_written();
+    file_is(DOCUMENT);
     configuration_pause(w.c, true);
     ck_assert(configuration_view(w.c, 0).paused && store_paused(w.store));
-    free(w.in.file);
-    w.in.file = mem_strdup("global\n");
-    read_it();
-    ck_assert_str_eq(configuration_view(w.c, 0).state, "drifted");
+    file_is("global\n");
+    ck_assert_str_eq(state(), "drifted");
     ck_assert_uint_eq(log_count(w.log.fd, "it is left so while paused"), 1);
     configuration_pause(w.c, false);
     ck_assert(!configuration_view(w.c, 0).paused && !store_paused(w.store));
-    ask(TRANSACTION_PREVIEWED, 202, -1);
-    ask(TRANSACTION_COMMITTED, 201, -1);
-    ck_assert_str_eq(configuration_view(w.c, 0).state, "written");
+    is_written();
+    ck_assert_str_eq(state(), "written");
     /* what an earlier run said of a pause is over with the first word of the source */
     store_pause(w.store, true);
     configuration_pause(w.c, false);
     ck_assert(!store_paused(w.store));
-    world_end();
 }
-END_TEST
 
 /* Who keeps changing it does not set the pace, which is none of a new document's. */
-START_TEST(repairs_have_growing_pauses)
+TEST(repairs_have_growing_pauses)
 {
     uint64_t pause = 0;
-    world_begin(CONFIGURATION_DRIFT_REPAIR);
+    world_anew(CONFIGURATION_DRIFT_REPAIR, false);
     for (int i = 0; i < 4; i++) {
-        ask(TRANSACTION_PREVIEWED, 202, -1);
-        ask(TRANSACTION_COMMITTED, 201, -1);
+        is_written();
         int64_t since = configuration_view(w.c, 0).runs_since_ms;
         file_is(DOCUMENT);
-        ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
+        ck_assert_str_eq(state(), "applied");
         ck_assert(i == 0 || configuration_view(w.c, 0).runs_since_ms == since);
         w.now_us += 1000000;
         file_is("global\n");
@@ -166,41 +111,31 @@ START_TEST(repairs_have_growing_pauses)
         ck_assert_msg(i == 0 ? after == 0 : after > pause, "repair %d after %u ms", i + 1, (unsigned)after);
         pause = after;
     }
-    ask(TRANSACTION_PREVIEWED, 202, -1);
-    ask(TRANSACTION_COMMITTED, 201, -1);
+    is_written();
     file_is(DOCUMENT);
     file_is("global\n");
     ck_assert(!would_ask());
     set_document("global\n  description two\n");
     ck_assert(would_ask());
-    ask(TRANSACTION_PREVIEWED, 202, -1);
-    ask(TRANSACTION_COMMITTED, 201, -1);
+    is_written();
     file_is("global\n  description two\n");
     file_is("global\n");
     ck_assert(would_ask());
-    world_end();
 }
-END_TEST
 
 /* ---- drift ---- */
 
-START_TEST(drift_is_logged_by_lines_without_secrets)
+TEST(drift_is_logged_by_lines_without_secrets)
 {
     static const char *const lines[] = {"section=global line=\"- description other\"",
                                         "section=global line=\"+ description one\"",
                                         "section=\"userlist u\" line=\"- user a insecure-password ***\"",
                                         "section=\"userlist u\" line=\"+ user a insecure-password ***\""};
-    world_begin(CONFIGURATION_DRIFT_REPORT);
-    ask(TRANSACTION_PREVIEWED, 202, -1);
-    ask(TRANSACTION_COMMITTED, 201, -1);
-    free(w.in.file);
-    w.in.file = mem_strdup(DOCUMENT);
-    read_it();
-    ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
-    free(w.in.file);
-    w.in.file = mem_strdup("global\n  description other # hunter3\nuserlist u\n  user a insecure-password hunter4\n");
-    read_it();
-    ck_assert_str_eq(configuration_view(w.c, 0).state, "drifted");
+    is_written();
+    file_is(DOCUMENT);
+    ck_assert_str_eq(state(), "applied");
+    file_is("global\n  description other # hunter3\nuserlist u\n  user a insecure-password hunter4\n");
+    ck_assert_str_eq(state(), "drifted");
     for (size_t i = 0; i < array_len(lines); i++)
         ck_assert_msg(log_count(w.log.fd, lines[i]) == 1, "%s", lines[i]);
     ck_assert_uint_eq(log_count(w.log.fd, "hunter"), 0);
@@ -218,9 +153,7 @@ START_TEST(drift_is_logged_by_lines_without_secrets)
     read_it();
     ck_assert_uint_eq(log_count(w.log.fd, "haproxy.cfg differs"), 20);
     ck_assert_uint_eq(log_count(w.log.fd, "more_lines=11"), 1);
-    world_end();
 }
-END_TEST
 
 /* ---- what goes back ---- */
 
@@ -239,16 +172,15 @@ static const struct {
     {"global\n  description older\n", CONFIGURATION_DRIFT_REPORT, false, true}, /* which the API loaded last */
 };
 
-START_TEST(what_was_repaired_by_hand_is_not_replaced)
+TEST_EACH(what_was_repaired_by_hand_is_not_replaced, array_len(repaired))
 {
-    world_begin(repaired[_i].drift);
-    ask(TRANSACTION_PREVIEWED, 202, -1);
-    ask(TRANSACTION_COMMITTED, 201, -1);
+    world_anew(repaired[_i].drift, false);
+    is_written();
     free(w.in.file);
     w.in.file = mem_strdup(DOCUMENT);
     w.in.engine->ops->read(w.in.engine->self);
     w.in.engine->ops->reload_failed(w.in.engine->self, false);
-    ck_assert_str_eq(configuration_view(w.c, 0).state, "restoring");
+    ck_assert_str_eq(state(), "restoring");
     ask(TRANSACTION_CONFLICT, 409, -1);
     free(w.in.file);
     w.in.file = mem_strdup(repaired[_i].file);
@@ -257,69 +189,34 @@ START_TEST(what_was_repaired_by_hand_is_not_replaced)
     struct engine_wants wants = {0};
     w.in.engine->ops->decide(w.in.engine->self, &wants);
     ck_assert_int_eq(wants.replacement, !repaired[_i].stays);
-    ck_assert_str_eq(configuration_view(w.c, 0).state, repaired[_i].stays ? "rejected" : "restoring");
+    ck_assert_str_eq(state(), repaired[_i].stays ? "rejected" : "restoring");
     ck_assert_uint_eq(log_count(w.log.fd, "the previous one is not restored"), repaired[_i].stays);
-    world_end();
 }
-END_TEST
 
 /* Its load failed, which nobody has said yet, and the Data Plane API has put another one back. */
-START_TEST(what_an_api_puts_back_is_no_other_writers)
+TEST_EACH(what_an_api_puts_back_is_no_other_writers, 2)
 {
     bool behind = _i == 0;
-    world_begin(CONFIGURATION_DRIFT_REPORT);
-    ask(TRANSACTION_PREVIEWED, 202, -1);
-    ask(TRANSACTION_COMMITTED, 201, -1);
+    is_written();
     w.in.behind = behind;
     w.in.reload = RELOAD_PENDING;
     file_is("global\n  description older\n");
-    ck_assert_str_eq(configuration_view(w.c, 0).state, behind ? "written" : "drifted");
+    ck_assert_str_eq(state(), behind ? "written" : "drifted");
     ck_assert_uint_eq(w.told[CONFIGURATION_DRIFTED], !behind);
-    world_end();
 }
-END_TEST
 
-START_TEST(what_cannot_go_back_is_said)
+TEST_EACH(what_cannot_go_back_is_said, 2)
 {
-    world_begin(CONFIGURATION_DRIFT_REPORT);
-    ask(TRANSACTION_PREVIEWED, 202, -1);
-    ask(TRANSACTION_COMMITTED, 201, -1);
+    is_written();
     free(w.in.file);
     w.in.file = mem_strdup(DOCUMENT);
     w.in.engine->ops->read(w.in.engine->self);
     w.in.engine->ops->reload_failed(w.in.engine->self, false);
-    ask((enum transaction_result)_i, 400, -1);
+    ask(_i == 0 ? TRANSACTION_REJECTED : TRANSACTION_HARMFUL, 400, -1);
     ck_assert_uint_eq(log_count(w.log.fd, "the previous configuration cannot be restored"), 1);
     read_it();
-    ck_assert_str_eq(configuration_view(w.c, 0).state, "rejected");
+    ck_assert_str_eq(state(), "rejected");
     struct engine_wants wants = {0};
     w.in.engine->ops->decide(w.in.engine->self, &wants);
     ck_assert(!wants.replacement);
-    world_end();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("target");
-    TCase *tc = tcase_create("target");
-    tcase_add_test(tc, what_the_api_answers_is_asked_again_with_growing_pauses);
-    tcase_add_test(tc, new_bytes_and_an_operator_end_a_pause);
-    tcase_add_test(tc, retry_after_holds_for_new_bytes_too);
-    tcase_add_test(tc, an_api_that_is_back_is_asked_at_once);
-    tcase_add_test(tc, what_cannot_be_read_has_a_class);
-    tcase_add_test(tc, conflicts_are_tried_again_at_once);
-    tcase_add_test(tc, drift_is_not_repaired_while_paused);
-    tcase_add_test(tc, repairs_have_growing_pauses);
-    tcase_add_test(tc, drift_is_logged_by_lines_without_secrets);
-    tcase_add_loop_test(tc, what_was_repaired_by_hand_is_not_replaced, 0, array_len(repaired));
-    tcase_add_loop_test(tc, what_an_api_puts_back_is_no_other_writers, 0, 2);
-    tcase_add_loop_test(tc, what_cannot_go_back_is_said, TRANSACTION_REJECTED, TRANSACTION_REJECTED + 1);
-    tcase_add_loop_test(tc, what_cannot_go_back_is_said, TRANSACTION_HARMFUL, TRANSACTION_HARMFUL + 1);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -3,6 +3,8 @@
 
 #include "../test.h"
 
+FIXTURE(world_begin, world_end)
+
 TEST_EACH(files_that_another_writer_changes, 3)
 {
     static const char *const states[] = {[CONFIGURATION_DRIFT_REPORT] = "drifted",
@@ -10,22 +12,21 @@ TEST_EACH(files_that_another_writer_changes, 3)
                                          [CONFIGURATION_DRIFT_IGNORE] = "applied"};
     const struct stored differs = {
         .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .differing = 2, .differs = (char[]){"maps/a.map"}};
-    world_begin((enum configuration_drift)_i);
+    world_anew((enum configuration_drift)_i, false);
     apply_with_file();
     for (int i = 0; i < 2; i++) {
         w.in.engine->ops->resync(w.in.engine->self);
         stores(STORAGE_CHECK, &differs);
-        ck_assert_str_eq(configuration_view(w.c, 0).state, states[_i]);
+        ck_assert_str_eq(state(), states[_i]);
         if (_i == CONFIGURATION_DRIFT_REPAIR) {
             w.busy = true; /* HAProxy may run something else: it is validated, and loaded */
             stores(STORAGE_ADD, &added);
             ask(TRANSACTION_PREVIEWED, 202, -1);
-            world_end();
             return;
         }
         ck_assert(!would_store());
         read_it(); /* of haproxy.cfg, which is as it was */
-        ck_assert_str_eq(configuration_view(w.c, 0).state, states[_i]);
+        ck_assert_str_eq(state(), states[_i]);
     }
     bool said = _i == CONFIGURATION_DRIFT_REPORT;
     ck_assert_uint_eq(log_count(w.log.fd, "files of the configuration were changed by another writer"), said);
@@ -33,16 +34,14 @@ TEST_EACH(files_that_another_writer_changes, 3)
     ck_assert(!said || str_eq(why, "another writer changed files of the configuration: maps/a.map and others"));
     w.in.engine->ops->resync(w.in.engine->self);
     stores(STORAGE_CHECK, &stored);
-    ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
+    ck_assert_str_eq(state(), "applied");
     ck_assert_ptr_null(configuration_view(w.c, 0).reason);
-    world_end();
 }
 
 TEST(a_file_that_cannot_be_stored_is_tried_again)
 {
     struct stored failed = {.result = TRANSACTION_UNAVAILABLE, .retry_after_ms = -1};
     (void)error_set_http(&failed.error, 503, "no room");
-    world_begin(CONFIGURATION_DRIFT_REPORT);
     set_document_with_file();
     stores(STORAGE_ADD, &failed);
     ck_assert_str_eq(failure(), "DataplaneServerError");
@@ -55,7 +54,6 @@ TEST(a_file_that_cannot_be_stored_is_tried_again)
     ck_assert_ptr_null(failure());
     ck_assert_uint_eq(w.told[CONFIGURATION_STORED], 1);
     ck_assert_uint_eq(w.told[CONFIGURATION_NOT_STORED], 1);
-    world_end();
 }
 
 /* It waits for the end of the one before, which is a pause away. */
@@ -63,11 +61,9 @@ TEST_EACH(another_document_ends_the_pause_before_the_last_of_the_files, 2)
 {
     struct stored failed = {.result = TRANSACTION_UNAVAILABLE, .retry_after_ms = _i == 0 ? -1 : 60000};
     (void)error_set_http(&failed.error, 503, "no room");
-    world_begin(CONFIGURATION_DRIFT_REPORT);
     set_document_with_file();
     stores(STORAGE_ADD, &added);
-    ask(TRANSACTION_PREVIEWED, 202, -1);
-    ask(TRANSACTION_COMMITTED, 201, -1);
+    is_written();
     file_is(DOCUMENT);
     stores(STORAGE_END, &failed);
     ck_assert(!would_store());
@@ -77,12 +73,10 @@ TEST_EACH(another_document_ends_the_pause_before_the_last_of_the_files, 2)
         stores(STORAGE_END, &failed);
     set_document_with("a 2\n");
     ck_assert(!would_store()); /* the same once more */
-    world_end();
 }
 
 TEST(files_of_what_is_rejected_go_back)
 {
-    world_begin(CONFIGURATION_DRIFT_REPORT);
     set_document_with_file();
     stores(STORAGE_ADD, &added);
     ask(TRANSACTION_REJECTED, 400, -1);
@@ -90,7 +84,6 @@ TEST(files_of_what_is_rejected_go_back)
     ck_assert(!would_store());
     w.in.engine->ops->refresh(w.in.engine->self);
     stores(STORAGE_ADD, &added);
-    world_end();
 }
 
 /* A reload for something else: servers of a backend that changed meanwhile. */
@@ -98,7 +91,6 @@ TEST_EACH(files_that_were_loaded_before_they_went_back_are_loaded_anew, 4)
 {
     struct stored back = stored;
     back.written = _i == 3 ? 0 : 1;
-    world_begin(CONFIGURATION_DRIFT_REPORT);
     apply_with_file();
     w.in.reloads = 4;
     set_text_with("global\n  description two\nuserlist u\n  user a insecure-password hunter2\n", "a 2\n");
@@ -112,29 +104,26 @@ TEST_EACH(files_that_were_loaded_before_they_went_back_are_loaded_anew, 4)
     ask(TRANSACTION_REJECTED, 400, -1);
     stores(STORAGE_BACK, &back);
     ck_assert_uint_eq(must_reload, _i == 1 || _i == 2);
-    world_end();
 }
 
 /* haproxy.cfg is not written for a map, and nothing is validated: HAProxy is told, and says whether it has it. */
 TEST(a_map_alone_is_told_to_haproxy)
 {
     const struct stored ran = {.result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .ran = 1};
-    world_begin(CONFIGURATION_DRIFT_REPORT);
     apply_with_file();
     unsigned writing = w.told[CONFIGURATION_WRITING], validating = w.told[CONFIGURATION_VALIDATING];
     set_document_with("a 2\n");
     stores(STORAGE_ADD, &added);
-    ck_assert_str_eq(configuration_view(w.c, 0).state, "written");
+    ck_assert_str_eq(state(), "written");
     read_it(); /* in between: it does not run yet */
-    ck_assert_str_eq(configuration_view(w.c, 0).state, "written");
+    ck_assert_str_eq(state(), "written");
     stores(STORAGE_RUN, &ran);
-    ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
+    ck_assert_str_eq(state(), "applied");
     stores(STORAGE_END, &stored);
     ck_assert(!would_store());
     ck_assert_uint_eq(must_reload, 0);
     ck_assert_uint_eq(w.told[CONFIGURATION_WRITING], writing + 1);
     ck_assert_uint_eq(w.told[CONFIGURATION_VALIDATING], validating);
-    world_end();
 }
 
 /* Who else may need the lines that a map loses: the haproxy.cfg from before, a HAProxy that runs something else, another one,
@@ -142,7 +131,6 @@ TEST(a_map_alone_is_told_to_haproxy)
 TEST_EACH(maps_lose_lines_at_once_where_nobody_else_needs_them, 4)
 {
     static const char another[] = "global\n  description two\nuserlist u\n  user a insecure-password hunter2\n";
-    world_begin(CONFIGURATION_DRIFT_REPORT);
     apply_with_file();
     ck_assert(!w.alone); /* STORAGE_END */
     w.in.reload = _i == 2 ? RELOAD_PENDING : RELOAD_DONE;
@@ -151,7 +139,6 @@ TEST_EACH(maps_lose_lines_at_once_where_nobody_else_needs_them, 4)
     set_text_with(_i == 1 ? another : DOCUMENT, "a 2\n");
     stores(STORAGE_ADD, &added);
     ck_assert_int_eq(w.alone, _i == 0);
-    world_end();
 }
 
 /* Whose weight HAProxy is told. */
@@ -159,24 +146,22 @@ TEST_EACH(maps_lose_no_lines_at_once_beside_a_server, 2)
 {
     static const char one[] = DOCUMENT "backend b\n  server s 10.0.0.1:80 weight 1\n";
     static const char two[] = DOCUMENT "backend b\n  server s 10.0.0.1:80 weight 2\n";
-    world_begin(CONFIGURATION_DRIFT_REPORT);
     apply_with_file();
     set_text_with(one, "a 1\n");
     stores(STORAGE_ADD, &stored);
-    ask(TRANSACTION_PREVIEWED, 202, -1);
-    ask(TRANSACTION_COMMITTED, 201, -1);
+    is_written();
     file_is(one);
     stores(STORAGE_END, &stored);
     set_text_with(_i == 0 ? one : two, "a 2\n");
     stores(STORAGE_ADD, &added);
     ck_assert_int_eq(w.alone, _i == 0);
-    world_end();
 }
 
 TEST_EACH(maps_lose_no_lines_at_once_before_a_canary, 2)
 {
     world_canary = (size_t)_i;
-    world_begin(CONFIGURATION_DRIFT_REPORT);
+    world_anew(CONFIGURATION_DRIFT_REPORT, false);
+    world_canary = 0;
     free(w.in.file);
     w.in.file = mem_strdup(DOCUMENT);
     w.in.loaded = true;
@@ -184,8 +169,6 @@ TEST_EACH(maps_lose_no_lines_at_once_before_a_canary, 2)
     set_document_with_file();
     stores(STORAGE_ADD, &added);
     ck_assert_int_eq(w.alone, _i == 0);
-    world_canary = 0;
-    world_end();
 }
 
 /* What HAProxy did not take from us it is to judge, and to load. */
@@ -195,20 +178,17 @@ TEST_EACH(a_map_that_haproxy_does_not_take_is_loaded, 2)
         .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .changed = true, .why = "no such map"};
     struct stored failed = {.result = TRANSACTION_UNAVAILABLE, .retry_after_ms = -1};
     (void)error_set_http(&failed.error, 503, "closed");
-    world_begin(CONFIGURATION_DRIFT_REPORT);
     apply_with_file();
     set_document_with("a 2\n");
     stores(STORAGE_ADD, &added);
     stores(STORAGE_RUN, _i == 0 ? &not_run : &failed);
     ck_assert_uint_eq(must_reload, 1);
-    ck_assert_str_eq(configuration_view(w.c, 0).state, "new");
+    ck_assert_str_eq(state(), "new");
     w.now_us += 60000000;
-    ask(TRANSACTION_PREVIEWED, 202, -1);
-    ask(TRANSACTION_COMMITTED, 201, -1);
+    is_written();
     ck_assert(!would_store()); /* it is loaded now */
     read_it();
-    ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
-    world_end();
+    ck_assert_str_eq(state(), "applied");
 }
 
 /* HAProxy did not take a server with the write, and was reloaded at once: it has a map that is to lose lines yet. */
@@ -218,7 +198,6 @@ TEST(a_reload_that_comes_before_a_map_has_lost_its_lines)
     const struct stored ran = {.result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .ran = 1};
     struct stored grown = added;
     grown.unfinished = true;
-    world_begin(CONFIGURATION_DRIFT_REPORT);
     apply_with_file();
     set_text_with(text, "a 2\n");
     stores(STORAGE_ADD, &grown);
@@ -227,16 +206,15 @@ TEST(a_reload_that_comes_before_a_map_has_lost_its_lines)
     ask(TRANSACTION_COMMITTED, 201, -1);
     w.busy = false;
     file_is(text);
-    ck_assert_str_eq(configuration_view(w.c, 0).state, "written");
+    ck_assert_str_eq(state(), "written");
     stores(STORAGE_FINAL, &added);
     read_it();
-    ck_assert_str_eq(configuration_view(w.c, 0).state, "written");
+    ck_assert_str_eq(state(), "written");
     stores(STORAGE_RUN, &ran);
-    ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
+    ck_assert_str_eq(state(), "applied");
     stores(STORAGE_END, &stored);
     ck_assert(!would_store());
     ck_assert_uint_eq(must_reload, 0);
-    world_end();
 }
 
 /* Where nothing may be written, HAProxy would refuse what refers to files that it does not have yet. */
@@ -246,12 +224,12 @@ TEST_EACH(files_are_looked_at_where_nothing_may_be_written, 2)
     const struct stored differs = {
         .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .differing = 1, .differs = (char[]){"maps/a.map"}};
     bool dry_run = _i == 1;
-    world_begin_as(CONFIGURATION_DRIFT_REPAIR, dry_run);
+    world_anew(CONFIGURATION_DRIFT_REPAIR, dry_run);
     configuration_pause(w.c, !dry_run);
     set_document_with_file();
     for (int i = 0; i < 2; i++) {
         stores(STORAGE_CHECK, &differs);
-        ck_assert_str_eq(configuration_view(w.c, 0).state, "new");
+        ck_assert_str_eq(state(), "new");
         const char *why = configuration_view(w.c, 0).reason;
         ck_assert_msg(strstr(why, missing) != NULL && strstr(why, dry_run ? "(DRY_RUN): maps/a.map" : "(it is paused)"),
                       "%s", why);
@@ -262,42 +240,36 @@ TEST_EACH(files_are_looked_at_where_nothing_may_be_written, 2)
     stores(STORAGE_CHECK, &stored); /* another writer has put them there */
     ck_assert_ptr_null(configuration_view(w.c, 0).reason);
     ask(TRANSACTION_PREVIEWED, 202, -1);
-    ck_assert_str_eq(configuration_view(w.c, 0).state, "valid");
+    ck_assert_str_eq(state(), "valid");
     ck_assert(!would_store());
-    world_end();
 }
 
 TEST(files_that_were_missing_are_added_after_a_pause)
 {
     const struct stored differs = {
         .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .differing = 1, .differs = (char[]){"maps/a.map"}};
-    world_begin(CONFIGURATION_DRIFT_REPORT);
     configuration_pause(w.c, true);
     set_document_with_file();
     stores(STORAGE_CHECK, &differs);
     configuration_pause(w.c, false);
     stores(STORAGE_ADD, &added);
     ck_assert_ptr_null(configuration_view(w.c, 0).reason);
-    ask(TRANSACTION_PREVIEWED, 202, -1);
-    ask(TRANSACTION_COMMITTED, 201, -1);
-    world_end();
+    is_written();
 }
 
 /* A pause leaves what the document has no more. */
 TEST(nothing_is_deleted_while_paused)
 {
-    world_begin(CONFIGURATION_DRIFT_REPORT);
     free(w.in.file);
     w.in.file = mem_strdup(DOCUMENT);
     configuration_pause(w.c, true);
     set_document_with_file();
     stores(STORAGE_CHECK, &stored);
     read_it();
-    ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
+    ck_assert_str_eq(state(), "applied");
     ck_assert(!would_store());
     configuration_pause(w.c, false);
     stores(STORAGE_END, &stored);
-    world_end();
 }
 
 /* HAProxy has half of its files. */
@@ -305,14 +277,12 @@ TEST(files_go_back_amid_a_pause)
 {
     struct stored failed = {.result = TRANSACTION_UNAVAILABLE, .retry_after_ms = -1};
     (void)error_set_http(&failed.error, 503, "no room");
-    world_begin(CONFIGURATION_DRIFT_REPORT);
     set_document_with_file();
     stores(STORAGE_ADD, &added);
     ask(TRANSACTION_REJECTED, 400, -1);
     stores(STORAGE_BACK, &failed);
     ck_assert_str_eq(failure(), "DataplaneServerError");
     stores(STORAGE_BACK, &stored);
-    world_end();
 }
 
 /* Whatever is read meanwhile: it is neither written nor unchanged before the verdict. */
@@ -322,7 +292,7 @@ TEST_EACH(files_that_cannot_be_told_are_validated_and_loaded, 2)
         .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .differing = 1, .differs = (char[]){"maps/a.map"}};
     struct stored refused = added;
     refused.why = "maps/a.map: HAProxy says: no";
-    world_begin(CONFIGURATION_DRIFT_REPAIR);
+    world_anew(CONFIGURATION_DRIFT_REPAIR, false);
     apply_with_file();
     w.in.engine->ops->resync(w.in.engine->self);
     stores(STORAGE_CHECK, &differs);
@@ -330,16 +300,14 @@ TEST_EACH(files_that_cannot_be_told_are_validated_and_loaded, 2)
     w.busy = _i == 1;
     stores(STORAGE_RUN, _i == 0 ? &stored : &refused);
     if (_i == 0) {
-        ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
+        ck_assert_str_eq(state(), "applied");
         stores(STORAGE_END, &stored);
     } else {
         read_it();
-        ck_assert_str_eq(configuration_view(w.c, 0).state, "new");
-        ask(TRANSACTION_PREVIEWED, 202, -1);
-        ask(TRANSACTION_COMMITTED, 201, -1);
-        ck_assert_str_eq(configuration_view(w.c, 0).state, "written");
+        ck_assert_str_eq(state(), "new");
+        is_written();
+        ck_assert_str_eq(state(), "written");
     }
     ck_assert_uint_eq(log_count(w.log.fd, "files take a reload"), _i == 1);
     ck_assert_uint_eq(log_count(w.log.fd, refused.why), _i == 1);
-    world_end();
 }

@@ -28,9 +28,10 @@ static void begin(void)
     file_is(FILE_TEXT);
 }
 
+FIXTURE(begin, world_end)
+
 TEST(it_is_what_differs_from_the_file)
 {
-    begin();
     set_document("# a comment\n" FILE_TEXT);
     assert_foreseen("");
     set_document(HEAVIER);
@@ -41,7 +42,6 @@ TEST(it_is_what_differs_from_the_file)
     assert_foreseen("a reload: backend b: balance");
     set_document(MORE "frontend f\n  bind :81\n");
     assert_foreseen("a reload: frontend f: new");
-    world_end();
 }
 
 static const struct {
@@ -59,7 +59,6 @@ static const struct {
 TEST_EACH(a_haproxy_that_runs_something_else_is_reloaded, array_len(others))
 {
     cleanup(mem_free_ptr) char *expected = mem_printf("a reload: %s", others[_i].why);
-    begin();
     set_document(HEAVIER);
     assert_foreseen("change b/n1\n");
     w.in.loaded = !others[_i].unknown;
@@ -70,18 +69,16 @@ TEST_EACH(a_haproxy_that_runs_something_else_is_reloaded, array_len(others))
     assert_foreseen(expected);
     set_document(FILE_TEXT);
     assert_foreseen("");
-    world_end();
 }
 
 /* Edited while the Data Plane API is down it has the notes of the one that ran, and nobody counted it. */
 TEST(another_file_of_the_version_that_runs_is_loaded)
 {
-    world_begin(CONFIGURATION_DRIFT_IGNORE);
+    world_anew(CONFIGURATION_DRIFT_IGNORE, false);
     set_document(FILE_TEXT);
-    ask(TRANSACTION_PREVIEWED, 202, -1);
-    ask(TRANSACTION_COMMITTED, 201, -1);
+    is_written();
     file_is(FILE_TEXT);
-    ck_assert_str_eq(configuration_view(w.c, 0).state, "applied");
+    ck_assert_str_eq(state(), "applied");
     w.in.loaded = true;
     file_is(LIGHTER);
     set_document(HEAVIER);
@@ -89,7 +86,6 @@ TEST(another_file_of_the_version_that_runs_is_loaded)
     w.in.version++;
     read_it();
     assert_foreseen("change b/n1\n");
-    world_end();
 }
 
 /* What the driver says of the document's file, and then of another one. */
@@ -125,7 +121,6 @@ static const struct {
 
 TEST_EACH(files, array_len(with_files))
 {
-    begin();
     file_is(DOCUMENT);
     set_document_with_file();
     struct storage_foreseen *f = driver_says(with_files[_i].effect);
@@ -134,12 +129,10 @@ TEST_EACH(files, array_len(with_files))
     w.in.loaded = !with_files[_i].unknown;
     assert_foreseen(with_files[_i].foreseen);
     ck_assert_int_eq(configuration_foresight(w.c, 0)->list[1].effect, with_files[_i].becomes);
-    world_end();
 }
 
 TEST(what_haproxy_cfg_needs_goes_for_its_files)
 {
-    begin();
     file_is("frontend f\n  bind :82\n");
     set_document_with_file();
     driver_says(STORAGE_BY_RUNTIME);
@@ -147,5 +140,4 @@ TEST(what_haproxy_cfg_needs_goes_for_its_files)
     struct error err = {0};
     ck_assert_int_eq(configuration_foresee(w.c, 0, &is, &err), -1);
     ck_assert_int_eq(configuration_foresight(w.c, 0)->list[1].effect, STORAGE_BY_RELOAD);
-    world_end();
 }

@@ -31,6 +31,8 @@ static void others_are_left_alone(const char *text, unsigned reloads)
     }
 }
 
+FIXTURE(NULL, stream_end)
+
 TEST_EACH(one_that_comes_gets_the_document_alone, 2)
 {
     begin(_i == 1);
@@ -45,7 +47,6 @@ TEST_EACH(one_that_comes_gets_the_document_alone, 2)
     ck_assert_uint_eq(w.writes, writes + 1);
     ck_assert_uint_eq(w.of[2].map_running, w.with_files ? w.documents : 0);
     others_are_left_alone(w.text, reloads);
-    stream_end();
 }
 
 /* With these words of a document. */
@@ -77,7 +78,6 @@ TEST_EACH(what_it_finds_bad_stays_where_it_runs, 5)
     ck_assert_uint_eq(w.told[CONFIGURATION_ROLLED_BACK], 0);
     ck_assert_uint_eq(w.told[CONFIGURATION_DEGRADED], _i >= 3);
     ck_assert(store_good(w.store, "another") != 0); /* proven without it */
-    stream_end();
 }
 
 /* The latest is rejected by another one: it gets the one that ran last, and the next one with them. _i: 1: with files. */
@@ -109,7 +109,6 @@ TEST_EACH(one_that_comes_while_the_latest_is_rejected_gets_the_last_that_ran, 2)
         ck_assert_str_eq(w.of[i].running, w.text);
         ck_assert(!configuration_view(w.c, i).former && !configuration_view(w.c, i).joins);
     }
-    stream_end();
 }
 
 /* It rejects that one, too: it gets none, and is not asked again. */
@@ -128,7 +127,6 @@ TEST(one_that_rejects_the_last_that_ran_gets_none)
     unsigned validations = w.validations;
     passes(ENOUGH);
     ck_assert_uint_eq(w.validations, validations);
-    stream_end();
 }
 
 /* The latest is the only one that ran, and went back where it did. */
@@ -148,7 +146,6 @@ TEST(one_that_comes_gets_none_that_went_back)
     passes(ENOUGH);
     ck_assert_str_ne(w.of[2].running, w.text);
     ck_assert(!configuration_view(w.c, 2).former);
-    stream_end();
 }
 
 /* Nor does it count in what comes after. */
@@ -172,9 +169,7 @@ TEST_EACH(one_that_never_did_well_holds_no_document_up, 4)
     ck_assert_str_eq(state_of(2), "rejected");
     new_document(true);
     passes(ENOUGH);
-    for (size_t i = 0; i < TARGETS; i++)
-        ck_assert_str_eq(w.of[i].running, w.text);
-    stream_end();
+    all_run(w.text);
 }
 
 /* The others wait for one that has half of a document with files; for none that is gone. */
@@ -184,9 +179,7 @@ TEST(one_that_goes_half_way_holds_nothing_up)
     come(&w.of[2]);
     passes(ENOUGH);
     new_document(true);
-    for (unsigned i = 0; i < ENOUGH && !str_eq(state_of(1), "written"); i++)
-        pass();
-    ck_assert_str_eq(state_of(1), "written");
+    PASS_UNTIL(str_eq(state_of(1), "written"));
     const char *sha256 = configuration_view(w.c, 0).sha256;
     new_document(true);
     ck_assert_ptr_eq(configuration_view(w.c, 0).sha256, sha256); /* it waits */
@@ -197,16 +190,13 @@ TEST(one_that_goes_half_way_holds_nothing_up)
     passes(ENOUGH);
     ck_assert_str_eq(w.of[0].running, w.text);
     ck_assert(!configuration_view(w.c, 0).joins); /* none was there that had it */
-    stream_end();
 }
 
 TEST(the_next_document_waits_for_none_that_is_gone)
 {
     begin(true);
     new_document(true);
-    for (unsigned i = 0; i < ENOUGH && !str_eq(state_of(1), "written"); i++)
-        pass();
-    ck_assert_str_eq(state_of(1), "written");
+    PASS_UNTIL(str_eq(state_of(1), "written"));
     w.of[1].hangs = true;
     passes(ENOUGH);
     cleanup(mem_free_ptr) char *before = mem_strdup(w.text);
@@ -216,7 +206,6 @@ TEST(the_next_document_waits_for_none_that_is_gone)
     leave(&w.of[1]);
     passes(ENOUGH);
     ck_assert_str_eq(w.of[0].running, w.text);
-    stream_end();
 }
 
 /* The answer comes when nobody asks any more, and its number is another one's. */
@@ -228,8 +217,7 @@ TEST(an_answer_that_comes_too_late_is_nobodys)
     unsigned applied = w.told[CONFIGURATION_APPLIED];
     w.of[1].leaves = LEAVES_AMID_WRITE;
     bad_document("harm", 1);
-    for (unsigned i = 0; i < ENOUGH && !w.of[1].gone; i++)
-        pass();
+    PASS_UNTIL(w.of[1].gone);
     ck_assert(w.of[1].gone);
     come(&w.of[1]);
     ck_assert_str_eq(state_of(1), "new");
@@ -239,7 +227,6 @@ TEST(an_answer_that_comes_too_late_is_nobodys)
     ck_assert_str_eq(state_of(2), "applied");
     ck_assert_uint_eq(w.told[CONFIGURATION_REJECTED], 0);
     ck_assert_uint_eq(w.told[CONFIGURATION_APPLIED], applied + 2);
-    stream_end();
 }
 
 TEST(another_one_is_watched_first_where_that_one_goes)
@@ -251,8 +238,7 @@ TEST(another_one_is_watched_first_where_that_one_goes)
     come(&w.of[2]);
     passes(ENOUGH);
     new_document(true);
-    for (unsigned i = 0; i < ENOUGH && !str_eq(state_of(0), "applied"); i++)
-        pass();
+    PASS_UNTIL(str_eq(state_of(0), "applied"));
     ck_assert_str_eq(configuration_view(w.c, 0).canary, "watched");
     unsigned passed = w.told[CONFIGURATION_CANARY_PASSED];
     leave(&w.of[0]);
@@ -265,9 +251,7 @@ TEST(another_one_is_watched_first_where_that_one_goes)
     ck_assert_uint_eq(w.told[CONFIGURATION_CANARY_PASSED], passed + 1);
     ck_assert_str_eq(w.of[1].running, w.text);
     passes(ENOUGH);
-    for (size_t i = 0; i < TARGETS; i++)
-        ck_assert_str_eq(w.of[i].running, w.text);
-    stream_end();
+    all_run(w.text);
 }
 
 /* What it is remembered by goes with it: one with the same URL has nothing yet. */
@@ -291,7 +275,6 @@ TEST(nothing_is_remembered_of_one_that_is_gone)
         w.of[2].fresh = false;
     }
     ck_assert_uint_eq(w.drifts, 0);
-    stream_end();
 }
 
 /* Its reload is none that the next document is too soon after. */
@@ -307,5 +290,4 @@ TEST(it_keeps_no_document_waiting_for_an_interval)
     new_document(true);
     passes(3);
     ck_assert_str_eq(w.of[0].running, w.text);
-    stream_end();
 }

@@ -166,6 +166,18 @@ static inline void happens(enum history_kind kind, const char *text)
     happens_to("web", kind, text);
 }
 
+static inline void in_sync_is_asked(void)
+{
+    happens(HISTORY_IN_SYNC, "in sync");
+    ck_assert(asked());
+}
+
+static inline void in_sync_is_answered(enum event_outcome outcome)
+{
+    in_sync_is_asked();
+    answer(outcome);
+}
+
 static inline unsigned result(const char *which)
 {
     return (unsigned)metric_value(w.written, which, NULL);

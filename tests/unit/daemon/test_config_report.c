@@ -39,6 +39,7 @@ static struct {
 #define VIRTUAL_TIME (&w)
 #include "../../virtual_time.h"
 #include "../test.h"
+#include "configuration_play.h"
 
 /* ---- what it calls ---- */
 
@@ -129,7 +130,7 @@ static void pass(uint64_t ms)
     w.now_us = end * 1000;
 }
 
-static void world_begin(bool dry_run)
+static void world_begin_as(bool dry_run)
 {
     static char first[] = "7";
     struct error err = {0};
@@ -151,6 +152,11 @@ static void world_begin(bool dry_run)
     ck_assert_msg(w.document != NULL, "%s", err.message);
 }
 
+static void world_begin(void)
+{
+    world_begin_as(false);
+}
+
 static void world_end(void)
 {
     config_report_free(w.r);
@@ -163,18 +169,25 @@ static void world_end(void)
     free(w.version);
 }
 
-static void happens(enum configuration_event_kind kind, size_t target, const struct error *err)
+static struct error why; /* of what fails from now on */
+
+/* A word: what happens, and at which of the two. */
+static void play_word(const char *word)
 {
-    static const char *const urls[] = {"http://a", "http://b", NULL};
+    enum configuration_event_kind kind;
+    const char *at;
+    ck_assert_msg(play_kind(word, &kind, &at), "%s", word);
+    bool fails = configuration_event_failed(kind) || kind == CONFIGURATION_REJECTED || kind == CONFIGURATION_REFUSED ||
+                 kind == CONFIGURATION_LOAD_FAILED || kind == CONFIGURATION_DRIFTED;
     const struct configuration_event e = {.kind = kind,
-                                          .target = target,
-                                          .url = urls[target],
+                                          .target = *at == '1',
+                                          .url = *at == '\0'  ? NULL
+                                                 : *at == '1' ? "http://b"
+                                                              : "http://a",
                                           .document = kind != CONFIGURATION_REFUSED ? w.document : NULL,
-                                          .error = err};
+                                          .error = fails ? &why : NULL};
     config_report_take(w.r, &e);
 }
-
-#define OF_NONE 2
 
 static void written(void)
 {
@@ -185,12 +198,11 @@ static void written(void)
     pass(2000);
 }
 
+FIXTURE(world_begin, world_end)
+
 TEST(applied_is_said_when_all_run_it)
 {
-    world_begin(false);
-    happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
-    happens(CONFIGURATION_VALIDATED, 0, NULL);
-    happens(CONFIGURATION_APPLIED, 0, NULL);
+    play("changed validated0 applied0");
     pass(2000);
     ck_assert_uint_eq(w.sent, 1);
     ck_assert_str_eq(w.path, "/api/v1/namespaces/ns/secrets/s");
@@ -201,7 +213,7 @@ TEST(applied_is_said_when_all_run_it)
     ck_assert_ptr_null(note("last-applied-hash"));
     written();
     ck_assert_uint_eq(w.sent, 1); /* it says all of that */
-    happens(CONFIGURATION_UNCHANGED, 1, NULL);
+    play("unchanged1");
     pass(0);
     ck_assert_uint_eq(w.sent, 2);
     ck_assert_str_eq(note("status"), "Applied");
@@ -211,48 +223,40 @@ TEST(applied_is_said_when_all_run_it)
     ck_assert_ptr_null(note("last-failed-hash"));
     ck_assert(metric_value(w.telemetry.configuration_applied, "http://a", NULL) == 1);
     written();
-    happens(CONFIGURATION_STORED, 1, NULL);
+    play("stored1");
     config_report_source_changed(w.r);
     pass(600000);
     ck_assert_uint_eq(w.sent, 2);
-    world_end();
 }
 
 TEST(a_rejection_is_said_at_once_with_its_message)
 {
-    struct error err = {0};
-    (void)error_set_http(&err, 400, "line 3: no");
-    world_begin(false);
-    happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
-    happens(CONFIGURATION_REJECTED, 1, &err);
+    (void)error_set_http(&why, 400, "line 3: no");
+    play("changed rejected1");
     pass(0);
     ck_assert_str_eq(note("status"), "ConfigRejected");
     ck_assert_str_eq(note("status-message"), "line 3: no");
     ck_assert_str_eq(note("last-failed-hash"), w.document->hash);
     written();
-    (void)error_set(&err, ERROR_INVALID, "no such key");
-    happens(CONFIGURATION_REFUSED, OF_NONE, &err); /* it has no hash */
+    (void)error_set(&why, ERROR_INVALID, "no such key");
+    play("refused"); /* it has no hash */
     pass(2000);
     ck_assert_str_eq(note("status"), "Error");
     ck_assert_str_eq(note("status-message"), "no such key");
     ck_assert_str_eq(note("last-failed-hash"), w.document->hash);
     written();
-    happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
-    happens(CONFIGURATION_APPLIED, 0, NULL);
-    happens(CONFIGURATION_APPLIED, 1, NULL);
+    play("changed applied0 applied1");
     pass(2000);
     ck_assert_str_eq(note("status"), "Applied");
     ck_assert_ptr_null(note("last-failed-hash"));
     written();
     ck_assert_uint_eq(w.sent, 3); /* what went is not there: nothing differs */
     world_end();
-    world_begin(false);
-    happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
-    happens(CONFIGURATION_REFUSED, OF_NONE, &err);
+    world_begin();
+    play("changed refused");
     pass(2000);
     ck_assert_str_eq(note("status"), "Error");
     ck_assert_ptr_null(note("last-failed-hash"));
-    world_end();
 }
 
 static const struct {
@@ -288,18 +292,15 @@ static void assert_class(const char *metric, const char *class, int count)
 
 TEST_EACH(a_failure_has_the_operators_reason_and_is_told_once, array_len(failures))
 {
-    struct error err = {0};
     if (failures[_i].status != 0)
-        (void)error_set_http(&err, failures[_i].status, "why");
+        (void)error_set_http(&why, failures[_i].status, "why");
     else
-        (void)error_set(&err, failures[_i].kind, "why");
-    world_begin(false);
-    happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
-    happens(CONFIGURATION_FAILED, 0, &err);
+        (void)error_set(&why, failures[_i].kind, "why");
+    play("changed failed0");
     cleanup(mem_free_ptr) char *text = mem_printf("%d http://a: configuration %.12s not possible yet; tried again: why",
                                                   (int)failures[_i].reason, w.document->hash);
     ck_assert_str_eq(buf_str(&w.events), text);
-    happens(CONFIGURATION_FAILED, 0, &err);
+    play("failed0");
     ck_assert_uint_eq(w.event_count, 1);
     pass(2000);
     ck_assert_str_eq(note("status"), failures[_i].class);
@@ -308,43 +309,31 @@ TEST_EACH(a_failure_has_the_operators_reason_and_is_told_once, array_len(failure
     assert_class("reconcile_results_total", failures[_i].class, 2);
     ck_assert_ptr_null(note("last-failed-hash"));
     written();
-    happens(CONFIGURATION_VALIDATED, 0, NULL);
-    happens(CONFIGURATION_WRITING, 0, NULL);
-    happens(CONFIGURATION_FAILED, 0, &err);
+    play("validated0 writing0 failed0");
     pass(2000);
     cleanup(mem_free_ptr) char *while_writing = mem_printf("Apply%s", failures[_i].class);
     ck_assert_str_eq(note("status"), while_writing);
     written();
-    happens(CONFIGURATION_VALIDATING, 0, NULL);
-    happens(CONFIGURATION_FAILED, 0, &err);
+    play("validating0 failed0");
     pass(2000);
     ck_assert_str_eq(note("status"), failures[_i].class);
-    world_end();
 }
 
 TEST(the_operators_metrics)
 {
-    struct error err = {0};
-    (void)error_set_http(&err, 400, "line 3: no");
-    world_begin(false);
+    (void)error_set_http(&why, 400, "line 3: no");
     ck_assert(page_has("last_successful_apply_timestamp_seconds 0\n") && !page_has("config_hash{"));
-    happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
-    happens(CONFIGURATION_VALIDATING, 0, NULL);
-    happens(CONFIGURATION_VALIDATED, 0, NULL);
-    happens(CONFIGURATION_VALIDATING, 1, NULL);
-    happens(CONFIGURATION_REJECTED, 1, &err);
+    play("changed validating0 validated0 validating1 rejected1");
     assert_class("reconcile_results_total", "ConfigRejected", 1);
     cleanup(mem_free_ptr) char *rejected =
         mem_printf("config_hash{hash=\"%s\",state=\"rejected\"} 1\n", w.document->hash);
     ck_assert(page_has(rejected) && !page_has("config_in_sync{"));
-    happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
+    play("changed");
     ck_assert(page_has(rejected)); /* until the next is known */
-    happens(CONFIGURATION_VALIDATED, 0, NULL);
-    happens(CONFIGURATION_WRITING, 0, NULL);
-    happens(CONFIGURATION_UNCHANGED, 0, NULL);
+    play("validated0 writing0 unchanged0");
     ck_assert(page_has(rejected)); /* one of two runs it */
     ck_assert(!page_has("last_successful_apply_timestamp_seconds 0\n"));
-    happens(CONFIGURATION_APPLIED, 1, NULL);
+    play("applied1");
     cleanup(mem_free_ptr) char *applied =
         mem_printf("config_hash{hash=\"%s\",state=\"applied\"} 1\n", w.document->hash);
     ck_assert(page_has(applied) && !page_has(rejected) && page_has("config_in_sync{secret=\"ns/s\"} 1\n"));
@@ -352,24 +341,22 @@ TEST(the_operators_metrics)
     ck_assert(metric_value(w.telemetry.configuration_results, "", "", NULL) == 0); /* of requests */
     ck_assert(page_has("reconcile_attempts_total{phase=\"validate\"} 2\n"));
     ck_assert(page_has("reconcile_attempts_total{phase=\"apply\"} 1\n"));
-    (void)error_set(&err, ERROR_CONFLICT, "another writer");
-    happens(CONFIGURATION_DRIFTED, 1, &err);
+    (void)error_set(&why, ERROR_CONFLICT, "another writer");
+    play("drifted1");
     ck_assert(page_has("config_drift_total{secret=\"ns/s\"} 1\n") && page_has("config_in_sync{secret=\"ns/s\"} 0\n"));
     pass(2000);
     ck_assert_str_eq(note("status"), "ConfigDrift");
-    happens(CONFIGURATION_APPLIED, 1, NULL);
+    play("applied1");
     ck_assert(page_has("config_in_sync{secret=\"ns/s\"} 1\n") && page_has(applied));
-    (void)error_set(&err, ERROR_INVALID, "HAProxy could not load it");
-    happens(CONFIGURATION_LOAD_FAILED, 1, &err);
+    (void)error_set(&why, ERROR_INVALID, "HAProxy could not load it");
+    play("load-failed1");
     assert_class("reconcile_results_total", "ApplyFailed", 1);
     config_report_stop(w.r);
     ck_assert(!page_has("config_hash{") && !page_has("config_in_sync{"));
-    world_end();
 }
 
 TEST(the_operators_metrics_of_certificates)
 {
-    world_begin(false);
     operator_metrics_certificate(w.operator_metrics, "kubernetes", "client", 1);
     operator_metrics_certificate(w.operator_metrics, "https://lb:5555/path", "server", 2);
     operator_metrics_certificate(w.operator_metrics, "https://[2001:db8::1]:5555", "server", 3);
@@ -379,7 +366,6 @@ TEST(the_operators_metrics_of_certificates)
     ck_assert(page_has("dataplane_client_cert_expiry_timestamp_seconds 5\n"));
     ck_assert(page_has("dataplane_server_cert_expiry_timestamp_seconds{gateway=\"lb\"} 2\n"));
     ck_assert(page_has("dataplane_server_cert_expiry_timestamp_seconds{gateway=\"2001:db8::1\"} 3\n"));
-    world_end();
 }
 
 static void add_file(enum storage_kind kind, const char *name, const char *bytes)
@@ -391,12 +377,10 @@ static void add_file(enum storage_kind kind, const char *name, const char *bytes
 
 TEST(certificates_have_the_operators_reasons)
 {
-    struct error err = {0};
-    (void)error_set_http(&err, 503, "busy");
-    world_begin(false);
-    happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
+    (void)error_set_http(&why, 503, "busy");
+    play("changed");
     add_file(STORAGE_MAP, "hosts.map", "a b\n");
-    happens(CONFIGURATION_NOT_STORED, 0, &err);
+    play("not-stored0");
     cleanup(mem_free_ptr) char *map =
         mem_printf("%d http://a: configuration %.12s files not stored yet; tried again: busy", EVENT_TRANSIENT_ERROR,
                    w.document->hash);
@@ -405,45 +389,37 @@ TEST(certificates_have_the_operators_reasons)
     ck_assert_str_eq(note("status"), "DataplaneServerError");
     ck_assert_ptr_null(note("last-failed-hash"));
     w.document->files.list[0].kind = STORAGE_CERTIFICATE;
-    happens(CONFIGURATION_NOT_STORED, 1, &err);
+    play("not-stored1");
     cleanup(mem_free_ptr) char *failed =
         mem_printf("%d http://b: configuration %.12s files not stored yet; tried again: busy", EVENT_CERT_SYNC_FAILED,
                    w.document->hash);
     ck_assert_str_eq(buf_str(&w.events), failed);
     assert_class("transient_errors_total", "DataplaneServerError", 2);
-    happens(CONFIGURATION_STORED, 1, NULL);
+    play("stored1");
     cleanup(mem_free_ptr) char *stored =
         mem_printf("%d http://b: configuration %.12s certificates stored", EVENT_CERT_SYNCED, w.document->hash);
     ck_assert_str_eq(buf_str(&w.events), stored);
     ck_assert(metric_value(w.telemetry.configuration_results, "failed", "http://b", NULL) == 1);
-    world_end();
 }
 
 /* HAProxy goes on with what it runs. */
 TEST(an_api_that_is_away_takes_nothing_back)
 {
-    struct error err = {0};
-    (void)error_set(&err, ERROR_RETRY, "away");
-    world_begin(false);
-    happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
-    happens(CONFIGURATION_APPLIED, 0, NULL);
-    happens(CONFIGURATION_APPLIED, 1, NULL);
+    (void)error_set(&why, ERROR_RETRY, "away");
+    play("changed applied0 applied1");
     pass(0);
     written();
-    happens(CONFIGURATION_FAILED, 1, &err);
+    play("failed1");
     pass(2000);
     ck_assert_uint_eq(w.sent, 1);
     ck_assert_str_eq(note("status"), "Applied");
-    world_end();
 }
 
 TEST(what_is_not_written_is_tried_again)
 {
-    struct error err = {0};
-    (void)error_set_http(&err, 403, "no right");
-    world_begin(false);
+    (void)error_set_http(&why, 403, "no right");
     w.gone = true;
-    happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
+    play("changed");
     pass(2000);
     ck_assert_uint_eq(w.sent, 0);
     w.gone = false;
@@ -462,33 +438,30 @@ TEST(what_is_not_written_is_tried_again)
     pass(0);
     ck_assert_uint_eq(w.sent, 2);
     forget_notes();
-    w.done(w.arg, ANNOTATE_CONFLICT, &err);
+    w.done(w.arg, ANNOTATE_CONFLICT, &why);
     pass(60000);
     ck_assert_uint_eq(w.sent, 3);
     forget_notes();
-    w.done(w.arg, ANNOTATE_DENIED, &err);
+    w.done(w.arg, ANNOTATE_DENIED, &why);
     pass(599000);
     ck_assert_uint_eq(w.sent, 3);
     pass(2000);
     ck_assert_uint_eq(w.sent, 4);
     forget_notes();
-    w.done(w.arg, ANNOTATE_LATER, &err);
+    w.done(w.arg, ANNOTATE_LATER, &why);
     config_report_stop(w.r); /* another one leads */
     pass(700000);
     ck_assert_uint_eq(w.sent, 4);
-    world_end();
 }
 
 TEST(a_dry_run_says_nothing)
 {
-    struct error err = {0};
-    (void)error_set_http(&err, 400, "no");
-    world_begin(true);
-    happens(CONFIGURATION_CHANGED, OF_NONE, NULL);
-    happens(CONFIGURATION_REJECTED, 0, &err);
+    (void)error_set_http(&why, 400, "no");
+    world_end();
+    world_begin_as(true);
+    play("changed rejected0");
     pass(2000);
     ck_assert_uint_eq(w.sent, 0);
     ck_assert_uint_eq(w.event_count, 0);
     ck_assert(metric_value(w.telemetry.configuration_results, "rejected", "http://a", NULL) == 1);
-    world_end();
 }

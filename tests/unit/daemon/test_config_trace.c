@@ -27,9 +27,10 @@ static struct {
 #define VIRTUAL_SLOW_US 7
 #include "../../virtual_time.h"
 #include "../test.h"
+#include "configuration_play.h"
 
-static void happens_as(enum configuration_event_kind kind, size_t target, const char *why, const char *reason,
-                       const struct document *d)
+static void happens(enum configuration_event_kind kind, size_t target, const char *why, const char *way,
+                    const struct document *d)
 {
     static const char *const urls[] = {"http://a", "http://b"};
     struct error err = {0};
@@ -40,38 +41,61 @@ static void happens_as(enum configuration_event_kind kind, size_t target, const 
                                           .target = target,
                                           .url = of_none ? NULL : urls[target],
                                           .document = d,
-                                          .reason = reason,
+                                          .reason = way,
                                           .error = why != NULL ? &err : NULL};
     config_trace_take(w.t, &e);
 }
 
-static void happens(enum configuration_event_kind kind, size_t target, const char *why)
-{
-    happens_as(kind, target, why, NULL, w.one);
-}
-
-static void written(size_t target, const char *reason)
-{
-    happens_as(CONFIGURATION_WRITTEN, target, NULL, reason, w.one);
-}
-
-static void rendered(struct document *d)
+static void rendering(void)
 {
     const struct config_trace_render r = {.templates = 2, .objects = 3};
     config_trace_rendering(w.t, "set", &r);
-    config_trace_rendered(w.t, true, NULL);
-    config_trace_document(w.t, d, true);
 }
 
-static void applies(size_t target, const char *way)
+static void rendered(struct document *d, bool leads)
 {
-    happens(CONFIGURATION_VALIDATING, target, NULL);
-    happens(CONFIGURATION_VALIDATED, target, NULL);
-    happens(CONFIGURATION_WRITING, target, NULL);
-    written(target, way);
-    if (str_eq(way, CONFIGURATION_WAY_RELOAD))
-        happens(CONFIGURATION_LOADED, target, NULL);
-    happens(CONFIGURATION_APPLIED, target, NULL);
+    rendering();
+    config_trace_rendered(w.t, true, NULL);
+    config_trace_document(w.t, d, leads);
+}
+
+static void pass(uint64_t ms)
+{
+    uint64_t until_ms = clock_mono_ms() + ms;
+    for (struct timer *t; (t = virtual_next_timer(until_ms)) != NULL;) {
+        t->due_ms = 0;
+        t->fn(t->arg);
+    }
+    w.now_us = until_ms * 1000;
+}
+
+/* A word: what happens, at which of the two and why, as "rejected1:no". Capital letters: what the source does. */
+static void play_word(const char *word)
+{
+    enum configuration_event_kind kind;
+    const char *rest = word + strcspn(word, "012:"), *colon = strchr(word, ':'),
+               *why = colon != NULL ? colon + 1 : NULL;
+    bool reload = str_has_prefix(word, "reload");
+    struct document *d = *rest == '2' ? w.two : w.one;
+    struct error err = {0};
+    (void)error_set(&err, ERROR_INVALID, "%s", why != NULL ? why : "");
+    if (word[0] == 'D')
+        config_trace_document(w.t, d, !str_has_prefix(word, "DOCUMENT-STANDBY"));
+    else if (word[0] == 'R')
+        rendered(d, !str_has_prefix(word, "RENDERED-STANDBY"));
+    else if (word[0] == 'C')
+        config_trace_caused(w.t, why);
+    else if (word[0] == 'N')
+        config_trace_refused(w.t, &err);
+    else if (word[0] == 'S')
+        config_trace_stop(w.t);
+    else if (reload || str_has_prefix(word, "runtime"))
+        happens(CONFIGURATION_WRITTEN, *rest == '1', why, reload ? CONFIGURATION_WAY_RELOAD : CONFIGURATION_WAY_RUNTIME,
+                d);
+    else if (play_kind(word, &kind, &rest))
+        happens(kind, *rest == '1', why, NULL, d);
+    else
+        ck_abort_msg("%s", word);
 }
 
 static const char *text_of(const struct span_view *v, const char *key)
@@ -150,279 +174,136 @@ static void end(void)
     document_unref(w.two);
 }
 
-TEST(a_template_on_its_way_to_two)
-{
-    begin_with(2, true);
-    config_trace_caused(w.t, "Ingress shop/web");
-    config_trace_caused(w.t, "another");
-    rendered(w.one);
-    happens(CONFIGURATION_CHANGED, 0, NULL);
-    applies(0, CONFIGURATION_WAY_RELOAD);
-    assert_spans(false, "render; validate http://a; apply http://a reload; reload http://a; verify http://a");
-    happens(CONFIGURATION_UNCHANGED, 1, NULL);
-    assert_spans(false, "root Ingress shop/web applied");
-    rendered(w.one); /* who had failed meanwhile gives the same again */
-    assert_spans(true, "render; root tried again unchanged");
-    end();
-}
+#define APPLIES(n) "validating" n " validated" n " writing" n " runtime" n " applied" n
+#define APPLIED(url) "validate " url "; apply " url " runtime; verify " url
 
-TEST(without_a_reload)
-{
-    begin_with(1, true);
-    config_trace_document(w.t, w.one, true);
-    config_trace_document(w.t, w.one, true);
-    happens(CONFIGURATION_CHANGED, 0, NULL);
-    happens(CONFIGURATION_WRITING, 0, NULL);
-    written(0, CONFIGURATION_WAY_RUNTIME);
-    written(0, CONFIGURATION_WAY_RUNTIME); /* its files, too */
-    happens(CONFIGURATION_APPLIED, 0, NULL);
-    assert_spans(true, "apply http://a runtime; verify http://a; root /own.cfg applied");
-    end();
-}
+/* What happens, and the spans that have ended by then; "+": others have not. */
+static const struct {
+    const char *name;
+    size_t targets;
+    struct {
+        const char *script, *spans;
+    } steps[4];
+} rows[] = {
+    {"a template on its way to two",
+     2,
+     {{"CAUSE:Ingress CAUSE:another RENDERED changed validating0 validated0 writing0 reload0 loaded0 applied0",
+       "+render; validate http://a; apply http://a reload; reload http://a; verify http://a"},
+      {"unchanged1", "+root Ingress applied"},
+      {"RENDERED", "render; root tried again unchanged"}}}, /* who had failed meanwhile gives the same again */
+    {"without a reload, its files, too",
+     1,
+     {{"DOCUMENT DOCUMENT changed writing0 runtime0 runtime0 applied0",
+       "apply http://a runtime; verify http://a; root /own.cfg applied"}}},
+    {"what could not be told is loaded",
+     1,
+     {{"DOCUMENT changed writing0 runtime0 reload0 failed0:unread loaded0 loaded0 applied0",
+       "apply http://a runtime; verify superseded http://a; reload http://a unread; verify http://a; "
+       "root /own.cfg applied"}}},
+    {"a rejection ends it when the others have answered",
+     2,
+     {{"RENDERED changed validating0 validating1 rejected0:no", "+render; validate http://a !no"},
+      {"validated1", "+validate http://b; root tried again rejected !no"},
+      {"validating0 validated0 writing0 reload0 load-failed0:port", /* SIGHUP */
+       "validate http://a; apply http://a reload; reload http://a !port; root http://a again load_failed !port"}}},
+    {"what is tried again has a span for each",
+     1,
+     {{"DOCUMENT changed validating0 failed0:503 failed0:away " APPLIES("0"),
+       "validate http://a !503; " APPLIED("http://a") "; root /own.cfg applied"}}},
+    {"a newer one replaces it; which the engine does not take while it is half way",
+     1,
+     {{"RENDERED changed validating0 RENDERED2 changed2",
+       "+render; render; validate superseded http://a; root tried again superseded"},
+      {"RENDERED RENDERED2 STOP",
+       "render; render; root tried again superseded; root tried again stopped; root tried again stopped"}}},
+    {"a source that cannot be used", 1, {{"NO:key NO:key", "root the source refused !key"}}},
+    {"another replica leads",
+     1,
+     {{"DOCUMENT-STANDBY RENDERED-STANDBY", "render; root tried again standby"},
+      {"DOCUMENT changed validating0 STOP", "validate stopped http://a; root /own.cfg stopped"},
+      {"DOCUMENT changed unchanged0", "root /own.cfg unchanged"}}},
+    {"a repair and a rollback have their own",
+     2,
+     {{"DOCUMENT changed unchanged0 unchanged1", "root /own.cfg unchanged"},
+      {"drifted1:writer " APPLIES("1"), APPLIED("http://b") "; root http://b again applied"},
+      {"changed2 changed STOP", "root rollback superseded; root end of a rollback stopped"}}},
+    /* One that comes later is waited for from then on, and has a trace of its own where the change is over. */
+    {"others come and go",
+     1,
+     {{"DOCUMENT changed validating1 unchanged0", "+"},
+      {"gone1", "validate gone http://b; root /own.cfg unchanged"},
+      {APPLIES("1"), APPLIED("http://b") "; root http://b is new applied"},
+      {"gone1 gone0", ""}}},
+    /* Those that came stay with the next change; another leader has to see them anew. */
+    {"who came is waited for with the next",
+     0,
+     {{"DOCUMENT changed " APPLIES("0") " " APPLIES("1"),
+       APPLIED("http://a") "; root /own.cfg applied; " APPLIED("http://b") "; root http://b is new applied"},
+      {"DOCUMENT2 changed2 " APPLIES("1"), "+" APPLIED("http://b")},
+      {"gone0", "root /own.cfg applied"},
+      {"STOP DOCUMENT changed validating0 gone0", "validate gone http://a; root /own.cfg unfinished"}}},
+};
 
-TEST(what_could_not_be_told_is_loaded)
-{
-    begin_with(1, true);
-    config_trace_document(w.t, w.one, true);
-    happens(CONFIGURATION_CHANGED, 0, NULL);
-    happens(CONFIGURATION_WRITING, 0, NULL);
-    written(0, CONFIGURATION_WAY_RUNTIME);
-    written(0, CONFIGURATION_WAY_RELOAD);
-    happens(CONFIGURATION_FAILED, 0, "no answer"); /* of a reading */
-    happens(CONFIGURATION_LOADED, 0, NULL);
-    happens(CONFIGURATION_LOADED, 0, NULL);
-    happens(CONFIGURATION_APPLIED, 0, NULL);
-    assert_spans(true,
-                 "apply http://a runtime; verify superseded http://a; reload http://a no answer; verify http://a; "
-                 "root /own.cfg applied");
-    end();
-}
+FIXTURE(NULL, end)
 
-TEST(a_rejection_ends_it_when_the_others_have_answered)
+TEST_EACH(spans, array_len(rows))
 {
-    begin_with(2, true);
-    rendered(w.one);
-    happens(CONFIGURATION_CHANGED, 0, NULL);
-    happens(CONFIGURATION_VALIDATING, 0, NULL);
-    happens(CONFIGURATION_VALIDATING, 1, NULL);
-    happens(CONFIGURATION_REJECTED, 0, "line 3");
-    assert_spans(false, "render; validate http://a !line 3");
-    happens(CONFIGURATION_VALIDATED, 1, NULL);
-    assert_spans(false, "validate http://b; root tried again rejected !line 3");
-    happens(CONFIGURATION_VALIDATING, 0, NULL); /* SIGHUP */
-    happens(CONFIGURATION_VALIDATED, 0, NULL);
-    happens(CONFIGURATION_WRITING, 0, NULL);
-    written(0, CONFIGURATION_WAY_RELOAD);
-    happens(CONFIGURATION_LOAD_FAILED, 0, "a port");
-    assert_spans(true,
-                 "validate http://a; apply http://a reload; reload http://a !a port; root http://a again load_failed "
-                 "!a port");
-    end();
-}
-
-TEST(what_is_tried_again_has_a_span_for_each)
-{
-    begin_with(1, true);
-    config_trace_document(w.t, w.one, true);
-    happens(CONFIGURATION_CHANGED, 0, NULL);
-    happens(CONFIGURATION_VALIDATING, 0, NULL);
-    happens(CONFIGURATION_FAILED, 0, "503");
-    happens(CONFIGURATION_FAILED, 0, "no connection");
-    applies(0, CONFIGURATION_WAY_RUNTIME);
-    assert_spans(true, "validate http://a !503; validate http://a; apply http://a runtime; verify http://a; "
-                       "root /own.cfg applied");
-    end();
-}
-
-TEST(a_newer_one_replaces_it)
-{
-    begin_with(1, true);
-    rendered(w.one);
-    happens(CONFIGURATION_CHANGED, 0, NULL);
-    happens(CONFIGURATION_VALIDATING, 0, NULL);
-    rendered(w.two);
-    happens_as(CONFIGURATION_CHANGED, 0, NULL, NULL, w.two);
-    assert_spans(false, "render; render; validate superseded http://a; root tried again superseded");
-    rendered(w.one); /* the engine is half way, and does not take it */
-    rendered(w.two);
-    config_trace_stop(w.t);
-    assert_spans(true,
-                 "render; render; root tried again superseded; root tried again stopped; root tried again stopped");
-    end();
+    begin_with(rows[_i].targets, true);
+    for (size_t i = 0; i < array_len(rows[_i].steps) && rows[_i].steps[i].script != NULL; i++) {
+        play(rows[_i].steps[i].script);
+        const char *spans = rows[_i].steps[i].spans;
+        assert_spans(spans[0] != '+', spans + (spans[0] == '+'));
+    }
 }
 
 TEST(a_render_that_fails_or_is_called_off)
 {
-    const struct config_trace_render r = {0};
     struct error err = {0};
     begin_with(1, true);
     (void)error_set(&err, ERROR_INVALID, "haproxy.cfg:2");
     config_trace_caused(w.t, "Ingress a/b");
-    config_trace_rendering(w.t, "set", &r);
+    rendering();
     config_trace_refused(w.t, &err); /* as the engine is told */
     config_trace_rendered(w.t, false, &err);
     assert_spans(true, "render !haproxy.cfg:2; root Ingress a/b refused !haproxy.cfg:2");
     config_trace_refused(w.t, &err); /* said again, to a new leader */
-    config_trace_rendering(w.t, "set", &r);
+    rendering();
     config_trace_render_dropped(w.t);
     config_trace_render_dropped(w.t);
     assert_spans(true, "render superseded; root tried again superseded");
-    config_trace_rendering(w.t, "set", &r);
+    rendering();
     config_trace_rendered(w.t, true, NULL);
-    (void)error_set(&err, ERROR_INVALID, "no configuration");
-    config_trace_refused(w.t, &err);
-    assert_spans(true, "render; root tried again refused !no configuration");
-    config_trace_rendering(w.t, "set", &r);
+    play("NO:configuration");
+    assert_spans(true, "render; root tried again refused !configuration");
+    rendering();
     config_trace_rendered(w.t, false, NULL);
     assert_spans(true, "render; root tried again unchanged");
-    end();
-}
-
-TEST(a_source_that_cannot_be_used)
-{
-    struct error err = {0};
-    begin_with(1, true);
-    (void)error_set(&err, ERROR_INVALID, "no such key");
-    config_trace_refused(w.t, &err);
-    config_trace_refused(w.t, &err);
-    assert_spans(true, "root the source refused !no such key");
-    end();
-}
-
-TEST(another_replica_leads)
-{
-    const struct config_trace_render r = {0};
-    begin_with(1, true);
-    config_trace_document(w.t, w.one, false);
-    config_trace_rendering(w.t, "set", &r);
-    config_trace_rendered(w.t, true, NULL);
-    config_trace_document(w.t, w.one, false);
-    assert_spans(true, "render; root tried again standby");
-    config_trace_document(w.t, w.one, true); /* this one does now */
-    happens(CONFIGURATION_CHANGED, 0, NULL);
-    happens(CONFIGURATION_VALIDATING, 0, NULL);
-    config_trace_stop(w.t); /* no longer */
-    assert_spans(true, "validate stopped http://a; root /own.cfg stopped");
-    config_trace_document(w.t, w.one, true);
-    happens(CONFIGURATION_CHANGED, 0, NULL);
-    happens(CONFIGURATION_UNCHANGED, 0, NULL);
-    assert_spans(true, "root /own.cfg unchanged");
-    end();
-}
-
-TEST(a_repair_and_a_rollback_have_their_own)
-{
-    begin_with(2, true);
-    config_trace_document(w.t, w.one, true);
-    happens(CONFIGURATION_CHANGED, 0, NULL);
-    happens(CONFIGURATION_UNCHANGED, 0, NULL);
-    happens(CONFIGURATION_UNCHANGED, 1, NULL);
-    assert_spans(true, "root /own.cfg unchanged");
-    happens(CONFIGURATION_DRIFTED, 1, "another writer");
-    applies(1, CONFIGURATION_WAY_RUNTIME);
-    assert_spans(true, "validate http://b; apply http://b runtime; verify http://b; root http://b again applied");
-    happens_as(CONFIGURATION_CHANGED, 0, NULL, NULL, w.two);
-    happens_as(CONFIGURATION_CHANGED, 0, NULL, NULL, w.one);
-    config_trace_stop(w.t);
-    assert_spans(true, "root rollback superseded; root end of a rollback stopped");
-    end();
-}
-
-static void pass(uint64_t ms)
-{
-    uint64_t until_ms = clock_mono_ms() + ms;
-    for (struct timer *t; (t = virtual_next_timer(until_ms)) != NULL;) {
-        t->due_ms = 0;
-        t->fn(t->arg);
-    }
-    w.now_us = until_ms * 1000;
 }
 
 TEST(none_is_open_for_ever)
 {
     begin_with(2, true);
-    config_trace_document(w.t, w.one, true);
-    happens(CONFIGURATION_CHANGED, 0, NULL);
-    applies(0, CONFIGURATION_WAY_RUNTIME);
-    happens(CONFIGURATION_VALIDATING, 1, NULL);
-    config_trace_document(w.t, w.two, true); /* which the engine never takes */
+    play("DOCUMENT changed " APPLIES("0") " validating1 DOCUMENT2"); /* which the engine never takes */
     pass(600000);
-    assert_spans(false, "validate http://a; apply http://a runtime; verify http://a; validate unfinished http://b; "
-                        "root /own.cfg unfinished; root /own.cfg unfinished");
-    happens(CONFIGURATION_VALIDATED, 1, NULL); /* in no trace */
-    happens(CONFIGURATION_WRITING, 1, NULL);
+    assert_spans(false, APPLIED("http://a") "; validate unfinished http://b; "
+                                            "root /own.cfg unfinished; root /own.cfg unfinished");
+    play("validated1 writing1"); /* in no trace */
     assert_spans(true, "");
-    end();
-}
-
-/* One that comes later is waited for from then on, and has a trace of its own where the change is over. */
-TEST(others_come_and_go)
-{
-    begin_with(1, true);
-    config_trace_document(w.t, w.one, true);
-    happens(CONFIGURATION_CHANGED, 0, NULL);
-    happens(CONFIGURATION_VALIDATING, 1, NULL);
-    happens(CONFIGURATION_UNCHANGED, 0, NULL);
-    assert_spans(false, "");
-    happens(CONFIGURATION_GONE, 1, NULL);
-    assert_spans(true, "validate gone http://b; root /own.cfg unchanged");
-    applies(1, CONFIGURATION_WAY_RUNTIME);
-    assert_spans(true, "validate http://b; apply http://b runtime; verify http://b; root http://b is new applied");
-    happens(CONFIGURATION_GONE, 1, NULL);
-    happens(CONFIGURATION_GONE, 0, NULL);
-    assert_spans(true, "");
-    end();
-}
-
-/* Those that came stay with the next change; another leader has to see them anew. */
-TEST(who_came_is_waited_for_with_the_next)
-{
-    begin_with(0, true);
-    config_trace_document(w.t, w.one, true);
-    happens(CONFIGURATION_CHANGED, 0, NULL);
-    applies(0, CONFIGURATION_WAY_RUNTIME);
-    applies(1, CONFIGURATION_WAY_RUNTIME);
-    assert_spans(true, "validate http://a; apply http://a runtime; verify http://a; root /own.cfg applied; "
-                       "validate http://b; apply http://b runtime; verify http://b; root http://b is new applied");
-    config_trace_document(w.t, w.two, true);
-    happens_as(CONFIGURATION_CHANGED, 0, NULL, NULL, w.two);
-    applies(1, CONFIGURATION_WAY_RUNTIME);
-    assert_spans(false, "validate http://b; apply http://b runtime; verify http://b");
-    happens(CONFIGURATION_GONE, 0, NULL);
-    assert_spans(true, "root /own.cfg applied");
-    config_trace_stop(w.t);
-    config_trace_document(w.t, w.one, true);
-    happens(CONFIGURATION_CHANGED, 0, NULL);
-    happens(CONFIGURATION_VALIDATING, 0, NULL);
-    happens(CONFIGURATION_GONE, 0, NULL);
-    assert_spans(true, "validate gone http://a; root /own.cfg unfinished");
-    end();
 }
 
 TEST(a_dry_run_ends_with_its_validation)
 {
     begin_with(1, false);
-    config_trace_document(w.t, w.one, true);
-    happens(CONFIGURATION_CHANGED, 0, NULL);
-    happens(CONFIGURATION_VALIDATING, 0, NULL);
-    happens(CONFIGURATION_VALIDATED, 0, NULL);
+    play("DOCUMENT changed validating0 validated0");
     assert_spans(true, "validate http://a; root /own.cfg validated");
-    end();
 }
 
 TEST(without_a_tracer_there_is_nothing)
 {
-    struct config_trace *t = config_trace_new(NULL, NULL, 1, true);
-    struct error err = {0};
-    const struct config_trace_render r = {0};
-    ck_assert_ptr_null(t);
-    config_trace_caused(t, "x");
-    config_trace_rendering(t, "x", &r);
-    config_trace_rendered(t, true, NULL);
-    config_trace_render_dropped(t);
-    config_trace_document(t, NULL, true);
-    config_trace_refused(t, &err);
-    config_trace_take(t, NULL);
-    config_trace_stop(t);
-    config_trace_free(t);
+    begin_with(1, true);
+    config_trace_free(w.t);
+    w.t = config_trace_new(NULL, NULL, 1, true);
+    ck_assert_ptr_null(w.t);
+    play("CAUSE:x RENDERED NO:x changed STOP");
+    config_trace_render_dropped(w.t);
 }

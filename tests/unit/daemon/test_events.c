@@ -35,8 +35,7 @@ TEST(again_is_a_patch_of_the_same)
     uint64_t first_ms = w.first_ms;
     memcpy(name, w.name, sizeof(name));
     pass(MINUTE_MS);
-    happens(HISTORY_IN_SYNC, "in sync");
-    ck_assert(asked());
+    in_sync_is_asked();
     ck_assert(w.again && w.count == 2 && w.first_ms == first_ms && w.last_ms == clock_wall_ms());
     ck_assert_str_eq(w.name, name);
 }
@@ -69,8 +68,7 @@ TEST(what_is_about_all_is_about_each_service_once)
 
 TEST(what_comes_while_one_is_under_way_is_told_at_once)
 {
-    happens(HISTORY_IN_SYNC, "in sync");
-    ck_assert(asked());
+    in_sync_is_asked();
     for (int i = 0; i < 5; i++)
         happens(HISTORY_IN_SYNC, "in sync");
     happens(HISTORY_REMOVAL_DELAYED, "held");
@@ -103,8 +101,7 @@ TEST(a_thousand_changes_are_few_requests)
     ck_assert_str_eq(w.reason, "ApplyFailed");
     answer(EVENT_WRITTEN);
     pass(5 * MINUTE_MS);
-    happens(HISTORY_IN_SYNC, "in sync");
-    ck_assert(asked());
+    in_sync_is_asked();
     ck_assert_uint_eq(w.count, 992); /* those that were not sent are counted */
 }
 

@@ -69,8 +69,7 @@ TEST(a_denial_is_that_of_objects_alone)
     ck_assert(!asked());
     ck_assert_uint_eq(result("denied"), 2);
     ck_assert(logged("object=a"));
-    happens(HISTORY_IN_SYNC, "in sync");
-    ck_assert(asked());
+    in_sync_is_asked();
     ck_assert_str_eq(w.service, "web");
 }
 

@@ -11,21 +11,19 @@ TEST(one_that_the_api_has_forgotten_is_made_anew)
 {
     happens(HISTORY_IN_SYNC, "in sync");
     all_is_written();
-    happens(HISTORY_IN_SYNC, "in sync");
-    ck_assert(asked() && w.again);
+    in_sync_is_asked();
+    ck_assert(w.again);
     answer(EVENT_GONE);
     ck_assert(asked() && !w.again && w.count == 2);
     answer(EVENT_WRITTEN);
-    happens(HISTORY_IN_SYNC, "in sync");
-    ck_assert(asked() && w.again && w.count == 3);
+    in_sync_is_asked();
+    ck_assert(w.again && w.count == 3);
 }
 
 /* The answer to the first request was lost. */
 TEST(one_that_is_there_already_is_repeated)
 {
-    happens(HISTORY_IN_SYNC, "in sync");
-    ck_assert(asked());
-    answer(EVENT_LATER);
+    in_sync_is_answered(EVENT_LATER);
     ck_assert(asked() && !w.again);
     answer(EVENT_EXISTS);
     ck_assert(w.busy && w.again && w.count == 1);
@@ -81,14 +79,10 @@ TEST(denied_is_said_once_and_tried_seldom)
 
 TEST(an_operator_says_go_on)
 {
-    happens(HISTORY_IN_SYNC, "in sync");
-    ck_assert(asked());
-    answer(EVENT_DENIED);
+    in_sync_is_answered(EVENT_DENIED);
     forget_log();
     events_poke(w.events);
-    happens(HISTORY_IN_SYNC, "in sync");
-    ck_assert(asked());
-    answer(EVENT_DENIED);
+    in_sync_is_answered(EVENT_DENIED);
     ck_assert_msg(logged("may not be written"), "whoever asks gets an answer");
     happens_to("shop", HISTORY_IN_SYNC, "in sync");
     ck_assert(asked());
@@ -102,9 +96,7 @@ TEST(an_operator_says_go_on)
 
 TEST(granted_is_said_too)
 {
-    happens(HISTORY_IN_SYNC, "in sync");
-    ck_assert(asked());
-    answer(EVENT_DENIED);
+    in_sync_is_answered(EVENT_DENIED);
     pass(11 * MINUTE_MS);
     happens(HISTORY_IN_SYNC, "in sync");
     all_is_written();
@@ -123,8 +115,8 @@ TEST(an_api_that_is_away_is_waited_for_and_then_it_is_dropped)
     ck_assert_msg(tries >= 4 && tries <= 30, "%u", tries);
     ck_assert_uint_eq(result("dropped"), 1);
     ck_assert(logged("cannot write a Kubernetes Event"));
-    happens(HISTORY_IN_SYNC, "in sync");
-    ck_assert(asked() && !w.again && w.count == 2);
+    in_sync_is_asked();
+    ck_assert(!w.again && w.count == 2);
     answer(EVENT_WRITTEN);
     ck_assert(logged("Kubernetes Events are written again"));
 }
@@ -139,16 +131,13 @@ TEST(an_outage_is_not_said_of_events_too)
     ck_assert_uint_eq(result("dropped"), 1);
     ck_assert(!logged("Event"));
     kube_client_outage(w.client)->lost_ms = 0;
-    happens(HISTORY_IN_SYNC, "in sync");
-    ck_assert(asked());
-    answer(EVENT_WRITTEN);
+    in_sync_is_answered(EVENT_WRITTEN);
     ck_assert(!logged("Event"));
 }
 
 TEST(retry_after_is_kept)
 {
-    happens(HISTORY_IN_SYNC, "in sync");
-    ck_assert(asked());
+    in_sync_is_asked();
     uint64_t then_ms = clock_mono_ms();
     answer_after(EVENT_LATER, 90000);
     happens(HISTORY_REMOVAL_DELAYED, "held"); /* does not go before that either */
@@ -160,8 +149,7 @@ TEST(retry_after_is_kept)
 
 TEST(retry_after_has_an_end)
 {
-    happens(HISTORY_IN_SYNC, "in sync");
-    ck_assert(asked());
+    in_sync_is_asked();
     uint64_t then_ms = clock_mono_ms();
     answer_after(EVENT_LATER, INT32_MAX * 1000ll);
     happens(HISTORY_REMOVAL_DELAYED, "held");
@@ -253,8 +241,7 @@ TEST(what_is_under_way_is_not_dropped)
 
 TEST(the_end_waits_for_nothing)
 {
-    happens(HISTORY_IN_SYNC, "in sync");
-    ck_assert(asked());
+    in_sync_is_asked();
     many(10);
     events_free(w.events);
     w.events = NULL;

@@ -94,22 +94,19 @@ static inline char *world_cluster(void)
     return buf_take(&out);
 }
 
-static inline void world_exec(size_t i, char *const *more)
+static inline void world_exec(size_t i)
 {
     char *data = mem_printf("%s/data%zu", world.folder, i), *log = mem_printf("%s/log%zu", world.folder, i);
     char *name = mem_printf("m%zu", i), *peer = world_peer(i), *cluster = world_cluster(), *url = world.members[i].url;
-    const char *args[40] = {world.program, "--name",
-                            name,          "--data-dir",
-                            data,          "--listen-client-urls",
-                            url,           "--advertise-client-urls",
-                            url,           "--initial-cluster",
-                            cluster,       "--listen-peer-urls",
-                            peer,          "--initial-advertise-peer-urls",
-                            peer,          "--log-level",
-                            "warn"};
-    size_t n = 17;
-    for (; more != NULL && *more != NULL && n < array_len(args) - 1; more++)
-        args[n++] = *more;
+    const char *args[] = {world.program, "--name",
+                          name,          "--data-dir",
+                          data,          "--listen-client-urls",
+                          url,           "--advertise-client-urls",
+                          url,           "--initial-cluster",
+                          cluster,       "--listen-peer-urls",
+                          peer,          "--initial-advertise-peer-urls",
+                          peer,          "--log-level",
+                          "warn",        NULL};
     int out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     dup2(out, 1);
     dup2(out, 2);
@@ -118,21 +115,16 @@ static inline void world_exec(size_t i, char *const *more)
     _exit(127);
 }
 
-/* With more arguments: NULL at their end. */
-static inline void world_launch_one(size_t i, char *const *more)
+static inline void world_launch(void)
 {
-    fflush(NULL);
-    pid_t pid = fork();
-    ck_assert_int_ge(pid, 0);
-    if (pid == 0)
-        world_exec(i, more);
-    world.members[i].pid = pid;
-}
-
-static inline void world_launch(char *const *more)
-{
-    for (size_t i = 0; i < world.count; i++)
-        world_launch_one(i, more);
+    for (size_t i = 0; i < world.count; i++) {
+        fflush(NULL);
+        pid_t pid = fork();
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0)
+            world_exec(i);
+        world.members[i].pid = pid;
+    }
 }
 
 static inline void world_kill(size_t i)
@@ -155,40 +147,46 @@ static inline void world_stop(size_t i)
 
 /* ---- life ---- */
 
-static inline bool world_setup(const char *scheme, size_t count)
+static inline void world_teardown(void)
+{
+    for (size_t i = 0; i < world.count; i++)
+        world_kill(i);
+    if (world.http != NULL)
+        http_free(world.http);
+    if (world.base != NULL)
+        event_base_free(world.base);
+    cleanup(mem_free_ptr) char *command = mem_printf("rm -rf %s", world.folder);
+    if (world.program != NULL && system(command) != 0)
+        perror(command);
+    free(world.program);
+    memset(&world, 0, sizeof(world));
+}
+
+/* So many members that run; as it was where it has so many. false: there is no etcd. */
+static inline bool world_setup(size_t count)
 {
     struct error err = {0};
-    memset(&world, 0, sizeof(world));
+    if (world.count == count)
+        return world.program != NULL;
+    if (world.count == 0)
+        ck_assert_int_eq(atexit(world_teardown), 0);
+    world_teardown();
+    world.count = count;
     world.program = world_program();
     if (world.program == NULL)
         return false;
     snprintf(world.folder, sizeof(world.folder), "/tmp/test_etcd.XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(world.folder));
-    world.count = count;
     for (size_t i = 0; i < count; i++) {
         world.members[i].port = world_free_port();
         world.members[i].peer_port = world_free_port();
-        snprintf(world.members[i].url, sizeof(world.members[i].url), "%s://127.0.0.1:%u", scheme,
-                 world.members[i].port);
+        snprintf(world.members[i].url, sizeof(world.members[i].url), "http://127.0.0.1:%u", world.members[i].port);
     }
     world.base = event_base_new();
     world.http = http_new(world.base, "test/1", &err);
     world.log = (struct log){.level = getenv("VERBOSE") != NULL ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR, .fd = 2};
+    world_launch();
     return true;
-}
-
-static inline void world_teardown(void)
-{
-    if (world.program == NULL)
-        return;
-    for (size_t i = 0; i < world.count; i++)
-        world_kill(i);
-    http_free(world.http);
-    event_base_free(world.base);
-    char *command = mem_printf("rm -rf %s", world.folder);
-    ck_assert_int_eq(system(command), 0);
-    free(command);
-    free(world.program);
 }
 
 /* Turns the loop until the condition holds. */
@@ -203,16 +201,13 @@ static inline void world_teardown(void)
         }                                                                           \
     } while (0)
 
-static inline struct etcd_client *world_client(const char *user, const char *password, const struct http_tls *tls)
+/* Of the first so many members. */
+static inline struct etcd_client *world_client(size_t count, uint64_t timeout_ms)
 {
     struct error err = {0};
     char *endpoints[] = {world.members[0].url, world.members[1].url, world.members[2].url};
-    const struct etcd_client_options o = {.endpoints = endpoints,
-                                          .endpoint_count = world.count,
-                                          .user = user,
-                                          .password = password,
-                                          .tls = tls,
-                                          .log = &world.log};
+    const struct etcd_client_options o = {
+        .endpoints = endpoints, .endpoint_count = count, .timeout_ms = timeout_ms, .log = &world.log};
     struct etcd_client *c = etcd_client_new(world.http, &o, &err);
     ck_assert_msg(c != NULL, "%s", err.message);
     return c;

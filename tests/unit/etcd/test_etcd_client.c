@@ -200,35 +200,6 @@ TEST_EACH(what_etcd_says_is_told, 12)
 
 /* ---- answers ---- */
 
-TEST(byte_by_byte)
-{
-    MEMBER(0, {.expect = "range", .body = GOT_X("7"), .split = 1});
-    client = double_client(1, NULL, 0);
-    GOOD(got_x());
-}
-
-TEST(what_was_sent)
-{
-    MEMBER(0, {.expect = "range", .body = GOT_X("7")}, {.expect = "txn", .body = DONE("8")});
-    client = double_client(1, NULL, 0);
-    GOOD(got_x());
-    const struct etcd_compare compare = {.key = "a", .mod_revision = 5};
-    const struct etcd_put put = {.key = "b", .value = "v", .value_len = 1, .lease = INT64_MAX};
-    const struct etcd_delete gone = {.key = "c/", .prefix = true};
-    GOOD(do_txn(client, &(struct etcd_txn){.compares = &compare,
-                                           .compare_count = 1,
-                                           .puts = &put,
-                                           .put_count = 1,
-                                           .deletes = &gone,
-                                           .delete_count = 1}));
-    ck_assert_str_eq(
-        buf_str(&requests),
-        "0 /v3/kv/range - {\"key\":\"eA==\"}\n"
-        "0 /v3/kv/txn - {\"compare\":[{\"key\":\"YQ==\",\"target\":\"MOD\",\"result\":\"EQUAL\","
-        "\"mod_revision\":\"5\"}],\"success\":[{\"request_delete_range\":{\"key\":\"Yy8=\",\"range_end\":\"YzA=\"}},"
-        "{\"request_put\":{\"key\":\"Yg==\",\"value\":\"dg==\",\"lease\":\"9223372036854775807\"}}]}\n");
-}
-
 TEST(a_lease_that_is_gone)
 {
     MEMBER(0, {.expect = "keepalive", .body = "{\"result\":{" HEADER("5") ",\"ID\":\"7\"}}\n"},

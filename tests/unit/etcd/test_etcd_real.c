@@ -1,13 +1,63 @@
-/* The client and its watches against a real etcd: what it is asked does what etcd/client.h and etcd/watch.h say. */
-#include "etcd_real.h"
+/* The client and its watches against a real etcd: what it is asked does what etcd/client.h and etcd/watch.h say. All tests share
+ * a cluster of one member, and then one of three. */
+#include "etcd_told.h"
+#include "etcd_world.h"
 
 #include "../test.h"
 
+static struct etcd_client *client;
+static struct etcd_watch *watch;
+
+static void setup_of(size_t count)
+{
+    const struct etcd_delete all = {.key = "", .prefix = true};
+    if (!world_setup(count))
+        return;
+    client = world_client(count, 0);
+    world_await(client);
+    GOOD(do_txn(client, &(struct etcd_txn){.deletes = &all, .delete_count = 1}));
+    buf_init(&told, 0);
+}
+
+static void setup(void)
+{
+    setup_of(1);
+}
+
+static void three(void)
+{
+    setup_of(3);
+}
+
+static void teardown(void)
+{
+    etcd_watch_free(watch);
+    etcd_client_free(client);
+    watch = NULL;
+    client = NULL;
+    buf_fini(&told);
+}
+
+/* Where there is no etcd, nothing is tried. */
+#define TEST_REAL(name)            \
+    static void name##_real(void); \
+    TEST(name)                     \
+    {                              \
+        if (client != NULL)        \
+            name##_real();         \
+    }                              \
+    static void name##_real(void)
+
+static void start_watch(int64_t revision)
+{
+    watch = etcd_watch_new(world.base, client, "/a/", true, &callbacks, NULL);
+    etcd_watch_start(watch, revision);
+}
+
 FIXTURE(setup, teardown)
 
-TEST(what_was_put_is_read)
+TEST_REAL(what_was_put_is_read)
 {
-    NEEDS_ETCD;
     struct outcome put = do_put(client, "/a/1", "one");
     GOOD(put);
     ck_assert(put.succeeded);
@@ -27,9 +77,8 @@ TEST(what_was_put_is_read)
     ck_assert_str_eq(etcd_client_endpoint(client), world.members[0].url);
 }
 
-TEST(a_limit_keys_alone_and_an_older_revision)
+TEST_REAL(a_limit_keys_alone_and_an_older_revision)
 {
-    NEEDS_ETCD;
     struct outcome put = do_put(client, "/a/1", "old");
     GOOD(put);
     GOOD(do_put(client, "/a/1", "new"));
@@ -53,9 +102,8 @@ TEST(a_limit_keys_alone_and_an_older_revision)
     ck_assert_ptr_nonnull(strstr(o.err.message, "future revision"));
 }
 
-TEST(all_of_a_transaction_or_nothing)
+TEST_REAL(all_of_a_transaction_or_nothing)
 {
-    NEEDS_ETCD;
     struct outcome first = do_put(client, "/a", "1");
     const struct etcd_compare same[] = {{.key = "/a", .mod_revision = first.revision}, {.key = "/new"}};
     const struct etcd_put puts[] = {{.key = "/a", .value = "2", .value_len = 1},
@@ -81,9 +129,8 @@ TEST(all_of_a_transaction_or_nothing)
     outcome_fini(&read);
 }
 
-TEST(a_lease_takes_its_keys_along)
+TEST_REAL(a_lease_takes_its_keys_along)
 {
-    NEEDS_ETCD;
     struct outcome lease = do_lease(client, 60, etcd_lease_grant);
     GOOD(lease);
     ck_assert_int_ne(lease.id, 0);
@@ -115,9 +162,8 @@ TEST(a_lease_takes_its_keys_along)
 
 /* ---- watches ---- */
 
-TEST(what_changes_below_a_prefix)
+TEST_REAL(what_changes_below_a_prefix)
 {
-    NEEDS_ETCD;
     struct outcome first = do_put(client, "/a/1", "one");
     GOOD(do_put(client, "/b", "not this"));
     GOOD(do_put(client, "/a/1", "two"));
@@ -131,7 +177,6 @@ TEST(what_changes_below_a_prefix)
     GOOD(do_put(client, "/a/1", "unseen"));
     etcd_watch_start(watch, first.revision + 4);
     UNTIL(was_told("/a/1=unseen"));
-    end_watch();
 }
 
 static void compact(int64_t revision)
@@ -140,44 +185,40 @@ static void compact(int64_t revision)
     ck_assert_int_eq(world_post("/v3/kv/compaction", body), 200);
 }
 
-TEST(a_revision_that_is_gone)
+TEST_REAL(a_revision_that_is_gone)
 {
-    NEEDS_ETCD;
     struct outcome first = do_put(client, "/a/1", "one");
     GOOD(do_put(client, "/a/1", "two"));
     GOOD(do_put(client, "/a/1", "three"));
     compact(first.revision + 2);
     start_watch(first.revision);
     UNTIL(was_told("compacted:"));
-    ck_assert_str_eq(buf_str(&told), "connected compacted:4 ");
+    cleanup(mem_free_ptr) char *expected = mem_printf("connected compacted:%lld ", (long long)first.revision + 2);
+    ck_assert_str_eq(buf_str(&told), expected);
     struct outcome o = do_get(client, &(struct etcd_get){.key = "/a/1", .revision = first.revision});
     ck_assert_int_eq(o.err.kind, ERROR_GONE);
     etcd_watch_start(watch, first.revision + 2);
     UNTIL(was_told("/a/1=three"));
-    end_watch();
 }
 
-TEST(over_a_restart)
+TEST_REAL(over_a_restart)
 {
-    NEEDS_ETCD;
     struct outcome first = do_put(client, "/a/1", "one");
     start_watch(first.revision);
     UNTIL(was_told("/a/1=one"));
     world_kill(0);
     UNTIL(was_told("lost"));
-    world_launch(NULL);
+    world_launch();
     world_await(client);
     GOOD(do_put(client, "/a/1", "two"));
     UNTIL(was_told("/a/1=two"));
     ck_assert_str_eq(buf_str(&told), "connected /a/1=one lost:retry connected /a/1=two ");
-    end_watch();
 }
 
 /* More than one message of gRPC may have, which is 4 MiB unless somebody says otherwise; the watch gets it in
  * pieces. */
-TEST(much_at_once)
+TEST_REAL(much_at_once)
 {
-    NEEDS_ETCD;
     cleanup(mem_free_ptr) char *value = mem_alloc((1u << 20) + 1);
     memset(value, 'v', 1u << 20);
     int64_t first = 0;
@@ -195,12 +236,10 @@ TEST(much_at_once)
     start_watch(first);
     UNTIL(was_told("/a/7="));
     ck_assert_uint_eq(told.len, strlen("connected ") + 8 * (strlen("/a/0= ") + (1u << 20)));
-    end_watch();
 }
 
-TEST(too_much_at_once)
+TEST_REAL(too_much_at_once)
 {
-    NEEDS_ETCD;
     static const size_t sizes[] = {1792u << 10, 2048u << 10}; /* etcd says so, and gRPC does */
     for (size_t i = 0; i < array_len(sizes); i++) {
         cleanup(mem_free_ptr) char *value = mem_alloc(sizes[i] + 1);
@@ -212,9 +251,8 @@ TEST(too_much_at_once)
 }
 
 /* As from a backup. */
-TEST(a_cluster_that_was_set_back)
+TEST_REAL(a_cluster_that_was_set_back)
 {
-    NEEDS_ETCD;
     for (int i = 0; i < 5; i++)
         GOOD(do_put(client, "/a/1", "one"));
     struct outcome last = do_put(client, "/a/1", "two");
@@ -224,8 +262,77 @@ TEST(a_cluster_that_was_set_back)
     UNTIL(was_told("lost"));
     cleanup(mem_free_ptr) char *data = world_path("data0"), *command = mem_printf("rm -r %s", data);
     ck_assert_int_eq(system(command), 0);
-    world_launch(NULL);
+    world_launch();
     UNTIL(was_told("compacted"));
     ck_assert_str_eq(buf_str(&told), "connected lost:retry connected compacted:1 ");
-    end_watch();
+}
+
+/* ---- three members, and what may happen to one of them ---- */
+
+FIXTURE(three, teardown)
+
+/* Etcd may elect a leader. */
+static void put_in_the_end(const char *key, const char *value)
+{
+    struct outcome o = do_put(client, key, value);
+    for (uint64_t end = clock_mono_ms() + WAIT_MS; o.err.kind == ERROR_RETRY && clock_mono_ms() < end;) {
+        world_pause();
+        o = do_put(client, key, value);
+    }
+    GOOD(o);
+}
+
+static size_t used_member(void)
+{
+    size_t used = 0;
+    while (strcmp(world.members[used].url, etcd_client_endpoint(client)) != 0)
+        used++;
+    return used;
+}
+
+/* It hangs, and keeps its connections. */
+TEST_REAL(a_member_that_says_nothing)
+{
+    GOOD(do_put(client, "/a/1", "one"));
+    size_t used = used_member();
+    world_stop(used);
+    struct outcome o = do_get(client, &(struct etcd_get){.key = "/a/1"});
+    GOOD(o);
+    outcome_fini(&o);
+    ck_assert_str_ne(etcd_client_endpoint(client), world.members[used].url);
+    kill(world.members[used].pid, SIGCONT);
+}
+
+TEST_REAL(a_member_that_is_cut_off)
+{
+    etcd_client_free(client);
+    client = world_client(1, 2000);
+    struct outcome o = do_put(client, "/a/1", "one");
+    GOOD(o);
+    start_watch(o.revision);
+    UNTIL(was_told("/a/1=one"));
+    world_stop(1);
+    world_stop(2);
+    UNTIL(was_told("lost"));
+    ck_assert_msg(strstr(told_why.message, "no leader") != NULL, "%s", told_why.message);
+    o = do_get(client, &(struct etcd_get){.key = "/a/1"});
+    ck_assert_int_eq(o.err.kind, ERROR_RETRY);
+    ck_assert_msg(strstr(o.err.message, "no leader") != NULL, "%s", o.err.message);
+    kill(world.members[1].pid, SIGCONT);
+    kill(world.members[2].pid, SIGCONT);
+    put_in_the_end("/a/1", "two");
+    UNTIL(was_told("/a/1=two"));
+}
+
+TEST_REAL(a_member_that_goes)
+{
+    struct outcome o = do_put(client, "/a/1", "one");
+    GOOD(o);
+    start_watch(o.revision);
+    UNTIL(was_told("/a/1=one"));
+    size_t used = used_member();
+    world_kill(used);
+    UNTIL(was_told("lost"));
+    put_in_the_end("/a/1", "two");
+    UNTIL(was_told("/a/1=two"));
 }

@@ -1,7 +1,6 @@
 /* host/child with real programs: the shell and what every system has beside it. */
 #include "host/child.h"
 
-#include <check.h>
 #include <dirent.h>
 #include <errno.h>
 #include <event2/event.h>
@@ -18,9 +17,21 @@
 #include "base/str.h"
 #include "host/timer.h"
 
+#include "../test.h"
+
 static struct event_base *base;
-static char directory[] = "/tmp/test_child.XXXXXX";
-static bool without_pidfd; /* each case runs both ways */
+static char directory[32];
+/* Each case of how it ends runs both ways: told by a pidfd, and asked for. */
+static bool without_pidfd;
+
+#define TEST_BOTH(name)              \
+    static void name##_either(void); \
+    TEST_EACH(name, 2)               \
+    {                                \
+        without_pidfd = _i == 1;     \
+        name##_either();             \
+    }                                \
+    static void name##_either(void)
 
 /* What on_done got, copied. */
 static struct {
@@ -55,7 +66,9 @@ static int fds_before;
 
 static void set_up(void)
 {
+    snprintf(directory, sizeof(directory), "/tmp/test_child.XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(directory));
+    without_pidfd = false;
     base = event_base_new();
     /* As process 1 of a container: what loses its parent becomes ours. */
     ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
@@ -148,20 +161,22 @@ static const struct {
      "printed more than 1000 bytes"},
 };
 
-START_TEST(how_it_ended)
+FIXTURE(set_up, tear_down)
+
+TEST_EACH(how_it_ended, 2 * array_len(ends))
 {
-    run(ends[_i].script, &usual);
-    ck_assert_int_eq(seen.outcome, ends[_i].outcome);
-    ck_assert_msg(seen.status == ends[_i].status || seen.outcome == CHILD_OVER_CAP, "status %d", seen.status);
-    if (ends[_i].out != NULL)
-        ck_assert_str_eq(seen.out, ends[_i].out);
-    ck_assert_str_eq(seen.said, ends[_i].said);
-    ck_assert_str_eq(seen.text, ends[_i].text);
+    without_pidfd = _i % 2 == 1;
+    run(ends[_i / 2].script, &usual);
+    ck_assert_int_eq(seen.outcome, ends[_i / 2].outcome);
+    ck_assert_msg(seen.status == ends[_i / 2].status || seen.outcome == CHILD_OVER_CAP, "status %d", seen.status);
+    if (ends[_i / 2].out != NULL)
+        ck_assert_str_eq(seen.out, ends[_i / 2].out);
+    ck_assert_str_eq(seen.said, ends[_i / 2].said);
+    ck_assert_str_eq(seen.text, ends[_i / 2].text);
     none_is_left();
 }
-END_TEST
 
-START_TEST(the_cap_is_a_cap)
+TEST_BOTH(the_cap_is_a_cap)
 {
     run("printf %01000d 0", &usual);
     ck_assert_uint_eq(seen.out_len, 1000);
@@ -174,9 +189,8 @@ START_TEST(the_cap_is_a_cap)
     ck_assert_int_eq(seen.outcome, CHILD_EXITED);
     ck_assert_uint_eq(seen.out_len, 1 << 20);
 }
-END_TEST
 
-START_TEST(of_what_it_said_the_end_is_kept)
+TEST_BOTH(of_what_it_said_the_end_is_kept)
 {
     run("i=0; while [ $i -lt 2000 ]; do echo line $i >&2; i=$((i + 1)); done; "
         "printf '\\033[31m\\r\\n\\t  caf\\303\\251 \\377\\n\\n' >&2; exit 1",
@@ -193,7 +207,6 @@ START_TEST(of_what_it_said_the_end_is_kept)
     ck_assert_uint_eq(strlen(seen.said), 1023);
     ck_assert_uint_eq(seen.said[0], '0');
 }
-END_TEST
 
 /* ---- the deadline, cancelling, and what it leaves behind ---- */
 
@@ -207,7 +220,7 @@ static bool is_alive(const char *pid)
     return alive;
 }
 
-START_TEST(at_its_deadline_it_is_killed_with_all_its_kin)
+TEST_BOTH(at_its_deadline_it_is_killed_with_all_its_kin)
 {
     struct child_options o = usual;
     o.timeout_ms = 400;
@@ -222,9 +235,8 @@ START_TEST(at_its_deadline_it_is_killed_with_all_its_kin)
         continue;
     none_is_left();
 }
-END_TEST
 
-START_TEST(a_program_that_leaves_its_group_is_killed_too)
+TEST_BOTH(a_program_that_leaves_its_group_is_killed_too)
 {
     struct child_options o = usual;
     o.timeout_ms = 1000;
@@ -235,10 +247,9 @@ START_TEST(a_program_that_leaves_its_group_is_killed_too)
     ck_assert_str_eq(seen.out, "1\n");
     none_is_left();
 }
-END_TEST
 
 /* Its answer is whole when it ends, whoever still holds the pipe. */
-START_TEST(what_it_leaves_running_is_not_waited_for)
+TEST_BOTH(what_it_leaves_running_is_not_waited_for)
 {
     run("sleep 1000 & echo $!", &usual);
     ck_assert_int_eq(seen.outcome, CHILD_EXITED);
@@ -249,10 +260,9 @@ START_TEST(what_it_leaves_running_is_not_waited_for)
         child_reap_inherited();
     none_is_left();
 }
-END_TEST
 
 /* Dead before it, and never waited for by it. */
-START_TEST(what_it_did_not_wait_for_is_reaped)
+TEST_BOTH(what_it_did_not_wait_for_is_reaped)
 {
     /* Not the shell: that one would wait for it. */
     run("sleep 0.05 & exec /usr/bin/python3 -c 'import sys\nwhile b\") Z \" not in open(sys.argv[1], \"rb\").read(): "
@@ -262,10 +272,9 @@ START_TEST(what_it_did_not_wait_for_is_reaped)
     ck_assert_str_eq(seen.text, "exit status 0");
     none_is_left();
 }
-END_TEST
 
 /* Which of its ends the loop sees first is the kernel's choice, and poll(2)'s is a random one in libevent. */
-START_TEST(its_last_words_are_heard)
+TEST_BOTH(its_last_words_are_heard)
 {
     struct event_config *config = event_config_new();
     event_config_avoid_method(config, "epoll");
@@ -283,7 +292,6 @@ START_TEST(its_last_words_are_heard)
         ck_assert_str_eq(seen.said, "words");
     }
 }
-END_TEST
 
 static void on_line(void *arg)
 {
@@ -291,7 +299,7 @@ static void on_line(void *arg)
     event_base_loopbreak(base);
 }
 
-START_TEST(cancelled_it_is_gone)
+TEST_BOTH(cancelled_it_is_gone)
 {
     cleanup(mem_free_ptr) char *file = mem_printf("%s/program", directory);
     cleanup(mem_free_ptr) char *script =
@@ -316,9 +324,8 @@ START_TEST(cancelled_it_is_gone)
     ck_assert_int_eq(event_base_loop(base, EVLOOP_NONBLOCK), 1); /* nothing of it is in the loop */
     buf_fini(&pid);
 }
-END_TEST
 
-START_TEST(cancelled_after_its_end_it_is_gone_too)
+TEST_BOTH(cancelled_after_its_end_it_is_gone_too)
 {
     struct child *c = start_shell("exit 1", &usual);
     siginfo_t info;
@@ -327,7 +334,6 @@ START_TEST(cancelled_after_its_end_it_is_gone_too)
     none_is_left();
     child_cancel(NULL);
 }
-END_TEST
 
 static void on_done_again(void *arg, const struct child_result *r)
 {
@@ -336,7 +342,7 @@ static void on_done_again(void *arg, const struct child_result *r)
     (void)start_shell("echo second", &usual);
 }
 
-START_TEST(the_next_may_start_from_the_end_of_one)
+TEST_BOTH(the_next_may_start_from_the_end_of_one)
 {
     char *args[] = {(char[]){"first"}, NULL};
     struct error err;
@@ -349,11 +355,10 @@ START_TEST(the_next_may_start_from_the_end_of_one)
     ck_assert_str_eq(seen.out, "second\n");
     none_is_left();
 }
-END_TEST
 
 /* ---- what it gets from us ---- */
 
-START_TEST(no_descriptor_of_ours)
+TEST(no_descriptor_of_ours)
 {
     int fds[2];
     ck_assert_int_eq(pipe(fds), 0); /* without O_CLOEXEC, as a careless library would */
@@ -367,9 +372,8 @@ START_TEST(no_descriptor_of_ours)
     close(fds[0]);
     close(fds[1]);
 }
-END_TEST
 
-START_TEST(our_standard_descriptors_may_be_closed)
+TEST(our_standard_descriptors_may_be_closed)
 {
     int kept[3];
     for (int i = 0; i < 3; i++)
@@ -384,9 +388,8 @@ START_TEST(our_standard_descriptors_may_be_closed)
     ck_assert_str_eq(seen.out, "out\n");
     ck_assert_str_eq(seen.said, "err");
 }
-END_TEST
 
-START_TEST(signals_are_as_usual)
+TEST(signals_are_as_usual)
 {
     sigset_t all, old;
     sigfillset(&all);
@@ -399,9 +402,8 @@ START_TEST(signals_are_as_usual)
     const char *ignored = strstr(seen.out, "SigIgn:\t");
     ck_assert_msg(ignored != NULL && (strtoull(ignored + 8, NULL, 16) & (1ull << (SIGPIPE - 1))) == 0, "%s", seen.out);
 }
-END_TEST
 
-START_TEST(a_group_of_its_own)
+TEST(a_group_of_its_own)
 {
     run("cut -d ' ' -f 1,5 /proc/$$/stat", &usual);
     char *rest;
@@ -409,9 +411,8 @@ START_TEST(a_group_of_its_own)
     ck_assert_int_eq(group, pid);
     ck_assert_int_ne(group, getpgrp());
 }
-END_TEST
 
-START_TEST(arguments_and_environment_as_they_are)
+TEST(arguments_and_environment_as_they_are)
 {
     char *args[] = {(char[]){"-c"},
                     (char[]){"printf '%s|' \"$@\" \"$B\"; env | wc -l"},
@@ -427,7 +428,6 @@ START_TEST(arguments_and_environment_as_they_are)
     event_base_dispatch(base);
     ck_assert_msg(str_has_prefix(seen.out, "a b||$A\n'|two\nlines|"), "%s", seen.out);
 }
-END_TEST
 
 /* ---- what cannot be started ---- */
 
@@ -445,7 +445,7 @@ static const struct {
     {"./", NULL, 0, "./ cannot be started: Permission denied"},
 };
 
-START_TEST(what_cannot_be_started_is_said)
+TEST_EACH(what_cannot_be_started_is_said, array_len(unstartable))
 {
     cleanup(mem_free_ptr) char *file = mem_printf("%s/program", directory);
     if (unstartable[_i].content != NULL) {
@@ -466,9 +466,8 @@ START_TEST(what_cannot_be_started_is_said)
     none_is_left();
     ck_assert_int_eq(chdir("/"), 0);
 }
-END_TEST
 
-START_TEST(too_long_an_environment_is_said)
+TEST(too_long_an_environment_is_said)
 {
     char *variable = mem_alloc(300000);
     memset(variable, 'x', 299999);
@@ -481,59 +480,4 @@ START_TEST(too_long_an_environment_is_said)
     ck_assert_ptr_null(child_start(base, &o, on_done, NULL, &err));
     ck_assert_ptr_nonnull(strstr(err.message, "its arguments or its environment are too long"));
     free(variable);
-}
-END_TEST
-
-static void ask_instead(void)
-{
-    without_pidfd = true;
-}
-
-static TCase *cases(const char *name, bool asked)
-{
-    TCase *t = tcase_create(name);
-    if (asked)
-        tcase_add_checked_fixture(t, ask_instead, NULL);
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, how_it_ended, 0, array_len(ends));
-    tcase_add_test(t, the_cap_is_a_cap);
-    tcase_add_test(t, of_what_it_said_the_end_is_kept);
-    tcase_add_test(t, at_its_deadline_it_is_killed_with_all_its_kin);
-    tcase_add_test(t, a_program_that_leaves_its_group_is_killed_too);
-    tcase_add_test(t, what_it_leaves_running_is_not_waited_for);
-    tcase_add_test(t, what_it_did_not_wait_for_is_reaped);
-    tcase_add_test(t, its_last_words_are_heard);
-    tcase_add_test(t, cancelled_it_is_gone);
-    tcase_add_test(t, cancelled_after_its_end_it_is_gone_too);
-    tcase_add_test(t, the_next_may_start_from_the_end_of_one);
-    return t;
-}
-
-static TCase *of_its_start(void)
-{
-    TCase *t = tcase_create("start");
-    tcase_add_checked_fixture(t, set_up, tear_down);
-    tcase_add_test(t, no_descriptor_of_ours);
-    tcase_add_test(t, our_standard_descriptors_may_be_closed);
-    tcase_add_test(t, signals_are_as_usual);
-    tcase_add_test(t, a_group_of_its_own);
-    tcase_add_test(t, arguments_and_environment_as_they_are);
-    tcase_add_loop_test(t, what_cannot_be_started_is_said, 0, array_len(unstartable));
-    tcase_add_test(t, too_long_an_environment_is_said);
-    return t;
-}
-
-int main(void)
-{
-    Suite *s = suite_create("child");
-    suite_add_tcase(s, cases("told by a pidfd", false));
-    suite_add_tcase(s, cases("asked for", true));
-    suite_add_tcase(s, of_its_start());
-    SRunner *sr = srunner_create(s);
-    srunner_set_fork_status(sr, CK_FORK); /* each test has a directory of its own, or ends its process */
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -2,11 +2,11 @@
 #include "host/systemd.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -15,15 +15,16 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#include "../log_text.h"
 #include "../test.h"
 
 #define START_MS UINT64_C(1000000)
 
-static char directory[] = "/tmp/test_notify.XXXXXX";
+static char directory[32];
 static char name[64]; /* as in NOTIFY_SOCKET */
 static int supervisor = -1;
-static char *logged_path;
 static struct log logger;
+static struct notify *n;
 
 /* Listens under `name`. */
 static void listen_there(void)
@@ -48,12 +49,11 @@ static void go_away(void)
 
 static void set_up(void)
 {
+    snprintf(directory, sizeof(directory), "/tmp/test_notify.XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(directory));
     snprintf(name, sizeof(name), "%s/notify", directory);
-    logged_path = mem_printf("%s/log", directory);
     logger = (struct log){.level = LOG_LEVEL_DEBUG, .format = LOG_FORMAT_LOGFMT};
-    logger.fd = open(logged_path, O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC, 0600);
-    ck_assert_int_ge(logger.fd, 0);
+    logger.fd = memfd_create("log", MFD_CLOEXEC);
     unsetenv("NOTIFY_SOCKET");
     unsetenv("WATCHDOG_USEC");
     unsetenv("WATCHDOG_PID");
@@ -61,13 +61,14 @@ static void set_up(void)
 
 static void tear_down(void)
 {
+    notify_free(n);
+    n = NULL;
     if (supervisor >= 0)
         close(supervisor);
+    supervisor = -1;
     close(logger.fd);
-    unlink(logged_path);
     unlink(name);
     ck_assert_int_eq(rmdir(directory), 0);
-    free(logged_path);
 }
 
 /* The next datagram; "" where there is none. */
@@ -81,31 +82,17 @@ static const char *told(void)
     return len == 0 ? "a datagram without content" : text;
 }
 
-static size_t log_lines(const char *with)
+static void start(const char *watchdog_usec)
 {
-    static char text[8192];
-    ssize_t len = pread(logger.fd, text, sizeof(text) - 1, 0);
-    ck_assert_int_ge(len, 0);
-    text[len] = '\0';
-    size_t n = 0;
-    for (const char *at = text; (at = strstr(at, with)) != NULL; at++)
-        n++;
-    return n;
-}
-
-static struct notify *start(const char *watchdog_usec)
-{
+    notify_free(n);
     if (supervisor < 0)
         listen_there();
     setenv("NOTIFY_SOCKET", name, 1);
     if (watchdog_usec != NULL)
         setenv("WATCHDOG_USEC", watchdog_usec, 1);
-    struct notify *n = notify_new(&logger);
+    n = notify_new(&logger);
     ck_assert_ptr_nonnull(n);
-    return n;
 }
-
-FORKED
 
 FIXTURE(set_up, tear_down)
 
@@ -120,12 +107,12 @@ TEST(nobody_wants_to_know)
     notify_reloading(NULL, START_MS * 1000);
     ck_assert_uint_eq(notify_next_ms(NULL, 1000), 1000);
     notify_free(NULL);
-    ck_assert_uint_eq(log_lines("\n"), 0);
+    ck_assert_uint_eq(log_count(logger.fd, "\n"), 0);
 }
 
 TEST(a_state_is_told_once)
 {
-    struct notify *n = start(NULL);
+    start(NULL);
     ck_assert_str_eq(told(), "");
     notify_send(n, NOTIFY_READY, "not ready: a", START_MS);
     ck_assert_str_eq(told(), "READY=1\nSTATUS=not ready: a\n");
@@ -137,13 +124,12 @@ TEST(a_state_is_told_once)
     ck_assert_str_eq(told(), "STOPPING=1\nSTATUS=stopping\n");
     notify_send(n, NOTIFY_STOPPING, "stopping", START_MS + 4000);
     ck_assert_str_eq(told(), "");
-    ck_assert_uint_eq(log_lines("\n"), 0);
-    notify_free(n);
+    ck_assert_uint_eq(log_count(logger.fd, "\n"), 0);
 }
 
 TEST(a_reload_begins_and_ends)
 {
-    struct notify *n = start(NULL);
+    start(NULL);
     notify_reloading(n, 77); /* before it is ready there is nothing to reload */
     ck_assert_str_eq(told(), "");
     notify_send(n, NOTIFY_READY, "ready", START_MS);
@@ -156,32 +142,29 @@ TEST(a_reload_begins_and_ends)
     ck_assert_str_eq(told(), "STOPPING=1\n");
     notify_reloading(n, 123456789);
     ck_assert_str_eq(told(), "");
-    notify_free(n);
 }
 
 TEST(abstract_name)
 {
     snprintf(name, sizeof(name), "@test_notify-%d", getpid());
-    struct notify *n = start(NULL);
+    start(NULL);
     notify_send(n, NOTIFY_READY, "ready", START_MS);
     ck_assert_str_eq(told(), "READY=1\nSTATUS=ready\n");
-    notify_free(n);
 }
 
 TEST(environment_is_not_for_children)
 {
     setenv("WATCHDOG_PID", "1", 1);
-    struct notify *n = start("30000000");
+    start("30000000");
     ck_assert_ptr_null(getenv("NOTIFY_SOCKET"));
     ck_assert_ptr_null(getenv("WATCHDOG_USEC"));
     ck_assert_ptr_null(getenv("WATCHDOG_PID"));
-    notify_free(n);
 }
 
 /* ---- the watchdog */
 
 /* Calls notify_send as a timer would, which is `late_ms` late each time, for a minute; the longest silence. */
-static uint64_t longest_silence_ms(struct notify *n, uint64_t wanted_ms, uint64_t late_ms)
+static uint64_t longest_silence_ms(uint64_t wanted_ms, uint64_t late_ms)
 {
     uint64_t now_ms = START_MS, last_ms = START_MS, longest_ms = 0, next_ms;
     for (; now_ms < START_MS + 60000; now_ms += next_ms + late_ms) {
@@ -202,20 +185,18 @@ TEST(the_watchdog_is_fed_in_half_of_its_time)
         uint64_t half_ms;
     } rows[] = {{"30000000", 15000}, {"4000000", 2000}, {"2000000", 1000}, {"1000000", 500}, {"200000", 100}};
     for (size_t i = 0; i < array_len(rows); i++) {
-        struct notify *n = start(rows[i].usec);
-        uint64_t silence_ms = longest_silence_ms(n, 1000, 0);
+        start(rows[i].usec);
+        uint64_t silence_ms = longest_silence_ms(1000, 0);
         ck_assert_msg(silence_ms <= rows[i].half_ms, "%s us: %llu ms", rows[i].usec, (unsigned long long)silence_ms);
         /* Nor all the time. */
         ck_assert_uint_ge(silence_ms, rows[i].half_ms > 1000 ? rows[i].half_ms - 1000 : rows[i].half_ms);
-        notify_free(n);
     }
 }
 
 TEST(a_loop_that_is_slow_is_not_dead)
 {
-    struct notify *n = start("4000000");
-    ck_assert_uint_lt(longest_silence_ms(n, 1000, 900), 4000);
-    notify_free(n);
+    start("4000000");
+    ck_assert_uint_lt(longest_silence_ms(1000, 900), 4000);
 }
 
 TEST(without_a_watchdog_nothing_is_fed)
@@ -234,13 +215,12 @@ TEST(without_a_watchdog_nothing_is_fed)
     for (size_t i = 0; i < array_len(rows); i++) {
         if (rows[i][1] != NULL)
             setenv("WATCHDOG_PID", rows[i][1], 1);
-        struct notify *n = start(rows[i][0]);
+        start(rows[i][0]);
         ck_assert_uint_eq(notify_next_ms(n, 1000), 1000);
         notify_send(n, NOTIFY_READY, "ready", START_MS);
         ck_assert_str_eq(told(), "READY=1\nSTATUS=ready\n");
         notify_send(n, NOTIFY_READY, "ready", START_MS + 100000);
         ck_assert_str_eq(told(), "");
-        notify_free(n);
     }
 }
 
@@ -248,41 +228,39 @@ TEST(the_watchdog_of_our_own_pid)
 {
     cleanup(mem_free_ptr) char *pid = mem_printf("%d", getpid());
     setenv("WATCHDOG_PID", pid, 1);
-    struct notify *n = start("30000000");
+    start("30000000");
     ck_assert_uint_eq(notify_next_ms(n, 1000), 1000);
     notify_send(n, NOTIFY_READY, "ready", START_MS);
     ck_assert_str_eq(told(), "READY=1\nSTATUS=ready\nWATCHDOG=1\n");
-    notify_free(n);
 }
 
 /* ---- a supervisor that does not take it */
 
 TEST(what_did_not_get_through_is_told_later)
 {
-    struct notify *n = start("30000000");
+    start("30000000");
     go_away();
     for (uint64_t i = 0; i < 3; i++)
         notify_send(n, NOTIFY_READY, "ready", START_MS + i * 1000);
-    ck_assert_uint_eq(log_lines("level=warn"), 1);
-    ck_assert_uint_eq(log_lines("cannot notify systemd"), 1);
-    ck_assert_uint_eq(log_lines(name), 1);
+    ck_assert_uint_eq(log_count(logger.fd, "level=warn"), 1);
+    ck_assert_uint_eq(log_count(logger.fd, "cannot notify systemd"), 1);
+    ck_assert_uint_eq(log_count(logger.fd, name), 1);
     listen_there(); /* another one, by the same name */
     notify_send(n, NOTIFY_READY, "ready", START_MS + 3000);
     ck_assert_str_eq(told(), "READY=1\nSTATUS=ready\nWATCHDOG=1\n");
-    ck_assert_uint_eq(log_lines("notifying systemd works again"), 1);
+    ck_assert_uint_eq(log_count(logger.fd, "notifying systemd works again"), 1);
     notify_send(n, NOTIFY_READY, "ready", START_MS + 4000);
     ck_assert_str_eq(told(), "");
     go_away(); /* another time, another line */
     notify_send(n, NOTIFY_READY, "not ready", START_MS + 5000);
-    ck_assert_uint_eq(log_lines("cannot notify systemd"), 2);
-    notify_free(n);
+    ck_assert_uint_eq(log_count(logger.fd, "cannot notify systemd"), 2);
 }
 
 /* Returning at all is what is tested: a call that waits for room would wait for ever. */
 TEST(a_full_queue_is_not_waited_for)
 {
-    struct notify *n = start(NULL);
-    for (unsigned i = 0; log_lines("cannot notify systemd") == 0; i++) {
+    start(NULL);
+    for (unsigned i = 0; log_count(logger.fd, "cannot notify systemd") == 0; i++) {
         ck_assert_uint_lt(i, 100000);
         cleanup(mem_free_ptr) char *status = mem_printf("%u", i);
         notify_send(n, NOTIFY_READY, status, START_MS);
@@ -292,7 +270,6 @@ TEST(a_full_queue_is_not_waited_for)
         ;
     notify_send(n, NOTIFY_STOPPING, "stopping", START_MS);
     ck_assert_str_eq(told(), "STOPPING=1\nSTATUS=stopping\n");
-    notify_free(n);
 }
 
 TEST(no_address_of_a_socket)
@@ -304,6 +281,6 @@ TEST(no_address_of_a_socket)
         setenv("NOTIFY_SOCKET", rows[i], 1);
         ck_assert_msg(notify_new(&logger) == NULL, "%s", rows[i]);
         ck_assert_ptr_null(getenv("NOTIFY_SOCKET"));
-        ck_assert_uint_eq(log_lines("level=warn"), i + 1);
+        ck_assert_uint_eq(log_count(logger.fd, "level=warn"), i + 1);
     }
 }

@@ -179,13 +179,16 @@ static void on_too_long(void *arg)
     ck_abort_msg("the request did not end");
 }
 
-static void run(const struct http_endpoint *endpoint, const struct http_request_options *options,
-                const struct http_callbacks *callbacks)
+static const struct http_endpoint to_peer = {.base_url = peer.url};
+
+static void run_to(const struct http_endpoint *endpoint, const struct http_request_options *options,
+                   const struct http_callbacks *callbacks)
 {
     struct error err = {0};
     struct timer guard;
     timer_init(&guard, base, on_too_long, NULL);
     timer_set(&guard, 20000);
+    seen.done = 0;
     seen.request = http_start(http, endpoint, options, callbacks, &seen, &err);
     ck_assert_msg(seen.request != NULL, "%s", err.message);
     event_base_dispatch(base);
@@ -193,12 +196,18 @@ static void run(const struct http_endpoint *endpoint, const struct http_request_
     ck_assert_uint_eq(seen.done, 1);
 }
 
+static void run(const struct http_request_options *options, const struct http_callbacks *callbacks)
+{
+    run_to(&to_peer, options, callbacks);
+}
+
 static void get(const struct http_callbacks *callbacks)
 {
-    struct http_endpoint endpoint = {.base_url = peer.url};
     struct http_request_options options = {.method = "GET", .path = "/x?y=1", .max_body_bytes = 1000};
-    run(&endpoint, &options, callbacks);
+    run(&options, callbacks);
 }
+
+static const struct http_request_options root = {.method = "GET", .path = "/"};
 
 FIXTURE(setup, teardown)
 
@@ -221,7 +230,6 @@ TEST(answer_is_collected)
 TEST(body_and_credentials_are_sent)
 {
     peer.answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-    struct http_endpoint endpoint = {.base_url = peer.url};
     struct http_request_options options = {.method = "PUT",
                                            .path = "/p",
                                            .content_type = "application/json",
@@ -229,7 +237,7 @@ TEST(body_and_credentials_are_sent)
                                            .body_len = 2,
                                            .basic_user = "admin",
                                            .basic_password = "pa:ss"};
-    run(&endpoint, &options, &collect);
+    run(&options, &collect);
     const char *sent = buf_str(&peer.requests);
     ck_assert(str_has_prefix(sent, "PUT /p HTTP/1.1\r\n"));
     ck_assert_ptr_nonnull(strstr(sent, "Authorization: Basic YWRtaW46cGE6c3M=\r\n"));
@@ -244,7 +252,6 @@ TEST(a_body_behind_a_head_is_sent_as_it_lies)
     memset(body, 'x', BODY_BYTES);
     peer.last = "y";
     body[BODY_BYTES - 1] = 'y';
-    struct http_endpoint endpoint = {.base_url = peer.url};
     struct http_request_options options = {.method = "POST",
                                            .path = "/p",
                                            .content_type = "text/plain",
@@ -252,7 +259,7 @@ TEST(a_body_behind_a_head_is_sent_as_it_lies)
                                            .body_len = BODY_BYTES,
                                            .body_head = "# head\n",
                                            .likely_body_bytes = 1u << 20};
-    run(&endpoint, &options, &collect);
+    run(&options, &collect);
     const char *sent = buf_str(&peer.requests);
     ck_assert(str_has_prefix(sent, "POST /p HTTP/1.1\r\n"));
     ck_assert_ptr_nonnull(strstr(sent, "Content-Length: 200007\r\n"));
@@ -266,9 +273,8 @@ TEST(a_body_behind_a_head_is_sent_as_it_lies)
 TEST(bearer_and_empty_post)
 {
     peer.answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-    struct http_endpoint endpoint = {.base_url = peer.url};
     struct http_request_options options = {.method = "POST", .path = "/", .bearer_token = "t0k"};
-    run(&endpoint, &options, &collect);
+    run(&options, &collect);
     ck_assert_ptr_nonnull(strstr(buf_str(&peer.requests), "Authorization: Bearer t0k\r\n"));
     ck_assert_ptr_nonnull(strstr(buf_str(&peer.requests), "Content-Length: 0\r\n"));
 }
@@ -277,56 +283,40 @@ TEST(bearer_and_empty_post)
 #define REPEATED "GET / HTTP/1.1\r\nAuthorization: Bearer " TOKEN "\r\nX: " TOKEN
 #define HIDDEN "GET / HTTP/1.1\r\nAuthorization: Bearer ***\r\nX: ***"
 
-static void ask_with_token(const char *answer, const struct http_callbacks *callbacks)
+static const struct {
+    const char *answer, *seen;
+    bool streamed;
+} repeated[] = {
+    {"HTTP/1.1 401 No\r\nContent-Length: 85\r\n\r\n" REPEATED, HIDDEN, false},
+    {"HTTP/1.1 500 No\r\nContent-Length: 85\r\n\r\n" REPEATED, HIDDEN, true},
+    {"HTTP/1.1 200 OK\r\nContent-Length: 27\r\n\r\n<html>" TOKEN, "<html>***", false},
+    {"HTTP/1.1 200 OK\r\nContent-Length: 23\r\n\r\n\"" TOKEN "\"", "\"" TOKEN "\"", false}, /* what succeeds stays */
+};
+
+TEST_EACH(credentials_that_are_repeated_are_hidden, array_len(repeated))
 {
-    peer.answer = answer;
-    struct http_endpoint endpoint = {.base_url = peer.url};
+    peer.answer = repeated[_i].answer;
     struct http_request_options options = {.method = "GET", .path = "/", .bearer_token = TOKEN};
-    run(&endpoint, &options, callbacks);
+    run(&options, repeated[_i].streamed ? &stream : &collect);
     ck_assert(!seen.failed);
     ck_assert_ptr_nonnull(strstr(buf_str(&peer.requests), "Authorization: Bearer " TOKEN "\r\n"));
-}
-
-TEST(credentials_that_an_error_repeats_are_hidden)
-{
-    ask_with_token("HTTP/1.1 401 No\r\nContent-Length: 85\r\n\r\n" REPEATED, &collect);
-    ck_assert_str_eq(buf_str(&seen.body), HIDDEN);
-}
-
-TEST(credentials_that_a_page_repeats_are_hidden)
-{
-    ask_with_token("HTTP/1.1 200 OK\r\nContent-Length: 27\r\n\r\n<html>" TOKEN, &collect);
-    ck_assert_str_eq(buf_str(&seen.body), "<html>***");
-}
-
-TEST(credentials_that_a_refused_stream_repeats_are_hidden)
-{
-    ask_with_token("HTTP/1.1 500 No\r\nContent-Length: 85\r\n\r\n" REPEATED, &stream);
-    ck_assert_str_eq(buf_str(&seen.stream), HIDDEN);
-}
-
-TEST(what_succeeds_stays_as_it_is)
-{
-    ask_with_token("HTTP/1.1 200 OK\r\nContent-Length: 23\r\n\r\n\"" TOKEN "\"", &collect);
-    ck_assert_str_eq(buf_str(&seen.body), "\"" TOKEN "\"");
+    ck_assert_str_eq(buf_str(repeated[_i].streamed ? &seen.stream : &seen.body), repeated[_i].seen);
 }
 
 TEST(a_password_that_an_error_repeats_is_hidden)
 {
     peer.answer = "HTTP/1.1 404 No\r\nContent-Length: 31\r\n\r\nBasic YWRtaW46cGE6c3M=&#x3D;...";
-    struct http_endpoint endpoint = {.base_url = peer.url};
     struct http_request_options options = {
         .method = "GET", .path = "/", .basic_user = "admin", .basic_password = "pa:ss"};
-    run(&endpoint, &options, &collect);
+    run(&options, &collect);
     ck_assert_str_eq(buf_str(&seen.body), "Basic ***=&#x3D;...");
 }
 
 TEST(delete_has_no_body)
 {
     peer.answer = "HTTP/1.1 204 No Content\r\n\r\n";
-    struct http_endpoint endpoint = {.base_url = peer.url};
     struct http_request_options options = {.method = "DELETE", .path = "/d"};
-    run(&endpoint, &options, &collect);
+    run(&options, &collect);
     ck_assert_int_eq(seen.status, 204);
     ck_assert(str_has_prefix(buf_str(&peer.requests), "DELETE /d HTTP/1.1\r\n"));
 }
@@ -418,9 +408,8 @@ TEST(nobody_listens)
 TEST(silence_ends_by_the_total_timeout)
 {
     peer.answer = NULL;
-    struct http_endpoint endpoint = {.base_url = peer.url};
     struct http_request_options options = {.method = "GET", .path = "/", .total_timeout_ms = 400};
-    run(&endpoint, &options, &collect);
+    run(&options, &collect);
     ck_assert(seen.failed);
     ck_assert_int_eq(seen.error.kind, ERROR_RETRY);
     ck_assert_int_eq(seen.progress, HTTP_SENT);
@@ -430,22 +419,16 @@ TEST(connection_is_kept)
 {
     peer.answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     peer.close_after = false;
-    struct http_endpoint endpoint = {.base_url = peer.url};
     struct http_request_options options = {.method = "GET", .path = "/"};
-    for (int i = 0; i < 3; i++) {
-        seen.done = 0;
-        run(&endpoint, &options, &collect);
-    }
+    for (int i = 0; i < 3; i++)
+        run(&options, &collect);
     ck_assert_uint_eq(peer.connections, 1);
     options.new_connection = true;
-    seen.done = 0;
-    run(&endpoint, &options, &collect);
+    run(&options, &collect);
     ck_assert_uint_eq(peer.connections, 2);
     options.new_connection = false; /* those are kept, too */
-    for (int i = 0; i < 2; i++) {
-        seen.done = 0;
-        run(&endpoint, &options, &collect);
-    }
+    for (int i = 0; i < 2; i++)
+        run(&options, &collect);
     ck_assert_uint_eq(peer.connections, 2);
 }
 
@@ -453,23 +436,19 @@ TEST(connection_is_kept)
 TEST(connection_is_kept_beside_as_many_watches_as_there_can_be)
 {
     enum { WATCHES = 64 * 3 + 2 };
-    struct http_endpoint endpoint = {.base_url = peer.url};
-    struct http_request_options options = {.method = "GET", .path = "/"};
     struct http_request *watches[WATCHES];
     struct error err = {0};
     peer.answer = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n";
     peer.close_after = false;
     for (size_t i = 0; i < WATCHES; i++) {
-        watches[i] = http_start(http, &endpoint, &options, &stream, &seen, &err);
+        watches[i] = http_start(http, &to_peer, &root, &stream, &seen, &err);
         ck_assert_msg(watches[i] != NULL, "%s", err.message);
     }
     while (seen.heads < WATCHES)
         event_base_loop(base, EVLOOP_ONCE);
     peer.answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-    for (int i = 0; i < 3; i++) {
-        seen.done = 0;
-        run(&endpoint, &options, &collect);
-    }
+    for (int i = 0; i < 3; i++)
+        run(&root, &collect);
     ck_assert_uint_eq(peer.connections, WATCHES + 1);
     for (size_t i = 0; i < WATCHES; i++)
         http_cancel(watches[i]);
@@ -478,9 +457,7 @@ TEST(connection_is_kept_beside_as_many_watches_as_there_can_be)
 TEST(cancelled_says_nothing)
 {
     struct error err = {0};
-    struct http_endpoint endpoint = {.base_url = peer.url};
-    struct http_request_options options = {.method = "GET", .path = "/"};
-    struct http_request *q = http_start(http, &endpoint, &options, &collect, &seen, &err);
+    struct http_request *q = http_start(http, &to_peer, &root, &collect, &seen, &err);
     ck_assert_ptr_nonnull(q);
     while (peer.requests.len == 0)
         event_base_loop(base, EVLOOP_ONCE);
@@ -497,8 +474,7 @@ TEST(bad_server_name_is_named)
     char url[] = "https://127.0.0.1:1", name[] = "a b/c";
     struct http_tls tls = {.server_name = name};
     struct http_endpoint endpoint = {.base_url = url, .tls = &tls};
-    struct http_request_options options = {.method = "GET", .path = "/"};
-    ck_assert_ptr_null(http_start(http, &endpoint, &options, &collect, &seen, &err));
+    ck_assert_ptr_null(http_start(http, &endpoint, &root, &collect, &seen, &err));
     ck_assert_ptr_nonnull(strstr(err.message, "a b/c"));
 }
 
@@ -514,8 +490,7 @@ TEST(unix_socket)
     peer.answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     char url[] = "http://localhost";
     struct http_endpoint endpoint = {.base_url = url, .unix_socket = a.sun_path};
-    struct http_request_options options = {.method = "GET", .path = "/"};
-    run(&endpoint, &options, &collect);
+    run_to(&endpoint, &root, &collect);
     ck_assert_str_eq(buf_str(&seen.body), "ok");
     evconnlistener_free(l);
     unlink(a.sun_path);

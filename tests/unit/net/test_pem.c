@@ -40,40 +40,12 @@ static void assert_bad_certificates(const char *pem, const char *message)
 
 FIXTURE(setup, teardown)
 
-TEST(certificates)
-{
-    struct error err = {0};
-    cleanup(mem_free_ptr) char *two = mem_printf("a comment\n%s\n# another\n%s", cert, cert);
-    cleanup(mem_free_ptr) char *half = mem_printf("%s%s", cert, cert);
-    half[strlen(cert) + strlen(cert) / 2] = '\0';
-    cleanup(mem_free_ptr) char *broken = mem_strdup(cert);
-    broken[strlen("-----BEGIN CERTIFICATE-----\n") + 40] = '!';
-    ck_assert_msg(pem_check_certificates(cert, &err) == 0, "%s", err.message);
-    ck_assert_msg(pem_check_certificates(two, &err) == 0, "%s", err.message);
-    assert_bad_certificates("", "no PEM certificate");
-    assert_bad_certificates("<html>log in</html>", "no PEM certificate");
-    assert_bad_certificates(key_pem, "no PEM certificate");
-    assert_bad_certificates(half, "certificate 2 cannot be read");
-    assert_bad_certificates(broken, "certificate 1 cannot be read");
-}
-
 static void assert_bad_key(const char *pem, const char *cert_pem, const char *message)
 {
     struct error err = {0};
     ck_assert_int_eq(pem_check_key(pem, cert_pem, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_FATAL);
     ck_assert_msg(strstr(err.message, message) != NULL, "%s has no %s", err.message, message);
-}
-
-TEST(keys)
-{
-    struct error err = {0};
-    ck_assert_msg(pem_check_key(key_pem, cert, &err) == 0, "%s", err.message);
-    assert_bad_key(other_pem, cert, "does not belong");
-    assert_bad_key(key_pem, "", "does not belong");
-    assert_bad_key(locked_pem, cert, "passphrase");
-    assert_bad_key(cert, cert, "no PEM private key");
-    assert_bad_key("", cert, "no PEM private key");
 }
 
 /* Of a certificate that says it is encrypted OpenSSL asks the passphrase at the terminal, or of standard input: a daemon that

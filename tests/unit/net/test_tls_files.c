@@ -3,18 +3,22 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "../certs.h"
 #include "settings/secrets/secret_file.h"
+
+#include "../certs.h"
+#include "../log_text.h"
+#include "../test.h"
 
 enum { CA, CERT, KEY };
 static const char *const names[] = {"ca.crt", "tls.crt", "tls.key"};
 
-static char directory[] = "/tmp/test_tls_files.XXXXXX";
+static char directory[32];
 static EVP_PKEY *key, *other_key;
 static char *ca, *other_ca, *cert, *other_cert, *key_pem, *other_key_pem, *locked_pem;
 static char *paths[3];
@@ -45,9 +49,9 @@ static void put(int which, const char *text)
     write_file(paths[which], text, ++when);
 }
 
-static void setup(void)
+/* Once for all tests. */
+static void make_certificates(void)
 {
-    ck_assert_ptr_nonnull(mkdtemp(directory));
     key = EVP_EC_gen("P-256");
     other_key = EVP_EC_gen("P-256");
     ca = certs_cert_pem_for(key, 86400);
@@ -57,6 +61,14 @@ static void setup(void)
     key_pem = certs_key_pem(key, NULL);
     other_key_pem = certs_key_pem(other_key, NULL);
     locked_pem = certs_key_pem(key, "secret");
+}
+
+static void setup(void)
+{
+    snprintf(directory, sizeof(directory), "/tmp/test_tls_files.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    if (key == NULL)
+        make_certificates();
     for (size_t i = 0; i < array_len(paths); i++)
         paths[i] = in_directory(names[i]);
     options = (struct tls_files_options){.peer = "peer",
@@ -66,41 +78,18 @@ static void setup(void)
     put(CA, ca);
     put(CERT, cert);
     put(KEY, key_pem);
-    cleanup(mem_free_ptr) char *log_path = in_directory("log");
-    log_to_file.fd = open(log_path, O_RDWR | O_CREAT, 0600);
+    log_to_file.fd = memfd_create("log", MFD_CLOEXEC);
 }
 
 static void teardown(void)
 {
     tls_files_free(files);
+    files = NULL;
     close(log_to_file.fd);
     cleanup(mem_free_ptr) char *remove = mem_printf("rm -rf %s", directory);
     ck_assert_int_eq(system(remove), 0);
     for (size_t i = 0; i < array_len(paths); i++)
         free(paths[i]);
-    char *const all[] = {ca, other_ca, cert, other_cert, key_pem, other_key_pem, locked_pem};
-    for (size_t i = 0; i < array_len(all); i++)
-        free(all[i]);
-    EVP_PKEY_free(key);
-    EVP_PKEY_free(other_key);
-}
-
-static char *log_text(void)
-{
-    cleanup(mem_free_ptr) char *path = in_directory("log");
-    struct buf text;
-    buf_init(&text, 1 << 20);
-    ck_assert_int_eq(buf_read_file(&text, path), 0);
-    return buf_take(&text);
-}
-
-static unsigned times_logged(const char *what)
-{
-    cleanup(mem_free_ptr) char *text = log_text();
-    unsigned n = 0;
-    for (const char *s = text; (s = strstr(s, what)) != NULL; s++)
-        n++;
-    return n;
 }
 
 static void load(void)
@@ -144,7 +133,9 @@ static void assert_refused(const char *what)
 
 /* ---- what is loaded ---- */
 
-START_TEST(everything_and_nothing)
+FIXTURE(setup, teardown)
+
+TEST(everything_and_nothing)
 {
     options.server_name = "api.example";
     options.insecure = true;
@@ -162,9 +153,8 @@ START_TEST(everything_and_nothing)
     tls_files_free(NULL);
     tls_files_follow(NULL, &log_to_file);
 }
-END_TEST
 
-START_TEST(text_beats_a_path_and_is_never_read_again)
+TEST(text_beats_a_path_and_is_never_read_again)
 {
     options.ca.text = other_ca;
     options.cert.text = other_cert;
@@ -176,9 +166,8 @@ START_TEST(text_beats_a_path_and_is_never_read_again)
     ck_assert(!refresh());
     assert_in_use(other_ca, other_cert, other_key_pem);
 }
-END_TEST
 
-START_TEST(a_certificate_and_its_key_in_one_file)
+TEST(a_certificate_and_its_key_in_one_file)
 {
     cleanup(mem_free_ptr) char *both = mem_printf("%s%s", key_pem, cert);
     put(CERT, both);
@@ -186,7 +175,6 @@ START_TEST(a_certificate_and_its_key_in_one_file)
     load();
     assert_in_use(ca, both, both);
 }
-END_TEST
 
 /* ---- what is broken: at start an error, later a reason to keep the old set ---- */
 
@@ -271,7 +259,7 @@ static void break_file(const struct breakage *b)
     put(b->which, text);
 }
 
-START_TEST(a_broken_file_at_start_is_an_error)
+TEST_EACH(a_broken_file_at_start_is_an_error, array_len(breakages))
 {
     const struct breakage *b = &breakages[_i];
     struct error err = {0};
@@ -280,10 +268,9 @@ START_TEST(a_broken_file_at_start_is_an_error)
     assert_says(&err, b->what);
     assert_says(&err, paths[b->how == OTHER_KEY ? KEY : b->which]);
 }
-END_TEST
 
 /* Others change with it, and are not taken either: the set is one. */
-START_TEST(a_broken_file_later_keeps_the_whole_old_set)
+TEST_EACH(a_broken_file_later_keeps_the_whole_old_set, array_len(breakages))
 {
     const struct breakage *b = &breakages[_i];
     load();
@@ -304,9 +291,8 @@ START_TEST(a_broken_file_later_keeps_the_whole_old_set)
     ck_assert(refresh());
     assert_in_use(other_ca, other_cert, other_key_pem);
 }
-END_TEST
 
-START_TEST(a_certificate_needs_its_key)
+TEST(a_certificate_needs_its_key)
 {
     struct error err = {0};
     options.key.path = NULL;
@@ -317,11 +303,10 @@ START_TEST(a_certificate_needs_its_key)
     ck_assert_ptr_null(tls_files_new(&options, &err));
     assert_says(&err, "THE_KEY is set and THE_CERT is not");
 }
-END_TEST
 
 /* ---- what changes ---- */
 
-START_TEST(nothing_changed)
+TEST(nothing_changed)
 {
     load();
     const char *before = tls_files_current(files)->key_pem;
@@ -330,9 +315,8 @@ START_TEST(nothing_changed)
     ck_assert(!refresh());
     ck_assert_ptr_eq(tls_files_current(files)->key_pem, before);
 }
-END_TEST
 
-START_TEST(each_alone_and_all_together)
+TEST(each_alone_and_all_together)
 {
     load();
     put(CA, other_ca);
@@ -351,10 +335,9 @@ START_TEST(each_alone_and_all_together)
     assert_in_use(other_ca, cert, key_pem);
     ck_assert(!refresh());
 }
-END_TEST
 
 /* Taken back before anybody used it. */
-START_TEST(a_broken_file_that_is_put_back)
+TEST(a_broken_file_that_is_put_back)
 {
     load();
     put(KEY, other_key_pem);
@@ -363,7 +346,6 @@ START_TEST(a_broken_file_that_is_put_back)
     ck_assert(!refresh());
     assert_in_use(ca, cert, key_pem);
 }
-END_TEST
 
 /* As kubelet does it: tls.key -> ..data/tls.key, ..data -> a folder, and ..data alone is replaced. */
 static void mount_version(const char *version, const char *cert_text, const char *key_text)
@@ -379,7 +361,7 @@ static void mount_version(const char *version, const char *cert_text, const char
     ck_assert_int_eq(rename(fresh, data), 0);
 }
 
-START_TEST(a_secret_mount_swaps_its_symlink)
+TEST(a_secret_mount_swaps_its_symlink)
 {
     unlink(paths[CERT]);
     unlink(paths[KEY]);
@@ -395,10 +377,9 @@ START_TEST(a_secret_mount_swaps_its_symlink)
     assert_refused("does not belong");
     assert_in_use(ca, other_cert, other_key_pem);
 }
-END_TEST
 
 /* A file that was written just now may be written again within the same tick of the clock, and look the same. */
-START_TEST(a_fresh_file_is_not_trusted_by_its_looks)
+TEST(a_fresh_file_is_not_trusted_by_its_looks)
 {
     load();
     time_t now = time(NULL);
@@ -409,10 +390,9 @@ START_TEST(a_fresh_file_is_not_trusted_by_its_looks)
     ck_assert(refresh());
     assert_in_use(b, cert, key_pem);
 }
-END_TEST
 
 /* What makes a look before each request cheap: nothing is read while it looks as it did, be it in use or refused. */
-START_TEST(a_file_that_looks_the_same_is_not_read_again)
+TEST(a_file_that_looks_the_same_is_not_read_again)
 {
     const time_t when = 2000000;
     cleanup(mem_free_ptr) char *good = mem_printf("# a\n%s", ca), *also_good = mem_printf("# b\n%s", ca);
@@ -432,10 +412,9 @@ START_TEST(a_file_that_looks_the_same_is_not_read_again)
     ck_assert(refresh());
     assert_in_use(also_good, cert, key_pem);
 }
-END_TEST
 
 /* Root reads everything, so the mode alone says nothing; what counts is that the time of a failure is not remembered. */
-START_TEST(an_unreadable_file_is_tried_again_though_it_looks_the_same)
+TEST(an_unreadable_file_is_tried_again_though_it_looks_the_same)
 {
     load();
     cleanup(mem_free_ptr) char *aside = in_directory("aside");
@@ -444,9 +423,8 @@ START_TEST(an_unreadable_file_is_tried_again_though_it_looks_the_same)
     ck_assert_int_eq(rename(aside, paths[CA]), 0);
     ck_assert(!refresh());
 }
-END_TEST
 
-START_TEST(a_pair_that_is_handed_in)
+TEST(a_pair_that_is_handed_in)
 {
     struct error err = {0};
     load();
@@ -465,10 +443,9 @@ START_TEST(a_pair_that_is_handed_in)
     assert_in_use(other_ca, NULL, NULL);
     ck_assert(tls_files_client_not_after_s(files) == INT64_MAX);
 }
-END_TEST
 
 /* What stood in the way of the new CA was a pair that is of no interest any more. */
-START_TEST(a_pair_that_is_handed_in_ends_a_refusal)
+TEST(a_pair_that_is_handed_in_ends_a_refusal)
 {
     struct error err = {0};
     load();
@@ -480,7 +457,6 @@ START_TEST(a_pair_that_is_handed_in_ends_a_refusal)
     ck_assert(refresh());
     assert_in_use(other_ca, other_cert, other_key_pem);
 }
-END_TEST
 
 /* ---- when they end ---- */
 
@@ -491,7 +467,7 @@ static void assert_ends_in(int64_t not_after_s, int64_t seconds)
                   (long long)seconds);
 }
 
-START_TEST(when_certificates_end)
+TEST(when_certificates_end)
 {
     cleanup(mem_free_ptr) char *bundle = mem_printf("# two\n%s%s", ca, other_ca);
     cleanup(mem_free_ptr) char *issuer = certs_cert_pem_for(other_key, 1000);
@@ -506,9 +482,8 @@ START_TEST(when_certificates_end)
     ck_assert(refresh());
     assert_ends_in(tls_files_client_not_after_s(files), 20L * 365 * 86400);
 }
-END_TEST
 
-START_TEST(an_expired_certificate_is_used_and_told_once)
+TEST(an_expired_certificate_is_used_and_told_once)
 {
     cleanup(mem_free_ptr) char *old = certs_cert_pem_for(key, -5000), *old_ca = certs_cert_pem_for(key, -9000);
     put(CERT, old);
@@ -517,72 +492,36 @@ START_TEST(an_expired_certificate_is_used_and_told_once)
     assert_ends_in(tls_files_client_not_after_s(files), -5000);
     for (int i = 0; i < 3; i++)
         tls_files_follow(files, &log_to_file);
-    ck_assert_uint_eq(times_logged("TLS certificate expired"), 1);
-    ck_assert_uint_eq(times_logged("certificate=THE_CERT"), 1);
+    ck_assert_uint_eq(log_count(log_to_file.fd, "TLS certificate expired"), 1);
+    ck_assert_uint_eq(log_count(log_to_file.fd, "certificate=THE_CERT"), 1);
     put(CERT, cert);
     put(CA, old_ca);
     tls_files_follow(files, &log_to_file);
     tls_files_follow(files, &log_to_file);
-    ck_assert_uint_eq(times_logged("TLS certificate expired"), 2);
-    ck_assert_uint_eq(times_logged("certificate=THE_CA"), 1);
+    ck_assert_uint_eq(log_count(log_to_file.fd, "TLS certificate expired"), 2);
+    ck_assert_uint_eq(log_count(log_to_file.fd, "certificate=THE_CA"), 1);
 }
-END_TEST
 
 /* ---- the log ---- */
 
-START_TEST(what_the_log_says)
+TEST(what_the_log_says)
 {
     load();
     tls_files_follow(files, &log_to_file);
-    ck_assert_uint_eq(times_logged("level="), 0);
+    ck_assert_uint_eq(log_count(log_to_file.fd, "level="), 0);
     put(KEY, other_key_pem);
     for (int i = 0; i < 5; i++)
         tls_files_follow(files, &log_to_file);
-    ck_assert_uint_eq(times_logged("level=warn"), 1);
-    ck_assert_uint_eq(times_logged("keeping the last ones"), 1);
-    ck_assert_uint_eq(times_logged(paths[KEY]), 1);
+    ck_assert_uint_eq(log_count(log_to_file.fd, "level=warn"), 1);
+    ck_assert_uint_eq(log_count(log_to_file.fd, "keeping the last ones"), 1);
+    ck_assert_uint_eq(log_count(log_to_file.fd, paths[KEY]), 1);
     put(CERT, other_cert);
     for (int i = 0; i < 5; i++)
         tls_files_follow(files, &log_to_file);
-    ck_assert_uint_eq(times_logged("TLS files renewed"), 1);
+    ck_assert_uint_eq(log_count(log_to_file.fd, "TLS files renewed"), 1);
     assert_in_use(ca, other_cert, other_key_pem);
     put(KEY, key_pem); /* the same trouble again is told at once */
     tls_files_follow(files, &log_to_file);
-    ck_assert_uint_eq(times_logged("level=warn"), 2);
-    ck_assert_uint_eq(times_logged("-----"), 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("tls_files");
-    TCase *t = tcase_create("tls_files");
-    int rows = (int)array_len(breakages);
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, everything_and_nothing);
-    tcase_add_test(t, text_beats_a_path_and_is_never_read_again);
-    tcase_add_test(t, a_certificate_and_its_key_in_one_file);
-    tcase_add_loop_test(t, a_broken_file_at_start_is_an_error, 0, rows);
-    tcase_add_loop_test(t, a_broken_file_later_keeps_the_whole_old_set, 0, rows);
-    tcase_add_test(t, a_certificate_needs_its_key);
-    tcase_add_test(t, nothing_changed);
-    tcase_add_test(t, each_alone_and_all_together);
-    tcase_add_test(t, a_broken_file_that_is_put_back);
-    tcase_add_test(t, a_secret_mount_swaps_its_symlink);
-    tcase_add_test(t, a_fresh_file_is_not_trusted_by_its_looks);
-    tcase_add_test(t, a_file_that_looks_the_same_is_not_read_again);
-    tcase_add_test(t, an_unreadable_file_is_tried_again_though_it_looks_the_same);
-    tcase_add_test(t, a_pair_that_is_handed_in);
-    tcase_add_test(t, a_pair_that_is_handed_in_ends_a_refusal);
-    tcase_add_test(t, when_certificates_end);
-    tcase_add_test(t, an_expired_certificate_is_used_and_told_once);
-    tcase_add_test(t, what_the_log_says);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_set_fork_status(sr, CK_FORK); /* each test has a directory of its own, or ends its process */
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    ck_assert_uint_eq(log_count(log_to_file.fd, "level=warn"), 2);
+    ck_assert_uint_eq(log_count(log_to_file.fd, "-----"), 0);
 }

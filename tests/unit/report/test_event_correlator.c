@@ -6,6 +6,7 @@
 
 #include "base/compiler.h"
 #include "../dice.h"
+#include "../effort.h"
 #include "../test.h"
 
 #define MINUTE_MS 60000u
@@ -171,7 +172,7 @@ TEST(the_oldest_gives_way)
 
 /* Whatever comes: one Event tells one thing (or a combination), counts go up by one and lose nothing, and the requests stay within
  * what the bucket has. */
-TEST_EACH(whatever_comes, 10)
+TEST_EACH(whatever_comes, effort(10))
 {
     static struct {
         uint64_t id;

@@ -1,4 +1,4 @@
-/* A server under test and its clients, all on one loop: nothing moves but while it turns. */
+/* The server under test, f, and its clients, all on one loop: nothing moves but while it turns. */
 #ifndef TESTS_SERVER_PEER_H
 #define TESTS_SERVER_PEER_H
 
@@ -7,9 +7,11 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,7 +24,7 @@
 /* How long a condition may take to come true before the test fails. */
 #define PATIENCE_S 60
 
-struct fixture {
+static struct fixture {
     struct event_base *base;
     struct metrics *metrics;
     struct server *server;
@@ -30,82 +32,89 @@ struct fixture {
     size_t padding; /* bytes that readyz and status add to their answers */
     bool page;      /* there is a status page */
     unsigned built, news;
-};
+    struct log log; /* into a file in memory */
+} f;
+
+static inline void pad(struct buf *out)
+{
+    for (size_t n = 0; n < f.padding; n += 64)
+        buf_add(out, "0123456789012345678901234567890123456789012345678901234567890123");
+}
 
 static inline bool ready(void *arg, struct buf *body)
 {
-    struct fixture *f = arg;
-    buf_printf(body, "[%c]haproxy: %s\n", f->ready ? '+' : '-', f->ready ? "in step" : "connection refused");
-    for (size_t n = 0; n < f->padding; n += 64)
-        buf_add(body, "0123456789012345678901234567890123456789012345678901234567890123");
-    return f->ready;
+    (void)arg;
+    buf_printf(body, "[%c]haproxy: %s\n", f.ready ? '+' : '-', f.ready ? "in step" : "connection refused");
+    pad(body);
+    return f.ready;
 }
 
 static inline bool alive(void *arg, struct buf *body)
 {
-    (void)body;
-    return ((struct fixture *)arg)->alive;
+    (void)arg, (void)body;
+    return f.alive;
 }
 
 /* The status page's JSON: a number that is no news, and one that is. */
 static inline void status(void *arg, struct buf *json, size_t *ret_news_at)
 {
-    struct fixture *f = arg;
-    buf_printf(json, "{\"built\":%u,", ++f->built);
+    (void)arg;
+    buf_printf(json, "{\"built\":%u,", ++f.built);
     *ret_news_at = json->len;
-    buf_printf(json, "\"news\":%u,\"padding\":\"", f->news);
-    for (size_t n = 0; n < f->padding; n += 64)
-        buf_add(json, "0123456789012345678901234567890123456789012345678901234567890123");
+    buf_printf(json, "\"news\":%u,\"padding\":\"", f.news);
+    pad(json);
     buf_add(json, "\"}");
 }
 
-static inline struct server_callbacks fixture_callbacks(const struct fixture *f)
+static inline struct server *server_at(const char *host, uint16_t port, struct error *err)
 {
-    return (struct server_callbacks){.ready = ready, .alive = alive, .status = f->page ? status : NULL};
+    const struct server_callbacks callbacks = {.ready = ready, .alive = alive, .status = f.page ? status : NULL};
+    return server_new(f.base, host, port, f.metrics, &f.log, &callbacks, NULL, err);
 }
 
-static inline void fixture_init_with(struct fixture *f, const char *host, bool page)
+static inline void fixture_init(const char *host, bool page)
 {
     struct error err = {0};
-    *f = (struct fixture){
+    signal(SIGPIPE, SIG_IGN); /* as the daemon does: the answer to a reader who is gone is an error, not our end */
+    f = (struct fixture){
         .base = event_base_new(), .metrics = metrics_new(), .alive = true, .ready = true, .page = page};
-    const struct server_callbacks callbacks = fixture_callbacks(f);
-    f->server = server_new(f->base, host, 0, f->metrics, NULL, &callbacks, f, &err);
-    ck_assert_msg(f->server != NULL, "%s", err.message);
-    ck_assert_uint_ne(server_port(f->server), 0);
+    f.log = (struct log){.level = LOG_LEVEL_INFO, .fd = memfd_create("log", MFD_CLOEXEC)};
+    f.server = server_at(host, 0, &err);
+    ck_assert_msg(f.server != NULL, "%s", err.message);
+    ck_assert_uint_ne(server_port(f.server), 0);
 }
 
-static inline void fixture_init(struct fixture *f, const char *host)
+static inline void fixture_begin(void)
 {
-    fixture_init_with(f, host, false);
+    fixture_init("127.0.0.1", false);
 }
 
-static inline void fixture_fini(struct fixture *f)
+static inline void fixture_end(void)
 {
-    server_free(f->server);
-    event_base_loop(f->base, EVLOOP_NONBLOCK);
-    event_base_free(f->base);
-    metrics_free(f->metrics);
+    server_free(f.server);
+    event_base_loop(f.base, EVLOOP_NONBLOCK);
+    event_base_free(f.base);
+    metrics_free(f.metrics);
+    close(f.log.fd);
 }
 
 /* ---- the loop ---- */
 
 static inline void out_of_patience(evutil_socket_t fd, short what, void *arg)
 {
-    (void)fd;
-    (void)what;
+    (void)fd, (void)what;
     *(bool *)arg = true;
 }
 
 /* Turns the loop until the condition holds; fails the test where it does not come true. */
-static inline void turn_until(struct fixture *f, bool (*holds)(void *arg), void *arg, const char *what)
+static inline void turn_until(bool (*holds)(void *arg), void *arg, const char *what)
 {
     bool late = false;
     struct timeval patience = {.tv_sec = PATIENCE_S};
-    struct event *timer = evtimer_new(f->base, out_of_patience, &late);
+    struct event *timer = evtimer_new(f.base, out_of_patience, &late);
     event_add(timer, &patience);
     while (!holds(arg)) {
-        event_base_loop(f->base, EVLOOP_ONCE);
+        event_base_loop(f.base, EVLOOP_ONCE);
         ck_assert_msg(!late, "waited %d s until %s", PATIENCE_S, what);
     }
     event_free(timer);
@@ -150,19 +159,19 @@ static inline int dial(uint16_t port, bool six)
     return fd;
 }
 
-static inline void client_init_fd(struct fixture *f, struct client *c, int fd)
+static inline void client_init_fd(struct client *c, int fd)
 {
-    *c = (struct client){.bev = bufferevent_socket_new(f->base, fd, BEV_OPT_CLOSE_ON_FREE)};
+    *c = (struct client){.bev = bufferevent_socket_new(f.base, fd, BEV_OPT_CLOSE_ON_FREE)};
     buf_init(&c->got, 0);
     bufferevent_setcb(c->bev, on_read, NULL, on_event, c);
     bufferevent_enable(c->bev, EV_READ | EV_WRITE);
 }
 
-static inline void client_init(struct fixture *f, struct client *c, const char *text)
+static inline void client_init(struct client *c, const char *text)
 {
-    int fd = dial(server_port(f->server), false);
+    int fd = dial(server_port(f.server), false);
     ck_assert_msg(fd >= 0, "connect: %s", strerror(errno));
-    client_init_fd(f, c, fd);
+    client_init_fd(c, fd);
     ck_assert_int_eq(bufferevent_write(c->bev, text, strlen(text)), 0);
 }
 
@@ -178,20 +187,20 @@ static inline bool is_closed(void *arg)
 }
 
 /* Sends the text, reads to the end. */
-static inline char *ask(struct fixture *f, const char *text)
+static inline char *ask(const char *text)
 {
     struct client c;
-    client_init(f, &c, text);
-    turn_until(f, is_closed, &c, "the server closed");
+    client_init(&c, text);
+    turn_until(is_closed, &c, "the server closed");
     char *answer = buf_take(&c.got);
     client_fini(&c);
     return answer;
 }
 
-static inline char *get(struct fixture *f, const char *path)
+static inline char *get(const char *path)
 {
     cleanup(mem_free_ptr) char *text = mem_printf("GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path);
-    return ask(f, text);
+    return ask(text);
 }
 
 static inline const char *body_of(const char *answer)
@@ -229,9 +238,16 @@ static inline void expect(const char *answer, const char *status, const char *ty
 
 #define TEXT "text/plain; charset=utf-8"
 
+static inline void expect_get(const char *path, const char *status, const char *type, const char *body)
+{
+    cleanup(mem_free_ptr) char *answer = get(path);
+    expect(answer, status, type, body);
+}
+
 static inline bool no_connections(void *arg)
 {
-    return server_connections(((struct fixture *)arg)->server) == 0;
+    (void)arg;
+    return server_connections(f.server) == 0;
 }
 
 #endif

@@ -4,7 +4,6 @@
 
 #include <check.h>
 #include <event2/event.h>
-#include <signal.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -15,8 +14,6 @@
 #define STREAM "GET /status/stream HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n"
 #define NEVER_MS 3600000
 
-static struct fixture f;
-
 /* All of it fast, but what a test wants to be slow. */
 static inline struct status_feed_times times(void)
 {
@@ -26,14 +23,8 @@ static inline struct status_feed_times times(void)
 static inline void setup(void)
 {
     const struct status_feed_times fast = times();
-    signal(SIGPIPE, SIG_IGN);
-    fixture_init_with(&f, "127.0.0.1", true);
+    fixture_init("127.0.0.1", true);
     status_feed_set_times(server_status_feed(f.server), &fast);
-}
-
-static inline void teardown(void)
-{
-    fixture_fini(&f);
 }
 
 /* ---- waiting ---- */
@@ -57,7 +48,7 @@ static inline bool says(void *arg)
 static inline void wait_says(const struct client *c, const char *text)
 {
     struct saying s = {.client = c, .text = text};
-    turn_until(&f, says, &s, text);
+    turn_until(says, &s, text);
 }
 
 static inline bool is_past(void *arg)
@@ -71,7 +62,7 @@ static inline void turn_for_ms(uint64_t ms)
     struct timeval each = {.tv_usec = 1000};
     struct event *tick = event_new(f.base, -1, EV_PERSIST, out_of_patience, &(bool){false});
     event_add(tick, &each);
-    turn_until(&f, is_past, &end, "time passed");
+    turn_until(is_past, &end, "time passed");
     event_free(tick);
 }
 
@@ -83,7 +74,7 @@ static inline bool has_built_more(void *arg)
 static inline void wait_built(unsigned more)
 {
     unsigned wanted = f.built + more;
-    turn_until(&f, has_built_more, &wanted, "it was built again");
+    turn_until(has_built_more, &wanted, "it was built again");
 }
 
 static inline size_t streams(void)

@@ -22,11 +22,11 @@ static void expect_hash(const char *policy, const char *directive, const char *p
     ck_assert_msg(strstr(to, open) == NULL, "a second <%s> would not run", tag);
 }
 
-FIXTURE(setup, teardown)
+FIXTURE(setup, fixture_end)
 
 TEST(the_page_and_its_policy)
 {
-    cleanup(mem_free_ptr) char *answer = get(&f, "/");
+    cleanup(mem_free_ptr) char *answer = get("/");
     expect(answer, "200", "text/html; charset=utf-8", NULL);
     const char *page = body_of(answer);
     ck_assert(str_has_prefix(page, "<!doctype html>"));
@@ -53,7 +53,7 @@ TEST(the_page_has_no_markup_by_script_and_nothing_from_elsewhere)
     static const char *const never[] = {"innerHTML", "outerHTML", "insertAdjacent", "document.write",
                                         "eval(",     "style=\"",  "onclick=",       "<link rel=\"stylesheet",
                                         "src=",      "@import",   "https://",       "url("};
-    cleanup(mem_free_ptr) char *answer = get(&f, "/");
+    cleanup(mem_free_ptr) char *answer = get("/");
     for (size_t i = 0; i < array_len(never); i++)
         ck_assert_msg(strstr(body_of(answer), never[i]) == NULL, "%s", never[i]);
     /* The one address in it is a name, not a place. */
@@ -68,12 +68,12 @@ TEST(json_is_built_once_in_a_pace)
     status_feed_set_times(server_status_feed(f.server), &slow);
     ck_assert_uint_eq(f.built, 0);
     for (unsigned i = 0; i < 3; i++) {
-        cleanup(mem_free_ptr) char *answer = get(&f, "/status?x=1");
+        cleanup(mem_free_ptr) char *answer = get("/status?x=1");
         expect(answer, "200", "application/json", "{\"built\":1,\"news\":0,\"padding\":\"\"}");
     }
     slow.pace_ms = 0;
     status_feed_set_times(server_status_feed(f.server), &slow);
-    cleanup(mem_free_ptr) char *answer = get(&f, "/status");
+    cleanup(mem_free_ptr) char *answer = get("/status");
     ck_assert_str_eq(body_of(answer), "{\"built\":2,\"news\":0,\"padding\":\"\"}");
 }
 
@@ -83,7 +83,7 @@ TEST(nothing_is_built_while_nobody_looks)
     server_status_changed(f.server);
     turn_for_ms(50);
     ck_assert_uint_eq(f.built, 0);
-    cleanup(mem_free_ptr) char *answer = get(&f, "/status");
+    cleanup(mem_free_ptr) char *answer = get("/status");
     turn_for_ms(50);
     ck_assert_uint_eq(f.built, 1);
     server_status_changed(NULL);
@@ -99,14 +99,14 @@ TEST(head_and_other_methods)
         cleanup(mem_free_ptr) char *head = mem_printf("HEAD %s HTTP/1.1\r\nHost: x\r\n\r\n", rows[i].path),
                                    *post = mem_printf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
                                                       rows[i].path);
-        cleanup(mem_free_ptr) char *answer = ask(&f, head), *refused = ask(&f, post);
+        cleanup(mem_free_ptr) char *answer = ask(head), *refused = ask(post);
         ck_assert_msg(strstr(answer, " 200 ") != NULL, "%s", answer);
         ck_assert_pstr_eq(header(answer, "Content-Type"), rows[i].type);
         ck_assert_str_eq(body_of(answer), "");
         expect(refused, "405", TEXT, NULL);
         ck_assert_uint_eq(streams(), 0);
     }
-    cleanup(mem_free_ptr) char *lost = get(&f, "/nothing");
+    cleanup(mem_free_ptr) char *lost = get("/nothing");
     expect(lost, "404", TEXT, NULL);
     ck_assert_msg(strstr(lost, "/status/stream") != NULL, "%s: says what there is", lost);
 }
@@ -114,16 +114,15 @@ TEST(head_and_other_methods)
 TEST(switched_off)
 {
     static const char *const paths[] = {"/", "/status", "/status/stream"};
-    struct fixture off;
-    fixture_init(&off, "127.0.0.1");
+    fixture_end();
+    fixture_begin();
     for (size_t i = 0; i < array_len(paths); i++) {
-        cleanup(mem_free_ptr) char *answer = get(&off, paths[i]);
+        cleanup(mem_free_ptr) char *answer = get(paths[i]);
         expect(answer, "404", TEXT, NULL);
         ck_assert_msg(strstr(body_of(answer), "/status") == NULL, "%s", answer);
     }
-    server_status_changed(off.server);
-    ck_assert_ptr_null(server_status_feed(off.server));
-    fixture_fini(&off);
+    server_status_changed(f.server);
+    ck_assert_ptr_null(server_status_feed(f.server));
 }
 
 TEST(digest)

@@ -2,6 +2,7 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
+#include <event2/http.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,14 +11,21 @@
 
 #include "../test.h"
 
+/* evhttp has a deadline of its own, which is shorter here. */
+void evhttp_set_timeout(struct evhttp *http, int seconds)
+{
+    (void)seconds;
+    evhttp_set_timeout_tv(http, &(struct timeval){.tv_sec = 1});
+}
+
 /* ---- streams ---- */
 
-FIXTURE(setup, teardown)
+FIXTURE(setup, fixture_end)
 
 TEST(a_stream_begins_with_all_and_goes_on_with_news)
 {
     struct client c;
-    client_init(&f, &c, STREAM);
+    client_init(&c, STREAM);
     wait_says(&c, "\n\n");
     ck_assert_pstr_eq(header(buf_str(&c.got), "Content-Type"), "text/event-stream");
     ck_assert_pstr_eq(header(buf_str(&c.got), "Cache-Control"), "no-store");
@@ -31,8 +39,8 @@ TEST(a_stream_begins_with_all_and_goes_on_with_news)
     ck_assert_uint_eq(count_of(&c, "data: "), 2);
     ck_assert(!c.closed);
     client_fini(&c);
-    turn_until(&f, no_streams, NULL, "the stream was forgotten");
-    turn_until(&f, no_connections, &f, "its connection, too");
+    turn_until(no_streams, NULL, "the stream was forgotten");
+    turn_until(no_connections, NULL, "its connection, too");
     unsigned built = f.built;
     turn_for_ms(50);
     ck_assert_uint_le(f.built, built + 1);
@@ -44,7 +52,7 @@ TEST(a_change_is_told_soon)
     struct client c;
     seldom.refresh_ms = NEVER_MS;
     status_feed_set_times(server_status_feed(f.server), &seldom);
-    client_init(&f, &c, STREAM);
+    client_init(&c, STREAM);
     wait_says(&c, "\"news\":0,");
     f.news = 1;
     server_status_changed(f.server);
@@ -59,7 +67,7 @@ TEST(a_beat_shows_that_it_lives)
     t.refresh_ms = NEVER_MS;
     t.beat_ms = 10;
     status_feed_set_times(server_status_feed(f.server), &t);
-    client_init(&f, &c, STREAM);
+    client_init(&c, STREAM);
     for (unsigned again = 0; again < 3; again++) {
         wait_says(&c, "event: beat\ndata: 1\n\n");
         buf_clear(&c.got);
@@ -71,7 +79,7 @@ TEST(a_beat_shows_that_it_lives)
 TEST(old_clients_get_it_unchunked)
 {
     struct client c;
-    client_init(&f, &c, "GET /status/stream HTTP/1.0\r\n\r\n");
+    client_init(&c, "GET /status/stream HTTP/1.0\r\n\r\n");
     wait_says(&c, "\r\n\r\nretry: 2000\nid: 1\ndata: {");
     f.news++;
     wait_says(&c, "}\n\nid: 2\ndata: {");
@@ -82,10 +90,10 @@ TEST(eight_share_what_is_built_and_a_ninth_is_turned_away)
 {
     struct client c[STATUS_FEED_STREAMS_MAX];
     for (size_t i = 0; i < array_len(c); i++)
-        client_init(&f, &c[i], STREAM);
+        client_init(&c[i], STREAM);
     for (size_t i = 0; i < array_len(c); i++)
         wait_says(&c[i], "data: {");
-    cleanup(mem_free_ptr) char *ninth = ask(&f, STREAM);
+    cleanup(mem_free_ptr) char *ninth = ask(STREAM);
     expect(ninth, "503", TEXT, NULL);
     ck_assert_pstr_eq(header(ninth, "Retry-After"), "30");
     unsigned built = f.built;
@@ -102,14 +110,14 @@ TEST(a_place_is_free_again)
     struct client c[STATUS_FEED_STREAMS_MAX], next;
     for (unsigned round = 0; round < 3; round++) {
         for (size_t i = 0; i < array_len(c); i++)
-            client_init(&f, &c[i], STREAM);
+            client_init(&c[i], STREAM);
         for (size_t i = 0; i < array_len(c); i++)
             wait_says(&c[i], "data: {");
         for (size_t i = 0; i < array_len(c); i++)
             client_fini(&c[i]);
-        turn_until(&f, no_streams, NULL, "the streams were forgotten");
+        turn_until(no_streams, NULL, "the streams were forgotten");
     }
-    client_init(&f, &next, STREAM);
+    client_init(&next, STREAM);
     wait_says(&next, "data: {");
     client_fini(&next);
 }
@@ -118,10 +126,10 @@ TEST(a_stream_outlives_the_deadline_of_requests)
 {
     struct client c, idle;
     server_set_limits(f.server, 64, 100);
-    client_init(&f, &c, STREAM);
-    client_init(&f, &idle, "");
-    turn_until(&f, is_closed, &idle, "one who says nothing was cut off");
-    turn_for_ms(10500); /* evhttp has one of its own, of 10 s */
+    client_init(&c, STREAM);
+    client_init(&idle, "");
+    turn_until(is_closed, &idle, "one who says nothing was cut off");
+    turn_for_ms(1500); /* longer than evhttp's own */
     f.news++;
     wait_says(&c, "\"news\":1,");
     ck_assert(!c.closed);
@@ -131,24 +139,29 @@ TEST(a_stream_outlives_the_deadline_of_requests)
 
 #define BIG (2 * 1024 * 1024) /* more than the kernel's buffers hold for one who reads nothing */
 
+static void one_reads_and_one_does_not(struct client *slow, struct client *other)
+{
+    f.padding = BIG;
+    client_init(slow, STREAM);
+    bufferevent_disable(slow->bev, EV_READ);
+    while (streams() == 0)
+        event_base_loop(f.base, EVLOOP_ONCE);
+    f.padding = 0;
+    client_init(other, STREAM);
+    for (f.news = 1; f.news < 20; f.news++) {
+        cleanup(mem_free_ptr) char *wanted = mem_printf("\"news\":%u,", f.news);
+        wait_says(other, wanted);
+    }
+}
+
 TEST(a_slow_reader_is_cut_off_and_holds_up_nobody)
 {
     struct status_feed_times t = times();
     struct client slow, other;
     t.stall_ms = 2500; /* longer than a busy machine keeps us from running */
     status_feed_set_times(server_status_feed(f.server), &t);
-    f.padding = BIG;
-    client_init(&f, &slow, STREAM);
-    bufferevent_disable(slow.bev, EV_READ);
-    while (streams() == 0)
-        event_base_loop(f.base, EVLOOP_ONCE);
-    f.padding = 0;
-    client_init(&f, &other, STREAM);
-    for (f.news = 1; f.news < 20; f.news++) {
-        cleanup(mem_free_ptr) char *wanted = mem_printf("\"news\":%u,", f.news);
-        wait_says(&other, wanted);
-    }
-    turn_until(&f, one_stream, NULL, "the slow reader was cut off");
+    one_reads_and_one_does_not(&slow, &other);
+    turn_until(one_stream, NULL, "the slow reader was cut off");
     ck_assert(!other.closed);
     client_fini(&slow);
     client_fini(&other);
@@ -157,17 +170,7 @@ TEST(a_slow_reader_is_cut_off_and_holds_up_nobody)
 TEST(what_a_slow_reader_missed_is_left_out)
 {
     struct client slow, other;
-    f.padding = BIG;
-    client_init(&f, &slow, STREAM);
-    bufferevent_disable(slow.bev, EV_READ);
-    while (streams() == 0)
-        event_base_loop(f.base, EVLOOP_ONCE);
-    f.padding = 0;
-    client_init(&f, &other, STREAM);
-    for (f.news = 1; f.news < 20; f.news++) {
-        cleanup(mem_free_ptr) char *wanted = mem_printf("\"news\":%u,", f.news);
-        wait_says(&other, wanted);
-    }
+    one_reads_and_one_does_not(&slow, &other);
     bufferevent_enable(slow.bev, EV_READ);
     wait_says(&slow, "\"news\":20,");
     ck_assert_uint_le(count_of(&slow, "data: "), 3); /* the first, the latest, and one that may have been in between */
@@ -181,7 +184,7 @@ TEST(one_who_talks_on_is_not_read)
     char chunk[4096];
     size_t taken = 0;
     memset(chunk, 'x', sizeof(chunk));
-    client_init(&f, &c, STREAM);
+    client_init(&c, STREAM);
     wait_says(&c, "data: {");
     /* What the kernel takes on both sides is not ours to limit: it ends somewhere. */
     for (unsigned idle = 0; idle < 200 && taken < 64 * 1024 * 1024; idle++) {
@@ -207,16 +210,16 @@ TEST(streams_go_first_when_it_is_crowded)
     struct client stream[2], crowd[LIMIT], probe;
     server_set_limits(f.server, LIMIT, NEVER_MS);
     for (size_t i = 0; i < array_len(stream); i++) {
-        client_init(&f, &stream[i], STREAM);
+        client_init(&stream[i], STREAM);
         wait_says(&stream[i], "data: {");
     }
     /* They stay for half a second in a crowd: the probe is answered before. */
     for (size_t i = 0; i + array_len(stream) < LIMIT; i++)
-        client_init(&f, &crowd[i], "GET /healthz HTTP/1.1\r\n");
+        client_init(&crowd[i], "GET /healthz HTTP/1.1\r\n");
     for (size_t i = 0; i < array_len(stream); i++)
-        turn_until(&f, is_closed, &stream[i], "the stream was cut off");
-    client_init(&f, &probe, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
-    turn_until(&f, is_closed, &probe, "the probe was answered");
+        turn_until(is_closed, &stream[i], "the stream was cut off");
+    client_init(&probe, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    turn_until(is_closed, &probe, "the probe was answered");
     ck_assert_ptr_nonnull(strstr(buf_str(&probe.got), "\r\n\r\nok\n"));
     for (size_t i = 0; i + array_len(stream) < LIMIT; i++) {
         ck_assert_msg(!crowd[i].closed, "%zu was not in the way", i);
@@ -230,34 +233,28 @@ TEST(streams_go_first_when_it_is_crowded)
 TEST(no_stream_where_there_is_no_room)
 {
     server_set_limits(f.server, 1, NEVER_MS); /* the one who asks makes it full */
-    cleanup(mem_free_ptr) char *answer = ask(&f, STREAM);
+    cleanup(mem_free_ptr) char *answer = ask(STREAM);
     expect(answer, "503", TEXT, NULL);
-    cleanup(mem_free_ptr) char *probe = get(&f, "/healthz");
-    expect(probe, "200", TEXT, "ok\n");
+    expect_get("/healthz", "200", TEXT, "ok\n");
 }
 
-TEST(freed_with_streams_open)
+/* With what they wait for sent or not, with and without a turn of the loop after. */
+TEST_EACH(freed_with_streams_open, 4)
 {
-    /* With what they wait for sent or not, with and without a turn of the loop after. */
-    for (unsigned how = 0; how < 4; how++) {
-        struct fixture own;
-        struct client c[3];
-        fixture_init_with(&own, "127.0.0.1", true);
-        own.padding = how % 2 == 0 ? 0 : BIG;
-        for (size_t i = 0; i < array_len(c); i++) {
-            client_init(&own, &c[i], STREAM);
-            bufferevent_disable(c[i].bev, EV_READ);
-        }
-        while (status_feed_streams(server_status_feed(own.server)) < array_len(c))
-            event_base_loop(own.base, EVLOOP_ONCE);
-        if (how < 2)
-            event_base_loop(own.base, EVLOOP_NONBLOCK);
-        server_free(own.server);
-        if (how < 2)
-            event_base_loop(own.base, EVLOOP_NONBLOCK);
-        for (size_t i = 0; i < array_len(c); i++)
-            client_fini(&c[i]);
-        event_base_free(own.base);
-        metrics_free(own.metrics);
+    struct client c[3];
+    f.padding = _i % 2 == 0 ? 0 : BIG;
+    for (size_t i = 0; i < array_len(c); i++) {
+        client_init(&c[i], STREAM);
+        bufferevent_disable(c[i].bev, EV_READ);
     }
+    while (streams() < array_len(c))
+        event_base_loop(f.base, EVLOOP_ONCE);
+    if (_i < 2)
+        event_base_loop(f.base, EVLOOP_NONBLOCK);
+    server_free(f.server);
+    f.server = NULL;
+    if (_i < 2)
+        event_base_loop(f.base, EVLOOP_NONBLOCK);
+    for (size_t i = 0; i < array_len(c); i++)
+        client_fini(&c[i]);
 }

@@ -1,5 +1,4 @@
 /* src/template/trial, src/template/haproxy_check: a test of a set, from its fixtures to what its assertions say. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,8 @@
 #include "template/objects.h"
 #include "template/render.h"
 #include "template/trial.h"
+
+#include "../test.h"
 
 #define SET                                                                                                            \
     "watch: {r: {apiVersion: v1, kind: K}}\nhaproxy.cfg: |\n  {% for o in resources.r %}\n  {{ o.metadata.name }}\n  " \
@@ -55,10 +56,12 @@ static const struct {
     {"haproxy_valid", "    fixtures: {r: [{metadata: {name: A}}]}\n", TRIAL_FAILED, "haproxy.cfg:4:"},
 };
 
-START_TEST(a_test)
+TEST_EACH(a_test, array_len(rows))
 {
-    if (render_unavailable()[0] != '\0')
+    if (render_unavailable()[0] != '\0') {
+        printf("SKIPPED: what templates give: %s\n", render_unavailable());
         return;
+    }
     struct trial_result r;
     run(rows[_i].assertion, rows[_i].fixtures, &r);
     ck_assert_uint_eq(r.count, 1);
@@ -69,9 +72,8 @@ START_TEST(a_test)
         ck_assert_msg(strstr(r.findings[0].why, rows[_i].why) != NULL, "%s", r.findings[0].why);
     trial_result_fini(&r);
 }
-END_TEST
 
-START_TEST(the_program)
+TEST(the_program)
 {
     char folder[] = "/tmp/test_trial.XXXXXX";
     ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -96,9 +98,8 @@ START_TEST(the_program)
     free(own);
     free(path);
 }
-END_TEST
 
-START_TEST(a_folder_that_cannot_be_made)
+TEST(a_folder_that_cannot_be_made)
 {
     struct error err = {0};
     struct haproxy_check c;
@@ -106,23 +107,4 @@ START_TEST(a_folder_that_cannot_be_made)
     ck_assert_int_eq(haproxy_check_init(&c, &err), -1);
     ck_assert_msg(strstr(err.message, "cannot make a folder /nonexistent/") != NULL, "%s", err.message);
     ck_assert_int_eq(unsetenv("TMPDIR"), 0);
-}
-END_TEST
-
-int main(void)
-{
-    if (render_unavailable()[0] != '\0')
-        printf("SKIPPED: what templates give: %s\n", render_unavailable());
-    TCase *tc = tcase_create("template_trial");
-    tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, a_test, 0, (int)array_len(rows));
-    tcase_add_test(tc, the_program);
-    tcase_add_test(tc, a_folder_that_cannot_be_made);
-    Suite *s = suite_create("template_trial");
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

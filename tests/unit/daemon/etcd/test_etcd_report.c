@@ -8,6 +8,7 @@
 #include "daemon/etcd/etcd_source.h"
 #include "settings/settings.h"
 
+#include "../../effort.h"
 #include "../../test.h"
 
 #define KEY "/lb/x/status/lb-1"
@@ -114,6 +115,8 @@ static void check_said(enum load_balancer_state state, const char *reason)
 
 /* ---- tests ---- */
 
+FIXTURE(NULL, end)
+
 TEST(it_is_said_once_and_kept_alive)
 {
     begin(1, 1);
@@ -130,7 +133,6 @@ TEST(it_is_said_once_and_kept_alive)
     r.report = NULL;
     model_pass(2 * MINUTE_MS);
     ck_assert_ptr_null(model_at(KEY));
-    end();
 }
 
 TEST(less_than_three_seconds_behind_is_not_said)
@@ -150,7 +152,6 @@ TEST(less_than_three_seconds_behind_is_not_said)
     model_pass(1000);
     ck_assert_uint_eq(r.puts, 3);
     check_said(LOAD_BALANCER_BEHIND, "");
-    end();
 }
 
 /* Since when is that of the state, not of what is said of it. */
@@ -172,7 +173,6 @@ TEST(since_is_when_the_state_began)
     load_balancer_fini(&first);
     load_balancer_fini(&second);
     load_balancer_fini(&third);
-    end();
 }
 
 static const struct {
@@ -223,7 +223,6 @@ TEST_EACH(the_worst_of_several_counts, array_len(worst))
     load_balancer_fini(&l);
     for (size_t i = 0; i < count; i++)
         free(reasons[i]);
-    end();
 }
 
 TEST(what_was_lost_with_its_lease_is_said_again)
@@ -236,7 +235,6 @@ TEST(what_was_lost_with_its_lease_is_said_again)
     w.away = false;
     model_pass(20000);
     check_said(LOAD_BALANCER_IN_SYNC, "");
-    end();
 }
 
 /* Somebody revoked it: a put that names it fails. */
@@ -249,7 +247,6 @@ TEST(a_lease_that_is_gone_is_asked_for_anew)
     model_pass(10000);
     check_said(LOAD_BALANCER_FAILED, "");
     ck_assert_uint_eq(w.asked[ASK_GRANT], 2);
-    end();
 }
 
 /* It was carried out, and that was not answered: what lies there is not what was said before. */
@@ -271,7 +268,6 @@ TEST(a_lost_answer_leaves_nothing_old)
         model_pass(MINUTE_MS);
         check_said(LOAD_BALANCER_FAILED, "one");
     }
-    end();
 }
 
 /* Another one, which led meanwhile, has said something else there. */
@@ -287,10 +283,9 @@ TEST(who_leads_again_says_it_again)
     etcd_report_lead(r.report, leading);
     model_pass(1000);
     check_said(LOAD_BALANCER_IN_SYNC, "");
-    end();
 }
 
-TEST_EACH(in_the_end_it_is_said, STREAMS)
+TEST_EACH(in_the_end_it_is_said, effort(STREAMS))
 {
     static const char *const states[] = {"applied", "written", "rejected"};
     begin((unsigned)_i, 1);
@@ -314,5 +309,4 @@ TEST_EACH(in_the_end_it_is_said, STREAMS)
                : str_eq(r.views[0].state, "rejected") ? LOAD_BALANCER_FAILED
                                                       : LOAD_BALANCER_BEHIND,
                "");
-    end();
 }

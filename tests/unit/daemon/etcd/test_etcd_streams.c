@@ -1,9 +1,13 @@
-/* src/daemon/etcd: producers and load balancers at one etcd, in random streams against a model of it. STREAMS=1000: more of
- * them; STREAM=17: that one alone, with its log. */
+/* src/daemon/etcd: producers and load balancers at one etcd, in random streams against a model of it. STREAM=17: that
+ * one alone, with its log. */
 #include "etcd_stream_world.h"
+
+#include "../../effort.h"
+#include "../../test.h"
 
 #define STREAMS 400
 #define ROUNDS 120
+#define ONLY number("STREAM", -1)
 
 /* ---- what happens ---- */
 
@@ -313,7 +317,9 @@ static void stream_begin(unsigned seed)
         s.consumers[i].client.who = 10 + i;
 }
 
-START_TEST(in_the_end_all_have_the_latest)
+FIXTURE(NULL, stream_end)
+
+TEST_RANGE(in_the_end_all_have_the_latest, ONLY >= 0 ? ONLY : 0, ONLY >= 0 ? ONLY + 1 : effort(STREAMS))
 {
     stream_begin((unsigned)_i);
     for (s.round = 0; s.round < ROUNDS; s.round++)
@@ -328,9 +334,7 @@ START_TEST(in_the_end_all_have_the_latest)
     }
     give_all(2004, 2003);
     check_kept();
-    stream_end();
 }
-END_TEST
 
 /* ---- one thing each ---- */
 
@@ -348,7 +352,7 @@ static void give(unsigned text, unsigned beside)
     producer_give(&s.producers[0], s.latest);
 }
 
-START_TEST(what_comes_amid_a_round_is_next)
+TEST_EACH(what_comes_amid_a_round_is_next, effort(10))
 {
     begin_calm((unsigned)_i);
     for (unsigned i = 0; i < 20; i++) {
@@ -362,12 +366,10 @@ START_TEST(what_comes_amid_a_round_is_next)
         }
         ck_assert(s.consumers[0].given == known_first(s.latest));
     }
-    stream_end();
 }
-END_TEST
 
 /* However fast they come: each is read as it was at one revision. */
-START_TEST(changes_alone_are_no_failure)
+TEST_EACH(changes_alone_are_no_failure, effort(10))
 {
     begin_calm((unsigned)_i);
     s.producers[0].settings.etcd.keep = 100;
@@ -385,12 +387,10 @@ START_TEST(changes_alone_are_no_failure)
         ck_assert(s.consumers[i].given == known_first(s.latest));
         ck_assert_uint_eq(s.consumers[i].failures, 0);
     }
-    stream_end();
 }
-END_TEST
 
 /* And further by now than what was read: no watch tells of that. */
-START_TEST(an_etcd_that_was_set_back_is_noticed)
+TEST_EACH(an_etcd_that_was_set_back_is_noticed, effort(10))
 {
     begin_calm((unsigned)_i);
     give(1, 1);
@@ -407,9 +407,7 @@ START_TEST(an_etcd_that_was_set_back_is_noticed)
     model_pass(3 * RESYNC_MS);
     for (int i = 0; i < CONSUMERS; i++)
         ck_assert(s.consumers[i].given == known_first(before));
-    stream_end();
 }
-END_TEST
 
 /* So that whichever part is harmed, it is one of what is read. */
 static void give_one_of_two_parts(void)
@@ -420,7 +418,7 @@ static void give_one_of_two_parts(void)
 }
 
 /* on_written sees what a producer writes over, and who deletes. */
-START_TEST(a_hand_writes_amid_a_round)
+TEST_EACH(a_hand_writes_amid_a_round, effort(10))
 {
     begin_calm((unsigned)_i);
     for (unsigned i = 0; i < 60; i++) {
@@ -433,11 +431,9 @@ START_TEST(a_hand_writes_amid_a_round)
         publisher_poke(s.producers[0].publisher);
         model_pass(1000);
     }
-    stream_end();
 }
-END_TEST
 
-START_TEST(another_producer_commits_before_the_old_is_gone)
+TEST_EACH(another_producer_commits_before_the_old_is_gone, effort(20))
 {
     begin_calm((unsigned)_i);
     producer_new(&s.producers[1]);
@@ -449,88 +445,37 @@ START_TEST(another_producer_commits_before_the_old_is_gone)
         producer_give(&s.producers[i % 2], two[dice_below(&w.dice, 2)]);
         model_pass(dice_below(&w.dice, 1000));
     }
-    stream_end();
-}
-END_TEST
-
-static void overwrite_part(void)
-{
-    model_put(HAND, row_by_chance(PATH "/parts/")->key, "no part");
-}
-
-static void delete_part(void)
-{
-    model_delete(HAND, row_by_chance(PATH "/parts/")->key, false);
-}
-
-static void overwrite_value(void)
-{
-    model_put(HAND, PATH, BY_HAND);
-}
-
-static void delete_value(void)
-{
-    model_delete(HAND, PATH, false);
-}
-
-static void delete_manifest(void)
-{
-    model_delete(HAND, PATH "/manifest", false);
-}
-
-static void spoil_manifest(void)
-{
-    model_put(HAND, PATH "/manifest", "{}");
 }
 
 static const struct {
-    void (*harm)(void);
-    const char *problem;
+    const char *key, *value, *problem; /* value NULL: it is deleted */
 } harms[] = {
-    {overwrite_part, "in etcd has changed"},           {delete_part, "is missing in etcd"},
-    {overwrite_value, "another writer changed it"},    {delete_value, "no such key in etcd"},
-    {delete_manifest, "its manifest in etcd is gone"}, {spoil_manifest, "its manifest in etcd cannot be read"},
+    {PATH "/parts/", "no part", "in etcd has changed"},
+    {PATH "/parts/", NULL, "is missing in etcd"},
+    {PATH, BY_HAND, "another writer changed it"},
+    {PATH, NULL, "no such key in etcd"},
+    {PATH "/manifest", NULL, "its manifest in etcd is gone"},
+    {PATH "/manifest", "{}", "its manifest in etcd cannot be read"},
 };
 
 /* What was taken stays, and why is said. */
-START_TEST(what_is_wrong_is_said)
+TEST_EACH(what_is_wrong_is_said, array_len(harms))
 {
     begin_calm(7); /* its configuration is large: in parts alone */
     while (model_count(PATH "/parts/") != 2)
         give_one_of_two_parts();
     const struct known *before = s.consumers[0].given;
     producer_die(&s.producers[0]);
-    harms[_i].harm();
+    const char *key = row_by_chance(harms[_i].key)->key;
+    if (str_eq(harms[_i].key, PATH))
+        key = PATH;
+    if (harms[_i].value != NULL)
+        model_put(HAND, key, harms[_i].value);
+    else
+        model_delete(HAND, key, false);
     etcd_source_poke(s.consumers[0].source);
     model_pass(100000);
     const char *problem = etcd_source_problem(s.consumers[0].source);
     ck_assert(s.consumers[0].given == before);
     ck_assert_msg(problem != NULL && strstr(problem, harms[_i].problem) != NULL, "%s", problem);
-    stream_end();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("etcd_streams");
-    TCase *t = tcase_create("etcd_streams");
-    tcase_set_timeout(t, 600);
-    int only = number("STREAM", -1);
-    tcase_add_loop_test(t, in_the_end_all_have_the_latest, only >= 0 ? only : 0,
-                        only >= 0 ? only + 1 : number("STREAMS", STREAMS));
-    TCase *one = tcase_create("one_thing_each");
-    tcase_set_timeout(one, 60);
-    tcase_add_loop_test(one, what_comes_amid_a_round_is_next, 0, 10);
-    tcase_add_loop_test(one, changes_alone_are_no_failure, 0, 10);
-    tcase_add_loop_test(one, an_etcd_that_was_set_back_is_noticed, 0, 10);
-    tcase_add_loop_test(one, a_hand_writes_amid_a_round, 0, 10);
-    tcase_add_loop_test(one, another_producer_commits_before_the_old_is_gone, 0, 20);
-    tcase_add_loop_test(one, what_is_wrong_is_said, 0, (int)array_len(harms));
-    suite_add_tcase(suite, one);
-    suite_add_tcase(suite, t);
-    SRunner *sr = srunner_create(suite);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

@@ -6,6 +6,7 @@
 #include "report/telemetry.h"
 #include "settings/settings.h"
 
+#include "../../effort.h"
 #include "../../test.h"
 
 #define STATUS "/lb/x/status/"
@@ -63,6 +64,8 @@ static void check_list(const char *expected)
     ck_assert_str_eq(buf_str(&is), expected);
 }
 
+FIXTURE(NULL, end)
+
 TEST(they_are_read_and_then_followed)
 {
     begin(1);
@@ -91,7 +94,6 @@ TEST(they_are_read_and_then_followed)
     load_balancers_start(l.list);
     model_pass(1000);
     check_list("d=1");
-    end();
 }
 
 TEST(one_whose_lease_ends_is_gone)
@@ -105,7 +107,6 @@ TEST(one_whose_lease_ends_is_gone)
     check_list("a=1");
     model_pass(20000);
     check_list("");
-    end();
 }
 
 static const struct {
@@ -117,11 +118,15 @@ static const struct {
     {LOAD_BALANCER_FAILED, LOAD_BALANCER_FAILED, 2, 3},
 };
 
+FIXTURE(NULL, NULL)
+
 TEST_EACH(of_an_older_version_it_is_behind, array_len(stands))
 {
     const struct load_balancer one = {.state = stands[_i].state, .version = stands[_i].version};
     ck_assert_int_eq((int)load_balancer_stands(&one, stands[_i].published), (int)stands[_i].stands);
 }
+
+FIXTURE(NULL, end)
 
 TEST(they_are_counted)
 {
@@ -141,7 +146,6 @@ TEST(they_are_counted)
     load_balancers_measure(l.list, 3, &t);
     ck_assert_double_eq(metric_value(t.load_balancers, "failed", NULL), 0);
     telemetry_fini(&t);
-    end();
 }
 
 TEST(there_is_an_end_to_what_is_shown)
@@ -160,7 +164,6 @@ TEST(there_is_an_end_to_what_is_shown)
     say("00005", 7, "failed"); /* one that is there is followed */
     model_pass(1000);
     ck_assert_uint_eq(load_balancers_at(l.list, 5)->version, 7);
-    end();
 }
 
 /* ---- streams ---- */
@@ -217,7 +220,7 @@ static void happen(void)
     model_pass(dice_below(&w.dice, dice_one_in(&w.dice, 3) ? 6000 : 60));
 }
 
-TEST_EACH(in_the_end_they_are_what_lies_there, STREAMS)
+TEST_EACH(in_the_end_they_are_what_lies_there, effort(STREAMS))
 {
     begin((unsigned)_i);
     load_balancers_start(l.list);
@@ -229,5 +232,4 @@ TEST_EACH(in_the_end_they_are_what_lies_there, STREAMS)
         load_balancers_start(l.list);
     model_pass(20000);
     check_same();
-    end();
 }
