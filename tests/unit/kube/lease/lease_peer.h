@@ -231,9 +231,9 @@ static inline bool pass(void)
 }
 
 /* Turns the loop until it is so. */
-#define await(condition)                                                       \
-    do {                                                                       \
-        for (unsigned turns_ = 0; !(condition); turns_++)                      \
+#define await(condition)                                                      \
+    do {                                                                      \
+        for (unsigned turns_ = 0; !(condition); turns_++)                     \
             ck_assert_msg(turns_ < 10000 && pass(), "never: %s", #condition); \
     } while (0)
 
