@@ -149,6 +149,11 @@ TEST(files_are_read)
 
 static const char ab[] = URLS "http://a:1,http://b:1";
 
+#define LIST(...)   \
+    {               \
+        __VA_ARGS__ \
+    }
+
 /* The file's text, the environment beside it, errors and warnings, and parts of what is said; FILE stands for the file. */
 static const struct {
     const char *lines;
@@ -156,66 +161,41 @@ static const struct {
     size_t errors, warnings;
     const char *says[3];
 } files[] = {
-    {"http://a:1 u:hunter2\nhttp://b:1 Bearer hunter2\n", {ab}, 0, 0, {NULL}},
-    {"http://a:1 u:hunter2\n", {ab, TOKEN "hunter2"}, 0, 0, {NULL}},
-    {"http://a:1 u:hunter2\n", {ab, USER "u", PASSWORD "hunter2"}, 0, 0, {NULL}},
-    {"HTTP://A:1/ u:hunter2\n\nunix:///x Bearer hunter2", {URLS "http://a:1,/x"}, 0, 0, {NULL}},
-    {"http://a:1 u:hunter2",
-     {ab},
-     0,
-     1,
-     {"FILE has no line for \"http://b:1\", and neither HAPROXY_DATAPLANE_USERNAME and HAPROXY_DATAPLANE_PASSWORD nor "
-      "HAPROXY_DATAPLANE_TOKEN is set: the Data Plane API there gets requests without credentials"}},
-    {"http://a:1 u:hunter2",
-     {URLS "http://b:1,http://a:1,/x@y"},
-     0,
-     2,
-     {"for \"http://b:1\", and", "for \"***@y\", and"}},
-    {"# nothing\n",
-     {URLS "http://a:1", TOKEN "hunter2"},
-     0,
-     1,
-     {"FILE: the file has no line with credentials, so it has no effect"}},
+    {"http://a:1 u:hunter2\nhttp://b:1 Bearer hunter2\n", LIST(ab), 0, 0, LIST(NULL)},
+    {"http://a:1 u:hunter2\n", LIST(ab, TOKEN "hunter2"), 0, 0, LIST(NULL)},
+    {"http://a:1 u:hunter2\n", LIST(ab, USER "u", PASSWORD "hunter2"), 0, 0, LIST(NULL)},
+    {"HTTP://A:1/ u:hunter2\n\nunix:///x Bearer hunter2", LIST(URLS "http://a:1,/x"), 0, 0, LIST(NULL)},
+    {"http://a:1 u:hunter2", LIST(ab), 0, 1,
+     LIST("FILE has no line for \"http://b:1\", and neither HAPROXY_DATAPLANE_USERNAME and HAPROXY_DATAPLANE_PASSWORD "
+          "nor "
+          "HAPROXY_DATAPLANE_TOKEN is set: the Data Plane API there gets requests without credentials")},
+    {"http://a:1 u:hunter2", LIST(URLS "http://b:1,http://a:1,/x@y"), 0, 2,
+     LIST("for \"http://b:1\", and", "for \"***@y\", and")},
+    {"# nothing\n", LIST(URLS "http://a:1", TOKEN "hunter2"), 0, 1,
+     LIST("FILE: the file has no line with credentials, so it has no effect")},
     /* Lines that are for nobody. */
-    {"http://a:1 u:hunter2\nhttp://haproxy-z:5555 u:hunter2",
-     {URLS "http://a:1"},
-     0,
-     1,
-     {"FILE, line 2: the line is not used: its URL \"http://haproxy-z:5555\" is not in HAPROXY_DATAPLANE_URL\n"}},
-    {"\nhttp://haproxi:5555 u:hunter2",
-     {URLS "http://haproxy-b:5555,http://haproxy:5555", TOKEN "t"},
-     0,
-     1,
-     {"FILE, line 2: the line is not used: its URL \"http://haproxi:5555\" is not in HAPROXY_DATAPLANE_URL; did "
-      "you "
-      "mean \"http://haproxy:5555\"?\n"}},
+    {"http://a:1 u:hunter2\nhttp://haproxy-z:5555 u:hunter2", LIST(URLS "http://a:1"), 0, 1,
+     LIST("FILE, line 2: the line is not used: its URL \"http://haproxy-z:5555\" is not in HAPROXY_DATAPLANE_URL\n")},
+    {"\nhttp://haproxi:5555 u:hunter2", LIST(URLS "http://haproxy-b:5555,http://haproxy:5555", TOKEN "t"), 0, 1,
+     LIST("FILE, line 2: the line is not used: its URL \"http://haproxi:5555\" is not in HAPROXY_DATAPLANE_URL; did "
+          "you "
+          "mean \"http://haproxy:5555\"?\n")},
     /* One that has its line is not meant. */
-    {"http://h1:5555 u:hunter2\nhttp://h3:5555 u:hunter2",
-     {URLS "http://h1:5555,http://other:5555", TOKEN "t"},
-     0,
-     1,
-     {"\"http://h3:5555\" is not in HAPROXY_DATAPLANE_URL\n"}},
-    {"unix:/run/a@b u:hunter2", {URLS "http://a:1", TOKEN "t"}, 0, 1, {"its URL \"***@b\" is not in"}},
-    {"http://b:1 u:hunter2", {URLS}, 0, 0, {NULL}}, /* refused already */
-    {"http://a:1 u: hunter2",
-     {URLS "http://a:1"},
-     0,
-     1,
-     {"FILE, line 1: the password begins or ends with white space, which is part of it"}},
+    {"http://h1:5555 u:hunter2\nhttp://h3:5555 u:hunter2", LIST(URLS "http://h1:5555,http://other:5555", TOKEN "t"), 0,
+     1, LIST("\"http://h3:5555\" is not in HAPROXY_DATAPLANE_URL\n")},
+    {"unix:/run/a@b u:hunter2", LIST(URLS "http://a:1", TOKEN "t"), 0, 1, LIST("its URL \"***@b\" is not in")},
+    {"http://b:1 u:hunter2", LIST(URLS), 0, 0, LIST(NULL)}, /* refused already */
+    {"http://a:1 u: hunter2", LIST(URLS "http://a:1"), 0, 1,
+     LIST("FILE, line 1: the password begins or ends with white space, which is part of it")},
     /* Lines that cannot be read. */
-    {"http://a:1 u:hunter2\nhttp://b:1 hunter2\n# x\nadmin:hunter2",
-     {ab},
-     2,
-     0,
-     {"FILE, line 2: expected URL user:password or URL Bearer TOKEN; there is no ':' between user name and password\n",
-      "FILE, line 4: expected URL user:password or URL Bearer TOKEN; its first word is not the URL of a Data Plane "
-      "API: it "
-      "does not begin with a scheme"}},
-    {"1\n2\n3\n4\n5\n6\n7",
-     {ab},
-     6,
-     0,
-     {"line 5: ", "FILE: expected lines URL user:password or URL Bearer TOKEN; 2 more"}},
+    {"http://a:1 u:hunter2\nhttp://b:1 hunter2\n# x\nadmin:hunter2", LIST(ab), 2, 0,
+     LIST("FILE, line 2: expected URL user:password or URL Bearer TOKEN; there is no ':' between user name and "
+          "password\n",
+          "FILE, line 4: expected URL user:password or URL Bearer TOKEN; its first word is not the URL of a Data Plane "
+          "API: it "
+          "does not begin with a scheme")},
+    {"1\n2\n3\n4\n5\n6\n7", LIST(ab), 6, 0,
+     LIST("line 5: ", "FILE: expected lines URL user:password or URL Bearer TOKEN; 2 more")},
 };
 
 /* says with FILE replaced. */
