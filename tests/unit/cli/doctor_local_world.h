@@ -2,7 +2,8 @@
 #ifndef TEST_DOCTOR_LOCAL_WORLD_H
 #define TEST_DOCTOR_LOCAL_WORLD_H
 
-#include <check.h>
+#include "../test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +150,10 @@ struct wrong {
     enum check_state mark;
     const char *says[4];
 };
+#define SAYS(...)   \
+    {               \
+        __VA_ARGS__ \
+    }
 
 /* The check of that id with that mark has all of it, in what was found, its why or its fixes. */
 static inline void expect_wrong(const struct wrong *row,
@@ -175,20 +180,6 @@ static inline void expect_wrong(const struct wrong *row,
         ck_assert_msg(strstr(text, row->says[i]) != NULL, "no \"%s\" in %s %s:\n%s", row->says[i],
                       check_state_word(row->mark), row->id, all);
     ck_assert_msg(row->mark == CHECK_FAIL || row->mark == CHECK_SKIP || failed == 0, "a failure:\n%s", all);
-}
-
-static inline int world_run(const char *name, const TTest *test, size_t count, const TTest *more)
-{
-    Suite *suite = suite_create(name);
-    TCase *all = tcase_create("all");
-    tcase_add_loop_test(all, test, 0, (int)count);
-    tcase_add_test(all, more);
-    suite_add_tcase(suite, all);
-    SRunner *sr = srunner_create(suite);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 #endif

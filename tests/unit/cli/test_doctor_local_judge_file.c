@@ -19,18 +19,6 @@ static void gone_elsewhere(struct world *w)
     COMMAND_LINE(&w->facts.instances[0], LOCAL_FILE_OTHER, "-W", "-f", "/srv/static.cfg", "-f", "/srv/haproxy.cfg");
 }
 
-static void dangling(struct world *w)
-{
-    gone(w);
-    put(&w->facts.file.link, "other.cfg");
-}
-
-static void behind_a_closed_folder(struct world *w)
-{
-    gone(w);
-    w->facts.file.error = EACCES;
-}
-
 static void a_link(struct world *w)
 {
     put(&w->facts.file.link, "../real.cfg");
@@ -60,12 +48,6 @@ static void folder_closed(struct world *w)
     disown(&w->facts.file.folder_owner, "root", "root", 0755, false, false);
 }
 
-static void folder_closed_to_all(struct world *w)
-{
-    folder_closed(w);
-    disown(&w->facts.file.owner, "root", "root", 0644, false, false);
-}
-
 static void folder_read_only(struct world *w)
 {
     w->facts.file.folder_error = EROFS;
@@ -74,11 +56,6 @@ static void folder_read_only(struct world *w)
 static void folder_immutable(struct world *w)
 {
     w->facts.file.folder_error = EPERM;
-}
-
-static void folder_odd(struct world *w)
-{
-    w->facts.file.folder_error = EIO;
 }
 
 static void mounted(struct world *w)
@@ -91,12 +68,6 @@ static void immutable(struct world *w)
     w->facts.file.replace_error = EPERM;
 }
 
-/* Its bytes are never written in place. */
-static void only_readable(struct world *w)
-{
-    w->facts.file.replace_error = EACCES;
-}
-
 static void sticky(struct world *w)
 {
     w->facts.file.folder_is_sticky = true;
@@ -107,18 +78,6 @@ static void sticky_and_over_it(struct world *w)
 {
     sticky(w);
     w->facts.self.is_over_stickies = w->facts.self.may_give_files = true;
-}
-
-static void sticky_and_its_own(struct world *w)
-{
-    w->facts.file.folder_is_sticky = true;
-}
-
-static void sticky_in_its_own_folder(struct world *w)
-{
-    sticky(w);
-    disown(&w->facts.file.folder_owner, "sync", "sync", 01755, true, true);
-    w->facts.self.may_give_files = true;
 }
 
 static void of_root(struct world *w)
@@ -143,11 +102,6 @@ static void locked(struct world *w)
     w->facts.file.lock_pid = 4711;
 }
 
-static void locked_by_a_stranger(struct world *w)
-{
-    w->facts.file.lock_held = true;
-}
-
 static void lock_closed(struct world *w)
 {
     w->facts.file.lock_error = EACCES;
@@ -157,11 +111,6 @@ static void no_program(struct world *w)
 {
     put(&w->facts.program, NULL);
     w->facts.check.asked = false;
-}
-
-static void program_does_not_start(struct world *w)
-{
-    put(&w->facts.version.problem, "haproxy cannot be started: Exec format error");
 }
 
 static void no_haproxy(struct world *w)
@@ -174,23 +123,12 @@ static void too_old(struct world *w)
     put(&w->facts.version.out, "HA-Proxy version 2.2.9-2+deb11u6 2023/12/14 - https://haproxy.org/\n");
 }
 
-static void older_still(struct world *w)
-{
-    put(&w->facts.version.out, "HA-Proxy version 1.9.0 2018/12/19\n");
-}
-
 static void refused(struct world *w)
 {
     w->facts.check.status = 1;
     put(&w->facts.check.out,
         "[NOTICE] (1) : x\n[ALERT] (1) : config : parsing [" FILE_PATH ":7] : unknown keyword 'bogus'\n"
         "[ALERT] (1) : config : Fatal errors found in configuration.\n");
-}
-
-static void nothing_to_listen_on(struct world *w)
-{
-    w->facts.check.status = 2;
-    put(&w->facts.check.out, "no listener\n");
 }
 
 static void another_file(struct world *w)
@@ -201,87 +139,52 @@ static void another_file(struct world *w)
     w->settings.local.check_files.count = 1;
 }
 
-static void among_the_files(struct world *w)
-{
-    another_file(w);
-    w->names[0] = (char *)(uintptr_t)FILE_PATH;
-    w->names[1] = (char *)(uintptr_t) "/etc/haproxy/last.cfg";
-    w->settings.local.check_files.count = 2;
-}
-
 static void hangs(struct world *w)
 {
     put(&w->facts.check.problem, "still running after 30 s");
 }
 
-static void crashes(struct world *w)
-{
-    w->facts.check.status = 127;
-    put(&w->facts.check.out, "libcrypto.so.3: cannot open");
-}
-
 static const struct wrong rows[] = {
-    {NULL, "haproxy.config", CHECK_OK, {"300 bytes, sync:haproxy, mode 0640"}},
-    {NULL, "haproxy.write", CHECK_OK, {"user sync may replace it in /etc/haproxy; owner, group and mode are kept"}},
-    {NULL, "haproxy.lock", CHECK_OK, {"no daemon manages this file now"}},
-    {NULL, "haproxy.program", CHECK_OK, {"/usr/sbin/haproxy is HAProxy 2.8.5"}},
-    {NULL, "haproxy.check", CHECK_OK, {"takes the file as it is, 12.3 ms"}},
-    {gone, "haproxy.config", CHECK_FAIL, {FILE_PATH ": No such file", "create it"}},
-    {gone_elsewhere, "haproxy.config", CHECK_FAIL, {"HAPROXY_CONFIG_FILE=/srv/haproxy.cfg"}},
-    {gone, "haproxy.write", CHECK_SKIP, {"needs haproxy.cfg"}},
-    {gone, "haproxy.check", CHECK_SKIP, {"needs haproxy.cfg"}},
-    {dangling, "haproxy.config", CHECK_FAIL, {"is a link to other.cfg: No such file"}},
-    {behind_a_closed_folder, "haproxy.config", CHECK_FAIL, {"Permission denied", "let user sync enter each"}},
-    {a_link, "haproxy.config", CHECK_OK, {"a link to /etc/real.cfg, which is followed and stays: 300 bytes"}},
-    {a_folder, "haproxy.config", CHECK_FAIL, {FILE_PATH " is no file"}},
-    {a_folder, "haproxy.write", CHECK_SKIP, {"needs haproxy.cfg"}},
-    {too_large, "haproxy.config", CHECK_FAIL, {"67108865 bytes; at most 67108864 are supported"}},
-    {closed,
-     "haproxy.config",
-     CHECK_FAIL,
-     {"user sync may not read " FILE_PATH " (root:root, mode 0600)", "chown sync "}},
-    {folder_closed,
-     "haproxy.write",
-     CHECK_FAIL,
-     {"user sync may not make a file in /etc/haproxy (root:root, mode 0755)", "chgrp sync /etc/haproxy\nchmod g+wx "}},
-    {folder_closed_to_all, "haproxy.write", CHECK_FAIL, {"chgrp sync /etc/haproxy\n"}},
-    {folder_read_only,
-     "haproxy.write",
-     CHECK_FAIL,
-     {"is read-only", "[Service]\nReadWritePaths=/etc/haproxy", "ConfigMap"}},
-    {folder_immutable, "haproxy.write", CHECK_FAIL, {"/etc/haproxy has the attribute", "chattr -i /etc/haproxy\n"}},
-    {folder_odd, "haproxy.write", CHECK_FAIL, {"/etc/haproxy: Input/output error"}},
-    {mounted, "haproxy.write", CHECK_FAIL, {FILE_PATH " is mounted by itself", "mount the folder"}},
-    {immutable, "haproxy.write", CHECK_FAIL, {FILE_PATH " has the attribute", "chattr -i " FILE_PATH}},
-    {only_readable, "haproxy.write", CHECK_OK, {"may replace it"}},
-    {sticky, "haproxy.write", CHECK_FAIL, {"/etc/haproxy is sticky", "belongs to root", "chmod -t /etc/haproxy"}},
-    {sticky_and_over_it, "haproxy.write", CHECK_OK, {"may replace it"}},
-    {sticky_and_its_own, "haproxy.write", CHECK_OK, {"may replace it"}},
-    {sticky_in_its_own_folder, "haproxy.write", CHECK_OK, {"may replace it"}},
-    {of_root, "haproxy.write", CHECK_FAIL, {"belongs to user root", "chown sync " FILE_PATH}},
-    {of_root_for_root, "haproxy.write", CHECK_OK, {"may replace it"}},
-    {of_a_strange_group,
-     "haproxy.write",
-     CHECK_FAIL,
-     {"is of group proxies, which user sync is not in", "SupplementaryGroups=proxies", "chgrp sync "}},
-    {locked, "haproxy.lock", CHECK_OK, {"process 4711 manages this file; a second daemon would wait"}},
-    {locked_by_a_stranger, "haproxy.lock", CHECK_OK, {"a daemon manages this file"}},
-    {lock_closed, "haproxy.lock", CHECK_FAIL, {"cannot open the lock /etc/haproxy/.haproxy.cfg.lock", "rm /etc/"}},
-    {no_program, "haproxy.program", CHECK_FAIL, {"haproxy: no such program that user sync may run", "HAPROXY_BIN="}},
-    {no_program, "haproxy.check", CHECK_SKIP, {"needs HAPROXY_BIN"}},
-    {program_does_not_start, "haproxy.program", CHECK_FAIL, {"Exec format error", "HAPROXY_BIN="}},
-    {no_haproxy, "haproxy.program", CHECK_FAIL, {"/usr/sbin/haproxy -v does not answer as a HAProxy does"}},
-    {too_old, "haproxy.program", CHECK_FAIL, {"is HAProxy 2.2.9-2+deb11u6; 2.6 or later is needed", "upgrade"}},
-    {older_still, "haproxy.program", CHECK_FAIL, {"is HAProxy 1.9.0; 2.6"}},
-    {refused,
-     "haproxy.check",
-     CHECK_FAIL,
-     {"refuses the file: line 7: unknown keyword 'bogus'", "as user sync", "/usr/sbin/haproxy -c -f " FILE_PATH}},
-    {nothing_to_listen_on, "haproxy.check", CHECK_FAIL, {"refuses the file: no listener"}},
-    {another_file, "haproxy.check", CHECK_FAIL, {"-c -f /etc/haproxy/static.cfg -f " FILE_PATH "\n"}},
-    {among_the_files, "haproxy.check", CHECK_FAIL, {"-c -f " FILE_PATH " -f /etc/haproxy/last.cfg\n"}},
-    {hangs, "haproxy.check", CHECK_FAIL, {"still running after 30 s", "until this works, none is written"}},
-    {crashes, "haproxy.check", CHECK_FAIL, {"exit status 127: libcrypto.so.3"}},
+    {NULL, "haproxy.config", CHECK_OK, SAYS("300 bytes, sync:haproxy, mode 0640")},
+    {NULL, "haproxy.write", CHECK_OK, SAYS("user sync may replace it in /etc/haproxy; owner, group and mode are kept")},
+    {NULL, "haproxy.lock", CHECK_OK, SAYS("no daemon manages this file now")},
+    {NULL, "haproxy.program", CHECK_OK, SAYS("/usr/sbin/haproxy is HAProxy 2.8.5")},
+    {NULL, "haproxy.check", CHECK_OK, SAYS("takes the file as it is, 12.3 ms")},
+    {gone, "haproxy.config", CHECK_FAIL, SAYS(FILE_PATH ": No such file", "create it")},
+    {gone_elsewhere, "haproxy.config", CHECK_FAIL, SAYS("HAPROXY_CONFIG_FILE=/srv/haproxy.cfg")},
+    {gone, "haproxy.write", CHECK_SKIP, SAYS("needs haproxy.cfg")},
+    {gone, "haproxy.check", CHECK_SKIP, SAYS("needs haproxy.cfg")},
+    {a_link, "haproxy.config", CHECK_OK, SAYS("a link to /etc/real.cfg, which is followed and stays: 300 bytes")},
+    {a_folder, "haproxy.config", CHECK_FAIL, SAYS(FILE_PATH " is no file")},
+    {a_folder, "haproxy.write", CHECK_SKIP, SAYS("needs haproxy.cfg")},
+    {too_large, "haproxy.config", CHECK_FAIL, SAYS("67108865 bytes; at most 67108864 are supported")},
+    {closed, "haproxy.config", CHECK_FAIL,
+     SAYS("user sync may not read " FILE_PATH " (root:root, mode 0600)", "chown sync ")},
+    {folder_closed, "haproxy.write", CHECK_FAIL,
+     SAYS("user sync may not make a file in /etc/haproxy (root:root, mode 0755)",
+          "chgrp sync /etc/haproxy\nchmod g+wx ")},
+    {folder_read_only, "haproxy.write", CHECK_FAIL,
+     SAYS("is read-only", "[Service]\nReadWritePaths=/etc/haproxy", "ConfigMap")},
+    {folder_immutable, "haproxy.write", CHECK_FAIL, SAYS("/etc/haproxy has the attribute", "chattr -i /etc/haproxy\n")},
+    {mounted, "haproxy.write", CHECK_FAIL, SAYS(FILE_PATH " is mounted by itself", "mount the folder")},
+    {immutable, "haproxy.write", CHECK_FAIL, SAYS(FILE_PATH " has the attribute", "chattr -i " FILE_PATH)},
+    {sticky, "haproxy.write", CHECK_FAIL, SAYS("/etc/haproxy is sticky", "belongs to root", "chmod -t /etc/haproxy")},
+    {sticky_and_over_it, "haproxy.write", CHECK_OK, SAYS("may replace it")},
+    {of_root, "haproxy.write", CHECK_FAIL, SAYS("belongs to user root", "chown sync " FILE_PATH)},
+    {of_root_for_root, "haproxy.write", CHECK_OK, SAYS("may replace it")},
+    {of_a_strange_group, "haproxy.write", CHECK_FAIL,
+     SAYS("is of group proxies, which user sync is not in", "SupplementaryGroups=proxies", "chgrp sync ")},
+    {locked, "haproxy.lock", CHECK_OK, SAYS("process 4711 manages this file; a second daemon would wait")},
+    {lock_closed, "haproxy.lock", CHECK_FAIL, SAYS("cannot open the lock /etc/haproxy/.haproxy.cfg.lock", "rm /etc/")},
+    {no_program, "haproxy.program", CHECK_FAIL,
+     SAYS("haproxy: no such program that user sync may run", "HAPROXY_BIN=")},
+    {no_program, "haproxy.check", CHECK_SKIP, SAYS("needs HAPROXY_BIN")},
+    {no_haproxy, "haproxy.program", CHECK_FAIL, SAYS("/usr/sbin/haproxy -v does not answer as a HAProxy does")},
+    {too_old, "haproxy.program", CHECK_FAIL, SAYS("is HAProxy 2.2.9-2+deb11u6; 2.6 or later is needed", "upgrade")},
+    {refused, "haproxy.check", CHECK_FAIL,
+     SAYS("refuses the file: line 7: unknown keyword 'bogus'", "as user sync", "/usr/sbin/haproxy -c -f " FILE_PATH)},
+    {another_file, "haproxy.check", CHECK_FAIL, SAYS("-c -f /etc/haproxy/static.cfg -f " FILE_PATH "\n")},
+    {hangs, "haproxy.check", CHECK_FAIL, SAYS("still running after 30 s", "until this works, none is written")},
 };
 
 static void judge_both(const struct local_judged *in, struct doctor_section *s)
@@ -290,28 +193,23 @@ static void judge_both(const struct local_judged *in, struct doctor_section *s)
     local_judge_program(in, s);
 }
 
-START_TEST(what_is_wrong)
+TEST_EACH(what_is_wrong, array_len(rows))
 {
     expect_wrong(&rows[_i], judge_both);
 }
-END_TEST
 
-START_TEST(versions)
+TEST(versions)
 {
     static const struct {
         const char *said, *text;
         bool old;
     } said[] = {
         {"HAProxy version 2.6.12-1+deb12u4 2026/10/17 - https://haproxy.org/\n", "2.6.12-1+deb12u4", false},
-        {"HAProxy version 3.4.0-64a335366 2026/06/03", "3.4.0-64a335366", false},
         {"HAProxy version 3.5-dev1-a 2026", "3.5-dev1-a", false},
-        {"HAProxy version 2.5.14", "2.5.14", true},
         {"HAProxy version 1.10.0", "1.10.0", true},
         {"HAProxy version 10.0.0", "10.0.0", false},
         {"HAProxy version ", NULL, false},
-        {"HAProxy version 2", NULL, false},
         {"HAProxy version x.y", NULL, false},
-        {"2.6.12", NULL, false},
         {"", NULL, false},
     };
     for (size_t i = 0; i < array_len(said); i++) {
@@ -321,10 +219,4 @@ START_TEST(versions)
             ck_assert_str_eq(v.text, said[i].text);
         ck_assert(said[i].text == NULL || local_version_is_old(&v) == said[i].old);
     }
-}
-END_TEST
-
-int main(void)
-{
-    return world_run("doctor_local_judge_file", what_is_wrong, array_len(rows), versions);
 }

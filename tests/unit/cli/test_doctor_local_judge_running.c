@@ -23,12 +23,6 @@ static void nobody(struct world *w)
     COMMAND_LINE(&w->facts.instances[0], LOCAL_FILE_OTHER, "-W", "-f", "/srv/other.cfg");
 }
 
-static void nobody_and_no_systemd(struct world *w)
-{
-    nobody(w);
-    w->facts.service.is_there = false;
-}
-
 static void no_sockets(struct world *w)
 {
     silent(w);
@@ -54,12 +48,6 @@ static void written_since(struct world *w)
     w->facts.file.modified_s = NOW_S - 50;
 }
 
-static void long_ago(struct world *w)
-{
-    w->facts.info.uptime_s = 3 * 86400 + 7300;
-    w->facts.file.modified_s = NOW_S - 4 * 86400;
-}
-
 /* ---- the master ---- */
 
 static void master_gone(struct world *w)
@@ -80,24 +68,12 @@ static void without_master(struct world *w)
     environment_file(w);
 }
 
-static void without_master_by_hand(struct world *w)
-{
-    without_master(w);
-    w->facts.service.is_there = false;
-}
-
 static void without_its_socket(struct world *w)
 {
     master_gone(w);
     COMMAND_LINE(&w->facts.instances[0], LOCAL_FILE_OTHER, "-W", "-f", FILE_PATH);
     environment_file(w);
     put(&w->facts.service.extra_options, "-de -m 16");
-}
-
-static void without_its_socket_any_more(struct world *w)
-{
-    without_its_socket(w);
-    put(&w->facts.service.extra_options, "-S /run/other.sock");
 }
 
 static void master_by_the_file(struct world *w)
@@ -110,25 +86,6 @@ static void elsewhere(struct world *w)
 {
     master_gone(w);
     COMMAND_LINE(&w->facts.instances[0], LOCAL_FILE_OTHER, "-W", "-S", "/run/m.sock", "-f", FILE_PATH);
-}
-
-/* One that does not read the file is no hint, nor are two that do. */
-static void elsewhere_of_another(struct world *w)
-{
-    elsewhere(w);
-    COMMAND_LINE(&w->facts.instances[0], LOCAL_FILE_OTHER, "-W", "-S", "/run/m.sock", "-f", "/srv/other.cfg");
-}
-
-static void elsewhere_of_two(struct world *w)
-{
-    elsewhere(w);
-    COMMAND_LINE(add_instance(w, 90, true), LOCAL_FILE_OTHER, "-W", "-S", "/run/n.sock", "-f", FILE_PATH);
-}
-
-static void master_is_a_file(struct world *w)
-{
-    master_gone(w);
-    w->facts.master.error = 0;
 }
 
 static void master_dead(struct world *w)
@@ -147,13 +104,6 @@ static void master_forbidden(struct world *w)
     environment_file(w);
 }
 
-static void master_of_a_group(struct world *w)
-{
-    master_forbidden(w);
-    disown(&w->facts.master.owner, "root", "lb", 0755, false, false);
-    w->facts.master.owner.gid = 55;
-}
-
 static void master_behind_a_folder(struct world *w)
 {
     master_gone(w);
@@ -165,12 +115,6 @@ static void no_master_at_all(struct world *w)
     master_dead(w);
     w->facts.master.ask_error = 0;
     put(&w->facts.master.problem, "HAProxy says: Unknown command");
-}
-
-static void no_right_to_ask(struct world *w)
-{
-    no_master_at_all(w);
-    put(&w->facts.master.level, "user");
 }
 
 static void no_worker(struct world *w)
@@ -196,12 +140,6 @@ static void no_master_is_set(struct world *w)
     w->settings.local.reload = SETTINGS_RELOAD_COMMAND;
     w->settings.local.reload_command = (char *)(uintptr_t) "/bin/again now";
     put(&w->facts.reload_program, "/bin/again");
-}
-
-static void no_master_is_set_and_none_is(struct world *w)
-{
-    no_master_is_set(w);
-    w->facts.instances[0].has_workers = false;
 }
 
 /* ---- reloads ---- */
@@ -233,12 +171,6 @@ static void level_user(struct world *w)
     put(&w->facts.master.level, "user");
 }
 
-static void level_user_by_signal(struct world *w)
-{
-    level_user(w);
-    by_signal(w);
-}
-
 /* ---- the stats socket ---- */
 
 static void stats_gone(struct world *w)
@@ -252,26 +184,10 @@ static void stats_gone(struct world *w)
     f->global.socket_count = 2;
 }
 
-static void stats_forbidden(struct world *w)
-{
-    stats_gone(w);
-    w->facts.stats.error = 0;
-    w->facts.stats.is_socket = true;
-    w->facts.stats.ask_error = EACCES;
-    w->facts.stats.owner = owned("root", "root", 0600, false, false);
-}
-
 static void by_master(struct world *w)
 {
     w->settings.local.stats_socket = NULL;
     w->facts.stats.path = NULL;
-}
-
-static void by_master_silent(struct world *w)
-{
-    by_master(w);
-    w->facts.has_info = w->facts.stats.answered = false;
-    put(&w->facts.stats.problem, "timed out");
 }
 
 static void not_asked(struct world *w)
@@ -286,130 +202,72 @@ static void level_operator(struct world *w)
     put(&w->facts.stats.level, "operator");
 }
 
-static void level_operator_by_master(struct world *w)
-{
-    by_master(w);
-    level_operator(w);
-}
-
 static void of_another_haproxy(struct world *w)
 {
     w->facts.info.pid = 99;
 }
 
-static void of_an_old_worker(struct world *w)
-{
-    old_workers(w);
-    w->facts.info.pid = 62;
-}
-
-static void level_not_told(struct world *w)
-{
-    put(&w->facts.stats.level, NULL);
-}
-
 static const struct wrong rows[] = {
-    {NULL, "haproxy.running", CHECK_OK, {"2.8.5 runs, process 71, for 1m\n"}},
-    {NULL, "haproxy.master-worker", CHECK_OK, {"master 70, worker 71; open connections"}},
-    {NULL, "haproxy.reload", CHECK_OK, {"by the master's socket; 3 so far, the last one succeeded"}},
-    {NULL, "haproxy.runtime", CHECK_OK, {STATS_PATH " answers, level admin: changes of servers need no reload"}},
-    {silent, "haproxy.running", CHECK_FAIL, {"process 70 reads this file, and answers at no socket"}},
-    {nobody, "haproxy.running", CHECK_FAIL, {"no HAProxy with this file can be seen", "systemctl start haproxy"}},
-    {nobody_and_no_systemd, "haproxy.running", CHECK_FAIL, {"haproxy -W -S " MASTER_PATH " -f " FILE_PATH}},
-    {no_sockets, "haproxy.running", CHECK_SKIP, {"needs HAPROXY_MASTER_SOCKET or HAPROXY_STATS_SOCKET"}},
-    {runs_too_old, "haproxy.running", CHECK_FAIL, {"2.4.22 runs, process 71; 2.6 or later is needed"}},
-    {upgraded, "haproxy.running", CHECK_WARN, {"2.8.5 runs, process 71; HAPROXY_BIN is 2.8.6", "restart haproxy"}},
-    {written_since, "haproxy.running", CHECK_OK, {"for 1m; haproxy.cfg was written since"}},
-    {long_ago, "haproxy.running", CHECK_OK, {"for 3d2h\n"}},
+    {NULL, "haproxy.running", CHECK_OK, SAYS("2.8.5 runs, process 71, for 1m\n")},
+    {NULL, "haproxy.master-worker", CHECK_OK, SAYS("master 70, worker 71; open connections")},
+    {NULL, "haproxy.reload", CHECK_OK, SAYS("by the master's socket; 3 so far, the last one succeeded")},
+    {NULL, "haproxy.runtime", CHECK_OK, SAYS(STATS_PATH " answers, level admin: changes of servers need no reload")},
+    {silent, "haproxy.running", CHECK_FAIL, SAYS("process 70 reads this file, and answers at no socket")},
+    {nobody, "haproxy.running", CHECK_FAIL, SAYS("no HAProxy with this file can be seen", "systemctl start haproxy")},
+    {no_sockets, "haproxy.running", CHECK_SKIP, SAYS("needs HAPROXY_MASTER_SOCKET or HAPROXY_STATS_SOCKET")},
+    {runs_too_old, "haproxy.running", CHECK_FAIL, SAYS("2.4.22 runs, process 71; 2.6 or later is needed")},
+    {upgraded, "haproxy.running", CHECK_WARN, SAYS("2.8.5 runs, process 71; HAPROXY_BIN is 2.8.6", "restart haproxy")},
+    {written_since, "haproxy.running", CHECK_OK, SAYS("for 1m; haproxy.cfg was written since")},
 
-    {master_gone, "haproxy.master-worker", CHECK_FAIL, {"there is no " MASTER_PATH " (HAPROXY_MASTER_SOCKET)"}},
-    {without_master,
-     "haproxy.master-worker",
-     CHECK_FAIL,
-     {"process 70 runs without a master (no -W)", "global\n  master-worker",
-      "/etc/default/haproxy\nEXTRAOPTS=\"-S " MASTER_PATH "\"", "and then, as root; a restart ends open connections"}},
-    {without_master_by_hand, "haproxy.master-worker", CHECK_FAIL, {"haproxy -W -S " MASTER_PATH " -f " FILE_PATH}},
-    {without_its_socket,
-     "haproxy.master-worker",
-     CHECK_FAIL,
-     {"started without a socket for its master (-S)", "EXTRAOPTS=\"-de -m 16 -S " MASTER_PATH "\""}},
-    {without_its_socket_any_more, "haproxy.master-worker", CHECK_FAIL, {"EXTRAOPTS=\"-S " MASTER_PATH "\""}},
-    {master_by_the_file, "haproxy.master-worker", CHECK_FAIL, {"started without a socket for its master"}},
-    {elsewhere,
-     "haproxy.master-worker",
-     CHECK_FAIL,
-     {"has its master's socket elsewhere", "HAPROXY_MASTER_SOCKET=/run/m.sock"}},
-    {elsewhere_of_another,
-     "haproxy.master-worker",
-     CHECK_FAIL,
-     {"the daemon reloads HAProxy", "Environment=\"EXTRAOPTS=-S "}},
-    {elsewhere_of_two, "haproxy.master-worker", CHECK_FAIL, {"the daemon reloads HAProxy"}},
-    {master_is_a_file, "haproxy.master-worker", CHECK_FAIL, {MASTER_PATH " is no socket"}},
-    {master_dead, "haproxy.master-worker", CHECK_FAIL, {"no process listens at " MASTER_PATH " any more"}},
-    {master_forbidden,
-     "haproxy.master-worker",
-     CHECK_FAIL,
-     {"user sync may not connect to " MASTER_PATH " (root:root, mode 0755)",
-      "EXTRAOPTS=\"-S " MASTER_PATH ",mode,660,group,haproxy\"", "SupplementaryGroups=haproxy"}},
-    {master_of_a_group, "haproxy.master-worker", CHECK_FAIL, {",mode,660,group,lb\"", "SupplementaryGroups=lb"}},
-    {master_behind_a_folder,
-     "haproxy.master-worker",
-     CHECK_FAIL,
-     {"may not enter the folder of " MASTER_PATH, "group,haproxy"}},
-    {no_master_at_all, "haproxy.master-worker", CHECK_FAIL, {MASTER_PATH ": HAProxy says: Unknown command"}},
-    {no_right_to_ask,
-     "haproxy.master-worker",
-     CHECK_FAIL,
-     {MASTER_PATH " has level user, which may not ask", "EXTRAOPTS"}},
-    {no_worker, "haproxy.master-worker", CHECK_FAIL, {"master 70 has no worker", "journalctl -u haproxy"}},
-    {old_workers, "haproxy.master-worker", CHECK_OK, {"worker 71, 2 old; open"}},
-    {many_old_workers, "haproxy.master-worker", CHECK_WARN, {"and 6 old workers", "hard-stop-after"}},
-    {no_master_is_set, "haproxy.master-worker", CHECK_OK, {"HAPROXY_MASTER_SOCKET is not set"}},
-    {no_master_is_set_and_none_is, "haproxy.master-worker", CHECK_FAIL, {"process 70 runs without a master"}},
+    {master_gone, "haproxy.master-worker", CHECK_FAIL, SAYS("there is no " MASTER_PATH " (HAPROXY_MASTER_SOCKET)")},
+    {without_master, "haproxy.master-worker", CHECK_FAIL,
+     SAYS("process 70 runs without a master (no -W)", "global\n  master-worker",
+          "/etc/default/haproxy\nEXTRAOPTS=\"-S " MASTER_PATH "\"",
+          "and then, as root; a restart ends open connections")},
+    {without_its_socket, "haproxy.master-worker", CHECK_FAIL,
+     SAYS("started without a socket for its master (-S)", "EXTRAOPTS=\"-de -m 16 -S " MASTER_PATH "\"")},
+    {master_by_the_file, "haproxy.master-worker", CHECK_FAIL, SAYS("started without a socket for its master")},
+    {elsewhere, "haproxy.master-worker", CHECK_FAIL,
+     SAYS("has its master's socket elsewhere", "HAPROXY_MASTER_SOCKET=/run/m.sock")},
+    {master_dead, "haproxy.master-worker", CHECK_FAIL, SAYS("no process listens at " MASTER_PATH " any more")},
+    {master_forbidden, "haproxy.master-worker", CHECK_FAIL,
+     SAYS("user sync may not connect to " MASTER_PATH " (root:root, mode 0755)",
+          "EXTRAOPTS=\"-S " MASTER_PATH ",mode,660,group,haproxy\"", "SupplementaryGroups=haproxy")},
+    {master_behind_a_folder, "haproxy.master-worker", CHECK_FAIL,
+     SAYS("may not enter the folder of " MASTER_PATH, "group,haproxy")},
+    {no_master_at_all, "haproxy.master-worker", CHECK_FAIL, SAYS(MASTER_PATH ": HAProxy says: Unknown command")},
+    {no_worker, "haproxy.master-worker", CHECK_FAIL, SAYS("master 70 has no worker", "journalctl -u haproxy")},
+    {old_workers, "haproxy.master-worker", CHECK_OK, SAYS("worker 71, 2 old; open")},
+    {many_old_workers, "haproxy.master-worker", CHECK_WARN, SAYS("and 6 old workers", "hard-stop-after")},
+    {no_master_is_set, "haproxy.master-worker", CHECK_OK, SAYS("HAPROXY_MASTER_SOCKET is not set")},
 
-    {failed, "haproxy.reload", CHECK_FAIL, {"the last one failed, 2 in a row", "keeps what it ran before"}},
-    {master_gone, "haproxy.reload", CHECK_SKIP, {"needs the master's socket"}},
-    {command_is_gone, "haproxy.reload", CHECK_FAIL, {"/bin/again now: no such program that user sync may run"}},
-    {no_master_is_set, "haproxy.reload", CHECK_OK, {"by /bin/again now"}},
-    {by_signal, "haproxy.reload", CHECK_OK, {"by a signal to the master; 3 so far"}},
-    {by_signal_forbidden,
-     "haproxy.reload",
-     CHECK_FAIL,
-     {"may not send a signal to HAProxy's master, process 70", "HAPROXY_RELOAD=master"}},
-    {level_user, "haproxy.reload", CHECK_FAIL, {"level user, which refuses a reload"}},
-    {level_user_by_signal, "haproxy.reload", CHECK_OK, {"by a signal"}},
+    {failed, "haproxy.reload", CHECK_FAIL, SAYS("the last one failed, 2 in a row", "keeps what it ran before")},
+    {master_gone, "haproxy.reload", CHECK_SKIP, SAYS("needs the master's socket")},
+    {command_is_gone, "haproxy.reload", CHECK_FAIL, SAYS("/bin/again now: no such program that user sync may run")},
+    {no_master_is_set, "haproxy.reload", CHECK_OK, SAYS("by /bin/again now")},
+    {by_signal, "haproxy.reload", CHECK_OK, SAYS("by a signal to the master; 3 so far")},
+    {by_signal_forbidden, "haproxy.reload", CHECK_FAIL,
+     SAYS("may not send a signal to HAProxy's master, process 70", "HAPROXY_RELOAD=master")},
+    {level_user, "haproxy.reload", CHECK_FAIL, SAYS("level user, which refuses a reload")},
 
-    {stats_gone,
-     "haproxy.runtime",
-     CHECK_FAIL,
-     {"there is no " STATS_PATH " (HAPROXY_STATS_SOCKET)", "HAPROXY_STATS_SOCKET=/run/h/other.sock",
-      "stats socket " STATS_PATH " mode 660 level admin", "HAPROXY_STATS_SOCKET=\n"}},
-    {stats_forbidden,
-     "haproxy.runtime",
-     CHECK_FAIL,
-     {"user sync may not connect to " STATS_PATH, "mode 660 group haproxy level admin"}},
-    {by_master, "haproxy.runtime", CHECK_OK, {"the master's socket answers, level admin"}},
-    {by_master_silent, "haproxy.runtime", CHECK_FAIL, {"no worker answers through the master's socket: timed out"}},
-    {not_asked, "haproxy.runtime", CHECK_SKIP, {"needs the master's socket"}},
-    {level_operator,
-     "haproxy.runtime",
-     CHECK_WARN,
-     {STATS_PATH " has level operator", "level admin", "each takes a reload"}},
-    {level_operator_by_master, "haproxy.runtime", CHECK_WARN, {"the master's socket has level operator", "EXTRAOPTS"}},
-    {of_another_haproxy, "haproxy.runtime", CHECK_FAIL, {"belongs to process 99, which is no worker of master 70"}},
-    {of_an_old_worker, "haproxy.runtime", CHECK_OK, {"answers"}},
-    {level_not_told, "haproxy.runtime", CHECK_OK, {"level unknown"}},
-    {no_master_is_set, "haproxy.runtime", CHECK_OK, {"answers, level admin"}},
+    {stats_gone, "haproxy.runtime", CHECK_FAIL,
+     SAYS("there is no " STATS_PATH " (HAPROXY_STATS_SOCKET)", "HAPROXY_STATS_SOCKET=/run/h/other.sock",
+          "stats socket " STATS_PATH " mode 660 level admin", "HAPROXY_STATS_SOCKET=\n")},
+    {by_master, "haproxy.runtime", CHECK_OK, SAYS("the master's socket answers, level admin")},
+    {not_asked, "haproxy.runtime", CHECK_SKIP, SAYS("needs the master's socket")},
+    {level_operator, "haproxy.runtime", CHECK_WARN,
+     SAYS(STATS_PATH " has level operator", "level admin", "each takes a reload")},
+    {of_another_haproxy, "haproxy.runtime", CHECK_FAIL, SAYS("belongs to process 99, which is no worker of master 70")},
+    {no_master_is_set, "haproxy.runtime", CHECK_OK, SAYS("answers, level admin")},
 };
 
-START_TEST(what_is_wrong)
+TEST_EACH(what_is_wrong, array_len(rows))
 {
     expect_wrong(&rows[_i], local_judge_running);
 }
-END_TEST
 
 /* What was read of the backends, beside what was asked. */
-START_TEST(drift)
+TEST(drift)
 {
     cleanup(world_fini) struct world w = world_new();
     cleanup(doctored_fini) struct doctored d = doctored_new(), e = doctored_new(), g = doctored_new();
@@ -430,10 +288,4 @@ START_TEST(drift)
     b.runtime.why = (char *)(uintptr_t) "HAProxy says: Can't find backend.";
     local_judge_running(&in, g.section);
     expect_text(&g, "warn drift: backend be is in haproxy.cfg, and not in what runs: HAProxy says: Can't");
-}
-END_TEST
-
-int main(void)
-{
-    return world_run("doctor_local_judge_running", what_is_wrong, array_len(rows), drift);
 }

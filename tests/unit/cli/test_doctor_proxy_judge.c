@@ -20,14 +20,11 @@ static const struct {
     enum doctor_sends sends;
 } sendings[] = {
     {"false", "", DOCTOR_SENDS_NOTHING},
-    {"false", "{\"inter\":5000}", DOCTOR_SENDS_NOTHING},
     {"false", "{\"send-proxy-v2\":\"disabled\"}", DOCTOR_SENDS_NOTHING},
     {"false", "{\"send-proxy-v2\":\"enabled\"}", DOCTOR_SENDS_BY_FILE},
-    {"false", "{\"send-proxy\":\"enabled\"}", DOCTOR_SENDS_BY_FILE},
     {"false", "{\"send_proxy_v2_ssl\":\"enabled\"}", DOCTOR_SENDS_BY_FILE},
     {"false", NULL, DOCTOR_SENDS_NOTHING},
     {"true", "", DOCTOR_SENDS_BY_SETTING},
-    {"true", NULL, DOCTOR_SENDS_BY_SETTING},
     {"true", "{\"send-proxy-v2\":\"enabled\"}", DOCTOR_SENDS_BY_SETTING},
 };
 
@@ -88,18 +85,14 @@ static const struct {
     {"-", DOCTOR_SENDS_NOTHING, CHECK_OK,
      "do not expect it, which fits: n1 at 10.0.0.1:30443, without a PROXY header it answers TLS"},
     {"+", DOCTOR_SENDS_BY_SETTING, CHECK_OK, "expect it, which fits"},
-    {"+", DOCTOR_SENDS_BY_FILE, CHECK_OK, "expect it, which fits"},
     {"+", DOCTOR_SENDS_NOTHING, CHECK_FAIL, "HAPROXY_SEND_PROXY_V2=true\n"},
     {"+", DOCTOR_SENDS_NOTHING, CHECK_FAIL, "\"use-proxy-protocol\":\"false\""},
     {"-", DOCTOR_SENDS_BY_SETTING, CHECK_FAIL, "HAPROXY_SEND_PROXY_V2=false\n  and remove send-proxy-v2 from"},
     {"-", DOCTOR_SENDS_BY_FILE, CHECK_FAIL, "  fix remove send-proxy-v2 from"},
     {"-", DOCTOR_SENDS_BY_FILE, CHECK_FAIL, "\"use-proxy-protocol\":\"true\""},
     {"*", DOCTOR_SENDS_NOTHING, CHECK_OK, "accept connections with it and without"},
-    {"*", DOCTOR_SENDS_BY_FILE, CHECK_OK, "accept connections with it and without"},
     {"-+", DOCTOR_SENDS_NOTHING, CHECK_FAIL, "some expect the PROXY protocol and some do not"},
-    {"+-", DOCTOR_SENDS_BY_SETTING, CHECK_FAIL, "some expect"},
     {"*+", DOCTOR_SENDS_NOTHING, CHECK_FAIL, "expect the PROXY protocol, but HAProxy does not"},
-    {"+*", DOCTOR_SENDS_NOTHING, CHECK_FAIL, "expect the PROXY protocol, but HAProxy does not"},
     {"-*-", DOCTOR_SENDS_NOTHING, CHECK_OK, "do not expect it"},
     {"u?+", DOCTOR_SENDS_NOTHING, CHECK_FAIL, "n3 at [fd00::3]:30443, "},
     {"u+", DOCTOR_SENDS_BY_FILE, CHECK_OK, "expect it, which fits: n2 at 10.0.0.1:30443, without"},
@@ -109,7 +102,6 @@ static const struct {
     {"uu", DOCTOR_SENDS_BY_FILE, CHECK_WARN, "and others were not reached"},
     {"u", DOCTOR_SENDS_NOTHING, CHECK_WARN, "nc -zv -w 2 10.0.0.1 30443\n"},
     {"?", DOCTOR_SENDS_NOTHING, CHECK_SKIP, "what they expect is unknown"},
-    {"u?", DOCTOR_SENDS_NOTHING, CHECK_SKIP, "what they expect is unknown"},
     {"?", DOCTOR_SENDS_BY_SETTING, CHECK_WARN, "it is unknown whether they expect what HAProxy sends"},
     {"", DOCTOR_SENDS_BY_SETTING, CHECK_SKIP, "needs a server with an IP address"},
 };
@@ -137,7 +129,6 @@ static const struct {
     bool warns;
 } modes[] = {
     {"tcp", "{}", "{}", PROXY_TALK_TLS, false},
-    {"", "{}", "{}", PROXY_TALK_TLS, false},
     {"http", "{}", "{}", PROXY_TALK_HTTP, false},
     {"http", "{}", "{}", PROXY_TALKS, false},
     {"http", "{}", "{}", PROXY_TALK_TLS, true},
@@ -178,7 +169,6 @@ static const struct {
      "to port 32100, which is kube-proxy's own"},
     {"{}", 0, 30443, DOCTOR_SENDS_BY_SETTING, PROXY_WANTED, "because the server line names their port"},
     {"{}", 0, 30443, DOCTOR_SENDS_BY_SETTING, PROXY_EITHER, NULL},
-    {"{}", 0, 30443, DOCTOR_SENDS_NOTHING, PROXY_WANTED, NULL},
     {"{\"default_server\":{\"check-send-proxy\":\"enabled\"}}", 0, 30443, DOCTOR_SENDS_BY_SETTING, PROXY_WANTED, NULL},
 };
 

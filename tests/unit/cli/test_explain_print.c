@@ -38,7 +38,16 @@ static struct inspect_backend *add(const char *desired, enum server_state state)
     return b;
 }
 
-static void setup(void), teardown(void);
+static void setup(void)
+{
+    world_init(&w);
+}
+
+static void teardown(void)
+{
+    world_fini(&w);
+}
+
 FIXTURE(setup, teardown)
 
 TEST(live_and_in_sync)
@@ -87,13 +96,6 @@ TEST(out_and_kept)
            "                  false, so the last servers stay (1)\n");
 }
 
-TEST(out_and_not_there)
-{
-    world_see(&w, add("n2 10.0.0.2:30443", SERVER_OUT), "server n2 10.0.0.2:30443 check weight 100");
-    expect(HEADING OUT "  now in HAProxy  no server n1\n"
-                       "  next            nothing\n");
-}
-
 TEST(a_line_that_is_not_ours)
 {
     world_see(&w, add("n2 10.0.0.2:30443", SERVER_OUT), "server n1 10.0.0.1:30443 backup");
@@ -108,16 +110,6 @@ TEST(a_name_that_clashes)
            "  now in HAProxy  server n1 10.0.0.7:80 backup\n"
            "  next            nothing: the backend has a backup server of that name (10.0.0.7:80), and backup\n"
            "                  servers are unmanaged\n");
-}
-
-TEST(no_such_backend)
-{
-    world_see(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "missing");
-    expect(HEADING LIVE
-           "  now in HAProxy  HAProxy has no such backend\n"
-           "  next            nothing is written: HAProxy has no backend be: add it to haproxy.cfg, fix its name\n"
-           "                  in HAPROXY_BACKEND_NAME or INGRESS_SERVICES, or create it with\n"
-           "                  HAPROXY_CREATE_BACKEND=true\n");
 }
 
 TEST(undecided)
@@ -139,15 +131,6 @@ TEST(haproxy_away)
 
 #define OTHER "\nserver n2 10.0.0.2:30443 check weight 100"
 #define NOW "  now in HAProxy  server n1 10.0.0.1:30443 check weight 100"
-
-TEST(live_and_running)
-{
-    world_see_running(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "server n1 10.0.0.1:30443 check weight 100",
-                      "n1 ready");
-    expect(HEADING LIVE NOW "\n"
-                            "                  live: its admin state is ready\n"
-                            "  next            nothing: it is as desired\n");
-}
 
 TEST(draining_where_it_was_commanded_and_where_not)
 {
@@ -172,15 +155,6 @@ TEST(draining_where_it_was_commanded_and_where_not)
                    "                  by a transaction and a reload\n");
 }
 
-TEST(what_runs_cannot_be_read)
-{
-    world_see_running(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "server n1 10.0.0.1:30443 check weight 100",
-                      "!HTTP 500");
-    expect(HEADING LIVE NOW "\n"
-                            "                  cannot read the running HAProxy: HTTP 500\n"
-                            "  next            nothing: its line is as desired\n");
-}
-
 TEST(down_by_its_health_check)
 {
     struct inspect_backend *b = add("n1 10.0.0.1:30443", SERVER_LIVE);
@@ -194,18 +168,6 @@ TEST(down_by_its_health_check)
            "                  is DOWN\n");
 }
 
-TEST(a_change_that_is_refused)
-{
-    struct inspect_backend *b = add("n1 10.0.0.1:30443", SERVER_LIVE);
-    world_see(&w, b, "server n9 10.0.0.9:30443 backup");
-    b->plan.verdict = PLAN_REFUSE;
-    b->plan.why = "line 7: a conditional";
-    expect(HEADING LIVE "  now in HAProxy  no server n1\n"
-                        "  next            + server n1 10.0.0.1:30443 check weight 100\n"
-                        "                  by a transaction and a reload\n"
-                        "                  nothing is written: line 7: a conditional\n");
-}
-
 TEST(set_by_hand)
 {
     world_see_running(&w, add("n1 10.0.0.1:30443; n2 10.0.0.2:30443", SERVER_LIVE),
@@ -214,18 +176,6 @@ TEST(set_by_hand)
            "\n"
            "                  admin state drain, set by an operator: left alone until it is set to ready\n"
            "  next            nothing: it is as desired\n");
-}
-
-/* Without a desired state it is unknown who set the drain. */
-TEST(drained_and_kept)
-{
-    world_see_running(&w, add("out n1 it is tainted", SERVER_OUT), "server n1 10.0.0.1:30443 check weight 100",
-                      "n1 drain");
-    expect(HEADING OUT NOW
-           "\n"
-           "                  draining, set at runtime only: no new connections, open ones continue\n"
-           "  next            it stays for now: none of the Service's 2 endpoints is ready; ALLOW_EMPTY is\n"
-           "                  false, so the last servers stay (1)\n");
 }
 
 TEST(parked_and_to_be_parked)
@@ -243,20 +193,6 @@ TEST(parked_and_to_be_parked)
                        "                  live: its admin state is ready\n"
                        "  next            ~ maintenance on (parked)\n"
                        "                  without a reload\n");
-}
-
-TEST(one_haproxy_is_away)
-{
-    w.report.target_count = 2;
-    struct inspect_backend *b = add("n1 10.0.0.1:30443", SERVER_LIVE);
-    world_unseen(b, "connection refused");
-    world_see_running(&w, world_in(&w, 1, b), "server n1 10.0.0.1:30443 check weight 100", "n3 ready");
-    expect(HEADING LIVE "  HAProxy http://lb1:5555\n"
-                        "  now in HAProxy  unknown, HAProxy could not be read: connection refused\n"
-                        "\n"
-                        "  HAProxy http://lb2:5555\n" NOW "\n"
-                        "                  the running HAProxy does not have it\n"
-                        "  next            nothing: it is as desired\n");
 }
 
 TEST(known_in_one_backend_only)
@@ -306,14 +242,4 @@ TEST(colours_and_what_a_peer_wrote)
     ck_assert_ptr_nonnull(strstr(text, "\x1b[31m- it is removed\x1b[0m"));
     ck_assert_ptr_nonnull(strstr(text, "label \\x1b[2J"));
     ck_assert_ptr_nonnull(strstr(text, "10.0.0.1\\x07:30443"));
-}
-
-static void setup(void)
-{
-    world_init(&w);
-}
-
-static void teardown(void)
-{
-    world_fini(&w);
 }

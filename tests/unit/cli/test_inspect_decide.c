@@ -115,7 +115,16 @@ static const struct {
     {"out n1 gone", N1, "n1 ready", "", .verdict = INSPECT_NO_ENDPOINT, .park_ttl_ms = 1000},
 };
 
-static void setup(void), teardown(void);
+static void setup(void)
+{
+    world_init(&w);
+}
+
+static void teardown(void)
+{
+    world_fini(&w);
+}
+
 FIXTURE(setup, teardown)
 
 TEST_EACH(one_backend, array_len(cases))
@@ -197,14 +206,4 @@ TEST(a_pause_is_a_dry_run_of_one_service)
     world_see_running(&w, b, N1 N2, "n1 ready; n2 ready");
     expect(b, "change n2");
     ck_assert(inspect_verdict(b) == INSPECT_NOT_WRITTEN);
-}
-
-static void setup(void)
-{
-    world_init(&w);
-}
-
-static void teardown(void)
-{
-    world_fini(&w);
 }

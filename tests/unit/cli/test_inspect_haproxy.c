@@ -211,14 +211,6 @@ TEST(a_file_that_is_behind_for_a_moment)
     ck_assert_uint_eq(clock_mono_ms(), 2000);
 }
 
-TEST(a_file_that_stays_behind)
-{
-    w.split_till = 10;
-    run();
-    expect(true, true, NULL);
-    ck_assert_uint_eq(w.looks, 2);
-}
-
 TEST(a_reload_that_failed)
 {
     w.reloads =
@@ -232,15 +224,6 @@ TEST(a_reload_to_come)
     w.reloads = "[{\"id\":\"2026-01-01-1\",\"status\":\"in_progress\"}]";
     run();
     expect(true, false, "a reload of HAProxy is pending; if it fails, more changes will be needed");
-}
-
-TEST(no_list_of_reloads)
-{
-    w.reloads = NULL;
-    w.split_till = 10;
-    run();
-    expect(true, true,
-           "the list of reloads cannot be read, assuming that the last one succeeded: HTTP 404: no such page");
 }
 
 TEST(no_answer_for_the_list_of_reloads)
@@ -294,16 +277,6 @@ TEST(it_runs_something_else)
     w.file = LINE;
     run();
     expect(true, true, NULL);
-    expect_drift(DRIFT, 2);
-}
-
-TEST(it_runs_something_else_and_reloads_are_unknown)
-{
-    w.file = LINE;
-    w.reloads = NULL;
-    run();
-    expect(true, true,
-           "the list of reloads cannot be read, assuming that the last one succeeded: HTTP 404: no such page");
     expect_drift(DRIFT, 2);
 }
 

@@ -41,7 +41,16 @@ static void expect_part(const char *part)
     "{\"backend\":\"be\",\"haproxy\":\"http://" \
     "lb1:5555\",\"service\":{\"namespace\":\"ingress\",\"name\":\"web\",\"port\":\"https\"},"
 
-static void setup(void), teardown(void);
+static void setup(void)
+{
+    world_init(&w);
+}
+
+static void teardown(void)
+{
+    world_fini(&w);
+}
+
 FIXTURE(setup, teardown)
 
 TEST(nothing_at_all)
@@ -193,24 +202,6 @@ TEST(several_haproxies)
     expect_part("\"runtime\":\"HTTP 500\",");
 }
 
-TEST(what_was_left_out)
-{
-    static char n8[] = "n8";
-    static char *const keep[] = {n8};
-    w.rules.diff.keep_servers = keep;
-    w.rules.diff.keep_count = 1;
-    struct inspect_backend *b =
-        world_add(&w, "be", "n1 10.0.0.1:30443; n8 10.0.0.8:30443; out n2 announced it is tainted");
-    world_skip(b, "endpoint 10.1.0.1", "it is not ready")->ordinary = true;
-    world_mapping(b)->desired.note = mem_strdup("no effect");
-    world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100");
-    expect_part("\"note\":\"no effect\",");
-    expect_part(
-        "\"left_out\":[{\"subject\":\"node n2\",\"reason\":\"it is tainted\",\"server\":\"n2\",\"announced\":true,"
-        "\"ordinary\":false},{\"subject\":\"endpoint 10.1.0.1\",\"reason\":\"it is not ready\",\"server\":null,"
-        "\"announced\":false,\"ordinary\":true},{\"subject\":\"n8\",\"reason\":\"the name matches n8 in");
-}
-
 TEST(problems)
 {
     world_unseen(world_add(&w, "be", "n1 10.0.0.1:30443"), "connection refused");
@@ -226,21 +217,6 @@ TEST(problems)
                 "\"riddles\",\"reloads\"],");
     expect_part("\"verdict\":\"unknown\",\"why\":\"riddles\",");
     expect_part("\"unmanaged\":null}");
-}
-
-TEST(waiting_and_a_port_that_is_not_known)
-{
-    struct inspect_backend *b = world_add(&w, "be", "");
-    w.mapping.port = NULL;
-    world_mapping(b)->service = NULL;
-    world_mapping(b)->service_state = INSPECT_SERVICE_WAITING;
-    world_wait(b, DESIRED_NOT_SYNCED, "not yet");
-    world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100");
-    expect_part("\"port\":null},\"verdict\":\"waiting\",\"why\":\"not yet\",");
-    expect_part(
-        "\"changes\":[],\"removals_delayed\":0,\"kept\":[],\"delayed\":[],\"runtime_commands\":[],\"overridden\":[],"
-        "\"parked\":[],\"runtime\":null,"
-        "\"servers\":[]");
 }
 
 /* Raw bytes of the output: no control character, no byte beyond ASCII, whatever came in; text comes back. */
@@ -263,14 +239,4 @@ TEST_EACH(nothing_that_a_peer_wrote_gets_through, 4)
     yyjson_val *note = yyjson_ptr_get(yyjson_doc_get_root(doc), "/backends/0/note");
     ck_assert_str_eq(yyjson_get_str(note), back[_i]);
     yyjson_doc_free(doc);
-}
-
-static void setup(void)
-{
-    world_init(&w);
-}
-
-static void teardown(void)
-{
-    world_fini(&w);
 }

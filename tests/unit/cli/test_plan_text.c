@@ -1,8 +1,36 @@
-/* `plan` as text: what it says of each backend and each HAProxy (src/cli/plan_text, inspect_print): pages by hand, as
- * they are to be read. */
-#include "plan_text_world.h"
-
+/* `plan` as text (src/cli/plan_text, inspect_print): pages by hand, as they are to be read, then columns, cutting, colours, the heading
+ * and problems of no backend. */
 #include "../test.h"
+
+#include <stdlib.h>
+
+#include "inspect_world.h"
+
+#define HEADING "backend be  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
+
+static struct inspect_world w;
+
+static void expect(const char *text)
+{
+    world_expect(&w, inspect_print_plan, text);
+}
+
+static struct inspect_backend *see(const char *desired, const char *actual)
+{
+    struct inspect_backend *b = world_add(&w, "be", desired);
+    world_see(&w, b, actual);
+    return b;
+}
+
+static void setup(void)
+{
+    world_init(&w);
+}
+
+static void teardown(void)
+{
+    world_fini(&w);
+}
 
 FIXTURE(setup, teardown)
 
@@ -42,16 +70,6 @@ TEST(every_kind_of_change)
                    "  7 changes: 2 to add, 2 to change, 2 to remove, settings; by a transaction and a reload\n");
 }
 
-TEST(a_backend_to_be_made)
-{
-    w.rules.diff.create_backend = true;
-    see("n1 10.0.0.1:30443", "missing");
-    expect(HEADING "  + the backend itself\n"
-                   "  + n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
-                   "\n"
-                   "  2 changes: 1 to add, the backend to create; by a transaction and a reload\n");
-}
-
 TEST(kept_without_endpoints)
 {
     see("out n1 no endpoint is ready", "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check");
@@ -60,15 +78,6 @@ TEST(kept_without_endpoints)
                    "\n"
                    "  keeping servers: none of the Service's 2 endpoints is ready; ALLOW_EMPTY is false, so the last\n"
                    "                   servers stay (2)\n");
-}
-
-/* It is wanted, but not as it is: it would drain, were another one live. */
-TEST(kept_what_would_drain)
-{
-    see("n1 10.0.0.1:30443 draining", "server n1 10.0.0.1:30443 check weight 100");
-    cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_plan, false);
-    ck_assert_ptr_nonnull(strstr(text, "  ! n1  10.0.0.1:30443  weight 100  kept  n1 is wanted\n"));
-    ck_assert_ptr_nonnull(strstr(text, "  keeping servers: "));
 }
 
 TEST(others_inherit_the_proxy_protocol)
@@ -81,19 +90,6 @@ TEST(others_inherit_the_proxy_protocol)
                    "  . 1 server line is unmanaged; 1 of them would inherit send-proxy-v2\n"
                    "\n"
                    "  1 change: settings; by a transaction and a reload\n");
-}
-
-TEST(the_loss_limit_alone)
-{
-    w.rules.max_loss_percent = 20;
-    see("n1 10.0.0.1:30443; out n2 gone", "server n1 10.0.0.1:30443 check weight 100\n"
-                                          "server n2 10.0.0.2:30443 check weight 100");
-    expect(HEADING "  ! n2  10.0.0.2:30443  weight 100  kept  node n2: gone\n"
-                   "  = n1  10.0.0.1:30443  weight 100        n1 is wanted\n"
-                   "\n"
-                   "  removal delayed: 1 of 2 live servers lost unannounced within one RESYNC_PERIOD exceed\n"
-                   "                   MAX_LOSS_PERCENT=20; the removal of each beyond that is delayed by one\n"
-                   "                   RESYNC_PERIOD from its loss, unless it is desired again\n");
 }
 
 TEST(the_loss_limit_holds_a_part)
@@ -129,15 +125,6 @@ TEST(refused)
            "           INGRESS_SERVICES, or create it with HAPROXY_CREATE_BACKEND=true\n");
 }
 
-TEST(refused_for_a_line_says_nothing_of_servers)
-{
-    see("n1 10.0.0.1:30443", "server n7 10.0.0.7:80 check\nalien 12 use-server x if y|the API would lose it");
-    cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_plan, false);
-    ck_assert_ptr_nonnull(strstr(text, "  refused: backend be has lines"));
-    ck_assert_ptr_nonnull(strstr(text, "use-server"));
-    ck_assert_ptr_null(strstr(text, "n7"));
-}
-
 TEST(waiting)
 {
     struct inspect_backend *b = world_add(&w, "be", "");
@@ -153,27 +140,6 @@ TEST(unseen)
     expect(HEADING "  unknown: connection refused\n");
     world_wait(b, DESIRED_NOT_SYNCED, "Nodes not read yet");
     expect(HEADING "  unknown: connection refused; also, Nodes not read yet\n");
-}
-
-TEST(reload_again)
-{
-    world_target(&w)->dirty = true;
-    see("n1 10.0.0.1:30443", "server n1 10.0.0.1:30443 check weight 100");
-    expect(HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
-                   "\n"
-                   "  reload due: the last reload failed; an empty commit would reload HAProxy\n");
-}
-
-TEST(two_backends_have_a_line_between_them)
-{
-    see("n1 10.0.0.1:30443", "server n1 10.0.0.1:30443 check weight 100");
-    world_unseen(world_add(&w, "be2", "n1 10.0.0.1:30443"), "it answers in riddles");
-    expect(HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
-                   "\n"
-                   "  in sync: 1 server\n"
-                   "\n"
-                   "backend be2  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
-                   "  unknown: it answers in riddles\n");
 }
 
 /* ---- with and without a reload, parked, set by an operator ---- */
@@ -238,31 +204,6 @@ TEST(in_sync_with_commanded_and_overridden_states)
                    "  in sync: 3 servers, 1 draining\n");
 }
 
-/* Nothing is live, and what is parked is no last good server. */
-TEST(kept_beside_parked_ones)
-{
-    w.park_ttl_ms = 1000;
-    struct inspect_backend *b = world_add(&w, "be", "");
-    world_see_running(&w, b,
-                      "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 100 disabled",
-                      "n1 drain; n2 maint");
-    expect(HEADING "  ! n1  10.0.0.1:30443  weight 100  kept\n"
-                   "\n"
-                   "  . parked: n2 (maintenance, kept so that its return needs no reload)\n"
-                   "\n"
-                   "  keeping servers: none of the Service's 2 endpoints is ready; ALLOW_EMPTY is false, so the last\n"
-                   "                   servers stay (1)\n");
-}
-
-/* With PARK_TTL=0 nothing is parked. */
-TEST(kept_what_is_in_maintenance)
-{
-    see("", "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 100 disabled");
-    cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_plan, false);
-    ck_assert_ptr_nonnull(strstr(text, "  ! n2  10.0.0.2:30443  weight 100  kept\n"));
-    ck_assert_ptr_null(strstr(text, "parked"));
-}
-
 TEST(what_runs_cannot_be_read)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.9:30443");
@@ -272,15 +213,6 @@ TEST(what_runs_cannot_be_read)
            "\n"
            "  1 change: 1 to change; by a transaction and a reload (cannot read the running HAProxy: HTTP 500:\n"
            "            no socket)\n");
-}
-
-TEST(in_sync_by_its_file_alone)
-{
-    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
-    world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100", "!HTTP 500: no socket");
-    expect(HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
-                   "\n"
-                   "  in sync: 1 server, by haproxy.cfg alone: cannot read the running HAProxy: HTTP 500: no socket\n");
 }
 
 TEST(it_runs_something_else)
@@ -391,4 +323,126 @@ TEST(reasons_of_the_rules)
                    "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
                    "\n"
                    "  1 change: 1 to remove; by a transaction and a reload\n");
+}
+
+/* ---- layout ---- */
+
+TEST(one_long_reason_puts_all_below)
+{
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; worker-17.example.org 10.0.0.17:30443");
+    text_why(&world_mapping(b)->desired, &world_mapping(b)->desired.servers[1],
+             "2 ready endpoints on node worker-17.example.org (slices web-abc12, web-xyz99); "
+             "nodePort 30443 of its port https");
+    world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100");
+    expect(HEADING
+           "  + worker-17.example.org  10.0.0.17:30443  weight 100\n"
+           "      2 ready endpoints on node worker-17.example.org (slices web-abc12, web-xyz99); nodePort 30443\n"
+           "      of its port https\n"
+           "  = n1                     10.0.0.1:30443   weight 100\n"
+           "      n1 is wanted\n"
+           "\n"
+           "  1 change: 1 to add; by a transaction and a reload\n");
+}
+
+TEST(no_line_is_too_wide)
+{
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; n2 10.0.0.2:30443");
+    for (int i = 0; i < 3; i++)
+        world_skip(
+            b, "endpoint 10.244.1.7 of slice web-abc12",
+            "its node has no address of the kind and the family that was asked for, and that is said at some length");
+    world_see(&w, b, "server n1 10.0.0.9:1 weight 7\nserver n3 10.0.0.3:30443 check weight 100");
+    cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_plan, false);
+    for (char *rest = text, *line; (line = strsep(&rest, "\n")) != NULL;)
+        ck_assert_msg(page_columns(line) <= PAGE_WIDTH_DEFAULT, "%s", line);
+}
+
+TEST(nothing_that_a_peer_wrote_gets_through)
+{
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
+    text_why(&world_mapping(b)->desired, &world_mapping(b)->desired.servers[0], "slice \x1b[2Jx\ny");
+    world_mapping(b)->desired.servers[0].address = "evil\xc2\x9b";
+    world_skip(b, "node \r+ n9", "\xe2\x80\xae backwards");
+    world_mapping(b)->desired.note = mem_strdup("\x07");
+    world_see(&w, b, "server n\x1b 10.0.0.2:80 check\nserver n1 10.0.0.1:30443 check weight 100");
+    for (int colour = 0; colour < 2; colour++) {
+        cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_plan, colour);
+        ck_assert_ptr_nonnull(strstr(text, "\\x1b[2Jx y"));
+        for (const char *s = text; *s != '\0'; s++)
+            ck_assert_msg((unsigned char)*s >= 0x20 || *s == '\n' || (colour && *s == '\x1b'), "%02x in %s", *s, text);
+        ck_assert_ptr_null(strstr(text, "\x1b[2J"));
+        ck_assert_ptr_null(strstr(text, "\xc2\x9b"));
+        ck_assert_ptr_null(strstr(text, "\xe2\x80\xae"));
+    }
+}
+
+TEST(colours_tell_what_is_what)
+{
+    see("n1 10.0.0.1:30443; n2 10.0.0.2:30443 draining",
+        "server n2 10.0.0.2:30443 check weight 7 disabled\nserver n3 10.0.0.3:30443 check weight 7");
+    cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_plan, true);
+    ck_assert_ptr_nonnull(strstr(text, "backend \x1b[1mbe\x1b[0m"));
+    ck_assert_ptr_nonnull(strstr(text, "\x1b[32m+ n1\x1b[0m"));
+    ck_assert_ptr_nonnull(strstr(text, "\x1b[31m- n3\x1b[0m"));
+    ck_assert_ptr_nonnull(strstr(text, "\x1b[36m= n2\x1b[0m"));
+    ck_assert_ptr_nonnull(strstr(text, "\x1b[2mn1 is wanted\x1b[0m"));
+    ck_assert_ptr_nonnull(strstr(text, "\x1b[33m2 changes\x1b[0m"));
+}
+
+/* ---- heading ---- */
+
+static const struct {
+    const char *what;
+    enum inspect_service state;
+    enum service_type type;
+    const char *port;
+    uint16_t fixed_port;
+    bool paused;
+    size_t port_count;
+    const char *heading;
+} headings[] = {
+    {"load balancer", INSPECT_SERVICE_KNOWN, SERVICE_LOAD_BALANCER, "443", 0, true, 2,
+     "Service ingress/web port https  (LoadBalancer, policy Local, nodePort 30443, paused)"},
+    {"ClusterIP", INSPECT_SERVICE_KNOWN, SERVICE_CLUSTER_IP, "http", 0, false, 2,
+     "Service ingress/web port http  (ClusterIP, the endpoint's own port)"},
+    {"its only port", INSPECT_SERVICE_KNOWN, SERVICE_NODE_PORT, NULL, 0, false, 1,
+     "Service ingress/web port http  (NodePort, policy Local, nodePort 30080)"},
+    {"denied", INSPECT_SERVICE_DENIED, 0, "https", 30443, false, 0,
+     "Service ingress/web port https\n  (the Service itself may not be read, HAPROXY_BACKEND_PORT 30443)"},
+    {"absent", INSPECT_SERVICE_ABSENT, 0, NULL, 30443, false, 0,
+     "Service ingress/web  (there is no such Service, HAPROXY_BACKEND_PORT 30443)"},
+    {"waiting", INSPECT_SERVICE_WAITING, 0, "https", 30443, false, 0, "Service ingress/web port https"},
+};
+
+TEST_EACH(heading_tells_what_is_known, array_len(headings))
+{
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
+    world_unseen(b, "x");
+    world_mapping(b)->service_state = headings[_i].state;
+    world_mapping(b)->service = headings[_i].state == INSPECT_SERVICE_KNOWN ? &w.service : NULL;
+    w.service.type = headings[_i].type;
+    w.service.port_count = headings[_i].port_count;
+    w.service.paused = headings[_i].paused;
+    w.mapping.port = headings[_i].port;
+    w.mapping.fixed_port = headings[_i].fixed_port;
+    cleanup(mem_free_ptr) char *text = mem_printf("backend be  <-  %s\n  unknown: x\n", headings[_i].heading);
+    expect(text);
+}
+
+/* ---- for standard error ---- */
+
+TEST(problems_of_no_backend)
+{
+    world_expect(&w, inspect_print_problems, "");
+    w.report.incomplete = true;
+    checks_add(&w.report.missing, CHECK_FAIL, mem_strdup("watch nodes"), mem_strdup("not synced: forbidden\x1b"), NULL);
+    checks_add(&w.report.missing, CHECK_OK, mem_strdup("watch endpointslices"), mem_strdup("synced"), NULL);
+    checks_add(&w.report.missing, CHECK_FAIL, mem_strdup("watch services"), mem_strdup("not synced"),
+               mem_strdup("waiting"));
+    world_target(&w)->warning = mem_strdup("a reload is pending");
+    world_expect(&w, inspect_print_problems,
+                 "not all Kubernetes objects were received in time:\n"
+                 "  [-] watch nodes: not synced: forbidden\\x1b\n"
+                 "  [-] watch services: not synced; waiting\n"
+                 "note: a reload is pending\n");
 }

@@ -2,28 +2,7 @@
  * is seen by tests/functional/test_events.py. */
 #include "kube/event_writer.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
-#include "kube/client.h"
-#include "net/http.h"
-
-#include "../test.h"
-
-static struct {
-    char method[8], path[128], content_type[64];
-    char *body;
-    uint64_t timeout_ms;
-    const struct http_callbacks *callbacks;
-    void *arg;
-    unsigned sent, cancelled, refused;
-    bool no_credentials;
-    int64_t retry_after_ms;
-} api;
+#include "client_double.h"
 
 static struct {
     unsigned calls;
@@ -31,51 +10,6 @@ static struct {
     int64_t retry_after_ms;
     char message[ERROR_MESSAGE_BYTES];
 } done;
-
-#define REQUEST ((struct http_request *)&api)
-
-struct http_request *kube_client_start(struct kube_client *c, struct http_request_options *o,
-                                       const struct http_callbacks *callbacks, void *arg, struct error *err)
-{
-    (void)c;
-    if (api.no_credentials) {
-        error_set(err, ERROR_RETRY, "waiting for the credential plugin");
-        return NULL;
-    }
-    snprintf(api.method, sizeof(api.method), "%s", o->method);
-    snprintf(api.path, sizeof(api.path), "%s", o->path);
-    snprintf(api.content_type, sizeof(api.content_type), "%s", o->content_type);
-    free(api.body);
-    api.body = mem_strndup(o->body, o->body_len);
-    api.timeout_ms = o->total_timeout_ms;
-    api.callbacks = callbacks;
-    api.arg = arg;
-    api.sent++;
-    return REQUEST;
-}
-
-void kube_client_note_answer(struct kube_client *c, const struct http_response *r, const struct error *err)
-{
-    (void)c;
-    api.refused += err == NULL && r->status == 401;
-}
-
-const char *kube_client_server(const struct kube_client *c)
-{
-    (void)c;
-    return "https://api";
-}
-
-void http_cancel(struct http_request *q)
-{
-    api.cancelled += q != NULL;
-}
-
-int64_t http_response_retry_after_ms(const struct http_response *r)
-{
-    (void)r;
-    return api.retry_after_ms;
-}
 
 static void on_done(void *arg, enum event_outcome outcome, int64_t retry_after_ms, const struct error *err)
 {
@@ -116,15 +50,6 @@ static void send_it(bool again)
     ck_assert_msg(event_writer_send(w, &object, again, &err) == 0, "%s", err.message);
 }
 
-static void answer(int status, const char *body)
-{
-    cleanup(buf_fini) struct buf b;
-    buf_init(&b, 0);
-    buf_add(&b, body);
-    const struct http_response r = {.status = status, .body = &b};
-    api.callbacks->on_done(api.arg, &r, NULL);
-}
-
 FIXTURE(setup, teardown)
 
 TEST(a_new_one_is_posted)
@@ -136,7 +61,7 @@ TEST(a_new_one_is_posted)
     ck_assert_str_eq(api.content_type, "application/json");
     ck_assert_str_eq(api.body, json);
     ck_assert_uint_gt(api.timeout_ms, 0);
-    answer(201, "{}");
+    api_answer(201, "{}");
     ck_assert_int_eq(done.outcome, EVENT_WRITTEN);
     ck_assert_uint_eq(done.calls, 1);
 }
@@ -149,7 +74,7 @@ TEST(one_that_is_there_is_patched)
     ck_assert_str_eq(api.path, "/api/v1/namespaces/ing/events/web.1");
     ck_assert_str_eq(api.content_type, "application/merge-patch+json");
     ck_assert_str_eq(api.body, json);
-    answer(200, "{}");
+    api_answer(200, "{}");
     ck_assert_int_eq(done.outcome, EVENT_WRITTEN);
 }
 
@@ -170,7 +95,7 @@ TEST_EACH(what_each_answer_means, array_len(answers))
 {
     for (int again = 0; again < 2; again++) {
         send_it(again);
-        answer(answers[_i].status, "{\"kind\":\"Status\",\"message\":\"so it is\"}");
+        api_answer(answers[_i].status, "{\"kind\":\"Status\",\"message\":\"so it is\"}");
         ck_assert_int_eq(done.outcome, again ? answers[_i].again : answers[_i].anew);
         ck_assert_int_eq((int)done.retry_after_ms, -1);
         ck_assert_uint_eq(api.refused, answers[_i].status == 401 ? (unsigned)again + 1 : 0);
@@ -187,14 +112,14 @@ TEST(when_the_api_wants_it_again)
 {
     api.retry_after_ms = 7000;
     send_it(false);
-    answer(429, "");
+    api_answer(429, "");
     ck_assert_int_eq((int)done.retry_after_ms, 7000);
     api.retry_after_ms = -1;
     send_it(false);
-    answer(429, "{\"kind\":\"Status\",\"details\":{\"retryAfterSeconds\":9}}");
+    api_answer(429, "{\"kind\":\"Status\",\"details\":{\"retryAfterSeconds\":9}}");
     ck_assert_int_eq((int)done.retry_after_ms, 9000);
     send_it(false);
-    answer(500, "<html>no JSON</html>");
+    api_answer(500, "<html>no JSON</html>");
     ck_assert_int_eq(done.outcome, EVENT_LATER);
     ck_assert_int_eq((int)done.retry_after_ms, -1);
 }
@@ -218,7 +143,7 @@ TEST(no_credentials_yet)
     ck_assert_uint_eq(done.calls, 0);
     api.no_credentials = false;
     send_it(false);
-    answer(201, "{}");
+    api_answer(201, "{}");
     ck_assert_int_eq(done.outcome, EVENT_WRITTEN);
 }
 

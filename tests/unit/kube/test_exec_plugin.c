@@ -1,13 +1,256 @@
-/* src/kube/exec_plugin: when it is run and for how long its answers are used, what it gets, client certificates. */
-#include "exec_plugin_world.h"
+/* src/kube/exec_plugin: when a plugin is run and for how long its answers are used, what it gets, client certificates, credentials
+ * that the server refuses, and plugins that fail. One that hangs or cannot be started is tests/functional/test_exec_plugin.py's. */
+#include "kube/exec_plugin.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "../certs.h"
+#include "settings/kubeconfig/kubeconfig.h"
+#include "host/timer.h"
+#include "net/tls_files.h"
 
 #include "../test.h"
 
-/* ---- the usual way ---- */
+#define V1 "client.authentication.k8s.io/v1"
+#define PAUSE_MS 20
+#define DEADLINE_MS 20000 /* of waiting for anything */
+
+static struct event_base *base;
+static struct timer tick;
+static struct tls_files *tls;
+static struct log log_to_file = {.level = LOG_LEVEL_DEBUG, .format = LOG_FORMAT_LOGFMT};
+static char directory[] = "/tmp/test_exec_plugin.XXXXXX";
+static struct exec_plugin *plugin;
+static unsigned told;
+
+/* Each run adds a line to "runs"; it waits while there is a file "wait", then prints "answer" and "said", and exits with "status".
+ * "two" comes of two at a time. */
+static char script[] =
+    "cd \"$D\"; { [ -e lock ] && kill -0 \"$(cat lock)\" && touch two; } 2>/dev/null; echo $$ >lock; echo run >>runs; "
+    "while [ -e wait ]; do sleep 0.01; done; env >environment; cat answer; cat said >&2; status=$(cat status); rm "
+    "lock; "
+    "exit $status";
+static char shell[] = "sh", dash_c[] = "-c", version[] = V1, server[] = "https://10.0.0.1",
+            *args[] = {dash_c, script, NULL};
+static char *env[3];
+static struct kube_exec exec = {.api_version = version, .command = shell, .args = args, .env = env};
+static struct kube_access access_by = {.server = server, .exec = &exec};
+
+/* ---- files ---- */
+
+static char *in_directory(const char *name)
+{
+    return mem_printf("%s/%s", directory, name);
+}
+
+static void write_file(const char *name, const char *text)
+{
+    cleanup(mem_free_ptr) char *path = in_directory(name), *fresh = in_directory("fresh");
+    int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+    ck_assert_int_eq(rename(fresh, path), 0);
+}
+
+static void remove_file(const char *name)
+{
+    cleanup(mem_free_ptr) char *path = in_directory(name);
+    ck_assert_int_eq(unlink(path), 0);
+}
+
+static char *file_text(const char *name)
+{
+    cleanup(mem_free_ptr) char *path = in_directory(name);
+    struct buf text;
+    buf_init(&text, 1 << 20);
+    ck_assert_int_eq(buf_read_file(&text, path), 0);
+    return buf_take(&text);
+}
+
+static bool has_file(const char *name)
+{
+    cleanup(mem_free_ptr) char *path = in_directory(name);
+    return access(path, F_OK) == 0;
+}
+
+static unsigned runs(void)
+{
+    if (!has_file("runs"))
+        return 0;
+    cleanup(mem_free_ptr) char *text = file_text("runs");
+    return (unsigned)strlen(text) / 4;
+}
+
+static void answer_with(const char *status)
+{
+    cleanup(mem_free_ptr) char *text =
+        mem_printf("{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1 "\",\"status\":{%s}}", status);
+    write_file("answer", text);
+    write_file("status", "0");
+    write_file("said", "");
+}
+
+/* Of a token that expires so many seconds from now; the format has no fractions. When that is, in ms since the Unix epoch. */
+static uint64_t answer_token(const char *token, int seconds)
+{
+    time_t at = (time_t)(clock_wall_ms() / 1000) + seconds;
+    struct tm tm;
+    char text[32];
+    gmtime_r(&at, &tm);
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+    cleanup(mem_free_ptr) char *status = mem_printf("\"token\":\"%s\",\"expirationTimestamp\":\"%s\"", token, text);
+    answer_with(status);
+    return (uint64_t)at * 1000;
+}
+
+/* ---- the loop ---- */
+
+static void on_changed(void *arg)
+{
+    ck_assert_ptr_eq(arg, &told);
+    told++;
+}
+
+static void on_tick(void *arg)
+{
+    (void)arg;
+    event_base_loopbreak(base);
+}
+
+static void turn(void)
+{
+    timer_set(&tick, 2);
+    event_base_dispatch(base);
+}
+
+#define await(condition)                                                        \
+    do {                                                                        \
+        uint64_t until_ = clock_mono_ms() + DEADLINE_MS;                        \
+        while (!(condition)) {                                                  \
+            ck_assert_msg(clock_mono_ms() < until_, "in vain: %s", #condition); \
+            turn();                                                             \
+        }                                                                       \
+    } while (0)
+
+static struct error err;
+
+/* The token in use; NULL: none, and err says why. */
+static const char *use(void)
+{
+    static char copy[64];
+    const char *token = NULL;
+    error_clear(&err);
+    if (exec_plugin_use(plugin, &token, &err) != 0) {
+        ck_assert_int_eq(err.kind, ERROR_RETRY);
+        ck_assert(exec_plugin_lacks(plugin));
+        return NULL;
+    }
+    ck_assert(!exec_plugin_lacks(plugin));
+    snprintf(copy, sizeof(copy), "%s", token != NULL ? token : "(certificate)");
+    return copy;
+}
+
+static char *ready_line(bool good)
+{
+    struct buf b;
+    buf_init(&b, 0);
+    const char *command;
+    cleanup(mem_free_ptr) char *text = NULL;
+    ck_assert_msg(exec_plugin_ready(plugin, &command, &b) == good, "%s", buf_str(&b));
+    text = buf_take(&b);
+    return mem_printf("[%c]credentials by %s%s%s\n", good ? '+' : '-', command, text[0] != '\0' ? ": " : "", text);
+}
+
+static void assert_ready(bool good, const char *says)
+{
+    cleanup(mem_free_ptr) char *line = ready_line(good);
+    ck_assert_msg(strstr(line, says) != NULL, "expected \"%s\" in: %s", says, line);
+    ck_assert_msg(str_has_prefix(line, good ? "[+]credentials by " : "[-]credentials by "), "%s", line);
+    ck_assert_uint_eq(strcspn(line, "\n"), strlen(line) - 1);
+}
+
+static unsigned times_logged(const char *what)
+{
+    cleanup(mem_free_ptr) char *text = file_text("log");
+    unsigned n = 0;
+    for (const char *s = text; (s = strstr(s, what)) != NULL; s++)
+        n++;
+    return n;
+}
+
+static void make_plugin(uint64_t timeout_ms, uint64_t pause_ms)
+{
+    plugin = exec_plugin_new(&(struct exec_plugin_options){.base = base,
+                                                           .access = &access_by,
+                                                           .tls = tls,
+                                                           .log = &log_to_file,
+                                                           .timeout_ms = timeout_ms,
+                                                           .pause_ms = pause_ms},
+                             on_changed, &told);
+}
+
+static void set_up(void)
+{
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    cleanup(mem_free_ptr) char *log_path = in_directory("log");
+    log_to_file.fd = open(log_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    env[0] = mem_printf("D=%s", directory);
+    base = event_base_new();
+    timer_init(&tick, base, on_tick, NULL);
+    tls = tls_files_new(
+        &(struct tls_files_options){.peer = "x", .cert.name = "client certificate", .key.name = "client key"}, &err);
+    ck_assert_ptr_nonnull(tls);
+    make_plugin(0, PAUSE_MS);
+}
+
+static void tear_down(void)
+{
+    static const char *const names[] = {"log", "runs", "answer", "said", "status", "environment", "wait", "lock"};
+    exec_plugin_free(plugin);
+    tls_files_free(tls);
+    timer_fini(&tick);
+    event_base_free(base);
+    ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
+    ck_assert_int_eq(errno, ECHILD);
+    ck_assert_msg(!has_file("two"), "two ran at a time");
+    for (size_t i = 0; i < array_len(names); i++) {
+        cleanup(mem_free_ptr) char *path = in_directory(names[i]);
+        unlink(path);
+    }
+    ck_assert_int_eq(rmdir(directory), 0);
+    close(log_to_file.fd);
+    free(env[0]);
+}
+
+static void answer_fails(const char *said)
+{
+    write_file("answer", "");
+    write_file("said", said);
+    write_file("status", "3");
+}
+
+/* It fails so, perhaps for the second time already: a slow machine may be past the pause. */
+static bool fails_saying(const char *says)
+{
+    return use() == NULL && strstr(err.message, says) != NULL;
+}
 
 FORKED
 
 FIXTURE(set_up, tear_down)
+
+/* ---- the usual way ---- */
 
 TEST(it_is_run_when_somebody_asks)
 {
@@ -32,24 +275,9 @@ TEST(it_is_run_when_somebody_asks)
     ck_assert_uint_eq(times_logged("one"), 0);
 }
 
-TEST(it_is_run_again_before_they_expire)
-{
-    answer_token("one", 3);
-    use();
-    await(told > 0);
-    ck_assert_str_eq(use(), "one");
-    assert_ready(true, "credentials by sh: for another ");
-    answer_token("two", 600);
-    await(str_eq(use(), "two"));
-    assert_ready(true, "credentials by sh: for another 59");
-    ck_assert_uint_eq(runs(), 2);
-    ck_assert_uint_eq(told, 1); /* nobody waited */
-    ck_assert_uint_eq(times_logged("why=expiring"), 1);
-}
-
 TEST(expired_ones_stay_in_use_while_it_runs)
 {
-    answer_token("one", 1);
+    answer_token("one", -100);
     use();
     await(told > 0);
     write_file("wait", "");
@@ -70,20 +298,6 @@ TEST(expired_ones_stay_in_use_while_it_runs)
     await(str_eq(use(), "two"));
     ck_assert_uint_eq(runs(), 2);
     ck_assert_uint_eq(told, 1);
-}
-
-/* As gke-gcloud-auth-plugin and others: the same answer until it has expired. */
-TEST(one_that_keeps_its_answer_is_not_run_over_and_over)
-{
-    uint64_t expires_ms = answer_token("one", 3);
-    use();
-    await(told > 0);
-    await(runs() == 2);
-    ck_assert_uint_lt(clock_wall_ms(), expires_ms);
-    await(runs() == 3);
-    ck_assert_uint_ge(clock_wall_ms(), expires_ms);
-    answer_token("two", 600);
-    await(str_eq(use(), "two"));
 }
 
 TEST(answers_that_have_expired_are_used_and_doubted)
@@ -172,4 +386,118 @@ TEST(client_certificates)
     ck_assert_ptr_null(tls_files_current(tls)->key_pem);
     EVP_PKEY_free(key);
     EVP_PKEY_free(other);
+}
+
+/* ---- refused by the server ---- */
+
+TEST(refused_it_is_run_again_once)
+{
+    exec_plugin_refused(plugin); /* none is there that could have been refused */
+    ck_assert_uint_eq(runs(), 0);
+    answer_with("\"token\":\"one\"");
+    use();
+    await(told == 1);
+    write_file("wait", "");
+    for (int i = 0; i < 20; i++) /* the pause after an answer */
+        turn();
+    exec_plugin_refused(plugin);
+    exec_plugin_refused(plugin);
+    await(runs() == 2);
+    ck_assert_ptr_null(use());
+    ck_assert_str_eq(err.message, "waiting for the credential plugin sh");
+    assert_ready(false, ": the server refuses them; the plugin is running");
+    exec_plugin_refused(plugin);
+    answer_with("\"token\":\"two\"");
+    remove_file("wait");
+    await(told == 2);
+    ck_assert_str_eq(use(), "two");
+    assert_ready(true, ": there");
+    for (int i = 0; i < 20; i++)
+        turn();
+    ck_assert_uint_eq(runs(), 2);
+    ck_assert_uint_eq(times_logged("why=refused"), 1);
+}
+
+TEST(refused_ones_are_tried_again_when_it_fails)
+{
+    answer_with("\"token\":\"one\"");
+    use();
+    await(told == 1);
+    answer_fails("no luck");
+    exec_plugin_refused(plugin);
+    await(told == 2);
+    await(str_eq(use(), "one"));
+    assert_ready(false, ": the server refuses them; the credential plugin sh: exit status 3; it says: no luck");
+    answer_with("\"token\":\"two\"");
+    await(str_eq(use(), "two"));
+    ck_assert_uint_ge(told, 2);
+}
+
+/* The server takes none of them: no faster than failures. */
+TEST(refused_each_time_the_pauses_grow)
+{
+    exec_plugin_free(plugin);
+    make_plugin(0, 300);
+    answer_with("\"token\":\"one\"");
+    use();
+    await(told == 1);
+    uint64_t began_ms = clock_mono_ms();
+    for (unsigned n = 2; n <= 4; n++) {
+        exec_plugin_refused(plugin);
+        ck_assert_str_eq(use(), "one"); /* in the pause there is nothing better */
+        await(told == n);
+    }
+    ck_assert_uint_eq(runs(), 4);
+    ck_assert_uint_ge(clock_mono_ms() - began_ms, 3 * 300);
+}
+
+/* ---- failures ---- */
+
+static const struct {
+    const char *answer, *said, *status, *says;
+} failures[] = {
+    {"", "Unable to locate credentials\n", "255", "sh: exit status 255; it says: Unable to locate credentials"},
+    {"Please sign in at https://x/device\n", "", "0", "sh: its answer cannot be used: not JSON (35 bytes)"},
+    {"{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1 "\",\"status\":{\"token\":\"hunter2\"}}", "but", "9",
+     "sh: exit status 9; it says: but"},
+    {"{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1
+     "\",\"status\":{\"clientCertificateData\":\"hunter2\",\"clientKeyData\":\"hunter2\"}}",
+     "", "0", "client certificate"},
+};
+
+TEST_EACH(failures_are_said_and_it_is_run_again, array_len(failures))
+{
+    write_file("answer", failures[_i].answer);
+    write_file("said", failures[_i].said);
+    write_file("status", failures[_i].status);
+    ck_assert_ptr_null(use());
+    await(told == 1);
+    await(fails_saying(failures[_i].says));
+    ck_assert_msg(str_has_prefix(err.message, "the credential plugin sh"), "%s", err.message);
+    ck_assert_msg(strstr(err.message, "; run again in ") != NULL, "%s", err.message);
+    assert_ready(false, failures[_i].says);
+    ck_assert_uint_eq(times_logged("credential plugin failed"), 1);
+    ck_assert_uint_eq(times_logged("hunter2"), 0);
+    await(told >= 2); /* who waits hears of each */
+    answer_with("\"token\":\"one\"");
+    await(str_eq(use(), "one"));
+    assert_ready(true, ": there\n");
+    ck_assert_uint_eq(times_logged("credential plugin failed"), 1);
+    answer_fails("again"); /* the pauses begin anew, and it is said again */
+    exec_plugin_refused(plugin);
+    await(times_logged("credential plugin failed") == 2);
+    ck_assert_uint_eq(times_logged("retry_ms=20 "), 2);
+}
+
+TEST(a_failure_leaves_good_ones_alone)
+{
+    answer_token("one", -100);
+    use();
+    await(told == 1);
+    answer_fails("no luck");
+    await(times_logged("in_use=\"the last ones\"") > 0);
+    ck_assert_str_eq(use(), "one");
+    ck_assert_uint_eq(told, 1);
+    answer_token("two", 600);
+    await(str_eq(use(), "two"));
 }

@@ -1,8 +1,61 @@
-#include <stdio.h>
+#include "kube/frame.h"
 
-#include "frame_text.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
 
 #include "../test.h"
+
+/* Frames as text: "{..}|{..}|", then a list's envelope, then the error's kind where there is one. */
+struct collected {
+    struct buf text;
+    size_t count, stop_at; /* 0: never */
+};
+
+static int collect(void *arg, char *json, size_t len, struct error *err)
+{
+    struct collected *c = arg;
+    for (size_t i = 0; i < FRAME_PADDING_BYTES; i++)
+        ck_assert_int_eq(json[len + i], 0);
+    buf_addn(&c->text, json, len);
+    buf_add(&c->text, "|");
+    memset(json, 'x', len + FRAME_PADDING_BYTES); /* it is ours to write to */
+    if (++c->count == c->stop_at)
+        return error_set(err, ERROR_RETRY, "stopped");
+    return 0;
+}
+
+/* cuts: bit n set: a piece ends behind byte n (for short texts); else pieces of `piece` bytes. */
+static char *split(enum frame_mode mode, const char *text, size_t len, size_t piece, uint64_t cuts, size_t cap)
+{
+    struct frame f;
+    struct collected c = {.count = 0};
+    struct error err = {ERROR_NONE, 0, ""};
+    int result = 0;
+    frame_init(&f, mode, cap);
+    buf_init(&c.text, 0);
+    for (size_t at = 0, end; at < len && result == 0; at = end) {
+        end = at + 1;
+        while (end < len && (piece != 0 ? end - at < piece : (cuts >> (end - 1) & 1) == 0))
+            end++;
+        char *copy = malloc(end - at); /* exactly: a step over its end shows */
+        memcpy(copy, text + at, end - at);
+        result = frame_feed(&f, copy, end - at, collect, &c, &err);
+        free(copy);
+    }
+    if (result == 0)
+        result = frame_end(&f, &err);
+    ck_assert_uint_eq(f.frames, c.count);
+    if (mode == FRAME_LIST && result == 0)
+        buf_add(&c.text, buf_str(&f.envelope));
+    if (result != 0)
+        buf_printf(&c.text, "%s%s", c.text.len > 0 ? " " : "", error_kind_name(err.kind));
+    frame_fini(&f);
+    return buf_take(&c.text);
+}
 
 struct row {
     const char *text, *want; /* with ' for " */
@@ -43,23 +96,18 @@ TEST(watch_streams)
 {
     static const struct row rows[] = {
         {"", ""},
-        {" \r\n\t", ""},
         {"{}", "{}|"},
         {"{}\n{}\n", "{}|{}|"},
-        {"{}{}", "{}|{}|"},
         {"\n\n{}\r\n\r\n", "{}|"},
         {"{'a':1}\n{'b':[{}]}\n", "{'a':1}|{'b':[{}]}|"},
         {"{\n 'a': [\n1, 2 ]\n}\n{}", "{\n 'a': [\n1, 2 ]\n}|{}|"},
-        {"{'a':'}'}\n", "{'a':'}'}|"},
         {"{'}{][':']}'}{}", "{'}{][':']}'}|{}|"},
-        {"{'a':'\\'}'}{}", "{'a':'\\'}'}|{}|"},
         {"{'a':'\\\\'}{}", "{'a':'\\\\'}|{}|"},
         {"{'a':'\\\\\\'}\\\\'}{}", "{'a':'\\\\\\'}\\\\'}|{}|"},
         {"{'\\u007d':'\\u0022}'}{}", "{'\\u007d':'\\u0022}'}|{}|"},
         {"{'\xc3\xbc\xf0\x9f\x90\x8b':'\xe2\x82\xac}'}{}", "{'\xc3\xbc\xf0\x9f\x90\x8b':'\xe2\x82\xac}'}|{}|"},
         /* what is inside is a parser's business */
         {"{]{}\n", "{]|{}|"},
-        {"{nonsense}{}", "{nonsense}|{}|"},
     };
     check_rows(FRAME_WATCH, rows, array_len(rows));
 }
@@ -81,29 +129,22 @@ TEST(lists)
         {"{'items':[]}", "{'items':[]}"},
         {"{'items':[{}]}", "{}|{'items':[]}"},
         {"{'items':[{'a':1},{'b':[2]}]}\n", "{'a':1}|{'b':[2]}|{'items':[]}"},
-        {" { 'items' : [ {} , {} ] } ", "{}|{}|{ 'items' : [] }"},
         {"{'kind':'L','metadata':{'r':'1'},'items':[{}]}", "{}|{'kind':'L','metadata':{'r':'1'},'items':[]}"},
         {"{'items':[{}],'metadata':{'r':'1'},'n':[1,2]}", "{}|{'items':[],'metadata':{'r':'1'},'n':[1,2]}"},
         {"{'items':null,'a':1}", "{'items':null,'a':1}"},
         {"{'items':{'items':[{}]}}", "{'items':{'items':[{}]}}"},
-        {"{'items':'x','b':[{}]}", "{'items':'x','b':[{}]}"},
         {"{'a':{'items':[{}]},'b':[[{}]]}", "{'a':{'items':[{}]},'b':[[{}]]}"},
         {"{'items':[{'items':[{}]}]}", "{'items':[{}]}|{'items':[]}"},
         {"{'a':'items','b':[{}]}", "{'a':'items','b':[{}]}"},
         {"{'a':'items:[{}]','items':[{'b':']}'}]}", "{'b':']}'}|{'a':'items:[{}]','items':[]}"},
-        {"{'a':'\\'items\\':[','items':[{}]}", "{}|{'a':'\\'items\\':[','items':[]}"},
         {"{'a\\'items':[{}],'items':[]}", "{'a\\'items':[{}],'items':[]}"},
         {"{'itemsx':[{}],'xitems':[{}],'item':[{}]}", "{'itemsx':[{}],'xitems':[{}],'item':[{}]}"},
-        {"{'ITEMS':[{}],'iitems':[1],'':[{}]}", "{'ITEMS':[{}],'iitems':[1],'':[{}]}"},
         {"{'\xc3\xbc':'\xf0\x9f\x90\x8b}','items':[{'\\\\':'\\''}]}",
          "{'\\\\':'\\''}|{'\xc3\xbc':'\xf0\x9f\x90\x8b}','items':[]}"},
-        {"{'a':1.5e3,'b':true,'items':[{}],'c':false}", "{}|{'a':1.5e3,'b':true,'items':[],'c':false}"},
         {"{}", "{}"},
         /* a Status instead of a list, and what only a parser can judge */
         {"{'kind':'Status','code':504,'details':{'c':[]}}", "{'kind':'Status','code':504,'details':{'c':[]}}"},
-        {"{nonsense}", "{nonsense}"},
         {"{'items'[{}]}", "{'items'[{}]}"},
-        {"{'a':'items'[{}]}", "{'a':'items'[{}]}"},
         {"{'items':null,[{}]}", "{'items':null,[{}]}"},
         {"{'items':[{}][{}]}", "{}|{'items':[][{}]}"},
         {"{'items':[{}],'items':[{'b':1}]}", "{}|{'b':1}|{'items':[],'items':[]}"},
@@ -115,30 +156,18 @@ TEST(what_is_no_list)
 {
     static const struct row rows[] = {
         {"", "retry"},
-        {" \n", "retry"},
         {"[]", "invalid"},
-        {"null", "invalid"},
-        {"<html>", "invalid"},
         {"{'items':[1]}", "invalid"},
-        {"{'items':['a']}", "invalid"},
-        {"{'items':[null]}", "invalid"},
         {"{'items':[[{}]]}", "invalid"},
         {"{'items':[,{}]}", "invalid"},
         {"{'items':[{},]}", "{}| invalid"},
         {"{'items':[{}{}]}", "{}| invalid"},
-        {"{'items':[{},,{}]}", "{}| invalid"},
         {"{'items':[{}}", "{}| invalid"},
         {"{'items':[]}{}", "invalid"},
-        {"{'items':[]}x", "invalid"},
-        {"{", "retry"},
         {"{'ite", "retry"},
-        {"{'items", "retry"},
         {"{'items'", "retry"},
-        {"{'items':", "retry"},
         {"{'items':[", "retry"},
-        {"{'items':[{", "retry"},
         {"{'items':[{}", "{}| retry"},
-        {"{'items':[{},", "{}| retry"},
         {"{'items':[{}]", "{}| retry"},
         {"{'items':[{}],'metadata':{", "{}| retry"},
     };

@@ -30,17 +30,6 @@ TEST(a_streaming_list_and_what_follows)
     ck_assert_str_eq(ip_of("n1"), "10.0.0.7");
 }
 
-TEST(byte_by_byte)
-{
-    START({.expect = "sendInitialEvents=true",
-           .body = TWO_NODES MODIFIED("n2", "6", "10.0.0.22"),
-           .after = HOLD,
-           .split = 1});
-    UNTIL(was_commanded("MODIFIED node n2"));
-    ck_assert_uint_eq(times_commanded("changed: list of nodes"), 1);
-    ck_assert_str_eq(ip_of("n2"), "10.0.0.22");
-}
-
 TEST(pages_where_streaming_lists_are_refused)
 {
     START({.expect = "sendInitialEvents=true",
@@ -92,7 +81,6 @@ static const struct {
     const char *status, *body, *reason, *logged;
 } sayings[] = {
     {NULL, ERROR("0", "Expired"), "expired", NULL},
-    {NULL, ERROR("0", "Gone"), "expired", NULL},
     {NULL, ERROR("429", "TooManyRequests"), "throttled", NULL},
     {NULL,
      EVENT("ERROR",
@@ -105,7 +93,6 @@ static const struct {
     {REFUSED("504 Gateway Timeout"),
      "{\"kind\":\"Status\",\"code\":504,\"details\":{\"causes\":[{\"reason\":\"ResourceVersionTooLarge\"}]}}",
      "too_large_version", NULL},
-    {REFUSED("429 Too Many Requests") "\r\nRetry-After: 9", STATUS("429", "no"), "throttled", "retry_ms=9000.0"},
     {REFUSED("429 Too Many Requests") "\r\nRetry-After: 9",
      "{\"kind\":\"Status\",\"code\":429,\"details\":{\"retryAfterSeconds\":7}}", "throttled", "retry_ms=9000.0"},
     {REFUSED("503 Service Unavailable"), "{\"kind\":\"Status\",\"code\":503,\"details\":{\"retryAfterSeconds\":7}}",
@@ -179,15 +166,6 @@ TEST(a_clean_close_goes_on_from_the_last_version)
     ck_assert_uint_eq(times_logged("level=warn"), 0);
 }
 
-TEST(a_reset_in_the_middle_of_an_event_costs_that_event_only)
-{
-    START({.expect = "sendInitialEvents=true", .body = TWO_NODES BOOKMARK("77") "{\"type\":\"MODIF", .after = CUT},
-          {.expect = "resourceVersion=77&", .body = MODIFIED("n1", "78", "10.0.0.7"), .after = HOLD});
-    UNTIL(was_commanded("MODIFIED node n1"));
-    ck_assert(was_commanded("restarted: nodes lost"));
-    ck_assert_uint_eq(times_commanded("listed:"), 1);
-}
-
 static void on_other_done(void *arg, const struct http_response *r, const struct error *err)
 {
     ck_assert(err == NULL && r->status == 200);
@@ -214,28 +192,6 @@ TEST(after_a_failure_the_connection_is_a_new_one)
     push("rubbish\n");
     UNTIL(peer.next == 3);
     ck_assert_uint_eq(peer.opened, 3);
-}
-
-TEST(half_an_event_at_a_clean_end_is_a_lost_connection)
-{
-    START({.expect = "sendInitialEvents=true", .body = TWO_NODES BOOKMARK("77") "{\"type\":\"MODIF", .after = END},
-          {.expect = "resourceVersion=77&", .after = HOLD});
-    UNTIL(peer.next == 2);
-    ck_assert(was_commanded("restarted: nodes lost"));
-}
-
-TEST(rubbish_in_the_stream_is_a_relist)
-{
-    START({.expect = "sendInitialEvents=true", .body = TWO_NODES BOOKMARK("6"), .after = HOLD},
-          {.expect = "sendInitialEvents=true", .body = TWO_NODES, .after = HOLD});
-    UNTIL(status().synced);
-    push("<html>\n");
-    UNTIL(status().stale);
-    informer_poke(informer);
-    UNTIL(times_logged("synced with Kubernetes") == 2);
-    ck_assert(was_commanded("restarted: nodes garbled\n"));
-    ck_assert(was_commanded("listed: nodes garbled\n"));
-    ck_assert_uint_eq(times_commanded("changed:"), 1); /* the same nodes */
 }
 
 TEST(an_object_that_cannot_be_used_stops_nobody)
@@ -274,16 +230,6 @@ TEST(an_object_that_cannot_be_used_in_a_relist_stays_as_it_was)
     expire();
     UNTIL(times_commanded("changed: list of nodes") == 3);
     ck_assert_ptr_null(cache_find(cache, "n1"));
-}
-
-TEST(an_event_of_a_newer_api_is_passed_over)
-{
-    START({.expect = "sendInitialEvents=true",
-           .body = TWO_NODES EVENT("FROBBED", NODE("n1", "6", "10.0.0.7")) MODIFIED("n2", "7", "10.0.0.22"),
-           .after = HOLD});
-    UNTIL(was_commanded("MODIFIED node n2"));
-    ck_assert_str_eq(ip_of("n1"), "10.0.0.1");
-    ck_assert_uint_eq(times_commanded("listed:"), 1);
 }
 
 TEST(a_half_open_connection_is_noticed)
@@ -344,19 +290,6 @@ TEST(a_cache_that_is_forgotten_while_it_lists_is_listed_again)
     ck_assert_uint_eq(cache_count(cache), 2);
     ck_assert(was_commanded("listed: nodes forgotten"));
     ck_assert_uint_eq(peer.next, 2);
-}
-
-TEST(a_cache_that_is_forgotten_while_it_watches_is_listed_again)
-{
-    START(SYNCED, SYNCED);
-    UNTIL(status().synced);
-    informer_forget(informer);
-    ck_assert(!status().synced);
-    UNTIL(status().synced);
-    ck_assert_uint_eq(cache_count(cache), 2);
-    ck_assert_uint_eq(peer.next, 2);
-    push(DELETED("n1", "7"));
-    UNTIL(was_commanded("changed: DELETED node n1"));
 }
 
 TEST(stop_leaves_nothing_behind)

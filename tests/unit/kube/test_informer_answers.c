@@ -101,67 +101,6 @@ TEST(an_endless_refusal_is_a_refusal)
     ck_assert_ptr_nonnull(strstr(status().problem, "HTTP 403: xxx"));
 }
 
-static void write_token(const char *path, const char *token)
-{
-    const struct timespec old[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    ck_assert_int_eq(write(fd, token, strlen(token)), (ssize_t)strlen(token));
-    close(fd);
-    utimensat(AT_FDCWD, path, old, 0);
-}
-
-/* The file looks the same: only a 401 makes us read it again. */
-TEST(a_refused_token_is_read_again)
-{
-    struct error err = {0};
-    cleanup(mem_free_ptr) char *path = mem_printf("%s.token", log_path);
-    struct kube_access access = {.server = url, .token_path = path, .source = (char[]){"test"}};
-    write_token(path, "first");
-    kube_client_free(client);
-    client = kube_client_new(http, &access, &log_to_file, &err);
-    ck_assert_msg(client != NULL, "%s", err.message);
-    write_token(path, "other");
-    START({.expect = "sendInitialEvents=true",
-           .status = REFUSED("401 Unauthorized"),
-           .body = STATUS("401", "no"),
-           .after = END},
-          SYNCED);
-    UNTIL(status().synced);
-    unlink(path);
-    ck_assert_uint_eq(times_commanded("requested: 401"), 1);
-    const char *first = strstr(buf_str(&peer.requests), "Authorization: Bearer first");
-    ck_assert_ptr_nonnull(first);
-    ck_assert_ptr_nonnull(strstr(first, "Authorization: Bearer other"));
-    ck_assert_uint_eq(times_logged("level=warn"), 0); /* tokens rotate: nothing is wrong */
-}
-
-TEST(a_resource_that_is_not_served)
-{
-    START({.expect = "sendInitialEvents=true",
-           .status = "404 Not Found\r\nContent-Type: text/plain",
-           .body = "404 page not found\n",
-           .after = END});
-    UNTIL(status().denied == INFORMER_NOT_SERVED);
-    ck_assert_ptr_nonnull(strstr(status().problem, "not served: HTTP 404: 404 page not found"));
-}
-
-TEST(html_is_no_answer_and_a_redirect_is_not_followed)
-{
-    START({.expect = "sendInitialEvents=true",
-           .status = "200 OK\r\nContent-Type: text/html",
-           .body = "<html>log in</html>",
-           .after = END},
-          {.expect = "sendInitialEvents=true",
-           .status = "302 Found\r\nLocation: http://127.0.0.1:1/steal",
-           .body = "",
-           .after = END});
-    UNTIL(strstr(status().problem, "not JSON") != NULL);
-    ck_assert_ptr_nonnull(strstr(status().problem, "text/html"));
-    informer_poke(informer);
-    UNTIL(strstr(status().problem, "HTTP 302") != NULL);
-    ck_assert(!status().synced);
-}
-
 TEST(an_empty_or_truncated_list_is_none)
 {
     START({.expect = "sendInitialEvents=true",

@@ -178,75 +178,6 @@ TEST(basic_auth_and_nothing_at_all)
     kube_client_free(c);
 }
 
-/* ---- a plugin; see test_exec_plugin.c for its ways ---- */
-
-static void use_plugin(const char *script)
-{
-    struct kube_exec *e = mem_alloc(sizeof(*e));
-    e->api_version = mem_strdup(KUBE_EXEC_V1);
-    e->command = mem_strdup("sh");
-    e->args = mem_array(3, sizeof(e->args[0]));
-    e->args[0] = mem_strdup("-c");
-    e->args[1] = mem_printf("cd %s; %s", directory, script);
-    e->env = mem_array(1, sizeof(e->env[0]));
-    access_to.exec = e;
-}
-
-static void on_credentials(void *arg)
-{
-    ++*(unsigned *)arg;
-    event_base_loopbreak(base);
-}
-
-static int start_fails(struct kube_client *c, const char *says)
-{
-    static const struct http_callbacks callbacks = {.on_done = on_done};
-    struct http_request_options options = {.method = "GET", .path = "/version"};
-    struct error err = {0};
-    ck_assert_ptr_null(kube_client_start(c, &options, &callbacks, NULL, &err));
-    ck_assert_int_eq(err.kind, ERROR_RETRY);
-    ck_assert_msg(strstr(err.message, says) != NULL, "%s", err.message);
-    ck_assert(kube_client_lacks_credentials(c));
-    return 0;
-}
-
-TEST(credentials_of_a_plugin)
-{
-    use_plugin("echo '{\"kind\":\"ExecCredential\",\"apiVersion\":\"" KUBE_EXEC_V1
-               "\",\"status\":{\"token\":\"'$(cat token)'\"}}'");
-    free(write_file("token", "one"));
-    struct kube_client *c = new_client();
-    unsigned first = 0, second = 0;
-    struct kube_client_listener listeners[2] = {{.on_credentials = on_credentials, .arg = &first},
-                                                {.on_credentials = on_credentials, .arg = &second}};
-    kube_client_on_credentials(c, &listeners[0]);
-    kube_client_on_credentials(c, &listeners[1]);
-    start_fails(c, "waiting for the credential plugin sh");
-    ck_assert_uint_eq(first, 0);
-    event_base_dispatch(base);
-    ck_assert_uint_eq(first, 1);
-    ck_assert_uint_eq(second, 1);
-    ck_assert(!kube_client_lacks_credentials(c));
-    ask(c);
-    ck_assert_str_eq(authorization, "Bearer one");
-    kube_client_forget_listener(&listeners[0]);
-    free(write_file("token", "two"));
-    kube_client_credentials_refused(c);
-    event_base_dispatch(base);
-    ck_assert_uint_eq(first, 1);
-    ck_assert_uint_eq(second, 2);
-    ask(c);
-    ck_assert_str_eq(authorization, "Bearer two");
-    struct buf body;
-    buf_init(&body, 0);
-    const char *plugin;
-    ck_assert(kube_client_ready(c, &plugin, &body));
-    ck_assert_str_eq(plugin, "sh");
-    ck_assert_str_eq(buf_str(&body), "there");
-    buf_fini(&body);
-    kube_client_free(c);
-}
-
 TEST(without_a_plugin_there_is_nothing_to_wait_for)
 {
     access_to.unused_exec = mem_strdup("aws");
@@ -270,19 +201,6 @@ TEST(a_proxy_is_used_where_one_is_given)
     struct kube_client *c = new_client();
     ask(c);
     ck_assert_str_eq(seen_path, "http://kubernetes.invalid:6443/version");
-    kube_client_free(c);
-}
-
-TEST(a_token_file_is_followed)
-{
-    access_to.token_path = write_file("token", "first\n");
-    struct kube_client *c = new_client();
-    ask(c);
-    ck_assert_str_eq(authorization, "Bearer first");
-    free(write_file("token", "second-one"));
-    ask(c);
-    ck_assert_str_eq(authorization, "Bearer second-one");
-    ck_assert_uint_eq(times_logged("Kubernetes token renewed"), 1);
     kube_client_free(c);
 }
 
@@ -360,18 +278,6 @@ TEST(a_bad_ca_is_an_error)
     assert_refused("given inline", "no PEM certificate");
 }
 
-TEST(a_ca_and_a_client_certificate_that_are_good)
-{
-    access_to.ca.path = write_file("ca.crt", cert);
-    access_to.cert.path = write_file("tls.crt", cert);
-    access_to.key.path = write_file("tls.key", key_pem);
-    kube_client_free(new_client());
-    ck_assert_uint_eq(times_logged("level="), 0);
-    access_to.insecure = true;
-    kube_client_free(new_client());
-    ck_assert_uint_eq(times_logged("not verified"), 1);
-}
-
 TEST(tls_files_are_followed)
 {
     access_to.ca.path = write_file("ca.crt", cert);
@@ -408,14 +314,4 @@ TEST(a_client_certificate_and_its_key_belong_together)
     access_to.cert.text = NULL;
     assert_refused("client certificate", "need each other");
     EVP_PKEY_free(other);
-}
-
-TEST(what_watches_learn_is_shared)
-{
-    struct kube_client *c = new_client();
-    ck_assert_uint_eq(kube_client_watch_server(c)->no_streaming_until_ms, 0);
-    kube_client_watch_server(c)->no_streaming_until_ms = 5;
-    ck_assert_uint_eq(kube_client_watch_server(c)->no_streaming_until_ms, 5);
-    kube_client_free(c);
-    kube_client_free(NULL);
 }

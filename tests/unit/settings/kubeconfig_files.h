@@ -4,7 +4,8 @@
 
 #include "settings/kubeconfig/kubeconfig.h"
 
-#include <check.h>
+#include "../test.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,12 +20,11 @@
 #define CERT_DATA "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCmJtOTBJRzl1WlE9PQotLS0tLUVORCBDRVJUSUZJQ0FURS0tLS0tCg=="
 #define KEY_DATA "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCmJtOTBJRzl1WlE9PQotLS0tLUVORCBQUklWQVRFIEtFWS0tLS0tCg=="
 
-/* Check's fork mode gives each test its own process, so these are fresh for each. */
-static char dir[] = "/tmp/test_kubeconfig.XXXXXX";
-static char first[64], second[64];
+static char dir[32], first[64], second[64];
 
 static inline void set_up(void)
 {
+    snprintf(dir, sizeof(dir), "/tmp/test_kubeconfig.XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(dir));
     snprintf(first, sizeof(first), "%s/first", dir);
     snprintf(second, sizeof(second), "%s/second", dir);

@@ -17,10 +17,11 @@
 #define TOKEN "HAPROXY_DATAPLANE_TOKEN="
 #define URLS "HAPROXY_DATAPLANE_URL="
 
-static char file[] = "/tmp/test_credentials.XXXXXX";
+static char file[32];
 
 static void set_up(void)
 {
+    snprintf(file, sizeof(file), "/tmp/test_credentials.XXXXXX");
     int fd = mkstemp(file);
     ck_assert_int_ge(fd, 0);
     close(fd);
@@ -87,37 +88,26 @@ static const struct {
     {{USER "u", PASSWORD "hunter2"}, 0, 0, ""},
     {{TOKEN "hunter2"}, 0, 0, ""},
     {{NULL}, 0, 1, "without credentials"},
-    {{USER "", PASSWORD "", TOKEN ""}, 0, 1, "without credentials"},
-    {{TOKEN "hunter2", USER "", PASSWORD ""}, 0, 0, ""},
     {{USER "u"}, 1, 0, "HAPROXY_DATAPLANE_PASSWORD (or HAPROXY_DATAPLANE_PASSWORD_FILE) is not: expected both or none"},
     {{USER "u", PASSWORD ""}, 1, 0, "HAPROXY_DATAPLANE_PASSWORD (or HAPROXY_DATAPLANE_PASSWORD_FILE) is empty"},
-    {{USER "u", "HAPROXY_DATAPLANE_PASSWORD_FILE="}, 1, 0, "is empty"},
     {{PASSWORD "hunter2"}, 1, 0, "HAPROXY_DATAPLANE_PASSWORD is set, but HAPROXY_DATAPLANE_USERNAME"},
     {{USER "u", PASSWORD "hunter2", TOKEN "hunter2"}, 1, 0, "HAPROXY_DATAPLANE_TOKEN is set beside"},
-    {{USER "u", TOKEN "hunter2"}, 1, 0, "HAPROXY_DATAPLANE_TOKEN is set beside"},
     {{PASSWORD "hunter2", TOKEN "hunter2"}, 1, 0, "HAPROXY_DATAPLANE_TOKEN is set beside"},
     {{TOKEN "hunter2", "HAPROXY_DATAPLANE_TOKEN_FILE=/x"}, 1, 0, "HAPROXY_DATAPLANE_TOKEN_FILE are both set"},
     {{USER "a:hunter2", PASSWORD "p"}, 1, 0, "a ':'"},
     {{USER "u", PASSWORD "hunter2\n"}, 0, 1, "HAPROXY_DATAPLANE_PASSWORD: ends with a line break"},
-    {{USER "u", PASSWORD "hunter2\r\n"}, 0, 1, "ends with a line break"},
     {{USER "u", PASSWORD "hunter2\n\n"}, 1, 1, "control character"},
-    {{USER "u", PASSWORD "\n"}, 1, 1, "it is empty"},
     {{USER "u", PASSWORD "hunter2\x01"}, 1, 0, "control character"},
     {{USER "u", PASSWORD " hunter2: \xc3\xa4\""}, 0, 0, ""},
     {{TOKEN "Bearer hunter2"}, 1, 0, "leave out the word Bearer"},
     {{TOKEN "hunter2 x"}, 1, 0, "a space"},
-    {{TOKEN "hunter2\xc3\xa4"}, 1, 0, "not ASCII"},
     {{"HAPROXY_DATAPLANE_TOKEN_FILE=hunter2"}, 1, 0, "which belongs in HAPROXY_DATAPLANE_TOKEN)"},
-    {{"HAPROXY_DATAPLANE_TOKEN_FILE=hunter2/x"}, 1, 0, "the value is not shown"},
     {{"HAPROXY_DATAPLANE_TOKEN_FILE=/nowhere/token"},
      1,
      0,
      "HAPROXY_DATAPLANE_TOKEN_FILE: expected a readable file that holds it; /nowhere/token: No such file"},
     {{"HAPROXY_DATAPLANE_TOKEN_FILE=/dev/null"}, 1, 0, "/dev/null: is not a regular file"},
-    {{"HAPROXY_DATAPLANE_TOKEN_FILE=./nowhere"}, 1, 0, "./nowhere: No such file"},
 };
-
-FORKED
 
 FIXTURE(set_up, tear_down)
 
@@ -127,19 +117,6 @@ TEST_EACH(what_goes_together, array_len(rows))
     ck_assert_msg(p.report.error_count == rows[_i].errors && p.report.count == rows[_i].errors + rows[_i].warnings,
                   "%zu errors of %zu findings: %s", p.report.error_count, p.report.count, p.text);
     ck_assert_msg(strstr(p.text, rows[_i].says) != NULL, "expected \"%s\" in: %s", rows[_i].says, p.text);
-}
-
-TEST(values_are_taken)
-{
-    cleanup(parsed_fini) struct parsed p = parse(USER "u", PASSWORD "hunter2\n");
-    ck_assert_str_eq(p.settings.dataplane_username.value, "u");
-    ck_assert_str_eq(p.settings.dataplane_password.value, "hunter2");
-    ck_assert(!secret_is_set(&p.settings.dataplane_token));
-    ck_assert_str_eq(p.settings.dataplanes[0].username.value, "u");
-    ck_assert_str_eq(p.settings.dataplanes[0].password.value, "hunter2");
-    ck_assert(!secret_is_set(&p.settings.dataplanes[0].token));
-    ck_assert(setting_is_given(&p.settings, SETTING(dataplane_password)));
-    ck_assert(!setting_is_given(&p.settings, SETTING(dataplane_token)));
 }
 
 TEST(files_are_read)
@@ -168,28 +145,14 @@ TEST(files_are_read)
     ck_assert_ptr_nonnull(strstr(buf_str(&out), "HAPROXY_DATAPLANE_USERNAME=u  # from the environment\n"));
 }
 
-TEST(what_a_file_holds_is_checked)
-{
-    char user[128], token[128];
-    snprintf(user, sizeof(user), "HAPROXY_DATAPLANE_USERNAME_FILE=%s", file);
-    snprintf(token, sizeof(token), "HAPROXY_DATAPLANE_TOKEN_FILE=%s", file);
-    write_file("");
-    cleanup(parsed_fini) struct parsed empty = parse(token);
-    ck_assert_ptr_nonnull(strstr(empty.text, "is empty"));
-    ck_assert_ptr_nonnull(strstr(empty.text, file));
-    write_file("a:hunter2");
-    cleanup(parsed_fini) struct parsed colon = parse(user, PASSWORD "p");
-    ck_assert_uint_eq(colon.report.error_count, 1);
-    ck_assert_ptr_nonnull(strstr(colon.text, "a ':'"));
-    ck_assert_ptr_nonnull(strstr(colon.text, file));
-    write_file("Bearer hunter2");
-    cleanup(parsed_fini) struct parsed bearer = parse(token);
-    ck_assert_ptr_nonnull(strstr(bearer.text, "leave out the word Bearer"));
-}
-
 /* ---- the file with a line for each URL ---- */
 
 static const char ab[] = URLS "http://a:1,http://b:1";
+
+#define LIST(...)   \
+    {               \
+        __VA_ARGS__ \
+    }
 
 /* The file's text, the environment beside it, errors and warnings, and parts of what is said; FILE stands for the file. */
 static const struct {
@@ -198,71 +161,41 @@ static const struct {
     size_t errors, warnings;
     const char *says[3];
 } files[] = {
-    {"http://a:1 u:hunter2\nhttp://b:1 Bearer hunter2\n", {ab}, 0, 0, {NULL}},
-    {"http://a:1 u:hunter2\n", {ab, TOKEN "hunter2"}, 0, 0, {NULL}},
-    {"http://a:1 u:hunter2\n", {ab, USER "u", PASSWORD "hunter2"}, 0, 0, {NULL}},
-    {"HTTP://A:1/ u:hunter2\n\nunix:///x Bearer hunter2", {URLS "http://a:1,/x"}, 0, 0, {NULL}},
-    {"http://a:1 u:hunter2",
-     {ab},
-     0,
-     1,
-     {"FILE has no line for \"http://b:1\", and neither HAPROXY_DATAPLANE_USERNAME and HAPROXY_DATAPLANE_PASSWORD nor "
-      "HAPROXY_DATAPLANE_TOKEN is set: the Data Plane API there gets requests without credentials"}},
-    {"http://a:1 u:hunter2",
-     {URLS "http://b:1,http://a:1,/x@y"},
-     0,
-     2,
-     {"for \"http://b:1\", and", "for \"***@y\", and"}},
-    {"# nothing\n",
-     {URLS "http://a:1", TOKEN "hunter2"},
-     0,
-     1,
-     {"FILE: the file has no line with credentials, so it has no effect"}},
-    {"", {URLS "http://a:1"}, 0, 2, {"no line with credentials", "FILE has no line for \"http://a:1\""}},
+    {"http://a:1 u:hunter2\nhttp://b:1 Bearer hunter2\n", LIST(ab), 0, 0, LIST(NULL)},
+    {"http://a:1 u:hunter2\n", LIST(ab, TOKEN "hunter2"), 0, 0, LIST(NULL)},
+    {"http://a:1 u:hunter2\n", LIST(ab, USER "u", PASSWORD "hunter2"), 0, 0, LIST(NULL)},
+    {"HTTP://A:1/ u:hunter2\n\nunix:///x Bearer hunter2", LIST(URLS "http://a:1,/x"), 0, 0, LIST(NULL)},
+    {"http://a:1 u:hunter2", LIST(ab), 0, 1,
+     LIST("FILE has no line for \"http://b:1\", and neither HAPROXY_DATAPLANE_USERNAME and HAPROXY_DATAPLANE_PASSWORD "
+          "nor "
+          "HAPROXY_DATAPLANE_TOKEN is set: the Data Plane API there gets requests without credentials")},
+    {"http://a:1 u:hunter2", LIST(URLS "http://b:1,http://a:1,/x@y"), 0, 2,
+     LIST("for \"http://b:1\", and", "for \"***@y\", and")},
+    {"# nothing\n", LIST(URLS "http://a:1", TOKEN "hunter2"), 0, 1,
+     LIST("FILE: the file has no line with credentials, so it has no effect")},
     /* Lines that are for nobody. */
-    {"http://a:1 u:hunter2\nhttp://haproxy-z:5555 u:hunter2",
-     {URLS "http://a:1"},
-     0,
-     1,
-     {"FILE, line 2: the line is not used: its URL \"http://haproxy-z:5555\" is not in HAPROXY_DATAPLANE_URL\n"}},
-    {"\nhttp://haproxi:5555 u:hunter2",
-     {URLS "http://haproxy-b:5555,http://haproxy:5555", TOKEN "t"},
-     0,
-     1,
-     {"FILE, line 2: the line is not used: its URL \"http://haproxi:5555\" is not in HAPROXY_DATAPLANE_URL; did "
-      "you "
-      "mean \"http://haproxy:5555\"?\n"}},
-    {"https://a:1 u:hunter2", {URLS "http://a:1", TOKEN "t"}, 0, 1, {"\"https://a:1\"", "mean \"http://a:1\"?"}},
+    {"http://a:1 u:hunter2\nhttp://haproxy-z:5555 u:hunter2", LIST(URLS "http://a:1"), 0, 1,
+     LIST("FILE, line 2: the line is not used: its URL \"http://haproxy-z:5555\" is not in HAPROXY_DATAPLANE_URL\n")},
+    {"\nhttp://haproxi:5555 u:hunter2", LIST(URLS "http://haproxy-b:5555,http://haproxy:5555", TOKEN "t"), 0, 1,
+     LIST("FILE, line 2: the line is not used: its URL \"http://haproxi:5555\" is not in HAPROXY_DATAPLANE_URL; did "
+          "you "
+          "mean \"http://haproxy:5555\"?\n")},
     /* One that has its line is not meant. */
-    {"http://h1:5555 u:hunter2\nhttp://h3:5555 u:hunter2",
-     {URLS "http://h1:5555,http://other:5555", TOKEN "t"},
-     0,
-     1,
-     {"\"http://h3:5555\" is not in HAPROXY_DATAPLANE_URL\n"}},
-    {"unix:/run/a@b u:hunter2", {URLS "http://a:1", TOKEN "t"}, 0, 1, {"its URL \"***@b\" is not in"}},
-    {"http://b:1 u:hunter2", {URLS}, 0, 0, {NULL}}, /* refused already */
-    {"http://a:1 u: hunter2",
-     {URLS "http://a:1"},
-     0,
-     1,
-     {"FILE, line 1: the password begins or ends with white space, which is part of it"}},
+    {"http://h1:5555 u:hunter2\nhttp://h3:5555 u:hunter2", LIST(URLS "http://h1:5555,http://other:5555", TOKEN "t"), 0,
+     1, LIST("\"http://h3:5555\" is not in HAPROXY_DATAPLANE_URL\n")},
+    {"unix:/run/a@b u:hunter2", LIST(URLS "http://a:1", TOKEN "t"), 0, 1, LIST("its URL \"***@b\" is not in")},
+    {"http://b:1 u:hunter2", LIST(URLS), 0, 0, LIST(NULL)}, /* refused already */
+    {"http://a:1 u: hunter2", LIST(URLS "http://a:1"), 0, 1,
+     LIST("FILE, line 1: the password begins or ends with white space, which is part of it")},
     /* Lines that cannot be read. */
-    {"http://a:1 u:hunter2\nhttp://b:1 hunter2\n# x\nadmin:hunter2",
-     {ab},
-     2,
-     0,
-     {"FILE, line 2: expected URL user:password or URL Bearer TOKEN; there is no ':' between user name and password\n",
-      "FILE, line 4: expected URL user:password or URL Bearer TOKEN; its first word is not the URL of a Data Plane "
-      "API: it "
-      "does not begin with a scheme"}},
-    {"http://hunter2@b:1 u:p", {ab}, 1, 0, {"it must not contain a user name or password"}},
-    {"1\n2\n3\n4\n5\n", {ab}, 5, 0, {"line 5: "}},
-    {"1\n2\n3\n4\n5\n6\n7",
-     {ab},
-     6,
-     0,
-     {"line 5: ", "FILE: expected lines URL user:password or URL Bearer TOKEN; 2 more"}},
-    {"x\nhttp://c:1 u:hunter2", {ab}, 1, 1, {"line 1: expected", "line 2: the line is not used"}},
+    {"http://a:1 u:hunter2\nhttp://b:1 hunter2\n# x\nadmin:hunter2", LIST(ab), 2, 0,
+     LIST("FILE, line 2: expected URL user:password or URL Bearer TOKEN; there is no ':' between user name and "
+          "password\n",
+          "FILE, line 4: expected URL user:password or URL Bearer TOKEN; its first word is not the URL of a Data Plane "
+          "API: it "
+          "does not begin with a scheme")},
+    {"1\n2\n3\n4\n5\n6\n7", LIST(ab), 6, 0,
+     LIST("line 5: ", "FILE: expected lines URL user:password or URL Bearer TOKEN; 2 more")},
 };
 
 /* says with FILE replaced. */
@@ -334,9 +267,7 @@ TEST(a_file_that_cannot_be_read)
 {
     static const char *const paths[][2] = {
         {"/nowhere/lines", "/nowhere/lines: No such file or directory\n"},
-        {"./nowhere", "./nowhere: No such file or directory\n"},
         {"/dev/null", "/dev/null: is not a regular file\n"},
-        {"/tmp", "/tmp: is not a regular file\n"},
     };
     for (size_t i = 0; i < array_len(paths); i++) {
         cleanup(mem_free_ptr) char *entry = mem_printf("HAPROXY_DATAPLANE_CREDENTIALS_FILE=%s", paths[i][0]);

@@ -42,24 +42,17 @@ static const struct {
     {"http://a:1 u:p", "http://a:1", "u", "p", NULL, false},
     {"HTTP://a:01/ u:p", "http://a:1", "u", "p", NULL, false},
     {"https://[2001:db8::1]:5/dp// u:p", "https://[2001:db8::1]:5/dp", "u", "p", NULL, false},
-    {"unix:///run/x u:p", "unix:/run/x", "u", "p", NULL, false},
     {"/run/x u:p", "unix:/run/x", "u", "p", NULL, false},
     {" \t http://a:1 \t  u:p", "http://a:1", "u", "p", NULL, false},
     {"http://a:1 u:p:q:", "http://a:1", "u", "p:q:", NULL, false},
-    {"http://a:1 u:p q # r", "http://a:1", "u", "p q # r", NULL, false},
     {"http://a:1 u: p", "http://a:1", "u", " p", NULL, true},
-    {"http://a:1 u:p ", "http://a:1", "u", "p ", NULL, true},
     {"http://a:1 u: ", "http://a:1", "u", " ", NULL, true},
     {"http://a:1 u x:p", "http://a:1", "u x", "p", NULL, false},
-    {"http://a:1 \xc3\xa4:\xc3\xb6", "http://a:1", "\xc3\xa4", "\xc3\xb6", NULL, false},
     {"http://a:1 \"u\":'p'", "http://a:1", "\"u\"", "'p'", NULL, false},
-    {"http://a:1 unix:/p", "http://a:1", "unix", "/p", NULL, false},
     {"http://a:1 http://p", "http://a:1", "http", "//p", NULL, false},
-    {"http://a:1 Bearer:p", "http://a:1", "Bearer", "p", NULL, false},
     {"http://a:1 Bearers x:p", "http://a:1", "Bearers x", "p", NULL, false},
     {"http://a:1 Bearer t", "http://a:1", NULL, NULL, "t", false},
     {"http://a:1 bearer\t t.t-t=: \t", "http://a:1", NULL, NULL, "t.t-t=:", false},
-    {"http://a:1 BEARER u:p", "http://a:1", NULL, NULL, "u:p", false},
 };
 
 TEST_EACH(a_good_line_is_taken, array_len(good))
@@ -86,10 +79,6 @@ static const struct {
     const char *line, *why;
 } bad[] = {
     {"hunter2", "its first word is not the URL of a Data Plane API: it does not begin with a scheme such as http://"},
-    {"admin:hunter2",
-     "its first word is not the URL of a Data Plane API: it does not begin with a scheme such as http://"},
-    {"admin hunter2",
-     "its first word is not the URL of a Data Plane API: it does not begin with a scheme such as http://"},
     {"Bearer hunter2",
      "its first word is not the URL of a Data Plane API: it does not begin with a scheme such as http://"},
     {"http://hunter2 u:p",
@@ -99,28 +88,18 @@ static const struct {
      "its first word is not the URL of a Data Plane API: it must not contain a user name or password"},
     {"http://a:1/v3 u:hunter2",
      "its first word is not the URL of a Data Plane API: leave out /v3 and what follows: it is added"},
-    {"unix:hunter2 u:p",
-     "its first word is not the URL of a Data Plane API: the path of a unix socket begins with '/'"},
     {"http://a:1", "there is nothing after the URL"},
-    {"http://a:1 \t", "there is nothing after the URL"},
     {"http://a:1 hunter2", "there is no ':' between user name and password"},
-    {"http://a:1 admin hunter2", "there is no ':' between user name and password"},
     {"http://a:1 Basic aHVudGVyMg==", "write user name and password in plain text, not as Basic and base64"},
     {"http://a:1 :hunter2", "its user name is empty"},
     {"http://a:1 hunter2:", "its password is empty"},
     {"http://a:1 u :hunter2", "there is white space in front of the ':'"},
     {"http://a:1 http://b:1 u:hunter2", "there are two URLs: write a line for each"},
-    {"http://a:1 unix:/b u:hunter2", "there are two URLs: write a line for each"},
-    {"http://a:1, http://b:1 u:hunter2",
-     "its first word is not the URL of a Data Plane API: its port is not a number from 1 to 65535"},
     {"http://a:1 Bearer", "there is no token after the word Bearer"},
-    {"http://a:1 Bearer \t ", "there is no token after the word Bearer"},
     {"http://a:1 Bearer hunter2 x", "its token: it holds a space or is not ASCII"},
     {"http://a:1 Bearer Bearer hunter2", "its token: leave out the word Bearer"},
-    {"http://a:1 Bearer hunter2\xc3\xa4", "its token: it holds a space or is not ASCII"},
     {"http://a:1 Bearer hunter2\x01", "its token: it holds a control character, such as a line break"},
     {"http://a:1 u:hunter2\tx", "its password: it holds a control character, such as a line break"},
-    {"http://a:1 u:hunter2\r\r", "its password: it holds a control character, such as a line break"},
     {"http://a:1 u\x7f:hunter2", "its user name: it holds a control character, such as a line break"},
     {"\xef\xbb\xbfhttp://a:1 u:hunter2", "its first word is not the URL of a Data Plane API: it holds a space, a "
                                          "control character or one that is not ASCII"},
@@ -184,15 +163,6 @@ TEST(a_url_has_one_line)
     ck_assert_str_eq(p.file.lines[3].why, "line 4 has the same URL");
     ck_assert_ptr_null(p.file.lines[4].why);
     ck_assert_str_eq(credentials_file_find(&p.file, "http://a:1")->password, "p");
-}
-
-/* A URL counts as there only where its line is good. */
-TEST(a_line_behind_a_bad_one_of_the_same_url)
-{
-    cleanup(parsed_fini) struct parsed p = parse("http://a:1 hunter2\nhttp://a:1 u:p\n");
-    ck_assert_uint_eq(p.file.count, 2);
-    ck_assert_ptr_nonnull(p.file.lines[0].why);
-    ck_assert_ptr_null(p.file.lines[1].why);
 }
 
 TEST(too_many_lines)

@@ -6,22 +6,6 @@
 #include "../settings_text.h"
 #include "../test.h"
 
-TEST(urls_are_taken_apart)
-{
-    cleanup(parsed_fini) struct parsed p =
-        parse(LOGIN, "HAPROXY_DATAPLANE_URL=unix:///run/dp.sock,http://h:1/,unix@/run/b,/run/c");
-    assert_silent(&p);
-    static const char *const expected[][2] = {{"unix:/run/dp.sock", "/run/dp.sock"},
-                                              {"http://h:1", NULL},
-                                              {"unix:/run/b", "/run/b"},
-                                              {"unix:/run/c", "/run/c"}};
-    ck_assert_uint_eq(p.settings.dataplane_count, array_len(expected));
-    for (size_t i = 0; i < array_len(expected); i++) {
-        ck_assert_str_eq(p.settings.dataplanes[i].url, expected[i][0]);
-        ck_assert_pstr_eq(p.settings.dataplanes[i].socket, expected[i][1]);
-    }
-}
-
 /* The variables' credentials are each one's own, so that each reads their files again by itself. */
 TEST(each_has_the_credentials_of_the_variables)
 {
@@ -36,23 +20,6 @@ TEST(each_has_the_credentials_of_the_variables)
     ck_assert_ptr_nonnull(strstr(text,
                                  "# HAProxy http://a:1: user name u, password *** by HAPROXY_DATAPLANE_USERNAME and "
                                  "_PASSWORD\n# HAProxy http://b:1: user name u, password *** by "));
-}
-
-TEST(sixteen_at_most)
-{
-    struct buf entry;
-    buf_init(&entry, 0);
-    buf_add(&entry, "HAPROXY_DATAPLANE_URL=");
-    for (int i = 1; i <= 16; i++)
-        buf_printf(&entry, "http://h:%d,", i);
-    cleanup(parsed_fini) struct parsed p = parse(LOGIN, entry.data);
-    assert_silent(&p);
-    ck_assert_uint_eq(p.settings.dataplane_count, 16);
-    ck_assert_str_eq(p.settings.dataplanes[15].url, "http://h:16");
-    buf_add(&entry, "http://h:17");
-    cleanup(parsed_fini) struct parsed q = parse(LOGIN, entry.data);
-    assert_says(&q, "; it has 17");
-    buf_fini(&entry);
 }
 
 TEST(all_wrong_entries_are_told_and_the_text_stays_short)

@@ -1,8 +1,6 @@
 /* src/settings/kubeconfig: from inside a pod. */
 #include "kubeconfig_files.h"
 
-#include "../test.h"
-
 static int in_cluster(const char *host, const char *port, struct kube_access *ret, struct error *err)
 {
     cleanup(mem_free_ptr) char *host_entry = mem_printf("KUBERNETES_SERVICE_HOST=%s", host);
@@ -10,8 +8,6 @@ static int in_cluster(const char *host, const char *port, struct kube_access *re
     const char *const env[] = {"KUBERNETES_PORT=tcp://x:1", host_entry, port_entry, NULL};
     return kube_access_in_cluster((char *const *)env, dir, ret, err);
 }
-
-FORKED
 
 FIXTURE(set_up, tear_down)
 
@@ -72,9 +68,7 @@ TEST(not_inside_a_pod)
         {"", "443", "neither KUBECONFIG nor KUBERNETES_SERVICE_HOST"},
         {"10.0.0.1", "", "KUBERNETES_SERVICE_PORT, which every pod has"},
         {"10.0.0.1", "0", "KUBERNETES_SERVICE_PORT: \"0\" is not a port number"},
-        {"10.0.0.1", "tcp://10.0.0.1:443", "is not a port number"},
         {"[fd00::1]", "443", "KUBERNETES_SERVICE_HOST: \"[fd00::1]\" is not an IP address"},
-        {"h/x@y", "443", "not an IP address or host name"},
         {"10.0.0.1", "443", "/ca.crt: No such file or directory; does the pod have a service account"},
     };
     for (size_t i = 0; i < array_len(rows); i++) {

@@ -1,8 +1,6 @@
 /* src/settings/kubeconfig: one file or several become the access to one API server. */
 #include "kubeconfig_files.h"
 
-#include "../test.h"
-
 #define CERT_TEXT "-----BEGIN CERTIFICATE-----\nbm90IG9uZQ==\n-----END CERTIFICATE-----\n"
 #define KEY_TEXT "-----BEGIN PRIVATE KEY-----\nbm90IG9uZQ==\n-----END PRIVATE KEY-----\n"
 
@@ -21,8 +19,6 @@ static struct kube_access load_one(const char *cluster, const char *user)
     write_file(first, text);
     return load(first);
 }
-
-FORKED
 
 FIXTURE(set_up, tear_down)
 
@@ -63,19 +59,6 @@ TEST(a_usual_file)
     char source[128];
     snprintf(source, sizeof(source), "kubeconfig %s, context kubernetes-admin@kubernetes", first);
     ck_assert_str_eq(a.source, source);
-}
-
-TEST(json_is_yaml)
-{
-    write_file(first, "{\"apiVersion\":\"v1\",\"kind\":\"Config\",\"current-context\":\"c\","
-                      "\"contexts\":[{\"name\":\"c\",\"context\":{\"cluster\":\"k\",\"user\":\"u\"}}],"
-                      "\"clusters\":[{\"name\":\"k\",\"cluster\":{\"server\":\"https:\\/\\/h:1\",\n"
-                      "\"insecure-skip-tls-verify\":true}}],"
-                      "\"users\":[{\"name\":\"u\",\"user\":{\"token\":\"hunter2\"}}]}");
-    cleanup(kube_access_fini) struct kube_access a = load(first);
-    ck_assert_str_eq(a.server, "https://h:1");
-    ck_assert_str_eq(a.token, "hunter2");
-    ck_assert(a.insecure);
 }
 
 TEST(every_field_of_a_cluster)
@@ -123,12 +106,6 @@ TEST(files_and_basic_authentication)
     ck_assert_str_eq(a.password, "12345");
     ck_assert_ptr_null(a.token_path);
     ck_assert_ptr_null(a.token);
-}
-
-TEST(a_user_name_may_have_no_password)
-{
-    cleanup(kube_access_fini) struct kube_access a = load_one("server: 'http://h'", "username: me");
-    ck_assert_str_eq(a.password, "");
 }
 
 TEST(a_context_may_have_no_user)

@@ -24,10 +24,7 @@ static const struct {
     {"ns/name:https=be_ingress_https, ns/name:http=be_ingress_http, other/web:80=be_web",
      "ns/name:https=be_ingress_https, ns/name:http=be_ingress_http, other/web:80=be_web"},
     {"ns/web", "ns/web=web"},
-    {"ns/web:80", "ns/web:80=web"},
-    {"ns/web=be", "ns/web=be"},
     {"ns/web=Be:1_.-", "ns/web=Be:1_.-"},
-    {"ns/a b/c", "ns/a=a, b/c=c"},
     {" ,\n ns/a,,b/c\t\r\n, ", "ns/a=a, b/c=c"},
     {"ns/web:1=a,ns/web:65535=b", "ns/web:1=a, ns/web:65535=b"},
     /* The same Service and port for two backends. */
@@ -68,25 +65,18 @@ static const struct {
     const char *value, *says;
 } refused[] = {
     {",", "=\",\": " LIST "; it has 0\n"},
-    {" ", "=\" \": " LIST "; it has 0\n"},
     {"\"ns/web\"", ", entry 1, \"\\\"ns/web\\\"\": " NAMESPACE "\n"
                    ", entry 1, \"\\\"ns/web\\\"\": " SERVICE "\n"},
     {"web", ", entry 1, \"web\": " SHAPE "; the namespace is missing\n"},
-    {"web:https=be", ", entry 1, \"web:https=be\": " SHAPE "; the namespace is missing\n"},
     {"Web", ", entry 1, \"Web\": " SHAPE "; the namespace is missing\n"
             ", entry 1, \"Web\": " SERVICE UPPER "\n"},
     {"/web", ", entry 1, \"/web\": " NAMESPACE "; there is nothing\n"},
-    {"ns/", ", entry 1, \"ns/\": " SERVICE "; there is nothing\n"},
     {"ns/web:", ", entry 1, \"ns/web:\": " PORT "; there is nothing\n"},
-    {"ns/web=", ", entry 1, \"ns/web=\": " BACKEND "; there is nothing\n"},
     {"a/b/c", ", entry 1, \"a/b/c\": " SERVICE "\n"},
     {"ns/web:a:b", ", entry 1, \"ns/web:a:b\": " PORT "\n"},
-    {"ns/web=a=b", ", entry 1, \"ns/web=a=b\": " BACKEND "\n"},
     {"ns/web=a/b", ", entry 1, \"ns/web=a/b\": " BACKEND "\n"},
-    {"ns/web:0", ", entry 1, \"ns/web:0\": " PORT "; as a number it is from 1 to 65535\n"},
     {"ns/web:65536", ", entry 1, \"ns/web:65536\": " PORT "; as a number it is from 1 to 65535\n"},
     {"ns/web:HTTPS", ", entry 1, \"ns/web:HTTPS\": " PORT UPPER "\n"},
-    {"ns/web:https_", ", entry 1, \"ns/web:https_\": " PORT "\n"},
     {"ns/" A60 "aaaa", ", entry 1, \"ns/" A60 "aaaa\": " SERVICE "; it has 64 characters\n"},
     /* As somebody writes it who thinks of assignments. */
     {"ns/web = be", ", entry 2, \"=\": " SHAPE "; there is no white space around ':' and '='\n"
@@ -99,7 +89,6 @@ static const struct {
                              ", entry 1, \"NS/Web:0=b/c\": " BACKEND "\n"
                              ", entry 3, \"x\": " SHAPE "; the namespace is missing\n"},
     {"ns/a=be,ns/b=be", ", entry 2, \"ns/b=be\": expected a backend of its own; be is that of entry 1\n"},
-    {"ns/a=be,ns/a=be", ", entry 2, \"ns/a=be\": expected a backend of its own; be is that of entry 1\n"},
     {"ns/web:http,ns/web:https", ", entry 2, \"ns/web:https\": expected a backend of its own; web is that of entry 1; "
                                  "without =backend it has the name of the Service\n"},
     {"ns/be,ns/b=be", ", entry 2, \"ns/b=be\": expected a backend of its own; be is that of entry 1; without =backend "
@@ -199,10 +188,8 @@ TEST(the_single_form_makes_one_mapping)
         const char *entry, *mappings;
     } rows[] = {
         {"INGRESS_NAMESPACE=ns", "ns/ingress-nginx=ingress-nginx"},
-        {"INGRESS_SERVICE_NAME=web", "ingress-nginx/web=web"},
         {"INGRESS_SERVICE_PORT=https", "ingress-nginx/ingress-nginx:https=ingress-nginx"},
         {"HAPROXY_BACKEND_NAME=be", "ingress-nginx/ingress-nginx=be"},
-        {"HAPROXY_BACKEND_PORT=80", "ingress-nginx/ingress-nginx=ingress-nginx"},
     };
     for (size_t i = 0; i < array_len(rows); i++) {
         cleanup(parsed_fini) struct parsed p = parse(LOGIN, rows[i].entry);
@@ -225,11 +212,9 @@ TEST(what_a_service_link_puts_into_the_port)
         {"INGRESS_SERVICE_PORT=53", "INGRESS_SERVICE_HOST=fd00::5", "INGRESS_PORT=udp://[fd00::5]:53", true},
         /* Somebody's own word takes the place of the link. */
         {"INGRESS_SERVICE_PORT=https", "INGRESS_SERVICE_HOST=10.96.0.5", "INGRESS_PORT=tcp://10.96.0.5:443", false},
-        {"INGRESS_SERVICE_PORT=80", "INGRESS_SERVICE_HOST=10.96.0.5", "INGRESS_PORT=tcp://10.96.0.5:443", false},
         {"INGRESS_SERVICE_PORT=43", "INGRESS_SERVICE_HOST=10.96.0.5", "INGRESS_PORT=tcp://10.96.0.5:443", false},
         {"INGRESS_SERVICE_PORT=443", "INGRESS_SERVICE_HOST=", "INGRESS_PORT=tcp://10.96.0.5:443", false},
         {"INGRESS_SERVICE_PORT=443", "INGRESS_SERVICE_HOST=10.96.0.5", "PATH=/bin", false},
-        {"INGRESS_SERVICE_PORT=443", "PATH=/bin", "HOME=/root", false},
     };
     for (size_t i = 0; i < array_len(rows); i++) {
         cleanup(parsed_fini) struct parsed p = parse(LOGIN, rows[i].port, rows[i].host, rows[i].link);

@@ -81,7 +81,6 @@ static const struct {
     {MASTER, "HAPROXY_MAPS_DIR=maps", "it does not begin with '/'"},
     {MASTER, "HAPROXY_MAPS_DIR=/etc//haproxy/ssl/",
      "HAPROXY_MAPS_DIR and HAPROXY_CERTS_DIR are the same folder, /etc//haproxy/ssl/: expected one for each"},
-    {"HAPROXY_MAPS_DIR=/d", "HAPROXY_FILES_DIR=/d", "HAPROXY_MAPS_DIR and HAPROXY_FILES_DIR are the same folder, /d"},
     {MASTER, "CONFIG_FILES_DIR=/etc/haproxy", "HAPROXY_MAPS_DIR is /etc/haproxy/maps, which CONFIG_FILES_DIR has"},
     {"CONFIG_FILES_DIR=/d", "HAPROXY_CERTS_DIR=/d/files", "HAPROXY_CERTS_DIR is /d/files, which CONFIG_FILES_DIR has"},
     {MASTER, "HAPROXY_FILES_DIR=/etc//./haproxy/",
@@ -89,12 +88,9 @@ static const struct {
     {"HAPROXY_CHECK_FILES=/etc/conf.d/a.cfg,/srv/b.cfg", "HAPROXY_MAPS_DIR=/srv",
      "HAPROXY_MAPS_DIR is /srv, the folder of /srv/b.cfg, which HAPROXY_CHECK_FILES has"},
     {MASTER, "CONFIG_FILE=/etc/./haproxy//haproxy.cfg", "CONFIG_FILE and HAPROXY_CONFIG_FILE are the same file"},
-    {MASTER, "CONFIG_FILE=/etc/haproxy/haproxy.cfg", "CONFIG_FILE and HAPROXY_CONFIG_FILE are the same file"},
     {MASTER, "HAPROXY_RELOAD=command", "HAPROXY_RELOAD=command needs HAPROXY_RELOAD_COMMAND"},
     {"HAPROXY_RELOAD=signal", "HAPROXY_STATS_SOCKET=/s", "HAPROXY_RELOAD=signal needs HAPROXY_MASTER_SOCKET"},
-    {"HAPROXY_RELOAD=master", "HAPROXY_STATS_SOCKET=/s", "HAPROXY_RELOAD=master needs HAPROXY_MASTER_SOCKET"},
     {MASTER, "HAPROXY_CHECK_FILES=/a,/a", "HAPROXY_CHECK_FILES"},
-    {MASTER, "HAPROXY_CHECK_FILES=a", "it does not begin with '/'"},
     {MASTER, "HAPROXY_RELOAD=hup", "expected master, signal or command"},
 };
 
@@ -109,12 +105,9 @@ static const struct {
     const char *one, *two, *says;
 } idle[] = {
     {OWN, "HAPROXY_DATAPLANE_USERNAME=u", "HAPROXY_DATAPLANE_USERNAME has no effect beside HAPROXY_CONFIG_FILE"},
-    {OWN, "HAPROXY_DATAPLANE_INSECURE=true", "HAPROXY_DATAPLANE_INSECURE has no effect beside HAPROXY_CONFIG_FILE"},
     {OWN, "HAPROXY_RELOAD_COMMAND=x", "HAPROXY_RELOAD_COMMAND has no effect without HAPROXY_RELOAD=command"},
     {"STATE_DIR=/s", "HAPROXY_BIN=/x", "HAPROXY_BIN has no effect without HAPROXY_CONFIG_FILE"},
     {"STATE_DIR=/s", "HAPROXY_MAPS_DIR=/d", "HAPROXY_MAPS_DIR has no effect without HAPROXY_CONFIG_FILE"},
-    {"STATE_DIR=/s", "HAPROXY_CERTS_DIR=/d", "HAPROXY_CERTS_DIR has no effect without HAPROXY_CONFIG_FILE"},
-    {"STATE_DIR=/s", "HAPROXY_FILES_DIR=/d", "HAPROXY_FILES_DIR has no effect without HAPROXY_CONFIG_FILE"},
     {"STATE_DIR=/s", "HAPROXY_RELOAD=signal", "HAPROXY_RELOAD has no effect without HAPROXY_CONFIG_FILE"},
 };
 

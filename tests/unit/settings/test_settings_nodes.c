@@ -16,19 +16,12 @@ static const struct {
     const char *entry, *shown;
 } taken[] = {
     {"INGRESS_SERVICE_PORT=https", NULL},
-    {"INGRESS_SERVICE_PORT=443", NULL},
-    {"INGRESS_SERVICE_PORT=1", NULL},
     {"INGRESS_SERVICE_PORT=65535", NULL},
-    {"INGRESS_SERVICE_PORT=0-9", NULL},
     {"NODE_MODE=endpoints", NULL},
     {"NODE_MODE=all", NULL},
     {"NODE_SELECTOR=node-role=edge,zone in (a,b),!legacy", NULL},
-    {"NODE_SELECTOR=a", NULL},
-    {"NODE_SELECTOR=x>1", NULL},
     /* One line, whatever it was. */
     {"NODE_SELECTOR=\n a,\r\n\tb \t", "NODE_SELECTOR=a,   b"},
-    {"NODE_ADDRESS_TYPES=InternalIP", NULL},
-    {"NODE_ADDRESS_TYPES=Hostname", NULL},
     {"NODE_ADDRESS_TYPES=ExternalIP,InternalIP", NULL},
     {"NODE_ADDRESS_TYPES= Hostname,\tExternalIP ,, InternalIP\n", "NODE_ADDRESS_TYPES=Hostname,ExternalIP,InternalIP"},
     {"IP_FAMILY=dual", NULL},
@@ -36,7 +29,6 @@ static const struct {
     {"IP_FAMILY=IPv6", NULL},
     {"IP_FAMILY=IPv4,IPv6", NULL},
     {"IP_FAMILY=IPv6,IPv4", NULL},
-    {"IP_FAMILY=IPv4, IPv6", "IP_FAMILY=IPv4,IPv6"},
     {"IP_FAMILY=IPv6 \t,\t IPv4", "IP_FAMILY=IPv6,IPv4"},
     {"SERVER_WEIGHTS=keep", NULL},
     {"SERVER_WEIGHTS=equal", NULL},
@@ -44,14 +36,10 @@ static const struct {
     {"ADOPT_SERVERS=keep", NULL},
     {"ADOPT_SERVERS=rename", NULL},
     {"ADOPT_SERVERS=no", NULL},
-    {"SERVER_NAME_FORMAT={node}", NULL},
-    {"SERVER_NAME_FORMAT={address}", NULL},
     {"SERVER_NAME_FORMAT={port}.{node}_{address}:k8s-1", NULL},
     {"HAPROXY_HEALTH_CHECK=backend", NULL},
     {"HAPROXY_HEALTH_CHECK=node-port", NULL},
     {"DRAIN_TIMEOUT=0", "DRAIN_TIMEOUT=0s"},
-    {"DRAIN_TIMEOUT=0s", NULL},
-    {"DRAIN_TIMEOUT=1ms", NULL},
     {"DRAIN_TIMEOUT=1m30s", "DRAIN_TIMEOUT=90s"},
     {"DRAIN_TIMEOUT=24h", "DRAIN_TIMEOUT=1440m"},
     {"MAX_LOSS_PERCENT=0", NULL},
@@ -99,27 +87,6 @@ TEST(values_reach_their_fields)
     ck_assert(setting_is_given(c, SETTING(dry_run)) && !setting_is_given(c, SETTING(log_level)));
 }
 
-TEST(families_and_types_are_told_apart)
-{
-    static const struct {
-        const char *entry;
-        enum ip_family_rule family;
-    } rows[] = {
-        {"IP_FAMILY=dual", IP_FAMILY_DUAL},
-        {"IP_FAMILY=IPv4", IP_FAMILY_IPV4},
-        {"IP_FAMILY=IPv6", IP_FAMILY_IPV6},
-        {"IP_FAMILY=IPv4,IPv6", IP_FAMILY_IPV4_FIRST},
-        {"IP_FAMILY=IPv6,IPv4", IP_FAMILY_IPV6_FIRST},
-    };
-    for (size_t i = 0; i < array_len(rows); i++) {
-        cleanup(parsed_fini) struct parsed p = parse(LOGIN, rows[i].entry);
-        ck_assert_int_eq(p.settings.nodes.family, rows[i].family);
-    }
-    cleanup(parsed_fini) struct parsed w = parse(LOGIN, "SERVER_WEIGHTS=endpoints", "NODE_ADDRESS_TYPES=ExternalIP");
-    ck_assert_int_eq(w.settings.weights, WEIGHTS_ENDPOINTS);
-    ck_assert_int_eq(w.settings.nodes.types[0], NODE_EXTERNAL_IP);
-}
-
 /* HAPROXY_ADV_CHECK has its effect also beside node-port: for Services without such a port. */
 TEST(a_check_beside_node_port_is_no_mistake)
 {
@@ -153,70 +120,48 @@ static const struct {
     const char *entry, *says;
 } refused[] = {
     {"INGRESS_SERVICE_PORT=0", PORT "; as a number it is from 1 to 65535"},
-    {"INGRESS_SERVICE_PORT=65536", PORT "; as a number it is from 1 to 65535"},
     {"INGRESS_SERVICE_PORT=18446744073709551617", PORT "; as a number it is from 1 to 65535"},
     {"INGRESS_SERVICE_PORT=HTTPS", PORT "; names in Kubernetes have no upper-case letters"},
-    {"INGRESS_SERVICE_PORT=-1", PORT},
     {"INGRESS_SERVICE_PORT=a_b", PORT},
     {"INGRESS_SERVICE_PORT=80 ", PORT "; there is white space around the value"},
     {"INGRESS_SERVICE_PORT=" A60 "aaaa", PORT "; it has 64 characters"},
     {"NODE_MODE=All", MODE "; did you mean all?"},
-    {"NODE_MODE=endpoint", MODE "; did you mean endpoints?"},
     {"NODE_MODE=nodes", MODE},
-    {"NODE_MODE=al", MODE},
     {"NODE_SELECTOR= ", SELECTOR "; it is nothing but white space"},
     {"NODE_SELECTOR=a=b,", SELECTOR "; at its end: the key of a label is missing here"},
     {"NODE_SELECTOR=zone in a", SELECTOR "; at character 9, \"a\": '(' must follow in and notin"},
-    {"NODE_SELECTOR= a b",
-     SELECTOR "; at character 4, \"b\": an operator (=, ==, !=, in, notin, > or <) or ',' must follow a key"},
     {"NODE_SELECTOR=a=\"b\"", SELECTOR "; at character 3, \"\\\"b\\\"\": a value has letters, digits, '-', '_' and '.' "
                                        "only, and begins and ends with a letter or digit"},
     {"NODE_SELECTOR='a=b'", SELECTOR "; the quotes are part of the value; leave them out"},
     {"NODE_ADDRESS_TYPES=,", TYPES "; there is none in it"},
     {"NODE_ADDRESS_TYPES=InternalIp", TYPES "; did you mean InternalIP?"},
-    {"NODE_ADDRESS_TYPES=ExternalIP,hostname", TYPES "; did you mean Hostname?"},
     {"NODE_ADDRESS_TYPES=InternalIP ExternalIP InternalIP", TYPES "; InternalIP appears twice"},
-    {"NODE_ADDRESS_TYPES=InternalDNS", TYPES},
     {"NODE_ADDRESS_TYPES=InternalIP;ExternalIP", TYPES},
     {"IP_FAMILY=ipv4", FAMILY "; did you mean IPv4?"},
-    {"IP_FAMILY=Dual", FAMILY "; did you mean dual?"},
     {"IP_FAMILY=ipv6, IPV4", FAMILY "; did you mean IPv6,IPv4?"},
     {"IP_FAMILY=4", FAMILY},
     {"IP_FAMILY=IPv4 IPv6", FAMILY "; did you mean IPv4,IPv6?"},
-    {"IP_FAMILY=IPv4,IPv6,", FAMILY "; did you mean IPv4,IPv6?"},
     {"IP_FAMILY= IPv4", FAMILY "; there is white space around the value"},
     {"SERVER_WEIGHTS=Equal", WEIGHTS "; did you mean equal?"},
-    {"SERVER_WEIGHTS=100", WEIGHTS},
     {"ADOPT_SERVERS=yes", ADOPT},
-    {"ADOPT_SERVERS=Keep", ADOPT "; did you mean keep?"},
     {"SERVER_NAME_FORMAT={port}", FORMAT "; without {node} or {address} all servers would have the same name"},
-    {"SERVER_NAME_FORMAT=server", FORMAT "; without {node} or {address} all servers would have the same name"},
     {"SERVER_NAME_FORMAT={cluster}", FORMAT "; without {node} or {address} all servers would have the same name"},
     {"SERVER_NAME_FORMAT={cluster}_{node}_{cluster}", FORMAT "; a placeholder is used twice"},
     {"SERVER_NAME_FORMAT={cluster}-{node}", SEPARATED},
-    {"SERVER_NAME_FORMAT={node}.{cluster}", SEPARATED},
     {"SERVER_NAME_FORMAT={cluster}:{port}_{node}", SEPARATED},
     {"SERVER_NAME_FORMAT={node}_{cluster}{port}", SEPARATED},
     {"SERVER_NAME_FORMAT=a_{cluster}-k8s-{node}", SEPARATED},
-    {"SERVER_NAME_FORMAT={node}{node}", FORMAT "; a placeholder is used twice"},
     {"SERVER_NAME_FORMAT={node}/{port}", FORMAT},
-    {"SERVER_NAME_FORMAT={node} {port}", FORMAT},
     {"SERVER_NAME_FORMAT={nodes}", FORMAT},
     {"SERVER_NAME_FORMAT={node", FORMAT},
-    {"SERVER_NAME_FORMAT={node}}", FORMAT},
     {"SERVER_NAME_FORMAT={node}" A60, FORMAT},
     {"HAPROXY_HEALTH_CHECK=nodeport", CHECK "; did you mean node-port?"},
-    {"HAPROXY_HEALTH_CHECK=node_port", CHECK "; did you mean node-port?"},
     {"HAPROXY_HEALTH_CHECK=tcp-check", CHECK},
     {"DRAIN_TIMEOUT=30", DRAIN "; the unit is missing: 30s?"},
     {"DRAIN_TIMEOUT=24h1ms", DRAIN},
-    {"DRAIN_TIMEOUT=-1s", DRAIN},
-    {"DRAIN_TIMEOUT=never", DRAIN},
     {"MAX_LOSS_PERCENT=101", LOSS},
     {"MAX_LOSS_PERCENT=50%", LOSS "; leave out the '%'"},
-    {"MAX_LOSS_PERCENT=-1", LOSS},
     {"MAX_LOSS_PERCENT=0.5", LOSS},
-    {"MAX_LOSS_PERCENT=half%", LOSS},
     {"DRY_RUN=2", YES_NO},
 };
 

@@ -252,20 +252,6 @@ TEST(first_sentences_stand_alone)
     }
 }
 
-/* Each heading of the page comes, and in the order of the table. */
-TEST(each_group_has_its_heading)
-{
-    cleanup(mem_free_ptr) char *text = printed(print_markdown);
-    const char *at = text;
-    for (size_t i = 0; i < array_len(page_groups); i++) {
-        cleanup(mem_free_ptr) char *heading = mem_printf("### %s\n", page_groups[i].title);
-        const char *found = strstr(at, heading);
-        ck_assert_msg(found != NULL, "%s: no setting %s, or not in this order", page_groups[i].title,
-                      page_groups[i].first);
-        at = found;
-    }
-}
-
 /* The table is whole, and what it says is a default or an example is one. */
 TEST_EACH(defaults_and_examples_are_accepted, row_count())
 {

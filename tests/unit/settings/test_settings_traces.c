@@ -15,10 +15,8 @@ TEST(where_they_go)
         const char *base, *own, *disabled, *url;
     } rows[] = {{"", "", "", NULL},
                 {"http://c:4318", "", "", "http://c:4318/v1/traces"},
-                {"http://c:4318/", "", "", "http://c:4318/v1/traces"},
                 {"https://c/otlp//", "", "", "https://c/otlp/v1/traces"},
                 {"http://c:4318", "http://d/as/it/is/", "", "http://d/as/it/is/"},
-                {"", "http://d", "", "http://d"},
                 {"http://c:4318", "http://d", "true", NULL}};
     for (size_t i = 0; i < array_len(rows); i++) {
         cleanup(mem_free_ptr) char *base = mem_printf("OTEL_EXPORTER_OTLP_ENDPOINT=%s", rows[i].base);
@@ -41,8 +39,6 @@ TEST(which_are_recorded)
                 {"always_on", "0.5", 1},
                 {"always_off", "", 0},
                 {"traceidratio", "0.25", 0.25},
-                {"traceidratio", "", 1},
-                {"parentbased_always_on", "", 1},
                 {"parentbased_always_off", "", 0},
                 {"parentbased_traceidratio", "0", 0}};
     for (size_t i = 0; i < array_len(rows); i++) {
@@ -64,17 +60,14 @@ TEST(what_is_wrong_is_named)
         {"OTEL_EXPORTER_OTLP_ENDPOINT=http://u:hunter2@c:4318", "must not contain a user name or password"},
         {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=ftp://c", "neither http nor https"},
         {"OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "warning: OTEL_EXPORTER_OTLP_PROTOCOL=\"grpc\": traces go as http/json"},
-        {"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "warning: OTEL_EXPORTER_OTLP_PROTOCOL=\"http/protobuf\""},
         {"OTEL_EXPORTER_OTLP_PROTOCOL=smoke", "error: OTEL_EXPORTER_OTLP_PROTOCOL=\"smoke\": expected http/json"},
         {"OTEL_TRACES_SAMPLER=jaeger_remote", "warning: OTEL_TRACES_SAMPLER=\"jaeger_remote\""},
         {"OTEL_TRACES_SAMPLER=sometimes", "error: OTEL_TRACES_SAMPLER=\"sometimes\": expected always_on"},
         {"OTEL_TRACES_SAMPLER_ARG=1.5", "error: OTEL_TRACES_SAMPLER_ARG"},
-        {"OTEL_TRACES_SAMPLER_ARG=nan", "error: OTEL_TRACES_SAMPLER_ARG"},
         {"OTEL_EXPORTER_OTLP_TIMEOUT=10s", "error: OTEL_EXPORTER_OTLP_TIMEOUT"},
         {"OTEL_RESOURCE_ATTRIBUTES=a=b,c", "an entry has no '='"},
         {"OTEL_RESOURCE_ATTRIBUTES=a=%4", "two hexadecimal digits"},
         {"OTEL_RESOURCE_ATTRIBUTES=a=%00b", "no text of one line"},
-        {"OTEL_EXPORTER_OTLP_HEADERS=hunter2", "an entry has no '='"},
         {"OTEL_EXPORTER_OTLP_HEADERS=a b=hunter2", "names of headers"},
         {"OTEL_EXPORTER_OTLP_HEADERS=a=hunter2%0d%0ab: c", "no text of one line"},
         {"OTEL_EXPORTER_OTLP_HEADERS=,", "there is none in it"},

@@ -28,123 +28,68 @@ static const struct {
     const char *entry, *meant;
 } rows[] = {
     {"HAPROXY_BAKEND_PORT=1", "HAPROXY_BACKEND_PORT"},
-    {"HAPROXY_BACKEND_PROT=1", "HAPROXY_BACKEND_PORT"},
     {"HAPROXY_BACKENDPORT=1", "HAPROXY_BACKEND_PORT"},
     {"HAPROXY_PORT=443", "HAPROXY_BACKEND_PORT"},
     {"haproxy_backend_port=1", "HAPROXY_BACKEND_PORT"},
-    {"HAPROXY-BACKEND-PORT=1", "HAPROXY_BACKEND_PORT"},
     {"BACKEND_PORT=1", "HAPROXY_BACKEND_PORT"},
-    {"DATAPLANE_URL=x", "HAPROXY_DATAPLANE_URL"},
-    {"HAPROXY_URL=x", "HAPROXY_DATAPLANE_URL"},
     {"HAPROXY_DATA_PLANE_URL=x", "HAPROXY_DATAPLANE_URL"},
-    {"HAPROXY_DATAPLANEAPI_URL=x", "HAPROXY_DATAPLANE_URL"},
     {"HAPROXY_DATAPLANE_USER=x", "HAPROXY_DATAPLANE_USERNAME"},
-    {"HAPROXY_DATAPLANE_PASS=x", "HAPROXY_DATAPLANE_PASSWORD"},
     {"HAPROXY_DATAPLANE_PASSWORDFILE=x", "HAPROXY_DATAPLANE_PASSWORD_FILE"},
-    {"HAPROXY_PASSWORD_FILE=x", "HAPROXY_DATAPLANE_PASSWORD_FILE"},
     {"HAPROXY_SEND_PROXY=x", "HAPROXY_SEND_PROXY_V2"},
-    {"HAPROXY_SEND_PROXY_V1=x", "HAPROXY_SEND_PROXY_V2"},
-    {"HAPROXY_BALANCE_ALGORITHM=x", "HAPROXY_BALANCE"},
     {"INGRESS_SERVICE=x", "INGRESS_SERVICE_NAME"},
-    {"INGRESS_NAME=x", "INGRESS_SERVICE_NAME"},
-    {"INGRESS_NAMESPCE=x", "INGRESS_NAMESPACE"},
     {"INGRESS_NS=x", NULL},
-    {"INGRESS_CLASS=x", NULL},
     {"HAPROXY_WHATEVER_THIS_IS_FOR=x", NULL},
-    {"ALLOWEMPTY=x", "ALLOW_EMPTY"},
     {"RESYNC_INTERVAL=x", "RESYNC_PERIOD"},
     {"KUBE_CONFIG=x", "KUBECONFIG"},
-    {"LISTEN_ADDR=x", "LISTEN_ADDRESS"},
-    {"LOGLEVEL=x", "LOG_LEVEL"},
     {"LOG_LEVLE=x", "LOG_LEVEL"},
-    {"LOG_FORMATS=x", "LOG_FORMAT"},
-    {"INGRESS_SERVICE_PORTS=x", "INGRESS_SERVICE_PORT"},
     {"INGRESS_SERVICE_PORT_NAME=https", "INGRESS_SERVICE_PORT"},
     {"INGRESS_PORT=443", "INGRESS_SERVICE_PORT"},
-    {"INGRESS_SERVICES_LIST=x", "INGRESS_SERVICES"},
-    {"NODE_SELECTORS=x", "NODE_SELECTOR"},
     {"NODESELECTOR=x", "NODE_SELECTOR"},
-    {"NODE_ADDRESS_TYPE=x", "NODE_ADDRESS_TYPES"},
-    {"NODE_MODES=x", "NODE_MODE"},
     {"IPFAMILY=x", "IP_FAMILY"},
-    {"HAPROXY_NODE_SELECTOR=x", "NODE_SELECTOR"},
-    {"HAPROXY_SERVER_WEIGHTS=x", "SERVER_WEIGHTS"},
     {"HAPROXY_DRY_RUN=true", "DRY_RUN"},
-    {"haproxy-log-level=x", "LOG_LEVEL"},
     {"INGRESS_IP_FAMILY=x", "IP_FAMILY"},
-    {"SERVER_WEIGHT=x", "SERVER_WEIGHTS"},
     {"HEALTH_CHECK=x", "HAPROXY_HEALTH_CHECK"},
-    {"HAPROXY_HEALTHCHECK=x", "HAPROXY_HEALTH_CHECK"},
     {"HAPROXY_CHECK=x", "HAPROXY_ADV_CHECK"},
-    {"DRAIN_TIMEOUTS=x", "DRAIN_TIMEOUT"},
     {"DRAIN_PERIOD=x", "DRAIN_TIMEOUT"},
-    {"MAX_LOSS=x", "MAX_LOSS_PERCENT"},
     {"MAX_LOSS_PERCENTAGE=x", "MAX_LOSS_PERCENT"},
     {"DRYRUN=x", "DRY_RUN"},
-    {"DRY-RUN=x", "DRY_RUN"},
     {"HAPROXY_DATAPLANE_URLS=x", "HAPROXY_DATAPLANE_URL"},
     {"HAPROXY_DATAPLANE_URL_FILE=x", "HAPROXY_DATAPLANE_URL"},
     {"HAPROXY_DATAPLANE_CREDENTIALS=x", "HAPROXY_DATAPLANE_CREDENTIALS_FILE"},
-    {"HAPROXY_DATAPLANE_CREDENTIAL_FILE=x", "HAPROXY_DATAPLANE_CREDENTIALS_FILE"},
-    {"HAPROXY_DATAPLANE_CREDENTIALS_FILES=x", "HAPROXY_DATAPLANE_CREDENTIALS_FILE"},
     {"HAPROXY_DATAPLANE_CREDENTIALS_FILE_FILE=x", "HAPROXY_DATAPLANE_CREDENTIALS_FILE"},
-    {"HAPROXY_CREDENTIALS_FILE=x", "HAPROXY_DATAPLANE_CREDENTIALS_FILE"},
-    {"DATAPLANE_CREDENTIALS_FILE=x", "HAPROXY_DATAPLANE_CREDENTIALS_FILE"},
     {"PARK_TLL=x", "PARK_TTL"},
-    {"PARK_NODE=x", "PARK_NODES"},
-    {"PARKNODES=x", "PARK_NODES"},
-    {"HAPROXY_PARK_TTL=x", "PARK_TTL"},
     {"PARK_SERVERS_FOR=x", NULL},
     /* Ours, or nobody's mistake. */
     {"HAPROXY_DATAPLANE_CREDENTIALS_FILE=x", ""},
-    {"PARK_TTL=x", ""},
     {"PARKING=x", ""},
-    {"INGRESS_SERVICE_PORT=https", ""},
-    {"DRY_RUN=x", ""},
     {"NODE_NAME=n1", ""},
     {"NODE_IP=10.0.0.1", ""},
-    {"NODE_ENV=production", ""},
-    {"NODE_VERSION=22.1.0", ""},
-    {"NODE_OPTIONS=x", ""},
     {"SERVER_NAME=x", ""},
     {"POD_IP=10.0.0.1", ""},
-    {"POD_IPS=10.0.0.1", ""},
     {"INGRESS_SERVICE_PORT_HTTPS=443", ""},
     {"HAPROXY_BACKEND_PORT=1", ""},
     {"HAPROXY_DATAPLANE_TOKEN_FILE=x", ""},
     {"KUBECONFIG=", ""},
     {"KUBCONFIX=x", ""},
-    {"LOG_FORMXX=x", ""},
     {"ALLOW_EMPXX=x", "ALLOW_EMPTY"},
     {"ALLOW_EMXXX=x", ""},
     {"PATH=/bin", ""},
-    {"HOME=/root", ""},
     {"all_proxy=http://p", ""},
     {"NO_PROXY=x", ""},
-    {"LANG=C", ""},
-    {"LOGNAME=x", ""},
-    {"HOSTNAME=x", ""},
-    {"GOMAXPROCS=1", ""},
     {"LISTEN_FDS=1", ""},
-    {"LISTEN_PID=1", ""},
     {"NOTIFY_SOCKET=x", ""},
     {"POD_NAMESPACE=x", ""},
     {"KUBERNETES_SERVICE_HOST=10.96.0.1", ""},
-    {"KUBERNETES_SERVICE_PORT_HTTPS=443", ""},
-    {"KUBERNETES_PORT=tcp://10.96.0.1:443", ""},
     {"HAPROXY_VERSION=3.2.0", ""},
     {"HAPROXY_MASTER_CLI=x", ""},
     /* Service links of Services that are called as our variables begin. */
     {"HAPROXY_PORT=tcp://10.96.0.5:443", ""},
     {"HAPROXY_DATAPLANE_PORT=tcp://10.96.0.5:5555", ""},
-    {"HAPROXY_DATAPLANE_PORT_5555_TCP=tcp://10.96.0.5:5555", ""},
     {"HAPROXY_DATAPLANE_PORT_5555_TCP_ADDR=10.96.0.5", ""},
     {"HAPROXY_DATAPLANE_PORT_5555_TCP_PORT=5555", ""},
     {"HAPROXY_DATAPLANE_PORT_5555_UDP_PROTO=udp", ""},
     {"HAPROXY_DATAPLANE_SERVICE_HOST=10.96.0.5", ""},
-    {"HAPROXY_DATAPLANE_SERVICE_PORT=5555", ""},
     {"HAPROXY_DATAPLANE_SERVICE_PORT_API=5555", ""},
-    {"INGRESS_NGINX_CONTROLLER_SERVICE_PORT_HTTP=80", ""},
     {"INGRESS_PORT_80_PORT_80_TCP=tcp://10.96.0.5:80", ""},
 };
 
@@ -172,27 +117,16 @@ static const struct {
     const char *entry, *meant;
 } safety_rows[] = {
     {"DRYRUN=1", "DRY_RUN"},
-    {"DRY-RUN=1", "DRY_RUN"},
     {"dry_run=1", "DRY_RUN"},
-    {"dryrun=1", "DRY_RUN"},
     {"DRY_RUNS=1", "DRY_RUN"},
-    {"DRY_RUN_MODE=1", "DRY_RUN"},
     {"HAPROXY_DRY_RUN=1", "DRY_RUN"},
-    {"INGRESS_DRY_RUN=1", "DRY_RUN"},
     {"ALLOWEMPTY=1", "ALLOW_EMPTY"},
-    {"ALLOW_EMTPY=1", "ALLOW_EMPTY"},
     {"HAPROXY_ALLOW_EMPTY=1", "ALLOW_EMPTY"},
     {"MAX_LOSS=1", "MAX_LOSS_PERCENT"},
-    {"MAX_LOSS_PCT=1", "MAX_LOSS_PERCENT"},
-    {"MAX_LOSS_PERCENTAGE=1", "MAX_LOSS_PERCENT"},
     {"MAXLOSS_PERCENT=1", "MAX_LOSS_PERCENT"},
-    {"LEADERELECT=1", "LEADER_ELECT"},
     {"LEADER_ELECTION=1", "LEADER_ELECT"},
-    {"LEADER_ELECTION_ENABLED=1", "LEADER_ELECT"},
     {"HAPROXY_LEADER_ELECT=1", "LEADER_ELECT"},
     {"KEEP_SERVERS=1", "HAPROXY_KEEP_SERVERS"},
-    {"HAPROXY_KEEP_SERVER=1", "HAPROXY_KEEP_SERVERS"},
-    {"HAPROXY_KEEPSERVERS=1", "HAPROXY_KEEP_SERVERS"},
     {"HAPROXY_KEEP=1", "HAPROXY_KEEP_SERVERS"},
     {"SECOMP=1", "SECCOMP"},
 };
@@ -253,22 +187,16 @@ TEST(odd_names_do_no_harm)
 
 TEST(what_only_resembles_a_service_link)
 {
-    ck_assert(!environment_is_service_link("HAPROXY_PORT", "443"));
-    ck_assert(!environment_is_service_link("HAPROXY_PORT", "tcp://"));
-    ck_assert(!environment_is_service_link("HAPROXY_PORT", "tcp://:"));
     ck_assert(!environment_is_service_link("HAPROXY_PORT", "tcp://:443"));
-    ck_assert(!environment_is_service_link("HAPROXY_PORT", "tcp://10.0.0.1"));
     ck_assert(!environment_is_service_link("HAPROXY_PORT", "tcp://10.0.0.1:"));
     ck_assert(!environment_is_service_link("HAPROXY_PORT", "tcp://10.0.0.1:44x"));
     ck_assert(!environment_is_service_link("HAPROXY_PORT", "http://10.0.0.1:443"));
     ck_assert(!environment_is_service_link("HAPROXY_DATAPLANE_URL", "tcp://10.0.0.1:443"));
     ck_assert(!environment_is_service_link("HAPROXY_PORT_TCP", "x"));
     ck_assert(!environment_is_service_link("HAPROXY_PORT_443_TCP_NAME", "x"));
-    ck_assert(!environment_is_service_link("HAPROXY_PORT_443_FOO", "x"));
     ck_assert(!environment_is_service_link("HAPROXY_SERVICE_PORTS", "1"));
     ck_assert(!environment_is_service_link("HAPROXY_SERVICE_PORT", "https"));
     ck_assert(!environment_is_service_link("HAPROXY_SERVICE_PORT_HTTPS", "80x"));
-    ck_assert(!environment_is_service_link("HAPROXY_SERVICE_PORT", ""));
     ck_assert(environment_is_service_link("HAPROXY_SERVICE_PORT_HTTPS", "443"));
     ck_assert(environment_is_service_link("HAPROXY_PORT", "tcp://10.0.0.1:443"));
 }
@@ -281,11 +209,9 @@ TEST(what_a_service_puts_into_ours)
         bool injected;
     } ours[] = {
         {"HAPROXY_BACKEND_PORT", "tcp://10.0.0.1:443", true},
-        {"HAPROXY_BACKEND_PORT", "443", false},
         {"X_SERVICE_PORT", "udp://10.0.0.1:53", true},
         {"X_SERVICE_PORT", "443", true},
         {"X_SERVICE_PORT", "80", false},
-        {"X_SERVICE_PORT", "x", false},
         {"Y_SERVICE_PORT", "443", false}, /* of no protocol that Kubernetes has */
         {"Z_SERVICE_PORT", "443", false}, /* no host */
         {"X_SERVICE_PORT_HTTPS", "443", false},

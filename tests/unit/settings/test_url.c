@@ -14,22 +14,16 @@ static const struct {
     const char *url, *why;
 } rows[] = {
     {"https://h", URL_PLAIN, "https://h", NULL},
-    {"https://h/", URL_PLAIN, "https://h", NULL},
     {"https://h:6443/k8s/clusters/c-1///", URL_PLAIN, "https://h:6443/k8s/clusters/c-1", NULL},
     {"HTTP://h:80", URL_PLAIN, "http://h:80", NULL},
     {"https://[fe80::1%25eth0]:6443", URL_PLAIN, "https://[fe80::1%25eth0]:6443", NULL},
     {"https://h_1.local:1", URL_NEED_PORT, "https://h_1.local:1", NULL},
     {"https://h", URL_NEED_PORT, NULL, "port is missing"},
-    {"https://h:", URL_NEED_PORT, NULL, "port is missing"},
     {"https://h:0", URL_PLAIN, NULL, "from 1 to 65535"},
-    {"https://h:65536", URL_PLAIN, NULL, "from 1 to 65535"},
     {"https://h:1x", URL_PLAIN, NULL, "from 1 to 65535"},
     {"", URL_PLAIN, NULL, "scheme"},
-    {"h:1", URL_PLAIN, NULL, "scheme"},
     {"https:h:1", URL_PLAIN, NULL, "scheme"},
-    {"https:/h:1", URL_PLAIN, NULL, "scheme"},
     {"https://", URL_PLAIN, NULL, "host is missing"},
-    {"https:///h", URL_PLAIN, NULL, "host is missing"},
     {"://h", URL_PLAIN, NULL, ""},
     {"https://h\"x", URL_PLAIN, NULL, "missing or invalid"},
     {"https://[::zz]:1", URL_PLAIN, NULL, "not an IPv6"},
@@ -37,12 +31,8 @@ static const struct {
     {"https://h\n.evil", URL_PLAIN, NULL, "control character"},
     {"https://\xc3\xa4", URL_PLAIN, NULL, "ASCII"},
     {"https://h?", URL_PLAIN, NULL, "query"},
-    {"https://h#", URL_PLAIN, NULL, "fragment"},
     {"https://u@h", URL_PLAIN, NULL, "user name"},
-    {"https://@h", URL_PLAIN, NULL, "user name"},
-    {"https://h/@", URL_PLAIN, NULL, "user name"},
     {"ftp://h", URL_PLAIN, NULL, "neither http nor https"},
-    {"file:///etc/passwd", URL_PLAIN, NULL, "host is missing"},
     {"socks5://h:1", URL_PLAIN, NULL, "neither http nor https"},
     {"socks5://h:1", URL_PROXY, "socks5://h:1", NULL},
     {"socks5h://h:1/", URL_PROXY, "socks5h://h:1", NULL},
@@ -69,7 +59,6 @@ TEST_EACH(urls_are_checked, array_len(rows))
 TEST(what_may_be_secret_is_masked)
 {
     static const char *const pairs[][2] = {
-        {"http://h:1/x", "http://h:1/x"},
         {"http://u:p@h:1/x", "http://***@h:1/x"},
         {"http://u:p@q/r?s#t@h:1", "http://***@h:1"},
         {"u:p@h", "***@h"},
@@ -77,7 +66,6 @@ TEST(what_may_be_secret_is_masked)
         {"http://h/?token=x", "http://h/?***"},
         {"http://h/#x", "http://h/#***"},
         {"http://u@h?x", "http://***@h?***"},
-        {"", ""},
         {"@", "***@"},
     };
     for (size_t i = 0; i < array_len(pairs); i++) {

@@ -119,9 +119,7 @@ TEST(circles_and_unknown_anchors)
 {
     assert_refused("a: &a [*a]", "line 1: an alias (*name) inside the value");
     assert_refused("a: &a\n  b:\n    c: *a\n", "line 3: an alias (*name) inside");
-    assert_refused("&a a: &b {<<: *b}", "inside the value");
     assert_refused("a: 1\nb: *x\n", "line 2: an alias (*name) of an anchor");
-    assert_refused("a: *b\nb: &b 1\n", "that does not exist");
 }
 
 /* Ten levels of ten: ten billion values out of a hundred. */
@@ -198,12 +196,8 @@ TEST(numbers_have_caps)
 TEST(what_is_no_yaml)
 {
     assert_refused("a: b: c", "line 1: invalid YAML");
-    assert_refused("{\"a\":", "invalid YAML");
-    assert_refused("\"a", "invalid YAML");
     assert_refused("a: \xff\xfe", "invalid YAML");
-    assert_refused("a\x01: b", "invalid YAML");
     assert_refused("%YAML 9.9\n---\na", "invalid YAML");
     assert_refused("a: \"x\\0y\"", "a NUL character");
     assert_refused("a: 1\n---\nb: 2\n", "line 2: a second document");
-    assert_refused("<html><body>: 404: not found", "invalid YAML");
 }

@@ -22,7 +22,6 @@ TEST(types)
         {"{'object':" NODE ",'new':[{}],'type':'ADDED'}", "ADDED n1 v5 node 10.0.0.1"},
         {"\n {\r\n\t'type' : 'DELETED' , 'object' : " NODE " } \n", "DELETED n1 v5"},
         {EVENT("BOOKMARK", META("'resourceVersion':'9'")), "BOOKMARK v9"},
-        {EVENT("BOOKMARK", META("'resourceVersion':'9','annotations':null")), "BOOKMARK v9"},
         {EVENT("BOOKMARK", META("'resourceVersion':'9','annotations':{'k8s.io/initial-events-end':'true'}")),
          "BOOKMARK v9 end"},
         {EVENT("BOOKMARK", META("'resourceVersion':'9','annotations':{'k8s.io/initial-events-end':'false'}")),
@@ -31,8 +30,6 @@ TEST(types)
          "BOOKMARK v9"},
         {EVENT("BOOKMARK", META("'resourceVersion':'9','labels':{'k8s.io/initial-events-end':'true'}")), "BOOKMARK v9"},
         {EVENT("SOMETHING", "{'of':'the future'}"), "UNKNOWN"},
-        {EVENT("added", NODE), "UNKNOWN"},
-        {EVENT("", "7"), "UNKNOWN"},
     };
     text_check_rows(&kube_nodes, false, rows, array_len(rows));
 }
@@ -43,9 +40,6 @@ TEST(no_event_at_all)
         {"{}", "-1 (watch event of node: type is absent, not a string)"},
         {"{'type':5,'object':{}}", "-1 (watch event of node: type is a number, not a string)"},
         {"{'type':'ADDED'}", "-1 (watch event of node: ADDED: object is absent, not an object)"},
-        {"{'type':'MODIFIED','object':null}", "-1 (watch event of node: MODIFIED: object is null, not an object)"},
-        {"{'type':'DELETED','object':'n1'}", "-1 (watch event of node: DELETED: object is a string, not an object)"},
-        {EVENT("BOOKMARK", "{}"), "-1 (watch event of node: BOOKMARK: metadata: resourceVersion is absent)"},
         {EVENT("BOOKMARK", META("'resourceVersion':''")),
          "-1 (watch event of node: BOOKMARK: metadata: resourceVersion is absent)"},
         {EVENT("BOOKMARK", META("'resourceVersion':9")),
@@ -53,7 +47,6 @@ TEST(no_event_at_all)
         {EVENT("BOOKMARK", "{'metadata':9}"),
          "-1 (watch event of node: BOOKMARK: metadata is a number, not an object)"},
         {"[]", "-1 (watch event of node: it is an array, not an object)"},
-        {"'ADDED'", "-1 (watch event of node: it is a string, not an object)"},
     };
     text_check_rows(&kube_nodes, false, rows, array_len(rows));
 }
@@ -62,18 +55,12 @@ TEST(no_json_at_all)
 {
     static const char *const texts[] = {
         "",
-        " ",
         "{",
         "{\"type\":\"ADDED\",\"object\":{}",
-        "{\"type\":\"ADDED\",\"object\":{}}}",
         "{\"type\":\"ADDED\" \"object\":{}}",
-        "{'type':'ADDED'}",
         "<html><body>502 Bad Gateway</body></html>",
         "{\"type\":\"ADDED\xff\"}",
-        "{\"type\":\"ADD\nED\"}",
         "{\"type\":\"\\ud800\"}",
-        "{\"type\":NaN}",
-        "{\"type\":\"ADDED\",}",
     };
     for (size_t i = 0; i < array_len(texts); i++)
         for (int item = 0; item < 2; item++) {
@@ -91,17 +78,13 @@ TEST(names_and_versions_of_events)
 {
     static const struct text_row rows[] = {
         {EVENT("ADDED", "{}"), "ADDED " NAMELESS(": name is absent")},
-        {EVENT("ADDED", "{'metadata':null}"), "ADDED " NAMELESS(": name is absent")},
         {EVENT("ADDED", "{'metadata':[]}"),
          "ADDED SKIPPED (node without a usable name is skipped: metadata is an array, not an object)"},
         {EVENT("ADDED", META("'resourceVersion':'5'")), "ADDED v5 " NAMELESS(": name is absent")},
-        {EVENT("DELETED", META("'resourceVersion':'5','name':''")), "DELETED v5 " NAMELESS(": name is absent")},
         {EVENT("MODIFIED", META("'resourceVersion':'5','name':7")),
          "MODIFIED v5 " NAMELESS(": name is a number, not a string")},
         {EVENT("ADDED", META("'resourceVersion':'5','name':'a\\nb'")),
          "ADDED v5 " NAMELESS(": name (\"a b\") has a control character, 0x0a")},
-        {EVENT("ADDED", META("'resourceVersion':'5','name':'n1\\u0000'")),
-         "ADDED v5 " NAMELESS(": name (\"n1\") has a control character, 0x00")},
         {EVENT("ADDED", META("'resourceVersion':'5','name':'" X253 "x'")),
          "ADDED v5 " NAMELESS(
              ": name has 254 bytes (\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"), at most 253 are accepted")},
@@ -109,12 +92,10 @@ TEST(names_and_versions_of_events)
         {EVENT("ADDED", META("'resourceVersion':'5','name':'q\\\"/\\\\\\u00fc n'")),
          "ADDED q\"/\\\xc3\xbc n v5 node -"},
         {EVENT("ADDED", META("'name':'n1'")), "ADDED n1 " NAMED("resourceVersion is absent")},
-        {EVENT("DELETED", META("'name':'n1','resourceVersion':''")), "DELETED n1 " NAMED("resourceVersion is absent")},
         {EVENT("ADDED", META("'name':'n1','resourceVersion':5")),
          "ADDED n1 " NAMED("resourceVersion is a number, not a string")},
         {EVENT("ADDED", META("'name':'n1','resourceVersion':'5\\r\\n'")),
          "ADDED n1 " NAMED("resourceVersion (\"5  \") has a control character, 0x0d")},
-        {EVENT("ADDED", META("'name':[],'resourceVersion':5")), "ADDED " NAMELESS(": name is an array, not a string")},
         {EVENT("ADDED", META("'name':'n1','resourceVersion':'not a number'")), "ADDED n1 vnot a number node -"},
     };
     text_check_rows(&kube_nodes, false, rows, array_len(rows));
@@ -127,7 +108,6 @@ TEST(names_and_versions_of_items)
         {NODE, "ADDED n1 v5 node 10.0.0.1"},
         {META("'name':'n1'"), "ADDED n1 node -"},
         {META("'name':'n1','resourceVersion':5"), "ADDED n1 node -"},
-        {META("'name':'n1','resourceVersion':'\\u0001'"), "ADDED n1 node -"},
         {META("'resourceVersion':'5'"), "ADDED v5 " NAMELESS(": name is absent")},
         {"{}", "ADDED " NAMELESS(": name is absent")},
         {"[]", "-1 (list item of node: it is an array, not an object)"},
@@ -176,7 +156,6 @@ TEST(errors_in_the_stream)
          "ERROR 0  \"\""},
         {EVENT("ERROR", "{'code':2147483648,'details':{'retryAfterSeconds':2147483647}}"),
          "ERROR 0  \"\" retry 2147483647"},
-        {EVENT("ERROR", "null"), "ERROR 0  \"\""},
         {"{'type':'ERROR'}", "ERROR 0  \"\""},
     };
     text_check_rows(&kube_nodes, false, rows, array_len(rows));
@@ -187,11 +166,6 @@ TEST(errors_that_real_servers_sent)
     static const struct text_file files[] = {
         {"tests/data/kubernetes/watch-expired.jsonl", &kube_slices, false,
          "ERROR 410 Expired \"too old resource version: 1 (214)\"\n"},
-        {TEXT_RECORDINGS "1.34-etcd-3.6/watch-expired.jsonl", &kube_slices, false,
-         "ERROR 410 Expired \"too old resource version: 212 (216)\"\n"},
-        {TEXT_RECORDINGS "1.34-etcd-3.4/slices-streaming-list.jsonl", &kube_slices, false,
-         "ERROR 500 InternalError \"a watch stream was requested by the client but the required storage feature "
-         "RequestWatchProgress is disabled\"\n"},
     };
     text_check_files(files, array_len(files));
 }
@@ -218,13 +192,9 @@ TEST(bodies_of_failed_requests)
          "ERROR 403 Forbidden \"nodes is forbidden\""},
         {"{'kind':'Status','code':403,'message':'two\\nlines\\u0000'}", "ERROR 403  \"two lines\""},
         {"", "ERROR 0  \"\""},
-        {" \r\n", "ERROR 0  \"\""},
         {"<html>\n<head><title>502</title>\r\n\t</head>", "ERROR 0  \"<html> <head><title>502</title> </head>\""},
-        {"404 page not found\n", "ERROR 0  \"404 page not found\""},
         {"{'code':403,'message':'not kind Status'}", "ERROR 0  \"{\"code\":403,\"message\":\"not kind Status\"}\""},
         {"[{'kind':'Status','code':403}]", "ERROR 0  \"[{\"kind\":\"Status\",\"code\":403}]\""},
-        {"{'kind':'Status','code':4", "ERROR 0  \"{\"kind\":\"Status\",\"code\":4\""},
-        {"null", "ERROR 0  \"null\""},
         {"\xff\xfe", "ERROR 0  \"\xff\xfe\""},
     };
     for (size_t i = 0; i < array_len(rows); i++) {
@@ -262,11 +232,7 @@ static void check_body(const char *path, const char *want)
 {
     cleanup(buf_fini) struct buf body;
     buf_init(&body, 0);
-    if (buf_read_file(&body, path) != 0) {
-        ck_assert_msg(str_has_prefix(path, TEXT_RECORDINGS), "%s cannot be read", path);
-        printf("SKIPPED: %s: recorded answers not found\n", path);
-        return;
-    }
+    ck_assert_msg(buf_read_file(&body, path) == 0, "%s cannot be read", path);
     cleanup(mem_free_ptr) char *got = text_of_body(buf_str(&body), body.len);
     ck_assert_str_eq(got, want);
 }
@@ -279,14 +245,6 @@ TEST(bodies_that_real_servers_sent)
         "tests/data/kubernetes/forbidden.json",
         "ERROR 403 Forbidden \"nodes is forbidden: User \"haproxy-k8s-sync\" cannot list resource \"nodes\" in API "
         "group \"\" at the cluster scope\"");
-    check_body(TEXT_RECORDINGS "1.34-etcd-3.6/too-large-version.json",
-               "ERROR 504 Timeout \"Timeout: Too large resource version: 99999999, current: 212\" retry 1 too-large");
-    check_body(TEXT_RECORDINGS "1.34-etcd-3.6/unauthorized.json", "ERROR 401 Unauthorized \"Unauthorized\"");
-    check_body(TEXT_RECORDINGS "1.34-etcd-3.6/not-found.json",
-               "ERROR 404 NotFound \"the server could not find the requested resource\"");
-    check_body(TEXT_RECORDINGS "1.34-etcd-3.6/send-initial-events-without-match.json",
-               "ERROR 422 Invalid \"ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: "
-               "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan\"");
 }
 
 TEST(what_is_around_the_items)
@@ -296,12 +254,10 @@ TEST(what_is_around_the_items)
         {"{'metadata':{'resourceVersion':'212','continue':'abc'}}", "212 'abc'"},
         {"{'metadata':{'resourceVersion':'212','continue':null},'items':null}", "212 ''"},
         {"{'items':[]}", "list: metadata: resourceVersion is absent"},
-        {"{'metadata':{}}", "list: metadata: resourceVersion is absent"},
         {"{'metadata':{'resourceVersion':''}}", "list: metadata: resourceVersion is absent"},
         {"{'metadata':{'resourceVersion':212}}", "list: metadata: resourceVersion is a number, not a string"},
         {"{'metadata':{'resourceVersion':'1','continue':{}}}", "list: metadata: continue is an object, not a string"},
         {"{'metadata':7}", "list: metadata is a number, not an object"},
-        {"[]", "list: it is an array, not an object"},
         {"{'kind':'Status','message':'no\\nsuch','metadata':{'resourceVersion':'1'}}",
          "list: a Status instead: no such"},
         {"{'kind':'Status','message':1}", "list: a Status instead: without a message"},

@@ -21,7 +21,6 @@ TEST(what_is_kept)
         {SERVICE(",'annotations':{'theirs.http.hostname':'a','ours/http.path':'/b','other/x':'c','theirs':'d'}"),
          GOT("0 theirs.http.hostname=a ours/http.path=/b")},
         {SERVICE(",'annotations':null"), GOT("0")},
-        {SERVICE(",'annotations':{}"), GOT("0")},
         {SERVICE(",'annotations':{'theirs.a':''}"), GOT("0 theirs.a=")},
     };
     struct kube_resource of = kube_annotated_services(&prefixes);

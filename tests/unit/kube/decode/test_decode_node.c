@@ -49,11 +49,7 @@ TEST(addresses)
         {ADDRESSES("{'type':'SomethingNew','address':'1.2.3.4'}," INTERNAL("127.0.0.1")), GOT("127.0.0.1")},
         {ADDRESSES("{'type':'InternalDNS','address':7},{'type':'ExternalDNS'}"), GOT("-")},
         {ADDRESSES("{'address':'1.2.3.4'}," INTERNAL("::ffff:10.0.0.1")), GOT("::ffff:10.0.0.1")},
-        {ADDRESSES("{'type':'internalIP','address':'1.2.3.4'}"), GOT("-")},
         {ADDRESSES(""), GOT("-")},
-        {NODE("'status':{'addresses':null}"), GOT("-")},
-        {NODE("'status':{}"), GOT("-")},
-        {NODE("'status':null"), GOT("-")},
         {NODE("'spec':{}"), GOT("-")},
         /* nothing but the status counts, wherever else such keys turn up */
         {NODE("'addresses':[" INTERNAL("10.0.0.9") "],'spec':{'status':{'addresses':[" INTERNAL("10.0.0.8") "]}}"),
@@ -82,18 +78,9 @@ TEST(an_address_that_cannot_be_used)
         {ADDRESSES(NAME("n1") "," EXTERNAL("")), GOT("name:n1") PARTIAL(1, "status.addresses[1]: address is absent")},
         {ADDRESSES(NAME("n1") "," EXTERNAL("1.2.3.4") "," INTERNAL("bad")),
          SKIPPED("status.addresses[2]: address \"bad\" is not an IP address")},
-        {ADDRESSES(INTERNAL("bad") "," NAME("n1") "," EXTERNAL("bad")),
-         SKIPPED("status.addresses[0]: address \"bad\" is not an IP address")},
         {ADDRESSES(NAME("n1") ",{'type':7,'address':'10.0.0.1'}"),
          SKIPPED("status.addresses[1]: type is a number, not a string")},
-        {ADDRESSES(NAME("n1") ",null"), SKIPPED("status.addresses[1]: is null, not an object")},
-        {ADDRESSES(EXTERNAL("bad")), SKIPPED("status.addresses[0]: address \"bad\" is not an IP address")},
-        {ADDRESSES("{'type':'Hostname','address':7}"),
-         SKIPPED("status.addresses[0]: address is a number, not a string")},
-        {ADDRESSES(INTERNAL("")), SKIPPED("status.addresses[0]: address is absent")},
         {ADDRESSES("{'type':'InternalIP'}"), SKIPPED("status.addresses[0]: address is absent")},
-        {ADDRESSES("{'type':'InternalIP','address':['10.0.0.1']}"),
-         SKIPPED("status.addresses[0]: address is an array, not a string")},
         {ADDRESSES(INTERNAL("10.0.0.1\\u0000")),
          SKIPPED("status.addresses[0]: address (\"10.0.0.1\") has a control character, 0x00")},
         {NODE("'status':{'addresses':{}}"), SKIPPED("status: addresses is an object, not an array")},
@@ -110,45 +97,27 @@ TEST(which_texts_are_addresses)
     } rows[] = {
         {"10.0.0.1", NULL, NULL},
         {"fd00::1", NULL, NULL},
-        {"169.254.1.1", NULL, NULL},
         {"0.0.0.0", "address 0.0.0.0 is the unspecified address, not that of a machine", "same"},
         {"::", "address :: is the unspecified address, not that of a machine", "same"},
-        {"::0", "address ::0 is the unspecified address, not that of a machine", "same"},
         {"224.0.0.1", "address 224.0.0.1 is a multicast or broadcast address, not that of a machine", "same"},
-        {"239.255.255.255", "address 239.255.255.255 is a multicast or broadcast address, not that of a machine",
-         "same"},
         {"255.255.255.255", "address 255.255.255.255 is a multicast or broadcast address, not that of a machine",
          "same"},
         {"ff02::1", "address ff02::1 is a multicast or broadcast address, not that of a machine", "same"},
-        {"fe80::1", "address fe80::1 is link-local, which needs an interface", "same"},
         {"febf::1", "address febf::1 is link-local, which needs an interface", "same"},
-        {"fec0::1", NULL, NULL},
-        {"223.255.255.255", NULL, NULL},
         {"240.0.0.1", NULL, NULL},
-        {"254.128.0.1", NULL, NULL},
         {"255.255.255.254", NULL, NULL},
         {"fe80::1%eth0", "address \"fe80::1%eth0\" is not an IP address", "address \"fe80::1%eth0\" is not a DNS name"},
-        {" 10.0.0.1", "address \" 10.0.0.1\" is not an IP address", "address \" 10.0.0.1\" is not a DNS name"},
         {"n1", NO_IP("n1"), NULL},
         {"Node_1.rack-7.example", NO_IP("Node_1.rack-7.example"), NULL},
-        {"1a", NO_IP("1a"), NULL},
         {"0x.example", NO_IP("0x.example"), NULL},
-        {"x.0xg", NO_IP("x.0xg"), NULL},
         {"10.1", NO_IP("10.1"), NO_NAME("10.1")},
-        {"n1.7", NO_IP("n1.7"), NO_NAME("n1.7")},
         {"1234", NO_IP("1234"), NO_NAME("1234")},
         {"0x7f000001", NO_IP("0x7f000001"), NO_NAME("0x7f000001")},
-        {"0X7F", NO_IP("0X7F"), NO_NAME("0X7F")},
         {"n1.0x", NO_IP("n1.0x"), NO_NAME("n1.0x")},
         {"n1.", NO_IP("n1."), NO_NAME("n1.")},
-        {".n1", NO_IP(".n1"), NO_NAME(".n1")},
-        {"n1..example", NO_IP("n1..example"), NO_NAME("n1..example")},
         {"-n1", NO_IP("-n1"), NO_NAME("-n1")},
         {"n1-.example", NO_IP("n1-.example"), NO_NAME("n1-.example")},
-        {"n 1", NO_IP("n 1"), NO_NAME("n 1")},
         {"n1:80", NO_IP("n1:80"), NO_NAME("n1:80")},
-        {"unix@n1", NO_IP("unix@n1"), NO_NAME("unix@n1")},
-        {"/run/n1", NO_IP("/run/n1"), NO_NAME("/run/n1")},
         {"n\xc3\xbc", NO_IP("n\xc3\xbc"), NO_NAME("n\xc3\xbc")},
         {X63 ".example", NO_IP(X63 ".example"), NULL},
         {X63 "x", NO_IP(X63 "x"), NO_NAME(X63 "x")},
@@ -172,11 +141,7 @@ TEST(the_exclude_label)
         {LABEL("'true'"), GOT("10.0.0.1 excluded")},
         {LABEL("''"), GOT("10.0.0.1 excluded")},
         {LABEL("null"), GOT("10.0.0.1 excluded")}, /* "" to Kubernetes */
-        {LABEL("'no'"), GOT("10.0.0.1 excluded")},
-        {LABEL("'off'"), GOT("10.0.0.1 excluded")},
         {LABEL("'fALSE'"), GOT("10.0.0.1 excluded")},
-        {LABEL("'false '"), GOT("10.0.0.1 excluded")},
-        {LABEL("'00'"), GOT("10.0.0.1 excluded")},
         {LABEL("'false\\u0000'"), GOT("10.0.0.1 excluded")},
         {LABEL("'1'"), GOT("10.0.0.1 excluded")},
         {LABEL("'0'"), GOT("10.0.0.1")},
@@ -186,18 +151,13 @@ TEST(the_exclude_label)
         {LABEL("'FALSE'"), GOT("10.0.0.1")},
         {LABEL("'False'"), GOT("10.0.0.1")},
         {LABELS("{'exclude-from-external-load-balancers':'true','x/" EXCLUDE "':'true'}"), GOT("10.0.0.1")},
-        {LABELS("{}"), GOT("10.0.0.1")},
         {LABELS("null"), GOT("10.0.0.1")},
         {NODE(UP ",'labels':{'" EXCLUDE "':'true'}"), GOT("10.0.0.1")}, /* not in the metadata */
         /* it is there, whatever it holds */
         {LABEL("false"),
          GOT("10.0.0.1 excluded") PARTIAL(1, "metadata.labels: " EXCLUDE " is a boolean, not a string")},
-        {LABEL("0"), GOT("10.0.0.1 excluded") PARTIAL(1, "metadata.labels: " EXCLUDE " is a number, not a string")},
-        {LABEL("{}"), GOT("10.0.0.1 excluded") PARTIAL(1, "metadata.labels: " EXCLUDE " is an object, not a string")},
         /* nobody knows whether it is there: as before */
         {LABELS("[]"), SKIPPED("metadata: labels is an array, not an object")},
-        {LABELS("'" EXCLUDE "'"), SKIPPED("metadata: labels is a string, not an object")},
-        {LABELS("false"), SKIPPED("metadata: labels is a boolean, not an object")},
     };
     text_check_rows(&kube_nodes, true, rows, array_len(rows));
 }
@@ -206,24 +166,19 @@ TEST(the_taint_of_the_autoscaler)
 {
     static const struct text_row rows[] = {
         {TAINTS("[{'key':'" TAINT "','value':'1732181234','effect':'NoSchedule'}]"), GOT("10.0.0.1 to-be-deleted")},
-        {TAINTS("[{'key':'" TAINT "'}]"), GOT("10.0.0.1 to-be-deleted")},
         {TAINTS("[{'key':'x'},{'key':'" TAINT "','effect':7,'value':{}}]"), GOT("10.0.0.1 to-be-deleted")},
         {TAINTS("[{'key':'DeletionCandidateOfClusterAutoscaler'},{'key':'x/" TAINT "'},{'key':'" TAINT "s'},"
                 "{'key':'node.kubernetes.io/unreachable'},{'value':'" TAINT "'},{'key':null},{}]"),
          GOT("10.0.0.1")},
-        {TAINTS("[]"), GOT("10.0.0.1")},
         {TAINTS("null"), GOT("10.0.0.1")},
         {NODE(UP ",'spec':null"), GOT("10.0.0.1")},
         {NODE(UP ",'taints':[{'key':'" TAINT "'}]"), GOT("10.0.0.1")}, /* not in the spec */
         /* nobody knows whether it is there: as before */
         {TAINTS("{'key':'" TAINT "'}"), SKIPPED("spec: taints is an object, not an array")},
-        {TAINTS("'" TAINT "'"), SKIPPED("spec: taints is a string, not an array")},
         {TAINTS("[{'key':'x'},'" TAINT "']"), SKIPPED("spec.taints[1] is a string, not an object")},
-        {TAINTS("[null]"), SKIPPED("spec.taints[0] is null, not an object")},
         {TAINTS("[{'key':['" TAINT "']}]"), SKIPPED("spec.taints[0]: key is an array, not a string")},
         {TAINTS("[{'key':'" TAINT "'},{'key':1}]"), SKIPPED("spec.taints[1]: key is a number, not a string")},
         {NODE(UP ",'spec':[]"), SKIPPED("spec is an array, not an object")},
-        {NODE(UP ",'spec':true"), SKIPPED("spec is a boolean, not an object")},
     };
     text_check_rows(&kube_nodes, true, rows, array_len(rows));
 }
@@ -234,9 +189,7 @@ TEST(a_node_that_is_being_deleted)
         {META("'deletionTimestamp':'2026-11-21T11:28:14Z','deletionGracePeriodSeconds':0"), GOT("10.0.0.1 deleting")},
         {META("'deletionTimestamp':null"), GOT("10.0.0.1")},
         {META("'creationTimestamp':'2026-11-21T11:28:14Z'"), GOT("10.0.0.1")},
-        {META("'deletionTimestamp':''"), GOT("10.0.0.1 deleting")},
         {META("'deletionTimestamp':false"), GOT("10.0.0.1 deleting")},
-        {META("'deletionTimestamp':1732181234"), GOT("10.0.0.1 deleting")},
     };
     text_check_rows(&kube_nodes, true, rows, array_len(rows));
 }
@@ -247,20 +200,14 @@ TEST(cordon_and_condition)
     static const struct text_row rows[] = {
         {NODE(UP ",'spec':{'unschedulable':true}"), GOT("10.0.0.1 cordoned")},
         {NODE(UP ",'spec':{'unschedulable':false}"), GOT("10.0.0.1")},
-        {NODE(UP ",'spec':{'unschedulable':null}"), GOT("10.0.0.1")},
         {NODE(UP ",'spec':{'unschedulable':'true'}"),
          GOT("10.0.0.1") PARTIAL(1, "spec: unschedulable is a string, not a boolean")},
         {CONDITIONS("[{'type':'Ready','status':'True'}]"), GOT("10.0.0.1")},
         {CONDITIONS("[{'type':'Ready','status':'False'}]"), GOT("10.0.0.1 not-ready")},
         {CONDITIONS("[{'type':'Ready','status':'Unknown'}]"), GOT("10.0.0.1 not-ready")},
-        {CONDITIONS("[{'type':'Ready','status':'true'}]"), GOT("10.0.0.1 not-ready")},
-        {CONDITIONS("[{'type':'Ready'}]"), GOT("10.0.0.1 not-ready")},
         {CONDITIONS("[{'type':'Ready','status':true}]"), GOT("10.0.0.1 not-ready")},
         {CONDITIONS("[{'type':'MemoryPressure','status':'False'},{'type':'Ready','status':'True'}]"), GOT("10.0.0.1")},
-        {CONDITIONS("[{'type':'DiskPressure','status':'True'},{'type':'Ready','status':'False'}]"),
-         GOT("10.0.0.1 not-ready")},
         {CONDITIONS("[{'type':7,'status':'False'},{'status':'False'}]"), GOT("10.0.0.1")},
-        {CONDITIONS("[]"), GOT("10.0.0.1")},
         {CONDITIONS("null"), GOT("10.0.0.1")},
         {CONDITIONS("{}"), GOT("10.0.0.1") PARTIAL(1, "status: conditions is an object, not an array")},
         {CONDITIONS("[7,{'type':'Ready','status':'False'},null]"),
@@ -333,22 +280,6 @@ TEST(what_real_servers_sent)
          "ADDED excluded v204 node 10.20.1.3 name:excluded excluded\n"
          "ADDED not-excluded v206 node 10.20.1.4 name:not-excluded\n"
          "ADDED to-be-deleted v208 node 10.20.1.5 name:to-be-deleted to-be-deleted\nlist v219 \"\"\n"},
-        {TEXT_RECORDINGS "1.34-etcd-3.6/nodes-list.json", &kube_nodes, true,
-         "ADDED node-00000 v197 node 10.20.0.1 name:node-00000\nADDED node-00001 v198 node 10.20.0.2 name:node-00001\n"
-         "ADDED node-00002 v199 node 10.20.0.3 name:node-00002\n"
-         "ADDED plain v200 node 192.0.2.10 2001:db8::10 name:plain excluded to-be-deleted cordoned\nlist v212 \"\"\n"},
-        {TEXT_RECORDINGS "1.34-etcd-3.6/nodes-page1.json", &kube_nodes, true,
-         "ADDED node-00000 v197 node 10.20.0.1 name:node-00000\nADDED node-00001 v198 node 10.20.0.2 name:node-00001\n"
-         "list v212 \"eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MjEyLCJzdGFydCI6Ii9ub2RlLTAwMDAxXHUwMDAwIn0\"\n"},
-        {TEXT_RECORDINGS "1.34-etcd-3.6/nodes-page2.json", &kube_nodes, true,
-         "ADDED node-00002 v199 node 10.20.0.3 name:node-00002\n"
-         "ADDED plain v200 node 192.0.2.10 2001:db8::10 name:plain excluded to-be-deleted cordoned\nlist v212 \"\"\n"},
-        {TEXT_RECORDINGS "1.34-etcd-3.4/nodes-list.json", &kube_nodes, true,
-         "ADDED node-00000 v200 node 10.20.0.1 name:node-00000\nADDED node-00001 v201 node 10.20.0.2 name:node-00001\n"
-         "ADDED node-00002 v202 node 10.20.0.3 name:node-00002\n"
-         "ADDED plain v203 node 192.0.2.10 2001:db8::10 name:plain excluded to-be-deleted cordoned\nlist v212 \"\"\n"},
-        {TEXT_RECORDINGS "1.34-etcd-3.6/nodes-watch-bookmarks.jsonl", &kube_nodes, false,
-         "BOOKMARK v233\nBOOKMARK v233\nBOOKMARK v233\n"},
     };
     text_check_files(files, array_len(files));
 }

@@ -16,12 +16,8 @@ TEST(where_it_is_and_whether_it_runs)
         {STATUS("'phase':'Running','podIP':'10.0.0.7','conditions':[{'type':'Ready','status':'False'}]"),
          GOT(" 10.0.0.7 running")},
         {STATUS("'phase':'Pending','podIP':'10.0.0.7'"), GOT(" 10.0.0.7")},
-        {STATUS("'phase':'Succeeded','podIP':'10.0.0.7'"), GOT(" 10.0.0.7")},
         {STATUS("'phase':'Running'"), GOT(" running")},
-        {STATUS("'phase':'Running','podIP':''"), GOT(" running")},
         {STATUS(""), GOT("")},
-        {POD("'status':null"), GOT("")},
-        {POD("'spec':{}"), GOT("")},
         {"{'metadata':{'name':'a','namespace':'lb','resourceVersion':'5','uid':'u','deletionTimestamp':'2026-01-01T00:"
          "00:00Z'},"
          "'status':{'phase':'Running','podIP':'10.0.0.7'}}",
@@ -35,7 +31,6 @@ TEST(what_is_no_pod)
     static const struct text_row rows[] = {
         {STATUS("'phase':'Running','podIP':'0.0.0.0'"),
          SKIPPED("status: podIP 0.0.0.0 is the unspecified address, not that of a machine")},
-        {STATUS("'phase':'Running','podIP':'a.example'"), SKIPPED("status: podIP \"a.example\" is not an IP address")},
         {STATUS("'podIP':7"), SKIPPED("status: podIP is a number, not a string")},
         {STATUS("'phase':['Running']"), SKIPPED("status: phase is an array, not a string")},
         {POD("'status':[]"), SKIPPED("status is an array, not an object")},

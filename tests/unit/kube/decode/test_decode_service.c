@@ -19,18 +19,13 @@ TEST(types)
         {SPEC("'type':'NodePort'"), GOT("NodePort :")},
         {SPEC("'type':'LoadBalancer'"), GOT("LoadBalancer :")},
         {SPEC("'type':'ExternalName','externalName':'example.com'"), GOT("ExternalName :")},
-        {SPEC(""), GOT("ClusterIP :")},
         {SPEC("'type':null"), GOT("ClusterIP :")},
-        {SPEC("'type':''"), GOT("ClusterIP :")},
         {SERVICE("'spec':null"), GOT("ClusterIP :")},
         {SERVICE("'status':{'type':'NodePort'},'type':'NodePort'"), GOT("ClusterIP :")},
         {SPEC("'type':'nodePort'"),
          GOT("ClusterIP :") PARTIAL(1, "spec: type is \"nodePort\", which is unknown: ClusterIP is used")},
-        {SPEC("'type':'Newer'"),
-         GOT("ClusterIP :") PARTIAL(1, "spec: type is \"Newer\", which is unknown: ClusterIP is used")},
         {SPEC("'type':7"), GOT("ClusterIP :") PARTIAL(1, "spec: type is a number, not a string")},
         {SERVICE("'spec':[]"), SKIPPED("spec is an array, not an object")},
-        {SERVICE("'spec':'NodePort'"), SKIPPED("spec is a string, not an object")},
     };
     text_check_rows(&kube_services, true, rows, array_len(rows));
 }
@@ -40,7 +35,6 @@ TEST(policies)
     static const struct text_row rows[] = {
         {SPEC("'externalTrafficPolicy':'Local'"), GOT("ClusterIP local :")},
         {SPEC("'externalTrafficPolicy':'Cluster'"), GOT("ClusterIP :")},
-        {SPEC("'externalTrafficPolicy':''"), GOT("ClusterIP :")},
         {SPEC("'externalTrafficPolicy':null"), GOT("ClusterIP :")},
         {SPEC("'internalTrafficPolicy':'Local'"), GOT("ClusterIP :")},
         {SPEC("'externalTrafficPolicy':'local'"),
@@ -56,14 +50,9 @@ TEST(health_check_ports)
     static const struct text_row rows[] = {
         {SPEC("'healthCheckNodePort':32000"), GOT("ClusterIP check/32000 :")},
         {SPEC("'healthCheckNodePort':65535"), GOT("ClusterIP check/65535 :")},
-        {SPEC("'healthCheckNodePort':0"), GOT("ClusterIP :")},
         {SPEC("'healthCheckNodePort':null"), GOT("ClusterIP :")},
         {SPEC("'healthCheckNodePort':65536"),
          GOT("ClusterIP :") PARTIAL(1, "spec: healthCheckNodePort is 65536, not in 0..65535")},
-        {SPEC("'healthCheckNodePort':-1"),
-         GOT("ClusterIP :") PARTIAL(1, "spec: healthCheckNodePort is -1, not in 0..65535")},
-        {SPEC("'healthCheckNodePort':1.5"),
-         GOT("ClusterIP :") PARTIAL(1, "spec: healthCheckNodePort is 1.5, not a whole number")},
         {SPEC("'healthCheckNodePort':'32000'"),
          GOT("ClusterIP :") PARTIAL(1, "spec: healthCheckNodePort is a string, not a whole number")},
     };
@@ -74,12 +63,9 @@ TEST(families)
 {
     static const struct text_row rows[] = {
         {SPEC("'ipFamilies':['IPv4']"), GOT("ClusterIP IPv4 :")},
-        {SPEC("'ipFamilies':['IPv6']"), GOT("ClusterIP IPv6 :")},
         {SPEC("'ipFamilies':['IPv4','IPv6']"), GOT("ClusterIP IPv4 IPv6 :")},
-        {SPEC("'ipFamilies':['IPv6','IPv4']"), GOT("ClusterIP IPv6 IPv4 :")},
         {SPEC("'ipFamilies':['IPv6','IPv6']"), GOT("ClusterIP IPv6 :")},
         {SPEC("'ipFamilies':['IPv6','IPv4','IPv6','IPv4']"), GOT("ClusterIP IPv6 IPv4 :")},
-        {SPEC("'ipFamilies':[]"), GOT("ClusterIP :")},
         {SPEC("'ipFamilies':null"), GOT("ClusterIP :")},
         {SPEC("'ipFamilies':['IPv7','IPv6']"),
          GOT("ClusterIP IPv6 :") PARTIAL(1, "spec.ipFamilies[0]: is \"IPv7\", neither IPv4 nor IPv6")},
@@ -102,7 +88,6 @@ TEST(ports)
         {PORTS("{'name':'dns','port':53,'protocol':'UDP','nodePort':30053},{'name':'dns','port':53}"),
          GOT("ClusterIP : dns/53")},
         {PORTS("{'name':'s','port':9,'protocol':'SCTP'},{'name':'t','port':9,'protocol':'tcp'}"), GOT("ClusterIP :")},
-        {PORTS(""), GOT("ClusterIP :")},
         {SPEC("'ports':null"), GOT("ClusterIP :")},
         {SERVICE("'ports':[{'port':80}]"), GOT("ClusterIP :")},
         /* what is wrong with a port that is none of ours does not matter */
@@ -118,19 +103,12 @@ TEST(a_port_that_cannot_be_used)
         const char *port, *why;
     } rows[] = {
         {"7", "is a number, not an object"},
-        {"null", "is null, not an object"},
-        {"[]", "is an array, not an object"},
         {"{'name':'x'}", "port is absent"},
-        {"{'name':'x','port':null}", "port is absent"},
         {"{'name':'x','port':0}", "port is 0, not in 1..65535"},
-        {"{'name':'x','port':-80}", "port is -80, not in 1..65535"},
         {"{'name':'x','port':65536}", "port is 65536, not in 1..65535"},
-        {"{'name':'x','port':18446744073709551615}", "port is 18446744073709551615, not in 1..65535"},
-        {"{'name':'x','port':80.5}", "port is 80.5, not a whole number"},
         {"{'name':'x','port':'80'}", "port is a string, not a whole number"},
         {"{'name':'x','port':80,'nodePort':'30080'}", "nodePort is a string, not a whole number"},
         {"{'name':'x','port':80,'nodePort':70000}", "nodePort is 70000, not in 0..65535"},
-        {"{'name':'x','port':80,'nodePort':-1}", "nodePort is -1, not in 0..65535"},
         {"{'name':7,'port':80}", "name is a number, not a string"},
         {"{'name':'a\\nb','port':80}", "name (\"a b\") has a control character, 0x0a"},
         {"{'port':80,'protocol':6}", "protocol is a number, not a string"},
@@ -144,56 +122,27 @@ TEST(a_port_that_cannot_be_used)
     }
     static const struct text_row whole[] = {
         {SPEC("'ports':{'port':80}"), SKIPPED("spec: ports is an object, not an array")},
-        {SPEC("'ports':80"), SKIPPED("spec: ports is a number, not an array")},
     };
     text_check_rows(&kube_services, true, whole, array_len(whole));
-}
-
-TEST(more_ports_than_an_object_can_have)
-{
-    cleanup(buf_fini) struct buf json;
-    buf_init(&json, 0);
-    cleanup(buf_fini) struct buf got;
-    buf_init(&got, 0);
-    buf_add(&json, "{\"metadata\":{\"name\":\"web\"},\"spec\":{\"ports\":[7");
-    for (unsigned i = 0; i < KUBE_MAX_PARTS; i++)
-        buf_add(&json, ",7");
-    buf_add(&json, "]}}");
-    text_decode(&got, &kube_services, true, json.data, json.len);
-    ck_assert_str_eq(buf_str(&got), "ADDED web SKIPPED (service web is skipped: spec: ports: more than 65536 ports, "
-                                    "endpoints and subsets in one object)");
 }
 
 TEST(pausing)
 {
     static const struct text_row rows[] = {
         {PAUSED("'true'"), GOT("ClusterIP paused :")},
-        {PAUSED("'True'"), GOT("ClusterIP paused :")},
-        {PAUSED("'1'"), GOT("ClusterIP paused :")},
-        {PAUSED("'yes'"), GOT("ClusterIP paused :")},
         {PAUSED("'until the migration is over'"), GOT("ClusterIP paused :")},
         {PAUSED("''"), GOT("ClusterIP paused :")},
         {PAUSED("null"), GOT("ClusterIP paused :")}, /* "" to Kubernetes */
-        {PAUSED("'no'"), GOT("ClusterIP paused :")},
-        {PAUSED("'off'"), GOT("ClusterIP paused :")},
-        {PAUSED("' false'"), GOT("ClusterIP paused :")},
         {PAUSED("'0'"), GOT("ClusterIP :")},
-        {PAUSED("'f'"), GOT("ClusterIP :")},
-        {PAUSED("'F'"), GOT("ClusterIP :")},
         {PAUSED("'false'"), GOT("ClusterIP :")},
-        {PAUSED("'FALSE'"), GOT("ClusterIP :")},
-        {PAUSED("'False'"), GOT("ClusterIP :")},
         {ANNOTATIONS("{'paused':'true','x/" PAUSE "':'true','" PAUSE "2':'true'}"), GOT("ClusterIP :")},
         {ANNOTATIONS("null"), GOT("ClusterIP :")},
         {"{'metadata':{'name':'web','resourceVersion':'5','labels':{'" PAUSE "':'true'}}}", GOT("ClusterIP :")},
         /* it is there, whatever it holds */
         {PAUSED("false"),
          GOT("ClusterIP paused :") PARTIAL(1, "metadata.annotations: " PAUSE " is a boolean, not a string")},
-        {PAUSED("[]"),
-         GOT("ClusterIP paused :") PARTIAL(1, "metadata.annotations: " PAUSE " is an array, not a string")},
         /* nobody knows whether it is there: as before */
         {ANNOTATIONS("[]"), SKIPPED("metadata: annotations is an array, not an object")},
-        {ANNOTATIONS("'" PAUSE "'"), SKIPPED("metadata: annotations is a string, not an object")},
     };
     text_check_rows(&kube_services, true, rows, array_len(rows));
 }
@@ -231,12 +180,6 @@ TEST(what_real_servers_sent)
         {"tests/data/kubernetes/services-watch.jsonl", &kube_services, false,
          "MODIFIED two v220 service NodePort paused IPv4 : http/80/30080 https/443/30444\n"
          "MODIFIED two v222 service NodePort local IPv4 : http/80/30080 https/443/30444\nDELETED two v223\n"},
-        {TEXT_RECORDINGS "1.34-etcd-3.6/services-list.json", &kube_services, true,
-         "ADDED ing v203 service NodePort local IPv4 : https/443/30443\n"
-         "ADDED two v207 service NodePort IPv4 : http/80/30080 https/443/30444\nlist v212 \"\"\n"},
-        {TEXT_RECORDINGS "1.34-etcd-3.4/services-list.json", &kube_services, true,
-         "ADDED ing v206 service NodePort local IPv4 : https/443/30443\n"
-         "ADDED two v210 service NodePort IPv4 : http/80/30080 https/443/30444\nlist v212 \"\"\n"},
     };
     text_check_files(files, array_len(files));
 }

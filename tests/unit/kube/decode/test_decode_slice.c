@@ -17,8 +17,6 @@ TEST(conditions)
     static const struct text_row rows[] = {
         {ENDPOINTS("{'addresses':['10.0.0.1']}"), "ADDED web v5 set : 10.0.0.1"},
         {CONDITIONS("null"), "ADDED web v5 set : 10.0.0.1"},
-        {CONDITIONS("{}"), "ADDED web v5 set : 10.0.0.1"},
-        {CONDITIONS("{'ready':null,'serving':null,'terminating':null}"), "ADDED web v5 set : 10.0.0.1"},
         {CONDITIONS("{'ready':true}"), "ADDED web v5 set : 10.0.0.1"},
         {CONDITIONS("{'ready':false}"), "ADDED web v5 set : 10.0.0.1=no"},
         {CONDITIONS("{'ready':false,'serving':true}"), "ADDED web v5 set : 10.0.0.1=serving"},
@@ -26,7 +24,6 @@ TEST(conditions)
         {CONDITIONS("{'ready':false,'terminating':true}"), "ADDED web v5 set : 10.0.0.1=gone"},
         {CONDITIONS("{'serving':false}"), "ADDED web v5 set : 10.0.0.1=odd"},
         {CONDITIONS("{'terminating':true}"), "ADDED web v5 set : 10.0.0.1=ready-leaving"},
-        {CONDITIONS("{'ready':true,'newer':'than us'}"), "ADDED web v5 set : 10.0.0.1"},
     };
     text_check_rows(&kube_slices, true, rows, array_len(rows));
 }
@@ -40,7 +37,6 @@ TEST(endpoints)
          "ADDED web v5 set : 10.0.0.1 10.0.0.2"},
         {ENDPOINTS("{'addresses':['10.0.0.1'],'nodeName':'n/1\\\"\\\\x'}"), "ADDED web v5 set : 10.0.0.1@n/1\"\\x"},
         {SIX(",'endpoints':[{'addresses':['fd00::1']}]"), "ADDED web v5 set : fd00::1"},
-        {ENDPOINTS(""), "ADDED web v5 set :"},
         {SLICE(",'endpoints':null,'ports':null"), "ADDED web v5 set :"},
         {SLICE(""), "ADDED web v5 set :"},
     };
@@ -54,20 +50,12 @@ TEST(an_endpoint_that_cannot_be_used)
         const char *endpoint, *why;
     } rows[] = {
         {"7", "is a number, not an object"},
-        {"null", "is null, not an object"},
-        {"['10.0.0.1']", "is an array, not an object"},
         {"{}", "addresses has none"},
-        {"{'addresses':null}", "addresses has none"},
-        {"{'addresses':[]}", "addresses has none"},
         {"{'addresses':'10.0.0.1'}", "addresses is a string, not an array"},
-        {"{'addresses':[null]}", "addresses[0] is null, not a string"},
         {"{'addresses':[1]}", "addresses[0] is a number, not a string"},
-        {"{'addresses':['']}", "addresses[0] \"\" is not an IPv4 address"},
         {"{'addresses':['host','10.0.0.1']}", "addresses[0] \"host\" is not an IPv4 address"},
-        {"{'addresses':['10.0.0.256']}", "addresses[0] \"10.0.0.256\" is not an IPv4 address"},
         {"{'addresses':['fd00::1']}", "addresses[0] \"fd00::1\" is not an IPv4 address"},
         {"{'addresses':['0.0.0.0']}", "addresses[0] 0.0.0.0 is the unspecified address, not that of a machine"},
-        {"{'addresses':['10.0.0.1\\n']}", "addresses[0] (\"10.0.0.1 \") has a control character, 0x0a"},
         {"{'addresses':['10.0.0.1'],'conditions':[]}", "conditions is an array, not an object"},
         {"{'addresses':['10.0.0.1'],'conditions':{'ready':'true'}}", "conditions: ready is a string, not a boolean"},
         {"{'addresses':['10.0.0.1'],'conditions':{'serving':1}}", "conditions: serving is a number, not a boolean"},
@@ -75,7 +63,6 @@ TEST(an_endpoint_that_cannot_be_used)
          "conditions: terminating is an object, not a boolean"},
         {"{'addresses':['10.0.0.1'],'nodeName':5}", "nodeName is a number, not a string"},
         {"{'addresses':['10.0.0.1'],'nodeName':'n\\u00001'}", "nodeName (\"n\") has a control character, 0x00"},
-        {"{'addresses':['10.0.0.1'],'nodeName':'n\\u007f'}", "nodeName (\"n\\x7f\") has a control character, 0x7f"},
     };
     for (size_t i = 0; i < array_len(rows); i++) {
         cleanup(mem_free_ptr) char *json = mem_printf(ENDPOINTS("%s," GOOD), rows[i].endpoint);
@@ -108,9 +95,7 @@ TEST(ports)
         {PORTS("{'name':'b','port':2,'appProtocol':'https'},{'name':'a','port':1}"), "ADDED web v5 set b/2 a/1 :"},
         {PORTS("{'port':53,'protocol':'UDP'},{'port':80,'protocol':'TCP'},{'port':9,'protocol':'SCTP'}"),
          "ADDED web v5 set /80 :"},
-        {PORTS("{'port':53,'protocol':'QUIC'},{'port':54,'protocol':'tcp'}"), "ADDED web v5 set :"},
         {PORTS("{'name':'any'},{'name':'null','port':null}"), "ADDED web v5 set :"},
-        {PORTS(""), "ADDED web v5 set :"},
         {SLICE(",'ports':null"), "ADDED web v5 set :"},
     };
     text_check_rows(&kube_slices, true, rows, array_len(rows));
@@ -123,15 +108,10 @@ TEST(a_port_that_cannot_be_used)
     } rows[] = {
         {"8443", "is a number, not an object"},
         {"{'port':0}", "port is 0, not in 1..65535"},
-        {"{'port':70000}", "port is 70000, not in 1..65535"},
         {"{'port':65536}", "port is 65536, not in 1..65535"},
-        {"{'port':-1}", "port is -1, not in 1..65535"},
-        {"{'port':4294967376}", "port is 4294967376, not in 1..65535"},
         {"{'port':18446744073709551615}", "port is 18446744073709551615, not in 1..65535"},
         {"{'port':80.0}", "port is 80, not a whole number"},
-        {"{'port':1e3}", "port is 1000, not a whole number"},
         {"{'port':'80'}", "port is a string, not a whole number"},
-        {"{'port':true}", "port is a boolean, not a whole number"},
         {"{'port':80,'protocol':6}", "protocol is a number, not a string"},
         {"{'port':80,'name':[]}", "name is an array, not a string"},
         {"{'port':80,'name':'a\\tb'}", "name (\"a b\") has a control character, 0x09"},
@@ -150,8 +130,6 @@ TEST(a_slice_that_cannot_be_used)
     static const struct text_row rows[] = {
         {"{" META ",'addressType':'FQDN','endpoints':[{'addresses':['a.example']}]}",
          SKIPPED("addressType is \"FQDN\": only IPv4 and IPv6 are supported")},
-        {"{" META ",'addressType':'IPv8'}", SKIPPED("addressType is \"IPv8\": only IPv4 and IPv6 are supported")},
-        {"{" META ",'addressType':''}", SKIPPED("addressType is \"\": only IPv4 and IPv6 are supported")},
         {"{" META "}", SKIPPED("addressType is absent")},
         {"{" META ",'addressType':4}", SKIPPED("addressType is a number, not a string")},
         {SLICE(",'endpoints':{}"), SKIPPED("endpoints is an object, not an array")},
@@ -214,23 +192,9 @@ TEST(what_real_servers_sent)
         "ADDED no-ports v210 set : 10.244.0.7@dual\nADDED nothing v211 set https/8443 :\n"
         "ADDED six v208 set https/8443 : 2001:db8::5@six-first\nlist v212 \"\"\n";
     static const char changes[] = "MODIFIED six v213 set https/8443 : 2001:db8::6@six-first\nDELETED nothing v214\n";
-    static const char theirs[] =
-        "ADDED ing-0 v208 set https/8443 : 10.244.0.1@node-00000 10.244.0.2@node-00001=leaving 10.244.0.3@plain=gone\n";
-    static const char streamed[] =
-        "ADDED ing-0 v208 set https/8443 : 10.244.0.1@node-00000 10.244.0.2@node-00001=leaving 10.244.0.3@plain=gone\n"
-        "BOOKMARK v218 end\n"
-        "MODIFIED ing-0 v219 set https/8443 : 10.244.0.1@node-00000=leaving 10.244.0.2@node-00001\n"
-        "ADDED ing-1 v220 set https/8443 : 2001:db8::5@plain\nDELETED ing-1 v221\n";
-    cleanup(mem_free_ptr) char *list = mem_printf("%slist v212 \"\"\n", theirs);
     const struct text_file files[] = {
         {"tests/data/kubernetes/slices-list.json", &kube_slices, true, ours},
         {"tests/data/kubernetes/slices-watch.jsonl", &kube_slices, false, changes},
-        {TEXT_RECORDINGS "1.34-etcd-3.6/slices-list.json", &kube_slices, true, list},
-        {TEXT_RECORDINGS "1.34-etcd-3.6/slices-streaming-list.jsonl", &kube_slices, false, streamed},
-        {TEXT_RECORDINGS "1.34-etcd-3.4/slices-list.json", &kube_slices, true,
-         "ADDED ing-0 v211 set https/8443 : 10.244.0.1@node-00000 10.244.0.2@node-00001=leaving 10.244.0.3@plain=gone\n"
-         "list v212 \"\"\n"},
-        {TEXT_RECORDINGS "1.34-etcd-3.6/watch-short.jsonl", &kube_slices, false, ""},
     };
     text_check_files(files, array_len(files));
 }
@@ -244,8 +208,6 @@ TEST(whose_slice_it_is)
         {OF(",'labels':{'kubernetes.io/service-name':'web','a':'b'}"), "ADDED shop/web-1 v5 set : of shop/web"},
         {OF(",'labels':{'kubernetes.io/service-name':''}"), "ADDED shop/web-1 v5 set :"},
         {OF(",'labels':{'a':'b'}"), "ADDED shop/web-1 v5 set :"},
-        {OF(",'labels':null"), "ADDED shop/web-1 v5 set :"},
-        {OF(""), "ADDED shop/web-1 v5 set :"},
         {OF(",'labels':{'kubernetes.io/service-name':7}"),
          "ADDED shop/web-1 v5 SKIPPED (endpointslice shop/web-1 is skipped: metadata.labels: "
          "kubernetes.io/service-name is a number, not a string)"},
