@@ -14,8 +14,6 @@
 
 #include "../test.h"
 
-#define RECORDINGS "../shared/data/dataplane/"
-
 /* ---- whole files ---- */
 
 /* A file, what the API shows of backend "be" (servers by name and address 10.0.0.1:80, or as JSON), and what is found:
@@ -276,93 +274,4 @@ TEST(many_unsupported_and_long_lines_are_capped)
               str_has_suffix(b.unsupported[0].text, "..."));
     backend_fini(&b);
     buf_fini(&file);
-}
-
-/* ---- a real file and what the real API showed of it ---- */
-
-static yyjson_val *line_with(yyjson_doc **docs, size_t count, const char *group, const char *step)
-{
-    for (size_t i = 0; i < count; i++) {
-        yyjson_val *root = yyjson_doc_get_root(docs[i]);
-        if (yyjson_equals_str(yyjson_obj_get(root, "group"), group) &&
-            yyjson_equals_str(yyjson_obj_get(root, "step"), step))
-            return root;
-    }
-    ck_abort_msg("no step %s in group %s", step, group);
-    return NULL;
-}
-
-static char *answer_of(yyjson_val *line)
-{
-    char *text = yyjson_val_write(yyjson_obj_get(line, "response"), 0, NULL);
-    ck_assert_ptr_nonnull(text);
-    return text;
-}
-
-/* Three pairs of "what the API showed" and "the file at that time". */
-static void compare_recording(yyjson_doc **docs, size_t count)
-{
-    struct backend b;
-    struct error err = {0};
-    backend_init(&b);
-    /* group transactions: old was deleted after that list, n1 changed: so the file after the commit has three aliens */
-    char *list = answer_of(line_with(docs, count, "transactions", "list inside"));
-    const char *file =
-        yyjson_get_str(yyjson_obj_get(line_with(docs, count, "transactions", "file after the commit"), "file"));
-    char *backend = answer_of(line_with(docs, count, "transactions", "merged backend"));
-    ck_assert_int_eq(codec_read_backend(backend, strlen(backend), &b, &err), 0);
-    ck_assert_int_eq(codec_read_servers(list, strlen(list), &b, &err), 0);
-    ck_assert_msg(find_unsupported(file, strlen(file), &b, &err) == 0, "%s", err.message);
-    check_found(&b, file, "28: shows the address 127.0.9.2:30444 as something else|22: shows server old");
-    free(list);
-    free(backend);
-    backend_fini(&b);
-    /* group sections: untouched, as the API shows it */
-    file = yyjson_get_str(yyjson_obj_get(line_with(docs, count, "sections", "file after it"), "file"));
-    list = answer_of(line_with(docs, count, "sections", "full backend"));
-    yyjson_doc *full = yyjson_read(list, strlen(list), 0);
-    yyjson_val *servers_by_name = yyjson_obj_get(yyjson_doc_get_root(full), "servers"), *key, *val;
-    size_t i, max;
-    struct buf array;
-    buf_init(&array, 0);
-    yyjson_obj_foreach (servers_by_name, i, max, key, val) {
-        char *one = yyjson_val_write(val, 0, NULL);
-        buf_printf(&array, "%s%s", i == 0 ? "[" : ",", one);
-        free(one);
-    }
-    buf_add(&array, "]");
-    ck_assert_int_eq(codec_read_backend(list, strlen(list), &b, &err), 0);
-    ck_assert_int_eq(codec_read_servers(array.data, array.len, &b, &err), 0);
-    ck_assert_uint_eq(b.server_count, 2);
-    ck_assert_int_eq(find_unsupported(file, strlen(file), &b, &err), 0);
-    check_found(&b, file, "");
-    yyjson_doc_free(full);
-    buf_fini(&array);
-    free(list);
-    backend_fini(&b);
-}
-
-TEST_EACH(recorded_files, 3)
-{
-    static const char *const names[] = {"3.0.15-haproxy-2.8.jsonl", "3.4.0-haproxy-3.2.jsonl",
-                                        "3.4.0-haproxy-2.6-master-socket.jsonl"};
-    char *path = mem_printf("%s%s", RECORDINGS, names[_i]);
-    struct buf text;
-    yyjson_doc *docs[400];
-    size_t count = 0;
-    buf_init(&text, 0);
-    if (buf_read_file(&text, path) != 0) {
-        fprintf(stderr, "SKIPPED: recorded answers not found: %s\n", path);
-        free(path);
-        return;
-    }
-    char *at = text.data, *line;
-    while ((line = strsep(&at, "\n")) != NULL && count < array_len(docs))
-        if ((docs[count] = yyjson_read(line, strlen(line), 0)) != NULL)
-            count++;
-    compare_recording(docs, count);
-    for (size_t i = 0; i < count; i++)
-        yyjson_doc_free(docs[i]);
-    free(path);
-    buf_fini(&text);
 }
