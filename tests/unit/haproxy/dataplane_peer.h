@@ -2,20 +2,15 @@
 #ifndef TESTS_DATAPLANE_PEER_H
 #define TESTS_DATAPLANE_PEER_H
 
-#include <check.h>
 #include <event2/buffer.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "settings/secrets/secret.h"
 #include "haproxy/dataplane/client.h"
+#include "common.h"
 
 #define DEADLINE_S 20
 

@@ -4,19 +4,14 @@
 
 #include "haproxy/local/helper.h"
 
-#include <check.h>
 #include <dirent.h>
 #include <event2/event.h>
 #include <ftw.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
+#include "common.h"
 
 #define GOOD                                                                                                        \
     "global\n    maxconn 100\ndefaults\n    mode http\n    timeout connect 1s\n    timeout client 1s\n    timeout " \

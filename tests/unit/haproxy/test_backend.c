@@ -1,12 +1,7 @@
 /* src/haproxy/backend: what owns what. Under AddressSanitizer a copy that shares, or a fini that forgets, shows by itself. */
-#include <stdlib.h>
-
-#include "base/compiler.h"
-#include "base/mem.h"
-#include "base/shared_text.h"
 #include "haproxy/backend.h"
 
-#include "../test.h"
+#include "common.h"
 
 static void fill(struct backend *b)
 {

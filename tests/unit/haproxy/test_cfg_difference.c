@@ -1,13 +1,7 @@
 /* src/haproxy/cfg/difference: what a change of haproxy.cfg is, what it costs, and when it is none. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/cfg/difference.h"
 
-#include "../test.h"
+#include "common.h"
 
 static void difference_of(struct cfg_difference *d, const char *before, const char *after)
 {

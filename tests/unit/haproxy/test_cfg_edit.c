@@ -1,14 +1,7 @@
 /* src/haproxy/cfg/edit: a haproxy.cfg comes out as it went in, but for its edits. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/cfg/edit.h"
 
-#include "../test.h"
+#include "common.h"
 
 /* Of its own, so that the sanitizer sees its end. */
 static char *exactly(const char *text, size_t len)

@@ -1,14 +1,7 @@
 /* src/haproxy/cfg/file: what of a haproxy.cfg a write would change in meaning. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/cfg/file.h"
 
-#include "../test.h"
+#include "common.h"
 
 /* Of its own, so that the sanitizer sees its end. */
 static char *exactly(const char *text)

@@ -1,15 +1,10 @@
 /* src/haproxy/cfg/server_line, cfg_keywords: a server line against the object that the API shows of it. */
-#include <stdlib.h>
-#include <string.h>
 #include <yyjson.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/cfg/keywords.h"
 #include "haproxy/cfg/server_line.h"
 
-#include "../test.h"
+#include "common.h"
 
 /* ---- keywords ---- */
 

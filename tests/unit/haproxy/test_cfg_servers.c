@@ -1,18 +1,11 @@
 /* src/haproxy/cfg/servers: what of haproxy.cfg the API does not show, or would damage. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <yyjson.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/shared_text.h"
-#include "base/str.h"
 #include "haproxy/cfg/file.h"
 #include "haproxy/dataplane/codec.h"
 #include "haproxy/cfg/servers.h"
 
-#include "../test.h"
+#include "common.h"
 
 /* ---- whole files ---- */
 

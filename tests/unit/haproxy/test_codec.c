@@ -1,14 +1,7 @@
 /* src/haproxy/dataplane/codec: what the API says of backends, servers and templates; what is wrong with it is named. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/dataplane/codec.h"
 #include "../json_text.h"
-#include "../test.h"
+#include "common.h"
 
 static void read_file(struct buf *b, const char *path)
 {

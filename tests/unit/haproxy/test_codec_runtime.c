@@ -1,15 +1,9 @@
 /* src/haproxy/dataplane/codec_runtime: what the running HAProxy has, in the words of several Data Plane APIs. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <yyjson.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/dataplane/codec.h"
 
-#include "../test.h"
+#include "common.h"
 
 /* Data Plane API 3.0: six fields, and no weight. */
 #define OF_30                                                                             \

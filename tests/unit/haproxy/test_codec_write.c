@@ -1,15 +1,8 @@
 /* src/haproxy/dataplane/codec_write: our fields into what was there, everything else untouched. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/dataplane/codec.h"
 #include "../json_text.h"
-#include "../test.h"
 #include "servers/change/diff.h"
+#include "common.h"
 
 /* ---- writing a server ---- */
 

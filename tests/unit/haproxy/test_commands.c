@@ -1,14 +1,9 @@
 /* The queue of runtime commands beside a model that says the same in the simplest words; random lists, backends and answers. */
 #include "haproxy/commands.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../dice.h"
 #include "../effort.h"
-#include "../test.h"
-#include "base/buf.h"
-#include "base/mem.h"
+#include "common.h"
 
 #define SERVERS 12u
 

@@ -1,5 +1,4 @@
 /* src/haproxy/dataplane/client: requests, answers, failures, one at a time. */
-#include <check.h>
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <event2/listener.h>

@@ -1,19 +1,12 @@
 /* src/haproxy/local/alike: what is written without `haproxy -c` that would take it, too. */
 #include "haproxy/local/alike.h"
 
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "../dice.h"
 #include "../effort.h"
-#include "../test.h"
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/cfg/difference.h"
+#include "common.h"
 
 #define S1 "  server s1 10.0.0.1:80 check weight 5\n"
 #define S2 "  server s2 10.0.0.2:80 check weight 5\n"

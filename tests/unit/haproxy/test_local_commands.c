@@ -1,8 +1,6 @@
 /* src/haproxy/local/driver_commands: what is said to a HAProxy that runs, and what it answers. */
 #include "local_driver.h"
 
-#include "../test.h"
-
 #include <sys/socket.h>
 #include <sys/un.h>
 

@@ -1,8 +1,6 @@
 /* src/haproxy/local/driver with a HAProxy that runs (2.6 tells the end of no reload, 2.7 and later do). */
 #include "local_driver.h"
 
-#include "../test.h"
-
 FIXTURE(set_up_driver, tear_down_driver)
 
 TEST(what_is_there_is_read)

@@ -1,8 +1,6 @@
 /* src/haproxy/local/driver with a HAProxy that runs: what an earlier daemon left, and one that lives beside this one. */
 #include "local_driver.h"
 
-#include "../test.h"
-
 static unsigned refused_turns;
 
 static void await_going_on(bool expected)

@@ -1,8 +1,6 @@
 /* src/haproxy/local/driver and the servers of a HAProxy that runs, with and without a reload. */
 #include "local_driver.h"
 
-#include "../test.h"
-
 #include <sys/socket.h>
 #include <sys/un.h>
 

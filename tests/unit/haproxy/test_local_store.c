@@ -2,7 +2,6 @@
 #include "local_store.h"
 
 #include "../certs.h"
-#include "../test.h"
 
 /* ---- what is put there ---- */
 

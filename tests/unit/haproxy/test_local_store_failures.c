@@ -4,8 +4,6 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "../test.h"
-
 FIXTURE(set_up_store, tear_down_store)
 
 TEST(a_link_is_left_alone_and_nothing_is_written)

@@ -10,7 +10,6 @@
 #include <sys/un.h>
 
 #include "../certs.h"
-#include "../test.h"
 #include "haproxy/map_text.h"
 #include "net/pem.h"
 

@@ -2,13 +2,10 @@
  * says, and with one that does not. */
 #include "local_driver.h"
 
-#include "../test.h"
-
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "base/shared_text.h"
 #include "haproxy/cfg/difference.h"
 #include "haproxy/drift.h"
 

@@ -1,14 +1,7 @@
 /* src/haproxy/map_commands: where the order of a map's entries counts for nothing, and the commands for a few of them. */
 #include "haproxy/map_commands.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
-#include "base/str.h"
-
-#include "../test.h"
+#include "common.h"
 
 /* ---- how it is looked up ---- */
 

@@ -4,15 +4,9 @@
  */
 #include "haproxy/dataplane/reader.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/cfg/content.h"
 #include "haproxy/dataplane/client.h"
+#include "common.h"
 
 #define MAX_BACKENDS 64
 #define LIST "/configuration/backends?full_section=true"
@@ -76,7 +70,6 @@ static struct world {
 
 #define VIRTUAL_TIME (&w)
 #include "../../virtual_time.h"
-#include "../test.h"
 
 /* ---- the client ---- */
 

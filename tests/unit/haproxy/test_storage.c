@@ -1,15 +1,10 @@
 /* src/haproxy/dataplane/storage and storage_map: every request for a storage, and what it leaves behind. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/storage.h"
 #include "haproxy/storage_map.h"
 
 #include "../certs.h"
-#include "../test.h"
+#include "common.h"
 
 /* ---- an API: a storage of general files and maps ---- */
 

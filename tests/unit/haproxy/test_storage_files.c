@@ -1,12 +1,8 @@
 /* src/haproxy/storage_files: names as the Data Plane API changes them, what is refused, and by which words. */
 #include "haproxy/storage_files.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../certs.h"
-#include "../test.h"
-#include "base/mem.h"
+#include "common.h"
 
 static struct storage_files files;
 
