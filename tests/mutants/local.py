@@ -311,7 +311,7 @@ ROOMS = (
     Room("local, what HAProxy said", ("test_local_cli",), SAID),
     Room("local, the file", ("test_local_driver",), FILE),
     Room("local, reloads", ("test_local_driver",), RELOADED),
-    Room("local, lines", ("test_local_config", "test_local_config_edit", "test_local_config_any"), LINES),
+    Room("local, lines", ("test_local_config", "test_local_config_edit"), LINES),
     Room("local, commands", ("test_server_command",), COMMANDS),
     Room("local, servers", ("test_local_servers", "test_local_commands"), WRITING),
     Room("local, without haproxy -c", ("test_local_alike", "test_local_whole"), UNCHECKED),

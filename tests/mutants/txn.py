@@ -93,4 +93,4 @@ CODEC = (
 )
 
 ROOMS = (Room("codec", ("test_codec_status",), CODEC),
-         Room("transaction", ("test_transaction", "test_transaction_left_behind", "test_transaction_steps", "test_transaction_random"), MACHINE + ORDER + ANSWERS + NAMED))
+         Room("transaction", ("test_transaction", "test_transaction_left_behind", "test_transaction_steps"), MACHINE + ORDER + ANSWERS + NAMED))

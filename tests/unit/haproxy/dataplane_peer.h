@@ -2,20 +2,15 @@
 #ifndef TESTS_DATAPLANE_PEER_H
 #define TESTS_DATAPLANE_PEER_H
 
-#include <check.h>
 #include <event2/buffer.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "settings/secrets/secret.h"
 #include "haproxy/dataplane/client.h"
+#include "common.h"
 
 #define DEADLINE_S 20
 
@@ -33,7 +28,6 @@ struct server {
     /* seen */
     unsigned requests;
     char method[8], uri[128], authorization[128], content_type[64], content_length[16], accept[64], seen_body[256];
-    unsigned short peer_port;
 };
 
 struct seen {
@@ -41,8 +35,8 @@ struct seen {
     struct dataplane_answer a; /* pointers into the copies below */
     struct error error;
     char *body, *reload_id;
-    bool within_send;        /* called back before dataplane_send returned */
-    bool again, free_client; /* what to do from within */
+    bool within_send; /* called back before dataplane_send returned */
+    bool free_client; /* from within */
 };
 
 static struct event_base *base;
@@ -70,7 +64,6 @@ static inline void note_request(struct evhttp_request *r)
         const char *name;
     } names[] = {
         {EVHTTP_REQ_GET, "GET"}, {EVHTTP_REQ_POST, "POST"}, {EVHTTP_REQ_PUT, "PUT"}, {EVHTTP_REQ_DELETE, "DELETE"}};
-    char *peer;
     server.requests++;
     for (size_t i = 0; i < array_len(names); i++)
         if (names[i].type == evhttp_request_get_command(r))
@@ -83,7 +76,6 @@ static inline void note_request(struct evhttp_request *r)
     struct evbuffer *in = evhttp_request_get_input_buffer(r);
     ev_ssize_t n = evbuffer_copyout(in, server.seen_body, sizeof(server.seen_body) - 1);
     server.seen_body[n > 0 ? n : 0] = '\0';
-    evhttp_connection_get_peer(evhttp_request_get_connection(r), &peer, &server.peer_port);
 }
 
 static inline void add_header(struct evhttp_request *r, const char *name, const char *value)
@@ -151,8 +143,6 @@ static inline void on_answer(void *arg, const struct dataplane_answer *a)
     seen.body = mem_strndup(a->body, a->body_len);
     ck_assert_uint_eq(strlen(seen.body), a->body_len);
     seen.reload_id = mem_strdup(a->reload_id);
-    if (seen.again && seen.answers == 1)
-        dataplane_send(client, "GET", "/second", NULL, on_answer, &seen);
     if (seen.free_client) {
         dataplane_client_free(client);
         client = NULL;

@@ -14,9 +14,12 @@ static struct driver *driver;
 static struct readout readout;
 static struct reload reload;
 static bool reloads; /* it has to */
+static bool without_commands, turns;
+static unsigned deadline_ms;
 
 static struct {
-    unsigned told;
+    unsigned told, went_on;
+    bool waited;        /* before it went on */
     struct error error; /* of a reading or a command */
     enum transaction_result result;
     struct error why; /* of a write */
@@ -87,12 +90,20 @@ static inline void on_reload(void *arg)
     last.told++;
 }
 
+static inline void on_go_on(void *arg, bool waited)
+{
+    (void)arg;
+    last.went_on++;
+    last.waited = waited;
+}
+
 static const struct driver_events events = {.was_read = on_read,
                                             .written = on_written,
                                             .replaced = on_replaced,
                                             .updated = on_updated,
                                             .commanded = on_commanded,
-                                            .reload_told = on_reload};
+                                            .reload_told = on_reload,
+                                            .go_on = on_go_on};
 
 /* Each is told once, and never within the call that asks for it. */
 static inline void await_told(void)
@@ -107,14 +118,15 @@ static inline void await_told(void)
 static inline void make_driver_of(struct local_helper *file)
 {
     const struct local_driver_options o = {.helper = file,
-                                           .commands = helper,
+                                           .commands = without_commands ? NULL : helper,
                                            .file = config,
                                            .has_master = options.master_socket != NULL,
                                            .has_stats = options.stats_socket != NULL,
                                            .files_before = options.files_before != NULL,
                                            .files_after = options.files_after != NULL,
                                            .by_master = options.reload == LOCAL_RELOAD_MASTER,
-                                           .deadline_ms = 2000};
+                                           .takes_turns = turns,
+                                           .deadline_ms = deadline_ms};
     driver = local_driver_new(base, &o);
     driver->events = &events;
 }
@@ -124,14 +136,32 @@ static inline void make_driver(void)
     make_driver_of(helper);
 }
 
-static inline void set_up_driver(void)
+/* With other options, or as the next daemon. */
+static inline void start_again(void)
+{
+    driver->ops->free(driver);
+    local_helper_free(helper);
+    start();
+    make_driver();
+}
+
+/* A driver of HAProxy, which has loaded this. */
+static inline void drive(const char *loads)
 {
     static const char *const names[] = {"web"};
-    set_up();
+    run_haproxy(loads);
     reloads = true;
+    deadline_ms = 5000;
+    without_commands = turns = false;
     memset(&last, 0, sizeof(last));
     make_driver();
     readout_init(&readout, names, 1);
+}
+
+static inline void set_up_driver(void)
+{
+    prepare_haproxy();
+    drive(text);
 }
 
 static inline void tear_down_driver(void)
@@ -141,7 +171,7 @@ static inline void tear_down_driver(void)
     reload_fini(&reload);
     free(last.reload_id);
     free(last.reload_why);
-    tear_down();
+    tear_down_haproxy();
 }
 
 static inline void read_it(void)
@@ -165,29 +195,47 @@ static inline enum transaction_result replace(int64_t version, struct cfg_conten
     return last.result;
 }
 
+/* How that of the last write ends. */
+static inline enum reload_state reload_ends(void)
+{
+    reload_follow(&reload, last.reload_id, 0);
+    driver->ops->ask_reload(driver, &reload);
+    await_told();
+    return reload.state;
+}
+
 /* How the reload of what is there ends. */
 static inline enum reload_state reload_it(void)
 {
     driver->ops->write(driver, readout.version, false, true);
     await_told();
     ck_assert_int_eq(last.result, TRANSACTION_COMMITTED);
-    reload_follow(&reload, last.reload_id, 0);
-    driver->ops->ask_reload(driver, &reload);
-    await_told();
-    enum reload_state state = reload.state;
-    reload_follow(&reload, last.reload_id, 0);
-    driver->ops->ask_reload(driver, &reload); /* of one that has ended */
-    await_told();
-    ck_assert_int_eq(reload.state, state);
+    enum reload_state state = reload_ends();
+    ck_assert_int_eq(reload_ends(), state); /* of one that has ended */
     return state;
 }
 
 static inline void assert_file_is(const char *expected)
 {
-    struct buf b = {0};
-    ck_assert_int_eq(buf_read_file(&b, config), 0);
-    ck_assert_str_eq(buf_str(&b), expected);
-    buf_fini(&b);
+    assert_file(config, expected);
+}
+
+/* `haproxy -c` runs through a program that keeps count: a byte for each time. */
+static inline void count_checks(void)
+{
+    cleanup(mem_free_ptr) char *lines =
+        mem_printf("#!/bin/sh\nprintf x >> %s/count\nexec %s \"$@\"\n", folder, haproxy);
+    put(program, lines, 0755);
+    options.haproxy = program;
+    start_again();
+    read_it();
+}
+
+static inline size_t checks(void)
+{
+    cleanup(mem_free_ptr) char *count = in_folder("count");
+    struct stat st;
+    return stat(count, &st) == 0 ? (size_t)st.st_size : 0;
 }
 
 static inline const struct backend_server *line_of(const char *name)

@@ -2,89 +2,42 @@
 #ifndef TESTS_LOCAL_HAPROXY_H
 #define TESTS_LOCAL_HAPROXY_H
 
-#include <check.h>
-#include <event2/event.h>
-#include <stdio.h>
-#include <signal.h>
-#include <string.h>
-#include <fcntl.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "local_world.h"
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
 #include "haproxy/local/cli.h"
-#include "haproxy/local/helper.h"
 
 static const char *haproxy;
-static struct event_base *base;
-static struct local_helper *helper;
-static struct local_helper_options options;
-static char folder[64];
-static char *config, *stats, *master, *text;
+static char *text;
 static pid_t running;
-
-static struct {
-    bool answered;
-    enum local_status status;
-    char *message, *data;
-    pid_t pid;
-    struct local_identity identity;
-} seen;
-
-static inline void on_answer(void *arg, const struct local_answer *a)
-{
-    (void)arg;
-    free(seen.message);
-    free(seen.data);
-    seen.answered = true;
-    seen.status = a->status;
-    seen.pid = a->pid;
-    seen.identity = a->identity;
-    seen.message = mem_strdup(a->message);
-    seen.data = mem_strdup(a->data);
-}
-
-static inline enum local_status wait_for(struct local_request *r)
-{
-    ck_assert_ptr_nonnull(r);
-    seen.answered = false;
-    while (!seen.answered)
-        event_base_loop(base, EVLOOP_ONCE);
-    return seen.status;
-}
 
 static inline enum local_status command(enum local_socket socket, const char *line)
 {
     return wait_for(local_command(helper, socket, line, on_answer, NULL));
 }
 
-static inline void put(const char *path, const char *content)
+/* Its HTTP client would read all certificates of the system, which takes four times as long as all else. */
+static inline void prepare_haproxy(void)
 {
-    FILE *f = fopen(path, "w");
-    ck_assert_ptr_nonnull(f);
-    ck_assert_int_ge(fputs(content, f), 0);
-    ck_assert_int_eq(fclose(f), 0);
+    const char *given = getenv("HAPROXY"); /* NOLINT(concurrency-mt-unsafe): one thread */
+    haproxy = given != NULL ? given : "/usr/sbin/haproxy";
+    ck_assert_msg(access(haproxy, X_OK) == 0, "no %s here", haproxy);
+    set_up();
+    text = mem_printf("global\n    httpclient.ssl.verify none\n    stats socket %s level admin\ndefaults\n"
+                      "    mode http\n    timeout connect 1s\n    timeout client 1s\n    timeout server 1s\n"
+                      "frontend fe\n    bind unix@%s/web\nbackend web\n    server s1 127.0.0.1:1\n",
+                      stats, folder);
+    options.haproxy = haproxy;
+    options.master_socket = master;
+    options.stats_socket = stats;
 }
 
-static inline void set_up(void)
+static inline void run_haproxy(const char *loads)
 {
-    struct error err = {0};
-    memset(&seen, 0, sizeof(seen));
-    snprintf(folder, sizeof(folder), "/tmp/test_local_haproxy.XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    config = mem_printf("%s/haproxy.cfg", folder);
-    stats = mem_printf("%s/stats", folder);
-    master = mem_printf("%s/master", folder);
-    text = mem_printf("global\n    stats socket %s level admin\ndefaults\n    mode http\n    timeout connect 1s\n"
-                      "    timeout client 1s\n    timeout server 1s\nfrontend fe\n    bind unix@%s/web\nbackend web\n"
-                      "    server s1 127.0.0.1:1\n",
-                      stats, folder);
-    put(config, text);
-    options = (struct local_helper_options){
-        .config_file = config, .haproxy = haproxy, .master_socket = master, .stats_socket = stats};
+    put(config, loads, 0644);
     running = fork();
     if (running == 0) {
         int null = open("/dev/null", O_RDWR);
@@ -94,41 +47,26 @@ static inline void set_up(void)
         execl(haproxy, haproxy, "-W", "-S", master, "-f", config, (char *)NULL);
         _exit(127);
     }
-    base = event_base_new();
-    helper = local_helper_start(&options, &err);
-    ck_assert_msg(helper != NULL, "%s", err.message);
-    local_helper_attach(helper, base, NULL);
+    start();
     while (command(LOCAL_SOCKET_STATS, "show version") != LOCAL_OK ||
-           command(LOCAL_SOCKET_MASTER, "show proc") != LOCAL_OK)
+           command(LOCAL_SOCKET_MASTER, "show proc") != LOCAL_OK) {
         ck_assert_int_eq(waitpid(running, NULL, WNOHANG), 0);
+        usleep(POLL_US);
+    }
 }
 
 static inline void end_haproxy(void)
 {
-    if (running > 0)
-        kill(running, SIGTERM);
-    if (running > 0)
+    if (running > 0 && kill(running, SIGTERM) == 0)
         waitpid(running, NULL, 0);
     running = 0;
 }
 
-static inline void tear_down(void)
+static inline void tear_down_haproxy(void)
 {
-    local_helper_free(helper);
-    event_base_free(base);
     end_haproxy();
-    pid_t pid = fork();
-    if (pid == 0) {
-        execlp("rm", "rm", "-rf", folder, (char *)NULL);
-        _exit(1);
-    }
-    waitpid(pid, NULL, 0);
-    free(seen.message);
-    free(seen.data);
-    free(config);
-    free(stats);
-    free(master);
     free(text);
+    tear_down();
 }
 
 static inline struct cli_processes processes(void)
@@ -136,31 +74,19 @@ static inline struct cli_processes processes(void)
     struct cli_processes p;
     struct error err = {0};
     /* While the master executes itself anew its socket refuses, or closes without a word. */
-    do
-        (void)command(LOCAL_SOCKET_MASTER, "show proc");
-    while (seen.status != LOCAL_OK || cli_processes_init(&p, seen.data, &err) != 0);
+    while (command(LOCAL_SOCKET_MASTER, "show proc") != LOCAL_OK || cli_processes_init(&p, seen.data, &err) != 0)
+        usleep(POLL_US);
     return p;
 }
 
 static inline void await_new_worker(const struct cli_processes *before)
 {
-    for (bool is_new = false; !is_new;) {
+    for (bool is_new = false; !is_new; usleep(POLL_US)) {
         struct cli_processes now = processes();
         is_new = now.worker_pid != before->worker_pid && now.worker_pid != 0 && now.reloads > before->reloads;
         ck_assert_int_eq(now.master_pid, before->master_pid);
         cli_processes_fini(&now);
     }
-}
-
-/* False: there is no HAProxy here. */
-static inline bool find_haproxy(void)
-{
-    const char *given = getenv("HAPROXY");
-    haproxy = given != NULL ? given : "/usr/sbin/haproxy";
-    if (access(haproxy, X_OK) == 0)
-        return true;
-    printf("skipped: no %s here\n", haproxy);
-    return false;
 }
 
 #endif

@@ -70,6 +70,12 @@ static inline void end(void)
     helper = NULL;
 }
 
+static inline void begin_again(void)
+{
+    end();
+    begin();
+}
+
 static inline void set_up_folder(void)
 {
     set_up();
@@ -113,6 +119,12 @@ static inline void want(enum storage_kind kind, const char *name, const char *by
 static inline void want_none(void)
 {
     storage_files_fini(&files);
+}
+
+static inline void want_only(enum storage_kind kind, const char *name, const char *bytes)
+{
+    want_none();
+    want(kind, name, bytes);
 }
 
 static inline void await_told(void)
@@ -179,6 +191,12 @@ static inline void put_at(const char *dir, const char *name, const char *bytes)
     cleanup(mem_free_ptr) char *path = path_of(dir, name);
     (void)mkdir(dir, 0755);
     put(path, bytes, 0644);
+}
+
+static inline void unlink_at(const char *dir, const char *name)
+{
+    cleanup(mem_free_ptr) char *path = path_of(dir, name);
+    ck_assert_int_eq(unlink(path), 0);
 }
 
 static inline char *list_text(void)

@@ -4,22 +4,20 @@
 
 #include "haproxy/local/helper.h"
 
-#include <check.h>
 #include <dirent.h>
 #include <event2/event.h>
-#include <stdio.h>
-#include <string.h>
+#include <ftw.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
+#include "common.h"
 
 #define GOOD                                                                                                        \
     "global\n    maxconn 100\ndefaults\n    mode http\n    timeout connect 1s\n    timeout client 1s\n    timeout " \
     "server 1s\n"
+
+#define POLL_US 2000 /* between two looks at what no event tells */
 
 static struct event_base *base;
 static struct local_helper *helper;
@@ -92,12 +90,26 @@ static inline void on_end(void *arg, const char *why)
     seen.why = mem_strdup(why);
 }
 
-static inline void start(void)
+static struct local_helper_events helper_events = {.ended = on_end};
+
+static inline struct local_helper *start_another(void)
 {
     struct error err = {0};
-    helper = local_helper_start(&options, &err);
-    ck_assert_msg(helper != NULL, "%s", err.message);
-    local_helper_attach(helper, base, &(struct local_helper_events){.ended = on_end});
+    struct local_helper *h = local_helper_start(&options, &err);
+    ck_assert_msg(h != NULL, "%s", err.message);
+    local_helper_attach(h, base, &helper_events);
+    return h;
+}
+
+static inline void start(void)
+{
+    helper = start_another();
+}
+
+static inline int remove_one(const char *path, const struct stat *info, int type, struct FTW *where)
+{
+    (void)info, (void)type, (void)where;
+    return remove(path);
 }
 
 static inline void tear_down(void)
@@ -108,13 +120,7 @@ static inline void tear_down(void)
     free(seen.message);
     free(seen.data);
     free(seen.why);
-
-    pid_t pid = fork();
-    if (pid == 0) {
-        execlp("rm", "rm", "-rf", folder, (char *)NULL);
-        _exit(1);
-    }
-    waitpid(pid, NULL, 0);
+    (void)nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     free(config);
     free(program);
     free(stats);

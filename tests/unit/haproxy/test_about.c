@@ -1,13 +1,7 @@
 /* haproxy/dataplane/about: what a Data Plane API tells about itself, in the shapes that real ones have, and in bad ones. */
 #include "haproxy/dataplane/about.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/compiler.h"
-#include "base/str.h"
-
-#include "../test.h"
+#include "common.h"
 
 static int read_api(const char *json, char **ret)
 {

@@ -1,12 +1,7 @@
 /* haproxy/cfg/binds: where a haproxy.cfg listens, and what is the same address and port as that. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/cfg/binds.h"
 
-#include "../test.h"
+#include "common.h"
 
 static const struct {
     const char *bind, *address;

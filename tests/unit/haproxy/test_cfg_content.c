@@ -1,11 +1,7 @@
 /* src/haproxy/cfg/content: one text of a haproxy.cfg, parsed once, held by several. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "haproxy/cfg/content.h"
 
-#include "../test.h"
+#include "common.h"
 
 static struct cfg_content *content_of(const char *text)
 {

@@ -1,14 +1,7 @@
 /* src/haproxy/cfg/difference: what a change of haproxy.cfg is, what it costs, and when it is none. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/cfg/difference.h"
 
-#include "../dice.h"
-#include "../test.h"
+#include "common.h"
 
 static void difference_of(struct cfg_difference *d, const char *before, const char *after)
 {
@@ -82,6 +75,8 @@ static const struct {
     {"frontend f\n bind \":1  \"\n", "frontend f\n bind \":1 \"\n", "frontend f: bind"},
     {"frontend f\n bind ':1  '\n", "frontend f\n bind ':1 '\n", "frontend f: bind"},
     {"frontend f\n bind :1\\  \\ \n", "frontend f\n bind :1\\ \\ \n", "frontend f: bind"},
+    {"frontend f\n bind :1\n", "frontend f\n bind :10\n", "frontend f: bind"},
+    {"frontend f\n bind :10\n", "frontend f\n bind :1\n", "frontend f: bind"},
     {"global\n", "global\n maxconn 1\n", "global: new maxconn"},
     {"global\n maxconn 1\n", "global\n maxconn 2\n", "global: maxconn"},
     {"global\n maxconn 1\n", "global\n", "global: maxconn removed"},
@@ -299,116 +294,4 @@ TEST(no_secret_is_said)
     cleanup(mem_free_ptr) char *texts = texts_of(&d);
     ck_assert_msg(d.count == 9 && strpbrk(texts, "XY") == NULL, "%zu: %s", d.count, texts);
     buf_fini(&after);
-}
-
-/* ---- random files ---- */
-
-/* A backend of servers, each said itself or by what default-server says before it. */
-static void random_backend(struct dice *d, struct buf *text, bool by_default, unsigned wrong)
-{
-    static const char *const words[] = {"check",    "no-check", "weight 1", "weight 2", "inter 1s",
-                                        "inter 2s", "disabled", "enabled",  "crt a",    "backup"};
-    struct {
-        const char *word;
-        unsigned field;
-    } given[2] = {{NULL, 0}, {NULL, 0}};
-    static const unsigned fields[] = {0, 0, 1, 1, 2, 2, 3, 3, 4, 5};
-    buf_add(text, dice_one_in(d, 2) && by_default ? "backend b # x\n" : "backend b\n");
-    for (unsigned i = 0; i < 12; i++) {
-        unsigned n = dice_below(d, (unsigned)array_len(words)), slot = dice_below(d, 2);
-        bool now = dice_one_in(d, 3), has_own = dice_one_in(d, 2);
-        unsigned own = dice_below(d, (unsigned)array_len(words));
-        if (now && fields[n] != given[!slot].field && given[slot].word == NULL && fields[n] != 4) {
-            given[slot].word = words[n];
-            given[slot].field = fields[n];
-            if (by_default)
-                buf_printf(text, " default-server  %s\n", words[n]);
-        }
-        if (fields[own] == 4)
-            own = 9;
-        buf_printf(text, " server s%u %s:1", i, i == wrong ? "2" : "1");
-        for (int k = 1; !by_default && k >= 0; k--)
-            if (given[k].word != NULL && !(has_own && given[k].field == fields[own]))
-                buf_printf(text, " %s", given[k].word);
-        buf_printf(text, "%s%s\n", has_own ? " " : "", has_own ? words[own] : "");
-    }
-}
-
-TEST_EACH(random_servers_say_the_same_in_two_ways, 4)
-{
-    for (unsigned round = 0; round < 300; round++) {
-        struct dice d = {.state = 88172645463325252ull + (uint64_t)_i * 7919 + round}, e = d, f = d;
-        struct buf by_default = {0}, itself = {0}, other = {0};
-        random_backend(&d, &by_default, true, 99);
-        random_backend(&e, &itself, false, 99);
-        random_backend(&f, &other, true, round % 12);
-        cleanup(cfg_difference_fini) struct cfg_difference none;
-        cleanup(cfg_difference_fini) struct cfg_difference one;
-        difference_of(&none, buf_str(&by_default), buf_str(&other));
-        cleanup(mem_free_ptr) char *says = mem_printf("backend b: server s%u address", round % 12);
-        ck_assert_msg(none.count == 1 && str_eq(none.texts[0], says), "%s", says);
-        difference_of(&one, buf_str(&by_default), buf_str(&itself));
-        ck_assert_msg(one.count == 0, "%s:\n%s\n%s", one.texts[0], buf_str(&by_default), buf_str(&itself));
-        buf_fini(&by_default);
-        buf_fini(&itself);
-        buf_fini(&other);
-    }
-}
-
-/* Bytes that mean something in a line, and some of the changes that may mean nothing. */
-static void random_line(struct dice *d, struct dice *changes, struct buf *text)
-{
-    static const char *const parts[] = {"a", "b", " ", "\t", "#", "\"", "'", "\\", "$", "\r", "x1", "\x01", "=", ","};
-    buf_add(text, " log");
-    for (unsigned i = dice_below(d, 7); i > 0; i--) {
-        const char *part = parts[dice_below(d, (unsigned)array_len(parts))];
-        if (changes != NULL && dice_one_in(changes, 6))
-            buf_add(text, parts[dice_below(changes, (unsigned)array_len(parts))]);
-        if (changes == NULL || !dice_one_in(changes, 12))
-            buf_add(text, part);
-    }
-    buf_add(text, "\n");
-}
-
-static bool mean_the_same(const char *before, const char *after)
-{
-    cleanup(cfg_difference_fini) struct cfg_difference d;
-    difference_of(&d, before, after);
-    return d.effect == CFG_EFFECT_NONE;
-}
-
-static bool is_broken(const char *text)
-{
-    cleanup(cfg_file_fini) struct cfg_file f;
-    cfg_file_parse(&f, text, strlen(text));
-    return f.broken != 0;
-}
-
-/* A section is known to be the same at a glance only where it is there once. What HAProxy refuses may be either. */
-TEST_EACH(a_glance_says_what_a_close_look_says, 4)
-{
-    unsigned equal = 0, count = 1500;
-    for (unsigned round = 0; round < count; round++) {
-        struct dice d = {.state = 2463534242ull + (uint64_t)_i * 104729 + round * 7919}, e = d, changes = d;
-        struct buf one = {0}, two = {0};
-        buf_add(&one, "frontend f\n");
-        buf_add(&two, "frontend f\n");
-        random_line(&d, NULL, &one);
-        random_line(&e, &changes, &two);
-        cleanup(mem_free_ptr) char *ones = mem_printf("%s%s", buf_str(&one), buf_str(&one));
-        cleanup(mem_free_ptr) char *twos = mem_printf("%s%s", buf_str(&two), buf_str(&two));
-        cleanup(mem_free_ptr) char *both = mem_printf("%s%s", buf_str(&one), buf_str(&two));
-        bool close = mean_the_same(ones, twos);
-        equal += close;
-        if (is_broken(both)) {
-            buf_fini(&one);
-            buf_fini(&two);
-            continue;
-        }
-        ck_assert_msg(mean_the_same(buf_str(&one), buf_str(&two)) == close, "%s%s", buf_str(&one), buf_str(&two));
-        ck_assert_msg(mean_the_same(ones, both) == close, "%s%s", buf_str(&one), buf_str(&two));
-        buf_fini(&one);
-        buf_fini(&two);
-    }
-    ck_assert(equal > count / 8 && equal < count);
 }

@@ -1,15 +1,7 @@
 /* src/haproxy/cfg/file: what of a haproxy.cfg a write would change in meaning. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/cfg/file.h"
 
-#include "../dice.h"
-#include "../test.h"
+#include "common.h"
 
 /* Of its own, so that the sanitizer sees its end. */
 static char *exactly(const char *text)
@@ -324,98 +316,6 @@ TEST(no_secret_is_said)
     ck_assert_ptr_nonnull(strstr(said, "dynamic-cookie-key"));
     ck_assert_msg(strstr(said, "sesame") == NULL, "%s", said);
     free(said);
-}
-
-/* ---- any file ---- */
-
-struct words {
-    char lines[40][48];
-    size_t count;
-};
-
-static void a_line(struct dice *d, char *to, size_t size)
-{
-    static const char *const words[] = {"http-request", "use_backend", "server",      "acl", "timeout",
-                                        "option",       "filter",      "tcp-request", "bind"};
-    snprintf(to, size, " %s w%u x%u\n", words[dice_below(d, array_len(words))], dice_below(d, 4),
-             dice_below(d, 1000000));
-}
-
-/* One backend without two lines alike, where every line matters. */
-static void a_file(struct dice *d, struct words *w)
-{
-    w->count = 1 + dice_below(d, array_len(w->lines));
-    for (size_t i = 0; i < w->count; i++) {
-        do
-            a_line(d, w->lines[i], sizeof(w->lines[i]));
-        while (str_has_prefix(w->lines[i], " timeout") || str_has_prefix(w->lines[i], " option"));
-    }
-}
-
-static char *text_of(const struct words *w)
-{
-    struct buf text;
-    buf_init(&text, 0);
-    buf_add(&text, "backend b\n");
-    for (size_t i = 0; i < w->count; i++)
-        buf_add(&text, w->lines[i]);
-    return buf_take(&text);
-}
-
-static bool same_kind(const char *a, const char *b)
-{
-    size_t n = 1 + strcspn(a + 1, " ");
-    bool two = str_has_prefix(a, " tcp-request");
-    n += two ? 1 + strcspn(a + n + 1, " ") : 0;
-    return strncmp(a, b, n + 1) == 0;
-}
-
-static void swap(struct words *w, size_t i, size_t k)
-{
-    char other[sizeof(w->lines[0])];
-    memcpy(other, w->lines[i], sizeof(other));
-    memcpy(w->lines[i], w->lines[k], sizeof(other));
-    memcpy(w->lines[k], other, sizeof(other));
-}
-
-TEST_EACH(every_change_is_found_and_no_regrouping_is, 8)
-{
-    struct dice d = {.state = 88172645463325252ull + (uint64_t)_i * 7919};
-    for (int round = 0; round < 300; round++) {
-        struct words w, v;
-        a_file(&d, &w);
-        cleanup(mem_free_ptr) char *before = text_of(&w);
-        check_says(compare(before, before, NULL), "", before);
-        /* neighbours of different kinds change places, which no kind notices */
-        v = w;
-        for (size_t i = 0; i + 1 < v.count; i++)
-            if (!same_kind(v.lines[i], v.lines[i + 1]) && dice_one_in(&d, 2))
-                swap(&v, i, i + 1);
-        cleanup(mem_free_ptr) char *regrouped = text_of(&v);
-        check_says(compare(before, regrouped, NULL), "", before);
-        /* one is lost */
-        size_t at = dice_below(&d, (unsigned)v.count);
-        struct words lost = v;
-        memmove(lost.lines[at], lost.lines[at + 1 < v.count ? at + 1 : at], (v.count - at - 1) * sizeof(v.lines[0]));
-        lost.count--;
-        cleanup(mem_free_ptr) char *without = text_of(&lost);
-        check_says(compare(before, without, NULL), "would be", before);
-        check_says(compare(without, before, NULL), "would be", before);
-        /* one is another */
-        struct words other = v;
-        other.lines[at][strlen(other.lines[at]) - 2] ^= 1;
-        cleanup(mem_free_ptr) char *changed = text_of(&other);
-        check_says(compare(before, changed, NULL), "would be", before);
-        /* two of a kind change places */
-        for (size_t k = 0; k < v.count; k++) {
-            if (k == at || !same_kind(v.lines[at], v.lines[k]))
-                continue;
-            swap(&v, at, k);
-            cleanup(mem_free_ptr) char *swapped = text_of(&v);
-            check_says(compare(before, swapped, NULL), "would move behind", before);
-            break;
-        }
-    }
 }
 
 /* ---- lines of ours ---- */

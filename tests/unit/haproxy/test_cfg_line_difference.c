@@ -1,13 +1,7 @@
 /* src/haproxy/cfg/line_difference: which lines differ, as they are shown. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/cfg/line_difference.h"
 
-#include "../test.h"
+#include "common.h"
 
 static void difference_of(struct cfg_line_difference *d, const char *before, const char *after)
 {

@@ -1,13 +1,7 @@
 /* src/haproxy/cfg/mask: which words of haproxy.cfg are shown. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/cfg/mask.h"
 
-#include "../test.h"
+#include "common.h"
 
 static char *masked(const char *line, size_t max_bytes)
 {

@@ -1,18 +1,10 @@
 /* src/haproxy/cfg/server_order: servers in any order get that of their lines, or are left as they are. */
 #include "haproxy/cfg/server_order.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/shared_text.h"
-#include "base/str.h"
 #include "haproxy/backend.h"
 #include "haproxy/cfg/file.h"
 
-#include "../test.h"
+#include "common.h"
 
 /* A file; the servers and templates of backend "be" as they were told of; and the order that they get. NULL: none. */
 static const struct {

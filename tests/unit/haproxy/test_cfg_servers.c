@@ -1,20 +1,11 @@
 /* src/haproxy/cfg/servers: what of haproxy.cfg the API does not show, or would damage. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <yyjson.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/shared_text.h"
-#include "base/str.h"
 #include "haproxy/cfg/file.h"
 #include "haproxy/dataplane/codec.h"
 #include "haproxy/cfg/servers.h"
 
-#include "../test.h"
-
-#define RECORDINGS "../shared/data/dataplane/"
+#include "common.h"
 
 /* ---- whole files ---- */
 
@@ -89,22 +80,37 @@ static void show_servers(struct backend *b, const char *names)
     free(copy);
 }
 
-static void make_backend(struct backend *b, const char *names, const char *template)
+static struct backend b;
+static struct error err;
+
+static void setup(void)
 {
-    backend_init(b);
-    b->name = mem_strdup("be");
-    b->exists = true;
-    b->version = 7;
-    b->json = mem_strdup("{\"name\":\"be\",\"default_server\":{\"inter\":5000,\"rise\":2}}");
-    show_servers(b, names);
+    backend_init(&b);
+    error_clear(&err);
+}
+
+static void teardown(void)
+{
+    backend_fini(&b);
+}
+
+FIXTURE(setup, teardown)
+
+static void make_backend(const char *names, const char *template)
+{
+    b.name = mem_strdup("be");
+    b.exists = true;
+    b.version = 7;
+    b.json = mem_strdup("{\"name\":\"be\",\"default_server\":{\"inter\":5000,\"rise\":2}}");
+    show_servers(&b, names);
     if (template[0] != '\0') {
-        b->templates = mem_array(1, sizeof(*b->templates));
-        b->template_count = 1;
-        b->templates[0] = (struct backend_template){.prefix = mem_strdup(template), .first = 1, .last = 3};
+        b.templates = mem_array(1, sizeof(*b.templates));
+        b.template_count = 1;
+        b.templates[0] = (struct backend_template){.prefix = mem_strdup(template), .first = 1, .last = 3};
     }
 }
 
-static void check_found(const struct backend *b, const char *file, const char *found)
+static void check_found(const char *file, const char *found)
 {
     char *copy = mem_strdup(found), *at = copy, *one;
     size_t i = 0;
@@ -113,44 +119,40 @@ static void check_found(const struct backend *b, const char *file, const char *f
             break;
         char *reason;
         unsigned line = (unsigned)strtoul(one, &reason, 10);
-        ck_assert_msg(i < b->unsupported_count, "%s: \"%s\" was not found", file, one);
-        ck_assert_msg(b->unsupported[i].line == line && strstr(b->unsupported[i].reason, reason + 2) != NULL,
-                      "%s: %u \"%s\": %s", file, b->unsupported[i].line, b->unsupported[i].text,
-                      b->unsupported[i].reason);
+        ck_assert_msg(i < b.unsupported_count, "%s: \"%s\" was not found", file, one);
+        ck_assert_msg(b.unsupported[i].line == line && strstr(b.unsupported[i].reason, reason + 2) != NULL,
+                      "%s: %u \"%s\": %s", file, b.unsupported[i].line, b.unsupported[i].text, b.unsupported[i].reason);
     }
-    ck_assert_msg(b->unsupported_count == i, "%s: also %s", file,
-                  b->unsupported_count > i ? b->unsupported[i].reason : "");
+    ck_assert_msg(b.unsupported_count == i, "%s: also %s", file,
+                  b.unsupported_count > i ? b.unsupported[i].reason : "");
     free(copy);
 }
 
-static int find_unsupported(const char *text, size_t len, struct backend *b, struct error *err)
+static int find_unsupported(const char *text, size_t len)
 {
     cleanup(cfg_file_fini) struct cfg_file f;
-    return cfg_file_init(&f, text, len, err) == 0 ? cfg_find_unsupported(&f, b, err) : -1;
+    return cfg_file_init(&f, text, len, &err) == 0 ? cfg_find_unsupported(&f, &b, &err) : -1;
 }
 
 TEST_EACH(unsupported_of_a_file, array_len(files))
 {
-    struct backend b;
-    struct error err = {0};
     const char *found = files[_i].found, *file = files[_i].file;
     size_t len = strlen(file);
     char *exact = mem_alloc(len);
     memcpy(exact, file, len);
-    make_backend(&b, files[_i].servers, files[_i].templates);
-    int status = find_unsupported(exact, len, &b, &err);
+    make_backend(files[_i].servers, files[_i].templates);
+    int status = find_unsupported(exact, len);
     if (found[0] == '!') {
         ck_assert_int_eq(status, -1);
         ck_assert_int_eq(err.kind, ERROR_INVALID);
         ck_assert_msg(strstr(err.message, found + 1) != NULL, "%s", err.message);
     } else {
         ck_assert_msg(status == 0, "%s", err.message);
-        check_found(&b, file, found);
-        ck_assert_int_eq(find_unsupported(exact, len, &b, &err), 0); /* again: not added to the old ones */
-        check_found(&b, file, found);
+        check_found(file, found);
+        ck_assert_int_eq(find_unsupported(exact, len), 0); /* again: not added to the old ones */
+        check_found(file, found);
     }
     free(exact);
-    backend_fini(&b);
 }
 
 /* ---- what default-server lines say of the state ---- */
@@ -192,14 +194,12 @@ static const struct {
 
 TEST_EACH(what_a_server_inherits, array_len(inherits))
 {
-    cleanup(backend_fini) struct backend b;
-    struct error err = {0};
     const char *file = inherits[_i].file;
     cleanup(mem_free_ptr) char *text =
         mem_printf("%s%s", file[0] == '!' ? "" : "backend be\n", file + (file[0] == '!'));
-    make_backend(&b, "a b c", "");
+    make_backend("a b c", "");
     b.servers[1].enabled = b.servers[2].no_backup = true;
-    ck_assert_msg(find_unsupported(text, strlen(text), &b, &err) == 0, "%s", err.message);
+    ck_assert_msg(find_unsupported(text, strlen(text)) == 0, "%s", err.message);
     ck_assert_msg(b.disabled_line == inherits[_i].disabled && b.backup_line == inherits[_i].backup, "%s: %u, %u", text,
                   b.disabled_line, b.backup_line);
     for (size_t i = 0; i < b.server_count; i++) {
@@ -212,44 +212,35 @@ TEST_EACH(what_a_server_inherits, array_len(inherits))
 
 TEST(a_nul_is_no_configuration)
 {
-    struct backend b;
-    struct error err = {0};
-    make_backend(&b, "", "");
-    ck_assert_int_eq(find_unsupported("backend be\n\0", 12, &b, &err), -1);
+    make_backend("", "");
+    ck_assert_int_eq(find_unsupported("backend be\n\0", 12), -1);
     ck_assert_ptr_nonnull(strstr(err.message, "NUL"));
-    backend_fini(&b);
 }
 
 TEST(without_an_object_of_the_backend_default_servers_are_only_read)
 {
-    struct backend b;
-    struct error err = {0};
     const char *file = "backend be\n default-server inter 5s fall 2\n default-server shiny\n default-server\n";
-    make_backend(&b, "", "");
+    make_backend("", "");
     free(b.json);
     b.json = NULL;
-    ck_assert_int_eq(find_unsupported(file, strlen(file), &b, &err), 0);
-    check_found(&b, file, "3: \"shiny\" is not known to the Data Plane API");
+    ck_assert_int_eq(find_unsupported(file, strlen(file)), 0);
+    check_found(file, "3: \"shiny\" is not known to the Data Plane API");
     free(b.json);
     b.json = mem_strdup("{\"name\":\"be\"}"); /* 3.4 leaves out a line that it cannot read, good keywords and all */
-    ck_assert_int_eq(find_unsupported(file, strlen(file), &b, &err), 0);
-    check_found(&b, file,
+    ck_assert_int_eq(find_unsupported(file, strlen(file)), 0);
+    check_found(file,
                 "2: default-server is not shown|3: default-server is not shown by the Data Plane API: \"shiny\" is not "
                 "known to the Data Plane API");
-    backend_fini(&b);
 }
 
 TEST(what_only_the_api_has_is_told_from_a_line)
 {
     static const char file[] = "# _version=3\nbackend be\n  server hidden 10.0.0.1:1 check\n";
-    struct error err = {0};
-    cleanup(backend_fini) struct backend b;
-    backend_init(&b);
     b.name = mem_strdup("be");
     b.version = 3;
     b.servers = mem_array(1, sizeof(*b.servers));
     b.servers[b.server_count++] = (struct backend_server){.name = shared_text("ghost"), .weight = -1};
-    ck_assert_int_eq(find_unsupported(file, strlen(file), &b, &err), 0);
+    ck_assert_int_eq(find_unsupported(file, strlen(file)), 0);
     ck_assert_uint_eq(b.unsupported_count, 2);
     ck_assert(!b.unsupported[0].only_shown && strstr(b.unsupported[0].text, "hidden") != NULL);
     ck_assert(b.unsupported[1].only_shown && strstr(b.unsupported[1].reason, "ghost") != NULL);
@@ -257,10 +248,8 @@ TEST(what_only_the_api_has_is_told_from_a_line)
 
 TEST(many_unsupported_and_long_lines_are_capped)
 {
-    struct backend b;
-    struct error err = {0};
     struct buf file;
-    make_backend(&b, "", "");
+    make_backend("", "");
     buf_init(&file, 0);
     buf_add(&file, "backend be\n");
     for (int i = 0; i < 1000; i++) {
@@ -269,100 +258,10 @@ TEST(many_unsupported_and_long_lines_are_capped)
             buf_add(&file, "\xc3\xa4xxxxxxxx");
         buf_add(&file, "  \n");
     }
-    ck_assert_int_eq(find_unsupported(file.data, file.len, &b, &err), 0);
+    ck_assert_int_eq(find_unsupported(file.data, file.len), 0);
     ck_assert_uint_eq(b.unsupported_count, 64);
     ck_assert_uint_eq(strlen(b.unsupported[0].text), 203);
     ck_assert(str_has_prefix(b.unsupported[0].text, "server n0 1 [31m cookie") &&
               str_has_suffix(b.unsupported[0].text, "..."));
-    backend_fini(&b);
     buf_fini(&file);
-}
-
-/* ---- a real file and what the real API showed of it ---- */
-
-static yyjson_val *line_with(yyjson_doc **docs, size_t count, const char *group, const char *step)
-{
-    for (size_t i = 0; i < count; i++) {
-        yyjson_val *root = yyjson_doc_get_root(docs[i]);
-        if (yyjson_equals_str(yyjson_obj_get(root, "group"), group) &&
-            yyjson_equals_str(yyjson_obj_get(root, "step"), step))
-            return root;
-    }
-    ck_abort_msg("no step %s in group %s", step, group);
-    return NULL;
-}
-
-static char *answer_of(yyjson_val *line)
-{
-    char *text = yyjson_val_write(yyjson_obj_get(line, "response"), 0, NULL);
-    ck_assert_ptr_nonnull(text);
-    return text;
-}
-
-/* Three pairs of "what the API showed" and "the file at that time". */
-static void compare_recording(yyjson_doc **docs, size_t count)
-{
-    struct backend b;
-    struct error err = {0};
-    backend_init(&b);
-    /* group transactions: old was deleted after that list, n1 changed: so the file after the commit has three aliens */
-    char *list = answer_of(line_with(docs, count, "transactions", "list inside"));
-    const char *file =
-        yyjson_get_str(yyjson_obj_get(line_with(docs, count, "transactions", "file after the commit"), "file"));
-    char *backend = answer_of(line_with(docs, count, "transactions", "merged backend"));
-    ck_assert_int_eq(codec_read_backend(backend, strlen(backend), &b, &err), 0);
-    ck_assert_int_eq(codec_read_servers(list, strlen(list), &b, &err), 0);
-    ck_assert_msg(find_unsupported(file, strlen(file), &b, &err) == 0, "%s", err.message);
-    check_found(&b, file, "28: shows the address 127.0.9.2:30444 as something else|22: shows server old");
-    free(list);
-    free(backend);
-    backend_fini(&b);
-    /* group sections: untouched, as the API shows it */
-    file = yyjson_get_str(yyjson_obj_get(line_with(docs, count, "sections", "file after it"), "file"));
-    list = answer_of(line_with(docs, count, "sections", "full backend"));
-    yyjson_doc *full = yyjson_read(list, strlen(list), 0);
-    yyjson_val *servers_by_name = yyjson_obj_get(yyjson_doc_get_root(full), "servers"), *key, *val;
-    size_t i, max;
-    struct buf array;
-    buf_init(&array, 0);
-    yyjson_obj_foreach (servers_by_name, i, max, key, val) {
-        char *one = yyjson_val_write(val, 0, NULL);
-        buf_printf(&array, "%s%s", i == 0 ? "[" : ",", one);
-        free(one);
-    }
-    buf_add(&array, "]");
-    ck_assert_int_eq(codec_read_backend(list, strlen(list), &b, &err), 0);
-    ck_assert_int_eq(codec_read_servers(array.data, array.len, &b, &err), 0);
-    ck_assert_uint_eq(b.server_count, 2);
-    ck_assert_int_eq(find_unsupported(file, strlen(file), &b, &err), 0);
-    check_found(&b, file, "");
-    yyjson_doc_free(full);
-    buf_fini(&array);
-    free(list);
-    backend_fini(&b);
-}
-
-TEST_EACH(recorded_files, 3)
-{
-    static const char *const names[] = {"3.0.15-haproxy-2.8.jsonl", "3.4.0-haproxy-3.2.jsonl",
-                                        "3.4.0-haproxy-2.6-master-socket.jsonl"};
-    char *path = mem_printf("%s%s", RECORDINGS, names[_i]);
-    struct buf text;
-    yyjson_doc *docs[400];
-    size_t count = 0;
-    buf_init(&text, 0);
-    if (buf_read_file(&text, path) != 0) {
-        fprintf(stderr, "SKIPPED: recorded answers not found: %s\n", path);
-        free(path);
-        return;
-    }
-    char *at = text.data, *line;
-    while ((line = strsep(&at, "\n")) != NULL && count < array_len(docs))
-        if ((docs[count] = yyjson_read(line, strlen(line), 0)) != NULL)
-            count++;
-    compare_recording(docs, count);
-    for (size_t i = 0; i < count; i++)
-        yyjson_doc_free(docs[i]);
-    free(path);
-    buf_fini(&text);
 }

@@ -1,13 +1,7 @@
 /* src/haproxy/cfg/source: which of a user's files are sent to a Data Plane API, and what is sent in their place. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/cfg/source.h"
 
-#include "../test.h"
+#include "common.h"
 
 /* ---- what is refused ---- */
 

@@ -1,12 +1,7 @@
 /* src/haproxy/cfg/words: a line of haproxy.cfg as HAProxy takes it apart. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
 #include "haproxy/cfg/words.h"
 
-#include "../test.h"
+#include "common.h"
 
 /* As HAProxy 2.6 itself reads them (`.notice WORD` prints what it made of one).
  * Words joined by '|'; a word that is not plain is followed by '~', a broken line by '!'. */

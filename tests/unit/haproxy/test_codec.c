@@ -1,36 +1,52 @@
 /* src/haproxy/dataplane/codec: what the API says of backends, servers and templates; what is wrong with it is named. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/dataplane/codec.h"
 #include "../json_text.h"
-#include "../test.h"
+#include "common.h"
 
-static void read_file(struct buf *b, const char *path)
+static struct backend b;
+static struct buf json; /* of a file */
+static struct error err;
+
+static void setup(void)
 {
-    buf_init(b, 0);
-    ck_assert_msg(buf_read_file(b, path) == 0, "%s: %m", path);
+    backend_init(&b);
+    error_clear(&err);
 }
 
-static int read_servers(const char *json, struct backend *b, struct error *err)
+static void teardown(void)
 {
-    return codec_read_servers(json, strlen(json), b, err);
+    backend_fini(&b);
+    buf_fini(&json);
+}
+
+FIXTURE(setup, teardown)
+
+static void read_file(const char *path)
+{
+    ck_assert_msg(buf_read_file(&json, path) == 0, "%s: %m", path);
+}
+
+static int read_servers(const char *text)
+{
+    return codec_read_servers(text, strlen(text), &b, &err);
+}
+
+static int read_templates(const char *text)
+{
+    return codec_read_templates(text, strlen(text), &b, &err);
+}
+
+static int read_backend(const char *text)
+{
+    return codec_read_backend(text, strlen(text), &b, &err);
 }
 
 /* ---- servers ---- */
 
 TEST(servers_of_a_capture)
 {
-    struct buf json;
-    struct backend b;
-    struct error err = {0};
-    read_file(&json, "tests/data/dataplane/servers.json");
-    backend_init(&b);
-    ck_assert_msg(codec_read_servers(json.data, json.len, &b, &err) == 0, "%s", err.message);
+    read_file("tests/data/dataplane/servers.json");
+    ck_assert_msg(read_servers(json.data) == 0, "%s", err.message);
     ck_assert_uint_eq(b.server_count, 4);
     ck_assert_str_eq(b.servers[0].name, "old");
     ck_assert_str_eq(b.servers[0].address, "127.0.9.1");
@@ -45,21 +61,15 @@ TEST(servers_of_a_capture)
     ck_assert(!b.servers[3].check);
     assert_json(b.servers[0].json, "{\"check\":\"enabled\",\"weight\":100,\"address\":\"127.0.9.1\",\"name\":\"old\","
                                    "\"port\":30443}");
-    backend_fini(&b);
-    buf_fini(&json);
 }
 
 TEST(the_words_that_answer_a_default_server)
 {
-    struct error err = {0};
-    cleanup(backend_fini) struct backend b;
-    backend_init(&b);
     ck_assert_int_eq(
         read_servers("[{\"name\":\"a\",\"address\":\"x\",\"maintenance\":\"disabled\"},"
                      "{\"name\":\"b\",\"address\":\"x\",\"backup\":\"disabled\"},"
                      "{\"name\":\"c\",\"address\":\"x\",\"maintenance\":\"enabled\",\"backup\":\"enabled\"},"
-                     "{\"name\":\"d\",\"address\":\"x\",\"maintenance\":null,\"backup\":\"\"}]",
-                     &b, &err),
+                     "{\"name\":\"d\",\"address\":\"x\",\"maintenance\":null,\"backup\":\"\"}]"),
         0);
     for (size_t i = 0; i < b.server_count; i++) {
         ck_assert_int_eq(b.servers[i].enabled, i == 0);
@@ -71,35 +81,26 @@ TEST(the_words_that_answer_a_default_server)
 
 TEST(the_checks_port)
 {
-    struct backend b;
-    struct error err = {0};
-    backend_init(&b);
     ck_assert_int_eq(read_servers("[{\"name\":\"a\",\"address\":\"x\",\"port\":1,\"health_check_port\":32000},"
                                   "{\"name\":\"b\",\"address\":\"x\",\"port\":1},"
-                                  "{\"name\":\"c\",\"address\":\"x\",\"health_check_port\":null}]",
-                                  &b, &err),
+                                  "{\"name\":\"c\",\"address\":\"x\",\"health_check_port\":null}]"),
                      0);
     ck_assert_uint_eq(b.servers[0].check_port, 32000);
     ck_assert_uint_eq(b.servers[0].port, 1);
     ck_assert_uint_eq(b.servers[1].check_port + b.servers[2].check_port, 0);
-    backend_fini(&b);
 }
 
 TEST(an_empty_list_has_two_forms)
 {
-    struct backend b;
-    struct error err = {0};
-    backend_init(&b);
-    ck_assert_int_eq(read_servers("[{\"name\":\"a\",\"address\":\"x\"}]", &b, &err), 0);
+    ck_assert_int_eq(read_servers("[{\"name\":\"a\",\"address\":\"x\"}]"), 0);
     ck_assert_uint_eq(b.server_count, 1);
-    ck_assert_int_eq(read_servers("[]", &b, &err), 0); /* 3.0 */
+    ck_assert_int_eq(read_servers("[]"), 0); /* 3.0 */
     ck_assert_uint_eq(b.server_count, 0);
-    ck_assert_int_eq(read_servers("[{\"name\":\"a\",\"address\":\"x\"}]", &b, &err), 0);
-    ck_assert_int_eq(read_servers("null", &b, &err), 0); /* 3.4 */
+    ck_assert_int_eq(read_servers("[{\"name\":\"a\",\"address\":\"x\"}]"), 0);
+    ck_assert_int_eq(read_servers("null"), 0); /* 3.4 */
     ck_assert_uint_eq(b.server_count, 0);
-    ck_assert_int_eq(codec_read_templates("null", 4, &b, &err), 0);
-    ck_assert_int_eq(codec_read_templates("[]", 2, &b, &err), 0);
-    backend_fini(&b);
+    ck_assert_int_eq(read_templates("null"), 0);
+    ck_assert_int_eq(read_templates("[]"), 0);
 }
 
 static const struct {
@@ -141,16 +142,12 @@ static const struct {
 
 TEST_EACH(a_bad_server_is_named_and_the_old_list_stays, array_len(bad_servers))
 {
-    struct backend b;
-    struct error err = {0};
-    backend_init(&b);
-    ck_assert_int_eq(read_servers("[{\"name\":\"kept\",\"address\":\"x\"}]", &b, &err), 0);
-    ck_assert_int_eq(read_servers(bad_servers[_i].json, &b, &err), -1);
+    ck_assert_int_eq(read_servers("[{\"name\":\"kept\",\"address\":\"x\"}]"), 0);
+    ck_assert_int_eq(read_servers(bad_servers[_i].json), -1);
     ck_assert_int_eq(err.kind, ERROR_INVALID);
     ck_assert_msg(strstr(err.message, bad_servers[_i].message) != NULL, "%s\n%s", bad_servers[_i].json, err.message);
     ck_assert_uint_eq(b.server_count, 1);
     ck_assert_str_eq(b.servers[0].name, "kept");
-    backend_fini(&b);
 }
 
 /* ---- templates ---- */
@@ -162,41 +159,32 @@ TEST(templates_and_their_ranges)
         unsigned first, last;
     } rows[] = {{"3", 1, 3}, {"5-8", 5, 8}, {"0-0", 0, 0}, {"1", 1, 1}, {"7-7", 7, 7}, {"4294967295", 1, 4294967295u}};
     static const char *const bad[] = {"", "x", "-3", "3-", "8-5", "1-2-3", "0", "4294967296", " 3", "+3", "3-x"};
-    struct backend b;
-    struct error err = {0};
-    backend_init(&b);
     for (size_t i = 0; i < array_len(rows); i++) {
-        char *json = mem_printf("[{\"prefix\":\"slot\",\"num_or_range\":\"%s\",\"fqdn\":\"x\"}]", rows[i].range);
-        ck_assert_msg(codec_read_templates(json, strlen(json), &b, &err) == 0, "%s", err.message);
+        cleanup(mem_free_ptr) char *text =
+            mem_printf("[{\"prefix\":\"slot\",\"num_or_range\":\"%s\",\"fqdn\":\"x\"}]", rows[i].range);
+        ck_assert_msg(read_templates(text) == 0, "%s", err.message);
         ck_assert_uint_eq(b.template_count, 1);
         ck_assert_str_eq(b.templates[0].prefix, "slot");
         ck_assert_uint_eq(b.templates[0].first, rows[i].first);
         ck_assert_uint_eq(b.templates[0].last, rows[i].last);
-        free(json);
     }
     for (size_t i = 0; i < array_len(bad); i++) {
-        char *json = mem_printf("[{\"prefix\":\"slot\",\"num_or_range\":\"%s\"}]", bad[i]);
-        ck_assert_msg(codec_read_templates(json, strlen(json), &b, &err) == -1, "%s was taken", bad[i]);
+        cleanup(mem_free_ptr) char *text = mem_printf("[{\"prefix\":\"slot\",\"num_or_range\":\"%s\"}]", bad[i]);
+        ck_assert_msg(read_templates(text) == -1, "%s was taken", bad[i]);
         ck_assert(strstr(err.message, "num_or_range") != NULL && strstr(err.message, "server-template") != NULL);
-        free(json);
     }
-    ck_assert_int_eq(codec_read_templates("[{\"num_or_range\":\"3\"}]", 22, &b, &err), -1);
+    ck_assert_int_eq(read_templates("[{\"num_or_range\":\"3\"}]"), -1);
     ck_assert_ptr_nonnull(strstr(err.message, "server-template 1 of the list: prefix"));
-    ck_assert_int_eq(codec_read_templates("[3]", 3, &b, &err), -1);
+    ck_assert_int_eq(read_templates("[3]"), -1);
     ck_assert_uint_eq(b.template_count, 1);
-    backend_fini(&b);
 }
 
 /* ---- the backend ---- */
 
 TEST(backend_of_a_capture)
 {
-    struct buf json;
-    struct backend b;
-    struct error err = {0};
-    read_file(&json, "tests/data/dataplane/backend.json");
-    backend_init(&b);
-    ck_assert_msg(codec_read_backend(json.data, json.len, &b, &err) == 0, "%s", err.message);
+    read_file("tests/data/dataplane/backend.json");
+    ck_assert_msg(read_backend(json.data) == 0, "%s", err.message);
     ck_assert(b.exists);
     ck_assert_str_eq(b.name, "be");
     ck_assert_str_eq(b.mode, "tcp");
@@ -205,14 +193,12 @@ TEST(backend_of_a_capture)
     ck_assert(!b.default_send_proxy_v2);
     assert_json(b.json, json.data);
     const char *bare = "{\"name\":\"be\",\"default_server\":{\"send-proxy-v2\":\"enabled\"},\"balance\":null}";
-    ck_assert_int_eq(codec_read_backend(bare, strlen(bare), &b, &err), 0);
+    ck_assert_int_eq(read_backend(bare), 0);
     ck_assert_str_eq(b.mode, "");
     ck_assert_str_eq(b.balance, "");
     ck_assert_str_eq(b.adv_check, "");
     ck_assert(b.default_send_proxy_v2);
     ck_assert(!b.httpchk_params);
-    backend_fini(&b);
-    buf_fini(&json);
 }
 
 static const struct {
@@ -244,36 +230,28 @@ TEST(whether_an_httpchk_says_what_to_ask_for)
         {"{\"name\":\"be\",\"adv_check\":\"httpchk\",\"httpchk_params\":{}}", false},
         {"{\"name\":\"be\",\"adv_check\":\"httpchk\",\"httpchk_params\":{\"uri\":\"/\"}}", true},
     };
-    struct backend b;
-    struct error err = {0};
-    backend_init(&b);
     for (size_t i = 0; i < array_len(cases); i++) {
         b.httpchk_params = !cases[i].expected;
-        ck_assert_int_eq(codec_read_backend(cases[i].json, strlen(cases[i].json), &b, &err), 0);
+        ck_assert_int_eq(read_backend(cases[i].json), 0);
         ck_assert_msg(b.httpchk_params == cases[i].expected, "%s", cases[i].json);
     }
-    backend_fini(&b);
 }
 
 TEST_EACH(a_bad_backend_is_named_and_the_old_one_stays, array_len(bad_backends))
 {
-    struct backend b;
-    struct error err = {0};
-    backend_init(&b);
-    ck_assert_int_eq(codec_read_backend("{\"name\":\"be\",\"mode\":\"http\"}", 27, &b, &err), 0);
-    ck_assert_int_eq(codec_read_backend(bad_backends[_i].json, strlen(bad_backends[_i].json), &b, &err), -1);
+    ck_assert_int_eq(read_backend("{\"name\":\"be\",\"mode\":\"http\"}"), 0);
+    ck_assert_int_eq(read_backend(bad_backends[_i].json), -1);
     ck_assert_int_eq(err.kind, ERROR_INVALID);
     ck_assert_msg(strstr(err.message, bad_backends[_i].message) != NULL, "%s", err.message);
     ck_assert_str_eq(b.mode, "http");
     assert_json(b.json, "{\"name\":\"be\",\"mode\":\"http\"}");
-    backend_fini(&b);
 }
 
 /* ---- several backends, whole ---- */
 
 TEST(several_backends_whole)
 {
-    static const char json[] =
+    static const char text[] =
         "[{\"name\":\"foreign\"},{\"name\":\"two\",\"mode\":\"http\",\"acl_list\":[{}],\"force_persist_list\":[{"
         "\"cond\":\"if\"}],"
         "\"servers\":{\"b\":{\"name\":\"b\",\"address\":\"10.0.0.2\",\"port\":80},\"a\":{\"name\":\"a\",\"address\":"
@@ -283,14 +261,13 @@ TEST(several_backends_whole)
         "{\"name\":\"bad\",\"mode\":\"tcp\",\"servers\":{\"a\":{\"name\":\"a\"}}},7,null,{},{\"name\":9}]";
     static const char *const names[] = {"bad", "two", "none"};
     struct backend all[3], *const list[] = {&all[0], &all[1], &all[2]};
-    struct error err = {0};
     for (size_t i = 0; i < array_len(all); i++) {
         backend_init(&all[i]);
         all[i].name = mem_strdup(names[i]);
         all[i].version = 7;
     }
     struct codec_list l;
-    ck_assert_int_eq(codec_list_begin(&l, json, strlen(json), &err), 0);
+    ck_assert_int_eq(codec_list_begin(&l, text, strlen(text), &err), 0);
     unsigned turns = 1;
     while (codec_list_read(&l, list, array_len(list), 2))
         turns++;

@@ -1,11 +1,7 @@
 /* src/haproxy/dataplane/codec_reloads: which of several reloads was the last, whatever their order. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/str.h"
 #include "haproxy/dataplane/codec.h"
 
-#include "../test.h"
+#include "common.h"
 
 #define OK(at) "{\"id\":\"x\",\"reload_timestamp\":" at ",\"status\":\"succeeded\",\"response\":\"good\"}"
 #define BAD(at) "{\"id\":\"x\",\"reload_timestamp\":" at ",\"status\":\"failed\",\"response\":\"bad\"}"

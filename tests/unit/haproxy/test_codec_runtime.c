@@ -1,17 +1,9 @@
 /* src/haproxy/dataplane/codec_runtime: what the running HAProxy has, in the words of several Data Plane APIs. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <yyjson.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/dataplane/codec.h"
 
-#include "../test.h"
-
-#define RECORDINGS "../shared/data/dataplane/"
+#include "common.h"
 
 /* Data Plane API 3.0: six fields, and no weight. */
 #define OF_30                                                                             \
@@ -179,76 +171,4 @@ TEST_EACH(which_process_answered, array_len(workers))
         ck_assert_int_eq(err.kind, ERROR_INVALID);
         ck_assert_msg(strstr(err.message, workers[_i].text) != NULL, "%s: %s", workers[_i].json, err.message);
     }
-}
-
-/* ---- recorded ---- */
-
-struct tally {
-    size_t lists, rows, ready, drain, maint, weights;
-};
-
-static void count_server(const struct runtime_server *s, struct tally *n)
-{
-    ck_assert_msg(str_ip_family(s->address) != 0 && s->port != 0, "%s at %s:%u", s->name, s->address, s->port);
-    n->rows++;
-    n->ready += s->admin == RUNTIME_READY;
-    n->drain += s->admin == RUNTIME_DRAIN;
-    n->maint += s->admin == RUNTIME_MAINT;
-    n->weights += s->weight >= 0;
-}
-
-static void try_line(yyjson_val *line, struct tally *n)
-{
-    const char *path = yyjson_get_str(yyjson_obj_get(line, "path"));
-    yyjson_val *response = yyjson_obj_get(line, "response");
-    struct error err = {0};
-    struct runtime r;
-    struct runtime_server s;
-    if (path == NULL || strstr(path, "/runtime/backends/") == NULL ||
-        yyjson_get_int(yyjson_obj_get(line, "status")) != 200)
-        return;
-    char *body = yyjson_val_write(response, 0, NULL);
-    runtime_init(&r);
-    if (yyjson_is_arr(response)) {
-        ck_assert_msg(codec_read_runtime(body, strlen(body), &r, &err) == 0, "%s\n%s", body, err.message);
-        n->lists++;
-        for (size_t i = 0; i < r.count; i++)
-            count_server(&r.servers[i], n);
-    } else {
-        ck_assert_msg(codec_read_runtime_server(body, strlen(body), &s, &err) == 0, "%s\n%s", body, err.message);
-        count_server(&s, n);
-        runtime_server_fini(&s);
-    }
-    runtime_fini(&r);
-    free(body);
-}
-
-TEST_EACH(recorded_answers, 2)
-{
-    static const struct {
-        const char *name;
-        bool weights;
-    } files[] = {{"3.0.15-haproxy-2.8.jsonl", false}, {"3.4.0-haproxy-3.2.jsonl", true}};
-    char *path = mem_printf("%s%s", RECORDINGS, files[_i].name);
-    struct tally n = {0};
-    struct buf text;
-    buf_init(&text, 0);
-    if (buf_read_file(&text, path) != 0) {
-        fprintf(stderr, "SKIPPED: recorded answers not found: %s\n", path);
-        free(path);
-        return;
-    }
-    char *at = text.data, *line;
-    while ((line = strsep(&at, "\n")) != NULL) {
-        yyjson_doc *doc = yyjson_read(line, strlen(line), 0);
-        if (doc != NULL)
-            try_line(yyjson_doc_get_root(doc), &n);
-        yyjson_doc_free(doc);
-    }
-    /* each form was met: otherwise the file, or this test, is not what it says */
-    ck_assert_uint_ge(n.lists, 2);
-    ck_assert(n.ready > 0 && n.drain > 0 && n.maint > 0);
-    ck_assert_uint_eq(n.weights, files[_i].weights ? n.rows : 0);
-    free(path);
-    buf_fini(&text);
 }

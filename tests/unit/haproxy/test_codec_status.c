@@ -1,14 +1,7 @@
 /* src/haproxy/dataplane/codec_status: transactions, reloads, and messages that are safe to log. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/dataplane/codec.h"
 
-#include "../test.h"
+#include "common.h"
 
 /* ---- transactions and reloads ---- */
 

@@ -1,15 +1,24 @@
 /* src/haproxy/dataplane/codec_write: our fields into what was there, everything else untouched. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/dataplane/codec.h"
 #include "../json_text.h"
-#include "../test.h"
 #include "servers/change/diff.h"
+#include "common.h"
+
+static struct buf out;
+static struct error err;
+
+static void setup(void)
+{
+    buf_init(&out, 0);
+    error_clear(&err);
+}
+
+static void teardown(void)
+{
+    buf_fini(&out);
+}
+
+FIXTURE(setup, teardown)
 
 /* ---- writing a server ---- */
 
@@ -106,55 +115,41 @@ static const struct {
 
 TEST_EACH(only_our_fields_of_a_server_are_written, array_len(writes))
 {
-    struct backend_server c;
-    struct buf out;
-    struct error err = {0};
-    c = (struct backend_server){.name = (char *)(uintptr_t) "n1",
-                                .address = (char *)(uintptr_t)writes[_i].is.address,
-                                .port = writes[_i].is.port,
-                                .weight = writes[_i].is.weight,
-                                .check = writes[_i].is.check,
-                                .send_proxy_v2 = writes[_i].is.send_proxy_v2,
-                                .maintenance = writes[_i].is.maintenance,
-                                .enabled = writes[_i].is.enabled,
-                                .no_backup = writes[_i].is.no_backup,
-                                .check_port = writes[_i].is.check_port,
-                                .json = (char *)(uintptr_t)writes[_i].old};
-    buf_init(&out, 0);
+    struct backend_server c = {.name = (char *)(uintptr_t) "n1",
+                               .address = (char *)(uintptr_t)writes[_i].is.address,
+                               .port = writes[_i].is.port,
+                               .weight = writes[_i].is.weight,
+                               .check = writes[_i].is.check,
+                               .send_proxy_v2 = writes[_i].is.send_proxy_v2,
+                               .maintenance = writes[_i].is.maintenance,
+                               .enabled = writes[_i].is.enabled,
+                               .no_backup = writes[_i].is.no_backup,
+                               .check_port = writes[_i].is.check_port,
+                               .json = (char *)(uintptr_t)writes[_i].old};
     ck_assert_msg(codec_write_server(&c, &out, &err) == 0, "%s", err.message);
     assert_json(buf_str(&out), writes[_i].expected);
     ck_assert_int_eq(codec_write_server(&c, &out, &err), 0); /* again into the same buffer: not appended */
     assert_json(buf_str(&out), writes[_i].expected);
-    buf_fini(&out);
 }
 
 TEST(the_order_of_fields_stays)
 {
-    struct backend_server c;
-    struct buf out;
-    struct error err = {0};
-    c = (struct backend_server){
+    struct backend_server c = {
         .name = (char *)(uintptr_t) "n1",
         .address = (char *)(uintptr_t) "10.0.0.2",
         .port = 81,
         .weight = 9,
         .json = (char *)(uintptr_t) "{\"weight\":5,\"big\":99999999999999999999999,\"port\":80,\"address\":\"a\","
                                     "\"name\":\"n1\",\"slowstart\":3}"};
-    buf_init(&out, 0);
     ck_assert_int_eq(codec_write_server(&c, &out, &err), 0);
     ck_assert_str_eq(buf_str(&out),
                      "{\"weight\":9,\"big\":99999999999999999999999,\"port\":81,\"address\":\"10.0.0.2\","
                      "\"name\":\"n1\",\"slowstart\":3}");
-    buf_fini(&out);
 }
 
 TEST(what_cannot_be_written_says_so)
 {
-    struct backend_server c;
-    struct buf out;
-    struct error err = {0};
-    c = (struct backend_server){.name = (char *)(uintptr_t) "n1", .address = (char *)(uintptr_t) "a"};
-    buf_init(&out, 0);
+    struct backend_server c = {.name = (char *)(uintptr_t) "n1", .address = (char *)(uintptr_t) "a"};
     c.json = (char *)(uintptr_t) "{";
     ck_assert_int_eq(codec_write_server(&c, &out, &err), -1);
     ck_assert_ptr_nonnull(strstr(err.message, "server n1 is not JSON"));
@@ -173,7 +168,6 @@ TEST(what_cannot_be_written_says_so)
     buf_init(&out, 10);
     ck_assert_int_eq(codec_write_server(&c, &out, &err), -1);
     ck_assert_ptr_nonnull(strstr(err.message, "limit of 10"));
-    buf_fini(&out);
 }
 
 /* ---- writing the backend ---- */
@@ -240,13 +234,9 @@ TEST_EACH(only_our_fields_of_a_backend_are_written, array_len(backends))
                                               .adv_check = backends[_i].adv_check,
                                               .httpchk_healthz = backends[_i].own_httpchk,
                                               .proxy_v2 = backends[_i].proxy};
-    struct buf out;
-    struct error err = {0};
     b.json = (char *)(uintptr_t)backends[_i].old;
-    buf_init(&out, 0);
     ck_assert_msg(codec_write_backend(&b, &settings, NULL, 0, &out, &err) == 0, "%s", err.message);
     assert_json(buf_str(&out), backends[_i].expected);
-    buf_fini(&out);
 }
 
 /* ---- a backend with its servers ---- */
@@ -267,12 +257,9 @@ TEST(a_backend_with_the_servers_that_are_new)
     struct backend b = {.name = (char *)(uintptr_t) "be"};
     const struct backend_settings settings = {
         .balance = "leastconn", .adv_check = "httpchk", .httpchk_healthz = true, .proxy_v2 = true};
-    struct buf out;
-    struct error err = {0};
     n1.maintenance = n1.send_proxy_v2 = true;
     n3.weight = 0;
     n3.check_port = 31000;
-    buf_init(&out, 0);
     ck_assert_msg(codec_write_backend(&b, &settings, servers, 2, &out, &err) == 0, "%s", err.message);
     assert_json(buf_str(&out),
                 "{\"name\":\"be\",\"mode\":\"tcp\",\"balance\":{\"algorithm\":\"leastconn\"},"
@@ -286,5 +273,4 @@ TEST(a_backend_with_the_servers_that_are_new)
     ck_assert_int_eq(codec_write_backend(&b, &settings, servers, 2, &out, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_INVALID);
     ck_assert_msg(strstr(err.message, "backend be cannot be written") != NULL, "%s", err.message);
-    buf_fini(&out);
 }

@@ -1,13 +1,9 @@
 /* The queue of runtime commands beside a model that says the same in the simplest words; random lists, backends and answers. */
 #include "haproxy/commands.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../dice.h"
-#include "../test.h"
-#include "base/buf.h"
-#include "base/mem.h"
+#include "../effort.h"
+#include "common.h"
 
 #define SERVERS 12u
 
@@ -99,9 +95,9 @@ static size_t random_list(struct dice *d, struct runtime_command *list)
     return dice_one_in(d, 6) ? 0 : count;
 }
 
-TEST_EACH(it_is_as_the_model_says, 20)
+TEST(it_is_as_the_model_says)
 {
-    for (unsigned seed = (unsigned)_i * 100 + 1; seed <= (unsigned)_i * 100 + 100; seed++) {
+    for (unsigned seed = 1; seed <= (unsigned)effort(2000); seed++) {
         struct dice d = {seed * UINT64_C(0x9e3779b97f4a7c15)};
         struct commands q = {0};
         struct model m = {0};

@@ -5,8 +5,6 @@
 
 #include "dataplane_peer.h"
 
-#include "../test.h"
-
 #define PASSWORD "s3cret-pass"
 
 FORKED

@@ -168,6 +168,8 @@ static void world_both(void)
     buf_clear(&w.trace);
 }
 
+FIXTURE(NULL, world_end)
+
 TEST(an_engine_of_a_few_lines_drives_it)
 {
     world_few();
@@ -181,7 +183,6 @@ TEST(an_engine_of_a_few_lines_drives_it)
     assert_running("n1 n9");
     const struct instance_view v = instance_view(w.target.instance);
     ck_assert(v.version == 6 && v.fresh && !v.dirty && v.drift == NULL && v.problem->kind == ERROR_NONE);
-    world_end();
 }
 
 /* One that the API forgot is none that HAProxy refused. */
@@ -202,7 +203,6 @@ TEST(it_hears_how_reloads_ended)
     pass(60000);
     ck_assert_uint_eq(few.lost, 1);
     ck_assert_uint_eq(few.refused, 1);
-    world_end();
 }
 
 /* One that is pending at the start is followed to its end, and then it is read again what runs. */
@@ -216,7 +216,6 @@ TEST(it_waits_for_a_reload_before_the_start)
     pass(5000);
     ck_assert_uint_eq(few.reads, 2);
     ck_assert(instance_view(w.target.instance).last_reload_known);
-    world_end();
 }
 
 TEST(its_runtime_update_is_verified)
@@ -228,7 +227,6 @@ TEST(its_runtime_update_is_verified)
     ck_assert_uint_eq(w.reloads, 0);
     assert_running("n1*");
     ck_assert_int_eq(instance_view(w.target.instance).verification, VERIFICATION_VERIFIED);
-    world_end();
 }
 
 /* What one writes is no drift, no conflict and no surprise for the other. */
@@ -254,7 +252,6 @@ TEST(two_engines_side_by_side)
     for (size_t i = 0; i < history_count(w.history); i++)
         ck_assert_int_ne(history_at(w.history, i)->kind, HISTORY_DRIFT_REPAIRED);
     ck_assert(!logged("another writer"));
-    world_end();
 }
 
 /* Both have something to write: it is one transaction, and one reload. */
@@ -268,7 +265,6 @@ TEST(one_transaction_carries_both)
     ck_assert_uint_eq(w.reloads, 1);
     assert_configured("n1 n2");
     assert_settled_two("n1 n9");
-    world_end();
 }
 
 /* Refused together, each is tried alone; the one that is wrong keeps nobody up. */
@@ -281,7 +277,6 @@ TEST(one_engine_that_is_refused_keeps_no_other_up)
     pass(20000);
     assert_configured("n1 n2");
     ck_assert_uint_eq(few.commits, 1);
-    world_end();
 }
 
 /* What was refused is not cured by what another engine writes: it is not tried again for each of these. */
@@ -302,7 +297,6 @@ TEST(a_write_of_another_cures_no_refusal)
     ck_assert_uint_eq(few.updates, 1);
     ck_assert_uint_eq(w.transactions, tried + 1);
     assert_configured("n1");
-    world_end();
 }
 
 TEST(nothing_has_two_owners)
@@ -325,5 +319,4 @@ TEST(nothing_has_two_owners)
     few_engine.rest = other.rest = true;
     ck_assert_ptr_null(instance_new(NULL, world_instance(), both, 2, &err));
     ck_assert_ptr_nonnull(strstr(err.message, "the rest of the file"));
-    world_end();
 }

@@ -5,9 +5,14 @@
 
 /* ---- endings ---- */
 
+enum how { PLAIN, DEAD, APPLIED, NOT_SENT };
+
 struct ending {
     const char *name;
-    struct fault fault;
+    char step;
+    int status;
+    enum how how;
+    unsigned after_ms;
     const char *trace;       /* at once; what comes after waits */
     const char *problem;     /* in /readyz; NULL: none */
     unsigned not_before_ms;  /* the next request is no sooner ... */
@@ -17,88 +22,30 @@ struct ending {
 };
 
 static const struct ending endings[] = {
-    {"conflict at begin", {.step = 'B', .status = 409}, "BRB+-CR", NULL, 0, 0, "PR", "conflict"},
-    {"dead at a change", {.step = '+', .status = 400, .dead = true}, "B+DRB+-CR", NULL, 0, 0, "PR", "conflict"},
-    {"conflict at a change", {.step = '+', .status = 409}, "B+DRB+-CR", NULL, 0, 0, "PR", "conflict"},
-    {"gone at a change", {.step = '-', .status = 404}, "B+-DRB+-CR", NULL, 0, 0, "PR", "conflict"},
-    {"outdated at commit", {.step = 'C', .status = 406}, "B+-CDRB+-CR", NULL, 0, 0, "PR", "conflict"},
-    {"gone at commit", {.step = 'C', .status = 404}, "B+-CRB+-CR", NULL, 0, 0, "PR", "conflict"},
-    {"gone at commit, since it was committed",
-     {.step = 'C', .status = 404, .applied = true},
-     "B+-CRBCR",
-     NULL,
-     0,
-     0,
-     "PR",
-     "conflict"},
-    {"limit", {.step = 'B', .status = 429}, "BLR", "too many open transactions", 100, 500, "B+-CRPR", "limit"},
-    {"limit with Retry-After",
-     {.step = 'B', .status = 429, .after_ms = 7000},
-     "BLR",
-     "too many open transactions",
-     7000,
-     7000,
-     "B+-CRPR",
+    {"conflict at begin", 'B', 409, PLAIN, 0, "BRB+-CR", NULL, 0, 0, "PR", "conflict"},
+    {"dead at a change", '+', 400, DEAD, 0, "B+DRB+-CR", NULL, 0, 0, "PR", "conflict"},
+    {"conflict at a change", '+', 409, PLAIN, 0, "B+DRB+-CR", NULL, 0, 0, "PR", "conflict"},
+    {"gone at a change", '-', 404, PLAIN, 0, "B+-DRB+-CR", NULL, 0, 0, "PR", "conflict"},
+    {"outdated at commit", 'C', 406, PLAIN, 0, "B+-CDRB+-CR", NULL, 0, 0, "PR", "conflict"},
+    {"gone at commit", 'C', 404, PLAIN, 0, "B+-CRB+-CR", NULL, 0, 0, "PR", "conflict"},
+    {"gone at commit, since it was committed", 'C', 404, APPLIED, 0, "B+-CRBCR", NULL, 0, 0, "PR", "conflict"},
+    {"limit", 'B', 429, PLAIN, 0, "BLR", "too many open transactions", 100, 500, "B+-CRPR", "limit"},
+    {"limit with Retry-After", 'B', 429, PLAIN, 7000, "BLR", "too many open transactions", 7000, 7000, "B+-CRPR",
      "limit"},
-    {"rejected at a change",
-     {.step = '+', .status = 422},
-     "B+DR",
-     "rejected the change",
-     5000,
-     10000,
-     "B+-CRPR",
-     "rejected"},
-    {"rejected at commit",
-     {.step = 'C', .status = 400},
-     "B+-CDR",
-     "rejected the change",
-     5000,
-     10000,
-     "B+-CRPR",
-     "rejected"},
-    {"unauthorized at begin",
-     {.step = 'B', .status = 401},
-     "BR",
-     "refused the credentials",
-     100,
-     500,
-     "RB+-CRPR",
+    {"rejected at a change", '+', 422, PLAIN, 0, "B+DR", "rejected the change", 5000, 10000, "B+-CRPR", "rejected"},
+    {"rejected at commit", 'C', 400, PLAIN, 0, "B+-CDR", "rejected the change", 5000, 10000, "B+-CRPR", "rejected"},
+    {"unauthorized at begin", 'B', 401, PLAIN, 0, "BR", "refused the credentials", 100, 500, "RB+-CRPR",
      "unauthorized"},
-    {"forbidden at a change",
-     {.step = '+', .status = 403},
-     "B+DR",
-     "refused the credentials",
-     100,
-     500,
-     "RB+-CRPR",
+    {"forbidden at a change", '+', 403, PLAIN, 0, "B+DR", "refused the credentials", 100, 500, "RB+-CRPR",
      "unauthorized"},
-    {"unavailable at begin",
-     {.step = 'B', .status = 503},
-     "BR",
-     "the Data Plane API answered with an error",
-     100,
-     500,
-     "RB+-CRPR",
-     "unavailable"},
-    {"unavailable at a change",
-     {.step = '-', .status = 500},
-     "B+-DR",
-     "the Data Plane API answered with an error",
-     100,
-     500,
-     "RB+-CRPR",
-     "unavailable"},
-    {"never connected at commit",
-     {.step = 'C', .not_sent = true},
-     "B+-CDR",
-     "not available",
-     100,
-     500,
-     "RB+-CRPR",
-     "unavailable"},
-    {"lost at begin", {.step = 'B', .applied = true}, "BR", "not available", 100, 500, "RB+-CRPR", "unavailable"},
-    {"lost at commit, not committed", {.step = 'C'}, "B+-CDR", "lost", 100, 500, "RB+-CRPR", "unknown"},
-    {"lost at commit, committed", {.step = 'C', .applied = true}, "B+-CDR", "lost", 100, 500, "RBCRPR", "unknown"},
+    {"unavailable at begin", 'B', 503, PLAIN, 0, "BR", "the Data Plane API answered with an error", 100, 500,
+     "RB+-CRPR", "unavailable"},
+    {"unavailable at a change", '-', 500, PLAIN, 0, "B+-DR", "the Data Plane API answered with an error", 100, 500,
+     "RB+-CRPR", "unavailable"},
+    {"never connected at commit", 'C', 0, NOT_SENT, 0, "B+-CDR", "not available", 100, 500, "RB+-CRPR", "unavailable"},
+    {"lost at begin", 'B', 0, APPLIED, 0, "BR", "not available", 100, 500, "RB+-CRPR", "unavailable"},
+    {"lost at commit, not committed", 'C', 0, PLAIN, 0, "B+-CDR", "lost", 100, 500, "RB+-CRPR", "unknown"},
+    {"lost at commit, committed", 'C', 0, APPLIED, 0, "B+-CDR", "lost", 100, 500, "RBCRPR", "unknown"},
 };
 
 /* Reading is held up by the same wait as writing, so that R comes after it; a
@@ -116,9 +63,13 @@ TEST_EACH(each_ending, array_len(endings))
 {
     const struct ending *e = &endings[_i];
     world_in_sync();
-    struct fault once = e->fault;
-    once.times = 1;
-    fault(once);
+    fault((struct fault){.step = e->step,
+                         .status = e->status,
+                         .after_ms = e->after_ms,
+                         .dead = e->how == DEAD,
+                         .applied = e->how == APPLIED,
+                         .not_sent = e->how == NOT_SENT,
+                         .times = 1});
     desired("n2", "event");
     settle();
     cleanup(mem_free_ptr) char *expected = mem_strdup(e->trace);
@@ -141,28 +92,6 @@ TEST_EACH(each_ending, array_len(endings))
     assert_settled("n2");
     ck_assert_uint_eq(metric_value(w.telemetry.transactions, e->result, API_URL, NULL), 1);
     ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_commit, NULL), 1);
-}
-
-/* The same ending for ten minutes: attempts become rare, and when it is over,
- * it is over. */
-TEST_EACH(each_ending_again_and_again, array_len(endings))
-{
-    struct fault always = endings[_i].fault;
-    always.times = 0;
-    world_in_sync();
-    fault(always);
-    desired("n2", "event");
-    pass(10 * MINUTES_MS);
-    /* What was certainly not committed costs HAProxy nothing, so it is tried more often. */
-    bool harmless = str_eq(endings[_i].result, "unavailable") || str_eq(endings[_i].result, "unauthorized") ||
-                    str_eq(endings[_i].result, "limit");
-    unsigned most = harmless ? 220 : 110;
-    ck_assert_msg(count('B') <= most, "%s: %u transactions in ten minutes", endings[_i].name, count('B'));
-    ck_assert_msg(count('B') >= 3, "%s: given up", endings[_i].name);
-    ck_assert_msg(!in_sync(), "%s: in sync", endings[_i].name);
-    mend();
-    pass(6 * MINUTES_MS);
-    assert_settled("n2");
 }
 
 /* ---- reading ---- */
@@ -225,19 +154,6 @@ TEST_EACH(other_credentials_are_tried_at_once_but_once, 3)
     instance_refresh(w.target.instance);
     settle();
     ck_assert_uint_eq(w.commits, 2);
-}
-
-TEST(other_credentials_are_tried_at_once_each_time_that_they_are_changed)
-{
-    world_in_sync();
-    for (int i = 0; i < 3; i++) {
-        w.renewed = 1;
-        fault((struct fault){.step = 'R', .status = 401, .times = 1});
-        instance_refresh(w.target.instance);
-        settle();
-        assert_settled("n1");
-        assert_trace("RR");
-    }
 }
 
 TEST_EACH(credentials_that_change_all_the_time_are_no_loop, 3)

@@ -130,6 +130,8 @@ static void whole_end(void)
     free(whole.file);
 }
 
+FIXTURE(NULL, whole_end)
+
 /* ---- what an earlier run was told of, and perhaps did not read back ---- */
 
 #define HEAD(actions)                                           \
@@ -167,7 +169,6 @@ TEST_EACH(what_it_was_told_is_read_back, array_len(found_rows))
     pass(MINUTES_MS);
     ck_assert_uint_eq(w.commits, row->loads);
     ck_assert(!instance_view(w.target.instance).dirty);
-    whole_end();
 }
 
 /* What is written first is loaded after it: no reload from before that is for it. */
@@ -184,7 +185,6 @@ TEST(what_is_to_be_loaded_waits_for_a_write)
     ck_assert(!w.target.instance->left_dirty);
     pass(MINUTES_MS);
     ck_assert_uint_eq(w.commits, 2);
-    whole_end();
 }
 
 /* By nothing else than the answer: it is loaded at once, and read once it may be another one. */
@@ -200,7 +200,6 @@ TEST(the_answer_to_a_write_is_a_reading)
     pass(MINUTES_MS);
     ck_assert_uint_eq(w.commits, 1);
     ck_assert(!instance_view(w.target.instance).dirty);
-    whole_end();
 }
 
 TEST(where_another_write_came_before_it_is_read)
@@ -211,7 +210,6 @@ TEST(where_another_write_came_before_it_is_read)
     ck_assert_ptr_nonnull(strstr(whole.file, NEWS));
     ck_assert_uint_eq(w.readings, 2); /* before the commit, too */
     ck_assert_uint_eq(w.commits, 1);
-    whole_end();
 }
 
 TEST(where_servers_are_managed_they_are_read)
@@ -220,7 +218,6 @@ TEST(where_servers_are_managed_they_are_read)
     whole_write();
     ck_assert_uint_eq(w.readings, 2);
     ck_assert_uint_eq(w.commits, 1);
-    whole_end();
 }
 
 /* The same bytes behind the version are neither parsed nor compared once more. */
@@ -233,7 +230,6 @@ TEST(what_the_api_made_of_it_elsewhere_is_known)
     ck_assert_ptr_eq(whole.content, made);
     cfg_content_unref(made);
     cfg_content_unref(text);
-    whole_end();
 }
 
 TEST(what_it_made_elsewhere_is_not_what_it_makes_here)
@@ -246,7 +242,6 @@ TEST(what_it_made_elsewhere_is_not_what_it_makes_here)
     ck_assert_ptr_eq(whole.content, text->written);
     cfg_content_unref(made);
     cfg_content_unref(text);
-    whole_end();
 }
 
 /* Nor on the next HAProxy that makes the same of it. */
@@ -258,5 +253,4 @@ TEST(another_meaning_is_never_known)
     whole_send(text, "\nlisten news\n  bind :2\n");
     ck_assert_ptr_null(text->written);
     cfg_content_unref(text);
-    whole_end();
 }

@@ -1,17 +1,12 @@
 /* src/haproxy/local/alike: what is written without `haproxy -c` that would take it, too. */
 #include "haproxy/local/alike.h"
 
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "../dice.h"
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
+#include "../effort.h"
 #include "haproxy/cfg/difference.h"
+#include "common.h"
 
 #define S1 "  server s1 10.0.0.1:80 check weight 5\n"
 #define S2 "  server s2 10.0.0.2:80 check weight 5\n"
@@ -92,20 +87,20 @@ static const struct row {
 
 static char *file_of(const char *lines, const char *more)
 {
-    return mem_printf("defaults\n  mode http\n  timeout connect 1s\n  timeout client 1s\n  timeout server 1s\n"
+    return mem_printf("global\n  httpclient.ssl.verify none\ndefaults\n  mode http\n  timeout connect 1s\n  timeout "
+                      "client 1s\n  timeout server 1s\n"
                       "frontend fe\n  bind 127.0.0.1:1\n  default_backend be\nbackend be\n%s%s",
                       lines, more);
 }
 
-START_TEST(servers_alone_are_alike)
+TEST_EACH(servers_alone_are_alike, array_len(rows))
 {
     const struct row *r = &rows[_i];
     cleanup(mem_free_ptr) char *from = file_of(r->before, r->more), *to = file_of(r->after, r->more);
     ck_assert_msg(alike(from, to) == r->alike, "from:\n%s%sto:\n%s", r->before, r->more, r->after);
 }
-END_TEST
 
-START_TEST(many_changes_are_checked)
+TEST(many_changes_are_checked)
 {
     for (unsigned n = 31; n <= 34; n++) {
         struct buf more = {0};
@@ -118,10 +113,9 @@ START_TEST(many_changes_are_checked)
         buf_fini(&more);
     }
 }
-END_TEST
 
 /* The lines count, not who says which they are. */
-START_TEST(other_changes_are_no_such_files)
+TEST(other_changes_are_no_such_files)
 {
     cleanup(mem_free_ptr) char *one = file_of(S1, ""), *two = file_of(S1 N1, ""), *none = file_of(S2, "");
     cleanup(mem_free_ptr) char *twice = file_of(S1 N1 N1, "");
@@ -136,20 +130,19 @@ START_TEST(other_changes_are_no_such_files)
     ck_assert(!local_alike(&b, &a, &d.changes) && !local_alike(&a, &a, &d.changes));
     ck_assert(!local_alike(&a, &c, &d.changes) && !local_alike(&c, &b, &d.changes));
 }
-END_TEST
 
 /* ---- against HAProxy */
 
-static const char *haproxy;
-
 static bool haproxy_takes(const char *text)
 {
+    const char *given = getenv("HAPROXY"); /* NOLINT(concurrency-mt-unsafe): one thread */
     char path[] = "/tmp/test_local_alike.XXXXXX";
     int fd = mkstemp(path);
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
     close(fd);
-    cleanup(mem_free_ptr) char *command = mem_printf("%s -c -f %s >/dev/null 2>&1", haproxy, path);
+    cleanup(mem_free_ptr) char *command =
+        mem_printf("%s -c -f %s >/dev/null 2>&1", given != NULL ? given : "/usr/sbin/haproxy", path);
     int status = system(command); /* NOLINT(cert-env33-c,concurrency-mt-unsafe): a path of ours */
     unlink(path);
     return status == 0;
@@ -212,11 +205,11 @@ static void draw(struct dice *dice, char **ret_from, char **ret_to)
     *ret_to = file_of(buf_str(&to), more);
 }
 
-START_TEST(what_is_alike_haproxy_takes)
+TEST(what_is_alike_haproxy_takes)
 {
     struct dice dice = {.state = 0x5eed};
-    unsigned seen = 0;
-    for (unsigned i = 0; i < 20000 && seen < 40; i++) {
+    unsigned seen = 0, most = (unsigned)effort(40);
+    for (unsigned i = 0; i < 20000 && seen < most; i++) {
         cleanup(mem_free_ptr) char *from = NULL, *to = NULL;
         draw(&dice, &from, &to);
         if (!alike(from, to) || !haproxy_takes(from))
@@ -224,26 +217,5 @@ START_TEST(what_is_alike_haproxy_takes)
         seen++;
         ck_assert_msg(haproxy_takes(to), "from:\n%s\nto:\n%s", from, to);
     }
-    ck_assert_uint_eq(seen, 40);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("local_alike");
-    TCase *t = tcase_create("local_alike");
-    const char *given = getenv("HAPROXY"); /* NOLINT(concurrency-mt-unsafe): one thread */
-    haproxy = given != NULL ? given : "/usr/sbin/haproxy";
-    tcase_set_timeout(t, 120);
-    tcase_add_loop_test(t, servers_alone_are_alike, 0, (int)array_len(rows));
-    tcase_add_test(t, many_changes_are_checked);
-    tcase_add_test(t, other_changes_are_no_such_files);
-    if (access(haproxy, X_OK) == 0)
-        tcase_add_test(t, what_is_alike_haproxy_takes);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    ck_assert_uint_eq(seen, most);
 }

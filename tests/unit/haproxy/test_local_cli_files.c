@@ -1,13 +1,10 @@
 /* src/haproxy/local/cli_files: answers of HAProxy 2.6 and 3.4 about maps and certificates, and what is none. */
 #include "haproxy/local/cli_files.h"
 
-#include <string.h>
-
-#include "base/buf.h"
 #include "haproxy/map_text.h"
 #include "net/pem.h"
 
-#include "../test.h"
+#include "common.h"
 
 static const struct {
     enum cli_list list;

@@ -2,19 +2,17 @@
 #include "local_driver.h"
 
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
+
+FIXTURE(set_up_driver, tear_down_driver)
 
 /* Commands go elsewhere: to `socket`, or through the master; the file's helper keeps its ways. */
 static struct local_helper *command_by(const char *socket)
 {
-    struct error err = {0};
     struct local_helper *file = helper;
     driver->ops->free(driver);
     options.stats_socket = socket;
-    helper = local_helper_start(&options, &err);
-    ck_assert_msg(helper != NULL, "%s", err.message);
-    local_helper_attach(helper, base, NULL);
+    start();
     make_driver_of(file);
     return file;
 }
@@ -61,7 +59,7 @@ static pid_t pretend(const char *path, const char *heard, const char *says)
 static const struct backend_server n1 = N(1), n2 = N(2);
 
 /* A connection that ends early, or another one's words: what was not answered was not done. */
-START_TEST(each_command_has_an_answer)
+TEST_EACH(each_command_has_an_answer, 3)
 {
     static const char *const says[] = {"", "\n", "2.6\n\nNew server registered.\n\n2.6\n\nNew server registered.\n\n"};
     cleanup(mem_free_ptr) char *path = mem_printf("%s/pretend", folder), *heard = mem_printf("%s/heard", folder);
@@ -83,10 +81,9 @@ START_TEST(each_command_has_an_answer)
     waitpid(pid, NULL, 0);
     command_as_before(file);
 }
-END_TEST
 
 /* Its file cannot be written: nothing is said to HAProxy, either. */
-START_TEST(who_cannot_write_says_nothing)
+TEST(who_cannot_write_says_nothing)
 {
     cleanup(mem_free_ptr) char *path = mem_printf("%s/pretend", folder), *heard = mem_printf("%s/heard", folder),
                                *lock = mem_printf("%s/.haproxy.cfg.lock", folder);
@@ -106,21 +103,15 @@ START_TEST(who_cannot_write_says_nothing)
     waitpid(pid, NULL, 0);
     command_as_before(file);
 }
-END_TEST
 
 /* That another reload goes on says nothing of the file. */
-START_TEST(a_reload_beside_another_one_has_not_failed)
+TEST(a_reload_beside_another_one_has_not_failed)
 {
-    struct error err = {0};
     cleanup(mem_free_ptr) char *path = mem_printf("%s/pretend", folder), *heard = mem_printf("%s/heard", folder);
     pid_t pid = pretend(path, heard, "Success=0\n--\nAnother reload is still in progress.\n\n");
-    driver->ops->free(driver);
-    local_helper_free(helper);
     options.master_socket = path;
-    helper = local_helper_start(&options, &err);
-    ck_assert_msg(helper != NULL, "%s", err.message);
-    local_helper_attach(helper, base, NULL);
-    make_driver();
+    deadline_ms = 500;
+    start_again();
     read_it();
     ck_assert_int_eq(reload_it(), RELOAD_BROKEN);
     ck_assert_msg(reload.error.kind == ERROR_RETRY, "%s", reload.error.message);
@@ -132,9 +123,8 @@ START_TEST(a_reload_beside_another_one_has_not_failed)
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
 }
-END_TEST
 
-START_TEST(servers_come_and_go_through_the_master)
+TEST(servers_come_and_go_through_the_master)
 {
     struct cli_processes now = processes(); /* a master that has begun executes itself anew before it says that */
     cli_processes_fini(&now);
@@ -156,10 +146,9 @@ START_TEST(servers_come_and_go_through_the_master)
     ck_assert_int_eq(readout.worker_pid, pid);
     command_as_before(file);
 }
-END_TEST
 
 /* More than one line takes. */
-START_TEST(many_servers_come_at_once)
+TEST(many_servers_come_at_once)
 {
     enum { MANY = 200 };
     static struct backend_server servers[MANY];
@@ -181,12 +170,11 @@ START_TEST(many_servers_come_at_once)
     for (unsigned i = 0; i < MANY; i++)
         ck_assert(row_of(names[i])->admin == RUNTIME_READY && row_of(names[i])->port == i + 1);
 }
-END_TEST
 
-START_TEST(who_was_loaded_disabled_comes_back)
+TEST(who_was_loaded_disabled_comes_back)
 {
     cleanup(mem_free_ptr) char *disabled = mem_printf("%s    server s2 127.0.0.1:2 disabled\n", text);
-    put(config, disabled);
+    put(config, disabled, 0644);
     read_it();
     ck_assert_int_eq(reload_it(), RELOAD_DONE);
     read_it();
@@ -198,17 +186,16 @@ START_TEST(who_was_loaded_disabled_comes_back)
     read_it();
     ck_assert_int_eq(row_of("s2")->admin, RUNTIME_READY);
 }
-END_TEST
 
 /* HAProxy does not move it: so it does not come back, at its old place, either. */
-START_TEST(who_is_not_moved_does_not_come_back)
+TEST(who_is_not_moved_does_not_come_back)
 {
     cleanup(mem_free_ptr) char *at_socket = mem_printf("%s    server s2 unix@%s/s2 disabled\n", text, folder),
                                *at_address = mem_printf("%s    server s2 127.0.0.1:2 disabled\n", text);
-    put(config, at_socket);
+    put(config, at_socket, 0644);
     read_it();
     ck_assert_int_eq(reload_it(), RELOAD_DONE);
-    put(config, at_address);
+    put(config, at_address, 0644);
     read_it();
     struct backend_server s = *line_of("s2");
     s.address = (char *)"127.0.0.3";
@@ -217,10 +204,9 @@ START_TEST(who_is_not_moved_does_not_come_back)
     ck_assert_msg(strstr(last.why.message, "backend web: set server: HAProxy says: ") != NULL, "%s", last.why.message);
     ck_assert_int_ne(admin_of("s2") & CLI_ADMIN_CONFIGURED_MAINTENANCE, 0);
 }
-END_TEST
 
 /* It does not wait for the check; where that refuses the file, it leaves again. Who was there before stays. */
-START_TEST(who_is_not_in_the_file_is_not_in_haproxy)
+TEST(who_is_not_in_the_file_is_not_in_haproxy)
 {
     read_it();
     ck_assert_int_eq(reload_it(), RELOAD_DONE);
@@ -228,7 +214,7 @@ START_TEST(who_is_not_in_the_file_is_not_in_haproxy)
     reloads = false;
     ck_assert_int_eq(command(LOCAL_SOCKET_STATS, "add server web/old 127.0.0.8:8"), LOCAL_OK);
     char *broken = mem_printf("%sbackend broken\n    nonsense\n", text);
-    put(config, broken);
+    put(config, broken, 0644);
     read_it();
     const struct backend_server old = {.name = (char *)"old", .address = (char *)"127.0.0.8", .port = 8, .weight = 1};
     const struct change come[] = {{.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n1},
@@ -238,35 +224,10 @@ START_TEST(who_is_not_in_the_file_is_not_in_haproxy)
     ck_assert(!haproxy_has("n1"));
     /* Nor is anything said to it. */
     ck_assert(haproxy_has("old") && (admin_of("old") & CLI_ADMIN_FORCED_MAINTENANCE) != 0);
-    put(config, text);
+    put(config, text, 0644);
     read_it();
     ck_assert_int_eq(write_changes(come, 1), TRANSACTION_COMMITTED);
     ck_assert_msg(last.reload_id == NULL, "%s", last.reload_why);
     ck_assert(haproxy_has("n1"));
     free(broken);
-}
-END_TEST
-
-int main(void)
-{
-    if (!find_haproxy())
-        return EXIT_SUCCESS;
-    Suite *s = suite_create("local_commands");
-    TCase *t = tcase_create("running");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, set_up_driver, tear_down_driver);
-    tcase_add_loop_test(t, each_command_has_an_answer, 0, 3);
-    tcase_add_test(t, who_is_not_in_the_file_is_not_in_haproxy);
-    tcase_add_test(t, who_cannot_write_says_nothing);
-    tcase_add_test(t, a_reload_beside_another_one_has_not_failed);
-    tcase_add_test(t, servers_come_and_go_through_the_master);
-    tcase_add_test(t, many_servers_come_at_once);
-    tcase_add_test(t, who_was_loaded_disabled_comes_back);
-    tcase_add_test(t, who_is_not_moved_does_not_come_back);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,13 +1,8 @@
 /* src/haproxy/local/config: a backend as haproxy.cfg itself has it. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/cfg/file.h"
 #include "haproxy/local/config.h"
 
-#include "../test.h"
+#include "common.h"
 
 struct read_file {
     struct cfg_file f;

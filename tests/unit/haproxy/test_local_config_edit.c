@@ -1,14 +1,9 @@
 /* src/haproxy/local/config_edit: changes of a backend in haproxy.cfg itself; every other byte stays. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/cfg/file.h"
 #include "haproxy/local/config.h"
 #include "haproxy/local/config_edit.h"
 
-#include "../test.h"
+#include "common.h"
 
 static struct backend backend_of(const struct cfg_file *f)
 {

@@ -8,8 +8,6 @@
 
 #include "local_world.h"
 
-#include "../test.h"
-
 /* What was done so far, here and by a helper, a letter each: f and F, a file and a folder brought to the disk; x, exchanged; n, renamed to where
  * nothing is; r, renamed. */
 #define DONE_BYTES 32

@@ -11,8 +11,6 @@
 
 #include "local_world.h"
 
-#include "../test.h"
-
 #define HAPROXY "/usr/sbin/haproxy"
 #define LISTENS "listen l\n    bind 127.0.0.1:18080\n    server s 127.0.0.1:1\n"
 

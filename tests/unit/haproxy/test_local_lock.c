@@ -5,8 +5,6 @@
 
 #include "local_world.h"
 
-#include "../test.h"
-
 static enum local_status note_loaded(const struct local_identity *i)
 {
     return wait_for(local_note_loaded(helper, i, on_answer, NULL));

@@ -9,8 +9,6 @@
 #include "haproxy/local/message.h"
 #include "local_world.h"
 
-#include "../test.h"
-
 /* ---- folders ---- */
 
 FIXTURE(set_up, tear_down)

@@ -2,12 +2,13 @@
 #include "local_driver.h"
 
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "haproxy/drift.h"
 
-START_TEST(servers_are_read_from_the_file_and_from_what_runs)
+FIXTURE(set_up_driver, tear_down_driver)
+
+TEST(servers_are_read_from_the_file_and_from_what_runs)
 {
     read_it();
     ck_assert(readout.found[0].backend.exists && readout.found[0].unreadable.kind == ERROR_NONE);
@@ -16,15 +17,14 @@ START_TEST(servers_are_read_from_the_file_and_from_what_runs)
     ck_assert(readout.found[0].runtime.readable);
     ck_assert(row_of("s1")->port == 1 && row_of("s1")->admin == RUNTIME_READY);
     char *broken = mem_printf("%s    balance \"$X\"\n", text);
-    put(config, broken);
+    put(config, broken, 0644);
     read_it(); /* of one backend alone */
     ck_assert_int_eq(readout.found[0].unreadable.kind, ERROR_INVALID);
-    ck_assert_ptr_nonnull(strstr(readout.found[0].unreadable.message, "reading backend web: haproxy.cfg, line 12"));
+    ck_assert_ptr_nonnull(strstr(readout.found[0].unreadable.message, "reading backend web: haproxy.cfg, line 13"));
     free(broken);
 }
-END_TEST
 
-START_TEST(changes_are_written_and_loaded)
+TEST(changes_are_written_and_loaded)
 {
     read_it();
     const struct backend_server added = {.name = (char *)"n1", .address = (char *)"127.0.0.9", .port = 9, .weight = 3};
@@ -32,16 +32,12 @@ START_TEST(changes_are_written_and_loaded)
         {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &added},
         {.kind = CHANGE_REMOVE_SERVER, .backend = &readout.found[0].backend, .server = line_of("s1")}};
     ck_assert_int_eq(write_changes(list, 2), TRANSACTION_COMMITTED);
-    reload_follow(&reload, last.reload_id, 0);
-    driver->ops->ask_reload(driver, &reload);
-    await_told();
-    ck_assert_int_eq(reload.state, RELOAD_DONE);
+    ck_assert_int_eq(reload_ends(), RELOAD_DONE);
     read_it();
     ck_assert_int_eq(readout.version, last.version);
     ck_assert_uint_eq(readout.found[0].backend.server_count, 1);
     ck_assert(row_of("s1") == NULL && row_of("n1") != NULL && row_of("n1")->port == 9);
 }
-END_TEST
 
 /* The servers that HAProxy runs, each with its place, weight, state and health check. */
 static char *rows(void)
@@ -55,11 +51,11 @@ static char *rows(void)
 }
 
 /* What a reload would make of the file. */
-START_TEST(servers_come_and_go_without_a_reload)
+TEST(servers_come_and_go_without_a_reload)
 {
     char *with = mem_printf("%.*s    default-server inter 30s weight 7\n    server s1 127.0.0.1:1\n",
                             (int)(strstr(text, "    server s1") - text), text);
-    put(config, with);
+    put(config, with, 0644);
     read_it();
     ck_assert_int_eq(reload_it(), RELOAD_DONE);
     read_it();
@@ -96,7 +92,6 @@ START_TEST(servers_come_and_go_without_a_reload)
     backend_server_fini(&s1);
     free(with);
 }
-END_TEST
 
 static int socket_at(const char *path, bool listens)
 {
@@ -136,14 +131,14 @@ static void use_fini(void)
 /* s1 is removed while somebody is served by it. */
 static void remove_s1_in_use(void)
 {
-    use.text =
-        mem_printf("defaults\n    mode tcp\n    timeout connect 1s\n    timeout client 30s\n    timeout server 30s\n"
-                   "frontend used\n    bind unix@%s/used\n    default_backend web\nglobal\n    stats socket %s level "
-                   "admin\nbackend web\n    server s1 unix@%s/s1\n    server s2 127.0.0.1:2\n",
-                   folder, stats, folder);
+    use.text = mem_printf(
+        "defaults\n    mode tcp\n    timeout connect 1s\n    timeout client 30s\n    timeout server 30s\n"
+        "frontend used\n    bind unix@%s/used\n    default_backend web\nglobal\n    httpclient.ssl.verify none\n"
+        "    stats socket %s level admin\nbackend web\n    server s1 unix@%s/s1\n    server s2 127.0.0.1:2\n",
+        folder, stats, folder);
     use.behind = mem_printf("%s/s1", folder);
     use.front = mem_printf("%s/used", folder);
-    put(config, use.text);
+    put(config, use.text, 0644);
     read_it();
     ck_assert_int_eq(reload_it(), RELOAD_DONE);
     read_it();
@@ -164,7 +159,7 @@ static void remove_s1_in_use(void)
 }
 
 /* It leaves the file at once, and HAProxy once nobody uses it any more; until then it is in maintenance. */
-START_TEST(a_server_that_is_used_goes_later)
+TEST(a_server_that_is_used_goes_later)
 {
     char c;
     remove_s1_in_use();
@@ -175,7 +170,6 @@ START_TEST(a_server_that_is_used_goes_later)
         event_base_loop(base, EVLOOP_ONCE);
     use_fini();
 }
-END_TEST
 
 static bool any_line(const void *arg, const struct backend_server *line)
 {
@@ -185,11 +179,10 @@ static bool any_line(const void *arg, const struct backend_server *line)
 
 /* What an earlier daemon took out of the file is no drift that a reload has to end; a server without a line that somebody
  * may come to is. */
-START_TEST(a_server_that_is_used_goes_whoever_took_it_out)
+TEST(a_server_that_is_used_goes_whoever_took_it_out)
 {
     remove_s1_in_use();
-    driver->ops->free(driver);
-    make_driver();
+    start_again();
     read_it();
     const struct reading *r = &readout.found[0];
     ck_assert(haproxy_has("s1") && row_of("s1") == NULL && row_of("s2") != NULL);
@@ -202,12 +195,11 @@ START_TEST(a_server_that_is_used_goes_whoever_took_it_out)
     use_end();
     use_fini();
 }
-END_TEST
 
-START_TEST(a_server_that_is_back_in_the_file_stays)
+TEST(a_server_that_is_back_in_the_file_stays)
 {
     remove_s1_in_use();
-    put(config, use.text);
+    put(config, use.text, 0644);
     read_it();
     use_end();
     while (row_of("s1") == NULL) {
@@ -217,28 +209,20 @@ START_TEST(a_server_that_is_back_in_the_file_stays)
     ck_assert(haproxy_has("s1"));
     use_fini();
 }
-END_TEST
 
 /* A write that waits for `haproxy -c` until the file "go" is there. */
-START_TEST(who_is_new_does_not_wait_for_the_check)
+TEST(who_is_new_does_not_wait_for_the_check)
 {
     struct error err = {0};
-    cleanup(mem_free_ptr) char *slow = mem_printf("%s/slow", folder), *go = mem_printf("%s/go", folder);
+    cleanup(mem_free_ptr) char *go = in_folder("go");
     cleanup(mem_free_ptr) char *script =
         mem_printf("#!/bin/sh\nwhile [ ! -e %s ]; do sleep 0.01; done\nexec %s \"$@\"\n", go, haproxy);
-    put(slow, script);
-    ck_assert_int_eq(chmod(slow, 0755), 0);
-    options.haproxy = slow;
-    struct local_helper *file = local_helper_start(&options, &err);
-    local_helper_attach(file, base, NULL);
+    put(program, script, 0755);
+    options.haproxy = program;
+    struct local_helper *file = start_another();
     driver->ops->free(driver);
     make_driver_of(file);
-    reloads = false;
-    put(go, "");
     read_it();
-    ck_assert_int_eq(reload_it(), RELOAD_DONE);
-    read_it();
-    unlink(go);
     reloads = false;
     const struct backend_server n1 = {.name = (char *)"n1", .address = (char *)"127.0.0.9", .port = 9, .weight = 3};
     const struct change list[] = {
@@ -251,7 +235,7 @@ START_TEST(who_is_new_does_not_wait_for_the_check)
     ck_assert_uint_eq(last.told, 0);
     ck_assert(haproxy_has("s1")); /* who leaves does wait */
     assert_file_is(text);
-    put(go, "");
+    put(go, "", 0644);
     await_told();
     ck_assert_int_eq(last.result, TRANSACTION_COMMITTED);
     ck_assert(last.reload_id == NULL && !haproxy_has("s1"));
@@ -259,10 +243,9 @@ START_TEST(who_is_new_does_not_wait_for_the_check)
     local_helper_free(file);
     make_driver();
 }
-END_TEST
 
 /* What was written and not loaded is, before anything is said to HAProxy of what comes after it. */
-START_TEST(what_was_not_loaded_is_loaded_first)
+TEST(what_was_not_loaded_is_loaded_first)
 {
     read_it();
     struct cfg_content *c = content_of("backend more\n");
@@ -277,7 +260,6 @@ START_TEST(what_was_not_loaded_is_loaded_first)
     ck_assert_int_eq(write_changes(&come, 1), TRANSACTION_COMMITTED);
     ck_assert_ptr_nonnull(last.reload_id);
 }
-END_TEST
 
 /* What it would tell HAProxy of that change, to that file; or why it would not. */
 static void assert_told(struct cfg_content *to, const struct change *change, const char *expected)
@@ -301,7 +283,7 @@ static void assert_foreseen(int weight, const char *name, const char *expected)
     assert_told(readout.file, &change, expected);
 }
 
-START_TEST(what_it_would_tell_has_no_secrets)
+TEST(what_it_would_tell_has_no_secrets)
 {
     const struct backend_server token = {
         .name = (char *)"token", .address = (char *)"127.0.0.9", .port = 9, .weight = 1, .maintenance = true};
@@ -311,9 +293,8 @@ START_TEST(what_it_would_tell_has_no_secrets)
     assert_told(c, &come, "add server web/token 127.0.0.9:9 agent-port 8 agent-send ***\n");
     cfg_content_unref(c);
 }
-END_TEST
 
-START_TEST(what_a_write_would_tell_is_known_before)
+TEST(what_a_write_would_tell_is_known_before)
 {
     read_it();
     int64_t version = readout.version;
@@ -325,11 +306,8 @@ START_TEST(what_a_write_would_tell_is_known_before)
     ck_assert_int_eq(replace(readout.version, c, true), TRANSACTION_COMMITTED);
     cfg_content_unref(c);
     assert_foreseen(7, "s1", "a reload: haproxy.cfg was written and is not loaded yet");
-    struct error err = {0};
     struct driver *writer = driver;
-    struct local_helper *other = local_helper_start(&options, &err);
-    ck_assert_msg(other != NULL, "%s", err.message);
-    local_helper_attach(other, base, NULL);
+    struct local_helper *other = start_another();
     make_driver_of(other);
     read_it();
     assert_foreseen(7, "s1", "a reload: another daemon has written haproxy.cfg, and is loading it");
@@ -342,10 +320,9 @@ START_TEST(what_a_write_would_tell_is_known_before)
     read_it();
     assert_foreseen(7, "s1", "a reload: what HAProxy runs could not be read");
 }
-END_TEST
 
 /* Where HAProxy or the file wants one, there is one, and why. */
-START_TEST(what_cannot_be_without_a_reload_has_one)
+TEST(what_cannot_be_without_a_reload_has_one)
 {
     read_it();
     reloads = false;
@@ -353,31 +330,25 @@ START_TEST(what_cannot_be_without_a_reload_has_one)
         .kind = CHANGE_SET_BACKEND, .backend = &readout.found[0].backend, .settings.balance = "static-rr"};
     ck_assert_int_eq(write_changes(&balance, 1), TRANSACTION_COMMITTED);
     ck_assert_str_eq(last.reload_why, "backend web itself changes");
-    reload_follow(&reload, last.reload_id, 0);
-    driver->ops->ask_reload(driver, &reload);
-    await_told();
-    ck_assert_int_eq(reload.state, RELOAD_DONE);
+    ck_assert_int_eq(reload_ends(), RELOAD_DONE);
     read_it();
     const struct backend_server n1 = {.name = (char *)"n1", .address = (char *)"127.0.0.9", .port = 9, .weight = 3};
     const struct change come = {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n1};
     ck_assert_int_eq(write_changes(&come, 1), TRANSACTION_COMMITTED);
     ck_assert_msg(strncmp(last.reload_why, "backend web: add server: HAProxy says: ", 39) == 0, "%s", last.reload_why);
-    reload_follow(&reload, last.reload_id, 0);
-    driver->ops->ask_reload(driver, &reload);
-    await_told();
+    (void)reload_ends();
     read_it();
     ck_assert(row_of("n1") != NULL && row_of("n1")->weight == 3);
 }
-END_TEST
 
 /* Not one of several, and nothing of it is left for the next write. */
-START_TEST(changes_that_haproxy_refuses_are_not_written)
+TEST(changes_that_haproxy_refuses_are_not_written)
 {
     read_it();
     const struct change bad = {
         .kind = CHANGE_SET_BACKEND, .backend = &readout.found[0].backend, .settings.balance = "nonsense"};
     ck_assert_int_eq(write_changes(&bad, 1), TRANSACTION_REJECTED);
-    ck_assert_msg(strncmp(last.why.message, "line 11: balance only supports", 30) == 0, "%s", last.why.message);
+    ck_assert_msg(strncmp(last.why.message, "line 12: balance only supports", 30) == 0, "%s", last.why.message);
     assert_file_is(text);
     ck_assert_int_eq(reload_it(), RELOAD_DONE);
     assert_file_is(text);
@@ -387,9 +358,8 @@ START_TEST(changes_that_haproxy_refuses_are_not_written)
     ck_assert_int_eq(driver->ops->add(driver, &gone, 1, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_INVALID);
 }
-END_TEST
 
-START_TEST(changes_of_another_file_are_a_conflict)
+TEST(changes_of_another_file_are_a_conflict)
 {
     read_it();
     const struct change c = {
@@ -398,14 +368,13 @@ START_TEST(changes_of_another_file_are_a_conflict)
     ck_assert_int_eq(write_changes(&c, 1), TRANSACTION_CONFLICT);
     readout.version++;
     char *theirs = mem_printf("%s    # theirs\n", text);
-    put(config, theirs);
+    put(config, theirs, 0644);
     ck_assert_int_eq(write_changes(&c, 1), TRANSACTION_CONFLICT);
     assert_file_is(theirs);
     free(theirs);
 }
-END_TEST
 
-START_TEST(one_server_changes_without_a_reload)
+TEST(one_server_changes_without_a_reload)
 {
     read_it();
     int64_t pid = readout.worker_pid;
@@ -439,13 +408,12 @@ START_TEST(one_server_changes_without_a_reload)
     ck_assert(!line_of("s1")->maintenance && row_of("s1")->admin == RUNTIME_READY);
     ck_assert_int_eq(readout.worker_pid, pid);
 }
-END_TEST
 
 /* The file has it; a reload is to bring it about. */
-START_TEST(what_haproxy_does_not_run_is_not_verified)
+TEST(what_haproxy_does_not_run_is_not_verified)
 {
     char *more = mem_printf("%s    server s2 127.0.0.1:2\n", text);
-    put(config, more);
+    put(config, more, 0644);
     read_it();
     struct backend_server s = *line_of("s2");
     s.port = 3;
@@ -456,7 +424,7 @@ START_TEST(what_haproxy_does_not_run_is_not_verified)
     free(more);
     /* Nor what it runs in another way. */
     more = mem_printf("%.*s disabled\n", (int)strlen(text) - 1, text);
-    put(config, more);
+    put(config, more, 0644);
     read_it();
     s = *line_of("s1");
     s.weight = 9;
@@ -464,9 +432,8 @@ START_TEST(what_haproxy_does_not_run_is_not_verified)
     ck_assert_ptr_nonnull(strstr(last.why.message, "HAProxy has it in ready, not in maint"));
     free(more);
 }
-END_TEST
 
-START_TEST(a_server_of_another_file_is_a_conflict)
+TEST(a_server_of_another_file_is_a_conflict)
 {
     read_it();
     struct backend_server s = *line_of("s1");
@@ -476,13 +443,13 @@ START_TEST(a_server_of_another_file_is_a_conflict)
     ck_assert_int_eq(update(s, SERVER_PORT, false), UPDATE_CONFLICT);
     assert_file_is(text);
     readout.version++;
-    put(config, theirs);
+    put(config, theirs, 0644);
     ck_assert_int_eq(update(s, SERVER_PORT, false), UPDATE_CONFLICT);
     assert_file_is(theirs);
     struct error err = {0};
     free(theirs);
     theirs = mem_printf("%s    server a;b 127.0.0.1:2\n", text);
-    put(config, theirs);
+    put(config, theirs, 0644);
     read_it();
     s.name = (char *)"a;b";
     const struct update_request r = {.backend = "web", .server = &s, .fields = SERVER_PORT};
@@ -490,10 +457,9 @@ START_TEST(a_server_of_another_file_is_a_conflict)
     ck_assert_int_eq(err.kind, ERROR_INVALID);
     free(theirs);
 }
-END_TEST
 
 /* Commands wait for nothing, and a state that HAProxy does not know is no state. */
-START_TEST(a_server_is_put_into_a_state)
+TEST(a_server_is_put_into_a_state)
 {
     driver->ops->command(driver, "web", "s1", RUNTIME_MAINT);
     await_told();
@@ -501,39 +467,4 @@ START_TEST(a_server_is_put_into_a_state)
     driver->ops->command(driver, "web", "s9", RUNTIME_MAINT);
     await_told();
     ck_assert_int_eq(last.error.kind, ERROR_GONE);
-}
-END_TEST
-
-/* The file is read whoever runs. */
-int main(void)
-{
-    if (!find_haproxy())
-        return EXIT_SUCCESS;
-    Suite *s = suite_create("local_servers");
-    TCase *t = tcase_create("running");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, set_up_driver, tear_down_driver);
-    tcase_add_test(t, servers_are_read_from_the_file_and_from_what_runs);
-    tcase_add_test(t, changes_are_written_and_loaded);
-    tcase_add_test(t, servers_come_and_go_without_a_reload);
-    tcase_add_test(t, a_server_that_is_used_goes_later);
-    tcase_add_test(t, a_server_that_is_used_goes_whoever_took_it_out);
-    tcase_add_test(t, a_server_that_is_back_in_the_file_stays);
-    tcase_add_test(t, who_is_new_does_not_wait_for_the_check);
-    tcase_add_test(t, what_was_not_loaded_is_loaded_first);
-    tcase_add_test(t, what_it_would_tell_has_no_secrets);
-    tcase_add_test(t, what_a_write_would_tell_is_known_before);
-    tcase_add_test(t, what_cannot_be_without_a_reload_has_one);
-    tcase_add_test(t, changes_that_haproxy_refuses_are_not_written);
-    tcase_add_test(t, changes_of_another_file_are_a_conflict);
-    tcase_add_test(t, one_server_changes_without_a_reload);
-    tcase_add_test(t, what_haproxy_does_not_run_is_not_verified);
-    tcase_add_test(t, a_server_of_another_file_is_a_conflict);
-    tcase_add_test(t, a_server_is_put_into_a_state);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -10,7 +10,6 @@
 #include <sys/un.h>
 
 #include "../certs.h"
-#include "../test.h"
 #include "haproxy/map_text.h"
 #include "net/pem.h"
 
@@ -138,8 +137,7 @@ static void haproxy_shows(const char *path, const char *text)
 
 static void change_to(enum storage_kind kind, const char *name, const char *bytes)
 {
-    want_none();
-    want(kind, name, bytes);
+    want_only(kind, name, bytes);
     must(STORAGE_ADD);
     if (last.news.unfinished)
         must(STORAGE_FINAL);
@@ -290,8 +288,7 @@ TEST(an_entry_of_a_map_in_whose_order_it_is_looked_up)
 TEST(an_entry_of_a_map_that_another_run_changed)
 {
     cleanup(mem_free_ptr) char *path = an_entry_that_changes();
-    end();
-    begin();
+    begin_again();
     read_it();
     must(STORAGE_ADD);
     haproxy_shows(path, "a 2\n" FIVE);
@@ -398,8 +395,7 @@ TEST(a_path_that_fits_into_no_command)
     free(maps);
     maps = in_folder("my maps");
     folders[0] = maps;
-    end();
-    begin();
+    begin_again();
     cleanup(mem_free_ptr) char *path = a_map_that_changes();
     assert_takes_reload("which may be it or another one");
     ck_assert_ptr_null(strstr(haproxy->told, "prepare map"));
@@ -411,8 +407,7 @@ TEST(a_map_beside_one_that_stays)
     assert_runs(1);
     want(STORAGE_MAP, "other.map", "b 1\n");
     loaded();
-    want_none();
-    want(STORAGE_MAP, "hosts.map", "a 3\n");
+    want_only(STORAGE_MAP, "hosts.map", "a 3\n");
     want(STORAGE_MAP, "other.map", "b 1\n");
     must(STORAGE_ADD);
     must(STORAGE_FINAL);
@@ -500,8 +495,7 @@ TEST(all_or_nothing)
     cleanup(mem_free_ptr) char *path = a_map_that_changes();
     want(STORAGE_GENERAL, "x.http", "1");
     loaded();
-    want_none();
-    want(STORAGE_MAP, "hosts.map", "a 2\nb 2\n");
+    want_only(STORAGE_MAP, "hosts.map", "a 2\nb 2\n");
     want(STORAGE_GENERAL, "x.http", "2");
     must(STORAGE_ADD);
     haproxy_shows(path, "a 2\nb 2\n");
@@ -517,8 +511,7 @@ TEST(one_that_is_in_the_list_no_more)
 {
     cleanup(mem_free_ptr) char *path = a_map_that_changes();
     assert_runs(1);
-    want_none();
-    want(STORAGE_MAP, "hosts.map", "a 3\n");
+    want_only(STORAGE_MAP, "hosts.map", "a 3\n");
     want(STORAGE_MAP, "more.map", "a 1\n");
     must(STORAGE_ADD);
     change_to(STORAGE_MAP, "hosts.map", "a 3\n");
@@ -541,8 +534,7 @@ TEST(without_a_socket)
 TEST(of_an_earlier_run)
 {
     cleanup(mem_free_ptr) char *path = a_map_that_changes();
-    end();
-    begin();
+    begin_again();
     must(STORAGE_ADD);
     ck_assert(last.news.changed);
     assert_runs(1);

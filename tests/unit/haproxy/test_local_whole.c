@@ -4,10 +4,8 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 
-#include "base/shared_text.h"
 #include "haproxy/cfg/difference.h"
 #include "haproxy/drift.h"
 
@@ -22,19 +20,21 @@ static char *with(const char *s1, const char *more)
 
 #define S2 "    server s2 127.0.0.1:2 weight 2\n"
 
-static void begin(void)
+static void set_up_whole(void)
 {
+    prepare_haproxy();
     two = with("127.0.0.1:1", S2);
-    put(config, two);
-    read_it();
-    ck_assert_int_eq(reload_it(), RELOAD_DONE);
+    drive(two);
     read_it();
 }
 
-static void end(void)
+static void tear_down_whole(void)
 {
+    tear_down_driver();
     free(two);
 }
+
+FIXTURE(set_up_whole, tear_down_whole)
 
 static bool files_change; /* beside it, with the next one that is told */
 
@@ -59,18 +59,15 @@ static void assert_loads(const char *why, bool shows_end)
 {
     ck_assert_msg(last.reload_why != NULL && strstr(last.reload_why, why) != NULL, "%s", last.reload_why);
     ck_assert(!last.runs && last.reload_id != NULL);
-    reload_follow(&reload, last.reload_id, 0);
-    driver->ops->ask_reload(driver, &reload);
-    await_told();
+    (void)reload_ends();
     ck_assert(reload.state == RELOAD_DONE || (!shows_end && reload.state == RELOAD_BROKEN));
     read_it();
     ck_assert(!readout.unloaded || !shows_end);
 }
 
 /* Who runs is who ran before, and the file is byte for byte what was given. */
-START_TEST(what_was_told_runs)
+TEST(what_was_told_runs)
 {
-    begin();
     int64_t pid = readout.worker_pid;
     char *changed = with("127.0.0.7:7 weight 9", "    server s2 127.0.0.1:2 weight 3 disabled # so\n");
     ck_assert_int_eq(tell(changed, true), TRANSACTION_COMMITTED);
@@ -88,14 +85,11 @@ START_TEST(what_was_told_runs)
     ck_assert(row_of("s2") == NULL && row_of("n1")->port == 9 && row_of("n1")->weight == 5);
     ck_assert(row_of("n1")->admin == RUNTIME_READY && readout.worker_pid == pid);
     free(changed);
-    end();
 }
-END_TEST
 
 /* A reload of the same file would make the same of it. */
-START_TEST(what_was_told_is_what_would_be_loaded)
+TEST(what_was_told_is_what_would_be_loaded)
 {
-    begin();
     char *changed = with("127.0.0.7:7 weight 9", "    server n1 127.0.0.9:9 weight 5 disabled\n");
     ck_assert_int_eq(tell(changed, false), TRANSACTION_COMMITTED);
     ck_assert(last.runs);
@@ -112,14 +106,11 @@ START_TEST(what_was_told_is_what_would_be_loaded)
     shared_text_free(n1.address);
     shared_text_free(s1.address);
     free(changed);
-    end();
 }
-END_TEST
 
 /* HAProxy has lost a server behind our back: what it refuses is loaded, all of it. */
-START_TEST(what_haproxy_refuses_is_loaded)
+TEST(what_haproxy_refuses_is_loaded)
 {
-    begin();
     ck_assert_int_eq(command(LOCAL_SOCKET_STATS, "set server web/s2 state maint"), LOCAL_OK);
     ck_assert_int_eq(command(LOCAL_SOCKET_STATS, "del server web/s2"), LOCAL_OK);
     char *changed = with("127.0.0.1:1 weight 9", "    server s2 127.0.0.1:2 weight 4\n");
@@ -128,14 +119,11 @@ START_TEST(what_haproxy_refuses_is_loaded)
     assert_loads("No such server", true);
     ck_assert(row_of("s1")->weight == 9 && row_of("s2")->weight == 4);
     free(changed);
-    end();
 }
-END_TEST
 
 /* Who came before `haproxy -c` refused the rest goes again, and the file stays. */
-START_TEST(who_came_too_early_goes_again)
+TEST(who_came_too_early_goes_again)
 {
-    begin();
     char *bad = with("127.0.0.1:1", S2 "    server n1 127.0.0.9:9\n");
     struct cfg_content *c =
         cfg_content_new(mem_printf("%s    nonsense\n", bad), strlen(bad) + strlen("    nonsense\n"));
@@ -153,67 +141,30 @@ START_TEST(who_came_too_early_goes_again)
     cfg_difference_fini(&d);
     cfg_content_unref(c);
     cfg_content_unref(good);
-    end();
 }
-END_TEST
 
 /* Numbers have no say in another one's file. */
-START_TEST(what_somebody_wrote_meanwhile_is_not_told)
+TEST(what_somebody_wrote_meanwhile_is_not_told)
 {
-    begin();
     char *theirs = mem_printf("%s    # theirs\n", two);
     char *changed = with("127.0.0.1:1 weight 9", S2);
-    put(config, theirs);
+    put(config, theirs, 0644);
     ck_assert_int_eq(tell(changed, true), TRANSACTION_CONFLICT);
     assert_file_is(theirs);
     read_it();
     ck_assert_int_eq(row_of("s1")->weight, 1);
     free(theirs);
     free(changed);
-    end();
 }
-END_TEST
 
 /* ---- without `haproxy -c` */
-
-static char *count; /* a byte for each time that it ran */
-
-static size_t checks(void)
-{
-    struct buf b = {0};
-    size_t len = buf_read_file(&b, count) == 0 ? b.len : 0;
-    buf_fini(&b);
-    return len;
-}
-
-/* files: further -f before it, or behind it. */
-static void count_checks(const struct local_helper_options *files)
-{
-    struct error err = {0};
-    cleanup(mem_free_ptr) char *script = mem_printf("%s/script", folder);
-    count = mem_printf("%s/count", folder);
-    cleanup(mem_free_ptr) char *lines = mem_printf("#!/bin/sh\nprintf x >> %s\nexec %s \"$@\"\n", count, haproxy);
-    put(script, lines);
-    ck_assert_int_eq(chmod(script, 0755), 0);
-    driver->ops->free(driver);
-    local_helper_free(helper);
-    options.haproxy = script;
-    options.files_before = files->files_before;
-    options.files_after = files->files_after;
-    helper = local_helper_start(&options, &err);
-    ck_assert_msg(helper != NULL, "%s", err.message);
-    local_helper_attach(helper, base, NULL);
-    make_driver();
-    read_it();
-}
 
 #define N1 "    server n1 127.0.0.9:9 weight 2\n"
 
 /* What HAProxy took is valid. */
-START_TEST(servers_like_others_are_not_checked)
+TEST(servers_like_others_are_not_checked)
 {
-    begin();
-    count_checks(&(struct local_helper_options){0});
+    count_checks();
     char *changed = with("127.0.0.1:1", S2 N1), *gone = with("127.0.0.1:1", "");
     ck_assert_int_eq(tell(changed, false), TRANSACTION_COMMITTED);
     ck_assert_msg(last.runs, "%s", last.reload_why);
@@ -225,38 +176,32 @@ START_TEST(servers_like_others_are_not_checked)
     assert_file_is(gone);
     ck_assert_uint_eq(checks(), 0);
     ck_assert(!haproxy_has("n1") && !haproxy_has("s2") && haproxy_has("s1"));
-    free(count);
     free(changed);
     free(gone);
-    end();
 }
-END_TEST
 
 /* Others are, and what stands beside the file may be what is wrong. */
-START_TEST(what_differs_otherwise_is_checked)
+TEST_EACH(what_differs_otherwise_is_checked, 4)
 {
-    begin();
     cleanup(mem_free_ptr) char *other = mem_printf("%s/other.cfg", folder);
     const char *const more[] = {other, NULL};
     const struct local_helper_options files[] = {{0}, {0}, {.files_before = more}, {.files_after = more}};
-    put(other, "global\n");
-    count_checks(&files[_i]);
+    put(other, "global\n", 0644);
+    options.files_before = files[_i].files_before;
+    options.files_after = files[_i].files_after;
+    count_checks();
     files_change = _i == 1;
     char *changed = with("127.0.0.1:1", _i == 0 ? S2 "    server n1 127.0.0.9:9 weight 3\n" : S2 N1);
     ck_assert_int_eq(tell(changed, false), TRANSACTION_COMMITTED);
     ck_assert_uint_eq(checks(), 1);
     files_change = false;
-    free(count);
     free(changed);
-    end();
 }
-END_TEST
 
 /* It has one of that name, of which the file does not know: `haproxy -c` decides, and a reload makes it so. */
-START_TEST(what_haproxy_does_not_take_is_checked)
+TEST(what_haproxy_does_not_take_is_checked)
 {
-    begin();
-    count_checks(&(struct local_helper_options){0});
+    count_checks();
     ck_assert_int_eq(command(LOCAL_SOCKET_STATS, "add server web/n1 127.0.0.8:8"), LOCAL_OK);
     char *changed = with("127.0.0.1:1", S2 N1);
     ck_assert_int_eq(tell(changed, false), TRANSACTION_COMMITTED);
@@ -264,29 +209,22 @@ START_TEST(what_haproxy_does_not_take_is_checked)
     assert_file_is(changed);
     assert_loads("Already exists", true);
     ck_assert_int_eq(row_of("n1")->port, 9);
-    free(count);
     free(changed);
-    end();
 }
-END_TEST
 
 /* Who came first goes again where the file is another one by then. */
-START_TEST(who_was_taken_goes_where_nothing_is_written)
+TEST(who_was_taken_goes_where_nothing_is_written)
 {
-    begin();
-    count_checks(&(struct local_helper_options){0});
+    count_checks();
     char *theirs = mem_printf("%s    # theirs\n", two), *changed = with("127.0.0.1:1", N1);
-    put(config, theirs);
+    put(config, theirs, 0644);
     ck_assert_int_eq(tell(changed, false), TRANSACTION_CONFLICT);
     assert_file_is(theirs);
     ck_assert_uint_eq(checks(), 0);
     ck_assert(!haproxy_has("n1") && haproxy_has("s2"));
-    free(count);
     free(theirs);
     free(changed);
-    end();
 }
-END_TEST
 
 /* ---- a socket that is not HAProxy's */
 
@@ -376,21 +314,14 @@ static pid_t begin_to_lie(const char *path, enum behaviour b)
 /* It writes through that socket, and reloads by the master. */
 static void reach_by(const char *path)
 {
-    struct error err = {0};
-    driver->ops->free(driver);
-    local_helper_free(helper);
     options.stats_socket = path;
-    helper = local_helper_start(&options, &err);
-    ck_assert_msg(helper != NULL, "%s", err.message);
-    local_helper_attach(helper, base, NULL);
-    make_driver();
+    start_again();
 }
 
 /* Whatever the socket makes of it: the file has it, and so has HAProxy, by a reload where it must be. */
-START_TEST(what_a_socket_does_not_do_is_loaded)
+TEST_EACH(what_a_socket_does_not_do_is_loaded, BEHAVIOURS)
 {
     enum behaviour b = (enum behaviour)_i;
-    begin();
     char *liar = mem_printf("%s/liar", folder);
     pid_t pid = begin_to_lie(liar, b);
     char *changed = with("127.0.0.1:1 weight 9", S2);
@@ -407,32 +338,4 @@ START_TEST(what_a_socket_does_not_do_is_loaded)
     waitpid(pid, NULL, 0);
     free(liar);
     free(changed);
-    end();
-}
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("local_whole");
-    TCase *t = tcase_create("local_whole");
-    if (!find_haproxy())
-        return 0;
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, set_up_driver, tear_down_driver);
-    tcase_add_test(t, what_was_told_runs);
-    tcase_add_test(t, what_was_told_is_what_would_be_loaded);
-    tcase_add_test(t, what_haproxy_refuses_is_loaded);
-    tcase_add_test(t, who_came_too_early_goes_again);
-    tcase_add_test(t, what_somebody_wrote_meanwhile_is_not_told);
-    tcase_add_test(t, servers_like_others_are_not_checked);
-    tcase_add_loop_test(t, what_differs_otherwise_is_checked, 0, 4);
-    tcase_add_test(t, what_haproxy_does_not_take_is_checked);
-    tcase_add_test(t, who_was_taken_goes_where_nothing_is_written);
-    tcase_add_loop_test(t, what_a_socket_does_not_do_is_loaded, 0, BEHAVIOURS);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
 }

@@ -1,15 +1,10 @@
 /* src/haproxy/dataplane/map_payload: all entries of a map through an API that loses some and doubles others. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <yyjson.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/dataplane/map_payload.h"
 #include "haproxy/map_text.h"
 
-#include "../test.h"
+#include "common.h"
 
 #define BLOCK 8192
 

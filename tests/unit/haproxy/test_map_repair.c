@@ -1,13 +1,8 @@
 /* src/haproxy/dataplane/map_repair: what HAProxy has of a map, beside what it is to have. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/str.h"
 #include "haproxy/dataplane/map_repair.h"
 #include "haproxy/map_text.h"
 
-#include "../test.h"
+#include "common.h"
 
 /* "5a1 6b2": an entry each, with id, key and value. */
 static void list_of(const char *shown, struct buf *ret)

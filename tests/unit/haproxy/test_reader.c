@@ -4,15 +4,9 @@
  */
 #include "haproxy/dataplane/reader.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/cfg/content.h"
 #include "haproxy/dataplane/client.h"
+#include "common.h"
 
 #define MAX_BACKENDS 64
 #define LIST "/configuration/backends?full_section=true"
@@ -76,7 +70,6 @@ static struct world {
 
 #define VIRTUAL_TIME (&w)
 #include "../../virtual_time.h"
-#include "../test.h"
 
 /* ---- the client ---- */
 
@@ -313,8 +306,28 @@ static void was_read(void *arg, const struct error *err)
     w.error = err != NULL ? *err : (struct error){0};
 }
 
+static bool begun;
+
+static void end(void)
+{
+    if (!begun)
+        return;
+    for (size_t i = 0; i < w.backends; i++)
+        backend_fini(&w.kept[i]);
+    reader_fini(&w.reader);
+    ck_assert_uint_eq(w.client_count, 1);
+    readout_fini(&w.to);
+    buf_fini(&w.trace);
+    begun = false;
+}
+
+FIXTURE(NULL, end)
+
+/* Another world, of each test or in its place. */
 static void begin(size_t backends, size_t servers)
 {
+    end();
+    begun = true;
     w = (struct world){.backends = backends, .servers = servers, .version = 7, .pid = 100, .now_us = 1000000};
     buf_init(&w.trace, 0);
     for (size_t i = 0; i < backends; i++) {
@@ -327,16 +340,6 @@ static void begin(size_t backends, size_t servers)
     reader_init(&w.reader, NULL, &w.clients[0], was_read, NULL);
     w.reader.with_runtime = true;
     readout_init(&w.to, w.name_list, backends);
-}
-
-static void end(void)
-{
-    for (size_t i = 0; i < w.backends; i++)
-        backend_fini(&w.kept[i]);
-    reader_fini(&w.reader);
-    ck_assert_uint_eq(w.client_count, 1);
-    readout_fini(&w.to);
-    buf_fini(&w.trace);
 }
 
 /* One reading; what it asked for, one letter each. */
@@ -390,7 +393,6 @@ TEST(one_backend_is_asked_for_by_itself)
     ck_assert_str_eq(look(), "wRstiv");
     check_all();
     ck_assert_int_eq(w.to.version, 7);
-    end();
 }
 
 TEST(several_are_two_requests_and_one_each_of_what_runs)
@@ -403,7 +405,6 @@ TEST(several_are_two_requests_and_one_each_of_what_runs)
     ck_assert(!w.to.outdated);
     w.reader.with_runtime = false;
     ck_assert_str_eq(look(), "wA");
-    end();
 }
 
 TEST(the_file_alone)
@@ -412,7 +413,6 @@ TEST(the_file_alone)
     w.of_others = 3;
     ck_assert_str_eq(look(), "wi");
     check_all();
-    end();
 }
 
 /* The list would have all of the file. */
@@ -424,7 +424,6 @@ TEST(a_few_of_many_are_asked_for_one_by_one)
     w.of_others = 10;
     ck_assert_str_eq(look(), "wRstRstivv");
     check_all();
-    end();
 }
 
 TEST(what_runs_of_many_is_asked_for_several_at_once)
@@ -439,24 +438,20 @@ TEST(what_runs_of_many_is_asked_for_several_at_once)
         look();
         ck_assert_uint_eq(w.most_in_flight, LANES_MAX);
         check_all();
-        end();
     }
     begin(7, 3);
     look();
     ck_assert_uint_eq(w.most_in_flight, 1);
-    end();
     begin(8, 3);
     w.most_twins = 1;
     look();
     ck_assert_uint_eq(w.most_in_flight, 2);
     check_all();
-    end();
     begin(8, 3);
     w.most_twins = 0;
     look();
     ck_assert_uint_eq(w.most_in_flight, 1);
     check_all();
-    end();
 }
 
 /* The others are not waited for. */
@@ -480,7 +475,6 @@ TEST(no_answer_about_one_is_none_about_the_others)
     ck_assert_str_eq(look(), "wAi");
     ck_assert_int_eq(w.error.kind, ERROR_NONE);
     ck_assert(!w.to.found[0].runtime.readable && !w.to.found[19].runtime.readable);
-    end();
 }
 
 TEST(a_reading_that_is_cancelled)
@@ -517,7 +511,6 @@ TEST(a_reading_that_is_cancelled_between_two_turns)
         look();
         check_all();
         ck_assert_int_eq(w.to.found[5].backend.servers[2].weight, 99);
-        end();
         if (whole)
             break;
         ck_assert_uint_lt(at, 100);
@@ -534,7 +527,6 @@ TEST(a_missing_backend_is_none)
     ck_assert_int_eq(w.error.kind, ERROR_NONE);
     ck_assert(!w.to.found[1].backend.exists && w.to.found[0].backend.exists && w.to.found[2].backend.exists);
     ck_assert_str_eq(w.to.found[1].backend.name, "b1");
-    end();
 }
 
 /* Whatever is missing in the list but not in the file: the API is asked. */
@@ -545,7 +537,6 @@ TEST(one_that_only_the_file_has_is_asked_for)
                   "\"port\":80,\"weight\":10}}}]";
     ck_assert_str_eq(look(), "wARstivv");
     check_all();
-    end();
 }
 
 /* A reload failed, and the file went back to what it was before the backend was made. */
@@ -558,7 +549,6 @@ TEST(one_that_only_the_api_has_is_there)
     ck_assert(w.to.split);
     w.to.split = false;
     check_all();
-    end();
 }
 
 TEST(where_the_file_has_other_lines_the_api_is_asked)
@@ -572,7 +562,6 @@ TEST(where_the_file_has_other_lines_the_api_is_asked)
         check_all();
         ck_assert_uint_eq(w.to.found[1].backend.unsupported_count, 1);
         ck_assert_uint_eq(w.to.found[0].backend.unsupported_count, 0);
-        end();
     }
 }
 
@@ -583,11 +572,9 @@ TEST(a_list_without_servers_is_no_backend_without_servers)
     w.list_body = "[{\"name\":\"b0\",\"mode\":\"tcp\"},{\"name\":\"b1\",\"mode\":\"tcp\"}]";
     ck_assert_str_eq(look(), "wARstRstivv");
     check_all();
-    end();
     begin(2, 0);
     ck_assert_str_eq(look(), "wAivv");
     check_all();
-    end();
 }
 
 TEST(one_that_cannot_be_understood_keeps_no_other_one_up)
@@ -603,7 +590,6 @@ TEST(one_that_cannot_be_understood_keeps_no_other_one_up)
     check_backend(2);
     ck_assert_str_eq(w.to.found[1].unreadable.message,
                      "reading backend b1: backend b1: mode is a number, not a string");
-    end();
 }
 
 TEST(an_api_without_the_list_is_asked_one_by_one)
@@ -621,7 +607,6 @@ TEST(an_api_without_the_list_is_asked_one_by_one)
         for (unsigned k = 1; k < 10; k++)
             ck_assert_str_eq(look(), "wRstRstivv");
         ck_assert_str_eq(look(), "wARstRstivv");
-        end();
     }
 }
 
@@ -631,7 +616,6 @@ TEST(a_list_that_is_too_large_is_asked_for_one_by_one)
     error_set(&w.list_error, ERROR_INVALID, "the answer is larger than 8 bytes");
     ck_assert_str_eq(look(), "wARstRstivv");
     check_all();
-    end();
 }
 
 TEST(no_answer_ends_the_reading)
@@ -646,7 +630,6 @@ TEST(no_answer_ends_the_reading)
     ck_assert_str_eq(look(), "wA");
     ck_assert_str_eq(look(), "wRstRstivv");
     check_all();
-    end();
 }
 
 TEST(who_may_not_read_is_told)
@@ -657,7 +640,6 @@ TEST(who_may_not_read_is_told)
         w.list_status = statuses[i];
         ck_assert_str_eq(look(), "wA");
         ck_assert_int_eq(w.error.http_status, statuses[i]);
-        end();
     }
 }
 
@@ -672,7 +654,6 @@ TEST(an_older_file_tells_no_order)
     ck_assert_str_eq(look(), "wARstivv");
     ck_assert(w.to.split);
     ck_assert_uint_eq(w.to.found[0].backend.unsupported_count, 0);
-    end();
 }
 
 /* ---- another writer ---- */
@@ -686,7 +667,6 @@ TEST(a_change_during_the_configuration_begins_it_again)
     check_all();
     ck_assert_int_eq(w.to.version, 9);
     ck_assert(!w.to.outdated);
-    end();
 }
 
 /* The list is made, then somebody writes, then it gets its version: that of the file shows that it is older. */
@@ -698,7 +678,6 @@ TEST(an_answer_that_is_older_than_its_version_is_not_taken)
     w.moves_weights = true;
     look();
     ck_assert(w.to.split); /* read again in a moment, as of a hand edit */
-    end();
     begin(2, 1);
     w.moves_at = LIST;
     w.moves = 1;
@@ -706,7 +685,6 @@ TEST(an_answer_that_is_older_than_its_version_is_not_taken)
     ck_assert_str_eq(look(), "wAwAivv");
     ck_assert_ptr_nonnull(strstr(w.to.found[1].backend.servers[0].json, "\"weight\":11"));
     ck_assert_int_eq(w.to.version, 8);
-    end();
 }
 
 TEST(who_writes_between_any_two_requests_starves_nobody)
@@ -728,7 +706,6 @@ TEST(who_writes_between_any_two_requests_starves_nobody)
     ck_assert(!w.to.outdated);
     ck_assert_int_eq(w.to.version, w.version);
     check_all();
-    end();
 }
 
 TEST(nor_one_backend_of_one_by_one)
@@ -741,7 +718,6 @@ TEST(nor_one_backend_of_one_by_one)
     w.to.split = false;
     check_all();
     ck_assert_int_lt(w.to.version, w.version);
-    end();
     begin(8, 4);
     w.moves_at = "/";
     w.list_status = 404;
@@ -750,7 +726,6 @@ TEST(nor_one_backend_of_one_by_one)
     ck_assert(w.to.outdated);
     w.to.split = false;
     check_all();
-    end();
 }
 
 /* What the file says of them is older: it is no fault of theirs. */
@@ -764,7 +739,6 @@ TEST(what_is_newer_is_not_compared_with_the_file)
     ck_assert_int_lt(w.to.version, w.version);
     ck_assert_uint_eq(w.to.found[1].backend.unsupported_count, 0);
     check_all();
-    end();
     begin(1, 2);
     w.moves_at = "/configuration/backends";
     w.more[0] = "server odd 10.0.0.9:80";
@@ -774,7 +748,6 @@ TEST(what_is_newer_is_not_compared_with_the_file)
     w.moves_at = NULL;
     look();
     ck_assert_uint_eq(w.to.found[0].backend.unsupported_count, 1);
-    end();
 }
 
 TEST(who_writes_while_what_runs_is_read_starves_nobody)
@@ -789,7 +762,6 @@ TEST(who_writes_while_what_runs_is_read_starves_nobody)
     ck_assert_str_eq(look(), "wAivvvv");
     ck_assert(!w.to.outdated);
     check_all();
-    end();
 }
 
 TEST(a_change_while_what_runs_is_read_reads_only_what_it_changed)
@@ -803,7 +775,6 @@ TEST(a_change_while_what_runs_is_read_reads_only_what_it_changed)
     ck_assert_int_eq(w.to.version, 8);
     ck_assert(!w.to.outdated);
     ck_assert_ptr_nonnull(strstr(w.to.found[1].backend.servers[0].json, "\"weight\":11"));
-    end();
 }
 
 TEST(another_process_is_read_anew)
@@ -819,7 +790,6 @@ TEST(another_process_is_read_anew)
         answer();
     ck_assert_str_eq(buf_str(&w.trace), "wAivvwAivv");
     ck_assert_int_eq(w.to.worker_pid, 101);
-    end();
 }
 
 TEST(a_haproxy_that_does_not_answer_starves_nobody_either)
@@ -832,7 +802,6 @@ TEST(a_haproxy_that_does_not_answer_starves_nobody_either)
     ck_assert(w.to.outdated && w.to.worker_silent);
     ck_assert_int_eq(w.to.worker_pid, -1);
     ck_assert(!w.to.found[0].runtime.readable && w.to.found[0].runtime.why != NULL);
-    end();
 }
 
 /* ---- what is as it was ---- */
@@ -897,7 +866,6 @@ TEST(of_a_file_that_is_as_it_was_only_what_runs_is_read)
     look_and_keep();
     ck_assert_str_eq(look(), "wivvvv");
     check_as_last(true);
-    end();
 }
 
 TEST(of_another_file_all_is_read)
@@ -909,7 +877,6 @@ TEST(of_another_file_all_is_read)
     keep_all();
     w.file_head = "# one more line, so that the others have other numbers\n";
     ck_assert_str_eq(look(), "wAivvvv");
-    end();
 }
 
 TEST(what_its_owner_changed_is_read)
@@ -918,7 +885,6 @@ TEST(what_its_owner_changed_is_read)
     w.to.found[2].last = NULL;
     ck_assert_str_eq(look(), "wAivvvv");
     check_as_last(false);
-    end();
 }
 
 TEST(of_a_file_behind_the_api_all_is_read)
@@ -929,7 +895,6 @@ TEST(of_a_file_behind_the_api_all_is_read)
     ck_assert(w.to.split);
     keep_all();
     ck_assert_str_eq(look(), "wAivvvv");
-    end();
 }
 
 /* What it was before the first of two changes is not taken for what it is after the second, which changes nothing. */
@@ -944,7 +909,6 @@ TEST(a_file_without_a_version_is_as_it_was_at_that_of_the_api)
     w.version++;
     ck_assert_str_eq(look(), "wAivvvv");
     check_as_last(false);
-    end();
 }
 
 TEST(a_reading_that_begins_again_reads_all_of_another_file)
@@ -956,7 +920,6 @@ TEST(a_reading_that_begins_again_reads_all_of_another_file)
     ck_assert_str_eq(look(), "wAwAivvvv");
     check_as_last(false);
     ck_assert_int_eq(w.to.found[1].backend.servers[0].weight, 11);
-    end();
 }
 
 TEST(who_changes_nothing_while_what_runs_is_read_costs_no_second_reading_of_it)
@@ -972,7 +935,6 @@ TEST(who_changes_nothing_while_what_runs_is_read_costs_no_second_reading_of_it)
     w.moves_weights = true;
     ck_assert_str_eq(look(), "wAivvvvwAiv");
     check_as_last(false);
-    end();
 }
 
 /* After an edit by hand the API shows what it had for a moment, and takes it in without another version where it starts again. */
@@ -986,7 +948,6 @@ TEST(what_the_api_takes_in_later_is_read)
     w.lags = false;
     ck_assert_str_eq(look(), "wAivvvv");
     ck_assert_uint_eq(w.to.found[1].backend.servers[0].weight, weight + 1);
-    end();
 }
 
 TEST(a_broken_file_is_told_each_time)
@@ -998,7 +959,6 @@ TEST(a_broken_file_is_told_each_time)
         ck_assert_ptr_nonnull(w.to.file_problem);
         ck_assert_ptr_null(w.to.file);
     }
-    end();
 }
 
 TEST(a_file_with_something_to_say_about_is_read_each_time)
@@ -1017,5 +977,4 @@ TEST(a_file_with_something_to_say_about_is_read_each_time)
     ck_assert_str_eq(look(), "wAivvvv");
     keep_all();
     ck_assert_str_eq(look(), "wivvvv");
-    end();
 }

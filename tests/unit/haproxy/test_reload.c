@@ -1,13 +1,9 @@
 /* src/haproxy/reload: a Reload-ID followed to its end, by answers and time alone. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/str.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/reload_answer.h"
 #include "haproxy/reload.h"
 
-#include "../test.h"
+#include "common.h"
 
 static void answer(struct reload *r, int status, const char *body, uint64_t now_ms)
 {

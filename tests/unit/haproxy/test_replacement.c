@@ -1,16 +1,9 @@
 /* src/haproxy/dataplane/replacement and validation_text: every ending of a validation and of a write of the whole file. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/cfg/content.h"
 #include "haproxy/change.h"
 #include "haproxy/dataplane/replacement.h"
 #include "haproxy/dataplane/server_actions.h"
 #include "txn_play.h"
-
-#include "../test.h"
 
 #define SENT "global\n  setenv KEY bogus-key\n"
 #define BEFORE "global\n  daemon\n"
@@ -165,10 +158,10 @@ TEST_EACH(every_ending_of_a_replacement, array_len(rows))
 {
     const struct row *row = &rows[_i];
     struct replacement r;
-    char trace[LONGEST] = "";
     cleanup(mem_free_ptr) char *words = mem_strdup(row->script);
     char *at = words;
     int64_t version = 7;
+    memset(trace, 0, sizeof(trace));
     replacement_init(&r);
     ck_assert_int_eq(server_actions_read(TOLD, strlen(TOLD), &told), 0);
     struct transaction_action x =

@@ -1,12 +1,7 @@
 /* src/haproxy/runtime: what differs between two readings of what runs. */
-#include <stdlib.h>
-
-#include "base/compiler.h"
-#include "base/mem.h"
-#include "base/shared_text.h"
 #include "haproxy/runtime.h"
 
-#include "../test.h"
+#include "common.h"
 
 static void runtime_text(char **text, const char *to)
 {

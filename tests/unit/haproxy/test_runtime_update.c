@@ -1,12 +1,7 @@
 /* src/haproxy/dataplane/runtime_update: every ending of a write without a reload, and of the call to the running HAProxy alone. */
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "../json_text.h"
-#include "../test.h"
 #include "haproxy/dataplane/runtime_update.h"
 #include "servers/change/diff.h"
 #include "txn_play.h"
@@ -43,22 +38,39 @@ static void make_answer(struct reply *r, const char *word, char **body)
     r->a.body_len = strlen(*body);
 }
 
-static char letter_of_route(const struct runtime_update *l, const struct transaction_action *x)
+static struct runtime_update l;
+static struct transaction_action x;
+static struct error err;
+
+static void setup(void)
 {
-    (void)l;
-    if (str_eq(x->method, "PUT")) {
-        ck_assert_str_eq(x->path, "/configuration/backends/b%2Fe/servers/n%2F1?version=7");
-        ck_assert_ptr_nonnull(x->body);
+    runtime_update_init(&l);
+    error_clear(&err);
+}
+
+static void teardown(void)
+{
+    runtime_update_fini(&l);
+    runtime_update_fini(&l); /* once more is no harm */
+}
+
+FIXTURE(setup, teardown)
+
+static char letter_of_route(void)
+{
+    if (str_eq(x.method, "PUT")) {
+        ck_assert_str_eq(x.path, "/configuration/backends/b%2Fe/servers/n%2F1?version=7");
+        ck_assert_ptr_nonnull(x.body);
         return 'W';
     }
-    ck_assert_str_eq(x->method, "GET");
-    ck_assert_uint_eq(x->delay_ms, l->reads > 0 ? 10u << l->reads : 0);
-    ck_assert_str_eq(x->path, "/runtime/backends/b%2Fe/servers/n%2F1");
-    ck_assert_ptr_null(x->body);
+    ck_assert_str_eq(x.method, "GET");
+    ck_assert_uint_eq(x.delay_ms, l.reads > 0 ? 10u << l.reads : 0);
+    ck_assert_str_eq(x.path, "/runtime/backends/b%2Fe/servers/n%2F1");
+    ck_assert_ptr_null(x.body);
     return 'R';
 }
 
-static void play_route(struct runtime_update *l, struct transaction_action x, const char *script, char *trace)
+static void play_route(const char *script)
 {
     char *words = mem_strdup(script), *at = words, *word;
     size_t sent = 0;
@@ -66,17 +78,17 @@ static void play_route(struct runtime_update *l, struct transaction_action x, co
         struct reply r;
         char *body = NULL;
         ck_assert_uint_lt(sent, LONGEST - 1);
-        trace[sent++] = letter_of_route(l, &x);
+        trace[sent++] = letter_of_route();
         trace[sent] = '\0';
         word = strsep(&at, " ");
         ck_assert_msg(word != NULL && word[0] != '\0', "%s: no answer left after %s", script, trace);
         make_answer(&r, word, &body);
-        x = runtime_update_answer(l, &r.a);
+        x = runtime_update_answer(&l, &r.a);
         free(body);
     }
     ck_assert_msg(at == NULL, "%s: \"%s\" was not asked for after %s", script, at, trace);
-    ck_assert_int_eq(l->state, UPDATE_DONE);
-    ck_assert_int_eq(runtime_update_answer(l, &(struct dataplane_answer){.body = ""}).type, TRANSACTION_FINISHED);
+    ck_assert_int_eq(l.state, UPDATE_DONE);
+    ck_assert_int_eq(runtime_update_answer(&l, &(struct dataplane_answer){.body = ""}).type, TRANSACTION_FINISHED);
     free(words);
 }
 
@@ -197,37 +209,30 @@ static const struct row rows[] = {
     {"refused", "W", MOVES, UPDATE_UNAVAILABLE, ERROR_RETRY, "runtime update of server n/1: refused"},
 };
 
-static void check_end(const struct runtime_update *l, const struct row *row, const char *trace)
+static void check_end(const struct row *row)
 {
     bool in_file = row->result == UPDATE_WRITTEN || row->result == UPDATE_RELOADS || row->result == UPDATE_UNVERIFIED;
     ck_assert_str_eq(trace, row->trace);
-    ck_assert_msg(l->result == row->result, "%s: %s", row->script, update_result_name(l->result));
-    ck_assert_msg(l->error.kind == row->kind, "%s: %s: %s", row->script, error_kind_name(l->error.kind),
-                  l->error.message);
-    ck_assert_msg(row->text == NULL ? l->error.message[0] == '\0' : strstr(l->error.message, row->text) != NULL,
-                  "%s: %s", row->script, l->error.message);
-    ck_assert_int_eq(l->version, in_file ? 8 : 7);
-    ck_assert_str_eq(l->wanted.json, l->body);
-    ck_assert(str_eq(l->reload_id, row->result == UPDATE_RELOADS ? "2026-11-21-4" : NULL));
-    ck_assert(str_eq(l->refusal, str_eq(row->script, "full") ? FULL_MESSAGE : NULL));
-    ck_assert_int_eq(l->retry_after_ms, strstr(row->script, "r3") != NULL ? 3000 : -1);
-    ck_assert_uint_eq(l->write_us, 10);
-    ck_assert_uint_eq(l->read_us, 10 * (strlen(trace) - 1));
+    ck_assert_msg(l.result == row->result, "%s: %s", row->script, update_result_name(l.result));
+    ck_assert_msg(l.error.kind == row->kind, "%s: %s: %s", row->script, error_kind_name(l.error.kind), l.error.message);
+    ck_assert_msg(row->text == NULL ? l.error.message[0] == '\0' : strstr(l.error.message, row->text) != NULL, "%s: %s",
+                  row->script, l.error.message);
+    ck_assert_int_eq(l.version, in_file ? 8 : 7);
+    ck_assert_str_eq(l.wanted.json, l.body);
+    ck_assert(str_eq(l.reload_id, row->result == UPDATE_RELOADS ? "2026-11-21-4" : NULL));
+    ck_assert(str_eq(l.refusal, str_eq(row->script, "full") ? FULL_MESSAGE : NULL));
+    ck_assert_int_eq(l.retry_after_ms, strstr(row->script, "r3") != NULL ? 3000 : -1);
+    ck_assert_uint_eq(l.write_us, 10);
+    ck_assert_uint_eq(l.read_us, 10 * (strlen(trace) - 1));
 }
 
 TEST_EACH(every_ending, array_len(rows))
 {
     const struct row *row = &rows[_i];
-    char trace[LONGEST] = "";
     struct diff_change change = shape_of(row->shape);
-    struct transaction_action x;
-    struct error err = {0};
-    struct runtime_update l;
-    runtime_update_init(&l);
     ck_assert_int_eq(runtime_update_start(&l, 7, "b/e", &change.server, change.fields, false, &x, &err), 0);
-    play_route(&l, x, row->script, trace);
-    check_end(&l, row, trace);
-    runtime_update_fini(&l);
+    play_route(row->script);
+    check_end(row);
 }
 
 /* ---- what is sent ---- */
@@ -235,15 +240,10 @@ TEST_EACH(every_ending, array_len(rows))
 TEST(the_whole_line_is_sent)
 {
     struct diff_change change = shape_of(LEAVES);
-    struct transaction_action x;
-    struct error err = {0};
-    struct runtime_update l;
-    runtime_update_init(&l);
     ck_assert_int_eq(runtime_update_start(&l, 7, "be", &change.server, change.fields, false, &x, &err), 0);
     ck_assert_int_eq(x.type, TRANSACTION_SEND);
     assert_json(x.body, "{\"name\":\"n/1\",\"address\":\"10.0.0.2\",\"port\":80,\"check\":\"enabled\",\"weight\":100,"
                         "\"inter\":5,\"maintenance\":\"enabled\"}");
-    runtime_update_fini(&l);
 }
 
 /* First the address, then out of maintenance: HAProxy is to show it in maintenance still, at the new address. */
@@ -255,17 +255,12 @@ TEST_EACH(the_address_alone, 3)
     } ways[] = {{"200 =maint,10.0.0.2,80", UPDATE_WRITTEN},
                 {"200 " SIX("=ready,10.0.0.2,80"), UPDATE_UNVERIFIED},
                 {"200 " SIX("=maint,10.0.0.1,80"), UPDATE_UNVERIFIED}};
-    char trace[LONGEST] = "";
     struct diff_change change = shape_of(RETURNS);
-    struct transaction_action x;
-    struct error err = {0};
-    struct runtime_update l;
     change.server.json = writable("{\"name\":\"n/1\",\"address\":\"10.0.0.1\",\"maintenance\":\"enabled\"}");
-    runtime_update_init(&l);
     ck_assert_int_eq(runtime_update_start(&l, 7, "b/e", &change.server, change.fields, true, &x, &err), 0);
     assert_json(x.body, "{\"name\":\"n/1\",\"address\":\"10.0.0.2\",\"port\":80,\"check\":\"enabled\",\"weight\":100,"
                         "\"maintenance\":\"enabled\"}");
-    play_route(&l, x, ways[_i].script, trace);
+    play_route(ways[_i].script);
     ck_assert_msg(l.result == ways[_i].result, "%s", l.error.message);
     ck_assert_msg(!change.server.maintenance, "the caller's is left alone");
 
@@ -274,7 +269,7 @@ TEST_EACH(the_address_alone, 3)
         change = shape_of(LEAVES);
         ck_assert_int_eq(runtime_update_start(&l, 7, "b/e", &change.server, change.fields, true, &x, &err), 0);
         ck_assert_ptr_null(strstr(x.body, "maintenance"));
-        play_route(&l, x, "200 =maint,10.0.0.2,80", trace);
+        play_route("200 =maint,10.0.0.2,80");
         ck_assert_msg(l.result == UPDATE_WRITTEN, "%s", l.error.message);
     }
 
@@ -282,20 +277,14 @@ TEST_EACH(the_address_alone, 3)
     change = shape_of(MOVES);
     ck_assert_int_eq(runtime_update_start(&l, 7, "b/e", &change.server, change.fields, true, &x, &err), 0);
     ck_assert_ptr_null(strstr(x.body, "maintenance"));
-    runtime_update_fini(&l);
 }
 
 TEST(one_after_the_other)
 {
-    char trace[LONGEST] = "";
     struct diff_change change = shape_of(MOVES), broken = change;
-    struct transaction_action x;
-    struct error err = {0};
-    struct runtime_update l;
     broken.server.json = writable("{");
-    runtime_update_init(&l);
     ck_assert_int_eq(runtime_update_start(&l, 7, "b/e", &change.server, change.fields, false, &x, &err), 0);
-    play_route(&l, x, "202R", trace);
+    play_route("202R");
     ck_assert_ptr_nonnull(l.reload_id);
     ck_assert_int_eq(runtime_update_start(&l, 9, "be", &broken.server, broken.fields, false, &x, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_INVALID);
@@ -303,24 +292,18 @@ TEST(one_after_the_other)
     ck_assert_msg(l.reload_id != NULL && l.version == 8, "it is as it was");
     ck_assert_int_eq(runtime_update_start(&l, 7, "b/e", &change.server, change.fields, false, &x, &err), 0);
     ck_assert_ptr_null(l.reload_id);
-    play_route(&l, x, "429r3", trace);
+    play_route("429r3");
     ck_assert_int_eq(runtime_update_start(&l, 7, "b/e", &change.server, change.fields, false, &x, &err), 0);
-    play_route(&l, x, "200 =ready,10.0.0.2,80", trace);
+    play_route("200 =ready,10.0.0.2,80");
     ck_assert(l.result == UPDATE_WRITTEN && l.error.kind == ERROR_NONE && l.retry_after_ms == -1 && l.write_us == 10);
-    runtime_update_fini(&l);
-    runtime_update_fini(&l);
 }
 
 TEST(another_server_is_no_proof)
 {
     static const char other[] = "{\"name\":\"n2\",\"admin_state\":\"ready\",\"address\":\"10.0.0.2\",\"port\":80}";
     struct diff_change change = shape_of(MOVES);
-    struct transaction_action x;
-    struct error err = {0};
     struct reply r;
     char *none = NULL;
-    struct runtime_update l;
-    runtime_update_init(&l);
     ck_assert_int_eq(runtime_update_answer(&l, &(struct dataplane_answer){.body = ""}).type, TRANSACTION_FINISHED);
     ck_assert_int_eq(l.state, UPDATE_IDLE);
     ck_assert_int_eq(runtime_update_start(&l, 7, "be", &change.server, change.fields, false, &x, &err), 0);
@@ -333,7 +316,6 @@ TEST(another_server_is_no_proof)
     ck_assert_int_eq(x.type, TRANSACTION_FINISHED);
     ck_assert_int_eq(l.result, UPDATE_UNVERIFIED);
     ck_assert_msg(strstr(l.error.message, "the answer is about \"n2\"") != NULL, "%s", l.error.message);
-    runtime_update_fini(&l);
 }
 
 TEST(names)
@@ -375,7 +357,6 @@ TEST_EACH(the_answer_to_a_call, array_len(calls))
 {
     struct reply r;
     char *body = NULL;
-    struct error err = {0};
     make_answer(&r, calls[_i].word, &body);
     int status = runtime_command_answer(&r.a, calls[_i].wanted, &err);
     ck_assert_msg((status == 0) == (calls[_i].kind == ERROR_NONE) && err.kind == calls[_i].kind, "%s: %s",

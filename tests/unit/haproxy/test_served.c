@@ -2,14 +2,10 @@
  * statistics as 3.0.15 and 3.4.0 do. */
 #include "haproxy/served.h"
 
-#include <string.h>
-
-#include "base/compiler.h"
-#include "base/error.h"
 #include "haproxy/dataplane/codec.h"
 #include "haproxy/local/cli_stat.h"
 
-#include "../test.h"
+#include "common.h"
 
 #define HEAD "# pxname,svname,qcur,status,weight,act,bck,chkfail,type,rate,\n"
 

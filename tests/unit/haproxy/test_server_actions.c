@@ -1,13 +1,7 @@
 /* src/haproxy/dataplane/server_actions: changes as a Data Plane API tells them to HAProxy, and back. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
-#include "base/shared_text.h"
-#include "base/str.h"
 #include "haproxy/dataplane/server_actions.h"
 
-#include "../test.h"
+#include "common.h"
 
 static struct changes changes;
 

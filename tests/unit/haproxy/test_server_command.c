@@ -1,14 +1,8 @@
 /* src/haproxy/local/server_command: what a reload would do to a server, as commands. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/cfg/file.h"
 #include "haproxy/local/server_command.h"
 
-#include "../test.h"
+#include "common.h"
 
 #define N1 "  server n1 10.0.0.1:80"
 

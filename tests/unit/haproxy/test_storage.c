@@ -1,15 +1,10 @@
 /* src/haproxy/dataplane/storage and storage_map: every request for a storage, and what it leaves behind. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/storage.h"
 #include "haproxy/storage_map.h"
 
 #include "../certs.h"
-#include "../test.h"
+#include "common.h"
 
 /* ---- an API: a storage of general files and maps ---- */
 
@@ -267,6 +262,20 @@ static void want_anew(void)
     storage_files_fini(&w.files);
 }
 
+static void want_only(enum storage_kind kind, const char *name, const char *bytes)
+{
+    want_anew();
+    want(kind, name, bytes);
+}
+
+/* HAProxy runs all that is wanted. */
+static void loaded(void)
+{
+    runs(STORAGE_ADD);
+    runs(STORAGE_FINAL);
+    runs(STORAGE_END);
+}
+
 static void another_run(void)
 {
     storage_fini(&w.s);
@@ -313,8 +322,7 @@ TEST(what_a_killed_run_changed_is_to_be_loaded)
     another_run();
     runs(STORAGE_ADD);
     ck_assert(!w.s.changed);
-    want_anew();
-    want(STORAGE_MAP, "a.map", "k v\nl w\n");
+    want_only(STORAGE_MAP, "a.map", "k v\nl w\n");
     runs(STORAGE_ADD);
     another_run();
     ck_assert_str_eq(runs(STORAGE_ADD), "");
@@ -324,10 +332,8 @@ TEST(what_a_killed_run_changed_is_to_be_loaded)
 TEST(a_map_that_shrinks)
 {
     want(STORAGE_MAP, "a.map", "a 1\nb 2\n");
-    runs(STORAGE_ADD);
-    runs(STORAGE_END);
-    want_anew();
-    want(STORAGE_MAP, "a.map", "a 1\nc 3\n");
+    loaded();
+    want_only(STORAGE_MAP, "a.map", "a 1\nc 3\n");
     ck_assert_str_eq(runs(STORAGE_ADD), LISTED ", PUT maps/a.map");
     ck_assert_str_eq(at("maps/a.map"), "a 1\nb 2\nc 3\n");
     ck_assert(w.s.unfinished && w.s.changed);
@@ -341,15 +347,13 @@ TEST(a_map_that_shrinks)
     runs(STORAGE_FINAL);
     ck_assert_str_eq(runs(STORAGE_END), LISTED);
     ck_assert_str_eq(runs(STORAGE_BACK), "");
-    want_anew();
-    want(STORAGE_MAP, "a.map", "a 1\n");
+    want_only(STORAGE_MAP, "a.map", "a 1\n");
     ck_assert_str_eq(runs(STORAGE_ADD), LISTED); /* what runs is not known to another run meanwhile */
     ck_assert(w.s.unfinished);
     ck_assert_str_eq(runs(STORAGE_FINAL), "PUT maps/a.map");
     ck_assert_str_eq(runs(STORAGE_BACK), "PUT maps/a.map");
     ck_assert_str_eq(at("maps/a.map"), "a 1\nc 3\n");
-    want_anew();
-    want(STORAGE_MAP, "a.map", "");
+    want_only(STORAGE_MAP, "a.map", "");
     runs(STORAGE_ADD);
     runs(STORAGE_FINAL);
     ck_assert_str_eq(at("maps/a.map"), "\n"); /* the API takes no empty one */
@@ -358,10 +362,8 @@ TEST(a_map_that_shrinks)
 TEST(a_map_that_shrinks_alone)
 {
     want(STORAGE_MAP, "a.map", "a 1\nb 2\n");
-    runs(STORAGE_ADD);
-    runs(STORAGE_END);
-    want_anew();
-    want(STORAGE_MAP, "a.map", "a 1\nc 3\n");
+    loaded();
+    want_only(STORAGE_MAP, "a.map", "a 1\nc 3\n");
     w.alone = true;
     ck_assert_str_eq(runs(STORAGE_ADD), LISTED ", PUT maps/a.map");
     ck_assert_str_eq(at("maps/a.map"), "a 1\nc 3\n");
@@ -375,8 +377,7 @@ TEST(what_another_writer_changed_is_found)
     want(STORAGE_MAP, "a.map", "a 1\n");
     want(STORAGE_MAP, "empty.map", "");
     want(STORAGE_GENERAL, "b", "b");
-    runs(STORAGE_ADD);
-    runs(STORAGE_END);
+    loaded();
     ck_assert_str_eq(runs(STORAGE_CHECK), "");
     ck_assert_uint_eq(w.s.differing, 0);
     ck_assert_ptr_null(w.s.differs);
@@ -418,8 +419,7 @@ TEST(what_is_shown_of_a_certificate_is_compared)
                 {"", 0}};
     EVP_PKEY_free(key);
     want(STORAGE_CERTIFICATE, "a.pem", pem);
-    runs(STORAGE_ADD);
-    runs(STORAGE_END);
+    loaded();
     for (size_t i = 0; i < array_len(rows); i++) {
         w.shows = rows[i].shows;
         ck_assert_str_eq(runs(STORAGE_CHECK), "");
@@ -441,8 +441,7 @@ static void begin_to_run(void)
 {
     want(STORAGE_MAP, "a.map", "a 1\nb 2\n");
     want(STORAGE_GENERAL, "e", "x");
-    runs(STORAGE_ADD);
-    runs(STORAGE_END);
+    loaded();
     want_anew();
 }
 
@@ -468,8 +467,7 @@ TEST(a_map_is_told_and_read_back)
     ck_assert_str_eq(runs(STORAGE_END), LISTED);
     ck_assert_str_eq(runs(STORAGE_BACK), "");
     another_run();
-    want_anew();
-    want(STORAGE_MAP, "a.map", "a 1\nc 3\n");
+    want_only(STORAGE_MAP, "a.map", "a 1\nc 3\n");
     want(STORAGE_GENERAL, "e", "x");
     runs(STORAGE_ADD);
     ck_assert(!w.s.changed);
@@ -516,9 +514,7 @@ TEST(what_the_runtime_cannot)
         want_anew();
         want(STORAGE_MAP, "a.map", "q r\n");
         want(STORAGE_GENERAL, "e", "x");
-        runs(STORAGE_ADD);
-        runs(STORAGE_FINAL);
-        runs(STORAGE_END);
+        loaded();
     }
 }
 
@@ -606,15 +602,12 @@ TEST(what_was_added_for_nothing_is_deleted)
     store("maps/a.map", "x 1\n", 4);
     another_run();
     want_anew();
-    runs(STORAGE_ADD);
-    runs(STORAGE_END);
+    loaded();
     ck_assert_str_eq(at("maps/a.map"), "x 1\n");
     /* what runs stays */
     want(STORAGE_MAP, "b.map", "b 1\n");
-    runs(STORAGE_ADD);
-    runs(STORAGE_END);
-    want_anew();
-    want(STORAGE_MAP, "b.map", "b 2\n");
+    loaded();
+    want_only(STORAGE_MAP, "b.map", "b 2\n");
     runs(STORAGE_ADD);
     runs(STORAGE_FINAL);
     runs(STORAGE_BACK);
@@ -624,10 +617,8 @@ TEST(what_was_added_for_nothing_is_deleted)
 TEST(what_may_have_been_written_goes_back)
 {
     want(STORAGE_MAP, "a.map", "a 1\n");
-    runs(STORAGE_ADD);
-    runs(STORAGE_END);
-    want_anew();
-    want(STORAGE_MAP, "a.map", "a 1\nb 2\n");
+    loaded();
+    want_only(STORAGE_MAP, "a.map", "a 1\nb 2\n");
     w.lost = "maps/a.map?";
     run(STORAGE_ADD, TRANSACTION_UNAVAILABLE);
     ck_assert(w.s.changed);
@@ -672,8 +663,7 @@ TEST(what_is_in_use_stays_for_another_time)
 {
     want(STORAGE_GENERAL, "a", "1");
     want(STORAGE_GENERAL, "b", "2");
-    runs(STORAGE_ADD);
-    runs(STORAGE_END);
+    loaded();
     want_anew();
     w.in_use = (char *)"general/a";
     runs(STORAGE_ADD);
@@ -688,8 +678,7 @@ TEST(what_is_in_use_stays_for_another_time)
 TEST(what_another_client_deleted_comes_back)
 {
     want(STORAGE_GENERAL, "a", "1");
-    runs(STORAGE_ADD);
-    runs(STORAGE_END);
+    loaded();
     forget(place_of("general/a"));
     ck_assert_str_eq(runs(STORAGE_ADD), LISTED ", POST general");
     ck_assert_str_eq(at("general/a"), "1");

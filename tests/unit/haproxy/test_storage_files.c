@@ -1,12 +1,8 @@
 /* src/haproxy/storage_files: names as the Data Plane API changes them, what is refused, and by which words. */
 #include "haproxy/storage_files.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../certs.h"
-#include "../test.h"
-#include "base/mem.h"
+#include "common.h"
 
 static struct storage_files files;
 
@@ -155,12 +151,12 @@ TEST(sizes)
 
 TEST(certificates)
 {
-    EVP_PKEY *key = EVP_EC_gen("P-256"), *ed = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519"), *rsa = EVP_RSA_gen(2048);
+    EVP_PKEY *key = EVP_EC_gen("P-256"), *ed = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519"), *other = EVP_EC_gen("P-384");
     cleanup(mem_free_ptr) char *cert = certs_cert_pem(key), *key_pem = certs_key_pem(key, NULL);
-    cleanup(mem_free_ptr) char *rsa_cert = certs_cert_pem(rsa), *rsa_pem = certs_key_pem(rsa, NULL);
+    cleanup(mem_free_ptr) char *other_cert = certs_cert_pem(other), *other_pem = certs_key_pem(other, NULL);
     cleanup(mem_free_ptr) char *ed_cert = certs_cert_pem(ed), *ed_pem = certs_key_pem(ed, NULL);
-    cleanup(mem_free_ptr) char *both = mem_join(cert, key_pem), *back = mem_join(rsa_pem, rsa_cert);
-    cleanup(mem_free_ptr) char *ed_both = mem_join(ed_cert, ed_pem), *wrong = mem_join(cert, rsa_pem);
+    cleanup(mem_free_ptr) char *both = mem_join(cert, key_pem), *back = mem_join(other_pem, other_cert);
+    cleanup(mem_free_ptr) char *ed_both = mem_join(ed_cert, ed_pem), *wrong = mem_join(cert, other_pem);
     add(STORAGE_CERTIFICATE, "www.example.com.pem", both);
     ck_assert_ptr_nonnull(storage_files_find(&files, STORAGE_CERTIFICATE, "www_example_com.pem"));
     add(STORAGE_CERTIFICATE, "back.pem", back);
@@ -178,5 +174,5 @@ TEST(certificates)
                    "certs/h.pem: no PEM certificate in it (\"-----BEGIN CERTIFICATE-----\")");
     EVP_PKEY_free(key);
     EVP_PKEY_free(ed);
-    EVP_PKEY_free(rsa);
+    EVP_PKEY_free(other);
 }

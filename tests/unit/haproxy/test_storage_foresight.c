@@ -1,14 +1,9 @@
 /* src/haproxy/storage_foresight, and what src/haproxy/dataplane/storage_check foresees of files in an API's storage. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/storage.h"
 #include "haproxy/storage_foresight.h"
 
-#include "../test.h"
+#include "common.h"
 
 static const struct {
     const char *now, *next;

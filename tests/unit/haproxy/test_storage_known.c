@@ -1,12 +1,8 @@
 /* src/haproxy/storage_known: certificates that are not parsed again. */
 #include "haproxy/storage_known.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../certs.h"
-#include "../test.h"
-#include "base/mem.h"
+#include "common.h"
 
 static struct storage_known *known;
 

@@ -1,16 +1,10 @@
 /* src/haproxy/dataplane/storage_run: every ending of a certificate that HAProxy is told of (maps: test_storage.c). */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/dataplane/storage_run.h"
 #include "haproxy/storage_files.h"
 #include "net/pem.h"
 #include "txn_play.h"
 
 #include "../certs.h"
-#include "../test.h"
 
 static struct storage_files files;
 static char *pem;
@@ -91,9 +85,9 @@ TEST_EACH(every_ending, array_len(rows))
     const struct row *row = &rows[_i];
     struct storage_run r;
     struct error err = {0};
-    char trace[LONGEST] = "";
     cleanup(mem_free_ptr) char *words = mem_strdup(row->script);
     char *rest = words;
+    memset(trace, 0, sizeof(trace));
     storage_run_init(&r);
     ck_assert_int_eq(storage_run_check(&r, &files.list[0], &err), 0);
     struct storage_action x = storage_run_start(&r, &files.list[0]);

@@ -1,8 +1,6 @@
 /* src/haproxy/dataplane/transaction: every step against every ending, in the words of txn_play.h. */
 #include "txn_play.h"
 
-#include "../test.h"
-
 /* ---- the table ---- */
 
 struct row {
@@ -138,57 +136,48 @@ static const struct row rows[] = {
     {"201 202 202 500 !204", "BCCKD", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "HTTP 500", 0},
 };
 
-static void check_end(const struct transaction *t, const struct row *row, const char *trace)
+static void check_end(const struct row *row)
 {
     ck_assert_str_eq(trace, row->trace);
-    ck_assert_msg(t->result == row->result, "%s: %s", row->script, transaction_result_name(t->result));
-    ck_assert_msg(t->error.kind == row->kind, "%s: %s: %s", row->script, error_kind_name(t->error.kind),
-                  t->error.message);
-    ck_assert_msg(row->text == NULL || strstr(t->error.message, row->text) != NULL, "%s: %s", row->script,
-                  t->error.message);
-    ck_assert_uint_eq(t->held_count, row->left_behind);
-    ck_assert_ptr_null(t->id);
+    ck_assert_msg(t.result == row->result, "%s: %s", row->script, transaction_result_name(t.result));
+    ck_assert_msg(t.error.kind == row->kind, "%s: %s: %s", row->script, error_kind_name(t.error.kind), t.error.message);
+    ck_assert_msg(row->text == NULL || strstr(t.error.message, row->text) != NULL, "%s: %s", row->script,
+                  t.error.message);
+    ck_assert_uint_eq(t.held_count, row->left_behind);
+    ck_assert_ptr_null(t.id);
     if (row->result != TRANSACTION_COMMITTED)
         return;
-    ck_assert_str_eq(t->error.message, "");
-    ck_assert_int_eq(t->version, 8);
-    ck_assert_str_eq(t->reload_id, "2026-11-21-0");
+    ck_assert_str_eq(t.error.message, "");
+    ck_assert_int_eq(t.version, 8);
+    ck_assert_str_eq(t.reload_id, "2026-11-21-0");
 }
+
+FIXTURE(begin_machine, end_machine)
 
 TEST_EACH(every_ending_at_every_step, array_len(rows))
 {
     const struct row *row = &rows[_i];
-    char trace[LONGEST] = "";
-    struct transaction t;
-    transaction_init(&t);
-    play(&t, transaction_start(&t, 7, make_steps(STEPS), STEPS), row->script, default_list, trace);
-    check_end(&t, row, trace);
+    play(transaction_start(&t, 7, make_steps(STEPS), STEPS), row->script, default_list);
+    check_end(row);
     if (strstr(row->script, "r3") != NULL)
         ck_assert_int_eq(t.retry_after_ms, 3000);
-    transaction_fini(&t);
 }
 
 TEST(an_empty_commit_has_no_change)
 {
-    char trace[LONGEST] = "";
-    struct transaction t;
-    transaction_init(&t);
-    play(&t, transaction_start(&t, 7, NULL, 0), "201 202", "[]", trace);
+    play(transaction_start(&t, 7, NULL, 0), "201 202", "[]");
     ck_assert_str_eq(trace, "BK");
     ck_assert_int_eq(t.result, TRANSACTION_COMMITTED);
     ck_assert_uint_eq(t.begin_us, 10);
     ck_assert_uint_eq(t.change_us, 0);
     ck_assert_uint_eq(t.commit_us, 10);
-    play(&t, transaction_start(&t, 7, make_steps(3), 3), "201 201 202 204 202", "[]", trace);
+    play(transaction_start(&t, 7, make_steps(3), 3), "201 201 202 204 202", "[]");
     ck_assert_str_eq(trace, "BCCCK");
     ck_assert_uint_eq(t.change_us, 30);
-    transaction_fini(&t);
 }
 
 TEST(a_commit_is_known_by_its_version_or_its_body)
 {
-    struct transaction t;
-    transaction_init(&t);
     for (int with_version = -1; with_version < 2; with_version++) {
         struct reply begun, done;
         (void)transaction_start(&t, 7, NULL, 0);
@@ -206,7 +195,6 @@ TEST(a_commit_is_known_by_its_version_or_its_body)
         ck_assert_int_eq(t.version, with_version > 0 ? 8 : -1);
         ck_assert_ptr_null(t.reload_id);
     }
-    transaction_fini(&t);
 }
 
 /* ---- the clean-up at start ---- */
@@ -234,10 +222,8 @@ static const struct {
 
 TEST_EACH(what_it_would_write_is_looked_at_and_never_committed, array_len(previews))
 {
-    struct transaction t;
     struct reply r;
     char word[16];
-    transaction_init(&t);
     struct transaction_action action = transaction_start_preview(&t, 7);
     ck_assert_str_eq(action.path, "/transactions?version=7");
     snprintf(word, sizeof(word), "%d", previews[_i].begin);
@@ -265,7 +251,6 @@ TEST_EACH(what_it_would_write_is_looked_at_and_never_committed, array_len(previe
         ck_assert_int_eq(t.error.kind, ERROR_NONE);
     else
         ck_assert_msg(strstr(t.error.message, previews[_i].text) != NULL, "%s", t.error.message);
-    transaction_fini(&t);
 }
 
 /* What refused the begin is no word about the preview, which the guard would take for one that is not to be had. */
@@ -275,9 +260,7 @@ TEST(a_preview_that_room_was_made_for_has_no_error)
         const char *word;
         char state;
     } answers[] = {{"429", 'B'}, {"200", 'L'}, {"204", 'X'}, {"204", 'X'}, {"201", 'B'}, {"200", 'P'}};
-    struct transaction t;
     struct reply r;
-    transaction_init(&t);
     struct transaction_action action = transaction_start_preview(&t, 7);
     for (size_t i = 0; i < array_len(answers); i++) {
         make_reply(&r, answers[i].word, answers[i].state, default_list);
@@ -291,14 +274,11 @@ TEST(a_preview_that_room_was_made_for_has_no_error)
     ck_assert_int_eq(action.type, TRANSACTION_FINISHED);
     ck_assert_int_eq(t.result, TRANSACTION_PREVIEWED);
     ck_assert_msg(t.error.kind == ERROR_NONE, "%s", t.error.message);
-    transaction_fini(&t);
 }
 
 TEST(ids_are_encoded)
 {
-    struct transaction t;
     struct reply r;
-    transaction_init(&t);
     struct transaction_action x = transaction_start(&t, 7, make_steps(1), 1);
     make_reply(&r, "201", 'B', "[]");
     r.a.body = "{\"id\":\"a/../b?c=d&e\"}";
@@ -311,7 +291,6 @@ TEST(ids_are_encoded)
     x = transaction_answer(&t, &r.a);
     ck_assert_str_eq(x.path, "/transactions/a%2F..%2Fb%3Fc%3Dd%26e");
     ck_assert_str_eq(x.method, "PUT");
-    transaction_fini(&t);
 }
 
 TEST(results_have_names)

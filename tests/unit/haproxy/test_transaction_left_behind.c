@@ -2,8 +2,6 @@
  * left behind: what is deleted and when, what is left alone, and its bounds. In the words of txn_play.h. */
 #include "txn_play.h"
 
-#include "../test.h"
-
 /* ---- a begin that is refused, and yet begun ---- */
 
 static const char with_it[] =
@@ -28,27 +26,23 @@ static const struct {
     {"full lost", with_it, "BL", 0, true},
 };
 
+FIXTURE(begin_machine, end_machine)
+
 TEST_EACH(what_a_refused_begin_leaves_is_deleted, array_len(refusals))
 {
-    char trace[LONGEST] = "";
-    struct transaction t;
-    transaction_init(&t);
-    play(&t, transaction_start(&t, 7, make_steps(1), 1), refusals[_i].script, refusals[_i].list, trace);
+    play(transaction_start(&t, 7, make_steps(1), 1), refusals[_i].script, refusals[_i].list);
     ck_assert_str_eq(trace, refusals[_i].trace);
     ck_assert_int_eq(t.result, TRANSACTION_UNAVAILABLE);
     ck_assert_uint_eq(t.held_count, refusals[_i].held);
     ck_assert_msg(strstr(t.error.message, "no space left") != NULL, "%s", t.error.message);
     ck_assert_int_eq(t.failed_in, TRANSACTION_BEGIN);
-    trace[0] = '\0';
-    play(&t, transaction_start(&t, 7, make_steps(1), 1), "201 202 202", with_it, trace);
+    play(transaction_start(&t, 7, make_steps(1), 1), "201 202 202", with_it);
     ck_assert_str_eq(trace, "BCK");
     ck_assert_int_eq(t.result, TRANSACTION_COMMITTED);
     ck_assert_int_eq(t.noted != NULL, refusals[_i].left); /* a commit does not clear it */
-    trace[0] = '\0';
-    play(&t, transaction_start_cleanup(&t), refusals[_i].left ? "200 204 204" : "200 204", with_it, trace);
+    play(transaction_start_cleanup(&t), refusals[_i].left ? "200 204 204" : "200 204", with_it);
     ck_assert_str_eq(trace, refusals[_i].left ? "LXX" : "LX"); /* the failed one, too */
     ck_assert_ptr_null(t.noted);
-    transaction_fini(&t);
 }
 
 /* What the message of a refusal says of transaction aaaa-bbbb: only its file was not written. */
@@ -70,19 +64,13 @@ static const struct {
 
 TEST_EACH(a_transaction_is_named_by_its_file, array_len(messages))
 {
-    char trace[LONGEST] = "";
-    struct transaction t;
-    transaction_init(&t);
     transaction_note_refusal(&t, messages[_i].message);
-    play(&t, transaction_start_cleanup(&t), messages[_i].names_it ? "200 204 204" : "200 204", with_it, trace);
+    play(transaction_start_cleanup(&t), messages[_i].names_it ? "200 204 204" : "200 204", with_it);
     ck_assert_str_eq(trace, messages[_i].names_it ? "LXX" : "LX"); /* the failed one, too */
-    transaction_fini(&t);
 }
 
 TEST(what_a_proxy_says_of_a_begin_names_nothing)
 {
-    struct transaction t;
-    transaction_init(&t);
     struct transaction_action x = transaction_start(&t, 7, make_steps(1), 1);
     ck_assert_int_eq(x.type, TRANSACTION_SEND);
     struct dataplane_answer a = {.status = 500, .version = -1, .progress = HTTP_ANSWERED, .retry_after_ms = -1};
@@ -90,30 +78,22 @@ TEST(what_a_proxy_says_of_a_begin_names_nothing)
     a.body_len = strlen(a.body);
     ck_assert_int_eq(transaction_answer(&t, &a).type, TRANSACTION_FINISHED);
     ck_assert_ptr_null(t.refusal);
-    transaction_fini(&t);
 }
 
 TEST(what_a_refused_write_leaves_is_deleted_by_the_next_clean_up)
 {
-    char trace[LONGEST] = "";
-    struct transaction t;
-    transaction_init(&t);
     transaction_note_refusal(&t, "HTTP 500: write /x/haproxy.cfg.aaaa-bbbb99: no space left on device");
     transaction_note_refusal(&t, "HTTP 500: write /x/haproxy.cfg.cccc-dddd7: no space left on device");
-    play(&t, transaction_start(&t, 7, make_steps(1), 1), "201 202 202", with_it,
-         trace); /* outlives what comes between */
-    play(&t, transaction_start_cleanup(&t), "200 204 500 204", with_it, trace);
+    play(transaction_start(&t, 7, make_steps(1), 1), "201 202 202", with_it); /* outlives what comes between */
+    play(transaction_start_cleanup(&t), "200 204 500 204", with_it);
     ck_assert_str_eq(trace, "LXXX"); /* the two, and the failed one */
     ck_assert_uint_eq(t.held_count, 1);
-    trace[0] = '\0';
-    play(&t, transaction_start(&t, 7, make_steps(1), 1), "201 202 202", with_it, trace); /* not cleared by it */
-    trace[0] = '\0';
+    play(transaction_start(&t, 7, make_steps(1), 1), "201 202 202", with_it); /* not cleared by it */
     static const char second[] = "[{\"id\":\"cccc-dddd\",\"status\":\"in_progress\"}]";
-    play(&t, transaction_start_cleanup(&t), "200 204", second, trace);
+    play(transaction_start_cleanup(&t), "200 204", second);
     ck_assert_str_eq(trace, "LX");
     ck_assert_uint_eq(t.held_count, 0);
     ck_assert_ptr_null(t.noted);
-    transaction_fini(&t);
 }
 
 TEST_EACH(a_stop_while_that_is_looked_for, 3)
@@ -121,13 +101,9 @@ TEST_EACH(a_stop_while_that_is_looked_for, 3)
     static const struct {
         const char *script, *trace;
     } stops[] = {{"!full", "B"}, {"full !200", "BL"}, {"full 200 !204", "BLX"}};
-    char trace[LONGEST] = "";
-    struct transaction t;
-    transaction_init(&t);
-    play(&t, transaction_start(&t, 7, make_steps(1), 1), stops[_i].script, with_it, trace);
+    play(transaction_start(&t, 7, make_steps(1), 1), stops[_i].script, with_it);
     ck_assert_str_eq(trace, stops[_i].trace);
     ck_assert_int_eq(t.result, TRANSACTION_ABORTED);
-    transaction_fini(&t);
 }
 
 /* ---- 429 ---- */
@@ -161,22 +137,17 @@ static const struct {
 
 TEST_EACH(other_writers_that_no_commit_can_end_make_room, array_len(outlived))
 {
-    char trace[LONGEST] = "";
-    struct transaction t;
     struct buf gone;
-    transaction_init(&t);
     buf_init(&gone, 0);
-    play(&t, transaction_start(&t, 7, NULL, 0), outlived[_i].script, outlived[_i].list, trace);
+    play(transaction_start(&t, 7, NULL, 0), outlived[_i].script, outlived[_i].list);
     for (size_t i = 0; i < t.foreign_count; i++)
         buf_printf(&gone, "%s%s", i > 0 ? " " : "", t.foreign[i]);
     ck_assert_str_eq(trace, outlived[_i].trace);
     ck_assert_str_eq(buf_str(&gone), outlived[_i].gone);
-    trace[0] = '\0';
-    play(&t, transaction_start_cleanup(&t), "200", "[{\"_version\":6,\"id\":\"b\",\"status\":\"in_progress\"}]", trace);
+    play(transaction_start_cleanup(&t), "200", "[{\"_version\":6,\"id\":\"b\",\"status\":\"in_progress\"}]");
     ck_assert_str_eq(trace, "L"); /* with room they are left alone */
     ck_assert_uint_eq(t.foreign_count, 0);
     buf_fini(&gone);
-    transaction_fini(&t);
 }
 
 TEST(other_writers_are_named_and_left_alone)
@@ -184,82 +155,59 @@ TEST(other_writers_are_named_and_left_alone)
     static const char list[] = "[{\"id\":\"a\",\"status\":\"in_progress\"},{\"id\":\"b\",\"status\":\"in_progress\"},"
                                "{\"id\":\"c\",\"status\":\"in_progress\"},{\"id\":\"d\",\"status\":\"in_progress\"},"
                                "{\"id\":\"e\",\"status\":\"success\"},{\"id\":\"g\",\"status\":\"something new\"}]";
-    char trace[LONGEST] = "";
-    struct transaction t;
-    transaction_init(&t);
-    play(&t, transaction_start(&t, 7, NULL, 0), "429r3 200", list, trace);
+    play(transaction_start(&t, 7, NULL, 0), "429r3 200", list);
     ck_assert_str_eq(trace, "BL");
     ck_assert_int_eq(t.result, TRANSACTION_LIMIT);
     ck_assert_int_eq(t.retry_after_ms, 3000);
     ck_assert_msg(strstr(t.error.message, "4 are in progress by other clients (a, b, c, ...)") != NULL, "%s",
                   t.error.message);
-    transaction_fini(&t);
 }
 
 TEST(ours_that_stayed_behind_are_deleted_at_the_next_429)
 {
     static const char list[] = "[{\"id\":\"T1\",\"status\":\"in_progress\"}]";
-    char trace[LONGEST] = "";
-    struct transaction t;
-    transaction_init(&t);
-    play(&t, transaction_start(&t, 7, make_steps(1), 1), "201 500 lost", list, trace);
+    play(transaction_start(&t, 7, make_steps(1), 1), "201 500 lost", list);
     ck_assert_uint_eq(t.held_count, 1);
-    play(&t, transaction_start(&t, 7, make_steps(1), 1), "429 200 204 201 202 202", list, trace);
+    play(transaction_start(&t, 7, make_steps(1), 1), "429 200 204 201 202 202", list);
     ck_assert_str_eq(trace, "BLXBCK");
     ck_assert_int_eq(t.result, TRANSACTION_COMMITTED);
     ck_assert_uint_eq(t.begin_us, 20);
     ck_assert_uint_eq(t.held_count, 0);
-    transaction_fini(&t);
 }
 
 /* The same one is both: left behind by us, and outdated by somebody's commit since. */
 TEST(what_is_dead_twice_is_deleted_once)
 {
     static const char list[] = "[{\"id\":\"T1\",\"status\":\"outdated\"}]";
-    char trace[LONGEST] = "";
-    struct transaction t;
-    transaction_init(&t);
-    play(&t, transaction_start(&t, 7, make_steps(1), 1), "201 500 lost", list, trace);
-    play(&t, transaction_start_cleanup(&t), "200 204", list, trace);
+    play(transaction_start(&t, 7, make_steps(1), 1), "201 500 lost", list);
+    play(transaction_start_cleanup(&t), "200 204", list);
     ck_assert_str_eq(trace, "LX");
-    transaction_fini(&t);
 }
 
 TEST(what_was_deleted_later_is_forgotten)
 {
     static const char none[] = "[]";
-    char trace[LONGEST] = "";
-    struct transaction t;
-    transaction_init(&t);
-    play(&t, transaction_start(&t, 7, make_steps(1), 1), "201 500 lost", none, trace);
-    play(&t, transaction_start(&t, 7, make_steps(1), 1), "429 200 500", none, trace);
+    play(transaction_start(&t, 7, make_steps(1), 1), "201 500 lost", none);
+    play(transaction_start(&t, 7, make_steps(1), 1), "429 200 500", none);
     ck_assert_uint_eq(t.held_count, 1);
-    play(&t, transaction_start(&t, 7, make_steps(1), 1), "429 200 204 429", none, trace);
+    play(transaction_start(&t, 7, make_steps(1), 1), "429 200 204 429", none);
     ck_assert_str_eq(trace, "BLXB");
     ck_assert_uint_eq(t.held_count, 0);
-    play(&t, transaction_start(&t, 7, make_steps(1), 1), "201 500 lost", none, trace);
-    play(&t, transaction_start_cleanup(&t), "200 404", none, trace);
+    play(transaction_start(&t, 7, make_steps(1), 1), "201 500 lost", none);
+    play(transaction_start_cleanup(&t), "200 404", none);
     ck_assert_str_eq(trace, "LX");
     ck_assert_uint_eq(t.held_count, 0);
-    transaction_fini(&t);
 }
 
 TEST(a_commit_outdates_what_stayed_behind)
 {
-    char trace[LONGEST] = "";
-    struct transaction t;
-    transaction_init(&t);
-    play(&t, transaction_start(&t, 7, make_steps(1), 1), "201 500 lost", "[]", trace);
-    play(&t, transaction_start(&t, 7, NULL, 0), "201 202", "[]", trace);
+    play(transaction_start(&t, 7, make_steps(1), 1), "201 500 lost", "[]");
+    play(transaction_start(&t, 7, NULL, 0), "201 202", "[]");
     ck_assert_uint_eq(t.held_count, 0);
-    transaction_fini(&t);
 }
 
 TEST(what_stays_behind_is_bounded)
 {
-    char trace[LONGEST] = "";
-    struct transaction t;
-    transaction_init(&t);
     for (int i = 0; i < 100; i++) {
         struct transaction_action x = transaction_start(&t, 7, make_steps(1), 1);
         struct reply r;
@@ -275,21 +223,18 @@ TEST(what_stays_behind_is_bounded)
         free(body);
     }
     ck_assert_uint_eq(t.held_count, 32);
-    play(&t, transaction_start(&t, 7, NULL, 0), "201 202", "[]", trace);
-    transaction_fini(&t);
+    play(transaction_start(&t, 7, NULL, 0), "201 202", "[]");
 }
 
 TEST(a_flood_of_dead_ones_is_bounded)
 {
     struct buf list;
-    struct transaction t;
     struct reply r;
     size_t sent = 0;
     buf_init(&list, 0);
     for (int i = 0; i < 5000; i++)
         buf_printf(&list, "%s{\"id\":\"%d\",\"status\":\"failed\"}", i == 0 ? "[" : ",", i);
     buf_add(&list, "]");
-    transaction_init(&t);
     struct transaction_action x = transaction_start_cleanup(&t);
     make_reply(&r, "200", 'L', list.data);
     for (; x.type == TRANSACTION_SEND; sent++) {
@@ -299,7 +244,6 @@ TEST(a_flood_of_dead_ones_is_bounded)
     ck_assert_uint_eq(sent, 257);
     ck_assert_int_eq(t.result, TRANSACTION_CLEANED);
     buf_fini(&list);
-    transaction_fini(&t);
 }
 
 /* ---- the clean-up at start ---- */
@@ -328,13 +272,9 @@ static const struct {
 
 TEST_EACH(the_cleanup_at_start, array_len(cleanups))
 {
-    char trace[LONGEST] = "";
-    struct transaction t;
-    transaction_init(&t);
-    play(&t, transaction_start_cleanup(&t), cleanups[_i].script, default_list, trace);
+    play(transaction_start_cleanup(&t), cleanups[_i].script, default_list);
     ck_assert_str_eq(trace, cleanups[_i].trace);
     ck_assert_msg(t.result == cleanups[_i].result, "%s: %s", cleanups[_i].script, transaction_result_name(t.result));
     ck_assert_msg(strstr(t.error.message, cleanups[_i].text) != NULL, "%s", t.error.message);
     ck_assert_int_eq(t.error.kind == ERROR_NONE, t.result == TRANSACTION_CLEANED);
-    transaction_fini(&t);
 }

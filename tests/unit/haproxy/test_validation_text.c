@@ -1,12 +1,8 @@
 /* src/haproxy/validation_text: what HAProxy said of a configuration that it refused. */
-#include <stdlib.h>
-
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/cfg/edit.h"
 #include "haproxy/validation_text.h"
 
-#include "../test.h"
+#include "common.h"
 
 static const struct {
     const char *message, *text;

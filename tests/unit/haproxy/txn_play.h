@@ -6,15 +6,9 @@
 #ifndef TESTS_TXN_PLAY_H
 #define TESTS_TXN_PLAY_H
 
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/transaction.h"
+#include "common.h"
 
 #define STEPS 2
 #define LONGEST 64
@@ -99,12 +93,25 @@ static inline void make_reply(struct reply *r, const char *word, char request, c
 
 /* ---- requests ---- */
 
+static struct transaction t;
+static char trace[LONGEST]; /* of the last play */
+
+static inline void begin_machine(void)
+{
+    transaction_init(&t);
+}
+
+static inline void end_machine(void)
+{
+    transaction_fini(&t);
+}
+
 /* Which of the six it is; aborts the test where it is none of them, or not as it must be. */
-static inline char letter_of(const struct transaction *t, const struct transaction_action *x)
+static inline char letter_of(const struct transaction_action *x)
 {
     bool deletes = str_eq(x->method, "DELETE");
     if (str_has_prefix(x->path, "/configuration/")) {
-        const struct transaction_step *s = &t->steps[t->next_step];
+        const struct transaction_step *s = &t.steps[t.next_step];
         char *path = mem_printf("%s?transaction_id=T1", s->path);
         ck_assert_str_eq(x->path, path);
         ck_assert_str_eq(x->method, s->method);
@@ -119,35 +126,35 @@ static inline char letter_of(const struct transaction *t, const struct transacti
         return 'L';
     if (str_eq(x->path, "/transactions/T1") && str_eq(x->method, "PUT"))
         return 'K';
-    if (str_eq(x->path, "/transactions/T1") && deletes && t->state == TRANSACTION_DELETE)
+    if (str_eq(x->path, "/transactions/T1") && deletes && t.state == TRANSACTION_DELETE)
         return 'D';
-    if (str_has_prefix(x->path, "/transactions/") && deletes && t->state == TRANSACTION_DELETE_DEAD)
+    if (str_has_prefix(x->path, "/transactions/") && deletes && t.state == TRANSACTION_DELETE_DEAD)
         return 'X';
     ck_abort_msg("%s %s is no request of this machine", x->method, x->path);
     return '?';
 }
 
-/* Plays the script; the trace is what was sent. */
-static inline void play(struct transaction *t, struct transaction_action x, const char *script, const char *list,
-                        char *trace)
+/* Plays the script. */
+static inline void play(struct transaction_action x, const char *script, const char *list)
 {
     char *words = mem_strdup(script), *at = words, *word;
     size_t sent = 0;
+    trace[0] = '\0';
     while (x.type == TRANSACTION_SEND) {
         struct reply r;
         ck_assert_uint_lt(sent, LONGEST - 1);
-        trace[sent++] = letter_of(t, &x);
+        trace[sent++] = letter_of(&x);
         trace[sent] = '\0';
         word = strsep(&at, " ");
         ck_assert_msg(word != NULL && word[0] != '\0', "%s: no answer left after %s", script, trace);
         make_reply(&r, word, trace[sent - 1], list);
         if (r.abort_first)
-            transaction_abort(t);
-        x = transaction_answer(t, &r.a);
+            transaction_abort(&t);
+        x = transaction_answer(&t, &r.a);
     }
     ck_assert_msg(at == NULL, "%s: \"%s\" was not asked for after %s", script, at, trace);
-    ck_assert_int_eq(t->state, TRANSACTION_DONE);
-    ck_assert_int_eq(transaction_answer(t, &(struct dataplane_answer){.body = ""}).type, TRANSACTION_FINISHED);
+    ck_assert_int_eq(t.state, TRANSACTION_DONE);
+    ck_assert_int_eq(transaction_answer(&t, &(struct dataplane_answer){.body = ""}).type, TRANSACTION_FINISHED);
     free(words);
 }
 
