@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 
@@ -70,18 +71,27 @@ def told(*command: object, status: int = 0, **env: str) -> str:
     return done.stdout
 
 
-def by_bash(words: list[str], program: str = NAME) -> set[str]:
+Offered = list[set[str]]
+
+
+def words_of(lines: str) -> Offered:
+    """Of each case, whose end is a line."""
+    return [set(part.split()) for part in lines.split("# end\n")[:-1]]
+
+
+def by_bash(cases: list[list[str]], program: str = NAME) -> Offered:
     """As readline does: it takes "=" for a word of its own."""
-    split = [part for word in words for part in (re.split("(=)", word) if "=" in word else [word])]
-    typed = " ".join(f"'{word}'" for word in [program, *split])
-    script = f". {FOLDER}/{NAME}.bash; COMP_WORDS=({typed}); COMP_CWORD={len(split)}; complete -p {program} >/dev/null; _haproxy_k8s_sync; printf '%s\\n' \"${{COMPREPLY[@]}}\""
-    return set(told(shell("bash"), "--norc", "-uc", script).split())
+    script = f". {FOLDER}/{NAME}.bash; complete -p {program} >/dev/null\n"
+    for words in cases:
+        typed = [program, *(part for word in words for part in (re.split("(=)", word) if "=" in word else [word]))]
+        script += f"COMP_WORDS=({shlex.join(typed)}) COMP_CWORD={len(typed) - 1} COMPREPLY=(); _haproxy_k8s_sync; printf '%s\\n' \"${{COMPREPLY[@]}}\" '# end'\n"
+    return words_of(told(shell("bash"), "--norc", "-uc", script))
 
 
-def by_fish(words: list[str], program: str = NAME) -> set[str]:
-    typed = " ".join([program, *words])
-    out = told(shell("fish"), "--no-config", "-c", f"source {FOLDER}/{NAME}.fish; complete -C '{typed}'", HOME=os.environ.get("HOME", "/"))
-    return {line.split("\t")[0] for line in out.splitlines()}
+def by_fish(cases: list[list[str]], program: str = NAME) -> Offered:
+    asked = "".join(f"complete -C '{' '.join([program, *words])}'; echo '# end'\n" for words in cases)
+    out = told(shell("fish"), "--no-config", "-c", f"source {FOLDER}/{NAME}.fish\n{asked}", HOME=os.environ.get("HOME", "/"))
+    return words_of(re.sub(r"\t.*", "", out))
 
 
 # What compadd is given and takes is what is offered; the lists that it is only asked about (-O, -A, -D) are not.
@@ -105,63 +115,65 @@ zle -N offer
 bindkey '^I' offer
 print -r -- '# up' >>$OUT
 """
-# Types the line and a tab into another zsh, whose terminal has to be read meanwhile.
+# Types each line and a tab into another zsh, whose terminal has to be read meanwhile; then ^U takes the line away.
 ZSH = r"""
 zmodload zsh/zpty
 zpty z zsh -d -i
 await() {
     repeat 1000; do
         zpty -r -t z line
-        grep -qx "# $1" $OUT 2>/dev/null && return
+        [[ $(grep -cx "# $1" $OUT 2>/dev/null) -ge $2 ]] && return
         sleep 0.02
     done
-    print "no $1"
+    print "no $1 $2"
 }
-await up
-zpty -w -n z "$LINE"$'\t'
-await end
+await up 1
+number=0
+for line in ${(f)LINES_TYPED}; do
+    zpty -w -n z "$line"$'\t'
+    await end $((++number))
+    zpty -w -n z $'\x15'
+done
 zpty -d z
 """
 
 
-def by_zsh(words: list[str], home: pathlib.Path, program: str = NAME) -> set[str]:
+def by_zsh(cases: list[list[str]], home: pathlib.Path, program: str = NAME) -> Offered:
     out = home / "offered"
     out.unlink(missing_ok=True)
     (home / ".zshrc").write_text(ZSHRC)
-    told(shell("zsh"), "-f", "-c", ZSH, ZDOTDIR=str(home), FOLDER=str(FOLDER), OUT=str(out), LINE=" ".join([program, *words]), TERM="vt100")
-    return {line for line in out.read_text().splitlines() if line and not line.startswith("#")}
+    typed = "\n".join(" ".join([program, *words]) for words in cases)
+    told(shell("zsh"), "-f", "-c", ZSH, ZDOTDIR=str(home), FOLDER=str(FOLDER), OUT=str(out), LINES_TYPED=typed, TERM="vt100")
+    return words_of(out.read_text().removeprefix("# up\n"))
 
 
 # --- what is offered
 
-@pytest.mark.parametrize(("words", "offered"), CASES, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
-def test_bash(words: list[str], offered: set[str]) -> None:
+TYPED = [words for words, _ in CASES]
+OFFERED = [offered for _, offered in CASES]
+EQUALS: list[tuple[list[str], set[str]]] = [(["plan", "--color="], {"auto", "always", "never"}), (["plan", "--color=a"], {"auto", "always"}),
+                                            (["doctor", "--output=t"], {"text"})]
+
+
+def test_bash() -> None:
     # Beside commands bash offers the options at once.
-    more = {"--help", "--version", "--kubeconfig=", "--dry-run", "--log-level="} if words == [""] else set()
-    assert by_bash(words) == by_bash(words, f"{NAME}-as-service") == offered | more
+    more = {"--help", "--version", "--kubeconfig=", "--dry-run", "--log-level="}
+    assert by_bash(TYPED) == by_bash(TYPED, f"{NAME}-as-service") == [OFFERED[0] | more, *OFFERED[1:]]
+    assert by_bash([words for words, _ in EQUALS]) == [offered for _, offered in EQUALS]
 
 
-@pytest.mark.parametrize(("words", "offered"), [(["plan", "--color="], {"auto", "always", "never"}), (["plan", "--color=a"], {"auto", "always"}),
-                                                (["doctor", "--output=t"], {"text"})])
-def test_bash_behind_an_equals_sign(words: list[str], offered: set[str]) -> None:
-    assert by_bash(words) == offered
+def test_fish() -> None:
+    assert by_fish(TYPED) == by_fish(TYPED, f"{NAME}-as-service") == OFFERED
 
 
-@pytest.mark.parametrize(("words", "offered"), CASES, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
-def test_fish(words: list[str], offered: set[str]) -> None:
-    assert by_fish(words) == by_fish(words, f"{NAME}-as-service") == offered
+def test_zsh(tmp_path: pathlib.Path) -> None:
+    assert by_zsh(TYPED, tmp_path) == OFFERED
 
 
-@pytest.mark.parametrize(("words", "offered"), CASES, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
-def test_zsh(tmp_path: pathlib.Path, words: list[str], offered: set[str]) -> None:
-    assert by_zsh(words, tmp_path) == offered
-
-
-@pytest.mark.parametrize("command", sorted(OPTIONS))
-def test_options(tmp_path: pathlib.Path, command: str) -> None:
-    assert {word.rstrip("=") for word in by_bash([command, "--"])} == OPTIONS[command]
-    assert by_fish([command, "--"]) == OPTIONS[command]
-    assert by_zsh([command, "--"], tmp_path, f"{NAME}-as-service") == OPTIONS[command]
+def test_options(tmp_path: pathlib.Path) -> None:
+    asked = [[command, "--"] for command in OPTIONS]
+    assert [{word.rstrip("=") for word in words} for words in by_bash(asked)] == list(OPTIONS.values())
+    assert by_fish(asked) == by_zsh(asked, tmp_path, f"{NAME}-as-service") == list(OPTIONS.values())
 
 
 # --- what there is to offer
@@ -176,15 +188,16 @@ def words_of_help() -> tuple[set[str], set[str]]:
 def test_commands_and_options_are_those_of_help() -> None:
     commands, options = words_of_help()
     assert commands == COMMANDS
-    offered = {word.rstrip("=") for words in (*([command] for command in OPTIONS), ["template", "diff"], ["template", "benchmark"])
-               for word in [*by_bash([*words, "--"]), *by_bash(["--"])]}
+    asked = [["--"], *([command, "--"] for command in OPTIONS), ["template", "diff", "--"], ["template", "benchmark", "--"]]
+    offered = {word.rstrip("=") for words in by_bash(asked) for word in words}
     assert offered - {"--output"} == options | {"--help"}, "--output is -o there"
 
 
 def test_values_are_taken() -> None:
     env = clean_env(HAPROXY_DATAPLANE_URL="http://127.0.0.1:1", KUBECONFIG="/nonexistent")
-    for command in OPTIONS:
-        for option in sorted(OPTIONS[command] - {"--help", "--dry-run", "--changed", "--kubeconfig", "--servers", "--yes"}):
-            for value in sorted(by_bash([command, option, ""])):
-                done = subprocess.run([plain(), command, option, value, *(["n"] if command == "explain" else [])], env=env, capture_output=True, text=True, timeout=60)
-                assert done.returncode != 64, f"{command} {option} {value}: {done.stderr}"
+    without = {"--help", "--dry-run", "--changed", "--kubeconfig", "--servers", "--yes"}
+    asked = [[command, option] for command, options in OPTIONS.items() for option in sorted(options - without)]
+    for words, values in zip(asked, by_bash([[*words, ""] for words in asked]), strict=True):
+        for value in sorted(values):
+            done = subprocess.run([plain(), *words, value, *(["n"] if words[0] == "explain" else [])], env=env, capture_output=True, text=True, timeout=60)
+            assert done.returncode != 64, f"{words} {value}: {done.stderr}"

@@ -17,6 +17,7 @@ import pytest
 from tests.demo.configuration import FileBalancer
 from tests.harness import objects
 from tests.harness.browser import PHONE, Browser, Page, binary
+from tests.harness.daemon import Daemon
 from tests.harness.events_stream import EventStream
 from tests.harness.process import ROOT, wait_until
 
@@ -36,10 +37,27 @@ def scene(tmp_path: pathlib.Path) -> Iterator[Scene]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """In front of three live nodes, for those who only look."""
+    with Scene(tmp_path_factory.mktemp("calm")) as made:
+        daemon = made.play()
+        made.on(1, 2, 3)
+        made.wait_rotation(1, 2, 3)
+        yield daemon
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with Browser() as made:
+        yield made
+
+
 @pytest.fixture
-def page() -> Iterator[Page]:
-    with Browser() as browser:
-        yield browser.page()
+def page(browser: Browser) -> Iterator[Page]:
+    made = browser.page()
+    yield made
+    made.close()
 
 
 def quiet(page: Page, url: str) -> None:
@@ -96,9 +114,8 @@ def test_no_usable_endpoint_is_red(scene: Scene, page: Page) -> None:
     assert page.value("document.title").startswith("No usable endpoint") and page.value("!!document.querySelector('.lb .pill.bad')")
 
 
-def test_the_title_says_which_cluster(scene: Scene, page: Page) -> None:
-    daemon = scene.play()
-    look(page, daemon)
+def test_the_title_says_which_cluster(calm: Daemon, page: Page) -> None:
+    look(page, calm)
     page.value("source.close(); clearInterval(ticking)")
     page.value("show({...last, cluster: null})")
     assert page.value("document.title") == "In sync · haproxy-k8s-sync" and not page.value("document.getElementById('cluster').checkVisibility()")
@@ -107,10 +124,8 @@ def test_the_title_says_which_cluster(scene: Scene, page: Page) -> None:
     assert page.text(".top").replace("\n", " ").startswith("haproxy-k8s-sync cluster prod-east<img") and page.value("document.querySelectorAll('img').length") == 0
 
 
-def test_wide_screens_are_filled_by_columns(scene: Scene, page: Page) -> None:
-    daemon = scene.play()
-    scene.on(1, 2, 3)
-    look(page, daemon)
+def test_wide_screens_are_filled_by_columns(calm: Daemon, page: Page) -> None:
+    look(page, calm)
     columns = """new Set([...document.querySelectorAll('main section.card')].filter(e => e.checkVisibility()).map(e => Math.round(e.getBoundingClientRect().left))).size"""
     for width, wanted in ((1280, 1), (1920, 2), (2560, 3)):
         page.size(width, 1000)
@@ -216,10 +231,9 @@ def test_what_is_wrong_is_red_in_its_place_and_said_to_its_end(scene: Scene, pag
     page.wait_text("#lbs", "managed by the leading replica")
 
 
-def test_a_connection_that_says_nothing_is_made_anew(scene: Scene, page: Page) -> None:
+def test_a_connection_that_says_nothing_is_made_anew(calm: Daemon, page: Page) -> None:
     """No end of it was seen, as when a laptop has slept; beats come every 15 s, and none for 40 s are too few."""
-    daemon = scene.play()
-    look(page, daemon)
+    look(page, calm)
     page.value("seen -= 41000")
 
     def asked() -> int:
@@ -227,8 +241,6 @@ def test_a_connection_that_says_nothing_is_made_anew(scene: Scene, page: Page) -
 
     wait_until(lambda: asked() == 2, 20, "a second stream")
     page.wait_text("#link", "connected")
-    scene.on(1, 2)
-    wait_rows(page, {"worker-1": "live", "worker-2": "live"})
 
 
 def test_many_who_follow_and_the_one_too_many(scene: Scene, page: Page) -> None:
@@ -264,10 +276,9 @@ def test_what_others_chose_is_shown_as_text(scene: Scene, page: Page) -> None:
     quiet(page, page_url(daemon))
 
 
-def test_the_policy_would_stop_it_all_the_same(scene: Scene, page: Page) -> None:
+def test_the_policy_would_stop_it_all_the_same(calm: Daemon, page: Page) -> None:
     """Not that the page does so: what if it did?"""
-    daemon = scene.play()
-    look(page, daemon)
+    look(page, calm)
     tried = page.value("""(() => { try { document.body.innerHTML = '<img src=x onerror="hacked=1">'; return 'markup'; }
         catch (e) { return e.name; } })()""")
     assert tried == "TypeError", "trusted types keep strings from becoming markup"
@@ -277,11 +288,9 @@ def test_the_policy_would_stop_it_all_the_same(scene: Scene, page: Page) -> None
 
 # --- for readers, keyboards and eyes
 
-def test_what_assistive_technology_gets(scene: Scene, page: Page) -> None:
-    daemon = scene.play()
-    scene.on(1, 2)
-    look(page, daemon)
-    wait_rows(page, {"worker-1": "live", "worker-2": "live"})
+def test_what_assistive_technology_gets(calm: Daemon, page: Page) -> None:
+    look(page, calm)
+    wait_rows(page, {f"worker-{i}": "live" for i in (1, 2, 3)})
     tree = page.tree()
     roles = {role for role, _ in tree}
     assert {"banner", "main", "contentinfo", "status", "table", "list"} <= roles, roles
@@ -351,10 +360,9 @@ def multiplied(page: Page, nodes: int) -> dict[str, Any]:
     return d
 
 
-def test_every_size_every_state_light_and_dark(scene: Scene, page: Page) -> None:
+def test_every_size_every_state_light_and_dark(calm: Daemon, page: Page) -> None:
     """One node, a dozen, hundreds, thousands; trouble and the rest: nothing is cut off, everything can be read."""
-    daemon = scene.play()
-    look(page, daemon)
+    look(page, calm)
     page.value("source.close(); clearInterval(ticking)")
     for nodes in (1, 12, 60, 5000):
         shown = multiplied(page, nodes)
@@ -377,17 +385,16 @@ def test_every_size_every_state_light_and_dark(scene: Scene, page: Page) -> None
     assert page.complaints() == []
 
 
-def test_nothing_moves_where_that_is_not_wanted(scene: Scene, page: Page) -> None:
+def test_nothing_moves_where_that_is_not_wanted(calm: Daemon, page: Page) -> None:
     page.prefer(reduced_motion="reduce")
-    look(page, scene.play())
+    look(page, calm)
     assert page.value("""(() => { const e = document.createElement('p'); e.className = 'fresh'; document.body.append(e);
         return getComputedStyle(e).animationName; })()""") == "none"
 
 
-def test_without_scripts_it_says_where_to_look(scene: Scene, page: Page) -> None:
-    daemon = scene.play()
+def test_without_scripts_it_says_where_to_look(calm: Daemon, page: Page) -> None:
     page.scripts(False)
-    page.open(page_url(daemon))
+    page.open(page_url(calm))
     wanted = {("link", "/readyz"), ("link", "/status")}
     found: set[tuple[str, str]] = set()
     while not wanted <= found:  # a script that waits cannot be run

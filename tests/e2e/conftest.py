@@ -1,4 +1,5 @@
-"""Fixtures: the real API servers live for the whole run, one for each etcd; everything else is fresh for every case."""
+"""Fixtures: the real API servers live for the whole run, one for each worker of pytest (nodes belong to a whole server), and one over the
+older etcd, all of whose cases one worker has; everything else is fresh for every case."""
 
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ from .sites import Sites
 from .world import NODES, World, free_node_port
 
 _namespaces = itertools.count(1)
+ONE_WORKER = pytest.mark.xdist_group("etcd-debian")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -69,7 +71,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     else:
         chosen = [c for c in usable if c.full or marked("every_combination") or (c.is_local and marked("every_local"))]
     # With none at all the case itself is skipped: it must not vanish.
-    metafunc.parametrize(given, chosen or [None], ids=str, indirect=True)
+    rows = [pytest.param(c, marks=ONE_WORKER if c.etcd == "etcd-debian" else (), id=str(c)) for c in chosen] or [None]
+    metafunc.parametrize(given, rows, indirect=True)
 
 
 @pytest.fixture(scope="session")
@@ -92,6 +95,8 @@ def kubes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, RealKu
 def world_of(combination: Combination, home: pathlib.Path, kubes: dict[str, RealKube]) -> Iterator[World]:
     program()
     kube = kubes[combination.etcd]
+    if kube.process is None:  # a case that stopped it has failed
+        kube.start_apiserver()
     kube.admin.delete_all("Node")
     port = free_node_port(kube)
     with backends(NODES, port) as running:

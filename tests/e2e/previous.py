@@ -8,10 +8,11 @@ import pathlib
 import subprocess
 import tempfile
 
+from tests.harness import realparts
 from tests.harness.process import ROOT
 
 PINNED = pathlib.Path(__file__).with_name("previous_release")
-CACHE = ROOT / "build" / "previous"
+CACHE = realparts.cache_dir() / "previous"
 
 
 class Missing(Exception):

@@ -5,6 +5,7 @@ There is no kubelet and no controller: that a pod starts is not shown here, its 
 
 from __future__ import annotations
 
+import json
 import pathlib
 import re
 from collections.abc import Callable, Iterator
@@ -22,7 +23,7 @@ from tests.harness.process import ROOT, wait_until
 from tests.harness.realkube import ApiError, RealKube
 
 from .combinations import Combination
-from .conftest import world_of
+from .conftest import ONE_WORKER, world_of
 from .release import Release, Right, define, dry_run, everything_in, helm, kubectl
 from .world import BACKEND, NODES, SERVICE, World
 
@@ -47,14 +48,19 @@ def kube(kubes: dict[str, RealKube]) -> RealKube:
 
 # --- what is rendered is accepted
 
-@pytest.mark.parametrize("name", cases.NAMES)
-def test_rendering_is_accepted(kube: RealKube, name: str) -> None:
+def test_renderings_are_accepted(kube: RealKube, tmp_path: pathlib.Path) -> None:
+    cases.render_all(realparts.helm(), tmp_path)
+    renderings = cases.Renderings(tmp_path)
+    documents_of = {json.dumps(document, sort_keys=True): name for name in cases.NAMES for document in renderings[name]}
+    refused = {}
+    for text, name in documents_of.items():
+        try:
+            dry_run(kube, json.loads(text))
+        except ApiError as e:
+            refused[name] = str(e)
+    assert not refused
     # helm itself looks at the schemas of this server, but sends nothing.
-    said = helm(kube, "install", RELEASE, CHART, "--namespace", NAMESPACE, "--dry-run=server", values=cases.values(name))
-    found = documents(said.partition("\nMANIFEST:\n")[2].partition("\nNOTES:\n")[0])
-    assert found, said
-    for document in found:
-        dry_run(kube, document)
+    helm(kube, "install", RELEASE, CHART, "--namespace", NAMESPACE, "--dry-run=server", values=cases.values("everything"))
 
 
 @pytest.mark.parametrize("spoil", [
@@ -161,7 +167,7 @@ def denials(daemon: Daemon) -> list[str]:
 
 @pytest.mark.needs_api("the chart's replicas and Leases; the sidecar's rights are a row of its own, with the files of the same HAProxy")
 @pytest.mark.one_combination
-@pytest.mark.parametrize("feature", ["plain", "leader election", "events", "several namespaces", "lease elsewhere", "sidecar"])
+@pytest.mark.parametrize("feature", ["plain", "several namespaces", "lease elsewhere", "sidecar"])
 def test_the_daemon_works_with_the_rights_of_its_release(world: World, kube: RealKube, feature: str) -> None:
     values = values_of(world)
     world.put_nodes("node-a", "node-b")
@@ -177,29 +183,24 @@ def test_the_daemon_works_with_the_rights_of_its_release(world: World, kube: Rea
             f"{world.namespace}/{SERVICE}:https={BACKEND}", {"namespace": shop, "service": "web", "port": 80, "backend": "shop"}])
         values["env"]["haproxy"]["backendName"] = ""
         backends = 2
-    elif feature == "events":
-        values["env"]["emitEvents"] = True
     elif feature == "sidecar":
         values["env"]["haproxy"] = {"backendName": BACKEND}
         values["sidecar"] = {"enabled": True, "configMap": "first"}
         more = LocalFiles(world.haproxy, world.home / "files").settings()
-    elif feature != "plain":
+    elif feature == "lease elsewhere":
         values["replicaCount"] = 2
-        values["leaderElection"] = {"leaseNamespace": "edge"} if feature == "lease elsewhere" else {}
+        values["leaderElection"] = {"leaseNamespace": "edge"}
     release = Release(kube, "lb", world.namespace, values)
     try:
         assert {r.resource for r in release.rights()} == {"nodes", "services", "endpoints", "endpointslices"} | (
-            {"leases"} if "replicaCount" in values else {"events"} if feature == "events" else set())
+            {"leases"} if "replicaCount" in values else set())
         with running(world, release, **more) as daemon:
             world.expect("node-a", "node-b")
             world.in_step(backends=backends)
             if backends == 2:
                 assert set(world.ours("shop")) == {"node-b"}
-            if feature == "events":
-                wait_until(lambda: {"Synced"} <= {e["reason"] for e in kube.admin.list("Event", world.namespace)}, 20, "an Event")
             if "replicaCount" in values:
-                where = "edge" if feature == "lease elsewhere" else world.namespace
-                assert kube.admin.get("Lease", daemon.env["LEASE_NAME"], where)["spec"]["holderIdentity"]
+                assert kube.admin.get("Lease", daemon.env["LEASE_NAME"], "edge")["spec"]["holderIdentity"]
                 stands_by(world, release, daemon)
             assert denials(daemon) == []
     finally:
@@ -254,6 +255,7 @@ def drain_twice(world: World) -> None:
         wait_until(lambda: "node-b" not in world.resting(), 30, "node-b is back")
 
 
+@ONE_WORKER
 def test_no_right_is_superfluous(old_world: World) -> None:
     """Each right is taken away by itself. Those to Endpoints are for servers without EndpointSlices: they are tried without these."""
     world = old_world

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import datetime
 import re
 from typing import Any
 
@@ -24,11 +23,10 @@ MISSING = {
     ("secrets", "watch"): "no complete list from the Kubernetes API yet; HAProxy stays unchanged",
     ("secrets", "patch"): "cannot write annotations of the Secret",
     ("events", "create"): "Kubernetes Events may not be written",
-    ("leases", "get"): "cannot read or write the Lease of the leader election",
     ("leases", "create"): "cannot read or write the Lease of the leader election",
 }
 # Without these nothing is written; without the others only less is said of it.
-NEEDED = {("secrets", "watch"), ("leases", "get"), ("leases", "create")}
+NEEDED = {("secrets", "watch"), ("leases", "create")}
 
 
 def without(rules: list[dict[str, Any]], resource: str, verb: str) -> list[dict[str, Any]]:
@@ -81,47 +79,9 @@ def test_what_is_missing_is_named(sites: Sites, kubes: dict[str, RealKube], reso
         daemon.wait_not_ready(re.escape("; deploy/config/rbac.yaml grants it"))
 
 
-@pytest.mark.one_combination
-def test_streamed_lists_need_no_right_to_list(sites: Sites, kubes: dict[str, RealKube]) -> None:
-    place = Place(kubes[sites.combination.etcd])
-    place.put(sites.text())
-    take(place, "secrets", "list")
-    daemon = sites.start(**place.settings())
-    applied(daemon)
-    daemon.wait_ready()
-
-
 def refused(daemon: Daemon, what: str, verb: str, resource: str) -> None:
     about = re.escape(f'cannot {verb} resource \\"{resource}\\"')
     daemon.wait_log(f'msg="{re.escape(what)}".* error=".*HTTP 403.*{about}', 30)
-
-
-@pytest.mark.one_combination
-def test_a_lease_that_cannot_be_renewed(sites: Sites, kubes: dict[str, RealKube]) -> None:
-    place = Place(kubes[sites.combination.etcd])
-    place.put(sites.text())
-    take(place, "leases", "update")
-    daemon = sites.start(**place.settings(), LEADER_ELECT="true", LEASE_NAMESPACE=place.namespace, LEASE_NAME=ROLE)
-    applied(daemon)  # it has created one
-    refused(daemon, MISSING["leases", "get"], "update", "leases")
-    daemon.wait_not_ready(re.escape('cannot update resource "leases"'))
-
-
-@pytest.mark.one_combination
-def test_a_lease_that_cannot_be_watched_is_read(sites: Sites, kubes: dict[str, RealKube]) -> None:
-    place = Place(kubes[sites.combination.etcd])
-    place.put(sites.text())
-    take(place, "leases", "watch")
-    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    spec = {"holderIdentity": "another", "leaseDurationSeconds": 3600, "renewTime": now, "acquireTime": now}
-    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": ROLE, "namespace": place.namespace}, "spec": spec}
-    place.kube.admin.put(lease)
-    daemon = sites.start(**place.settings(), LEADER_ELECT="true", LEASE_NAMESPACE=place.namespace, LEASE_NAME=ROLE, LOG_LEVEL="debug")
-    daemon.wait_log('msg="watching the Lease is denied; reading it every two seconds"', 30)
-    released = {"spec": {"holderIdentity": "", "leaseDurationSeconds": 1}}  # as a replica gives it up
-    place.kube.admin.patch("Lease", ROLE, released, place.namespace)
-    applied(daemon)
-    daemon.wait_ready()
 
 
 @pytest.mark.one_combination

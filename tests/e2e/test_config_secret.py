@@ -92,6 +92,7 @@ def test_with_rights_on_this_secret_alone(sites: Sites, kubes: dict[str, RealKub
     daemon.wait_ready()
 
 
+@pytest.mark.one_combination
 def test_a_pause_by_annotation_is_said_everywhere(sites: Sites, kubes: dict[str, RealKube], tmp_path: pathlib.Path) -> None:
     place, state = Place(kubes[sites.combination.etcd]), str(tmp_path / "state")
     plane = sites.list[0][1]

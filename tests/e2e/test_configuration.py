@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pathlib
 import re
 import signal
 import socket
-from collections.abc import Callable, Sequence
 
 import pytest
 
 from tests.harness.daemon import Daemon
-from tests.harness.haproxy import DoubleDataPlane
 from tests.harness.process import wait_until
 
 from .sites import Sites
-
-LEASTCONN = "  balance leastconn\n"
-
 
 def applied(daemon: Daemon, since: int = 0) -> None:
     daemon.wait_log("msg=\"configuration applied\"", 30, since)
@@ -41,17 +35,6 @@ def test_it_is_applied_followed_and_verified(sites: Sites) -> None:
     applied(daemon, seen)
     wait_until(sites.runs(0, "static-rr"), 10)
     assert sites.list[0][0].worker() != worker
-
-
-def test_what_means_the_same_is_not_written(sites: Sites) -> None:
-    dataplane = sites.list[0][1]
-    sites.source.write_text(sites.text())
-    daemon = sites.start()
-    applied(daemon)
-    version, worker, seen = dataplane.version(), sites.list[0][0].worker(), len(daemon.log())
-    sites.source.write_text("# a comment\n" + sites.text().replace(LEASTCONN, LEASTCONN + "\n  # another\n").replace("  mode", "\tmode "))
-    daemon.wait_log("msg=\"configuration unchanged\"", 20, seen)
-    assert dataplane.version() == version and sites.list[0][0].worker() == worker
 
 
 @pytest.mark.every_combination
@@ -102,22 +85,7 @@ def test_what_cannot_be_loaded_goes_back(sites: Sites) -> None:
     wait_until(sites.runs(0, "first"), 10)
 
 
-@pytest.mark.needs_api("several HAProxies of one daemon")
-def test_an_api_that_is_down_keeps_no_other_waiting(sites: Sites) -> None:
-    sites.add()
-    second = sites.list[1][1]
-    second.stop()
-    sites.source.write_text(sites.text())
-    daemon = sites.start()
-    applied(daemon)
-    wait_until(sites.runs(0, "roundrobin"), 10)
-    assert LEASTCONN in second.file()
-    seen = len(daemon.log())
-    second.start()
-    applied(daemon, seen)
-    assert LEASTCONN not in second.file()
-
-
+@pytest.mark.one_combination
 def test_a_rejection_is_remembered_over_a_restart(sites: Sites, tmp_path: pathlib.Path) -> None:
     """Asked for again by SIGHUP alone."""
     sites.source.write_text(sites.text())
@@ -139,6 +107,7 @@ def test_a_rejection_is_remembered_over_a_restart(sites: Sites, tmp_path: pathli
     wait_until(lambda: sites.validations() == asked + 1, 5)
 
 
+@pytest.mark.one_combination
 @pytest.mark.parametrize("policy", ["report", "repair", "ignore"])
 def test_what_another_writer_changes(sites: Sites, policy: str) -> None:
     haproxy, dataplane = sites.list[0]
@@ -182,26 +151,6 @@ def test_all_are_waited_for_on_demand(sites: Sites) -> None:
     wait_until(lambda: daemon.log().count("msg=\"configuration applied\"") == 2, 40)
 
 
-@pytest.mark.needs_api("several HAProxies of one daemon")
-def test_a_rejection_by_one_stops_all(sites: Sites) -> None:
-    sites.add()
-    second = sites.list[1][1]
-    if not isinstance(second, DoubleDataPlane):
-        pytest.skip("one that rejects what another takes needs the double")
-    sites.source.write_text(sites.text())
-    second.fault({"action": "answer", "method": "POST", "path": "only_validate", "status": 400,
-                  "headers": {"Configuration-Version": "1"}, "body": {"code": 400, "message": "validation error: msg=\"config parsing [/x:7] not here\""}})
-    daemon = sites.start()
-    daemon.wait_log("configuration rejected.*line 7: not here")
-    first = sites.list[0][1]
-    reads = first.access_log().count("GET /v3/services/haproxy/configuration/raw")
-    wait_until(lambda: first.access_log().count("GET /v3/services/haproxy/configuration/raw") > reads + 2, 20)
-    assert LEASTCONN in first.file() and LEASTCONN in second.file()
-    second.clear_faults()
-    sites.source.write_text(sites.text(balance="first"))
-    wait_until(lambda: daemon.log().count("msg=\"configuration applied\"") == 2, 40)
-
-
 def swap(folder: pathlib.Path, name: str, text: str) -> None:
     """As a kubelet writes a volume: a folder for each version, ..data points to it."""
     folder.joinpath(name).mkdir()
@@ -210,6 +159,7 @@ def swap(folder: pathlib.Path, name: str, text: str) -> None:
     os.replace(folder / "..new", folder / "..data")
 
 
+@pytest.mark.one_combination
 def test_links_and_folders_are_followed(sites: Sites) -> None:
     folder = sites.source.parent
     swap(folder, "..1", sites.text())
@@ -228,28 +178,6 @@ def test_links_and_folders_are_followed(sites: Sites) -> None:
     sites.source.write_text(sites.text(balance="static-rr"))
     applied(daemon, seen)
     daemon.wait_ready()
-
-
-BAD: Sequence[tuple[str, Callable[[str], bytes], str]] = (
-    ("empty", lambda text: b"", "it is empty: "),
-    ("nul", lambda text: text.encode() + b"\0\n", "a NUL character"),
-    ("conditional", lambda text: (".if version_atleast(2.4)\n" + text + ".endif\n").encode(), "lines 1, 49: a conditional"),
-    ("long", lambda text: (text + "#" + "x" * 70000 + "\n").encode(), "longer than 64 KiB"),
-)
-
-
-def test_what_is_no_configuration_is_refused_before_it_is_sent(sites: Sites) -> None:
-    sites.source.write_text(sites.text())
-    daemon = sites.start()
-    applied(daemon)
-    for name, make, says in BAD:
-        if name in ("conditional", "long") and sites.combination.is_local:
-            continue  # HAProxy's own matter there
-        asked, seen = sites.validations(), len(daemon.log())
-        sites.source.write_bytes(make(sites.text(balance="first")))
-        daemon.wait_log(f"configuration refused; the last good one stays.*({says})", 20, seen)
-        assert sites.validations() == asked, name
-    wait_until(sites.runs(0, "roundrobin"), 10)
 
 
 @pytest.mark.needs_api("a login and a socket that the way through the API needs")
@@ -271,28 +199,3 @@ def test_nobody_is_locked_out(sites: Sites) -> None:
     sites.source.write_text(sites.text())
     applied(daemon)
     daemon.wait_ready()
-
-
-@pytest.mark.needs_api("an answer that only an API gives")
-def test_an_answer_that_judges_nothing_is_no_rejection(sites: Sites) -> None:
-    """503: it is tried again later, and a new configuration at once."""
-    plane = sites.list[0][1]
-    if not isinstance(plane, DoubleDataPlane):
-        pytest.skip("a Data Plane API that is busy needs the double")
-    sites.source.write_text(sites.text())
-    plane.fault({"action": "answer", "method": "POST", "path": "only_validate", "status": 503, "body": {"code": 503, "message": "busy"}})
-    daemon = sites.start(CONFIG_MIN_INTERVAL="0s")
-
-    def mine() -> dict[str, object]:
-        return dict(json.loads(daemon.get("/status")[1])["haproxies"][0]["configuration"])
-
-    wait_until(lambda: mine()["failure"] == "DataplaneServerError", 20, "the class of the failure")
-    assert (mine()["state"], mine()["reason"]) == ("new", None) and str(mine()["next_try"]) > str(mine().get("runs_since") or "")
-    reads = plane.access_log().count("GET /v3/services/haproxy/configuration/raw")
-    wait_until(lambda: plane.access_log().count("GET /v3/services/haproxy/configuration/raw") > reads + 2, 20, "it is read meanwhile")
-    assert plane.access_log().count("only_validate") == 1
-    plane.clear_faults()
-    sites.source.write_text(sites.text(balance="first"))
-    applied(daemon)
-    assert sites.runs(0, "first")()
-    wait_until(lambda: mine()["failure"] is None, 10, "/status no longer says so")

@@ -103,8 +103,7 @@ def test_the_api_dies_at_each_step(way: Way, heard: str) -> None:
 
 
 @pytest.mark.needs_api("its steps are requests; by files and sockets it is killed in tests/functional/test_local_reload.py")
-@pytest.mark.parametrize("heard", ["request", "answer"])
-@pytest.mark.parametrize("kept", [False, True], ids=["in memory", "STATE_DIR"])
+@pytest.mark.parametrize(("kept", "heard"), [(False, "answer"), (True, "request")], ids=["in memory", "STATE_DIR"])
 def test_the_daemon_dies_at_each_step(way: Way, tmp_path: pathlib.Path, kept: bool, heard: str) -> None:
     """Whoever is started next goes on where it stopped, with one further reload at most."""
     daemon = way.start(**({"STATE_DIR": str(tmp_path / "state")} if kept else {}))
@@ -178,47 +177,6 @@ def test_409_in_between(way: Way) -> None:
         daemon.wait_ready()
         way.nothing_open()
         assert "configuration rejected" not in daemon.log()
-
-
-@pytest.mark.needs_api("transactions")
-def test_transactions_of_others(way: Way) -> None:
-    """They are in nobody's way, as many as there may be, and are not deleted while they could be committed."""
-    daemon = way.start()
-    theirs = [way.plane.begin() for _ in range(3)]
-    seen = len(daemon.log())
-    way.put_next()
-    applied(daemon, seen)
-    way.runs()
-    daemon.wait_ready()
-    # What was begun before it cannot be committed any more, which its owner hears.
-    assert way.plane.commit(theirs[0]).status in (404, 406, 409)
-    way.put_next()
-    way.runs()
-    way.plane.delete(f"/transactions/{theirs[1]}")
-    way.plane.delete(f"/transactions/{theirs[2]}")
-    way.nothing_open()
-
-
-def test_a_hand_edit_is_no_loss(way: Way) -> None:
-    """With an editor, in the file: reported, and kept until there is another document; a rejected one does not repair it."""
-    daemon = way.start()
-    seen = len(daemon.log())
-    config = way.haproxy.config
-    edited = config.with_name("edited")
-    edited.write_text(config.read_text() + "\nbackend by-hand\n  mode tcp\n")
-    edited.replace(config)  # as editors do: no API reads half of it
-    daemon.wait_log("haproxy.cfg was changed by another writer; it is left so.*backend by-hand", 30, seen)
-    daemon.wait_not_ready("backend by-hand")
-    way.put(way.sites.text(balance="roundrobin") + "  bogus\n")
-    daemon.wait_log("configuration rejected.*unknown keyword 'bogus'", 30, seen)
-    way.read_again()
-    assert "backend by-hand" in way.plane.file() and "bogus" not in way.plane.file()
-    seen = len(daemon.log())
-    way.put_next()
-    applied(daemon, seen)
-    way.runs()
-    daemon.wait_ready()
-    assert "by-hand" not in way.plane.file()
 
 
 # --- several of them
@@ -302,6 +260,7 @@ def test_one_that_is_added_later(sites: Sites, tmp_path: pathlib.Path, accepts: 
     assert (first.version(), reloads(sites.list[0][0]), first.access_log().count("only_validate")) == before_first
 
 
+@pytest.mark.one_combination
 def test_a_megabyte_with_5000_servers(sites: Sites) -> None:
     """Applied, found unchanged by the next daemon, changed in one line, which needs no reload."""
     def text(last: str) -> str:

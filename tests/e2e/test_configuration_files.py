@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import signal
 import socket
 import ssl
 import threading
@@ -11,7 +10,7 @@ import threading
 import pytest
 
 from tests.harness.certificates import Pair, self_signed
-from tests.harness.haproxy import DataPlane, DoubleDataPlane
+from tests.harness.haproxy import DataPlane
 from tests.harness.local import LocalFiles
 from tests.harness.process import wait_until
 
@@ -42,13 +41,6 @@ def overwrite(plane: DataPlane, folder: str, name: str, text: str) -> None:
     else:
         answer = plane.put(f"/storage/{PLACES[folder]}/{name}?skip_reload=true", text, content_type="text/plain")
         assert answer.status in (200, 204), answer.text
-
-
-def delete(plane: DataPlane, folder: str, name: str) -> None:
-    if isinstance(plane, LocalFiles):
-        pathlib.Path(stored(plane, folder)[name]).unlink()
-    else:
-        assert plane.delete(f"/storage/{PLACES[folder]}/{name}?skip_reload=true").status == 204
 
 
 def pem(*pairs: Pair) -> str:
@@ -220,20 +212,6 @@ def test_a_dotted_name(files: Files) -> None:
     files.settled(files={"foreign.txt"}, maps={"hosts.map", "foreign.map"})
 
 
-def test_names_that_become_the_same_change_nothing(files: Files) -> None:
-    files.put("maps/hosts.map", "one.example b1\n")
-    files.give(files.text(["b1"]))
-    files.start()
-    before = files.plane.file()
-    files.put("maps/a.b.map", "x y\n")
-    files.put("maps/a_b.map", "x y\n")
-    files.daemon.wait_not_ready("maps/a.*it is stored as a_b.map, as is maps/a")
-    assert files.plane.file() == before and set(stored(files.plane, "maps")) == {"hosts.map", "foreign.map"}
-    (files.dir / "maps/a_b.map").unlink()
-    files.settled(maps={"hosts.map", "foreign.map", "a_b.map"})
-    files.daemon.wait_ready()
-
-
 def tls(files: Files, path: str) -> str:
     return f"  bind unix@{files.sites.home}/tls.sock ssl crt {path}\n"
 
@@ -305,36 +283,6 @@ def test_a_rejected_configuration_puts_its_files_back(files: Files) -> None:
     assert shown(files) == other.certificate.read_text() and files.ask("one.example") == 202
 
 
-@pytest.mark.needs_api("several HAProxies of one daemon")
-def test_what_one_rejects_leaves_no_files_on_another(sites: Sites) -> None:
-    sites.add()
-    planes = [plane for _, plane in sites.list]
-    if not isinstance(planes[1], DoubleDataPlane):
-        pytest.skip("one that rejects what another takes needs the double")
-    folder = sites.home / "source" / "d"
-    (folder / "maps").mkdir(parents=True)
-    (folder / "maps" / "hosts.map").write_text("one.example b1\n")
-    sites.source.write_text(sites.text())
-    planes[1].fault({"action": "answer", "method": "POST", "path": "only_validate", "status": 400, "headers": {"Configuration-Version": "1"},
-                     "body": {"code": 400, "message": "validation error: msg=\"config parsing [/x:7] not here\""}})
-    daemon = sites.start(CONFIG_FILES_DIR=str(folder))
-    daemon.wait_log("configuration rejected.*line 7: not here")
-    deleted = "DELETE /v3/services/haproxy/storage/maps/hosts.map"
-    wait_until(lambda: deleted in planes[1].access_log(), 20, "the map to be deleted where it is rejected")
-
-    def left() -> bool:
-        """The other may not have come so far as to add it, or add it now."""
-        log = planes[0].access_log()
-        return log.count(deleted) != log.count("POST /v3/services/haproxy/storage/maps") or "hosts.map" in stored(planes[0], "maps")
-
-    wait_until(lambda: not left(), 20, "no map to be left on the other")
-    assert "hosts.map" not in stored(planes[1], "maps")
-    planes[1].clear_faults()
-    daemon.process.signal(signal.SIGHUP)  # type: ignore[union-attr]
-    wait_until(lambda: daemon.log().count("msg=\"configuration applied\"") == 2, 40)
-    assert all(set(stored(plane, "maps")) == {"hosts.map"} for plane in planes)
-
-
 def test_a_certificate_that_another_writer_changes(files: Files) -> None:
     """The API tells its serial number and its size, never a byte."""
     (files.sites.home / "theirs").mkdir()
@@ -353,31 +301,3 @@ def test_a_certificate_that_another_writer_changes(files: Files) -> None:
     files.daemon.wait_log('msg="files of the configuration were changed by another writer".* first=certs/www.example.com.pem.* repaired=true', 20)
     files.applied()
     wait_until(lambda: shown(files) == ours.certificate.read_text(), 10)
-
-
-@pytest.mark.every_combination
-@pytest.mark.parametrize("policy", ["report", "repair"])
-def test_a_file_that_another_writer_changes(files: Files, policy: str) -> None:
-    files.put("maps/hosts.map", "one.example b1\n")
-    files.put("files/gone.http", "HTTP/1.0 503 Sorry\r\n\r\n")
-    files.give(files.text(["b1", "b2"]))
-    files.daemon = files.sites.start(CONFIG_FILES_DIR=str(files.dir), CONFIG_DRIFT=policy, RESYNC_PERIOD="1s")
-    files.applied()
-    files.settled(maps={"foreign.map", "hosts.map"}, files={"foreign.txt", "gone.http"})
-
-    def content() -> str:
-        return pathlib.Path(stored(files.plane, "maps")["hosts.map"]).read_text()
-
-    overwrite(files.plane, "maps", "hosts.map", "one.example b2\n")
-    if policy == "report":
-        files.daemon.wait_not_ready("another writer changed files of the configuration: maps/hosts.map")
-        assert content() == "one.example b2\n"
-        overwrite(files.plane, "maps", "hosts.map", "one.example b1\n")
-        files.daemon.wait_ready()
-        return
-    wait_until(lambda: content() == "one.example b1\n", 20, "the map is repaired")
-    files.applied()
-    assert files.ask("one.example") == 201
-    delete(files.plane, "files", "gone.http")
-    files.settled(files={"foreign.txt", "gone.http"})
-    files.applied()

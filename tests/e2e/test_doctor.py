@@ -11,10 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.harness import http
 from tests.harness.daemon import clean_env, program
 from tests.harness.haproxy import AUTH
-from tests.harness.ingress import ingress
 from tests.harness.realkube import Client, Object
 
 from .rights import NAME
@@ -112,54 +110,6 @@ def test_its_fixes_grant_what_is_missing(world: World) -> None:
     world.expect("node-a")
     for kind in ("ClusterRoleBinding", "ClusterRole"):
         world.kube.admin.delete(kind, f"{NAME}-nodes")
-
-
-@pytest.mark.needs_api("a login; HAProxy's files and sockets are in tests/functional/test_doctor_local.py")
-def test_what_is_wrong_with_haproxy(world: World) -> None:
-    world.put_nodes("node-a")
-    world.put_slice("node-a")
-    assert failed(doctor(world, 1, HAPROXY_DATAPLANE_PASSWORD="wrong")) == {"haproxy.credentials"}
-    found = doctor(world, 1, HAPROXY_BACKEND_NAME="nope")
-    assert failed(found) == {"backend.exists"} and "backend nope" in lines(found["backend.exists"])
-    world.haproxy.stop()
-    said = world.command("doctor", "-o", "json")
-    assert said.returncode == 1
-    checks = {c["id"]: c for c in json.loads(said.stdout)["checks"]}
-    assert failed(checks) == {"haproxy.running"}
-
-
-@pytest.mark.one_combination
-def test_what_is_wrong_with_kubernetes(world: World) -> None:
-    found = doctor(world, 1, KUBECONFIG=str(world.kube.kubeconfig(token="not-a-token")))
-    assert failed(found) == {"kubernetes.credentials"}
-    found = doctor(world, 1)
-    assert "service.endpoints" in failed(found)
-    world.put_nodes("node-a")
-    world.put_slice("node-a")
-    world.delete_service()
-    assert "service.object" in failed(doctor(world, 1))
-
-
-@pytest.mark.one_combination
-def test_the_proxy_protocol_on_both_sides(world: World, tmp_path: pathlib.Path) -> None:
-    """From the wrong setting over the one that it names to traffic."""
-    with ingress("haproxy", tmp_path, "127.0.10.1") as ports:
-        world.put_nodes("node-a")
-        world.put_slice("node-a")
-        settings = {"HAPROXY_BACKEND_PORT": str(ports["http-proxy"])}
-        found = doctor(world, 1, **settings)
-        assert failed(found) == {"proxy.nodes"}
-        name, _, value = next(line for line in lines(found["proxy.nodes"]) if line.startswith("HAPROXY_")).partition("=")
-        settings[name] = value
-        assert doctor(world, 0, **settings)["proxy.nodes"]["status"] == "ok"
-        world.start_daemon(**settings)
-        world.expect_servers({"node-a": f"127.0.10.1:{ports['http-proxy']}"})
-        world.in_step()
-        answered = http.request(f"http://127.0.0.1:{world.haproxy.port}", "GET", "/")
-        assert answered.status == 404, "the page of the server behind it"
-        # The default-server in the file stays when the setting goes.
-        found = doctor(world, 0, HAPROXY_BACKEND_PORT=str(ports["http-proxy"]))
-        assert "default-server" in found["proxy.haproxy"]["found"]
 
 
 @pytest.mark.needs_api("a pod of its own; the one beside HAProxy is played in tests/delivery/test_chart_sidecar.py")

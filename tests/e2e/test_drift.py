@@ -58,32 +58,7 @@ def test_haproxy_restarted_while_one_drains(world: World) -> None:
     assert world.written() == before, "what HAProxy can be told was written"
 
 
-@pytest.mark.one_combination
-def test_parked_server_that_somebody_let_run(world: World) -> None:
-    world.serve("node-a", "node-b", RESYNC_PERIOD=SOON)
-    world.put_slice("node-a")
-    world.expect("node-a")
-    world.in_step()
-    before = world.written()
-    world.haproxy.runtime(f"set server {BACKEND}/node-b state ready")
-    wait_states(world, node_a="ready", node_b="maint")
-    world.expect_one_truth()
-    assert world.written() == before
-
-
 # --- edits by hand
-
-
-def test_hand_edit_that_removes_a_server(world: World) -> None:
-    """HAProxy, which nobody has reloaded, runs on with it."""
-    world.serve("node-a", "node-b", RESYNC_PERIOD=SOON)
-    before = world.written()
-    world.hand_edit((f"  server node-a {world.ours()['node-a']}\n", ""))
-    world.daemon.wait_log(r'msg="backend changed".* cause="another writer wrote version \d+".* added=node-a\(')
-    world.expect("node-a", "node-b")
-    world.in_step()
-    world.expect_one_truth()
-    assert world.written() - before == Written(transactions=1)
 
 
 def test_hand_edit_that_changes_servers(world: World) -> None:
@@ -103,21 +78,6 @@ def test_hand_edit_that_changes_servers(world: World) -> None:
     world.expect_one_truth()
     assert world.parked() == {"old", "node-c"}
     assert world.written() - before == Written(fast=2) and world.haproxy.worker() == worker
-
-
-@pytest.mark.one_combination
-def test_hand_edit_that_somebody_reloads(world: World) -> None:
-    """The wrong one is in the file and runs: a wrong address, and a stranger among the servers."""
-    world.serve("node-a", "node-b", RESYNC_PERIOD=SOON)
-    line = f"server node-a {world.ours()['node-a']}"
-    at = f"{NODES['node-a']}:{world.node_port}"
-    world.hand_edit((line, f"{line.replace(at, '127.0.10.77:7')}\n  server rogue 127.0.10.97:9 check"))
-    world.haproxy.stop()
-    world.haproxy.start()
-    world.expect("node-a", "node-b", timeout=STARTED_S)
-    world.in_step()
-    world.expect_one_truth()
-    assert "rogue" in world.parked()
 
 
 # --- a reload that fails
@@ -205,21 +165,3 @@ def test_state_set_by_hand_is_left_alone_until_it_is_taken_back(world: World) ->
     world.expect("node-a", "node-b", "node-c", "node-d")
     assert "by hand" not in world.daemon.get("/readyz")[1]
     assert world.written() - before == world.structural()
-
-
-@pytest.mark.one_combination
-def test_state_set_by_hand_outlives_a_pod_that_comes_and_goes(world: World) -> None:
-    """Out and back: an operator's drain is in force again, since nobody took it back."""
-    world.serve("node-a", "node-b", "node-c", RESYNC_PERIOD=SOON)
-    by_hand(world, "node-b", "drain")
-    world.daemon.wait_metric("servers_overridden", 1)
-    with world.no_reload():
-        world.put_slice("node-a", "node-c")
-        wait_states(world, node_b="maint")
-        world.expect_one_truth()
-        world.put_slice("node-a", "node-b", "node-c")
-        world.in_step()
-        wait_until(lambda: "node-b" not in world.parked(), 20, "node-b's line out of maintenance")
-        wait_states(world, node_b="drain")
-        world.in_step()
-        assert "overridden: node-b is in drain" in world.daemon.get("/readyz")[1]

@@ -130,7 +130,7 @@ class Line:
         return int(str(self.manifest().get("version", 0)))
 
 
-@pytest.fixture(params=["etcd-debian", "etcd-tls-auth"])
+@pytest.fixture
 def line(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[Line]:
     secure = request.param == "etcd-tls-auth"
     etcd = Etcd(realparts.PARTS["etcd" if secure else "etcd-debian"](), tmp_path, Tls(tmp_path / "tls") if secure else None)
@@ -148,6 +148,7 @@ def same_text(line: Line, *lbs: LoadBalancer) -> bool:
     return all(lb.dynamic["dynamic"].read_text() == line.source.read_text() for lb in lbs)
 
 
+@pytest.mark.parametrize("line", ["etcd-debian", "etcd-tls-auth"], indirect=True)
 def test_a_change_reaches_each_load_balancer(line: Line) -> None:
     line.write(page(line.port, "one"))
     producer = line.producer()
@@ -183,6 +184,7 @@ def test_a_change_reaches_each_load_balancer(line: Line) -> None:
     wait_until(lambda: producer.metrics().value("haproxy_k8s_sync_load_balancers", state="in_sync") == 2, 20, "two are left")
 
 
+@pytest.mark.parametrize("line", ["etcd-tls-auth"], indirect=True)
 def test_two_producers(line: Line) -> None:
     """Of one cluster: each version is published once. Of two: the second is refused the path, and says why."""
     line.write("backend one\n")
@@ -210,6 +212,7 @@ def test_two_producers(line: Line) -> None:
     assert line.etcd.get(f"{PATH}-taken") == "backend other\n"
 
 
+@pytest.mark.parametrize("line", ["etcd-debian"], indirect=True)
 def test_a_part_is_missing_or_changed(line: Line) -> None:
     files = line.home / "files"
     (files / "maps").mkdir(parents=True)
@@ -241,6 +244,7 @@ def test_a_part_is_missing_or_changed(line: Line) -> None:
     assert line.answer() == "one" and "evil" not in lb.dynamic["dynamic"].read_text()
 
 
+@pytest.mark.parametrize("line", ["etcd-debian", "etcd-tls-auth"], indirect=True)
 def test_etcd_is_compacted_and_goes_away(line: Line) -> None:
     line.write(page(line.port, "one"))
     producer = line.producer()
@@ -280,6 +284,7 @@ def test_etcd_is_compacted_and_goes_away(line: Line) -> None:
 LOADED = {f"n{i}": f"127.0.17.{i}" for i in range(1, 5)}
 
 
+@pytest.mark.parametrize("line", ["etcd-tls-auth"], indirect=True)
 def test_under_load(line: Line) -> None:
     """Servers that come and go are told to the running HAProxy, also through etcd; what needs a reload gets one; no connection fails."""
     port = node_port(LOADED.values())
@@ -319,6 +324,7 @@ mv $HOME/dynamic.cfg.new $HOME/dynamic.cfg
 """
 
 
+@pytest.mark.parametrize("line", ["etcd-tls-auth"], indirect=True)
 def test_an_older_consumer(line: Line) -> None:
     """A shell script that knows nothing of a manifest."""
     line.write(page(line.port, "one"))
@@ -333,6 +339,7 @@ def test_an_older_consumer(line: Line) -> None:
         assert line.answer() == "one"
 
 
+@pytest.mark.parametrize("line", ["etcd-debian"], indirect=True)
 def test_two_clusters_into_one_load_balancer(line: Line) -> None:
     west_port, west = free_port(), line.home / "west.cfg"
     line.write(page(line.port, "east", "east"))
@@ -349,7 +356,7 @@ def test_two_clusters_into_one_load_balancer(line: Line) -> None:
         daemon.wait_ready()
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("line", "seed"), [("etcd-debian", 1), ("etcd-tls-auth", 2)], indirect=["line"])
 def test_each_is_killed_at_any_moment(line: Line, seed: int) -> None:
     """Two producers, three load balancers, etcd: one after the other dies, or stands still for a while, somewhere in a change. In etcd there is
     always a whole version, what a load balancer serves is always one that was published, and in the end all have the newest."""

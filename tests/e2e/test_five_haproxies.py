@@ -197,21 +197,3 @@ def follow_every_change(world: World, healthy: Sequence[Site]) -> None:
     world.put_nodes("node-d")
     world.put_slice("node-d")
     expect("node-d", resting=["node-a", "node-b", "node-c"])
-
-
-@pytest.mark.one_combination
-def test_all_dead_is_not_ready_and_the_first_to_come_back_makes_it_ready(world: World, sites: list[Site]) -> None:
-    urls = [site.url for site in sites]
-    world.put_nodes("node-a", "node-b")
-    world.put_slice("node-a")
-    world.start_daemon(HAPROXY_DATAPLANE_URL=",".join(urls), RESYNC_PERIOD=DAEMON_READS_EVERY)
-    wait_ready_lines(world, sites, [])
-    for site in sites:
-        site.dataplane.stop()
-    body = world.daemon.wait_not_ready("target")
-    world.put_slice("node-a", "node-b")
-    assert all(url in body for url in urls)
-    sites[2].dataplane.start()
-    sites[2].expect(world, "node-a", "node-b")
-    wait_ready_lines(world, [sites[2]], [url for url in urls if url != sites[2].url])
-    assert [set(site.states()) for site in sites] == [{"node-a"}, {"node-a"}, {"node-a", "node-b"}, {"node-a"}]

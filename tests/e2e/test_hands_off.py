@@ -23,6 +23,7 @@ def traces(world: World) -> tuple[object, ...]:
 # --- DRY_RUN
 
 
+@pytest.mark.one_combination
 def test_dry_run_writes_nothing_ever(world: World) -> None:
     world.put_nodes("node-a", "node-b", "node-c")
     world.put_slice("node-a", "node-b")
@@ -58,6 +59,7 @@ def pause(world: World, value: str | None) -> None:
     world.patch_service({"metadata": {"annotations": {PAUSED: value}}})
 
 
+@pytest.mark.one_combination
 def test_paused_service_is_left_alone_until_it_goes_on(world: World) -> None:
     world.serve("node-a", "node-b", RESYNC_PERIOD="1s")
     daemon = world.daemon
@@ -82,21 +84,6 @@ def test_paused_service_is_left_alone_until_it_goes_on(world: World) -> None:
     assert daemon.metrics().value("paused") == 0
     assert world.written() - written == world.structural(fast=1)
     assert world.parked() == {"node-a"}
-
-
-@pytest.mark.one_combination
-def test_hand_edit_stays_while_paused(world: World) -> None:
-    world.serve("node-a", "node-b", RESYNC_PERIOD="1s")
-    pause(world, "true")
-    world.daemon.wait_metric("paused", 1)
-    line = f"server node-a {world.ours()['node-a']}"
-    world.hand_edit((line, f"{line} disabled"))
-    world.daemon.wait_metric("changes_pending", 1)
-    world.await_reads()
-    assert "node-a" in world.parked()
-    pause(world, "false")
-    world.expect("node-a", "node-b")
-    assert "node-a" not in world.parked()
 
 
 # --- two masters
@@ -150,18 +137,3 @@ def test_change_undone_three_times_is_left_to_the_other_writer(world: World) -> 
     os.kill(daemon.pid, signal.SIGHUP)
     world.expect("node-a", "node-b", "node-c")
     world.in_step()
-
-
-@pytest.mark.needs_api("another writer's runtime update by the API")
-@pytest.mark.one_combination
-def test_other_changes_of_another_writer_are_no_fight(world: World) -> None:
-    """Again and again something changes between our looks, but nothing of ours."""
-    world.serve("node-a", "node-b", RESYNC_PERIOD="1s")
-    for port in range(1, 5):
-        before = world.version()
-        answer = world.dataplane.put(f"/configuration/backends/other/servers/a?version={before}&force_reload=true",
-                                     {"name": "a", "address": "127.0.0.1", "port": port})
-        assert answer.status in (200, 202), answer.text
-        world.await_reads(1)
-    world.in_step()
-    assert world.daemon.metrics().sum("changes_reverted_total") == 0

@@ -77,35 +77,6 @@ def test_plan_says_what_the_daemon_then_does(world: World) -> None:
 
 
 @pytest.mark.one_combination
-def test_plan_beside_a_daemon_that_is_paused(world: World) -> None:
-    """The same difference as the daemon does not write, while both are connected."""
-    world.put_nodes("node-c")
-    world.serve("node-a", "node-b")
-    world.patch_service({"metadata": {"annotations": {"haproxy-k8s-sync/paused": "true"}}})
-    world.daemon.wait_metric("paused", 1)
-    world.put_slice("node-b", "node-c")
-    world.daemon.wait_metric("changes_pending", 3)
-    backend = only_backend(plan(world, CHANGES))
-    assert backend["verdict"] == "not_written" and "paused" in backend["why"]
-    # What is parked and has no node goes along with what is new.
-    assert changes(backend) == {("add", "node-c"), ("change", "node-a"), ("remove", "old")}
-    assert "not written: 1 to add, 1 to park, 1 to remove; " in world.command("plan").stdout
-    world.daemon.wait_log(r"changes not written.*added=node-c\(.*removed=old parked=node-a ")
-
-
-@pytest.mark.one_combination
-def test_plan_with_the_loss_limit_on(world: World) -> None:
-    world.serve(*(nodes := ("node-a", "node-b", "node-c", "node-d")))
-    world.daemon.stop()
-    world.put_slice("node-a")
-    assert changes(only_backend(plan(world, CHANGES))) == {("change", node) for node in nodes[1:]}
-    delayed = world.command("plan", "-o", "json", MAX_LOSS_PERCENT="")
-    backend = only_backend(json.loads(delayed.stdout))
-    assert backend["changes"] == [] and set(backend["kept"]) == set(nodes[1:]) and backend["removals_delayed"] == 3
-    assert "3 of 4 live servers lost unannounced within one RESYNC_PERIOD" in backend["why"]
-
-
-@pytest.mark.one_combination
 def test_explain_follows_a_node_through_its_states(world: World) -> None:
     world.put_nodes("node-a", "node-b", "node-c")
     world.put_slice("node-a", "node-b")
@@ -129,45 +100,3 @@ def test_explain_follows_a_node_through_its_states(world: World) -> None:
     world.patch_node("node-a", {"metadata": {"labels": {EXCLUDE: ""}}})
     said = explain(world, "node-a")
     assert "node node-a: out" in said and f"[ ] eligible node node-a: it has the label {EXCLUDE}" in said
-
-
-@pytest.mark.one_combination
-def test_explain_of_an_unknown_name(world: World) -> None:
-    world.put_nodes("node-a", "node-b")
-    world.put_slice("node-a")
-    said = explain(world, "node-aa", status=TROUBLE)
-    assert "node-aa is unknown" in said and "did you mean node-a" in said
-
-
-@pytest.mark.one_combination
-def test_port_that_is_to_be_decided(world: World) -> None:
-    world.put_service(node_ports={"https": (443, world.node_port), "http": (80, world.open_port())})
-    world.put_nodes("node-a")
-    world.put_slice("node-a")
-    backend = plan(world, TROUBLE)["backends"][0]
-    assert backend["changes"] == [] and "has 2 ports (https 443, http 80): set INGRESS_SERVICE_PORT" in backend["why"]
-    assert changes(only_backend(plan(world, CHANGES, INGRESS_SERVICE_PORT="443"))) == {("add", "node-a"), ("change", "old")}
-
-
-@pytest.mark.one_combination
-def test_trouble_with_kubernetes_is_no_difference(world: World) -> None:
-    world.rights.only("slices", "endpoints", "services")
-    world.put_slice("node-a")
-    said = world.command("plan", "-o", "json", "--timeout", "2s")
-    assert said.returncode == TROUBLE, said.stdout
-    problems = json.loads(said.stdout)["problems"]
-    assert any("nodes is forbidden" in problem and "deploy/rbac.yaml grants it" in problem for problem in problems), problems
-
-
-@pytest.mark.needs_api("the API itself does not answer")
-@pytest.mark.one_combination
-def test_trouble_with_the_data_plane_api_is_no_difference(world: World) -> None:
-    world.put_nodes("node-a")
-    world.put_slice("node-a")
-    world.dataplane.stop()
-    said = world.command("plan", "-o", "json", "--timeout", "2s")
-    assert said.returncode == TROUBLE, said.stdout
-    assert any("Connection refused" in problem for problem in json.loads(said.stdout)["problems"])
-    # What Kubernetes says is still to be had.
-    text = explain(world, "node-a")
-    assert "node node-a: live" in text and "HAProxy could not be read" in text

@@ -61,21 +61,6 @@ def test_node_that_is_being_deleted_but_not_gone(world: World, dying: str) -> No
 
 
 @pytest.mark.one_combination
-def test_cordon_and_not_ready_change_nothing(world: World) -> None:
-    world.serve("node-a", "node-b", "node-c")
-    before = world.version()
-    world.patch_node("node-a", {"spec": {"unschedulable": True}})
-    unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
-    world.patch_node("node-b", {"status": {"conditions": [unknown]}}, status=True)
-    # As the node lifecycle controller does for a node that it hears nothing of.
-    world.patch_node("node-b", {"spec": {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]}})
-    # This one comes behind them on the same watch: they have been seen by then.
-    world.patch_node("node-c", {"status": {"addresses": [{"type": "InternalIP", "address": NODES["node-a-moved"]}]}}, status=True)
-    world.expect("node-a", "node-b", "node-c", node_c=NODES["node-a-moved"])
-    assert world.version() == before + 1
-
-
-@pytest.mark.one_combination
 @pytest.mark.parametrize("selector, chosen, other", [
     ("role=edge", {"role": "edge"}, {"role": "worker"}),
     ("zone in (west,east),!legacy", {"zone": "west"}, {"legacy": ""}),
@@ -95,26 +80,6 @@ def test_node_selector_follows_labels(world: World, selector: str, chosen: dict[
 
 
 # --- at which address
-
-
-@pytest.mark.one_combination
-def test_external_addresses_come_first_where_they_are_asked_for(world: World) -> None:
-    world.put_node("node-a", addresses=[("ExternalIP", NODES["node-a-moved"])])
-    world.begin("node-a", "node-b", NODE_ADDRESS_TYPES="ExternalIP,InternalIP")
-    moved = NODES["node-a-moved"]
-    world.expect("node-a", "node-b", node_a=moved)
-    world.put_node("node-a")
-    world.expect("node-a", "node-b")
-    world.put_node("node-b", addresses=[("ExternalIP", moved)])
-    world.expect("node-a", "node-b", node_b=moved)
-
-
-@pytest.mark.one_combination
-def test_node_without_the_wanted_address_is_left_out(world: World) -> None:
-    world.put_node("node-a", addresses=[("ExternalIP", NODES["node-a-moved"])])
-    world.begin("node-a", "node-b", NODE_ADDRESS_TYPES="ExternalIP")
-    world.expect("node-a", node_a=NODES["node-a-moved"])
-    world.daemon.wait_log('level=warn msg="nodes or endpoints left out".*node-b.*ExternalIP')
 
 
 def six(world: World, node: str) -> str:
@@ -160,27 +125,3 @@ def test_ipv6_addresses_of_dual_stack_nodes(world: World) -> None:
     dual_stack(world, "node-c")
     wait_servers(world, {n: six(world, n) for n in ("node-a", "node-b", "node-c")})
     assert world.version() == before + 1, "lines with IPv6 addresses were not known again"
-
-
-@pytest.mark.one_combination
-def test_preferred_family_and_the_other_where_there_is_none(world: World) -> None:
-    world.put_service(**DUAL)
-    dual_stack(world, "node-a")
-    world.begin("node-a", "node-b", IP_FAMILY="IPv6,IPv4")
-    wait_servers(world, {"node-a": six(world, "node-a"), "node-b": NODES["node-b"]})
-    # The node port of a Service that is IPv4 alone is not open at the nodes' IPv6 addresses.
-    world.put_service(ip_families=("IPv4",))
-    world.expect("node-a", "node-b")
-    world.in_step()
-
-
-@pytest.mark.one_combination
-def test_both_families_begin_with_that_of_the_service(world: World) -> None:
-    world.delete_service()
-    world.put_service(ip_families=("IPv6", "IPv4"))
-    dual_stack(world, "node-a")
-    world.begin("node-a", "node-b")
-    wait_servers(world, {"node-a": six(world, "node-a"), "node-b": NODES["node-b"]})
-    world.delete_service()
-    world.put_service(**DUAL)
-    world.expect("node-a", "node-b")

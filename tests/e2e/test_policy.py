@@ -36,38 +36,6 @@ def test_all_nodes_serve_with_policy_cluster_and_not_with_local(world: World) ->
         world.in_step()
 
 
-@pytest.mark.one_combination
-def test_all_nodes_come_and_go_by_themselves(world: World) -> None:
-    world.put_nodes("node-a", "node-b")
-    world.put_slice("node-a")
-    world.start_daemon(NODE_MODE="all")
-    world.expect("node-a", "node-b")
-    world.put_nodes("node-c")
-    world.expect("node-a", "node-b", "node-c")
-    # The pods move about: nothing for HAProxy.
-    before = world.version()
-    world.put_slice("node-b", "node-c")
-    world.kube.admin.delete("Node", "node-a")
-    world.expect("node-b", "node-c")
-    assert world.version() == before + 1
-    world.put_slice(not_ready=["node-b"])
-    world.daemon.wait_log("no usable endpoint; keeping the last servers")
-    world.expect("node-b", "node-c")
-
-
-@pytest.mark.one_combination
-def test_nodes_with_endpoints_whatever_the_policy(world: World) -> None:
-    world.put_nodes("node-a", "node-b", "node-c")
-    world.put_slice("node-a", "node-b")
-    world.start_daemon()
-    world.expect("node-a", "node-b")
-    before = world.written()
-    world.put_service(policy="Local")
-    world.put_slice("node-b", "node-c")
-    world.expect("node-b", "node-c")
-    assert world.written() - before == world.structural(fast=1), "the policy alone changes nothing here"
-
-
 # --- HAPROXY_HEALTH_CHECK
 
 
@@ -124,19 +92,6 @@ def test_health_check_at_the_node_port_of_the_service(world: World) -> None:
         assert "option tcp-check" in text and "httpchk" not in text
 
 
-@pytest.mark.one_combination
-def test_health_check_port_that_the_api_server_chose(world: World) -> None:
-    given = world.put_service(type_="LoadBalancer", policy="Local")["spec"]["healthCheckNodePort"]
-    world.put_nodes("node-a")
-    world.put_slice("node-a")
-    with HealthPort({"node-a": NODES["node-a"]}, given):
-        world.start_daemon(HAPROXY_HEALTH_CHECK="node-port")
-        world.expect("node-a")
-        world.in_step()
-        assert check_ports(world) == {"node-a": str(given)}
-        wait_state(world, node_a=UP)
-
-
 # --- SERVER_WEIGHTS
 
 
@@ -172,26 +127,3 @@ def test_weights_follow_the_pods_with_policy_local(world: World) -> None:
     # Not ready ones get nothing to do.
     world.put_slice("node-a", "node-b", "node-c", not_ready=["node-b"])
     expect_weights(world, node_a=1, node_b=1, node_c=1)
-
-
-@pytest.mark.one_combination
-def test_weights_are_kept_with_policy_cluster(world: World) -> None:
-    world.put_nodes("node-a", "node-b")
-    world.put_slice("node-a", "node-a", "node-b")
-    world.start_daemon(SERVER_WEIGHTS="endpoints")
-    world.expect("node-a", "node-b")
-    expect_weights(world, node_a=100, node_b=100)
-    world.daemon.wait_log("SERVER_WEIGHTS=endpoints is not used: .*externalTrafficPolicy is Cluster")
-    world.put_service(policy="Local")
-    expect_weights(world, node_a=2, node_b=1)
-
-
-@pytest.mark.one_combination
-def test_equal_weights_are_ours(world: World) -> None:
-    world.serve("node-a", "node-b", SERVER_WEIGHTS="equal", RESYNC_PERIOD="1s")
-    line = f"server node-a {world.ours()['node-a']}"
-    world.hand_edit((line, line.replace(" weight 100", " weight 7")))
-    before = world.written()
-    world.daemon.wait_log(r'msg="runtime update applied".* server=node-a what="weight 7 -> 100"')
-    expect_weights(world, node_a=100, node_b=100)
-    assert (world.written() - before).transactions == 0

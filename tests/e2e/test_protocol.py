@@ -13,10 +13,12 @@ from tests.harness import realparts
 from tests.harness.process import ROOT
 from tests.harness.realkube import ADMIN_TOKEN, RealKube
 
+from .conftest import ONE_WORKER
+
 SUITE = [f"tests/conformance/test_kubernetes_{part}.py" for part in ("protocol", "objects", "leases", "events", "access", "encodings")]
 
 
-@pytest.mark.parametrize("etcd", ["etcd", "etcd-debian"])
+@pytest.mark.parametrize("etcd", ["etcd", pytest.param("etcd-debian", marks=ONE_WORKER)])
 def test_a_real_api_server_answers_as_the_double_does(etcd: str, kubes: dict[str, RealKube]) -> None:
     try:
         realparts.kube_apiserver()

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import pathlib
-
 import pytest
 
-from tests.harness.certificates import Authority
 from tests.harness.realkube import Client
 
 from .rights import NAME
@@ -48,32 +45,6 @@ def test_the_manifest_grants_nothing_but_what_is_needed(world: World) -> None:
     assert rules[world.namespace] == everywhere | own | lease
 
 
-@pytest.mark.one_combination
-def test_endpoints_are_not_needed_where_slices_are(world: World) -> None:
-    world.rights.only("nodes", "slices", "services")
-    world.serve("node-a", "node-b")
-    assert "watch endpoints:" not in world.daemon.get("/readyz")[1]
-    world.put_slice("node-b")
-    world.expect("node-b")
-
-
-def test_nodes_forbidden_writes_nothing_until_allowed(world: World) -> None:
-    world.rights.only("slices", "endpoints", "services")
-    world.put_nodes("node-a")
-    world.put_slice("node-a")
-    before = world.dataplane.file()
-    # Without known nodes no endpoint can be used: only this setting tells "none is usable" from "not known yet".
-    daemon = world.start_daemon(ALLOW_EMPTY="true")
-    daemon.wait_not_ready("nodes")
-    daemon.wait_log("(?i)nodes.*(403|forbidden)|(403|forbidden).*nodes")
-    assert world.dataplane.file() == before
-    assert daemon.get("/livez")[0] == 200
-    world.rights.only("nodes", "slices", "endpoints", "services")
-    # The backoff may have grown to its cap of 30 s by now.
-    world.expect("node-a", timeout=60)
-    world.in_step()
-
-
 def test_nodes_forbidden_later_keeps_the_last_good_state(world: World) -> None:
     world.put_nodes("node-a", "node-b")
     world.put_slice("node-a", "node-b")
@@ -87,24 +58,3 @@ def test_nodes_forbidden_later_keeps_the_last_good_state(world: World) -> None:
     daemon.wait_not_ready("nodes", timeout=60)
     assert set(world.ours()) == {"node-a", "node-b"}
     world.expect("node-a", "node-b")
-
-
-def test_wrong_token(world: World) -> None:
-    world.put_nodes("node-a")
-    world.put_slice("node-a")
-    before = world.dataplane.file()
-    daemon = world.start_daemon(KUBECONFIG=str(world.kube.kubeconfig(token="not-a-token")))
-    daemon.wait_not_ready()
-    daemon.wait_log("(?i)401|unauthorized")
-    assert world.dataplane.file() == before
-    assert "not-a-token" not in daemon.log()
-
-
-def test_certificate_of_an_unknown_authority(world: World, tmp_path: pathlib.Path) -> None:
-    world.put_nodes("node-a")
-    world.put_slice("node-a")
-    before = world.dataplane.file()
-    daemon = world.start_daemon(KUBECONFIG=str(world.kube.kubeconfig(ca=Authority(tmp_path, "other").certificate)))
-    daemon.wait_not_ready()
-    daemon.wait_log("(?i)certificate")
-    assert world.dataplane.file() == before

@@ -78,37 +78,6 @@ def test_node_change_that_touches_all_needs_no_reload(several: Several, world: W
 
 
 @pytest.mark.one_combination
-def test_each_service_moves_by_itself(several: Several, world: World) -> None:
-    in_step(several)
-    several.put_shop("node-a")
-    several.expect(["node-a", "node-b"], ["node-a", "node-b"], ["node-a"])
-    several.put_slices("node-c")
-    several.expect(["node-c"], ["node-c"], ["node-a"])
-    # A port of only one of them changes.
-    port = world.open_port("!")
-    world.put_service("web", namespace=several.namespace, node_ports={"": (80, port)})
-    world.expect("node-a", backend="shop", port=port, mark="!")
-    world.expect("node-c")
-    world.in_step(backends=3)
-    world.daemon.wait_log(f'cause="MODIFIED service {several.namespace}/web"')
-
-
-@pytest.mark.one_combination
-def test_one_that_cannot_be_decided_does_not_stop_the_others(several: Several, world: World) -> None:
-    own = world.namespace
-    before = world.ours()
-    several.start(f"{own}/ingress=ingress, {own}/ingress:http=ingress-http, {several.namespace}/web:htpp=shop")
-    world.expect("node-a", "node-b", backend="ingress-http", port=several.http, mark="/http")
-    body = world.daemon.wait_not_ready("has 2 ports")
-    assert f"Service {own}/ingress has 2 ports (https 443, http 80)" in body
-    assert f'Service {several.namespace}/web has no port "htpp"' in body
-    world.daemon.wait_metric("in_sync", 1, backend="ingress-http")
-    metrics = world.daemon.metrics()
-    assert metrics.value("in_sync", backend="ingress") == metrics.value("in_sync", backend="shop") == 0
-    assert world.ours() == before and world.ours("shop") == {}
-
-
-@pytest.mark.one_combination
 def test_namespace_without_rights_does_not_stop_the_others(several: Several, world: World) -> None:
     # The Role of deploy/rbac.yaml is missing there: nothing can be known of that Service.
     for kind in ("RoleBinding", "Role"):

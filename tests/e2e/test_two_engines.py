@@ -112,36 +112,3 @@ def test_a_rejected_document_does_not_stop_the_servers(both: Both) -> None:
     both.runs(both.put_next())
     world.expect("node-b", "node-c")
     both.well()
-
-
-@pytest.mark.one_combination
-def test_lines_that_are_not_the_documents_are_named(both: Both) -> None:
-    world = both.world
-    both.begin("node-a")
-    seen, good = len(world.daemon.log()), both.text("bad")
-    bad = good.replace("  server sorry", "  server mine 127.0.10.97:9\n  server sorry")
-    both.put(bad)
-    line = bad.splitlines().index("  server mine 127.0.10.97:9") + 1
-    world.daemon.wait_log(f"configuration refused.*line {line}: server line of backend ingress, which the daemon writes itself", 20, seen)
-    both.put(good.replace("backend other\n", "backend other\n  server more 127.0.10.97:9\n"))
-    world.daemon.wait_log("configuration refused.*server line of backend other, which another daemon writes", 20, seen)
-    both.put(re.sub(r"backend other\n(  .*\n)+", "", good))
-    world.daemon.wait_log("configuration refused.*there is no backend other", 20, seen)
-    world.daemon.wait_not_ready("there is no backend other")
-    world.expect("node-a")
-    both.runs("document-1")
-
-
-@pytest.mark.needs_api("another client of the Data Plane API")
-@pytest.mark.one_combination
-def test_the_lines_of_another_daemon_stay_as_it_writes_them(both: Both) -> None:
-    world = both.world
-    both.begin("node-a")
-    plane = world.dataplane
-    answer = plane.post(f"/configuration/backends/other/servers?version={plane.version()}", {"name": "b", "address": "127.0.10.97", "port": 9})
-    assert answer.status in (201, 202), answer.text
-    seen = len(world.daemon.log())
-    both.runs(both.put_next())
-    world.daemon.wait_log("configuration applied", 30, seen)
-    assert re.search(r"  server b 127.0.10.97:9\n", plane.file()), plane.file()
-    both.kept()

@@ -107,34 +107,6 @@ def test_nothing_is_touched_at_two_haproxies(nodes: World) -> None:
         side_by_side_and_in_turn(both)
 
 
-@pytest.mark.one_combination
-def test_nothing_is_touched_with_the_oldest(nodes: World) -> None:
-    """It knows of no parked servers: whoever leaves is gone, by a reload, and whoever drains is in maintenance in the file, which
-    is as good to this one."""
-    with handover(nodes, {OLD: earlier("oldest"), NEW: program()}) as both:
-        begin_to_drain(both)
-        assert both.world.all_ours().keys() - {"old"} == {"node-a", "node-b", "node-d"} and both.world.parked() == {"node-d"}
-        side_by_side_and_in_turn(both)
-
-
-@pytest.mark.one_combination
-def test_the_oldest_takes_parked_servers_away(nodes: World) -> None:
-    """A rollback as far as that costs one transaction, and nobody who serves; beside each other there is no fight about it."""
-    with handover(nodes, {OLD: earlier("oldest"), NEW: program()}) as both:
-        both.start(NEW)
-        both.wait({"node-a", "node-b", "node-c", "node-d"})
-        nodes.put_slice("node-a", "node-b")
-        both.wait({"node-a", "node-b"}, out={"node-c", "node-d"})
-        both.in_step(NEW)
-        before = nodes.written()
-        both.start(OLD)
-        nodes.expect_gone("node-c", "node-d")
-        settled(both)
-        assert nodes.written() - before == Written(transactions=1)
-        both.stop(NEW)
-        settled(both)
-
-
 def settled(both: Handover) -> None:
     """Nobody writes any more, nobody complains of another's writing."""
     both.in_step(*both.running())
