@@ -10,8 +10,7 @@ import subprocess
 
 import pytest
 
-from tests.functional.wrapped import plain
-from tests.harness.daemon import clean_env
+from tests.harness.daemon import clean_env, program
 from tests.harness.process import ROOT
 
 FOLDER = ROOT / "deploy/completion"
@@ -168,7 +167,7 @@ def test_options(tmp_path: pathlib.Path, command: str) -> None:
 
 def words_of_help() -> tuple[set[str], set[str]]:
     """Commands and long options of the usage part."""
-    usage = told(plain(), "help", "all").split("\nSettings are", 1)[0]
+    usage = told(program(), "help", "all").split("\nSettings are", 1)[0]
     commands = set(re.findall(rf"^(?:usage:| {{6}}) {NAME} ([a-z][\w-]*)", usage, re.M))
     return commands, set(re.findall(r"--[a-z]+(?:-[a-z]+)*", usage))
 
@@ -186,5 +185,5 @@ def test_values_are_taken() -> None:
     for command in OPTIONS:
         for option in sorted(OPTIONS[command] - {"--help", "--dry-run", "--changed", "--kubeconfig", "--servers", "--yes"}):
             for value in sorted(by_bash([command, option, ""])):
-                done = subprocess.run([plain(), command, option, value, *(["n"] if command == "explain" else [])], env=env, capture_output=True, text=True, timeout=60)
+                done = subprocess.run([program(), command, option, value, *(["n"] if command == "explain" else [])], env=env, capture_output=True, text=True, timeout=60)
                 assert done.returncode != 64, f"{command} {option} {value}: {done.stderr}"
