@@ -16,7 +16,6 @@ from .rig import NAMESPACE, SERVICE, Rig
 DELETION_TAINT = ("ToBeDeletedByClusterAutoscaler", "NoSchedule")
 WRITE = {"method": "PUT", "path": r"/configuration/backends/be/servers/\w+\?version="}
 CALL = {"method": "PUT", "path": r"/runtime/backends/be/servers/"}
-READ_ONE = {"method": "GET", "path": r"/runtime/backends/be/servers/\w+$"}
 COMMIT = {"method": "PUT", "path": r"/transactions/[^?]+$"}
 
 
