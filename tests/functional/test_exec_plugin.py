@@ -295,16 +295,10 @@ def test_plan_runs_it_and_check_config_does_not(world: World) -> None:
     assert world.plugin.runs == 2 and "n2" in explained.stdout, explained.stderr
 
 
-@pytest.mark.parametrize("more, message", [
-    ({"interactiveMode": "Always"}, "user.exec.interactiveMode: Always: the plugin needs a terminal"),
-    ({"apiVersion": "client.authentication.k8s.io/v1alpha1"}, "is no longer supported: expected client.authentication.k8s.io/v1"),
-    ({"interactiveMode": None}, "has no interactiveMode, which client.authentication.k8s.io/v1 demands"),
-    ({"command": ""}, "has no command"),
-])
-def test_kubeconfig_that_no_daemon_can_use(world: World, more: dict[str, Any], message: str) -> None:
+def test_kubeconfig_that_no_daemon_can_use(world: World) -> None:
     for words in (["check-config"], ["plan"], []):
-        done = run(world, *words, **more)
-        assert done.returncode == 78 and message in done.stdout + done.stderr, done.stderr
+        done = run(world, *words, interactiveMode="Always")
+        assert done.returncode == 78 and "user.exec.interactiveMode: Always: the plugin needs a terminal" in done.stdout + done.stderr, done.stderr
     assert world.plugin.runs == 0
 
 
