@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from tests.functional.wrapped import plain
+from tests.harness.daemon import program
 from tests.harness.process import ROOT
 
 from .once import once, run, version
@@ -18,7 +18,7 @@ needs_debhelper = pytest.mark.skipif(shutil.which("dh") is None, reason="no dh h
 
 def pack(home: pathlib.Path, root: pathlib.Path = ROOT) -> None:
     """What `make deb` does once the program is built; root: the sources."""
-    shutil.copy(plain(), home / "haproxy-k8s-sync")
+    shutil.copy(program(), home / "haproxy-k8s-sync")
     run(root / "scripts/deb", version(), home, cwd=root, SOURCE_DATE_EPOCH=EPOCH)
 
 

@@ -11,8 +11,7 @@ import subprocess
 
 import pytest
 
-from tests.functional.wrapped import plain
-from tests.harness.daemon import clean_env
+from tests.harness.daemon import clean_env, program
 from tests.harness.process import ROOT
 
 FOLDER = ROOT / "deploy/completion"
@@ -180,7 +179,7 @@ def test_options(tmp_path: pathlib.Path) -> None:
 
 def words_of_help() -> tuple[set[str], set[str]]:
     """Commands and long options of the usage part."""
-    usage = told(plain(), "help", "all").split("\nSettings are", 1)[0]
+    usage = told(program(), "help", "all").split("\nSettings are", 1)[0]
     commands = set(re.findall(rf"^(?:usage:| {{6}}) {NAME} ([a-z][\w-]*)", usage, re.M))
     return commands, set(re.findall(r"--[a-z]+(?:-[a-z]+)*", usage))
 
@@ -199,5 +198,5 @@ def test_values_are_taken() -> None:
     asked = [[command, option] for command, options in OPTIONS.items() for option in sorted(options - without)]
     for words, values in zip(asked, by_bash([[*words, ""] for words in asked]), strict=True):
         for value in sorted(values):
-            done = subprocess.run([plain(), *words, value, *(["n"] if words[0] == "explain" else [])], env=env, capture_output=True, text=True, timeout=60)
+            done = subprocess.run([program(), *words, value, *(["n"] if words[0] == "explain" else [])], env=env, capture_output=True, text=True, timeout=60)
             assert done.returncode != 64, f"{words} {value}: {done.stderr}"

@@ -13,7 +13,6 @@ from collections.abc import Callable
 import pytest
 
 from tests.harness import realparts
-from tests.functional.wrapped import plain
 from tests.harness.daemon import program
 from tests.harness.haproxy import haproxy_binary
 
@@ -147,13 +146,13 @@ def check_example(path: pathlib.Path, tools: Tools, base: pathlib.Path = DOCS / 
     elif name.startswith("gitops/") and name.endswith(".yaml"):
         docs_files.gitops_yaml(text)
     elif name.startswith("templates/"):
-        done = docs_files.must(plain(), "template", "test", DOCS / "examples/templates")
+        done = docs_files.must(program(), "template", "test", DOCS / "examples/templates")
         if "2 tests, 0 failed\n" not in done or (path.name != "set.yaml" and path.suffix != ".j2"):
             raise Wrong(f"{name}: {done}")
     elif name == "pods/deployment.yaml":
         docs_files.pods_of_a_set(text, path.with_name("set.yaml").read_text(), path.with_name("haproxy.cfg.j2").read_text())
     elif name.startswith("pods/"):
-        done = docs_files.must(plain(), "template", "test", path.parent)
+        done = docs_files.must(program(), "template", "test", path.parent)
         if "1 tests, 0 failed\n" not in done or (path.name != "set.yaml" and path.suffix != ".j2"):
             raise Wrong(f"{name}: {done}")
     elif name == "token.yaml":

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from tests.functional.wrapped import plain
+from tests.harness.daemon import program
 from tests.harness.process import ROOT
 
 from .test_completion import words_of_help
@@ -74,6 +74,6 @@ def test_files_are_those_of_the_unit_and_the_package() -> None:
 
 
 def test_signals_are_those_of_help() -> None:
-    said = subprocess.run([plain(), "help", "all"], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run([program(), "help", "all"], capture_output=True, text=True, check=True).stdout
     for name in set(re.findall(r"\bSIG[A-Z]+", said)):
         assert f"Dv {name}" in section("SIGNALS"), name

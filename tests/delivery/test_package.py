@@ -11,8 +11,7 @@ import subprocess
 
 import pytest
 
-from tests.functional.wrapped import plain
-from tests.harness.daemon import check_env, clean_env
+from tests.harness.daemon import check_env, clean_env, program
 from tests.harness.process import ROOT, free_port
 
 from . import package
@@ -70,7 +69,7 @@ def test_what_it_asks_for(home: pathlib.Path) -> None:
     def field(name: str, deb: str = "haproxy-k8s-sync") -> str:
         return run("dpkg-deb", "-f", package.find(home, deb), name).strip()
 
-    needed = set(re.findall(r"NEEDED.*\[(?!libc\.|ld-linux)(lib[\w.+-]+)\]", run("readelf", "-d", plain())))
+    needed = set(re.findall(r"NEEDED.*\[(?!libc\.|ld-linux)(lib[\w.+-]+)\]", run("readelf", "-d", program())))
     # A package may still call a folder of /usr by its name from before both were one: any path of that end.
     owners = {run("dpkg-query", "-S", "*" + os.path.realpath(run("gcc", f"-print-file-name={name}").strip()).removeprefix("/usr")).split(":")[0]
               for name in needed}
@@ -126,7 +125,7 @@ def install(target: str, root: pathlib.Path, built: pathlib.Path) -> None:
 def test_make_install_and_uninstall(tmp_path: pathlib.Path) -> None:
     built, root = tmp_path / "built", tmp_path / "root"
     built.mkdir()
-    shutil.copy(plain(), built / "haproxy-k8s-sync")
+    shutil.copy(program(), built / "haproxy-k8s-sync")
     install("install", root, built)
     beside = "usr/local/share/zsh/site-functions"
     expected = {name.replace("usr/", "usr/local/").replace("usr/local/share/zsh/vendor-completions", beside).removesuffix(".gz")
@@ -160,7 +159,7 @@ def shipped_settings() -> dict[str, str]:
 
 
 def check_config(**settings: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([plain(), "check-config"], env=check_env(**settings), capture_output=True, text=True, timeout=20)
+    return subprocess.run([program(), "check-config"], env=check_env(**settings), capture_output=True, text=True, timeout=20)
 
 
 def test_settings_that_are_shipped(tmp_path: pathlib.Path) -> None:
@@ -211,6 +210,6 @@ def test_exit_status_that_is_not_tried_again(tmp_path: pathlib.Path) -> None:
     """What the daemon ends with for a setting and for an argument that is wrong."""
     listed = re.search(r"^RestartPreventExitStatus=(.*)", UNIT.read_text(), re.M)[1].split()  # type: ignore[index]
     env = clean_env(LISTEN_ADDRESS=f"127.0.0.1:{free_port()}")
-    seen = [subprocess.run([plain(), *arguments], env=env | more, capture_output=True, timeout=20).returncode
+    seen = [subprocess.run([program(), *arguments], env=env | more, capture_output=True, timeout=20).returncode
             for arguments, more in (((), {"NODE_MODE": "x"}), (("x",), {}))]
     assert sorted(map(str, seen)) == sorted(listed)

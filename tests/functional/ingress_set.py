@@ -20,10 +20,10 @@ from typing import Any
 import yaml
 
 from tests.harness.certificates import Pair
+from tests.harness.daemon import quick_program
 from tests.harness.haproxy import haproxy_binary
 from tests.harness.process import ROOT, Process, free_port, port_open, wait_until
 
-from .rig import program
 
 SET = ROOT / "templates" / "ingress"
 CONTROLLER = "haproxy-k8s-sync.io/ingress"
@@ -114,7 +114,7 @@ def make(directory: pathlib.Path, objects: dict[str, list[Object]], **extra: Any
 
 def render(directory: pathlib.Path, objects: dict[str, list[Object]], **extra: Any) -> Rendered:
     own = make(directory, objects, **extra)
-    done = subprocess.run([program(), "template", "render", own], capture_output=True, text=True, check=False)
+    done = subprocess.run([quick_program(), "template", "render", own], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return Rendered(done.stdout, done.stderr)
 

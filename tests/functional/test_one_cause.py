@@ -113,9 +113,8 @@ def test_one_that_goes_is_one_line_and_one_when_it_is_back(rig: Rig, site: str) 
     assert len(re.findall(BACK, daemon.log()[since:])) == 1 and "again" not in daemon.log()[since:]
 
 
-@pytest.mark.parametrize("site", SITES)
-def test_credentials_that_are_refused_are_one_line(rig: Rig, site: str) -> None:
-    daemon = start(rig, site)
+def test_credentials_that_are_refused_are_one_line(rig: Rig) -> None:
+    daemon = start(rig, "both")
     daemon.wait_log("leadership acquired")
     since = len(daemon.log())
     rig.kube.tokens(other="admin")
@@ -142,8 +141,7 @@ def wrong(rig: Rig, cause: str) -> dict[str, Any]:
     return said if "token" in said else {"cluster": {"server": said["server"].replace("{port}", rig.kube.url.rpartition(":")[2])}}
 
 
-@pytest.mark.parametrize("cause", CAUSES)
-@pytest.mark.parametrize("site", SITES)
+@pytest.mark.parametrize("site, cause", [("servers", "refused"), ("secret", "name"), ("templates", "no TLS"), ("annotated", "401"), ("etcd", "anonymous")])
 def test_one_that_was_never_there(rig: Rig, site: str, cause: str) -> None:
     daemon, says = start(rig, site, **wrong(rig, cause)), CAUSES[cause][1]
     daemon.wait_log(f'msg="({AWAY}).*{says}')
@@ -157,8 +155,7 @@ COMMANDS = {"plan": (servers, ["plan", "--daemon=none"]), "explain": (servers, [
             "services explain": (annotated, ["services", "explain", "shop/shop"])}
 
 
-@pytest.mark.parametrize("cause", CAUSES)
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command, cause", [("plan", "refused"), ("explain", "no TLS"), ("explain", "name"), ("services view", "401"), ("services explain", "anonymous")])
 def test_a_command_does_not_wait_for_it(rig: Rig, command: str, cause: str) -> None:
     site, words = COMMANDS[command]
     settings = {**rig.settings(**site(rig)), "LOG_LEVEL": "info", "LISTEN_ADDRESS": f"127.0.0.1:{free_port()}",
@@ -167,9 +164,13 @@ def test_a_command_does_not_wait_for_it(rig: Rig, command: str, cause: str) -> N
     assert done.returncode == 1 and len(re.findall(CAUSES[cause][1], done.stdout + done.stderr)) == 1, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("setting, says", [({"HAPROXY_DATAPLANE_URL": "http://127.0.0.1:1"}, "Connection refused"), ({"HAPROXY_DATAPLANE_URL": "http://nowhere.invalid:5555"}, "resolve"),
-                                           ({"HAPROXY_DATAPLANE_PASSWORD": "wrong"}, "HTTP 401")], ids=["refused", "name", "401"])
-@pytest.mark.parametrize("words", [["plan", "--daemon=none"], ["release"], ["release", "--yes"], ["config", "plan"], ["config", "validate"], ["config", "apply"]], ids=" ".join)
+REFUSED = ({"HAPROXY_DATAPLANE_URL": "http://127.0.0.1:1"}, "Connection refused")
+
+
+@pytest.mark.parametrize("words, setting, says", [
+    (["plan", "--daemon=none"], *REFUSED), (["release"], *REFUSED), (["release", "--yes"], {"HAPROXY_DATAPLANE_PASSWORD": "wrong"}, "HTTP 401"),
+    (["config", "plan"], {"HAPROXY_DATAPLANE_URL": "http://nowhere.invalid:5555"}, "resolve"), (["config", "validate"], *REFUSED),
+    (["config", "apply"], *REFUSED)], ids=lambda value: " ".join(value) if isinstance(value, list) else "")
 def test_a_command_does_not_wait_for_a_data_plane_api_either(rig: Rig, words: list[str], setting: Settings, says: str) -> None:
     kubeconfig = rig.kube.kubeconfig(rig.home / "mine", token="good")
     settings = {**rig.settings(**servers(rig)), "LOG_LEVEL": "info", "LISTEN_ADDRESS": f"127.0.0.1:{free_port()}", "KUBECONFIG": str(kubeconfig), **setting}
@@ -198,8 +199,7 @@ ANSWERS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("answer", ANSWERS)
-@pytest.mark.parametrize("site", SITES)
+@pytest.mark.parametrize("site, answer", [("servers", "load balancer"), ("both", "no etcd"), ("templates", "too many")])
 def test_one_that_answers_all_with_the_same_trouble(rig: Rig, site: str, answer: str) -> None:
     daemon, (fault, says) = start(rig, site), ANSWERS[answer]
     daemon.wait_log("leadership acquired")

@@ -42,45 +42,6 @@ def test_beside_what_the_daemon_did(rig: Rig) -> None:
     assert run.said("node n3: out .*disabled parked: in maintenance, kept.* next nothing: it stays parked")
 
 
-def test_what_comes_next_needs_no_reload(rig: Rig) -> None:
-    in_three_states(rig)
-    assert rig.daemon
-    rig.daemon.kill()  # a clean end would put n2 into maintenance
-    rig.kube.put(objects.slice_("web-1", SERVICE, [objects.endpoint("10.244.1.7", "n1", objects.TERMINATING),
-                                                   objects.endpoint("10.244.3.7", "n3")], namespace=NAMESPACE))
-    run = look(rig, "plan")
-    assert run.status == 2
-    assert run.said(r"~ n1 drain, at runtime only .*~ n2 maintenance on \(parked\) .*~ n3 maintenance off ")
-    assert run.out.endswith("  3 changes: 1 to change, 1 to drain, 1 to park; without a reload\n")
-    be = look(rig, "plan", "-o", "json").backend()
-    assert not be["reload"] and {c["server"]: c["state"] for c in be["changes"]} == {"n2": "out", "n3": "live"}
-    assert look(rig, "explain", "n1").said("next ~ drain, at runtime only: draining until")
-    commits, writes = rig.commits(), rig.fast_writes()
-    rig.start()
-    rig.wait_draining(1)
-    rig.wait_parked(2)
-    rig.wait_in_sync()
-    assert rig.commits() == commits and rig.fast_writes() == writes + 2
-    run = look(rig, "plan", PARK_TTL="0")
-    assert run.status == 2 and run.said("- n2 .*1 to remove; by a transaction and a reload"), "n1 drains in the file, then"
-
-
-def test_a_state_set_by_an_operator(rig: Rig) -> None:
-    rig.dataplane.put("/runtime/backends/be/servers/n1", {"admin_state": "maint"})
-    run = look(rig, "plan")
-    assert run.status == 0, "it is left alone"
-    assert run.said("= n1 .*maint by operator .*! admin states set by an operator: n1 is in maint; left alone until set to ready")
-    assert look(rig, "plan", "-o", "json").backend()["overridden"] == [{"server": "n1", "state": "maint"}]
-    assert look(rig, "explain", "n1").said("node n1: live .*admin state maint, set by an operator")
-
-
-def test_a_drain_of_the_only_one_that_could_serve(rig: Rig) -> None:
-    """What a start would do: it is unknown who set that drain, and nothing else is ready."""
-    rig.dataplane.put("/runtime/backends/be/servers/n1", {"admin_state": "drain"})
-    run = look(rig, "plan")
-    assert run.status == 2 and run.said("~ n1 .*1 change: 1 to be ready; without a reload"), run.out
-
-
 def test_haproxy_runs_something_else_than_its_file(rig: Rig) -> None:
     """An edit that was not loaded."""
     rig.hand_edit(rig.dataplane.file().replace("server n1 127.0.11.1:30443 check", "server n1 127.0.11.1:30444 check"))
@@ -90,17 +51,6 @@ def test_haproxy_runs_something_else_than_its_file(rig: Rig) -> None:
     assert run.said(r"note: .*server n1: HAProxy runs it at 127\.0\.11\.1:30443, not at 127\.0\.11\.1:30444")
     as_json = look(rig, "plan", "-o", "json", HAPROXY_BACKEND_PORT="30444")
     assert as_json.backend()["reload"] and "server n1" in as_json.json()["haproxies"][0]["drift"]
-
-
-def test_haproxy_whose_runtime_cannot_be_read(tmp_path: pathlib.Path) -> None:
-    with Rig(tmp_path, deaf=True) as rig:
-        rig.pods(1, 2)
-        rig.kube.put(objects.slice_("web-2", SERVICE, [objects.endpoint("10.244.1.8", "n1")], namespace=NAMESPACE))
-        run = look(rig, "plan")
-        assert run.status == 2
-        assert run.said(r"\+ n2 .*1 to add; by a transaction and a reload \(cannot read the running HAProxy: ")
-        assert look(rig, "plan", "-o", "json").backend()["runtime"]
-        assert look(rig, "explain", "n1").said("check weight 100 cannot read the running HAProxy: ")
 
 
 # --- several HAProxies

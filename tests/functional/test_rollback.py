@@ -1,5 +1,5 @@
 """What a HAProxy does badly with is rolled back by itself: on a HAProxy of this machine, whose worker dies, a listener of which is
-missing, whose backends lose their servers."""
+missing, whose backends lose their servers. A configuration is watched for 10 s at least: each test begins as if that were over."""
 
 from __future__ import annotations
 
@@ -15,10 +15,17 @@ import pytest
 from tests.harness.daemon import Daemon
 from tests.harness.process import free_port, wait_until
 
-from . import test_local
 from .test_local import Local, await_log
 
 
+def remember(folder: pathlib.Path, source: pathlib.Path, text: str, *targets: str) -> None:
+    """What a daemon leaves there after it has watched that text to its end at these HAProxies: store.h."""
+    folder.mkdir()
+    (folder / "version-1.cfg").write_text(text)
+    hash_ = hashlib.sha256(text.encode()).hexdigest()
+    version = {"number": 1, "sha256": hash_, "id": hash_, "with_files": False, "text_sha256": hash_, "source": str(source), "applied": "2026-01-01T00:00:00.000Z",
+               "bytes": len(text), "targets": targets}
+    (folder / "configuration.json").write_text(json.dumps({"versions": [version], "rejections": [], "proven": 1}))
 
 
 class Watched(Local):
@@ -31,21 +38,16 @@ class Watched(Local):
     def text(self, word: str) -> str:
         return super().text(word) + f"frontend second\n  bind 127.0.0.1:{self.second}\n  default_backend be\nbackend be\n  server s 127.0.0.1:{self.haproxy.port}\n"
 
-    def state(self) -> dict[str, object]:
-        path = self.home / "state" / "configuration.json"
-        return json.loads(path.read_text()) if path.exists() else {}
-
     def sha256(self, word: str) -> str:
         return hashlib.sha256(self.text(word).encode()).hexdigest()
 
-    def proven(self) -> object:
-        return self.state().get("proven") or 0
+    def await_proven(self) -> None:
+        """The latest version was watched to its end."""
+        def proven() -> bool:
+            kept = json.loads((self.home / "state" / "configuration.json").read_text())
+            return bool(kept["proven"] == kept["versions"][0]["number"])
 
-    def prove(self, word: str) -> None:
-        """It runs, and was watched to its end."""
-        self.put(self.text(word))
-        self.await_says(word)
-        wait_until(lambda: self.proven() == self.state()["versions"][0]["number"], 30, f"{word} is proven")  # type: ignore[index]
+        wait_until(proven, 30, "it is proven")
 
     def served(self, daemon: Daemon, word: str) -> None:
         """It was loaded, and the watch of it has begun."""
@@ -58,7 +60,11 @@ class Watched(Local):
 
 @pytest.fixture
 def watched(tmp_path: pathlib.Path) -> Iterator[Watched]:
+    """Its HAProxy runs the version `good`, which is proven."""
     made = Watched(tmp_path)
+    made.haproxy.config.write_text(made.text("good"))
+    made.put(made.text("good"))
+    remember(tmp_path / "state", made.source, made.text("good"), str(made.haproxy.config))
     with made.haproxy:
         yield made
 
@@ -76,7 +82,7 @@ def put_bad(watched: Watched, daemon: Daemon, word: str) -> None:
 
 def test_a_listener_that_is_missing_rolls_back_until_the_source_changes(watched: Watched) -> None:
     with watched.daemon() as daemon:
-        watched.prove("good")
+        wait_until(daemon.ready, 15, "ready")
         put_bad(watched, daemon, "bad")
         daemon.wait_log(f"{ROLLED_BACK}.*reason=listener evidence=\"{LISTENER}")
         watched.await_says("good")
@@ -89,7 +95,7 @@ def test_a_listener_that_is_missing_rolls_back_until_the_source_changes(watched:
 
 def test_what_was_rolled_back_is_not_tried_again_but_by_sighup(watched: Watched) -> None:
     with watched.daemon() as daemon:
-        watched.prove("good")
+        wait_until(daemon.ready, 15, "ready")
         put_bad(watched, daemon, "bad")
         daemon.wait_log(ROLLED_BACK)
         watched.await_says("good")
@@ -102,13 +108,13 @@ def test_what_was_rolled_back_is_not_tried_again_but_by_sighup(watched: Watched)
         watched.put(watched.text("bad"))  # the same again is no change
         daemon.process.signal(signal.SIGHUP)  # type: ignore[union-attr]
         watched.await_says("bad")
-        wait_until(lambda: watched.proven() == watched.state()["versions"][0]["number"], 30, "it does well now")  # type: ignore[index]
+        watched.await_proven()
         assert daemon.metrics().sum("configuration_rolled_back") == 0
 
 
 def test_a_restart_amid_the_watch_goes_on_with_it(watched: Watched) -> None:
     with watched.daemon() as daemon:
-        watched.prove("good")
+        wait_until(daemon.ready, 15, "ready")
         watched.put(watched.text("bad"))
         watched.served(daemon, "bad")
     with watched.daemon("again") as daemon:
@@ -120,7 +126,7 @@ def test_a_restart_amid_the_watch_goes_on_with_it(watched: Watched) -> None:
 
 def test_a_worker_that_dies_leaves_the_file_from_before(watched: Watched) -> None:
     with watched.daemon() as daemon:
-        watched.prove("good")
+        wait_until(daemon.ready, 15, "ready")
         watched.put(watched.text("bad"))
         watched.served(daemon, "bad")
         os.kill(watched.haproxy.worker(), signal.SIGKILL)  # and with it its master ends
@@ -131,29 +137,20 @@ def test_a_worker_that_dies_leaves_the_file_from_before(watched: Watched) -> Non
         wait_until(daemon.ready, 90, "ready")
 
 
-def test_somebody_elses_reload_is_no_dying_worker(watched: Watched) -> None:
-    with watched.daemon() as daemon:
-        watched.prove("good")
-        watched.put(watched.text("next"))
-        watched.served(daemon, "next")
-        watched.haproxy.reload()
-        wait_until(lambda: watched.proven() == watched.state()["versions"][0]["number"], 30, "it is proven")  # type: ignore[index]
-        assert ROLLED_BACK not in daemon.log()
-
-
-def test_what_a_configuration_removes_is_not_missed(watched: Watched) -> None:
+def test_neither_a_reload_of_another_nor_what_a_configuration_removes_is_evidence(watched: Watched) -> None:
     with watched.daemon(CONFIG_ROLLBACK="serving") as daemon:
-        watched.prove("good")
-        watched.put(test_local.Local.text(watched, "less"))  # neither the listener nor the backend
-        watched.await_says("less")
-        wait_until(lambda: watched.proven() == watched.state()["versions"][0]["number"], 30, "it is proven")  # type: ignore[index]
+        wait_until(daemon.ready, 15, "ready")
+        watched.put(Local.text(watched, "less"))  # neither the listener nor the backend
+        watched.served(daemon, "less")
+        watched.haproxy.reload()
+        watched.await_proven()
         assert ROLLED_BACK not in daemon.log()
 
 
 @pytest.mark.parametrize("policy", ["auto", "serving"])
 def test_a_backend_that_loses_all_servers(watched: Watched, policy: str) -> None:
     with watched.daemon(CONFIG_ROLLBACK=policy) as daemon:
-        watched.prove("good")
+        wait_until(daemon.ready, 15, "ready")
         watched.put(watched.text("bad"))
         watched.served(daemon, "bad")
         watched.haproxy.runtime("set server be/s state maint")
@@ -167,7 +164,7 @@ def test_a_backend_that_loses_all_servers(watched: Watched, policy: str) -> None
 
 def test_report_puts_nothing_back(watched: Watched) -> None:
     with watched.daemon(CONFIG_ROLLBACK="report") as daemon:
-        watched.prove("good")
+        wait_until(daemon.ready, 15, "ready")
         put_bad(watched, daemon, "bad")
         daemon.wait_log(f"has problems with the configuration; nothing is rolled back.*{LISTENER}")
         assert ROLLED_BACK not in daemon.log() and watched.says() == "bad"

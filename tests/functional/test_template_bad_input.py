@@ -20,14 +20,11 @@ __all__ = ["site"]  # a fixture
 # A file of the set each, and what is said of it.
 WRONG = {
     "yaml": ({"set.yaml": SET + "extra: [\n"}, r"set\.yaml:\d+: invalid YAML"),
-    "yaml, in a circle": ({"set.yaml": SET + "extra: &a {b: *a}\n"}, r"set\.yaml:11: an alias \(\*name\) inside the value that it names"),
     "keep": ({"set.yaml": SET.replace("keep: [spec]", "keep: ['spec.rules[?(@.host)]']")}, r'set\.yaml:5: keep: path "spec\.rules\[\?\(@\.host\)\]": "\[\?\(@\.host\)\]" is no field'),
-    "index_by": ({"set.yaml": SET.replace("keep: [spec]", "index_by: ['..']")}, r'set\.yaml:5: index_by: path "\.\."'),
     "jinja": ({"haproxy.cfg.j2": "global\n{% for x in %}\n"}, r"haproxy\.cfg:2:\d+: syntax error.*the line: {% for x in %}"),
-    "a path at run time": ({"haproxy.cfg.j2": "\n{{ resources.settings|sort_by('a[') }}"}, r'haproxy\.cfg:2:\d+: path "a\[": "\[" is no field'),
-    "includes in a circle": ({"haproxy.cfg.j2": "{% include 'a' %}", "snippets/a.j2": "\n{% include 'b' %}", "snippets/b.j2": "{% include 'a' %}"},
-                             r"[ab]:\d:\d+: recursion limit exceeded"),
     "a gigabyte": ({"maps/a.map.j2": "{% for i in range(100000) %}{{ 'x' * 10000 }}{% endfor %}"}, r"the templates (gave|took) more than \d+ MB"),
+    "certificate": ({"certificates/a.pem.j2": "no PEM"}, r"a\.pem"),
+    "empty": ({"haproxy.cfg.j2": ""}, "empty"),
     "no base64": ({"haproxy.cfg.j2": "\n\n{% for s in resources.settings %}{{ s.data.say|b64decode }}{% endfor %}"},
                   r"haproxy\.cfg:3:\d+: b64decode: it is no base64; the line: .*the last object: ConfigMap here/s"),
 }

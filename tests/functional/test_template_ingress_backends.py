@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import copy
 import pathlib
+import re
 
 import pytest
 
@@ -115,32 +116,36 @@ def test_annotations(tmp_path: pathlib.Path) -> None:
     assert haproxy_accepts(tmp_path, rendered) == ""
 
 
-@pytest.mark.parametrize(("name", "value"), [
-    ("balance", "roundrobin\n  server evil 1.2.3.4:80"), ("balance", "uri"), ("timeout-server", "5 m"), ("timeout-server", "0s"),
-    ("timeout-server", "30s\nbackend x"), ("timeout-server", "99999999d"), ("backend-protocol", "h3"), ("ssl-redirect", "yes"),
-    ("ssl-redirect", "{{ fail('x') }}")])
-def test_annotation_that_is_none(tmp_path: pathlib.Path, name: str, value: str) -> None:
-    objects = web(endpoint("10.0.0.1"))
-    plain = render(tmp_path, objects)
-    objects["ingresses"][0]["metadata"]["annotations"] = {f"haproxy-k8s-sync/{name}": value}
-    rendered = render(tmp_path, objects)
-    assert (rendered.config, rendered.files) == (plain.config, plain.files)
-    assert f"Ingress default/web: haproxy-k8s-sync/{name}: " in rendered.events
+def test_annotations_that_are_none(tmp_path: pathlib.Path) -> None:
+    rows = [("balance", "roundrobin\n  server evil 1.2.3.4:80"), ("balance", "uri"), ("timeout-server", "5 m"), ("timeout-server", "0s"),
+            ("timeout-server", "30s\nbackend x"), ("timeout-server", "99999999d"), ("backend-protocol", "h3"), ("ssl-redirect", "yes"),
+            ("ssl-redirect", "{{ fail('x') }}")]
+
+    def rendered(noted: bool) -> Rendered:
+        objects = web(endpoint("10.0.0.1"))
+        objects["ingresses"] += [ingress(f"i{n}", rule(f"h{n}.example.com", ("Prefix", "/", "web")), notes={f"haproxy-k8s-sync/{name}": value} if noted else {})
+                                 for n, (name, value) in enumerate(rows)]
+        return render(tmp_path, objects)
+
+    plain, found = rendered(False), rendered(True)
+    assert (found.config, found.files) == (plain.config, plain.files)
+    for n, (name, _) in enumerate(rows):
+        assert f"Ingress default/i{n}: haproxy-k8s-sync/{name}: " in found.events
 
 
-@pytest.mark.parametrize(("host", "path", "said"), [
-    ("Upper.example.com", "/", "host Upper.example.com is none"), ("a b.example.com", "/", "is none"), ("*.*.example.com", "/", "is none"),
-    ("x.*.com", "/", "is none"), ("*", "/", "host * is none"), ("-a.example.com", "/", "is none"), ("a..example.com", "/", "is none"),
-    ("evil.example.com other_backend\nx", "/", "is none"), (f"{'a' * 64}.com", "/", "is none"), ("{{ fail('x') }}", "/", "is none"),
-    ("ok.example.com", "no-slash", "path no-slash is none"), ("ok.example.com", "/with space", "is none"),
-    ("ok.example.com", "/new\nline default_web_80", "is none"), ("ok.example.com", "/ä", "is none"), ("ok.example.com", "/" + "x" * 3000, "is none")])
-def test_rule_that_is_none(tmp_path: pathlib.Path, host: str, path: str, said: str) -> None:
+def test_rules_that_are_none(tmp_path: pathlib.Path) -> None:
     """It is said, it is left out, and the rest of this Ingress and of all others goes on."""
+    rows = [("Upper.example.com", "/", "host Upper.example.com is none"), ("a b.example.com", "/", "is none"), ("*.*.example.com", "/", "is none"),
+            ("x.*.com", "/", "is none"), ("*", "/", "host * is none"), ("-a.example.com", "/", "is none"), ("a..example.com", "/", "is none"),
+            ("evil.example.com other_backend\nx", "/", "is none"), (f"{'a' * 64}.com", "/", "is none"), ("{{ fail('x') }}", "/", "is none"),
+            ("ok.example.com", "no-slash", "path no-slash is none"), ("ok.example.com", "/with space", "is none"),
+            ("ok.example.com", "/new\nline default_web_80", "is none"), ("ok.example.com", "/ä", "is none"), ("ok.example.com", "/" + "x" * 3000, "is none")]
     objects = web(endpoint("10.0.0.1"))
-    objects["ingresses"].append(ingress("bad", rule(host, ("Prefix", path, "web")), rule("good.example.com", ("Exact", "/", "web"))))
+    objects["ingresses"] += [ingress(f"bad{n}", rule(host, ("Prefix", path, "web")), rule(f"good{n}.example.com", ("Exact", "/", "web"))) for n, (host, path, _) in enumerate(rows)]
     rendered = render(tmp_path, objects)
-    assert rendered.routes() == {"web.example.com/": "default_web_80", "good.example.com/": "default_web_80"}
-    assert said in rendered.events and "Ingress default/bad: " in rendered.events
+    assert rendered.routes() == {"web.example.com/": "default_web_80", **{f"good{n}.example.com/": "default_web_80" for n in range(len(rows))}}
+    for n, (_, _, said) in enumerate(rows):
+        assert re.search(rf"Ingress default/bad{n}: .*{re.escape(said)}", rendered.events), rendered.events
     assert haproxy_accepts(tmp_path, rendered) == ""
 
 

@@ -8,18 +8,13 @@ import pathlib
 import re
 import signal
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from tests.harness.process import wait_until
 
 from .rig import Rig
-from .test_runtime_updates import COMMIT, READ_ONE, WRITE, Reloads, compared_since, endpoints, in_step, settled
-
-CALL_N3 = {"method": "PUT", "path": r"/runtime/backends/be/servers/n3$"}
-READ_ALL = {"method": "GET", "path": r"/runtime/backends/be/servers$"}
-READ_INFO = {"method": "GET", "path": r"/runtime/info$"}
+from .test_runtime_updates import WRITE, Reloads, endpoints, in_step, settled
 NO_LANE = "using transactions and reloads"
 
 
@@ -38,40 +33,7 @@ def sighup(rig: Rig) -> None:
     rig.daemon.process.signal(signal.SIGHUP)
 
 
-def hurried(rig: Rig, condition: Callable[[], object], what: str) -> None:
-    """SIGHUP ends every wait."""
-    def hurry() -> object:
-        sighup(rig)
-        return condition()
-    wait_until(hurry, 30, what, interval=0.3)
-
-
 # --- an HAProxy that cannot be read
-
-def test_deaf_haproxy_gets_transactions_only_and_that_is_said_once(tmp_path: pathlib.Path) -> None:
-    with Rig(tmp_path, deaf=True) as rig:
-        in_step(rig, 1, 2, 3, RESYNC_PERIOD="1s")
-        assert verification(rig) == "failed"
-        commits = rig.commits()
-        endpoints(rig, [1, 2], [3])
-        rig.wait_parked(3)  # what else would stop it
-        rig.wait_in_sync()
-        assert rig.commits() == commits + 1
-        endpoints(rig, [1, 2])
-        compared_since(rig)
-        assert rig.commits() == commits + 1, "it is out already"
-        rig.pods(1, 2, 3)
-        rig.wait_servers(1, 2, 3)
-        rig.wait_in_sync()
-        rig.node(3, "127.0.11.33")
-        rig.wait_addresses({"n1": "127.0.11.1:30443", "n2": "127.0.11.2:30443", "n3": "127.0.11.33:30443"})
-        settled(rig)
-        assert rig.commits() == commits + 3
-        assert (rig.fast_writes(), rig.calls()) == (0, 0)
-        metrics = rig.daemon.metrics()
-        assert metrics.sum("reloads_total", result="succeeded") == metrics.sum("reloads_total") == rig.commits()
-        assert metrics.sum("runtime_updates_total") == metrics.sum("runtime_commands_total") == 0
-        assert count(rig, NO_LANE) == 1 and verification(rig) == "failed"
 
 
 def test_lane_is_taken_up_when_haproxy_can_be_read_again(rig: Rig) -> None:
@@ -93,20 +55,6 @@ def test_lane_is_taken_up_when_haproxy_can_be_read_again(rig: Rig) -> None:
     settled(rig)
     reloads.none()
     assert verification(rig) == "verified" and count(rig, NO_LANE) == 1
-
-
-@pytest.mark.parametrize("path", [READ_ALL, READ_INFO], ids=["servers", "info"])
-def test_moment_without_an_answer_closes_no_lane(rig: Rig, path: dict[str, str]) -> None:
-    in_step(rig, 1, 2, RESYNC_PERIOD="1s")
-    reloads = Reloads(rig)
-    asked = sum(r["status"] == 500 for r in rig.dataplane.requests())
-    rig.dataplane.fault({"action": "answer", **path, "status": 500, "body": {"code": 500, "message": "for a moment"}, "times": 2})
-    wait_until(lambda: sum(r["status"] == 500 for r in rig.dataplane.requests()) >= asked + 2, 20, "both to strike")
-    rig.pods(1)
-    rig.wait_parked(2)
-    settled(rig)
-    reloads.none()
-    assert count(rig, NO_LANE) == 0
 
 
 def test_nothing_is_written_just_to_probe(rig: Rig) -> None:
@@ -176,53 +124,6 @@ def test_writes_that_never_reach_it_are_given_up_and_said(rig: Rig) -> None:
     assert verification(rig) == "verified"
 
 
-def test_write_that_is_answered_with_a_reload_that_nobody_knows(rig: Rig) -> None:
-    in_step(rig, 1, 2)
-    reloads = Reloads(rig)
-    body = {**rig.dataplane.get("/configuration/backends/be/servers/n2").json(), "maintenance": "enabled"}
-    rig.dataplane.fault({"action": "answer", **WRITE, "times": 1, "apply": True, "status": 202, "body": body,
-                         "headers": {"Reload-ID": "2001-01-01-7", "Configuration-Version": str(rig.dataplane.version() + 1)}})
-    rig.pods(1)
-    rig.wait_servers(1)
-    rig.wait_parked(2)
-    settled(rig)
-    assert rig.daemon.metrics().sum("runtime_updates_total", result="reload") == 1
-    assert rig.commits() == reloads.before[0] + 1, "the reload was not seen: an empty commit makes one"
-    rig.daemon.wait_log("reload without a change")
-
-
-@pytest.mark.parametrize("how", [{"action": "answer", "status": 500, "body": {"code": 500, "message": "unreadable"}},
-                                 {"action": "answer", "status": 200, "body": "[]"}, {"action": "html"}], ids=["500", "list", "html"])
-def test_write_that_cannot_be_read_back_becomes_a_commit(rig: Rig, how: dict[str, Any]) -> None:
-    in_step(rig, 1, 2)
-    reloads = Reloads(rig)
-    rig.dataplane.fault({**how, **READ_ONE, "times": 1})
-    rig.pods(1)
-    rig.wait_servers(1)
-    rig.wait_parked(2)
-    settled(rig)
-    assert rig.commits() == reloads.before[0] + 1
-    assert rig.daemon.metrics().sum("runtime_updates_total", result="unverified") == 1
-
-
-def test_call_that_was_not_obeyed_is_made_again(rig: Rig) -> None:
-    in_step(rig, 1, 2, 3, RESYNC_PERIOD="1s")
-    rig.dataplane.fault({"action": "lie", **CALL_N3, "times": 1})
-    endpoints(rig, [1, 2], [3])
-    rig.wait_draining(3)
-    rig.wait_in_sync()
-    assert rig.calls() >= 2 and rig.daemon.metrics().sum("servers_overridden") == 0
-
-
-def test_calls_that_are_never_obeyed_end_in_the_file(rig: Rig) -> None:
-    in_step(rig, 1, 2, 3, RESYNC_PERIOD="1s")
-    rig.dataplane.fault({"action": "answer", **CALL_N3, "status": 500, "body": {"code": 500, "message": "retry - unable"}})
-    endpoints(rig, [1, 2], [3])
-    wait_until(lambda: rig.resting() == {"n3"}, 30, "no new connections for n3")
-    rig.wait_in_sync()
-    assert rig.parked() == {"n3"} and not rig.differences()
-
-
 # --- reloads
 
 def test_reload_that_lies_is_not_believed(rig: Rig) -> None:
@@ -241,18 +142,6 @@ def test_reload_that_lies_is_not_believed(rig: Rig) -> None:
     assert count(rig, 'msg="HAProxy reloaded".*verified=true') == 1
 
 
-def test_reload_that_the_api_forgot_and_that_was_seen_is_believed(rig: Rig) -> None:
-    in_step(rig, 1)
-    path = {"method": "GET", "path": r"/reloads/"}
-    rig.dataplane.fault({"action": "delay", **path, "seconds": 1.5},  # until it has happened
-                        {"action": "answer", **path, "status": 404, "body": {"code": 404, "message": "not found"}})
-    rig.pods(1, 2)
-    rig.wait_servers(1, 2)
-    settled(rig)
-    assert rig.commits() == 1, "reloaded again for nothing"
-    assert rig.daemon.metrics().sum("reloads_total", result="succeeded") == 1
-
-
 def test_api_that_starts_again_before_the_reload_and_counts_from_zero(rig: Rig) -> None:
     """The scheduled reload is lost with it, and its id is soon a stranger's."""
     in_step(rig, 1)
@@ -269,38 +158,18 @@ def test_api_that_starts_again_before_the_reload_and_counts_from_zero(rig: Rig) 
     assert rig.daemon.metrics().sum("reloads_total", result="unknown") == 1
 
 
-def test_strangers_reload_of_the_same_id_is_not_taken_for_ours(rig: Rig) -> None:
-    in_step(rig, 1)
-    rig.dataplane.fault({"action": "delay", "method": "GET", "path": r"/reloads/", "seconds": 3.0},  # it asks after all of this
-                        {"action": "lie-reload", "times": 2})
-    rig.pods(1, 2)
-    rig.daemon.wait_log("backend changed")
-    ours = re.search(r'"backend changed".* reload_id=(\S+)', rig.daemon.log())[1]
-    wait_until(lambda: {"id": ours, "status": "succeeded"}.items() <= rig.dataplane.get("/reloads").json()[0].items(), 20, "the first lie")
-    rig.dataplane.fault({"action": "forget-reloads"})
-    assert rig.dataplane.commit(rig.dataplane.begin()).headers["Reload-ID"] == ours
-    rig.daemon.wait_log(f"reload {ours} was reported as successful, but HAProxy does not run haproxy.cfg")
-    rig.dataplane.clear_faults()
-    rig.wait_servers(1, 2)
-    settled(rig)
-    assert rig.daemon.metrics().sum("reloads_total", result="unknown") == 1
-
-
-@pytest.mark.parametrize("deaf", [False, True], ids=["readable", "deaf"])
-def test_start_without_knowing_how_the_last_reload_ended(tmp_path: pathlib.Path, deaf: bool) -> None:
-    with Rig(tmp_path, deaf=deaf) as rig:
+def test_start_without_knowing_how_the_last_reload_ended(tmp_path: pathlib.Path) -> None:
+    with Rig(tmp_path, deaf=True) as rig:
         rig.dataplane.fault({"action": "answer", "method": "GET", "path": r"/reloads$", "status": 404, "body": {"code": 404, "message": "no such path"}})
         worker = rig.haproxy.worker()
         rig.start()
         rig.wait_in_sync()
-        if deaf:
-            rig.daemon.wait_log("result of the last reload unknown")
-            assert rig.commits() == 1 and rig.haproxy.worker() != worker
-        else:
-            assert not rig.writes() and rig.haproxy.worker() == worker
+        rig.daemon.wait_log("result of the last reload unknown")
+        assert rig.commits() == 1 and rig.haproxy.worker() != worker
 
 
 # --- an HAProxy that was started again
+
 
 def kill_master(rig: Rig) -> None:
     assert rig.haproxy.process
@@ -331,32 +200,6 @@ def test_haproxy_that_starts_again_drains_what_drained(rig: Rig, kill: Callable[
     assert count(rig, "server=n3 state=drain") == 2
 
 
-def test_sighup_is_enough_to_see_that_haproxy_was_started_again(rig: Rig) -> None:
-    in_step(rig, 1, 2, 3, RESYNC_PERIOD="1h", DRAIN_TIMEOUT="10m")
-    endpoints(rig, [1, 2], [3])
-    rig.wait_draining(3)
-    rig.wait_in_sync()
-    kill_master(rig)
-    rig.haproxy.start()
-    assert rig.draining() == set()
-    sighup(rig)
-    rig.wait_draining(3)
-    rig.wait_in_sync()
-
-
-def test_haproxy_that_is_down_is_said_and_gets_what_it_missed(rig: Rig) -> None:
-    in_step(rig, 1, 2, 3, RESYNC_PERIOD="1s")
-    kill_master(rig)
-    rig.pods(1, 2)
-    wait_until(lambda: rig.parked() == {"n3"}, 30, "the change in the file")
-    rig.haproxy.start()
-    rig.wait_servers(1, 2, timeout=40)
-    hurried(rig, lambda: rig.daemon.metrics().sum("in_sync") == 1, "in sync")
-    assert not rig.differences()
-    rig.wait_closed()
-    hurried(rig, lambda: verification(rig) in ("untested", "verified"), "the lane to be open again")
-
-
 # --- drift
 
 def test_haproxy_that_runs_something_else_than_its_file_is_reloaded(rig: Rig) -> None:
@@ -368,21 +211,3 @@ def test_haproxy_that_runs_something_else_than_its_file_is_reloaded(rig: Rig) ->
     wait_until(lambda: not rig.differences(), 20, "file and HAProxy to be one again")
     rig.wait_in_sync()
     assert rig.commits() == commits + 1
-
-
-def test_line_that_haproxy_never_loaded_is_loaded(rig: Rig) -> None:
-    """By hand, without a reload: what is not ours counts, too, since our own lines depend on the same reload."""
-    in_step(rig, 1, 2, RESYNC_PERIOD="1s")
-    rig.hand_edit(rig.dataplane.file().replace("  server sorry", "  server spare 127.0.11.90:80 backup\n  server sorry"))
-    rig.daemon.wait_log("running HAProxy differs from haproxy.cfg.*server spare: HAProxy does not run it", timeout=30)
-    wait_until(lambda: not rig.differences(), 20, "file and HAProxy to be one again")
-    rig.wait_in_sync()
-    assert rig.all_lines()["spare"].endswith("backup")
-
-
-def test_commit_whose_answer_is_lost_is_followed_to_its_end(rig: Rig) -> None:
-    in_step(rig, 1, 2)
-    rig.dataplane.fault({"action": "close", **COMMIT, "apply": True, "times": 2})
-    rig.pods(1, 2, 3)
-    rig.wait_servers(1, 2, 3)
-    settled(rig)

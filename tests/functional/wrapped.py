@@ -10,9 +10,9 @@ import subprocess
 
 import pytest
 
-from tests.harness.daemon import Daemon
+from tests.harness.daemon import Daemon, quick_program
 
-from .rig import Rig, program
+from .rig import Rig
 
 CAP_SYS_PTRACE = 19
 
@@ -32,12 +32,8 @@ sees_memory = pytest.mark.skipif(not _has_capability(CAP_SYS_PTRACE), reason="no
 
 
 def plain() -> pathlib.Path:
-    """The build without sanitizers: beside the one that the other tests run."""
-    path = program()
-    path = path.parent.parent / path.name if path.parent.name == "san" else path
-    if not path.exists():
-        pytest.fail(f"{path} is not there: make builds it", pytrace=False)
-    return path
+    """A build without sanitizers, which make test has made."""
+    return quick_program()
 
 
 def start_in(rig: Rig, script: str, **settings: str) -> Daemon:

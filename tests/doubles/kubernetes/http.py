@@ -41,8 +41,10 @@ class Request:
 
 
 async def _read_head(reader: asyncio.StreamReader) -> bytes:
-    """Up to the empty line. What does not begin with a request is refused at once, as Go does it: a TLS hello has no such end."""
-    head = b""
+    """Up to the empty line. What does not begin with a request is refused at once, as a TLS hello may have no end of a line."""
+    head = await reader.read(1)
+    if head and not (head.isalpha() or head.isspace()):
+        raise BadRequest(f"not an HTTP request: it begins with {head!r}")
     while not head.endswith(b"\r\n\r\n"):
         try:
             head += await reader.readuntil(b"\n")
