@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.harness import http as harness_http
+from tests.harness import parts
 from tests.harness.haproxy import (DataPlane, DoubleDataPlane, HAProxy, RealDataPlane, haproxy_binary,
                                    real_dataplane_binary)
 
 from .say import without_header
 
-TARGETS = ["double-3.0", "double-3.4", "real"]
+TARGETS = ["double-3.0", "double-3.4", pytest.param("real", marks=parts.real_dataplane)]
 RELOAD_DELAY = 0.1
 
 CONFIG = """\
@@ -65,14 +66,6 @@ backend bare
 """
 
 
-def why_not(target: str) -> str:
-    if not haproxy_binary():
-        return "no haproxy on this machine ($HAPROXY or PATH)"
-    if target == "real" and not real_dataplane_binary():
-        return "no real Data Plane API on this machine ($DATAPLANEAPI or `dataplaneapi` on PATH)"
-    return ""
-
-
 def make(target: str, haproxy: HAProxy, directory: pathlib.Path, reload_delay: float = RELOAD_DELAY) -> DataPlane:
     if target == "real":
         return RealDataPlane(haproxy, directory, real_dataplane_binary() or "", reload_delay)
@@ -81,9 +74,8 @@ def make(target: str, haproxy: HAProxy, directory: pathlib.Path, reload_delay: f
 
 @pytest.fixture(scope="session", params=TARGETS)
 def target(request: pytest.FixtureRequest) -> str:
-    reason = why_not(request.param)
-    if reason:
-        pytest.skip(f"{request.param}: {reason}")
+    if not haproxy_binary():
+        pytest.skip("no haproxy on this machine ($HAPROXY or PATH)")
     return str(request.param)
 
 
