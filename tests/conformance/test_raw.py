@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.harness.haproxy import DataPlane, haproxy_version
+from tests.harness.haproxy import DataPlane
 from tests.harness.http import Response
+from tests.harness.parts import needs_haproxy
 from tests.harness.process import wait_until
 
 from .say import before_3_4, error, release, reload_id, server, without_header

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from tests.harness import objects
 from tests.harness.process import wait_until
 
-from .rig import NAMESPACE, SERVICE, TEMPLATE, Rig
+from .rig import NAMESPACE, TEMPLATE, Rig
 
 Make = Callable[..., Rig]
 
@@ -180,45 +179,12 @@ def test_no_usable_endpoint_empties_the_backend_when_allowed(rig: Rig) -> None:
     assert rig.servers() == {"sorry"}
 
 
-def test_terminating_pods_serve_while_nothing_else_does(rig: Rig) -> None:
-    rig.pods(2, conditions=objects.TERMINATING)
-    rig.start()
-    rig.wait_servers(2)
-    rig.pods(3)
-    rig.wait_servers(3)
-
-
-def test_port_that_cannot_be_known_is_said_and_nothing_written(rig: Rig) -> None:
-    rig.start(HAPROXY_BACKEND_PORT="")
-    body = rig.daemon.wait_not_ready("mapping")
-    assert "8443" in body and "HAPROXY_BACKEND_PORT" in body
-    wait_until(lambda: rig.looks() == 1, 20, "a look at what a write would do")
-    assert not rig.writes()
-
-
-def test_host_network_uses_the_endpoints_own_port(rig: Rig) -> None:
-    rig.kube.put(objects.slice_("web-1", SERVICE, [objects.endpoint("127.0.11.4", "n4")], namespace=NAMESPACE))
-    rig.start(HAPROXY_BACKEND_PORT="")
-    rig.wait_servers(4)
-    assert "server n4 127.0.11.4:8443 check weight 100" in rig.dataplane.file()
-
-
 def burst(rig: Rig) -> None:
     for i in range(60):
         rig.pods(*([2, 3] if i % 2 else [4, 5]))
     rig.pods(1, 5)
     rig.wait_servers(1, 5)
     rig.wait_in_sync()
-
-
-def test_burst_becomes_few_transactions_and_the_latest_state_wins(rig: Rig) -> None:
-    rig.start()
-    rig.wait_in_sync()
-    since = time.monotonic()
-    burst(rig)
-    most = 2 + (time.monotonic() - since) // 2  # the first at once, then one in two seconds
-    done = rig.daemon.metrics().sum("transactions_total", result="committed")
-    assert done == rig.commits() <= min(most, 4), f"{done:g} transactions for one burst of 61 changes"
 
 
 def test_burst_among_known_nodes_is_no_transaction(rig: Rig) -> None:
@@ -246,20 +212,6 @@ def test_heartbeats_and_foreign_slices_cost_nothing(rig: Rig) -> None:
     rig.wait_in_sync()
     assert rig.daemon.metrics().sum("transactions_total") == 1
     assert rig.daemon.metrics().sum("reconciles_total") - compared <= 4
-
-
-def test_drift_is_repaired(rig: Rig) -> None:
-    rig.start(RESYNC_PERIOD="1s")
-    rig.wait_in_sync()
-    path = rig.dataplane.config
-    rig.hand_edit(path.read_text().replace("server n1 127.0.11.1:30443 check", "server n1 127.0.11.77:1 check\n  server rogue 127.0.11.78:2"))
-    wait_until(lambda: "127.0.11.77" not in rig.dataplane.file() and rig.parked() == {"rogue"}, 20, "the repair")
-    rig.daemon.wait_log('server=n1 what="address 127.0.11.77 -> 127.0.11.1, port 1 -> 30443')
-    rig.wait_in_sync()
-    assert rig.servers() == {"n1", "sorry"} and not rig.differences()
-    rig.pods(1, 2)  # the next transaction takes along what no node has the name of
-    rig.wait_servers(1, 2)
-    assert "rogue" not in rig.all_lines()
 
 
 # --- a default-server that takes servers out
