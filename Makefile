@@ -183,7 +183,8 @@ test: deps-test
 	@tests/run $(MAKE_COMMAND) --no-print-directory
 
 # Tests of what tests: again when anything that they test has changed since they last passed in this tree.
-SELFTESTED := Makefile scripts tests/selftest $(addprefix tests/,bench chaos demo doubles harness soak e2e/full conftest.py)
+SELFTESTED := Makefile scripts $(addprefix tests/,bench chaos conftest.py demo doubles e2e/full harness selftest soak) \
+	$(addprefix tests/conformance/,conftest.py kubernetes_client.py say.py) $(wildcard ../shared/data $(or $(HAPROXY),/usr/sbin/haproxy))
 SELFTEST_DUE = $(shell find $(SELFTESTED) $(if $(wildcard $B/selftest/passed),-newer $B/selftest/passed) -type f -not -name '*.pyc' -printf tests/selftest -quit)
 pytest: SUITES = tests/conformance tests/functional $(SELFTEST_DUE)
 selftest: $B/quick/haproxy-k8s-sync $B/san/haproxy-k8s-sync

@@ -1,1 +1,1 @@
-"""The daemon (with sanitizers) between the doubles and a real HAProxy: what needs faults that no real part has on demand."""
+"""Tests of what tests: the doubles alone, the harness, the benches, the chaos, CI's own scripts."""

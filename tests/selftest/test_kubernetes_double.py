@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.conformance.kubernetes_client import KubernetesClient
 from tests.harness.kube import KubeDouble
 from tests.harness.parts import needs
 from tests.harness.process import ROOT
 
-from .kubernetes_client import KubernetesClient
 
 RECORDINGS = ROOT.parent / "shared" / "data" / "kubernetes"
 VERSIONS = {"1.34-etcd-3.6": "3.6", "1.34-etcd-3.4": "3.4"}
