@@ -417,22 +417,6 @@ def test_a_service_that_starts_it_well(running: Place) -> None:
     found.says("haproxy.service", "skip", "no systemctl")
 
 
-@pytest.mark.parametrize(("default", "status", "says", "fix"), [
-    ('EXTRAOPTS="-de -m 16"\n', "warn", "without a socket for its master (-S)", 'EXTRAOPTS="-de -m 16 -S {master}"'),
-    ('EXTRAOPTS="-S {master} -f /etc/hostname"\n', "warn", "haproxy.service reads /etc/hostname, too", "HAPROXY_CHECK_FILES={config},/etc/hostname"),
-])
-def test_a_service_that_would_start_it_otherwise(running: Place, default: str, status: str, says: str, fix: str) -> None:
-    names = {"{master}": str(running.haproxy.master_socket), "{config}": str(running.config)}
-
-    def named(text: str) -> str:
-        for name, value in names.items():
-            text = text.replace(name, value)
-        return text
-
-    check = running.look(settings=systemd(running, default=named(default))).says("haproxy.service", status, named(says))
-    assert named(fix) in lines(check)
-
-
 def test_a_service_that_is_not_the_one(running: Place) -> None:
     found = running.look(settings=systemd(running, load="not-found"))
     found.says("haproxy.service", "ok", "there is no haproxy.service")

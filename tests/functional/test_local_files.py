@@ -40,7 +40,7 @@ class Site(Local):
         self.tls = free_port()
         for folder in ("maps", "certs", "files"):
             (self.files / folder).mkdir(parents=True)
-        self.settings |= {"CONFIG_FILES_DIR": str(self.files), "RESYNC_PERIOD": "10s"}
+        self.settings |= {"CONFIG_FILES_DIR": str(self.files), "RESYNC_PERIOD": "1s"}
         self.leaves = [certificates.self_signed(home, name) for name in ("one.example", "two.example")]
 
     def text(self, word: str = "none", *, tls: bool = False, more: str = "") -> str:

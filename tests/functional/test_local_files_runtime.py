@@ -319,7 +319,7 @@ def test_a_map_that_was_changed_by_hand(site: Site) -> None:
     """And loaded: in the end HAProxy runs what the file had."""
     site.give("maps/hosts.map", "x one\n")
     site.put(site.text())
-    with site.daemon(CONFIG_DRIFT="repair") as daemon:
+    with site.daemon(CONFIG_DRIFT="repair", RESYNC_PERIOD="10s") as daemon:
         site.await_says("one")
         site.settled("maps/hosts.map")
         (site.own / "maps/hosts.map").write_text("x by-hand\n")
