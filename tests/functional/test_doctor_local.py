@@ -362,16 +362,6 @@ def test_a_reload_that_failed(running: Place) -> None:
 
 # --- several
 
-def test_sockets_of_two_haproxies(running: Place) -> None:
-    other = Balancer(running.home / "o", TEMPLATE)
-    with other:
-        found = running.look(settings={"HAPROXY_STATS_SOCKET": str(other.socket)})
-        found.says("haproxy.runtime", "fail", f"{other.socket} belongs to process {other.worker()}, which is no worker of master ")
-        found = running.look(settings={"HAPROXY_CONFIG_FILE": str(other.config)})
-        check = found.says("haproxy.files", "fail", f"reads {running.config}, not {other.config}")
-        assert f"HAPROXY_CONFIG_FILE={running.config}" in lines(check)
-        assert found.failed() == ["haproxy.files"]
-
 
 def test_two_haproxies_with_one_file(place: Place) -> None:
     text = re.sub(r"^  stats socket .*\n", "", place.config.read_text(), flags=re.M)

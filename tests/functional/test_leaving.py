@@ -1,4 +1,4 @@
-"""How servers leave, and what is not written: draining, the brake, dry runs, two masters; and weights and checks by the Service.
+"""How servers leave, and what is not written: draining, the brake, dry runs.
 The machines are tested in virtual time in tests/unit; here it is the program, from a watch event to HAProxy."""
 
 from __future__ import annotations
@@ -6,9 +6,8 @@ from __future__ import annotations
 import json
 
 from tests.harness import objects
-from tests.harness.process import wait_until
 
-from .rig import BACKEND, BY_NODE_PORT, NAMESPACE, SERVICE, Rig
+from .rig import BACKEND, NAMESPACE, SERVICE, Rig
 
 
 def pods(rig: Rig, **states: dict[str, bool]) -> None:
@@ -57,17 +56,13 @@ def test_end_of_a_drain_is_not_put_down_to_what_changed_nothing(rig: Rig) -> Non
     rig.daemon.wait_log('cause="a drain ended"')
 
 
-def draining(rig: Rig) -> None:
+def test_daemon_that_ends_while_a_server_drains_leaves_it_to_the_next(rig: Rig) -> None:
     rig.pods(1, 2)
     rig.start()
     rig.wait_servers(1, 2)
     pods(rig, n1=objects.READY, n2=objects.TERMINATING)
     rig.wait_draining(2)
     rig.wait_in_sync()
-
-
-def test_daemon_that_ends_while_a_server_drains_leaves_it_to_the_next(rig: Rig) -> None:
-    draining(rig)
     commits = rig.commits()
     rig.daemon.close()
     rig.wait_parked(2)
@@ -82,12 +77,9 @@ def test_daemon_that_ends_while_a_server_drains_leaves_it_to_the_next(rig: Rig) 
 
 # --- the brake
 
-BRAKE = {"MAX_LOSS_PERCENT": "50"}
-
-
 def test_too_many_at_once_are_held_for_a_period(rig: Rig) -> None:
     rig.pods(1, 2, 3, 4)
-    rig.start(**BRAKE, RESYNC_PERIOD="4s")
+    rig.start(MAX_LOSS_PERCENT="50", RESYNC_PERIOD="4s")
     rig.wait_servers(1, 2, 3, 4)
     rig.wait_in_sync()
     commits = rig.commits()
@@ -133,44 +125,3 @@ def undo(rig: Rig) -> int:
                                {**server, "address": "127.0.11.77"})
     assert answer.status in (200, 202), answer.body
     return rig.dataplane.version()
-
-
-# --- what the Service says about weights and checks
-
-def test_weights_follow_the_endpoints(rig: Rig) -> None:
-    def on(*nodes: int) -> None:
-        rig.kube.put(objects.slice_("web-1", SERVICE, [objects.endpoint(f"10.244.{n}.{10 + i}", f"n{n}") for i, n in enumerate(nodes)],
-                                    namespace=NAMESPACE))
-
-    def weights() -> dict[str, str]:
-        return {name: line.split("weight ")[1].split()[0] for name, line in rig.lines().items() if name != "sorry"}
-
-    rig.service(policy="Local")
-    on(1, 2, 2, 3, 3, 3)
-    rig.start(**BY_NODE_PORT, SERVER_WEIGHTS="endpoints")
-    rig.wait_servers(1, 2, 3)
-    wait_until(lambda: weights() == {"n1": "1", "n2": "2", "n3": "3"}, 20, "a weight for each number of endpoints")
-    rig.wait_in_sync()
-    commits = rig.commits()
-    on(1, 1, 2, 3)
-    wait_until(lambda: weights() == {"n1": "2", "n2": "1", "n3": "1"}, 20, "the weights after pods moved")
-    rig.service(policy="Cluster")
-    rig.daemon.wait_log("a setting has no effect.*SERVER_WEIGHTS=endpoints")
-    wait_until(lambda: set(weights().values()) == {"100"}, 20, "equal weights where counting says nothing")
-    rig.wait_in_sync()
-    assert rig.commits() == commits and not rig.differences(), "weights need no reload"
-
-
-def test_health_check_node_port_is_checked_by_http(rig: Rig) -> None:
-    rig.service(policy="Local", type_="LoadBalancer", health_check_node_port=32123)
-    rig.pods(1, 2)
-    rig.start(**BY_NODE_PORT, HAPROXY_HEALTH_CHECK="node-port")
-    rig.wait_servers(1, 2)
-    wait_until(lambda: all("port 32123" in line for name, line in rig.lines().items() if name != "sorry"), 20, "the check's port")
-    assert "option httpchk GET /healthz" in rig.dataplane.file()
-    rig.wait_in_sync()
-    rig.service(policy="Cluster", type_="LoadBalancer")
-    wait_until(lambda: not any("port 32123" in line for line in rig.lines().values()), 20, "the server's own port again")
-    wait_until(lambda: "option tcp-check" in rig.dataplane.file(), 20, "the backend's own check again")
-    rig.wait_in_sync()
-    rig.daemon.wait_log("a setting has no effect.*HAPROXY_HEALTH_CHECK=node-port")
