@@ -4,6 +4,7 @@
 # make demo-services  annotated Services on two HAProxies: served, a typing error with its Event, repaired (KEEP=1)
 # make demo-ingress  Ingresses by the shipped template set: applied, routed, a mistake refused with its line, a rollout (KEEP=1)
 # make test       unit tests (sanitizers on), fuzz corpora, streams of events, conformance and functional tests
+# make selftest   tests of the harness, the benches and CI's own scripts; make test runs them, too, after any of these changed
 # make e2e        real etcd, kube-apiserver, HAProxy (needs Go)    make check   layers, format, linters
 # make e2e-full   conformance and e2e on each real Data Plane API with each HAProxy  DATAPLANEAPIS="path path" HAPROXYS="path path"
 # make delivery   chart, manifests, image, package, docs, status page in a browser (needs Go)
@@ -88,7 +89,7 @@ FUZZ := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 # One short line for each command; V=1 shows them whole, -s nothing.
 SAY = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $(1) $@;)
 
-.PHONY: all programs help chaos sequences streams deps deps-test deps-check demo demo-config demo-ingress demo-services test unit replay pytest e2e e2e-full delivery manifests check check-layers bench clean
+.PHONY: all programs help chaos sequences streams deps deps-test deps-check demo demo-config demo-ingress demo-services test unit replay pytest selftest e2e e2e-full delivery manifests check check-layers bench clean
 .SECONDARY:
 
 all: deps
@@ -191,8 +192,17 @@ test: deps-test
 	@$(MAKE) --no-print-directory $(PARALLEL) $(TEST_PROGRAMS)
 	@tests/run $(MAKE_COMMAND) --no-print-directory
 
-pytest:
-	@$(PYTHON) -m pytest -q -rfE -n $(JOBS) -p no:cacheprovider tests/conformance tests/functional
+# Tests of what tests: again when anything that they test has changed since they last passed in this tree.
+SELFTESTED := Makefile scripts $(addprefix tests/,bench chaos conftest.py demo doubles e2e/full harness selftest soak) \
+	$(addprefix tests/conformance/,conftest.py kubernetes_client.py say.py) $(wildcard ../shared/data $(or $(HAPROXY),/usr/sbin/haproxy))
+SELFTEST_DUE = $(shell find $(SELFTESTED) $(if $(wildcard $B/selftest/passed),-newer $B/selftest/passed) -type f -not -name '*.pyc' -printf tests/selftest -quit)
+pytest: SUITES = tests/conformance tests/functional $(SELFTEST_DUE)
+selftest: $B/quick/haproxy-k8s-sync $B/san/haproxy-k8s-sync
+selftest: SUITES = tests/selftest
+pytest selftest:
+	@mkdir -p $B/selftest && touch $B/selftest/began
+	@$(PYTHON) -m pytest -q -rfE -n $(JOBS) -p no:cacheprovider $(SUITES)
+	@$(if $(filter tests/selftest,$(SUITES)),mv $B/selftest/began $B/selftest/passed)
 
 demo demo-config demo-services: PROGRAM := $B/demo/haproxy-k8s-sync
 demo-ingress: PROGRAM := $B/quick/haproxy-k8s-sync

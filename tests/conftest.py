@@ -1,5 +1,6 @@
-"""Skips are told by their reason, however many tests had it. SIGINT ends what the tests start, even where a shell that runs them in
-the background has it ignored: it is handled here, and so the default there. TIMES=1: what each file and the longest tests took."""
+"""What a newcomer cannot have is not collected, and told in one line. Skips are told by their reason, however many tests had it. SIGINT
+ends what the tests start, even where a shell that runs them in the background has it ignored: it is handled here, and so the default
+there. TIMES=1: what each file and the longest tests took."""
 
 from __future__ import annotations
 
@@ -55,7 +56,32 @@ def _tell_times(terminalreporter: Any) -> None:
     terminalreporter.write_line("time: {:7.2f} s CPU {:7.2f} s of tests in all".format(*map(sum, zip(*by["file"].values()))))
 
 
+# Of a part that is not here (tests/harness/parts.py), how many cases that need it.
+NOT_RUN = pytest.StashKey[dict[str, int]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "needs(part, here): is not collected where the part is not here")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    lacks = {item: mark.args[0] for item in items for mark in item.iter_markers("needs") if not mark.args[1]}
+    items[:] = [item for item in items if item not in lacks]
+    config.stash[NOT_RUN] = dict(collections.Counter(lacks.values()))
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["not_run"] = config.stash[NOT_RUN]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Each worker collects everything: any of them can say it."""
+    node.config.stash[NOT_RUN] = getattr(node, "workeroutput", {}).get("not_run") or node.config.stash.get(NOT_RUN, {})
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if not_run := terminalreporter.config.stash.get(NOT_RUN, {}):
+        terminalreporter.write_line(f"not run: {sum(not_run.values())} cases that need {', '.join(not_run)} (make e2e-full)")
     reasons = collections.Counter(report.longrepr[2].removeprefix("Skipped: ") if isinstance(report.longrepr, (tuple, list))
                                   else str(report.longrepr) for report in terminalreporter.stats.get("skipped", []))
     for reason, count in reasons.most_common():

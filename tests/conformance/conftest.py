@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.harness import http as harness_http
-from tests.harness.haproxy import (DataPlane, DoubleDataPlane, HAProxy, RealDataPlane, haproxy_binary,
-                                   real_dataplane_binary)
+from tests.harness import parts
+from tests.harness.haproxy import DataPlane, DoubleDataPlane, HAProxy, RealDataPlane, haproxy_binary, real_dataplane_binary
 
 from .say import without_header
 
-TARGETS = ["double-3.0", "double-3.4", "real"]
+TARGETS = ["double-3.0", "double-3.4", pytest.param("real", marks=parts.real_dataplane)]
 RELOAD_DELAY = 0.1
 
 CONFIG = """\
@@ -65,14 +64,6 @@ backend bare
 """
 
 
-def why_not(target: str) -> str:
-    if not haproxy_binary():
-        return "no haproxy on this machine ($HAPROXY or PATH)"
-    if target == "real" and not real_dataplane_binary():
-        return "no real Data Plane API on this machine ($DATAPLANEAPI or `dataplaneapi` on PATH)"
-    return ""
-
-
 def make(target: str, haproxy: HAProxy, directory: pathlib.Path, reload_delay: float = RELOAD_DELAY) -> DataPlane:
     if target == "real":
         return RealDataPlane(haproxy, directory, real_dataplane_binary() or "", reload_delay)
@@ -81,9 +72,8 @@ def make(target: str, haproxy: HAProxy, directory: pathlib.Path, reload_delay: f
 
 @pytest.fixture(scope="session", params=TARGETS)
 def target(request: pytest.FixtureRequest) -> str:
-    reason = why_not(request.param)
-    if reason:
-        pytest.skip(f"{request.param}: {reason}")
+    if not haproxy_binary():
+        pytest.skip("no haproxy on this machine ($HAPROXY or PATH)")
     return str(request.param)
 
 
@@ -137,40 +127,3 @@ def fresh(target: str, tmp_path: pathlib.Path) -> Iterator[Callable[..., DataPla
     yield start
     for thing in reversed(started):
         thing.stop()
-
-
-# The double alone, without an HAProxy.
-
-@pytest.fixture
-def start(tmp_path: pathlib.Path) -> Iterator[Callable[..., DoubleDataPlane]]:
-    """A double without HAProxy: start(*more arguments, play=...)."""
-    started: list[DoubleDataPlane] = []
-
-    def make(*more: str, play: str = "3.4", reload_delay: float = 0.05) -> DoubleDataPlane:
-        config = tmp_path / "haproxy.cfg"
-        config.write_text(CONFIG.replace("{d}", str(tmp_path)).replace("{fe}", "1"))
-        double = DoubleDataPlane(None, config, tmp_path, play, reload_delay, list(more))
-        started.append(double)
-        return double.start()  # type: ignore[return-value]
-    yield make
-    for double in started:
-        double.stop()
-
-
-@pytest.fixture(scope="module")
-def shared_double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DoubleDataPlane]:
-    directory = tmp_path_factory.mktemp("double")
-    config = directory / "haproxy.cfg"
-    config.write_text(CONFIG.replace("{d}", str(directory)).replace("{fe}", "1"))
-    with DoubleDataPlane(None, config, directory, "3.4", 0.05) as double:
-        yield double  # type: ignore[misc]
-
-
-@pytest.fixture
-def double(shared_double: DoubleDataPlane) -> DoubleDataPlane:
-    """One without HAProxy for all that need no other arguments: no faults, no transactions, an empty log."""
-    shared_double.clear_faults()
-    for transaction in shared_double.get("/transactions").json():
-        shared_double.delete(f"/transactions/{transaction['id']}")
-    harness_http.request(shared_double.control or "", "DELETE", "/requests")
-    return shared_double

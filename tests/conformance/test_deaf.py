@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.harness.haproxy import DataPlane, DoubleDataPlane, HAProxy, RealDataPlane, haproxy_binary, haproxy_version, \
-    real_dataplane_binary
+from tests.harness import parts
+from tests.harness.haproxy import DataPlane, DoubleDataPlane, HAProxy, RealDataPlane, real_dataplane_binary
 
 from .conftest import CONFIG, RELOAD_DELAY
 from .say import backend_lines, before_3_2, error, reload_id, server
@@ -19,10 +19,13 @@ RUNNING = "/runtime/backends/be/servers"
 OLD = server("old", address="127.0.9.1")
 
 
-@pytest.fixture
-def deaf(target: str, tmp_path: pathlib.Path) -> Iterator[DataPlane]:
-    if target == "real" and haproxy_version(haproxy_binary() or "") >= (2, 7):
-        pytest.skip("real: this HAProxy can be read through its master socket; the one of Debian 12 (2.6) cannot")
+# A newer one can be read through its master socket.
+REAL = pytest.param("real", marks=[parts.real_dataplane, parts.needs_haproxy("2.6", lambda version: version < (2, 7))])
+
+
+@pytest.fixture(params=["double-3.0", "double-3.4", REAL])
+def deaf(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[DataPlane]:
+    target = request.param
     with HAProxy(tmp_path, CONFIG) as haproxy:
         made: DataPlane
         if target == "real":

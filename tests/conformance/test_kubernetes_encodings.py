@@ -4,6 +4,7 @@ alike. On both servers, see test_kubernetes_protocol.py."""
 from __future__ import annotations
 
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -44,14 +45,13 @@ def read(target: Target, path: str, accept: str, type_: str, query: dict[str, An
 
 
 def same(target: Target, path: str, **query: Any) -> str:
-    """What both encodings say, as text. Other objects of the server may move the version of a list in between."""
-    said, protobuf = None, None
+    """What both encodings say, as text, asked for at once. Other objects of the server may move the version of a list in between."""
     for _ in range(20):
-        before, said = said, read(target, path, JSON, JSON, query)
-        if said == before:
+        with ThreadPoolExecutor() as pool:
+            said, protobuf = pool.map(lambda how: read(target, path, *how, query), ((JSON, JSON), (BOTH, PROTOBUF)))
+        if said == protobuf:
             break
-        protobuf = read(target, path, BOTH, PROTOBUF, query)
-    assert said is not None and said == protobuf
+    assert said == protobuf
     return said
 
 
@@ -110,7 +110,7 @@ def test_lists_and_watches_say_the_same(target: Target, what: str) -> None:
     assert len(lines) == len(objects) + 1 and "SKIPPED" not in "".join(lines)
     first = objects[0]
     target.client.delete(first)
-    events = same(target, path, watch="1", resourceVersion=empty, timeoutSeconds=2, allowWatchBookmarks="true", **selected)
+    events = same(target, path, watch="1", resourceVersion=empty, timeoutSeconds=1, allowWatchBookmarks="true", **selected)
     assert events.startswith("ADDED ") and f"DELETED {first['metadata']['name']} " in events
 
 
@@ -127,7 +127,7 @@ def test_an_empty_list(target: Target) -> None:
 def test_a_streaming_list_ends_with_its_bookmark(streaming: Target) -> None:
     streaming.put_slices(3)
     said = same(streaming, streaming.slices, watch="1", sendInitialEvents="true", resourceVersionMatch="NotOlderThan",
-                allowWatchBookmarks="true", timeoutSeconds=2).splitlines()
+                allowWatchBookmarks="true", timeoutSeconds=1).splitlines()
     assert [line.split()[0] for line in said[:4]] == ["ADDED", "ADDED", "ADDED", "BOOKMARK"] and said[3].endswith(" end")
 
 

@@ -17,6 +17,7 @@ import pytest
 from tests.harness import objects as build
 from tests.harness.http import connect
 from tests.harness.kube import KubeDouble
+from tests.harness.parts import needs
 
 from .kubernetes_client import KubernetesClient, Object
 
@@ -106,10 +107,8 @@ def without_streaming(request: pytest.FixtureRequest, doubles: dict[str, KubeDou
     yield from opened(request.param, doubles)
 
 
+@needs("a kube-apiserver ($KUBE_CONFORMANCE_URL)", REAL_URL)
 def test_a_real_server_is_checked_too() -> None:
-    """One skip by name instead of one for each check."""
-    if not REAL_URL:
-        pytest.skip("no real kube-apiserver: KUBE_CONFORMANCE_URL is not set")
     assert "real" in ETCD
 
 

@@ -14,10 +14,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.harness import parts
 from tests.harness.daemon import ROOT
 from tests.harness.haproxy import HAProxy, DataPlane
 
-from .conftest import CONFIG, make, why_not
+from .conftest import CONFIG, make
 from .random_files import Maker, words_of
 
 RAW = "/configuration/raw"
@@ -46,6 +47,9 @@ class Meaning:
         assert self.process.wait(10) == 0
 
 
+pytestmark = parts.real_dataplane
+
+
 @pytest.fixture
 def meaning() -> Iterator[Meaning]:
     made = Meaning()
@@ -55,9 +59,6 @@ def meaning() -> Iterator[Meaning]:
 
 @pytest.fixture
 def real(tmp_path: pathlib.Path) -> Iterator[DataPlane]:
-    reason = why_not("real")
-    if reason:
-        pytest.skip(f"real: {reason}")
     with HAProxy(tmp_path, CONFIG) as haproxy, make("real", haproxy, tmp_path) as plane:
         yield plane
 

@@ -15,7 +15,8 @@ import pytest
 from tests.doubles.spiffe import HEADER, NOBODY, SERVICE, Agent, Svid, fields, response
 from tests.harness.certificates import Authority, der
 from tests.harness.process import wait_until
-from tests.harness.spire import Spire, why_not
+from tests.harness.parts import real_spire
+from tests.harness.spire import Spire
 from tests.harness.svids import svid
 
 DOMAIN = "spiffe://example.test"
@@ -135,10 +136,8 @@ def asked(socket: pathlib.Path) -> list[Svid]:
             return []
 
 
-@pytest.fixture(scope="module", params=["double", "real"])
+@pytest.fixture(scope="module", params=["double", pytest.param("real", marks=real_spire)])
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Double | Real]:
-    if request.param == "real" and why_not():
-        pytest.skip(f"real: {why_not()}")
     home = tmp_path_factory.mktemp("w")
     foreign = Authority(home / "foreign", "foreign")
     with contextlib.closing(contextlib.ExitStack()) as stack:

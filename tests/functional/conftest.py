@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+import contextlib
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -18,3 +19,10 @@ def built() -> None:
 def rig(tmp_path: pathlib.Path) -> Iterator[Rig]:
     with Rig(tmp_path) as made:
         yield made
+
+
+@pytest.fixture
+def rig_of(tmp_path: pathlib.Path) -> Iterator[Callable[..., Rig]]:
+    """Starts one that is made otherwise: rig_of(template, ...)."""
+    with contextlib.ExitStack() as stack:
+        yield lambda *how, **more: stack.enter_context(Rig(tmp_path, *how, **more))

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import pathlib
 import subprocess
+from collections.abc import Sequence
 from typing import Any
 
-from tests.harness.daemon import clean_env
+from tests.harness.daemon import clean_env, quick_program
 
 from .rig import Rig, program
 
 ESCAPE = "\x1b"
-LONGEST = 25  # s
+LONGEST = 60  # s
 PASSWORD = "adminpwd"
 NO_DAEMON = "127.0.0.1:1"
 """LISTEN_ADDRESS where none answers: one that runs on this machine is another test's."""
@@ -48,9 +50,17 @@ def lines(check: dict[str, Any]) -> list[str]:
     return [line for fix in check["fixes"] for line in fix["lines"]]
 
 
-def run(rig: Rig, *words: str, **settings: str) -> "subprocess.CompletedProcess[str]":
-    env = clean_env(**rig.settings(**{"LISTEN_ADDRESS": NO_DAEMON, **settings}))
-    done = subprocess.run([program(), "doctor", *words], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LONGEST)
+def ask(*words: str, env: dict[str, str], timeout: float = LONGEST) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(words, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def both(command: Sequence[str], same: Sequence[str], *words: str, env: dict[str, str], timeout: float = LONGEST) -> Found:
+    """As JSON and as text, which have to say the same; `same` is the same program without sanitizers, which is enough for the other half."""
+    return compare(*(ask(*program, "doctor", *words, "-o", how, env=env, timeout=timeout) for program, how in ((command, "json"), (same, "text"))))
+
+
+def run(rig: Rig, *words: str, binary: pathlib.Path | None = None, **settings: str) -> "subprocess.CompletedProcess[str]":
+    done = ask(str(binary or program()), "doctor", *words, env=clean_env(**rig.settings(**{"LISTEN_ADDRESS": NO_DAEMON, **settings})))
     for secret in filter(None, (PASSWORD, *(value for name, value in settings.items() if name.endswith(("PASSWORD", "TOKEN"))))):
         assert secret not in done.stdout + done.stderr, f"{secret} is shown"
     return done
@@ -60,7 +70,7 @@ def look(rig: Rig, *words: str, **settings: str) -> Found:
     """As JSON and as text, which have to say the same."""
     running = rig.dataplane.process is not None and rig.dataplane.process.alive
     before = rig.writes() if running else None
-    as_json, as_text = run(rig, "-o", "json", *words, **settings), run(rig, *words, **settings)
+    as_json, as_text = run(rig, "-o", "json", *words, **settings), run(rig, *words, binary=quick_program(), **settings)
     assert not running or rig.writes() == before, "it wrote something"
     return compare(as_json, as_text)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -20,26 +20,14 @@ NAMES = {f"n{i}-{PORT}" for i in (1, 2, 3)}
 
 
 @pytest.fixture
-def rig_of(tmp_path: pathlib.Path) -> Iterator[Callable[..., Rig]]:
-    rigs: list[Rig] = []
-
-    def make(template: str = TAKEN_OVER) -> Rig:
-        rigs.append(Rig(tmp_path, template))
-        rigs[0].__enter__().pods(1, 2, 3)
-        return rigs[0]
-
-    yield make
-    for rig in rigs:
-        rig.__exit__(None)
+def rig(tmp_path: pathlib.Path) -> Iterator[Rig]:
+    with Rig(tmp_path, TAKEN_OVER) as made:
+        made.pods(1, 2, 3)
+        yield made
 
 
 def ours(rig: Rig) -> set[str]:
     return set(rig.lines()) - {"sorry"}
-
-
-def changed(rig: Rig) -> list[tuple[str, str, int]]:
-    """What went into the file."""
-    return [w for w in rig.writes() if "/runtime/" not in w[1]]
 
 
 def run(rig: Rig, *words: str, **settings: str) -> str:
@@ -47,18 +35,7 @@ def run(rig: Rig, *words: str, **settings: str) -> str:
                           timeout=60, check=False).stdout
 
 
-def test_a_takeover_costs_nothing(rig_of: Callable[..., Rig]) -> None:
-    rig = rig_of()
-    before = rig.dataplane.file()
-    rig.start()
-    rig.wait_in_sync()
-    assert rig.dataplane.file() == before and not rig.writes()
-    assert rig.daemon is not None
-    rig.daemon.wait_log("servers adopted.*n1-30443 .node n1.")
-
-
-def test_a_rolling_update_of_adopted_servers_is_no_reload(rig_of: Callable[..., Rig]) -> None:
-    rig = rig_of()
+def test_a_rolling_update_of_adopted_servers_is_no_reload(rig: Rig) -> None:
     worker = rig.haproxy.worker()
     rig.start(DRAIN_TIMEOUT="0s")
     rig.wait_in_sync()
@@ -76,72 +53,7 @@ def test_a_rolling_update_of_adopted_servers_is_no_reload(rig_of: Callable[..., 
     assert not rig.differences()
 
 
-def test_a_restart_finds_the_same_names(rig_of: Callable[..., Rig]) -> None:
-    rig = rig_of()
-    rig.start(DRAIN_TIMEOUT="0s")
-    rig.wait_in_sync()
-    rig.pods(1, 2)
-    wait_until(lambda: ours(rig) == NAMES - {f"n3-{PORT}"}, what="n3 parked")
-    rig.wait_in_sync()
-    assert rig.daemon is not None
-    rig.daemon.close()
-    written = len(changed(rig))
-    rig.start(DRAIN_TIMEOUT="0s")
-    rig.wait_in_sync()
-    assert len(changed(rig)) == written
-    rig.pods(1, 2, 3)
-    wait_until(lambda: ours(rig) == NAMES, what="n3 back")
-    rig.wait_in_sync()
-    assert rig.commits() == 0
-    rig.pods(1, 2, 3, 4)  # a transaction, which would take a parked line of no node along
-    wait_until(lambda: ours(rig) == NAMES | {"n4"}, what="n4")
-
-
-def test_a_node_that_moves_leaves_its_adopted_line(rig_of: Callable[..., Rig]) -> None:
-    rig = rig_of()
-    rig.start()
-    rig.wait_in_sync()
-    rig.node(1, "127.0.11.51")
-    wait_until(lambda: ours(rig) == {"n1", *NAMES} - {f"n1-{PORT}"}, what="n1 at its new place")
-    rig.wait_in_sync()
-    assert rig.lines()["n1"].startswith(f"127.0.11.51:{PORT}")
-    assert rig.parked() == {f"n1-{PORT}"}
-
-
-def test_renaming_makes_the_new_ones_first(rig_of: Callable[..., Rig]) -> None:
-    rig = rig_of()
-    rig.start(ADOPT_SERVERS="rename", MAX_LOSS_PERCENT="10", RESYNC_PERIOD="1h")
-    rig.wait_in_sync()
-    wait_until(lambda: ours(rig) == {"n1", "n2", "n3"}, what="the new names")
-    rig.wait_in_sync()
-    assert rig.parked() == NAMES and rig.commits() == 1
-    paths = [path for method, path, _ in rig.writes() if method == "PUT"]
-    commit = next(i for i, path in enumerate(paths) if "/transactions/" in path)
-    parked = [i for i, path in enumerate(paths) if f"-{PORT}" in path]
-    assert len(parked) >= 3 and min(parked) > commit, paths
-
-
-def test_strangers_stay_strangers_where_that_is_wished(rig_of: Callable[..., Rig]) -> None:
-    rig = rig_of()
-    rig.start(ADOPT_SERVERS="no")
-    wait_until(lambda: ours(rig) == {"n1", "n2", "n3"}, what="servers by node")
-    rig.wait_in_sync()
-
-
-def test_names_by_a_format(rig_of: Callable[..., Rig]) -> None:
-    rig = rig_of()
-    rig.pods(1, 2, 3, 4)
-    rig.start(SERVER_NAME_FORMAT="{node}-{port}", DRAIN_TIMEOUT="0s")
-    wait_until(lambda: ours(rig) == NAMES | {f"n4-{PORT}"}, what="a new one by the format")
-    rig.wait_in_sync()
-    rig.pods(1, 2, 3)
-    wait_until(lambda: ours(rig) == NAMES, what="n4 parked")
-    rig.wait_in_sync()
-    assert rig.parked() == {f"n4-{PORT}"} and rig.commits() == 1
-
-
-def test_plan_explain_and_status_say_the_name(rig_of: Callable[..., Rig]) -> None:
-    rig = rig_of()
+def test_plan_explain_and_status_say_the_name(rig: Rig) -> None:
     plan = json.loads(run(rig, "plan", "-o", "json"))
     backend = plan["backends"][0]
     assert backend["changes"] == []

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-import pathlib
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from tests.harness import objects
 from tests.harness.process import wait_until
 
-from .rig import NAMESPACE, SERVICE, TEMPLATE, Rig
+from .rig import NAMESPACE, TEMPLATE, Rig
 
 Make = Callable[..., Rig]
 
 
 @pytest.fixture
-def with_backend(tmp_path: pathlib.Path) -> Iterator[Make]:
+def with_backend(rig_of: Make) -> Make:
     """A rig whose backend `be` has this body."""
-    rigs: list[Rig] = []
-
-    def make(body: str, play: str = "3.4") -> Rig:
-        head, rest = TEMPLATE.split("\nbackend be\n", 1)
-        other = rest[rest.index("backend other"):]
-        rig = Rig(tmp_path, f"{head}\nbackend be\n{body}\n{other}", play)
-        rigs.append(rig)
-        return rig.__enter__()
-
-    yield make
-    for rig in rigs:
-        rig.__exit__(None)
+    head, rest = TEMPLATE.split("\nbackend be\n", 1)
+    return lambda body, play="3.4": rig_of(f"{head}\nbackend be\n{body}\n{rest[rest.index('backend other'):]}", play)
 
 
 def lines(rig: Rig) -> list[str]:
@@ -103,29 +91,6 @@ def test_a_line_that_would_be_damaged_stops_all_writing(with_backend: Make) -> N
     rig.wait_in_sync()
 
 
-def test_missing_backend_is_said_until_it_is_there(with_backend: Make) -> None:
-    rig = with_backend("  mode tcp\n")
-    rig.start(HAPROXY_BACKEND_NAME="late", RESYNC_PERIOD="1s")
-    body = rig.daemon.wait_not_ready("HAProxy has no backend late")
-    assert "HAPROXY_CREATE_BACKEND" in body
-    assert not rig.writes()
-    path = rig.dataplane.config
-    rig.hand_edit(path.read_text() + "\nbackend late\n  mode tcp\n")
-    rig.wait_in_sync()
-    assert "server n1 127.0.11.1:30443" in rig.dataplane.file().split("backend late")[1]
-
-
-def test_missing_backend_is_created_when_asked(with_backend: Make) -> None:
-    rig = with_backend("  mode tcp\n")
-    rig.start(HAPROXY_BACKEND_NAME="fresh", HAPROXY_CREATE_BACKEND="true", HAPROXY_SEND_PROXY_V2="true")
-    rig.wait_in_sync()
-    made = rig.dataplane.file().split("backend fresh", 1)[1].split("\nbackend ", 1)[0]
-    for words in ("mode tcp", "balance roundrobin", "option tcp-check", "default-server send-proxy-v2",
-                  "server n1 127.0.11.1:30443 check weight 100"):
-        assert words in made, made
-    assert rig.daemon.metrics().sum("transactions_total") == 1
-
-
 # --- settings
 
 def test_keep_leaves_balance_and_check(with_backend: Make) -> None:
@@ -145,15 +110,6 @@ def test_proxy_v2_in_the_default_server_is_merged(with_backend: Make) -> None:
     assert {"send-proxy-v2", "inter", "5s", "rise", "fall"} <= set(default.split())
     assert "send-proxy-v2" not in server(rig, "n1")
     rig.daemon.wait_log("unmanaged servers inherit send-proxy-v2")
-
-
-def test_proxy_v2_off_goes_from_our_lines_alone(with_backend: Make) -> None:
-    rig = with_backend("  mode tcp\n  default-server inter 5s\n  server n1 127.0.11.1:30443 check weight 100 send-proxy-v2\n"
-                       "  server sorry 127.0.11.99:80 send-proxy-v2 backup\n")
-    rig.start(HAPROXY_SEND_PROXY_V2="false")
-    rig.wait_in_sync()
-    assert "send-proxy-v2" not in server(rig, "n1")
-    assert "send-proxy-v2" in server(rig, "sorry").split()
 
 
 # --- the desired state
@@ -180,45 +136,12 @@ def test_no_usable_endpoint_empties_the_backend_when_allowed(rig: Rig) -> None:
     assert rig.servers() == {"sorry"}
 
 
-def test_terminating_pods_serve_while_nothing_else_does(rig: Rig) -> None:
-    rig.pods(2, conditions=objects.TERMINATING)
-    rig.start()
-    rig.wait_servers(2)
-    rig.pods(3)
-    rig.wait_servers(3)
-
-
-def test_port_that_cannot_be_known_is_said_and_nothing_written(rig: Rig) -> None:
-    rig.start(HAPROXY_BACKEND_PORT="")
-    body = rig.daemon.wait_not_ready("mapping")
-    assert "8443" in body and "HAPROXY_BACKEND_PORT" in body
-    wait_until(lambda: rig.looks() == 1, 20, "a look at what a write would do")
-    assert not rig.writes()
-
-
-def test_host_network_uses_the_endpoints_own_port(rig: Rig) -> None:
-    rig.kube.put(objects.slice_("web-1", SERVICE, [objects.endpoint("127.0.11.4", "n4")], namespace=NAMESPACE))
-    rig.start(HAPROXY_BACKEND_PORT="")
-    rig.wait_servers(4)
-    assert "server n4 127.0.11.4:8443 check weight 100" in rig.dataplane.file()
-
-
 def burst(rig: Rig) -> None:
     for i in range(60):
         rig.pods(*([2, 3] if i % 2 else [4, 5]))
     rig.pods(1, 5)
     rig.wait_servers(1, 5)
     rig.wait_in_sync()
-
-
-def test_burst_becomes_few_transactions_and_the_latest_state_wins(rig: Rig) -> None:
-    rig.start()
-    rig.wait_in_sync()
-    since = time.monotonic()
-    burst(rig)
-    most = 2 + (time.monotonic() - since) // 2  # the first at once, then one in two seconds
-    done = rig.daemon.metrics().sum("transactions_total", result="committed")
-    assert done == rig.commits() <= min(most, 4), f"{done:g} transactions for one burst of 61 changes"
 
 
 def test_burst_among_known_nodes_is_no_transaction(rig: Rig) -> None:
@@ -248,40 +171,13 @@ def test_heartbeats_and_foreign_slices_cost_nothing(rig: Rig) -> None:
     assert rig.daemon.metrics().sum("reconciles_total") - compared <= 4
 
 
-def test_drift_is_repaired(rig: Rig) -> None:
-    rig.start(RESYNC_PERIOD="1s")
-    rig.wait_in_sync()
-    path = rig.dataplane.config
-    rig.hand_edit(path.read_text().replace("server n1 127.0.11.1:30443 check", "server n1 127.0.11.77:1 check\n  server rogue 127.0.11.78:2"))
-    wait_until(lambda: "127.0.11.77" not in rig.dataplane.file() and rig.parked() == {"rogue"}, 20, "the repair")
-    rig.daemon.wait_log('server=n1 what="address 127.0.11.77 -> 127.0.11.1, port 1 -> 30443')
-    rig.wait_in_sync()
-    assert rig.servers() == {"n1", "sorry"} and not rig.differences()
-    rig.pods(1, 2)  # the next transaction takes along what no node has the name of
-    rig.wait_servers(1, 2)
-    assert "rogue" not in rig.all_lines()
-
-
 # --- a default-server that takes servers out
 
 DISABLED = "defaults\n  mode tcp\n", "defaults\n  mode tcp\n  default-server disabled\n"
 
 
-@pytest.fixture
-def with_template(tmp_path: pathlib.Path) -> Iterator[Callable[[str], Rig]]:
-    rigs: list[Rig] = []
-
-    def make(template: str) -> Rig:
-        rigs.append(Rig(tmp_path, template))
-        return rigs[0].__enter__()
-
-    yield make
-    for rig in rigs:
-        rig.__exit__(None)
-
-
-def test_servers_that_are_disabled_by_default_serve_after_any_reload(with_template: Callable[[str], Rig]) -> None:
-    rig = with_template(TEMPLATE.replace(*DISABLED))
+def test_servers_that_are_disabled_by_default_serve_after_any_reload(rig_of: Make) -> None:
+    rig = rig_of(TEMPLATE.replace(*DISABLED))
     rig.pods(1, 2, 3)
     rig.start()
     rig.wait_in_sync()
@@ -295,8 +191,8 @@ def test_servers_that_are_disabled_by_default_serve_after_any_reload(with_templa
     assert rig.runtime_states() == {"n1": "ready", "n2": "ready", "n3": "ready", "sorry": "maint"}
 
 
-def test_a_server_that_leaves_is_disabled_itself(with_template: Callable[[str], Rig]) -> None:
-    rig = with_template(TEMPLATE.replace(*DISABLED))
+def test_a_server_that_leaves_is_disabled_itself(rig_of: Make) -> None:
+    rig = rig_of(TEMPLATE.replace(*DISABLED))
     rig.pods(1, 2)
     rig.start()
     rig.wait_in_sync()
@@ -310,8 +206,8 @@ def test_a_server_that_leaves_is_disabled_itself(with_template: Callable[[str], 
     assert rig.runtime_states()["n2"] == "ready"
 
 
-def test_servers_that_are_backup_by_default_are_none_of_ours_by_that(with_template: Callable[[str], Rig]) -> None:
-    rig = with_template(TEMPLATE.replace("default-server inter 5s", "default-server backup inter 5s"))
+def test_servers_that_are_backup_by_default_are_none_of_ours_by_that(rig_of: Make) -> None:
+    rig = rig_of(TEMPLATE.replace("default-server inter 5s", "default-server backup inter 5s"))
     rig.pods(1, 2)
     rig.start()
     rig.wait_in_sync()
@@ -320,8 +216,8 @@ def test_servers_that_are_backup_by_default_are_none_of_ours_by_that(with_templa
     assert lines["sorry"].endswith(" backup")
 
 
-def test_a_line_that_only_the_default_makes_a_backup_stops_all_writing(with_template: Callable[[str], Rig]) -> None:
-    rig = with_template(TEMPLATE.replace("default-server inter 5s", "default-server backup inter 5s")
+def test_a_line_that_only_the_default_makes_a_backup_stops_all_writing(rig_of: Make) -> None:
+    rig = rig_of(TEMPLATE.replace("default-server inter 5s", "default-server backup inter 5s")
                         .replace("127.0.11.99:80 backup", "127.0.11.99:80"))
     before = rig.dataplane.file()
     number = next(i for i, line in enumerate(before.splitlines(), 1) if "default-server backup" in line)

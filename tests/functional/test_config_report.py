@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from tests.harness.certificates import Authority
-from tests.harness.daemon import Daemon
 from tests.harness.process import wait_until
 
 from .rig import Rig
@@ -171,55 +170,11 @@ def test_an_api_that_is_away(site: Site) -> None:
     assert ("Normal", "ApplySucceeded") in events(site)
 
 
-def test_wrong_credentials(site: Site) -> None:
-    site.rig.kube.put(secret(site.text()))
-    site.start(**REPORTING, HAPROXY_DATAPLANE_PASSWORD="wrong")
-    wait_until(lambda: ("Warning", "AuthError") in events(site), 20, "an Event AuthError")
-    wait_notes(site, status="AuthError")
-
-
 def test_a_dry_run_writes_nothing(site: Site) -> None:
     site.rig.kube.put(secret(site.text()))
     daemon = site.start(**REPORTING, DRY_RUN="true")
     daemon.wait_metric("configuration_results_total", 1, result="validated")
     assert notes(site) == {} and events(site) == [] and not site.rig.kube.requests("secrets", "patch")
-
-
-def operator_metrics(daemon: Daemon) -> dict[str, float]:
-    """Each line of the operator's metrics, without their prefix."""
-    status, page = daemon.get("/metrics")
-    assert status == 200
-    lines = [line.removeprefix("haproxy_operator_").rsplit(" ", 1) for line in page.splitlines() if line.startswith("haproxy_operator_")]
-    return {name: float(value) for name, value in lines}
-
-
-def test_the_operators_metrics(site: Site) -> None:
-    first, bad = site.text(), site.text().replace("  mode tcp", "  bogus tcp", 1)
-    site.rig.kube.put(secret(first))
-    daemon = site.start(**REPORTING)
-    wait_notes(site, status="Applied")
-    found = operator_metrics(daemon)
-    assert found.pop("last_successful_apply_timestamp_seconds") > 1e9
-    assert found == {'reconcile_attempts_total{phase="validate"}': 1, 'reconcile_attempts_total{phase="apply"}': 1,
-                     'reconcile_results_total{class="applied"}': 1, f'config_hash{{hash="{digest(first)}",state="applied"}}': 1,
-                     f'config_in_sync{{secret="{NAMESPACE}/{NAME}"}}': 1, "dataplane_client_cert_expiry_timestamp_seconds": 0}
-    put(site, bad)
-    wait_notes(site, status="ConfigRejected")
-    found = operator_metrics(daemon)
-    assert [name for name in found if name.startswith("config_hash")] == [f'config_hash{{hash="{digest(bad)}",state="rejected"}}']
-    assert found['reconcile_results_total{class="ConfigRejected"}'] == 1 and found['reconcile_attempts_total{phase="validate"}'] == 2
-    assert found['reconcile_attempts_total{phase="apply"}'] == 1
-
-
-def test_its_metrics_where_the_api_is_away(site: Site) -> None:
-    site.rig.kube.put(secret(site.text()))
-    site.rig.dataplane.stop()
-    daemon = site.start(**REPORTING)
-    wait_notes(site, status="ConnectionError")
-    found = operator_metrics(daemon)
-    count = found['transient_errors_total{class="ConnectionError"}']
-    assert count >= 1 and found['reconcile_results_total{class="ConnectionError"}'] == count
-    assert not [name for name in found if name.startswith(("config_hash", "config_in_sync"))]
 
 
 def test_certificates_that_are_stored_or_not(site: Site) -> None:

@@ -63,8 +63,10 @@ def site(tmp_path: pathlib.Path) -> Iterator[Site]:
 
 def test_it_is_applied_and_followed_by_its_name(site: Site) -> None:
     kube = site.rig.kube
-    kube.put(secret("not this one\n", name="another"), secret(site.text()))
+    kube.put(secret("not this one\n", name="another"))
     daemon = site.start()
+    daemon.wait_not_ready("Secret haproxy/haproxy-config does not exist")
+    kube.put(secret(site.text()))
     site.applied("roundrobin")
     daemon.wait_ready()
     assert {entry["resource"] for entry in kube.requests()} - {""} == {"secrets"}  # "": it is being read
@@ -81,23 +83,25 @@ def test_it_is_applied_and_followed_by_its_name(site: Site) -> None:
     assert "configuration changed" not in daemon.log()[seen:] and site.rig.commits() == commits
 
 
-@pytest.mark.parametrize(("bad", "says"), [
+BAD = [
     (secret(None), "Secret haproxy/haproxy-config has no key haproxy.cfg: it has none"),
     (secret("x", key="haproxy.conf"), "has no key haproxy.cfg: it has haproxy.conf; name the right one by CONFIG_SECRET_KEY"),
     (secret(""), "Secret haproxy/haproxy-config, key haproxy.cfg: .*empty"),
     (secret(b"global\n  maxconn 5\n# \xff\n"), "Secret haproxy/haproxy-config, key haproxy.cfg: line 3: "),
-    (secret(b"global\n\0\n"), "Secret haproxy/haproxy-config, key haproxy.cfg: line 2: "),
-], ids=["no data", "another key", "empty", "not UTF-8", "NUL"])
-def test_what_cannot_be_used_changes_nothing(site: Site, bad: dict[str, Any], says: str) -> None:
+    (secret(b"global\n\0\n"), "Secret haproxy/haproxy-config, key haproxy.cfg: line 2: ")]
+
+
+def test_what_cannot_be_used_changes_nothing(site: Site) -> None:
     site.rig.kube.put(secret(site.text()))
     daemon = site.start()
     site.applied("roundrobin")
     daemon.wait_ready()
     before = site.rig.dataplane.file()
-    site.rig.kube.put(bad)
-    daemon.wait_log("msg=\"configuration refused; the last good one stays\".*" + says)
-    daemon.wait_not_ready(says)
-    assert site.rig.dataplane.file() == before
+    for bad, says in BAD:
+        site.rig.kube.put(bad)
+        daemon.wait_log("msg=\"configuration refused; the last good one stays\".*" + says)
+        daemon.wait_not_ready(says)
+        assert site.rig.dataplane.file() == before
     site.rig.kube.put(secret(site.text("first")))
     site.applied("first")
     daemon.wait_ready()
@@ -139,27 +143,19 @@ def test_a_refusal_is_said_once(site: Site) -> None:
     assert [line.split()[-1] for line in results] == ["1", "1"], results
 
 
-def test_one_that_comes_later(site: Site) -> None:
-    daemon = site.start()
-    daemon.wait_not_ready("Secret haproxy/haproxy-config does not exist")
-    site.rig.kube.put(secret(site.text()))
-    site.applied("roundrobin")
-    daemon.wait_ready()
-
-
-@pytest.mark.parametrize("annotation", ["haproxy-k8s-sync/paused", "haproxy.operator/paused"])
-def test_an_annotation_pauses(site: Site, annotation: str) -> None:
+def test_an_annotation_pauses(site: Site) -> None:
     site.rig.kube.put(secret(site.text()))
     daemon = site.start()
     site.applied("roundrobin")
-    before = site.rig.dataplane.file()
-    site.rig.kube.put(secret(site.text("first"), **{annotation: "true"}))
-    daemon.wait_log("configuration paused")
-    daemon.wait_not_ready("validated; not written yet")
-    assert site.rig.dataplane.file() == before
-    site.rig.kube.put(secret(site.text("first"), **{annotation: "false"}))
-    site.applied("first")
-    daemon.wait_log("configuration no longer paused")
+    for annotation, balance in (("haproxy-k8s-sync/paused", "first"), ("haproxy.operator/paused", "random")):
+        before, seen = site.rig.dataplane.file(), len(daemon.log())
+        site.rig.kube.put(secret(site.text(balance), **{annotation: "true"}))
+        daemon.wait_log("configuration paused", since=seen)
+        daemon.wait_not_ready("validated; not written yet")
+        assert site.rig.dataplane.file() == before
+        site.rig.kube.put(secret(site.text(balance), **{annotation: "false"}))
+        site.applied(balance)
+        daemon.wait_log("configuration no longer paused", since=seen)
 
 
 def test_the_right_to_it_is_missing(site: Site) -> None:
@@ -169,26 +165,6 @@ def test_the_right_to_it_is_missing(site: Site) -> None:
     daemon.wait_not_ready("watch secrets of haproxy/haproxy-config: not synced: ")
     site.rig.kube.forbid()
     site.applied("roundrobin", 40)
-
-
-def test_with_a_leader(site: Site) -> None:
-    """Whoever leads next applies what its own watch has by then."""
-    kube = site.rig.kube
-    kube.put(secret(site.text()))
-    election = {**SOURCE, "LEADER_ELECT": "true", "LEASE_NAMESPACE": NAMESPACE}
-    first = site.start(**election)
-    site.applied("roundrobin")
-    second = Daemon(site.rig.home / "second", site.rig.settings(**election), first.binary).start()
-    try:
-        second.wait_log("standing by")
-        kube.put(secret(site.text("first")))
-        site.applied("first")
-        first.stop()
-        kube.put(secret(site.text("random")))
-        site.applied("random")
-        second.wait_log("leadership acquired")
-    finally:
-        second.close()
 
 
 def test_a_shared_folder_goes_with_the_leader(site: Site) -> None:
@@ -310,39 +286,37 @@ def certificate_of(pair: Certificate, name: str, *left_out: str) -> dict[str, An
             "data": {key: base64.b64encode(text.encode()).decode() for key, text in data.items() if key not in left_out}}
 
 
-@pytest.mark.parametrize(("left_out", "says"), [
-    (None, "Secret haproxy/shop-tls: it does not exist"),
-    ("tls.key", "Secret haproxy/shop-tls: it has no key tls.key"),
-    ("tls.crt", "Secret haproxy/shop-tls: it has no key tls.crt"),
-])
-def test_a_certificate_that_cannot_be_used(site: Site, left_out: str | None, says: str) -> None:
+def test_a_certificate_that_cannot_be_used(site: Site) -> None:
     """It is no rejection: with the certificate, the same haproxy.cfg is applied."""
     pair = Authority(site.rig.home / "pki").server()
     site.rig.kube.put(secret(site.text()))
-    if left_out is not None:
-        site.rig.kube.put(certificate_of(pair, "shop-tls", left_out))
     daemon = site.start(CONFIG_CERTS_SECRETS="shop-tls")
-    daemon.wait_not_ready(says)
+    daemon.wait_not_ready("Secret haproxy/shop-tls: it does not exist")
+    for left_out in ("tls.key", "tls.crt"):
+        site.rig.kube.put(certificate_of(pair, "shop-tls", left_out))
+        daemon.wait_not_ready(f"Secret haproxy/shop-tls: it has no key {left_out}")
     assert "\nby-roundrobin,BACKEND," not in site.rig.haproxy.runtime("show stat")
     site.rig.kube.put(certificate_of(pair, "shop-tls"))
     site.applied("roundrobin")
     daemon.wait_ready()
 
 
-@pytest.mark.parametrize(("files", "says"), [
+NO_FILES: list[tuple[dict[str, bytes], str]] = [
     ({"maps_..": b"x"}, "key maps_..: maps/..: the name of a file"),
     ({"maps_hosts.map": b"a b\n" + b"x" * (1 << 20) + b" b\n"}, "key maps_hosts.map: maps/hosts.map: line 2 has 1048578 bytes"),
     ({"certs_shop.pem": b"-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n"}, "key certs_shop.pem: certs/shop.pem: "),
-    ({"maps_a.b.map": b"x y\n", "maps_a_b.map": b"x y\n"}, "it is stored as a_b.map, as is maps/a"),
-], ids=["no name", "a line of 1 MB", "no certificate", "names that become the same"])
-def test_a_key_that_is_no_file(site: Site, files: dict[str, bytes], says: str) -> None:
+    ({"maps_a.b.map": b"x y\n", "maps_a_b.map": b"x y\n"}, "it is stored as a_b.map, as is maps/a")]
+
+
+def test_a_key_that_is_no_file(site: Site) -> None:
     site.rig.kube.put(secret(site.text()))
     daemon = site.start()
     site.applied("roundrobin")
-    bad = secret(site.text("first"))
-    bad["data"].update({key: base64.b64encode(text).decode() for key, text in files.items()})
-    site.rig.kube.put(bad)
-    daemon.wait_not_ready("Secret haproxy/haproxy-config: .*" + says)
+    for files, says in NO_FILES:
+        bad = secret(site.text("first"))
+        bad["data"].update({key: base64.b64encode(text).decode() for key, text in files.items()})
+        site.rig.kube.put(bad)
+        daemon.wait_not_ready("Secret haproxy/haproxy-config: .*" + says)
     assert not site.rig.dataplane.get("/storage/maps").json() and "\nby-first,BACKEND," not in site.rig.haproxy.runtime("show stat")
     site.rig.kube.put(secret(site.text("first")))
     site.applied("first")

@@ -14,7 +14,7 @@ from .rig import NAMESPACE, TEMPLATE, Rig
 
 SERVICES = 12
 HAPROXIES = 3
-RESYNCS = 8
+RESYNCS = 4
 
 
 def names() -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import pathlib
 import re
@@ -16,11 +15,11 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from tests.harness.daemon import Daemon, clean_env
+from tests.harness.daemon import Daemon, clean_env, quick_program
 from tests.harness.haproxy import HAProxy, haproxy_binary, haproxy_version
 from tests.harness.process import Process, wait_until
 
-from .doctor import LONGEST, Found, compare, lines, look
+from .doctor import Found, both, lines, look
 from .rig import Rig, program
 from .wrapped import root_only
 
@@ -88,21 +87,16 @@ class Place:
     def look(self, *words: str, before: Sequence[str] = (), settings: dict[str, str] | None = None) -> Found:
         """before: a command in front of doctor."""
         env, there = clean_env(**(self.settings | (settings or {}))), self.seen()
-
-        def run(how: str) -> "subprocess.CompletedProcess[str]":
-            return subprocess.run([*before, str(program()), "doctor", *words, "-o", how], env=env, stdin=subprocess.DEVNULL, capture_output=True,
-                                  text=True, timeout=LONGEST, check=False)
-
-        def fixes(done: "subprocess.CompletedProcess[str]") -> list[list[str]]:
-            return [lines(check) for check in json.loads(done.stdout)["checks"]]
-
         # doctor names what runs on the machine: HAProxys of other tests come and go between one look and the next.
-        for _ in range(20):
-            as_json, as_text, after = run("json"), run("text"), run("json")
-            if fixes(as_json) == fixes(after):
-                break
-        assert self.seen() == there, "it changed something"
-        return compare(as_json, as_text)
+        for tries in range(20, -1, -1):
+            try:
+                return both([*before, str(program())], [*before, str(quick_program())], *words, env=env)
+            except AssertionError:
+                if not tries:
+                    raise
+            finally:
+                assert self.seen() == there, "it changed something"
+        raise AssertionError
 
 
 @pytest.fixture
@@ -143,34 +137,13 @@ def test_all_is_well(running: Place) -> None:
     assert f"\nHAProxy {running.config}\n" in found.text
 
 
-def test_the_master_is_enough(running: Place) -> None:
-    found = running.look(settings={"HAPROXY_STATS_SOCKET": ""})
-    assert found.status == 0
-    found.says("haproxy.runtime", "ok", "the master's socket answers, level admin")
-
-
-def test_the_stats_socket_is_enough_with_a_command_that_reloads(running: Place) -> None:
-    more = {"HAPROXY_MASTER_SOCKET": "", "HAPROXY_RELOAD": "command", "HAPROXY_RELOAD_COMMAND": "true now"}
-    found = running.look(settings=more)
-    assert found.status == 0, found.text
-    found.says("haproxy.reload", "ok", "by true now")
-    found.says("haproxy.instances", "ok", f"process {running.haproxy.process.pid}")  # type: ignore[union-attr]
-    found = running.look(settings=more | {"HAPROXY_RELOAD_COMMAND": "nowhere now"})
-    found.says("haproxy.reload", "fail", "nowhere now: no such program")
-    assert found.failed() == ["haproxy.reload"]
-    found = running.look(settings=more | {"HAPROXY_STATS_SOCKET": ""})
-    found.says("haproxy.running", "skip", "needs HAPROXY_MASTER_SOCKET or HAPROXY_STATS_SOCKET")
-
-
 def test_while_the_daemon_runs(running: Place) -> None:
     with Daemon(running.home / "daemon", running.settings | {"STATE_DIR": str(running.home / "daemon-state")}, program()) as daemon:
         running.source.write_text(running.source.read_text().replace("timeout client 5s", "timeout client 6s"))
         wait_until(lambda: "timeout client 6s" in running.config.read_text(), 20, "the new configuration")
         wait_until(daemon.ready, 20, "ready")
         env = clean_env(**running.settings)
-        done = [subprocess.run([str(program()), "doctor", "-o", how], env=env, capture_output=True, text=True, timeout=LONGEST, check=False)
-                for how in ("json", "text")]
-        found = compare(*done)
+        found = both([str(program())], [str(quick_program())], env=env)
         assert found.status == 0, found.text
         found.says("haproxy.lock", "ok", f"process {daemon.pid} manages this file")
         found.says("haproxy.reload", "ok", "1 so far, the last one succeeded")
@@ -267,23 +240,6 @@ def test_another_user(running: Place) -> None:
     found.says("haproxy.config", "fail", "user nobody may not read")
 
 
-@root
-def test_a_sticky_folder(running: Place) -> None:
-    running.haproxy.dir.chmod(0o1777)
-    found = running.look(before=AS_NOBODY)
-    found.says("haproxy.write", "fail", "is sticky (mode 1777), and haproxy.cfg in it belongs to root")
-    os.chown(running.config, NOBODY, NOBODY)
-    assert "is sticky" not in running.look(before=AS_NOBODY).text
-
-
-@root
-def test_a_lock_of_another_user(running: Place) -> None:
-    lock = running.haproxy.dir / ".haproxy.cfg.lock"
-    lock.touch(0o600)
-    check = running.look(before=AS_NOBODY).says("haproxy.lock", "fail", f"user nobody cannot open the lock {lock}: Permission denied")
-    assert lines(check) == [f"rm {lock}"]
-
-
 @root_only
 def test_a_file_that_is_mounted_by_itself(running: Place) -> None:
     other = running.home / "other.cfg"
@@ -307,28 +263,12 @@ def test_no_such_program(running: Place) -> None:
     found.says("haproxy.program", "fail", "/bin/true -v does not answer as a HAProxy does")
 
 
-def test_a_program_of_another_version(running: Place) -> None:
-    real = running.haproxy.binary
-    for version, id_, status, text in (("2.4.22-x 2023/02/14", "program", "fail", "is HAProxy 2.4.22-x; 2.6 or later is needed"),
-                                       ("9.9.9 2040/01/01", "running", "warn", "HAPROXY_BIN is 9.9.9")):
-        fake = running.script("fake", f'[ "$1" = -v ] || exec {real} "$@"\necho "HAProxy version {version} - https://haproxy.org/"')
-        running.look(settings={"HAPROXY_BIN": fake}).says(f"haproxy.{id_}", status, text)
-
-
 def test_a_file_that_haproxy_refuses(running: Place) -> None:
     running.config.write_text(running.config.read_text().replace("timeout client", "timeout cliant"))
     found = running.look()
     assert found.failed() == ["haproxy.check"]
     check = found.says("haproxy.check", "fail", "refuses the file: line 7: ")
     assert lines(check) == [f"{running.haproxy.binary} -c -f {running.config}"]
-
-
-def test_a_check_that_does_not_end(running: Place) -> None:
-    fake = running.script("fake", f'[ "$1" = -c ] || exec {running.haproxy.binary} "$@"\nexec sleep 100')
-    found = running.look("--timeout", "2s", settings={"HAPROXY_BIN": fake})
-    found.says("haproxy.check", "fail", "still running after 2 s")
-    fake = running.script("fake", f'[ "$1" = -c ] || exec {running.haproxy.binary} "$@"\necho no library >&2; exit 127')
-    running.look(settings={"HAPROXY_BIN": fake}).says("haproxy.check", "fail", "exit status 127: no library")
 
 
 def test_files_beside_it_count(place: Place) -> None:
@@ -367,17 +307,6 @@ def test_a_master_without_a_socket_or_with_another_one(place: Place) -> None:
     place.haproxy.begin("-W", "-S", str(other))
     check = place.look().says("haproxy.master-worker", "fail", "has its master's socket elsewhere")
     assert lines(check) == [f"HAPROXY_MASTER_SOCKET={other}"]
-
-
-def test_haproxy_without_a_master(place: Place) -> None:
-    place.haproxy.begin("-db")
-    pid = place.haproxy.process.pid  # type: ignore[union-attr]
-    found = place.look()
-    check = found.says("haproxy.master-worker", "fail", f"process {pid} runs without a master (no -W)")
-    assert lines(check) == [f"haproxy -W -S {place.haproxy.master_socket} -f {place.config}"]
-    found.says("haproxy.runtime", "ok", "answers, level admin")
-    found = place.look(settings={"HAPROXY_MASTER_SOCKET": "", "HAPROXY_RELOAD": "command", "HAPROXY_RELOAD_COMMAND": "true"})
-    found.says("haproxy.master-worker", "fail", f"process {pid} runs without a master")
 
 
 def test_sockets_that_are_none(running: Place) -> None:
@@ -433,16 +362,6 @@ def test_a_reload_that_failed(running: Place) -> None:
 
 # --- several
 
-def test_sockets_of_two_haproxies(running: Place) -> None:
-    other = Balancer(running.home / "o", TEMPLATE)
-    with other:
-        found = running.look(settings={"HAPROXY_STATS_SOCKET": str(other.socket)})
-        found.says("haproxy.runtime", "fail", f"{other.socket} belongs to process {other.worker()}, which is no worker of master ")
-        found = running.look(settings={"HAPROXY_CONFIG_FILE": str(other.config)})
-        check = found.says("haproxy.files", "fail", f"reads {running.config}, not {other.config}")
-        assert f"HAPROXY_CONFIG_FILE={running.config}" in lines(check)
-        assert found.failed() == ["haproxy.files"]
-
 
 def test_two_haproxies_with_one_file(place: Place) -> None:
     text = re.sub(r"^  stats socket .*\n", "", place.config.read_text(), flags=re.M)
@@ -486,24 +405,6 @@ def test_a_service_that_starts_it_well(running: Place) -> None:
     found.says("haproxy.service", "skip", "exit status 1: Host is down")
     found = running.look(settings={"PATH": "/bin-of-nobody"})
     found.says("haproxy.service", "skip", "no systemctl")
-
-
-@pytest.mark.parametrize(("default", "status", "says", "fix"), [
-    ('EXTRAOPTS="-de -m 16"\n', "warn", "without a socket for its master (-S)", 'EXTRAOPTS="-de -m 16 -S {master}"'),
-    ('EXTRAOPTS="-S /run/other.sock"\n', "warn", "sets the master's socket to /run/other.sock", 'EXTRAOPTS="-S {master}"'),
-    ("CONFIG=/etc/hostname\n", "fail", "haproxy.service reads /etc/hostname, not {config}", 'CONFIG="{config}"'),
-    ('EXTRAOPTS="-S {master} -f /etc/hostname"\n', "warn", "haproxy.service reads /etc/hostname, too", "HAPROXY_CHECK_FILES={config},/etc/hostname"),
-])
-def test_a_service_that_would_start_it_otherwise(running: Place, default: str, status: str, says: str, fix: str) -> None:
-    names = {"{master}": str(running.haproxy.master_socket), "{config}": str(running.config)}
-
-    def named(text: str) -> str:
-        for name, value in names.items():
-            text = text.replace(name, value)
-        return text
-
-    check = running.look(settings=systemd(running, default=named(default))).says("haproxy.service", status, named(says))
-    assert named(fix) in lines(check)
 
 
 def test_a_service_that_is_not_the_one(running: Place) -> None:

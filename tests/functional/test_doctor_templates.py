@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pathlib
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 
-from tests.harness.daemon import clean_env
+from tests.harness.daemon import clean_env, quick_program
 
-from .doctor import Found, compare
+from .doctor import Found, both
 from .rig import program
 from .test_template_source import SAYS, SET, Site, ingress, setting
 
@@ -35,9 +34,7 @@ def site(shared: Site) -> Iterator[Site]:
 
 def look(site: Site, **more: str) -> Found:
     env = clean_env(**{"KUBECONFIG": str(site.kube.kubeconfig(site.home / "kubeconfig")), **site.settings, "LOG_LEVEL": "info", **more})
-    as_json, as_text = (subprocess.run([program(), "doctor", "--timeout", "600s", "-o", how], env=env, stdin=subprocess.DEVNULL, capture_output=True,
-                                       text=True, timeout=LONGEST, check=False) for how in ("json", "text"))
-    return compare(as_json, as_text)
+    return both([str(program())], [str(quick_program())], "--timeout", "600s", env=env, timeout=LONGEST)
 
 
 def test_all_is_well(site: Site) -> None:

@@ -16,7 +16,7 @@ from tests.harness.kube import path_of
 from tests.harness.process import wait_until
 
 from .rig import NAMESPACE, SERVICE, SEVERAL, Rig
-from .test_endings import ADD, COMMIT, answer
+from .test_endings import ADD, answer
 from .test_leader import HOSTS, Replicas
 
 WARNINGS = {"RemovalDelayed", "ApplyFailed", "ReloadFailed"}
@@ -122,45 +122,6 @@ def test_each_reason_in_its_situation(rig: Rig, events: Events) -> None:
     assert daemon.metrics().sum("kubernetes_events_total", result="written") == len(events.requests())
 
 
-def test_the_same_again_is_counted_and_one_that_expired_is_made_anew(rig: Rig, events: Events) -> None:
-    daemon = start(rig)
-
-    def back_and_forth() -> None:
-        for pods in ((2,), (1, 2)):
-            before = daemon.metrics().sum("kubernetes_events_total", result="written")
-            rig.pods(*pods)
-            daemon.wait_metric("kubernetes_events_total", before + 1, result="written")
-
-    rig.pods(1, 2)
-    events.wait("Synced", "added n2")
-    for _ in range(3):
-        back_and_forth()
-    parked, back = events.wait("Synced", ": parked n1", count=3), events.wait("Synced", "n1 .maintenance off", count=3)
-    assert parked["metadata"]["name"] != back["metadata"]["name"]
-    rig.kube.delete(parked, back)  # as after an hour
-    back_and_forth()
-    assert events.wait("Synced", ": parked n1")["count"] == 4
-    assert len(events.requests("create")) == 5
-
-
-def test_a_thousand_changes_are_few_requests(rig: Rig, events: Events) -> None:
-    daemon = start(rig)
-    rig.pods(1, 2, 3)
-    rig.wait_servers(1, 2, 3)
-    rig.wait_in_sync()
-    for i in range(30):
-        last = (1, 2 + i % 2)
-        rig.kube.put(*(of_pods(1, 2 + k % 2) for k in range(33)), of_pods(*last))
-        rig.wait_servers(*last)
-        rig.wait_in_sync()
-    counted = daemon.metrics()
-    # A burst of 25 for each type; a machine that is very slow may see one or two more of what comes in 5 minutes.
-    assert len(events.requests()) <= 50 + 2
-    assert counted.sum("kubernetes_events_total", result="written") <= len(events.requests())
-    assert len(events.all()) <= 21, "ten different messages of a reason, and no more"
-    assert counted.sum("kubernetes_events_total", result="limited") > 0, "there was hardly anything to tell"
-
-
 def test_denied_costs_nothing_but_the_events(rig: Rig, events: Events) -> None:
     rig.kube.forbid("events")
     daemon = start(rig)
@@ -192,22 +153,6 @@ def test_a_silent_api_is_in_nobody_s_way(rig: Rig, events: Events) -> None:
     assert len(events.requests()) == 1, "one at a time"
     daemon.stop()  # exit 0 within 5 s
     assert events.all() == []
-
-
-def test_an_api_that_fails_or_has_enough_is_asked_again(rig: Rig, events: Events) -> None:
-    daemon = start(rig)
-    rig.kube.fault(resource="events", status=503, times=1)
-    rig.kube.fault(resource="events", status=429, retryAfter=1, times=1)
-    rig.kube.fault(resource="events", status=401, times=1)
-    rig.pods(1, 2)
-    assert events.wait("Synced", "added n2")["count"] == 1
-    assert "cannot write a Kubernetes Event" not in daemon.log(), "an answer that the next try does not get is no line"
-    rig.kube.fault(resource="events", status=422, message="no such Event, please", times=1)
-    rig.pods(2)
-    daemon.wait_log("Kubernetes Event refused; dropped.*no such Event, please")
-    rig.pods(1, 2)
-    events.wait("Synced", "n1 .maintenance off")
-    assert not [e for e in events.all() if "parked n1" in e["message"]]
 
 
 @pytest.mark.parametrize("settings", [{"EMIT_EVENTS": ""}, {"EMIT_EVENTS": "true", "DRY_RUN": "true"}], ids=["by default", "dry run"])
@@ -274,13 +219,3 @@ def test_each_backend_s_on_its_own_service(several: Rig) -> None:
         event = events.wait("ApplyFailed", rf"^HAProxy at {re.escape(rig.pairs[1].dataplane.url)}: cannot read", service=service)
         assert event["count"] == 1
     assert len(events.all("ApplyFailed")) == 1
-
-
-def test_commits_are_as_quick_with_them(rig: Rig, events: Events) -> None:
-    """Nothing of it is between a change and its commit: an Event is asked for after the write that it tells of."""
-    start(rig)
-    rig.dataplane.fault({"action": "delay", **COMMIT, "seconds": 0.5, "times": 1})
-    rig.pods(1, 2)
-    events.wait("Synced", "added n2")
-    first = min(e["started"] for e in events.requests())
-    assert max(r["time"] for r in rig.dataplane.requests() if r["method"] == "PUT") < first

@@ -6,7 +6,7 @@ import os
 import pathlib
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -25,13 +25,6 @@ backend aside
 .endif
   server a 127.0.0.1:9
 """
-BETWEEN = TEMPLATE + """
-backend aside
-  server a 127.0.0.1:9
-  default-server inter 9s
-  server b 127.0.0.1:9
-"""
-LONG = TEMPLATE + "\nbackend aside\n  # " + "x" * 70000 + "\n"
 TWO_DEFAULTS = TEMPLATE + """
 defaults
   mode http
@@ -50,19 +43,6 @@ def line_of(template: str, text: str) -> int:
     return template.splitlines().index(text) + 1
 
 
-@pytest.fixture
-def with_file(tmp_path: pathlib.Path) -> Iterator[Make]:
-    rigs: list[Rig] = []
-
-    def make(template: str) -> Rig:
-        rigs.append(Rig(tmp_path, template))
-        return rigs[-1].__enter__()
-
-    yield make
-    for rig in rigs:
-        rig.__exit__(None)
-
-
 def says(rig: Rig, *words: str) -> tuple[int, str]:
     done = subprocess.run([program(), *words], env=clean_env(**rig.settings()), stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, timeout=60)
@@ -77,12 +57,9 @@ def wait_refused(rig: Rig, text: str) -> str:
     return str(wait_until(refused, 20, f"/readyz saying {text!r}"))
 
 
-@pytest.mark.parametrize("template, line, why", [
-    (CONDITIONAL, f"lines {line_of(CONDITIONAL, '.if defined(NOT_THERE)')}, {line_of(CONDITIONAL, '.endif')}: ", OVER),
-    (BETWEEN, f"line {line_of(BETWEEN, '  default-server inter 9s')}: ", "a default-server after a server"),
-], ids=["conditional", "between"])
-def test_such_a_file_is_not_written_to(with_file: Make, template: str, line: str, why: str) -> None:
-    rig = with_file(template)
+def test_such_a_file_is_not_written_to(rig_of: Make) -> None:
+    rig, why = rig_of(CONDITIONAL), OVER
+    line = f"lines {line_of(CONDITIONAL, '.if defined(NOT_THERE)')}, {line_of(CONDITIONAL, '.endif')}: "
     before = rig.dataplane.file()
     daemon = rig.start(RESYNC_PERIOD="1s")
     wait_refused(rig, NOTHING + line + why)
@@ -108,35 +85,12 @@ def test_such_a_file_is_not_written_to(with_file: Make, template: str, line: str
     rig.dataplane.follow(str(rig.dataplane.get("/reloads").json()[-1]["id"]))
 
 
-def test_a_line_that_the_api_stops_at(with_file: Make) -> None:
-    rig = with_file(LONG)
-    before = rig.dataplane.file()
-    rig.start()
-    wait_refused(rig, "a line is longer than 64 KiB: the Data Plane API stops there")
-    rig.pods(1, 2)
-    assert rig.dataplane.file() == before and not rig.writes()
-
-
-def test_several_defaults_are_harmless_where_each_proxy_keeps_its_own(with_file: Make) -> None:
-    rig = with_file(TWO_DEFAULTS)
-    rig.start()
-    rig.wait_in_sync()
-    assert rig.looks() == 1
-    rig.pods(1, 2)
-    rig.wait_servers(1, 2)
-    assert "backend aside from unnamed_defaults_2" in rig.dataplane.file()
-    rig.pods(2)
-    rig.wait_servers(2)
-    assert rig.looks() == 1
-    rig.wait_closed()
-
-
-def test_and_not_written_to_where_it_does_not(with_file: Make, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_and_not_written_to_where_it_does_not(rig_of: Make, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     haproxy, real = tmp_path / "haproxy-of-no-git", haproxy_binary()
     haproxy.write_text(f'#!/bin/sh\n[ "$*" != -v ] || {{ {real} -v | sed "s/-[^ ]* / /"; exit; }}\nexec {real} "$@"\n')
     haproxy.chmod(0o755)
     monkeypatch.setenv("HAPROXY", str(haproxy))
-    rig = with_file(TWO_DEFAULTS)
+    rig = rig_of(TWO_DEFAULTS)
     before = rig.dataplane.file()
     rig.start()
     wait_refused(rig, f"line {line_of(TWO_DEFAULTS, 'frontend fe')} (frontend fe) would inherit from defaults unnamed_defaults_2 "
@@ -153,8 +107,8 @@ def test_and_not_written_to_where_it_does_not(with_file: Make, tmp_path: pathlib
     assert rig.dataplane.file() == before
 
 
-def test_who_drains_is_told_all_the_same(with_file: Make) -> None:
-    rig = with_file(CONDITIONAL.replace("  server sorry", "  server n2 127.0.11.2:30443 check weight 100\n  server sorry"))
+def test_who_drains_is_told_all_the_same(rig_of: Make) -> None:
+    rig = rig_of(CONDITIONAL.replace("  server sorry", "  server n2 127.0.11.2:30443 check weight 100\n  server sorry"))
     before = rig.dataplane.file()
     rig.pods(1, 2)
     rig.start()

@@ -105,48 +105,6 @@ def test_what_the_source_has_is_what_haproxy_has_byte_for_byte(local: Local) -> 
         assert local.haproxy.worker() == worker
 
 
-def test_what_haproxy_refuses_is_named_by_line_and_changes_nothing(local: Local) -> None:
-    local.put(local.text("one"))
-    with local.daemon() as daemon:
-        local.await_says("one")
-        wait_until(daemon.ready, 10, "ready")
-        worker, have = local.haproxy.worker(), local.haproxy.config.read_bytes()
-        local.put(local.text("two").replace("timeout server", "timeout servant"))
-        await_log(daemon, "configuration rejected; no HAProxy gets it")
-        assert re.search(r'error="line 7: .*servant', daemon.log()), daemon.tail()
-        assert "line 7: " in daemon.get("/readyz")[1]
-        assert local.haproxy.config.read_bytes() == have and local.haproxy.worker() == worker and local.says() == "one"
-        assert [p.name for p in local.haproxy.dir.iterdir() if p.name.startswith(".") and not p.name.endswith(".lock")] == []
-        local.put(local.text("three"))
-        local.await_says("three")
-
-
-def test_a_hand_edit_is_reported_and_never_overwritten_unseen(local: Local) -> None:
-    local.put(local.text("one"))
-    with local.daemon(RESYNC_PERIOD="10s") as daemon:
-        local.await_says("one")
-        wait_until(daemon.ready, 10, "ready")
-        edited = local.text("edited")
-        local.haproxy.config.write_text(edited)
-        daemon.process.signal(signal.SIGHUP)  # type: ignore[union-attr]
-        wait_until(lambda: not daemon.ready(), 15, "the drift in /readyz")
-        assert local.haproxy.config.read_text() == edited and local.says() == "one"
-        local.put(local.text("two"))
-        local.await_says("two")
-        wait_until(daemon.ready, 10, "ready")
-
-
-def test_a_hand_edit_is_repaired_where_that_is_asked_for(local: Local) -> None:
-    local.put(local.text("one"))
-    with local.daemon(CONFIG_DRIFT="repair") as daemon:
-        local.await_says("one")
-        wait_until(daemon.ready, 10, "ready")
-        local.haproxy.config.write_text(local.text("edited"))
-        daemon.process.signal(signal.SIGHUP)  # type: ignore[union-attr]
-        wait_until(lambda: local.haproxy.config.read_text() == local.text("one"), 15, "the file from before")
-        wait_until(daemon.ready, 10, "ready")
-
-
 def test_a_link_stays_a_link(local: Local) -> None:
     real = local.haproxy.dir / "real.cfg"
     local.haproxy.config.rename(real)
@@ -236,7 +194,7 @@ def test_a_reload_that_nobody_can_be_asked_for_rejects_nothing(local: Local) -> 
     program.chmod(0o755)
     local.put(local.text("one"))
     with local.daemon(HAPROXY_RELOAD="command", HAPROXY_RELOAD_COMMAND=str(program)) as daemon:
-        wait_until(lambda: asked.exists() and asked.read_text().count("\n") >= 3, 60, "it is tried again")
+        wait_until(lambda: asked.exists() and asked.read_text().count("\n") >= 2, 60, "it is tried again")
         assert local.haproxy.config.read_text() == local.text("one") and local.says() == "zero"
         assert "is lost: " in daemon.log() and "HAProxy reloaded" not in daemon.log() and not daemon.ready(), daemon.tail()
         again = local.home / "again"
@@ -311,72 +269,13 @@ def test_a_file_that_cannot_be_written_is_named_and_written_later(rig: Rig) -> N
     assert "Data Plane" not in daemon.log()
 
 
-@pytest.mark.parametrize("stopped", [False, True])
-def test_a_haproxy_that_does_not_answer_is_named(rig: Rig, stopped: bool) -> None:
-    daemon = rig.start(**beside(rig, RESYNC_PERIOD="10s"))
+def test_a_haproxy_that_does_not_answer_is_named(rig: Rig) -> None:
+    daemon = rig.start(**beside(rig))
     daemon.wait_ready()
-    if stopped:
-        rig.haproxy.stop()
-    else:
-        for path in (rig.haproxy.socket, rig.haproxy.master_socket):
-            path.unlink()
+    rig.haproxy.stop()
     daemon.process.signal(signal.SIGHUP)  # type: ignore[union-attr]
     daemon.wait_not_ready("HAProxy does not answer: is it running?|cannot read")
     assert "Data Plane" not in daemon.log()
-
-
-def test_nodes_never_seen_come_without_a_reload(rig: Rig) -> None:
-    daemon = rig.start(**beside(rig, PARK_TTL="0s"))
-    daemon.wait_ready()
-    worker = rig.haproxy.worker()
-    for last in (2, 3, 4, 5):
-        rig.pods(*range(1, last + 1))
-        wait_until(lambda last=last: state(rig, f"n{last}") == "ready", 15, f"n{last} is in rotation")
-        daemon.wait_ready()
-    rig.pods(1)
-    wait_until(lambda: set(rig.haproxy.servers("be")) == {"n1", "sorry"}, 15, "the others are gone")
-    daemon.wait_ready()
-    assert rig.haproxy.worker() == worker, daemon.tail()
-    assert re.findall(r"^  server (n\d)", rig.haproxy.config.read_text(), re.M) == ["n1"]
-
-
-def test_a_hand_edit_stays_beside_what_is_written(rig: Rig) -> None:
-    daemon = rig.start(**beside(rig))
-    daemon.wait_ready()
-    edited = rig.haproxy.config.read_text().replace("timeout client 30s", "timeout client 31s # by hand")
-    rig.haproxy.config.write_text(edited)
-    rig.pods(1, 4)
-    wait_until(lambda: "n4" in rig.haproxy.servers("be"), 15, "n4 runs")
-    assert others(rig.haproxy.config.read_text()) == others(edited)
-
-
-def test_a_conditional_around_the_backend_is_refused_by_line(rig: Rig) -> None:
-    text = rig.haproxy.config.read_text().replace("  balance roundrobin\n", ".if !defined(NOBODY)\n  balance roundrobin\n.endif\n", 1)
-    rig.haproxy.config.write_text(text)
-    daemon = rig.start(**beside(rig))
-    rig.pods(1, 2)
-    daemon.wait_log(r"haproxy.cfg, line \d+: a conditional \(.if\) decides what backend be is")
-    assert not daemon.ready() and rig.haproxy.config.read_text() == text
-
-
-def test_both_engines_share_one_file(rig: Rig, tmp_path: pathlib.Path) -> None:
-    source = tmp_path / "source.cfg"
-    bare = re.sub(r"\n  server [^\n]*", "", rig.haproxy.config.read_text().split("backend other")[0])
-    source.write_text(bare + "backend other\n  server a 127.0.0.1:9\n")
-    daemon = rig.start(**beside(rig, CONFIG_SOURCE="file", CONFIG_FILE=str(source), CONFIG_ALLOW_LOCKOUT="true"))
-    rig.pods(1, 2)
-    wait_until(lambda: {"n1", "n2"} <= set(rig.haproxy.servers("be")), 20, "both run")
-    daemon.wait_ready()
-    source.write_text(source.read_text().replace("timeout client 30s", "timeout client 32s"))
-    wait_until(lambda: "timeout client 32s" in rig.haproxy.config.read_text(), 20, "the new configuration")
-    daemon.wait_ready()
-    assert {"n1", "n2"} <= set(rig.haproxy.servers("be"))
-
-
-def test_the_plan_is_made_without_an_api_too(rig: Rig) -> None:
-    rig.pods(1, 2)
-    plan = subprocess.run([program(), "plan"], env=clean_env(**rig.settings(**beside(rig))), capture_output=True, text=True, check=False, timeout=60)
-    assert "1 change: 1 to add" in plan.stdout and "n2" in plan.stdout, plan.stdout + plan.stderr
 
 
 def test_why_a_change_takes_a_reload_is_said_once(rig: Rig) -> None:

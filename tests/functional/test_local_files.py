@@ -40,7 +40,7 @@ class Site(Local):
         self.tls = free_port()
         for folder in ("maps", "certs", "files"):
             (self.files / folder).mkdir(parents=True)
-        self.settings |= {"CONFIG_FILES_DIR": str(self.files), "RESYNC_PERIOD": "10s"}
+        self.settings |= {"CONFIG_FILES_DIR": str(self.files), "RESYNC_PERIOD": "1s"}
         self.leaves = [certificates.self_signed(home, name) for name in ("one.example", "two.example")]
 
     def text(self, word: str = "none", *, tls: bool = False, more: str = "") -> str:
@@ -185,14 +185,6 @@ def killed_on_the_way(site: Site) -> None:
     assert site.says() == "one" and not list(site.own.glob(".*.check*")) and not list(site.own.glob("*/.*"))
 
 
-def test_a_daemon_that_was_killed_goes_on(site: Site) -> None:
-    killed_on_the_way(site)
-    with site.daemon("next") as daemon:
-        site.await_says("two")
-        site.settled("maps/hosts.map", "maps/new.map")
-        wait_until(daemon.ready, 10, "ready")
-
-
 def test_a_daemon_that_was_killed_knows_what_it_put_there(site: Site) -> None:
     killed_on_the_way(site)
     site.give("maps/hosts.map", "x one\n")
@@ -228,59 +220,24 @@ def test_what_is_gone_is_deleted_and_what_was_there_by_hand_is_not(site: Site) -
         assert site.says() == "one"
 
 
-def test_a_link_is_named_and_left_alone(site: Site) -> None:
-    (site.own / "maps").mkdir()
-    theirs = site.home / "theirs.map"
-    theirs.write_text("x theirs\n")
-    (site.own / "maps/hosts.map").symlink_to(theirs)
-    site.give("maps/hosts.map", "x one\n")
-    site.put(site.text())
-    with site.daemon() as daemon:
-        await_log(daemon, f"{site.own}/maps/hosts.map is a symbolic link, which is not followed")
-        assert not daemon.ready() and theirs.read_text() == "x theirs\n" and "configuration rejected" not in daemon.log()
-        assert (site.own / "maps/hosts.map").is_symlink() and site.says() == "zero"
-        (site.own / "maps/hosts.map").unlink()
-        daemon.process.signal(signal.SIGHUP)  # type: ignore[union-attr]
-        site.await_says("one")
-        wait_until(daemon.ready, 10, "ready")
-
-
-@pytest.mark.parametrize("policy", ["report", "repair"])
-def test_what_somebody_changes_is_reported_or_repaired(site: Site, policy: str) -> None:
+def test_what_somebody_changes_is_reported(site: Site) -> None:
+    """test_local_files_runtime has it repaired."""
     site.give("certs/www.example.com.pem", site.pem(0))
     site.give("maps/hosts.map", "x one\n")
     site.put(site.text(tls=True))
     own = site.own / "ssl/www_example_com.pem"
-    with site.daemon(CONFIG_DRIFT=policy) as daemon:
+    with site.daemon() as daemon:
         site.await_says("one")
         site.settled("maps/hosts.map", "ssl/www_example_com.pem")
         changed = own.read_text() + "\n"  # the same size would do as well: each byte counts
         own.write_text(changed)
         daemon.process.signal(signal.SIGHUP)  # type: ignore[union-attr]
         await_log(daemon, "files of the configuration were changed by another writer")
-        if policy == "repair":
-            wait_until(lambda: own.read_text() == site.pem(0), 15, "the certificate is as it was")
-        else:
-            wait_until(lambda: "certs/www.example.com.pem" in daemon.get("/readyz")[1], 15, "the file in /readyz")
-            assert own.read_text() == changed
-            own.write_text(site.pem(0))
-            daemon.process.signal(signal.SIGHUP)  # type: ignore[union-attr]
+        wait_until(lambda: "certs/www.example.com.pem" in daemon.get("/readyz")[1], 15, "the file in /readyz")
+        assert own.read_text() == changed
+        own.write_text(site.pem(0))
+        daemon.process.signal(signal.SIGHUP)  # type: ignore[union-attr]
         wait_until(daemon.ready, 20, "ready")
-
-
-def test_two_daemons_do_not_mix_their_files(site: Site) -> None:
-    other = site.home / "other"
-    (other / "maps").mkdir(parents=True)
-    (other / "maps/hosts.map").write_text("x other\n")
-    site.give("maps/hosts.map", "x one\n")
-    site.put(site.text())
-    with site.daemon() as first:
-        site.await_says("one")
-        site.settled("maps/hosts.map")
-        before = site.beside()
-        with site.daemon("second", CONFIG_FILES_DIR=str(other), STATE_DIR=str(site.home / "second-state")) as second:
-            await_log(second, f"another daemon (pid {first.pid}) writes {site.haproxy.config}")
-            assert site.beside() == before and site.says() == "one"
 
 
 def test_a_secret_brings_them_too(tmp_path: pathlib.Path) -> None:

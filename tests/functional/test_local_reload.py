@@ -35,10 +35,9 @@ def by(home: pathlib.Path, way: str, pid_file: pathlib.Path, first: str = "") ->
 # --- by a signal, by a command
 
 
-@pytest.mark.parametrize("way", ["signal", "command"])
-def test_a_whole_configuration_is_loaded_by(local: Local, way: str) -> None:
+def test_a_whole_configuration_is_loaded_by_a_command(local: Local) -> None:
     local.put(local.text("one"))
-    with local.daemon(**by(local.home, way, local.haproxy.pid_file)) as daemon:
+    with local.daemon(**by(local.home, "command", local.haproxy.pid_file)) as daemon:
         for count, word in enumerate(("one", "two"), 1):
             local.put(local.text(word))
             local.await_says(word)
@@ -47,11 +46,10 @@ def test_a_whole_configuration_is_loaded_by(local: Local, way: str) -> None:
         assert daemon.metrics().sum("reloads_total", result="succeeded") == 2
 
 
-@pytest.mark.parametrize("way", ["signal", "command"])
-def test_servers_are_loaded_by(rig: Rig, tmp_path: pathlib.Path, way: str) -> None:
+def test_servers_are_loaded_by_a_signal(rig: Rig, tmp_path: pathlib.Path) -> None:
     """With a change that no command can make."""
     worker = rig.haproxy.worker()
-    daemon = rig.start(**beside(rig, HAPROXY_BALANCE="source", **by(tmp_path, way, rig.haproxy.pid_file)))
+    daemon = rig.start(**beside(rig, HAPROXY_BALANCE="source", **by(tmp_path, "signal", rig.haproxy.pid_file)))
     rig.pods(1, 2)
     wait_until(lambda: state(rig, "n2") == "ready", 15, "n2 runs")
     daemon.wait_ready()
@@ -143,8 +141,7 @@ def in_group(leader: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("killed", [False, True], ids=["SIGTERM", "SIGKILL"])
-@pytest.mark.parametrize("step", ["check", "reload"])
+@pytest.mark.parametrize("step, killed", [("check", False), ("reload", True)])
 def test_the_daemon_ends_at_each_step(running: Local, step: str, killed: bool) -> None:
     """Whoever is started next goes on where it stopped, with one reload."""
     local, gate = running, Gate(running, step)

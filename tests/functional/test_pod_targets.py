@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pathlib
-import signal
 from collections.abc import Iterator
 
 import pytest
 
 from tests.harness.process import wait_until
 
-from .pod_site import SAYS, SET, Site, pod
+from .pod_site import SET, Site, pod
 from .test_template_source import ingress
 
 
@@ -46,47 +45,6 @@ def test_pods_come_and_go(site: Site) -> None:
     wait_until(lambda: site.status() == {site.url(3): "lb/haproxy-2"}, 20, "the one at its address before is gone")
     log = site.daemon.log()
     assert f"pod=lb/haproxy-2 target={site.url(3)}" in log and "is no target any more" in log
-
-
-def test_a_pod_that_hangs_or_rejects_it_holds_up_no_other(site: Site) -> None:
-    site.kube.put(pod(1), pod(2))
-    site.run()
-    assert site.daemon and site.pairs[2].dataplane.process
-    site.await_applied(1, 2)
-    site.pairs[2].dataplane.process.signal(signal.SIGSTOP)
-    site.kube.put(pod(3))
-    wait_until(lambda: site.url(3) in site.status(), 20, "it is a target")
-    site.kube.put(ingress("two"))
-    wait_until(lambda: site.has(1, 2) and site.has(2, 2), 30, "the others follow")
-    site.await_applied(1, 2)
-    assert site.daemon.ready() and "not validated yet" in site.ready_line(3)
-    site.kube.delete(pod(3))
-    wait_until(lambda: site.url(3) not in site.status(), 20, "nor once it is gone")
-    site.pairs[2].dataplane.process.signal(signal.SIGCONT)
-    site.kube.put(site.config_map(says=SAYS + '  bind "127.0.0.1:${SITE_SECOND}"\n'))
-    wait_until(lambda: "SITE_SECOND" in site.pairs[0].dataplane.file(), 30, "what the third one takes for wrong")
-    site.await_applied(1, 2)
-    site.kube.put(pod(3))
-    wait_until(lambda: "rejected" in site.ready_line(3), 30, f"it rejects it: {site.ready_line(3)}")
-    site.kube.put(ingress("three"))
-    wait_until(lambda: site.has(1, 3) and site.has(2, 3), 30, "the others follow")
-    site.await_applied(1, 2)
-    assert site.daemon.ready() and "the others keep it" in site.daemon.log()
-
-
-def test_one_that_comes_while_the_latest_is_rejected_gets_the_last_that_ran(site: Site) -> None:
-    site.kube.put(pod(1), pod(3))
-    site.run()
-    assert site.daemon
-    site.await_applied(1, 3)
-    site.kube.put(site.config_map(says=SAYS + '  bind "127.0.0.1:${SITE_SECOND}"\n'))
-    wait_until(lambda: "rejected" in site.ready_line(3), 30, f"the third one rejects it: {site.ready_line(3)}")
-    site.kube.put(pod(2))
-    wait_until(lambda: site.has(2, 1) and "applied: this HAProxy is new" in site.ready_line(2), 30, f"it has the last one: {site.ready_line(2)}")
-    assert not any("SITE_SECOND" in pair.dataplane.file() for pair in site.pairs), "what the third one rejects is nowhere"
-    site.kube.put(site.config_map(), ingress("two"))
-    wait_until(lambda: all(site.has(number, 2) for number in (1, 2, 3)), 30, "all follow")
-    site.await_applied(1, 2, 3)
 
 
 def test_where_haproxy_is_stands_in_one_place(site: Site) -> None:

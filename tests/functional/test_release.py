@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import datetime
 import json
-import pathlib
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,21 +15,14 @@ from tests.harness.process import free_port
 from .rig import NAMESPACE, TEMPLATE, Rig, program
 from .test_endings import BEGIN, COMMIT, answer
 
+Make = Callable[..., Rig]
 LIVE = "  server n1 127.0.11.1:30443 check weight 100\n"
 PARKED = "".join(f"  server n{i} 127.0.11.{i}:30443 check weight 100 disabled\n" for i in (2, 3))
 
 
 @pytest.fixture
-def rig_of(tmp_path: pathlib.Path) -> Iterator[Callable[..., Rig]]:
-    rigs: list[Rig] = []
-
-    def make(lines: str = LIVE + PARKED, **more: Any) -> Rig:
-        rigs.append(Rig(tmp_path, TEMPLATE.replace(LIVE, lines), **more))
-        return rigs[0].__enter__()
-
-    yield make
-    for rig in rigs:
-        rig.__exit__(None)
+def with_lines(rig_of: Make) -> Make:
+    return lambda lines=LIVE + PARKED, **more: rig_of(TEMPLATE.replace(LIVE, lines), **more)
 
 
 def release(rig: Rig, *words: str, **settings: str) -> tuple[int, str]:
@@ -39,8 +31,8 @@ def release(rig: Rig, *words: str, **settings: str) -> tuple[int, str]:
     return ran.returncode, ran.stdout + ran.stderr
 
 
-def test_another_writer_that_is_first_costs_a_second_try(rig_of: Callable[..., Rig]) -> None:
-    rig = rig_of()
+def test_another_writer_that_is_first_costs_a_second_try(with_lines: Make) -> None:
+    rig = with_lines()
     rig.dataplane.fault(answer(BEGIN, 409, "version mismatch"), answer(COMMIT, 409, "version mismatch"))
     status, said = release(rig, "--yes")
     assert status == 0 and "2 lines removed" in said, said
@@ -48,11 +40,11 @@ def test_another_writer_that_is_first_costs_a_second_try(rig_of: Callable[..., R
     rig.wait_closed("in_progress")
 
 
-@pytest.mark.parametrize("fault", [answer({"method": "PUT", "path": "/runtime/backends/be/servers/n1$"}, 400, "no such command"),
-                                   {"action": "lie", "method": "PUT", "path": "/runtime/backends/be/servers/n1$"}], ids=["refused", "not applied"])
-@pytest.mark.parametrize("lines", [LIVE + PARKED, LIVE], ids=["parked lines", "drains alone"])
-def test_drains_end_by_the_reload_where_commands_do_not_reach_haproxy(rig_of: Callable[..., Rig], lines: str, fault: dict[str, Any]) -> None:
-    rig = rig_of(lines)
+@pytest.mark.parametrize("lines, fault", [
+    (LIVE + PARKED, answer({"method": "PUT", "path": "/runtime/backends/be/servers/n1$"}, 400, "no such command")),
+    (LIVE, {"action": "lie", "method": "PUT", "path": "/runtime/backends/be/servers/n1$"})], ids=["refused", "not applied"])
+def test_drains_end_by_the_reload_where_commands_do_not_reach_haproxy(with_lines: Make, lines: str, fault: dict[str, Any]) -> None:
+    rig = with_lines(lines)
     rig.haproxy.runtime("set server be/n1 state drain")
     rig.dataplane.fault({**fault, "times": 0})
     status, said = release(rig, "--yes", "--timeout=20s")
@@ -60,8 +52,8 @@ def test_drains_end_by_the_reload_where_commands_do_not_reach_haproxy(rig_of: Ca
     assert set(rig.all_lines()) == {"n1", "sorry"} and rig.runtime_states()["n1"] == "ready"
 
 
-def test_json_says_the_same(rig_of: Callable[..., Rig]) -> None:
-    rig = rig_of(haproxies=2)
+def test_json_says_the_same(with_lines: Make) -> None:
+    rig = with_lines(haproxies=2)
     rig.haproxy.runtime("set server be/n1 state drain")
     first, url = rig.dataplane.url, rig.pairs[1].dataplane.url
     status, said = release(rig, "-o", "json")
@@ -81,8 +73,8 @@ def test_json_says_the_same(rig_of: Callable[..., Rig]) -> None:
     assert (other["verdict"], other["removed"]) == ("unknown", 0)
 
 
-def test_what_haproxy_rejects_stays_and_is_said(rig_of: Callable[..., Rig]) -> None:
-    rig = rig_of()
+def test_what_haproxy_rejects_stays_and_is_said(with_lines: Make) -> None:
+    rig = with_lines()
     rig.dataplane.fault({**answer(COMMIT, 400, "validation error: made up"), "times": 0})
     before = set(rig.all_lines())
     status, said = release(rig, "--yes")
@@ -90,39 +82,33 @@ def test_what_haproxy_rejects_stays_and_is_said(rig_of: Callable[..., Rig]) -> N
     assert set(rig.all_lines()) == before
 
 
-def test_a_reload_that_fails_is_no_release(rig_of: Callable[..., Rig]) -> None:
-    rig = rig_of()
+def test_a_reload_that_fails_is_no_release(with_lines: Make) -> None:
+    rig = with_lines()
     rig.dataplane.fault({"action": "fail-reload", "message": "[ALERT] cannot bind socket (Address already in use)"})
     status, said = release(rig, "--yes")
     assert status == 1 and "HAProxy could not load it" in said and "cannot bind socket" in said, said
 
 
-def test_an_api_that_does_not_answer_leaves_the_other_haproxy_released(rig_of: Callable[..., Rig]) -> None:
-    rig = rig_of(haproxies=2)
+def test_an_api_that_does_not_answer_leaves_the_other_haproxy_released(with_lines: Make) -> None:
+    rig = with_lines(haproxies=2)
     rig.pairs[1].dataplane.stop()
     status, said = release(rig, "--yes")
     assert status == 1 and "could not be read" in said and "2 lines removed" in said, said
     assert set(rig.all_lines()) == {"n1", "sorry"}
 
 
-def test_the_last_servers_are_not_removed_unasked(rig_of: Callable[..., Rig]) -> None:
-    rig = rig_of(PARKED)
+def test_the_last_servers_are_not_removed_unasked(with_lines: Make) -> None:
+    rig = with_lines(PARKED)
     status, said = release(rig, "--yes")
     assert status == 1 and "no server of backend be is live" in said and "release --servers" in said, said
     assert set(rig.all_lines()) == {"n2", "n3", "sorry"}
 
 
-def test_what_is_not_managed_stays_and_is_counted(rig_of: Callable[..., Rig]) -> None:
-    rig = rig_of()
+def test_what_is_not_managed_stays_and_is_counted(with_lines: Make) -> None:
+    rig = with_lines()
     status, said = release(rig, "--servers", "--yes", HAPROXY_KEEP_SERVERS="n3")
     assert status == 0 and "2 lines removed" in said and "2 not managed" in said, said
     assert set(rig.all_lines()) == {"n3", "sorry"}
-
-
-def test_a_backend_that_is_not_there_is_said(rig_of: Callable[..., Rig]) -> None:
-    rig = rig_of()
-    status, said = release(rig, "--yes", HAPROXY_BACKEND_NAME="nowhere")
-    assert status == 0 and "backend nowhere: not in haproxy.cfg" in said, said
 
 
 def lease(rig: Rig, seconds_ago: float) -> None:
@@ -132,8 +118,8 @@ def lease(rig: Rig, seconds_ago: float) -> None:
                   "spec": {"holderIdentity": "lb1_1", "leaseDurationSeconds": 15, "acquireTime": renewed, "renewTime": renewed}})
 
 
-def test_a_leader_elsewhere_is_a_daemon_that_runs(rig_of: Callable[..., Rig]) -> None:
-    rig = rig_of()
+def test_a_leader_elsewhere_is_a_daemon_that_runs(with_lines: Make) -> None:
+    rig = with_lines()
     lease(rig, 1)
     status, said = release(rig, "--yes", LEADER_ELECT="true", LEASE_NAMESPACE=NAMESPACE)
     assert status == 1 and f"the Lease {NAMESPACE}/haproxy-k8s-sync is held by lb1_1" in said, said
@@ -142,8 +128,8 @@ def test_a_leader_elsewhere_is_a_daemon_that_runs(rig_of: Callable[..., Rig]) ->
     assert release(rig, "--yes", LEADER_ELECT="true", LEASE_NAMESPACE=NAMESPACE)[0] == 0
 
 
-def test_a_cluster_that_is_gone_does_not_stand_against_it(rig_of: Callable[..., Rig]) -> None:
-    rig = rig_of()
+def test_a_cluster_that_is_gone_does_not_stand_against_it(with_lines: Make) -> None:
+    rig = with_lines()
     rig.kube.stop()
     status, said = release(rig, "--yes", LEADER_ELECT="true", LEASE_NAMESPACE=NAMESPACE)
     assert status == 0 and "make sure that none does" in said, said

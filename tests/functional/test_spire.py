@@ -15,8 +15,9 @@ import pytest
 from tests.doubles.spiffe import NOBODY
 from tests.harness.certificates import Authority, Pair
 from tests.harness.daemon import Daemon
+from tests.harness.parts import real_spire
 from tests.harness.process import wait_until
-from tests.harness.spire import Spire, why_not
+from tests.harness.spire import Spire
 
 from .doctor import look
 from .rig import Rig
@@ -28,7 +29,7 @@ RENEWED = "SPIFFE identity renewed.*svid_changed=true"
 SHORT_S = 10  # an agent renews it after a second or two
 PATIENCE_S = 60
 
-pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
+pytestmark = real_spire
 
 
 class World:

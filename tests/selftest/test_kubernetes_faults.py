@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.conformance.kubernetes_client import KubernetesClient, Stream
 from tests.harness import objects as build
 from tests.harness.http import connect
 from tests.harness.kube import KubeDouble
 from tests.harness.process import wait_until
 
-from .kubernetes_client import KubernetesClient, Stream
 
 NODES = "/api/v1/nodes"
 QUIET_S = 0.3

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.conformance.kubernetes_client import KubernetesClient
 from tests.harness.kube import KubeDouble
+from tests.harness.parts import needs
 from tests.harness.process import ROOT
 
-from .kubernetes_client import KubernetesClient
 
 RECORDINGS = ROOT.parent / "shared" / "data" / "kubernetes"
 VERSIONS = {"1.34-etcd-3.6": "3.6", "1.34-etcd-3.4": "3.4"}
@@ -28,10 +29,11 @@ def recorded(version: str) -> list[Any]:
 
 
 CASES = [pytest.param(version, entry, id=f"{version}-{entry['file']}") for version in VERSIONS for entry in recorded(version)]
-NONE = pytest.param("", {}, id="none", marks=pytest.mark.skip(reason="recorded answers not found (../shared/data/kubernetes)"))
+recordings = needs("recordings (../shared/data/kubernetes)", RECORDINGS.exists())
+NONE = pytest.param("", {}, id="none", marks=recordings)
 
 
-@pytest.mark.skipif(not RECORDINGS.exists(), reason="recorded answers not found (../shared/data/kubernetes)")
+@recordings
 def test_recordings_are_whole() -> None:
     assert {version: len(recorded(version)) for version in VERSIONS} == {"1.34-etcd-3.6": 20, "1.34-etcd-3.4": 19}
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.conformance.kubernetes_client import KubernetesClient
 from tests.doubles.kubernetes import manifests as feeding
 from tests.doubles.kubernetes.manifests import Manifests
 from tests.doubles.kubernetes.resources import NODES as NODE
@@ -21,7 +22,6 @@ from tests.harness.certificates import Authority
 from tests.harness.kube import KubeDouble
 from tests.harness.process import wait_until
 
-from .kubernetes_client import KubernetesClient
 
 NODES = "/api/v1/nodes"
 SLICES = "/apis/discovery.k8s.io/v1/namespaces/ingress-nginx/endpointslices"

@@ -6,9 +6,11 @@ import itertools
 import pathlib
 import subprocess
 import warnings
+from typing import Any
 
 import pytest
 
+from tests.harness import parts
 from tests.harness.haproxy import DoubleDataPlane, HAProxy, haproxy_binary, haproxy_version
 
 from . import replay
@@ -25,29 +27,30 @@ DIFFERS = {"a server that is not there": "the words name the socket, which is an
            "bad json": "the words are those of the JSON parser; the status and the form are compared"}
 
 
+def of(where: pathlib.Path) -> list[Any]:
+    return replay.names(where) or [pytest.param("none", marks=parts.needs(f"recordings (../shared/data/{where.name})", False))]
+
+
+@parts.needs("recordings (../shared/data/dataplane)", replay.names())
 def test_recordings_are_whole() -> None:
-    if not replay.names():
-        pytest.skip("recorded answers not found (../shared/data/dataplane)")
     assert {name: len(replay.load(name)) for name in replay.names()} == {name: 158 for name in replay.names()}
     for name in replay.names():
         assert {line["group"] for line in replay.load(name)} == set(GROUPS)
 
 
 @pytest.mark.parametrize("group", GROUPS)
-@pytest.mark.parametrize("name", replay.names() or ["none"])
+@pytest.mark.parametrize("name", of(replay.RECORDINGS))
 def test_replay(name: str, group: str, tmp_path: pathlib.Path) -> None:
     play(replay.RECORDINGS, name, group, tmp_path)
 
 
 @pytest.mark.parametrize("group", WHOLE_GROUPS)
-@pytest.mark.parametrize("name", replay.names(replay.WHOLE) or ["none"])
+@pytest.mark.parametrize("name", of(replay.WHOLE))
 def test_replay_of_whole_configurations(name: str, group: str, tmp_path: pathlib.Path) -> None:
     play(replay.WHOLE, name, group, tmp_path)
 
 
 def play(where: pathlib.Path, name: str, group: str, directory: pathlib.Path) -> None:
-    if not replay.names(where):
-        pytest.skip(f"recorded answers not found (../shared/data/{where.name})")
     if not haproxy_binary():
         pytest.skip("no haproxy on this machine")
     lines = [(number, line) for number, line in enumerate(replay.load(name, where), 1) if line["group"] == group]

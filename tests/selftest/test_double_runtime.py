@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from tests.conformance.conftest import CONFIG
+from tests.conformance.say import error, reload_id, server
 from tests.harness import http as harness_http
 from tests.harness.haproxy import DoubleDataPlane, HAProxy, haproxy_binary
 from tests.harness.process import wait_until
 
-from .conftest import CONFIG
-from .say import error, reload_id, server
 
 SERVERS = "/configuration/backends/be/servers"
 RUNNING = "/runtime/backends/be/servers"

@@ -6,6 +6,8 @@ from __future__ import annotations
 import pathlib
 import subprocess
 
+import pytest
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -74,14 +76,33 @@ def test_a_part_with_closing_lines_of_its_own_is_counted_once(tmp_path: pathlib.
     assert outer.splitlines()[-1] == "8 passed, 1 failed, 214 skipped"
 
 
-def test_pytest_tells_skips_by_their_reason(tmp_path: pathlib.Path) -> None:
+def test_what_was_not_run_is_one_line(tmp_path: pathlib.Path) -> None:
+    status, told = closing_lines(tmp_path, {
+        "test": (0, "not run: 340 cases that need X, Y 2.6 ($Y) (make e2e-full)\n3 passed in 2.31s\n"),
+        "e2e": (0, "not run: 2 cases that need Z, X (make e2e-full)\nSKIPPED [1] no W here\n3 passed, 1 skipped in 2.31s\n")})
+    assert status == 0
+    assert told.splitlines()[-3:] == ["skipped in e2e, 1x: no W here", "not run: 342 cases that need X, Y 2.6 ($Y), Z (make e2e-full)",
+                                      "6 passed, 0 failed, 1 skipped"]
+
+
+@pytest.mark.parametrize("beside", [[], ["-n", "2"]], ids=["alone", "by workers"])
+def test_pytest_tells_what_is_not_here_and_skips_by_their_reason(tmp_path: pathlib.Path, beside: list[str]) -> None:
     (tmp_path / "conftest.py").write_text((ROOT / "tests/conftest.py").read_text())
     (tmp_path / "test_it.py").write_text("""import pytest
 def test_a(): pytest.skip("no X here")
 def test_b(): pytest.skip("no X here")
 @pytest.mark.skipif(True, reason="no Y here")
 def test_c(): pass
+@pytest.mark.parametrize("part", [0, pytest.param(1, marks=pytest.mark.needs("a Z", False)), pytest.param(2, marks=pytest.mark.needs("a W", True))])
+def test_d(part): assert part != 1
+@pytest.mark.needs("a V", False)
+@pytest.mark.parametrize("one", range(3))
+def test_e(one): assert False
 """)
-    told = subprocess.run(["/usr/bin/python3", "-m", "pytest", "-q", "-rfE", "-p", "no:cacheprovider"], cwd=tmp_path, capture_output=True,
-                          text=True, check=False).stdout
-    assert [line for line in told.splitlines() if line.startswith("SKIPPED")] == ["SKIPPED [2] no X here", "SKIPPED [1] no Y here"]
+    ended = subprocess.run(["/usr/bin/python3", "-m", "pytest", "-q", "-rfE", "-p", "no:cacheprovider", *beside], cwd=tmp_path, capture_output=True,
+                           text=True, check=False)
+    assert ended.returncode == 0
+    lines = ended.stdout.splitlines()
+    assert [line for line in lines if line.startswith(("SKIPPED", "not run"))] == [
+        "not run: 4 cases that need a Z, a V (make e2e-full)", "SKIPPED [2] no X here", "SKIPPED [1] no Y here"]
+    assert lines[-1].startswith("2 passed, 3 skipped in ")

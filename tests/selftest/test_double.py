@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
+from tests.conformance.conftest import CONFIG
+from tests.conformance.say import error, reload_id, server
 from tests.harness import http as harness_http
 from tests.harness.haproxy import AUTH, BASE, DoubleDataPlane
 from tests.harness.process import wait_until
 
-from .conftest import CONFIG
-from .say import error, reload_id, server
 
 VERSION = BASE + "/configuration/version"
 SERVERS = "/configuration/backends/be/servers"
