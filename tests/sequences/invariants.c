@@ -236,8 +236,8 @@ static bool is_wrong(struct api *a, size_t backend, struct buf *why)
     uint64_t other = a->touched_us > a->troubled_us ? a->touched_us : a->troubled_us;
     /* It reads when it is its turn. */
     bool waits = w->settings.clusters != 0 && w->now_us < a->local.locked_until_us + TURN_US;
-    if (gauge(a, w->telemetry.in_sync, backend) != 1 || w->now_us < other + LOOK_US || waits ||
-        w->desired_states[backend].state != DESIRED_OK)
+    if (w->now_us < other + LOOK_US || waits || w->desired_states[backend].state != DESIRED_OK ||
+        gauge(a, w->telemetry.in_sync, backend) != 1)
         return false;
     difference(a, backend, why);
     return why->len > 0;

@@ -9,12 +9,13 @@
  * sequences --kinds                    the events that there are
  *
  * A stream that fails is shrunk, and printed as a case; not so with SEQUENCES_SHRINK=no in the environment, which ends it all with
- * the first that fails. Each is played in a process of its own.
+ * the first that fails. Each is played in a process of its own. EFFORT=percent: how many of the fixed seeds.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,16 +23,24 @@
 #include "base/compiler.h"
 #include "world.h"
 
+#include "../unit/effort.h"
+
 #define VERDICT_BYTES 4096
 #define TRIES_MAX 1500
-#define FIXED_SEEDS 45
-#define QUICK_SEEDS 15 /* for one that only asks whether any fails */
 #define FIXED_EVENTS 150
 #define CASES "tests/sequences/cases"
 
 struct verdict {
     char text[VERDICT_BYTES]; /* "": all well; its first line is the invariant */
 };
+
+/* What takes the time otherwise is to remember who allocated what, and to look at the words of each text that is printed; the
+ * unit tests have both. ASAN_OPTIONS says otherwise. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "malloc_context_size=3:check_printf=0:quarantine_size_mb=16";
+}
 
 /* ---- one stream ---- */
 
@@ -184,7 +193,7 @@ static void shrink(const struct stream *failing, const struct verdict *verdict, 
 struct arguments {
     unsigned long seed, count, events, seconds;
     const char *play, *settings;
-    bool chatty, shrinks, prints, local, whole, api, clusters;
+    bool chatty, shrinks, prints, fixed, local, whole, api, clusters;
 };
 
 static bool play_case(const char *path, bool chatty)
@@ -246,55 +255,88 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static unsigned play_cases(unsigned *failed)
+/* What `make test` plays behind the cases: a share of so many seeds (EFFORT). */
+static const struct lane {
+    bool local, whole, clusters;
+    unsigned count;
+} lanes[] = {{false, false, false, 75}, {true, false, false, 75}, {false, false, true, 45},
+             {true, false, true, 45},   {true, true, false, 40},  {false, true, false, 20}};
+
+/* Of all that play side by side. */
+struct tally {
+    unsigned next, cases, streams, failed;
+};
+
+static size_t find_cases(char *paths[], size_t max)
 {
-    char *paths[256];
     size_t count = 0;
     DIR *dir = opendir(CASES);
     for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
-        if (strstr(e->d_name, ".txt") != NULL && count < array_len(paths) &&
-            asprintf(&paths[count], CASES "/%s", e->d_name) > 0)
+        if (strstr(e->d_name, ".txt") != NULL && count < max && asprintf(&paths[count], CASES "/%s", e->d_name) > 0)
             count++;
     if (dir != NULL)
         closedir(dir);
     qsort(paths, count, sizeof(paths[0]), by_name);
-    for (size_t i = 0; i < count; i++) {
-        *failed += !play_case(paths[i], false);
-        free(paths[i]);
-    }
-    return (unsigned)count;
+    return count;
 }
 
-static unsigned long play_seeds(const struct arguments *a, unsigned *failed)
+/* Of the fixed ones that seed; false: there are no more. */
+static bool take_fixed(struct arguments *a, size_t number)
 {
-    unsigned long played = 0;
-    time_t end = time(NULL) + (time_t)a->seconds;
-    for (; (a->shrinks || *failed == 0) && (a->seconds > 0 ? time(NULL) < end : played < a->count); played++)
-        *failed += !play_seed(a->seed + played, a);
-    return played;
+    for (size_t i = 0; i < array_len(lanes); i++) {
+        size_t count = (size_t)effort((int)lanes[i].count);
+        if (number < count) {
+            a->local = lanes[i].local;
+            a->whole = lanes[i].whole;
+            a->clusters = lanes[i].clusters;
+            a->seed = number + 1;
+            return true;
+        }
+        number -= count;
+    }
+    return false;
 }
 
-/* What `make test` plays. */
-static unsigned long play_fixed(struct arguments *a, unsigned *failed)
+static void play_next_ones(struct arguments a, char *const cases[], size_t case_count, struct tally *tally)
 {
-    static const struct {
-        bool local, whole, clusters;
-        unsigned count;
-    } fixed[] = {{false, false, false, FIXED_SEEDS},
-                 {true, false, false, FIXED_SEEDS},
-                 {false, false, true, 25},
-                 {true, false, true, 25},
-                 {true, true, false, 25},
-                 {false, true, false, 10}};
-    unsigned long played = 0;
-    for (size_t i = 0; i < array_len(fixed); i++) {
-        a->local = fixed[i].local;
-        a->whole = fixed[i].whole;
-        a->clusters = fixed[i].clusters;
-        a->count = a->shrinks || fixed[i].count < QUICK_SEEDS ? fixed[i].count : QUICK_SEEDS;
-        played += play_seeds(a, failed);
+    unsigned long first = a.seed;
+    time_t end = time(NULL) + (time_t)a.seconds;
+    while (a.shrinks || __atomic_load_n(&tally->failed, __ATOMIC_RELAXED) == 0) {
+        size_t number = __atomic_fetch_add(&tally->next, 1, __ATOMIC_RELAXED);
+        bool is_case = number < case_count, sound;
+        a.seed = first + number;
+        if (!is_case && (a.fixed         ? !take_fixed(&a, number - case_count)
+                         : a.seconds > 0 ? time(NULL) >= end
+                                         : number >= a.count))
+            return;
+        sound = is_case ? play_case(cases[number], false) : play_seed(a.seed, &a);
+        __atomic_fetch_add(is_case ? &tally->cases : &tally->streams, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&tally->failed, !sound, __ATOMIC_RELAXED);
     }
-    return played;
+}
+
+/* As many side by side as there are cores; who only asks whether any fails has others beside it. */
+static struct tally play_all(const struct arguments *a)
+{
+    static char *cases[256];
+    size_t case_count = a->fixed ? find_cases(cases, array_len(cases)) : 0;
+    long players = a->shrinks && !a->prints ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
+    struct tally *tally = mmap(NULL, sizeof(*tally), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (tally == MAP_FAILED)
+        abort();
+    fflush(NULL);
+    for (long i = 1; i < players; i++) {
+        pid_t child = fork();
+        if (child != 0)
+            continue;
+        play_next_ones(*a, cases, case_count, tally);
+        fflush(NULL);
+        _exit(0);
+    }
+    play_next_ones(*a, cases, case_count, tally);
+    for (int status; wait(&status) > 0;)
+        tally->failed += status != 0;
+    return *tally;
 }
 
 static int usage(void)
@@ -316,11 +358,11 @@ static int print_kinds(void)
 int main(int argc, char **argv)
 {
     struct arguments a = {.seed = 1,
-                          .count = FIXED_SEEDS,
+                          .count = 45,
                           .events = FIXED_EVENTS,
+                          .fixed = argc == 1,
                           .shrinks = getenv("SEQUENCES_SHRINK") == NULL,
                           .settings = ""};
-    unsigned failed = 0, cases = 0;
     for (int i = 1; i < argc; i++) {
         unsigned long *number = strcmp(argv[i], "--seed") == 0     ? &a.seed
                                 : strcmp(argv[i], "--count") == 0  ? &a.count
@@ -355,9 +397,7 @@ int main(int argc, char **argv)
     a.local = a.local && !a.api;
     if (a.play != NULL)
         return play_case(a.play, a.chatty) ? 0 : 1;
-    if (argc == 1)
-        cases = play_cases(&failed);
-    unsigned long played = argc == 1 ? play_fixed(&a, &failed) : play_seeds(&a, &failed);
-    printf("sequences: %u cases and %lu streams of %lu events, %u failed\n", cases, played, a.events, failed);
-    return failed == 0 ? 0 : 1;
+    struct tally t = play_all(&a);
+    printf("sequences: %u cases and %u streams of %lu events, %u failed\n", t.cases, t.streams, a.events, t.failed);
+    return t.failed == 0 ? 0 : 1;
 }

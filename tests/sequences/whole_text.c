@@ -12,7 +12,26 @@
 #define BAD "  a word that HAProxy does not know\n"
 #define UNLOADABLE "  bind 127.0.0.1:1\n"
 
-char *whole_print(const struct whole_text *t)
+/* After each step the same few texts are asked for again. */
+#define KNOWN 8
+
+static struct known {
+    struct whole_text of;
+    char *asked, *text;
+    bool servers;
+} prints[KNOWN], meanings[KNOWN];
+
+static struct known *forget_one(struct known *list)
+{
+    static unsigned next;
+    struct known *k = &list[next++ % KNOWN];
+    free(k->asked);
+    free(k->text);
+    *k = (struct known){.text = NULL};
+    return k;
+}
+
+static char *print_anew(const struct whole_text *t)
 {
     struct buf text = {0};
     cleanup(mem_free_ptr) char *plain = local_text_print(&t->conf);
@@ -28,6 +47,19 @@ char *whole_print(const struct whole_text *t)
     if (t->unloadable)
         buf_add(&text, "\nfrontend taken\n" UNLOADABLE);
     return buf_take(&text);
+}
+
+char *whole_print(const struct whole_text *t)
+{
+    struct known *k = prints;
+    while (k < prints + KNOWN && (k->text == NULL || memcmp(&k->of, t, sizeof(*t)) != 0))
+        k++;
+    if (k == prints + KNOWN) {
+        k = forget_one(prints);
+        memcpy(&k->of, t, sizeof(*t));
+        k->text = print_anew(t);
+    }
+    return mem_strdup(k->text);
 }
 
 bool whole_is_bad(const char *text)
@@ -51,14 +83,15 @@ static void add_line(char *line, bool servers, struct buf *out)
     for (char *rest = line, *word; (word = strsep(&rest, SPACE)) != NULL;) {
         if (*word == '\0')
             continue;
-        buf_printf(out, "%s%s", before, word);
+        buf_add(out, before);
+        buf_add(out, word);
         before = " ";
         any = true;
     }
     buf_add(out, any ? "\n" : "");
 }
 
-char *whole_meaning(const char *text, bool servers)
+static char *meaning_anew(const char *text, bool servers)
 {
     cleanup(mem_free_ptr) char *copy = mem_strdup(text);
     struct buf out = {0};
@@ -66,6 +99,20 @@ char *whole_meaning(const char *text, bool servers)
         add_line(line, servers, &out);
     buf_add(&out, "");
     return buf_take(&out);
+}
+
+char *whole_meaning(const char *text, bool servers)
+{
+    struct known *k = meanings;
+    while (k < meanings + KNOWN && (k->text == NULL || k->servers != servers || strcmp(k->asked, text) != 0))
+        k++;
+    if (k == meanings + KNOWN) {
+        k = forget_one(meanings);
+        k->servers = servers;
+        k->asked = mem_strdup(text);
+        k->text = meaning_anew(text, servers);
+    }
+    return mem_strdup(k->text);
 }
 
 /* ---- what a change costs ---- */
