@@ -1,6 +1,6 @@
 """The values files that the chart is tried with, and their recorded renderings.
 
-Of the default values the whole rendering is recorded, of every other case what differs from it.
+Of the default values the whole rendering is recorded, of every other case what differs from the case that its first line names.
 RENEW_CHART=1 with `pytest tests/delivery/test_chart_renderings.py` writes the recordings, and the chart's README, anew.
 """
 
@@ -37,12 +37,32 @@ def recording(name: str) -> pathlib.Path:
     return GOLDEN / (f"{name}.yaml" if name == DEFAULT else f"{name}.diff")
 
 
-def to_record(default: str, name: str, rendering: str) -> str:
-    """It and the default rendering determine every byte of the rendering."""
+def base_of(name: str) -> str:
+    """The case that it is recorded against."""
+    return recording(name).read_text().partition(".yaml\n")[0].removeprefix("--- ")
+
+
+def difference(base: str, name: str, renderings: dict[str, str]) -> str:
+    both = (renderings[case].splitlines(keepends=True) for case in (base, name))
+    return "".join(difflib.unified_diff(*both, f"{base}.yaml", f"{name}.yaml", n=1))
+
+
+def as_recorded(name: str, renderings: dict[str, str]) -> str:
+    """The rendering as it has to be recorded. All recordings together determine every byte: `record` leads each case back to the default."""
     if name == DEFAULT:
-        return rendering
-    both = (text.splitlines(keepends=True) for text in (default, rendering))
-    return "".join(difflib.unified_diff(*both, f"{DEFAULT}.yaml", f"{name}.yaml", n=1))
+        return renderings[name]
+    return difference(base_of(name), name, renderings)
+
+
+def record(renderings: dict[str, str]) -> None:
+    """Each case against that of the cases recorded before it from which it differs least."""
+    recording(DEFAULT).write_text(renderings[DEFAULT])
+    nearest = {name: difference(DEFAULT, name, renderings) for name in NAMES if name != DEFAULT}
+    while nearest:
+        name = min(nearest, key=lambda case: (nearest[case].count("\n"), case))
+        recording(name).write_text(nearest.pop(name))
+        for other in nearest:
+            nearest[other] = min(nearest[other], difference(name, other, renderings), key=lambda text: text.count("\n"))
 
 
 def render_all(helm: pathlib.Path, home: pathlib.Path) -> None:
