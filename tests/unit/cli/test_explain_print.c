@@ -5,12 +5,10 @@
 
 #include "../test.h"
 
-#define HEADING "backend be  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
+#define HEADING WORLD_HEADING
 #define LIVE "  node n1: live\n    it is wanted\n\n  [x] known       Node n1 is known\n\n"
 #define OUT \
     "  node n1: out\n    it is tainted\n\n  [x] known       Node n1 is known\n  [ ] eligible    it is tainted\n\n"
-
-static struct inspect_world w;
 
 static void expect(const char *text)
 {
@@ -38,17 +36,7 @@ static struct inspect_backend *add(const char *desired, enum server_state state)
     return b;
 }
 
-static void setup(void)
-{
-    world_init(&w);
-}
-
-static void teardown(void)
-{
-    world_fini(&w);
-}
-
-FIXTURE(setup, teardown)
+FIXTURE(world_set_up, world_tear_down)
 
 TEST(live_and_in_sync)
 {

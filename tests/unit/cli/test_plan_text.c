@@ -6,9 +6,7 @@
 
 #include "inspect_world.h"
 
-#define HEADING "backend be  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
-
-static struct inspect_world w;
+#define HEADING WORLD_HEADING
 
 static void expect(const char *text)
 {
@@ -22,17 +20,7 @@ static struct inspect_backend *see(const char *desired, const char *actual)
     return b;
 }
 
-static void setup(void)
-{
-    world_init(&w);
-}
-
-static void teardown(void)
-{
-    world_fini(&w);
-}
-
-FIXTURE(setup, teardown)
+FIXTURE(world_set_up, world_tear_down)
 
 TEST(in_step)
 {
