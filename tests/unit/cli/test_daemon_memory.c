@@ -106,6 +106,7 @@ static const struct {
     {PARKED, "\"parked\":[{\"server\":\"n1\",\"since\":\"x\"}]", "since is \"x\", no time"},
     {STATES, "\"admin_states\":[{\"server\":\"n1\",\"operator\":\"gone\"}]", "operator is \"gone\""},
     {STATES, "\"admin_states\":[{\"server\":\"n1\",\"operator\":\"ready\"}]", "commanded is \"\""},
+    {"\"node\":\"n7\"", "\"node\":7", "node is a number"},
     {"\"runtime_updates\":true", "\"runtime_updates\":\"yes\"", "runtime_updates is a string"},
     {"\"lost\":3", "\"lost\":3000000000", "lost is 3000000000, not in 0..1000000"},
 };

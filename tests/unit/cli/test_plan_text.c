@@ -203,6 +203,15 @@ TEST(what_runs_cannot_be_read)
            "            no socket)\n");
 }
 
+TEST(in_sync_by_its_file_alone)
+{
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
+    world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100", "!HTTP 500: no socket");
+    expect(HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
+                   "\n"
+                   "  in sync: 1 server, by haproxy.cfg alone: cannot read the running HAProxy: HTTP 500: no socket\n");
+}
+
 TEST(it_runs_something_else)
 {
     world_target(&w)->dirty = true;
