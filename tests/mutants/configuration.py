@@ -449,7 +449,7 @@ COMING = (
 )
 
 ROOMS = (
-    Room("configuration, its settings", ("test_config_source",), SETTINGS),
+    Room("configuration, its settings", ("test_config_source", "test_settings"), SETTINGS),
     Room("secrets that are freed", ("test_mem",), FREED),
     Room("configuration, what is told of it", ("test_annotate", "test_config_report"), TELLING),
     Room("configuration, when it is tried again", ("test_retry", "test_target", "test_target_files"), RETRYING),

@@ -211,4 +211,18 @@ static inline void world_expect(const struct inspect_world *w,
     ck_assert_msg(str_eq(is, text), "it is\n%s\nnot\n%s", is, text);
 }
 
+#define WORLD_HEADING "backend be  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
+
+static struct inspect_world w;
+
+static inline void world_set_up(void)
+{
+    world_init(&w);
+}
+
+static inline void world_tear_down(void)
+{
+    world_fini(&w);
+}
+
 #endif

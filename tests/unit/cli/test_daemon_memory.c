@@ -12,7 +12,6 @@
 
 #include "../test.h"
 
-static struct inspect_world w;
 static struct daemon_memory m;
 static char ns[] = "ingress", web[] = "web", https[] = "https", be[] = "be", url[] = "http://lb1:5555", any[] = "";
 static struct settings_mapping mapping = {.namespace = ns, .service = web, .port = https, .backend = be};
@@ -64,6 +63,8 @@ static void take(const char *old, const char *new)
     daemon_memory_take(&m, text, strlen(text));
 }
 
+FIXTURE(world_set_up, world_tear_down)
+
 /* ---- whose it is, and whether it can be used ---- */
 
 static const struct {
@@ -105,6 +106,7 @@ static const struct {
     {PARKED, "\"parked\":[{\"server\":\"n1\",\"since\":\"x\"}]", "since is \"x\", no time"},
     {STATES, "\"admin_states\":[{\"server\":\"n1\",\"operator\":\"gone\"}]", "operator is \"gone\""},
     {STATES, "\"admin_states\":[{\"server\":\"n1\",\"operator\":\"ready\"}]", "commanded is \"\""},
+    {"\"node\":\"n7\"", "\"node\":7", "node is a number"},
     {"\"runtime_updates\":true", "\"runtime_updates\":\"yes\"", "runtime_updates is a string"},
     {"\"lost\":3", "\"lost\":3000000000", "lost is 3000000000, not in 0..1000000"},
 };
@@ -284,7 +286,6 @@ static void decided(const struct inspect_backend *b, struct buf *is)
 TEST_EACH(decisions_by_it, array_len(decisions))
 {
     cleanup(buf_fini) struct buf is;
-    world_init(&w);
     take(decisions[_i].old, decisions[_i].new);
     w.daemon = &m;
     w.now_ms = clock_mono_ms();
@@ -296,7 +297,6 @@ TEST_EACH(decisions_by_it, array_len(decisions))
     decided(b, &is);
     ck_assert_str_eq(is.len > 2 ? buf_str(&is) + 2 : "", decisions[_i].wanted);
     ck_assert_int_eq(inspect_verdict(b), decisions[_i].verdict);
-    world_fini(&w);
     daemon_memory_fini(&m);
 }
 
@@ -305,7 +305,6 @@ TEST_EACH(decisions_by_it, array_len(decisions))
 TEST(said)
 {
     static const char reverted[] = "\"paused_until\":\"2222-01-02T03:04:05.678Z\",\"reverted\":\"version 7 differs\"";
-    world_init(&w);
     take("\"paused_until\":null,\"reverted\":null", reverted);
     w.daemon = w.report.daemon = &m;
     struct inspect_backend *b = world_add(&w, "be", S("1"));
@@ -319,13 +318,11 @@ TEST(said)
     take("\"leading\":true", "\"leading\":false");
     cleanup(mem_free_ptr) char *unused = world_print(&w, inspect_print_plan, false);
     ck_assert(str_has_prefix(unused, "daemon at http://d:1: not used: it is not the leader\n\nbackend be"));
-    world_fini(&w);
     daemon_memory_fini(&m);
 }
 
 TEST(deadlines_are_the_daemon_s)
 {
-    world_init(&w);
     take(LOSSES, "\"losses\":[{\"server\":\"n2\",\"until\":\"2222-01-02T03:04:05.678Z\",\"of\":4,\"delayed\":true}]");
     w.daemon = w.report.daemon = &m;
     w.rules.max_loss_percent = 10;
@@ -345,6 +342,5 @@ TEST(deadlines_are_the_daemon_s)
     daemon_memory_fini(&m);
     daemon_memory_init(&m, &settings, NULL);
     ck_assert_int_eq(inspect_until_ms(&w.report, b, "n3"), 0);
-    world_fini(&w);
     daemon_memory_fini(&m);
 }

@@ -144,6 +144,25 @@ static void hangs(struct world *w)
     put(&w->facts.check.problem, "still running after 30 s");
 }
 
+/* Its bytes are never written in place. */
+static void only_readable(struct world *w)
+{
+    w->facts.file.replace_error = EACCES;
+}
+
+static void sticky_and_its_own(struct world *w)
+{
+    w->facts.file.folder_is_sticky = true;
+}
+
+static void among_the_files(struct world *w)
+{
+    another_file(w);
+    w->names[0] = (char *)(uintptr_t)FILE_PATH;
+    w->names[1] = (char *)(uintptr_t) "/etc/haproxy/last.cfg";
+    w->settings.local.check_files.count = 2;
+}
+
 static const struct wrong rows[] = {
     {NULL, "haproxy.config", CHECK_OK, SAYS("300 bytes, sync:haproxy, mode 0640")},
     {NULL, "haproxy.write", CHECK_OK, SAYS("user sync may replace it in /etc/haproxy; owner, group and mode are kept")},
@@ -185,6 +204,9 @@ static const struct wrong rows[] = {
      SAYS("refuses the file: line 7: unknown keyword 'bogus'", "as user sync", "/usr/sbin/haproxy -c -f " FILE_PATH)},
     {another_file, "haproxy.check", CHECK_FAIL, SAYS("-c -f /etc/haproxy/static.cfg -f " FILE_PATH "\n")},
     {hangs, "haproxy.check", CHECK_FAIL, SAYS("still running after 30 s", "until this works, none is written")},
+    {only_readable, "haproxy.write", CHECK_OK, SAYS("may replace it")},
+    {sticky_and_its_own, "haproxy.write", CHECK_OK, SAYS("may replace it")},
+    {among_the_files, "haproxy.check", CHECK_FAIL, SAYS("-c -f " FILE_PATH " -f /etc/haproxy/last.cfg\n")},
 };
 
 static void judge_both(const struct local_judged *in, struct doctor_section *s)

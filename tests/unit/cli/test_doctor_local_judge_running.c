@@ -207,6 +207,30 @@ static void of_another_haproxy(struct world *w)
     w->facts.info.pid = 99;
 }
 
+static void level_user_by_signal(struct world *w)
+{
+    level_user(w);
+    by_signal(w);
+}
+
+static void of_an_old_worker(struct world *w)
+{
+    old_workers(w);
+    w->facts.info.pid = 62;
+}
+
+static void elsewhere_of_two(struct world *w)
+{
+    elsewhere(w);
+    COMMAND_LINE(add_instance(w, 90, true), LOCAL_FILE_OTHER, "-W", "-S", "/run/n.sock", "-f", FILE_PATH);
+}
+
+static void without_its_socket_any_more(struct world *w)
+{
+    without_its_socket(w);
+    put(&w->facts.service.extra_options, "-S /run/other.sock");
+}
+
 static const struct wrong rows[] = {
     {NULL, "haproxy.running", CHECK_OK, SAYS("2.8.5 runs, process 71, for 1m\n")},
     {NULL, "haproxy.master-worker", CHECK_OK, SAYS("master 70, worker 71; open connections")},
@@ -259,6 +283,10 @@ static const struct wrong rows[] = {
      SAYS(STATS_PATH " has level operator", "level admin", "each takes a reload")},
     {of_another_haproxy, "haproxy.runtime", CHECK_FAIL, SAYS("belongs to process 99, which is no worker of master 70")},
     {no_master_is_set, "haproxy.runtime", CHECK_OK, SAYS("answers, level admin")},
+    {level_user_by_signal, "haproxy.reload", CHECK_OK, SAYS("by a signal")},
+    {of_an_old_worker, "haproxy.runtime", CHECK_OK, SAYS("answers")},
+    {elsewhere_of_two, "haproxy.master-worker", CHECK_FAIL, SAYS("the daemon reloads HAProxy")},
+    {without_its_socket_any_more, "haproxy.master-worker", CHECK_FAIL, SAYS("EXTRAOPTS=\"-S " MASTER_PATH "\"")},
 };
 
 TEST_EACH(what_is_wrong, array_len(rows))

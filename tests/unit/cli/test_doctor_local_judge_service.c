@@ -103,6 +103,12 @@ static void chrooted(struct world *w)
     put(&w->facts.global.chroot, "/var/lib/haproxy");
 }
 
+static void reads_one_unseen(struct world *w)
+{
+    COMMAND_LINE(MAIN(w), LOCAL_FILE_UNSEEN, "-W", "-f", "/srv/haproxy.cfg");
+    w->facts.service.is_there = false;
+}
+
 static const struct wrong rows[] = {
     {NULL, "haproxy.files", CHECK_OK, SAYS("process 70 reads this file\n")},
     {NULL, "haproxy.instances", CHECK_OK, SAYS("process 70 is the only one here")},
@@ -137,6 +143,7 @@ static const struct wrong rows[] = {
     {service_with_another_file, "haproxy.service", CHECK_FAIL,
      SAYS("haproxy.service reads /etc/haproxy/other.cfg, not " FILE_PATH)},
     {chrooted, "haproxy.chroot", CHECK_OK, SAYS("/var/lib/haproxy: sockets, maps")},
+    {reads_one_unseen, "haproxy.files", CHECK_WARN, SAYS("process 70 reads /srv/haproxy.cfg, not " FILE_PATH)},
 };
 
 TEST_EACH(what_is_wrong, array_len(rows))

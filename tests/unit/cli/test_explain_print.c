@@ -5,12 +5,10 @@
 
 #include "../test.h"
 
-#define HEADING "backend be  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
+#define HEADING WORLD_HEADING
 #define LIVE "  node n1: live\n    it is wanted\n\n  [x] known       Node n1 is known\n\n"
 #define OUT \
     "  node n1: out\n    it is tainted\n\n  [x] known       Node n1 is known\n  [ ] eligible    it is tainted\n\n"
-
-static struct inspect_world w;
 
 static void expect(const char *text)
 {
@@ -38,17 +36,7 @@ static struct inspect_backend *add(const char *desired, enum server_state state)
     return b;
 }
 
-static void setup(void)
-{
-    world_init(&w);
-}
-
-static void teardown(void)
-{
-    world_fini(&w);
-}
-
-FIXTURE(setup, teardown)
+FIXTURE(world_set_up, world_tear_down)
 
 TEST(live_and_in_sync)
 {
@@ -155,6 +143,15 @@ TEST(draining_where_it_was_commanded_and_where_not)
                    "                  by a transaction and a reload\n");
 }
 
+TEST(what_runs_cannot_be_read)
+{
+    world_see_running(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "server n1 10.0.0.1:30443 check weight 100",
+                      "!HTTP 500");
+    expect(HEADING LIVE NOW "\n"
+                            "                  cannot read the running HAProxy: HTTP 500\n"
+                            "  next            nothing: its line is as desired\n");
+}
+
 TEST(down_by_its_health_check)
 {
     struct inspect_backend *b = add("n1 10.0.0.1:30443", SERVER_LIVE);
@@ -166,6 +163,18 @@ TEST(down_by_its_health_check)
            "                  connections\n"
            "  next            nothing: its line is as desired; haproxy-k8s-sync doctor shows how to see why it\n"
            "                  is DOWN\n");
+}
+
+TEST(a_change_that_is_refused)
+{
+    struct inspect_backend *b = add("n1 10.0.0.1:30443", SERVER_LIVE);
+    world_see(&w, b, "server n9 10.0.0.9:30443 backup");
+    b->plan.verdict = PLAN_REFUSE;
+    b->plan.why = "line 7: a conditional";
+    expect(HEADING LIVE "  now in HAProxy  no server n1\n"
+                        "  next            + server n1 10.0.0.1:30443 check weight 100\n"
+                        "                  by a transaction and a reload\n"
+                        "                  nothing is written: line 7: a conditional\n");
 }
 
 TEST(set_by_hand)

@@ -5,8 +5,6 @@
 
 #include "../test.h"
 
-static struct inspect_world w;
-
 /* "add n3 reload; park n2; command n2 maint": changes as they go, with "reload" where they need one, then commands. */
 static char *decided(const struct inspect_backend *b)
 {
@@ -115,17 +113,7 @@ static const struct {
     {"out n1 gone", N1, "n1 ready", "", .verdict = INSPECT_NO_ENDPOINT, .park_ttl_ms = 1000},
 };
 
-static void setup(void)
-{
-    world_init(&w);
-}
-
-static void teardown(void)
-{
-    world_fini(&w);
-}
-
-FIXTURE(setup, teardown)
+FIXTURE(world_set_up, world_tear_down)
 
 TEST_EACH(one_backend, array_len(cases))
 {

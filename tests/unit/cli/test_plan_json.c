@@ -6,8 +6,6 @@
 
 #include "../test.h"
 
-static struct inspect_world w;
-
 /* The document without its layout. */
 static char *json(void)
 {
@@ -41,17 +39,7 @@ static void expect_part(const char *part)
     "{\"backend\":\"be\",\"haproxy\":\"http://" \
     "lb1:5555\",\"service\":{\"namespace\":\"ingress\",\"name\":\"web\",\"port\":\"https\"},"
 
-static void setup(void)
-{
-    world_init(&w);
-}
-
-static void teardown(void)
-{
-    world_fini(&w);
-}
-
-FIXTURE(setup, teardown)
+FIXTURE(world_set_up, world_tear_down)
 
 TEST(nothing_at_all)
 {

@@ -6,9 +6,7 @@
 
 #include "inspect_world.h"
 
-#define HEADING "backend be  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
-
-static struct inspect_world w;
+#define HEADING WORLD_HEADING
 
 static void expect(const char *text)
 {
@@ -22,17 +20,7 @@ static struct inspect_backend *see(const char *desired, const char *actual)
     return b;
 }
 
-static void setup(void)
-{
-    world_init(&w);
-}
-
-static void teardown(void)
-{
-    world_fini(&w);
-}
-
-FIXTURE(setup, teardown)
+FIXTURE(world_set_up, world_tear_down)
 
 TEST(in_step)
 {
@@ -213,6 +201,15 @@ TEST(what_runs_cannot_be_read)
            "\n"
            "  1 change: 1 to change; by a transaction and a reload (cannot read the running HAProxy: HTTP 500:\n"
            "            no socket)\n");
+}
+
+TEST(in_sync_by_its_file_alone)
+{
+    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
+    world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100", "!HTTP 500: no socket");
+    expect(HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
+                   "\n"
+                   "  in sync: 1 server, by haproxy.cfg alone: cannot read the running HAProxy: HTTP 500: no socket\n");
 }
 
 TEST(it_runs_something_else)

@@ -28,6 +28,8 @@
 #include "model/objects.h"
 #include "net/http.h"
 
+#include "../log_text.h"
+
 /* ---- a scripted API server ---- */
 
 enum after { HOLD, END, CUT };
@@ -299,24 +301,16 @@ static inline bool was_commanded(const char *line)
     return strstr(buf_str(&told), line) != NULL;
 }
 
-static inline unsigned times_commanded(const char *line)
+static inline unsigned count_of(const struct buf *in, const char *text)
 {
     unsigned n = 0;
-    for (const char *s = buf_str(&told); (s = strstr(s, line)) != NULL; s++)
+    for (const char *s = buf_str(in); (s = strstr(s, text)) != NULL; s++)
         n++;
     return n;
 }
 
-static inline unsigned times_logged(const char *text)
-{
-    cleanup(buf_fini) struct buf log;
-    buf_init(&log, 1 << 20);
-    ck_assert_int_eq(buf_read_file(&log, log_path), 0);
-    unsigned n = 0;
-    for (const char *s = buf_str(&log); (s = strstr(s, text)) != NULL; s++)
-        n++;
-    return n;
-}
+#define times_commanded(line) count_of(&told, line)
+#define times_logged(what) log_count(log_to_file.fd, what)
 
 static inline const char *ip_of(const char *name)
 {

@@ -20,6 +20,7 @@
 #include "host/timer.h"
 #include "net/tls_files.h"
 
+#include "../log_text.h"
 #include "../test.h"
 
 #define V1 "client.authentication.k8s.io/v1"
@@ -180,14 +181,7 @@ static void assert_ready(bool good, const char *says)
     ck_assert_uint_eq(strcspn(line, "\n"), strlen(line) - 1);
 }
 
-static unsigned times_logged(const char *what)
-{
-    cleanup(mem_free_ptr) char *text = file_text("log");
-    unsigned n = 0;
-    for (const char *s = text; (s = strstr(s, what)) != NULL; s++)
-        n++;
-    return n;
-}
+#define times_logged(what) log_count(log_to_file.fd, what)
 
 static void make_plugin(uint64_t timeout_ms, uint64_t pause_ms)
 {

@@ -135,25 +135,6 @@ TEST(a_relist_is_atomic_and_drops_what_is_gone)
     ck_assert(was_commanded("listed: nodes expired\n"));
 }
 
-TEST(a_list_that_is_cut_changes_nothing)
-{
-    START({.expect = "sendInitialEvents=true", .body = TWO_NODES ADDED("n3", "6", "10.0.0.3"), .after = HOLD},
-          {.expect = "sendInitialEvents=true", .body = ADDED("n9", "7", "10.0.0.9"), .after = CUT},
-          {.expect = "sendInitialEvents=true", .body = TWO_NODES, .after = HOLD});
-    UNTIL(was_commanded("ADDED node n3"));
-    expire();
-    UNTIL(strstr(status().problem, "connection lost") != NULL);
-    ck_assert_ptr_nonnull(strstr(status().problem, "/api/v1/nodes: "));
-    ck_assert_ptr_null(strchr(status().problem, '?'));
-    ck_assert(status().stale);
-    ck_assert_uint_eq(cache_count(cache), 3);
-    ck_assert_ptr_null(cache_find(cache, "n9"));
-    UNTIL(!status().stale);
-    ck_assert_uint_eq(cache_count(cache), 2);
-    ck_assert_uint_eq(times_logged("no contact with the Kubernetes API"), 2); /* one for each reason */
-    ck_assert_uint_eq(times_logged("contact with the Kubernetes API recovered"), 1);
-}
-
 TEST(a_clean_close_goes_on_from_the_last_version)
 {
     START({.expect = "sendInitialEvents=true", .body = TWO_NODES BOOKMARK("77"), .after = END},
@@ -247,18 +228,6 @@ TEST(a_half_open_connection_is_noticed)
     ck_assert_uint_eq(times_commanded("restarted: nodes no_data"), 1);
     ck_assert_uint_eq(times_commanded("listed:"), 2);
     UNTIL(peer.open[0] == NULL && peer.open[1] == NULL);
-}
-
-TEST(a_server_that_never_answers_is_given_up)
-{
-    static const struct step steps[] = {{.expect = "sendInitialEvents=true", .status = "100 Continue", .after = HOLD},
-                                        SYNCED};
-    struct watch_deadlines quick = watch_usual_deadlines;
-    quick.answer_ms = 300;
-    start(steps, array_len(steps), &quick);
-    UNTIL(strstr(status().problem, "no answer in time") != NULL);
-    ck_assert_uint_eq(times_commanded("requested: 0"), 1);
-    UNTIL(status().synced);
 }
 
 TEST(a_forgotten_cache_is_listed_again)

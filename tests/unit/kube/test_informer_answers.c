@@ -5,31 +5,6 @@
 
 FIXTURE(setup, teardown)
 
-TEST(forbidden_is_told_and_kept_asking)
-{
-#define FORBIDDEN_NODES STATUS("403", "nodes is forbidden: User \\\"low\\\" cannot list")
-    START(
-        {.expect = "sendInitialEvents=true", .status = REFUSED("403 Forbidden"), .body = FORBIDDEN_NODES, .after = END},
-        {.expect = "sendInitialEvents=true",
-         .status = REFUSED("403 Forbidden"),
-         .body = STATUS("403", "still forbidden"),
-         .after = END},
-        SYNCED);
-    UNTIL(status().denied == INFORMER_FORBIDDEN);
-    ck_assert(!status().synced);
-    ck_assert_ptr_nonnull(strstr(status().problem, "HTTP 403: nodes is forbidden: User \"low\" cannot list"));
-    ck_assert_uint_eq(status_calls, 1);
-    UNTIL((informer_poke(informer), peer.next == 2));
-    UNTIL(strstr(status().problem, "HTTP 403: still forbidden") !=
-          NULL); /* this answer's text and not the last one's */
-    UNTIL((informer_poke(informer), status().synced));
-    ck_assert_int_eq(status().denied, INFORMER_ALLOWED);
-    ck_assert_str_eq(status().problem, "");
-    ck_assert_uint_eq(times_logged("level=warn"), 1); /* said once */
-    ck_assert_uint_eq(times_logged("contact with the Kubernetes API recovered"), 1);
-    ck_assert_uint_eq(times_commanded("requested: 403"), 2);
-}
-
 /* ---- one Service of several ---- */
 
 #define SERVICE_PATH "GET /api/v1/namespaces/ns/services?fieldSelector=metadata.name%3Dweb&"

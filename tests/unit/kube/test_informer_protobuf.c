@@ -10,15 +10,8 @@
 #define BOTH "Accept: application/vnd.kubernetes.protobuf,application/json\n"
 #define JSON_ALONE "Accept: application/json\n"
 #define LAST(version, items) "{\"metadata\":{\"resourceVersion\":\"" version "\"},\"items\":[" items "]}"
+#define times_asked(text) count_of(&peer.requests, text)
 #define UNREADABLE "protobuf of the Kubernetes API is unreadable"
-
-static unsigned times_asked(const char *text)
-{
-    unsigned n = 0;
-    for (const char *s = buf_str(&peer.requests); (s = strstr(s, text)) != NULL; s++)
-        n++;
-    return n;
-}
 
 /* What JSON says, in protobuf; the buffer lives until the end of the test's process. */
 static struct buf protobuf_of(bool list, const char *json)

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "../certs.h"
+#include "../log_text.h"
 #include "../test.h"
 #include "settings/kubeconfig/kubeconfig.h"
 #include "kube/watch.h"
@@ -96,23 +97,7 @@ static void teardown(void)
     free(key_pem);
 }
 
-static char *log_text(void)
-{
-    cleanup(mem_free_ptr) char *path = in_directory("log");
-    struct buf text;
-    buf_init(&text, 1 << 20);
-    ck_assert_int_eq(buf_read_file(&text, path), 0);
-    return buf_take(&text);
-}
-
-static unsigned times_logged(const char *what)
-{
-    cleanup(mem_free_ptr) char *text = log_text();
-    unsigned n = 0;
-    for (const char *s = text; (s = strstr(s, what)) != NULL; s++)
-        n++;
-    return n;
-}
+#define times_logged(what) log_count(log_to_file.fd, what)
 
 static struct kube_client *new_client(void)
 {

@@ -97,7 +97,7 @@ TEST(both_names_with_one_value)
 static const struct {
     const char *env[3], *says;
 } said[] = {
-    {{"MODE=k9s"}, "error: MODE=\"k9s\": expected k8s or local\n"},
+    {{"MODE=secret"}, "error: MODE=\"secret\": expected k8s or local\n"},
     {{"MODE=k8s", "CONFIG_SOURCE=file"},
      "error: CONFIG_SOURCE and MODE are two names of one setting and have different"},
     {{"MODE=k8s", "SECRET_NAME=a", "CONFIG_SECRET_NAME=b"}, "error: CONFIG_SECRET_NAME and SECRET_NAME are two names"},

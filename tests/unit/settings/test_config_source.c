@@ -234,3 +234,14 @@ TEST(a_canary_of_several)
     ck_assert_uint_eq(p.settings.config_canary_time_ms, 30000);
     ck_assert_int_eq(p.settings.config_rollback, SETTINGS_ROLLBACK_SERVING);
 }
+
+/* What is wrong with a value is said; not also that there is none. */
+TEST(a_value_that_cannot_be_used_is_one_error)
+{
+    cleanup(parsed_fini) struct parsed file = parse(LOGIN, "CONFIG_SOURCE=file", "CONFIG_FILE=f", NULL, NULL);
+    assert_says(&file, "error: CONFIG_FILE=");
+    assert_does_not_say(&file, "needs CONFIG_FILE");
+    cleanup(parsed_fini) struct parsed secret =
+        parse(LOGIN, "CONFIG_SOURCE=secret", "CONFIG_SECRET_NAMESPACE=ns", "CONFIG_SECRET_NAME=ns/s", NULL);
+    assert_does_not_say(&secret, "needs CONFIG_SECRET_NAME");
+}

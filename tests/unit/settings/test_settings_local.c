@@ -91,6 +91,7 @@ static const struct {
     {MASTER, "HAPROXY_RELOAD=command", "HAPROXY_RELOAD=command needs HAPROXY_RELOAD_COMMAND"},
     {"HAPROXY_RELOAD=signal", "HAPROXY_STATS_SOCKET=/s", "HAPROXY_RELOAD=signal needs HAPROXY_MASTER_SOCKET"},
     {MASTER, "HAPROXY_CHECK_FILES=/a,/a", "HAPROXY_CHECK_FILES"},
+    {MASTER, "HAPROXY_CHECK_FILES=a", "it does not begin with '/'"},
     {MASTER, "HAPROXY_RELOAD=hup", "expected master, signal or command"},
 };
 

@@ -23,6 +23,8 @@
 #include "kube/lease/lease.h"
 #include "net/http.h"
 
+#include "../../log_text.h"
+
 /* The clock of this program: no time passes but from one timer to the next, when no socket has anything. */
 static struct {
     uint64_t now_us;
@@ -277,15 +279,6 @@ static inline void teardown(void)
     unlink(log_path);
 }
 
-static inline unsigned times_logged(const char *what)
-{
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 1 << 20);
-    ck_assert_int_eq(buf_read_file(&text, log_path), 0);
-    unsigned n = 0;
-    for (const char *s = buf_str(&text); (s = strstr(s, what)) != NULL; s++)
-        n++;
-    return n;
-}
+#define times_logged(what) log_count(log_to_file.fd, what)
 
 #endif

@@ -57,12 +57,9 @@ static const struct {
     const char *json, *message;
 } bad_ones[] = {
     {"", "not JSON"},
-    {"<html>", "not JSON"},
     {"{\"kind\":\"Lease\",", "not JSON"},
     {"null", "not a Lease"},
-    {"[]", "not a Lease"},
     {"{\"kind\":\"Status\",\"code\":404}", "not a Lease"},
-    {"{\"kind\":7," META "}", "not a Lease"},
     {"{\"kind\":\"Lease\"}", "no resourceVersion"},
     {"{\"kind\":\"Lease\",\"metadata\":[]}", "metadata is an array"},
     {"{\"kind\":\"Lease\",\"metadata\":{\"resourceVersion\":7}}", "resourceVersion is a number"},
@@ -70,7 +67,6 @@ static const struct {
     {LEASE("\"x\""), "spec is a string"},
     {LEASE("{\"holderIdentity\":{}}"), "holderIdentity is an object"},
     {LEASE("{\"holderIdentity\":\"a\\u0000b\"}"), "control character"},
-    {LEASE("{\"holderIdentity\":\"a\\nb\"}"), "control character"},
     {LEASE("{\"renewTime\":17}"), "renewTime is a number"},
     {LEASE("{\"acquireTime\":\"2024-02-29T23:59:59.00000000000000000000000000000001Z\"}"), "acquireTime has"},
     {LEASE("{\"leaseDurationSeconds\":\"15\"}"), "leaseDurationSeconds is a string"},
@@ -78,8 +74,6 @@ static const struct {
     {LEASE("{\"leaseDurationSeconds\":-1}"), "leaseDurationSeconds is -1"},
     {LEASE("{\"leaseDurationSeconds\":2147483648}"), "leaseDurationSeconds is 2147483648"},
     {LEASE("{\"leaseTransitions\":18446744073709551615}"), "leaseTransitions is"},
-    {LEASE("{\"leaseTransitions\":99999999999999999999999999}"), "not a whole number"},
-    {LEASE("{\"leaseTransitions\":true}"), "leaseTransitions is a boolean"},
 };
 
 TEST_EACH(what_is_wrong_is_refused_and_named, array_len(bad_ones))
@@ -124,10 +118,8 @@ static const struct {
     {"{\"type\":\"BOOKMARK\",\"object\":" LEASE("{}") "}", false},
     {"{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410}}", false},
     {"{\"type\":\"ADDED\",\"object\":{}}", false},
-    {"{\"type\":7}", false},
     {"[]", false},
     {"", false},
-    {"{", false},
 };
 
 TEST_EACH(an_event_says_whether_anybody_has_it, array_len(events))
