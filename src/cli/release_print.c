@@ -65,8 +65,8 @@ static void release_print_more(struct page *p, size_t count)
 static void release_print_plan(struct page *p, const struct release_plan *plan)
 {
     for (size_t i = 0; i < plan->removed_count && i < NAMES_SHOWN; i++)
-        release_print_line(p, INK_RED, "remove", plan->removed[i]->name,
-                           plan->removed[i]->maintenance ? "its line is in maintenance (parked)" : "its line is live");
+        release_print_line(p, INK_RED, "remove", plan->removed[i].name,
+                           plan->removed[i].maintenance ? "its line is in maintenance (parked)" : "its line is live");
     release_print_more(p, plan->removed_count);
     for (size_t i = 0; i < plan->undrained_count && i < NAMES_SHOWN; i++)
         release_print_line(p, INK_GREEN, "ready", plan->undrained[i],
@@ -183,8 +183,8 @@ static void release_put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const
     for (size_t i = 0; i < plan->removed_count; i++) {
         yyjson_mut_val *change = json_add_object(doc, changes);
         json_put_text(doc, change, "op", "remove");
-        json_put_text(doc, change, "server", plan->removed[i]->name);
-        json_put_bool(doc, change, "parked", plan->removed[i]->maintenance);
+        json_put_text(doc, change, "server", plan->removed[i].name);
+        json_put_bool(doc, change, "parked", plan->removed[i].maintenance);
     }
     json_put_texts(doc, obj, "drains", plan->undrained, plan->undrained_count);
     json_put_texts(doc, obj, "overridden", plan->by_operator, plan->by_operator_count);

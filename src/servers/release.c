@@ -149,7 +149,7 @@ static void release_collect(void *self)
         struct change *list = mem_array(b->plan.removed_count, sizeof(list[0]));
         for (size_t k = 0; k < b->plan.removed_count; k++)
             list[k] =
-                (struct change){.kind = CHANGE_REMOVE_SERVER, .backend = &b->at->actual, .server = b->plan.removed[k]};
+                (struct change){.kind = CHANGE_REMOVE_SERVER, .backend = &b->at->actual, .server = &b->plan.removed[k]};
         if (instance_change(r->instance, b->at, list, b->plan.removed_count, &err) == 0)
             b->in_hand = b->plan.removed_count;
         else
@@ -167,7 +167,7 @@ static bool release_may_change(const void *self, const char *kind, const char *n
     for (size_t i = 0; i < r->options.backend_count; i++) {
         const struct release_backend *b = &r->backends[i];
         for (size_t k = 0; str_eq(name, b->name) && k < b->plan.removed_count; k++)
-            if (str_eq(second, b->plan.removed[k]->name))
+            if (str_eq(second, b->plan.removed[k].name))
                 return true;
     }
     return false;

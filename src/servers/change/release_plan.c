@@ -24,9 +24,9 @@ static void release_judge_running(const struct backend_server *line, const struc
     if (runs == NULL)
         return;
     if (runs->admin == RUNTIME_DRAIN)
-        p->undrained[p->undrained_count++] = line->name;
+        p->undrained[p->undrained_count++] = mem_strdup(line->name);
     else if (runs->admin == RUNTIME_MAINT)
-        p->by_operator[p->by_operator_count++] = line->name;
+        p->by_operator[p->by_operator_count++] = mem_strdup(line->name);
 }
 
 void release_plan_make(const struct backend *actual, const struct runtime *runtime, const struct diff_rules *rules,
@@ -43,7 +43,7 @@ void release_plan_make(const struct backend *actual, const struct runtime *runti
             p.others++;
             p.others_live += !line->backup && !line->maintenance;
         } else if (servers || line->maintenance) {
-            p.removed[p.removed_count++] = line;
+            backend_server_copy(&p.removed[p.removed_count++], line);
         } else {
             p.kept++;
             release_judge_running(line, runtime, &at, &p);
@@ -59,6 +59,12 @@ void release_plan_make(const struct backend *actual, const struct runtime *runti
 
 void release_plan_fini(struct release_plan *p)
 {
+    for (size_t i = 0; i < p->removed_count; i++)
+        backend_server_fini(&p->removed[i]);
+    for (size_t i = 0; i < p->undrained_count; i++)
+        free(p->undrained[i]);
+    for (size_t i = 0; i < p->by_operator_count; i++)
+        free(p->by_operator[i]);
     free(p->removed);
     free(p->undrained);
     free(p->by_operator);

@@ -15,13 +15,13 @@
 #include "haproxy/runtime.h"
 #include "servers/change/diff.h"
 
-/* Borrowed from the backend that it was made of. */
+/* It owns all of it: it is printed when the next reading has taken the place of the one that it was made of. */
 struct release_plan {
-    const struct backend_server **removed; /* in the order of the file, as the others */
+    struct backend_server *removed; /* in the order of the file, as the others */
     size_t removed_count;
-    const char **undrained; /* names of servers that are live in the file and drain at runtime */
+    char **undrained; /* names of servers that are live in the file and drain at runtime */
     size_t undrained_count;
-    const char **by_operator; /* in maintenance at runtime alone */
+    char **by_operator; /* in maintenance at runtime alone */
     size_t by_operator_count;
     size_t kept;        /* managed lines that stay */
     size_t others;      /* lines that are not managed: they stay, too; those of another cluster among them */

@@ -59,7 +59,7 @@ static char *plan_text(const struct release_plan *p)
     if (p->refused != NULL)
         buf_add(&out, "refused ");
     for (size_t i = 0; i < p->removed_count; i++)
-        buf_printf(&out, "-%s ", p->removed[i]->name);
+        buf_printf(&out, "-%s ", p->removed[i].name);
     for (size_t i = 0; i < p->undrained_count; i++)
         buf_printf(&out, "=%s ", p->undrained[i]);
     for (size_t i = 0; i < p->by_operator_count; i++)
