@@ -258,7 +258,7 @@ static void answer(void)
         turn();
         return;
     }
-    struct buf body;
+    cleanup(buf_fini) struct buf body;
     struct dataplane_client *c = NULL;
     for (size_t i = 0; i < w.client_count; i++)
         if (w.clients[i].busy && (c == NULL || (w.clients[i].asked > c->asked) == w.last_first))
@@ -296,7 +296,6 @@ static void answer(void)
     c->busy = false;
     w.in_flight--;
     c->on_answer(c->arg, &a);
-    buf_fini(&body);
 }
 
 static void was_read(void *arg, const struct error *err)
