@@ -23,21 +23,6 @@ TEST(servers_are_read_from_the_file_and_from_what_runs)
     ck_assert_ptr_nonnull(strstr(readout.found[0].unreadable.message, "reading backend web: haproxy.cfg, line 13"));
 }
 
-TEST(changes_are_written_and_loaded)
-{
-    read_it();
-    const struct backend_server added = {.name = (char *)"n1", .address = (char *)"127.0.0.9", .port = 9, .weight = 3};
-    const struct change list[] = {
-        {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &added},
-        {.kind = CHANGE_REMOVE_SERVER, .backend = &readout.found[0].backend, .server = line_of("s1")}};
-    ck_assert_int_eq(write_changes(list, 2), TRANSACTION_COMMITTED);
-    ck_assert_int_eq(reload_ends(), RELOAD_DONE);
-    read_it();
-    ck_assert_int_eq(readout.version, last.version);
-    ck_assert_uint_eq(readout.found[0].backend.server_count, 1);
-    ck_assert(row_of("s1") == NULL && row_of("n1") != NULL && row_of("n1")->port == 9);
-}
-
 /* The servers that HAProxy runs, each with its place, weight, state and health check. */
 static char *rows(void)
 {

@@ -87,26 +87,6 @@ TEST(what_was_told_runs)
     ck_assert(row_of("n1")->admin == RUNTIME_READY && readout.worker_pid == pid);
 }
 
-/* A reload of the same file would make the same of it. */
-TEST(what_was_told_is_what_would_be_loaded)
-{
-    cleanup(mem_free_ptr) char *changed = with("127.0.0.7:7 weight 9", "    server n1 127.0.0.9:9 weight 5 disabled\n");
-    ck_assert_int_eq(tell(changed, false), TRANSACTION_COMMITTED);
-    ck_assert(last.runs);
-    read_it();
-    struct runtime_server n1 = *row_of("n1"), s1 = *row_of("s1");
-    n1.address = shared_text(n1.address);
-    s1.address = shared_text(s1.address);
-    ck_assert_int_eq(reload_it(), RELOAD_DONE);
-    read_it();
-    ck_assert(str_eq(row_of("n1")->address, n1.address) && row_of("n1")->weight == n1.weight &&
-              row_of("n1")->admin == n1.admin);
-    ck_assert(str_eq(row_of("s1")->address, s1.address) && row_of("s1")->weight == s1.weight &&
-              row_of("s1")->admin == s1.admin);
-    shared_text_free(n1.address);
-    shared_text_free(s1.address);
-}
-
 /* HAProxy has lost a server behind our back: what it refuses is loaded, all of it. */
 TEST(what_haproxy_refuses_is_loaded)
 {
