@@ -67,12 +67,11 @@ TEST(copy_is_deep_and_complete)
 TEST(copy_of_one_that_is_still_to_be_made)
 {
     const struct backend_server from = {.weight = -1};
-    struct backend_server copy;
+    cleanup(backend_server_fini) struct backend_server copy;
     backend_server_copy(&copy, &from);
     ck_assert_ptr_null(copy.name);
     ck_assert_ptr_null(copy.json);
     ck_assert_int_eq(copy.weight, -1);
-    backend_server_fini(&copy);
 }
 
 /* ---- the same ---- */

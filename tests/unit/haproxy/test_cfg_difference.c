@@ -75,8 +75,8 @@ static const struct {
     {"frontend f\n bind \":1  \"\n", "frontend f\n bind \":1 \"\n", "frontend f: bind"},
     {"frontend f\n bind ':1  '\n", "frontend f\n bind ':1 '\n", "frontend f: bind"},
     {"frontend f\n bind :1\\  \\ \n", "frontend f\n bind :1\\ \\ \n", "frontend f: bind"},
-    {"frontend f\n bind :1\n", "frontend f\n bind :10\n", "frontend f: bind"},
-    {"frontend f\n bind :10\n", "frontend f\n bind :1\n", "frontend f: bind"},
+    {"frontend f\n bind :1 x\n", "frontend f\n bind :1x\n", "frontend f: bind"},
+    {"frontend f\n bind :1x\n", "frontend f\n bind :1 x\n", "frontend f: bind"},
     {"global\n", "global\n maxconn 1\n", "global: new maxconn"},
     {"global\n maxconn 1\n", "global\n maxconn 2\n", "global: maxconn"},
     {"global\n maxconn 1\n", "global\n", "global: maxconn removed"},
@@ -245,7 +245,7 @@ TEST_EACH(what_the_running_haproxy_is_told, array_len(told))
 
 TEST(only_so_many_are_said)
 {
-    struct buf before = {0}, after = {0};
+    cleanup(buf_fini) struct buf before = {0}, after = {0};
     cleanup(cfg_difference_fini) struct cfg_difference d;
     for (int i = 0; i < 30; i++) {
         buf_printf(&before, "backend b%02d\n server a 1.1.1.1:1\n", i);
@@ -254,14 +254,12 @@ TEST(only_so_many_are_said)
     difference_of(&d, buf_str(&before), buf_str(&after));
     ck_assert(d.count == 30 && d.effect == CFG_EFFECT_RUNTIME);
     ck_assert_str_eq(d.texts[CFG_DIFFERENCE_MAX - 1], "backend b19: server a address");
-    buf_fini(&before);
-    buf_fini(&after);
 }
 
 /* Then nothing is made explicit, and nothing is lost. */
 TEST(more_default_server_than_anybody_writes)
 {
-    struct buf lines = {0};
+    cleanup(buf_fini) struct buf lines = {0};
     for (int i = 0; i < 200; i++)
         buf_printf(&lines, " default-server weight %d\n", i);
     for (int i = 0; i < 3; i++) {
@@ -276,7 +274,6 @@ TEST(more_default_server_than_anybody_writes)
                          : i == 1 ? "backend b: server a address"
                                   : "backend b: new default-server");
     }
-    buf_fini(&lines);
 }
 
 TEST(no_secret_is_said)
@@ -286,12 +283,11 @@ TEST(no_secret_is_said)
                                  " server t Xaddress source Xfive\n server-template v 1-2 h sni Xsix\n"
                                  "peers p\n peer n Xseven\n"
                                  "backend c\n server a 1 cookie Xeight\n acl 'Xquote\n";
-    struct buf after = {0};
+    cleanup(buf_fini) struct buf after = {0};
     cleanup(cfg_difference_fini) struct cfg_difference d;
     for (const char *c = before; *c != '\0'; c++)
         buf_addn(&after, *c == 'X' ? "Y" : c, 1);
     difference_of(&d, before, buf_str(&after));
     cleanup(mem_free_ptr) char *texts = texts_of(&d);
     ck_assert_msg(d.count == 9 && strpbrk(texts, "XY") == NULL, "%zu: %s", d.count, texts);
-    buf_fini(&after);
 }

@@ -24,8 +24,8 @@ TEST(sections_and_their_lines)
 {
     static const char text[] = "# a comment\n# _version=7\r\n.notice \"x\"\nglobal\n  log a # b\n\n"
                                "defaults from x\ndefaults d from 'e f' # c\n\tmode tcp\nlisten \"l\"";
-    struct cfg_file f;
-    char *copy = exactly(text);
+    cleanup(cfg_file_fini) struct cfg_file f;
+    cleanup(mem_free_ptr) char *copy = exactly(text);
     read_file(&f, copy, strlen(text));
     ck_assert_int_eq(f.version, 7);
     ck_assert_uint_eq(f.line_count, 7);
@@ -43,8 +43,6 @@ TEST(sections_and_their_lines)
     ck_assert_str_eq(f.sections[3].name, "l");
     ck_assert_str_eq(f.sections[3].from, "");
     ck_assert_uint_eq(f.sections[3].line_count, 0);
-    cfg_file_fini(&f);
-    free(copy);
 }
 
 /* haproxy -f first -f second -f third: as HAProxy 2.6 takes them. */
@@ -116,7 +114,7 @@ TEST(there_are_only_so_many_lines)
     static const size_t most = 1000000;
     struct cfg_file f;
     struct error err = {0};
-    struct buf text;
+    cleanup(buf_fini) struct buf text;
     buf_init(&text, 0);
     buf_add(&text, "global\n# a comment\n\n");
     for (size_t i = 1; i < most; i++)
@@ -128,7 +126,6 @@ TEST(there_are_only_so_many_lines)
     ck_assert_int_eq(cfg_file_init(&f, text.data, text.len, &err), -1);
     ck_assert_str_eq(err.message, "haproxy.cfg as the Data Plane API gives it has more than 1000000 lines");
     ck_assert_uint_eq(f.line_count, 0);
-    buf_fini(&text);
 }
 
 /* ---- the examination ---- */
@@ -172,13 +169,11 @@ static void check_says(char *got, const char *part, const char *file)
 
 TEST_EACH(what_no_write_may_touch, array_len(examined))
 {
-    struct cfg_file f;
-    char *copy = exactly(examined[_i].file);
+    cleanup(cfg_file_fini) struct cfg_file f;
+    cleanup(mem_free_ptr) char *copy = exactly(examined[_i].file);
     read_file(&f, copy, strlen(examined[_i].file));
     check_says(cfg_file_problem(&f), examined[_i].sure, examined[_i].file);
     check_says(cfg_file_defaults_problem(&f), examined[_i].doubt, examined[_i].file);
-    cfg_file_fini(&f);
-    free(copy);
 }
 
 TEST(a_line_is_too_long_from_64_kib_on)
@@ -307,15 +302,15 @@ TEST_EACH(meanings, array_len(compared))
 
 TEST(no_secret_is_said)
 {
-    char *said = compare("userlist u\n user admin insecure-password sesame\nlisten l\n stats auth me:sesame\n"
-                         " dynamic-cookie-key sesame\nglobal\n cluster-secret sesame\n",
-                         "userlist u\nlisten l\nglobal\n", NULL);
+    cleanup(mem_free_ptr) char *said =
+        compare("userlist u\n user admin insecure-password sesame\nlisten l\n stats auth me:sesame\n"
+                " dynamic-cookie-key sesame\nglobal\n cluster-secret sesame\n",
+                "userlist u\nlisten l\nglobal\n", NULL);
     ck_assert_ptr_nonnull(said);
     ck_assert_ptr_nonnull(strstr(said, "user admin"));
     ck_assert_ptr_null(strstr(said, "insecure"));
     ck_assert_ptr_nonnull(strstr(said, "dynamic-cookie-key"));
     ck_assert_msg(strstr(said, "sesame") == NULL, "%s", said);
-    free(said);
 }
 
 /* ---- lines of ours ---- */

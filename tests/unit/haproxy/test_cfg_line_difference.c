@@ -62,7 +62,7 @@ TEST_EACH(lines_that_differ, array_len(cases))
 TEST(many_and_long_ones_are_cut)
 {
     cleanup(cfg_line_difference_fini) struct cfg_line_difference d;
-    struct buf before = {0};
+    cleanup(buf_fini) struct buf before = {0};
     buf_add(&before, "frontend f\n");
     for (int i = 0; i < 100; i++)
         buf_printf(&before, " acl a%d path /%0300d\n", i, i);
@@ -70,5 +70,4 @@ TEST(many_and_long_ones_are_cut)
     ck_assert_uint_eq(d.count, 100);
     for (size_t i = 0; i < CFG_LINE_DIFFERENCE_MAX; i++)
         ck_assert_uint_le(strlen(d.lines[i].text), 2 + CFG_LINE_DIFFERENCE_LINE_MAX_BYTES);
-    buf_fini(&before);
 }

@@ -29,7 +29,7 @@ TEST(every_keyword_is_found_by_its_name_alone)
 /* What HAProxy 2.8 says of itself with -dKcfg: "weight +1" takes one argument, "check" none. */
 TEST(every_keyword_of_haproxy_is_known_with_its_arguments)
 {
-    struct buf text;
+    cleanup(buf_fini) struct buf text;
     size_t count = 0;
     buf_init(&text, 0);
     ck_assert_int_eq(buf_read_file(&text, "tests/data/dataplane/server-keywords-haproxy-2.8.txt"), 0);
@@ -47,7 +47,6 @@ TEST(every_keyword_of_haproxy_is_known_with_its_arguments)
         count++;
     }
     ck_assert_uint_eq(count, 101);
-    buf_fini(&text);
 }
 
 /* ---- one server line against its object ---- */

@@ -138,7 +138,7 @@ TEST_EACH(unsupported_of_a_file, array_len(files))
 {
     const char *found = files[_i].found, *file = files[_i].file;
     size_t len = strlen(file);
-    char *exact = mem_alloc(len);
+    cleanup(mem_free_ptr) char *exact = mem_alloc(len);
     memcpy(exact, file, len);
     make_backend(files[_i].servers, files[_i].templates);
     int status = find_unsupported(exact, len);
@@ -152,7 +152,6 @@ TEST_EACH(unsupported_of_a_file, array_len(files))
         ck_assert_int_eq(find_unsupported(exact, len), 0); /* again: not added to the old ones */
         check_found(file, found);
     }
-    free(exact);
 }
 
 /* ---- what default-server lines say of the state ---- */
@@ -248,7 +247,7 @@ TEST(what_only_the_api_has_is_told_from_a_line)
 
 TEST(many_unsupported_and_long_lines_are_capped)
 {
-    struct buf file;
+    cleanup(buf_fini) struct buf file;
     make_backend("", "");
     buf_init(&file, 0);
     buf_add(&file, "backend be\n");
@@ -263,5 +262,4 @@ TEST(many_unsupported_and_long_lines_are_capped)
     ck_assert_uint_eq(strlen(b.unsupported[0].text), 203);
     ck_assert(str_has_prefix(b.unsupported[0].text, "server n0 1 [31m cookie") &&
               str_has_suffix(b.unsupported[0].text, "..."));
-    buf_fini(&file);
 }

@@ -67,10 +67,10 @@ static const struct {
 
 TEST_EACH(what_is_not_sent, array_len(checked))
 {
-    struct cfg_file f;
+    cleanup(cfg_file_fini) struct cfg_file f;
     struct error err = {0};
     size_t len = checked[_i].len > 0 ? checked[_i].len : strlen(checked[_i].text);
-    char *text = mem_alloc(len); /* no byte behind it */
+    cleanup(mem_free_ptr) char *text = mem_alloc(len); /* no byte behind it */
     if (len > 0)
         memcpy(text, checked[_i].text, len);
     int result = cfg_source_init(&f, text, len, &err);
@@ -82,8 +82,6 @@ TEST_EACH(what_is_not_sent, array_len(checked))
                       "%s: %s", checked[_i].text, err.message);
         ck_assert(f.line_count == 0 && f.section_count == 0);
     }
-    cfg_file_fini(&f);
-    free(text);
 }
 
 TEST(a_line_is_too_long_from_64_kib_on)
@@ -134,7 +132,7 @@ static const struct {
 
 TEST_EACH(what_is_sent, array_len(sent))
 {
-    struct cfg_file f, again;
+    cleanup(cfg_file_fini) struct cfg_file f, again;
     struct error err = {0};
     cleanup(buf_fini) struct buf out = {0};
     cleanup(buf_fini) struct buf twice = {0};
@@ -148,6 +146,4 @@ TEST_EACH(what_is_sent, array_len(sent))
     ck_assert_msg(differs == NULL, "%s", differs);
     cfg_source_print(&again, &twice);
     ck_assert_str_eq(buf_str(&twice), sent[_i].sent);
-    cfg_file_fini(&again);
-    cfg_file_fini(&f);
 }

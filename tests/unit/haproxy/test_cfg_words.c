@@ -66,42 +66,37 @@ static void check_plain(const char *line, size_t len, const char *words)
     ck_assert((plain == NULL) == special);
     if (plain == NULL)
         return;
-    struct cfg_line l;
+    cleanup(cfg_line_fini) struct cfg_line l;
     cfg_line_init(&l);
     cfg_line_split(&l, plain, plain_len);
-    char *got = join(&l);
+    cleanup(mem_free_ptr) char *got = join(&l);
     ck_assert_str_eq(got, words);
     ck_assert(l.count == 0 ? plain_len == 0
                            : l.words[0].raw == plain &&
                                  l.words[l.count - 1].raw + l.words[l.count - 1].raw_len == plain + plain_len);
-    free(got);
-    cfg_line_fini(&l);
 }
 
 TEST_EACH(words_of_a_line, array_len(lines))
 {
-    struct cfg_line l;
+    cleanup(cfg_line_fini) struct cfg_line l;
     size_t len = strlen(lines[_i].line);
-    char *exact = mem_alloc(len); /* no byte behind it: reading on would be seen */
+    cleanup(mem_free_ptr) char *exact = mem_alloc(len); /* no byte behind it: reading on would be seen */
     memcpy(exact, lines[_i].line, len);
     cfg_line_init(&l);
     cfg_line_split(&l, exact, len);
-    char *got = join(&l);
+    cleanup(mem_free_ptr) char *got = join(&l);
     ck_assert_str_eq(got, lines[_i].words);
     for (size_t i = 0; i < l.count; i++)
         ck_assert(!l.words[i].plain || (strlen(l.words[i].text) == l.words[i].raw_len &&
                                         memcmp(l.words[i].text, l.words[i].raw, l.words[i].raw_len) == 0));
     ck_assert_str_eq(cfg_word(&l, l.count), "");
     check_plain(exact, len, got);
-    free(got);
-    free(exact);
-    cfg_line_fini(&l);
 }
 
 TEST(too_many_words_are_no_line)
 {
-    struct cfg_line l;
-    struct buf text;
+    cleanup(cfg_line_fini) struct cfg_line l;
+    cleanup(buf_fini) struct buf text;
     buf_init(&text, 0);
     for (size_t i = 0; i < RAWCFG_MAX_WORDS; i++)
         buf_add(&text, "word ");
@@ -111,6 +106,4 @@ TEST(too_many_words_are_no_line)
     buf_add(&text, "x");
     cfg_line_split(&l, text.data, text.len);
     ck_assert(l.broken && l.count == RAWCFG_MAX_WORDS);
-    cfg_line_fini(&l);
-    buf_fini(&text);
 }

@@ -35,7 +35,7 @@ static const struct {
 
 TEST_EACH(last_of_several, array_len(rows))
 {
-    struct reload_history h = {0};
+    cleanup(reload_history_fini) struct reload_history h = {0};
     struct error err = {0};
     ck_assert_msg(codec_read_reloads(rows[_i].json, strlen(rows[_i].json), &h, &err) == rows[_i].status, "%s: %s",
                   rows[_i].json, err.message);
@@ -43,5 +43,4 @@ TEST_EACH(last_of_several, array_len(rows))
     ck_assert_msg(str_eq(h.response, rows[_i].response), "%s", rows[_i].json);
     if (rows[_i].status != 0)
         ck_assert_int_eq(err.kind, ERROR_INVALID);
-    reload_history_fini(&h);
 }

@@ -96,8 +96,8 @@ TEST_EACH(one_server, array_len(rows))
 
 TEST_EACH(one_server_in_a_list, array_len(rows))
 {
-    char *json = mem_printf("[%s]", rows[_i].json);
-    struct runtime r;
+    cleanup(mem_free_ptr) char *json = mem_printf("[%s]", rows[_i].json);
+    cleanup(runtime_fini) struct runtime r;
     struct error err = {0};
     runtime_init(&r);
     bool empty = rows[_i].json[0] == '\0';
@@ -107,8 +107,6 @@ TEST_EACH(one_server_in_a_list, array_len(rows))
     ck_assert_uint_eq(r.count, rows[_i].name != NULL);
     if (rows[_i].name != NULL)
         check_row(&r.servers[0], _i);
-    free(json);
-    runtime_fini(&r);
 }
 
 TEST(a_list_is_sorted_and_replaces_what_was_known)
@@ -116,7 +114,7 @@ TEST(a_list_is_sorted_and_replaces_what_was_known)
     static const char first[] = "[{\"name\":\"n10\",\"admin_state\":\"ready\"},{\"name\":\"n1\",\"admin_state\":"
                                 "\"drain\"},{\"name\":\"n2\",\"admin_state\":\"maint\"}]";
     static const char bad[] = "[{\"name\":\"z\",\"admin_state\":\"ready\"},{\"name\":\"y\"}]";
-    struct runtime r;
+    cleanup(runtime_fini) struct runtime r;
     struct error err = {0};
     runtime_init(&r);
     r.why = mem_strdup("it was not asked for");
@@ -135,7 +133,6 @@ TEST(a_list_is_sorted_and_replaces_what_was_known)
     ck_assert_ptr_nonnull(strstr(err.message, "not an array"));
     ck_assert_int_eq(codec_read_runtime("[null]", 6, &r, &err), -1);
     ck_assert_ptr_nonnull(strstr(err.message, "running server 1 of the list is null"));
-    runtime_fini(&r);
 }
 
 static const struct {

@@ -73,15 +73,13 @@ static void model_set(struct model *m, struct instance_backend *b, const struct 
 
 static void check_same(const struct commands *q, const struct model *m, unsigned seed, unsigned step)
 {
-    struct buf a = {0}, b = {0};
+    cleanup(buf_fini) struct buf a = {0}, b = {0};
     for (size_t i = 0; i < q->count; i++)
         buf_printf(&a, "%d%s%d ", q->list[i].backend == backend(1), q->list[i].name, (int)q->list[i].state);
     for (size_t i = 0; i < m->count; i++)
         buf_printf(&b, "%d%s%d ", m->list[i].backend == backend(1), m->list[i].name, (int)m->list[i].state);
     ck_assert_msg(strcmp(buf_str(&a), buf_str(&b)) == 0, "seed %u, step %u:\n is %s\nnot %s", seed, step, buf_str(&a),
                   buf_str(&b));
-    buf_fini(&a);
-    buf_fini(&b);
 }
 
 static size_t random_list(struct dice *d, struct runtime_command *list)
@@ -125,7 +123,7 @@ TEST(it_is_as_the_model_says)
 /* What is known of a command stays with it: why and since when it waits. */
 TEST(what_waits_keeps_its_event)
 {
-    struct commands q = {0};
+    cleanup(commands_fini) struct commands q = {0};
     struct runtime_command list[] = {{.name = names[0], .state = RUNTIME_MAINT, .why = "first"},
                                      {.name = names[1], .state = RUNTIME_MAINT, .why = "first"}};
     commands_set(&q, backend(0), list, 2, true, 5);
@@ -137,5 +135,4 @@ TEST(what_waits_keeps_its_event)
     ck_assert_str_eq(q.list[1].why, "second");
     ck_assert_uint_eq(q.list[0].event_us, 5);
     ck_assert_uint_eq(q.list[1].event_us, 5);
-    commands_fini(&q);
 }

@@ -258,7 +258,7 @@ TEST(over_a_unix_socket)
 {
     char dir[] = "/tmp/dataplane-client.XXXXXX";
     ck_assert_ptr_nonnull(mkdtemp(dir));
-    char *path = mem_printf("%s/api.sock", dir);
+    cleanup(mem_free_ptr) char *path = mem_printf("%s/api.sock", dir);
     listen_unix(path);
     make_client("unix:/run/api.sock", path);
     call("GET", "/transactions", NULL);
@@ -269,7 +269,6 @@ TEST(over_a_unix_socket)
     ck_assert_str_eq(dataplane_client_url(client), path);
     unlink(path);
     rmdir(dir);
-    free(path);
 }
 
 TEST(a_url_of_another_kind_is_refused)

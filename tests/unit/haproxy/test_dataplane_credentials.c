@@ -42,7 +42,7 @@ TEST(files_are_read_again)
 {
     char dir[] = "/tmp/dataplane-client.XXXXXX";
     ck_assert_ptr_nonnull(mkdtemp(dir));
-    char *path = mem_printf("%s/password", dir);
+    cleanup(mem_free_ptr) char *path = mem_printf("%s/password", dir);
     write_file(path, "first\n");
     secret_set_value(&username, "u");
     secret_set_path(&password, path);
@@ -74,7 +74,6 @@ TEST(files_are_read_again)
     ck_assert_str_eq(server.authorization, "Basic bmFtZTpw");
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(rmdir(dir), 0);
-    free(path);
 }
 
 TEST(after_a_refusal_files_are_read_again_unasked)
@@ -184,7 +183,7 @@ TEST(clients_that_share_secrets_each_have_their_own_news)
 {
     char dir[] = "/tmp/dataplane-client.XXXXXX";
     ck_assert_ptr_nonnull(mkdtemp(dir));
-    char *path = mem_printf("%s/password", dir);
+    cleanup(mem_free_ptr) char *path = mem_printf("%s/password", dir);
     write_file(path, "first\n");
     secret_set_value(&username, "u");
     secret_set_path(&password, path);
@@ -201,5 +200,4 @@ TEST(clients_that_share_secrets_each_have_their_own_news)
     dataplane_client_free(one);
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(rmdir(dir), 0);
-    free(path);
 }

@@ -42,24 +42,21 @@ static const struct server_row server_rows[] = {
 TEST_EACH(a_server_against_its_line, array_len(server_rows))
 {
     const struct server_row *row = &server_rows[_i];
-    struct backend b;
-    struct runtime r;
+    cleanup(backend_fini) struct backend b;
+    cleanup(runtime_fini) struct runtime r;
     cleanup(mem_free_ptr) char *lines = mem_printf("server %s", row->line);
     text_backend(&b, "web", lines);
     text_runtime(&r, &b, row->running);
     cleanup(mem_free_ptr) char *problem = drift_of_server(&b.servers[0], &r.servers[0]);
     ck_assert_msg(str_eq(problem, row->problem), "%s, %s:\n  have %s", row->line, row->running, problem);
-    backend_fini(&b);
-    runtime_fini(&r);
 }
 
 TEST(an_address_that_is_not_known_is_not_compared)
 {
-    struct backend b;
+    cleanup(backend_fini) struct backend b;
     text_backend(&b, "web", "server n1 10.0.0.1:80");
     struct runtime_server is = {.name = b.servers[0].name, .weight = -1};
     ck_assert_ptr_null(drift_of_server(&b.servers[0], &is));
-    backend_fini(&b);
 }
 
 /* ---- a backend ---- */
@@ -117,30 +114,26 @@ TEST_EACH(a_backend_against_its_file, array_len(problem_rows))
     const struct problem_row *row = &problem_rows[_i];
     const struct diff_rules rules = {.keep_servers = globs, .keep_count = 1};
     const struct diff_owner owner = {.rules = &rules};
-    struct backend b;
-    struct runtime r;
+    cleanup(backend_fini) struct backend b;
+    cleanup(runtime_fini) struct runtime r;
     text_backend(&b, "web", row->file);
     text_runtime(&r, &b, row->running);
     cleanup(mem_free_ptr) char *problem = drift_of_backend(&b, &r, diff_manages, &owner);
     cleanup(mem_free_ptr) char *expected = row->problem != NULL ? mem_printf("backend web: %s", row->problem) : NULL;
     ck_assert_msg(str_eq(problem, expected), "%s:\n  have %s\n  want %s", row->rule, problem, expected);
-    backend_fini(&b);
-    runtime_fini(&r);
 }
 
 TEST(lines_that_the_file_lacks_hide_nothing)
 {
     const struct diff_rules rules = {.keep_count = 0};
     const struct diff_owner owner = {.rules = &rules};
-    struct backend b;
-    struct runtime r;
+    cleanup(backend_fini) struct backend b;
+    cleanup(runtime_fini) struct runtime r;
     text_backend(&b, "web", "server n1 10.0.0.1:80\nalien 1 backend web | the API shows server n1, no line makes it\n");
     b.unsupported[0].only_shown = true;
     text_runtime(&r, &b, "x9 ready");
     cleanup(mem_free_ptr) char *problem = drift_of_backend(&b, &r, diff_manages, &owner);
     ck_assert_pstr_eq(problem, "backend web: server x9: HAProxy runs it, haproxy.cfg has no such line");
-    backend_fini(&b);
-    runtime_fini(&r);
 }
 
 TEST(servers_are_found_by_name)

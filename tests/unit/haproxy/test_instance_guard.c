@@ -174,15 +174,6 @@ TEST_EACH(the_first_commit_after_another_writers_is_looked_at, 2)
     assert_settled("n1 n2 n3 n4 n5 n6");
 }
 
-TEST(what_a_look_leaves_behind_is_deleted)
-{
-    fault((struct fault){.step = ')', .status = 500, .times = 1});
-    start();
-    pass(60000);
-    assert_settled("n1 n2 n3");
-    ck_assert_uint_eq(w.transaction, 0);
-}
-
 TEST(asked_to_compare_it_looks_again)
 {
     w.file_more = TWO_RULES;
@@ -304,50 +295,6 @@ TEST_EACH(after_a_lost_answer_the_file_is_looked_at_where_there_is_room, 3)
     assert_configured("n1 n2 n3");
     if (_i == 1)
         assert_ready(false, NEITHER);
-}
-
-TEST_EACH(what_stands_in_the_way_of_a_look_passes, 8)
-{
-    static const int statuses[] = {0, 500, 401, 409};
-    fault((struct fault){.step = _i % 2 == 0 ? '(' : '|', .status = statuses[_i / 2], .times = 2});
-    start();
-    ck_assert_uint_eq(w.transactions + w.fast, 0);
-    desired("n1 n2", "MODIFIED slice");
-    pass(120000);
-    ck_assert_msg(in_sync(), "%s", buf_str(&w.trace));
-    ck_assert_uint_eq(w.transaction, 0);
-}
-
-TEST(a_look_that_is_stopped_ends_with_its_transaction)
-{
-    instance_start(w.target.instance);
-    desired("n1 n2 n3 n4", "the first list");
-    until('|');
-    stop();
-    settle();
-    ck_assert_uint_eq(w.stopped, 1);
-    ck_assert_uint_eq(w.transaction, 0);
-    ck_assert_uint_eq(w.commits, 0);
-}
-
-TEST(a_file_that_somebody_writes_during_a_look_is_read_again)
-{
-    instance_start(w.target.instance);
-    desired("n1 n2 n3 n4", "the first list");
-    until('(');
-    stranger("n1 n2");
-    pass(60000);
-    assert_settled("n1 n2 n3 n4");
-    ck_assert_uint_eq(count('|'), 2); /* and the first commit */
-}
-
-TEST(after_a_failed_reload_there_is_nothing_to_compare)
-{
-    start();
-    w.fail_reloads = 1;
-    desired("n1 n2 n3 n4", "MODIFIED slice");
-    pass(600000);
-    assert_settled("n1 n2 n3 n4");
 }
 
 TEST(what_was_written_after_a_failed_reload_is_looked_at)

@@ -49,17 +49,6 @@ TEST(a_reload_that_never_ends_is_repeated)
     a_reload_is_repeated("unknown", "did not finish in time");
 }
 
-TEST_EACH(polls_without_an_answer_are_asked_again, 5)
-{
-    static const int statuses[] = {0, 401, 500, 503, 429};
-    world_in_sync();
-    fault((struct fault){.step = 'P', .status = statuses[_i], .times = 8});
-    desired("n2", "event");
-    pass(5000);
-    assert_settled("n2");
-    ck_assert_uint_eq(w.commits, 1);
-}
-
 TEST(reloads_that_always_fail_become_rare)
 {
     world_in_sync();
@@ -72,42 +61,6 @@ TEST(reloads_that_always_fail_become_rare)
     w.fail_reloads = 0;
     pass(2 * MINUTES_MS);
     assert_settled("n2");
-}
-
-/* A refusal before does not make the pauses between failing reloads short. */
-TEST(reloads_that_fail_after_a_refusal_become_rare_too)
-{
-    world_in_sync();
-    w.fail_reloads = 1000000;
-    fault((struct fault){.step = '+', .status = 422, .times = 1});
-    desired("n2", "event");
-    pass(10 * MINUTES_MS);
-    ck_assert_uint_ge(w.commits, 8);
-    ck_assert_uint_le(w.commits, 60);
-}
-
-/* Once in sync again, the pauses are short again. */
-TEST(pauses_begin_anew_after_success)
-{
-    static const struct fault refusal = {.step = '+', .status = 422};
-    world_in_sync();
-    w.fail_reloads = 8;
-    fault(refusal);
-    desired("n2", "event");
-    pass(20 * MINUTES_MS);
-    mend();
-    pass(20 * MINUTES_MS);
-    assert_settled("n2");
-    w.fail_reloads = 1;
-    desired("n3", "event");
-    pass(2 * RELOAD_DELAY_MS + 2000 + 2000);
-    assert_settled("n3");
-    fault(refusal);
-    desired("n4", "event");
-    settle();
-    mend();
-    pass(10000 + RELOAD_DELAY_MS + 1000);
-    assert_settled("n4");
 }
 
 /* The answer to the second commit is lost while the reload of the first is
@@ -140,17 +93,6 @@ TEST(a_desired_state_does_not_wait_for_a_reload)
     w.held = false;
     pass(5000);
     assert_settled("n3");
-}
-
-TEST(a_desired_state_that_reverts_during_a_reload)
-{
-    world_in_sync();
-    desired("n2", "one");
-    settle();
-    desired("n1", "two");
-    pass(5000);
-    assert_settled("n1");
-    ck_assert_uint_eq(w.commits, 2);
 }
 
 /* ---- a file that lags behind the API ---- */

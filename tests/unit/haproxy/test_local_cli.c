@@ -100,7 +100,7 @@ TEST(test_more_processes_than_there_can_be)
 {
     struct cli_processes p;
     struct error err = {0};
-    struct buf text = {0};
+    cleanup(buf_fini) struct buf text = {0};
     buf_add(&text, PROCESSES "1 master 0 0d 1\n");
     for (unsigned i = 0; i < 9999; i++)
         buf_add(&text, "7 worker 0 0d 1\n");
@@ -109,7 +109,6 @@ TEST(test_more_processes_than_there_can_be)
     cli_processes_fini(&p);
     buf_add(&text, "7 worker 0 0d 1\n");
     ck_assert_int_eq(cli_processes_init(&p, buf_str(&text), &err), -1);
-    buf_fini(&text);
 }
 
 TEST(test_info)

@@ -213,7 +213,7 @@ TEST(who_is_not_in_the_file_is_not_in_haproxy)
     read_it();
     reloads = false;
     ck_assert_int_eq(command(LOCAL_SOCKET_STATS, "add server web/old 127.0.0.8:8"), LOCAL_OK);
-    char *broken = mem_printf("%sbackend broken\n    nonsense\n", text);
+    cleanup(mem_free_ptr) char *broken = mem_printf("%sbackend broken\n    nonsense\n", text);
     put(config, broken, 0644);
     read_it();
     const struct backend_server old = {.name = (char *)"old", .address = (char *)"127.0.0.8", .port = 8, .weight = 1};
@@ -229,5 +229,4 @@ TEST(who_is_not_in_the_file_is_not_in_haproxy)
     ck_assert_int_eq(write_changes(come, 1), TRANSACTION_COMMITTED);
     ck_assert_msg(last.reload_id == NULL, "%s", last.reload_why);
     ck_assert(haproxy_has("n1"));
-    free(broken);
 }

@@ -187,7 +187,7 @@ static void put_socket_back(evutil_socket_t fd, short what, void *arg)
 /* As where it executes itself anew: its socket is closed and opened again. */
 TEST(a_master_that_does_not_listen_yet_is_asked_again)
 {
-    char *away = mem_printf("%s.away", master);
+    cleanup(mem_free_ptr) char *away = mem_printf("%s.away", master);
     read_it();
     int64_t pid = readout.worker_pid;
     ck_assert_int_eq(rename(master, away), 0);
@@ -196,7 +196,6 @@ TEST(a_master_that_does_not_listen_yet_is_asked_again)
     ck_assert_msg(reload_it() == RELOAD_DONE, "%s", reload.error.message);
     read_it();
     ck_assert_int_ne(readout.worker_pid, pid);
-    free(away);
 }
 
 TEST(a_haproxy_that_is_gone_is_told)

@@ -157,7 +157,7 @@ TEST(while_another_daemon_has_the_file)
     ck_assert_ptr_null(driver->waits);
     struct local_helper *theirs = start_another();
     ck_assert_int_eq(wait_for(local_lock_config(theirs, on_answer, NULL)), LOCAL_OK);
-    char *waits =
+    cleanup(mem_free_ptr) char *waits =
         mem_printf("another daemon (pid %d) writes %s; this one waits until that ends", (int)getpid(), config);
     ck_assert_int_eq(write_more("    # two\n"), TRANSACTION_UNAVAILABLE);
     ck_assert_str_eq(last.why.message, waits);
@@ -174,14 +174,13 @@ TEST(while_another_daemon_has_the_file)
     await_going_on(true);
     ck_assert_ptr_null(driver->waits);
     ck_assert_int_eq(write_more("    # two\n"), TRANSACTION_COMMITTED);
-    free(waits);
 }
 
 /* It lives, and is about to load what it wrote; then it dies. */
 TEST(while_another_daemon_loads_what_it_wrote)
 {
     struct local_helper *theirs = start_another();
-    char *two = mem_printf("%s    # two\n", text);
+    cleanup(mem_free_ptr) char *two = mem_printf("%s    # two\n", text);
     ck_assert_int_eq(wait_for(local_write_config(theirs, two, strlen(two), NULL, 0, on_answer, NULL)), LOCAL_OK);
     ck_assert(!is_unloaded());
     await_going_on(false);
@@ -189,7 +188,6 @@ TEST(while_another_daemon_loads_what_it_wrote)
     local_helper_free(theirs);
     await_going_on(false);
     ck_assert(is_unloaded());
-    free(two);
 }
 
 /* Once ours has let it go. */
@@ -208,7 +206,7 @@ TEST(daemons_that_take_turns)
     die_and_start();
     ck_assert(!is_unloaded());
     struct local_helper *theirs = start_another();
-    char *two = mem_printf("%s    # two\n", text);
+    cleanup(mem_free_ptr) char *two = mem_printf("%s    # two\n", text);
     lock_as(theirs);
     ck_assert_int_eq(wait_for(local_write_config(theirs, two, strlen(two), NULL, 0, on_answer, NULL)), LOCAL_OK);
     const struct local_identity written = seen.answer.identity;
@@ -233,5 +231,4 @@ TEST(daemons_that_take_turns)
     lock_as(theirs);
     local_helper_free(theirs); /* which keeps it until it ends, as one that dies does */
     ck_assert(!is_unloaded() && readout.loaded);
-    free(two);
 }

@@ -81,10 +81,9 @@ static struct local_identity identity(void)
 /* His file in place of the one there, as an editor has it. */
 static void he_writes(const char *text)
 {
-    char *his = in_folder("his");
+    cleanup(mem_free_ptr) char *his = in_folder("his");
     put(his, text, 0640);
     ck_assert_int_eq((int)syscall(SYS_renameat2, AT_FDCWD, his, AT_FDCWD, config, 0), 0);
-    free(his);
 }
 
 FIXTURE(set_up_place, tear_down_place)
@@ -188,7 +187,7 @@ TEST(no_bytes_of_his_are_deleted)
 /* Its name in the folder above, the file, and its name. */
 TEST(a_folder_that_is_made_is_on_the_disk_before_what_is_in_it)
 {
-    char *maps = in_folder("maps");
+    cleanup(mem_free_ptr) char *maps = in_folder("maps");
     const char *const folders[] = {maps, NULL};
     options.folders = folders;
     start();
@@ -196,5 +195,4 @@ TEST(a_folder_that_is_made_is_on_the_disk_before_what_is_in_it)
     ck_assert_str_eq(done, "FfrF");
     ck_assert_int_eq(wait_for(local_put_file(helper, 0, "b", "x", 1, on_answer, NULL)), LOCAL_OK);
     ck_assert_str_eq(done, "FfrFfrF");
-    free(maps);
 }

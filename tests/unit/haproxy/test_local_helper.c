@@ -20,7 +20,7 @@ FIXTURE(set_up, tear_down)
 
 TEST(test_is_replaced_through_a_link_with_owner_and_mode)
 {
-    char *real = in_folder("real.cfg");
+    cleanup(mem_free_ptr) char *real = in_folder("real.cfg");
     struct stat st;
     ck_assert_int_eq(rename(config, real), 0);
     ck_assert_int_eq(symlink("real.cfg", config), 0);
@@ -41,7 +41,6 @@ TEST(test_is_replaced_through_a_link_with_owner_and_mode)
     ck_assert_uint_eq(left_behind(), 0);
     struct local_identity written = seen.answer.identity, now = read_identity();
     ck_assert(local_identity_same(&written, &now) && !local_identity_same(&before, &now));
-    free(real);
 }
 
 TEST(test_keeps_extended_attributes)
@@ -76,7 +75,7 @@ TEST(test_keeps_the_label)
 TEST_EACH(test_folder_without_the_right_to_write, 2)
 {
     bool root = geteuid() == 0;
-    char *lock = in_folder(".haproxy.cfg.lock");
+    cleanup(mem_free_ptr) char *lock = in_folder(".haproxy.cfg.lock");
     ck_assert_int_eq(chmod(config, 0644), 0);
     if (_i == 1) /* the lock can be opened, a file beside it cannot be made */
         put(lock, "", 0666);
@@ -88,16 +87,14 @@ TEST_EACH(test_folder_without_the_right_to_write, 2)
         ck_assert_int_eq(seteuid(0), 0);
     ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_FAILED);
     ck_assert_int_eq(seen.answer.error_number, EACCES);
-    char *says = mem_printf("cannot %s %s: Permission denied", _i == 0 ? "open the lock" : "create a file beside",
-                            _i == 0 ? lock : config);
+    cleanup(mem_free_ptr) char *says = mem_printf(
+        "cannot %s %s: Permission denied", _i == 0 ? "open the lock" : "create a file beside", _i == 0 ? lock : config);
     ck_assert_str_eq(seen.message, says);
     ck_assert_int_eq(write_text("# two\n", NULL, LOCAL_WRITE_ONLY_VALIDATE), LOCAL_FAILED);
     ck_assert_int_eq(wait_for(local_read_config(helper, on_answer, NULL)), LOCAL_OK);
     ck_assert_int_eq(chmod(folder, 0755), 0);
     assert_file(config, GOOD);
     ck_assert_uint_eq(left_behind(), 0);
-    free(says);
-    free(lock);
 }
 
 TEST(test_changed_by_hand_is_not_overwritten)
@@ -115,14 +112,13 @@ TEST(test_changed_by_hand_is_not_overwritten)
 /* The checker itself writes the file: that is after our first look at it. */
 TEST(test_changed_while_it_is_checked_is_not_overwritten)
 {
-    char *text = mem_printf("#!/bin/sh\necho '# by hand' >%s\n", config);
+    cleanup(mem_free_ptr) char *text = mem_printf("#!/bin/sh\necho '# by hand' >%s\n", config);
     put(program, text, 0755);
     start();
     struct local_identity before = read_identity();
     ck_assert_int_eq(write_text(GOOD "# two\n", &before, 0), LOCAL_CHANGED);
     assert_file(config, "# by hand\n");
     ck_assert_uint_eq(left_behind(), 0);
-    free(text);
 }
 
 /* What says that it is another file: its time alone, then its mode alone. */
@@ -153,13 +149,12 @@ TEST(test_unchecked_is_not_checked)
 /* One that was killed left it. */
 TEST(test_temporary_file_of_another_is_not_in_the_way)
 {
-    char *temporary = in_folder(".haproxy.cfg.new");
+    cleanup(mem_free_ptr) char *temporary = in_folder(".haproxy.cfg.new");
     put(temporary, "half", 0600);
     start();
     ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
     assert_file(config, "# two\n");
     ck_assert_uint_eq(left_behind(), 0);
-    free(temporary);
 }
 
 /* Nothing is waited for, and nothing is put in its place. */
@@ -203,11 +198,10 @@ TEST(test_program_gets_all_files_in_order)
     options.files_after = after;
     start();
     ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_REJECTED);
-    char *wanted = mem_printf("-c -f /a -f %s -f /y -f /z\n# two\n", config);
+    cleanup(mem_free_ptr) char *wanted = mem_printf("-c -f /a -f %s -f /y -f /z\n# two\n", config);
     ck_assert_str_eq(seen.message, wanted);
     assert_file(config, GOOD);
     ck_assert_uint_eq(left_behind(), 0);
-    free(wanted);
 }
 
 TEST(test_program_that_is_missing)
@@ -222,15 +216,15 @@ TEST(test_program_that_is_missing)
 
 TEST(test_program_that_hangs_is_killed_with_its_children)
 {
-    char *text = mem_printf("#!/bin/sh\nsleep 1000 &\necho $! >%s/pid\nwait\n", folder);
-    char *pid_file = in_folder("pid");
+    cleanup(mem_free_ptr) char *text = mem_printf("#!/bin/sh\nsleep 1000 &\necho $! >%s/pid\nwait\n", folder);
+    cleanup(mem_free_ptr) char *pid_file = in_folder("pid");
     put(program, text, 0755);
     options.check_timeout_ms = 3000; /* enough for the shell to tell */
     start();
     ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_FAILED);
     ck_assert_ptr_nonnull(strstr(seen.message, "still running"));
     ck_assert_uint_eq(left_behind(), 0);
-    struct buf b = {0};
+    cleanup(buf_fini) struct buf b = {0};
     uint64_t pid = 0;
     ck_assert_int_eq(buf_read_file(&b, pid_file), 0);
     b.data[b.len - 1] = '\0';
@@ -240,9 +234,6 @@ TEST(test_program_that_hangs_is_killed_with_its_children)
     ck_assert(end.fd < 0 || poll(&end, 1, 20000) == 1);
     if (end.fd >= 0)
         close(end.fd);
-    buf_fini(&b);
-    free(pid_file);
-    free(text);
 }
 
 TEST(test_nothing_stays_when_the_disk_is_full)
@@ -254,26 +245,24 @@ TEST(test_nothing_stays_when_the_disk_is_full)
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &few), 0);
     start();
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &old), 0);
-    char *text = mem_alloc(10001);
+    cleanup(mem_free_ptr) char *text = mem_alloc(10001);
     memset(text, '#', 10000);
     ck_assert_int_eq(write_text(text, NULL, 0), LOCAL_FAILED);
     ck_assert_int_eq(seen.answer.error_number, EFBIG);
     assert_file(config, GOOD);
     ck_assert_uint_eq(left_behind(), 0);
-    free(text);
 }
 
 TEST(test_of_20_mb_there_and_back)
 {
     size_t len = (size_t)20 << 20;
-    char *text = mem_alloc(len + 1);
+    cleanup(mem_free_ptr) char *text = mem_alloc(len + 1);
     memset(text, '#', len);
     start();
     ck_assert_int_eq(wait_for(local_write_config(helper, text, len, NULL, 0, on_answer, NULL)), LOCAL_OK);
     struct local_identity now = read_identity();
     ck_assert_uint_eq(now.size, len);
     ck_assert(seen.answer.len == len && memcmp(seen.data, text, len) == 0);
-    free(text);
 }
 
 TEST(test_has_one_daemon)
@@ -300,11 +289,10 @@ TEST(test_by_haproxy_itself)
     options.haproxy = HAPROXY;
     start();
     ck_assert_int_eq(write_text(GOOD "nonsense\n", NULL, 0), LOCAL_REJECTED);
-    char *wanted = mem_printf("[%s:8]", config);
+    cleanup(mem_free_ptr) char *wanted = mem_printf("[%s:8]", config);
     ck_assert_msg(strstr(seen.message, wanted) != NULL, "%s", seen.message);
     ck_assert_ptr_null(strstr(seen.message, ".new"));
     ck_assert_int_eq(write_text(GOOD, NULL, 0), LOCAL_REJECTED); /* nothing to listen on */
     ck_assert_int_eq(write_text(GOOD LISTENS, NULL, 0), LOCAL_OK);
     assert_file(config, GOOD LISTENS);
-    free(wanted);
 }

@@ -119,9 +119,10 @@ TEST(test_killed_before_the_rename)
     start();
     ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
     die_and_start();
-    char *lock = in_folder(".haproxy.cfg.lock"), *coming = in_folder("coming");
+    cleanup(mem_free_ptr) char *lock = in_folder(".haproxy.cfg.lock"), *coming = in_folder("coming");
     put(coming, "# three\n", 0640);
-    char *two = line_of(config), *three = line_of(coming), *text = mem_printf("%d\n%s%s", (int)getpid(), three, two);
+    cleanup(mem_free_ptr) char *two = line_of(config), *three = line_of(coming),
+                               *text = mem_printf("%d\n%s%s", (int)getpid(), three, two);
     put(lock, text, 0640);
     ck_assert(is_unloaded());
     ck_assert_int_eq(rename(coming, config), 0);
@@ -130,18 +131,14 @@ TEST(test_killed_before_the_rename)
     free(text);
     text = mem_printf("%d\n%s", (int)getpid(), three); /* the other one is gone for good */
     assert_file(lock, text);
-    free(text);
-    free(two);
-    free(three);
-    free(lock);
-    free(coming);
 }
 
 /* A write that failed at its end has left the file that was there, and what is known of it. */
 TEST(test_what_was_not_replaced_is_still_not_loaded)
 {
-    char *text = mem_printf("#!/bin/sh\ntest ! -e %s/by-hand || mv %s/by-hand %s\n", folder, folder, config);
-    char *by_hand = in_folder("by-hand");
+    cleanup(mem_free_ptr) char *text =
+        mem_printf("#!/bin/sh\ntest ! -e %s/by-hand || mv %s/by-hand %s\n", folder, folder, config);
+    cleanup(mem_free_ptr) char *by_hand = in_folder("by-hand");
     put(program, text, 0755);
     start();
     ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
@@ -151,14 +148,9 @@ TEST(test_what_was_not_replaced_is_still_not_loaded)
     ck_assert(!is_unloaded());
     struct local_identity is = seen.answer.identity;
     ck_assert_int_eq(write_text("# three\n", &is, 0), LOCAL_OK);
-    char *three = line_of(config), *lock = in_folder(".haproxy.cfg.lock");
-    char *wanted = mem_printf("%d\n%s", (int)getpid(), three);
+    cleanup(mem_free_ptr) char *three = line_of(config), *lock = in_folder(".haproxy.cfg.lock");
+    cleanup(mem_free_ptr) char *wanted = mem_printf("%d\n%s", (int)getpid(), three);
     assert_file(lock, wanted);
-    free(three);
-    free(lock);
-    free(wanted);
-    free(by_hand);
-    free(text);
 }
 
 /* It is told whose it is: that one may be about to load it. */
@@ -180,7 +172,7 @@ TEST(test_while_its_writer_lives)
 /* Whoever comes next would lock another file. */
 TEST(test_lock_that_was_removed_is_taken_anew)
 {
-    char *lock = in_folder(".haproxy.cfg.lock");
+    cleanup(mem_free_ptr) char *lock = in_folder(".haproxy.cfg.lock");
     start();
     struct local_helper *first = helper;
     ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
@@ -196,12 +188,11 @@ TEST(test_lock_that_was_removed_is_taken_anew)
     ck_assert_int_eq(wait_for(local_write_config(first, "# three\n", 8, NULL, 0, on_answer, NULL)), LOCAL_LOCKED);
     assert_file(config, "# two\n");
     local_helper_free(first);
-    free(lock);
 }
 
 TEST(test_lock_is_of_the_file_that_the_link_leads_to)
 {
-    char *one = in_folder("one.cfg"), *two = in_folder("two.cfg");
+    cleanup(mem_free_ptr) char *one = in_folder("one.cfg"), *two = in_folder("two.cfg");
     put(one, "# one\n", 0640);
     put(two, "# two\n", 0640);
     ck_assert_int_eq(unlink(config), 0);
@@ -216,18 +207,16 @@ TEST(test_lock_is_of_the_file_that_the_link_leads_to)
     ck_assert_int_eq(wait_for(local_write_config(first, "# four\n", 7, NULL, 0, on_answer, NULL)), LOCAL_LOCKED);
     assert_file(two, "# three\n");
     local_helper_free(first);
-    free(one);
-    free(two);
 }
 
 /* Then nobody would know that it is to be loaded. The disk takes the file, and not all of the note. */
 TEST(test_what_cannot_be_noted_is_not_written)
 {
     struct rlimit few;
-    char *lock = in_folder(".haproxy.cfg.lock");
+    cleanup(mem_free_ptr) char *lock = in_folder(".haproxy.cfg.lock");
     start();
     ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
-    char *two = line_of(config), *noted = mem_printf("%d\n%s", (int)getpid(), two);
+    cleanup(mem_free_ptr) char *two = line_of(config), *noted = mem_printf("%d\n%s", (int)getpid(), two);
     ck_assert_int_eq(prlimit(local_helper_pid(helper), RLIMIT_FSIZE, NULL, &few), 0);
     few.rlim_cur = strlen(noted) + 4;
     ck_assert_int_eq(prlimit(local_helper_pid(helper), RLIMIT_FSIZE, &few, NULL), 0);
@@ -238,7 +227,4 @@ TEST(test_what_cannot_be_noted_is_not_written)
     assert_file(lock, noted);
     ck_assert_uint_eq(left_behind(), 0);
     ck_assert(is_unloaded());
-    free(two);
-    free(noted);
-    free(lock);
 }

@@ -16,7 +16,7 @@ FIXTURE(set_up, tear_down)
 TEST(test_files_of_folders)
 {
     static const char *const bad[] = {"", ".", "..", ".a", "a/b", "../a", "a\nb"};
-    char *maps = in_folder("maps"), *b = in_folder("maps/b");
+    cleanup(mem_free_ptr) char *maps = in_folder("maps"), *b = in_folder("maps/b");
     const char *const folders[] = {maps, NULL};
     ck_assert_int_eq(mkdir(maps, 0755), 0);
     options.folders = folders;
@@ -33,14 +33,13 @@ TEST(test_files_of_folders)
     ck_assert_int_ne(access(b, F_OK), 0);
     ck_assert_int_eq(wait_for(local_read_folder_file(helper, 0, "a", on_answer, NULL)), LOCAL_OK);
     ck_assert_str_eq(seen.data, "z");
-    free(maps);
-    free(b);
 }
 
 /* The other side may be an attacker's by now: the names are checked where the files are, and a folder is one of the options. */
 TEST(test_files_outside_of_folders)
 {
-    char *maps = in_folder("maps"), *below = in_folder("maps/below"), *file = in_folder("maps/below/file");
+    cleanup(mem_free_ptr) char *maps = in_folder("maps"), *below = in_folder("maps/below"),
+                               *file = in_folder("maps/below/file");
     const char *const folders[] = {maps, NULL};
     ck_assert_int_eq(mkdir(maps, 0755), 0);
     ck_assert_int_eq(mkdir(below, 0755), 0);
@@ -55,9 +54,6 @@ TEST(test_files_outside_of_folders)
     ck_assert_int_eq(wait_for(local_delete_file(helper, 0, "../haproxy.cfg", on_answer, NULL)), LOCAL_FAILED);
     assert_file(config, GOOD);
     ck_assert_int_eq(wait_for(local_read_folder_file(helper, 1000000000, "a", on_answer, NULL)), LOCAL_FAILED);
-    free(maps);
-    free(below);
-    free(file);
 }
 
 /* ---- sockets ---- */
@@ -105,7 +101,7 @@ static void end(pid_t pid)
 
 TEST(test_commands_to_sockets)
 {
-    char *got = in_folder("got");
+    cleanup(mem_free_ptr) char *got = in_folder("got");
     int fd = listen_at(master);
     options.master_socket = master;
     start();
@@ -120,12 +116,11 @@ TEST(test_commands_to_sockets)
     assert_file(got, "reload\n");
     waitpid(pid, NULL, 0);
     close(fd);
-    free(got);
 }
 
 TEST(test_sockets_that_do_not_answer)
 {
-    char *many = mem_alloc(60001);
+    cleanup(mem_free_ptr) char *many = mem_alloc(60001);
     memset(many, 'x', 60000);
     options.stats_socket = stats;
     options.command_timeout_ms = 300;
@@ -148,7 +143,6 @@ TEST(test_sockets_that_do_not_answer)
     ck_assert_int_eq(wait_for(local_command(helper, LOCAL_SOCKET_STATS, "x", on_answer, NULL)), LOCAL_FAILED);
     ck_assert_int_eq(seen.answer.error_number, ECONNREFUSED);
     ck_assert_int_eq(wait_for(local_command(helper, LOCAL_SOCKET_MASTER, "x", on_answer, NULL)), LOCAL_FAILED);
-    free(many);
 }
 
 /* ---- the helper ---- */
@@ -177,8 +171,8 @@ TEST(test_has_a_filter_and_nothing_open)
     start();
     close(secret);
     (void)read_identity();
-    char *path = mem_printf("/proc/%d/status", (int)local_helper_pid(helper));
-    struct buf status = {0};
+    cleanup(mem_free_ptr) char *path = mem_printf("/proc/%d/status", (int)local_helper_pid(helper));
+    cleanup(buf_fini) struct buf status = {0};
     ck_assert_int_eq(buf_read_file(&status, path), 0);
     ck_assert_ptr_nonnull(strstr(buf_str(&status), "\nNoNewPrivs:\t1\n"));
     ck_assert_ptr_nonnull(strstr(buf_str(&status), "\nSeccomp:\t2\n"));
@@ -196,8 +190,6 @@ TEST(test_has_a_filter_and_nothing_open)
         }
         closedir(d);
     }
-    buf_fini(&status);
-    free(path);
 }
 
 TEST(test_signals_to_the_group_do_not_end_it)
@@ -236,7 +228,7 @@ TEST_EACH(test_hostile_requests_end_it, 3)
 TEST(test_requests_that_are_none)
 {
     struct local_ask got, ask = {.kind = LOCAL_KIND_NOTE_LOADED, .name = "a", .bytes = "b", .len = 1};
-    struct buf b = {0};
+    cleanup(buf_fini) struct buf b = {0};
     ck_assert_int_eq(local_message_put_ask(&b, &ask), 0);
     size_t len = b.len - LOCAL_FRAME_HEAD_BYTES;
     ck_assert_int_eq(local_message_get_ask(b.data + LOCAL_FRAME_HEAD_BYTES, len, &got), 0);
@@ -246,7 +238,6 @@ TEST(test_requests_that_are_none)
     ck_assert_int_eq(local_message_get_ask(b.data + LOCAL_FRAME_HEAD_BYTES, len + 1, &got), -1);
     b.data[LOCAL_FRAME_HEAD_BYTES] = LOCAL_KIND_RELEASE_CONFIG + 1; /* no kind that there is */
     ck_assert_int_eq(local_message_get_ask(b.data + LOCAL_FRAME_HEAD_BYTES, len, &got), -1);
-    buf_fini(&b);
 }
 
 /* As a master with that process number answers. */
@@ -311,9 +302,9 @@ TEST(test_reload_by_command)
 /* The daemon goes while the checker runs: neither it nor the temporary file stays. */
 TEST(test_leaves_nothing_when_the_daemon_goes)
 {
-    char *started = in_folder("started"),
-         *text =
-             mem_printf("#!/bin/sh\necho $$ >%s/s && mv %s/s %s/started\nexec sleep 1000\n", folder, folder, folder);
+    cleanup(mem_free_ptr) char *started = in_folder("started"),
+                               *text = mem_printf("#!/bin/sh\necho $$ >%s/s && mv %s/s %s/started\nexec sleep 1000\n",
+                                                  folder, folder, folder);
     put(program, text, 0755);
     start();
     ck_assert_ptr_nonnull(local_write_config(helper, "x", 1, NULL, 0, on_answer, NULL));
@@ -323,14 +314,9 @@ TEST(test_leaves_nothing_when_the_daemon_goes)
     helper = NULL;
     ck_assert_uint_eq(left_behind(), 0);
     assert_file(config, GOOD);
-    struct buf pid = {0}, stat = {0};
+    cleanup(buf_fini) struct buf pid = {0}, stat = {0};
     ck_assert_int_eq(buf_read_file(&pid, started), 0);
-    char *path = mem_printf("/proc/%.*s/stat", (int)pid.len - 1, pid.data);
+    cleanup(mem_free_ptr) char *path = mem_printf("/proc/%.*s/stat", (int)pid.len - 1, pid.data);
     /* Gone, or a zombie until init has looked. */
     ck_assert(buf_read_file(&stat, path) != 0 || strstr(stat.data, ") Z ") != NULL);
-    buf_fini(&pid);
-    buf_fini(&stat);
-    free(path);
-    free(started);
-    free(text);
 }

@@ -16,27 +16,11 @@ TEST(servers_are_read_from_the_file_and_from_what_runs)
     ck_assert_str_eq(line_of("s1")->address, "127.0.0.1");
     ck_assert(readout.found[0].runtime.readable);
     ck_assert(row_of("s1")->port == 1 && row_of("s1")->admin == RUNTIME_READY);
-    char *broken = mem_printf("%s    balance \"$X\"\n", text);
+    cleanup(mem_free_ptr) char *broken = mem_printf("%s    balance \"$X\"\n", text);
     put(config, broken, 0644);
     read_it(); /* of one backend alone */
     ck_assert_int_eq(readout.found[0].unreadable.kind, ERROR_INVALID);
     ck_assert_ptr_nonnull(strstr(readout.found[0].unreadable.message, "reading backend web: haproxy.cfg, line 13"));
-    free(broken);
-}
-
-TEST(changes_are_written_and_loaded)
-{
-    read_it();
-    const struct backend_server added = {.name = (char *)"n1", .address = (char *)"127.0.0.9", .port = 9, .weight = 3};
-    const struct change list[] = {
-        {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &added},
-        {.kind = CHANGE_REMOVE_SERVER, .backend = &readout.found[0].backend, .server = line_of("s1")}};
-    ck_assert_int_eq(write_changes(list, 2), TRANSACTION_COMMITTED);
-    ck_assert_int_eq(reload_ends(), RELOAD_DONE);
-    read_it();
-    ck_assert_int_eq(readout.version, last.version);
-    ck_assert_uint_eq(readout.found[0].backend.server_count, 1);
-    ck_assert(row_of("s1") == NULL && row_of("n1") != NULL && row_of("n1")->port == 9);
 }
 
 /* The servers that HAProxy runs, each with its place, weight, state and health check. */
@@ -53,8 +37,9 @@ static char *rows(void)
 /* What a reload would make of the file. */
 TEST(servers_come_and_go_without_a_reload)
 {
-    char *with = mem_printf("%.*s    default-server inter 30s weight 7\n    server s1 127.0.0.1:1\n",
-                            (int)(strstr(text, "    server s1") - text), text);
+    cleanup(mem_free_ptr) char *with =
+        mem_printf("%.*s    default-server inter 30s weight 7\n    server s1 127.0.0.1:1\n",
+                   (int)(strstr(text, "    server s1") - text), text);
     put(config, with, 0644);
     read_it();
     ck_assert_int_eq(reload_it(), RELOAD_DONE);
@@ -64,7 +49,7 @@ TEST(servers_come_and_go_without_a_reload)
     const struct backend_server
         n1 = {.name = (char *)"n1", .address = (char *)"127.0.0.9", .port = 9, .weight = 3, .check = true},
         n2 = {.name = (char *)"n2", .address = (char *)"::1", .port = 8, .weight = 100, .maintenance = true};
-    struct backend_server s1 = {0};
+    cleanup(backend_server_fini) struct backend_server s1 = {0};
     backend_server_copy(&s1, line_of("s1"));
     const struct change come[] = {{.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n1},
                                   {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n2}};
@@ -89,8 +74,6 @@ TEST(servers_come_and_go_without_a_reload)
     ck_assert_msg(last.reload_id == NULL, "%s", last.reload_why);
     read_it();
     ck_assert(row_of("s1") == NULL && readout.found[0].backend.server_count == 2 && readout.worker_pid == pid);
-    backend_server_fini(&s1);
-    free(with);
 }
 
 static int socket_at(const char *path, bool listens)
@@ -264,15 +247,13 @@ TEST(what_was_not_loaded_is_loaded_first)
 /* What it would tell HAProxy of that change, to that file; or why it would not. */
 static void assert_told(struct cfg_content *to, const struct change *change, const char *expected)
 {
-    struct changes list = {0};
-    struct buf commands = {0};
+    cleanup(changes_fini) struct changes list = {0};
+    cleanup(buf_fini) struct buf commands = {0};
     struct error err = {0};
     changes_add(&list, change);
     if (driver->ops->foresee(driver, cfg_content_file(to, NULL), &list, &commands, &err) != 0)
         buf_printf(&commands, "a reload: %s", err.message);
     ck_assert_str_eq(buf_str(&commands), expected);
-    changes_fini(&list);
-    buf_fini(&commands);
 }
 
 static void assert_foreseen(int weight, const char *name, const char *expected)
@@ -367,11 +348,10 @@ TEST(changes_of_another_file_are_a_conflict)
     readout.version--;
     ck_assert_int_eq(write_changes(&c, 1), TRANSACTION_CONFLICT);
     readout.version++;
-    char *theirs = mem_printf("%s    # theirs\n", text);
+    cleanup(mem_free_ptr) char *theirs = mem_printf("%s    # theirs\n", text);
     put(config, theirs, 0644);
     ck_assert_int_eq(write_changes(&c, 1), TRANSACTION_CONFLICT);
     assert_file_is(theirs);
-    free(theirs);
 }
 
 TEST(one_server_changes_without_a_reload)
@@ -412,7 +392,7 @@ TEST(one_server_changes_without_a_reload)
 /* The file has it; a reload is to bring it about. */
 TEST(what_haproxy_does_not_run_is_not_verified)
 {
-    char *more = mem_printf("%s    server s2 127.0.0.1:2\n", text);
+    cleanup(mem_free_ptr) char *more = mem_printf("%s    server s2 127.0.0.1:2\n", text);
     put(config, more, 0644);
     read_it();
     struct backend_server s = *line_of("s2");
@@ -430,7 +410,6 @@ TEST(what_haproxy_does_not_run_is_not_verified)
     s.weight = 9;
     ck_assert_int_eq(update(s, SERVER_WEIGHT, false), UPDATE_UNVERIFIED);
     ck_assert_ptr_nonnull(strstr(last.why.message, "HAProxy has it in ready, not in maint"));
-    free(more);
 }
 
 TEST(a_server_of_another_file_is_a_conflict)
@@ -438,7 +417,7 @@ TEST(a_server_of_another_file_is_a_conflict)
     read_it();
     struct backend_server s = *line_of("s1");
     s.port = 3;
-    char *theirs = mem_printf("%s    # theirs\n", text);
+    cleanup(mem_free_ptr) char *theirs = mem_printf("%s    # theirs\n", text);
     readout.version--;
     ck_assert_int_eq(update(s, SERVER_PORT, false), UPDATE_CONFLICT);
     assert_file_is(text);
@@ -455,7 +434,6 @@ TEST(a_server_of_another_file_is_a_conflict)
     const struct update_request r = {.backend = "web", .server = &s, .fields = SERVER_PORT};
     ck_assert_int_eq(driver->ops->update(driver, readout.version, &r, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_INVALID);
-    free(theirs);
 }
 
 /* Commands wait for nothing, and a state that HAProxy does not know is no state. */

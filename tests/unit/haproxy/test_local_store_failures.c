@@ -81,7 +81,7 @@ TEST(a_folder_that_goes_is_made_again_with_all_in_it)
     want(STORAGE_MAP, "a.map", "a b\n");
     want(STORAGE_MAP, "b.map", "b c\n");
     loaded();
-    char *aside = in_folder("aside");
+    cleanup(mem_free_ptr) char *aside = in_folder("aside");
     ck_assert_int_eq(rename(maps, aside), 0);
     must(STORAGE_CHECK);
     ck_assert_uint_eq(last.news.differing, 2);
@@ -98,7 +98,6 @@ TEST(a_folder_that_goes_is_made_again_with_all_in_it)
     want_none();
     loaded(); /* there is nothing to delete */
     ck_assert_uint_eq(last.news.deleted, 0);
-    free(aside);
 }
 
 TEST(a_folder_that_cannot_be_made_is_named)

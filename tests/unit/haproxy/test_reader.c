@@ -258,7 +258,7 @@ static void answer(void)
         turn();
         return;
     }
-    struct buf body;
+    cleanup(buf_fini) struct buf body;
     struct dataplane_client *c = NULL;
     for (size_t i = 0; i < w.client_count; i++)
         if (w.clients[i].busy && (c == NULL || (w.clients[i].asked > c->asked) == w.last_first))
@@ -296,7 +296,6 @@ static void answer(void)
     c->busy = false;
     w.in_flight--;
     c->on_answer(c->arg, &a);
-    buf_fini(&body);
 }
 
 static void was_read(void *arg, const struct error *err)
@@ -475,23 +474,6 @@ TEST(no_answer_about_one_is_none_about_the_others)
     ck_assert_str_eq(look(), "wAi");
     ck_assert_int_eq(w.error.kind, ERROR_NONE);
     ck_assert(!w.to.found[0].runtime.readable && !w.to.found[19].runtime.readable);
-}
-
-TEST(a_reading_that_is_cancelled)
-{
-    begin(20, 3);
-    reader_start(&w.reader, &w.to);
-    while (w.in_flight < LANES_MAX)
-        answer();
-    reader_cancel(&w.reader);
-    ck_assert_uint_eq(w.in_flight, 0);
-    ck_assert_uint_eq(w.done, 0);
-    look();
-    check_all();
-    reader_start(&w.reader, &w.to);
-    while (w.in_flight < LANES_MAX)
-        answer();
-    end(); /* the twins go with it */
 }
 
 /* At any turn of the loop, the list half read, half ordered or half compared: the next reading has all of it. */
@@ -689,27 +671,6 @@ TEST(an_answer_that_is_older_than_its_version_is_not_taken)
 
 TEST(who_writes_between_any_two_requests_starves_nobody)
 {
-    begin(MAX_BACKENDS, 4);
-    w.moves_at = "/";
-    w.moves_weights = true;
-    look();
-    ck_assert_uint_le(w.requests, 2 * 6 + 1 + MAX_BACKENDS);
-    ck_assert(w.to.outdated);
-    /* A write for it is a conflict, as the API is at another version. */
-    ck_assert_int_lt(w.to.version, w.version);
-    w.to.split = false;
-    check_all();
-    for (size_t i = 0; i < MAX_BACKENDS; i++)
-        ck_assert_uint_eq(w.to.found[i].backend.unsupported_count, 0);
-    w.moves_at = NULL;
-    look();
-    ck_assert(!w.to.outdated);
-    ck_assert_int_eq(w.to.version, w.version);
-    check_all();
-}
-
-TEST(nor_one_backend_of_one_by_one)
-{
     begin(1, 4);
     w.moves_at = "/";
     look();
@@ -762,19 +723,6 @@ TEST(who_writes_while_what_runs_is_read_starves_nobody)
     ck_assert_str_eq(look(), "wAivvvv");
     ck_assert(!w.to.outdated);
     check_all();
-}
-
-TEST(a_change_while_what_runs_is_read_reads_only_what_it_changed)
-{
-    begin(4, 2);
-    w.moves_at = "/runtime/backends/b2";
-    w.moves = 1;
-    w.moves_weights = true;
-    ck_assert_str_eq(look(), "wAivvvvwAiv");
-    check_all();
-    ck_assert_int_eq(w.to.version, 8);
-    ck_assert(!w.to.outdated);
-    ck_assert_ptr_nonnull(strstr(w.to.found[1].backend.servers[0].json, "\"weight\":11"));
 }
 
 TEST(another_process_is_read_anew)
@@ -909,17 +857,6 @@ TEST(a_file_without_a_version_is_as_it_was_at_that_of_the_api)
     w.version++;
     ck_assert_str_eq(look(), "wAivvvv");
     check_as_last(false);
-}
-
-TEST(a_reading_that_begins_again_reads_all_of_another_file)
-{
-    begin_kept();
-    w.weight[1]++;
-    w.moves_at = LIST;
-    w.moves = 1;
-    ck_assert_str_eq(look(), "wAwAivvvv");
-    check_as_last(false);
-    ck_assert_int_eq(w.to.found[1].backend.servers[0].weight, 11);
 }
 
 TEST(who_changes_nothing_while_what_runs_is_read_costs_no_second_reading_of_it)

@@ -47,18 +47,17 @@ static const struct {
 
 TEST_EACH(other_ends, array_len(rows))
 {
-    struct reload r = {0};
+    cleanup(reload_fini) struct reload r = {0};
     reload_follow(&r, "r-1", 1000);
     answer(&r, rows[_i].status, rows[_i].body, 2000);
     ck_assert_int_eq(r.state, rows[_i].state);
     ck_assert_int_eq(r.error.kind, rows[_i].kind);
     ck_assert_msg(strstr(r.error.message, rows[_i].says) != NULL, "%s", r.error.message);
-    reload_fini(&r);
 }
 
 TEST(never_ending_is_lost)
 {
-    struct reload r = {0};
+    cleanup(reload_fini) struct reload r = {0};
     uint64_t now = 1000, asked = 0;
     reload_follow(&r, "r-1", now);
     for (; r.state == RELOAD_PENDING && asked < 100000; asked++) {
@@ -69,17 +68,15 @@ TEST(never_ending_is_lost)
     ck_assert_int_eq(r.error.kind, ERROR_RETRY);
     ck_assert_uint_ge(now - 1000, RELOAD_DEADLINE_MS);
     ck_assert_uint_lt(asked, 300);
-    reload_fini(&r);
 }
 
 TEST(newer_replaces_older)
 {
-    struct reload r = {0};
+    cleanup(reload_fini) struct reload r = {0};
     reload_follow(&r, "r-1", 1000);
     answer(&r, 404, "", 1100);
     reload_follow(&r, "r-2", 2000);
     ck_assert_int_eq(r.state, RELOAD_PENDING);
     ck_assert_str_eq(r.id, "r-2");
     ck_assert_int_eq(r.error.kind, ERROR_NONE);
-    reload_fini(&r);
 }

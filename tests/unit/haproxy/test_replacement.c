@@ -157,7 +157,7 @@ static const struct row rows[] = {
 TEST_EACH(every_ending_of_a_replacement, array_len(rows))
 {
     const struct row *row = &rows[_i];
-    struct replacement r;
+    cleanup(replacement_fini) struct replacement r;
     cleanup(mem_free_ptr) char *words = mem_strdup(row->script);
     char *at = words;
     int64_t version = 7;
@@ -198,15 +198,14 @@ TEST_EACH(every_ending_of_a_replacement, array_len(rows))
         ck_assert(r.runs == (row->text == NULL && r.reload_id == NULL));
         ck_assert_msg((r.why == NULL) == (row->text == NULL), "%s", r.why);
     }
-    replacement_fini(&r);
     changes_fini(&told);
 }
 
 /* Those that it need not be told are named, for whoever finds the file before they were read back. */
 TEST(what_it_was_told_stands_in_the_file)
 {
-    struct replacement r;
-    struct changes found = {0};
+    cleanup(replacement_fini) struct replacement r;
+    cleanup(changes_fini) struct changes found = {0};
     replacement_init(&r);
     ck_assert_int_eq(server_actions_read(TOLD, strlen(TOLD), &told), 0);
     const struct replacement_request request = {.text = &sent, .before = &before, .changes = &told};
@@ -224,16 +223,14 @@ TEST(what_it_was_told_stands_in_the_file)
     ck_assert_uint_gt(r.actions.len, 512);
     ck_assert(replacement_is_unloaded(x.body, strlen(x.body), 8));
     ck_assert(!replacement_told(x.body, strlen(x.body), 8, &found));
-    changes_fini(&found);
     changes_fini(&told);
-    replacement_fini(&r);
 }
 
 TEST(what_no_action_says_takes_a_reload)
 {
-    struct replacement r;
+    cleanup(replacement_fini) struct replacement r;
     struct reply reply;
-    struct changes more = {0};
+    cleanup(changes_fini) struct changes more = {0};
     struct change c;
     replacement_init(&r);
     ck_assert_int_eq(server_actions_read(TOLD, strlen(TOLD), &more), 0);
@@ -249,14 +246,12 @@ TEST(what_no_action_says_takes_a_reload)
     ck_assert_int_eq(replacement_judged(&r, NULL).type, TRANSACTION_FINISHED);
     ck_assert(!r.runs && !replacement_tried(&r));
     ck_assert_str_eq(r.why, "server be/n1: it is new");
-    changes_fini(&more);
-    replacement_fini(&r);
 }
 
 /* As the API writes it: behind its own lines. A commit that loads it leaves the comment as it is, and moves on. */
 TEST(what_was_written_says_that_it_is_not_loaded)
 {
-    struct replacement r;
+    cleanup(replacement_fini) struct replacement r;
     replacement_init(&r);
     ck_assert(!replacement_is_unloaded("", 0, 8));
     ck_assert(!replacement_is_unloaded("# _version=8\n", 13, 8));
@@ -267,7 +262,6 @@ TEST(what_was_written_says_that_it_is_not_loaded)
     ck_assert(!replacement_is_unloaded(head, strlen(head), 9));
     ck_assert(!replacement_is_unloaded(head, strlen(head), 80));
     ck_assert(!replacement_is_unloaded(head, strlen(head) - 1, 8)); /* what follows is no comment of the head */
-    replacement_fini(&r);
 }
 
 /* A file that was no document is sent as one would be. */

@@ -356,19 +356,17 @@ static const struct {
 TEST_EACH(the_answer_to_a_call, array_len(calls))
 {
     struct reply r;
-    char *body = NULL;
+    cleanup(mem_free_ptr) char *body = NULL;
     make_answer(&r, calls[_i].word, &body);
     int status = runtime_command_answer(&r.a, calls[_i].wanted, &err);
     ck_assert_msg((status == 0) == (calls[_i].kind == ERROR_NONE) && err.kind == calls[_i].kind, "%s: %s",
                   calls[_i].word, err.message);
     ck_assert_msg(calls[_i].text == NULL || strstr(err.message, calls[_i].text) != NULL, "%s", err.message);
     ck_assert_int_eq(runtime_command_answer(&r.a, calls[_i].wanted, NULL), status);
-    free(body);
 }
 
 TEST(the_path_of_a_call)
 {
-    char *path = runtime_command_path("b/e", "n?1");
+    cleanup(mem_free_ptr) char *path = runtime_command_path("b/e", "n?1");
     ck_assert_str_eq(path, "/runtime/backends/b%2Fe/servers/n%3F1");
-    free(path);
 }

@@ -11,7 +11,7 @@
 
 TEST(proxies_are_found_by_name)
 {
-    struct served s = {.answers = true}, copy = {.pid = 7};
+    cleanup(served_fini) struct served s = {.answers = true}, copy = {.pid = 7};
     static const char *const added[] = {"b", "z", "a", "m"};
     for (size_t i = 0; i < array_len(added); i++)
         served_add_backend(&s, added[i], (unsigned)i);
@@ -29,8 +29,6 @@ TEST(proxies_are_found_by_name)
     ck_assert(copy.answers && copy.lists && served_find(&copy.frontends, "f")->open);
     ck_assert_uint_eq(copy.frontends.count, 1);
     ck_assert_uint_eq(served_up(&copy, "m"), 3);
-    served_fini(&s);
-    served_fini(&copy);
 }
 
 TEST(of_show_stat)
@@ -71,7 +69,7 @@ static void failure_is(const struct served *s, const char *server, const char *c
 
 TEST(of_show_stat_with_servers)
 {
-    struct served s = {.answers = true}, copy = {0};
+    cleanup(served_fini) struct served s = {.answers = true}, copy = {0};
     struct error err = {0};
     ck_assert_int_eq(cli_stat_read(&s,
                                    WITH_CHECKS "be,up,UP,1,0,L4OK,,\n"
@@ -90,8 +88,6 @@ TEST(of_show_stat_with_servers)
     ck_assert_ptr_null(served_failure_of(&s, "be", "off"));
     served_copy(&copy, &s);
     failure_is(&copy, "refused", "L4CON", "Connection refused, \"twice\"");
-    served_fini(&copy);
-    served_fini(&s);
 }
 
 TEST(of_show_stat_that_is_none)
@@ -166,14 +162,13 @@ TEST(of_an_api_with_servers)
 /* It cannot read what HAProxy 2.6 says through its master socket: there is no list then. */
 TEST(of_an_api_that_cannot_read_it)
 {
-    struct served s = {0};
+    cleanup(served_fini) struct served s = {0};
     struct error err = {0};
     ck_assert_int_eq(read_json(&s, "{\"runtimeAPI\":\"/m@1\"}", false, &err), 0);
     ck_assert_int_eq(read_json(&s, "{\"runtimeAPI\":\"/m@1\"}", true, &err), 0);
     ck_assert(!s.lists);
     ck_assert_int_eq(read_json(&s, "{\"runtimeAPI\":\"/m\",\"stats\":[]}", true, &err), 0);
     ck_assert(s.lists);
-    served_fini(&s);
 }
 
 TEST(of_an_api_that_says_none)

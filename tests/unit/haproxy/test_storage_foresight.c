@@ -47,8 +47,8 @@ static const char *answer_of(const struct stored_text *there, const char *path)
 /* "maps/a.map runtime (PUT ...)", one a line. */
 static void foresee(const struct storage_files *files, const struct stored_text *there, struct buf *ret)
 {
-    struct storage s;
-    struct storage_foresight seen = {0};
+    cleanup(storage_fini) struct storage s;
+    cleanup(storage_foresight_fini) struct storage_foresight seen = {0};
     const struct storage_request request = {.part = STORAGE_CHECK, .files = files, .foresight = &seen};
     storage_init(&s);
     for (struct storage_action x = storage_start(&s, &request); x.send;) {
@@ -67,8 +67,6 @@ static void foresee(const struct storage_files *files, const struct stored_text 
         buf_printf(ret, "%s %s%s%s%s%.*s\n", f->name, storage_effect_name(f->effect), *why != '\0' ? ": " : "", why,
                    *commands != '\0' ? " " : "", (int)strcspn(commands, "\n"), commands);
     }
-    storage_foresight_fini(&seen);
-    storage_fini(&s);
 }
 
 static void want(struct storage_files *files, enum storage_kind kind, const char *name, const char *bytes)

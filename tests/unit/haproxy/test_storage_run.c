@@ -83,7 +83,7 @@ FIXTURE(setup, teardown)
 TEST_EACH(every_ending, array_len(rows))
 {
     const struct row *row = &rows[_i];
-    struct storage_run r;
+    cleanup(storage_run_fini) struct storage_run r;
     struct error err = {0};
     cleanup(mem_free_ptr) char *words = mem_strdup(row->script);
     char *rest = words;
@@ -105,5 +105,4 @@ TEST_EACH(every_ending, array_len(rows))
     ck_assert_msg((r.why.kind == ERROR_NONE) == (row->why == NULL), "%s: %s", row->script, r.why.message);
     ck_assert_msg(row->why == NULL || strstr(r.why.message, row->why) != NULL, "%s: %s", row->script, r.why.message);
     ck_assert_ptr_null(r.file); /* not borrowed any longer */
-    storage_run_fini(&r);
 }

@@ -137,7 +137,7 @@ static const struct {
 
 TEST_EACH(other_writers_that_no_commit_can_end_make_room, array_len(outlived))
 {
-    struct buf gone;
+    cleanup(buf_fini) struct buf gone;
     buf_init(&gone, 0);
     play(transaction_start(&t, 7, NULL, 0), outlived[_i].script, outlived[_i].list);
     for (size_t i = 0; i < t.foreign_count; i++)
@@ -147,7 +147,6 @@ TEST_EACH(other_writers_that_no_commit_can_end_make_room, array_len(outlived))
     play(transaction_start_cleanup(&t), "200", "[{\"_version\":6,\"id\":\"b\",\"status\":\"in_progress\"}]");
     ck_assert_str_eq(trace, "L"); /* with room they are left alone */
     ck_assert_uint_eq(t.foreign_count, 0);
-    buf_fini(&gone);
 }
 
 TEST(other_writers_are_named_and_left_alone)
@@ -228,7 +227,7 @@ TEST(what_stays_behind_is_bounded)
 
 TEST(a_flood_of_dead_ones_is_bounded)
 {
-    struct buf list;
+    cleanup(buf_fini) struct buf list;
     struct reply r;
     size_t sent = 0;
     buf_init(&list, 0);
@@ -243,7 +242,6 @@ TEST(a_flood_of_dead_ones_is_bounded)
     }
     ck_assert_uint_eq(sent, 257);
     ck_assert_int_eq(t.result, TRANSACTION_CLEANED);
-    buf_fini(&list);
 }
 
 /* ---- the clean-up at start ---- */
