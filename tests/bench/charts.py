@@ -1,5 +1,5 @@
-"""Reports as one self-contained page: plots as inline SVG, tables, no script, nothing fetched. Colours are the page's CSS, so that a drawing
-follows its light or dark."""
+"""Reports as one self-contained page: plots as inline SVG, tables, no script, nothing fetched. Colours are the page's CSS, so that a
+drawing follows its light or dark."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ ROOM = HEIGHT - BOTTOM - TOP
 MOST_POINTS = 2000
 
 STYLE = """
-:root{color-scheme:light dark;--bg:#fff;--fg:#1c2126;--muted:#5a636e;--grid:#e3e7eb;--first:#0069a8;--second:#c2570c;--third:#8540b5;--bad:#cf222e}
-@media(prefers-color-scheme:dark){:root{--bg:#12161b;--fg:#e4e8ec;--muted:#9aa4af;--grid:#272e36;--first:#58aef0;--second:#f59a52;--third:#c297ee;
- --bad:#ff6b63}}
+:root{color-scheme:light dark;--bg:#fff;--fg:#1c2126;--muted:#5a636e;--grid:#e3e7eb;--bad:#cf222e;
+ --first:#0069a8;--second:#c2570c;--third:#8540b5}
+@media(prefers-color-scheme:dark){:root{--bg:#12161b;--fg:#e4e8ec;--muted:#9aa4af;--grid:#272e36;--bad:#ff6b63;
+ --first:#58aef0;--second:#f59a52;--third:#c297ee}}
 body{margin:0 auto;max-width:1060px;padding:24px 20px 60px;background:var(--bg);color:var(--fg);font:15px/1.5 system-ui,sans-serif}
 h1{font-size:24px}h2{font-size:18px;margin:36px 0 6px}.muted{color:var(--muted)}.scroll{overflow-x:auto;margin:14px 0}
 table{border-collapse:collapse;font-size:13.5px;font-variant-numeric:tabular-nums}
 th,td{padding:4px 9px;text-align:right;border-bottom:1px solid var(--grid)}th:first-child{text-align:left;font-weight:400}
 .panels{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,420px),1fr));gap:8px 28px}
-figure{margin:0}figcaption{font-weight:600}ul.key{margin:0;padding:0;list-style:none;font-size:13px}.dot{display:inline-block;width:10px;height:10px}
+figure{margin:0}figcaption{font-weight:600}ul.key{margin:0;padding:0;list-style:none;font-size:13px}
+.dot{display:inline-block;width:10px;height:10px}
 svg{display:block;width:100%;height:auto}svg text{font-size:12px;fill:var(--muted)}svg line,svg path{fill:none;stroke:var(--grid)}
 svg line.limit{stroke:var(--bad);stroke-dasharray:4 3}
 """ + "".join(f"svg path.{c}{{stroke:var(--{c});stroke-width:1.8}}svg circle.{c}{{fill:var(--{c})}}.dot.{c}{{background:var(--{c})}}\n"
@@ -110,11 +112,13 @@ def drawn(plot: Plot, colours: Mapping[str, str]) -> str:
         if not plot.dots:
             parts.append(f'<path class="{colours[curve.name]}" d="M{"L".join(f"{x(a):.1f} {y(b):.1f}" for a, b in thin)}"/>')
         if plot.dots or len(thin) < 12:
+            told = (f"{curve.name}, {a:,.0f} {plot.over}: {number(b)} {plot.unit}" for a, b in thin)
             parts += [f'<circle class="{colours[curve.name]}" cx="{x(a):.1f}" cy="{y(b):.1f}" r="{2 if plot.dots else 3.4}">'
-                      f"<title>{escape(curve.name)}, {a:,.0f} {escape(plot.over)}: {number(b)} {escape(plot.unit)}</title></circle>" for a, b in thin]
+                      f"<title>{escape(tip)}</title></circle>" for (a, b), tip in zip(thin, told)]
     for size, most in plot.aims:
         if x.low <= size <= x.high:
-            parts += [_line((x(size) - 40, y(most)), (x(size) + 8, y(most)), "limit"), _text((x(size) + 8, y(most) - 6), f"aim ≤ {most:g}", "end")]
+            parts += [_line((x(size) - 40, y(most)), (x(size) + 8, y(most)), "limit"),
+                      _text((x(size) + 8, y(most) - 6), f"aim ≤ {most:g}", "end")]
     return "".join(parts) + "</svg>"
 
 
@@ -122,13 +126,14 @@ def panels(plots: Sequence[Plot], grows: bool = False) -> str:
     """A curve has the same colour in all of them. grows: the words for how each grows stand beside its name."""
     colours = dict(zip(dict.fromkeys(curve.name for plot in plots for curve in plot.curves), COLOURS * 9))
 
-    def key(plot: Plot) -> str:
-        return "".join(f'<li><span class="dot {colours[curve.name]}"></span> {escape(curve.name)}'
-                       + (f" <b>{escape(words(curve.points))}</b> {escape(exponents(curve.points))}" if grows else "") + "</li>" for curve in plot.curves)
+    def panel(plot: Plot) -> str:
+        key = "".join(f'<li><span class="dot {colours[curve.name]}"></span> {escape(curve.name)}'
+                      + (f" <b>{escape(words(curve.points))}</b> {escape(exponents(curve.points))}" if grows else "") + "</li>"
+                      for curve in plot.curves)
+        caption = f"{plot.title}, {plot.unit}" if plot.unit else plot.title
+        return f'<figure><figcaption>{escape(caption)}</figcaption>{drawn(plot, colours)}<ul class="key">{key}</ul></figure>'
 
-    return '<div class="panels">' + "".join(
-        f'<figure><figcaption>{escape(plot.title)}{f", {escape(plot.unit)}" if plot.unit else ""}</figcaption>{drawn(plot, colours)}<ul class="key">{key(plot)}</ul></figure>'
-        for plot in plots if plot.curves) + "</div>"
+    return '<div class="panels">' + "".join(panel(plot) for plot in plots if plot.curves) + "</div>"
 
 
 def longer(values: Sequence[float]) -> tuple[Point, ...]:
@@ -149,7 +154,8 @@ def write(path: pathlib.Path, title: str, about: str, parts: Sequence[str]) -> s
     """What to say of it."""
     machine = f'{os.cpu_count()} CPUs, {platform.machine()}, load {os.getloadavg()[0]:.2f}; {time.strftime("%Y-%m-%d %H:%M")}'
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    path.write_text('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+                    '<meta name="viewport" content="width=device-width, initial-scale=1">'
                     f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body>\n<h1>{escape(title)}</h1>\n"
                     f'<p class="muted">{escape(about)}; {machine}</p>\n' + "\n".join(parts) + "\n</body></html>\n")
     return f"  plots: {path}"

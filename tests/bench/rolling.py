@@ -69,13 +69,16 @@ def _print(runs: list[Run]) -> None:
 
 def _page(runs: list[Run], kube: str, settings: Settings, path: pathlib.Path = REPORT) -> str:
     """Of each HAProxy, how many connections took longer than a time; a line that ends above the lowest: so many failed."""
-    plots = [Plot(f"Share of connections that took longer, HAProxy {haproxy}", "", "ms",
-                  tuple(Curve(run.controller.name, charts.longer([math.inf if c.failed else c.seconds * 1000 for c in run.traffic.connections]))
-                        for run in runs if run.haproxy == haproxy)) for haproxy in dict.fromkeys(run.haproxy for run in runs)]
+    def curve(run: Run) -> Curve:
+        return Curve(run.controller.name, charts.longer([math.inf if c.failed else c.seconds * 1000 for c in run.traffic.connections]))
+
+    plots = [Plot(f"Share of connections that took longer, HAProxy {haproxy}", "", "ms", tuple(curve(run) for run in runs if run.haproxy == haproxy))
+             for haproxy in dict.fromkeys(run.haproxy for run in runs)]
+    heads = ["", *(f"{run.controller.name}, HAProxy {run.haproxy}" for run in runs)]
     rows = figures.rows([figures.of(run) for run in runs])
     return charts.write(path, f"A rolling update of {len(NODES)} nodes under load",
-                        f"{kube}; Data Plane API: {runs[0].dataplane}, reload_delay {settings.reload_delay:g} s; {settings.rate:g} connections/s",
-                        [charts.table(["", *(f"{run.controller.name}, HAProxy {run.haproxy}" for run in runs)], rows), charts.panels(plots)])
+                        f"{kube}; Data Plane API: {runs[0].dataplane}, reload_delay {settings.reload_delay:g} s; "
+                        f"{settings.rate:g} connections/s", [charts.table(heads, rows), charts.panels(plots)])
 
 
 def measure(home: pathlib.Path) -> None:

@@ -268,7 +268,8 @@ def measure(home: pathlib.Path) -> None:
 
 # What a plot does not say of its figures.
 NOTES = {
-    "Over nodes": "Nodes of 50 images each, served by the Kubernetes double, which is written in Python: the time is mostly its own. Three have a pod.",
+    "Over nodes": "Nodes of 50 images each, served by the Kubernetes double, which is written in Python: the time is mostly its own. "
+                  "Three have a pod.",
     "Over backends": "Backends of 100 servers each, the last of 64 with 300, in one HAProxy whose file already holds all of them. /healthz is asked every "
                      "20 ms from the start on, through an event and a look. An event: one endpoint of one Service turns not ready, or ready again.",
     "Over HAProxies": "64 backends of 100 servers in each. Doubles of the Data Plane API without a HAProxy, all of them on this one machine: the time is "
@@ -282,5 +283,7 @@ def _page(groups: Sequence[tuple[str, Sequence[Plot]]], leaving: Sequence[tuple[
         if any(plot.curves for plot in plots):
             parts += [f"<h2>{name}</h2>", f"<p>{NOTES[name]}</p>", charts.panels(plots, grows=True)]
     if leaving:
-        parts += ["<h2>Servers that leave the rotation at once</h2>", charts.table([], [(what, aim, [value]) for what, aim, value in leaving])]
-    return charts.write(path, "How cost and time grow", "both axes are logarithmic: a power of the size, whose exponent is given, is a straight line", parts)
+        parts += ["<h2>Servers that leave the rotation at once</h2>",
+                  charts.table([], [(what, aim, [value]) for what, aim, value in leaving])]
+    return charts.write(path, "How cost and time grow",
+                        "both axes are logarithmic: a power of the size, whose exponent is given, is a straight line", parts)

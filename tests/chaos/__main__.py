@@ -124,7 +124,8 @@ class Run:
 
     def play(self) -> int:
         planned = self.plan()
-        print(f"chaos: seed {self.seed}, {sum(len(job['cases']) for job in planned)} cases in {len(planned)} worlds side by side", flush=True)
+        count = sum(len(job["cases"]) for job in planned)
+        print(f"chaos: seed {self.seed}, {count} cases in {len(planned)} worlds side by side", flush=True)
         began = time.monotonic()
         self._play_lanes(planned, time.time() + self.options.time if self.options.time else 0)
         print(f"played in {time.monotonic() - began:.0f} s")

@@ -126,9 +126,10 @@ def _plots(result: Result) -> Iterator[Plot]:
 
 def page(result: Result, path: pathlib.Path) -> str:
     settings = result.settings
-    return charts.write(path, "A soak of haproxy-k8s-sync", f"{result.about['parts']}; {settings.rate:g} changes a second for {clock(settings.seconds)}, "
-                        f"SEED={settings.seed}", [
-        *(f"<p>{escape(line)}</p>" for line in conclusion(result)), charts.table(HEADS, [(name, "", values) for name, values in trend_rows(result)]),
+    about = f"{result.about['parts']}; {settings.rate:g} changes a second for {clock(settings.seconds)}, SEED={settings.seed}"
+    return charts.write(path, "A soak of haproxy-k8s-sync", about, [
+        *(f"<p>{escape(line)}</p>" for line in conclusion(result)),
+        charts.table(HEADS, [(name, "", values) for name, values in trend_rows(result)]),
         charts.table(["p50 / p99 (how many)", "first third", "last third"], [(name, "", values) for name, values in latency_rows(result)]),
         charts.panels(list(_plots(result))), charts.table([], [(name, "", values) for name, values in count_rows(result)]),
         *(f"<p>{escape(one)}</p>" for one in said(result))])
