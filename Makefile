@@ -11,7 +11,8 @@
 # make manifests  deploy/*.yaml anew from the chart (needs Go)
 # make bench      figures (OTHER=path: another controller, too)    make fuzz    TIME=60 seconds for each target
 # make soak       TIME=30m of changes and troubles: memory, fds, latency over time, build/soak/soak.html
-# make chaos      every part x every fault under a seeded stream of changes  SEED= ONLY=part:fault KIND= ROUNDS= TIME=seconds
+# make chaos      parts x faults under a seeded stream of changes, a fixed list unless  SEED= ONLY=part:fault KIND= ROUNDS= TIME=seconds
+# make explore    TIME=600 seconds of new seeds for all that plays by chance; CI plays fixed ones
 # make sequences  random streams of events against a model of HAProxy, in virtual time  SEED= COUNT= EVENTS= TIME=seconds LOCAL=1 CLUSTERS=1 WHOLE=1 API=1 PLAY=case
 # make mutants    breaks what decides in 1,600 ways: do the unit tests notice each?      K=WORD: some of them
 # make valgrind   unit tests under memcheck                        make coverage   build/coverage/index.html
@@ -89,7 +90,7 @@ FUZZ := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 # One short line for each command; V=1 shows them whole, -s nothing.
 SAY = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $(1) $@;)
 
-.PHONY: all programs help chaos sequences streams deps deps-test deps-check demo demo-config demo-ingress demo-services test unit replay pytest selftest e2e e2e-full delivery manifests check check-layers bench clean
+.PHONY: all programs help chaos explore sequences streams deps deps-test deps-check demo demo-config demo-ingress demo-services test unit replay pytest selftest e2e e2e-full delivery manifests check check-layers bench clean
 .SECONDARY:
 
 all: deps
@@ -249,9 +250,16 @@ bench:
 # TIME: go on for so many seconds instead of playing each case ROUNDS times.
 chaos:
 	@scripts/deps build test chaos
-	@$(MAKE) --no-print-directory $B/haproxy-k8s-sync $B/san/haproxy-k8s-sync
+	@$(MAKE) --no-print-directory $(PARALLEL) $B/quick/haproxy-k8s-sync $B/san/haproxy-k8s-sync
 	@$(PYTHON) -m tests.chaos --build $B $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY)) $(if $(KIND),--kind $(KIND)) \
 		$(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(filter file,$(origin TIME)),,--time $(TIME))
+
+# New seeds of all of them, side by side; EXPLORE="streams fuzz": these parts alone.
+explore:
+	@scripts/deps build test check chaos
+	@$(MAKE) --no-print-directory $(PARALLEL) $B/quick/haproxy-k8s-sync $B/san/haproxy-k8s-sync $B/sequences $(UNIT)
+	@$(MAKE) --no-print-directory -s fuzz-programs mutants-programs
+	@MAKE="$(MAKE_COMMAND)" tests/explore $(if $(filter file,$(origin TIME)),600,$(TIME)) "$(SEED)" $(EXPLORE)
 
 # 30 minutes unless TIME says otherwise, on the command line or in the environment.
 soak:

@@ -33,9 +33,9 @@ $B/fuzz/libsrc.a $B/coverage/libsrc.a:
 	@rm -f $@
 	$(call SAY,AR)ar rcs $@ $^
 
-# ---- fuzz: as many side by side as there are cores, for each keeps one busy
+# ---- fuzz: as many side by side as there are cores, for each keeps one busy. RUNS=n: so many of each by a fixed seed, instead of TIME
 
-$B/fuzz/fuzz_%: $B/fuzz/obj/tests/fuzz/fuzz_%.o $B/fuzz/libsrc.a $(ENGINE)
+$B/fuzz/fuzz_%: $B/fuzz/obj/tests/fuzz/fuzz_%.o $B/fuzz/libsrc.a $(ENGINE_QUICK)
 	$(call SAY,LD)$(CLANG) $(FUZZ_SAN),fuzzer -o $@ $^ $(PKG_LIBS)
 
 fuzz-programs:
@@ -44,7 +44,7 @@ fuzz-programs:
 fuzz:
 	@scripts/deps build check
 	@$(MAKE) --no-print-directory fuzz-programs
-	@printf '%s\n' $(FUZZ:fuzz_%=%) | xargs -n 1 -P $(CORES) tests/fuzz/run $B $(TIME)
+	@printf '%s\n' $(FUZZ:fuzz_%=%) | xargs -P $(CORES) -I '{}' tests/fuzz/run $B '{}' $(if $(RUNS),runs=$(RUNS),time=$(TIME))
 
 # ---- mutants: breaks what decides, one line at a time: the tests of its room must notice each. K=word: only some of them;
 # SHARE=2/3: the second of three shares

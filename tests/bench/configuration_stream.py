@@ -17,7 +17,7 @@ from typing import Any
 from tests.harness import certificates, http, realparts
 from tests.harness.backends import QUESTION, node_port
 from tests.harness.daemon import Daemon
-from tests.harness.haproxy import HEAD, DataPlane, DoubleDataPlane, HAProxy, RealDataPlane
+from tests.harness.haproxy import HEAD, DataPlane, HAProxy
 from tests.harness.kube import KubeDouble
 from tests.harness.load import Load
 from tests.harness.load_records import percentile
@@ -26,7 +26,7 @@ from tests.harness.nodes import Nodes
 from tests.harness.process import free_port, wait_until
 
 from . import report
-from .setup import haproxy as haproxy_program
+from .setup import data_plane, haproxy as haproxy_program
 
 CHANGES, FLOORS, RATE, RELOAD_DELAY = 50, 15, 200.0, 0.02
 PAUSE = 0.1  # between two changes: some connections come in each state
@@ -54,12 +54,8 @@ class Site:
         if local:
             self.plane, self.folder = LocalFiles(self.haproxy, home / "dataplane", counts_checks=False), self.haproxy.dir
         else:
-            try:
-                self.plane = RealDataPlane(self.haproxy, home / "dataplane", str(realparts.dataplaneapi()), RELOAD_DELAY)
-                self.folder = self.plane.dir / "real"
-            except realparts.Missing:
-                self.plane = DoubleDataPlane(self.haproxy, self.haproxy.config, home / "dataplane", reload_delay=RELOAD_DELAY)
-                self.folder = self.plane.dir / "storage"
+            self.plane = data_plane(self.haproxy, home / "dataplane", RELOAD_DELAY)
+            self.folder = self.plane.dir / ("real" if self.plane.kind == "real" else "storage")
         self.local, self.port, self.map_port, self.tls_port = local, node_port(NODES.values()), free_port(), free_port()
         self.leaves = [certificates.self_signed(home, name) for name in ("one.example", "two.example")]
         self.places, self.weights, self.entry, self.leaf = ["node-1", "node-2"], [100, 0], 0, 0

@@ -32,6 +32,9 @@ class Plot:
     curves: tuple[Curve, ...]
     aims: tuple[Point, ...] = ()
     """(size, at most)."""
+    log_x: bool = True
+    log_y: bool = True
+    dots: bool = False
 
 
 def exponent(points: Sequence[Point]) -> float | None:

@@ -14,30 +14,9 @@ from .events import EventWatch
 Object = dict[str, Any]
 
 
-class Kubernetes:
+class Real:
     """`with` starts and stops it."""
 
-    name = "?"
-
-    def put(self, obj: Object) -> str:
-        """Creates or replaces; the new resourceVersion."""
-        raise NotImplementedError
-
-    def kubeconfig(self, everything: bool) -> pathlib.Path:
-        """everything: with all rights, for a program whose needs are not known."""
-        raise NotImplementedError
-
-    def events(self, namespace: str) -> EventWatch:
-        raise NotImplementedError
-
-    def __enter__(self) -> "Kubernetes":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-
-class Real(Kubernetes):
     name = f"kube-apiserver {realparts.KUBERNETES}, etcd {realparts.ETCD}"
 
     def __init__(self, home: pathlib.Path):
@@ -53,6 +32,7 @@ class Real(Kubernetes):
         self.kube.stop()
 
     def put(self, obj: Object) -> str:
+        """Creates or replaces; the new resourceVersion."""
         # One request where the object is known to be there: its time is measured.
         admin, path = self.kube.admin, self.kube.admin.path_of(obj)
         done = admin.request("PUT", path, obj) if path in self._there else admin.put(obj)
@@ -60,13 +40,14 @@ class Real(Kubernetes):
         return str(done["metadata"]["resourceVersion"])
 
     def kubeconfig(self, everything: bool) -> pathlib.Path:
+        """everything: with all rights, for a program whose needs are not known."""
         return self.kube.kubeconfig(ADMIN_TOKEN if everything else DAEMON_TOKEN)
 
     def events(self, namespace: str) -> EventWatch:
         return EventWatch(f"https://127.0.0.1:{self.kube.port}", namespace, self.kube.ca, ADMIN_TOKEN)
 
 
-class Double(Kubernetes):
+class Double:
     name = "the Kubernetes double (no TLS)"
 
     def __init__(self, home: pathlib.Path):
@@ -89,6 +70,9 @@ class Double(Kubernetes):
 
     def events(self, namespace: str) -> EventWatch:
         return EventWatch(self.kube.url, namespace, None, "")
+
+
+Kubernetes = Real | Double
 
 
 def kubernetes(home: pathlib.Path) -> Kubernetes:

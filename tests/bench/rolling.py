@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pathlib
 
@@ -9,7 +10,8 @@ from tests.harness import realparts
 from tests.harness.daemon import program
 from tests.harness.process import ROOT
 
-from . import figures, report, rolling_page
+from . import charts, figures, report
+from .growth import Curve, Plot
 from .kubernetes import Kubernetes, kubernetes
 from .rollout import Run, run
 from .stage import NODES, Controller, Settings, Stage
@@ -65,6 +67,20 @@ def _print(runs: list[Run]) -> None:
         print(f"  {what:<44}" + "".join(f" {value:<24}" for value in values) + (f" aim: {aim}" if aim else ""), flush=True)
 
 
+def _page(runs: list[Run], kube: str, settings: Settings, path: pathlib.Path = REPORT) -> str:
+    """Of each HAProxy, how many connections took longer than a time; a line that ends above the lowest: so many failed."""
+    def curve(run: Run) -> Curve:
+        return Curve(run.controller.name, charts.longer([math.inf if c.failed else c.seconds * 1000 for c in run.traffic.connections]))
+
+    plots = [Plot(f"Share of connections that took longer, HAProxy {haproxy}", "", "ms", tuple(curve(run) for run in runs if run.haproxy == haproxy))
+             for haproxy in dict.fromkeys(run.haproxy for run in runs)]
+    heads = ["", *(f"{run.controller.name}, HAProxy {run.haproxy}" for run in runs)]
+    rows = figures.rows([figures.of(run) for run in runs])
+    return charts.write(path, f"A rolling update of {len(NODES)} nodes under load",
+                        f"{kube}; Data Plane API: {runs[0].dataplane}, reload_delay {settings.reload_delay:g} s; "
+                        f"{settings.rate:g} connections/s", [charts.table(heads, rows), charts.panels(plots)])
+
+
 def measure(home: pathlib.Path) -> None:
     settings = _settings()
     report.heading(f"rolling update of {len(NODES)} nodes under {settings.rate:g} new connections/s, "
@@ -75,6 +91,4 @@ def measure(home: pathlib.Path) -> None:
     if runs:
         print(f"  Data Plane API: {runs[0].dataplane}")
         _print(runs)
-        REPORT.parent.mkdir(parents=True, exist_ok=True)
-        REPORT.write_text(rolling_page.render(runs, kube.name, settings))
-        print(f"  plots: {REPORT}")
+        print(_page(runs, kube.name, settings))

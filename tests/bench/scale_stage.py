@@ -8,16 +8,16 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from tests.harness import objects, realparts
+from tests.harness import objects
 from tests.harness.daemon import Daemon
-from tests.harness.haproxy import AUTH, HEAD, DataPlane, DoubleDataPlane, HAProxy, RealDataPlane
+from tests.harness.haproxy import AUTH, HEAD, DataPlane, DoubleDataPlane, HAProxy
 from tests.harness.kube import KubeDouble
 from tests.harness.lines import is_parked, server_lines
 from tests.harness.local import LocalFiles
 from tests.harness.process import wait_until
 from tests.harness.worker import Worker
 
-from .setup import cpu_seconds, haproxy as haproxy_program
+from .setup import cpu_seconds, data_plane, haproxy as haproxy_program
 
 NAMESPACE = "scale"
 PER_SLICE = 100
@@ -68,10 +68,7 @@ class ScaleStage:
             return LocalFiles(haproxy, home, counts_checks=False)
         if self.way == DOUBLES:
             return DoubleDataPlane(None, haproxy.config, home, reload_delay=RELOAD_DELAY)
-        try:
-            return RealDataPlane(haproxy, home, str(realparts.dataplaneapi()), 1.0)
-        except realparts.Missing:
-            return DoubleDataPlane(haproxy, haproxy.config, home, reload_delay=RELOAD_DELAY)
+        return data_plane(haproxy, home, 1.0, RELOAD_DELAY)
 
     def _reached_by(self) -> dict[str, str]:
         if self.way == LOCAL:

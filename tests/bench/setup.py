@@ -41,20 +41,22 @@ def haproxy() -> pathlib.Path:
         return realparts.haproxy_debian()
 
 
+def data_plane(haproxy: HAProxy, home: pathlib.Path, reload_delay: float, double_delay: float | None = None) -> DataPlane:
+    """The real one, or the double where that cannot be had."""
+    try:
+        return RealDataPlane(haproxy, home, str(realparts.dataplaneapi()), reload_delay)
+    except realparts.Missing:
+        return DoubleDataPlane(haproxy, haproxy.config, home, reload_delay=double_delay or reload_delay)
+
+
 class Target:
     """One HAProxy with its Data Plane API, or reached by its own file and sockets; `with Target(home) as target`."""
 
     def __init__(self, home: pathlib.Path, local: bool = False):
         self.home = home
         self.haproxy = HAProxy(home / "haproxy", TEMPLATE, str(haproxy()))
-        self.dataplane: DataPlane
-        if local:
-            self.dataplane = LocalFiles(self.haproxy, home / "dataplane", counts_checks=False)
-            return
-        try:
-            self.dataplane = RealDataPlane(self.haproxy, home / "dataplane", str(realparts.dataplaneapi()), 1.0)
-        except realparts.Missing:
-            self.dataplane = DoubleDataPlane(self.haproxy, self.haproxy.config, home / "dataplane", reload_delay=RELOAD_DELAY)
+        self.dataplane: DataPlane = (LocalFiles(self.haproxy, home / "dataplane", counts_checks=False) if local else
+                                     data_plane(self.haproxy, home / "dataplane", 1.0, RELOAD_DELAY))
 
     def describe(self) -> str:
         haproxy = realparts.version_of(pathlib.Path(self.haproxy.binary)).split(" - ")[0]

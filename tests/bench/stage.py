@@ -11,16 +11,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tests.harness import http as requests
-from tests.harness import objects, realparts
+from tests.harness import objects
 from tests.harness.backends import node_port
 from tests.harness.daemon import clean_env
-from tests.harness.haproxy import DataPlane, DoubleDataPlane, HAProxy, RealDataPlane
+from tests.harness.haproxy import DataPlane, DoubleDataPlane, HAProxy
 from tests.harness.local import LocalFiles
 from tests.harness.metrics import Metrics
 from tests.harness.nodes import Nodes
 from tests.harness.process import Process, free_port, wait_until
 
 from .kubernetes import Kubernetes
+from .setup import data_plane
 
 NODES = {f"node-{i}": f"127.0.14.{i}" for i in range(1, 7)}
 SERVICE = BACKEND = "ingress"
@@ -77,22 +78,13 @@ class Stage:
         self.home, self.kube, self.namespace, self.controller, self.settings = home, kube, namespace, controller, settings
         self.port = node_port(self.addresses.values())
         self.haproxy = HAProxy(home / "haproxy", TEMPLATE, str(haproxy))
-        self.dataplane = self._dataplane()
+        self.dataplane: DataPlane = (LocalFiles(self.haproxy, home / "dataplane", counts_checks=False) if controller.local else
+                                     data_plane(self.haproxy, home / "dataplane", settings.reload_delay))
         self.nodes = Nodes(self.addresses, self.port, home / "nodes")
         self.endpoints = {name: (i, objects.READY) for i, name in enumerate(NODES, 1)}
         self.listen_port = free_port()
         self.log = home / "controller.log"
         self._process: Process | None = None
-
-    def _dataplane(self) -> DataPlane:
-        if self.controller.local:
-            return LocalFiles(self.haproxy, self.home / "dataplane", counts_checks=False)
-        try:
-            binary = str(realparts.dataplaneapi())
-        except realparts.Missing:
-            return DoubleDataPlane(self.haproxy, self.haproxy.config, self.home / "dataplane",
-                                   reload_delay=self.settings.reload_delay)
-        return RealDataPlane(self.haproxy, self.home / "dataplane", binary, self.settings.reload_delay)
 
     @contextlib.contextmanager
     def started(self) -> Iterator["Stage"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
+import math
 import pathlib
 import re
 import statistics
@@ -17,7 +18,8 @@ from tests.harness.haproxy import PYTHON
 from tests.harness.load_records import percentile
 from tests.harness.process import ROOT
 
-from . import report, template_page, template_rollout
+from . import charts, report, template_rollout
+from .growth import Curve, Plot
 from .ingress_fixtures import objects
 from .template_stage import APPLIED, TemplateStage, log_time
 
@@ -169,6 +171,9 @@ def measure(home: pathlib.Path) -> None:
     _whole(found, home / "whole", made)
     _changes(found, home / "changes")
     _rollouts(found, home)
-    REPORT.parent.mkdir(parents=True, exist_ok=True)
-    REPORT.write_text(template_page.render(found.rows, found.changes, found.rollouts))
-    print(f"  plots: {REPORT}")
+    requests = {played.way: [math.inf if c.failed else c.seconds * 1000 for c in played.traffic.connections] for played in found.rollouts}
+    plots = [Plot(title, "", "ms", tuple(Curve(name, charts.longer(values)) for name, values in curves.items()))
+             for title, curves in (("Share of changes that took longer until they are known to run", found.changes),
+                                   ("Share of requests during the rolling update that took longer", requests))]
+    rows = [(what, aim, [value]) for what, aim, value in found.rows]
+    print(charts.write(REPORT, "Templates", "both axes of the plots are logarithmic", [charts.table([], rows), charts.panels(plots)]))

@@ -1,8 +1,8 @@
-"""python3 -m tests.chaos [--seed N] [--only part:fault,...] [--time SECONDS] [--lanes N] [--build DIR]
+"""python3 -m tests.chaos [--seed N] [--only part:fault,...] [--time SECONDS] [--build DIR]
 
-Plays the matrix of faults (faults.py) under seeded changes and prints it. Without --time each case is played once. The schedule
-(which faults and changes, in which order and when) follows from the seed; how real processes run meanwhile does not, so a replay may need
-a few tries.
+Plays the matrix of faults (faults.py) under seeded changes and prints it: without options those of the fixed list, once and by the fixed
+seed, else all; without --time each once. The schedule (which faults and changes, in which order and when) follows from the seed; how real
+processes run meanwhile does not, so a replay may need a few tries.
 """
 
 from __future__ import annotations
@@ -25,23 +25,20 @@ from tests.harness import realparts
 from tests.harness.process import ROOT
 
 from . import lane, parts
-from .faults import FAULTS, NAMES, NOT_APPLICABLE, PARTS, Fault
+from .faults import ALIKE, FAULTS, NAMES, NOT_APPLICABLE, PARTS, Fault
 
 # Worlds side by side, of each kind: they mostly wait.
-LANES = {"double": 4, "real": 1, "whole": 1, "local": 1, "clock": 1, "fast": 1}
+LANES = {"double": 4, "real": 1, "whole": 2, "local": 2, "clock": 1, "fast": 2}
 
-# The seed of every run that is given none, besides a fresh one.
+# The seed of every run that is given neither one nor a time.
 FIXED = "1"
-# Judged by a clock, which a busy machine can make wrong: a case that broke only these is played again, so many times.
-BY_THE_CLOCK = frozenset(("in sync", "no leak", "limit", "traffic"))
-AGAIN = 5
 # How often a kind is taken for a case that several are fit for: real parts are slow to recover.
 WEIGHTS = {"double": 6, "clock": 2, "real": 1, "whole": 1, "local": 2, "fast": 1}
 
 
 def arguments() -> argparse.Namespace:
     p = argparse.ArgumentParser(prog="python3 -m tests.chaos", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--seed", default="", help="any text, or two with a comma, which share the cases; default: the fixed one and a fresh one")
+    p.add_argument("--seed", default="", help=f"any text; default: {FIXED}, or with --time a fresh one")
     p.add_argument("--only", default="", help="part:fault, or part: or :fault, several with commas")
     p.add_argument("--kind", default="", help="only in this kind of world (double, real, whole, local, clock, fast)")
     p.add_argument("--time", type=float, default=0, help="go on for so many seconds instead of playing each case once")
@@ -85,16 +82,10 @@ def kind_of(fault: Fault, seed: str, missing: dict[str, str], only: str) -> str:
     return random.Random(f"{seed}:{fault.id}:kind").choices(kinds, [WEIGHTS[kind] for kind in kinds])[0] if kinds else ""
 
 
-def lanes(cases: dict[tuple[str, str], list[str]], seeds: int) -> list[dict[str, Any]]:
-    """Jobs of lanes: the cases of one seed and kind of world, in an order that the seed has made."""
-    found: list[dict[str, Any]] = []
-    counts: collections.Counter[str] = collections.Counter()
-    for (seed, kind), names in cases.items():
-        width = min(max(1, LANES[kind] // seeds), len(names))
-        for i in range(width):
-            counts[kind] += 1
-            found.append({"name": f"{kind}-{counts[kind]}", "kind": kind, "seed": seed, "cases": names[i::width]})
-    return found
+def lanes(cases: dict[str, list[str]], seed: str) -> list[dict[str, Any]]:
+    """Jobs of lanes: the cases of one kind of world, in an order that the seed has made."""
+    return [{"name": f"{kind}-{i + 1}", "kind": kind, "seed": seed, "cases": names[i::LANES[kind]]}
+            for kind, names in cases.items() for i in range(min(LANES[kind], len(names)))]
 
 
 # --- the run
@@ -103,9 +94,9 @@ def lanes(cases: dict[tuple[str, str], list[str]], seeds: int) -> list[dict[str,
 class Run:
     def __init__(self, options: argparse.Namespace):
         self.options = options
-        self.seeds = [seed for seed in options.seed.split(",") if seed] or [FIXED, f"{random.SystemRandom().randrange(10 ** 6):06d}"]
-        self.logs = ROOT / "build" / "chaos"
-        self.seed_of: dict[str, str] = {}
+        self.seed = options.seed or (f"{random.SystemRandom().randrange(10 ** 6):06d}" if options.time else FIXED)
+        self.fixed = not (options.seed or options.time or options.only)
+        self.logs = ROOT / "build" / "chaos" / self.seed
         self.missing = lacking()
         self.notes: dict[str, str] = {}
         """case -> why it was not played."""
@@ -113,40 +104,30 @@ class Run:
         self.violations: list[dict[str, Any]] = []
         self.broken: list[dict[str, Any]] = []
         self.ends: list[dict[str, Any]] = []
-        self.once: dict[str, str] = {}
-        """case -> what was violated once and not when it was played again."""
 
     def plan(self) -> list[dict[str, Any]]:
-        cases: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
+        cases: dict[str, list[str]] = collections.defaultdict(list)
         for fault in chosen(self.options.only):
-            seed = self._seed_for(fault)
-            kind = kind_of(fault, seed, self.missing, self.options.kind)
-            if why := fault.needs():
+            kind = kind_of(fault, self.seed, self.missing, self.options.kind)
+            if self.fixed and fault.name in ALIKE.get(fault.part, ()):
+                self.notes[fault.id] = "as another one; with SEED= or TIME="
+            elif why := fault.needs():
                 self.notes[fault.id] = why
             elif not kind:
                 self.notes[fault.id] = "; ".join(sorted({self.missing.get(k, f"only in {k}") for k in fault.kinds}))
             else:
-                cases[seed, kind].append(fault.id)
-                self.seed_of[fault.id] = seed
-        for (seed, kind), names in cases.items():
-            random.Random(f"{seed}:{kind}:order").shuffle(names)
-            cases[seed, kind] = names * self.options.rounds
-        return lanes(cases, len(self.seeds))
-
-    def _seed_for(self, fault: Fault) -> str:
-        """Worlds that are slow to start are not started for two."""
-        if {"real", "fast", "whole", "local"} & set(fault.kinds) and len(fault.kinds) == 1:
-            return self.seeds[-1]
-        return random.Random(f"{self.seeds}:{fault.id}").choice(self.seeds)
+                cases[kind].append(fault.id)
+        for kind, names in cases.items():
+            random.Random(f"{self.seed}:{kind}:order").shuffle(names)
+            cases[kind] = names * self.options.rounds
+        return lanes(cases, self.seed)
 
     def play(self) -> int:
         planned = self.plan()
-        print(f"chaos: seed {' and '.join(self.seeds)}, {sum(len(job['cases']) for job in planned)} cases in {len(planned)} worlds "
-              "side by side", flush=True)
+        count = sum(len(job["cases"]) for job in planned)
+        print(f"chaos: seed {self.seed}, {count} cases in {len(planned)} worlds side by side", flush=True)
         began = time.monotonic()
         self._play_lanes(planned, time.time() + self.options.time if self.options.time else 0)
-        for outcome in worth_again(self.outcomes, self.violations, self.broken):
-            self._play_again(outcome)
         print(f"played in {time.monotonic() - began:.0f} s")
         return self._report()
 
@@ -164,20 +145,9 @@ class Run:
             for process in started:
                 process.communicate(timeout=60)
 
-    def _play_again(self, failed: dict[str, Any]) -> None:
-        """By itself, in a world of its own. It counts as held where it holds each time, and is named in the closing lines."""
-        case = failed["case"]
-        print(f"  {case} is played again, {AGAIN} times", flush=True)
-        had, broken = len(self.violations), len(self.broken)
-        self._play_lanes([{"name": f"again-{case}", "kind": failed["kind"], "seed": self.seed_of[case], "cases": [case] * AGAIN}], 0)
-        if len(self.violations) == had and len(self.broken) == broken:
-            said = next(v for v in self.violations if v["case"] == case)
-            self.once[case] = f"{said['invariant']}: {said['text'].splitlines()[0]}"
-
     def _start(self, job: dict[str, Any], until: float) -> subprocess.Popen[str]:
-        logs = self.logs / job["seed"]
-        shutil.rmtree(logs / job["name"], ignore_errors=True)
-        text = json.dumps({**job, "until": until, "build": str(self.options.build.absolute()), "logs": str(logs)})
+        shutil.rmtree(self.logs / job["name"], ignore_errors=True)
+        text = json.dumps({**job, "until": until, "build": str(self.options.build.absolute()), "logs": str(self.logs)})
         # Mounts of a lane are seen by nobody else and end with it.
         private = ["unshare", "--mount", "--propagation", "private"] if os.geteuid() == 0 else []
         return subprocess.Popen([*private, sys.executable, "-m", "tests.chaos", "--lane", text], cwd=ROOT, stdout=subprocess.PIPE, text=True,
@@ -227,18 +197,18 @@ class Run:
         unplayed = [o["case"] for o in self.outcomes if o["hits"] == 0]
         if unplayed:
             print(f"struck no request: {', '.join(unplayed)}")
+        if slow := [f"{o['case']} {o['in_step_after']:.0f} s" for o in self.outcomes if o["slow"]]:
+            print(f"slower than on an idle machine: {', '.join(slow)}")
         held = sum(1 for o in self.outcomes if o["ok"])
-        bad = sorted(({said["case"] for said in self.violations + self.broken} | {o["case"] for o in self.outcomes if not o["ok"]}) - self.once.keys())
-        for case, what in self.once.items():
-            print(f"once: {case}, held {AGAIN} times when played again: {what}; {self._replay(case)}")
+        bad = sorted({said["case"] for said in self.violations + self.broken} | {o["case"] for o in self.outcomes if not o["ok"]})
         if bad:
-            print(f"\nchaos: FAILED, {len(self.outcomes)} cases played; logs: {self.logs}/SEED/LANE. To replay, a few times where it is a "
+            print(f"\nchaos: FAILED, {len(self.outcomes)} cases played; logs: {self.logs}/LANE. To replay, a few times where it is a "
                   "matter of milliseconds:")
             for case in bad:
-                print(f"  {self._replay(case)}" if case in self.seed_of else f"  ({case})")
+                print(f"  {self._replay(case)}" if case in FAULTS else f"  ({case})")
             print(f"{held} passed, {len(bad)} failed")
             return 1
-        print(f"chaos: seed {' and '.join(self.seeds)}, {len(self.outcomes)} cases held")
+        print(f"chaos: seed {self.seed}, {len(self.outcomes)} cases held")
         print(f"{held} passed, 0 failed")
         return 0
 
@@ -247,7 +217,7 @@ class Run:
         failed = [o for o in self.outcomes if o["case"] == case and not o["ok"]]
         kind = f" KIND={failed[0]['kind']}" if failed else ""
         rounds = f" ROUNDS={failed[0]['round']}" if failed and failed[0]["round"] > 1 else ""
-        return f"make chaos SEED={self.seed_of[case]} ONLY={case}{kind}{rounds}"
+        return f"make chaos SEED={self.seed} ONLY={case}{kind}{rounds}"
 
     def _matrix(self) -> None:
         """Every part x every fault: run and how it went, or why not."""
@@ -280,13 +250,6 @@ def _short(cases: list[str]) -> str:
         part, _, name = case.partition(":")
         by_part[part].append(name)
     return "; ".join(f"{part} x {', '.join(names)}" for part, names in by_part.items())
-
-
-def worth_again(outcomes: list[dict[str, Any]], violations: list[dict[str, Any]], broken: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The failed ones of which nothing is known but what a clock has said."""
-    certain = {v["case"] for v in violations if v["invariant"] not in BY_THE_CLOCK} | {b["case"] for b in broken}
-    said = {v["case"] for v in violations}
-    return [o for o in outcomes if not o["ok"] and o["case"] in said - certain]
 
 
 def main() -> int:

@@ -17,6 +17,8 @@ from .stream import Stream
 from .timeline import Timeline
 from .world import AGREE_S, DRAIN_S, NAMESPACE, RESYNC_S, SERVICE, World
 
+# A busy machine is so many times slower, and no more.
+FAR_BEYOND = 5
 # One that begins a transaction and dies leaves it; the next commit of anybody ends it.
 _PROBE = "probe"
 
@@ -41,6 +43,8 @@ class Outcome:
     """How often a fault on the wire struck; -1: it strikes by being done."""
     in_step_after: float
     """Seconds from the end of the fault or the last change."""
+    slow: bool
+    """It took longer than that takes on an idle machine."""
     cpu: float
     """The daemon's share of a core while it was struck."""
     left_open: int = 0
@@ -88,16 +92,16 @@ class Case:
         before = len(line.violations)
         line.say("case", f"{self.fault.id} round {self.round}: {self.schedule.describe()}")
         hits = self.fault.hits(world) if self.fault.hits else -1
-        took, left = -1.0, 0
+        took, left, slow = -1.0, 0, False
         world.left.clear()
         if self._to_checkpoint():
             self._strike()
-            took = self._wait_in_step()
+            took, slow = self._wait_in_step()
             left = self._leaks()
         hits = self.fault.hits(world) - hits if self.fault.hits else -1
         ok = len(line.violations) == before
         line.say("case", f"{self.fault.id}: {'held' if ok else 'VIOLATED'}, in sync after {took:.1f} s, {hits} hits")
-        return Outcome(self.fault.id, world.kind, ok, hits, took, self.cpu, left)
+        return Outcome(self.fault.id, world.kind, ok, hits, took, slow, self.cpu, left)
 
     # --- before
 
@@ -119,7 +123,7 @@ class Case:
         if world.documents:
             self.timeline.say("change", world.documents.put(True))
         try:
-            world.wait_in_step(40)
+            world.wait_in_step(120)
         except AssertionError as e:
             self.timeline.violate("in sync", f"before the fault: {e}")
             return False
@@ -216,12 +220,12 @@ class Case:
 
     # --- after
 
-    def _wait_in_step(self) -> float:
+    def _wait_in_step(self) -> tuple[float, bool]:
         world = self.world
         began = time.monotonic()
         bound = self.fault.bound + DRAIN_S + world.sampler.hold_s
         wrong = "?"
-        while time.monotonic() - began < 3 * bound:
+        while time.monotonic() - began < FAR_BEYOND * bound:
             world.supervise()
             wrong = world.out_of_sync()
             if not wrong:
@@ -232,17 +236,15 @@ class Case:
         world.may_die = set()
         if wrong:
             self.timeline.violate("in sync", f"not even after {took:.0f} s: {wrong}\n{world.daemon.tail(12)}", "end")
-        elif took > bound:
-            self.timeline.violate("in sync", f"only after {took:.1f} s, the bound is {bound:g} s", "end")
         else:
             self._agree()
-        return took
+        return took, took > bound
 
     def _agree(self) -> None:
         """What others did to HAProxy amid a change the daemon may find with its next resync alone."""
         world = self.world
         resync_s = world.sampler.hold_s or RESYNC_S
-        wrong = world.disagrees(resync_s + AGREE_S if self.struck_by_others else AGREE_S)
+        wrong = world.disagrees(FAR_BEYOND * AGREE_S + (resync_s if self.struck_by_others else 0))
         # A daemon that was killed knows no more what its files were before a document that is rejected then, nor that HAProxy
         # was not told of what it had stored.
         killed = "daemon" in self.fault.may_die
@@ -250,7 +252,7 @@ class Case:
             self.timeline.say("agree", f"files of a rejected document stayed: {wrong}")
             self.timeline.say("change", world.documents.put(True))
             try:
-                world.wait_in_step(20)
+                world.wait_in_step(100)
             except AssertionError as e:
                 self.timeline.violate("in sync", f"after one more document: {e}", "agree")
             wrong = world.disagrees()
@@ -269,7 +271,7 @@ class Case:
             if left and not self.fault.may_leave_transactions:
                 # One that could not be deleted goes with the next commit, or within a RESYNC_PERIOD.
                 with contextlib.suppress(AssertionError):
-                    wait_until(lambda: not world.open_transactions(), RESYNC_S + 10, "no open transaction", interval=0.2)
+                    wait_until(lambda: not world.open_transactions(), RESYNC_S + 60, "no open transaction", interval=0.2)
                 if left := world.open_transactions():
                     line.violate("no leak", f"transactions are open, though we were told of each: {left}", "transactions")
             elif left:
@@ -290,13 +292,13 @@ class Case:
                                 ports=[objects.port(8443, "https")])]
         version = world.dataplane.version()
         world.cluster.put(*trees)
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + 60
         while world.dataplane.version() == version and time.monotonic() < deadline:
             time.sleep(0.2)
         for tree in reversed(trees):
             world.cluster.delete(tree)
         try:
-            world.wait_in_step(20)
+            world.wait_in_step(100)
         except AssertionError as e:
             self.timeline.violate("in sync", f"after one more node: {e}", "probe")
 

@@ -154,9 +154,15 @@ class Proxy:
 
         self._on_loop(drop())
 
-    def cut(self) -> None:
+    def cut(self, politely: bool = False) -> None:
+        """politely: each end is told that there is no more, instead of a reset."""
         async def drop() -> None:
-            self._reset_all()
+            for link in list(self._links) if politely else []:
+                for side in (link.client, link.peer):
+                    if side:
+                        side.close()
+            if not politely:
+                self._reset_all()
 
         self._on_loop(drop())
 

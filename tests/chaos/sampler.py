@@ -194,7 +194,7 @@ class Sampler:
             if not (self.judging and self.traffic_counts):
                 continue
             began = time.monotonic()
-            answer = ask(self.haproxy.port)
+            answer = ask(self.haproxy.port, timeout=15.0)
             # Struck meanwhile: it may have been the fault.
             if not self.traffic_counts:
                 continue

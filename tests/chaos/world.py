@@ -3,8 +3,8 @@
 Kinds: `double` (Kubernetes and the Data Plane API are the doubles, the daemon has sanitizers), `real` (a real kube-apiserver over a real
 etcd, a real Data Plane API where there is one), `whole` (as double, but with a real Data Plane API where there is one, and the daemon has
 the user's haproxy.cfg beside the servers, documents.py), `local` (as whole, or without the user's file, but the daemon has HAProxy's own file
-and sockets and no Data Plane API), `clock` (as double, but the plain build, with a wall clock that can be set, as
-HAProxy's), `fast` (the plain build, whose every clock runs FAST times as fast).
+and sockets and no Data Plane API), `clock` (as double, but the quick build, with a wall clock that can be set, as
+HAProxy's), `fast` (the quick build, whose every clock runs FAST times as fast).
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class World:
         self.limited = kind == "real" or (kind != "fast" and random.Random(f"{seed}:{kind}:limit").random() < 0.5)
         self.settings = self._settings(rng)
         self.flavour = "san" if kind in ("double", "real", "whole", "local") else "plain"
-        binary = build / "san" / "haproxy-k8s-sync" if self.flavour == "san" else build / "haproxy-k8s-sync"
+        binary = build / ("san" if self.flavour == "san" else "quick") / "haproxy-k8s-sync"
         self.daemon = ChaosDaemon(home / "daemon", self.settings, binary)
         if self.names:
             self.daemon.wrap = self.names.wrap
@@ -257,7 +257,7 @@ class World:
             self.documents.put(True)
         self._ends.callback(self.daemon.kill)
         self.daemon.start()
-        self.wait_in_step(30)
+        self.wait_in_step(120)
         self.sampler.documents = self.documents
         self.sampler.judging = True
         self._ends.enter_context(_stopping(self.sampler))
@@ -442,7 +442,7 @@ class World:
                 self.haproxy.runtime(f"set server {BACKEND}/{name} state ready")
                 self.timeline.say("operator", f"{name} set to ready: the daemon reports it as overridden, and one was killed meanwhile")
 
-    def at_rest(self, timeout: float = 10.0) -> None:
+    def at_rest(self, timeout: float = 50.0) -> None:
         """Open files, threads and children are back to what they were when this daemon was first at rest; memory is bounded."""
         pid = self.daemon.pid
         if pid not in self.fds:

@@ -9,8 +9,7 @@ import re
 import pytest
 
 from tests.chaos import invariants
-from tests.chaos.__main__ import worth_again
-from tests.chaos.faults import FAULTS, NAMES, NOT_APPLICABLE, PARTS
+from tests.chaos.faults import ALIKE, FAULTS, NAMES, NOT_APPLICABLE, PARTS
 from tests.chaos.case import rng_of, schedule
 from tests.chaos.documents import BY_RUNTIME, Documents
 from tests.chaos.invariants import Files, Ours, Server
@@ -345,6 +344,13 @@ def test_no_cell_of_the_matrix_is_left_out_silently() -> None:
     assert len(FAULTS) + len(NOT_APPLICABLE) == len(PARTS) * len(NAMES)
 
 
+def test_the_fixed_list_has_each_part_and_each_fault() -> None:
+    alike = {f"{part}:{name}" for part, names in ALIKE.items() for name in names}
+    assert alike < FAULTS.keys()
+    played = [fault for id_, fault in FAULTS.items() if id_ not in alike]
+    assert {fault.part for fault in played} == set(PARTS) and {fault.name for fault in played} == set(NAMES)
+
+
 def test_the_schedule_follows_from_seed_part_and_fault() -> None:
     for fault in FAULTS.values():
         assert schedule(rng_of("1", fault, 1), fault) == schedule(rng_of("1", fault, 1), fault)
@@ -406,11 +412,3 @@ def test_what_a_stream_has_written_is_what_it_knows(seed: int) -> None:
     assert told == {(ip,) for ip in stream.pods}
     stream.settle()
     assert stream.desired()
-
-
-def test_only_what_a_clock_has_said_is_played_again() -> None:
-    outcomes = [{"case": case, "ok": case == "held"} for case in ("held", "late", "late and empty", "late and broken", "unexplained")]
-    violations = [{"case": "late", "invariant": "in sync"}, {"case": "late and empty", "invariant": "in sync"},
-                  {"case": "late and empty", "invariant": "never empty"}, {"case": "late and broken", "invariant": "traffic"}]
-    found = worth_again(outcomes, violations, [{"case": "late and broken"}])
-    assert [outcome["case"] for outcome in found] == ["late"]

@@ -8,11 +8,10 @@ import dataclasses
 import math
 import pathlib
 import re
-from html.parser import HTMLParser
 
 import pytest
 
-from tests.bench import access_log, figures, rolling_page
+from tests.bench import access_log, figures, rolling
 from tests.bench.observer import Seen
 from tests.bench.observer_worker import state_of
 from tests.bench.rollout import Mark, Run
@@ -100,55 +99,10 @@ def test_a_controllers_own_metrics() -> None:
     assert any("event to runtime" in what for what in shown) and not any("event to commit" in what for what in shown)
 
 
-class Page(HTMLParser):
-    """Every tag closed, nothing fetched."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.classes: collections.Counter[str] = collections.Counter()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        named = dict(attrs)
-        assert tag not in ("script", "link", "img", "iframe") and not {"src", "href"} & named.keys()
-        self.classes.update((named.get("class") or "").split())
-        if tag not in ("meta", "wbr"):
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.classes.update((dict(attrs).get("class") or "").split())
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-
-def read(page: str) -> Page:
-    parsed = Page()
-    parsed.feed(page)
-    parsed.close()
-    assert not parsed.open
-    return parsed
-
-
-def test_the_page_is_whole_and_fetches_nothing() -> None:
-    page = rolling_page.render([made_run(0.003), made_run(None, ours=False)], "a <kube>", Settings())
-    parsed = read(page)
-    assert "url(" not in page and "@import" not in page and "<kube>" not in page and "<other>" not in page
-    # Twice each, for a wide and a narrow window, and once among the signs.
-    timelines = 2 * 2
-    for css in ("failed", "slow", "broken", "reload-dot", "terminating", "gone", "ready"):
-        assert parsed.classes[css] == timelines + 1, css
-    assert parsed.classes["commit"] == 2 * timelines + 1
-    assert parsed.classes["wide"] == parsed.classes["narrow"] == 2
-
-
-def test_a_page_of_a_run_without_trouble_says_so() -> None:
-    quiet = Traffic(tuple(connections("node-1", 10, 20)), ())
-    page = rolling_page.render([made_run(0.003, traffic=quiet)], "kube", Settings())
-    assert page.count("none slow, none failed, none broken") == 2
-    assert read(page).classes["failed"] == 1
-
-
-def test_a_run_in_which_nobody_answered_is_drawn_all_the_same() -> None:
+def test_page(tmp_path: pathlib.Path) -> None:
     dead = Traffic((Connection(11, 11, 26, "", "no answer"),), ())
-    read(rolling_page.render([made_run(None, traffic=dead)], "kube", Settings()))
+    runs = [made_run(0.003), made_run(None, ours=False), made_run(None, traffic=dead, haproxy="3.0.1")]
+    rolling._page(runs, "a <kube>", Settings(), tmp_path / "rolling.html")
+    page = (tmp_path / "rolling.html").read_text()
+    assert "<kube>" not in page and "<other>" not in page and page.count("<figure>") == 2
+    assert page.count("an/&lt;other&gt;, HAProxy 2.6.12</th>") == 1 and "never / never (1 of 1)" in page

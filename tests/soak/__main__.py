@@ -25,7 +25,7 @@ import tempfile
 
 from tests.harness.process import ROOT
 
-from . import page, report
+from . import report
 from .soak import Settings, run
 from .stage import Stage
 
@@ -63,7 +63,7 @@ def main() -> int:
         table = report.text(result)
         write(OUT, "table.txt", table + "\n")
         write(OUT, "figures.json", report.as_json(result))
-        print(f"{table}\n  {write(OUT, 'soak.html', page.render(result))}", flush=True)
+        print(f"{table}\n{report.page(result, OUT / 'soak.html')}", flush=True)
         keep = keep or bool(result.failures)
         return 1 if result.failures else 0
     except BaseException:

@@ -8,64 +8,17 @@ import pathlib
 import secrets
 from typing import Any
 
-from tests.chaos.stream import Cluster
+from tests.chaos.stream import Admin, Cluster
 from tests.harness import http, realparts
 from tests.harness.kube import KubeDouble, write_kubeconfig
-from tests.harness.realkube import Client, RealKube
+from tests.harness.realkube import RealKube
 
 Object = dict[str, Any]
 
 
-class Kubernetes:
+class Real:
     """`with` starts and stops it. A token file is what the daemon's kubeconfig names: rotated as a kubelet does."""
 
-    name = "?"
-    port = 0
-
-    @property
-    def cluster(self) -> Cluster:
-        """What is written to."""
-        raise NotImplementedError
-
-    def new_token(self) -> str:
-        """One that the daemon may use from here on; with the double, the one before is refused."""
-        raise NotImplementedError
-
-    def kubeconfig(self, path: pathlib.Path, port: int, token_file: pathlib.Path) -> pathlib.Path:
-        """Leads to the API server through this port."""
-        raise NotImplementedError
-
-    def compact(self) -> None:
-        """The history so far is forgotten."""
-        raise NotImplementedError
-
-    def restart(self) -> None:
-        """Dies and comes back, with its history compacted meanwhile."""
-        raise NotImplementedError
-
-    def __enter__(self) -> "Kubernetes":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-
-class _Admin:
-    """The client of a real API server as a Cluster."""
-
-    def __init__(self, client: Client):
-        self.client = client
-
-    def put(self, *trees: Object) -> None:
-        for tree in trees:
-            self.client.put(tree)
-
-    def delete(self, *trees: Object) -> None:
-        for tree in trees:
-            self.client.delete(tree["kind"], tree["metadata"]["name"], tree["metadata"].get("namespace"))
-
-
-class Real(Kubernetes):
     name = f"kube-apiserver {realparts.KUBERNETES}, etcd {realparts.ETCD}"
 
     def __init__(self, home: pathlib.Path, namespace: str):
@@ -93,9 +46,11 @@ class Real(Kubernetes):
 
     @property
     def cluster(self) -> Cluster:
-        return _Admin(self.kube.admin)
+        """What is written to."""
+        return Admin(self.kube.admin, self.kube.ca)
 
     def new_token(self) -> str:
+        """One that the daemon may use from here on; with the double, the one before is refused."""
         return self.kube.admin.service_account_token("soak", self.namespace)
 
     def kubeconfig(self, path: pathlib.Path, port: int, token_file: pathlib.Path) -> pathlib.Path:
@@ -115,12 +70,13 @@ class Real(Kubernetes):
                 raise
 
     def restart(self) -> None:
+        """Dies and comes back, with its history compacted meanwhile."""
         self.kube.stop_apiserver()
         self.compact()
         self.kube.start_apiserver()
 
 
-class Double(Kubernetes):
+class Double:
     name = "the Kubernetes double (no TLS)"
 
     def __init__(self, home: pathlib.Path, namespace: str):
@@ -156,6 +112,9 @@ class Double(Kubernetes):
         self.kube.restart()
         # It begins with the token of its command line again.
         self.kube.tokens(**{self._token: "admin"})
+
+
+Kubernetes = Real | Double
 
 
 def kubernetes(home: pathlib.Path, namespace: str) -> Kubernetes:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import pathlib
 from collections.abc import Iterator, Sequence
+from html import escape
 
+from tests.bench import charts
+from tests.bench.growth import Curve, Plot
 from tests.harness.load_records import percentile
 
 from . import latencies, verdict
@@ -106,6 +110,29 @@ def text(result: Result) -> str:
     lines += [f"  {name:<36}{values[0]}" for name, values in count_rows(result)]
     lines += ["", *(f"  {line}" for line in said(result)), ""] if said(result) else [""]
     return "\n".join([*lines, *(f"  {line}" for line in conclusion(result))])
+
+
+def _plots(result: Result) -> Iterator[Plot]:
+    """Everything over time."""
+    for one in result.trends:
+        scale, unit = (1024.0, "MiB") if one.rule.unit == "KiB" else (1.0, one.rule.unit)
+        points = tuple((sample.at, getattr(sample, one.rule.field) / scale) for sample in result.samples)
+        yield Plot(one.rule.name, unit, "s", (Curve(one.rule.name, points),), log_x=False, log_y=False)
+    yield Plot("CPU", "% of one", "s", (Curve("CPU", tuple(cpu_percent(result))),), log_x=False, log_y=False)
+    yield Plot("How long a change took", "ms", "s", tuple(
+        Curve(name, tuple((one.at, max(one.ms, 0.1)) for one in result.log.latencies if one.way == way and one.at <= result.samples[-1].at))
+        for way, name in latencies.NAMES.items()), log_x=False, dots=True)
+
+
+def page(result: Result, path: pathlib.Path) -> str:
+    settings = result.settings
+    about = f"{result.about['parts']}; {settings.rate:g} changes a second for {clock(settings.seconds)}, SEED={settings.seed}"
+    return charts.write(path, "A soak of haproxy-k8s-sync", about, [
+        *(f"<p>{escape(line)}</p>" for line in conclusion(result)),
+        charts.table(HEADS, [(name, "", values) for name, values in trend_rows(result)]),
+        charts.table(["p50 / p99 (how many)", "first third", "last third"], [(name, "", values) for name, values in latency_rows(result)]),
+        charts.panels(list(_plots(result))), charts.table([], [(name, "", values) for name, values in count_rows(result)]),
+        *(f"<p>{escape(one)}</p>" for one in said(result))])
 
 
 def as_json(result: Result) -> str:

@@ -1,4 +1,4 @@
-"""Everything that a soak runs: Kubernetes, HAProxy, a Data Plane API, relays between them and the daemon, and the daemon."""
+"""Everything that a soak runs: Kubernetes, HAProxy, a Data Plane API, proxies between them and the daemon, and the daemon."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import contextlib
 import os
 import pathlib
 import signal
-import socket
 
+from tests.bench.setup import data_plane
+from tests.chaos.proxy import Proxy
 from tests.harness import realparts
 from tests.harness.daemon import Daemon
-from tests.harness.haproxy import AUTH, HEAD, DataPlane, DoubleDataPlane, HAProxy, RealDataPlane
+from tests.harness.haproxy import AUTH, HEAD, HAProxy
 from tests.harness.lines import in_rotation, server_lines
-from tests.harness.process import wait_until
 
 from .kubernetes import Kubernetes, kubernetes
-from .relay import Relays
 
 NAMESPACE = "soak"
 # Service and backend alike -> the first of its two nodePorts
@@ -59,18 +58,12 @@ class Stage:
         self.resync = resync
         self.kube: Kubernetes = kubernetes(home / "kube", NAMESPACE)
         self.haproxy = HAProxy(home / "haproxy", TEMPLATE, _haproxy())
-        self.dataplane = self._dataplane()
-        self.relays = Relays({"kubernetes": self.kube.port, "dataplane": self.dataplane.port}, home)
+        self.dataplane = data_plane(self.haproxy, home / "dataplane", RELOAD_DELAY_S)
+        # Between them and the daemon: connections are cut at will, as a firewall or a load balancer does, while the servers live on.
+        self.to_kube, self.to_dataplane = (Proxy("127.0.0.1", port, http=False) for port in (self.kube.port, self.dataplane.port))
         self.token_file = home / "token"
         self.daemon: Daemon
         self._ends = contextlib.ExitStack()
-
-    def _dataplane(self) -> DataPlane:
-        try:
-            binary = str(realparts.dataplaneapi())
-        except realparts.Missing:
-            return DoubleDataPlane(self.haproxy, self.haproxy.config, self.home / "dataplane", reload_delay=RELOAD_DELAY_S)
-        return RealDataPlane(self.haproxy, self.home / "dataplane", binary, RELOAD_DELAY_S)
 
     def describe(self) -> str:
         haproxy = realparts.version_of(pathlib.Path(self.haproxy.binary)).split(" - ")[0]
@@ -81,7 +74,9 @@ class Stage:
             ends.enter_context(self.kube)
             ends.enter_context(self.haproxy)
             ends.enter_context(self.dataplane)
-            ends.enter_context(self.relays)
+            for proxy in (self.to_kube, self.to_dataplane):
+                proxy.start()
+                ends.callback(proxy.stop)
             self.rotate_token()
             self.daemon = Daemon(self.home / "daemon", self._settings())
             ends.callback(self.daemon.kill)
@@ -94,10 +89,10 @@ class Stage:
     def _settings(self) -> dict[str, str]:
         """MAX_LOSS_PERCENT=100: with a dozen nodes that come and go at random, the brake would hold most of it back."""
         user, password = AUTH.split(":")
-        kubeconfig = self.kube.kubeconfig(self.home / "kubeconfig", self.relays.ports["kubernetes"], self.token_file)
+        kubeconfig = self.kube.kubeconfig(self.home / "kubeconfig", self.to_kube.port, self.token_file)
         services = ",".join(f"{NAMESPACE}/{service}:https={service}" for service in SERVICES)
         return {"INGRESS_SERVICES": services, "KUBECONFIG": str(kubeconfig),
-                "HAPROXY_DATAPLANE_URL": f"http://127.0.0.1:{self.relays.ports['dataplane']}",
+                "HAPROXY_DATAPLANE_URL": self.to_dataplane.url,
                 "HAPROXY_DATAPLANE_USERNAME": user, "HAPROXY_DATAPLANE_PASSWORD": password, "MAX_LOSS_PERCENT": "100",
                 "RESYNC_PERIOD": self.resync, "DRAIN_TIMEOUT": "5s", "PARK_TTL": "30s", "LOG_FORMAT": "json"}
 
@@ -112,25 +107,9 @@ class Stage:
     def hang_up(self) -> None:
         os.kill(self.daemon.pid, signal.SIGHUP)
 
-    def _reload_by_socket(self) -> bool:
-        """A master that is just being reloaded by the API has nobody at its socket for a moment."""
-        try:
-            with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as s:
-                s.settimeout(10)
-                s.connect(str(self.haproxy.master_socket))
-                s.sendall(b"reload\n")
-                while s.recv(65536):
-                    pass
-        except OSError:
-            return False
-        return True
-
     def reload_haproxy(self) -> None:
         """Somebody else does."""
-        if self.haproxy.can_reload_by_socket:
-            wait_until(self._reload_by_socket, 20, "HAProxy's master to be reloaded by its socket")
-        else:
-            os.kill(int(self.haproxy.pid_file.read_text().split()[0]), signal.SIGUSR2)
+        self.haproxy.reload()
 
     def restart_haproxy(self) -> None:
         self.haproxy.stop()

@@ -37,9 +37,9 @@ def scrapers(stage: Stage) -> None:
 
 # name -> (every so many seconds on average, what is done). The order is that of the report.
 KINDS: dict[str, tuple[float, Callable[[Stage], object]]] = {
-    "connections to Kubernetes reset": (25, lambda stage: stage.relays.cut("kubernetes", "reset")),
-    "connections to Kubernetes closed": (40, lambda stage: stage.relays.cut("kubernetes", "fin")),
-    "connections to the Data Plane API reset": (25, lambda stage: stage.relays.cut("dataplane", "reset")),
+    "connections to Kubernetes reset": (25, lambda stage: stage.to_kube.cut()),
+    "connections to Kubernetes closed": (40, lambda stage: stage.to_kube.cut(politely=True)),
+    "connections to the Data Plane API reset": (25, lambda stage: stage.to_dataplane.cut()),
     "history compacted": (60, lambda stage: stage.kube.compact()),
     "API server restarted": (120, lambda stage: stage.kube.restart()),
     "token rotated": (60, lambda stage: stage.rotate_token()),

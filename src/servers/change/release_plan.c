@@ -62,9 +62,9 @@ void release_plan_fini(struct release_plan *p)
     for (size_t i = 0; i < p->removed_count; i++)
         backend_server_fini(&p->removed[i]);
     for (size_t i = 0; i < p->undrained_count; i++)
-        free(p->undrained[i]);
+        free((char *)p->undrained[i]);
     for (size_t i = 0; i < p->by_operator_count; i++)
-        free(p->by_operator[i]);
+        free((char *)p->by_operator[i]);
     free(p->removed);
     free(p->undrained);
     free(p->by_operator);

@@ -19,9 +19,9 @@
 struct release_plan {
     struct backend_server *removed; /* in the order of the file, as the others */
     size_t removed_count;
-    char **undrained; /* names of servers that are live in the file and drain at runtime */
+    const char **undrained; /* names of servers that are live in the file and drain at runtime */
     size_t undrained_count;
-    char **by_operator; /* in maintenance at runtime alone */
+    const char **by_operator; /* in maintenance at runtime alone */
     size_t by_operator_count;
     size_t kept;        /* managed lines that stay */
     size_t others;      /* lines that are not managed: they stay, too; those of another cluster among them */
