@@ -1,17 +1,21 @@
 /*
  * Scenes: what happens to the servers engine in the world of engine_world.h, and what has to be, as one text of steps between " | ":
  *
- *     desired n1 n2* because ADDED slice      two SET: of the second backend; both SET / SET
- *     pass resync+5000     settle     until C     answer     call (is answered)     refresh     stop     again (another daemon starts)
- *     fault F 409 x1 after 20000 applied      mend     stranger n7 (writes, and it is loaded)     restart (HAProxy)     clear (the trace)
- *     run SET     run-two SET     have SET    sign n1!    set deaf     unset deaf     call-held     call-free     fail-reloads 1     forbidden n9
- *     failing n1,n3,     forget (the log)     start     synced     begin 2 braked (one of rules_world.h's)     world 2 RULES
+ *     desired n1 n2* because ADDED slice     two SET (of the second backend)     both SET / SET
+ *     pass resync+5000     settle     until C     answer     call (is answered)     start     synced     refresh     stop
+ *     again (another daemon starts)     clear (the trace)     forget (the log)     times 6 stranger n7; pass 6min
+ *
+ *     fault F 409 x1 after 20000 applied     mend     stranger n7 (writes, and it is loaded)     write SET (not loaded yet)
+ *     restart (HAProxy)     have SET     run SET     run-two SET     sign n1!     set deaf     unset deaf     fail-reloads 1
+ *     forbidden n9     failing n1,n3,     reload-list failed|succeeded|none
  *
  *     settled SET     settled-two SET     running SET     running-two SET     file SET     configured SET     trace B+-CR
  *     in-sync     out-of-sync     ready TEXT     unready TEXT     logged TEXT     unlogged TEXT     verification verified
  *     commits 1     commits <=30     count F 1     metric reloads/succeeded 1     busy C     calling     not-calling
  *
- * In "world" and "begin": a number of backends, "routes" (runtime updates, with parking), "no-parking", "braked", "dry", "empty".
+ *     world 2 routes      another world: a number of backends, "routes" (runtime updates, with parking), "no-parking", "braked"
+ *                         (half of the servers may be lost at once), "dry", "empty"
+ *     begin 2 braked      such a world, in sync with n1
  */
 #ifndef TESTS_SCENES_H
 #define TESTS_SCENES_H
@@ -94,6 +98,7 @@ static inline bool *flag_of(const char *word)
                  {"reloads-fast", &w.reloads_fast},
                  {"forgets-fast", &w.forgets_fast},
                  {"absent", &w.absent[0]},
+                 {"crossing", &w.crossing},
                  {"call-held", &w.call.held}};
     for (size_t i = 0; i < array_len(flags); i++)
         if (str_eq(word, flags[i].word))
@@ -112,9 +117,9 @@ static inline void play_fault(char *rest)
         else if (str_eq(word, "after"))
             f.after_ms = (unsigned)ms_of(strsep(&rest, " "));
         else if (word[0] == 'x')
-            f.times = atoi(word + 1);
+            f.times = (int)ms_of(word + 1);
         else
-            f.status = atoi(word);
+            f.status = (int)ms_of(word);
     }
     fault(f);
 }
@@ -127,7 +132,7 @@ static inline void play_world(char *rest)
     bool routes = false;
     for (char *word; (word = strsep(&rest, " ")) != NULL;) {
         if (isdigit((unsigned char)word[0]))
-            backends = (size_t)atoi(word);
+            backends = (size_t)ms_of(word);
         else if (str_eq(word, "routes"))
             routes = (park_ttl_ms = HOUR_MS) > 0;
         else if (str_eq(word, "no-parking"))
@@ -305,6 +310,15 @@ static inline void play_desired(const char *word, char *rest)
     }
 }
 
+/* "failed", "succeeded", "none"; "": the true one */
+static inline const char *reload_list(const char *of)
+{
+    return of[0] == 'f'   ? "[{\"id\":\"r-1\",\"status\":\"failed\",\"response\":\"bad\",\"reload_timestamp\":1}]"
+           : of[0] == 's' ? "[{\"id\":\"r-2\",\"status\":\"succeeded\",\"response\":\"\",\"reload_timestamp\":2}]"
+           : of[0] == 'n' ? "[]"
+                          : NULL;
+}
+
 /* The world borrows them. */
 static inline void play_names(const char **at, const char *names)
 {
@@ -343,9 +357,15 @@ static inline bool play_other(const char *word, char *rest)
     } else if (str_eq(word, "set") || str_eq(word, "unset"))
         *flag_of(rest) = word[0] == 's';
     else if (str_eq(word, "fail-reloads"))
-        w.fail_reloads = (unsigned)atoi(rest);
+        w.fail_reloads = (unsigned)ms_of(rest);
     else if (str_eq(word, "sign"))
         play_sign(rest);
+    else if (str_eq(word, "write")) {
+        set_copy(w.have.of[0], rest);
+        w.file = w.have;
+        w.file_version = ++w.version;
+    } else if (str_eq(word, "reload-list"))
+        w.reload_list = reload_list(rest);
     else if (str_eq(word, "forbidden") || str_eq(word, "failing"))
         play_names(word[1] == 'o' ? &w.forbidden : &w.failing, rest);
     else
@@ -390,22 +410,40 @@ static inline bool play_own(const char *word, char *rest)
     return true;
 }
 
-static inline void play_steps(const char *title, const char *steps, bool (*more)(const char *word, char *rest))
+static inline void play_text(const char *steps, const char *between, bool (*more)(const char *word, char *rest));
+
+/* "6 stranger n7; pass 6min" */
+static inline void play_times(char *rest, bool (*more)(const char *word, char *rest))
 {
-    playing.title = title;
+    for (int left = (int)ms_of(strsep(&rest, " ")); left > 0; left--)
+        play_text(rest, "; ", more);
+}
+
+static inline void play_text(const char *steps, const char *between, bool (*more)(const char *word, char *rest))
+{
     while (steps != NULL && steps[0] != '\0') {
-        const char *end = strstr(steps, " | ");
+        const char *end = strstr(steps, between);
         cleanup(mem_free_ptr) char *step = end != NULL ? mem_strndup(steps, (size_t)(end - steps)) : mem_strdup(steps);
         cleanup(mem_free_ptr) char *shown = mem_strdup(step);
         char *rest = step;
         const char *word = strsep(&rest, " ");
-        playing.step = shown;
         rest = rest != NULL ? rest : step + strlen(step);
-        ck_assert_msg(play_own(word, rest) || play_other(word, rest) || play_assertion(word, rest) ||
-                          (more != NULL && more(word, rest)),
-                      "%s: step \"%s\"", title, shown);
-        steps = end != NULL ? end + strlen(" | ") : NULL;
+        playing.step = shown;
+        if (str_eq(word, "times"))
+            play_times(rest, more);
+        else
+            ck_assert_msg(play_own(word, rest) || play_other(word, rest) || play_assertion(word, rest) ||
+                              (more != NULL && more(word, rest)),
+                          "%s: step \"%s\"", playing.title, shown);
+        steps = end != NULL ? end + strlen(between) : NULL;
     }
+}
+
+/* more: words of the test; NULL: none. */
+static inline void play_steps(const char *title, const char *steps, bool (*more)(const char *word, char *rest))
+{
+    playing.title = title;
+    play_text(steps, " | ", more);
 }
 
 static inline void play(const struct scene *s)

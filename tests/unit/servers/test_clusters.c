@@ -14,6 +14,7 @@
 
 #define FORMAT "{cluster}_{node}"
 #define OF_A .cluster = "a", .server_name_format = FORMAT
+#define IN_A "cluster=a format={cluster}_{node}"
 #define W ":80 check weight 100"
 #define A1 "server a_n1 10.0.0.1" W "\n"
 #define A2 "server a_n2 10.0.0.2" W "\n"
@@ -30,45 +31,38 @@ struct row {
 };
 
 static const struct row rows[] = {
-    {"names have the cluster's", "cluster=a format={cluster}_{node}", B1, "n1 10.0.0.1:80", DIFF_WRITE,
-     "+ a_n1 10.0.0.1" W, NULL},
-    {"the same node's name in another cluster does not clash", "cluster=a format={cluster}_{node}", A1 B1 B2,
-     "n1 10.0.0.1:80", DIFF_NOTHING, "", NULL},
-    {"what is not desired goes, of the own ones", "cluster=a format={cluster}_{node}", A1 A2 B1 B2, "n1 10.0.0.1:80",
-     DIFF_WRITE, "- a_n2 10.0.0.2" W, NULL},
-    {"another cluster's server at the same address is not adopted", "cluster=a format={cluster}_{node} adopt=keep",
-     "server b_n1 10.0.0.1" W "\n", "n1 10.0.0.1:80", DIFF_WRITE, "+ a_n1 10.0.0.1" W, NULL},
-    {"nor renamed", "cluster=a format={cluster}_{node} adopt=rename", A1 "server b_n1 10.0.0.1" W "\n",
-     "n1 10.0.0.1:80", DIFF_NOTHING, "", NULL},
-    {"a line of no cluster's name is left alone", "cluster=a format={cluster}_{node} adopt=keep", A1 OLD1,
-     "n1 10.0.0.1:80", DIFF_NOTHING, "", NULL},
-    {"also where its node goes", "cluster=a format={cluster}_{node} adopt=no", A1 OLD1 A2,
-     "n2 10.0.0.2:80; out n1 announced its node is going", DIFF_WRITE, "- a_n1 10.0.0.1" W, NULL},
-    {"and where there is none of its own yet", "cluster=a format={cluster}_{node} adopt=keep", OLD1 A2,
+    {"names have the cluster's", IN_A, B1, "n1 10.0.0.1:80", DIFF_WRITE, "+ a_n1 10.0.0.1" W, NULL},
+    {"the same node's name in another cluster does not clash", IN_A, A1 B1 B2, "n1 10.0.0.1:80", DIFF_NOTHING, "",
+     NULL},
+    {"what is not desired goes, of the own ones", IN_A, A1 A2 B1 B2, "n1 10.0.0.1:80", DIFF_WRITE, "- a_n2 10.0.0.2" W,
+     NULL},
+    {"another cluster's server at the same address is not adopted", IN_A " adopt=keep", "server b_n1 10.0.0.1" W "\n",
+     "n1 10.0.0.1:80", DIFF_WRITE, "+ a_n1 10.0.0.1" W, NULL},
+    {"nor renamed", IN_A " adopt=rename", A1 "server b_n1 10.0.0.1" W "\n", "n1 10.0.0.1:80", DIFF_NOTHING, "", NULL},
+    {"a line of no cluster's name is left alone", IN_A " adopt=keep", A1 OLD1, "n1 10.0.0.1:80", DIFF_NOTHING, "",
+     NULL},
+    {"also where its node goes", IN_A " adopt=no", A1 OLD1 A2, "n2 10.0.0.2:80; out n1 announced its node is going",
+     DIFF_WRITE, "- a_n1 10.0.0.1" W, NULL},
+    {"and where there is none of its own yet", IN_A " adopt=keep", OLD1 A2,
      "n2 10.0.0.2:80; out n1 announced its node is going", DIFF_NOTHING, "", NULL},
-    {"but for one at an own server's place, to be renamed: the new one comes first",
-     "cluster=a format={cluster}_{node} adopt=rename", OLD1, "n1 10.0.0.1:80", DIFF_WRITE, "+ a_n1 10.0.0.1" W, NULL},
-    {"then the old one goes", "cluster=a format={cluster}_{node} adopt=rename", A1 OLD1 OLD2, "n1 10.0.0.1:80",
-     DIFF_WRITE, "- n1 10.0.0.1" W, NULL},
-    {"also when its node goes meanwhile", "cluster=a format={cluster}_{node} adopt=rename", A1 OLD1 A2,
+    {"but for one at an own server's place, to be renamed: the new one comes first", IN_A " adopt=rename", OLD1,
+     "n1 10.0.0.1:80", DIFF_WRITE, "+ a_n1 10.0.0.1" W, NULL},
+    {"then the old one goes", IN_A " adopt=rename", A1 OLD1 OLD2, "n1 10.0.0.1:80", DIFF_WRITE, "- n1 10.0.0.1" W,
+     NULL},
+    {"also when its node goes meanwhile", IN_A " adopt=rename", A1 OLD1 A2,
      "n2 10.0.0.2:80; out n1 announced its node is going", DIFF_WRITE, "- a_n1 10.0.0.1" W "\n- n1 10.0.0.1" W, NULL},
-    {"one that is kept is not renamed", "cluster=a format={cluster}_{node} adopt=rename kept=k*",
-     A1 "server k1 10.0.0.1" W "\n", "n1 10.0.0.1:80", DIFF_NOTHING, "", NULL},
-    {"a new one gets the weight of the own ones", "cluster=a format={cluster}_{node}",
-     "server a_n1 10.0.0.1:80 check weight 5\n" B1, "n1 10.0.0.1:80; n2 10.0.0.2:80", DIFF_WRITE,
-     "+ a_n2 10.0.0.2:80 check weight 5", NULL},
+    {"one that is kept is not renamed", IN_A " adopt=rename kept=k*", A1 "server k1 10.0.0.1" W "\n", "n1 10.0.0.1:80",
+     DIFF_NOTHING, "", NULL},
+    {"a new one gets the weight of the own ones", IN_A, "server a_n1 10.0.0.1:80 check weight 5\n" B1,
+     "n1 10.0.0.1:80; n2 10.0.0.2:80", DIFF_WRITE, "+ a_n2 10.0.0.2:80 check weight 5", NULL},
     {"of two nodes at one address each keeps the cluster's part", "cluster=a format={address}_{cluster}", "",
      "n1 10.0.0.1:80; n2 10.0.0.1:80", DIFF_WRITE, "+ 10.0.0.1-n2_a 10.0.0.1" W "\n+ 10.0.0.1_a 10.0.0.1" W, NULL},
-    {"a '_' of a node's name is none", "cluster=a format={cluster}_{node}", "", "n_1 10.0.0.1:80", DIFF_WRITE,
-     "+ a_n-1 10.0.0.1" W, NULL},
-    {"the last own one stays while no other is up", "cluster=a format={cluster}_{node}", A1 B1, "", DIFF_NO_ENDPOINT,
-     "",
+    {"a '_' of a node's name is none", IN_A, "", "n_1 10.0.0.1:80", DIFF_WRITE, "+ a_n-1 10.0.0.1" W, NULL},
+    {"the last own one stays while no other is up", IN_A, A1 B1, "", DIFF_NO_ENDPOINT, "",
      "none of the Service's 2 endpoints is ready; no other cluster has a server in this backend that is UP, so the "
      "last servers of cluster a stay (1)"},
-    {"and goes where one is", "cluster=a format={cluster}_{node} others-up", A1 B1, "", DIFF_WRITE, "- a_n1 10.0.0.1" W,
-     NULL},
-    {"an empty backend of one's own is in sync where others serve", "cluster=a format={cluster}_{node} others-up", B1,
-     "", DIFF_NOTHING, "", NULL},
+    {"and goes where one is", IN_A " others-up", A1 B1, "", DIFF_WRITE, "- a_n1 10.0.0.1" W, NULL},
+    {"an empty backend of one's own is in sync where others serve", IN_A " others-up", B1, "", DIFF_NOTHING, "", NULL},
 };
 
 TEST_EACH(each_row, sizeof(rows) / sizeof(rows[0]))
@@ -150,85 +144,62 @@ static const struct {
     {A1 A2, "", NULL, false},
 };
 
-TEST_EACH(it_goes_while_another_clusters_is_up, sizeof(last) / sizeof(last[0]))
+/* What cluster a plans and does, with one of b's servers down. */
+static void judge(const char *file, const char *loaded, const char *running, const char *down, const char *wanted,
+                  struct plan *p, struct route *route)
 {
     struct plan_rules rules = {.diff = {OF_A}, .max_loss_percent = 100};
     const struct admin_states memory = {.looked = true};
-    cleanup(backend_fini) struct backend b;
+    cleanup(backend_fini) struct backend b, in_haproxy;
     cleanup(desired_fini) struct desired desired;
-    cleanup(plan_fini) struct plan p = {0};
     cleanup(runtime_fini) struct runtime r;
-    cleanup(route_fini) struct route route = {0};
-    text_backend(&b, "web", last[_i].file);
-    text_runtime(&r, &b, last[_i].running);
+    text_backend(&b, "web", file);
+    text_backend(&in_haproxy, "web", loaded);
+    text_runtime(&r, &in_haproxy, running);
     for (size_t i = 0; i < r.count; i++)
-        r.servers[i].down = str_eq(r.servers[i].name, last[_i].down);
-    text_desired(&desired, "");
+        r.servers[i].down = str_eq(r.servers[i].name, down);
+    text_desired(&desired, wanted);
     struct parking *parking = parking_new(3600000);
     const struct backend_decision_input in = {
         .at = {.actual = &b, .runtime = &r, .desired = &desired, .memory = &memory, .open = true},
         .rules = &rules,
         .parking = parking};
-    backend_decision_plan(&in, &p);
-    backend_decision_route(&in, &p, &route);
+    backend_decision_plan(&in, p);
+    backend_decision_route(&in, p, route);
+    parking_free(parking);
+}
+
+TEST_EACH(it_goes_while_another_clusters_is_up, array_len(last))
+{
+    cleanup(plan_fini) struct plan p = {0};
+    cleanup(route_fini) struct route route = {0};
+    judge(last[_i].file, last[_i].file, last[_i].running, last[_i].down, "", &p, &route);
     ck_assert_msg((p.verdict == PLAN_WRITE) == last[_i].goes, "%d: %s %s: %d", _i, last[_i].file, last[_i].running,
                   p.verdict);
     if (last[_i].goes) { /* by a write with a version, which fails where the others' last one went first */
         ck_assert_uint_eq(route.command_count, 0);
         ck_assert_uint_eq(route.update_count, 1);
     }
-    parking_free(parking);
 }
 
 /* It is loaded still, as its line is gone by hand or by another cluster's write, and ends with the next reload. */
 TEST(who_has_no_line_is_not_relied_on)
 {
-    struct plan_rules rules = {.diff = {OF_A}, .max_loss_percent = 100};
-    const struct admin_states memory = {.looked = true};
-    cleanup(backend_fini) struct backend b, loaded;
-    cleanup(desired_fini) struct desired desired;
     cleanup(plan_fini) struct plan p = {0};
-    cleanup(runtime_fini) struct runtime r;
     cleanup(route_fini) struct route route = {0};
-    text_backend(&b, "web", A1 B1);
-    text_backend(&loaded, "web", A1 A2 B1);
-    text_runtime(&r, &loaded, "");
-    text_desired(&desired, "");
-    struct parking *parking = parking_new(3600000);
-    const struct backend_decision_input in = {
-        .at = {.actual = &b, .runtime = &r, .desired = &desired, .memory = &memory, .open = true},
-        .rules = &rules,
-        .parking = parking};
-    backend_decision_plan(&in, &p);
-    backend_decision_route(&in, &p, &route);
+    judge(A1 B1, A1 A2 B1, "", NULL, "", &p, &route);
     ck_assert_int_eq(p.verdict, PLAN_WRITE);
     ck_assert_uint_eq(route.command_count, 0); /* the write alone, which carries a version */
     ck_assert_uint_eq(route.update_count, 1);
-    parking_free(parking);
 }
 
 /* While an own server is to come, one of another cluster that is there replaces none. */
 TEST(another_clusters_server_does_not_stand_in)
 {
-    struct plan_rules rules = {.diff = {OF_A}, .max_loss_percent = 100};
-    const struct admin_states memory = {.looked = true};
-    cleanup(backend_fini) struct backend b;
-    cleanup(desired_fini) struct desired desired;
     cleanup(plan_fini) struct plan p = {0};
-    cleanup(runtime_fini) struct runtime r;
     cleanup(route_fini) struct route route = {0};
-    text_backend(&b, "web", A1 B1);
-    text_runtime(&r, &b, "");
-    text_desired(&desired, "a_n2 10.0.0.2:80; out a_n1 announced its pod ends");
-    struct parking *parking = parking_new(3600000);
-    const struct backend_decision_input in = {
-        .at = {.actual = &b, .runtime = &r, .desired = &desired, .memory = &memory, .open = true},
-        .rules = &rules,
-        .parking = parking};
-    backend_decision_plan(&in, &p);
-    backend_decision_route(&in, &p, &route);
+    judge(A1 B1, A1 B1, "", NULL, "a_n2 10.0.0.2:80; out a_n1 announced its pod ends", &p, &route);
     ck_assert_uint_eq(route.command_count, 0);
     ck_assert_uint_eq(route.update_count, 0);
     ck_assert(route.transaction);
-    parking_free(parking);
 }

@@ -88,6 +88,11 @@ static const struct scene scenes[] = {
     {"what was refused is tried again when the file changed",
      "synced | pass resync-1000 | fault + 422 | desired n2 | settle | stranger n1 n4 | trace B+DR | pass 1500 | "
      "trace RB+DR"},
+
+    /* An edit by hand that leaves the version as it is: what stuck once is not said not to stick. */
+    {"drift at the version of our own commit is repaired at once",
+     "synced | desired n2 | pass 5000 | settled n2 | have n2 n9 | clear | refresh | settle | trace RB-CR | "
+     "pass 5000 | settled n2 | unlogged committed change missing"},
 };
 
 TEST_EACH(each_scene, array_len(scenes))
@@ -111,26 +116,6 @@ TEST_EACH(a_slow_machine_misses_nothing, 5)
 }
 
 /* ---- what does not stick, and strangers ---- */
-
-/* An edit by hand that leaves the version as it is: what stuck once is not said
- * not to stick. */
-TEST(drift_at_the_version_of_our_own_commit_is_repaired_at_once)
-{
-    world_in_sync();
-    desired("n2", "event");
-    pass(5000);
-    assert_settled("n2");
-    set_copy(w.have.of[0], "n2 n9");
-    set_copy(w.file.of[0], "n2 n9");
-    set_copy(w.running.of[0], "n2 n9");
-    buf_clear(&w.trace);
-    instance_refresh(w.target.instance);
-    settle();
-    assert_trace("RB-CR");
-    pass(5000);
-    assert_settled("n2");
-    ck_assert(!logged("committed change missing"));
-}
 
 TEST_EACH(another_writer_in_each_step, 8)
 {

@@ -29,6 +29,18 @@ static const struct scene scenes[] = {
      "begin 1 | desired n2 | pass 5000 | stranger n7 | pass resync+5000 | stranger n7 | pass resync+5000 | "
      "stranger n7 | pass resync+5000 | unready another writer keeps reverting the daemon's changes | stranger n2 | "
      "pass resync+5000 | settled n2 | desired n3 | pass 5000 | settled n3"},
+
+    {"a hand edit now and then is repaired",
+     "begin 1 | desired n2 | pass 5000 | times 6 stranger n7; pass 6min; settled n2"},
+    {"our own changes to another backend undo nothing",
+     "begin 2 | both n2 / n2 | pass 5000 | times 3 two n3; pass 5000; two n2; pass 5000 | in-sync | "
+     "metric changes_reverted/be 0 | metric changes_reverted/two 0"},
+    {"a fight about one backend leaves the other alone",
+     "begin 2 | both n2 / n2 | pass 5000 | times 3 stranger n7; pass resync+5000 | "
+     "times 2 two n3; pass 5000; settled-two n3; two n2; pass 5000; settled-two n2 | configured n7 | "
+     "unready backend be: another writer keeps reverting the daemon's changes | "
+     "unready [+]target http://api backend two: in sync | pass 10min | settled n2 | metric changes_reverted/be 3 | "
+     "metric changes_reverted/two 0"},
 };
 
 TEST_EACH(each_scene, array_len(scenes))
@@ -147,55 +159,4 @@ TEST(a_fight_that_goes_on_stays_cheap)
     }
     ck_assert_uint_le(w.commits, 3 + 12);
     ck_assert_uint_ge(w.commits, 3 + 8);
-}
-
-TEST(a_fight_about_one_backend_leaves_the_other_alone)
-{
-    begin_with(2, no_loss_limit);
-    desired_both("n2", "n2", "event");
-    pass(5000);
-    for (int i = 0; i < 3; i++) {
-        stranger("n7");
-        pass(RESYNC_MS + 5000);
-    }
-    for (int i = 0; i < 4; i++) {
-        desired_of(1, i % 2 == 0 ? "n3" : "n2", "event");
-        servers_apply(w.target.servers);
-        pass(5000);
-        assert_settled_two(i % 2 == 0 ? "n3" : "n2");
-    }
-    ck_assert_str_eq(w.have.of[0], "n7");
-    assert_ready(false, "backend be: another writer keeps reverting the daemon's changes");
-    assert_ready(false, "[+]target http://api backend two: in sync");
-    pass(10 * MINUTES_MS);
-    assert_settled("n2");
-    ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 3);
-    ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "two", API_URL, NULL), 0);
-}
-
-TEST(a_hand_edit_now_and_then_is_repaired)
-{
-    begin_with(1, no_loss_limit);
-    desired("n2", "event");
-    pass(5000);
-    for (int i = 0; i < 6; i++) {
-        stranger("n7");
-        pass(6 * MINUTES_MS);
-        assert_settled("n2");
-    }
-}
-
-TEST(our_own_changes_to_another_backend_undo_nothing)
-{
-    begin_with(2, no_loss_limit);
-    desired_both("n2", "n2", "event");
-    pass(5000);
-    for (int i = 0; i < 6; i++) {
-        desired_of(1, i % 2 == 0 ? "n3" : "n2", "event");
-        servers_apply(w.target.servers);
-        pass(5000);
-    }
-    ck_assert(in_sync());
-    ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 0);
-    ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "two", API_URL, NULL), 0);
 }

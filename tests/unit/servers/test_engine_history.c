@@ -6,17 +6,6 @@ FIXTURE(history_begin, world_end)
 
 /* ---- nothing to tell ---- */
 
-TEST(nothing_is_said_of_what_stays)
-{
-    world_make();
-    world_in_sync();
-    for (int i = 0; i < 20; i++) {
-        desired("n1", "MODIFIED node n1: a heartbeat");
-        pass(RESYNC_MS);
-    }
-    assert_journal("");
-}
-
 TEST(nobody_reads_it)
 {
     world_make();
@@ -101,6 +90,20 @@ static const struct scene scenes[] = {
     {"what is wrong with all is said once",
      TWO "fault w | pass resync+1000 | journal apply_failed | entry apply_failed backend= | mend | pass min | "
          "journal in_sync in_sync"},
+
+    {"nothing is said of what stays", ONE "synced | times 20 desired n1 | journal"},
+    {"no endpoint is told once",
+     ONE "synced | times 5 desired; pass resync | journal removal_delayed | "
+         "entry removal_delayed text=keeping the last 1 server | entry removal_delayed why~no usable endpoint | "
+         "desired n1 | pass 0 | journal in_sync | desired | pass 0 | journal removal_delayed"},
+    {"a pause is told when what it withholds changes",
+     ONE "synced | set paused | desired n1 n2 | times 10 pass resync | journal not_written | "
+         "entry not_written text=not written: added n2 (10.0.0.2:80) | entry not_written why~haproxy-k8s-sync/paused | "
+         "desired n1 n2 n3 | pass 0 | journal not_written | unset paused | desired n1 n2 n3 | pass min | "
+         "journal committed in_sync"},
+    {"a reload that failed before our start",
+     ONE "reload-list failed | start | desired n1 | pass min | journal reload_failed reload_again in_sync | "
+         "entry reload_failed why=bad"},
 };
 
 TEST_EACH(each_scene, array_len(scenes))
@@ -131,17 +134,6 @@ TEST(many_writes_are_one_sentence_with_an_end)
 
 /* ---- what goes wrong ---- */
 
-TEST(a_reload_that_failed_before_our_start)
-{
-    world_make();
-    w.reload_list = "[{\"id\":\"r-1\",\"status\":\"failed\",\"response\":\"bad\",\"reload_timestamp\":1}]";
-    instance_start(w.target.instance);
-    desired("n1", "list");
-    pass(MINUTE_MS);
-    assert_journal("reload_failed reload_again in_sync");
-    ck_assert_str_eq(entry(HISTORY_RELOAD_FAILED)->why, "bad");
-}
-
 TEST(a_write_that_does_not_reach_it)
 {
     three_in_sync();
@@ -154,45 +146,4 @@ TEST(a_write_that_does_not_reach_it)
     assert_says(entry(HISTORY_APPLY_FAILED)->why, "n1");
     ck_assert_int_eq(history_at(w.history, 0)->kind, HISTORY_IN_SYNC);
     assert_says(entry(HISTORY_IN_SYNC)->text, "n1");
-}
-
-/* ---- held back ---- */
-
-TEST(no_endpoint_is_told_once)
-{
-    world_make();
-    world_in_sync();
-    for (int i = 0; i < 5; i++) {
-        desired("", "DELETED slice");
-        pass(RESYNC_MS);
-    }
-    assert_journal("removal_delayed");
-    ck_assert_str_eq(entry(HISTORY_REMOVAL_DELAYED)->text, "keeping the last 1 server");
-    assert_says(entry(HISTORY_REMOVAL_DELAYED)->why, "no usable endpoint");
-    desired("n1", "ADDED slice");
-    pass(0);
-    assert_journal("in_sync");
-    desired("", "DELETED slice");
-    pass(0);
-    assert_journal("removal_delayed");
-}
-
-TEST(a_pause_is_told_when_what_it_withholds_changes)
-{
-    world_make();
-    world_in_sync();
-    w.paused = true;
-    desired("n1 n2", "ADDED slice");
-    for (int i = 0; i < 10; i++)
-        pass(RESYNC_MS);
-    assert_journal("not_written");
-    ck_assert_str_eq(entry(HISTORY_NOT_WRITTEN)->text, "not written: added n2 (10.0.0.2:80)");
-    assert_says(entry(HISTORY_NOT_WRITTEN)->why, "haproxy-k8s-sync/paused");
-    desired("n1 n2 n3", "ADDED slice");
-    pass(0);
-    assert_journal("not_written");
-    w.paused = false;
-    desired("n1 n2 n3", "MODIFIED service");
-    pass(MINUTE_MS);
-    assert_journal("committed in_sync");
 }

@@ -50,6 +50,17 @@ static const struct scene scenes[] = {
                   "metric servers_removal_delayed/be 0 | metric servers_configured/be 4"},
     {"a drain is announced",
      FOUR_SERVERS "desired n1 n2* n3* n4* | pass 5000 | settled n1 n2* n3* n4* | desired n1 | pass 5000 | settled n1"},
+
+    /* One server each 300 ms, of nine: half of them may go within RESYNC_PERIOD. Until just before the fifth one's own time. */
+    {"one by one is no way round the limit",
+     "begin 1 braked | desired n1 n2 n3 n4 n5 n6 n7 n8 n9 | pass 5000 | desired n2 n3 n4 n5 n6 n7 n8 n9 | pass 300 | "
+     "desired n3 n4 n5 n6 n7 n8 n9 | pass 300 | desired n4 n5 n6 n7 n8 n9 | pass 300 | desired n5 n6 n7 n8 n9 | "
+     "pass 300 | desired n6 n7 n8 n9 | pass 300 | desired n7 n8 n9 | pass 300 | desired n8 n9 | pass 300 | "
+     "desired n9 | pass 300 | pass resync-1300 | running n5 n6 n7 n8 n9 | metric servers_removal_delayed/be 4 | "
+     "ready 8 of 9 live servers lost unannounced within one RESYNC_PERIOD | ready ; removal delayed: n5 until  | "
+     "pass 6300 | settled n9"},
+    {"nothing left is for ALLOW_EMPTY to decide", "begin 1 braked empty | desired | pass 5000 | settled"},
+    {"so it stays without", "begin 1 braked | desired | pass 5000 | ready keeping the last servers"},
 };
 
 TEST_EACH(each_scene, array_len(scenes))
@@ -58,33 +69,6 @@ TEST_EACH(each_scene, array_len(scenes))
 }
 
 /* ---- the loss limit ---- */
-
-/* One server each 300 ms, of nine: half of them may go within RESYNC_PERIOD. */
-TEST(one_by_one_is_no_way_round_the_limit)
-{
-    static const char *const left[] = {"n2 n3 n4 n5 n6 n7 n8 n9",
-                                       "n3 n4 n5 n6 n7 n8 n9",
-                                       "n4 n5 n6 n7 n8 n9",
-                                       "n5 n6 n7 n8 n9",
-                                       "n6 n7 n8 n9",
-                                       "n7 n8 n9",
-                                       "n8 n9",
-                                       "n9"};
-    begin_with(1, braked());
-    desired("n1 n2 n3 n4 n5 n6 n7 n8 n9", "event");
-    pass(5000);
-    for (size_t i = 0; i < array_len(left); i++) {
-        desired(left[i], "one is gone");
-        pass(300);
-    }
-    pass(RESYNC_MS - 300 * 4 - 100); /* until just before the fifth one's own time */
-    ck_assert_msg(set_eq(w.running.of[0], "n5 n6 n7 n8 n9"), "%s", w.running.of[0]);
-    ck_assert_uint_eq(metric_value(w.telemetry.servers_removal_delayed, "be", API_URL, NULL), 4);
-    assert_ready(true, "8 of 9 live servers lost unannounced within one RESYNC_PERIOD");
-    assert_ready(true, "; removal delayed: n5 until ");
-    pass(100 + 300 * 4 + 5000);
-    assert_settled("n9");
-}
 
 TEST(an_old_pause_does_not_hide_the_end_of_the_loss_limit)
 {
@@ -105,17 +89,4 @@ TEST(an_old_pause_does_not_hide_the_end_of_the_loss_limit)
     desired("n1", "three are gone");
     pass(RESYNC_MS / 6 + 3000);
     assert_settled("n1");
-}
-
-TEST_EACH(nothing_left_is_allow_empty_s_to_decide, 2)
-{
-    struct plan_rules rules = braked();
-    rules.diff.allow_empty = _i == 1;
-    begin_with(1, rules);
-    desired("", "all gone");
-    pass(5000);
-    if (_i == 1)
-        assert_settled("");
-    else
-        assert_ready(true, "keeping the last servers");
 }

@@ -27,45 +27,35 @@ static const struct scene scenes[] = {
     {"sighup is answered while nothing is written",
      "begin 1 | set paused | desired n2 | pass 0 | forget | refresh | pass 0 | logged changes not written"},
     {"a dry run that has nothing to do is in sync", "begin 1 dry | settled n1 | transactions 0"},
+
+    /* Whoever reads "holding" at night has to find its end, too. */
+    {"the end of a hold is told",
+     "begin 1 | forget | desired | pass 0 | out-of-sync | unlogged in sync | desired n1 | pass 0 | "
+     "logged HAProxy is in sync"},
+    {"and of what was undecided",
+     "begin 1 | forget | desired ? | pass 0 | out-of-sync | unlogged in sync | desired n1 | pass 0 | "
+     "logged HAProxy is in sync"},
+    /* The transaction in hand goes on; nothing else does, whether it is committed or not. */
+    {"a pause while a transaction is in hand",
+     "begin 1 | desired n2 | until C | set paused | desired n3 | pass 5min | configured n2 | transactions 1 | "
+     "open 0 | unset paused | desired n3 | pass 5000 | settled n3"},
+    {"and while one is that is not committed",
+     "begin 1 | fault C 409 x1 | desired n2 | until C | set paused | desired n3 | pass 5min | configured n1 | "
+     "transactions 1 | open 0 | unset paused | desired n3 | pass 5000 | settled n3"},
+    {"a dry run writes nothing at all",
+     "world 1 dry | reload-list failed | start | desired n2 | pass 10min | transactions 0 | count DL 0 | "
+     "out-of-sync | ready DRY_RUN=true: nothing is written | logged added=n2(10.0.0.2:80) removed=n1"},
+    /* There is no write of ours that could mend it; whoever does write here may. That the API started again tells nothing of HAProxy. */
+    {"a dry run sees that a failed reload was mended",
+     "world 1 dry | reload-list failed | start | desired n1 | pass 10min | out-of-sync | logged changes not written | "
+     "logged reload=true | reload-list none | pass 10min | out-of-sync | fault H 500 | pass 10min | out-of-sync | "
+     "ready DRY_RUN=true: nothing is written | mend | reload-list succeeded | pass resync+5000 | settled n1 | "
+     "transactions 0"},
 };
 
 TEST_EACH(each_scene, array_len(scenes))
 {
     play(&scenes[_i]);
-}
-
-/* Whoever reads "holding" at night has to find its end, too. */
-TEST_EACH(the_end_of_a_hold_is_told, 2)
-{
-    begin_with(1, no_loss_limit);
-    forget_log();
-    desired(_i == 0 ? "" : "?", "event");
-    pass(0);
-    ck_assert(!in_sync());
-    ck_assert(!logged("in sync"));
-    desired("n1", "it is back");
-    pass(0);
-    ck_assert(logged("HAProxy is in sync"));
-}
-
-/* The transaction in hand goes on; nothing else does, whether it is committed or not. */
-TEST_EACH(a_pause_while_a_transaction_is_in_hand, 2)
-{
-    begin_with(1, no_loss_limit);
-    if (_i == 1)
-        fault((struct fault){.step = 'C', .status = 409, .times = 1});
-    desired("n2", "event");
-    until('C');
-    w.paused = true;
-    desired("n3", "another, and a pause");
-    pass(5 * MINUTES_MS);
-    ck_assert_str_eq(w.have.of[0], _i == 1 ? "n1" : "n2");
-    ck_assert_uint_eq(w.transactions, 1);
-    ck_assert_uint_eq(w.transaction, 0);
-    w.paused = false;
-    desired("n3", "MODIFIED service");
-    pass(5000);
-    assert_settled("n3");
 }
 
 TEST(a_pause_does_not_stop_the_other_backend)
@@ -79,48 +69,4 @@ TEST(a_pause_does_not_stop_the_other_backend)
     pass(5000);
     ck_assert(set_eq(w.running.of[0], "n1"));
     assert_settled_two("n2");
-}
-
-TEST(a_dry_run_writes_nothing_at_all)
-{
-    struct plan_rules rules = no_loss_limit;
-    rules.dry_run = true;
-    world_make_with(1, rules);
-    w.reload_list = "[{\"id\":\"r-1\",\"status\":\"failed\",\"response\":\"bad\",\"reload_timestamp\":1}]";
-    instance_start(w.target.instance);
-    desired("n2", "event");
-    pass(10 * MINUTES_MS);
-    ck_assert_uint_eq(w.transactions, 0);
-    ck_assert_uint_eq(count('D'), 0);
-    ck_assert_uint_eq(count('L'), 0);
-    ck_assert(!in_sync());
-    assert_ready(true, "DRY_RUN=true: nothing is written");
-    ck_assert(logged("added=n2(10.0.0.2:80) removed=n1"));
-}
-
-/* There is no write of ours that could mend it; whoever does write here may. */
-TEST(a_dry_run_sees_that_a_failed_reload_was_mended)
-{
-    struct plan_rules rules = no_loss_limit;
-    rules.dry_run = true;
-    world_make_with(1, rules);
-    w.reload_list = "[{\"id\":\"r-1\",\"status\":\"failed\",\"response\":\"bad\",\"reload_timestamp\":1}]";
-    instance_start(w.target.instance);
-    desired("n1", "event");
-    pass(10 * MINUTES_MS);
-    ck_assert(!in_sync());
-    ck_assert(logged("changes not written"));
-    ck_assert(logged("reload=true"));
-    w.reload_list = "[]"; /* the API started again: that tells nothing of HAProxy */
-    pass(10 * MINUTES_MS);
-    ck_assert(!in_sync());
-    fault((struct fault){.step = 'H', .status = 500});
-    pass(10 * MINUTES_MS);
-    ck_assert(!in_sync());
-    assert_ready(true, "DRY_RUN=true: nothing is written");
-    mend();
-    w.reload_list = "[{\"id\":\"r-2\",\"status\":\"succeeded\",\"response\":\"\",\"reload_timestamp\":2}]";
-    pass(RESYNC_MS + 5000);
-    assert_settled("n1");
-    ck_assert_uint_eq(w.transactions, 0);
 }

@@ -25,6 +25,10 @@ static bool up_word(const char *word, char *rest)
     return str_eq(word, "up");
 }
 
+/* A look reads, HAProxy obeys and the call is answered, and only then comes what the look has read. */
+#define CROSSED_BY_A_DRAIN \
+    "set call-held | desired n1* n2 n3 | until v | set crossing | answer | unset crossing | unset call-held | "
+
 /* HAProxy has obeyed, and a look shows it, before the answer is there. */
 #define OBEYED_BEFORE_THE_ANSWER "set call-held | desired n2 n3 | sign n1* | pass resync | calling | "
 
@@ -82,88 +86,22 @@ static const struct scene scenes[] = {
     {"a call whose answer is lost is ours", OBEYED_BEFORE_THE_ANSWER "fault m x1 | " ASSERT_IT_WAS_OURS},
     {"a call whose answer is lost and that is not wanted any more", OBEYED_BEFORE_THE_ANSWER
      "fault m x1 | desired n1 n2 n3 | unset call-held | pass resync | settled n1 n2 n3 | unlogged set by an operator"},
+
+    {"another writer's commit whose reload is still to come",
+     "write n1 n2 n3 n9* | pass resync | out-of-sync | restart | pass 10000 | in-sync | commits 0"},
+    {"what cannot be read has no sample",
+     "set unreadable | pass resync | up -1 | unset unreadable | pass 2resync | up 3 | fault R | pass resync | up -1 | "
+     "desired n1 n2 | up -1"},
+    {"a drain from before our start is ours where it fits",
+     "world 1 routes | have n1 n2 n3 | run n1! n2! n3 | start | desired n1* n2 n3 | pass 0 | in-sync | "
+     "ready n2 is in drain | desired n1 n2 n3 | settle | running n1 n2! n3"},
+    {"a call that crosses a look is made once",
+     CROSSED_BY_A_DRAIN "pass resync | running n1! n2 n3 | count d 1 | metric watch_event_to_runtime 1"},
+    {"what a crossed look could not show is looked at again",
+     CROSSED_BY_A_DRAIN "restart | pass 1000 | running n1! n2 n3 | count d 2"},
 };
 
 TEST_EACH(each_scene, array_len(scenes))
 {
     play_steps(scenes[_i].title, scenes[_i].steps, up_word);
-}
-
-TEST(another_writers_commit_whose_reload_is_still_to_come)
-{
-    set_copy(w.have.of[0], "n1 n2 n3 n9*");
-    w.file = w.have;
-    w.file_version = ++w.version;
-    pass(RESYNC_MS);
-    ck_assert(!in_sync());
-    w.running = w.file;
-    w.pid++;
-    pass(10000);
-    ck_assert(in_sync());
-    ck_assert_uint_eq(w.commits, 0);
-}
-
-/* ---- health checks ---- */
-
-TEST(what_cannot_be_read_has_no_sample)
-{
-    w.unreadable = true;
-    pass(RESYNC_MS);
-    ck_assert_double_eq(servers_up(), -1);
-    w.unreadable = false;
-    pass(2 * RESYNC_MS);
-    ck_assert_double_eq(servers_up(), 3);
-    fault((struct fault){.step = 'R', .status = 0});
-    pass(RESYNC_MS);
-    ck_assert_double_eq(servers_up(), -1);
-    desired("n1 n2", "DELETED slice");
-    ck_assert_msg(servers_up() < 0, "what was read long ago");
-}
-
-/* ---- an operator's states ---- */
-
-TEST(a_drain_from_before_our_start_is_ours_where_it_fits)
-{
-    world_end();
-    world_make_updates();
-    set_copy(w.have.of[0], "n1 n2 n3");
-    w.file = w.have;
-    set_copy(w.running.of[0], "n1! n2! n3");
-    instance_start(w.target.instance);
-    desired("n1* n2 n3", "the first list");
-    pass(0);
-    ck_assert(in_sync());
-    assert_ready(true, "n2 is in drain");
-    desired("n1 n2 n3", "MODIFIED slice");
-    settle();
-    assert_running("n1 n2! n3");
-}
-
-/* A look reads, HAProxy obeys and the call is answered, and only then comes what the look has read. */
-static void crossed_by_a_drain(void)
-{
-    w.call.held = true;
-    desired("n1* n2 n3", "MODIFIED slice");
-    until('v');
-    w.crossing = true;
-    answer();
-    w.crossing = w.call.held = false;
-}
-
-TEST(a_call_that_crosses_a_look_is_made_once)
-{
-    crossed_by_a_drain();
-    pass(RESYNC_MS);
-    assert_running("n1! n2 n3");
-    ck_assert_uint_eq(count('d'), 1);
-    ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_runtime, NULL), 1);
-}
-
-TEST(what_a_crossed_look_could_not_show_is_looked_at_again)
-{
-    crossed_by_a_drain();
-    restart_haproxy();
-    pass(1000);
-    assert_running("n1! n2 n3");
-    ck_assert_uint_eq(count('d'), 2);
 }

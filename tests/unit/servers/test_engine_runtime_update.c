@@ -95,6 +95,19 @@ static const struct scene scenes[] = {
     {"both backends go by the runtime update",
      "world 2 routes | have n1 n2 | start | both n1 n2 / n1 n2 | pass 0 | both n2 / n1 | settle | settled n1* n2 | "
      "settled-two n1 n2* | fast 2 | commits 0"},
+
+    /* The file has all in maintenance that runs, and what runs knows nothing of the one that comes: until the reload both stay. */
+    {"all leave for a new one",
+     "desired n4 | until C | settle | trace B~~~+CR | running n1 n2 n3 | pass reload-500 | running n1 n2 n3 | "
+     "pass 1500 | settled n1* n2* n3* n4 | count md 0"},
+    {"all drain for a new one",
+     "desired n1* n2* n3* n4 | until C | settle | trace B~~~+CR | running n1 n2 n3 | pass reload-500 | "
+     "running n1 n2 n3 | pass 1500 | settled n1* n2* n3* n4 | count md 0"},
+    {"a call overtakes a transaction",
+     "desired n1 n2 n3 n4 | until C | desired n1* n2 n3 n4 | calling | call | running n1! n2 n3 | busy C | "
+     "pass reload+1000 | running n1! n2 n3 n4 | in-sync"},
+    {"paused tells nothing", "set paused | desired n1* n2 | pass 2resync | written 0 | count dm 0 | running n1 n2 n3 | "
+                             "metric changes_pending/be 2"},
 };
 
 TEST_EACH(each_scene, array_len(scenes))
@@ -127,57 +140,7 @@ TEST(a_writer_who_never_rests_keeps_no_drain_up)
     ck_assert(in_sync());
 }
 
-/* The file has all in maintenance that runs, and what runs knows nothing of the one that comes: until the reload both stay. */
-static void assert_nobody_is_missed(const char *set, const char *after)
-{
-    desired(set, "MODIFIED slice");
-    until('C');
-    settle();
-    assert_trace("B~~~+CR");
-    assert_running("n1 n2 n3");
-    pass(RELOAD_DELAY_MS - 500);
-    assert_running("n1 n2 n3");
-    pass(1500);
-    assert_settled(after);
-    ck_assert_uint_eq(count('m') + count('d'), 0);
-}
-
-TEST(all_leave_for_a_new_one)
-{
-    assert_nobody_is_missed("n4", "n1* n2* n3* n4");
-}
-
-TEST(all_drain_for_a_new_one)
-{
-    assert_nobody_is_missed("n1* n2* n3* n4", "n1* n2* n3* n4");
-}
-
-TEST(a_call_overtakes_a_transaction)
-{
-    desired("n1 n2 n3 n4", "ADDED slice");
-    until('C');
-    desired("n1* n2 n3 n4", "MODIFIED slice");
-    ck_assert(w.call.busy);
-    ck_assert_str_eq(w.call.state, "drain");
-    answer_call();
-    assert_running("n1! n2 n3");
-    ck_assert(w.busy && step_of() == 'C');
-    pass(RELOAD_DELAY_MS + 1000);
-    assert_running("n1! n2 n3 n4"); /* told again after the reload */
-    ck_assert(in_sync());
-}
-
 /* ---- what may not be ---- */
-
-TEST(paused_tells_nothing)
-{
-    w.paused = true;
-    desired("n1* n2", "MODIFIED slice");
-    pass(2 * RESYNC_MS);
-    ck_assert_uint_eq(w.commits + w.fast + count('d') + count('m'), 0);
-    assert_running("n1 n2 n3");
-    ck_assert_uint_eq(metric_value(w.telemetry.changes_pending, "be", API_URL, NULL), 2);
-}
 
 TEST(a_stream_of_runtime_updates_does_not_hold_up_a_transaction_for_ever)
 {

@@ -40,6 +40,16 @@ static const struct scene scenes[] = {
     {"maint by hand is nobodys drain", "run n1* n2* n3* | again | desired n1 n2 n3 | pass 5000 | running n1* n2* n3*"},
     /* Only what the start finds is of unknown origin. */
     {"all that an operator drains later stays", "run n1! n2! n3! | pass resync+1000 | running n1! n2! n3!"},
+
+    {"in the middle of a commit, which carries the drains",
+     DRAIN_TWO "desired n1* n2* n3 n4 | until C | stop | settle | pass 1000 | stopped 1 | configured n1* n2* n3 n4 | "
+               "unlogged not saved in haproxy.cfg | count F 0"},
+    {"whose answer is lost",
+     DRAIN_TWO "desired n1* n2* n3 n4 | until C | fault C x1 applied | stop | settle | pass 1000 | stopped 1 | "
+               "configured n1* n2* n3 n4 | unlogged not saved in haproxy.cfg | count F 0"},
+    {"that is refused, and the drains are left after it",
+     DRAIN_TWO "desired n1* n2* n3 n4 | until C | fault C 400 x1 | stop | settle | pass 1000 | stopped 1 | "
+               "configured n1* n2* n3 | unlogged not saved in haproxy.cfg | count F 2"},
 };
 
 TEST_EACH(each_scene, array_len(scenes))
@@ -58,25 +68,4 @@ TEST_EACH(an_api_that_fails_is_no_reason_to_stay, 6)
     ck_assert_uint_eq(w.stopped, 1);
     assert_trace(statuses[_i] == 409 ? "FRF" : "F");
     ck_assert(logged("not saved in haproxy.cfg"));
-}
-
-/* ---- it died, and left nothing ---- */
-
-/* Its commit carries the drains. 1: the answer to it is lost; 2: it is refused, and the drains are left after it. */
-TEST_EACH(in_the_middle_of_a_commit, 3)
-{
-    play_steps("two drain", DRAIN_TWO, NULL);
-    desired("n1* n2* n3 n4", "ADDED slice");
-    until('C');
-    if (_i == 1)
-        fault((struct fault){.step = 'C', .times = 1, .applied = true});
-    if (_i == 2)
-        fault((struct fault){.step = 'C', .status = 400, .times = 1});
-    stop();
-    settle();
-    pass(1000);
-    ck_assert_uint_eq(w.stopped, 1);
-    assert_configured(_i == 2 ? "n1* n2* n3" : "n1* n2* n3 n4");
-    ck_assert(!logged("not saved in haproxy.cfg"));
-    ck_assert_uint_eq(count('F'), _i == 2 ? 2 : 0);
 }

@@ -66,50 +66,24 @@ static const struct scene scenes[] = {
     /* ---- the process ---- */
     {"a process that cannot be asked for",
      "desired n1 n2 n3 n4 | settle | fault i 500 | pass 20000 | settled n1 n2 n3 n4 | commits 1"},
+
+    /* Of thousands of servers an API tells some hundred in that time: the transaction takes the others along. */
+    {"commands have their time, as they take effect sooner",
+     "set call-held | desired n1 n2* n3* n4 | pass 3900 | calling | transactions 0 | call | calling | "
+     "transactions 0 | call | not-calling | unset call-held | pass reload+1000 | in-sync | trace ddB~~+CRPR | "
+     "running n1 n2* n3* n4"},
+    {"slow commands do not keep a transaction up",
+     "set call-held | desired n1 n2* n3* n4 | pass 4100 | calling | transactions 0 | call | not-calling | "
+     "unset call-held | pass reload+1000 | in-sync | trace dB~~+CRmPR | running n1 n2* n3* n4"},
+    /* An API that is away says nothing about calls; and however long it was, its return finds us soon. */
+    {"calls after a long time without an API",
+     "fault d | fault R | times 1000 desired n1* n2 n3; pass 1000; desired n1 n2 n3; pass 1000 | desired n1* n2 n3 | "
+     "mend | pass 20000 | running n1! n2 n3 | in-sync | commits 0"},
 };
 
 TEST_EACH(each_scene, array_len(scenes))
 {
     play(&scenes[_i]);
-}
-
-/* Of thousands of servers an API tells some hundred in that time: the transaction takes the others along. */
-TEST_EACH(slow_commands_do_not_keep_a_transaction_up, 2)
-{
-    w.call.held = true;
-    desired("n1 n2* n3* n4", "MODIFIED slice");
-    pass(_i == 0 ? 3900 : 4100);
-    ck_assert(w.call.busy && w.transactions == 0);
-    answer_call();
-    if (_i == 0) { /* they take effect sooner, so they have their time */
-        ck_assert(w.call.busy && w.transactions == 0);
-        answer_call();
-    }
-    ck_assert(!w.call.busy && w.busy);
-    w.call.held = false;
-    pass(RELOAD_DELAY_MS + 1000);
-    ck_assert(in_sync());
-    assert_trace(_i == 0 ? "ddB~~+CRPR" : "dB~~+CRmPR");
-    assert_running("n1 n2* n3* n4");
-}
-
-/* ---- calls without an answer ---- */
-
-/* An API that is away says nothing about calls; and however long it was, its return finds us soon. */
-TEST(calls_after_a_long_time_without_an_api)
-{
-    fault((struct fault){.step = 'd'});
-    fault((struct fault){.step = 'R'});
-    for (int i = 0; i < 2000; i++) {
-        desired(i % 2 == 0 ? "n1* n2 n3" : "n1 n2 n3", "MODIFIED slice");
-        pass(1000);
-    }
-    desired("n1* n2 n3", "MODIFIED slice");
-    mend();
-    pass(20000);
-    assert_running("n1! n2 n3");
-    ck_assert(in_sync());
-    ck_assert_uint_eq(w.commits, 0);
 }
 
 /* ---- drift ---- */

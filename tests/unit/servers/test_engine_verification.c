@@ -69,6 +69,23 @@ static const struct scene scenes[] = {
     {"a reload forgets drains and they are told again",
      "desired n1* n2 n3 | settle | restart | running n1 n2 n3 | pass resync | running n1! n2 n3 | "
      "logged reloaded or restarted externally | written 0"},
+
+    /* Others have all transactions of the API. */
+    {"what needs no transaction does not wait for room: an answer is lost",
+     "desired n3 | settle | settled n1* n2* n3 | fault B 429 | fault F x1 applied | desired n1 n2 n3 | pass 5000 | "
+     "running n1 n2 n3 | file n1 n2 n3 | unready too many open transactions | out-of-sync | desired n2 n3 | "
+     "pass 30000 | running n1* n2 n3 | file n1* n2 n3 | commits 0 | count B >=4 | count B <=24 | mend | "
+     "pass reload+10000 | settled n1* n2 n3 | commits 1 | in-sync"},
+    {"or what was written is not read back",
+     "desired n3 | settle | settled n1* n2* n3 | fault B 429 | fault b 500 x1 | desired n1 n2 n3 | pass 5000 | "
+     "running n1 n2 n3 | file n1 n2 n3 | unready too many open transactions | out-of-sync | desired n2 n3 | "
+     "pass 30000 | running n1* n2 n3 | file n1* n2 n3 | commits 0 | count B >=4 | count B <=24 | mend | "
+     "pass reload+10000 | settled n1* n2 n3 | commits 1 | in-sync"},
+    {"or one is new",
+     "desired n3 | settle | settled n1* n2* n3 | fault B 429 | desired n1 n2 n3 n4 | pass 5000 | running n1 n2 n3 | "
+     "file n1 n2 n3 | unready too many open transactions | out-of-sync | desired n2 n3 n4 | pass 30000 | "
+     "running n1* n2 n3 | file n1* n2 n3 | commits 0 | count B >=4 | count B <=24 | mend | pass reload+10000 | "
+     "settled n1* n2 n3 n4 | commits 1 | in-sync"},
 };
 
 TEST_EACH(each_scene, array_len(scenes))
@@ -147,37 +164,6 @@ TEST(a_look_between_a_reload_and_its_end)
     pass(1000);
     assert_settled("n1 n2 n3* n4");
     ck_assert(!logged("set by an operator"));
-}
-
-/* Others have all transactions of the API. 0: an answer is lost; 1: what was written is not read back; 2: one is new. */
-TEST_EACH(what_needs_no_transaction_does_not_wait_for_room, 3)
-{
-    desired("n3", "MODIFIED slice");
-    settle();
-    assert_settled("n1* n2* n3");
-    fault((struct fault){.step = 'B', .status = 429});
-    if (_i == 0)
-        fault((struct fault){.step = 'F', .status = 0, .times = 1, .applied = true});
-    if (_i == 1)
-        fault((struct fault){.step = 'b', .status = 500, .times = 1});
-    desired(_i == 2 ? "n1 n2 n3 n4" : "n1 n2 n3", "MODIFIED slice");
-    pass(5000);
-    assert_running("n1 n2 n3");
-    assert_file("n1 n2 n3");
-    assert_ready(false, "too many open transactions");
-    ck_assert(!in_sync());
-    desired(_i == 2 ? "n2 n3 n4" : "n2 n3", "MODIFIED slice");
-    pass(30000);
-    assert_running("n1* n2 n3");
-    assert_file("n1* n2 n3");
-    ck_assert_uint_eq(w.commits, 0);
-    ck_assert_uint_ge(count('B'), 4);
-    ck_assert_uint_le(count('B'), 24);
-    mend();
-    pass(10000 + RELOAD_DELAY_MS);
-    assert_settled(_i == 2 ? "n1* n2 n3 n4" : "n1* n2 n3");
-    ck_assert_uint_eq(w.commits, 1);
-    ck_assert(in_sync());
 }
 
 TEST(a_stop_lets_the_write_end)

@@ -13,24 +13,55 @@
 #define PERIOD_MS 60000
 #define W(n) "n" #n " 10.0.0." #n ":80" /* a wished server */
 
-static struct plan_rules make_rules(void)
+/* A plan with all that it is made of. */
+struct planned {
+    struct plan_rules rules;
+    struct loss_limit limit;
+    struct backend b;
+    struct desired desired;
+    struct plan p;
+};
+
+static const struct planned usual = {
+    .rules = {.diff = {DEFAULTS}, .max_loss_percent = 50, .loss_window_ms = PERIOD_MS}};
+
+static void planned_clear(struct planned *m)
 {
-    return (struct plan_rules){.diff = {DEFAULTS}, .max_loss_percent = 50, .loss_window_ms = PERIOD_MS};
+    plan_fini(&m->p);
+    backend_fini(&m->b);
+    desired_fini(&m->desired);
 }
 
-static void make_backend(struct backend *b, const char *lines)
+static void planned_fini(struct planned *m)
 {
+    planned_clear(m);
+    loss_limit_fini(&m->limit);
+}
+
+/* desired "?": not synced, "!": undecided; otherwise as text_desired. */
+static void planned_make(struct planned *m, const char *lines, const char *desired)
+{
+    bool unknown = strcmp(desired, "?") == 0, undecided = strcmp(desired, "!") == 0;
     cleanup(mem_free_ptr) char *text = mem_printf(SETTINGS "%s", lines);
-    text_backend(b, "be", text);
+    planned_clear(m);
+    text_backend(&m->b, "be", text);
+    text_desired(&m->desired, unknown || undecided ? "" : desired);
+    if (unknown || undecided)
+        m->desired.state = unknown ? DESIRED_NOT_SYNCED : DESIRED_UNDECIDED;
 }
 
-/* "?": not synced, "!": undecided; otherwise as text_desired. */
-static void make_desired(struct desired *d, const char *text)
+static void planned_plan(struct planned *m, bool dirty, uint64_t now_ms)
 {
-    bool unknown = strcmp(text, "?") == 0, undecided = strcmp(text, "!") == 0;
-    text_desired(d, unknown || undecided ? "" : text);
-    if (unknown || undecided)
-        d->state = unknown ? DESIRED_NOT_SYNCED : DESIRED_UNDECIDED;
+    plan_make(&m->b, &m->desired, &m->rules, dirty, &m->limit, now_ms, &m->p);
+}
+
+/* Both. */
+static const struct plan *plan_of(struct planned *m, const char *lines, const char *desired, bool dirty,
+                                  uint64_t now_ms)
+{
+    planned_make(m, lines, desired);
+    planned_plan(m, dirty, now_ms);
+    return &m->p;
 }
 
 static const struct {
@@ -54,48 +85,30 @@ static const struct {
 
 TEST_EACH(verdicts, array_len(rows))
 {
-    struct plan_rules rules = make_rules();
-    cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
-    struct backend actual;
-    struct desired desired;
-    struct plan plan;
-    make_backend(&actual, rows[_i].backend);
-    make_desired(&desired, rows[_i].desired);
-    plan_make(&actual, &desired, &rules, rows[_i].dirty, &loss_limit, 1000, &plan);
-    ck_assert_msg(plan.verdict == rows[_i].verdict, "%s: %d", rows[_i].what, plan.verdict);
-    if (plan.verdict == PLAN_WAIT || plan.verdict == PLAN_NO_ENDPOINT || plan.verdict == PLAN_REFUSE)
-        ck_assert_msg(!str_empty(plan.why), "%s: no reason", rows[_i].what);
-    if (plan.verdict == PLAN_WAIT)
-        ck_assert_uint_eq(plan.diff.change_count, 0);
-    ck_assert_uint_eq(plan.held_back, 0);
-    ck_assert_ptr_null(plan.delayed_names);
-    ck_assert_uint_eq(plan.delayed_until_ms, 0);
-    plan_fini(&plan);
-    plan_fini(&plan);
-    backend_fini(&actual);
-    desired_fini(&desired);
+    cleanup(planned_fini) struct planned m = usual;
+    const struct plan *p = plan_of(&m, rows[_i].backend, rows[_i].desired, rows[_i].dirty, 1000);
+    ck_assert_msg(p->verdict == rows[_i].verdict, "%s: %d", rows[_i].what, p->verdict);
+    if (p->verdict == PLAN_WAIT || p->verdict == PLAN_NO_ENDPOINT || p->verdict == PLAN_REFUSE)
+        ck_assert_msg(!str_empty(p->why), "%s: no reason", rows[_i].what);
+    if (p->verdict == PLAN_WAIT)
+        ck_assert_uint_eq(p->diff.change_count, 0);
+    ck_assert_uint_eq(p->held_back, 0);
+    ck_assert_ptr_null(p->delayed_names);
+    ck_assert_uint_eq(p->delayed_until_ms, 0);
+    plan_fini(&m.p); /* and once more */
 }
 
 /* Whatever there is to be written, paused or not, dirty or not; what is waited for is waited for. */
 TEST_EACH(a_file_that_a_write_would_damage, array_len(rows))
 {
-    struct plan_rules rules = make_rules();
-    cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
-    struct backend actual;
-    struct desired desired;
-    struct plan plan;
-    rules.file_problem = "line 3";
-    rules.dry_run = _i % 2 == 1;
-    make_backend(&actual, rows[_i].backend);
-    make_desired(&desired, rows[_i].desired);
-    plan_make(&actual, &desired, &rules, rows[_i].dirty, &loss_limit, 1000, &plan);
+    cleanup(planned_fini) struct planned m = usual;
+    m.rules.file_problem = "line 3";
+    m.rules.dry_run = _i % 2 == 1;
+    const struct plan *p = plan_of(&m, rows[_i].backend, rows[_i].desired, rows[_i].dirty, 1000);
     bool waits = rows[_i].verdict == PLAN_WAIT;
-    ck_assert_msg(plan.verdict == (waits ? PLAN_WAIT : PLAN_REFUSE), "%s: %d", rows[_i].what, plan.verdict);
-    if (!waits && plan.diff.verdict != DIFF_REFUSE)
-        ck_assert_str_eq(plan.why, "a write would change the meaning of haproxy.cfg: line 3");
-    plan_fini(&plan);
-    backend_fini(&actual);
-    desired_fini(&desired);
+    ck_assert_msg(p->verdict == (waits ? PLAN_WAIT : PLAN_REFUSE), "%s: %d", rows[_i].what, p->verdict);
+    if (!waits && p->diff.verdict != DIFF_REFUSE)
+        ck_assert_str_eq(p->why, "a write would change the meaning of haproxy.cfg: line 3");
 }
 
 /* What the file lacks, or has more than the API shows, and what that means for a write. */
@@ -120,37 +133,21 @@ static const struct {
 
 TEST_EACH(strange_lines, array_len(strange))
 {
-    struct plan_rules rules = make_rules();
-    cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
+    cleanup(planned_fini) struct planned m = usual;
     cleanup(mem_free_ptr) char *lines = mem_printf(N1 "\nalien 9 %s|because", strange[_i].text);
-    struct backend actual;
-    struct desired desired;
-    struct plan plan;
-    make_backend(&actual, lines);
-    make_desired(&desired, "n1 10.0.0.1:80; n2 10.0.0.2:80");
-    actual.unsupported[0].only_shown = strange[_i].only_shown;
-    plan_make(&actual, &desired, &rules, strange[_i].dirty, &loss_limit, 1000, &plan);
-    ck_assert_msg(plan.verdict == strange[_i].verdict, "%s: %d", strange[_i].text, plan.verdict);
-    plan_fini(&plan);
-    backend_fini(&actual);
-    desired_fini(&desired);
+    planned_make(&m, lines, "n1 10.0.0.1:80; n2 10.0.0.2:80");
+    m.b.unsupported[0].only_shown = strange[_i].only_shown;
+    planned_plan(&m, strange[_i].dirty, 1000);
+    ck_assert_msg(m.p.verdict == strange[_i].verdict, "%s: %d", strange[_i].text, m.p.verdict);
 }
 
 TEST(lines_of_a_backend_that_is_not_there)
 {
-    struct plan_rules rules = make_rules();
-    cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
-    struct backend actual;
-    struct desired desired;
-    struct plan plan;
-    make_backend(&actual, "missing\nalien 9 backend be|because");
-    make_desired(&desired, W(1));
-    actual.unsupported[0].only_shown = true;
-    plan_make(&actual, &desired, &rules, true, &loss_limit, 1000, &plan);
-    ck_assert_int_eq(plan.verdict, PLAN_REFUSE);
-    plan_fini(&plan);
-    backend_fini(&actual);
-    desired_fini(&desired);
+    cleanup(planned_fini) struct planned m = usual;
+    planned_make(&m, "missing\nalien 9 backend be|because", W(1));
+    m.b.unsupported[0].only_shown = true;
+    planned_plan(&m, true, 1000);
+    ck_assert_int_eq(m.p.verdict, PLAN_REFUSE);
 }
 
 /* ---- the loss limit, a pause, a dry run ---- */
@@ -166,7 +163,7 @@ TEST(lines_of_a_backend_that_is_not_there)
 #define PAUSED "the Service has the annotation haproxy-k8s-sync/paused"
 #define DRY "DRY_RUN=true: nothing is written"
 
-/* With what besides make_rules(). */
+/* With what besides the usual rules. */
 enum with {
     PLAIN = 0,
     DIRTY = 1,
@@ -267,29 +264,21 @@ static void assert_why(const char *what, const char *why, const char *parts)
 TEST_EACH(brakes_and_pauses, array_len(brakes))
 {
     unsigned with = brakes[_i].with;
-    struct plan_rules rules = make_rules();
-    cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
-    struct backend actual;
-    struct desired desired;
-    struct plan plan;
-    rules.dry_run = with & DRY_RUN;
-    rules.diff.allow_empty = with & ALLOW_EMPTY;
-    rules.diff.balance = with & LEASTCONN ? "leastconn" : rules.diff.balance;
-    rules.max_loss_percent = with & NO_LOSS_LIMIT ? 100 : with & STRICT ? 0 : 50;
-    make_backend(&actual, brakes[_i].backend);
-    make_desired(&desired, brakes[_i].desired);
-    desired.paused = with & PAUSE;
-    plan_make(&actual, &desired, &rules, with & DIRTY, &loss_limit, 1000, &plan);
-    cleanup(mem_free_ptr) char *updates = names_written(&plan.diff);
-    ck_assert_msg(plan.verdict == brakes[_i].verdict, "%s: verdict %d", brakes[_i].what, (int)plan.verdict);
+    cleanup(planned_fini) struct planned m = usual;
+    m.rules.dry_run = with & DRY_RUN;
+    m.rules.diff.allow_empty = with & ALLOW_EMPTY;
+    m.rules.diff.balance = with & LEASTCONN ? "leastconn" : m.rules.diff.balance;
+    m.rules.max_loss_percent = with & NO_LOSS_LIMIT ? 100 : with & STRICT ? 0 : 50;
+    planned_make(&m, brakes[_i].backend, brakes[_i].desired);
+    m.desired.paused = with & PAUSE;
+    planned_plan(&m, with & DIRTY, 1000);
+    cleanup(mem_free_ptr) char *updates = names_written(&m.p.diff);
+    ck_assert_msg(m.p.verdict == brakes[_i].verdict, "%s: verdict %d", brakes[_i].what, (int)m.p.verdict);
     ck_assert_msg(str_eq(updates, brakes[_i].updates), "%s: writes %s", brakes[_i].what, updates);
-    ck_assert_msg(str_eq(plan.delayed_names, brakes[_i].held), "%s: holds %s", brakes[_i].what, plan.delayed_names);
-    ck_assert((plan.held_back > 0) == (plan.delayed_names != NULL));
-    ck_assert_uint_eq(plan.delayed_until_ms, plan.held_back > 0 ? 1000 + PERIOD_MS : 0);
-    assert_why(brakes[_i].what, plan.why, brakes[_i].why);
-    plan_fini(&plan);
-    backend_fini(&actual);
-    desired_fini(&desired);
+    ck_assert_msg(str_eq(m.p.delayed_names, brakes[_i].held), "%s: holds %s", brakes[_i].what, m.p.delayed_names);
+    ck_assert((m.p.held_back > 0) == (m.p.delayed_names != NULL));
+    ck_assert_uint_eq(m.p.delayed_until_ms, m.p.held_back > 0 ? 1000 + PERIOD_MS : 0);
+    assert_why(brakes[_i].what, m.p.why, brakes[_i].why);
 }
 
 /* One backend of four servers over time: what is wished, and what comes of it. */
@@ -326,46 +315,23 @@ static const struct {
 
 TEST_EACH(in_time, array_len(courses))
 {
-    struct plan_rules rules = make_rules();
-    cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
-    struct backend actual;
-    make_backend(&actual, FOUR);
+    cleanup(planned_fini) struct planned m = usual;
     for (size_t i = 0; i < array_len(courses[_i].steps) && courses[_i].steps[i].desired != NULL; i++) {
-        struct desired desired;
-        struct plan plan;
-        make_desired(&desired, courses[_i].steps[i].desired);
-        plan_make(&actual, &desired, &rules, false, &loss_limit, courses[_i].steps[i].at_ms, &plan);
-        ck_assert_msg(plan.verdict == courses[_i].steps[i].verdict, "%s, step %zu: verdict %d", courses[_i].what, i,
-                      (int)plan.verdict);
-        plan_fini(&plan);
-        desired_fini(&desired);
+        const struct plan *p = plan_of(&m, FOUR, courses[_i].steps[i].desired, false, courses[_i].steps[i].at_ms);
+        ck_assert_msg(p->verdict == courses[_i].steps[i].verdict, "%s, step %zu: verdict %d", courses[_i].what, i,
+                      (int)p->verdict);
     }
-    backend_fini(&actual);
 }
 
 /* Servers that come while others are held neither let those go nor stand in what is said about them. */
 TEST(others_came_meanwhile)
 {
-    struct plan_rules rules = make_rules();
-    cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
-    struct backend four, ten;
-    struct desired less, more;
-    struct plan plan;
-    make_backend(&four, FOUR);
-    make_backend(&ten, TEN);
-    make_desired(&less, W(1));
-    make_desired(&more, W(1) "; " W(10) "; " W(5) "; " W(6) "; " W(7) "; " W(8) "; " W(9));
-    plan_make(&four, &less, &rules, false, &loss_limit, 1000, &plan);
-    plan_fini(&plan);
-    plan_make(&ten, &more, &rules, false, &loss_limit, 2000, &plan);
-    ck_assert_int_eq(plan.verdict, PLAN_LOSS_LIMIT);
-    ck_assert_uint_eq(plan.delayed_until_ms, 1000 + PERIOD_MS);
-    assert_why("others came", plan.why, LOSES_THREE);
-    plan_fini(&plan);
-    backend_fini(&four);
-    backend_fini(&ten);
-    desired_fini(&less);
-    desired_fini(&more);
+    cleanup(planned_fini) struct planned m = usual;
+    plan_of(&m, FOUR, W(1), false, 1000);
+    plan_of(&m, TEN, W(1) "; " W(10) "; " W(5) "; " W(6) "; " W(7) "; " W(8) "; " W(9), false, 2000);
+    ck_assert_int_eq(m.p.verdict, PLAN_LOSS_LIMIT);
+    ck_assert_uint_eq(m.p.delayed_until_ms, 1000 + PERIOD_MS);
+    assert_why("others came", m.p.why, LOSES_THREE);
 }
 
 /* Two of four left. Whether they count when a third is lost is what the desired state says of them then. */
@@ -382,72 +348,37 @@ static const struct {
 
 TEST_EACH(those_that_left, array_len(notices))
 {
-    struct plan_rules rules = make_rules();
-    cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
-    struct backend four, two;
-    struct desired first, next;
-    struct plan plan;
-    make_backend(&four, FOUR);
-    make_backend(&two, SERVER(3) SERVER(4));
-    make_desired(&first, W(3) "; " W(4));
-    make_desired(&next, notices[_i].desired);
-    plan_make(&four, &first, &rules, false, &loss_limit, 1000, &plan);
-    ck_assert_uint_eq(plan.held_back, 0);
-    plan_fini(&plan);
-    plan_make(&two, &next, &rules, false, &loss_limit, 2000, &plan);
-    ck_assert_msg((plan_find_delayed(&plan, "n3") != NULL) == notices[_i].holds, "%s", notices[_i].desired);
-    plan_fini(&plan);
-    backend_fini(&four);
-    backend_fini(&two);
-    desired_fini(&first);
-    desired_fini(&next);
+    cleanup(planned_fini) struct planned m = usual;
+    ck_assert_uint_eq(plan_of(&m, FOUR, W(3) "; " W(4), false, 1000)->held_back, 0);
+    plan_of(&m, SERVER(3) SERVER(4), notices[_i].desired, false, 2000);
+    ck_assert_msg((plan_find_delayed(&m.p, "n3") != NULL) == notices[_i].holds, "%s", notices[_i].desired);
 }
 
 TEST(each_has_its_own_time)
 {
-    struct plan_rules rules = make_rules();
-    cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
     static const char *const desired_states[] = {W(1) "; " W(2) "; " W(3), W(1) "; " W(3), W(1) "; " W(3)};
-    struct backend actual;
-    struct plan plan;
-    rules.max_loss_percent = 0;
-    make_backend(&actual, FOUR);
+    cleanup(planned_fini) struct planned m = usual;
+    m.rules.max_loss_percent = 0;
     for (size_t i = 0; i < array_len(desired_states); i++) {
-        struct desired desired;
-        make_desired(&desired, desired_states[i]);
-        plan_make(&actual, &desired, &rules, false, &loss_limit, i == 2 ? 1000 + PERIOD_MS : 1000 + i * 500, &plan);
-        cleanup(mem_free_ptr) char *text = plan_delayed_text(&plan, 1000000000000), *names = names_written(&plan.diff);
+        plan_of(&m, FOUR, desired_states[i], false, i == 2 ? 1000 + PERIOD_MS : 1000 + i * 500);
+        cleanup(mem_free_ptr) char *text = plan_delayed_text(&m.p, 1000000000000), *names = names_written(&m.p.diff);
         ck_assert_str_eq(text, i == 0   ? "n4 until 2001-09-09T01:47:41.000Z"
                                : i == 1 ? "n2 until 2001-09-09T01:47:41.500Z, n4 until 2001-09-09T01:47:41.000Z"
                                         : "n2 until 2001-09-09T01:47:41.500Z");
         ck_assert_str_eq(names, i == 2 ? "-n4" : "");
-        ck_assert_uint_eq(plan.delayed_until_ms, PERIOD_MS + (i == 2 ? 1500 : 1000));
-        ck_assert_ptr_null(plan_find_delayed(&plan, "n1"));
-        plan_fini(&plan);
-        desired_fini(&desired);
+        ck_assert_uint_eq(m.p.delayed_until_ms, PERIOD_MS + (i == 2 ? 1500 : 1000));
+        ck_assert_ptr_null(plan_find_delayed(&m.p, "n1"));
     }
-    backend_fini(&actual);
 }
 
 /* A file that must not be written to for a moment does not make the wait longer. */
 TEST(refused_in_between)
 {
-    struct plan_rules rules = make_rules();
-    cleanup(loss_limit_fini) struct loss_limit loss_limit = {0};
-    struct backend actual, odd;
-    struct desired desired;
-    struct plan plan;
-    make_backend(&actual, FOUR);
-    make_backend(&odd, FOUR "alien 9 server odd|because");
-    make_desired(&desired, W(1));
     static const enum plan_verdict verdicts_in_turn[] = {PLAN_LOSS_LIMIT, PLAN_REFUSE, PLAN_LOSS_LIMIT, PLAN_WRITE};
+    cleanup(planned_fini) struct planned m = usual;
     for (size_t i = 0; i < array_len(verdicts_in_turn); i++) {
-        plan_make(i == 1 ? &odd : &actual, &desired, &rules, false, &loss_limit, 1000 + i * PERIOD_MS / 3, &plan);
-        ck_assert_int_eq(plan.verdict, verdicts_in_turn[i]);
-        ck_assert(plan.delayed_until_ms == (plan.held_back > 0 ? 1000 + PERIOD_MS : 0));
-        plan_fini(&plan);
+        plan_of(&m, i == 1 ? FOUR "alien 9 server odd|because" : FOUR, W(1), false, 1000 + i * PERIOD_MS / 3);
+        ck_assert_int_eq(m.p.verdict, verdicts_in_turn[i]);
+        ck_assert(m.p.delayed_until_ms == (m.p.held_back > 0 ? 1000 + PERIOD_MS : 0));
     }
-    backend_fini(&actual);
-    backend_fini(&odd);
-    desired_fini(&desired);
 }
