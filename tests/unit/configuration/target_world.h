@@ -29,7 +29,7 @@ struct instance {
     struct error problem;
     bool loaded, dirty, ends_unknown, differs; /* what is known of it */
     int64_t version;
-    bool behind;
+    bool behind, unread;
     enum reload_state reload;
     unsigned reloads;
 };
@@ -61,7 +61,7 @@ struct instance_view instance_view(const struct instance *in)
                                   .version = in->version,
                                   .behind = in->behind,
                                   .problem = &in->problem,
-                                  .fresh = true,
+                                  .fresh = !in->unread,
                                   .may_write = true,
                                   .may_begin = true,
                                   .file_allows = true,

@@ -82,7 +82,9 @@ TEST_EACH(what_is_not_its_own_is_said, 2)
     static const char other[] = "global\nbackend peer\n  server mine 10.0.0.1:1\nbackend web\n";
     world_end();
     world_open(CONFIGURATION_DRIFT_REPAIR, false);
+    w.in.unread = true;
     set_document(_i == 0 ? other : FILE_OF("first", WEB, PEER));
+    w.in.unread = false;
     file_is(FILE_OF("first", WEB, PEER));
     ck_assert(!decided(w.in.engine).replacement);
     const struct configuration_view v = configuration_view(w.c, 0);
