@@ -59,6 +59,21 @@ static void check_list(const char *expected)
     ck_assert_str_eq(buf_str(&is), expected);
 }
 
+static const struct {
+    enum load_balancer_state state, stands;
+    uint64_t version, published;
+} stands[] = {
+    {LOAD_BALANCER_IN_SYNC, LOAD_BALANCER_IN_SYNC, 3, 3}, {LOAD_BALANCER_IN_SYNC, LOAD_BALANCER_BEHIND, 2, 3},
+    {LOAD_BALANCER_IN_SYNC, LOAD_BALANCER_IN_SYNC, 2, 0}, {LOAD_BALANCER_BEHIND, LOAD_BALANCER_BEHIND, 3, 3},
+    {LOAD_BALANCER_FAILED, LOAD_BALANCER_FAILED, 2, 3},
+};
+
+TEST_EACH(of_an_older_version_it_is_behind, array_len(stands))
+{
+    const struct load_balancer one = {.state = stands[_i].state, .version = stands[_i].version};
+    ck_assert_int_eq((int)load_balancer_stands(&one, stands[_i].published), (int)stands[_i].stands);
+}
+
 FIXTURE(NULL, end)
 
 TEST(they_are_read_and_then_followed)
@@ -120,25 +135,6 @@ TEST(a_failure_and_a_compaction_are_no_end)
     model_pass(20000);
     check_list("a=3,b=2");
 }
-
-static const struct {
-    enum load_balancer_state state, stands;
-    uint64_t version, published;
-} stands[] = {
-    {LOAD_BALANCER_IN_SYNC, LOAD_BALANCER_IN_SYNC, 3, 3}, {LOAD_BALANCER_IN_SYNC, LOAD_BALANCER_BEHIND, 2, 3},
-    {LOAD_BALANCER_IN_SYNC, LOAD_BALANCER_IN_SYNC, 2, 0}, {LOAD_BALANCER_BEHIND, LOAD_BALANCER_BEHIND, 3, 3},
-    {LOAD_BALANCER_FAILED, LOAD_BALANCER_FAILED, 2, 3},
-};
-
-FIXTURE(NULL, NULL)
-
-TEST_EACH(of_an_older_version_it_is_behind, array_len(stands))
-{
-    const struct load_balancer one = {.state = stands[_i].state, .version = stands[_i].version};
-    ck_assert_int_eq((int)load_balancer_stands(&one, stands[_i].published), (int)stands[_i].stands);
-}
-
-FIXTURE(NULL, end)
 
 TEST(they_are_counted)
 {
