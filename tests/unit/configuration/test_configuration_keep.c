@@ -1,5 +1,5 @@
-/* src/configuration/target: a document for a HAProxy of which the daemon's other engine and another daemon write server lines.
- * What a document never does: change one of them. */
+/* src/configuration/target: a document for a HAProxy of which the daemon's other engine and another daemon write server
+ * lines. What a document never does: change one of them. */
 #include "target_world.h"
 
 #include "../test.h"
@@ -61,7 +61,8 @@ TEST(no_document_changes_a_line_that_is_not_its_own)
     ck_assert_str_eq(state(), "applied");
 }
 
-/* A runtime update moved the version on: it is read what lines it left; but updates without a pause keep no document waiting. */
+/* A runtime update moved the version on: it is read what lines it left. Updates without a pause keep no document
+ * waiting. */
 TEST(lines_are_those_of_now)
 {
     set_document(DOCUMENT_OF("one"));
