@@ -1,7 +1,6 @@
 /* base/shared_text */
 #include "base/shared_text.h"
 
-#include "../dice.h"
 #include "../test.h"
 #include "base/mem.h"
 
@@ -40,34 +39,5 @@ TEST(none_is_none_and_empty_is_one)
     ck_assert_ptr_eq(empty, taken);
     shared_text_free(empty);
     shared_text_free(taken);
-    ck_assert_uint_eq(shared_text_count(), 0);
-}
-
-#define HOLDERS 400
-
-TEST(many_hold_many)
-{
-    struct dice dice = {.state = 1};
-    const char *held[HOLDERS] = {NULL};
-    unsigned number[HOLDERS] = {0};
-    for (unsigned step = 0; step < 20000; step++) {
-        unsigned at = dice_below(&dice, HOLDERS);
-        shared_text_free(held[at]);
-        number[at] = dice_below(&dice, 100);
-        held[at] = shared_text_take(mem_printf("node-%u", number[at]));
-        cleanup(mem_free_ptr) char *is = mem_printf("node-%u", number[at]);
-        ck_assert_str_eq(held[at], is);
-        unsigned other = dice_below(&dice, HOLDERS);
-        ck_assert((held[at] == held[other]) == (held[other] != NULL && number[at] == number[other]));
-    }
-    bool is_held[100] = {false};
-    size_t different = 0;
-    for (unsigned i = 0; i < HOLDERS; i++) {
-        different += !is_held[number[i]];
-        is_held[number[i]] = true;
-    }
-    ck_assert_uint_eq(shared_text_count(), different);
-    for (unsigned i = 0; i < HOLDERS; i++)
-        shared_text_free(held[i]);
     ck_assert_uint_eq(shared_text_count(), 0);
 }

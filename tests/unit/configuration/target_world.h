@@ -29,7 +29,7 @@ struct instance {
     struct error problem;
     bool loaded, dirty, ends_unknown, differs; /* what is known of it */
     int64_t version;
-    bool behind;
+    bool behind, unread;
     enum reload_state reload;
     unsigned reloads;
 };
@@ -61,7 +61,7 @@ struct instance_view instance_view(const struct instance *in)
                                   .version = in->version,
                                   .behind = in->behind,
                                   .problem = &in->problem,
-                                  .fresh = true,
+                                  .fresh = !in->unread,
                                   .may_write = true,
                                   .may_begin = true,
                                   .file_allows = true,
@@ -110,8 +110,9 @@ static inline void on_event(void *arg, const struct configuration_event *e)
 }
 
 static size_t world_canary;
+static struct keep_rules world_keep;
 
-static inline void world_begin_as(enum configuration_drift drift, bool dry_run)
+static inline void world_open(enum configuration_drift drift, bool dry_run)
 {
     struct error err = {0};
     must_reload = 0;
@@ -126,6 +127,7 @@ static inline void world_begin_as(enum configuration_drift drift, bool dry_run)
     const struct configuration_options options = {.target_count = 1,
                                                   .drift = drift,
                                                   .canary = world_canary,
+                                                  .keep = world_keep,
                                                   .dry_run = dry_run,
                                                   .foresees = dry_run,
                                                   .store = w.store,
@@ -134,6 +136,11 @@ static inline void world_begin_as(enum configuration_drift drift, bool dry_run)
     w.c = configuration_new(NULL, &options);
     w.in.engine = configuration_engine(w.c, 0);
     w.in.engine->ops->attach(w.in.engine->self, &w.in);
+}
+
+static inline void world_begin_as(enum configuration_drift drift, bool dry_run)
+{
+    world_open(drift, dry_run);
     set_document(DOCUMENT);
     read_it();
 }

@@ -233,9 +233,10 @@ TEST(a_lost_reload_is_no_rejection)
 }
 
 /* The daemon is started anew between the write and its reload; then another document comes, or none. */
-TEST_EACH(what_an_earlier_run_wrote_and_cannot_be_loaded_goes_back, 2)
+TEST_EACH(what_an_earlier_run_wrote_and_cannot_be_loaded_goes_back, 4)
 {
     begin_calm(CONFIGURATION_DRIFT_REPORT);
+    w.with_files = _i >= 2;
     new_document(true);
     passes(10);
     cleanup(mem_free_ptr) char *good = mem_strdup(w.text);
@@ -244,13 +245,13 @@ TEST_EACH(what_an_earlier_run_wrote_and_cannot_be_loaded_goes_back, 2)
     ck_assert_str_eq(w.of[0].file, w.text);
     ck_assert_str_eq(w.of[0].running, good);
     restart();
-    if (_i == 1)
+    if (_i % 2 == 1)
         bad_document("reject", 1);
     passes(20);
     ck_assert_str_eq(w.of[0].file, good);
     ck_assert_str_eq(w.of[0].memory, good);
     ck_assert(!w.of[0].dirty && !w.of[0].loading);
-    ck_assert_str_eq(state_of(_i == 1 ? 1 : 0), "rejected");
+    ck_assert_str_eq(state_of(_i % 2 == 1 ? 1 : 0), "rejected");
 }
 
 /* What was held against other bytes says nothing of these; but bytes that change all the time do not set the pace. */
@@ -303,6 +304,17 @@ TEST(what_is_paused_is_written_nowhere)
     configuration_pause(w.c, false);
     passes(20);
     all_are("applied");
+}
+
+TEST(a_dry_run_validates_and_writes_nothing)
+{
+    begin_calm(CONFIGURATION_DRIFT_REPORT);
+    w.dry_run = true;
+    restart();
+    new_document(true);
+    passes(10);
+    all_are("valid");
+    ck_assert_uint_eq(w.writes, 0);
 }
 
 /* What one HAProxy is managed by, and the document lacks. */

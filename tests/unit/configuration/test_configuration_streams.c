@@ -160,7 +160,7 @@ TEST_EACH(in_the_end_no_file_is_one_that_cannot_be_loaded, effort(STREAMS))
 TEST_EACH(what_needs_no_reload_costs_none, 4)
 {
     begin_calm(CONFIGURATION_DRIFT_REPAIR);
-    w.by_runtime = true;
+    w.by_runtime = w.require_all = true;
     w.with_files = _i / 2 == 1;
     w.count = _i % 2 == 1 ? TARGETS : 1;
     restart();

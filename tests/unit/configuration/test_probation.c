@@ -109,6 +109,7 @@ static const struct {
     {"---", PROBATION_BAD, PROBATION_WORKER, "HAProxy does not answer any more"},
     {"--.--.---", PROBATION_BAD, PROBATION_WORKER, "HAProxy does not answer any more"},
     {"--.--...............", PROBATION_GOOD, 0, NULL},
+    {"-.o.................", PROBATION_GOOD, 0, NULL}, /* the gap was over */
     {"oo", PROBATION_BAD, PROBATION_WORKER, "HAProxy's process 101 is gone, and 102 answers"},
     {"o....o", PROBATION_BAD, PROBATION_WORKER, "HAProxy's process 101 is gone, and 102 answers"},
     {".-o", PROBATION_BAD, PROBATION_WORKER, "HAProxy's process 100 is gone, and 101 answers"},

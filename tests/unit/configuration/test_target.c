@@ -72,6 +72,13 @@ TEST(an_api_that_is_back_is_asked_at_once)
     ck_assert(!configuration_view(w.c, 0).away);
 }
 
+TEST(what_cannot_be_read_has_a_class)
+{
+    (void)error_set_http(&w.in.problem, 401, "no");
+    w.in.engine->ops->read_failed(w.in.engine->self);
+    ck_assert_str_eq(failure(), "AuthError");
+}
+
 /* ---- a pause by the source ---- */
 
 TEST(drift_is_not_repaired_while_paused)

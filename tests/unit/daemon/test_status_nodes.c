@@ -118,18 +118,18 @@ TEST(the_most_telling_come_first_where_there_is_no_room)
     expect_list(0, "");
 }
 
-TEST(thousands)
+TEST(many)
 {
     cleanup(buf_fini) struct buf text;
     size_t left = STATUS_LISTS_MAX;
     buf_init(&text, 0);
-    for (unsigned i = 0; i < 5000; i++)
+    for (unsigned i = 0; i < 1000; i++)
         buf_printf(&text, "%sn%04u 10.1.%u.%u:80%s", i > 0 ? "; " : "", i, i / 250, i % 250 + 1,
-                   i == 4999 ? " draining" : "");
+                   i == 999 ? " draining" : "");
     text_desired(&desired, buf_str(&text));
     cleanup(mem_free_ptr) char *json = print(&desired, &left);
-    ck_assert_ptr_nonnull(strstr(json, "\"live\":4999,"));
-    ck_assert_ptr_nonnull(strstr(json, "\"listed\":500,\"list\":[{\"name\":\"n4999\","));
+    ck_assert_ptr_nonnull(strstr(json, "\"live\":999,"));
+    ck_assert_ptr_nonnull(strstr(json, "\"listed\":500,\"list\":[{\"name\":\"n0999\","));
     ck_assert_uint_lt(strlen(json), 256 * STATUS_LIST_MAX);
     ck_assert_uint_eq(left, STATUS_LISTS_MAX - STATUS_LIST_MAX);
 }

@@ -1,5 +1,5 @@
-/* The client and its watches against a real etcd: what it is asked does what etcd/client.h and etcd/watch.h say. All tests share
- * a cluster of one member, and then one of three. */
+/* The client and its watches against a real etcd: what it is asked does what etcd/client.h and etcd/watch.h say.
+ * All tests share a cluster of one member, and then one of three. */
 #include "etcd_told.h"
 #include "etcd_world.h"
 

@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "../dice.h"
-#include "../effort.h"
 #include "../test.h"
 
 #define MINUTE_MS 60000u
@@ -165,49 +163,4 @@ TEST(the_oldest_gives_way)
         take_number(SYNCED, 100 + i);
     ck_assert(!correlator_is_written(&c, ids[0]));
     ck_assert(correlator_is_written(&c, ids[1]) && correlator_is_written(&c, ids[n - 1]));
-}
-
-#define ROUNDS 3000
-#define EVENTS_MAX 4096
-
-/* Whatever comes: one Event tells one thing (or a combination), counts go up by one and lose nothing, and the requests stay within
- * what the bucket has. */
-TEST_EACH(whatever_comes, effort(10))
-{
-    static struct {
-        uint64_t id;
-        unsigned count, reason, message;
-        bool combined;
-    } seen[EVENTS_MAX];
-    memset(seen, 0, sizeof(seen));
-    struct dice d = {.state = 88172645463325252u + (uint64_t)_i};
-    size_t events = 0, sent[2] = {0, 0};
-    uint64_t began_ms = now_ms;
-    for (unsigned round = 0; round < ROUNDS; round++) {
-        unsigned reason = 1 + dice_below(&d, 6), message = dice_below(&d, dice_one_in(&d, 3) ? 500 : 4);
-        bool warning = reason > 3;
-        now_ms += dice_one_in(&d, 50) ? dice_below(&d, 90) * MINUTE_MS : dice_below(&d, 3000);
-        char text[32];
-        snprintf(text, sizeof(text), "message %u", message);
-        correlator_take(&c, reason, warning, text, now_ms, WALL_MS + now_ms, &got);
-        size_t at = 0;
-        while (at < events && seen[at].id != got.id)
-            at++;
-        ck_assert_uint_lt(at, EVENTS_MAX);
-        if (at == events) {
-            events++;
-            seen[at].id = got.id;
-            seen[at].reason = reason;
-            seen[at].message = message;
-            seen[at].combined = got.combined;
-            ck_assert_uint_eq(got.first_wall_ms, WALL_MS + now_ms);
-        }
-        ck_assert_uint_eq(got.count, ++seen[at].count);
-        ck_assert(seen[at].reason == reason && seen[at].combined == got.combined);
-        ck_assert(got.combined || seen[at].message == message);
-        sent[warning] += got.send;
-        for (int i = 0; i < 2; i++)
-            ck_assert_uint_le(sent[i], CORRELATOR_BURST + (now_ms - began_ms) / CORRELATOR_REFILL_MS);
-    }
-    ck_assert_uint_gt(sent[0] + sent[1], 2u * CORRELATOR_BURST);
 }

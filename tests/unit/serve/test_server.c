@@ -80,7 +80,8 @@ TEST(other_methods)
 
 TEST(one_request_a_connection)
 {
-    cleanup(mem_free_ptr) char *answer = ask("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\n\r\nGET /readyz HTTP/1.1\r\nHost: x\r\n\r\n");
+    cleanup(mem_free_ptr) char *answer = ask(
+        "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\n\r\nGET /readyz HTTP/1.1\r\nHost: x\r\n\r\n");
     expect(answer, "200", TEXT, "ok\n");
     cleanup(mem_free_ptr) char *old = ask("GET /healthz HTTP/1.0\r\n\r\n");
     ck_assert_msg(strstr(old, " 200 ") != NULL && strstr(old, "\r\n\r\nok\n") != NULL, "%s", old);

@@ -24,10 +24,27 @@ static const char pods[] = "{\"pods\": [{\"metadata\": {\"name\": \"b\", \"names
                            " {\"metadata\": {\"name\": \"none\", \"namespace\": \"x\"}, \"spec\": {}}],"
                            " \"nodes\": [{\"metadata\": {\"name\": \"n\"}}]}";
 
-static int add(struct objects *o, const struct template_set *s, const char *json, bool others, struct error *err)
+static struct error err;
+static struct template_set *s;
+static struct objects *o;
+
+static void setup(void)
+{
+    err = (struct error){0};
+    s = good_set(SET);
+    o = fixtures_new(s);
+}
+
+static void teardown(void)
+{
+    objects_free(o);
+    template_set_free(s);
+}
+
+static int add(const char *json, bool others)
 {
     yyjson_doc *doc = yyjson_read(json, strlen(json), 0);
-    int rc = fixtures_add(o, s, yyjson_doc_get_root(doc), others, err);
+    int rc = fixtures_add(o, s, yyjson_doc_get_root(doc), others, &err);
     yyjson_doc_free(doc);
     return rc;
 }
@@ -44,7 +61,7 @@ static char *names(const yyjson_val *const *list, size_t count)
     return buf_take(&out);
 }
 
-static void assert_fetched(struct objects *o, const char *first, const char *second, const char *found)
+static void assert_fetched(const char *first, const char *second, const char *found)
 {
     const yyjson_val *const *list;
     struct buf keys = {0};
@@ -57,7 +74,7 @@ static void assert_fetched(struct objects *o, const char *first, const char *sec
     ck_assert_str_eq(text, found);
 }
 
-static void assert_listed(struct objects *o, size_t resource, const char *found)
+static void assert_listed(size_t resource, const char *found)
 {
     const yyjson_val *const *list;
     size_t count = objects_list(o, resource, &list);
@@ -65,34 +82,28 @@ static void assert_listed(struct objects *o, size_t resource, const char *found)
     ck_assert_str_eq(text, found);
 }
 
+FIXTURE(setup, teardown)
+
 TEST(what_a_render_sees)
 {
-    struct error err = {0};
-    struct template_set *s = good_set(SET);
-    struct objects *o = fixtures_new(s);
-    ck_assert_msg(add(o, s, pods, false, &err) == 0, "%s", err.message);
+    ck_assert_msg(add(pods, false) == 0, "%s", err.message);
     ck_assert_uint_eq(objects_resource_count(o), 2);
     ck_assert_str_eq(objects_resource_kind(o, 0), "Pod");
     ck_assert_uint_eq(objects_key_count(o, 0), 2);
-    assert_listed(o, 0, "x/a x/b x/none y/a "); /* by namespace and name */
-    assert_listed(o, 1, "/n ");
-    assert_fetched(o, "x", NULL, "x/a x/b "); /* one that has no key is not found */
-    assert_fetched(o, "x", "80", "x/a x/b "); /* a number by its text, and once */
-    assert_fetched(o, "x", "web", "x/b ");
-    assert_fetched(o, "y", "443", "y/a ");
-    assert_fetched(o, "y", "80", "");
-    assert_fetched(o, "z", NULL, "");
-    assert_fetched(o, "", NULL, "");
-    objects_free(o);
-    template_set_free(s);
+    assert_listed(0, "x/a x/b x/none y/a "); /* by namespace and name */
+    assert_listed(1, "/n ");
+    assert_fetched("x", NULL, "x/a x/b "); /* one that has no key is not found */
+    assert_fetched("x", "80", "x/a x/b "); /* a number by its text, and once */
+    assert_fetched("x", "web", "x/b ");
+    assert_fetched("y", "443", "y/a ");
+    assert_fetched("y", "80", "");
+    assert_fetched("z", NULL, "");
+    assert_fetched("", NULL, "");
 }
 
 TEST(what_is_left_out)
 {
-    struct error err = {0};
-    struct template_set *s = good_set(SET);
-    struct objects *o = fixtures_new(s);
-    ck_assert_int_eq(add(o, s, pods, false, &err), 0);
+    ck_assert_int_eq(add(pods, false), 0);
     const yyjson_val *const *list;
     const char *key = NULL;
     size_t resource = 9;
@@ -100,18 +111,16 @@ TEST(what_is_left_out)
     const yyjson_val *b = list[1];
     ck_assert(objects_find(o, b, &resource, &key) && resource == 0 && str_eq(key, "x/b"));
     ck_assert(!objects_find(o, NULL, &resource, &key));
-    assert_fetched(o, "x", "web", "x/b ");
+    assert_fetched("x", "web", "x/b ");
     ck_assert(objects_leave_out(o, b));
     ck_assert(!objects_leave_out(o, b)); /* once */
     ck_assert(!objects_leave_out(o, NULL));
     objects_hide_left_out(o);
-    assert_listed(o, 0, "x/a x/none y/a ");
-    assert_fetched(o, "x", "web", "");
+    assert_listed(0, "x/a x/none y/a ");
+    assert_fetched("x", "web", "");
     ck_assert(objects_find(o, b, &resource, &key)); /* what is said of it has its name */
     objects_forget_read(o);
-    assert_listed(o, 0, "x/a x/b x/none y/a ");
-    objects_free(o);
-    template_set_free(s);
+    assert_listed(0, "x/a x/b x/none y/a ");
 }
 
 static const struct {
@@ -130,40 +139,25 @@ static const struct {
 
 TEST_EACH(what_is_a_fixture, array_len(fixtures))
 {
-    struct error err = {0};
-    struct template_set *s = good_set(SET);
-    struct objects *o = fixtures_new(s);
-    int rc = add(o, s, fixtures[_i].json, fixtures[_i].others, &err);
+    int rc = add(fixtures[_i].json, fixtures[_i].others);
     ck_assert_msg(rc == (fixtures[_i].says == NULL ? 0 : -1), "%s: %s", fixtures[_i].json, err.message);
     ck_assert_msg(rc == 0 || strstr(err.message, fixtures[_i].says) != NULL, "%s", err.message);
-    objects_free(o);
-    template_set_free(s);
 }
 
 TEST(a_later_fixture_replaces_one)
 {
-    struct error err = {0};
-    struct template_set *s = good_set(SET);
-    struct objects *o = fixtures_new(s);
-    ck_assert_int_eq(add(o, s, pods, false, &err), 0);
+    ck_assert_int_eq(add(pods, false), 0);
     ck_assert_int_eq(
-        add(o, s, "{\"pods\": [{\"metadata\": {\"name\": \"a\", \"namespace\": \"y\"}, \"spec\": {\"ports\": [1]}}]}",
-            false, &err),
+        add("{\"pods\": [{\"metadata\": {\"name\": \"a\", \"namespace\": \"y\"}, \"spec\": {\"ports\": [1]}}]}", false),
         0);
-    assert_fetched(o, "y", "1", "y/a ");
-    assert_fetched(o, "y", "443", "");
-    objects_free(o);
-    template_set_free(s);
+    assert_fetched("y", "1", "y/a ");
+    assert_fetched("y", "443", "");
 }
 
 TEST(the_document_of_all)
 {
-    struct error err = {0};
-    struct template_set *s = good_set(SET);
-    struct objects *o = fixtures_new(s);
     ck_assert_int_eq(
-        add(o, s, "{\"pods\": [{\"metadata\": {\"name\": \"a\"}, \"status\": 1}, {\"metadata\": {\"name\": \"b\"}}]}",
-            false, &err),
+        add("{\"pods\": [{\"metadata\": {\"name\": \"a\"}, \"status\": 1}, {\"metadata\": {\"name\": \"b\"}}]}", false),
         0);
     yyjson_doc *doc = fixtures_document(o, s);
     char *text = json_text_of(yyjson_doc_get_root(doc));
@@ -173,6 +167,4 @@ TEST(the_document_of_all)
         "\"extra\":{\"a\":1}}");
     free(text);
     yyjson_doc_free(doc);
-    objects_free(o);
-    template_set_free(s);
 }

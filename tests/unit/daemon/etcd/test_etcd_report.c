@@ -8,14 +8,12 @@
 #include "daemon/etcd/etcd_source.h"
 #include "settings/settings.h"
 
-#include "../../effort.h"
 #include "../../test.h"
 
 #define KEY "/lb/x/status/lb-1"
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define OTHER "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
 #define MINUTE_MS 60000
-#define STREAMS 100
 
 static struct {
     struct etcd_client client;
@@ -283,30 +281,4 @@ TEST(who_leads_again_says_it_again)
     etcd_report_lead(r.report, leading);
     model_pass(1000);
     check_said(LOAD_BALANCER_IN_SYNC, "");
-}
-
-TEST_EACH(in_the_end_it_is_said, effort(STREAMS))
-{
-    static const char *const states[] = {"applied", "written", "rejected"};
-    begin((unsigned)_i, 1);
-    for (unsigned round = 0; round < 60; round++) {
-        unsigned what = dice_below(&w.dice, 12);
-        w.lost_one_in = what == 0 ? 2 : what == 1 ? 0 : w.lost_one_in;
-        w.slow_one_in = what == 2 ? 2 : what == 3 ? 0 : w.slow_one_in;
-        w.away = what == 4 || (w.away && what != 5);
-        r.version += what == 6;
-        if (what == 7)
-            etcd_report_lead(r.report, dice_one_in(&w.dice, 2) ? leading : NULL);
-        else if (what > 7)
-            is_now(states[dice_below(&w.dice, 3)]);
-        model_pass(dice_below(&w.dice, dice_one_in(&w.dice, 8) ? 2 * MINUTE_MS : 4000));
-    }
-    w.lost_one_in = w.slow_one_in = 0;
-    w.away = false;
-    etcd_report_lead(r.report, leading);
-    model_pass(MINUTE_MS);
-    check_said(str_eq(r.views[0].state, "applied")    ? LOAD_BALANCER_IN_SYNC
-               : str_eq(r.views[0].state, "rejected") ? LOAD_BALANCER_FAILED
-                                                      : LOAD_BALANCER_BEHIND,
-               "");
 }

@@ -321,7 +321,8 @@ FIXTURE(NULL, stream_end)
 
 TEST_RANGE(in_the_end_all_have_the_latest, ONLY >= 0 ? ONLY : 0, ONLY >= 0 ? ONLY + 1 : effort(STREAMS))
 {
-    stream_begin((unsigned)_i);
+    /* The first is one that finds what the next ones do not: an error that is the end. */
+    stream_begin(_i == 0 && ONLY < 0 ? 218 : (unsigned)_i);
     for (s.round = 0; s.round < ROUNDS; s.round++)
         happen();
     calm();

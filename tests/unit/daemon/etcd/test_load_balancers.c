@@ -6,20 +6,15 @@
 #include "report/telemetry.h"
 #include "settings/settings.h"
 
-#include "../../effort.h"
 #include "../../test.h"
 
 #define STATUS "/lb/x/status/"
-#define STREAMS 200
-#define ROUNDS 80
-#define NAMES 6
 
 static struct {
     struct etcd_client client;
     struct settings settings;
     struct log log;
     struct load_balancers *list;
-    bool stopped;
 } l;
 
 static void begin(unsigned seed)
@@ -62,6 +57,21 @@ static void check_list(const char *expected)
         buf_printf(&is, "%s%s=%llu", i > 0 ? "," : "", one->name, (unsigned long long)one->version);
     }
     ck_assert_str_eq(buf_str(&is), expected);
+}
+
+static const struct {
+    enum load_balancer_state state, stands;
+    uint64_t version, published;
+} stands[] = {
+    {LOAD_BALANCER_IN_SYNC, LOAD_BALANCER_IN_SYNC, 3, 3}, {LOAD_BALANCER_IN_SYNC, LOAD_BALANCER_BEHIND, 2, 3},
+    {LOAD_BALANCER_IN_SYNC, LOAD_BALANCER_IN_SYNC, 2, 0}, {LOAD_BALANCER_BEHIND, LOAD_BALANCER_BEHIND, 3, 3},
+    {LOAD_BALANCER_FAILED, LOAD_BALANCER_FAILED, 2, 3},
+};
+
+TEST_EACH(of_an_older_version_it_is_behind, array_len(stands))
+{
+    const struct load_balancer one = {.state = stands[_i].state, .version = stands[_i].version};
+    ck_assert_int_eq((int)load_balancer_stands(&one, stands[_i].published), (int)stands[_i].stands);
 }
 
 FIXTURE(NULL, end)
@@ -109,24 +119,22 @@ TEST(one_whose_lease_ends_is_gone)
     check_list("");
 }
 
-static const struct {
-    enum load_balancer_state state, stands;
-    uint64_t version, published;
-} stands[] = {
-    {LOAD_BALANCER_IN_SYNC, LOAD_BALANCER_IN_SYNC, 3, 3}, {LOAD_BALANCER_IN_SYNC, LOAD_BALANCER_BEHIND, 2, 3},
-    {LOAD_BALANCER_IN_SYNC, LOAD_BALANCER_IN_SYNC, 2, 0}, {LOAD_BALANCER_BEHIND, LOAD_BALANCER_BEHIND, 3, 3},
-    {LOAD_BALANCER_FAILED, LOAD_BALANCER_FAILED, 2, 3},
-};
-
-FIXTURE(NULL, NULL)
-
-TEST_EACH(of_an_older_version_it_is_behind, array_len(stands))
+TEST(a_failure_and_a_compaction_are_no_end)
 {
-    const struct load_balancer one = {.state = stands[_i].state, .version = stands[_i].version};
-    ck_assert_int_eq((int)load_balancer_stands(&one, stands[_i].published), (int)stands[_i].stands);
+    begin(5);
+    w.away = true;
+    load_balancers_start(l.list);
+    model_pass(1000);
+    w.away = false;
+    say("a", 1, "in_sync");
+    model_pass(20000);
+    check_list("a=1");
+    watch_break(w.watches[0]);
+    say("b", 2, "in_sync"), say("a", 3, "in_sync");
+    model_compact(w.revision);
+    model_pass(20000);
+    check_list("a=3,b=2");
 }
-
-FIXTURE(NULL, end)
 
 TEST(they_are_counted)
 {
@@ -164,72 +172,4 @@ TEST(there_is_an_end_to_what_is_shown)
     say("00005", 7, "failed"); /* one that is there is followed */
     model_pass(1000);
     ck_assert_uint_eq(load_balancers_at(l.list, 5)->version, 7);
-}
-
-/* ---- streams ---- */
-
-static void check_same(void)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < w.row_count; i++) {
-        struct load_balancer one = {0};
-        const struct cell *c = model_at(w.rows[i].key);
-        if (c == NULL || load_balancer_parse(c->value, c->len, &one, NULL) != 0)
-            continue;
-        bool found = false;
-        for (size_t n = 0; n < load_balancers_count(l.list); n++) {
-            const struct load_balancer *is = load_balancers_at(l.list, n);
-            found = found || (str_eq(is->name, w.rows[i].key + strlen(STATUS)) && is->version == one.version);
-        }
-        ck_assert_msg(found, "%s", w.rows[i].key);
-        load_balancer_fini(&one);
-        count++;
-    }
-    ck_assert_uint_eq(load_balancers_count(l.list), count);
-}
-
-static void stop_or_start(bool stop)
-{
-    l.stopped = stop;
-    if (stop)
-        load_balancers_stop(l.list);
-    else
-        load_balancers_start(l.list);
-}
-
-static void happen(void)
-{
-    cleanup(mem_free_ptr) char *name = mem_printf("lb-%u", dice_below(&w.dice, NAMES));
-    unsigned what = dice_below(&w.dice, 16);
-    if (what < 6)
-        say(name, dice_below(&w.dice, 1000), dice_one_in(&w.dice, 5) ? "nonsense" : "in_sync");
-    else if (what < 9)
-        go(name);
-    else if (what == 9)
-        model_compact(w.revision - (int64_t)dice_below(&w.dice, 3));
-    else if (what == 10)
-        watch_break(w.watches[0]);
-    else if (what == 11)
-        w.away = !w.away;
-    else if (what == 12)
-        w.lost_one_in = w.lost_one_in == 0 ? 2 : 0;
-    else if (what == 13)
-        stop_or_start(true);
-    else if (what == 14)
-        stop_or_start(false);
-    model_pass(dice_below(&w.dice, dice_one_in(&w.dice, 3) ? 6000 : 60));
-}
-
-TEST_EACH(in_the_end_they_are_what_lies_there, effort(STREAMS))
-{
-    begin((unsigned)_i);
-    load_balancers_start(l.list);
-    for (unsigned round = 0; round < ROUNDS; round++)
-        happen();
-    w.away = false;
-    w.lost_one_in = 0;
-    if (l.stopped)
-        load_balancers_start(l.list);
-    model_pass(20000);
-    check_same();
 }
