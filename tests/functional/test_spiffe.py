@@ -183,20 +183,6 @@ def test_a_request_under_way_ends_as_the_one_that_it_began_as(world: World) -> N
     assert daemon.metrics().sum("http_requests_total", code="0") == 0
 
 
-def test_same_identity_again_changes_nothing(world: World) -> None:
-    one = svid(world.ca, "one", OURS)
-    world.agent.give(response([one]))
-    daemon = world.start()
-    world.works(1, 2)
-    connections = {r["connection"] for r in world.asked()}
-    world.agent.give(response([one]))
-    world.agent.stop()
-    world.agent.start()
-    wait_until(lambda: len(world.agent.requests()) > 1, 20, "another stream")
-    world.works(1)
-    assert renewals(daemon) == 0 and {r["connection"] for r in world.asked()} == connections
-
-
 def test_bundle_of_a_new_ca(world: World) -> None:
     """As SPIRE does it: the new CA is trusted first, then signs, then the old one goes."""
     new = Authority(world.home / "pki2", "ca2")
@@ -281,18 +267,6 @@ def test_without_a_peer_id_the_one_that_was_seen_is_named(world: World) -> None:
     assert len(found) == 1 == daemon.log().count("any SPIFFE ID of the trust domain is accepted")
     check = identity_check(daemon)
     assert check["state"] == "warn" and PLANE in check["reason"] and "SPIFFE_PEER_ID" in check["hint"]
-
-
-FOREIGN = "spiffe://elsewhere.test"
-
-
-def test_federated_trust_domain(world: World) -> None:
-    other, plane = Authority(world.home / "other", "elsewhere"), f"{FOREIGN}/dataplane"
-    serve(world, other.svid("plane", plane))
-    world.agent.give(response([svid(world.ca, "one", OURS)], {FOREIGN: der(other.certificate)}))
-    daemon = world.start(SPIFFE_PEER_ID=plane)
-    world.works(1, 2)
-    assert "level=warn" not in daemon.log()
 
 
 def test_chains_with_an_intermediate_ca(world: World) -> None:
