@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.harness import objects
 from tests.harness.daemon import Daemon
-from tests.harness.haproxy import AUTH, DoubleDataPlane, HAProxy
+from tests.harness.haproxy import AUTH
 from tests.harness.kube import KubeDouble
 from tests.harness.process import ROOT
 
@@ -73,8 +73,8 @@ def program() -> pathlib.Path:
 class Rig:
     """Nodes n1, n2, ... have the addresses 127.0.11.<i>; HAProxy starts with n1 alone, in sync with one pod on n1.
 
-    There can be several HAProxies, all alike at first: `pairs`. The rig's own methods ask the first one, which is also
-    `haproxy` and `dataplane`; `rig.pairs[1].servers()` and so on asks another."""
+    There can be several HAProxies, all alike at first: `pairs`. `rig.servers()` and all else that a Pair has ask the first one,
+    `rig.pairs[1].servers()` and so on another."""
 
     def __init__(self, home: pathlib.Path, template: str = TEMPLATE, play: str = "3.4", haproxies: int = 1, deaf: bool = False,
                  **kube: Any):
@@ -87,13 +87,9 @@ class Rig:
         self.kube = KubeDouble(home / "kube", **kube)
         self.daemon: Daemon | None = None
 
-    @property
-    def haproxy(self) -> HAProxy:
-        return self.pairs[0].haproxy
-
-    @property
-    def dataplane(self) -> DoubleDataPlane:
-        return self.pairs[0].dataplane
+    def __getattr__(self, name: str) -> Any:
+        """Of the first HAProxy: what a Pair has."""
+        return getattr(self.pairs[0], name)
 
     def more(self, n: int = 1) -> list[Pair]:
         """So many further HAProxies; of use to a daemon that is started after."""
@@ -167,76 +163,13 @@ class Rig:
         self.daemon = Daemon(self.home / "daemon", self.settings(**settings), binary or program()).start()
         return self.daemon
 
-    # --- what came of it, at the first HAProxy; see Pair
-
-    def lines(self, backend: str = BACKEND) -> dict[str, str]:
-        return self.pairs[0].lines(backend)
-
-    def all_lines(self, backend: str = BACKEND) -> dict[str, str]:
-        return self.pairs[0].all_lines(backend)
-
-    def parked(self, backend: str = BACKEND) -> set[str]:
-        return self.pairs[0].parked(backend)
-
-    def servers(self, backend: str = BACKEND) -> set[str]:
-        return self.pairs[0].servers(backend)
-
-    def addresses(self, backend: str = BACKEND) -> dict[str, str]:
-        return self.pairs[0].addresses(backend)
-
-    def runtime_states(self, backend: str = BACKEND) -> dict[str, str]:
-        return self.pairs[0].runtime_states(backend)
-
-    def draining(self, backend: str = BACKEND) -> set[str]:
-        return self.pairs[0].draining(backend)
-
-    def differences(self, backend: str = BACKEND) -> list[str]:
-        return self.pairs[0].differences(backend)
-
-    def resting(self, backend: str = BACKEND) -> set[str]:
-        return self.pairs[0].resting(backend)
-
-    def wait_servers(self, *nodes: int, timeout: float = 20, backend: str = BACKEND) -> None:
-        self.pairs[0].wait_servers(*nodes, timeout=timeout, backend=backend)
+    # --- what came of it
 
     def wait_servers_everywhere(self, *nodes: int, timeout: float = 20, backend: str = BACKEND) -> None:
         for pair in self.pairs:
             pair.wait_servers(*nodes, timeout=timeout, backend=backend)
 
-    def wait_addresses(self, wanted: dict[str, str], timeout: float = 20, backend: str = BACKEND) -> None:
-        self.pairs[0].wait_addresses(wanted, timeout, backend)
-
-    def wait_parked(self, *nodes: int, timeout: float = 20, backend: str = BACKEND) -> None:
-        self.pairs[0].wait_parked(*nodes, timeout=timeout, backend=backend)
-
-    def wait_draining(self, *nodes: int, timeout: float = 20, backend: str = BACKEND) -> None:
-        self.pairs[0].wait_draining(*nodes, timeout=timeout, backend=backend)
-
     def wait_in_sync(self, timeout: float = 20, backends: int = 1, targets: int = 0) -> None:
         """Until so many backends are in sync on so many HAProxies (default: on all)."""
         assert self.daemon
         self.daemon.wait_metric("in_sync", backends * (targets or len(self.pairs)), timeout)
-
-    def hand_edit(self, text: str) -> None:
-        self.pairs[0].hand_edit(text)
-
-    def transactions(self) -> list[dict[str, Any]]:
-        return self.pairs[0].transactions()
-
-    def wait_closed(self, *states: str, timeout: float = 20) -> None:
-        self.pairs[0].wait_closed(*states, timeout=timeout)
-
-    def commits(self) -> int:
-        return self.pairs[0].commits()
-
-    def fast_writes(self) -> int:
-        return self.pairs[0].fast_writes()
-
-    def calls(self) -> int:
-        return self.pairs[0].calls()
-
-    def writes(self) -> list[tuple[str, str, int]]:
-        return self.pairs[0].writes()
-
-    def looks(self) -> int:
-        return self.pairs[0].looks()

@@ -15,7 +15,7 @@ from tests.harness.daemon import Daemon
 from tests.harness.process import ROOT
 
 from .rig import Rig
-from .test_config_secret import Site, secret
+from .test_config_secret import Site
 from .wrapped import plain
 
 REFUSED = "msg=\"configuration refused; the last good one stays\".*"
@@ -43,55 +43,54 @@ def site(tmp_path: pathlib.Path) -> Iterator[FileSite]:
         yield FileSite(rig, tmp_path / "source" / "haproxy.cfg")
 
 
-@pytest.mark.parametrize(("bad", "says"), [
+BAD = [
     (b"", "haproxy.cfg: it is empty"),
     (b"global\n  maxconn 5\n# \xff\n", "haproxy.cfg: line 3: not UTF-8 .byte 0xff in column 3"),
     (b"global\n\0\n", "haproxy.cfg: line 2: a NUL character"),
     (b"global\r  maxconn 5\r", "haproxy.cfg: line 1: a carriage return within the line"),
     (b"global\n" + b"#\n" * (8 << 20), "haproxy.cfg: more than 16777216 bytes"),
-], ids=["empty", "not UTF-8", "NUL", "CR", "16 MB"])
-def test_what_cannot_be_used_changes_nothing(site: FileSite, bad: bytes, says: str) -> None:
-    daemon = site.start()
+]
+
+
+def test_what_cannot_be_used_changes_nothing(site: FileSite) -> None:
+    daemon = site.start(CONFIG_MIN_INTERVAL="0s")
     before = site.rig.dataplane.file()
-    site.source.write_bytes(bad)
-    daemon.wait_log(REFUSED + says)
-    daemon.wait_not_ready("configuration source.*" + says)
-    assert site.rig.dataplane.file() == before
-    site.source.write_text(site.text("first"))
-    site.applied("first")
-    daemon.wait_ready()
+    for bad, says in BAD:
+        site.source.write_bytes(bad)
+        daemon.wait_log(REFUSED + says)
+        daemon.wait_not_ready("configuration source.*" + says)
+        assert site.rig.dataplane.file() == before
+    for word, change in (("CRLF", lambda text: text.replace("\n", "\r\n")), ("unended", str.rstrip)):
+        site.source.write_bytes(change(site.text(word)).encode())
+        site.applied(word)
+        daemon.wait_ready()
 
 
-@pytest.mark.parametrize("change", [lambda text: text.replace("\n", "\r\n"), str.rstrip], ids=["CRLF", "no newline at the end"])
-def test_what_is_handled(site: FileSite, change: object) -> None:
-    daemon = site.start()
-    assert callable(change)
-    site.source.write_bytes(change(site.text("first")).encode())
-    site.applied("first")
-    daemon.wait_ready()
-
-
-@pytest.mark.parametrize(("files", "says"), [
+BAD_FILES: list[tuple[dict[str, bytes | None], str]] = [
     ({"certs/a.pem": None}, "certs/a.pem: .*private key"),
     ({"maps/a.map": b"a 1\n" + b"x" * (1 << 20)}, "maps/a.map: line 2 has 1048576 bytes, and HAProxy reads lines of at most"),
     ({"files/a.b.http": b"1", "files/a_b.http": b"2"}, "files/a.b.http: it is stored as a_b.http, as is files/a_b.http|"
                                                        "files/a_b.http: it is stored as a_b.http, as is files/a.b.http"),
     ({"maps/.a.map": b"a 1\n", "maps/a b.map": b"a 1\n"}, "maps/a b.map: the name of a file has letters"),
-], ids=["a certificate without a key", "a map line of 1 MB", "one name of two", "a blank in the name"])
-def test_files_that_cannot_be_used_change_nothing(site: FileSite, files: dict[str, bytes | None], says: str) -> None:
+]
+
+
+def test_files_that_cannot_be_used_change_nothing(site: FileSite) -> None:
     folder = site.source.parent / "files"
     for kind in ("maps", "certs", "files"):
         (folder / kind).mkdir(parents=True)
-    daemon = site.start(CONFIG_FILES_DIR=str(folder))
+    daemon = site.start(CONFIG_FILES_DIR=str(folder), CONFIG_MIN_INTERVAL="0s")
     before = site.rig.dataplane.file()
     certificates.self_signed(site.source.parent, "own")
-    for name, content in files.items():
-        (folder / name).write_bytes((site.source.parent / "own.crt").read_bytes() if content is None else content)
-    daemon.wait_log(REFUSED + f".*({says})")
-    daemon.wait_not_ready("configuration source")
-    assert site.rig.dataplane.file() == before
-    for name in files:
-        (folder / name).unlink()
+    for files, says in BAD_FILES:
+        for name, content in files.items():
+            (folder / name).write_bytes((site.source.parent / "own.crt").read_bytes() if content is None else content)
+        daemon.wait_log(REFUSED + f".*({says})")
+        daemon.wait_not_ready("configuration source")
+        assert site.rig.dataplane.file() == before
+        for name in files:
+            (folder / name).unlink()
+        daemon.wait_ready()
     site.source.write_text(site.text("first"))
     site.applied("first")
     daemon.wait_ready()
@@ -113,23 +112,13 @@ def test_a_file_that_vanishes_and_a_folder_in_its_place(site: FileSite) -> None:
     daemon.wait_ready()
 
 
-@pytest.mark.parametrize("of", ["file", "Secret"])
-def test_200_changes_in_a_second(site: FileSite, of: str) -> None:
+def test_200_changes_in_a_second(site: FileSite) -> None:
     """The latest wins, and hardly any of the others is even sent."""
-    if of == "Secret":
-        site.rig.kube.put(secret(site.text()))
-        daemon = Site.start(site)
-        site.applied("roundrobin")
-        daemon.wait_ready()
-    else:
-        daemon = site.start()
+    daemon = site.start()
     commits, began = site.rig.commits(), time.monotonic()
     for i in range(200):
-        if of == "Secret":
-            site.rig.kube.put(secret(site.text(f"change-{i}")))
-        else:
-            site.source.with_name("next").write_text(site.text(f"change-{i}"))
-            os.replace(site.source.with_name("next"), site.source)
+        site.source.with_name("next").write_text(site.text(f"change-{i}"))
+        os.replace(site.source.with_name("next"), site.source)
         time.sleep(max(0.0, began + (i + 1) / 200 - time.monotonic()))
     site.applied("change-199")
     daemon.wait_ready()

@@ -58,14 +58,6 @@ def test_conflict_is_read_again_and_tried_at_once(rig: Rig, step: str, status: i
     rig.daemon.wait_log("another writer changed HAProxy's configuration")
 
 
-def test_server_errors_back_off_and_go_on(rig: Rig) -> None:
-    in_step(rig, PARK_TTL="0")
-    rig.dataplane.fault(answer(REMOVE, 500, "the disk is full"))
-    move(rig)
-    rig.daemon.wait_log("the disk is full")
-    settled(rig)
-
-
 @pytest.mark.parametrize("step, applied", [("begin", True), ("change", False), ("commit", True)])
 def test_connection_lost(rig: Rig, step: str, applied: bool) -> None:
     in_step(rig)
@@ -109,31 +101,6 @@ def test_own_death(rig: Rig, step: str) -> None:
     settled(rig)
 
 
-def test_what_earlier_runs_left_failed_or_outdated_is_deleted_at_start(rig: Rig) -> None:
-    outdated, failed, committed = rig.dataplane.begin(), rig.dataplane.begin(), rig.dataplane.begin()
-    rig.dataplane.post(f"/configuration/backends/be/servers?transaction_id={failed}",
-                       {"name": "w", "address": "127.0.0.1", "port": 1, "weight": 9999})
-    assert rig.dataplane.commit(failed).status == 400
-    assert rig.dataplane.commit(committed).status in (200, 202)
-    foreign = rig.dataplane.begin()
-    assert {t["id"] for t in rig.transactions()} >= {outdated, failed, foreign}
-    rig.start()
-    rig.wait_in_sync()
-    wait_until(lambda: {t["id"] for t in rig.transactions()} == {foreign}, 20, "all but the unknown one in progress to be deleted")
-
-
-def test_limit_reached_by_somebody_else_is_said_and_waited_for(rig: Rig) -> None:
-    in_step(rig)
-    held = [rig.dataplane.begin() for _ in range(20)]
-    move(rig)
-    body = rig.daemon.wait_not_ready("too many open transactions")
-    assert "be" in body
-    assert {t["id"] for t in rig.transactions()} == set(held), "somebody's open transactions were touched"
-    for tid in held:
-        rig.dataplane.delete(f"/transactions/{tid}")
-    settled(rig)
-
-
 def test_validation_error_is_said_and_retried_when_the_file_is_mended(rig: Rig) -> None:
     in_step(rig, RESYNC_PERIOD="1s")
     path = rig.dataplane.config
@@ -145,19 +112,6 @@ def test_validation_error_is_said_and_retried_when_the_file_is_mended(rig: Rig) 
     assert rig.servers() == {"n1", "sorry"}
     rig.wait_closed("in_progress", "failed")
     rig.hand_edit(good)
-    settled(rig)
-
-
-def test_refused_credentials_are_read_again(rig: Rig, tmp_path: pathlib.Path) -> None:
-    secret = tmp_path / "password"
-    secret.write_text("adminpwd\n")
-    in_step(rig, HAPROXY_DATAPLANE_PASSWORD="", HAPROXY_DATAPLANE_PASSWORD_FILE=str(secret), RESYNC_PERIOD="1s")
-    secret.write_text("wrong\n")
-    rig.daemon.wait_not_ready("401|credential")
-    log = rig.daemon.log()
-    assert "wrong" not in log and "adminpwd" not in log
-    secret.write_text("adminpwd\n")
-    move(rig)
     settled(rig)
 
 
@@ -212,15 +166,6 @@ def test_sighup_compares_now(rig: Rig) -> None:
     rig.wait_in_sync()
     assert rig.commits() == 0 and rig.fast_writes() == 1, "HAProxy never ran it: a reload for nothing"
     assert not rig.differences()
-
-
-def test_reload_that_failed_while_we_were_away_is_repeated_at_start(rig: Rig) -> None:
-    rig.dataplane.fault({"action": "fail-reload", "message": "[ALERT] no room for the new worker"})
-    answer_ = rig.dataplane.commit(rig.dataplane.begin())
-    rig.dataplane.follow(answer_.headers["Reload-ID"])
-    in_step(rig)
-    rig.daemon.wait_log("no room for the new worker")
-    assert rig.daemon.metrics().sum("reloads_total", result="succeeded") == 1
 
 
 def test_signals_while_starting_do_no_harm(rig: Rig) -> None:

@@ -155,20 +155,6 @@ def test_token_of_the_plugin(world: World) -> None:
     assert "HAPROXY_DATAPLANE" not in world.plugin.text("environment")
 
 
-def test_tokens_are_renewed_before_they_expire(world: World) -> None:
-    world.rig.kube.tokens(one="admin", two="admin")
-    world.plugin.gives("one", seconds=4)
-    world.start()
-    world.works(1, 2)
-    world.plugin.gives("two", seconds=600)
-    world.rig.daemon.wait_log(f"{GIVEN}.*why=expiring", timeout=30)
-    world.rig.kube.tokens(two="admin")
-    world.rig.kube.disconnect()
-    world.works(1, 3)
-    assert world.plugin.runs == 2 and "two" in world.tokens_seen()
-    assert not re.search("unauthorized|credentials refused", world.rig.daemon.log())
-
-
 def test_nothing_of_ours_reaches_a_plugin_that_runs_beside_watches(world: World) -> None:
     world.rig.kube.tokens(one="admin")
     world.plugin.gives("one", seconds=4)
@@ -198,22 +184,6 @@ def test_refused_token_is_replaced_at_once(world: World) -> None:
     assert "two" in world.tokens_seen() and world.rig.daemon.log().count("why=refused") >= 1
     assert world.plugin.runs <= 3, "once for each answer, and perhaps once for a late 401 to the old one"
     world.rig.daemon.wait_ready()
-
-
-def test_who_waits_is_told_of_new_credentials(world: World) -> None:
-    """One watch has to wait for minutes; when another one's 401 has brought new credentials, it is asked for at once."""
-    world.rig.kube.tokens(one="admin")
-    world.plugin.gives("one")
-    world.start()
-    world.works(1, 2)
-    world.rig.kube.fault(resource="nodes", verb="watch", status=429, retryAfter=110)
-    world.rig.kube.disconnect("nodes")
-    wait_until(lambda: any(r["status"] == 429 for r in world.rig.kube.requests("nodes")), 20, "the 429")
-    world.rig.kube.clear_faults()
-    world.plugin.gives("two")
-    world.rig.kube.tokens(two="admin")
-    world.rig.kube.disconnect("endpointslices")
-    wait_until(lambda: {r["token"] for r in world.rig.kube.open_watches("nodes")} == {"two"}, 40, "the watch that waited")
 
 
 # --- late, broken, missing

@@ -45,11 +45,6 @@ def framed(bytes_: bytes) -> bytes:
     return len(bytes_).to_bytes(4, "big") + bytes_
 
 
-def cut_at(at: int) -> bytes:
-    """The frame says that it is complete; its message is cut there."""
-    return framed(event(message())[4:][:at])
-
-
 def nested(depth: int) -> bytes:
     """An unknown field's group in a group in a group."""
     return protobuf.varint(99 << 3 | 3) * depth + protobuf.varint(99 << 3 | 4) * depth
@@ -124,18 +119,6 @@ def test_in_a_list(make_rig: Any, fault: Callable[[], dict[str, Any]], what: str
     rig.wait_in_sync()
     one_warning(daemon, "endpointslices", what)
     assert accepts(rig, "endpointslices")[-2:] == ["application/json"] * 2
-
-
-def test_in_the_first_list(rig: Rig) -> None:
-    rig.pods(2)
-    rig.kube.fault(resource="endpointslices", verb="streaming-list", **bad(cut_at(30)))
-    daemon = rig.start()
-    daemon.wait_log(re.escape(UNREADABLE))
-    hurried(daemon, daemon.ready, "a list in JSON")
-    rig.wait_servers(2)
-    still_follows(rig)
-    one_warning(daemon, "endpointslices", "at byte 4 of the answer: ")
-    assert accepts(rig, "endpointslices") == [f"{PROTOBUF},application/json", "application/json"]
 
 
 def test_whatever_is_asked_for(rig: Rig) -> None:

@@ -144,28 +144,6 @@ def test_each_server_with_its_reason(different: Rig) -> None:
     assert max(map(len, lines)) <= 100
 
 
-def test_json_says_the_same(different: Rig) -> None:
-    text, as_json = look(different, "plan", **BY_NODE_PORT), look(different, "plan", "-o", "json", **BY_NODE_PORT)
-    assert as_json.status == text.status == 2
-    assert as_json.json()["in_sync"] is False and as_json.json()["problems"] == []
-    be = as_json.backend()
-    assert be["service"] == {"namespace": NAMESPACE, "name": SERVICE, "port": "https"}
-    assert (be["verdict"], be["settings"], be["create"], be["removals_delayed"]) == ("changes", "balance leastconn -> roundrobin", False, 0)
-    changes = {c["server"]: c for c in be["changes"]}
-    assert {name: (c["op"], c["state"]) for name, c in changes.items()} == {
-        "n2": ("change", "live"), "n3": ("add", "live"), "n4": ("change", "draining"), "n5": ("change", "out"), "old": ("remove", "out")}
-    assert {name for name, c in changes.items() if c["reload"]} == {"n3", "n4", "old"} and be["reload"]
-    assert [name for name, c in changes.items() if c["parks"]] == ["n5"]
-    assert {t["server"]: t["state"] for t in be["runtime_commands"]} == {"n4": "drain", "n5": "maint", "old": "maint"}
-    assert {name: (c["loss"], c["announced"]) for name, c in changes.items()} == {
-        "n2": (False, False), "n3": (False, False), "n4": (True, True), "n5": (True, True), "old": (True, False)}
-    assert {s["name"]: s["state"] for s in be["servers"]} == {"n1": "live", "n2": "live", "n3": "live", "n4": "draining"}
-    skipped = {s["server"]: s for s in be["left_out"]}
-    assert EXCLUDE in skipped["n5"]["reason"] and skipped["n5"]["announced"]
-    for thing in (*changes.values(), *be["servers"]):
-        assert thing["reason"] in re.sub(r"\s+", " ", text.out)
-
-
 def what_was_done(rig: Rig) -> dict[str, set[tuple[str, str]]]:
     """(method, server) of each write to the backend, by the way it went."""
     ways = {"reload": r"/configuration/backends/be/servers/?(\w*)\?transaction_id=|/transactions/[^/]+/backends/be/servers/?(\w*)",
@@ -199,18 +177,6 @@ def test_the_daemon_does_what_was_printed(different: Rig) -> None:
 
 
 # --- kept for now
-
-
-def test_dry_run_and_pause(rig: Rig) -> None:
-    rig.pods(1, 2)
-    run = look(rig, "plan", DRY_RUN="true")
-    assert run.status == 2 and run.said(r"\+ n2 .*not written: 1 to add; by a transaction and a reload; DRY_RUN=true")
-    rig.service(annotations={"haproxy-k8s-sync/paused": "true"})
-    run = look(rig, "plan")
-    assert run.status == 2 and run.said(r"paused\) .*not written: 1 to add; by .*haproxy-k8s-sync/paused")
-    assert look(rig, "plan", "-o", "json").backend()["verdict"] == "not_written"
-    rig.pods(1)
-    assert look(rig, "plan").status == 0, "nothing to withhold"
 
 
 def test_reload_that_failed(rig: Rig) -> None:
@@ -348,18 +314,6 @@ def test_explain_live(rig: Rig) -> None:
     assert [mark for mark, _ in rules] == ["x"] * len(rules) and [r for _, r in rules][:3] == ["known", "eligible", "address"]
     assert re.search(r"^  now in HAProxy +server n1 127\.0\.11\.1:30443 check weight 100$", run.out, re.M)
     assert re.search("^  next +nothing: it is as desired$", run.out, re.M)
-
-
-def test_explain_what_differs(different: Rig) -> None:
-    run = look(different, "explain", "n2", **BY_NODE_PORT)
-    assert run.status == 0 and run.said("node n2: live .*now in HAProxy server n2 127.0.11.99:30443 check weight 7 live.* "
-                                        "next ~ address 127.0.11.99 -> 127.0.11.2 without a reload")
-    run = look(different, "explain", "n3", **BY_NODE_PORT)
-    assert run.said(r"node n3: live .*now in HAProxy no server n3 next \+ server n3 127\.0\.11\.3:30443 check weight 100")
-    run = look(different, "explain", "n4", **BY_NODE_PORT)
-    assert run.status == 0 and run.said(r"node n4: draining .*terminating.* next ~ maintenance on \(draining\)")
-    run = look(different, "explain", "n5", **BY_NODE_PORT)
-    assert run.status == 0 and run.said(rf"node n5: out .*\[x\] known .*\[ \] eligible .*{EXCLUDE}.* next ~ maintenance on \(parked\) without a reload")
 
 
 def test_explain_of_an_unknown_name(rig: Rig) -> None:

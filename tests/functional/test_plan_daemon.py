@@ -72,26 +72,6 @@ def test_drain_in_progress(rig: Rig) -> None:
     assert alone.json()["daemon"] is None and [s["until"] for s in alone.backend()["servers"]] == [None, None]
 
 
-def test_removal_delayed(rig: Rig) -> None:
-    limit = {"MAX_LOSS_PERCENT": "50", "RESYNC_PERIOD": "1h"}
-    in_step(rig, 1, 2, 3, 4, 5, **limit)
-    rig.pods(1, 2, 3, 4)
-    rig.wait_parked(5)
-    rig.pods(1, 2)  # by themselves these two were no more than half of four
-    assert rig.daemon
-    rig.daemon.wait_metric("servers_removal_delayed", 2)
-    be = used(rig, **limit)
-    listed = status(rig)["haproxies"][0]["backends"][0]["servers"]["list"]
-    held = [{"server": s["name"], "until": s["removal_delayed_until"]} for s in listed if s["removal_delayed_until"]]
-    assert len(held) == 2 and sorted(be["delayed"], key=lambda s: s["server"]) == sorted(held, key=lambda s: s["server"])
-    assert (be["verdict"], be["removals_delayed"], be["kept"], be["changes"]) == ("loss_limit", 2, ["n3", "n4"], [])
-    assert "3 of 5 live servers" in be["why"]
-    run = beside(rig, **limit)
-    assert run.said(rf"! n3 \S+ weight 100 kept until {held[0]['until'][:19]}Z"), run.out
-    alone = look(rig, "plan", "-o", "json", **limit).backend()
-    assert (alone["verdict"], alone["delayed"]) == ("changes", [])
-
-
 def test_runtime_updates_that_failed(rig: Rig) -> None:
     in_step(rig, 1, 2, 3)
     rig.dataplane.fault({"action": "lie", **WRITE})

@@ -101,23 +101,6 @@ def test_address_port_and_weight_are_no_reload(rig: Rig) -> None:
     assert rig.haproxy.servers("be")["n2"]["srv_uweight"] == "2"
 
 
-def test_one_that_comes_back_elsewhere_never_runs_at_its_old_place(rig: Rig) -> None:
-    in_step(rig, 1, 2)
-    rig.pods(1)
-    rig.wait_parked(2)
-    settled(rig)
-    reloads, since = Reloads(rig), len(rig.writes())
-    rig.node(2, "127.0.11.22")
-    rig.dataplane.fault({"action": "delay", **WRITE, "nth": 2, "times": 1, "seconds": 1.0})  # the moment between the two
-    rig.pods(1, 2)
-    wait_until(lambda: "127.0.11.22:" in rig.all_lines()["n2"], 20, "the new address")
-    assert rig.parked() == {"n2"} and rig.runtime_states()["n2"] == "maint"
-    rig.wait_servers(1, 2)
-    settled(rig)
-    reloads.none()
-    assert [(method, status) for method, _, status in rig.writes()[since:]] == [("PUT", 200)] * 2
-
-
 # --- draining, parked, back
 
 
@@ -152,19 +135,6 @@ def compared_since(rig: Rig) -> None:
     rig.daemon.process.signal(1)
     rig.daemon.wait_metric("reconciles_total", before + 1)
     rig.wait_in_sync()
-
-
-def test_parked_server_that_somebody_starts_is_stopped_again(rig: Rig) -> None:
-    in_step(rig, 1, 2, RESYNC_PERIOD="1s")
-    rig.pods(1)
-    rig.wait_parked(2)
-    settled(rig)
-    reloads, told = Reloads(rig), rig.calls()
-    rig.haproxy.runtime("set server be/n2 state ready")
-    rig.wait_parked(2)
-    assert rig.calls() == told + 1
-    rig.wait_in_sync()
-    reloads.none()
 
 
 # --- what needs a reload
@@ -243,31 +213,4 @@ def test_own_death_in_a_write(rig: Rig) -> None:
     settled(rig)
 
 
-def test_stop_amid_a_write_lets_it_end(rig: Rig) -> None:
-    in_step(rig, 1, 2)
-    rig.dataplane.fault({"action": "delay", **WRITE, "seconds": 1.0, "times": 1})
-    rig.pods(1)
-    rig.daemon.wait_log("server=n2 state=maint")
-    wait_until(lambda: rig.daemon.metrics().sum("in_sync") == 0, 10, "the change to begin")
-    rig.daemon.stop()
-    rig.daemon = None
-    rig.wait_parked(2)  # neither half nor forgotten
-    assert not rig.differences() and not rig.transactions()
-
-
 # --- the brake
-
-
-def test_what_the_brake_holds_is_neither_told_nor_written(rig: Rig) -> None:
-    in_step(rig, 1, 2, 3, 4, 5, MAX_LOSS_PERCENT="50", RESYNC_PERIOD="1m")
-    writes = len(rig.writes())
-    rig.pods(1)
-    rig.daemon.wait_metric("servers_removal_delayed", 4)
-    rig.node(1, "127.0.11.111")  # goes on meanwhile, and comes after
-    rig.wait_addresses({"n1": "127.0.11.111:30443", **{f"n{i}": f"127.0.11.{i}:30443" for i in (2, 3, 4, 5)}})
-    assert rig.resting() == set() and rig.calls() == 0
-    assert len(rig.writes()) == writes + 1
-    rig.node(5, taints=[DELETION_TAINT])  # one of them is announced, after all
-    rig.wait_parked(5)
-    assert rig.resting() == {"n5"} and rig.calls() == 1
-    assert rig.daemon.metrics().sum("servers_removal_delayed") == 3

@@ -56,27 +56,6 @@ def test_changed_node_port_needs_no_reload(rig: Rig) -> None:
     rig.daemon.wait_log('runtime update applied.*server=n3 what="port 30443 -> 30999".*cause="MODIFIED service web"')
 
 
-def test_service_without_a_node_port_and_pods_elsewhere_is_undecided(rig: Rig) -> None:
-    rig.service(type_="ClusterIP", node_ports={"https": (443, 0)})
-    rig.start(**BY_NODE_PORT)
-    rig.daemon.wait_not_ready("nothing is written while the mapping is undecided")
-    assert not rig.writes()
-    rig.service(node_ports={"https": (443, 31000)})
-    rig.wait_addresses(at(31000, 1))
-    rig.daemon.wait_ready()
-
-
-def test_several_ports_are_listed_until_there_is_one(rig: Rig) -> None:
-    rig.service(node_ports=TWO_PORTS)
-    rig.start(**BY_NODE_PORT)
-    body = rig.daemon.wait_not_ready("INGRESS_SERVICE_PORT")
-    assert f"Service {NAMESPACE}/{SERVICE} has 2 ports" in body and "http 80" in body and "https 443" in body
-    assert not rig.writes()
-    rig.service(node_ports={"https": (443, 31443)})
-    rig.wait_addresses(at(31443, 1))
-    rig.daemon.wait_ready()
-
-
 # --- a Service that may not be read, or is not there
 
 def test_forbidden_service_is_said_once_and_all_goes_on_as_before(rig: Rig) -> None:
@@ -206,16 +185,6 @@ def test_paused_service_is_not_written_until_it_goes_on(rig: Rig) -> None:
 
 # --- traffic policy
 
-def test_policy_cluster_and_all_nodes(rig: Rig) -> None:
-    rig.service(policy="Cluster")
-    rig.start(**BY_NODE_PORT, NODE_MODE="all")
-    rig.wait_addresses(at(30443, 1, 2, 3, 4, 5))
-    rig.service(policy="Local")
-    rig.wait_addresses(at(30443, 1))
-    rig.daemon.wait_log("level=(info|warn).*NODE_MODE=all")
-    rig.service(policy="Cluster")
-    rig.wait_addresses(at(30443, 1, 2, 3, 4, 5))
-
 
 # --- which nodes
 
@@ -247,15 +216,6 @@ def test_host_names_do_not_stop_haproxy(rig: Rig) -> None:
     wait_until(lambda: re.match(r"n2(\.nowhere\.invalid)?:30443 ", rig.lines().get("n2", "")), 20, "n2 by its name")
     wait_until(lambda: "n2" in rig.haproxy.servers("be"), 20, "n2 in HAProxy, though nobody resolves it")
     rig.wait_in_sync()
-
-
-def test_address_family(rig: Rig) -> None:
-    rig.service(ip_families=("IPv4", "IPv6"))
-    rig.node(2, "127.0.11.2", "fd00::2")
-    rig.pods(2)
-    rig.start(**BY_NODE_PORT, IP_FAMILY="IPv6,IPv4")
-    wait_until(lambda: rig.lines().get("n2", "").split(" ")[0] in ("fd00::2:30443", "[fd00::2]:30443"), 20, "n2 at its IPv6 address")
-    rig.wait_servers(2)
 
 
 # --- several Services and backends
@@ -327,18 +287,6 @@ def test_each_service_is_watched_once_and_named(several: Rig) -> None:
     several.daemon.wait_log('cause="MODIFIED endpointslice app-1 of other/app"')
     several.service("app", namespace="other", node_ports={"": (80, 32111)})
     several.daemon.wait_log('cause="MODIFIED service other/app"')
-
-
-def test_a_change_of_one_service_leaves_the_others_alone(several: Rig) -> None:
-    start_several(several)
-    several.wait_in_sync(backends=3)
-    since = len(several.writes())
-    several.pods(3, 4, service="app", namespace="other", ports=[objects.port(9000, "")])
-    several.wait_addresses(at(32000, 3, 4), backend="be3")
-    several.wait_in_sync(backends=3)
-    wait_several(several, at(30443, 1, 2), at(30080, 1, 2), at(32000, 3, 4))
-    touched = {m[1] for w in several.writes()[since:] if (m := re.search(r"/backends/(\w+)", w[1]))}
-    assert touched == {"be3"}
 
 
 def test_backend_that_is_missing_does_not_stop_the_others(several: Rig) -> None:

@@ -84,17 +84,6 @@ def test_all_follow_without_a_reload_and_are_told_apart(three: Rig) -> None:
         three.daemon.wait_log(f'runtime update applied" backend=be target={pair.dataplane.url} server=n3')
 
 
-def test_each_gets_what_it_lacks(three: Rig) -> None:
-    """The second one was changed by hand before, the third has what is wanted."""
-    one, two, third = three.pairs
-    two.hand_edit(two.dataplane.file().replace("127.0.11.1:30443", "127.0.11.77:1"))
-    three.start()
-    three.wait_servers_everywhere(1)
-    in_sync(three)
-    assert two.addresses() == {"n1": "127.0.11.1:30443"}
-    assert [len(pair.writes()) for pair in (one, third)] == [0, 0] and two.writes()
-
-
 # --- one is away
 
 def test_one_that_is_dead_from_the_start_keeps_nobody_waiting(three: Rig) -> None:

@@ -224,32 +224,6 @@ def test_broken_files_keep_the_last_in_use_and_new_ones_come_one_after_the_other
     assert renewals(daemon) == 1 and daemon.log().count(KEPT) == 2
 
 
-def test_secret_mount_that_swaps_its_symlink(world: World) -> None:
-    """..data leads to a folder of its own for each version, and alone is replaced."""
-    mount = world.home / "mount"
-
-    def version(name: str, *files: pathlib.Path) -> None:
-        (mount / name).mkdir(parents=True)
-        for file, to in zip(files, ("ca.crt", "tls.crt", "tls.key")):
-            shutil.copy(file, mount / name / to)
-        (mount / "..data_tmp").symlink_to(name)
-        os.replace(mount / "..data_tmp", mount / "..data")
-
-    one, two = world.people.client("one"), world.people.client("two")
-    version("..1", world.ca.certificate, one.certificate, one.key)
-    for name in ("ca.crt", "tls.crt", "tls.key"):
-        (mount / name).symlink_to(f"..data/{name}")
-    settings = {f"HAPROXY_DATAPLANE_{what}_FILE": str(mount / name)
-                for what, name in (("CA", "ca.crt"), ("CERT", "tls.crt"), ("KEY", "tls.key"))}
-    daemon = world.start(**settings)
-    still_works(world.rig, 1, 2)
-    version("..2", world.ca.certificate, two.certificate, two.key)
-    world.asks_as("two")
-    shutil.rmtree(mount / "..1")
-    still_works(world.rig, 1)
-    assert KEPT not in daemon.log() and renewals(daemon) == 1
-
-
 # --- Kubernetes
 
 class KubeWorld:

@@ -4,7 +4,6 @@ that cannot be read, was started again, or runs something else than its file say
 from __future__ import annotations
 
 import os
-import pathlib
 import re
 import signal
 from collections.abc import Callable
@@ -102,28 +101,6 @@ def test_an_address_that_haproxy_takes_a_moment_for_is_no_reload(rig: Rig) -> No
     assert count(rig, "runtime update not applied by HAProxy") == 0 and verification(rig) == "verified"
 
 
-def test_writes_that_never_reach_it_are_given_up_and_said(rig: Rig) -> None:
-    in_step(rig, 1, 2, 3)
-    rig.dataplane.fault({"action": "lie", **WRITE})
-    for nodes in ((1, 2), (1, 2, 3), (1, 2), (1, 2, 3), (1, 2)):
-        rig.pods(*nodes)
-        rig.wait_servers(*nodes)
-        rig.wait_in_sync()
-        assert not rig.differences()
-    assert count(rig, "level=warn .*runtime update again not applied by HAProxy; using transactions and reloads for an hour") == 1
-    assert verification(rig) == "failed"
-    assert rig.daemon.metrics().sum("runtime_updates_total", result="unverified") == 2
-    rig.dataplane.clear_faults()
-    sighup(rig)  # an operator's word ends the hour
-    wait_until(lambda: verification(rig) == "untested", 20, "another try to be allowed")
-    reloads = Reloads(rig)
-    rig.pods(1, 2, 3)
-    rig.wait_servers(1, 2, 3)
-    settled(rig)
-    reloads.none()
-    assert verification(rig) == "verified"
-
-
 # --- reloads
 
 def test_reload_that_lies_is_not_believed(rig: Rig) -> None:
@@ -140,32 +117,6 @@ def test_reload_that_lies_is_not_believed(rig: Rig) -> None:
     assert (metrics.sum("reloads_total", result="unknown"), metrics.sum("reloads_total", result="succeeded")) == (1, 1)
     assert rig.commits() == 2 and count(rig, "reload without a change") == 1
     assert count(rig, 'msg="HAProxy reloaded".*verified=true') == 1
-
-
-def test_api_that_starts_again_before_the_reload_and_counts_from_zero(rig: Rig) -> None:
-    """The scheduled reload is lost with it, and its id is soon a stranger's."""
-    in_step(rig, 1)
-    rig.dataplane.fault({"action": "hold-ticker"})
-    rig.pods(1, 2)
-    wait_until(lambda: rig.commits() == 1, 20, "the commit")
-    rig.daemon.wait_log("backend changed")
-    rig.dataplane.kill()
-    rig.dataplane.start()
-    rig.wait_servers(1, 2)
-    settled(rig)
-    first = re.search(r'"backend changed".* reload_id=(\S+)', rig.daemon.log())[1]
-    assert re.search(rf'"reload without a change" .*reload_id={first} ', rig.daemon.log()), "the same id, another reload"
-    assert rig.daemon.metrics().sum("reloads_total", result="unknown") == 1
-
-
-def test_start_without_knowing_how_the_last_reload_ended(tmp_path: pathlib.Path) -> None:
-    with Rig(tmp_path, deaf=True) as rig:
-        rig.dataplane.fault({"action": "answer", "method": "GET", "path": r"/reloads$", "status": 404, "body": {"code": 404, "message": "no such path"}})
-        worker = rig.haproxy.worker()
-        rig.start()
-        rig.wait_in_sync()
-        rig.daemon.wait_log("result of the last reload unknown")
-        assert rig.commits() == 1 and rig.haproxy.worker() != worker
 
 
 # --- an HAProxy that was started again

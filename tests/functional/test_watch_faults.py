@@ -196,27 +196,6 @@ def test_what_left_while_nobody_looked_is_gone_after_the_list(rig: Rig) -> None:
     rig.daemon.wait_log("contact with the Kubernetes API recovered")
 
 
-def test_bookmarks_move_the_version(rig: Rig) -> None:
-    rig.kube.settings(bookmarkIntervalSeconds=0.1)
-    daemon = running(rig)
-    version = int(rig.kube.state()["resourceVersion"]) + 1000
-    rig.kube.advance(version)
-    wait_until(lambda: all(w["events"] >= 8 for w in rig.kube.open_watches()), 20, "some bookmarks")
-    rig.kube.compact(version)
-    rig.kube.disconnect()
-    resumed(rig, "nodes")
-    resumed(rig, "endpointslices")
-    assert lists(daemon, "nodes") == lists(daemon, "endpointslices") == 1
-    still_follows(rig)
-
-
-def test_an_api_server_that_comes_back_without_history(rig: Rig) -> None:
-    running(rig)
-    rig.kube.restart()
-    still_follows(rig)
-    rig.daemon.wait_ready()
-
-
 def test_a_line_of_five_megabytes_is_read_and_one_of_twenty_is_named(rig: Rig) -> None:
     rig.kube.fault(resource="nodes", verb="streaming-list", pad=5_000_000)
     daemon = running(rig)
@@ -287,13 +266,3 @@ def test_a_ca_that_is_none_is_told_at_start(rig: Rig, tmp_path: pathlib.Path) ->
     rig.daemon = None
     assert daemon.process and daemon.process.wait(20) not in (0, 99)
     assert "CA given inline: certificate 1 cannot be read" in daemon.log()
-
-
-def test_stop_in_the_middle_of_a_list(rig: Rig) -> None:
-    rig.kube.fault(resource="nodes", verb="streaming-list", stall=True, afterEvents=2)
-    daemon = rig.start()
-    wait_until(lambda: rig.kube.open_watches("nodes"), 20, "the list to begin")
-    daemon.stop()
-    rig.daemon = None
-    wait_until(lambda: not rig.kube.open_watches(), 20, "the connections to be closed")
-    assert not rig.writes()
