@@ -66,7 +66,7 @@ def load_yaml(text: str) -> list[Any]:
 
 def ran(*words: object, **more: Any) -> tuple[int, str]:
     done = subprocess.run([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          check=False, timeout=60, **more)
+                          check=False, timeout=300, **more)
     return done.returncode, done.stdout
 
 

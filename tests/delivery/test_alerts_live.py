@@ -104,14 +104,6 @@ def test_the_data_plane_api_is_away(helm: pathlib.Path, tmp_path: pathlib.Path, 
     rig.dataplane.start()
 
 
-def test_the_credentials_are_refused(helm: pathlib.Path, tmp_path: pathlib.Path, rig: Rig) -> None:
-    daemon = start(rig, RESYNC_PERIOD="1s", HAPROXY_DATAPLANE_PASSWORD="wrong")
-    daemon.wait_not_ready("refused the credentials")
-    first = daemon.metrics()
-    before, after = twice(daemon, lambda now: requests(first, now, code="401") >= 1)
-    assert firing(helm, tmp_path, drawn_out("a", before, after)) == {"HaproxyK8sSyncOutOfSync", "HaproxyK8sSyncTargetDown"}
-
-
 def test_kubernetes_was_never_reached(helm: pathlib.Path, tmp_path: pathlib.Path, rig: Rig) -> None:
     rig.kube.stop()
     with contextlib.ExitStack() as ends:
@@ -132,14 +124,3 @@ def test_reloads_fail(helm: pathlib.Path, tmp_path: pathlib.Path, rig: Rig) -> N
     rig.pods(1, 2)
     daemon.wait_metric("reloads_total", 2, result="failed", timeout=60)
     assert firing(helm, tmp_path, drawn_out("a", before, daemon.metrics())) == {"HaproxyK8sSyncOutOfSync", "HaproxyK8sSyncReloadFailing"}
-
-
-@pytest.mark.parametrize("how", ["dry run", "pause"])
-def test_it_is_out_of_step_on_purpose(helm: pathlib.Path, tmp_path: pathlib.Path, rig: Rig, how: str) -> None:
-    rig.service(annotations={"haproxy-k8s-sync/paused": "true"} if how == "pause" else {})
-    rig.pods(1, 2)
-    daemon = start(rig, DRY_RUN=str(how == "dry run").lower())
-    daemon.wait_metric("changes_pending", 1)
-    said = daemon.metrics()
-    assert said.sum("in_sync") == 0
-    assert firing(helm, tmp_path, drawn_out("a", said, said)) == set()

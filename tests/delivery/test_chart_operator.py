@@ -37,40 +37,6 @@ def test_the_case_names_all_of_them() -> None:
     assert {path for path in known if readme.at(given, path) is None} == set()
 
 
-def test_all_of_them_at_once(rendered: cases.Renderings) -> None:
-    found = rendered["operator"]
-    got = pod.settings(found)
-    assert {name: got[name] for name in got if name.startswith(("CONFIG_S", "CONFIG_CERT", "CONFIG_D", "LEA", "EMIT"))
-            or name in ("METRICS_ADDRESS", "PROBE_ADDRESS", "HAPROXY_DATAPLANE_URL")} == {
-        "CONFIG_SOURCE": "secret", "CONFIG_SECRET_NAMESPACE": "edge", "CONFIG_SECRET_NAME": "lb-config", "CONFIG_SECRET_KEY": "lb.cfg",
-        "CONFIG_CERTS_SECRETS": "shop-tls,api-tls", "CONFIG_DRIFT": "repair", "LEADER_ELECT": "true", "LEASE_NAMESPACE": "lb",
-        "LEASE_NAME": "haproxy-operator.tlu.bcit.ca", "EMIT_EVENTS": "true", "METRICS_ADDRESS": ":9100", "PROBE_ADDRESS": ":8082",
-        "HAPROXY_DATAPLANE_URL": "https://lb.example.com:5555"}
-    assert keys(found) == {f"/etc/haproxy-k8s-sync/{path}": key for path, key in {
-        "credentials/username": "user", "credentials/password": "pass", "tls/ca.crt": "issuer.crt", "tls/tls.crt": "client.crt",
-        "tls/tls.key": "client.key"}.items()}
-    assert [part["secret"]["name"] for part in sources(found)] == ["lb-client", "lb-ca"]
-    assert {port["name"]: port["containerPort"] for port in pod.container(found)["ports"]} == {"http": 8080, "metrics": 9100, "probes": 8082}
-    spec = chart.only(found, "Deployment")["spec"]["template"]["spec"]
-    term = spec["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
-    assert term == [{"weight": 100, "podAffinityTerm": {"topologyKey": "example.com/zone", "labelSelector": {
-        "matchLabels": chart.only(found, "Deployment")["spec"]["selector"]["matchLabels"]}}}]
-    assert "operator" not in rendered.notes("operator").replace("lb-operator", "")
-
-
-def test_the_operators_defaults_where_one_of_its_values_is_set(rendered: cases.Renderings) -> None:
-    found = rendered["operator-defaults"]
-    got = pod.settings(found)
-    assert {name: got[name] for name in ("CONFIG_SOURCE", "CONFIG_SECRET_NAMESPACE", "CONFIG_SECRET_NAME", "CONFIG_SECRET_KEY", "CONFIG_DRIFT",
-                                         "LEADER_ELECT", "METRICS_ADDRESS", "PROBE_ADDRESS")} == {
-        "CONFIG_SOURCE": "secret", "CONFIG_SECRET_NAMESPACE": "haproxy-operator", "CONFIG_SECRET_NAME": "haproxy-config",
-        "CONFIG_SECRET_KEY": "haproxy.cfg", "CONFIG_DRIFT": "report", "LEADER_ELECT": "true", "METRICS_ADDRESS": ":9090",
-        "PROBE_ADDRESS": ":8081"}
-    assert [part["secret"]["name"] for part in sources(found)] == ["haproxy-operator-tls"]
-    assert {path.rpartition("/")[2]: key for path, key in keys(found).items() if "/tls/" in path} == {
-        name: name for name in ("ca.crt", "tls.crt", "tls.key")}
-
-
 @pytest.mark.parametrize(("path", "value", "setting", "wanted"), [
     ("watchNamespace", "edge", "CONFIG_SECRET_NAMESPACE", "edge"),
     ("secretName", "a", "CONFIG_SECRET_NAME", "a"),
@@ -119,19 +85,6 @@ def test_where_the_ca_comes_from(helm: pathlib.Path, tls: dict[str, Any], names:
     found = chart.render(helm, merged(URL, {"dataplane": tls}))
     assert [(part.get("secret") or part["configMap"])["name"] for part in sources(found)] == names
     assert keys(found)["/etc/haproxy-k8s-sync/tls/ca.crt"] == ca
-
-
-@pytest.mark.parametrize(("case", "volume", "socket", "peer"), [
-    ("spiffe", {"csi": {"driver": "csi.spiffe.io", "readOnly": True}}, "spire-agent.sock", "spiffe://example.org/lb/dataplane"),
-    ("operator-spire", {"hostPath": {"path": "/run/spire/sockets", "type": "Directory"}}, "agent.sock", None),
-])
-def test_the_agents_folder_is_mounted(rendered: cases.Renderings, case: str, volume: dict[str, Any], socket: str, peer: str | None) -> None:
-    found = rendered[case]
-    volumes = {v["name"]: v for v in chart.only(found, "Deployment")["spec"]["template"]["spec"]["volumes"]}
-    assert volumes["spiffe"] == {"name": "spiffe", **volume} and "tls" not in volumes
-    assert {"name": "spiffe", "mountPath": "/run/spiffe", "readOnly": True} in pod.container(found)["volumeMounts"]
-    got = pod.settings(found)
-    assert (got["SPIRE_AGENT_SOCKET"], got.get("SPIFFE_PEER_ID")) == (f"/run/spiffe/{socket}", peer)
 
 
 def test_no_certificates_without_tls(helm: pathlib.Path) -> None:
@@ -186,17 +139,3 @@ def test_its_image_is_said(helm: pathlib.Path, tmp_path: pathlib.Path) -> None:
     values = tmp_path / "values.yaml"
     values.write_text(yaml.safe_dump({**URL, "image": {"repository": "ghcr.io/example/haproxy-operator"}}))
     assert "image.repository is the operator's (ghcr.io/example/haproxy-operator): set it to" in chart.template_with_notes(helm, values)[1]
-
-
-def test_a_file_is_mounted_as_a_folder(rendered: cases.Renderings) -> None:
-    """So that what changes in it arrives."""
-    for name, volume, path, folder in (("config-file", "config", "haproxy.cfg", None), ("config-file-volume", "git", "stable/lb.cfg", "stable/files")):
-        found = rendered[name]
-        got = pod.settings(found)
-        assert (got["CONFIG_SOURCE"], got["CONFIG_FILE"]) == ("file", f"/etc/haproxy-k8s-sync/config/{path}")
-        assert got.get("CONFIG_FILES_DIR") == (folder and f"/etc/haproxy-k8s-sync/config/{folder}")
-        mounts = {m["name"]: m for m in pod.container(found)["volumeMounts"]}
-        assert mounts[volume] == {"name": volume, "mountPath": "/etc/haproxy-k8s-sync/config", "readOnly": True}
-        assert not [s for s in got if s.startswith(("CONFIG_SECRET", "INGRESS"))]
-        assert path in rendered.notes(name)
-    assert {"name": "config", "configMap": {"name": "lb-config"}} in chart.only(rendered["config-file"], "Deployment")["spec"]["template"]["spec"]["volumes"]

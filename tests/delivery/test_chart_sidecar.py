@@ -60,33 +60,6 @@ def test_both_containers_have_what_they_share(rendered: cases.Renderings, name: 
     assert not [d for d in found if d["kind"] == "Role" for rule in d["rules"] if "leases" in rule["resources"]]
 
 
-def test_values_of_ones_own_arrive(rendered: cases.Renderings, helm: pathlib.Path) -> None:
-    found = rendered["sidecar"]
-    haproxy = named(spec(found)["containers"])["haproxy"]
-    assert haproxy["args"] == ["-m", "512"] and haproxy["resources"]["limits"]["memory"] == "512Mi"
-    assert haproxy["ports"] == [{"name": "web", "containerPort": 8081}, {"name": "https", "containerPort": 8443, "hostPort": 443}]
-    assert haproxy["readinessProbe"] == haproxy["livenessProbe"] == {"tcpSocket": {"port": "web"}}
-    for one in spec(found)["containers"]:
-        assert {"name": "certs", "mountPath": "/etc/ssl/haproxy", "readOnly": True} in one["volumeMounts"]
-    service = next(d for d in found if d["kind"] == "Service" and d["metadata"]["name"].endswith("-haproxy"))
-    assert service["metadata"]["annotations"] == {"example.com/pool": "edge"} and service["spec"]["externalTrafficPolicy"] == "Local"
-    assert service["spec"]["type"] == "LoadBalancer" and "publishNotReadyAddresses" not in service["spec"]
-    assert [(p["port"], p["targetPort"]) for p in service["spec"]["ports"]] == [(80, "web"), (443, "https")]
-    assert service["spec"]["selector"].items() <= chart.only(found, "Deployment")["spec"]["template"]["metadata"]["labels"].items()
-    more = chart.render(helm, cases.values("sidecar"), {"resources": {"limits": {"memory": "1Gi"}}})
-    assert named(spec(more)["containers"])["haproxy-k8s-sync"]["resources"]["limits"]["memory"] == "1Gi"
-
-
-def test_haproxy_begins_with_what_the_source_has(rendered: cases.Renderings) -> None:
-    for name, volume, file in (("sidecar", {"configMap": {"name": "first"}}, "haproxy.cfg"), ("sidecar-file", {"configMap": {"name": "edge"}}, "edge.cfg"),
-                               ("sidecar-config", {"secret": {"secretName": "edge"}}, "haproxy.cfg")):
-        begins = spec(rendered[name])["initContainers"][-1]
-        first = next(m for m in begins["volumeMounts"] if m["mountPath"] == "/first")
-        there = named(spec(rendered[name])["volumes"])[first["name"]]
-        assert all(there[kind].items() >= wanted.items() for kind, wanted in volume.items())
-        assert f"cp /first/{file} " in begins["command"][-1]
-
-
 # --- the pod itself
 
 TEMPLATE = """\

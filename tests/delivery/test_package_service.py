@@ -205,27 +205,3 @@ def test_what_goes_wrong_later(balancer: Balancer) -> None:
     machine.run("dpkg", "--remove", "haproxy-k8s-sync")
     assert balancer.show("ActiveState") == ["inactive"] and machine.path("/etc/haproxy-k8s-sync/password").exists(), "removed, not purged"
     assert version() in balancer.deb.name and rig.servers() == {"n1", "n2", "sorry"}
-
-
-def test_a_file_needs_no_kubernetes(balancer: Balancer) -> None:
-    """No kubeconfig, and a service that starts by itself; what it keeps outlives it; its user reads the file through its sandbox."""
-    machine, rig = balancer.machine, balancer.rig
-    balancer.install()
-    balancer.set_up(CONFIG_SOURCE="file", CONFIG_FILE="/srv/haproxy/haproxy.cfg", CONFIG_ALLOW_LOCKOUT="true")
-    env = machine.path("/etc/haproxy-k8s-sync.env")
-    env.write_text(re.sub(r"^(INGRESS_|HAPROXY_BACKEND|KUBECONFIG).*\n", "", env.read_text(), flags=re.M))
-    machine.path("/etc/haproxy-k8s-sync/kubeconfig").unlink()
-    machine.run("mkdir", "-p", "/srv/haproxy")
-    text = rig.dataplane.file()
-    machine.write("/srv/haproxy/haproxy.cfg", text)
-    balancer.start()
-    wait_until(lambda: "configuration unchanged" in machine.journal(UNIT), 20, "the file to be compared")
-    machine.write("/srv/haproxy/haproxy.cfg", text + "\nbackend another\n  mode tcp\n")
-    wait_until(lambda: "configuration applied" in machine.journal(UNIT), 30, "the edit to be applied")
-    assert "backend another" in rig.dataplane.file()
-    balancer.wait_status("ready")
-    assert "2  " in machine.run(ASK, "config", "history")
-    env.write_text(env.read_text().replace("CONFIG_SOURCE=file\n", ""))
-    machine.run("systemctl", "stop", UNIT)
-    assert machine.call("systemctl", "start", UNIT).returncode == 0
-    assert balancer.show("ActiveState") == ["inactive"] and "exec-condition" in machine.journal(UNIT)

@@ -18,7 +18,6 @@ from tests.demo.configuration import FileBalancer
 from tests.harness import objects
 from tests.harness.browser import PHONE, Browser, Page, binary
 from tests.harness.daemon import Daemon
-from tests.harness.events_stream import EventStream
 from tests.harness.process import ROOT, wait_until
 
 from .png import shrink
@@ -241,20 +240,6 @@ def test_a_connection_that_says_nothing_is_made_anew(calm: Daemon, page: Page) -
 
     wait_until(lambda: asked() == 2, 20, "a second stream")
     page.wait_text("#link", "connected")
-
-
-def test_many_who_follow_and_the_one_too_many(scene: Scene, page: Page) -> None:
-    """A ninth one asks every few seconds instead."""
-    daemon = scene.play()
-    streams = [EventStream(daemon.port) for _ in range(8)]
-    try:
-        look(page, daemon)
-        page.wait_text("#link", "every 5 s")
-        scene.on(1, 2)
-        wait_rows(page, {"worker-1": "live", "worker-2": "live"})
-    finally:
-        for stream in streams:
-            stream.close()
 
 
 def test_what_others_chose_is_shown_as_text(scene: Scene, page: Page) -> None:

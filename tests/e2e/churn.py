@@ -18,7 +18,7 @@ from tests.harness.process import wait_until
 from .world import BACKEND, SERVICE, World, free_node_port
 
 NODES = {f"node-{i}": f"127.0.16.{i}" for i in range(1, 7)}
-RATE = 200.0
+RATE = 100.0
 VISITS = 12
 
 
@@ -70,7 +70,7 @@ class Churn:
             return True
 
         with self.world.telling():
-            wait_until(all_are, 30, f"{', '.join(nodes)} in state {state}", interval=0.002)
+            wait_until(all_are, 30, f"{', '.join(nodes)} in state {state}", interval=0.01)
 
     def leaves(self, node: str) -> None:
         """Its pod terminates and still serves: until HAProxy drains it."""
@@ -106,7 +106,7 @@ class Churn:
 
     # --- traffic
 
-    def go_on(self, connections: int = 200) -> None:
+    def go_on(self, connections: int = 100) -> None:
         """Until so many more have come and gone."""
         enough = len(self.load.so_far().connections) + connections
         wait_until(lambda: len(self.load.so_far().connections) >= enough, 60, f"{connections} more connections", interval=0.2)

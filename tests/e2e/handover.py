@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import pathlib
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Set
 
 import pytest
 
@@ -48,18 +48,12 @@ class Traces:
                    dataplane.version(), requests_that_write(dataplane))
 
 
-Site = tuple[HAProxy, DataPlane]
-
-
 class Handover:
-    """Daemons by name, over one world. `settings` are those of all of them, but for the address they listen at. more: HAProxies
-    beside the world's own that they are to look after."""
+    """Daemons by name, over one world. Their settings are the same, but for the address they listen at."""
 
-    def __init__(self, world: World, binaries: dict[str, pathlib.Path], more: Sequence[Site] = (), **settings: str):
+    def __init__(self, world: World, binaries: dict[str, pathlib.Path]):
         self.world = world
-        self.sites: list[Site] = [(world.haproxy, world.dataplane), *more]
-        settings.setdefault("HAPROXY_DATAPLANE_URL", ",".join(dataplane.url for _, dataplane in self.sites))
-        self.settings = world.settings(**{**SETTINGS, **settings})
+        self.settings = world.settings(**SETTINGS)
         self.daemons = {name: Daemon(world.home / name, self.settings, binary) for name, binary in binaries.items()}
 
     def start(self, name: str) -> Daemon:
@@ -73,26 +67,20 @@ class Handover:
     def in_step(self, *names: str) -> None:
         for name in names:
             self.daemons[name].wait_ready(60)
-            self.daemons[name].wait_metric("in_sync", len(self.sites), 60)
+            self.daemons[name].wait_metric("in_sync", 1, 60)
 
     def running(self) -> list[str]:
         return [name for name, daemon in self.daemons.items() if daemon.process is not None]
 
     def rounds(self) -> None:
         """Until each that runs has compared HAProxy with the desired state some more times, and found it in sync."""
-        # Versions that knew of one HAProxy only do not name it.
-        targets = [{"target": dataplane.url} for _, dataplane in self.sites] if len(self.sites) > 1 else [{}]
-        daemons = [self.daemons[name] for name in self.running()]
-        awaited = [(daemon, which, daemon.metrics().sum("reconciles_total", **which) + ROUNDS)
-                   for daemon in daemons for which in targets]
-        for daemon, which, times in awaited:
-            daemon.wait_metric("reconciles_total", times, timeout=120, **which)
-        for name in self.running():
-            daemon = self.daemons[name]
-            assert daemon.metrics().sum("in_sync") == len(self.sites), f"{name} is not in sync:\n{daemon.tail()}"
+        awaited = [(self.daemons[name], self.daemons[name].metrics().sum("reconciles_total") + ROUNDS) for name in self.running()]
+        for daemon, times in awaited:
+            daemon.wait_metric("reconciles_total", times, timeout=120)
+            assert daemon.metrics().sum("in_sync") == 1, f"not in sync:\n{daemon.tail()}"
 
-    def traces(self) -> list[Traces]:
-        return [Traces.of(*site) for site in self.sites]
+    def traces(self) -> Traces:
+        return Traces.of(self.world.haproxy, self.world.dataplane)
 
     @contextlib.contextmanager
     def untouched(self, what: str) -> Iterator[None]:
@@ -144,8 +132,8 @@ def earlier(name: str) -> pathlib.Path:
 
 
 @contextlib.contextmanager
-def handover(world: World, binaries: dict[str, pathlib.Path], more: Sequence[Site] = (), **settings: str) -> Iterator[Handover]:
-    made = Handover(world, binaries, more, **settings)
+def handover(world: World, binaries: dict[str, pathlib.Path]) -> Iterator[Handover]:
+    made = Handover(world, binaries)
     try:
         yield made
         made.close()

@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import itertools
 import pathlib
 import re
 import subprocess
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -21,9 +19,9 @@ from tests.harness.daemon import Daemon, clean_env, program
 from tests.harness.haproxy import HAProxy
 from tests.harness.health import HealthPort
 from tests.harness.process import free_port, wait_until
-from tests.harness.realkube import ApiError, Client, RealKube
+from tests.harness.realkube import RealKube
 
-_namespaces = itertools.count(1)
+from .account import Account
 
 STATIC = """\
 global
@@ -37,40 +35,19 @@ defaults
 OLD = "haproxy-kubefigurator"
 
 
-class Place:
+class Place(Account):
     """A HAProxy that reads a file of ours behind the operator's, a namespace, and nodes of its own."""
 
     def __init__(self, home: pathlib.Path, kube: RealKube):
-        self.home, self.kube, self.namespace, self.port = home, kube, f"services-{next(_namespaces)}", free_port()
+        super().__init__(kube, "services")
+        self.home, self.port = home, free_port()
         self.haproxy = HAProxy(home / "haproxy", STATIC)
         self.dynamic = home / "haproxy" / "dynamic.cfg"
         self.dynamic.write_text("# nothing yet\n")
         self.haproxy.files.append(self.dynamic)
-        rbac = "rbac.authorization.k8s.io/v1"
-        self.put("Namespace", self.namespace, namespace="")
-        self.put("ServiceAccount", "sync")
-        self.put("ClusterRole", self.namespace, rbac, "", rules=[
-            {"apiGroups": [""], "resources": ["services", "nodes"], "verbs": ["list", "watch"]},
-            {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list", "watch"]},
-            {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]}])
-        self.put("ClusterRoleBinding", self.namespace, rbac, "", subjects=[{"kind": "ServiceAccount", "name": "sync", "namespace": self.namespace}],
-                 roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": self.namespace})
-        self.put("Role", "certificates", rbac, rules=[{"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["shop-tls"], "verbs": ["list", "watch"]}])
-        self.put("RoleBinding", "certificates", rbac, subjects=[{"kind": "ServiceAccount", "name": "sync", "namespace": self.namespace}],
-                 roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "certificates"})
-        self.token = kube.admin.service_account_token("sync", self.namespace)
-        wait_until(self.may, 20, "the authorizer to know the role")
-
-    def may(self) -> bool:
-        with contextlib.closing(Client(self.kube.port, self.kube.ca, self.token)) as client, contextlib.suppress(ApiError):
-            return bool(client.request("GET", "/api/v1/nodes")) and bool(client.request("GET", "/apis/discovery.k8s.io/v1/endpointslices"))
-        return False
-
-    def put(self, kind: str, name: str, api: str = "v1", namespace: str | None = None, labels: dict[str, str] | None = None,
-            annotations: dict[str, str] | None = None, **content: Any) -> None:
-        where = self.namespace if namespace is None else namespace
-        metadata = {"name": name, **({"namespace": where} if where else {}), **({"labels": labels} if labels else {}), **({"annotations": annotations} if annotations else {})}
-        self.kube.admin.put({"apiVersion": api, "kind": kind, "metadata": metadata, **content})
+        self.grant(("", "services"), ("", "nodes"), ("discovery.k8s.io", "endpointslices"), namespace=None)
+        self.grant(("", "secrets", "shop-tls"), events=False)
+        self.await_rights("/api/v1/nodes", "/apis/discovery.k8s.io/v1/endpointslices")
 
     def node(self, name: str, address: str) -> None:
         self.put("Node", f"{self.namespace}-{name}", namespace="", labels={"of": self.namespace})
@@ -101,7 +78,7 @@ class Place:
         self.put("Secret", name, type="kubernetes.io/tls", data={key: base64.b64encode(path.read_bytes()).decode() for key, path in keys.items()})
 
     def settings(self) -> dict[str, str]:
-        return {"KUBECONFIG": str(self.kube.kubeconfig(self.token)), "CONFIG_SOURCE": "services", "CLUSTER_NAME": "east", "SERVICES_LABEL": f"lb={self.namespace}",
+        return {"KUBECONFIG": self.kubeconfig(), "CONFIG_SOURCE": "services", "CLUSTER_NAME": "east", "SERVICES_LABEL": f"lb={self.namespace}",
                 "NODE_SELECTOR": f"of={self.namespace}", "HAPROXY_CONFIG_FILE": str(self.dynamic), "HAPROXY_CHECK_FILES": f"{self.haproxy.config},{self.dynamic}",
                 "HAPROXY_MASTER_SOCKET": str(self.haproxy.master_socket), "HAPROXY_STATS_SOCKET": str(self.haproxy.socket), "HAPROXY_BIN": self.haproxy.binary,
                 "CONFIG_MIN_INTERVAL": "0s", "EMIT_EVENTS": "true", "LOG_LEVEL": "debug"}
@@ -111,18 +88,13 @@ class Place:
             return http.request(f"http://127.0.0.1:{self.port}", "GET", path, headers={"host": host}).status
         return 0
 
-    def events(self) -> set[tuple[str, str]]:
-        return {(e["involvedObject"]["name"], e["reason"]) for e in self.kube.admin.list("Event", self.namespace)}
-
 
 @pytest.fixture
 def place(tmp_path: pathlib.Path, kubes: dict[str, RealKube]) -> Iterator[Place]:
     made = Place(tmp_path, kubes["etcd"])
     with made.haproxy:
         yield made
-    for name in ("n1", "n2", "n3"):
-        with contextlib.suppress(ApiError):
-            made.kube.admin.delete("Node", f"{made.namespace}-{name}")
+    made.delete("Node", [f"{made.namespace}-{name}" for name in ("n1", "n2", "n3")])
 
 
 def test_a_dashboard_as_the_older_system_had_it(place: Place) -> None:
@@ -146,7 +118,7 @@ def test_a_dashboard_as_the_older_system_had_it(place: Place) -> None:
         assert done.returncode == 0 and done.stdout.startswith(place.dynamic.read_text()) and not done.stderr
         place.service("younger", hostname="east-dashboard.ds.example.com")
         place.service("odd", hostname="od d.example.com")
-        wait_until(lambda: place.events() >= {("younger", "LeftOut"), ("odd", "LeftOut")}, 30, f"both are told: {place.events()}")
+        wait_until(lambda: place.events() >= {("Service", "younger", "LeftOut"), ("Service", "odd", "LeftOut")}, 30, f"both are told: {place.events()}")
         place.kube.admin.delete("Service", "kubernetes-dashboard", place.namespace)
         wait_until(lambda: "backend k8s-service_" + place.namespace + "_younger_web-ui_backend\n" in place.dynamic.read_text(), 30, "the younger one's turn")
 
@@ -194,7 +166,7 @@ def test_names_paths_and_renewed_certificates_cost_no_reload(place: Place) -> No
 
     with HealthPort({"n1": "127.0.15.1"}, port), Daemon(place.home / "daemon", place.settings(), program()) as daemon:
         wait_until(lambda: place.answers("shop.example.com") == 200, 60, f"it is served: {daemon.tail()}")
-        wait_until(lambda: place.events() >= {("secure", "LeftOut"), ("private", "LeftOut")}, 30, "both are told")
+        wait_until(lambda: place.events() >= {("Service", "secure", "LeftOut"), ("Service", "private", "LeftOut")}, 30, "both are told")
         place.secret("shop-tls", pairs["first"])
         wait_until(lambda: subject() == "first", 30, f"the Secret is there: {daemon.tail()}")
         daemon.wait_ready()

@@ -1,4 +1,4 @@
-"""Pods and nodes that come and go under 200 new connections a second: no reload where none is needed, and never a lost one.
+"""Pods and nodes that come and go under 100 new connections a second: no reload where none is needed, and never a lost one.
 
 How long things took is printed (pytest -rP), not asserted: this machine may have other things to do."""
 
@@ -17,6 +17,7 @@ from .world import World, Written
 
 # So long after a transaction, what needs one gathers for the next.
 GATHERED_S = 2.0
+ROLLED = tuple(NODES)[:3]
 
 
 @pytest.mark.every_combination
@@ -24,7 +25,7 @@ def test_rolling_update(world: World) -> None:
     """Node after node: the pod terminates and still serves, is gone, and a new one on the same node is ready."""
     with churn(world) as six, world.no_reload():
         before = world.written()
-        for node in NODES:
+        for node in ROLLED:
             six.leaves(node)
             world.expect_one_truth()
             assert states(world) == {n: "drain" if n == node else "ready" for n in NODES}
@@ -34,13 +35,13 @@ def test_rolling_update(world: World) -> None:
             six.wait_state("maint", node)
             world.expect_one_truth()
             assert world.parked() == {"old", node}
-            six.go_on(50)
+            six.go_on(25)
             six.returns(node)
             world.expect_one_truth()
             assert world.parked() == {"old"} and set(states(world).values()) == {"ready"}
             assert not six.broken()
         world.in_step()
-        assert world.written() - before == Written(fast=2 * len(NODES))
+        assert world.written() - before == Written(fast=2 * len(ROLLED))
         traffic = six.end()
     assert not traffic.broken and len(traffic.visits) == VISITS, traffic.describe()
     metrics = world.daemon.metrics()
@@ -59,7 +60,7 @@ def test_node_loss(world: World) -> None:
         before = world.written()
         with world.no_reload():
             six.dies(lost)
-            six.go_on(100)
+            six.go_on(50)
             six.is_lost(lost)
             world.expect_one_truth()
             assert lost in world.parked()
@@ -96,7 +97,7 @@ def test_scale_up(world: World) -> None:
             if node == new[0]:
                 wait_until(lambda: new[0] in world.all_ours(), 20, "the first new one in the file")
             else:
-                six.go_on(40)
+                six.go_on(20)
         in_time = time.monotonic() - begin < GATHERED_S
         six.wait_state("ready", *NODES)
         world.expect_one_truth()
@@ -118,19 +119,20 @@ def test_scale_up(world: World) -> None:
     assert not traffic.broken and len(traffic.visits) == VISITS, traffic.describe()
 
 
-NEW_NODES = {f"node-{i}": f"127.0.16.{i}" for i in range(7, 17)}
+NEW_NODES = {f"node-{i}": f"127.0.16.{i}" for i in range(7, 11)}
 
 
 @pytest.mark.every_local
 def test_nodes_never_seen_come_and_go_without_a_reload(world: World) -> None:
-    """Ten, one by one, each in rotation after its event; then they leave again, and their lines with them."""
+    """One by one, each in rotation after its event; then they leave again, and their lines with them."""
     if not world.combination.is_local:
         pytest.skip("a Data Plane API reloads for a new server")
     with churn(world, "node-1", "node-2", "node-3", more=NEW_NODES, PARK_TTL="0s") as nodes, world.no_reload():
         came: list[float] = []
         for node in NEW_NODES:
             nodes.put_nodes(node)
-            nodes.go_on(20)
+            nodes.go_on(10)
+            assert not nodes.broken()  # who says nothing for 30 s is hung up
             begin = time.monotonic()
             nodes.pods([node])
             nodes.wait_state("ready", node)
@@ -147,58 +149,10 @@ def test_nodes_never_seen_come_and_go_without_a_reload(world: World) -> None:
             wait_until(lambda node=node, asked=asked: nodes.nodes.asked(node) > asked, 20, f"connections that reach {node}")
         for node in NEW_NODES:
             nodes.pods([node], None)
-            nodes.go_on(20)
+            nodes.go_on(10)
+            assert not nodes.broken()
         world.expect_gone(*NEW_NODES)
         world.in_step()
         assert not nodes.broken()
         traffic = nodes.end()
     assert not traffic.broken and len(traffic.visits) == VISITS, traffic.describe()
-
-
-@pytest.mark.needs_api("servers that come without a reload only as spares")
-@pytest.mark.one_combination
-def test_spare_nodes_need_no_reload_at_the_first_visit(world: World) -> None:
-    first, new = tuple(NODES)[:3], tuple(NODES)[3:]
-    for node in new:
-        world.put_node(node, NODES[node])
-    with churn(world, *first, PARK_NODES="true") as six, world.no_reload():
-        assert world.parked() == {"old", *new}
-        before = world.written()
-        six.pods(new)
-        six.wait_state("ready", *NODES)
-        world.expect_one_truth()
-        # What is done is seen before it is answered.
-        wait_until(lambda: (world.written() - before).fast >= len(new), 10, "each new server's update to be answered")
-        assert world.written() - before == Written(fast=len(new))
-        six.go_on()
-        assert not six.broken()
-        traffic = six.end()
-    assert not traffic.broken and len(traffic.visits) == VISITS, traffic.describe()
-
-
-@pytest.mark.needs_api("a new server that takes a reload, in the midst of a drain")
-@pytest.mark.one_combination
-def test_a_drain_does_not_hang_up_where_maintenance_would(world: World) -> None:
-    """With on-marked-down shutdown-sessions, maintenance ends what is open."""
-    world.start_with(("fall 2", "fall 2 on-marked-down shutdown-sessions"))
-    with churn(world, "node-1", "node-2", "node-3", visits=0) as six:
-        with world.no_reload():
-            six.leaves("node-1")
-            six.go_on()
-            assert not six.broken()
-            six.pods(["node-1"], None)
-            six.wait_state("maint", "node-1")
-            wait_until(lambda: six.broken() == ["node-1"], 10, "the end of the drain to end what is open, as HAProxy is told to")
-            world.expect_one_truth()
-        six.stays.pop("node-1").close()
-
-        # A reload in the midst of a drain: they live on in the old worker.
-        six.leaves("node-2")
-        six.put_nodes("node-4")
-        six.pods(["node-4"])
-        six.wait_state("ready", "node-4")
-        world.expect_one_truth()
-        assert states(world)["node-2"] != "ready"
-        six.go_on()
-        assert not six.broken()
-        six.end()

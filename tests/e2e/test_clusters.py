@@ -3,7 +3,6 @@ nodes of the same names."""
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Iterator
@@ -114,30 +113,6 @@ def test_last_server_stays_while_no_other_cluster_is_up(clusters: Clusters, worl
     wait_traffic(world.haproxy.port, ["b.node-1"])
 
 
-@pytest.mark.one_combination
-def test_a_backend_of_one_cluster_is_taken_over_by_renaming(clusters: Clusters, world: World) -> None:
-    a, b, _ = clusters.list
-    a.pods("node-1", "node-2")
-    a.start(CLUSTER_NAME="", SERVER_NAME_FORMAT="")
-    a.daemon.wait_ready(60)
-    a.daemon.wait_metric("in_sync", 1, 60)
-    assert set(world.ours()) == {"node-1", "node-2"}
-    with clusters.under_load():
-        a.answers("node-1", "node-2")
-        a.daemon.stop()
-        a.start(ADOPT_SERVERS="rename", PARK_TTL="0s")
-        a.expect("node-1", "node-2")
-        a.in_sync()
-        world.expect_gone("node-1", "node-2")
-        b.pods("node-1")
-        b.start(ADOPT_SERVERS="rename", PARK_TTL="0s")
-        b.expect("node-1")
-        b.in_sync()
-        b.answers("node-1")
-        a.answers("node-1", "node-2")
-    assert set(clusters.all_lines()) == {"a_node-1", "a_node-2", "b_node-1"}
-
-
 def test_writers_at_the_same_time_all_come_to_an_end(clusters: Clusters, world: World) -> None:
     """Each change adds or removes a line: by a Data Plane API that is a transaction, and two of them conflict by their version."""
     clusters.serve("node-1", PARK_TTL="0s")
@@ -163,17 +138,3 @@ def test_writers_at_the_same_time_all_come_to_an_end(clusters: Clusters, world: 
         cluster.expect("node-1", "node-2")
         cluster.in_sync()
     assert clusters.reverted() == 0
-
-
-@pytest.mark.one_combination
-def test_clusters_that_disagree_about_the_backend_are_told_so(clusters: Clusters) -> None:
-    a, b, c = clusters.list
-    for cluster, balance in ((a, "source"), (b, "leastconn"), (c, "keep")):
-        cluster.pods("node-1")
-        cluster.start(HAPROXY_BALANCE=balance, RESYNC_PERIOD="1s")
-    said = "another writer keeps reverting the daemon's changes.*HAPROXY_BALANCE, .* have to be the same in all clusters that share it"
-    wait_until(lambda: any(re.search(said, d.log()) for d in (a.daemon, b.daemon)), 60, "a or b to say why writes pause")
-    for cluster in clusters.list:
-        cluster.expect("node-1")
-    c.in_sync()
-    assert clusters.reverted(c) == 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import pathlib
 
-import pytest
 
 from tests.harness.process import wait_until
 
@@ -48,16 +47,6 @@ def test_validate_names_the_line(sites: Sites) -> None:
     assert done.returncode == 1 and f"line {good.count(chr(10)) + 2}" in said, done
     done = sites.command("validate", "/nonexistent.cfg")
     assert done.returncode == 1 and "/nonexistent.cfg: No such file or directory" in done.stderr
-
-
-@pytest.mark.needs_api("several HAProxies of one daemon")
-def test_one_that_does_not_answer(sites: Sites) -> None:
-    sites.add()
-    sites.list[1][1].stop()
-    done = sites.command("validate", "-", given=sites.text())
-    assert done.returncode == 1
-    assert f"{sites.list[0][1].url}: accepted" in done.stdout and f"{sites.list[1][1].url}: no verdict" in done.stdout
-    assert "Connection refused" in " ".join(done.stdout.split())
 
 
 def test_apply_ends_when_it_runs(sites: Sites) -> None:

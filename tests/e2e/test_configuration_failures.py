@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import pathlib
-import re
 from collections.abc import Iterator
 
 import pytest
@@ -224,72 +223,6 @@ def test_one_of_two_rejects(sites: Sites) -> None:
     sites.source.write_text(sites.text(balance="first"))
     wait_until(lambda: daemon.log().count("msg=\"configuration applied\"") == 2, 40, "both to have the next")
     daemon.wait_ready()
-
-
-@pytest.mark.needs_api("several HAProxies of one daemon")
-@pytest.mark.parametrize("accepts", [True, False], ids=["accepts", "rejects"])
-def test_one_that_is_added_later(sites: Sites, tmp_path: pathlib.Path, accepts: bool) -> None:
-    """It gets what the other one runs once it has validated it; the other one does not notice."""
-    sites.source.write_text(sites.text() + "  description particular\n")
-    state = str(tmp_path / "state")
-    daemon = sites.start(STATE_DIR=state, CONFIG_ALLOW_LOCKOUT="true")
-    applied(daemon)
-    daemon.wait_ready()
-    daemon.stop()
-    first = sites.list[0][1]
-    before_first = first.version(), reloads(sites.list[0][0]), first.access_log().count("only_validate")
-
-    sites.add()
-    second = sites.list[1][1]
-    if not accepts:
-        particular(sites, 1, "particular")
-    before = second.file()
-    daemon = sites.start(STATE_DIR=state)
-    seen = len(daemon.log())
-    if accepts:
-        wait_until(lambda: re.search(f"configuration applied.*{second.url}", daemon.log()[seen:]), 40, "the new one to have it")
-        daemon.wait_ready()
-        validation, write = (second.access_log().find(word) for word in ("only_validate", "skip_reload"))
-        assert 0 <= validation < write
-    else:
-        daemon.wait_log(f"configuration rejected.*{second.url}.*unknown keyword 'particular'", 30, seen)
-        assert "rejected: line" in daemon.get("/readyz")[1]
-        assert second.file() == before
-    reads = first.access_log().count("GET /v3/services/haproxy/configuration/raw")
-    wait_until(lambda: first.access_log().count("GET /v3/services/haproxy/configuration/raw") > reads + 2, 30, "further readings")
-    assert (first.version(), reloads(sites.list[0][0]), first.access_log().count("only_validate")) == before_first
-
-
-@pytest.mark.one_combination
-def test_a_megabyte_with_5000_servers(sites: Sites) -> None:
-    """Applied, found unchanged by the next daemon, changed in one line, which needs no reload."""
-    def text(last: str) -> str:
-        backends = [f"backend many-{b}\n  mode tcp\n" + "".join(
-            f"  server a-name-that-is-long-enough-for-a-megabyte-in-all-{b:02}-{i:03} 127.0.{b}.{i + 1}:8080 weight {i % 255 + 1} disabled "
-            f"check inter 600s fastinter 600s downinter 600s rise 3 fall 3 maxconn 100 maxqueue 10 slowstart 10s\n" for i in range(100))
-                    for b in range(50)]
-        return sites.text() + "\n" + "".join(backends).replace("weight 100 disabled", last, 1)
-
-    haproxy, plane = sites.list[0]
-    assert len(text("weight 100 disabled")) >= 1_000_000
-    sites.source.write_text(text("weight 100 disabled"))
-    daemon = sites.start(CONFIG_MIN_INTERVAL="0s")
-    daemon.wait_log("msg=\"configuration applied\"", 60)
-    daemon.wait_ready()
-    wait_until(lambda: haproxy.runtime("show stat").count("\nmany-") == 50 * 101, 10)
-    before = plane.version(), reloads(haproxy)
-
-    seen = len(daemon.log())
-    daemon.restart()
-    daemon.wait_log("msg=\"configuration unchanged\"", 60, seen)
-    assert (plane.version(), reloads(haproxy)) == before
-
-    seen = len(daemon.log())
-    sites.source.write_text(text("weight 77 disabled"))
-    daemon.wait_log("changes=\"backend many-0: server [^;]* weight\"", 60, seen)
-    daemon.wait_log("msg=\"configuration applied\"", 60, seen)
-    wait_until(lambda: re.search(r"-00-099,.*,77,", haproxy.runtime("show stat")), 10)
-    assert reloads(haproxy) == before[1]
 
 
 @pytest.mark.every_combination

@@ -34,15 +34,6 @@ def stored(plane: DataPlane, folder: str) -> dict[str, str]:
     return {found["storage_name"]: found["file"] for found in answer.json() if found["storage_name"] != LIST}
 
 
-def overwrite(plane: DataPlane, folder: str, name: str, text: str) -> None:
-    """As another writer does it."""
-    if isinstance(plane, LocalFiles):
-        pathlib.Path(stored(plane, folder)[name]).write_text(text)
-    else:
-        answer = plane.put(f"/storage/{PLACES[folder]}/{name}?skip_reload=true", text, content_type="text/plain")
-        assert answer.status in (200, 204), answer.text
-
-
 def pem(*pairs: Pair) -> str:
     """The first with its key, then the certificates of the others."""
     return pairs[0].certificate.read_text() + pairs[0].key.read_text() + "".join(p.certificate.read_text() for p in pairs[1:])
@@ -157,37 +148,6 @@ def test_a_map_that_shrinks_together_with_its_reference(files: Files) -> None:
 
 
 @pytest.mark.every_combination
-def test_a_map_whose_values_have_several_words(files: Files) -> None:
-    """A Data Plane API neither tells them nor shows them, which takes a reload. What comes instead of them does not, though it
-    looks the same there, also to one that appends to what it is to replace."""
-    def text(value: str) -> str:
-        return f"one.example b1\ntext.example {value}\n"
-
-    def runs(value: str) -> bool:
-        shown = files.haproxy.runtime(f"show map {stored(files.plane, 'maps')['hosts.map']}").splitlines()
-        return [line.split(" ", 1)[1] for line in shown if line.strip()] == text(value).splitlines()
-
-    files.put("maps/hosts.map", text("one two"))
-    files.give(files.text(["b1"]))
-    files.start()
-    wait_until(lambda: runs("one two"), 20, "the first of them")
-    files.put("maps/hosts.map", text("one three"))
-    wait_until(lambda: runs("one three"), 20, "another second word")
-    files.daemon.wait_ready()
-    worker = files.haproxy.worker()
-    files.put("maps/hosts.map", text("one"))
-    wait_until(lambda: runs("one"), 20, "the first word alone")
-    wait_until(files.all_run, 20, "the last write")
-    assert files.haproxy.worker() == worker, "by the runtime"
-    files.put("maps/hosts.map", text("one two"))
-    wait_until(lambda: runs("one two"), 20, "and again")
-    files.settled(maps={"hosts.map", "foreign.map"})
-    wait_until(files.all_run, 20, "the last write")
-    assert pathlib.Path(stored(files.plane, "maps")["hosts.map"]).read_text() == text("one two")
-    assert files.ask("one.example") == 201
-
-
-@pytest.mark.every_combination
 def test_a_dotted_name(files: Files) -> None:
     files.put("maps/hosts.map", "one.example b1\n")
     files.put("files/sorry.page.http", "HTTP/1.0 503 x\r\n\r\nsorry")
@@ -281,23 +241,3 @@ def test_a_rejected_configuration_puts_its_files_back(files: Files) -> None:
     files.give(files.text(["b2"], tls(files, str(path))))
     files.applied()
     assert shown(files) == other.certificate.read_text() and files.ask("one.example") == 202
-
-
-def test_a_certificate_that_another_writer_changes(files: Files) -> None:
-    """The API tells its serial number and its size, never a byte."""
-    (files.sites.home / "theirs").mkdir()
-    ours, theirs = (self_signed(home, "www.example.com") for home in (files.sites.home, files.sites.home / "theirs"))
-    path = f"{files.folders['certs']}/www_example_com.pem"
-    files.put("maps/hosts.map", "one.example b1\n")
-    files.put("certs/www.example.com.pem", pem(ours))
-    files.give(files.text(["b1"], tls(files, path)))
-    files.daemon = files.sites.start(CONFIG_FILES_DIR=str(files.dir), CONFIG_DRIFT="repair", RESYNC_PERIOD="1s", LOG_LEVEL="debug")
-    files.applied()
-    if not isinstance(files.plane, LocalFiles):
-        looks = "GET path=/storage/ssl_certificates/www_example_com.pem status=200"
-        wait_until(lambda: files.daemon.log().count(looks) > 2, 20, "it to be looked at")
-    assert "changed by another writer" not in files.daemon.log()
-    overwrite(files.plane, "certs", "www_example_com.pem", pem(theirs))
-    files.daemon.wait_log('msg="files of the configuration were changed by another writer".* first=certs/www.example.com.pem.* repaired=true', 20)
-    files.applied()
-    wait_until(lambda: shown(files) == ours.certificate.read_text(), 10)

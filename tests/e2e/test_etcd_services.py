@@ -17,7 +17,7 @@ from tests.harness.daemon import Daemon, clean_env, program
 from tests.harness.etcd import Etcd, Tls, pair_of
 from tests.harness.health import HealthPort
 from tests.harness.process import free_port, wait_until
-from tests.harness.realkube import ApiError, RealKube
+from tests.harness.realkube import RealKube
 
 OLDER_PATH = "/service-router/haproxy-config"
 HOST = "east-dashboard.ds.example.com"
@@ -56,9 +56,7 @@ def site(tmp_path: pathlib.Path, kubes: dict[str, RealKube]) -> Iterator[Site]:
             made.place.node(name, address)
         with made.ends:
             yield made
-        for name in NODES:
-            with contextlib.suppress(ApiError):
-                made.place.kube.admin.delete("Node", f"{made.place.namespace}-{name}")
+        made.place.delete("Node", [f"{made.place.namespace}-{name}" for name in NODES])
 
 
 def test_the_older_page(site: Site) -> None:
@@ -104,9 +102,9 @@ def test_a_producer_and_two_load_balancers(site: Site) -> None:
             assert lb.haproxy.worker() == worker, f"without a reload: {lb.daemon.tail(60)}"
         # An annotation that cannot be used is told to its Service, and the rest goes on.
         place.service("odd", hostname="od d.example.com")
-        wait_until(lambda: ("odd", "LeftOut") in place.events(), 30, f"it is told: {place.events()}")
+        wait_until(lambda: ("Service", "odd", "LeftOut") in place.events(), 30, f"it is told: {place.events()}")
         place.service("secret", hostname="s.example.com", use_ssl="true", ssl_certificate="secret:tls")
-        wait_until(lambda: ("secret", "LeftOut") in place.events(), 30, "a key would have to be published")
+        wait_until(lambda: ("Service", "secret", "LeftOut") in place.events(), 30, "a key would have to be published")
         other = free_port()
         place.service("second", hostname="second.example.com", listen_port=str(other))
         wait_until(lambda: f"bind *:{other}" in lb.dynamic["dynamic"].read_text(), 30, f"another one comes: {lb.daemon.tail()}")

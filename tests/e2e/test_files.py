@@ -7,7 +7,7 @@ import pytest
 
 from tests.harness.process import wait_until
 
-from .world import BACKEND, World, without_ours
+from .world import BACKEND, World
 
 ASIDE = "backend aside\n  server a 127.0.0.1:9\n"
 BETWEEN = ASIDE + "  default-server inter 9s\n  server b 127.0.0.1:9\n"
@@ -76,34 +76,3 @@ def test_several_defaults_are_taken_where_each_proxy_keeps_its_own(world: World)
     text = world.dataplane.file()
     assert "frontend fe from unnamed_defaults_1" in text
     assert "backend ingress from unnamed_defaults_2" in text
-
-
-@pytest.mark.parametrize("more", [CONDITIONAL, BETWEEN, RULES], ids=["conditional", "default-server", "rules"])
-def test_what_stands_elsewhere_is_nobodys_matter(world: World, more: str) -> None:
-    if not world.combination.is_local:
-        pytest.skip("a Data Plane API writes the file anew")
-    add(world, more)
-    before = world.dataplane.file()
-    world.put_nodes("node-a", "node-b")
-    world.put_slice("node-a", "node-b")
-    world.start_daemon()
-    world.expect("node-a", "node-b")
-    world.in_step()
-    assert without_ours(world.dataplane.file()) == without_ours(before).replace("  balance leastconn", "  balance roundrobin", 1)
-
-
-@pytest.mark.parametrize("around", [(".if defined(HAPROXY_CFGFILES)\n", ".endif\n"), ("", '  server more "${NODE}":80\n')], ids=["conditional", "variable"])
-def test_what_is_read_of_our_backend_is_refused_by_line(world: World, around: tuple[str, str]) -> None:
-    if not world.combination.is_local:
-        pytest.skip("a Data Plane API cannot say so")
-    begin, end = around
-    line = "  server old 127.0.10.99:9 check weight 50\n"
-    world.hand_edit((line, f"{begin}{line}{end}"))
-    before = world.dataplane.file()
-    number = line_of(world, "server old 127.0.10.99:9 check weight 50" if begin else end.strip())
-    world.put_nodes("node-a")
-    world.put_slice("node-a")
-    world.start_daemon(RESYNC_PERIOD="1s")
-    world.daemon.wait_not_ready(f"line {number}")
-    world.await_reads()
-    assert world.dataplane.file() == before

@@ -20,37 +20,6 @@ def traces(world: World) -> tuple[object, ...]:
     return world.version(), world.dataplane.file(), world.haproxy.worker(), world.others_transactions()
 
 
-# --- DRY_RUN
-
-
-@pytest.mark.one_combination
-def test_dry_run_writes_nothing_ever(world: World) -> None:
-    world.put_nodes("node-a", "node-b", "node-c")
-    world.put_slice("node-a", "node-b")
-    before = traces(world)
-    daemon = world.start_daemon(DRY_RUN="true", RESYNC_PERIOD="1s", HAPROXY_BALANCE="source")
-    daemon.wait_log('level=warn msg="changes not written" backend=ingress reason="DRY_RUN=true: '
-                    'nothing is written".*added=node-a.*parked=old.*settings="balance leastconn -> source"')
-    daemon.wait_metric("changes_pending", 1)
-    world.put_slice("node-c")
-    daemon.wait_log(r'msg="changes not written".*added=node-c\(127.0.10.3:')
-    world.put_service(policy="Local")
-    os.kill(daemon.pid, signal.SIGHUP)
-    world.await_reads()
-    metrics = daemon.metrics()
-    assert [metrics.value(name) for name in ("dry_run", "in_sync", "servers_desired", "servers_configured")] == [1, 0, 1, 1]
-    status, body = daemon.get("/readyz")
-    assert status == 200 and "DRY_RUN=true: nothing is written" in body
-    assert {k for k, v in metrics.by("http_requests_total", "method").items() if v} == {"GET"}, "something else than GET was sent"
-    daemon.stop()
-    assert traces(world) == before
-
-    world.start_daemon()
-    world.expect("node-c")
-    world.in_step()
-    assert world.version() == before[0] + 1  # type: ignore[operator]
-
-
 # --- the annotation
 
 

@@ -6,7 +6,6 @@ import json
 import re
 from typing import Any
 
-import pytest
 
 from .world import NODES, World
 
@@ -33,13 +32,6 @@ def only_backend(planned: dict[str, Any]) -> dict[str, Any]:
 
 def changes(backend: dict[str, Any]) -> set[tuple[str, str]]:
     return {(change["op"], change["server"]) for change in backend["changes"]}
-
-
-def explain(world: World, node: str, status: int = 0, **settings: str) -> str:
-    """With white space as single blanks: lines are wrapped."""
-    said = world.command("explain", node, **settings)
-    assert said.returncode == status, f"explain {node} ended with {said.returncode}:\n{said.stdout}\n{said.stderr}"
-    return " ".join((said.stdout + said.stderr).split())
 
 
 def test_plan_says_what_the_daemon_then_does(world: World) -> None:
@@ -74,29 +66,3 @@ def test_plan_says_what_the_daemon_then_does(world: World) -> None:
     world.in_step()
     assert set(only_backend(plan(world, IN_SYNC))["parked"]) == {"node-b", "old"}
     assert changes(only_backend(plan(world, CHANGES, PARK_TTL="0"))) == {("remove", "node-b"), ("remove", "old")}
-
-
-@pytest.mark.one_combination
-def test_explain_follows_a_node_through_its_states(world: World) -> None:
-    world.put_nodes("node-a", "node-b", "node-c")
-    world.put_slice("node-a", "node-b")
-    assert "node node-b: live" in (said := explain(world, "node-b"))
-    assert "[x] known" in said and f"next + server node-b 127.0.10.2:{world.node_port} check weight 100" in said
-    world.start_daemon(DRAIN_TIMEOUT="1h")
-    world.expect("node-a", "node-b")
-    assert "next nothing: it is as desired" in explain(world, "node-b", DRAIN_TIMEOUT="1h")
-
-    world.put_slice("node-a", terminating=["node-b"])
-    world.expect_traffic("node-a")
-    said = explain(world, "node-b", DRAIN_TIMEOUT="1h")
-    assert "node node-b: draining" in said and "[x] state draining: nothing is ready on it, others are ready" in said
-    assert "next nothing: it is as desired" in said
-
-    world.put_slice("node-a")
-    world.expect("node-a")
-    said = explain(world, "node-b")
-    assert "node node-b: out" in said and "[ ] endpoints node node-b: no endpoint of the Service is on it" in said
-
-    world.patch_node("node-a", {"metadata": {"labels": {EXCLUDE: ""}}})
-    said = explain(world, "node-a")
-    assert "node node-a: out" in said and f"[ ] eligible node node-a: it has the label {EXCLUDE}" in said

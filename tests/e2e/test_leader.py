@@ -44,13 +44,3 @@ def test_two_replicas_hand_over(world: World) -> None:
             assert "watching the Lease is denied" not in daemon.log() and "cannot read or write the Lease" not in daemon.log()
     given_up = world.kube.admin.get("Lease", NAME, world.namespace)["spec"]
     assert (given_up["holderIdentity"], given_up["leaseDurationSeconds"], given_up["leaseTransitions"]) == ("", 1, 1)
-
-
-@pytest.mark.one_combination
-def test_a_killed_one_is_waited_out(world: World) -> None:
-    world.serve("node-a", "node-b", LEADER_ELECT="true")
-    with standby(world) as second:
-        world.daemon.kill()
-        world.put_slice("node-a")
-        second.wait_log("leadership acquired", timeout=60)
-        world.expect("node-a")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import pathlib
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -15,14 +13,13 @@ from tests.harness import http
 from tests.harness.daemon import Daemon, program
 from tests.harness.haproxy import DataPlane, DoubleDataPlane, HAProxy
 from tests.harness.process import free_port, wait_until
-from tests.harness.realkube import ApiError, Client, RealKube
+from tests.harness.realkube import RealKube
 
+from .account import Account
 from .sites import Sites
 from .world import dataplane_of
 
 pytestmark = [pytest.mark.needs_api("a pod has a Data Plane API"), pytest.mark.one_combination]
-
-_namespaces = itertools.count(1)
 
 # The same for all: what differs is in the environment and the folder that each was started with.
 FIRST = """\
@@ -47,35 +44,20 @@ targets: {labelSelector: {matchLabels: {app: haproxy}}, port: PORT}
 SAYS = "  monitor-uri /ready\n  http-request return status 200 content-type text/plain string {{ resources.ingresses | length }}\n"
 
 
-class Pods:
+class Pods(Account):
     """HAProxies with a Data Plane API each, at one port of an address of its own; the objects are pods that no kubelet runs."""
 
     def __init__(self, sites: Sites, kube: RealKube):
-        self.sites, self.kube, self.namespace, self.port = sites, kube, f"pods-{next(_namespaces)}", free_port()
+        super().__init__(kube, "pods")
+        self.sites, self.port = sites, free_port()
         self.made: dict[int, tuple[HAProxy, DataPlane]] = {}
-        rules = [{"apiGroups": [group], "resources": [plural], "verbs": ["list", "watch"]}
-                 for group, plural in (("networking.k8s.io", "ingresses"), ("", "pods"), ("", "configmaps"))]
-        rbac, where = "rbac.authorization.k8s.io/v1", {"namespace": self.namespace}
-        self.put("Namespace", {"name": self.namespace})
-        self.put("ServiceAccount", {"name": "sync", **where})
-        self.put("Role", {"name": "sync", **where}, rbac, rules=rules)
-        self.put("RoleBinding", {"name": "sync", **where}, rbac, subjects=[{"kind": "ServiceAccount", "name": "sync", **where}],
-                 roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "sync"})
-        self.token = kube.admin.service_account_token("sync", self.namespace)
-        wait_until(self.may, 20, "the authorizer to know the role")
-        self.put("ConfigMap", {"name": "templates", **where},
-                 data={"set.yaml": SET.replace("NAMESPACE", self.namespace).replace("PORT", str(self.port)), "haproxy.cfg.j2": FIRST + SAYS})
-
-    def may(self) -> bool:
-        with contextlib.closing(Client(self.kube.port, self.kube.ca, self.token)) as client, contextlib.suppress(ApiError):
-            return bool(client.request("GET", f"/api/v1/namespaces/{self.namespace}/pods"))
-        return False
-
-    def put(self, kind: str, metadata: dict[str, str], api: str = "v1", **content: Any) -> None:
-        self.kube.admin.put({"apiVersion": api, "kind": kind, "metadata": metadata, **content})
+        self.grant(("networking.k8s.io", "ingresses"), ("", "pods"), ("", "configmaps"), events=False)
+        self.await_rights(f"/api/v1/namespaces/{self.namespace}/pods")
+        self.put("ConfigMap", "templates", data={
+            "set.yaml": SET.replace("NAMESPACE", self.namespace).replace("PORT", str(self.port)), "haproxy.cfg.j2": FIRST + SAYS})
 
     def ingress(self, name: str) -> None:
-        self.put("Ingress", {"name": name, "namespace": self.namespace}, "networking.k8s.io/v1", spec={"rules": [{"host": f"{name}.example"}]})
+        self.put("Ingress", name, "networking.k8s.io/v1", spec={"rules": [{"host": f"{name}.example"}]})
 
     def starts(self, number: int) -> None:
         """The pod, scheduled to a node, and what runs in it."""
@@ -112,7 +94,7 @@ class Pods:
         return dataplane.get("/configuration/version").text.strip(), haproxy.worker()
 
     def daemon(self) -> Daemon:
-        settings = {"KUBECONFIG": str(self.kube.kubeconfig(self.token)), "CONFIG_SOURCE": "template", "TEMPLATE_FROM": f"configmap:{self.namespace}/templates",
+        settings = {"KUBECONFIG": self.kubeconfig(), "CONFIG_SOURCE": "template", "TEMPLATE_FROM": f"configmap:{self.namespace}/templates",
                     "HAPROXY_DATAPLANE_USERNAME": "admin", "HAPROXY_DATAPLANE_PASSWORD": "adminpwd", "CONFIG_MIN_INTERVAL": "0s", "LOG_LEVEL": "debug"}
         return Daemon(self.sites.home / "daemon", settings, program())
 

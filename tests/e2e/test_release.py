@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness.lines import server_lines
 from tests.harness.process import wait_until
 
-from .world import BACKEND, World
+from .world import World
 
 LONG = "1h"  # so that no clock ends in the midst of a case
 
@@ -27,10 +26,6 @@ def release(world: World, *words: str, **settings: str) -> tuple[int, str]:
     """At the daemon's own address, which without a daemon nobody has."""
     ran = world.command("release", *words, LISTEN_ADDRESS=f"127.0.0.1:{world.daemon.port}", **settings)
     return ran.returncode, ran.stdout + ran.stderr
-
-
-def lines(world: World) -> set[str]:
-    return set(server_lines(world.dataplane.file(), BACKEND))
 
 
 @pytest.mark.every_local
@@ -72,14 +67,3 @@ def test_a_drain_that_a_death_left_ends(world: World) -> None:
     assert status == 0 and "1 drain ended" in said, said
     assert not world.draining() and world.all_ours() == live
     world.expect_traffic("node-a", "node-b")
-
-
-@pytest.mark.every_local
-def test_all_of_our_servers_go_where_that_is_asked_for(parked: World) -> None:
-    others, count = lines(parked) - set(parked.all_ours()), len(parked.all_ours())
-    parked.daemon.stop()
-    status, said = release(parked, "--servers")
-    assert status == 2 and "release --servers --yes" in said, said
-    status, said = release(parked, "--servers", "--yes")
-    assert status == 0 and f"{count} lines removed" in said, said
-    assert not parked.all_ours() and lines(parked) == others

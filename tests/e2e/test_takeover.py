@@ -79,11 +79,3 @@ def test_taking_over_writes_nothing_and_the_names_stay(world: World) -> None:
         world.expect_servers(four)
         world.expect_traffic(*THREE, "node-d")
         world.in_step()
-
-
-def test_renaming_makes_own_names_beside_them_first(world: World) -> None:
-    taken_over(world, ADOPT_SERVERS="rename")
-    world.expect(*THREE)
-    world.in_step()
-    assert world.parked() == set(named(world, *THREE))
-    assert world.written().transactions == world.structural().transactions

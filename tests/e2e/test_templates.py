@@ -4,7 +4,6 @@ lack one resource; Events on what they are about; the shipped set `ingress`."""
 from __future__ import annotations
 
 import base64
-import itertools
 import json
 import pathlib
 import re
@@ -20,9 +19,9 @@ from tests.harness.certificates import der, self_signed
 from tests.harness.daemon import Daemon, program
 from tests.harness.haproxy import HAProxy
 from tests.harness.process import ROOT, free_port, wait_until
-from tests.harness.realkube import ApiError, Client, RealKube
+from tests.harness.realkube import ApiError, RealKube
 
-_namespaces = itertools.count(1)
+from .account import Account, Readable
 
 FIRST = """\
 global
@@ -59,45 +58,20 @@ CRD = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitio
                 "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {
                     "type": "object", "properties": {"spec": {"type": "object", "properties": {"text": {"type": "string"}}}}}}}]}}
 
+MAY: tuple[Readable, ...] = (("networking.k8s.io", "ingresses"), ("networking.k8s.io", "ingressclasses"), ("discovery.k8s.io", "endpointslices"),
+                             ("example.com", "greetings"), ("", "configmaps"))
 
-class Place:
+
+class Place(Account):
     """A HAProxy, a namespace with a set in a ConfigMap, and an account that may watch all but pods."""
 
     def __init__(self, home: pathlib.Path, kube: RealKube):
-        self.home, self.kube, self.namespace = home, kube, f"templates-{next(_namespaces)}"
+        super().__init__(kube, "templates")
+        self.home = home
         self.haproxy = HAProxy(home / "haproxy", FIRST)
         self.first = self.haproxy.config.read_text()
-        about = {"name": self.namespace}
-        self.put("Namespace", self.namespace, namespace="")
-        self.put("ServiceAccount", "sync")
-        self.grant()
-        self.put("ClusterRoleBinding", self.namespace, "rbac.authorization.k8s.io/v1", "", subjects=[{"kind": "ServiceAccount", "name": "sync", "namespace": self.namespace}],
-                 roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", **about})
-        self.token = kube.admin.service_account_token("sync", self.namespace)
-        wait_until(lambda: self.may("ingresses"), 20, "the authorizer to know the role")
-
-    def grant(self, *more: str) -> None:
-        """more: of the API group ""."""
-        rules = [{"apiGroups": [group], "resources": [plural], "verbs": ["list", "watch"]}
-                 for group, plural in (("networking.k8s.io", "ingresses"), ("networking.k8s.io", "ingressclasses"), ("discovery.k8s.io", "endpointslices"), ("example.com", "greetings"), ("", "configmaps"),
-                                       *(("", plural) for plural in more))]
-        rules.append({"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]})
-        self.put("ClusterRole", self.namespace, "rbac.authorization.k8s.io/v1", "", rules=rules)
-
-    def may(self, plural: str) -> bool:
-        client = Client(self.kube.port, self.kube.ca, self.token)
-        try:
-            client.request("GET", f"/apis/networking.k8s.io/v1/namespaces/{self.namespace}/{plural}")
-        except ApiError as e:
-            assert e.status == 403
-            return False
-        finally:
-            client.close()
-        return True
-
-    def put(self, kind: str, name: str, api: str = "v1", namespace: str | None = None, **content: Any) -> None:
-        where = self.namespace if namespace is None else namespace
-        self.kube.admin.put({"apiVersion": api, "kind": kind, "metadata": {"name": name, **({"namespace": where} if where else {})}, **content})
+        self.grant(*MAY, namespace=None)
+        self.await_rights(f"/apis/networking.k8s.io/v1/namespaces/{self.namespace}/ingresses")
 
     def ingress(self, name: str, host: str) -> None:
         self.put("Ingress", name, "networking.k8s.io/v1", spec={"defaultBackend": {"service": {"name": "a", "port": {"number": 80}}}, "rules": [{"host": host}]})
@@ -124,16 +98,13 @@ class Place:
         self.put("ConfigMap", "templates", data={"set.yaml": watch.replace("NAMESPACE", self.namespace), "haproxy.cfg.j2": text})
 
     def daemon(self, **more: str) -> Daemon:
-        settings = {"KUBECONFIG": str(self.kube.kubeconfig(self.token)), "CONFIG_SOURCE": "template", "TEMPLATE_FROM": f"configmap:{self.namespace}/templates",
+        settings = {"KUBECONFIG": self.kubeconfig(), "CONFIG_SOURCE": "template", "TEMPLATE_FROM": f"configmap:{self.namespace}/templates",
                     "HAPROXY_CONFIG_FILE": str(self.haproxy.config), "HAPROXY_MASTER_SOCKET": str(self.haproxy.master_socket), "HAPROXY_STATS_SOCKET": str(self.haproxy.socket),
                     "HAPROXY_BIN": self.haproxy.binary, "CONFIG_MIN_INTERVAL": "0s", "EMIT_EVENTS": "true", "LOG_LEVEL": "debug"}
         return Daemon(self.home / "daemon", settings | more, program())
 
     def await_says(self, words: str, timeout: float = 30) -> None:
         wait_until(lambda: http.request(f"http://127.0.0.1:{self.haproxy.port}", "GET", "/").text.strip() == words, timeout, f"HAProxy says {words}")
-
-    def events(self) -> set[tuple[str, str, str]]:
-        return {(e["involvedObject"]["kind"], e["involvedObject"]["name"], e["reason"]) for e in self.kube.admin.list("Event", self.namespace)}
 
 
 @pytest.fixture
@@ -169,20 +140,6 @@ def test_ingresses_and_a_resource_that_comes_later_and_goes(place: Place) -> Non
         place.await_says("c.example")
 
 
-def test_events_are_on_what_they_are_about(place: Place) -> None:
-    place.templates()
-    place.ingress("one", "a.example")
-    place.ingress("two", "bad.example")
-    with place.daemon() as daemon:
-        place.await_says("a.example")
-        wait_until(lambda: ("Ingress", "two", "LeftOut") in place.events(), 20, "an Event on the Ingress")
-        place.templates("{{ nothing }}")
-        wait_until(lambda: ("ConfigMap", "templates", "ConfigRejected") in place.events(), 20, "an Event on the ConfigMap")
-        assert "haproxy.cfg:10:" in daemon.get("/readyz")[1]
-        place.templates("better")
-        place.await_says("better")
-
-
 def shipped(place: Place, tls: int) -> dict[str, str]:
     """The set `ingress` as the keys of a ConfigMap, for one namespace, with the values of this machine."""
     folder = ROOT / "templates" / "ingress"
@@ -205,7 +162,7 @@ def test_the_shipped_set(place: Place) -> None:
 
     tls, pair = free_port(), self_signed(place.home, "shop.example")
     keys = {key: base64.b64encode(path.read_bytes()).decode() for key, path in (("tls.crt", pair.certificate), ("tls.key", pair.key))}
-    place.grant("services", "secrets")
+    place.grant(*MAY, ("", "services"), ("", "secrets"), namespace=None)
     place.put("ConfigMap", "templates", data=shipped(place, tls))
     ours = {"apiVersion": "networking.k8s.io/v1", "kind": "IngressClass", "metadata": {"name": place.namespace}, "spec": {"controller": "haproxy-k8s-sync.io/ingress"}}
     place.kube.admin.request("POST", "/apis/networking.k8s.io/v1/ingressclasses", ours)

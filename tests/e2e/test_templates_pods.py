@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import itertools
 import json
 import pathlib
 import re
@@ -16,11 +15,10 @@ from tests.harness import certificates
 from tests.harness.daemon import Daemon, program
 from tests.harness.haproxy import HAProxy
 from tests.harness.process import free_port, wait_until
-from tests.harness.realkube import ApiError, Client, RealKube
+from tests.harness.realkube import ApiError, RealKube
 
+from .account import Account
 from .test_templates import FIRST
-
-_numbers = itertools.count(1)
 
 TEMPLATE = FIRST[:FIRST.index("frontend")] + """\
 frontend web
@@ -37,47 +35,22 @@ backend {{{{ service.name }}}}
 """
 
 
-class Place:
+class Place(Account):
     def __init__(self, home: pathlib.Path, kube: RealKube):
-        self.home, self.kube, number = home, kube, next(_numbers)
-        self.namespace, self.shop, self.closed = (f"{name}-{number}" for name in ("lb", "shop", "closed"))
+        super().__init__(kube, "lb")
+        self.home, self.shop, self.closed = home, f"{self.namespace}-shop", f"{self.namespace}-closed"
         self.haproxy = HAProxy(home / "haproxy", FIRST)
         pair = certificates.self_signed(home, "shop.example")
-        for name in (self.namespace, self.shop, self.closed):
+        for name in (self.shop, self.closed):
             self.put("Namespace", name, namespace="")
             self.put("ServiceAccount", "default", namespace=name)
-        self.put("ServiceAccount", "sync")
-        self.may(self.namespace, [["configmaps", "services", "certificates", "config"], ["secrets", "keys"]])
-        self.may(self.shop, [["pods"]])
-        self.token = kube.admin.service_account_token("sync", self.namespace)
+        self.grant(("", "configmaps", "services", "certificates", "config"), ("", "secrets", "keys"))
+        self.grant(("", "pods"), namespace=self.shop)
         self.services(web=self.shop)
         self.put("ConfigMap", "certificates", data={"shop.example": pair.certificate.read_text()})
         self.put("Secret", "keys", data={"shop.example": base64.b64encode(pair.key.read_bytes()).decode()})
         self.put("ConfigMap", "config", data={"template": TEMPLATE.format(d=self.haproxy.dir, port=self.haproxy.port, tls=free_port())})
-        wait_until(self.may_read, 20, "the authorizer to know the roles")
-
-    def put(self, kind: str, name: str, api: str = "v1", namespace: str | None = None, **content: Any) -> None:
-        where = self.namespace if namespace is None else namespace
-        self.kube.admin.put({"apiVersion": api, "kind": kind, "metadata": {"name": name, **({"namespace": where} if where else {})}, **content})
-
-    def may(self, namespace: str, objects: list[list[str]]) -> None:
-        rules = [{"apiGroups": [""], "resources": names[:1], "verbs": ["list", "watch"], **({"resourceNames": names[1:]} if names[1:] else {})} for names in objects]
-        rules.append({"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]})
-        self.put("Role", "sync", "rbac.authorization.k8s.io/v1", namespace, rules=rules)
-        self.put("RoleBinding", "sync", "rbac.authorization.k8s.io/v1", namespace, subjects=[{"kind": "ServiceAccount", "name": "sync", "namespace": self.namespace}],
-                 roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "sync"})
-
-    def may_read(self) -> bool:
-        client = Client(self.kube.port, self.kube.ca, self.token)
-        try:
-            client.request("GET", f"/api/v1/namespaces/{self.shop}/pods")
-            client.request("GET", f"/api/v1/namespaces/{self.namespace}/secrets?fieldSelector=metadata.name%3Dkeys")
-        except ApiError as e:
-            assert e.status == 403
-            return False
-        finally:
-            client.close()
-        return True
+        self.await_rights(f"/api/v1/namespaces/{self.shop}/pods", f"/api/v1/namespaces/{self.namespace}/secrets?fieldSelector=metadata.name%3Dkeys")
 
     def services(self, **namespaces: str) -> None:
         self.put("ConfigMap", "services", data={name: json.dumps({"namespace": of, "selector": f"app={name}", "port": 8080}) if of else "{"
@@ -96,16 +69,13 @@ class Place:
         self.kube.admin.request("PATCH", f"{path}/{name}/status", {"status": status}, "application/merge-patch+json")
 
     def daemon(self, **more: str) -> Daemon:
-        settings = {"KUBECONFIG": str(self.kube.kubeconfig(self.token)), "CONFIG_SOURCE": "template", "TEMPLATE_FROM": f"pods:{self.namespace}",
+        settings = {"KUBECONFIG": self.kubeconfig(), "CONFIG_SOURCE": "template", "TEMPLATE_FROM": f"pods:{self.namespace}",
                     "HAPROXY_CONFIG_FILE": str(self.haproxy.config), "HAPROXY_MASTER_SOCKET": str(self.haproxy.master_socket), "HAPROXY_STATS_SOCKET": str(self.haproxy.socket),
                     "HAPROXY_BIN": self.haproxy.binary, "CONFIG_MIN_INTERVAL": "0s", "EMIT_EVENTS": "true", "LOG_LEVEL": "debug"}
         return Daemon(self.home / "daemon", settings | more, program())
 
     def servers(self) -> list[str]:
         return re.findall(r"^  server (\S+ \S+)$", self.haproxy.config.read_text(), re.M)
-
-    def events(self) -> set[tuple[str, str, str]]:
-        return {(e["involvedObject"]["kind"], e["involvedObject"]["name"], e["reason"]) for e in self.kube.admin.list("Event", self.namespace)}
 
 
 @pytest.fixture

@@ -3,20 +3,16 @@ objects, a bad template in the middle of a rollout, 20,000 objects."""
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import http.client
 import json
 import pathlib
 import re
-import uuid
 
 from tests.harness import objects
 from tests.harness.backends import node_port
 from tests.harness.load import Load
 from tests.harness.nodes import Nodes
 from tests.harness.process import wait_until
-from tests.harness.realkube import RealKube
 
 from .test_templates import CRD, SET, Place, place
 
@@ -42,22 +38,7 @@ backend be
   server {{ endpoint.nodeName }} {{ endpoint.addresses[0]|replace("10.1.0.", "127.0.18.") }}:PORT
 {% endfor %}{% endfor %}
 """
-MANY = 20_000
-MORE = 300
 """Bytes of each that no template asks for."""
-
-
-def test_a_right_that_is_granted_later(place: Place) -> None:
-    place.templates()
-    place.ingress("one", "a.example")
-    place.put("Pod", "web-1", spec={"containers": [{"name": "web", "image": "web"}]})
-    with place.daemon() as daemon:
-        place.await_says("a.example")
-        wait_until(lambda: re.search(r"watch pods in \S+: may not be read, continuing without it: .*forbidden", daemon.get("/readyz")[1]), 20, "the refusal is named")
-        wait_until(daemon.ready, 20, "ready all the same")
-        place.grant("pods")
-        place.await_says("a.example web-1", 60)
-        wait_until(lambda: re.search(r"watch pods in \S+: synced", daemon.get("/readyz")[1]), 20, "no refusal any more")
 
 
 def test_a_definition_changes_under_its_objects(place: Place) -> None:
@@ -133,35 +114,3 @@ def test_a_bad_template_in_the_middle_of_a_rollout(place: Place, tmp_path: pathl
         traffic = load.stop()
         assert traffic.connections and not traffic.failed, traffic.describe()
         assert place.haproxy.worker() == worker, "no reload"
-
-
-def store(kube: RealKube, namespace: str, count: int) -> None:
-    """ConfigMaps, straight into etcd: through the API server they would take ten times as long."""
-    connection = http.client.HTTPConnection("127.0.0.1", kube.etcd.port, timeout=60)
-    with contextlib.closing(connection):
-        for first in range(0, count, 100):
-            puts = []
-            for i in range(first, min(first + 100, count)):
-                tree = {"kind": "ConfigMap", "apiVersion": "v1", "data": {"say": str(i % 10), "more": "x" * MORE},
-                        "metadata": {"name": f"many-{i:05d}", "namespace": namespace, "labels": {"is": "one"}, "uid": str(uuid.uuid4()), "creationTimestamp": "2026-01-01T00:00:00Z"}}
-                key, value = (base64.b64encode(text.encode()).decode() for text in (f"/registry/configmaps/{namespace}/many-{i:05d}", json.dumps(tree)))
-                puts.append({"requestPut": {"key": key, "value": value}})
-            connection.request("POST", "/v3/kv/txn", json.dumps({"success": puts}))
-            answer = connection.getresponse()
-            assert b'"succeeded":true' in answer.read() and answer.status == 200
-
-
-def test_twenty_thousand_objects(place: Place) -> None:
-    """They come, are found by a key, change and go; what `keep` does not name is not held."""
-    store(place.kube, place.namespace, MANY)
-    watch = "watch:\n  many: {apiVersion: v1, kind: ConfigMap, namespaces: NAMESPACE, labelSelector: is=one, keep: [data.say], index_by: [data.say]}\n"
-    place.templates("{{ resources.many | length }} {{ resources.many.Fetch('7') | length }} {{ resources.many[0].data.say }}", watch)
-    with place.daemon(LOG_LEVEL="info") as daemon:
-        place.await_says(f"{MANY} {MANY // 10} 0", 60)
-        wait_until(daemon.ready, 20, "ready")
-        place.kube.admin.patch("ConfigMap", "many-00000", {"data": {"say": "7"}}, place.namespace)
-        place.await_says(f"{MANY} {MANY // 10 + 1} 7")
-        place.kube.admin.delete("ConfigMap", "many-19997", place.namespace)
-        place.await_says(f"{MANY - 1} {MANY // 10} 7")
-        seen = json.loads(daemon.get("/status")[1])["templates"]["watches"][0]
-        assert seen["objects"] == MANY - 1 and seen["bytes"] < MANY * MORE, seen

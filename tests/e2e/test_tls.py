@@ -10,11 +10,9 @@ import time
 
 import pytest
 
-from tests.doubles.spiffe import Agent, response
 from tests.harness.certificates import Authority, Pair
 from tests.harness.process import wait_until
 from tests.harness.spire import Spire, why_not
-from tests.harness.svids import svid
 
 from .rights import NAME
 from .world import World
@@ -61,30 +59,6 @@ def test_mutual_tls_with_the_data_plane_api(world: World, tmp_path: pathlib.Path
 
 @pytest.mark.needs_api("TLS towards the API")
 @pytest.mark.one_combination
-def test_spiffe_with_the_data_plane_api(world: World, tmp_path: pathlib.Path) -> None:
-    """Both sides by their X.509 SVIDs, the daemon's from an agent; it is renewed, and a peer of another ID is refused."""
-    ca, ours, plane = Authority(tmp_path / "pki"), "spiffe://example.test/sync", "spiffe://example.test/dataplane"
-    world.dataplane.stop()
-    world.dataplane.serve_tls(ca.svid("plane", plane), ca.certificate, ca.client("harness"))
-    world.dataplane.start()
-    agent = Agent(tmp_path / "agent.sock")
-    agent.give(response([svid(ca, "one", ours)]))
-    with contextlib.closing(agent.start()):
-        world.serve("node-a", "node-b", SPIRE_AGENT_SOCKET=str(agent.socket), SPIFFE_PEER_ID=plane, RESYNC_PERIOD="2s")
-        agent.give(response([svid(ca, "two", ours)]))
-        world.daemon.wait_log("SPIFFE identity renewed")
-        world.put_slice("node-b")
-        world.expect("node-b")
-        world.in_step()
-        assert world.daemon.metrics().sum("http_requests_total", code="0", target=world.dataplane.url) == 0
-        world.dataplane.stop()
-        world.dataplane.serve_tls(ca.svid("other", f"{plane}/other"), ca.certificate, ca.client("harness"))
-        world.dataplane.start()
-        world.daemon.wait_log(f"its SPIFFE ID is {plane}/other: expected {plane} ")
-
-
-@pytest.mark.needs_api("TLS towards the API")
-@pytest.mark.one_combination
 @pytest.mark.skipif(bool(why_not()), reason=why_not())
 def test_spire_with_the_data_plane_api(world: World, tmp_path: pathlib.Path) -> None:
     """The SVIDs of both sides are of one SPIRE; the daemon's is renewed all the while, until the agent is killed, and when it is back."""
@@ -114,19 +88,6 @@ def test_spire_with_the_data_plane_api(world: World, tmp_path: pathlib.Path) -> 
         world.expect("node-a", "node-b")
         world.in_step()
         assert world.daemon.metrics().sum("http_requests_total", code="0", target=world.dataplane.url) == 0
-
-
-@pytest.mark.needs_api("TLS towards the API")
-@pytest.mark.one_combination
-def test_data_plane_api_that_wants_a_client_certificate_and_gets_none(world: World, tmp_path: pathlib.Path) -> None:
-    ca, people = Authority(tmp_path / "pki"), Authority(tmp_path / "people", "people")
-    world.dataplane.stop()
-    world.dataplane.serve_tls(ca.server(), people.certificate, people.client("harness"))
-    world.dataplane.start()
-    before = world.dataplane.file()
-    world.begin("node-a", HAPROXY_DATAPLANE_CA_FILE=str(ca.certificate))
-    world.daemon.wait_log("certificate required|it may want a client certificate")
-    assert world.dataplane.file() == before
 
 
 @pytest.mark.one_combination
