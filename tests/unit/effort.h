@@ -9,7 +9,7 @@
 static inline int effort(int rounds)
 {
     const char *given = getenv("EFFORT"); /* NOLINT(concurrency-mt-unsafe): one thread */
-    int percent = given != NULL ? atoi(given) : EFFORT_PERCENT;
+    int percent = given != NULL ? (int)strtol(given, NULL, 10) : EFFORT_PERCENT;
     int played = (int)((long long)rounds * percent / 100);
     return played > 0 ? played : 1;
 }

@@ -21,27 +21,27 @@ void test_fork(void);
 #define TEST(name) TEST_RANGE(name, 0, 1)
 #define TEST_EACH(name, count) TEST_RANGE(name, 0, count)
 /* _i is from the first to before the second. */
-#define TEST_RANGE(name, from, to)                                                                                     \
-    static void name(int _i);                                                                                          \
-    __attribute__((constructor)) static void name##_add(void)                                                          \
-    {                                                                                                                  \
-        static const TTest test = {#name, name, __FILE__, __LINE__};                                                   \
-        test_add(&test, (int)(from), (int)(to));                                                                       \
-    }                                                                                                                  \
+#define TEST_RANGE(name, from, to)                                   \
+    static void name(int _i);                                        \
+    __attribute__((constructor)) static void name##_add(void)        \
+    {                                                                \
+        static const TTest test = {#name, name, __FILE__, __LINE__}; \
+        test_add(&test, (int)(from), (int)(to));                     \
+    }                                                                \
     static void name(int _i CK_ATTRIBUTE_UNUSED)
 
 #define FIXTURE(setup, teardown) FIXTURE_OF_LINE(setup, teardown, __LINE__)
 #define FIXTURE_OF_LINE(setup, teardown, line) FIXTURE_NAMED(setup, teardown, line)
-#define FIXTURE_NAMED(setup, teardown, line)                                                                           \
-    __attribute__((constructor)) static void fixture_##line(void)                                                      \
-    {                                                                                                                  \
-        test_fixture(setup, teardown);                                                                                 \
+#define FIXTURE_NAMED(setup, teardown, line)                      \
+    __attribute__((constructor)) static void fixture_##line(void) \
+    {                                                             \
+        test_fixture(setup, teardown);                            \
     }
 
-#define FORKED                                                                                                         \
-    __attribute__((constructor)) static void forked(void)                                                              \
-    {                                                                                                                  \
-        test_fork();                                                                                                   \
+#define FORKED                                            \
+    __attribute__((constructor)) static void forked(void) \
+    {                                                     \
+        test_fork();                                      \
     }
 
 #endif

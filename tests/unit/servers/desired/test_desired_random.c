@@ -19,7 +19,7 @@ static const char *any_settings(struct dice *dice)
 struct oracle {
     const struct mapping_text *m;
     bool ready, leaving; /* at the place */
-    bool others_ready;                /* at any place that can have a server */
+    bool others_ready;   /* at any place that can have a server */
     const char *place;
 };
 
