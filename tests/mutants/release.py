@@ -14,7 +14,7 @@ GIVEN_UP = (
     Mutant("an empty backend is refused", PLAN, "p->others_live == 0 && p->removed_count > 0", "p->others_live == 0"),
     Mutant("a server that is another's is none", PLAN, " && p->others_live == 0 &&", " &&"),
     Mutant("a backup server is enough", PLAN, "!line->backup && !line->maintenance", "!line->maintenance"),
-    Mutant("a drain stays", PLAN, "        p->undrained[p->undrained_count++] = line->name;\n", "        ;\n"),
+    Mutant("a drain stays", PLAN, "        p->undrained[p->undrained_count++] = mem_strdup(line->name);\n", "        ;\n"),
     Mutant("an operator's maintenance ends", PLAN, "if (runs->admin == RUNTIME_DRAIN)", "if (runs->admin != RUNTIME_READY)"),
     Mutant("a line that a write would damage is no matter", PLAN, "if (!b->unsupported[i].only_shown)", "if (false)"),
     Mutant("a drain that is left is nothing to do", PLAN, " && p->undrained_count == 0;", ";"),
