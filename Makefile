@@ -26,7 +26,7 @@ CC ?= cc
 CLANG ?= clang
 TIME ?= 60
 # Test processes side by side: they mostly wait, so more than there are cores.
-JOBS ?= 8
+JOBS ?= 12
 CORES ?= $(shell nproc)
 # For what compiles in a make of its own, unless this one was given a -j.
 PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(CORES))

@@ -22,7 +22,10 @@ NO_SETTINGS = {"SIGHUP", "SIGTERM", "SIGKILL", "MAINT", "PROXY", "DOWN", "READY"
                "CONTRIBUTING", "HELP", "TYPE"}
 # Variables of make targets; each has to be in Makefile or in what it includes or runs.
 MAKE_VARIABLES = {"HAPROXY_SOURCE", "CLUSTERS", "TARGET", "RANDOM_FILES", "KEEP", "TIME", "EVENTS", "ONLY", "OTHER", "ROUNDS", "KIND", "SEED", "UNIT_ONLY", "SHARE", "API", "VERSION", "CK_FORK",
-                  "DATAPLANEAPI", "K", "T", "V", "B", "RENEW_SETTINGS_PAGES", "RENEW_CHART", "RENEW_SCREENSHOTS", "SOURCE_DATE_EPOCH", "HAPROXY_K8S_SYNC"}
+                  "DATAPLANEAPI", "K", "T", "V", "B", "RENEW_SETTINGS_PAGES", "RENEW_CHART", "RENEW_SCREENSHOTS", "SOURCE_DATE_EPOCH", "HAPROXY_K8S_SYNC",
+                  "ROOM", "TIMES", "EFFORT", "EXPLORE", "RUNS"}
+# What a unit test says of itself (tests/unit/test.h).
+UNIT_TEST_WORDS = {"TEST", "TEST_EACH", "FIXTURE", "FORKED"}
 # Words with an underscore that are HAProxy's, the Data Plane API's, Kubernetes' or a program's.
 OTHERS_WORDS = {"maps_dir", "ssl_certs_dir", "general_storage_dir", "reload_delay", "reload_cmd", "master_worker_mode", "master_runtime",
                 "tls_ca", "adv_check", "no_proxy", "http_proxy", "https_proxy", "url_param", "exported_cluster"}
@@ -87,7 +90,7 @@ def python_of_the_tests() -> str:
 def trouble_with_setting(word: str) -> str:
     """word: NAME or NAME=value, as it stands on a page."""
     name, _, value = word.partition("=")
-    if name in settings() or name in NO_SETTINGS or name in MAKE_VARIABLES or re.search(rf"^{name}\b", python_of_the_tests(), re.M):
+    if name in settings() | NO_SETTINGS | MAKE_VARIABLES | UNIT_TEST_WORDS or re.search(rf"^{name}\b", python_of_the_tests(), re.M):
         return ""
     if name.startswith("_") and any(other.endswith(name) for other in settings()):
         return ""
