@@ -165,7 +165,7 @@ def test_tls_of_kubernetes(tmp_path: pathlib.Path, rig: Rig) -> None:
         found.says("kubernetes.tls", "ok", "certificate verified")
         found.says("kubernetes.certificates", "warn", "CA until")
         plain = write_kubeconfig(tmp_path / "plain", rig.kube.url.replace("http:", "https:"))
-        look(rig, "--timeout=2s", KUBECONFIG=str(plain)).says("kubernetes.tls", "fail", "speaks no TLS")
+        look(rig, "--timeout=30s", KUBECONFIG=str(plain)).says("kubernetes.tls", "fail", "speaks no TLS")
 
 
 def test_credentials(rig: Rig, tmp_path: pathlib.Path) -> None:
