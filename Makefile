@@ -57,7 +57,7 @@ HARDEN = $(HERE) -fPIE -fstack-protector-strong -fstack-clash-protection $(FORTI
 HARDEN_LD = -pie -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code,-z,text,--gc-sections,--as-needed \
 	$(if $(findstring cf-protection,$(CET)),-Wl$(comma)-z$(comma)shstk)
 comma := ,
-# Of UBSan without the two checks that double the time to compile and find what ASan finds: the fuzz targets have all of it. Sources are
+# Of UBSan without the two checks that cost most to compile and find what ASan finds: the fuzz targets have all of it. Sources are
 # optimised, as they run for minutes; tests are not, as compiling them takes longer than running them.
 SAN := -g -fsanitize=address,undefined -fno-sanitize=null,object-size -fno-sanitize-recover=all -fno-omit-frame-pointer
 TESTED := -DSERVERS_CHECK_STANDING -DMANY_BACKENDS=2
