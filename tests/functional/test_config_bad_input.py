@@ -11,12 +11,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.harness import certificates
-from tests.harness.daemon import Daemon
+from tests.harness.daemon import Daemon, quick_program
 from tests.harness.process import ROOT
 
 from .rig import Rig
 from .test_config_secret import Site
-from .wrapped import plain
 
 REFUSED = "msg=\"configuration refused; the last good one stays\".*"
 
@@ -136,7 +135,7 @@ def test_a_large_one_needs_less_memory_than_it_is_given(site: FileSite) -> None:
     folder = site.source.parent / "files"
     (folder / "maps").mkdir(parents=True)
     (folder / "maps/large.map").write_bytes(b"".join(b"%09d %d\n" % (i, i % 9) for i in range(800_000)))
-    daemon = site.start(plain(), CONFIG_FILES_DIR=str(folder))
+    daemon = site.start(quick_program(), CONFIG_FILES_DIR=str(folder))
     site.source.write_text(site.text("first") + "# a comment of some length\n" * 560_000)
     site.applied("first", 60)
     daemon.wait_ready()

@@ -16,12 +16,12 @@ import pytest
 from tests.harness import memory
 from tests.harness.certificates import Authority
 from tests.harness.certificates import Pair as Certificate
-from tests.harness.daemon import Daemon
+from tests.harness.daemon import Daemon, quick_program
 from tests.harness.process import free_port, wait_until
 
 from .rig import Rig, program
 from .test_secrets import all_gone
-from .wrapped import plain, sees_memory
+from .wrapped import sees_memory
 
 NAMESPACE, NAME = "haproxy", "haproxy-config"
 SOURCE = {"CONFIG_SOURCE": "secret", "CONFIG_SECRET_NAMESPACE": NAMESPACE, "CONFIG_SECRET_NAME": NAME,
@@ -240,7 +240,7 @@ def test_what_was_replaced_is_nowhere_in_memory(site: Site) -> None:
     state = site.rig.home / "state"  # without it, the last versions are in memory
     state.mkdir()
     site.rig.kube.put(secret(with_password(0)))
-    daemon = site.rig.daemon = Daemon(site.rig.home / "daemon", site.rig.settings(**SOURCE, STATE_DIR=str(state)), plain()).start()
+    daemon = site.rig.daemon = Daemon(site.rig.home / "daemon", site.rig.settings(**SOURCE, STATE_DIR=str(state)), quick_program()).start()
     site.applied("0-roundrobin")
     assert "text" in memory.places(daemon.pid, forms(0)), "this test sees none"
     for n in (1, 2):

@@ -6,15 +6,15 @@ import os
 import pathlib
 import subprocess
 
-from tests.harness.daemon import clean_env
+from tests.harness.daemon import clean_env, quick_program
 
-from .wrapped import plain, root_only
+from .wrapped import root_only
 
 
 def copied(folder: pathlib.Path, program: pathlib.Path | None = None) -> subprocess.CompletedProcess[str]:
     before = os.umask(0o077)
     try:
-        return subprocess.run([program or plain(), "copy-to", folder], env=clean_env(), capture_output=True, text=True, check=False, timeout=60)
+        return subprocess.run([program or quick_program(), "copy-to", folder], env=clean_env(), capture_output=True, text=True, check=False, timeout=60)
     finally:
         os.umask(before)
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.harness.certificates import Authority
-from tests.harness.daemon import clean_env
+from tests.harness.daemon import clean_env, quick_program
 from tests.harness.dns import NameServer
 from tests.harness.kube import write_kubeconfig
 from tests.harness.process import free_port, wait_until
@@ -22,7 +22,7 @@ from tests.harness.process import free_port, wait_until
 from . import test_local
 from .rig import Rig
 from .test_local import beside
-from .wrapped import in_names, plain, root_only, start_in
+from .wrapped import in_names, root_only, start_in
 
 local = test_local.rig  # a fixture
 
@@ -147,7 +147,7 @@ def test_plugin_and_filter_do_not_go_together(tmp_path: pathlib.Path, command: l
               "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
               "users": [{"name": "u", "user": {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "get-token", "interactiveMode": "Never"}}}]}
     (tmp_path / "kubeconfig").write_text(json.dumps(config))
-    done = subprocess.run([plain(), *command], env=settings(tmp_path / "kubeconfig"), capture_output=True, text=True, timeout=20)
+    done = subprocess.run([quick_program(), *command], env=settings(tmp_path / "kubeconfig"), capture_output=True, text=True, timeout=20)
     assert done.returncode == 78
     assert "get-token" in done.stderr and "SECCOMP=false" in done.stderr
 
@@ -158,6 +158,6 @@ def test_kernel_that_takes_no_filter(tmp_path: pathlib.Path) -> None:
                "c = ctypes.c_void_p(s.seccomp_init(0x7fff0000)); n = s.seccomp_syscall_resolve_name(b'seccomp'); "
                "assert s.seccomp_rule_add(c, 0x00050000 | 1, n, 0) == 0 and s.seccomp_load(c) == 0; os.execve(sys.argv[1], [sys.argv[1]], os.environ)")
     env = settings(write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1", token="t"))
-    done = subprocess.run(["/usr/bin/python3", "-c", program, os.fspath(plain())], env=env, capture_output=True, text=True, timeout=20)
+    done = subprocess.run(["/usr/bin/python3", "-c", program, os.fspath(quick_program())], env=env, capture_output=True, text=True, timeout=20)
     assert done.returncode == 78, done.stderr
     assert "CONFIG_SECCOMP_FILTER" in done.stderr and "SECCOMP=false" in done.stderr and "msg=started" not in done.stderr

@@ -14,11 +14,11 @@ import pytest
 
 from tests.harness import memory
 from tests.harness.certificates import Authority, Pair
-from tests.harness.daemon import Daemon
+from tests.harness.daemon import Daemon, quick_program
 from tests.harness.process import wait_until
 
 from .rig import TEMPLATE, Rig
-from .wrapped import plain, sees_memory, start_in
+from .wrapped import sees_memory, start_in
 
 
 def key_forms(pem: str) -> dict[str, bytes]:
@@ -95,7 +95,7 @@ class World:
         settings = self.rig.settings(KUBECONFIG=str(self.kubeconfig()), RESYNC_PERIOD="1s", SECCOMP="true", HAPROXY_DATAPLANE_USERNAME="hermes",
                                      HAPROXY_DATAPLANE_CREDENTIALS_FILE=str(self.home / "lines"), HAPROXY_DATAPLANE_CA_FILE=str(self.ca.certificate),
                                      HAPROXY_DATAPLANE_CERT_FILE=str(self.home / "tls.crt"), HAPROXY_DATAPLANE_KEY_FILE=str(self.home / "tls.key"), **given)
-        self.rig.daemon = Daemon(self.home / "daemon", settings, plain()).start()
+        self.rig.daemon = Daemon(self.home / "daemon", settings, quick_program()).start()
         return self.rig.daemon
 
 

@@ -18,7 +18,7 @@ from tests.doubles.spiffe import Agent, Svid, response
 from tests.doubles.spiffe.broken import BrokenAgent, frame
 from tests.harness import memory
 from tests.harness.certificates import Authority, Pair, der, key_der
-from tests.harness.daemon import Daemon, clean_env
+from tests.harness.daemon import Daemon, clean_env, quick_program
 from tests.harness.process import wait_until
 from tests.harness.svids import svid
 
@@ -26,7 +26,7 @@ from .doctor import lines, look, run
 from .rig import Rig, program
 from .test_sandbox import trace_of_filtered, traced
 from .test_secrets import all_gone, key_forms
-from .wrapped import plain, root_only, sees_memory, start_in
+from .wrapped import root_only, sees_memory, start_in
 
 DOMAIN = "spiffe://example.test"
 OURS = f"{DOMAIN}/lb/haproxy-k8s-sync"
@@ -345,7 +345,7 @@ def test_key_of_an_svid_that_was_renewed_is_nowhere_in_memory(world: World) -> N
         world.agent.give(response([Svid(OURS, der(pair.certificate), key_der(pair.key), der(world.ca.certificate))]))
 
     give(one)
-    daemon = world.rig.daemon = Daemon(world.home / "daemon", world.rig.settings(**settings(world, RESYNC_PERIOD="1s")), plain()).start()
+    daemon = world.rig.daemon = Daemon(world.home / "daemon", world.rig.settings(**settings(world, RESYNC_PERIOD="1s")), quick_program()).start()
     world.works(1, 2)
     forms = key_forms(one.key.read_text())
     assert memory.places(daemon.pid, forms), "this test sees none"

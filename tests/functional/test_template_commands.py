@@ -8,10 +8,10 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
+from tests.harness.daemon import quick_program
 from tests.harness.haproxy import haproxy_binary
 
 from .template_sets import CFG, TESTS, WATCH, make_set, template
-from .wrapped import plain
 
 needs_haproxy = pytest.mark.skipif(haproxy_binary() is None, reason="no haproxy here")
 
@@ -34,7 +34,7 @@ def test_render_as_json(tmp_path: pathlib.Path) -> None:
 
 
 def test_the_filter_lets_a_render_through(tmp_path: pathlib.Path) -> None:
-    done = template("test", make_set(tmp_path), binary=plain())
+    done = template("test", make_set(tmp_path), binary=quick_program())
     assert done.returncode == 0, done.stdout + done.stderr
 
 

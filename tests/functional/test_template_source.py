@@ -13,7 +13,7 @@ import pytest
 
 from tests.harness import http
 from tests.harness.certificates import self_signed
-from tests.harness.daemon import Daemon
+from tests.harness.daemon import Daemon, quick_program
 from tests.harness.haproxy import HAProxy
 from tests.harness.kube import KubeDouble
 from tests.harness.process import wait_until
@@ -21,7 +21,7 @@ from tests.harness.process import wait_until
 from .rig import program
 from .test_local import TEMPLATE
 from .test_sandbox import trace_of_filtered, traced
-from .wrapped import plain, root_only
+from .wrapped import root_only
 
 SET = """\
 watch:
@@ -261,7 +261,7 @@ def test_no_call_is_refused_on_the_way(site: Site) -> None:
     """Renders are copies of the daemon under a filter of their own."""
     trace = site.home / "trace"
     frame = site.home / "frame"
-    frame.write_text(f"#!/bin/sh\nexec strace -f -D -q -o {trace} {plain()}\n")
+    frame.write_text(f"#!/bin/sh\nexec strace -f -D -q -o {trace} {quick_program()}\n")
     frame.chmod(0o755)
     daemon = Daemon(site.home / "daemon", {"KUBECONFIG": str(site.kube.kubeconfig(site.home / "kubeconfig")), **site.settings,
                                            "SECCOMP": "true", "TEMPLATE_TIMEOUT": "1s"}, frame)

@@ -10,13 +10,13 @@ import pytest
 
 from tests.doubles import otlp
 from tests.doubles.otlp import Collector, Trace
+from tests.harness.daemon import quick_program
 from tests.harness.certificates import Authority
 from tests.harness.process import free_port, wait_until
 
 from . import test_template_source_apis as apis
 from .rig import Rig
 from .test_template_source import SET, Site, ingress, setting
-from .wrapped import plain
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def file_and_end(site: Site, collector: Collector, **by: str) -> None:
     config = site.home / "own.cfg"
     config.write_text(site.first.replace('"zero"', '"one"'))
     daemon = site.daemon(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, CONFIG_SOURCE="file", CONFIG_FILE=str(config), TEMPLATE_FROM="", **by)
-    daemon.binary = plain()  # the filter allows for no sanitizer
+    daemon.binary = quick_program()  # the filter allows for no sanitizer
     with daemon:
         site.await_says("one")
         wait_until(daemon.ready, 20, "ready")

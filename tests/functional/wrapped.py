@@ -31,16 +31,11 @@ root_only = pytest.mark.skipif(not _can_mount(), reason="no right to mount here:
 sees_memory = pytest.mark.skipif(not _has_capability(CAP_SYS_PTRACE), reason="no CAP_SYS_PTRACE here: the daemon's memory is closed to us")
 
 
-def plain() -> pathlib.Path:
-    """A build without sanitizers, which make test has made."""
-    return quick_program()
-
-
 def start_in(rig: Rig, script: str, **settings: str) -> Daemon:
     """Starts the daemon by a shell script that ends in `exec ... "$DAEMON"`, so that its process is the daemon's. The frame is not
     told to the daemon: what the script needs stands in itself."""
     path = rig.home / "frame"
-    path.write_text(f"#!/bin/bash\nset -e\nDAEMON={shlex.quote(str(plain()))}\n{script}\n")
+    path.write_text(f"#!/bin/bash\nset -e\nDAEMON={shlex.quote(str(quick_program()))}\n{script}\n")
     path.chmod(0o755)
     rig.daemon = Daemon(rig.home / "daemon", rig.settings(**settings), path).start()
     return rig.daemon
