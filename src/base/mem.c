@@ -106,6 +106,12 @@ void mem_wiping_free(void *p)
     free(p);
 }
 
+__attribute__((noinline)) void mem_wipe_stack(void)
+{
+    char below[MEM_STACK_WIPED];
+    explicit_bzero(below, sizeof(below));
+}
+
 void *mem_wiping_realloc(void *p, size_t bytes)
 {
     if (p == NULL)

@@ -35,6 +35,11 @@ char *mem_join(const char *a, const char *b) must_check;
 void mem_wiping_free(void *p);
 void *mem_wiping_realloc(void *p, size_t bytes);
 
+/* Overwrites the stack below its caller, MEM_STACK_WIPED bytes deep, more than libcurl and OpenSSL use: registers that hold what
+ * was copied last are saved there when a library's function is called for the first time, and at a signal. */
+#define MEM_STACK_WIPED 65536
+void mem_wipe_stack(void);
+
 /* For `cleanup(mem_free_ptr) char *x = ...`. */
 void mem_free_ptr(void *pointer_to_pointer);
 

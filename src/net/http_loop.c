@@ -42,6 +42,7 @@ static void act(struct http *http, curl_socket_t fd, int mask)
 {
     int running;
     curl_multi_socket_action(http->multi, fd, mask, &running);
+    mem_wipe_stack(); /* headers with credentials were copied */
     if (!timer_is_set(&http->reap))
         http_loop_reap(http);
 }

@@ -15,6 +15,7 @@ from .say import reload_id
 NODES = {"n1": "127.0.12.1", "n2": "127.0.12.2"}
 CONFIG = """\
 global
+  httpclient.ssl.verify none
   stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
 
 defaults

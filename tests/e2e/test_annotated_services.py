@@ -25,6 +25,7 @@ from .account import Account
 
 STATIC = """\
 global
+  httpclient.ssl.verify none
   stats socket {d}/haproxy.sock mode 600 level admin
 defaults
   mode http

@@ -26,6 +26,7 @@ from tests.harness.process import free_port, wait_until
 PATH = "/haproxy/east"
 STATIC = """\
 global
+  httpclient.ssl.verify none
   stats socket {d}/haproxy.sock mode 600 level admin
   setenv LISTEN {listen}
 defaults

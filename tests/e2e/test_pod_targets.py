@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.needs_api("a pod has a Data Plane API"), pytest.mark.o
 # The same for all: what differs is in the environment and the folder that each was started with.
 FIRST = """\
 global
+  httpclient.ssl.verify none
   stats socket /proc/self/cwd/haproxy.sock mode 600 level admin
 defaults
   mode http

@@ -16,6 +16,7 @@ from .rig import Rig
 # The same for all: what differs is in the environment and the folder that each was started with.
 FIRST = """\
 global
+  httpclient.ssl.verify none
   stats socket /proc/self/cwd/haproxy.sock mode 600 level admin
 defaults
   mode http

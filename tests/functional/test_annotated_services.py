@@ -28,6 +28,7 @@ from .rig import program
 # The operator's part; what the daemon owns stands behind it in a file of its own.
 STATIC = """\
 global
+  httpclient.ssl.verify none
   stats socket {d}/haproxy.sock mode 600 level admin
 defaults
   mode http

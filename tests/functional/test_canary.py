@@ -20,6 +20,7 @@ from .test_rollback import remember
 # The same for both: what differs is in the environment and the folder that each was started with.
 TEMPLATE = """\
 global
+  httpclient.ssl.verify none
   stats socket /proc/self/cwd/haproxy.sock mode 600 level admin
 defaults
   mode http

@@ -28,6 +28,7 @@ root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become anothe
 
 TEMPLATE = """\
 global
+  httpclient.ssl.verify none
   stats socket {d}/haproxy.sock mode 600 level admin
   stats socket {d}/operator.sock mode 666 level operator
 defaults
@@ -267,7 +268,7 @@ def test_a_file_that_haproxy_refuses(running: Place) -> None:
     running.config.write_text(running.config.read_text().replace("timeout client", "timeout cliant"))
     found = running.look()
     assert found.failed() == ["haproxy.check"]
-    check = found.says("haproxy.check", "fail", "refuses the file: line 7: ")
+    check = found.says("haproxy.check", "fail", "refuses the file: line 8: ")
     assert lines(check) == [f"{running.haproxy.binary} -c -f {running.config}"]
 
 

@@ -23,6 +23,7 @@ from .rig import Rig, program
 
 TEMPLATE = """\
 global
+  httpclient.ssl.verify none
   stats socket {d}/haproxy.sock mode 600 level admin
 defaults
   mode http

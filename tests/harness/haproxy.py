@@ -23,6 +23,7 @@ BASE = "/v3/services/haproxy"
 # What many a haproxy.cfg here begins with.
 HEAD = """\
 global
+  httpclient.ssl.verify none
   stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
 
 defaults

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -118,7 +120,17 @@ def _become(request: dict[str, Any]) -> None:
         os.dup2(fd, at)
     os.closerange(3, max(null, log) + 1)
     module, *arguments = sys.argv = request["argv"]
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        status = 0
+    except SystemExit as e:
+        status = e.code if isinstance(e.code, int) else int(e.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)  # to take everything down that was imported would copy the memory that it shares
 
 
 def _status(pid: int) -> int | None:
@@ -152,5 +164,6 @@ if __name__ == "__main__":
     for name in MODULES:
         importlib.import_module(name)
         sys.modules.pop(name)  # that one is run, the others stay
+    gc.freeze()  # collections in a child would copy what it shares
     if wanted := _serve():
         _become(wanted)

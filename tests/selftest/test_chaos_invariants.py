@@ -28,6 +28,7 @@ BASELINE = invariants.foreign_servers(FOREIGN, OURS)
 FILE = """\
 # _version=7
 global
+  httpclient.ssl.verify none
   maxconn 10
 backend be
   # a comment

@@ -39,7 +39,7 @@ def test_a_whole_configuration_is_shown_and_stays_editable(target: str, tmp_path
         wait_until(lambda: (not demo.alive or "Edit the file and watch" in demo.log()), 60, "the demo to be through")
         said = demo.log()
         assert demo.alive, said
-        assert re.search(r"rejected: line 20: unknown keyword 'balanse'", said), said
+        assert re.search(r"rejected: line 21: unknown keyword 'balanse'", said), said
         assert re.search(r"^   [1-9][0-9]* requests, 0 failed\.$", said, re.M), said
         answers = re.findall(r"^   (\S.*?) {2,}(unchanged|applied|rejected) +[0-9]+ +([0-9]+) +[0-9]+ +([0-9]+)$", said, re.M)
         assert answers == [("the file as it is", "unchanged", "0", "0"), ("three servers", "applied", "1", "0"),

@@ -128,6 +128,23 @@ TEST_OF_FREED(buffer_of_a_secret)
     ck_assert_uint_eq(b.max_bytes, 10000);
 }
 
+/* What a function leaves on the stack, four fifths of what is wiped below its caller. */
+__attribute__((no_sanitize("address"), noinline)) static uintptr_t leave_secret(void)
+{
+    volatile char deep[MEM_STACK_WIPED / 5 * 4];
+    for (size_t i = 0; i < sizeof(SECRET); i++)
+        deep[i] = SECRET[i];
+    return (uintptr_t)deep;
+}
+
+TEST_OF_FREED(stack_that_is_wiped)
+{
+    uintptr_t at = leave_secret();
+    ck_assert(!is_blank_at(at, sizeof(SECRET)));
+    mem_wipe_stack();
+    ck_assert(is_blank_at(at, sizeof(SECRET)));
+}
+
 TEST_OF_FREED(buffer_that_is_wiped)
 {
     struct buf b;
