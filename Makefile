@@ -4,7 +4,7 @@
 # make demo-services  annotated Services on two HAProxies: served, a typing error with its Event, repaired (KEEP=1)
 # make demo-ingress  Ingresses by the shipped template set: applied, routed, a mistake refused with its line, a rollout (KEEP=1)
 # make test       unit tests (sanitizers on), fuzz corpora, streams of events, conformance and functional tests
-# make selftest   tests of the harness, the benches and CI's own scripts; make test runs them, too, after any of these changed
+# make selftest   tests of the harness, the doubles, the benches and CI's own scripts; make test runs them, too, after any of these changed
 # make e2e        real etcd, kube-apiserver, HAProxy (needs Go)    make check   layers, format, linters
 # make e2e-full   conformance and e2e on each real Data Plane API with each HAProxy  DATAPLANEAPIS="path path" HAPROXYS="path path"
 # make delivery   chart, manifests, image, package, docs, status page in a browser (needs Go)
@@ -146,7 +146,7 @@ SAN_LD = $(CC) $(SAN) -o $@ $(filter %.o,$^) -L$B/san -lsrc -Wl,-rpath,'$$ORIGIN
 
 # The daemon with sanitizers: what the functional tests run.
 $B/san/haproxy-k8s-sync: $B/san/$(MAIN:%.c=%.o) $(SAN_OBJ) $(ENGINE_QUICK)
-	$(call SAY,LD)$(CC) $(SAN) -o $@ $^ $(PKG_LIBS)
+	$(call SAY,LD)$(CC) $(SAN) -no-pie -o $@ $^ $(PKG_LIBS)
 
 # $(call unit_object,KIND,NAME): of test_NAME, in whichever room it is.
 unit_object = $(patsubst %.c,$B/$1/%.o,$(filter %/test_$2.c,$(UNIT_SRC)))
@@ -193,13 +193,15 @@ test: deps-test
 	@$(MAKE) --no-print-directory $(PARALLEL) $(TEST_PROGRAMS)
 	@tests/run $(MAKE_COMMAND) --no-print-directory
 
-# Tests of what tests: again when anything that they test has changed since they last passed in this tree.
-SELFTESTED := Makefile scripts $(addprefix tests/,bench chaos conftest.py demo doubles e2e/full harness selftest soak) \
-	$(addprefix tests/conformance/,conftest.py kubernetes_client.py say.py) $(wildcard ../shared/data $(or $(HAPROXY),/usr/sbin/haproxy))
-SELFTEST_DUE = $(shell find $(SELFTESTED) $(if $(wildcard $B/selftest/passed),-newer $B/selftest/passed) -type f -not -name '*.pyc' -printf tests/selftest -quit)
-pytest: SUITES = tests/conformance tests/functional $(SELFTEST_DUE)
+# Tests of what tests, and that the doubles are as the real ones: again when anything that they test has changed since they last passed in
+# this tree, or where a real one is named. Three of tests/conformance ask the sources.
+SELFTESTED := Makefile scripts $(addprefix tests/,bench chaos conformance conftest.py demo doubles e2e/full harness selftest soak) \
+	$(wildcard ../shared/data $(or $(HAPROXY),/usr/sbin/haproxy))
+SELFTEST_DUE = $(shell find $(SELFTESTED) $(if $(wildcard $B/selftest/passed),$(if $(DATAPLANEAPI)$(KUBE_CONFORMANCE_URL)$(shell command -v dataplaneapi),,-newer $B/selftest/passed)) \
+	-type f -not -name '*.pyc' -printf 'tests/conformance tests/selftest' -quit)
+pytest: SUITES = $(or $(SELFTEST_DUE),$(patsubst %,tests/conformance/test_%.py,kubernetes_encodings meaning random_files)) tests/functional
 selftest: $B/quick/haproxy-k8s-sync $B/san/haproxy-k8s-sync
-selftest: SUITES = tests/selftest
+selftest: SUITES = tests/conformance tests/selftest
 pytest selftest:
 	@mkdir -p $B/selftest && touch $B/selftest/began
 	@$(PYTHON) -m pytest -q -rfE -n $(JOBS) -p no:cacheprovider $(SUITES)
