@@ -125,7 +125,6 @@ def measure(home: pathlib.Path) -> None:
     except realparts.Missing as e:
         report.heading(f"skipped: load balancers behind etcd: {e}")
         return
-    home.mkdir()
     report.heading(f"{COUNT} load balancers behind one etcd {realparts.ETCD}, on this machine's {os.cpu_count()} cores")
     with contextlib.ExitStack() as stack:
         etcd = stack.enter_context(Etcd(program, home))
