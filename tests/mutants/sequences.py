@@ -1,6 +1,6 @@
 """What only many events in a row show: noticed by the streams of tests/sequences."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 MEMORY = "servers/change/admin_states.c"
 LOSS_LIMIT = "servers/change/loss_limit.c"
@@ -125,4 +125,4 @@ CLUSTERS = (
     Mutant("a daemon does not give the file to the next one", "haproxy/local/driver.c", "if (d->options.takes_turns && !loads)", "if (false && !loads)"),
 )
 
-ROOMS = (Room("sequences", ("test_sequences",), (*STREAMS, *REPAIRS, *REPORTS, *LOCAL, *CLUSTERS, *WHOLE, *FOUND)),)
+room("sequences", ("test_sequences",), (*STREAMS, *REPAIRS, *REPORTS, *LOCAL, *CLUSTERS, *WHOLE, *FOUND))
