@@ -93,6 +93,14 @@ def _master_row(haproxy: HAProxy) -> re.Match[str] | None:
     return re.search(r"^\d+\s+master\s+(\d+)", answer.decode(), re.M)
 
 
+def folders_of(plane: DataPlane) -> dict[str, str]:
+    """Of the Data Plane API, which does not tell; beside HAProxy they are the daemon's own."""
+    if plane.kind == LocalFiles.kind:
+        return {}
+    folder = plane.dir / ("real" if plane.kind == "real" else "storage")
+    return {"HAPROXY_MAPS_DIR": str(folder / "maps"), "HAPROXY_CERTS_DIR": str(folder / "ssl"), "HAPROXY_FILES_DIR": str(folder / "general")}
+
+
 class Balancer:
     """Started by `with`; at its end everything is stopped by pid and the temporary directory is gone."""
 
