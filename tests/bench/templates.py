@@ -113,7 +113,7 @@ def _changes(found: Found, home: pathlib.Path) -> None:
     renders, spent = list[float](), dict[str, float]()
     with TemplateStage(home, made).started() as stage:
         stage.settled()
-        before = stage.reloads()
+        before = stage.haproxy.reloads()
         for kind in ("maps", "servers"):
             began = stage.cpu_ms()
             for number in range(CHANGES):
@@ -122,7 +122,7 @@ def _changes(found: Found, home: pathlib.Path) -> None:
                 found.changes.setdefault(kind, []).append(_last(lines, APPLIED) - event)
                 renders.append(_last(lines, RENDERED) - event)
             spent[kind] = (stage.cpu_ms() - began) / CHANGES
-        reloads = stage.reloads() - before
+        reloads = stage.haproxy.reloads() - before
         checks = [_check_ms(stage) for _ in range(9)]
     _heading(found, f"one change among {ROUTES_INGRESSES * ROUTES_PATHS:,} routes of {ROUTES_INGRESSES} Ingresses, "
              f"{ROUTES_INGRESSES * ROUTES_ENDPOINTS} endpoints, {stage.way}")

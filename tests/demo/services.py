@@ -12,7 +12,7 @@ from tests.harness.daemon import Daemon
 from tests.harness.haproxy import HEAD, DataPlane, HAProxy
 from tests.harness.kube import KubeDouble
 
-from .balancer import ADDRESSES, FIRST, Balancer, folders_of, reloads_of
+from .balancer import ADDRESSES, FIRST, Balancer, folders_of
 from .manifests import Manifests, replaced
 from .nodes import Backend
 
@@ -53,11 +53,8 @@ class LoadBalancer:
     def settings(self) -> dict[str, str]:
         """The daemon of the first one tells the owners of Services what is wrong; both would say the same."""
         return {"CONFIG_SOURCE": "services", "CONFIG_FILE": str(self.before), "CLUSTER_NAME": CLUSTER, "ANNOTATION_PREFIX": self.name, "KUBECONFIG": str(self.kubeconfig),
-                "EMIT_EVENTS": str(self.name == "lb-a").lower(), "CONFIG_MIN_INTERVAL": "0s", "STATE_DIR": str(self.home / f"{self.name}-state"), 
+                "EMIT_EVENTS": str(self.name == "lb-a").lower(), "CONFIG_MIN_INTERVAL": "0s", "STATE_DIR": str(self.home / f"{self.name}-state"),
                 **folders_of(self.dataplane), **self.dataplane.settings()}
-
-    def reloads(self) -> int:
-        return reloads_of(self.haproxy)
 
 
 class ServicesBalancer(Balancer):
@@ -110,7 +107,7 @@ class ServicesBalancer(Balancer):
         return True
 
     def reloads(self) -> int:
-        return sum(one.reloads() for one in self.both)
+        return sum(one.haproxy.reloads() for one in self.both)
 
     # --- manifests
 

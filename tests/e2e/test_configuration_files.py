@@ -16,7 +16,6 @@ from tests.harness.process import wait_until
 
 from .sites import Sites
 from .test_configuration import applied
-from .test_configuration_churn import reloads
 
 PLACES = {"maps": "maps", "certs": "ssl_certificates", "files": "general"}
 # Beside haproxy.cfg, where there is no Data Plane API.
@@ -121,7 +120,7 @@ def test_a_map_that_shrinks_together_with_its_reference(files: Files) -> None:
     files.start()
     wait_until(lambda: files.ask("two.example") == 202, 10)
     assert files.ask("one.example") == 201 and files.ask("three.example") == 404
-    before = reloads(files.haproxy)
+    before = files.haproxy.reloads()
 
     wrong: list[int] = []
     over = threading.Event()
@@ -143,7 +142,7 @@ def test_a_map_that_shrinks_together_with_its_reference(files: Files) -> None:
         asking.join()
     files.settled(maps={"hosts.map", "foreign.map"}, files={"foreign.txt"})
     files.applied()
-    assert not wrong and reloads(files.haproxy) == before + 1, "one reload in all"
+    assert not wrong and files.haproxy.reloads() == before + 1, "one reload in all"
     assert pathlib.Path(stored(files.plane, "maps")["hosts.map"]).read_text() == "one.example b1\nthree.example b3\n"
 
 
@@ -208,12 +207,12 @@ def test_rotation_of_a_chain_under_the_same_leaf(files: Files) -> None:
     files.give(files.text(["b1"], tls(files, path)))
     files.start()
     assert "/CN=ca-1" in files.haproxy.runtime(f"show ssl cert {path}")
-    before, seen = reloads(files.haproxy), len(files.daemon.log())
+    before, seen = files.haproxy.reloads(), len(files.daemon.log())
     files.put("certs/www.example.com.pem", pem(leaf, second))
     files.applied()
     wait_until(lambda: "/CN=ca-2" in files.haproxy.runtime(f"show ssl cert {path}"), 10)
     told = "files changed in the running HAProxy; no reload" in files.daemon.log()[seen:]
-    assert shown(files) == leaf.certificate.read_text() and reloads(files.haproxy) == before + (not told)
+    assert shown(files) == leaf.certificate.read_text() and files.haproxy.reloads() == before + (not told)
 
     files.daemon.stop()
     files.put("certs/www.example.com.pem", pem(leaf, first))  # while it is not there

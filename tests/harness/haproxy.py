@@ -20,7 +20,16 @@ from .nursery import PYTHON, Double
 from .process import ROOT, Process, free_port, wait_until
 
 BASE = "/v3/services/haproxy"
-# What many a haproxy.cfg here begins with.
+# What many a haproxy.cfg here begins with, and what is enough for one without a Data Plane API.
+PLAIN = """\
+global
+  stats socket {d}/haproxy.sock mode 600 level admin
+defaults
+  mode http
+  timeout connect 1s
+  timeout client 5s
+  timeout server 5s
+"""
 HEAD = """\
 global
   stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
@@ -150,6 +159,19 @@ class HAProxy:
 
     def ask_master(self, command: str) -> str:
         return self._ask(self.master_socket, command)
+
+    def master(self) -> tuple[str, int]:
+        """Its pid, and how often it has reloaded. One that has just started executes itself anew first, and does not answer for a moment."""
+        def told() -> re.Match[str] | None:
+            with contextlib.suppress(OSError):
+                return re.search(r"^(\d+)\s+master\s+(\d+)", self.ask_master("show proc; quit"), re.M)
+            return None
+
+        found = wait_until(told, 10, "the master's count of reloads")
+        return found[1], int(found[2])
+
+    def reloads(self) -> int:
+        return self.master()[1]
 
     def answers_anew(self) -> bool:
         """Whether the worker that answers is one of the latest reload's: for a moment the one before it still does."""

@@ -163,15 +163,6 @@ def test_hold_the_ticker(double: DoubleDataPlane) -> None:
     assert double.follow(rid)["status"] == "succeeded"
 
 
-def test_hand_edit_through_the_control_port(double: DoubleDataPlane) -> None:
-    version = double.version()
-    answer = harness_http.request(double.control or "", "POST", "/hand-edit", {"replace": ["77s", "78s"]})
-    assert answer.status == 200
-    assert double.version() == version + 1 and "78s" in double.file()
-    answer = harness_http.request(double.control or "", "POST", "/hand-edit", {"replace": ["not there", ""]})
-    assert answer.status == 400
-
-
 @pytest.mark.parametrize("rule", [{"action": "explode"}, {"action": "close", "verb": "GET"}, {"path": "x"},
                                   {"action": "close", "path": "("}, 5])
 def test_a_wrong_rule_is_refused(double: DoubleDataPlane, rule: Any) -> None:

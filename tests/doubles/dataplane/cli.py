@@ -11,7 +11,7 @@ from .control import Control
 from .faults import Faults
 from .haproxy import Checker
 from .httpd import Listener, RequestLog, tls_context
-from .reloaders import CommandReloader, Reloader, SignalReloader, SocketReloader
+from .reloaders import Reloader, SignalReloader, SocketReloader
 from .routes import Api
 from .service import Service
 
@@ -27,7 +27,6 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--state-dir", required=True, help="where transactions are kept")
     p.add_argument("--storage-dir", help="where maps, certificates and general files are kept; else beside the configuration")
     how = p.add_mutually_exclusive_group()
-    how.add_argument("--reload-cmd", help="a command that reloads HAProxy; its exit status tells")
     how.add_argument("--master-socket", help="reload by the master socket (HAProxy 2.7 and later)")
     how.add_argument("--pid-file", help="reload by SIGUSR2 to the master whose pid stands there")
     p.add_argument("--haproxy-log", help="where that master writes: its words when it refuses a file")
@@ -43,8 +42,6 @@ def arguments() -> argparse.Namespace:
 
 
 def reloader(args: argparse.Namespace) -> Reloader:
-    if args.reload_cmd:
-        return CommandReloader(args.reload_cmd)
     if args.master_socket:
         return SocketReloader(args.master_socket)
     if args.pid_file:

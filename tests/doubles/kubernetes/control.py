@@ -13,8 +13,7 @@
     PUT    /access                    {"tokens": {token: user}, "powerless": [user], "forbidden": [plural or namespace/plural,
                                       or for one verb "verb plural"]}
     PUT    /resources                 {"group", "version", "plural", "kind", "namespaced"}: one more is served; DELETE: no longer
-    PUT    /settings                  {"streamingLists", "etcd", "bookmarkIntervalSeconds", "watchTimeoutSeconds",
-                                      "freshWaitSeconds"}
+    PUT    /settings                  {"streamingLists", "etcd", "bookmarkIntervalSeconds", "freshWaitSeconds"}
 """
 
 from __future__ import annotations
@@ -142,5 +141,4 @@ class Control:
         self.api.etcd = body.get("etcd", self.api.etcd)
         pace = self.api.pace
         pace.bookmark_interval_s = body.get("bookmarkIntervalSeconds", pace.bookmark_interval_s)
-        pace.default_timeout_s = body.get("watchTimeoutSeconds", pace.default_timeout_s)
         pace.fresh_wait_s = body.get("freshWaitSeconds", pace.fresh_wait_s)
