@@ -213,6 +213,10 @@ class HAProxy:
         if self.process:
             self.process.stop()
 
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
     def __enter__(self) -> "HAProxy":
         return self.start()
 

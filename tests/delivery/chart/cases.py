@@ -20,7 +20,7 @@ from . import helm as chart
 HERE = pathlib.Path(__file__).resolve().parent
 VALUES = HERE / "values"
 GOLDEN = HERE / "golden"
-DEFAULT = "default"
+DEFAULT, NOTHING = "default", "nothing"
 NAMES = sorted(path.stem for path in VALUES.glob("*.yaml"))
 RENEW = os.environ.get("RENEW_CHART") == "1"
 # What monitoring and networks get has tests of its own.
@@ -45,16 +45,17 @@ def _lines(path: str, part: Any) -> Iterator[tuple[str, str]]:
 
 
 def recorded_part(found: list[chart.Document]) -> dict[str, str]:
-    """Path -> what stands there, as JSON; the release's name for its objects is NAME."""
-    fullname = chart.only(found, "Deployment")["metadata"]["name"]
-    made = {"NAME": fullname}
+    """Path -> what stands there, as JSON; the release's name for its objects is NAME, its namespace HERE."""
+    fullname, here = (chart.only(found, "Deployment")["metadata"][name] for name in ("name", "namespace"))
+    made = {"NAME": fullname, "HERE": here}
     for document in found:
         kind, meta, rest = document["kind"], dict(document["metadata"]), {**document}
         if kind not in RECORDED:
             continue
         made[f"apiVersion {kind}"] = rest.pop("apiVersion")
         meta["labels"] = {name: text for name, text in meta["labels"].items() if not name.startswith(("app.kubernetes.io/", "helm.sh/"))}
-        where = f"{kind} {meta.pop('namespace', '')}/{meta.pop('name')}"
+        namespace = meta.pop("namespace", "")
+        where = f"{kind} {'HERE' if namespace == here else namespace}/{meta.pop('name')}"
         if kind == "Deployment":
             spec = dict(rest.pop("spec"))
             pod = spec.pop("template")
@@ -77,14 +78,14 @@ def base_of(name: str) -> str:
 
 
 def difference(base: str, name: str, renderings: Renderings) -> list[str]:
-    before, after = ({} if case == "" else recorded_part(renderings[case]) for case in (base, name))
+    before, after = ({} if case == NOTHING else recorded_part(renderings[case]) for case in (base, name))
     return [f"as {base}", *(f"without {path}" for path in before if path not in after),
             *(f"{path}: {text}" for path, text in after.items() if before.get(path) != text)]
 
 
 def record(renderings: Renderings) -> None:
     """Each case against that of the cases recorded before it from which it differs least."""
-    nearest = {name: difference("", name, renderings) for name in NAMES}
+    nearest = {name: difference(NOTHING, name, renderings) for name in NAMES}
     name = DEFAULT
     while True:
         recording(name).write_text("\n".join(nearest.pop(name)) + "\n")
