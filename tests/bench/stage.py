@@ -14,7 +14,7 @@ from tests.harness import http as requests
 from tests.harness import objects
 from tests.harness.backends import node_port
 from tests.harness.daemon import clean_env
-from tests.harness.haproxy import DataPlane, DoubleDataPlane, HAProxy
+from tests.harness.haproxy import HEAD, DataPlane, DoubleDataPlane, HAProxy
 from tests.harness.local import LocalFiles
 from tests.harness.metrics import Metrics
 from tests.harness.nodes import Nodes
@@ -27,18 +27,7 @@ NODES = {f"node-{i}": f"127.0.14.{i}" for i in range(1, 7)}
 SERVICE = BACKEND = "ingress"
 
 # Checks, retries and all else as HAProxy has them by itself.
-TEMPLATE = """\
-global
-  stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
-
-defaults
-  mode tcp
-  timeout connect 2s
-  timeout client 1m
-  timeout server 1m
-
-userlist dataplaneapi
-  user admin insecure-password adminpwd
+TEMPLATE = HEAD.replace("30s", "1m") + """\
 
 frontend fe
   bind 127.0.0.1:{fe}

@@ -8,7 +8,6 @@ PROMISED = "configuration/promised.c"
 CANARY = "configuration/canary.c"
 ROLLBACK = "configuration/rollback.c"
 STORE = "configuration/store.c"
-SERVED = "haproxy/served.c"
 STAT = "haproxy/local/cli_stat.c"
 CODEC = "haproxy/dataplane/codec_served.c"
 
@@ -44,7 +43,7 @@ room("probation", ("test_probation", "test_promised", "test_served"), (
     Mutant("what a condition hides is promised", PROMISED, "if (depth == 0)", "if (true)"),
     Mutant("a server that is disabled serves", PROMISED, 'if (str_eq(cfg_word(words, k), "disabled") ||', "if ("),
     Mutant("a frontend without a bind listens", PROMISED, "if (front && promised_listens(s))", "if (front)"),
-    Mutant("a name is found by its place", SERVED, "qsort(l->list, l->count, sizeof(l->list[0]), served_order);", "(void)served_order;"),
+    Mutant("a name is found by its place", "haproxy/served.c", "qsort(l->list, l->count, sizeof(l->list[0]), served_order);", "(void)served_order;"),
     Mutant("backup servers do not count", STAT, "(unsigned)(active + backup)", "(unsigned)active"),
     Mutant("a stopped frontend is open", STAT, 'str_eq(values[STAT_STATUS], "OPEN")', "true"),
     Mutant("an API that cannot read the proxies knows them", CODEC, "ret->lists = ret->lists || list != NULL;", "ret->lists = true;"),

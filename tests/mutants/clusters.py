@@ -6,8 +6,6 @@ OWNERSHIP = "servers/change/ownership.c"
 DIFF = "servers/change/diff.c"
 NAMES = "servers/names.c"
 ROUTE = "servers/change/route.c"
-DECIDE = "servers/decide.c"
-DECISION = "servers/change/backend_decision.c"
 
 room("clusters, names", ("test_ownership",), (
     Mutant("a placeholder takes a '_', too", OWNERSHIP, "while (*name != '\\0' && *name != '_')", "while (*name != '\\0')"),
@@ -30,13 +28,13 @@ room("clusters", ("test_clusters", "test_ownership", "test_engine_clusters"), (
            "const struct spot *by = s->stranger ? NULL : s;"),
     Mutant("a '_' of a node's name shifts the cluster's part", NAMES, "cluster != NULL && *text == '_' ? \"-\" : text", "text"),
     Mutant("two nodes at one address get a name of another cluster", NAMES, "rules->cluster != NULL ? ownership_extend(", "false ? ownership_extend("),
-    Mutant("the last own server never goes", DECISION, "rules.diff.others_up = diff_others_up(in->at.actual, in->at.runtime, &rules.diff);", ""),
+    Mutant("the last own server never goes", "servers/change/backend_decision.c", "rules.diff.others_up = diff_others_up(in->at.actual, in->at.runtime, &rules.diff);", ""),
     Mutant("a server that is DOWN is one to rely on", DIFF, "is->admin == RUNTIME_READY && !is->down &&", "is->admin == RUNTIME_READY &&"),
     Mutant("a server that drains is one to rely on", DIFF, "is != NULL && is->admin == RUNTIME_READY &&", "is != NULL &&"),
     Mutant("a server of no weight is one to rely on", DIFF, "(is->weight >= 0 ? is->weight : s->weight) != 0 && diff_server_is_others(s, rules))",
            "diff_server_is_others(s, rules))"),
     Mutant("one of no cluster is one to rely on", DIFF, "!= 0 && diff_server_is_others(s, rules))", "!= 0)"),
-    Mutant("it goes by whatever was read before", DECIDE, "if (decide_reads_first(s))", "if (false)"),
+    Mutant("it goes by whatever was read before", "servers/decide.c", "if (decide_reads_first(s))", "if (false)"),
     Mutant("one that runs without a line is one to rely on", ROUTE, "bool shared = c->in->rules->cluster != NULL;", "bool shared = false;"),
     Mutant("another cluster's server stands in for one that is to come", ROUTE,
            "(c->in->rules->cluster != NULL && diff_server_is_foreign(line, c->in->rules, c->in->desired)) ||", "false ||"),

@@ -16,7 +16,6 @@ STORE = "configuration/store.c"
 CONTENT = "configuration/store_content.c"
 FOLLOWED = "configuration/file_source.c"
 PATHS = "host/path_watch.c"
-FOLDER = "configuration/files_folder.c"
 STORAGE = "haproxy/dataplane/storage.c"
 CHECK = "haproxy/dataplane/storage_check.c"
 MAP = "haproxy/storage_map.c"
@@ -196,7 +195,7 @@ room("configuration, the file that is followed", ("test_file_source",), (
     Mutant("it is never read without an event", FOLLOWED, "if (s->options.reread_ms > 0 && !s->options.once)", "if (false)"),
     Mutant("what is read once is followed", FOLLOWED, "    if (!s->options.once)\n        file_source_walk(s);\n", "    file_source_walk(s);\n"),
     Mutant("lost events are no matter", PATHS, "bool matters = (e->mask & IN_Q_OVERFLOW) != 0, any", "bool matters = false, any"),
-    Mutant("a folder that is gone has no files", FOLDER, "    if (files_folder_is_there(path, err) != 0)\n        return -1;\n", ""),
+    Mutant("a folder that is gone has no files", "configuration/files_folder.c", "    if (files_folder_is_there(path, err) != 0)\n        return -1;\n", ""),
     Mutant("links are not followed", PATHS, "links < LINKS_MAX ? readlink(here, target, sizeof(target) - 1) : -1", "-1"),
     Mutant("what is written to in its folder is no matter", PATHS, "last ? mask | IN_CLOSE_WRITE : mask", "mask"),
     Mutant("folders on the way are not followed", PATHS, "        path_watch_folder(w, done.len > 0 ? buf_str(&done) : \"/\", name, *behind == '\\0');\n", "        if (*behind == '\\0')\n            path_watch_folder(w, done.len > 0 ? buf_str(&done) : \"/\", name, true);\n"),

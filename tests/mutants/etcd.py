@@ -3,11 +3,9 @@
 from .mutant import Mutant, room
 
 CALL = "etcd/call.c"
-CLIENT = "etcd/client.c"
 TOKEN = "etcd/token.c"
 REFUSAL = "etcd/refusal.c"
 CODEC = "etcd/codec.c"
-LEASE = "etcd/codec_lease.c"
 LINE = "etcd/codec_watch.c"
 MACHINE = "etcd/watch_machine.c"
 STREAM = "etcd/watch_stream.c"
@@ -26,7 +24,7 @@ room("etcd calls", ("test_etcd_codec", "test_etcd_client"), (
     Mutant("a token is fetched for ever", CALL, "        call->renewed_token = true;\n", ""),
     Mutant("what one said for good beats that another was not there", CALL, "if (call->why.kind != ERROR_RETRY)",
            "if (call->why.kind != ERROR_INVALID)"),
-    Mutant("the next call begins where this one was lost", CLIENT, "    if (c->current == endpoint)\n        c->current =",
+    Mutant("the next call begins where this one was lost", "etcd/client.c", "    if (c->current == endpoint)\n        c->current =",
            "    if (false)\n        c->current ="),
     Mutant("a lease that is gone is an error", CALL, "if (r->kind == ETCD_REFUSED_NO_LEASE && call->kind->gone_is_ended)", "if (false)"),
     Mutant("an error in a stream of one line is no answer", CALL, "if (call->kind->stream &&", "if (false &&"),
@@ -44,7 +42,7 @@ room("etcd calls", ("test_etcd_codec", "test_etcd_client"), (
     Mutant("a number is larger than it can be", CODEC, " || errno != 0)", ")"),
     Mutant("an answer needs no revision", CODEC, "return *ret > 0 ? 0 :", "return true ? 0 :"),
     Mutant("a key may be empty", CODEC, "if (ret->key_len == 0)", "if (false)"),
-    Mutant("a lease without a number is one", LEASE, "if (*ret_id == 0 || *ret_ttl_s <= 0)", "if (*ret_ttl_s <= 0)"),
+    Mutant("a lease without a number is one", "etcd/codec_lease.c", "if (*ret_id == 0 || *ret_ttl_s <= 0)", "if (*ret_ttl_s <= 0)"),
 ))
 room("etcd watches", ("test_etcd_watch_machine", "test_etcd_watch"), (
     Mutant("a check is asked of others", CALL, "return call->only_one ? 1 : ", "return "),

@@ -5,7 +5,6 @@ from .mutant import Mutant, room
 FILE = "haproxy/cfg/file.c"
 COMPARE = "haproxy/cfg/compare.c"
 ENTRIES = "haproxy/cfg/entries.c"
-PLAN = "servers/change/plan.c"
 
 room("guard, the file", ("test_cfg_file",), (
     Mutant("only the file right before is known", FILE, "b != NULL; b = b->before)", "b != NULL; b = NULL)"),
@@ -71,7 +70,7 @@ room("guard, what is written", ("test_instance_guard", "test_plan", "test_inspec
            "return first && guard_passed(&in->guard, in->version)", "return false && guard_passed(&in->guard, in->version)"),
     Mutant("every commit is looked at", "haproxy/instance_write.c", "in->backends[i].reviewed || in->backends[i].writing;", "false;"),
     Mutant("what is ours may not change", "haproxy/instance_write.c", "previews ? NULL : &ours", "NULL"),
-    Mutant("the plan knows nothing of the file", PLAN, "if (rules->file_problem != NULL && ", "if (false && "),
+    Mutant("the plan knows nothing of the file", "servers/change/plan.c", "if (rules->file_problem != NULL && ", "if (false && "),
 ))
 room("guard, the look", ("test_transaction", "test_transaction_left_behind"), (
     Mutant("a dead transaction is an API without a preview", "haproxy/dataplane/transaction.c", "a->version == t->version &&\n", "true &&\n"),

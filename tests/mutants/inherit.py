@@ -5,7 +5,6 @@ from .mutant import Mutant, room
 INHERIT = "haproxy/cfg/inherit.c"
 SERVER = "servers/change/diff_server.c"
 ALIENS = "servers/change/diff_unsupported.c"
-CODEC = "haproxy/dataplane/codec.c"
 WRITE = "haproxy/dataplane/codec_write.c"
 
 room("default-server", ("test_cfg_servers", "test_codec"), (
@@ -19,7 +18,7 @@ room("default-server", ("test_cfg_servers", "test_codec"), (
     Mutant("no-backup does not take backup back", INHERIT, "r->at->backup_line = 0;", ";"),
     Mutant("a line that says enabled is in maintenance", INHERIT, "(s->default_disabled && !s->enabled)", "s->default_disabled"),
     Mutant("no line is in maintenance by default", INHERIT, "s->maintenance || (s->default_disabled && !s->enabled)", "s->maintenance"),
-    Mutant("`enabled` is not read", CODEC, 'yyjson_equals_str(yyjson_obj_get(val, key), "disabled")', "false"),
+    Mutant("`enabled` is not read", "haproxy/dataplane/codec.c", 'yyjson_equals_str(yyjson_obj_get(val, key), "disabled")', "false"),
 ))
 room("answers to a default-server", ("test_diff",), (
     Mutant("our lines do not say enabled", SERVER, "s->enabled = !on && (s->enabled || s->default_disabled);", "s->enabled = false;"),

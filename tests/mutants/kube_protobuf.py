@@ -6,12 +6,10 @@ from .mutant import Mutant, room
 
 MESSAGE = "kube/protobuf/message.c"
 SCHEMA = "kube/protobuf/schema.c"
-ENVELOPE = "kube/protobuf/envelope.c"
 FRAME = "kube/protobuf/frame.c"
 DECODE = "kube/decode/decode_protobuf.c"
 ANSWER = "kube/answer.c"
 CLIENT = "kube/client.c"
-INFORMER = "kube/informer.c"
 
 room("protobuf messages", ("test_protobuf_message",), (
     Mutant("text that is no UTF-8 passes", MESSAGE, "    if (good < f->len)\n", "    if (false)\n"),
@@ -65,12 +63,12 @@ room("protobuf decoded", ("test_decode_protobuf", "test_decode_both"), (
     Mutant("a Status is read as an object", DECODE, "    bool is_status = str_eq(unknown.kind, STATUS_KIND);", "    bool is_status = false;"),
     Mutant("an error does not say whose", DECODE, "    if (len == 0 || len > KUBE_NAME_MAX_BYTES)\n", "    if (true)\n"),
     Mutant("an error within its metadata does not say whose", MESSAGE, "    if (!r->field->list) /*", "    if (false) /*"),
-    Mutant("an object without its magic passes", ENVELOPE, "    if (len < PROTO_MAGIC_BYTES || memcmp", "    if (len < PROTO_MAGIC_BYTES || 0 && memcmp"),
+    Mutant("an object without its magic passes", "kube/protobuf/envelope.c", "    if (len < PROTO_MAGIC_BYTES || memcmp", "    if (len < PROTO_MAGIC_BYTES || 0 && memcmp"),
 ))
 room("encodings", ("test_informer_protobuf",), (
     Mutant("protobuf is asked for what has none", ANSWER, "return protobuf && of->message != NULL ?", "return protobuf ?"),
     Mutant("protobuf is read of what has none", ANSWER, "is_type(content_type, TYPE_PROTOBUF) && a->of->message != NULL", "is_type(content_type, TYPE_PROTOBUF)"),
     Mutant("protobuf is asked for although it is switched off", CLIENT, "return !c->json_alone && clock_mono_ms()", "return clock_mono_ms()"),
     Mutant("unreadable protobuf is asked for again", CLIENT, "    c->json_until_ms = clock_mono_ms() + JSON_MS;\n", ""),
-    Mutant("JSON in place of unreadable protobuf is waited for", INFORMER, ".other_encoding = is_protobuf && i->asked_protobuf", ".other_encoding = false"),
+    Mutant("JSON in place of unreadable protobuf is waited for", "kube/informer.c", ".other_encoding = is_protobuf && i->asked_protobuf", ".other_encoding = false"),
 ))

@@ -3,9 +3,7 @@
 from .mutant import Mutant, room
 
 STORE = "haproxy/local/driver_store.c"
-CHECK = "haproxy/local/driver_store_check.c"
 PROCESS = "haproxy/local/helper_process.c"
-FILES = "haproxy/local/files.c"
 LIST = "haproxy/storage_list.c"
 NAMES = "haproxy/storage_files.c"
 SETTINGS = "settings/local.c"
@@ -44,7 +42,7 @@ room("local, files beside it", ("test_local_store", "test_local_store_failures")
     Mutant("nobody knows that files changed", STORE, "    e->changed = true;\n    e->hash[0] = '\\0';", "    e->hash[0] = '\\0';"),
     Mutant("a disk that is full is no failure", STORE, "    if (a->status != LOCAL_OK) {\n        driver_store_fail(d, a);\n        return;\n    }\n    e->present = true;", "    e->present = true;"),
     Mutant("certificates are not counted", STORE, "f->kind == STORAGE_CERTIFICATE;", "false;"),
-    Mutant("what differs is not told", CHECK, "if (!same && s->news.differing++ == 0)", "if (!same && s->news.differing == 0)"),
+    Mutant("what differs is not told", "haproxy/local/driver_store_check.c", "if (!same && s->news.differing++ == 0)", "if (!same && s->news.differing == 0)"),
     Mutant("a link is a failure of the look", STORE, "bool writes = s->request.part == STORAGE_ADD || ", "bool writes = s->request.part != STORAGE_END || "),
     Mutant("a link is replaced", STORE, "if (!known || (s->is_other && writes && s->at < s->request.files->count))", "if (!known)"),
     Mutant("what haproxy.cfg names is deleted", STORE, "    if (!e->found && storage_is_named(local_driver_store_config(d), e->stored))\n", "    if (false)\n"),
@@ -78,7 +76,7 @@ room("local, files that are put", ("test_local_store", "test_local_store_failure
     Mutant("anybody looks into a new folder", PROCESS, "#define NEW_FOLDER_MODE 0750", "#define NEW_FOLDER_MODE 0755"),
     Mutant("what is in no folder cannot be deleted", PROCESS, "bool nothing = rc != 0 && errno == ENOENT && a->kind == LOCAL_KIND_DELETE_FILE; /*", "bool nothing = false; /*"),
     Mutant("a link is not named", PROCESS, "    if (errno == ELOOP)\n", "    if (false)\n"),
-    Mutant("anybody reads a key", FILES, "#define NEW_FILE_MODE 0640", "#define NEW_FILE_MODE 0644"),
+    Mutant("anybody reads a key", "haproxy/local/files.c", "#define NEW_FILE_MODE 0640", "#define NEW_FILE_MODE 0644"),
 ))
 room("local, folders of files", ("test_settings_local",), (
     Mutant("folders stand in the one above", SETTINGS, 'return mem_printf("%s/%s", folder, beside[kind]);', 'return mem_printf("%s%s", folder, beside[kind]);'),

@@ -4,7 +4,6 @@ from .mutant import Mutant, room
 
 NAMES = "servers/names.c"
 DESIRED = "servers/desired/desired.c"
-PARKING = "servers/change/parking.c"
 
 room("names", ("test_names", "test_desired"), (
     Mutant("nothing is adopted", NAMES, "if (w->in->rules->adopt == ADOPT_KEEP) {", "if (false) {"),
@@ -49,4 +48,4 @@ room("names", ("test_names", "test_desired"), (
     Mutant("a node's own line is taken for another's", NAMES, "is_out(w, line->name) ? NULL : node_of_line", "node_of_line"),
 ))
 room("parked by another name", ("test_parking",),
-         (Mutant("a parked line is looked up by its own name", PARKING, "node != NULL ? node : e->name", "e->name"),))
+         (Mutant("a parked line is looked up by its own name", "servers/change/parking.c", "node != NULL ? node : e->name", "e->name"),))

@@ -8,7 +8,6 @@ RECORD = "model/record.c"
 CACHE = "model/cache.c"
 OBJECTS = "model/objects.c"
 RULES = "model/node_rules.c"
-NODE = "kube/decode/decode_node.c"
 INFORMER = "kube/informer.c"
 
 room("objects", ("test_objects", "test_cache"), (
@@ -29,7 +28,7 @@ room("exclusions", ("test_node_rules", "test_decode_node"), (
     Mutant("each taint excludes", RULES, "node_exclusions[row].by == by && str_eq(node_exclusions[row].key, key)",
            "node_exclusions[row].by == by"),
     Mutant("a label of the taint's name excludes", RULES, "node_exclusions[row].by == by && str_eq", "str_eq"),
-    Mutant("a node that is deleted is not excluded", NODE, "n->excluded_by |= node_excluded_by(EXCLUDED_BY_DELETION, NULL);", ";"),
+    Mutant("a node that is deleted is not excluded", "kube/decode/decode_node.c", "n->excluded_by |= node_excluded_by(EXCLUDED_BY_DELETION, NULL);", ";"),
 ))
 room("sinks", ("test_informer_resource",), (
     Mutant("what cannot be read is not kept", INFORMER, "        i->sink.keep(i->sink.arg, e->name);\n", "        ;\n"),

@@ -4,7 +4,6 @@ from .mutant import Mutant, room
 
 DIFF = "servers/change/diff.c"
 SERVER = "servers/change/diff_server.c"
-ALIENS = "servers/change/diff_unsupported.c"
 PLAN = "servers/change/plan.c"
 LOSS_LIMIT = "servers/change/loss_limit.c"
 NOTICE = "servers/change/loss_notice.c"
@@ -71,7 +70,7 @@ room("difference", ("test_diff", "test_diff_state", "test_diff_route", "test_dif
            "SERVER_MAINTENANCE | SERVER_CHECK_PORT;", "SERVER_MAINTENANCE | SERVER_CHECK_PORT | SERVER_CHECK;"),
     Mutant("send-proxy-v2 of a line counts beside default-server", SERVER,
            "!rules->proxy_v2 && !rules->keep_settings && s->send_proxy_v2", "s->send_proxy_v2"),
-    Mutant("a line that the API shows, too, is still said to be its own", ALIENS,
+    Mutant("a line that the API shows, too, is still said to be its own", "servers/change/diff_unsupported.c",
            "return backend_find(b, w->name) == NULL;", "return true;"),
 ))
 room("plan", ("test_plan", "test_loss_limit"), (

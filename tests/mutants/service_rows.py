@@ -5,7 +5,6 @@ from .mutant import Mutant, room
 SLICES = "model/service_slices.c"
 ROW = "daemon/services/service_row.c"
 ROWS = "daemon/services/service_rows.c"
-NOTICE = "servers/change/loss_notice.c"
 DECODE = "kube/decode/decode_slice.c"
 
 room("service rows: slices", ("test_service_slices",), (
@@ -47,5 +46,5 @@ room("service rows: lines", ("test_service_rows",), (
     Mutant("a backend without endpoints begins empty", ROWS, "if (none && !(", "if (false && !("),
     Mutant("a row of a Service that is gone stays", ROWS, "if (e->pass != r->pass)", "if (false)"),
     Mutant("what drains is forgotten", ROWS, "if (!drains(r, route) || guess) {", "if (true) {"),
-    Mutant("an announcement is not heard", NOTICE, "if (desired->skips[i].announced &&", "if (false &&"),
+    Mutant("an announcement is not heard", "servers/change/loss_notice.c", "if (desired->skips[i].announced &&", "if (false &&"),
 ))

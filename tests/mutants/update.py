@@ -7,7 +7,6 @@ UPDATE = "servers/desired/update.c"
 WHERE = "servers/desired/whereabouts.c"
 STATES = "servers/desired/server_state.c"
 CACHE = "model/cache.c"
-SPARES = "servers/desired/desired_spares.c"
 
 room("desired updates", ("test_cache", "test_update", "test_server_state"), (
     Mutant("desired: a Node that went is still there", UPDATE, "cache_removed(in->caches->nodes) <= m->nodes_version &&", ""),
@@ -46,7 +45,7 @@ room("desired updates", ("test_cache", "test_update", "test_server_state"), (
     Mutant("desired: a pause ends by an event", UPDATE, "    d.paused = m->last->paused;\n", ""),
     Mutant("desired: spares for servers that came", UPDATE, "m->moved = m->moved || was == m->last->server_count;", ""),
     Mutant("desired: no spare for what went", UPDATE, "m->moved = m->moved || again != replaced;", ""),
-    Mutant("desired: spares keep a port", SPARES, "        s->port = spare_port(r, d);\n", ""),
+    Mutant("desired: spares keep a port", "servers/desired/desired_spares.c", "        s->port = spare_port(r, d);\n", ""),
     Mutant("desired: a pass sees what went", STATES, "        e->pass = 0;\n", "        ;\n"),
     Mutant("desired: time stands still", STATES, "void server_states_resume(struct server_states *s, uint64_t now_ms, uint64_t drain_timeout_ms)\n{\n    s->now_ms = now_ms;\n",
            "void server_states_resume(struct server_states *s, uint64_t now_ms, uint64_t drain_timeout_ms)\n{\n    (void)now_ms;\n"),
