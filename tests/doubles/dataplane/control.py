@@ -1,7 +1,6 @@
 """The second port: faults, the log of requests.
 
 POST /faults [rules]   DELETE /faults   GET /requests   DELETE /requests
-POST /restart-haproxy  with `--haproxy none`: another process, states and addresses as the file has them
 """
 
 from __future__ import annotations
@@ -25,8 +24,7 @@ class Control:
 
     def answer(self, request: Request) -> Answer:
         act = {("POST", "/faults"): self._add, ("DELETE", "/faults"): self._clear,
-               ("GET", "/requests"): self._requests, ("DELETE", "/requests"): self._forget,
-               ("POST", "/restart-haproxy"): self._restart}.get((request.method, request.path))
+               ("GET", "/requests"): self._requests, ("DELETE", "/requests"): self._forget}.get((request.method, request.path))
         if act is None:
             return Answer(404, {"message": __doc__})
         try:
@@ -67,8 +65,4 @@ class Control:
 
     def _forget(self, _: Any) -> Any:
         self.log.entries = []
-        return {}
-
-    def _restart(self, _: Any) -> Any:
-        self.service.restart_offline()
         return {}
