@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 import re
 
@@ -36,11 +35,6 @@ def edition(first: str, number: int, port: int, home: pathlib.Path) -> str:
     return text
 
 
-def replace(path: pathlib.Path, text: str) -> None:
-    path.with_name("next").write_text(text)
-    os.replace(path.with_name("next"), path)
-
-
 @pytest.mark.every_local
 def test_twenty_changes_cost_twenty_reloads_and_no_connection(sites: Sites, tmp_path: pathlib.Path) -> None:
     haproxy, _ = sites.list[0]
@@ -55,7 +49,7 @@ def test_twenty_changes_cost_twenty_reloads_and_no_connection(sites: Sites, tmp_
         with Load(haproxy.port, tmp_path / "load", rate=RATE, visits=VISITS) as load:
             for number in range(1, CHANGES + 1):
                 seen = len(daemon.log())
-                replace(sites.source, edition(first, number, port, tmp_path))
+                sites.put(edition(first, number, port, tmp_path))
                 daemon.wait_log('msg="configuration applied"', 30, seen)
                 workers.append(haproxy.worker())
             traffic = load.stop()

@@ -46,11 +46,7 @@ class Way:
 
     def put_next(self) -> None:
         self.now = next(self.balances)
-        self.put(self.sites.text(self.site, self.now))
-
-    def put(self, text: str) -> None:
-        self.sites.source.with_name("next").write_text(text)
-        self.sites.source.with_name("next").replace(self.sites.source)
+        self.sites.put(self.sites.text(self.site, self.now))
 
     def runs(self) -> None:
         wait_until(self.sites.runs(self.site, self.now), 40, f"HAProxy to run {self.now}")

@@ -12,7 +12,7 @@ import pytest
 
 from tests.harness import realparts
 from tests.harness.process import wait_until
-from tests.harness.realkube import ADMIN_TOKEN, Client
+from tests.harness.realkube import ADMIN_TOKEN
 
 from .rights import MANIFEST, NAME
 from .world import SERVICE, World
@@ -28,19 +28,8 @@ def grant(world: World) -> None:
     role = world.kube.admin.get("Role", NAME, world.namespace)
     rule = {"apiGroups": [""], "resources": ["events"], "verbs": verbs}
     world.kube.admin.patch("Role", NAME, {"rules": [*role["rules"], rule]}, world.namespace)
-    client = Client(world.kube.port, world.kube.ca, world.rights.token)
-
-    def allowed(verb: str) -> bool:
-        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
-                  "spec": {"resourceAttributes": {"namespace": world.namespace, "verb": verb, "resource": "events"}}}
-        answer = client.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
-        return bool(answer["status"]["allowed"])
-
-    try:
-        wait_until(lambda: all(map(allowed, verbs)), 20, "the right to write Events")
-        assert not any(map(allowed, ("get", "list", "watch", "update", "delete")))
-    finally:
-        client.close()
+    about = {"namespace": world.namespace, "resource": "events"}
+    world.kube.await_access(world.rights.token, *((verb in verbs, {**about, "verb": verb}) for verb in (*verbs, "get", "list", "watch", "update", "delete")))
 
 
 def listing(world: World) -> list[dict[str, str]]:
