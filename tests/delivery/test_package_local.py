@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.harness import http, objects, realparts
+from tests.harness import http, objects, parts, realparts
 from tests.harness.certificates import self_signed
 from tests.harness.daemon import Daemon
 from tests.harness.etcd import Etcd, Tls, pair_of
@@ -259,10 +259,8 @@ def test_whole_configuration_after_a_data_plane_api(beside: Beside) -> None:
 
 def test_from_etcd_without_kubernetes(beside: Beside, tmp_path: pathlib.Path) -> None:
     """A file of its own beside the operator's; no kubeconfig; the certificates for etcd are credentials of the service."""
-    try:
+    with parts.or_skip("no etcd here"):
         etcd_program = realparts.etcd_debian()
-    except realparts.Missing as e:
-        pytest.skip(f"no etcd here: {e}")
     machine, path, port = beside.machine, "/haproxy/east", free_port()
     (tmp_path / "etcd").mkdir()
     tls = Tls(tmp_path / "etcd")

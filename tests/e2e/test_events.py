@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from tests.harness import realparts
+from tests.harness import parts, realparts
 from tests.harness.process import wait_until
 from tests.harness.realkube import ADMIN_TOKEN
 
@@ -103,10 +103,8 @@ def test_events_as_a_user_sees_them(world: World) -> None:
         world.dataplane.start()
     world.in_step()
 
-    try:
+    with parts.or_skip("all is well, but what kubectl shows"):
         realparts.kubectl()
-    except realparts.Missing as e:
-        pytest.skip(f"all is well, but what kubectl shows: {e}")
     described = kubectl(world, "describe", "service", SERVICE).partition("Events:")[2]
     assert re.search(r"Normal +Draining +\S+ \(x2 over \S+\) +haproxy-k8s-sync +backend ingress at \S+: node-b drains", described), described
     assert re.search(r"Warning +RemovalDelayed +\S+ +haproxy-k8s-sync +backend ingress at ", described), described
