@@ -54,7 +54,7 @@ CERTIFICATES = 4
 FDS_MORE = 2
 RSS_MIB = {"san": 400, "plain": 40}
 
-TEMPLATE = "# a comment of the owner's\n" + HEAD.replace("listeners\n", "listeners\n  httpclient.ssl.verify none\n  maxconn 400\n") + """\
+TEMPLATE = "# a comment of the owner's\n" + HEAD.replace("verify none\n", "verify none\n  maxconn 400\n") + """\
 
 frontend fe
   bind 127.0.0.1:{fe}

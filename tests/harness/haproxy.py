@@ -23,6 +23,7 @@ BASE = "/v3/services/haproxy"
 # What many a haproxy.cfg here begins with, and what is enough for one without a Data Plane API.
 PLAIN = """\
 global
+  httpclient.ssl.verify none
   stats socket {d}/haproxy.sock mode 600 level admin
 defaults
   mode http
@@ -32,6 +33,7 @@ defaults
 """
 HEAD = """\
 global
+  httpclient.ssl.verify none
   stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
 
 defaults

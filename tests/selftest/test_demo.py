@@ -67,7 +67,7 @@ def test_servers_come_and_go_without_an_api(tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize("target", ["api", "local"])
 def test_a_whole_configuration_is_shown_and_stays_editable(target: str, tmp_path: pathlib.Path) -> None:
     with kept(target, tmp_path / "log", "--configuration", "Edit the file and watch", "the file") as (demo, said, source):
-        assert re.search(r"rejected: line 20: unknown keyword 'balanse'", said), said
+        assert re.search(r"rejected: line 21: unknown keyword 'balanse'", said), said
         assert [row[:3] for row in rows(said, "unchanged|applied|rejected")] == [
             ("the file as it is", "unchanged", "0"), ("three servers", "applied", "1"), ("a comment", "unchanged", "0"),
             ("a typing error", "rejected", "0"), ("one server goes", "applied", "0" if target == "local" else "1")], said
