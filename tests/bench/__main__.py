@@ -1,7 +1,6 @@
 """make bench: prints figures; what a machine lacks is skipped by name. These variables change what it does:
 
-ONLY           parts to run, out of program, mapping, sync, double, rolling, configuration, stream, local, templates,
-               services, etcd, scale (separated by commas)
+ONLY           parts to run, out of program, mapping, sync, double, rolling, templates, services, etcd, scale (separated by commas)
 NODES, RUNS    sync: nodes written to a real kube-apiserver, and how often each figure is taken
 MANY           double: nodes that the Kubernetes double generates
 QUIET          sync: seconds of nothing
@@ -12,7 +11,6 @@ LEAVE, OF      scale: so many servers of so many leave the rotation at once; OF=
 OTHER          rolling: path of another controller that reads the same environment (INGRESS_NAMESPACE, INGRESS_SERVICE_NAME,
                HAPROXY_DATAPLANE_URL, HAPROXY_DATAPLANE_USERNAME, HAPROXY_DATAPLANE_PASSWORD, HAPROXY_BACKEND_NAME,
                HAPROXY_BACKEND_PORT, RESYNC_PERIOD, KUBECONFIG): its figures stand beside ours
-CHANGE         stream: what changes, out of servers, maps, certificates (separated by commas)
 RATE           rolling: new connections a second
 RELOAD_DELAY   rolling: the Data Plane API's, in seconds
 RESYNC         rolling: RESYNC_PERIOD of the controllers
@@ -29,11 +27,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 
 from tests.harness import realparts
 from tests.harness.daemon import program
 
-from . import changes, cluster, configuration, configuration_stream, etcd, first_sync, local, mapping, report, rolling, scale, services, templates
+from . import changes, cluster, etcd, first_sync, mapping, report, rolling, scale, services, templates
 from .setup import Target
 
 NODES = int(os.environ.get("NODES", "5000"))
@@ -96,55 +95,13 @@ def with_doubles(home: pathlib.Path) -> None:
         doubles(target, home)
 
 
-def rolling_update(home: pathlib.Path) -> None:
-    rolling.measure(home / "rolling")
-
-
-def whole_configuration(home: pathlib.Path) -> None:
-    configuration.measure(home / "configuration", RUNS)
-
-
-def stream_of_configurations(home: pathlib.Path) -> None:
-    configuration_stream.measure(home / "stream")
-
-
-def own_files(home: pathlib.Path) -> None:
-    try:
-        kube = cluster.start(home / "local-kube")
-    except realparts.Missing as e:
-        report.heading(f"skipped: new servers of a HAProxy by its own files, on a real kube-apiserver: {e}")
-        return
-    try:
-        cluster.fill(kube, local.FIRST + local.MANY + 50)
-        local.measure(home / "local", kube, RUNS * 2)
-    finally:
-        kube.stop()
-
-
 def map_endpoints(_: pathlib.Path) -> None:
     mapping.measure(MAPPED_NODES, MAPPED_ENDPOINTS, MAPPINGS)
 
 
-def rendered(home: pathlib.Path) -> None:
-    templates.measure(home / "templates")
-
-
-def behind_etcd(home: pathlib.Path) -> None:
-    etcd.measure(home / "etcd")
-
-
-def annotated(home: pathlib.Path) -> None:
-    services.measure(home / "services")
-
-
-def at_each_size(home: pathlib.Path) -> None:
-    scale.measure(home / "scale")
-
-
-PARTS = {"program": binary_size, "mapping": map_endpoints, "sync": with_real_cluster, "double": with_doubles,
-         "rolling": rolling_update, "configuration": whole_configuration, "stream": stream_of_configurations,
-         "local": own_files, "templates": rendered, "services": annotated, "etcd": behind_etcd,
-         "scale": at_each_size}
+PARTS: dict[str, Callable[[pathlib.Path], None]] = {
+    "program": binary_size, "mapping": map_endpoints, "sync": with_real_cluster, "double": with_doubles, "rolling": rolling.measure,
+    "templates": templates.measure, "services": services.measure, "etcd": etcd.measure, "scale": scale.measure}
 
 
 def chosen() -> list[str]:
@@ -162,7 +119,9 @@ def main() -> int:
         print(f"figures, not verdicts; {platform.machine()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.2f}, "
               f"Python {platform.python_version()}", flush=True)
         for part in parts:
-            PARTS[part](pathlib.Path(name))
+            home = pathlib.Path(name) / part
+            home.mkdir()
+            PARTS[part](home)
     return 0
 
 

@@ -14,7 +14,7 @@ import time
 from tests.harness import http, realparts
 from tests.harness.daemon import Daemon
 from tests.harness.etcd import Etcd
-from tests.harness.haproxy import HAProxy
+from tests.harness.haproxy import PLAIN, HAProxy
 from tests.harness.load_records import percentile
 from tests.harness.process import wait_until
 
@@ -25,16 +25,6 @@ CHANGES = 10
 PATH = "/haproxy/east"
 KIB = 1024
 
-
-STATIC = """\
-global
-  stats socket {d}/haproxy.sock mode 600 level admin
-defaults
-  mode http
-  timeout connect 1s
-  timeout client 5s
-  timeout server 5s
-"""
 
 
 def configuration(number: int, bytes_: int) -> str:
@@ -64,7 +54,7 @@ class Fleet:
         common = {"ETCD_ENDPOINTS": etcd.url, "ETCD_PATH": PATH, "CONFIG_MIN_INTERVAL": "0s", "RESYNC_PERIOD": "1h"}
         self.producer = stack.enter_context(Daemon(home / "producer", {**common, "CONFIG_TARGET": "etcd", "CONFIG_SOURCE": "file", "CONFIG_FILE": str(self.source)}))
         for i in range(COUNT):
-            haproxy = HAProxy(home / f"lb-{i}", STATIC)
+            haproxy = HAProxy(home / f"lb-{i}", PLAIN)
             file = haproxy.dir / "dynamic.cfg"
             file.write_text("# nothing yet\n")
             haproxy.files.append(file)
@@ -125,7 +115,6 @@ def measure(home: pathlib.Path) -> None:
     except realparts.Missing as e:
         report.heading(f"skipped: load balancers behind etcd: {e}")
         return
-    home.mkdir()
     report.heading(f"{COUNT} load balancers behind one etcd {realparts.ETCD}, on this machine's {os.cpu_count()} cores")
     with contextlib.ExitStack() as stack:
         etcd = stack.enter_context(Etcd(program, home))

@@ -50,10 +50,10 @@ class Real:
 class Double:
     name = "the Kubernetes double (no TLS)"
 
-    def __init__(self, home: pathlib.Path):
+    def __init__(self, home: pathlib.Path, token: str = ""):
         home.mkdir(parents=True, exist_ok=True)
         self.home = home
-        self.kube = KubeDouble(home)
+        self.kube = KubeDouble(home, token=token)
 
     def __enter__(self) -> "Double":
         self.kube.start()

@@ -254,7 +254,6 @@ def _leaving(home: pathlib.Path) -> list[tuple[str, str, str]]:
 
 
 def measure(home: pathlib.Path) -> None:
-    home.mkdir()
     began, took = time.monotonic(), list[str]()
     groups = []
     for name, of, at in (("Over nodes", _over_nodes, "n"), ("Over backends", _over_backends, "b"), ("Over HAProxies", _over_haproxies, "h")):

@@ -48,7 +48,7 @@ def file_text(backends: int, servers: int) -> str:
 
 
 class ScaleStage:
-    """way: LOCAL, API (the double where no real one is to be had), or DOUBLES without a HAProxy, as many as are asked for."""
+    """way: LOCAL, API (the double where no real one is to be had), or DOUBLES, as many as are asked for."""
 
     def __init__(self, home: pathlib.Path, backends: int, servers: int, way: str = LOCAL, haproxies: int = 1, **settings: str):
         home.mkdir(parents=True)
@@ -67,7 +67,7 @@ class ScaleStage:
         if self.way == LOCAL:
             return LocalFiles(haproxy, home, counts_checks=False)
         if self.way == DOUBLES:
-            return DoubleDataPlane(None, haproxy.config, home, reload_delay=RELOAD_DELAY)
+            return DoubleDataPlane(haproxy, haproxy.config, home, reload_delay=RELOAD_DELAY)
         return data_plane(haproxy, home, 1.0, RELOAD_DELAY)
 
     def _reached_by(self) -> dict[str, str]:
@@ -86,8 +86,7 @@ class ScaleStage:
         """All but the daemon runs."""
         with contextlib.ExitStack() as stack:
             for haproxy, dataplane in zip(self.haproxies, self.dataplanes):
-                if self.way != DOUBLES:
-                    stack.enter_context(haproxy)
+                stack.enter_context(haproxy)
                 stack.enter_context(dataplane)
             stack.enter_context(self.kube)
             self.kube.put(*(objects.node(node_name(i), address(i)) for i in range(self.servers)))

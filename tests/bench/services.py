@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.harness import objects
 from tests.harness.daemon import Daemon
-from tests.harness.haproxy import HAProxy
+from tests.harness.haproxy import PLAIN, HAProxy
 from tests.harness.kube import KubeDouble
 
 from . import report
@@ -23,15 +23,6 @@ from .template_stage import APPLIED, AT_ONCE, log_time
 SERVICES, ENDPOINTS, NODES, NAMESPACES, FEW_NODES = 5_000, 4, 50, 50, 20
 CHANGES, CHECKS = 20, 3
 EVENT, MADE, CHANGED, WRITTEN = "objects of annotated Services changed", "configuration made of annotated Services", "configuration changed", "configuration written"
-HEAD = """\
-global
-  stats socket {d}/haproxy.sock mode 600 level admin
-defaults
-  mode http
-  timeout connect 2s
-  timeout client 30s
-  timeout server 30s
-"""
 OLD = "haproxy-kubefigurator"
 
 
@@ -62,7 +53,7 @@ class _Stage:
         (home / "kube").mkdir(parents=True)
         self.nodes = nodes
         self.kube = KubeDouble(home / "kube")
-        self.haproxy = HAProxy(home / "haproxy", HEAD, str(haproxy_program()))
+        self.haproxy = HAProxy(home / "haproxy", PLAIN, str(haproxy_program()))
         before = home / "before.cfg"
         before.write_text(self.haproxy.config.read_text())
         self.daemon = Daemon(home / "daemon", {

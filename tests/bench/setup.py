@@ -8,7 +8,6 @@ import re
 from tests.harness import realparts
 from tests.harness.daemon import Daemon
 from tests.harness.haproxy import HEAD, DataPlane, DoubleDataPlane, HAProxy, RealDataPlane
-from tests.harness.local import LocalFiles
 from tests.harness.process import wait_until
 
 BACKEND = "bench"
@@ -50,21 +49,16 @@ def data_plane(haproxy: HAProxy, home: pathlib.Path, reload_delay: float, double
 
 
 class Target:
-    """One HAProxy with its Data Plane API, or reached by its own file and sockets; `with Target(home) as target`."""
+    """One HAProxy with its Data Plane API; `with Target(home) as target`."""
 
-    def __init__(self, home: pathlib.Path, local: bool = False):
+    def __init__(self, home: pathlib.Path):
         self.home = home
         self.haproxy = HAProxy(home / "haproxy", TEMPLATE, str(haproxy()))
-        self.dataplane: DataPlane = (LocalFiles(self.haproxy, home / "dataplane", counts_checks=False) if local else
-                                     data_plane(self.haproxy, home / "dataplane", 1.0, RELOAD_DELAY))
+        self.dataplane = data_plane(self.haproxy, home / "dataplane", 1.0, RELOAD_DELAY)
 
     def describe(self) -> str:
         haproxy = realparts.version_of(pathlib.Path(self.haproxy.binary)).split(" - ")[0]
-        return haproxy + ("; by its own file and sockets" if self.is_local else f"; Data Plane API: {self.dataplane.kind} {self.dataplane.play}")
-
-    @property
-    def is_local(self) -> bool:
-        return self.dataplane.kind == LocalFiles.kind
+        return f"{haproxy}; Data Plane API: {self.dataplane.kind} {self.dataplane.play}"
 
     def __enter__(self) -> "Target":
         self.haproxy.start()

@@ -7,14 +7,14 @@ import dataclasses
 import http.client
 import pathlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from tests.harness import http as requests
 from tests.harness import objects
 from tests.harness.backends import node_port
 from tests.harness.daemon import clean_env
-from tests.harness.haproxy import DataPlane, DoubleDataPlane, HAProxy
+from tests.harness.haproxy import HEAD, DataPlane, DoubleDataPlane, HAProxy
 from tests.harness.local import LocalFiles
 from tests.harness.metrics import Metrics
 from tests.harness.nodes import Nodes
@@ -27,18 +27,7 @@ NODES = {f"node-{i}": f"127.0.14.{i}" for i in range(1, 7)}
 SERVICE = BACKEND = "ingress"
 
 # Checks, retries and all else as HAProxy has them by itself.
-TEMPLATE = """\
-global
-  stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
-
-defaults
-  mode tcp
-  timeout connect 2s
-  timeout client 1m
-  timeout server 1m
-
-userlist dataplaneapi
-  user admin insecure-password adminpwd
+TEMPLATE = HEAD.replace("30s", "1m") + """\
 
 frontend fe
   bind 127.0.0.1:{fe}
@@ -72,15 +61,13 @@ class Stage:
     """What one run needs, started in this order and stopped by `with`."""
 
     def __init__(self, home: pathlib.Path, haproxy: pathlib.Path, kube: Kubernetes, namespace: str, controller: Controller,
-                 settings: Settings, more: Mapping[str, str] | None = None):
-        """more: nodes without a pod, at first."""
-        self.addresses = NODES | dict(more or {})
+                 settings: Settings):
         self.home, self.kube, self.namespace, self.controller, self.settings = home, kube, namespace, controller, settings
-        self.port = node_port(self.addresses.values())
+        self.port = node_port(NODES.values())
         self.haproxy = HAProxy(home / "haproxy", TEMPLATE, str(haproxy))
         self.dataplane: DataPlane = (LocalFiles(self.haproxy, home / "dataplane", counts_checks=False) if controller.local else
                                      data_plane(self.haproxy, home / "dataplane", settings.reload_delay))
-        self.nodes = Nodes(self.addresses, self.port, home / "nodes")
+        self.nodes = Nodes(NODES, self.port, home / "nodes")
         self.endpoints = {name: (i, objects.READY) for i, name in enumerate(NODES, 1)}
         self.listen_port = free_port()
         self.log = home / "controller.log"
@@ -119,21 +106,19 @@ class Stage:
 
     def _fill_kubernetes(self) -> None:
         self.kube.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}})
-        for name, address in self.addresses.items():
+        for name, address in NODES.items():
             self.kube.put(objects.node(name, address))
         self.kube.put(objects.service(SERVICE, namespace=self.namespace, node_ports={"https": (443, 0)}, policy="Local"))
         self.put_endpoints()
 
     def _pods(self) -> list[Any]:
-        return [objects.endpoint(f"10.244.{list(self.addresses).index(node) + 1}.{pod}", node, conditions)
+        return [objects.endpoint(f"10.244.{list(NODES).index(node) + 1}.{pod}", node, conditions)
                 for node, (pod, conditions) in self.endpoints.items()]
-
-    def put_slice(self) -> str:
-        return self.kube.put(objects.slice_(f"{SERVICE}-1", SERVICE, self._pods(), namespace=self.namespace))
 
     def put_endpoints(self) -> str:
         """As a cluster has them: EndpointSlices, and Endpoints for whoever still reads these."""
-        version, pods = self.put_slice(), self._pods()
+        pods = self._pods()
+        version = self.kube.put(objects.slice_(f"{SERVICE}-1", SERVICE, pods, namespace=self.namespace))
         by_readiness = [[(pod["addresses"][0], pod["nodeName"]) for pod in pods if pod["conditions"]["ready"] is ready]
                         for ready in (True, False)]
         self.kube.put(objects.endpoints(SERVICE, *by_readiness, namespace=self.namespace))

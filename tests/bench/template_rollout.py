@@ -90,11 +90,11 @@ def play(home: pathlib.Path, local: bool) -> Rollout:
         stage.settled()
         with Load(stage.haproxy.port, home / "load", rate=RATE, seconds=240, site=SITE) as load:
             wait_until(lambda: len(load.so_far().connections) > RATE / 2, 20, "requests that are answered")
-            before, begin = stage.reloads(), time.monotonic()
+            before, begin = stage.haproxy.reloads(), time.monotonic()
             changes = _Pods(stage, nodes).roll()
             stage.settled()
             end = time.monotonic()
             traffic = load.stop()
-        reloads = stage.reloads() - before
+        reloads = stage.haproxy.reloads() - before
     haproxy = realparts.version_of(pathlib.Path(stage.haproxy.binary)).split(" - ")[0]
     return Rollout(stage.way, haproxy, traffic, reloads, changes, begin, end)

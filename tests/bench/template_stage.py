@@ -89,11 +89,6 @@ class TemplateStage:
                     spent += sum(map(int, fields[11:15]))
         return spent * 1000 / os.sysconf("SC_CLK_TCK")
 
-    def reloads(self) -> int:
-        """As its master has counted them."""
-        lines = self.haproxy.ask_master("show proc; quit").splitlines()
-        return int(next(line for line in lines if re.match(r"\d+ +master", line)).split()[2])
-
     def lines(self, pattern: str, since: int = 0) -> list[str]:
         return [line for line in self.daemon.log()[since:].splitlines() if re.search(pattern, line)]
 

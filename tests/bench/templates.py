@@ -1,4 +1,4 @@
-"""Templates: a render beside Jinja2 in Python, what the daemon does around it, one change among 3,000 routes, a rolling update of 50 pods."""
+"""Templates: a render, what the daemon does around it, one change among 3,000 routes, a rolling update of 50 pods."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ import json
 import math
 import pathlib
 import re
-import statistics
 import subprocess
 import time
 from typing import Any
 
 from tests.harness import realparts
-from tests.harness.haproxy import PYTHON
 from tests.harness.load_records import percentile
 from tests.harness.process import ROOT
 
@@ -25,7 +23,7 @@ from .template_stage import APPLIED, TemplateStage, log_time
 
 INGRESSES, ENDPOINTS = 10_000, 5
 ROUTES_INGRESSES, ROUTES_PATHS, ROUTES_ENDPOINTS = 300, 10, 3
-CHANGES, RENDERS, JINJA_RENDERS = 40, 10, 3
+CHANGES, RENDERS = 40, 10
 MOST_ANONYMOUS_MB = 60
 REPORT = ROOT / "build" / "bench" / "templates.html"
 EVENT, RENDERED, CHANGED, WRITTEN = "objects of the templates changed", "templates rendered", "configuration changed", "configuration written"
@@ -55,25 +53,15 @@ def _ours(fixtures: pathlib.Path, out: pathlib.Path) -> dict[str, float]:
     return {key: float(value) for key, value in re.findall(r"(\w+)=([\d.]+)", said)}
 
 
-def _jinja(fixtures: pathlib.Path, out: pathlib.Path) -> dict[str, Any]:
-    said = subprocess.run([PYTHON, "-m", "tests.bench.jinja_ingress", fixtures, out, str(JINJA_RENDERS)], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return dict(json.loads(said))
-
-
 def _render(found: Found, home: pathlib.Path, made: dict[str, list[Any]]) -> None:
     home.mkdir(parents=True)
-    fixtures, own_out, other_out = home / "fixtures.json", home / "ours", home / "jinja"
+    fixtures = home / "fixtures.json"
     fixtures.write_text(json.dumps(made))
-    own, other = _ours(fixtures, own_out), _jinja(fixtures, other_out)
-    wall = [run["ms"] for run in other["runs"]]
-    cpu = statistics.median(run["cpu_ms"] for run in other["runs"])
+    own = _ours(fixtures, home / "ours")
     _heading(found, f"render of {INGRESSES:,} Ingresses with Services and {INGRESSES * ENDPOINTS:,} endpoints, the shipped set")
-    found.figure("ours, from the fork to all of the output", f"{own['median_ms']:.0f} ms ({own['min_ms']:.0f}..{own['max_ms']:.0f}, n={RENDERS})", "<= 300 ms")
-    found.figure("Jinja2 in Python, the same files", report.spread(wall, "ms", 0))
-    found.figure("processor time: ours, Jinja2, ratio", f"{own['cpu_ms']:.0f} ms, {cpu:.0f} ms, 1:{cpu / own['cpu_ms']:.1f}")
-    found.figure("most memory: the render, Jinja2", f"{own['most_kib'] / 1024:.0f} MiB, {other['rss_kib'] / 1024:.0f} MiB")
-    same = own_out.read_bytes() == other_out.read_bytes()
-    found.figure("output", f"{own['bytes'] / 1e6:.1f} MB, {'the same' if same else 'NOT THE SAME'}", "the same")
+    found.figure("from the fork to all of the output", f"{own['median_ms']:.0f} ms ({own['min_ms']:.0f}..{own['max_ms']:.0f}, n={RENDERS})", "<= 300 ms")
+    found.figure("processor time; most memory", f"{own['cpu_ms']:.0f} ms; {own['most_kib'] / 1024:.0f} MiB")
+    found.figure("output", f"{own['bytes'] / 1e6:.1f} MB")
 
 
 # --- the daemon around it
@@ -125,7 +113,7 @@ def _changes(found: Found, home: pathlib.Path) -> None:
     renders, spent = list[float](), dict[str, float]()
     with TemplateStage(home, made).started() as stage:
         stage.settled()
-        before = stage.reloads()
+        before = stage.haproxy.reloads()
         for kind in ("maps", "servers"):
             began = stage.cpu_ms()
             for number in range(CHANGES):
@@ -134,7 +122,7 @@ def _changes(found: Found, home: pathlib.Path) -> None:
                 found.changes.setdefault(kind, []).append(_last(lines, APPLIED) - event)
                 renders.append(_last(lines, RENDERED) - event)
             spent[kind] = (stage.cpu_ms() - began) / CHANGES
-        reloads = stage.reloads() - before
+        reloads = stage.haproxy.reloads() - before
         checks = [_check_ms(stage) for _ in range(9)]
     _heading(found, f"one change among {ROUTES_INGRESSES * ROUTES_PATHS:,} routes of {ROUTES_INGRESSES} Ingresses, "
              f"{ROUTES_INGRESSES * ROUTES_ENDPOINTS} endpoints, {stage.way}")

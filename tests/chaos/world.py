@@ -20,7 +20,7 @@ import time
 
 from tests.harness import certificates, realparts
 from tests.harness.backends import node_port
-from tests.harness.haproxy import AUTH, DataPlane, DoubleDataPlane, RealDataPlane
+from tests.harness.haproxy import AUTH, HEAD, DataPlane, DoubleDataPlane, RealDataPlane
 from tests.harness.kube import KubeDouble, write_kubeconfig
 from tests.harness.local import LocalFiles
 from tests.harness.process import free_port, wait_until
@@ -54,21 +54,7 @@ CERTIFICATES = 4
 FDS_MORE = 2
 RSS_MIB = {"san": 400, "plain": 40}
 
-TEMPLATE = """\
-# a comment of the owner's
-global
-  stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
-  httpclient.ssl.verify none
-  maxconn 400
-
-defaults
-  mode tcp
-  timeout connect 2s
-  timeout client 30s
-  timeout server 30s
-
-userlist dataplaneapi
-  user admin insecure-password adminpwd
+TEMPLATE = "# a comment of the owner's\n" + HEAD.replace("verify none\n", "verify none\n  maxconn 400\n") + """\
 
 frontend fe
   bind 127.0.0.1:{fe}

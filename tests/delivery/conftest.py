@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from tests.harness import realparts
+from tests.harness import parts, realparts
 
 from . import docs_files
 from .chart import cases
@@ -15,10 +15,8 @@ from .once import once
 
 @pytest.fixture(scope="session")
 def helm() -> pathlib.Path:
-    try:
+    with parts.or_skip("helm"):
         return realparts.helm()
-    except realparts.Missing as e:
-        pytest.skip(f"helm: {e}")
 
 
 @pytest.fixture(scope="session")
@@ -28,10 +26,8 @@ def rendered(helm: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> ca
 
 @pytest.fixture(scope="session")
 def kubectl() -> pathlib.Path:
-    try:
+    with parts.or_skip("kubectl"):
         return realparts.kubectl()
-    except realparts.Missing as e:
-        pytest.skip(f"kubectl: {e}")
 
 
 @pytest.fixture(scope="session")

@@ -40,6 +40,7 @@ def named(parts: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 def test_both_containers_have_what_they_share(rendered: cases.Renderings, name: str) -> None:
     found = rendered[name]
     containers, settings = named(spec(found)["containers"]), pod.settings(found)
+    assert [one["name"] for one in spec(found)["initContainers"]] == ["program", "haproxy-cfg"]
     assert tuple(containers) == BOTH and containers["haproxy"]["image"] == containers["haproxy-k8s-sync"]["image"]
     mounts = {c: {m["mountPath"]: m for m in containers[c]["volumeMounts"]} for c in BOTH}
     words = [*containers["haproxy"]["command"], *containers["haproxy"].get("args", [])]

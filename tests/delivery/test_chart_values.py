@@ -282,27 +282,16 @@ def test_all_mistakes_are_told_at_once(helm: pathlib.Path) -> None:
 # --- the daemon's own table
 
 
-# What is no setting of `env`: how it is given instead is for the test below.
-BY_OTHER_VALUES = {"HAPROXY_DATAPLANE_CREDENTIALS_FILE", "HAPROXY_DATAPLANE_CA_FILE", "HAPROXY_DATAPLANE_CERT_FILE",
-                   "HAPROXY_DATAPLANE_KEY_FILE", "LEADER_ELECT", "LEASE_NAME", "LEASE_NAMESPACE", "KUBECONFIG"}
-BY_OTHER_VALUES |= {"STATE_DIR"} | {f"CONFIG_{name}" for name in ("SOURCE", "SECRET_NAMESPACE", "SECRET_NAME", "SECRET_KEY", "REQUIRE_ALL",
-                                                                  "ALLOW_LOCKOUT", "KEEP_BACKENDS", "CERTS_SECRETS", "DRIFT", "MIN_INTERVAL", "CANARY", "CANARY_TIME", "ROLLBACK")}
-BY_OTHER_VALUES |= {"METRICS_ADDRESS", "PROBE_ADDRESS", "CONFIG_FILE", "CONFIG_FILES_DIR"}
-# With a HAProxy in the pod.
-BY_OTHER_VALUES |= {"HAPROXY_CONFIG_FILE", "HAPROXY_MASTER_SOCKET"}
-# The set of templates.
-BY_OTHER_VALUES |= {"TEMPLATE_FROM", "TEMPLATE_TIMEOUT", "TEMPLATE_MEMORY", "TEMPLATE_REFRACTORY"}
+OF_ANNOTATED = {"SERVICES_LABEL", "SERVICES_PORTS", "SERVICES_CERTIFICATES_DIR", "SERVICES_SECRET_NAMESPACES", "ANNOTATION_PREFIX"}
+OF_ETCD = {name for name in of_the_daemon() if name.startswith("ETCD_")}
 BY_EXTRA_ENV = {"STATISTICS_PASSWORD"}
-BY_OTHER_VALUES |= BY_EXTRA_ENV
-# With an agent's socket.
-BY_OTHER_VALUES |= {"SPIRE_AGENT_SOCKET", "SPIFFE_PEER_ID"}
+# What is no setting of `env`: how it is given instead is for the tests below. The sockets are those of a HAProxy in the pod.
+BY_OTHER_VALUES = {name for name in of_the_daemon() if name.startswith(("CONFIG_", "TEMPLATE_", "LEADER_", "LEASE_", "SPI"))} | {
+    "HAPROXY_DATAPLANE_CREDENTIALS_FILE", "HAPROXY_DATAPLANE_CA_FILE", "HAPROXY_DATAPLANE_CERT_FILE", "HAPROXY_DATAPLANE_KEY_FILE", "KUBECONFIG",
+    "STATE_DIR", "METRICS_ADDRESS", "PROBE_ADDRESS", "HAPROXY_CONFIG_FILE", "HAPROXY_MASTER_SOCKET"} | OF_ANNOTATED | OF_ETCD | BY_EXTRA_ENV
 # What is mounted into a pod is always followed.
 NOT_IN_A_CLUSTER = {"CONFIG_FILE_WATCH", "HAPROXY_STATS_SOCKET", "HAPROXY_BIN", "HAPROXY_CHECK_FILES", "HAPROXY_MAPS_DIR",
                     "HAPROXY_CERTS_DIR", "HAPROXY_FILES_DIR", "HAPROXY_RELOAD", "HAPROXY_RELOAD_COMMAND"}
-OF_ANNOTATED = {"SERVICES_LABEL", "SERVICES_PORTS", "SERVICES_CERTIFICATES_DIR", "SERVICES_SECRET_NAMESPACES", "ANNOTATION_PREFIX"}
-BY_OTHER_VALUES |= OF_ANNOTATED
-OF_ETCD = {name for name in of_the_daemon() if name.startswith("ETCD_")}
-BY_OTHER_VALUES |= OF_ETCD | {"CONFIG_TARGET"}
 # OpenTelemetry has ways of its own to bring these into a pod; extraEnv is another (docs/traces.md).
 NOT_IN_A_CLUSTER |= {name for name in of_the_daemon() if name.startswith("OTEL_")}
 ACRONYMS = {"Url": "URL", "Ttl": "TTL"}
@@ -311,13 +300,17 @@ SHORTER = {"HAPROXY_DATAPLANE_USERNAME": "env.haproxy.username", "HAPROXY_DATAPL
            "HAPROXY_DATAPLANE_TOKEN": "env.haproxy.token"}
 
 
+def camel(setting: str) -> str:
+    first, *others = setting.lower().split("_")
+    return first + "".join(ACRONYMS.get(word.capitalize(), word.capitalize()) for word in others)
+
+
 def value_of(setting: str) -> str:
     """INGRESS_SERVICE_NAME -> env.ingressServiceName, HAPROXY_DATAPLANE_URL -> env.haproxy.dataplaneURL."""
     if setting in SHORTER:
         return SHORTER[setting]
     where, rest = ("env.haproxy", setting.removeprefix("HAPROXY_")) if setting.startswith("HAPROXY_") else ("env", setting)
-    first, *others = rest.lower().split("_")
-    return f"{where}.{first}" + "".join(ACRONYMS.get(w.capitalize(), w.capitalize()) for w in others)
+    return f"{where}.{camel(rest)}"
 
 
 def test_each_setting_has_the_value_that_its_name_promises_and_no_other_is_there() -> None:
@@ -333,8 +326,7 @@ def config_value_of(setting: str) -> str:
         return "config.secret." + rest.removeprefix("SECRET_").lower()
     if rest in ("FILE", "FILES_DIR"):
         return {"FILE": "config.file.path", "FILES_DIR": "config.file.filesDir"}[rest]
-    first, *others = rest.lower().split("_")
-    return f"config.{first}" + "".join(w.capitalize() for w in others)
+    return f"config.{camel(rest)}"
 
 
 def test_each_setting_of_a_whole_configuration_has_its_value_and_default() -> None:
@@ -355,8 +347,7 @@ def test_each_setting_of_templates_has_its_value_and_default() -> None:
 def test_each_setting_of_annotated_services_has_its_value_and_default() -> None:
     schema, given = readme.schema(), readme.defaults()
     def value(name: str) -> str:
-        first, *others = name.removeprefix("SERVICES_").lower().split("_")
-        return f"annotatedServices.{first}" + "".join(word.capitalize() for word in others)
+        return f"annotatedServices.{camel(name.removeprefix('SERVICES_'))}"
     there = {path for path, _ in readme.leaves(schema, schema) if path.startswith("annotatedServices.")}
     assert there == {value(name) for name in OF_ANNOTATED | {"CLUSTER_NAME"}} | {"annotatedServices.secretsOf"}, "the last one is rights alone"
     settings = {name: default for name, default in of_the_daemon().items() if name in OF_ANNOTATED and default is not None}

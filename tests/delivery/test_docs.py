@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.harness import realparts
+from tests.harness import parts, realparts
 from tests.harness.daemon import program
 from tests.harness.haproxy import haproxy_binary
 
@@ -104,10 +104,8 @@ def test_block(block: Block, docs_tools: Tools) -> None:
 
 def haproxies() -> list[str]:
     found = [haproxy_binary() or "haproxy"]
-    try:
+    with parts.or_skip("HAProxy 2.8"):
         found.append(str(realparts.haproxy_ray()))
-    except realparts.Missing as e:
-        pytest.skip(f"HAProxy 2.8: {e}")
     return found
 
 

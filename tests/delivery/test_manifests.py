@@ -9,7 +9,7 @@ import subprocess
 import pytest
 import yaml
 
-from tests.harness import realparts
+from tests.harness import parts, realparts
 from tests.harness.process import ROOT
 
 FOLDERS = {"": 7, "config/": 5, "services/": 7}
@@ -76,10 +76,8 @@ def test_a_comment_whose_line_goes_is_told(tree: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_kustomization_has_all_of_it(folder: str) -> None:
-    try:
+    with parts.or_skip("kubectl"):
         kubectl = realparts.kubectl()
-    except realparts.Missing as e:
-        pytest.skip(f"kubectl: {e}")
     done = subprocess.run([kubectl, "kustomize", ROOT / "deploy" / folder], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and done.stderr == "", done.stderr
     here = "\n---\n".join((ROOT / "deploy" / name).read_text() for name in FILES if (ROOT / "deploy" / name).parent == ROOT / "deploy" / folder)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.harness import http, objects, realparts
+from tests.harness import http, objects, parts, realparts
 from tests.harness.certificates import self_signed
 from tests.harness.daemon import Daemon
 from tests.harness.etcd import Etcd, Tls, pair_of
@@ -20,9 +20,8 @@ from tests.harness.process import free_port, wait_until
 from . import package
 from .docs_blocks import DOCS, blocks
 from .machine import Machine, marks
+from .test_package_service import ASK, UNIT, left_by_us, status_of
 
-UNIT = "haproxy-k8s-sync.service"
-ASK = "haproxy-k8s-sync-as-service"
 ME = "haproxy-k8s-sync"
 CONFIG = "/etc/haproxy/haproxy.cfg"
 has_haproxy = pytest.mark.skipif(not os.path.exists("/lib/systemd/system/haproxy.service"), reason="no haproxy.service here (Debian's package haproxy)")
@@ -161,10 +160,6 @@ def beside(tmp_path: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> 
             yield made
 
 
-def status_of(process: pathlib.Path) -> dict[str, str]:
-    return dict(re.findall(r"^(\w+):[ \t]*(.*?)[ \t]*$", (process / "status").read_text(), re.M))
-
-
 def locked_in(beside: Beside) -> None:
     """The daemon and its helpers: a user without rights, under filters, who may write in one folder."""
     machine = beside.machine
@@ -173,7 +168,7 @@ def locked_in(beside: Beside) -> None:
     processes = beside.processes()
     assert len(processes) == 3
     for process in processes:
-        now = status_of(process)
+        now = status_of(int(process.name))
         assert set(now["Uid"].split()) == {uid} and set(now["Groups"].split()) == groups
         assert {now[name].strip("0") for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {""}
         assert (now["NoNewPrivs"], now["Seccomp"]) == ("1", "2")
@@ -226,8 +221,7 @@ def test_servers_of_a_service(beside: Beside) -> None:
     for line in of_the_page("uninstall"):
         machine.run("sh", "-ec", line.replace("apt-get purge", "dpkg --purge"))
     assert machine.value("haproxy.service", "ActiveState") == "active" and beside.in_file() == {"n1", "n2", "sorry"}
-    left = machine.run("find", "/etc", "/lib/systemd", "/usr", "/var", "/run", "-xdev", "(", "-name", "*haproxy-k8s-sync*", "-o", "-nouser", ")", "-print")
-    assert {name for name in left.splitlines() if not name.startswith(("/var/cache/man/", "/run/systemd/", "/run/log/"))} == set()
+    assert left_by_us(machine) == set()
 
 
 def test_whole_configuration_after_a_data_plane_api(beside: Beside) -> None:
@@ -265,10 +259,8 @@ def test_whole_configuration_after_a_data_plane_api(beside: Beside) -> None:
 
 def test_from_etcd_without_kubernetes(beside: Beside, tmp_path: pathlib.Path) -> None:
     """A file of its own beside the operator's; no kubeconfig; the certificates for etcd are credentials of the service."""
-    try:
+    with parts.or_skip("no etcd here"):
         etcd_program = realparts.etcd_debian()
-    except realparts.Missing as e:
-        pytest.skip(f"no etcd here: {e}")
     machine, path, port = beside.machine, "/haproxy/east", free_port()
     (tmp_path / "etcd").mkdir()
     tls = Tls(tmp_path / "etcd")

@@ -101,7 +101,7 @@ def status_of(pid: int) -> dict[str, str]:
 def test_first_hour(balancer: Balancer) -> None:
     """Installed; not started before it is set up; asked what it would do; started; locked in; told things; stopped; purged."""
     machine, rig = balancer.machine, balancer.rig
-    before = names(machine)
+    before = left_by_us(machine)
     balancer.install()
     assert balancer.show("ActiveState", "Result", "UnitFileState") == ["inactive", "success", "enabled"]
     assert machine.call("systemctl", "start", UNIT).returncode == 0 and "exec-condition" in machine.journal(UNIT), "skipped, not failed"
@@ -136,10 +136,10 @@ def test_first_hour(balancer: Balancer) -> None:
     assert balancer.show("ActiveState", "Result", "ExecMainStatus") == ["inactive", "success", "0"]
     assert rig.servers() == {"n1", "sorry"}, "HAProxy stays as it is"
     machine.run("dpkg", "--purge", "haproxy-k8s-sync")
-    assert names(machine) - before == set()
+    assert left_by_us(machine) - before == set()
 
 
-def names(machine: Machine) -> set[str]:
+def left_by_us(machine: Machine) -> set[str]:
     """All that is called like us, and all that nobody owns, but for caches and this very tree."""
     found = machine.run("find", "/etc", "/lib/systemd", "/usr", "/var", "/run", "-xdev", "(", "-name", "*haproxy-k8s-sync*", "-o", "-nouser", ")", "-print")
     return {name for name in found.splitlines() if not name.startswith(("/var/cache/man/", "/run/systemd/", "/run/log/"))}

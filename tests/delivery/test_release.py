@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.harness import realparts
+from tests.harness import parts, realparts
 from tests.harness.process import ROOT
 
 from .once import run, version
@@ -96,10 +96,8 @@ def test_steps_are_sound_shell(tmp_path: pathlib.Path) -> None:
 
 def test_workflows_by_their_linter() -> None:
     """Names of jobs, steps, matrices and contexts, kinds of values, inputs of well-known actions."""
-    try:
+    with parts.or_skip():
         actionlint = realparts.actionlint()
-    except realparts.Missing as e:
-        pytest.skip(str(e))
     run(actionlint, "-no-color", "-shellcheck=", "-pyflakes=", *WORKFLOWS)
 
 

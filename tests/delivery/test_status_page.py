@@ -332,6 +332,22 @@ CONTRAST = """(() => {
 })()"""
 
 
+def readable(page: Page) -> None:
+    for scheme in ("light", "dark"):
+        page.prefer(color_scheme=scheme, reduced_motion="reduce")
+        assert page.value(CONTRAST) == []
+
+
+def everywhere(page: Page, *shown: dict[str, Any]) -> None:
+    """Each of these fits into every width; the last one can be read by day and by night, and stays."""
+    for one in shown:
+        page.value(f"show({json.dumps(one)})")
+        for width in (1280, 900, 821, 820, 600, PHONE):
+            page.size(width, 800, mobile=width == PHONE)
+            fits(page)
+    readable(page)
+
+
 def multiplied(page: Page, nodes: int) -> dict[str, Any]:
     """What the page shows, as if there were so many nodes."""
     d = dict(page.value("last"))
@@ -359,9 +375,7 @@ def test_every_size_every_state_light_and_dark(calm: Daemon, page: Page) -> None
             page.value(f"show({json.dumps(shown)})")
             fits(page)
             assert f"{nodes:,}".split(",")[0] in page.text("#flows")
-        for scheme in ("light", "dark"):
-            page.prefer(color_scheme=scheme, reduced_motion="reduce")
-            assert page.value(CONTRAST) == []
+        readable(page)
         page.prefer()
     assert "30 of 500 listed, of 5,000" in page.text("#shown")
     page.value("document.getElementById('more-nodes').click()")
@@ -439,6 +453,15 @@ def keep(shot: pathlib.Path) -> None:
         (ROOT / "docs" / shot.name).write_bytes(small)
 
 
+def alone(page: Page, section: str, name: str) -> pathlib.Path:
+    """A picture of it without all else."""
+    shot = ROOT / "build" / "status-page" / f"{name}.png"
+    page.value(f"for (const e of document.querySelectorAll('main section:not([aria-labelledby=h-{section}])')) e.hidden = true")
+    page.size(1280, 600)
+    page.screenshot(shot)
+    return shot
+
+
 def hashed(balancer: FileBalancer) -> str:
     return hashlib.sha256(balancer.source.read_bytes()).hexdigest()[:12]
 
@@ -514,18 +537,9 @@ def test_templates(tmp_path: pathlib.Path, page: Page) -> None:
         page.value(f"show({json.dumps(lagging(page))})")
         targets = page.value("[...document.querySelectorAll('#set .flow > div:nth-child(3) li')].map(li => li.innerText.replace(/\\s+/g, ' '))")
         assert targets[0].startswith("lb-b.example:5555 new runs 0123456789ab to come: ") and [t.split()[1:3] for t in targets[1:]] == [["in", "sync"]] * 2
-        shot = ROOT / "build" / "status-page" / "status-page-templates.png"
-        page.value("for (const e of document.querySelectorAll('main section:not([aria-labelledby=h-set])')) e.hidden = true")
-        page.size(1280, 600)
-        page.screenshot(shot)
+        shot = alone(page, "set", "status-page-templates")
         keep(shot)
-        page.value("show(last)")
-        for width in (1280, 900, 821, 820, 600, PHONE):
-            page.size(width, 800, mobile=width == PHONE)
-            fits(page)
-        for scheme in ("light", "dark"):
-            page.prefer(color_scheme=scheme, reduced_motion="reduce")
-            assert page.value(CONTRAST) == []
+        everywhere(page, page.value("last"))
         page.value("show({...last, templates: null})")
         assert not page.value("document.getElementById('set').checkVisibility()"), "nothing is shown where there are none"
 
@@ -558,23 +572,13 @@ def test_services(tmp_path: pathlib.Path, page: Page) -> None:
         route = {"host": "a" * 60 + ".example.com", "path": "/" + "b" * 200, "service": "team/" + "c" * 60, "port": "web", "backend": None, "redirect": "https://" + "a" * 60 + ".example.com"}
         many["services"].update(frontend_count=40, problem="none of them can be served",
                                 frontends=[{"address": "fd00::1", "port": n, "mode": "http", "tls": False, "route_count": 30, "routes": [route] * 30} for n in range(30)])
-        shot = ROOT / "build" / "status-page" / "status-page-services.png"
-        page.value("for (const e of document.querySelectorAll('main section:not([aria-labelledby=h-services])')) e.hidden = true")
-        page.size(1280, 600)
-        page.screenshot(shot)
+        shot = alone(page, "services", "status-page-services")
         keep(shot)
         page.size(PHONE, 800, mobile=True)
         page.screenshot(shot.with_name("status-page-services-phone.png"))
-        for seen in (page.value("last"), many):
-            page.value(f"show({json.dumps(seen)})")
-            for width in (1280, 900, 821, 820, 600, PHONE):
-                page.size(width, 800, mobile=width == PHONE)
-                fits(page)
+        everywhere(page, page.value("last"), many)
         assert "and 16 frontends more" in page.text("#services")
         assert "and 18 more" in page.text("#services .lb") and "none of them can be served" in page.text("#services .wrong")
-        for scheme in ("light", "dark"):
-            page.prefer(color_scheme=scheme, reduced_motion="reduce")
-            assert page.value(CONTRAST) == []
         page.value("show({...last, services: null})")
         assert not page.value("document.getElementById('services').checkVisibility()"), "nothing is shown where there are none"
 
@@ -601,22 +605,12 @@ def test_etcd(scene: Scene, page: Page) -> None:
     table = page.value("[...document.querySelectorAll('#etcd tbody tr')].map(tr => tr.innerText.replace(/\\s+/g, ' '))")
     assert len(table) == 3 and "failed" in table[0] and "unknown keyword" in table[0] and table[2].startswith("lb-1 in sync version 7 0123456789ab"), table
     assert page.value("document.querySelectorAll('img').length") == 0 and page.value("typeof hacked") == "undefined"
-    shot = ROOT / "build" / "status-page" / "status-page-etcd.png"
-    page.value("for (const e of document.querySelectorAll('main section:not([aria-labelledby=h-etcd])')) e.hidden = true")
-    page.size(1280, 600)
-    page.screenshot(shot)
+    shot = alone(page, "etcd", "status-page-etcd")
     page.size(PHONE, 800, mobile=True)
     page.screenshot(shot.with_name("status-page-etcd-phone.png"))
     many = {**producer, "problem": "/haproxy/east: the key has a value in etcd but no manifest below it", "load_balancers": {
         "in_sync": 1000, "behind": 0, "failed": 0, "list": [{**row, "name": f"lb-{i}." + "a" * 60 + ".example.com"} for i in range(500)]}}
-    for etcd in (producer, many):
-        page.value(f"show({json.dumps({**seen, 'etcd': etcd})})")
-        for width in (1280, 900, 821, 820, 600, PHONE):
-            page.size(width, 800, mobile=width == PHONE)
-            fits(page)
+    everywhere(page, {**seen, "etcd": producer}, {**seen, "etcd": many})
     assert "and 950 more" in page.text("#etcd") and "no manifest below it" in page.text("#etcd .wrong")
-    for scheme in ("light", "dark"):
-        page.prefer(color_scheme=scheme, reduced_motion="reduce")
-        assert page.value(CONTRAST) == []
     page.value(f"show({json.dumps({**seen, 'etcd': {'role': 'load balancer', 'version': 7, 'problem': None}})})")
     assert page.text("#published") == "version 7 was read"

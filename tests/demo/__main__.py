@@ -122,42 +122,33 @@ def run(keep: bool, screen: Screen) -> bool:
         return done
 
 
+def played(keep: bool, story: ConfigurationStory | IngressStory | ServicesStory, places: list[list[str]]) -> bool:
+    story.play()
+    done = story.summary()
+    if keep:
+        show_places(story.stage, story.screen, places)
+        story.show_places()
+        keep_until_interrupted(story.stage, story.all_traffic[0], story.screen)
+    return done
+
+
 def run_configuration(keep: bool, screen: Screen) -> bool:
-    with FileBalancer() as stage, shown(stage, screen):
-        story = ConfigurationStory(stage, screen)
-        with story.traffic:
-            story.play()
-            done = story.summary()
-            if keep:
-                show_places(stage, screen, [["the file", str(stage.source)]])
-                story.show_places()
-                keep_until_interrupted(stage, story.traffic, screen)
-        return done
+    with FileBalancer() as stage, shown(stage, screen), ConfigurationStory(stage, screen) as story:
+        return played(keep, story, [["the file", str(stage.source)]])
 
 
 def run_ingress(keep: bool, screen: Screen) -> bool:
     with IngressBalancer() as stage, shown(stage, screen), IngressStory(stage, screen) as story:
-        story.play()
-        done = story.summary()
-        if keep:
-            show_places(stage, screen, [["an Ingress", f"curl -H 'Host: {HOST}' http://127.0.0.1:{stage.haproxy.port}/"],
-                                        ["Kubernetes API", f"curl {stage.kube.url}/apis/networking.k8s.io/v1/ingresses"],
-                                        ["manifests", str(stage.manifests)], ["template set", str(stage.set)]])
-            story.show_places()
-            keep_until_interrupted(stage, story.traffic, screen)
-    return done
+        return played(keep, story, [["an Ingress", f"curl -H 'Host: {HOST}' http://127.0.0.1:{stage.haproxy.port}/"],
+                                    ["Kubernetes API", f"curl {stage.kube.url}/apis/networking.k8s.io/v1/ingresses"],
+                                    ["manifests", str(stage.manifests)], ["template set", str(stage.set)]])
 
 
 def run_services(keep: bool, screen: Screen) -> bool:
     with ServicesBalancer() as stage, shown(stage, screen), ServicesStory(stage, screen) as story:
-        story.play()
-        done = story.summary()
-        if keep:
-            show_places(stage, screen, [["the other HAProxy's front", f"curl http://127.0.0.1:{stage.other.port}/"], ["its daemon: status page", f"http://127.0.0.1:{stage.other.daemon.port}/"],
-                                        ["Kubernetes API", f"curl {stage.kube.url}/api/v1/services"], ["manifests", str(stage.manifests.directory)]])
-            story.show_places()
-            keep_until_interrupted(stage, story.traffic["lb-a"], screen)
-    return done
+        return played(keep, story, [["the other HAProxy's front", f"curl http://127.0.0.1:{stage.other.port}/"],
+                                    ["its daemon: status page", f"http://127.0.0.1:{stage.other.daemon.port}/"],
+                                    ["Kubernetes API", f"curl {stage.kube.url}/api/v1/services"], ["manifests", str(stage.manifests.directory)]])
 
 
 def main() -> int:

@@ -7,7 +7,6 @@ import contextlib
 import importlib.util
 import os
 import pathlib
-import re
 import shutil
 import signal
 import socket
@@ -19,7 +18,6 @@ from tests.harness.daemon import Daemon, program
 from tests.harness.haproxy import (HEAD, DataPlane, DoubleDataPlane, HAProxy, RealDataPlane, haproxy_binary, haproxy_version,
                                    real_dataplane_binary)
 from tests.harness.local import LocalFiles
-from tests.harness.process import wait_until
 
 from .nodes import Backend
 
@@ -76,21 +74,12 @@ def free_node_port(claim: socket.socket) -> int:
         return node_port([*ADDRESSES.values(), *PODS.values()])
 
 
-def reloads_of(haproxy: HAProxy) -> int:
-    """As its master counts them; while it starts or reloads it does not answer for a moment."""
-    return int(wait_until(lambda: _master_row(haproxy), 5, "HAProxy's master to say how often it reloaded")[1])
-
-
-def _master_row(haproxy: HAProxy) -> re.Match[str] | None:
-    with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as s:
-        s.settimeout(2)
-        s.connect(str(haproxy.master_socket))
-        s.sendall(b"show proc\n")
-        s.shutdown(socket.SHUT_WR)
-        answer = b""
-        while chunk := s.recv(65536):
-            answer += chunk
-    return re.search(r"^\d+\s+master\s+(\d+)", answer.decode(), re.M)
+def folders_of(plane: DataPlane) -> dict[str, str]:
+    """Of the Data Plane API, which does not tell; beside HAProxy they are the daemon's own."""
+    if plane.kind == LocalFiles.kind:
+        return {}
+    folder = plane.dir / ("real" if plane.kind == "real" else "storage")
+    return {"HAPROXY_MAPS_DIR": str(folder / "maps"), "HAPROXY_CERTS_DIR": str(folder / "ssl"), "HAPROXY_FILES_DIR": str(folder / "general")}
 
 
 class Balancer:
@@ -177,7 +166,7 @@ class Balancer:
         self.backends.pop(node).stop()
 
     def reloads(self) -> int:
-        return reloads_of(self.haproxy)
+        return self.haproxy.reloads()
 
     def alive(self) -> bool:
         process = self.daemon.process

@@ -6,18 +6,16 @@ from __future__ import annotations
 import base64
 import contextlib
 import functools
-import json
 import pathlib
 import shutil
 from collections.abc import Mapping
 
-from tests.harness import http
 from tests.harness.certificates import Pair, self_signed
 from tests.harness.haproxy import HEAD
 from tests.harness.kube import KubeDouble
 from tests.harness.process import ROOT, free_port
 
-from .balancer import PODS, Balancer
+from .balancer import PODS, Balancer, folders_of
 from .manifests import replaced
 
 NAMESPACE = "shop"
@@ -107,14 +105,7 @@ frontend fe
 
     def settings(self) -> dict[str, str]:
         return {"CONFIG_SOURCE": "template", "TEMPLATE_FROM": f"file:{self.set}", "KUBECONFIG": str(self.kube.kubeconfig(self.home / "kubeconfig")),
-                "EMIT_EVENTS": "true", "CONFIG_MIN_INTERVAL": "0s", "STATE_DIR": str(self.home / "state"), **self._folders(), **super().settings()}
-
-    def _folders(self) -> dict[str, str]:
-        """Of the Data Plane API, which does not tell; beside HAProxy they are the daemon's own."""
-        if self.is_local:
-            return {}
-        folder = self.dataplane.dir / ("real" if self.dataplane.kind == "real" else "storage")
-        return {"HAPROXY_MAPS_DIR": str(folder / "maps"), "HAPROXY_CERTS_DIR": str(folder / "ssl"), "HAPROXY_FILES_DIR": str(folder / "general")}
+                "EMIT_EVENTS": "true", "CONFIG_MIN_INTERVAL": "0s", "STATE_DIR": str(self.home / "state"), **folders_of(self.dataplane), **super().settings()}
 
     def prepare(self, stack: contextlib.ExitStack) -> None:
         self.manifests.mkdir()
@@ -165,11 +156,6 @@ frontend fe
         crt, key = (base64.b64encode(path.read_bytes()).decode() for path in (pair.certificate, pair.key))
         self.apply(f"{name}-secret", SECRET.format(name=name, crt=crt, key=key))
         return pair
-
-    def events(self) -> list[str]:
-        """As `kubectl get events` has them: type, reason, object, message."""
-        items = json.loads(http.request(self.kube.url, "GET", f"/api/v1/namespaces/{NAMESPACE}/events").text)["items"]
-        return [f"{e['type']}  {e['reason']}  {e['involvedObject']['kind'].lower()}/{e['involvedObject']['name']}  {e['message']}" for e in items]
 
     def destinations(self) -> tuple[str, str]:
         return "pods", f"little web servers on {PODS['shop-1']} and following, port {self.node_port}"

@@ -10,14 +10,12 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-from tests.harness import http as requests
 from tests.harness.process import wait_until
 
-from .balancer import RELOAD_DELAY_S
-from .ingress import FIRST_PODS, IngressBalancer
+from .ingress import FIRST_PODS, NAMESPACE, IngressBalancer
 from .screen import Screen
+from .show import Show, ask, events
 from .traffic import Traffic, counts
 
 HOST, SECURE = "shop.example", "secure.shop.example"
@@ -25,39 +23,12 @@ SNIPPET = "snippets/ingress-backend.j2"
 RIGHT, WRONG = "  balance {{ options[1] or balance }}", "  balance {{ options[1] or balanse }}"
 SETTLED_ANSWERS = 40
 """So many answers in a row without a pod: it is out of the rotation."""
-HEAD = ["what happened", "way", "after ms", "reloads", "requests", "failed"]
 
 
-@dataclass
-class Step:
-    what: str
-    way: str
-    """reload, runtime (by HAProxy's sockets or its API, without a reload), or what became of it otherwise."""
-    took_ms: float
-    reloads: int
-    requests: int
-    failed: int
-
-    def row(self) -> list[str]:
-        return [self.what, self.way, f"{self.took_ms:.0f}", str(self.reloads), str(self.requests), str(self.failed)]
-
-    @property
-    def surprise(self) -> bool:
-        return (self.reloads == 1) != (self.way == "reload")
-
-
-class IngressStory:
+class IngressStory(Show):
     def __init__(self, stage: IngressBalancer, screen: Screen):
-        self.stage, self.screen = stage, screen
-        self.traffic = Traffic(stage.haproxy.port, HOST)
-        self.steps: list[Step] = []
-        self.stack = contextlib.ExitStack()
-
-    def __enter__(self) -> "IngressStory":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stack.close()
+        self.stage, self.traffic = stage, Traffic(stage.haproxy.port, HOST)
+        super().__init__(stage, screen, self.traffic)
 
     def play(self) -> None:
         stage, screen = self.stage, self.screen
@@ -69,7 +40,7 @@ class IngressStory:
         screen.quote((stage.manifests / "shop-ingress.yaml").read_text())
         self.show(HOST)
         screen.say("from here on a client asks for it all the time: no request may fail")
-        self.stack.enter_context(self.traffic)
+        self.ask_all_the_time()
         screen.heading("3. A host and a path more for the same Service: lines of a map, no reload")
         self.step("a host and a path more", "runtime", lambda: stage.ingress("www", "www.shop.example", {"/cart": "shop"}),
                   lambda: self.answer("www.shop.example", "/cart/7").startswith("200 shop-"))
@@ -96,30 +67,10 @@ class IngressStory:
         if "blog-1" in counts(self.traffic.since(0)):
             raise AssertionError("the younger Ingress got requests of the older one")
 
-    # --- a step
-
-    def step(self, what: str, way: str, change: Callable[[], str], happened: Callable[[], bool]) -> None:
-        stage, started = self.stage, time.monotonic()
-        reloads = stage.reloads()
-        self.screen.say(change())
-        wait_until(lambda: stage.alive() and happened(), 20, what, interval=0.002)
-        took_ms = (time.monotonic() - started) * 1000
-        if way != "refused":
-            stage.daemon.wait_ready()
-        asked = self.traffic.since(started)
-        step = Step(what, way, took_ms, stage.reloads() - reloads, len(asked), sum(not answer.node for answer in asked))
-        self.steps.append(step)
-        self.screen.good(f"{way} after {took_ms:.0f} ms, reloads: {step.reloads}; {step.requests} requests meanwhile, {step.failed} failed")
-        if step.surprise:
-            self.screen.bad(f"but {step.reloads} reloads")
+    # --- answers
 
     def answer(self, host: str, path: str = "/") -> str:
-        """Status and text; "" where nobody answers."""
-        try:
-            said = requests.request(f"http://127.0.0.1:{self.stage.haproxy.port}", "GET", path, headers={"Host": host})
-        except (OSError, http.client.HTTPException):
-            return ""
-        return f"{said.status} {said.headers.get('location', '') if said.status == 308 else said.text.strip()}"
+        return ask(self.stage.haproxy.port, host, path)
 
     def secure_answer(self) -> str:
         """The certificate has to be that of the Secret."""
@@ -199,7 +150,7 @@ class IngressStory:
         return "\n   ".join([*self._served("blog", ["blog-1"]), stage.ingress("takeover", HOST, {"/": "blog", "/blog": "blog"})])
 
     def _complaints(self) -> list[str]:
-        return [text for text in self.stage.events() if "ingress/takeover" in text]
+        return [text for text in events(self.stage.kube.url, NAMESPACE) if "ingress/takeover" in text]
 
     def _refused(self) -> bool:
         return SNIPPET.split("/")[1].removesuffix(".j2") + ":" in self.stage.daemon.get("/readyz")[1]
@@ -212,28 +163,6 @@ class IngressStory:
         screen.quote(stage.ask_daemon("template", "test", str(stage.set), "--test=hosts and paths"))
         if not self.answer(HOST).startswith("200 shop-"):
             raise AssertionError("what ran does not run any more")
-
-    # --- the end
-
-    def summary(self) -> bool:
-        """The table; True when everything happened and nothing failed."""
-        screen, traffic = self.screen, self.traffic
-        screen.heading("Summary")
-        screen.table(HEAD, [step.row() for step in self.steps])
-        screen.say("")
-        screen.say("way: reload, or runtime: the running HAProxy is changed, and its files. after ms: from the edit")
-        screen.say("until a request got the new answer. Here nothing waits for CONFIG_MIN_INTERVAL (2 s unless it is set),")
-        screen.say("the least time between two writes that need a reload.")
-        if not self.stage.is_local:
-            screen.say(f"The Data Plane API reloads after up to {RELOAD_DELAY_S * 1000:.0f} ms (its reload_delay; 5 s unless configured).")
-        if traffic.failed:
-            screen.bad(f"{traffic.failed} of {traffic.total} requests failed, the first: {traffic.first_error}")
-        else:
-            screen.good(f"{traffic.total} requests, 0 failed.")
-        surprises = [step for step in self.steps if step.surprise]
-        for step in surprises:
-            screen.bad(f"{step.what}: {step.reloads} reloads")
-        return not traffic.failed and not surprises
 
     def show_places(self) -> None:
         stage, screen = self.stage, self.screen

@@ -72,11 +72,6 @@ class Manifests:
     def service(self, node_port: int) -> pathlib.Path:
         return self._write(SERVICE_FILE, _SERVICE.format(node_port=node_port))
 
-    def remove_node(self, name: str) -> pathlib.Path:
-        path = self.directory / f"{name}.yaml"
-        path.unlink()
-        return path
-
     def endpoints(self, ready: Mapping[str, bool]) -> pathlib.Path:
         """One pod on each of these nodes; one that is not ready is on its way out."""
         text = _SLICE + "".join(

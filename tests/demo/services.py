@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import pathlib
 from collections.abc import Mapping
 
-from tests.harness import http
 from tests.harness.backends import node_port
 from tests.harness.daemon import Daemon
 from tests.harness.haproxy import HEAD, DataPlane, HAProxy
 from tests.harness.kube import KubeDouble
 
-from .balancer import ADDRESSES, FIRST, Balancer, reloads_of
+from .balancer import ADDRESSES, FIRST, Balancer, folders_of
 from .manifests import Manifests, replaced
 from .nodes import Backend
 
@@ -55,18 +53,8 @@ class LoadBalancer:
     def settings(self) -> dict[str, str]:
         """The daemon of the first one tells the owners of Services what is wrong; both would say the same."""
         return {"CONFIG_SOURCE": "services", "CONFIG_FILE": str(self.before), "CLUSTER_NAME": CLUSTER, "ANNOTATION_PREFIX": self.name, "KUBECONFIG": str(self.kubeconfig),
-                "EMIT_EVENTS": str(self.name == "lb-a").lower(), "CONFIG_MIN_INTERVAL": "0s", "STATE_DIR": str(self.home / f"{self.name}-state"), **self._folders(),
-                **self.dataplane.settings()}
-
-    def _folders(self) -> dict[str, str]:
-        """Of the Data Plane API, which does not tell; beside HAProxy they are the daemon's own."""
-        if self.dataplane.kind == "local":
-            return {}
-        folder = self.dataplane.dir / ("real" if self.dataplane.kind == "real" else "storage")
-        return {"HAPROXY_MAPS_DIR": str(folder / "maps"), "HAPROXY_CERTS_DIR": str(folder / "ssl"), "HAPROXY_FILES_DIR": str(folder / "general")}
-
-    def reloads(self) -> int:
-        return reloads_of(self.haproxy)
+                "EMIT_EVENTS": str(self.name == "lb-a").lower(), "CONFIG_MIN_INTERVAL": "0s", "STATE_DIR": str(self.home / f"{self.name}-state"),
+                **folders_of(self.dataplane), **self.dataplane.settings()}
 
 
 class ServicesBalancer(Balancer):
@@ -119,7 +107,7 @@ class ServicesBalancer(Balancer):
         return True
 
     def reloads(self) -> int:
-        return sum(one.reloads() for one in self.both)
+        return sum(one.haproxy.reloads() for one in self.both)
 
     # --- manifests
 
@@ -130,11 +118,6 @@ class ServicesBalancer(Balancer):
                 **{f"{one.name}.web.listen-port": str(one.port) for one in self.both}}
         lines = "".join(f'    {key}: "{value}"\n' for key, value in said.items())
         return replaced(self.manifests.directory / f"{name}-service.yaml", SERVICE.format(name=name, age=age, node_port=port, annotations=lines))
-
-    def events(self) -> list[str]:
-        """As `kubectl get events` has them: type, reason, object, message."""
-        items = json.loads(http.request(self.kube.url, "GET", f"/api/v1/namespaces/{NAMESPACE}/events").text)["items"]
-        return [f"{e['type']}  {e['reason']}  {e['involvedObject']['kind'].lower()}/{e['involvedObject']['name']}  {e['message']}" for e in items]
 
     def parts(self) -> list[tuple[str, str]]:
         return [("Kubernetes", f"a double of its API, fed from {self.manifests.directory}"),

@@ -11,6 +11,7 @@ from tests.harness.process import wait_until
 
 from .balancer import ADDRESSES, FIRST, RELOAD_DELAY_S
 from .screen import Screen
+from .show import concluded
 from .stage import Stage
 from .traffic import Traffic, counts
 
@@ -177,15 +178,7 @@ class Story:
             self.screen.say("(runtime update) or haproxy.cfg (transaction) had the change. traffic ms: until requests")
             self.screen.say(f"followed; after a transaction they wait for a reload, here up to {RELOAD_DELAY_S * 1000:.0f} ms (the Data Plane")
             self.screen.say("API's reload_delay; 5 s unless configured). writes: of haproxy.cfg.")
-        traffic = self.traffic
-        if traffic.failed:
-            self.screen.bad(f"{traffic.failed} of {traffic.total} requests failed, the first: {traffic.first_error}")
-        else:
-            self.screen.good(f"{traffic.total} requests, 0 failed.")
-        surprises = [f"{outcome.what}: {surprise}" for outcome in self.outcomes for surprise in outcome.surprises]
-        for surprise in surprises:
-            self.screen.bad(surprise)
-        return not traffic.failed and not surprises
+        return concluded(self.screen, (self.traffic,), [f"{outcome.what}: {surprise}" for outcome in self.outcomes for surprise in outcome.surprises])
 
     def _write_endpoints(self) -> str:
         return f"edited: {self.stage.manifests.endpoints(self._ready).name}, pods on " + ", ".join(

@@ -16,7 +16,7 @@ from tests.delivery.chart import pod
 from tests.delivery.chart.helm import CHART, Document, Values
 from tests.harness import realparts
 from tests.harness.process import wait_until
-from tests.harness.realkube import ADMIN_TOKEN, ApiError, Client, RealKube
+from tests.harness.realkube import ADMIN_TOKEN, ApiError, RealKube
 
 CRDS = pathlib.Path(__file__).with_name("crds.yaml")
 NAME = "haproxy-k8s-sync"
@@ -89,10 +89,9 @@ class Right:
         only = {"resourceNames": [self.name]} if self.name else {}
         return {"apiGroups": [self.group], "resources": [self.resource], "verbs": [self.verb], **only}
 
-    def review(self) -> Document:
+    def attributes(self) -> Document:
         asked = {"group": self.group, "resource": self.resource, "verb": self.verb, "name": self.name, "namespace": self.namespace or ""}
-        return {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
-                "spec": {"resourceAttributes": {k: v for k, v in asked.items() if v}}}
+        return {k: v for k, v in asked.items() if v}
 
 
 class Release:
@@ -133,20 +132,11 @@ class Release:
         return [right for right in self.rights() if right.resource == resource]
 
     def grant(self, rights: list[Right], among: list[Right]) -> None:
-        """Exactly these of those, and the authorizer knows: it learns of a changed role by a watch of its own."""
+        """Exactly these of those, and the authorizer knows."""
         for kind, role, namespace in {(r.kind, r.role, r.namespace) for r in among}:
             rules = [r.rule() for r in rights if (r.kind, r.role, r.namespace) == (kind, role, namespace)]
             self.kube.admin.patch(kind, role, {"rules": rules}, namespace)
-        client = Client(self.kube.port, self.kube.ca, self.token())
-
-        def allowed(right: Right) -> bool:
-            answer = client.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", right.review())
-            return bool(answer["status"]["allowed"])
-
-        try:
-            wait_until(lambda: all(allowed(r) == (r in rights) for r in among), 20, f"exactly the rights {[str(r) for r in rights]}")
-        finally:
-            client.close()
+        self.kube.await_access(self.token(), *((right in rights, right.attributes()) for right in among))
 
 
 # --- everything that is there

@@ -5,17 +5,13 @@ from __future__ import annotations
 
 import re
 
-from tests.harness.process import ROOT, wait_until
-from tests.harness.realkube import ApiError, Client, RealKube
+from tests.harness.process import ROOT
+from tests.harness.realkube import RIGHTS, RealKube, listing
 
 MANIFEST = ROOT / "deploy" / "rbac.yaml"
 # What the manifest calls the namespace.
 NAMESPACE = "ingress-nginx"
 NAME = "haproxy-k8s-sync"
-
-# What each right is about: (API group, resource). Nodes are the ClusterRole's, the others the Role's.
-RIGHTS = {"nodes": ("", "nodes"), "slices": ("discovery.k8s.io", "endpointslices"), "endpoints": ("", "endpoints"),
-          "services": ("", "services")}
 
 
 def documents() -> dict[tuple[str, str], str]:
@@ -37,7 +33,7 @@ class Rights:
             kube.admin.apply(kind, name.replace(NAMESPACE, namespace), text.replace(NAMESPACE, namespace), where)
         self.lease_rules = [rule for rule in kube.admin.get("Role", NAME, namespace)["rules"] if "leases" in rule["resources"]]
         self.token = kube.admin.service_account_token(NAME, namespace)
-        self.wait_only(namespace, tuple(RIGHTS))
+        kube.await_access(self.token, *listing(RIGHTS, namespace))
 
     def also_in(self, namespace: str) -> None:
         """A Role and a RoleBinding in a further namespace, bound to the same ServiceAccount, as the manifest's head has them."""
@@ -50,7 +46,7 @@ class Rights:
         self.kube.admin.put({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": about, "rules": rules})
         own_place, _, rest = documents()["RoleBinding", NAME].partition(NAMESPACE)
         self.kube.admin.apply("RoleBinding", NAME, f"{own_place}{namespace}{rest.replace(NAMESPACE, self.namespace)}", namespace)
-        self.wait_only(namespace, tuple(RIGHTS))
+        self.kube.await_access(self.token, *listing(RIGHTS, namespace))
 
     def only(self, *rights: str) -> None:
         """From here on exactly these, and those to the Lease."""
@@ -58,25 +54,4 @@ class Rights:
                  for name, (group, resource) in RIGHTS.items() if name in rights}
         self.kube.admin.patch("ClusterRole", f"{self.namespace}:{NAME}", {"rules": [rules[r] for r in rules if r == "nodes"]})
         self.kube.admin.patch("Role", NAME, {"rules": [*(rules[r] for r in rules if r != "nodes"), *self.lease_rules]}, self.namespace)
-        self.wait_only(self.namespace, rights)
-
-    def wait_only(self, namespace: str, rights: tuple[str, ...]) -> None:
-        """The authorizer learns of a changed role by a watch of its own, so the daemon's own token is asked until it shows."""
-        client = Client(self.kube.port, self.kube.ca, self.token)
-
-        def allowed(right: str) -> bool:
-            group, resource = RIGHTS[right]
-            prefix = f"/apis/{group}/v1" if group else "/api/v1"
-            where = "" if right == "nodes" else f"namespaces/{namespace}/"
-            try:
-                client.request("GET", f"{prefix}/{where}{resource}?limit=1")
-            except ApiError as e:
-                if e.status in (401, 403):
-                    return False
-                raise
-            return True
-
-        try:
-            wait_until(lambda: all(allowed(r) == (r in rights) for r in RIGHTS), 20, f"exactly the rights {rights}")
-        finally:
-            client.close()
+        self.kube.await_access(self.token, *listing(rights, self.namespace))

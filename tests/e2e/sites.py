@@ -58,6 +58,11 @@ class Sites:
         return subprocess.run([program(), "config", *words], env=clean_env(**self.settings(**settings)), input=given, capture_output=True,
                               text=True, check=False, timeout=60)
 
+    def put(self, text: str) -> None:
+        """The file, at one stroke."""
+        self.source.with_name("next").write_text(text)
+        self.source.with_name("next").replace(self.source)
+
     def text(self, site: int = 0, balance: str = "roundrobin") -> str:
         """What that HAProxy began with, changed; with a backend that shows what runs."""
         first = self.list[site][0].dir.joinpath("first.cfg").read_text()

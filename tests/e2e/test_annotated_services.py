@@ -16,23 +16,13 @@ from tests.functional.test_annotated_services import subject_of
 from tests.harness import http
 from tests.harness.certificates import Pair, self_signed
 from tests.harness.daemon import Daemon, clean_env, program
-from tests.harness.haproxy import HAProxy
+from tests.harness.haproxy import PLAIN, HAProxy
 from tests.harness.health import HealthPort
 from tests.harness.process import free_port, wait_until
 from tests.harness.realkube import RealKube
 
 from .account import Account
 
-STATIC = """\
-global
-  httpclient.ssl.verify none
-  stats socket {d}/haproxy.sock mode 600 level admin
-defaults
-  mode http
-  timeout connect 1s
-  timeout client 5s
-  timeout server 5s
-"""
 OLD = "haproxy-kubefigurator"
 
 
@@ -42,7 +32,7 @@ class Place(Account):
     def __init__(self, home: pathlib.Path, kube: RealKube):
         super().__init__(kube, "services")
         self.home, self.port = home, free_port()
-        self.haproxy = HAProxy(home / "haproxy", STATIC)
+        self.haproxy = HAProxy(home / "haproxy", PLAIN)
         self.dynamic = home / "haproxy" / "dynamic.cfg"
         self.dynamic.write_text("# nothing yet\n")
         self.haproxy.files.append(self.dynamic)

@@ -15,7 +15,7 @@ import yaml
 
 from tests.delivery.chart import cases
 from tests.delivery.chart.helm import CHART, NAMESPACE, RELEASE, Document, Values, render
-from tests.harness import objects, realparts
+from tests.harness import objects, parts, realparts
 from tests.harness.daemon import Daemon
 from tests.harness.haproxy import AUTH
 from tests.harness.local import LocalFiles
@@ -34,12 +34,10 @@ OF_HELM = "Secret {}/sh.helm.release.v1.{}.v"
 @pytest.fixture
 def kube(kubes: dict[str, RealKube]) -> RealKube:
     """A server with the Prometheus operator's kinds and the namespaces of the renderings."""
-    try:
+    with parts.or_skip():
         realparts.helm()
         realparts.kubectl()
         server = kubes["etcd"]
-    except realparts.Missing as e:
-        pytest.skip(str(e))
     define(server)
     for name in (NAMESPACE, "ingress-nginx", "haproxy", "haproxy-operator", "lb-templates", "shop", "api", "certs", "edge", "monitoring"):
         server.admin.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
@@ -218,11 +216,9 @@ def stands_by(world: World, release: Release, first: Daemon) -> None:
 def old_world(tmp_path: pathlib.Path, kubes: dict[str, RealKube]) -> Iterator[World]:
     """Over an etcd that lists cannot be streamed from, so that list and watch are two rights that are both used."""
     combination = Combination("etcd-debian", "haproxy-debian", "double-3.4")
-    try:
+    with parts.or_skip(f"{combination}"):
         combination.parts()
         realparts.helm()
-    except realparts.Missing as e:
-        pytest.skip(f"{combination}: {e}")
     with world_of(combination, tmp_path, kubes) as made:
         yield made
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from tests.delivery.chart.helm import CHART, Document, Values, documents
-from tests.harness import realparts
+from tests.harness import parts, realparts
 from tests.harness.process import ROOT
 from tests.harness.realkube import RealKube
 
@@ -46,12 +46,10 @@ _namespaces = itertools.count(1)
 
 @pytest.fixture
 def kube(kubes: dict[str, RealKube]) -> RealKube:
-    try:
+    with parts.or_skip():
         realparts.helm()
         realparts.kubectl()
         return kubes["etcd"]
-    except realparts.Missing as e:
-        pytest.skip(str(e))
 
 
 @pytest.fixture

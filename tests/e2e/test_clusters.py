@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.harness import realparts
+from tests.harness import parts, realparts
 from tests.harness.backends import wait_traffic
 from tests.harness.process import wait_until
 from tests.harness.realkube import RealKube
@@ -24,10 +24,8 @@ pytestmark = ONE_WORKER
 @pytest.fixture(scope="module")
 def apiservers(tmp_path_factory: pytest.TempPathFactory, kubes: dict[str, RealKube]) -> Iterator[list[RealKube]]:
     """The two that other cases have, too, and a third."""
-    try:
+    with parts.or_skip():
         first, second = kubes["etcd"], kubes["etcd-debian"]
-    except realparts.Missing as e:
-        pytest.skip(str(e))
     with RealKube(tmp_path_factory.mktemp("cluster-c"), realparts.kube_apiserver(), realparts.PARTS["etcd"]()) as third:
         yield [first, second, third]
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tests.harness.daemon import Daemon
-from tests.harness.process import wait_until
-from tests.harness.realkube import Client, RealKube
+from tests.harness.realkube import RealKube
 
 from .sites import Sites
 from .test_configuration import applied
@@ -43,20 +42,10 @@ def take(place: Place, resource: str, verb: str) -> None:
     """And wait until the authorizer knows, by asking it for the ServiceAccount."""
     rules = place.kube.admin.get("Role", ROLE, place.namespace)["rules"]
     place.kube.admin.patch("Role", ROLE, {"rules": without(rules, resource, verb)}, place.namespace)
-    client = Client(place.kube.port, place.kube.ca, place.token)
-    group = "coordination.k8s.io" if resource == "leases" else ""
-    about = {"namespace": place.namespace, "verb": verb, "resource": resource, "group": group}
-    if verb in ("patch", "get", "list", "watch", "update"):
+    about = {"namespace": place.namespace, "verb": verb, "resource": resource, "group": "coordination.k8s.io" if resource == "leases" else ""}
+    if verb != "create":
         about["name"] = NAME if resource == "secrets" else ROLE
-
-    def gone() -> bool:
-        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": about}}
-        return not client.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)["status"]["allowed"]
-
-    try:
-        wait_until(gone, 20, f"the authorizer to refuse {verb} {resource}")
-    finally:
-        client.close()
+    place.kube.await_access(place.token, (False, about))
 
 
 @pytest.mark.one_combination

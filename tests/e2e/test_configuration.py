@@ -30,8 +30,7 @@ def test_it_is_applied_followed_and_verified(sites: Sites) -> None:
     worker = sites.list[0][0].worker()
 
     seen = len(daemon.log())
-    sites.source.with_name("next").write_text(sites.text(balance="static-rr"))
-    os.replace(sites.source.with_name("next"), sites.source)
+    sites.put(sites.text(balance="static-rr"))
     applied(daemon, seen)
     wait_until(sites.runs(0, "static-rr"), 10)
     assert sites.list[0][0].worker() != worker

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 import re
 
 import pytest
 
 from tests.harness.backends import node_port
-from tests.harness.haproxy import HAProxy
 from tests.harness.load import Load
 from tests.harness.nodes import Nodes
 
@@ -17,12 +15,6 @@ from .sites import Sites
 
 NODES = {f"node-{i}": f"127.0.17.{i}" for i in range(1, 5)}
 CHANGES, RATE, VISITS = 20, 200.0, 12
-
-
-def reloads(haproxy: HAProxy) -> int:
-    """As its master has counted them."""
-    lines = haproxy._ask(haproxy.master_socket, "show proc; quit").splitlines()
-    return int(next(line for line in lines if re.match(r"\d+ +master", line)).split()[2])
 
 
 def servers(names: list[str], port: int) -> str:
@@ -43,11 +35,6 @@ def edition(first: str, number: int, port: int, home: pathlib.Path) -> str:
     return text
 
 
-def replace(path: pathlib.Path, text: str) -> None:
-    path.with_name("next").write_text(text)
-    os.replace(path.with_name("next"), path)
-
-
 @pytest.mark.every_local
 def test_twenty_changes_cost_twenty_reloads_and_no_connection(sites: Sites, tmp_path: pathlib.Path) -> None:
     haproxy, _ = sites.list[0]
@@ -57,18 +44,18 @@ def test_twenty_changes_cost_twenty_reloads_and_no_connection(sites: Sites, tmp_
         sites.source.write_text(edition(first, 0, port, tmp_path))
         daemon = sites.start(CONFIG_MIN_INTERVAL="0")
         daemon.wait_log('msg="configuration applied"', 30)
-        counted, known = reloads(haproxy), daemon.metrics().sum("reloads_total")
+        counted, known = haproxy.reloads(), daemon.metrics().sum("reloads_total")
         workers = [haproxy.worker()]
         with Load(haproxy.port, tmp_path / "load", rate=RATE, visits=VISITS) as load:
             for number in range(1, CHANGES + 1):
                 seen = len(daemon.log())
-                replace(sites.source, edition(first, number, port, tmp_path))
+                sites.put(edition(first, number, port, tmp_path))
                 daemon.wait_log('msg="configuration applied"', 30, seen)
                 workers.append(haproxy.worker())
             traffic = load.stop()
     print(f"{sites.combination}: {traffic.describe()}")
     assert len(set(workers)) == CHANGES + 1
-    assert reloads(haproxy) - counted == CHANGES
+    assert haproxy.reloads() - counted == CHANGES
     assert daemon.metrics().sum("reloads_total") - known == CHANGES
     assert not traffic.failed and not traffic.broken, traffic.describe()
     assert len(traffic.visits) == VISITS, traffic.describe()

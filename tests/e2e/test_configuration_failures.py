@@ -46,11 +46,7 @@ class Way:
 
     def put_next(self) -> None:
         self.now = next(self.balances)
-        self.put(self.sites.text(self.site, self.now))
-
-    def put(self, text: str) -> None:
-        self.sites.source.with_name("next").write_text(text)
-        self.sites.source.with_name("next").replace(self.sites.source)
+        self.sites.put(self.sites.text(self.site, self.now))
 
     def runs(self) -> None:
         wait_until(self.sites.runs(self.site, self.now), 40, f"HAProxy to run {self.now}")
@@ -65,12 +61,6 @@ class Way:
     def read_again(self, times: int = 2) -> None:
         """The daemon reads HAProxy's file so often."""
         self.sites.await_reads(times, self.site)
-
-
-def reloads(haproxy: HAProxy) -> int:
-    """Since it was started. The worker that answers is for a moment the one before the last."""
-    shown = haproxy._ask(haproxy.master_socket, "show proc; quit")
-    return int(next(line for line in shown.splitlines() if " master " in line).split()[2])
 
 
 @pytest.fixture
@@ -107,7 +97,7 @@ def test_the_daemon_dies_at_each_step(way: Way, tmp_path: pathlib.Path, kept: bo
     """Whoever is started next goes on where it stopped, with one further reload at most."""
     daemon = way.start(**({"STATE_DIR": str(tmp_path / "state")} if kept else {}))
     for step, pattern in STEPS.items():
-        before = reloads(way.haproxy)
+        before = way.haproxy.reloads()
         died = way.proxy.stop_at(pattern, heard, daemon.kill)
         way.put_next()
         assert died.wait(30), f"no {step}"
@@ -117,7 +107,7 @@ def test_the_daemon_dies_at_each_step(way: Way, tmp_path: pathlib.Path, kept: bo
         assert way.sites.runs(0, way.now)(), f"{step}: it is called applied and does not run\n{daemon.log()[seen:]}"
         daemon.wait_ready()
         way.nothing_open()
-        assert 1 <= reloads(way.haproxy) - before <= 2, step
+        assert 1 <= way.haproxy.reloads() - before <= 2, step
     version = way.plane.version()
     daemon.restart()
     daemon.wait_ready()

@@ -16,7 +16,6 @@ from tests.harness.process import wait_until
 
 from .sites import Sites
 from .test_configuration import applied
-from .test_configuration_churn import reloads
 
 PLACES = {"maps": "maps", "certs": "ssl_certificates", "files": "general"}
 # Beside haproxy.cfg, where there is no Data Plane API.
@@ -76,10 +75,6 @@ class Files:
                 f"  use_backend %[req.hdr(host),map({self.folders['maps']}/hosts.map)]\n  default_backend rest\n{more}\n"
                 "backend rest\n  mode http\n  http-request return status 404\n\n" + "\n".join(parts))
 
-    def give(self, text: str) -> None:
-        self.sites.source.with_name("next").write_text(text)
-        self.sites.source.with_name("next").replace(self.sites.source)
-
     def start(self) -> None:
         self.daemon = self.sites.start(CONFIG_FILES_DIR=str(self.dir))
         self.applied()
@@ -117,11 +112,11 @@ def files(sites: Sites) -> Files:
 @pytest.mark.every_combination
 def test_a_map_that_shrinks_together_with_its_reference(files: Files) -> None:
     files.put("maps/hosts.map", "one.example b1\ntwo.example b2\n")
-    files.give(files.text(["b1", "b2"]))
+    files.sites.put(files.text(["b1", "b2"]))
     files.start()
     wait_until(lambda: files.ask("two.example") == 202, 10)
     assert files.ask("one.example") == 201 and files.ask("three.example") == 404
-    before = reloads(files.haproxy)
+    before = files.haproxy.reloads()
 
     wrong: list[int] = []
     over = threading.Event()
@@ -136,14 +131,14 @@ def test_a_map_that_shrinks_together_with_its_reference(files: Files) -> None:
     asking.start()
     try:
         files.put("maps/hosts.map", "one.example b1\nthree.example b3\n")
-        files.give(files.text(["b1", "b3"]))
+        files.sites.put(files.text(["b1", "b3"]))
         wait_until(lambda: files.ask("three.example") == 203 and files.ask("two.example") == 404, 20)
     finally:
         over.set()
         asking.join()
     files.settled(maps={"hosts.map", "foreign.map"}, files={"foreign.txt"})
     files.applied()
-    assert not wrong and reloads(files.haproxy) == before + 1, "one reload in all"
+    assert not wrong and files.haproxy.reloads() == before + 1, "one reload in all"
     assert pathlib.Path(stored(files.plane, "maps")["hosts.map"]).read_text() == "one.example b1\nthree.example b3\n"
 
 
@@ -152,7 +147,7 @@ def test_a_dotted_name(files: Files) -> None:
     files.put("maps/hosts.map", "one.example b1\n")
     files.put("files/sorry.page.http", "HTTP/1.0 503 x\r\n\r\nsorry")
     reference = f"  errorfile 503 {files.folders['files']}/sorry_page.http\n"
-    files.give(files.text(["b1"], reference))
+    files.sites.put(files.text(["b1"], reference))
     files.start()
     files.settled(files={"foreign.txt", "sorry_page.http"})
     wait_until(files.all_run, 10, "the last write")
@@ -164,7 +159,7 @@ def test_a_dotted_name(files: Files) -> None:
     files.daemon.wait_ready()
     assert files.plane.version() == version and len(files.writes()) == seen
 
-    files.give(files.text(["b1"]))  # what is gone from the configuration, but still in the folder
+    files.sites.put(files.text(["b1"]))  # what is gone from the configuration, but still in the folder
     files.seen = len(files.daemon.log())
     files.applied()
     files.settled(files={"foreign.txt", "sorry_page.http"})
@@ -193,7 +188,7 @@ def test_an_ed25519_certificate(files: Files) -> None:
     pair = self_signed(files.sites.home, "www.example.com", "ed25519")
     files.put("maps/hosts.map", "one.example b1\n")
     files.put("certs/www.example.com.pem", pem(pair))
-    files.give(files.text(["b1"], tls(files, f"{files.folders['files']}/www_example_com.pem")))
+    files.sites.put(files.text(["b1"], tls(files, f"{files.folders['files']}/www_example_com.pem")))
     files.start()
     assert shown(files) == pair.certificate.read_text()
     files.settled(files={"foreign.txt", "www_example_com.pem"}, certs=set())
@@ -205,15 +200,15 @@ def test_rotation_of_a_chain_under_the_same_leaf(files: Files) -> None:
     path = f"{files.folders['certs']}/www_example_com.pem"
     files.put("maps/hosts.map", "one.example b1\n")
     files.put("certs/www.example.com.pem", pem(leaf, first))
-    files.give(files.text(["b1"], tls(files, path)))
+    files.sites.put(files.text(["b1"], tls(files, path)))
     files.start()
     assert "/CN=ca-1" in files.haproxy.runtime(f"show ssl cert {path}")
-    before, seen = reloads(files.haproxy), len(files.daemon.log())
+    before, seen = files.haproxy.reloads(), len(files.daemon.log())
     files.put("certs/www.example.com.pem", pem(leaf, second))
     files.applied()
     wait_until(lambda: "/CN=ca-2" in files.haproxy.runtime(f"show ssl cert {path}"), 10)
     told = "files changed in the running HAProxy; no reload" in files.daemon.log()[seen:]
-    assert shown(files) == leaf.certificate.read_text() and reloads(files.haproxy) == before + (not told)
+    assert shown(files) == leaf.certificate.read_text() and files.haproxy.reloads() == before + (not told)
 
     files.daemon.stop()
     files.put("certs/www.example.com.pem", pem(leaf, first))  # while it is not there
@@ -226,18 +221,18 @@ def test_a_rejected_configuration_puts_its_files_back(files: Files) -> None:
     path = pathlib.Path(f"{files.folders['certs']}/www_example_com.pem")
     files.put("maps/hosts.map", "one.example b1\n")
     files.put("certs/www.example.com.pem", pem(leaf))
-    files.give(files.text(["b1"], tls(files, str(path))))
+    files.sites.put(files.text(["b1"], tls(files, str(path))))
     files.start()
     files.settled(certs={"www_example_com.pem"})
     files.put("certs/www.example.com.pem", pem(other))
     files.put("maps/hosts.map", "one.example b2\n")
     files.put("files/new.http", "HTTP/1.0 503 Sorry\r\n\r\n")
-    files.give(files.text(["b2"], tls(files, str(path)) + "  bogus\n"))
+    files.sites.put(files.text(["b2"], tls(files, str(path)) + "  bogus\n"))
     files.daemon.wait_not_ready("rejected: line .*bogus")
     wait_until(lambda: path.read_text() == pem(leaf), 10)
     wait_until(lambda: pathlib.Path(stored(files.plane, "maps")["hosts.map"]).read_text() == "one.example b1\n", 10)
     files.settled(files={"foreign.txt"})
     files.seen = len(files.daemon.log())
-    files.give(files.text(["b2"], tls(files, str(path))))
+    files.sites.put(files.text(["b2"], tls(files, str(path))))
     files.applied()
     assert shown(files) == other.certificate.read_text() and files.ask("one.example") == 202

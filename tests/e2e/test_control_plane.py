@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from tests.harness import objects, realparts
+from tests.harness import objects, parts, realparts
 from tests.harness.daemon import clean_env, program
 from tests.harness.process import ROOT, wait_until
 from tests.harness.realkube import RealKube
@@ -29,12 +29,10 @@ PUBLISHED = "192.0.2.1"
 @pytest.fixture
 def cluster(tmp_path: pathlib.Path) -> Iterator[World]:
     combination = Combination("etcd", "haproxy-debian", "double-3.4")
-    try:
+    with parts.or_skip(f"{combination}"):
         combination.parts()
         realparts.helm()
         kube = RealKube(tmp_path / "kube", realparts.kube_apiserver(), realparts.PARTS["etcd"](), reconciler="lease")
-    except realparts.Missing as e:
-        pytest.skip(f"{combination}: {e}")
     with kube, world_of(combination, tmp_path, {"etcd": kube}) as made:
         yield made
 

@@ -9,11 +9,9 @@ import re
 import subprocess
 from typing import Any
 
-import pytest
-
 from tests.delivery.docs_blocks import Block, blocks, pages
 from tests.delivery.docs_commands import lines_of
-from tests.harness import objects, realparts
+from tests.harness import objects, parts, realparts
 from tests.harness.process import ROOT
 from tests.harness.realkube import ADMIN_TOKEN, RealKube
 
@@ -98,11 +96,9 @@ def kubectl_lines(block: Block) -> list[str]:
 
 
 def test_the_commands_of_the_pages(kubes: dict[str, RealKube], tmp_path: pathlib.Path) -> None:
-    try:
+    with parts.or_skip():
         kubectl = realparts.kubectl()
         kube = kubes["etcd"]
-    except realparts.Missing as e:
-        pytest.skip(str(e))
     shell = Shell(tmp_path, kubectl, kube.kubeconfig(ADMIN_TOKEN))
     prepare(shell)
     try:

@@ -18,23 +18,13 @@ from tests.harness import http, realparts
 from tests.harness.daemon import Daemon
 from tests.harness.etcd import Etcd, Tls, pair_of
 from tests.harness.backends import node_port
-from tests.harness.haproxy import HAProxy
+from tests.harness.haproxy import PLAIN, HAProxy
 from tests.harness.load import Load
 from tests.harness.nodes import Nodes
 from tests.harness.process import free_port, wait_until
 
 PATH = "/haproxy/east"
-STATIC = """\
-global
-  httpclient.ssl.verify none
-  stats socket {d}/haproxy.sock mode 600 level admin
-  setenv LISTEN {listen}
-defaults
-  mode http
-  timeout connect 1s
-  timeout client 5s
-  timeout server 5s
-"""
+STATIC = PLAIN.replace("level admin\n", "level admin\n  setenv LISTEN {listen}\n")
 
 
 def page(port: int | str, text: str, name: str = "web") -> str:

@@ -32,7 +32,6 @@ class Site(Line):
         self.place = Place(home / "place", kube)
         self.of_kube = {key: value for key, value in self.place.settings().items()
                         if key in ("KUBECONFIG", "SERVICES_LABEL", "NODE_SELECTOR", "EMIT_EVENTS", "LOG_LEVEL")}
-        self.lb_port = self.place.port
 
     def older(self, *words: str) -> subprocess.CompletedProcess[str]:
         """The command line that its page has."""

@@ -10,9 +10,9 @@ import subprocess
 
 import pytest
 
-from tests.harness import realparts
+from tests.harness import parts, realparts
 from tests.harness.process import wait_until
-from tests.harness.realkube import ADMIN_TOKEN, Client
+from tests.harness.realkube import ADMIN_TOKEN
 
 from .rights import MANIFEST, NAME
 from .world import SERVICE, World
@@ -28,19 +28,8 @@ def grant(world: World) -> None:
     role = world.kube.admin.get("Role", NAME, world.namespace)
     rule = {"apiGroups": [""], "resources": ["events"], "verbs": verbs}
     world.kube.admin.patch("Role", NAME, {"rules": [*role["rules"], rule]}, world.namespace)
-    client = Client(world.kube.port, world.kube.ca, world.rights.token)
-
-    def allowed(verb: str) -> bool:
-        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
-                  "spec": {"resourceAttributes": {"namespace": world.namespace, "verb": verb, "resource": "events"}}}
-        answer = client.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
-        return bool(answer["status"]["allowed"])
-
-    try:
-        wait_until(lambda: all(map(allowed, verbs)), 20, "the right to write Events")
-        assert not any(map(allowed, ("get", "list", "watch", "update", "delete")))
-    finally:
-        client.close()
+    about = {"namespace": world.namespace, "resource": "events"}
+    world.kube.await_access(world.rights.token, *((verb in verbs, {**about, "verb": verb}) for verb in (*verbs, "get", "list", "watch", "update", "delete")))
 
 
 def listing(world: World) -> list[dict[str, str]]:
@@ -114,10 +103,8 @@ def test_events_as_a_user_sees_them(world: World) -> None:
         world.dataplane.start()
     world.in_step()
 
-    try:
+    with parts.or_skip("all is well, but what kubectl shows"):
         realparts.kubectl()
-    except realparts.Missing as e:
-        pytest.skip(f"all is well, but what kubectl shows: {e}")
     described = kubectl(world, "describe", "service", SERVICE).partition("Events:")[2]
     assert re.search(r"Normal +Draining +\S+ \(x2 over \S+\) +haproxy-k8s-sync +backend ingress at \S+: node-b drains", described), described
     assert re.search(r"Warning +RemovalDelayed +\S+ +haproxy-k8s-sync +backend ingress at ", described), described

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.harness import realparts
+from tests.harness import parts, realparts
 from tests.harness.process import ROOT
 from tests.harness.realkube import ADMIN_TOKEN, RealKube
 
@@ -20,11 +20,9 @@ SUITE = [f"tests/conformance/test_kubernetes_{part}.py" for part in ("protocol",
 
 @pytest.mark.parametrize("etcd", ["etcd", pytest.param("etcd-debian", marks=ONE_WORKER)])
 def test_a_real_api_server_answers_as_the_double_does(etcd: str, kubes: dict[str, RealKube]) -> None:
-    try:
+    with parts.or_skip(f"{' and '.join(SUITE)} on {etcd}"):
         realparts.kube_apiserver()
         version = realparts.version_of(realparts.PARTS[etcd]())
-    except realparts.Missing as e:
-        pytest.skip(f"{' and '.join(SUITE)} on {etcd}: {e}")
     kube = kubes[etcd]
     release = re.search(r"\d+\.\d+", version)
     assert release, version

@@ -17,21 +17,13 @@ from tests.functional.ingress_set import certificate_for
 from tests.harness import http, realkube
 from tests.harness.certificates import der, self_signed
 from tests.harness.daemon import Daemon, program
-from tests.harness.haproxy import HAProxy
+from tests.harness.haproxy import PLAIN, HAProxy
 from tests.harness.process import ROOT, free_port, wait_until
 from tests.harness.realkube import ApiError, RealKube
 
 from .account import Account, Readable
 
-FIRST = """\
-global
-  httpclient.ssl.verify none
-  stats socket {d}/haproxy.sock mode 600 level admin
-defaults
-  mode http
-  timeout connect 1s
-  timeout client 5s
-  timeout server 5s
+FIRST = PLAIN + """\
 frontend fe
   bind 127.0.0.1:{port}
   http-request return status 200 content-type text/plain string "zero"

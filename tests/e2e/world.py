@@ -69,7 +69,6 @@ frontend fe-shop
 backend shop
   mode tcp
 """
-MORE_BACKENDS = ("ingress-http", "shop")
 
 
 def without_ours(text: str) -> str:
@@ -273,9 +272,6 @@ class World:
     def patch_service(self, change: Object) -> Object:
         return self.kube.admin.patch("Service", SERVICE, change, self.namespace)
 
-    def delete_service(self) -> None:
-        self.kube.admin.delete("Service", SERVICE, self.namespace, missing_ok=False)
-
     def pods(self, nodes: Iterable[str]) -> list[Object]:
         return [objects.endpoint(f"10.1.0.{i}", node) for i, node in enumerate(nodes, 1)]
 
@@ -457,10 +453,3 @@ class World:
         beside.write_text(text)
         os.replace(beside, self.haproxy.config)
         return text
-
-    def pause(self) -> None:
-        """The daemon sees nothing until resume(): what happens in between reaches it at once."""
-        self.daemon.process.signal(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        os.kill(self.daemon.pid, signal.SIGCONT)

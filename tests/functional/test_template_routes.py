@@ -1,4 +1,4 @@
-"""What the template set `ingress` is made of, used in a set of one's own; and beside what the bench's Jinja2 has in its place."""
+"""What the template set `ingress` is made of, used in a set of one's own."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import json
 import pathlib
 import subprocess
 
-import jinja2
-
-from tests.bench import jinja_ingress
 from tests.harness.daemon import quick_program
 
 from .ingress_set import Object, backend, endpoint, endpoint_slice, ingress, rule
@@ -62,17 +59,6 @@ def ours(folder: pathlib.Path, objects: Object) -> str:
     return done.stdout
 
 
-def theirs(objects: Object) -> str:
-    said, env = jinja_ingress.Said(), jinja_ingress.environment()
-    env.globals |= {"claim_routes": said.claim_routes, "collected": lambda name: said.lists[name]}
-    env.undefined = jinja2.StrictUndefined
-    return env.from_string(TEMPLATE).render(objects)
-
-
-def test_beside_jinja2(tmp_path: pathlib.Path) -> None:
-    assert ours(tmp_path, context()) == theirs(context())
-
-
 def test_claim_routes(tmp_path: pathlib.Path) -> None:
     lines = ours(tmp_path, context()).splitlines()
     assert lines[:6] == ["of a", "of b", "also a", "also d", "also e", "also f"]
@@ -97,7 +83,5 @@ def test_what_is_null_is_as_if_it_were_not_there(tmp_path: pathlib.Path) -> None
     objects[0]["spec"]["ingressClassName"] = objects[1]["spec"]["ingressClassName"] = None
     of(objects[2], "ours")["metadata"]["annotations"] = None
     objects[3]["metadata"]["annotations"] = {"kubernetes.io/ingress.class": None}
-    context = {"slices": [], "ingresses": objects}
-    said = ours(tmp_path, context)
+    said = ours(tmp_path, {"slices": [], "ingresses": objects})
     assert said.splitlines()[:6] == ["of a", "of c", "also a", "also b", "also c", "also d"]
-    assert said == theirs(context)

@@ -1,22 +1,11 @@
 /* The reader of a whole haproxy.cfg, and its comparison with itself and with another: two files, a line "====" between them. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/mem.h"
 #include "haproxy/cfg/binds.h"
 #include "haproxy/cfg/difference.h"
 #include "haproxy/cfg/file.h"
 #include "haproxy/cfg/line_difference.h"
 #include "haproxy/cfg/mask.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool holds)
-{
-    if (!holds)
-        abort();
-}
+#include "fuzz.h"
 
 /* Of its own, so that the sanitizer sees its end. */
 static char *exactly(const char *text, size_t len)

@@ -1,19 +1,8 @@
 /* A user's haproxy.cfg: it comes out as it went in, and what is sent in its place says the same on the same lines. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/mem.h"
 #include "haproxy/cfg/edit.h"
 #include "haproxy/cfg/source.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool holds)
-{
-    if (!holds)
-        abort();
-}
+#include "fuzz.h"
 
 static unsigned count_lines(const struct cfg_file *f)
 {

@@ -2,23 +2,12 @@
  * Everything that reads an answer of the Data Plane API, over the same bytes. What was read must be writable again, and
  * reading that must give the same; a message must fit and be safe.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/dataplane/codec.h"
 #include "servers/change/diff.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool holds)
-{
-    if (!holds)
-        abort();
-}
+#include "fuzz.h"
 
 static void check_server(const struct backend_server *s)
 {

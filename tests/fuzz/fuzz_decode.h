@@ -6,21 +6,13 @@
 #define FUZZ_DECODE_H
 
 #include <arpa/inet.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/str.h"
 #include "kube/decode/decode.h"
 #include "model/cache.h"
 #include "model/objects.h"
 #include "../unit/kube/protobuf_write.h"
-
-static inline void check(bool good)
-{
-    if (!good)
-        abort();
-}
+#include "fuzz.h"
 
 static inline void check_text(const char *s, size_t max_bytes)
 {

@@ -1,7 +1,5 @@
 #include "fuzz_decode.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     fuzz_decode(&kube_secrets, data, size);

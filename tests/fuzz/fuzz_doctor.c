@@ -1,7 +1,5 @@
 /* What strangers answer to `doctor`: about ourselves, about themselves, at a node's port, and on this machine. */
 #include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
 #include "haproxy/dataplane/about.h"
 #include "kube/access_review.h"
@@ -11,8 +9,7 @@
 #include "cli/doctor_local/doctor_local_gather.h"
 #include "cli/doctor_local/doctor_local_judge.h"
 #include "cli/doctor_local/doctor_local_systemd.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static void read_reviews(const char *json, size_t size)
 {

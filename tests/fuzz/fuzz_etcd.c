@@ -3,22 +3,11 @@
  * where, what is one has nothing that callers do not expect. And as a watch's stream, which gives the same messages
  * whole and byte by byte.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/mem.h"
 #include "etcd/codec.h"
 #include "etcd/refusal.h"
 #include "etcd/watch_stream.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool holds)
-{
-    if (!holds)
-        abort();
-}
+#include "fuzz.h"
 
 static void check_result(int result, const struct error *err)
 {

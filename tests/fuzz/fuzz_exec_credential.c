@@ -1,30 +1,18 @@
 /* Whatever a credential plugin prints: whole credentials that can go into a header, or an error with a text. */
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "settings/kubeconfig/kubeconfig.h"
 #include "kube/exec_credential.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
+#include "fuzz.h"
 
 static void check_answer(const struct exec_answer *a)
 {
-    require(a->token != NULL || a->cert_pem != NULL);
-    require((a->cert_pem == NULL) == (a->key_pem == NULL));
-    require(a->cert_pem == NULL || (a->cert_pem[0] != '\0' && a->key_pem[0] != '\0'));
+    check(a->token != NULL || a->cert_pem != NULL);
+    check((a->cert_pem == NULL) == (a->key_pem == NULL));
+    check(a->cert_pem == NULL || (a->cert_pem[0] != '\0' && a->key_pem[0] != '\0'));
     for (const char *s = a->token; s != NULL && *s != '\0'; s++)
-        require(*s > ' ' && *s < 0x7f);
+        check(*s > ' ' && *s < 0x7f);
     int64_t at = exec_credential_renew_at_ms(a->expires_ms, 1795292101000, EXEC_CREDENTIAL_NEVER);
-    require((at == EXEC_CREDENTIAL_NEVER) == (a->expires_ms == EXEC_CREDENTIAL_NEVER));
-    require(at == EXEC_CREDENTIAL_NEVER || at <= a->expires_ms + 1000);
+    check((at == EXEC_CREDENTIAL_NEVER) == (a->expires_ms == EXEC_CREDENTIAL_NEVER));
+    check(at == EXEC_CREDENTIAL_NEVER || at <= a->expires_ms + 1000);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -36,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_answer(&a);
         exec_answer_fini(&a);
     } else {
-        require(err.kind == ERROR_INVALID && err.message[0] != '\0');
+        check(err.kind == ERROR_INVALID && err.message[0] != '\0');
     }
     return 0;
 }

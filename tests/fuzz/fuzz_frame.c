@@ -2,29 +2,19 @@
  * The splitter: the first byte says which mode ('L': a list, else a watch) and, below, how the rest is cut. Whole, cut and
  * byte by byte must give the same; and what a parser takes for JSON must come out as the parser sees it.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <yyjson.h>
 
 #include "base/buf.h"
 #include "kube/frame.h"
+#include "fuzz.h"
 
 #define CAP 4096
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct outcome {
     struct buf frames, envelope;
     size_t count;
     int result;
 };
-
-static void check(bool good)
-{
-    if (!good)
-        abort();
-}
 
 static int on_frame(void *arg, char *json, size_t len, struct error *err)
 {

@@ -1,9 +1,5 @@
 /* A path, a line break, and the JSON that it is looked for in, and kept of and dropped from. The engine, whose filters take such paths, too,
  * knows the same ones. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/mem.h"
 #include "base/str.h"
 #include "template/engine.h"
@@ -11,8 +7,7 @@
 #include "template/keep.h"
 #include "template/objects.h"
 #include "template/set.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static bool count(void *arg, yyjson_val *found)
 {

@@ -8,8 +8,6 @@
 #include "kube/answer.h"
 #include "kube/lease/lease.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 struct seen {
     size_t events;
     uint64_t sum; /* of what they said */

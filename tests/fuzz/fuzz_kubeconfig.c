@@ -2,50 +2,40 @@
  * Any kubeconfig, or two: a NUL byte divides the files of the list. Whatever they are, the answer is a whole access or an
  * error with a text.
  */
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/str.h"
 #include "settings/kubeconfig/kubeconfig.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
+#include "fuzz.h"
 
 /* A file that is in memory only. */
 static int memory_file(const uint8_t *data, size_t size)
 {
     int fd = memfd_create("kubeconfig", MFD_CLOEXEC);
-    require(fd >= 0);
-    require(write(fd, data, size) == (ssize_t)size);
+    check(fd >= 0);
+    check(write(fd, data, size) == (ssize_t)size);
     return fd;
 }
 
 static void check_access(const struct kube_access *a)
 {
-    require(a->source != NULL && (str_has_prefix(a->server, "https://") || str_has_prefix(a->server, "http://")));
-    require(strpbrk(a->server, "@ \n\r\t?#") == NULL);
-    require(!str_has_suffix(a->server, "/"));
-    require(a->token == NULL || a->token_path == NULL);
-    require((a->username == NULL) == (a->password == NULL));
-    require((a->cert.text != NULL || a->cert.path != NULL) == (a->key.text != NULL || a->key.path != NULL));
-    require(!a->insecure || (a->ca.text == NULL && a->ca.path == NULL));
-    require(a->exec == NULL || a->unused_exec == NULL);
+    check(a->source != NULL && (str_has_prefix(a->server, "https://") || str_has_prefix(a->server, "http://")));
+    check(strpbrk(a->server, "@ \n\r\t?#") == NULL);
+    check(!str_has_suffix(a->server, "/"));
+    check(a->token == NULL || a->token_path == NULL);
+    check((a->username == NULL) == (a->password == NULL));
+    check((a->cert.text != NULL || a->cert.path != NULL) == (a->key.text != NULL || a->key.path != NULL));
+    check(!a->insecure || (a->ca.text == NULL && a->ca.path == NULL));
+    check(a->exec == NULL || a->unused_exec == NULL);
     if (a->exec == NULL)
         return;
-    require(a->token == NULL && a->token_path == NULL && a->username == NULL && a->cert.text == NULL &&
-            a->cert.path == NULL);
-    require(a->exec->command[0] != '\0' && a->exec->api_version != NULL);
+    check(a->token == NULL && a->token_path == NULL && a->username == NULL && a->cert.text == NULL &&
+          a->cert.path == NULL);
+    check(a->exec->command[0] != '\0' && a->exec->api_version != NULL);
     for (size_t i = 0; a->exec->env[i] != NULL; i++)
-        require(strchr(a->exec->env[i], '=') > a->exec->env[i]);
+        check(strchr(a->exec->env[i], '=') > a->exec->env[i]);
     kube_exec_free(kube_exec_copy(a->exec));
 }
 
@@ -66,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_access(&access);
         kube_access_fini(&access);
     } else {
-        require(err.kind == ERROR_FATAL && err.message[0] != '\0');
+        check(err.kind == ERROR_FATAL && err.message[0] != '\0');
     }
     close(first);
     if (second >= 0)

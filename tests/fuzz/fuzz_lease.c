@@ -1,19 +1,8 @@
 /* A Lease of anybody: what is taken can be written again, and is the same when it is read once more. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/str.h"
 #include "kube/decode/decode.h"
 #include "kube/lease/lease.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool good)
-{
-    if (!good)
-        abort();
-}
+#include "fuzz.h"
 
 static void edit(const char *json, size_t len, const struct lease *l)
 {

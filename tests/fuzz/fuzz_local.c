@@ -1,22 +1,11 @@
 /* What the daemon and its helper send each other, and what HAProxy answers on its sockets. The first byte says which. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/mem.h"
 #include "haproxy/local/cli.h"
 #include "haproxy/local/cli_files.h"
 #include "haproxy/local/message.h"
 #include "haproxy/map_text.h"
 #include "net/pem.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool holds)
-{
-    if (!holds)
-        abort();
-}
+#include "fuzz.h"
 
 /* What was read is written as it was. */
 static void look_at_ask(const char *bytes, size_t len)

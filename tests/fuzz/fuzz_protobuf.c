@@ -1,18 +1,7 @@
 /* The walker: whatever a field says of itself lies within the message and behind the field before, and a message within
  * one is walked as it would be by itself. */
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "base/protobuf.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool good)
-{
-    if (!good)
-        abort();
-}
+#include "fuzz.h"
 
 static size_t walk(struct protobuf *p, const uint8_t *data, size_t size, size_t budget)
 {

@@ -2,21 +2,10 @@
  * What lies in etcd, of anybody: a manifest (first byte 'M') or what a load balancer says of itself. What is taken is the same
  * once it was written and read again, and stays within its limits.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/str.h"
 #include "configuration/load_balancer.h"
 #include "configuration/published.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool good)
-{
-    if (!good)
-        abort();
-}
+#include "fuzz.h"
 
 static void check_sum(const char *hash)
 {

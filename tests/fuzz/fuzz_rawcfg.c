@@ -2,23 +2,12 @@
  * The reader of haproxy.cfg. Input: what the API shows of the servers (JSON), a line "====", the file. Without that line
  * the whole input is the file, of a backend "be" of which nothing is shown.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/cfg/file.h"
 #include "haproxy/dataplane/codec.h"
 #include "haproxy/cfg/servers.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool holds)
-{
-    if (!holds)
-        abort();
-}
+#include "fuzz.h"
 
 static size_t count_lines(const char *text, size_t len)
 {

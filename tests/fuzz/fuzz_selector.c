@@ -2,21 +2,9 @@
  * Any label selector. Whatever it is: what is said to be wrong lies inside the text; what is taken is taken again with
  * white space around it and beside itself, and anything that is refused is refused behind it too, at the same place of it.
  */
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/mem.h"
 #include "settings/selector.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
+#include "fuzz.h"
 
 static bool is_blank(const char *text)
 {
@@ -30,18 +18,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     cleanup(mem_free_ptr) char *around = mem_printf("\r\n%s\t ", text);
     struct selector_fault fault = {0}, again = {0};
     int rc = selector_check(text, &fault);
-    require(selector_check(around, &again) == rc);
+    check(selector_check(around, &again) == rc);
     if (rc != 0) {
-        require(fault.why != NULL && fault.offset + fault.len <= strlen(text));
-        require(again.offset >= fault.offset + 2 && again.len == fault.len);
+        check(fault.why != NULL && fault.offset + fault.len <= strlen(text));
+        check(again.offset >= fault.offset + 2 && again.len == fault.len);
     }
     if (is_blank(text))
         return 0;
-    require(selector_check(behind, &again) == rc);
+    check(selector_check(behind, &again) == rc);
     if (rc != 0)
-        require(again.offset == fault.offset + strlen("a in (b) ,") && again.len == fault.len);
+        check(again.offset == fault.offset + strlen("a in (b) ,") && again.len == fault.len);
     cleanup(mem_free_ptr) char *twice = mem_printf("%s,%s", text, text);
     if (rc == 0)
-        require(selector_check(twice, &again) == 0);
+        check(selector_check(twice, &again) == 0);
     return 0;
 }

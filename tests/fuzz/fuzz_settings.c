@@ -2,25 +2,14 @@
  * Any environment: one entry a line. Whatever it is, findings are clean lines, counted right, and settings that were
  * taken are the same after they were printed and parsed again.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/parse.h"
 #include "settings/settings.h"
+#include "fuzz.h"
 
 #define ENTRIES_MAX 128
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 /* Cuts text into lines and gives them as an environment. Entries that name files to be read are left out: what is on the
  * machine must not matter. */
@@ -44,13 +33,13 @@ static void check_report(const struct settings_findings *r, int rc)
 {
     size_t errors = 0;
     for (size_t i = 0; i < r->count; i++) {
-        require(r->list[i].text[0] != '\0');
+        check(r->list[i].text[0] != '\0');
         for (const char *p = r->list[i].text; *p != '\0'; p++)
-            require(*p >= 0x20 && *p < 0x7f);
+            check(*p >= 0x20 && *p < 0x7f);
         errors += r->list[i].is_error ? 1 : 0;
     }
-    require(errors == r->error_count);
-    require((rc != 0) == (errors > 0));
+    check(errors == r->error_count);
+    check((rc != 0) == (errors > 0));
 }
 
 /* What check-config prints, up to its remarks. */
@@ -91,8 +80,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (parse(text, &first) != 0)
         return 0;
     cleanup(mem_free_ptr) char *printed = print(&first);
-    require(parse(printed, &again) == 0);
+    check(parse(printed, &again) == 0);
     cleanup(mem_free_ptr) char *printed_again = print(&again);
-    require(str_eq(printed, printed_again));
+    check(str_eq(printed, printed_again));
     return 0;
 }

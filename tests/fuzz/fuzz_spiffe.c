@@ -1,21 +1,10 @@
 /* A SPIFFE Workload API's stream: gRPC's frames, whole and byte by byte, and what each message says. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "net/grpc.h"
 #include "net/spiffe_identity.h"
 #include "settings/spiffe_id.h"
+#include "fuzz.h"
 
 #define CAP 65536
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool good)
-{
-    if (!good)
-        abort();
-}
 
 static int on_message(void *arg, const char *message, size_t len, struct error *err)
 {

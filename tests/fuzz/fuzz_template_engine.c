@@ -3,10 +3,6 @@
  * `resources.r` and `resources.s`. Whatever it is: it ends by its fuel; an error's line is one of the template's, and what is given as this
  * line is that; what is left out is one of the objects.
  */
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <yyjson.h>
 
 #include "base/mem.h"
@@ -15,6 +11,7 @@
 #include "template/fixtures.h"
 #include "template/objects.h"
 #include "template/set.h"
+#include "fuzz.h"
 
 #define FUEL 20000u
 #define SET                                                                           \
@@ -23,20 +20,12 @@
     "  r: {apiVersion: v1, kind: R, index_by: [metadata.namespace, metadata.name]}\n" \
     "  s: {apiVersion: v1, kind: S, index_by: ['spec.hosts[*]'], keep: [spec]}\n"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 /* Of the sanitizer: a template can make values that hold each other, which the engine counts and so never frees; a render's process
  * ends with them. */
 int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void)
 {
     return 1;
-}
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
 }
 
 /* Whether this is line n, from 1, of the text. */
@@ -64,17 +53,17 @@ static void on_record(void *arg, const struct engine_record *record)
     size_t resource;
     const char *key;
     if (record->what == ENGINE_WARNING || (record->what == ENGINE_ERROR && record->object != NULL))
-        require(objects_find(w->objects, record->object, &resource, &key) && resource < 2 && key[0] != '\0');
+        check(objects_find(w->objects, record->object, &resource, &key) && resource < 2 && key[0] != '\0');
     if (record->what != ENGINE_ERROR)
         return;
-    require(record->text.len > 0);
+    check(record->text.len > 0);
     /* A panic has no place; a template could say the same. */
-    require(record->line > 0 ||
-            memmem(record->text.bytes, record->text.len, "please report", strlen("please report")) == NULL);
+    check(record->line > 0 ||
+          memmem(record->text.bytes, record->text.len, "please report", strlen("please report")) == NULL);
     if (record->source_line.len > 0)
-        require(is_line(template, record->line, &record->source_line));
+        check(is_line(template, record->line, &record->source_line));
     if (record->column > 1)
-        require(record->column <= template->len + 1);
+        check(record->column <= template->len + 1);
 }
 
 static bool is_utf8(const char *text, size_t len)
@@ -101,11 +90,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct error err = {0};
     const struct template_file file = {TEMPLATE_SET_FILE, SET, strlen(SET)};
     struct template_set *set = template_set_parse(&file, 1, &err);
-    require(set != NULL);
+    check(set != NULL);
     struct world world = {template, fixtures_new(set)};
     if (yyjson_is_obj(yyjson_doc_get_root(doc)) &&
         fixtures_add(world.objects, set, yyjson_doc_get_root(doc), true, &err) != 0)
-        require(err.kind == ERROR_INVALID);
+        check(err.kind == ERROR_INVALID);
     const struct engine_source source = {{"haproxy.cfg", strlen("haproxy.cfg")}, template, 0};
     const struct engine_variable variable = {{"v", 1}, yyjson_doc_get_root(doc)};
     const struct engine_output output = {ENGINE_HAPROXY_CFG, source.name, source.name};

@@ -1,21 +1,10 @@
 /* A set.yaml, and the fixtures and assertions that it has. Nothing is rendered: that is another process. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/mem.h"
 #include "base/str.h"
 #include "template/fixtures.h"
 #include "template/objects.h"
 #include "template/set.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool holds)
-{
-    if (!holds)
-        abort();
-}
+#include "fuzz.h"
 
 static void check_test(const struct template_set *s, const struct template_test *t)
 {

@@ -1,12 +1,9 @@
 /* Runs a libFuzzer target over every file of a corpus folder: no clang needed, part of `make test`. */
 #include <dirent.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/buf.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 int main(int argc, char **argv)
 {

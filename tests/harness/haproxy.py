@@ -20,7 +20,17 @@ from .nursery import PYTHON, Double
 from .process import ROOT, Process, free_port, wait_until
 
 BASE = "/v3/services/haproxy"
-# What many a haproxy.cfg here begins with.
+# What many a haproxy.cfg here begins with, and what is enough for one without a Data Plane API.
+PLAIN = """\
+global
+  httpclient.ssl.verify none
+  stats socket {d}/haproxy.sock mode 600 level admin
+defaults
+  mode http
+  timeout connect 1s
+  timeout client 5s
+  timeout server 5s
+"""
 HEAD = """\
 global
   httpclient.ssl.verify none
@@ -152,6 +162,19 @@ class HAProxy:
     def ask_master(self, command: str) -> str:
         return self._ask(self.master_socket, command)
 
+    def master(self) -> tuple[str, int]:
+        """Its pid, and how often it has reloaded. One that has just started executes itself anew first, and does not answer for a moment."""
+        def told() -> re.Match[str] | None:
+            with contextlib.suppress(OSError):
+                return re.search(r"^(\d+)\s+master\s+(\d+)", self.ask_master("show proc; quit"), re.M)
+            return None
+
+        found = wait_until(told, 10, "the master's count of reloads")
+        return found[1], int(found[2])
+
+    def reloads(self) -> int:
+        return self.master()[1]
+
     def answers_anew(self) -> bool:
         """Whether the worker that answers is one of the latest reload's: for a moment the one before it still does."""
         _, _, workers = self.ask_master("show proc; quit").partition("# workers\n")
@@ -192,6 +215,10 @@ class HAProxy:
         if self.process:
             self.process.stop()
 
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
     def __enter__(self) -> "HAProxy":
         return self.start()
 
@@ -205,12 +232,12 @@ def admin_state(bits: int) -> str:
 
 
 class DataPlane:
-    """What a test may do with a Data Plane API, whichever it is. `haproxy` may be None for the double alone."""
+    """What a test may do with a Data Plane API, whichever it is."""
 
     kind = "?"
     play = "?"
 
-    def __init__(self, haproxy: HAProxy | None, config: os.PathLike[str] | str, directory: os.PathLike[str] | str,
+    def __init__(self, haproxy: HAProxy, config: os.PathLike[str] | str, directory: os.PathLike[str] | str,
                  reload_delay: float = 1.0):
         self.haproxy = haproxy
         self.config = pathlib.Path(config)
@@ -348,9 +375,8 @@ class DataPlane:
 
         # Asked again it may refuse any request: while it reads a haproxy.cfg that is put back.
         record = wait_until(ended, timeout, f"the end of {rid}", 0.05)
-        if self.haproxy:
-            with contextlib.suppress(AssertionError):  # what is asked next says what is wrong
-                wait_until(self.haproxy.answers_anew, 5)
+        with contextlib.suppress(AssertionError):  # what is asked next says what is wrong
+            wait_until(self.haproxy.answers_anew, 5)
         return record
 
 
@@ -359,7 +385,7 @@ class DoubleDataPlane(DataPlane):
 
     kind = "double"
 
-    def __init__(self, haproxy: HAProxy | None, config: os.PathLike[str] | str, directory: os.PathLike[str] | str,
+    def __init__(self, haproxy: HAProxy, config: os.PathLike[str] | str, directory: os.PathLike[str] | str,
                  play: str = "3.4", reload_delay: float = 1.0, more: list[str] | None = None, deaf: bool = False):
         super().__init__(haproxy, config, directory, reload_delay)
         self.play = play
@@ -377,10 +403,10 @@ class DoubleDataPlane(DataPlane):
                "--reload-delay", str(self.reload_delay), "--state-dir", str(self.state),
                "--storage-dir", str(self.dir / "storage"),
                "--control", f"127.0.0.1:{self.control_port}", "--log", str(self.dir / "access.log"),
-               "--haproxy", self.haproxy.binary if self.haproxy else "none", *self.more]
-        if self.haproxy and self.haproxy.can_reload_by_socket:
+               "--haproxy", self.haproxy.binary, *self.more]
+        if self.haproxy.can_reload_by_socket:
             out += ["--master-socket", str(self.haproxy.master_socket)]
-        elif self.haproxy:
+        else:
             out += ["--pid-file", str(self.haproxy.pid_file), "--haproxy-log", str(self.haproxy.log_file)]
         if self.server:
             out += ["--tls-cert", str(self.server.certificate), "--tls-key", str(self.server.key)]
@@ -394,11 +420,6 @@ class DoubleDataPlane(DataPlane):
 
     def clear_faults(self) -> None:
         http.request(self.control or "", "DELETE", "/faults")
-
-    def restart_haproxy(self) -> None:
-        """Without an HAProxy: as if it had been started anew by somebody else."""
-        answer = http.request(self.control or "", "POST", "/restart-haproxy")
-        assert answer.status == 200, answer.text
 
     def requests(self) -> list[dict[str, Any]]:
         return list(http.request(self.control or "", "GET", "/requests").json())
@@ -439,7 +460,6 @@ class RealDataPlane(DataPlane):
                 *(["--tls-ca", str(self.client_ca)] if self.client_ca else [])]
 
     def command(self) -> list[str]:
-        assert self.haproxy is not None
         own = self.dir / "real"
         for name in ("maps", "ssl", "general", "spoe", "storage"):
             (own / name).mkdir(parents=True, exist_ok=True)

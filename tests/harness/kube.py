@@ -162,7 +162,7 @@ class KubeDouble:
         self.control("DELETE", "/resources", {"group": group, "version": version, "plural": plural, "kind": kind, "namespaced": namespaced})
 
     def settings(self, **values: Any) -> None:
-        """streamingLists, etcd, bookmarkIntervalSeconds, watchTimeoutSeconds."""
+        """streamingLists, etcd, bookmarkIntervalSeconds, freshWaitSeconds."""
         self.control("PUT", "/settings", values)
 
     def state(self) -> dict[str, Any]:

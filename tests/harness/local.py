@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
-import re
 import struct
 
 from .haproxy import DataPlane, HAProxy
-from .process import wait_until
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _MOVED_FROM, _MOVED_TO = 0x40, 0x80
@@ -86,13 +83,8 @@ class LocalFiles(DataPlane):
 
     def reloads(self) -> int:
         """By the own counts of the masters that were asked."""
-        def told() -> re.Match[str] | None:
-            with contextlib.suppress(ConnectionRefusedError):  # one that has just started executes itself anew first
-                return re.search(r"^(\d+)\s+master\s+(\d+)", self.haproxy.ask_master("show proc; quit"), re.M)
-            return None
-
-        found = wait_until(told, 10, "the master's count of reloads")
-        self._masters[found[1]] = int(found[2])
+        pid, count = self.haproxy.master()
+        self._masters[pid] = count
         return sum(self._masters.values())
 
     def checks(self) -> int:

@@ -5,12 +5,14 @@ No kubelet and no controllers run: what a test wants to see in the API it writes
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import pathlib
 import ssl
 import subprocess
 import urllib.parse
+from collections.abc import Iterable
 from typing import Any
 
 from .certificates import Authority
@@ -285,21 +287,29 @@ class RealKube:
         self.admin.put({"apiVersion": f"{rbac}/v1", "kind": "ClusterRoleBinding", "metadata": {"name": DAEMON_USER},
                         "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": DAEMON_USER},
                         "subjects": [{"apiGroup": rbac, "kind": "User", "name": DAEMON_USER}]})
-        self._await_rights(rights)
+        self.await_access(DAEMON_TOKEN, *listing(rights))
 
-    def _await_rights(self, rights: tuple[str, ...]) -> None:
-        """The authorizer learns of a changed role by a watch of its own, so the daemon's own token is asked until it shows."""
-        client = Client(self.port, self.ca, DAEMON_TOKEN)
+    def await_access(self, token: str, *asked: tuple[bool, Object]) -> None:
+        """Until each of these is allowed to that token, or refused: the authorizer learns of a changed role by a watch of its own. asked:
+        resource, verb, and where it matters group, name and namespace."""
+        with contextlib.closing(Client(self.port, self.ca, token)) as client:
+            def may(about: Object) -> bool:
+                review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": about}}
+                answer = client.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
+                return bool(answer["status"]["allowed"])
 
-        def allowed(group: str, resource: str) -> bool:
-            prefix = f"/apis/{group}/v1" if group else "/api/v1"
-            try:
-                client.request("GET", f"{prefix}/{resource}?limit=1")
-            except ApiError as e:
-                if e.status == 403:
+            def known() -> bool:
+                try:
+                    return all(may(about) == allowed for allowed, about in asked)
+                except ApiError as e:  # whose token it is, it learns so, too
+                    if e.status != 401:
+                        raise
                     return False
-                raise
-            return True
 
-        wait_until(lambda: all(allowed(*RIGHTS[r]) == (r in rights) for r in RIGHTS), 20, f"exactly the rights {rights}")
-        client.close()
+            wait_until(known, 20, f"exactly these rights: {[about for allowed, about in asked if allowed]}")
+
+
+def listing(rights: Iterable[str], namespace: str = "") -> list[tuple[bool, Object]]:
+    """Of all RIGHTS, which of them are to be had: for await_access."""
+    return [(name in rights, {"group": group, "resource": resource, "verb": "list", "namespace": "" if name == "nodes" else namespace})
+            for name, (group, resource) in RIGHTS.items()]

@@ -17,10 +17,11 @@ import sys
 import tempfile
 import time
 
-from .mutant import ROOT, Mutant, Room, Unfit
+from .mutant import ROOMS, ROOT, Mutant, Room, Unfit
 
 MODULES = sorted(path.stem for path in pathlib.Path(__file__).parent.glob("*.py") if path.stem not in ("__init__", "__main__", "mutant"))
-ROOMS = tuple(room for name in MODULES for room in importlib.import_module(f"tests.mutants.{name}").ROOMS)
+for module in MODULES:
+    importlib.import_module(f"tests.mutants.{module}")
 # A mutant that loops forever is noticed by this: so many times what the test takes by itself.
 LONGEST_S, AT_LEAST_S, TIMES = 60.0, 8.0, 6.0
 # A test program in one process: a crash or a failure ends it, which is all that is asked here. Nobody reads a shrunk stream.

@@ -1,13 +1,13 @@
 """The names that settings have with an operator, as variables and as flags; a Secret's bytes and annotations."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 ALIASES = "settings/aliases.c"
 PARSE = "settings/parse.c"
 FLAGS = "cli/flags.c"
 SECRET = "kube/decode/decode_secret.c"
 
-NAMES = (
+room("settings, aliases", ("test_aliases",), (
     Mutant("aliases count without MODE", ALIASES, "row->alias != NULL && aliases_count(env) ?", "row->alias != NULL ?"),
     Mutant("words that are none of the operator's are ours", ALIASES, "        return mem_strdup(\"\"); /* it is none of them */\n", "        return mem_strdup(value);\n"),
     Mutant("the operator's URL keeps its path", ALIASES, "    bool path = slash == 1 || ", "    bool path = false && "),
@@ -19,10 +19,9 @@ NAMES = (
     Mutant("its defaults do not count", PARSE, "*ret_alias = s->beside_mode && row->alias_fallback != NULL", "*ret_alias = false && row->alias_fallback != NULL"),
     Mutant("in local mode the API is elsewhere", PARSE, "!(row == SETTING(dataplanes) && s->config_source == SETTINGS_CONFIG_FILE)", "true"),
     Mutant("its secrets stay in the environment", PARSE, "        if (row->or_file && row->alias != NULL)\n", "        if (false)\n"),
-)
-
+))
 TYPES = "settings/types.c"
-ELSEWHERE = (
+room("settings, from elsewhere", ("test_settings", "test_services"), (
     Mutant("a proxy of the environment is passed over in silence", PARSE, "        if (!s->proxy_from_environment)\n", "        if (false)\n"),
     Mutant("HTTP_PROXY is taken for http_proxy", PARSE, "        else if (str_eq(names[i], \"HTTP_PROXY\"))\n", "        else if (false)\n"),
     Mutant("all namespaces are one in silence", PARSE, "    if (value != NULL && value[0] == '\\0' && s->mapping_count > 0 &&", "    if (false &&"),
@@ -30,9 +29,8 @@ ELSEWHERE = (
     Mutant("what cannot be off is refused without a word", TYPES, "    if (is_duration && ms == 0 && row->min > 0)\n", "    if (false)\n"),
     Mutant("what may be off cannot be", TYPES, "    if (is_duration && ms == 0 && row->min > 0)\n", "    if (is_duration && ms == 0)\n"),
     Mutant("port 0 has no fix", TYPES, "    if (is_number && number == 0 && row->min > 0 && row->unset != NULL)\n", "    if (false)\n"),
-)
-
-COMMAND_LINE = (
+))
+room("command line, flags", ("test_flags",), (
     Mutant("a flag that is none here has no fix", FLAGS, "    if (fix != NULL)\n", "    if (false)\n"),
     Mutant("a secret may be a flag", FLAGS, "{\"dataplane-password\", ", "{\"dataplane-passwort\", "),
     Mutant("a switch takes the next word", FLAGS, ": is_switch ? \"true\" : *at", ": *at"),
@@ -40,18 +38,10 @@ COMMAND_LINE = (
     Mutant("a flag is one behind --, too", FLAGS, "        over = over || str_eq(argv[at], \"--\");\n", ""),
     Mutant("the next flag is a value", FLAGS, " || (word[len] != '=' && value[0] == '-')", ""),
     Mutant("a variable is stronger than a flag", FLAGS, "    memcpy(f.environment + f.count, environ_, variables * sizeof(*f.environment));\n", "    memmove(f.environment + variables, f.environment, f.count * sizeof(*f.environment));\n    memcpy(f.environment, environ_, variables * sizeof(*f.environment));\n"),
-)
-
-DECODING = (
+))
+room("kube, Secrets", ("test_decode_secret",), (
     Mutant("the operator's annotation does not pause", SECRET, "\"haproxy-k8s-sync/paused\", SECRET_ANNOTATIONS \"paused\"", "\"haproxy-k8s-sync/paused\", \"haproxy-k8s-sync/paused\""),
     Mutant("the last annotation alone pauses", SECRET, "s->paused = s->paused || on;", "s->paused = on;"),
     Mutant("what is no base64 is empty", SECRET, "    if (bytes == NULL)\n        return error_set", "    if (bytes == NULL)\n        bytes = mem_alloc(1);\n    if (false)\n        return error_set"),
     Mutant("foreign annotations are kept", SECRET, "yyjson_is_str(value) && str_has_prefix(", "yyjson_is_str(value) || str_has_prefix("),
-)
-
-ROOMS = (
-    Room("settings, aliases", ("test_aliases",), NAMES),
-    Room("settings, from elsewhere", ("test_settings", "test_services"), ELSEWHERE),
-    Room("command line, flags", ("test_flags",), COMMAND_LINE),
-    Room("kube, Secrets", ("test_decode_secret",), DECODING),
-)
+))

@@ -1,18 +1,17 @@
 """What comes of a configuration after it runs (configuration/probation), who gets it first (configuration/canary), and what goes back
 (configuration/rollback)."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 PROBATION = "configuration/probation.c"
 PROMISED = "configuration/promised.c"
 CANARY = "configuration/canary.c"
 ROLLBACK = "configuration/rollback.c"
 STORE = "configuration/store.c"
-SERVED = "haproxy/served.c"
 STAT = "haproxy/local/cli_stat.c"
 CODEC = "haproxy/dataplane/codec_served.c"
 
-WATCHED = (
+room("probation", ("test_probation", "test_promised", "test_served"), (
     Mutant("a listener that is missed once is evidence", PROBATION, "#define MISSING_MAX 2", "#define MISSING_MAX 1"),
     Mutant("a listener that is missing is none", PROBATION, "#define MISSING_MAX 2", "#define MISSING_MAX 3"),
     Mutant("HAProxy is dead after two readings", PROBATION, "#define SILENT_MAX 3", "#define SILENT_MAX 2"),
@@ -44,14 +43,13 @@ WATCHED = (
     Mutant("what a condition hides is promised", PROMISED, "if (depth == 0)", "if (true)"),
     Mutant("a server that is disabled serves", PROMISED, 'if (str_eq(cfg_word(words, k), "disabled") ||', "if ("),
     Mutant("a frontend without a bind listens", PROMISED, "if (front && promised_listens(s))", "if (front)"),
-    Mutant("a name is found by its place", SERVED, "qsort(l->list, l->count, sizeof(l->list[0]), served_order);", "(void)served_order;"),
+    Mutant("a name is found by its place", "haproxy/served.c", "qsort(l->list, l->count, sizeof(l->list[0]), served_order);", "(void)served_order;"),
     Mutant("backup servers do not count", STAT, "(unsigned)(active + backup)", "(unsigned)active"),
     Mutant("a stopped frontend is open", STAT, 'str_eq(values[STAT_STATUS], "OPEN")', "true"),
     Mutant("an API that cannot read the proxies knows them", CODEC, "ret->lists = ret->lists || list != NULL;", "ret->lists = true;"),
     Mutant("an API that got no answer has no proxies", CODEC, "if (!str_empty(why))", "if (false)"),
-)
-
-BACK = (
+))
+room("canary", ("test_canary", "test_store", "test_configuration_streams"), (
     Mutant("all get it at once", CANARY, "    canary_choose(c);\n    return t->canary;", "    canary_choose(c);\n    return true;"),
     Mutant("a canary is never over", CANARY, "    c->canary_passed = true;\n", ""),
     Mutant("a canary is over before all are good", CANARY, "members == 0 || good < members)", "members == 0 || good == 0)"),
@@ -79,9 +77,4 @@ BACK = (
     Mutant("the last good one is dropped", STORE, "    at -= s->entries[at].v.number == s->proven;\n", ""),
     Mutant("it goes back to itself", STORE, "return store_is_proven(s, id) ? 0 : s->proven;", "return s->proven;"),
     Mutant("what an earlier daemon ran is not known to be good", STORE, "s->count > 0 ? s->entries[0].v.number : 0, &number", "0, &number"),
-)
-
-ROOMS = (
-    Room("probation", ("test_probation", "test_promised", "test_served"), WATCHED),
-    Room("canary", ("test_canary", "test_store", "test_configuration_streams"), BACK),
-)
+))

@@ -1,6 +1,6 @@
 """haproxy.cfg as a text: printed, edited, sent (haproxy/cfg/edit, haproxy/cfg/source and what they are made of)."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 EDIT = "haproxy/cfg/edit.c"
 FILE = "haproxy/cfg/file.c"
@@ -8,7 +8,7 @@ SOURCE = "haproxy/cfg/source.c"
 MASK = "haproxy/cfg/mask.c"
 LINES = "haproxy/cfg/line_difference.c"
 
-PRINTING = (
+room("cfg, printed", ("test_cfg_edit", "test_cfg_words"), (
     Mutant("a CR is part of the line", FILE, "bool carriage_return = len > 0 && begin[len - 1] == '\\r';", "bool carriage_return = false;"),
     Mutant("an inserted line is glued to the last one", EDIT, "p->open = p->end == NULL && end_len == 0;", "p->open = false;"),
     Mutant("a removed line leaves its end", EDIT, "    else if (own->kind == CFG_EDIT_REPLACE)\n", "    else\n"),
@@ -17,9 +17,8 @@ PRINTING = (
     Mutant("edits are in the order that they came in", EDIT, "at > 0 && e->list[at - 1].line > line", "false"),
     Mutant("inserted lines are turned round", EDIT, "e->list[at - 1].line > line", "e->list[at - 1].line >= line"),
     Mutant("a CR within a line is a blank", "haproxy/cfg/words.c", "        if (c == '\\r') /*", "        if (false) /*"),
-)
-
-SENDING = (
+))
+room("cfg, sent", ("test_cfg_source",), (
     Mutant("a late global says what holds for what follows", SOURCE, "            if (is_for_what_follows(cfg_word(&words, 0)))", "            if (false)"),
     Mutant("a second global is late", SOURCE, "            other = other != NULL ? other : s;\n            continue;\n", "            other = other != NULL ? other : s;\n            continue;\n        }\n        if (other == NULL) {\n            other = s;\n"),
     Mutant("a byte order mark is a word", SOURCE, "    if (f->len >= 3 && memcmp(", "    if (false && memcmp("),
@@ -53,13 +52,12 @@ SENDING = (
     Mutant("the last quote without an end is named", FILE, "words->broken && f->broken == 0", "words->broken"),
     Mutant("a comment swallows the from", SOURCE, "(size_t)(w->raw - s->line->text) + w->raw_len;", "s->line->len;"),
     Mutant("CRLF is sent", SOURCE, 'cfg_file_print(f, &edits, "\\n", out);', "cfg_file_print(f, &edits, NULL, out);"),
-)
-
+))
 DIFFERENCE = "haproxy/cfg/difference.c"
 ENTRIES = "haproxy/cfg/entries.c"
 WORDS = "haproxy/cfg/server_words.c"
 
-MEANING = (
+room("cfg, meaning", ("test_cfg_difference", "test_cfg_file"), (
     Mutant("a number moves to another keyword", ENTRIES, "if (count > 0 && !cfg_is_among(", "if (false && !cfg_is_among("),
     Mutant("default-server is for the servers before it, too", ENTRIES, "cfg_server_words_add(&given, words, 1);", "break;"),
     Mutant("a header may hold any words", ENTRIES, "return words->count > 1 + ", "return false && words->count > 1 + "),
@@ -87,9 +85,8 @@ MEANING = (
     Mutant("the lines of a new section are said, too", DIFFERENCE, "if (!same && !s.done)", "if (!same)"),
     Mutant("sections are one", DIFFERENCE, "if (cfg_entry_is_header(first) || !piece_eq(section, s.name))", "if (s.name.len == 0)"),
     Mutant("any number of default-server lines", ENTRIES, "return count <= CFG_SERVER_WORDS_MAX;", "return count <= 10 * CFG_SERVER_WORDS_MAX;"),
-)
-
-COST = (
+))
+room("cfg, cost", ("test_cfg_difference",), (
     Mutant("a name is an address", DIFFERENCE, "if (str_ip_family(host + brackets) == 0)", "if (false)"),
     Mutant("a port may be missing", DIFFERENCE, "if (colon == NULL || str_parse_uint(", "if (colon == NULL)\n        return true;\n    if (str_parse_uint("),
     Mutant("a relative port is one", DIFFERENCE, "str_parse_uint(colon + 1,", "str_parse_uint(colon + 1 + (colon[1] == '+'),"),
@@ -111,9 +108,8 @@ COST = (
     Mutant("any keyword by the runtime", DIFFERENCE, "return (piece_is(word, \"disabled\") || piece_is(word, \"enabled\")) &&", "return"),
     Mutant("any line by the runtime", DIFFERENCE, "difference_add(d, s, CFG_EFFECT_RELOAD,\n", "difference_add(d, s, CFG_EFFECT_RUNTIME,\n"),
     Mutant("arguments are said", DIFFERENCE, "struct piece word = piece_of(item.text, WITHIN);", "struct piece word = item;"),
-)
-
-SHOWING = (
+))
+room("cfg, shown", ("test_cfg_mask", "test_cfg_line_difference", "test_replacement", "test_validation_text", "test_cfg_file"), (
     Mutant("the rest of such a line is shown", MASK, "if (l->broken || i >= from) {", "if (l->broken) {"),
     Mutant("a broken line is shown", MASK, "if (l->broken || i >= from) {", "if (i >= from) {"),
     Mutant("what follows a name is shown", MASK, "bool secret = m.values > 0 || ((m.more", "bool secret = ((m.more"),
@@ -143,12 +139,4 @@ SHOWING = (
     Mutant("new lines of a proxy come twice", LINES, "(first->in == done[0] || first->in == done[1])", "first->in == done[0]"),
     Mutant("any line is shown", LINES, "cfg_mask_line(e->line->text, e->line->len,", "cfg_mask_line(e->in->line->text, e->in->line->len,"),
     Mutant("all lines are kept", LINES, "    if (d->count++ >= CFG_LINE_DIFFERENCE_MAX)\n        return;\n", "    d->count++;\n    if (d->count > 99)\n        return;\n"),
-)
-
-ROOMS = (
-    Room("cfg, printed", ("test_cfg_edit", "test_cfg_words"), PRINTING),
-    Room("cfg, sent", ("test_cfg_source",), SENDING),
-    Room("cfg, meaning", ("test_cfg_difference", "test_cfg_file"), MEANING),
-    Room("cfg, shown", ("test_cfg_mask", "test_cfg_line_difference", "test_replacement", "test_validation_text", "test_cfg_file"), SHOWING),
-    Room("cfg, cost", ("test_cfg_difference",), COST),
-)
+))

@@ -1,15 +1,13 @@
 """Several clusters in one backend: whose a server is, and what that means."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 OWNERSHIP = "servers/change/ownership.c"
 DIFF = "servers/change/diff.c"
 NAMES = "servers/names.c"
 ROUTE = "servers/change/route.c"
-DECIDE = "servers/decide.c"
-DECISION = "servers/change/backend_decision.c"
 
-NAMES_OF_CLUSTERS = (
+room("clusters, names", ("test_ownership",), (
     Mutant("a placeholder takes a '_', too", OWNERSHIP, "while (*name != '\\0' && *name != '_')", "while (*name != '\\0')"),
     Mutant("a cluster's name is any text", OWNERSHIP, "if (!str_has_prefix(name, cluster))", "if (false)"),
     Mutant("each name is of some cluster", OWNERSHIP, "return ownership_fits(format, name, NULL) ? OWNERSHIP_OTHER : OWNERSHIP_NONE;",
@@ -17,9 +15,8 @@ NAMES_OF_CLUSTERS = (
     Mutant("what is behind the cluster's name is not looked at", OWNERSHIP, "return *name == '\\0';", "return true;"),
     Mutant("an extension goes to the end of the name", OWNERSHIP, "const char *end = part + strcspn(part, \"_\") - strcspn(last, \"_\");",
            "const char *end = name + strlen(name);"),
-)
-
-OWN_PART = (
+))
+room("clusters", ("test_clusters", "test_ownership", "test_engine_clusters"), (
     Mutant("other clusters' servers are managed", DIFF, "return rules->cluster != NULL &&\n           ownership_of(rules->server_name_format, rules->cluster, s->name) != OWNERSHIP_OWN &&",
            "return false &&"),
     Mutant("other clusters' servers are not counted as such", DIFF, "d->others_count += diff_server_is_others(s, rules);", ""),
@@ -31,31 +28,21 @@ OWN_PART = (
            "const struct spot *by = s->stranger ? NULL : s;"),
     Mutant("a '_' of a node's name shifts the cluster's part", NAMES, "cluster != NULL && *text == '_' ? \"-\" : text", "text"),
     Mutant("two nodes at one address get a name of another cluster", NAMES, "rules->cluster != NULL ? ownership_extend(", "false ? ownership_extend("),
-)
-
-LAST = (
-    Mutant("the last own server never goes", DECISION, "rules.diff.others_up = diff_others_up(in->at.actual, in->at.runtime, &rules.diff);", ""),
+    Mutant("the last own server never goes", "servers/change/backend_decision.c", "rules.diff.others_up = diff_others_up(in->at.actual, in->at.runtime, &rules.diff);", ""),
     Mutant("a server that is DOWN is one to rely on", DIFF, "is->admin == RUNTIME_READY && !is->down &&", "is->admin == RUNTIME_READY &&"),
     Mutant("a server that drains is one to rely on", DIFF, "is != NULL && is->admin == RUNTIME_READY &&", "is != NULL &&"),
     Mutant("a server of no weight is one to rely on", DIFF, "(is->weight >= 0 ? is->weight : s->weight) != 0 && diff_server_is_others(s, rules))",
            "diff_server_is_others(s, rules))"),
     Mutant("one of no cluster is one to rely on", DIFF, "!= 0 && diff_server_is_others(s, rules))", "!= 0)"),
-    Mutant("it goes by whatever was read before", DECIDE, "if (decide_reads_first(s))", "if (false)"),
+    Mutant("it goes by whatever was read before", "servers/decide.c", "if (decide_reads_first(s))", "if (false)"),
     Mutant("one that runs without a line is one to rely on", ROUTE, "bool shared = c->in->rules->cluster != NULL;", "bool shared = false;"),
     Mutant("another cluster's server stands in for one that is to come", ROUTE,
            "(c->in->rules->cluster != NULL && diff_server_is_foreign(line, c->in->rules, c->in->desired)) ||", "false ||"),
-)
-
-TURNS = (
+))
+room("clusters, turns", ("test_local_driver_lock",), (
     Mutant("a daemon reads amid another one's turn", "haproxy/local/driver.c", "if (d->options.takes_turns)\n        local_driver_ask_turn(d);",
            "if (false)\n        local_driver_ask_turn(d);"),
     Mutant("a daemon keeps the file after it has read", "haproxy/local/driver_read.c", "    local_driver_release(d);\n", ""),
     Mutant("a daemon keeps the file after it has loaded it", "haproxy/local/driver_reload.c", "    local_driver_release(d);\n", ""),
     Mutant("another one's turn is the end of writing", "haproxy/local/driver_write.c", "if (d->options.takes_turns) { /* the next", "if (false) { /* the next"),
-)
-
-ROOMS = (
-    Room("clusters, names", ("test_ownership",), NAMES_OF_CLUSTERS),
-    Room("clusters, turns", ("test_local_driver_lock",), TURNS),
-    Room("clusters", ("test_clusters", "test_ownership", "test_engine_clusters"), OWN_PART + LAST),
-)
+))

@@ -1,6 +1,6 @@
 """The configuration engine: one document for all HAProxies (configuration/), validated and written (haproxy/dataplane/replacement)."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 ENGINE = "configuration/configuration.c"
 TARGET = "configuration/target.c"
@@ -16,7 +16,6 @@ STORE = "configuration/store.c"
 CONTENT = "configuration/store_content.c"
 FOLLOWED = "configuration/file_source.c"
 PATHS = "host/path_watch.c"
-FOLDER = "configuration/files_folder.c"
 STORAGE = "haproxy/dataplane/storage.c"
 CHECK = "haproxy/dataplane/storage_check.c"
 MAP = "haproxy/storage_map.c"
@@ -29,17 +28,15 @@ TEXT = "haproxy/validation_text.c"
 READ = "haproxy/instance_read.c"
 PACE = "haproxy/pace.c"
 
-SETTINGS = (
+room("configuration, its settings", ("test_config_source", "test_settings"), (
     Mutant("a file's path that is none is none, too", "settings/parse.c", " &&\n        !setting_is_given(s, SETTING(config_file)))", ")"),
     Mutant("the trust store of a program in Go is told beside a CA file", "settings/parse.c", "s->dataplane_ca_file != NULL || s->dataplane_insecure || ", "s->dataplane_insecure || "),
     Mutant("a Secret's name that is none is none, too", "settings/parse.c", "== NULL && !setting_is_given(s, needed[i]))", "== NULL)"),
-)
-
-FREED = (
+))
+room("secrets that are freed", ("test_mem",), (
     Mutant("a secret behind a NUL stays", "base/mem.c", "    mem_wiping_free(secret); ", "    if (secret != NULL)\n        explicit_bzero(secret, strlen(secret));\n    free(secret); "),
-)
-
-WITH_FILES = (
+))
+room("configuration, the engine with files", ("test_configuration_files", "test_target_files", "test_configuration_streams"), (
     Mutant("files do not wait for the interval", TARGET, "bool early = (part == STORAGE_ADD && soon) ||", "bool early ="),
     Mutant("files that HAProxy has half of wait for a pause", TARGET, "(retries || urgent);", "retries;"),
     Mutant("files of what another one rejects are added", FILES_OF_TARGET, "(begun && t->own == NULL && configuration_rejected(t->of));", "false;"),
@@ -66,16 +63,14 @@ WITH_FILES = (
     Mutant("a version with files is none to go back to", RESTORE, "return v != NULL ? store_document", "return v != NULL && !v->with_files ? store_document"),
     Mutant("superseded, the one before it runs", RUNS, "        t->runs[0] = '\\0';\n", "        ;\n"),
     Mutant("superseded, it runs with files that may be half there", RUNS, "if (loaded && !d->with_files) {", "if (loaded) {"),
-)
-
-PACING = (
+))
+room("configuration, its pace", ("test_configuration", "test_target"), (
     Mutant("a new document has the pauses of the old one's repairs", TARGET, "    t->repairs = 0;\n    t->repair_after_ms = 0;\n", ""),
     Mutant("repairs follow at once", TARGET, "(t->repairs > 0 ? pause : 0)", "0"),
     Mutant("it runs since it was looked at", RUNS, "    if (!str_eq(t->runs, d->hash)) {", "    if (true) {"),
     Mutant("a rollback needs no source", ENGINE, "    if (c->from_source[0] == '\\0')\n", "    if (false)\n"),
-)
-
-ENGINE_MUTANTS = (
+))
+room("configuration, the engine", ("test_configuration", "test_configuration_streams"), (
     Mutant("a rejection by one stops none", ENGINE, "        if (t->progress == PROGRESS_REJECTED || t->progress == PROGRESS_RESTORING || t->progress == PROGRESS_RESTORED)\n            return false;\n", ""),
     Mutant("none waits for the others", ENGINE, "if (t->progress == PROGRESS_NEW && !target_is_valid(t) && (!t->away || c->options.require_all))", "if (false)"),
     Mutant("all are always waited for", ENGINE, "(!t->away || c->options.require_all)", "true"),
@@ -121,10 +116,8 @@ ENGINE_MUTANTS = (
     Mutant("a rollback holds nothing", ENGINE, "    store_hold(c->options.store, c->from_source, number, NULL);\n", ""),
     Mutant("another file is taken for the one before", TARGET, "    t->compared = t->compared && same;\n", ""),
     Mutant("another document is taken for the one before", TARGET, "t->compared = t->away = t->unchanged = false;", "t->away = t->unchanged = false;"),
-)
-
-# Without a reload.
-BY_RUNTIME = (
+))
+room("configuration, without a reload", ("test_configuration_streams", "test_target", "test_target_files", "test_target_foresee"), (
     Mutant("a map loses at once what a haproxy.cfg from before needs", FILES_OF_TARGET, "return t->effect == CFG_EFFECT_NONE && target_by_runtime(t)", "return target_by_runtime(t)"),
     Mutant("a map loses at once what a HAProxy that runs something else needs", FILES_OF_TARGET, "NONE && target_by_runtime(t) &&", "NONE &&"),
     Mutant("a map loses at once what another HAProxy is to judge", FILES_OF_TARGET, "target_is_alone(t) && !canary", "!canary"),
@@ -151,9 +144,8 @@ BY_RUNTIME = (
     Mutant("files that were not told run", BY_RUNTIME_FILE, "    t->unloaded = t->needs_verdict = true;\n", "    t->needs_verdict = true;\n    return;\n"),
     Mutant("it runs before its files are told", RUNS, "    if (t->tells && t->files_changed)\n        return;", "    if (false)\n        return;"),
     Mutant("what it ran is not known", RUNS, "    t->running_version = t->version;\n    t->file_runs = true;", "    t->running_version = t->version;\n    cfg_content_unref(t->running);\n    t->running = NULL;"),
-)
-
-KEEPING = (
+))
+room("configuration, what is remembered", ("test_store",), (
     Mutant("who forgets one's rejection forgets all", STORE, "str_eq(s->refusals[i].hash, hash) && str_eq(s->refusals[i].url, url))\n            store_drop", "str_eq(s->refusals[i].hash, hash))\n            store_drop"),
     Mutant("numbers begin anew", STORE, ".number = s->last_number + 1,", ".number = (unsigned)s->count,"),
     Mutant("every version is kept", CONTENT, "        unlinkat(fd, name, 0);\n    }", "    }"),
@@ -169,10 +161,8 @@ KEEPING = (
     Mutant("files are not kept", CONTENT, "return d->with_files ? store_content_put_files(fd, number, d) : 0;", "return 0;"),
     Mutant("a rollback of something else", STORE, "return s->held != 0 && str_eq(s->held_from, from_hash) ? s->held : 0;", "return s->held;"),
     Mutant("rejections without end", STORE, "    if (s->refusal_count == STORE_REJECTIONS)\n        store_drop_refusal(s, 0);\n", "    if (s->refusal_count == STORE_REJECTIONS)\n        return;\n"),
-)
-
-# Server lines that are not the document's.
-KEPT = (
+))
+room("configuration, whose server lines they are", ("test_keep", "test_configuration_keep", "test_validation_text"), (
     Mutant("lines are sent as they were a version ago", TARGET, "(t->version != v.version || t->file->len == 0)", "(t->file->len == 0)"),
     Mutant("what failed to load is the good one", RESTORE, "bool runs = !t->unloaded && !v.dirty && v.reload != RELOAD_PENDING;", "bool runs = true;"),
     Mutant("a document waits for quiet", TARGET, "        ret->overdue = v.may_write && !waits && t->file->len > 0;\n", ""),
@@ -186,9 +176,8 @@ KEPT = (
     Mutant("the lines of before stay", KEEP, "            cfg_edits_add(ret, line->number, CFG_EDIT_REMOVE, NULL, 0);\n", "            (void)line;\n"),
     Mutant("they stand before the backend's own lines", KEEP, "*last = s->line_count > 0 ? &s->lines[s->line_count - 1] : s->line;", "*last = s->line;"),
     Mutant("numbers are those of what was sent", "haproxy/validation_text.c", "    if (edits != NULL)\n", "    if (false)\n"),
-)
-
-NOT_LOCKED_OUT = (
+))
+room("configuration, who would be locked out", ("test_lockout",), (
     Mutant("the login may go", LOCKOUT, "    if (login->user != NULL)\n        lockout_check_users", "    if (login->user == NULL)\n        lockout_check_users"),
     Mutant("the login's password may change", LOCKOUT, "!str_eq(w->text, password)", "false"),
     Mutant("a variable is a password", LOCKOUT, "(w->plain || memchr(w->raw, '$', w->raw_len) == NULL)", "true"),
@@ -200,14 +189,13 @@ NOT_LOCKED_OUT = (
     Mutant("a socket without rights will do", LOCKOUT, "(!admin || lockout_is_admin(words))", "true"),
     Mutant("any program runs the API", LOCKOUT, "runs = runs || strstr(cfg_word(l, i), program) != NULL;", "runs = true;"),
     Mutant("master-worker may go", LOCKOUT, '    lockout_check_line(is, wanted, &keywords, "master-worker", "master-worker in global", &words, &missing);\n', ""),
-)
-
-FOLLOWING = (
+))
+room("configuration, the file that is followed", ("test_file_source",), (
     Mutant("who writes to it is not waited for", FOLLOWED, "    if (fresh && !told) {", "    if (false) {"),
     Mutant("it is never read without an event", FOLLOWED, "if (s->options.reread_ms > 0 && !s->options.once)", "if (false)"),
     Mutant("what is read once is followed", FOLLOWED, "    if (!s->options.once)\n        file_source_walk(s);\n", "    file_source_walk(s);\n"),
     Mutant("lost events are no matter", PATHS, "bool matters = (e->mask & IN_Q_OVERFLOW) != 0, any", "bool matters = false, any"),
-    Mutant("a folder that is gone has no files", FOLDER, "    if (files_folder_is_there(path, err) != 0)\n        return -1;\n", ""),
+    Mutant("a folder that is gone has no files", "configuration/files_folder.c", "    if (files_folder_is_there(path, err) != 0)\n        return -1;\n", ""),
     Mutant("links are not followed", PATHS, "links < LINKS_MAX ? readlink(here, target, sizeof(target) - 1) : -1", "-1"),
     Mutant("what is written to in its folder is no matter", PATHS, "last ? mask | IN_CLOSE_WRITE : mask", "mask"),
     Mutant("folders on the way are not followed", PATHS, "        path_watch_folder(w, done.len > 0 ? buf_str(&done) : \"/\", name, *behind == '\\0');\n", "        if (*behind == '\\0')\n            path_watch_folder(w, done.len > 0 ? buf_str(&done) : \"/\", name, true);\n"),
@@ -216,9 +204,8 @@ FOLLOWING = (
     Mutant("anything is a file", FOLLOWED, "fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)", "fstat(fd, &st) != 0"),
     Mutant("any size", FOLLOWED, "buf_init_secret(&text, s->options.max_bytes);", "buf_init_secret(&text, 0);"),
     Mutant("a file that is back is not said", FOLLOWED, "        s->hash[0] = '\\0';\n        s->callbacks.failed", "        s->callbacks.failed"),
-)
-
-REPLACING = (
+))
+room("configuration, the write", ("test_replacement", "test_validation_text"), (
     Mutant("a proxy's word is a rejection", REPLACEMENT, "return a->version > 0 ? TRANSACTION_REJECTED : TRANSACTION_UNAVAILABLE;", "return TRANSACTION_REJECTED;"),
     Mutant("any refusal is a rejection", REPLACEMENT, "if (result == TRANSACTION_REJECTED || (result", "if ((result"),
     Mutant("a validation may have written", REPLACEMENT, "(result == TRANSACTION_UNKNOWN && r->state == REPLACEMENT_VALIDATE)", "false"),
@@ -235,9 +222,8 @@ REPLACING = (
     Mutant("lines of the file as the API writes it are the user's", REPLACEMENT, "r->request.edits, !validates);", "r->request.edits, false);"),
     Mutant("the line is not named", TEXT, "        else if (line > 0)\n            validation_say_line", "        else if (false)\n            validation_say_line"),
     Mutant("what says nothing is shown", TEXT, "if (validation_says_nothing(says) || !text_list_next(&all))\n            continue;\n        if (line > 0 && rewritten)", "if (!text_list_next(&all))\n            continue;\n        if (line > 0 && rewritten)"),
-)
-
-STORING = (
+))
+room("configuration, files beside it", ("test_storage",), (
     Mutant("a certificate of another size is as it was put", CHECK, "(size_t)size != f->len)", "false)"),
     Mutant("any certificate is as it was put", CHECK, "|| pem_has_serial(f->bytes, serial);", "|| true;"),
     Mutant("what is not told differs", CHECK, "!= 0 || serial[0] == '\\0' ||", "!= 0 ||"),
@@ -266,9 +252,8 @@ STORING = (
     Mutant("a map gains a second line of a key", MAP, "        if (map_has(&is, e, map_entry_order_of_keys))\n            continue;\n", ""),
     Mutant("a key becomes a comment", MAP, "buf_add(ret, *e->key == '#' ? \" \" : \"\");", ""),
     Mutant("lines run into each other", MAP, "    if (ret->len > 0 && ret->data[ret->len - 1] != '\\n')\n        buf_add(ret, \"\\n\");\n", ""),
-)
-
-NAMING = (
+))
+room("configuration, names of files", ("test_storage_files",), (
     Mutant("dots stay", FILES, "            *c = '_';\n", "            *c = '.';\n"),
     Mutant("a map has any name", FILES, 'place == STORAGE_MAP && !str_has_suffix(name, ".map") ? ".map" : ""', '""'),
     Mutant("two files of one name", FILES, "    if (same != NULL)\n", "    if (false)\n"),
@@ -276,15 +261,13 @@ NAMING = (
     Mutant("a long line of a map", FILES, "if (len > MAP_LINE_MAX_BYTES)", "if (false)"),
     Mutant("any key is known to the API", FILES, "f->place = common ? STORAGE_CERTIFICATE : STORAGE_GENERAL;", "f->place = STORAGE_CERTIFICATE;"),
     Mutant("any number of bytes", FILES, "if (f->bytes + new->len > STORAGE_FILES_MAX_BYTES)", "if (false)"),
-)
-
-KNOWN = (
+))
+room("configuration, certificates that are known", ("test_storage_known",), (
     Mutant("what is known is parsed again", FILES, "if (known != NULL && storage_known_find(known, f->hash, &f->place))", "if (known != NULL && false)"),
     Mutant("what was not asked for is known for ever", "haproxy/storage_known.c", "        if (!c->asked) {\n", "        if (false) {\n"),
     Mutant("what is found was not asked for", "haproxy/storage_known.c", "    c->asked = true;\n    *ret_place = c->place;", "    *ret_place = c->place;"),
-)
-
-TELLING = (
+))
+room("configuration, what is told of it", ("test_annotate", "test_config_report"), (
     Mutant("annotations of others are overwritten", ANNOTATE, '    json_put_text(doc, metadata, "resourceVersion", version);\n', ""),
     Mutant("a conflict is no conflict", ANNOTATE, "r->status == 409 ? ANNOTATE_CONFLICT :", ""),
     Mutant("a right that is missing comes with time", ANNOTATE, "r->status == 403 ? ANNOTATE_DENIED :", ""),
@@ -320,9 +303,8 @@ TELLING = (
     Mutant("a gateway has a port", OPERATOR, "literal ? \"]\" : \":/\"", "literal ? \"]\" : \"/\""),
     Mutant("a CA is a client certificate", OPERATOR, "else if (str_eq(which, \"client\"))", "else"),
     Mutant("one that runs is all of them", REPORT, "bool applied = config_report_running(r) == config_report_targets(r);", "bool applied = config_report_running(r) > 0;"),
-)
-
-RETRYING = (
+))
+room("configuration, when it is tried again", ("test_retry", "test_target", "test_target_files"), (
     Mutant("what was repaired by hand is replaced", RESTORE, "    t->restores = t->unloaded = false; /* what is there is his */\n", "    t->unloaded = false;\n"),
     Mutant("a repair is never replaced", RESTORE, "if (!t->restores || instance_view(t->in).behind || target_may_repair(t) ||", "if (!t->restores ||"),
     Mutant("what the API put back is a repair", RESTORE, " || target_file_means(t, t->good))", ")"),
@@ -368,26 +350,22 @@ RETRYING = (
     Mutant("a pause of before is for ever", ENGINE, "    store_pause(c->options.store, paused); /* which an earlier run may have said */\n    if (paused == c->paused)\n        return;\n", "    if (paused == c->paused)\n        return;\n    store_pause(c->options.store, paused);\n"),
     Mutant("lines of drift are not logged", TARGET, "        target_log_lines(t);\n", ""),
     Mutant("how many more lines differ is not said", TARGET, "log_if(i + 1 == CFG_LINE_DIFFERENCE_MAX && differs.count > i + 1,", "log_if(false,"),
-)
-
-INTERRUPTED = (
+))
+room("configuration, a write that was interrupted", ("test_instance_reload",), (
     Mutant("what was written and not loaded is taken for running", READ, "!in->readout.unloaded)\n        return;", "!in->readout.unloaded || in->version > 0)\n        return;"),
     Mutant("what is loaded is loaded at each reading", READ, "in->reload.state == RELOAD_PENDING || !in->readout.unloaded)", "in->reload.state == RELOAD_PENDING)"),
-)
-
-OLD_WORKER = (
+))
+room("configuration, the worker before a reload", ("test_engine_verification",), (
     Mutant("an old worker's answer is the end of a reload", READ, "    if (instance_old_worker_answers(in))\n        return;\n", ""),
     Mutant("an old worker is waited for without end", READ, "end->readings++ >= OLD_WORKER_REREADS)", "false)"),
-)
-
-LOADED = (
+))
+room("configuration, reloads", ("test_instance",), (
     Mutant("it is known at once how reloads ended", "haproxy/instance_reload.c", "    else if (in->last_reload.known)\n        ENGINES_DO(in, reloads_known);", "    else\n        ENGINES_DO(in, reloads_known);"),
     Mutant("what a reload before the start loaded is not read", "haproxy/instance_reload.c", "    if (first && in->last_reload.known && in->last_reload.polls > 0)", "    if (false)"),
     Mutant("what the API forgot was refused", "haproxy/instance_reload.c", "ENGINES_DO(in, reload_failed, lost);", "ENGINES_DO(in, reload_failed, false);"),
     Mutant("no reload is ever refused", "haproxy/instance_reload.c", "instance_reload_failed(in, &r->error, false, false);", "instance_reload_failed(in, &r->error, true, false);"),
-)
-
-PAUSES = (
+))
+room("configuration, pauses", ("test_pace",), (
     Mutant("conflicts keep new bytes waiting", PACE, "p->quiet_until_ms = p->failed_until_ms = now_ms + backoff_next_ms(&p->backoff);\n    return false;", "p->quiet_until_ms = now_ms + backoff_next_ms(&p->backoff);\n    return false;"),
     Mutant("an API without room keeps new bytes waiting", PACE, "if (p->no_room && p->transaction_after_ms > room_ms)", "if (false)"),
     Mutant("an API's Retry-After counts no more for room", PACE, "uint64_t room_ms = when_ms > p->asked_room_until_ms ? when_ms : p->asked_room_until_ms;", "uint64_t room_ms = when_ms;"),
@@ -397,29 +375,23 @@ PAUSES = (
     Mutant("the API is not left alone", PACE, "uint64_t until_ms = when_ms > p->asked_until_ms ? when_ms : p->asked_until_ms;", "uint64_t until_ms = when_ms;"),
     Mutant("every pause ends", PACE, "if (p->quiet_until_ms == p->failed_until_ms && p->quiet_until_ms > until_ms)", "if (p->quiet_until_ms > until_ms)"),
     Mutant("a pause is made longer", PACE, "p->quiet_until_ms == p->failed_until_ms && p->quiet_until_ms > until_ms)", "p->quiet_until_ms == p->failed_until_ms)"),
-)
-
-# Files, while nothing may be written.
-LOOKED_AT = (
+))
+room("configuration, files where nothing may be written", ("test_target_files",), (
     Mutant("a dry run judges without the files", "configuration/target_files.c", "bool quiet = t->of->options.dry_run || t->of->paused;", "bool quiet = t->of->paused;"),
     Mutant("what is paused is not judged with the files that are there", "configuration/target_files.c", "bool quiet = t->of->options.dry_run || t->of->paused;", "bool quiet = t->of->options.dry_run;"),
     Mutant("files that are missing are looked at all the time", "configuration/target_files.c", "(!t->files_missing || t->files_unchecked);", "true;"),
     Mutant("a pause deletes", TARGET, "((part == STORAGE_ADD || part == STORAGE_END) && c->paused);", "(part == STORAGE_ADD && c->paused);"),
     Mutant("a dry run stores", TARGET, "(!c->options.dry_run || part == STORAGE_CHECK)", "true"),
-)
-
-# The answer to a write as a reading of the file.
-READ_BY_WRITING = (
+))
+room("configuration, what a write reads", ("test_instance_replace",), (
     Mutant("the file is as it was before the write", "haproxy/instance_replace.c", "in->fresh ? cfg_content_ref(r->file) : NULL;", "in->fresh ? cfg_content_ref(in->readout.before) : NULL;"),
     Mutant("lines of the servers engine are not read again", "haproxy/instance_replace.c", "instance_wrote_next(in, r->version) && in->backend_count == 0;", "instance_wrote_next(in, r->version);"),
     Mutant("a write that follows another one's is a reading", "haproxy/instance_replace.c", "instance_wrote_next(in, r->version) && in->backend_count == 0;", "(instance_wrote_next(in, r->version) || true) && in->backend_count == 0;"),
     Mutant("another meaning is known on the next HAProxy", "haproxy/dataplane/driver_file.c", "if (problem == NULL)\n        cfg_content_wrote", "cfg_content_wrote"),
     Mutant("what was written elsewhere is what was written here", "haproxy/dataplane/driver_file.c", "if (cfg_content_goes_on_as(known, a->body, a->body_len, &head)) {", "if (known != NULL) {\n        (void)head;"),
     Mutant("each HAProxy's file is compared", "haproxy/dataplane/driver_file.c", "if (cfg_content_goes_on_as(known, a->body, a->body_len, &head)) {", "if (false) {\n        (void)head;"),
-)
-
-# One text of a haproxy.cfg, parsed once.
-SHARED = (
+))
+room("configuration, one text", ("test_cfg_content", "test_cfg_words"), (
     Mutant("what somebody looks at rests", "haproxy/cfg/content.c", "if (c->references > references || ", "if ("),
     Mutant("what rests keeps what it was written as", "haproxy/cfg/content.c", "    cfg_content_wrote(c, NULL);\n    cfg_file_fini(&c->parsed.file);\n    c->parsed.done", "    cfg_file_fini(&c->parsed.file);\n    c->parsed.done"),
     Mutant("what rests is never parsed again", "haproxy/cfg/content.c", "    cfg_file_fini(&c->parsed.file);\n    c->parsed.done = false;", "    cfg_file_fini(&c->parsed.file);"),
@@ -427,11 +399,9 @@ SHARED = (
     Mutant("what is no configuration is one the second time", "haproxy/cfg/content.c", "    if (c->parsed.error.kind == ERROR_NONE)\n", "    if (c->parsed.done)\n"),
     Mutant("another text is the same", "haproxy/cfg/content.c", "a->len == b->len && memcmp(a->text, b->text, a->len) == 0", "a->len == b->len"),
     Mutant("a quote is no matter", "haproxy/cfg/words.c", "static const char special[] = \"\\\"'\\\\\\r\";", "static const char special[] = \"'\\\\\\r\";"),
-)
-
-# HAProxies that come and go.
+))
 TARGETS_LIST = "configuration/target_list.c"
-COMING = (
+room("configuration, HAProxies that come and go", ("test_target_list", "test_configuration_streams"), (
     Mutant("a newcomer's rejection stops files of all", ENGINE, "(t->progress == PROGRESS_REJECTED && !t->joins)", "t->progress == PROGRESS_REJECTED"),
     Mutant("a newcomer holds all up", ENGINE, "        if (t->joins)\n            continue;\n", ""),
     Mutant("what a newcomer cannot load goes back everywhere", "configuration/rollback.c", "if (t->joins || t->progress != PROGRESS_REJECTED ||", "if (t->progress != PROGRESS_REJECTED ||"),
@@ -446,31 +416,4 @@ COMING = (
     Mutant("a newcomer gets what went back everywhere", "configuration/target_new.c", "str_eq(store_version(store, i)->id, c->document->id)", "false"),
     Mutant("the last that ran counts as the latest", "configuration/configuration.c", "any || (ok && t->own == NULL)", "any || ok"),
     Mutant("one that is gone is remembered", TARGETS_LIST, "        store_forget_target(c->options.store, t->name);\n", "        ;\n"),
-)
-
-ROOMS = (
-    Room("configuration, its settings", ("test_config_source", "test_settings"), SETTINGS),
-    Room("secrets that are freed", ("test_mem",), FREED),
-    Room("configuration, what is told of it", ("test_annotate", "test_config_report"), TELLING),
-    Room("configuration, when it is tried again", ("test_retry", "test_target", "test_target_files"), RETRYING),
-    Room("configuration, a write that was interrupted", ("test_instance_reload",), INTERRUPTED),
-    Room("configuration, the worker before a reload", ("test_engine_verification",), OLD_WORKER),
-    Room("configuration, reloads", ("test_instance",), LOADED),
-    Room("configuration, pauses", ("test_pace",), PAUSES),
-    Room("configuration, the engine", ("test_configuration", "test_configuration_streams"), ENGINE_MUTANTS),
-    Room("configuration, HAProxies that come and go", ("test_target_list", "test_configuration_streams"), COMING),
-    Room("configuration, the engine with files", ("test_configuration_files", "test_target_files", "test_configuration_streams"), WITH_FILES),
-    Room("configuration, without a reload", ("test_configuration_streams", "test_target", "test_target_files", "test_target_foresee"), BY_RUNTIME),
-    Room("configuration, its pace", ("test_configuration", "test_target"), PACING),
-    Room("configuration, files where nothing may be written", ("test_target_files",), LOOKED_AT),
-    Room("configuration, what a write reads", ("test_instance_replace",), READ_BY_WRITING),
-    Room("configuration, one text", ("test_cfg_content", "test_cfg_words"), SHARED),
-    Room("configuration, what is remembered", ("test_store",), KEEPING),
-    Room("configuration, whose server lines they are", ("test_keep", "test_configuration_keep", "test_validation_text"), KEPT),
-    Room("configuration, who would be locked out", ("test_lockout",), NOT_LOCKED_OUT),
-    Room("configuration, the file that is followed", ("test_file_source",), FOLLOWING),
-    Room("configuration, the write", ("test_replacement", "test_validation_text"), REPLACING),
-    Room("configuration, files beside it", ("test_storage",), STORING),
-    Room("configuration, names of files", ("test_storage_files",), NAMING),
-    Room("configuration, certificates that are known", ("test_storage_known",), KNOWN),
-)
+))

@@ -1,6 +1,6 @@
 """What `doctor` says of a HAProxy on this machine (cli/doctor_local)."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 FILE = "cli/doctor_local/doctor_local_judge_file.c"
 RUNNING = "cli/doctor_local/doctor_local_judge_running.c"
@@ -8,7 +8,7 @@ SERVICE = "cli/doctor_local/doctor_local_judge_service.c"
 LINE = "cli/doctor_local/doctor_local_command_line.c"
 SYSTEMD = "cli/doctor_local/doctor_local_systemd.c"
 
-ABOUT_FILE = (
+room("doctor, the file", ("test_doctor_local_judge_file",), (
     Mutant("doctor: a folder that is closed is open", FILE, "    if (f->file.folder_error != 0)\n        judge_folder_closed(f, s);", "    ;"),
     Mutant("doctor: a file that is mounted is not", FILE, "if (file->is_mount) {", "if (false) {"),
     Mutant("doctor: a file that is only readable is immutable", FILE, "if (file->replace_error == EPERM) {", "if (file->replace_error != 0) {"),
@@ -23,9 +23,8 @@ ABOUT_FILE = (
     Mutant("doctor: what haproxy -c refuses is taken", FILE, "if (r->problem == NULL && r->status == 0) {", "if (r->problem == NULL) {"),
     Mutant("doctor: a check without HAPROXY_CHECK_FILES", FILE, "        buf_printf(&line, \" -f %s\", l->check_files.list[i]);\n", ""),
     Mutant("doctor: the file twice in the check", FILE, "listed = listed || str_eq(l->check_files.list[i], l->file);", ";"),
-)
-
-ABOUT_RUNNING = (
+))
+room("doctor, what runs", ("test_doctor_local_judge_running",), (
     Mutant("doctor: an old HAProxy runs well", RUNNING, "local_version_read(said, &v) && local_version_is_old(&v)", "false"),
     Mutant("doctor: another version runs as well", RUNNING, "        !str_eq(program.text, f->info.version)) {", "        false) {"),
     Mutant("doctor: a master without a worker serves", RUNNING, "if (p->worker_pid == 0) {", "if (false) {"),
@@ -44,9 +43,8 @@ ABOUT_RUNNING = (
     Mutant("doctor: two -S in EXTRAOPTS", RUNNING, "sv->extra_options != NULL && strstr(sv->extra_options, \"-S\") == NULL ?", "sv->extra_options != NULL ?"),
     Mutant("doctor: a backend that is not loaded is", RUNNING, "b->seen && b->actual.exists && !b->runtime.readable && c == NULL", "false"),
     Mutant("doctor: a file from before is newer", RUNNING, "f->file.modified_s > in->now_s - f->info.uptime_s + 1", "f->file.modified_s > 0"),
-)
-
-ABOUT_SERVICE = (
+))
+room("doctor, how it was started", ("test_doctor_local_judge_service",), (
     Mutant("doctor: another file is ours", SERVICE, "if (service_count(files, l->file_count, LOCAL_FILE_OURS) == 0) {", "if (false) {"),
     Mutant("doctor: a file under another name is another one for sure", SERVICE, "bool sure = service_count(files, l->file_count, LOCAL_FILE_UNSEEN) == 0;", "bool sure = true;"),
     Mutant("doctor: further files are no matter", SERVICE, "    if (l->file_count == 0 || others == NULL)", "    if (true)"),
@@ -56,9 +54,8 @@ ABOUT_SERVICE = (
     Mutant("doctor: a service without a master", SERVICE, "if (!line->master && !f->global.master_worker) {", "if (false) {"),
     Mutant("doctor: a service with another socket", SERVICE, "if (l->master_socket != NULL && !str_eq(line->socket, l->master_socket)) {", "if (false) {"),
     Mutant("doctor: a stats socket of another section", "cli/doctor_local/doctor_local_file.c", "str_eq(s->kind, \"global\") && k", "k"),
-)
-
-ABOUT_WORDS = (
+))
+room("doctor, command lines", ("test_doctor_local_command_line", "test_doctor_local_systemd"), (
     Mutant("doctor: the options of -S are its path", LINE, "option == 'S' ? strcspn(word, \",\") : strlen(word)", "strlen(word)"),
     Mutant("doctor: -p takes no word", LINE, "\"fCSpnNmLx\"", "\"fCSnNmLx\""),
     Mutant("doctor: -- is no option", LINE, "if (str_eq(w, \"--\")) {", "if (false) {"),
@@ -66,11 +63,4 @@ ABOUT_WORDS = (
     Mutant("doctor: the unit counts more than its files", SYSTEMD, "        systemd_take(&found, systemd_in_file(files[i], name));", "        if (found == NULL)\n            systemd_take(&found, systemd_in_file(files[i], name));"),
     Mutant("doctor: a variable is one word", SYSTEMD, "    if (*word == '$' && word[1] != '{' && word[1] != '$' && word[1] != '\\0') {", "    if (false) {"),
     Mutant("doctor: quotes are part of a word", SYSTEMD, "if (quote == '\\0' && (*p == '\"' || *p == '\\'')) {", "if (false) {"),
-)
-
-ROOMS = (
-    Room("doctor, the file", ("test_doctor_local_judge_file",), ABOUT_FILE),
-    Room("doctor, what runs", ("test_doctor_local_judge_running",), ABOUT_RUNNING),
-    Room("doctor, how it was started", ("test_doctor_local_judge_service",), ABOUT_SERVICE),
-    Room("doctor, command lines", ("test_doctor_local_command_line", "test_doctor_local_systemd"), ABOUT_WORDS),
-)
+))

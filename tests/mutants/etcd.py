@@ -1,19 +1,17 @@
 """etcd's client: what is asked where and how often, what its answers mean, and from where a watch goes on."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 CALL = "etcd/call.c"
-CLIENT = "etcd/client.c"
 TOKEN = "etcd/token.c"
 REFUSAL = "etcd/refusal.c"
 CODEC = "etcd/codec.c"
-LEASE = "etcd/codec_lease.c"
 LINE = "etcd/codec_watch.c"
 MACHINE = "etcd/watch_machine.c"
 STREAM = "etcd/watch_stream.c"
 WATCH = "etcd/watch.c"
 
-CALLS = (
+room("etcd calls", ("test_etcd_codec", "test_etcd_client"), (
     Mutant("a write that was sent is sent elsewhere", CALL, "if (call->kind->once && r->progress != HTTP_NOT_SENT)", "if (false)"),
     Mutant("a write that was not sent is given up", CALL, "if (call->kind->once && r->progress != HTTP_NOT_SENT)", "if (call->kind->once)"),
     Mutant("a write that etcd is unsure of is sent elsewhere", CALL, "if (unsure && call->kind->once)", "if (false)"),
@@ -26,7 +24,7 @@ CALLS = (
     Mutant("a token is fetched for ever", CALL, "        call->renewed_token = true;\n", ""),
     Mutant("what one said for good beats that another was not there", CALL, "if (call->why.kind != ERROR_RETRY)",
            "if (call->why.kind != ERROR_INVALID)"),
-    Mutant("the next call begins where this one was lost", CLIENT, "    if (c->current == endpoint)\n        c->current =",
+    Mutant("the next call begins where this one was lost", "etcd/client.c", "    if (c->current == endpoint)\n        c->current =",
            "    if (false)\n        c->current ="),
     Mutant("a lease that is gone is an error", CALL, "if (r->kind == ETCD_REFUSED_NO_LEASE && call->kind->gone_is_ended)", "if (false)"),
     Mutant("an error in a stream of one line is no answer", CALL, "if (call->kind->stream &&", "if (false &&"),
@@ -34,9 +32,6 @@ CALLS = (
     Mutant("two tokens are fetched at once", TOKEN, "    if (c->authenticating == NULL)\n", ""),
     Mutant("authentication that came on is not noticed", TOKEN, "        c->auth_off = false;\n", ""),
     Mutant("that there are no users is logged each time", TOKEN, "    c->auth_off_logged = true;\n", ""),
-)
-
-ANSWERS = (
     Mutant("one code of gRPC is enough", REFUSAL, "    if (!known(message, ret))\n", ""),
     Mutant("unavailable is for good", REFUSAL, "code >= 13 && code <= 15", "code == 13 || code == 15"),
     Mutant("a page of a proxy that has trouble is for good", REFUSAL, "status >= 500 ? ETCD_REFUSED_UNSURE :", "false ? ETCD_REFUSED_UNSURE :"),
@@ -47,10 +42,9 @@ ANSWERS = (
     Mutant("a number is larger than it can be", CODEC, " || errno != 0)", ")"),
     Mutant("an answer needs no revision", CODEC, "return *ret > 0 ? 0 :", "return true ? 0 :"),
     Mutant("a key may be empty", CODEC, "if (ret->key_len == 0)", "if (false)"),
-    Mutant("a lease without a number is one", LEASE, "if (*ret_id == 0 || *ret_ttl_s <= 0)", "if (*ret_ttl_s <= 0)"),
-)
-
-STREAMS = (
+    Mutant("a lease without a number is one", "etcd/codec_lease.c", "if (*ret_id == 0 || *ret_ttl_s <= 0)", "if (*ret_ttl_s <= 0)"),
+))
+room("etcd watches", ("test_etcd_watch_machine", "test_etcd_watch"), (
     Mutant("a check is asked of others", CALL, "return call->only_one ? 1 : ", "return "),
     Mutant("an event of another kind is a put", LINE, "if (!ret->deleted && type[0] != '\\0' &&", "if (false &&"),
     Mutant("a deletion is a put", LINE, 'ret->deleted = strcmp(type, "DELETE") == 0;', 'ret->deleted = false && strcmp(type, "") == 0;'),
@@ -64,9 +58,6 @@ STREAMS = (
     Mutant("a check goes on when its stream is gone", WATCH, "    etcd_call_cancel(w->check);\n", ""),
     Mutant("the same endpoint again", WATCH, "w->endpoint = (w->endpoint + 1) % count;", "w->endpoint = w->endpoint % count;"),
     Mutant("the state is told again and again", WATCH, "bool news = w->told != TOLD_CONNECTED;", "bool news = true;"),
-)
-
-MACHINES = (
     Mutant("progress is not kept", MACHINE, "    case ETCD_WATCH_PROGRESS:\n        heard(m, e->revision);\n", "    case ETCD_WATCH_PROGRESS:\n"),
     Mutant("the last event comes twice", MACHINE, "        m->next = revision + 1;\n    if (m->missing", "        m->next = revision;\n    if (m->missing"),
     Mutant("a revision goes back", MACHINE, "    if (revision >= m->next)\n", ""),
@@ -89,9 +80,4 @@ MACHINES = (
     Mutant("what is stopped goes on", MACHINE, "        m->state = ETCD_WATCH_STOPPED;\n        return ETCD_WATCH_CANCEL;", "        return ETCD_WATCH_CANCEL;"),
     Mutant("a token is renewed without a wait", MACHINE, "    m->token_renewed = true;\n", ""),
     Mutant("a token that is refused twice is kept", MACHINE, "return lose(m, NULL, now) | ETCD_WATCH_RENEW_TOKEN;", "return lose(m, NULL, now);"),
-)
-
-ROOMS = (
-    Room("etcd calls", ("test_etcd_codec", "test_etcd_client"), CALLS + ANSWERS),
-    Room("etcd watches", ("test_etcd_watch_machine", "test_etcd_watch"), STREAMS + MACHINES),
-)
+))

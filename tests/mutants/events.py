@@ -1,12 +1,12 @@
 """Kubernetes Events and the history that feeds them: what is recorded, once, and not too often."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 CORRELATOR = "report/event_correlator.c"
 EVENTS = "daemon/events.c"
 WRITER = "kube/event_writer.c"
 
-NEVER_FLOODING = (
+room("events", ("test_event_correlator", "test_events", "test_events_trouble", "test_event_writer", "test_event_object"), (
     Mutant("every Event is sent", CORRELATOR, "    if (b->credit_ms < CORRELATOR_REFILL_MS)\n        return false;\n", ""),
     Mutant("the bucket holds more than a burst", CORRELATOR, "b->credit_ms + more : full;", "b->credit_ms + more : full + CORRELATOR_REFILL_MS;"),
     Mutant("the bucket fills without an end", CORRELATOR, "more < full - b->credit_ms ?", "true ?"),
@@ -27,9 +27,6 @@ NEVER_FLOODING = (
     Mutant("Retry-After does not count", EVENTS, "        wait_ms = (uint64_t)retry_after_ms;", "        ;"),
     Mutant("denied is tried at once", EVENTS, "denied_until_ms = clock_mono_ms() + DENIED_PAUSE_MS;", "denied_until_ms = 0;"),
     Mutant("denied in one namespace is denied in all", EVENTS, "if (e->queue[i].service == service)\n            take_out(e, i, \"denied\");", "take_out(e, i, \"denied\");"),
-)
-
-TRUE = (
     Mutant("one that is there is made again", EVENTS, "correlator_is_written(&about->correlator, item->id), &err)", "false, &err)"),
     Mutant("one that was forgotten is repeated", EVENTS, "outcome == EVENT_EXISTS);", "true);"),
     Mutant("what is about all is about the first Service", EVENTS, "(entry->backend != NULL && !str_eq(entry->backend, m->list[i].backend))", "!str_eq(entry->backend != NULL ? entry->backend : m->list[0].backend, m->list[i].backend)"),
@@ -39,9 +36,8 @@ TRUE = (
     Mutant("a lost answer makes it gone", WRITER, "return again ? EVENT_LATER : EVENT_EXISTS;", "return EVENT_LATER;"),
     Mutant("one that is gone is refused", WRITER, "return again ? EVENT_GONE : EVENT_REFUSED;", "return EVENT_REFUSED;"),
     Mutant("a refused token stays", WRITER, "kube_client_note_answer(w->client, r, err);", ";"),
-)
-
-TOLD_ONCE = (
+))
+room("journal", ("test_engine_history", "test_engine_history_drift"), (
     Mutant("a trouble fills the journal", "haproxy/instance_report.c",
            "if (log_limit_pass_message(&in->trouble_limit, clock_mono_ms(), in->problem.message, &before))", "if (true)"),
     Mutant("in sync without a reason", "servers/notes.c", "    if (!n->news)\n        return;\n", ""),
@@ -56,9 +52,4 @@ TOLD_ONCE = (
     Mutant("writes to other backends are drift", "servers/notes.c", "        s->notes.settled_version = version;\n", "        ;\n"),
     Mutant("another wish is drift", "servers/notes.c", " &&\n           n->settled_number == s->number;", ";"),
     Mutant("what somebody else mended is our repair", "haproxy/instance_report.c", "    if (in->drift_answered)\n", ""),
-)
-
-ROOMS = (
-    Room("events", ("test_event_correlator", "test_events", "test_events_trouble", "test_event_writer", "test_event_object"), NEVER_FLOODING + TRUE),
-    Room("journal", ("test_engine_history", "test_engine_history_drift"), TOLD_ONCE),
-)
+))

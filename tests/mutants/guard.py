@@ -1,13 +1,12 @@
 """Which files are written to (haproxy/cfg/file, cfg_file_compare, haproxy/guard and what asks it)."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 FILE = "haproxy/cfg/file.c"
 COMPARE = "haproxy/cfg/compare.c"
 ENTRIES = "haproxy/cfg/entries.c"
-PLAN = "servers/change/plan.c"
 
-READING = (
+room("guard, the file", ("test_cfg_file",), (
     Mutant("only the file right before is known", FILE, "b != NULL; b = b->before)", "b != NULL; b = NULL)"),
     Mutant("a name is that of any defaults before", FILE, "(name == NULL || str_eq(b->sections[i].name, name))", "true"),
     Mutant("the first defaults of the file before is the last", FILE, "for (size_t i = b->section_count; i-- > 0;)",
@@ -24,9 +23,6 @@ READING = (
     Mutant("the last version counts", FILE, "if (f->version >= 0 || ", "if ("),
     Mutant("a file has lines without end", FILE, "    f->too_many = f->line_count > LINES_MAX;\n", "    f->too_many = false;\n"),
     Mutant("a NUL is a character", FILE, "if (len > 0 && memchr(text, '\\0', len) != NULL)", "if (false)"),
-)
-
-COMPARING = (
     Mutant("an order is no matter", COMPARE, "    else if (i < before.count)\n", "    else if (false)\n"),
     Mutant("what is gone is not seen", COMPARE, "if (i < before.count && !has(&after", "if (false && !has(&after"),
     Mutant("what is new is not seen", COMPARE, "else if (i < after.count && !has(&before", "else if (false && !has(&before"),
@@ -43,9 +39,8 @@ COMPARING = (
     Mutant("secrets are said", COMPARE, "    if (second != NULL)\n", "    if (false)\n"),
     Mutant("ours are compared", ENTRIES, "        if (is_ours(ours, s, cfg_word(words, 0), cfg_word(words, 1)))\n            continue;\n", ""),
     Mutant("kinds are one", ENTRIES, 'mem_printf("%s\\n%s%s%s", section, kind,', 'mem_printf("%s\\n%.0s%s%s", section, kind,'),
-)
-
-WRITING = (
+))
+room("guard, what is written", ("test_instance_guard", "test_plan", "test_inspect_decide"), (
     Mutant("what was never looked at has passed", "haproxy/guard.c",
            "bool follows = guard_passed(g, was) && version == was + 1;", "bool follows = true;"),
     Mutant("it is looked at after each write of ours", "haproxy/guard.c",
@@ -75,20 +70,13 @@ WRITING = (
            "return first && guard_passed(&in->guard, in->version)", "return false && guard_passed(&in->guard, in->version)"),
     Mutant("every commit is looked at", "haproxy/instance_write.c", "in->backends[i].reviewed || in->backends[i].writing;", "false;"),
     Mutant("what is ours may not change", "haproxy/instance_write.c", "previews ? NULL : &ours", "NULL"),
-    Mutant("the plan knows nothing of the file", PLAN, "if (rules->file_problem != NULL && ", "if (false && "),
-)
-
-LOOKING = (
+    Mutant("the plan knows nothing of the file", "servers/change/plan.c", "if (rules->file_problem != NULL && ", "if (false && "),
+))
+room("guard, the look", ("test_transaction", "test_transaction_left_behind"), (
     Mutant("a dead transaction is an API without a preview", "haproxy/dataplane/transaction.c", "a->version == t->version &&\n", "true &&\n"),
     Mutant("an API without a preview stops it", "haproxy/dataplane/transaction.c", "        t->result = TRANSACTION_PREVIEWED;\n    return next;", "        ;\n    return next;"),
     Mutant("a look is committed", "haproxy/dataplane/transaction.c", "if (t->preview_only || (t->preview_wanted", "if ((t->preview_wanted"),
     Mutant("a problem is none", "haproxy/dataplane/transaction.c", "problem != NULL ? TRANSACTION_HARMFUL : TRANSACTION_PREVIEWED", "TRANSACTION_PREVIEWED"),
     Mutant("anything is a preview", "haproxy/dataplane/transaction.c", "if (transaction_is_success(a) && a->version >= 0)\n        return (struct transaction_action){.type = TRANSACTION_JUDGE};",
            "if (transaction_is_success(a))\n        return (struct transaction_action){.type = TRANSACTION_JUDGE};"),
-)
-
-ROOMS = (
-    Room("guard, the look", ("test_transaction", "test_transaction_left_behind"), LOOKING),
-    Room("guard, the file", ("test_cfg_file",), READING + COMPARING),
-    Room("guard, what is written", ("test_instance_guard", "test_plan", "test_inspect_decide"), WRITING),
-)
+))

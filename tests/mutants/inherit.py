@@ -1,14 +1,13 @@
 """What a server inherits from default-server lines (haproxy/cfg/inherit), and how our lines answer it."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 INHERIT = "haproxy/cfg/inherit.c"
 SERVER = "servers/change/diff_server.c"
 ALIENS = "servers/change/diff_unsupported.c"
-CODEC = "haproxy/dataplane/codec.c"
 WRITE = "haproxy/dataplane/codec_write.c"
 
-READING = (
+room("default-server", ("test_cfg_servers", "test_codec"), (
     Mutant("the defaults section does not count", INHERIT,
            "r->backend = r->count > 0 ? r->defaults[r->count - 1].state : (struct cfg_state){0};", "r->backend = (struct cfg_state){0};"),
     Mutant("`from` is not followed by a backend", INHERIT, "        if (section->from[0] != '\\0')\n", "        if (false)\n"),
@@ -19,10 +18,9 @@ READING = (
     Mutant("no-backup does not take backup back", INHERIT, "r->at->backup_line = 0;", ";"),
     Mutant("a line that says enabled is in maintenance", INHERIT, "(s->default_disabled && !s->enabled)", "s->default_disabled"),
     Mutant("no line is in maintenance by default", INHERIT, "s->maintenance || (s->default_disabled && !s->enabled)", "s->maintenance"),
-    Mutant("`enabled` is not read", CODEC, 'yyjson_equals_str(yyjson_obj_get(val, key), "disabled")', "false"),
-)
-
-ANSWERS = (
+    Mutant("`enabled` is not read", "haproxy/dataplane/codec.c", 'yyjson_equals_str(yyjson_obj_get(val, key), "disabled")', "false"),
+))
+room("answers to a default-server", ("test_diff",), (
     Mutant("our lines do not say enabled", SERVER, "s->enabled = !on && (s->enabled || s->default_disabled);", "s->enabled = false;"),
     Mutant("a parked line says enabled", SERVER, "s->enabled = !on && ", "s->enabled = "),
     Mutant("a new line does not answer disabled", SERVER,
@@ -33,16 +31,9 @@ ANSWERS = (
     Mutant("backup servers by default are taken over", ALIENS, "    if (names == NULL)\n", "    if (true)\n"),
     Mutant("our own lines stop the daemon", ALIENS, "            desired_find(desired, s->name) != NULL || ", "            "),
     Mutant("spares stop the daemon", ALIENS, "|| desired_find_spare(desired, s->name) != NULL)", ")"),
-)
-
-WRITES = (
+))
+room("words of an answer", ("test_codec_write",), (
     Mutant("enabled is not written", WRITE, "if (s->enabled && !s->maintenance)", "if (false)"),
     Mutant("maintenance of a line that said enabled is not written", WRITE, "if (s->enabled && !s->maintenance)", "if (s->enabled)"),
     Mutant("no-backup is not written", WRITE, "    if (s->no_backup)\n", "    if (false)\n"),
-)
-
-ROOMS = (
-    Room("default-server", ("test_cfg_servers", "test_codec"), READING),
-    Room("answers to a default-server", ("test_diff",), ANSWERS),
-    Room("words of an answer", ("test_codec_write",), WRITES),
-)
+))

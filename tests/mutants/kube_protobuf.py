@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 MESSAGE = "kube/protobuf/message.c"
 SCHEMA = "kube/protobuf/schema.c"
-ENVELOPE = "kube/protobuf/envelope.c"
 FRAME = "kube/protobuf/frame.c"
 DECODE = "kube/decode/decode_protobuf.c"
 ANSWER = "kube/answer.c"
 CLIENT = "kube/client.c"
-INFORMER = "kube/informer.c"
 
-MESSAGES = (
+room("protobuf messages", ("test_protobuf_message",), (
     Mutant("text that is no UTF-8 passes", MESSAGE, "    if (good < f->len)\n", "    if (false)\n"),
     Mutant("a field that is there twice passes", MESSAGE, "        if (seen[row] && !field->list && field->kind != PROTO_MAP)\n", "        if (false)\n"),
     Mutant("a list may not go on behind another field", MESSAGE, "        if (seen[row] && !field->list && field->kind", "        if (seen[row] && field->kind"),
@@ -27,9 +25,8 @@ MESSAGES = (
     Mutant("an entry without a value is none", MESSAGE, "value != NULL ? value : yyjson_mut_str(r->doc, \"\")", "value"),
     Mutant("a field that no row names ends the message", MESSAGE, "of->fields[row].number != f.number)\n            continue;", "of->fields[row].number != f.number)\n            return 0;"),
     Mutant("the field behind the one that is looked for is taken", MESSAGE, "        if (row == of->count || of->fields[row].number != f.number)\n", "        if (row == of->count)\n"),
-)
-
-TABLES = (
+))
+room("protobuf of objects", ("test_decode_both",), (
     Mutant("a node's taints are its config source", SCHEMA, "MANY(5, \"taints\", taint)", "MANY(6, \"taints\", taint)"),
     Mutant("a node's addresses are its conditions", SCHEMA, "MANY(5, \"addresses\", node_address)", "MANY(14, \"addresses\", node_address)"),
     Mutant("a port's nodePort is its targetPort", SCHEMA, "INT(5, \"nodePort\")", "INT(7, \"nodePort\")"),
@@ -38,9 +35,8 @@ TABLES = (
     Mutant("annotations are labels", SCHEMA, "    MAP(12, \"annotations\"));", "    MAP(13, \"annotations\"));"),
     Mutant("a Status has no code", SCHEMA, "    INT(6, \"code\"));", "    INT(7, \"code\"));"),
     Mutant("a Lease's holder is another one's", SCHEMA, "TEXT_KEPT(1, \"holderIdentity\")", "TEXT_KEPT(7, \"holderIdentity\")"),
-)
-
-FRAMES = (
+))
+room("protobuf answers", ("test_protobuf_frame",), (
     Mutant("any beginning will do", FRAME, "    if (in->bytes[in->at] != magic[f->got])\n", "    if (false)\n"),
     Mutant("a list of another kind passes", FRAME, "    if (strncmp(kind, f->kind, stem) == 0 && str_eq(kind + stem, LIST_SUFFIX))\n", "    if (true)\n"),
     Mutant("a kind's beginning is enough", FRAME, "strncmp(kind, f->kind, stem) == 0 && str_eq(kind + stem, LIST_SUFFIX)", "strncmp(kind, f->kind, stem) == 0"),
@@ -61,28 +57,18 @@ FRAMES = (
     Mutant("an answer that is cut is whole", FRAME, "    bool at_rest = f->got == 0 && ", "    bool at_rest = f->state != GIVEN_UP || "),
     Mutant("a list that is cut between two elements is whole", FRAME, "(!f->in_list || f->offset >= f->list_end)", "true"),
     Mutant("a broken answer is gone on with", FRAME, "            f->state = GIVEN_UP;\n            return -1;", "            return -1;"),
-)
-
-READING = (
+))
+room("protobuf decoded", ("test_decode_protobuf", "test_decode_both"), (
     Mutant("an object of another kind passes", DECODE, "    if (!is_status && !str_eq(unknown.kind, of->message_kind))\n", "    if (false)\n"),
     Mutant("a Status is read as an object", DECODE, "    bool is_status = str_eq(unknown.kind, STATUS_KIND);", "    bool is_status = false;"),
     Mutant("an error does not say whose", DECODE, "    if (len == 0 || len > KUBE_NAME_MAX_BYTES)\n", "    if (true)\n"),
     Mutant("an error within its metadata does not say whose", MESSAGE, "    if (!r->field->list) /*", "    if (false) /*"),
-    Mutant("an object without its magic passes", ENVELOPE, "    if (len < PROTO_MAGIC_BYTES || memcmp", "    if (len < PROTO_MAGIC_BYTES || 0 && memcmp"),
-)
-
-CHOICE = (
+    Mutant("an object without its magic passes", "kube/protobuf/envelope.c", "    if (len < PROTO_MAGIC_BYTES || memcmp", "    if (len < PROTO_MAGIC_BYTES || 0 && memcmp"),
+))
+room("encodings", ("test_informer_protobuf",), (
     Mutant("protobuf is asked for what has none", ANSWER, "return protobuf && of->message != NULL ?", "return protobuf ?"),
     Mutant("protobuf is read of what has none", ANSWER, "is_type(content_type, TYPE_PROTOBUF) && a->of->message != NULL", "is_type(content_type, TYPE_PROTOBUF)"),
     Mutant("protobuf is asked for although it is switched off", CLIENT, "return !c->json_alone && clock_mono_ms()", "return clock_mono_ms()"),
     Mutant("unreadable protobuf is asked for again", CLIENT, "    c->json_until_ms = clock_mono_ms() + JSON_MS;\n", ""),
-    Mutant("JSON in place of unreadable protobuf is waited for", INFORMER, ".other_encoding = is_protobuf && i->asked_protobuf", ".other_encoding = false"),
-)
-
-ROOMS = (
-    Room("protobuf messages", ("test_protobuf_message",), MESSAGES),
-    Room("protobuf of objects", ("test_decode_both",), TABLES),
-    Room("protobuf answers", ("test_protobuf_frame",), FRAMES),
-    Room("protobuf decoded", ("test_decode_protobuf", "test_decode_both"), READING),
-    Room("encodings", ("test_informer_protobuf",), CHOICE),
-)
+    Mutant("JSON in place of unreadable protobuf is waited for", "kube/informer.c", ".other_encoding = is_protobuf && i->asked_protobuf", ".other_encoding = false"),
+))

@@ -1,11 +1,11 @@
 """Leader election: the rules, and the Lease that they read and write."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 MACHINE = "kube/lease/lease_machine.c"
 LEASE = "kube/lease/lease.c"
 
-TWO_AT_ONCE = (
+room("leader", ("test_lease_machine", "test_lease_machine_random"), (
     Mutant("a leader acts as long as its lease lasts, and longer", MACHINE,
            "return l->leading && now_ms < l->renewed_ms + LEASE_RENEW_DEADLINE_MS;", "return l->leading && now_ms < l->renewed_ms + 20000;"),
     Mutant("a leader acts without end", MACHINE, "return l->leading && now_ms < l->renewed_ms + LEASE_RENEW_DEADLINE_MS;", "return l->leading;"),
@@ -28,9 +28,6 @@ TWO_AT_ONCE = (
     Mutant("writes go on top of any version", MACHINE, "memcpy(next.version, l->lease.version, sizeof(next.version));", ""),
     Mutant("a clock that stands still renews nothing", MACHINE, "if (wall_us <= before[i] && before[i] - wall_us < 1000000u)", "if (false)"),
     Mutant("what an earlier process wrote is written again", MACHINE, "read ? (uint64_t)read_us : 0", "0"),
-)
-
-HAND_OVER = (
     Mutant("a release is not told from an empty holder", MACHINE, "if (given_up || (nobody && first))", "if (nobody && first)"),
     Mutant("a Lease that never had a holder is waited for", MACHINE, "if (given_up || (nobody && first))", "if (given_up)"),
     Mutant("a take-over comes a pause late", MACHINE, "pause = l->taken_until_ms - now_ms;", ";"),
@@ -40,9 +37,6 @@ HAND_OVER = (
     Mutant("somebody else's Lease is given up", MACHINE, "if (!lease_machine_is_held(l) || l->requests >= LEASE_MAX_REQUESTS)\n        return over(l);", ""),
     Mutant("a Lease that is gone is given up", MACHINE, "return l->known && !l->missing && str_eq", "return l->known && str_eq"),
     Mutant("given up for 15 s", MACHINE, "releasing ? 1 : LEASE_DURATION_S", "LEASE_DURATION_S"),
-)
-
-TRIES = (
     Mutant("each renewal looks first", MACHINE, "if (l->leading && lease_machine_is_held(l) && !l->stale)", "if (false)"),
     Mutant("a failed write is trusted", MACHINE, "    if (l->state != LEASE_READING)\n        l->stale = true;\n", ""),
     Mutant("a failed renewal waits for the next try", MACHINE, "if (was_update && retry_after_ms < 0)", "if (false)"),
@@ -54,9 +48,8 @@ TRIES = (
     Mutant("the deadline has no timer", MACHINE, "return due == 0 || (deadline != 0 && deadline < due) ? deadline : due;", "return due;"),
     Mutant("a late success waits for the next pause", MACHINE, "l->again |= !l->leading;", ""),
     Mutant("an emptied Lease of ours is not taken back", MACHINE, "!(nobody && lease_machine_may_act(l, now_ms))", "true"),
-)
-
-RECORD = (
+))
+room("lease", ("test_lease_machine", "test_lease"), (
     Mutant("a renewal is a transition", MACHINE, "if (!ours && !creating && next.transitions < INT32_MAX)", "if (!creating && next.transitions < INT32_MAX)"),
     Mutant("a take-over is none", MACHINE, "if (!ours && !creating && next.transitions < INT32_MAX)", "if (false)"),
     Mutant("transitions overflow", MACHINE, "!creating && next.transitions < INT32_MAX", "!creating"),
@@ -69,9 +62,4 @@ RECORD = (
     Mutant("a huge duration wraps", LEASE, "json_get_int(of, key, 0, INT32_MAX, 0, &n, err)", "json_get_int(of, key, 0, INT64_MAX, 0, &n, err)"),
     Mutant("an event with a holder is a hint", LEASE, "(l != NULL && l->holder[0] == '\\0');", "l != NULL;"),
     Mutant("the version that was read is written, not the one that is meant", LEASE, 'lease_put_text(doc, yyjson_mut_obj_get(root, "metadata"), "resourceVersion", l->version);', ""),
-)
-
-ROOMS = (
-    Room("leader", ("test_lease_machine", "test_lease_machine_random"), TWO_AT_ONCE + HAND_OVER + TRIES),
-    Room("lease", ("test_lease_machine", "test_lease"), RECORD),
-)
+))

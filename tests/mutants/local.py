@@ -1,6 +1,6 @@
 """A HAProxy by its own file and sockets (haproxy/local), against one that runs."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 DRIVER = "haproxy/local/driver.c"
 READ = "haproxy/local/driver_read.c"
@@ -14,7 +14,7 @@ HELPER = "haproxy/local/helper.c"
 TALK = "haproxy/local/talk.c"
 MESSAGE = "haproxy/local/message.c"
 
-FILE = (
+room("local, the file", ("test_local_driver",), (
     Mutant("a text is checked twice", DRIVER, "return d->checked == c && clock", "return false && clock"),
     Mutant("what was checked vouches for another text", DRIVER, "return d->checked == c && clock", "return clock"),
     Mutant("a validation writes", DRIVER, "unsigned flags = writes ? 0 : LOCAL_WRITE_ONLY_VALIDATE", "unsigned flags = 0"),
@@ -25,9 +25,8 @@ FILE = (
     Mutant("what somebody wrote is not seen", DRIVER, "bool known = d->file != NULL && local_identity_same(&d->identity, &a->identity);", "bool known = d->file != NULL;"),
     Mutant("HAProxy's own words are told", "haproxy/local/driver_write.c", "validation_text_of_program(said, d->options.file, edits)", "mem_strdup(said)"),
     Mutant("a command that HAProxy refuses is done", DRIVER, "a->status == LOCAL_OK && cli_read_done(a->data, &err) == 0", "a->status == LOCAL_OK"),
-)
-
-RELOADED = (
+))
+room("local, reloads", ("test_local_driver",), (
     Mutant("what was loaded is not loaded", RELOAD, "        local_request_cancel(local_driver_loaded(d, NULL));\n", "        ;\n"),
     Mutant("any end is a good one", RELOAD, "if (o->step == LOCAL_RELOAD_SUCCEEDED)\n        reload_succeeded(r);", "if (o->step >= LOCAL_RELOAD_SUCCEEDED)\n        reload_succeeded(r);"),
     Mutant("who ran before is not looked at", RELOAD, "worker >= 0 && worker != o->worker", "worker >= 0"),
@@ -36,34 +35,30 @@ RELOADED = (
     Mutant("a lost reload is never found", READ, "    driver_read_find_lost_reload(d);\n", "    (void)driver_read_find_lost_reload;\n"),
     Mutant("who ran before a lost reload came by it", READ, "        o->worker == d->to->worker_pid)", "        false)"),
     Mutant("it is told within the question", RELOAD, "        local_driver_tell(d, driver_reload_tell_asked);", "        driver_reload_tell_asked(base);"),
-)
-
-SEEN = (
+))
+room("local, what runs", ("test_local_driver", "test_local_cli", "test_validation_text"), (
     Mutant("a HAProxy that is gone runs", READ, "d->to->worker_silent = d->to->worker_pid < 0;", "d->to->worker_silent = false;"),
     Mutant("the worker is not known", READ, "    d->to->worker_pid = info.pid;\n", ""),
     Mutant("a word of another name is the pid", CLI, 'return str_has_prefix(line, name) && str_has_prefix(line + len, ": ") ?', "return str_has_prefix(line, name) ?"),
     Mutant("a process without a number answers", CLI, "return ret->pid > 0 ? 0", "return ret->pid != 0 ? 0"),
     Mutant("a line of another file is the user's", TEXT, "if (line > 0 && strlen(file) == len && memcmp(name, file, len) == 0)", "if (line > 0)"),
     Mutant("the beginning of a name is the name", TEXT, "if (line > 0 && strlen(file) == len && ", "if (line > 0 && "),
-)
-
-USED = (
+))
+room("local, what a document is for", ("test_document", "test_store"), (
     Mutant("a HAProxy that reads the file itself gets what an API gets", "configuration/document.c", "use == DOCUMENT_FOR_FILE || cfg_source_is_as_sent(file)", "cfg_source_is_as_sent(file)"),
     Mutant("what an API cannot keep is refused for a file", "configuration/document.c", "use == DOCUMENT_FOR_FILE ? cfg_source_init_as_it_is(&file, buf_str(&text), len, err)", "false ? cfg_source_init_as_it_is(&file, buf_str(&text), len, err)"),
     Mutant("a carriage return is refused for a file", "haproxy/cfg/source.c", "if (!as_it_is && memchr(line.text, '\\r', line.len) != NULL)", "if (memchr(line.text, '\\r', line.len) != NULL)"),
     Mutant("any bytes are a file", "haproxy/cfg/source.c", "if (check_bytes(f, true, err) == 0 && check_is_one(f, err) == 0)", "if (check_is_one(f, err) == 0)"),
     Mutant("versions are read for APIs", "configuration/store.c", "    s->use = use;\n", "    (void)use;\n"),
-)
-
-SET = (
+))
+room("local, settings", ("test_settings_local",), (
     Mutant("both ways to HAProxy are taken", "settings/local.c", "    if (setting_is_given(s, SETTING(dataplanes)))\n        finding_error", "    if (false)\n        finding_error"),
     Mutant("the default URL is a HAProxy, too", "settings/parse.c", "(s->local.file == NULL && s->config_source != SETTINGS_CONFIG_TEMPLATE &&", "(s->config_source != SETTINGS_CONFIG_TEMPLATE &&"),
     Mutant("a reload without a way to it", "settings/local.c", "l->reload != SETTINGS_RELOAD_COMMAND && l->master_socket == NULL &&", "false && l->master_socket == NULL &&"),
     Mutant("the source may be HAProxy's own file", "settings/local.c", "local_same_path(s->config_file, s->local.file)", "false"),
     Mutant("a name alone is a file to check", "settings/services.c", "        return check_absolute_path(name, note);", "        return 0;"),
     Mutant("an API without credentials is warned of where there is none", "settings/secrets/credentials.c", "if (!variables && c->local.file == NULL && c->config_target", "if (!variables && c->config_target"),
-)
-
+))
 READ_CFG = "haproxy/local/config.c"
 EDIT = "haproxy/local/config_edit.c"
 LINE = "haproxy/local/config_line.c"
@@ -71,7 +66,7 @@ WRITE = "haproxy/local/driver_write.c"
 UPDATE = "haproxy/local/driver_update.c"
 RUN = "haproxy/local/driver_commands.c"
 
-LINES = (
+room("local, lines", ("test_local_config", "test_local_config_edit"), (
     Mutant("what a conditional decides is read", READ_CFG, "if (line->conditional)", "if (false)"),
     Mutant("a conditional behind the backend is within it", READ_CFG, "line = s->line; line < s->lines + s->line_count; line++", "line = s->line; line <= s->lines + s->line_count; line++"),
     Mutant("a conditional never ends", "haproxy/cfg/file.c", 'str_eq(cfg_word(words, 0), ".endif") ? -1 : 0', "0"),
@@ -103,11 +98,10 @@ LINES = (
     Mutant("an operator's httpchk is asked anew", EDIT, "settings->httpchk_healthz && !(str_eq(b->adv_check, \"httpchk\") && b->httpchk_params)", "settings->httpchk_healthz"),
     Mutant("a keyword that nobody knows takes the next word", LINE, "if (!w.known && (e->unknown == 0 || at < e->unknown))", "if (false)"),
     Mutant("a default-server behind servers is in front of them", EDIT, "        if (edit_begins_with(&s->lines[i], \"server\"))\n            break;\n", ""),
-)
-
+))
 COMMAND = "haproxy/local/server_command.c"
 
-COMMANDS = (
+room("local, commands", ("test_server_command",), (
     Mutant("a default-server behind the line reaches it", COMMAND, "if (before != 0 && s->lines[i].number >= before)", "if (false)"),
     Mutant("defaults of defaults are none", COMMAND, "return command_words_inherit(w, s->defaults, err) == 0 ?", "return s != NULL ?"),
     Mutant("what is said again stands twice", COMMAND, "    command_words_drop(w, keyword);\n    if (off)", "    if (off)"),
@@ -124,11 +118,10 @@ COMMANDS = (
     Mutant("a live server is deleted", COMMAND, '    command_put(c, mem_printf("set server %.*s state maint", (int)len, place));\n', ""),
     Mutant("defaults are in no other file", COMMAND, "return s == backend || *s->from != '\\0';", "return false;"),
     Mutant("a name of another file's defaults is none", COMMAND, "return s == backend || *s->from != '\\0';", "return s == backend;"),
-)
-
+))
 ALIKE = "haproxy/local/alike.c"
 
-UNCHECKED = (
+room("local, without haproxy -c", ("test_local_alike", "test_local_whole"), (
     Mutant("what HAProxy did not take is not checked", WRITE, "d->early.why == NULL ? LOCAL_WRITE_UNCHECKED : 0", "LOCAL_WRITE_UNCHECKED"),
     Mutant("what HAProxy took is checked", WRITE, "d->early.why == NULL ? LOCAL_WRITE_UNCHECKED : 0", "0"),
     Mutant("files that changed are not checked", WRITE, "d->replacement.files_stay && ", ""),
@@ -149,9 +142,8 @@ UNCHECKED = (
     Mutant("a word that begins with it is a name", ALIKE, " && (at + n == end || strchr(NAME_BYTES, at[n]) == NULL)", ""),
     Mutant("a condition is no matter", ALIKE, "cfg_file_is_directive(&to->lines[i]) || ", ""),
     Mutant("a change that no line shows is one", ALIKE, "        if (!a->found[i])\n            return false;", "        if (false)\n            return false;"),
-)
-
-WRITING = (
+))
+room("local, servers", ("test_local_servers", "test_local_commands"), (
     Mutant("a reload that has to be is none", WRITE, "} else if (d->reloads || why != NULL) {", "} else if (why != NULL) {"),
     Mutant("what is not loaded yet needs no reload", WRITE, "           : d->unloaded    ? \"haproxy.cfg was written and is not loaded yet\"\n", ""),
     Mutant("what another daemon is loading is known to run", WRITE, "timer_is_set(&d->ask_again) ? \"another", "false ? \"another"),
@@ -184,9 +176,8 @@ WRITING = (
     Mutant("who cannot write speaks to HAProxy", WRITE, "(writes && a->status != LOCAL_OK)", "false"),
     Mutant("an update of another version is made", UPDATE, "    if (version != d->version) {\n        driver_update_conflict(d);", "    if (false) {\n        driver_update_conflict(d);"),
     Mutant("a backend that cannot be read keeps others up", DRIVER, "            (void)error_prefix(&r->unreadable, \"reading backend %s\", r->backend.name);\n", "            d->to->found[0].unreadable = (struct error){0};\n"),
-)
-
-REPLACED = (
+))
+room("local, the helper's file", ("test_local_helper", "test_local_files"), (
     Mutant("the lock is not taken", CONFIG, "if (helper_flock(fd, F_OFD_SETLK, &lock) != 0) {", "if (false) {"),
     Mutant("who has no lock writes", CONFIG, "if ((a->flags & LOCAL_WRITE_ONLY_VALIDATE) == 0 && helper_config_lock(w) != 0)", "if (false)"),
     Mutant("who has the lock is not noted", CONFIG, "mem_printf(\"%d\\n%s%s\", (int)h->daemon, new, old)", "mem_printf(\"%d\\n%s%s\", 0, new, old)"),
@@ -219,9 +210,8 @@ REPLACED = (
     Mutant("what somebody wrote stays beside", FILES, "        renameat2(p->folder, temporary, p->folder, p->name, RENAME_NOREPLACE) == 0)\n        return;", "        false)\n        return;"),
     Mutant("what somebody wrote is where we write next", FILES, "    (void)renameat2(p->folder, temporary, p->folder, aside, RENAME_NOREPLACE);\n", "    (void)aside;\n"),
     Mutant("a fifo is a file", FILES, "(fstat(fd, st) == 0 && S_ISREG(st->st_mode))", "fstat(fd, st) == 0"),
-)
-
-ASKED = (
+))
+room("local, what the helper is asked", ("test_local_requests",), (
     Mutant("a name with a slash is one of the folder", MESSAGE, "strchr(name, '/') == NULL", "true"),
     Mutant("a name with a dot in front is one", MESSAGE, "*name != '.' && ", ""),
     Mutant("a name with a control character is one", MESSAGE, "!str_has_control(name)", "true"),
@@ -244,9 +234,8 @@ ASKED = (
     Mutant("the helper has no filter", HELPER, "(!options->without_seccomp && sandbox_enter_wide(&err) != 0)", "false"),
     Mutant("a signal to the group ends it", HELPER, "        sigaction(numbers[i], &quiet, NULL);\n", "        (void)quiet;\n"),
     Mutant("a cancelled request is told", HELPER, "        r->answered = NULL;", "        ;"),
-)
-
-SAID = (
+))
+room("local, what HAProxy said", ("test_local_cli",), (
     Mutant("a worker that leaves is the one that serves", CLI, "(newest->is_old && !p->is_old) ||", "(!newest->is_old && p->is_old) ||"),
     Mutant("a refused reload succeeded", CLI, "if (answer[strlen(\"Success=\")] == '1')", "if (answer[strlen(\"Success=\")] != '2')"),
     Mutant("the end of a connection is a success", CLI, "return *answer != '\\0' ? 0 :", "return true ? 0 :"),
@@ -254,15 +243,13 @@ SAID = (
     Mutant("what HAProxy says is a success", CLI, "    return cli_refuse(err, ERROR_INVALID, start);\n}", "    return 0;\n}"),
     Mutant("any columns are the ones", CLI, "return found == (1u << COLUMN_COUNT) - 1 ? 0 : -1;", "return 0;"),
     Mutant("a line that ends early is a server", CLI, "        if (*word == '\\0')\n            return -1;", "        if (*word == '\\0')\n            return 0;"),
-)
-
-DECIDED = (
+))
+room("local, plan", ("test_inspect_decide",), (
     Mutant("who comes takes a reload, says plan", "cli/inspect_decide.c", "bool adds = t->adds && ", "bool adds = false && "),
     Mutant("every balance takes servers, says plan", "cli/inspect_decide.c", "balance_is_dynamic(b->actual.balance);", "true;"),
     Mutant("what is not loaded is no matter, says plan", "cli/inspect_decide.c", "inspect_updates(b) && !is_dirty(t, b) && ", "inspect_updates(b) && "),
-)
-
-NOTED = (
+))
+room("local, the lock", ("test_local_lock",), (
     Mutant("what is about to come is not noted", CONFIG, "helper_note(h, h->lock, &coming) == 0)", "true)"),
     Mutant("what cannot be noted is written", CONFIG, "helper_note(h, h->lock, &coming) == 0)", "helper_note(h, h->lock, &coming) <= 0)"),
     Mutant("half a note stays", CONFIG, "    (void)helper_note(h, h->lock, NULL);\n    (void)unlinkat", "    (void)unlinkat"),
@@ -283,9 +270,8 @@ NOTED = (
     Mutant("it is loaded when we end", CONFIG, "    h->loaded = true;\n    if (helper_note", "    if (helper_note"),
     Mutant("more lines stay than are noted", CONFIG, "&& ftruncate(fd, (off_t)len) == 0 ? 0 : -1", "? 0 : -1"),
     Mutant("an answer does not say it", MESSAGE, "    ret->unloaded = message_get_number(&r, 1) == 1;\n", "    (void)message_get_number(&r, 1);\n"),
-)
-
-BESIDE = (
+))
+room("local, daemons on one file", ("test_local_driver_lock",), (
     Mutant("what was written is loaded", WRITE, "    d->unloaded = true;\n    d->locked", "    d->locked"),
     Mutant("what an earlier daemon wrote is loaded", DRIVER, "    return a->pid == 0;\n", "    return false;\n"),
     Mutant("what a daemon loads right now is ours to load", DRIVER, "    return a->pid == 0;\n", "    return true;\n"),
@@ -300,22 +286,4 @@ BESIDE = (
     Mutant("the wait is never over", DRIVER, "    d->base.waits = NULL;\n    if (", "    if ("),
     Mutant("who waits is not known", DRIVER, "    d->base.waits = d->waits;\n", ""),
     Mutant("who has no lock reloads", WRITE, "if (a->status == LOCAL_LOCKED || a->status == LOCAL_LOST ||", "if (a->status == LOCAL_LOST ||"),
-)
-
-ROOMS = (
-    Room("local, plan", ("test_inspect_decide",), DECIDED),
-    Room("local, the lock", ("test_local_lock",), NOTED),
-    Room("local, daemons on one file", ("test_local_driver_lock",), BESIDE),
-    Room("local, the helper's file", ("test_local_helper", "test_local_files"), REPLACED),
-    Room("local, what the helper is asked", ("test_local_requests",), ASKED),
-    Room("local, what HAProxy said", ("test_local_cli",), SAID),
-    Room("local, the file", ("test_local_driver",), FILE),
-    Room("local, reloads", ("test_local_driver",), RELOADED),
-    Room("local, lines", ("test_local_config", "test_local_config_edit"), LINES),
-    Room("local, commands", ("test_server_command",), COMMANDS),
-    Room("local, servers", ("test_local_servers", "test_local_commands"), WRITING),
-    Room("local, without haproxy -c", ("test_local_alike", "test_local_whole"), UNCHECKED),
-    Room("local, what a document is for", ("test_document", "test_store"), USED),
-    Room("local, settings", ("test_settings_local",), SET),
-    Room("local, what runs", ("test_local_driver", "test_local_cli", "test_validation_text"), SEEN),
-)
+))

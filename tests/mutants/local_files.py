@@ -1,11 +1,9 @@
 """Files beside the configuration of a HAProxy on this machine (haproxy/local/driver_store)."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 STORE = "haproxy/local/driver_store.c"
-CHECK = "haproxy/local/driver_store_check.c"
 PROCESS = "haproxy/local/helper_process.c"
-FILES = "haproxy/local/files.c"
 LIST = "haproxy/storage_list.c"
 NAMES = "haproxy/storage_files.c"
 SETTINGS = "settings/local.c"
@@ -16,7 +14,7 @@ CLI = "haproxy/local/cli_files.c"
 MAP = "haproxy/map_text.c"
 PEM = "net/pem.c"
 
-STORED = (
+room("local, files beside it", ("test_local_store", "test_local_store_failures"), (
     Mutant("one daemon's files meet another one's configuration", STORE, "    if (d->store.locked)\n        return false;\n    d->request", "    if (true)\n        return false;\n    d->request"),
     Mutant("a lock that another one has is ours", STORE, "s->locked = a->status == LOCAL_OK;", "s->locked = true;"),
     Mutant("a file is deleted without the lock", STORE, "            if (!local_driver_store_lock(d))\n                driver_store_delete(d, e);", "            driver_store_delete(d, e);"),
@@ -44,7 +42,7 @@ STORED = (
     Mutant("nobody knows that files changed", STORE, "    e->changed = true;\n    e->hash[0] = '\\0';", "    e->hash[0] = '\\0';"),
     Mutant("a disk that is full is no failure", STORE, "    if (a->status != LOCAL_OK) {\n        driver_store_fail(d, a);\n        return;\n    }\n    e->present = true;", "    e->present = true;"),
     Mutant("certificates are not counted", STORE, "f->kind == STORAGE_CERTIFICATE;", "false;"),
-    Mutant("what differs is not told", CHECK, "if (!same && s->news.differing++ == 0)", "if (!same && s->news.differing == 0)"),
+    Mutant("what differs is not told", "haproxy/local/driver_store_check.c", "if (!same && s->news.differing++ == 0)", "if (!same && s->news.differing == 0)"),
     Mutant("a link is a failure of the look", STORE, "bool writes = s->request.part == STORAGE_ADD || ", "bool writes = s->request.part != STORAGE_END || "),
     Mutant("a link is replaced", STORE, "if (!known || (s->is_other && writes && s->at < s->request.files->count))", "if (!known)"),
     Mutant("what haproxy.cfg names is deleted", STORE, "    if (!e->found && storage_is_named(local_driver_store_config(d), e->stored))\n", "    if (false)\n"),
@@ -70,19 +68,17 @@ STORED = (
     Mutant("the list is never read", STORE, "    if (s->known)\n        driver_store_next(d);\n    else", "    if (true)\n        driver_store_next(d);\n    else"),
     Mutant("a missing file cannot be told", STORE, "bool none = a->error_number == ENOENT || a->error_number == ENOTDIR;", "bool none = false;"),
     Mutant("any failure is a missing file", STORE, "bool none = a->error_number == ENOENT || a->error_number == ENOTDIR;", "bool none = true;"),
-)
-
-PUT = (
+))
+room("local, files that are put", ("test_local_store", "test_local_store_failures", "test_local_files"), (
     Mutant("a folder is not made", PROCESS, "bool makes = rc != 0 && errno == ENOENT && a->kind == LOCAL_KIND_PUT_FILE;", "bool makes = false;"),
     Mutant("a folder is not there after a machine went down", PROCESS, "    return fsync(above.folder);\n", "    return 0;\n"),
     Mutant("who looks makes a folder", PROCESS, "bool makes = rc != 0 && errno == ENOENT && a->kind == LOCAL_KIND_PUT_FILE;", "bool makes = rc != 0 && errno == ENOENT;"),
     Mutant("anybody looks into a new folder", PROCESS, "#define NEW_FOLDER_MODE 0750", "#define NEW_FOLDER_MODE 0755"),
     Mutant("what is in no folder cannot be deleted", PROCESS, "bool nothing = rc != 0 && errno == ENOENT && a->kind == LOCAL_KIND_DELETE_FILE; /*", "bool nothing = false; /*"),
     Mutant("a link is not named", PROCESS, "    if (errno == ELOOP)\n", "    if (false)\n"),
-    Mutant("anybody reads a key", FILES, "#define NEW_FILE_MODE 0640", "#define NEW_FILE_MODE 0644"),
-)
-
-FOLDERS = (
+    Mutant("anybody reads a key", "haproxy/local/files.c", "#define NEW_FILE_MODE 0640", "#define NEW_FILE_MODE 0644"),
+))
+room("local, folders of files", ("test_settings_local",), (
     Mutant("folders stand in the one above", SETTINGS, 'return mem_printf("%s/%s", folder, beside[kind]);', 'return mem_printf("%s%s", folder, beside[kind]);'),
     Mutant("a folder that is set is another", SETTINGS, "    if (given[kind] != NULL)\n", "    if (given[kind] == NULL)\n"),
     Mutant("two kinds share a folder", SETTINGS, "if (k > i && local_same_path(folders[i], folders[k]))", "if (false)"),
@@ -91,10 +87,8 @@ FOLDERS = (
     Mutant("a dot is another folder", SETTINGS, "if (len > 0 && !(len == 1 && path[slashes] == '.'))", "if (len > 0)"),
     Mutant("a file of the source replaces haproxy.cfg", SETTINGS, "for (size_t i = 0; i <= l->check_files.count; i++) {", "for (size_t i = 1; i <= l->check_files.count; i++) {"),
     Mutant("a file of the source replaces one beside haproxy.cfg", SETTINGS, "for (size_t i = 0; i <= l->check_files.count; i++) {", "for (size_t i = 0; i <= 0; i++) {"),
-)
-
-# Without a reload.
-TOLD = (
+))
+room("local, files that are told", ("test_local_store_run",), (
     Mutant("a map that is not shown runs", RUN, "bool differs = read && !map_entries_same(&runs, &r->entries);", "bool differs = false;"),
     Mutant("any map is told by single entries", RUN, "e->good != NULL && map_is_unordered(local_driver_store_config(d), f->stored) &&", "e->good != NULL &&"),
     Mutant("no map is told by single entries", RUN, "return e->good != NULL && map", "return false && map"),
@@ -139,9 +133,8 @@ TOLD = (
     Mutant("none are told to have run", RUN, "        d->store.news.ran++;\n", ""),
     Mutant("without a socket all of it runs", RUN, '        d->store.run.why = mem_strdup("there is no socket for runtime commands");\n', "        ;\n"),
     Mutant("what was good before is good", LIST, "    e->changed = e->added = false;\n    storage_entry_keep(e, NULL, 0);", "    e->changed = e->added = false;"),
-)
-
-ANSWERS = (
+))
+room("local, answers about files", ("test_map_text", "test_local_cli_files"), (
     Mutant("any answer is a list", CLI, "return headed || none ? 0 : cli_refuse(err, ERROR_INVALID, answer);", "return 0;"),
     Mutant("who has no CA files refuses to say so", CLI, "return headed || none ? 0", "return headed ? 0"),
     Mutant("who has no maps says nothing", CLI, "none = list != CLI_MAPS && list != CLI_ACLS && ", "none = "),
@@ -165,9 +158,8 @@ ANSWERS = (
     Mutant("values do not count", MAP, "&&\n               map_text_same(x->value, x->value_len, y->value, y->value_len);", ";"),
     Mutant("keys do not count", MAP, "same = map_text_same(x->key, x->key_len, y->key, y->key_len) &&\n", "same =\n"),
     Mutant("the beginning of a text is the text", MAP, "return a_len == b_len && (a_len == 0", "return a_len <= b_len && (a_len == 0"),
-)
-
-SINGLE = (
+))
+room("local, single entries of a map", ("test_map_commands",), (
     Mutant("what is behind a map's name says nothing", COMMANDS, "    if (mention[len] != ',' && mention[len] != ')')\n        return false;\n", ""),
     Mutant("any word in front of a map looks it up", COMMANDS, "    if (open == config || *--open != '(')\n        return false;\n", "    open--;\n"),
     Mutant("the beginning of a converter is one", COMMANDS, "(size_t)(open - name) == strlen(converters[i]) && str_has_prefix(name, converters[i])", "str_has_prefix(name, converters[i])"),
@@ -196,19 +188,8 @@ SINGLE = (
     Mutant("an entry that comes was there", MAP, "*ret_a = order <= 0 ? a : NULL;", "*ret_a = a;"),
     Mutant("an entry that goes stays", MAP, "*ret_b = order >= 0 ? b : NULL;", "*ret_b = b;"),
     Mutant("entries are never sorted", MAP, "    if (!sorted)\n", "    if (false)\n"),
-)
-
-IDENTIFIED = (
+))
+room("local, who a certificate is", ("test_pem",), (
     Mutant("the last certificate is the first", PEM, "        if (i.certificates == 0)\n            certificate_sha1(x, i.sha1);", "        certificate_sha1(x, i.sha1);"),
     Mutant("a certificate has no digest", PEM, "            certificate_sha1(x, i.sha1);", "            i.sha1[0] = '\\0';"),
-)
-
-ROOMS = (
-    Room("local, files that are told", ("test_local_store_run",), TOLD),
-    Room("local, single entries of a map", ("test_map_commands",), SINGLE),
-    Room("local, answers about files", ("test_map_text", "test_local_cli_files"), ANSWERS),
-    Room("local, who a certificate is", ("test_pem",), IDENTIFIED),
-    Room("local, files beside it", ("test_local_store", "test_local_store_failures"), STORED),
-    Room("local, files that are put", ("test_local_store", "test_local_store_failures", "test_local_files"), PUT),
-    Room("local, folders of files", ("test_settings_local",), FOLDERS),
-)
+))

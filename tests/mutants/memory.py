@@ -1,13 +1,13 @@
 """What `plan` takes of the running daemon: what is believed (cli/daemon_memory), and what is decided by it (cli/inspect_decide). That
 /status says it, the streams notice (tests/sequences/planned.c)."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 MEMORY = "cli/daemon_memory.c"
 DECIDE = "cli/inspect_decide.c"
 STATUS = "daemon/status/status_memory.c"
 
-TAKEN = (
+room("memory", ("test_daemon_memory", "test_inspect_decide", "test_server_state"), (
     Mutant("a daemon that does not lead is believed", MEMORY, "if (stopping || !leading)", "if (stopping)"),
     Mutant("a daemon that stops is believed", MEMORY, "if (stopping || !leading)", "if (!leading)"),
     Mutant("another version's status is believed", MEMORY, "if (schema != STATUS_SCHEMA_VERSION)", "if (schema < 0)"),
@@ -30,9 +30,6 @@ TAKEN = (
     Mutant("what drained is forgotten at once", "servers/desired/server_state.c", "    e->last_ms = now_ms;\n}", "}"),
     Mutant("a drain that is recalled ends without notice", "servers/desired/server_state.c",
            "    e->until_ms = m->until_ms;\n", ""),
-)
-
-DECIDED = (
     Mutant("runtime updates that failed are tried", "cli/inspect_report.c", "(!b->daemon.used || b->daemon.runtime_updates)", "true"),
     Mutant("a reload that is due is none", DECIDE, "t->dirty || b->daemon.reload_due", "t->dirty"),
     Mutant("a file that may not be written to is written to", DECIDE,
@@ -43,10 +40,9 @@ DECIDED = (
     Mutant("a pause lasts where the file is as desired", DECIDE, "b->daemon.paused_until_ms != 0 && v != PLAN_IN_SYNC", "b->daemon.paused_until_ms != 0"),
     Mutant("what was written counts as returned", DECIDE, "    input.loss_limit = &losses;\n", ""),
     Mutant("a memory that is not used is shown", "cli/inspect_print.c", "return daemon_memory_used(r->daemon) && until_ms != 0 ?", "return until_ms != 0 ?"),
-)
-
+))
 # Of the daemon's side; what it lacks, plan decides otherwise than the daemon.
-SHOWN = (
+room("memory told", ("test_status_memory", "test_sequences"), (
     Mutant("whether a removal is delayed is not told", STATUS, '    json_put_bool(j->doc, row, "delayed", l->losses[i].held);\n', "") ,
     Mutant("losses that may leave are not told", STATUS, "i < l->count; i++) {", "i < l->count && l->losses[i].held; i++) {"),
     Mutant("since when a server is parked is not told", STATUS, '    memory_time(j, row, "since", is.since_ms);\n', ""),
@@ -56,9 +52,4 @@ SHOWN = (
     Mutant("a reload that is due is not told", STATUS, '"reload_due", in.dirty', '"reload_due", false'),
     Mutant("a file that may not be written to is not told", STATUS, '"file_problem", in.file_problem', '"file_problem", NULL'),
     Mutant("a pause is not told", STATUS, "in.conflict ? s->conflict.until_ms : 0", "0"),
-)
-
-ROOMS = (
-    Room("memory", ("test_daemon_memory", "test_inspect_decide", "test_server_state"), TAKEN + DECIDED),
-    Room("memory told", ("test_status_memory", "test_sequences"), SHOWN),
-)
+))

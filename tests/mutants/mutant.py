@@ -38,3 +38,10 @@ class Room:
     name: str
     tests: tuple[str, ...]
     mutants: tuple[Mutant, ...]
+
+
+ROOMS: list[Room] = []
+
+
+def room(name: str, tests: tuple[str, ...], mutants: tuple[Mutant, ...]) -> None:
+    ROOMS.append(Room(name, tests, mutants))

@@ -1,12 +1,11 @@
 """Under which names servers stand in one HAProxy (servers/names)."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 NAMES = "servers/names.c"
 DESIRED = "servers/desired/desired.c"
-PARKING = "servers/change/parking.c"
 
-ADOPTION = (
+room("names", ("test_names", "test_desired"), (
     Mutant("nothing is adopted", NAMES, "if (w->in->rules->adopt == ADOPT_KEEP) {", "if (false) {"),
     Mutant("strangers are adopted though nobody wishes it", NAMES, "if (w->in->rules->adopt == ADOPT_KEEP) {", "if (true) {"),
     Mutant("backup servers and what is kept are adopted", NAMES, "return !diff_server_is_foreign(line, w->in->rules, &stranger) && ", "return "),
@@ -29,9 +28,6 @@ ADOPTION = (
     Mutant("servers are not in the order of their new names", NAMES, "    sort(d->servers, d->server_count);\n    sort(d->spares", "    sort(d->spares"),
     Mutant("an IPv6 address in another spelling is another", NAMES,
            "address_canonical(line->address, s->canonical) == 0 ? s->canonical : line->address;", "line->address;"),
-)
-
-RENAMING = (
     Mutant("the old one goes before the new one is there", NAMES,
            "if (own != NULL && (s->state != SERVER_LIVE || serves(w->in, own)))", "if (true)"),
     Mutant("the old one stays for ever", NAMES,
@@ -40,9 +36,6 @@ RENAMING = (
     Mutant("what runs is not asked", NAMES, "(is != NULL && is->admin == RUNTIME_READY);", "true;"),
     Mutant("what goes for its successor counts as lost", NAMES, "found->line->name,\n                           true);", "found->line->name,\n                           false);"),
     Mutant("what was in maintenance is brought back for a while", NAMES, "else if (!found->line->maintenance)", "else"),
-)
-
-KNOWING = (
     Mutant("the names before are forgotten", NAMES, "const char *node = in->before != NULL ? desired_node(in->before, line->name) : NULL;", "const char *node = NULL;"),
     Mutant("NODE-PORT tells nothing", NAMES, 'return by_format != NULL ? by_format : node_in_name("{node}-{port}", NULL, line);', "return by_format;"),
     Mutant("the format tells nothing", NAMES, "is_plain(rules->server_name_format) ? NULL", "true ? NULL"),
@@ -53,10 +46,6 @@ KNOWING = (
     Mutant("aliases are not in order", NAMES, "    if (d->alias_count > 1)\n", "    if (false)\n"),
     Mutant("why it is out is told in any order", DESIRED, "        order = (int)x->ordinary - (int)y->ordinary;\n", "        ;\n"),
     Mutant("a node's own line is taken for another's", NAMES, "is_out(w, line->name) ? NULL : node_of_line", "node_of_line"),
-)
-
-ROOMS = (
-    Room("names", ("test_names", "test_desired"), ADOPTION + RENAMING + KNOWING),
-    Room("parked by another name", ("test_parking",),
-         (Mutant("a parked line is looked up by its own name", PARKING, "node != NULL ? node : e->name", "e->name"),)),
-)
+))
+room("parked by another name", ("test_parking",),
+         (Mutant("a parked line is looked up by its own name", "servers/change/parking.c", "node != NULL ? node : e->name", "e->name"),))

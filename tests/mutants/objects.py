@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 RECORD = "model/record.c"
 CACHE = "model/cache.c"
 OBJECTS = "model/objects.c"
 RULES = "model/node_rules.c"
-NODE = "kube/decode/decode_node.c"
 INFORMER = "kube/informer.c"
 
-KEPT = (
+room("objects", ("test_objects", "test_cache"), (
     Mutant("the last member is not compared", RECORD, "    for (size_t i = 0; i < r->member_count; i++)\n        if (!member_eq(",
            "    for (size_t i = 0; i + 1 < r->member_count; i++)\n        if (!member_eq("),
     Mutant("a list that grew is the same", RECORD, "    if (count != count_at(b, m))\n        return false;\n", ""),
@@ -24,21 +23,16 @@ KEPT = (
     Mutant("what a list brought has no size", CACHE, "    c->bytes += e->bytes;\n    e->version", "    e->version"),
     Mutant("a count that forgets who went", CACHE, "    from->count--;\n", ""),
     Mutant("what could not be read is dropped", CACHE, "        e->listed = c->replace;\n", "        ;\n"),
-)
-EXCLUDED = (
+))
+room("exclusions", ("test_node_rules", "test_decode_node"), (
     Mutant("each taint excludes", RULES, "node_exclusions[row].by == by && str_eq(node_exclusions[row].key, key)",
            "node_exclusions[row].by == by"),
     Mutant("a label of the taint's name excludes", RULES, "node_exclusions[row].by == by && str_eq", "str_eq"),
-    Mutant("a node that is deleted is not excluded", NODE, "n->excluded_by |= node_excluded_by(EXCLUDED_BY_DELETION, NULL);", ";"),
-)
-HANDED_ON = (
+    Mutant("a node that is deleted is not excluded", "kube/decode/decode_node.c", "n->excluded_by |= node_excluded_by(EXCLUDED_BY_DELETION, NULL);", ";"),
+))
+room("sinks", ("test_informer_resource",), (
     Mutant("what cannot be read is not kept", INFORMER, "        i->sink.keep(i->sink.arg, e->name);\n", "        ;\n"),
     Mutant("a list that was cut stays open", INFORMER, "        i->sink.abort(i->sink.arg);\n", "        ;\n"),
     Mutant("a sink is not told to forget", INFORMER, "    i->sink.forget(i->sink.arg);\n", ""),
     Mutant("a namespace is not asked for", INFORMER, 'options->namespace != NULL ? options->namespace : ""', '"other"'),
-)
-ROOMS = (
-    Room("objects", ("test_objects", "test_cache"), KEPT),
-    Room("exclusions", ("test_node_rules", "test_decode_node"), EXCLUDED),
-    Room("sinks", ("test_informer_resource",), HANDED_ON),
-)
+))

@@ -1,35 +1,31 @@
 """What an operator says and sees: names that are nearly a setting."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 UNKNOWN = "settings/unknown.c"
-VALUES = "settings/values.c"
 
-MISSPELT = (
+room("settings", ("test_unknown", "test_settings"), (
     Mutant("a misspelt safety setting is ignored", UNKNOWN, "if (suggestion != NULL && is_sure && is_safety(suggestion))", "if (false)"),
     Mutant("a wild guess stops the start", UNKNOWN, "suggestion != NULL && is_sure && is_safety", "suggestion != NULL && is_safety"),
     Mutant("any misspelt setting stops the start", UNKNOWN, "&& is_safety(suggestion))", ")"),
     Mutant("a name that adds words is another one", UNKNOWN, '"DRY_RUN",    "LEADER_ELECT"', '"LEADER_ELECT"'),
-    Mutant("anything sends the PROXY protocol or not", VALUES, 'return str_eq(s, "true") || str_eq(s, "false") ? 0 : -1;', "return 0;"),
-)
-
+    Mutant("anything sends the PROXY protocol or not", "settings/values.c", 'return str_eq(s, "true") || str_eq(s, "false") ? 0 : -1;', "return 0;"),
+))
 METRICS = "report/metrics.c"
 
-SERIES = (
+room("metrics", ("test_metrics",), (
     Mutant("a peer makes series without an end", METRICS, "return count >= PEER_VALUES_MAX;", "return false;"),
     Mutant("what one peer does takes the series of another", METRICS, "count += strncmp(s->labels, others, len) == 0;", "count++;"),
     Mutant("series of the configuration are merged", METRICS, "if (s == NULL && x->from_peers)", "if (s == NULL && x->label_count > 0)"),
     Mutant("configured values are cut", METRICS, "x->from_peers && l + 1 == x->label_count ? PEER_VALUE_BYTES", "true ? PEER_VALUE_BYTES"),
     Mutant("what a peer says is as long as it likes", METRICS, "x->from_peers && l + 1 == x->label_count ? PEER_VALUE_BYTES", "false ? PEER_VALUE_BYTES"),
     Mutant("what is not known any more stays on the page", METRICS, "    if (s != NULL)\n        series_free(x, s);\n", "    (void)s;\n"),
-)
-
-CODEC = "haproxy/dataplane/codec_runtime.c"
+))
 RUNTIME = "haproxy/runtime.c"
 STATUS = "daemon/status/status_haproxy.c"
 
-HEALTH = (
-    Mutant("a server that its check calls down is up", CODEC, 'ret->down = str_eq(operational, "down");', "ret->down = false;"),
+room("health", ("test_codec_runtime", "test_drift", "test_engine_running_state", "test_runtime", "test_status_haproxy"), (
+    Mutant("a server that its check calls down is up", "haproxy/dataplane/codec_runtime.c", 'ret->down = str_eq(operational, "down");', "ret->down = false;"),
     Mutant("who comes back from maintenance stays down", RUNTIME, "        s->down = admin == RUNTIME_MAINT;\n", "        ;\n"),
     Mutant("a drain makes a server up", RUNTIME, "if ((s->admin == RUNTIME_MAINT) != (admin == RUNTIME_MAINT))", "if (true)"),
     Mutant("maintenance is a failing check", RUNTIME, "return s->down && s->admin != RUNTIME_MAINT;", "return s->down;"),
@@ -51,32 +47,21 @@ HEALTH = (
     Mutant("readiness says nothing of who is DOWN", "servers/report.c", "    if (down > 0)\n", "    if (false)\n"),
     Mutant("readiness calls those DOWN that are up", "servers/report.c", "is != NULL && runtime_fails_check(is);\n    }\n", "is != NULL;\n    }\n"),
     Mutant("what is read is not shown", "servers/read.c", "if (again || e->unread)\n            servers_measure_up(s);\n", ""),
-)
-
+))
 SINCE_FILE = "daemon/status/status_since.c"
-SINCE = (
+room("since when", ("test_status_since",), (
     Mutant("what fails begins anew each time", SINCE_FILE, "since_ms != 0 ? since_ms : now_ms", "now_ms"),
     Mutant("a remark is as old as the failure before", SINCE_FILE, "s->list[i].state == c->state && str_eq", "str_eq"),
     Mutant("the newest is the oldest", SINCE_FILE, "s->list[i].since_ms < oldest", "s->list[i].since_ms > oldest"),
     Mutant("remarks are not kept", SINCE_FILE, "c->state != CHECK_FAIL && c->state != CHECK_WARN", "c->state != CHECK_FAIL"),
     Mutant("all is kept", SINCE_FILE, "        if (c->state != CHECK_FAIL && c->state != CHECK_WARN)\n            continue;\n", ""),
-)
-
+))
 EXPLAIN = "cli/explain_print.c"
-TEXT = "cli/plan_text.c"
-SAID = (
+room("what is said", ("test_engine_runtime_update", "test_explain_print", "test_plan_text"), (
     Mutant("to be held is latency", "servers/decide.c", "s->event_us = s->latest_event_us = 0; /* a delay on purpose", "s->event_us = 0; /* a delay on purpose"),
     Mutant("explain promises what is refused", EXPLAIN, "if (b->plan.verdict == PLAN_REFUSE) {", "if (false) {"),
     Mutant("explain is content with who is DOWN", EXPLAIN, "is->admin == RUNTIME_READY && runtime_fails_check(is))\n        return mem_strdup(\"nothing",
            "false)\n        return mem_strdup(\"nothing"),
     Mutant("explain is content with what it cannot read", EXPLAIN, "if (!line->maintenance && !b->runtime.readable && b->runtime.why != NULL)", "if (false)"),
-    Mutant("plan is content with what it cannot read", TEXT, "if (!of->runtime.readable && of->runtime.why != NULL)", "if (false)"),
-)
-
-ROOMS = (
-    Room("what is said", ("test_engine_runtime_update", "test_explain_print", "test_plan_text"), SAID),
-    Room("settings", ("test_unknown", "test_settings"), MISSPELT),
-    Room("metrics", ("test_metrics",), SERIES),
-    Room("health", ("test_codec_runtime", "test_drift", "test_engine_running_state", "test_runtime", "test_status_haproxy"), HEALTH),
-    Room("since when", ("test_status_since",), SINCE),
-)
+    Mutant("plan is content with what it cannot read", "cli/plan_text.c", "if (!of->runtime.readable && of->runtime.why != NULL)", "if (false)"),
+))

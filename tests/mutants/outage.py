@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 OUTAGE = "kube/outage.c"
 INFORMER = "kube/informer_log.c"
@@ -10,7 +10,7 @@ HEALTH = "cli/doctor/doctor_health.c"
 SERVED = "haproxy/served.c"
 STAT = "haproxy/local/cli_stat.c"
 
-AWAY = (
+room("outage", ("test_outage", "test_informer_log"), (
     Mutant("each right that is missing is an outage", OUTAGE, "(str_eq(reason, \"forbidden\") && outage_is_anonymous(detail))", "(str_eq(reason, \"forbidden\") && detail != NULL)"),
     Mutant("without credentials each watch says it", OUTAGE, " ||\n           (str_eq(reason, \"forbidden\") && outage_is_anonymous(detail))", " || detail == NULL"),
     Mutant("any 403 is an outage", OUTAGE, "r->status == 403 && outage_is_anonymous(buf_str(r->body))", "r->status == 403"),
@@ -30,8 +30,8 @@ AWAY = (
     Mutant("each watch says the same", INFORMER, "if (kube_outage_is_shared(l->outage, w->detail, now_ms)) {", "if (kube_outage_is_shared(l->outage, w->detail, now_ms) && w == NULL) {"),
     Mutant("a cut is said before the next request", INFORMER, "if (first && is_cut(w->reason)) {", "if (first && is_cut(\"\")) {"),
     Mutant("a cut is never said", INFORMER, "if (first && is_cut(w->reason)) {", "if (is_cut(w->reason)) {"),
-)
-DOWN = (
+))
+room("health", ("test_doctor_health", "test_served"), (
     Mutant("who is up is named", HEALTH, "is != NULL && runtime_fails_check(is)", "is != NULL"),
     Mutant("who drains is wanted", HEALTH, "        if (want->state != SERVER_LIVE)\n            continue;\n", ""),
     Mutant("all are named", HEALTH, "    if (h->down++ >= NAMES_SHOWN)\n        return;\n", "    h->down++;\n"),
@@ -41,8 +41,4 @@ DOWN = (
     Mutant("a check under way has another name", SERVED, "        check += 2;\n", "        check += 0;\n"),
     Mutant("quotes stay", STAT, "    if (value == NULL || *value != '\"')\n", "    if (true)\n"),
     Mutant("a quote ends at a quote within", STAT, "(*from != '\"' || from[1] == '\"')", "*from != '\"'"),
-)
-ROOMS = (
-    Room("outage", ("test_outage", "test_informer_log"), AWAY),
-    Room("health", ("test_doctor_health", "test_served"), DOWN),
-)
+))

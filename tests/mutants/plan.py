@@ -1,15 +1,14 @@
 """The plan: which lines are ours, what is written to them (servers/change/diff*), and whether it is (servers/change/plan, servers/change/loss_limit)."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 DIFF = "servers/change/diff.c"
 SERVER = "servers/change/diff_server.c"
-ALIENS = "servers/change/diff_unsupported.c"
 PLAN = "servers/change/plan.c"
 LOSS_LIMIT = "servers/change/loss_limit.c"
 NOTICE = "servers/change/loss_notice.c"
 
-LINES = (
+room("difference", ("test_diff", "test_diff_state", "test_diff_route", "test_diff_parking", "test_plan"), (
     Mutant("backup servers are ours", DIFF, "if (s->backup || keep_glob", "if (keep_glob"),
     Mutant("HAPROXY_KEEP_SERVERS is not asked", DIFF, "if (s->backup || keep_glob(s->name, rules) != NULL)", "if (s->backup)"),
     Mutant("the first of two equal names counts as single", DIFF,
@@ -24,9 +23,6 @@ LINES = (
     Mutant("what a server-template makes is parked", DIFF,
            "!line->doubled && backend_find_template(m->actual, line->server->name) == NULL;", "!line->doubled;"),
     Mutant("equal names are parked", DIFF, "m->rules->parking != NULL && !line->doubled &&", "m->rules->parking != NULL &&"),
-)
-
-PARKING = (
     Mutant("what may wait is removed at once", DIFF, ".lazy = verdict == PARKING_LAZY;", ".lazy = false;"),
     Mutant("more is parked than there is room", DIFF, "if (!spare && m->room == 0)", "if (false)"),
     Mutant("spares take the room of others", DIFF, "m->room -= !spare;", "m->room -= m->room > 0;"),
@@ -36,9 +32,6 @@ PARKING = (
     Mutant("lazy removals do not go along with a change of the backend", DIFF,
            "bool carried = d->backend_change || d->create_backend;", "bool carried = d->create_backend;"),
     Mutant("a parked server is a spare no more", SERVER, "c->parks = true;", "c->parks = false;"),
-)
-
-WRITES = (
     Mutant("of equal names one is changed without a transaction", DIFF, "line == NULL || line->doubled ||", "line == NULL ||"),
     Mutant("our line stays where the name cannot be ours", DIFF, "        if (ours)\n", "        if (ours && why == NULL)\n"),
     Mutant("servers that drain are added", DIFF, "else if (want->state == SERVER_LIVE)", "else"),
@@ -55,9 +48,6 @@ WRITES = (
     Mutant("announced losses are held back", DIFF,
            "if (c->loss && !c->announced && (is_held", "if (c->loss && (is_held"),
     Mutant("what is left of a braked write goes for lazy removals alone", DIFF, "    drop_idle(d);\n", ""),
-)
-
-FIELDS = (
     Mutant("check ports that are not ours are written", SERVER, "return rules->own_check_port ? desired->check_port : 0;", "return desired->check_port;"),
     Mutant("check ports that are not ours are cleared", SERVER, "if (!own_port || s->check_port == port)", "if (s->check_port == port)"),
     Mutant("another port is not seen", SERVER, "if (s->port != want->port) {", "if (s->port == 0) {"),
@@ -80,11 +70,10 @@ FIELDS = (
            "SERVER_MAINTENANCE | SERVER_CHECK_PORT;", "SERVER_MAINTENANCE | SERVER_CHECK_PORT | SERVER_CHECK;"),
     Mutant("send-proxy-v2 of a line counts beside default-server", SERVER,
            "!rules->proxy_v2 && !rules->keep_settings && s->send_proxy_v2", "s->send_proxy_v2"),
-    Mutant("a line that the API shows, too, is still said to be its own", ALIENS,
+    Mutant("a line that the API shows, too, is still said to be its own", "servers/change/diff_unsupported.c",
            "return backend_find(b, w->name) == NULL;", "return true;"),
-)
-
-VERDICTS = (
+))
+room("plan", ("test_plan", "test_loss_limit"), (
     Mutant("any line that the API lacks makes a reload", PLAN, "if (!actual->unsupported[i].only_shown)", "if (false)"),
     Mutant("a refusal reloads without a reload that failed", PLAN, "return dirty && file_is_behind", "return file_is_behind"),
     Mutant("a held backend is not reloaded again", PLAN, "return dirty ? PLAN_RELOAD_AGAIN : PLAN_NO_ENDPOINT;", "return PLAN_NO_ENDPOINT;"),
@@ -130,9 +119,4 @@ VERDICTS = (
     Mutant("what left is forgotten when nothing is known for a time", LOSS_LIMIT,
            "keep_if(!b->losses[i].held && counts(&b->losses[i], now_ms), ", "keep_if(false, "),
     Mutant("without a limit losses are remembered", LOSS_LIMIT, "if (r->max_percent >= 100) {", "if (false) {"),
-)
-
-ROOMS = (
-    Room("difference", ("test_diff", "test_diff_state", "test_diff_route", "test_diff_parking", "test_plan"), LINES + PARKING + WRITES + FIELDS),
-    Room("plan", ("test_plan", "test_loss_limit"), VERDICTS),
-)
+))

@@ -1,12 +1,12 @@
 """What an older system's templates see: which pods, which services, which halves of certificates."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 PODS = "template/pods.c"
 STORED = "template/stored_paths.c"
 OBJECTS = "template/objects.c"
 
-MUTANTS = (
+room("template, pods", ("test_pods",), (
     Mutant("a pod without an address is a server", PODS, "str_empty(yyjson_get_str(yyjson_obj_get(status, \"podIP\"))) || ", ""),
     Mutant("one ready container suffices", PODS, "        if (!yyjson_get_bool(yyjson_obj_get(one, \"ready\")))\n            return false;\n    return true;", "        if (yyjson_get_bool(yyjson_obj_get(one, \"ready\")))\n            return true;\n    return false;"),
     Mutant("pods of another namespace are servers", PODS, "str_eq(pod->namespace, namespace) && ", ""),
@@ -24,22 +24,14 @@ MUTANTS = (
     Mutant("any number of namespaces", PODS, "    if (p->namespace_count == array_len(p->namespaces))\n        return", "    if (p->namespace_count == array_len(p->namespaces))\n        p->namespace_count--;\n    if (false)\n        return"),
     Mutant("a certificate that HAProxy cannot use stays", PODS, "        if (wrong == NULL) {\n", "        if (true) {\n"),
     Mutant("the last line break stays", PODS, "    p->set->keep_newline = false;\n", ""),
-)
-
-PATHS = (
+))
+room("template, paths of what is stored", ("test_stored_paths",), (
     Mutant("the end of another path", STORED, "bool whole = hit == text || !storage_is_of_name(hit[-1]);", "bool whole = true;"),
     Mutant("what is stored elsewhere is where it was", STORED, "(f->place != f->kind || !str_eq(f->name, f->stored))", "!str_eq(f->name, f->stored)"),
     Mutant("maps, too", STORED, "f->kind == STORAGE_CERTIFICATE && ", ""),
-)
-
-LEFT_OUT = (
+))
+room("template, what is left out", ("test_template_objects",), (
     Mutant("an object is left out each time", OBJECTS, "if (found == NULL || found->left_out)", "if (found == NULL)"),
     Mutant("what is left out is seen", OBJECTS, "            if (!r->objects[k].left_out)\n", ""),
     Mutant("what is left out is found by its key", OBJECTS, "        r->list_count = left;\n        resource_forget_index(r);\n", "        r->list_count = left;\n"),
-)
-
-ROOMS = (
-    Room("template, pods", ("test_pods",), MUTANTS),
-    Room("template, paths of what is stored", ("test_stored_paths",), PATHS),
-    Room("template, what is left out", ("test_template_objects",), LEFT_OUT),
-)
+))

@@ -1,6 +1,6 @@
 """Configurations by way of etcd: when is what written, what goes, what is taken, what is said."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 PUBLISHER = "daemon/etcd/publisher.c"
 KEPT = "daemon/etcd/publisher_kept.c"
@@ -10,7 +10,7 @@ LIST = "daemon/etcd/load_balancers.c"
 PUBLISHED = "configuration/published.c"
 BALANCER = "configuration/load_balancer.c"
 
-PUBLISHING = (
+room("etcd: publishing", ("test_etcd_streams",), (
     Mutant("the value is not compared", PUBLISHER, "= {p->plain, p->manifest};", "= {p->manifest, p->manifest};"),
     Mutant("the manifest is not compared", PUBLISHER, "= {p->plain, p->manifest};", "= {p->plain, p->plain};"),
     Mutant("parts are not compared", PUBLISHER, "size_t compare_count = 2 + kept_compare(&p->kept, m, compares + 2);",
@@ -38,9 +38,8 @@ PUBLISHING = (
     Mutant("another cluster's is written over", PUBLISHER, "!str_eq(last->cluster, cluster))", "false)"),
     Mutant("who does not lead any more goes on", PUBLISHER, "    timer_cancel(&p->timer);\n    publisher_clear(p);\n    p->in_sync = false;", "    p->in_sync = false;"),
     Mutant("a new configuration waits", PUBLISHER, "    p->tries = 0;\n    publisher_is_news(p);", "    p->tries = 0;"),
-)
-
-KEEPING = (
+))
+room("etcd: keeping", ("test_publisher_kept", "test_etcd_streams"), (
     Mutant("one version more stays", KEPT, "stay = keep - 1 < k->version_count ? keep - 1 : k->version_count;", "stay = keep < k->version_count ? keep : k->version_count;"),
     Mutant("the oldest stay", KEPT, "return (x < y) - (x > y);", "return (x > y) - (x < y);"),
     Mutant("what is published goes", KEPT, "if (!published_manifest_names(m, k->parts[i].hash) && !kept_is_named", "if (!kept_is_named"),
@@ -54,9 +53,8 @@ KEEPING = (
     Mutant("what was verified is known for ever", KEPT, "if (kept_part_revision(there, k->parts[i].hash) == k->parts[i].mod_revision)", "if (true)"),
     Mutant("a version that is kept counts for nothing", KEPT, "newest = there > newest ? there : newest;", "newest = there;"),
     Mutant("what was seen last counts for nothing", KEPT, "return (last > newest ? last : newest) + 1;", "return newest + 1;"),
-)
-
-TAKING = (
+))
+room("etcd: taking", ("test_etcd_streams",), (
     Mutant("a part is taken as it is", SOURCE, "else if (!published_is(got->list[0].value, got->list[0].value_len, hash))", "else if (false)"),
     Mutant("somebody else's value is taken", SOURCE, "return !published_is(buf_str(&s->plain), s->plain.len, s->manifest.hash) &&", "return false &&"),
     Mutant("a value without its manifest is taken", SOURCE, "    else if (got->count > 0)\n        source_refuse(", "    else if (false)\n        source_refuse("),
@@ -71,9 +69,8 @@ TAKING = (
     Mutant("parts of before are added", SOURCE, "    buf_clear(&s->text);\n", ""),
     Mutant("files of before are added", SOURCE, "    buf_clear(&s->files);\n", ""),
     Mutant("what was wrong stays said", SOURCE, "    error_clear(&s->problem);\n", ""),
-)
-
-SAYING = (
+))
+room("etcd: saying", ("test_etcd_report",), (
     Mutant("the first one counts", REPORT, "if (i == 0 || state > l->state) {", "if (i == 0) {"),
     Mutant("the last one counts", REPORT, "if (i == 0 || state > l->state) {", "if (true) {"),
     Mutant("not all run the same", REPORT, "        else if (!str_eq(l->sha256, runs))\n            l->sha256[0] = '\\0';\n", ""),
@@ -93,9 +90,8 @@ SAYING = (
     Mutant("a state is new each time", REPORT, "if (r->since_ms == 0 || l.state != r->state)", "if (true)"),
     Mutant("a state is as old as the first", REPORT, "if (r->since_ms == 0 || l.state != r->state)", "if (r->since_ms == 0)"),
     Mutant("a failure is the end", REPORT, "    report_rest(r, RETRY_MS);", ""),
-)
-
-LISTING = (
+))
+room("etcd: listing", ("test_load_balancers",), (
     Mutant("a name is what is said", LIST, "    free(one.name);\n    one.name = mem_strdup(name);\n", ""),
     Mutant("one that is gone stays", LIST, "        if (events[i].deleted)\n            list_remove(l, events[i].kv->key + strlen(l->prefix));\n        else\n", "        if (!events[i].deleted)\n"),
     Mutant("one that says nonsense stays", LIST, "        list_remove(l, name);\n        return;", "        return;"),
@@ -109,9 +105,8 @@ LISTING = (
     Mutant("any version is behind of none", LIST, " && version != 0 &&", " &&"),
     Mutant("one that failed is behind", LIST, "l->state == LOAD_BALANCER_IN_SYNC && version", "version"),
     Mutant("what is stopped goes on", LIST, "    etcd_watch_stop(l->watch);\n    timer_cancel", "    timer_cancel"),
-)
-
-FORMS = (
+))
+room("etcd: forms", ("test_published", "test_etcd_streams"), (
     Mutant("a sum is anything", PUBLISHED, 'strspn(text, "0123456789abcdef") == len;', "true;"),
     Mutant("a part too few", PUBLISHED, "yyjson_arr_size(list) != parts_of(len) ||", "yyjson_arr_size(list) > parts_of(len) ||"),
     Mutant("a certificate is published", PUBLISHED, "if (f->kind == STORAGE_CERTIFICATE) {", "if (false) {"),
@@ -125,22 +120,11 @@ FORMS = (
     Mutant("bytes may be left", PUBLISHED, "return at == len ? 0 :", "return true ? 0 :"),
     Mutant("a format of the future is known", PUBLISHED, "if (format != FORMAT)", "if (false)"),
     Mutant("a large one is a value", PUBLISHED, "bool fits = text->len <= PUBLISHED_PLAIN_MAX_BYTES;", "bool fits = true;"),
-)
-
-BALANCERS = (
+))
+room("etcd: load balancers", ("test_load_balancer",), (
     Mutant("a state may be any", BALANCER, "load_balancer_get_state(state, &l->state, err) != 0 ||", ""),
     Mutant("HAProxies without end", BALANCER, "if (yyjson_arr_size(list) > HAPROXIES_MAX)", "if (false)"),
     Mutant("a time may be any", BALANCER, "if (since != NULL && rfc3339_parse(since, &since_us) != 0)", "if (since != NULL && rfc3339_parse(since, &since_us) > 0)"),
     Mutant("a sum may be longer", BALANCER, '"sha256", DIGEST_SHA256_HEX_BYTES - 1,', '"sha256", DIGEST_SHA256_HEX_BYTES + 1,'),
     Mutant("a version may be below 0", BALANCER, '"version", 0, INT64_MAX', '"version", -1, INT64_MAX'),
-)
-
-ROOMS = (
-    Room("etcd: publishing", ("test_etcd_streams",), PUBLISHING),
-    Room("etcd: keeping", ("test_publisher_kept", "test_etcd_streams"), KEEPING),
-    Room("etcd: taking", ("test_etcd_streams",), TAKING),
-    Room("etcd: saying", ("test_etcd_report",), SAYING),
-    Room("etcd: listing", ("test_load_balancers",), LISTING),
-    Room("etcd: forms", ("test_published", "test_etcd_streams"), FORMS),
-    Room("etcd: load balancers", ("test_load_balancer",), BALANCERS),
-)
+))

@@ -1,6 +1,6 @@
 """What a reading of a Data Plane API asks for, and what it makes of writers in between and of answers that are not as they should be."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 READER = "haproxy/dataplane/reader.c"
 RUNNING = "haproxy/dataplane/reader_running.c"
@@ -10,7 +10,7 @@ INSTANCE_READ = "haproxy/instance_read.c"
 INSTANCE_WRITE = "haproxy/instance_write.c"
 SHARED = "base/shared_text.c"
 
-CONFIGURATION = (
+room("reader: configuration", ("test_reader", "test_cfg_server_order"), (
     Mutant("several backends are asked for one by one", READER, "o->to->count < 2 ||", "true ||"),
     Mutant("one backend is asked for with all others", READER, "o->to->count < 2 ||", "o->to->count < 1 ||"),
     Mutant("a few of many are asked for with all of them", READER, "return backends / LIST_SHARE <= o->to->count;", "return true;"),
@@ -36,9 +36,8 @@ CONFIGURATION = (
     Mutant("a newer backend is compared with the file", READER, "    f->backend.version = a->version;\n", "    f->backend.version = o->to->version;\n"),
     Mutant("a newer list is compared with the file", READER, "        o->listed_backends[i]->version = a->version;\n", "        o->listed_backends[i]->version = o->to->version;\n"),
     Mutant("one that is not understood is asked for its servers", READER, "|| f->unreadable.kind != ERROR_NONE;\n}\n\nstatic void reader_advance", ";\n}\n\nstatic void reader_advance"),
-)
-
-LIST = (
+))
+room("reader: the list", ("test_cfg_server_order", "test_codec", "test_reader"), (
     Mutant("rules are base fields", CODEC, 'return str_has_suffix(key, "_rule_list");', "return false;"),
     Mutant("servers are base fields", CODEC, '[] = {"servers",', '[] = {'),
     Mutant("servers of the list are lost", CODEC, "read_servers(servers, &read, NULL) != 0 ||", ""),
@@ -52,9 +51,8 @@ LIST = (
     Mutant("a line that is broken counts", ORDER, "same = !words.broken && words.count > 1 &&", "same = words.count > 1 &&"),
     Mutant("a listen section is a backend", "haproxy/cfg/file.c", 'if (str_eq(f->sections[i].kind, "backend") && str_eq(f->sections[i].name, backend))',
            "if (str_eq(f->sections[i].name, backend))"),
-)
-
-RUNS = (
+))
+room("reader: what runs", ("test_reader",), (
     Mutant("one after the other", RUNNING, "o->to->count >= SEVERAL_FROM ? READER_LANES : 1;", "1;"),
     Mutant("several connections for a few", RUNNING, "o->to->count >= SEVERAL_FROM ? READER_LANES : 1;", "READER_LANES;"),
     Mutant("the first answer is the last", RUNNING, "    if (!busy)\n        end_of_running(o);", "    if (o->at == o->to->count)\n        end_of_running(o);"),
@@ -70,9 +68,8 @@ RUNS = (
     Mutant("what runs is read again for all", RUNNING, "if (!backend_same(readout_backend(&o->known[i]), readout_backend(&o->to->found[i])))", "if (true)"),
     Mutant("what runs is read again for none", RUNNING, "if (!backend_same(readout_backend(&o->known[i]), readout_backend(&o->to->found[i])))", "if (false)"),
     Mutant("what another process ran runs", RUNNING, "        forget_runtime(o); /* of another process, perhaps */\n", "        (void)0;\n"),
-)
-
-AS_LAST = (
+))
+room("reader: what is as it was", ("test_reader",), (
     Mutant("a file at another version is as it was", READER, "&& o->to->version == o->last_version &&", "&&"),
     Mutant("what is read once is as it was", READER, "#define READINGS_ALIKE 2", "#define READINGS_ALIKE 1"),
     Mutant("what is broken is as it was", READER, "        o->to->file_problem = mem_strdup(o->broken.message);\n        o->last_digest[0] = '\\0';\n", "        o->to->file_problem = mem_strdup(o->broken.message);\n"),
@@ -86,28 +83,17 @@ AS_LAST = (
     Mutant("an answer is read whole in one turn", READER, "o->at < end; o->at++)", "true; o->at++)"),
     Mutant("a list is read whole in one turn", READER, "o->to->count, BACKENDS_AT_ONCE)) {", "o->to->count, 1000)) {"),
     Mutant("a reading that is cancelled goes on with its list", READER, "    timer_cancel(&o->turn);\n", ""),
-)
-
-SHARED_TEXTS = (
+))
+room("texts that are shared", ("test_shared_text",), (
     Mutant("each text is another", SHARED, "    if (found == NULL) {\n", "    found = NULL;\n    {\n"),
     Mutant("a text ends with the first that held it", SHARED, "    if (--one->refs != 0)\n        return;\n", ""),
     Mutant("a text is kept for ever", SHARED, "    if (--one->refs != 0)\n", "    if (--one->refs + 1 != 0)\n"),
-)
-
-KNOWN = (
+))
+room("readings that know what was", ("test_engine_backends", "test_instance_guard"), (
     Mutant("what the API makes of a file is never asked again", INSTANCE_READ, "|| in->as_last >= READINGS_AS_LAST;", ";"),
     Mutant("what the API makes of a file is asked each time", INSTANCE_READ, "bool all = in->backend_count < MANY_BACKENDS ||", "bool all = true ||"),
     Mutant("another API makes the same of a file", INSTANCE_READ, "        in->backends[i].as_read = false; /*", "        (void)0; /*"),
     Mutant("a large file is kept", INSTANCE_WRITE, "file != NULL && file->len >= in->large_file_bytes;", "false;"),
     Mutant("a large file that is not there needs no review", INSTANCE_WRITE, "if (all.transaction && in->file_let_go &&", "if (false &&"),
     Mutant("a large file that is needed is let go again", INSTANCE_WRITE, "(large && !in->file_needed)", "large"),
-)
-
-ROOMS = (
-    Room("reader: configuration", ("test_reader", "test_cfg_server_order"), CONFIGURATION),
-    Room("reader: the list", ("test_cfg_server_order", "test_codec", "test_reader"), LIST),
-    Room("reader: what runs", ("test_reader",), RUNS),
-    Room("reader: what is as it was", ("test_reader",), AS_LAST),
-    Room("readings that know what was", ("test_engine_backends", "test_instance_guard"), KNOWN),
-    Room("texts that are shared", ("test_shared_text",), SHARED_TEXTS),
-)
+))

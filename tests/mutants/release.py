@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 PLAN = "servers/change/release_plan.c"
 
-GIVEN_UP = (
+room("release", ("test_release_plan",), (
     Mutant("who is not managed goes, too", PLAN, "if (diff_server_is_foreign(line, rules, NULL)) {", "if (false) {"),
     Mutant("live servers go unasked", PLAN, "servers || line->maintenance", "true"),
     Mutant("live servers stay though they are to go", PLAN, "servers || line->maintenance", "line->maintenance"),
@@ -18,5 +18,4 @@ GIVEN_UP = (
     Mutant("an operator's maintenance ends", PLAN, "if (runs->admin == RUNTIME_DRAIN)", "if (runs->admin != RUNTIME_READY)"),
     Mutant("a line that a write would damage is no matter", PLAN, "if (!b->unsupported[i].only_shown)", "if (false)"),
     Mutant("a drain that is left is nothing to do", PLAN, " && p->undrained_count == 0;", ";"),
-)
-ROOMS = (Room("release", ("test_release_plan",), GIVEN_UP),)
+))

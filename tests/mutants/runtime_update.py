@@ -1,12 +1,12 @@
 """What goes without a reload: the choice and the memory of who set what (servers/change/route*), and the machine of one write."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 LANE = "servers/change/route.c"
 MEMORY = "servers/change/admin_states.c"
 MACHINE = "haproxy/dataplane/runtime_update.c"
 
-CHOICE = (
+room("runtime updates", ("test_route", "test_admin_states"), (
     Mutant("equal names are told something", LANE, "if (i - first == 1 && !diff_server", "if (!diff_server"),
     Mutant("foreign lines are told something", LANE, "if (i - first == 1 && !diff_server_is_foreign(l->list[first], rules, desired))", "if (i - first == 1)"),
     Mutant("a removal tells nobody", LANE, "d->changes[i].op == DIFF_REMOVE || sets_maintenance", "sets_maintenance"),
@@ -43,9 +43,6 @@ CHOICE = (
            "if (!any_ready(c) && (ret->transaction || one_is_to_come(c)))", "if (false)"),
     Mutant("a held plan writes", LANE, "in->diff->verdict == DIFF_NO_ENDPOINT ||", ""),
     Mutant("what may not be written is written", LANE, "if (!in->may_write || in->diff->verdict", "if (in->diff->verdict"),
-)
-
-REMEMBERED = (
     Mutant("a mark without anybody is told of", MEMORY, "return mark != NULL && anybody_set_it(mark) ? mark : NULL;", "return mark;"),
     Mutant("what we told last does not count", MEMORY, "return mark != NULL && mark->asked ? mark->told : row->admin;", "return row->admin;"),
     Mutant("a reload takes an operator's state away for good", MEMORY, "if (mark->theirs != RUNTIME_READY && l->worker != WORKER_SAME)", "if (false)"),
@@ -67,9 +64,8 @@ REMEMBERED = (
     Mutant("ready by us leaves the operator's mark", MEMORY, "    if (state == RUNTIME_READY)\n        mark->theirs = RUNTIME_READY;\n", ""),
     Mutant("a reload leaves our drains", MEMORY, "        m->marks[i].ours = RUNTIME_READY;\n        m->marks[i].asked", "        m->marks[i].asked"),
     Mutant("parked servers are shown as an operator's", MEMORY, "mark->theirs != RUNTIME_READY && !mark->parked && ", "mark->theirs != RUNTIME_READY && "),
-)
-
-WRITE = (
+))
+room("write without a reload", ("test_runtime_update",), (
     Mutant("a write that keeps maintenance ends it", MACHINE, "as.maintenance = !server->maintenance;", ";"),
     Mutant("a login page is a write", MACHINE, "if (!transaction_is_success(a) || a->version <= 0)", "if (!transaction_is_success(a))"),
     Mutant("a write that needs a reload is proven", MACHINE, "    if (a->reload_id != NULL) {\n", "    if (false) {\n"),
@@ -90,9 +86,8 @@ WRITE = (
     Mutant("a call that did nothing is believed", MACHINE, "if (is.admin != wanted && !kept_away)", "if (false)"),
     Mutant("drain in place of maint is a failure", MACHINE, "if (is.admin != wanted && !kept_away)", "if (is.admin != wanted)"),
     Mutant("the version of a write is not kept", MACHINE, "    l->version = a->version;\n", ""),
-)
-
-CROSSED = (
+))
+room("calls and looks that cross", ("test_engine_running_state", "test_admin_states"), (
     Mutant("what is desired anew while something is under way is in sync", "servers/runtime.c",
            "    if (plan.verdict == PLAN_WRITE)\n", "    if (false)\n"),
     Mutant("a call that crosses a look is made twice", "haproxy/instance_command.c", "in->phase == INSTANCE_READING,", "false,"),
@@ -102,10 +97,4 @@ CROSSED = (
            "runtime_set_admin(&r->servers[i], mark->told);", "r->servers[i].admin = mark->told;"),
     Mutant("another process was told, too", MEMORY, "mark->crossed && !other_worker && ", "mark->crossed && "),
     Mutant("a call crosses the next look as well", MEMORY, "            mark->crossed = false;\n", "            ;\n"),
-)
-
-ROOMS = (
-    Room("runtime updates", ("test_route", "test_admin_states"), CHOICE + REMEMBERED),
-    Room("write without a reload", ("test_runtime_update",), WRITE),
-    Room("calls and looks that cross", ("test_engine_running_state", "test_admin_states"), CROSSED),
-)
+))

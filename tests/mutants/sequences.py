@@ -1,16 +1,11 @@
 """What only many events in a row show: noticed by the streams of tests/sequences."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
-MEMORY = "servers/change/admin_states.c"
 LOSS_LIMIT = "servers/change/loss_limit.c"
-WRITE = "haproxy/dataplane/codec_write.c"
-OBSERVE = "haproxy/dataplane/reader.c"
 NAMES = "servers/names.c"
-LANE = "servers/change/route.c"
 DIFF = "servers/change/diff.c"
 STATUS = "daemon/status/status_haproxy.c"
-SERVER = "servers/change/diff_server.c"
 
 STREAMS = (
     Mutant("a file that went back is at rest", "haproxy/instance_read.c",
@@ -31,14 +26,14 @@ REPAIRS = (
     Mutant("no commit is looked at", "haproxy/instance_write.c",
            "return first && guard_passed(&in->guard, in->version)", "return false && guard_passed(&in->guard, in->version)"),
     Mutant("nothing is adopted", NAMES, "if (w->in->rules->adopt == ADOPT_KEEP) {", "if (false) {"),
-    Mutant("lines do not say enabled against a default", SERVER, "(s->enabled || s->default_disabled);", "s->enabled;"),
+    Mutant("lines do not say enabled against a default", "servers/change/diff_server.c", "(s->enabled || s->default_disabled);", "s->enabled;"),
 )
 
 REPORTS = (
-    Mutant("a drain that comes late is an operator's", MEMORY, "mark->late_periods > 0 && mark->late == l->row->admin;", "false;"),
+    Mutant("a drain that comes late is an operator's", "servers/change/admin_states.c", "mark->late_periods > 0 && mark->late == l->row->admin;", "false;"),
     Mutant("what HAProxy does not run yet is adopted", NAMES, "if (known && runtime_find(in->runtime, line->name) == NULL)", "if (false)"),
     Mutant("a server that is down is up", "servers/report.c", "is != NULL && !is->down;", "is != NULL;"),
-    Mutant("a held server is not told to serve", LANE, "want != NULL ? WHY_BACK : WHY_DELAYED;", "want != NULL ? WHY_BACK : NULL;"),
+    Mutant("a held server is not told to serve", "servers/change/route.c", "want != NULL ? WHY_BACK : WHY_DELAYED;", "want != NULL ? WHY_BACK : NULL;"),
     Mutant("without room for a transaction nothing is written", "servers/decide.c",
            "(v.dirty || decide_overdue(s)) && v.may_begin;", "v.dirty || decide_overdue(s);"),
     Mutant("a dry run looks at what a transaction would write", "servers/servers.c", "    if (e->options.rules.dry_run)\n        return false;\n", ""),
@@ -69,8 +64,8 @@ FOUND = (
     Mutant("a loss is forgotten as soon as it is over", LOSS_LIMIT, "return !l->held && counts(l, r->now_ms) && !r->returned(r->arg, l->server);", "return false;"),
     Mutant("no loss is held", LOSS_LIMIT, "bool held = (uint64_t)lost * 100 > (uint64_t)base * r->max_percent;", "bool held = false;"),
     Mutant("who drains is told again and again", "servers/runtime.c", "    admin_states_called(&s->states, c->name, c->state);\n", ""),
-    Mutant("a line is made anew instead of changed", WRITE, "start_from(s->json, what, err);", "start_from(NULL, what, err);"),
-    Mutant("a file that is behind is not seen", OBSERVE, "o->to->split = o->file_version >= 0 && o->file_version != o->to->version;", "o->to->split = false;"),
+    Mutant("a line is made anew instead of changed", "haproxy/dataplane/codec_write.c", "start_from(s->json, what, err);", "start_from(NULL, what, err);"),
+    Mutant("a file that is behind is not seen", "haproxy/dataplane/reader.c", "o->to->split = o->file_version >= 0 && o->file_version != o->to->version;", "o->to->split = false;"),
 )
 
 TARGET, RUNS = "configuration/target.c", "configuration/target_runs.c"
@@ -103,8 +98,6 @@ WHOLE = (
     Mutant("what cannot be loaded stays", "configuration/target_restore.c", "    t->restores = true;\n", "    t->restores = false;\n"),
 )
 
-DECIDE = "servers/decide.c"
-
 # By the streams with another cluster; test_clusters and test_engine_clusters notice most of them, too (tests/mutants/clusters.py).
 CLUSTERS = (
     Mutant("who is rejected joins another one's transaction", "servers/write.c", "s->have_desired && servers_may_write(s) &&", "s->have_desired &&"),
@@ -117,7 +110,7 @@ CLUSTERS = (
     Mutant("the last own server goes though no other cluster's is UP", "servers/change/backend_decision.c",
            "rules.diff.others_up = diff_others_up(in->at.actual, in->at.runtime, &rules.diff);", "rules.diff.others_up = rules.diff.cluster != NULL;"),
     Mutant("a server that is DOWN lets the last own one go", DIFF, "is->admin == RUNTIME_READY && !is->down &&", "is->admin == RUNTIME_READY &&"),
-    Mutant("the last own server goes by an old reading", DECIDE, "if (decide_reads_first(s))", "if (false)"),
+    Mutant("the last own server goes by an old reading", "servers/decide.c", "if (decide_reads_first(s))", "if (false)"),
     Mutant("the loss limit counts another cluster's servers", DIFF, "        if (l->list[i].foreign) {\n            d->foreign_count++;",
            "        if (l->list[i].foreign) {\n            d->foreign_count++;\n            d->live_count += !s->maintenance;"),
     Mutant("a command takes the last own server, as another cluster's serves", "servers/change/route.c",
@@ -125,4 +118,4 @@ CLUSTERS = (
     Mutant("a daemon does not give the file to the next one", "haproxy/local/driver.c", "if (d->options.takes_turns && !loads)", "if (false && !loads)"),
 )
 
-ROOMS = (Room("sequences", ("test_sequences",), (*STREAMS, *REPAIRS, *REPORTS, *LOCAL, *CLUSTERS, *WHOLE, *FOUND)),)
+room("sequences", ("test_sequences",), (*STREAMS, *REPAIRS, *REPORTS, *LOCAL, *CLUSTERS, *WHOLE, *FOUND))

@@ -1,28 +1,25 @@
 """The servers of annotated Services: whose slices they come of, which lines stay, and what is computed again."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 SLICES = "model/service_slices.c"
 ROW = "daemon/services/service_row.c"
 ROWS = "daemon/services/service_rows.c"
-NOTICE = "servers/change/loss_notice.c"
 DECODE = "kube/decode/decode_slice.c"
 
-INDEX = (
+room("service rows: slices", ("test_service_slices",), (
     Mutant("the index is not made anew", SLICES, "    if (s->stale)\n        slices_index", "    if (s->sets == NULL)\n        slices_index"),
     Mutant("a slice that changes hands is no change of its old Service", SLICES, "        note(s, from);\n        note(s, to);", "        note(s, to);"),
     Mutant("a slice that comes is no change", SLICES, "        note(s, from);\n        note(s, to);", "        note(s, from);"),
     Mutant("a slice that goes is no change", SLICES, "    if (changed)\n        note(s, from);\n    return changed;\n}\n\nvoid service_slices_keep", "    (void)from;\n    s->stale = true;\n    return changed;\n}\n\nvoid service_slices_keep"),
     Mutant("a relist is no change", SLICES, "    if (changed)\n        note_all(s);", "    s->stale = s->stale || changed;"),
     Mutant("what is listed has no number", SLICES, "g->changed = s->changes;\n    g->count++;", "g->changed = 0;\n    g->count++;"),
-)
-
-DECODED = (
+))
+room("service rows: decoded", ("test_decode_slice",), (
     Mutant("a slice is of a Service of any namespace", DECODE, 'mem_printf("%.*s/%s", (int)(slash - d->name), d->name, service)', "mem_strdup(service)"),
     Mutant("an empty label is a Service", DECODE, "if (!str_empty(service) && slash != NULL)", "if (service != NULL && slash != NULL)"),
-)
-
-LINES = (
+))
+room("service rows: lines", ("test_service_rows",), (
     Mutant("a line that is delayed stands there twice", ROW, "kept == 0 || bsearch(", "true || bsearch("),
     Mutant("what drains takes part in losses", ROW, "        if (s->state != SERVER_LIVE)\n            continue;\n        report.live++;", "        report.live++;"),
     Mutant("a guess is a loss", ROW, "!r->guess || guess,", "true,"),
@@ -38,9 +35,6 @@ LINES = (
     Mutant("a health path is not asked", ROWS, ".node_check = route->options.health_path == NULL,", ".node_check = true,"),
     Mutant("kube-proxy is spoken to by PROXY v2", ROW, 'how->proxy_v2 ? " no-check-send-proxy" : ""', '""'),
     Mutant("weights are not said", ROW, "else if (s->weight >= 0)", "else if (false)"),
-)
-
-COMPUTED = (
     Mutant("a node is no news", ROWS, "e->nodes == r->nodes &&", "true &&"),
     Mutant("a slice is no news", ROWS, "&& e->slices == slices &&", "&&"),
     Mutant("a Service is no news", ROWS, "           record_eq(&service_record, e->service, &route->service->service);", "           true;"),
@@ -52,14 +46,5 @@ COMPUTED = (
     Mutant("a backend without endpoints begins empty", ROWS, "if (none && !(", "if (false && !("),
     Mutant("a row of a Service that is gone stays", ROWS, "if (e->pass != r->pass)", "if (false)"),
     Mutant("what drains is forgotten", ROWS, "if (!drains(r, route) || guess) {", "if (true) {"),
-)
-
-NOTICED = (
-    Mutant("an announcement is not heard", NOTICE, "if (desired->skips[i].announced &&", "if (false &&"),
-)
-
-ROOMS = (
-    Room("service rows: slices", ("test_service_slices",), INDEX),
-    Room("service rows: decoded", ("test_decode_slice",), DECODED),
-    Room("service rows: lines", ("test_service_rows",), LINES + COMPUTED + NOTICED),
-)
+    Mutant("an announcement is not heard", "servers/change/loss_notice.c", "if (desired->skips[i].announced &&", "if (false &&"),
+))

@@ -1,6 +1,6 @@
 """Annotated Services: what each option takes, and who keeps what of those who want the same."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 OPTION = "services/option.c"
 PLAN = "services/plan.c"
@@ -10,7 +10,7 @@ BINDS = "haproxy/cfg/binds.c"
 DECODE = "kube/decode/decode_annotated.c"
 PORTS = "settings/annotated.c"
 
-OPTIONS = (
+room("services: options", ("test_service_option",), (
     Mutant("a label may begin with a dash", OPTION, "(s[i] != '-' || label == 0)", "s[i] != '-'"),
     Mutant("a label may end with a dash", OPTION, " || s[i - 1] == '-')", ")"),
     Mutant("a label may be longer", OPTION, "label > LABEL_MAX", "label > LABEL_MAX + 1"),
@@ -32,9 +32,8 @@ OPTIONS = (
     Mutant("true is what is not false", OPTION, 'return *ret || str_eq(value, "false") ? 0 : -1;', "return 0;"),
     Mutant("TLS is as HTTP says, whatever is given", OPTION, "    if (!o->tls_given)\n", "    if (true)\n"),
     Mutant("backends are as clients, whatever is given", OPTION, "    if (!o->backends_tls_given)\n", "    if (true)\n"),
-)
-
-PLANS = (
+))
+room("services: plan", ("test_services_plan",), (
     Mutant("the younger keeps it", PLAN, "int order = (x->created_us > y->created_us) - (x->created_us < y->created_us);", "int order = (x->created_us < y->created_us) - (x->created_us > y->created_us);"),
     Mutant("names do not decide", PLAN, "return order != 0 ? order : strcmp(x->service.name, y->service.name);\n}\n\nstatic int order_of_texts", "return order;\n}\n\nstatic int order_of_texts"),
     Mutant("the shortest path stands first", PLAN, "order = (x_len < y_len) - (x_len > y_len);", "order = (x_len > y_len) - (x_len < y_len);"),
@@ -70,35 +69,24 @@ PLANS = (
     Mutant("an empty frontend is printed", PRINT, "if (services_serves(p, &p->frontends[i]))", "if (true)"),
     Mutant("the backend of a refused route is printed", PRINT, "if (!p->routes[i].refused && !p->routes[i].redirect)", "if (!p->routes[i].redirect)"),
     Mutant("certificates are verified by nobody", PRINT, "o->backends_verify ? ", "false ? "),
-)
-
-DECODED = (
+))
+room("services: decoded", ("test_decode_annotated",), (
     Mutant("annotations of others are kept", DECODE, "if (p->list[i] != NULL && str_has_prefix(name, p->list[i]))", "if (p->list[i] != NULL)"),
     Mutant("a value may be longer", DECODE, "> VALUE_MAX_BYTES)", "> VALUE_MAX_BYTES + 1)"),
     Mutant("a NUL cuts a value", DECODE, "if (strlen(yyjson_get_str(value)) != yyjson_get_len(value))", "if (false)"),
     Mutant("a time that is none is taken", DECODE, "if (created != NULL && rfc3339_parse(created, &s->created_us) != 0)", "if (created != NULL && rfc3339_parse(created, &s->created_us) > 0)"),
-)
-
-SETTINGS = (
+))
+room("services: settings", ("test_config_source",), (
     Mutant("a range may end before it begins", PORTS, " || from > to)", ")"),
     Mutant("a range may begin with 0", PORTS, " || from == 0", ""),
     Mutant("a prefix may have two slashes", PORTS, "(slash == NULL || strchr(slash + 1, '/') == NULL)", "true"),
     Mutant("a prefix may end with a dot", PORTS, """strchr("._/", s[len - 1]) == NULL &&""", ""),
-)
-
-TAKEN = (
+))
+room("services: binds", ("test_cfg_binds",), (
     Mutant("all addresses are no address", BINDS, 'str_eq(address, "0.0.0.0") || str_eq(address, "::");', "false;"),
     Mutant("the last port of a range is free", BINDS, "one->from <= port && port <= one->to", "one->from <= port && port < one->to"),
     Mutant("a protocol is no matter", BINDS, "? at + 1 : NULL;", "? at + 1 : at + 1;"),
     Mutant("IPv6 alone is IPv4, too", BINDS, "bool six = v6only && strchr(address, ':') != NULL;", "bool six = false;"),
     Mutant("an address in brackets is none", BINDS, "text[0] == '[' && text[len - 1] == ']'", "false"),
     Mutant("any address takes all of them", BINDS, ": str_eq(one->address, wanted);", ": true;"),
-)
-
-ROOMS = (
-    Room("services: options", ("test_service_option",), OPTIONS),
-    Room("services: plan", ("test_services_plan",), PLANS),
-    Room("services: binds", ("test_cfg_binds",), TAKEN),
-    Room("services: decoded", ("test_decode_annotated",), DECODED),
-    Room("services: settings", ("test_config_source",), SETTINGS),
-)
+))

@@ -1,9 +1,8 @@
 """One HAProxy (haproxy/instance, servers/): what waits for what."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
-
-ROOM = (
+room("no room for a transaction", ("test_engine", "test_instance_endings", "test_instance_reload", "test_instance_stop", "test_engine_runtime_update", "test_engine_verification"), (
     Mutant("without room for a transaction nothing is written", "servers/decide.c",
            "(v.dirty || decide_overdue(s)) && v.may_begin;", "v.dirty || decide_overdue(s);"),
     Mutant("without room an empty commit is tried again and again", "servers/decide.c",
@@ -12,26 +11,23 @@ ROOM = (
     Mutant("there is no room for ever", "haproxy/pace.c", "    p->no_room = false;\n", ""),
     Mutant("without room reading waits, too", "haproxy/pace.c",
            "    p->no_room = true;\n", "    p->no_room = true;\n    p->quiet_until_ms = now_ms + 5000;\n"),
-)
-
-UNDONE = (
+))
+room("what was undone", ("test_engine_conflict",), (
     Mutant("what a failed reload took back was undone by somebody", "servers/write.c",
            "    if (undone && write_may_be_put_back(s))\n        return true;\n", ""),
     Mutant("what a failed reload took back does not stick", "servers/write.c", "    if (write_may_be_put_back(s))\n        return true;\n", ""),
     Mutant("what is undone during a reload of ours counts never", "servers/write.c",
            "    if (undone)\n        write_count_reverted(s, now);", "    if (undone && s->in_sync)\n        write_count_reverted(s, now);"),
-)
-
-END = (
+))
+room("end of an engine", ("test_engine_shutdown",), (
     Mutant("drains that a commit carried are left once more", "haproxy/instance_update.c",
            "if (!in->fresh && !in->read_at_end && instance_any_last_update(in)) {", "if (false) {"),
     Mutant("the end looks for nothing", "haproxy/instance_update.c", "!in->read_at_end && instance_any_last_update(in)) {", "!in->read_at_end) {"),
     Mutant("the end looks again and again", "haproxy/instance_update.c", "        in->read_at_end = true;\n", ""),
     Mutant("a stranger's write keeps a drain from being left", "haproxy/instance_update.c",
            "u->result == UPDATE_CONFLICT && !in->read_at_end;", "false;"),
-)
-
-ENGINES = (
+))
+room("engines", ("test_instance",), (
     Mutant("two may own a backend's servers", "haproxy/instance.c", "        if (*parts[i].owner != NULL)\n", "        if (false)\n"),
     Mutant("two may own the rest", "haproxy/instance.c", "if (e->rest && rest != NULL)", "if (false)"),
     Mutant("another engine's update cures a refusal", "servers/write.c",
@@ -42,11 +38,4 @@ ENGINES = (
     Mutant("what another engine adds is harm", "haproxy/instance_write.c",
            "if (e->ops->may_change != NULL && e->ops->may_change(e->self, kind, name, first, second))",
            "if (i == 0 && e->ops->may_change(e->self, kind, name, first, second))"),
-)
-
-ROOMS = (
-    Room("no room for a transaction", ("test_engine", "test_instance_endings", "test_instance_reload", "test_instance_stop", "test_engine_runtime_update", "test_engine_verification"), ROOM),
-    Room("what was undone", ("test_engine_conflict",), UNDONE),
-    Room("end of an engine", ("test_engine_shutdown",), END),
-    Room("engines", ("test_instance",), ENGINES),
-)
+))

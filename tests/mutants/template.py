@@ -1,6 +1,6 @@
 """Template sets: paths, what is kept of an object, set.yaml, its tests and what they assert, haproxy -c over what was rendered."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 PATH = "template/json_path.c"
 KEEP = "template/keep.c"
@@ -13,16 +13,15 @@ ASSERTIONS = "template/assertions.c"
 TRIAL = "template/trial.c"
 CHECK = "template/haproxy_check.c"
 
-PATHS = (
+room("templates, paths", ("test_json_path",), (
     Mutant("a backslash is a part of the name", PATH, "        if (*at == '\\\\' && at[1] != '\\0')\n            at++;\n", ""),
     Mutant("a path has any number of steps", PATH, "p->count < MAX_STEPS ?", "true ?"),
     Mutant("any index", PATH, "if (index > MAX_INDEX || *end != ']')", "if (*end != ']')"),
     Mutant("an empty name in quotes", PATH, "end == NULL || end == at + 1 || end[1]", "end == NULL || end[1]"),
     Mutant("each of a mapping is none", PATH, "            yyjson_obj_foreach (at, i, max, key, element)\n                if (!json_path_walk(p, step + 1, element, fn, arg))\n                    return false;\n", "            (void)key;\n"),
     Mutant("who looks cannot stop", PATH, "                if (!json_path_walk(p, step + 1, element, fn, arg))\n                    return false;\n            yyjson_obj_foreach", "                (void)json_path_walk(p, step + 1, element, fn, arg);\n            yyjson_obj_foreach"),
-)
-
-KEEPING = (
+))
+room("templates, what is kept", ("test_template_keep",), (
     Mutant("what tells an object from others is dropped", KEEP, "    keep_identity(doc, root, from);\n    yyjson_mut_doc_set_root", "    yyjson_mut_doc_set_root"),
     Mutant("managedFields stay", KEEP, "    yyjson_mut_obj_remove_str(metadata, \"managedFields\");\n", ""),
     Mutant("what kubectl applied stays", KEEP, "    yyjson_mut_obj_remove_str(annotations, ", "    yyjson_mut_obj_remove_str(metadata, "),
@@ -33,9 +32,8 @@ KEEPING = (
     Mutant("an object needs no name", KEEP, "json_need_string(metadata, \"name\"", "json_get_string(metadata, \"name\""),
     Mutant("one namespace's object is another's", KEEP, "namespace[0] != '\\0' ? mem_printf", "false ? mem_printf"),
     Mutant("drop has no effect", KEEP, "i < w->drop.count", "i < 0 * w->drop.count"),
-)
-
-SETS = (
+))
+room("templates, sets", ("test_template_set", "test_template_set_tests"), (
     Mutant("a key by two of its names", KEYS, "    if (r->as[first] != NULL)\n", "    if (false)\n"),
     Mutant("a key twice", KEYS, "        if (twice != 0)\n", "        if (false)\n"),
     Mutant("a letter is meant by any name", KEYS, "bool tiny = strlen(name) < NAME_WITHIN_MIN ||", "bool tiny = false &&"),
@@ -56,9 +54,8 @@ SETS = (
     Mutant("a watch without a kind", WATCH, "w->api_version == NULL || (w->kind == NULL && w->plural == NULL)", "w->api_version == NULL"),
     Mutant("a watch has any name", WATCH, " || strspn(name->text, DIGITS \"-\") > 0)", ")"),
     Mutant("what all watches ignore is kept", WATCH, "rc == 0 && i < s->watch_count", "false"),
-)
-
-TESTS_OF_SETS = (
+))
+room("templates, tests of sets", ("test_template_set_tests", "test_template_set"), (
     Mutant("what an assertion needs may be missing", TESTS, "if ((row->needs & bit) != 0 && (r->given & bit) == 0)", "if (false)"),
     Mutant("what an assertion does not look at may be there", TESTS, "if (((row->needs | row->takes) & bit) == 0 && (r->given & bit) != 0)", "if (false)"),
     Mutant("a target may be anything", TESTS, "    if (str_eq(r->into->target, \"haproxy.cfg\"))\n", "    if (true)\n"),
@@ -68,15 +65,13 @@ TESTS_OF_SETS = (
     Mutant("two tests of one name", TESTS, "    bool twice = template_set_test(s, t->name) != NULL;", "    bool twice = false;"),
     Mutant("assertions for all tests", TESTS, "    if (r->global)\n", "    if (false)\n"),
     Mutant("expected is no count", TESTS, "r->into->kind != ASSERT_MATCH_COUNT || (r->given", "true || (r->given"),
-)
-
-OBJECTS = (
+))
+room("templates, fixtures", ("test_template_objects",), (
     Mutant("a fixture of another set is an error, too", FIXTURES, "at == set->watch_count && others", "false"),
     Mutant("a fixture of nothing is passed over", FIXTURES, "        if (at == set->watch_count && others)\n", "        if (at == set->watch_count)\n"),
     Mutant("a fixture that is no list", FIXTURES, "        if (!yyjson_is_arr(list))\n", "        if (false)\n"),
-)
-
-ASSERTING = (
+))
+room("templates, assertions", ("test_template_assertions",), (
     Mutant("contains is not_contains", ASSERTIONS, "found == (a->kind == ASSERT_CONTAINS)", "found == (a->kind != ASSERT_CONTAINS)"),
     Mutant("^ is the beginning of the text alone", ASSERTIONS, "REG_EXTENDED | REG_NEWLINE", "REG_EXTENDED"),
     Mutant("each match begins a line", ASSERTIONS, "within ? REG_NOTBOL : 0", "0"),
@@ -91,9 +86,8 @@ ASSERTING = (
     Mutant("matches of nothing are one", ASSERTIONS, "if (at.rm_eo == at.rm_so && *text++ == '\\0')", "if (at.rm_eo == at.rm_so)"),
     Mutant("two renders may differ", ASSERTIONS, "x->len == y->len && memcmp(x->bytes, y->bytes, x->len) == 0 ? NULL", "true ? NULL"),
     Mutant("two renders may give more files", ASSERTIONS, "return a->file_count == b->file_count ? NULL", "return true ? NULL"),
-)
-
-TRYING = (
+))
+room("templates, trials", ("test_template_trial",), (
     Mutant("the fixtures of all are lost", TRIAL, "{fixtures->global_fixtures, test", "{NULL, test"),
     Mutant("the fixtures of a test are lost", TRIAL, "test != NULL ? test->fixtures : NULL}", "NULL}"),
     Mutant("an error passes where nothing is asserted of it", TRIAL, "t.subject.rendered == NULL && trial_is_rendered(test)", "false"),
@@ -102,33 +96,17 @@ TRYING = (
     Mutant("HAPROXY_BIN does not count", CHECK, "str_empty(given) ? \"haproxy\" : given;", "\"haproxy\";"),
     Mutant("PATH may be relative", CHECK, "folder[0] == '/' && access(program, X_OK) == 0", "folder[0] == '/'"),
     Mutant("a haproxy that is named and not there is none", CHECK, "mem_strdup(str_empty(given) ? NULL : given)", "mem_strdup(NULL)"),
-)
-
-INDEX = (
+))
+room("templates, the index of objects", ("test_template_objects",), (
     Mutant("only all keys find", "template/objects.c", "memcmp(row->keys, keys, row->len < len ? row->len : len)", "memcmp(row->keys, keys, row->len > len ? row->len : len)"),
     Mutant("the order of a key's objects is chance", "template/objects.c", "(x->order > y->order) - (x->order < y->order)", "(x->order < y->order) - (x->order > y->order)"),
-)
-
-ARENA = (
+))
+room("memory that ends together", ("test_arena",), (
     Mutant("what was cut before is cut off again", "base/arena.c", "a->last == NULL || at < a->last || at > a->next", "a->last == NULL || at > a->next"),
     Mutant("nothing is nowhere", "base/arena.c", "if (size > a->left || a->blocks == NULL)", "if (size > a->left)"),
     Mutant("what is given back is left", "base/arena.c", "    a->left += (size_t)(a->next - next);\n    a->next = next;\n", "    (void)next;\n"),
-)
-
-FOLDER = (
+))
+room("templates, folders", ("test_template_folder",), (
     Mutant("a folder may have one byte more", "template/folder.c", "bytes.len > TEMPLATE_SET_MAX_BYTES - f->bytes)",
            "bytes.len > TEMPLATE_SET_MAX_BYTES - f->bytes + 1)"),
-)
-
-ROOMS = (
-    Room("templates, paths", ("test_json_path",), PATHS),
-    Room("templates, what is kept", ("test_template_keep",), KEEPING),
-    Room("templates, sets", ("test_template_set", "test_template_set_tests"), SETS),
-    Room("templates, tests of sets", ("test_template_set_tests", "test_template_set"), TESTS_OF_SETS),
-    Room("templates, fixtures", ("test_template_objects",), OBJECTS),
-    Room("templates, the index of objects", ("test_template_objects",), INDEX),
-    Room("memory that ends together", ("test_arena",), ARENA),
-    Room("templates, assertions", ("test_template_assertions",), ASSERTING),
-    Room("templates, folders", ("test_template_folder",), FOLDER),
-    Room("templates, trials", ("test_template_trial",), TRYING),
-)
+))

@@ -1,6 +1,6 @@
 """Templates in the daemon: what is watched, which objects of which namespace there are, and what a copy of the daemon may do."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 SINK = "daemon/template/namespace_sink.c"
 WATCHES = "daemon/template/watches.c"
@@ -12,71 +12,53 @@ DECODE = "kube/decode/decode.c"
 SANDBOX = "host/sandbox.c"
 EVENTS = "daemon/events.c"
 
-ONE_NAMESPACE = (
+room("templates, one namespace's share of a cache", ("test_namespace_sink",), (
     Mutant("a list sweeps other namespaces", SINK, "    if (!str_has_prefix(name, w->sink->prefix))\n        return;\n", ""),
     Mutant("a list sweeps nothing", SINK, "    cache_each(s->to, sweep_one, &w);\n", ""),
     Mutant("what cannot be read goes", SINK, "static void sink_keep(void *arg, const char *name)\n{\n    sink_see(arg, name);", "static void sink_keep(void *arg, const char *name)\n{\n    (void)arg, (void)name, (void)sink_see;"),
     Mutant("an empty list is no news", SINK, "bool changed = sink_sweep(s) || !s->synced;", "bool changed = sink_sweep(s);"),
     Mutant("each list is news", SINK, "    s->synced = true;\n", ""),
     Mutant("a list that begins again has what the other had", SINK, "    sink_forget_seen(s);\n    s->seen = cache_new(&seen_record);", "    if (s->seen == NULL)\n        s->seen = cache_new(&seen_record);"),
-)
-
-SAME = (
+))
+room("templates, whether two sets watch the same", ("test_watches",), (
     Mutant("another name is the same", WATCHES, "!str_eq(x->name, y->name) || ", ""),
     Mutant("another kind is the same", WATCHES, "!str_eq(x->kind, y->kind) ||", ""),
     Mutant("some namespaces are all", WATCHES, "(x->namespaces == NULL) != (y->namespaces == NULL) ||", ""),
     Mutant("another selector is the same", WATCHES, "!str_eq(x->label_selector, y->label_selector) ||", ""),
     Mutant("other fields are the same", WATCHES, "!paths_same(&x->keep, &y->keep) ||", ""),
     Mutant("another index is the same", WATCHES, "x->steps[k].index != y->steps[k].index", "false"),
-)
-
-EDITIONS = (
+))
+room("templates, which editions share watches", ("test_edition",), (
     Mutant("other namespaces are no matter", EDITION, "(follows || edition_same_namespaces(of->set, set))", "(follows || edition_same_namespaces(of->set, of->set))"),
     Mutant("some of the namespaces are all", EDITION, "        if (x != NULL && y != NULL && *x != *y) /* both end with NULL */\n            return false;\n", ""),
     Mutant("watches go with the first that shares them", EDITION, "        of->references++;\n", ""),
     Mutant("the set of watches goes before them", EDITION, "if (e->set != NULL && e->set != e->watched->set)", "if (e->set != NULL)"),
     Mutant("what watches otherwise shares", EDITION, "watches_same(of->set, set) && ", ""),
-)
-
-FOUND = (
+))
+room("templates, from a kind to a path", ("test_discovery",), (
     Mutant("a subresource is the resource", DISCOVERY, "if (name == NULL || strchr(name, '/') != NULL)", "if (name == NULL)"),
     Mutant("what cannot be watched is watched", DISCOVERY, 'if (!discovery_has_verb(resource, "list") || !discovery_has_verb(resource, "watch"))', "if (false && discovery_has_verb(resource, \"\"))"),
     Mutant("what is not there is wrong", DISCOVERY, "return error_set(err, ERROR_GONE,", "return error_set(err, ERROR_INVALID,"),
     Mutant("the core group is one of the others", DISCOVERY, "strchr(api_version, '/') != NULL ? \"apis\" : \"api\"", '"apis"'),
-)
-
-NAMED = (
+))
+room("templates, names of objects", ("test_decode_by_namespace",), (
     Mutant("objects of two namespaces are one", DECODE, "    if (d->of->by_namespace && json_get_line", "    if (false && json_get_line"),
     Mutant("all are called by their namespace", DECODE, "    if (d->of->by_namespace && json_get_line", "    if (json_get_line"),
-)
-
-ON_OBJECTS = (
+))
+room("templates, what they say of objects", ("test_events_about",), (
     Mutant("the same of another object is the same Event", EVENTS, "correlator_take(&about->correlator, reason, event_reason_warns(reason), key != NULL ? key : text,", "correlator_take(&about->correlator, reason, event_reason_warns(reason), text,"),
     Mutant("one Event for many objects", EVENTS, "if (!c.send || (object != NULL && c.combined))", "if (!c.send)"),
     Mutant("an object of no namespace has none", EVENTS, 'o->namespace != NULL ? o->namespace : "default"', 'o->namespace != NULL ? o->namespace : ""'),
-)
-
-COPIES = (
+))
+room("templates, what a copy may do", ("test_sandbox",), (
     Mutant("any signal", SANDBOX, "ARG(kill, 1, INT, SIGKILL),", "CALL(kill),"),
     Mutant("a copy in other namespaces", SANDBOX, "CLONE_PARENT | CLONE_PTRACE | NEW_NAMESPACES | CSIGNAL", "CLONE_PARENT | CLONE_PTRACE | CSIGNAL"),
     Mutant("a copy that shares memory", SANDBOX, "ARG(clone, 0, CLONE_VM | CLONE_VFORK | CLONE_THREAD | CLONE_PARENT", "ARG(clone, 0, CLONE_VFORK | CLONE_THREAD | CLONE_PARENT"),
     Mutant("copies without templates", SANDBOX, "rc == 0 && copies && i < array_len(allowed_to_fork)", "rc == 0 && i < array_len(allowed_to_fork)"),
-)
-
-CHANGED = (
+))
+room("templates, what a render changed", ("test_lines", "test_renders"), (
     Mutant("a line that stays is both added and removed", LINES, "        k += n >= 0;", "        k += n > 0;"),
     Mutant("what differs ends where the shorter text does", LINES, "last < least - first && before", "last < least && before"),
     Mutant("what failed meanwhile has changed all", RENDERS, "    if (file_memories_differ(&r->last, &now)) {", "    if (now.count > 0) {"),
     Mutant("a file that goes is not told", RENDERS, "                renders_add_change(r, &r->last.list[i], \"gone\", &r->last.list[i].lines, &none);", "                ;"),
-)
-
-ROOMS = (
-    Room("templates, what a render changed", ("test_lines", "test_renders"), CHANGED),
-    Room("templates, one namespace's share of a cache", ("test_namespace_sink",), ONE_NAMESPACE),
-    Room("templates, whether two sets watch the same", ("test_watches",), SAME),
-    Room("templates, which editions share watches", ("test_edition",), EDITIONS),
-    Room("templates, from a kind to a path", ("test_discovery",), FOUND),
-    Room("templates, names of objects", ("test_decode_by_namespace",), NAMED),
-    Room("templates, what they say of objects", ("test_events_about",), ON_OBJECTS),
-    Room("templates, what a copy may do", ("test_sandbox",), COPIES),
-)
+))

@@ -1,6 +1,6 @@
 """What a Data Plane API tells HAProxy beside a write, instead of a reload, and whether that is read back (haproxy/dataplane)."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 ACTIONS = "haproxy/dataplane/server_actions.c"
 BACK = "haproxy/dataplane/read_back.c"
@@ -14,7 +14,7 @@ CHECK = "haproxy/dataplane/storage_check.c"
 COUNT = "haproxy/storage_map.c"
 CHANGE = "haproxy/change.c"
 
-SERVERS = (
+room("told: servers", ("test_server_actions",), (
     Mutant("who leaves comes before who takes over", ACTIONS, "== (leave == 1)", "== (leave == 0)"),
     Mutant("a server comes back at its old address", ACTIONS,
            "    if (c->fields & SERVER_WEIGHT) {\n        actions_begin(b, SET_WEIGHT, c);\n        buf_printf(b, \"%d\", s->weight);\n    }\n    if (c->fields & SERVER_MAINTENANCE) {\n        actions_begin(b, SET_STATE, c);\n        buf_add(b, s->maintenance ? STATE_MAINT : STATE_READY);\n    }\n",
@@ -26,9 +26,8 @@ SERVERS = (
     Mutant("a new server can be set", CHANGE, "if (c->kind != CHANGE_SET_SERVER)", "if (c->kind == CHANGE_REMOVE_SERVER)"),
     Mutant("a name can be read back", CHANGE, "(str_ip_family(c->server->address) == 0 || c->server->port == 0)", "c->server->port == 0"),
     Mutant("checks are set, too", CHANGE, "if (c->fields & ~can)", "if (false)"),
-)
-
-WRITE = (
+))
+room("told: the write", ("test_replacement",), (
     Mutant("nothing is read back", REPLACEMENT, "if (r->actions.len > 0 && r->why == NULL && r->reload_id == NULL) {", "if (r->actions.len > 0 && r->why == NULL && r->reload_id == NULL && false) {"),
     Mutant("whatever runs is what was told", REPLACEMENT, "r->runs = r->back.why.kind == ERROR_NONE;", "r->runs = true;"),
     Mutant("after an action that failed nobody looks", REPLACEMENT, "    if (replacement_is_written(r, a))\n        return replacement_look(r, a);\n", ""),
@@ -41,17 +40,15 @@ WRITE = (
     Mutant("an address is there at once", BACK, "if (problem != NULL && comes && r->reads++ < DRIFT_READS_AGAIN)", "if (false)"),
     Mutant("an address is awaited for ever", BACK, "if (problem != NULL && comes && r->reads++ < DRIFT_READS_AGAIN)", "if (problem != NULL && comes)"),
     Mutant("an address that never comes is good", BACK, "        (void)error_set(&r->why, ERROR_INVALID, \"%s\", problem);\n", ""),
-)
-
-START = (
+))
+room("told: the start", ("test_instance_replace",), (
     Mutant("what was told runs", READER, "if (action.type == TRANSACTION_FINISHED && o->back.why.kind == ERROR_NONE) {", "if (true) {"),
     Mutant("what was told is loaded for nothing", READER, "        o->to->unloaded = false;\n", ""),
     Mutant("weights that nobody sees are as told", READER, "o->back.strict = true; /*", "o->back.strict = false; /*"),
     Mutant("what was not told is read back", READER, "    if (o->told.count > 0) {", "    if (false) {"),
     Mutant("what is to be loaded after a write was loaded before", "haproxy/instance_write.c", "!all.update && !all.replacement && !all.storage;", "!all.update;"),
-)
-
-FILES = (
+))
+room("told: files", ("test_storage_run", "test_map_payload", "test_map_repair", "test_storage"), (
     Mutant("few entries are appended", PAYLOAD, "    static const size_t enough[] = {0, BLOCK_BYTES / 2};", "    static const size_t enough[] = {0, 0};"),
     Mutant("lines that the API loses are sent", PAYLOAD, "        if (arrived[i] != i)\n            return false;\n", ""),
     Mutant("lines that the API doubles are sent", PAYLOAD, "if (map_payload_arrives(lengths, count, arrived, count) != count)", "if (map_payload_arrives(lengths, count, arrived, count) < count)"),
@@ -80,9 +77,8 @@ FILES = (
     Mutant("a file that is new is told", STORAGE, "if (f == NULL || added)", "if (f == NULL)"),
     Mutant("HAProxy is told though a reload comes", STORAGE, "        if (e->changed && storage_may_run(s, f, e->added, &err) != 0)\n            return storage_reloads(s, e, err.message);\n", ""),
     Mutant("what was not taken runs", STORAGE, "    if (s->run.why.kind != ERROR_NONE)\n        return storage_reloads(s, e, s->run.why.message);\n", ""),
-)
-
-FORESEEN = (
+))
+room("told: foreseen", ("test_storage_foresight",), (
     Mutant("what was left half done is unchanged", CHECK, "if (e == NULL || (!e->changed && storage_is_put(e, f)))", "if (e == NULL || storage_is_put(e, f))"),
     Mutant("a file that is not there is not new", CHECK, "e->added || !e->present, &why", "e->added, &why"),
     Mutant("bytes that are there are stored again", CHECK, "    if (f->place != STORAGE_CERTIFICATE)\n        (void)storage_take", "    if (false)\n        (void)storage_take"),
@@ -92,12 +88,4 @@ FORESEEN = (
     Mutant("what another one put there is deleted", CHECK, "if (!e->changed && (e->found || !e->present))", "if (!e->changed && !e->present)"),
     Mutant("a key that is there twice counts once", COUNT, "return order != 0 ? order : (x->key > y->key) - (x->key < y->key);", "return order != 0 ? order : map_entry_order(a, b);"),
     Mutant("another value is none", COUNT, "to != NULL && map_entry_order(", "to != NULL && false && map_entry_order("),
-)
-
-ROOMS = (
-    Room("told: servers", ("test_server_actions",), SERVERS),
-    Room("told: the write", ("test_replacement",), WRITE),
-    Room("told: the start", ("test_instance_replace",), START),
-    Room("told: foreseen", ("test_storage_foresight",), FORESEEN),
-    Room("told: files", ("test_storage_run", "test_map_payload", "test_map_repair", "test_storage"), FILES),
-)
+))

@@ -1,12 +1,12 @@
 """Traces: trees that are whole, a ring with a cap, a collector that gets what it asks for and nobody waits for."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 TRACE = "report/trace.c"
 EXPORTER = "report/otlp_exporter.c"
 CHANGE = "daemon/config/config_trace.c"
 
-MUTANTS = (
+room("traces", ("test_trace", "test_otlp_exporter", "test_config_trace"), (
     Mutant("the ring grows past its end", TRACE, "if (t->count == t->options.max_spans) {", "if (false) {"),
     Mutant("what is dropped is not counted", TRACE, 'metric_add(t->options.results, 1, "dropped", NULL);', ";"),
     Mutant("a child begins before its parent", TRACE, "at_us > parent->begin_us ? at_us : parent->begin_us", "at_us"),
@@ -25,6 +25,4 @@ MUTANTS = (
     Mutant("who comes later is in no trace", CHANGE, "(w->done || new)) {", "w->done) {"),
     Mutant("who came is forgotten with the next change", CHANGE, "(struct way){.there = t->ways[i].there};", "(struct way){.there = i < t->first_count};"),
     Mutant("the last cause counts", CHANGE, "if (t == NULL || t->next_cause != NULL)", "if (t == NULL)"),
-)
-
-ROOMS = (Room("traces", ("test_trace", "test_otlp_exporter", "test_config_trace"), MUTANTS),)
+))

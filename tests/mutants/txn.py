@@ -1,13 +1,13 @@
 """The transaction: its machine, the order of its steps, and what an answer means."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 TXN = "haproxy/dataplane/transaction.c"
 STEPS = "haproxy/dataplane/transaction_steps.c"
 CHANGES = "servers/change/changes.c"
 VERDICT = "haproxy/dataplane/transaction_verdict.c"
 
-MACHINE = (
+room("transaction", ("test_transaction", "test_transaction_left_behind", "test_transaction_steps"), (
     Mutant("a transaction that failed is left behind", TXN,
            "give_up(struct transaction *t)\n{\n    if (t->id == NULL)", "give_up(struct transaction *t)\n{\n    if (true)"),
     Mutant("a dead transaction is the fault of what we write", TXN, "        t->error.kind = ERROR_CONFLICT;\n", "        ;\n"),
@@ -46,18 +46,12 @@ MACHINE = (
     Mutant("the same transaction is held twice", TXN, " || has_id(*ids, *count, id))", ")"),
     Mutant("there is no end of what is held", TXN, "    if (*count == max || ", "    if ("),
     Mutant("a begin without room is a word about the preview", TXN, "    error_clear(&t->error); /* of a begin", "    /* of a begin"),
-)
-
-ORDER = (
     Mutant("removals come first", CHANGES, "{{DIFF_CHANGE, CHANGE_SET_SERVER}, {DIFF_ADD, CHANGE_ADD_SERVER}, {DIFF_REMOVE, CHANGE_REMOVE_SERVER}}", "{{DIFF_REMOVE, CHANGE_REMOVE_SERVER}, {DIFF_CHANGE, CHANGE_SET_SERVER}, {DIFF_ADD, CHANGE_ADD_SERVER}}"),
     Mutant("additions come before changes", CHANGES, "{{DIFF_CHANGE, CHANGE_SET_SERVER}, {DIFF_ADD, CHANGE_ADD_SERVER}, ", "{{DIFF_ADD, CHANGE_ADD_SERVER}, {DIFF_CHANGE, CHANGE_SET_SERVER}, "),
     Mutant("a backend whose order counts is written whole", STEPS, " || goes_by_order(c->settings.balance))", ")"),
     Mutant("a backend that is there is written whole", STEPS, "if (c->kind != CHANGE_MAKE_BACKEND || ", "if (c->server != NULL || "),
     Mutant("servers of a backend made whole are added twice", STEPS, "        i += with;\n", ""),
     Mutant("a backend that changes is not written", CHANGES, "if (d->create_backend || d->backend_change)", "if (d->create_backend)"),
-)
-
-ANSWERS = (
     Mutant("a login page is an answer", VERDICT, "transaction_is_success(a) && (a->status != 200 || a->version >= 0);", "transaction_is_success(a);"),
     Mutant("410 is not gone", VERDICT, "(a->status == 404 || a->status == 410)", "(a->status == 404)"),
     Mutant("a change in a dead transaction is our fault", VERDICT,
@@ -77,20 +71,14 @@ ANSWERS = (
            "t->error.http_status != 0 &&\n        !transaction_is_done(a))", "false)"),
     Mutant("a change refused for want of its transaction is our fault", VERDICT,
            "if (t->failed_in == TRANSACTION_CHANGE && t->result == TRANSACTION_REJECTED", "if (false"),
-)
-
-NAMED = (
     Mutant("a transaction is looked for in prose", TXN, "if (at > message && at[-1] == '.' && (*end == ':' || *end == '\\n' || *end == '\\0'))", "if (true)"),
     Mutant("a transaction is looked for in any word", TXN, "at > message && at[-1] == '.' && (", "("),
     Mutant("a part of an id is a transaction", TXN, " && (*end == ':' || *end == '\\n' || *end == '\\0'))", ")"),
     Mutant("the file that it is written to first is unknown", TXN, 'at + len + strspn(at + len, "0123456789")', "at + len"),
     Mutant("only the first word that looks like it is looked at", TXN, "        if (at > message && at[-1] == '.'", "        if (at > message && at[-1] != '.')\n            return false;\n        if (at > message && at[-1] == '.'"),
     Mutant("what the API says of a begin is not looked at", TXN, "        t->refusal = codec_refusal(a->body, a->body_len);\n", "        ;\n"),
-)
-CODEC = (
+))
+room("codec", ("test_codec_status",), (
     Mutant("an empty message is a refusal", "haproxy/dataplane/codec_status.c", "return str_empty(message) ? NULL : mem_strndup", "return message == NULL ? NULL : mem_strndup"),
     Mutant("an agent that is off sets weights", "haproxy/dataplane/codec_status.c", "&enabled, NULL) == 0 && enabled;", "&enabled, NULL) == 0;"),
-)
-
-ROOMS = (Room("codec", ("test_codec_status",), CODEC),
-         Room("transaction", ("test_transaction", "test_transaction_left_behind", "test_transaction_steps"), MACHINE + ORDER + ANSWERS + NAMED))
+))

@@ -1,15 +1,14 @@
 """The desired state from event to event (servers/desired/update): a change that concerns more places than are looked at, and what is
 taken over that is no more."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 UPDATE = "servers/desired/update.c"
 WHERE = "servers/desired/whereabouts.c"
 STATES = "servers/desired/server_state.c"
 CACHE = "model/cache.c"
-SPARES = "servers/desired/desired_spares.c"
 
-OF_ALL = (
+room("desired updates", ("test_cache", "test_update", "test_server_state"), (
     Mutant("desired: a Node that went is still there", UPDATE, "cache_removed(in->caches->nodes) <= m->nodes_version &&", ""),
     Mutant("desired: a Service changed, and no place did", UPDATE, "m->services_version == cache_version(in->caches->services) &&", ""),
     Mutant("desired: a slice that went is still there", UPDATE, "m->where.set_count == cache_count(m->cache) &&", ""),
@@ -31,9 +30,6 @@ OF_ALL = (
     Mutant("desired: names are as they stand", WHERE, "!desired_is_server_name(e->node_name) ||", ""),
     Mutant("desired: names are all plain", WHERE, "w->odd = w->odd || !plain || !p->named;", ""),
     Mutant("desired: places without end", WHERE, "|| (w->place_count + 1) * 2 > w->slot_count)", ")"),
-)
-
-OF_PLACES = (
     Mutant("desired: where an endpoint was it stays", WHERE, "    known_touch(w, s);\n    w->endpoint_count -= s->count;\n", "    w->endpoint_count -= s->count;\n"),
     Mutant("desired: where an endpoint comes nothing is seen", WHERE, "    known_touch(w, s);\n    return 0;\n", "    return 0;\n"),
     Mutant("desired: endpoints are counted twice", WHERE, "    w->endpoint_count -= s->count;\n", ""),
@@ -49,7 +45,7 @@ OF_PLACES = (
     Mutant("desired: a pause ends by an event", UPDATE, "    d.paused = m->last->paused;\n", ""),
     Mutant("desired: spares for servers that came", UPDATE, "m->moved = m->moved || was == m->last->server_count;", ""),
     Mutant("desired: no spare for what went", UPDATE, "m->moved = m->moved || again != replaced;", ""),
-    Mutant("desired: spares keep a port", SPARES, "        s->port = spare_port(r, d);\n", ""),
+    Mutant("desired: spares keep a port", "servers/desired/desired_spares.c", "        s->port = spare_port(r, d);\n", ""),
     Mutant("desired: a pass sees what went", STATES, "        e->pass = 0;\n", "        ;\n"),
     Mutant("desired: time stands still", STATES, "void server_states_resume(struct server_states *s, uint64_t now_ms, uint64_t drain_timeout_ms)\n{\n    s->now_ms = now_ms;\n",
            "void server_states_resume(struct server_states *s, uint64_t now_ms, uint64_t drain_timeout_ms)\n{\n    (void)now_ms;\n"),
@@ -57,6 +53,4 @@ OF_PLACES = (
     Mutant("desired: a change has no version", CACHE, "        e->version = ++c->version;\n", "        e->version = c->version;\n"),
     Mutant("desired: a first list has no version", CACHE, "    e->version = c->version + 1;\n", "    ;\n"),
     Mutant("desired: a deletion has no version", CACHE, "        c->bytes -= e->bytes;\n        c->version++;\n", "        c->bytes -= e->bytes;\n"),
-)
-
-ROOMS = (Room("desired updates", ("test_cache", "test_update", "test_server_state"), OF_ALL + OF_PLACES),)
+))

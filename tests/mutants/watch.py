@@ -1,12 +1,14 @@
 """The list/watch machine: kube/watch, its table of what follows which trouble, and what it asks for."""
 
-from .mutant import Mutant, Room
+from .mutant import Mutant, room
 
 WATCH = "kube/watch.c"
 RULES = "kube/watch_rules.c"
 REQUEST = "kube/watch_request.c"
 
-REQUESTS = (
+FORGET = "[WATCH_EVENT_FORGET]   = {on_forget, "
+
+room("watch machine", ("test_watch_table", "test_watch", "test_watch_time", "test_watch_pairs"), (
     Mutant("timeoutSeconds is longer than asked for", WATCH, "% (most - least + 1)", "% (most + 1)"),
     Mutant("a new watch is proven by the one before", WATCH,
            "w->answered_ms = 0;\n    w->stable = w->spoke = false;", "w->answered_ms = 0;"),
@@ -23,9 +25,6 @@ REQUESTS = (
     Mutant("streaming lists are tried once more", WATCH, "++w->cut_streams >= WATCH_STREAMING_TRIES", "++w->cut_streams > WATCH_STREAMING_TRIES"),
     Mutant("a list without pages that expires is tried again at once", WATCH, "(w->page < 2 || w->unlimited)", "(w->page < 2)"),
     Mutant("a first page that expires asks for all at once", WATCH, "(w->page < 2 || w->unlimited)", "(w->unlimited)"),
-)
-
-REACTIONS = (
     Mutant("a watch that is closed at once is begun at once, again and again", WATCH,
            "return w->stable ? start_watch(w, now_ms) : watch_wait_for(w, true, retry_after_ms, now_ms);", "return start_watch(w, now_ms);"),
     Mutant("lists follow lists without a pause", WATCH, "if (news && now_ms >= spaced_ms)", "if (news)"),
@@ -42,10 +41,6 @@ REACTIONS = (
     Mutant("silence is no loss of contact", WATCH, "if (t == TROUBLE_SILENT || t == TROUBLE_MUTE)", "if (t == TROUBLE_MUTE)"),
     Mutant("a half list stays open", WATCH, "? WATCH_ENDED : WATCH_REPLACE_ABORT;", "? WATCH_ENDED : 0;"),
     Mutant("a request that failed in the middle goes on", WATCH, "        actions |= WATCH_CANCEL;\n", "        ;\n"),
-)
-
-FORGET = "[WATCH_EVENT_FORGET]   = {on_forget, "
-EVENTS = (
     Mutant("a half list stays open when we stop", WATCH, "    if (is_list(w->state))\n        actions |= WATCH_REPLACE_ABORT;\n", ""),
     Mutant("waiting ends too soon", WATCH, "if (e->type == WATCH_EVENT_TIMER && now_ms < w->wait_until_ms)", "if (false)"),
     Mutant("a poke does not end the wait", WATCH, "if (e->type == WATCH_EVENT_TIMER && now_ms <", "if (now_ms <"),
@@ -94,9 +89,6 @@ EVENTS = (
     Mutant("why there is no list yet is lost with the cache", WATCH, "    w->wait_for_watch = false;\n", "    w->wait_for_watch = false;\n    w->detail[0] = '\\0';\n"),
     Mutant("a page that ends a stream leaves it under way", WATCH, "on_misfit,           on_page,     on_misfit, ", "nothing,             on_page,     nothing, "),
     Mutant("objects of a stream in a list are nothing", WATCH, "on_initial_object,   on_misfit,", "on_initial_object,   nothing,"),
-)
-
-TABLE = (
     Mutant("a version that is too old is watched again", RULES, '"resourceVersion is too old",              L,   W,   R}', '"resourceVersion is too old",              L,   W,   A}'),
     Mutant("a mute watch is begun from the same version", RULES, '"headers, then no data",                   P,   L,   R}', '"headers, then no data",                   P,   L,   A}'),
     Mutant("a refused streaming list never becomes pages", RULES, '"request refused",                         P,   L,   RL}', '"request refused",                         L,   L,   RL}'),
@@ -109,6 +101,4 @@ TABLE = (
     Mutant("streams that send no bookmarks are called silent", REQUEST, "if (w->bookmarks_seen)", "if (true)"),
     Mutant("nobody wakes up to see that a quiet watch is in contact", REQUEST, "return w->contact ? due :", "return true ? due :"),
     Mutant("a list in pages has no end of its time", REQUEST, "w->state == WATCH_LISTING ? w->deadlines.list_ms :", "w->state == WATCH_LISTING ? w->deadlines.list_ms * 100 :"),
-)
-
-ROOMS = (Room("watch machine", ("test_watch_table", "test_watch", "test_watch_time", "test_watch_pairs"), REQUESTS + REACTIONS + EVENTS + TABLE),)
+))

@@ -1,7 +1,8 @@
-"""The double of the Data Plane API alone, without an HAProxy."""
+"""The double of the Data Plane API, in front of a real HAProxy."""
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 from collections.abc import Callable, Iterator
 
@@ -9,37 +10,34 @@ import pytest
 
 from tests.conformance.conftest import CONFIG
 from tests.harness import http as harness_http
-from tests.harness.haproxy import DoubleDataPlane
+from tests.harness.haproxy import DoubleDataPlane, HAProxy, haproxy_binary
 
 
 @pytest.fixture
 def start(tmp_path: pathlib.Path) -> Iterator[Callable[..., DoubleDataPlane]]:
-    """A double without HAProxy: start(*more arguments, play=...)."""
-    started: list[DoubleDataPlane] = []
+    """start(*more arguments, play=...)."""
+    with contextlib.ExitStack() as ends:
+        def make(*more: str, play: str = "3.4") -> DoubleDataPlane:
+            return started(ends, tmp_path, play, *more)
+        yield make
 
-    def make(*more: str, play: str = "3.4", reload_delay: float = 0.05) -> DoubleDataPlane:
-        config = tmp_path / "haproxy.cfg"
-        config.write_text(CONFIG.replace("{d}", str(tmp_path)).replace("{fe}", "1"))
-        double = DoubleDataPlane(None, config, tmp_path, play, reload_delay, list(more))
-        started.append(double)
-        return double.start()  # type: ignore[return-value]
-    yield make
-    for double in started:
-        double.stop()
+
+def started(ends: contextlib.ExitStack, home: pathlib.Path, play: str = "3.4", *more: str) -> DoubleDataPlane:
+    if not haproxy_binary():
+        pytest.skip("no haproxy on this machine ($HAPROXY or PATH)")
+    haproxy = ends.enter_context(HAProxy(home, CONFIG))
+    return ends.enter_context(DoubleDataPlane(haproxy, haproxy.config, home, play, 0.05, list(more)))  # type: ignore[return-value]
 
 
 @pytest.fixture(scope="module")
 def shared_double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DoubleDataPlane]:
-    directory = tmp_path_factory.mktemp("double")
-    config = directory / "haproxy.cfg"
-    config.write_text(CONFIG.replace("{d}", str(directory)).replace("{fe}", "1"))
-    with DoubleDataPlane(None, config, directory, "3.4", 0.05) as double:
-        yield double  # type: ignore[misc]
+    with contextlib.ExitStack() as ends:
+        yield started(ends, tmp_path_factory.mktemp("double"))
 
 
 @pytest.fixture
 def double(shared_double: DoubleDataPlane) -> DoubleDataPlane:
-    """One without HAProxy for all that need no other arguments: no faults, no transactions, an empty log."""
+    """One for all that need no other arguments: no faults, no transactions, an empty log."""
     shared_double.clear_faults()
     for transaction in shared_double.get("/transactions").json():
         shared_double.delete(f"/transactions/{transaction['id']}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import re
 import signal
+from collections.abc import Iterator
 
 import pytest
 
@@ -15,7 +17,37 @@ from tests.harness.process import ROOT, Process, wait_until
 
 
 def started(target: str, log: pathlib.Path, *words: str) -> Process:
-    return Process(["/usr/bin/python3", "-m", "tests.demo", *words], log, cwd=ROOT, name="demo", env={**os.environ, "TARGET": target, "HAPROXY_K8S_SYNC": str(quick_program())})
+    return Process(["/usr/bin/python3", "-m", "tests.demo", *words], log, cwd=ROOT, name="demo",
+                   env={**os.environ, "TARGET": target, "HAPROXY_K8S_SYNC": str(quick_program())})
+
+
+def rows(said: str, ways: str) -> list[tuple[str, ...]]:
+    """What happened, by which way, reloads and requests meanwhile; none of them failed."""
+    assert re.search(r"^   [1-9][0-9]* requests, 0 failed\.$", said, re.M), said
+    return re.findall(rf"^   (\S.*?) {{2,}}({ways}) +[0-9]+ +([0-9]+) +([0-9]+) +0$", said, re.M)
+
+
+def place(said: str, what: str) -> str:
+    found = re.search(rf"^   {what} +(?:curl )?(\S+)$", said, re.M)
+    assert found, said
+    return found[1]
+
+
+@contextlib.contextmanager
+def kept(target: str, log: pathlib.Path, which: str, last: str, folder: str) -> Iterator[tuple[Process, str, pathlib.Path]]:
+    """It, what it said once it is through, and a place that it named; interrupted at the end, it leaves nothing."""
+    demo = started(target, log, which, "--keep")
+    try:
+        wait_until(lambda: not demo.alive or last in demo.log(), 60, "the demo to be through")
+        assert demo.alive, demo.log()
+        said = demo.log()
+        path = pathlib.Path(place(said, folder))
+        yield demo, said, path
+        demo.signal(signal.SIGINT)
+        assert demo.wait(20) == 0, demo.log()
+        assert not path.parent.exists(), "its folder is left"
+    finally:
+        demo.stop()
 
 
 def test_servers_come_and_go_without_an_api(tmp_path: pathlib.Path) -> None:
@@ -34,72 +66,41 @@ def test_servers_come_and_go_without_an_api(tmp_path: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("target", ["api", "local"])
 def test_a_whole_configuration_is_shown_and_stays_editable(target: str, tmp_path: pathlib.Path) -> None:
-    demo = started(target, tmp_path / "log", "--configuration", "--keep")
-    try:
-        wait_until(lambda: (not demo.alive or "Edit the file and watch" in demo.log()), 60, "the demo to be through")
-        said = demo.log()
-        assert demo.alive, said
+    with kept(target, tmp_path / "log", "--configuration", "Edit the file and watch", "the file") as (demo, said, source):
         assert re.search(r"rejected: line 21: unknown keyword 'balanse'", said), said
-        assert re.search(r"^   [1-9][0-9]* requests, 0 failed\.$", said, re.M), said
-        answers = re.findall(r"^   (\S.*?) {2,}(unchanged|applied|rejected) +[0-9]+ +([0-9]+) +[0-9]+ +([0-9]+)$", said, re.M)
-        assert answers == [("the file as it is", "unchanged", "0", "0"), ("three servers", "applied", "1", "0"),
-                           ("a comment", "unchanged", "0", "0"), ("a typing error", "rejected", "0", "0"),
-                           ("one server goes", "applied", "0" if target == "local" else "1", "0")], said
-        source = pathlib.Path(re.search(r"^   the file +(\S+)$", said, re.M)[1])  # type: ignore[index]
+        assert [row[:3] for row in rows(said, "unchanged|applied|rejected")] == [
+            ("the file as it is", "unchanged", "0"), ("three servers", "applied", "1"), ("a comment", "unchanged", "0"),
+            ("a typing error", "rejected", "0"), ("one server goes", "applied", "0" if target == "local" else "1")], said
         source.write_text(source.read_text().replace("  timeout connect 2s", "  timeout connect 3s"))
         wait_until(lambda: 'msg="configuration applied"' in demo.log()[len(said):], 20, "the edit to be applied")
-        demo.signal(signal.SIGINT)
-        assert demo.wait(20) == 0, demo.log()
-        assert not source.parent.parent.exists(), "its folder is left"
-    finally:
-        demo.stop()
 
 
 def test_ingresses_by_the_shipped_set(tmp_path: pathlib.Path) -> None:
-    demo = started("local", tmp_path / "log", "--ingress", "--keep")
-    try:
-        wait_until(lambda: (not demo.alive or "What does the set make of" in demo.log()), 60, "the demo to be through")
-        said = demo.log()
-        assert demo.alive, said
+    with kept("local", tmp_path / "log", "--ingress", "What does the set make of", "manifests") as (_, said, manifests):
         assert re.search(r"^\[-\]configuration source: .*: ingress-backend:\d+:14: .*the line: balance {{ options\[1\] or balanse }}", said, re.M), said
         assert re.search(r"^   Event: .*ingress/takeover .*Ingress shop/shop has it already", said, re.M), said
-        assert re.search(r"^   [1-9][0-9]* requests, 0 failed\.$", said, re.M), said
-        steps = re.findall(r"^   (\S.*?) {2,}(reload|runtime|refused) +[0-9]+ +([0-9]+) +([0-9]+) +0$", said, re.M)
+        steps = rows(said, "reload|runtime|refused")
         assert [step[:3] for step in steps] == [
             ("the daemon starts", "reload", "1"), ("an Ingress", "reload", "1"), ("a host and a path more", "runtime", "0"), ("https", "reload", "1"),
             ("a typing error", "refused", "0"), ("repaired: an Ingress waited", "runtime", "0"), ("a rollout of three pods", "runtime", "0"),
             ("two of one path", "reload", "1")], said
         assert all(int(step[3]) > 0 for step in steps[3:]), "nobody asked meanwhile"
-        manifest = pathlib.Path(re.search(r"^   manifests +(\S+)$", said, re.M)[1]) / "www-ingress.yaml"  # type: ignore[index]
-        front = re.search(r"^   HAProxy's front +curl (\S+)$", said, re.M)[1]  # type: ignore[index]
-        manifest.write_text(manifest.read_text().replace("www.shop.example", "mine.example"))
-        wait_until(lambda: http.request(front, "GET", "/cart", headers={"Host": "mine.example"}).text.startswith("shop-"), 20, "the edit to be applied")
-        demo.signal(signal.SIGINT)
-        assert demo.wait(20) == 0, demo.log()
-        assert not manifest.parent.parent.exists(), "its folder is left"
-    finally:
-        demo.stop()
+        edited(manifests / "www-ingress.yaml", "www.shop.example", "/cart", "shop-", place(said, "HAProxy's front"))
 
 
 @pytest.mark.parametrize("target", ["api", "local"])
 def test_annotated_services_on_two_haproxies(target: str, tmp_path: pathlib.Path) -> None:
-    demo = started(target, tmp_path / "log", "--services", "--keep")
-    try:
-        wait_until(lambda: (not demo.alive or "What comes of them?" in demo.log()), 60, "the demo to be through")
-        said = demo.log()
-        assert demo.alive, said
+    with kept(target, tmp_path / "log", "--services", "What comes of them?", "manifests") as (_, said, manifests):
         assert re.search(r'^   Event: .*LeftOut +service/blog +haproxy-k8s-sync/web.path is "today": expected a path', said, re.M), said
-        assert re.search(r"^   [1-9][0-9]* requests, 0 failed\.$", said, re.M), said
-        steps = re.findall(r"^   (\S.*?) {2,}(reload|runtime) +[0-9]+ +([0-9]+) +[0-9]+ +0$", said, re.M)
-        assert steps == [("a Service is annotated", "reload", "2"), ("another Service", "reload", "2"), ("another host name, a path", "runtime", "0"),
-                         ("a typing error", "reload", "2"), ("repaired", "reload", "2")], said
-        manifest = pathlib.Path(re.search(r"^   manifests +(\S+)$", said, re.M)[1]) / "blog-service.yaml"  # type: ignore[index]
-        fronts = [re.search(rf"^   {name} +curl (\S+)$", said, re.M)[1] for name in ("HAProxy's front", "the other HAProxy's front")]  # type: ignore[index]
-        manifest.write_text(manifest.read_text().replace("news.example", "mine.example"))
-        for front in fronts:
-            wait_until(lambda f=front: http.request(f, "GET", "/today", headers={"Host": "mine.example"}).text.startswith("blog on "), 20, "the edit to be applied")
-        demo.signal(signal.SIGINT)
-        assert demo.wait(20) == 0, demo.log()
-        assert not manifest.parent.parent.exists(), "its folder is left"
-    finally:
-        demo.stop()
+        assert [row[:3] for row in rows(said, "reload|runtime")] == [
+            ("a Service is annotated", "reload", "2"), ("another Service", "reload", "2"), ("another host name, a path", "runtime", "0"),
+            ("a typing error", "reload", "2"), ("repaired", "reload", "2")], said
+        edited(manifests / "blog-service.yaml", "news.example", "/today", "blog on ",
+               place(said, "HAProxy's front"), place(said, "the other HAProxy's front"))
+
+
+def edited(manifest: pathlib.Path, host: str, path: str, answer: str, *fronts: str) -> None:
+    """Another host name, by hand."""
+    manifest.write_text(manifest.read_text().replace(host, "mine.example"))
+    for front in fronts:
+        wait_until(lambda f=front: http.request(f, "GET", path, headers={"Host": "mine.example"}).text.startswith(answer), 20, "the edit")

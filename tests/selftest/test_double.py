@@ -1,13 +1,10 @@
-"""What only the double can do: misbehave on demand, run without HAProxy, TLS, unix sockets, tokens."""
+"""What only the double can do: misbehave on demand, TLS, unix sockets, tokens."""
 
 from __future__ import annotations
 
 import http.client
 import pathlib
-import shutil
-import socket
 import ssl
-import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -18,39 +15,13 @@ import pytest
 from tests.conformance.conftest import CONFIG
 from tests.conformance.say import error, reload_id, server
 from tests.harness import http as harness_http
-from tests.harness.haproxy import AUTH, BASE, DoubleDataPlane
+from tests.harness.certificates import Authority
+from tests.harness.haproxy import AUTH, BASE, DoubleDataPlane, HAProxy
 from tests.harness.process import wait_until
 
 
 VERSION = BASE + "/configuration/version"
 SERVERS = "/configuration/backends/be/servers"
-
-
-@pytest.mark.parametrize("play", ["3.0", "3.4"])
-def test_without_haproxy(start: Callable[..., DoubleDataPlane], play: str) -> None:
-    double = start(play=play)
-    tid = double.begin()
-    assert double.post(f"{SERVERS}?transaction_id={tid}", server("n1")).status == 202
-    assert double.follow(reload_id(double.commit(tid)))["status"] == "succeeded"
-    rows = {row["name"]: row for row in double.get("/runtime/backends/be/servers").json()}
-    assert rows["n1"]["address"] == "127.0.9.2" and rows["old"]["admin_state"] == "ready"
-    assert double.put("/runtime/backends/be/servers/n1", {"admin_state": "drain"}).json()["admin_state"] == "drain"
-    answer = double.put(f"{SERVERS}/n1?version={double.version()}", server("n1", port=1))
-    assert answer.status == 200
-    assert double.get("/runtime/backends/be/servers/n1").json()["port"] == 1
-
-
-@pytest.mark.parametrize("body", [server("w", weight=300), server("a/b"), server("a#b")])
-def test_without_haproxy_the_worst_is_still_refused(double: DoubleDataPlane, body: dict[str, Any]) -> None:
-    tid = double.begin()
-    double.post(f"{SERVERS}?transaction_id={tid}", body)
-    assert error(double.commit(tid), 400).startswith("validation error")
-
-
-def test_without_haproxy_a_clash_is_refused(double: DoubleDataPlane) -> None:
-    tid = double.begin()
-    double.post(f"/configuration/backends/slots/servers?transaction_id={tid}", server("slot1"))
-    assert "slot1" in error(double.commit(tid), 400)
 
 
 def test_every_request_is_in_the_log(double: DoubleDataPlane) -> None:
@@ -163,15 +134,6 @@ def test_hold_the_ticker(double: DoubleDataPlane) -> None:
     assert double.follow(rid)["status"] == "succeeded"
 
 
-def test_hand_edit_through_the_control_port(double: DoubleDataPlane) -> None:
-    version = double.version()
-    answer = harness_http.request(double.control or "", "POST", "/hand-edit", {"replace": ["77s", "78s"]})
-    assert answer.status == 200
-    assert double.version() == version + 1 and "78s" in double.file()
-    answer = harness_http.request(double.control or "", "POST", "/hand-edit", {"replace": ["not there", ""]})
-    assert answer.status == 400
-
-
 @pytest.mark.parametrize("rule", [{"action": "explode"}, {"action": "close", "verb": "GET"}, {"path": "x"},
                                   {"action": "close", "path": "("}, 5])
 def test_a_wrong_rule_is_refused(double: DoubleDataPlane, rule: Any) -> None:
@@ -195,30 +157,12 @@ def test_a_unix_socket(start: Callable[..., DoubleDataPlane], tmp_path: pathlib.
     assert answer.status == 200
 
 
-def certificate(directory: pathlib.Path, name: str) -> pathlib.Path:
-    path = directory / f"{name}.pem"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", f"/CN={name}",
-                    "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", str(path),
-                    "-out", f"{path}.crt"], check=True, capture_output=True)
-    path.write_text(path.read_text() + pathlib.Path(str(path) + ".crt").read_text())
-    return path
-
-
-@pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl to make certificates with")
-def test_tls_and_client_certificates(start: Callable[..., DoubleDataPlane], tmp_path: pathlib.Path) -> None:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
-    ours, theirs = certificate(tmp_path, "server"), certificate(tmp_path, "client")
-    double = DoubleDataPlane(None, tmp_path / "haproxy.cfg", tmp_path, "3.4", 0.05,
-                             ["--tls-cert", str(ours), "--tls-ca", str(theirs)])
-    double.config.write_text(CONFIG.replace("{d}", str(tmp_path)).replace("{fe}", "1"))
-    double.port, double.url = port, f"https://127.0.0.1:{port}"
-    trusting = ssl.create_default_context(cafile=str(ours) + ".crt")
-    with_ours = ssl.create_default_context(cafile=str(ours) + ".crt")
-    with_ours.load_cert_chain(str(theirs))
-    double._up = lambda: double.get("/v3/info", tls=with_ours).status == 200  # type: ignore[method-assign]
-    with double:
-        assert double.get("/configuration/version", tls=with_ours).status == 200
-        with pytest.raises((ssl.SSLError, ConnectionResetError, http.client.RemoteDisconnected)):
-            double.get("/configuration/version", tls=trusting)
+def test_tls_and_client_certificates(tmp_path: pathlib.Path) -> None:
+    ca = Authority(tmp_path / "pki")
+    with HAProxy(tmp_path / "haproxy", CONFIG) as haproxy:
+        double = DoubleDataPlane(haproxy, haproxy.config, tmp_path, "3.4", 0.05)
+        double.serve_tls(ca.server(), ca.certificate, ca.client("own"))
+        with double:
+            assert double.get("/configuration/version").status == 200
+            with pytest.raises((ssl.SSLError, ConnectionResetError, http.client.RemoteDisconnected)):
+                double.get("/configuration/version", tls=ssl.create_default_context(cafile=str(ca.certificate)))

@@ -1,4 +1,4 @@
-"""What only the double can do about the running HAProxy: be one where there is none, lie, go deaf, forget."""
+"""What only the double can do about the running HAProxy: lie, go deaf, forget."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.conftest import CONFIG
 from tests.conformance.say import error, reload_id, server
-from tests.harness import http as harness_http
-from tests.harness.haproxy import DoubleDataPlane, HAProxy, haproxy_binary
+from tests.harness.haproxy import DoubleDataPlane
 from tests.harness.process import wait_until
 
 
@@ -48,64 +46,6 @@ def as_at_first(request: pytest.FixtureRequest) -> None:
     double: DoubleDataPlane = request.getfixturevalue("double")
     write(double)
     reload(double)
-
-
-# --- without an HAProxy
-
-def test_its_process(double: DoubleDataPlane) -> None:
-    pid = double.worker()
-    assert double.worker() == pid
-    reload(double)
-    assert double.worker() == pid + 1
-    info = double.get("/runtime/info").json()["info"]
-    assert isinstance(info["uptime"], int) and info["uptime"] < 60
-
-
-def test_it_is_started_anew_by_somebody(double: DoubleDataPlane) -> None:
-    pid = double.worker()
-    call(double, "drain")
-    double.restart_haproxy()
-    assert double.worker() == pid + 1 and state(double) == "ready"
-
-
-@pytest.mark.skipif(not haproxy_binary(), reason="no haproxy on this machine")
-def test_a_real_one_is_not_started_anew(tmp_path: Any) -> None:
-    with HAProxy(tmp_path, CONFIG) as haproxy, DoubleDataPlane(haproxy, haproxy.config, tmp_path) as double:
-        assert harness_http.request(double.control or "", "POST", "/restart-haproxy").status == 400
-
-
-def test_its_states(double: DoubleDataPlane) -> None:
-    """As test_states has it from a real HAProxy."""
-    assert call(double, "drain")["admin_state"] == "drain"
-    write(double, weight=50)
-    assert state(double) == "drain"
-    write(double, weight=50, maintenance="enabled")
-    assert state(double) == "maint"
-    write(double, weight=50)
-    assert state(double) == "ready"
-    call(double, "maint")
-    reload(double)
-    assert state(double) == "ready"
-
-
-def test_its_drain_of_a_server_that_was_out_at_the_last_reload(double: DoubleDataPlane) -> None:
-    write(double, maintenance="enabled")
-    reload(double)
-    write(double)
-    assert state(double) == "ready"
-    answer = call(double, "drain")
-    assert (answer["admin_state"], answer["operational_state"]) == ("maint", "up")
-
-
-def test_it_takes_no_name_for_an_address(double: DoubleDataPlane) -> None:
-    write(double, address="localhost")
-    assert double.get(f"{RUNNING}/old").json()["address"] == "127.0.9.1"
-
-
-def test_a_check_port(double: DoubleDataPlane) -> None:
-    write(double, health_check_port=81)
-    assert double.get(f"{RUNNING}/old").json()["check_port"] == 81
-    assert "Reload-ID" in write(double)
 
 
 # --- faults
@@ -159,7 +99,7 @@ def test_a_reload_that_lies(double: DoubleDataPlane) -> None:
         assert "server old 127.0.9.7:30443" in double.file()
         assert double.worker() == pid and double.get(f"{RUNNING}/old").json()["address"] == "127.0.9.1"
     assert reload(double)["status"] == "succeeded"
-    assert double.worker() == pid + 1 and double.get(f"{RUNNING}/old").json()["address"] == "127.0.9.7"
+    assert double.worker() != pid and double.get(f"{RUNNING}/old").json()["address"] == "127.0.9.7"
 
 
 def test_several_reloads_fail(double: DoubleDataPlane) -> None:

@@ -94,16 +94,6 @@ def test_times_zero_hits_until_it_is_removed(double: KubeDouble, client: Kuberne
     assert client.get(NODES).status == 200
 
 
-def test_401_until_the_token_changes(double: KubeDouble, client: KubernetesClient) -> None:
-    double.control("PUT", "/access", {"tokens": {"t": "admin", "new": "admin"}})
-    double.fault(status=401, untilTokenChanges=True)
-    assert [client.get(NODES).status for _ in range(2)] == [401, 401]
-    client.token = "new"
-    assert client.get(NODES).status == 200
-    client.token = "t"
-    assert client.get(NODES).status == 401
-
-
 def test_tokens_change_under_a_running_watch(double: KubeDouble, client: KubernetesClient) -> None:
     with client.streaming_list(NODES) as watch:
         watch.initial()

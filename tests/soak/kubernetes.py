@@ -3,31 +3,24 @@ server in its life."""
 
 from __future__ import annotations
 
-import json
 import pathlib
 import secrets
-from typing import Any
 
+from tests.bench import kubernetes
 from tests.chaos.stream import Admin, Cluster
-from tests.harness import http, realparts
-from tests.harness.kube import KubeDouble, write_kubeconfig
-from tests.harness.realkube import RealKube
-
-Object = dict[str, Any]
+from tests.harness import realparts
+from tests.harness.kube import write_kubeconfig
 
 
-class Real:
-    """`with` starts and stops it. A token file is what the daemon's kubeconfig names: rotated as a kubelet does."""
-
-    name = f"kube-apiserver {realparts.KUBERNETES}, etcd {realparts.ETCD}"
+class Real(kubernetes.Real):
+    """A token file is what the daemon's kubeconfig names: rotated as a kubelet does."""
 
     def __init__(self, home: pathlib.Path, namespace: str):
-        self.kube = RealKube(home, realparts.kube_apiserver(), realparts.etcd())
-        self.port = self.kube.port
-        self.namespace = namespace
+        super().__init__(home)
+        self.port, self.namespace = self.kube.port, namespace
 
     def __enter__(self) -> "Real":
-        self.kube.__enter__()
+        super().__enter__()
         put = self.kube.admin.put
         put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}})
         put({"apiVersion": "v1", "kind": "ServiceAccount",
@@ -41,9 +34,6 @@ class Real:
                   "subjects": [{"kind": "ServiceAccount", "name": "soak", "namespace": self.namespace}]})
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.kube.stop()
-
     @property
     def cluster(self) -> Cluster:
         """What is written to."""
@@ -53,20 +43,14 @@ class Real:
         """One that the daemon may use from here on; with the double, the one before is refused."""
         return self.kube.admin.service_account_token("soak", self.namespace)
 
-    def kubeconfig(self, path: pathlib.Path, port: int, token_file: pathlib.Path) -> pathlib.Path:
+    def kubeconfig_by(self, path: pathlib.Path, port: int, token_file: pathlib.Path) -> pathlib.Path:
         return write_kubeconfig(path, f"https://127.0.0.1:{port}", ca=self.kube.ca, token_file=token_file)
 
-    def _etcd(self, path: str, body: Object) -> Any:
-        answer = http.request(f"http://127.0.0.1:{self.kube.etcd.port}", "POST", path, json.dumps(body))
-        assert answer.status == 200, f"etcd: POST {path}: {answer.status} {answer.text[:200]}"
-        return answer.json()
-
     def compact(self) -> None:
-        revision = self._etcd("/v3/maintenance/status", {})["header"]["revision"]
         try:
-            self._etcd("/v3/kv/compaction", {"revision": revision, "physical": True})
+            self.kube.etcd.compact()
         except AssertionError as e:
-            if "already" not in str(e) and "compacted" not in str(e):
+            if "compacted" not in str(e):  # already, by the API server
                 raise
 
     def restart(self) -> None:
@@ -76,22 +60,11 @@ class Real:
         self.kube.start_apiserver()
 
 
-class Double:
-    name = "the Kubernetes double (no TLS)"
-
+class Double(kubernetes.Double):
     def __init__(self, home: pathlib.Path, namespace: str):
-        home.mkdir(parents=True, exist_ok=True)
-        self.kube = KubeDouble(home, token=secrets.token_hex(8))
+        super().__init__(home, secrets.token_hex(8))
         self.port = self.kube.port
-        self.namespace = namespace
         self._token = self.kube.token
-
-    def __enter__(self) -> "Double":
-        self.kube.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.kube.stop()
 
     @property
     def cluster(self) -> Cluster:
@@ -102,7 +75,7 @@ class Double:
         self.kube.tokens(**{self._token: "admin"})
         return self._token
 
-    def kubeconfig(self, path: pathlib.Path, port: int, token_file: pathlib.Path) -> pathlib.Path:
+    def kubeconfig_by(self, path: pathlib.Path, port: int, token_file: pathlib.Path) -> pathlib.Path:
         return write_kubeconfig(path, f"http://127.0.0.1:{port}", token_file=token_file)
 
     def compact(self) -> None:
@@ -117,7 +90,7 @@ class Double:
 Kubernetes = Real | Double
 
 
-def kubernetes(home: pathlib.Path, namespace: str) -> Kubernetes:
+def kubernetes_of(home: pathlib.Path, namespace: str) -> Kubernetes:
     try:
         return Real(home, namespace)
     except realparts.Missing:

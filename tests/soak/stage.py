@@ -14,7 +14,7 @@ from tests.harness.daemon import Daemon
 from tests.harness.haproxy import AUTH, HEAD, HAProxy
 from tests.harness.lines import in_rotation, server_lines
 
-from .kubernetes import Kubernetes, kubernetes
+from .kubernetes import Kubernetes, kubernetes_of
 
 NAMESPACE = "soak"
 # Service and backend alike -> the first of its two nodePorts
@@ -56,7 +56,7 @@ class Stage:
     def __init__(self, home: pathlib.Path, resync: str = "10s"):
         self.home = home
         self.resync = resync
-        self.kube: Kubernetes = kubernetes(home / "kube", NAMESPACE)
+        self.kube: Kubernetes = kubernetes_of(home / "kube", NAMESPACE)
         self.haproxy = HAProxy(home / "haproxy", TEMPLATE, _haproxy())
         self.dataplane = data_plane(self.haproxy, home / "dataplane", RELOAD_DELAY_S)
         # Between them and the daemon: connections are cut at will, as a firewall or a load balancer does, while the servers live on.
@@ -89,7 +89,7 @@ class Stage:
     def _settings(self) -> dict[str, str]:
         """MAX_LOSS_PERCENT=100: with a dozen nodes that come and go at random, the brake would hold most of it back."""
         user, password = AUTH.split(":")
-        kubeconfig = self.kube.kubeconfig(self.home / "kubeconfig", self.to_kube.port, self.token_file)
+        kubeconfig = self.kube.kubeconfig_by(self.home / "kubeconfig", self.to_kube.port, self.token_file)
         services = ",".join(f"{NAMESPACE}/{service}:https={service}" for service in SERVICES)
         return {"INGRESS_SERVICES": services, "KUBECONFIG": str(kubeconfig),
                 "HAPROXY_DATAPLANE_URL": self.to_dataplane.url,
@@ -106,14 +106,6 @@ class Stage:
 
     def hang_up(self) -> None:
         os.kill(self.daemon.pid, signal.SIGHUP)
-
-    def reload_haproxy(self) -> None:
-        """Somebody else does."""
-        self.haproxy.reload()
-
-    def restart_haproxy(self) -> None:
-        self.haproxy.stop()
-        self.haproxy.start()
 
     # --- what came of it
 

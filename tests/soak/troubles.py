@@ -44,8 +44,8 @@ KINDS: dict[str, tuple[float, Callable[[Stage], object]]] = {
     "API server restarted": (120, lambda stage: stage.kube.restart()),
     "token rotated": (60, lambda stage: stage.rotate_token()),
     "SIGHUP": (30, lambda stage: stage.hang_up()),
-    "HAProxy reloaded by others": (40, lambda stage: stage.reload_haproxy()),
-    "HAProxy restarted": (180, lambda stage: stage.restart_haproxy()),
+    "HAProxy reloaded by others": (40, lambda stage: stage.haproxy.reload()),
+    "HAProxy restarted": (180, lambda stage: stage.haproxy.restart()),
     "Data Plane API restarted": (150, lambda stage: stage.dataplane.restart()),
     "12 scrapers at once": (15, scrapers),
 }

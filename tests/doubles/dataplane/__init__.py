@@ -8,7 +8,7 @@ haproxy, reloaders  `haproxy -c`; the ways to make a running HAProxy reload
 transactions        begin, commit, delete, kept on disk
 reloads             the ticker, ids, the fate of each reload, the last good file
 storage             maps, certificates and other files beside the configuration
-runtime, offline    the stats socket, or what stands for a running HAProxy
+runtime             the stats socket
 runtime_update      the one write that needs no reload
 service             one configuration with all of the above
 routes, handlers_*  the HTTP surface; web and errors are their plain values, auth the 401s

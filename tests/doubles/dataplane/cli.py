@@ -11,7 +11,7 @@ from .control import Control
 from .faults import Faults
 from .haproxy import Checker
 from .httpd import Listener, RequestLog, tls_context
-from .reloaders import CommandReloader, Reloader, SignalReloader, SocketReloader
+from .reloaders import Reloader, SignalReloader, SocketReloader
 from .routes import Api
 from .service import Service
 
@@ -20,14 +20,13 @@ def arguments() -> argparse.Namespace:
     p = argparse.ArgumentParser(prog="python3 -m tests.doubles.dataplane",
                                 description="A double of HAProxy's Data Plane API v3 over a real haproxy.cfg.")
     p.add_argument("--config", required=True, help="the haproxy.cfg to edit")
-    p.add_argument("--haproxy", default="/usr/sbin/haproxy", help="for `haproxy -c`; none: few checks of our own")
+    p.add_argument("--haproxy", default="/usr/sbin/haproxy", help="for `haproxy -c`")
     p.add_argument("--listen", action="append", required=True, metavar="HOST:PORT|unix:PATH", help="may be repeated")
     p.add_argument("--play", choices=["3.0", "3.4"], default="3.4", help="the version whose answers to give")
     p.add_argument("--reload-delay", type=float, default=5.0, metavar="SECONDS")
     p.add_argument("--state-dir", required=True, help="where transactions are kept")
     p.add_argument("--storage-dir", help="where maps, certificates and general files are kept; else beside the configuration")
-    how = p.add_mutually_exclusive_group()
-    how.add_argument("--reload-cmd", help="a command that reloads HAProxy; its exit status tells")
+    how = p.add_mutually_exclusive_group(required=True)
     how.add_argument("--master-socket", help="reload by the master socket (HAProxy 2.7 and later)")
     how.add_argument("--pid-file", help="reload by SIGUSR2 to the master whose pid stands there")
     p.add_argument("--haproxy-log", help="where that master writes: its words when it refuses a file")
@@ -43,19 +42,14 @@ def arguments() -> argparse.Namespace:
 
 
 def reloader(args: argparse.Namespace) -> Reloader:
-    if args.reload_cmd:
-        return CommandReloader(args.reload_cmd)
     if args.master_socket:
         return SocketReloader(args.master_socket)
-    if args.pid_file:
-        return SignalReloader(args.pid_file, args.haproxy_log)
-    return Reloader()
+    return SignalReloader(args.pid_file, args.haproxy_log)
 
 
 def main() -> int:
     args = arguments()
-    binary = None if args.haproxy == "none" else args.haproxy
-    service = Service(os.path.abspath(args.config), args.play, args.state_dir, Checker(binary), reloader(args),
+    service = Service(os.path.abspath(args.config), args.play, args.state_dir, Checker(args.haproxy), reloader(args),
                       args.reload_delay, os.path.abspath(args.storage_dir or os.path.join(os.path.dirname(args.config), "storage")),
                       args.deaf_runtime)
     extra = {name: "\0" + password for name, _, password in (user.partition(":") for user in args.user)}

@@ -1,22 +1,17 @@
-"""The second port: faults, the log of requests, edits behind the API's back.
+"""The second port: faults, the log of requests.
 
-POST /faults [rules]   GET /faults   DELETE /faults   GET /requests   DELETE /requests
-POST /restart-haproxy  with `--haproxy none`: another process, states and addresses as the file has them
-POST /hand-edit {"replace": ["old", "new"]} or {"text": "a whole file"}: written beside the file and renamed over it
-GET /state   version, transactions, reloads
+POST /faults [rules]   DELETE /faults   GET /requests   DELETE /requests
 """
 
 from __future__ import annotations
 
 import json
-import pathlib
 import re
 from typing import Any
 
 from .faults import AT_ONCE, Faults, Rule
 from .httpd import RequestLog
 from .service import Service
-from .transactions import write_atomically
 from .web import Answer, Request
 
 
@@ -28,10 +23,8 @@ class Control:
         self.deaf = service.deaf  # as it was started
 
     def answer(self, request: Request) -> Answer:
-        act = {("POST", "/faults"): self._add, ("GET", "/faults"): self._show, ("DELETE", "/faults"): self._clear,
-               ("GET", "/requests"): self._requests, ("DELETE", "/requests"): self._forget,
-               ("POST", "/hand-edit"): self._edit, ("POST", "/restart-haproxy"): self._restart,
-               ("GET", "/state"): self._state}.get((request.method, request.path))
+        act = {("POST", "/faults"): self._add, ("DELETE", "/faults"): self._clear,
+               ("GET", "/requests"): self._requests, ("DELETE", "/requests"): self._forget}.get((request.method, request.path))
         if act is None:
             return Answer(404, {"message": __doc__})
         try:
@@ -59,9 +52,6 @@ class Control:
         elif rule.action == "deaf-runtime":
             self.service.deaf = True
 
-    def _show(self, _: Any) -> Any:
-        return [vars(rule) for rule in self.faults.rules]
-
     def _clear(self, _: Any) -> Any:
         self.faults.clear()
         self.service.reloads.fail_next.clear()
@@ -76,23 +66,3 @@ class Control:
     def _forget(self, _: Any) -> Any:
         self.log.entries = []
         return {}
-
-    def _restart(self, _: Any) -> Any:
-        self.service.restart_offline()
-        return {}
-
-    def _edit(self, raw: Any) -> Any:
-        path = pathlib.Path(self.service.file)
-        text = raw["text"] if "text" in raw else path.read_text()
-        if "replace" in raw:
-            old, new = raw["replace"]
-            if old not in text:
-                raise ValueError(f"{old!r} is not in {path}")
-            text = text.replace(old, new)
-        write_atomically(path, text)
-        return {}
-
-    def _state(self, _: Any) -> Any:
-        with self.service.lock:
-            return {"version": self.service.version(), "transactions": self.service.transactions.list(),
-                    "reloads": self.service.reloads.list()}

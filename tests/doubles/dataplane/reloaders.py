@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import os
 import pathlib
-import shlex
 import signal
 import socket
-import subprocess
 import time
-
-from .haproxy import clean_env
 
 
 class Reloader:
@@ -24,18 +20,6 @@ class ReloadFailed(Exception):
     def __init__(self, reason: str, output: str):
         super().__init__(reason)
         self.output = output
-
-
-class CommandReloader(Reloader):
-    def __init__(self, command: str):
-        self.command = command
-
-    def reload(self) -> str:
-        run = subprocess.run(shlex.split(self.command), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                             errors="replace", env=clean_env(), timeout=120, check=False)
-        if run.returncode:
-            raise ReloadFailed(f"executing {self.command} failed: exit status {run.returncode}", run.stderr)
-        return run.stdout
 
 
 class SocketReloader(Reloader):

@@ -15,7 +15,6 @@ from .haproxy import Checker
 from .reading import read
 from .reloaders import Reloader
 from .reloads import Reloads
-from .offline import NoRuntime
 from .runtime import DeafRuntime, MuteRuntime, Runtime
 from .storage import Storage
 from .transactions import LIMIT, Transactions, write_atomically
@@ -37,10 +36,7 @@ class Service:
         self.seen = self._stat()
         self.transactions = Transactions(state_dir, config_file, play)
         self.storage = Storage(pathlib.Path(storage_dir))
-        self.offline = NoRuntime() if checker.binary is None else None
-        if self.offline:
-            self.offline.load(self.config)
-        self.reloads = Reloads(config_file, _Reloaded(reloader, self), delay_s)
+        self.reloads = Reloads(config_file, reloader, delay_s)
         self.stopping = threading.Event()
         threading.Thread(target=self._watch, daemon=True, name="file watcher").start()
 
@@ -203,7 +199,7 @@ class Service:
 
     def runtime(self, lie: float = 0.0) -> Runtime | None:
         """By the first unix socket of the global section. lie: one that is told nothing for so many seconds."""
-        found = self.offline or self._by_socket()
+        found = self._by_socket()
         if found and self.deaf:
             found = DeafRuntime(found)
         return MuteRuntime(found, lie) if found and lie else found
@@ -215,27 +211,7 @@ class Service:
                 return Runtime(line.words[2])
         return None
 
-    def restart_offline(self) -> None:
-        """Where there is no HAProxy: it is started anew by itself, with the file as it is."""
-        if not self.offline:
-            raise ValueError("there is a real HAProxy: stop and start that one")
-        self.offline.load(read(self.file.read_text(), self.play))
-
     def apply_live(self, backend: str, wanted: dict[str, Any], had: dict[str, Any], lie: float = 0.0) -> bool:
         """The update without a reload; False where only a reload brings the change about."""
         runtime = self.runtime(lie)
         return runtime is not None and runtime_update.apply(runtime, backend, wanted, had)
-
-
-class _Reloaded(Reloader):
-    """Without a real HAProxy a reload makes the file's servers the running ones."""
-
-    def __init__(self, inner: Reloader, service: Service):
-        self.inner = inner
-        self.service = service
-
-    def reload(self) -> str:
-        output = self.inner.reload()
-        if self.service.offline:
-            self.service.restart_offline()
-        return output

@@ -30,7 +30,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tests.doubles.kubernetes", description=sys.modules[__package__].__doc__)
     parser.add_argument("--listen", type=_address, default=("127.0.0.1", 0), metavar="HOST:PORT", help="the API (0: any port)")
     parser.add_argument("--control", type=_address, default=None, metavar="HOST:PORT", help="see control.py")
-    parser.add_argument("--manifests", type=pathlib.Path, metavar="DIR", help="objects from *.yaml, *.yml and *.json in here; "
+    parser.add_argument("--manifests", type=pathlib.Path, metavar="DIR", help="objects from *.yaml in here; "
                         "editing, adding or removing a file is an event")
     parser.add_argument("--generate-nodes", type=int, default=0, metavar="N", help="N realistic nodes and slices with them")
     parser.add_argument("--tls-cert", type=pathlib.Path, metavar="FILE")

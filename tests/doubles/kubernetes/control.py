@@ -1,20 +1,18 @@
 """The control port: what a test does to the double while it runs.
 
-    PUT    an object's API path       creates or updates it: {"resourceVersion": "..."}
-    DELETE an object's API path       deletes it
-    POST   /objects                   several objects at once: a JSON list, or {"items": [...]}
+    DELETE an object's API path       deletes it; GET shows it
+    POST   /objects                   creates or updates them: a JSON list
     POST   /compact                   {"resourceVersion": n}, default: everything so far
     POST   /advance                   {"resourceVersion": n}: as if other resources had been written
     GET    /state                     every object and the version; POST puts it back, without events
     POST   /faults                    adds one (see faults.py): {"id": n}; GET shows them, DELETE /faults[/id] removes
-    GET    /requests[?since=n]        what was asked; DELETE forgets it
+    GET    /requests[?since=n]        what was asked
     POST   /disconnect                {"resource", "verb", "how": "reset"|"fin"}: ends connections: {"closed": n}
     PUT    /listening                 {"open": false} refuses new connections, true takes them again
     PUT    /access                    {"tokens": {token: user}, "powerless": [user], "forbidden": [plural or namespace/plural,
                                       or for one verb "verb plural"]}
     PUT    /resources                 {"group", "version", "plural", "kind", "namespaced"}: one more is served; DELETE: no longer
-    PUT    /settings                  {"streamingLists", "etcd", "bookmarkIntervalSeconds", "watchTimeoutSeconds",
-                                      "freshWaitSeconds"}
+    PUT    /settings                  {"streamingLists", "etcd", "bookmarkIntervalSeconds", "freshWaitSeconds"}
 """
 
 from __future__ import annotations
@@ -42,7 +40,6 @@ class Control:
             ("GET", "/faults"): lambda *_: [fault.shown() for fault in self.api.faults.all],
             ("DELETE", "/faults"): lambda *_: self.api.faults.remove(),
             ("GET", "/requests"): lambda _, request: self.api.journal.shown(int(request.query.get("since", "0"))),
-            ("DELETE", "/requests"): lambda *_: self.api.journal.clear(),
             ("POST", "/disconnect"): lambda body, _: {"closed": self.server.disconnect(**body)},
             ("PUT", "/access"): self._access, ("PUT", "/settings"): self._settings,
             ("PUT", "/resources"): self._serve_resource, ("DELETE", "/resources"): self._cease_resource,
@@ -71,7 +68,7 @@ class Control:
                 return 200, {}
             target = parse_path(request.path)
             if target and target.name:
-                return self._object(request.method, target, body)
+                return self._object(request.method, target)
             if request.method == "DELETE" and request.path.startswith("/faults/"):
                 self.api.faults.remove(int(request.path[len("/faults/"):]))
                 return 200, {}
@@ -83,23 +80,17 @@ class Control:
         except (BadObject, BadFault, KeyError, TypeError, ValueError) as e:
             return 400, {"error": f"{type(e).__name__}: {e}"}
 
-    def _object(self, method: str, target: Target, body: Any) -> tuple[int, Any]:
+    def _object(self, method: str, target: Target) -> tuple[int, Any]:
         store, key = self.api.store, (target.namespace, target.name)
         if method == "GET":
             held = store.get(target.resource, key)
             return (200, json.loads(held.typed())) if held else (404, {"error": "no such object"})
-        if method == "DELETE":
-            gone = store.delete(target.resource, key)
-            return (200, {"resourceVersion": str(gone.version)}) if gone else (404, {"error": "no such object"})
-        if method != "PUT":
-            return 405, {"error": "PUT, DELETE or GET"}
-        meta = body.get("metadata", {})
-        if (meta.get("namespace", "") if target.resource.namespaced else "", meta.get("name")) != key:
-            raise BadObject("metadata.namespace and metadata.name must be those of the path")
-        return 200, {"resourceVersion": str(store.put(target.resource, body).version)}
+        if method != "DELETE":
+            return 405, {"error": "DELETE or GET"}
+        gone = store.delete(target.resource, key)
+        return (200, {"resourceVersion": str(gone.version)}) if gone else (404, {"error": "no such object"})
 
-    def _put_all(self, body: Any, _: Request) -> Any:
-        trees = body["items"] if isinstance(body, dict) else body
+    def _put_all(self, trees: Any, _: Request) -> Any:
         resources = [resource_of(tree) for tree in trees]
         return [str(self.api.store.put(resource, tree).version) for resource, tree in zip(resources, trees)]
 
@@ -142,5 +133,4 @@ class Control:
         self.api.etcd = body.get("etcd", self.api.etcd)
         pace = self.api.pace
         pace.bookmark_interval_s = body.get("bookmarkIntervalSeconds", pace.bookmark_interval_s)
-        pace.default_timeout_s = body.get("watchTimeoutSeconds", pace.default_timeout_s)
         pace.fresh_wait_s = body.get("freshWaitSeconds", pace.fresh_wait_s)

@@ -9,7 +9,7 @@ A fault is a JSON object. What it hits (all optional):
     times      hits so many requests (1); 0: until it is removed
 What it does, one of:
     status     this HTTP status with a Status object; also message, reason, retryAfter, body and contentType (any text
-               instead of the Status), headers; untilTokenChanges: only as long as the first request's token is used
+               instead of the Status), headers
     redirect   302 to this URL
     hang       true: takes the request and never answers
     insert     this text, raw, into the stream or list at the position
@@ -29,7 +29,7 @@ insert and insertBase64 go together with cut, stall and error. The position is o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 VERBS = ("list", "first-page", "next-page", "watch", "streaming-list", "resume", "get", "create", "update",
@@ -38,7 +38,7 @@ _MATCHING = {"resource": str, "verb": str, "token": str, "nth": int, "times": in
 _ACTIONS = {"status": int, "redirect": str, "hang": bool, "insert": str, "insertBase64": str, "error": dict, "stall": bool, "cut": str,
             "split": (int, list), "pad": int, "encoding": str}
 _DETAILS = {"message": str, "reason": str, "retryAfter": int, "body": str, "contentType": str, "headers": dict,
-            "untilTokenChanges": bool, "afterEvents": int, "afterBytes": int, "initialEnd": str}
+            "afterEvents": int, "afterBytes": int, "initialEnd": str}
 
 
 class BadFault(ValueError):
@@ -51,7 +51,6 @@ class Fault:
     id: int
     seen: int = 0
     hits: int = 0
-    token: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         known = {**_MATCHING, **_ACTIONS, **_DETAILS}
@@ -78,12 +77,7 @@ class Fault:
             return False
         if spec.get("token", token) != token:
             return False
-        if spec.get("untilTokenChanges"):
-            if self.token is None:
-                self.token = token
-            if token != self.token:
-                return False
-        elif spec.get("times", 1) and self.hits >= spec.get("times", 1):
+        if spec.get("times", 1) and self.hits >= spec.get("times", 1):
             return False
         self.seen += 1
         if self.seen < spec.get("nth", 1):

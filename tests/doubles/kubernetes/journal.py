@@ -59,6 +59,3 @@ class Journal:
 
     def shown(self, since: int = 0) -> list[dict[str, Any]]:
         return [asdict(entry) for entry in self._entries if entry.n > since]
-
-    def clear(self) -> None:
-        self._entries.clear()

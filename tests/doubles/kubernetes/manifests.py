@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import pathlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
+
+import yaml
 
 from .objects import BadObject, Key, UnknownKind, normalise, resource_of
 from .resources import Resource
@@ -18,14 +19,13 @@ from .store import Store
 INTERVAL_S = 0.01
 DOUBT_S = 0.05
 """How long a content that would remove objects has to stand: an editor may be in the middle of writing."""
-SUFFIXES = (".yaml", ".yml", ".json")
 Owned = dict[tuple[Resource, Key], dict[str, Any]]
 
 
 def parse(path: pathlib.Path, text: str, passed_over: Callable[[str], None]) -> Owned:
     """Every object in a file, by what it is; a List is what it lists, and kinds that are not served are passed over."""
     found: Owned = {}
-    for tree in _flat(_documents(path, text)):
+    for tree in _flat(_documents(text)):
         try:
             resource = resource_of(tree)
         except UnknownKind as e:
@@ -36,24 +36,17 @@ def parse(path: pathlib.Path, text: str, passed_over: Callable[[str], None]) -> 
     return found
 
 
-def _documents(path: pathlib.Path, text: str) -> list[Any]:
-    if path.suffix == ".json":
-        return [json.loads(text)] if text.strip() else []
+class Loader(yaml.SafeLoader):
+    """Leaves timestamps as they are written: JSON has no type for them."""
+    yaml_implicit_resolvers = {first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
+                               for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()}
+
+
+def _documents(text: str) -> list[Any]:
     try:
-        import yaml
-    except ImportError:
-        raise BadObject("reading YAML needs PyYAML (Debian: python3-yaml); JSON manifests do not") from None
-    try:
-        return [tree for tree in yaml.load_all(text, _loader(yaml)) if tree is not None]
+        return [tree for tree in yaml.load_all(text, Loader) if tree is not None]
     except yaml.YAMLError as e:
         raise BadObject(str(e)) from None
-
-
-def _loader(yaml: Any) -> Any:
-    """The safe loader, but with timestamps left as they are written: JSON has no type for them."""
-    resolvers = {first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
-                 for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()}
-    return type("Loader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": resolvers})
 
 
 def _flat(trees: list[Any]) -> Iterator[Any]:
@@ -87,7 +80,7 @@ class Manifests:
         """Compares contents, not times: an edit within one tick of the clock counts, too."""
         seen: dict[pathlib.Path, str] = {}
         for path in sorted(self.directory.iterdir()):
-            if path.suffix in SUFFIXES and not path.name.startswith("."):
+            if path.suffix == ".yaml" and not path.name.startswith("."):
                 try:
                     seen[path] = path.read_text(errors="replace")
                 except OSError:

@@ -1,0 +1,18 @@
+/* The entry of a fuzz target, and what has to hold in it. */
+#ifndef FUZZ_H
+#define FUZZ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static inline void check(bool good)
+{
+    if (!good)
+        abort();
+}
+
+#endif
