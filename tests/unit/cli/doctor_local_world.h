@@ -2,14 +2,6 @@
 #ifndef TEST_DOCTOR_LOCAL_WORLD_H
 #define TEST_DOCTOR_LOCAL_WORLD_H
 
-#include "../test.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
-#include "base/str.h"
 #include "cli/doctor_local/doctor_local_judge.h"
 #include "settings/settings.h"
 
@@ -142,6 +134,13 @@ static inline void environment_file(struct world *w)
     w->facts.service.environment_files[0] = mem_strdup("/etc/default/haproxy");
     w->facts.service.environment_file_count = 1;
 }
+
+/* What a statement makes wrong. */
+#define STRIKE(name, statement)       \
+    static void name(struct world *w) \
+    {                                 \
+        statement;                    \
+    }
 
 /* One thing is wrong, and this is said about it. */
 struct wrong {

@@ -1,9 +1,5 @@
 /* src/cli/command: the command line. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "cli/command.h"
 
 #include "../test.h"

@@ -1,10 +1,6 @@
 /* `config plan` as text and as JSON (src/cli/config_print); the engine is played by what it would say. */
-#include <stdlib.h>
-#include <string.h>
 #include <yyjson.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
 #include "base/page.h"
 #include "cli/config.h"
 #include "configuration/configuration.h"
@@ -24,32 +20,27 @@ static struct {
 
 struct configuration_view configuration_view(const struct configuration *c, size_t target)
 {
-    (void)c, (void)target;
     return engine.view;
 }
 
 const struct cfg_difference *configuration_difference(const struct configuration *c, size_t target)
 {
-    (void)c, (void)target;
     return &engine.differs;
 }
 
 void configuration_line_difference(const struct configuration *c, size_t target, struct cfg_line_difference *ret)
 {
-    (void)c, (void)target;
     *ret = (struct cfg_line_difference){0};
 }
 
 int configuration_foresee(const struct configuration *c, size_t target, struct buf *ret, struct error *err)
 {
-    (void)c, (void)target;
     buf_add(ret, engine.commands);
     return engine.why == NULL ? 0 : error_set(err, ERROR_INVALID, "%s", engine.why);
 }
 
 const struct storage_foresight *configuration_foresight(const struct configuration *c, size_t target)
 {
-    (void)c, (void)target;
     return &engine.files;
 }
 

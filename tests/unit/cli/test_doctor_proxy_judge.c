@@ -1,16 +1,10 @@
 /* cli/doctor/doctor_proxy: what HAProxy sends, compared with what the nodes expect. */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include <string.h>
-
-#include "base/mem.h"
 #include "cli/doctor/doctor_proxy.h"
 #include "cli/inspect_report.h"
 
 #include "../settings_text.h"
-#include "../test.h"
 #include "doctor_text.h"
 
 /* ---- what is sent ---- */

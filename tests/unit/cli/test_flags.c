@@ -1,10 +1,5 @@
 /* src/cli/flags: settings on the command line. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "cli/flags.h"
 #include "settings/settings.h"
 #include "settings/table.h"

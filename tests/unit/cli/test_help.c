@@ -1,10 +1,5 @@
 /* src/cli/help and src/cli/command_table: what help shows, and that it shows each command. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/help.h"

@@ -1,10 +1,5 @@
 /* src/cli/older: the command line of an older system, as our settings and commands. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "cli/older.h"
 
 #include "../test.h"

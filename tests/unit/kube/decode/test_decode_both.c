@@ -2,7 +2,6 @@
 #include "decode_text.h"
 
 #include "../../effort.h"
-#include "../../test.h"
 
 #define FOLDER "tests/data/kubernetes/both/"
 
