@@ -3,7 +3,6 @@
 #define TESTS_HISTORY_WORLD_H
 
 #include "scenes.h"
-#include "../test.h"
 
 #define MINUTE_MS 60000ull
 
@@ -12,8 +11,7 @@ static uint64_t heard; /* entries that a test has looked at */
 /* The kinds since the last call, oldest first: "committed in_step". */
 static inline void assert_journal(const char *expected)
 {
-    cleanup(buf_fini) struct buf kinds;
-    buf_init(&kinds, 0);
+    cleanup(buf_fini) struct buf kinds = {0};
     for (size_t i = history_count(w.history); i-- > 0;) {
         const struct history_entry *e = history_at(w.history, i);
         if (e->number <= heard)

@@ -1,16 +1,12 @@
 /* src/servers/change_log: the words of a difference in the log. */
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
 #include "haproxy/driver.h"
 #include "haproxy/driver.h"
 #include "change/diff_text.h"
 #include "servers/change/parking.h"
 #include "servers/change_log.h"
 #include "report/history.h"
-
-#include "../test.h"
 
 #define N1 "server n1 10.0.0.1:80 check weight 100"
 
@@ -75,8 +71,7 @@ static void withheld(const struct change_log_place *at, const struct plan *p)
 
 static void takeover(const struct change_log_place *at, const struct plan *p)
 {
-    cleanup(buf_fini) struct buf told;
-    buf_init(&told, 0);
+    cleanup(buf_fini) struct buf told = {0};
     change_log_takeover(at, &p->diff, &told);
     change_log_takeover(at, &p->diff, &told);
 }
@@ -116,8 +111,7 @@ TEST(no_word_for_nothing)
 
 TEST(many)
 {
-    cleanup(buf_fini) struct buf b;
-    buf_init(&b, 0);
+    cleanup(buf_fini) struct buf b = {0};
     buf_add(&b, N1);
     for (unsigned i = 10; i < 33; i++)
         buf_printf(&b, "\nserver p%u 10.0.0.2:80", i);
@@ -166,8 +160,6 @@ TEST(a_takeover_names_who_goes_and_how)
     ck_assert_msg(strstr(lines, "server=n6") == NULL, "a spare was not there before");
     ck_assert_msg(strstr(lines, "server=n7") == NULL, "it is wanted");
 }
-
-/* ---- the journal ---- */
 
 static const struct history_entry *newest(void)
 {
@@ -220,8 +212,7 @@ TEST(what_is_withheld_is_an_entry)
 /* The names of many are not all in a sentence. */
 TEST(many_in_a_sentence)
 {
-    cleanup(buf_fini) struct buf b;
-    buf_init(&b, 0);
+    cleanup(buf_fini) struct buf b = {0};
     buf_add(&b, N1);
     for (unsigned i = 10; i < 21; i++)
         buf_printf(&b, "\nserver p%u 10.0.0.2:80", i);

@@ -1,9 +1,6 @@
 /* src/servers/names, change/diff, change/backend_decision: several clusters in one backend, each with its own servers. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "../route_text.h"
-#include "../test.h"
 #include "diff_apply.h"
 #include "servers/change/backend_decision.h"
 #include "servers/change/ownership.h"

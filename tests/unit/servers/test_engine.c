@@ -1,16 +1,12 @@
 /* The servers engine on one HAProxy: a desired state and a refresh at any time, drift, a hold, a refusal, and the
  * latency of an event; in the world of engine_world.h. */
 #include "scenes.h"
-#include "../test.h"
-
-/* ---- all is well ---- */
 
 FIXTURE(world_make_watched, world_end)
 
 static double sum_of_latencies(void)
 {
-    cleanup(buf_fini) struct buf page;
-    buf_init(&page, 0);
+    cleanup(buf_fini) struct buf page = {0};
     metrics_print(w.telemetry.registry, &page);
     const char *at = strstr(buf_str(&page), "watch_event_to_commit_seconds_sum ");
     ck_assert_ptr_nonnull(at);
@@ -115,8 +111,6 @@ TEST_EACH(a_slow_machine_misses_nothing, 5)
     ck_assert_uint_eq(w.commits, 2);
 }
 
-/* ---- what does not stick, and strangers ---- */
-
 TEST_EACH(another_writer_in_each_step, 8)
 {
     static const char steps[] = "RstwB+-C";
@@ -128,8 +122,6 @@ TEST_EACH(another_writer_in_each_step, 8)
     pass(MINUTES_MS);
     assert_settled("n2");
 }
-
-/* ---- hold, refuse, wait ---- */
 
 TEST_EACH(latency_is_that_of_what_was_written, 3)
 {
@@ -143,8 +135,6 @@ TEST_EACH(latency_is_that_of_what_was_written, 3)
     ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_commit, NULL), 1);
     ck_assert_double_lt(sum_of_latencies(), 1);
 }
-
-/* ---- desired states and signals at any time ---- */
 
 TEST_EACH(a_desired_state_in_each_step, 11)
 {

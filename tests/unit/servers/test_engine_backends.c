@@ -4,10 +4,6 @@
 #include "scenes.h"
 #include "servers/servers_internal.h"
 
-#include "../test.h"
-
-/* ---- several backends ---- */
-
 FIXTURE(NULL, world_end)
 
 static const struct scene scenes[] = {

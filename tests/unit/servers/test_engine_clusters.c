@@ -1,8 +1,6 @@
 /* The servers engine where several clusters share a backend; in the world of engine_world.h. */
 #include "rules_world.h"
 
-#include "../test.h"
-
 static const struct plan_rules of_a = {.max_loss_percent = 100,
                                        .diff = {.cluster = "a", .server_name_format = "{cluster}_{node}"}};
 
@@ -18,8 +16,6 @@ static void begin_shared(const char *set)
     assert_settled(set);
     ck_assert_uint_eq(w.commits + w.fast, 0);
 }
-
-/* ---- what another cluster writes ---- */
 
 FIXTURE(NULL, world_end)
 
@@ -40,8 +36,6 @@ TEST(another_clusters_write_is_nobodys_matter)
     ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 0);
     ck_assert(!logged("drift"));
 }
-
-/* ---- the last own one ---- */
 
 TEST(it_goes_by_a_reading_of_that_moment)
 {

@@ -3,8 +3,6 @@
 #include "rules_world.h"
 #include "scenes.h"
 
-#include "../test.h"
-
 /* ---- what a commit tells ---- */
 
 FIXTURE(NULL, world_end)

@@ -4,8 +4,6 @@
 
 FIXTURE(history_begin, world_end)
 
-/* ---- nothing to tell ---- */
-
 TEST(nobody_reads_it)
 {
     world_make();
@@ -16,8 +14,6 @@ TEST(nobody_reads_it)
     assert_settled("n2");
     assert_journal("");
 }
-
-/* ---- what is written ---- */
 
 #define ONE "world 1 | "
 #define THREE "world 1 routes | have n1 n2 n3 | start | desired n1 n2 n3 | pass 0 | in-sync | clear | "
@@ -131,8 +127,6 @@ TEST(many_writes_are_one_sentence_with_an_end)
     ck_assert_uint_le(strlen(e->text), 900);
     assert_says(e->text, " more writes");
 }
-
-/* ---- what goes wrong ---- */
 
 TEST(a_write_that_does_not_reach_it)
 {

@@ -4,8 +4,6 @@
 
 FIXTURE(history_begin, world_end)
 
-/* ---- drift ---- */
-
 #define ONE "world 1 | "
 #define THREE "world 1 routes | have n1 n2 n3 | start | desired n1 n2 n3 | pass 0 | in-sync | clear | "
 

@@ -2,10 +2,6 @@
  * of engine_world.h. */
 #include "scenes.h"
 
-#include "../test.h"
-
-/* ---- with a reload and without ---- */
-
 FIXTURE(three_in_sync, world_end)
 
 static const struct scene scenes[] = {
@@ -139,8 +135,6 @@ TEST(a_writer_who_never_rests_keeps_no_drain_up)
     assert_file("n1* n2 n3");
     ck_assert(in_sync());
 }
-
-/* ---- what may not be ---- */
 
 TEST(a_stream_of_runtime_updates_does_not_hold_up_a_transaction_for_ever)
 {

@@ -2,8 +2,6 @@
  * of engine_world.h. */
 #include "scenes.h"
 
-#include "../test.h"
-
 /* ---- what is believed ---- */
 
 FIXTURE(three_in_sync, world_end)

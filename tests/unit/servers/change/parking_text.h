@@ -17,7 +17,6 @@
 
 static inline bool node_exists(const void *arg, const char *server)
 {
-    (void)arg;
     return !str_has_suffix(server, "x");
 }
 
@@ -41,8 +40,7 @@ static inline void made_again(struct made *m, uint64_t now_ms)
 
 static inline void make(struct made *m, unsigned fill, const char *backend, const char *desired)
 {
-    cleanup(buf_fini) struct buf lines;
-    buf_init(&lines, 0);
+    cleanup(buf_fini) struct buf lines = {0};
     buf_add(&lines, backend);
     for (unsigned i = 0; i < fill; i++)
         buf_printf(&lines, "\nserver p%02u 10.1.0.1:80 disabled", i);

@@ -1,6 +1,5 @@
 /* src/servers/change/diff: what needs a transaction, what the loss limit leaves of parking, and one difference after the other. */
 #include "../diff_apply.h"
-#include "../../test.h"
 #include "parking_text.h"
 #include "needs_transaction.h"
 
@@ -170,8 +169,7 @@ TEST(many_at_once)
     static const bool runtime[] = {false, true};
     for (size_t k = 0; k < array_len(runtime); k++) {
         cleanup(made_fini) struct made m = {.rules = {.runtime = runtime[k]}};
-        cleanup(buf_fini) struct buf lines;
-        buf_init(&lines, 0);
+        cleanup(buf_fini) struct buf lines = {0};
         buf_add(&lines, N1);
         for (unsigned i = 0; i < 500; i++)
             buf_printf(&lines, "\nserver q%03u 10.2.0.1:80", i);

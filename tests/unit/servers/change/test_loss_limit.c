@@ -1,10 +1,5 @@
 /* src/servers/change/loss_limit: what is held and for how long. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/compiler.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "servers/change/loss_limit.h"
 
 #include "../../test.h"

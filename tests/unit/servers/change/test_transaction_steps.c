@@ -1,13 +1,8 @@
 /* src/servers/change/changes and src/haproxy/dataplane/transaction_steps: from a difference to the requests of a
  * transaction. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/dataplane/transaction_steps.h"
 #include "../../json_text.h"
-#include "../../test.h"
 #include "servers/change/changes.h"
 #include "servers/change/diff.h"
 

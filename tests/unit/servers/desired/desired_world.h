@@ -45,8 +45,7 @@ static const char *const world_any[] = {
 static inline char *world_node(struct dice *dice, unsigned i)
 {
     static const char *const signs[] = {" !excluded", " !doomed", " !deleting", " !notready", " !cordoned", ""};
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     buf_printf(&b, "node n%u", i);
     if (!dice_one_in(dice, 8))
         buf_printf(&b, " 10.0.0.%u", i);
@@ -63,8 +62,7 @@ static inline char *world_slice(struct dice *dice, unsigned i)
 {
     static const char *const ports[] = {"http/80", "http/80", "http/80", "http/81", "http/80 https/443", ""};
     static const char *const states[] = {"yes", "no", "leaving", "leaving", "gone"};
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     buf_printf(&b, "slice s%u %s :", i, ports[dice_below(dice, array_len(ports))]);
     for (unsigned n = dice_below(dice, 5), k = 0; k < n; k++) {
         unsigned place = dice_below(dice, WORLD_PLACES);

@@ -1,12 +1,9 @@
 /* servers/desired/desired: what holds in any state, however it was reached. */
-#include <stdio.h>
 
 #include "desired_world.h"
 #include "haproxy/backend.h"
-#include "model/node_rules.h"
 
 #include "../../effort.h"
-#include "../../test.h"
 
 static const char *any_settings(struct dice *dice)
 {
