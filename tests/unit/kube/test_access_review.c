@@ -1,11 +1,6 @@
 /* kube/access_review: what is asked, and what is made of the answers. */
 #include "kube/access_review.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
-
 #include "../test.h"
 
 TEST(the_question)

@@ -1,8 +1,5 @@
 /* From a kind to the path that is watched. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
 #include "kube/discovery.h"
 
 #include "../test.h"

@@ -13,7 +13,6 @@ static struct {
 
 static void on_done(void *arg, enum event_outcome outcome, int64_t retry_after_ms, const struct error *err)
 {
-    (void)arg;
     done.calls++;
     done.outcome = outcome;
     done.retry_after_ms = retry_after_ms;

@@ -1,12 +1,6 @@
 /* What a credential plugin is told and what is made of its answers. */
 #include "kube/exec_credential.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "settings/kubeconfig/kubeconfig.h"
 
 #include "../test.h"
@@ -170,8 +164,7 @@ TEST(large_answers)
     ck_assert_str_eq(err.message, "status.token is longer than 64 KiB");
     ck_assert_int_eq(decode_token(1 << 20, &err), -1);
     ck_assert_str_eq(err.message, "more than 1 MiB");
-    struct buf deep;
-    buf_init(&deep, 0);
+    struct buf deep = {0};
     for (int i = 0; i < 300000; i++)
         buf_add(&deep, "[[[");
     struct exec_answer a;

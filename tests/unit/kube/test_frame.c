@@ -1,12 +1,5 @@
 #include "kube/frame.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
-
 #include "../test.h"
 
 /* Frames as text: "{..}|{..}|", then a list's envelope, then the error's kind where there is one. */
@@ -92,9 +85,10 @@ static void check_rows(enum frame_mode mode, const struct row *rows, size_t coun
     }
 }
 
-TEST(watch_streams)
+TEST(watch_streams_and_others)
 {
     static const struct row rows[] = {
+        /* watch streams */
         {"", ""},
         {"{}", "{}|"},
         {"{}\n{}\n", "{}|{}|"},
@@ -108,24 +102,29 @@ TEST(watch_streams)
         {"{'\xc3\xbc\xf0\x9f\x90\x8b':'\xe2\x82\xac}'}{}", "{'\xc3\xbc\xf0\x9f\x90\x8b':'\xe2\x82\xac}'}|{}|"},
         /* what is inside is a parser's business */
         {"{]{}\n", "{]|{}|"},
+        /* what is no watch stream */
+        {"x", "invalid"},
+        {"{}x{}", "{}| invalid"},
+        {"[{}]", "invalid"},
+        {"{}\n,{}", "{}| invalid"},
+        {"'{}'", "invalid"},
+        {"<html>", "invalid"},
+        {"{}}", "{}| invalid"},
+        {"\xef\xbb\xbf{}", "invalid"},
+        {"null\n{}", "invalid"},
+        {"{", "retry"},
+        {"{}\n{'a':", "{}| retry"},
+        {"{'a':'}", "retry"},
+        {"{'a':'\\'}", "retry"},
+        {"{[}", "retry"},
     };
     check_rows(FRAME_WATCH, rows, array_len(rows));
 }
 
-TEST(what_is_no_watch_stream)
+TEST(lists_and_others)
 {
     static const struct row rows[] = {
-        {"x", "invalid"},        {"{}x{}", "{}| invalid"}, {"[{}]", "invalid"},        {"{}\n,{}", "{}| invalid"},
-        {"'{}'", "invalid"},     {"<html>", "invalid"},    {"{}}", "{}| invalid"},     {"\xef\xbb\xbf{}", "invalid"},
-        {"null\n{}", "invalid"}, {"{", "retry"},           {"{}\n{'a':", "{}| retry"}, {"{'a':'}", "retry"},
-        {"{'a':'\\'}", "retry"}, {"{[}", "retry"},
-    };
-    check_rows(FRAME_WATCH, rows, array_len(rows));
-}
-
-TEST(lists)
-{
-    static const struct row rows[] = {
+        /* lists */
         {"{'items':[]}", "{'items':[]}"},
         {"{'items':[{}]}", "{}|{'items':[]}"},
         {"{'items':[{'a':1},{'b':[2]}]}\n", "{'a':1}|{'b':[2]}|{'items':[]}"},
@@ -148,13 +147,7 @@ TEST(lists)
         {"{'items':null,[{}]}", "{'items':null,[{}]}"},
         {"{'items':[{}][{}]}", "{}|{'items':[][{}]}"},
         {"{'items':[{}],'items':[{'b':1}]}", "{}|{'b':1}|{'items':[],'items':[]}"},
-    };
-    check_rows(FRAME_LIST, rows, array_len(rows));
-}
-
-TEST(what_is_no_list)
-{
-    static const struct row rows[] = {
+        /* what is no list */
         {"", "retry"},
         {"[]", "invalid"},
         {"{'items':[1]}", "invalid"},
@@ -283,8 +276,6 @@ TEST(nesting_over_the_limit)
 
 static int measure(void *arg, char *json, size_t len, struct error *err)
 {
-    (void)json;
-    (void)err;
     *(size_t *)arg += len;
     return 0;
 }

@@ -4,8 +4,6 @@
 
 #include "kube/decode/decode_field.h"
 
-#include "../test.h"
-
 /* ---- the row ---- */
 
 struct config_map_value {

@@ -2,28 +2,19 @@
 #ifndef TESTS_LEASE_PEER_H
 #define TESTS_LEASE_PEER_H
 
-#include "../../test.h"
-
 #include <arpa/inet.h>
 #include <event2/buffer.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/buf.h"
 #include "base/log.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "settings/kubeconfig/kubeconfig.h"
 #include "kube/client.h"
 #include "kube/lease/lease.h"
 #include "net/http.h"
 
-#include "../../log_text.h"
+#include "../../log_file.h"
 
 /* The clock of this program: no time passes but from one timer to the next, when no socket has anything. */
 static struct {
@@ -57,14 +48,11 @@ static struct http *http;
 static struct kube_client *client;
 static struct kube_access peer_access;
 static struct peer peer;
-static char log_path[] = "/tmp/test_election.XXXXXX";
-static struct log log_to_file = {.level = LOG_LEVEL_DEBUG, .format = LOG_FORMAT_LOGFMT};
 
 /* ---- watches ---- */
 
 static inline void on_watcher_gone(struct evhttp_connection *c, void *arg)
 {
-    (void)arg;
     for (size_t i = 0; i < MAX_WATCHES; i++)
         if (peer.watches[i] != NULL && evhttp_request_get_connection(peer.watches[i]) == c)
             peer.watches[i] = NULL;
@@ -186,7 +174,6 @@ static inline void answer(struct evhttp_request *q)
 
 static inline void on_request(struct evhttp_request *q, void *arg)
 {
-    (void)arg;
     const char *auth = evhttp_find_header(evhttp_request_get_input_headers(q), "Authorization");
     snprintf(peer.authorization, sizeof(peer.authorization), "%s", auth != NULL ? auth : "");
     if (strstr(evhttp_request_get_uri(q), "watch=true") != NULL) {
@@ -256,8 +243,7 @@ static inline void setup(void)
     getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&a, &len);
     peer_access = (struct kube_access){.server = mem_printf("http://127.0.0.1:%u", ntohs(a.sin_port)),
                                        .source = mem_strdup("a test")};
-    log_to_file.fd = mkstemp(log_path);
-    ck_assert_int_ge(log_to_file.fd, 0);
+    log_begin();
 }
 
 static inline void make_client(void)
@@ -275,10 +261,7 @@ static inline void teardown(void)
     event_base_free(base);
     kube_access_fini(&peer_access);
     free(peer.json);
-    close(log_to_file.fd);
-    unlink(log_path);
+    log_end();
 }
-
-#define times_logged(what) log_count(log_to_file.fd, what)
 
 #endif

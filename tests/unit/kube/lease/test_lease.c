@@ -2,12 +2,7 @@
 #include "kube/decode/decode.h"
 #include "kube/lease/lease.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <yyjson.h>
-
-#include "base/mem.h"
 
 #include "../../test.h"
 

@@ -1,11 +1,6 @@
 /* How kube/protobuf/frame splits answers, in whatever pieces they arrive, and what it refuses. */
 #include "kube/protobuf/frame.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/compiler.h"
-#include "base/mem.h"
 #include "base/protobuf.h"
 
 #include "../../test.h"

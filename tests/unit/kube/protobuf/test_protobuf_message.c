@@ -1,16 +1,9 @@
 /* What kube/protobuf/message makes of bytes: JSON of what a table has, or what is wrong and where. */
 #include "kube/protobuf/message.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../protobuf_write.h"
 #include "../../test.h"
-#include "base/compiler.h"
-#include "base/mem.h"
 #include "json/write.h"
-
-/* ---- a table of every kind of field ---- */
 
 static const struct proto_field inner_fields[] = {{"text", NULL, 1, PROTO_TEXT, false, false},
                                                   {"kept", NULL, 2, PROTO_INT, false, true},
