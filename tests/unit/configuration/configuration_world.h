@@ -6,16 +6,11 @@
 #ifndef TESTS_CONFIGURATION_WORLD_H
 #define TESTS_CONFIGURATION_WORLD_H
 
-#include <check.h>
+#include "../test.h"
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../dice.h"
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "configuration/configuration.h"
 #include "configuration/document.h"
 #include "configuration/store.h"
@@ -27,6 +22,8 @@
 #include "net/digest.h"
 
 #define TARGETS 3
+#define SERVES "frontend fe\n  bind :80\nbackend be\n  server s 1.1.1.1:1\n"
+#define ENOUGH 30 /* passes until all is done and proven */
 
 struct instance {
     size_t number;
@@ -159,7 +156,6 @@ void instance_must_reload(struct instance *in)
 int instance_foresee(const struct instance *in, const struct cfg_file *to, const struct changes *changes,
                      struct buf *ret, struct error *err)
 {
-    (void)in, (void)to, (void)err;
     for (size_t i = 0; i < changes->count; i++)
         buf_printf(ret, "change %s/%s\n", changes->list[i]->backend->name, changes->list[i]->server->name);
     return 0;
@@ -289,7 +285,7 @@ static void check_write(const struct instance *in, const struct replacement_requ
     }
 }
 
-static enum transaction_result write_file(struct instance *in, const struct replacement_request *r, bool *ret_runs)
+static enum transaction_result replace_file(struct instance *in, const struct replacement_request *r, bool *ret_runs)
 {
     const char *text = r->text->text;
     check_write(in, r);
@@ -351,7 +347,7 @@ static void replace(struct instance *in)
         w.meanwhile = NULL;
         bad_document(word, 1);
     }
-    r.result = request.before == NULL ? validate(in, request.text->text) : write_file(in, &request, &r.runs);
+    r.result = request.before == NULL ? validate(in, request.text->text) : replace_file(in, &request, &r.runs);
     change_meanwhile(&request);
     if (in->leaves == LEAVES_AMID_REQUEST || (in->leaves == LEAVES_AMID_WRITE && request.before != NULL))
         leave(in);
@@ -531,7 +527,6 @@ static void target_step(struct instance *in)
 
 static void on_event(void *arg, const struct configuration_event *e)
 {
-    (void)arg;
     w.told[e->kind]++;
     w.drifts += e->kind == CONFIGURATION_DRIFTED;
     w.refusals += e->kind == CONFIGURATION_REFUSED;

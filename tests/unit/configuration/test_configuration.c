@@ -1,8 +1,6 @@
 /* src/configuration/configuration: what becomes of a document, step by step. */
 #include "configuration_world.h"
 
-#include "../test.h"
-
 FIXTURE(NULL, stream_end)
 
 /* A restart does not ask again: another version of HAProxy does, and SIGHUP. (validate() checks the rest.) */
@@ -36,9 +34,7 @@ TEST_EACH(what_another_writer_changes, 3)
     static const char *const states[] = {[CONFIGURATION_DRIFT_REPORT] = "drifted",
                                          [CONFIGURATION_DRIFT_REPAIR] = "applied",
                                          [CONFIGURATION_DRIFT_IGNORE] = "applied"};
-    begin_calm((enum configuration_drift)_i);
-    new_document(true);
-    passes(5);
+    begin_applied((enum configuration_drift)_i);
     ck_assert_str_eq(state_of(1), "applied");
     for (int with_restart = 0; with_restart < 2; with_restart++) {
         edit(&w.of[1], "global\n  description by-hand\n  maxconn 7\n");
@@ -306,23 +302,10 @@ TEST(what_is_paused_is_written_nowhere)
     all_are("applied");
 }
 
-TEST(a_dry_run_validates_and_writes_nothing)
-{
-    begin_calm(CONFIGURATION_DRIFT_REPORT);
-    w.dry_run = true;
-    restart();
-    new_document(true);
-    passes(10);
-    all_are("valid");
-    ck_assert_uint_eq(w.writes, 0);
-}
-
 /* What one HAProxy is managed by, and the document lacks. */
 TEST_EACH(what_would_lock_out_is_written_nowhere, 2)
 {
-    stream_begin((unsigned)_i);
-    w.calm = true;
-    w.dry_run = w.require_all = false;
+    begin_calm(CONFIGURATION_DRIFT_REPORT);
     w.allow_lockout = _i == 1;
     become(&w.of[1].file, "global\n  stats socket /run/a.sock level admin\n");
     become(&w.of[1].running, w.of[1].file);

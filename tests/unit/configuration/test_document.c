@@ -1,10 +1,5 @@
 /* src/configuration/document: what a source may bring that is no haproxy.cfg, and what of it is handled. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "configuration/document.h"
 #include "haproxy/cfg/content.h"
 

@@ -1,12 +1,6 @@
 /* src/configuration/keep: server lines that are not the document's. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "../test.h"
-#include "base/buf.h"
-#include "base/compiler.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "configuration/keep.h"
 
 static bool manages(const void *arg, const char *server, bool backup)

@@ -1,9 +1,5 @@
 /* src/configuration/load_balancer: how a load balancer says in etcd that it stands. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "configuration/load_balancer.h"
 
 #include "../test.h"

@@ -1,7 +1,5 @@
 /* src/configuration/lockout: what a document must not lack. */
-#include <string.h>
 
-#include "base/compiler.h"
 #include "configuration/lockout.h"
 
 #include "../test.h"

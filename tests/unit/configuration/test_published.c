@@ -1,11 +1,6 @@
 /* src/configuration/published: a configuration as it lies in etcd. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "../certs.h"
-#include "../test.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "configuration/published.h"
 #include "haproxy/cfg/content.h"
 

@@ -1,24 +1,14 @@
 /* src/configuration/store: versions, rejections and a rollback, in memory and over a restart, with what can go wrong in a folder. */
 #include <dirent.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "configuration/document.h"
 #include "haproxy/cfg/content.h"
 #include "configuration/store.h"
 
-#include "../test.h"
+#include "../folder.h"
 
 static struct {
-    char folder[64]; /* in it: "state" */
-    char *state;
+    char *state; /* in the folder */
     struct store *s;
 } w;
 
@@ -35,9 +25,8 @@ static void start(bool in_memory)
 static void world_begin(void)
 {
     memset(&w, 0, sizeof(w));
-    snprintf(w.folder, sizeof(w.folder), "/tmp/store.XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(w.folder));
-    w.state = mem_printf("%s/state", w.folder);
+    folder_make();
+    w.state = in_folder("state");
     start(false);
 }
 
@@ -46,12 +35,12 @@ static void world_again(void)
     start(false);
 }
 
-static size_t remove_all(const char *folder)
+static size_t remove_all(const char *at)
 {
     size_t count = 0;
-    DIR *dir = opendir(folder);
+    DIR *dir = opendir(at);
     for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
-        cleanup(mem_free_ptr) char *path = mem_printf("%s/%s", folder, e->d_name);
+        cleanup(mem_free_ptr) char *path = mem_printf("%s/%s", at, e->d_name);
         if (e->d_name[0] == '.')
             continue;
         count++;
@@ -65,9 +54,7 @@ static size_t remove_all(const char *folder)
 static void world_end(void)
 {
     store_free(w.s);
-    remove_all(w.state);
-    remove_all(w.folder);
-    rmdir(w.folder);
+    folder_remove();
     free(w.state);
 }
 
@@ -314,12 +301,12 @@ TEST(one_daemon_for_each_folder)
 TEST(a_folder_that_cannot_be_used)
 {
     struct error err = {0};
-    cleanup(mem_free_ptr) char *deep = mem_printf("%s/deep/er", w.folder);
+    cleanup(mem_free_ptr) char *deep = mem_printf("%s/deep/er", folder);
     ck_assert_ptr_null(store_new(deep, NULL, &err));
     ck_assert_msg(strstr(err.message, "deep/er: cannot be made: No such file") != NULL, "%s", err.message);
     ck_assert_ptr_null(store_read(deep, NULL, &err));
     overwrite("../file", "x");
-    cleanup(mem_free_ptr) char *file = mem_printf("%s/file", w.folder);
+    cleanup(mem_free_ptr) char *file = mem_printf("%s/file", folder);
     ck_assert_ptr_null(store_new(file, NULL, &err));
     ck_assert_msg(strstr(err.message, "Not a directory") != NULL, "%s", err.message);
 }

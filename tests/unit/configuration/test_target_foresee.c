@@ -3,8 +3,6 @@
 
 #include "haproxy/storage_foresight.h"
 
-#include "../test.h"
-
 #define FILE_TEXT "backend b\n  balance roundrobin\n  server n1 10.0.0.1:80 weight 1\n"
 #define HEAVIER "backend b\n  balance roundrobin\n  server n1 10.0.0.1:80 weight 2\n"
 #define LIGHTER "backend b\n  balance roundrobin\n  server n1 10.0.0.1:80 weight 0\n"

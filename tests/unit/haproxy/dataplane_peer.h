@@ -10,7 +10,7 @@
 
 #include "settings/secrets/secret.h"
 #include "haproxy/dataplane/client.h"
-#include "common.h"
+#include "../test.h"
 
 #define DEADLINE_S 20
 
@@ -86,7 +86,6 @@ static inline void add_header(struct evhttp_request *r, const char *name, const 
 
 static inline void on_request(struct evhttp_request *r, void *arg)
 {
-    (void)arg;
     note_request(r);
     if (server.hang_up) {
         evhttp_connection_free(evhttp_request_get_connection(r));
@@ -123,8 +122,6 @@ static inline void listen_tcp(void)
 
 static inline void on_requested(void *arg, const char *url, const char *method, int status)
 {
-    (void)url;
-    (void)arg;
     ck_assert(method[0] != '\0');
     events_seen++;
     event_status = status;

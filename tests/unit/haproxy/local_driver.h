@@ -33,7 +33,6 @@ static struct {
 
 static inline void on_read(void *arg, const struct error *err)
 {
-    (void)arg;
     last.told++;
     last.error = err != NULL ? *err : (struct error){0};
 }
@@ -46,7 +45,6 @@ static inline void keep(char **ret, const char *s)
 
 static inline void on_replaced(void *arg, const struct replaced *r)
 {
-    (void)arg;
     last.told++;
     last.result = r->result;
     last.why = r->error;
@@ -59,7 +57,6 @@ static inline void on_replaced(void *arg, const struct replaced *r)
 
 static inline void on_written(void *arg, const struct written *w)
 {
-    (void)arg;
     last.told++;
     last.result = w->result;
     last.why = w->error;
@@ -70,7 +67,6 @@ static inline void on_written(void *arg, const struct written *w)
 
 static inline void on_updated(void *arg, const struct updated *u)
 {
-    (void)arg;
     last.told++;
     last.update = u->result;
     last.maintenance = u->wanted->maintenance;
@@ -80,19 +76,16 @@ static inline void on_updated(void *arg, const struct updated *u)
 
 static inline void on_commanded(void *arg, uint64_t took_us, const struct error *err)
 {
-    (void)took_us;
     on_read(arg, err);
 }
 
 static inline void on_reload(void *arg)
 {
-    (void)arg;
     last.told++;
 }
 
 static inline void on_go_on(void *arg, bool waited)
 {
-    (void)arg;
     last.went_on++;
     last.waited = waited;
 }
@@ -250,6 +243,11 @@ static inline const struct runtime_server *row_of(const char *name)
     return runtime_find(&readout.found[0].runtime, name);
 }
 
+static inline struct change change_of(enum change_kind kind, const struct backend_server *s)
+{
+    return (struct change){.kind = kind, .backend = &readout.found[0].backend, .server = s};
+}
+
 static inline enum transaction_result write_changes(const struct change *list, size_t count)
 {
     struct error err = {0};
@@ -257,6 +255,12 @@ static inline enum transaction_result write_changes(const struct change *list, s
     driver->ops->write(driver, readout.version, true, reloads);
     await_told();
     return last.result;
+}
+
+static inline void write_without_reload(const struct change *list, size_t count)
+{
+    ck_assert_int_eq(write_changes(list, count), TRANSACTION_COMMITTED);
+    ck_assert_msg(last.reload_id == NULL, "%s", last.reload_why);
 }
 
 /* HAProxy has it, whatever the readout shows. */

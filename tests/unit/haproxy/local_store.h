@@ -24,7 +24,6 @@ static struct {
 
 static inline void on_stored(void *arg, const struct stored *s)
 {
-    (void)arg;
     last.told++;
     last.news = *s;
     free(last.differs);
@@ -35,14 +34,12 @@ static inline void on_stored(void *arg, const struct stored *s)
 
 static inline void on_read(void *arg, const struct error *err)
 {
-    (void)arg;
     ck_assert_msg(err == NULL, "%s", err != NULL ? err->message : "");
     last.told++;
 }
 
 static inline void on_replaced(void *arg, const struct replaced *r)
 {
-    (void)arg;
     ck_assert_msg(r->error.kind == ERROR_NONE, "%s", r->error.message);
     last.told++;
 }

@@ -1,7 +1,7 @@
 /* haproxy/dataplane/about: what a Data Plane API tells about itself, in the shapes that real ones have, and in bad ones. */
 #include "haproxy/dataplane/about.h"
 
-#include "common.h"
+#include "../test.h"
 
 static int read_api(const char *json, char **ret)
 {

@@ -1,7 +1,7 @@
 /* src/haproxy/cfg/content: one text of a haproxy.cfg, parsed once, held by several. */
 #include "haproxy/cfg/content.h"
 
-#include "common.h"
+#include "../test.h"
 
 static struct cfg_content *content_of(const char *text)
 {

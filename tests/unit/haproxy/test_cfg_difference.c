@@ -1,7 +1,7 @@
 /* src/haproxy/cfg/difference: what a change of haproxy.cfg is, what it costs, and when it is none. */
 #include "haproxy/cfg/difference.h"
 
-#include "common.h"
+#include "../test.h"
 
 static void difference_of(struct cfg_difference *d, const char *before, const char *after)
 {
@@ -15,8 +15,7 @@ static void difference_of(struct cfg_difference *d, const char *before, const ch
 
 static char *texts_of(const struct cfg_difference *d)
 {
-    struct buf text;
-    buf_init(&text, 0);
+    struct buf text = {0};
     for (size_t i = 0; i < d->count && i < CFG_DIFFERENCE_MAX; i++)
         buf_printf(&text, "%s%s", i > 0 ? "; " : "", d->texts[i]);
     return buf_take(&text);

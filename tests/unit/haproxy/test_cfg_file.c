@@ -1,7 +1,7 @@
 /* src/haproxy/cfg/file: what of a haproxy.cfg a write would change in meaning. */
 #include "haproxy/cfg/file.h"
 
-#include "common.h"
+#include "../test.h"
 
 /* Of its own, so that the sanitizer sees its end. */
 static char *exactly(const char *text)
@@ -114,8 +114,7 @@ TEST(there_are_only_so_many_lines)
     static const size_t most = 1000000;
     struct cfg_file f;
     struct error err = {0};
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 0);
+    cleanup(buf_fini) struct buf text = {0};
     buf_add(&text, "global\n# a comment\n\n");
     for (size_t i = 1; i < most; i++)
         buf_add(&text, "a\n");
@@ -179,9 +178,8 @@ TEST_EACH(what_no_write_may_touch, array_len(examined))
 TEST(a_line_is_too_long_from_64_kib_on)
 {
     for (size_t len = CFGFILE_LINE_MAX_BYTES - 1; len <= CFGFILE_LINE_MAX_BYTES; len++) {
-        cleanup(buf_fini) struct buf text;
+        cleanup(buf_fini) struct buf text = {0};
         struct cfg_file f;
-        buf_init(&text, 0);
         buf_add(&text, "global\n# short\n#");
         for (size_t i = 1; i < len; i++)
             buf_add(&text, "x");

@@ -5,7 +5,8 @@
 #include "haproxy/dataplane/codec.h"
 #include "haproxy/cfg/servers.h"
 
-#include "common.h"
+#include "base/shared_text.h"
+#include "../test.h"
 
 /* ---- whole files ---- */
 
@@ -247,9 +248,8 @@ TEST(what_only_the_api_has_is_told_from_a_line)
 
 TEST(many_unsupported_and_long_lines_are_capped)
 {
-    cleanup(buf_fini) struct buf file;
+    cleanup(buf_fini) struct buf file = {0};
     make_backend("", "");
-    buf_init(&file, 0);
     buf_add(&file, "backend be\n");
     for (int i = 0; i < 1000; i++) {
         buf_printf(&file, "  server n%d 1 \x1b[31m cookie ", i);

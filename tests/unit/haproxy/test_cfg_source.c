@@ -1,7 +1,7 @@
 /* src/haproxy/cfg/source: which of a user's files are sent to a Data Plane API, and what is sent in their place. */
 #include "haproxy/cfg/source.h"
 
-#include "common.h"
+#include "../test.h"
 
 /* ---- what is refused ---- */
 

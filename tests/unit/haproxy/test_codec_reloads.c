@@ -1,7 +1,7 @@
 /* src/haproxy/dataplane/codec_reloads: which of several reloads was the last, whatever their order. */
 #include "haproxy/dataplane/codec.h"
 
-#include "common.h"
+#include "../test.h"
 
 #define OK(at) "{\"id\":\"x\",\"reload_timestamp\":" at ",\"status\":\"succeeded\",\"response\":\"good\"}"
 #define BAD(at) "{\"id\":\"x\",\"reload_timestamp\":" at ",\"status\":\"failed\",\"response\":\"bad\"}"

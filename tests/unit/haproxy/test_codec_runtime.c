@@ -3,7 +3,7 @@
 
 #include "haproxy/dataplane/codec.h"
 
-#include "common.h"
+#include "../test.h"
 
 /* Data Plane API 3.0: six fields, and no weight. */
 #define OF_30                                                                             \

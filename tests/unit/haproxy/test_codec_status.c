@@ -1,7 +1,7 @@
 /* src/haproxy/dataplane/codec_status: transactions, reloads, and messages that are safe to log. */
 #include "haproxy/dataplane/codec.h"
 
-#include "common.h"
+#include "../test.h"
 
 /* ---- transactions and reloads ---- */
 

@@ -2,7 +2,6 @@
 #include "haproxy/dataplane/codec.h"
 #include "../json_text.h"
 #include "servers/change/diff.h"
-#include "common.h"
 
 static struct buf out;
 static struct error err;

@@ -3,7 +3,7 @@
 
 #include "../dice.h"
 #include "../effort.h"
-#include "common.h"
+#include "../test.h"
 
 #define SERVERS 12u
 

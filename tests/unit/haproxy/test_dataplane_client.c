@@ -296,13 +296,11 @@ static bool may_write, may_take_back;
 
 static bool ask_write(void *arg)
 {
-    (void)arg;
     return may_write;
 }
 
 static bool ask_take_back(void *arg)
 {
-    (void)arg;
     return may_take_back;
 }
 

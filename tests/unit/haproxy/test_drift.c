@@ -2,7 +2,6 @@
 #include "haproxy/drift.h"
 #include "../route_text.h"
 #include "servers/change/diff.h"
-#include "common.h"
 
 /* ---- one server ---- */
 

@@ -1,7 +1,6 @@
 /* src/haproxy/instance: driven by an engine of a few lines, alone and beside the servers engine; in the world of
  * engine_world.h. */
 #include "../engine_world.h"
-#include "../test.h"
 
 #include "haproxy/change.h"
 

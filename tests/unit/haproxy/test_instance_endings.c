@@ -1,7 +1,6 @@
 /* src/haproxy/instance: what every ending of a transaction and of a reading leads to, and other credentials; in the
  * world of engine_world.h. */
 #include "../engine_world.h"
-#include "../test.h"
 
 /* ---- endings ---- */
 

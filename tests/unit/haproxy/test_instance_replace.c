@@ -1,6 +1,5 @@
 /* src/haproxy/instance: an engine that writes the whole file, and when that is read back; in the world of engine_world.h. */
 #include "../engine_world.h"
-#include "../test.h"
 
 #include "haproxy/cfg/content.h"
 #include "haproxy/driver.h"
@@ -131,8 +130,6 @@ static void whole_end(void)
 }
 
 FIXTURE(NULL, whole_end)
-
-/* ---- what an earlier run was told of, and perhaps did not read back ---- */
 
 #define HEAD(actions)                                           \
     "# haproxy-k8s-sync: version 5 is loaded by the next one\n" \

@@ -1,7 +1,7 @@
 /* haproxy/local/cli with what HAProxy 2.6.12 and 3.4.0 answered. */
 #include "haproxy/local/cli.h"
 
-#include "common.h"
+#include "../test.h"
 
 #define COLUMNS                                                                                                      \
     "# be_id be_name srv_id srv_name srv_addr srv_op_state srv_admin_state srv_uweight srv_iweight "                 \

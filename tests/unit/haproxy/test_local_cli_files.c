@@ -4,7 +4,7 @@
 #include "haproxy/map_text.h"
 #include "net/pem.h"
 
-#include "common.h"
+#include "../test.h"
 
 static const struct {
     enum cli_list list;

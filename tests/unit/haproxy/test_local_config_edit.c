@@ -3,7 +3,7 @@
 #include "haproxy/local/config.h"
 #include "haproxy/local/config_edit.h"
 
-#include "common.h"
+#include "../test.h"
 
 static struct backend backend_of(const struct cfg_file *f)
 {

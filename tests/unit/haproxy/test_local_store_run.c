@@ -3,11 +3,8 @@
 #include "local_store.h"
 
 #include <openssl/evp.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include "../certs.h"
 #include "haproxy/map_text.h"
@@ -70,14 +67,10 @@ static void haproxy_run(int fd)
 
 static void set_up_run(void)
 {
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     haproxy = mmap(NULL, sizeof(*haproxy), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(haproxy, MAP_FAILED);
     set_up_folder();
-    memcpy(a.sun_path, stats, strlen(stats) + 1);
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
-    ck_assert_int_eq(listen(fd, 4), 0);
+    int fd = unix_socket(stats, true);
     haproxy_pid = fork();
     if (haproxy_pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves none behind */
@@ -90,8 +83,7 @@ static void set_up_run(void)
 
 static void tear_down_run(void)
 {
-    kill(haproxy_pid, SIGKILL);
-    waitpid(haproxy_pid, NULL, 0);
+    end_player(haproxy_pid);
     tear_down_store();
     munmap(haproxy, sizeof(*haproxy));
 }
@@ -455,9 +447,24 @@ TEST_EACH(a_map_that_is_not_loaded, array_len(unloaded))
 }
 
 /* What may go wrong, and what is sent last then. */
-static const struct {
+struct failure {
     const char *to, *answer, *why, *last;
-} failures[] = {
+};
+
+static void assert_fails(const struct failure *f, const char *path)
+{
+    const char *name = strstr(f->last, "%s");
+    cleanup(mem_free_ptr) char *wanted =
+        mem_printf("%.*s%s", (int)strcspn(f->last, "%"), f->last, name != NULL ? path : "");
+    haproxy_says(f->to, "%s", f->answer);
+    assert_takes_reload(f->why);
+    cleanup(mem_free_ptr) char *line = mem_printf("%s%s", wanted, name != NULL ? "\n" : "");
+    ck_assert_msg(str_has_suffix(haproxy->told, line), "%s", haproxy->told);
+    must(STORAGE_BACK); /* the reload failed, too */
+    ck_assert(!last.news.changed);
+}
+
+static const struct failure failures[] = {
     {"show map\n", "Unknown command\n\n", "show map: HAProxy says: Unknown command", "show map\n"},
     {"show acl\n", "", "show acl: HAProxy closed the connection without an answer", "show acl\n"},
     {"prepare map", "Permission denied\n\n", "maps/hosts.map: HAProxy says: Permission denied", "prepare map %s\n"},
@@ -476,17 +483,9 @@ static const struct {
 TEST_EACH(a_map_that_fails, array_len(failures))
 {
     cleanup(mem_free_ptr) char *path = a_map_that_changes();
-    cleanup(mem_free_ptr) char *wanted = NULL;
-    haproxy->count = str_eq(failures[_i].to, "show map /") ? haproxy->count - 1 : haproxy->count;
-    haproxy_says(failures[_i].to, "%s", failures[_i].answer);
-    assert_takes_reload(failures[_i].why);
-    const char *name = strstr(failures[_i].last, "%s");
-    wanted = name != NULL ? mem_printf("%.*s%s\n", (int)(name - failures[_i].last), failures[_i].last, path)
-                          : mem_strdup(failures[_i].last);
-    ck_assert_msg(str_has_suffix(haproxy->told, wanted), "%s", haproxy->told);
-    must(STORAGE_BACK); /* the reload failed, too */
+    haproxy->count -= str_eq(failures[_i].to, "show map /");
+    assert_fails(&failures[_i], path);
     assert_at(maps, "hosts.map", "a 1\n");
-    ck_assert(!last.news.changed);
 }
 
 /* The reload for the second one loads the first one again, and may fail: then both go back. */
@@ -643,9 +642,7 @@ TEST_EACH(what_a_certificate_shows, array_len(shows))
         assert_takes_reload("certs/site.pem: HAProxy took it, and does not show it");
 }
 
-static const struct {
-    const char *to, *answer, *why, *last;
-} certificate_failures[] = {
+static const struct failure certificate_failures[] = {
     {"show ssl cert\n", "Unknown command\n\n", "show ssl cert: HAProxy says: Unknown command", "show ssl cert\n"},
     {"show ssl ca-file\n", "# filename\n/x/site.pem - 1 certificate(s)\n\n",
      "certs/site.pem: HAProxy has it as a CA or CRL file, too", "show ssl crl-file\n"},
@@ -664,14 +661,7 @@ static const struct {
 TEST_EACH(a_certificate_that_fails, array_len(certificate_failures))
 {
     cleanup(mem_free_ptr) char *path = a_certificate_that_changes();
-    haproxy_says(certificate_failures[_i].to, "%s", certificate_failures[_i].answer);
-    assert_takes_reload(certificate_failures[_i].why);
-    const char *last_told = certificate_failures[_i].last, *name = strstr(last_told, "%s");
-    cleanup(mem_free_ptr) char *wanted =
-        mem_printf("%.*s%s%s", (int)(name != NULL ? (size_t)(name - last_told) : strlen(last_told)), last_told,
-                   name != NULL ? path : "", name != NULL ? "\n" : "");
-    ck_assert_msg(str_has_suffix(haproxy->told, wanted), "%s", haproxy->told);
-    must(STORAGE_BACK);
+    assert_fails(&certificate_failures[_i], path);
     assert_at(ssl_dir, "site.pem", pems[0]);
 }
 

@@ -3,8 +3,6 @@
 #include "local_driver.h"
 
 #include <poll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include "haproxy/cfg/difference.h"
 #include "haproxy/drift.h"
@@ -208,17 +206,6 @@ static const char *const whys[] = {[SAYS_YES] = "server s1: HAProxy",
                                    [IS_SILENT] = "answer",
                                    [ANSWERS_NONSENSE] = "HAProxy says"};
 
-static int unix_socket(const char *path, bool listens)
-{
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
-    if (listens ? bind(fd, (struct sockaddr *)&at, sizeof(at)) != 0 || listen(fd, 16) != 0
-                : connect(fd, (struct sockaddr *)&at, sizeof(at)) != 0)
-        _exit(3);
-    return fd;
-}
-
 static void pass_on(const char *question, size_t len, int to)
 {
     char answer[4096];
@@ -305,6 +292,5 @@ TEST_EACH(what_a_socket_does_not_do_is_loaded, BEHAVIOURS)
     reach_by(stats);
     read_it();
     ck_assert_int_eq(row_of("s1")->weight, 9);
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
+    end_player(pid);
 }

@@ -1,7 +1,7 @@
 /* src/haproxy/map_commands: where the order of a map's entries counts for nothing, and the commands for a few of them. */
 #include "haproxy/map_commands.h"
 
-#include "common.h"
+#include "../test.h"
 
 /* ---- how it is looked up ---- */
 

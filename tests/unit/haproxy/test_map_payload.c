@@ -4,7 +4,7 @@
 #include "haproxy/dataplane/map_payload.h"
 #include "haproxy/map_text.h"
 
-#include "common.h"
+#include "../test.h"
 
 #define BLOCK 8192
 

@@ -2,7 +2,7 @@
 #include "haproxy/dataplane/map_repair.h"
 #include "haproxy/map_text.h"
 
-#include "common.h"
+#include "../test.h"
 
 /* "5a1 6b2": an entry each, with id, key and value. */
 static void list_of(const char *shown, struct buf *ret)

@@ -5,7 +5,7 @@
 #include "haproxy/dataplane/codec.h"
 #include "haproxy/local/cli_stat.h"
 
-#include "common.h"
+#include "../test.h"
 
 #define HEAD "# pxname,svname,qcur,status,weight,act,bck,chkfail,type,rate,\n"
 

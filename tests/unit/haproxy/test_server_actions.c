@@ -1,7 +1,8 @@
 /* src/haproxy/dataplane/server_actions: changes as a Data Plane API tells them to HAProxy, and back. */
 #include "haproxy/dataplane/server_actions.h"
 
-#include "common.h"
+#include "base/shared_text.h"
+#include "../test.h"
 
 static struct changes changes;
 

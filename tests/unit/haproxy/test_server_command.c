@@ -2,7 +2,7 @@
 #include "haproxy/cfg/file.h"
 #include "haproxy/local/server_command.h"
 
-#include "common.h"
+#include "../test.h"
 
 #define N1 "  server n1 10.0.0.1:80"
 

@@ -4,7 +4,6 @@
 #include "haproxy/storage_map.h"
 
 #include "../certs.h"
-#include "common.h"
 
 /* ---- an API: a storage of general files and maps ---- */
 

@@ -3,7 +3,7 @@
 #include "haproxy/dataplane/storage.h"
 #include "haproxy/storage_foresight.h"
 
-#include "common.h"
+#include "../test.h"
 
 static const struct {
     const char *now, *next;
@@ -29,8 +29,6 @@ TEST_EACH(entries, sizeof(maps) / sizeof(maps[0]))
     ck_assert_uint_eq(is.go, maps[_i].expected.go);
     ck_assert_uint_eq(is.change, maps[_i].expected.change);
 }
-
-/* ---- an API: each of these paths with its answer; all others are not there ---- */
 
 struct stored_text {
     const char *path, *text;

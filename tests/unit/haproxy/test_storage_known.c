@@ -2,7 +2,6 @@
 #include "haproxy/storage_known.h"
 
 #include "../certs.h"
-#include "common.h"
 
 static struct storage_known *known;
 

@@ -137,8 +137,7 @@ static const struct {
 
 TEST_EACH(other_writers_that_no_commit_can_end_make_room, array_len(outlived))
 {
-    cleanup(buf_fini) struct buf gone;
-    buf_init(&gone, 0);
+    cleanup(buf_fini) struct buf gone = {0};
     play(transaction_start(&t, 7, NULL, 0), outlived[_i].script, outlived[_i].list);
     for (size_t i = 0; i < t.foreign_count; i++)
         buf_printf(&gone, "%s%s", i > 0 ? " " : "", t.foreign[i]);
@@ -227,10 +226,9 @@ TEST(what_stays_behind_is_bounded)
 
 TEST(a_flood_of_dead_ones_is_bounded)
 {
-    cleanup(buf_fini) struct buf list;
+    cleanup(buf_fini) struct buf list = {0};
     struct reply r;
     size_t sent = 0;
-    buf_init(&list, 0);
     for (int i = 0; i < 5000; i++)
         buf_printf(&list, "%s{\"id\":\"%d\",\"status\":\"failed\"}", i == 0 ? "[" : ",", i);
     buf_add(&list, "]");

@@ -8,7 +8,7 @@
 
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/transaction.h"
-#include "common.h"
+#include "../test.h"
 
 #define STEPS 2
 #define LONGEST 64
