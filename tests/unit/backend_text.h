@@ -13,14 +13,9 @@
 #ifndef TESTS_BACKEND_TEXT_H
 #define TESTS_BACKEND_TEXT_H
 
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
-#include "base/buf.h"
-#include "base/mem.h"
 #include "base/shared_text.h"
-#include "base/str.h"
 #include "haproxy/backend.h"
 #include "servers/desired/desired.h"
 

@@ -2,13 +2,9 @@
 #ifndef TESTS_UNIT_CERTS_H
 #define TESTS_UNIT_CERTS_H
 
-#include <check.h>
+#include "test.h"
 #include <openssl/pem.h>
 #include <openssl/x509.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
 
 static inline char *certs_text(BIO *out)
 {

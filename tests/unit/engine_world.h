@@ -10,11 +10,7 @@
 #ifndef TESTS_ENGINE_WORLD_H
 #define TESTS_ENGINE_WORLD_H
 
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "dataplane_double.h"
 #include "log_text.h"
@@ -79,8 +75,7 @@ static void answer(void)
     char step = step_of(), reload_id[RELOAD_ID_BYTES] = "";
     struct fault f = {0};
     struct error err = {0};
-    cleanup(buf_fini) struct buf body;
-    buf_init(&body, 0);
+    cleanup(buf_fini) struct buf body = {0};
     ck_assert_msg(++w.at_one_moment < AT_ONE_MOMENT_MAX, "a loop without a pause: %s", buf_str(&w.trace));
     trace(step);
     tick_reload();
@@ -141,8 +136,7 @@ static void answer_call(void)
     char step = w.call.state[0] == 'r' ? 'y' : w.call.state[0];
     struct fault f = {0};
     struct error err = {0};
-    cleanup(buf_fini) struct buf body;
-    buf_init(&body, 0);
+    cleanup(buf_fini) struct buf body = {0};
     ck_assert_msg(++w.at_one_moment < AT_ONE_MOMENT_MAX, "a loop without a pause: %s", buf_str(&w.trace));
     buf_printf(&w.trace, "%c", step);
     struct dataplane_answer a = {.progress = HTTP_ANSWERED, .retry_after_ms = -1, .version = w.version};
@@ -265,7 +259,6 @@ static inline void desired_both(const char *set, const char *second, const char 
 
 static void on_stopped(void *arg)
 {
-    (void)arg;
     w.stopped++;
 }
 
@@ -293,8 +286,7 @@ static inline bool ready(struct buf *body)
 
 static inline void assert_ready(bool expected, const char *saying)
 {
-    cleanup(buf_fini) struct buf body;
-    buf_init(&body, 0);
+    cleanup(buf_fini) struct buf body = {0};
     bool is = ready(&body);
     ck_assert_msg(is == expected && strstr(buf_str(&body), saying) != NULL, "expected %s \"%s\": %s",
                   expected ? "ready" : "not ready", saying, buf_str(&body));

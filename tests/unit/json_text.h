@@ -2,8 +2,7 @@
 #ifndef TESTS_JSON_TEXT_H
 #define TESTS_JSON_TEXT_H
 
-#include <check.h>
-#include <string.h>
+#include "test.h"
 #include <yyjson.h>
 
 /* Same JSON, whatever the order of keys. */

@@ -12,7 +12,6 @@
 #define TESTS_ROUTE_TEXT_H
 
 #include "backend_text.h"
-#include "base/shared_text.h"
 #include "servers/change/route.h"
 #include "haproxy/runtime.h"
 
@@ -112,8 +111,7 @@ static inline void text_memory(struct admin_states *m, const char *text)
 
 static inline char *text_of_memory(const struct admin_states *m)
 {
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     for (size_t i = 0; i < m->count; i++) {
         const struct admin_state *mark = &m->marks[i];
         buf_printf(&b, "%s%s", i > 0 ? "; " : "", mark->name);

@@ -2,13 +2,10 @@
 #ifndef TESTS_UNIT_SVIDS_H
 #define TESTS_UNIT_SVIDS_H
 
-#include <check.h>
+#include "test.h"
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
-#include <string.h>
-
-#include "base/buf.h"
 
 #define DOMAIN "spiffe://example.test"
 #define OURS DOMAIN "/us"

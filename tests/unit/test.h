@@ -9,7 +9,19 @@
 #define TESTS_UNIT_TEST_H
 
 #include <check.h>
-#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What nearly every test uses. */
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+/* A callback of a test takes what it is called with, whether it needs that or not. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 
 /* Check would write to a file at each assertion that holds, where a test was when it died: the sanitizers say that, too. */
 #define _mark_point(file, line) ((void)0)

@@ -1,18 +1,11 @@
 /* src/base: errors, buffers, strings, backoff. test_log.c has the log lines. */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/backoff.h"
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/error.h"
-#include "base/mem.h"
 #include "base/sorted.h"
-#include "base/str.h"
 
 #include "../test.h"
 
@@ -83,8 +76,7 @@ TEST(buf_keeps_its_cap)
 
 TEST(buf_grows_and_is_taken)
 {
-    cleanup(buf_fini) struct buf b;
-    buf_init(&b, 0);
+    cleanup(buf_fini) struct buf b = {0};
     for (int i = 0; i < 1000; i++)
         buf_printf(&b, "%d,", i);
     char *s = buf_take(&b);

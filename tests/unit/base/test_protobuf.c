@@ -1,10 +1,5 @@
 #include "base/protobuf.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-
 #include "../test.h"
 
 #define NINE_FF "\xff\xff\xff\xff\xff\xff\xff\xff\xff"

@@ -2,10 +2,8 @@
 #ifndef TESTS_CONFIGURATION_PLAY_H
 #define TESTS_CONFIGURATION_PLAY_H
 
-#include <check.h>
-#include <string.h>
+#include "../test.h"
 
-#include "base/mem.h"
 #include "configuration/event.h"
 
 /* A word's kind and the rest of it; false: it is no kind. */

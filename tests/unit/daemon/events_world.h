@@ -4,17 +4,9 @@
 
 #include "daemon/events.h"
 
-#include <check.h>
 #include <event2/event.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "../log_text.h"
 #include "kube/client.h"
 #include "kube/event_writer.h"
@@ -68,7 +60,6 @@ struct event_writer *event_writer_new(struct kube_client *client,
                                                    const struct error *err),
                                       void *arg)
 {
-    (void)client;
     w.done = done;
     w.arg = arg;
     return (struct event_writer *)&w;
@@ -76,13 +67,11 @@ struct event_writer *event_writer_new(struct kube_client *client,
 
 void event_writer_free(struct event_writer *writer)
 {
-    (void)writer;
     w.freed = true;
 }
 
 int event_writer_send(struct event_writer *writer, const struct event_object *e, bool again, struct error *err)
 {
-    (void)writer;
     ck_assert_msg(!w.busy, "two requests at once");
     if (w.no_credentials)
         return error_set(err, ERROR_RETRY, "waiting for the credential plugin");
@@ -106,7 +95,6 @@ int event_writer_send(struct event_writer *writer, const struct event_object *e,
 
 const struct object_caches *sources_caches(const struct sources *s, size_t service)
 {
-    (void)s;
     return &w.caches[service];
 }
 

@@ -2,15 +2,8 @@
  * writes to it, and who takes Events are this file's. */
 #include "daemon/config/config_report.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "configuration/document.h"
-#include "configuration/event.h"
 #include "daemon/config/config_source.h"
 #include "daemon/config/operator_metrics.h"
 #include "daemon/events.h"
@@ -38,20 +31,17 @@ static struct {
 
 #define VIRTUAL_TIME (&w)
 #include "../../virtual_time.h"
-#include "../test.h"
 #include "configuration_play.h"
 
 /* ---- what it calls ---- */
 
 const struct secret_object *config_source_secret(const struct config_source *s)
 {
-    (void)s;
     return w.gone ? NULL : &w.secret;
 }
 
 void events_tell(struct events *e, enum event_reason reason, const char *text)
 {
-    (void)e;
     w.event_count++;
     buf_clear(&w.events);
     buf_printf(&w.events, "%d %s", (int)reason, text);
@@ -61,7 +51,6 @@ struct annotator *annotator_new(struct kube_client *client,
                                 void (*done)(void *arg, enum annotate_outcome outcome, const struct error *err),
                                 void *arg)
 {
-    (void)client;
     w.done = done;
     w.arg = arg;
     return (struct annotator *)&w;
@@ -69,7 +58,6 @@ struct annotator *annotator_new(struct kube_client *client,
 
 void annotator_free(struct annotator *a)
 {
-    (void)a;
 }
 
 static const char *note(const char *name)
@@ -85,8 +73,6 @@ static const char *note(const char *name)
 int annotator_send(struct annotator *a, const char *path, const char *version, const struct annotation *list,
                    size_t count, struct error *err)
 {
-    (void)a;
-    (void)err;
     free(w.path);
     free(w.version);
     w.path = mem_strdup(path);

@@ -1,15 +1,8 @@
 /* src/daemon/config/config_trace: from what happens to trees of spans, in virtual time. */
 #include "daemon/config/config_trace.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "configuration/document.h"
-#include "configuration/event.h"
 #include "report/trace.h"
 
 #define ONE "global\n  description one\n"
@@ -26,7 +19,6 @@ static struct {
 #define VIRTUAL_TIME (&w)
 #define VIRTUAL_SLOW_US 7
 #include "../../virtual_time.h"
-#include "../test.h"
 #include "configuration_play.h"
 
 static void happens(enum configuration_event_kind kind, size_t target, const char *why, const char *way,

@@ -1,6 +1,5 @@
 /* src/daemon/status/status_haproxy: what is shown of a HAProxy, as it goes through its states. The world is engine_world.h's. */
 #include "../engine_world.h"
-#include "../test.h"
 
 #include <yyjson.h>
 
@@ -18,9 +17,8 @@ static int64_t in_sync_since_ms;
 /* The document of the target, with what /readyz says. */
 static yyjson_doc *shown(void)
 {
-    cleanup(buf_fini) struct buf json;
+    cleanup(buf_fini) struct buf json = {0};
     cleanup(checks_fini) struct checks checks = {0};
-    buf_init(&json, 0);
     servers_ready(w.target.servers, &checks);
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
@@ -65,10 +63,9 @@ static void expect_servers(size_t backend, const char *wanted)
 {
     yyjson_doc *doc = shown();
     cleanup(mem_free_ptr) char *path = mem_printf("/list/0/backends/%zu/servers/list", backend);
-    cleanup(buf_fini) struct buf is;
+    cleanup(buf_fini) struct buf is = {0};
     yyjson_val *item;
     size_t i, max;
-    buf_init(&is, 0);
     yyjson_arr_foreach (yyjson_ptr_get(yyjson_doc_get_root(doc), path), i, max, item) {
         const char *hand = yyjson_get_str(yyjson_obj_get(item, "overridden"));
         buf_printf(&is, "%s%s %s%s%s", i > 0 ? ", " : "", yyjson_get_str(yyjson_obj_get(item, "name")),
@@ -269,10 +266,9 @@ TEST(lists_are_bounded_together)
 
 TEST(of_a_standby)
 {
-    cleanup(buf_fini) struct buf json;
+    cleanup(buf_fini) struct buf json = {0};
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
-    buf_init(&json, 0);
     status_haproxy_add_standby("http://lb2", doc, json_put_list(doc, root, "list"));
     json_write(doc, false, &json);
     json_free(doc);

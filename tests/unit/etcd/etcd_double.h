@@ -62,7 +62,6 @@ static inline struct member *member_of(struct bufferevent *bev)
 
 static inline void on_cut(struct bufferevent *bev, void *arg)
 {
-    (void)arg;
     struct linger reset = {.l_onoff = 1, .l_linger = 0};
     setsockopt(bufferevent_getfd(bev), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
     member_drop(member_of(bev), bev);
@@ -144,8 +143,6 @@ static inline void on_member_event(struct bufferevent *bev, short what, void *ar
 static inline void on_accept(struct evconnlistener *l, evutil_socket_t fd, struct sockaddr *from, int len, void *arg)
 {
     struct member *m = arg;
-    (void)from;
-    (void)len;
     ck_assert_uint_lt(m->opened, array_len(m->open));
     struct bufferevent *bev = bufferevent_socket_new(evconnlistener_get_base(l), fd, BEV_OPT_CLOSE_ON_FREE);
     m->open[m->opened++] = bev;
@@ -246,8 +243,6 @@ static inline size_t times_logged(const char *part)
     ck_assert_int_eq(buf_read_file(&log, log_path), 0);
     return times_in(buf_str(&log), part);
 }
-
-/* ---- texts, as etcd 3.4 says them ---- */
 
 #define HEADER(revision) \
     "\"header\":{\"cluster_id\":\"1\",\"member_id\":\"2\",\"revision\":\"" revision "\",\"raft_term\":\"2\"}"

@@ -4,20 +4,15 @@
 #define TESTS_ETCD_WORLD_H
 
 #include <arpa/inet.h>
-#include <check.h>
+#include "../test.h"
 #include <event2/event.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/mem.h"
 #include "etcd/client.h"
 #include "net/http.h"
 

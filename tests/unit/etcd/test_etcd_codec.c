@@ -1,10 +1,6 @@
 /* etcd/codec, codec_watch and refusal over what etcd 3.4.23 and 3.6.5 sent: each answer as it came, byte for byte. */
 #include "etcd/codec.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "etcd/codec_watch.h"
 #include "etcd/refusal.h"
 

@@ -4,23 +4,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <event2/event.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "host/timer.h"
 
-#include "../test.h"
+#include "../folder.h"
 
 static struct event_base *base;
-static char directory[32];
 /* Each case of how it ends runs both ways: told by a pidfd, and asked for. */
 static bool without_pidfd;
 
@@ -66,8 +58,7 @@ static int fds_before;
 
 static void set_up(void)
 {
-    snprintf(directory, sizeof(directory), "/tmp/test_child.XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(directory));
+    folder_make();
     without_pidfd = false;
     base = event_base_new();
     /* As process 1 of a container: what loses its parent becomes ours. */
@@ -77,10 +68,8 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    cleanup(mem_free_ptr) char *rm = mem_printf("%s/program", directory);
     ck_assert_int_eq(open_fds(), fds_before);
-    unlink(rm);
-    rmdir(directory);
+    folder_remove();
     forget();
     event_base_free(base);
 }
@@ -295,13 +284,12 @@ TEST_BOTH(its_last_words_are_heard)
 
 static void on_line(void *arg)
 {
-    (void)arg;
     event_base_loopbreak(base);
 }
 
 TEST_BOTH(cancelled_it_is_gone)
 {
-    cleanup(mem_free_ptr) char *file = mem_printf("%s/program", directory);
+    cleanup(mem_free_ptr) char *file = in_folder("program");
     cleanup(mem_free_ptr) char *script =
         mem_printf("trap '' TERM; echo $$ >%s.x; mv %s.x %s; sleep 1000; :", file, file, file);
     struct child *c = start_shell(script, &usual);
@@ -447,13 +435,13 @@ static const struct {
 
 TEST_EACH(what_cannot_be_started_is_said, array_len(unstartable))
 {
-    cleanup(mem_free_ptr) char *file = mem_printf("%s/program", directory);
+    cleanup(mem_free_ptr) char *file = in_folder("program");
     if (unstartable[_i].content != NULL) {
         int fd = open(file, O_WRONLY | O_CREAT, unstartable[_i].mode);
         ck_assert_int_gt(write(fd, unstartable[_i].content, strlen(unstartable[_i].content)), 0);
         close(fd);
     }
-    ck_assert_int_eq(chdir(directory), 0);
+    ck_assert_int_eq(chdir(folder), 0);
     ck_assert_int_eq(setenv("PATH", "/usr/bin:/bin", 1), 0);
     char *none[] = {NULL};
     struct child_options o = usual;

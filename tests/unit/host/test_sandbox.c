@@ -8,11 +8,6 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -25,7 +20,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/compiler.h"
 #include "host/sandbox.h"
 
 #include "../test.h"

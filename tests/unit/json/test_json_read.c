@@ -1,12 +1,6 @@
 /* src/json/read: fields by their type, and what is said of those that are otherwise. */
 #include "json/read.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-
 #include "../test.h"
 
 enum how { OBJECT, ARRAY, BOOL, INT, STRING, NEED, LINE };

@@ -1,10 +1,6 @@
 /* src/model/node_rules: one table for the addresses, one for the exclusions, and what must hold for any node. */
-#include <stdlib.h>
-#include <string.h>
 #include <arpa/inet.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "model/node_rules.h"
 
 #include "../dice.h"

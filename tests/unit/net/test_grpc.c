@@ -1,7 +1,5 @@
 #include "net/grpc.h"
 
-#include <string.h>
-
 #include "../test.h"
 
 #define CAP 10

@@ -4,14 +4,9 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/listener.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "net/http.h"
 #include "host/timer.h"
 
@@ -90,8 +85,6 @@ static void on_peer_event(struct bufferevent *bev, short what, void *arg)
 
 static void on_accept(struct evconnlistener *l, evutil_socket_t fd, struct sockaddr *from, int len, void *arg)
 {
-    (void)from;
-    (void)len;
     struct peer *p = arg;
     ck_assert_uint_lt(p->connections, array_len(p->open));
     struct bufferevent *bev = bufferevent_socket_new(evconnlistener_get_base(l), fd, BEV_OPT_CLOSE_ON_FREE);
@@ -175,7 +168,6 @@ static const struct http_callbacks stream = {.on_head = on_head, .on_data = on_d
 
 static void on_too_long(void *arg)
 {
-    (void)arg;
     ck_abort_msg("the request did not end");
 }
 
@@ -365,8 +357,7 @@ TEST_EACH(redirects_are_not_followed, array_len(redirects))
 
 TEST(over_the_cap_is_an_error)
 {
-    cleanup(buf_fini) struct buf answer;
-    buf_init(&answer, 0);
+    cleanup(buf_fini) struct buf answer = {0};
     buf_add(&answer, "HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n");
     for (int i = 0; i < 1001; i++)
         buf_add(&answer, "x");

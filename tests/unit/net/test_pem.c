@@ -1,11 +1,9 @@
 #include "net/pem.h"
 
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../certs.h"
-#include "../test.h"
 
 static EVP_PKEY *key, *other;
 static char *cert, *key_pem, *other_pem, *locked_pem;

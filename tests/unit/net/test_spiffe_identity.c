@@ -1,14 +1,9 @@
 #include "net/spiffe_identity.h"
 
 #include <openssl/x509_vfy.h>
-#include <string.h>
 #include <time.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "../svids.h"
-#include "../test.h"
 
 #define PLANE DOMAIN "/plane"
 #define FOREIGN "spiffe://elsewhere.test"
@@ -129,8 +124,6 @@ TEST(what_is_no_identity)
     X509_free(x);
     X509_free(y);
 }
-
-/* ---- servers ---- */
 
 #define PURPOSE "serverAuth,clientAuth"
 static const struct {

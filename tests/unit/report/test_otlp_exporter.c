@@ -1,14 +1,8 @@
 /* Batches, retries and the end: src/report/otlp_exporter.c in virtual time. The collector is this file. */
 #include "report/otlp_exporter.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "../log_text.h"
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/mem.h"
 #include "net/http.h"
 #include "report/metrics.h"
 
@@ -35,14 +29,11 @@ static struct {
 
 #define VIRTUAL_TIME (&w)
 #include "../../virtual_time.h"
-#include "../test.h"
 
 struct http_request *http_start(struct http *http, const struct http_endpoint *endpoint,
                                 const struct http_request_options *options, const struct http_callbacks *callbacks,
                                 void *arg, struct error *err)
 {
-    (void)http;
-    (void)endpoint;
     ck_assert(!w.open); /* one at a time */
     ck_assert_uint_gt(options->total_timeout_ms, 0);
     ck_assert_uint_le(options->max_body_bytes, 65536);
@@ -68,11 +59,8 @@ void http_cancel(struct http_request *request)
 
 int64_t http_response_retry_after_ms(const struct http_response *r)
 {
-    (void)r;
     return w.retry_after_ms;
 }
-
-/* ---- what a test does ---- */
 
 static void pass(uint64_t ms)
 {
@@ -113,7 +101,6 @@ static double counted(const char *result)
 
 static void on_end(void *arg)
 {
-    (void)arg;
     ck_assert(!w.ended);
     w.ended = true;
 }

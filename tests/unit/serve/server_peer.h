@@ -2,22 +2,16 @@
 #ifndef TESTS_SERVER_PEER_H
 #define TESTS_SERVER_PEER_H
 
-#include <check.h>
+#include "../test.h"
 #include <errno.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "report/metrics.h"
 #include "serve/server.h"
 
@@ -43,7 +37,6 @@ static inline void pad(struct buf *out)
 
 static inline bool ready(void *arg, struct buf *body)
 {
-    (void)arg;
     buf_printf(body, "[%c]haproxy: %s\n", f.ready ? '+' : '-', f.ready ? "in step" : "connection refused");
     pad(body);
     return f.ready;
@@ -51,14 +44,12 @@ static inline bool ready(void *arg, struct buf *body)
 
 static inline bool alive(void *arg, struct buf *body)
 {
-    (void)arg, (void)body;
     return f.alive;
 }
 
 /* The status page's JSON: a number that is no news, and one that is. */
 static inline void status(void *arg, struct buf *json, size_t *ret_news_at)
 {
-    (void)arg;
     buf_printf(json, "{\"built\":%u,", ++f.built);
     *ret_news_at = json->len;
     buf_printf(json, "\"news\":%u,\"padding\":\"", f.news);
@@ -102,7 +93,6 @@ static inline void fixture_end(void)
 
 static inline void out_of_patience(evutil_socket_t fd, short what, void *arg)
 {
-    (void)fd, (void)what;
     *(bool *)arg = true;
 }
 
@@ -138,7 +128,6 @@ static inline void on_read(struct bufferevent *bev, void *arg)
 
 static inline void on_event(struct bufferevent *bev, short what, void *arg)
 {
-    (void)bev;
     if (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR))
         ((struct client *)arg)->closed = true;
 }
@@ -246,7 +235,6 @@ static inline void expect_get(const char *path, const char *status, const char *
 
 static inline bool no_connections(void *arg)
 {
-    (void)arg;
     return server_connections(f.server) == 0;
 }
 

@@ -5,7 +5,6 @@
 #include "server_peer.h"
 
 #include "../log_text.h"
-#include "../test.h"
 
 FIXTURE(fixture_begin, fixture_end)
 
@@ -155,8 +154,7 @@ TEST(endless_headers)
 TEST(headers_of_eight_kilobytes_are_the_limit)
 {
     for (unsigned over = 0; over < 2; over++) {
-        cleanup(buf_fini) struct buf text;
-        buf_init(&text, 0);
+        cleanup(buf_fini) struct buf text = {0};
         buf_add(&text, "GET /healthz HTTP/1.1\r\nX: ");
         while (text.len < (over ? 8300 : 8000))
             buf_add(&text, "x");
@@ -188,8 +186,6 @@ struct trickle {
 
 static void on_trickle(evutil_socket_t fd, short what, void *arg)
 {
-    (void)fd;
-    (void)what;
     struct trickle *t = arg;
     if (t->text[t->sent] != '\0' && !t->client.closed)
         bufferevent_write(t->client.bev, t->text + t->sent++, 1);
@@ -251,7 +247,6 @@ TEST(a_big_answer_to_one_who_reads)
 
 static bool is_full(void *arg)
 {
-    (void)arg;
     return server_connections(f.server) >= LIMIT;
 }
 

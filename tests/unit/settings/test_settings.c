@@ -1,15 +1,9 @@
 #include "settings/parse.h"
-#include "settings/settings.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "settings/table.h"
 #include "../settings_text.h"
-#include "../test.h"
 
 /* What is not set: where there is a default, docs/settings.md has it. */
 TEST(what_there_is_without_a_setting)
@@ -287,8 +281,7 @@ TEST(warnings_do_not_refuse)
 
 TEST(too_many_globs)
 {
-    struct buf entry;
-    buf_init(&entry, 0);
+    struct buf entry = {0};
     buf_add(&entry, "HAPROXY_KEEP_SERVERS=");
     for (int i = 0; i < 257; i++)
         buf_printf(&entry, "s%d,", i);

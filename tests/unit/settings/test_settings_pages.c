@@ -2,15 +2,9 @@
  * --help, config.example.env, docs/settings.md and the manual page come from one table (src/settings/table.c); this
  * holds the three files to it. To renew them after a change of the table: RENEW_SETTINGS_PAGES=1 build/unit/test_settings_pages
  */
-#include <stdio.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "settings/parse.h"
 #include "settings/settings.h"
-#include "settings/table.h"
 #include "settings_pages.h"
 
 #include "../test.h"
@@ -40,8 +34,7 @@ static bool renewing(void)
 
 static char *printed(void (*print)(struct buf *))
 {
-    struct buf out;
-    buf_init(&out, 0);
+    struct buf out = {0};
     print(&out);
     return buf_take(&out);
 }
@@ -49,8 +42,7 @@ static char *printed(void (*print)(struct buf *))
 /* The text without what laying it out on the page did: line breaks with the margin or "# " behind them, '\\', and "\\&". */
 static char *flowed(const char *text)
 {
-    struct buf out;
-    buf_init(&out, 0);
+    struct buf out = {0};
     for (; *text != '\0'; text++) {
         if (*text == '\n') {
             buf_add(&out, " ");

@@ -1,11 +1,5 @@
 #include "json/yaml_tree.h"
 
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
-
 #include "../test.h"
 
 static int parse(const char *text, struct yaml_tree *ret, struct error *err)
@@ -125,8 +119,7 @@ TEST(circles_and_unknown_anchors)
 /* Ten levels of ten: ten billion values out of a hundred. */
 TEST(an_alias_bomb_is_refused)
 {
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 0);
+    cleanup(buf_fini) struct buf text = {0};
     buf_add(&text, "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
     for (int i = 1; i < 10; i++) {
         buf_printf(&text, "a%d: &a%d [", i, i);
@@ -139,8 +132,7 @@ TEST(an_alias_bomb_is_refused)
 
 static char *nested(size_t depth)
 {
-    struct buf text;
-    buf_init(&text, 0);
+    struct buf text = {0};
     for (size_t i = 0; i < depth; i++)
         buf_add(&text, "[");
     for (size_t i = 0; i < depth; i++)
@@ -171,8 +163,7 @@ TEST(depth_by_aliases_has_a_cap)
 
 static char *list_of(size_t count, const char *item)
 {
-    struct buf text;
-    buf_init(&text, 0);
+    struct buf text = {0};
     for (size_t i = 0; i < count; i++)
         buf_printf(&text, "- %s\n", item);
     return buf_take(&text);

@@ -2,8 +2,7 @@
 #ifndef TESTS_SET_TEXT_H
 #define TESTS_SET_TEXT_H
 
-#include <check.h>
-#include <string.h>
+#include "../test.h"
 
 #include "template/set.h"
 

@@ -1,9 +1,5 @@
 /* src/template/json_path: what leads somewhere in a JSON object. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/str.h"
 #include "json/read.h"
 #include "template/json_path.h"
 
@@ -103,7 +99,6 @@ TEST_EACH(what_is_none, array_len(bad))
 
 static bool stop(void *arg, yyjson_val *found)
 {
-    (void)found;
     return ++*(size_t *)arg < 2;
 }
 

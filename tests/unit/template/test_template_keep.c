@@ -1,14 +1,8 @@
 /* src/template/keep: what is kept of an object. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "set_text.h"
 #include "template/keep.h"
 #include "template/objects.h"
-
-#include "../test.h"
 
 #define IDENTITY "\"apiVersion\":\"v1\",\"kind\":\"K\",\"metadata\":{\"name\":\"a\",\"namespace\":\"x\""
 

@@ -1,15 +1,8 @@
 /* src/template/set: a set.yaml and the files beside it. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "json/read.h"
 #include "set_text.h"
 #include "template/json_path.h"
-
-#include "../test.h"
 
 #define HAPROXY "haproxy.cfg: x\n"
 #define WATCH "watch: {r: {apiVersion: v1, kind: K"

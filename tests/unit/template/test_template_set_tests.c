@@ -1,14 +1,6 @@
 /* src/template/set_tests: the tests that a set has; src/template/set_schema: docs/template-set.schema.json is of the tables. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "set_text.h"
-
-#include "../test.h"
 
 #define HEAD "haproxy.cfg: x\nwatch: {r: {apiVersion: v1, kind: K}, services: {apiVersion: v1, kind: S}}\n"
 #define ONE HEAD "tests:\n  t:\n    assertions:\n    - "

@@ -248,18 +248,15 @@ static inline void call_answer(struct etcd_call *c)
 /* Of daemon/etcd/etcd_access, which nobody makes here. */
 struct etcd_client *etcd_client_new(struct http *http, const struct etcd_client_options *options, struct error *err)
 {
-    (void)http, (void)options, (void)err;
     abort();
 }
 
 void etcd_client_free(struct etcd_client *c)
 {
-    (void)c;
 }
 
 void etcd_client_set_password(struct etcd_client *c, const char *password)
 {
-    (void)c, (void)password;
 }
 
 /* ---- watches ---- */
@@ -268,7 +265,6 @@ struct etcd_watch *etcd_watch_new(struct event_base *base, struct etcd_client *c
                                   const struct etcd_watch_callbacks *callbacks, void *arg)
 {
     struct etcd_watch *one = mem_alloc(sizeof(*one));
-    (void)base, (void)c;
     *one = (struct etcd_watch){.key = mem_strdup(key), .prefix = prefix, .callbacks = *callbacks, .arg = arg};
     for (size_t i = 0; i < array_len(w.watches); i++)
         if (w.watches[i] == NULL) {

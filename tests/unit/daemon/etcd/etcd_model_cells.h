@@ -2,14 +2,9 @@
 #ifndef TESTS_ETCD_MODEL_CELLS_H
 #define TESTS_ETCD_MODEL_CELLS_H
 
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
+#include "../../test.h"
 
 #include "../../dice.h"
-#include "base/error.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "etcd/client.h"
 #include "etcd/watch.h"
 

@@ -5,9 +5,7 @@
 #include "etcd_model.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
-#include "base/buf.h"
 #include "base/log.h"
 #include "configuration/document.h"
 #include "configuration/published.h"

@@ -8,8 +8,6 @@
 #include "daemon/etcd/etcd_source.h"
 #include "settings/settings.h"
 
-#include "../../test.h"
-
 #define KEY "/lb/x/status/lb-1"
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define OTHER "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
@@ -31,19 +29,16 @@ static struct {
 
 struct configuration_view configuration_view(const struct configuration *c, size_t target)
 {
-    (void)c;
     return r.views[target];
 }
 
 uint64_t etcd_source_version(const struct etcd_source *s)
 {
-    (void)s;
     return r.version;
 }
 
 const char *etcd_source_problem(const struct etcd_source *s)
 {
-    (void)s;
     return r.problem;
 }
 
@@ -53,7 +48,6 @@ static const struct configuration *const leading = (const struct configuration *
 
 static void on_written(int who, int64_t revision)
 {
-    (void)who;
     r.puts += model_at(KEY) != NULL && model_at(KEY)->revision == revision;
 }
 

@@ -3,7 +3,6 @@
 #include "etcd_stream_world.h"
 
 #include "../../effort.h"
-#include "../../test.h"
 
 #define STREAMS 400
 #define ROUNDS 120

@@ -2,7 +2,6 @@
 #include "rows_world.h"
 
 #include "../../effort.h"
-#include "../../test.h"
 
 static struct rows_world world;
 
@@ -289,8 +288,6 @@ TEST(what_is_explained)
                      "    no server for endpoint 10.1.0.3 of slice ns/a-1: its node n9 is not known\n");
     texts_free(texts);
 }
-
-/* ---- random streams ---- */
 
 #define STREAM_NODES 6
 

@@ -1,9 +1,6 @@
 /* Two editions of a template set: which of them share watches, and who frees what, whichever goes first. */
 #include <event2/event.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
 #include "daemon/template/edition.h"
 #include "daemon/template/watches.h"
 #include "kube/client.h"

@@ -1,9 +1,5 @@
 #include "daemon/template/renders.h"
 
-#include <string.h>
-
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/storage_files.h"
 #include "template/render.h"
 

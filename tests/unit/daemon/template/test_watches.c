@@ -1,8 +1,5 @@
 /* Whether two sets watch the same, but for namespaces: then nothing is listed anew where one takes the other's place. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
 #include "daemon/template/watches.h"
 #include "template/set.h"
 
