@@ -74,7 +74,6 @@ static void answer(void)
 {
     char step = step_of(), reload_id[RELOAD_ID_BYTES] = "";
     struct fault f = {0};
-    struct error err = {0};
     cleanup(buf_fini) struct buf body = {0};
     ck_assert_msg(++w.at_one_moment < AT_ONE_MOMENT_MAX, "a loop without a pause: %s", buf_str(&w.trace));
     trace(step);
@@ -100,8 +99,8 @@ static void answer(void)
         reload_id[0] = '\0';
     }
     if (a.status == 0) {
-        error_set(&err, ERROR_RETRY, "no answer");
-        a.error = &err;
+        error_set(&flaw, ERROR_RETRY, "no answer");
+        a.error = &flaw;
         a.version = -1;
         a.progress = f.not_sent ? HTTP_NOT_SENT : HTTP_SENT;
     }
@@ -135,15 +134,14 @@ static void answer_call(void)
 {
     char step = w.call.state[0] == 'r' ? 'y' : w.call.state[0];
     struct fault f = {0};
-    struct error err = {0};
     cleanup(buf_fini) struct buf body = {0};
     ck_assert_msg(++w.at_one_moment < AT_ONE_MOMENT_MAX, "a loop without a pause: %s", buf_str(&w.trace));
     buf_printf(&w.trace, "%c", step);
     struct dataplane_answer a = {.progress = HTTP_ANSWERED, .retry_after_ms = -1, .version = w.version};
     a.status = take_fault(step, &f) ? f.status : carry_out_call(&body);
     if (a.status == 0) {
-        error_set(&err, ERROR_RETRY, "no answer");
-        a.error = &err;
+        error_set(&flaw, ERROR_RETRY, "no answer");
+        a.error = &flaw;
     }
     a.body = buf_str(&body);
     a.body_len = body.len;
@@ -344,10 +342,9 @@ static inline const struct instance_options *world_instance(void)
 
 static inline void target_make(void)
 {
-    struct error err;
     w.target.servers = servers_new(&w.options.servers);
     const struct engine *engine = servers_engine(w.target.servers);
-    w.target.instance = instance_new(NULL, world_instance(), &engine, 1, &err);
+    w.target.instance = instance_new(NULL, world_instance(), &engine, 1, &flaw);
     ck_assert_ptr_nonnull(w.target.instance);
 }
 

@@ -26,6 +26,9 @@
 /* Check would write to a file at each assertion that holds, where a test was when it died: the sanitizers say that, too. */
 #define _mark_point(file, line) ((void)0)
 
+/* What the calls of a test said went wrong; nothing when it begins. */
+extern struct error flaw;
+
 void test_add(const TTest *test, int from, int to);
 void test_fixture(void (*setup)(void), void (*teardown)(void));
 void test_fork(void);

@@ -77,9 +77,8 @@ static inline struct local_instance *add_instance(struct world *w, pid_t pid, bo
 
 static inline void proc(struct world *w, const char *answer)
 {
-    struct error err = {0};
     cli_processes_fini(&w->facts.processes);
-    ck_assert_int_eq(cli_processes_init(&w->facts.processes, answer, &err), 0);
+    ck_assert_int_eq(cli_processes_init(&w->facts.processes, answer, &flaw), 0);
 }
 
 #define PROC(failed, workers)                                                  \

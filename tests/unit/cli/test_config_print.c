@@ -54,9 +54,8 @@ static void says(enum cfg_effect effect, const char *commands, const char *why)
 
 static void report(void (*print)(const struct config_report *r, struct buf *out), struct buf *out)
 {
-    struct error err = {0};
-    struct document *d = document_new("a file", "global\n", 7, NULL, &err);
-    ck_assert_msg(d != NULL, "%s", err.message);
+    struct document *d = document_new("a file", "global\n", 7, NULL, &flaw);
+    ck_assert_msg(d != NULL, "%s", flaw.message);
     const struct config_target target = {.url = "http://lb1:5555", .problem = ""};
     const struct config_report r = {.what = COMMAND_CONFIG_PLAN, .document = d, .targets = &target, .count = 1};
     print(&r, out);
@@ -152,8 +151,7 @@ static struct storage_foreseen *a_file(const char *name, enum storage_effect eff
 
 static int status_of(void)
 {
-    struct error err = {0};
-    struct document *d = document_new("a file", "global\n", 7, NULL, &err);
+    struct document *d = document_new("a file", "global\n", 7, NULL, &flaw);
     const struct config_report r = {.what = COMMAND_CONFIG_PLAN, .document = d, .count = 1};
     int status = config_status(&r);
     document_unref(d);

@@ -140,10 +140,9 @@ TEST(no_answer)
     cleanup(parsed_fini) struct parsed p = parse(SERVICE);
     cleanup(doctor_rights_fini) struct doctor_rights r;
     cleanup(doctored_fini) struct doctored d = doctored_new();
-    struct error err = {0};
-    error_set_http(&err, 403, "HTTP 403: no");
+    error_set_http(&flaw, 403, "HTTP 403: no");
     doctor_rights_init(&r, &p.settings, NULL);
-    doctor_rights_answer(&r, 0, 0, NULL, &err);
+    doctor_rights_answer(&r, 0, 0, NULL, &flaw);
     doctor_rights_report(&r, &p.settings, NULL, d.section);
     expect_text(&d, "skip permission: list, watch nodes: the API server does not say: HTTP 403: no\n");
     expect_text(&d, "skip permission: list, watch services ing/web: not asked\n");

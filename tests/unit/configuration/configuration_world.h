@@ -599,13 +599,12 @@ static inline void come(struct instance *in)
 
 static void give(void)
 {
-    struct error err = {0};
     struct storage_files files = {0};
     cleanup(mem_free_ptr) char *map = mem_printf("document-%u x\n", number_of(w.text));
     if (w.with_files)
-        ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "m.map", map, strlen(map), &err), 0);
-    struct document *d = document_new("a file", w.text, strlen(w.text), w.with_files ? &files : NULL, &err);
-    ck_assert_msg(d != NULL, "%s", err.message);
+        ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "m.map", map, strlen(map), &flaw), 0);
+    struct document *d = document_new("a file", w.text, strlen(w.text), w.with_files ? &files : NULL, &flaw);
+    ck_assert_msg(d != NULL, "%s", flaw.message);
     configuration_set(w.c, d);
     document_unref(d);
 }
@@ -744,9 +743,8 @@ static void stream_begin(unsigned seed)
     w.dry_run = dice_below(&w.dice, 10) == 0;
     w.drift = (enum configuration_drift)dice_below(&w.dice, 3);
     w.rollback = CONFIGURATION_ROLLBACK_REPORT;
-    struct error err = {0};
-    w.store = store_new(NULL, NULL, &err);
-    ck_assert_msg(w.store != NULL, "%s", err.message);
+    w.store = store_new(NULL, NULL, &flaw);
+    ck_assert_msg(w.store != NULL, "%s", flaw.message);
     for (size_t i = 0; i < w.count; i++)
         w.of[i].number = i;
     for (size_t i = 0; i < w.count; i++)

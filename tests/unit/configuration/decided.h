@@ -7,12 +7,11 @@
 static inline struct engine_wants decided(const struct engine *e)
 {
     struct engine_wants wants = {0};
-    struct error err = {0};
     e->ops->decide(e->self, &wants);
     if (!wants.served)
         return wants;
-    (void)error_set(&err, ERROR_GONE, "there is no socket");
-    e->ops->served(e->self, NULL, &err);
+    (void)error_set(&flaw, ERROR_GONE, "there is no socket");
+    e->ops->served(e->self, NULL, &flaw);
     wants = (struct engine_wants){0};
     e->ops->decide(e->self, &wants);
     return wants;

@@ -82,9 +82,8 @@ bool instance_at_rest(const struct instance *in)
 
 static inline void set_document_of(const char *text, struct storage_files *files)
 {
-    struct error err = {0};
-    struct document *d = document_new("a file", text, strlen(text), files, &err);
-    ck_assert_msg(d != NULL, "%s", err.message);
+    struct document *d = document_new("a file", text, strlen(text), files, &flaw);
+    ck_assert_msg(d != NULL, "%s", flaw.message);
     configuration_set(w.c, d);
     document_unref(d);
 }
@@ -110,12 +109,11 @@ static struct keep_rules world_keep;
 
 static inline void world_open(enum configuration_drift drift, bool dry_run)
 {
-    struct error err = {0};
     must_reload = 0;
     memset(&w, 0, sizeof(w));
     w.now_us = 1000000000;
     log_begin();
-    w.store = store_new(NULL, NULL, &err);
+    w.store = store_new(NULL, NULL, &flaw);
     w.in.file = mem_strdup("global\n");
     const struct configuration_options options = {.target_count = 1,
                                                   .drift = drift,
@@ -259,9 +257,8 @@ static const struct stored added = {.result = TRANSACTION_COMMITTED, .retry_afte
 
 static inline void set_text_with(const char *text, const char *map)
 {
-    struct error err = {0};
     struct storage_files files = {0};
-    ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "a.map", map, strlen(map), &err), 0);
+    ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "a.map", map, strlen(map), &flaw), 0);
     set_document_of(text, &files);
 }
 

@@ -254,12 +254,11 @@ TEST(without_its_files_no_file_goes_back)
 /* What an operator asks for after it is his. */
 TEST(an_operator_takes_over)
 {
-    struct error err = {0};
     begin(0, CONFIGURATION_ROLLBACK_AUTO);
     bad_document("missing", 1);
     passes(ENOUGH);
     ck_assert(configuration_is_rolled_back(w.c));
-    ck_assert_msg(configuration_rollback(w.c, 1, &err) == 0, "%s", err.message);
+    ck_assert_msg(configuration_rollback(w.c, 1, &flaw) == 0, "%s", flaw.message);
     passes(ENOUGH);
     ck_assert(!configuration_is_rolled_back(w.c));
     refresh();
@@ -271,7 +270,6 @@ TEST(an_operator_takes_over)
 /* Also one that an operator asked for. */
 TEST(a_rollback_is_not_rolled_back)
 {
-    struct error err = {0};
     begin(0, CONFIGURATION_ROLLBACK_REPORT);
     bad_document("missing", 1);
     passes(ENOUGH);
@@ -280,7 +278,7 @@ TEST(a_rollback_is_not_rolled_back)
     passes(ENOUGH);
     w.rollback = CONFIGURATION_ROLLBACK_AUTO;
     restart();
-    ck_assert_msg(configuration_rollback(w.c, 2, &err) == 0, "%s", err.message);
+    ck_assert_msg(configuration_rollback(w.c, 2, &flaw) == 0, "%s", flaw.message);
     become(&w.text, bad);
     passes(ENOUGH);
     ck_assert_uint_eq(running(bad), TARGETS);

@@ -51,7 +51,6 @@ static void on_late(void *arg)
 static void world_as(const char *name, const char *files, uint64_t reread_ms, bool once)
 {
     static const struct file_source_callbacks callbacks = {.changed = on_changed, .failed = on_failed};
-    struct error err = {0};
     memset(&w, 0, sizeof(w));
     folder_make();
     w.path = in_folder(name);
@@ -59,8 +58,8 @@ static void world_as(const char *name, const char *files, uint64_t reread_ms, bo
     w.files_folder = mem_printf("%s%s", folder, files);
     const struct file_source_options options = {
         .path = w.path, .folder = w.files_folder, .max_bytes = MAX_BYTES, .reread_ms = reread_ms, .once = once};
-    w.source = file_source_new(w.base, &options, &callbacks, NULL, &err);
-    ck_assert_msg(w.source != NULL, "%s", err.message);
+    w.source = file_source_new(w.base, &options, &callbacks, NULL, &flaw);
+    ck_assert_msg(w.source != NULL, "%s", flaw.message);
 }
 
 static void world(void)

@@ -40,14 +40,13 @@ static const struct {
 TEST_EACH(what_is_not_the_documents_is_refused, array_len(checked))
 {
     cleanup(cfg_file_fini) struct cfg_file f;
-    struct error err = {0};
     cfg_file_parse(&f, checked[_i].text, strlen(checked[_i].text));
-    int status = keep_check(&f, &rules, &err);
+    int status = keep_check(&f, &rules, &flaw);
     if (checked[_i].says == NULL)
-        ck_assert_msg(status == 0, "%s", err.message);
+        ck_assert_msg(status == 0, "%s", flaw.message);
     else
-        ck_assert_msg(status == -1 && err.kind == ERROR_INVALID && str_has_prefix(err.message, checked[_i].says), "%s",
-                      err.message);
+        ck_assert_msg(status == -1 && flaw.kind == ERROR_INVALID && str_has_prefix(flaw.message, checked[_i].says),
+                      "%s", flaw.message);
 }
 
 /* ---- what is kept ---- */

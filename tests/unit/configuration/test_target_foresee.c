@@ -12,9 +12,8 @@
 static void assert_foreseen(const char *expected)
 {
     struct buf is = {0};
-    struct error err = {0};
-    if (configuration_foresee(w.c, 0, &is, &err) != 0)
-        buf_printf(&is, "a reload: %s", err.message);
+    if (configuration_foresee(w.c, 0, &is, &flaw) != 0)
+        buf_printf(&is, "a reload: %s", flaw.message);
     ck_assert_str_eq(buf_str(&is), expected);
     buf_fini(&is);
 }
@@ -135,7 +134,6 @@ TEST(what_haproxy_cfg_needs_goes_for_its_files)
     set_document_with_file();
     driver_says(STORAGE_BY_RUNTIME);
     cleanup(buf_fini) struct buf is = {0};
-    struct error err = {0};
-    ck_assert_int_eq(configuration_foresee(w.c, 0, &is, &err), -1);
+    ck_assert_int_eq(configuration_foresee(w.c, 0, &is, &flaw), -1);
     ck_assert_int_eq(configuration_foresight(w.c, 0)->list[1].effect, STORAGE_BY_RELOAD);
 }

@@ -117,12 +117,11 @@ static inline bool asked(void)
 
 static inline void answer_after(enum event_outcome outcome, int64_t retry_after_ms)
 {
-    struct error err = {0};
     ck_assert_msg(w.busy, "nothing is asked");
     w.busy = false;
     if (outcome != EVENT_WRITTEN)
-        error_set(&err, ERROR_RETRY, "words of the API");
-    w.done(w.arg, outcome, retry_after_ms, outcome != EVENT_WRITTEN ? &err : NULL);
+        error_set(&flaw, ERROR_RETRY, "words of the API");
+    w.done(w.arg, outcome, retry_after_ms, outcome != EVENT_WRITTEN ? &flaw : NULL);
 }
 
 static inline void answer(enum event_outcome outcome)
@@ -198,11 +197,10 @@ static inline void knows(size_t cache, const char *name, const char *uid)
 static inline void make_client(void)
 {
     struct kube_access access = {.server = (char *)"https://api"};
-    struct error err = {0};
     w.base = event_base_new();
-    w.http = http_new(w.base, "test", &err);
-    w.client = kube_client_new(w.http, &access, &w.log, &err);
-    ck_assert_msg(w.client != NULL, "%s", err.message);
+    w.http = http_new(w.base, "test", &flaw);
+    w.client = kube_client_new(w.http, &access, &w.log, &flaw);
+    ck_assert_msg(w.client != NULL, "%s", flaw.message);
 }
 
 static inline void setup(void)

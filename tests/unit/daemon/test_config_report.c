@@ -119,7 +119,6 @@ static void pass(uint64_t ms)
 static void world_begin_as(bool dry_run)
 {
     static char first[] = "7";
-    struct error err = {0};
     memset(&w, 0, sizeof(w));
     w.now_us = 1000000000;
     w.secret.version = first;
@@ -134,8 +133,8 @@ static void world_begin_as(bool dry_run)
                                                   .operator_metrics = w.operator_metrics,
                                                   .dry_run = dry_run};
     w.r = config_report_new(NULL, &options);
-    w.document = document_new("Secret", "global\n", 7, NULL, &err);
-    ck_assert_msg(w.document != NULL, "%s", err.message);
+    w.document = document_new("Secret", "global\n", 7, NULL, &flaw);
+    ck_assert_msg(w.document != NULL, "%s", flaw.message);
 }
 
 static void world_begin(void)
@@ -356,9 +355,8 @@ TEST(the_operators_metrics_of_certificates)
 
 static void add_file(enum storage_kind kind, const char *name, const char *bytes)
 {
-    struct error err = {0};
-    ck_assert_msg(storage_files_add(&w.document->files, kind, name, bytes, strlen(bytes), &err) == 0, "%s",
-                  err.message);
+    ck_assert_msg(storage_files_add(&w.document->files, kind, name, bytes, strlen(bytes), &flaw) == 0, "%s",
+                  flaw.message);
 }
 
 TEST(certificates_have_the_operators_reasons)

@@ -186,14 +186,13 @@ static inline void member_push(size_t i, const char *text, size_t split)
 
 static inline void double_setup(void)
 {
-    struct error err = {0};
     memset(&world, 0, sizeof(world));
     memset(members, 0, sizeof(members));
     snprintf(log_path, sizeof(log_path), "/tmp/test_etcd_log.XXXXXX");
     world.log = (struct log){.level = LOG_LEVEL_INFO, .fd = mkstemp(log_path)};
     buf_init(&requests, 0);
     world.base = event_base_new();
-    world.http = http_new(world.base, "test/1", &err);
+    world.http = http_new(world.base, "test/1", &flaw);
 }
 
 static inline void double_teardown(void)
@@ -215,7 +214,6 @@ static inline void double_teardown(void)
 /* Of the first so many members. */
 static inline struct etcd_client *double_client(size_t count, const char *user, uint64_t timeout_ms)
 {
-    struct error err = {0};
     char *endpoints[] = {members[0].url, members[1].url, members[2].url};
     const struct etcd_client_options o = {.endpoints = endpoints,
                                           .endpoint_count = count,
@@ -223,8 +221,8 @@ static inline struct etcd_client *double_client(size_t count, const char *user, 
                                           .password = user != NULL ? "pass\"word" : NULL,
                                           .timeout_ms = timeout_ms,
                                           .log = &world.log};
-    struct etcd_client *c = etcd_client_new(world.http, &o, &err);
-    ck_assert_msg(c != NULL, "%s", err.message);
+    struct etcd_client *c = etcd_client_new(world.http, &o, &flaw);
+    ck_assert_msg(c != NULL, "%s", flaw.message);
     return c;
 }
 

@@ -86,8 +86,7 @@ TEST_EACH(keys_and_values, 2)
 {
     const char *answers[] = {range_34, range_36};
     struct etcd_got got;
-    struct error err = {0};
-    ck_assert_msg(etcd_codec_read_got(answers[_i], strlen(answers[_i]), &got, &err) == 0, "%s", err.message);
+    ck_assert_msg(etcd_codec_read_got(answers[_i], strlen(answers[_i]), &got, &flaw) == 0, "%s", flaw.message);
     ck_assert_int_eq(got.revision, 3);
     ck_assert_uint_eq(got.count, 2);
     ck_assert(got.more);
@@ -99,7 +98,7 @@ TEST_EACH(keys_and_values, 2)
     ck_assert_int_eq(got.list[1].version, 1);
     ck_assert_str_eq(got.list[1].value, "");
     etcd_got_fini(&got);
-    ck_assert_int_eq(etcd_codec_read_got(HEAD_34 "}", strlen(HEAD_34 "}"), &got, &err), 0);
+    ck_assert_int_eq(etcd_codec_read_got(HEAD_34 "}", strlen(HEAD_34 "}"), &got, &flaw), 0);
     ck_assert_uint_eq(got.count, 0);
     etcd_got_fini(&got);
 }
@@ -109,23 +108,22 @@ TEST(other_answers)
     static const char alive[] =
         "{\"result\":{\"header\":{\"revision\":\"5\"},\"ID\":\"12345\",\"TTL\":\"7\"}}\n{\"result\":{}}\n";
     static const char ended[] = "{\"result\":{\"header\":{\"revision\":\"5\"},\"ID\":\"12345\"}}\n";
-    struct error err = {0};
     bool succeeded = false;
     int64_t revision, id, ttl_s;
     char *token = NULL;
-    ck_assert_int_eq(etcd_codec_read_txn(txn_34, strlen(txn_34), &succeeded, &revision, &err), 0);
+    ck_assert_int_eq(etcd_codec_read_txn(txn_34, strlen(txn_34), &succeeded, &revision, &flaw), 0);
     ck_assert(succeeded);
     ck_assert_int_eq(revision, 3);
-    ck_assert_int_eq(etcd_codec_read_txn(HEAD_36 "}", strlen(HEAD_36 "}"), &succeeded, &revision, &err), 0);
+    ck_assert_int_eq(etcd_codec_read_txn(HEAD_36 "}", strlen(HEAD_36 "}"), &succeeded, &revision, &flaw), 0);
     ck_assert(!succeeded);
-    ck_assert_int_eq(etcd_codec_read_grant(grant_34, strlen(grant_34), &id, &ttl_s, &err), 0);
+    ck_assert_int_eq(etcd_codec_read_grant(grant_34, strlen(grant_34), &id, &ttl_s, &flaw), 0);
     ck_assert_int_eq(id, 2324035650906735888);
     ck_assert_int_eq(ttl_s, 5);
-    ck_assert_int_eq(etcd_codec_read_keep_alive(alive, strlen(alive), &ttl_s, &err), 0);
+    ck_assert_int_eq(etcd_codec_read_keep_alive(alive, strlen(alive), &ttl_s, &flaw), 0);
     ck_assert_int_eq(ttl_s, 7);
-    ck_assert_int_eq(etcd_codec_read_keep_alive(ended, strlen(ended), &ttl_s, &err), 0);
+    ck_assert_int_eq(etcd_codec_read_keep_alive(ended, strlen(ended), &ttl_s, &flaw), 0);
     ck_assert_int_eq(ttl_s, 0);
-    ck_assert_int_eq(etcd_codec_read_token(token_36, strlen(token_36), &token, &err), 0);
+    ck_assert_int_eq(etcd_codec_read_token(token_36, strlen(token_36), &token, &flaw), 0);
     ck_assert_str_eq(token, "texuLXELoMBVvESR.24");
     mem_wipe_free(token);
 }
@@ -160,10 +158,9 @@ TEST_EACH(what_is_no_answer, 22)
         {HEAD_34 ",\"more\":1}", "more is a number"},
     };
     struct etcd_got got;
-    struct error err = {0};
-    ck_assert_int_eq(etcd_codec_read_got(rows[_i].json, strlen(rows[_i].json), &got, &err), -1);
-    ck_assert_int_eq(err.kind, ERROR_INVALID);
-    ck_assert_msg(strstr(err.message, rows[_i].says) != NULL, "%s", err.message);
+    ck_assert_int_eq(etcd_codec_read_got(rows[_i].json, strlen(rows[_i].json), &got, &flaw), -1);
+    ck_assert_int_eq(flaw.kind, ERROR_INVALID);
+    ck_assert_msg(strstr(flaw.message, rows[_i].says) != NULL, "%s", flaw.message);
     ck_assert_ptr_null(got.list);
 }
 
@@ -171,18 +168,17 @@ TEST(no_lease_and_no_token)
 {
     static const char no_id[] = HEAD_34 ",\"TTL\":\"5\"}", no_ttl[] = HEAD_34 ",\"ID\":\"5\"}", no_result[] = "{}";
     static const char control[] = HEAD_34 ",\"token\":\"a\\r\\nX: y\"}", none[] = HEAD_34 "}";
-    struct error err = {0};
     int64_t id, ttl_s;
     char *token;
-    ck_assert_int_eq(etcd_codec_read_grant(no_id, strlen(no_id), &id, &ttl_s, &err), -1);
-    ck_assert_int_eq(etcd_codec_read_grant(no_ttl, strlen(no_ttl), &id, &ttl_s, &err), -1);
-    ck_assert_str_eq(err.message, "the answer has no lease: ID 5, TTL 0");
-    ck_assert_int_eq(etcd_codec_read_keep_alive(no_result, strlen(no_result), &ttl_s, &err), -1);
-    ck_assert_str_eq(err.message, "result is missing");
-    ck_assert_int_eq(etcd_codec_read_token(control, strlen(control), &token, &err), -1);
-    ck_assert_ptr_nonnull(strstr(err.message, "control character"));
-    ck_assert_int_eq(etcd_codec_read_token(none, strlen(none), &token, &err), -1);
-    ck_assert_str_eq(err.message, "token is missing or empty");
+    ck_assert_int_eq(etcd_codec_read_grant(no_id, strlen(no_id), &id, &ttl_s, &flaw), -1);
+    ck_assert_int_eq(etcd_codec_read_grant(no_ttl, strlen(no_ttl), &id, &ttl_s, &flaw), -1);
+    ck_assert_str_eq(flaw.message, "the answer has no lease: ID 5, TTL 0");
+    ck_assert_int_eq(etcd_codec_read_keep_alive(no_result, strlen(no_result), &ttl_s, &flaw), -1);
+    ck_assert_str_eq(flaw.message, "result is missing");
+    ck_assert_int_eq(etcd_codec_read_token(control, strlen(control), &token, &flaw), -1);
+    ck_assert_ptr_nonnull(strstr(flaw.message, "control character"));
+    ck_assert_int_eq(etcd_codec_read_token(none, strlen(none), &token, &flaw), -1);
+    ck_assert_str_eq(flaw.message, "token is missing or empty");
 }
 
 /* ---- lines of a watch ---- */
@@ -190,8 +186,7 @@ TEST(no_lease_and_no_token)
 static struct etcd_watch_message read_line(const char *line)
 {
     struct etcd_watch_message m;
-    struct error err = {0};
-    ck_assert_msg(etcd_codec_read_watch(line, strlen(line), &m, &err) == 0, "%s", err.message);
+    ck_assert_msg(etcd_codec_read_watch(line, strlen(line), &m, &flaw) == 0, "%s", flaw.message);
     return m;
 }
 

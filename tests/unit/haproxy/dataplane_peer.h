@@ -149,7 +149,6 @@ static inline void on_answer(void *arg, const struct dataplane_answer *a)
 static inline void make_client(const char *url, const char *socket)
 {
     static const struct log quiet = {.level = LOG_LEVEL_ERROR, .fd = -1};
-    struct error err = {0};
     dataplane_client_free(client);
     const struct dataplane_client_options o = {.url = url,
                                                .unix_socket = socket,
@@ -158,8 +157,8 @@ static inline void make_client(const char *url, const char *socket)
                                                .token = &token,
                                                .log = &quiet,
                                                .events = {.requested = on_requested}};
-    client = dataplane_client_new(base, http, &o, &err);
-    ck_assert_msg(client != NULL, "%s", err.message);
+    client = dataplane_client_new(base, http, &o, &flaw);
+    ck_assert_msg(client != NULL, "%s", flaw.message);
 }
 
 static inline void begin(const char *method, const char *path, const char *json)
@@ -189,9 +188,8 @@ static inline void call(const char *method, const char *path, const char *json)
 
 static inline void setup(void)
 {
-    struct error err = {0};
     base = event_base_new();
-    http = http_new(base, "test/1", &err);
+    http = http_new(base, "test/1", &flaw);
     ck_assert_ptr_nonnull(http);
     seen = (struct seen){0};
     server = (struct server){.status = 200, .body = "{}", .version = "7"};

@@ -250,8 +250,7 @@ static inline struct change change_of(enum change_kind kind, const struct backen
 
 static inline enum transaction_result write_changes(const struct change *list, size_t count)
 {
-    struct error err = {0};
-    ck_assert_msg(driver->ops->add(driver, list, count, &err) == 0, "%s", err.message);
+    ck_assert_msg(driver->ops->add(driver, list, count, &flaw) == 0, "%s", flaw.message);
     driver->ops->write(driver, readout.version, true, reloads);
     await_told();
     return last.result;
@@ -274,10 +273,9 @@ static inline bool haproxy_has(const char *server)
 static inline unsigned admin_of(const char *server)
 {
     struct cli_servers all;
-    struct error err;
     unsigned admin = 0;
     ck_assert_int_eq(command(LOCAL_SOCKET_STATS, "show servers state web"), LOCAL_OK);
-    ck_assert_int_eq(cli_servers_init(&all, seen.data, &err), 0);
+    ck_assert_int_eq(cli_servers_init(&all, seen.data, &flaw), 0);
     for (size_t i = 0; i < all.count; i++)
         admin = str_eq(all.servers[i].name, server) ? all.servers[i].admin : admin;
     cli_servers_fini(&all);
@@ -286,9 +284,8 @@ static inline unsigned admin_of(const char *server)
 
 static inline enum update_result update(struct backend_server s, unsigned fields, bool keep)
 {
-    struct error err = {0};
     const struct update_request r = {.backend = "web", .server = &s, .fields = fields, .keep_maintenance = keep};
-    ck_assert_msg(driver->ops->update(driver, readout.version, &r, &err) == 0, "%s", err.message);
+    ck_assert_msg(driver->ops->update(driver, readout.version, &r, &flaw) == 0, "%s", flaw.message);
     await_told();
     return last.update;
 }

@@ -72,9 +72,8 @@ static inline void tear_down_haproxy(void)
 static inline struct cli_processes processes(void)
 {
     struct cli_processes p;
-    struct error err = {0};
     /* While the master executes itself anew its socket refuses, or closes without a word. */
-    while (command(LOCAL_SOCKET_MASTER, "show proc") != LOCAL_OK || cli_processes_init(&p, seen.data, &err) != 0)
+    while (command(LOCAL_SOCKET_MASTER, "show proc") != LOCAL_OK || cli_processes_init(&p, seen.data, &flaw) != 0)
         usleep(POLL_US);
     return p;
 }

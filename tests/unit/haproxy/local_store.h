@@ -108,8 +108,7 @@ static inline void tear_down_store(void)
 
 static inline void want(enum storage_kind kind, const char *name, const char *bytes)
 {
-    struct error err = {0};
-    ck_assert_msg(storage_files_add(&files, kind, name, bytes, strlen(bytes), &err) == 0, "%s", err.message);
+    ck_assert_msg(storage_files_add(&files, kind, name, bytes, strlen(bytes), &flaw) == 0, "%s", flaw.message);
 }
 
 /* For a configuration that comes next. */

@@ -112,9 +112,8 @@ static struct local_helper_events helper_events = {.ended = on_end};
 
 static inline struct local_helper *start_another(void)
 {
-    struct error err = {0};
-    struct local_helper *h = local_helper_start(&options, &err);
-    ck_assert_msg(h != NULL, "%s", err.message);
+    struct local_helper *h = local_helper_start(&options, &flaw);
+    ck_assert_msg(h != NULL, "%s", flaw.message);
     local_helper_attach(h, base, &helper_events);
     return h;
 }

@@ -14,8 +14,7 @@ static char *exactly(const char *text)
 
 static void read_file(struct cfg_file *f, const char *text, size_t len)
 {
-    struct error err = {0};
-    ck_assert_msg(cfg_file_init(f, text, len, &err) == 0, "%s: %s", err.message, text);
+    ck_assert_msg(cfg_file_init(f, text, len, &flaw) == 0, "%s: %s", flaw.message, text);
 }
 
 /* ---- sections and lines ---- */
@@ -99,10 +98,9 @@ TEST(what_is_no_configuration)
     } rows[] = {{"", 0, "no section"}, {"<html>\n", 7, "<html>"}, {"global\n\0", 8, "NUL"}};
     for (size_t i = 0; i < array_len(rows); i++) {
         struct cfg_file f;
-        struct error err = {0};
-        ck_assert_int_eq(cfg_file_init(&f, rows[i].text, rows[i].len, &err), -1);
-        ck_assert_int_eq(err.kind, ERROR_INVALID);
-        ck_assert_msg(strstr(err.message, rows[i].says) != NULL, "%s", err.message);
+        ck_assert_int_eq(cfg_file_init(&f, rows[i].text, rows[i].len, &flaw), -1);
+        ck_assert_int_eq(flaw.kind, ERROR_INVALID);
+        ck_assert_msg(strstr(flaw.message, rows[i].says) != NULL, "%s", flaw.message);
         ck_assert_int_eq(f.version, -1);
         cfg_file_fini(&f);
     }
@@ -113,17 +111,16 @@ TEST(there_are_only_so_many_lines)
 {
     static const size_t most = 1000000;
     struct cfg_file f;
-    struct error err = {0};
     cleanup(buf_fini) struct buf text = {0};
     buf_add(&text, "global\n# a comment\n\n");
     for (size_t i = 1; i < most; i++)
         buf_add(&text, "a\n");
-    ck_assert_int_eq(cfg_file_init(&f, text.data, text.len, &err), 0);
+    ck_assert_int_eq(cfg_file_init(&f, text.data, text.len, &flaw), 0);
     ck_assert_uint_eq(f.line_count, most);
     cfg_file_fini(&f);
     buf_add(&text, "a\n");
-    ck_assert_int_eq(cfg_file_init(&f, text.data, text.len, &err), -1);
-    ck_assert_str_eq(err.message, "haproxy.cfg as the Data Plane API gives it has more than 1000000 lines");
+    ck_assert_int_eq(cfg_file_init(&f, text.data, text.len, &flaw), -1);
+    ck_assert_str_eq(flaw.message, "haproxy.cfg as the Data Plane API gives it has more than 1000000 lines");
     ck_assert_uint_eq(f.line_count, 0);
 }
 

@@ -175,7 +175,6 @@ TEST(a_server_that_is_back_in_the_file_stays)
 /* A write that waits for `haproxy -c` until the file "go" is there. */
 TEST(who_is_new_does_not_wait_for_the_check)
 {
-    struct error err = {0};
     cleanup(mem_free_ptr) char *go = in_folder("go");
     cleanup(mem_free_ptr) char *script =
         mem_printf("#!/bin/sh\nwhile [ ! -e %s ]; do sleep 0.01; done\nexec %s \"$@\"\n", go, haproxy);
@@ -188,7 +187,7 @@ TEST(who_is_new_does_not_wait_for_the_check)
     reloads = false;
     const struct backend_server n1 = {.name = (char *)"n1", .address = (char *)"127.0.0.9", .port = 9, .weight = 3};
     const struct change list[] = {change_of(CHANGE_ADD_SERVER, &n1), change_of(CHANGE_REMOVE_SERVER, line_of("s1"))};
-    ck_assert_int_eq(driver->ops->add(driver, list, 2, &err), 0);
+    ck_assert_int_eq(driver->ops->add(driver, list, 2, &flaw), 0);
     driver->ops->write(driver, readout.version, true, false);
     while (!haproxy_has("n1"))
         event_base_loop(base, EVLOOP_ONCE);
@@ -226,10 +225,9 @@ static void assert_told(struct cfg_content *to, const struct change *change, con
 {
     cleanup(changes_fini) struct changes list = {0};
     cleanup(buf_fini) struct buf commands = {0};
-    struct error err = {0};
     changes_add(&list, change);
-    if (driver->ops->foresee(driver, cfg_content_file(to, NULL), &list, &commands, &err) != 0)
-        buf_printf(&commands, "a reload: %s", err.message);
+    if (driver->ops->foresee(driver, cfg_content_file(to, NULL), &list, &commands, &flaw) != 0)
+        buf_printf(&commands, "a reload: %s", flaw.message);
     ck_assert_str_eq(buf_str(&commands), expected);
 }
 
@@ -312,9 +310,8 @@ TEST(changes_that_haproxy_refuses_are_not_written)
     assert_file_is(text);
     const struct backend_server nobody = {.name = (char *)"nobody"};
     const struct change gone = change_of(CHANGE_REMOVE_SERVER, &nobody);
-    struct error err = {0};
-    ck_assert_int_eq(driver->ops->add(driver, &gone, 1, &err), -1);
-    ck_assert_int_eq(err.kind, ERROR_INVALID);
+    ck_assert_int_eq(driver->ops->add(driver, &gone, 1, &flaw), -1);
+    ck_assert_int_eq(flaw.kind, ERROR_INVALID);
 }
 
 TEST(changes_of_another_file_are_a_conflict)
@@ -402,15 +399,14 @@ TEST(a_server_of_another_file_is_a_conflict)
     put(config, theirs, 0644);
     ck_assert_int_eq(update(s, SERVER_PORT, false), UPDATE_CONFLICT);
     assert_file_is(theirs);
-    struct error err = {0};
     free(theirs);
     theirs = mem_printf("%s    server a;b 127.0.0.1:2\n", text);
     put(config, theirs, 0644);
     read_it();
     s.name = (char *)"a;b";
     const struct update_request r = {.backend = "web", .server = &s, .fields = SERVER_PORT};
-    ck_assert_int_eq(driver->ops->update(driver, readout.version, &r, &err), -1);
-    ck_assert_int_eq(err.kind, ERROR_INVALID);
+    ck_assert_int_eq(driver->ops->update(driver, readout.version, &r, &flaw), -1);
+    ck_assert_int_eq(flaw.kind, ERROR_INVALID);
 }
 
 /* Commands wait for nothing, and a state that HAProxy does not know is no state. */

@@ -121,11 +121,10 @@ TEST(no_right_is_said)
 
 TEST(two_daemons_do_not_write_at_once)
 {
-    struct error err = {0};
     want(STORAGE_GENERAL, "one", "1");
     loaded();
     end();
-    struct local_helper *first = local_helper_start(&options, &err);
+    struct local_helper *first = local_helper_start(&options, &flaw);
     local_helper_attach(first, base, NULL);
     ck_assert_int_eq(lock_by(first), LOCAL_OK);
     begin();
@@ -145,9 +144,8 @@ TEST(two_daemons_do_not_write_at_once)
 /* What it put there while we waited, or right before, is in its list, not in the one that we have read. */
 TEST_EACH(what_another_daemon_put_there_before_us_is_known, 2)
 {
-    struct error err = {0};
     cleanup(mem_free_ptr) char *list = mem_printf("general two %s put\n", hash_of("2"));
-    struct local_helper *first = local_helper_start(&options, &err);
+    struct local_helper *first = local_helper_start(&options, &flaw);
     want(STORAGE_GENERAL, "one", "1");
     if (_i == 0) {
         local_helper_attach(first, base, NULL);

@@ -40,9 +40,8 @@ static bool files_change; /* beside it, with the next one that is told */
 static enum transaction_result tell(const char *to, bool plain)
 {
     struct cfg_difference d;
-    struct error err = {0};
     struct cfg_content *c = cfg_content_new(mem_strdup(to), strlen(to));
-    cfg_difference_init(&d, cfg_content_file(readout.file, &err), cfg_content_file(c, &err));
+    cfg_difference_init(&d, cfg_content_file(readout.file, &flaw), cfg_content_file(c, &flaw));
     ck_assert(d.effect == CFG_EFFECT_RUNTIME || d.effect == CFG_EFFECT_RUNTIME_SERVERS);
     const struct replacement_request r = {
         .text = c, .before = readout.file, .changes = &d.changes, .plain = plain, .files_stay = !files_change};
@@ -104,9 +103,8 @@ TEST(who_came_too_early_goes_again)
     struct cfg_content *c =
         cfg_content_new(mem_printf("%s    nonsense\n", bad), strlen(bad) + strlen("    nonsense\n"));
     struct cfg_difference d;
-    struct error err = {0};
     struct cfg_content *good = cfg_content_new(bad, strlen(bad));
-    cfg_difference_init(&d, cfg_content_file(readout.file, &err), cfg_content_file(good, &err));
+    cfg_difference_init(&d, cfg_content_file(readout.file, &flaw), cfg_content_file(good, &flaw));
     const struct replacement_request r = {.text = c, .before = readout.file, .changes = &d.changes};
     driver->ops->replace(driver, readout.version, &r);
     await_told();

@@ -69,8 +69,7 @@ static void foresee(const struct storage_files *files, const struct stored_text 
 
 static void want(struct storage_files *files, enum storage_kind kind, const char *name, const char *bytes)
 {
-    struct error err = {0};
-    ck_assert_int_eq(storage_files_add(files, kind, name, bytes, strlen(bytes), &err), 0);
+    ck_assert_int_eq(storage_files_add(files, kind, name, bytes, strlen(bytes), &flaw), 0);
 }
 
 #define MAPS                                                                                                        \

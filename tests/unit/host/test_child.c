@@ -93,15 +93,14 @@ static const struct child_options usual = {.max_out_bytes = 1000, .timeout_ms = 
 static struct child *start(const char *command, char *const *args, const struct child_options *o)
 {
     static char a[] = "A=1", path[] = "PATH=/usr/bin:/bin", *const env[] = {a, path, NULL};
-    struct error err;
     forget();
     last = *o;
     last.command = command;
     last.args = args;
     last.env = last.env != NULL ? last.env : env;
     last.without_pidfd = without_pidfd;
-    struct child *c = child_start(base, &last, on_done, &seen, &err);
-    ck_assert_msg(c != NULL, "%s", c == NULL ? err.message : "");
+    struct child *c = child_start(base, &last, on_done, &seen, &flaw);
+    ck_assert_msg(c != NULL, "%s", c == NULL ? flaw.message : "");
     ck_assert_uint_eq(seen.times, 0);
     return c;
 }
@@ -333,12 +332,11 @@ static void on_done_again(void *arg, const struct child_result *r)
 TEST_BOTH(the_next_may_start_from_the_end_of_one)
 {
     char *args[] = {(char[]){"first"}, NULL};
-    struct error err;
     last = usual;
     last.command = "/bin/echo";
     last.args = args;
     last.env = args + 1;
-    ck_assert_ptr_nonnull(child_start(base, &last, on_done_again, &seen, &err));
+    ck_assert_ptr_nonnull(child_start(base, &last, on_done_again, &seen, &flaw));
     event_base_dispatch(base);
     ck_assert_str_eq(seen.out, "second\n");
     none_is_left();
@@ -447,10 +445,9 @@ TEST_EACH(what_cannot_be_started_is_said, array_len(unstartable))
     struct child_options o = usual;
     o.command = unstartable[_i].command;
     o.args = o.env = none;
-    struct error err;
-    ck_assert_ptr_null(child_start(base, &o, on_done, NULL, &err));
-    ck_assert_int_eq(err.kind, ERROR_RETRY);
-    ck_assert_msg(strstr(err.message, unstartable[_i].says) != NULL, "%s", err.message);
+    ck_assert_ptr_null(child_start(base, &o, on_done, NULL, &flaw));
+    ck_assert_int_eq(flaw.kind, ERROR_RETRY);
+    ck_assert_msg(strstr(flaw.message, unstartable[_i].says) != NULL, "%s", flaw.message);
     none_is_left();
     ck_assert_int_eq(chdir("/"), 0);
 }
@@ -464,8 +461,7 @@ TEST(too_long_an_environment_is_said)
     o.command = "sh";
     o.args = none;
     o.env = env;
-    struct error err;
-    ck_assert_ptr_null(child_start(base, &o, on_done, NULL, &err));
-    ck_assert_ptr_nonnull(strstr(err.message, "its arguments or its environment are too long"));
+    ck_assert_ptr_null(child_start(base, &o, on_done, NULL, &flaw));
+    ck_assert_ptr_nonnull(strstr(flaw.message, "its arguments or its environment are too long"));
     free(variable);
 }

@@ -186,7 +186,6 @@ static inline void setup(void)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof(a);
-    struct error err = {0};
     base = event_base_new();
     memset(&peer, 0, sizeof(peer)); /* a test may run in the process of the last one */
     informer = NULL;
@@ -199,12 +198,12 @@ static inline void setup(void)
     buf_init(&peer.requests, 0);
     buf_init(&told, 0);
     log_begin();
-    http = http_new(base, "test/1", &err);
+    http = http_new(base, "test/1", &flaw);
     ck_assert_ptr_nonnull(http);
     cache = NULL;
     struct kube_access access = {.server = url, .token = (char[]){"t"}, .source = (char[]){"test"}};
-    client = kube_client_new(http, &access, &log_to_file, &err);
-    ck_assert_msg(client != NULL, "%s", err.message);
+    client = kube_client_new(http, &access, &log_to_file, &flaw);
+    ck_assert_msg(client != NULL, "%s", flaw.message);
 }
 
 static inline void teardown(void)

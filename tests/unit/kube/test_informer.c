@@ -157,14 +157,13 @@ TEST(after_a_failure_the_connection_is_a_new_one)
     static const struct http_callbacks other = {.on_done = on_other_done};
     struct http_endpoint endpoint = {.base_url = url};
     struct http_request_options options = {.method = "GET", .path = "/other"};
-    struct error err;
     bool done = false;
     START({.expect = "sendInitialEvents=true", .body = TWO_NODES MODIFIED("n1", "21", "10.0.0.7"), .after = HOLD},
           {.expect = "/other", .body = "{}", .after = END},
           {.expect = "sendInitialEvents=true", .body = TWO_NODES, .after = HOLD});
     UNTIL(was_commanded("MODIFIED node n1"));
     struct bufferevent *watch = peer.last;
-    ck_assert_ptr_nonnull(http_start(http, &endpoint, &options, &other, &done, &err));
+    ck_assert_ptr_nonnull(http_start(http, &endpoint, &options, &other, &done, &flaw));
     UNTIL(done);
     ck_assert_uint_eq(peer.opened, 2); /* and the second is kept */
     peer.last = watch;

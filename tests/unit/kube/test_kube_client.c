@@ -43,11 +43,10 @@ static char *replace_file(const char *name, const char *text)
 
 static void setup(void)
 {
-    struct error err = {0};
     folder_make();
     log_begin();
     base = event_base_new();
-    http = http_new(base, "haproxy-k8s-sync/test", &err);
+    http = http_new(base, "haproxy-k8s-sync/test", &flaw);
     server = evhttp_new(base);
     struct evhttp_bound_socket *bound = evhttp_bind_socket_with_handle(server, "127.0.0.1", 0);
     ck_assert_ptr_nonnull(bound);
@@ -77,9 +76,8 @@ static void teardown(void)
 
 static struct kube_client *new_client(void)
 {
-    struct error err = {0};
-    struct kube_client *c = kube_client_new(http, &access_to, &log_to_file, &err);
-    ck_assert_msg(c != NULL, "%s", err.message);
+    struct kube_client *c = kube_client_new(http, &access_to, &log_to_file, &flaw);
+    ck_assert_msg(c != NULL, "%s", flaw.message);
     return c;
 }
 
@@ -96,9 +94,8 @@ static void ask(struct kube_client *c)
 {
     static const struct http_callbacks callbacks = {.on_done = on_done};
     struct http_request_options options = {.method = "GET", .path = "/version", .total_timeout_ms = 20000};
-    struct error err = {0};
     unsigned before = done;
-    ck_assert_msg(kube_client_start(c, &options, &callbacks, NULL, &err) != NULL, "%s", err.message);
+    ck_assert_msg(kube_client_start(c, &options, &callbacks, NULL, &flaw) != NULL, "%s", flaw.message);
     event_base_dispatch(base);
     ck_assert_uint_eq(done, before + 1);
 }
@@ -203,12 +200,11 @@ TEST(an_unreadable_token_keeps_the_old_one)
 
 static void assert_refused(const char *first, const char *second)
 {
-    struct error err = {0};
-    ck_assert_ptr_null(kube_client_new(http, &access_to, &log_to_file, &err));
-    ck_assert_int_eq(err.kind, ERROR_INVALID);
-    ck_assert_msg(strstr(err.message, first) != NULL, "%s has no %s", err.message, first);
-    ck_assert_msg(strstr(err.message, second) != NULL, "%s has no %s", err.message, second);
-    ck_assert_ptr_nonnull(strstr(err.message, access_to.source));
+    ck_assert_ptr_null(kube_client_new(http, &access_to, &log_to_file, &flaw));
+    ck_assert_int_eq(flaw.kind, ERROR_INVALID);
+    ck_assert_msg(strstr(flaw.message, first) != NULL, "%s has no %s", flaw.message, first);
+    ck_assert_msg(strstr(flaw.message, second) != NULL, "%s has no %s", flaw.message, second);
+    ck_assert_ptr_nonnull(strstr(flaw.message, access_to.source));
 }
 
 TEST(a_token_file_must_be_there_at_start)

@@ -175,8 +175,7 @@ static void on_news(void *arg)
 
 static bool is_usable(void)
 {
-    struct error err;
-    return spiffe_usable(client, &err) == 0;
+    return spiffe_usable(client, &flaw) == 0;
 }
 
 static bool has_problem(void)
@@ -215,10 +214,9 @@ static void wait_for(bool (*condition)(void))
 
 static void assert_unusable(const char *saying)
 {
-    struct error err;
-    ck_assert_int_eq(spiffe_usable(client, &err), -1);
-    ck_assert_int_eq(err.kind, ERROR_RETRY);
-    ck_assert_msg(strstr(err.message, saying) != NULL, "%s: %s", saying, err.message);
+    ck_assert_int_eq(spiffe_usable(client, &flaw), -1);
+    ck_assert_int_eq(flaw.kind, ERROR_RETRY);
+    ck_assert_msg(strstr(flaw.message, saying) != NULL, "%s: %s", saying, flaw.message);
 }
 
 static void start(void)
@@ -229,7 +227,6 @@ static void start(void)
 
 static void setup(void)
 {
-    struct error err;
     svids_setup();
     memset(&agent, 0, sizeof(agent));
     news = 0;
@@ -237,7 +234,7 @@ static void setup(void)
     log_begin();
     snprintf(path, sizeof(path), "%s/agent.sock", folder);
     base = event_base_new();
-    http = http_new(base, "test", &err);
+    http = http_new(base, "test", &flaw);
 }
 
 static void teardown(void)

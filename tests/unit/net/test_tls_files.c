@@ -74,9 +74,8 @@ static void teardown(void)
 
 static void load(void)
 {
-    struct error err = {0};
-    files = tls_files_new(&options, &err);
-    ck_assert_msg(files != NULL, "%s", err.message);
+    files = tls_files_new(&options, &flaw);
+    ck_assert_msg(files != NULL, "%s", flaw.message);
 }
 
 static void assert_in_use(const char *want_ca, const char *want_cert, const char *want_key)
@@ -96,19 +95,17 @@ static void assert_says(const struct error *err, const char *what)
 
 static bool refresh(void)
 {
-    struct error err = {0};
     bool renewed = false;
-    ck_assert_msg(tls_files_refresh(files, &renewed, &err) == 0, "%s", err.message);
+    ck_assert_msg(tls_files_refresh(files, &renewed, &flaw) == 0, "%s", flaw.message);
     return renewed;
 }
 
 static void assert_refused(const char *what)
 {
-    struct error err = {0};
     bool renewed = true;
-    ck_assert_int_eq(tls_files_refresh(files, &renewed, &err), -1);
+    ck_assert_int_eq(tls_files_refresh(files, &renewed, &flaw), -1);
     ck_assert(renewed); /* untouched */
-    assert_says(&err, what);
+    assert_says(&flaw, what);
 }
 
 /* ---- what is loaded ---- */
@@ -242,11 +239,10 @@ static void break_file(const struct breakage *b)
 TEST_EACH(a_broken_file_at_start_is_an_error, array_len(breakages))
 {
     const struct breakage *b = &breakages[_i];
-    struct error err = {0};
     break_file(b);
-    ck_assert_ptr_null(tls_files_new(&options, &err));
-    assert_says(&err, b->what);
-    assert_says(&err, paths[b->how == OTHER_KEY ? KEY : b->which]);
+    ck_assert_ptr_null(tls_files_new(&options, &flaw));
+    assert_says(&flaw, b->what);
+    assert_says(&flaw, paths[b->how == OTHER_KEY ? KEY : b->which]);
 }
 
 /* Others change with it, and are not taken either: the set is one. */
@@ -274,14 +270,13 @@ TEST_EACH(a_broken_file_later_keeps_the_whole_old_set, array_len(breakages))
 
 TEST(a_certificate_needs_its_key)
 {
-    struct error err = {0};
     options.key.path = NULL;
-    ck_assert_ptr_null(tls_files_new(&options, &err));
-    assert_says(&err, "THE_CERT is set and THE_KEY is not");
+    ck_assert_ptr_null(tls_files_new(&options, &flaw));
+    assert_says(&flaw, "THE_CERT is set and THE_KEY is not");
     options.cert.path = NULL;
     options.key.path = paths[KEY];
-    ck_assert_ptr_null(tls_files_new(&options, &err));
-    assert_says(&err, "THE_KEY is set and THE_CERT is not");
+    ck_assert_ptr_null(tls_files_new(&options, &flaw));
+    assert_says(&flaw, "THE_KEY is set and THE_CERT is not");
 }
 
 /* ---- what changes ---- */
@@ -406,20 +401,19 @@ TEST(an_unreadable_file_is_tried_again_though_it_looks_the_same)
 
 TEST(a_pair_that_is_handed_in)
 {
-    struct error err = {0};
     load();
-    ck_assert_int_eq(tls_files_set_pair(files, other_cert, key_pem, &err), -1);
-    assert_says(&err, "does not belong");
-    ck_assert_int_eq(tls_files_set_pair(files, other_cert, NULL, &err), -1);
+    ck_assert_int_eq(tls_files_set_pair(files, other_cert, key_pem, &flaw), -1);
+    assert_says(&flaw, "does not belong");
+    ck_assert_int_eq(tls_files_set_pair(files, other_cert, NULL, &flaw), -1);
     assert_in_use(ca, cert, key_pem);
-    ck_assert_int_eq(tls_files_set_pair(files, other_cert, other_key_pem, &err), 0);
+    ck_assert_int_eq(tls_files_set_pair(files, other_cert, other_key_pem, &flaw), 0);
     assert_in_use(ca, other_cert, other_key_pem);
     put(CERT, "nonsense"); /* its files are not looked at any more */
     ck_assert(!refresh());
     put(CA, other_ca);
     ck_assert(refresh());
     assert_in_use(other_ca, other_cert, other_key_pem);
-    ck_assert_int_eq(tls_files_set_pair(files, NULL, NULL, &err), 0);
+    ck_assert_int_eq(tls_files_set_pair(files, NULL, NULL, &flaw), 0);
     assert_in_use(other_ca, NULL, NULL);
     ck_assert(tls_files_client_not_after_s(files) == INT64_MAX);
 }
@@ -427,12 +421,11 @@ TEST(a_pair_that_is_handed_in)
 /* What stood in the way of the new CA was a pair that is of no interest any more. */
 TEST(a_pair_that_is_handed_in_ends_a_refusal)
 {
-    struct error err = {0};
     load();
     put(CA, other_ca);
     put(KEY, other_key_pem);
     assert_refused("does not belong");
-    ck_assert_int_eq(tls_files_set_pair(files, other_cert, other_key_pem, &err), 0);
+    ck_assert_int_eq(tls_files_set_pair(files, other_cert, other_key_pem, &flaw), 0);
     assert_in_use(ca, other_cert, other_key_pem);
     ck_assert(refresh());
     assert_in_use(other_ca, other_cert, other_key_pem);

@@ -77,14 +77,13 @@ static void pass(uint64_t ms)
 static void answer(int status, const char *text)
 {
     struct buf body = {0};
-    struct error err = {0};
     buf_add(&body, text);
     const struct http_response r = {.status = status, .body = &body};
     ck_assert(w.open);
     w.open = false;
     if (status == 0)
-        (void)error_set(&err, ERROR_RETRY, "connection refused");
-    w.callbacks.on_done(w.arg, &r, status == 0 ? &err : NULL);
+        (void)error_set(&flaw, ERROR_RETRY, "connection refused");
+    w.callbacks.on_done(w.arg, &r, status == 0 ? &flaw : NULL);
     buf_fini(&body);
 }
 

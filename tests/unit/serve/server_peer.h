@@ -65,13 +65,12 @@ static inline struct server *server_at(const char *host, uint16_t port, struct e
 
 static inline void fixture_init(const char *host, bool page)
 {
-    struct error err = {0};
     signal(SIGPIPE, SIG_IGN); /* as the daemon does: the answer to a reader who is gone is an error, not our end */
     f = (struct fixture){
         .base = event_base_new(), .metrics = metrics_new(), .alive = true, .ready = true, .page = page};
     f.log = (struct log){.level = LOG_LEVEL_INFO, .fd = memfd_create("log", MFD_CLOEXEC)};
-    f.server = server_at(host, 0, &err);
-    ck_assert_msg(f.server != NULL, "%s", err.message);
+    f.server = server_at(host, 0, &flaw);
+    ck_assert_msg(f.server != NULL, "%s", flaw.message);
     ck_assert_uint_ne(server_port(f.server), 0);
 }
 

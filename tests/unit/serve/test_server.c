@@ -394,23 +394,21 @@ TEST(an_address_by_its_name)
 
 TEST(a_restart_gets_its_port_back_at_once)
 {
-    struct error err = {0};
     uint16_t port = server_port(f.server);
     cleanup(mem_free_ptr) char *answer = get("/healthz"); /* we close first, so TIME_WAIT is on our side */
     server_free(f.server);
     event_base_loop(f.base, EVLOOP_NONBLOCK);
-    f.server = server_at("127.0.0.1", port, &err);
-    ck_assert_msg(f.server != NULL, "%s", err.message);
+    f.server = server_at("127.0.0.1", port, &flaw);
+    ck_assert_msg(f.server != NULL, "%s", flaw.message);
 }
 
 static void expect_no_server(const char *host, uint16_t port, const char *where, const char *why)
 {
-    struct error err = {0};
-    ck_assert_ptr_null(server_at(host, port, &err));
-    ck_assert_int_eq(err.kind, ERROR_FATAL);
-    ck_assert_msg(strstr(err.message, where) != NULL && strstr(err.message, why) != NULL &&
-                      strstr(err.message, "LISTEN_ADDRESS") != NULL,
-                  "%s", err.message);
+    ck_assert_ptr_null(server_at(host, port, &flaw));
+    ck_assert_int_eq(flaw.kind, ERROR_FATAL);
+    ck_assert_msg(strstr(flaw.message, where) != NULL && strstr(flaw.message, why) != NULL &&
+                      strstr(flaw.message, "LISTEN_ADDRESS") != NULL,
+                  "%s", flaw.message);
 }
 
 TEST(addresses_that_cannot_be_had)

@@ -73,16 +73,14 @@ TEST(not_inside_a_pod)
     };
     for (size_t i = 0; i < array_len(rows); i++) {
         struct kube_access a;
-        struct error err;
-        ck_assert_int_eq(in_cluster(rows[i].host, rows[i].port, &a, &err), -1);
-        ck_assert_int_eq(err.kind, ERROR_FATAL);
-        assert_message(&err, rows[i].says);
+        ck_assert_int_eq(in_cluster(rows[i].host, rows[i].port, &a, &flaw), -1);
+        ck_assert_int_eq(flaw.kind, ERROR_FATAL);
+        assert_message(&flaw, rows[i].says);
     }
     char ca[128];
     snprintf(ca, sizeof(ca), "%s/ca.crt", folder);
     write_file(ca, "x");
     struct kube_access a;
-    struct error err;
-    ck_assert_int_eq(in_cluster("10.0.0.1", "443", &a, &err), -1);
-    assert_message(&err, "/token: No such file");
+    ck_assert_int_eq(in_cluster("10.0.0.1", "443", &a, &flaw), -1);
+    assert_message(&flaw, "/token: No such file");
 }

@@ -7,9 +7,8 @@
 static struct kube_access load(const char *list)
 {
     struct kube_access a;
-    struct error err;
-    int rc = kube_access_from_kubeconfig(list, &a, &err);
-    ck_assert_msg(rc == 0, "%s", rc == 0 ? "" : err.message);
+    int rc = kube_access_from_kubeconfig(list, &a, &flaw);
+    ck_assert_msg(rc == 0, "%s", rc == 0 ? "" : flaw.message);
     return a;
 }
 

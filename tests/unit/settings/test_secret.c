@@ -14,9 +14,8 @@ static void set_up(void)
 static bool refresh(struct secret *s, bool force)
 {
     bool changed = false;
-    struct error err;
-    int rc = secret_refresh(s, force, &changed, &err);
-    ck_assert_msg(rc == 0, "%s", rc == 0 ? "" : err.message);
+    int rc = secret_refresh(s, force, &changed, &flaw);
+    ck_assert_msg(rc == 0, "%s", rc == 0 ? "" : flaw.message);
     return changed;
 }
 
@@ -138,13 +137,12 @@ TEST(a_mounted_secret_swaps_its_folder)
 
 static void assert_refused(struct secret *s, const char *why)
 {
-    struct error err;
     bool changed = true;
-    ck_assert_int_eq(secret_refresh(s, false, &changed, &err), -1);
-    ck_assert_int_eq(err.kind, ERROR_INVALID);
+    ck_assert_int_eq(secret_refresh(s, false, &changed, &flaw), -1);
+    ck_assert_int_eq(flaw.kind, ERROR_INVALID);
     ck_assert(changed); /* untouched */
-    ck_assert_msg(strstr(err.message, why) != NULL && strstr(err.message, s->path) != NULL, "%s", err.message);
-    ck_assert_msg(strstr(err.message, "hunter2") == NULL, "%s", err.message);
+    ck_assert_msg(strstr(flaw.message, why) != NULL && strstr(flaw.message, s->path) != NULL, "%s", flaw.message);
+    ck_assert_msg(strstr(flaw.message, "hunter2") == NULL, "%s", flaw.message);
 }
 
 TEST(what_cannot_be_used_keeps_the_old_value)
@@ -284,12 +282,11 @@ static void assert_lines_refused(const char *message)
 {
     struct secret *const all[] = {&user, &password, &token};
     for (size_t i = 0; i < array_len(all); i++) {
-        struct error err;
         bool changed = true;
-        ck_assert_int_eq(secret_refresh(all[i], false, &changed, &err), -1);
-        ck_assert_int_eq(err.kind, ERROR_INVALID);
+        ck_assert_int_eq(secret_refresh(all[i], false, &changed, &flaw), -1);
+        ck_assert_int_eq(flaw.kind, ERROR_INVALID);
         ck_assert(changed); /* untouched */
-        ck_assert_str_eq(err.message, message);
+        ck_assert_str_eq(flaw.message, message);
     }
 }
 

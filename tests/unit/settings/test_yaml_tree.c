@@ -10,10 +10,9 @@ static int parse(const char *text, struct yaml_tree *ret, struct error *err)
 static void assert_refused(const char *text, const char *why)
 {
     struct yaml_tree t;
-    struct error err;
-    ck_assert_msg(parse(text, &t, &err) == -1, "taken: %.60s", text);
-    ck_assert_int_eq(err.kind, ERROR_FATAL);
-    ck_assert_msg(strstr(err.message, why) != NULL, "expected \"%s\": %s", why, err.message);
+    ck_assert_msg(parse(text, &t, &flaw) == -1, "taken: %.60s", text);
+    ck_assert_int_eq(flaw.kind, ERROR_FATAL);
+    ck_assert_msg(strstr(flaw.message, why) != NULL, "expected \"%s\": %s", why, flaw.message);
 }
 
 /* The text at a path of keys, "" for the path's own end. */
@@ -37,8 +36,7 @@ TEST(block_flow_and_json_are_the_same)
     };
     for (size_t i = 0; i < array_len(texts); i++) {
         cleanup(yaml_tree_fini) struct yaml_tree t = {0};
-        struct error err;
-        ck_assert_msg(parse(texts[i], &t, &err) == 0, "%s", err.message);
+        ck_assert_msg(parse(texts[i], &t, &flaw) == 0, "%s", flaw.message);
         ck_assert_str_eq(text_at(&t, "a", "b"), "x");
         size_t twice;
         const struct yaml_node *c = yaml_node_get(t.root, "c", &twice);
@@ -96,10 +94,9 @@ TEST(a_key_that_is_there_twice_is_told)
 TEST(aliases_and_merged_mappings)
 {
     cleanup(yaml_tree_fini) struct yaml_tree t = {0};
-    struct error err;
     ck_assert_msg(
-        parse("x: &x {p: 1, q: 2}\ny: *x\nz: {<<: *x, q: 3}\nw: {<<: [{r: 5}, *x]}\nv: &x 7\nu: *x\n", &t, &err) == 0,
-        "%s", err.message);
+        parse("x: &x {p: 1, q: 2}\ny: *x\nz: {<<: *x, q: 3}\nw: {<<: [{r: 5}, *x]}\nv: &x 7\nu: *x\n", &t, &flaw) == 0,
+        "%s", flaw.message);
     ck_assert_str_eq(text_at(&t, "y", "q"), "2");
     ck_assert_str_eq(text_at(&t, "z", "p"), "1");
     ck_assert_str_eq(text_at(&t, "z", "q"), "3");

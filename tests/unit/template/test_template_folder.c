@@ -26,16 +26,15 @@ FIXTURE(folder_make, folder_remove)
 TEST_EACH(as_much_as_there_may_be, sizeof(rows) / sizeof(rows[0]))
 {
     struct template_folder f;
-    struct error err = {0};
     put("a", rows[_i].one);
     put("b", rows[_i].other);
-    int rc = template_folder_read(folder, &f, &err);
-    ck_assert_msg((rc == 0) == rows[_i].good, "row %d: %s", _i, err.message);
+    int rc = template_folder_read(folder, &f, &flaw);
+    ck_assert_msg((rc == 0) == rows[_i].good, "row %d: %s", _i, flaw.message);
     if (rc == 0) {
         ck_assert_uint_eq(f.count, 2);
         ck_assert_uint_eq(f.bytes, (size_t)(rows[_i].one + rows[_i].other));
         template_folder_fini(&f);
     } else {
-        ck_assert_ptr_nonnull(strstr(err.message, "a template set has at most 8 MB"));
+        ck_assert_ptr_nonnull(strstr(flaw.message, "a template set has at most 8 MB"));
     }
 }

@@ -58,11 +58,10 @@ static const struct {
 
 TEST_EACH(what_is_wrong_and_where, array_len(bad))
 {
-    struct error err = {0};
-    struct template_set *s = set_of(bad[_i].yaml, &err);
+    struct template_set *s = set_of(bad[_i].yaml, &flaw);
     ck_assert_msg(s == NULL, "%s", bad[_i].yaml);
-    ck_assert_msg(err.kind == ERROR_INVALID && strstr(err.message, bad[_i].says) != NULL, "%s\n%s", bad[_i].yaml,
-                  err.message);
+    ck_assert_msg(flaw.kind == ERROR_INVALID && strstr(flaw.message, bad[_i].says) != NULL, "%s\n%s", bad[_i].yaml,
+                  flaw.message);
 }
 
 TEST(what_they_are)

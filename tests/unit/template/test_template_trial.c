@@ -18,10 +18,9 @@ static const struct trial_options options = {.environment = nothing, .timeout_ms
 
 static void run(const char *assertion, const char *fixtures, struct trial_result *ret)
 {
-    struct error err = {0};
     cleanup(mem_free_ptr) char *yaml = mem_printf("%s%s}\n%s", SET, assertion, fixtures);
-    struct template_set *s = set_of(yaml, &err);
-    ck_assert_msg(s != NULL, "%s", err.message);
+    struct template_set *s = set_of(yaml, &flaw);
+    ck_assert_msg(s != NULL, "%s", flaw.message);
     trial_run(s, &s->tests[0], &options, ret);
     ret->test = NULL;
     for (size_t i = 0; i < ret->count; i++)
@@ -88,10 +87,9 @@ TEST(the_program)
 
 TEST(a_folder_that_cannot_be_made)
 {
-    struct error err = {0};
     struct haproxy_check c;
     ck_assert_int_eq(setenv("TMPDIR", "/nonexistent", 1), 0);
-    ck_assert_int_eq(haproxy_check_init(&c, &err), -1);
-    ck_assert_msg(strstr(err.message, "cannot make a folder /nonexistent/") != NULL, "%s", err.message);
+    ck_assert_int_eq(haproxy_check_init(&c, &flaw), -1);
+    ck_assert_msg(strstr(flaw.message, "cannot make a folder /nonexistent/") != NULL, "%s", flaw.message);
     ck_assert_int_eq(unsetenv("TMPDIR"), 0);
 }

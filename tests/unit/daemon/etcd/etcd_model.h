@@ -300,14 +300,13 @@ void etcd_watch_stop(struct etcd_watch *one)
 
 static inline void watch_break(struct etcd_watch *one)
 {
-    struct error err = {0};
     if (one == NULL || !one->running)
         return;
-    (void)error_set(&err, ERROR_RETRY, "the model ended the watch");
+    (void)error_set(&flaw, ERROR_RETRY, "the model ended the watch");
     one->due_ms = now_ms() + 1 + dice_below(&w.dice, 3000);
     if (one->connected && one->callbacks.state != NULL) {
         one->connected = false;
-        one->callbacks.state(one->arg, false, &err);
+        one->callbacks.state(one->arg, false, &flaw);
     }
     one->connected = false;
 }

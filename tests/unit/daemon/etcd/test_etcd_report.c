@@ -88,11 +88,10 @@ static void is_now(const char *state)
 static struct load_balancer said(void)
 {
     struct load_balancer l = {0};
-    struct error err = {0};
     const struct cell *c = model_at(KEY);
     ck_assert_ptr_nonnull(c);
     ck_assert_ptr_nonnull(lease_find(c->lease));
-    ck_assert_msg(load_balancer_parse(c->value, c->len, &l, &err) == 0, "%s", err.message);
+    ck_assert_msg(load_balancer_parse(c->value, c->len, &l, &flaw) == 0, "%s", flaw.message);
     return l;
 }
 

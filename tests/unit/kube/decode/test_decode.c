@@ -124,7 +124,6 @@ TEST(megabytes_in_one_field)
                                        "node n1 is skipped: metadata: uid has 5000000 bytes", ""};
     for (size_t i = 0; i < array_len(before); i++) {
         struct kube_event e;
-        struct error err;
         cleanup(buf_fini) struct buf b = {0};
         buf_add(&b, before[i]);
         for (size_t k = 0; k < 100000; k++)
@@ -132,7 +131,7 @@ TEST(megabytes_in_one_field)
         buf_add(&b, "\"}}");
         size_t len = b.len;
         buf_addn(&b, "\0\0\0\0", KUBE_DECODE_PADDING_BYTES);
-        ck_assert_int_eq(kube_decode_item(&kube_nodes, b.data, len, &e, &err), 0);
+        ck_assert_int_eq(kube_decode_item(&kube_nodes, b.data, len, &e, &flaw), 0);
         ck_assert_msg(str_has_prefix(e.skipped.message, want[i]), "%s", e.skipped.message);
         ck_assert(strlen(e.skipped.message) < 200 && (e.object == NULL) == (want[i][0] != '\0'));
         kube_event_fini(&e);

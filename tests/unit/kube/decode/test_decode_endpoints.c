@@ -64,7 +64,6 @@ TEST(an_address_that_cannot_be_used)
 
 static void decode_many(size_t subsets, size_t addresses, struct kube_event *ret)
 {
-    struct error err;
     cleanup(buf_fini) struct buf b = {0};
     buf_add(&b, "{\"metadata\":{\"name\":\"web\"},\"subsets\":[{\"addresses\":[");
     for (size_t i = 0; i < addresses; i++)
@@ -75,7 +74,7 @@ static void decode_many(size_t subsets, size_t addresses, struct kube_event *ret
     buf_add(&b, "]}");
     size_t len = b.len;
     buf_addn(&b, "\0\0\0\0", KUBE_DECODE_PADDING_BYTES);
-    ck_assert_int_eq(kube_decode_item(&kube_endpoints, b.data, len, ret, &err), 0);
+    ck_assert_int_eq(kube_decode_item(&kube_endpoints, b.data, len, ret, &flaw), 0);
 }
 
 /* Subsets and their addresses count together: many of either is too many. */

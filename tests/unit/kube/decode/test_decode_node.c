@@ -198,11 +198,10 @@ TEST(which_texts_are_addresses)
 static uint64_t uid_hash_of(const char *quoted)
 {
     struct kube_event e;
-    struct error err;
     char json[512] = {0};
     cleanup(mem_free_ptr) char *text = text_json(quoted);
     snprintf(json, sizeof(json) - KUBE_DECODE_PADDING_BYTES, "%s", text);
-    ck_assert_int_eq(kube_decode_item(&kube_nodes, json, strlen(json), &e, &err), 0);
+    ck_assert_int_eq(kube_decode_item(&kube_nodes, json, strlen(json), &e, &flaw), 0);
     uint64_t hash = ((const struct node *)e.object)->uid_hash;
     kube_event_fini(&e);
     return hash;

@@ -160,11 +160,10 @@ TEST(the_uid)
     static const char *const uids[] = {"u", NULL};
     for (size_t i = 0; i < array_len(texts); i++) {
         struct kube_event e;
-        struct error err;
         char json[512] = {0};
         cleanup(mem_free_ptr) char *text = text_json(texts[i]);
         snprintf(json, sizeof(json) - KUBE_DECODE_PADDING_BYTES, "%s", text);
-        ck_assert_int_eq(kube_decode_item(&kube_services, json, strlen(json), &e, &err), 0);
+        ck_assert_int_eq(kube_decode_item(&kube_services, json, strlen(json), &e, &flaw), 0);
         ck_assert_pstr_eq(((const struct service *)e.object)->uid, uids[i]);
         kube_event_fini(&e);
     }

@@ -128,12 +128,11 @@ static char *repeated(const char *before, const char *part, size_t count, const 
 
 static void decode_parts(const char *start, const char *part, size_t count, const char *end, struct kube_event *ret)
 {
-    struct error err;
     cleanup(mem_free_ptr) char *quoted = repeated(start, part, count, end), *json = text_json(quoted);
     size_t len = strlen(json);
     json = mem_resize(json, len + 1 + KUBE_DECODE_PADDING_BYTES, 1);
     memset(json + len, 0, KUBE_DECODE_PADDING_BYTES);
-    ck_assert_int_eq(kube_decode_item(&kube_slices, json, len, ret, &err), 0);
+    ck_assert_int_eq(kube_decode_item(&kube_slices, json, len, ret, &flaw), 0);
 }
 
 TEST(more_parts_than_any_object_has)

@@ -100,15 +100,13 @@ static inline void begin_watch(struct evhttp_request *q)
 static inline struct lease peer_lease(void)
 {
     struct lease l = {0};
-    struct error err = {0};
     if (peer.json != NULL)
-        ck_assert_msg(lease_decode(peer.json, strlen(peer.json), &l, &err) == 0, "%s", err.message);
+        ck_assert_msg(lease_decode(peer.json, strlen(peer.json), &l, &flaw) == 0, "%s", flaw.message);
     return l;
 }
 
 static inline void peer_store(const char *json)
 {
-    struct error err = {0};
     struct lease l = {0};
     cleanup(mem_free_ptr) char *versioned = NULL;
     if (strstr(json, "resourceVersion") == NULL) { /* a new one */
@@ -118,9 +116,9 @@ static inline void peer_store(const char *json)
         versioned = mem_printf("%.*s\"resourceVersion\":\"1\",%s", (int)head, json, json + head);
         json = versioned;
     }
-    ck_assert_msg(lease_decode(json, strlen(json), &l, &err) == 0, "%s: %s", json, err.message);
+    ck_assert_msg(lease_decode(json, strlen(json), &l, &flaw) == 0, "%s: %s", json, flaw.message);
     snprintf(l.version, sizeof(l.version), "%u", ++peer.version);
-    char *stored = lease_encode(json, strlen(json), &l, &err);
+    char *stored = lease_encode(json, strlen(json), &l, &flaw);
     ck_assert_ptr_nonnull(stored);
     free(peer.json);
     peer.json = stored;
@@ -155,8 +153,7 @@ static inline void answer(struct evhttp_request *q)
         return;
     }
     if (type == EVHTTP_REQ_PUT && peer.json != NULL) {
-        struct error err = {0};
-        ck_assert_msg(lease_decode(body, strlen(body), &l, &err) == 0, "%s: %s", body, err.message);
+        ck_assert_msg(lease_decode(body, strlen(body), &l, &flaw) == 0, "%s: %s", body, flaw.message);
     }
     if (type == EVHTTP_REQ_POST ? peer.json != NULL
                                 : peer.json != NULL && body != NULL && !str_eq(l.version, peer_lease().version)) {
@@ -228,9 +225,8 @@ static inline bool pass(void)
 
 static inline void setup(void)
 {
-    struct error err = {0};
     base = event_base_new();
-    http = http_new(base, "test/1", &err);
+    http = http_new(base, "test/1", &flaw);
     ck_assert_ptr_nonnull(http);
     peer = (struct peer){.version = 100};
     peer.http = evhttp_new(base);
@@ -248,9 +244,8 @@ static inline void setup(void)
 
 static inline void make_client(void)
 {
-    struct error err = {0};
-    client = kube_client_new(http, &peer_access, &log_to_file, &err);
-    ck_assert_msg(client != NULL, "%s", err.message);
+    client = kube_client_new(http, &peer_access, &log_to_file, &flaw);
+    ck_assert_msg(client != NULL, "%s", flaw.message);
 }
 
 static inline void teardown(void)
