@@ -60,5 +60,5 @@ TOLD_ONCE = (
 
 ROOMS = (
     Room("events", ("test_event_correlator", "test_events", "test_events_trouble", "test_event_writer", "test_event_object"), NEVER_FLOODING + TRUE),
-    Room("journal", ("test_engine_history", "test_engine_history_drift"), TOLD_ONCE),
+    Room("journal", ("test_engine_history",), TOLD_ONCE),
 )

@@ -10,8 +10,7 @@
  *
  * Each server gets a `json` of its own, so that a test sees whether it was carried along.
  */
-#ifndef TESTS_BACKEND_TEXT_H
-#define TESTS_BACKEND_TEXT_H
+#pragma once
 
 #include "test.h"
 
@@ -221,5 +220,3 @@ static inline void text_desired(struct desired *d, const char *text)
     if (d->server_count == 0)
         d->problem = mem_strdup("none of the Service's 2 endpoints is ready");
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Throwaway keys and self-signed certificates as PEM text, for tests of TLS material. */
-#ifndef TESTS_UNIT_CERTS_H
-#define TESTS_UNIT_CERTS_H
+#pragma once
 
 #include "test.h"
 #include <openssl/pem.h>
@@ -48,5 +47,3 @@ static inline char *certs_cert_pem(EVP_PKEY *key)
 {
     return certs_cert_pem_for(key, 3600);
 }
-
-#endif

@@ -13,8 +13,7 @@
  *
  * and on the second connection, where the running HAProxy alone is told: d m y drain, maint, ready.
  */
-#ifndef TESTS_DATAPLANE_DOUBLE_H
-#define TESTS_DATAPLANE_DOUBLE_H
+#pragma once
 
 #include "test.h"
 
@@ -652,5 +651,3 @@ static int carry_out(char step, struct buf *b, char *reload_id)
         return change(step);
     }
 }
-
-#endif

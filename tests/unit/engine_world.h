@@ -7,8 +7,7 @@
  *
  * A desired state is a set of words, "n1 n2*"; "n2*" drains.
  */
-#ifndef TESTS_ENGINE_WORLD_H
-#define TESTS_ENGINE_WORLD_H
+#pragma once
 
 #include <sys/mman.h>
 
@@ -451,5 +450,3 @@ static inline void world_make_watched(void)
     world_make();
     w.look = in_sync_is_true;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A folder of a test's own, and files in it. */
-#ifndef TESTS_FOLDER_H
-#define TESTS_FOLDER_H
+#pragma once
 
 #include "test.h"
 
@@ -51,5 +50,3 @@ static inline void set_mtime(const char *path, time_t when)
     const struct timespec times[2] = {{.tv_sec = when}, {.tv_sec = when}};
     ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
 }
-
-#endif

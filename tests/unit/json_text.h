@@ -1,6 +1,5 @@
 /* JSON in assertions. */
-#ifndef TESTS_JSON_TEXT_H
-#define TESTS_JSON_TEXT_H
+#pragma once
 
 #include "test.h"
 #include <yyjson.h>
@@ -14,5 +13,3 @@ static inline void assert_json(const char *got, const char *expected)
     yyjson_doc_free(a);
     yyjson_doc_free(b);
 }
-
-#endif

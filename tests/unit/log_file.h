@@ -1,6 +1,5 @@
 /* A log in memory, and how often it says what. */
-#ifndef TESTS_LOG_FILE_H
-#define TESTS_LOG_FILE_H
+#pragma once
 
 #include "base/log.h"
 #include "log_text.h"
@@ -20,5 +19,3 @@ static inline void log_end(void)
 }
 
 #define times_logged(what) log_count(log_to_file.fd, what)
-
-#endif

@@ -1,6 +1,5 @@
 /* What was logged to a file descriptor. */
-#ifndef TESTS_LOG_TEXT_H
-#define TESTS_LOG_TEXT_H
+#pragma once
 
 #include "test.h"
 #include <unistd.h>
@@ -23,5 +22,3 @@ static inline void log_forget(int fd)
     ck_assert_int_eq(ftruncate(fd, 0), 0);
     ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
 }
-
-#endif

@@ -11,8 +11,7 @@
  * Ports of endpoints are NAME/NUMBER ("/443": no name), endpoints ADDRESS[@NODE][=STATE] with STATE one of yes (ready), no, leaving
  * (terminating, still serving), gone (terminating, not serving) and odd (serving, but neither ready nor terminating).
  */
-#ifndef TESTS_MODEL_TEXT_H
-#define TESTS_MODEL_TEXT_H
+#pragma once
 
 #include "test.h"
 #include <netinet/in.h>
@@ -267,5 +266,3 @@ static inline char *text_of_skips(const struct desired *d)
     }
     return buf_take(&b);
 }
-
-#endif

@@ -8,8 +8,7 @@
  *
  *     n1 theirs drain; n2 ours maint; n3 theirs maint lost; n4 theirs drain parked; n5 told drain; n6 ours maint told maint
  */
-#ifndef TESTS_ROUTE_TEXT_H
-#define TESTS_ROUTE_TEXT_H
+#pragma once
 
 #include "backend_text.h"
 #include "servers/change/route.h"
@@ -125,5 +124,3 @@ static inline char *text_of_memory(const struct admin_states *m)
     }
     return buf_take(&b);
 }
-
-#endif

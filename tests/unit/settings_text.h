@@ -1,6 +1,5 @@
 /* Parses environments and asks what was said about them. */
-#ifndef TEST_SETTINGS_TEXT_H
-#define TEST_SETTINGS_TEXT_H
+#pragma once
 
 #include "test.h"
 
@@ -84,5 +83,3 @@ static inline char *printed(const struct settings *c)
     settings_print(c, &out);
     return buf_take(&out);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* X.509 SVIDs and what a SPIFFE Workload API says of them, made by OpenSSL, for tests. */
-#ifndef TESTS_UNIT_SVIDS_H
-#define TESTS_UNIT_SVIDS_H
+#pragma once
 
 #include "test.h"
 #include <openssl/evp.h>
@@ -151,5 +150,3 @@ static inline void add_federated(struct buf *out, const char *domain, X509 *bund
     add_certificate(&entry, 2, bundle);
     add_field(out, 3, entry.data, entry.len);
 }
-
-#endif

@@ -5,8 +5,7 @@
  *     TEST_EACH(name, array_len(rows)) { ... rows[_i] ... }
  *     FORKED                            each test of the program has its own process
  */
-#ifndef TESTS_UNIT_TEST_H
-#define TESTS_UNIT_TEST_H
+#pragma once
 
 #include <check.h>
 #include <stdio.h>
@@ -58,5 +57,3 @@ void test_fork(void);
     {                                                     \
         test_fork();                                      \
     }
-
-#endif

@@ -1,6 +1,5 @@
 /* A HAProxy on this machine at which nothing is wrong, for the tests to break; and what is said of it. */
-#ifndef TEST_DOCTOR_LOCAL_WORLD_H
-#define TEST_DOCTOR_LOCAL_WORLD_H
+#pragma once
 
 #include "cli/doctor_local/doctor_local_judge.h"
 #include "settings/settings.h"
@@ -179,5 +178,3 @@ static inline void expect_wrong(const struct wrong *row,
                       check_state_word(row->mark), row->id, all);
     ck_assert_msg(row->mark == CHECK_FAIL || row->mark == CHECK_SKIP || failed == 0, "a failure:\n%s", all);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What checks a section has, as text: "fail label: found", with the why and the fixes in lines of their own. */
-#ifndef TEST_DOCTOR_TEXT_H
-#define TEST_DOCTOR_TEXT_H
+#pragma once
 
 #include "../test.h"
 
@@ -62,5 +61,3 @@ static inline void expect_mark(const struct doctored *d, const char *id, enum ch
     }
     ck_abort_msg("no check %s", id);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * A report of `plan` and `explain` made by hand: what HAProxy has and the desired state as text (backend_text.h), the
  * plan by the real code.
  */
-#ifndef TESTS_INSPECT_WORLD_H
-#define TESTS_INSPECT_WORLD_H
+#pragma once
 
 #include "model/objects.h"
 #include "servers/change/parking.h"
@@ -215,5 +214,3 @@ static inline void world_tear_down(void)
 {
     world_fini(&w);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * the functions of haproxy/instance that the engine calls; what happens to it (validation, write, load) is decided by
  * words of the document and by chance.
  */
-#ifndef TESTS_CONFIGURATION_WORLD_H
-#define TESTS_CONFIGURATION_WORLD_H
+#pragma once
 
 #include "../test.h"
 #include <inttypes.h>
@@ -813,5 +812,3 @@ static inline void all_run(const char *text)
     for (size_t i = 0; i < w.count; i++)
         ck_assert_str_eq(w.of[i].running, text);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * One HAProxy of the configuration engine (src/configuration/target), in virtual time: a world for its tests. The
  * instance is played by the functions that the engine calls.
  */
-#ifndef TESTS_TARGET_WORLD_H
-#define TESTS_TARGET_WORLD_H
+#pragma once
 
 #include "../log_file.h"
 #include "base/clock.h"
@@ -11,7 +10,9 @@
 #include "configuration/document.h"
 #include "configuration/store.h"
 #include "haproxy/cfg/content.h"
+#include "haproxy/change.h"
 #include "haproxy/driver.h"
+#include "haproxy/engine.h"
 #include "haproxy/instance.h"
 
 #define DOCUMENT "global\n  description one\nuserlist u\n  user a insecure-password hunter2\n"
@@ -43,8 +44,43 @@ static struct {
 
 /* ---- what the engine calls ---- */
 
-#include "decided.h"
-#include "idle_instance.h"
+/* An instance that does nothing by itself: the test says what happens. */
+void instance_step(struct instance *in)
+{
+}
+
+static unsigned must_reload; /* how often that was said */
+
+void instance_must_reload(struct instance *in)
+{
+    must_reload++;
+}
+
+int instance_foresee(const struct instance *in, const struct cfg_file *to, const struct changes *changes,
+                     struct buf *ret, struct error *err)
+{
+    for (size_t i = 0; i < changes->count; i++)
+        buf_printf(ret, "change %s/%s\n", changes->list[i]->backend->name, changes->list[i]->server->name);
+    return 0;
+}
+
+void instance_begin_anew(struct instance *in, uint64_t when_ms)
+{
+}
+
+/* What is decided where HAProxy cannot be asked what it serves. */
+static inline struct engine_wants decided(const struct engine *e)
+{
+    struct engine_wants wants = {0};
+    e->ops->decide(e->self, &wants);
+    if (!wants.served)
+        return wants;
+    (void)error_set(&flaw, ERROR_GONE, "there is no socket");
+    e->ops->served(e->self, NULL, &flaw);
+    wants = (struct engine_wants){0};
+    e->ops->decide(e->self, &wants);
+    return wants;
+}
 
 struct instance_view instance_view(const struct instance *in)
 {
@@ -283,5 +319,3 @@ static inline void apply_with_file(void)
     ck_assert_str_eq(state(), "applied");
     ck_assert(!would_store());
 }
-
-#endif

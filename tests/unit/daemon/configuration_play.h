@@ -1,6 +1,5 @@
 /* What happens to a configuration, in words: "changed validating0 validated1". Before this: a function `happens`. */
-#ifndef TESTS_CONFIGURATION_PLAY_H
-#define TESTS_CONFIGURATION_PLAY_H
+#pragma once
 
 #include "../test.h"
 
@@ -38,5 +37,3 @@ static inline void play(const char *script)
     for (char *word = strtok_r(words, " ", &left); word != NULL; word = strtok_r(NULL, " ", &left))
         play_word(word);
 }
-
-#endif

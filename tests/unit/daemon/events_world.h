@@ -1,6 +1,5 @@
 /* Events from the history to requests, in virtual time: the API is what a test answers, in place of kube/event_writer. */
-#ifndef TESTS_EVENTS_WORLD_H
-#define TESTS_EVENTS_WORLD_H
+#pragma once
 
 #include "daemon/events.h"
 
@@ -233,5 +232,3 @@ static inline void teardown(void)
     cache_free(w.caches[1].services);
     close(w.log_fd);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Up to three scripted servers that stand in for the members of an etcd cluster, byte for byte what the wire may
  * bring; the requests that came, and a client for them. */
-#ifndef TESTS_ETCD_DOUBLE_H
-#define TESTS_ETCD_DOUBLE_H
+#pragma once
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
@@ -263,5 +262,3 @@ static inline size_t times_logged(const char *part)
 #define CANCELED(reason)                                                                                              \
     "{\"result\":{" HEADER("9") ",\"watch_id\":\"-1\",\"created\":true,\"canceled\":true,\"cancel_reason\":\"" reason \
                                 "\"}}\n"
-
-#endif

@@ -1,6 +1,5 @@
 /* What a watch told, in words. */
-#ifndef TESTS_ETCD_TOLD_H
-#define TESTS_ETCD_TOLD_H
+#pragma once
 
 #include "../test.h"
 
@@ -40,5 +39,3 @@ static inline bool was_told(const char *text)
 {
     return strstr(buf_str(&told), text) != NULL;
 }
-
-#endif

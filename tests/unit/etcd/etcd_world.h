@@ -1,7 +1,6 @@
 /* A real etcd of one member or three below a folder of its own: $ETCD, or the one on PATH. Where there is none, what
  * needs it is said to be skipped. And calls that wait for their end, turning the loop. */
-#ifndef TESTS_ETCD_WORLD_H
-#define TESTS_ETCD_WORLD_H
+#pragma once
 
 #include <arpa/inet.h>
 #include "../test.h"
@@ -340,5 +339,3 @@ static inline void world_await(struct etcd_client *c)
         ck_assert_msg(kind == ERROR_NONE || clock_mono_ms() < deadline, "etcd does not start: %s", o.err.message);
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A Data Plane client over the real net/http, and an HTTP server in the same process that answers what it is told. */
-#ifndef TESTS_DATAPLANE_PEER_H
-#define TESTS_DATAPLANE_PEER_H
+#pragma once
 
 #include <event2/buffer.h>
 #include <event2/event.h>
@@ -211,5 +210,3 @@ static inline void teardown(void)
     free(seen.body);
     free(seen.reload_id);
 }
-
-#endif

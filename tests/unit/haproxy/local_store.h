@@ -1,6 +1,5 @@
 /* A folder with a haproxy.cfg, and a driver whose files go into three more beside it, by the real helper. */
-#ifndef TESTS_LOCAL_STORE_H
-#define TESTS_LOCAL_STORE_H
+#pragma once
 
 #include "haproxy/local/driver.h"
 
@@ -238,5 +237,3 @@ static inline unsigned temporary_files(const char *dir)
         closedir(d);
     return n;
 }
-
-#endif

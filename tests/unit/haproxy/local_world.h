@@ -1,6 +1,5 @@
 /* A folder with a haproxy.cfg and a program in HAProxy's place, and a helper that works there. */
-#ifndef TESTS_LOCAL_WORLD_H
-#define TESTS_LOCAL_WORLD_H
+#pragma once
 
 #include "haproxy/local/helper.h"
 
@@ -193,5 +192,3 @@ static inline struct local_identity read_identity(void)
     ck_assert_int_eq(wait_for(local_read_config(helper, on_answer, NULL)), LOCAL_OK);
     return seen.answer.identity;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What the writers of the API have below them, in place of kube/client: it keeps what was asked, and a test answers. */
-#ifndef TESTS_CLIENT_DOUBLE_H
-#define TESTS_CLIENT_DOUBLE_H
+#pragma once
 
 #include "../test.h"
 
@@ -66,5 +65,3 @@ static inline void api_answer(int status, const char *body)
     const struct http_response r = {.status = status, .body = &b};
     api.callbacks->on_done(api.arg, &r, NULL);
 }
-
-#endif

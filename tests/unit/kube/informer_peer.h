@@ -1,7 +1,6 @@
 /* An informer over real sockets: a scripted API server in this process, byte for byte what the wire may bring; what the informer told
  * while it talked to it; and texts that say what Kubernetes does. */
-#ifndef TESTS_INFORMER_PEER_H
-#define TESTS_INFORMER_PEER_H
+#pragma once
 
 #include "kube/informer.h"
 
@@ -320,5 +319,3 @@ static inline const char *ip_of(const char *name)
     {                                                                        \
         .expect = "sendInitialEvents=true", .body = TWO_NODES, .after = HOLD \
     }
-
-#endif

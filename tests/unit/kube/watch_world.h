@@ -1,6 +1,5 @@
 /* A list/watch machine without sockets, its clock, what it is fed, and the places that a test starts from. */
-#ifndef TESTS_WATCH_WORLD_H
-#define TESTS_WATCH_WORLD_H
+#pragma once
 
 #include "kube/watch.h"
 
@@ -162,5 +161,3 @@ static inline void tear_down(void)
 {
     watch_fini(&w);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The server under test, f, and its clients, all on one loop: nothing moves but while it turns. */
-#ifndef TESTS_SERVER_PEER_H
-#define TESTS_SERVER_PEER_H
+#pragma once
 
 #include "../test.h"
 #include <errno.h>
@@ -236,5 +235,3 @@ static inline bool no_connections(void *arg)
 {
     return server_connections(f.server) == 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The server of server_peer.h with a status page, all of whose times are short, and those who follow it. */
-#ifndef TESTS_STATUS_STREAMS_H
-#define TESTS_STATUS_STREAMS_H
+#pragma once
 
 #include <event2/event.h>
 
@@ -95,5 +94,3 @@ static inline size_t count_of(const struct client *c, const char *what)
         n++;
     return n;
 }
-
-#endif

@@ -14,11 +14,10 @@
  *     commits 1     commits <=30     count F 1     metric reloads/succeeded 1     busy C     calling     not-calling
  *
  *     world 2 routes      another world: a number of backends, "routes" (runtime updates, with parking), "no-parking", "braked"
- *                         (half of the servers may be lost at once), "dry", "empty"
+ *                         (half of the servers may be lost at once), "dry", "empty", "cluster" (a)
  *     begin 2 braked      such a world, in sync with n1
  */
-#ifndef TESTS_SCENES_H
-#define TESTS_SCENES_H
+#pragma once
 
 #include <ctype.h>
 
@@ -139,7 +138,8 @@ static inline bool *flag_of(const char *word)
                  {"absent", &w.absent[0]},
                  {"crossing", &w.crossing},
                  {"stale-file", &w.stale_file},
-                 {"call-held", &w.call.held}};
+                 {"call-held", &w.call.held},
+                 {"answers-in-turns", &w.answers_in_turns}};
     for (size_t i = 0; i < array_len(flags); i++)
         if (str_eq(word, flags[i].word))
             return flags[i].flag;
@@ -183,6 +183,8 @@ static inline void play_world(char *rest)
             rules.dry_run = true;
         else if (str_eq(word, "empty"))
             rules.diff.allow_empty = true;
+        else if (str_eq(word, "cluster"))
+            rules.diff = (struct diff_rules){.cluster = "a", .server_name_format = "{cluster}_{node}"};
         else
             ck_abort_msg("%s: rule \"%s\"", playing.title, word);
     }
@@ -490,5 +492,3 @@ static inline void play(const struct scene *s)
 {
     play_steps(s->title, s->steps, NULL);
 }
-
-#endif

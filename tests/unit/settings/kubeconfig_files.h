@@ -1,6 +1,5 @@
 /* kubeconfig files in a directory of the test, and what is made of them. */
-#ifndef TESTS_KUBECONFIG_FILES_H
-#define TESTS_KUBECONFIG_FILES_H
+#pragma once
 
 #include "settings/kubeconfig/kubeconfig.h"
 
@@ -47,5 +46,3 @@ static inline char *one(const char *cluster, const char *user)
                       "users: [{name: u, user: {%s}}]\n",      /* line 6 */
                       cluster, user);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A template set from the text of a set.yaml, for tests. */
-#ifndef TESTS_SET_TEXT_H
-#define TESTS_SET_TEXT_H
+#pragma once
 
 #include "../test.h"
 
@@ -20,5 +19,3 @@ static inline struct template_set *good_set(const char *yaml)
     ck_assert_msg(s != NULL, "%s", flaw.message);
     return s;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * An etcd in memory, in place of src/etcd: revisions, compaction, leases, transactions, watches. Each call is carried out and
  * answered at moments of its own, by chance; it may be lost before or after that. Time passes where the test says so.
  */
-#ifndef TESTS_ETCD_MODEL_H
-#define TESTS_ETCD_MODEL_H
+#pragma once
 
 #include "etcd_model_cells.h"
 
@@ -478,5 +477,3 @@ static inline void model_end(void)
     for (size_t i = 0; i < array_len(w.timers); i++)
         ck_assert_ptr_null(w.timers[i]);
 }
-
-#endif

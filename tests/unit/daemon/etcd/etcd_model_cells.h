@@ -1,6 +1,5 @@
 /* What lies in an etcd in memory (etcd_model.h): keys with all that they ever were, leases, time. */
-#ifndef TESTS_ETCD_MODEL_CELLS_H
-#define TESTS_ETCD_MODEL_CELLS_H
+#pragma once
 
 #include "../../test.h"
 
@@ -197,5 +196,3 @@ static inline void lease_end(struct lease *l)
             model_cell(-1, w.rows[i].key, NULL, 0, 0);
     }
 }
-
-#endif

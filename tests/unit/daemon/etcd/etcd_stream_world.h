@@ -1,6 +1,5 @@
 /* Producers and load balancers at one etcd: a world for streams, and what holds in it at any time. */
-#ifndef TESTS_ETCD_STREAM_WORLD_H
-#define TESTS_ETCD_STREAM_WORLD_H
+#pragma once
 
 #include "etcd_model.h"
 
@@ -368,5 +367,3 @@ static inline void consumer_die(struct consumer *c)
     etcd_source_free(c->source);
     c->source = NULL;
 }
-
-#endif

@@ -13,8 +13,7 @@
  * An endpoint's state is left out where it is ready; "no", "serving", "leaving" (terminating, serving), "gone"; "odd" for
  * any other mix.
  */
-#ifndef TESTS_DECODE_TEXT_H
-#define TESTS_DECODE_TEXT_H
+#pragma once
 
 #include <arpa/inet.h>
 #include "../../test.h"
@@ -321,5 +320,3 @@ static inline void text_check_files(const struct text_file *files, size_t count)
         }
     }
 }
-
-#endif

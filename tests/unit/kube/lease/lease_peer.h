@@ -1,6 +1,5 @@
 /* A Kubernetes API server in this process that holds one Lease, with watches of it, and a client that talks to it. */
-#ifndef TESTS_LEASE_PEER_H
-#define TESTS_LEASE_PEER_H
+#pragma once
 
 #include <arpa/inet.h>
 #include <event2/buffer.h>
@@ -258,5 +257,3 @@ static inline void teardown(void)
     free(peer.json);
     log_end();
 }
-
-#endif

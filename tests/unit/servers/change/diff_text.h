@@ -1,6 +1,5 @@
 /* The rules of servers/change/diff as rows of text: what is there, what is wished -> verdict, writes, what was left out, why not. */
-#ifndef TESTS_DIFF_TEXT_H
-#define TESTS_DIFF_TEXT_H
+#pragma once
 
 #include "../../backend_text.h"
 #include "servers/change/diff.h"
@@ -149,5 +148,3 @@ static inline void diff_row_check(const struct diff_row *row)
                   reasons, row->reasons);
     diff_fini(&d);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* One difference with parking, from text; the nodes of servers whose name ends with x do not exist. */
-#ifndef TESTS_PARKING_TEXT_H
-#define TESTS_PARKING_TEXT_H
+#pragma once
 
 #include "diff_text.h"
 #include "servers/change/parking.h"
@@ -57,5 +56,3 @@ static inline void made_fini(struct made *m)
     backend_fini(&m->b);
     parking_free(m->parking);
 }
-
-#endif

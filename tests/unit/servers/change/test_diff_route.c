@@ -1,7 +1,21 @@
 /* src/servers/change/diff: what needs a transaction, what the loss limit leaves of parking, and one difference after the other. */
 #include "../diff_apply.h"
 #include "parking_text.h"
-#include "needs_transaction.h"
+#include "haproxy/backend.h"
+#include "servers/change/diff_internal.h"
+
+static bool needs_transaction(const struct backend *actual, const struct diff_change *c)
+{
+    const struct backend_server *is = NULL;
+    for (size_t i = 0; i < actual->server_count; i++) {
+        if (strcmp(actual->servers[i].name, c->server.name) != 0)
+            continue;
+        if (is != NULL)
+            return true;
+        is = &actual->servers[i];
+    }
+    return is == NULL || diff_line_needs_transaction(is, c);
+}
 
 /* ---- counts, and what the loss limit holds back ---- */
 

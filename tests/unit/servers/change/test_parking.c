@@ -1,7 +1,27 @@
 /* src/servers/change/parking: who is parked, since when, and who goes. */
 #include "servers/change/diff.h"
 #include "../../backend_text.h"
-#include "parking_count.h"
+#include "servers/change/parking.h"
+
+/* Those that are no spares. */
+static size_t parking_count(const struct parking *p)
+{
+    struct parking_memory m;
+    size_t count = 0;
+    for (size_t i = 0; parking_memory(p, i, &m); i++)
+        count += !m.spare;
+    return count;
+}
+
+/* How many more there may be. */
+static size_t parking_room(const struct parking *p)
+{
+    struct parking_memory m;
+    size_t count = 0;
+    while (parking_memory(p, count, &m))
+        count++;
+    return count < PARKING_MAX ? PARKING_MAX - count : 0;
+}
 
 #define TTL 1000
 

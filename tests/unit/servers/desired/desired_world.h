@@ -2,8 +2,7 @@
  * Random states of a small cluster, as lines of model_text.h: nodes n0 ... with and without flags and addresses, slices with
  * pods on host and pod network in every state and with different ports, a Service of any kind. For property tests.
  */
-#ifndef TESTS_DESIRED_WORLD_H
-#define TESTS_DESIRED_WORLD_H
+#pragma once
 
 #include "mapping_text.h"
 
@@ -132,5 +131,3 @@ static inline void world_free(char **world)
     for (unsigned i = 0; i < WORLD_LINES; i++)
         free(world[i]);
 }
-
-#endif
