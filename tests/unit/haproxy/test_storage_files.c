@@ -131,15 +131,19 @@ TEST(sizes)
     cleanup(mem_free_ptr) char *large = mem_alloc(STORAGE_FILE_MAX_BYTES + 1);
     assert_refused(STORAGE_GENERAL, "l", large, STORAGE_FILE_MAX_BYTES + 1,
                    "files/l: it has 16777217 bytes, and more than 16777216 are not taken");
-    static const char *const four[] = {"a", "b", "c", "d"};
-    for (size_t i = 0; i < 4; i++)
-        ck_assert_int_eq(storage_files_add(&files, STORAGE_GENERAL, four[i], large, STORAGE_FILE_MAX_BYTES, &flaw), 0);
+    files.bytes = 3 * (size_t)STORAGE_FILE_MAX_BYTES; /* as if of others */
+    ck_assert_int_eq(storage_files_add(&files, STORAGE_GENERAL, "d", large, STORAGE_FILE_MAX_BYTES, &flaw), 0);
     assert_refused(STORAGE_GENERAL, "e", "x", 1, "files/e: with it the files have more than 67108864 bytes together");
     storage_files_fini(&files);
-    for (unsigned i = 0; i < STORAGE_FILES_MAX; i++) {
-        cleanup(mem_free_ptr) char *name = mem_printf("n%04u", i);
-        add(STORAGE_GENERAL, name, "");
-    }
+    /* Each that is added copies the list. */
+    files.list = mem_array(STORAGE_FILES_MAX - 1, sizeof(*files.list));
+    for (; files.count < STORAGE_FILES_MAX - 1; files.count++)
+        files.list[files.count] = (struct storage_file){.kind = STORAGE_GENERAL,
+                                                        .place = STORAGE_GENERAL,
+                                                        .name = mem_printf("n%04zu", files.count),
+                                                        .stored = mem_printf("n%04zu", files.count),
+                                                        .bytes = mem_strdup("")};
+    add(STORAGE_GENERAL, "z", "");
     assert_refused(STORAGE_GENERAL, "e", "x", 1, "files/e: more than 5000 files are not taken");
 }
 
