@@ -5,8 +5,6 @@
 
 #include "doctor_local_world.h"
 
-/* ---- the process ---- */
-
 static void silent(struct world *w)
 {
     struct local_facts *f = &w->facts;
@@ -35,8 +33,6 @@ static void no_sockets(struct world *w)
 STRIKE(runs_too_old, snprintf(w->facts.info.version, sizeof(w->facts.info.version), "2.4.22"))
 STRIKE(upgraded, put(&w->facts.version.out, "HAProxy version 2.8.6\n"))
 STRIKE(written_since, w->facts.file.modified_s = NOW_S - 50)
-
-/* ---- the master ---- */
 
 static void master_gone(struct world *w)
 {
@@ -123,8 +119,6 @@ static void no_master_is_set(struct world *w)
     put(&w->facts.reload_program, "/bin/again");
 }
 
-/* ---- reloads ---- */
-
 STRIKE(failed, proc(w, PROC("2", WORKER)))
 
 static void command_is_gone(struct world *w)
@@ -142,8 +136,6 @@ static void by_signal_forbidden(struct world *w)
 }
 
 STRIKE(level_user, put(&w->facts.master.level, "user"))
-
-/* ---- the stats socket ---- */
 
 static void stats_gone(struct world *w)
 {

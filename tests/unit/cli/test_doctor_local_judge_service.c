@@ -17,8 +17,6 @@ static void reads_more(struct world *w)
                  "/etc/haproxy/z.cfg");
 }
 
-/* ---- several ---- */
-
 STRIKE(two, COMMAND_LINE(add_instance(w, 80, true), LOCAL_FILE_OTHER, "-W", "-f", "/srv/other.cfg"))
 STRIKE(two_with_the_file, COMMAND_LINE(add_instance(w, 80, true), LOCAL_FILE_OTHER, "-D", "-f", FILE_PATH))
 
@@ -33,8 +31,6 @@ static void in_another_container(struct world *w)
     MAIN(w)->processes[0] = 1;
     MAIN(w)->processes[1] = 2;
 }
-
-/* ---- systemd ---- */
 
 STRIKE(no_systemd, w->facts.service.known = false)
 STRIKE(no_service, w->facts.service.is_there = false)

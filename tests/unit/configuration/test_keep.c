@@ -11,8 +11,6 @@ static bool manages(const void *arg, const char *server, bool backup)
 static const struct keep_backend list[] = {{"web", manages, "static"}, {"peer", NULL, NULL}};
 static const struct keep_rules rules = {list, array_len(list)};
 
-/* ---- what is refused ---- */
-
 #define BOTH "backend web\n balance roundrobin\nlisten peer\n"
 
 static const struct {
@@ -48,8 +46,6 @@ TEST_EACH(what_is_not_the_documents_is_refused, array_len(checked))
         ck_assert_msg(status == -1 && flaw.kind == ERROR_INVALID && str_has_prefix(flaw.message, checked[_i].says),
                       "%s", flaw.message);
 }
-
-/* ---- what is kept ---- */
 
 static const struct {
     const char *text, *now, *sent;

@@ -4,8 +4,6 @@
  */
 #include "target_world.h"
 
-/* ---- pauses ---- */
-
 FIXTURE(world_begin, world_end)
 
 TEST(what_the_api_answers_is_asked_again_with_growing_pauses)
@@ -77,8 +75,6 @@ TEST(what_cannot_be_read_has_a_class)
     ck_assert_str_eq(failure(), "AuthError");
 }
 
-/* ---- a pause by the source ---- */
-
 TEST(drift_is_not_repaired_while_paused)
 {
     world_anew(CONFIGURATION_DRIFT_REPAIR, false);
@@ -128,8 +124,6 @@ TEST(repairs_have_growing_pauses)
     ck_assert(would_ask());
 }
 
-/* ---- drift ---- */
-
 TEST(drift_is_logged_by_lines_without_secrets)
 {
     static const char *const lines[] = {"section=global line=\"- description other\"",
@@ -159,8 +153,6 @@ TEST(drift_is_logged_by_lines_without_secrets)
     ck_assert_uint_eq(times_logged("haproxy.cfg differs"), 20);
     ck_assert_uint_eq(times_logged("more_lines=11"), 1);
 }
-
-/* ---- what goes back ---- */
 
 /* What is in the file after the failed load, and whether it is left there. */
 static const struct {

@@ -28,8 +28,6 @@ static const char txn_34[] =
 static const char grant_34[] = HEAD_34 ",\"ID\":\"2324035650906735888\",\"TTL\":\"5\"}";
 static const char token_36[] = HEAD_36 ", \"token\":\"texuLXELoMBVvESR.24\"}";
 
-/* ---- requests ---- */
-
 static void assert_text(char *text, const char *want)
 {
     ck_assert_str_eq(text, want);
@@ -79,8 +77,6 @@ TEST(writes)
     assert_text(etcd_codec_lease(INT64_MAX), "{\"ID\":\"9223372036854775807\"}");
     assert_text(etcd_codec_authenticate("u\"", "p\\\n\x01"), "{\"name\":\"u\\\"\",\"password\":\"p\\\\\\n\\u0001\"}");
 }
-
-/* ---- answers ---- */
 
 TEST_EACH(keys_and_values, 2)
 {
@@ -181,8 +177,6 @@ TEST(no_lease_and_no_token)
     ck_assert_str_eq(flaw.message, "token is missing or empty");
 }
 
-/* ---- lines of a watch ---- */
-
 static struct etcd_watch_message read_line(const char *line)
 {
     struct etcd_watch_message m;
@@ -228,8 +222,6 @@ TEST(lines_of_a_watch)
     ck_assert(m.canceled && m.refusal.kind == ETCD_REFUSED_NOT_NOW);
     ck_assert_str_eq(m.refusal.message, "etcdserver: no leader");
 }
-
-/* ---- refusals ---- */
 
 TEST_EACH(refusals, 16)
 {

@@ -158,8 +158,6 @@ TEST_REAL(a_lease_takes_its_keys_along)
     ck_assert_int_eq(o.err.kind, ERROR_GONE);
 }
 
-/* ---- watches ---- */
-
 TEST_REAL(what_changes_below_a_prefix)
 {
     struct outcome first = do_put(client, "/a/1", "one");
@@ -250,8 +248,6 @@ TEST_REAL(a_cluster_that_was_set_back)
     UNTIL(was_told("compacted"));
     ck_assert_str_eq(buf_str(&told), "connected lost:retry connected compacted:1 ");
 }
-
-/* ---- three members, and what may happen to one of them ---- */
 
 FIXTURE(three, teardown)
 

@@ -29,8 +29,6 @@ static void check_difference(const char *before, const char *after, enum cfg_eff
     ck_assert_msg(str_eq(got, texts) && d.effect == effect, "%s->\n%s: effect %d, %s", before, after, d.effect, got);
 }
 
-/* ---- the same ---- */
-
 static const struct {
     const char *before, *after;
 } same[] = {
@@ -64,8 +62,6 @@ TEST_EACH(the_same_meaning, array_len(same))
     check_difference(same[_i].before, same[_i].after, CFG_EFFECT_NONE, "");
     check_difference(same[_i].after, same[_i].before, CFG_EFFECT_NONE, "");
 }
-
-/* ---- what a reload has to do ---- */
 
 static const struct {
     const char *before, *after, *texts;
@@ -164,8 +160,6 @@ TEST_EACH(what_a_reload_does, array_len(reloads))
     check_difference(reloads[_i].before, reloads[_i].after, CFG_EFFECT_RELOAD, reloads[_i].texts);
 }
 
-/* ---- what goes without ---- */
-
 static const struct {
     const char *before, *after, *texts;
 } runtime[] = {
@@ -191,8 +185,6 @@ TEST_EACH(what_the_runtime_api_does, array_len(runtime))
                          ? "backend b: removed; defaults unnamed_defaults_1: removed; global: new mode"
                          : "backend b: removed; global: new mode");
 }
-
-/* ---- and what is told instead ---- */
 
 static const struct {
     const char *before, *after, *changes;

@@ -17,8 +17,6 @@ static void read_file(struct cfg_file *f, const char *text, size_t len)
     ck_assert_msg(cfg_file_init(f, text, len, &flaw) == 0, "%s: %s", flaw.message, text);
 }
 
-/* ---- sections and lines ---- */
-
 TEST(sections_and_their_lines)
 {
     static const char text[] = "# a comment\n# _version=7\r\n.notice \"x\"\nglobal\n  log a # b\n\n"
@@ -124,8 +122,6 @@ TEST(there_are_only_so_many_lines)
     ck_assert_uint_eq(f.line_count, 0);
 }
 
-/* ---- the examination ---- */
-
 /* sure: what no write may touch; doubt: what the API's own look decides. "": nothing. */
 static const struct {
     const char *file, *sure, *doubt;
@@ -186,8 +182,6 @@ TEST(a_line_is_too_long_from_64_kib_on)
         cfg_file_fini(&f);
     }
 }
-
-/* ---- the comparison ---- */
 
 static char *compare(const char *before, const char *after, const struct cfg_file_managed *ours)
 {
@@ -307,8 +301,6 @@ TEST(no_secret_is_said)
     ck_assert_ptr_nonnull(strstr(said, "dynamic-cookie-key"));
     ck_assert_msg(strstr(said, "sesame") == NULL, "%s", said);
 }
-
-/* ---- lines of ours ---- */
 
 static bool is_server_of_b(const void *arg, const char *kind, const char *name, const char *first, const char *second)
 {

@@ -6,8 +6,6 @@
 
 #include "../test.h"
 
-/* ---- keywords ---- */
-
 TEST(every_keyword_is_found_by_its_name_alone)
 {
     cleanup(mem_free_ptr) char *names =
@@ -47,8 +45,6 @@ TEST(every_keyword_of_haproxy_is_known_with_its_arguments)
     }
     ck_assert_uint_eq(count, 101);
 }
-
-/* ---- one server line against its object ---- */
 
 static const struct {
     const char *line, *json, *problem; /* problem NULL: none */

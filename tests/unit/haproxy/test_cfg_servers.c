@@ -8,8 +8,6 @@
 #include "base/shared_text.h"
 #include "../test.h"
 
-/* ---- whole files ---- */
-
 /* A file, what the API shows of backend "be" (servers by name and address 10.0.0.1:80, or as JSON), and what is found:
  * "line: part of the reason" lines, "" for nothing, "!" for an error with that text. */
 static const struct {
@@ -154,8 +152,6 @@ TEST_EACH(unsupported_of_a_file, array_len(files))
         check_found(file, found);
     }
 }
-
-/* ---- what default-server lines say of the state ---- */
 
 /* servers a, b and c, of which b says `enabled` and c `no-backup`; the lines that make the others disabled and backup. */
 static const struct {

@@ -3,8 +3,6 @@
 
 #include "../test.h"
 
-/* ---- what is refused ---- */
-
 #define WORDS_8 " w w w w w w w w"
 #define WORDS_62 WORDS_8 WORDS_8 WORDS_8 WORDS_8 WORDS_8 WORDS_8 WORDS_8 " w w w w w w"
 
@@ -96,8 +94,6 @@ TEST(a_line_is_too_long_from_64_kib_on)
         ck_assert_msg(extra == 0 || str_has_prefix(flaw.message, "line 2: longer than 64 KiB"), "%s", flaw.message);
     }
 }
-
-/* ---- what is sent ---- */
 
 static const struct {
     const char *text, *sent;

@@ -3,8 +3,6 @@
 
 #include "../test.h"
 
-/* ---- transactions and reloads ---- */
-
 TEST(transactions)
 {
     struct codec_transaction *list = NULL, one = {0};
@@ -61,8 +59,6 @@ TEST(reloads)
         ck_assert(flaw.kind == ERROR_INVALID && strstr(flaw.message, "the reload") != NULL);
     }
 }
-
-/* ---- messages ---- */
 
 static const struct {
     const char *body, *expected;

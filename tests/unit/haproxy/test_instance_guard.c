@@ -13,8 +13,6 @@ static void setup(void)
     w.shows_looks = true;
 }
 
-/* ---- words ---- */
-
 static const char *more_named(const char *name)
 {
     static const struct {

@@ -6,8 +6,6 @@
 #include "haproxy/local/message.h"
 #include "local_world.h"
 
-/* ---- folders ---- */
-
 FIXTURE(set_up, tear_down)
 
 TEST(test_files_of_folders)
@@ -52,8 +50,6 @@ TEST(test_files_outside_of_folders)
     assert_file(config, GOOD);
     ck_assert_int_eq(wait_for(local_read_folder_file(helper, 1000000000, "a", on_answer, NULL)), LOCAL_FAILED);
 }
-
-/* ---- sockets ---- */
 
 /* Says `answer` to one command, in pieces; times 0: without an end. Puts what it got into the file "got". */
 static pid_t serve(int fd, const char *answer, bool close_after, bool endless)
@@ -125,8 +121,6 @@ TEST(test_sockets_that_do_not_answer)
     ck_assert_int_eq(seen.answer.error_number, ECONNREFUSED);
     ck_assert_int_eq(wait_for(local_command(helper, LOCAL_SOCKET_MASTER, "x", on_answer, NULL)), LOCAL_FAILED);
 }
-
-/* ---- the helper ---- */
 
 TEST(test_that_ends_is_told)
 {

@@ -8,8 +8,6 @@
 
 #define BLOCK 8192
 
-/* ---- what arrives: as the real one was seen to do (tests/conformance/test_storage.py) ---- */
-
 struct arrival {
     size_t lengths[4], count;
     const char *arrives; /* indexes; "": appended */
@@ -38,8 +36,6 @@ TEST_EACH(what_arrives, array_len(arrivals))
         text[i] = (char)('0' + got[i]);
     ck_assert_str_eq(text, row->arrives);
 }
-
-/* ---- what is sent ---- */
 
 /* What arrives of it is what was to arrive, in its order, with no other blanks than before a value. */
 static void assert_whole(const char *json, size_t len, const struct map_entries *entries)
@@ -118,8 +114,6 @@ TEST(as_they_are)
     assert_sent("a 1");
 }
 
-/* ---- what cannot be ---- */
-
 static const struct {
     const char *text, *why;
 } refused[] = {
@@ -154,8 +148,6 @@ TEST(more_than_a_megabyte)
     entries.count--;
     ck_assert_int_eq(map_payload_print(&entries, &out, &flaw), 0);
 }
-
-/* ---- to come behind what is there ---- */
 
 TEST_EACH(what_is_appended, 2)
 {

@@ -27,8 +27,6 @@ static const char *printed(struct buf *out, struct error *err)
     return server_actions_print(&changes, out, err) == 0 ? buf_str(out) : NULL;
 }
 
-/* ---- there and back ---- */
-
 static const char *const texts[] = {
     "SetServerAddr be n1 10.0.0.1 80",
     "SetServerAddr be n1 fd00::1 443",
@@ -64,8 +62,6 @@ TEST(all_of_one_server)
     ck_assert_str_eq(printed(&out, &flaw),
                      "SetServerAddr be n1 10.0.0.1 80;SetServerWeight be n1 7;SetServerState be n1 maint");
 }
-
-/* ---- what takes a reload ---- */
 
 struct refused {
     enum change_kind kind;
@@ -120,8 +116,6 @@ TEST(too_many)
     ck_assert_ptr_null(printed(&out, &flaw));
     ck_assert_ptr_nonnull(strstr(flaw.message, "more than one request to the Data Plane API can hold"));
 }
-
-/* ---- what is none ---- */
 
 static const char *const none[] = {
     "",

@@ -2,8 +2,6 @@
  * left behind: what is deleted and when, what is left alone, and its bounds. In the words of txn_play.h. */
 #include "txn_play.h"
 
-/* ---- a begin that is refused, and yet begun ---- */
-
 static const char with_it[] =
     "[{\"id\":\"aaaa-bbbb\",\"status\":\"in_progress\"},{\"id\":\"cfg\",\"status\":\"in_progress\"},"
     "{\"id\":\"cccc-dddd\",\"status\":\"in_progress\"},{\"id\":\"eeee-ffff\",\"status\":\"failed\"}]";
@@ -105,8 +103,6 @@ TEST_EACH(a_stop_while_that_is_looked_for, 3)
     ck_assert_str_eq(trace, stops[_i].trace);
     ck_assert_int_eq(t.result, TRANSACTION_ABORTED);
 }
-
-/* ---- 429 ---- */
 
 /* The answer to the list says that the file is at version 7. */
 static const struct {
@@ -241,8 +237,6 @@ TEST(a_flood_of_dead_ones_is_bounded)
     ck_assert_uint_eq(sent, 257);
     ck_assert_int_eq(t.result, TRANSACTION_CLEANED);
 }
-
-/* ---- the clean-up at start ---- */
 
 static const struct {
     const char *script, *trace;

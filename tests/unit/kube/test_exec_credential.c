@@ -12,8 +12,6 @@
 static char server[] = "https://10.0.0.1:6443", v1[] = V1, v1beta1[] = V1 "beta1", command[] = "aws";
 static char *none[] = {NULL};
 
-/* ---- what it is told: as client-go's encoder writes it ---- */
-
 TEST(without_the_cluster)
 {
     struct kube_exec exec = {.api_version = v1, .command = command, .args = none, .env = none};
@@ -46,8 +44,6 @@ TEST(with_the_cluster)
                            "\"proxy-url\":\"http://me:pw@proxy:3128\",\"config\":{\"audience\":\"x\",\"n\":[1,null]}},"
                            "\"interactive\":false}}");
 }
-
-/* ---- good answers ---- */
 
 #define NEVER EXEC_CREDENTIAL_NEVER
 static const struct {
@@ -90,8 +86,6 @@ TEST(the_old_version_is_the_same_but_for_its_name)
     ck_assert_int_eq(exec_credential_decode(json, strlen(json), V1 "beta1", &a, &flaw), 0);
     exec_answer_fini(&a);
 }
-
-/* ---- bad answers ---- */
 
 #define EXPIRES(time) ANSWER("\"token\":\"hunter2\",\"expirationTimestamp\":" time)
 #define NO_TIME "status.expirationTimestamp is not an RFC 3339 time"
@@ -167,8 +161,6 @@ TEST(large_answers)
     ck_assert_int_eq(exec_credential_decode(deep.data, deep.len, V1, &a, &flaw), -1);
     buf_fini(&deep);
 }
-
-/* ---- when to run it again ---- */
 
 static const struct {
     int64_t expires, received, previous, at;

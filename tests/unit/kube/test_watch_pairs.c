@@ -1,8 +1,6 @@
 /* src/kube/watch: what every event does in every state, and a random walk that holds the promises no event may break. */
 #include "watch_world.h"
 
-/* ---- a random walk ---- */
-
 /* What the outside may believe, kept from the actions alone. */
 struct model {
     bool in_flight, replacing, synced;
@@ -87,8 +85,6 @@ static void check_request(struct model *m, const struct watch_event *e)
     }
     ck_assert_int_eq(m->in_flight, w.state != WATCH_IDLE && w.state != WATCH_WAITING);
 }
-
-/* ---- each pair of state and event ---- */
 
 /* What the table in kube/watch.h says of a pair. */
 enum cell {

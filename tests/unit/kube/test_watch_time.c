@@ -1,8 +1,6 @@
 /* src/kube/watch: how long it waits after what, and when it takes silence for an end. */
 #include "watch_world.h"
 
-/* ---- waiting ---- */
-
 static uint64_t wait_of(struct watch_event e)
 {
     feed(e);
@@ -129,8 +127,6 @@ TEST(a_watch_that_stood_for_a_while_goes_on_at_once_however_it_ends)
         }
     }
 }
-
-/* ---- deadlines ---- */
 
 TEST(hanging_before_headers)
 {

@@ -10,8 +10,6 @@ void evhttp_set_timeout(struct evhttp *http, int seconds)
     evhttp_set_timeout_tv(http, &(struct timeval){.tv_sec = 1});
 }
 
-/* ---- streams ---- */
-
 FIXTURE(setup, fixture_end)
 
 TEST(a_stream_begins_with_all_and_goes_on_with_news)
@@ -192,8 +190,6 @@ TEST(one_who_talks_on_is_not_read)
     wait_says(&c, "\"news\":1,");
     client_fini(&c);
 }
-
-/* ---- crowds ---- */
 
 #define LIMIT 6
 

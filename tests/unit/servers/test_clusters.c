@@ -85,8 +85,6 @@ TEST_EACH(each_row, sizeof(rows) / sizeof(rows[0]))
     desired_fini(&named);
 }
 
-/* ---- counts ---- */
-
 TEST(counts_are_of_the_own_part)
 {
     const struct diff_rules rules = {OF_A};
@@ -120,8 +118,6 @@ TEST(the_loss_limit_is_of_the_own_part)
     ck_assert_uint_eq(p.held_back, 3);
     plan_fini(&p);
 }
-
-/* ---- the last own one ---- */
 
 static const struct {
     const char *file, *running;

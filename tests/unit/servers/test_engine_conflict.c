@@ -3,8 +3,6 @@
 #include "rules_world.h"
 #include "scenes.h"
 
-/* ---- what a commit tells ---- */
-
 FIXTURE(NULL, world_end)
 
 static const struct scene scenes[] = {
@@ -70,8 +68,6 @@ TEST(an_empty_commit_that_could_do_no_more_was_to_stick_nowhere)
     ck_assert(logged("reload without a change"));
     ck_assert(!logged("committed change missing"));
 }
-
-/* ---- another writer ---- */
 
 /* Its server lines stayed, but a default-server may make others necessary. */
 TEST(what_another_engine_wrote_is_no_other_writers)

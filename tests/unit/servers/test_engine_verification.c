@@ -2,8 +2,6 @@
  * of engine_world.h. */
 #include "scenes.h"
 
-/* ---- what is believed ---- */
-
 FIXTURE(three_in_sync, world_end)
 
 static const struct scene scenes[] = {
@@ -104,8 +102,6 @@ TEST_EACH(each_scene, array_len(scenes))
     play(&scenes[_i]);
 }
 
-/* ---- endings of a write ---- */
-
 /* HAProxy had read the file already when the server was written back: what it runs after the reload is nobody's desired state. */
 TEST(a_reload_that_read_the_file_before_a_write_is_no_operator)
 {
@@ -143,8 +139,6 @@ TEST(a_look_between_a_reload_and_its_end)
     assert_settled("n1 n2 n3* n4");
     ck_assert(!logged("set by an operator"));
 }
-
-/* ---- reloads are believed when seen ---- */
 
 TEST(an_unknown_end_that_was_seen)
 {

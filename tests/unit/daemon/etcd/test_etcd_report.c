@@ -25,8 +25,6 @@ static struct {
     unsigned puts;
 } r;
 
-/* ---- what it asks ---- */
-
 struct configuration_view configuration_view(const struct configuration *c, size_t target)
 {
     return r.views[target];
@@ -41,8 +39,6 @@ const char *etcd_source_problem(const struct etcd_source *s)
 {
     return r.problem;
 }
-
-/* ---- the world ---- */
 
 static const struct configuration *const leading = (const struct configuration *)&r;
 
@@ -103,8 +99,6 @@ static void check_said(enum load_balancer_state state, const char *reason)
     ck_assert_uint_eq(l.version, r.version);
     ck_assert_str_eq(l.name, "lb-1");
 }
-
-/* ---- tests ---- */
 
 FIXTURE(NULL, end)
 

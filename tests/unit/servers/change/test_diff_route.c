@@ -17,8 +17,6 @@ static bool needs_transaction(const struct backend *actual, const struct diff_ch
     return is == NULL || diff_line_needs_transaction(is, c);
 }
 
-/* ---- counts, and what the loss limit holds back ---- */
-
 TEST(what_is_counted)
 {
     cleanup(made_fini) struct made m = {.rules = {RUNTIME}}, held = {.rules = {RUNTIME}}, empty = {.rules = {RUNTIME}},
@@ -95,8 +93,6 @@ TEST(the_loss_limit_leaves_no_lazy_one_alone)
     }
 }
 
-/* ---- what needs a transaction ---- */
-
 static const struct {
     const char *line, *desired;
     unsigned fields;
@@ -156,8 +152,6 @@ TEST(lines_that_come_and_go)
     text_backend(&m.b, "web", N1);
     ck_assert_msg(needs_transaction(&m.b, &m.d.changes[1]), "its line is not there any more");
 }
-
-/* ---- one after the other ---- */
 
 /* n2 goes and comes back, time after time: no line comes or goes, nothing needs a transaction. */
 TEST(moving_among_known_nodes_needs_no_transaction)

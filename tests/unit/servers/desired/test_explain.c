@@ -13,8 +13,6 @@ static char *text_of_rules(const struct explanation *e)
     return buf_take(&b);
 }
 
-/* ---- rule by rule ---- */
-
 #define ONE "service web NodePort Local http/80/30080\nnode n1 10.0.0.1\n"
 #define KNOWN "+known: Node n1 is known\n"
 #define NO_SIGN "+eligible: no exclude label, no ToBeDeleted taint, not being deleted\n"
@@ -197,8 +195,6 @@ TEST(states_are_not_looked_at)
     desired_fini(&d);
     text_mapping_close(&m);
 }
-
-/* ---- it says what desired_compute does ---- */
 
 static const struct desired_skip *skip_of(const struct desired *d, const char *server, const char *verdict)
 {
