@@ -353,17 +353,11 @@ TEST(the_operators_metrics_of_certificates)
     ck_assert(page_has("dataplane_server_cert_expiry_timestamp_seconds{gateway=\"2001:db8::1\"} 3\n"));
 }
 
-static void add_file(enum storage_kind kind, const char *name, const char *bytes)
-{
-    ck_assert_msg(storage_files_add(&w.document->files, kind, name, bytes, strlen(bytes), &flaw) == 0, "%s",
-                  flaw.message);
-}
-
 TEST(certificates_have_the_operators_reasons)
 {
     (void)error_set_http(&why, 503, "busy");
     play("changed");
-    add_file(STORAGE_MAP, "hosts.map", "a b\n");
+    ck_assert_int_eq(storage_files_add(&w.document->files, STORAGE_MAP, "hosts.map", "a b\n", 4, &flaw), 0);
     play("not-stored0");
     cleanup(mem_free_ptr) char *map =
         mem_printf("%d http://a: configuration %.12s files not stored yet; tried again: busy", EVENT_TRANSIENT_ERROR,

@@ -5,12 +5,6 @@
 
 #include "../../effort.h"
 
-static const char *any_settings(struct dice *dice)
-{
-    return dice_one_in(dice, 2) ? world_plain[dice_below(dice, array_len(world_plain))]
-                                : world_any[dice_below(dice, array_len(world_any))];
-}
-
 /* Spares: of what the desired state is there, and no server. */
 static void check_spares(const struct desired *d, const char *settings)
 {
@@ -61,7 +55,8 @@ TEST(any_history_is_sound)
     int states[4] = {0};
     for (unsigned round = 0; round < (unsigned)effort(60); round++) {
         struct mapping_text m;
-        const char *settings = any_settings(&dice);
+        const char *settings = dice_one_in(&dice, 2) ? world_plain[dice_below(&dice, array_len(world_plain))]
+ : world_any[dice_below(&dice, array_len(world_any))];
         text_mapping_open(&m, settings, false);
         m.in.states = server_states_new();
         for (unsigned k = 0; k < 100; k++) {
