@@ -89,6 +89,11 @@ static const struct scene scenes[] = {
     {"drift at the version of our own commit is repaired at once",
      "synced | desired n2 | pass 5000 | settled n2 | have n2 n9 | clear | refresh | settle | trace RB-CR | "
      "pass 5000 | settled n2 | unlogged committed change missing"},
+    /* Another desired state: soon; another version: now; a stream of desired states: one a second. */
+    {"what was refused is tried again when something changed",
+     "synced | fault + 422 | desired n2 | settle | trace B+DR | desired n3 | settle | trace | pass 1000 | trace B+DR | "
+     "stranger n1 n4 | refresh | settle | trace RB+DR | times 50 desired n6; pass 100; desired n5; pass 100 | "
+     "count B <=10"},
 };
 
 TEST_EACH(each_scene, array_len(scenes))
@@ -171,27 +176,4 @@ TEST_EACH(a_comparison_in_each_step, 11)
     pass(MINUTES_MS);
     assert_settled("n2");
     ck_assert_uint_eq(w.commits, 1);
-}
-
-TEST(what_was_refused_is_tried_again_when_something_changed)
-{
-    world_in_sync();
-    fault((struct fault){.step = '+', .status = 422});
-    desired("n2", "one");
-    settle();
-    assert_trace("B+DR");
-    desired("n3", "two");
-    settle();
-    assert_trace("");
-    pass(1000);
-    assert_trace("B+DR"); /* another desired state: soon */
-    stranger("n1 n4");
-    instance_refresh(w.target.instance);
-    settle();
-    assert_trace("RB+DR"); /* another version: now */
-    for (int i = 0; i < 100; i++) {
-        desired(i % 2 ? "n5" : "n6", "stream");
-        pass(100);
-    }
-    ck_assert_uint_le(count('B'), 10); /* a stream of desired states: one a second */
 }
