@@ -56,7 +56,7 @@ TEST(any_history_is_sound)
     for (unsigned round = 0; round < (unsigned)effort(60); round++) {
         struct mapping_text m;
         const char *settings = dice_one_in(&dice, 2) ? world_plain[dice_below(&dice, array_len(world_plain))]
- : world_any[dice_below(&dice, array_len(world_any))];
+                                                     : world_any[dice_below(&dice, array_len(world_any))];
         text_mapping_open(&m, settings, false);
         m.in.states = server_states_new();
         for (unsigned k = 0; k < 100; k++) {
