@@ -300,6 +300,17 @@ TEST(what_is_paused_is_written_nowhere)
     all_are("applied");
 }
 
+TEST(a_dry_run_validates_and_writes_nothing)
+{
+    begin_calm(CONFIGURATION_DRIFT_REPORT);
+    w.dry_run = true;
+    restart();
+    new_document(true);
+    passes(10);
+    all_are("valid");
+    ck_assert_uint_eq(w.writes, 0);
+}
+
 /* What one HAProxy is managed by, and the document lacks. */
 TEST_EACH(what_would_lock_out_is_written_nowhere, 2)
 {

@@ -252,6 +252,18 @@ TEST(relists_are_spaced_where_each_event_is_followed_by_trouble)
     ck_assert_uint_le(watch_due_ms(&w), w.listed_ms + WATCH_LIST_SPACING_MS + 800);
 }
 
+TEST(a_list_at_once_needs_news_since_the_last_one)
+{
+    go_to(AT_STABLE_WATCH);
+    feed_error(410);
+    ck_assert(actions & WATCH_REQUEST);
+    feed_head();
+    feed_bookmark("30", true);
+    now += 10 * WATCH_LIST_SPACING_MS;
+    feed_error(410);
+    ck_assert_int_eq(w.state, WATCH_WAITING);
+}
+
 TEST(denied_is_told_and_ends_with_the_next_good_answer)
 {
     static const int denials[] = {403, 404};
