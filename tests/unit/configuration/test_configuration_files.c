@@ -120,15 +120,3 @@ TEST(files_that_went_back_are_put_there_again)
     ck_assert_str_eq(state_of(1), "rejected");
     ck_assert_uint_eq(w.of[0].map, 1);
 }
-
-/* It cannot be loaded by one HAProxy: its files leave with it, before the file from before is loaded. */
-TEST(files_of_what_cannot_be_loaded_go_back)
-{
-    bad_document("unloadable", 0);
-    passes(10);
-    ck_assert_str_eq(state_of(0), "rejected");
-    ck_assert_uint_eq(w.of[0].map, 1);
-    ck_assert_uint_eq(number_of(w.of[0].running), 1);
-    ck_assert_uint_eq(w.of[1].map, 2);
-    ck_assert_uint_eq(number_of(w.of[1].running), 2);
-}
