@@ -37,7 +37,7 @@ room("events", ("test_event_correlator", "test_events", "test_events_trouble", "
     Mutant("one that is gone is refused", WRITER, "return again ? EVENT_GONE : EVENT_REFUSED;", "return EVENT_REFUSED;"),
     Mutant("a refused token stays", WRITER, "kube_client_note_answer(w->client, r, err);", ";"),
 ))
-room("journal", ("test_engine_history", "test_engine_history_drift"), (
+room("journal", ("test_engine_history",), (
     Mutant("a trouble fills the journal", "haproxy/instance_report.c",
            "if (log_limit_pass_message(&in->trouble_limit, clock_mono_ms(), in->problem.message, &before))", "if (true)"),
     Mutant("in sync without a reason", "servers/notes.c", "    if (!n->news)\n        return;\n", ""),

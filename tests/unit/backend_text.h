@@ -10,17 +10,11 @@
  *
  * Each server gets a `json` of its own, so that a test sees whether it was carried along.
  */
-#ifndef TESTS_BACKEND_TEXT_H
-#define TESTS_BACKEND_TEXT_H
+#pragma once
 
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
-#include "base/buf.h"
-#include "base/mem.h"
 #include "base/shared_text.h"
-#include "base/str.h"
 #include "haproxy/backend.h"
 #include "servers/desired/desired.h"
 
@@ -226,5 +220,3 @@ static inline void text_desired(struct desired *d, const char *text)
     if (d->server_count == 0)
         d->problem = mem_strdup("none of the Service's 2 endpoints is ready");
 }
-
-#endif

@@ -1,14 +1,9 @@
 /* Throwaway keys and self-signed certificates as PEM text, for tests of TLS material. */
-#ifndef TESTS_UNIT_CERTS_H
-#define TESTS_UNIT_CERTS_H
+#pragma once
 
-#include <check.h>
+#include "test.h"
 #include <openssl/pem.h>
 #include <openssl/x509.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
 
 static inline char *certs_text(BIO *out)
 {
@@ -52,5 +47,3 @@ static inline char *certs_cert_pem(EVP_PKEY *key)
 {
     return certs_cert_pem_for(key, 3600);
 }
-
-#endif

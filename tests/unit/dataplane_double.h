@@ -13,14 +13,10 @@
  *
  * and on the second connection, where the running HAProxy alone is told: d m y drain, maint, ready.
  */
-#ifndef TESTS_DATAPLANE_DOUBLE_H
-#define TESTS_DATAPLANE_DOUBLE_H
+#pragma once
 
-#include <check.h>
+#include "test.h"
 
-#include "base/error.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/dataplane/client.h"
 #include "daemon/targets.h"
 #include "haproxy/dataplane/driver_internal.h"
@@ -187,8 +183,6 @@ void dataplane_send_bytes(struct dataplane_client *c, const char *method, const 
                           const char *body, size_t len, void (*on_answer)(void *arg, const struct dataplane_answer *a),
                           void *arg)
 {
-    (void)content_type;
-    (void)len;
     dataplane_send(c, method, path, body, on_answer, arg);
 }
 
@@ -196,9 +190,6 @@ void dataplane_send_text(struct dataplane_client *c, const char *path, const cha
                          const char *text, size_t len, void (*on_answer)(void *arg, const struct dataplane_answer *a),
                          void *arg)
 {
-    (void)actions;
-    (void)text;
-    (void)len;
     dataplane_send(c, "POST", path, head, on_answer, arg);
 }
 
@@ -223,7 +214,6 @@ void dataplane_cancel(struct dataplane_client *c)
 /* One request at a time: what the order of several comes to is in tests/unit/haproxy/test_reader.c. */
 struct dataplane_client *dataplane_client_twin(const struct dataplane_client *c)
 {
-    (void)c;
     return NULL;
 }
 
@@ -234,7 +224,6 @@ void dataplane_client_free(struct dataplane_client *c)
 
 bool dataplane_credentials_refused(struct dataplane_client *c)
 {
-    (void)c;
     if (w.renewed == 0)
         return false;
     w.renewed--;
@@ -243,19 +232,16 @@ bool dataplane_credentials_refused(struct dataplane_client *c)
 
 const char *dataplane_client_url(const struct dataplane_client *c)
 {
-    (void)c;
     return API_URL;
 }
 
 const char *dataplane_client_user(const struct dataplane_client *c)
 {
-    (void)c;
     return NULL;
 }
 
 const char *dataplane_client_password(const struct dataplane_client *c)
 {
-    (void)c;
     return NULL;
 }
 
@@ -665,5 +651,3 @@ static int carry_out(char step, struct buf *b, char *reload_id)
         return change(step);
     }
 }
-
-#endif

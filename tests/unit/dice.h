@@ -1,6 +1,5 @@
 /* A small generator of our own: the same seed gives the same states everywhere. xorshift64. */
-#ifndef TESTS_DICE_H
-#define TESTS_DICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ static inline bool dice_one_in(struct dice *d, unsigned n)
 {
     return dice_below(d, n) == 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* How much of a random test is played: EFFORT percent of its rounds, at least one. `make test` plays 20, `make explore` 100. */
-#ifndef TESTS_UNIT_EFFORT_H
-#define TESTS_UNIT_EFFORT_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -13,5 +12,3 @@ static inline int effort(int rounds)
     int played = (int)((long long)rounds * percent / 100);
     return played > 0 ? played : 1;
 }
-
-#endif

@@ -7,14 +7,9 @@
  *
  * A desired state is a set of words, "n1 n2*"; "n2*" drains.
  */
-#ifndef TESTS_ENGINE_WORLD_H
-#define TESTS_ENGINE_WORLD_H
+#pragma once
 
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "dataplane_double.h"
 #include "log_text.h"
@@ -78,9 +73,7 @@ static void answer(void)
 {
     char step = step_of(), reload_id[RELOAD_ID_BYTES] = "";
     struct fault f = {0};
-    struct error err = {0};
-    cleanup(buf_fini) struct buf body;
-    buf_init(&body, 0);
+    cleanup(buf_fini) struct buf body = {0};
     ck_assert_msg(++w.at_one_moment < AT_ONE_MOMENT_MAX, "a loop without a pause: %s", buf_str(&w.trace));
     trace(step);
     tick_reload();
@@ -105,8 +98,8 @@ static void answer(void)
         reload_id[0] = '\0';
     }
     if (a.status == 0) {
-        error_set(&err, ERROR_RETRY, "no answer");
-        a.error = &err;
+        error_set(&flaw, ERROR_RETRY, "no answer");
+        a.error = &flaw;
         a.version = -1;
         a.progress = f.not_sent ? HTTP_NOT_SENT : HTTP_SENT;
     }
@@ -140,16 +133,14 @@ static void answer_call(void)
 {
     char step = w.call.state[0] == 'r' ? 'y' : w.call.state[0];
     struct fault f = {0};
-    struct error err = {0};
-    cleanup(buf_fini) struct buf body;
-    buf_init(&body, 0);
+    cleanup(buf_fini) struct buf body = {0};
     ck_assert_msg(++w.at_one_moment < AT_ONE_MOMENT_MAX, "a loop without a pause: %s", buf_str(&w.trace));
     buf_printf(&w.trace, "%c", step);
     struct dataplane_answer a = {.progress = HTTP_ANSWERED, .retry_after_ms = -1, .version = w.version};
     a.status = take_fault(step, &f) ? f.status : carry_out_call(&body);
     if (a.status == 0) {
-        error_set(&err, ERROR_RETRY, "no answer");
-        a.error = &err;
+        error_set(&flaw, ERROR_RETRY, "no answer");
+        a.error = &flaw;
     }
     a.body = buf_str(&body);
     a.body_len = body.len;
@@ -265,7 +256,6 @@ static inline void desired_both(const char *set, const char *second, const char 
 
 static void on_stopped(void *arg)
 {
-    (void)arg;
     w.stopped++;
 }
 
@@ -293,8 +283,7 @@ static inline bool ready(struct buf *body)
 
 static inline void assert_ready(bool expected, const char *saying)
 {
-    cleanup(buf_fini) struct buf body;
-    buf_init(&body, 0);
+    cleanup(buf_fini) struct buf body = {0};
     bool is = ready(&body);
     ck_assert_msg(is == expected && strstr(buf_str(&body), saying) != NULL, "expected %s \"%s\": %s",
                   expected ? "ready" : "not ready", saying, buf_str(&body));
@@ -352,10 +341,9 @@ static inline const struct instance_options *world_instance(void)
 
 static inline void target_make(void)
 {
-    struct error err;
     w.target.servers = servers_new(&w.options.servers);
     const struct engine *engine = servers_engine(w.target.servers);
-    w.target.instance = instance_new(NULL, world_instance(), &engine, 1, &err);
+    w.target.instance = instance_new(NULL, world_instance(), &engine, 1, &flaw);
     ck_assert_ptr_nonnull(w.target.instance);
 }
 
@@ -462,5 +450,3 @@ static inline void world_make_watched(void)
     world_make();
     w.look = in_sync_is_true;
 }
-
-#endif

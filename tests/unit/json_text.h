@@ -1,9 +1,7 @@
 /* JSON in assertions. */
-#ifndef TESTS_JSON_TEXT_H
-#define TESTS_JSON_TEXT_H
+#pragma once
 
-#include <check.h>
-#include <string.h>
+#include "test.h"
 #include <yyjson.h>
 
 /* Same JSON, whatever the order of keys. */
@@ -15,5 +13,3 @@ static inline void assert_json(const char *got, const char *expected)
     yyjson_doc_free(a);
     yyjson_doc_free(b);
 }
-
-#endif

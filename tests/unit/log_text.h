@@ -1,20 +1,15 @@
 /* What was logged to a file descriptor. */
-#ifndef TESTS_LOG_TEXT_H
-#define TESTS_LOG_TEXT_H
+#pragma once
 
-#include <check.h>
-#include <string.h>
+#include "test.h"
 #include <unistd.h>
-
-#include "base/buf.h"
 
 static inline unsigned log_count(int fd, const char *text)
 {
-    cleanup(buf_fini) struct buf all;
+    cleanup(buf_fini) struct buf all = {0};
     char piece[4096];
     ssize_t n;
     unsigned count = 0;
-    buf_init(&all, 0);
     for (off_t at = 0; (n = pread(fd, piece, sizeof(piece), at)) > 0; at += n)
         buf_addn(&all, piece, (size_t)n);
     for (const char *s = buf_str(&all); (s = strstr(s, text)) != NULL; s++)
@@ -27,5 +22,3 @@ static inline void log_forget(int fd)
     ck_assert_int_eq(ftruncate(fd, 0), 0);
     ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
 }
-
-#endif

@@ -12,6 +12,13 @@ static Suite *suite;
 static TCase *current;
 static bool forked;
 
+struct error flaw;
+
+static void forget_flaw(void)
+{
+    error_clear(&flaw);
+}
+
 /* Constructors run before main: whichever comes first makes the suite. */
 static void open_case(void)
 {
@@ -20,6 +27,7 @@ static void open_case(void)
     current = tcase_create("tests");
     tcase_set_timeout(current, TIMEOUT_S);
     suite_add_tcase(suite, current);
+    tcase_add_checked_fixture(current, forget_flaw, NULL);
 }
 
 void test_fixture(void (*setup)(void), void (*teardown)(void))

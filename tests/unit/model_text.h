@@ -11,17 +11,11 @@
  * Ports of endpoints are NAME/NUMBER ("/443": no name), endpoints ADDRESS[@NODE][=STATE] with STATE one of yes (ready), no, leaving
  * (terminating, still serving), gone (terminating, not serving) and odd (serving, but neither ready nor terminating).
  */
-#ifndef TESTS_MODEL_TEXT_H
-#define TESTS_MODEL_TEXT_H
+#pragma once
 
-#include <check.h>
+#include "test.h"
 #include <netinet/in.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "model/cache.h"
 #include "servers/desired/desired.h"
 #include "model/node_rules.h"
@@ -238,8 +232,7 @@ static inline void text_sync(struct cache *c)
 
 static inline char *text_of_list(const struct desired_server *list, size_t count)
 {
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     for (size_t i = 0; i < count; i++) {
         const struct desired_server *s = &list[i];
         buf_printf(&b, "%s%s %s %u", i > 0 ? "; " : "", s->name, s->address, s->port);
@@ -265,8 +258,7 @@ static inline char *text_of_spares(const struct desired *d)
 /* One line each; "~" in front of ordinary ones, "!" in front of announced ones. */
 static inline char *text_of_skips(const struct desired *d)
 {
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     for (size_t i = 0; i < d->skip_count; i++) {
         const struct desired_skip *s = &d->skips[i];
         cleanup(mem_free_ptr) char *text = desired_skip_text(d, s);
@@ -274,5 +266,3 @@ static inline char *text_of_skips(const struct desired *d)
     }
     return buf_take(&b);
 }
-
-#endif

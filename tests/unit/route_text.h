@@ -8,11 +8,9 @@
  *
  *     n1 theirs drain; n2 ours maint; n3 theirs maint lost; n4 theirs drain parked; n5 told drain; n6 ours maint told maint
  */
-#ifndef TESTS_ROUTE_TEXT_H
-#define TESTS_ROUTE_TEXT_H
+#pragma once
 
 #include "backend_text.h"
-#include "base/shared_text.h"
 #include "servers/change/route.h"
 #include "haproxy/runtime.h"
 
@@ -112,8 +110,7 @@ static inline void text_memory(struct admin_states *m, const char *text)
 
 static inline char *text_of_memory(const struct admin_states *m)
 {
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     for (size_t i = 0; i < m->count; i++) {
         const struct admin_state *mark = &m->marks[i];
         buf_printf(&b, "%s%s", i > 0 ? "; " : "", mark->name);
@@ -127,5 +124,3 @@ static inline char *text_of_memory(const struct admin_states *m)
     }
     return buf_take(&b);
 }
-
-#endif

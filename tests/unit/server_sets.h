@@ -1,6 +1,5 @@
 /* Sets of servers as words, "n1 n2*": a name, and with it * for maintenance or ! for drain. */
-#ifndef TESTS_SERVER_SETS_H
-#define TESTS_SERVER_SETS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -81,5 +80,3 @@ static inline void set_sign(char *set, const char *name, const char *sign, bool 
     }
     snprintf(set, SET_BYTES, "%.*s", SET_BYTES - 1, out);
 }
-
-#endif

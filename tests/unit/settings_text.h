@@ -1,14 +1,8 @@
 /* Parses environments and asks what was said about them. */
-#ifndef TEST_SETTINGS_TEXT_H
-#define TEST_SETTINGS_TEXT_H
+#pragma once
 
-#include <check.h>
-#include <stdbool.h>
-#include <string.h>
+#include "test.h"
 
-#include "base/buf.h"
-#include "base/compiler.h"
-#include "base/mem.h"
 #include "settings/parse.h"
 #include "settings/settings.h"
 
@@ -59,8 +53,7 @@ static inline struct parsed parse_env(const char *const *env)
 
 static inline char *all_text(const struct parsed *p)
 {
-    struct buf out;
-    buf_init(&out, 0);
+    struct buf out = {0};
     for (size_t i = 0; i < p->report.count; i++)
         buf_printf(&out, "%s: %s\n", p->report.list[i].is_error ? "error" : "warning", p->report.list[i].text);
     return buf_take(&out);
@@ -86,10 +79,7 @@ static inline void assert_does_not_say(const struct parsed *p, const char *what)
 
 static inline char *printed(const struct settings *c)
 {
-    struct buf out;
-    buf_init(&out, 0);
+    struct buf out = {0};
     settings_print(c, &out);
     return buf_take(&out);
 }
-
-#endif

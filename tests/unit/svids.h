@@ -1,14 +1,10 @@
 /* X.509 SVIDs and what a SPIFFE Workload API says of them, made by OpenSSL, for tests. */
-#ifndef TESTS_UNIT_SVIDS_H
-#define TESTS_UNIT_SVIDS_H
+#pragma once
 
-#include <check.h>
+#include "test.h"
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
-#include <string.h>
-
-#include "base/buf.h"
 
 #define DOMAIN "spiffe://example.test"
 #define OURS DOMAIN "/us"
@@ -154,5 +150,3 @@ static inline void add_federated(struct buf *out, const char *domain, X509 *bund
     add_certificate(&entry, 2, bundle);
     add_field(out, 3, entry.data, entry.len);
 }
-
-#endif

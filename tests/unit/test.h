@@ -5,14 +5,28 @@
  *     TEST_EACH(name, array_len(rows)) { ... rows[_i] ... }
  *     FORKED                            each test of the program has its own process
  */
-#ifndef TESTS_UNIT_TEST_H
-#define TESTS_UNIT_TEST_H
+#pragma once
 
 #include <check.h>
-#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What nearly every test uses. */
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+/* A callback of a test takes what it is called with, whether it needs that or not. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 
 /* Check would write to a file at each assertion that holds, where a test was when it died: the sanitizers say that, too. */
 #define _mark_point(file, line) ((void)0)
+
+/* What the calls of a test said went wrong; nothing when it begins. */
+extern struct error flaw;
 
 void test_add(const TTest *test, int from, int to);
 void test_fixture(void (*setup)(void), void (*teardown)(void));
@@ -43,5 +57,3 @@ void test_fork(void);
     {                                                     \
         test_fork();                                      \
     }
-
-#endif

@@ -1,7 +1,4 @@
 /* Memory that ends together: what is cut does not overlap, wherever a block ends, and what is given back is cut again. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/arena.h"
 

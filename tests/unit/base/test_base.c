@@ -1,30 +1,22 @@
 /* src/base: errors, buffers, strings, backoff. test_log.c has the log lines. */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/backoff.h"
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/error.h"
-#include "base/mem.h"
 #include "base/sorted.h"
-#include "base/str.h"
 
 #include "../test.h"
 
 TEST(error_is_filled_and_escaped)
 {
-    struct error err = {0};
-    ck_assert_int_eq(error_set(&err, ERROR_RETRY, "name \"%s\"", "a\nb\x1b[2J"), -1);
-    ck_assert_str_eq(err.message, "name \"a b\\x1b[2J\"");
-    ck_assert_int_eq(err.kind, ERROR_RETRY);
-    ck_assert_int_eq(error_prefix(&err, "reading %s", "x"), -1);
-    ck_assert_str_eq(err.message, "reading x: name \"a b\\x1b[2J\"");
-    ck_assert_int_eq(err.kind, ERROR_RETRY);
+    ck_assert_int_eq(error_set(&flaw, ERROR_RETRY, "name \"%s\"", "a\nb\x1b[2J"), -1);
+    ck_assert_str_eq(flaw.message, "name \"a b\\x1b[2J\"");
+    ck_assert_int_eq(flaw.kind, ERROR_RETRY);
+    ck_assert_int_eq(error_prefix(&flaw, "reading %s", "x"), -1);
+    ck_assert_str_eq(flaw.message, "reading x: name \"a b\\x1b[2J\"");
+    ck_assert_int_eq(flaw.kind, ERROR_RETRY);
     ck_assert_int_eq(error_set(NULL, ERROR_RETRY, "nobody listens"), -1);
 }
 
@@ -33,16 +25,15 @@ TEST(error_too_long_ends_in_dots)
     char text[5000];
     memset(text, 'x', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
-    struct error err = {0};
-    error_set(&err, ERROR_INVALID, "%s", text);
-    ck_assert_uint_lt(strlen(err.message), ERROR_MESSAGE_BYTES);
-    ck_assert(str_has_suffix(err.message, "x..."));
-    error_prefix(&err, "%s", text);
-    ck_assert_uint_lt(strlen(err.message), ERROR_MESSAGE_BYTES);
+    error_set(&flaw, ERROR_INVALID, "%s", text);
+    ck_assert_uint_lt(strlen(flaw.message), ERROR_MESSAGE_BYTES);
+    ck_assert(str_has_suffix(flaw.message, "x..."));
+    error_prefix(&flaw, "%s", text);
+    ck_assert_uint_lt(strlen(flaw.message), ERROR_MESSAGE_BYTES);
     memset(text, '\x01', sizeof(text) - 1);
-    error_set(&err, ERROR_INVALID, "%s", text);
-    ck_assert_uint_lt(strlen(err.message), ERROR_MESSAGE_BYTES);
-    ck_assert(str_has_suffix(err.message, "\\x01..."));
+    error_set(&flaw, ERROR_INVALID, "%s", text);
+    ck_assert_uint_lt(strlen(flaw.message), ERROR_MESSAGE_BYTES);
+    ck_assert(str_has_suffix(flaw.message, "\\x01..."));
 }
 
 TEST(error_kind_by_http_status)
@@ -83,8 +74,7 @@ TEST(buf_keeps_its_cap)
 
 TEST(buf_grows_and_is_taken)
 {
-    cleanup(buf_fini) struct buf b;
-    buf_init(&b, 0);
+    cleanup(buf_fini) struct buf b = {0};
     for (int i = 0; i < 1000; i++)
         buf_printf(&b, "%d,", i);
     char *s = buf_take(&b);

@@ -1,10 +1,5 @@
 #include "base/base64.h"
 
-#include <string.h>
-
-#include "base/mem.h"
-#include "base/str.h"
-
 #include "../test.h"
 
 #define A60 "012345678901234567890123456789012345678901234567890123456789"

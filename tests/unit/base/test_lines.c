@@ -1,12 +1,5 @@
 #include "base/lines.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-
 #include "../test.h"
 
 struct seen {

@@ -2,16 +2,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <termios.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/log.h"
-#include "base/mem.h"
-#include "base/str.h"
 
 #include "../effort.h"
 #include "../test.h"
@@ -130,8 +125,6 @@ TEST(limit_of_what_changes_back)
     ck_assert(log_limit_pass(&l, 1, "a", &held) && log_limit_pass(&l, 2, "b", &held));
     ck_assert(log_limit_pass(&l, 3, "a", &held));
 }
-
-/* ---- who reads is too slow ---- */
 
 static struct log_losses losses;
 static struct log slow;

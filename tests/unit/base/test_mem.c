@@ -1,13 +1,5 @@
 /* Lists that grow. What is freed holds nothing of a secret: looked at where it was, past AddressSanitizer, which keeps it as it is for a while. */
 #include <malloc.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
 
 #include "../test.h"
 
@@ -147,8 +139,7 @@ TEST_OF_FREED(stack_that_is_wiped)
 
 TEST_OF_FREED(buffer_that_is_wiped)
 {
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     buf_add(&b, SECRET);
     uintptr_t at = (uintptr_t)b.data;
     size_t size = b.size;

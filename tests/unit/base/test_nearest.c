@@ -1,10 +1,6 @@
 /* src/base/nearest: of names those that are near, or all of them in that order. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
 #include "base/nearest.h"
-#include "base/str.h"
 
 #include "../test.h"
 

@@ -1,8 +1,5 @@
 /* src/base/page: what may be shown, columns, wrapping, and when there is colour. */
-#include <stdlib.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "base/page.h"
 #include "settings/environment.h"
 
@@ -34,9 +31,8 @@ static void expect(struct buf *out, const char *text)
 
 TEST(columns_and_colours)
 {
-    cleanup(buf_fini) struct buf out;
+    cleanup(buf_fini) struct buf out = {0};
     struct page p;
-    buf_init(&out, 0);
     page_init(&p, &out, false, 0);
     page_to(&p, 2);
     page_put(&p, INK_RED, "ab");
@@ -56,9 +52,8 @@ TEST(columns_and_colours)
 
 TEST(words_wrap_under_where_they_began)
 {
-    cleanup(buf_fini) struct buf out;
+    cleanup(buf_fini) struct buf out = {0};
     struct page p;
-    buf_init(&out, 0);
     page_init(&p, &out, false, 60);
     page_put(&p, INK_PLAIN, "name: ");
     page_flow(&p, INK_DIM,

@@ -1,10 +1,5 @@
 #include "base/protobuf.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-
 #include "../test.h"
 
 #define NINE_FF "\xff\xff\xff\xff\xff\xff\xff\xff\xff"
@@ -14,10 +9,9 @@ static void walk(const char *bytes, size_t len, struct buf *out)
 {
     struct protobuf p;
     struct protobuf_field f;
-    struct error err = {0};
     int status;
     protobuf_init(&p, bytes, len);
-    while ((status = protobuf_next(&p, &f, &err)) > 0) {
+    while ((status = protobuf_next(&p, &f, &flaw)) > 0) {
         buf_printf(out, "%u/%d@%zu=", f.number, (int)f.wire, f.offset);
         if (f.wire != PROTOBUF_BYTES)
             buf_printf(out, "%llu", (unsigned long long)f.value);
@@ -26,9 +20,9 @@ static void walk(const char *bytes, size_t len, struct buf *out)
         buf_add(out, " ");
     }
     if (status < 0) {
-        ck_assert_int_eq(err.kind, ERROR_INVALID);
-        buf_printf(out, "%s", err.message);
-        ck_assert_int_eq(protobuf_next(&p, &f, &err), 0); /* it is over */
+        ck_assert_int_eq(flaw.kind, ERROR_INVALID);
+        buf_printf(out, "%s", flaw.message);
+        ck_assert_int_eq(protobuf_next(&p, &f, &flaw), 0); /* it is over */
     }
 }
 
@@ -92,26 +86,24 @@ TEST_EACH(fields, array_len(rows))
 static struct protobuf_field first(struct protobuf *p, const void *bytes, size_t len)
 {
     struct protobuf_field f = {0};
-    struct error err = {0};
     protobuf_init(p, bytes, len);
-    ck_assert_msg(protobuf_next(p, &f, &err) == 1, "%s", err.message);
+    ck_assert_msg(protobuf_next(p, &f, &flaw) == 1, "%s", flaw.message);
     return f;
 }
 
 TEST(what_is_expected)
 {
     struct protobuf p;
-    struct error err = {0};
     struct protobuf_field f = first(&p, "\x12\x03one", 5);
-    ck_assert_int_eq(protobuf_expect(&f, PROTOBUF_BYTES, 3, "name", &err), 0);
-    ck_assert_int_eq(protobuf_expect(&f, PROTOBUF_BYTES, 2, "name", &err), -1);
-    ck_assert_str_eq(err.message, "protobuf: name has 3 bytes, of at most 2, at offset 0");
-    ck_assert_int_eq(protobuf_expect(&f, PROTOBUF_VARINT, 3, "name", &err), -1);
-    ck_assert_str_eq(err.message, "protobuf: name has wire type 2 in place of 0 at offset 0");
+    ck_assert_int_eq(protobuf_expect(&f, PROTOBUF_BYTES, 3, "name", &flaw), 0);
+    ck_assert_int_eq(protobuf_expect(&f, PROTOBUF_BYTES, 2, "name", &flaw), -1);
+    ck_assert_str_eq(flaw.message, "protobuf: name has 3 bytes, of at most 2, at offset 0");
+    ck_assert_int_eq(protobuf_expect(&f, PROTOBUF_VARINT, 3, "name", &flaw), -1);
+    ck_assert_str_eq(flaw.message, "protobuf: name has wire type 2 in place of 0 at offset 0");
     f = first(&p, "\x08\x03", 2);
-    ck_assert_int_eq(protobuf_expect(&f, PROTOBUF_VARINT, 0, "name", &err), 0);
+    ck_assert_int_eq(protobuf_expect(&f, PROTOBUF_VARINT, 0, "name", &flaw), 0);
     struct protobuf inner;
-    ck_assert_int_eq(protobuf_enter(&p, &f, "name", &inner, &err), -1);
+    ck_assert_int_eq(protobuf_enter(&p, &f, "name", &inner, &flaw), -1);
 }
 
 /* An error in a message within one names the place in the whole. */
@@ -120,22 +112,20 @@ TEST(nested)
     static const char bytes[] = "\x08\x01\x12\x04\x08\x02\x12\x05xxxxx";
     struct protobuf p, inner;
     struct protobuf_field f;
-    struct error err = {0};
     (void)first(&p, bytes, sizeof(bytes) - 1);
-    ck_assert_int_eq(protobuf_next(&p, &f, &err), 1);
-    ck_assert_int_eq(protobuf_enter(&p, &f, "inner", &inner, &err), 0);
-    ck_assert_int_eq(protobuf_next(&inner, &f, &err), 1);
+    ck_assert_int_eq(protobuf_next(&p, &f, &flaw), 1);
+    ck_assert_int_eq(protobuf_enter(&p, &f, "inner", &inner, &flaw), 0);
+    ck_assert_int_eq(protobuf_next(&inner, &f, &flaw), 1);
     ck_assert_uint_eq(f.value, 2);
     ck_assert_uint_eq(f.offset, 4);
-    ck_assert_int_eq(protobuf_next(&inner, &f, &err), -1); /* not the bytes behind it */
-    ck_assert_str_eq(err.message, "protobuf: a length leads beyond the end at offset 7");
+    ck_assert_int_eq(protobuf_next(&inner, &f, &flaw), -1); /* not the bytes behind it */
+    ck_assert_str_eq(flaw.message, "protobuf: a length leads beyond the end at offset 7");
 }
 
 TEST(depth_has_a_cap)
 {
     unsigned char bytes[3 * (PROTOBUF_DEPTH_MAX + 1)];
     struct protobuf p;
-    struct error err = {0};
     for (size_t i = 0; i < sizeof(bytes); i += 3) {
         size_t len = sizeof(bytes) - i - 3;
         bytes[i] = 0x0a;
@@ -144,9 +134,9 @@ TEST(depth_has_a_cap)
     }
     struct protobuf_field f = first(&p, bytes, sizeof(bytes));
     for (int i = 0; i < PROTOBUF_DEPTH_MAX; i++) {
-        ck_assert_msg(protobuf_enter(&p, &f, "node", &p, &err) == 0, "%s", err.message);
-        ck_assert_int_eq(protobuf_next(&p, &f, &err), 1);
+        ck_assert_msg(protobuf_enter(&p, &f, "node", &p, &flaw) == 0, "%s", flaw.message);
+        ck_assert_int_eq(protobuf_next(&p, &f, &flaw), 1);
     }
-    ck_assert_int_eq(protobuf_enter(&p, &f, "node", &p, &err), -1);
-    ck_assert_str_eq(err.message, "protobuf: node is nested too deep, in more than 64 messages, at offset 192");
+    ck_assert_int_eq(protobuf_enter(&p, &f, "node", &p, &flaw), -1);
+    ck_assert_str_eq(flaw.message, "protobuf: node is nested too deep, in more than 64 messages, at offset 192");
 }

@@ -1,8 +1,6 @@
 /* src/base/rfc3339: there and back. */
 #include "base/rfc3339.h"
 
-#include <string.h>
-
 #include "../test.h"
 
 #define NO INT64_MIN

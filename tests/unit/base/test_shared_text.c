@@ -2,7 +2,6 @@
 #include "base/shared_text.h"
 
 #include "../test.h"
-#include "base/mem.h"
 
 TEST(the_same_text_is_at_one_place)
 {

@@ -1,12 +1,6 @@
 /* src/base/text: what of others' text is shown, and where it is cut. */
 #include "base/text.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-
 #include "../test.h"
 
 #define MESSAGE_MAX 1024
@@ -100,8 +94,7 @@ TEST(utf8_is_told_from_the_rest)
 
 TEST(what_is_not_the_texts_is_not_read)
 {
-    cleanup(buf_fini) struct buf b;
-    buf_init(&b, 0);
+    cleanup(buf_fini) struct buf b = {0};
     text_addn(&b, "a\0b\xe2\x82\xac", 5, TEXT_LINE, TEXT_WHOLE);
     ck_assert_str_eq(buf_str(&b), "a b??");
     char cut[] = {'\xe2', '\x82'}; /* on the stack: one byte more would be seen */
@@ -136,8 +129,7 @@ TEST(a_long_message_is_cut_where_a_character_ends)
 {
     for (size_t before = 1015; before < 1030; before++)
         for (size_t wide = 0; wide < 2; wide++) {
-            cleanup(buf_fini) struct buf b;
-            buf_init(&b, 0);
+            cleanup(buf_fini) struct buf b = {0};
             for (size_t i = 0; i < before; i++)
                 buf_add(&b, "x");
             buf_add(&b, wide ? "\xe2\x82\xac" : "yyy");
@@ -157,8 +149,7 @@ TEST(a_long_message_is_cut_where_a_character_ends)
 
 TEST(a_message_of_wide_ones_alone)
 {
-    cleanup(buf_fini) struct buf b;
-    buf_init(&b, 0);
+    cleanup(buf_fini) struct buf b = {0};
     for (size_t i = 0; i < 2000; i++)
         buf_add(&b, "\xf0\x9f\x98\x80");
     cleanup(mem_free_ptr) char *got = text_shown(buf_str(&b), TEXT_LINE, MESSAGE_MAX);

@@ -1,13 +1,6 @@
 /* base/text_pool */
 #include "base/text_pool.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/compiler.h"
-#include "base/mem.h"
-
 #include "../test.h"
 
 #define TEXTS 2000

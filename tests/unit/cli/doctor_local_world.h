@@ -1,15 +1,6 @@
 /* A HAProxy on this machine at which nothing is wrong, for the tests to break; and what is said of it. */
-#ifndef TEST_DOCTOR_LOCAL_WORLD_H
-#define TEST_DOCTOR_LOCAL_WORLD_H
+#pragma once
 
-#include "../test.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
-#include "base/str.h"
 #include "cli/doctor_local/doctor_local_judge.h"
 #include "settings/settings.h"
 
@@ -85,9 +76,8 @@ static inline struct local_instance *add_instance(struct world *w, pid_t pid, bo
 
 static inline void proc(struct world *w, const char *answer)
 {
-    struct error err = {0};
     cli_processes_fini(&w->facts.processes);
-    ck_assert_int_eq(cli_processes_init(&w->facts.processes, answer, &err), 0);
+    ck_assert_int_eq(cli_processes_init(&w->facts.processes, answer, &flaw), 0);
 }
 
 #define PROC(failed, workers)                                                  \
@@ -143,6 +133,13 @@ static inline void environment_file(struct world *w)
     w->facts.service.environment_file_count = 1;
 }
 
+/* What a statement makes wrong. */
+#define STRIKE(name, statement)       \
+    static void name(struct world *w) \
+    {                                 \
+        statement;                    \
+    }
+
 /* One thing is wrong, and this is said about it. */
 struct wrong {
     void (*strike)(struct world *w); /* NULL: nothing is */
@@ -181,5 +178,3 @@ static inline void expect_wrong(const struct wrong *row,
                       check_state_word(row->mark), row->id, all);
     ck_assert_msg(row->mark == CHECK_FAIL || row->mark == CHECK_SKIP || failed == 0, "a failure:\n%s", all);
 }
-
-#endif

@@ -1,13 +1,8 @@
 /* What checks a section has, as text: "fail label: found", with the why and the fixes in lines of their own. */
-#ifndef TEST_DOCTOR_TEXT_H
-#define TEST_DOCTOR_TEXT_H
+#pragma once
 
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
+#include "../test.h"
 
-#include "base/buf.h"
-#include "base/mem.h"
 #include "cli/doctor/doctor_report.h"
 
 struct doctored {
@@ -29,8 +24,7 @@ static inline void doctored_fini(struct doctored *d)
 
 static inline char *section_text(const struct doctor_section *s)
 {
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 0);
+    cleanup(buf_fini) struct buf text = {0};
     for (size_t i = 0; i < s->check_count; i++) {
         const struct doctor_check *c = s->checks[i];
         buf_printf(&text, "%s %s: %s\n", check_state_word(c->is.state), c->is.name, c->is.reason);
@@ -67,5 +61,3 @@ static inline void expect_mark(const struct doctored *d, const char *id, enum ch
     }
     ck_abort_msg("no check %s", id);
 }
-
-#endif

@@ -2,23 +2,14 @@
  * A report of `plan` and `explain` made by hand: what HAProxy has and the desired state as text (backend_text.h), the
  * plan by the real code.
  */
-#ifndef TESTS_INSPECT_WORLD_H
-#define TESTS_INSPECT_WORLD_H
+#pragma once
 
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "model/objects.h"
 #include "servers/change/parking.h"
 #include "cli/inspect_decide.h"
 #include "cli/inspect_print.h"
 #include "cli/inspect_report.h"
 #include "base/page.h"
-#include "base/shared_text.h"
 
 #include "../backend_text.h"
 
@@ -196,9 +187,8 @@ static inline struct desired_skip *world_skip(struct inspect_backend *b, const c
 static inline char *world_print(const struct inspect_world *w,
                                 void (*print)(const struct inspect_report *r, struct page *p), bool colour)
 {
-    struct buf out;
+    struct buf out = {0};
     struct page p;
-    buf_init(&out, 0);
     page_init(&p, &out, colour, 0);
     print(&w->report, &p);
     return buf_take(&out);
@@ -224,5 +214,3 @@ static inline void world_tear_down(void)
 {
     world_fini(&w);
 }
-
-#endif

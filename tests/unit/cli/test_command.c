@@ -1,9 +1,5 @@
 /* src/cli/command: the command line. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "cli/command.h"
 
 #include "../test.h"
@@ -90,9 +86,8 @@ TEST_EACH(what_is_asked_for, array_len(good))
 {
     char copy[200];
     struct command is;
-    struct error err = {0};
     const struct command *wanted = &good[_i].wanted;
-    ck_assert_msg(parse(good[_i].line, copy, &is, &err) == 0, "%s: %s", good[_i].line, err.message);
+    ck_assert_msg(parse(good[_i].line, copy, &is, &flaw) == 0, "%s: %s", good[_i].line, flaw.message);
     ck_assert_msg(is.kind == wanted->kind, "%s", good[_i].line);
     ck_assert_msg(is.help == wanted->help && is.is_whole == wanted->is_whole, "%s", good[_i].line);
     ck_assert_msg(is.changed == wanted->changed, "%s", good[_i].line);
@@ -186,9 +181,8 @@ TEST_EACH(what_is_wrong_is_named, array_len(bad))
 {
     char copy[200];
     struct command is;
-    struct error err = {0};
-    ck_assert_msg(parse(bad[_i].line, copy, &is, &err) == -1, "%s", bad[_i].line);
-    ck_assert_str_eq(err.message, bad[_i].says);
+    ck_assert_msg(parse(bad[_i].line, copy, &is, &flaw) == -1, "%s", bad[_i].line);
+    ck_assert_str_eq(flaw.message, bad[_i].says);
 }
 
 TEST(an_empty_node_is_none)
@@ -196,8 +190,7 @@ TEST(an_empty_node_is_none)
     char program[] = "x", word[] = "explain", empty[] = "";
     char *const argv[] = {program, word, empty, NULL};
     struct command is;
-    struct error err = {0};
-    ck_assert_int_eq(command_parse(3, argv, &is, &err), -1);
-    ck_assert_int_eq(command_parse(0, argv, &is, &err), 0);
+    ck_assert_int_eq(command_parse(3, argv, &is, &flaw), -1);
+    ck_assert_int_eq(command_parse(0, argv, &is, &flaw), 0);
     ck_assert(is.kind == COMMAND_RUN);
 }

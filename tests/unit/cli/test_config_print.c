@@ -1,10 +1,6 @@
 /* `config plan` as text and as JSON (src/cli/config_print); the engine is played by what it would say. */
-#include <stdlib.h>
-#include <string.h>
 #include <yyjson.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
 #include "base/page.h"
 #include "cli/config.h"
 #include "configuration/configuration.h"
@@ -24,32 +20,27 @@ static struct {
 
 struct configuration_view configuration_view(const struct configuration *c, size_t target)
 {
-    (void)c, (void)target;
     return engine.view;
 }
 
 const struct cfg_difference *configuration_difference(const struct configuration *c, size_t target)
 {
-    (void)c, (void)target;
     return &engine.differs;
 }
 
 void configuration_line_difference(const struct configuration *c, size_t target, struct cfg_line_difference *ret)
 {
-    (void)c, (void)target;
     *ret = (struct cfg_line_difference){0};
 }
 
 int configuration_foresee(const struct configuration *c, size_t target, struct buf *ret, struct error *err)
 {
-    (void)c, (void)target;
     buf_add(ret, engine.commands);
     return engine.why == NULL ? 0 : error_set(err, ERROR_INVALID, "%s", engine.why);
 }
 
 const struct storage_foresight *configuration_foresight(const struct configuration *c, size_t target)
 {
-    (void)c, (void)target;
     return &engine.files;
 }
 
@@ -63,9 +54,8 @@ static void says(enum cfg_effect effect, const char *commands, const char *why)
 
 static void report(void (*print)(const struct config_report *r, struct buf *out), struct buf *out)
 {
-    struct error err = {0};
-    struct document *d = document_new("a file", "global\n", 7, NULL, &err);
-    ck_assert_msg(d != NULL, "%s", err.message);
+    struct document *d = document_new("a file", "global\n", 7, NULL, &flaw);
+    ck_assert_msg(d != NULL, "%s", flaw.message);
     const struct config_target target = {.url = "http://lb1:5555", .problem = ""};
     const struct config_report r = {.what = COMMAND_CONFIG_PLAN, .document = d, .targets = &target, .count = 1};
     print(&r, out);
@@ -161,8 +151,7 @@ static struct storage_foreseen *a_file(const char *name, enum storage_effect eff
 
 static int status_of(void)
 {
-    struct error err = {0};
-    struct document *d = document_new("a file", "global\n", 7, NULL, &err);
+    struct document *d = document_new("a file", "global\n", 7, NULL, &flaw);
     const struct config_report r = {.what = COMMAND_CONFIG_PLAN, .document = d, .count = 1};
     int status = config_status(&r);
     document_unref(d);

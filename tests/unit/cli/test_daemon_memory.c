@@ -1,6 +1,4 @@
 /* src/cli/daemon_memory: what is taken of a daemon's /status, from whoever answers, and what is decided by it. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/rfc3339.h"
@@ -9,8 +7,6 @@
 #include "settings/settings.h"
 
 #include "inspect_world.h"
-
-#include "../test.h"
 
 static struct daemon_memory m;
 static char ns[] = "ingress", web[] = "web", https[] = "https", be[] = "be", url[] = "http://lb1:5555", any[] = "";
@@ -123,8 +119,7 @@ TEST_EACH(answers_of_whoever_is_there, array_len(answers))
 TEST(a_list_without_end_is_not_taken)
 {
     for (size_t count = 500; count <= 501; count++) {
-        cleanup(buf_fini) struct buf rows;
-        buf_init(&rows, 0);
+        cleanup(buf_fini) struct buf rows = {0};
         for (size_t i = 0; i < count; i++)
             buf_printf(&rows, "%s{\"server\":\"n%zu\",\"state\":\"out\"}", i > 0 ? "," : "", i);
         take(NODES, buf_str(&rows));
@@ -285,7 +280,7 @@ static void decided(const struct inspect_backend *b, struct buf *is)
 
 TEST_EACH(decisions_by_it, array_len(decisions))
 {
-    cleanup(buf_fini) struct buf is;
+    cleanup(buf_fini) struct buf is = {0};
     take(decisions[_i].old, decisions[_i].new);
     w.daemon = &m;
     w.now_ms = clock_mono_ms();
@@ -293,7 +288,6 @@ TEST_EACH(decisions_by_it, array_len(decisions))
     w.rules.max_loss_percent = decisions[_i].limit;
     struct inspect_backend *b = world_add(&w, "be", decisions[_i].desired);
     world_see_running(&w, b, decisions[_i].actual, decisions[_i].running);
-    buf_init(&is, 0);
     decided(b, &is);
     ck_assert_str_eq(is.len > 2 ? buf_str(&is) + 2 : "", decisions[_i].wanted);
     ck_assert_int_eq(inspect_verdict(b), decisions[_i].verdict);
@@ -334,8 +328,7 @@ TEST(deadlines_are_the_daemon_s)
     ck_assert_int_eq(inspect_until_ms(&w.report, b, "n1"), 0);
     cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_plan, false);
     ck_assert_msg(strstr(text, "! n2  10.0.0.2:80  weight 100  kept until 2222-01-02T03:04:05Z") != NULL, "%s", text);
-    cleanup(buf_fini) struct buf json;
-    buf_init(&json, 0);
+    cleanup(buf_fini) struct buf json = {0};
     inspect_print_json(&w.report, &json);
     ck_assert(strstr(buf_str(&json), "\"until\": \"2222-01-02T03:04:05.678Z\"") != NULL);
     ck_assert(strstr(buf_str(&json), "\"used\": true,\n    \"why\": null") != NULL);

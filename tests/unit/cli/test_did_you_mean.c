@@ -1,8 +1,6 @@
 /* src/cli/did_you_mean: the names that may be meant. */
-#include <stdlib.h>
 
 #include "../model_text.h"
-#include "../test.h"
 #include "cli/did_you_mean.h"
 
 static const struct {

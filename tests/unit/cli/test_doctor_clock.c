@@ -1,12 +1,7 @@
 /* cli/doctor/doctor_clock: how far two clocks are apart, as far as a Date header can tell. */
 #include "cli/doctor/doctor_clock.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "doctor_text.h"
-
-#include "../test.h"
 
 #define DATE "Sun, 22 Nov 2026 00:01:47 GMT"
 #define AT_MS UINT64_C(1795305707000)

@@ -2,14 +2,8 @@
 #include "cli/doctor/doctor_connection.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/compiler.h"
 
 #include "doctor_text.h"
-
-#include "../test.h"
 
 #define NOW 1795305707
 #define DAY 86400

@@ -1,12 +1,8 @@
 /* cli/doctor/doctor_count: thousands of nodes and endpoints in a few words. */
 #include "cli/doctor/doctor_count.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
-#include "base/mem.h"
 #include "model/cache.h"
 #include "model/node_rules.h"
 

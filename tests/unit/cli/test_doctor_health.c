@@ -1,14 +1,9 @@
 /* cli/doctor/doctor_health: which servers are down, what their checks say, and what usually causes that. */
 #include "cli/doctor/doctor_health.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "cli/inspect_report.h"
 #include "doctor_text.h"
 #include "haproxy/served.h"
-
-#include "../test.h"
 
 #define SERVERS 8
 

@@ -1,11 +1,6 @@
 /* cli/doctor_local/doctor_local_command_line: what a HAProxy was started with. */
 #include "cli/doctor_local/doctor_local_command_line.h"
 
-#include <stdlib.h>
-
-#include "base/buf.h"
-#include "base/str.h"
-
 #include "../test.h"
 
 static const struct {

@@ -1,7 +1,6 @@
 /* cli/doctor_local/doctor_local_judge_file: what is wrong with the file, who may not replace it, what HAProxy says of it. */
 #include <errno.h>
 
-#include "base/str.h"
 #include "haproxy/local/helper.h"
 
 #include "doctor_local_world.h"
@@ -31,10 +30,7 @@ static void a_folder(struct world *w)
     w->facts.check.asked = false;
 }
 
-static void too_large(struct world *w)
-{
-    w->facts.file.size = LOCAL_FILE_MAX_BYTES + 1;
-}
+STRIKE(too_large, w->facts.file.size = LOCAL_FILE_MAX_BYTES + 1)
 
 static void closed(struct world *w)
 {
@@ -48,25 +44,10 @@ static void folder_closed(struct world *w)
     disown(&w->facts.file.folder_owner, "root", "root", 0755, false, false);
 }
 
-static void folder_read_only(struct world *w)
-{
-    w->facts.file.folder_error = EROFS;
-}
-
-static void folder_immutable(struct world *w)
-{
-    w->facts.file.folder_error = EPERM;
-}
-
-static void mounted(struct world *w)
-{
-    w->facts.file.is_mount = true;
-}
-
-static void immutable(struct world *w)
-{
-    w->facts.file.replace_error = EPERM;
-}
+STRIKE(folder_read_only, w->facts.file.folder_error = EROFS)
+STRIKE(folder_immutable, w->facts.file.folder_error = EPERM)
+STRIKE(mounted, w->facts.file.is_mount = true)
+STRIKE(immutable, w->facts.file.replace_error = EPERM)
 
 static void sticky(struct world *w)
 {
@@ -80,10 +61,7 @@ static void sticky_and_over_it(struct world *w)
     w->facts.self.is_over_stickies = w->facts.self.may_give_files = true;
 }
 
-static void of_root(struct world *w)
-{
-    disown(&w->facts.file.owner, "root", "haproxy", 0660, false, true);
-}
+STRIKE(of_root, disown(&w->facts.file.owner, "root", "haproxy", 0660, false, true))
 
 static void of_root_for_root(struct world *w)
 {
@@ -91,10 +69,7 @@ static void of_root_for_root(struct world *w)
     w->facts.self.may_give_files = true;
 }
 
-static void of_a_strange_group(struct world *w)
-{
-    disown(&w->facts.file.owner, "sync", "proxies", 0660, true, false);
-}
+STRIKE(of_a_strange_group, disown(&w->facts.file.owner, "sync", "proxies", 0660, true, false))
 
 static void locked(struct world *w)
 {
@@ -102,10 +77,7 @@ static void locked(struct world *w)
     w->facts.file.lock_pid = 4711;
 }
 
-static void lock_closed(struct world *w)
-{
-    w->facts.file.lock_error = EACCES;
-}
+STRIKE(lock_closed, w->facts.file.lock_error = EACCES)
 
 static void no_program(struct world *w)
 {
@@ -113,15 +85,8 @@ static void no_program(struct world *w)
     w->facts.check.asked = false;
 }
 
-static void no_haproxy(struct world *w)
-{
-    put(&w->facts.version.out, "GNU bash, version 5.2.15\n");
-}
-
-static void too_old(struct world *w)
-{
-    put(&w->facts.version.out, "HA-Proxy version 2.2.9-2+deb11u6 2023/12/14 - https://haproxy.org/\n");
-}
+STRIKE(no_haproxy, put(&w->facts.version.out, "GNU bash, version 5.2.15\n"))
+STRIKE(too_old, put(&w->facts.version.out, "HA-Proxy version 2.2.9-2+deb11u6 2023/12/14 - https://haproxy.org/\n"))
 
 static void refused(struct world *w)
 {
@@ -139,21 +104,11 @@ static void another_file(struct world *w)
     w->settings.local.check_files.count = 1;
 }
 
-static void hangs(struct world *w)
-{
-    put(&w->facts.check.problem, "still running after 30 s");
-}
+STRIKE(hangs, put(&w->facts.check.problem, "still running after 30 s"))
 
 /* Its bytes are never written in place. */
-static void only_readable(struct world *w)
-{
-    w->facts.file.replace_error = EACCES;
-}
-
-static void sticky_and_its_own(struct world *w)
-{
-    w->facts.file.folder_is_sticky = true;
-}
+STRIKE(only_readable, w->facts.file.replace_error = EACCES)
+STRIKE(sticky_and_its_own, w->facts.file.folder_is_sticky = true)
 
 static void among_the_files(struct world *w)
 {

@@ -1,12 +1,9 @@
 /* cli/doctor_local/doctor_local_judge_running: who answers, and what to do about a socket that does not. */
 #include <errno.h>
 
-#include "base/str.h"
 #include "cli/inspect_report.h"
 
 #include "doctor_local_world.h"
-
-/* ---- the process ---- */
 
 static void silent(struct world *w)
 {
@@ -33,22 +30,9 @@ static void no_sockets(struct world *w)
     put(&w->facts.reload_program, "/usr/bin/systemctl");
 }
 
-static void runs_too_old(struct world *w)
-{
-    snprintf(w->facts.info.version, sizeof(w->facts.info.version), "2.4.22");
-}
-
-static void upgraded(struct world *w)
-{
-    put(&w->facts.version.out, "HAProxy version 2.8.6\n");
-}
-
-static void written_since(struct world *w)
-{
-    w->facts.file.modified_s = NOW_S - 50;
-}
-
-/* ---- the master ---- */
+STRIKE(runs_too_old, snprintf(w->facts.info.version, sizeof(w->facts.info.version), "2.4.22"))
+STRIKE(upgraded, put(&w->facts.version.out, "HAProxy version 2.8.6\n"))
+STRIKE(written_since, w->facts.file.modified_s = NOW_S - 50)
 
 static void master_gone(struct world *w)
 {
@@ -117,15 +101,8 @@ static void no_master_at_all(struct world *w)
     put(&w->facts.master.problem, "HAProxy says: Unknown command");
 }
 
-static void no_worker(struct world *w)
-{
-    proc(w, PROC("0", ""));
-}
-
-static void old_workers(struct world *w)
-{
-    proc(w, PROC("0", WORKER "# old workers\n61 worker 1 0d 2.8.5\n62 worker 1 0d 2.8.5\n"));
-}
+STRIKE(no_worker, proc(w, PROC("0", "")))
+STRIKE(old_workers, proc(w, PROC("0", WORKER "# old workers\n61 worker 1 0d 2.8.5\n62 worker 1 0d 2.8.5\n")))
 
 static void many_old_workers(struct world *w)
 {
@@ -142,12 +119,7 @@ static void no_master_is_set(struct world *w)
     put(&w->facts.reload_program, "/bin/again");
 }
 
-/* ---- reloads ---- */
-
-static void failed(struct world *w)
-{
-    proc(w, PROC("2", WORKER));
-}
+STRIKE(failed, proc(w, PROC("2", WORKER)))
 
 static void command_is_gone(struct world *w)
 {
@@ -155,10 +127,7 @@ static void command_is_gone(struct world *w)
     put(&w->facts.reload_program, NULL);
 }
 
-static void by_signal(struct world *w)
-{
-    w->settings.local.reload = SETTINGS_RELOAD_SIGNAL;
-}
+STRIKE(by_signal, w->settings.local.reload = SETTINGS_RELOAD_SIGNAL)
 
 static void by_signal_forbidden(struct world *w)
 {
@@ -166,12 +135,7 @@ static void by_signal_forbidden(struct world *w)
     w->facts.signal_error = EPERM;
 }
 
-static void level_user(struct world *w)
-{
-    put(&w->facts.master.level, "user");
-}
-
-/* ---- the stats socket ---- */
+STRIKE(level_user, put(&w->facts.master.level, "user"))
 
 static void stats_gone(struct world *w)
 {
@@ -197,15 +161,8 @@ static void not_asked(struct world *w)
     w->facts.has_info = w->facts.stats.asked = w->facts.stats.answered = false;
 }
 
-static void level_operator(struct world *w)
-{
-    put(&w->facts.stats.level, "operator");
-}
-
-static void of_another_haproxy(struct world *w)
-{
-    w->facts.info.pid = 99;
-}
+STRIKE(level_operator, put(&w->facts.stats.level, "operator"))
+STRIKE(of_another_haproxy, w->facts.info.pid = 99)
 
 static void level_user_by_signal(struct world *w)
 {

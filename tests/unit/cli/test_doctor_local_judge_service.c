@@ -1,5 +1,4 @@
 /* cli/doctor_local/doctor_local_judge_service: how HAProxy was started, by whom, and what else runs beside it. */
-#include "base/str.h"
 #include "cli/doctor_local/doctor_local_gather.h"
 
 #include "doctor_local_world.h"
@@ -18,17 +17,8 @@ static void reads_more(struct world *w)
                  "/etc/haproxy/z.cfg");
 }
 
-/* ---- several ---- */
-
-static void two(struct world *w)
-{
-    COMMAND_LINE(add_instance(w, 80, true), LOCAL_FILE_OTHER, "-W", "-f", "/srv/other.cfg");
-}
-
-static void two_with_the_file(struct world *w)
-{
-    COMMAND_LINE(add_instance(w, 80, true), LOCAL_FILE_OTHER, "-D", "-f", FILE_PATH);
-}
+STRIKE(two, COMMAND_LINE(add_instance(w, 80, true), LOCAL_FILE_OTHER, "-W", "-f", "/srv/other.cfg"))
+STRIKE(two_with_the_file, COMMAND_LINE(add_instance(w, 80, true), LOCAL_FILE_OTHER, "-D", "-f", FILE_PATH))
 
 static void two_and_none_is_ours(struct world *w)
 {
@@ -42,17 +32,8 @@ static void in_another_container(struct world *w)
     MAIN(w)->processes[1] = 2;
 }
 
-/* ---- systemd ---- */
-
-static void no_systemd(struct world *w)
-{
-    w->facts.service.known = false;
-}
-
-static void no_service(struct world *w)
-{
-    w->facts.service.is_there = false;
-}
+STRIKE(no_systemd, w->facts.service.known = false)
+STRIKE(no_service, w->facts.service.is_there = false)
 
 static void not_by_systemd(struct world *w)
 {
@@ -69,15 +50,9 @@ static void not_active(struct world *w)
     COMMAND_LINE(&w->facts.service, LOCAL_FILE_OTHER, "-Ws", "-f", FILE_PATH, "-S", MASTER_PATH);
 }
 
-static void another_process(struct world *w)
-{
-    w->facts.service.main_pid = 33;
-}
-
-static void service_without_master(struct world *w)
-{
-    COMMAND_LINE(&w->facts.service, LOCAL_FILE_OTHER, "-D", "-f", FILE_PATH, "-S", MASTER_PATH);
-}
+STRIKE(another_process, w->facts.service.main_pid = 33)
+STRIKE(service_without_master,
+       COMMAND_LINE(&w->facts.service, LOCAL_FILE_OTHER, "-D", "-f", FILE_PATH, "-S", MASTER_PATH))
 
 static void service_without_socket(struct world *w)
 {
@@ -98,10 +73,7 @@ static void service_with_another_file(struct world *w)
     environment_file(w);
 }
 
-static void chrooted(struct world *w)
-{
-    put(&w->facts.global.chroot, "/var/lib/haproxy");
-}
+STRIKE(chrooted, put(&w->facts.global.chroot, "/var/lib/haproxy"))
 
 static void reads_one_unseen(struct world *w)
 {

@@ -1,12 +1,6 @@
 /* cli/doctor_local/doctor_local_systemd: from what `systemctl show haproxy.service` prints to HAProxy's command line. */
 #include "cli/doctor_local/doctor_local_systemd.h"
 
-#include <stdlib.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
-
 #include "../test.h"
 
 /* As systemd 252 prints it for Debian's unit, with a drop-in. */

@@ -1,19 +1,11 @@
 /* cli/doctor/doctor_proxy: what HAProxy sends, compared with what the nodes expect. */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include <string.h>
-
-#include "base/mem.h"
 #include "cli/doctor/doctor_proxy.h"
 #include "cli/inspect_report.h"
 
 #include "../settings_text.h"
-#include "../test.h"
 #include "doctor_text.h"
-
-/* ---- what is sent ---- */
 
 static const struct {
     const char *setting, *default_server; /* NULL: the backend was not seen */
@@ -39,8 +31,6 @@ TEST_EACH(what_is_sent, array_len(sendings))
     ck_assert_int_eq(doctor_proxy_sends(&b, &p.settings), sendings[_i].sends);
     free(b.actual.json);
 }
-
-/* ---- what is expected ---- */
 
 static struct proxy_replies replies(enum proxy_verdict v)
 {
@@ -120,8 +110,6 @@ TEST_EACH(both_sides, array_len(rows))
     expect_mark(&d, "proxy.nodes", rows[_i].mark);
     expect_text(&d, rows[_i].says);
 }
-
-/* ---- the language, and health checks ---- */
 
 static const struct {
     const char *mode, *json, *server_json;

@@ -1,12 +1,8 @@
 /* A report of `doctor`, as text and as JSON. */
 #include "cli/doctor/doctor_report.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <yyjson.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
 #include "cli/doctor/doctor_print.h"
 #include "base/page.h"
 
@@ -55,8 +51,7 @@ TEST(long_texts_are_cut)
     cleanup(doctor_report_fini) struct doctor_report r = {0};
     struct doctor_section *s = doctor_section(&r, "kubernetes", NULL, NULL);
     for (int before = 0; before < 2; before++) {
-        cleanup(buf_fini) struct buf words;
-        buf_init(&words, 0);
+        cleanup(buf_fini) struct buf words = {0};
         buf_add(&words, before == 0 ? "" : "-");
         while (words.len < 100000)
             buf_add(&words, "\xc3\xa9");
@@ -120,8 +115,7 @@ static const char *text_at(yyjson_val *obj, const char *key)
 TEST(as_json)
 {
     cleanup(doctor_report_fini) struct doctor_report r = {0};
-    cleanup(buf_fini) struct buf out;
-    buf_init(&out, 0);
+    cleanup(buf_fini) struct buf out = {0};
     fill(&r);
     doctor_print_json(&r, &out);
     yyjson_doc *doc = yyjson_read(buf_str(&out), out.len, 0);
@@ -153,8 +147,7 @@ TEST(as_json)
 TEST(bytes_that_are_no_text)
 {
     cleanup(doctor_report_fini) struct doctor_report r = {0};
-    cleanup(buf_fini) struct buf out;
-    buf_init(&out, 0);
+    cleanup(buf_fini) struct buf out = {0};
     doctor_ok(doctor_section(&r, "haproxy", "x\xff", NULL), "haproxy.version", "version", "\xfe \x7f");
     doctor_print_json(&r, &out);
     ck_assert_ptr_nonnull(strstr(buf_str(&out), "\"x\\\\xff\""));

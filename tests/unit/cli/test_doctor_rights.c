@@ -1,16 +1,9 @@
 /* cli/doctor/doctor_rights: which permissions the settings need, and what is said of those that are missing. */
 #include "cli/doctor/doctor_rights.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "kube/access_review.h"
 
 #include "../settings_text.h"
-#include "../test.h"
 #include "doctor_text.h"
 
 #define SERVICE LOGIN, "INGRESS_NAMESPACE=ing", "INGRESS_SERVICE_NAME=web"
@@ -19,8 +12,7 @@
 /* "list nodes; list ing/services web; ...": all requests in their order; the answer is yes, unless `denied` has it. */
 static char *ask_all(struct doctor_rights *r, const char *denied, const char *reason)
 {
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 0);
+    cleanup(buf_fini) struct buf text = {0};
     for (size_t at, verb; doctor_rights_next(r, &at, &verb);) {
         struct access_right q = doctor_rights_question(r, at, verb);
         cleanup(mem_free_ptr) char *question =
@@ -148,10 +140,9 @@ TEST(no_answer)
     cleanup(parsed_fini) struct parsed p = parse(SERVICE);
     cleanup(doctor_rights_fini) struct doctor_rights r;
     cleanup(doctored_fini) struct doctored d = doctored_new();
-    struct error err = {0};
-    error_set_http(&err, 403, "HTTP 403: no");
+    error_set_http(&flaw, 403, "HTTP 403: no");
     doctor_rights_init(&r, &p.settings, NULL);
-    doctor_rights_answer(&r, 0, 0, NULL, &err);
+    doctor_rights_answer(&r, 0, 0, NULL, &flaw);
     doctor_rights_report(&r, &p.settings, NULL, d.section);
     expect_text(&d, "skip permission: list, watch nodes: the API server does not say: HTTP 403: no\n");
     expect_text(&d, "skip permission: list, watch services ing/web: not asked\n");

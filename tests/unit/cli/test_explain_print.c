@@ -1,9 +1,6 @@
 /* `explain` as text (src/cli/explain_print): the rules are made by hand, the server's change by the real plan. */
-#include <stdlib.h>
 
 #include "inspect_world.h"
-
-#include "../test.h"
 
 #define HEADING WORLD_HEADING
 #define LIVE "  node n1: live\n    it is wanted\n\n  [x] known       Node n1 is known\n\n"
@@ -36,24 +33,48 @@ static struct inspect_backend *add(const char *desired, enum server_state state)
     return b;
 }
 
+#define OTHER "\nserver n2 10.0.0.2:30443 check weight 100"
+#define LINE "server n1 10.0.0.1:30443 check weight 100"
+#define NOW "  now in HAProxy  " LINE
+
+static const struct {
+    const char *desired;
+    enum server_state state;
+    const char *actual, *running, *text;
+} rows[] = {
+    {"n1 10.0.0.1:30443", SERVER_LIVE, LINE, NULL, NOW "\n  next            nothing: it is as desired\n"},
+    {"n1 [fd00::1]:30443", SERVER_LIVE, "server n1 10.0.0.1:30443 check port 80 send-proxy-v2 disabled", NULL,
+     "  now in HAProxy  server n1 10.0.0.1:30443 check port 80 send-proxy-v2 disabled\n"
+     "                  in maintenance: no new connections, open ones continue\n"
+     "  next            ~ maintenance off, address 10.0.0.1 -> fd00::1, weight 100, send-proxy-v2 off\n"
+     "                  by a transaction and a reload\n"},
+    {"n1 10.0.0.1:30443; n2 10.0.0.2:30443", SERVER_LIVE, "server n1 10.0.0.7:80 backup", NULL,
+     "  now in HAProxy  server n1 10.0.0.7:80 backup\n"
+     "  next            nothing: the backend has a backup server of that name (10.0.0.7:80), and backup\n"
+     "                  servers are unmanaged\n"},
+    {"n1 10.0.0.1:30443", SERVER_LIVE, LINE, "!HTTP 500",
+     NOW "\n                  cannot read the running HAProxy: HTTP 500\n"
+         "  next            nothing: its line is as desired\n"},
+    {"n1 10.0.0.1:30443; n2 10.0.0.2:30443", SERVER_LIVE, LINE OTHER, "n1 drain; n2 ready",
+     NOW "\n                  admin state drain, set by an operator: left alone until it is set to ready\n"
+         "  next            nothing: it is as desired\n"},
+    {"n2 10.0.0.2:30443; out n1 it is tainted", SERVER_OUT, LINE, NULL,
+     NOW "\n  next            - it is removed\n                  by a transaction and a reload\n"},
+    {"out n1 it is tainted", SERVER_OUT, LINE, NULL,
+     NOW "\n  next            it stays for now: none of the Service's 2 endpoints is ready; ALLOW_EMPTY is\n"
+         "                  false, so the last servers stay (1)\n"},
+    {"n2 10.0.0.2:30443", SERVER_OUT, "server n1 10.0.0.1:30443 backup", NULL,
+     "  now in HAProxy  server n1 10.0.0.1:30443 backup\n  next            nothing: the line is unmanaged\n"},
+};
+
 FIXTURE(world_set_up, world_tear_down)
 
-TEST(live_and_in_sync)
+TEST_EACH(now_and_next, array_len(rows))
 {
-    world_see(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "server n1 10.0.0.1:30443 check weight 100");
-    expect(HEADING LIVE "  now in HAProxy  server n1 10.0.0.1:30443 check weight 100\n"
-                        "  next            nothing: it is as desired\n");
-}
-
-TEST(live_and_to_be_changed)
-{
-    world_see(&w, add("n1 [fd00::1]:30443", SERVER_LIVE),
-              "server n1 10.0.0.1:30443 check port 80 send-proxy-v2 disabled");
-    expect(HEADING LIVE
-           "  now in HAProxy  server n1 10.0.0.1:30443 check port 80 send-proxy-v2 disabled\n"
-           "                  in maintenance: no new connections, open ones continue\n"
-           "  next            ~ maintenance off, address 10.0.0.1 -> fd00::1, weight 100, send-proxy-v2 off\n"
-           "                  by a transaction and a reload\n");
+    world_see_running(&w, add(rows[_i].desired, rows[_i].state), rows[_i].actual, rows[_i].running);
+    cleanup(mem_free_ptr) char *text =
+        mem_printf("%s%s%s", HEADING, rows[_i].state == SERVER_LIVE ? LIVE : OUT, rows[_i].text);
+    expect(text);
 }
 
 TEST(live_and_to_be_added)
@@ -64,40 +85,6 @@ TEST(live_and_to_be_added)
                         "  next            + server n1 [fd00::1]:30443 check weight 100\n"
                         "                  by a transaction and a reload\n"
                         "                  DRY_RUN=true: nothing is written\n");
-}
-
-TEST(out_and_to_be_removed)
-{
-    world_see(&w, add("n2 10.0.0.2:30443; out n1 it is tainted", SERVER_OUT),
-              "server n1 10.0.0.1:30443 check weight 100");
-    expect(HEADING OUT "  now in HAProxy  server n1 10.0.0.1:30443 check weight 100\n"
-                       "  next            - it is removed\n"
-                       "                  by a transaction and a reload\n");
-}
-
-TEST(out_and_kept)
-{
-    world_see(&w, add("out n1 it is tainted", SERVER_OUT), "server n1 10.0.0.1:30443 check weight 100");
-    expect(HEADING OUT
-           "  now in HAProxy  server n1 10.0.0.1:30443 check weight 100\n"
-           "  next            it stays for now: none of the Service's 2 endpoints is ready; ALLOW_EMPTY is\n"
-           "                  false, so the last servers stay (1)\n");
-}
-
-TEST(a_line_that_is_not_ours)
-{
-    world_see(&w, add("n2 10.0.0.2:30443", SERVER_OUT), "server n1 10.0.0.1:30443 backup");
-    expect(HEADING OUT "  now in HAProxy  server n1 10.0.0.1:30443 backup\n"
-                       "  next            nothing: the line is unmanaged\n");
-}
-
-TEST(a_name_that_clashes)
-{
-    world_see(&w, add("n1 10.0.0.1:30443; n2 10.0.0.2:30443", SERVER_LIVE), "server n1 10.0.0.7:80 backup");
-    expect(HEADING LIVE
-           "  now in HAProxy  server n1 10.0.0.7:80 backup\n"
-           "  next            nothing: the backend has a backup server of that name (10.0.0.7:80), and backup\n"
-           "                  servers are unmanaged\n");
 }
 
 TEST(undecided)
@@ -115,16 +102,11 @@ TEST(haproxy_away)
     expect(HEADING LIVE "  now in HAProxy  unknown, HAProxy could not be read: connection refused\n");
 }
 
-/* ---- what the running HAProxy has of it ---- */
-
-#define OTHER "\nserver n2 10.0.0.2:30443 check weight 100"
-#define NOW "  now in HAProxy  server n1 10.0.0.1:30443 check weight 100"
-
 TEST(draining_where_it_was_commanded_and_where_not)
 {
     w.report.target_count = 3;
     struct inspect_backend *b = add("n1 10.0.0.1:30443 draining; n2 10.0.0.2:30443", SERVER_DRAINING);
-    const char *line = "server n1 10.0.0.1:30443 check weight 100" OTHER;
+    const char *line = LINE OTHER;
     world_see_running(&w, b, line, "n1 drain; n2 ready");
     world_see_running(&w, world_in(&w, 1, b), line, "n1 ready; n2 ready");
     world_see_running(&w, world_in(&w, 2, b), line, "!HTTP 500");
@@ -143,19 +125,10 @@ TEST(draining_where_it_was_commanded_and_where_not)
                    "                  by a transaction and a reload\n");
 }
 
-TEST(what_runs_cannot_be_read)
-{
-    world_see_running(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "server n1 10.0.0.1:30443 check weight 100",
-                      "!HTTP 500");
-    expect(HEADING LIVE NOW "\n"
-                            "                  cannot read the running HAProxy: HTTP 500\n"
-                            "  next            nothing: its line is as desired\n");
-}
-
 TEST(down_by_its_health_check)
 {
     struct inspect_backend *b = add("n1 10.0.0.1:30443", SERVER_LIVE);
-    world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100", "n1 ready");
+    world_see_running(&w, b, LINE, "n1 ready");
     b->runtime.servers[0].down = true;
     expect(HEADING LIVE NOW
            "\n"
@@ -177,23 +150,13 @@ TEST(a_change_that_is_refused)
                         "                  nothing is written: line 7: a conditional\n");
 }
 
-TEST(set_by_hand)
-{
-    world_see_running(&w, add("n1 10.0.0.1:30443; n2 10.0.0.2:30443", SERVER_LIVE),
-                      "server n1 10.0.0.1:30443 check weight 100" OTHER, "n1 drain; n2 ready");
-    expect(HEADING LIVE NOW
-           "\n"
-           "                  admin state drain, set by an operator: left alone until it is set to ready\n"
-           "  next            nothing: it is as desired\n");
-}
-
 TEST(parked_and_to_be_parked)
 {
     w.park_ttl_ms = 1000;
     w.report.target_count = 2;
     struct inspect_backend *b = add("n2 10.0.0.2:30443; out n1 it is tainted", SERVER_OUT);
     world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100 disabled" OTHER, "n1 maint; n2 ready");
-    world_see_running(&w, world_in(&w, 1, b), "server n1 10.0.0.1:30443 check weight 100" OTHER, "n1 ready; n2 ready");
+    world_see_running(&w, world_in(&w, 1, b), LINE OTHER, "n1 ready; n2 ready");
     expect(HEADING OUT "  HAProxy http://lb1:5555\n" NOW " disabled\n"
                        "                  parked: in maintenance, kept so that its return needs no reload\n"
                        "  next            nothing: it stays parked\n"
@@ -206,7 +169,7 @@ TEST(parked_and_to_be_parked)
 
 TEST(known_in_one_backend_only)
 {
-    world_see(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), "server n1 10.0.0.1:30443 check weight 100");
+    world_see(&w, add("n1 10.0.0.1:30443", SERVER_LIVE), LINE);
     w.report.mappings[0].is_node = false;
     world_unseen(world_add(&w, "be2", "n1 10.0.0.1:30443"), "x");
     expect(HEADING "  endpoint n1: live\n    it is wanted\n\n  [x] known       Node n1 is known\n\n"

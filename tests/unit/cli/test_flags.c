@@ -1,10 +1,5 @@
 /* src/cli/flags: settings on the command line. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "cli/flags.h"
 #include "settings/settings.h"
 #include "settings/table.h"
@@ -22,10 +17,9 @@ static char *taken(const char *line)
     for (char *word; (word = strsep(&rest, " ")) != NULL && argc < 16;)
         if (*line != '\0')
             argv[argc++] = word;
-    struct error err = {0};
     cleanup(flags_fini) struct flags f = {0};
-    if (flags_take(argc, argv, env, &f, &err) != 0)
-        return mem_strdup(err.message);
+    if (flags_take(argc, argv, env, &f, &flaw) != 0)
+        return mem_strdup(flaw.message);
     struct buf out = {0};
     for (size_t i = 0; i < f.count; i++)
         buf_printf(&out, "%s ", f.environment[i]);
@@ -97,9 +91,8 @@ TEST(the_word_that_gave_it)
 {
     char program[] = "program", verbose[] = "-v", dry[] = "--dry-run=false", plan[] = "plan", home[] = "HOME=/";
     char *argv[] = {program, verbose, plan, dry, NULL}, *env[] = {home, NULL};
-    struct error err = {0};
     cleanup(flags_fini) struct flags f = {0};
-    ck_assert_int_eq(flags_take(4, argv, env, &f, &err), 0);
+    ck_assert_int_eq(flags_take(4, argv, env, &f, &flaw), 0);
     ck_assert_str_eq(flags_word(&f, SETTING(log_level)), "-v");
     ck_assert_str_eq(flags_word(&f, SETTING(dry_run)), "--dry-run");
     ck_assert_ptr_null(flags_word(&f, SETTING(kubeconfig)));

@@ -1,10 +1,5 @@
 /* src/cli/help and src/cli/command_table: what help shows, and that it shows each command. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/help.h"
@@ -17,15 +12,14 @@
 static char *help(enum command_help about, const char *word, const char *sub, const char *operand)
 {
     struct buf out = {0};
-    struct error err = {0};
     const struct command c = {.kind = COMMAND_HELP,
                               .help = about,
                               .row = word != NULL ? command_find(word, sub) : NULL,
                               .is_whole = sub == NULL,
                               .operand = operand};
-    if (help_print(&c, &out, &err) != 0) {
+    if (help_print(&c, &out, &flaw) != 0) {
         buf_fini(&out);
-        return mem_strdup(err.message);
+        return mem_strdup(flaw.message);
     }
     return buf_take(&out);
 }

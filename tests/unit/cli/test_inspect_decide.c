@@ -1,16 +1,12 @@
 /* src/cli/inspect_decide: which way each change goes, runtime commands, and what a reload takes along. */
-#include <stdlib.h>
 
 #include "inspect_world.h"
-
-#include "../test.h"
 
 /* "add n3 reload; park n2; command n2 maint": changes as they go, with "reload" where they need one, then commands. */
 static char *decided(const struct inspect_backend *b)
 {
     static const char *const ops[] = {[DIFF_ADD] = "add", [DIFF_CHANGE] = "change", [DIFF_REMOVE] = "remove"};
-    struct buf text;
-    buf_init(&text, 0);
+    struct buf text = {0};
     for (size_t i = 0; i < b->plan.diff.change_count; i++) {
         const struct diff_change *c = &b->plan.diff.changes[i];
         buf_printf(&text, "%s%s %s%s", text.len > 0 ? "; " : "", c->parks ? "park" : ops[c->op], c->server.name,
@@ -171,10 +167,7 @@ TEST(another_haproxy_reloads_by_itself)
 
 TEST(too_many_to_be_written_one_by_one)
 {
-    cleanup(buf_fini) struct buf desired, actual, running;
-    buf_init(&desired, 0);
-    buf_init(&actual, 0);
-    buf_init(&running, 0);
+    cleanup(buf_fini) struct buf desired = {0}, actual = {0}, running = {0};
     for (int i = 10; i < 10 + ROUTE_UPDATES_MAX + 1; i++) {
         buf_printf(&desired, "%sn%d 10.0.0.%d:80", i > 10 ? "; " : "", i, i);
         buf_printf(&actual, "server n%d 10.0.1.%d:80 check weight 100\n", i, i);

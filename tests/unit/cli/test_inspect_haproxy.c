@@ -1,10 +1,5 @@
 /* src/cli/inspect_haproxy against a Data Plane API of one process, with virtual time. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/driver.h"
 #include "servers/change/diff.h"
@@ -35,7 +30,6 @@ static struct world {
 void dataplane_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
                     void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
 {
-    (void)c;
     ck_assert_str_eq(method, "GET");
     ck_assert_ptr_null(json);
     ck_assert_ptr_null(w.on_answer);
@@ -49,7 +43,6 @@ void dataplane_send_bytes(struct dataplane_client *c, const char *method, const 
                           const char *body, size_t len, void (*on_answer)(void *arg, const struct dataplane_answer *a),
                           void *arg)
 {
-    (void)c, (void)path, (void)content_type, (void)body, (void)len, (void)on_answer, (void)arg;
     ck_abort_msg("%s", method);
 }
 
@@ -57,25 +50,21 @@ void dataplane_send_text(struct dataplane_client *c, const char *path, const cha
                          const char *text, size_t len, void (*on_answer)(void *arg, const struct dataplane_answer *a),
                          void *arg)
 {
-    (void)c, (void)actions, (void)head, (void)text, (void)len, (void)on_answer, (void)arg;
     ck_abort_msg("%s", path);
 }
 
 bool dataplane_credentials_refused(struct dataplane_client *c)
 {
-    (void)c;
     return false;
 }
 
 const char *dataplane_client_user(const struct dataplane_client *c)
 {
-    (void)c;
     return NULL;
 }
 
 const char *dataplane_client_password(const struct dataplane_client *c)
 {
-    (void)c;
     return NULL;
 }
 
@@ -86,24 +75,20 @@ char *dataplane_answer_take(const struct dataplane_answer *a)
 
 void dataplane_cancel(struct dataplane_client *c)
 {
-    (void)c;
     w.on_answer = NULL;
 }
 
 struct dataplane_client *dataplane_client_twin(const struct dataplane_client *c)
 {
-    (void)c;
     return NULL;
 }
 
 void dataplane_client_free(struct dataplane_client *c)
 {
-    (void)c;
 }
 
 const char *dataplane_client_url(const struct dataplane_client *c)
 {
-    (void)c;
     return "http://api";
 }
 
@@ -161,7 +146,6 @@ static void run(void)
 
 static void on_done(void *arg)
 {
-    (void)arg;
     w.done++;
 }
 

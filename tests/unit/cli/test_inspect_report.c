@@ -1,9 +1,6 @@
 /* src/cli/inspect_report: what each verdict is for the exit status and for JSON. */
-#include <stdlib.h>
 
 #include "inspect_world.h"
-
-#include "../test.h"
 
 /* The plan's own verdicts are made by hand here: how it comes to them is test_plan's. */
 static const struct {

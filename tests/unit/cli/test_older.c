@@ -1,10 +1,5 @@
 /* src/cli/older: the command line of an older system, as our settings and commands. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "cli/older.h"
 
 #include "../test.h"
@@ -19,10 +14,9 @@ static char *taken(const char *line, const char *variable)
     char *rest = copy;
     for (char *word; (word = strsep(&rest, " ")) != NULL && argc < 16;)
         argv[argc++] = word;
-    struct error err = {0};
     cleanup(flags_fini) struct flags f = {0};
     struct buf out = {0};
-    int status = older_take(argc, argv, env, "/home", &f, &err);
+    int status = older_take(argc, argv, env, "/home", &f, &flaw);
     if (status == 1) {
         ck_assert_ptr_eq(f.environment[f.count], own);
         ck_assert_ptr_null(f.environment[f.count + 1]);
@@ -34,7 +28,7 @@ static char *taken(const char *line, const char *variable)
     for (int i = 1; i < f.argc; i++)
         buf_printf(&out, " | %s", f.argv[i]);
     if (status != 1)
-        buf_add(&out, status == 0 ? "none" : err.message);
+        buf_add(&out, status == 0 ? "none" : flaw.message);
     free(own);
     return buf_take(&out);
 }

@@ -1,16 +1,12 @@
 /* `plan -o json` (src/cli/plan_json): the documented fields, and that anything a peer wrote is JSON in the end. */
-#include <stdlib.h>
 #include <yyjson.h>
 
 #include "inspect_world.h"
 
-#include "../test.h"
-
 /* The document without its layout. */
 static char *json(void)
 {
-    struct buf out;
-    buf_init(&out, 0);
+    struct buf out = {0};
     inspect_print_json(&w.report, &out);
     ck_assert(str_has_suffix(buf_str(&out), "}\n"));
     yyjson_doc *doc = yyjson_read(buf_str(&out), out.len, 0);
@@ -218,8 +214,7 @@ TEST_EACH(nothing_that_a_peer_wrote_gets_through, 4)
     world_mapping(b)->desired.note = mem_strdup(texts[_i]);
     text_why(&world_mapping(b)->desired, &world_mapping(b)->desired.servers[0], texts[_i]);
     world_see(&w, b, "server n1 10.0.0.9:30443 check weight 100");
-    cleanup(buf_fini) struct buf out;
-    buf_init(&out, 0);
+    cleanup(buf_fini) struct buf out = {0};
     inspect_print_json(&w.report, &out);
     for (size_t i = 0; i < out.len; i++)
         ck_assert_msg(out.data[i] == '\n' || (out.data[i] >= 0x20 && out.data[i] < 0x7f), "%s", out.data);

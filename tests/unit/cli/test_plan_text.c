@@ -1,8 +1,5 @@
 /* `plan` as text (src/cli/plan_text, inspect_print): pages by hand, as they are to be read, then columns, cutting, colours, the heading
  * and problems of no backend. */
-#include "../test.h"
-
-#include <stdlib.h>
 
 #include "inspect_world.h"
 
@@ -20,18 +17,46 @@ static struct inspect_backend *see(const char *desired, const char *actual)
     return b;
 }
 
+#define LINE1 "server n1 10.0.0.1:30443 check weight 100"
+
+static const struct {
+    const char *desired, *actual, *running, *text;
+} rows[] = {
+    {"n1 10.0.0.1:30443; n2 10.0.0.2:30443 draining; n3 10.0.0.3:30443 draining",
+     LINE1 "\nserver n2 10.0.0.2:30443 check weight 7 disabled", NULL,
+     "  = n1  10.0.0.1:30443  weight 100          n1 is wanted\n"
+     "  = n2  10.0.0.2:30443  weight 7  draining  n2 is wanted\n"
+     "\n"
+     "  . n3: draining, and has no line: none is added (n3 is wanted)\n"
+     "\n"
+     "  in sync: 2 servers, 1 draining\n"},
+    {"out n1 no endpoint is ready", LINE1 "\nserver n2 10.0.0.2:30443 check", NULL,
+     "  ! n1  10.0.0.1:30443  weight 100  kept  node n1: no endpoint is ready\n"
+     "  ! n2  10.0.0.2:30443  kept\n"
+     "\n"
+     "  keeping servers: none of the Service's 2 endpoints is ready; ALLOW_EMPTY is false, so the last\n"
+     "                   servers stay (2)\n"},
+    {"n1 10.0.0.1:30443", "missing", NULL,
+     "  refused: HAProxy has no backend be: add it to haproxy.cfg, fix its name in HAPROXY_BACKEND_NAME or\n"
+     "           INGRESS_SERVICES, or create it with HAPROXY_CREATE_BACKEND=true\n"},
+    {"n1 10.0.0.9:30443", LINE1, "!HTTP 500: no socket",
+     "  ~ n1  address 10.0.0.1 -> 10.0.0.9  n1 is wanted\n"
+     "\n"
+     "  1 change: 1 to change; by a transaction and a reload (cannot read the running HAProxy: HTTP 500:\n"
+     "            no socket)\n"},
+    {"n1 10.0.0.1:30443", LINE1, "!HTTP 500: no socket",
+     "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
+     "\n"
+     "  in sync: 1 server, by haproxy.cfg alone: cannot read the running HAProxy: HTTP 500: no socket\n"},
+};
+
 FIXTURE(world_set_up, world_tear_down)
 
-TEST(in_step)
+TEST_EACH(one_backend, array_len(rows))
 {
-    see("n1 10.0.0.1:30443; n2 10.0.0.2:30443 draining; n3 10.0.0.3:30443 draining",
-        "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 7 disabled");
-    expect(HEADING "  = n1  10.0.0.1:30443  weight 100          n1 is wanted\n"
-                   "  = n2  10.0.0.2:30443  weight 7  draining  n2 is wanted\n"
-                   "\n"
-                   "  . n3: draining, and has no line: none is added (n3 is wanted)\n"
-                   "\n"
-                   "  in sync: 2 servers, 1 draining\n");
+    world_see_running(&w, world_add(&w, "be", rows[_i].desired), rows[_i].actual, rows[_i].running);
+    cleanup(mem_free_ptr) char *text = mem_printf("%s%s", HEADING, rows[_i].text);
+    expect(text);
 }
 
 TEST(every_kind_of_change)
@@ -56,16 +81,6 @@ TEST(every_kind_of_change)
                    "  . 2 server lines are unmanaged\n"
                    "\n"
                    "  7 changes: 2 to add, 2 to change, 2 to remove, settings; by a transaction and a reload\n");
-}
-
-TEST(kept_without_endpoints)
-{
-    see("out n1 no endpoint is ready", "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check");
-    expect(HEADING "  ! n1  10.0.0.1:30443  weight 100  kept  node n1: no endpoint is ready\n"
-                   "  ! n2  10.0.0.2:30443  kept\n"
-                   "\n"
-                   "  keeping servers: none of the Service's 2 endpoints is ready; ALLOW_EMPTY is false, so the last\n"
-                   "                   servers stay (2)\n");
 }
 
 TEST(others_inherit_the_proxy_protocol)
@@ -103,14 +118,6 @@ TEST(not_written)
                    "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
                    "\n"
                    "  not written: 1 to add; by a transaction and a reload; DRY_RUN=true: nothing is written\n");
-}
-
-TEST(refused)
-{
-    see("n1 10.0.0.1:30443", "missing");
-    expect(HEADING
-           "  refused: HAProxy has no backend be: add it to haproxy.cfg, fix its name in HAPROXY_BACKEND_NAME or\n"
-           "           INGRESS_SERVICES, or create it with HAPROXY_CREATE_BACKEND=true\n");
 }
 
 TEST(waiting)
@@ -190,26 +197,6 @@ TEST(in_sync_with_commanded_and_overridden_states)
                    "  . parked: n10 (maintenance, kept so that its return needs no reload)\n"
                    "\n"
                    "  in sync: 3 servers, 1 draining\n");
-}
-
-TEST(what_runs_cannot_be_read)
-{
-    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.9:30443");
-    world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100", "!HTTP 500: no socket");
-    expect(HEADING
-           "  ~ n1  address 10.0.0.1 -> 10.0.0.9  n1 is wanted\n"
-           "\n"
-           "  1 change: 1 to change; by a transaction and a reload (cannot read the running HAProxy: HTTP 500:\n"
-           "            no socket)\n");
-}
-
-TEST(in_sync_by_its_file_alone)
-{
-    struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
-    world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100", "!HTTP 500: no socket");
-    expect(HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
-                   "\n"
-                   "  in sync: 1 server, by haproxy.cfg alone: cannot read the running HAProxy: HTTP 500: no socket\n");
 }
 
 TEST(it_runs_something_else)

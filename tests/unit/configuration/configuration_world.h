@@ -3,19 +3,13 @@
  * the functions of haproxy/instance that the engine calls; what happens to it (validation, write, load) is decided by
  * words of the document and by chance.
  */
-#ifndef TESTS_CONFIGURATION_WORLD_H
-#define TESTS_CONFIGURATION_WORLD_H
+#pragma once
 
-#include <check.h>
+#include "../test.h"
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../dice.h"
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "configuration/configuration.h"
 #include "configuration/document.h"
 #include "configuration/store.h"
@@ -27,6 +21,8 @@
 #include "net/digest.h"
 
 #define TARGETS 3
+#define SERVES "frontend fe\n  bind :80\nbackend be\n  server s 1.1.1.1:1\n"
+#define ENOUGH 30 /* passes until all is done and proven */
 
 struct instance {
     size_t number;
@@ -159,7 +155,6 @@ void instance_must_reload(struct instance *in)
 int instance_foresee(const struct instance *in, const struct cfg_file *to, const struct changes *changes,
                      struct buf *ret, struct error *err)
 {
-    (void)in, (void)to, (void)err;
     for (size_t i = 0; i < changes->count; i++)
         buf_printf(ret, "change %s/%s\n", changes->list[i]->backend->name, changes->list[i]->server->name);
     return 0;
@@ -289,7 +284,7 @@ static void check_write(const struct instance *in, const struct replacement_requ
     }
 }
 
-static enum transaction_result write_file(struct instance *in, const struct replacement_request *r, bool *ret_runs)
+static enum transaction_result replace_file(struct instance *in, const struct replacement_request *r, bool *ret_runs)
 {
     const char *text = r->text->text;
     check_write(in, r);
@@ -351,7 +346,7 @@ static void replace(struct instance *in)
         w.meanwhile = NULL;
         bad_document(word, 1);
     }
-    r.result = request.before == NULL ? validate(in, request.text->text) : write_file(in, &request, &r.runs);
+    r.result = request.before == NULL ? validate(in, request.text->text) : replace_file(in, &request, &r.runs);
     change_meanwhile(&request);
     if (in->leaves == LEAVES_AMID_REQUEST || (in->leaves == LEAVES_AMID_WRITE && request.before != NULL))
         leave(in);
@@ -531,7 +526,6 @@ static void target_step(struct instance *in)
 
 static void on_event(void *arg, const struct configuration_event *e)
 {
-    (void)arg;
     w.told[e->kind]++;
     w.drifts += e->kind == CONFIGURATION_DRIFTED;
     w.refusals += e->kind == CONFIGURATION_REFUSED;
@@ -604,13 +598,12 @@ static inline void come(struct instance *in)
 
 static void give(void)
 {
-    struct error err = {0};
     struct storage_files files = {0};
     cleanup(mem_free_ptr) char *map = mem_printf("document-%u x\n", number_of(w.text));
     if (w.with_files)
-        ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "m.map", map, strlen(map), &err), 0);
-    struct document *d = document_new("a file", w.text, strlen(w.text), w.with_files ? &files : NULL, &err);
-    ck_assert_msg(d != NULL, "%s", err.message);
+        ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "m.map", map, strlen(map), &flaw), 0);
+    struct document *d = document_new("a file", w.text, strlen(w.text), w.with_files ? &files : NULL, &flaw);
+    ck_assert_msg(d != NULL, "%s", flaw.message);
     configuration_set(w.c, d);
     document_unref(d);
 }
@@ -749,9 +742,8 @@ static void stream_begin(unsigned seed)
     w.dry_run = dice_below(&w.dice, 10) == 0;
     w.drift = (enum configuration_drift)dice_below(&w.dice, 3);
     w.rollback = CONFIGURATION_ROLLBACK_REPORT;
-    struct error err = {0};
-    w.store = store_new(NULL, NULL, &err);
-    ck_assert_msg(w.store != NULL, "%s", err.message);
+    w.store = store_new(NULL, NULL, &flaw);
+    ck_assert_msg(w.store != NULL, "%s", flaw.message);
     for (size_t i = 0; i < w.count; i++)
         w.of[i].number = i;
     for (size_t i = 0; i < w.count; i++)
@@ -820,5 +812,3 @@ static inline void all_run(const char *text)
     for (size_t i = 0; i < w.count; i++)
         ck_assert_str_eq(w.of[i].running, text);
 }
-
-#endif

@@ -2,23 +2,17 @@
  * One HAProxy of the configuration engine (src/configuration/target), in virtual time: a world for its tests. The
  * instance is played by the functions that the engine calls.
  */
-#ifndef TESTS_TARGET_WORLD_H
-#define TESTS_TARGET_WORLD_H
+#pragma once
 
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../log_text.h"
-#include "base/buf.h"
+#include "../log_file.h"
 #include "base/clock.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "configuration/configuration.h"
 #include "configuration/document.h"
 #include "configuration/store.h"
 #include "haproxy/cfg/content.h"
+#include "haproxy/change.h"
 #include "haproxy/driver.h"
+#include "haproxy/engine.h"
 #include "haproxy/instance.h"
 
 #define DOCUMENT "global\n  description one\nuserlist u\n  user a insecure-password hunter2\n"
@@ -39,7 +33,6 @@ static struct {
     struct timer *timers[4];
     struct configuration *c;
     struct store *store;
-    struct log log;
     struct instance in;
     bool busy;  /* a reload is to come */
     bool alone; /* as the last part was stored */
@@ -51,8 +44,43 @@ static struct {
 
 /* ---- what the engine calls ---- */
 
-#include "decided.h"
-#include "idle_instance.h"
+/* An instance that does nothing by itself: the test says what happens. */
+void instance_step(struct instance *in)
+{
+}
+
+static unsigned must_reload; /* how often that was said */
+
+void instance_must_reload(struct instance *in)
+{
+    must_reload++;
+}
+
+int instance_foresee(const struct instance *in, const struct cfg_file *to, const struct changes *changes,
+                     struct buf *ret, struct error *err)
+{
+    for (size_t i = 0; i < changes->count; i++)
+        buf_printf(ret, "change %s/%s\n", changes->list[i]->backend->name, changes->list[i]->server->name);
+    return 0;
+}
+
+void instance_begin_anew(struct instance *in, uint64_t when_ms)
+{
+}
+
+/* What is decided where HAProxy cannot be asked what it serves. */
+static inline struct engine_wants decided(const struct engine *e)
+{
+    struct engine_wants wants = {0};
+    e->ops->decide(e->self, &wants);
+    if (!wants.served)
+        return wants;
+    (void)error_set(&flaw, ERROR_GONE, "there is no socket");
+    e->ops->served(e->self, NULL, &flaw);
+    wants = (struct engine_wants){0};
+    e->ops->decide(e->self, &wants);
+    return wants;
+}
 
 struct instance_view instance_view(const struct instance *in)
 {
@@ -88,13 +116,17 @@ bool instance_at_rest(const struct instance *in)
 
 /* ---- what a test does ---- */
 
-static inline void set_document(const char *text)
+static inline void set_document_of(const char *text, struct storage_files *files)
 {
-    struct error err = {0};
-    struct document *d = document_new("a file", text, strlen(text), NULL, &err);
-    ck_assert_msg(d != NULL, "%s", err.message);
+    struct document *d = document_new("a file", text, strlen(text), files, &flaw);
+    ck_assert_msg(d != NULL, "%s", flaw.message);
     configuration_set(w.c, d);
     document_unref(d);
+}
+
+static inline void set_document(const char *text)
+{
+    set_document_of(text, NULL);
 }
 
 static inline void read_it(void)
@@ -105,7 +137,6 @@ static inline void read_it(void)
 
 static inline void on_event(void *arg, const struct configuration_event *e)
 {
-    (void)arg;
     w.told[e->kind]++;
 }
 
@@ -114,15 +145,11 @@ static struct keep_rules world_keep;
 
 static inline void world_open(enum configuration_drift drift, bool dry_run)
 {
-    struct error err = {0};
     must_reload = 0;
     memset(&w, 0, sizeof(w));
     w.now_us = 1000000000;
-    char name[] = "/tmp/test_target.XXXXXX";
-    w.log = (struct log){.level = LOG_LEVEL_INFO, .fd = mkstemp(name)};
-    ck_assert_int_ge(w.log.fd, 0);
-    unlink(name);
-    w.store = store_new(NULL, NULL, &err);
+    log_begin();
+    w.store = store_new(NULL, NULL, &flaw);
     w.in.file = mem_strdup("global\n");
     const struct configuration_options options = {.target_count = 1,
                                                   .drift = drift,
@@ -132,7 +159,7 @@ static inline void world_open(enum configuration_drift drift, bool dry_run)
                                                   .foresees = dry_run,
                                                   .store = w.store,
                                                   .listener = {.happened = on_event},
-                                                  .log = &w.log};
+                                                  .log = &log_to_file};
     w.c = configuration_new(NULL, &options);
     w.in.engine = configuration_engine(w.c, 0);
     w.in.engine->ops->attach(w.in.engine->self, &w.in);
@@ -157,7 +184,7 @@ static inline void world_end(void)
     free(w.in.file);
     cfg_content_unref(file_content);
     file_content = NULL;
-    close(w.log.fd);
+    log_end();
 }
 
 static inline void world_anew(enum configuration_drift drift, bool dry_run)
@@ -201,15 +228,14 @@ static inline void is_written(void)
 }
 
 /* In how many ms it is asked again; by a reading each second, as the instance has them. */
-static inline uint64_t asked_after(bool readable)
+static inline uint64_t asked_after(void)
 {
     uint64_t begin = clock_mono_ms();
     for (; !would_ask(); w.now_us += 1000000) {
         ck_assert_uint_lt(clock_mono_ms() - begin, 3600000);
         uint64_t due = w.in.engine->ops->due(w.in.engine->self, clock_mono_ms());
         ck_assert_msg(due > clock_mono_ms(), "nothing would wake it");
-        if (readable)
-            read_it();
+        read_it();
     }
     return clock_mono_ms() - begin;
 }
@@ -219,11 +245,25 @@ static inline const char *failure(void)
     return configuration_view(w.c, 0).failure;
 }
 
-static inline void file_is(const char *text)
+static inline void put_into_file(const char *text)
 {
     free(w.in.file);
     w.in.file = mem_strdup(text);
+}
+
+static inline void file_is(const char *text)
+{
+    put_into_file(text);
     read_it();
+}
+
+/* It was written, and HAProxy cannot load it. */
+static inline void is_written_and_not_loaded(void)
+{
+    is_written();
+    put_into_file(DOCUMENT);
+    w.in.engine->ops->read(w.in.engine->self);
+    w.in.engine->ops->reload_failed(w.in.engine->self, false);
 }
 
 /* ---- files ---- */
@@ -246,17 +286,16 @@ static inline void stores(enum storage_part part, const struct stored *s)
 }
 
 static const struct stored stored = {.result = TRANSACTION_COMMITTED, .retry_after_ms = -1};
+static const struct stored differs = {
+    .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .differing = 1, .differs = (char[]){"maps/a.map"}};
+static const struct stored ran = {.result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .ran = 1};
 static const struct stored added = {.result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .changed = true};
 
 static inline void set_text_with(const char *text, const char *map)
 {
-    struct error err = {0};
     struct storage_files files = {0};
-    ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "a.map", map, strlen(map), &err), 0);
-    struct document *d = document_new("a file", text, strlen(text), &files, &err);
-    ck_assert_msg(d != NULL, "%s", err.message);
-    configuration_set(w.c, d);
-    document_unref(d);
+    ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "a.map", map, strlen(map), &flaw), 0);
+    set_document_of(text, &files);
 }
 
 static inline void set_document_with(const char *map)
@@ -280,5 +319,3 @@ static inline void apply_with_file(void)
     ck_assert_str_eq(state(), "applied");
     ck_assert(!would_store());
 }
-
-#endif

@@ -1,8 +1,6 @@
 /* src/configuration/configuration: what becomes of a document, step by step. */
 #include "configuration_world.h"
 
-#include "../test.h"
-
 FIXTURE(NULL, stream_end)
 
 /* A restart does not ask again: another version of HAProxy does, and SIGHUP. (validate() checks the rest.) */
@@ -36,9 +34,7 @@ TEST_EACH(what_another_writer_changes, 3)
     static const char *const states[] = {[CONFIGURATION_DRIFT_REPORT] = "drifted",
                                          [CONFIGURATION_DRIFT_REPAIR] = "applied",
                                          [CONFIGURATION_DRIFT_IGNORE] = "applied"};
-    begin_calm((enum configuration_drift)_i);
-    new_document(true);
-    passes(5);
+    begin_applied((enum configuration_drift)_i);
     ck_assert_str_eq(state_of(1), "applied");
     for (int with_restart = 0; with_restart < 2; with_restart++) {
         edit(&w.of[1], "global\n  description by-hand\n  maxconn 7\n");
@@ -65,18 +61,17 @@ TEST_EACH(what_another_writer_changes, 3)
 
 TEST(a_rollback_holds_until_the_source_changes)
 {
-    struct error err = {0};
     begin_calm(CONFIGURATION_DRIFT_REPORT);
-    ck_assert_int_ne(configuration_rollback(w.c, 1, &err), 0);
+    ck_assert_int_ne(configuration_rollback(w.c, 1, &flaw), 0);
     new_document(true);
     passes(5);
     cleanup(mem_free_ptr) char *first = mem_strdup(w.text);
     new_document(true);
     passes(5);
     cleanup(mem_free_ptr) char *second = mem_strdup(w.text);
-    ck_assert_int_ne(configuration_rollback(w.c, 3, &err), 0);
-    ck_assert_msg(strstr(err.message, "there is no version 3") != NULL, "%s", err.message);
-    ck_assert_int_eq(configuration_rollback(w.c, 1, &err), 0);
+    ck_assert_int_ne(configuration_rollback(w.c, 3, &flaw), 0);
+    ck_assert_msg(strstr(flaw.message, "there is no version 3") != NULL, "%s", flaw.message);
+    ck_assert_int_eq(configuration_rollback(w.c, 1, &flaw), 0);
     become(&w.text, first);
     passes(5);
     for (int with_restart = 0; with_restart < 2; with_restart++) {
@@ -85,8 +80,8 @@ TEST(a_rollback_holds_until_the_source_changes)
         ck_assert_uint_eq(configuration_view(w.c, 2).version, 1);
         configuration_free(w.c);
         engine_begin();
-        ck_assert_int_ne(configuration_rollback(w.c, 1, &err), 0);
-        ck_assert_str_eq(err.message, "the source was not read yet");
+        ck_assert_int_ne(configuration_rollback(w.c, 1, &flaw), 0);
+        ck_assert_str_eq(flaw.message, "the source was not read yet");
         become(&w.text, second);
         give();
         become(&w.text, first);
@@ -194,11 +189,10 @@ TEST(a_rejection_is_one_of_the_files_too)
 {
     begin_calm(CONFIGURATION_DRIFT_REPORT);
     for (int map = 1; map <= 2; map++) {
-        struct error err = {0};
         struct storage_files files = {0};
         const char *lines = map == 1 ? "a 1\n" : "a 2\n", *text = "global\n  description reject1\n";
-        ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "m.map", lines, 4, &err), 0);
-        struct document *d = document_new("a file", text, strlen(text), &files, &err);
+        ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "m.map", lines, 4, &flaw), 0);
+        struct document *d = document_new("a file", text, strlen(text), &files, &flaw);
         ck_assert_ptr_nonnull(d);
         ck_assert_ptr_null(store_rejection(w.store, d->id, "http://b", "3.0.1"));
         store_reject(w.store, d->id, "http://b", "3.0.1", "no");
@@ -320,9 +314,7 @@ TEST(a_dry_run_validates_and_writes_nothing)
 /* What one HAProxy is managed by, and the document lacks. */
 TEST_EACH(what_would_lock_out_is_written_nowhere, 2)
 {
-    stream_begin((unsigned)_i);
-    w.calm = true;
-    w.dry_run = w.require_all = false;
+    begin_calm(CONFIGURATION_DRIFT_REPORT);
     w.allow_lockout = _i == 1;
     become(&w.of[1].file, "global\n  stats socket /run/a.sock level admin\n");
     become(&w.of[1].running, w.of[1].file);

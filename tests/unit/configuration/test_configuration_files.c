@@ -2,8 +2,6 @@
  * another one. */
 #include "configuration_world.h"
 
-#include "../test.h"
-
 static void begin_with_files(void)
 {
     begin_calm(CONFIGURATION_DRIFT_REPORT);
@@ -35,18 +33,6 @@ TEST(files_wait_as_their_configuration_does)
     passes(5);
     ck_assert_str_eq(state_of(0), "applied");
     ck_assert_uint_eq(w.of[0].map, 3);
-}
-
-/* It cannot be loaded by one HAProxy: its files leave with it, before the file from before is loaded. */
-TEST(files_of_what_cannot_be_loaded_go_back)
-{
-    bad_document("unloadable", 0);
-    passes(10);
-    ck_assert_str_eq(state_of(0), "rejected");
-    ck_assert_uint_eq(w.of[0].map, 1);
-    ck_assert_uint_eq(number_of(w.of[0].running), 1);
-    ck_assert_uint_eq(w.of[1].map, 2);
-    ck_assert_uint_eq(number_of(w.of[1].running), 2);
 }
 
 /* A bad one comes while it is written, or once it is written: what it began is finished before. */

@@ -2,8 +2,6 @@
  * lines. What a document never does: change one of them. */
 #include "target_world.h"
 
-#include "../test.h"
-
 #define DOCUMENT_OF(word) FILE_OF(word, "", "")
 #define FILE_OF(word, web, peer)                                                                                \
     "global\n  description " word "\nbackend web\n  server static 10.9.9.9:1\n" web "# between\nbackend peer\n" \
@@ -13,7 +11,6 @@
 
 static bool manages(const void *arg, const char *server, bool backup)
 {
-    (void)arg;
     return !backup && !str_eq(server, "static");
 }
 

@@ -2,7 +2,6 @@
 #include "configuration_world.h"
 
 #include "../effort.h"
-#include "../test.h"
 
 #define ROUNDS 200
 #define STREAMS 100

@@ -1,10 +1,5 @@
 /* src/configuration/document: what a source may bring that is no haproxy.cfg, and what of it is handled. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "configuration/document.h"
 #include "haproxy/cfg/content.h"
 
@@ -35,19 +30,18 @@ static const struct {
 
 TEST_EACH(bytes_of_any_kind, array_len(rows))
 {
-    struct error err = {0};
-    struct document *d = document_new("/etc/a.cfg", rows[_i].bytes, rows[_i].len, NULL, &err);
+    struct document *d = document_new("/etc/a.cfg", rows[_i].bytes, rows[_i].len, NULL, &flaw);
     if (rows[_i].says != NULL) {
         ck_assert_ptr_null(d);
-        ck_assert_int_eq(err.kind, ERROR_INVALID);
-        ck_assert_msg(str_has_prefix(err.message, rows[_i].says), "%s", err.message);
+        ck_assert_int_eq(flaw.kind, ERROR_INVALID);
+        ck_assert_msg(str_has_prefix(flaw.message, rows[_i].says), "%s", flaw.message);
         return;
     }
-    ck_assert_msg(d != NULL, "%s", err.message);
+    ck_assert_msg(d != NULL, "%s", flaw.message);
     ck_assert_str_eq(d->content->text, rows[_i].sent);
     ck_assert_uint_eq(d->content->len, strlen(rows[_i].sent));
     char hash[DIGEST_SHA256_HEX_BYTES];
-    const struct cfg_file *f = cfg_content_file(d->content, &err);
+    const struct cfg_file *f = cfg_content_file(d->content, &flaw);
     ck_assert_ptr_nonnull(f);
     ck_assert_ptr_eq(f->text, d->content->text);
     ck_assert_str_eq(f->sections[0].kind, "global");
@@ -75,14 +69,14 @@ static const struct {
 
 TEST_EACH(bytes_for_a_haproxy_that_reads_them_itself, array_len(own))
 {
-    struct error err = {0};
-    struct document *d = document_new_of(DOCUMENT_FOR_FILE, "/etc/a.cfg", own[_i].bytes, own[_i].len, NULL, NULL, &err);
+    struct document *d =
+        document_new_of(DOCUMENT_FOR_FILE, "/etc/a.cfg", own[_i].bytes, own[_i].len, NULL, NULL, &flaw);
     if (own[_i].says != NULL) {
         ck_assert_ptr_null(d);
-        ck_assert_msg(str_has_prefix(err.message, own[_i].says), "%s", err.message);
+        ck_assert_msg(str_has_prefix(flaw.message, own[_i].says), "%s", flaw.message);
         return;
     }
-    ck_assert_msg(d != NULL, "%s", err.message);
+    ck_assert_msg(d != NULL, "%s", flaw.message);
     ck_assert_uint_eq(d->content->len, own[_i].len);
     ck_assert_mem_eq(d->content->text, own[_i].bytes, own[_i].len);
     ck_assert_str_eq(d->hash, d->text_hash);
@@ -93,16 +87,15 @@ TEST(as_much_as_16_mib)
 {
     static const char line[] = "# a comment of 32 bytes, no more\n";
     cleanup(buf_fini) struct buf text = {0};
-    struct error err = {0};
     buf_add(&text, "global\n");
     while (text.len + strlen(line) <= DOCUMENT_MAX_BYTES)
         buf_add(&text, line);
     while (text.len < DOCUMENT_MAX_BYTES)
         buf_add(&text, "\n");
-    struct document *d = document_new("/etc/a.cfg", text.data, text.len, NULL, &err);
-    ck_assert_msg(d != NULL && d->content->len == text.len, "%s", err.message);
+    struct document *d = document_new("/etc/a.cfg", text.data, text.len, NULL, &flaw);
+    ck_assert_msg(d != NULL && d->content->len == text.len, "%s", flaw.message);
     document_unref(d);
     buf_add(&text, "\n");
-    ck_assert_ptr_null(document_new("/etc/a.cfg", text.data, text.len, NULL, &err));
-    ck_assert_str_eq(err.message, "/etc/a.cfg: it has 16777217 bytes, and more than 16777216 are not taken");
+    ck_assert_ptr_null(document_new("/etc/a.cfg", text.data, text.len, NULL, &flaw));
+    ck_assert_str_eq(flaw.message, "/etc/a.cfg: it has 16777217 bytes, and more than 16777216 are not taken");
 }

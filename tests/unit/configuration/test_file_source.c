@@ -1,22 +1,13 @@
 /* src/configuration/file_source: what is given of a file whatever is done to it and to the folders on its way. */
 #include <event2/event.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "configuration/file_source.h"
 #include "haproxy/storage_files.h"
 #include "host/timer.h"
 #include "net/digest.h"
 
-#include "../test.h"
+#include "../folder.h"
 
 #define MAX_BYTES 64
 
@@ -24,7 +15,7 @@
 static struct {
     struct event_base *base;
     struct file_source *source;
-    char *folder, *path, *files_folder, *said, *files; /* the name of the last file of the folder */
+    char *path, *files_folder, *said, *files; /* the name of the last file of the folder */
     unsigned times;
 } w;
 
@@ -39,7 +30,6 @@ static void say(char *text)
 static void on_changed(void *arg, const char *bytes, size_t len, const char *hash, struct storage_files *files)
 {
     char is[DIGEST_SHA256_HEX_BYTES];
-    (void)arg;
     digest_sha256_hex(bytes, len, is);
     ck_assert_str_eq(hash, is);
     free(w.files);
@@ -49,7 +39,6 @@ static void on_changed(void *arg, const char *bytes, size_t len, const char *has
 
 static void on_failed(void *arg, const struct error *err)
 {
-    (void)arg;
     if (w.said == NULL || strcmp(w.said + 1, err->message) != 0) /* it is told each time */
         say(mem_printf("!%s", err->message));
 }
@@ -57,24 +46,20 @@ static void on_failed(void *arg, const struct error *err)
 static void on_late(void *arg)
 {
     ck_abort_msg("nothing comes; last: %s", w.said != NULL ? w.said : "(nothing)");
-    (void)arg;
 }
 
 static void world_as(const char *name, const char *files, uint64_t reread_ms, bool once)
 {
     static const struct file_source_callbacks callbacks = {.changed = on_changed, .failed = on_failed};
-    static char at[64];
-    struct error err = {0};
     memset(&w, 0, sizeof(w));
-    snprintf(at, sizeof(at), "/tmp/file_source.XXXXXX");
-    w.folder = mem_strdup(mkdtemp(at));
-    w.path = mem_printf("%s/%s", w.folder, name);
+    folder_make();
+    w.path = in_folder(name);
     w.base = event_base_new();
-    w.files_folder = mem_printf("%s%s", w.folder, files);
+    w.files_folder = mem_printf("%s%s", folder, files);
     const struct file_source_options options = {
         .path = w.path, .folder = w.files_folder, .max_bytes = MAX_BYTES, .reread_ms = reread_ms, .once = once};
-    w.source = file_source_new(w.base, &options, &callbacks, NULL, &err);
-    ck_assert_msg(w.source != NULL, "%s", err.message);
+    w.source = file_source_new(w.base, &options, &callbacks, NULL, &flaw);
+    ck_assert_msg(w.source != NULL, "%s", flaw.message);
 }
 
 static void world(void)
@@ -84,52 +69,42 @@ static void world(void)
 
 static void world_end(void)
 {
-    cleanup(mem_free_ptr) char *rm = mem_printf("rm -r %s", w.folder);
     file_source_free(w.source);
     event_base_free(w.base);
-    ck_assert_int_eq(system(rm), 0); /* NOLINT(cert-env33-c): of a folder that mkdtemp made */
-    free(w.folder);
+    folder_remove();
     free(w.path);
     free(w.files_folder);
     free(w.said);
     free(w.files);
 }
 
-static char *below(const char *name)
-{
-    return mem_printf("%s/%s", w.folder, name);
-}
-
 static void put(const char *name, const char *text)
 {
-    cleanup(mem_free_ptr) char *path = below(name);
-    FILE *f = fopen(path, "we");
-    ck_assert_ptr_nonnull(f);
-    ck_assert(fputs(text, f) >= 0);
-    ck_assert_int_eq(fclose(f), 0);
+    cleanup(mem_free_ptr) char *path = in_folder(name);
+    write_file(path, text);
 }
 
 static void move(const char *from, const char *to)
 {
-    cleanup(mem_free_ptr) char *a = below(from), *b = below(to);
+    cleanup(mem_free_ptr) char *a = in_folder(from), *b = in_folder(to);
     ck_assert_int_eq(rename(a, b), 0);
 }
 
-static void folder(const char *name)
+static void make_folder(const char *name)
 {
-    cleanup(mem_free_ptr) char *path = below(name);
+    cleanup(mem_free_ptr) char *path = in_folder(name);
     ck_assert_int_eq(mkdir(path, 0700), 0);
 }
 
 static void point(const char *name, const char *to)
 {
-    cleanup(mem_free_ptr) char *path = below(name);
+    cleanup(mem_free_ptr) char *path = in_folder(name);
     ck_assert_int_eq(symlink(to, path), 0);
 }
 
 static void away(const char *name)
 {
-    cleanup(mem_free_ptr) char *path = below(name);
+    cleanup(mem_free_ptr) char *path = in_folder(name);
     ck_assert_int_eq(remove(path), 0);
 }
 
@@ -164,12 +139,12 @@ TEST(a_folder_of_files)
 {
     begins_with_one();
     ck_assert_ptr_null(w.files);
-    folder("maps");
+    make_folder("maps");
     put("maps/.hidden", "k v\n");
     put("maps/a.b.map", "k v\n");
     expect_file("a_b.map");
-    folder("first");
-    folder("second");
+    make_folder("first");
+    make_folder("second");
     put("first/x", "1");
     put("second/y", "2");
     point("files", "first");
@@ -179,7 +154,7 @@ TEST(a_folder_of_files)
     expect_file("y");
     away("second/y");
     expect_file("a_b.map");
-    folder("maps/b.map");
+    make_folder("maps/b.map");
     expect("!maps/b.map is no regular file");
     away("maps/b.map");
     expect_file("a_b.map");
@@ -195,10 +170,10 @@ TEST(a_folder_that_is_gone)
     put("f", "one");
     file_source_start(w.source);
     expect("!/d: No such file or directory");
-    folder("d");
+    make_folder("d");
     expect("one");
     ck_assert_ptr_null(w.files);
-    folder("d/files");
+    make_folder("d/files");
     put("d/files/x", "1");
     expect_file("x");
     move("d", "gone");
@@ -226,7 +201,7 @@ TEST(each_way_of_writing_is_seen)
     away("f");
     expect("!No such file or directory");
     put("g", "four");
-    cleanup(mem_free_ptr) char *from = below("g"), *to = below("f");
+    cleanup(mem_free_ptr) char *from = in_folder("g"), *to = in_folder("f");
     ck_assert_int_eq(link(from, to), 0);
     expect("four");
     put("other", "nothing"); /* concerns nobody */
@@ -251,8 +226,8 @@ TEST(the_same_bytes_are_said_once)
 
 TEST(links_are_followed)
 {
-    folder("1");
-    folder("2");
+    make_folder("1");
+    make_folder("2");
     put("1/f", "one");
     put("2/f", "two");
     point("..data", "1");
@@ -265,7 +240,7 @@ TEST(links_are_followed)
     put("2/f", "three");
     expect("three");
     put("1/f", "not on the way any more");
-    cleanup(mem_free_ptr) char *far = below("far");
+    cleanup(mem_free_ptr) char *far = in_folder("far");
     mkdir(far, 0700);
     put("far/f", "four");
     point("g", "far/f");
@@ -282,24 +257,24 @@ TEST(folders_come_and_go)
     world_as("a/b/f", "", 0, false);
     file_source_start(w.source);
     expect("!No such file or directory");
-    folder("a");
-    folder("a/b");
+    make_folder("a");
+    make_folder("a/b");
     put("a/b/f", "one");
     expect("one");
     move("a", "gone");
     expect("!No such file or directory");
-    folder("a");
-    folder("a/b");
+    make_folder("a");
+    make_folder("a/b");
     put("a/b/f", "two");
     expect("two");
     away("a/b/f");
-    folder("a/b/f");
+    make_folder("a/b/f");
     expect("!no regular file");
 }
 
 TEST(what_is_no_file_harms_nothing)
 {
-    cleanup(mem_free_ptr) char *path = below("f");
+    cleanup(mem_free_ptr) char *path = in_folder("f");
     ck_assert_int_eq(mkfifo(path, 0600), 0); /* nobody writes to it */
     file_source_start(w.source);
     expect("!no regular file");
@@ -371,7 +346,7 @@ TEST(events_that_were_lost_are_no_matter)
     unsigned long max = strtoul(text, NULL, 10);
     begins_with_one();
     for (unsigned long i = 0; i <= max / 2; i++) {
-        folder("x");
+        make_folder("x");
         away("x");
     }
     put("f", "two");

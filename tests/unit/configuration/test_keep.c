@@ -1,12 +1,6 @@
 /* src/configuration/keep: server lines that are not the document's. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "../test.h"
-#include "base/buf.h"
-#include "base/compiler.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "configuration/keep.h"
 
 static bool manages(const void *arg, const char *server, bool backup)
@@ -16,8 +10,6 @@ static bool manages(const void *arg, const char *server, bool backup)
 
 static const struct keep_backend list[] = {{"web", manages, "static"}, {"peer", NULL, NULL}};
 static const struct keep_rules rules = {list, array_len(list)};
-
-/* ---- what is refused ---- */
 
 #define BOTH "backend web\n balance roundrobin\nlisten peer\n"
 
@@ -46,17 +38,14 @@ static const struct {
 TEST_EACH(what_is_not_the_documents_is_refused, array_len(checked))
 {
     cleanup(cfg_file_fini) struct cfg_file f;
-    struct error err = {0};
     cfg_file_parse(&f, checked[_i].text, strlen(checked[_i].text));
-    int status = keep_check(&f, &rules, &err);
+    int status = keep_check(&f, &rules, &flaw);
     if (checked[_i].says == NULL)
-        ck_assert_msg(status == 0, "%s", err.message);
+        ck_assert_msg(status == 0, "%s", flaw.message);
     else
-        ck_assert_msg(status == -1 && err.kind == ERROR_INVALID && str_has_prefix(err.message, checked[_i].says), "%s",
-                      err.message);
+        ck_assert_msg(status == -1 && flaw.kind == ERROR_INVALID && str_has_prefix(flaw.message, checked[_i].says),
+                      "%s", flaw.message);
 }
-
-/* ---- what is kept ---- */
 
 static const struct {
     const char *text, *now, *sent;

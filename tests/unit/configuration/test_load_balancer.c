@@ -1,9 +1,5 @@
 /* src/configuration/load_balancer: how a load balancer says in etcd that it stands. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "configuration/load_balancer.h"
 
 #include "../test.h"
@@ -21,7 +17,6 @@ TEST_EACH(what_is_said_comes_back, 3)
         cleanup(load_balancer_fini) struct load_balancer l = {.state = (enum load_balancer_state)state};
         cleanup(load_balancer_fini) struct load_balancer back = {0};
         cleanup(buf_fini) struct buf json = {0}, again = {0};
-        struct error err = {0};
         l.name = mem_strdup("lb-1");
         l.version = said[_i].version;
         memcpy(l.sha256, said[_i].sha256, strlen(said[_i].sha256) + 1);
@@ -33,7 +28,7 @@ TEST_EACH(what_is_said_comes_back, 3)
             l.haproxy_count++;
         }
         load_balancer_print(&l, &json);
-        ck_assert_msg(load_balancer_parse(json.data, json.len, &back, &err) == 0, "%s", err.message);
+        ck_assert_msg(load_balancer_parse(json.data, json.len, &back, &flaw) == 0, "%s", flaw.message);
         ck_assert_str_eq(back.name, l.name);
         ck_assert_uint_eq(back.version, l.version);
         ck_assert_str_eq(back.sha256, l.sha256);
@@ -53,12 +48,11 @@ TEST(json_of_others)
         "{\"name\":\"lb-1\",\"version\":7,\"sha256\":\"" HASH "\",\"state\":\"failed\","
         "\"reason\":\"why\",\"haproxies\":[\"/a\",\"/b\"],\"since\":\"2026-11-27T10:00:00.000Z\"}";
     cleanup(load_balancer_fini) struct load_balancer l = {0}, least = {0};
-    struct error err = {0};
-    ck_assert_int_eq(load_balancer_parse(full, strlen(full), &l, &err), 0);
+    ck_assert_int_eq(load_balancer_parse(full, strlen(full), &l, &flaw), 0);
     ck_assert_str_eq(l.haproxies[1], "/b");
     ck_assert_int_eq(l.since_ms, 1795773600000);
     ck_assert_str_eq(load_balancer_state_name(l.state), "failed");
-    ck_assert_int_eq(load_balancer_parse("{\"state\":\"behind\"}", 18, &least, &err), 0);
+    ck_assert_int_eq(load_balancer_parse("{\"state\":\"behind\"}", 18, &least, &flaw), 0);
     ck_assert_str_eq(least.name, "");
     ck_assert_str_eq(least.sha256, "");
     ck_assert_str_eq(least.reason, "");
@@ -87,10 +81,9 @@ static const struct {
 TEST_EACH(what_is_none, array_len(bad))
 {
     struct load_balancer l = {0};
-    struct error err = {0};
-    ck_assert_int_eq(load_balancer_parse(bad[_i].json, strlen(bad[_i].json), &l, &err), -1);
-    ck_assert_int_eq((int)err.kind, ERROR_INVALID);
-    ck_assert_msg(strstr(err.message, bad[_i].why) != NULL, "%s: %s", bad[_i].json, err.message);
+    ck_assert_int_eq(load_balancer_parse(bad[_i].json, strlen(bad[_i].json), &l, &flaw), -1);
+    ck_assert_int_eq((int)flaw.kind, ERROR_INVALID);
+    ck_assert_msg(strstr(flaw.message, bad[_i].why) != NULL, "%s: %s", bad[_i].json, flaw.message);
     ck_assert_ptr_null(l.name);
 }
 
@@ -98,11 +91,10 @@ TEST(too_many_haproxies)
 {
     cleanup(buf_fini) struct buf json = {0};
     struct load_balancer l = {0};
-    struct error err = {0};
     buf_add(&json, "{\"state\":\"failed\",\"haproxies\":[\"a\"");
     for (int i = 0; i < 64; i++)
         buf_add(&json, ",\"a\"");
     buf_add(&json, "]}");
-    ck_assert_int_eq(load_balancer_parse(json.data, json.len, &l, &err), -1);
-    ck_assert_msg(strstr(err.message, "65 entries") != NULL, "%s", err.message);
+    ck_assert_int_eq(load_balancer_parse(json.data, json.len, &l, &flaw), -1);
+    ck_assert_msg(strstr(flaw.message, "65 entries") != NULL, "%s", flaw.message);
 }

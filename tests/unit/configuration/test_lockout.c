@@ -1,7 +1,5 @@
 /* src/configuration/lockout: what a document must not lack. */
-#include <string.h>
 
-#include "base/compiler.h"
 #include "configuration/lockout.h"
 
 #include "../test.h"
@@ -76,18 +74,17 @@ static void check_says(const char *is_text, const char *wanted_text, const struc
 {
     cleanup(cfg_file_fini) struct cfg_file is;
     cleanup(cfg_file_fini) struct cfg_file wanted;
-    struct error err = {0};
     cfg_file_parse(&is, is_text, strlen(is_text));
     cfg_file_parse(&wanted, wanted_text, strlen(wanted_text));
-    int status = lockout_check(&is, &wanted, login, &err);
+    int status = lockout_check(&is, &wanted, login, &flaw);
     if (says == NULL) {
-        ck_assert_msg(status == 0, "%s", err.message);
+        ck_assert_msg(status == 0, "%s", flaw.message);
         return;
     }
-    ck_assert_msg(status == -1 && err.kind == ERROR_INVALID, "nothing is lacking");
-    ck_assert_msg(strstr(err.message, says) != NULL, "%s", err.message);
-    ck_assert_msg(strstr(err.message, "secret") == NULL, "a password is shown: %s", err.message);
-    ck_assert_msg(strstr(err.message, "changed") == NULL, "a password is shown: %s", err.message);
+    ck_assert_msg(status == -1 && flaw.kind == ERROR_INVALID, "nothing is lacking");
+    ck_assert_msg(strstr(flaw.message, says) != NULL, "%s", flaw.message);
+    ck_assert_msg(strstr(flaw.message, "secret") == NULL, "a password is shown: %s", flaw.message);
+    ck_assert_msg(strstr(flaw.message, "changed") == NULL, "a password is shown: %s", flaw.message);
 }
 
 TEST_EACH(what_is_lacking_is_named, array_len(rows))

@@ -1,11 +1,7 @@
 /* src/configuration/probation: what comes of a configuration, by readings of what HAProxy serves; a letter for each. */
 #include "configuration/probation.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../test.h"
-#include "base/compiler.h"
 #include "haproxy/cfg/file.h"
 
 #define FILE_TEXT                                                                                              \
@@ -85,7 +81,6 @@ static void reading(char what)
 
 static bool never_elsewhere(const void *arg, const char *backend)
 {
-    (void)arg;
     ck_assert_str_eq(backend, "be");
     return false;
 }

@@ -1,10 +1,6 @@
 /* src/configuration/promised: which listeners and backends a haproxy.cfg has, for sure. */
 #include "configuration/promised.h"
 
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/compiler.h"
 #include "haproxy/cfg/file.h"
 
 #include "../test.h"

@@ -1,11 +1,6 @@
 /* src/configuration/published: a configuration as it lies in etcd. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "../certs.h"
-#include "../test.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "configuration/published.h"
 #include "haproxy/cfg/content.h"
 
@@ -13,16 +8,14 @@
 
 static struct document *document_of(const char *text, struct storage_files *files)
 {
-    struct error err = {0};
-    struct document *d = document_new_of(DOCUMENT_FOR_FILE, "test", text, strlen(text), NULL, files, &err);
-    ck_assert_msg(d != NULL, "%s", err.message);
+    struct document *d = document_new_of(DOCUMENT_FOR_FILE, "test", text, strlen(text), NULL, files, &flaw);
+    ck_assert_msg(d != NULL, "%s", flaw.message);
     return d;
 }
 
 static void add(struct storage_files *files, enum storage_kind kind, const char *name, const char *bytes)
 {
-    struct error err = {0};
-    ck_assert_msg(storage_files_add(files, kind, name, bytes, strlen(bytes), &err) == 0, "%s", err.message);
+    ck_assert_msg(storage_files_add(files, kind, name, bytes, strlen(bytes), &flaw) == 0, "%s", flaw.message);
 }
 
 /* All parts of one kind, one behind the other, as a consumer reads them. */
@@ -41,13 +34,12 @@ static void join(const struct publication *p, size_t from, size_t to, struct buf
 static void go_round(struct publication *p, struct published_manifest *ret)
 {
     cleanup(buf_fini) struct buf json = {0}, again = {0};
-    struct error err = {0};
     p->manifest.version = 7;
     p->manifest.published_ms = 1764237600000;
     p->manifest.producer = mem_strdup("here");
     p->manifest.cluster = mem_strdup("east");
     published_manifest_print(&p->manifest, &json);
-    ck_assert_msg(published_manifest_parse(json.data, json.len, ret, &err) == 0, "%s", err.message);
+    ck_assert_msg(published_manifest_parse(json.data, json.len, ret, &flaw) == 0, "%s", flaw.message);
     ck_assert(published_manifest_same(&p->manifest, ret));
     published_manifest_print(ret, &again);
     ck_assert_str_eq(buf_str(&json), buf_str(&again));
@@ -60,10 +52,9 @@ TEST(what_is_published_comes_back)
     add(&files, STORAGE_GENERAL, "503.http", "HTTP/1.0 503\r\n\r\n");
     add(&files, STORAGE_GENERAL, "empty", "");
     struct document *d = document_of(CFG, &files);
-    struct error err = {0};
     cleanup(publication_fini) struct publication p = {0};
     cleanup(published_manifest_fini) struct published_manifest m = {0};
-    ck_assert_int_eq(publication_make(d, &p, &err), 0);
+    ck_assert_int_eq(publication_make(d, &p, &flaw), 0);
     go_round(&p, &m);
     ck_assert_uint_eq(m.version, 7);
     ck_assert_str_eq(m.producer, "here");
@@ -77,7 +68,7 @@ TEST(what_is_published_comes_back)
     ck_assert_str_eq(publication_plain(&p, &len), CFG);
     ck_assert_uint_eq(len, strlen(CFG));
     cleanup(storage_files_fini) struct storage_files back = {0};
-    ck_assert_int_eq(published_files(&m, buf_str(&bytes), bytes.len, &back, &err), 0);
+    ck_assert_int_eq(published_files(&m, buf_str(&bytes), bytes.len, &back, &flaw), 0);
     char before[DIGEST_SHA256_HEX_BYTES], after[DIGEST_SHA256_HEX_BYTES];
     storage_files_hash(&d->files, before);
     storage_files_hash(&back, after);
@@ -90,13 +81,12 @@ TEST(a_changed_byte_is_seen)
     struct storage_files files = {0};
     add(&files, STORAGE_MAP, "hosts.map", "a b\n");
     struct document *d = document_of(CFG, &files);
-    struct error err = {0};
     cleanup(publication_fini) struct publication p = {0};
-    ck_assert_int_eq(publication_make(d, &p, &err), 0);
+    ck_assert_int_eq(publication_make(d, &p, &flaw), 0);
     static const char *const wrong[] = {"a c\n", "a b", "a b\n ", ""};
     for (size_t i = 0; i < array_len(wrong); i++) {
         cleanup(storage_files_fini) struct storage_files back = {0};
-        ck_assert_int_eq(published_files(&p.manifest, wrong[i], strlen(wrong[i]), &back, &err), -1);
+        ck_assert_int_eq(published_files(&p.manifest, wrong[i], strlen(wrong[i]), &back, &flaw), -1);
     }
     document_unref(d);
 }
@@ -109,10 +99,9 @@ TEST(a_large_one_is_in_parts_alone)
     while (text.len <= 2 * PUBLISHED_PART_MAX_BYTES)
         buf_add(&text, "# 0123456789012345678901234567890123456789012345678901234567890123456789\n");
     struct document *d = document_of(buf_str(&text), NULL);
-    struct error err = {0};
     cleanup(publication_fini) struct publication p = {0};
     cleanup(published_manifest_fini) struct published_manifest m = {0};
-    ck_assert_int_eq(publication_make(d, &p, &err), 0);
+    ck_assert_int_eq(publication_make(d, &p, &flaw), 0);
     go_round(&p, &m);
     ck_assert_uint_eq(publication_part_count(&p), 3);
     size_t len;
@@ -130,16 +119,15 @@ TEST(a_large_one_is_in_parts_alone)
 TEST(a_private_key_is_never_published)
 {
     struct storage_files files = {0};
-    struct error err = {0};
     struct publication p;
     add(&files, STORAGE_GENERAL, "tls.txt", KEY);
     struct document *d = document_of(CFG, &files);
-    ck_assert_int_eq(publication_make(d, &p, &err), -1);
-    ck_assert_ptr_nonnull(strstr(err.message, "files/tls.txt has a private key"));
+    ck_assert_int_eq(publication_make(d, &p, &flaw), -1);
+    ck_assert_ptr_nonnull(strstr(flaw.message, "files/tls.txt has a private key"));
     document_unref(d);
     d = document_of(CFG "  # " KEY, NULL);
-    ck_assert_int_eq(publication_make(d, &p, &err), -1);
-    ck_assert_ptr_nonnull(strstr(err.message, "the configuration has a private key"));
+    ck_assert_int_eq(publication_make(d, &p, &flaw), -1);
+    ck_assert_ptr_nonnull(strstr(flaw.message, "the configuration has a private key"));
     document_unref(d);
 }
 
@@ -174,23 +162,21 @@ static const struct {
 TEST_EACH(what_is_no_manifest, array_len(bad))
 {
     struct published_manifest m;
-    struct error err = {0};
-    ck_assert_int_eq(published_manifest_parse(bad[_i].json, strlen(bad[_i].json), &m, &err), -1);
-    ck_assert_int_eq(err.kind, ERROR_INVALID);
-    ck_assert_msg(strstr(err.message, bad[_i].why) != NULL, "%s: %s", bad[_i].json, err.message);
+    ck_assert_int_eq(published_manifest_parse(bad[_i].json, strlen(bad[_i].json), &m, &flaw), -1);
+    ck_assert_int_eq(flaw.kind, ERROR_INVALID);
+    ck_assert_msg(strstr(flaw.message, bad[_i].why) != NULL, "%s: %s", bad[_i].json, flaw.message);
 }
 
 /* "NAME" of a map and "NAME" of a certificate. */
 static void manifest_with(const char *file, char sum, const char *certificate, struct published_manifest *ret)
 {
-    struct error err = {0};
     char hash[] = SUM;
     hash[0] = sum;
     cleanup(mem_free_ptr) char *json =
         mem_printf(HEAD TEXT ",\"files\":[{\"kind\":\"maps\",\"name\":\"%s\",\"sha256\":\"%s\",\"bytes\":0}],"
                              "\"certificates\":[\"%s\"]}",
                    file, hash, certificate);
-    ck_assert_msg(published_manifest_parse(json, strlen(json), ret, &err) == 0, "%s", err.message);
+    ck_assert_msg(published_manifest_parse(json, strlen(json), ret, &flaw) == 0, "%s", flaw.message);
 }
 
 TEST(what_belongs_to_it_makes_it_another_one)
@@ -218,11 +204,10 @@ TEST(a_certificate_is_named)
     cleanup(mem_free_ptr) char *cert = certs_cert_pem(key), *secret = certs_key_pem(key, NULL);
     cleanup(mem_free_ptr) char *pem = mem_printf("%s%s", cert, secret);
     struct storage_files files = {0};
-    struct error err = {0};
     cleanup(publication_fini) struct publication p = {0};
     add(&files, STORAGE_CERTIFICATE, "a.pem", pem);
     struct document *d = document_of(CFG, &files);
-    ck_assert_msg(publication_make(d, &p, &err) == 0, "%s", err.message);
+    ck_assert_msg(publication_make(d, &p, &flaw) == 0, "%s", flaw.message);
     ck_assert_uint_eq(p.manifest.file_count + p.files.len, 0);
     ck_assert_uint_eq(p.manifest.certificate_count, 1);
     ck_assert_str_eq(p.manifest.certificates[0], "a.pem");
@@ -233,8 +218,7 @@ TEST(a_certificate_is_named)
 TEST(the_least_manifest)
 {
     cleanup(published_manifest_fini) struct published_manifest m = {0};
-    struct error err = {0};
-    ck_assert_msg(published_manifest_parse(HEAD TEXT "}", strlen(HEAD TEXT "}"), &m, &err) == 0, "%s", err.message);
+    ck_assert_msg(published_manifest_parse(HEAD TEXT "}", strlen(HEAD TEXT "}"), &m, &flaw) == 0, "%s", flaw.message);
     ck_assert_uint_eq(m.file_count + m.certificate_count + m.files.count, 0);
     ck_assert_str_eq(m.cluster, "");
 }

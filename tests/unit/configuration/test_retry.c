@@ -1,8 +1,5 @@
 /* src/configuration/retry: pauses by the class of a failure. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/str.h"
 #include "configuration/retry.h"
 
 #include "../test.h"

@@ -1,43 +1,31 @@
 /* src/configuration/store: versions, rejections and a rollback, in memory and over a restart, with what can go wrong in a folder. */
 #include <dirent.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "configuration/document.h"
 #include "haproxy/cfg/content.h"
 #include "configuration/store.h"
 
-#include "../test.h"
+#include "../folder.h"
 
 static struct {
-    char folder[64]; /* in it: "state" */
-    char *state;
+    char *state; /* in the folder */
     struct store *s;
 } w;
 
 /* It begins, or begins again with what is in the folder. */
 static void start(bool in_memory)
 {
-    struct error err = {0};
     store_free(w.s);
-    w.s = store_new(in_memory ? NULL : w.state, NULL, &err);
-    ck_assert_msg(w.s != NULL, "%s", err.message);
+    w.s = store_new(in_memory ? NULL : w.state, NULL, &flaw);
+    ck_assert_msg(w.s != NULL, "%s", flaw.message);
     ck_assert(store_take(w.s));
 }
 
 static void world_begin(void)
 {
     memset(&w, 0, sizeof(w));
-    snprintf(w.folder, sizeof(w.folder), "/tmp/store.XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(w.folder));
-    w.state = mem_printf("%s/state", w.folder);
+    folder_make();
+    w.state = in_folder("state");
     start(false);
 }
 
@@ -46,12 +34,12 @@ static void world_again(void)
     start(false);
 }
 
-static size_t remove_all(const char *folder)
+static size_t remove_all(const char *at)
 {
     size_t count = 0;
-    DIR *dir = opendir(folder);
+    DIR *dir = opendir(at);
     for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
-        cleanup(mem_free_ptr) char *path = mem_printf("%s/%s", folder, e->d_name);
+        cleanup(mem_free_ptr) char *path = mem_printf("%s/%s", at, e->d_name);
         if (e->d_name[0] == '.')
             continue;
         count++;
@@ -65,18 +53,15 @@ static size_t remove_all(const char *folder)
 static void world_end(void)
 {
     store_free(w.s);
-    remove_all(w.state);
-    remove_all(w.folder);
-    rmdir(w.folder);
+    folder_remove();
     free(w.state);
 }
 
 static struct document *document_of(unsigned number)
 {
-    struct error err = {0};
     cleanup(mem_free_ptr) char *text = mem_printf("global\n  description %u\n", number);
-    struct document *d = document_new("/etc/a.cfg", text, strlen(text), NULL, &err);
-    ck_assert_msg(d != NULL, "%s", err.message);
+    struct document *d = document_new("/etc/a.cfg", text, strlen(text), NULL, &flaw);
+    ck_assert_msg(d != NULL, "%s", flaw.message);
     return d;
 }
 
@@ -90,10 +75,9 @@ static void applied(unsigned number, const char *url)
 
 static void check_version(size_t i, unsigned number, unsigned content)
 {
-    struct error err = {0};
     const struct store_version *v = store_version(w.s, i);
-    struct document *is = document_of(content), *d = store_document(w.s, number, &err);
-    ck_assert_msg(d != NULL, "%s", err.message);
+    struct document *is = document_of(content), *d = store_document(w.s, number, &flaw);
+    ck_assert_msg(d != NULL, "%s", flaw.message);
     ck_assert_uint_eq(v->number, number);
     ck_assert_str_eq(v->hash, is->hash);
     ck_assert_str_eq(v->origin, "/etc/a.cfg");
@@ -111,7 +95,6 @@ FIXTURE(world_begin, world_end)
 /* _i: 0 in memory, 1 in a folder, 2 in a folder and read anew */
 TEST_EACH(the_last_versions_are_kept, 3)
 {
-    struct error err = {0};
     start(_i == 0);
     ck_assert_int_eq(store_is_kept(w.s), _i != 0);
     for (unsigned i = 1; i <= STORE_VERSIONS + 3; i++) {
@@ -126,8 +109,8 @@ TEST_EACH(the_last_versions_are_kept, 3)
         check_version(i, STORE_VERSIONS + 3 - i, STORE_VERSIONS + 3 - i);
     ck_assert_uint_eq(store_version(w.s, 0)->target_count, 2);
     ck_assert_str_eq(store_version(w.s, 0)->targets[1], "http://b");
-    ck_assert_ptr_null(store_document(w.s, 3, &err));
-    ck_assert_msg(strstr(err.message, "no version 3") != NULL, "%s", err.message);
+    ck_assert_ptr_null(store_document(w.s, 3, &flaw));
+    ck_assert_msg(strstr(flaw.message, "no version 3") != NULL, "%s", flaw.message);
     applied(5, "http://a"); /* what ran before is a new version */
     check_version(0, STORE_VERSIONS + 4, 5);
     struct document *d = document_of(5);
@@ -151,30 +134,29 @@ static void overwrite(const char *name, const char *text)
 TEST_EACH(files_belong_to_a_version, 3)
 {
     static const char text[] = "global\n";
-    struct error err = {0};
     struct storage_files files = {0};
     start(_i == 0);
-    ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "a.map", "x y\n", 4, &err), 0);
-    ck_assert_int_eq(storage_files_add(&files, STORAGE_GENERAL, "b.bin", "\0\xff\n", 3, &err), 0);
-    struct document *d = document_new("/etc/a.cfg", text, strlen(text), &files, &err);
-    ck_assert_msg(d != NULL, "%s", err.message);
+    ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "a.map", "x y\n", 4, &flaw), 0);
+    ck_assert_int_eq(storage_files_add(&files, STORAGE_GENERAL, "b.bin", "\0\xff\n", 3, &flaw), 0);
+    struct document *d = document_new("/etc/a.cfg", text, strlen(text), &files, &flaw);
+    ck_assert_msg(d != NULL, "%s", flaw.message);
     store_applied(w.s, d, "http://a");
     if (_i > 0)
         world_again();
     if (_i == 2)
         overwrite("version-1.json", "{\"files\":[]}");
-    struct document *is = store_document(w.s, 1, &err);
+    struct document *is = store_document(w.s, 1, &flaw);
     if (_i == 2) {
         ck_assert_ptr_null(is);
-        ck_assert_msg(strstr(err.message, "version-1.json: it is not what was written") != NULL, "%s", err.message);
+        ck_assert_msg(strstr(flaw.message, "version-1.json: it is not what was written") != NULL, "%s", flaw.message);
     } else {
-        ck_assert_msg(is != NULL, "%s", err.message);
+        ck_assert_msg(is != NULL, "%s", flaw.message);
         ck_assert_str_eq(is->id, d->id);
         ck_assert_uint_eq(is->files.count, 2);
         ck_assert_mem_eq(is->files.list[1].bytes, "\0\xff\n", 3);
     }
     document_unref(is);
-    struct document *without = document_new("/etc/a.cfg", text, strlen(text), NULL, &err);
+    struct document *without = document_new("/etc/a.cfg", text, strlen(text), NULL, &flaw);
     ck_assert(store_ran(w.s, d, "http://a") && !store_ran(w.s, without, "http://a"));
     document_unref(without);
     document_unref(d);
@@ -228,33 +210,31 @@ TEST(a_rollback_is_kept)
 TEST(a_version_is_read_for_its_use)
 {
     static const char text[] = "global\n.if defined(X)\n maxconn 5\n.endif\n";
-    struct error err = {0};
-    struct document *d = document_new_of(DOCUMENT_FOR_FILE, "/etc/a.cfg", text, strlen(text), NULL, NULL, &err);
+    struct document *d = document_new_of(DOCUMENT_FOR_FILE, "/etc/a.cfg", text, strlen(text), NULL, NULL, &flaw);
     store_applied(w.s, d, "/etc/haproxy.cfg");
     document_unref(d);
     world_again();
     store_use(w.s, DOCUMENT_FOR_FILE);
-    d = store_document(w.s, 1, &err);
-    ck_assert_msg(d != NULL, "%s", err.message);
+    d = store_document(w.s, 1, &flaw);
+    ck_assert_msg(d != NULL, "%s", flaw.message);
     ck_assert_str_eq(d->content->text, text);
     document_unref(d);
     world_again();
-    ck_assert_ptr_null(store_document(w.s, 1, &err));
-    ck_assert_msg(strstr(err.message, "a conditional") != NULL, "%s", err.message);
+    ck_assert_ptr_null(store_document(w.s, 1, &flaw));
+    ck_assert_msg(strstr(flaw.message, "a conditional") != NULL, "%s", flaw.message);
 }
 
 /* A version whose text is lost is not half a configuration. */
 TEST(a_damaged_text_is_not_used)
 {
-    struct error err = {0};
     applied(1, "http://a");
     applied(2, "http://a");
     overwrite("version-1.cfg", "global\n");
-    ck_assert_ptr_null(store_document(w.s, 1, &err));
-    ck_assert_msg(strstr(err.message, "version-1.cfg: it is not what was written") != NULL, "%s", err.message);
+    ck_assert_ptr_null(store_document(w.s, 1, &flaw));
+    ck_assert_msg(strstr(flaw.message, "version-1.cfg: it is not what was written") != NULL, "%s", flaw.message);
     remove_all(w.state);
-    ck_assert_ptr_null(store_document(w.s, 2, &err));
-    ck_assert_msg(strstr(err.message, "version-2.cfg: No such file") != NULL, "%s", err.message);
+    ck_assert_ptr_null(store_document(w.s, 2, &flaw));
+    ck_assert_msg(strstr(flaw.message, "version-2.cfg: No such file") != NULL, "%s", flaw.message);
 }
 
 static const char *const damaged[] = {
@@ -286,10 +266,9 @@ TEST_EACH(a_damaged_list_is_forgotten, array_len(damaged))
 
 TEST(one_daemon_for_each_folder)
 {
-    struct error err = {0};
     applied(1, "http://a");
-    struct store *next = store_new(w.state, NULL, &err);
-    ck_assert_msg(next != NULL, "%s", err.message);
+    struct store *next = store_new(w.state, NULL, &flaw);
+    ck_assert_msg(next != NULL, "%s", flaw.message);
     for (int round = 0; round < 2; round++) { /* one leads, then the other one, and so on */
         struct store *leads = round == 0 ? w.s : next, *waits = round == 0 ? next : w.s;
         store_reject(leads, "hash", "http://a", "3.0", "no");
@@ -301,8 +280,8 @@ TEST(one_daemon_for_each_folder)
         ck_assert_uint_eq(store_count(waits), 1);
     }
     store_free(next);
-    struct store *other = store_read(w.state, NULL, &err); /* `config history`, beside it */
-    ck_assert_msg(other != NULL, "%s", err.message);
+    struct store *other = store_read(w.state, NULL, &flaw); /* `config history`, beside it */
+    ck_assert_msg(other != NULL, "%s", flaw.message);
     ck_assert_uint_eq(store_count(other), 1);
     ck_assert_int_eq(store_folder_fd(other), -1);
     store_free(other);
@@ -313,15 +292,14 @@ TEST(one_daemon_for_each_folder)
 
 TEST(a_folder_that_cannot_be_used)
 {
-    struct error err = {0};
-    cleanup(mem_free_ptr) char *deep = mem_printf("%s/deep/er", w.folder);
-    ck_assert_ptr_null(store_new(deep, NULL, &err));
-    ck_assert_msg(strstr(err.message, "deep/er: cannot be made: No such file") != NULL, "%s", err.message);
-    ck_assert_ptr_null(store_read(deep, NULL, &err));
+    cleanup(mem_free_ptr) char *deep = mem_printf("%s/deep/er", folder);
+    ck_assert_ptr_null(store_new(deep, NULL, &flaw));
+    ck_assert_msg(strstr(flaw.message, "deep/er: cannot be made: No such file") != NULL, "%s", flaw.message);
+    ck_assert_ptr_null(store_read(deep, NULL, &flaw));
     overwrite("../file", "x");
-    cleanup(mem_free_ptr) char *file = mem_printf("%s/file", w.folder);
-    ck_assert_ptr_null(store_new(file, NULL, &err));
-    ck_assert_msg(strstr(err.message, "Not a directory") != NULL, "%s", err.message);
+    cleanup(mem_free_ptr) char *file = mem_printf("%s/file", folder);
+    ck_assert_ptr_null(store_new(file, NULL, &flaw));
+    ck_assert_msg(strstr(flaw.message, "Not a directory") != NULL, "%s", flaw.message);
 }
 
 /* What cannot be written is still there until the end: here a folder has the name of the file that comes. */
@@ -368,13 +346,12 @@ TEST(what_ran_last_counts_as_good_where_nothing_is_said)
 /* However many come after it. */
 TEST(the_last_good_one_is_kept)
 {
-    struct error err = {0};
-    struct store *s = store_new(NULL, NULL, &err);
+    struct store *s = store_new(NULL, NULL, &flaw);
     char text[64], first[DIGEST_SHA256_HEX_BYTES] = "", last[DIGEST_SHA256_HEX_BYTES] = "";
     ck_assert_uint_eq(store_good(s, "x"), 0);
     for (unsigned i = 1; i <= 3 * STORE_VERSIONS; i++) {
         snprintf(text, sizeof(text), "global\n  description %u\n", i);
-        struct document *d = document_new("f", text, strlen(text), NULL, &err);
+        struct document *d = document_new("f", text, strlen(text), NULL, &flaw);
         store_applied(s, d, "http://a");
         if (i == 1)
             ck_assert_uint_eq(store_good(s, d->id), 0); /* there is no other one */
@@ -394,8 +371,8 @@ TEST(the_last_good_one_is_kept)
     ck_assert_uint_eq(store_good(s, last), 3);
     ck_assert_uint_eq(store_good(s, first), 0); /* from itself to nowhere */
     ck_assert(store_is_proven(s, first) && !store_is_proven(s, last));
-    struct document *kept = store_document(s, 3, &err);
-    ck_assert_msg(kept != NULL, "%s", err.message);
+    struct document *kept = store_document(s, 3, &flaw);
+    ck_assert_msg(kept != NULL, "%s", flaw.message);
     document_unref(kept);
     store_prove(s, last);
     ck_assert_uint_eq(store_good(s, first), 3 * STORE_VERSIONS);

@@ -4,10 +4,6 @@
  */
 #include "target_world.h"
 
-#include "../test.h"
-
-/* ---- pauses ---- */
-
 FIXTURE(world_begin, world_end)
 
 TEST(what_the_api_answers_is_asked_again_with_growing_pauses)
@@ -19,7 +15,7 @@ TEST(what_the_api_answers_is_asked_again_with_growing_pauses)
         ck_assert_uint_gt(configuration_view(w.c, 0).next_try_ms, clock_mono_ms());
         read_it();
         ck_assert(configuration_view(w.c, 0).away); /* the others do not wait for it */
-        uint64_t pause = asked_after(true);
+        uint64_t pause = asked_after();
         ck_assert_msg(pause >= 30000 && pause <= 301000 && pause > last, "pause %d is %llu", i,
                       (unsigned long long)pause);
         last = pause;
@@ -28,7 +24,7 @@ TEST(what_the_api_answers_is_asked_again_with_growing_pauses)
     ck_assert_ptr_null(failure());
     ck_assert(would_ask()); /* to write it */
     ask(TRANSACTION_UNAVAILABLE, 500, -1);
-    ck_assert_uint_le(asked_after(true), 31000);
+    ck_assert_uint_le(asked_after(), 31000);
     ask(TRANSACTION_COMMITTED, 201, -1);
     ck_assert_ptr_null(failure());
     ck_assert_uint_eq(w.told[CONFIGURATION_VALIDATING], 5);
@@ -41,7 +37,7 @@ TEST(new_bytes_and_an_operator_end_a_pause)
         for (int k = 0; k < 3; k++) {
             ask(TRANSACTION_UNAVAILABLE, 503, -1);
             if (k < 2)
-                (void)asked_after(true);
+                (void)asked_after();
         }
         ck_assert(!would_ask());
         if (i == 0)
@@ -52,7 +48,7 @@ TEST(new_bytes_and_an_operator_end_a_pause)
         ck_assert_ptr_null(failure());
     }
     ask(TRANSACTION_UNAVAILABLE, 503, -1);
-    ck_assert_uint_le(asked_after(true), 31000);
+    ck_assert_uint_le(asked_after(), 31000);
 }
 
 TEST(an_api_that_is_back_is_asked_at_once)
@@ -79,8 +75,6 @@ TEST(what_cannot_be_read_has_a_class)
     ck_assert_str_eq(failure(), "AuthError");
 }
 
-/* ---- a pause by the source ---- */
-
 TEST(drift_is_not_repaired_while_paused)
 {
     world_anew(CONFIGURATION_DRIFT_REPAIR, false);
@@ -90,7 +84,7 @@ TEST(drift_is_not_repaired_while_paused)
     ck_assert(configuration_view(w.c, 0).paused && store_paused(w.store));
     file_is("global\n");
     ck_assert_str_eq(state(), "drifted");
-    ck_assert_uint_eq(log_count(w.log.fd, "it is left so while paused"), 1);
+    ck_assert_uint_eq(times_logged("it is left so while paused"), 1);
     configuration_pause(w.c, false);
     ck_assert(!configuration_view(w.c, 0).paused && !store_paused(w.store));
     is_written();
@@ -114,7 +108,7 @@ TEST(repairs_have_growing_pauses)
         ck_assert(i == 0 || configuration_view(w.c, 0).runs_since_ms == since);
         w.now_us += 1000000;
         file_is("global\n");
-        uint64_t after = asked_after(true);
+        uint64_t after = asked_after();
         ck_assert_msg(i == 0 ? after == 0 : after > pause, "repair %d after %u ms", i + 1, (unsigned)after);
         pause = after;
     }
@@ -130,8 +124,6 @@ TEST(repairs_have_growing_pauses)
     ck_assert(would_ask());
 }
 
-/* ---- drift ---- */
-
 TEST(drift_is_logged_by_lines_without_secrets)
 {
     static const char *const lines[] = {"section=global line=\"- description other\"",
@@ -144,11 +136,11 @@ TEST(drift_is_logged_by_lines_without_secrets)
     file_is("global\n  description other # hunter3\nuserlist u\n  user a insecure-password hunter4\n");
     ck_assert_str_eq(state(), "drifted");
     for (size_t i = 0; i < array_len(lines); i++)
-        ck_assert_msg(log_count(w.log.fd, lines[i]) == 1, "%s", lines[i]);
-    ck_assert_uint_eq(log_count(w.log.fd, "hunter"), 0);
-    ck_assert_uint_eq(log_count(w.log.fd, "haproxy.cfg differs"), 4);
+        ck_assert_msg(times_logged(lines[i]) == 1, "%s", lines[i]);
+    ck_assert_uint_eq(times_logged("hunter"), 0);
+    ck_assert_uint_eq(times_logged("haproxy.cfg differs"), 4);
     read_it(); /* the same is no news */
-    ck_assert_uint_eq(log_count(w.log.fd, "haproxy.cfg differs"), 4);
+    ck_assert_uint_eq(times_logged("haproxy.cfg differs"), 4);
     /* of many lines some */
     struct buf many = {0};
     buf_add(&many, DOCUMENT "frontend f\n");
@@ -156,13 +148,11 @@ TEST(drift_is_logged_by_lines_without_secrets)
         buf_printf(&many, "  bind :%d\n", 1000 + i);
     free(w.in.file);
     w.in.file = buf_take(&many);
-    log_forget(w.log.fd);
+    log_forget(log_to_file.fd);
     read_it();
-    ck_assert_uint_eq(log_count(w.log.fd, "haproxy.cfg differs"), 20);
-    ck_assert_uint_eq(log_count(w.log.fd, "more_lines=11"), 1);
+    ck_assert_uint_eq(times_logged("haproxy.cfg differs"), 20);
+    ck_assert_uint_eq(times_logged("more_lines=11"), 1);
 }
-
-/* ---- what goes back ---- */
 
 /* What is in the file after the failed load, and whether it is left there. */
 static const struct {
@@ -182,22 +172,15 @@ static const struct {
 TEST_EACH(what_was_repaired_by_hand_is_not_replaced, array_len(repaired))
 {
     world_anew(repaired[_i].drift, false);
-    is_written();
-    free(w.in.file);
-    w.in.file = mem_strdup(DOCUMENT);
-    w.in.engine->ops->read(w.in.engine->self);
-    w.in.engine->ops->reload_failed(w.in.engine->self, false);
+    is_written_and_not_loaded();
     ck_assert_str_eq(state(), "restoring");
     ask(TRANSACTION_CONFLICT, 409, -1);
-    free(w.in.file);
-    w.in.file = mem_strdup(repaired[_i].file);
+    put_into_file(repaired[_i].file);
     w.in.behind = repaired[_i].behind;
     w.in.engine->ops->read(w.in.engine->self);
-    struct engine_wants wants = {0};
-    w.in.engine->ops->decide(w.in.engine->self, &wants);
-    ck_assert_int_eq(wants.replacement, !repaired[_i].stays);
+    ck_assert_int_eq(decided(w.in.engine).replacement, !repaired[_i].stays);
     ck_assert_str_eq(state(), repaired[_i].stays ? "rejected" : "restoring");
-    ck_assert_uint_eq(log_count(w.log.fd, "the previous one is not restored"), repaired[_i].stays);
+    ck_assert_uint_eq(times_logged("the previous one is not restored"), repaired[_i].stays);
 }
 
 /* Its load failed, which nobody has said yet, and the Data Plane API has put another one back. */
@@ -214,16 +197,10 @@ TEST_EACH(what_an_api_puts_back_is_no_other_writers, 2)
 
 TEST_EACH(what_cannot_go_back_is_said, 2)
 {
-    is_written();
-    free(w.in.file);
-    w.in.file = mem_strdup(DOCUMENT);
-    w.in.engine->ops->read(w.in.engine->self);
-    w.in.engine->ops->reload_failed(w.in.engine->self, false);
+    is_written_and_not_loaded();
     ask(_i == 0 ? TRANSACTION_REJECTED : TRANSACTION_HARMFUL, 400, -1);
-    ck_assert_uint_eq(log_count(w.log.fd, "the previous configuration cannot be restored"), 1);
+    ck_assert_uint_eq(times_logged("the previous configuration cannot be restored"), 1);
     read_it();
     ck_assert_str_eq(state(), "rejected");
-    struct engine_wants wants = {0};
-    w.in.engine->ops->decide(w.in.engine->self, &wants);
-    ck_assert(!wants.replacement);
+    ck_assert(!decided(w.in.engine).replacement);
 }

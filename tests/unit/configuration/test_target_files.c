@@ -1,7 +1,7 @@
 /* src/configuration/target: the files of a configuration on their way to one HAProxy. */
 #include "target_world.h"
 
-#include "../test.h"
+#define TWO "global\n  description two\nuserlist u\n  user a insecure-password hunter2\n"
 
 FIXTURE(world_begin, world_end)
 
@@ -10,13 +10,13 @@ TEST_EACH(files_that_another_writer_changes, 3)
     static const char *const states[] = {[CONFIGURATION_DRIFT_REPORT] = "drifted",
                                          [CONFIGURATION_DRIFT_REPAIR] = "new",
                                          [CONFIGURATION_DRIFT_IGNORE] = "applied"};
-    const struct stored differs = {
-        .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .differing = 2, .differs = (char[]){"maps/a.map"}};
+    struct stored two = differs;
+    two.differing = 2;
     world_anew((enum configuration_drift)_i, false);
     apply_with_file();
     for (int i = 0; i < 2; i++) {
         w.in.engine->ops->resync(w.in.engine->self);
-        stores(STORAGE_CHECK, &differs);
+        stores(STORAGE_CHECK, &two);
         ck_assert_str_eq(state(), states[_i]);
         if (_i == CONFIGURATION_DRIFT_REPAIR) {
             w.busy = true; /* HAProxy may run something else: it is validated, and loaded */
@@ -29,7 +29,7 @@ TEST_EACH(files_that_another_writer_changes, 3)
         ck_assert_str_eq(state(), states[_i]);
     }
     bool said = _i == CONFIGURATION_DRIFT_REPORT;
-    ck_assert_uint_eq(log_count(w.log.fd, "files of the configuration were changed by another writer"), said);
+    ck_assert_uint_eq(times_logged("files of the configuration were changed by another writer"), said);
     const char *why = configuration_view(w.c, 0).reason;
     ck_assert(!said || str_eq(why, "another writer changed files of the configuration: maps/a.map and others"));
     w.in.engine->ops->resync(w.in.engine->self);
@@ -93,7 +93,7 @@ TEST_EACH(files_that_were_loaded_before_they_went_back_are_loaded_anew, 4)
     back.written = _i == 3 ? 0 : 1;
     apply_with_file();
     w.in.reloads = 4;
-    set_text_with("global\n  description two\nuserlist u\n  user a insecure-password hunter2\n", "a 2\n");
+    set_text_with(TWO, "a 2\n");
     w.in.reload = _i == 1 ? RELOAD_PENDING : RELOAD_DONE;
     stores(STORAGE_ADD, &added);
     w.in.reload = RELOAD_DONE;
@@ -109,7 +109,6 @@ TEST_EACH(files_that_were_loaded_before_they_went_back_are_loaded_anew, 4)
 /* haproxy.cfg is not written for a map, and nothing is validated: HAProxy is told, and says whether it has it. */
 TEST(a_map_alone_is_told_to_haproxy)
 {
-    const struct stored ran = {.result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .ran = 1};
     apply_with_file();
     unsigned writing = w.told[CONFIGURATION_WRITING], validating = w.told[CONFIGURATION_VALIDATING];
     set_document_with("a 2\n");
@@ -130,13 +129,12 @@ TEST(a_map_alone_is_told_to_haproxy)
  * those who wait for a canary. */
 TEST_EACH(maps_lose_lines_at_once_where_nobody_else_needs_them, 4)
 {
-    static const char another[] = "global\n  description two\nuserlist u\n  user a insecure-password hunter2\n";
     apply_with_file();
     ck_assert(!w.alone); /* STORAGE_END */
     w.in.reload = _i == 2 ? RELOAD_PENDING : RELOAD_DONE;
     if (_i == 3)
         (void)configuration_add(w.c, "another");
-    set_text_with(_i == 1 ? another : DOCUMENT, "a 2\n");
+    set_text_with(_i == 1 ? TWO : DOCUMENT, "a 2\n");
     stores(STORAGE_ADD, &added);
     ck_assert_int_eq(w.alone, _i == 0);
 }
@@ -162,8 +160,7 @@ TEST_EACH(maps_lose_no_lines_at_once_before_a_canary, 2)
     world_canary = (size_t)_i;
     world_anew(CONFIGURATION_DRIFT_REPORT, false);
     world_canary = 0;
-    free(w.in.file);
-    w.in.file = mem_strdup(DOCUMENT);
+    put_into_file(DOCUMENT);
     w.in.loaded = true;
     read_it();
     set_document_with_file();
@@ -194,18 +191,16 @@ TEST_EACH(a_map_that_haproxy_does_not_take_is_loaded, 2)
 /* HAProxy did not take a server with the write, and was reloaded at once: it has a map that is to lose lines yet. */
 TEST(a_reload_that_comes_before_a_map_has_lost_its_lines)
 {
-    static const char text[] = "global\n  description two\nuserlist u\n  user a insecure-password hunter2\n";
-    const struct stored ran = {.result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .ran = 1};
     struct stored grown = added;
     grown.unfinished = true;
     apply_with_file();
-    set_text_with(text, "a 2\n");
+    set_text_with(TWO, "a 2\n");
     stores(STORAGE_ADD, &grown);
     ask(TRANSACTION_PREVIEWED, 202, -1);
     w.busy = true;
     ask(TRANSACTION_COMMITTED, 201, -1);
     w.busy = false;
-    file_is(text);
+    file_is(TWO);
     ck_assert_str_eq(state(), "written");
     stores(STORAGE_FINAL, &added);
     read_it();
@@ -221,8 +216,6 @@ TEST(a_reload_that_comes_before_a_map_has_lost_its_lines)
 TEST_EACH(files_are_looked_at_where_nothing_may_be_written, 2)
 {
     static const char missing[] = "HAProxy has other files than the configuration, and nothing may be written";
-    const struct stored differs = {
-        .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .differing = 1, .differs = (char[]){"maps/a.map"}};
     bool dry_run = _i == 1;
     world_anew(CONFIGURATION_DRIFT_REPAIR, dry_run);
     configuration_pause(w.c, !dry_run);
@@ -236,7 +229,7 @@ TEST_EACH(files_are_looked_at_where_nothing_may_be_written, 2)
         ck_assert(!would_ask() && !would_store());
         w.in.engine->ops->resync(w.in.engine->self);
     }
-    ck_assert_uint_eq(log_count(w.log.fd, "configuration cannot be validated yet"), 1);
+    ck_assert_uint_eq(times_logged("configuration cannot be validated yet"), 1);
     stores(STORAGE_CHECK, &stored); /* another writer has put them there */
     ck_assert_ptr_null(configuration_view(w.c, 0).reason);
     ask(TRANSACTION_PREVIEWED, 202, -1);
@@ -246,8 +239,6 @@ TEST_EACH(files_are_looked_at_where_nothing_may_be_written, 2)
 
 TEST(files_that_were_missing_are_added_after_a_pause)
 {
-    const struct stored differs = {
-        .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .differing = 1, .differs = (char[]){"maps/a.map"}};
     configuration_pause(w.c, true);
     set_document_with_file();
     stores(STORAGE_CHECK, &differs);
@@ -260,8 +251,7 @@ TEST(files_that_were_missing_are_added_after_a_pause)
 /* A pause leaves what the document has no more. */
 TEST(nothing_is_deleted_while_paused)
 {
-    free(w.in.file);
-    w.in.file = mem_strdup(DOCUMENT);
+    put_into_file(DOCUMENT);
     configuration_pause(w.c, true);
     set_document_with_file();
     stores(STORAGE_CHECK, &stored);
@@ -288,8 +278,6 @@ TEST(files_go_back_amid_a_pause)
 /* Whatever is read meanwhile: it is neither written nor unchanged before the verdict. */
 TEST_EACH(files_that_cannot_be_told_are_validated_and_loaded, 2)
 {
-    const struct stored differs = {
-        .result = TRANSACTION_COMMITTED, .retry_after_ms = -1, .differing = 1, .differs = (char[]){"maps/a.map"}};
     struct stored refused = added;
     refused.why = "maps/a.map: HAProxy says: no";
     world_anew(CONFIGURATION_DRIFT_REPAIR, false);
@@ -308,6 +296,6 @@ TEST_EACH(files_that_cannot_be_told_are_validated_and_loaded, 2)
         is_written();
         ck_assert_str_eq(state(), "written");
     }
-    ck_assert_uint_eq(log_count(w.log.fd, "files take a reload"), _i == 1);
-    ck_assert_uint_eq(log_count(w.log.fd, refused.why), _i == 1);
+    ck_assert_uint_eq(times_logged("files take a reload"), _i == 1);
+    ck_assert_uint_eq(times_logged(refused.why), _i == 1);
 }

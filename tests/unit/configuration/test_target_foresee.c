@@ -3,8 +3,6 @@
 
 #include "haproxy/storage_foresight.h"
 
-#include "../test.h"
-
 #define FILE_TEXT "backend b\n  balance roundrobin\n  server n1 10.0.0.1:80 weight 1\n"
 #define HEAVIER "backend b\n  balance roundrobin\n  server n1 10.0.0.1:80 weight 2\n"
 #define LIGHTER "backend b\n  balance roundrobin\n  server n1 10.0.0.1:80 weight 0\n"
@@ -14,9 +12,8 @@
 static void assert_foreseen(const char *expected)
 {
     struct buf is = {0};
-    struct error err = {0};
-    if (configuration_foresee(w.c, 0, &is, &err) != 0)
-        buf_printf(&is, "a reload: %s", err.message);
+    if (configuration_foresee(w.c, 0, &is, &flaw) != 0)
+        buf_printf(&is, "a reload: %s", flaw.message);
     ck_assert_str_eq(buf_str(&is), expected);
     buf_fini(&is);
 }
@@ -137,7 +134,6 @@ TEST(what_haproxy_cfg_needs_goes_for_its_files)
     set_document_with_file();
     driver_says(STORAGE_BY_RUNTIME);
     cleanup(buf_fini) struct buf is = {0};
-    struct error err = {0};
-    ck_assert_int_eq(configuration_foresee(w.c, 0, &is, &err), -1);
+    ck_assert_int_eq(configuration_foresee(w.c, 0, &is, &flaw), -1);
     ck_assert_int_eq(configuration_foresight(w.c, 0)->list[1].effect, STORAGE_BY_RELOAD);
 }

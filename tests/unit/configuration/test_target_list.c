@@ -3,11 +3,6 @@
 
 #include "report/checks.h"
 
-#include "../test.h"
-
-#define ENOUGH 30
-#define SERVES "frontend fe\n  bind :80\nbackend be\n  server s 1.1.1.1:1\n"
-
 static void begin(bool with_files)
 {
     begin_calm(CONFIGURATION_DRIFT_REPORT);

@@ -1,11 +1,8 @@
 /* What happens to a configuration, in words: "changed validating0 validated1". Before this: a function `happens`. */
-#ifndef TESTS_CONFIGURATION_PLAY_H
-#define TESTS_CONFIGURATION_PLAY_H
+#pragma once
 
-#include <check.h>
-#include <string.h>
+#include "../test.h"
 
-#include "base/mem.h"
 #include "configuration/event.h"
 
 /* A word's kind and the rest of it; false: it is no kind. */
@@ -40,5 +37,3 @@ static inline void play(const char *script)
     for (char *word = strtok_r(words, " ", &left); word != NULL; word = strtok_r(NULL, " ", &left))
         play_word(word);
 }
-
-#endif

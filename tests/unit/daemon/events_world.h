@@ -1,20 +1,11 @@
 /* Events from the history to requests, in virtual time: the API is what a test answers, in place of kube/event_writer. */
-#ifndef TESTS_EVENTS_WORLD_H
-#define TESTS_EVENTS_WORLD_H
+#pragma once
 
 #include "daemon/events.h"
 
-#include <check.h>
 #include <event2/event.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "../log_text.h"
 #include "kube/client.h"
 #include "kube/event_writer.h"
@@ -68,7 +59,6 @@ struct event_writer *event_writer_new(struct kube_client *client,
                                                    const struct error *err),
                                       void *arg)
 {
-    (void)client;
     w.done = done;
     w.arg = arg;
     return (struct event_writer *)&w;
@@ -76,13 +66,11 @@ struct event_writer *event_writer_new(struct kube_client *client,
 
 void event_writer_free(struct event_writer *writer)
 {
-    (void)writer;
     w.freed = true;
 }
 
 int event_writer_send(struct event_writer *writer, const struct event_object *e, bool again, struct error *err)
 {
-    (void)writer;
     ck_assert_msg(!w.busy, "two requests at once");
     if (w.no_credentials)
         return error_set(err, ERROR_RETRY, "waiting for the credential plugin");
@@ -106,7 +94,6 @@ int event_writer_send(struct event_writer *writer, const struct event_object *e,
 
 const struct object_caches *sources_caches(const struct sources *s, size_t service)
 {
-    (void)s;
     return &w.caches[service];
 }
 
@@ -129,12 +116,11 @@ static inline bool asked(void)
 
 static inline void answer_after(enum event_outcome outcome, int64_t retry_after_ms)
 {
-    struct error err = {0};
     ck_assert_msg(w.busy, "nothing is asked");
     w.busy = false;
     if (outcome != EVENT_WRITTEN)
-        error_set(&err, ERROR_RETRY, "words of the API");
-    w.done(w.arg, outcome, retry_after_ms, outcome != EVENT_WRITTEN ? &err : NULL);
+        error_set(&flaw, ERROR_RETRY, "words of the API");
+    w.done(w.arg, outcome, retry_after_ms, outcome != EVENT_WRITTEN ? &flaw : NULL);
 }
 
 static inline void answer(enum event_outcome outcome)
@@ -210,11 +196,10 @@ static inline void knows(size_t cache, const char *name, const char *uid)
 static inline void make_client(void)
 {
     struct kube_access access = {.server = (char *)"https://api"};
-    struct error err = {0};
     w.base = event_base_new();
-    w.http = http_new(w.base, "test", &err);
-    w.client = kube_client_new(w.http, &access, &w.log, &err);
-    ck_assert_msg(w.client != NULL, "%s", err.message);
+    w.http = http_new(w.base, "test", &flaw);
+    w.client = kube_client_new(w.http, &access, &w.log, &flaw);
+    ck_assert_msg(w.client != NULL, "%s", flaw.message);
 }
 
 static inline void setup(void)
@@ -247,5 +232,3 @@ static inline void teardown(void)
     cache_free(w.caches[1].services);
     close(w.log_fd);
 }
-
-#endif

@@ -2,15 +2,8 @@
  * writes to it, and who takes Events are this file's. */
 #include "daemon/config/config_report.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "configuration/document.h"
-#include "configuration/event.h"
 #include "daemon/config/config_source.h"
 #include "daemon/config/operator_metrics.h"
 #include "daemon/events.h"
@@ -38,20 +31,17 @@ static struct {
 
 #define VIRTUAL_TIME (&w)
 #include "../../virtual_time.h"
-#include "../test.h"
 #include "configuration_play.h"
 
 /* ---- what it calls ---- */
 
 const struct secret_object *config_source_secret(const struct config_source *s)
 {
-    (void)s;
     return w.gone ? NULL : &w.secret;
 }
 
 void events_tell(struct events *e, enum event_reason reason, const char *text)
 {
-    (void)e;
     w.event_count++;
     buf_clear(&w.events);
     buf_printf(&w.events, "%d %s", (int)reason, text);
@@ -61,7 +51,6 @@ struct annotator *annotator_new(struct kube_client *client,
                                 void (*done)(void *arg, enum annotate_outcome outcome, const struct error *err),
                                 void *arg)
 {
-    (void)client;
     w.done = done;
     w.arg = arg;
     return (struct annotator *)&w;
@@ -69,7 +58,6 @@ struct annotator *annotator_new(struct kube_client *client,
 
 void annotator_free(struct annotator *a)
 {
-    (void)a;
 }
 
 static const char *note(const char *name)
@@ -85,8 +73,6 @@ static const char *note(const char *name)
 int annotator_send(struct annotator *a, const char *path, const char *version, const struct annotation *list,
                    size_t count, struct error *err)
 {
-    (void)a;
-    (void)err;
     free(w.path);
     free(w.version);
     w.path = mem_strdup(path);
@@ -133,7 +119,6 @@ static void pass(uint64_t ms)
 static void world_begin_as(bool dry_run)
 {
     static char first[] = "7";
-    struct error err = {0};
     memset(&w, 0, sizeof(w));
     w.now_us = 1000000000;
     w.secret.version = first;
@@ -148,8 +133,8 @@ static void world_begin_as(bool dry_run)
                                                   .operator_metrics = w.operator_metrics,
                                                   .dry_run = dry_run};
     w.r = config_report_new(NULL, &options);
-    w.document = document_new("Secret", "global\n", 7, NULL, &err);
-    ck_assert_msg(w.document != NULL, "%s", err.message);
+    w.document = document_new("Secret", "global\n", 7, NULL, &flaw);
+    ck_assert_msg(w.document != NULL, "%s", flaw.message);
 }
 
 static void world_begin(void)
@@ -368,18 +353,11 @@ TEST(the_operators_metrics_of_certificates)
     ck_assert(page_has("dataplane_server_cert_expiry_timestamp_seconds{gateway=\"2001:db8::1\"} 3\n"));
 }
 
-static void add_file(enum storage_kind kind, const char *name, const char *bytes)
-{
-    struct error err = {0};
-    ck_assert_msg(storage_files_add(&w.document->files, kind, name, bytes, strlen(bytes), &err) == 0, "%s",
-                  err.message);
-}
-
 TEST(certificates_have_the_operators_reasons)
 {
     (void)error_set_http(&why, 503, "busy");
     play("changed");
-    add_file(STORAGE_MAP, "hosts.map", "a b\n");
+    ck_assert_int_eq(storage_files_add(&w.document->files, STORAGE_MAP, "hosts.map", "a b\n", 4, &flaw), 0);
     play("not-stored0");
     cleanup(mem_free_ptr) char *map =
         mem_printf("%d http://a: configuration %.12s files not stored yet; tried again: busy", EVENT_TRANSIENT_ERROR,

@@ -1,15 +1,8 @@
 /* src/daemon/config/config_trace: from what happens to trees of spans, in virtual time. */
 #include "daemon/config/config_trace.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "configuration/document.h"
-#include "configuration/event.h"
 #include "report/trace.h"
 
 #define ONE "global\n  description one\n"
@@ -26,23 +19,21 @@ static struct {
 #define VIRTUAL_TIME (&w)
 #define VIRTUAL_SLOW_US 7
 #include "../../virtual_time.h"
-#include "../test.h"
 #include "configuration_play.h"
 
 static void happens(enum configuration_event_kind kind, size_t target, const char *why, const char *way,
                     const struct document *d)
 {
     static const char *const urls[] = {"http://a", "http://b"};
-    struct error err = {0};
     bool of_none = kind == CONFIGURATION_CHANGED || kind == CONFIGURATION_ROLLED_BACK;
     if (why != NULL)
-        (void)error_set(&err, ERROR_INVALID, "%s", why);
+        (void)error_set(&flaw, ERROR_INVALID, "%s", why);
     const struct configuration_event e = {.kind = kind,
                                           .target = target,
                                           .url = of_none ? NULL : urls[target],
                                           .document = d,
                                           .reason = way,
-                                          .error = why != NULL ? &err : NULL};
+                                          .error = why != NULL ? &flaw : NULL};
     config_trace_take(w.t, &e);
 }
 
@@ -77,8 +68,7 @@ static void play_word(const char *word)
                *why = colon != NULL ? colon + 1 : NULL;
     bool reload = str_has_prefix(word, "reload");
     struct document *d = *rest == '2' ? w.two : w.one;
-    struct error err = {0};
-    (void)error_set(&err, ERROR_INVALID, "%s", why != NULL ? why : "");
+    (void)error_set(&flaw, ERROR_INVALID, "%s", why != NULL ? why : "");
     if (word[0] == 'D')
         config_trace_document(w.t, d, !str_has_prefix(word, "DOCUMENT-STANDBY"));
     else if (word[0] == 'R')
@@ -86,7 +76,7 @@ static void play_word(const char *word)
     else if (word[0] == 'C')
         config_trace_caused(w.t, why);
     else if (word[0] == 'N')
-        config_trace_refused(w.t, &err);
+        config_trace_refused(w.t, &flaw);
     else if (word[0] == 'S')
         config_trace_stop(w.t);
     else if (reload || str_has_prefix(word, "runtime"))
@@ -144,9 +134,8 @@ static void assert_spans(bool whole, const char *expected)
 
 static struct document *document_of(const char *text)
 {
-    struct error err = {0};
-    struct document *d = document_new("/own.cfg", text, strlen(text), NULL, &err);
-    ck_assert_msg(d != NULL, "%s", err.message);
+    struct document *d = document_new("/own.cfg", text, strlen(text), NULL, &flaw);
+    ck_assert_msg(d != NULL, "%s", flaw.message);
     return d;
 }
 
@@ -258,15 +247,14 @@ TEST_EACH(spans, array_len(rows))
 
 TEST(a_render_that_fails_or_is_called_off)
 {
-    struct error err = {0};
     begin_with(1, true);
-    (void)error_set(&err, ERROR_INVALID, "haproxy.cfg:2");
+    (void)error_set(&flaw, ERROR_INVALID, "haproxy.cfg:2");
     config_trace_caused(w.t, "Ingress a/b");
     rendering();
-    config_trace_refused(w.t, &err); /* as the engine is told */
-    config_trace_rendered(w.t, false, &err);
+    config_trace_refused(w.t, &flaw); /* as the engine is told */
+    config_trace_rendered(w.t, false, &flaw);
     assert_spans(true, "render !haproxy.cfg:2; root Ingress a/b refused !haproxy.cfg:2");
-    config_trace_refused(w.t, &err); /* said again, to a new leader */
+    config_trace_refused(w.t, &flaw); /* said again, to a new leader */
     rendering();
     config_trace_render_dropped(w.t);
     config_trace_render_dropped(w.t);

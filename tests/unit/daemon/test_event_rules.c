@@ -1,7 +1,5 @@
 /* src/daemon/event_rules: what of the journal is an Event, and in which words. */
-#include <string.h>
 
-#include "base/mem.h"
 #include "daemon/events.h"
 #include "report/history.h"
 

@@ -1,10 +1,6 @@
 /* src/daemon/events: from the history to requests, with an API that is well. */
 #include "events_world.h"
 
-#include "../test.h"
-
-/* ---- all is well ---- */
-
 FIXTURE(setup, teardown)
 
 TEST(an_entry_becomes_an_event)

@@ -1,8 +1,6 @@
 /* src/daemon/events: on any object, of which templates say something. */
 #include "events_world.h"
 
-#include "../test.h"
-
 static void tell(const char *namespace, const char *name, const char *uid, const char *text)
 {
     const struct events_object o = {"networking.k8s.io/v1", "Ingress", namespace, name, uid};

@@ -1,10 +1,6 @@
 /* src/daemon/events: with an API that is slow, full, away, contradicts itself or does not allow it. */
 #include "events_world.h"
 
-#include "../test.h"
-
-/* ---- and when not ---- */
-
 FIXTURE(setup, teardown)
 
 TEST(one_that_the_api_has_forgotten_is_made_anew)

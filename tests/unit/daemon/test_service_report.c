@@ -1,9 +1,5 @@
 /* daemon/services/service_report: what is kept of a plan for /status, and how much of it. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "daemon/services/service_report.h"
 #include "services/plan.h"
 

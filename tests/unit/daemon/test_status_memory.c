@@ -1,6 +1,5 @@
 /* src/daemon/status/status_memory: what is shown for `plan` to decide by. The world is engine_world.h's. */
 #include "../engine_world.h"
-#include "../test.h"
 
 #include <yyjson.h>
 
@@ -35,8 +34,7 @@ static void teardown(void)
 
 static void expect(bool of_service, const char *part)
 {
-    cleanup(buf_fini) struct buf json;
-    buf_init(&json, 0);
+    cleanup(buf_fini) struct buf json = {0};
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
     if (of_service)

@@ -1,20 +1,12 @@
 /* src/daemon/status/status_nodes and json_write: a desired state as it is shown, bounded, and safe whatever it says. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <yyjson.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "json/write.h"
 #include "daemon/status/status.h"
 #include "daemon/status/status_parts.h"
-#include "servers/desired/desired.h"
 
 #include "../backend_text.h"
 #include "../json_text.h"
-#include "../test.h"
 
 static struct desired desired;
 
@@ -30,10 +22,9 @@ static void teardown(void)
 
 static char *print(const struct desired *d, size_t *left)
 {
-    struct buf out;
+    struct buf out = {0};
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
-    buf_init(&out, 0);
     status_nodes_put(d, doc, root, left);
     json_write(doc, false, &out);
     json_free(doc);
@@ -44,8 +35,7 @@ static char *print(const struct desired *d, size_t *left)
 static void expect_list(size_t left, const char *wanted)
 {
     cleanup(mem_free_ptr) char *json = print(&desired, &left);
-    cleanup(buf_fini) struct buf is;
-    buf_init(&is, 0);
+    cleanup(buf_fini) struct buf is = {0};
     yyjson_doc *doc = yyjson_read(json, strlen(json), 0);
     yyjson_val *list = yyjson_ptr_get(yyjson_doc_get_root(doc), "/nodes/list"), *item;
     size_t i, max;
@@ -120,9 +110,8 @@ TEST(the_most_telling_come_first_where_there_is_no_room)
 
 TEST(many)
 {
-    cleanup(buf_fini) struct buf text;
+    cleanup(buf_fini) struct buf text = {0};
     size_t left = STATUS_LISTS_MAX;
-    buf_init(&text, 0);
     for (unsigned i = 0; i < 1000; i++)
         buf_printf(&text, "%sn%04u 10.1.%u.%u:80%s", i > 0 ? "; " : "", i, i / 250, i % 250 + 1,
                    i == 999 ? " draining" : "");

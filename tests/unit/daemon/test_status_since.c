@@ -1,7 +1,5 @@
 /* src/daemon/status/status_since: since when checks are not ok, as they come and go. */
-#include <stdlib.h>
 
-#include "base/mem.h"
 #include "daemon/status/status_since.h"
 
 #include "../test.h"

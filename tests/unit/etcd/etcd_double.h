@@ -1,7 +1,6 @@
 /* Up to three scripted servers that stand in for the members of an etcd cluster, byte for byte what the wire may
  * bring; the requests that came, and a client for them. */
-#ifndef TESTS_ETCD_DOUBLE_H
-#define TESTS_ETCD_DOUBLE_H
+#pragma once
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
@@ -62,7 +61,6 @@ static inline struct member *member_of(struct bufferevent *bev)
 
 static inline void on_cut(struct bufferevent *bev, void *arg)
 {
-    (void)arg;
     struct linger reset = {.l_onoff = 1, .l_linger = 0};
     setsockopt(bufferevent_getfd(bev), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
     member_drop(member_of(bev), bev);
@@ -144,8 +142,6 @@ static inline void on_member_event(struct bufferevent *bev, short what, void *ar
 static inline void on_accept(struct evconnlistener *l, evutil_socket_t fd, struct sockaddr *from, int len, void *arg)
 {
     struct member *m = arg;
-    (void)from;
-    (void)len;
     ck_assert_uint_lt(m->opened, array_len(m->open));
     struct bufferevent *bev = bufferevent_socket_new(evconnlistener_get_base(l), fd, BEV_OPT_CLOSE_ON_FREE);
     m->open[m->opened++] = bev;
@@ -189,14 +185,13 @@ static inline void member_push(size_t i, const char *text, size_t split)
 
 static inline void double_setup(void)
 {
-    struct error err = {0};
     memset(&world, 0, sizeof(world));
     memset(members, 0, sizeof(members));
     snprintf(log_path, sizeof(log_path), "/tmp/test_etcd_log.XXXXXX");
     world.log = (struct log){.level = LOG_LEVEL_INFO, .fd = mkstemp(log_path)};
     buf_init(&requests, 0);
     world.base = event_base_new();
-    world.http = http_new(world.base, "test/1", &err);
+    world.http = http_new(world.base, "test/1", &flaw);
 }
 
 static inline void double_teardown(void)
@@ -218,7 +213,6 @@ static inline void double_teardown(void)
 /* Of the first so many members. */
 static inline struct etcd_client *double_client(size_t count, const char *user, uint64_t timeout_ms)
 {
-    struct error err = {0};
     char *endpoints[] = {members[0].url, members[1].url, members[2].url};
     const struct etcd_client_options o = {.endpoints = endpoints,
                                           .endpoint_count = count,
@@ -226,8 +220,8 @@ static inline struct etcd_client *double_client(size_t count, const char *user, 
                                           .password = user != NULL ? "pass\"word" : NULL,
                                           .timeout_ms = timeout_ms,
                                           .log = &world.log};
-    struct etcd_client *c = etcd_client_new(world.http, &o, &err);
-    ck_assert_msg(c != NULL, "%s", err.message);
+    struct etcd_client *c = etcd_client_new(world.http, &o, &flaw);
+    ck_assert_msg(c != NULL, "%s", flaw.message);
     return c;
 }
 
@@ -246,8 +240,6 @@ static inline size_t times_logged(const char *part)
     ck_assert_int_eq(buf_read_file(&log, log_path), 0);
     return times_in(buf_str(&log), part);
 }
-
-/* ---- texts, as etcd 3.4 says them ---- */
 
 #define HEADER(revision) \
     "\"header\":{\"cluster_id\":\"1\",\"member_id\":\"2\",\"revision\":\"" revision "\",\"raft_term\":\"2\"}"
@@ -270,5 +262,3 @@ static inline size_t times_logged(const char *part)
 #define CANCELED(reason)                                                                                              \
     "{\"result\":{" HEADER("9") ",\"watch_id\":\"-1\",\"created\":true,\"canceled\":true,\"cancel_reason\":\"" reason \
                                 "\"}}\n"
-
-#endif

@@ -1,12 +1,8 @@
 /* What a watch told, in words. */
-#ifndef TESTS_ETCD_TOLD_H
-#define TESTS_ETCD_TOLD_H
+#pragma once
 
-#include <check.h>
-#include <stdio.h>
-#include <string.h>
+#include "../test.h"
 
-#include "base/buf.h"
 #include "etcd/client.h"
 #include "etcd/watch.h"
 
@@ -15,7 +11,6 @@ static struct buf told;       /* what the watch told, a word or so each */
 
 static inline void on_changed(void *arg, const struct etcd_event *events, size_t count, int64_t revision)
 {
-    (void)arg;
     for (size_t i = 0; i < count; i++) {
         ck_assert_int_le(events[i].kv->mod_revision, revision);
         buf_printf(&told, "%s%s%s%s ", events[i].deleted ? "-" : "", events[i].kv->key, events[i].deleted ? "" : "=",
@@ -25,13 +20,11 @@ static inline void on_changed(void *arg, const struct etcd_event *events, size_t
 
 static inline void on_compacted(void *arg, int64_t revision)
 {
-    (void)arg;
     buf_printf(&told, "compacted:%lld ", (long long)revision);
 }
 
 static inline void on_state(void *arg, bool connected, const struct error *err)
 {
-    (void)arg;
     ck_assert(connected == (err == NULL));
     if (connected)
         buf_add(&told, "connected ");
@@ -46,5 +39,3 @@ static inline bool was_told(const char *text)
 {
     return strstr(buf_str(&told), text) != NULL;
 }
-
-#endif

@@ -1,23 +1,17 @@
 /* A real etcd of one member or three below a folder of its own: $ETCD, or the one on PATH. Where there is none, what
  * needs it is said to be skipped. And calls that wait for their end, turning the loop. */
-#ifndef TESTS_ETCD_WORLD_H
-#define TESTS_ETCD_WORLD_H
+#pragma once
 
 #include <arpa/inet.h>
-#include <check.h>
+#include "../test.h"
 #include <event2/event.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/mem.h"
 #include "etcd/client.h"
 #include "net/http.h"
 
@@ -165,7 +159,6 @@ static inline void world_teardown(void)
 /* So many members that run; as it was where it has so many. false: there is no etcd. */
 static inline bool world_setup(size_t count)
 {
-    struct error err = {0};
     if (world.count == count)
         return world.program != NULL;
     if (world.count == 0)
@@ -183,7 +176,7 @@ static inline bool world_setup(size_t count)
         snprintf(world.members[i].url, sizeof(world.members[i].url), "http://127.0.0.1:%u", world.members[i].port);
     }
     world.base = event_base_new();
-    world.http = http_new(world.base, "test/1", &err);
+    world.http = http_new(world.base, "test/1", &flaw);
     world.log = (struct log){.level = getenv("VERBOSE") != NULL ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR, .fd = 2};
     world_launch();
     return true;
@@ -204,12 +197,11 @@ static inline bool world_setup(size_t count)
 /* Of the first so many members. */
 static inline struct etcd_client *world_client(size_t count, uint64_t timeout_ms)
 {
-    struct error err = {0};
     char *endpoints[] = {world.members[0].url, world.members[1].url, world.members[2].url};
     const struct etcd_client_options o = {
         .endpoints = endpoints, .endpoint_count = count, .timeout_ms = timeout_ms, .log = &world.log};
-    struct etcd_client *c = etcd_client_new(world.http, &o, &err);
-    ck_assert_msg(c != NULL, "%s", err.message);
+    struct etcd_client *c = etcd_client_new(world.http, &o, &flaw);
+    ck_assert_msg(c != NULL, "%s", flaw.message);
     return c;
 }
 
@@ -224,11 +216,10 @@ static inline int world_post(const char *path, const char *body)
 {
     static const struct http_callbacks posted = {.on_done = world_on_posted};
     struct http_endpoint e = {.base_url = world.members[0].url};
-    struct error err = {0};
     int status = 0;
     const struct http_request_options o = {
         .method = "POST", .path = path, .content_type = "application/json", .body = body, .body_len = strlen(body)};
-    ck_assert_msg(http_start(world.http, &e, &o, &posted, &status, &err) != NULL, "%s", err.message);
+    ck_assert_msg(http_start(world.http, &e, &o, &posted, &status, &flaw) != NULL, "%s", flaw.message);
     UNTIL(status != 0);
     return status;
 }
@@ -348,5 +339,3 @@ static inline void world_await(struct etcd_client *c)
         ck_assert_msg(kind == ERROR_NONE || clock_mono_ms() < deadline, "etcd does not start: %s", o.err.message);
     }
 }
-
-#endif

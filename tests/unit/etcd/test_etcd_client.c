@@ -2,8 +2,6 @@
  * and what is said. */
 #include "etcd_double.h"
 
-#include "../test.h"
-
 static struct etcd_client *client;
 
 static void setup(void)

@@ -1,10 +1,6 @@
 /* etcd/codec, codec_watch and refusal over what etcd 3.4.23 and 3.6.5 sent: each answer as it came, byte for byte. */
 #include "etcd/codec.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "etcd/codec_watch.h"
 #include "etcd/refusal.h"
 
@@ -31,8 +27,6 @@ static const char txn_34[] =
             "{\"response_delete_range\":{\"header\":{\"revision\":\"4\"},\"deleted\":\"1\"}}]}";
 static const char grant_34[] = HEAD_34 ",\"ID\":\"2324035650906735888\",\"TTL\":\"5\"}";
 static const char token_36[] = HEAD_36 ", \"token\":\"texuLXELoMBVvESR.24\"}";
-
-/* ---- requests ---- */
 
 static void assert_text(char *text, const char *want)
 {
@@ -84,14 +78,11 @@ TEST(writes)
     assert_text(etcd_codec_authenticate("u\"", "p\\\n\x01"), "{\"name\":\"u\\\"\",\"password\":\"p\\\\\\n\\u0001\"}");
 }
 
-/* ---- answers ---- */
-
 TEST_EACH(keys_and_values, 2)
 {
     const char *answers[] = {range_34, range_36};
     struct etcd_got got;
-    struct error err = {0};
-    ck_assert_msg(etcd_codec_read_got(answers[_i], strlen(answers[_i]), &got, &err) == 0, "%s", err.message);
+    ck_assert_msg(etcd_codec_read_got(answers[_i], strlen(answers[_i]), &got, &flaw) == 0, "%s", flaw.message);
     ck_assert_int_eq(got.revision, 3);
     ck_assert_uint_eq(got.count, 2);
     ck_assert(got.more);
@@ -103,7 +94,7 @@ TEST_EACH(keys_and_values, 2)
     ck_assert_int_eq(got.list[1].version, 1);
     ck_assert_str_eq(got.list[1].value, "");
     etcd_got_fini(&got);
-    ck_assert_int_eq(etcd_codec_read_got(HEAD_34 "}", strlen(HEAD_34 "}"), &got, &err), 0);
+    ck_assert_int_eq(etcd_codec_read_got(HEAD_34 "}", strlen(HEAD_34 "}"), &got, &flaw), 0);
     ck_assert_uint_eq(got.count, 0);
     etcd_got_fini(&got);
 }
@@ -113,23 +104,22 @@ TEST(other_answers)
     static const char alive[] =
         "{\"result\":{\"header\":{\"revision\":\"5\"},\"ID\":\"12345\",\"TTL\":\"7\"}}\n{\"result\":{}}\n";
     static const char ended[] = "{\"result\":{\"header\":{\"revision\":\"5\"},\"ID\":\"12345\"}}\n";
-    struct error err = {0};
     bool succeeded = false;
     int64_t revision, id, ttl_s;
     char *token = NULL;
-    ck_assert_int_eq(etcd_codec_read_txn(txn_34, strlen(txn_34), &succeeded, &revision, &err), 0);
+    ck_assert_int_eq(etcd_codec_read_txn(txn_34, strlen(txn_34), &succeeded, &revision, &flaw), 0);
     ck_assert(succeeded);
     ck_assert_int_eq(revision, 3);
-    ck_assert_int_eq(etcd_codec_read_txn(HEAD_36 "}", strlen(HEAD_36 "}"), &succeeded, &revision, &err), 0);
+    ck_assert_int_eq(etcd_codec_read_txn(HEAD_36 "}", strlen(HEAD_36 "}"), &succeeded, &revision, &flaw), 0);
     ck_assert(!succeeded);
-    ck_assert_int_eq(etcd_codec_read_grant(grant_34, strlen(grant_34), &id, &ttl_s, &err), 0);
+    ck_assert_int_eq(etcd_codec_read_grant(grant_34, strlen(grant_34), &id, &ttl_s, &flaw), 0);
     ck_assert_int_eq(id, 2324035650906735888);
     ck_assert_int_eq(ttl_s, 5);
-    ck_assert_int_eq(etcd_codec_read_keep_alive(alive, strlen(alive), &ttl_s, &err), 0);
+    ck_assert_int_eq(etcd_codec_read_keep_alive(alive, strlen(alive), &ttl_s, &flaw), 0);
     ck_assert_int_eq(ttl_s, 7);
-    ck_assert_int_eq(etcd_codec_read_keep_alive(ended, strlen(ended), &ttl_s, &err), 0);
+    ck_assert_int_eq(etcd_codec_read_keep_alive(ended, strlen(ended), &ttl_s, &flaw), 0);
     ck_assert_int_eq(ttl_s, 0);
-    ck_assert_int_eq(etcd_codec_read_token(token_36, strlen(token_36), &token, &err), 0);
+    ck_assert_int_eq(etcd_codec_read_token(token_36, strlen(token_36), &token, &flaw), 0);
     ck_assert_str_eq(token, "texuLXELoMBVvESR.24");
     mem_wipe_free(token);
 }
@@ -164,10 +154,9 @@ TEST_EACH(what_is_no_answer, 22)
         {HEAD_34 ",\"more\":1}", "more is a number"},
     };
     struct etcd_got got;
-    struct error err = {0};
-    ck_assert_int_eq(etcd_codec_read_got(rows[_i].json, strlen(rows[_i].json), &got, &err), -1);
-    ck_assert_int_eq(err.kind, ERROR_INVALID);
-    ck_assert_msg(strstr(err.message, rows[_i].says) != NULL, "%s", err.message);
+    ck_assert_int_eq(etcd_codec_read_got(rows[_i].json, strlen(rows[_i].json), &got, &flaw), -1);
+    ck_assert_int_eq(flaw.kind, ERROR_INVALID);
+    ck_assert_msg(strstr(flaw.message, rows[_i].says) != NULL, "%s", flaw.message);
     ck_assert_ptr_null(got.list);
 }
 
@@ -175,27 +164,23 @@ TEST(no_lease_and_no_token)
 {
     static const char no_id[] = HEAD_34 ",\"TTL\":\"5\"}", no_ttl[] = HEAD_34 ",\"ID\":\"5\"}", no_result[] = "{}";
     static const char control[] = HEAD_34 ",\"token\":\"a\\r\\nX: y\"}", none[] = HEAD_34 "}";
-    struct error err = {0};
     int64_t id, ttl_s;
     char *token;
-    ck_assert_int_eq(etcd_codec_read_grant(no_id, strlen(no_id), &id, &ttl_s, &err), -1);
-    ck_assert_int_eq(etcd_codec_read_grant(no_ttl, strlen(no_ttl), &id, &ttl_s, &err), -1);
-    ck_assert_str_eq(err.message, "the answer has no lease: ID 5, TTL 0");
-    ck_assert_int_eq(etcd_codec_read_keep_alive(no_result, strlen(no_result), &ttl_s, &err), -1);
-    ck_assert_str_eq(err.message, "result is missing");
-    ck_assert_int_eq(etcd_codec_read_token(control, strlen(control), &token, &err), -1);
-    ck_assert_ptr_nonnull(strstr(err.message, "control character"));
-    ck_assert_int_eq(etcd_codec_read_token(none, strlen(none), &token, &err), -1);
-    ck_assert_str_eq(err.message, "token is missing or empty");
+    ck_assert_int_eq(etcd_codec_read_grant(no_id, strlen(no_id), &id, &ttl_s, &flaw), -1);
+    ck_assert_int_eq(etcd_codec_read_grant(no_ttl, strlen(no_ttl), &id, &ttl_s, &flaw), -1);
+    ck_assert_str_eq(flaw.message, "the answer has no lease: ID 5, TTL 0");
+    ck_assert_int_eq(etcd_codec_read_keep_alive(no_result, strlen(no_result), &ttl_s, &flaw), -1);
+    ck_assert_str_eq(flaw.message, "result is missing");
+    ck_assert_int_eq(etcd_codec_read_token(control, strlen(control), &token, &flaw), -1);
+    ck_assert_ptr_nonnull(strstr(flaw.message, "control character"));
+    ck_assert_int_eq(etcd_codec_read_token(none, strlen(none), &token, &flaw), -1);
+    ck_assert_str_eq(flaw.message, "token is missing or empty");
 }
-
-/* ---- lines of a watch ---- */
 
 static struct etcd_watch_message read_line(const char *line)
 {
     struct etcd_watch_message m;
-    struct error err = {0};
-    ck_assert_msg(etcd_codec_read_watch(line, strlen(line), &m, &err) == 0, "%s", err.message);
+    ck_assert_msg(etcd_codec_read_watch(line, strlen(line), &m, &flaw) == 0, "%s", flaw.message);
     return m;
 }
 
@@ -237,8 +222,6 @@ TEST(lines_of_a_watch)
     ck_assert(m.canceled && m.refusal.kind == ETCD_REFUSED_NOT_NOW);
     ck_assert_str_eq(m.refusal.message, "etcdserver: no leader");
 }
-
-/* ---- refusals ---- */
 
 TEST_EACH(refusals, 16)
 {

@@ -3,8 +3,6 @@
 #include "etcd_told.h"
 #include "etcd_world.h"
 
-#include "../test.h"
-
 static struct etcd_client *client;
 static struct etcd_watch *watch;
 
@@ -160,8 +158,6 @@ TEST_REAL(a_lease_takes_its_keys_along)
     ck_assert_int_eq(o.err.kind, ERROR_GONE);
 }
 
-/* ---- watches ---- */
-
 TEST_REAL(what_changes_below_a_prefix)
 {
     struct outcome first = do_put(client, "/a/1", "one");
@@ -199,20 +195,6 @@ TEST_REAL(a_revision_that_is_gone)
     ck_assert_int_eq(o.err.kind, ERROR_GONE);
     etcd_watch_start(watch, first.revision + 2);
     UNTIL(was_told("/a/1=three"));
-}
-
-TEST_REAL(over_a_restart)
-{
-    struct outcome first = do_put(client, "/a/1", "one");
-    start_watch(first.revision);
-    UNTIL(was_told("/a/1=one"));
-    world_kill(0);
-    UNTIL(was_told("lost"));
-    world_launch();
-    world_await(client);
-    GOOD(do_put(client, "/a/1", "two"));
-    UNTIL(was_told("/a/1=two"));
-    ck_assert_str_eq(buf_str(&told), "connected /a/1=one lost:retry connected /a/1=two ");
 }
 
 /* More than one message of gRPC may have, which is 4 MiB unless somebody says otherwise; the watch gets it in
@@ -267,8 +249,6 @@ TEST_REAL(a_cluster_that_was_set_back)
     ck_assert_str_eq(buf_str(&told), "connected lost:retry connected compacted:1 ");
 }
 
-/* ---- three members, and what may happen to one of them ---- */
-
 FIXTURE(three, teardown)
 
 /* Etcd may elect a leader. */
@@ -280,27 +260,6 @@ static void put_in_the_end(const char *key, const char *value)
         o = do_put(client, key, value);
     }
     GOOD(o);
-}
-
-static size_t used_member(void)
-{
-    size_t used = 0;
-    while (strcmp(world.members[used].url, etcd_client_endpoint(client)) != 0)
-        used++;
-    return used;
-}
-
-/* It hangs, and keeps its connections. */
-TEST_REAL(a_member_that_says_nothing)
-{
-    GOOD(do_put(client, "/a/1", "one"));
-    size_t used = used_member();
-    world_stop(used);
-    struct outcome o = do_get(client, &(struct etcd_get){.key = "/a/1"});
-    GOOD(o);
-    outcome_fini(&o);
-    ck_assert_str_ne(etcd_client_endpoint(client), world.members[used].url);
-    kill(world.members[used].pid, SIGCONT);
 }
 
 TEST_REAL(a_member_that_is_cut_off)
@@ -320,19 +279,6 @@ TEST_REAL(a_member_that_is_cut_off)
     ck_assert_msg(strstr(o.err.message, "no leader") != NULL, "%s", o.err.message);
     kill(world.members[1].pid, SIGCONT);
     kill(world.members[2].pid, SIGCONT);
-    put_in_the_end("/a/1", "two");
-    UNTIL(was_told("/a/1=two"));
-}
-
-TEST_REAL(a_member_that_goes)
-{
-    struct outcome o = do_put(client, "/a/1", "one");
-    GOOD(o);
-    start_watch(o.revision);
-    UNTIL(was_told("/a/1=one"));
-    size_t used = used_member();
-    world_kill(used);
-    UNTIL(was_told("lost"));
     put_in_the_end("/a/1", "two");
     UNTIL(was_told("/a/1=two"));
 }

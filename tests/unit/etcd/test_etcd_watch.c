@@ -3,8 +3,6 @@
 #include "etcd_told.h"
 #include "etcd_double.h"
 
-#include "../test.h"
-
 static struct etcd_client *client;
 static struct etcd_watch *watch;
 

@@ -2,9 +2,6 @@
  * asked again. */
 #include "etcd/watch_machine.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../test.h"
 
 static struct etcd_watch_machine m;

@@ -1,6 +1,5 @@
 /* A Data Plane client over the real net/http, and an HTTP server in the same process that answers what it is told. */
-#ifndef TESTS_DATAPLANE_PEER_H
-#define TESTS_DATAPLANE_PEER_H
+#pragma once
 
 #include <event2/buffer.h>
 #include <event2/event.h>
@@ -10,7 +9,7 @@
 
 #include "settings/secrets/secret.h"
 #include "haproxy/dataplane/client.h"
-#include "common.h"
+#include "../test.h"
 
 #define DEADLINE_S 20
 
@@ -86,7 +85,6 @@ static inline void add_header(struct evhttp_request *r, const char *name, const 
 
 static inline void on_request(struct evhttp_request *r, void *arg)
 {
-    (void)arg;
     note_request(r);
     if (server.hang_up) {
         evhttp_connection_free(evhttp_request_get_connection(r));
@@ -123,8 +121,6 @@ static inline void listen_tcp(void)
 
 static inline void on_requested(void *arg, const char *url, const char *method, int status)
 {
-    (void)url;
-    (void)arg;
     ck_assert(method[0] != '\0');
     events_seen++;
     event_status = status;
@@ -152,7 +148,6 @@ static inline void on_answer(void *arg, const struct dataplane_answer *a)
 static inline void make_client(const char *url, const char *socket)
 {
     static const struct log quiet = {.level = LOG_LEVEL_ERROR, .fd = -1};
-    struct error err = {0};
     dataplane_client_free(client);
     const struct dataplane_client_options o = {.url = url,
                                                .unix_socket = socket,
@@ -161,8 +156,8 @@ static inline void make_client(const char *url, const char *socket)
                                                .token = &token,
                                                .log = &quiet,
                                                .events = {.requested = on_requested}};
-    client = dataplane_client_new(base, http, &o, &err);
-    ck_assert_msg(client != NULL, "%s", err.message);
+    client = dataplane_client_new(base, http, &o, &flaw);
+    ck_assert_msg(client != NULL, "%s", flaw.message);
 }
 
 static inline void begin(const char *method, const char *path, const char *json)
@@ -192,9 +187,8 @@ static inline void call(const char *method, const char *path, const char *json)
 
 static inline void setup(void)
 {
-    struct error err = {0};
     base = event_base_new();
-    http = http_new(base, "test/1", &err);
+    http = http_new(base, "test/1", &flaw);
     ck_assert_ptr_nonnull(http);
     seen = (struct seen){0};
     server = (struct server){.status = 200, .body = "{}", .version = "7"};
@@ -216,5 +210,3 @@ static inline void teardown(void)
     free(seen.body);
     free(seen.reload_id);
 }
-
-#endif

@@ -1,14 +1,95 @@
 /* A driver for a HAProxy that runs, and what it told last. */
-#ifndef TESTS_LOCAL_DRIVER_H
-#define TESTS_LOCAL_DRIVER_H
+#pragma once
 
-#include "local_haproxy.h"
+#include "local_world.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include "haproxy/local/cli.h"
 
 #include "haproxy/cfg/content.h"
 #include "haproxy/change.h"
 #include "haproxy/local/driver.h"
 #include "haproxy/readout.h"
 #include "haproxy/reload.h"
+
+static const char *haproxy;
+static char *text;
+static pid_t running;
+
+static inline enum local_status command(enum local_socket socket, const char *line)
+{
+    return wait_for(local_command(helper, socket, line, on_answer, NULL));
+}
+
+/* Its HTTP client would read all certificates of the system, which takes four times as long as all else. */
+static inline void prepare_haproxy(void)
+{
+    const char *given = getenv("HAPROXY"); /* NOLINT(concurrency-mt-unsafe): one thread */
+    haproxy = given != NULL ? given : "/usr/sbin/haproxy";
+    ck_assert_msg(access(haproxy, X_OK) == 0, "no %s here", haproxy);
+    set_up();
+    text = mem_printf("global\n    httpclient.ssl.verify none\n    stats socket %s level admin\ndefaults\n"
+                      "    mode http\n    timeout connect 1s\n    timeout client 1s\n    timeout server 1s\n"
+                      "frontend fe\n    bind unix@%s/web\nbackend web\n    server s1 127.0.0.1:1\n",
+                      stats, folder);
+    options.haproxy = haproxy;
+    options.master_socket = master;
+    options.stats_socket = stats;
+}
+
+static inline void run_haproxy(const char *loads)
+{
+    put(config, loads, 0644);
+    running = fork();
+    if (running == 0) {
+        int null = open("/dev/null", O_RDWR);
+        prctl(PR_SET_PDEATHSIG, SIGTERM); /* a test that is killed leaves none behind */
+        dup2(null, 1);
+        dup2(null, 2);
+        execl(haproxy, haproxy, "-W", "-S", master, "-f", config, (char *)NULL);
+        _exit(127);
+    }
+    start();
+    while (command(LOCAL_SOCKET_STATS, "show version") != LOCAL_OK ||
+           command(LOCAL_SOCKET_MASTER, "show proc") != LOCAL_OK) {
+        ck_assert_int_eq(waitpid(running, NULL, WNOHANG), 0);
+        usleep(POLL_US);
+    }
+}
+
+static inline void end_haproxy(void)
+{
+    if (running > 0 && kill(running, SIGTERM) == 0)
+        waitpid(running, NULL, 0);
+    running = 0;
+}
+
+static inline void tear_down_haproxy(void)
+{
+    end_haproxy();
+    free(text);
+    tear_down();
+}
+
+static inline struct cli_processes processes(void)
+{
+    struct cli_processes p;
+    /* While the master executes itself anew its socket refuses, or closes without a word. */
+    while (command(LOCAL_SOCKET_MASTER, "show proc") != LOCAL_OK || cli_processes_init(&p, seen.data, &flaw) != 0)
+        usleep(POLL_US);
+    return p;
+}
+
+static inline void await_new_worker(const struct cli_processes *before)
+{
+    for (bool is_new = false; !is_new; usleep(POLL_US)) {
+        struct cli_processes now = processes();
+        is_new = now.worker_pid != before->worker_pid && now.worker_pid != 0 && now.reloads > before->reloads;
+        ck_assert_int_eq(now.master_pid, before->master_pid);
+        cli_processes_fini(&now);
+    }
+}
 
 static struct driver *driver;
 static struct readout readout;
@@ -33,7 +114,6 @@ static struct {
 
 static inline void on_read(void *arg, const struct error *err)
 {
-    (void)arg;
     last.told++;
     last.error = err != NULL ? *err : (struct error){0};
 }
@@ -46,7 +126,6 @@ static inline void keep(char **ret, const char *s)
 
 static inline void on_replaced(void *arg, const struct replaced *r)
 {
-    (void)arg;
     last.told++;
     last.result = r->result;
     last.why = r->error;
@@ -59,7 +138,6 @@ static inline void on_replaced(void *arg, const struct replaced *r)
 
 static inline void on_written(void *arg, const struct written *w)
 {
-    (void)arg;
     last.told++;
     last.result = w->result;
     last.why = w->error;
@@ -70,7 +148,6 @@ static inline void on_written(void *arg, const struct written *w)
 
 static inline void on_updated(void *arg, const struct updated *u)
 {
-    (void)arg;
     last.told++;
     last.update = u->result;
     last.maintenance = u->wanted->maintenance;
@@ -80,19 +157,16 @@ static inline void on_updated(void *arg, const struct updated *u)
 
 static inline void on_commanded(void *arg, uint64_t took_us, const struct error *err)
 {
-    (void)took_us;
     on_read(arg, err);
 }
 
 static inline void on_reload(void *arg)
 {
-    (void)arg;
     last.told++;
 }
 
 static inline void on_go_on(void *arg, bool waited)
 {
-    (void)arg;
     last.went_on++;
     last.waited = waited;
 }
@@ -250,13 +324,23 @@ static inline const struct runtime_server *row_of(const char *name)
     return runtime_find(&readout.found[0].runtime, name);
 }
 
+static inline struct change change_of(enum change_kind kind, const struct backend_server *s)
+{
+    return (struct change){.kind = kind, .backend = &readout.found[0].backend, .server = s};
+}
+
 static inline enum transaction_result write_changes(const struct change *list, size_t count)
 {
-    struct error err = {0};
-    ck_assert_msg(driver->ops->add(driver, list, count, &err) == 0, "%s", err.message);
+    ck_assert_msg(driver->ops->add(driver, list, count, &flaw) == 0, "%s", flaw.message);
     driver->ops->write(driver, readout.version, true, reloads);
     await_told();
     return last.result;
+}
+
+static inline void write_without_reload(const struct change *list, size_t count)
+{
+    ck_assert_int_eq(write_changes(list, count), TRANSACTION_COMMITTED);
+    ck_assert_msg(last.reload_id == NULL, "%s", last.reload_why);
 }
 
 /* HAProxy has it, whatever the readout shows. */
@@ -270,10 +354,9 @@ static inline bool haproxy_has(const char *server)
 static inline unsigned admin_of(const char *server)
 {
     struct cli_servers all;
-    struct error err;
     unsigned admin = 0;
     ck_assert_int_eq(command(LOCAL_SOCKET_STATS, "show servers state web"), LOCAL_OK);
-    ck_assert_int_eq(cli_servers_init(&all, seen.data, &err), 0);
+    ck_assert_int_eq(cli_servers_init(&all, seen.data, &flaw), 0);
     for (size_t i = 0; i < all.count; i++)
         admin = str_eq(all.servers[i].name, server) ? all.servers[i].admin : admin;
     cli_servers_fini(&all);
@@ -282,11 +365,8 @@ static inline unsigned admin_of(const char *server)
 
 static inline enum update_result update(struct backend_server s, unsigned fields, bool keep)
 {
-    struct error err = {0};
     const struct update_request r = {.backend = "web", .server = &s, .fields = fields, .keep_maintenance = keep};
-    ck_assert_msg(driver->ops->update(driver, readout.version, &r, &err) == 0, "%s", err.message);
+    ck_assert_msg(driver->ops->update(driver, readout.version, &r, &flaw) == 0, "%s", flaw.message);
     await_told();
     return last.update;
 }
-
-#endif

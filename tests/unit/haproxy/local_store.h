@@ -1,6 +1,5 @@
 /* A folder with a haproxy.cfg, and a driver whose files go into three more beside it, by the real helper. */
-#ifndef TESTS_LOCAL_STORE_H
-#define TESTS_LOCAL_STORE_H
+#pragma once
 
 #include "haproxy/local/driver.h"
 
@@ -24,7 +23,6 @@ static struct {
 
 static inline void on_stored(void *arg, const struct stored *s)
 {
-    (void)arg;
     last.told++;
     last.news = *s;
     free(last.differs);
@@ -35,14 +33,12 @@ static inline void on_stored(void *arg, const struct stored *s)
 
 static inline void on_read(void *arg, const struct error *err)
 {
-    (void)arg;
     ck_assert_msg(err == NULL, "%s", err != NULL ? err->message : "");
     last.told++;
 }
 
 static inline void on_replaced(void *arg, const struct replaced *r)
 {
-    (void)arg;
     ck_assert_msg(r->error.kind == ERROR_NONE, "%s", r->error.message);
     last.told++;
 }
@@ -111,8 +107,7 @@ static inline void tear_down_store(void)
 
 static inline void want(enum storage_kind kind, const char *name, const char *bytes)
 {
-    struct error err = {0};
-    ck_assert_msg(storage_files_add(&files, kind, name, bytes, strlen(bytes), &err) == 0, "%s", err.message);
+    ck_assert_msg(storage_files_add(&files, kind, name, bytes, strlen(bytes), &flaw) == 0, "%s", flaw.message);
 }
 
 /* For a configuration that comes next. */
@@ -242,5 +237,3 @@ static inline unsigned temporary_files(const char *dir)
         closedir(d);
     return n;
 }
-
-#endif

@@ -1,17 +1,17 @@
 /* A folder with a haproxy.cfg and a program in HAProxy's place, and a helper that works there. */
-#ifndef TESTS_LOCAL_WORLD_H
-#define TESTS_LOCAL_WORLD_H
+#pragma once
 
 #include "haproxy/local/helper.h"
 
 #include <dirent.h>
 #include <event2/event.h>
-#include <ftw.h>
-#include <sys/stat.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "common.h"
+#include "../folder.h"
 
 #define GOOD                                                                                                        \
     "global\n    maxconn 100\ndefaults\n    mode http\n    timeout connect 1s\n    timeout client 1s\n    timeout " \
@@ -22,7 +22,6 @@
 static struct event_base *base;
 static struct local_helper *helper;
 static struct local_helper_options options;
-static char folder[64];
 static char *config, *program, *stats, *master;
 
 static struct {
@@ -30,11 +29,6 @@ static struct {
     struct local_answer answer;
     char *message, *data, *why;
 } seen;
-
-static inline char *in_folder(const char *name)
-{
-    return mem_printf("%s/%s", folder, name);
-}
 
 static inline void put(const char *path, const char *text, mode_t mode)
 {
@@ -65,12 +59,36 @@ static inline unsigned left_behind(void)
     return n;
 }
 
+/* What was there is, and nothing beside it. */
+static inline void assert_config(const char *text)
+{
+    assert_file(config, text);
+    ck_assert_uint_eq(left_behind(), 0);
+}
+
+static inline int unix_socket(const char *path, bool listens)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
+    ck_assert_int_eq(
+        listens ? bind(fd, (struct sockaddr *)&at, sizeof(at)) : connect(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    ck_assert(!listens || listen(fd, 16) == 0);
+    return fd;
+}
+
+/* One who plays HAProxy. */
+static inline void end_player(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
 static inline void set_up(void)
 {
     memset(&options, 0, sizeof(options));
     memset(&seen, 0, sizeof(seen));
-    snprintf(folder, sizeof(folder), "/tmp/test_local_helper.XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
+    folder_make();
     config = in_folder("haproxy.cfg");
     program = in_folder("program");
     stats = in_folder("stats");
@@ -84,7 +102,6 @@ static inline void set_up(void)
 
 static inline void on_end(void *arg, const char *why)
 {
-    (void)arg;
     seen.ends++;
     free(seen.why);
     seen.why = mem_strdup(why);
@@ -94,9 +111,8 @@ static struct local_helper_events helper_events = {.ended = on_end};
 
 static inline struct local_helper *start_another(void)
 {
-    struct error err = {0};
-    struct local_helper *h = local_helper_start(&options, &err);
-    ck_assert_msg(h != NULL, "%s", err.message);
+    struct local_helper *h = local_helper_start(&options, &flaw);
+    ck_assert_msg(h != NULL, "%s", flaw.message);
     local_helper_attach(h, base, &helper_events);
     return h;
 }
@@ -104,12 +120,6 @@ static inline struct local_helper *start_another(void)
 static inline void start(void)
 {
     helper = start_another();
-}
-
-static inline int remove_one(const char *path, const struct stat *info, int type, struct FTW *where)
-{
-    (void)info, (void)type, (void)where;
-    return remove(path);
 }
 
 static inline void tear_down(void)
@@ -120,7 +130,7 @@ static inline void tear_down(void)
     free(seen.message);
     free(seen.data);
     free(seen.why);
-    (void)nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    folder_remove();
     free(config);
     free(program);
     free(stats);
@@ -129,7 +139,6 @@ static inline void tear_down(void)
 
 static inline void on_answer(void *arg, const struct local_answer *a)
 {
-    (void)arg;
     free(seen.message);
     free(seen.data);
     seen.times++;
@@ -153,10 +162,33 @@ static inline enum local_status write_text(const char *text, const struct local_
     return wait_for(local_write_config(helper, text, strlen(text), expected, flags, on_answer, NULL));
 }
 
+static inline enum local_status lock_by(struct local_helper *h)
+{
+    return wait_for(local_lock_config(h, on_answer, NULL));
+}
+
+/* A process writes no file beyond so many bytes; what it was before. */
+static inline rlim_t limit_files(pid_t pid, rlim_t bytes)
+{
+    struct rlimit now;
+    ck_assert_int_eq(prlimit(pid, RLIMIT_FSIZE, NULL, &now), 0);
+    rlim_t before = now.rlim_cur;
+    now.rlim_cur = bytes;
+    ck_assert_int_eq(prlimit(pid, RLIMIT_FSIZE, &now, NULL), 0);
+    return before;
+}
+
+/* What root may do nobody may. */
+static inline void as_nobody(void (*starts)(void))
+{
+    bool root = geteuid() == 0;
+    ck_assert(!root || seteuid(65534) == 0);
+    starts();
+    ck_assert(!root || seteuid(0) == 0);
+}
+
 static inline struct local_identity read_identity(void)
 {
     ck_assert_int_eq(wait_for(local_read_config(helper, on_answer, NULL)), LOCAL_OK);
     return seen.answer.identity;
 }
-
-#endif

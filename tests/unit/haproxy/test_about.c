@@ -1,13 +1,12 @@
 /* haproxy/dataplane/about: what a Data Plane API tells about itself, in the shapes that real ones have, and in bad ones. */
 #include "haproxy/dataplane/about.h"
 
-#include "common.h"
+#include "../test.h"
 
 static int read_api(const char *json, char **ret)
 {
-    struct error err = {0};
     *ret = NULL;
-    return about_read_api(json, strlen(json), ret, &err);
+    return about_read_api(json, strlen(json), ret, &flaw);
 }
 
 TEST(the_api)
@@ -37,8 +36,7 @@ TEST(the_api)
 static struct about_haproxy read_haproxy(const char *json)
 {
     struct about_haproxy a = {0};
-    struct error err = {0};
-    ck_assert_msg(about_read_haproxy(json, strlen(json), &a, &err) == 0, "%s", err.message);
+    ck_assert_msg(about_read_haproxy(json, strlen(json), &a, &flaw) == 0, "%s", flaw.message);
     return a;
 }
 
@@ -59,8 +57,7 @@ TEST(the_running_one)
     a = read_haproxy("{}");
     ck_assert_ptr_nonnull(a.problem);
     about_haproxy_fini(&a);
-    struct error err = {0};
-    ck_assert_int_eq(about_read_haproxy("[]", 2, &a, &err), -1);
+    ck_assert_int_eq(about_read_haproxy("[]", 2, &a, &flaw), -1);
 }
 
 TEST(the_global_section)
@@ -76,12 +73,11 @@ TEST(the_global_section)
         {"{}", {0}},
     };
     struct about_global g;
-    struct error err = {0};
     for (size_t i = 0; i < array_len(rows); i++) {
-        ck_assert_int_eq(about_read_global(rows[i].json, strlen(rows[i].json), &g, &err), 0);
+        ck_assert_int_eq(about_read_global(rows[i].json, strlen(rows[i].json), &g, &flaw), 0);
         ck_assert_msg(g.master_worker == rows[i].wanted.master_worker && g.sockets == rows[i].wanted.sockets &&
                           g.admin_socket == rows[i].wanted.admin_socket,
                       "%s", rows[i].json);
     }
-    ck_assert_int_eq(about_read_global("null", 4, &g, &err), -1);
+    ck_assert_int_eq(about_read_global("null", 4, &g, &flaw), -1);
 }

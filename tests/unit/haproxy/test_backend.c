@@ -1,7 +1,8 @@
 /* src/haproxy/backend: what owns what. Under AddressSanitizer a copy that shares, or a fini that forgets, shows by itself. */
 #include "haproxy/backend.h"
 
-#include "common.h"
+#include "base/shared_text.h"
+#include "../test.h"
 
 static void fill(struct backend *b)
 {
@@ -73,8 +74,6 @@ TEST(copy_of_one_that_is_still_to_be_made)
     ck_assert_ptr_null(copy.json);
     ck_assert_int_eq(copy.weight, -1);
 }
-
-/* ---- the same ---- */
 
 /* Everything that counts of a backend, of its lists and of its last server. */
 enum kind { TEXT, SHARED, NUMBER };

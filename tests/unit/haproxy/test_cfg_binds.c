@@ -1,7 +1,7 @@
 /* haproxy/cfg/binds: where a haproxy.cfg listens, and what is the same address and port as that. */
 #include "haproxy/cfg/binds.h"
 
-#include "common.h"
+#include "../test.h"
 
 static const struct {
     const char *bind, *address;

@@ -1,7 +1,7 @@
 /* src/haproxy/cfg/content: one text of a haproxy.cfg, parsed once, held by several. */
 #include "haproxy/cfg/content.h"
 
-#include "common.h"
+#include "../test.h"
 
 static struct cfg_content *content_of(const char *text)
 {
@@ -61,10 +61,9 @@ TEST(what_is_no_configuration_says_so_each_time)
 {
     struct cfg_content *c = content_of("<html>\n");
     for (int i = 0; i < 2; i++) {
-        struct error err = {0};
-        ck_assert_ptr_null(cfg_content_file(c, &err));
-        ck_assert_int_eq(err.kind, ERROR_INVALID);
-        ck_assert_msg(strstr(err.message, "no section at all") != NULL, "%s", err.message);
+        ck_assert_ptr_null(cfg_content_file(c, &flaw));
+        ck_assert_int_eq(flaw.kind, ERROR_INVALID);
+        ck_assert_msg(strstr(flaw.message, "no section at all") != NULL, "%s", flaw.message);
     }
     ck_assert_ptr_null(cfg_content_file(NULL, NULL));
     cfg_content_unref(c);

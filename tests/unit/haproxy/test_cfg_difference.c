@@ -1,7 +1,7 @@
 /* src/haproxy/cfg/difference: what a change of haproxy.cfg is, what it costs, and when it is none. */
 #include "haproxy/cfg/difference.h"
 
-#include "common.h"
+#include "../test.h"
 
 static void difference_of(struct cfg_difference *d, const char *before, const char *after)
 {
@@ -15,8 +15,7 @@ static void difference_of(struct cfg_difference *d, const char *before, const ch
 
 static char *texts_of(const struct cfg_difference *d)
 {
-    struct buf text;
-    buf_init(&text, 0);
+    struct buf text = {0};
     for (size_t i = 0; i < d->count && i < CFG_DIFFERENCE_MAX; i++)
         buf_printf(&text, "%s%s", i > 0 ? "; " : "", d->texts[i]);
     return buf_take(&text);
@@ -29,8 +28,6 @@ static void check_difference(const char *before, const char *after, enum cfg_eff
     cleanup(mem_free_ptr) char *got = texts_of(&d);
     ck_assert_msg(str_eq(got, texts) && d.effect == effect, "%s->\n%s: effect %d, %s", before, after, d.effect, got);
 }
-
-/* ---- the same ---- */
 
 static const struct {
     const char *before, *after;
@@ -65,8 +62,6 @@ TEST_EACH(the_same_meaning, array_len(same))
     check_difference(same[_i].before, same[_i].after, CFG_EFFECT_NONE, "");
     check_difference(same[_i].after, same[_i].before, CFG_EFFECT_NONE, "");
 }
-
-/* ---- what a reload has to do ---- */
 
 static const struct {
     const char *before, *after, *texts;
@@ -165,8 +160,6 @@ TEST_EACH(what_a_reload_does, array_len(reloads))
     check_difference(reloads[_i].before, reloads[_i].after, CFG_EFFECT_RELOAD, reloads[_i].texts);
 }
 
-/* ---- what goes without ---- */
-
 static const struct {
     const char *before, *after, *texts;
 } runtime[] = {
@@ -192,8 +185,6 @@ TEST_EACH(what_the_runtime_api_does, array_len(runtime))
                          ? "backend b: removed; defaults unnamed_defaults_1: removed; global: new mode"
                          : "backend b: removed; global: new mode");
 }
-
-/* ---- and what is told instead ---- */
 
 static const struct {
     const char *before, *after, *changes;

@@ -1,7 +1,7 @@
 /* src/haproxy/cfg/edit: a haproxy.cfg comes out as it went in, but for its edits. */
 #include "haproxy/cfg/edit.h"
 
-#include "common.h"
+#include "../test.h"
 
 /* Of its own, so that the sanitizer sees its end. */
 static char *exactly(const char *text, size_t len)
@@ -27,8 +27,6 @@ static void check_round_trip(const char *text, size_t len, const char *what)
     cfg_file_print(&f, NULL, NULL, &out);
     check_same(&out, text, len, what);
 }
-
-/* ---- rows ---- */
 
 static const struct {
     const char *text;

@@ -1,7 +1,7 @@
 /* src/haproxy/cfg/file: what of a haproxy.cfg a write would change in meaning. */
 #include "haproxy/cfg/file.h"
 
-#include "common.h"
+#include "../test.h"
 
 /* Of its own, so that the sanitizer sees its end. */
 static char *exactly(const char *text)
@@ -14,11 +14,8 @@ static char *exactly(const char *text)
 
 static void read_file(struct cfg_file *f, const char *text, size_t len)
 {
-    struct error err = {0};
-    ck_assert_msg(cfg_file_init(f, text, len, &err) == 0, "%s: %s", err.message, text);
+    ck_assert_msg(cfg_file_init(f, text, len, &flaw) == 0, "%s: %s", flaw.message, text);
 }
-
-/* ---- sections and lines ---- */
 
 TEST(sections_and_their_lines)
 {
@@ -99,10 +96,9 @@ TEST(what_is_no_configuration)
     } rows[] = {{"", 0, "no section"}, {"<html>\n", 7, "<html>"}, {"global\n\0", 8, "NUL"}};
     for (size_t i = 0; i < array_len(rows); i++) {
         struct cfg_file f;
-        struct error err = {0};
-        ck_assert_int_eq(cfg_file_init(&f, rows[i].text, rows[i].len, &err), -1);
-        ck_assert_int_eq(err.kind, ERROR_INVALID);
-        ck_assert_msg(strstr(err.message, rows[i].says) != NULL, "%s", err.message);
+        ck_assert_int_eq(cfg_file_init(&f, rows[i].text, rows[i].len, &flaw), -1);
+        ck_assert_int_eq(flaw.kind, ERROR_INVALID);
+        ck_assert_msg(strstr(flaw.message, rows[i].says) != NULL, "%s", flaw.message);
         ck_assert_int_eq(f.version, -1);
         cfg_file_fini(&f);
     }
@@ -113,22 +109,18 @@ TEST(there_are_only_so_many_lines)
 {
     static const size_t most = 1000000;
     struct cfg_file f;
-    struct error err = {0};
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 0);
+    cleanup(buf_fini) struct buf text = {0};
     buf_add(&text, "global\n# a comment\n\n");
     for (size_t i = 1; i < most; i++)
         buf_add(&text, "a\n");
-    ck_assert_int_eq(cfg_file_init(&f, text.data, text.len, &err), 0);
+    ck_assert_int_eq(cfg_file_init(&f, text.data, text.len, &flaw), 0);
     ck_assert_uint_eq(f.line_count, most);
     cfg_file_fini(&f);
     buf_add(&text, "a\n");
-    ck_assert_int_eq(cfg_file_init(&f, text.data, text.len, &err), -1);
-    ck_assert_str_eq(err.message, "haproxy.cfg as the Data Plane API gives it has more than 1000000 lines");
+    ck_assert_int_eq(cfg_file_init(&f, text.data, text.len, &flaw), -1);
+    ck_assert_str_eq(flaw.message, "haproxy.cfg as the Data Plane API gives it has more than 1000000 lines");
     ck_assert_uint_eq(f.line_count, 0);
 }
-
-/* ---- the examination ---- */
 
 /* sure: what no write may touch; doubt: what the API's own look decides. "": nothing. */
 static const struct {
@@ -179,9 +171,8 @@ TEST_EACH(what_no_write_may_touch, array_len(examined))
 TEST(a_line_is_too_long_from_64_kib_on)
 {
     for (size_t len = CFGFILE_LINE_MAX_BYTES - 1; len <= CFGFILE_LINE_MAX_BYTES; len++) {
-        cleanup(buf_fini) struct buf text;
+        cleanup(buf_fini) struct buf text = {0};
         struct cfg_file f;
-        buf_init(&text, 0);
         buf_add(&text, "global\n# short\n#");
         for (size_t i = 1; i < len; i++)
             buf_add(&text, "x");
@@ -191,8 +182,6 @@ TEST(a_line_is_too_long_from_64_kib_on)
         cfg_file_fini(&f);
     }
 }
-
-/* ---- the comparison ---- */
 
 static char *compare(const char *before, const char *after, const struct cfg_file_managed *ours)
 {
@@ -312,8 +301,6 @@ TEST(no_secret_is_said)
     ck_assert_ptr_nonnull(strstr(said, "dynamic-cookie-key"));
     ck_assert_msg(strstr(said, "sesame") == NULL, "%s", said);
 }
-
-/* ---- lines of ours ---- */
 
 static bool is_server_of_b(const void *arg, const char *kind, const char *name, const char *first, const char *second)
 {

@@ -1,7 +1,7 @@
 /* src/haproxy/cfg/line_difference: which lines differ, as they are shown. */
 #include "haproxy/cfg/line_difference.h"
 
-#include "common.h"
+#include "../test.h"
 
 static void difference_of(struct cfg_line_difference *d, const char *before, const char *after)
 {

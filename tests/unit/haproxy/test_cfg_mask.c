@@ -1,7 +1,7 @@
 /* src/haproxy/cfg/mask: which words of haproxy.cfg are shown. */
 #include "haproxy/cfg/mask.h"
 
-#include "common.h"
+#include "../test.h"
 
 static char *masked(const char *line, size_t max_bytes)
 {
@@ -110,8 +110,6 @@ TEST(a_line_is_shown_up_to_a_limit)
     cleanup(mem_free_ptr) char *shown = masked(" server a 10.0.0.1:80 check weight 3", 12);
     ck_assert_str_eq(shown, "server a...");
 }
-
-/* ---- messages */
 
 static const char text[] =
     "global\n setenv N 8080\n setenv ANY hunter\nuserlist u\n user a insecure-password 'hunter 2'\n"

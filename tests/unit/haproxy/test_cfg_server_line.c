@@ -4,9 +4,7 @@
 #include "haproxy/cfg/keywords.h"
 #include "haproxy/cfg/server_line.h"
 
-#include "common.h"
-
-/* ---- keywords ---- */
+#include "../test.h"
 
 TEST(every_keyword_is_found_by_its_name_alone)
 {
@@ -29,9 +27,8 @@ TEST(every_keyword_is_found_by_its_name_alone)
 /* What HAProxy 2.8 says of itself with -dKcfg: "weight +1" takes one argument, "check" none. */
 TEST(every_keyword_of_haproxy_is_known_with_its_arguments)
 {
-    cleanup(buf_fini) struct buf text;
+    cleanup(buf_fini) struct buf text = {0};
     size_t count = 0;
-    buf_init(&text, 0);
     ck_assert_int_eq(buf_read_file(&text, "tests/data/dataplane/server-keywords-haproxy-2.8.txt"), 0);
     char *at = text.data, *line;
     while ((line = strsep(&at, "\n")) != NULL && line[0] != '\0') {
@@ -48,8 +45,6 @@ TEST(every_keyword_of_haproxy_is_known_with_its_arguments)
     }
     ck_assert_uint_eq(count, 101);
 }
-
-/* ---- one server line against its object ---- */
 
 static const struct {
     const char *line, *json, *problem; /* problem NULL: none */

@@ -4,7 +4,8 @@
 #include "haproxy/backend.h"
 #include "haproxy/cfg/file.h"
 
-#include "common.h"
+#include "base/shared_text.h"
+#include "../test.h"
 
 /* A file; the servers and templates of backend "be" as they were told of; and the order that they get. NULL: none. */
 static const struct {
@@ -61,8 +62,7 @@ static void take_words(const char *words, struct backend *b, bool templates)
 
 static void check_words(const char *words, const struct backend *b, bool templates)
 {
-    cleanup(buf_fini) struct buf out;
-    buf_init(&out, 0);
+    cleanup(buf_fini) struct buf out = {0};
     for (size_t i = 0; i < (templates ? b->template_count : b->server_count); i++)
         buf_printf(&out, "%s%s", i > 0 ? " " : "", templates ? b->templates[i].prefix : b->servers[i].name);
     ck_assert_str_eq(buf_str(&out), words);

@@ -5,9 +5,8 @@
 #include "haproxy/dataplane/codec.h"
 #include "haproxy/cfg/servers.h"
 
-#include "common.h"
-
-/* ---- whole files ---- */
+#include "base/shared_text.h"
+#include "../test.h"
 
 /* A file, what the API shows of backend "be" (servers by name and address 10.0.0.1:80, or as JSON), and what is found:
  * "line: part of the reason" lines, "" for nothing, "!" for an error with that text. */
@@ -154,8 +153,6 @@ TEST_EACH(unsupported_of_a_file, array_len(files))
     }
 }
 
-/* ---- what default-server lines say of the state ---- */
-
 /* servers a, b and c, of which b says `enabled` and c `no-backup`; the lines that make the others disabled and backup. */
 static const struct {
     const char *file;
@@ -247,9 +244,8 @@ TEST(what_only_the_api_has_is_told_from_a_line)
 
 TEST(many_unsupported_and_long_lines_are_capped)
 {
-    cleanup(buf_fini) struct buf file;
+    cleanup(buf_fini) struct buf file = {0};
     make_backend("", "");
-    buf_init(&file, 0);
     buf_add(&file, "backend be\n");
     for (int i = 0; i < 1000; i++) {
         buf_printf(&file, "  server n%d 1 \x1b[31m cookie ", i);

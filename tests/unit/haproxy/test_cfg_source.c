@@ -1,9 +1,7 @@
 /* src/haproxy/cfg/source: which of a user's files are sent to a Data Plane API, and what is sent in their place. */
 #include "haproxy/cfg/source.h"
 
-#include "common.h"
-
-/* ---- what is refused ---- */
+#include "../test.h"
 
 #define WORDS_8 " w w w w w w w w"
 #define WORDS_62 WORDS_8 WORDS_8 WORDS_8 WORDS_8 WORDS_8 WORDS_8 WORDS_8 " w w w w w w"
@@ -68,18 +66,17 @@ static const struct {
 TEST_EACH(what_is_not_sent, array_len(checked))
 {
     cleanup(cfg_file_fini) struct cfg_file f;
-    struct error err = {0};
     size_t len = checked[_i].len > 0 ? checked[_i].len : strlen(checked[_i].text);
     cleanup(mem_free_ptr) char *text = mem_alloc(len); /* no byte behind it */
     if (len > 0)
         memcpy(text, checked[_i].text, len);
-    int result = cfg_source_init(&f, text, len, &err);
+    int result = cfg_source_init(&f, text, len, &flaw);
     if (checked[_i].says == NULL) {
-        ck_assert_msg(result == 0, "%s: %s", checked[_i].text, err.message);
+        ck_assert_msg(result == 0, "%s: %s", checked[_i].text, flaw.message);
     } else {
-        ck_assert_msg(result == -1 && err.kind == ERROR_INVALID, "%s", checked[_i].text);
-        ck_assert_msg(str_has_prefix(err.message, checked[_i].says) || strstr(err.message, checked[_i].says) != NULL,
-                      "%s: %s", checked[_i].text, err.message);
+        ck_assert_msg(result == -1 && flaw.kind == ERROR_INVALID, "%s", checked[_i].text);
+        ck_assert_msg(str_has_prefix(flaw.message, checked[_i].says) || strstr(flaw.message, checked[_i].says) != NULL,
+                      "%s: %s", checked[_i].text, flaw.message);
         ck_assert(f.line_count == 0 && f.section_count == 0);
     }
 }
@@ -89,17 +86,14 @@ TEST(a_line_is_too_long_from_64_kib_on)
     for (size_t extra = 0; extra < 2; extra++) {
         cleanup(buf_fini) struct buf text = {0};
         cleanup(cfg_file_fini) struct cfg_file f;
-        struct error err = {0};
         buf_add(&text, "global\n # ");
         for (size_t i = 3; i < CFGFILE_LINE_MAX_BYTES - 1 + extra; i++)
             buf_add(&text, "x");
         buf_add(&text, "\nfrontend f\n");
-        ck_assert_int_eq(cfg_source_init(&f, text.data, text.len, &err), extra == 0 ? 0 : -1);
-        ck_assert_msg(extra == 0 || str_has_prefix(err.message, "line 2: longer than 64 KiB"), "%s", err.message);
+        ck_assert_int_eq(cfg_source_init(&f, text.data, text.len, &flaw), extra == 0 ? 0 : -1);
+        ck_assert_msg(extra == 0 || str_has_prefix(flaw.message, "line 2: longer than 64 KiB"), "%s", flaw.message);
     }
 }
-
-/* ---- what is sent ---- */
 
 static const struct {
     const char *text, *sent;
@@ -133,15 +127,14 @@ static const struct {
 TEST_EACH(what_is_sent, array_len(sent))
 {
     cleanup(cfg_file_fini) struct cfg_file f, again;
-    struct error err = {0};
     cleanup(buf_fini) struct buf out = {0};
     cleanup(buf_fini) struct buf twice = {0};
-    ck_assert_msg(cfg_source_init(&f, sent[_i].text, strlen(sent[_i].text), &err) == 0, "%s", err.message);
+    ck_assert_msg(cfg_source_init(&f, sent[_i].text, strlen(sent[_i].text), &flaw) == 0, "%s", flaw.message);
     cfg_source_print(&f, &out);
     ck_assert_str_eq(buf_str(&out), sent[_i].sent);
     ck_assert(!cfg_source_is_as_sent(&f) || strcmp(sent[_i].text, sent[_i].sent) == 0);
     /* what is sent says the same, and is complete */
-    ck_assert_msg(cfg_source_init(&again, out.data, out.len, &err) == 0, "%s", err.message);
+    ck_assert_msg(cfg_source_init(&again, out.data, out.len, &flaw) == 0, "%s", flaw.message);
     cleanup(mem_free_ptr) char *differs = cfg_file_compare(&f, &again, NULL);
     ck_assert_msg(differs == NULL, "%s", differs);
     cfg_source_print(&again, &twice);

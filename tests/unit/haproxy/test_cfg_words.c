@@ -1,7 +1,7 @@
 /* src/haproxy/cfg/words: a line of haproxy.cfg as HAProxy takes it apart. */
 #include "haproxy/cfg/words.h"
 
-#include "common.h"
+#include "../test.h"
 
 /* As HAProxy 2.6 itself reads them (`.notice WORD` prints what it made of one).
  * Words joined by '|'; a word that is not plain is followed by '~', a broken line by '!'. */
@@ -47,8 +47,7 @@ static const struct {
 
 static char *join(const struct cfg_line *l)
 {
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     for (size_t i = 0; i < l->count; i++)
         buf_printf(&b, "%s%s%s", i > 0 ? "|" : "", l->words[i].text, l->words[i].plain ? "" : "~");
     buf_add(&b, l->broken ? "!" : "");
@@ -96,8 +95,7 @@ TEST_EACH(words_of_a_line, array_len(lines))
 TEST(too_many_words_are_no_line)
 {
     cleanup(cfg_line_fini) struct cfg_line l;
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 0);
+    cleanup(buf_fini) struct buf text = {0};
     for (size_t i = 0; i < RAWCFG_MAX_WORDS; i++)
         buf_add(&text, "word ");
     cfg_line_init(&l);

@@ -1,7 +1,6 @@
 /* src/haproxy/dataplane/codec: what the API says of backends, servers and templates; what is wrong with it is named. */
 #include "haproxy/dataplane/codec.h"
 #include "../json_text.h"
-#include "common.h"
 
 static struct backend b;
 static struct buf json; /* of a file */
@@ -40,8 +39,6 @@ static int read_backend(const char *text)
 {
     return codec_read_backend(text, strlen(text), &b, &err);
 }
-
-/* ---- servers ---- */
 
 TEST(servers_of_a_capture)
 {
@@ -150,8 +147,6 @@ TEST_EACH(a_bad_server_is_named_and_the_old_list_stays, array_len(bad_servers))
     ck_assert_str_eq(b.servers[0].name, "kept");
 }
 
-/* ---- templates ---- */
-
 TEST(templates_and_their_ranges)
 {
     static const struct {
@@ -178,8 +173,6 @@ TEST(templates_and_their_ranges)
     ck_assert_int_eq(read_templates("[3]"), -1);
     ck_assert_uint_eq(b.template_count, 1);
 }
-
-/* ---- the backend ---- */
 
 TEST(backend_of_a_capture)
 {
@@ -246,8 +239,6 @@ TEST_EACH(a_bad_backend_is_named_and_the_old_one_stays, array_len(bad_backends))
     ck_assert_str_eq(b.mode, "http");
     assert_json(b.json, "{\"name\":\"be\",\"mode\":\"http\"}");
 }
-
-/* ---- several backends, whole ---- */
 
 TEST(several_backends_whole)
 {

@@ -1,7 +1,7 @@
 /* src/haproxy/dataplane/codec_reloads: which of several reloads was the last, whatever their order. */
 #include "haproxy/dataplane/codec.h"
 
-#include "common.h"
+#include "../test.h"
 
 #define OK(at) "{\"id\":\"x\",\"reload_timestamp\":" at ",\"status\":\"succeeded\",\"response\":\"good\"}"
 #define BAD(at) "{\"id\":\"x\",\"reload_timestamp\":" at ",\"status\":\"failed\",\"response\":\"bad\"}"
@@ -36,11 +36,10 @@ static const struct {
 TEST_EACH(last_of_several, array_len(rows))
 {
     cleanup(reload_history_fini) struct reload_history h = {0};
-    struct error err = {0};
-    ck_assert_msg(codec_read_reloads(rows[_i].json, strlen(rows[_i].json), &h, &err) == rows[_i].status, "%s: %s",
-                  rows[_i].json, err.message);
+    ck_assert_msg(codec_read_reloads(rows[_i].json, strlen(rows[_i].json), &h, &flaw) == rows[_i].status, "%s: %s",
+                  rows[_i].json, flaw.message);
     ck_assert_msg(h.pending == rows[_i].pending && h.last_failed == rows[_i].last_failed, "%s", rows[_i].json);
     ck_assert_msg(str_eq(h.response, rows[_i].response), "%s", rows[_i].json);
     if (rows[_i].status != 0)
-        ck_assert_int_eq(err.kind, ERROR_INVALID);
+        ck_assert_int_eq(flaw.kind, ERROR_INVALID);
 }

@@ -3,7 +3,7 @@
 
 #include "haproxy/dataplane/codec.h"
 
-#include "common.h"
+#include "../test.h"
 
 /* Data Plane API 3.0: six fields, and no weight. */
 #define OF_30                                                                             \
@@ -80,17 +80,16 @@ static void check_row(const struct runtime_server *s, int i)
 TEST_EACH(one_server, array_len(rows))
 {
     struct runtime_server s = {.port = 4711};
-    struct error err = {0};
-    int status = codec_read_runtime_server(rows[_i].json, strlen(rows[_i].json), &s, &err);
+    int status = codec_read_runtime_server(rows[_i].json, strlen(rows[_i].json), &s, &flaw);
     if (rows[_i].name != NULL) {
-        ck_assert_msg(status == 0, "%s: %s", rows[_i].json, err.message);
+        ck_assert_msg(status == 0, "%s: %s", rows[_i].json, flaw.message);
         check_row(&s, _i);
         runtime_server_fini(&s);
         return;
     }
     ck_assert_msg(status == -1, "%s was believed", rows[_i].json);
-    ck_assert_int_eq(err.kind, ERROR_INVALID);
-    ck_assert_msg(strstr(err.message, rows[_i].text) != NULL, "%s: %s", rows[_i].json, err.message);
+    ck_assert_int_eq(flaw.kind, ERROR_INVALID);
+    ck_assert_msg(strstr(flaw.message, rows[_i].text) != NULL, "%s: %s", rows[_i].json, flaw.message);
     ck_assert_msg(s.port == 4711 && s.name == NULL, "%s: the output was touched", rows[_i].json);
 }
 
@@ -98,11 +97,10 @@ TEST_EACH(one_server_in_a_list, array_len(rows))
 {
     cleanup(mem_free_ptr) char *json = mem_printf("[%s]", rows[_i].json);
     cleanup(runtime_fini) struct runtime r;
-    struct error err = {0};
     runtime_init(&r);
     bool empty = rows[_i].json[0] == '\0';
-    int status = codec_read_runtime(json, strlen(json), &r, &err);
-    ck_assert_msg((status == 0) == (rows[_i].name != NULL || empty), "%s: %s", json, err.message);
+    int status = codec_read_runtime(json, strlen(json), &r, &flaw);
+    ck_assert_msg((status == 0) == (rows[_i].name != NULL || empty), "%s: %s", json, flaw.message);
     ck_assert(r.readable == (status == 0));
     ck_assert_uint_eq(r.count, rows[_i].name != NULL);
     if (rows[_i].name != NULL)
@@ -115,24 +113,23 @@ TEST(a_list_is_sorted_and_replaces_what_was_known)
                                 "\"drain\"},{\"name\":\"n2\",\"admin_state\":\"maint\"}]";
     static const char bad[] = "[{\"name\":\"z\",\"admin_state\":\"ready\"},{\"name\":\"y\"}]";
     cleanup(runtime_fini) struct runtime r;
-    struct error err = {0};
     runtime_init(&r);
     r.why = mem_strdup("it was not asked for");
-    ck_assert_int_eq(codec_read_runtime(first, strlen(first), &r, &err), 0);
+    ck_assert_int_eq(codec_read_runtime(first, strlen(first), &r, &flaw), 0);
     ck_assert(r.readable && r.why == NULL && r.count == 3);
     ck_assert_str_eq(r.servers[0].name, "n1");
     ck_assert_str_eq(r.servers[1].name, "n10");
     ck_assert_str_eq(r.servers[2].name, "n2");
     ck_assert_int_eq(r.servers[0].admin, RUNTIME_DRAIN);
-    ck_assert_int_eq(codec_read_runtime(bad, strlen(bad), &r, &err), -1);
-    ck_assert_ptr_nonnull(strstr(err.message, "running server y"));
+    ck_assert_int_eq(codec_read_runtime(bad, strlen(bad), &r, &flaw), -1);
+    ck_assert_ptr_nonnull(strstr(flaw.message, "running server y"));
     ck_assert_msg(r.count == 3 && str_eq(r.servers[2].name, "n2"), "a failed reading leaves what was known");
-    ck_assert_int_eq(codec_read_runtime("null", 4, &r, &err), 0);
+    ck_assert_int_eq(codec_read_runtime("null", 4, &r, &flaw), 0);
     ck_assert(r.readable && r.count == 0);
-    ck_assert_int_eq(codec_read_runtime("{}", 2, &r, &err), -1);
-    ck_assert_ptr_nonnull(strstr(err.message, "not an array"));
-    ck_assert_int_eq(codec_read_runtime("[null]", 6, &r, &err), -1);
-    ck_assert_ptr_nonnull(strstr(err.message, "running server 1 of the list is null"));
+    ck_assert_int_eq(codec_read_runtime("{}", 2, &r, &flaw), -1);
+    ck_assert_ptr_nonnull(strstr(flaw.message, "not an array"));
+    ck_assert_int_eq(codec_read_runtime("[null]", 6, &r, &flaw), -1);
+    ck_assert_ptr_nonnull(strstr(flaw.message, "running server 1 of the list is null"));
 }
 
 static const struct {
@@ -158,14 +155,13 @@ static const struct {
 TEST_EACH(which_process_answered, array_len(workers))
 {
     struct codec_worker w = {.pid = -7, .uptime_s = -7};
-    struct error err = {0};
-    int status = codec_read_worker(workers[_i].json, strlen(workers[_i].json), &w, &err);
-    ck_assert_msg((status == 0) == (workers[_i].pid != 0), "%s: %s", workers[_i].json, err.message);
+    int status = codec_read_worker(workers[_i].json, strlen(workers[_i].json), &w, &flaw);
+    ck_assert_msg((status == 0) == (workers[_i].pid != 0), "%s: %s", workers[_i].json, flaw.message);
     ck_assert_int_eq(w.pid, status == 0 ? workers[_i].pid : -7);
     ck_assert_int_eq(w.uptime_s, status == 0 ? workers[_i].uptime_s : -7);
     ck_assert_str_eq(w.version, strstr(workers[_i].json, "2.8.25") != NULL ? "2.8.25" : "");
     if (status != 0) {
-        ck_assert_int_eq(err.kind, ERROR_INVALID);
-        ck_assert_msg(strstr(err.message, workers[_i].text) != NULL, "%s: %s", workers[_i].json, err.message);
+        ck_assert_int_eq(flaw.kind, ERROR_INVALID);
+        ck_assert_msg(strstr(flaw.message, workers[_i].text) != NULL, "%s: %s", workers[_i].json, flaw.message);
     }
 }

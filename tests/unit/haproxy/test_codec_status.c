@@ -1,39 +1,36 @@
 /* src/haproxy/dataplane/codec_status: transactions, reloads, and messages that are safe to log. */
 #include "haproxy/dataplane/codec.h"
 
-#include "common.h"
-
-/* ---- transactions and reloads ---- */
+#include "../test.h"
 
 TEST(transactions)
 {
     struct codec_transaction *list = NULL, one = {0};
     size_t count = 99;
-    struct error err = {0};
     const char *two =
         "[{\"_version\":1,\"id\":\"a\",\"status\":\"in_progress\"},{\"id\":\"b\",\"status\":\"outdated\"}]";
-    ck_assert_int_eq(codec_read_transactions(two, strlen(two), &list, &count, &err), 0);
+    ck_assert_int_eq(codec_read_transactions(two, strlen(two), &list, &count, &flaw), 0);
     ck_assert_uint_eq(count, 2);
     ck_assert_str_eq(list[0].id, "a");
     ck_assert_str_eq(list[1].status, "outdated");
     codec_transactions_free(list, count);
     for (size_t i = 0; i < 2; i++) {
         const char *empty = i == 0 ? "[]" : "null";
-        ck_assert_int_eq(codec_read_transactions(empty, strlen(empty), &list, &count, &err), 0);
+        ck_assert_int_eq(codec_read_transactions(empty, strlen(empty), &list, &count, &flaw), 0);
         ck_assert_uint_eq(count, 0);
         codec_transactions_free(list, count);
     }
-    ck_assert_int_eq(codec_read_transaction("{\"id\":\"x\"}", 10, &one, &err), 0);
+    ck_assert_int_eq(codec_read_transaction("{\"id\":\"x\"}", 10, &one, &flaw), 0);
     ck_assert_str_eq(one.id, "x");
     ck_assert_str_eq(one.status, "");
     codec_transaction_fini(&one);
     static const char *const bad[] = {
         "", "[]", "{}", "{\"id\":\"\"}", "{\"id\":7}", "{\"id\":null}", "\"id\"", "{\"id\":\"a\",\"status\":1}"};
     for (size_t i = 0; i < array_len(bad); i++) {
-        ck_assert_int_eq(codec_read_transaction(bad[i], strlen(bad[i]), &one, &err), -1);
-        ck_assert(err.kind == ERROR_INVALID && strstr(err.message, "the transaction") != NULL);
+        ck_assert_int_eq(codec_read_transaction(bad[i], strlen(bad[i]), &one, &flaw), -1);
+        ck_assert(flaw.kind == ERROR_INVALID && strstr(flaw.message, "the transaction") != NULL);
         char *in_list = mem_printf("[{\"id\":\"good\"},%s]", bad[i]);
-        ck_assert_int_eq(codec_read_transactions(in_list, strlen(in_list), &list, &count, &err), -1);
+        ck_assert_int_eq(codec_read_transactions(in_list, strlen(in_list), &list, &count, &flaw), -1);
         free(in_list);
     }
 }
@@ -41,30 +38,27 @@ TEST(transactions)
 TEST(reloads)
 {
     struct codec_reload_status r = {0};
-    struct error err = {0};
     const char *progress = "{\"status\":\"in_progress\"}";
     const char *failed = "{\"id\":\"2026-11-21-0\",\"status\":\"failed\",\"response\":\"[ALERT] no\"}";
     const char *done = "{\"id\":\"x\",\"reload_timestamp\":1,\"status\":\"succeeded\",\"response\":null}";
-    ck_assert_int_eq(codec_read_reload(progress, strlen(progress), &r, &err), 0);
+    ck_assert_int_eq(codec_read_reload(progress, strlen(progress), &r, &flaw), 0);
     ck_assert_int_eq(r.state, RELOAD_IN_PROGRESS);
     ck_assert_str_eq(r.response, "");
     codec_reload_fini(&r);
-    ck_assert_int_eq(codec_read_reload(failed, strlen(failed), &r, &err), 0);
+    ck_assert_int_eq(codec_read_reload(failed, strlen(failed), &r, &flaw), 0);
     ck_assert_int_eq(r.state, RELOAD_FAILED);
     ck_assert_str_eq(r.response, "[ALERT] no");
     codec_reload_fini(&r);
-    ck_assert_int_eq(codec_read_reload(done, strlen(done), &r, &err), 0);
+    ck_assert_int_eq(codec_read_reload(done, strlen(done), &r, &flaw), 0);
     ck_assert_int_eq(r.state, RELOAD_SUCCEEDED);
     codec_reload_fini(&r);
     static const char *const bad[] = {
         "", "[]", "{}", "{\"status\":\"maybe\"}", "{\"status\":1}", "{\"status\":\"failed\",\"response\":[]}"};
     for (size_t i = 0; i < array_len(bad); i++) {
-        ck_assert_int_eq(codec_read_reload(bad[i], strlen(bad[i]), &r, &err), -1);
-        ck_assert(err.kind == ERROR_INVALID && strstr(err.message, "the reload") != NULL);
+        ck_assert_int_eq(codec_read_reload(bad[i], strlen(bad[i]), &r, &flaw), -1);
+        ck_assert(flaw.kind == ERROR_INVALID && strstr(flaw.message, "the reload") != NULL);
     }
 }
-
-/* ---- messages ---- */
 
 static const struct {
     const char *body, *expected;

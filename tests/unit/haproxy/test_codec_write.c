@@ -2,7 +2,6 @@
 #include "haproxy/dataplane/codec.h"
 #include "../json_text.h"
 #include "servers/change/diff.h"
-#include "common.h"
 
 static struct buf out;
 static struct error err;
@@ -19,8 +18,6 @@ static void teardown(void)
 }
 
 FIXTURE(setup, teardown)
-
-/* ---- writing a server ---- */
 
 static const struct {
     struct {
@@ -170,8 +167,6 @@ TEST(what_cannot_be_written_says_so)
     ck_assert_ptr_nonnull(strstr(err.message, "limit of 10"));
 }
 
-/* ---- writing the backend ---- */
-
 static const struct {
     const char *balance, *adv_check;
     bool proxy;
@@ -238,8 +233,6 @@ TEST_EACH(only_our_fields_of_a_backend_are_written, array_len(backends))
     ck_assert_msg(codec_write_backend(&b, &settings, NULL, 0, &out, &err) == 0, "%s", err.message);
     assert_json(buf_str(&out), backends[_i].expected);
 }
-
-/* ---- a backend with its servers ---- */
 
 static struct backend_server new_server(const char *name, const char *address)
 {

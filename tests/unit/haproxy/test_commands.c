@@ -3,7 +3,7 @@
 
 #include "../dice.h"
 #include "../effort.h"
-#include "common.h"
+#include "../test.h"
 
 #define SERVERS 12u
 
@@ -14,8 +14,6 @@ static struct instance_backend *backend(unsigned i)
 {
     return (struct instance_backend *)&backends[i];
 }
-
-/* ---- the model ---- */
 
 struct model {
     struct command list[64];
@@ -69,17 +67,15 @@ static void model_set(struct model *m, struct instance_backend *b, const struct 
         }
 }
 
-/* ---- both ---- */
-
 static void check_same(const struct commands *q, const struct model *m, unsigned seed, unsigned step)
 {
-    cleanup(buf_fini) struct buf a = {0}, b = {0};
-    for (size_t i = 0; i < q->count; i++)
-        buf_printf(&a, "%d%s%d ", q->list[i].backend == backend(1), q->list[i].name, (int)q->list[i].state);
-    for (size_t i = 0; i < m->count; i++)
-        buf_printf(&b, "%d%s%d ", m->list[i].backend == backend(1), m->list[i].name, (int)m->list[i].state);
-    ck_assert_msg(strcmp(buf_str(&a), buf_str(&b)) == 0, "seed %u, step %u:\n is %s\nnot %s", seed, step, buf_str(&a),
-                  buf_str(&b));
+    ck_assert_msg(q->count == m->count, "seed %u, step %u: %zu, not %zu", seed, step, q->count, m->count);
+    for (size_t i = 0; i < q->count; i++) {
+        const struct command *is = &q->list[i], *not = &m->list[i];
+        ck_assert_msg(is->backend == not ->backend && str_eq(is->name, not ->name) && is->state == not ->state,
+                      "seed %u, step %u: %s %d at %zu, not %s %d", seed, step, is->name, (int)is->state, i, not ->name,
+                      (int)not ->state);
+    }
 }
 
 static size_t random_list(struct dice *d, struct runtime_command *list)

@@ -275,18 +275,16 @@ TEST(a_url_of_another_kind_is_refused)
 {
     static const char *const bad[] = {"", "ftp://x", "haproxy:5555", "/run/api.sock", NULL};
     for (size_t i = 0; i < array_len(bad); i++) {
-        struct error err = {0};
-        ck_assert_ptr_null(dataplane_client_new(base, http, &(struct dataplane_client_options){.url = bad[i]}, &err));
-        ck_assert_int_eq(err.kind, ERROR_FATAL);
+        ck_assert_ptr_null(dataplane_client_new(base, http, &(struct dataplane_client_options){.url = bad[i]}, &flaw));
+        ck_assert_int_eq(flaw.kind, ERROR_FATAL);
     }
     dataplane_client_free(NULL);
 }
 
 TEST(without_secrets_and_events)
 {
-    struct error err = {0};
     dataplane_client_free(client);
-    client = dataplane_client_new(base, http, &(struct dataplane_client_options){.url = server.url}, &err);
+    client = dataplane_client_new(base, http, &(struct dataplane_client_options){.url = server.url}, &flaw);
     call("GET", "/a", NULL);
     ck_assert_str_eq(server.authorization, "(none)");
     ck_assert_int_eq(dataplane_credentials_refused(client), false);
@@ -296,13 +294,11 @@ static bool may_write, may_take_back;
 
 static bool ask_write(void *arg)
 {
-    (void)arg;
     return may_write;
 }
 
 static bool ask_take_back(void *arg)
 {
-    (void)arg;
     return may_take_back;
 }
 
@@ -317,11 +313,10 @@ TEST(what_may_not_be_written_is_not_sent)
                   {"PUT", "/configuration/backends/be/servers/s?version=1", false},
                   {"DELETE", "/configuration/backends/be/servers/s?transaction_id=a", false},
                   {"DELETE", "/transactions/a", true}};
-    struct error err = {0};
     const struct dataplane_gate gate = {.may_write = ask_write, .may_take_back = ask_take_back};
     dataplane_client_free(client);
     client =
-        dataplane_client_new(base, http, &(struct dataplane_client_options){.url = server.url, .gate = gate}, &err);
+        dataplane_client_new(base, http, &(struct dataplane_client_options){.url = server.url, .gate = gate}, &flaw);
     for (size_t i = 0; i < 4 * array_len(writes); i++) {
         const char *method = writes[i / 4].method, *path = writes[i / 4].path;
         may_write = i & 1;

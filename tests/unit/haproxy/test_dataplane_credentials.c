@@ -1,15 +1,24 @@
 /* src/haproxy/dataplane/client: which credentials are sent, when they are read again, and that no message quotes them. */
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
+#include "../folder.h"
 #include "dataplane_peer.h"
 
 #define PASSWORD "s3cret-pass"
 
 FORKED
 
-FIXTURE(setup, teardown)
+static void open_folder(void)
+{
+    folder_make();
+    setup();
+}
+
+static void close_folder(void)
+{
+    teardown();
+    folder_remove();
+}
+
+FIXTURE(open_folder, close_folder)
 
 TEST(basic_or_bearer)
 {
@@ -22,27 +31,16 @@ TEST(basic_or_bearer)
     ck_assert_str_eq(server.authorization, "Bearer t0ken");
 }
 
-static void write_file(const char *path, const char *text)
-{
-    int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0600);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-    close(fd);
-}
-
 /* In place, of the same size as before, with a time of long ago: nothing about the file tells that it changed. */
 static void write_unseen(const char *path, const char *text)
 {
-    const struct timespec old[2] = {{.tv_sec = 1600000000}, {.tv_sec = 1600000000}};
     write_file(path, text);
-    ck_assert_int_eq(utimensat(AT_FDCWD, path, old, 0), 0);
+    set_mtime(path, 1600000000);
 }
 
 TEST(files_are_read_again)
 {
-    char dir[] = "/tmp/dataplane-client.XXXXXX";
-    ck_assert_ptr_nonnull(mkdtemp(dir));
-    cleanup(mem_free_ptr) char *path = mem_printf("%s/password", dir);
+    cleanup(mem_free_ptr) char *path = in_folder("password");
     write_file(path, "first\n");
     secret_set_value(&username, "u");
     secret_set_path(&password, path);
@@ -72,17 +70,12 @@ TEST(files_are_read_again)
     secret_set_value(&password, "p");
     call("GET", "/a", NULL);
     ck_assert_str_eq(server.authorization, "Basic bmFtZTpw");
-    ck_assert_int_eq(unlink(path), 0);
-    ck_assert_int_eq(rmdir(dir), 0);
 }
 
 TEST(after_a_refusal_files_are_read_again_unasked)
 {
     static const int refusals[] = {401, 403};
-    char path[] = "/tmp/dataplane-client.XXXXXX";
-    int fd = mkstemp(path);
-    ck_assert_int_ge(fd, 0);
-    close(fd);
+    cleanup(mem_free_ptr) char *path = in_folder("secret");
     secret_set_path(&token, path);
     for (size_t i = 0; i < array_len(refusals); i++) {
         write_unseen(path, "one");
@@ -97,16 +90,12 @@ TEST(after_a_refusal_files_are_read_again_unasked)
         ck_assert_str_eq(server.authorization, "Bearer two"); /* not with every request */
         ck_assert(dataplane_credentials_refused(client));
     }
-    unlink(path);
 }
 
 /* A proxy was put in front of the API, and taken away again. */
 TEST(a_line_turns_from_a_login_to_a_token_and_back)
 {
-    char path[] = "/tmp/dataplane-client.XXXXXX";
-    int fd = mkstemp(path);
-    ck_assert_int_ge(fd, 0);
-    close(fd);
+    cleanup(mem_free_ptr) char *path = in_folder("secret");
     secret_set_line(&username, path, "http://h:1", SECRET_USER);
     secret_set_line(&password, path, "http://h:1", SECRET_PASSWORD);
     secret_set_line(&token, path, "http://h:1", SECRET_TOKEN);
@@ -125,7 +114,6 @@ TEST(a_line_turns_from_a_login_to_a_token_and_back)
     write_file(path, "http://h:1 Bearer t\n");
     ck_assert(dataplane_credentials_refused(client));
     ck_assert(!dataplane_credentials_refused(client));
-    unlink(path);
 }
 
 TEST(credentials_that_were_never_readable_are_not_left_out)
@@ -181,9 +169,7 @@ TEST(no_message_quotes_a_secret)
 /* Two connections to one API: whichever hears the refusal first, the other has new credentials, too. */
 TEST(clients_that_share_secrets_each_have_their_own_news)
 {
-    char dir[] = "/tmp/dataplane-client.XXXXXX";
-    ck_assert_ptr_nonnull(mkdtemp(dir));
-    cleanup(mem_free_ptr) char *path = mem_printf("%s/password", dir);
+    cleanup(mem_free_ptr) char *path = in_folder("password");
     write_file(path, "first\n");
     secret_set_value(&username, "u");
     secret_set_path(&password, path);
@@ -198,6 +184,4 @@ TEST(clients_that_share_secrets_each_have_their_own_news)
     ck_assert(!dataplane_credentials_refused(client));
     ck_assert(!dataplane_credentials_refused(one));
     dataplane_client_free(one);
-    ck_assert_int_eq(unlink(path), 0);
-    ck_assert_int_eq(rmdir(dir), 0);
 }

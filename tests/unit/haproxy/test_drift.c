@@ -2,9 +2,6 @@
 #include "haproxy/drift.h"
 #include "../route_text.h"
 #include "servers/change/diff.h"
-#include "common.h"
-
-/* ---- one server ---- */
 
 struct server_row {
     const char *line, *running;
@@ -58,8 +55,6 @@ TEST(an_address_that_is_not_known_is_not_compared)
     struct runtime_server is = {.name = b.servers[0].name, .weight = -1};
     ck_assert_ptr_null(drift_of_server(&b.servers[0], &is));
 }
-
-/* ---- a backend ---- */
 
 struct problem_row {
     const char *rule;

@@ -1,7 +1,6 @@
 /* src/haproxy/instance: driven by an engine of a few lines, alone and beside the servers engine; in the world of
  * engine_world.h. */
 #include "../engine_world.h"
-#include "../test.h"
 
 #include "haproxy/change.h"
 
@@ -40,11 +39,10 @@ static void few_collect(void *self)
     if (f->server == NULL)
         return;
     struct instance_backend *b = instance_backend(f->in, f->backend);
-    struct error err = {0};
     cleanup(mem_free_ptr) char *name = mem_strdup(f->server);
     const struct backend_server server = {.name = name, .address = name, .weight = -1};
     const struct change c = {.kind = CHANGE_ADD_SERVER, .backend = &b->actual, .server = &server};
-    ck_assert_int_eq(instance_change(f->in, b, &c, 1, &err), 0);
+    ck_assert_int_eq(instance_change(f->in, b, &c, 1, &flaw), 0);
 }
 
 static bool few_may_change(const void *self, const char *kind, const char *name, const char *first, const char *second)
@@ -64,9 +62,8 @@ static void few_committed(void *self, const struct written *t)
 static void few_update(void *self)
 {
     struct few *f = self;
-    struct error err = {0};
     ck_assert_int_eq(
-        instance_update(f->in, instance_backend(f->in, f->backend), &f->moved, SERVER_MAINTENANCE, false, &err), 0);
+        instance_update(f->in, instance_backend(f->in, f->backend), &f->moved, SERVER_MAINTENANCE, false, &flaw), 0);
 }
 
 static void few_updated(void *self, const struct instance_backend *b, const struct updated *u, int64_t was)
@@ -128,14 +125,13 @@ static void few_move(const char *server, int number)
 /* The world's HAProxy, driven by `few` alone: on "be". reload_list NULL: the true one. */
 static void world_few_after(const char *reload_list)
 {
-    struct error err;
     const struct engine *engine = &few_engine;
     world_make_updates();
     w.reload_list = reload_list;
     target_end();
     few_make("be");
     w.target.servers = NULL;
-    w.target.instance = instance_new(NULL, world_instance(), &engine, 1, &err);
+    w.target.instance = instance_new(NULL, world_instance(), &engine, 1, &flaw);
     ck_assert_ptr_nonnull(w.target.instance);
     instance_start(w.target.instance);
     pass(0);
@@ -149,14 +145,13 @@ static void world_few(void)
 /* The servers engine on "be", `few` on "two". */
 static void world_both(void)
 {
-    struct error err;
     world_make_as(2, (struct plan_rules){.max_loss_percent = 100}, 3600000, true);
     target_end();
     few_make("two");
     w.backends = w.options.servers.backend_count = 1;
     w.target.servers = servers_new(&w.options.servers);
     const struct engine *engines[] = {servers_engine(w.target.servers), &few_engine};
-    w.target.instance = instance_new(NULL, world_instance(), engines, 2, &err);
+    w.target.instance = instance_new(NULL, world_instance(), engines, 2, &flaw);
     ck_assert_ptr_nonnull(w.target.instance);
     w.backends = 2;
     instance_start(w.target.instance);
@@ -301,22 +296,21 @@ TEST(a_write_of_another_cures_no_refusal)
 
 TEST(nothing_has_two_owners)
 {
-    struct error err;
     world_make();
     few_make("be");
     const struct engine *engines[] = {servers_engine(w.target.servers), &few_engine};
-    ck_assert_ptr_null(instance_new(NULL, world_instance(), engines, 2, &err));
-    ck_assert_str_eq(err.message,
+    ck_assert_ptr_null(instance_new(NULL, world_instance(), engines, 2, &flaw));
+    ck_assert_str_eq(flaw.message,
                      "the server lines of backend be would be managed by two: servers and few; leave it to "
                      "one of them");
-    ck_assert_int_eq(err.kind, ERROR_INVALID);
+    ck_assert_int_eq(flaw.kind, ERROR_INVALID);
     few_claim.parts = ENGINE_SETTINGS;
-    ck_assert_ptr_null(instance_new(NULL, world_instance(), engines, 2, &err));
-    ck_assert_ptr_nonnull(strstr(err.message, "the settings of backend be"));
+    ck_assert_ptr_null(instance_new(NULL, world_instance(), engines, 2, &flaw));
+    ck_assert_ptr_nonnull(strstr(flaw.message, "the settings of backend be"));
     struct engine other = few_engine;
     const struct engine *both[] = {&few_engine, &other};
     few_engine.claim_count = other.claim_count = 0;
     few_engine.rest = other.rest = true;
-    ck_assert_ptr_null(instance_new(NULL, world_instance(), both, 2, &err));
-    ck_assert_ptr_nonnull(strstr(err.message, "the rest of the file"));
+    ck_assert_ptr_null(instance_new(NULL, world_instance(), both, 2, &flaw));
+    ck_assert_ptr_nonnull(strstr(flaw.message, "the rest of the file"));
 }

@@ -1,9 +1,6 @@
 /* src/haproxy/instance: what every ending of a transaction and of a reading leads to, and other credentials; in the
  * world of engine_world.h. */
 #include "../engine_world.h"
-#include "../test.h"
-
-/* ---- endings ---- */
 
 enum how { PLAIN, DEAD, APPLIED, NOT_SENT };
 
@@ -94,8 +91,6 @@ TEST_EACH(each_ending, array_len(endings))
     ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_commit, NULL), 1);
 }
 
-/* ---- reading ---- */
-
 TEST(reading_that_fails_backs_off)
 {
     static const char steps[] = "Rstw";
@@ -133,8 +128,6 @@ TEST(an_answer_without_a_version_is_none_of_a_data_plane_api)
     ck_assert_uint_eq(w.transactions, 0);
 }
 
-/* ---- credentials ---- */
-
 TEST_EACH(other_credentials_are_tried_at_once_but_once, 3)
 {
     static const char steps[] = "RB+";
@@ -169,8 +162,6 @@ TEST_EACH(credentials_that_change_all_the_time_are_no_loop, 3)
     pass(MINUTES_MS);
     assert_settled("n2");
 }
-
-/* ---- desired states and signals at any time ---- */
 
 TEST(conflicts_are_tried_at_once_but_not_for_ever)
 {

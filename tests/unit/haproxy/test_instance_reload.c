@@ -1,199 +1,84 @@
 /* src/haproxy/instance: reloads of ours, of others and from before the start, followed to their end, and what an
  * earlier run left; in the world of engine_world.h. */
-#include "../engine_world.h"
-#include "../test.h"
+#include "../servers/scenes.h"
 
-/* ---- reloads ---- */
-
-static void a_reload_is_repeated(const char *result, const char *problem)
+/* "behind": the file is older than what the API says; "newer": the API's version is another; "unloaded": so says the
+ * file; "await TEXT": in the log; "elapse 500": without a look at the time; "tick": a reload that is due. */
+static bool reload_word(const char *word, char *rest)
 {
-    settle();
-    until('P');
-    for (int i = 0; i < 400 && !logged("reload failed"); i++)
-        pass(500);
-    assert_ready(false, problem);
-    ck_assert(!in_sync());
-    mend();
-    w.held = false;
-    pass(MINUTES_MS);
-    assert_settled("n2");
-    ck_assert(logged("reload without a change"));
-    ck_assert_uint_eq(w.commits, 2);
-    ck_assert_uint_eq(metric_value(w.telemetry.reloads, result, API_URL, NULL), 1);
+    if (str_eq(word, "restart-api"))
+        restart_api();
+    else if (str_eq(word, "behind")) {
+        w.version++;
+        w.file_version--;
+        w.look = NULL; /* nobody can know before the next look */
+    } else if (str_eq(word, "newer"))
+        w.version++;
+    else if (str_eq(word, "unloaded"))
+        w.file_head = "# haproxy-k8s-sync: version 5 is loaded by the next one\n";
+    else if (str_eq(word, "await"))
+        for (int i = 0; i < 400 && !logged(rest); i++)
+            pass(500);
+    else if (str_eq(word, "elapse"))
+        w.now_us += ms_of(rest) * 1000;
+    else if (str_eq(word, "tick"))
+        tick_reload();
+    else
+        return false;
+    return true;
 }
+
+#define REPEATED(problem, result)                                                                                  \
+    "settle | until P | await reload failed | unready " problem " | out-of-sync | mend | unset held | pass min | " \
+    "settled n2 | logged reload without a change | commits 2 | metric reloads/" result " 1"
+#define PENDING "reload-list pending | start | desired n1 | pass 10000 | "
+
+static const struct scene scenes[] = {
+    {"a failed reload is repeated", "synced | fail-reloads 1 | desired n2 | " REPEATED("words of HAProxy", "failed")},
+    {"a forgotten reload is repeated",
+     "synced | desired n2 | settle | restart-api | " REPEATED("not known any more", "unknown")},
+    {"a reload that never ends is repeated",
+     "synced | set held | desired n2 | " REPEATED("did not finish in time", "unknown")},
+    {"reloads that always fail become rare",
+     "synced | fail-reloads 1000000 | desired n2 | pass 10min | commits <=60 | commits >=8 | out-of-sync | "
+     "fail-reloads 0 | pass 2min | settled n2"},
+    /* The answer to the second commit is lost while the reload of the first is over, and nobody has asked yet. */
+    {"an older reload does not vouch for a lost commit",
+     "synced | desired n2 | settle | tick | elapse reload | tick | fault C x1 applied | fail-reloads 1 | desired n3 | "
+     "settle | pass 5min | settled n3"},
+    /* It gathers for 2.5 s. */
+    {"a desired state does not wait for a reload",
+     "synced | set held | desired n2 | settle | desired n3 | pass 2500 | commits 2 | unset held | pass 5000 | "
+     "settled n3"},
+    {"another writer's failed reload is repeated",
+     "synced | behind | run n4 | pass resync+10000 | settled n1 | commits 1"},
+    {"a file that always lags is not reloaded all the time",
+     "synced | set stale-file | newer | pass 20min | commits <=80 | unset stale-file | pass 2min | settled n1"},
+    {"what was written and not loaded is loaded",
+     "unloaded | start | desired n1 | settle | out-of-sync | logged haproxy.cfg was written and not loaded | "
+     "pass min+resync | settled n1 | commits 1"},
+    {"one that failed before the start is repeated",
+     "reload-list failed | start | desired n1 | settle | trace RHLBCR | pass 5000 | settled n1 | logged bad"},
+    {"one that is pending at the start is awaited but keeps nothing up",
+     PENDING "out-of-sync | unready result of the last reload | desired n2 | settle | commits 1 | pass 5000 | "
+             "settled n2 | clear | pass resync | count H 0"},
+    {"it succeeds", PENDING "reload-list succeeded | pass 10000 | settled n1 | commits 0"},
+    {"it fails", PENDING "reload-list failed | pass 10000 | settled n1 | commits 1"},
+    {"it is forgotten", PENDING "reload-list none | pass 10000 | settled n1 | commits 0"},
+    {"it is pending for ever", PENDING "pass 3min | settled n1"},
+};
 
 FIXTURE(world_make_watched, world_end)
 
-TEST(a_failed_reload_is_repeated)
+TEST_EACH(each_scene, array_len(scenes))
 {
-    world_in_sync();
-    w.fail_reloads = 1;
-    desired("n2", "event");
-    a_reload_is_repeated("failed", "words of HAProxy");
-}
-
-TEST(a_forgotten_reload_is_repeated)
-{
-    world_in_sync();
-    desired("n2", "event");
-    settle();
-    restart_api();
-    a_reload_is_repeated("unknown", "not known any more");
-}
-
-TEST(a_reload_that_never_ends_is_repeated)
-{
-    world_in_sync();
-    w.held = true;
-    desired("n2", "event");
-    a_reload_is_repeated("unknown", "did not finish in time");
-}
-
-TEST(reloads_that_always_fail_become_rare)
-{
-    world_in_sync();
-    w.fail_reloads = 1000000;
-    desired("n2", "event");
-    pass(10 * MINUTES_MS);
-    ck_assert_uint_le(w.commits, 60);
-    ck_assert_uint_ge(w.commits, 8);
-    ck_assert(!in_sync());
-    w.fail_reloads = 0;
-    pass(2 * MINUTES_MS);
-    assert_settled("n2");
-}
-
-/* The answer to the second commit is lost while the reload of the first is
- * still to come: that one's success says nothing about the second. */
-TEST(an_older_reload_does_not_vouch_for_a_lost_commit)
-{
-    world_in_sync();
-    desired("n2", "one");
-    settle();
-    tick_reload();
-    w.now_us += RELOAD_DELAY_MS * 1000;
-    tick_reload(); /* the first is over, and nobody has asked yet */
-    fault((struct fault){.step = 'C', .applied = true, .times = 1});
-    w.fail_reloads = 1;
-    desired("n3", "two");
-    settle();
-    pass(5 * MINUTES_MS);
-    assert_settled("n3");
-}
-
-TEST(a_desired_state_does_not_wait_for_a_reload)
-{
-    world_in_sync();
-    w.held = true;
-    desired("n2", "one");
-    settle();
-    desired("n3", "two");
-    pass(2500); /* it gathers for as long */
-    ck_assert_uint_eq(w.commits, 2);
-    w.held = false;
-    pass(5000);
-    assert_settled("n3");
-}
-
-/* ---- a file that lags behind the API ---- */
-
-TEST(another_writers_failed_reload_is_repeated)
-{
-    world_in_sync();
-    w.version++;
-    w.file_version--;
-    set_copy(w.running.of[0], "n4");
-    w.look = NULL; /* nobody can know before the next look */
-    pass(RESYNC_MS + 10000);
-    assert_settled("n1");
-    ck_assert_uint_eq(w.commits, 1);
-}
-
-TEST(a_file_that_always_lags_is_not_reloaded_all_the_time)
-{
-    world_in_sync();
-    w.stale_file = true;
-    w.version++;
-    pass(20 * MINUTES_MS);
-    ck_assert_uint_le(w.commits, 80);
-    w.stale_file = false;
-    pass(2 * MINUTES_MS);
-    assert_settled("n1");
-}
-
-/* ---- what was before the start ---- */
-
-TEST(what_was_written_and_not_loaded_is_loaded)
-{
-    w.file_head = "# haproxy-k8s-sync: version 5 is loaded by the next one\n";
-    instance_start(w.target.instance);
-    desired("n1", "list");
-    settle();
-    ck_assert(!in_sync());
-    ck_assert(logged("haproxy.cfg was written and not loaded"));
-    pass(MINUTES_MS + RESYNC_MS);
-    assert_settled("n1");
-    ck_assert_uint_eq(w.commits, 1);
-}
-
-#define HISTORY(status) "[{\"id\":\"x-1\",\"status\":\"" status "\",\"reload_timestamp\":1,\"response\":\"old words\"}]"
-
-TEST(history_failed_is_repeated)
-{
-    w.reload_list = HISTORY("failed");
-    instance_start(w.target.instance);
-    desired("n1", "list");
-    settle();
-    assert_trace("RHLBCR");
-    pass(5000);
-    assert_settled("n1");
-    ck_assert(logged("old words"));
-}
-
-TEST(history_pending_is_awaited_but_keeps_nothing_up)
-{
-    w.reload_list = HISTORY("in_progress");
-    instance_start(w.target.instance);
-    desired("n1", "list");
-    pass(10000);
-    ck_assert(!in_sync());
-    assert_ready(false, "result of the last reload");
-    desired("n2", "event");
-    settle();
-    ck_assert_uint_eq(w.commits, 1);
-    pass(5000);
-    assert_settled("n2");
-    buf_clear(&w.trace);
-    pass(RESYNC_MS);
-    ck_assert_uint_eq(count('H'), 0);
-}
-
-TEST_EACH(history_pending_ends, 3)
-{
-    static const char *const ends[] = {HISTORY("succeeded"), HISTORY("failed"), "[]"};
-    w.reload_list = HISTORY("in_progress");
-    instance_start(w.target.instance);
-    desired("n1", "list");
-    pass(10000);
-    w.reload_list = ends[_i];
-    pass(10000);
-    assert_settled("n1");
-    ck_assert_uint_eq(w.commits, _i == 1 ? 1 : 0);
-}
-
-TEST(history_pending_for_ever_is_given_up)
-{
-    w.reload_list = HISTORY("in_progress");
-    instance_start(w.target.instance);
-    desired("n1", "list");
-    pass(3 * MINUTES_MS);
-    assert_settled("n1");
+    play_steps(scenes[_i].title, scenes[_i].steps, reload_word);
 }
 
 TEST_EACH(history_that_cannot_be_read_now_is_asked_again, 6)
 {
     static const int statuses[] = {0, 401, 403, 429, 500, 503};
-    w.reload_list = HISTORY("failed");
+    w.reload_list = reload_list("failed");
     fault((struct fault){.step = 'H', .status = statuses[_i], .times = 3});
     instance_start(w.target.instance);
     desired("n1", "list");

@@ -1,6 +1,5 @@
 /* src/haproxy/instance: an engine that writes the whole file, and when that is read back; in the world of engine_world.h. */
 #include "../engine_world.h"
-#include "../test.h"
 
 #include "haproxy/cfg/content.h"
 #include "haproxy/driver.h"
@@ -74,14 +73,13 @@ static struct engine whole_engine;
 /* The world's HAProxy, driven by it alone. claims: servers of a backend, too. */
 static void whole_start(bool claims)
 {
-    struct error err;
     const struct engine *engine = &whole_engine;
     target_end();
     whole = (struct whole){.ends = TRANSACTION_COMMITTED};
     whole_engine =
         (struct engine){.ops = &whole_ops, .self = &whole, .claims = &whole_claim, .claim_count = claims, .rest = true};
     w.target.servers = NULL;
-    w.target.instance = instance_new(NULL, world_instance(), &engine, 1, &err);
+    w.target.instance = instance_new(NULL, world_instance(), &engine, 1, &flaw);
     ck_assert_ptr_nonnull(w.target.instance);
     instance_start(w.target.instance);
     pass(0);
@@ -131,8 +129,6 @@ static void whole_end(void)
 }
 
 FIXTURE(NULL, whole_end)
-
-/* ---- what an earlier run was told of, and perhaps did not read back ---- */
 
 #define HEAD(actions)                                           \
     "# haproxy-k8s-sync: version 5 is loaded by the next one\n" \

@@ -1,9 +1,6 @@
 /* src/haproxy/instance: asked to stop at any time, it ends soon and leaves no transaction behind; in the world of
  * engine_world.h. */
 #include "../engine_world.h"
-#include "../test.h"
-
-/* ---- the end ---- */
 
 FIXTURE(world_make_watched, world_end)
 

@@ -6,7 +6,7 @@
 #include "../dice.h"
 #include "../effort.h"
 #include "haproxy/cfg/difference.h"
-#include "common.h"
+#include "../test.h"
 
 #define S1 "  server s1 10.0.0.1:80 check weight 5\n"
 #define S2 "  server s2 10.0.0.2:80 check weight 5\n"
@@ -130,8 +130,6 @@ TEST(other_changes_are_no_such_files)
     ck_assert(!local_alike(&b, &a, &d.changes) && !local_alike(&a, &a, &d.changes));
     ck_assert(!local_alike(&a, &c, &d.changes) && !local_alike(&c, &b, &d.changes));
 }
-
-/* ---- against HAProxy */
 
 static bool haproxy_takes(const char *text)
 {

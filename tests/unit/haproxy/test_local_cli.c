@@ -1,7 +1,7 @@
 /* haproxy/local/cli with what HAProxy 2.6.12 and 3.4.0 answered. */
 #include "haproxy/local/cli.h"
 
-#include "common.h"
+#include "../test.h"
 
 #define COLUMNS                                                                                                      \
     "# be_id be_name srv_id srv_name srv_addr srv_op_state srv_admin_state srv_uweight srv_iweight "                 \
@@ -12,12 +12,11 @@
 TEST(test_servers_state)
 {
     struct cli_servers s;
-    struct error err = {0};
     ck_assert_int_eq(cli_servers_init(&s,
                                       "1\n" COLUMNS "2 web 1 s1 127.0.0.1 0 0 1 1 0 8 2 0 6 0 0 0 - 8081 - 0 0 - - 0\n"
                                       "2 web 2 s2 127.0.0.2 2 5 10 256 0 1 0 0 8 0 0 0 a.example 8082 - 0 0 - - 0\n"
                                       "3 other 1 o1 ::1 2 0 1 1 0 1 0 2 0 0 0 0 - 80 - 0 0 - - 0\n\n",
-                                      &err),
+                                      &flaw),
                      0);
     ck_assert_uint_eq(s.count, 3);
     ck_assert_str_eq(s.servers[1].name, "s2");
@@ -29,7 +28,7 @@ TEST(test_servers_state)
     ck_assert_uint_eq(s.servers[1].weight, 10);
     ck_assert_uint_eq(s.servers[1].port, 8082);
     cli_servers_fini(&s);
-    ck_assert_int_eq(cli_servers_init(&s, "1\n" COLUMNS "\n", &err), 0);
+    ck_assert_int_eq(cli_servers_init(&s, "1\n" COLUMNS "\n", &flaw), 0);
     ck_assert_uint_eq(s.count, 0);
     cli_servers_fini(&s);
 }
@@ -46,14 +45,13 @@ TEST(test_servers_state_that_is_none)
                                       "2 web 1 s1 127.0.0.1 0 0 1 1 0 8 2 0 6 0 0 0 - 65536 - 0 0 - - 0\n",
                                       "Unknown command, but maybe one of the following ones is a better match:\n"};
     struct cli_servers s;
-    struct error err;
     for (size_t i = 0; i < array_len(bad); i++) {
-        ck_assert_msg(cli_servers_init(&s, bad[i], &err) == -1, "%s", bad[i]);
-        ck_assert_int_eq(err.kind, ERROR_INVALID);
+        ck_assert_msg(cli_servers_init(&s, bad[i], &flaw) == -1, "%s", bad[i]);
+        ck_assert_int_eq(flaw.kind, ERROR_INVALID);
     }
-    ck_assert_int_eq(cli_servers_init(&s, "Can't find backend.\n\n", &err), -1);
-    ck_assert_int_eq(err.kind, ERROR_GONE);
-    ck_assert_str_eq(err.message, "HAProxy says: Can't find backend.");
+    ck_assert_int_eq(cli_servers_init(&s, "Can't find backend.\n\n", &flaw), -1);
+    ck_assert_int_eq(flaw.kind, ERROR_GONE);
+    ck_assert_str_eq(flaw.message, "HAProxy says: Can't find backend.");
 }
 
 #define PROCESSES "#<PID>          <type>          <reloads>       <uptime>        <version>      \n"
@@ -61,7 +59,6 @@ TEST(test_servers_state_that_is_none)
 TEST(test_processes)
 {
     struct cli_processes p;
-    struct error err = {0};
     ck_assert_int_eq(cli_processes_init(
                          &p,
                          PROCESSES "14816           master          2 [failed: 1]   0d00h00m03s     2.6.12-1+deb12u4\n"
@@ -70,7 +67,7 @@ TEST(test_processes)
                                    "# old workers\n"
                                    "14818           worker          2               0d00h00m03s     2.6.12-1+deb12u4\n"
                                    "# programs\n\n",
-                         &err),
+                         &flaw),
                      0);
     ck_assert(p.master_pid == 14816 && p.worker_pid == 15026 && p.old_workers == 1 && p.count == 3);
     ck_assert(p.reloads == 2 && p.failed_reloads == 1 && p.processes[2].reloads == 2 && p.processes[2].is_old);
@@ -81,7 +78,7 @@ TEST(test_processes)
         cli_processes_init(&p,
                            PROCESSES "12019           master          0 [failed: 0]   0d00h00m08s     3.4.0-64a335366\n"
                                      "# workers\n\n",
-                           &err),
+                           &flaw),
         0);
     ck_assert(p.master_pid == 12019 && p.worker_pid == 0 && p.failed_reloads == 0);
     cli_processes_fini(&p);
@@ -93,42 +90,40 @@ TEST(test_processes)
                                       PROCESSES "7 worker 0 0d 1\n",
                                       "Permission denied\n"};
     for (size_t i = 0; i < array_len(bad); i++)
-        ck_assert_msg(cli_processes_init(&p, bad[i], &err) == -1 && err.kind == ERROR_INVALID, "%s", bad[i]);
+        ck_assert_msg(cli_processes_init(&p, bad[i], &flaw) == -1 && flaw.kind == ERROR_INVALID, "%s", bad[i]);
 }
 
 TEST(test_more_processes_than_there_can_be)
 {
     struct cli_processes p;
-    struct error err = {0};
     cleanup(buf_fini) struct buf text = {0};
     buf_add(&text, PROCESSES "1 master 0 0d 1\n");
     for (unsigned i = 0; i < 9999; i++)
         buf_add(&text, "7 worker 0 0d 1\n");
-    ck_assert_int_eq(cli_processes_init(&p, buf_str(&text), &err), 0);
+    ck_assert_int_eq(cli_processes_init(&p, buf_str(&text), &flaw), 0);
     ck_assert_uint_eq(p.count, 10000);
     cli_processes_fini(&p);
     buf_add(&text, "7 worker 0 0d 1\n");
-    ck_assert_int_eq(cli_processes_init(&p, buf_str(&text), &err), -1);
+    ck_assert_int_eq(cli_processes_init(&p, buf_str(&text), &flaw), -1);
 }
 
 TEST(test_info)
 {
     struct cli_info info;
-    struct error err = {0};
     ck_assert_int_eq(cli_info_read(&info,
                                    "Name: HAProxy\nVersion: 2.6.12-1+deb12u4\nRelease_date: 2026/01/05\nPid: 77\n"
                                    "Uptime: 0d 0h03m09s\nUptime_sec: 189\nPid: \n\n",
-                                   &err),
+                                   &flaw),
                      0);
     ck_assert(info.pid == 77 && info.uptime_s == 189);
     ck_assert_str_eq(info.version, "2.6.12-1+deb12u4");
-    ck_assert_int_eq(cli_info_read(&info, "Pid: 1", &err), 0);
+    ck_assert_int_eq(cli_info_read(&info, "Pid: 1", &flaw), 0);
     ck_assert(info.pid == 1 && info.uptime_s == -1);
     ck_assert_str_eq(info.version, "");
     static const char *const bad[] = {"",         "Name: HAProxy\n", "Pid: x\n",         "Pid:7\n",
                                       "Pids 8\n", "Pid: 0\n",        "Process_num: 1\n", "Permission denied\n"};
     for (size_t i = 0; i < array_len(bad); i++)
-        ck_assert_msg(cli_info_read(&info, bad[i], &err) == -1 && err.kind == ERROR_INVALID, "%s", bad[i]);
+        ck_assert_msg(cli_info_read(&info, bad[i], &flaw) == -1 && flaw.kind == ERROR_INVALID, "%s", bad[i]);
 }
 
 TEST(test_reload)

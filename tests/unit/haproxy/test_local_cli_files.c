@@ -4,7 +4,7 @@
 #include "haproxy/map_text.h"
 #include "net/pem.h"
 
-#include "common.h"
+#include "../test.h"
 
 static const struct {
     enum cli_list list;
@@ -44,13 +44,12 @@ TEST_EACH(names, sizeof(lists) / sizeof(lists[0]))
 {
     cleanup(cli_names_fini) struct cli_names n = {0};
     cleanup(buf_fini) struct buf text = {0};
-    struct error err = {0};
-    int status = cli_names_init(&n, lists[_i].list, lists[_i].answer, &err);
+    int status = cli_names_init(&n, lists[_i].list, lists[_i].answer, &flaw);
     ck_assert_int_eq(status, lists[_i].names != NULL ? 0 : -1);
     for (size_t i = 0; i < n.count; i++)
         buf_printf(&text, "%s ", n.list[i]);
     ck_assert(status != 0 || strcmp(buf_str(&text), lists[_i].names) == 0);
-    ck_assert(status == 0 || strstr(err.message, "HAProxy says: ") != NULL);
+    ck_assert(status == 0 || strstr(flaw.message, "HAProxy says: ") != NULL);
 }
 
 static const struct {
@@ -73,8 +72,7 @@ static const struct {
 TEST_EACH(version_of_a_map, sizeof(versions) / sizeof(versions[0]))
 {
     unsigned n = 0;
-    struct error err = {0};
-    ck_assert_int_eq(cli_read_version(versions[_i].answer, &n, &err), versions[_i].status);
+    ck_assert_int_eq(cli_read_version(versions[_i].answer, &n, &flaw), versions[_i].status);
     ck_assert_uint_eq(n, versions[_i].version);
 }
 
@@ -96,26 +94,24 @@ static const struct {
 TEST_EACH(what_a_map_has, sizeof(maps) / sizeof(maps[0]))
 {
     cleanup(map_entries_fini) struct map_entries runs = {0}, wanted = {0};
-    struct error err = {0};
     bool good = maps[_i].file != NULL;
-    ck_assert_int_eq(cli_read_map(maps[_i].answer, &runs, &err), good ? 0 : -1);
+    ck_assert_int_eq(cli_read_map(maps[_i].answer, &runs, &flaw), good ? 0 : -1);
     map_entries_read(&wanted, good ? maps[_i].file : "");
     ck_assert(!good || map_entries_same(&runs, &wanted));
 }
 
 TEST(how_a_certificate_was_set)
 {
-    struct error err = {0};
-    ck_assert_int_eq(cli_read_certificate_set("Transaction created for certificate /c/x.pem!\n\n", &err), 0);
-    ck_assert_int_eq(cli_read_certificate_set("Transaction updated for certificate /c/x.pem!\n\n", &err), 0);
-    ck_assert_int_eq(cli_read_certificate_set("unable to load certificate from file.\nCan't update x!\n\n", &err), -1);
-    ck_assert_str_eq(err.message, "HAProxy says: unable to load certificate from file.");
-    ck_assert_int_eq(cli_read_certificate_set("\n", &err), -1);
-    ck_assert_int_eq(cli_read_certificate_committed("Committing /c/x.pem.\nSuccess!\n\n", &err), 0);
-    ck_assert_int_eq(cli_read_certificate_committed("Committing /c/x.pem...\na warning\nSuccess!\n\n", &err), 0);
-    ck_assert_int_eq(cli_read_certificate_committed("Committing /c/x.pem.\nout of memory\nFailed!\n\n", &err), -1);
-    ck_assert_int_eq(cli_read_certificate_committed("Committing /c/x.pem.", &err), -1);
-    ck_assert_int_eq(cli_read_certificate_committed("Committing /c/Success!.pem.", &err), -1);
+    ck_assert_int_eq(cli_read_certificate_set("Transaction created for certificate /c/x.pem!\n\n", &flaw), 0);
+    ck_assert_int_eq(cli_read_certificate_set("Transaction updated for certificate /c/x.pem!\n\n", &flaw), 0);
+    ck_assert_int_eq(cli_read_certificate_set("unable to load certificate from file.\nCan't update x!\n\n", &flaw), -1);
+    ck_assert_str_eq(flaw.message, "HAProxy says: unable to load certificate from file.");
+    ck_assert_int_eq(cli_read_certificate_set("\n", &flaw), -1);
+    ck_assert_int_eq(cli_read_certificate_committed("Committing /c/x.pem.\nSuccess!\n\n", &flaw), 0);
+    ck_assert_int_eq(cli_read_certificate_committed("Committing /c/x.pem...\na warning\nSuccess!\n\n", &flaw), 0);
+    ck_assert_int_eq(cli_read_certificate_committed("Committing /c/x.pem.\nout of memory\nFailed!\n\n", &flaw), -1);
+    ck_assert_int_eq(cli_read_certificate_committed("Committing /c/x.pem.", &flaw), -1);
+    ck_assert_int_eq(cli_read_certificate_committed("Committing /c/Success!.pem.", &flaw), -1);
 }
 
 static const struct {
@@ -135,9 +131,8 @@ static const struct {
 TEST_EACH(what_a_certificate_is, sizeof(certificates) / sizeof(certificates[0]))
 {
     struct pem_identity c = {.certificates = 0};
-    struct error err = {0};
     bool good = certificates[_i].certificates > 0;
-    ck_assert_int_eq(cli_read_certificate(certificates[_i].answer, &c, &err), good ? 0 : -1);
+    ck_assert_int_eq(cli_read_certificate(certificates[_i].answer, &c, &flaw), good ? 0 : -1);
     ck_assert_uint_eq(c.certificates, certificates[_i].certificates);
     ck_assert(!good || strcmp(c.sha1, certificates[_i].sha1) == 0);
 }

@@ -1,9 +1,6 @@
 /* src/haproxy/local/driver_commands: what is said to a HAProxy that runs, and what it answers. */
 #include "local_driver.h"
 
-#include <sys/socket.h>
-#include <sys/un.h>
-
 FIXTURE(set_up_driver, tear_down_driver)
 
 /* Commands go elsewhere: to `socket`, or through the master; the file's helper keeps its ways. */
@@ -29,11 +26,7 @@ static void command_as_before(struct local_helper *file)
 /* Somebody who listens there instead of HAProxy, notes what is said and says that to each. */
 static pid_t pretend(const char *path, const char *heard, const char *says)
 {
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
-    ck_assert_int_eq(listen(fd, 5), 0);
+    int fd = unix_socket(path, true);
     pid_t pid = fork();
     if (pid != 0) {
         close(fd);
@@ -67,8 +60,7 @@ TEST_EACH(each_command_has_an_answer, 3)
     struct local_helper *file = command_by(path);
     read_it();
     reloads = false;
-    const struct change come[] = {{.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n1},
-                                  {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n2}};
+    const struct change come[] = {change_of(CHANGE_ADD_SERVER, &n1), change_of(CHANGE_ADD_SERVER, &n2)};
     ck_assert_int_eq(write_changes(come, 2), TRANSACTION_COMMITTED);
     ck_assert_str_eq(last.reload_why, _i == 0
                                           ? "backend web: add server: HAProxy closed the connection without an answer"
@@ -77,8 +69,7 @@ TEST_EACH(each_command_has_an_answer, 3)
     ck_assert_int_eq(buf_read_file(&b, heard), 0);
     ck_assert_ptr_null(strstr(buf_str(&b), "enable"));
     buf_fini(&b);
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
+    end_player(pid);
     command_as_before(file);
 }
 
@@ -93,14 +84,13 @@ TEST(who_cannot_write_says_nothing)
     ck_assert_int_eq(mkdir(lock, 0700), 0);
     read_it();
     reloads = false;
-    const struct change come = {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n1};
+    const struct change come = change_of(CHANGE_ADD_SERVER, &n1);
     ck_assert_int_eq(write_changes(&come, 1), TRANSACTION_UNAVAILABLE);
     ck_assert_ptr_nonnull(strstr(last.why.message, "cannot open the lock"));
     struct stat st = {0};
     ck_assert(stat(heard, &st) != 0 || st.st_size == 0);
     ck_assert_int_eq(reload_it(), RELOAD_DONE); /* what is there can be loaded */
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
+    end_player(pid);
     command_as_before(file);
 }
 
@@ -120,8 +110,7 @@ TEST(a_reload_beside_another_one_has_not_failed)
     const char *first = strstr(buf_str(&b), "reload\n");
     ck_assert(first != NULL && strstr(first + 1, "reload\n") != NULL); /* it was asked for again */
     buf_fini(&b);
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
+    end_player(pid);
 }
 
 TEST(servers_come_and_go_through_the_master)
@@ -132,15 +121,12 @@ TEST(servers_come_and_go_through_the_master)
     read_it();
     int64_t pid = readout.worker_pid;
     reloads = false;
-    const struct change come[] = {{.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n1},
-                                  {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n2}};
-    ck_assert_int_eq(write_changes(come, 2), TRANSACTION_COMMITTED);
-    ck_assert_msg(last.reload_id == NULL, "%s", last.reload_why);
+    const struct change come[] = {change_of(CHANGE_ADD_SERVER, &n1), change_of(CHANGE_ADD_SERVER, &n2)};
+    write_without_reload(come, 2);
     read_it();
     ck_assert(row_of("n1")->admin == RUNTIME_READY && row_of("n2")->admin == RUNTIME_READY);
-    const struct change go = {.kind = CHANGE_REMOVE_SERVER, .backend = &readout.found[0].backend, .server = &n1};
-    ck_assert_int_eq(write_changes(&go, 1), TRANSACTION_COMMITTED);
-    ck_assert_msg(last.reload_id == NULL, "%s", last.reload_why);
+    const struct change go = change_of(CHANGE_REMOVE_SERVER, &n1);
+    write_without_reload(&go, 1);
     ck_assert(!haproxy_has("n1") && haproxy_has("n2"));
     read_it();
     ck_assert_int_eq(readout.worker_pid, pid);
@@ -161,11 +147,9 @@ TEST(many_servers_come_at_once)
         servers[i] = (struct backend_server){.name = names[i], .address = (char *)"127.0.0.9", .weight = 1};
         servers[i].port = (uint16_t)(i + 1);
         servers[i].check = true;
-        list[i] =
-            (struct change){.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &servers[i]};
+        list[i] = change_of(CHANGE_ADD_SERVER, &servers[i]);
     }
-    ck_assert_int_eq(write_changes(list, MANY), TRANSACTION_COMMITTED);
-    ck_assert_msg(last.reload_id == NULL, "%s", last.reload_why);
+    write_without_reload(list, MANY);
     read_it();
     for (unsigned i = 0; i < MANY; i++)
         ck_assert(row_of(names[i])->admin == RUNTIME_READY && row_of(names[i])->port == i + 1);
@@ -217,8 +201,7 @@ TEST(who_is_not_in_the_file_is_not_in_haproxy)
     put(config, broken, 0644);
     read_it();
     const struct backend_server old = {.name = (char *)"old", .address = (char *)"127.0.0.8", .port = 8, .weight = 1};
-    const struct change come[] = {{.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n1},
-                                  {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &old}};
+    const struct change come[] = {change_of(CHANGE_ADD_SERVER, &n1), change_of(CHANGE_ADD_SERVER, &old)};
     ck_assert_int_eq(write_changes(come, 2), TRANSACTION_REJECTED);
     assert_file_is(broken);
     ck_assert(!haproxy_has("n1"));
@@ -226,7 +209,6 @@ TEST(who_is_not_in_the_file_is_not_in_haproxy)
     ck_assert(haproxy_has("old") && (admin_of("old") & CLI_ADMIN_FORCED_MAINTENANCE) != 0);
     put(config, text, 0644);
     read_it();
-    ck_assert_int_eq(write_changes(come, 1), TRANSACTION_COMMITTED);
-    ck_assert_msg(last.reload_id == NULL, "%s", last.reload_why);
+    write_without_reload(come, 1);
     ck_assert(haproxy_has("n1"));
 }

@@ -2,7 +2,7 @@
 #include "haproxy/cfg/file.h"
 #include "haproxy/local/config.h"
 
-#include "common.h"
+#include "../test.h"
 
 struct read_file {
     struct cfg_file f;

@@ -3,15 +3,14 @@
 #include "haproxy/local/config.h"
 #include "haproxy/local/config_edit.h"
 
-#include "common.h"
+#include "../test.h"
 
 static struct backend backend_of(const struct cfg_file *f)
 {
     struct backend b;
-    struct error err = {0};
     backend_init(&b);
     b.name = mem_strdup("be");
-    ck_assert_msg(local_config_read(f, &b, &err) == 0, "%s", err.message);
+    ck_assert_msg(local_config_read(f, &b, &flaw) == 0, "%s", flaw.message);
     return b;
 }
 
@@ -21,9 +20,8 @@ static char *edited(const char *text, const struct change *changes, size_t count
     cleanup(cfg_file_fini) struct cfg_file f = {0};
     cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
     struct buf out = {0};
-    struct error err = {0};
     cfg_file_parse(&f, text, strlen(text));
-    ck_assert_msg(local_config_edit(&f, changes, count, &edits, &err) == 0, "%s", err.message);
+    ck_assert_msg(local_config_edit(&f, changes, count, &edits, &flaw) == 0, "%s", flaw.message);
     cfg_file_print(&f, &edits, NULL, &out);
     return buf_take(&out);
 }
@@ -215,9 +213,8 @@ TEST(what_is_not_there_is_an_error)
     for (size_t i = 0; i < array_len(bad); i++) {
         cleanup(cfg_file_fini) struct cfg_file f = {0};
         cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
-        struct error err = {0};
         cfg_file_parse(&f, texts[i], strlen(texts[i]));
-        ck_assert_int_eq(local_config_edit(&f, &bad[i], 1, &edits, &err), -1);
-        ck_assert_int_eq(err.kind, ERROR_INVALID);
+        ck_assert_int_eq(local_config_edit(&f, &bad[i], 1, &edits, &flaw), -1);
+        ck_assert_int_eq(flaw.kind, ERROR_INVALID);
     }
 }

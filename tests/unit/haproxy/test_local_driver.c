@@ -179,8 +179,6 @@ TEST(a_reload_by_signal_is_seen_by_who_runs)
 
 static void put_socket_back(evutil_socket_t fd, short what, void *arg)
 {
-    (void)fd;
-    (void)what;
     ck_assert_int_eq(rename(arg, master), 0);
 }
 

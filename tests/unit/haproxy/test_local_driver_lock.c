@@ -13,7 +13,6 @@ static void await_going_on(bool expected)
 
 static void on_answered(void *arg, const char *request, const struct local_answer *a)
 {
-    (void)arg;
     refused_turns += str_eq(request, "lock") && a->status == LOCAL_LOCKED;
 }
 
@@ -101,7 +100,7 @@ TEST(what_runs_without_a_reload_is_loaded)
     ck_assert(!is_unloaded());
     char name[] = "s9", address[] = "127.0.0.9";
     struct backend_server new = {.name = name, .address = address, .port = 9, .weight = -1};
-    const struct change add = {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &new};
+    const struct change add = change_of(CHANGE_ADD_SERVER, &new);
     reloads = false;
     ck_assert_int_eq(write_changes(&add, 1), TRANSACTION_COMMITTED);
     if (last.reload_id != NULL)

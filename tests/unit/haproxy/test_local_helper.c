@@ -2,19 +2,14 @@
 #include "haproxy/local/helper.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
-#include <unistd.h>
 
 #include "local_world.h"
 
 #define HAPROXY "/usr/sbin/haproxy"
 #define LISTENS "listen l\n    bind 127.0.0.1:18080\n    server s 127.0.0.1:1\n"
-
-/* ---- the file ---- */
 
 FIXTURE(set_up, tear_down)
 
@@ -74,17 +69,12 @@ TEST(test_keeps_the_label)
 /* Nor may root do what a user cannot: the helper is one. */
 TEST_EACH(test_folder_without_the_right_to_write, 2)
 {
-    bool root = geteuid() == 0;
     cleanup(mem_free_ptr) char *lock = in_folder(".haproxy.cfg.lock");
     ck_assert_int_eq(chmod(config, 0644), 0);
     if (_i == 1) /* the lock can be opened, a file beside it cannot be made */
         put(lock, "", 0666);
     ck_assert_int_eq(chmod(folder, 0555), 0);
-    if (root)
-        ck_assert_int_eq(seteuid(65534), 0);
-    start();
-    if (root)
-        ck_assert_int_eq(seteuid(0), 0);
+    as_nobody(start);
     ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_FAILED);
     ck_assert_int_eq(seen.answer.error_number, EACCES);
     cleanup(mem_free_ptr) char *says = mem_printf(
@@ -93,8 +83,7 @@ TEST_EACH(test_folder_without_the_right_to_write, 2)
     ck_assert_int_eq(write_text("# two\n", NULL, LOCAL_WRITE_ONLY_VALIDATE), LOCAL_FAILED);
     ck_assert_int_eq(wait_for(local_read_config(helper, on_answer, NULL)), LOCAL_OK);
     ck_assert_int_eq(chmod(folder, 0755), 0);
-    assert_file(config, GOOD);
-    ck_assert_uint_eq(left_behind(), 0);
+    assert_config(GOOD);
 }
 
 TEST(test_changed_by_hand_is_not_overwritten)
@@ -117,8 +106,7 @@ TEST(test_changed_while_it_is_checked_is_not_overwritten)
     start();
     struct local_identity before = read_identity();
     ck_assert_int_eq(write_text(GOOD "# two\n", &before, 0), LOCAL_CHANGED);
-    assert_file(config, "# by hand\n");
-    ck_assert_uint_eq(left_behind(), 0);
+    assert_config("# by hand\n");
 }
 
 /* What says that it is another file: its time alone, then its mode alone. */
@@ -153,8 +141,7 @@ TEST(test_temporary_file_of_another_is_not_in_the_way)
     put(temporary, "half", 0600);
     start();
     ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
-    assert_file(config, "# two\n");
-    ck_assert_uint_eq(left_behind(), 0);
+    assert_config("# two\n");
 }
 
 /* Nothing is waited for, and nothing is put in its place. */
@@ -186,8 +173,7 @@ TEST(test_only_validated_stays_as_it_is)
     start();
     struct local_identity before = read_identity();
     ck_assert_int_eq(write_text("# two\n", &before, LOCAL_WRITE_ONLY_VALIDATE), LOCAL_OK);
-    assert_file(config, GOOD);
-    ck_assert_uint_eq(left_behind(), 0);
+    assert_config(GOOD);
 }
 
 TEST(test_program_gets_all_files_in_order)
@@ -200,8 +186,7 @@ TEST(test_program_gets_all_files_in_order)
     ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_REJECTED);
     cleanup(mem_free_ptr) char *wanted = mem_printf("-c -f /a -f %s -f /y -f /z\n# two\n", config);
     ck_assert_str_eq(seen.message, wanted);
-    assert_file(config, GOOD);
-    ck_assert_uint_eq(left_behind(), 0);
+    assert_config(GOOD);
 }
 
 TEST(test_program_that_is_missing)
@@ -210,8 +195,7 @@ TEST(test_program_that_is_missing)
     start();
     ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_FAILED);
     ck_assert_ptr_nonnull(strstr(seen.message, "/nowhere/haproxy"));
-    assert_file(config, GOOD);
-    ck_assert_uint_eq(left_behind(), 0);
+    assert_config(GOOD);
 }
 
 TEST(test_program_that_hangs_is_killed_with_its_children)
@@ -238,19 +222,13 @@ TEST(test_program_that_hangs_is_killed_with_its_children)
 
 TEST(test_nothing_stays_when_the_disk_is_full)
 {
-    struct rlimit old, few;
-    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &old), 0);
-    few = old;
-    few.rlim_cur = 4096;
-    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &few), 0);
     start();
-    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &old), 0);
+    (void)limit_files(local_helper_pid(helper), 4096);
     cleanup(mem_free_ptr) char *text = mem_alloc(10001);
     memset(text, '#', 10000);
     ck_assert_int_eq(write_text(text, NULL, 0), LOCAL_FAILED);
     ck_assert_int_eq(seen.answer.error_number, EFBIG);
-    assert_file(config, GOOD);
-    ck_assert_uint_eq(left_behind(), 0);
+    assert_config(GOOD);
 }
 
 TEST(test_of_20_mb_there_and_back)
@@ -269,10 +247,10 @@ TEST(test_has_one_daemon)
 {
     start();
     struct local_helper *first = helper;
-    ck_assert_int_eq(wait_for(local_lock_config(first, on_answer, NULL)), LOCAL_OK);
-    ck_assert_int_eq(wait_for(local_lock_config(first, on_answer, NULL)), LOCAL_OK);
+    ck_assert_int_eq(lock_by(first), LOCAL_OK);
+    ck_assert_int_eq(lock_by(first), LOCAL_OK);
     start();
-    ck_assert_int_eq(wait_for(local_lock_config(helper, on_answer, NULL)), LOCAL_LOCKED);
+    ck_assert_int_eq(lock_by(helper), LOCAL_LOCKED);
     ck_assert_int_eq(seen.answer.pid, getpid());
     ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_LOCKED);
     assert_file(config, GOOD);

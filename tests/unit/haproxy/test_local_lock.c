@@ -1,7 +1,5 @@
 /* haproxy/local/helper: one daemon for each file, and what the next one learns of one that was killed. */
 #include <errno.h>
-#include <signal.h>
-#include <sys/resource.h>
 
 #include "local_world.h"
 
@@ -52,18 +50,18 @@ TEST(test_who_comes_next_learns_what_was_not_loaded)
         die_and_start();
         ck_assert(is_unloaded() && seen.answer.pid == 0);
         if (i == 1)
-            ck_assert_int_eq(wait_for(local_lock_config(helper, on_answer, NULL)), LOCAL_OK);
+            ck_assert_int_eq(lock_by(helper), LOCAL_OK);
         ck_assert(is_unloaded() && seen.answer.pid == 0);
     }
     die_and_start();
-    ck_assert_int_eq(wait_for(local_lock_config(helper, on_answer, NULL)), LOCAL_OK);
+    ck_assert_int_eq(lock_by(helper), LOCAL_OK);
     struct local_identity is = read_identity();
     ck_assert_int_eq(note_loaded(&is), LOCAL_OK);
     ck_assert(is_loaded());
     for (int i = 0; i < 2; i++) {
         die_and_start();
         ck_assert(is_loaded());
-        ck_assert_int_eq(wait_for(local_lock_config(helper, on_answer, NULL)), LOCAL_OK);
+        ck_assert_int_eq(lock_by(helper), LOCAL_OK);
         ck_assert(is_loaded());
     }
     put(config, "# by hand\n", 0640);
@@ -96,7 +94,7 @@ TEST(test_of_another_mode_it_is_the_same_file)
     ck_assert(is_unloaded());
     die_and_start();
     ck_assert(is_unloaded());
-    ck_assert_int_eq(wait_for(local_lock_config(helper, on_answer, NULL)), LOCAL_OK);
+    ck_assert_int_eq(lock_by(helper), LOCAL_OK);
     ck_assert_int_eq(chmod(config, 0640), 0);
     struct local_identity is = read_identity();
     ck_assert_int_eq(note_loaded(&is), LOCAL_OK);
@@ -127,7 +125,7 @@ TEST(test_killed_before_the_rename)
     ck_assert(is_unloaded());
     ck_assert_int_eq(rename(coming, config), 0);
     ck_assert(is_unloaded());
-    ck_assert_int_eq(wait_for(local_lock_config(helper, on_answer, NULL)), LOCAL_OK);
+    ck_assert_int_eq(lock_by(helper), LOCAL_OK);
     free(text);
     text = mem_printf("%d\n%s", (int)getpid(), three); /* the other one is gone for good */
     assert_file(lock, text);
@@ -162,7 +160,7 @@ TEST(test_while_its_writer_lives)
     start();
     ck_assert(is_unloaded());
     ck_assert_int_eq(seen.answer.pid, getpid());
-    ck_assert_int_eq(wait_for(local_lock_config(helper, on_answer, NULL)), LOCAL_LOCKED);
+    ck_assert_int_eq(lock_by(helper), LOCAL_LOCKED);
     ck_assert_int_eq(seen.answer.pid, getpid());
     local_helper_free(writer);
     ck_assert(is_unloaded());
@@ -177,14 +175,14 @@ TEST(test_lock_that_was_removed_is_taken_anew)
     struct local_helper *first = helper;
     ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
     ck_assert_int_eq(unlink(lock), 0);
-    ck_assert_int_eq(wait_for(local_lock_config(first, on_answer, NULL)), LOCAL_OK);
+    ck_assert_int_eq(lock_by(first), LOCAL_OK);
     ck_assert_int_eq(access(lock, F_OK), 0);
     ck_assert(is_unloaded()); /* is not forgotten with it */
     start();
     ck_assert(is_unloaded());
-    ck_assert_int_eq(wait_for(local_lock_config(helper, on_answer, NULL)), LOCAL_LOCKED);
+    ck_assert_int_eq(lock_by(helper), LOCAL_LOCKED);
     ck_assert_int_eq(unlink(lock), 0);
-    ck_assert_int_eq(wait_for(local_lock_config(helper, on_answer, NULL)), LOCAL_OK);
+    ck_assert_int_eq(lock_by(helper), LOCAL_OK);
     ck_assert_int_eq(wait_for(local_write_config(first, "# three\n", 8, NULL, 0, on_answer, NULL)), LOCAL_LOCKED);
     assert_file(config, "# two\n");
     local_helper_free(first);
@@ -199,7 +197,7 @@ TEST(test_lock_is_of_the_file_that_the_link_leads_to)
     ck_assert_int_eq(symlink("one.cfg", config), 0);
     start();
     struct local_helper *first = helper;
-    ck_assert_int_eq(wait_for(local_lock_config(first, on_answer, NULL)), LOCAL_OK);
+    ck_assert_int_eq(lock_by(first), LOCAL_OK);
     ck_assert_int_eq(unlink(config), 0);
     ck_assert_int_eq(symlink("two.cfg", config), 0);
     start();
@@ -212,14 +210,11 @@ TEST(test_lock_is_of_the_file_that_the_link_leads_to)
 /* Then nobody would know that it is to be loaded. The disk takes the file, and not all of the note. */
 TEST(test_what_cannot_be_noted_is_not_written)
 {
-    struct rlimit few;
     cleanup(mem_free_ptr) char *lock = in_folder(".haproxy.cfg.lock");
     start();
     ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
     cleanup(mem_free_ptr) char *two = line_of(config), *noted = mem_printf("%d\n%s", (int)getpid(), two);
-    ck_assert_int_eq(prlimit(local_helper_pid(helper), RLIMIT_FSIZE, NULL, &few), 0);
-    few.rlim_cur = strlen(noted) + 4;
-    ck_assert_int_eq(prlimit(local_helper_pid(helper), RLIMIT_FSIZE, &few, NULL), 0);
+    (void)limit_files(local_helper_pid(helper), strlen(noted) + 4);
     ck_assert_int_eq(write_text("# three\n", NULL, 0), LOCAL_FAILED);
     ck_assert_int_eq(seen.answer.error_number, ENOSPC);
     ck_assert_msg(strstr(seen.message, "cannot write to the lock ") != NULL, "%s", seen.message);

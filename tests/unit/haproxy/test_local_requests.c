@@ -1,15 +1,10 @@
 /* haproxy/local/helper: files of folders, sockets, reloads, and how it begins and ends. */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include "haproxy/local/helper_process.h"
 #include "haproxy/local/message.h"
 #include "local_world.h"
-
-/* ---- folders ---- */
 
 FIXTURE(set_up, tear_down)
 
@@ -56,18 +51,6 @@ TEST(test_files_outside_of_folders)
     ck_assert_int_eq(wait_for(local_read_folder_file(helper, 1000000000, "a", on_answer, NULL)), LOCAL_FAILED);
 }
 
-/* ---- sockets ---- */
-
-static int listen_at(const char *path)
-{
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    memcpy(a.sun_path, path, strlen(path) + 1);
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
-    ck_assert_int_eq(listen(fd, 4), 0);
-    return fd;
-}
-
 /* Says `answer` to one command, in pieces; times 0: without an end. Puts what it got into the file "got". */
 static pid_t serve(int fd, const char *answer, bool close_after, bool endless)
 {
@@ -93,16 +76,10 @@ static pid_t serve(int fd, const char *answer, bool close_after, bool endless)
     _exit(0);
 }
 
-static void end(pid_t pid)
-{
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
-}
-
 TEST(test_commands_to_sockets)
 {
     cleanup(mem_free_ptr) char *got = in_folder("got");
-    int fd = listen_at(master);
+    int fd = unix_socket(master, true);
     options.master_socket = master;
     start();
     pid_t pid = serve(fd, "one\ntwo\n\n", true, false);
@@ -124,13 +101,13 @@ TEST(test_sockets_that_do_not_answer)
     memset(many, 'x', 60000);
     options.stats_socket = stats;
     options.command_timeout_ms = 300;
-    int fd = listen_at(stats);
+    int fd = unix_socket(stats, true);
     start();
     pid_t pid = serve(fd, "begun", false, false);
     ck_assert_int_eq(wait_for(local_command(helper, LOCAL_SOCKET_STATS, "x", on_answer, NULL)), LOCAL_FAILED);
     ck_assert_int_eq(seen.answer.error_number, ETIMEDOUT);
     ck_assert_str_eq(seen.data, "");
-    end(pid);
+    end_player(pid);
     pid = serve(fd, "", true, false);
     ck_assert_int_eq(wait_for(local_command(helper, LOCAL_SOCKET_STATS, "x", on_answer, NULL)), LOCAL_FAILED);
     ck_assert_int_eq(seen.answer.error_number, ECONNRESET);
@@ -138,14 +115,12 @@ TEST(test_sockets_that_do_not_answer)
     pid = serve(fd, many, false, true);
     ck_assert_int_eq(wait_for(local_command(helper, LOCAL_SOCKET_STATS, "x", on_answer, NULL)), LOCAL_FAILED);
     ck_assert(seen.answer.error_number == EFBIG || seen.answer.error_number == ETIMEDOUT);
-    end(pid);
+    end_player(pid);
     close(fd);
     ck_assert_int_eq(wait_for(local_command(helper, LOCAL_SOCKET_STATS, "x", on_answer, NULL)), LOCAL_FAILED);
     ck_assert_int_eq(seen.answer.error_number, ECONNREFUSED);
     ck_assert_int_eq(wait_for(local_command(helper, LOCAL_SOCKET_MASTER, "x", on_answer, NULL)), LOCAL_FAILED);
 }
-
-/* ---- the helper ---- */
 
 TEST(test_that_ends_is_told)
 {
@@ -265,7 +240,7 @@ TEST(test_reload_by_signal)
     sigemptyset(&usr2);
     sigaddset(&usr2, SIGUSR2);
     sigprocmask(SIG_BLOCK, &usr2, NULL);
-    int fd = listen_at(master), number;
+    int fd = unix_socket(master, true), number;
     options.master_socket = master;
     options.haproxy = self;
     options.reload = LOCAL_RELOAD_SIGNAL;

@@ -1,9 +1,6 @@
 /* src/haproxy/local/driver and the servers of a HAProxy that runs, with and without a reload. */
 #include "local_driver.h"
 
-#include <sys/socket.h>
-#include <sys/un.h>
-
 #include "haproxy/drift.h"
 
 FIXTURE(set_up_driver, tear_down_driver)
@@ -51,10 +48,8 @@ TEST(servers_come_and_go_without_a_reload)
         n2 = {.name = (char *)"n2", .address = (char *)"::1", .port = 8, .weight = 100, .maintenance = true};
     cleanup(backend_server_fini) struct backend_server s1 = {0};
     backend_server_copy(&s1, line_of("s1"));
-    const struct change come[] = {{.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n1},
-                                  {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n2}};
-    ck_assert_int_eq(write_changes(come, 2), TRANSACTION_COMMITTED);
-    ck_assert_msg(last.reload_id == NULL, "%s", last.reload_why);
+    const struct change come[] = {change_of(CHANGE_ADD_SERVER, &n1), change_of(CHANGE_ADD_SERVER, &n2)};
+    write_without_reload(come, 2);
     read_it();
     ck_assert(!readout.unloaded && readout.version == last.version && readout.worker_pid == pid);
     ck_assert_uint_eq(readout.found[0].backend.server_count, 3);
@@ -68,25 +63,11 @@ TEST(servers_come_and_go_without_a_reload)
     pid = readout.worker_pid;
     reloads = false;
     const struct change go[] = {
-        {.kind = CHANGE_REMOVE_SERVER, .backend = &readout.found[0].backend, .server = &s1},
+        change_of(CHANGE_REMOVE_SERVER, &s1),
         {.kind = CHANGE_SET_SERVER, .backend = &readout.found[0].backend, .server = &n2, .fields = SERVER_WEIGHT}};
-    ck_assert_int_eq(write_changes(go, 2), TRANSACTION_COMMITTED);
-    ck_assert_msg(last.reload_id == NULL, "%s", last.reload_why);
+    write_without_reload(go, 2);
     read_it();
     ck_assert(row_of("s1") == NULL && readout.found[0].backend.server_count == 2 && readout.worker_pid == pid);
-}
-
-static int socket_at(const char *path, bool listens)
-{
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
-    int status =
-        listens ? bind(fd, (struct sockaddr *)&at, sizeof(at)) : connect(fd, (struct sockaddr *)&at, sizeof(at));
-    ck_assert_int_eq(status, 0);
-    if (listens)
-        ck_assert_int_eq(listen(fd, 5), 0);
-    return fd;
 }
 
 static struct {
@@ -125,17 +106,16 @@ static void remove_s1_in_use(void)
     read_it();
     ck_assert_int_eq(reload_it(), RELOAD_DONE);
     read_it();
-    use.server = socket_at(use.behind, true);
+    use.server = unix_socket(use.behind, true);
     ck_assert_int_eq(command(LOCAL_SOCKET_STATS, "set server web/s2 state maint"), LOCAL_OK);
-    use.client = socket_at(use.front, false);
+    use.client = unix_socket(use.front, false);
     use.served = accept(use.server, NULL, NULL);
     int64_t pid = readout.worker_pid;
     reloads = false;
     use.s1 = (struct backend_server){0};
     backend_server_copy(&use.s1, line_of("s1"));
-    const struct change go = {.kind = CHANGE_REMOVE_SERVER, .backend = &readout.found[0].backend, .server = &use.s1};
-    ck_assert_int_eq(write_changes(&go, 1), TRANSACTION_COMMITTED);
-    ck_assert_msg(last.reload_id == NULL, "%s", last.reload_why);
+    const struct change go = change_of(CHANGE_REMOVE_SERVER, &use.s1);
+    write_without_reload(&go, 1);
     read_it();
     ck_assert(row_of("s1") == NULL && readout.found[0].backend.server_count == 1 && readout.worker_pid == pid);
     ck_assert(haproxy_has("s1"));
@@ -156,7 +136,6 @@ TEST(a_server_that_is_used_goes_later)
 
 static bool any_line(const void *arg, const struct backend_server *line)
 {
-    (void)arg;
     return line != NULL;
 }
 
@@ -196,7 +175,6 @@ TEST(a_server_that_is_back_in_the_file_stays)
 /* A write that waits for `haproxy -c` until the file "go" is there. */
 TEST(who_is_new_does_not_wait_for_the_check)
 {
-    struct error err = {0};
     cleanup(mem_free_ptr) char *go = in_folder("go");
     cleanup(mem_free_ptr) char *script =
         mem_printf("#!/bin/sh\nwhile [ ! -e %s ]; do sleep 0.01; done\nexec %s \"$@\"\n", go, haproxy);
@@ -208,10 +186,8 @@ TEST(who_is_new_does_not_wait_for_the_check)
     read_it();
     reloads = false;
     const struct backend_server n1 = {.name = (char *)"n1", .address = (char *)"127.0.0.9", .port = 9, .weight = 3};
-    const struct change list[] = {
-        {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n1},
-        {.kind = CHANGE_REMOVE_SERVER, .backend = &readout.found[0].backend, .server = line_of("s1")}};
-    ck_assert_int_eq(driver->ops->add(driver, list, 2, &err), 0);
+    const struct change list[] = {change_of(CHANGE_ADD_SERVER, &n1), change_of(CHANGE_REMOVE_SERVER, line_of("s1"))};
+    ck_assert_int_eq(driver->ops->add(driver, list, 2, &flaw), 0);
     driver->ops->write(driver, readout.version, true, false);
     while (!haproxy_has("n1"))
         event_base_loop(base, EVLOOP_ONCE);
@@ -239,7 +215,7 @@ TEST(what_was_not_loaded_is_loaded_first)
     read_it();
     reloads = false;
     const struct backend_server n1 = {.name = (char *)"n1", .address = (char *)"127.0.0.9", .port = 9, .weight = 3};
-    const struct change come = {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n1};
+    const struct change come = change_of(CHANGE_ADD_SERVER, &n1);
     ck_assert_int_eq(write_changes(&come, 1), TRANSACTION_COMMITTED);
     ck_assert_ptr_nonnull(last.reload_id);
 }
@@ -249,10 +225,9 @@ static void assert_told(struct cfg_content *to, const struct change *change, con
 {
     cleanup(changes_fini) struct changes list = {0};
     cleanup(buf_fini) struct buf commands = {0};
-    struct error err = {0};
     changes_add(&list, change);
-    if (driver->ops->foresee(driver, cfg_content_file(to, NULL), &list, &commands, &err) != 0)
-        buf_printf(&commands, "a reload: %s", err.message);
+    if (driver->ops->foresee(driver, cfg_content_file(to, NULL), &list, &commands, &flaw) != 0)
+        buf_printf(&commands, "a reload: %s", flaw.message);
     ck_assert_str_eq(buf_str(&commands), expected);
 }
 
@@ -268,7 +243,7 @@ TEST(what_it_would_tell_has_no_secrets)
 {
     const struct backend_server token = {
         .name = (char *)"token", .address = (char *)"127.0.0.9", .port = 9, .weight = 1, .maintenance = true};
-    const struct change come = {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &token};
+    const struct change come = change_of(CHANGE_ADD_SERVER, &token);
     read_it();
     struct cfg_content *c = content_of("    server token 127.0.0.9:9 disabled agent-port 8 agent-send 2468135\n");
     assert_told(c, &come, "add server web/token 127.0.0.9:9 agent-port 8 agent-send ***\n");
@@ -314,7 +289,7 @@ TEST(what_cannot_be_without_a_reload_has_one)
     ck_assert_int_eq(reload_ends(), RELOAD_DONE);
     read_it();
     const struct backend_server n1 = {.name = (char *)"n1", .address = (char *)"127.0.0.9", .port = 9, .weight = 3};
-    const struct change come = {.kind = CHANGE_ADD_SERVER, .backend = &readout.found[0].backend, .server = &n1};
+    const struct change come = change_of(CHANGE_ADD_SERVER, &n1);
     ck_assert_int_eq(write_changes(&come, 1), TRANSACTION_COMMITTED);
     ck_assert_msg(strncmp(last.reload_why, "backend web: add server: HAProxy says: ", 39) == 0, "%s", last.reload_why);
     (void)reload_ends();
@@ -334,10 +309,9 @@ TEST(changes_that_haproxy_refuses_are_not_written)
     ck_assert_int_eq(reload_it(), RELOAD_DONE);
     assert_file_is(text);
     const struct backend_server nobody = {.name = (char *)"nobody"};
-    const struct change gone = {.kind = CHANGE_REMOVE_SERVER, .backend = &readout.found[0].backend, .server = &nobody};
-    struct error err = {0};
-    ck_assert_int_eq(driver->ops->add(driver, &gone, 1, &err), -1);
-    ck_assert_int_eq(err.kind, ERROR_INVALID);
+    const struct change gone = change_of(CHANGE_REMOVE_SERVER, &nobody);
+    ck_assert_int_eq(driver->ops->add(driver, &gone, 1, &flaw), -1);
+    ck_assert_int_eq(flaw.kind, ERROR_INVALID);
 }
 
 TEST(changes_of_another_file_are_a_conflict)
@@ -425,15 +399,14 @@ TEST(a_server_of_another_file_is_a_conflict)
     put(config, theirs, 0644);
     ck_assert_int_eq(update(s, SERVER_PORT, false), UPDATE_CONFLICT);
     assert_file_is(theirs);
-    struct error err = {0};
     free(theirs);
     theirs = mem_printf("%s    server a;b 127.0.0.1:2\n", text);
     put(config, theirs, 0644);
     read_it();
     s.name = (char *)"a;b";
     const struct update_request r = {.backend = "web", .server = &s, .fields = SERVER_PORT};
-    ck_assert_int_eq(driver->ops->update(driver, readout.version, &r, &err), -1);
-    ck_assert_int_eq(err.kind, ERROR_INVALID);
+    ck_assert_int_eq(driver->ops->update(driver, readout.version, &r, &flaw), -1);
+    ck_assert_int_eq(flaw.kind, ERROR_INVALID);
 }
 
 /* Commands wait for nothing, and a state that HAProxy does not know is no state. */

@@ -1,9 +1,6 @@
 /* src/haproxy/local/driver_store where files cannot be put, read or deleted, and where somebody else has his hand in it. */
 #include "local_store.h"
 
-#include <signal.h>
-#include <sys/resource.h>
-
 FIXTURE(set_up_store, tear_down_store)
 
 TEST(a_link_is_left_alone_and_nothing_is_written)
@@ -29,20 +26,13 @@ TEST(a_link_is_left_alone_and_nothing_is_written)
 
 TEST(a_full_disk_leaves_what_runs)
 {
-    struct rlimit old, few;
     char big[8193];
     memset(big, 'x', sizeof(big) - 1);
     big[sizeof(big) - 1] = '\0';
     want(STORAGE_GENERAL, "one", "1");
     want(STORAGE_GENERAL, "two", "2");
     loaded();
-    end();
-    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &old), 0);
-    few = old;
-    few.rlim_cur = 4096;
-    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &few), 0);
-    begin();
-    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &old), 0);
+    (void)limit_files(local_helper_pid(helper), 4096);
     want_only(STORAGE_GENERAL, "one", "changed");
     want(STORAGE_GENERAL, "two", big);
     must_fail(STORAGE_ADD, "cannot write ");
@@ -58,20 +48,15 @@ TEST(a_full_disk_leaves_what_runs)
 /* What is not in the list would be nobody's: no file is written then. */
 TEST(a_disk_that_is_full_for_the_list_leaves_all)
 {
-    struct rlimit few;
     want(STORAGE_GENERAL, "one", "1");
     loaded();
     cleanup(mem_free_ptr) char *before = list_text();
-    ck_assert_int_eq(prlimit(local_helper_pid(helper), RLIMIT_FSIZE, NULL, &few), 0);
-    rlim_t most = few.rlim_cur;
-    few.rlim_cur = strlen(before) + 4;
-    ck_assert_int_eq(prlimit(local_helper_pid(helper), RLIMIT_FSIZE, &few, NULL), 0);
+    rlim_t most = limit_files(local_helper_pid(helper), strlen(before) + 4);
     want(STORAGE_GENERAL, "two", "2");
     must_fail(STORAGE_ADD, "cannot write ");
     assert_at(general, "two", NULL);
     assert_at(general, STORAGE_LIST, before);
-    few.rlim_cur = most;
-    ck_assert_int_eq(prlimit(local_helper_pid(helper), RLIMIT_FSIZE, &few, NULL), 0);
+    (void)limit_files(local_helper_pid(helper), most);
     loaded();
     assert_at(general, "two", "2");
 }
@@ -125,12 +110,7 @@ TEST(no_right_is_said)
     ck_assert_int_eq(chmod(maps, 0555), 0);
     ck_assert_int_eq(chmod(config, 0644), 0);
     end();
-    bool root = geteuid() == 0;
-    if (root)
-        ck_assert_int_eq(seteuid(65534), 0);
-    begin();
-    if (root)
-        ck_assert_int_eq(seteuid(0), 0);
+    as_nobody(begin);
     want(STORAGE_MAP, "a.map", "b c\n");
     must_fail(STORAGE_ADD, "maps/a.map: Permission denied");
     ck_assert_int_eq(chmod(path, 0), 0);
@@ -141,13 +121,12 @@ TEST(no_right_is_said)
 
 TEST(two_daemons_do_not_write_at_once)
 {
-    struct error err = {0};
     want(STORAGE_GENERAL, "one", "1");
     loaded();
     end();
-    struct local_helper *first = local_helper_start(&options, &err);
+    struct local_helper *first = local_helper_start(&options, &flaw);
     local_helper_attach(first, base, NULL);
-    ck_assert_int_eq(wait_for(local_lock_config(first, on_answer, NULL)), LOCAL_OK);
+    ck_assert_int_eq(lock_by(first), LOCAL_OK);
     begin();
     must(STORAGE_ADD); /* it only looks */
     must(STORAGE_END);
@@ -165,13 +144,12 @@ TEST(two_daemons_do_not_write_at_once)
 /* What it put there while we waited, or right before, is in its list, not in the one that we have read. */
 TEST_EACH(what_another_daemon_put_there_before_us_is_known, 2)
 {
-    struct error err = {0};
     cleanup(mem_free_ptr) char *list = mem_printf("general two %s put\n", hash_of("2"));
-    struct local_helper *first = local_helper_start(&options, &err);
+    struct local_helper *first = local_helper_start(&options, &flaw);
     want(STORAGE_GENERAL, "one", "1");
     if (_i == 0) {
         local_helper_attach(first, base, NULL);
-        ck_assert_int_eq(wait_for(local_lock_config(first, on_answer, NULL)), LOCAL_OK);
+        ck_assert_int_eq(lock_by(first), LOCAL_OK);
         must_fail(STORAGE_ADD, "another daemon (pid ");
     } else {
         must(STORAGE_CHECK);

@@ -3,11 +3,6 @@
 #include "local_store.h"
 
 #include <openssl/evp.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include "../certs.h"
 #include "haproxy/map_text.h"
@@ -18,8 +13,7 @@
 #define LISTS "show acl\n"
 #define HEAD "# id (file) description\n"
 
-/* In memory that the played HAProxy shares: what it was told, and what it says to a line that begins so; else it is
- * silent, as after most commands. */
+/* What HAProxy was told, and what it says to a line that begins so; else it is silent, as after most commands. */
 static struct {
     char told[1 << 20];
     size_t len;
@@ -27,8 +21,8 @@ static struct {
         char begin[128], answer[65536];
     } rules[RULES];
     size_t count;
-} * haproxy;
-static pid_t haproxy_pid;
+} haproxy;
+static struct event *haproxy_event;
 
 static void haproxy_says(const char *begin, const char *format, ...) printf_like(2, 3);
 
@@ -36,64 +30,58 @@ static void haproxy_says(const char *begin, const char *format, ...)
 {
     size_t i = 0;
     va_list ap;
-    while (i < haproxy->count && !str_eq(haproxy->rules[i].begin, begin))
+    while (i < haproxy.count && !str_eq(haproxy.rules[i].begin, begin))
         i++;
     ck_assert_uint_lt(i, RULES);
-    haproxy->count += i == haproxy->count;
-    snprintf(haproxy->rules[i].begin, sizeof(haproxy->rules[i].begin), "%s", begin);
+    haproxy.count += i == haproxy.count;
+    snprintf(haproxy.rules[i].begin, sizeof(haproxy.rules[i].begin), "%s", begin);
     va_start(ap, format);
-    (void)vsnprintf(haproxy->rules[i].answer, sizeof(haproxy->rules[i].answer), format, ap);
+    (void)vsnprintf(haproxy.rules[i].answer, sizeof(haproxy.rules[i].answer), format, ap);
     va_end(ap);
 }
 
 static const char *haproxy_answer(const char *command)
 {
-    for (size_t i = 0; i < haproxy->count; i++)
-        if (str_has_prefix(command, haproxy->rules[i].begin))
-            return haproxy->rules[i].answer;
+    for (size_t i = 0; i < haproxy.count; i++)
+        if (str_has_prefix(command, haproxy.rules[i].begin))
+            return haproxy.rules[i].answer;
     return "\n";
 }
 
-static void haproxy_run(int fd)
+/* The helper is another process, and waits for us. */
+static void haproxy_accept(evutil_socket_t fd, short what, void *arg)
 {
-    for (;;) {
-        int c = accept(fd, NULL, NULL);
-        char *command = haproxy->told + haproxy->len;
-        for (ssize_t n; (n = read(c, haproxy->told + haproxy->len, sizeof(haproxy->told) - 1 - haproxy->len)) > 0;)
-            haproxy->len += (size_t)n;
-        const char *answer = haproxy_answer(command);
-        if (write(c, answer, strlen(answer)) < 0)
-            _exit(1);
-        close(c);
-    }
+    int c = accept(fd, NULL, NULL);
+    char *command = haproxy.told + haproxy.len;
+    for (ssize_t n; (n = read(c, haproxy.told + haproxy.len, sizeof(haproxy.told) - 1 - haproxy.len)) > 0;)
+        haproxy.len += (size_t)n;
+    const char *answer = haproxy_answer(command);
+    ck_assert_int_eq(write(c, answer, strlen(answer)), strlen(answer));
+    close(c);
+}
+
+static void forget_told(void)
+{
+    memset(haproxy.told, 0, haproxy.len);
+    haproxy.len = 0;
 }
 
 static void set_up_run(void)
 {
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    haproxy = mmap(NULL, sizeof(*haproxy), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    ck_assert_ptr_ne(haproxy, MAP_FAILED);
+    forget_told();
+    haproxy.count = 0;
     set_up_folder();
-    memcpy(a.sun_path, stats, strlen(stats) + 1);
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
-    ck_assert_int_eq(listen(fd, 4), 0);
-    haproxy_pid = fork();
-    if (haproxy_pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves none behind */
-        haproxy_run(fd);
-    }
-    close(fd);
+    haproxy_event = event_new(base, unix_socket(stats, true), EV_READ | EV_PERSIST, haproxy_accept, NULL);
+    event_add(haproxy_event, NULL);
     options.stats_socket = stats;
     begin();
 }
 
 static void tear_down_run(void)
 {
-    kill(haproxy_pid, SIGKILL);
-    waitpid(haproxy_pid, NULL, 0);
+    close(event_get_fd(haproxy_event));
+    event_free(haproxy_event);
     tear_down_store();
-    munmap(haproxy, sizeof(*haproxy));
 }
 
 /* What it was told since the last time. */
@@ -103,15 +91,8 @@ static void assert_told(const char *format, ...)
     va_start(ap, format);
     cleanup(mem_free_ptr) char *wanted = mem_vprintf(format, ap);
     va_end(ap);
-    ck_assert_str_eq(haproxy->told, wanted);
-    memset(haproxy->told, 0, haproxy->len);
-    haproxy->len = 0;
-}
-
-static void forget_told(void)
-{
-    memset(haproxy->told, 0, haproxy->len);
-    haproxy->len = 0;
+    ck_assert_str_eq(haproxy.told, wanted);
+    forget_told();
 }
 
 /* One that HAProxy has loaded, by that name. */
@@ -218,7 +199,7 @@ TEST(entries_as_they_are_sent)
     change_to(STORAGE_MAP, "hosts.map", text);
     haproxy_shows(path, text);
     assert_runs(1);
-    ck_assert_ptr_nonnull(strstr(haproxy->told, " <<\nb x  y\nc \n#e f\n\ncommit map"));
+    ck_assert_ptr_nonnull(strstr(haproxy.told, " <<\nb x  y\nc \n#e f\n\ncommit map"));
 }
 
 TEST(a_big_map)
@@ -230,7 +211,7 @@ TEST(a_big_map)
     change_to(STORAGE_MAP, "hosts.map", buf_str(&text));
     haproxy_shows(path, buf_str(&text));
     assert_runs(1);
-    for (const char *at = haproxy->told; (at = strstr(at, " <<\n")) != NULL;) {
+    for (const char *at = haproxy.told; (at = strstr(at, " <<\n")) != NULL;) {
         const char *end = strstr(at, "\n\n");
         ck_assert_ptr_nonnull(end);
         at += strlen(" <<\n");
@@ -293,7 +274,7 @@ TEST(an_entry_of_a_map_that_another_run_changed)
     must(STORAGE_ADD);
     haproxy_shows(path, "a 2\n" FIVE);
     assert_runs(1);
-    ck_assert_ptr_nonnull(strstr(haproxy->told, "commit map"));
+    ck_assert_ptr_nonnull(strstr(haproxy.told, "commit map"));
 }
 
 /* By each of the two. */
@@ -324,14 +305,14 @@ TEST_EACH(an_entry_that_fails, array_len(single_failures))
     const char *why = single_failures[_i].why;
     cleanup(mem_free_ptr) char *path = an_entry_that_changes();
     haproxy_shows(path, "a 2\n" FIVE);
-    haproxy->count -= str_eq(single_failures[_i].to, "show map /");
+    haproxy.count -= str_eq(single_failures[_i].to, "show map /");
     haproxy_says(single_failures[_i].to, "%s", single_failures[_i].answer);
     if (why == NULL)
         assert_runs(1);
     else
         assert_takes_reload(why);
-    ck_assert_ptr_nonnull(strstr(haproxy->told, "set map"));
-    ck_assert_int_eq(strstr(haproxy->told, "commit map") != NULL, single_failures[_i].all);
+    ck_assert_ptr_nonnull(strstr(haproxy.told, "set map"));
+    ck_assert_int_eq(strstr(haproxy.told, "commit map") != NULL, single_failures[_i].all);
 }
 
 /* As many of them as a line takes. */
@@ -351,7 +332,7 @@ TEST(some_long_entries)
     change_to(STORAGE_MAP, "hosts.map", buf_str(&next));
     assert_runs(1);
     unsigned commands = 0, lines = 0;
-    for (const char *at = haproxy->told; (at = strstr(at, "add map ")) != NULL; at++, commands++)
+    for (const char *at = haproxy.told; (at = strstr(at, "add map ")) != NULL; at++, commands++)
         lines += at[-1] == '\n';
     ck_assert_uint_eq(commands, 20);
     ck_assert_uint_eq(lines, 4);
@@ -385,8 +366,8 @@ TEST_EACH(paths_of_a_map, array_len(paths))
         assert_runs(1);
     else
         assert_takes_reload(paths[_i].why);
-    ck_assert(paths[_i].why != NULL || strstr(haproxy->told, "commit map") != NULL);
-    ck_assert(paths[_i].why == NULL || strstr(haproxy->told, "prepare map") == NULL);
+    ck_assert(paths[_i].why != NULL || strstr(haproxy.told, "commit map") != NULL);
+    ck_assert(paths[_i].why == NULL || strstr(haproxy.told, "prepare map") == NULL);
 }
 
 /* Which would be the end of a word of it. */
@@ -398,7 +379,7 @@ TEST(a_path_that_fits_into_no_command)
     begin_again();
     cleanup(mem_free_ptr) char *path = a_map_that_changes();
     assert_takes_reload("which may be it or another one");
-    ck_assert_ptr_null(strstr(haproxy->told, "prepare map"));
+    ck_assert_ptr_null(strstr(haproxy.told, "prepare map"));
 }
 
 TEST(a_map_beside_one_that_stays)
@@ -415,7 +396,7 @@ TEST(a_map_beside_one_that_stays)
     haproxy_shows(path, "a 3\n");
     forget_told();
     assert_runs(1);
-    ck_assert_ptr_null(strstr(haproxy->told, other));
+    ck_assert_ptr_null(strstr(haproxy.told, other));
 }
 
 TEST(a_map_by_two_paths)
@@ -424,8 +405,8 @@ TEST(a_map_by_two_paths)
     haproxy_says(LOADED, HEAD "0 (/x/other.map) pattern x\n1 (%s) pattern x\n2 (maps/hosts.map) pattern x\n\n", path);
     haproxy_shows("maps/hosts.map", "a 2\n");
     assert_runs(1);
-    ck_assert_ptr_nonnull(strstr(haproxy->told, "commit map @7 maps/hosts.map\nshow map maps/hosts.map\n"));
-    ck_assert_ptr_null(strstr(haproxy->told, "other"));
+    ck_assert_ptr_nonnull(strstr(haproxy.told, "commit map @7 maps/hosts.map\nshow map maps/hosts.map\n"));
+    ck_assert_ptr_null(strstr(haproxy.told, "other"));
     change_to(STORAGE_MAP, "hosts.map", "a 3\n");
     haproxy_shows(path, "a 3\n");
     assert_takes_reload("HAProxy took it, and does not show it"); /* the other one still has "a 2" */
@@ -455,9 +436,24 @@ TEST_EACH(a_map_that_is_not_loaded, array_len(unloaded))
 }
 
 /* What may go wrong, and what is sent last then. */
-static const struct {
+struct failure {
     const char *to, *answer, *why, *last;
-} failures[] = {
+};
+
+static void assert_fails(const struct failure *f, const char *path)
+{
+    const char *name = strstr(f->last, "%s");
+    cleanup(mem_free_ptr) char *wanted =
+        mem_printf("%.*s%s", (int)strcspn(f->last, "%"), f->last, name != NULL ? path : "");
+    haproxy_says(f->to, "%s", f->answer);
+    assert_takes_reload(f->why);
+    cleanup(mem_free_ptr) char *line = mem_printf("%s%s", wanted, name != NULL ? "\n" : "");
+    ck_assert_msg(str_has_suffix(haproxy.told, line), "%s", haproxy.told);
+    must(STORAGE_BACK); /* the reload failed, too */
+    ck_assert(!last.news.changed);
+}
+
+static const struct failure failures[] = {
     {"show map\n", "Unknown command\n\n", "show map: HAProxy says: Unknown command", "show map\n"},
     {"show acl\n", "", "show acl: HAProxy closed the connection without an answer", "show acl\n"},
     {"prepare map", "Permission denied\n\n", "maps/hosts.map: HAProxy says: Permission denied", "prepare map %s\n"},
@@ -476,17 +472,9 @@ static const struct {
 TEST_EACH(a_map_that_fails, array_len(failures))
 {
     cleanup(mem_free_ptr) char *path = a_map_that_changes();
-    cleanup(mem_free_ptr) char *wanted = NULL;
-    haproxy->count = str_eq(failures[_i].to, "show map /") ? haproxy->count - 1 : haproxy->count;
-    haproxy_says(failures[_i].to, "%s", failures[_i].answer);
-    assert_takes_reload(failures[_i].why);
-    const char *name = strstr(failures[_i].last, "%s");
-    wanted = name != NULL ? mem_printf("%.*s%s\n", (int)(name - failures[_i].last), failures[_i].last, path)
-                          : mem_strdup(failures[_i].last);
-    ck_assert_msg(str_has_suffix(haproxy->told, wanted), "%s", haproxy->told);
-    must(STORAGE_BACK); /* the reload failed, too */
+    haproxy.count -= str_eq(failures[_i].to, "show map /");
+    assert_fails(&failures[_i], path);
     assert_at(maps, "hosts.map", "a 1\n");
-    ck_assert(!last.news.changed);
 }
 
 /* The reload for the second one loads the first one again, and may fail: then both go back. */
@@ -500,7 +488,7 @@ TEST(all_or_nothing)
     must(STORAGE_ADD);
     haproxy_shows(path, "a 2\nb 2\n");
     assert_takes_reload("files/x.http: it is neither a map nor a certificate");
-    ck_assert_ptr_nonnull(strstr(haproxy->told, "commit map"));
+    ck_assert_ptr_nonnull(strstr(haproxy.told, "commit map"));
     must(STORAGE_BACK);
     assert_at(maps, "hosts.map", "a 2\n");
     assert_at(general, "x.http", "1");
@@ -616,7 +604,7 @@ TEST(a_certificate_with_empty_lines)
     certificate_shows(pems[1], 0);
     assert_runs(1);
     cleanup(mem_free_ptr) char *wanted = mem_printf(" <<\nwhat\n%s\ncommit ssl cert ", pems[1]);
-    ck_assert_ptr_nonnull(strstr(haproxy->told, wanted));
+    ck_assert_ptr_nonnull(strstr(haproxy.told, wanted));
 }
 
 /* Of one with another one behind it, and of one alone. */
@@ -643,9 +631,7 @@ TEST_EACH(what_a_certificate_shows, array_len(shows))
         assert_takes_reload("certs/site.pem: HAProxy took it, and does not show it");
 }
 
-static const struct {
-    const char *to, *answer, *why, *last;
-} certificate_failures[] = {
+static const struct failure certificate_failures[] = {
     {"show ssl cert\n", "Unknown command\n\n", "show ssl cert: HAProxy says: Unknown command", "show ssl cert\n"},
     {"show ssl ca-file\n", "# filename\n/x/site.pem - 1 certificate(s)\n\n",
      "certs/site.pem: HAProxy has it as a CA or CRL file, too", "show ssl crl-file\n"},
@@ -664,14 +650,7 @@ static const struct {
 TEST_EACH(a_certificate_that_fails, array_len(certificate_failures))
 {
     cleanup(mem_free_ptr) char *path = a_certificate_that_changes();
-    haproxy_says(certificate_failures[_i].to, "%s", certificate_failures[_i].answer);
-    assert_takes_reload(certificate_failures[_i].why);
-    const char *last_told = certificate_failures[_i].last, *name = strstr(last_told, "%s");
-    cleanup(mem_free_ptr) char *wanted =
-        mem_printf("%.*s%s%s", (int)(name != NULL ? (size_t)(name - last_told) : strlen(last_told)), last_told,
-                   name != NULL ? path : "", name != NULL ? "\n" : "");
-    ck_assert_msg(str_has_suffix(haproxy->told, wanted), "%s", haproxy->told);
-    must(STORAGE_BACK);
+    assert_fails(&certificate_failures[_i], path);
     assert_at(ssl_dir, "site.pem", pems[0]);
 }
 
@@ -684,7 +663,7 @@ TEST(a_certificate_that_is_too_long)
         buf_add(&text, pems[0]);
     change_to(STORAGE_CERTIFICATE, "site.pem", buf_str(&text));
     assert_takes_reload("certs/site.pem: it is too long for a command");
-    ck_assert_ptr_null(strstr(haproxy->told, "set ssl cert"));
+    ck_assert_ptr_null(strstr(haproxy.told, "set ssl cert"));
 }
 
 /* Which a Data Plane API would not store as a certificate. */
@@ -702,7 +681,7 @@ TEST(a_certificate_in_the_general_folder)
     haproxy_says("show ssl cert\n", "# filename\n%s\n\n", path);
     certificate_shows(pem, 0);
     assert_runs(1);
-    ck_assert_ptr_nonnull(strstr(haproxy->told, path));
+    ck_assert_ptr_nonnull(strstr(haproxy.told, path));
 }
 
 static void forget_pems(void)

@@ -3,8 +3,6 @@
 #include "local_driver.h"
 
 #include <poll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include "haproxy/cfg/difference.h"
 #include "haproxy/drift.h"
@@ -42,9 +40,8 @@ static bool files_change; /* beside it, with the next one that is told */
 static enum transaction_result tell(const char *to, bool plain)
 {
     struct cfg_difference d;
-    struct error err = {0};
     struct cfg_content *c = cfg_content_new(mem_strdup(to), strlen(to));
-    cfg_difference_init(&d, cfg_content_file(readout.file, &err), cfg_content_file(c, &err));
+    cfg_difference_init(&d, cfg_content_file(readout.file, &flaw), cfg_content_file(c, &flaw));
     ck_assert(d.effect == CFG_EFFECT_RUNTIME || d.effect == CFG_EFFECT_RUNTIME_SERVERS);
     const struct replacement_request r = {
         .text = c, .before = readout.file, .changes = &d.changes, .plain = plain, .files_stay = !files_change};
@@ -106,9 +103,8 @@ TEST(who_came_too_early_goes_again)
     struct cfg_content *c =
         cfg_content_new(mem_printf("%s    nonsense\n", bad), strlen(bad) + strlen("    nonsense\n"));
     struct cfg_difference d;
-    struct error err = {0};
     struct cfg_content *good = cfg_content_new(bad, strlen(bad));
-    cfg_difference_init(&d, cfg_content_file(readout.file, &err), cfg_content_file(good, &err));
+    cfg_difference_init(&d, cfg_content_file(readout.file, &flaw), cfg_content_file(good, &flaw));
     const struct replacement_request r = {.text = c, .before = readout.file, .changes = &d.changes};
     driver->ops->replace(driver, readout.version, &r);
     await_told();
@@ -208,17 +204,6 @@ static const char *const whys[] = {[SAYS_YES] = "server s1: HAProxy",
                                    [IS_SILENT] = "answer",
                                    [ANSWERS_NONSENSE] = "HAProxy says"};
 
-static int unix_socket(const char *path, bool listens)
-{
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
-    if (listens ? bind(fd, (struct sockaddr *)&at, sizeof(at)) != 0 || listen(fd, 16) != 0
-                : connect(fd, (struct sockaddr *)&at, sizeof(at)) != 0)
-        _exit(3);
-    return fd;
-}
-
 static void pass_on(const char *question, size_t len, int to)
 {
     char answer[4096];
@@ -305,6 +290,5 @@ TEST_EACH(what_a_socket_does_not_do_is_loaded, BEHAVIOURS)
     reach_by(stats);
     read_it();
     ck_assert_int_eq(row_of("s1")->weight, 9);
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
+    end_player(pid);
 }

@@ -1,9 +1,7 @@
 /* src/haproxy/map_commands: where the order of a map's entries counts for nothing, and the commands for a few of them. */
 #include "haproxy/map_commands.h"
 
-#include "common.h"
-
-/* ---- how it is looked up ---- */
+#include "../test.h"
 
 static const struct {
     const char *config;
@@ -43,8 +41,6 @@ TEST_EACH(how_it_is_looked_up, array_len(uses))
 {
     ck_assert_int_eq(map_is_unordered(uses[_i].config, "hosts.map"), uses[_i].unordered);
 }
-
-/* ---- what is sent ---- */
 
 #define FIVE_MORE "v 1\nw 2\nx 3\ny 4\nz 5\n"
 #define FIVE "a 1\nb 2\nc 3\nd 4\ne 5\n"

@@ -4,11 +4,9 @@
 #include "haproxy/dataplane/map_payload.h"
 #include "haproxy/map_text.h"
 
-#include "common.h"
+#include "../test.h"
 
 #define BLOCK 8192
-
-/* ---- what arrives: as the real one was seen to do (tests/conformance/test_storage.py) ---- */
 
 struct arrival {
     size_t lengths[4], count;
@@ -38,8 +36,6 @@ TEST_EACH(what_arrives, array_len(arrivals))
         text[i] = (char)('0' + got[i]);
     ck_assert_str_eq(text, row->arrives);
 }
-
-/* ---- what is sent ---- */
 
 /* What arrives of it is what was to arrive, in its order, with no other blanks than before a value. */
 static void assert_whole(const char *json, size_t len, const struct map_entries *entries)
@@ -72,9 +68,8 @@ static void assert_sent(const char *text)
 {
     cleanup(map_entries_fini) struct map_entries entries = {0};
     cleanup(buf_fini) struct buf out = {0};
-    struct error err = {0};
     map_entries_read(&entries, text);
-    ck_assert_msg(map_payload_print(&entries, &out, &err) == 0, "%s", err.message);
+    ck_assert_msg(map_payload_print(&entries, &out, &flaw) == 0, "%s", flaw.message);
     assert_whole(buf_str(&out), out.len, &entries);
 }
 
@@ -105,11 +100,10 @@ TEST_EACH(what_would_not_arrive, 2)
     const size_t lengths[][4] = {{BLOCK / 2 + 4, BLOCK / 2 + 4, BLOCK / 2 - 8, 4}, {4, BLOCK - 4, BLOCK + 1, 5}};
     cleanup(map_entries_fini) struct map_entries entries = {0};
     cleanup(buf_fini) struct buf text = {0}, out = {0};
-    struct error err = {0};
     for (size_t i = 0; i < array_len(lengths[0]); i++)
         buf_printf(&text, "%zu %0*d\n", i, (int)lengths[_i][i] - 3, 0);
     map_entries_read(&entries, buf_str(&text));
-    ck_assert_int_eq(map_payload_print(&entries, &out, &err), _i == 0 ? 0 : -1);
+    ck_assert_int_eq(map_payload_print(&entries, &out, &flaw), _i == 0 ? 0 : -1);
     if (_i == 0)
         assert_whole(buf_str(&out), out.len, &entries);
 }
@@ -119,8 +113,6 @@ TEST(as_they_are)
     assert_sent("/api be\n#x y\n^a\\.b$ z*\nq\"q \xc3\xa9'&\nq twice\n");
     assert_sent("a 1");
 }
-
-/* ---- what cannot be ---- */
 
 static const struct {
     const char *text, *why;
@@ -139,10 +131,9 @@ TEST_EACH(what_cannot_be, array_len(refused))
 {
     cleanup(map_entries_fini) struct map_entries entries = {0};
     cleanup(buf_fini) struct buf out = {0};
-    struct error err = {0};
     map_entries_read(&entries, refused[_i].text);
-    ck_assert_int_eq(map_payload_print(&entries, &out, &err), -1);
-    ck_assert_msg(strstr(err.message, refused[_i].why) != NULL, "%s", err.message);
+    ck_assert_int_eq(map_payload_print(&entries, &out, &flaw), -1);
+    ck_assert_msg(strstr(flaw.message, refused[_i].why) != NULL, "%s", flaw.message);
     ck_assert_uint_eq(out.len, 0);
 }
 
@@ -150,29 +141,25 @@ TEST(more_than_a_megabyte)
 {
     cleanup(map_entries_fini) struct map_entries entries = {0};
     cleanup(buf_fini) struct buf out = {0}, text = {0};
-    struct error err = {0};
     for (int i = 0; i < (1 << 20) / 16 + 1; i++)
         buf_printf(&text, "%07d %07d\n", i, i);
     map_entries_read(&entries, buf_str(&text));
-    ck_assert_int_eq(map_payload_print(&entries, &out, &err), -1);
+    ck_assert_int_eq(map_payload_print(&entries, &out, &flaw), -1);
     entries.count--;
-    ck_assert_int_eq(map_payload_print(&entries, &out, &err), 0);
+    ck_assert_int_eq(map_payload_print(&entries, &out, &flaw), 0);
 }
-
-/* ---- to come behind what is there ---- */
 
 TEST_EACH(what_is_appended, 2)
 {
     cleanup(map_entries_fini) struct map_entries entries = {0};
     cleanup(buf_fini) struct buf out = {0}, text = {0};
     cleanup(mem_free_ptr) char *value = mem_printf("%0*d", BLOCK - 7 - (_i == 0), 1);
-    struct error err = {0};
     buf_printf(&text, "b 2\na %s\n", value);
     map_entries_read(&entries, buf_str(&text));
     entries.count = 1;
-    ck_assert_int_eq(map_payload_append(&entries, &out, &err), 0);
+    ck_assert_int_eq(map_payload_append(&entries, &out, &flaw), 0);
     ck_assert_str_eq(buf_str(&out), "[{\"key\":\"b\",\"value\":\"2\"}]");
     entries.count = 2; /* with a blank and a newline each it is a block, which would replace all, or less */
-    ck_assert_int_eq(map_payload_append(&entries, &out, &err), _i == 0 ? 0 : -1);
-    ck_assert(_i == 0 || strstr(err.message, "cannot append 2 entries at once") != NULL);
+    ck_assert_int_eq(map_payload_append(&entries, &out, &flaw), _i == 0 ? 0 : -1);
+    ck_assert(_i == 0 || strstr(flaw.message, "cannot append 2 entries at once") != NULL);
 }

@@ -2,7 +2,7 @@
 #include "haproxy/dataplane/map_repair.h"
 #include "haproxy/map_text.h"
 
-#include "common.h"
+#include "../test.h"
 
 /* "5a1 6b2": an entry each, with id, key and value. */
 static void list_of(const char *shown, struct buf *ret)
@@ -62,9 +62,8 @@ TEST(in_their_order)
 {
     cleanup(buf_fini) struct buf list = {0};
     cleanup(map_repair_fini) struct map_repair r;
-    struct error err = {0};
     list_of("7a1 8b2 9a1", &list);
-    ck_assert_int_eq(map_repair_init(&r, buf_str(&list), list.len, &err), 0);
+    ck_assert_int_eq(map_repair_init(&r, buf_str(&list), list.len, &flaw), 0);
     ck_assert_uint_eq(r.count, 3);
     ck_assert(str_eq(r.ids[0], "0x7") && str_eq(r.ids[1], "0x8") && str_eq(r.ids[2], "0x9"));
 }
@@ -73,12 +72,11 @@ TEST_EACH(too_many, 2)
 {
     cleanup(buf_fini) struct buf list = {0};
     cleanup(map_repair_fini) struct map_repair r;
-    struct error err = {0};
     buf_add(&list, "[");
     for (int i = 0; i < MAP_REPAIR_MAX + _i; i++)
         buf_printf(&list, "%s{\"id\":\"0x%x\",\"key\":\"k\",\"value\":\"v\"}", i > 0 ? "," : "", (unsigned)i + 1);
     buf_add(&list, "]");
-    ck_assert_int_eq(map_repair_init(&r, buf_str(&list), list.len, &err), -_i);
+    ck_assert_int_eq(map_repair_init(&r, buf_str(&list), list.len, &flaw), -_i);
     ck_assert_uint_eq(r.count, _i == 0 ? MAP_REPAIR_MAX : 0);
 }
 

@@ -1,7 +1,7 @@
 /* src/haproxy/map_text: entries as HAProxy reads them of a file, and whether two lists of them are the same. */
 #include "haproxy/map_text.h"
 
-#include "common.h"
+#include "../test.h"
 
 /* "[key|value]" of each entry. HAProxy 2.6 and 3.4 showed these (`show map`) of such files. */
 static const struct {

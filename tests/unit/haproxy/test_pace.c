@@ -1,7 +1,7 @@
 /* src/haproxy/pace: how long nothing is sent after what failed, and what ends that. */
 #include "haproxy/pace.h"
 
-#include "common.h"
+#include "../test.h"
 
 #define NOW 1000000u
 #define CAP_MS 15000u

@@ -6,7 +6,7 @@
 
 #include "haproxy/cfg/content.h"
 #include "haproxy/dataplane/client.h"
-#include "common.h"
+#include "../test.h"
 
 #define MAX_BACKENDS 64
 #define LIST "/configuration/backends?full_section=true"
@@ -113,7 +113,6 @@ char *dataplane_answer_take(const struct dataplane_answer *a)
 
 const char *dataplane_client_url(const struct dataplane_client *c)
 {
-    (void)c;
     return "http://api";
 }
 
@@ -258,7 +257,7 @@ static void answer(void)
         turn();
         return;
     }
-    cleanup(buf_fini) struct buf body;
+    cleanup(buf_fini) struct buf body = {0};
     struct dataplane_client *c = NULL;
     for (size_t i = 0; i < w.client_count; i++)
         if (w.clients[i].busy && (c == NULL || (w.clients[i].asked > c->asked) == w.last_first))
@@ -266,7 +265,6 @@ static void answer(void)
     ck_assert_msg(c != NULL, "it waits for nothing");
     snprintf(w.path, sizeof(w.path), "%s", c->path);
     char asked = letter();
-    buf_init(&body, 0);
     bool moves = w.moves_at != NULL && str_has_prefix(w.path, w.moves_at);
     struct dataplane_answer a = {.retry_after_ms = -1, .progress = HTTP_ANSWERED};
     if (moves && w.moves_weights)
@@ -300,7 +298,6 @@ static void answer(void)
 
 static void was_read(void *arg, const struct error *err)
 {
-    (void)arg;
     w.done++;
     w.error = err != NULL ? *err : (struct error){0};
 }

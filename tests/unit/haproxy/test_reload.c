@@ -3,7 +3,7 @@
 #include "haproxy/dataplane/reload_answer.h"
 #include "haproxy/reload.h"
 
-#include "common.h"
+#include "../test.h"
 
 static void answer(struct reload *r, int status, const char *body, uint64_t now_ms)
 {

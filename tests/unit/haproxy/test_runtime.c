@@ -1,7 +1,8 @@
 /* src/haproxy/runtime: what differs between two readings of what runs. */
 #include "haproxy/runtime.h"
 
-#include "common.h"
+#include "base/shared_text.h"
+#include "../test.h"
 
 static void runtime_text(char **text, const char *to)
 {

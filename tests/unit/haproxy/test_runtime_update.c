@@ -1,5 +1,4 @@
 /* src/haproxy/dataplane/runtime_update: every ending of a write without a reload, and of the call to the running HAProxy alone. */
-#include <stdint.h>
 
 #include "../json_text.h"
 #include "haproxy/dataplane/runtime_update.h"

@@ -5,7 +5,7 @@
 #include "haproxy/dataplane/codec.h"
 #include "haproxy/local/cli_stat.h"
 
-#include "common.h"
+#include "../test.h"
 
 #define HEAD "# pxname,svname,qcur,status,weight,act,bck,chkfail,type,rate,\n"
 
@@ -34,7 +34,6 @@ TEST(proxies_are_found_by_name)
 TEST(of_show_stat)
 {
     struct served s = {.answers = true};
-    struct error err = {0};
     ck_assert_int_eq(cli_stat_read(&s,
                                    HEAD "web,FRONTEND,,OPEN,,,,,0,0,\n"
                                         "off,FRONTEND,,STOP,,,,,0,0,\n"
@@ -42,7 +41,7 @@ TEST(of_show_stat)
                                         "l,BACKEND,0,UP,3,2,1,,1,0,\n"
                                         "be,s1,0,no check,1,1,0,,2,0,\n"
                                         "be,BACKEND,0,DOWN,0,0,0,,1,0,\n\n",
-                                   &err),
+                                   &flaw),
                      0);
     ck_assert(s.lists);
     ck_assert_uint_eq(s.frontends.count, 3);
@@ -52,7 +51,7 @@ TEST(of_show_stat)
     ck_assert_uint_eq(served_up(&s, "l"), 3);
     ck_assert_uint_eq(served_up(&s, "be"), 0);
     served_fini(&s);
-    ck_assert_int_eq(cli_stat_read(&s, HEAD "\n", &err), 0);
+    ck_assert_int_eq(cli_stat_read(&s, HEAD "\n", &flaw), 0);
     ck_assert(s.lists);
     served_fini(&s);
 }
@@ -70,7 +69,6 @@ static void failure_is(const struct served *s, const char *server, const char *c
 TEST(of_show_stat_with_servers)
 {
     cleanup(served_fini) struct served s = {.answers = true}, copy = {0};
-    struct error err = {0};
     ck_assert_int_eq(cli_stat_read(&s,
                                    WITH_CHECKS "be,up,UP,1,0,L4OK,,\n"
                                                "be,refused,DOWN,0,1,* L4CON,\"Connection refused, \"\"twice\"\"\",\n"
@@ -78,7 +76,7 @@ TEST(of_show_stat_with_servers)
                                                "be,off,MAINT,0,1,,,\n"
                                                "other,late,DOWN,0,1,L7STS,404,\n"
                                                "be,BACKEND,UP,1,0,,,\n",
-                                   &err),
+                                   &flaw),
                      0);
     ck_assert_uint_eq(s.failures.count, 3);
     failure_is(&s, "refused", "L4CON", "Connection refused, \"twice\"");
@@ -101,9 +99,8 @@ TEST(of_show_stat_that_is_none)
                                       HEAD "be,BACKEND,0,UP,3,1,-1,,1,0,\n"};
     for (size_t i = 0; i < array_len(bad); i++) {
         struct served s = {.answers = true};
-        struct error err = {0};
-        ck_assert_msg(cli_stat_read(&s, bad[i], &err) == -1, "%s", bad[i]);
-        ck_assert_int_eq(err.kind, ERROR_INVALID);
+        ck_assert_msg(cli_stat_read(&s, bad[i], &flaw) == -1, "%s", bad[i]);
+        ck_assert_int_eq(flaw.kind, ERROR_INVALID);
         served_fini(&s);
     }
 }
@@ -125,12 +122,11 @@ TEST(of_an_api)
     static const char *const lists[] = {FRONTENDS, "[" FRONTENDS "]"};
     for (size_t i = 0; i < array_len(lists); i++) {
         struct served s = {0};
-        struct error err = {0};
-        ck_assert_int_eq(read_json(&s, lists[i], false, &err), 0);
+        ck_assert_int_eq(read_json(&s, lists[i], false, &flaw), 0);
         ck_assert_int_eq(read_json(&s,
                                    "{\"stats\":[{\"name\":\"b\",\"stats\":{\"act\":2,\"bck\":1,\"status\":\"UP\"}},"
                                    "{\"name\":\"none\",\"stats\":{\"status\":\"DOWN\"}}]}",
-                                   true, &err),
+                                   true, &flaw),
                          0);
         ck_assert(s.lists && served_find(&s.frontends, "web")->open && !served_find(&s.frontends, "off")->open);
         ck_assert_uint_eq(served_up(&s, "b"), 3);
@@ -148,14 +144,13 @@ TEST(of_an_api_with_servers)
         "chk\":\"no\"}},"
         "{\"name\":\"n3\",\"backend_name\":\"be\",\"stats\":{\"status\":\"UP\",\"check_status\":\"L4OK\"}}]}";
     struct served s = {0};
-    struct error err = {0};
-    ck_assert_int_eq(codec_read_served(json, strlen(json), CODEC_SERVED_SERVERS, &s, &err), 0);
+    ck_assert_int_eq(codec_read_served(json, strlen(json), CODEC_SERVED_SERVERS, &s, &flaw), 0);
     ck_assert_uint_eq(s.failures.count, 2);
     failure_is(&s, "n1", "L4TOUT", "");
     failure_is(&s, "n2", "L4CON", "no");
     served_fini(&s);
     static const char bad[] = "{\"stats\":[{\"name\":\"n1\",\"stats\":{\"status\":\"DOWN\"}}]}";
-    ck_assert_int_eq(codec_read_served(bad, strlen(bad), CODEC_SERVED_SERVERS, &s, &err), -1);
+    ck_assert_int_eq(codec_read_served(bad, strlen(bad), CODEC_SERVED_SERVERS, &s, &flaw), -1);
     served_fini(&s);
 }
 
@@ -163,11 +158,10 @@ TEST(of_an_api_with_servers)
 TEST(of_an_api_that_cannot_read_it)
 {
     cleanup(served_fini) struct served s = {0};
-    struct error err = {0};
-    ck_assert_int_eq(read_json(&s, "{\"runtimeAPI\":\"/m@1\"}", false, &err), 0);
-    ck_assert_int_eq(read_json(&s, "{\"runtimeAPI\":\"/m@1\"}", true, &err), 0);
+    ck_assert_int_eq(read_json(&s, "{\"runtimeAPI\":\"/m@1\"}", false, &flaw), 0);
+    ck_assert_int_eq(read_json(&s, "{\"runtimeAPI\":\"/m@1\"}", true, &flaw), 0);
     ck_assert(!s.lists);
-    ck_assert_int_eq(read_json(&s, "{\"runtimeAPI\":\"/m\",\"stats\":[]}", true, &err), 0);
+    ck_assert_int_eq(read_json(&s, "{\"runtimeAPI\":\"/m\",\"stats\":[]}", true, &flaw), 0);
     ck_assert(s.lists);
 }
 
@@ -188,9 +182,8 @@ TEST(of_an_api_that_says_none)
                {"{\"stats\":[{\"name\":\"b\",\"stats\":{\"act\":-1}}]}", ERROR_INVALID}};
     for (size_t i = 0; i < array_len(bad); i++) {
         struct served s = {0};
-        struct error err = {0};
-        ck_assert_msg(read_json(&s, bad[i].json, true, &err) == -1, "%s", bad[i].json);
-        ck_assert_int_eq(err.kind, bad[i].kind);
+        ck_assert_msg(read_json(&s, bad[i].json, true, &flaw) == -1, "%s", bad[i].json);
+        ck_assert_int_eq(flaw.kind, bad[i].kind);
         served_fini(&s);
     }
 }

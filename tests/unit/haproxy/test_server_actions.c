@@ -1,7 +1,8 @@
 /* src/haproxy/dataplane/server_actions: changes as a Data Plane API tells them to HAProxy, and back. */
 #include "haproxy/dataplane/server_actions.h"
 
-#include "common.h"
+#include "base/shared_text.h"
+#include "../test.h"
 
 static struct changes changes;
 
@@ -26,8 +27,6 @@ static const char *printed(struct buf *out, struct error *err)
     return server_actions_print(&changes, out, err) == 0 ? buf_str(out) : NULL;
 }
 
-/* ---- there and back ---- */
-
 static const char *const texts[] = {
     "SetServerAddr be n1 10.0.0.1 80",
     "SetServerAddr be n1 fd00::1 443",
@@ -40,10 +39,9 @@ FIXTURE(NULL, teardown)
 
 TEST_EACH(there_and_back, array_len(texts))
 {
-    struct error err = {0};
     cleanup(buf_fini) struct buf out = {0};
     ck_assert_int_eq(server_actions_read(texts[_i], strlen(texts[_i]), &changes), 0);
-    ck_assert_str_eq(printed(&out, &err), texts[_i]);
+    ck_assert_str_eq(printed(&out, &flaw), texts[_i]);
 }
 
 /* There is no moment in which nobody takes connections. */
@@ -51,23 +49,19 @@ TEST(who_takes_connections_comes_first)
 {
     static const char given[] = "SetServerWeight be n1 0;SetServerState be n3 maint;SetServerWeight be n2 100;"
                                 "SetServerState be n4 ready";
-    struct error err = {0};
     cleanup(buf_fini) struct buf out = {0};
     ck_assert_int_eq(server_actions_read(given, strlen(given), &changes), 0);
-    ck_assert_str_eq(printed(&out, &err), "SetServerWeight be n2 100;SetServerState be n4 ready;"
-                                          "SetServerWeight be n1 0;SetServerState be n3 maint");
+    ck_assert_str_eq(printed(&out, &flaw), "SetServerWeight be n2 100;SetServerState be n4 ready;"
+                                           "SetServerWeight be n1 0;SetServerState be n3 maint");
 }
 
 TEST(all_of_one_server)
 {
-    struct error err = {0};
     cleanup(buf_fini) struct buf out = {0};
     add(CHANGE_SET_SERVER, "be", "n1", SERVER_ADDRESS | SERVER_WEIGHT | SERVER_MAINTENANCE);
-    ck_assert_str_eq(printed(&out, &err),
+    ck_assert_str_eq(printed(&out, &flaw),
                      "SetServerAddr be n1 10.0.0.1 80;SetServerWeight be n1 7;SetServerState be n1 maint");
 }
-
-/* ---- what takes a reload ---- */
 
 struct refused {
     enum change_kind kind;
@@ -88,45 +82,40 @@ static const struct refused refused[] = {
 
 TEST_EACH(what_takes_a_reload, array_len(refused))
 {
-    struct error err = {0};
     cleanup(buf_fini) struct buf out = {0};
     add(CHANGE_SET_SERVER, "be", "n0", SERVER_WEIGHT);
     add(refused[_i].kind, refused[_i].backend, refused[_i].server, refused[_i].fields);
-    ck_assert_ptr_null(printed(&out, &err));
-    ck_assert_msg(strstr(err.message, refused[_i].why) != NULL, "%s", err.message);
+    ck_assert_ptr_null(printed(&out, &flaw));
+    ck_assert_msg(strstr(flaw.message, refused[_i].why) != NULL, "%s", flaw.message);
     ck_assert_uint_eq(out.len, 0); /* all, or none */
 }
 
 TEST(an_address_that_cannot_be_read_back)
 {
-    struct error err = {0};
     cleanup(buf_fini) struct buf out = {0};
     add(CHANGE_SET_SERVER, "be", "n1", SERVER_ADDRESS);
     struct backend_server *s = (struct backend_server *)(void *)changes.list[0]->server;
     s->port = 0;
-    ck_assert_ptr_null(printed(&out, &err));
+    ck_assert_ptr_null(printed(&out, &flaw));
     s->port = 80;
-    ck_assert_ptr_nonnull(printed(&out, &err));
+    ck_assert_ptr_nonnull(printed(&out, &flaw));
     shared_text_set(&s->address, "web");
-    ck_assert_ptr_null(printed(&out, &err));
-    ck_assert_str_eq(err.message, "server be/n1: its address is a name, or without a port");
+    ck_assert_ptr_null(printed(&out, &flaw));
+    ck_assert_str_eq(flaw.message, "server be/n1: its address is a name, or without a port");
 }
 
 /* A header of 4 KB. */
 TEST(too_many)
 {
-    struct error err = {0};
     cleanup(buf_fini) struct buf out = {0};
     size_t each = strlen("SetServerWeight be n1 7;");
     for (size_t i = 0; i < 4097 / each; i++)
         add(CHANGE_SET_SERVER, "be", "n1", SERVER_WEIGHT);
-    ck_assert_ptr_nonnull(printed(&out, &err));
+    ck_assert_ptr_nonnull(printed(&out, &flaw));
     add(CHANGE_SET_SERVER, "be", "n1", SERVER_WEIGHT);
-    ck_assert_ptr_null(printed(&out, &err));
-    ck_assert_ptr_nonnull(strstr(err.message, "more than one request to the Data Plane API can hold"));
+    ck_assert_ptr_null(printed(&out, &flaw));
+    ck_assert_ptr_nonnull(strstr(flaw.message, "more than one request to the Data Plane API can hold"));
 }
-
-/* ---- what is none ---- */
 
 static const char *const none[] = {
     "",

@@ -2,7 +2,7 @@
 #include "haproxy/cfg/file.h"
 #include "haproxy/local/server_command.h"
 
-#include "common.h"
+#include "../test.h"
 
 #define N1 "  server n1 10.0.0.1:80"
 
@@ -57,15 +57,14 @@ static void check_change(const char *text, bool files_before, const struct chang
 {
     cleanup(cfg_file_fini) struct cfg_file f = {0};
     cleanup(server_commands_fini) struct server_commands c = {0};
-    struct error err = {0};
     cfg_file_parse(&f, text, strlen(text));
-    int rc = server_commands_add(&c, &f, files_before, change, &err);
+    int rc = server_commands_add(&c, &f, files_before, change, &flaw);
     if (why != NULL) {
         ck_assert_int_eq(rc, -1);
-        ck_assert_str_eq(err.message, why);
+        ck_assert_str_eq(flaw.message, why);
         return;
     }
-    ck_assert_msg(rc == 0, "%s", err.message);
+    ck_assert_msg(rc == 0, "%s", flaw.message);
     cleanup(mem_free_ptr) char *is = all_of(&c);
     ck_assert_str_eq(is, says);
 }
@@ -124,10 +123,9 @@ TEST_EACH(a_server_whose_defaults_are_known, array_len(known))
     const struct change change = {.kind = CHANGE_ADD_SERVER, .backend = &b, .server = &s};
     cleanup(cfg_file_fini) struct cfg_file before = {0}, f = {0};
     cleanup(server_commands_fini) struct server_commands c = {0};
-    struct error err = {0};
     cfg_file_parse(&before, known[_i].before, strlen(known[_i].before));
     cfg_file_parse_behind(&f, known[_i].text, strlen(known[_i].text), &before);
-    ck_assert_msg(server_commands_add(&c, &f, false, &change, &err) == 0, "%s", err.message);
+    ck_assert_msg(server_commands_add(&c, &f, false, &change, &flaw) == 0, "%s", flaw.message);
     cleanup(mem_free_ptr) char *is = all_of(&c);
     cleanup(mem_free_ptr) char *says = mem_printf("%senable server be/n1\n", known[_i].says);
     ck_assert_str_eq(is, says);

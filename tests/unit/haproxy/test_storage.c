@@ -4,7 +4,6 @@
 #include "haproxy/storage_map.h"
 
 #include "../certs.h"
-#include "common.h"
 
 /* ---- an API: a storage of general files and maps ---- */
 
@@ -253,8 +252,7 @@ static const char *runs(enum storage_part part)
 
 static void want(enum storage_kind kind, const char *name, const char *bytes)
 {
-    struct error err = {0};
-    ck_assert_msg(storage_files_add(&w.files, kind, name, bytes, strlen(bytes), &err) == 0, "%s", err.message);
+    ck_assert_msg(storage_files_add(&w.files, kind, name, bytes, strlen(bytes), &flaw) == 0, "%s", flaw.message);
 }
 
 static void want_anew(void)

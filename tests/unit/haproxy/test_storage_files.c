@@ -2,7 +2,6 @@
 #include "haproxy/storage_files.h"
 
 #include "../certs.h"
-#include "common.h"
 
 static struct storage_files files;
 
@@ -18,17 +17,15 @@ static void teardown(void)
 
 static void add(enum storage_kind kind, const char *name, const char *bytes)
 {
-    struct error err = {0};
-    ck_assert_msg(storage_files_add(&files, kind, name, bytes, strlen(bytes), &err) == 0, "%s", err.message);
+    ck_assert_msg(storage_files_add(&files, kind, name, bytes, strlen(bytes), &flaw) == 0, "%s", flaw.message);
 }
 
 static void assert_refused(enum storage_kind kind, const char *name, const char *bytes, size_t len, const char *message)
 {
-    struct error err = {0};
     size_t count = files.count;
-    ck_assert_int_eq(storage_files_add(&files, kind, name, bytes, len, &err), -1);
-    ck_assert_int_eq(err.kind, ERROR_INVALID);
-    ck_assert_str_eq(err.message, message);
+    ck_assert_int_eq(storage_files_add(&files, kind, name, bytes, len, &flaw), -1);
+    ck_assert_int_eq(flaw.kind, ERROR_INVALID);
+    ck_assert_str_eq(flaw.message, message);
     ck_assert_uint_eq(files.count, count);
 }
 
@@ -83,8 +80,7 @@ TEST(names_that_are_none)
     char name[STORAGE_NAME_MAX_BYTES + 2];
     memset(name, 'x', sizeof(name));
     name[sizeof(name) - 1] = '\0';
-    struct error err = {0};
-    ck_assert_int_eq(storage_files_add(&files, STORAGE_GENERAL, name, "", 0, &err), -1);
+    ck_assert_int_eq(storage_files_add(&files, STORAGE_GENERAL, name, "", 0, &flaw), -1);
     name[sizeof(name) - 2] = '\0';
     add(STORAGE_GENERAL, name, "");
 }
@@ -125,8 +121,7 @@ TEST(maps)
     memcpy(line + 16000, "\nk ", 3);
     add(STORAGE_MAP, "a.map", line);
     assert_refused(STORAGE_MAP, "b.map", "k v\0w", 5, "maps/b.map: there is a NUL byte in it, and a map is text");
-    struct error err = {0};
-    ck_assert_int_eq(storage_files_add(&files, STORAGE_GENERAL, "b", "k v\0w", 5, &err), 0);
+    ck_assert_int_eq(storage_files_add(&files, STORAGE_GENERAL, "b", "k v\0w", 5, &flaw), 0);
     ck_assert_uint_eq(storage_files_find(&files, STORAGE_GENERAL, "b")->len, 5);
     add(STORAGE_MAP, "empty.map", "");
 }
@@ -134,18 +129,21 @@ TEST(maps)
 TEST(sizes)
 {
     cleanup(mem_free_ptr) char *large = mem_alloc(STORAGE_FILE_MAX_BYTES + 1);
-    struct error err = {0};
     assert_refused(STORAGE_GENERAL, "l", large, STORAGE_FILE_MAX_BYTES + 1,
                    "files/l: it has 16777217 bytes, and more than 16777216 are not taken");
-    static const char *const four[] = {"a", "b", "c", "d"};
-    for (size_t i = 0; i < 4; i++)
-        ck_assert_int_eq(storage_files_add(&files, STORAGE_GENERAL, four[i], large, STORAGE_FILE_MAX_BYTES, &err), 0);
+    files.bytes = 3 * (size_t)STORAGE_FILE_MAX_BYTES; /* as if of others */
+    ck_assert_int_eq(storage_files_add(&files, STORAGE_GENERAL, "d", large, STORAGE_FILE_MAX_BYTES, &flaw), 0);
     assert_refused(STORAGE_GENERAL, "e", "x", 1, "files/e: with it the files have more than 67108864 bytes together");
     storage_files_fini(&files);
-    for (unsigned i = 0; i < STORAGE_FILES_MAX; i++) {
-        cleanup(mem_free_ptr) char *name = mem_printf("n%04u", i);
-        add(STORAGE_GENERAL, name, "");
-    }
+    /* Each that is added copies the list. */
+    files.list = mem_array(STORAGE_FILES_MAX - 1, sizeof(*files.list));
+    for (; files.count < STORAGE_FILES_MAX - 1; files.count++)
+        files.list[files.count] = (struct storage_file){.kind = STORAGE_GENERAL,
+                                                        .place = STORAGE_GENERAL,
+                                                        .name = mem_printf("n%04zu", files.count),
+                                                        .stored = mem_printf("n%04zu", files.count),
+                                                        .bytes = mem_strdup("")};
+    add(STORAGE_GENERAL, "z", "");
     assert_refused(STORAGE_GENERAL, "e", "x", 1, "files/e: more than 5000 files are not taken");
 }
 

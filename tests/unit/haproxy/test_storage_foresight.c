@@ -3,7 +3,7 @@
 #include "haproxy/dataplane/storage.h"
 #include "haproxy/storage_foresight.h"
 
-#include "common.h"
+#include "../test.h"
 
 static const struct {
     const char *now, *next;
@@ -29,8 +29,6 @@ TEST_EACH(entries, sizeof(maps) / sizeof(maps[0]))
     ck_assert_uint_eq(is.go, maps[_i].expected.go);
     ck_assert_uint_eq(is.change, maps[_i].expected.change);
 }
-
-/* ---- an API: each of these paths with its answer; all others are not there ---- */
 
 struct stored_text {
     const char *path, *text;
@@ -71,8 +69,7 @@ static void foresee(const struct storage_files *files, const struct stored_text 
 
 static void want(struct storage_files *files, enum storage_kind kind, const char *name, const char *bytes)
 {
-    struct error err = {0};
-    ck_assert_int_eq(storage_files_add(files, kind, name, bytes, strlen(bytes), &err), 0);
+    ck_assert_int_eq(storage_files_add(files, kind, name, bytes, strlen(bytes), &flaw), 0);
 }
 
 #define MAPS                                                                                                        \

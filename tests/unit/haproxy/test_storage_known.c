@@ -2,7 +2,6 @@
 #include "haproxy/storage_known.h"
 
 #include "../certs.h"
-#include "common.h"
 
 static struct storage_known *known;
 
@@ -53,15 +52,14 @@ TEST(certificates_of_files)
     cleanup(mem_free_ptr) char *both = mem_join(cert, key_pem), *ed_both = mem_join(ed_cert, ed_pem);
     for (int turn = 0; turn < 2; turn++) {
         cleanup(storage_files_fini) struct storage_files files = {0};
-        struct error err = {0};
-        ck_assert_int_eq(storage_files_add_known(&files, known, STORAGE_CERTIFICATE, "a.pem", both, strlen(both), &err),
-                         0);
         ck_assert_int_eq(
-            storage_files_add_known(&files, known, STORAGE_CERTIFICATE, "e.pem", ed_both, strlen(ed_both), &err), 0);
-        ck_assert_int_eq(storage_files_add_known(&files, known, STORAGE_CERTIFICATE, "b.pem", cert, strlen(cert), &err),
-                         -1);
+            storage_files_add_known(&files, known, STORAGE_CERTIFICATE, "a.pem", both, strlen(both), &flaw), 0);
+        ck_assert_int_eq(
+            storage_files_add_known(&files, known, STORAGE_CERTIFICATE, "e.pem", ed_both, strlen(ed_both), &flaw), 0);
+        ck_assert_int_eq(
+            storage_files_add_known(&files, known, STORAGE_CERTIFICATE, "b.pem", cert, strlen(cert), &flaw), -1);
         /* As a general file the same bytes are nothing to look at, and go where those go. */
-        ck_assert_int_eq(storage_files_add_known(&files, known, STORAGE_GENERAL, "g", both, strlen(both), &err), 0);
+        ck_assert_int_eq(storage_files_add_known(&files, known, STORAGE_GENERAL, "g", both, strlen(both), &flaw), 0);
         ck_assert_ptr_nonnull(storage_files_find(&files, STORAGE_CERTIFICATE, "a.pem"));
         ck_assert_ptr_nonnull(storage_files_find(&files, STORAGE_GENERAL, "e.pem"));
         ck_assert_ptr_nonnull(storage_files_find(&files, STORAGE_GENERAL, "g"));
@@ -76,11 +74,10 @@ TEST(certificates_of_files)
 TEST(what_is_known_is_not_parsed)
 {
     cleanup(storage_files_fini) struct storage_files files = {0};
-    struct error err = {0};
     char hash[DIGEST_SHA256_HEX_BYTES];
     digest_sha256_hex("x", 1, hash);
     storage_known_add(known, hash, STORAGE_GENERAL);
-    ck_assert_int_eq(storage_files_add_known(&files, known, STORAGE_CERTIFICATE, "a.pem", "x", 1, &err), 0);
+    ck_assert_int_eq(storage_files_add_known(&files, known, STORAGE_CERTIFICATE, "a.pem", "x", 1, &flaw), 0);
     ck_assert_int_eq(files.list[0].place, STORAGE_GENERAL);
-    ck_assert_int_eq(storage_files_add(&files, STORAGE_CERTIFICATE, "b.pem", "x", 1, &err), -1);
+    ck_assert_int_eq(storage_files_add(&files, STORAGE_CERTIFICATE, "b.pem", "x", 1, &flaw), -1);
 }

@@ -11,12 +11,11 @@ static char *pem;
 
 static void setup(void)
 {
-    struct error err = {0};
     EVP_PKEY *key = EVP_EC_gen("P-256");
     cleanup(mem_free_ptr) char *certificate = certs_cert_pem(key), *secret = certs_key_pem(key, NULL);
     EVP_PKEY_free(key);
     pem = mem_printf("%s%s", certificate, secret);
-    ck_assert_int_eq(storage_files_add(&files, STORAGE_CERTIFICATE, "a.b.pem", pem, strlen(pem), &err), 0);
+    ck_assert_int_eq(storage_files_add(&files, STORAGE_CERTIFICATE, "a.b.pem", pem, strlen(pem), &flaw), 0);
 }
 
 static void teardown(void)

@@ -1,8 +1,6 @@
 /* src/haproxy/dataplane/transaction: every step against every ending, in the words of txn_play.h. */
 #include "txn_play.h"
 
-/* ---- the table ---- */
-
 struct row {
     const char *script, *trace;
     enum transaction_result result;
@@ -196,8 +194,6 @@ TEST(a_commit_is_known_by_its_version_or_its_body)
         ck_assert_ptr_null(t.reload_id);
     }
 }
-
-/* ---- the clean-up at start ---- */
 
 /* begin, look, delete: P is the look. */
 static const struct {

@@ -2,8 +2,6 @@
  * left behind: what is deleted and when, what is left alone, and its bounds. In the words of txn_play.h. */
 #include "txn_play.h"
 
-/* ---- a begin that is refused, and yet begun ---- */
-
 static const char with_it[] =
     "[{\"id\":\"aaaa-bbbb\",\"status\":\"in_progress\"},{\"id\":\"cfg\",\"status\":\"in_progress\"},"
     "{\"id\":\"cccc-dddd\",\"status\":\"in_progress\"},{\"id\":\"eeee-ffff\",\"status\":\"failed\"}]";
@@ -106,8 +104,6 @@ TEST_EACH(a_stop_while_that_is_looked_for, 3)
     ck_assert_int_eq(t.result, TRANSACTION_ABORTED);
 }
 
-/* ---- 429 ---- */
-
 /* The answer to the list says that the file is at version 7. */
 static const struct {
     const char *list, *script, *trace, *gone;
@@ -137,8 +133,7 @@ static const struct {
 
 TEST_EACH(other_writers_that_no_commit_can_end_make_room, array_len(outlived))
 {
-    cleanup(buf_fini) struct buf gone;
-    buf_init(&gone, 0);
+    cleanup(buf_fini) struct buf gone = {0};
     play(transaction_start(&t, 7, NULL, 0), outlived[_i].script, outlived[_i].list);
     for (size_t i = 0; i < t.foreign_count; i++)
         buf_printf(&gone, "%s%s", i > 0 ? " " : "", t.foreign[i]);
@@ -227,10 +222,9 @@ TEST(what_stays_behind_is_bounded)
 
 TEST(a_flood_of_dead_ones_is_bounded)
 {
-    cleanup(buf_fini) struct buf list;
+    cleanup(buf_fini) struct buf list = {0};
     struct reply r;
     size_t sent = 0;
-    buf_init(&list, 0);
     for (int i = 0; i < 5000; i++)
         buf_printf(&list, "%s{\"id\":\"%d\",\"status\":\"failed\"}", i == 0 ? "[" : ",", i);
     buf_add(&list, "]");
@@ -243,8 +237,6 @@ TEST(a_flood_of_dead_ones_is_bounded)
     ck_assert_uint_eq(sent, 257);
     ck_assert_int_eq(t.result, TRANSACTION_CLEANED);
 }
-
-/* ---- the clean-up at start ---- */
 
 static const struct {
     const char *script, *trace;

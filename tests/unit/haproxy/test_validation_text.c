@@ -2,7 +2,7 @@
 #include "haproxy/cfg/edit.h"
 #include "haproxy/validation_text.h"
 
-#include "common.h"
+#include "../test.h"
 
 static const struct {
     const char *message, *text;

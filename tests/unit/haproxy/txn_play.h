@@ -3,12 +3,11 @@
  *
  *     B begin    C change    K commit    D delete ours    L list    X delete a dead one
  */
-#ifndef TESTS_TXN_PLAY_H
-#define TESTS_TXN_PLAY_H
+#pragma once
 
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/transaction.h"
-#include "common.h"
+#include "../test.h"
 
 #define STEPS 2
 #define LONGEST 64
@@ -157,5 +156,3 @@ static inline void play(struct transaction_action x, const char *script, const c
     ck_assert_int_eq(transaction_answer(&t, &(struct dataplane_answer){.body = ""}).type, TRANSACTION_FINISHED);
     free(words);
 }
-
-#endif

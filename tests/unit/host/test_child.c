@@ -4,23 +4,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <event2/event.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "host/timer.h"
 
-#include "../test.h"
+#include "../folder.h"
 
 static struct event_base *base;
-static char directory[32];
 /* Each case of how it ends runs both ways: told by a pidfd, and asked for. */
 static bool without_pidfd;
 
@@ -66,8 +58,7 @@ static int fds_before;
 
 static void set_up(void)
 {
-    snprintf(directory, sizeof(directory), "/tmp/test_child.XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(directory));
+    folder_make();
     without_pidfd = false;
     base = event_base_new();
     /* As process 1 of a container: what loses its parent becomes ours. */
@@ -77,10 +68,8 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    cleanup(mem_free_ptr) char *rm = mem_printf("%s/program", directory);
     ck_assert_int_eq(open_fds(), fds_before);
-    unlink(rm);
-    rmdir(directory);
+    folder_remove();
     forget();
     event_base_free(base);
 }
@@ -104,15 +93,14 @@ static const struct child_options usual = {.max_out_bytes = 1000, .timeout_ms = 
 static struct child *start(const char *command, char *const *args, const struct child_options *o)
 {
     static char a[] = "A=1", path[] = "PATH=/usr/bin:/bin", *const env[] = {a, path, NULL};
-    struct error err;
     forget();
     last = *o;
     last.command = command;
     last.args = args;
     last.env = last.env != NULL ? last.env : env;
     last.without_pidfd = without_pidfd;
-    struct child *c = child_start(base, &last, on_done, &seen, &err);
-    ck_assert_msg(c != NULL, "%s", c == NULL ? err.message : "");
+    struct child *c = child_start(base, &last, on_done, &seen, &flaw);
+    ck_assert_msg(c != NULL, "%s", c == NULL ? flaw.message : "");
     ck_assert_uint_eq(seen.times, 0);
     return c;
 }
@@ -295,13 +283,12 @@ TEST_BOTH(its_last_words_are_heard)
 
 static void on_line(void *arg)
 {
-    (void)arg;
     event_base_loopbreak(base);
 }
 
 TEST_BOTH(cancelled_it_is_gone)
 {
-    cleanup(mem_free_ptr) char *file = mem_printf("%s/program", directory);
+    cleanup(mem_free_ptr) char *file = in_folder("program");
     cleanup(mem_free_ptr) char *script =
         mem_printf("trap '' TERM; echo $$ >%s.x; mv %s.x %s; sleep 1000; :", file, file, file);
     struct child *c = start_shell(script, &usual);
@@ -345,12 +332,11 @@ static void on_done_again(void *arg, const struct child_result *r)
 TEST_BOTH(the_next_may_start_from_the_end_of_one)
 {
     char *args[] = {(char[]){"first"}, NULL};
-    struct error err;
     last = usual;
     last.command = "/bin/echo";
     last.args = args;
     last.env = args + 1;
-    ck_assert_ptr_nonnull(child_start(base, &last, on_done_again, &seen, &err));
+    ck_assert_ptr_nonnull(child_start(base, &last, on_done_again, &seen, &flaw));
     event_base_dispatch(base);
     ck_assert_str_eq(seen.out, "second\n");
     none_is_left();
@@ -447,22 +433,21 @@ static const struct {
 
 TEST_EACH(what_cannot_be_started_is_said, array_len(unstartable))
 {
-    cleanup(mem_free_ptr) char *file = mem_printf("%s/program", directory);
+    cleanup(mem_free_ptr) char *file = in_folder("program");
     if (unstartable[_i].content != NULL) {
         int fd = open(file, O_WRONLY | O_CREAT, unstartable[_i].mode);
         ck_assert_int_gt(write(fd, unstartable[_i].content, strlen(unstartable[_i].content)), 0);
         close(fd);
     }
-    ck_assert_int_eq(chdir(directory), 0);
+    ck_assert_int_eq(chdir(folder), 0);
     ck_assert_int_eq(setenv("PATH", "/usr/bin:/bin", 1), 0);
     char *none[] = {NULL};
     struct child_options o = usual;
     o.command = unstartable[_i].command;
     o.args = o.env = none;
-    struct error err;
-    ck_assert_ptr_null(child_start(base, &o, on_done, NULL, &err));
-    ck_assert_int_eq(err.kind, ERROR_RETRY);
-    ck_assert_msg(strstr(err.message, unstartable[_i].says) != NULL, "%s", err.message);
+    ck_assert_ptr_null(child_start(base, &o, on_done, NULL, &flaw));
+    ck_assert_int_eq(flaw.kind, ERROR_RETRY);
+    ck_assert_msg(strstr(flaw.message, unstartable[_i].says) != NULL, "%s", flaw.message);
     none_is_left();
     ck_assert_int_eq(chdir("/"), 0);
 }
@@ -476,8 +461,7 @@ TEST(too_long_an_environment_is_said)
     o.command = "sh";
     o.args = none;
     o.env = env;
-    struct error err;
-    ck_assert_ptr_null(child_start(base, &o, on_done, NULL, &err));
-    ck_assert_ptr_nonnull(strstr(err.message, "its arguments or its environment are too long"));
+    ck_assert_ptr_null(child_start(base, &o, on_done, NULL, &flaw));
+    ck_assert_ptr_nonnull(strstr(flaw.message, "its arguments or its environment are too long"));
     free(variable);
 }

@@ -2,8 +2,6 @@
 #include "host/name.h"
 
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 

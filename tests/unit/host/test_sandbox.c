@@ -8,11 +8,6 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -25,7 +20,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/compiler.h"
 #include "host/sandbox.h"
 
 #include "../test.h"
@@ -396,10 +390,9 @@ TEST(programs_run_and_files_are_written_under_the_wide_one)
 
 static long is_hardened(void)
 {
-    struct error err = {0};
     struct rlimit core;
     errno = EPROTO;
-    return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1 && sandbox_harden(&err) == 0 &&
+    return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1 && sandbox_harden(&flaw) == 0 &&
                    prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 &&
                    getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_cur == 0 && core.rlim_max == 0 &&
                    prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 0
@@ -413,11 +406,6 @@ TEST(hardened)
 }
 
 /* abort() ends us by SIGABRT, not by a call that is refused. */
-static long try_abort(void)
-{
-    abort();
-}
-
 TEST(aborts)
 {
     int status;
@@ -426,11 +414,10 @@ TEST(aborts)
     pid_t child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0) {
-        struct error err;
         signal(SIGABRT, SIG_DFL); /* not the sanitizer's */
-        if (sandbox_harden(&err) != 0 || sandbox_enter(-1, false, &err) != 0)
+        if (sandbox_harden(&flaw) != 0 || sandbox_enter(-1, false, &flaw) != 0)
             _exit(NOT_ENTERED);
-        try_abort();
+        abort();
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert(WIFSIGNALED(status));
@@ -455,13 +442,12 @@ TEST(holds_for_threads_that_run)
     pid_t child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0) {
-        struct error err;
         int ends[2];
         void *result = NULL;
         pthread_t thread;
         if (pipe(ends) != 0 || pthread_create(&thread, NULL, write_in_thread, ends) != 0)
             _exit(ODD);
-        if (sandbox_harden(&err) != 0 || sandbox_enter(-1, false, &err) != 0)
+        if (sandbox_harden(&flaw) != 0 || sandbox_enter(-1, false, &flaw) != 0)
             _exit(NOT_ENTERED);
         if (write(ends[1], "x", 1) != 1)
             _exit(ODD);
@@ -481,7 +467,6 @@ static int enter_copying(struct error *err)
 /* What host/child does: a copy with a group of its own, which takes the rest of its rights away itself. */
 static long copies(void)
 {
-    struct error err = {0};
     int ends[2], status;
     char byte = 0;
     if (pipe2(ends, O_CLOEXEC) != 0)
@@ -489,7 +474,7 @@ static long copies(void)
     pid_t copy = fork();
     if (copy == 0) {
         if (setpgid(0, 0) != 0 || dup2(ends[1], STDOUT_FILENO) < 0 || close_range(STDERR_FILENO + 1, ~0u, 0) != 0 ||
-            sandbox_enter_strict(&err) != 0)
+            sandbox_enter_strict(&flaw) != 0)
             _exit(1);
         _exit(write(STDOUT_FILENO, "x", 1) == 1 ? 0 : 2);
     }
@@ -557,9 +542,8 @@ TEST_EACH(copies_of_itself_where_it_may, array_len(copying))
 /* With the descriptor of a folder: files come, are renamed and go there, and nowhere else. */
 static long write_in_folder(void)
 {
-    struct error err = {0};
     int here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), other = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (here < 0 || other < 0 || sandbox_harden(&err) != 0 || sandbox_enter(here, false, &err) != 0)
+    if (here < 0 || other < 0 || sandbox_harden(&flaw) != 0 || sandbox_enter(here, false, &flaw) != 0)
         _exit(NOT_ENTERED);
     int fd = openat(here, "new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0 || write(fd, "x", 1) != 1 || fdatasync(fd) != 0 || flock(fd, LOCK_EX) != 0 || close(fd) != 0 ||
@@ -584,7 +568,6 @@ TEST(writes_in_one_folder_alone)
 /* A container's profile that does not know seccomp(2), played by a filter of our own that is in place already. */
 static long enter_where_seccomp_is_refused(void)
 {
-    struct error err = {0};
     scmp_filter_ctx other = seccomp_init(SCMP_ACT_ALLOW);
     if (seccomp_rule_add(other, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(seccomp), 0) != 0 ||
         seccomp_rule_add(other, SCMP_ACT_ERRNO(EINVAL), SCMP_SYS(prctl), 1, SCMP_A0(SCMP_CMP_EQ, PR_SET_SECCOMP)) !=
@@ -592,11 +575,11 @@ static long enter_where_seccomp_is_refused(void)
         seccomp_load(other) != 0)
         _exit(NOT_ENTERED);
     seccomp_release(other);
-    if (sandbox_enter(-1, false, &err) == 0)
+    if (sandbox_enter(-1, false, &flaw) == 0)
         return 0;
-    bool says_all = err.kind == ERROR_FATAL && strstr(err.message, "CONFIG_SECCOMP_FILTER") != NULL &&
-                    strstr(err.message, "SECCOMP=false") != NULL;
-    fprintf(stderr, "%s\n", err.message);
+    bool says_all = flaw.kind == ERROR_FATAL && strstr(flaw.message, "CONFIG_SECCOMP_FILTER") != NULL &&
+                    strstr(flaw.message, "SECCOMP=false") != NULL;
+    fprintf(stderr, "%s\n", flaw.message);
     errno = says_all ? ENOTSUP : EPROTO;
     return -1;
 }

@@ -2,28 +2,16 @@
 #include "host/systemd.h"
 
 #include <errno.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
-#include "base/mem.h"
-#include "base/str.h"
-
-#include "../log_text.h"
-#include "../test.h"
+#include "../folder.h"
+#include "../log_file.h"
 
 #define START_MS UINT64_C(1000000)
 
-static char directory[32];
 static char name[64]; /* as in NOTIFY_SOCKET */
 static int supervisor = -1;
-static struct log logger;
 static struct notify *n;
 
 /* Listens under `name`. */
@@ -49,11 +37,9 @@ static void go_away(void)
 
 static void set_up(void)
 {
-    snprintf(directory, sizeof(directory), "/tmp/test_notify.XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(directory));
-    snprintf(name, sizeof(name), "%s/notify", directory);
-    logger = (struct log){.level = LOG_LEVEL_DEBUG, .format = LOG_FORMAT_LOGFMT};
-    logger.fd = memfd_create("log", MFD_CLOEXEC);
+    folder_make();
+    snprintf(name, sizeof(name), "%s/notify", folder);
+    log_begin();
     unsetenv("NOTIFY_SOCKET");
     unsetenv("WATCHDOG_USEC");
     unsetenv("WATCHDOG_PID");
@@ -66,9 +52,8 @@ static void tear_down(void)
     if (supervisor >= 0)
         close(supervisor);
     supervisor = -1;
-    close(logger.fd);
-    unlink(name);
-    ck_assert_int_eq(rmdir(directory), 0);
+    log_end();
+    folder_remove();
 }
 
 /* The next datagram; "" where there is none. */
@@ -90,7 +75,7 @@ static void start(const char *watchdog_usec)
     setenv("NOTIFY_SOCKET", name, 1);
     if (watchdog_usec != NULL)
         setenv("WATCHDOG_USEC", watchdog_usec, 1);
-    n = notify_new(&logger);
+    n = notify_new(&log_to_file);
     ck_assert_ptr_nonnull(n);
 }
 
@@ -98,16 +83,16 @@ FIXTURE(set_up, tear_down)
 
 TEST(nobody_wants_to_know)
 {
-    ck_assert_ptr_null(notify_new(&logger));
+    ck_assert_ptr_null(notify_new(&log_to_file));
     setenv("NOTIFY_SOCKET", "", 1);
     setenv("WATCHDOG_USEC", "30000000", 1);
-    ck_assert_ptr_null(notify_new(&logger));
+    ck_assert_ptr_null(notify_new(&log_to_file));
     ck_assert_ptr_null(getenv("WATCHDOG_USEC"));
     notify_send(NULL, NOTIFY_READY, "ready", START_MS);
     notify_reloading(NULL, START_MS * 1000);
     ck_assert_uint_eq(notify_next_ms(NULL, 1000), 1000);
     notify_free(NULL);
-    ck_assert_uint_eq(log_count(logger.fd, "\n"), 0);
+    ck_assert_uint_eq(times_logged("\n"), 0);
 }
 
 TEST(a_state_is_told_once)
@@ -124,7 +109,7 @@ TEST(a_state_is_told_once)
     ck_assert_str_eq(told(), "STOPPING=1\nSTATUS=stopping\n");
     notify_send(n, NOTIFY_STOPPING, "stopping", START_MS + 4000);
     ck_assert_str_eq(told(), "");
-    ck_assert_uint_eq(log_count(logger.fd, "\n"), 0);
+    ck_assert_uint_eq(times_logged("\n"), 0);
 }
 
 TEST(a_reload_begins_and_ends)
@@ -242,25 +227,25 @@ TEST(what_did_not_get_through_is_told_later)
     go_away();
     for (uint64_t i = 0; i < 3; i++)
         notify_send(n, NOTIFY_READY, "ready", START_MS + i * 1000);
-    ck_assert_uint_eq(log_count(logger.fd, "level=warn"), 1);
-    ck_assert_uint_eq(log_count(logger.fd, "cannot notify systemd"), 1);
-    ck_assert_uint_eq(log_count(logger.fd, name), 1);
+    ck_assert_uint_eq(times_logged("level=warn"), 1);
+    ck_assert_uint_eq(times_logged("cannot notify systemd"), 1);
+    ck_assert_uint_eq(times_logged(name), 1);
     listen_there(); /* another one, by the same name */
     notify_send(n, NOTIFY_READY, "ready", START_MS + 3000);
     ck_assert_str_eq(told(), "READY=1\nSTATUS=ready\nWATCHDOG=1\n");
-    ck_assert_uint_eq(log_count(logger.fd, "notifying systemd works again"), 1);
+    ck_assert_uint_eq(times_logged("notifying systemd works again"), 1);
     notify_send(n, NOTIFY_READY, "ready", START_MS + 4000);
     ck_assert_str_eq(told(), "");
     go_away(); /* another time, another line */
     notify_send(n, NOTIFY_READY, "not ready", START_MS + 5000);
-    ck_assert_uint_eq(log_count(logger.fd, "cannot notify systemd"), 2);
+    ck_assert_uint_eq(times_logged("cannot notify systemd"), 2);
 }
 
 /* Returning at all is what is tested: a call that waits for room would wait for ever. */
 TEST(a_full_queue_is_not_waited_for)
 {
     start(NULL);
-    for (unsigned i = 0; log_count(logger.fd, "cannot notify systemd") == 0; i++) {
+    for (unsigned i = 0; times_logged("cannot notify systemd") == 0; i++) {
         ck_assert_uint_lt(i, 100000);
         cleanup(mem_free_ptr) char *status = mem_printf("%u", i);
         notify_send(n, NOTIFY_READY, status, START_MS);
@@ -279,8 +264,8 @@ TEST(no_address_of_a_socket)
     static const char *const rows[] = {"relative", "vsock:2:1234", "/", "@", too_long};
     for (size_t i = 0; i < array_len(rows); i++) {
         setenv("NOTIFY_SOCKET", rows[i], 1);
-        ck_assert_msg(notify_new(&logger) == NULL, "%s", rows[i]);
+        ck_assert_msg(notify_new(&log_to_file) == NULL, "%s", rows[i]);
         ck_assert_ptr_null(getenv("NOTIFY_SOCKET"));
-        ck_assert_uint_eq(log_count(logger.fd, "level=warn"), i + 1);
+        ck_assert_uint_eq(times_logged("level=warn"), i + 1);
     }
 }

@@ -1,12 +1,6 @@
 /* src/json/read: fields by their type, and what is said of those that are otherwise. */
 #include "json/read.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-
 #include "../test.h"
 
 enum how { OBJECT, ARRAY, BOOL, INT, STRING, NEED, LINE };
@@ -104,12 +98,11 @@ TEST(what_is_no_json_or_no_list)
                  {"[", "the list is not JSON: "},
                  {"", "the list is not JSON: "}};
     for (size_t i = 0; i < array_len(lists); i++) {
-        struct error err = {0};
         yyjson_val *list = NULL;
         cleanup(json_doc_free_ptr) yyjson_doc *doc =
-            json_parse(lists[i].json, strlen(lists[i].json), 0, "the list", &err);
-        ck_assert_int_eq(json_list_of(doc, "the list", &list, &err), lists[i].said == NULL ? 0 : -1);
+            json_parse(lists[i].json, strlen(lists[i].json), 0, "the list", &flaw);
+        ck_assert_int_eq(json_list_of(doc, "the list", &list, &flaw), lists[i].said == NULL ? 0 : -1);
         ck_assert_uint_eq(yyjson_arr_size(list), i == 0);
-        ck_assert_ptr_nonnull(strstr(err.message, lists[i].said != NULL ? lists[i].said : ""));
+        ck_assert_ptr_nonnull(strstr(flaw.message, lists[i].said != NULL ? lists[i].said : ""));
     }
 }

@@ -1,16 +1,8 @@
 /* What the writers of the API have below them, in place of kube/client: it keeps what was asked, and a test answers. */
-#ifndef TESTS_CLIENT_DOUBLE_H
-#define TESTS_CLIENT_DOUBLE_H
+#pragma once
 
 #include "../test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "kube/client.h"
 #include "net/http.h"
 
@@ -30,7 +22,6 @@ static struct {
 struct http_request *kube_client_start(struct kube_client *c, struct http_request_options *o,
                                        const struct http_callbacks *callbacks, void *arg, struct error *err)
 {
-    (void)c;
     if (api.no_credentials) {
         error_set(err, ERROR_RETRY, "waiting for the credential plugin");
         return NULL;
@@ -49,13 +40,11 @@ struct http_request *kube_client_start(struct kube_client *c, struct http_reques
 
 void kube_client_note_answer(struct kube_client *c, const struct http_response *r, const struct error *err)
 {
-    (void)c;
     api.refused += err == NULL && r->status == 401;
 }
 
 const char *kube_client_server(const struct kube_client *c)
 {
-    (void)c;
     return "https://api";
 }
 
@@ -66,7 +55,6 @@ void http_cancel(struct http_request *q)
 
 int64_t http_response_retry_after_ms(const struct http_response *r)
 {
-    (void)r;
     return api.retry_after_ms;
 }
 
@@ -77,5 +65,3 @@ static inline void api_answer(int status, const char *body)
     const struct http_response r = {.status = status, .body = &b};
     api.callbacks->on_done(api.arg, &r, NULL);
 }
-
-#endif

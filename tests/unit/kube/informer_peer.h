@@ -1,26 +1,16 @@
 /* An informer over real sockets: a scripted API server in this process, byte for byte what the wire may bring; what the informer told
  * while it talked to it; and texts that say what Kubernetes does. */
-#ifndef TESTS_INFORMER_PEER_H
-#define TESTS_INFORMER_PEER_H
+#pragma once
 
 #include "kube/informer.h"
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/listener.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/mem.h"
 #include "settings/kubeconfig/kubeconfig.h"
 #include "kube/client.h"
 #include "kube/watch.h"
@@ -28,7 +18,7 @@
 #include "model/objects.h"
 #include "net/http.h"
 
-#include "../log_text.h"
+#include "../log_file.h"
 
 /* ---- a scripted API server ---- */
 
@@ -76,7 +66,6 @@ static inline void drop(struct bufferevent *bev)
 
 static inline void on_written(struct bufferevent *bev, void *arg)
 {
-    (void)arg;
     struct linger reset = {.l_onoff = 1, .l_linger = 0};
     setsockopt(bufferevent_getfd(bev), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
     drop(bev);
@@ -95,7 +84,6 @@ static inline void answer(struct bufferevent *bev, const struct step *s)
 
 static inline void on_peer_read(struct bufferevent *bev, void *arg)
 {
-    (void)arg;
     struct evbuffer *in = bufferevent_get_input(bev);
     while (evbuffer_search(in, "\r\n\r\n", 4, NULL).pos >= 0) {
         cleanup(mem_free_ptr) char *line = evbuffer_readln(in, NULL, EVBUFFER_EOL_CRLF);
@@ -117,16 +105,12 @@ static inline void on_peer_read(struct bufferevent *bev, void *arg)
 
 static inline void on_peer_event(struct bufferevent *bev, short what, void *arg)
 {
-    (void)arg;
     if (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR))
         drop(bev);
 }
 
 static inline void on_accept(struct evconnlistener *l, evutil_socket_t fd, struct sockaddr *from, int len, void *arg)
 {
-    (void)from;
-    (void)len;
-    (void)arg;
     ck_assert_uint_lt(peer.opened, array_len(peer.open));
     struct bufferevent *bev = bufferevent_socket_new(evconnlistener_get_base(l), fd, BEV_OPT_CLOSE_ON_FREE);
     peer.open[peer.opened++] = bev;
@@ -160,8 +144,6 @@ static struct http *http;
 static struct kube_client *client;
 static struct cache *cache;
 static struct informer *informer;
-static struct log log_to_file = {.level = LOG_LEVEL_DEBUG, .format = LOG_FORMAT_LOGFMT};
-static char log_path[32];
 static char url[64];
 static struct buf told; /* causes and reasons, one a line */
 static unsigned status_calls;
@@ -169,32 +151,27 @@ static uint64_t received_us;
 
 static inline void on_changed(void *arg, const char *cause, uint64_t when_us)
 {
-    (void)arg;
     buf_printf(&told, "changed: %s\n", cause);
     received_us = when_us;
 }
 
 static inline void on_status(void *arg)
 {
-    (void)arg;
     status_calls++;
 }
 
 static inline void on_restarted(void *arg, const char *resource, const char *reason)
 {
-    (void)arg;
     buf_printf(&told, "restarted: %s %s\n", resource, reason);
 }
 
 static inline void on_relisted(void *arg, const char *resource, const char *reason)
 {
-    (void)arg;
     buf_printf(&told, "listed: %s %s\n", resource, reason);
 }
 
 static inline void on_requested(void *arg, int code)
 {
-    (void)arg;
     buf_printf(&told, "requested: %d\n", code);
 }
 
@@ -208,12 +185,10 @@ static inline void setup(void)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof(a);
-    struct error err = {0};
     base = event_base_new();
     memset(&peer, 0, sizeof(peer)); /* a test may run in the process of the last one */
     informer = NULL;
     status_calls = 0;
-    snprintf(log_path, sizeof(log_path), "/tmp/test_informer.XXXXXX");
     peer.listener =
         evconnlistener_new_bind(base, on_accept, NULL, LEV_OPT_CLOSE_ON_FREE, 8, (struct sockaddr *)&a, sizeof(a));
     ck_assert_ptr_nonnull(peer.listener);
@@ -221,14 +196,13 @@ static inline void setup(void)
     snprintf(url, sizeof(url), "http://127.0.0.1:%u", ntohs(a.sin_port));
     buf_init(&peer.requests, 0);
     buf_init(&told, 0);
-    log_to_file.fd = mkstemp(log_path);
-    ck_assert_int_ge(log_to_file.fd, 0);
-    http = http_new(base, "test/1", &err);
+    log_begin();
+    http = http_new(base, "test/1", &flaw);
     ck_assert_ptr_nonnull(http);
     cache = NULL;
     struct kube_access access = {.server = url, .token = (char[]){"t"}, .source = (char[]){"test"}};
-    client = kube_client_new(http, &access, &log_to_file, &err);
-    ck_assert_msg(client != NULL, "%s", err.message);
+    client = kube_client_new(http, &access, &log_to_file, &flaw);
+    ck_assert_msg(client != NULL, "%s", flaw.message);
 }
 
 static inline void teardown(void)
@@ -245,8 +219,7 @@ static inline void teardown(void)
     event_base_free(base);
     buf_fini(&peer.requests);
     buf_fini(&told);
-    close(log_to_file.fd);
-    unlink(log_path);
+    log_end();
 }
 
 static inline void start_sink(const struct step *steps, size_t count, const struct informer_options *options,
@@ -310,7 +283,6 @@ static inline unsigned count_of(const struct buf *in, const char *text)
 }
 
 #define times_commanded(line) count_of(&told, line)
-#define times_logged(what) log_count(log_to_file.fd, what)
 
 static inline const char *ip_of(const char *name)
 {
@@ -347,5 +319,3 @@ static inline const char *ip_of(const char *name)
     {                                                                        \
         .expect = "sendInitialEvents=true", .body = TWO_NODES, .after = HOLD \
     }
-
-#endif

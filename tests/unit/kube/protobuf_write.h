@@ -5,8 +5,7 @@
  *
  * What a table does not have is written as a field that nobody knows, of each wire type in turn, so that skipping is tried, too.
  */
-#ifndef TESTS_PROTOBUF_WRITE_H
-#define TESTS_PROTOBUF_WRITE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -226,5 +225,3 @@ static inline bool proto_write_list(struct buf *to, const struct kube_resource *
     buf_fini(&kind);
     return can;
 }
-
-#endif

@@ -1,11 +1,6 @@
 /* kube/access_review: what is asked, and what is made of the answers. */
 #include "kube/access_review.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
-
 #include "../test.h"
 
 TEST(the_question)
@@ -49,8 +44,7 @@ static const struct {
 TEST_EACH(an_answer, array_len(good))
 {
     struct access_review r = {0};
-    struct error err = {0};
-    ck_assert_msg(access_review_decode(good[_i].json, strlen(good[_i].json), &r, &err) == 0, "%s", err.message);
+    ck_assert_msg(access_review_decode(good[_i].json, strlen(good[_i].json), &r, &flaw) == 0, "%s", flaw.message);
     ck_assert(r.allowed == good[_i].allowed);
     ck_assert_str_eq(r.reason, good[_i].reason);
     access_review_fini(&r);
@@ -71,20 +65,18 @@ static const struct {
 TEST_EACH(no_answer, array_len(bad))
 {
     struct access_review r = {0};
-    struct error err = {0};
-    ck_assert_int_eq(access_review_decode(bad[_i].json, strlen(bad[_i].json), &r, &err), -1);
-    ck_assert_int_eq(err.kind, ERROR_INVALID);
-    ck_assert_msg(strstr(err.message, bad[_i].says) != NULL, "%s: %s", bad[_i].json, err.message);
+    ck_assert_int_eq(access_review_decode(bad[_i].json, strlen(bad[_i].json), &r, &flaw), -1);
+    ck_assert_int_eq(flaw.kind, ERROR_INVALID);
+    ck_assert_msg(strstr(flaw.message, bad[_i].says) != NULL, "%s: %s", bad[_i].json, flaw.message);
     ck_assert_ptr_null(r.reason);
 }
 
 TEST(too_long)
 {
     struct access_review r = {0};
-    struct error err = {0};
     cleanup(mem_free_ptr) char *much = mem_alloc(ACCESS_REVIEW_MAX_BYTES + 2);
     memset(much, ' ', ACCESS_REVIEW_MAX_BYTES + 1);
-    ck_assert_int_eq(access_review_decode(much, strlen(much), &r, &err), -1);
+    ck_assert_int_eq(access_review_decode(much, strlen(much), &r, &flaw), -1);
 }
 
 TEST(who_we_are)
@@ -96,14 +88,13 @@ TEST(who_we_are)
                                        "{\"kind\":\"SelfSubjectReview\",\"status\":{\"userInfo\":{\"username\":\"\"}}}",
                                        "{\"kind\":\"SelfSubjectReview\",\"status\":{\"userInfo\":{\"username\":7}}}",
                                        "[]"};
-    struct error err = {0};
     char *user = NULL;
-    ck_assert_int_eq(self_review_decode(json, strlen(json), &user, &err), 0);
+    ck_assert_int_eq(self_review_decode(json, strlen(json), &user, &flaw), 0);
     ck_assert_str_eq(user, "system:serviceaccount:a:b");
     free(user);
     user = NULL;
     for (size_t i = 0; i < array_len(none); i++) {
-        ck_assert_int_eq(self_review_decode(none[i], strlen(none[i]), &user, &err), -1);
+        ck_assert_int_eq(self_review_decode(none[i], strlen(none[i]), &user, &flaw), -1);
         ck_assert_ptr_null(user);
     }
     ck_assert_str_eq(self_review_body, "{\"apiVersion\":\"authentication.k8s.io/v1\",\"kind\":\"SelfSubjectReview\"}");

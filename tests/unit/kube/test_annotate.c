@@ -70,8 +70,7 @@ static const struct {
 
 TEST_EACH(what_an_answer_means, array_len(answers))
 {
-    struct error err = {0};
-    ck_assert_int_eq(send_it(&err), 0);
+    ck_assert_int_eq(send_it(&flaw), 0);
     api_answer(answers[_i].status, "{\"kind\":\"Status\",\"message\":\"words of the API\"}");
     ck_assert_int_eq((int)done.outcome, (int)answers[_i].outcome);
     ck_assert_uint_eq(api.refused, answers[_i].refused);
@@ -99,8 +98,7 @@ TEST(without_an_answer)
 
 TEST(its_end_cancels)
 {
-    struct error err = {0};
-    ck_assert_int_eq(send_it(&err), 0);
+    ck_assert_int_eq(send_it(&flaw), 0);
     annotator_free(a);
     ck_assert_uint_eq(api.cancelled, 1);
     ck_assert_uint_eq(done.calls, 0);

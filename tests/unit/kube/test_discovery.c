@@ -1,8 +1,5 @@
 /* From a kind to the path that is watched. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
 #include "kube/discovery.h"
 
 #include "../test.h"
@@ -36,8 +33,7 @@ static const struct {
 TEST_EACH(by_its_kind_or_its_plural, array_len(found))
 {
     struct discovered d = {0};
-    struct error err = {0};
-    ck_assert_int_eq(discovery_decode(list, strlen(list), found[_i].kind, found[_i].plural, &d, &err), 0);
+    ck_assert_int_eq(discovery_decode(list, strlen(list), found[_i].kind, found[_i].plural, &d, &flaw), 0);
     ck_assert_str_eq(d.kind, found[_i].is);
     ck_assert_str_eq(d.plural, found[_i].path);
     ck_assert_int_eq(d.namespaced, found[_i].namespaced);
@@ -60,10 +56,9 @@ static const struct {
 TEST_EACH(what_is_not_there_is_said, array_len(refused))
 {
     struct discovered d = {0};
-    struct error err = {0};
-    ck_assert_int_eq(discovery_decode(refused[_i].json, strlen(refused[_i].json), refused[_i].kind, NULL, &d, &err),
+    ck_assert_int_eq(discovery_decode(refused[_i].json, strlen(refused[_i].json), refused[_i].kind, NULL, &d, &flaw),
                      -1);
-    ck_assert_msg(strstr(err.message, refused[_i].says) != NULL, "%s", err.message);
-    ck_assert_int_eq(err.kind, refused[_i].is);
+    ck_assert_msg(strstr(flaw.message, refused[_i].says) != NULL, "%s", flaw.message);
+    ck_assert_int_eq(flaw.kind, refused[_i].is);
     ck_assert(d.plural == NULL);
 }

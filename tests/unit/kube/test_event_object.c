@@ -1,11 +1,6 @@
 /* src/kube/event_object: the JSON of an Event, to the byte. The real answers to it are conformance's. */
 #include "kube/event_object.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
-
 #include "../test.h"
 
 static const struct event_object object = {.namespace = "ing",

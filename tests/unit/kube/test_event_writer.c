@@ -13,7 +13,6 @@ static struct {
 
 static void on_done(void *arg, enum event_outcome outcome, int64_t retry_after_ms, const struct error *err)
 {
-    (void)arg;
     done.calls++;
     done.outcome = outcome;
     done.retry_after_ms = retry_after_ms;
@@ -46,8 +45,7 @@ static void teardown(void)
 
 static void send_it(bool again)
 {
-    struct error err = {0};
-    ck_assert_msg(event_writer_send(w, &object, again, &err) == 0, "%s", err.message);
+    ck_assert_msg(event_writer_send(w, &object, again, &flaw) == 0, "%s", flaw.message);
 }
 
 FIXTURE(setup, teardown)
@@ -126,20 +124,18 @@ TEST(when_the_api_wants_it_again)
 
 TEST(no_answer)
 {
-    struct error err = {0};
-    error_set(&err, ERROR_RETRY, "timeout");
+    error_set(&flaw, ERROR_RETRY, "timeout");
     send_it(false);
-    api.callbacks->on_done(api.arg, NULL, &err);
+    api.callbacks->on_done(api.arg, NULL, &flaw);
     ck_assert_int_eq(done.outcome, EVENT_LATER);
     ck_assert_str_eq(done.message, "timeout");
 }
 
 TEST(no_credentials_yet)
 {
-    struct error err = {0};
     api.no_credentials = true;
-    ck_assert_int_eq(event_writer_send(w, &object, false, &err), -1);
-    ck_assert_str_eq(err.message, "waiting for the credential plugin");
+    ck_assert_int_eq(event_writer_send(w, &object, false, &flaw), -1);
+    ck_assert_str_eq(flaw.message, "waiting for the credential plugin");
     ck_assert_uint_eq(done.calls, 0);
     api.no_credentials = false;
     send_it(false);

@@ -1,12 +1,6 @@
 /* What a credential plugin is told and what is made of its answers. */
 #include "kube/exec_credential.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "settings/kubeconfig/kubeconfig.h"
 
 #include "../test.h"
@@ -17,8 +11,6 @@
 
 static char server[] = "https://10.0.0.1:6443", v1[] = V1, v1beta1[] = V1 "beta1", command[] = "aws";
 static char *none[] = {NULL};
-
-/* ---- what it is told: as client-go's encoder writes it ---- */
 
 TEST(without_the_cluster)
 {
@@ -53,8 +45,6 @@ TEST(with_the_cluster)
                            "\"interactive\":false}}");
 }
 
-/* ---- good answers ---- */
-
 #define NEVER EXEC_CREDENTIAL_NEVER
 static const struct {
     const char *json, *token, *cert, *key;
@@ -77,10 +67,9 @@ static const struct {
 
 TEST_EACH(good_answers, array_len(good))
 {
-    struct error err;
     cleanup(exec_answer_fini) struct exec_answer a = {0};
-    int rc = exec_credential_decode(good[_i].json, strlen(good[_i].json), V1, &a, &err);
-    ck_assert_msg(rc == 0, "%s", rc == 0 ? "" : err.message);
+    int rc = exec_credential_decode(good[_i].json, strlen(good[_i].json), V1, &a, &flaw);
+    ck_assert_msg(rc == 0, "%s", rc == 0 ? "" : flaw.message);
     ck_assert_pstr_eq(a.token, good[_i].token);
     ck_assert_pstr_eq(a.cert_pem, good[_i].cert);
     ck_assert_pstr_eq(a.key_pem, good[_i].key);
@@ -91,15 +80,12 @@ TEST(the_old_version_is_the_same_but_for_its_name)
 {
     static const char json[] =
         "{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1 "beta1\",\"status\":{\"token\":\"t\"}}";
-    struct error err;
     struct exec_answer a = {0};
-    ck_assert_int_eq(exec_credential_decode(json, strlen(json), V1, &a, &err), -1);
-    ck_assert_str_eq(err.message, "its apiVersion is " V1 "beta1: the kubeconfig asks for " V1);
-    ck_assert_int_eq(exec_credential_decode(json, strlen(json), V1 "beta1", &a, &err), 0);
+    ck_assert_int_eq(exec_credential_decode(json, strlen(json), V1, &a, &flaw), -1);
+    ck_assert_str_eq(flaw.message, "its apiVersion is " V1 "beta1: the kubeconfig asks for " V1);
+    ck_assert_int_eq(exec_credential_decode(json, strlen(json), V1 "beta1", &a, &flaw), 0);
     exec_answer_fini(&a);
 }
-
-/* ---- bad answers ---- */
 
 #define EXPIRES(time) ANSWER("\"token\":\"hunter2\",\"expirationTimestamp\":" time)
 #define NO_TIME "status.expirationTimestamp is not an RFC 3339 time"
@@ -143,13 +129,12 @@ static const struct {
 
 TEST_EACH(bad_answers, array_len(bad))
 {
-    struct error err;
     char untouched[] = "untouched";
     struct exec_answer a = {.token = untouched};
-    ck_assert_int_eq(exec_credential_decode(bad[_i].json, strlen(bad[_i].json), V1, &a, &err), -1);
-    ck_assert_int_eq(err.kind, ERROR_INVALID);
-    ck_assert_msg(strstr(err.message, bad[_i].says) != NULL, "%s", err.message);
-    ck_assert_msg(strstr(err.message, "hunter2") == NULL, "a secret is shown: %s", err.message);
+    ck_assert_int_eq(exec_credential_decode(bad[_i].json, strlen(bad[_i].json), V1, &a, &flaw), -1);
+    ck_assert_int_eq(flaw.kind, ERROR_INVALID);
+    ck_assert_msg(strstr(flaw.message, bad[_i].says) != NULL, "%s", flaw.message);
+    ck_assert_msg(strstr(flaw.message, "hunter2") == NULL, "a secret is shown: %s", flaw.message);
     ck_assert_ptr_eq(a.token, untouched);
 }
 
@@ -164,22 +149,18 @@ static int decode_token(size_t len, struct error *err)
 
 TEST(large_answers)
 {
-    struct error err;
-    ck_assert_int_eq(decode_token(64 * 1024, &err), 0);
-    ck_assert_int_eq(decode_token(64 * 1024 + 1, &err), -1);
-    ck_assert_str_eq(err.message, "status.token is longer than 64 KiB");
-    ck_assert_int_eq(decode_token(1 << 20, &err), -1);
-    ck_assert_str_eq(err.message, "more than 1 MiB");
-    struct buf deep;
-    buf_init(&deep, 0);
+    ck_assert_int_eq(decode_token(64 * 1024, &flaw), 0);
+    ck_assert_int_eq(decode_token(64 * 1024 + 1, &flaw), -1);
+    ck_assert_str_eq(flaw.message, "status.token is longer than 64 KiB");
+    ck_assert_int_eq(decode_token(1 << 20, &flaw), -1);
+    ck_assert_str_eq(flaw.message, "more than 1 MiB");
+    struct buf deep = {0};
     for (int i = 0; i < 300000; i++)
         buf_add(&deep, "[[[");
     struct exec_answer a;
-    ck_assert_int_eq(exec_credential_decode(deep.data, deep.len, V1, &a, &err), -1);
+    ck_assert_int_eq(exec_credential_decode(deep.data, deep.len, V1, &a, &flaw), -1);
     buf_fini(&deep);
 }
-
-/* ---- when to run it again ---- */
 
 static const struct {
     int64_t expires, received, previous, at;

@@ -4,24 +4,17 @@
 
 #include <errno.h>
 #include <event2/event.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "../certs.h"
 #include "settings/kubeconfig/kubeconfig.h"
 #include "host/timer.h"
 #include "net/tls_files.h"
 
-#include "../log_text.h"
-#include "../test.h"
+#include "../folder.h"
+#include "../log_file.h"
 
 #define V1 "client.authentication.k8s.io/v1"
 #define PAUSE_MS 20
@@ -30,8 +23,6 @@
 static struct event_base *base;
 static struct timer tick;
 static struct tls_files *tls;
-static struct log log_to_file = {.level = LOG_LEVEL_DEBUG, .format = LOG_FORMAT_LOGFMT};
-static char directory[] = "/tmp/test_exec_plugin.XXXXXX";
 static struct exec_plugin *plugin;
 static unsigned told;
 
@@ -50,29 +41,23 @@ static struct kube_access access_by = {.server = server, .exec = &exec};
 
 /* ---- files ---- */
 
-static char *in_directory(const char *name)
+/* Another file by that name, whole at once. */
+static void replace_file(const char *name, const char *text)
 {
-    return mem_printf("%s/%s", directory, name);
-}
-
-static void write_file(const char *name, const char *text)
-{
-    cleanup(mem_free_ptr) char *path = in_directory(name), *fresh = in_directory("fresh");
-    int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-    close(fd);
+    cleanup(mem_free_ptr) char *path = in_folder(name), *fresh = in_folder("fresh");
+    write_file(fresh, text);
     ck_assert_int_eq(rename(fresh, path), 0);
 }
 
 static void remove_file(const char *name)
 {
-    cleanup(mem_free_ptr) char *path = in_directory(name);
+    cleanup(mem_free_ptr) char *path = in_folder(name);
     ck_assert_int_eq(unlink(path), 0);
 }
 
 static char *file_text(const char *name)
 {
-    cleanup(mem_free_ptr) char *path = in_directory(name);
+    cleanup(mem_free_ptr) char *path = in_folder(name);
     struct buf text;
     buf_init(&text, 1 << 20);
     ck_assert_int_eq(buf_read_file(&text, path), 0);
@@ -81,7 +66,7 @@ static char *file_text(const char *name)
 
 static bool has_file(const char *name)
 {
-    cleanup(mem_free_ptr) char *path = in_directory(name);
+    cleanup(mem_free_ptr) char *path = in_folder(name);
     return access(path, F_OK) == 0;
 }
 
@@ -97,9 +82,9 @@ static void answer_with(const char *status)
 {
     cleanup(mem_free_ptr) char *text =
         mem_printf("{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1 "\",\"status\":{%s}}", status);
-    write_file("answer", text);
-    write_file("status", "0");
-    write_file("said", "");
+    replace_file("answer", text);
+    replace_file("status", "0");
+    replace_file("said", "");
 }
 
 /* Of a token that expires so many seconds from now; the format has no fractions. When that is, in ms since the Unix epoch. */
@@ -125,7 +110,6 @@ static void on_changed(void *arg)
 
 static void on_tick(void *arg)
 {
-    (void)arg;
     event_base_loopbreak(base);
 }
 
@@ -164,8 +148,7 @@ static const char *use(void)
 
 static char *ready_line(bool good)
 {
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     const char *command;
     cleanup(mem_free_ptr) char *text = NULL;
     ck_assert_msg(exec_plugin_ready(plugin, &command, &b) == good, "%s", buf_str(&b));
@@ -181,8 +164,6 @@ static void assert_ready(bool good, const char *says)
     ck_assert_uint_eq(strcspn(line, "\n"), strlen(line) - 1);
 }
 
-#define times_logged(what) log_count(log_to_file.fd, what)
-
 static void make_plugin(uint64_t timeout_ms, uint64_t pause_ms)
 {
     plugin = exec_plugin_new(&(struct exec_plugin_options){.base = base,
@@ -196,10 +177,9 @@ static void make_plugin(uint64_t timeout_ms, uint64_t pause_ms)
 
 static void set_up(void)
 {
-    ck_assert_ptr_nonnull(mkdtemp(directory));
-    cleanup(mem_free_ptr) char *log_path = in_directory("log");
-    log_to_file.fd = open(log_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    env[0] = mem_printf("D=%s", directory);
+    folder_make();
+    log_begin();
+    env[0] = mem_printf("D=%s", folder);
     base = event_base_new();
     timer_init(&tick, base, on_tick, NULL);
     tls = tls_files_new(
@@ -210,7 +190,6 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    static const char *const names[] = {"log", "runs", "answer", "said", "status", "environment", "wait", "lock"};
     exec_plugin_free(plugin);
     tls_files_free(tls);
     timer_fini(&tick);
@@ -218,20 +197,16 @@ static void tear_down(void)
     ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
     ck_assert_int_eq(errno, ECHILD);
     ck_assert_msg(!has_file("two"), "two ran at a time");
-    for (size_t i = 0; i < array_len(names); i++) {
-        cleanup(mem_free_ptr) char *path = in_directory(names[i]);
-        unlink(path);
-    }
-    ck_assert_int_eq(rmdir(directory), 0);
-    close(log_to_file.fd);
+    folder_remove();
+    log_end();
     free(env[0]);
 }
 
 static void answer_fails(const char *said)
 {
-    write_file("answer", "");
-    write_file("said", said);
-    write_file("status", "3");
+    replace_file("answer", "");
+    replace_file("said", said);
+    replace_file("status", "3");
 }
 
 /* It fails so, perhaps for the second time already: a slow machine may be past the pause. */
@@ -274,14 +249,13 @@ TEST(expired_ones_stay_in_use_while_it_runs)
     answer_token("one", -100);
     use();
     await(told > 0);
-    write_file("wait", "");
+    replace_file("wait", "");
     await(runs() == 2);
     cleanup(mem_free_ptr) char *line = NULL;
     do {
         free(line);
         turn();
-        struct buf b;
-        buf_init(&b, 0);
+        struct buf b = {0};
         const char *command;
         exec_plugin_ready(plugin, &command, &b);
         line = buf_take(&b);
@@ -338,8 +312,7 @@ TEST(what_is_in_its_environment)
 /* PEM as it is in JSON. */
 static void answer_pair(const char *cert, const char *key, const char *more)
 {
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     buf_printf(&b, "%s\"clientCertificateData\":\"", more);
     for (const char *s = cert; *s != '\0'; s++)
         buf_addn(&b, *s == '\n' ? "\\n" : s, *s == '\n' ? 2 : 1);
@@ -391,7 +364,7 @@ TEST(refused_it_is_run_again_once)
     answer_with("\"token\":\"one\"");
     use();
     await(told == 1);
-    write_file("wait", "");
+    replace_file("wait", "");
     for (int i = 0; i < 20; i++) /* the pause after an answer */
         turn();
     exec_plugin_refused(plugin);
@@ -461,9 +434,9 @@ static const struct {
 
 TEST_EACH(failures_are_said_and_it_is_run_again, array_len(failures))
 {
-    write_file("answer", failures[_i].answer);
-    write_file("said", failures[_i].said);
-    write_file("status", failures[_i].status);
+    replace_file("answer", failures[_i].answer);
+    replace_file("said", failures[_i].said);
+    replace_file("status", failures[_i].status);
     ck_assert_ptr_null(use());
     await(told == 1);
     await(fails_saying(failures[_i].says));

@@ -1,12 +1,5 @@
 #include "kube/frame.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
-
 #include "../test.h"
 
 /* Frames as text: "{..}|{..}|", then a list's envelope, then the error's kind where there is one. */
@@ -92,9 +85,10 @@ static void check_rows(enum frame_mode mode, const struct row *rows, size_t coun
     }
 }
 
-TEST(watch_streams)
+TEST(watch_streams_and_others)
 {
     static const struct row rows[] = {
+        /* watch streams */
         {"", ""},
         {"{}", "{}|"},
         {"{}\n{}\n", "{}|{}|"},
@@ -108,24 +102,29 @@ TEST(watch_streams)
         {"{'\xc3\xbc\xf0\x9f\x90\x8b':'\xe2\x82\xac}'}{}", "{'\xc3\xbc\xf0\x9f\x90\x8b':'\xe2\x82\xac}'}|{}|"},
         /* what is inside is a parser's business */
         {"{]{}\n", "{]|{}|"},
+        /* what is no watch stream */
+        {"x", "invalid"},
+        {"{}x{}", "{}| invalid"},
+        {"[{}]", "invalid"},
+        {"{}\n,{}", "{}| invalid"},
+        {"'{}'", "invalid"},
+        {"<html>", "invalid"},
+        {"{}}", "{}| invalid"},
+        {"\xef\xbb\xbf{}", "invalid"},
+        {"null\n{}", "invalid"},
+        {"{", "retry"},
+        {"{}\n{'a':", "{}| retry"},
+        {"{'a':'}", "retry"},
+        {"{'a':'\\'}", "retry"},
+        {"{[}", "retry"},
     };
     check_rows(FRAME_WATCH, rows, array_len(rows));
 }
 
-TEST(what_is_no_watch_stream)
+TEST(lists_and_others)
 {
     static const struct row rows[] = {
-        {"x", "invalid"},        {"{}x{}", "{}| invalid"}, {"[{}]", "invalid"},        {"{}\n,{}", "{}| invalid"},
-        {"'{}'", "invalid"},     {"<html>", "invalid"},    {"{}}", "{}| invalid"},     {"\xef\xbb\xbf{}", "invalid"},
-        {"null\n{}", "invalid"}, {"{", "retry"},           {"{}\n{'a':", "{}| retry"}, {"{'a':'}", "retry"},
-        {"{'a':'\\'}", "retry"}, {"{[}", "retry"},
-    };
-    check_rows(FRAME_WATCH, rows, array_len(rows));
-}
-
-TEST(lists)
-{
-    static const struct row rows[] = {
+        /* lists */
         {"{'items':[]}", "{'items':[]}"},
         {"{'items':[{}]}", "{}|{'items':[]}"},
         {"{'items':[{'a':1},{'b':[2]}]}\n", "{'a':1}|{'b':[2]}|{'items':[]}"},
@@ -148,13 +147,7 @@ TEST(lists)
         {"{'items':null,[{}]}", "{'items':null,[{}]}"},
         {"{'items':[{}][{}]}", "{}|{'items':[][{}]}"},
         {"{'items':[{}],'items':[{'b':1}]}", "{}|{'b':1}|{'items':[],'items':[]}"},
-    };
-    check_rows(FRAME_LIST, rows, array_len(rows));
-}
-
-TEST(what_is_no_list)
-{
-    static const struct row rows[] = {
+        /* what is no list */
         {"", "retry"},
         {"[]", "invalid"},
         {"{'items':[1]}", "invalid"},
@@ -234,34 +227,32 @@ static const char *message_of(enum frame_mode mode, const char *text, size_t cap
 
 TEST(messages_say_what_and_where)
 {
-    struct error err;
     ck_assert_str_eq(
-        message_of(FRAME_WATCH, "\n{}  <html>", 0, &err),
+        message_of(FRAME_WATCH, "\n{}  <html>", 0, &flaw),
         "byte 8 of the answer is < where the { of an object was expected: this is not what the Kubernetes API "
         "sends; is there a proxy in between?");
-    ck_assert(strstr(message_of(FRAME_WATCH, "\x1b[31m", 0, &err), "byte 3 of the answer is 0x1b where") != NULL);
-    ck_assert(strstr(message_of(FRAME_LIST, "{\"items\":[{} {}]}", 0, &err),
+    ck_assert(strstr(message_of(FRAME_WATCH, "\x1b[31m", 0, &flaw), "byte 3 of the answer is 0x1b where") != NULL);
+    ck_assert(strstr(message_of(FRAME_LIST, "{\"items\":[{} {}]}", 0, &flaw),
                      "byte 13 of the answer is { where a comma or the ] of items was expected") != NULL);
-    ck_assert(strstr(message_of(FRAME_LIST, "{\"items\":[7]}", 0, &err),
+    ck_assert(strstr(message_of(FRAME_LIST, "{\"items\":[7]}", 0, &flaw),
                      "byte 10 of the answer is 7 where the { of an item was expected") != NULL);
-    ck_assert_str_eq(message_of(FRAME_WATCH, "{\"aaaaaaaaaaaaaaaaaaa\":1}", 20, &err),
+    ck_assert_str_eq(message_of(FRAME_WATCH, "{\"aaaaaaaaaaaaaaaaaaa\":1}", 20, &flaw),
                      "at byte 3 of the answer: an object has 25 bytes, at most 20 are accepted");
-    ck_assert_str_eq(message_of(FRAME_WATCH, "{\"aaaaaaaaaaaaaaaaaaaa", 20, &err),
+    ck_assert_str_eq(message_of(FRAME_WATCH, "{\"aaaaaaaaaaaaaaaaaaaa", 20, &flaw),
                      "at byte 3 of the answer: an object has at least 22 bytes, at most 20 are accepted");
     ck_assert_str_eq(
-        message_of(FRAME_LIST, "{\"aaaaaaaaaaaaaaaaaaa\":1}", 20, &err),
+        message_of(FRAME_LIST, "{\"aaaaaaaaaaaaaaaaaaa\":1}", 20, &flaw),
         "at byte 1 of the answer: what is around the items of this list has more than the limit of 20 bytes");
-    ck_assert_str_eq(message_of(FRAME_WATCH, "{\"a\":", 0, &err),
+    ck_assert_str_eq(message_of(FRAME_WATCH, "{\"a\":", 0, &flaw),
                      "the answer ended after 8 bytes, inside an object of which there were 5 bytes");
-    ck_assert_str_eq(message_of(FRAME_LIST, "{\"items\":[{},{}", 0, &err),
+    ck_assert_str_eq(message_of(FRAME_LIST, "{\"items\":[{},{}", 0, &flaw),
                      "the answer ended after 15 bytes and 2 items, before the list was complete");
-    ck_assert_str_eq(message_of(FRAME_LIST, "", 0, &err), "the answer ended after 0 bytes, before the list began");
+    ck_assert_str_eq(message_of(FRAME_LIST, "", 0, &flaw), "the answer ended after 0 bytes, before the list began");
 }
 
 TEST(nesting_over_the_limit)
 {
     char deep[2 * SCAN_MAX_DEPTH + 3];
-    struct error err;
     for (unsigned more = 0; more < 2; more++) {
         size_t opens = SCAN_MAX_DEPTH - 1 + more;
         memset(deep, '[', opens + 1);
@@ -272,7 +263,7 @@ TEST(nesting_over_the_limit)
         ck_assert_uint_eq(strcmp(got, "invalid") == 0, more);
     }
     deep[sizeof(deep) - 1] = '\0';
-    ck_assert(strstr(message_of(FRAME_WATCH, deep, 0, &err),
+    ck_assert(strstr(message_of(FRAME_WATCH, deep, 0, &flaw),
                      "at byte 259 of the answer: brackets are nested more than 256 deep"));
     cleanup(mem_free_ptr) char *list = mem_printf("{\"metadata\":%.*s", (int)SCAN_MAX_DEPTH + 2, deep);
     cleanup(mem_free_ptr) char *got = split(FRAME_LIST, list, strlen(list), 5, 0, 0);
@@ -283,18 +274,15 @@ TEST(nesting_over_the_limit)
 
 static int measure(void *arg, char *json, size_t len, struct error *err)
 {
-    (void)json;
-    (void)err;
     *(size_t *)arg += len;
     return 0;
 }
 
 static void feed_object(struct frame *f, size_t len, size_t piece, size_t *total)
 {
-    struct error err;
     cleanup(mem_free_ptr) char *s = object_of(len);
     for (size_t at = 0; at < len; at += piece)
-        ck_assert_int_eq(frame_feed(f, s + at, len - at < piece ? len - at : piece, measure, total, &err), 0);
+        ck_assert_int_eq(frame_feed(f, s + at, len - at < piece ? len - at : piece, measure, total, &flaw), 0);
 }
 
 TEST(a_line_of_5_megabytes_is_given_back)
@@ -302,7 +290,6 @@ TEST(a_line_of_5_megabytes_is_given_back)
     static const size_t pieces[] = {1u << 24, 16384, 4093, 61};
     for (size_t i = 0; i < array_len(pieces); i++) {
         struct frame f;
-        struct error err;
         size_t total = 0;
         frame_init(&f, FRAME_WATCH, 0);
         feed_object(&f, 15000, 16384, &total);
@@ -313,7 +300,7 @@ TEST(a_line_of_5_megabytes_is_given_back)
         ck_assert_uint_le(f.object.size, FRAME_KEEP_BYTES);
         feed_object(&f, 15000, 16384, &total);
         ck_assert_uint_eq(total, 15000 + 14000 + 5000000 + 15000);
-        ck_assert_int_eq(frame_end(&f, &err), 0);
+        ck_assert_int_eq(frame_end(&f, &flaw), 0);
         frame_fini(&f);
     }
 }
@@ -321,14 +308,13 @@ TEST(a_line_of_5_megabytes_is_given_back)
 TEST(the_largest_object)
 {
     struct frame f;
-    struct error err;
     size_t total = 0;
     frame_init(&f, FRAME_WATCH, 0);
     feed_object(&f, FRAME_MAX_OBJECT_BYTES, 1u << 20, &total);
     ck_assert_uint_eq(total, FRAME_MAX_OBJECT_BYTES);
     cleanup(mem_free_ptr) char *s = object_of(FRAME_MAX_OBJECT_BYTES + 1);
-    ck_assert_int_eq(frame_feed(&f, s, FRAME_MAX_OBJECT_BYTES + 1, measure, &total, &err), -1);
-    ck_assert(err.kind == ERROR_INVALID && strstr(err.message, "at most 16777216 are accepted") != NULL);
+    ck_assert_int_eq(frame_feed(&f, s, FRAME_MAX_OBJECT_BYTES + 1, measure, &total, &flaw), -1);
+    ck_assert(flaw.kind == ERROR_INVALID && strstr(flaw.message, "at most 16777216 are accepted") != NULL);
     frame_fini(&f);
 }
 
@@ -355,12 +341,11 @@ TEST(a_callback_that_stops)
 TEST(an_end_of_a_list_is_known_before_the_stream_ends)
 {
     struct frame f;
-    struct error err;
     size_t total = 0;
     frame_init(&f, FRAME_LIST, 0);
-    ck_assert_int_eq(frame_feed(&f, "{\"items\":[{}]", 13, measure, &total, &err), 0);
+    ck_assert_int_eq(frame_feed(&f, "{\"items\":[{}]", 13, measure, &total, &flaw), 0);
     ck_assert(!f.finished && f.frames == 1);
-    ck_assert_int_eq(frame_feed(&f, "}", 1, measure, &total, &err), 0);
+    ck_assert_int_eq(frame_feed(&f, "}", 1, measure, &total, &flaw), 0);
     ck_assert(f.finished);
     frame_fini(&f);
     frame_fini(&f); /* twice is once */

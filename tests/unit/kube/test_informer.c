@@ -1,8 +1,6 @@
 /* The informer's shell: the machine itself is test_watch's; here is what is added to it: HTTP, frames, the cache, callbacks, log lines. */
 #include "informer_peer.h"
 
-#include "../test.h"
-
 FIXTURE(setup, teardown)
 
 TEST(a_streaming_list_and_what_follows)
@@ -159,14 +157,13 @@ TEST(after_a_failure_the_connection_is_a_new_one)
     static const struct http_callbacks other = {.on_done = on_other_done};
     struct http_endpoint endpoint = {.base_url = url};
     struct http_request_options options = {.method = "GET", .path = "/other"};
-    struct error err;
     bool done = false;
     START({.expect = "sendInitialEvents=true", .body = TWO_NODES MODIFIED("n1", "21", "10.0.0.7"), .after = HOLD},
           {.expect = "/other", .body = "{}", .after = END},
           {.expect = "sendInitialEvents=true", .body = TWO_NODES, .after = HOLD});
     UNTIL(was_commanded("MODIFIED node n1"));
     struct bufferevent *watch = peer.last;
-    ck_assert_ptr_nonnull(http_start(http, &endpoint, &options, &other, &done, &err));
+    ck_assert_ptr_nonnull(http_start(http, &endpoint, &options, &other, &done, &flaw));
     UNTIL(done);
     ck_assert_uint_eq(peer.opened, 2); /* and the second is kept */
     peer.last = watch;
@@ -249,18 +246,6 @@ TEST(a_forgotten_cache_is_listed_again)
     ck_assert(was_commanded("listed: nodes forgotten"));
 }
 
-/* What it read of the list is gone: it reads it from the start, by another request. */
-TEST(a_cache_that_is_forgotten_while_it_lists_is_listed_again)
-{
-    START({.expect = "sendInitialEvents=true", .body = ADDED("n1", "1", "10.0.0.1"), .after = HOLD}, SYNCED);
-    UNTIL(status().last_byte_ms != 0);
-    informer_forget(informer);
-    UNTIL(status().synced);
-    ck_assert_uint_eq(cache_count(cache), 2);
-    ck_assert(was_commanded("listed: nodes forgotten"));
-    ck_assert_uint_eq(peer.next, 2);
-}
-
 TEST(stop_leaves_nothing_behind)
 {
     START({.expect = "sendInitialEvents=true", .body = ADDED("n1", "1", "10.0.0.1"), .after = HOLD}, SYNCED);
@@ -289,7 +274,6 @@ TEST(free_in_the_middle_of_a_request)
 
 static void stop_it(void *arg)
 {
-    (void)arg;
     informer_stop(informer);
 }
 

@@ -1,11 +1,7 @@
 /* What an API server answers instead of a list: refusals, other people's pages, warnings; and an informer of one Service of several. */
 #include "informer_peer.h"
 
-#include "../test.h"
-
 FIXTURE(setup, teardown)
-
-/* ---- one Service of several ---- */
 
 #define SERVICE_PATH "GET /api/v1/namespaces/ns/services?fieldSelector=metadata.name%3Dweb&"
 #define SERVICE(name, version, port) \

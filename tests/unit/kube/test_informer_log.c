@@ -1,12 +1,6 @@
 /* src/kube/informer_log: what watches of one API server say when it is away. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "kube/informer_log.h"
 #include "kube/outage.h"
 

@@ -3,8 +3,6 @@
 
 #include "decode/decode_text.h"
 
-#include "../test.h"
-
 #define IN_PROTOBUF "200 OK\r\nContent-Type: application/vnd.kubernetes.protobuf"
 #define IN_JSON "200 OK\r\nContent-Type: application/json"
 #define BOTH "Accept: application/vnd.kubernetes.protobuf,application/json\n"

@@ -4,10 +4,6 @@
 
 #include "kube/decode/decode_field.h"
 
-#include "../test.h"
-
-/* ---- the row ---- */
-
 struct config_map_value {
     char *key, *base64;
 };
@@ -73,8 +69,6 @@ static const struct config_map *config_map_of(const char *name)
     return cache_find(cache, name);
 }
 
-/* ---- into a cache ---- */
-
 FIXTURE(setup, teardown)
 
 TEST(config_maps_in_a_cache)
@@ -112,8 +106,6 @@ TEST(a_config_map_that_cannot_be_used)
     UNTIL(was_commanded("changed: MODIFIED configmap api of ing/web\n"));
     ck_assert_uint_eq(config_map_of("api")->data_count, 1);
 }
-
-/* ---- into something else ---- */
 
 static struct buf calls;
 

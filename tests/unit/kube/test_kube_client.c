@@ -4,17 +4,11 @@
 #include <arpa/inet.h>
 #include <event2/event.h>
 #include <event2/http.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/str.h"
 #include "../certs.h"
-#include "../log_text.h"
-#include "../test.h"
+#include "../folder.h"
+#include "../log_file.h"
 #include "settings/kubeconfig/kubeconfig.h"
 #include "kube/watch.h"
 #include "net/tls_files.h"
@@ -23,8 +17,6 @@ static struct event_base *base;
 static struct http *http;
 static struct evhttp *server;
 static struct kube_access access_to;
-static struct log log_to_file = {.level = LOG_LEVEL_DEBUG, .format = LOG_FORMAT_LOGFMT};
-static char directory[] = "/tmp/test_kube_client.XXXXXX";
 static char authorization[256], agent[64], seen_path[64];
 static unsigned done;
 static EVP_PKEY *key;
@@ -32,7 +24,6 @@ static char *cert, *key_pem;
 
 static void on_request(struct evhttp_request *q, void *arg)
 {
-    (void)arg;
     const char *auth = evhttp_find_header(evhttp_request_get_input_headers(q), "Authorization");
     snprintf(authorization, sizeof(authorization), "%s", auth != NULL ? auth : "(none)");
     snprintf(agent, sizeof(agent), "%s", evhttp_find_header(evhttp_request_get_input_headers(q), "User-Agent"));
@@ -40,29 +31,22 @@ static void on_request(struct evhttp_request *q, void *arg)
     evhttp_send_reply(q, 200, "OK", NULL);
 }
 
-static char *in_directory(const char *name)
+/* Another file by that name, whole at once; its path. */
+static char *replace_file(const char *name, const char *text)
 {
-    return mem_printf("%s/%s", directory, name);
-}
-
-static char *write_file(const char *name, const char *text)
-{
-    char *path = in_directory(name), *fresh = in_directory("fresh");
-    int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-    close(fd);
+    cleanup(mem_free_ptr) char *fresh = in_folder("fresh");
+    char *path = in_folder(name);
+    write_file(fresh, text);
     ck_assert_int_eq(rename(fresh, path), 0);
-    free(fresh);
     return path;
 }
 
 static void setup(void)
 {
-    struct error err = {0};
-    ck_assert_ptr_nonnull(mkdtemp(directory));
+    folder_make();
+    log_begin();
     base = event_base_new();
-    http = http_new(base, "haproxy-k8s-sync/test", &err);
+    http = http_new(base, "haproxy-k8s-sync/test", &flaw);
     server = evhttp_new(base);
     struct evhttp_bound_socket *bound = evhttp_bind_socket_with_handle(server, "127.0.0.1", 0);
     ck_assert_ptr_nonnull(bound);
@@ -72,8 +56,6 @@ static void setup(void)
     getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&a, &len);
     access_to = (struct kube_access){.server = mem_printf("http://127.0.0.1:%u", ntohs(a.sin_port)),
                                      .source = mem_strdup("kubeconfig x, context y")};
-    cleanup(mem_free_ptr) char *log_path = in_directory("log");
-    log_to_file.fd = open(log_path, O_RDWR | O_CREAT, 0600);
     key = EVP_EC_gen("P-256");
     cert = certs_cert_pem(key);
     key_pem = certs_key_pem(key, NULL);
@@ -81,35 +63,26 @@ static void setup(void)
 
 static void teardown(void)
 {
-    static const char *const names[] = {"log", "token", "ca.crt", "tls.crt", "tls.key"};
     kube_access_fini(&access_to);
     http_free(http);
     evhttp_free(server);
     event_base_free(base);
-    close(log_to_file.fd);
-    for (size_t i = 0; i < array_len(names); i++) {
-        cleanup(mem_free_ptr) char *path = in_directory(names[i]);
-        unlink(path);
-    }
-    rmdir(directory);
+    log_end();
+    folder_remove();
     EVP_PKEY_free(key);
     free(cert);
     free(key_pem);
 }
 
-#define times_logged(what) log_count(log_to_file.fd, what)
-
 static struct kube_client *new_client(void)
 {
-    struct error err = {0};
-    struct kube_client *c = kube_client_new(http, &access_to, &log_to_file, &err);
-    ck_assert_msg(c != NULL, "%s", err.message);
+    struct kube_client *c = kube_client_new(http, &access_to, &log_to_file, &flaw);
+    ck_assert_msg(c != NULL, "%s", flaw.message);
     return c;
 }
 
 static void on_done(void *arg, const struct http_response *r, const struct error *err)
 {
-    (void)arg;
     ck_assert_msg(err == NULL, "%s", err != NULL ? err->message : "");
     ck_assert_int_eq(r->status, 200);
     done++;
@@ -121,9 +94,8 @@ static void ask(struct kube_client *c)
 {
     static const struct http_callbacks callbacks = {.on_done = on_done};
     struct http_request_options options = {.method = "GET", .path = "/version", .total_timeout_ms = 20000};
-    struct error err = {0};
     unsigned before = done;
-    ck_assert_msg(kube_client_start(c, &options, &callbacks, NULL, &err) != NULL, "%s", err.message);
+    ck_assert_msg(kube_client_start(c, &options, &callbacks, NULL, &flaw) != NULL, "%s", flaw.message);
     event_base_dispatch(base);
     ck_assert_uint_eq(done, before + 1);
 }
@@ -167,8 +139,7 @@ TEST(without_a_plugin_there_is_nothing_to_wait_for)
 {
     access_to.unused_exec = mem_strdup("aws");
     struct kube_client *c = new_client();
-    struct buf body;
-    buf_init(&body, 0);
+    struct buf body = {0};
     const char *plugin;
     ck_assert(kube_client_ready(c, &plugin, &body));
     ck_assert_ptr_null(plugin);
@@ -192,14 +163,11 @@ TEST(a_proxy_is_used_where_one_is_given)
 /* The same size and time, written in place: only a 401 tells. */
 TEST(a_refused_token_is_read_again_whatever_its_file_looks_like)
 {
-    struct timespec old[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
-    access_to.token_path = write_file("token", "first");
-    utimensat(AT_FDCWD, access_to.token_path, old, 0);
+    access_to.token_path = replace_file("token", "first");
+    set_mtime(access_to.token_path, 1000000);
     struct kube_client *c = new_client();
-    int fd = open(access_to.token_path, O_WRONLY);
-    ck_assert_int_eq(write(fd, "other", 5), 5);
-    close(fd);
-    utimensat(AT_FDCWD, access_to.token_path, old, 0);
+    write_file(access_to.token_path, "other");
+    set_mtime(access_to.token_path, 1000000);
     ask(c);
     ck_assert_str_eq(authorization, "Bearer first");
     kube_client_credentials_refused(c);
@@ -210,7 +178,7 @@ TEST(a_refused_token_is_read_again_whatever_its_file_looks_like)
 
 TEST(an_unreadable_token_keeps_the_old_one)
 {
-    access_to.token_path = write_file("token", "s3cret");
+    access_to.token_path = replace_file("token", "s3cret");
     struct kube_client *c = new_client();
     unlink(access_to.token_path);
     for (int i = 0; i < 3; i++) {
@@ -219,7 +187,7 @@ TEST(an_unreadable_token_keeps_the_old_one)
     }
     ck_assert_uint_eq(times_logged("cannot read the Kubernetes token; keeping the last one"), 1);
     ck_assert_uint_eq(times_logged(access_to.token_path), 1);
-    free(write_file("token", "n3w\n"));
+    free(replace_file("token", "n3w\n"));
     ask(c);
     ck_assert_str_eq(authorization, "Bearer n3w");
     ck_assert_uint_eq(times_logged("s3cret"), 0);
@@ -232,32 +200,31 @@ TEST(an_unreadable_token_keeps_the_old_one)
 
 static void assert_refused(const char *first, const char *second)
 {
-    struct error err = {0};
-    ck_assert_ptr_null(kube_client_new(http, &access_to, &log_to_file, &err));
-    ck_assert_int_eq(err.kind, ERROR_INVALID);
-    ck_assert_msg(strstr(err.message, first) != NULL, "%s has no %s", err.message, first);
-    ck_assert_msg(strstr(err.message, second) != NULL, "%s has no %s", err.message, second);
-    ck_assert_ptr_nonnull(strstr(err.message, access_to.source));
+    ck_assert_ptr_null(kube_client_new(http, &access_to, &log_to_file, &flaw));
+    ck_assert_int_eq(flaw.kind, ERROR_INVALID);
+    ck_assert_msg(strstr(flaw.message, first) != NULL, "%s has no %s", flaw.message, first);
+    ck_assert_msg(strstr(flaw.message, second) != NULL, "%s has no %s", flaw.message, second);
+    ck_assert_ptr_nonnull(strstr(flaw.message, access_to.source));
 }
 
 TEST(a_token_file_must_be_there_at_start)
 {
-    access_to.token_path = in_directory("token");
+    access_to.token_path = in_folder("token");
     assert_refused("token", access_to.token_path);
-    free(write_file("token", ""));
+    free(replace_file("token", ""));
     assert_refused("token", "empty");
 }
 
 TEST(a_bad_ca_is_an_error)
 {
-    access_to.ca.path = in_directory("ca.crt");
+    access_to.ca.path = in_folder("ca.crt");
     assert_refused("CA", access_to.ca.path);
-    free(write_file("ca.crt", "<html>not a certificate</html>"));
+    free(replace_file("ca.crt", "<html>not a certificate</html>"));
     assert_refused(access_to.ca.path, "no PEM certificate");
-    free(write_file("ca.crt", ""));
+    free(replace_file("ca.crt", ""));
     assert_refused(access_to.ca.path, "no PEM certificate");
     cert[strlen(cert) / 2] = '!';
-    free(write_file("ca.crt", cert));
+    free(replace_file("ca.crt", cert));
     assert_refused(access_to.ca.path, "certificate 1 cannot be read");
     access_to.ca.text = mem_strdup("nonsense"); /* inline beats a file */
     assert_refused("given inline", "no PEM certificate");
@@ -265,19 +232,19 @@ TEST(a_bad_ca_is_an_error)
 
 TEST(tls_files_are_followed)
 {
-    access_to.ca.path = write_file("ca.crt", cert);
-    access_to.cert.path = write_file("tls.crt", cert);
-    access_to.key.path = write_file("tls.key", key_pem);
+    access_to.ca.path = replace_file("ca.crt", cert);
+    access_to.cert.path = replace_file("tls.crt", cert);
+    access_to.key.path = replace_file("tls.key", key_pem);
     struct kube_client *c = new_client();
     ck_assert(tls_files_client_not_after_s(kube_client_tls(c)) < INT64_MAX);
     ck_assert(kube_client_server_not_after_s(c) == INT64_MAX); /* no TLS server was seen */
-    free(write_file("tls.key", "nonsense"));
+    free(replace_file("tls.key", "nonsense"));
     ask(c);
     ask(c);
     ck_assert_uint_eq(times_logged("keeping the last ones"), 1);
     ck_assert_str_eq(tls_files_current(kube_client_tls(c))->key_pem, key_pem);
     cleanup(mem_free_ptr) char *again = mem_printf("# renewed\n%s", key_pem);
-    free(write_file("tls.key", again));
+    free(replace_file("tls.key", again));
     ask(c);
     ck_assert_uint_eq(times_logged("TLS files renewed"), 1);
     ck_assert_str_eq(tls_files_current(kube_client_tls(c))->key_pem, again);

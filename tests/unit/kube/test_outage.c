@@ -1,10 +1,5 @@
 /* src/kube/outage: what is an outage of an API server, and how often it is said. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/error.h"
-#include "base/str.h"
 #include "kube/outage.h"
 #include "net/http.h"
 

@@ -1,8 +1,5 @@
 /* The hint for a 403: rights for who is known, credentials for who is not. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
 #include "kube/client.h"
 
 #include "../test.h"

@@ -1,10 +1,5 @@
 #include "kube/scan.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/compiler.h"
-
 #include "../test.h"
 
 #define INTERESTING "\"\"\"\\\\{}[]  ab:,\x80\xff\x7b\x5b\x01"

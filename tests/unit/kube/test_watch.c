@@ -2,11 +2,11 @@
  * cases of client-go's own tests among them. */
 #include "watch_world.h"
 
-#include "../test.h"
-
 #define PAGE2_PATH "/api/v1/nodes?limit=500&continue=c1"
-
-/* ---- versions ---- */
+#define SLICES_PATH "/apis/discovery.k8s.io/v1/namespaces/a/endpointslices"
+#define SELECTED_PATH                                                        \
+    SLICES_PATH "?labelSelector=kubernetes.io%2Fservice-name%3Dx%2Cy%21%3Dz" \
+                "&fieldSelector=metadata.name%3Dn"
 
 FIXTURE(NULL, tear_down)
 
@@ -59,8 +59,6 @@ TEST(a_version_beyond_all_sense_is_no_version)
     feed_bookmark(longest, false);
     ck_assert_str_eq(w.reason, "garbled");
 }
-
-/* ---- whole stories; the cases of client-go's own tests among them ---- */
 
 TEST(a_streaming_list_is_published_at_its_end_bookmark)
 {
@@ -339,75 +337,47 @@ TEST(a_rotated_token_costs_one_retry_and_a_refused_one_backs_off)
     ck_assert_uint_eq(feed_answer(401), WATCH_CREDENTIALS | WATCH_ENDED | WATCH_REQUEST);
 }
 
-TEST(stop_leaves_nothing_behind)
+/* That nothing is under way any more says test_watch_pairs. */
+TEST(a_start_after_a_stop_has_no_pauses)
 {
-    static const enum from places[] = {AT_UNANSWERED, AT_STREAMING, AT_PAGE2, AT_STABLE_WATCH};
-    for (size_t i = 0; i < array_len(places); i++) {
-        go_to(places[i]);
-        bool list = w.state != WATCH_WATCHING;
-        ck_assert_uint_eq(feed_type(WATCH_EVENT_STOP), WATCH_CANCEL | (list ? WATCH_REPLACE_ABORT : 0));
-        ck_assert_int_eq(w.state, WATCH_IDLE);
-        ck_assert_uint_eq(watch_due_ms(&w), 0);
-        ck_assert(!w.contact);
-        ck_assert_uint_eq(feed_object("99"), 0);
-        ck_assert_uint_eq(feed_type(WATCH_EVENT_TIMER), 0);
-        ck_assert_uint_eq(feed_type(WATCH_EVENT_POKE), 0);
-        ck_assert_uint_eq(feed_type(WATCH_EVENT_STOP), 0);
-        w.backoff.attempts = 5;
-        ck_assert(feed_type(WATCH_EVENT_START) & WATCH_REQUEST);
-        ck_assert_uint_eq(w.backoff.attempts, 0);
-    }
-    go_to(AT_OPENING_WATCH);
-    feed(refused);
-    ck_assert_uint_eq(feed_type(WATCH_EVENT_STOP), 0); /* no request is under way */
-    ck_assert_uint_eq(watch_due_ms(&w), 0);
+    go_to(AT_STABLE_WATCH);
+    feed_type(WATCH_EVENT_STOP);
+    ck_assert(!w.contact && watch_due_ms(&w) == 0);
+    w.backoff.attempts = 5;
+    ck_assert(feed_type(WATCH_EVENT_START) & WATCH_REQUEST);
+    ck_assert_uint_eq(w.backoff.attempts, 0);
 }
 
+/* What of a list was read went with the cache: the second page alone would pass for all of it. */
 TEST(a_forgotten_cache_is_listed_again)
 {
-    go_to(AT_OPENING_WATCH);
-    feed_answer(403);
-    ck_assert_uint_eq(feed_type(WATCH_EVENT_FORGET), 0);
-    ck_assert(!w.synced);
-    ck_assert_ptr_nonnull(strstr(w.detail, "forbidden")); /* still what keeps it from a list */
-    feed_due();
-    assert_path(STREAMING_PATH);
-    go_to(AT_OPENING_WATCH);
-    ck_assert_uint_eq(feed_type(WATCH_EVENT_FORGET), WATCH_CANCEL | LIST_BEGINS);
-    ck_assert(!w.synced);
-    ck_assert_str_eq(w.reason, "forgotten");
-    assert_path(STREAMING_PATH);
-}
-
-/* What of the list was read went with the cache: the second page alone would pass for all of it. */
-TEST(a_cache_that_is_forgotten_in_the_middle_of_a_list_is_listed_from_the_start)
-{
-    static const enum from places[] = {AT_UNANSWERED, AT_STREAMING, AT_PAGE1, AT_PAGE2};
+    static const enum from places[] = {AT_UNANSWERED, AT_STREAMING, AT_PAGE1, AT_PAGE2, AT_OPENING_WATCH};
     for (size_t i = 0; i < array_len(places); i++) {
         go_to(places[i]);
         bool pages = watch_request_is_list(&w);
-        ck_assert_uint_eq(feed_type(WATCH_EVENT_FORGET), WATCH_CANCEL | WATCH_REPLACE_ABORT | LIST_BEGINS);
+        feed_type(WATCH_EVENT_FORGET);
         ck_assert_str_eq(w.reason, "forgotten");
         assert_path(pages ? PAGE1_PATH : STREAMING_PATH);
     }
+    go_to(AT_OPENING_WATCH);
+    feed_answer(403);
+    feed_type(WATCH_EVENT_FORGET);
+    ck_assert_ptr_nonnull(strstr(w.detail, "forbidden")); /* still what keeps it from a list */
+    feed_due();
+    assert_path(STREAMING_PATH);
 }
 
 TEST(selectors_are_encoded)
 {
     watch_fini(&w);
-    watch_init(&w, &server, "/apis/discovery.k8s.io/v1/namespaces/a/endpointslices",
-               "kubernetes.io/service-name=x,y!=z", "metadata.name=n", 3);
+    watch_init(&w, &server, SLICES_PATH, "kubernetes.io/service-name=x,y!=z", "metadata.name=n", 3);
     now = T0;
     server.no_streaming_until_ms = now + 1;
     feed_type(WATCH_EVENT_START);
-    assert_path("/apis/discovery.k8s.io/v1/namespaces/a/endpointslices"
-                "?labelSelector=kubernetes.io%2Fservice-name%3Dx%2Cy%21%3Dz&fieldSelector=metadata.name%3Dn&limit=500");
+    assert_path(SELECTED_PATH "&limit=500");
     w.unlimited = true;
-    assert_path("/apis/discovery.k8s.io/v1/namespaces/a/endpointslices"
-                "?labelSelector=kubernetes.io%2Fservice-name%3Dx%2Cy%21%3Dz&fieldSelector=metadata.name%3Dn");
+    assert_path(SELECTED_PATH);
     feed_head();
     feed_page("20", NULL);
-    assert_path("/apis/discovery.k8s.io/v1/namespaces/a/endpointslices"
-                "?labelSelector=kubernetes.io%2Fservice-name%3Dx%2Cy%21%3Dz&fieldSelector=metadata.name%3Dn"
-                "&watch=1&allowWatchBookmarks=true&resourceVersion=20&timeoutSeconds=");
+    assert_path(SELECTED_PATH "&watch=1&allowWatchBookmarks=true&resourceVersion=20&timeoutSeconds=");
 }

@@ -1,10 +1,6 @@
 /* src/kube/watch: each row of its table: an event in a state, what is done at once or after a pause, and why. */
 #include "watch_world.h"
 
-#include "../test.h"
-
-/* ---- the table ---- */
-
 enum then { WATCH_AGAIN, STREAM, PAGES, WHOLE };
 
 struct row {
@@ -29,6 +25,14 @@ struct row {
     {                                               \
         .type = WATCH_EVENT_ERROR, .status = (code) \
     }
+#define SAYS(why)                                  \
+    {                                              \
+        .type = WATCH_EVENT_ERROR, .reason = (why) \
+    }
+#define NO_CREDENTIALS                          \
+    {                                           \
+        .type = WATCH_EVENT_LOST, .status = 401 \
+    }
 #define PLAIN(kind)    \
     {                  \
         .type = (kind) \
@@ -52,32 +56,14 @@ static const struct row rows[] = {
     {"reset after an event", AT_STABLE_WATCH, PLAIN(WATCH_EVENT_LOST), true, WATCH_AGAIN, "lost", 0},
     {"reset within 1 s, no event", AT_FRESH_WATCH, PLAIN(WATCH_EVENT_LOST), false, WATCH_AGAIN, "lost", 0},
     {"connection refused", AT_OPENING_WATCH, PLAIN(WATCH_EVENT_LOST), false, WATCH_AGAIN, "unreachable", 0},
-    {"no credentials yet",
-     AT_OPENING_WATCH,
-     {.type = WATCH_EVENT_LOST, .status = 401},
-     false,
-     WATCH_AGAIN,
-     "no_credentials",
-     0},
+    {"no credentials yet", AT_OPENING_WATCH, NO_CREDENTIALS, false, WATCH_AGAIN, "no_credentials", 0},
     {"429 to a watch", AT_OPENING_WATCH, ANSWER(429), false, WATCH_AGAIN, "throttled", 0},
     {"429 in the stream", AT_STABLE_WATCH, IN_STREAM(429), false, WATCH_AGAIN, "throttled", WATCH_CANCEL},
     {"410 to a watch after news", AT_STABLE_WATCH, ANSWER(410), true, STREAM, "expired", 0},
     {"410 to a watch, no news since the list", AT_OPENING_WATCH, ANSWER(410), false, STREAM, "expired", 0},
     {"410 in the stream", AT_STABLE_WATCH, IN_STREAM(410), true, STREAM, "expired", WATCH_CANCEL},
-    {"\"Expired\" in the stream",
-     AT_STABLE_WATCH,
-     {.type = WATCH_EVENT_ERROR, .reason = "Expired"},
-     true,
-     STREAM,
-     "expired",
-     WATCH_CANCEL},
-    {"\"Gone\" in the stream",
-     AT_STABLE_WATCH,
-     {.type = WATCH_EVENT_ERROR, .reason = "Gone"},
-     true,
-     STREAM,
-     "expired",
-     WATCH_CANCEL},
+    {"\"Expired\" in the stream", AT_STABLE_WATCH, SAYS("Expired"), true, STREAM, "expired", WATCH_CANCEL},
+    {"\"Gone\" in the stream", AT_STABLE_WATCH, SAYS("Gone"), true, STREAM, "expired", WATCH_CANCEL},
     {"504 too large version", AT_STABLE_WATCH, TOO_LARGE(WATCH_EVENT_ANSWER), true, STREAM, "too_large_version", 0},
     {"504 too large version in the stream", AT_STABLE_WATCH, TOO_LARGE(WATCH_EVENT_ERROR), true, STREAM,
      "too_large_version", WATCH_CANCEL},
@@ -137,24 +123,11 @@ static void assert_request(const struct row *r)
     unsigned list = WATCH_REPLACE_BEGIN | WATCH_LISTED;
     ck_assert_msg(actions & WATCH_REQUEST, "%s: no request", r->name);
     ck_assert_msg((actions & list) == (r->then == WATCH_AGAIN ? 0 : list), "%s: list actions %x", r->name, actions);
-    switch (r->then) {
-    case WATCH_AGAIN:
-        assert_path(r->from == AT_STABLE_WATCH ? WATCH_PATH("21") : WATCH_PATH("20"));
-        ck_assert(!watch_request_is_list(&w));
-        break;
-    case STREAM:
-        assert_path(STREAMING_PATH);
-        ck_assert(!watch_request_is_list(&w));
-        break;
-    case PAGES:
-        assert_path(PAGE1_PATH);
-        ck_assert(watch_request_is_list(&w));
-        break;
-    case WHOLE:
-        assert_path(WHOLE_PATH);
-        ck_assert(watch_request_is_list(&w));
-        break;
-    }
+    static const char *const paths[] = {[STREAM] = STREAMING_PATH, [PAGES] = PAGE1_PATH, [WHOLE] = WHOLE_PATH};
+    assert_path(r->then != WATCH_AGAIN       ? paths[r->then]
+                : r->from == AT_STABLE_WATCH ? WATCH_PATH("21")
+                                             : WATCH_PATH("20"));
+    ck_assert_int_eq(watch_request_is_list(&w), r->then == PAGES || r->then == WHOLE);
 }
 
 FIXTURE(NULL, tear_down)

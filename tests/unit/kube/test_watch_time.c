@@ -1,10 +1,6 @@
 /* src/kube/watch: how long it waits after what, and when it takes silence for an end. */
 #include "watch_world.h"
 
-#include "../test.h"
-
-/* ---- waiting ---- */
-
 static uint64_t wait_of(struct watch_event e)
 {
     feed(e);
@@ -66,6 +62,14 @@ TEST(backoff_goes_back_after_news_only)
     ck_assert_uint_eq(w.backoff.attempts, 5); /* not after a connect */
     feed_object("20");
     ck_assert_uint_eq(w.backoff.attempts, 5); /* nor after an event that we knew */
+    feed_bookmark("20", false);
+    ck_assert_uint_eq(w.backoff.attempts, 5);
+    now += 60000;
+    feed_bookmark("20", false); /* after a while it is progress, even where nothing moved */
+    ck_assert_uint_eq(w.backoff.attempts, 0);
+    go_to(AT_OPENING_WATCH);
+    fail_five_times();
+    feed_head();
     feed_object("21");
     ck_assert_uint_eq(w.backoff.attempts, 0);
 }
@@ -79,18 +83,6 @@ TEST(backoff_does_not_go_back_after_a_list)
     feed_bookmark("20", true);
     ck_assert_uint_eq(w.backoff.attempts, 5);
     feed_bookmark("21", false);
-    ck_assert_uint_eq(w.backoff.attempts, 0);
-}
-
-TEST(a_bookmark_after_a_while_is_progress_even_where_nothing_moved)
-{
-    go_to(AT_OPENING_WATCH);
-    fail_five_times();
-    feed_head();
-    feed_bookmark("20", false);
-    ck_assert_uint_eq(w.backoff.attempts, 5);
-    now += 60000;
-    feed_bookmark("20", false);
     ck_assert_uint_eq(w.backoff.attempts, 0);
 }
 
@@ -135,21 +127,6 @@ TEST(a_watch_that_stood_for_a_while_goes_on_at_once_however_it_ends)
         }
     }
 }
-
-TEST(a_poke_ends_the_waiting)
-{
-    go_to(AT_OPENING_WATCH);
-    ck_assert_uint_eq(feed_type(WATCH_EVENT_POKE), 0); /* nothing to do while a request is under way */
-    feed_answer(403);
-    ck_assert_uint_eq(feed_type(WATCH_EVENT_POKE), WATCH_REQUEST);
-    assert_path(WATCH_PATH("20"));
-    go_to(AT_UNANSWERED);
-    feed_answer(403);
-    feed_type(WATCH_EVENT_POKE);
-    assert_path(STREAMING_PATH);
-}
-
-/* ---- deadlines ---- */
 
 TEST(hanging_before_headers)
 {

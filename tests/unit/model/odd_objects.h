@@ -2,8 +2,7 @@
  * A Node and a Service in which everything has a value, and their twins in which one thing is another: what is kept must tell
  * them all apart.
  */
-#ifndef TESTS_ODD_OBJECTS_H
-#define TESTS_ODD_OBJECTS_H
+#pragma once
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -133,5 +132,3 @@ static inline struct service *odd_service(const char *name, enum service_thing t
         odd_ports(s, thing);
     return s;
 }
-
-#endif

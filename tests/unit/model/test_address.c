@@ -1,6 +1,3 @@
-#include <stdlib.h>
-
-#include "base/compiler.h"
 #include "model/address.h"
 
 #include "../test.h"

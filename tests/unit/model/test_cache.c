@@ -1,5 +1,4 @@
 #include "../model_text.h"
-#include "../test.h"
 #include "odd_objects.h"
 
 static const char *address_of(const struct node *n)

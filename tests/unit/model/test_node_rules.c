@@ -1,16 +1,10 @@
 /* src/model/node_rules: one table for the addresses, one for the exclusions, and what must hold for any node. */
-#include <stdlib.h>
-#include <string.h>
 #include <arpa/inet.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "model/node_rules.h"
 
 #include "../dice.h"
 #include "../test.h"
-
-/* ---- eligible ---- */
 
 #define LABEL 1u
 #define TAINT 2u
@@ -51,8 +45,6 @@ TEST(exclusions)
             ck_assert_msg(why != NULL && strstr(why, rows[i].says) != NULL, "%s: %s", rows[i].what, why);
     }
 }
-
-/* ---- addresses ---- */
 
 static enum node_address_type type_of(char letter)
 {
@@ -219,8 +211,6 @@ TEST(texts)
     cleanup(mem_free_ptr) char *usual = node_rules_text(&node_rules_default, NULL, LAX);
     ck_assert_str_eq(usual, "InternalIP, IPv4 or IPv6");
 }
-
-/* ---- any node ---- */
 
 /* How good an address is by the header's words: the smaller the better, -1: not to be taken. */
 static int rank_of(const struct node_address *a, const struct node_rules *rules, const struct service *service,

@@ -1,9 +1,5 @@
 #include "model/objects.h"
 
-#include <stdlib.h>
-
-#include "base/mem.h"
-
 #include "odd_objects.h"
 
 #include "../test.h"

@@ -1,10 +1,5 @@
 /* src/model/service_port: every rule is a row: the Service, what was asked for, the port or the question that is left. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "model/service_port.h"
 
 #include "../test.h"

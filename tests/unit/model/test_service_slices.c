@@ -1,7 +1,5 @@
 /* model/service_slices: which slices are a Service's, and whether they are others than before. */
-#include "../dice.h"
 #include "../model_text.h"
-#include "../test.h"
 #include "model/service_slices.h"
 
 static struct service_slice *slice_new(const char *name, const char *service, const char *words)

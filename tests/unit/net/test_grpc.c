@@ -1,7 +1,5 @@
 #include "net/grpc.h"
 
-#include <string.h>
-
 #include "../test.h"
 
 #define CAP 10
@@ -53,16 +51,15 @@ TEST_EACH(messages, array_len(rows))
     for (size_t piece = 1; piece <= rows[_i].len + 1; piece++) {
         cleanup(buf_fini) struct buf out = {0};
         cleanup(grpc_frames_fini) struct grpc_frames f;
-        struct error err = {0};
         int status = 0;
         grpc_frames_init(&f, CAP);
         for (size_t at = 0; status == 0 && at < rows[_i].len; at += piece) {
             size_t left = rows[_i].len - at;
-            status = grpc_frames_feed(&f, rows[_i].bytes + at, left < piece ? left : piece, on_message, &out, &err);
+            status = grpc_frames_feed(&f, rows[_i].bytes + at, left < piece ? left : piece, on_message, &out, &flaw);
         }
         ck_assert_str_eq(buf_str(&out), rows[_i].out);
         ck_assert_int_eq(status, rows[_i].error != NULL ? -1 : 0);
-        ck_assert_str_eq(err.message, rows[_i].error != NULL ? rows[_i].error : "");
+        ck_assert_str_eq(flaw.message, rows[_i].error != NULL ? rows[_i].error : "");
     }
 }
 

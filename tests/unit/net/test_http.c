@@ -4,14 +4,9 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/listener.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "net/http.h"
 #include "host/timer.h"
 
@@ -90,8 +85,6 @@ static void on_peer_event(struct bufferevent *bev, short what, void *arg)
 
 static void on_accept(struct evconnlistener *l, evutil_socket_t fd, struct sockaddr *from, int len, void *arg)
 {
-    (void)from;
-    (void)len;
     struct peer *p = arg;
     ck_assert_uint_lt(p->connections, array_len(p->open));
     struct bufferevent *bev = bufferevent_socket_new(evconnlistener_get_base(l), fd, BEV_OPT_CLOSE_ON_FREE);
@@ -113,9 +106,8 @@ static void listen_tcp(void)
 
 static void setup(void)
 {
-    struct error err = {0};
     base = event_base_new();
-    http = http_new(base, "test/1", &err);
+    http = http_new(base, "test/1", &flaw);
     ck_assert_ptr_nonnull(http);
     peer = (struct peer){.close_after = true};
     buf_init(&peer.requests, 0);
@@ -175,7 +167,6 @@ static const struct http_callbacks stream = {.on_head = on_head, .on_data = on_d
 
 static void on_too_long(void *arg)
 {
-    (void)arg;
     ck_abort_msg("the request did not end");
 }
 
@@ -184,13 +175,12 @@ static const struct http_endpoint to_peer = {.base_url = peer.url};
 static void run_to(const struct http_endpoint *endpoint, const struct http_request_options *options,
                    const struct http_callbacks *callbacks)
 {
-    struct error err = {0};
     struct timer guard;
     timer_init(&guard, base, on_too_long, NULL);
     timer_set(&guard, 20000);
     seen.done = 0;
-    seen.request = http_start(http, endpoint, options, callbacks, &seen, &err);
-    ck_assert_msg(seen.request != NULL, "%s", err.message);
+    seen.request = http_start(http, endpoint, options, callbacks, &seen, &flaw);
+    ck_assert_msg(seen.request != NULL, "%s", flaw.message);
     event_base_dispatch(base);
     timer_fini(&guard);
     ck_assert_uint_eq(seen.done, 1);
@@ -365,8 +355,7 @@ TEST_EACH(redirects_are_not_followed, array_len(redirects))
 
 TEST(over_the_cap_is_an_error)
 {
-    cleanup(buf_fini) struct buf answer;
-    buf_init(&answer, 0);
+    cleanup(buf_fini) struct buf answer = {0};
     buf_add(&answer, "HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n");
     for (int i = 0; i < 1001; i++)
         buf_add(&answer, "x");
@@ -437,12 +426,11 @@ TEST(connection_is_kept_beside_as_many_watches_as_there_can_be)
 {
     enum { WATCHES = 64 * 3 + 2 };
     struct http_request *watches[WATCHES];
-    struct error err = {0};
     peer.answer = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n";
     peer.close_after = false;
     for (size_t i = 0; i < WATCHES; i++) {
-        watches[i] = http_start(http, &to_peer, &root, &stream, &seen, &err);
-        ck_assert_msg(watches[i] != NULL, "%s", err.message);
+        watches[i] = http_start(http, &to_peer, &root, &stream, &seen, &flaw);
+        ck_assert_msg(watches[i] != NULL, "%s", flaw.message);
     }
     while (seen.heads < WATCHES)
         event_base_loop(base, EVLOOP_ONCE);
@@ -456,8 +444,7 @@ TEST(connection_is_kept_beside_as_many_watches_as_there_can_be)
 
 TEST(cancelled_says_nothing)
 {
-    struct error err = {0};
-    struct http_request *q = http_start(http, &to_peer, &root, &collect, &seen, &err);
+    struct http_request *q = http_start(http, &to_peer, &root, &collect, &seen, &flaw);
     ck_assert_ptr_nonnull(q);
     while (peer.requests.len == 0)
         event_base_loop(base, EVLOOP_ONCE);
@@ -470,12 +457,11 @@ TEST(cancelled_says_nothing)
 
 TEST(bad_server_name_is_named)
 {
-    struct error err = {0};
     char url[] = "https://127.0.0.1:1", name[] = "a b/c";
     struct http_tls tls = {.server_name = name};
     struct http_endpoint endpoint = {.base_url = url, .tls = &tls};
-    ck_assert_ptr_null(http_start(http, &endpoint, &root, &collect, &seen, &err));
-    ck_assert_ptr_nonnull(strstr(err.message, "a b/c"));
+    ck_assert_ptr_null(http_start(http, &endpoint, &root, &collect, &seen, &flaw));
+    ck_assert_ptr_nonnull(strstr(flaw.message, "a b/c"));
 }
 
 TEST(unix_socket)

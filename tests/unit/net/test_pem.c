@@ -1,11 +1,9 @@
 #include "net/pem.h"
 
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../certs.h"
-#include "../test.h"
 
 static EVP_PKEY *key, *other;
 static char *cert, *key_pem, *other_pem, *locked_pem;
@@ -32,20 +30,18 @@ static void teardown(void)
 
 static void assert_bad_certificates(const char *pem, const char *message)
 {
-    struct error err = {0};
-    ck_assert_int_eq(pem_check_certificates(pem, &err), -1);
-    ck_assert_int_eq(err.kind, ERROR_FATAL);
-    ck_assert_msg(strstr(err.message, message) != NULL, "%s has no %s", err.message, message);
+    ck_assert_int_eq(pem_check_certificates(pem, &flaw), -1);
+    ck_assert_int_eq(flaw.kind, ERROR_FATAL);
+    ck_assert_msg(strstr(flaw.message, message) != NULL, "%s has no %s", flaw.message, message);
 }
 
 FIXTURE(setup, teardown)
 
 static void assert_bad_key(const char *pem, const char *cert_pem, const char *message)
 {
-    struct error err = {0};
-    ck_assert_int_eq(pem_check_key(pem, cert_pem, &err), -1);
-    ck_assert_int_eq(err.kind, ERROR_FATAL);
-    ck_assert_msg(strstr(err.message, message) != NULL, "%s has no %s", err.message, message);
+    ck_assert_int_eq(pem_check_key(pem, cert_pem, &flaw), -1);
+    ck_assert_int_eq(flaw.kind, ERROR_FATAL);
+    ck_assert_msg(strstr(flaw.message, message) != NULL, "%s has no %s", flaw.message, message);
 }
 
 /* Of a certificate that says it is encrypted OpenSSL asks the passphrase at the terminal, or of standard input: a daemon that
@@ -67,10 +63,9 @@ TEST(nobody_is_asked_for_a_passphrase)
 
 TEST(a_key_that_is_too_short_for_today)
 {
-    struct error err = {0};
     EVP_PKEY *rsa = EVP_RSA_gen(1024);
     cleanup(mem_free_ptr) char *rsa_cert = certs_cert_pem(rsa), *rsa_pem = certs_key_pem(rsa, NULL);
-    ck_assert_int_eq(pem_check_certificates(rsa_cert, &err), 0);
+    ck_assert_int_eq(pem_check_certificates(rsa_cert, &flaw), 0);
     assert_bad_key(rsa_pem, rsa_cert, "key too small");
     EVP_PKEY_free(rsa);
 }

@@ -7,11 +7,7 @@
 #include <event2/buffer.h>
 #include <event2/event.h>
 #include <event2/listener.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-
-#include "base/mem.h"
 
 #include "../test.h"
 
@@ -96,7 +92,6 @@ static void on_end(struct bufferevent *b, short what, void *arg)
 static void on_accept(struct evconnlistener *l, evutil_socket_t fd, struct sockaddr *from, int len, void *arg)
 {
     struct world *w = arg;
-    (void)l, (void)from, (void)len;
     struct bufferevent *b = bufferevent_socket_new(w->base, fd, BEV_OPT_CLOSE_ON_FREE);
     w->connections++;
     w->open++;

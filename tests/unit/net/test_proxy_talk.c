@@ -1,11 +1,6 @@
 /* What net/proxy_talk says to a port, and what it makes of the answers. */
 #include "net/proxy_talk.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
-
 #include "../test.h"
 
 #define HEADER "\r\n\r\n\0\r\nQUIT\n\x20\0\0\0"
@@ -13,9 +8,7 @@
 
 TEST(a_header_stands_before_the_same_words)
 {
-    cleanup(buf_fini) struct buf plain, headed;
-    buf_init(&plain, 0);
-    buf_init(&headed, 0);
+    cleanup(buf_fini) struct buf plain = {0}, headed = {0};
     proxy_talk_write(PROXY_TALK_HTTP, false, &plain);
     proxy_talk_write(PROXY_TALK_HTTP, true, &headed);
     ck_assert_uint_eq(headed.len, plain.len + HEADER_BYTES);
@@ -28,8 +21,7 @@ TEST(a_header_stands_before_the_same_words)
 /* A record of type handshake that is as long as it says and begins with a ClientHello. */
 TEST(the_other_language_is_tls)
 {
-    cleanup(buf_fini) struct buf said;
-    buf_init(&said, 0);
+    cleanup(buf_fini) struct buf said = {0};
     proxy_talk_write(PROXY_TALK_TLS, true, &said);
     const unsigned char *hello = (const unsigned char *)said.data + HEADER_BYTES;
     ck_assert_mem_eq(said.data, HEADER, HEADER_BYTES);

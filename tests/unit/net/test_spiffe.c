@@ -7,20 +7,14 @@
 #include <event2/event.h>
 #include <event2/listener.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "net/spiffe_identity.h"
-#include "../log_text.h"
+#include "../folder.h"
+#include "../log_file.h"
 #include "../svids.h"
-#include "../test.h"
 
 #define PREFACE_BYTES 24
 #define FRAME_BYTES 9
@@ -49,9 +43,8 @@ static const char no_entry[] = "\x88\x00\x0b"
 static struct event_base *base;
 static struct http *http;
 static struct spiffe *client;
-static struct log log_to;
 static unsigned news;
-static char folder[32], path[64];
+static char path[64];
 
 /* The agent: what it answers each stream with; it sends more when told. */
 static struct {
@@ -94,7 +87,6 @@ static void answer(void)
 static void on_read(struct bufferevent *stream, void *arg)
 {
     struct evbuffer *in = bufferevent_get_input(stream);
-    (void)arg;
     if (!agent.preface && evbuffer_get_length(in) >= PREFACE_BYTES) {
         evbuffer_drain(in, PREFACE_BYTES);
         agent.preface = true;
@@ -123,18 +115,12 @@ static void hang_up(void)
 
 static void on_gone(struct bufferevent *stream, short what, void *arg)
 {
-    (void)what;
-    (void)arg;
     if (stream == agent.stream)
         hang_up();
 }
 
 static void on_accept(struct evconnlistener *l, evutil_socket_t fd, struct sockaddr *from, int len, void *arg)
 {
-    (void)l;
-    (void)from;
-    (void)len;
-    (void)arg;
     hang_up();
     agent.preface = false;
     agent.stream = bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
@@ -184,14 +170,12 @@ static void agent_says_svid(long seconds)
 
 static void on_news(void *arg)
 {
-    (void)arg;
     news++;
 }
 
 static bool is_usable(void)
 {
-    struct error err;
-    return spiffe_usable(client, &err) == 0;
+    return spiffe_usable(client, &flaw) == 0;
 }
 
 static bool has_problem(void)
@@ -211,7 +195,7 @@ static bool has_identity(void)
 
 static bool has_renewed(void)
 {
-    return log_count(log_to.fd, "SPIFFE identity renewed") == 1;
+    return times_logged("SPIFFE identity renewed") == 1;
 }
 
 static bool has_news(void)
@@ -230,30 +214,27 @@ static void wait_for(bool (*condition)(void))
 
 static void assert_unusable(const char *saying)
 {
-    struct error err;
-    ck_assert_int_eq(spiffe_usable(client, &err), -1);
-    ck_assert_int_eq(err.kind, ERROR_RETRY);
-    ck_assert_msg(strstr(err.message, saying) != NULL, "%s: %s", saying, err.message);
+    ck_assert_int_eq(spiffe_usable(client, &flaw), -1);
+    ck_assert_int_eq(flaw.kind, ERROR_RETRY);
+    ck_assert_msg(strstr(flaw.message, saying) != NULL, "%s: %s", saying, flaw.message);
 }
 
 static void start(void)
 {
-    const struct spiffe_options options = {.socket = path, .log = &log_to, .news = on_news};
+    const struct spiffe_options options = {.socket = path, .log = &log_to_file, .news = on_news};
     client = spiffe_new(base, http, &options);
 }
 
 static void setup(void)
 {
-    struct error err;
     svids_setup();
     memset(&agent, 0, sizeof(agent));
     news = 0;
-    snprintf(folder, sizeof(folder), "/tmp/spiffeXXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
+    folder_make();
+    log_begin();
     snprintf(path, sizeof(path), "%s/agent.sock", folder);
     base = event_base_new();
-    http = http_new(base, "test", &err);
-    log_to = (struct log){.level = LOG_LEVEL_INFO, .fd = memfd_create("log", MFD_CLOEXEC)};
+    http = http_new(base, "test", &flaw);
 }
 
 static void teardown(void)
@@ -263,8 +244,8 @@ static void teardown(void)
     buf_fini(&agent.message);
     http_free(http);
     event_base_free(base);
-    close(log_to.fd);
-    rmdir(folder);
+    log_end();
+    folder_remove();
     svids_teardown();
 }
 
@@ -290,15 +271,15 @@ TEST(agent_comes_later)
     start();
     wait_for(has_settled);
     ck_assert(has_problem());
-    assert_unusable("no identity from the SPIFFE Workload API at /tmp/spiffe");
+    assert_unusable("no identity from the SPIFFE Workload API at /tmp/test_unit");
     wait_for(has_news);
     news = 0;
     agent_says_svid(AN_HOUR_S);
     agent_start();
     wait_for(has_news);
     ck_assert(is_usable() && !has_problem());
-    ck_assert_uint_eq(log_count(log_to.fd, "waiting for an identity"), 1);
-    ck_assert_uint_eq(log_count(log_to.fd, "answers again"), 1);
+    ck_assert_uint_eq(times_logged("waiting for an identity"), 1);
+    ck_assert_uint_eq(times_logged("answers again"), 1);
 }
 
 TEST(agent_goes_away)
@@ -311,7 +292,7 @@ TEST(agent_goes_away)
     agent_stop();
     wait_for(has_problem);
     ck_assert(is_usable());
-    ck_assert_uint_eq(log_count(log_to.fd, "keeping the identity"), 1);
+    ck_assert_uint_eq(times_logged("keeping the identity"), 1);
     agent_says_svid(AN_HOUR_S);
     agent_start();
     wait_for(has_renewed);
@@ -348,7 +329,7 @@ TEST(expired)
     assert_unusable("the X.509 SVID " OURS " expired at 20");
     ck_assert(spiffe_state(client).expired);
     wait_for(has_problem); /* it is asked anew */
-    ck_assert_uint_eq(log_count(log_to.fd, "X.509 SVID expired"), 1);
+    ck_assert_uint_eq(times_logged("X.509 SVID expired"), 1);
     news = 0;
     agent_says_svid(AN_HOUR_S);
     wait_for(has_news);

@@ -1,14 +1,9 @@
 #include "net/spiffe_identity.h"
 
 #include <openssl/x509_vfy.h>
-#include <string.h>
 #include <time.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "../svids.h"
-#include "../test.h"
 
 #define PLANE DOMAIN "/plane"
 #define FOREIGN "spiffe://elsewhere.test"
@@ -23,13 +18,12 @@ static struct spiffe_identity *identity(bool federated)
 {
     const struct kind ours = {.by = &ca, .names = "URI:" OURS};
     cleanup(buf_fini) struct buf message = {0};
-    struct error err;
     X509 *x = leaf(&ours);
     add_svid(&message, OURS, x, leaf_key, ca.x);
     if (federated)
         add_federated(&message, FOREIGN, other.x);
-    struct spiffe_identity *i = parse(&message, &err);
-    ck_assert_msg(i != NULL, "%s", err.message);
+    struct spiffe_identity *i = parse(&message, &flaw);
+    ck_assert_msg(i != NULL, "%s", flaw.message);
     X509_free(x);
     return i;
 }
@@ -55,15 +49,14 @@ TEST(what_changed)
 {
     const struct kind ours = {.by = &ca, .names = "URI:" OURS};
     cleanup(buf_fini) struct buf message = {0};
-    struct error err;
     X509 *x = leaf(&ours), *y = leaf(&ours);
     add_svid(&message, OURS, x, leaf_key, ca.x);
-    struct spiffe_identity *i = parse(&message, &err), *again = parse(&message, &err);
+    struct spiffe_identity *i = parse(&message, &flaw), *again = parse(&message, &flaw);
     add_federated(&message, FOREIGN, other.x);
-    struct spiffe_identity *bundle = parse(&message, &err);
+    struct spiffe_identity *bundle = parse(&message, &flaw);
     buf_clear(&message);
     add_svid(&message, OURS, y, leaf_key, ca.x);
-    struct spiffe_identity *svid = parse(&message, &err);
+    struct spiffe_identity *svid = parse(&message, &flaw);
     ck_assert(spiffe_identity_same(i, again));
     ck_assert(!spiffe_identity_same(i, bundle));
     ck_assert(!spiffe_identity_same(i, svid));
@@ -80,12 +73,11 @@ TEST(first_of_several)
 {
     const struct kind first = {.by = &ca, .names = "URI:" OURS}, second = {.by = &other, .names = "URI:" FOREIGN "/us"};
     cleanup(buf_fini) struct buf message = {0};
-    struct error err;
     X509 *a = leaf(&first), *b = leaf(&second);
     add_svid(&message, OURS, a, leaf_key, ca.x);
     add_svid(&message, FOREIGN "/us", b, leaf_key, other.x);
-    struct spiffe_identity *i = parse(&message, &err);
-    ck_assert_msg(i != NULL, "%s", err.message);
+    struct spiffe_identity *i = parse(&message, &flaw);
+    ck_assert_msg(i != NULL, "%s", flaw.message);
     ck_assert_str_eq(spiffe_identity_id(i), OURS);
     spiffe_identity_unref(i);
     X509_free(a);
@@ -94,11 +86,10 @@ TEST(first_of_several)
 
 static void assert_refused(const struct buf *message, const char *saying)
 {
-    struct error err;
-    struct spiffe_identity *i = parse(message, &err);
+    struct spiffe_identity *i = parse(message, &flaw);
     ck_assert_msg(i == NULL, "no error: %s", saying);
-    ck_assert_int_eq(err.kind, ERROR_INVALID);
-    ck_assert_msg(strstr(err.message, saying) != NULL, "%s: %s", saying, err.message);
+    ck_assert_int_eq(flaw.kind, ERROR_INVALID);
+    ck_assert_msg(strstr(flaw.message, saying) != NULL, "%s: %s", saying, flaw.message);
 }
 
 TEST(what_is_no_identity)
@@ -129,8 +120,6 @@ TEST(what_is_no_identity)
     X509_free(x);
     X509_free(y);
 }
-
-/* ---- servers ---- */
 
 #define PURPOSE "serverAuth,clientAuth"
 static const struct {
@@ -171,13 +160,12 @@ TEST_EACH(server, array_len(servers))
     X509 *x = leaf(&kind);
     X509_STORE *empty = X509_STORE_new();
     X509_STORE_CTX *context = X509_STORE_CTX_new();
-    struct error err = {0};
     ck_assert_int_eq(X509_STORE_CTX_init(context, empty, x, NULL), 1);
     X509_STORE_CTX_set_default(context, "ssl_server"); /* as libssl does in a client */
-    int status = spiffe_identity_verify(i, servers[_i].peer_id, context, &err);
+    int status = spiffe_identity_verify(i, servers[_i].peer_id, context, &flaw);
     const char *saying = servers[_i].saying;
-    ck_assert_msg(status == (saying != NULL ? -1 : 0), "%s", err.message);
-    ck_assert_msg(saying == NULL || strstr(err.message, saying) != NULL, "%s: %s", saying, err.message);
+    ck_assert_msg(status == (saying != NULL ? -1 : 0), "%s", flaw.message);
+    ck_assert_msg(saying == NULL || strstr(flaw.message, saying) != NULL, "%s: %s", saying, flaw.message);
     ck_assert_int_eq(X509_STORE_CTX_get_error(context) == X509_V_OK, saying == NULL);
     X509_STORE_CTX_free(context);
     X509_STORE_free(empty);

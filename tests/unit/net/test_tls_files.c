@@ -1,52 +1,34 @@
 /* TLS material that is read again: files are replaced, broken and swapped as Secret mounts and people do. */
 #include "net/tls_files.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/buf.h"
 #include "base/clock.h"
 #include "settings/secrets/secret_file.h"
 
 #include "../certs.h"
-#include "../log_text.h"
-#include "../test.h"
+#include "../folder.h"
+#include "../log_file.h"
 
 enum { CA, CERT, KEY };
 static const char *const names[] = {"ca.crt", "tls.crt", "tls.key"};
 
-static char directory[32];
 static EVP_PKEY *key, *other_key;
 static char *ca, *other_ca, *cert, *other_cert, *key_pem, *other_key_pem, *locked_pem;
 static char *paths[3];
 static struct tls_files_options options;
 static struct tls_files *files;
-static struct log log_to_file = {.level = LOG_LEVEL_DEBUG, .format = LOG_FORMAT_LOGFMT};
-
-static char *in_directory(const char *name)
-{
-    return mem_printf("%s/%s", directory, name);
-}
 
 /* In place; an old time, so that what a file looks like is believed at once. */
-static void write_file(const char *path, const char *text, time_t when)
+static void write_file_at(const char *path, const char *text, time_t when)
 {
-    struct timespec times[2] = {{.tv_sec = when}, {.tv_sec = when}};
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-    close(fd);
-    ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
+    write_file(path, text);
+    set_mtime(path, when);
 }
 
 /* Each one is a second younger than the one before. */
 static void put(int which, const char *text)
 {
     static time_t when = 1000000;
-    write_file(paths[which], text, ++when);
+    write_file_at(paths[which], text, ++when);
 }
 
 /* Once for all tests. */
@@ -65,12 +47,12 @@ static void make_certificates(void)
 
 static void setup(void)
 {
-    snprintf(directory, sizeof(directory), "/tmp/test_tls_files.XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(directory));
+    folder_make();
+    log_begin();
     if (key == NULL)
         make_certificates();
     for (size_t i = 0; i < array_len(paths); i++)
-        paths[i] = in_directory(names[i]);
+        paths[i] = in_folder(names[i]);
     options = (struct tls_files_options){.peer = "peer",
                                          .ca = {.name = "THE_CA", .path = paths[CA]},
                                          .cert = {.name = "THE_CERT", .path = paths[CERT]},
@@ -78,25 +60,22 @@ static void setup(void)
     put(CA, ca);
     put(CERT, cert);
     put(KEY, key_pem);
-    log_to_file.fd = memfd_create("log", MFD_CLOEXEC);
 }
 
 static void teardown(void)
 {
     tls_files_free(files);
     files = NULL;
-    close(log_to_file.fd);
-    cleanup(mem_free_ptr) char *remove = mem_printf("rm -rf %s", directory);
-    ck_assert_int_eq(system(remove), 0);
+    log_end();
+    folder_remove();
     for (size_t i = 0; i < array_len(paths); i++)
         free(paths[i]);
 }
 
 static void load(void)
 {
-    struct error err = {0};
-    files = tls_files_new(&options, &err);
-    ck_assert_msg(files != NULL, "%s", err.message);
+    files = tls_files_new(&options, &flaw);
+    ck_assert_msg(files != NULL, "%s", flaw.message);
 }
 
 static void assert_in_use(const char *want_ca, const char *want_cert, const char *want_key)
@@ -116,19 +95,17 @@ static void assert_says(const struct error *err, const char *what)
 
 static bool refresh(void)
 {
-    struct error err = {0};
     bool renewed = false;
-    ck_assert_msg(tls_files_refresh(files, &renewed, &err) == 0, "%s", err.message);
+    ck_assert_msg(tls_files_refresh(files, &renewed, &flaw) == 0, "%s", flaw.message);
     return renewed;
 }
 
 static void assert_refused(const char *what)
 {
-    struct error err = {0};
     bool renewed = true;
-    ck_assert_int_eq(tls_files_refresh(files, &renewed, &err), -1);
+    ck_assert_int_eq(tls_files_refresh(files, &renewed, &flaw), -1);
     ck_assert(renewed); /* untouched */
-    assert_says(&err, what);
+    assert_says(&flaw, what);
 }
 
 /* ---- what is loaded ---- */
@@ -262,11 +239,10 @@ static void break_file(const struct breakage *b)
 TEST_EACH(a_broken_file_at_start_is_an_error, array_len(breakages))
 {
     const struct breakage *b = &breakages[_i];
-    struct error err = {0};
     break_file(b);
-    ck_assert_ptr_null(tls_files_new(&options, &err));
-    assert_says(&err, b->what);
-    assert_says(&err, paths[b->how == OTHER_KEY ? KEY : b->which]);
+    ck_assert_ptr_null(tls_files_new(&options, &flaw));
+    assert_says(&flaw, b->what);
+    assert_says(&flaw, paths[b->how == OTHER_KEY ? KEY : b->which]);
 }
 
 /* Others change with it, and are not taken either: the set is one. */
@@ -294,14 +270,13 @@ TEST_EACH(a_broken_file_later_keeps_the_whole_old_set, array_len(breakages))
 
 TEST(a_certificate_needs_its_key)
 {
-    struct error err = {0};
     options.key.path = NULL;
-    ck_assert_ptr_null(tls_files_new(&options, &err));
-    assert_says(&err, "THE_CERT is set and THE_KEY is not");
+    ck_assert_ptr_null(tls_files_new(&options, &flaw));
+    assert_says(&flaw, "THE_CERT is set and THE_KEY is not");
     options.cert.path = NULL;
     options.key.path = paths[KEY];
-    ck_assert_ptr_null(tls_files_new(&options, &err));
-    assert_says(&err, "THE_KEY is set and THE_CERT is not");
+    ck_assert_ptr_null(tls_files_new(&options, &flaw));
+    assert_says(&flaw, "THE_KEY is set and THE_CERT is not");
 }
 
 /* ---- what changes ---- */
@@ -350,13 +325,13 @@ TEST(a_broken_file_that_is_put_back)
 /* As kubelet does it: tls.key -> ..data/tls.key, ..data -> a folder, and ..data alone is replaced. */
 static void mount_version(const char *version, const char *cert_text, const char *key_text)
 {
-    cleanup(mem_free_ptr) char *folder = in_directory(version), *data = in_directory("..data");
-    cleanup(mem_free_ptr) char *fresh = in_directory("..data_tmp");
-    cleanup(mem_free_ptr) char *cert_path = mem_printf("%s/tls.crt", folder);
-    cleanup(mem_free_ptr) char *key_path = mem_printf("%s/tls.key", folder);
-    ck_assert_int_eq(mkdir(folder, 0700), 0);
-    write_file(cert_path, cert_text, 1000000); /* the same time and size in every version */
-    write_file(key_path, key_text, 1000000);
+    cleanup(mem_free_ptr) char *at = in_folder(version), *data = in_folder("..data");
+    cleanup(mem_free_ptr) char *fresh = in_folder("..data_tmp");
+    cleanup(mem_free_ptr) char *cert_path = mem_printf("%s/tls.crt", at);
+    cleanup(mem_free_ptr) char *key_path = mem_printf("%s/tls.key", at);
+    ck_assert_int_eq(mkdir(at, 0700), 0);
+    write_file_at(cert_path, cert_text, 1000000); /* the same time and size in every version */
+    write_file_at(key_path, key_text, 1000000);
     ck_assert_int_eq(symlink(version, fresh), 0);
     ck_assert_int_eq(rename(fresh, data), 0);
 }
@@ -384,9 +359,9 @@ TEST(a_fresh_file_is_not_trusted_by_its_looks)
     load();
     time_t now = time(NULL);
     cleanup(mem_free_ptr) char *a = mem_printf("# a\n%s", ca), *b = mem_printf("# b\n%s", ca);
-    write_file(paths[CA], a, now);
+    write_file_at(paths[CA], a, now);
     ck_assert(refresh());
-    write_file(paths[CA], b, now);
+    write_file_at(paths[CA], b, now);
     ck_assert(refresh());
     assert_in_use(b, cert, key_pem);
 }
@@ -400,15 +375,15 @@ TEST(a_file_that_looks_the_same_is_not_read_again)
     bad[strlen(bad) / 2] = '!';
     put(CA, good);
     load();
-    write_file(paths[CA], good, when); /* touched */
+    write_file_at(paths[CA], good, when); /* touched */
     ck_assert(!refresh());
-    write_file(paths[CA], also_good, when);
+    write_file_at(paths[CA], also_good, when);
     ck_assert(!refresh());
-    write_file(paths[CA], bad, when + 1);
+    write_file_at(paths[CA], bad, when + 1);
     assert_refused("cannot be read");
-    write_file(paths[CA], also_good, when + 1);
+    write_file_at(paths[CA], also_good, when + 1);
     assert_refused("cannot be read");
-    write_file(paths[CA], also_good, when + 2);
+    write_file_at(paths[CA], also_good, when + 2);
     ck_assert(refresh());
     assert_in_use(also_good, cert, key_pem);
 }
@@ -417,7 +392,7 @@ TEST(a_file_that_looks_the_same_is_not_read_again)
 TEST(an_unreadable_file_is_tried_again_though_it_looks_the_same)
 {
     load();
-    cleanup(mem_free_ptr) char *aside = in_directory("aside");
+    cleanup(mem_free_ptr) char *aside = in_folder("aside");
     ck_assert_int_eq(rename(paths[CA], aside), 0);
     assert_refused("No such file");
     ck_assert_int_eq(rename(aside, paths[CA]), 0);
@@ -426,20 +401,19 @@ TEST(an_unreadable_file_is_tried_again_though_it_looks_the_same)
 
 TEST(a_pair_that_is_handed_in)
 {
-    struct error err = {0};
     load();
-    ck_assert_int_eq(tls_files_set_pair(files, other_cert, key_pem, &err), -1);
-    assert_says(&err, "does not belong");
-    ck_assert_int_eq(tls_files_set_pair(files, other_cert, NULL, &err), -1);
+    ck_assert_int_eq(tls_files_set_pair(files, other_cert, key_pem, &flaw), -1);
+    assert_says(&flaw, "does not belong");
+    ck_assert_int_eq(tls_files_set_pair(files, other_cert, NULL, &flaw), -1);
     assert_in_use(ca, cert, key_pem);
-    ck_assert_int_eq(tls_files_set_pair(files, other_cert, other_key_pem, &err), 0);
+    ck_assert_int_eq(tls_files_set_pair(files, other_cert, other_key_pem, &flaw), 0);
     assert_in_use(ca, other_cert, other_key_pem);
     put(CERT, "nonsense"); /* its files are not looked at any more */
     ck_assert(!refresh());
     put(CA, other_ca);
     ck_assert(refresh());
     assert_in_use(other_ca, other_cert, other_key_pem);
-    ck_assert_int_eq(tls_files_set_pair(files, NULL, NULL, &err), 0);
+    ck_assert_int_eq(tls_files_set_pair(files, NULL, NULL, &flaw), 0);
     assert_in_use(other_ca, NULL, NULL);
     ck_assert(tls_files_client_not_after_s(files) == INT64_MAX);
 }
@@ -447,12 +421,11 @@ TEST(a_pair_that_is_handed_in)
 /* What stood in the way of the new CA was a pair that is of no interest any more. */
 TEST(a_pair_that_is_handed_in_ends_a_refusal)
 {
-    struct error err = {0};
     load();
     put(CA, other_ca);
     put(KEY, other_key_pem);
     assert_refused("does not belong");
-    ck_assert_int_eq(tls_files_set_pair(files, other_cert, other_key_pem, &err), 0);
+    ck_assert_int_eq(tls_files_set_pair(files, other_cert, other_key_pem, &flaw), 0);
     assert_in_use(ca, other_cert, other_key_pem);
     ck_assert(refresh());
     assert_in_use(other_ca, other_cert, other_key_pem);
@@ -492,14 +465,14 @@ TEST(an_expired_certificate_is_used_and_told_once)
     assert_ends_in(tls_files_client_not_after_s(files), -5000);
     for (int i = 0; i < 3; i++)
         tls_files_follow(files, &log_to_file);
-    ck_assert_uint_eq(log_count(log_to_file.fd, "TLS certificate expired"), 1);
-    ck_assert_uint_eq(log_count(log_to_file.fd, "certificate=THE_CERT"), 1);
+    ck_assert_uint_eq(times_logged("TLS certificate expired"), 1);
+    ck_assert_uint_eq(times_logged("certificate=THE_CERT"), 1);
     put(CERT, cert);
     put(CA, old_ca);
     tls_files_follow(files, &log_to_file);
     tls_files_follow(files, &log_to_file);
-    ck_assert_uint_eq(log_count(log_to_file.fd, "TLS certificate expired"), 2);
-    ck_assert_uint_eq(log_count(log_to_file.fd, "certificate=THE_CA"), 1);
+    ck_assert_uint_eq(times_logged("TLS certificate expired"), 2);
+    ck_assert_uint_eq(times_logged("certificate=THE_CA"), 1);
 }
 
 /* ---- the log ---- */
@@ -508,20 +481,20 @@ TEST(what_the_log_says)
 {
     load();
     tls_files_follow(files, &log_to_file);
-    ck_assert_uint_eq(log_count(log_to_file.fd, "level="), 0);
+    ck_assert_uint_eq(times_logged("level="), 0);
     put(KEY, other_key_pem);
     for (int i = 0; i < 5; i++)
         tls_files_follow(files, &log_to_file);
-    ck_assert_uint_eq(log_count(log_to_file.fd, "level=warn"), 1);
-    ck_assert_uint_eq(log_count(log_to_file.fd, "keeping the last ones"), 1);
-    ck_assert_uint_eq(log_count(log_to_file.fd, paths[KEY]), 1);
+    ck_assert_uint_eq(times_logged("level=warn"), 1);
+    ck_assert_uint_eq(times_logged("keeping the last ones"), 1);
+    ck_assert_uint_eq(times_logged(paths[KEY]), 1);
     put(CERT, other_cert);
     for (int i = 0; i < 5; i++)
         tls_files_follow(files, &log_to_file);
-    ck_assert_uint_eq(log_count(log_to_file.fd, "TLS files renewed"), 1);
+    ck_assert_uint_eq(times_logged("TLS files renewed"), 1);
     assert_in_use(ca, other_cert, other_key_pem);
     put(KEY, key_pem); /* the same trouble again is told at once */
     tls_files_follow(files, &log_to_file);
-    ck_assert_uint_eq(log_count(log_to_file.fd, "level=warn"), 2);
-    ck_assert_uint_eq(log_count(log_to_file.fd, "-----"), 0);
+    ck_assert_uint_eq(times_logged("level=warn"), 2);
+    ck_assert_uint_eq(times_logged("-----"), 0);
 }

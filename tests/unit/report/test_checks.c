@@ -1,10 +1,5 @@
 /* src/report/checks: how all stands, as /readyz, /status and systemd have it. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "base/text.h"
 #include "report/checks.h"
 
@@ -40,8 +35,7 @@ FIXTURE(NULL, teardown)
 
 TEST(lines)
 {
-    cleanup(buf_fini) struct buf page;
-    buf_init(&page, 0);
+    cleanup(buf_fini) struct buf page = {0};
     checks_print(&checks, &page);
     ck_assert_str_eq(buf_str(&page), "");
     add(CHECK_OK, "watch nodes", "synced, 5 objects", NULL);
@@ -141,8 +135,7 @@ TEST(the_first_line_is_shown)
 TEST(long_ones_are_cut)
 {
     for (size_t before = 0; before < 4; before++) {
-        struct buf name;
-        buf_init(&name, 0);
+        struct buf name = {0};
         buf_addn(&name, "xxxx", before);
         for (int i = 0; i < 1000; i++)
             buf_add(&name, "\xe2\x82\xac");

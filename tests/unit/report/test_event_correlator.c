@@ -1,10 +1,6 @@
 /* src/report/event_correlator: what is one Event, what is combined, and how many requests that may be. */
 #include "report/event_correlator.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/compiler.h"
 #include "../test.h"
 
 #define MINUTE_MS 60000u

@@ -1,9 +1,5 @@
 /* The ring of the last decisions: src/report/history.c. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "base/text.h"
 #include "report/history.h"
 

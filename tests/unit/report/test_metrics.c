@@ -1,14 +1,9 @@
 #include <ctype.h>
 #include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "report/metrics.h"
 
 #include "../test.h"
@@ -28,8 +23,7 @@ static void teardown(void)
 /* The page up to the process figures, which are other ones each time. */
 static char *page_of(void)
 {
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     metrics_print(m, &b);
     char *page = buf_take(&b), *process = strstr(page, "# HELP process_");
     ck_assert_ptr_nonnull(process);
@@ -366,9 +360,8 @@ static double figure(const char *page, const char *name)
 
 TEST(process_figures)
 {
-    cleanup(buf_fini) struct buf b;
+    cleanup(buf_fini) struct buf b = {0};
     int fds = 0;
-    buf_init(&b, 0);
     prctl(PR_SET_NAME, "a) 1 (b", 0, 0, 0); /* stands in the middle of what is parsed */
     for (int fd = 0; fd < 1024; fd++)
         fds += fcntl(fd, F_GETFD) >= 0;
@@ -387,8 +380,7 @@ TEST(every_line_is_exposition_text)
 {
     metric_observe(histogram("h_seconds", "H.", "a"), 1, "x y\"{}", NULL);
     metric_set(gauge("g", "G.", "a,b"), 1.5, "", "\n", NULL);
-    cleanup(buf_fini) struct buf b;
-    buf_init(&b, 0);
+    cleanup(buf_fini) struct buf b = {0};
     metrics_print(m, &b);
     char *rest = b.data, type_of[100] = "";
     unsigned samples = 0;

@@ -1,14 +1,8 @@
 /* Batches, retries and the end: src/report/otlp_exporter.c in virtual time. The collector is this file. */
 #include "report/otlp_exporter.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "../log_text.h"
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/mem.h"
 #include "net/http.h"
 #include "report/metrics.h"
 
@@ -35,14 +29,11 @@ static struct {
 
 #define VIRTUAL_TIME (&w)
 #include "../../virtual_time.h"
-#include "../test.h"
 
 struct http_request *http_start(struct http *http, const struct http_endpoint *endpoint,
                                 const struct http_request_options *options, const struct http_callbacks *callbacks,
                                 void *arg, struct error *err)
 {
-    (void)http;
-    (void)endpoint;
     ck_assert(!w.open); /* one at a time */
     ck_assert_uint_gt(options->total_timeout_ms, 0);
     ck_assert_uint_le(options->max_body_bytes, 65536);
@@ -68,11 +59,8 @@ void http_cancel(struct http_request *request)
 
 int64_t http_response_retry_after_ms(const struct http_response *r)
 {
-    (void)r;
     return w.retry_after_ms;
 }
-
-/* ---- what a test does ---- */
 
 static void pass(uint64_t ms)
 {
@@ -89,14 +77,13 @@ static void pass(uint64_t ms)
 static void answer(int status, const char *text)
 {
     struct buf body = {0};
-    struct error err = {0};
     buf_add(&body, text);
     const struct http_response r = {.status = status, .body = &body};
     ck_assert(w.open);
     w.open = false;
     if (status == 0)
-        (void)error_set(&err, ERROR_RETRY, "connection refused");
-    w.callbacks.on_done(w.arg, &r, status == 0 ? &err : NULL);
+        (void)error_set(&flaw, ERROR_RETRY, "connection refused");
+    w.callbacks.on_done(w.arg, &r, status == 0 ? &flaw : NULL);
     buf_fini(&body);
 }
 
@@ -113,7 +100,6 @@ static double counted(const char *result)
 
 static void on_end(void *arg)
 {
-    (void)arg;
     ck_assert(!w.ended);
     w.ended = true;
 }

@@ -1,11 +1,7 @@
 /* Spans: src/report/trace.c, and how OTLP has them in JSON: src/report/otlp.c. IDs are this file's. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 
 #include "../json_text.h"
-#include "../test.h"
-#include "base/mem.h"
 #include "report/metrics.h"
 #include "report/otlp.h"
 #include "report/trace.h"
@@ -16,7 +12,6 @@ static unsigned char next_byte; /* of IDs: each has one of its own */
 
 ssize_t getrandom(void *buf, size_t len, unsigned flags)
 {
-    (void)flags;
     memset(buf, next_byte++, len);
     return (ssize_t)len;
 }
@@ -25,7 +20,6 @@ static unsigned waits;
 
 static void on_waits(void *arg)
 {
-    (void)arg;
     waits++;
 }
 

@@ -1,23 +1,16 @@
 /* The server under test, f, and its clients, all on one loop: nothing moves but while it turns. */
-#ifndef TESTS_SERVER_PEER_H
-#define TESTS_SERVER_PEER_H
+#pragma once
 
-#include <check.h>
+#include "../test.h"
 #include <errno.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "report/metrics.h"
 #include "serve/server.h"
 
@@ -43,7 +36,6 @@ static inline void pad(struct buf *out)
 
 static inline bool ready(void *arg, struct buf *body)
 {
-    (void)arg;
     buf_printf(body, "[%c]haproxy: %s\n", f.ready ? '+' : '-', f.ready ? "in step" : "connection refused");
     pad(body);
     return f.ready;
@@ -51,14 +43,12 @@ static inline bool ready(void *arg, struct buf *body)
 
 static inline bool alive(void *arg, struct buf *body)
 {
-    (void)arg, (void)body;
     return f.alive;
 }
 
 /* The status page's JSON: a number that is no news, and one that is. */
 static inline void status(void *arg, struct buf *json, size_t *ret_news_at)
 {
-    (void)arg;
     buf_printf(json, "{\"built\":%u,", ++f.built);
     *ret_news_at = json->len;
     buf_printf(json, "\"news\":%u,\"padding\":\"", f.news);
@@ -74,13 +64,12 @@ static inline struct server *server_at(const char *host, uint16_t port, struct e
 
 static inline void fixture_init(const char *host, bool page)
 {
-    struct error err = {0};
     signal(SIGPIPE, SIG_IGN); /* as the daemon does: the answer to a reader who is gone is an error, not our end */
     f = (struct fixture){
         .base = event_base_new(), .metrics = metrics_new(), .alive = true, .ready = true, .page = page};
     f.log = (struct log){.level = LOG_LEVEL_INFO, .fd = memfd_create("log", MFD_CLOEXEC)};
-    f.server = server_at(host, 0, &err);
-    ck_assert_msg(f.server != NULL, "%s", err.message);
+    f.server = server_at(host, 0, &flaw);
+    ck_assert_msg(f.server != NULL, "%s", flaw.message);
     ck_assert_uint_ne(server_port(f.server), 0);
 }
 
@@ -102,7 +91,6 @@ static inline void fixture_end(void)
 
 static inline void out_of_patience(evutil_socket_t fd, short what, void *arg)
 {
-    (void)fd, (void)what;
     *(bool *)arg = true;
 }
 
@@ -138,7 +126,6 @@ static inline void on_read(struct bufferevent *bev, void *arg)
 
 static inline void on_event(struct bufferevent *bev, short what, void *arg)
 {
-    (void)bev;
     if (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR))
         ((struct client *)arg)->closed = true;
 }
@@ -246,8 +233,5 @@ static inline void expect_get(const char *path, const char *status, const char *
 
 static inline bool no_connections(void *arg)
 {
-    (void)arg;
     return server_connections(f.server) == 0;
 }
-
-#endif

@@ -1,10 +1,7 @@
 /* The server of server_peer.h with a status page, all of whose times are short, and those who follow it. */
-#ifndef TESTS_STATUS_STREAMS_H
-#define TESTS_STATUS_STREAMS_H
+#pragma once
 
-#include <check.h>
 #include <event2/event.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "serve/status_feed.h"
@@ -26,8 +23,6 @@ static inline void setup(void)
     fixture_init("127.0.0.1", true);
     status_feed_set_times(server_status_feed(f.server), &fast);
 }
-
-/* ---- waiting ---- */
 
 struct saying {
     const struct client *client;
@@ -84,13 +79,11 @@ static inline size_t streams(void)
 
 static inline bool no_streams(void *arg)
 {
-    (void)arg;
     return streams() == 0;
 }
 
 static inline bool one_stream(void *arg)
 {
-    (void)arg;
     return streams() == 1;
 }
 
@@ -101,5 +94,3 @@ static inline size_t count_of(const struct client *c, const char *what)
         n++;
     return n;
 }
-
-#endif

@@ -5,7 +5,6 @@
 #include "server_peer.h"
 
 #include "../log_text.h"
-#include "../test.h"
 
 FIXTURE(fixture_begin, fixture_end)
 
@@ -155,8 +154,7 @@ TEST(endless_headers)
 TEST(headers_of_eight_kilobytes_are_the_limit)
 {
     for (unsigned over = 0; over < 2; over++) {
-        cleanup(buf_fini) struct buf text;
-        buf_init(&text, 0);
+        cleanup(buf_fini) struct buf text = {0};
         buf_add(&text, "GET /healthz HTTP/1.1\r\nX: ");
         while (text.len < (over ? 8300 : 8000))
             buf_add(&text, "x");
@@ -188,8 +186,6 @@ struct trickle {
 
 static void on_trickle(evutil_socket_t fd, short what, void *arg)
 {
-    (void)fd;
-    (void)what;
     struct trickle *t = arg;
     if (t->text[t->sent] != '\0' && !t->client.closed)
         bufferevent_write(t->client.bev, t->text + t->sent++, 1);
@@ -251,7 +247,6 @@ TEST(a_big_answer_to_one_who_reads)
 
 static bool is_full(void *arg)
 {
-    (void)arg;
     return server_connections(f.server) >= LIMIT;
 }
 
@@ -399,23 +394,21 @@ TEST(an_address_by_its_name)
 
 TEST(a_restart_gets_its_port_back_at_once)
 {
-    struct error err = {0};
     uint16_t port = server_port(f.server);
     cleanup(mem_free_ptr) char *answer = get("/healthz"); /* we close first, so TIME_WAIT is on our side */
     server_free(f.server);
     event_base_loop(f.base, EVLOOP_NONBLOCK);
-    f.server = server_at("127.0.0.1", port, &err);
-    ck_assert_msg(f.server != NULL, "%s", err.message);
+    f.server = server_at("127.0.0.1", port, &flaw);
+    ck_assert_msg(f.server != NULL, "%s", flaw.message);
 }
 
 static void expect_no_server(const char *host, uint16_t port, const char *where, const char *why)
 {
-    struct error err = {0};
-    ck_assert_ptr_null(server_at(host, port, &err));
-    ck_assert_int_eq(err.kind, ERROR_FATAL);
-    ck_assert_msg(strstr(err.message, where) != NULL && strstr(err.message, why) != NULL &&
-                      strstr(err.message, "LISTEN_ADDRESS") != NULL,
-                  "%s", err.message);
+    ck_assert_ptr_null(server_at(host, port, &flaw));
+    ck_assert_int_eq(flaw.kind, ERROR_FATAL);
+    ck_assert_msg(strstr(flaw.message, where) != NULL && strstr(flaw.message, why) != NULL &&
+                      strstr(flaw.message, "LISTEN_ADDRESS") != NULL,
+                  "%s", flaw.message);
 }
 
 TEST(addresses_that_cannot_be_had)

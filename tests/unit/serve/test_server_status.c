@@ -1,15 +1,8 @@
 /* src/serve/server, web_page: the status page and its JSON; net/digest, by which the page's policy knows its script. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "net/digest.h"
 
-#include "server_peer.h"
 #include "status_streams.h"
-
-#include "../test.h"
-
-/* ---- the page ---- */
 
 static void expect_hash(const char *policy, const char *directive, const char *page, const char *tag)
 {

@@ -1,24 +1,14 @@
 /* src/serve/status_feed: those who follow the status, what they get, and what they cannot do to anybody. */
 #include <event2/buffer.h>
-#include <event2/bufferevent.h>
-#include <event2/event.h>
 #include <event2/http.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "server_peer.h"
 #include "status_streams.h"
-
-#include "../test.h"
 
 /* evhttp has a deadline of its own, which is shorter here. */
 void evhttp_set_timeout(struct evhttp *http, int seconds)
 {
-    (void)seconds;
     evhttp_set_timeout_tv(http, &(struct timeval){.tv_sec = 1});
 }
-
-/* ---- streams ---- */
 
 FIXTURE(setup, fixture_end)
 
@@ -200,8 +190,6 @@ TEST(one_who_talks_on_is_not_read)
     wait_says(&c, "\"news\":1,");
     client_fini(&c);
 }
-
-/* ---- crowds ---- */
 
 #define LIMIT 6
 

@@ -1,6 +1,5 @@
 /* What HAProxy has once a difference is written, for tests that go on from there. */
-#ifndef TESTS_DIFF_APPLY_H
-#define TESTS_DIFF_APPLY_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,5 +66,3 @@ static inline void diff_apply(const struct diff *d, const struct diff_rules *rul
     for (size_t i = 0; i < d->change_count; i++)
         apply_change(&d->changes[i], rules, b);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* One or two backends with one server each, and the rules for what may be lost at once. */
-#ifndef TESTS_RULES_WORLD_H
-#define TESTS_RULES_WORLD_H
+#pragma once
 
 #include "../engine_world.h"
 
@@ -22,5 +21,3 @@ static inline struct plan_rules braked(void)
 {
     return (struct plan_rules){.max_loss_percent = 50, .loss_window_ms = RESYNC_MS};
 }
-
-#endif

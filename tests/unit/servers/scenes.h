@@ -7,22 +7,60 @@
  *
  *     fault F 409 x1 after 20000 applied     mend     stranger n7 (writes, and it is loaded)     write SET (not loaded yet)
  *     restart (HAProxy)     have SET     run SET     run-two SET     sign n1!     set deaf     unset deaf     fail-reloads 1
- *     forbidden n9     failing n1,n3,     reload-list failed|succeeded|none
+ *     forbidden n9     failing n1,n3,     reload-list failed|pending|none
  *
  *     settled SET     settled-two SET     running SET     running-two SET     file SET     configured SET     trace B+-CR
  *     in-sync     out-of-sync     ready TEXT     unready TEXT     logged TEXT     unlogged TEXT     verification verified
  *     commits 1     commits <=30     count F 1     metric reloads/succeeded 1     busy C     calling     not-calling
  *
  *     world 2 routes      another world: a number of backends, "routes" (runtime updates, with parking), "no-parking", "braked"
- *                         (half of the servers may be lost at once), "dry", "empty"
+ *                         (half of the servers may be lost at once), "dry", "empty", "cluster" (a)
  *     begin 2 braked      such a world, in sync with n1
  */
-#ifndef TESTS_SCENES_H
-#define TESTS_SCENES_H
+#pragma once
 
 #include <ctype.h>
 
-#include "runtime_update_world.h"
+#include "../engine_world.h"
+
+#define HOUR_MS 3600000ull
+
+static inline void assert_file(const char *set)
+{
+    ck_assert_msg(set_eq(w.file.of[0], set), "the file has \"%s\", not \"%s\": %s", w.file.of[0], set,
+                  buf_str(&w.trace));
+}
+
+/* Exactly one of the states is 1. */
+static inline const char *verification(void)
+{
+    const char *found = NULL;
+    for (enum verification_state s = 0; s < VERIFICATION_STATES; s++) {
+        double value = metric_value(w.telemetry.runtime_verification, API_URL, verification_state_name(s), NULL);
+        ck_assert(value <= 0 || (value >= 1 && found == NULL));
+        found = value > 0 ? verification_state_name(s) : found;
+    }
+    ck_assert_ptr_nonnull(found);
+    return found;
+}
+
+/* In sync with servers that were there before. */
+static inline void in_sync_with(const char *set)
+{
+    set_copy(w.have.of[0], set);
+    w.file = w.running = w.have;
+    instance_start(w.target.instance);
+    desired(set, "the first list");
+    pass(0);
+    ck_assert(in_sync());
+    buf_clear(&w.trace);
+}
+
+static inline void three_in_sync(void)
+{
+    world_make_updates();
+    in_sync_with("n1 n2 n3");
+}
 
 struct scene {
     const char *title, *steps;
@@ -99,7 +137,9 @@ static inline bool *flag_of(const char *word)
                  {"forgets-fast", &w.forgets_fast},
                  {"absent", &w.absent[0]},
                  {"crossing", &w.crossing},
-                 {"call-held", &w.call.held}};
+                 {"stale-file", &w.stale_file},
+                 {"call-held", &w.call.held},
+                 {"answers-in-turns", &w.answers_in_turns}};
     for (size_t i = 0; i < array_len(flags); i++)
         if (str_eq(word, flags[i].word))
             return flags[i].flag;
@@ -143,6 +183,8 @@ static inline void play_world(char *rest)
             rules.dry_run = true;
         else if (str_eq(word, "empty"))
             rules.diff.allow_empty = true;
+        else if (str_eq(word, "cluster"))
+            rules.diff = (struct diff_rules){.cluster = "a", .server_name_format = "{cluster}_{node}"};
         else
             ck_abort_msg("%s: rule \"%s\"", playing.title, word);
     }
@@ -238,8 +280,7 @@ static inline void play_count(const char *rest)
 
 static inline void play_ready(bool wanted, const char *text)
 {
-    cleanup(buf_fini) struct buf body;
-    buf_init(&body, 0);
+    cleanup(buf_fini) struct buf body = {0};
     expect(ready(&body) == wanted && strstr(buf_str(&body), text) != NULL, buf_str(&body));
 }
 
@@ -310,11 +351,12 @@ static inline void play_desired(const char *word, char *rest)
     }
 }
 
-/* "failed", "succeeded", "none"; "": the true one */
+/* "failed", "succeeded", "pending", "none"; "": the true one */
 static inline const char *reload_list(const char *of)
 {
     return of[0] == 'f'   ? "[{\"id\":\"r-1\",\"status\":\"failed\",\"response\":\"bad\",\"reload_timestamp\":1}]"
            : of[0] == 's' ? "[{\"id\":\"r-2\",\"status\":\"succeeded\",\"response\":\"\",\"reload_timestamp\":2}]"
+           : of[0] == 'p' ? "[{\"id\":\"r-1\",\"status\":\"in_progress\",\"response\":\"\",\"reload_timestamp\":1}]"
            : of[0] == 'n' ? "[]"
                           : NULL;
 }
@@ -450,5 +492,3 @@ static inline void play(const struct scene *s)
 {
     play_steps(s->title, s->steps, NULL);
 }
-
-#endif

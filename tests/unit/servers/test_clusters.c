@@ -1,9 +1,6 @@
 /* src/servers/names, change/diff, change/backend_decision: several clusters in one backend, each with its own servers. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "../route_text.h"
-#include "../test.h"
 #include "diff_apply.h"
 #include "servers/change/backend_decision.h"
 #include "servers/change/ownership.h"
@@ -88,8 +85,6 @@ TEST_EACH(each_row, sizeof(rows) / sizeof(rows[0]))
     desired_fini(&named);
 }
 
-/* ---- counts ---- */
-
 TEST(counts_are_of_the_own_part)
 {
     const struct diff_rules rules = {OF_A};
@@ -123,8 +118,6 @@ TEST(the_loss_limit_is_of_the_own_part)
     ck_assert_uint_eq(p.held_back, 3);
     plan_fini(&p);
 }
-
-/* ---- the last own one ---- */
 
 static const struct {
     const char *file, *running;

@@ -1,16 +1,12 @@
 /* The servers engine on one HAProxy: a desired state and a refresh at any time, drift, a hold, a refusal, and the
  * latency of an event; in the world of engine_world.h. */
 #include "scenes.h"
-#include "../test.h"
-
-/* ---- all is well ---- */
 
 FIXTURE(world_make_watched, world_end)
 
 static double sum_of_latencies(void)
 {
-    cleanup(buf_fini) struct buf page;
-    buf_init(&page, 0);
+    cleanup(buf_fini) struct buf page = {0};
     metrics_print(w.telemetry.registry, &page);
     const char *at = strstr(buf_str(&page), "watch_event_to_commit_seconds_sum ");
     ck_assert_ptr_nonnull(at);
@@ -93,6 +89,11 @@ static const struct scene scenes[] = {
     {"drift at the version of our own commit is repaired at once",
      "synced | desired n2 | pass 5000 | settled n2 | have n2 n9 | clear | refresh | settle | trace RB-CR | "
      "pass 5000 | settled n2 | unlogged committed change missing"},
+    /* Another desired state: soon; another version: now; a stream of desired states: one a second. */
+    {"what was refused is tried again when something changed",
+     "synced | fault + 422 | desired n2 | settle | trace B+DR | desired n3 | settle | trace | pass 1000 | trace B+DR | "
+     "stranger n1 n4 | refresh | settle | trace RB+DR | times 50 desired n6; pass 100; desired n5; pass 100 | "
+     "count B <=10"},
 };
 
 TEST_EACH(each_scene, array_len(scenes))
@@ -115,8 +116,6 @@ TEST_EACH(a_slow_machine_misses_nothing, 5)
     ck_assert_uint_eq(w.commits, 2);
 }
 
-/* ---- what does not stick, and strangers ---- */
-
 TEST_EACH(another_writer_in_each_step, 8)
 {
     static const char steps[] = "RstwB+-C";
@@ -128,8 +127,6 @@ TEST_EACH(another_writer_in_each_step, 8)
     pass(MINUTES_MS);
     assert_settled("n2");
 }
-
-/* ---- hold, refuse, wait ---- */
 
 TEST_EACH(latency_is_that_of_what_was_written, 3)
 {
@@ -143,8 +140,6 @@ TEST_EACH(latency_is_that_of_what_was_written, 3)
     ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_commit, NULL), 1);
     ck_assert_double_lt(sum_of_latencies(), 1);
 }
-
-/* ---- desired states and signals at any time ---- */
 
 TEST_EACH(a_desired_state_in_each_step, 11)
 {
@@ -181,27 +176,4 @@ TEST_EACH(a_comparison_in_each_step, 11)
     pass(MINUTES_MS);
     assert_settled("n2");
     ck_assert_uint_eq(w.commits, 1);
-}
-
-TEST(what_was_refused_is_tried_again_when_something_changed)
-{
-    world_in_sync();
-    fault((struct fault){.step = '+', .status = 422});
-    desired("n2", "one");
-    settle();
-    assert_trace("B+DR");
-    desired("n3", "two");
-    settle();
-    assert_trace("");
-    pass(1000);
-    assert_trace("B+DR"); /* another desired state: soon */
-    stranger("n1 n4");
-    instance_refresh(w.target.instance);
-    settle();
-    assert_trace("RB+DR"); /* another version: now */
-    for (int i = 0; i < 100; i++) {
-        desired(i % 2 ? "n5" : "n6", "stream");
-        pass(100);
-    }
-    ck_assert_uint_le(count('B'), 10); /* a stream of desired states: one a second */
 }

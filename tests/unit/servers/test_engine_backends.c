@@ -4,10 +4,6 @@
 #include "scenes.h"
 #include "servers/servers_internal.h"
 
-#include "../test.h"
-
-/* ---- several backends ---- */
-
 FIXTURE(NULL, world_end)
 
 static const struct scene scenes[] = {
@@ -35,6 +31,28 @@ static const struct scene scenes[] = {
      "begin 2 | fail-reloads 1 | both n2 / n2 | until P | pass 1000 | unready reload failed | fault R 200 x2 | "
      "stranger n7 | refresh | pass 5000 | settled n2 | settled-two n2 | logged cannot read HAProxy's configuration | "
      "unlogged committed change missing"},
+    {"one that is missing keeps no other up",
+     "world 2 | set absent | start | both n2 / n2 | pass 5000 | settled-two n2 | "
+     "unready backend be: not writing to HAProxy: HAProxy has no backend be | "
+     "unready [+]target http://api backend two: in sync | commits 1 | unset absent | write n1 | pass resync+5000 | "
+     "settled n2"},
+    /* HAProxy refuses the transaction for one of them: each alone, and only the wrong one stays behind, whichever it is. What
+     * comes next for the good one does not wait for it. */
+    {"the first that is refused keeps no other up",
+     "begin 2 | forbidden n9 | both n9 / n2 | pass min | running n1 | running-two n2 | "
+     "unready backend be: HAProxy rejected the change | unready [+]target http://api backend two: in sync | "
+     "transactions <=10 | two n3 | pass 5000 | running-two n3 | forbidden | pass 10min | running n9 | in-sync | "
+     "ready in sync"},
+    {"the second that is refused keeps no other up",
+     "begin 2 | forbidden n9 | both n2 / n9 | pass min | running n2 | running-two n1 | "
+     "unready backend two: HAProxy rejected the change | unready [+]target http://api backend be: in sync | "
+     "transactions <=10 | desired n3 | pass 5000 | running n3 | forbidden | pass 10min | running-two n9 | in-sync | "
+     "ready in sync"},
+    /* Each of our own commits moves the version: that is no cure for what was refused. But somebody else's may be. */
+    {"commits to the other do not ask the refused one again",
+     "begin 2 | forbidden n9 | both n9 / n2 | pass min | transactions <=10 | "
+     "times 10 two n3; pass 2000; two n2; pass 2000 | settled-two n2 | transactions <=30 | forbidden | stranger n1 | "
+     "pass resync+5000 | running n9"},
 };
 
 TEST_EACH(each_scene, array_len(scenes))
@@ -87,68 +105,4 @@ TEST(backends_of_a_file_that_is_as_it_was_are_not_read)
     fault((struct fault){.step = 'w', .status = 503, .times = 1});
     pass(2 * RESYNC_MS);
     ck_assert_uint_eq(w.lists, lists + 1); /* another API may be back */
-}
-
-TEST(one_that_is_missing_keeps_no_other_up)
-{
-    world_make_with(2, no_loss_limit);
-    w.absent[0] = true;
-    instance_start(w.target.instance);
-    desired_both("n2", "n2", "event");
-    pass(5000);
-    assert_settled_two("n2");
-    assert_ready(false, "backend be: not writing to HAProxy: HAProxy has no backend be");
-    assert_ready(false, "[+]target http://api backend two: in sync");
-    ck_assert_uint_eq(w.commits, 1);
-    w.absent[0] = false;
-    w.version = ++w.file_version;
-    pass(RESYNC_MS + 5000);
-    assert_settled("n2");
-}
-
-/* HAProxy refuses the transaction for one of them: each alone, and only the wrong one stays behind, whichever it is. */
-TEST_EACH(one_that_is_refused_keeps_no_other_up, 2)
-{
-    begin_with(2, no_loss_limit);
-    w.forbidden = "n9";
-    desired_both(_i == 0 ? "n9" : "n2", _i == 0 ? "n2" : "n9", "event");
-    pass(MINUTES_MS);
-    ck_assert_msg(set_eq(w.running.of[_i], "n1"), "%s", w.running.of[_i]);
-    ck_assert_msg(set_eq(w.running.of[1 - _i], "n2"), "%s", w.running.of[1 - _i]);
-    assert_ready(false,
-                 _i == 0 ? "backend be: HAProxy rejected the change" : "backend two: HAProxy rejected the change");
-    assert_ready(false,
-                 _i == 0 ? "[+]target http://api backend two: in sync" : "[+]target http://api backend be: in sync");
-    ck_assert_uint_le(w.transactions, 10);
-    /* What comes next for the good one does not wait for the bad one. */
-    desired_of(1 - (size_t)_i, "n3", "event");
-    servers_apply(w.target.servers);
-    pass(5000);
-    ck_assert(set_eq(w.running.of[1 - _i], "n3"));
-    w.forbidden = NULL;
-    pass(10 * MINUTES_MS);
-    ck_assert(set_eq(w.running.of[_i], "n9"));
-    ck_assert(in_sync());
-    assert_ready(true, "in sync");
-}
-
-/* Each of our own commits moves the version: that is no cure for what was refused. */
-TEST(commits_to_the_other_do_not_ask_the_refused_one_again)
-{
-    begin_with(2, no_loss_limit);
-    w.forbidden = "n9";
-    desired_both("n9", "n2", "event");
-    pass(MINUTES_MS);
-    unsigned transactions = w.transactions;
-    for (int i = 0; i < 20; i++) {
-        desired_of(1, i % 2 == 0 ? "n3" : "n2", "event");
-        servers_apply(w.target.servers);
-        pass(2000);
-    }
-    assert_settled_two("n2");
-    ck_assert_uint_le(w.transactions, transactions + 20 + 5);
-    w.forbidden = NULL;
-    stranger("n1"); /* but somebody else's may be */
-    pass(RESYNC_MS + 5000);
-    ck_assert(set_eq(w.running.of[0], "n9"));
 }

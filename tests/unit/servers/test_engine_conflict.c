@@ -3,10 +3,6 @@
 #include "rules_world.h"
 #include "scenes.h"
 
-#include "../test.h"
-
-/* ---- what a commit tells ---- */
-
 FIXTURE(NULL, world_end)
 
 static const struct scene scenes[] = {
@@ -41,6 +37,13 @@ static const struct scene scenes[] = {
      "unready backend be: another writer keeps reverting the daemon's changes | "
      "unready [+]target http://api backend two: in sync | pass 10min | settled n2 | metric changes_reverted/be 3 | "
      "metric changes_reverted/two 0"},
+    /* The last is what was undone, not what is wanted since. */
+    {"what is undone three times is left alone",
+     "begin 1 | desired n2 | pass 5000 | settled n2 | times 2 stranger n7; pass resync+5000; settled n2 | commits 3 | "
+     "stranger n7 | pass resync+5000 | commits 3 | out-of-sync | "
+     "unready another writer keeps reverting the daemon's changes | unready version 11 differs | "
+     "unready server n2: it is gone | logged cause=\"another writer wrote version | metric changes_reverted/be 3 | "
+     "desired n3 | pass 5min | commits 3 | unready server n2: it is gone | pass 6min | settled n3"},
 };
 
 TEST_EACH(each_scene, array_len(scenes))
@@ -65,8 +68,6 @@ TEST(an_empty_commit_that_could_do_no_more_was_to_stick_nowhere)
     ck_assert(logged("reload without a change"));
     ck_assert(!logged("committed change missing"));
 }
-
-/* ---- another writer ---- */
 
 /* Its server lines stayed, but a default-server may make others necessary. */
 TEST(what_another_engine_wrote_is_no_other_writers)
@@ -114,36 +115,6 @@ TEST_EACH(what_a_failed_reload_takes_back_is_undone_by_nobody, 3)
     ck_assert_uint_eq(w.commits, 2);
     ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 0);
     ck_assert(!logged("committed change missing"));
-}
-
-TEST(what_is_undone_three_times_is_left_alone)
-{
-    begin_with(1, no_loss_limit);
-    desired("n2", "event");
-    pass(5000);
-    assert_settled("n2");
-    for (int i = 0; i < 2; i++) {
-        stranger("n7");
-        pass(RESYNC_MS + 5000);
-        assert_settled("n2");
-    }
-    unsigned commits = w.commits;
-    stranger("n7");
-    pass(RESYNC_MS + 5000);
-    ck_assert_uint_eq(w.commits, commits);
-    ck_assert(!in_sync());
-    assert_ready(false, "another writer keeps reverting the daemon's changes");
-    cleanup(mem_free_ptr) char *version = mem_printf("version %lld differs", (long long)w.version);
-    assert_ready(false, version);
-    assert_ready(false, "server n2: it is gone");
-    ck_assert(logged("cause=\"another writer wrote version"));
-    ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 3);
-    desired("n3", "not now");
-    pass(5 * MINUTES_MS);
-    ck_assert_uint_eq(w.commits, commits);
-    assert_ready(false, "server n2: it is gone"); /* what was undone, not what is wanted since */
-    pass(6 * MINUTES_MS);
-    assert_settled("n3");
 }
 
 /* After a pause once is enough: a fight costs one reload in ten minutes. */

@@ -1,10 +1,107 @@
 /* The servers engine: what the history says of each situation, and that it says it once; in the world of
  * engine_world.h. */
-#include "history_world.h"
+#include "scenes.h"
+
+#define MINUTE_MS 60000ull
+
+static uint64_t heard; /* entries that a test has looked at */
+
+/* The kinds since the last call, oldest first: "committed in_step". */
+static void assert_journal(const char *expected)
+{
+    cleanup(buf_fini) struct buf kinds = {0};
+    for (size_t i = history_count(w.history); i-- > 0;) {
+        const struct history_entry *e = history_at(w.history, i);
+        if (e->number <= heard)
+            continue;
+        buf_printf(&kinds, "%s%s", kinds.len > 0 ? " " : "", history_kind_name(e->kind));
+        heard = e->number;
+    }
+    ck_assert_str_eq(buf_str(&kinds), expected);
+}
+
+/* The newest entry of that kind. */
+static const struct history_entry *entry(enum history_kind kind)
+{
+    for (size_t i = 0; i < history_count(w.history); i++)
+        if (history_at(w.history, i)->kind == kind)
+            return history_at(w.history, i);
+    ck_abort_msg("no entry of the kind %s", history_kind_name(kind));
+    return NULL;
+}
+
+static void assert_says(const char *text, const char *part)
+{
+    ck_assert_msg(text != NULL && strstr(text, part) != NULL, "no \"%s\" in \"%s\"", part, text != NULL ? text : "");
+}
+
+static void history_begin(void)
+{
+    heard = 0;
+}
+
+static void edit(const char *set)
+{
+    set_copy(w.have.of[0], set);
+    w.file = w.running = w.have;
+    w.version++;
+    w.file_version = w.version;
+}
+
+static void assert_no_drift(void)
+{
+    for (size_t i = 0; i < history_count(w.history); i++)
+        ck_assert_msg(history_at(w.history, i)->kind != HISTORY_DRIFT_REPAIRED, "%s", history_at(w.history, i)->text);
+}
+
+/* "entry committed text=...": of the newest of that kind; "why~...": it is part of it; "state=": there is none. */
+static void play_entry(char *rest)
+{
+    const struct history_entry *e = NULL;
+    const char *kind = strsep(&rest, " "), *field = rest;
+    rest += strcspn(rest, "=~");
+    bool part = rest[0] == '~';
+    *rest++ = '\0';
+    for (size_t i = 0; i < history_count(w.history) && e == NULL; i++)
+        if (str_eq(history_kind_name(history_at(w.history, i)->kind), kind))
+            e = history_at(w.history, i);
+    expect(e != NULL, "no such entry");
+    const struct {
+        const char *field, *have;
+    } fields[] = {{"text", e->text},     {"why", e->why},         {"cause", e->cause}, {"target", e->target},
+                  {"server", e->server}, {"backend", e->backend}, {"state", e->state}};
+    size_t i = 0;
+    while (i + 1 < array_len(fields) && !str_eq(field, fields[i].field))
+        i++;
+    const char *have = fields[i].have != NULL ? fields[i].have : "";
+    expect(str_eq(field, fields[i].field) && (part ? strstr(have, rest) != NULL : str_eq(have, rest)), have);
+}
+
+/* "journal committed in_sync"; "took committed": some time; "latency in_sync reload": at least so much; "edit n1 n7": by hand. */
+static bool history_word(const char *word, char *rest)
+{
+    if (str_eq(word, "journal")) {
+        assert_journal(rest);
+    } else if (str_eq(word, "entry")) {
+        play_entry(rest);
+    } else if (str_eq(word, "edit")) {
+        edit(rest);
+    } else if (str_eq(word, "no-drift")) {
+        assert_no_drift();
+    } else if (str_eq(word, "took") || str_eq(word, "latency")) {
+        const char *kind = strsep(&rest, " ");
+        const struct history_entry *e = entry(str_eq(kind, "committed") ? HISTORY_COMMITTED
+                                              : str_eq(kind, "in_sync") ? HISTORY_IN_SYNC
+                                                                        : HISTORY_RUNTIME_COMMAND);
+        uint64_t us = word[0] == 't' ? e->took_us : e->latency_us;
+        expect(us > 0 && us >= (rest != NULL ? ms_of(rest) * 1000 : 0), "it is less");
+    } else {
+        return false;
+    }
+    return true;
+}
 
 FIXTURE(history_begin, world_end)
-
-/* ---- nothing to tell ---- */
 
 TEST(nobody_reads_it)
 {
@@ -16,8 +113,6 @@ TEST(nobody_reads_it)
     assert_settled("n2");
     assert_journal("");
 }
-
-/* ---- what is written ---- */
 
 #define ONE "world 1 | "
 #define THREE "world 1 routes | have n1 n2 n3 | start | desired n1 n2 n3 | pass 0 | in-sync | clear | "
@@ -104,6 +199,36 @@ static const struct scene scenes[] = {
     {"a reload that failed before our start",
      ONE "reload-list failed | start | desired n1 | pass min | journal reload_failed reload_again in_sync | "
          "entry reload_failed why=bad"},
+    {"a hand edit is repaired",
+     ONE "synced | edit n1 n7 | pass 2resync | settled n1 | journal committed drift_repaired in_sync | "
+         "entry drift_repaired text=repaired a change of another writer in version 6: removed n7 | edit n1 | "
+         "pass 2resync | journal"},
+    /* Between the two nobody can tell whose doing it is. */
+    {"another desired state is no drift",
+     ONE "synced | edit n1 | desired n1 n2 | pass min | journal committed in_sync"},
+    /* A drain that was only told has to be written, since what runs cannot be read any more; and our own commit does not stick. */
+    {"our own version is no drift",
+     THREE "desired n1* n2 n3 | settle | set unreadable | set stubborn | pass 3resync | commits >=1 | unset stubborn | "
+           "pass 60min | in-sync | configured n2 n3 n1* | no-drift"},
+    {"haproxy that runs something else is repaired",
+     THREE "run n1 n2 | pass 3resync | in-sync | journal reload_again drift_repaired in_sync | "
+           "entry drift_repaired text~n3 | entry drift_repaired target=http://api | pass hour | journal"},
+
+    /* The same, and the version is that of another backend, whose write made the API reload. */
+    {"the version of another backend is no drift",
+     "world 2 routes | have n1 n2 | start | both n1 n2 / n1 n2 | pass 0 | in-sync | both n1* n2 / n1 n2 | "
+     "pass resync | journal runtime_command | set reloads-fast | both n1* n2 / n1 | pass 60min | in-sync | "
+     "configured-two n1 n2* | no-drift"},
+    /* Another desired state, a change of ours, a reload that failed: none of them is what a stranger did. */
+    {"our own doing is no drift",
+     ONE "synced | fail-reloads 2 | times 3 desired n1 n2; pass min; desired n1; pass min | fault C x1 applied | "
+         "desired n1 n3 | pass 5min | settled n1 n3 | no-drift"},
+    /* Who mends it himself has repaired it himself: we may not write, and see it mended. */
+    {"what somebody else mends is not our repair", THREE
+     "set paused | desired n1 n2 n3 | run n1 n2 | pass 2resync | logged running HAProxy differs from haproxy.cfg | "
+     "run n1 n2 n3 | reload-list succeeded | pass 3resync | in-sync | journal not_written | "
+     "entry not_written text=not written: reload without a change | unset paused | reload-list | desired n1 n2 n3 | "
+     "pass 2resync | journal"},
 };
 
 TEST_EACH(each_scene, array_len(scenes))
@@ -131,8 +256,6 @@ TEST(many_writes_are_one_sentence_with_an_end)
     ck_assert_uint_le(strlen(e->text), 900);
     assert_says(e->text, " more writes");
 }
-
-/* ---- what goes wrong ---- */
 
 TEST(a_write_that_does_not_reach_it)
 {

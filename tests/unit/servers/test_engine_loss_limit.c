@@ -2,10 +2,6 @@
 #include "rules_world.h"
 #include "scenes.h"
 
-#include "../test.h"
-
-/* ---- draining ---- */
-
 FIXTURE(NULL, world_end)
 
 #define FOUR_SERVERS "begin 1 braked | desired n1 n2 n3 n4 | pass 5000 | settled n1 n2 n3 n4 | clear | forget | "
@@ -67,8 +63,6 @@ TEST_EACH(each_scene, array_len(scenes))
 {
     play(&scenes[_i]);
 }
-
-/* ---- the loss limit ---- */
 
 TEST(an_old_pause_does_not_hide_the_end_of_the_loss_limit)
 {

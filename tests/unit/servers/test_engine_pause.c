@@ -3,10 +3,6 @@
 #include "rules_world.h"
 #include "scenes.h"
 
-#include "../test.h"
-
-/* ---- pauses and dry runs ---- */
-
 FIXTURE(NULL, world_end)
 
 static const struct scene scenes[] = {

@@ -2,17 +2,12 @@
  * in the world of engine_world.h. */
 #include "scenes.h"
 
-#include "../test.h"
-
-/* ---- drift ---- */
-
 FIXTURE(three_in_sync, world_end)
 
 /* -1: there is no sample. */
 static double servers_up(void)
 {
-    cleanup(buf_fini) struct buf page;
-    buf_init(&page, 0);
+    cleanup(buf_fini) struct buf page = {0};
     metrics_print(w.telemetry.registry, &page);
     return strstr(buf_str(&page), "servers_up{") == NULL ? -1
                                                          : metric_value(w.telemetry.servers_up, "be", API_URL, NULL);

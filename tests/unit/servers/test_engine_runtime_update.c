@@ -2,10 +2,6 @@
  * of engine_world.h. */
 #include "scenes.h"
 
-#include "../test.h"
-
-/* ---- with a reload and without ---- */
-
 FIXTURE(three_in_sync, world_end)
 
 static const struct scene scenes[] = {
@@ -108,39 +104,18 @@ static const struct scene scenes[] = {
      "pass reload+1000 | running n1! n2 n3 n4 | in-sync"},
     {"paused tells nothing", "set paused | desired n1* n2 | pass 2resync | written 0 | count dm 0 | running n1 n2 n3 | "
                              "metric changes_pending/be 2"},
+    /* Of the file nothing is sure then, and what is written for it is a conflict; drains need neither. There are six looks at
+     * most for each reading, which has pauses. */
+    {"a writer who never rests keeps no drain up",
+     "set restless | refresh | pass min | looks >=30 | looks <=1000 | desired n1* n2 n3 | settle | running n1! n2 n3 | "
+     "desired n1 n2 n3 | settle | running n1 n2 n3 | unlogged cannot read HAProxy's configuration | commits 0 | "
+     "reloads 0 | unset restless | pass resync | desired n2 n3 | settle | file n1* n2 n3 | in-sync"},
 };
 
 TEST_EACH(each_scene, array_len(scenes))
 {
     play(&scenes[_i]);
 }
-
-/* Of the file nothing is sure then, and what is written for it is a conflict; drains need neither. */
-TEST(a_writer_who_never_rests_keeps_no_drain_up)
-{
-    w.restless = true;
-    w.looks = 0;
-    instance_refresh(w.target.instance);
-    pass(MINUTES_MS);
-    ck_assert_uint_ge(w.looks, 20);
-    ck_assert_uint_le(w.looks, 1000); /* six at most for each reading, which has pauses */
-    desired("n1* n2 n3", "MODIFIED slice");
-    settle();
-    assert_running("n1! n2 n3");
-    desired("n1 n2 n3", "MODIFIED slice");
-    settle();
-    assert_running("n1 n2 n3");
-    ck_assert(!logged("cannot read HAProxy's configuration"));
-    ck_assert_uint_eq(w.commits + w.reloads, 0);
-    w.restless = false;
-    pass(RESYNC_MS);
-    desired("n2 n3", "DELETED slice");
-    settle();
-    assert_file("n1* n2 n3");
-    ck_assert(in_sync());
-}
-
-/* ---- what may not be ---- */
 
 TEST(a_stream_of_runtime_updates_does_not_hold_up_a_transaction_for_ever)
 {

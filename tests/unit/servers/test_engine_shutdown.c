@@ -2,8 +2,6 @@
  * and what happens where nothing could be left. The world is engine_world.h's. */
 #include "scenes.h"
 
-#include "../test.h"
-
 FIXTURE(three_in_sync, world_end)
 
 #define DRAIN_TWO "desired n1* n2* n3 | settle | running n1! n2! n3 | configured n1 n2 n3 | clear | "

@@ -2,10 +2,6 @@
  * nobody wants any more, waits without an end, reloads for nothing. The world is engine_world.h's. */
 #include "scenes.h"
 
-#include "../test.h"
-
-/* ---- calls that nobody wants any more ---- */
-
 FIXTURE(three_in_sync, world_end)
 
 static const struct scene scenes[] = {
@@ -86,8 +82,6 @@ TEST_EACH(each_scene, array_len(scenes))
     play(&scenes[_i]);
 }
 
-/* ---- drift ---- */
-
 static void unreadable_around_reloads(void)
 {
     w.unreadable = w.reloads > 0 && clock_mono_ms() < w.reload_due_ms + 3000;
@@ -102,8 +96,6 @@ TEST(a_drift_that_no_reload_mends_and_that_is_not_seen_at_once)
     ck_assert_uint_ge(w.commits, 3);
     ck_assert_uint_le(w.commits, 40); /* the pauses are by chance */
 }
-
-/* ---- the process ---- */
 
 static void same_process(void)
 {
@@ -126,8 +118,6 @@ TEST(a_process_that_always_has_the_same_number)
     ck_assert_uint_eq(w.commits, commits + 3);
     ck_assert(!logged("two reloads in a row"));
 }
-
-/* ---- several backends ---- */
 
 /* One that has a lot to write leaves the others their turn. */
 TEST(each_backend_has_its_turn)

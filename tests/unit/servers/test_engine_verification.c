@@ -2,10 +2,6 @@
  * of engine_world.h. */
 #include "scenes.h"
 
-#include "../test.h"
-
-/* ---- what is believed ---- */
-
 FIXTURE(three_in_sync, world_end)
 
 static const struct scene scenes[] = {
@@ -86,47 +82,25 @@ static const struct scene scenes[] = {
      "file n1 n2 n3 | unready too many open transactions | out-of-sync | desired n2 n3 n4 | pass 30000 | "
      "running n1* n2 n3 | file n1* n2 n3 | commits 0 | count B >=4 | count B <=24 | mend | pass reload+10000 | "
      "settled n1* n2 n3 n4 | commits 1 | in-sync"},
+    /* After the reload it is tried once more; then no more. */
+    {"one that comes back and does not reach it",
+     "desired n2 n3 | settle | set deaf | clear | desired n1 n2 n3 | pass 0 | count F 1 | running n1* n2 n3 | "
+     "pass reload+3000 | running n1 n2 n3 | commits 1 | desired n2 n3 | pass reload+10000 | settled n1* n2 n3 | "
+     "logged for an hour | fast 2 | times 2 desired n1 n2 n3; pass reload+10000; desired n2 n3; pass reload+10000 | "
+     "desired n1 n2 n3 | pass reload+10000 | fast 2 | settled n1 n2 n3 | unset deaf | pass hour | desired n2 n3 | "
+     "settle | fast 3 | verification verified"},
+    {"a stop lets the write end",
+     "desired n2 n3 | until F | stop | stopped 0 | answer | stopped 0 | answer | stopped 1 | running n1* n2 n3"},
+    /* What runs may be ahead of the file that was read before it: it is read again, once. */
+    {"another worker is looked at twice",
+     "pass 2resync | infos 3 | restart | pass resync | infos 5 | set answers-in-turns | pass 10resync | "
+     "infos >=15 | infos <=27"},
 };
 
 TEST_EACH(each_scene, array_len(scenes))
 {
     play(&scenes[_i]);
 }
-
-TEST(one_that_comes_back_and_does_not_reach_it)
-{
-    desired("n2 n3", "DELETED slice");
-    settle();
-    w.deaf = true;
-    buf_clear(&w.trace);
-    desired("n1 n2 n3", "ADDED slice");
-    pass(0);
-    ck_assert_uint_eq(count('F'), 1);
-    assert_running("n1* n2 n3");
-    pass(RELOAD_DELAY_MS + 3000);
-    assert_running("n1 n2 n3");
-    ck_assert_uint_eq(w.commits, 1);
-    /* After the reload it is tried once more; then no more. */
-    desired("n2 n3", "DELETED slice");
-    pass(RELOAD_DELAY_MS + 10000);
-    assert_settled("n1* n2 n3");
-    ck_assert(logged("for an hour"));
-    unsigned fast = w.fast;
-    for (int i = 0; i < 5; i++) {
-        desired(i % 2 == 0 ? "n1 n2 n3" : "n2 n3", "MODIFIED slice");
-        pass(RELOAD_DELAY_MS + 10000);
-    }
-    ck_assert_uint_eq(w.fast, fast);
-    assert_settled("n1 n2 n3");
-    w.deaf = false;
-    pass(HOUR_MS);
-    desired("n2 n3", "DELETED slice");
-    settle();
-    ck_assert_uint_eq(w.fast, fast + 1);
-    ck_assert_str_eq(verification(), "verified");
-}
-
-/* ---- endings of a write ---- */
 
 /* HAProxy had read the file already when the server was written back: what it runs after the reload is nobody's desired state. */
 TEST(a_reload_that_read_the_file_before_a_write_is_no_operator)
@@ -166,21 +140,6 @@ TEST(a_look_between_a_reload_and_its_end)
     ck_assert(!logged("set by an operator"));
 }
 
-TEST(a_stop_lets_the_write_end)
-{
-    desired("n2 n3", "DELETED slice");
-    until('F');
-    stop();
-    ck_assert_uint_eq(w.stopped, 0);
-    answer();
-    ck_assert(w.busy);
-    answer();
-    ck_assert_uint_eq(w.stopped, 1);
-    assert_running("n1* n2 n3");
-}
-
-/* ---- reloads are believed when seen ---- */
-
 TEST(an_unknown_end_that_was_seen)
 {
     desired("n1 n2 n3 n4", "ADDED slice");
@@ -194,18 +153,4 @@ TEST(an_unknown_end_that_was_seen)
     pass(2000);
     assert_settled("n1 n2 n3 n4");
     ck_assert_uint_eq(w.commits, 1);
-}
-
-/* What runs may be ahead of the file that was read before it: it is read again, once. */
-TEST(another_worker_is_looked_at_twice)
-{
-    pass(2 * RESYNC_MS);
-    unsigned before = w.infos;
-    restart_haproxy();
-    pass(RESYNC_MS);
-    ck_assert_uint_eq(w.infos, before + 2);
-    w.answers_in_turns = true;
-    pass(10 * RESYNC_MS);
-    ck_assert_uint_ge(w.infos, before + 2 + 10);
-    ck_assert_uint_le(w.infos, before + 2 + 2 * 11);
 }

@@ -1,13 +1,9 @@
 /* src/servers/names: under which name each desired server stands in one HAProxy. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "servers/names.h"
 #include "haproxy/runtime.h"
 
 #include "change/diff_text.h"
-
-#include "../test.h"
 
 struct row {
     const char *rule, *with, *backend, *desired;
@@ -109,8 +105,7 @@ static void print_list(struct buf *b, const struct desired_server *list, size_t 
 
 static char *others_of(const struct desired *d, size_t skips_before)
 {
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     for (size_t i = 0; i < d->alias_count; i++)
         buf_printf(&b, "%s%s=%s", b.len > 0 ? " " : "", d->aliases[i].name, d->aliases[i].node);
     for (size_t i = skips_before; i < d->skip_count; i++) {
@@ -135,8 +130,7 @@ TEST_EACH(each_row, array_len(rows))
     const struct names_input in = {.desired = &desired, .actual = &b, .rules = &with.rules};
     bool differs = names_apply(&in, &named);
     ck_assert_msg(differs == (row->names[0] != '\0' || row->others[0] != '\0'), "%s: differs %d", row->rule, differs);
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 0);
+    cleanup(buf_fini) struct buf text = {0};
     print_list(&text, named.servers, named.server_count, "");
     print_list(&text, named.spares, named.spare_count, "spare ");
     cleanup(mem_free_ptr) char *others = others_of(&named, desired.skip_count);

@@ -1,10 +1,5 @@
 /* src/services/option: each value of each option, as it is meant or refused. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "services/option.h"
 
 #include "../test.h"
@@ -183,8 +178,6 @@ TEST(every_option_has_rows)
     }
     ck_assert_ptr_null(service_option_find("hostnam"));
 }
-
-/* ---- docs/services.md ---- */
 
 #define PAGE "docs/services.md"
 #define BEGIN "<!-- options -->\n"

@@ -1,11 +1,7 @@
 /* src/services/plan: who is served where; a text of Services in, a text of haproxy.cfg and of remarks out. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "../dice.h"
 #include "../test.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/storage_files.h"
 #include "services/plan.h"
 
@@ -84,13 +80,11 @@ static void said_fini(struct said *s)
 
 static bool has_certificate(void *arg, const char *name)
 {
-    (void)arg;
     return !str_eq(name, "missing.example.pem");
 }
 
 static bool has_secret(void *arg, const char *name, struct buf *why)
 {
-    (void)arg;
     if (str_has_suffix(name, "/gone"))
         buf_add(why, "it does not exist");
     return !str_has_suffix(name, "/gone");
@@ -98,13 +92,11 @@ static bool has_secret(void *arg, const char *name, struct buf *why)
 
 static char *path_of_secret(void *arg, const char *name)
 {
-    (void)arg;
     return mem_printf("/secrets/%s", name);
 }
 
 static bool is_taken(void *arg, const char *place, uint16_t port, struct buf *by)
 {
-    (void)arg;
     if (str_eq(place, "*") && port == 444)
         buf_add(by, "/haproxy.cfg, line 12");
     return str_eq(place, "*") && port == 444;
@@ -118,7 +110,6 @@ static const struct services_rules rules = {.options = {.cluster = "east"},
 
 static void print_server(void *arg, const struct service_route *r, struct buf *out)
 {
-    (void)arg;
     buf_printf(out, "    server n1 10.0.0.1:%u\n", r->port->node_port);
 }
 
@@ -445,8 +436,6 @@ TEST(maps_are_stored_by_their_names)
         ck_assert_uint_eq(strspn(name, STORAGE_NAME_ALPHABET), strlen(name));
     }
 }
-
-/* ---- random ones ---- */
 
 static void add_random(struct dice *d, struct buf *text, size_t i)
 {

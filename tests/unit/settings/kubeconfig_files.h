@@ -1,52 +1,22 @@
 /* kubeconfig files in a directory of the test, and what is made of them. */
-#ifndef TESTS_KUBECONFIG_FILES_H
-#define TESTS_KUBECONFIG_FILES_H
+#pragma once
 
 #include "settings/kubeconfig/kubeconfig.h"
 
-#include "../test.h"
-
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
+#include "../folder.h"
 
 #define V1 "client.authentication.k8s.io/v1"
 #define EXEC(more) "exec: {apiVersion: " V1 ", command: aws, interactiveMode: Never, " more "}"
 #define CERT_DATA "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCmJtOTBJRzl1WlE9PQotLS0tLUVORCBDRVJUSUZJQ0FURS0tLS0tCg=="
 #define KEY_DATA "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCmJtOTBJRzl1WlE9PQotLS0tLUVORCBQUklWQVRFIEtFWS0tLS0tCg=="
 
-static char dir[32], first[64], second[64];
+static char first[64], second[64];
 
 static inline void set_up(void)
 {
-    snprintf(dir, sizeof(dir), "/tmp/test_kubeconfig.XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(dir));
-    snprintf(first, sizeof(first), "%s/first", dir);
-    snprintf(second, sizeof(second), "%s/second", dir);
-}
-
-static inline void tear_down(void)
-{
-    static const char *const names[] = {"first", "second", "ca.crt", "token", "namespace"};
-    for (size_t i = 0; i < array_len(names); i++) {
-        char name[128];
-        snprintf(name, sizeof(name), "%s/%s", dir, names[i]);
-        unlink(name);
-    }
-    ck_assert_int_eq(rmdir(dir), 0);
-}
-
-static inline void write_file(const char *name, const char *text)
-{
-    FILE *f = fopen(name, "w");
-    ck_assert_msg(f != NULL, "%s: %m", name);
-    fputs(text, f);
-    ck_assert_int_eq(fclose(f), 0);
+    folder_make();
+    snprintf(first, sizeof(first), "%s/first", folder);
+    snprintf(second, sizeof(second), "%s/second", folder);
 }
 
 static inline struct error load_fails(const char *list)
@@ -76,5 +46,3 @@ static inline char *one(const char *cluster, const char *user)
                       "users: [{name: u, user: {%s}}]\n",      /* line 6 */
                       cluster, user);
 }
-
-#endif

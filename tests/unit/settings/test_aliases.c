@@ -1,6 +1,5 @@
 /* The names, words and defaults of an operator for haproxy.cfg in a Secret, which count where its MODE is set. */
 #include "../settings_text.h"
-#include "../test.h"
 
 #define OPERATOR_LOGIN "DATAPLANE_USERNAME=u", "DATAPLANE_PASSWORD=p"
 

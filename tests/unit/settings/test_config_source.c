@@ -1,8 +1,6 @@
 /* CONFIG_SOURCE and what goes with it. */
-#include "base/mem.h"
 
 #include "../settings_text.h"
-#include "../test.h"
 
 #define FILE_SOURCE "CONFIG_SOURCE=file", "CONFIG_FILE=/etc/haproxy.cfg"
 #define BOTH "HAPROXY_BACKEND_NAME=be"

@@ -1,43 +1,22 @@
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "settings/parse.h"
 #include "settings/settings.h"
 #include "settings/environment.h"
 #include "settings/table.h"
 
-#include "../test.h"
+#include "../folder.h"
 
 #define USER "HAPROXY_DATAPLANE_USERNAME="
 #define PASSWORD "HAPROXY_DATAPLANE_PASSWORD="
 #define TOKEN "HAPROXY_DATAPLANE_TOKEN="
 #define URLS "HAPROXY_DATAPLANE_URL="
 
-static char file[32];
+static char file[64];
 
 static void set_up(void)
 {
-    snprintf(file, sizeof(file), "/tmp/test_credentials.XXXXXX");
-    int fd = mkstemp(file);
-    ck_assert_int_ge(fd, 0);
-    close(fd);
-}
-
-static void tear_down(void)
-{
-    unlink(file);
-}
-
-static void write_file(const char *text)
-{
-    FILE *f = fopen(file, "w");
-    ck_assert_ptr_nonnull(f);
-    fputs(text, f);
-    fclose(f);
+    folder_make();
+    snprintf(file, sizeof(file), "%s/lines", folder);
+    write_file(file, "");
 }
 
 struct parsed {
@@ -60,16 +39,14 @@ static struct parsed parse_env(const char *const *env)
     struct parsed p = {0};
     const char *urls = environment_get((char *const *)env, url_row->name);
     const char *path = environment_get((char *const *)env, path_row->name);
-    struct buf note;
-    buf_init(&note, 0);
+    struct buf note = {0};
     if (urls == NULL || urls[0] != '\0')
         ck_assert_int_eq(url_row->type->parse(url_row, urls != NULL ? urls : "http://h:1", &p.settings, &note), 0);
     if (path != NULL)
         ck_assert_int_eq(path_row->type->parse(path_row, path, &p.settings, &note), 0);
     buf_fini(&note);
     credentials_parse((char *const *)env, &p.settings, &p.report);
-    struct buf out;
-    buf_init(&out, 0);
+    struct buf out = {0};
     for (size_t i = 0; i < p.report.count; i++)
         buf_printf(&out, "%s\n", p.report.list[i].text);
     p.text = buf_take(&out);
@@ -109,7 +86,7 @@ static const struct {
     {{"HAPROXY_DATAPLANE_TOKEN_FILE=/dev/null"}, 1, 0, "/dev/null: is not a regular file"},
 };
 
-FIXTURE(set_up, tear_down)
+FIXTURE(set_up, folder_remove)
 
 TEST_EACH(what_goes_together, array_len(rows))
 {
@@ -119,33 +96,36 @@ TEST_EACH(what_goes_together, array_len(rows))
     ck_assert_msg(strstr(p.text, rows[_i].says) != NULL, "expected \"%s\" in: %s", rows[_i].says, p.text);
 }
 
+/* As check-config does, which needs the rest, too. */
+static char *printed(struct settings *c)
+{
+    struct buf out = {0};
+    c->ingress_namespace = mem_strdup("n");
+    c->ingress_service = mem_strdup("s");
+    c->backend_name = mem_strdup("b");
+    c->listen.host = mem_strdup("");
+    settings_print(c, &out);
+    return buf_take(&out);
+}
+
 TEST(files_are_read)
 {
     char entry[128];
     snprintf(entry, sizeof(entry), "HAPROXY_DATAPLANE_PASSWORD_FILE=%s", file);
-    write_file("hunter2\n");
+    write_file(file, "hunter2\n");
     cleanup(parsed_fini) struct parsed p = parse(USER "u", entry);
     ck_assert_uint_eq(p.report.count, 0);
     ck_assert_str_eq(p.settings.dataplanes[0].password.value, "hunter2");
     ck_assert_ptr_null(p.settings.dataplane_password.value); /* nobody would read it again */
     ck_assert_str_eq(p.settings.dataplane_password.path, file);
     ck_assert(setting_is_given(&p.settings, SETTING(dataplane_password)));
-    cleanup(buf_fini) struct buf out;
-    buf_init(&out, 0);
-    /* check-config needs the rest, too. */
-    p.settings.ingress_namespace = mem_strdup("n");
-    p.settings.ingress_service = mem_strdup("s");
-    p.settings.backend_name = mem_strdup("b");
-    p.settings.listen.host = mem_strdup("");
-    settings_print(&p.settings, &out);
-    ck_assert_ptr_null(strstr(buf_str(&out), "hunter2"));
+    cleanup(mem_free_ptr) char *text = printed(&p.settings);
+    ck_assert_ptr_null(strstr(text, "hunter2"));
     char line[256];
     snprintf(line, sizeof(line), "HAPROXY_DATAPLANE_PASSWORD=***  # from the file %s\n", file);
-    ck_assert_ptr_nonnull(strstr(buf_str(&out), line));
-    ck_assert_ptr_nonnull(strstr(buf_str(&out), "HAPROXY_DATAPLANE_USERNAME=u  # from the environment\n"));
+    ck_assert_ptr_nonnull(strstr(text, line));
+    ck_assert_ptr_nonnull(strstr(text, "HAPROXY_DATAPLANE_USERNAME=u  # from the environment\n"));
 }
-
-/* ---- the file with a line for each URL ---- */
 
 static const char ab[] = URLS "http://a:1,http://b:1";
 
@@ -211,7 +191,7 @@ TEST_EACH(a_file_of_lines, array_len(files))
 {
     char entry[128];
     snprintf(entry, sizeof(entry), "HAPROXY_DATAPLANE_CREDENTIALS_FILE=%s", file);
-    write_file(files[_i].lines);
+    write_file(file, files[_i].lines);
     const char *env[6] = {entry};
     for (size_t i = 0; i < array_len(files[_i].env) && files[_i].env[i] != NULL; i++)
         env[i + 1] = files[_i].env[i];
@@ -228,7 +208,7 @@ TEST(a_line_goes_before_the_variables)
 {
     char entry[128];
     snprintf(entry, sizeof(entry), "HAPROXY_DATAPLANE_CREDENTIALS_FILE=%s", file);
-    write_file("http://b:1 line:hunter2\nhttp://c:1 Bearer hunter2\n");
+    write_file(file, "http://b:1 line:hunter2\nhttp://c:1 Bearer hunter2\n");
     cleanup(parsed_fini) struct parsed p =
         parse(entry, URLS "http://a:1,http://B:1,http://c:1", USER "variable", PASSWORD "hunter2");
     ck_assert_str_eq(p.text, "");
@@ -239,7 +219,7 @@ TEST(a_line_goes_before_the_variables)
     ck_assert(!secret_is_set(&d[0].token) && !secret_is_set(&d[1].token));
     ck_assert_str_eq(d[2].token.value, "hunter2");
     /* They follow the file from here on. */
-    write_file("http://b:1 Bearer hunter2\nhttp://c:1 new:hunter2\nhttp://a:1 new:hunter2");
+    write_file(file, "http://b:1 Bearer hunter2\nhttp://c:1 new:hunter2\nhttp://a:1 new:hunter2");
     for (size_t i = 0; i < 3; i++) {
         ck_assert_int_eq(secret_refresh(&d[i].username, true, NULL, NULL), 0);
         ck_assert_int_eq(secret_refresh(&d[i].token, true, NULL, NULL), 0);
@@ -281,18 +261,6 @@ TEST(a_file_that_cannot_be_read)
     }
 }
 
-static char *printed(struct settings *c)
-{
-    struct buf out;
-    buf_init(&out, 0);
-    c->ingress_namespace = mem_strdup("n");
-    c->ingress_service = mem_strdup("s");
-    c->backend_name = mem_strdup("b");
-    c->listen.host = mem_strdup("");
-    settings_print(c, &out);
-    return buf_take(&out);
-}
-
 TEST(it_is_printed_where_credentials_come_from)
 {
     char entry[128], lines[512];
@@ -302,7 +270,7 @@ TEST(it_is_printed_where_credentials_come_from)
              "# HAProxy unix:/b: token *** by its line in %s\n"
              "# HAProxy http://c:1: user name var, password *** by HAPROXY_DATAPLANE_USERNAME and _PASSWORD\n",
              file, file);
-    write_file("http://a:1 admin:hunter2\n/b Bearer hunter2");
+    write_file(file, "http://a:1 admin:hunter2\n/b Bearer hunter2");
     cleanup(parsed_fini) struct parsed p =
         parse(entry, URLS "http://a:1,/b,http://c:1", USER "var", PASSWORD "hunter2");
     cleanup(mem_free_ptr) char *text = printed(&p.settings);

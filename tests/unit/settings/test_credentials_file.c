@@ -1,12 +1,5 @@
 #include "settings/secrets/credentials_file.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
-
 #include "../test.h"
 
 struct parsed {
@@ -167,8 +160,7 @@ TEST(a_url_has_one_line)
 
 TEST(too_many_lines)
 {
-    struct buf text;
-    buf_init(&text, 0);
+    struct buf text = {0};
     for (int i = 1; i <= CREDENTIALS_LINES_MAX; i++)
         buf_printf(&text, "http://a:%d u:p\n", i);
     cleanup(parsed_fini) struct parsed p = parse(buf_str(&text));

@@ -1,10 +1,6 @@
 #include "settings/dataplane_url.h"
 
-#include <string.h>
-
-#include "base/mem.h"
 #include "../settings_text.h"
-#include "../test.h"
 
 /* The variables' credentials are each one's own, so that each reads their files again by itself. */
 TEST(each_has_the_credentials_of_the_variables)
@@ -24,8 +20,7 @@ TEST(each_has_the_credentials_of_the_variables)
 
 TEST(all_wrong_entries_are_told_and_the_text_stays_short)
 {
-    struct buf entry;
-    buf_init(&entry, 0);
+    struct buf entry = {0};
     buf_add(&entry, "HAPROXY_DATAPLANE_URL=");
     for (int i = 0; i < 16; i++)
         buf_printf(&entry, "%0300d,", i);

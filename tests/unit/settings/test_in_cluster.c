@@ -6,10 +6,10 @@ static int in_cluster(const char *host, const char *port, struct kube_access *re
     cleanup(mem_free_ptr) char *host_entry = mem_printf("KUBERNETES_SERVICE_HOST=%s", host);
     cleanup(mem_free_ptr) char *port_entry = mem_printf("KUBERNETES_SERVICE_PORT=%s", port);
     const char *const env[] = {"KUBERNETES_PORT=tcp://x:1", host_entry, port_entry, NULL};
-    return kube_access_in_cluster((char *const *)env, dir, ret, err);
+    return kube_access_in_cluster((char *const *)env, folder, ret, err);
 }
 
-FIXTURE(set_up, tear_down)
+FIXTURE(set_up, folder_remove)
 
 TEST(from_inside_a_pod)
 {
@@ -19,8 +19,8 @@ TEST(from_inside_a_pod)
         {"kubernetes.default.svc", "https://kubernetes.default.svc:443"},
     };
     char ca[128], token[128];
-    snprintf(ca, sizeof(ca), "%s/ca.crt", dir);
-    snprintf(token, sizeof(token), "%s/token", dir);
+    snprintf(ca, sizeof(ca), "%s/ca.crt", folder);
+    snprintf(token, sizeof(token), "%s/token", folder);
     write_file(ca, "x");
     write_file(token, "x");
     for (size_t i = 0; i < array_len(hosts); i++) {
@@ -46,9 +46,9 @@ TEST(the_namespace_of_a_pod)
         {"-no", NULL},
     };
     static const char *const files[] = {"ca.crt", "token"};
-    cleanup(mem_free_ptr) char *path = mem_printf("%s/namespace", dir);
+    cleanup(mem_free_ptr) char *path = mem_printf("%s/namespace", folder);
     for (size_t i = 0; i < array_len(files); i++) {
-        cleanup(mem_free_ptr) char *file = mem_printf("%s/%s", dir, files[i]);
+        cleanup(mem_free_ptr) char *file = mem_printf("%s/%s", folder, files[i]);
         write_file(file, "x");
     }
     for (size_t i = 0; i < array_len(rows); i++) {
@@ -73,16 +73,14 @@ TEST(not_inside_a_pod)
     };
     for (size_t i = 0; i < array_len(rows); i++) {
         struct kube_access a;
-        struct error err;
-        ck_assert_int_eq(in_cluster(rows[i].host, rows[i].port, &a, &err), -1);
-        ck_assert_int_eq(err.kind, ERROR_FATAL);
-        assert_message(&err, rows[i].says);
+        ck_assert_int_eq(in_cluster(rows[i].host, rows[i].port, &a, &flaw), -1);
+        ck_assert_int_eq(flaw.kind, ERROR_FATAL);
+        assert_message(&flaw, rows[i].says);
     }
     char ca[128];
-    snprintf(ca, sizeof(ca), "%s/ca.crt", dir);
+    snprintf(ca, sizeof(ca), "%s/ca.crt", folder);
     write_file(ca, "x");
     struct kube_access a;
-    struct error err;
-    ck_assert_int_eq(in_cluster("10.0.0.1", "443", &a, &err), -1);
-    assert_message(&err, "/token: No such file");
+    ck_assert_int_eq(in_cluster("10.0.0.1", "443", &a, &flaw), -1);
+    assert_message(&flaw, "/token: No such file");
 }

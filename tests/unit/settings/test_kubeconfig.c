@@ -7,9 +7,8 @@
 static struct kube_access load(const char *list)
 {
     struct kube_access a;
-    struct error err;
-    int rc = kube_access_from_kubeconfig(list, &a, &err);
-    ck_assert_msg(rc == 0, "%s", rc == 0 ? "" : err.message);
+    int rc = kube_access_from_kubeconfig(list, &a, &flaw);
+    ck_assert_msg(rc == 0, "%s", rc == 0 ? "" : flaw.message);
     return a;
 }
 
@@ -20,7 +19,7 @@ static struct kube_access load_one(const char *cluster, const char *user)
     return load(first);
 }
 
-FIXTURE(set_up, tear_down)
+FIXTURE(set_up, folder_remove)
 
 TEST(a_usual_file)
 {
@@ -68,7 +67,7 @@ TEST(every_field_of_a_cluster)
                  "proxy-url: 'http://me:hunter2@proxy:3128', insecure-skip-tls-verify: false",
                  "");
     char path[128];
-    snprintf(path, sizeof(path), "%s/sub/ca.crt", dir);
+    snprintf(path, sizeof(path), "%s/sub/ca.crt", folder);
     ck_assert_str_eq(a.server, "https://h:1/prefix");
     ck_assert_str_eq(a.ca.path, path);
     ck_assert_ptr_null(a.ca.text);
@@ -84,7 +83,7 @@ TEST(data_beats_files_and_token_file_beats_token)
                  "client-certificate: /cert, client-key: /key, client-certificate-data: " CERT_DATA
                  ", client-key-data: " KEY_DATA ", token: hunter2, tokenFile: token");
     char path[128];
-    snprintf(path, sizeof(path), "%s/token", dir);
+    snprintf(path, sizeof(path), "%s/token", folder);
     ck_assert_str_eq(a.ca.text, CERT_TEXT);
     ck_assert_ptr_null(a.ca.path);
     ck_assert_str_eq(a.cert.text, CERT_TEXT);
@@ -99,7 +98,7 @@ TEST(files_and_basic_authentication)
         load_one("server: 'http://127.0.0.1:8001'", "client-certificate: cert, client-key: /abs/key, username: me, "
                                                     "password: 12345, tokenFile: '', token: null");
     char path[128];
-    snprintf(path, sizeof(path), "%s/cert", dir);
+    snprintf(path, sizeof(path), "%s/cert", folder);
     ck_assert_str_eq(a.cert.path, path);
     ck_assert_str_eq(a.key.path, "/abs/key");
     ck_assert_str_eq(a.username, "me");
@@ -120,7 +119,7 @@ TEST(a_relative_kubeconfig_has_relative_paths)
 {
     cleanup(mem_free_ptr) char *text = one("server: 'https://h', certificate-authority: ca.crt", "");
     write_file(first, text);
-    ck_assert_int_eq(chdir(dir), 0);
+    ck_assert_int_eq(chdir(folder), 0);
     cleanup(kube_access_fini) struct kube_access a = load("first");
     ck_assert_str_eq(a.ca.path, "ca.crt");
     cleanup(kube_access_fini) struct kube_access b = load("./first");
@@ -138,7 +137,7 @@ TEST(the_first_file_wins)
                        "clusters: [{name: k, cluster: {server: 'https://second', tls-server-name: second}}]\n"
                        "users: [{name: u, user: {token: hunter2}}]\n");
     char list[256], source[256];
-    snprintf(list, sizeof(list), ":/nowhere/at/all:%s:%s/nothing:%s::", first, dir, second);
+    snprintf(list, sizeof(list), ":/nowhere/at/all:%s:%s/nothing:%s::", first, folder, second);
     cleanup(kube_access_fini) struct kube_access a = load(list);
     ck_assert_str_eq(a.server, "https://first");
     ck_assert_ptr_null(a.server_name); /* an element is taken whole, not field by field */
@@ -209,7 +208,7 @@ TEST(where_the_plugin_is)
         {"bin/aws", "/bin/aws"}, {"./aws", "/./aws"}, {"/opt/aws", NULL}, {"aws", NULL}};
     for (size_t i = 0; i < array_len(commands); i++) {
         cleanup(mem_free_ptr) char *user = mem_printf("exec: {apiVersion: " V1 "beta1, command: %s}", commands[i][0]);
-        cleanup(mem_free_ptr) char *path = mem_printf("%s%s", dir, commands[i][1] != NULL ? commands[i][1] : "");
+        cleanup(mem_free_ptr) char *path = mem_printf("%s%s", folder, commands[i][1] != NULL ? commands[i][1] : "");
         cleanup(kube_access_fini) struct kube_access a = load_one("server: 'https://h'", user);
         ck_assert_str_eq(a.exec->command, commands[i][1] != NULL ? path : commands[i][0]);
         ck_assert_str_eq(a.exec->api_version, V1 "beta1"); /* which need not say anything of a terminal */
@@ -238,7 +237,7 @@ TEST(no_file_at_all)
     struct error err = load_fails("/nowhere/a:/nowhere/b");
     assert_message(&err, "no such file: /nowhere/a:/nowhere/b");
     err = load_fails("");
-    err = load_fails(dir);
+    err = load_fails(folder);
     assert_message(&err, "Is a directory");
-    assert_message(&err, dir);
+    assert_message(&err, folder);
 }

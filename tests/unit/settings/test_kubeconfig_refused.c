@@ -63,7 +63,7 @@ static const struct {
     {"server: 'https://h'", "token: {a: hunter2}", "user.token: expected a text"},
 };
 
-FIXTURE(set_up, tear_down)
+FIXTURE(set_up, folder_remove)
 
 TEST_EACH(what_cannot_be_used_is_named, array_len(refused))
 {
@@ -143,8 +143,7 @@ TEST(a_huge_file_is_refused)
 
 TEST(too_many_files)
 {
-    struct buf list;
-    buf_init(&list, 0);
+    struct buf list = {0};
     write_file(first, "{}");
     for (int i = 0; i < 33; i++)
         buf_printf(&list, "%s:", first);

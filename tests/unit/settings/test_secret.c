@@ -1,70 +1,25 @@
 #include "settings/secrets/secret.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "../folder.h"
 
-#include "base/mem.h"
-#include "base/str.h"
-
-#include "../test.h"
-
-static char dir[32], path[64];
+static char path[64];
 
 static void set_up(void)
 {
-    snprintf(dir, sizeof(dir), "/tmp/test_secret.XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(dir));
-    snprintf(path, sizeof(path), "%s/secret", dir);
-}
-
-static void tear_down(void)
-{
-    static const char *const names[] = {"secret", "new", "..data", "a/secret", "b/secret"};
-    char name[128];
-    for (size_t i = 0; i < array_len(names); i++) {
-        snprintf(name, sizeof(name), "%s/%s", dir, names[i]);
-        unlink(name);
-    }
-    snprintf(name, sizeof(name), "%s/a", dir);
-    rmdir(name);
-    snprintf(name, sizeof(name), "%s/b", dir);
-    rmdir(name);
-    ck_assert_int_eq(rmdir(dir), 0);
-}
-
-static void write_bytes(const char *name, const void *bytes, size_t len)
-{
-    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, bytes, len), (ssize_t)len);
-    close(fd);
-}
-
-static void write_text(const char *name, const char *text)
-{
-    write_bytes(name, text, strlen(text));
-}
-
-static void set_mtime(const char *name, time_t when)
-{
-    struct timespec times[2] = {{.tv_sec = when}, {.tv_sec = when}};
-    ck_assert_int_eq(utimensat(AT_FDCWD, name, times, 0), 0);
+    folder_make();
+    snprintf(path, sizeof(path), "%s/secret", folder);
 }
 
 /* Refreshes, expecting success; whether it changed. */
 static bool refresh(struct secret *s, bool force)
 {
     bool changed = false;
-    struct error err;
-    int rc = secret_refresh(s, force, &changed, &err);
-    ck_assert_msg(rc == 0, "%s", rc == 0 ? "" : err.message);
+    int rc = secret_refresh(s, force, &changed, &flaw);
+    ck_assert_msg(rc == 0, "%s", rc == 0 ? "" : flaw.message);
     return changed;
 }
 
-FIXTURE(set_up, tear_down)
+FIXTURE(set_up, folder_remove)
 
 TEST(a_value_stays)
 {
@@ -86,7 +41,7 @@ TEST(one_line_break_at_the_end_is_dropped)
     };
     for (size_t i = 0; i < array_len(pairs); i++) {
         cleanup(secret_fini) struct secret s = {0};
-        write_text(path, pairs[i][0]);
+        write_file(path, pairs[i][0]);
         secret_set_path(&s, path);
         ck_assert(secret_is_set(&s));
         ck_assert_ptr_null(s.value);
@@ -101,11 +56,11 @@ TEST(a_rewritten_file_is_read_again)
 {
     cleanup(secret_fini) struct secret s = {0};
     struct stat st;
-    write_text(path, "one");
+    write_file(path, "one");
     ck_assert_int_eq(stat(path, &st), 0);
     secret_set_path(&s, path);
     ck_assert(refresh(&s, false));
-    write_text(path, "two");
+    write_file(path, "two");
     ck_assert_int_eq(utimensat(AT_FDCWD, path, (struct timespec[]){st.st_atim, st.st_mtim}, 0), 0);
     ck_assert(refresh(&s, false));
     ck_assert_str_eq(s.value, "two");
@@ -114,11 +69,11 @@ TEST(a_rewritten_file_is_read_again)
 TEST(an_old_file_is_trusted_until_it_looks_different)
 {
     cleanup(secret_fini) struct secret s = {0};
-    write_text(path, "one");
+    write_file(path, "one");
     set_mtime(path, 1000000000);
     secret_set_path(&s, path);
     ck_assert(refresh(&s, false));
-    write_text(path, "two");
+    write_file(path, "two");
     set_mtime(path, 1000000000);
     ck_assert(!refresh(&s, false));
     ck_assert_str_eq(s.value, "one");
@@ -126,7 +81,7 @@ TEST(an_old_file_is_trusted_until_it_looks_different)
     ck_assert_str_eq(s.value, "two");
     set_mtime(path, 1000000001);
     ck_assert(!refresh(&s, false));
-    write_text(path, "three");
+    write_file(path, "three");
     set_mtime(path, 1000000001);
     ck_assert(refresh(&s, false));
     ck_assert_str_eq(s.value, "three");
@@ -136,13 +91,13 @@ TEST(an_old_file_is_trusted_until_it_looks_different)
 TEST(a_renamed_file_is_noticed)
 {
     char other[128];
-    snprintf(other, sizeof(other), "%s/new", dir);
+    snprintf(other, sizeof(other), "%s/new", folder);
     cleanup(secret_fini) struct secret s = {0};
-    write_text(path, "one");
+    write_file(path, "one");
     set_mtime(path, 1000000000);
     secret_set_path(&s, path);
     ck_assert(refresh(&s, false));
-    write_text(other, "two");
+    write_file(other, "two");
     set_mtime(other, 1000000000);
     ck_assert_int_eq(rename(other, path), 0);
     ck_assert(refresh(&s, false));
@@ -152,10 +107,10 @@ TEST(a_renamed_file_is_noticed)
 static void make_version(const char *name, const char *text)
 {
     char at[128];
-    snprintf(at, sizeof(at), "%s/%s", dir, name);
+    snprintf(at, sizeof(at), "%s/%s", folder, name);
     ck_assert_int_eq(mkdir(at, 0700), 0);
-    snprintf(at, sizeof(at), "%s/%s/secret", dir, name);
-    write_text(at, text);
+    snprintf(at, sizeof(at), "%s/%s/secret", folder, name);
+    write_file(at, text);
     set_mtime(at, 1000000000);
 }
 
@@ -163,8 +118,8 @@ static void make_version(const char *name, const char *text)
 TEST(a_mounted_secret_swaps_its_folder)
 {
     char data[128], fresh[128];
-    snprintf(data, sizeof(data), "%s/..data", dir);
-    snprintf(fresh, sizeof(fresh), "%s/new", dir);
+    snprintf(data, sizeof(data), "%s/..data", folder);
+    snprintf(fresh, sizeof(fresh), "%s/new", folder);
     make_version("a", "one");
     make_version("b", "two");
     ck_assert_int_eq(symlink("a", data), 0);
@@ -182,13 +137,12 @@ TEST(a_mounted_secret_swaps_its_folder)
 
 static void assert_refused(struct secret *s, const char *why)
 {
-    struct error err;
     bool changed = true;
-    ck_assert_int_eq(secret_refresh(s, false, &changed, &err), -1);
-    ck_assert_int_eq(err.kind, ERROR_INVALID);
+    ck_assert_int_eq(secret_refresh(s, false, &changed, &flaw), -1);
+    ck_assert_int_eq(flaw.kind, ERROR_INVALID);
     ck_assert(changed); /* untouched */
-    ck_assert_msg(strstr(err.message, why) != NULL && strstr(err.message, s->path) != NULL, "%s", err.message);
-    ck_assert_msg(strstr(err.message, "hunter2") == NULL, "%s", err.message);
+    ck_assert_msg(strstr(flaw.message, why) != NULL && strstr(flaw.message, s->path) != NULL, "%s", flaw.message);
+    ck_assert_msg(strstr(flaw.message, "hunter2") == NULL, "%s", flaw.message);
 }
 
 TEST(what_cannot_be_used_keeps_the_old_value)
@@ -205,7 +159,7 @@ TEST(what_cannot_be_used_keeps_the_old_value)
         {"\x7fhunter2", 8, "control character"},
     };
     cleanup(secret_fini) struct secret s = {0};
-    write_text(path, "good");
+    write_file(path, "good");
     secret_set_path(&s, path);
     ck_assert(refresh(&s, false));
     for (size_t i = 0; i < array_len(rows); i++) {
@@ -220,7 +174,7 @@ TEST(what_cannot_be_used_keeps_the_old_value)
     ck_assert_int_eq(unlink(path), 0);
     assert_refused(&s, "No such file");
     ck_assert_str_eq(s.value, "good");
-    write_text(path, "better");
+    write_file(path, "better");
     ck_assert(refresh(&s, false));
     ck_assert_str_eq(s.value, "better");
 }
@@ -248,7 +202,7 @@ TEST(only_regular_files_are_read)
     ck_assert_int_eq(mkfifo(path, 0600), 0);
     secret_set_path(&s, path);
     assert_refused(&s, "is not a regular file");
-    secret_set_path(&s, dir);
+    secret_set_path(&s, folder);
     assert_refused(&s, "is not a regular file");
     secret_set_path(&s, "/dev/zero");
     assert_refused(&s, "is not a regular file");
@@ -261,8 +215,6 @@ TEST(a_read_that_fails_is_told)
     secret_set_path(&s, "/proc/self/mem");
     assert_refused(&s, "Input/output error");
 }
-
-/* ---- a part of a line ---- */
 
 /* What a client holds of one URL. */
 static struct secret user, password, token;
@@ -297,7 +249,7 @@ static void assert_lines(const char *u, const char *p, const char *t)
 
 TEST(a_line_gives_its_parts)
 {
-    write_text(path, "# x\nhttp://a:1 admin:a:b c\nhttp://b:1/ Bearer t0ken\n");
+    write_file(path, "# x\nhttp://a:1 admin:a:b c\nhttp://b:1/ Bearer t0ken\n");
     set_lines("http://a:1");
     assert_lines(NULL, NULL, NULL);
     ck_assert_int_eq(refresh_lines(), 2);
@@ -311,15 +263,15 @@ TEST(a_line_gives_its_parts)
 
 TEST(a_line_turns_into_the_other_kind_and_back)
 {
-    write_text(path, "http://a:1 u:p");
+    write_file(path, "http://a:1 u:p");
     set_lines("http://a:1");
     refresh_lines();
-    write_text(path, "http://a:1 Bearer t");
+    write_file(path, "http://a:1 Bearer t");
     ck_assert_int_eq(refresh_lines(), 3);
     assert_lines(NULL, NULL, "t");
-    write_text(path, "http://a:1 Bearer t2");
+    write_file(path, "http://a:1 Bearer t2");
     ck_assert_int_eq(refresh_lines(), 1);
-    write_text(path, "http://a:1 u2:p");
+    write_file(path, "http://a:1 u2:p");
     ck_assert_int_eq(refresh_lines(), 3);
     assert_lines("u2", "p", NULL);
     lines_fini();
@@ -330,12 +282,11 @@ static void assert_lines_refused(const char *message)
 {
     struct secret *const all[] = {&user, &password, &token};
     for (size_t i = 0; i < array_len(all); i++) {
-        struct error err;
         bool changed = true;
-        ck_assert_int_eq(secret_refresh(all[i], false, &changed, &err), -1);
-        ck_assert_int_eq(err.kind, ERROR_INVALID);
+        ck_assert_int_eq(secret_refresh(all[i], false, &changed, &flaw), -1);
+        ck_assert_int_eq(flaw.kind, ERROR_INVALID);
         ck_assert(changed); /* untouched */
-        ck_assert_str_eq(err.message, message);
+        ck_assert_str_eq(flaw.message, message);
     }
 }
 
@@ -353,12 +304,12 @@ TEST(a_broken_file_or_a_lost_line_keeps_the_old_parts)
         {"# http://a:1 u:hunter2\n",
          ": the line for http://a:1 was removed; put it back, or restart to use the settings"},
     };
-    write_text(path, "http://a:1 u:good");
+    write_file(path, "http://a:1 u:good");
     set_lines("http://a:1");
     refresh_lines();
     for (size_t i = 0; i < array_len(rows); i++) {
         cleanup(mem_free_ptr) char *message = mem_printf("%s%s", path, rows[i].says);
-        write_text(path, rows[i].text);
+        write_file(path, rows[i].text);
         assert_lines_refused(message);
         assert_lines("u", "good", NULL);
     }
@@ -366,7 +317,7 @@ TEST(a_broken_file_or_a_lost_line_keeps_the_old_parts)
     ck_assert_int_eq(unlink(path), 0);
     assert_lines_refused(gone);
     assert_lines("u", "good", NULL);
-    write_text(path, "http://b:1 u:p\n\nhttp://A:1/ u:better");
+    write_file(path, "http://b:1 u:p\n\nhttp://A:1/ u:better");
     ck_assert_int_eq(refresh_lines(), 1);
     assert_lines("u", "better", NULL);
     lines_fini();
@@ -380,17 +331,17 @@ TEST(a_copy_is_its_own)
     secret_set_value(&value, "x");
     secret_copy(&copy, &value);
     ck_assert_str_eq(copy.value, "x");
-    write_text(path, "one");
+    write_file(path, "one");
     secret_set_path(&file, path);
     ck_assert(refresh(&file, false));
     secret_copy(&copy, &file);
     ck_assert_str_eq(copy.value, "one");
-    write_text(path, "two");
+    write_file(path, "two");
     ck_assert(refresh(&file, true));
     ck_assert_str_eq(copy.value, "one");
     ck_assert(refresh(&copy, true));
     ck_assert_str_eq(copy.value, "two");
-    write_text(path, "http://a:1 u:p");
+    write_file(path, "http://a:1 u:p");
     set_lines("http://a:1");
     secret_copy(&copy, &password);
     ck_assert(refresh(&copy, false));

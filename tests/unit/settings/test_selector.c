@@ -1,11 +1,5 @@
 #include "settings/selector.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/compiler.h"
-
 #include "../test.h"
 
 #define A10 "aaaaaaaaaa"

@@ -1,18 +1,11 @@
-#include <stdio.h>
-#include <string.h>
-
-#include "base/mem.h"
-#include "base/str.h"
 #include "settings/table.h"
 #include "../settings_text.h"
-#include "../test.h"
 
 #define A60 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 static char *mappings_of(const struct settings *c)
 {
-    struct buf out;
-    buf_init(&out, 0);
+    struct buf out = {0};
     settings_print_mappings(c, &out);
     return buf_take(&out);
 }
@@ -109,8 +102,7 @@ TEST_EACH(every_problem_of_every_entry, array_len(refused))
     cleanup(mem_free_ptr) char *entry = mem_printf("INGRESS_SERVICES=%s", refused[_i].value);
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, entry);
     cleanup(mem_free_ptr) char *text = all_text(&p);
-    struct buf expected;
-    buf_init(&expected, 0);
+    struct buf expected = {0};
     for (const char *line = refused[_i].says; *line != '\0'; line = strchr(line, '\n') + 1)
         buf_printf(&expected, "error: INGRESS_SERVICES%.*s", (int)(strchr(line, '\n') + 1 - line), line);
     ck_assert_str_eq(text, buf_str(&expected));
@@ -119,8 +111,7 @@ TEST_EACH(every_problem_of_every_entry, array_len(refused))
 
 TEST(as_many_as_there_may_be)
 {
-    struct buf entry;
-    buf_init(&entry, 0);
+    struct buf entry = {0};
     buf_add(&entry, "INGRESS_SERVICES=");
     for (int i = 1; i <= SETTINGS_MAPPINGS_MAX; i++)
         buf_printf(&entry, "ns/s%d ", i);

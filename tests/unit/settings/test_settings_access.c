@@ -1,11 +1,7 @@
 /* How the APIs are reached, who acts, what the process may do, and what goes together. */
-#include <string.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "settings/settings.h"
 #include "../settings_text.h"
-#include "../test.h"
 
 #define HTTPS "HAPROXY_DATAPLANE_URL=https://a:1"
 #define A64 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -30,8 +26,7 @@ static const char *const of_the_lease[] = {
 
 static void assert_shown(const struct parsed *p, const char *setting)
 {
-    cleanup(buf_fini) struct buf out;
-    buf_init(&out, 0);
+    cleanup(buf_fini) struct buf out = {0};
     settings_print(&p->settings, &out);
     cleanup(mem_free_ptr) char *line = mem_printf("%s  # from the environment", setting);
     ck_assert_msg(strstr(buf_str(&out), line) != NULL, "%s", buf_str(&out));

@@ -1,6 +1,5 @@
 /* HAPROXY_CONFIG_FILE: a HAProxy on this machine, and what goes with it. */
 #include "../settings_text.h"
-#include "../test.h"
 
 #define SOURCE "CONFIG_SOURCE=file", "CONFIG_FILE=/etc/git/haproxy.cfg"
 #define OWN "HAPROXY_CONFIG_FILE=/etc/haproxy/haproxy.cfg"

@@ -1,13 +1,7 @@
 #include "settings/settings.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/mem.h"
-#include "base/str.h"
 #include "settings/table.h"
 #include "../settings_text.h"
-#include "../test.h"
 
 #define A60 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 

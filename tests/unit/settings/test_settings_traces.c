@@ -1,11 +1,6 @@
 /* Settings of traces: src/settings/traces.c, and how the secret among them is shown. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "../settings_text.h"
-#include "../test.h"
-#include "base/mem.h"
-#include "base/str.h"
 
 #define BESIDE "HAPROXY_DATAPLANE_TOKEN=t"
 

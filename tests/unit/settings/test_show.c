@@ -1,9 +1,5 @@
 /* src/settings/show: where values come from, and those alone that are not the defaults. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "settings/parse.h"
 #include "settings/settings.h"
 #include "settings/show.h"

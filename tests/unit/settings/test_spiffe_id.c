@@ -1,10 +1,5 @@
 #include "settings/spiffe_id.h"
 
-#include <string.h>
-
-#include "base/mem.h"
-#include "base/str.h"
-
 #include "../test.h"
 
 #define SEGMENT "its path has a segment . or .."

@@ -1,7 +1,3 @@
-#include <stdio.h>
-#include <string.h>
-
-#include "base/str.h"
 #include "settings/parse.h"
 #include "settings/settings.h"
 #include "settings/environment.h"

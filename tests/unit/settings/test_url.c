@@ -1,10 +1,5 @@
 #include "settings/url.h"
 
-#include <string.h>
-
-#include "base/mem.h"
-#include "base/str.h"
-
 #include "../test.h"
 
 /* url NULL: refused, and why holds a part of the reason. */

@@ -1,11 +1,5 @@
 #include "json/yaml_tree.h"
 
-#include <string.h>
-
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
-
 #include "../test.h"
 
 static int parse(const char *text, struct yaml_tree *ret, struct error *err)
@@ -16,10 +10,9 @@ static int parse(const char *text, struct yaml_tree *ret, struct error *err)
 static void assert_refused(const char *text, const char *why)
 {
     struct yaml_tree t;
-    struct error err;
-    ck_assert_msg(parse(text, &t, &err) == -1, "taken: %.60s", text);
-    ck_assert_int_eq(err.kind, ERROR_FATAL);
-    ck_assert_msg(strstr(err.message, why) != NULL, "expected \"%s\": %s", why, err.message);
+    ck_assert_msg(parse(text, &t, &flaw) == -1, "taken: %.60s", text);
+    ck_assert_int_eq(flaw.kind, ERROR_FATAL);
+    ck_assert_msg(strstr(flaw.message, why) != NULL, "expected \"%s\": %s", why, flaw.message);
 }
 
 /* The text at a path of keys, "" for the path's own end. */
@@ -43,8 +36,7 @@ TEST(block_flow_and_json_are_the_same)
     };
     for (size_t i = 0; i < array_len(texts); i++) {
         cleanup(yaml_tree_fini) struct yaml_tree t = {0};
-        struct error err;
-        ck_assert_msg(parse(texts[i], &t, &err) == 0, "%s", err.message);
+        ck_assert_msg(parse(texts[i], &t, &flaw) == 0, "%s", flaw.message);
         ck_assert_str_eq(text_at(&t, "a", "b"), "x");
         size_t twice;
         const struct yaml_node *c = yaml_node_get(t.root, "c", &twice);
@@ -102,10 +94,9 @@ TEST(a_key_that_is_there_twice_is_told)
 TEST(aliases_and_merged_mappings)
 {
     cleanup(yaml_tree_fini) struct yaml_tree t = {0};
-    struct error err;
     ck_assert_msg(
-        parse("x: &x {p: 1, q: 2}\ny: *x\nz: {<<: *x, q: 3}\nw: {<<: [{r: 5}, *x]}\nv: &x 7\nu: *x\n", &t, &err) == 0,
-        "%s", err.message);
+        parse("x: &x {p: 1, q: 2}\ny: *x\nz: {<<: *x, q: 3}\nw: {<<: [{r: 5}, *x]}\nv: &x 7\nu: *x\n", &t, &flaw) == 0,
+        "%s", flaw.message);
     ck_assert_str_eq(text_at(&t, "y", "q"), "2");
     ck_assert_str_eq(text_at(&t, "z", "p"), "1");
     ck_assert_str_eq(text_at(&t, "z", "q"), "3");
@@ -125,8 +116,7 @@ TEST(circles_and_unknown_anchors)
 /* Ten levels of ten: ten billion values out of a hundred. */
 TEST(an_alias_bomb_is_refused)
 {
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, 0);
+    cleanup(buf_fini) struct buf text = {0};
     buf_add(&text, "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
     for (int i = 1; i < 10; i++) {
         buf_printf(&text, "a%d: &a%d [", i, i);
@@ -139,8 +129,7 @@ TEST(an_alias_bomb_is_refused)
 
 static char *nested(size_t depth)
 {
-    struct buf text;
-    buf_init(&text, 0);
+    struct buf text = {0};
     for (size_t i = 0; i < depth; i++)
         buf_add(&text, "[");
     for (size_t i = 0; i < depth; i++)
@@ -171,8 +160,7 @@ TEST(depth_by_aliases_has_a_cap)
 
 static char *list_of(size_t count, const char *item)
 {
-    struct buf text;
-    buf_init(&text, 0);
+    struct buf text = {0};
     for (size_t i = 0; i < count; i++)
         buf_printf(&text, "- %s\n", item);
     return buf_take(&text);

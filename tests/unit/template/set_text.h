@@ -1,9 +1,7 @@
 /* A template set from the text of a set.yaml, for tests. */
-#ifndef TESTS_SET_TEXT_H
-#define TESTS_SET_TEXT_H
+#pragma once
 
-#include <check.h>
-#include <string.h>
+#include "../test.h"
 
 #include "template/set.h"
 
@@ -16,11 +14,8 @@ static inline struct template_set *set_of(const char *yaml, struct error *err)
 /* One that has a haproxy.cfg besides. */
 static inline struct template_set *good_set(const char *yaml)
 {
-    struct error err = {0};
     const struct template_file files[] = {{TEMPLATE_SET_FILE, yaml, strlen(yaml)}, {"haproxy.cfg.j2", "x\n", 2}};
-    struct template_set *s = template_set_parse(files, 2, &err);
-    ck_assert_msg(s != NULL, "%s", err.message);
+    struct template_set *s = template_set_parse(files, 2, &flaw);
+    ck_assert_msg(s != NULL, "%s", flaw.message);
     return s;
 }
-
-#endif

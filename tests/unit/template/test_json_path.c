@@ -1,9 +1,5 @@
 /* src/template/json_path: what leads somewhere in a JSON object. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/str.h"
 #include "json/read.h"
 #include "template/json_path.h"
 
@@ -52,9 +48,8 @@ static bool add_found(void *arg, yyjson_val *found)
 
 TEST_EACH(where_it_leads, array_len(good))
 {
-    struct error err = {0};
-    struct json_path *p = json_path_parse(good[_i].path, &err);
-    ck_assert_msg(p != NULL, "%s", err.message);
+    struct json_path *p = json_path_parse(good[_i].path, &flaw);
+    ck_assert_msg(p != NULL, "%s", flaw.message);
     yyjson_doc *doc = yyjson_read(object, strlen(object), 0);
     struct buf found = {0};
     json_path_each(p, yyjson_doc_get_root(doc), add_found, &found);
@@ -95,23 +90,20 @@ static const struct {
 
 TEST_EACH(what_is_none, array_len(bad))
 {
-    struct error err = {0};
-    ck_assert_msg(json_path_parse(bad[_i].path, &err) == NULL, "%s", bad[_i].path);
-    ck_assert_int_eq(err.kind, ERROR_INVALID);
-    ck_assert_msg(strstr(err.message, bad[_i].says) != NULL, "%s: %s", bad[_i].path, err.message);
+    ck_assert_msg(json_path_parse(bad[_i].path, &flaw) == NULL, "%s", bad[_i].path);
+    ck_assert_int_eq(flaw.kind, ERROR_INVALID);
+    ck_assert_msg(strstr(flaw.message, bad[_i].says) != NULL, "%s: %s", bad[_i].path, flaw.message);
 }
 
 static bool stop(void *arg, yyjson_val *found)
 {
-    (void)found;
     return ++*(size_t *)arg < 2;
 }
 
 TEST(who_looks_may_stop)
 {
-    struct error err = {0};
     size_t seen = 0;
-    struct json_path *p = json_path_parse("deep[*][*]", &err);
+    struct json_path *p = json_path_parse("deep[*][*]", &flaw);
     yyjson_doc *doc = yyjson_read(object, strlen(object), 0);
     json_path_each(p, yyjson_doc_get_root(doc), stop, &seen);
     ck_assert_uint_eq(seen, 2);

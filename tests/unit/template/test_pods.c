@@ -1,13 +1,7 @@
 /* template/pods: the objects of an older system of templates, and what such templates make of them. */
 #include "template/pods.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/base64.h"
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "json/read.h"
 #include "model/objects.h"
 #include "template/objects.h"

@@ -1,9 +1,6 @@
 /* template/stored_paths: where certificates are, in a text that calls them by other names. */
 #include "template/stored_paths.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "haproxy/storage_files.h"
 
 #include "../test.h"

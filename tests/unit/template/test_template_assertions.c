@@ -1,13 +1,7 @@
 /* src/template/assertions: what is asserted of what was rendered. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "set_text.h"
 #include "template/assertions.h"
-
-#include "../test.h"
 
 static char cfg[] = "global\n    maxconn 5\nbackend a\n    server s1 h:1\nbackend b\n    server s1 h:2\n";
 static char map[] = "a be_a\nb be_b\n";

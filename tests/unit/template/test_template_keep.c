@@ -1,14 +1,8 @@
 /* src/template/keep: what is kept of an object. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "set_text.h"
 #include "template/keep.h"
 #include "template/objects.h"
-
-#include "../test.h"
 
 #define IDENTITY "\"apiVersion\":\"v1\",\"kind\":\"K\",\"metadata\":{\"name\":\"a\",\"namespace\":\"x\""
 
@@ -54,12 +48,11 @@ static const struct {
 
 TEST_EACH(what_is_kept, array_len(rows))
 {
-    struct error err = {0};
     char *yaml = mem_printf("watch:\n  r: {apiVersion: v1, kind: K, %s}\n", rows[_i].how);
     struct template_set *s = good_set(yaml);
     yyjson_doc *doc = yyjson_read(object, strlen(object), 0);
-    struct template_object *o = template_keep(&s->watches[0], yyjson_doc_get_root(doc), &err);
-    ck_assert_msg(o != NULL, "%s", err.message);
+    struct template_object *o = template_keep(&s->watches[0], yyjson_doc_get_root(doc), &flaw);
+    ck_assert_msg(o != NULL, "%s", flaw.message);
     ck_assert_str_eq(o->name, "x/a");
     ck_assert_str_eq(o->json, rows[_i].kept);
     record_free(&template_object_record, o);
@@ -84,16 +77,15 @@ static const struct {
 
 TEST_EACH(what_is_an_object, array_len(others))
 {
-    struct error err = {0};
     struct template_set *s = good_set("watch:\n  r: {apiVersion: v1, kind: K}\n");
     yyjson_doc *doc = yyjson_read(others[_i].json, strlen(others[_i].json), 0);
-    struct template_object *o = template_keep(&s->watches[0], yyjson_doc_get_root(doc), &err);
-    ck_assert_msg((o == NULL) == (others[_i].says != NULL), "%s: %s", others[_i].json, err.message);
+    struct template_object *o = template_keep(&s->watches[0], yyjson_doc_get_root(doc), &flaw);
+    ck_assert_msg((o == NULL) == (others[_i].says != NULL), "%s: %s", others[_i].json, flaw.message);
     if (o != NULL) {
         ck_assert_str_eq(o->name, "n");
         record_free(&template_object_record, o);
     } else {
-        ck_assert_msg(err.kind == ERROR_INVALID && strstr(err.message, others[_i].says) != NULL, "%s", err.message);
+        ck_assert_msg(flaw.kind == ERROR_INVALID && strstr(flaw.message, others[_i].says) != NULL, "%s", flaw.message);
     }
     yyjson_doc_free(doc);
     template_set_free(s);

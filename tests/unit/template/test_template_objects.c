@@ -1,17 +1,10 @@
 /* src/template/objects, src/template/fixtures: what templates see of a cluster, and what stands in for one. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "json/read.h"
 #include "model/cache.h"
 #include "set_text.h"
 #include "template/fixtures.h"
 #include "template/objects.h"
-
-#include "../test.h"
 
 #define SET                                                                                                        \
     "watch:\n  pods: {apiVersion: v1, kind: Pod, index_by: [metadata.namespace, 'spec.ports[*]'], keep: [spec]}\n" \

@@ -1,15 +1,8 @@
 /* src/template/set: a set.yaml and the files beside it. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "json/read.h"
 #include "set_text.h"
 #include "template/json_path.h"
-
-#include "../test.h"
 
 #define HAPROXY "haproxy.cfg: x\n"
 #define WATCH "watch: {r: {apiVersion: v1, kind: K"
@@ -91,11 +84,10 @@ static const struct {
 
 TEST_EACH(what_is_wrong_and_where, array_len(bad))
 {
-    struct error err = {0};
-    struct template_set *s = set_of(bad[_i].yaml, &err);
+    struct template_set *s = set_of(bad[_i].yaml, &flaw);
     ck_assert_msg(s == NULL, "%s", bad[_i].yaml);
-    ck_assert_msg(err.kind == ERROR_INVALID && strstr(err.message, bad[_i].says) != NULL, "%s\n%s", bad[_i].yaml,
-                  err.message);
+    ck_assert_msg(flaw.kind == ERROR_INVALID && strstr(flaw.message, bad[_i].says) != NULL, "%s\n%s", bad[_i].yaml,
+                  flaw.message);
 }
 
 static const char of_old[] = "watched_resources:\n"
@@ -117,9 +109,8 @@ static const char of_old[] = "watched_resources:\n"
 
 TEST(the_older_names)
 {
-    struct error err = {0};
-    struct template_set *s = set_of(of_old, &err);
-    ck_assert_msg(s != NULL, "%s", err.message);
+    struct template_set *s = set_of(of_old, &flaw);
+    ck_assert_msg(s != NULL, "%s", flaw.message);
     ck_assert_uint_eq(s->watch_count, 1);
     const struct template_watch *w = &s->watches[0];
     ck_assert_str_eq(w->api_version, "networking.k8s.io/v1");
@@ -173,7 +164,6 @@ TEST(its_own_names)
 
 TEST(files_beside_it)
 {
-    struct error err = {0};
     static const struct template_file files[] = {
         {"set.yaml", "{}", 2},       {"haproxy.cfg.j2", "h", 1},
         {"maps/a.map.j2", "m", 1},   {"certificates_b.pem.j2", "c", 1},
@@ -181,8 +171,8 @@ TEST(files_beside_it)
         {"README.md", "\xff", 1},    {"other/x.j2", "o", 1},
         {"mapsx.j2", "o", 1},
     };
-    struct template_set *s = template_set_parse(files, array_len(files), &err);
-    ck_assert_msg(s != NULL, "%s", err.message);
+    struct template_set *s = template_set_parse(files, array_len(files), &flaw);
+    ck_assert_msg(s != NULL, "%s", flaw.message);
     static const char *const sources[] = {"haproxy.cfg", "maps/a.map", "certificates/b.pem", "files/c.http", "d"};
     ck_assert_uint_eq(s->text_count, array_len(sources));
     for (size_t i = 0; i < s->text_count; i++)
@@ -205,12 +195,11 @@ static const struct {
 
 TEST_EACH(files_that_are_none, array_len(bad_files))
 {
-    struct error err = {0};
     static const char yaml[] = "haproxy.cfg: x\nmaps: {a.b.map: y}\n";
     const struct template_file files[] = {{"set.yaml", yaml, strlen(yaml)},
                                           {bad_files[_i].name, bad_files[_i].bytes, bad_files[_i].len}};
-    ck_assert_ptr_null(template_set_parse(files, 2, &err));
-    ck_assert_msg(strstr(err.message, bad_files[_i].says) != NULL, "%s", err.message);
-    ck_assert_ptr_null(template_set_parse(files + 1, 1, &err));
-    ck_assert_str_eq(err.message, "there is no set.yaml");
+    ck_assert_ptr_null(template_set_parse(files, 2, &flaw));
+    ck_assert_msg(strstr(flaw.message, bad_files[_i].says) != NULL, "%s", flaw.message);
+    ck_assert_ptr_null(template_set_parse(files + 1, 1, &flaw));
+    ck_assert_str_eq(flaw.message, "there is no set.yaml");
 }

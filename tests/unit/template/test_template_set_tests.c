@@ -1,14 +1,6 @@
 /* src/template/set_tests: the tests that a set has; src/template/set_schema: docs/template-set.schema.json is of the tables. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "set_text.h"
-
-#include "../test.h"
 
 #define HEAD "haproxy.cfg: x\nwatch: {r: {apiVersion: v1, kind: K}, services: {apiVersion: v1, kind: S}}\n"
 #define ONE HEAD "tests:\n  t:\n    assertions:\n    - "
@@ -66,11 +58,10 @@ static const struct {
 
 TEST_EACH(what_is_wrong_and_where, array_len(bad))
 {
-    struct error err = {0};
-    struct template_set *s = set_of(bad[_i].yaml, &err);
+    struct template_set *s = set_of(bad[_i].yaml, &flaw);
     ck_assert_msg(s == NULL, "%s", bad[_i].yaml);
-    ck_assert_msg(err.kind == ERROR_INVALID && strstr(err.message, bad[_i].says) != NULL, "%s\n%s", bad[_i].yaml,
-                  err.message);
+    ck_assert_msg(flaw.kind == ERROR_INVALID && strstr(flaw.message, bad[_i].says) != NULL, "%s\n%s", bad[_i].yaml,
+                  flaw.message);
 }
 
 TEST(what_they_are)

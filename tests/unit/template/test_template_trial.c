@@ -1,19 +1,10 @@
 /* src/template/trial, src/template/haproxy_check: a test of a set, from its fixtures to what its assertions say. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/mem.h"
-#include "base/str.h"
+#include "../folder.h"
 #include "set_text.h"
 #include "template/haproxy_check.h"
 #include "template/objects.h"
 #include "template/render.h"
 #include "template/trial.h"
-
-#include "../test.h"
 
 #define SET                                                                                                            \
     "watch: {r: {apiVersion: v1, kind: K}}\nhaproxy.cfg: |\n  {% for o in resources.r %}\n  {{ o.metadata.name }}\n  " \
@@ -27,10 +18,9 @@ static const struct trial_options options = {.environment = nothing, .timeout_ms
 
 static void run(const char *assertion, const char *fixtures, struct trial_result *ret)
 {
-    struct error err = {0};
     cleanup(mem_free_ptr) char *yaml = mem_printf("%s%s}\n%s", SET, assertion, fixtures);
-    struct template_set *s = set_of(yaml, &err);
-    ck_assert_msg(s != NULL, "%s", err.message);
+    struct template_set *s = set_of(yaml, &flaw);
+    ck_assert_msg(s != NULL, "%s", flaw.message);
     trial_run(s, &s->tests[0], &options, ret);
     ret->test = NULL;
     for (size_t i = 0; i < ret->count; i++)
@@ -75,11 +65,10 @@ TEST_EACH(a_test, array_len(rows))
 
 TEST(the_program)
 {
-    char folder[] = "/tmp/test_trial.XXXXXX";
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    char *own = mem_printf("%s/haproxy-of-ours", folder), *path = mem_printf("PATH=relative:%s", folder);
-    FILE *f = fopen(own, "w");
-    ck_assert(f != NULL && fclose(f) == 0 && chmod(own, 0700) == 0);
+    folder_make();
+    cleanup(mem_free_ptr) char *own = in_folder("haproxy-of-ours"), *path = mem_printf("PATH=relative:%s", folder);
+    write_file(own, "");
+    ck_assert_int_eq(chmod(own, 0700), 0);
     char name[] = "HAPROXY_BIN=haproxy-of-ours", slash[] = "HAPROXY_BIN=/a/haproxy",
          lost[] = "HAPROXY_BIN=no-such-haproxy";
     const struct {
@@ -93,18 +82,14 @@ TEST(the_program)
         cleanup(mem_free_ptr) char *found = haproxy_check_program(cases[i].env);
         ck_assert_str_eq(found, cases[i].found);
     }
-    ck_assert_int_eq(unlink(own), 0);
-    ck_assert_int_eq(rmdir(folder), 0);
-    free(own);
-    free(path);
+    folder_remove();
 }
 
 TEST(a_folder_that_cannot_be_made)
 {
-    struct error err = {0};
     struct haproxy_check c;
     ck_assert_int_eq(setenv("TMPDIR", "/nonexistent", 1), 0);
-    ck_assert_int_eq(haproxy_check_init(&c, &err), -1);
-    ck_assert_msg(strstr(err.message, "cannot make a folder /nonexistent/") != NULL, "%s", err.message);
+    ck_assert_int_eq(haproxy_check_init(&c, &flaw), -1);
+    ck_assert_msg(strstr(flaw.message, "cannot make a folder /nonexistent/") != NULL, "%s", flaw.message);
     ck_assert_int_eq(unsetenv("TMPDIR"), 0);
 }

@@ -2,8 +2,7 @@
  * An etcd in memory, in place of src/etcd: revisions, compaction, leases, transactions, watches. Each call is carried out and
  * answered at moments of its own, by chance; it may be lost before or after that. Time passes where the test says so.
  */
-#ifndef TESTS_ETCD_MODEL_H
-#define TESTS_ETCD_MODEL_H
+#pragma once
 
 #include "etcd_model_cells.h"
 
@@ -248,18 +247,15 @@ static inline void call_answer(struct etcd_call *c)
 /* Of daemon/etcd/etcd_access, which nobody makes here. */
 struct etcd_client *etcd_client_new(struct http *http, const struct etcd_client_options *options, struct error *err)
 {
-    (void)http, (void)options, (void)err;
     abort();
 }
 
 void etcd_client_free(struct etcd_client *c)
 {
-    (void)c;
 }
 
 void etcd_client_set_password(struct etcd_client *c, const char *password)
 {
-    (void)c, (void)password;
 }
 
 /* ---- watches ---- */
@@ -268,7 +264,6 @@ struct etcd_watch *etcd_watch_new(struct event_base *base, struct etcd_client *c
                                   const struct etcd_watch_callbacks *callbacks, void *arg)
 {
     struct etcd_watch *one = mem_alloc(sizeof(*one));
-    (void)base, (void)c;
     *one = (struct etcd_watch){.key = mem_strdup(key), .prefix = prefix, .callbacks = *callbacks, .arg = arg};
     for (size_t i = 0; i < array_len(w.watches); i++)
         if (w.watches[i] == NULL) {
@@ -304,14 +299,13 @@ void etcd_watch_stop(struct etcd_watch *one)
 
 static inline void watch_break(struct etcd_watch *one)
 {
-    struct error err = {0};
     if (one == NULL || !one->running)
         return;
-    (void)error_set(&err, ERROR_RETRY, "the model ended the watch");
+    (void)error_set(&flaw, ERROR_RETRY, "the model ended the watch");
     one->due_ms = now_ms() + 1 + dice_below(&w.dice, 3000);
     if (one->connected && one->callbacks.state != NULL) {
         one->connected = false;
-        one->callbacks.state(one->arg, false, &err);
+        one->callbacks.state(one->arg, false, &flaw);
     }
     one->connected = false;
 }
@@ -483,5 +477,3 @@ static inline void model_end(void)
     for (size_t i = 0; i < array_len(w.timers); i++)
         ck_assert_ptr_null(w.timers[i]);
 }
-
-#endif

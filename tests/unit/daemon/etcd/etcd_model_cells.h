@@ -1,15 +1,9 @@
 /* What lies in an etcd in memory (etcd_model.h): keys with all that they ever were, leases, time. */
-#ifndef TESTS_ETCD_MODEL_CELLS_H
-#define TESTS_ETCD_MODEL_CELLS_H
+#pragma once
 
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
+#include "../../test.h"
 
 #include "../../dice.h"
-#include "base/error.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "etcd/client.h"
 #include "etcd/watch.h"
 
@@ -202,5 +196,3 @@ static inline void lease_end(struct lease *l)
             model_cell(-1, w.rows[i].key, NULL, 0, 0);
     }
 }
-
-#endif

@@ -1,13 +1,10 @@
 /* Producers and load balancers at one etcd: a world for streams, and what holds in it at any time. */
-#ifndef TESTS_ETCD_STREAM_WORLD_H
-#define TESTS_ETCD_STREAM_WORLD_H
+#pragma once
 
 #include "etcd_model.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
-#include "base/buf.h"
 #include "base/log.h"
 #include "configuration/document.h"
 #include "configuration/published.h"
@@ -102,14 +99,12 @@ static inline int number(const char *name, int otherwise)
 
 static inline void add_file(struct storage_files *files, enum storage_kind kind, const char *name, const char *bytes)
 {
-    struct error err = {0};
-    ck_assert_msg(storage_files_add(files, kind, name, bytes, strlen(bytes), &err) == 0, "%s", err.message);
+    ck_assert_msg(storage_files_add(files, kind, name, bytes, strlen(bytes), &flaw) == 0, "%s", flaw.message);
 }
 
 /* text: which configuration; beside: which files. bad: with a private key. */
 static inline const struct known *known_new(unsigned text, unsigned beside, bool bad)
 {
-    struct error err = {0};
     struct storage_files files = {0};
     cleanup(buf_fini) struct buf all = {0};
     cleanup(mem_free_ptr) char *map = mem_printf("a.example %u\n", beside);
@@ -126,11 +121,11 @@ static inline const struct known *known_new(unsigned text, unsigned beside, bool
         add_file(&files, STORAGE_GENERAL, "503.http", "HTTP/1.0 503\r\n\r\n");
     if (bad)
         add_file(&files, STORAGE_GENERAL, "k.pem", "-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\n");
-    k->document = document_new_of(DOCUMENT_FOR_FILE, "test", buf_str(&all), all.len, NULL, &files, &err);
-    ck_assert_msg(k->document != NULL, "%s", err.message);
+    k->document = document_new_of(DOCUMENT_FOR_FILE, "test", buf_str(&all), all.len, NULL, &files, &flaw);
+    ck_assert_msg(k->document != NULL, "%s", flaw.message);
     k->bad = bad;
     storage_files_hash(&k->document->files, k->files);
-    ck_assert_int_eq(publication_make(k->document, &k->publication, &err), bad ? -1 : 0);
+    ck_assert_int_eq(publication_make(k->document, &k->publication, &flaw), bad ? -1 : 0);
     return k;
 }
 
@@ -203,8 +198,7 @@ static inline void check_cluster_before(const struct row *manifest, const char *
 static inline void check_commit(const struct cell *manifest)
 {
     cleanup(published_manifest_fini) struct published_manifest m = {0};
-    struct error err = {0};
-    must(published_manifest_parse(manifest->value, manifest->len, &m, &err) == 0, "%s", err.message);
+    must(published_manifest_parse(manifest->value, manifest->len, &m, &flaw) == 0, "%s", flaw.message);
     const struct known *what = known_of(&m);
     const struct cell *plain = model_at(PATH);
     must(what != NULL, "version %llu", (unsigned long long)m.version);
@@ -373,5 +367,3 @@ static inline void consumer_die(struct consumer *c)
     etcd_source_free(c->source);
     c->source = NULL;
 }
-
-#endif

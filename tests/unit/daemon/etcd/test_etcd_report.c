@@ -8,8 +8,6 @@
 #include "daemon/etcd/etcd_source.h"
 #include "settings/settings.h"
 
-#include "../../test.h"
-
 #define KEY "/lb/x/status/lb-1"
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define OTHER "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
@@ -27,33 +25,25 @@ static struct {
     unsigned puts;
 } r;
 
-/* ---- what it asks ---- */
-
 struct configuration_view configuration_view(const struct configuration *c, size_t target)
 {
-    (void)c;
     return r.views[target];
 }
 
 uint64_t etcd_source_version(const struct etcd_source *s)
 {
-    (void)s;
     return r.version;
 }
 
 const char *etcd_source_problem(const struct etcd_source *s)
 {
-    (void)s;
     return r.problem;
 }
-
-/* ---- the world ---- */
 
 static const struct configuration *const leading = (const struct configuration *)&r;
 
 static void on_written(int who, int64_t revision)
 {
-    (void)who;
     r.puts += model_at(KEY) != NULL && model_at(KEY)->revision == revision;
 }
 
@@ -94,11 +84,10 @@ static void is_now(const char *state)
 static struct load_balancer said(void)
 {
     struct load_balancer l = {0};
-    struct error err = {0};
     const struct cell *c = model_at(KEY);
     ck_assert_ptr_nonnull(c);
     ck_assert_ptr_nonnull(lease_find(c->lease));
-    ck_assert_msg(load_balancer_parse(c->value, c->len, &l, &err) == 0, "%s", err.message);
+    ck_assert_msg(load_balancer_parse(c->value, c->len, &l, &flaw) == 0, "%s", flaw.message);
     return l;
 }
 
@@ -110,8 +99,6 @@ static void check_said(enum load_balancer_state state, const char *reason)
     ck_assert_uint_eq(l.version, r.version);
     ck_assert_str_eq(l.name, "lb-1");
 }
-
-/* ---- tests ---- */
 
 FIXTURE(NULL, end)
 

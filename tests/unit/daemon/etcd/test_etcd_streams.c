@@ -3,7 +3,6 @@
 #include "etcd_stream_world.h"
 
 #include "../../effort.h"
-#include "../../test.h"
 
 #define STREAMS 400
 #define ROUNDS 120
@@ -244,10 +243,9 @@ static void check_consumers(uint64_t version)
 static void check_all(void)
 {
     cleanup(published_manifest_fini) struct published_manifest m = {0};
-    struct error err = {0};
     const struct cell *manifest = model_at(PATH "/manifest");
     must(manifest != NULL, "no manifest");
-    must(published_manifest_parse(manifest->value, manifest->len, &m, &err) == 0, "%s", err.message);
+    must(published_manifest_parse(manifest->value, manifest->len, &m, &flaw) == 0, "%s", flaw.message);
     must(known_of(&m) == known_first(s.latest), "version %llu", (unsigned long long)m.version);
     check_parts(&m);
     check_plain(known_of(&m));

@@ -6,8 +6,6 @@
 #include "report/telemetry.h"
 #include "settings/settings.h"
 
-#include "../../test.h"
-
 #define STATUS "/lb/x/status/"
 
 static struct {

@@ -1,10 +1,5 @@
 /* src/daemon/etcd/publisher_kept: what lies below a producer's path, and what of it goes. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "daemon/etcd/publisher_kept.h"
 
 #include "../../test.h"

@@ -1,9 +1,6 @@
 /* Two editions of a template set: which of them share watches, and who frees what, whichever goes first. */
 #include <event2/event.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
 #include "daemon/template/edition.h"
 #include "daemon/template/watches.h"
 #include "kube/client.h"
@@ -22,25 +19,23 @@ static struct world {
 
 static struct template_set *set(const char *watch)
 {
-    struct error err = {0};
     cleanup(mem_free_ptr) char *text = mem_printf("watch: {a: {apiVersion: v1, kind: Pod%s}}\nhaproxy.cfg: x\n", watch);
     const struct template_file file = {TEMPLATE_SET_FILE, text, strlen(text)};
-    struct template_set *s = template_set_parse(&file, 1, &err);
-    ck_assert_msg(s != NULL, "%s: %s", text, err.message);
+    struct template_set *s = template_set_parse(&file, 1, &flaw);
+    ck_assert_msg(s != NULL, "%s: %s", text, flaw.message);
     return s;
 }
 
 static void setup(void)
 {
-    struct error err = {0};
     const struct kube_access access = {
         .server = (char[]){"http://127.0.0.1:1"}, .token = (char[]){"t"}, .source = (char[]){"test"}};
     w.log = (struct log){.fd = 2};
     w.base = event_base_new();
-    w.http = http_new(w.base, "test/1", &err);
+    w.http = http_new(w.base, "test/1", &flaw);
     ck_assert_ptr_nonnull(w.http);
-    w.kube = kube_client_new(w.http, &access, &w.log, &err);
-    ck_assert_msg(w.kube != NULL, "%s", err.message);
+    w.kube = kube_client_new(w.http, &access, &w.log, &flaw);
+    ck_assert_msg(w.kube != NULL, "%s", flaw.message);
 }
 
 static void teardown(void)

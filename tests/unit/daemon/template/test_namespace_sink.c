@@ -1,9 +1,5 @@
 /* The objects of one namespace, in a cache that has those of others, too. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
 #include "daemon/template/namespace_sink.h"
 #include "model/cache.h"
 #include "template/objects.h"

@@ -1,9 +1,5 @@
 #include "daemon/template/renders.h"
 
-#include <string.h>
-
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/storage_files.h"
 #include "template/render.h"
 
@@ -12,14 +8,13 @@
 /* A render that gave this haproxy.cfg, a map, and a certificate; NULL: not. */
 static void took(struct renders *r, const char *cfg, const char *map, const char *pem, bool same)
 {
-    struct error err = {0};
     struct render_file file = {.kind = ENGINE_HAPROXY_CFG, .name = NULL, .bytes = mem_strdup(cfg), .len = strlen(cfg)};
     const struct rendered rendered = {.files = &file, .file_count = 1, .took_us = 1500};
     cleanup(storage_files_fini) struct storage_files files = {0};
     if (map != NULL)
-        ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "hosts.map", map, strlen(map), &err), 0);
+        ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "hosts.map", map, strlen(map), &flaw), 0);
     if (pem != NULL)
-        ck_assert_int_eq(storage_files_add(&files, STORAGE_GENERAL, "key.txt", pem, strlen(pem), &err), 0);
+        ck_assert_int_eq(storage_files_add(&files, STORAGE_GENERAL, "key.txt", pem, strlen(pem), &flaw), 0);
     renders_succeeded(r, &rendered, &files, same, true);
     free(file.bytes);
 }
@@ -67,11 +62,10 @@ TEST(what_the_last_one_changed)
 TEST(a_failure_changes_nothing)
 {
     struct renders *r = renders_new(NULL);
-    struct error err = {0};
     took(r, "global\n", NULL, NULL, false);
-    (void)error_set(&err, ERROR_INVALID, "haproxy.cfg:1:3: no");
-    renders_failed(r, &err, true);
-    renders_failed(r, &err, false); /* of the set: no render */
+    (void)error_set(&flaw, ERROR_INVALID, "haproxy.cfg:1:3: no");
+    renders_failed(r, &flaw, true);
+    renders_failed(r, &flaw, false); /* of the set: no render */
     took(r, "global\n", NULL, NULL, false);
     struct renders_view v = renders_view(r);
     ck_assert(v.failed == 1 && v.failed_wall_ms != 0 && v.first && v.change_count == 1);
@@ -82,13 +76,12 @@ TEST(a_failure_changes_nothing)
 TEST(of_many_files_some_are_named)
 {
     struct renders *r = renders_new(NULL);
-    struct error err = {0};
     struct render_file file = {.kind = ENGINE_HAPROXY_CFG, .bytes = mem_strdup("global\n"), .len = 7};
     const struct rendered rendered = {.files = &file, .file_count = 1};
     cleanup(storage_files_fini) struct storage_files files = {0};
     for (unsigned i = 0; i < 2 * RENDERS_CHANGES_MAX; i++) {
         cleanup(mem_free_ptr) char *name = mem_printf("m%u.map", i);
-        ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, name, "a b\n", 4, &err), 0);
+        ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, name, "a b\n", 4, &flaw), 0);
     }
     for (unsigned i = 0; i < 2; i++) {
         renders_succeeded(r, &rendered, &files, false, true);

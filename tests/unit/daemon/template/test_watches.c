@@ -1,8 +1,5 @@
 /* Whether two sets watch the same, but for namespaces: then nothing is listed anew where one takes the other's place. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
 #include "daemon/template/watches.h"
 #include "template/set.h"
 
@@ -10,11 +7,10 @@
 
 static struct template_set *set(const char *watch, const char *rest)
 {
-    struct error err = {0};
     cleanup(mem_free_ptr) char *text = mem_printf("watch: {%s}\n%s\n", watch, rest);
     const struct template_file file = {TEMPLATE_SET_FILE, text, strlen(text)};
-    struct template_set *s = template_set_parse(&file, 1, &err);
-    ck_assert_msg(s != NULL, "%s: %s", text, err.message);
+    struct template_set *s = template_set_parse(&file, 1, &flaw);
+    ck_assert_msg(s != NULL, "%s: %s", text, flaw.message);
     return s;
 }
 

@@ -13,18 +13,11 @@
  * An endpoint's state is left out where it is ready; "no", "serving", "leaving" (terminating, serving), "gone"; "odd" for
  * any other mix.
  */
-#ifndef TESTS_DECODE_TEXT_H
-#define TESTS_DECODE_TEXT_H
+#pragma once
 
 #include <arpa/inet.h>
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "../../test.h"
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "kube/decode/decode.h"
 #include "kube/answer.h"
 #include "kube/lease/lease.h"
@@ -235,8 +228,7 @@ static inline void text_check_protobuf(const struct kube_resource *of, bool item
 static inline void text_check_rows(const struct kube_resource *of, bool item, const struct text_row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        cleanup(buf_fini) struct buf got;
-        buf_init(&got, 0);
+        cleanup(buf_fini) struct buf got = {0};
         cleanup(mem_free_ptr) char *json = text_json(rows[i].json);
         text_decode(&got, of, item, json, strlen(json));
         ck_assert_msg(strcmp(buf_str(&got), rows[i].want) == 0, "row %zu: %s\n got: %s\nwant: %s", i, json,
@@ -248,7 +240,6 @@ static inline void text_check_rows(const struct kube_resource *of, bool item, co
 static inline int text_on_event(void *arg, struct kube_event *e, struct error *err)
 {
     struct buf *out = arg;
-    (void)err;
     text_of_event(out, e);
     buf_add(out, "\n");
     return 0;
@@ -329,5 +320,3 @@ static inline void text_check_files(const struct text_file *files, size_t count)
         }
     }
 }
-
-#endif

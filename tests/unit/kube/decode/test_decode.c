@@ -1,7 +1,5 @@
 #include "decode_text.h"
 
-#include "../../test.h"
-
 #define EVENT(type, object) "{'type':'" type "','object':" object "}"
 #define NODE                                                                                                           \
     "{'metadata':{'name':'n1','resourceVersion':'5'},'status':{'addresses':[{'type':'InternalIP','address':'10.0.0.1'" \
@@ -12,9 +10,10 @@
 #define X50 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 #define X253 X50 X50 X50 X50 X50 "xxx"
 
-TEST(types)
+TEST(events)
 {
     static const struct text_row rows[] = {
+        /* types */
         {EVENT("ADDED", NODE), "ADDED n1 v5 node 10.0.0.1"},
         {EVENT("MODIFIED", NODE), "MODIFIED n1 v5 node 10.0.0.1"},
         {EVENT("DELETED", NODE), "DELETED n1 v5"},
@@ -30,13 +29,7 @@ TEST(types)
          "BOOKMARK v9"},
         {EVENT("BOOKMARK", META("'resourceVersion':'9','labels':{'k8s.io/initial-events-end':'true'}")), "BOOKMARK v9"},
         {EVENT("SOMETHING", "{'of':'the future'}"), "UNKNOWN"},
-    };
-    text_check_rows(&kube_nodes, false, rows, array_len(rows));
-}
-
-TEST(no_event_at_all)
-{
-    static const struct text_row rows[] = {
+        /* no event at all */
         {"{}", "-1 (watch event of node: type is absent, not a string)"},
         {"{'type':5,'object':{}}", "-1 (watch event of node: type is a number, not a string)"},
         {"{'type':'ADDED'}", "-1 (watch event of node: ADDED: object is absent, not an object)"},
@@ -47,36 +40,7 @@ TEST(no_event_at_all)
         {EVENT("BOOKMARK", "{'metadata':9}"),
          "-1 (watch event of node: BOOKMARK: metadata is a number, not an object)"},
         {"[]", "-1 (watch event of node: it is an array, not an object)"},
-    };
-    text_check_rows(&kube_nodes, false, rows, array_len(rows));
-}
-
-TEST(no_json_at_all)
-{
-    static const char *const texts[] = {
-        "",
-        "{",
-        "{\"type\":\"ADDED\",\"object\":{}",
-        "{\"type\":\"ADDED\" \"object\":{}}",
-        "<html><body>502 Bad Gateway</body></html>",
-        "{\"type\":\"ADDED\xff\"}",
-        "{\"type\":\"\\ud800\"}",
-    };
-    for (size_t i = 0; i < array_len(texts); i++)
-        for (int item = 0; item < 2; item++) {
-            const char *want = item ? "-1 (list item of endpointslice: it is not JSON: "
-                                    : "-1 (watch event of endpointslice: it is not JSON: ";
-            cleanup(buf_fini) struct buf got;
-            buf_init(&got, 0);
-            text_decode(&got, &kube_slices, item, texts[i], strlen(texts[i]));
-            ck_assert_msg(str_has_prefix(buf_str(&got), want), "%s: %s", texts[i], buf_str(&got));
-        }
-}
-
-/* A name or version that is no good is this object's trouble alone. */
-TEST(names_and_versions_of_events)
-{
-    static const struct text_row rows[] = {
+        /* A name or version that is no good is this object's trouble alone. */
         {EVENT("ADDED", "{}"), "ADDED " NAMELESS(": name is absent")},
         {EVENT("ADDED", "{'metadata':[]}"),
          "ADDED SKIPPED (node without a usable name is skipped: metadata is an array, not an object)"},
@@ -97,8 +61,44 @@ TEST(names_and_versions_of_events)
         {EVENT("ADDED", META("'name':'n1','resourceVersion':'5\\r\\n'")),
          "ADDED n1 " NAMED("resourceVersion (\"5  \") has a control character, 0x0d")},
         {EVENT("ADDED", META("'name':'n1','resourceVersion':'not a number'")), "ADDED n1 vnot a number node -"},
+        /* errors in the stream */
+        {EVENT("ERROR", "{'kind':'Status','message':'too old','reason':'Expired','code':410}"),
+         "ERROR 410 Expired \"too old\""},
+        {EVENT("ERROR", "{'kind':'Status','code':504,'reason':'Timeout','message':'m','details':{'retryAfterSeconds':1,"
+                        "'causes':[{'reason':'Other'},{'reason':'ResourceVersionTooLarge'}]}}"),
+         "ERROR 504 Timeout \"m\" retry 1 too-large"},
+        {EVENT("ERROR", "{'code':429,'details':{'retryAfterSeconds':0,'causes':[]}}"), "ERROR 429  \"\" retry 0"},
+        {EVENT("ERROR", "{'code':'410','reason':410,'message':{},'details':[1]}"), "ERROR 0  \"\""},
+        {EVENT("ERROR", "{'code':-1,'details':{'retryAfterSeconds':-5,'causes':{'reason':'ResourceVersionTooLarge'}}}"),
+         "ERROR 0  \"\""},
+        {EVENT("ERROR", "{'code':4294967706,'details':{'retryAfterSeconds':4294967296,'causes':[7,null]}}"),
+         "ERROR 0  \"\""},
+        {EVENT("ERROR", "{'code':2147483648,'details':{'retryAfterSeconds':2147483647}}"),
+         "ERROR 0  \"\" retry 2147483647"},
+        {"{'type':'ERROR'}", "ERROR 0  \"\""},
     };
     text_check_rows(&kube_nodes, false, rows, array_len(rows));
+}
+
+TEST(no_json_at_all)
+{
+    static const char *const texts[] = {
+        "",
+        "{",
+        "{\"type\":\"ADDED\",\"object\":{}",
+        "{\"type\":\"ADDED\" \"object\":{}}",
+        "<html><body>502 Bad Gateway</body></html>",
+        "{\"type\":\"ADDED\xff\"}",
+        "{\"type\":\"\\ud800\"}",
+    };
+    for (size_t i = 0; i < array_len(texts); i++)
+        for (int item = 0; item < 2; item++) {
+            const char *want = item ? "-1 (list item of endpointslice: it is not JSON: "
+                                    : "-1 (watch event of endpointslice: it is not JSON: ";
+            cleanup(buf_fini) struct buf got = {0};
+            text_decode(&got, &kube_slices, item, texts[i], strlen(texts[i]));
+            ck_assert_msg(str_has_prefix(buf_str(&got), want), "%s: %s", texts[i], buf_str(&got));
+        }
 }
 
 /* The list has a version, so that an item needs none. */
@@ -124,41 +124,18 @@ TEST(megabytes_in_one_field)
                                        "node n1 is skipped: metadata: uid has 5000000 bytes", ""};
     for (size_t i = 0; i < array_len(before); i++) {
         struct kube_event e;
-        struct error err;
-        cleanup(buf_fini) struct buf b;
-        buf_init(&b, 0);
+        cleanup(buf_fini) struct buf b = {0};
         buf_add(&b, before[i]);
         for (size_t k = 0; k < 100000; k++)
             buf_add(&b, X50);
         buf_add(&b, "\"}}");
         size_t len = b.len;
         buf_addn(&b, "\0\0\0\0", KUBE_DECODE_PADDING_BYTES);
-        ck_assert_int_eq(kube_decode_item(&kube_nodes, b.data, len, &e, &err), 0);
+        ck_assert_int_eq(kube_decode_item(&kube_nodes, b.data, len, &e, &flaw), 0);
         ck_assert_msg(str_has_prefix(e.skipped.message, want[i]), "%s", e.skipped.message);
         ck_assert(strlen(e.skipped.message) < 200 && (e.object == NULL) == (want[i][0] != '\0'));
         kube_event_fini(&e);
     }
-}
-
-TEST(errors_in_the_stream)
-{
-    static const struct text_row rows[] = {
-        {EVENT("ERROR", "{'kind':'Status','message':'too old','reason':'Expired','code':410}"),
-         "ERROR 410 Expired \"too old\""},
-        {EVENT("ERROR", "{'kind':'Status','code':504,'reason':'Timeout','message':'m','details':{'retryAfterSeconds':1,"
-                        "'causes':[{'reason':'Other'},{'reason':'ResourceVersionTooLarge'}]}}"),
-         "ERROR 504 Timeout \"m\" retry 1 too-large"},
-        {EVENT("ERROR", "{'code':429,'details':{'retryAfterSeconds':0,'causes':[]}}"), "ERROR 429  \"\" retry 0"},
-        {EVENT("ERROR", "{'code':'410','reason':410,'message':{},'details':[1]}"), "ERROR 0  \"\""},
-        {EVENT("ERROR", "{'code':-1,'details':{'retryAfterSeconds':-5,'causes':{'reason':'ResourceVersionTooLarge'}}}"),
-         "ERROR 0  \"\""},
-        {EVENT("ERROR", "{'code':4294967706,'details':{'retryAfterSeconds':4294967296,'causes':[7,null]}}"),
-         "ERROR 0  \"\""},
-        {EVENT("ERROR", "{'code':2147483648,'details':{'retryAfterSeconds':2147483647}}"),
-         "ERROR 0  \"\" retry 2147483647"},
-        {"{'type':'ERROR'}", "ERROR 0  \"\""},
-    };
-    text_check_rows(&kube_nodes, false, rows, array_len(rows));
 }
 
 TEST(errors_that_real_servers_sent)
@@ -173,8 +150,7 @@ TEST(errors_that_real_servers_sent)
 static char *text_of_body(const char *body, size_t len)
 {
     struct kube_event e;
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     char *copy = malloc(len); /* exactly: a step over its end shows */
     if (len > 0)
         memcpy(copy, body, len);
@@ -211,8 +187,7 @@ TEST(long_messages_are_cut)
     static const char *const characters[] = {"x", "\xc3\xbc", "\xe2\x82\xac", "\xf0\x9f\x90\x8b", "\x80"};
     for (size_t i = 0; i < array_len(characters); i++)
         for (size_t shift = 0; shift < 4; shift++) {
-            cleanup(buf_fini) struct buf b;
-            buf_init(&b, 0);
+            cleanup(buf_fini) struct buf b = {0};
             buf_addn(&b, "abc", shift);
             while (b.len < 600000)
                 buf_add(&b, characters[i]);
@@ -230,8 +205,7 @@ TEST(long_messages_are_cut)
 
 static void check_body(const char *path, const char *want)
 {
-    cleanup(buf_fini) struct buf body;
-    buf_init(&body, 0);
+    cleanup(buf_fini) struct buf body = {0};
     ck_assert_msg(buf_read_file(&body, path) == 0, "%s cannot be read", path);
     cleanup(mem_free_ptr) char *got = text_of_body(buf_str(&body), body.len);
     ck_assert_str_eq(got, want);

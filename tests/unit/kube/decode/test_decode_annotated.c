@@ -2,8 +2,6 @@
 
 #include "kube/decode/decode_annotated.h"
 
-#include "../../test.h"
-
 #define SERVICE(metadata)                                                                        \
     "{'metadata':{'name':'web','namespace':'shop','resourceVersion':'5','uid':'u'" metadata "}," \
     "'spec':{'type':'NodePort','ports':[{'name':'http','port':80,'nodePort':30080}]}}"

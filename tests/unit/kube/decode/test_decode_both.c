@@ -2,7 +2,6 @@
 #include "decode_text.h"
 
 #include "../../effort.h"
-#include "../../test.h"
 
 #define FOLDER "tests/data/kubernetes/both/"
 
@@ -71,16 +70,16 @@ TEST_EACH(an_answer_that_is_cut, array_len(pairs))
     size_t step = (size_t)(100 / effort(100));
     for (size_t len = (size_t)_i % step; len < body.len; len += step) {
         struct buf out = {0};
-        struct error err = {0};
         struct kube_answer a;
         struct kube_list_meta meta = {0};
         cleanup(mem_free_ptr) char *copy = malloc(len > 0 ? len : 1);
         memcpy(copy, body.data, len);
         kube_answer_init(&a, pairs[_i].of, pairs[_i].list, 0);
         ck_assert_int_eq(kube_answer_head(&a, "application/vnd.kubernetes.protobuf"), KUBE_PROTOBUF);
-        ck_assert_msg(kube_answer_feed(&a, copy, len, text_on_event, &out, &err) == 0, "%zu: %s", len, err.message);
-        if (kube_answer_end(&a, &meta, &err) != 0)
-            ck_assert_msg(err.kind == ERROR_RETRY && strstr(err.message, "bytes") != NULL, "%zu: %s", len, err.message);
+        ck_assert_msg(kube_answer_feed(&a, copy, len, text_on_event, &out, &flaw) == 0, "%zu: %s", len, flaw.message);
+        if (kube_answer_end(&a, &meta, &flaw) != 0)
+            ck_assert_msg(flaw.kind == ERROR_RETRY && strstr(flaw.message, "bytes") != NULL, "%zu: %s", len,
+                          flaw.message);
         else if (pairs[_i].list) /* complete but for the empty fields behind the list */
             ck_assert_uint_le(body.len - len, 4);
         kube_list_meta_fini(&meta);

@@ -1,14 +1,13 @@
 #include "decode_text.h"
 
-#include "../../test.h"
-
 #define META "'metadata':{'name':'web','resourceVersion':'5'}"
 #define SUBSETS(list) "{" META ",'subsets':[" list "]}"
 #define SKIPPED(why) "ADDED web v5 SKIPPED (endpoints web is skipped: " why ")"
 
-TEST(each_subset_is_a_group)
+TEST(parts)
 {
     static const struct text_row rows[] = {
+        /* each subset is a group */
         {SUBSETS("{'addresses':[{'ip':'10.0.0.1','nodeName':'n1'},{'ip':'fd00::1'}],'notReadyAddresses':[{'ip':"
                  "'10.0.0.2','nodeName':'n2'}],'ports':[{'name':'https','port':8443,'protocol':'TCP'}]}"),
          "ADDED web v5 set https/8443 : 10.0.0.1@n1 fd00::1 10.0.0.2@n2=no"},
@@ -20,6 +19,18 @@ TEST(each_subset_is_a_group)
         {SUBSETS("{'addresses':null,'notReadyAddresses':[],'ports':null},{}"), "ADDED web v5 set : | :"},
         {"{" META ",'subsets':null}", "ADDED web v5 set"},
         {"{" META "}", "ADDED web v5 set"},
+        /* a port that cannot be used */
+        {SUBSETS("{'ports':[{'port':70000},{'port':80}],'addresses':[{'ip':'10.0.0.1'},{'ip':'bad'}]}"),
+         "ADDED web v5 set /80 : 10.0.0.1 PARTIAL (endpoints web: 2 left out, the first: subsets[0].ports[0]: port is "
+         "70000, not in 1..65535)"},
+        /* endpoints that cannot be used */
+        {"{" META ",'subsets':{}}", SKIPPED("subsets is an object, not an array")},
+        {SUBSETS("{},5"), SKIPPED("subsets[1]: is a number, not an object")},
+        {SUBSETS("{'addresses':[{'ip':'10.0.0.1'}]},{'ports':{}}"),
+         SKIPPED("subsets[1]: ports is an object, not an array")},
+        {SUBSETS("{'addresses':'10.0.0.1'}"), SKIPPED("subsets[0]: addresses is a string, not an array")},
+        {SUBSETS("{'addresses':[{'ip':'10.0.0.1'}],'notReadyAddresses':7}"),
+         SKIPPED("subsets[0]: notReadyAddresses is a number, not an array")},
     };
     text_check_rows(&kube_endpoints, true, rows, array_len(rows));
 }
@@ -51,35 +62,9 @@ TEST(an_address_that_cannot_be_used)
         }
 }
 
-TEST(a_port_that_cannot_be_used)
-{
-    static const struct text_row rows[] = {
-        {SUBSETS("{'ports':[{'port':70000},{'port':80}],'addresses':[{'ip':'10.0.0.1'},{'ip':'bad'}]}"),
-         "ADDED web v5 set /80 : 10.0.0.1 PARTIAL (endpoints web: 2 left out, the first: subsets[0].ports[0]: port is "
-         "70000, not in 1..65535)"},
-    };
-    text_check_rows(&kube_endpoints, true, rows, array_len(rows));
-}
-
-TEST(endpoints_that_cannot_be_used)
-{
-    static const struct text_row rows[] = {
-        {"{" META ",'subsets':{}}", SKIPPED("subsets is an object, not an array")},
-        {SUBSETS("{},5"), SKIPPED("subsets[1]: is a number, not an object")},
-        {SUBSETS("{'addresses':[{'ip':'10.0.0.1'}]},{'ports':{}}"),
-         SKIPPED("subsets[1]: ports is an object, not an array")},
-        {SUBSETS("{'addresses':'10.0.0.1'}"), SKIPPED("subsets[0]: addresses is a string, not an array")},
-        {SUBSETS("{'addresses':[{'ip':'10.0.0.1'}],'notReadyAddresses':7}"),
-         SKIPPED("subsets[0]: notReadyAddresses is a number, not an array")},
-    };
-    text_check_rows(&kube_endpoints, true, rows, array_len(rows));
-}
-
 static void decode_many(size_t subsets, size_t addresses, struct kube_event *ret)
 {
-    struct error err;
-    cleanup(buf_fini) struct buf b;
-    buf_init(&b, 0);
+    cleanup(buf_fini) struct buf b = {0};
     buf_add(&b, "{\"metadata\":{\"name\":\"web\"},\"subsets\":[{\"addresses\":[");
     for (size_t i = 0; i < addresses; i++)
         buf_add(&b, i > 0 ? ",{\"ip\":\"10.0.0.1\"}" : "{\"ip\":\"10.0.0.1\"}");
@@ -89,7 +74,7 @@ static void decode_many(size_t subsets, size_t addresses, struct kube_event *ret
     buf_add(&b, "]}");
     size_t len = b.len;
     buf_addn(&b, "\0\0\0\0", KUBE_DECODE_PADDING_BYTES);
-    ck_assert_int_eq(kube_decode_item(&kube_endpoints, b.data, len, ret, &err), 0);
+    ck_assert_int_eq(kube_decode_item(&kube_endpoints, b.data, len, ret, &flaw), 0);
 }
 
 /* Subsets and their addresses count together: many of either is too many. */

@@ -1,7 +1,5 @@
 #include "decode_text.h"
 
-#include "../../test.h"
-
 #define EXCLUDE "node.kubernetes.io/exclude-from-external-load-balancers"
 #define TAINT "ToBeDeletedByClusterAutoscaler"
 #define NODE(rest) "{'metadata':{'name':'n1','resourceVersion':'5','uid':'u'}," rest "}"
@@ -31,9 +29,10 @@
 #define X21 "xxxxxxxxxxxxxxxxxxxxx"
 #define X63 X21 X21 X21
 
-TEST(addresses)
+TEST(what_is_kept)
 {
     static const struct text_row rows[] = {
+        /* addresses */
         {ADDRESSES(INTERNAL("10.0.0.1")), GOT("10.0.0.1")},
         {ADDRESSES(NAME("n1") "," EXTERNAL("1.2.3.4") "," INTERNAL("10.0.0.2")),
          GOT("name:n1 external:1.2.3.4 10.0.0.2")},
@@ -56,14 +55,7 @@ TEST(addresses)
          GOT("-")},
         {NODE("'status':{'addresses':[{'\\u0074ype':'Internal\\u0049P','address':'10\\u002e0.0.1'}]}"),
          GOT("10.0.0.1")},
-    };
-    text_check_rows(&kube_nodes, true, rows, array_len(rows));
-}
-
-/* A bad one is passed over where there is a good one; where there is none, the node's last good state is better. */
-TEST(an_address_that_cannot_be_used)
-{
-    static const struct text_row rows[] = {
+        /* A bad one is passed over where there is a good one; where there is none, the node's last good state is better. */
         {ADDRESSES(INTERNAL("n1.example") "," INTERNAL("10.0.0.2")),
          GOT("10.0.0.2") PARTIAL(1, "status.addresses[0]: address \"n1.example\" is not an IP address")},
         {ADDRESSES(INTERNAL("10.0.0.1/24") "," INTERNAL("010.0.0.1") "," INTERNAL("10.0.0.2") "," INTERNAL("bad")),
@@ -85,6 +77,74 @@ TEST(an_address_that_cannot_be_used)
          SKIPPED("status.addresses[0]: address (\"10.0.0.1\") has a control character, 0x00")},
         {NODE("'status':{'addresses':{}}"), SKIPPED("status: addresses is an object, not an array")},
         {NODE("'status':'up'"), SKIPPED("status is a string, not an object")},
+        /* the exclude label */
+        {LABEL("'true'"), GOT("10.0.0.1 excluded")},
+        {LABEL("''"), GOT("10.0.0.1 excluded")},
+        {LABEL("null"), GOT("10.0.0.1 excluded")}, /* "" to Kubernetes */
+        {LABEL("'fALSE'"), GOT("10.0.0.1 excluded")},
+        {LABEL("'false\\u0000'"), GOT("10.0.0.1 excluded")},
+        {LABEL("'1'"), GOT("10.0.0.1 excluded")},
+        {LABEL("'0'"), GOT("10.0.0.1")},
+        {LABEL("'f'"), GOT("10.0.0.1")},
+        {LABEL("'F'"), GOT("10.0.0.1")},
+        {LABEL("'false'"), GOT("10.0.0.1")},
+        {LABEL("'FALSE'"), GOT("10.0.0.1")},
+        {LABEL("'False'"), GOT("10.0.0.1")},
+        {LABELS("{'exclude-from-external-load-balancers':'true','x/" EXCLUDE "':'true'}"), GOT("10.0.0.1")},
+        {LABELS("null"), GOT("10.0.0.1")},
+        {NODE(UP ",'labels':{'" EXCLUDE "':'true'}"), GOT("10.0.0.1")}, /* not in the metadata */
+        /* it is there, whatever it holds */
+        {LABEL("false"),
+         GOT("10.0.0.1 excluded") PARTIAL(1, "metadata.labels: " EXCLUDE " is a boolean, not a string")},
+        /* nobody knows whether it is there: as before */
+        {LABELS("[]"), SKIPPED("metadata: labels is an array, not an object")},
+        /* the taint of the autoscaler */
+        {TAINTS("[{'key':'" TAINT "','value':'1732181234','effect':'NoSchedule'}]"), GOT("10.0.0.1 to-be-deleted")},
+        {TAINTS("[{'key':'x'},{'key':'" TAINT "','effect':7,'value':{}}]"), GOT("10.0.0.1 to-be-deleted")},
+        {TAINTS("[{'key':'DeletionCandidateOfClusterAutoscaler'},{'key':'x/" TAINT "'},{'key':'" TAINT "s'},"
+                "{'key':'node.kubernetes.io/unreachable'},{'value':'" TAINT "'},{'key':null},{}]"),
+         GOT("10.0.0.1")},
+        {TAINTS("null"), GOT("10.0.0.1")},
+        {NODE(UP ",'spec':null"), GOT("10.0.0.1")},
+        {NODE(UP ",'taints':[{'key':'" TAINT "'}]"), GOT("10.0.0.1")}, /* not in the spec */
+        /* nobody knows whether it is there: as before */
+        {TAINTS("{'key':'" TAINT "'}"), SKIPPED("spec: taints is an object, not an array")},
+        {TAINTS("[{'key':'x'},'" TAINT "']"), SKIPPED("spec.taints[1] is a string, not an object")},
+        {TAINTS("[{'key':['" TAINT "']}]"), SKIPPED("spec.taints[0]: key is an array, not a string")},
+        {TAINTS("[{'key':'" TAINT "'},{'key':1}]"), SKIPPED("spec.taints[1]: key is a number, not a string")},
+        {NODE(UP ",'spec':[]"), SKIPPED("spec is an array, not an object")},
+        /* a node that is being deleted */
+        {META("'deletionTimestamp':'2026-11-21T11:28:14Z','deletionGracePeriodSeconds':0"), GOT("10.0.0.1 deleting")},
+        {META("'deletionTimestamp':null"), GOT("10.0.0.1")},
+        {META("'creationTimestamp':'2026-11-21T11:28:14Z'"), GOT("10.0.0.1")},
+        {META("'deletionTimestamp':false"), GOT("10.0.0.1 deleting")},
+        /* Told by `explain`; nothing depends on them, so that wrong ones are only reported. */
+        {NODE(UP ",'spec':{'unschedulable':true}"), GOT("10.0.0.1 cordoned")},
+        {NODE(UP ",'spec':{'unschedulable':false}"), GOT("10.0.0.1")},
+        {NODE(UP ",'spec':{'unschedulable':'true'}"),
+         GOT("10.0.0.1") PARTIAL(1, "spec: unschedulable is a string, not a boolean")},
+        {CONDITIONS("[{'type':'Ready','status':'True'}]"), GOT("10.0.0.1")},
+        {CONDITIONS("[{'type':'Ready','status':'False'}]"), GOT("10.0.0.1 not-ready")},
+        {CONDITIONS("[{'type':'Ready','status':'Unknown'}]"), GOT("10.0.0.1 not-ready")},
+        {CONDITIONS("[{'type':'Ready','status':true}]"), GOT("10.0.0.1 not-ready")},
+        {CONDITIONS("[{'type':'MemoryPressure','status':'False'},{'type':'Ready','status':'True'}]"), GOT("10.0.0.1")},
+        {CONDITIONS("[{'type':7,'status':'False'},{'status':'False'}]"), GOT("10.0.0.1")},
+        {CONDITIONS("null"), GOT("10.0.0.1")},
+        {CONDITIONS("{}"), GOT("10.0.0.1") PARTIAL(1, "status: conditions is an object, not an array")},
+        {CONDITIONS("[7,{'type':'Ready','status':'False'},null]"),
+         GOT("10.0.0.1 not-ready") PARTIAL(2, "status.conditions[0]: is a number, not an object")},
+        /* all at once */
+        {"{'metadata':{'name':'n1','resourceVersion':'5','labels':{'a':'b','" EXCLUDE "':'yes'},"
+         "'deletionTimestamp':'2026-11-21T11:28:14Z'},'spec':{'unschedulable':true,'taints':[{'key':'" TAINT "'}]},"
+         "'status':{'conditions':[{'type':'Ready','status':'Unknown'}],'addresses':[" INTERNAL("10.0.0.1") "]}}",
+         GOT("10.0.0.1 excluded to-be-deleted deleting cordoned not-ready")},
+        /* one report for all that was left out, the first by name */
+        {"{'metadata':{'name':'n1','resourceVersion':'5','labels':{'" EXCLUDE "':1}},'spec':{'unschedulable':1},"
+         "'status':{'conditions':[1],'addresses':[" INTERNAL("10.0.0.1") ",1]}}",
+         GOT("10.0.0.1 excluded") PARTIAL(4, "status.addresses[1]: is a number, not an object")},
+        /* no state of a node that is gone */
+        {"{'metadata':{'name':'n1','resourceVersion':'5','labels':[]},'spec':7,'status':{'addresses':['x']}}",
+         SKIPPED("status.addresses[0]: is a string, not an object")},
     };
     text_check_rows(&kube_nodes, true, rows, array_len(rows));
 }
@@ -135,113 +195,13 @@ TEST(which_texts_are_addresses)
         }
 }
 
-TEST(the_exclude_label)
-{
-    static const struct text_row rows[] = {
-        {LABEL("'true'"), GOT("10.0.0.1 excluded")},
-        {LABEL("''"), GOT("10.0.0.1 excluded")},
-        {LABEL("null"), GOT("10.0.0.1 excluded")}, /* "" to Kubernetes */
-        {LABEL("'fALSE'"), GOT("10.0.0.1 excluded")},
-        {LABEL("'false\\u0000'"), GOT("10.0.0.1 excluded")},
-        {LABEL("'1'"), GOT("10.0.0.1 excluded")},
-        {LABEL("'0'"), GOT("10.0.0.1")},
-        {LABEL("'f'"), GOT("10.0.0.1")},
-        {LABEL("'F'"), GOT("10.0.0.1")},
-        {LABEL("'false'"), GOT("10.0.0.1")},
-        {LABEL("'FALSE'"), GOT("10.0.0.1")},
-        {LABEL("'False'"), GOT("10.0.0.1")},
-        {LABELS("{'exclude-from-external-load-balancers':'true','x/" EXCLUDE "':'true'}"), GOT("10.0.0.1")},
-        {LABELS("null"), GOT("10.0.0.1")},
-        {NODE(UP ",'labels':{'" EXCLUDE "':'true'}"), GOT("10.0.0.1")}, /* not in the metadata */
-        /* it is there, whatever it holds */
-        {LABEL("false"),
-         GOT("10.0.0.1 excluded") PARTIAL(1, "metadata.labels: " EXCLUDE " is a boolean, not a string")},
-        /* nobody knows whether it is there: as before */
-        {LABELS("[]"), SKIPPED("metadata: labels is an array, not an object")},
-    };
-    text_check_rows(&kube_nodes, true, rows, array_len(rows));
-}
-
-TEST(the_taint_of_the_autoscaler)
-{
-    static const struct text_row rows[] = {
-        {TAINTS("[{'key':'" TAINT "','value':'1732181234','effect':'NoSchedule'}]"), GOT("10.0.0.1 to-be-deleted")},
-        {TAINTS("[{'key':'x'},{'key':'" TAINT "','effect':7,'value':{}}]"), GOT("10.0.0.1 to-be-deleted")},
-        {TAINTS("[{'key':'DeletionCandidateOfClusterAutoscaler'},{'key':'x/" TAINT "'},{'key':'" TAINT "s'},"
-                "{'key':'node.kubernetes.io/unreachable'},{'value':'" TAINT "'},{'key':null},{}]"),
-         GOT("10.0.0.1")},
-        {TAINTS("null"), GOT("10.0.0.1")},
-        {NODE(UP ",'spec':null"), GOT("10.0.0.1")},
-        {NODE(UP ",'taints':[{'key':'" TAINT "'}]"), GOT("10.0.0.1")}, /* not in the spec */
-        /* nobody knows whether it is there: as before */
-        {TAINTS("{'key':'" TAINT "'}"), SKIPPED("spec: taints is an object, not an array")},
-        {TAINTS("[{'key':'x'},'" TAINT "']"), SKIPPED("spec.taints[1] is a string, not an object")},
-        {TAINTS("[{'key':['" TAINT "']}]"), SKIPPED("spec.taints[0]: key is an array, not a string")},
-        {TAINTS("[{'key':'" TAINT "'},{'key':1}]"), SKIPPED("spec.taints[1]: key is a number, not a string")},
-        {NODE(UP ",'spec':[]"), SKIPPED("spec is an array, not an object")},
-    };
-    text_check_rows(&kube_nodes, true, rows, array_len(rows));
-}
-
-TEST(a_node_that_is_being_deleted)
-{
-    static const struct text_row rows[] = {
-        {META("'deletionTimestamp':'2026-11-21T11:28:14Z','deletionGracePeriodSeconds':0"), GOT("10.0.0.1 deleting")},
-        {META("'deletionTimestamp':null"), GOT("10.0.0.1")},
-        {META("'creationTimestamp':'2026-11-21T11:28:14Z'"), GOT("10.0.0.1")},
-        {META("'deletionTimestamp':false"), GOT("10.0.0.1 deleting")},
-    };
-    text_check_rows(&kube_nodes, true, rows, array_len(rows));
-}
-
-/* Told by `explain`; nothing depends on them, so that wrong ones are only reported. */
-TEST(cordon_and_condition)
-{
-    static const struct text_row rows[] = {
-        {NODE(UP ",'spec':{'unschedulable':true}"), GOT("10.0.0.1 cordoned")},
-        {NODE(UP ",'spec':{'unschedulable':false}"), GOT("10.0.0.1")},
-        {NODE(UP ",'spec':{'unschedulable':'true'}"),
-         GOT("10.0.0.1") PARTIAL(1, "spec: unschedulable is a string, not a boolean")},
-        {CONDITIONS("[{'type':'Ready','status':'True'}]"), GOT("10.0.0.1")},
-        {CONDITIONS("[{'type':'Ready','status':'False'}]"), GOT("10.0.0.1 not-ready")},
-        {CONDITIONS("[{'type':'Ready','status':'Unknown'}]"), GOT("10.0.0.1 not-ready")},
-        {CONDITIONS("[{'type':'Ready','status':true}]"), GOT("10.0.0.1 not-ready")},
-        {CONDITIONS("[{'type':'MemoryPressure','status':'False'},{'type':'Ready','status':'True'}]"), GOT("10.0.0.1")},
-        {CONDITIONS("[{'type':7,'status':'False'},{'status':'False'}]"), GOT("10.0.0.1")},
-        {CONDITIONS("null"), GOT("10.0.0.1")},
-        {CONDITIONS("{}"), GOT("10.0.0.1") PARTIAL(1, "status: conditions is an object, not an array")},
-        {CONDITIONS("[7,{'type':'Ready','status':'False'},null]"),
-         GOT("10.0.0.1 not-ready") PARTIAL(2, "status.conditions[0]: is a number, not an object")},
-    };
-    text_check_rows(&kube_nodes, true, rows, array_len(rows));
-}
-
-TEST(all_at_once)
-{
-    static const struct text_row rows[] = {
-        {"{'metadata':{'name':'n1','resourceVersion':'5','labels':{'a':'b','" EXCLUDE "':'yes'},"
-         "'deletionTimestamp':'2026-11-21T11:28:14Z'},'spec':{'unschedulable':true,'taints':[{'key':'" TAINT "'}]},"
-         "'status':{'conditions':[{'type':'Ready','status':'Unknown'}],'addresses':[" INTERNAL("10.0.0.1") "]}}",
-         GOT("10.0.0.1 excluded to-be-deleted deleting cordoned not-ready")},
-        /* one report for all that was left out, the first by name */
-        {"{'metadata':{'name':'n1','resourceVersion':'5','labels':{'" EXCLUDE "':1}},'spec':{'unschedulable':1},"
-         "'status':{'conditions':[1],'addresses':[" INTERNAL("10.0.0.1") ",1]}}",
-         GOT("10.0.0.1 excluded") PARTIAL(4, "status.addresses[1]: is a number, not an object")},
-        /* no state of a node that is gone */
-        {"{'metadata':{'name':'n1','resourceVersion':'5','labels':[]},'spec':7,'status':{'addresses':['x']}}",
-         SKIPPED("status.addresses[0]: is a string, not an object")},
-    };
-    text_check_rows(&kube_nodes, true, rows, array_len(rows));
-}
-
 static uint64_t uid_hash_of(const char *quoted)
 {
     struct kube_event e;
-    struct error err;
     char json[512] = {0};
     cleanup(mem_free_ptr) char *text = text_json(quoted);
     snprintf(json, sizeof(json) - KUBE_DECODE_PADDING_BYTES, "%s", text);
-    ck_assert_int_eq(kube_decode_item(&kube_nodes, json, strlen(json), &e, &err), 0);
+    ck_assert_int_eq(kube_decode_item(&kube_nodes, json, strlen(json), &e, &flaw), 0);
     uint64_t hash = ((const struct node *)e.object)->uid_hash;
     kube_event_fini(&e);
     return hash;

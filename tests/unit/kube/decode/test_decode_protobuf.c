@@ -2,8 +2,6 @@
  * object is compared with JSON by each of the other tests of this folder. */
 #include "decode_text.h"
 
-#include "../../test.h"
-
 /* The tables are searched in the order of their numbers. */
 static void check_order(const struct proto_message *of, unsigned depth)
 {

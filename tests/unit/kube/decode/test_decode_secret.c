@@ -1,7 +1,5 @@
 #include "decode_text.h"
 
-#include "../../test.h"
-
 #define SECRET(rest) "{'metadata':{'name':'cfg','resourceVersion':'5','uid':'u'}," rest "}"
 #define DATA(rest) SECRET("'data':{" rest "}")
 #define ANNOTATIONS(value) "{'metadata':{'name':'cfg','resourceVersion':'5','annotations':" value "}}"
@@ -9,9 +7,10 @@
 #define PARTIAL(why) " PARTIAL (secret cfg: 1 left out, the first: " why ")"
 #define SKIPPED(why) "ADDED cfg v5 SKIPPED (secret cfg is skipped: " why ")"
 
-TEST(values)
+TEST(what_is_kept)
 {
     static const struct text_row rows[] = {
+        /* values */
         {DATA("'haproxy.cfg':'Z2xvYmFs'"), GOT(" uid/u : haproxy.cfg[6]global")},
         {DATA("'a':'Z2xvYmFs','b':'YQBi'"), GOT(" uid/u : a[6]global b[3]a")}, /* with a NUL in it */
         {DATA("'a':''"), GOT(" uid/u : a[0]")},
@@ -20,13 +19,7 @@ TEST(values)
         {DATA("'a':'Z2xvYmFs','b':'a?b='"), GOT(" uid/u : a[6]global") PARTIAL("data: b is no base64")},
         {DATA("'a':'Z2xvYmFs','b':7"), GOT(" uid/u : a[6]global") PARTIAL("data: b is a number, not a string")},
         {SECRET("'data':[]"), SKIPPED("data is an array, not an object")},
-    };
-    text_check_rows(&kube_secrets, true, rows, array_len(rows));
-}
-
-TEST(annotations)
-{
-    static const struct text_row rows[] = {
+        /* annotations */
         {ANNOTATIONS("{'a':'b'}"), GOT(" :")},
         {ANNOTATIONS("{'haproxy.operator/status':'Applied','a':'b'}"), GOT(" haproxy.operator/status=Applied :")},
         {ANNOTATIONS("{'haproxy.operator/status':7}"), GOT(" :")},

@@ -1,7 +1,5 @@
 #include "decode_text.h"
 
-#include "../../test.h"
-
 #define PAUSE "haproxy-k8s-sync/paused"
 #define SERVICE(rest) "{'metadata':{'name':'web','resourceVersion':'5','uid':'u'}," rest "}"
 #define SPEC(rest) SERVICE("'spec':{" rest "}")
@@ -12,9 +10,10 @@
 #define PARTIAL(count, why) " PARTIAL (service web: " #count " left out, the first: " why ")"
 #define SKIPPED(why) "ADDED web v5 SKIPPED (service web is skipped: " why ")"
 
-TEST(types)
+TEST(what_is_kept)
 {
     static const struct text_row rows[] = {
+        /* types */
         {SPEC("'type':'ClusterIP'"), GOT("ClusterIP :")},
         {SPEC("'type':'NodePort'"), GOT("NodePort :")},
         {SPEC("'type':'LoadBalancer'"), GOT("LoadBalancer :")},
@@ -26,13 +25,7 @@ TEST(types)
          GOT("ClusterIP :") PARTIAL(1, "spec: type is \"nodePort\", which is unknown: ClusterIP is used")},
         {SPEC("'type':7"), GOT("ClusterIP :") PARTIAL(1, "spec: type is a number, not a string")},
         {SERVICE("'spec':[]"), SKIPPED("spec is an array, not an object")},
-    };
-    text_check_rows(&kube_services, true, rows, array_len(rows));
-}
-
-TEST(policies)
-{
-    static const struct text_row rows[] = {
+        /* policies */
         {SPEC("'externalTrafficPolicy':'Local'"), GOT("ClusterIP local :")},
         {SPEC("'externalTrafficPolicy':'Cluster'"), GOT("ClusterIP :")},
         {SPEC("'externalTrafficPolicy':null"), GOT("ClusterIP :")},
@@ -41,13 +34,7 @@ TEST(policies)
          GOT("ClusterIP :") PARTIAL(1, "spec: externalTrafficPolicy is \"local\", which is unknown: Cluster is used")},
         {SPEC("'externalTrafficPolicy':['Local']"),
          GOT("ClusterIP :") PARTIAL(1, "spec: externalTrafficPolicy is an array, not a string")},
-    };
-    text_check_rows(&kube_services, true, rows, array_len(rows));
-}
-
-TEST(health_check_ports)
-{
-    static const struct text_row rows[] = {
+        /* health check ports */
         {SPEC("'healthCheckNodePort':32000"), GOT("ClusterIP check/32000 :")},
         {SPEC("'healthCheckNodePort':65535"), GOT("ClusterIP check/65535 :")},
         {SPEC("'healthCheckNodePort':null"), GOT("ClusterIP :")},
@@ -55,13 +42,7 @@ TEST(health_check_ports)
          GOT("ClusterIP :") PARTIAL(1, "spec: healthCheckNodePort is 65536, not in 0..65535")},
         {SPEC("'healthCheckNodePort':'32000'"),
          GOT("ClusterIP :") PARTIAL(1, "spec: healthCheckNodePort is a string, not a whole number")},
-    };
-    text_check_rows(&kube_services, true, rows, array_len(rows));
-}
-
-TEST(families)
-{
-    static const struct text_row rows[] = {
+        /* families */
         {SPEC("'ipFamilies':['IPv4']"), GOT("ClusterIP IPv4 :")},
         {SPEC("'ipFamilies':['IPv4','IPv6']"), GOT("ClusterIP IPv4 IPv6 :")},
         {SPEC("'ipFamilies':['IPv6','IPv6']"), GOT("ClusterIP IPv6 :")},
@@ -72,13 +53,7 @@ TEST(families)
         {SPEC("'ipFamilies':[4,null,'IPv4']"),
          GOT("ClusterIP IPv4 :") PARTIAL(2, "spec.ipFamilies[0]: is a number, not a string")},
         {SPEC("'ipFamilies':'IPv4'"), GOT("ClusterIP :") PARTIAL(1, "spec: ipFamilies is a string, not an array")},
-    };
-    text_check_rows(&kube_services, true, rows, array_len(rows));
-}
-
-TEST(ports)
-{
-    static const struct text_row rows[] = {
+        /* ports */
         {PORTS("{'name':'https','protocol':'TCP','port':443,'targetPort':8443,'nodePort':30443}"),
          GOT("ClusterIP : https/443/30443")},
         {PORTS("{'name':'b','port':2,'targetPort':'name'},{'name':'a','port':1,'appProtocol':'http'}"),
@@ -92,6 +67,21 @@ TEST(ports)
         {SERVICE("'ports':[{'port':80}]"), GOT("ClusterIP :")},
         /* what is wrong with a port that is none of ours does not matter */
         {PORTS("{'port':'x','name':7,'nodePort':[],'protocol':'UDP'}"), GOT("ClusterIP :")},
+        /* pausing */
+        {PAUSED("'true'"), GOT("ClusterIP paused :")},
+        {PAUSED("'until the migration is over'"), GOT("ClusterIP paused :")},
+        {PAUSED("''"), GOT("ClusterIP paused :")},
+        {PAUSED("null"), GOT("ClusterIP paused :")}, /* "" to Kubernetes */
+        {PAUSED("'0'"), GOT("ClusterIP :")},
+        {PAUSED("'false'"), GOT("ClusterIP :")},
+        {ANNOTATIONS("{'paused':'true','x/" PAUSE "':'true','" PAUSE "2':'true'}"), GOT("ClusterIP :")},
+        {ANNOTATIONS("null"), GOT("ClusterIP :")},
+        {"{'metadata':{'name':'web','resourceVersion':'5','labels':{'" PAUSE "':'true'}}}", GOT("ClusterIP :")},
+        /* it is there, whatever it holds */
+        {PAUSED("false"),
+         GOT("ClusterIP paused :") PARTIAL(1, "metadata.annotations: " PAUSE " is a boolean, not a string")},
+        /* nobody knows whether it is there: as before */
+        {ANNOTATIONS("[]"), SKIPPED("metadata: annotations is an array, not an object")},
     };
     text_check_rows(&kube_services, true, rows, array_len(rows));
 }
@@ -124,27 +114,6 @@ TEST(a_port_that_cannot_be_used)
         {SPEC("'ports':{'port':80}"), SKIPPED("spec: ports is an object, not an array")},
     };
     text_check_rows(&kube_services, true, whole, array_len(whole));
-}
-
-TEST(pausing)
-{
-    static const struct text_row rows[] = {
-        {PAUSED("'true'"), GOT("ClusterIP paused :")},
-        {PAUSED("'until the migration is over'"), GOT("ClusterIP paused :")},
-        {PAUSED("''"), GOT("ClusterIP paused :")},
-        {PAUSED("null"), GOT("ClusterIP paused :")}, /* "" to Kubernetes */
-        {PAUSED("'0'"), GOT("ClusterIP :")},
-        {PAUSED("'false'"), GOT("ClusterIP :")},
-        {ANNOTATIONS("{'paused':'true','x/" PAUSE "':'true','" PAUSE "2':'true'}"), GOT("ClusterIP :")},
-        {ANNOTATIONS("null"), GOT("ClusterIP :")},
-        {"{'metadata':{'name':'web','resourceVersion':'5','labels':{'" PAUSE "':'true'}}}", GOT("ClusterIP :")},
-        /* it is there, whatever it holds */
-        {PAUSED("false"),
-         GOT("ClusterIP paused :") PARTIAL(1, "metadata.annotations: " PAUSE " is a boolean, not a string")},
-        /* nobody knows whether it is there: as before */
-        {ANNOTATIONS("[]"), SKIPPED("metadata: annotations is an array, not an object")},
-    };
-    text_check_rows(&kube_services, true, rows, array_len(rows));
 }
 
 TEST(all_at_once)
@@ -191,11 +160,10 @@ TEST(the_uid)
     static const char *const uids[] = {"u", NULL};
     for (size_t i = 0; i < array_len(texts); i++) {
         struct kube_event e;
-        struct error err;
         char json[512] = {0};
         cleanup(mem_free_ptr) char *text = text_json(texts[i]);
         snprintf(json, sizeof(json) - KUBE_DECODE_PADDING_BYTES, "%s", text);
-        ck_assert_int_eq(kube_decode_item(&kube_services, json, strlen(json), &e, &err), 0);
+        ck_assert_int_eq(kube_decode_item(&kube_services, json, strlen(json), &e, &flaw), 0);
         ck_assert_pstr_eq(((const struct service *)e.object)->uid, uids[i]);
         kube_event_fini(&e);
     }

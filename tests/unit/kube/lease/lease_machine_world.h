@@ -3,8 +3,7 @@
  * also after they were applied; processes are stopped, killed, started again and given clocks of their own; somebody deletes and
  * edits the Lease by hand. Everything comes from one seed.
  */
-#ifndef TESTS_LEASE_MACHINE_WORLD_H
-#define TESTS_LEASE_MACHINE_WORLD_H
+#pragma once
 
 #include <stdio.h>
 #include <string.h>
@@ -546,5 +545,3 @@ static inline unsigned world_acting(const struct world *w)
         n += w->clients[i].alive && lease_machine_may_act(&w->clients[i].machine, world_local(w, &w->clients[i]));
     return n;
 }
-
-#endif

@@ -1,29 +1,19 @@
 /* A Kubernetes API server in this process that holds one Lease, with watches of it, and a client that talks to it. */
-#ifndef TESTS_LEASE_PEER_H
-#define TESTS_LEASE_PEER_H
-
-#include "../../test.h"
+#pragma once
 
 #include <arpa/inet.h>
 #include <event2/buffer.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/buf.h"
 #include "base/log.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "settings/kubeconfig/kubeconfig.h"
 #include "kube/client.h"
 #include "kube/lease/lease.h"
 #include "net/http.h"
 
-#include "../../log_text.h"
+#include "../../log_file.h"
 
 /* The clock of this program: no time passes but from one timer to the next, when no socket has anything. */
 static struct {
@@ -57,14 +47,11 @@ static struct http *http;
 static struct kube_client *client;
 static struct kube_access peer_access;
 static struct peer peer;
-static char log_path[] = "/tmp/test_election.XXXXXX";
-static struct log log_to_file = {.level = LOG_LEVEL_DEBUG, .format = LOG_FORMAT_LOGFMT};
 
 /* ---- watches ---- */
 
 static inline void on_watcher_gone(struct evhttp_connection *c, void *arg)
 {
-    (void)arg;
     for (size_t i = 0; i < MAX_WATCHES; i++)
         if (peer.watches[i] != NULL && evhttp_request_get_connection(peer.watches[i]) == c)
             peer.watches[i] = NULL;
@@ -112,15 +99,13 @@ static inline void begin_watch(struct evhttp_request *q)
 static inline struct lease peer_lease(void)
 {
     struct lease l = {0};
-    struct error err = {0};
     if (peer.json != NULL)
-        ck_assert_msg(lease_decode(peer.json, strlen(peer.json), &l, &err) == 0, "%s", err.message);
+        ck_assert_msg(lease_decode(peer.json, strlen(peer.json), &l, &flaw) == 0, "%s", flaw.message);
     return l;
 }
 
 static inline void peer_store(const char *json)
 {
-    struct error err = {0};
     struct lease l = {0};
     cleanup(mem_free_ptr) char *versioned = NULL;
     if (strstr(json, "resourceVersion") == NULL) { /* a new one */
@@ -130,9 +115,9 @@ static inline void peer_store(const char *json)
         versioned = mem_printf("%.*s\"resourceVersion\":\"1\",%s", (int)head, json, json + head);
         json = versioned;
     }
-    ck_assert_msg(lease_decode(json, strlen(json), &l, &err) == 0, "%s: %s", json, err.message);
+    ck_assert_msg(lease_decode(json, strlen(json), &l, &flaw) == 0, "%s: %s", json, flaw.message);
     snprintf(l.version, sizeof(l.version), "%u", ++peer.version);
-    char *stored = lease_encode(json, strlen(json), &l, &err);
+    char *stored = lease_encode(json, strlen(json), &l, &flaw);
     ck_assert_ptr_nonnull(stored);
     free(peer.json);
     peer.json = stored;
@@ -167,8 +152,7 @@ static inline void answer(struct evhttp_request *q)
         return;
     }
     if (type == EVHTTP_REQ_PUT && peer.json != NULL) {
-        struct error err = {0};
-        ck_assert_msg(lease_decode(body, strlen(body), &l, &err) == 0, "%s: %s", body, err.message);
+        ck_assert_msg(lease_decode(body, strlen(body), &l, &flaw) == 0, "%s: %s", body, flaw.message);
     }
     if (type == EVHTTP_REQ_POST ? peer.json != NULL
                                 : peer.json != NULL && body != NULL && !str_eq(l.version, peer_lease().version)) {
@@ -186,7 +170,6 @@ static inline void answer(struct evhttp_request *q)
 
 static inline void on_request(struct evhttp_request *q, void *arg)
 {
-    (void)arg;
     const char *auth = evhttp_find_header(evhttp_request_get_input_headers(q), "Authorization");
     snprintf(peer.authorization, sizeof(peer.authorization), "%s", auth != NULL ? auth : "");
     if (strstr(evhttp_request_get_uri(q), "watch=true") != NULL) {
@@ -241,9 +224,8 @@ static inline bool pass(void)
 
 static inline void setup(void)
 {
-    struct error err = {0};
     base = event_base_new();
-    http = http_new(base, "test/1", &err);
+    http = http_new(base, "test/1", &flaw);
     ck_assert_ptr_nonnull(http);
     peer = (struct peer){.version = 100};
     peer.http = evhttp_new(base);
@@ -256,15 +238,13 @@ static inline void setup(void)
     getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&a, &len);
     peer_access = (struct kube_access){.server = mem_printf("http://127.0.0.1:%u", ntohs(a.sin_port)),
                                        .source = mem_strdup("a test")};
-    log_to_file.fd = mkstemp(log_path);
-    ck_assert_int_ge(log_to_file.fd, 0);
+    log_begin();
 }
 
 static inline void make_client(void)
 {
-    struct error err = {0};
-    client = kube_client_new(http, &peer_access, &log_to_file, &err);
-    ck_assert_msg(client != NULL, "%s", err.message);
+    client = kube_client_new(http, &peer_access, &log_to_file, &flaw);
+    ck_assert_msg(client != NULL, "%s", flaw.message);
 }
 
 static inline void teardown(void)
@@ -275,10 +255,5 @@ static inline void teardown(void)
     event_base_free(base);
     kube_access_fini(&peer_access);
     free(peer.json);
-    close(log_to_file.fd);
-    unlink(log_path);
+    log_end();
 }
-
-#define times_logged(what) log_count(log_to_file.fd, what)
-
-#endif

@@ -2,12 +2,7 @@
 #include "kube/decode/decode.h"
 #include "kube/lease/lease.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <yyjson.h>
-
-#include "base/mem.h"
 
 #include "../../test.h"
 
@@ -17,8 +12,7 @@
 static struct lease read_one(const char *json)
 {
     struct lease l;
-    struct error err = {0};
-    ck_assert_msg(lease_decode(json, strlen(json), &l, &err) == 0, "%s: %s", json, err.message);
+    ck_assert_msg(lease_decode(json, strlen(json), &l, &flaw) == 0, "%s: %s", json, flaw.message);
     return l;
 }
 
@@ -79,10 +73,10 @@ static const struct {
 TEST_EACH(what_is_wrong_is_refused_and_named, array_len(bad_ones))
 {
     struct lease l = {.holder = "untouched"};
-    struct error err = {0};
-    ck_assert_int_eq(lease_decode(bad_ones[_i].json, strlen(bad_ones[_i].json), &l, &err), -1);
-    ck_assert_int_eq(err.kind, ERROR_INVALID);
-    ck_assert_msg(strstr(err.message, bad_ones[_i].message) != NULL, "%s has no %s", err.message, bad_ones[_i].message);
+    ck_assert_int_eq(lease_decode(bad_ones[_i].json, strlen(bad_ones[_i].json), &l, &flaw), -1);
+    ck_assert_int_eq(flaw.kind, ERROR_INVALID);
+    ck_assert_msg(strstr(flaw.message, bad_ones[_i].message) != NULL, "%s has no %s", flaw.message,
+                  bad_ones[_i].message);
     ck_assert_str_eq(l.holder, "untouched");
 }
 
@@ -90,7 +84,6 @@ TEST(sizes_have_a_cap)
 {
     char name[LEASE_MAX_HOLDER_BYTES + 2];
     struct lease l;
-    struct error err = {0};
     memset(name, 'n', sizeof(name));
     name[LEASE_MAX_HOLDER_BYTES] = '\0';
     cleanup(mem_free_ptr) char *most = mem_printf(LEASE("{\"holderIdentity\":\"%s\"}"), name);
@@ -98,13 +91,13 @@ TEST(sizes_have_a_cap)
     name[LEASE_MAX_HOLDER_BYTES] = 'n';
     name[LEASE_MAX_HOLDER_BYTES + 1] = '\0';
     cleanup(mem_free_ptr) char *more = mem_printf(LEASE("{\"holderIdentity\":\"%s\"}"), name);
-    ck_assert_int_eq(lease_decode(more, strlen(more), &l, &err), -1);
+    ck_assert_int_eq(lease_decode(more, strlen(more), &l, &flaw), -1);
     cleanup(mem_free_ptr) char *huge = mem_alloc(LEASE_MAX_BYTES + 2);
     memset(huge, ' ', LEASE_MAX_BYTES + 1);
     memcpy(huge, LEASE("{}"), strlen(LEASE("{}")));
-    ck_assert_int_eq(lease_decode(huge, LEASE_MAX_BYTES, &l, &err), 0);
-    ck_assert_int_eq(lease_decode(huge, LEASE_MAX_BYTES + 1, &l, &err), -1);
-    ck_assert_ptr_nonnull(strstr(err.message, "at most"));
+    ck_assert_int_eq(lease_decode(huge, LEASE_MAX_BYTES, &l, &flaw), 0);
+    ck_assert_int_eq(lease_decode(huge, LEASE_MAX_BYTES + 1, &l, &flaw), -1);
+    ck_assert_ptr_nonnull(strstr(flaw.message, "at most"));
 }
 
 static const struct {
@@ -157,9 +150,8 @@ TEST(what_is_not_ours_comes_back)
         "\"labels\":{\"a/b\":\"c\"},\"annotations\":{\"x\":\"\\u00e9\"},\"ownerReferences\":[{\"uid\":\"u\"}],"
         "\"future\":123456789012345678901234567890.5},\"spec\":{\"holderIdentity\":\"old\",\"strategy\":\"Oldest\","
         "\"preferredHolder\":\"p\",\"leaseTransitions\":3,\"holderIdentity\":\"twice\"},\"more\":[null,true]}";
-    struct error err = {0};
-    cleanup(mem_free_ptr) char *text = lease_encode(read, strlen(read), &ours, &err);
-    ck_assert_msg(text != NULL, "%s", err.message);
+    cleanup(mem_free_ptr) char *text = lease_encode(read, strlen(read), &ours, &flaw);
+    ck_assert_msg(text != NULL, "%s", flaw.message);
     static const char *const kept[] = {"\"labels\":{\"a/b\":\"c\"}",
                                        "\"ownerReferences\":[{\"uid\":\"u\"}]",
                                        "\"future\":123456789012345678901234567890.5",
@@ -179,20 +171,18 @@ TEST(what_is_not_ours_comes_back)
 
 TEST_EACH(a_spec_that_was_not_there_is_written, array_len(empty_ones))
 {
-    struct error err = {0};
-    cleanup(mem_free_ptr) char *text = lease_encode(empty_ones[_i], strlen(empty_ones[_i]), &ours, &err);
+    cleanup(mem_free_ptr) char *text = lease_encode(empty_ones[_i], strlen(empty_ones[_i]), &ours, &flaw);
     struct lease again = read_one(text);
     ck_assert(lease_same_record(&again, &ours));
 }
 
 TEST(a_lease_that_is_given_up_has_an_empty_holder)
 {
-    struct error err = {0};
     struct lease free_one = ours;
     free_one.holder[0] = '\0';
     free_one.acquire_time[0] = '\0';
     free_one.duration_s = 1;
-    cleanup(mem_free_ptr) char *text = lease_encode(LEASE("{}"), strlen(LEASE("{}")), &free_one, &err);
+    cleanup(mem_free_ptr) char *text = lease_encode(LEASE("{}"), strlen(LEASE("{}")), &free_one, &flaw);
     ck_assert_ptr_nonnull(strstr(text, "\"holderIdentity\":\"\""));
     ck_assert_ptr_null(strstr(text, "acquireTime"));
     struct lease again = read_one(text);
@@ -202,9 +192,8 @@ TEST(a_lease_that_is_given_up_has_an_empty_holder)
 TEST_EACH(what_cannot_be_edited_is_an_error, 5)
 {
     static const char *const texts[] = {"", "{", "[]", "{\"metadata\":7}", "{}"};
-    struct error err = {0};
-    ck_assert_ptr_null(lease_encode(texts[_i], strlen(texts[_i]), &ours, &err));
-    ck_assert_int_eq(err.kind, ERROR_INVALID);
+    ck_assert_ptr_null(lease_encode(texts[_i], strlen(texts[_i]), &ours, &flaw));
+    ck_assert_int_eq(flaw.kind, ERROR_INVALID);
 }
 
 TEST(each_member_makes_another_record_and_the_version_does_not)

@@ -1,13 +1,6 @@
 /* The rules of kube/lease/lease_machine, one story for each: what happens, when, and what follows. */
 #include "kube/lease/lease_machine.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/compiler.h"
-#include "base/str.h"
-
 #include "../../test.h"
 
 #define ME "me"
@@ -399,60 +392,43 @@ static struct lease_machine at_first_write(const struct lease *seen)
 
 #define NOW "2023-11-14T22:13:20.000000Z"
 
-TEST(a_new_lease)
+static void assert_writes(struct lease_machine *l, const char *holder, const char *acquired, const char *version,
+                          int duration_s, int transitions)
+{
+    struct lease next = next_of(l, WALL_US);
+    ck_assert_str_eq(next.holder, holder);
+    ck_assert_str_eq(next.acquire_time, acquired);
+    ck_assert_str_eq(next.renew_time, NOW);
+    ck_assert_str_eq(next.version, version);
+    ck_assert_int_eq(next.duration_s, duration_s);
+    ck_assert_int_eq(next.transitions, transitions);
+}
+
+TEST(a_new_lease_and_a_take_over)
 {
     struct lease_machine l = at_first_write(NULL);
-    struct lease next = next_of(&l, WALL_US);
-    ck_assert_str_eq(next.holder, ME);
-    ck_assert_str_eq(next.acquire_time, NOW);
-    ck_assert_str_eq(next.renew_time, NOW);
-    ck_assert_str_eq(next.version, "");
-    ck_assert_int_eq(next.duration_s, 15);
-    ck_assert_int_eq(next.transitions, 0);
-}
-
-TEST(a_take_over_is_a_transition)
-{
+    assert_writes(&l, ME, NOW, "", 15, 0);
     struct lease seen = {
         .version = "9", .duration_s = 1, .transitions = 4, .acquire_time = ACQUIRED, .renew_time = "x"};
-    struct lease_machine l = at_first_write(&seen);
-    struct lease next = next_of(&l, WALL_US);
-    ck_assert_str_eq(next.holder, ME);
-    ck_assert_str_eq(next.acquire_time, NOW);
-    ck_assert_str_eq(next.version, "9");
-    ck_assert_int_eq(next.duration_s, 15);
-    ck_assert_int_eq(next.transitions, 5);
+    l = at_first_write(&seen);
+    assert_writes(&l, ME, NOW, "9", 15, 5);
     seen.transitions = INT32_MAX; /* which is as far as the API goes */
     l = at_first_write(&seen);
-    ck_assert_int_eq(next_of(&l, WALL_US).transitions, INT32_MAX);
+    assert_writes(&l, ME, NOW, "9", 15, INT32_MAX);
 }
 
-TEST(a_renewal_and_a_restart_are_none)
+TEST(a_renewal_and_a_release_are_no_transitions)
 {
     struct lease seen = {.version = "9", .duration_s = 15, .transitions = 4, .acquire_time = ACQUIRED, .holder = ME};
     struct lease_machine l = at_first_write(&seen);
-    struct lease next = next_of(&l, WALL_US);
-    ck_assert_str_eq(next.acquire_time, ACQUIRED);
-    ck_assert_str_eq(next.renew_time, NOW);
-    ck_assert_int_eq(next.transitions, 4);
-    seen.acquire_time[0] = '\0'; /* somebody's edit */
+    assert_writes(&l, ME, ACQUIRED, "9", 15, 4);
     l = at_first_write(&seen);
-    ck_assert_str_eq(next_of(&l, WALL_US).acquire_time, NOW);
-}
-
-TEST(a_release_keeps_what_is_of_the_past)
-{
-    struct lease seen = {.version = "9", .duration_s = 15, .transitions = 4, .acquire_time = ACQUIRED, .holder = ME};
-    struct lease_machine l = at_first_write(&seen);
     ck_assert_uint_eq(see(&l, &seen, 3), LEASE_ELECTED);
     ck_assert_uint_eq(lease_machine_step(&l, &(struct lease_machine_event){.type = LEASE_EVENT_RELEASE}, 4), LEASE_PUT);
-    struct lease next = next_of(&l, WALL_US);
-    ck_assert_str_eq(next.holder, "");
-    ck_assert_str_eq(next.acquire_time, ACQUIRED);
-    ck_assert_str_eq(next.renew_time, NOW);
-    ck_assert_str_eq(next.version, "9");
-    ck_assert_int_eq(next.duration_s, 1);
-    ck_assert_int_eq(next.transitions, 4);
+    assert_writes(&l, "", ACQUIRED, "9", 1, 4);
+    seen.acquire_time[0] = '\0'; /* somebody's edit */
+    l = at_first_write(&seen);
+    assert_writes(&l, ME, NOW, "9", 15, 4);
 }
 
 /* The others have to see something new each time, whatever the wall clock does; and it decides nothing. */

@@ -1,11 +1,6 @@
 /* How kube/protobuf/frame splits answers, in whatever pieces they arrive, and what it refuses. */
 #include "kube/protobuf/frame.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/compiler.h"
-#include "base/mem.h"
 #include "base/protobuf.h"
 
 #include "../../test.h"
@@ -25,7 +20,6 @@ static int on_object(void *arg, const char *object, size_t len, struct error *er
 static char *split(enum frame_mode mode, const char *bytes, size_t len, uint64_t cuts)
 {
     struct buf out = {0};
-    struct error err = {0};
     struct proto_frame f;
     int result = 0;
     proto_frame_init(&f, mode, "Node", MAX_BYTES);
@@ -34,17 +28,17 @@ static char *split(enum frame_mode mode, const char *bytes, size_t len, uint64_t
             ;
         char *piece = malloc(end - at); /* of its very size */
         memcpy(piece, bytes + at, end - at);
-        result = proto_frame_feed(&f, piece, end - at, on_object, &out, &err);
+        result = proto_frame_feed(&f, piece, end - at, on_object, &out, &flaw);
         free(piece);
     }
     if (result == 0)
-        result = proto_frame_end(&f, &err);
+        result = proto_frame_end(&f, &flaw);
     if (result == 0 && mode == FRAME_LIST)
         buf_printf(&out, " meta %s", buf_str(&f.meta));
     if (result != 0)
-        buf_printf(&out, "%s%s", err.kind == ERROR_RETRY ? " cut: " : " ", err.message);
-    if (err.kind == ERROR_INVALID)
-        ck_assert_int_eq(proto_frame_feed(&f, "x", 1, on_object, &out, &err), -1); /* it is given up */
+        buf_printf(&out, "%s%s", flaw.kind == ERROR_RETRY ? " cut: " : " ", flaw.message);
+    if (flaw.kind == ERROR_INVALID)
+        ck_assert_int_eq(proto_frame_feed(&f, "x", 1, on_object, &out, &flaw), -1); /* it is given up */
     proto_frame_fini(&f);
     return buf_take(&out);
 }

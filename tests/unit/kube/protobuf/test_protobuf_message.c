@@ -1,16 +1,9 @@
 /* What kube/protobuf/message makes of bytes: JSON of what a table has, or what is wrong and where. */
 #include "kube/protobuf/message.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../protobuf_write.h"
 #include "../../test.h"
-#include "base/compiler.h"
-#include "base/mem.h"
 #include "json/write.h"
-
-/* ---- a table of every kind of field ---- */
 
 static const struct proto_field inner_fields[] = {{"text", NULL, 1, PROTO_TEXT, false, false},
                                                   {"kept", NULL, 2, PROTO_INT, false, true},
@@ -29,15 +22,14 @@ static const struct proto_message every = {fields, array_len(fields)};
 static char *read_text(const struct proto_message *of, const char *bytes, size_t len)
 {
     struct protobuf p;
-    struct error err = {0};
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
     char *copy = malloc(len > 0 ? len : 1);
     memcpy(copy, bytes, len);
     protobuf_init(&p, copy, len);
-    int result = proto_read(of, &p, doc, root, &err);
-    ck_assert(result == 0 || (result == -1 && err.kind == ERROR_INVALID));
-    char *text = result == 0 ? yyjson_mut_write(doc, 0, NULL) : mem_strdup(err.message);
+    int result = proto_read(of, &p, doc, root, &flaw);
+    ck_assert(result == 0 || (result == -1 && flaw.kind == ERROR_INVALID));
+    char *text = result == 0 ? yyjson_mut_write(doc, 0, NULL) : mem_strdup(flaw.message);
     ck_assert_ptr_nonnull(text);
     json_free(doc);
     free(copy);

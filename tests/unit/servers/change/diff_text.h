@@ -1,6 +1,5 @@
 /* The rules of servers/change/diff as rows of text: what is there, what is wished -> verdict, writes, what was left out, why not. */
-#ifndef TESTS_DIFF_TEXT_H
-#define TESTS_DIFF_TEXT_H
+#pragma once
 
 #include "../../backend_text.h"
 #include "servers/change/diff.h"
@@ -80,8 +79,7 @@ static inline void rules_text_fini(struct rules_text *t)
 /* Behind an addition that parks ", parked", behind a removal that may wait ", lazy". */
 static inline char *text_of_writes(const struct diff *d)
 {
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     if (d->create_backend)
         buf_add(&b, "! create");
     if (d->backend_change)
@@ -108,8 +106,7 @@ static inline char *text_of_writes(const struct diff *d)
 /* With what is left out, and why nothing is written. */
 static inline char *text_of_diff(const struct diff *d)
 {
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     cleanup(mem_free_ptr) char *writes = text_of_writes(d);
     buf_add(&b, writes);
     for (size_t i = 0; i < d->skip_count; i++)
@@ -122,8 +119,7 @@ static inline char *text_of_diff(const struct diff *d)
 /* Of each write "n1: REASON", of a loss "n1 lost: REASON" or "n1 lost, announced: REASON". */
 static inline char *text_of_reasons(const struct diff *d)
 {
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     for (size_t i = 0; i < d->change_count; i++) {
         const struct diff_change *c = &d->changes[i];
         buf_printf(&b, "%s%s%s: %s", i > 0 ? "\n" : "", c->server.name,
@@ -152,5 +148,3 @@ static inline void diff_row_check(const struct diff_row *row)
                   reasons, row->reasons);
     diff_fini(&d);
 }
-
-#endif

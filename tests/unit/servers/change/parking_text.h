@@ -1,6 +1,5 @@
 /* One difference with parking, from text; the nodes of servers whose name ends with x do not exist. */
-#ifndef TESTS_PARKING_TEXT_H
-#define TESTS_PARKING_TEXT_H
+#pragma once
 
 #include "diff_text.h"
 #include "servers/change/parking.h"
@@ -17,7 +16,6 @@
 
 static inline bool node_exists(const void *arg, const char *server)
 {
-    (void)arg;
     return !str_has_suffix(server, "x");
 }
 
@@ -41,8 +39,7 @@ static inline void made_again(struct made *m, uint64_t now_ms)
 
 static inline void make(struct made *m, unsigned fill, const char *backend, const char *desired)
 {
-    cleanup(buf_fini) struct buf lines;
-    buf_init(&lines, 0);
+    cleanup(buf_fini) struct buf lines = {0};
     buf_add(&lines, backend);
     for (unsigned i = 0; i < fill; i++)
         buf_printf(&lines, "\nserver p%02u 10.1.0.1:80 disabled", i);
@@ -59,5 +56,3 @@ static inline void made_fini(struct made *m)
     backend_fini(&m->b);
     parking_free(m->parking);
 }
-
-#endif

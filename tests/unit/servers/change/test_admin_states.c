@@ -1,6 +1,5 @@
 /* src/servers/change/admin_states: who set which state in the running HAProxy, as stories of looks, calls and writes. */
 #include "../../route_text.h"
-#include "../../test.h"
 #include "servers/change/diff.h"
 
 #define N1 "server n1 10.0.0.1:80\n"
@@ -240,8 +239,6 @@ TEST(marks_are_found_by_name)
     admin_states_fini(&m); /* once more is no harm */
 }
 
-/* ---- a look that a call crossed ---- */
-
 static bool corrected(enum runtime_admin told, bool crossed, bool other_worker, enum runtime_admin *ret)
 {
     struct runtime_server rows[] = {{.name = (char[]){"n0"}, .admin = RUNTIME_READY},
@@ -287,8 +284,6 @@ TEST(who_is_back_amid_a_look_is_up)
     ck_assert(!runtime_fails_check(&row));
     admin_states_fini(&m);
 }
-
-/* ---- what operators have set, in words ---- */
 
 static void expect_overrides(const char *memory, const char *text, size_t count)
 {

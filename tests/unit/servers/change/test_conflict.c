@@ -1,7 +1,5 @@
 /* src/servers/change/conflict: when being undone is a fight, and for how long we stay out of it. */
-#include <stdlib.h>
 
-#include "base/compiler.h"
 #include "servers/change/conflict.h"
 
 #include "../../test.h"

@@ -1,6 +1,5 @@
 /* src/servers/change/diff: which lines are ours, and what is written to them. */
 #include "../diff_apply.h"
-#include "../../test.h"
 #include "diff_text.h"
 
 static const struct diff_row rows[] = {

@@ -1,8 +1,6 @@
 /* src/servers/change/diff: servers that are parked instead of removed, spares, and what waits for a transaction, rule by rule. */
 #include "parking_text.h"
 
-#include "../../test.h"
-
 struct park_row {
     const char *rule, *with; /* see text_rules */
     unsigned fill;           /* so many lines p00, p01 ... are parked besides, behind backend's */
@@ -146,8 +144,7 @@ static const struct park_row rows[] = {
 
 static char *names_of_structural(const struct diff *d)
 {
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     for (size_t i = 0; i < d->change_count; i++)
         if (d->changes[i].structural)
             buf_printf(&b, "%s%s", b.len > 0 ? "," : "", d->changes[i].server.name);

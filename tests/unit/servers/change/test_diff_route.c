@@ -1,10 +1,21 @@
 /* src/servers/change/diff: what needs a transaction, what the loss limit leaves of parking, and one difference after the other. */
 #include "../diff_apply.h"
-#include "../../test.h"
 #include "parking_text.h"
-#include "needs_transaction.h"
+#include "haproxy/backend.h"
+#include "servers/change/diff_internal.h"
 
-/* ---- counts, and what the loss limit holds back ---- */
+static bool needs_transaction(const struct backend *actual, const struct diff_change *c)
+{
+    const struct backend_server *is = NULL;
+    for (size_t i = 0; i < actual->server_count; i++) {
+        if (strcmp(actual->servers[i].name, c->server.name) != 0)
+            continue;
+        if (is != NULL)
+            return true;
+        is = &actual->servers[i];
+    }
+    return is == NULL || diff_line_needs_transaction(is, c);
+}
 
 TEST(what_is_counted)
 {
@@ -82,8 +93,6 @@ TEST(the_loss_limit_leaves_no_lazy_one_alone)
     }
 }
 
-/* ---- what needs a transaction ---- */
-
 static const struct {
     const char *line, *desired;
     unsigned fields;
@@ -144,8 +153,6 @@ TEST(lines_that_come_and_go)
     ck_assert_msg(needs_transaction(&m.b, &m.d.changes[1]), "its line is not there any more");
 }
 
-/* ---- one after the other ---- */
-
 /* n2 goes and comes back, time after time: no line comes or goes, nothing needs a transaction. */
 TEST(moving_among_known_nodes_needs_no_transaction)
 {
@@ -170,8 +177,7 @@ TEST(many_at_once)
     static const bool runtime[] = {false, true};
     for (size_t k = 0; k < array_len(runtime); k++) {
         cleanup(made_fini) struct made m = {.rules = {.runtime = runtime[k]}};
-        cleanup(buf_fini) struct buf lines;
-        buf_init(&lines, 0);
+        cleanup(buf_fini) struct buf lines = {0};
         buf_add(&lines, N1);
         for (unsigned i = 0; i < 500; i++)
             buf_printf(&lines, "\nserver q%03u 10.2.0.1:80", i);

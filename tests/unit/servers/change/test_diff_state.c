@@ -1,6 +1,5 @@
 /* src/servers/change/diff: draining and live servers, weights, the check's port, why a line changes, and what is lost by it. */
 #include "../diff_apply.h"
-#include "../../test.h"
 #include "diff_text.h"
 
 #define N1 "server n1 10.0.0.1:80 check weight 100"

@@ -1,10 +1,5 @@
 /* src/servers/change/loss_limit: what is held and for how long. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/compiler.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "servers/change/loss_limit.h"
 
 #include "../../test.h"
@@ -20,11 +15,6 @@ static unsigned bits_of(const char *letters)
     for (; *letters != '\0'; letters++)
         bits |= 1u << (*letters - 'a');
     return bits;
-}
-
-static size_t count_bits(unsigned bits)
-{
-    return (size_t)__builtin_popcount(bits);
 }
 
 static bool is_among(const void *arg, const char *server)
@@ -189,7 +179,7 @@ TEST_EACH(in_time, array_len(courses))
         unsigned gone = bits_of(unwanted);
         live |= at_first & ~gone; /* what is wanted is there, and what is to be there still */
         live |= still != NULL ? bits_of(still) : 0;
-        report(&b, live & gone, ~gone, count_bits(live), 50, now_ms);
+        report(&b, live & gone, ~gone, (size_t)__builtin_popcount(live), 50, now_ms);
         unsigned is = held(&b, now_ms);
         ck_assert_msg(is == bits_of(courses[_i].steps[i].held), "%s, step %zu: holds %x", courses[_i].what, i, is);
         live &= ~gone | is;

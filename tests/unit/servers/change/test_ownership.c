@@ -1,13 +1,8 @@
 /* src/servers/change/ownership: whose a name is, where several clusters share a backend. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "../../dice.h"
 #include "../../effort.h"
 #include "../../test.h"
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "servers/change/ownership.h"
 
 static const struct {

@@ -1,8 +1,27 @@
 /* src/servers/change/parking: who is parked, since when, and who goes. */
 #include "servers/change/diff.h"
 #include "../../backend_text.h"
-#include "../../test.h"
-#include "parking_count.h"
+#include "servers/change/parking.h"
+
+/* Those that are no spares. */
+static size_t parking_count(const struct parking *p)
+{
+    struct parking_memory m;
+    size_t count = 0;
+    for (size_t i = 0; parking_memory(p, i, &m); i++)
+        count += !m.spare;
+    return count;
+}
+
+/* How many more there may be. */
+static size_t parking_room(const struct parking *p)
+{
+    struct parking_memory m;
+    size_t count = 0;
+    while (parking_memory(p, count, &m))
+        count++;
+    return count < PARKING_MAX ? PARKING_MAX - count : 0;
+}
 
 #define TTL 1000
 
@@ -246,8 +265,7 @@ static void add_lines(struct buf *b, unsigned first, unsigned count)
 
 static void look_at_many(struct lot *l, unsigned first, unsigned count, const char *desired, uint64_t now_ms)
 {
-    cleanup(buf_fini) struct buf b;
-    buf_init(&b, 0);
+    cleanup(buf_fini) struct buf b = {0};
     add_lines(&b, first, count);
     look(l, buf_str(&b), desired, now_ms);
 }
@@ -301,8 +319,7 @@ TEST(of_these_first_what_may_go_anyway)
 TEST(spares_do_not_push_others_out)
 {
     cleanup(lot_fini) struct lot l = lot_new();
-    cleanup(buf_fini) struct buf desired;
-    buf_init(&desired, 0);
+    cleanup(buf_fini) struct buf desired = {0};
     buf_add(&desired, DESIRED);
     for (unsigned i = 0; i < 64; i++)
         buf_printf(&desired, "; spare p%03u 10.1.0.%u:80", i, i);

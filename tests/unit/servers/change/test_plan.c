@@ -1,13 +1,7 @@
 /* src/servers/change/plan: verdicts, the loss limit, and what keeps us from writing; what the differences are is servers/change/diff's test. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "diff_text.h"
 #include "servers/change/plan.h"
-
-#include "../../test.h"
 
 #define N1 "server n1 " GOOD
 #define PERIOD_MS 60000
@@ -150,8 +144,6 @@ TEST(lines_of_a_backend_that_is_not_there)
     ck_assert_int_eq(m.p.verdict, PLAN_REFUSE);
 }
 
-/* ---- the loss limit, a pause, a dry run ---- */
-
 #define SERVER(n) "server n" #n " 10.0.0." #n ":80 check weight 100\n"
 #define FOUR SERVER(1) SERVER(2) SERVER(3) SERVER(4)
 #define TEN FOUR SERVER(5) SERVER(6) SERVER(7) SERVER(8) SERVER(9) "server n10 10.0.0.10:80 check weight 100\n"
@@ -240,8 +232,7 @@ static const struct {
 
 static char *names_written(const struct diff *d)
 {
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     if (d->backend_change)
         buf_add(&b, "=");
     for (size_t i = 0; i < d->change_count; i++)

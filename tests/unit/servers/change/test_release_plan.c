@@ -1,9 +1,5 @@
 /* src/servers/change/release_plan: what is removed where a backend is given up. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
 #include "base/shared_text.h"
 #include "servers/change/release_plan.h"
 

@@ -1,6 +1,5 @@
 /* src/servers/change/route: what the file has, what HAProxy runs, what is wished and what is remembered -> calls, writes, transaction. */
 #include "../../route_text.h"
-#include "../../test.h"
 #include "servers/change/diff.h"
 #include "servers/change/parking.h"
 
@@ -276,8 +275,7 @@ static void world_fini(struct world *w)
 
 static char *text_of_calls(const struct route *c)
 {
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     for (size_t i = 0; i < c->command_count; i++)
         buf_printf(&b, "%s%s %s: %s", i > 0 ? "\n" : "", c->commands[i].name, runtime_admin_name(c->commands[i].state),
                    c->commands[i].why);
@@ -286,8 +284,7 @@ static char *text_of_calls(const struct route *c)
 
 static char *text_of_fast(const struct route *c, const struct diff *d)
 {
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     for (size_t i = 0; i < c->update_count; i++) {
         const struct diff_change *change = &d->changes[c->updates[i].change];
         ck_assert_int_eq(change->op, DIFF_CHANGE);
@@ -318,9 +315,7 @@ TEST_EACH(every_row, array_len(rows))
 /* n lines of weight 100 that are all to have weight 1 */
 static void world_of_weights(struct world *w, unsigned n)
 {
-    cleanup(buf_fini) struct buf file, desired;
-    buf_init(&file, 0);
-    buf_init(&desired, 0);
+    cleanup(buf_fini) struct buf file = {0}, desired = {0};
     for (unsigned i = 0; i < n; i++) {
         buf_printf(&file, "server n%03u 10.0.0.%u" W "\n", i, i);
         buf_printf(&desired, "%sn%03u 10.0.0.%u:80 weight 1", i > 0 ? "; " : "", i, i);

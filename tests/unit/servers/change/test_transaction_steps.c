@@ -1,13 +1,8 @@
 /* src/servers/change/changes and src/haproxy/dataplane/transaction_steps: from a difference to the requests of a
  * transaction. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/dataplane/transaction_steps.h"
 #include "../../json_text.h"
-#include "../../test.h"
 #include "servers/change/changes.h"
 #include "servers/change/diff.h"
 
@@ -64,8 +59,7 @@ TEST(steps_of_a_difference)
                      .settings.balance = "roundrobin"};
     struct transaction_step *steps = NULL;
     size_t count = 0;
-    struct error err = {0};
-    ck_assert_int_eq(add_steps(&actual, &d, &steps, &count, &err), 0);
+    ck_assert_int_eq(add_steps(&actual, &d, &steps, &count, &flaw), 0);
     ck_assert_uint_eq(count, array_len(expected));
     for (size_t i = 0; i < count; i++) {
         ck_assert_str_eq(steps[i].method, expected[i].method);
@@ -97,9 +91,8 @@ TEST_EACH(steps_for_a_backend_that_is_to_be_made, 8)
                      .settings.balance = ways[_i].balance};
     struct transaction_step *steps = NULL;
     size_t count = 0;
-    struct error err = {0};
     changes[1].server.maintenance = true;
-    ck_assert_int_eq(add_steps(&actual, &d, &steps, &count, &err), 0);
+    ck_assert_int_eq(add_steps(&actual, &d, &steps, &count, &flaw), 0);
     ck_assert_uint_eq(count, ways[_i].whole ? 1 : 3);
     ck_assert_str_eq(steps[0].method, "POST");
     char *balance =
@@ -130,8 +123,7 @@ TEST(a_backend_without_servers_is_made_as_ever)
     struct diff d = {.verdict = DIFF_WRITE, .create_backend = true, .settings.balance = "roundrobin"};
     struct transaction_step *steps = NULL;
     size_t count = 0;
-    struct error err = {0};
-    ck_assert_int_eq(add_steps(&actual, &d, &steps, &count, &err), 0);
+    ck_assert_int_eq(add_steps(&actual, &d, &steps, &count, &flaw), 0);
     ck_assert_uint_eq(count, 1);
     ck_assert_str_eq(steps[0].path, "/configuration/backends");
     ck_assert_str_eq(steps[0].body, "{" BASE_FIELDS ",\"balance\":{\"algorithm\":\"roundrobin\"}}");
@@ -150,8 +142,7 @@ TEST_EACH(a_backend_that_is_there_is_never_written_whole, 2)
                      .settings.balance = "roundrobin"};
     struct transaction_step *steps = NULL;
     size_t count = 0;
-    struct error err = {0};
-    ck_assert_int_eq(add_steps(&actual, &d, &steps, &count, &err), 0);
+    ck_assert_int_eq(add_steps(&actual, &d, &steps, &count, &flaw), 0);
     ck_assert_uint_eq(count, _i != 0 ? 3 : 2);
     for (size_t i = 0; i < count; i++) {
         ck_assert_ptr_null(strstr(steps[i].path, "full_section"));
@@ -170,10 +161,9 @@ TEST(several_backends_share_one_list)
     struct diff db = {.verdict = DIFF_WRITE, .changes = second, .change_count = 2};
     struct transaction_step *steps = NULL;
     size_t count = 0;
-    struct error err = {0};
-    ck_assert_int_eq(add_steps(&a, &da, &steps, &count, &err), 0);
+    ck_assert_int_eq(add_steps(&a, &da, &steps, &count, &flaw), 0);
     ck_assert_uint_eq(count, 1);
-    ck_assert_int_eq(add_steps(&b, &db, &steps, &count, &err), 0);
+    ck_assert_int_eq(add_steps(&b, &db, &steps, &count, &flaw), 0);
     ck_assert_uint_eq(count, 3);
     ck_assert_str_eq(steps[0].path, "/configuration/backends/be_https/servers/n1");
     ck_assert_str_eq(steps[1].path, "/configuration/backends/be_http/servers/m1");
@@ -188,17 +178,16 @@ TEST(nothing_to_do_or_nothing_that_can_be_done)
     struct diff d = {.verdict = DIFF_NOTHING};
     struct transaction_step *steps = NULL;
     size_t count = 0;
-    struct error err = {0};
-    ck_assert_int_eq(add_steps(&actual, &d, &steps, &count, &err), 0);
+    ck_assert_int_eq(add_steps(&actual, &d, &steps, &count, &flaw), 0);
     ck_assert_uint_eq(count, 0);
     d = (struct diff){.verdict = DIFF_WRITE, .changes = &fine, .change_count = 1};
-    ck_assert_int_eq(add_steps(&actual, &d, &steps, &count, &err), 0);
+    ck_assert_int_eq(add_steps(&actual, &d, &steps, &count, &flaw), 0);
     d = (struct diff){.verdict = DIFF_WRITE, .changes = &broken, .change_count = 1, .backend_change = true};
-    ck_assert_int_eq(add_steps(&actual, &d, &steps, &count, &err), -1);
-    ck_assert_int_eq(err.kind, ERROR_INVALID);
+    ck_assert_int_eq(add_steps(&actual, &d, &steps, &count, &flaw), -1);
+    ck_assert_int_eq(flaw.kind, ERROR_INVALID);
     actual.json = writable("[");
-    ck_assert_int_eq(add_steps(&actual, &d, &steps, &count, &err), -1);
-    ck_assert_ptr_nonnull(strstr(err.message, "backend be"));
+    ck_assert_int_eq(add_steps(&actual, &d, &steps, &count, &flaw), -1);
+    ck_assert_ptr_nonnull(strstr(flaw.message, "backend be"));
     ck_assert_msg(count == 1, "the list is as it was");
     ck_assert_str_eq(steps[0].what, "remove server n1");
     transaction_steps_free(steps, count);

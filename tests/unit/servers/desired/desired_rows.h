@@ -3,8 +3,7 @@
  * what was left out and why, why there is none, settings without effect. In the words of model_text.h and mapping_text.h;
  * "; check 32000" and "; paused" behind the servers.
  */
-#ifndef TESTS_DESIRED_ROWS_H
-#define TESTS_DESIRED_ROWS_H
+#pragma once
 
 #include "mapping_text.h"
 
@@ -52,6 +51,10 @@ static const struct row rows[] = {
      NODES "slice a http/80 : 10.0.0.1@n1=no\nslice b http/80 : 10.0.0.1@n1", "", DESIRED_OK, "n1 10.0.0.1 80", "",
      NULL, NULL},
     {"the same, the other way round", NODES "slice a http/80 : 10.0.0.1@n1\nslice b http/80 : 10.0.0.1@n1=gone", "",
+     DESIRED_OK, "n1 10.0.0.1 80", "", NULL, NULL},
+    {"an endpoint in two slices: its port is that of the one that says one",
+     NODES "slice a http/80 : 10.0.0.1@n1=no\nslice b : 10.0.0.1@n1", "", DESIRED_OK, "n1 10.0.0.1 80", "", NULL, NULL},
+    {"and the same, the other way round", NODES "slice a : 10.0.0.1@n1\nslice b http/80 : 10.0.0.1@n1=no", "",
      DESIRED_OK, "n1 10.0.0.1 80", "", NULL, NULL},
     {"a ready pod makes its node serve, whatever the node's other pods are",
      NODES "slice a http/80 : 10.244.1.7@n1=no 10.244.1.8@n1 10.244.1.9@n1=leaving", "port=30080", DESIRED_OK,
@@ -584,5 +587,3 @@ static const struct row rows[] = {
     {"Endpoints are named as such", NODES "endpoints web http/80 : 10.0.0.7@n7 | http/8080 : 10.0.0.1@n1", "endpoints",
      DESIRED_OK, "n1 10.0.0.1 8080", "endpoint 10.0.0.7 of Endpoints web: its node n7 is not known", NULL, NULL},
 };
-
-#endif

@@ -2,8 +2,7 @@
  * Random states of a small cluster, as lines of model_text.h: nodes n0 ... with and without flags and addresses, slices with
  * pods on host and pod network in every state and with different ports, a Service of any kind. For property tests.
  */
-#ifndef TESTS_DESIRED_WORLD_H
-#define TESTS_DESIRED_WORLD_H
+#pragma once
 
 #include "mapping_text.h"
 
@@ -45,8 +44,7 @@ static const char *const world_any[] = {
 static inline char *world_node(struct dice *dice, unsigned i)
 {
     static const char *const signs[] = {" !excluded", " !doomed", " !deleting", " !notready", " !cordoned", ""};
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     buf_printf(&b, "node n%u", i);
     if (!dice_one_in(dice, 8))
         buf_printf(&b, " 10.0.0.%u", i);
@@ -63,8 +61,7 @@ static inline char *world_slice(struct dice *dice, unsigned i)
 {
     static const char *const ports[] = {"http/80", "http/80", "http/80", "http/81", "http/80 https/443", ""};
     static const char *const states[] = {"yes", "no", "leaving", "leaving", "gone"};
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     buf_printf(&b, "slice s%u %s :", i, ports[dice_below(dice, array_len(ports))]);
     for (unsigned n = dice_below(dice, 5), k = 0; k < n; k++) {
         unsigned place = dice_below(dice, WORLD_PLACES);
@@ -134,5 +131,3 @@ static inline void world_free(char **world)
     for (unsigned i = 0; i < WORLD_LINES; i++)
         free(world[i]);
 }
-
-#endif

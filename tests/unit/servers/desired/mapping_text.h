@@ -7,8 +7,7 @@
  *
  * Without a service among the objects it may not be read. The Service is ns/web.
  */
-#ifndef TESTS_MAPPING_TEXT_H
-#define TESTS_MAPPING_TEXT_H
+#pragma once
 
 #include "../../model_text.h"
 
@@ -106,5 +105,3 @@ static inline void text_mapping_close(struct mapping_text *m)
     text_caches_free(&m->caches);
     free(m->words);
 }
-
-#endif

@@ -1,15 +1,12 @@
 #include "desired_rows.h"
 
-#include "../../test.h"
-
 /* ---- the rules ---- */
 
 /* Servers with what is said about all of them. */
 static char *text_of_desired(const struct desired *d)
 {
     cleanup(mem_free_ptr) char *servers = text_of_servers(d);
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     buf_add(&b, servers);
     if (d->check_port != 0)
         buf_printf(&b, "%scheck %u", b.len > 0 ? "; " : "", d->check_port);
@@ -108,8 +105,7 @@ TEST_EACH(every_reason, array_len(reasons))
 {
     struct mapping_text m;
     struct desired d;
-    cleanup(buf_fini) struct buf b;
-    buf_init(&b, 0);
+    cleanup(buf_fini) struct buf b = {0};
     text_mapping(&m, reasons[_i].objects, reasons[_i].settings);
     desired_compute(&m.in, &d);
     for (size_t i = 0; i < d.server_count; i++) {
@@ -401,8 +397,7 @@ TEST(of_several_reasons_the_one_to_warn_of)
 
 static void put_ready(struct mapping_text *m, const char *first, unsigned count)
 {
-    cleanup(buf_fini) struct buf line;
-    buf_init(&line, 0);
+    cleanup(buf_fini) struct buf line = {0};
     buf_add(&line, first);
     for (unsigned e = 0; e < count; e++)
         buf_printf(&line, " 10.244.%u.%u@n1", e / 250, e % 250);
@@ -428,8 +423,7 @@ TEST(many_endpoints)
 {
     struct mapping_text m;
     struct desired d;
-    cleanup(buf_fini) struct buf line;
-    buf_init(&line, 0);
+    cleanup(buf_fini) struct buf line = {0};
     text_mapping(&m, "", "port=30080");
     for (unsigned n = 0; n < 2000; n++) {
         buf_clear(&line);
@@ -459,8 +453,7 @@ TEST(every_endpoint_a_place_of_its_own)
 {
     struct mapping_text m;
     struct desired d;
-    cleanup(buf_fini) struct buf line;
-    buf_init(&line, 0);
+    cleanup(buf_fini) struct buf line = {0};
     text_mapping(&m, "", "");
     buf_add(&line, "slice a http/80 :");
     for (unsigned e = 0; e < 3000; e++)

@@ -1,8 +1,6 @@
 /* servers/desired/desired: the nodes that get a line though nothing of the Service is on them (PARK_NODES). */
 #include "mapping_text.h"
 
-#include "../../test.h"
-
 #define NODES "node n1 10.0.0.1\nnode n2 10.0.0.2\nnode n3 10.0.0.3\n"
 #define LOCAL "service web NodePort Local http/80/30080\n" NODES
 #define CLUSTER "service web NodePort Cluster http/80/30080\n" NODES

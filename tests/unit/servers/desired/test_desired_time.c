@@ -1,8 +1,6 @@
 /* servers/desired/desired over time: what the states remember from one computation to the next. */
 #include "mapping_text.h"
 
-#include "../../test.h"
-
 #define SERVICE "service web NodePort Local http/80/30080\n"
 #define NODES "node n1 10.0.0.1\nnode n2 10.0.0.2\n"
 #define START SERVICE NODES

@@ -3,19 +3,15 @@
 #include "servers/desired/explain.h"
 
 #include "../../effort.h"
-#include "../../test.h"
 
 static char *text_of_rules(const struct explanation *e)
 {
-    struct buf b;
-    buf_init(&b, 0);
+    struct buf b = {0};
     for (size_t i = 0; i < e->rule_count; i++)
         buf_printf(&b, "%s%c%s: %s", i > 0 ? "\n" : "", e->rules[i].passed ? '+' : '-', e->rules[i].rule,
                    e->rules[i].text);
     return buf_take(&b);
 }
-
-/* ---- rule by rule ---- */
 
 #define ONE "service web NodePort Local http/80/30080\nnode n1 10.0.0.1\n"
 #define KNOWN "+known: Node n1 is known\n"
@@ -200,8 +196,6 @@ TEST(states_are_not_looked_at)
     text_mapping_close(&m);
 }
 
-/* ---- it says what desired_compute does ---- */
-
 static const struct desired_skip *skip_of(const struct desired *d, const char *server, const char *verdict)
 {
     for (size_t i = 0; i < d->skip_count; i++) {
@@ -264,8 +258,7 @@ TEST_EACH(it_agrees_with_every_row, array_len(rows))
 {
     struct mapping_text m;
     struct desired d;
-    cleanup(buf_fini) struct buf names;
-    buf_init(&names, 0);
+    cleanup(buf_fini) struct buf names = {0};
     text_mapping(&m, rows[_i].objects, rows[_i].settings);
     desired_compute(&m.in, &d);
     cache_each(m.caches.nodes, remember_name, &names);

@@ -1,11 +1,5 @@
 /* src/servers/desired/server_state: the table of the header row by row, then random passes against a second telling of it. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "servers/desired/server_state.h"
 
 #include "../../test.h"
@@ -123,11 +117,10 @@ static const char *pass(struct server_states *s, char sign, uint64_t now_ms, uin
 TEST_EACH(lives, array_len(rows))
 {
     cleanup(mem_free_ptr) char *life = mem_strdup(rows[_i].life);
-    cleanup(buf_fini) struct buf said;
+    cleanup(buf_fini) struct buf said = {0};
     struct server_states *s = server_states_new();
     uint64_t now_ms = 5000, by = 0;
     char *rest = life;
-    buf_init(&said, 0);
     for (char *word; (word = strsep(&rest, " ")) != NULL;)
         if (word[0] == '+') {
             ck_assert(str_parse_uint(word + 1, UINT32_MAX, &by) == 0);

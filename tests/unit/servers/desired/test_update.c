@@ -1,11 +1,9 @@
 /* servers/desired/update: after each event it says what servers/desired/desired computes from nothing, word by word. */
-#include <stdio.h>
 
 #include "desired_world.h"
 #include "servers/desired/update.h"
 
 #include "../../effort.h"
-#include "../../test.h"
 
 /* ---- one stream, told twice ---- */
 
