@@ -11,26 +11,14 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.harness import parts
-from tests.harness.haproxy import DataPlane, DoubleDataPlane, HAProxy, RealDataPlane, haproxy_binary, real_dataplane_binary
+from tests.harness.haproxy import HEAD, DataPlane, DoubleDataPlane, HAProxy, RealDataPlane, haproxy_binary, real_dataplane_binary
 
 from .say import without_header
 
 TARGETS = ["double-3.0", "double-3.4", pytest.param("real", marks=parts.real_dataplane)]
 RELOAD_DELAY = 0.1
 
-CONFIG = """\
-global
-  stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
-  httpclient.ssl.verify none
-
-defaults
-  mode tcp
-  timeout connect 2s
-  timeout client 30s
-  timeout server 30s
-
-userlist dataplaneapi
-  user admin insecure-password adminpwd
+CONFIG = HEAD + """\
   user crypted password $5$abcdefgh$gruCpC7VkOTspMQTTSAR8mtlO9Upms.fwqE5y16JVM.
 
 frontend fe

@@ -7,26 +7,13 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.harness.backends import Visit, ask, backends, node_port, wait_traffic
-from tests.harness.haproxy import DataPlane
+from tests.harness.haproxy import HEAD, DataPlane
 from tests.harness.process import wait_until
 
 from .say import reload_id
 
 NODES = {"n1": "127.0.12.1", "n2": "127.0.12.2"}
-CONFIG = """\
-global
-  httpclient.ssl.verify none
-  stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
-
-defaults
-  mode tcp
-  timeout connect 2s
-  timeout client 60s
-  timeout server 60s
-
-userlist dataplaneapi
-  user admin insecure-password adminpwd
-
+CONFIG = HEAD.replace("30s", "60s") + """
 frontend fe
   bind 127.0.0.1:{fe}
   default_backend be

@@ -11,7 +11,7 @@ import pytest
 
 from tests.harness import http
 from tests.harness.daemon import Daemon, program
-from tests.harness.haproxy import DataPlane, DoubleDataPlane, HAProxy
+from tests.harness.haproxy import IN_ITS_FOLDER, DataPlane, DoubleDataPlane, HAProxy
 from tests.harness.process import free_port, wait_until
 from tests.harness.realkube import RealKube
 
@@ -21,21 +21,6 @@ from .world import dataplane_of
 
 pytestmark = [pytest.mark.needs_api("a pod has a Data Plane API"), pytest.mark.one_combination]
 
-# The same for all: what differs is in the environment and the folder that each was started with.
-FIRST = """\
-global
-  httpclient.ssl.verify none
-  stats socket /proc/self/cwd/haproxy.sock mode 600 level admin
-defaults
-  mode http
-  timeout connect 1s
-  timeout client 5s
-  timeout server 5s
-userlist dataplaneapi
-  user admin insecure-password adminpwd
-frontend fe
-  bind "127.0.0.1:${SITE_PORT}"
-"""
 SET = """\
 watch:
   ingresses: {apiVersion: networking.k8s.io/v1, kind: Ingress, namespaces: [NAMESPACE], keep: [spec.rules]}
@@ -55,7 +40,7 @@ class Pods(Account):
         self.grant(("networking.k8s.io", "ingresses"), ("", "pods"), ("", "configmaps"), events=False)
         self.await_rights(f"/api/v1/namespaces/{self.namespace}/pods")
         self.put("ConfigMap", "templates", data={
-            "set.yaml": SET.replace("NAMESPACE", self.namespace).replace("PORT", str(self.port)), "haproxy.cfg.j2": FIRST + SAYS})
+            "set.yaml": SET.replace("NAMESPACE", self.namespace).replace("PORT", str(self.port)), "haproxy.cfg.j2": IN_ITS_FOLDER + SAYS})
 
     def ingress(self, name: str) -> None:
         self.put("Ingress", name, "networking.k8s.io/v1", spec={"rules": [{"host": f"{name}.example"}]})
@@ -63,7 +48,7 @@ class Pods(Account):
     def starts(self, number: int) -> None:
         """The pod, scheduled to a node, and what runs in it."""
         home = self.sites.home / f"p{number}"
-        haproxy = HAProxy(home, FIRST, str(self.sites.parts[self.sites.combination.haproxy]))
+        haproxy = HAProxy(home, IN_ITS_FOLDER, str(self.sites.parts[self.sites.combination.haproxy]))
         dataplane = dataplane_of(haproxy, home / "dataplane", self.sites.combination, self.sites.parts)
         dataplane.at(f"127.0.13.{number}", self.port)
         if isinstance(dataplane, DoubleDataPlane):

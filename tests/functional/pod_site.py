@@ -9,25 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.harness.haproxy import IN_ITS_FOLDER
 from tests.harness.process import free_port, wait_until
 
 from .rig import Rig
 
-# The same for all: what differs is in the environment and the folder that each was started with.
-FIRST = """\
-global
-  httpclient.ssl.verify none
-  stats socket /proc/self/cwd/haproxy.sock mode 600 level admin
-defaults
-  mode http
-  timeout connect 2s
-  timeout client 30s
-  timeout server 30s
-userlist dataplaneapi
-  user admin insecure-password adminpwd
-frontend fe
-  bind "127.0.0.1:${SITE_PORT}"
-"""
 SET = "watch:\n  ingresses: {apiVersion: networking.k8s.io/v1, kind: Ingress, keep: [spec]}\n"
 SAYS = "  http-request return status 200 content-type text/plain string {{ resources.ingresses | length }}\n"
 
@@ -41,7 +27,7 @@ class Site(Rig):
     """Three HAProxies, each at an address of its own; none of them is a pod yet."""
 
     def __init__(self, home: pathlib.Path):
-        super().__init__(home, FIRST, haproxies=3)
+        super().__init__(home, IN_ITS_FOLDER, haproxies=3)
         self.port = free_port()
         for number, pair in enumerate(self.pairs, 1):
             pair.dataplane.at(f"127.0.12.{number}", self.port)
@@ -58,7 +44,7 @@ class Site(Rig):
     def config_map(self, more: str = "", says: str = SAYS, scheme: str = "http") -> dict[str, Any]:
         targets = f"targets: {{labelSelector: {{matchLabels: {{app: haproxy}}}}, port: {self.port}, scheme: {scheme}}}\n"
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "templates", "namespace": "lb"},
-                "data": {"set.yaml": SET + targets + more, "haproxy.cfg.j2": FIRST + says}}
+                "data": {"set.yaml": SET + targets + more, "haproxy.cfg.j2": IN_ITS_FOLDER + says}}
 
     def settings(self, **more: str) -> dict[str, str]:
         no_mapping = {"INGRESS_NAMESPACE": "", "INGRESS_SERVICE_NAME": "", "HAPROXY_BACKEND_NAME": "", "HAPROXY_BACKEND_PORT": "", "HAPROXY_DATAPLANE_URL": ""}

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.harness import objects
 from tests.harness.daemon import Daemon
-from tests.harness.haproxy import AUTH
+from tests.harness.haproxy import AUTH, HEAD
 from tests.harness.kube import KubeDouble
 from tests.harness.process import ROOT
 
@@ -19,20 +19,7 @@ SERVICE = "web"
 PORT = 30443
 
 # Nobody listens at the nodes: HAProxy's health checks ask its own frontend, so that what they say is known.
-TEMPLATE = """\
-global
-  stats socket {d}/haproxy.sock mode 600 level admin expose-fd listeners
-  httpclient.ssl.verify none
-
-defaults
-  mode tcp
-  timeout connect 2s
-  timeout client 30s
-  timeout server 30s
-
-userlist dataplaneapi
-  user admin insecure-password adminpwd
-
+TEMPLATE = HEAD + """
 frontend fe
   bind 127.0.0.1:{fe}
   default_backend be

@@ -18,7 +18,7 @@ import pytest
 from tests.harness import http, objects
 from tests.harness.certificates import Pair, self_signed
 from tests.harness.daemon import Daemon, clean_env
-from tests.harness.haproxy import HAProxy
+from tests.harness.haproxy import PLAIN, HAProxy
 from tests.harness.health import HealthPort
 from tests.harness.kube import KubeDouble
 from tests.harness.process import free_port, wait_until
@@ -26,17 +26,7 @@ from tests.harness.process import free_port, wait_until
 from .rig import program
 
 # The operator's part; what the daemon owns stands behind it in a file of its own.
-STATIC = """\
-global
-  httpclient.ssl.verify none
-  stats socket {d}/haproxy.sock mode 600 level admin
-defaults
-  mode http
-  timeout connect 2s
-  timeout client 30s
-  timeout server 30s
-  default-server maxconn 77
-"""
+STATIC = PLAIN + "  default-server maxconn 77\n"
 DYNAMIC = "# nothing yet\n"
 OLD = "haproxy-kubefigurator"
 OWN = "haproxy-k8s-sync/"

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.harness.daemon import Daemon
+from tests.harness.haproxy import IN_ITS_FOLDER
 from tests.harness.process import free_port, wait_until
 
 from .pair import Pair
@@ -17,20 +18,7 @@ from .rig import Rig
 from .test_config_secret import SOURCE
 from .test_rollback import remember
 
-# The same for both: what differs is in the environment and the folder that each was started with.
-TEMPLATE = """\
-global
-  httpclient.ssl.verify none
-  stats socket /proc/self/cwd/haproxy.sock mode 600 level admin
-defaults
-  mode http
-  timeout connect 2s
-  timeout client 30s
-  timeout server 30s
-userlist dataplaneapi
-  user admin insecure-password adminpwd
-frontend fe
-  bind "127.0.0.1:${SITE_PORT}"
+TEMPLATE = IN_ITS_FOLDER + """\
   http-request return status 200 if { path / }
 frontend second
   bind "127.0.0.1:${SITE_SECOND}"

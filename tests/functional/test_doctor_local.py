@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from tests.harness.daemon import Daemon, clean_env, quick_program
-from tests.harness.haproxy import HAProxy, haproxy_binary, haproxy_version
+from tests.harness.haproxy import PLAIN, HAProxy, haproxy_binary, haproxy_version
 from tests.harness.process import Process, wait_until
 
 from .doctor import Found, both, lines, look
@@ -26,16 +26,7 @@ from .wrapped import root_only
 pytestmark = pytest.mark.skipif(haproxy_binary() is None, reason="no HAProxy here")
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 
-TEMPLATE = """\
-global
-  httpclient.ssl.verify none
-  stats socket {d}/haproxy.sock mode 600 level admin
-  stats socket {d}/operator.sock mode 666 level operator
-defaults
-  mode http
-  timeout connect 1s
-  timeout client 5s
-  timeout server 5s
+TEMPLATE = PLAIN.replace("defaults\n", "  stats socket {d}/operator.sock mode 666 level operator\ndefaults\n") + """\
 frontend fe
   bind 127.0.0.1:{port}
   default_backend be

@@ -41,10 +41,6 @@ def event(raw: bytes, type_: str = "MODIFIED", **kind: str) -> bytes:
     return protobuf.of_event(type_, envelope(raw, **kind))
 
 
-def framed(bytes_: bytes) -> bytes:
-    return len(bytes_).to_bytes(4, "big") + bytes_
-
-
 def nested(depth: int) -> bytes:
     """An unknown field's group in a group in a group."""
     return protobuf.varint(99 << 3 | 3) * depth + protobuf.varint(99 << 3 | 4) * depth

@@ -16,20 +16,12 @@ import pytest
 
 from tests.harness import http
 from tests.harness.daemon import Daemon, clean_env
-from tests.harness.haproxy import HAProxy
+from tests.harness.haproxy import PLAIN, HAProxy
 from tests.harness.process import wait_until
 
 from .rig import Rig, program
 
-TEMPLATE = """\
-global
-  httpclient.ssl.verify none
-  stats socket {d}/haproxy.sock mode 600 level admin
-defaults
-  mode http
-  timeout connect 1s
-  timeout client 5s
-  timeout server 5s
+TEMPLATE = PLAIN + """\
 frontend fe
   bind 127.0.0.1:{port}
   http-request return status 200 content-type text/plain string "zero"

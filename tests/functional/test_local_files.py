@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.harness import certificates
+from tests.harness.daemon import Daemon
 from tests.harness.process import free_port, wait_until
 
 from .rig import Rig
@@ -78,6 +79,18 @@ class Site(Local):
         """What was put there is known to run."""
         wait_until(lambda: self.names() == set(names) and " - " not in (self.own / "general" / LIST).read_text(), 20, f"{names}, {self.beside()}")
 
+    @contextlib.contextmanager
+    def serving(self, entries: str = "x one\n", *, tls: bool = False, more: str = "", text: str = "", **settings: str) -> Iterator[tuple[Daemon, int]]:
+        """What HAProxy has is applied and says "one": the daemon, and HAProxy's worker."""
+        self.give("maps/hosts.map", entries)
+        if tls:
+            self.give("certs/www.example.com.pem", self.pem(0))
+        self.put(text or self.text(tls=tls, more=more))
+        with self.daemon(**settings) as daemon:
+            self.await_says("one")
+            await_log(daemon, APPLIED)
+            yield daemon, self.haproxy.worker()
+
 
 @pytest.fixture
 def site(tmp_path: pathlib.Path) -> Iterator[Site]:
@@ -116,19 +129,12 @@ def test_they_are_served_and_followed(site: Site) -> None:
 
 def test_folders_can_be_elsewhere(site: Site) -> None:
     elsewhere = site.home / "elsewhere"
-    site.give("maps/hosts.map", "x one\n")
-    site.put(site.text().replace(f"{site.own}/maps", str(elsewhere)))
-    with site.daemon(HAPROXY_MAPS_DIR=str(elsewhere)):
-        site.await_says("one")
+    with site.serving(text=site.text().replace(f"{site.own}/maps", str(elsewhere)), HAPROXY_MAPS_DIR=str(elsewhere)):
         assert (elsewhere / "hosts.map").read_text() == "x one\n" and not (site.own / "maps").exists()
 
 
 def test_what_is_rejected_leaves_them_as_they_were(site: Site) -> None:
-    site.give("maps/hosts.map", "x one\n")
-    site.give("certs/www.example.com.pem", site.pem(0))
-    site.put(site.text(tls=True))
-    with site.daemon() as daemon:
-        site.await_says("one")
+    with site.serving(tls=True) as (daemon, _):
         site.settled("maps/hosts.map", "ssl/www_example_com.pem")
         before, have, worker = site.beside(), site.haproxy.config.read_bytes(), site.haproxy.worker()
         site.put(site.text(tls=True, more="  bogus\n"))
@@ -148,10 +154,7 @@ def test_what_is_rejected_leaves_them_as_they_were(site: Site) -> None:
 
 def test_what_haproxy_cannot_load_leaves_them_as_they_were(site: Site) -> None:
     """`haproxy -c` takes an address that nobody has here; the worker finds out."""
-    site.give("maps/hosts.map", "x one\n")
-    site.put(site.text())
-    with site.daemon() as daemon:
-        site.await_says("one")
+    with site.serving() as (daemon, _):
         site.settled("maps/hosts.map")
         site.give("maps/hosts.map", "x two\n")
         site.put(site.text(more="  bind 192.0.2.1:80\n"))

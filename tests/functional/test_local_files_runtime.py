@@ -41,12 +41,7 @@ def await_told(site: Site, daemon: Daemon, times: int) -> None:
 
 
 def test_entries_of_a_map(site: Site) -> None:
-    site.give("maps/hosts.map", "x one\ny other\n")
-    site.put(site.text())
-    with site.daemon() as daemon:
-        site.await_says("one")
-        await_log(daemon, APPLIED)
-        worker = site.haproxy.worker()
+    with site.serving("x one\ny other\n") as (daemon, worker):
         odd = 'x two\nx never\nodd  a;b \\ "c" #d <<\nnothing\n'
         for i, text in enumerate(["x two\n# y\nz third\n", odd, "q none\n", "", "x last"]):
             site.give("maps/hosts.map", text)
@@ -63,13 +58,7 @@ def test_entries_of_a_map(site: Site) -> None:
 
 def test_through_the_master(site: Site) -> None:
     del site.settings["HAPROXY_STATS_SOCKET"]
-    site.give("maps/hosts.map", "x one\n")
-    site.give("certs/www.example.com.pem", site.pem(0))
-    site.put(site.text(tls=True))
-    with site.daemon() as daemon:
-        site.await_says("one")
-        await_log(daemon, APPLIED)
-        worker = site.haproxy.worker()
+    with site.serving(tls=True) as (daemon, worker):
         site.give("maps/hosts.map", "x two\n")
         await_told(site, daemon, 1)
         site.give("certs/www.example.com.pem", site.pem(1))
@@ -80,12 +69,7 @@ def test_through_the_master(site: Site) -> None:
 
 def test_a_map_of_10_000_entries(site: Site) -> None:
     text = "".join(f"host{i}.example.com value-of-{i}\n" for i in range(10_000))
-    site.give("maps/hosts.map", text + "x one\n")
-    site.put(site.text())
-    with site.daemon() as daemon:
-        site.await_says("one")
-        await_log(daemon, APPLIED)
-        worker = site.haproxy.worker()
+    with site.serving(text + "x one\n") as (daemon, worker):
         site.give("maps/hosts.map", text + "x two\n")
         await_told(site, daemon, 1)
         assert site.says() == "two" and site.map_shown() == entries_of(text + "x two\n")
@@ -93,13 +77,7 @@ def test_a_map_of_10_000_entries(site: Site) -> None:
 
 
 def test_a_certificate(site: Site) -> None:
-    site.give("maps/hosts.map", "x one\n")
-    site.give("certs/www.example.com.pem", site.pem(0))
-    site.put(site.text(tls=True))
-    with site.daemon() as daemon:
-        site.await_says("one")
-        await_log(daemon, APPLIED)
-        worker = site.haproxy.worker()
+    with site.serving(tls=True) as (daemon, worker):
         odd = "Bag Attributes\r\n\r\n" + site.pem(1).replace("\n", "\r\n") + "\r\n \n\n" + site.leaves[0].certificate.read_text()
         (site.files / "certs/www.example.com.pem").write_bytes(odd.encode())
         await_told(site, daemon, 1)
@@ -114,12 +92,7 @@ def test_a_certificate(site: Site) -> None:
 
 
 def test_what_fits_no_key_or_is_none_reaches_no_haproxy(site: Site) -> None:
-    site.give("maps/hosts.map", "x one\n")
-    site.give("certs/www.example.com.pem", site.pem(0))
-    site.put(site.text(tls=True))
-    with site.daemon() as daemon:
-        site.await_says("one")
-        await_log(daemon, APPLIED)
+    with site.serving(tls=True) as (daemon, _):
         before, worker = site.beside(), site.haproxy.worker()
         for text, why in ((site.leaves[0].certificate.read_text() + site.leaves[1].key.read_text(), "the private key does not belong to the first certificate"),
                           ("no certificate", "no PEM certificate in it")):
@@ -220,12 +193,7 @@ def lies(command: str) -> str | None:
 
 @pytest.mark.parametrize("fault, why", [(lies, "HAProxy took it, and does not show it"), (late, "cannot read the answer of")])
 def test_a_socket_that(site: Site, between: Between, fault: Callable[[str], str | None], why: str) -> None:
-    site.give("maps/hosts.map", "x one\n")
-    site.put(site.text())
-    with site.daemon() as daemon:
-        site.await_says("one")
-        await_log(daemon, APPLIED)
-        worker = site.haproxy.worker()
+    with site.serving() as (daemon, worker):
         between.says = fault
         site.give("maps/hosts.map", "x two\n")
         await_log(daemon, TAKES)
@@ -242,13 +210,7 @@ def test_a_socket_that(site: Site, between: Between, fault: Callable[[str], str 
 
 
 def test_a_certificate_that_is_not_shown_is_loaded(site: Site, between: Between) -> None:
-    site.give("maps/hosts.map", "x one\n")
-    site.give("certs/www.example.com.pem", site.pem(0))
-    site.put(site.text(tls=True))
-    with site.daemon() as daemon:
-        site.await_says("one")
-        await_log(daemon, APPLIED)
-        worker = site.haproxy.worker()
+    with site.serving(tls=True) as (daemon, worker):
         between.says = lambda c: "Committing x.\nSuccess!\n\n" if c.startswith("commit ssl cert") else None
         site.give("certs/www.example.com.pem", site.pem(1))
         await_log(daemon, "certs/www.example.com.pem: HAProxy took it, and does not show it")
@@ -275,12 +237,7 @@ def noted(between: Between) -> list[str]:
 def test_a_few_entries_of_a_map(site: Site, between: Between) -> None:
     """One is another one, comes, goes; the longest that fits counts, wherever it stands."""
     path, commands = f"{site.own}/maps/hosts.map", noted(between)
-    site.give("maps/hosts.map", MANY + "x one\n")
-    site.put(site.text().replace("str(x),map(", "str(xyz),map_beg("))
-    with site.daemon() as daemon:
-        site.await_says("one")
-        await_log(daemon, APPLIED)
-        worker = site.haproxy.worker()
+    with site.serving(MANY + "x one\n", text=site.text().replace("str(x),map(", "str(xyz),map_beg(")) as (daemon, worker):
         for i, (text, says, told) in enumerate([
                 (MANY + "x two\n", "two", [f"set map {path} x two"]),
                 ("xy longer\n" + MANY + "x three\n", "longer", [f"add map {path} xy longer; set map {path} x three"]),
@@ -301,12 +258,7 @@ def test_a_few_entries_of_a_map(site: Site, between: Between) -> None:
 def test_a_few_entries_of_a_map_that_has_others(site: Site, between: Between) -> None:
     """It gets all of its entries, in their order."""
     commands = noted(between)
-    site.give("maps/hosts.map", MANY + "x one\n")
-    site.put(site.text())
-    with site.daemon() as daemon:
-        site.await_says("one")
-        await_log(daemon, APPLIED)
-        worker = site.haproxy.worker()
+    with site.serving(MANY + "x one\n") as (daemon, worker):
         site.haproxy.runtime(f"add map {site.own}/maps/hosts.map y twice")
         text = "y one\n" + MANY + "x two\n"
         site.give("maps/hosts.map", text)
@@ -317,10 +269,7 @@ def test_a_few_entries_of_a_map_that_has_others(site: Site, between: Between) ->
 
 def test_a_map_that_was_changed_by_hand(site: Site) -> None:
     """And loaded: in the end HAProxy runs what the file had."""
-    site.give("maps/hosts.map", "x one\n")
-    site.put(site.text())
-    with site.daemon(CONFIG_DRIFT="repair", RESYNC_PERIOD="10s") as daemon:
-        site.await_says("one")
+    with site.serving(CONFIG_DRIFT="repair", RESYNC_PERIOD="10s") as (daemon, _):
         site.settled("maps/hosts.map")
         (site.own / "maps/hosts.map").write_text("x by-hand\n")
         site.haproxy.reload()

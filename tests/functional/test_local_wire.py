@@ -107,7 +107,7 @@ def test_it_is_spoken_to_as_after_a_reload(tmp_path: pathlib.Path, node: Node, w
     assert OWN in TEMPLATE
     # A check that says nothing is over before a listener hears of it.
     own = f"  tcp-check connect default\n  tcp-check send c\n  default-server inter 200ms rise 1 fall 1 {words}\n"
-    with Rig(tmp_path / "rig", TEMPLATE.replace(OWN, own)) as rig:
+    with Rig(tmp_path / "r", TEMPLATE.replace(OWN, own)) as rig:
         rig.dataplane.kill()
         rig.service()
         daemon = rig.start(**beside(rig, HAPROXY_BACKEND_PORT=str(node.port)))

@@ -41,10 +41,6 @@ def from_secret(rig: Rig) -> Settings:
     return {**SOURCE, "CONFIG_SECRET_NAMESPACE": SECRETS, "CONFIG_SECRET_NAME": NAME, "STATE_DIR": str(rig.home / "state")}
 
 
-def both_engines(rig: Rig) -> Settings:
-    return {**from_secret(rig), **servers(rig)}
-
-
 def templates(rig: Rig) -> Settings:
     (rig.home / "set").mkdir()
     (rig.home / "set" / "set.yaml").write_text(SET)
@@ -68,7 +64,8 @@ def into_etcd(rig: Rig) -> Settings:
             "HAPROXY_DATAPLANE_PASSWORD": ""}
 
 
-SITES: dict[str, Callable[[Rig], Settings]] = {"servers": servers, "secret": from_secret, "both": both_engines, "templates": templates, "annotated": annotated, "etcd": into_etcd}
+SITES: dict[str, Callable[[Rig], Settings]] = {"servers": servers, "secret": from_secret, "both": lambda rig: from_secret(rig) | servers(rig),
+                                                 "templates": templates, "annotated": annotated, "etcd": into_etcd}
 
 
 @pytest.fixture

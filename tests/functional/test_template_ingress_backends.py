@@ -72,10 +72,6 @@ def test_slots_of_a_data_plane_api(tmp_path: pathlib.Path) -> None:
     assert len(slots(range(1, 12))) == 20
 
 
-def routes_and_rest(rendered: Rendered) -> tuple[dict[str, str], str]:
-    return rendered.routes(), rendered.config
-
-
 def test_what_changes_without_a_reload(tmp_path: pathlib.Path) -> None:
     """A host or path of a known backend: the maps alone. Endpoints: server lines of that backend alone."""
     objects = web(endpoint("10.0.0.1"), endpoint("10.0.0.2"))

@@ -27,11 +27,6 @@ def verification(rig: Rig) -> str:
     return rig.daemon.metrics().state("runtime_verification", target=rig.dataplane.url)
 
 
-def sighup(rig: Rig) -> None:
-    assert rig.daemon and rig.daemon.process
-    rig.daemon.process.signal(signal.SIGHUP)
-
-
 # --- an HAProxy that cannot be read
 
 

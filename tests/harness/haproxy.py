@@ -31,6 +31,13 @@ defaults
   timeout client 5s
   timeout server 5s
 """
+# Of several that have the same file: what differs is in the environment and the folder that each was started with.
+IN_ITS_FOLDER = PLAIN.replace("{d}", "/proc/self/cwd") + """\
+userlist dataplaneapi
+  user admin insecure-password adminpwd
+frontend fe
+  bind "127.0.0.1:${SITE_PORT}"
+"""
 HEAD = """\
 global
   httpclient.ssl.verify none

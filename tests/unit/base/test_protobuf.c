@@ -1,8 +1,7 @@
 #include "base/protobuf.h"
 
+#include "../bytes_rows.h"
 #include "../test.h"
-
-#define NINE_FF "\xff\xff\xff\xff\xff\xff\xff\xff\xff"
 
 /* Each field as NUMBER/WIRE@OFFSET=VALUE, bytes in hexadecimal; at its end what is wrong. */
 static void walk(const char *bytes, size_t len, struct buf *out)
@@ -26,16 +25,7 @@ static void walk(const char *bytes, size_t len, struct buf *out)
     }
 }
 
-#define ROW(bytes, text)                 \
-    {                                    \
-        bytes, sizeof(bytes) - 1, (text) \
-    }
-
-static const struct {
-    const char *bytes;
-    size_t len;
-    const char *text;
-} rows[] = {
+static const struct bytes_row rows[] = {
     ROW("", ""),
     /* the examples of the documentation */
     ROW("\x08\x96\x01", "1/0@0=150 "),

@@ -1,5 +1,6 @@
 /* What is around an object in protobuf, and what an error says of it: which resource, which object, which offset. What is in an
  * object is compared with JSON by each of the other tests of this folder. */
+#include "../../bytes_rows.h"
 #include "decode_text.h"
 
 /* The tables are searched in the order of their numbers. */
@@ -27,16 +28,7 @@ TEST(tables_are_in_order)
 #define META_N1                  \
     "\x0a\x09\x0a\x02n1\x32\x03" \
     "123" /* Node: metadata {name, resourceVersion} */
-#define ROW(bytes, text)                 \
-    {                                    \
-        bytes, sizeof(bytes) - 1, (text) \
-    }
-
-static const struct {
-    const char *bytes;
-    size_t len;
-    const char *text;
-} events[] = {
+static const struct bytes_row events[] = {
     ROW("", "-1 (watch event of node: type is absent, not a string)"),
     ROW("\x0a\x05"
         "ADDED",

@@ -3,6 +3,7 @@
 
 #include "base/protobuf.h"
 
+#include "../../bytes_rows.h"
 #include "../../test.h"
 
 #define MAX_BYTES 40u
@@ -43,32 +44,22 @@ static char *split(enum frame_mode mode, const char *bytes, size_t len, uint64_t
     return buf_take(&out);
 }
 
-struct row {
-    const char *bytes;
-    size_t len;
-    const char *want; /* of an error: its beginning */
-};
-#define ROW(bytes, text)                 \
-    {                                    \
-        bytes, sizeof(bytes) - 1, (text) \
-    }
-
 /* Whole, byte by byte, and in every two and three pieces. */
-static void check_row(enum frame_mode mode, const struct row *r)
+static void check_row(enum frame_mode mode, const struct bytes_row *r)
 {
     size_t places = r->len < 63 ? r->len : 63;
     cleanup(mem_free_ptr) char *whole = split(mode, r->bytes, r->len, 0);
-    ck_assert_msg(strcmp(whole, r->want) == 0, " got: %s\nwant: %s", whole, r->want);
+    ck_assert_msg(strcmp(whole, r->text) == 0, " got: %s\nwant: %s", whole, r->text);
     cleanup(mem_free_ptr) char *bytes = split(mode, r->bytes, r->len, UINT64_MAX);
-    ck_assert_msg(strcmp(bytes, r->want) == 0, " got byte by byte: %s\nwant: %s", bytes, r->want);
+    ck_assert_msg(strcmp(bytes, r->text) == 0, " got byte by byte: %s\nwant: %s", bytes, r->text);
     for (size_t a = 0; a < places; a++)
         for (size_t b = a; b < places; b++) {
             cleanup(mem_free_ptr) char *got = split(mode, r->bytes, r->len, UINT64_C(1) << a | UINT64_C(1) << b);
-            ck_assert_msg(strcmp(got, r->want) == 0, " got with cuts %zu, %zu: %s\nwant: %s", a, b, got, r->want);
+            ck_assert_msg(strcmp(got, r->text) == 0, " got with cuts %zu, %zu: %s\nwant: %s", a, b, got, r->text);
         }
 }
 
-static const struct row watches[] = {
+static const struct bytes_row watches[] = {
     ROW("", ""),
     ROW("\0\0\0\3abc", "abc|"),
     ROW("\0\0\0\0", "|"),
@@ -95,7 +86,7 @@ TEST_EACH(watch, array_len(watches))
 #define NODE_LIST "\x0a\x0e\x0a\x02v1\x12\x08NodeList"
 #define LIST(len, raw) MAGIC NODE_LIST "\x12" len raw
 
-static const struct row lists[] = {
+static const struct bytes_row lists[] = {
     ROW(LIST("\x07", "\x0a\x01m\x12\x02"
                      "ab"),
         "ab| meta m"),

@@ -2,6 +2,7 @@
 #include "kube/protobuf/message.h"
 
 #include "../protobuf_write.h"
+#include "../../bytes_rows.h"
 #include "../../test.h"
 #include "json/write.h"
 
@@ -36,17 +37,8 @@ static char *read_text(const struct proto_message *of, const char *bytes, size_t
     return text;
 }
 
-#define ROW(bytes, text)                 \
-    {                                    \
-        bytes, sizeof(bytes) - 1, (text) \
-    }
-#define NINE_FF "\xff\xff\xff\xff\xff\xff\xff\xff\xff"
-
-static const struct {
-    const char *bytes;
-    size_t len;
-    const char *text; /* with ' for " */
-} rows[] = {
+/* The text has ' for ". */
+static const struct bytes_row rows[] = {
     ROW("", "{}"),
     /* texts */
     ROW("\x0a\x01x", "{'text':'x'}"),
