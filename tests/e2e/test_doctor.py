@@ -13,7 +13,7 @@ import pytest
 
 from tests.harness.daemon import clean_env, program
 from tests.harness.haproxy import AUTH
-from tests.harness.realkube import Client, Object
+from tests.harness.realkube import RIGHTS, Client, Object, listing
 
 from .rights import NAME
 from .world import World
@@ -102,7 +102,7 @@ def test_its_fixes_grant_what_is_missing(world: World) -> None:
         for line in lines(found[f"kubernetes.rights.{right}"]):
             if line.startswith("kubectl "):
                 kubectl(world.kube.admin, line)
-    world.rights.wait_only(world.namespace, ("nodes", "slices", "endpoints", "services"))
+    world.kube.await_access(world.rights.token, *listing(RIGHTS, world.namespace))
     found = doctor(world, 0, **settings)
     assert {c["status"] for id_, c in found.items() if id_.startswith("kubernetes.rights")} == {"ok"}
     # With them, the daemon does what it is there for.

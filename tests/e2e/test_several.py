@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from tests.harness import objects
+from tests.harness.realkube import listing
 
 from .world import NODES, World, Written
 
@@ -82,7 +83,7 @@ def test_namespace_without_rights_does_not_stop_the_others(several: Several, wor
     # The Role of deploy/rbac.yaml is missing there: nothing can be known of that Service.
     for kind in ("RoleBinding", "Role"):
         world.kube.admin.delete(kind, "haproxy-k8s-sync", several.namespace)
-    world.rights.wait_only(namespace=several.namespace, rights=("nodes",))
+    world.kube.await_access(world.rights.token, *listing(["nodes"], several.namespace))
     several.start()
     world.expect("node-a", "node-b")
     world.expect("node-a", "node-b", backend="ingress-http", port=several.http, mark="/http")
