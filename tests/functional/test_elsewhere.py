@@ -86,10 +86,6 @@ def tls(tmp_path: pathlib.Path) -> Iterator[Rig]:
         yield made
 
 
-def ca_of(rig: Rig) -> dict[str, str]:
-    return {"HAPROXY_DATAPLANE_CA_FILE": str(rig.kube.ca), "RESYNC_PERIOD": "1s"}
-
-
 def variables(place: Place) -> dict[str, str]:
     return {name: place.url for name in ("http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "HTTP_PROXY")}
 
@@ -126,7 +122,7 @@ def test_proxy_variables_are_nobodys_business_unless_asked_for(rig: Rig, place: 
 
 
 def test_proxy_variables_are_used_when_asked_for_and_see_no_secret(tls: Rig, place: Place) -> None:
-    tls.start(PROXY_FROM_ENVIRONMENT="true", https_proxy=place.url, **ca_of(tls))
+    tls.start(PROXY_FROM_ENVIRONMENT="true", https_proxy=place.url, HAPROXY_DATAPLANE_CA_FILE=str(tls.kube.ca), RESYNC_PERIOD="1s")
     tls.wait_in_sync()
     tls.pods(1, 2)
     tls.wait_servers(1, 2)

@@ -35,6 +35,7 @@ room("configuration, its settings", ("test_config_source", "test_settings"), (
 ))
 room("secrets that are freed", ("test_mem",), (
     Mutant("a secret behind a NUL stays", "base/mem.c", "    mem_wiping_free(secret); ", "    if (secret != NULL)\n        explicit_bzero(secret, strlen(secret));\n    free(secret); "),
+    Mutant("what was copied stays on the stack", "base/mem.c", "    explicit_bzero(below, sizeof(below));", "    (void)below;"),
 ))
 room("configuration, the engine with files", ("test_configuration_files", "test_target_files", "test_configuration_streams"), (
     Mutant("files do not wait for the interval", TARGET, "bool early = (part == STORAGE_ADD && soon) ||", "bool early ="),
