@@ -21,10 +21,6 @@ from .rig import Rig
 BUSY = 0.25
 
 
-def open_fds(daemon: Daemon) -> set[int]:
-    return {int(name) for name in os.listdir(f"/proc/{daemon.pid}/fd")}
-
-
 @contextlib.contextmanager
 def limited(daemon: Daemon, limit: int) -> Iterator[None]:
     """It gets no descriptor from this one up; what is open stays."""
@@ -62,7 +58,7 @@ def test_flood_of_connections_that_takes_all_descriptors(rig: Rig) -> None:
     rig.wait_servers(1, 2)
     rig.wait_in_sync()
     watches = len(rig.kube.requests(verb="watch"))
-    with limited(daemon, max(open_fds(daemon)) + 3), flood(daemon):
+    with limited(daemon, max(map(int, os.listdir(f"/proc/{daemon.pid}/fd"))) + 3), flood(daemon):
         daemon.wait_log("cannot accept HTTP connections.*Too many open files")
         assert busy(daemon) < BUSY
         rig.pods(1)  # by connections that are there already

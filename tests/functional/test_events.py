@@ -64,14 +64,10 @@ def of_pods(*nodes: int, terminating: Sequence[int] = ()) -> dict[str, Any]:
                           namespace=NAMESPACE)
 
 
-def uid_of_service(rig: Rig, name: str = SERVICE) -> str:
-    return str(rig.kube.control("GET", path_of(objects.service(name, namespace=NAMESPACE)))["metadata"]["uid"])
-
-
 def check_shape(rig: Rig, event: dict[str, Any]) -> None:
     assert NAME.fullmatch(event["metadata"]["name"]) and event["metadata"]["namespace"] == NAMESPACE
     assert event["involvedObject"] == {"apiVersion": "v1", "kind": "Service", "namespace": NAMESPACE, "name": SERVICE,
-                                       "uid": uid_of_service(rig)}
+                                       "uid": rig.kube.control("GET", path_of(objects.service(SERVICE, namespace=NAMESPACE)))["metadata"]["uid"]}
     assert event["type"] == ("Warning" if event["reason"] in WARNINGS else "Normal")
     assert event["firstTimestamp"] <= event["lastTimestamp"]
     assert event["source"]["component"] == event["reportingComponent"] == "haproxy-k8s-sync"
