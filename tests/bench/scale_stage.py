@@ -50,7 +50,8 @@ def file_text(backends: int, servers: int) -> str:
 class ScaleStage:
     """way: LOCAL, API (the double where no real one is to be had), or DOUBLES, as many as are asked for."""
 
-    def __init__(self, home: pathlib.Path, backends: int, servers: int, way: str = LOCAL, haproxies: int = 1, **settings: str):
+    def __init__(self, home: pathlib.Path, backends: int, servers: int, way: str = LOCAL, haproxies: int = 1,
+                 binary: pathlib.Path | None = None, **settings: str):
         home.mkdir(parents=True)
         (home / "k").mkdir()
         self.backends, self.servers, self.way = backends, servers, way
@@ -60,7 +61,7 @@ class ScaleStage:
         self.dataplanes = [self._dataplane(one, home / f"d{i}") for i, one in enumerate(self.haproxies)]
         self.daemon = Daemon(home / "daemon", {
             "INGRESS_SERVICES": ",".join(f"{NAMESPACE}/s{b}=b{b}" for b in range(backends)),
-            "KUBECONFIG": str(self.kube.kubeconfig(home / "kubeconfig")), "RESYNC_PERIOD": "1h", **self._reached_by(), **settings})
+            "KUBECONFIG": str(self.kube.kubeconfig(home / "kubeconfig")), "RESYNC_PERIOD": "1h", **self._reached_by(), **settings}, binary)
         self._home = home
 
     def _dataplane(self, haproxy: HAProxy, home: pathlib.Path) -> DataPlane:

@@ -81,7 +81,7 @@ GOOD = [("etcd.connection", "ok"), ("etcd.version", "ok"), ("etcd.credentials", 
 
 def publish(etcd: Etcd, home: pathlib.Path, **settings: str) -> None:
     """By the producer itself."""
-    with Daemon(home / "producer", producer(home, etcd.url, **settings)):
+    with Daemon(home / "producer", producer(home, etcd.url, **settings), program()):
         wait_until(lambda: etcd.get(f"{PATH}/manifest"), 20, "it is published")
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.bench.scale_stage import API, ScaleStage
+from tests.harness.daemon import quick_program
 from tests.harness.process import wait_until
 
 BACKENDS, SERVERS = 9, 3
@@ -16,7 +17,7 @@ BACKENDS, SERVERS = 9, 3
 
 @pytest.fixture
 def stage(tmp_path: pathlib.Path) -> Iterator[ScaleStage]:
-    made = ScaleStage(tmp_path / "stage", BACKENDS, SERVERS, API, RESYNC_PERIOD="1s")
+    made = ScaleStage(tmp_path / "stage", BACKENDS, SERVERS, API, binary=quick_program(), RESYNC_PERIOD="1s")
     with made.ready(), made.daemon:
         made.wait_first_sync()
         yield made
