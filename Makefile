@@ -14,7 +14,7 @@
 # make chaos      parts x faults under a seeded stream of changes, a fixed list unless  SEED= ONLY=part:fault KIND= ROUNDS= TIME=seconds
 # make explore    TIME=600 seconds of new seeds for all that plays by chance; CI plays fixed ones
 # make sequences  random streams of events against a model of HAProxy, in virtual time  SEED= COUNT= EVENTS= TIME=seconds LOCAL=1 CLUSTERS=1 WHOLE=1 API=1 PLAY=case
-# make mutants    breaks what decides in 1,600 ways: do the unit tests notice each?      K=WORD: some of them
+# make mutants    breaks what decides in 2,500 ways: do the unit tests notice each?      K=WORD: some of them
 # make valgrind   unit tests under memcheck                        make coverage   build/coverage/index.html
 # make install    PREFIX=/usr/local DESTDIR=    make uninstall     make clean
 # make deb        the Debian package            make image, sbom, rootfs, dist: see scripts/packaging.mk

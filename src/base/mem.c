@@ -106,12 +106,6 @@ void mem_wiping_free(void *p)
     free(p);
 }
 
-__attribute__((noinline)) void mem_wipe_stack(void)
-{
-    char below[MEM_STACK_WIPED];
-    explicit_bzero(below, sizeof(below));
-}
-
 void *mem_wiping_realloc(void *p, size_t bytes)
 {
     if (p == NULL)
@@ -126,6 +120,12 @@ void *mem_wiping_realloc(void *p, size_t bytes)
         memcpy(moved, p, have);
     mem_wiping_free(p);
     return moved;
+}
+
+__attribute__((noinline)) void mem_wipe_stack(void)
+{
+    char below[MEM_STACK_WIPED];
+    explicit_bzero(below, sizeof(below));
 }
 
 void mem_free_ptr(void *pointer_to_pointer)

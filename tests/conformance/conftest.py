@@ -75,7 +75,6 @@ def shared_plane(target: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 def _running(plane: DataPlane) -> list[list[str]]:
     """What HAProxy runs with, apart from health and time."""
-    assert plane.haproxy is not None
     columns = ("be_name", "srv_id", "srv_name", "srv_addr", "srv_port", "srv_admin_state", "srv_uweight")
     return [[row[c] for c in columns] for row in plane.haproxy.all_servers()]
 

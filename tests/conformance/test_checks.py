@@ -22,7 +22,6 @@ def line_of(plane: DataPlane, name: str) -> str:
 
 
 def running(plane: DataPlane, name: str) -> dict[str, str]:
-    assert plane.haproxy is not None
     return plane.haproxy.servers("be")[name]
 
 

@@ -37,7 +37,6 @@ def deaf(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[Dat
 
 
 def test_the_process_is_known(deaf: DataPlane) -> None:
-    assert deaf.haproxy is not None
     before = deaf.worker()
     assert before == deaf.haproxy.worker()
     deaf.follow(reload_id(deaf.commit(deaf.begin())))
@@ -45,7 +44,6 @@ def test_the_process_is_known(deaf: DataPlane) -> None:
 
 
 def test_its_servers_are_not(deaf: DataPlane) -> None:
-    assert deaf.haproxy is not None
     odd = 500 if before_3_2(deaf) else 404
     error(deaf.get(RUNNING), odd)
     error(deaf.get(f"{RUNNING}/old"), 404)
@@ -61,7 +59,6 @@ def test_its_proxies_are_not(deaf: DataPlane) -> None:
 
 
 def test_a_write_takes_effect(deaf: DataPlane) -> None:
-    assert deaf.haproxy is not None
     worker = deaf.haproxy.worker()
     for change, state in (({"weight": 50, "address": "127.0.9.7"}, "ready"), ({"maintenance": "enabled"}, "maint"),
                           ({}, "ready")):
@@ -75,7 +72,6 @@ def test_a_write_takes_effect(deaf: DataPlane) -> None:
 
 def test_that_haproxy_refused_goes_unseen(deaf: DataPlane) -> None:
     """The worst of it: 200 without a reload for a server that HAProxy does not even have."""
-    assert deaf.haproxy is not None
     text = deaf.raw().replace("  server sorry", "  server n1 127.0.9.2:30443\n  server sorry")
     assert deaf.post(f"/configuration/raw?version={deaf.version()}&skip_reload=true", text,
                      content_type="text/plain").status == 201

@@ -45,7 +45,6 @@ class Check:
 @pytest.fixture
 def held(fresh: Callable[..., DataPlane], tmp_path: pathlib.Path) -> Iterator[tuple[DataPlane, Check]]:
     plane = fresh()
-    assert plane.haproxy is not None
     check = Check(tmp_path, plane.haproxy.binary)
     plane.stop()
     plane.haproxy.binary = str(check.program)
@@ -85,7 +84,7 @@ def test_reads_and_runtime_calls_overtake_a_writer(held: tuple[DataPlane, Check]
                 print(f"{plane.kind} {plane.play}: {method} {path}: {(time.monotonic() - started) * 1000:.1f} ms")
                 assert answer.status == status, (method, path, answer.text)
                 assert not written.done()
-            assert plane.haproxy is not None and plane.haproxy.states("be")["old"] == "drain"
+            assert plane.haproxy.states("be")["old"] == "drain"
         finally:
             check.go_on()
         assert written.result().status in (200, 202)

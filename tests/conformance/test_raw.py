@@ -89,7 +89,6 @@ def test_raw_post_refused(plane: DataPlane) -> None:
 
 
 def test_raw_post_without_a_reload(plane: DataPlane) -> None:
-    assert plane.haproxy is not None
     worker = plane.haproxy.worker()
     answer = post_raw(plane, plane.raw().replace("77s", "78s"), "&skip_reload=true")
     assert answer.status == 201 and "Reload-ID" not in answer.headers
@@ -97,7 +96,6 @@ def test_raw_post_without_a_reload(plane: DataPlane) -> None:
 
 
 def test_raw_post_with_runtime_actions(plane: DataPlane) -> None:
-    assert plane.haproxy is not None
     worker = plane.haproxy.worker()
     text = plane.raw().replace("server old 127.0.9.1:30443", "server old 127.0.9.9:30555")
     answer = plane.post(f"{RAW}?version={plane.version()}&skip_reload=true", text, content_type="text/plain",
@@ -132,7 +130,6 @@ def test_lines_of_a_validation_are_those_of_the_body(plane: DataPlane) -> None:
 
 @pytest.mark.parametrize("more", ["&skip_reload=true", "&force_reload=true", "&version=1", "&version=0"])
 def test_a_validation_does_nothing_else(plane: DataPlane, more: str) -> None:
-    assert plane.haproxy is not None
     before, version, worker = plane.file(), plane.version(), plane.haproxy.worker()
     answer = validate(plane, before.replace("77s", "78s"), more)
     assert answer.status == 202 and "Reload-ID" not in answer.headers
@@ -167,7 +164,6 @@ def test_the_checksum_comes_where_the_api_has_written_the_file(fresh: Callable[.
 
 
 def test_a_forced_reload_is_over_with_the_answer(plane: DataPlane) -> None:
-    assert plane.haproxy is not None
     text = plane.raw().replace("server old 127.0.9.1:30443", "server old 127.0.9.8:30443")
     answer = post_raw(plane, text, "&force_reload=true")
     assert answer.status == 201 and "Reload-ID" not in answer.headers and answer.text == plane.file()
@@ -176,7 +172,6 @@ def test_a_forced_reload_is_over_with_the_answer(plane: DataPlane) -> None:
 
 
 def test_skip_reload_wins_over_force_reload(plane: DataPlane) -> None:
-    assert plane.haproxy is not None
     worker = plane.haproxy.worker()
     answer = post_raw(plane, plane.raw().replace("77s", "78s"), "&skip_reload=true&force_reload=true")
     assert answer.status == 201 and "78s" in plane.file() and plane.haproxy.worker() == worker
@@ -300,7 +295,6 @@ def acted(plane: DataPlane, actions: str, query: str = "&skip_reload=true") -> R
 
 
 def weight(plane: DataPlane, name: str) -> int:
-    assert plane.haproxy is not None
     return int(plane.haproxy.servers("be")[name]["srv_uweight"])
 
 

@@ -21,7 +21,6 @@ def commit_with(plane: DataPlane, name: str) -> str:
 
 
 def test_followed_to_its_end_the_change_is_live(plane: DataPlane) -> None:
-    assert plane.haproxy is not None
     before = plane.haproxy.worker()
     rid = commit_with(plane, "n1")
     record = plane.follow(rid)
@@ -46,7 +45,6 @@ def test_commits_before_the_ticker_share_an_id(fresh: Callable[..., DataPlane]) 
 
 def test_a_forced_reload_carries_out_the_pending_one(fresh: Callable[..., DataPlane]) -> None:
     plane = fresh(reload_delay=30)
-    assert plane.haproxy is not None
     rid = commit_with(plane, "n1")
     assert plane.commit(plane.begin(), "?force_reload=true").status == 200
     assert plane.reload_status(rid) == "succeeded"
@@ -92,7 +90,6 @@ def impossible(plane: DataPlane) -> None:
 
 def test_a_failed_reload_parts_the_file_and_the_api_until_a_commit_works(fresh: Callable[..., DataPlane]) -> None:
     plane = fresh()
-    assert plane.haproxy is not None
     plane.follow(commit_with(plane, "n0"))
     good = plane.file()
     with occupied(plane):

@@ -19,7 +19,6 @@ SORRY = {"name": "sorry", "address": "127.0.9.9", "port": 80, "backup": "enabled
 
 def shows(plane: DataPlane, name: str, **columns: str) -> None:
     """From HAProxy 3.0 on a task of its own brings an address or a port about, some milliseconds after the answer."""
-    assert plane.haproxy is not None
     haproxy = plane.haproxy
     wait_until(lambda: columns.items() <= haproxy.servers("be")[name].items(), 30, f"{name} with {columns}")
 
@@ -36,7 +35,6 @@ def put(plane: DataPlane, body: dict, path: str = SERVER):
     ({"address": "127.0.9.8", "port": 31000, "weight": 9, "maintenance": "enabled"}, "srv_port", "31000"),
 ])
 def test_no_reload(plane: DataPlane, change: dict, column: str, value: str) -> None:
-    assert plane.haproxy is not None
     worker, version = plane.haproxy.worker(), plane.version()
     answer = put(plane, {**OLD, **change})
     assert answer.status == 200 and "Reload-ID" not in answer.headers
@@ -49,7 +47,6 @@ def test_no_reload(plane: DataPlane, change: dict, column: str, value: str) -> N
 
 
 def test_out_of_maintenance_again(plane: DataPlane) -> None:
-    assert plane.haproxy is not None
     put(plane, {**OLD, "maintenance": "enabled"})
     assert put(plane, {**OLD, "maintenance": "disabled"}).status == 200
     assert plane.haproxy.servers("be")["old"]["srv_admin_state"] == "0"
@@ -71,14 +68,12 @@ def test_another_field_or_a_removed_weight_reloads(plane: DataPlane, body: dict)
 
 
 def test_a_weight_where_none_was(plane: DataPlane) -> None:
-    assert plane.haproxy is not None
     assert put(plane, {**SORRY, "weight": 7}, f"{SERVERS}/sorry").status == 200
     assert plane.haproxy.servers("be")["sorry"]["srv_uweight"] == "7"
     assert "  server sorry 127.0.9.9:80 backup weight 7" in backend_lines(plane.file(), "be")
 
 
 def test_a_port_where_none_was_and_gone_again(plane: DataPlane) -> None:
-    assert plane.haproxy is not None
     tid = plane.begin()
     plane.post(f"{SERVERS}?transaction_id={tid}", {"name": "bare", "address": "127.0.9.50"})
     plane.follow(reload_id(plane.commit(tid)))
@@ -91,7 +86,6 @@ def test_a_port_where_none_was_and_gone_again(plane: DataPlane) -> None:
 
 def test_an_address_that_is_a_name_is_in_the_file_only(plane: DataPlane) -> None:
     """A trap: 200 and no reload, while HAProxy, which takes no name there, goes on with the old address."""
-    assert plane.haproxy is not None
     answer = put(plane, {**OLD, "address": "localhost"})
     assert answer.status == 200 and "Reload-ID" not in answer.headers
     assert "  server old localhost:30443 check weight 100" in backend_lines(plane.file(), "be")
@@ -102,7 +96,6 @@ def test_an_address_that_is_a_name_is_in_the_file_only(plane: DataPlane) -> None
 
 
 def test_a_check_port_comes_live_and_goes_by_a_reload(plane: DataPlane) -> None:
-    assert plane.haproxy is not None
     for port in (81, 82):
         assert put(plane, {**OLD, "health_check_port": port}).status == 200
         assert plane.haproxy.servers("be")["old"]["srv_check_port"] == str(port)
@@ -112,14 +105,12 @@ def test_a_check_port_comes_live_and_goes_by_a_reload(plane: DataPlane) -> None:
 
 
 def test_a_check_port_where_nothing_is_checked_is_in_the_file_only(plane: DataPlane) -> None:
-    assert plane.haproxy is not None
     answer = put(plane, {**SORRY, "health_check_port": 82}, f"{SERVERS}/sorry")
     assert answer.status == 200 and "Reload-ID" not in answer.headers
     assert plane.haproxy.servers("be")["sorry"]["srv_check_port"] == "0"
 
 
 def test_one_after_the_other_by_the_version_in_the_answer(plane: DataPlane) -> None:
-    assert plane.haproxy is not None
     version = str(plane.version())
     for weight in (61, 62, 63):
         answer = plane.put(f"{SERVER}?version={version}", {**OLD, "weight": weight})
@@ -144,7 +135,6 @@ def test_it_outdates_an_open_transaction_and_a_runtime_call_does_not(plane: Data
 
 def test_a_server_that_haproxy_does_not_have_yet(fresh: Callable[..., DataPlane]) -> None:
     plane = fresh(reload_delay=30)
-    assert plane.haproxy is not None
     tid = plane.begin()
     plane.post(f"{SERVERS}?transaction_id={tid}", server("n1"))
     rid = reload_id(plane.commit(tid))
@@ -155,7 +145,6 @@ def test_a_server_that_haproxy_does_not_have_yet(fresh: Callable[..., DataPlane]
 
 def test_while_haproxy_is_away(fresh: Callable[..., DataPlane]) -> None:
     plane = fresh(reload_delay=30)
-    assert plane.haproxy is not None
     plane.haproxy.stop()
     reload_id(put(plane, {**OLD, "weight": 9}))
     assert plane.get(SERVER).json() == {**OLD, "weight": 9}
@@ -188,7 +177,7 @@ def test_a_refused_versioned_write_leaves_a_failed_transaction_behind(plane: Dat
 def test_a_versioned_add_reloads_where_there_is_a_default_server(plane: DataPlane) -> None:
     answer = plane.post(f"{SERVERS}?version={plane.version()}", server("n9"))
     assert plane.follow(reload_id(answer))["status"] == "succeeded"
-    assert plane.haproxy is not None and "n9" in plane.haproxy.servers("be")
+    assert "n9" in plane.haproxy.servers("be")
 
 
 def test_a_versioned_add_without_default_server_is_live_at_once_but_not_in_use(plane: DataPlane) -> None:
@@ -196,7 +185,6 @@ def test_a_versioned_add_without_default_server_is_live_at_once_but_not_in_use(p
 
     It stays in maintenance; 3.0 forgets its weight and puts it to use where it has no check.
     """
-    assert plane.haproxy is not None
     worker = plane.haproxy.worker()
     answer = plane.post(f"/configuration/backends/bare/servers?version={plane.version()}",
                         {"name": "two", "address": "127.0.9.6", "port": 30443, "weight": 10, "check": "enabled"})
@@ -209,7 +197,7 @@ def test_a_versioned_delete_always_reloads(plane: DataPlane) -> None:
     answer = plane.delete(f"{SERVER}?version={plane.version()}")
     assert answer.body == b""
     plane.follow(reload_id(answer))
-    assert plane.haproxy is not None and set(plane.haproxy.servers("be")) == {"sorry"}
+    assert set(plane.haproxy.servers("be")) == {"sorry"}
 
 
 def test_forced(plane: DataPlane) -> None:

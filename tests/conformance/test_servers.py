@@ -33,7 +33,6 @@ def test_add_replace_delete(plane: DataPlane) -> None:
     plane.follow(reload_id(plane.commit(tid)))
     assert backend_lines(plane.file(), "be")[-2:] == ["  server sorry 127.0.9.9:80 backup",
                                                       "  server n1 127.0.9.2:30444 check weight 7"]
-    assert plane.haproxy is not None
     assert set(plane.haproxy.servers("be")) == {"sorry", "n1"}
 
 
@@ -168,7 +167,6 @@ def test_a_server_beside_a_template_is_written_before_it(plane: DataPlane) -> No
 
 def test_a_clash_with_a_templates_name_fails_at_commit(plane: DataPlane) -> None:
     """By HAProxy's check alone: 3.4 takes it, and runs two servers of that name."""
-    assert plane.haproxy is not None
     tid = plane.begin()
     assert plane.post(f"/configuration/backends/slots/servers?transaction_id={tid}", server("slot1")).status == 202
     answer = plane.commit(tid)

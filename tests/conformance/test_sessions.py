@@ -40,7 +40,6 @@ def plane_of(fresh: Callable[..., DataPlane]) -> Iterator[Callable[[str], DataPl
 
 def visit(plane: DataPlane, node: str) -> Visit:
     """A connection that this node answers and that stays open."""
-    assert plane.haproxy is not None
     for _ in NODES:
         made = Visit(plane.haproxy.port)
         if made.label == node:

@@ -37,7 +37,6 @@ def reload(plane: DataPlane) -> None:
 
 
 def runs(plane: DataPlane) -> str:
-    assert plane.haproxy is not None
     return plane.haproxy.states("be")["old"]
 
 
@@ -113,7 +112,6 @@ def returned(plane: DataPlane) -> DataPlane:
 def test_a_drain_of_a_server_that_was_out_at_the_last_reload_is_shown_as_maint(returned: DataPlane) -> None:
     """A trap: HAProxy drains it, and prints the bits 4 + 8 in decimal; the API takes the 12 for hexadecimal."""
     plane = returned
-    assert plane.haproxy is not None
     answer = call(plane, "drain")
     assert plane.haproxy.servers("be")["old"]["srv_admin_state"] == "12" and runs(plane) == "drain"
     assert answer.json()["admin_state"] == shown(plane) == "maint"
@@ -158,7 +156,6 @@ def test_a_line_answers_a_default_server_that_takes_it_out(fresh: Callable[..., 
     new = server("n1", maintenance="disabled", backup="disabled")
     assert plane.post(f"/configuration/backends/be/servers?transaction_id={tid}", new).json() == new
     assert plane.follow(reload_id(plane.commit(tid)))["status"] == "succeeded"
-    assert plane.haproxy is not None
     assert plane.haproxy.states("be") == {"old": "ready", "sorry": "maint", "n1": "ready"}
     found = next(one for one in backend_lines(plane.file(), "be") if "server n1 " in one)
     assert " enabled" in found and " no-backup" in found

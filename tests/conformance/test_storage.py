@@ -232,13 +232,11 @@ def test_a_configuration_that_names_a_file_that_is_none(plane: DataPlane, used: 
 
 def serial(plane: DataPlane, file: str) -> int:
     """Of the certificate that the running HAProxy has by this path."""
-    assert plane.haproxy is not None
     found = [line for line in plane.haproxy.runtime(f"show ssl cert {file}").splitlines() if line.startswith("Serial: ")]
     return int(found[0].partition(" ")[2], 16)
 
 
 def test_a_certificate_in_use_is_replaced_live_from_3_2_on(plane: DataPlane, used: dict[str, str], tmp_path: pathlib.Path) -> None:
-    assert plane.haproxy is not None
     worker, file = plane.haproxy.worker(), used["ssl_certificates"]
     answer = put(plane, "ssl_certificates", "a.pem", pem(self_signed(tmp_path, "b")))
     if before_3_2(plane):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.harness import realparts
+from tests.harness import parts, realparts
 from tests.harness.certificates import Authority
 from tests.harness.daemon import Daemon, clean_env
 from tests.harness.etcd import Etcd, Tls, pair_of
@@ -24,10 +24,8 @@ PASSWORD = "of-the-user-sync"
 
 @pytest.fixture(scope="module")
 def etcd_program() -> pathlib.Path:
-    try:
+    with parts.or_skip("no etcd here"):
         return realparts.etcd_debian()
-    except realparts.Missing as e:
-        pytest.skip(f"no etcd here: {e}")
 
 
 @pytest.fixture
