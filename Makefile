@@ -59,7 +59,7 @@ HARDEN_LD = -pie -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code,-z,text,--g
 comma := ,
 # Of UBSan without the two checks that cost most to compile and find what ASan finds: the fuzz targets have all of it. Sources are
 # optimised, as they run for minutes; tests are not, as compiling them takes longer than running them.
-SAN := -g -fsanitize=address,undefined -fno-sanitize=null,object-size -fno-sanitize-recover=all -fno-omit-frame-pointer
+SAN := -g1 -fsanitize=address,undefined -fno-sanitize=null,object-size -fno-sanitize-recover=all -fno-omit-frame-pointer
 TESTED := -DSERVERS_CHECK_STANDING -DMANY_BACKENDS=2
 CHECK_LIBS = $(call once,CHECK_LIBS,pkg-config --libs check)
 STD := -std=gnu11 -D_GNU_SOURCE -Isrc -DPROJECT_VERSION='"$(VERSION)"'
