@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable
 
 from tests.harness.haproxy import DataPlane
+from tests.harness.http import Response
 from tests.harness.process import wait_until
 
 from .say import error, reload_id, server, without_header
@@ -14,10 +15,14 @@ from .test_file import edit_and_wait
 SERVERS = "/configuration/backends/be/servers"
 
 
-def commit_with(plane: DataPlane, name: str) -> str:
+def commit_of(plane: DataPlane, name: str) -> Response:
     tid = plane.begin()
     assert plane.post(f"{SERVERS}?transaction_id={tid}", server(name)).status == 202
-    return reload_id(plane.commit(tid))
+    return plane.commit(tid)
+
+
+def commit_with(plane: DataPlane, name: str) -> str:
+    return reload_id(commit_of(plane, name))
 
 
 def test_followed_to_its_end_the_change_is_live(plane: DataPlane) -> None:
@@ -89,7 +94,7 @@ def impossible(plane: DataPlane) -> None:
 
 
 def test_a_failed_reload_parts_the_file_and_the_api_until_a_commit_works(fresh: Callable[..., DataPlane]) -> None:
-    plane = fresh()
+    plane = fresh(reload_delay=3)  # time to look before it
     plane.follow(commit_with(plane, "n0"))
     good = plane.file()
     with occupied(plane):
@@ -139,9 +144,9 @@ def test_a_first_reload_that_fails_makes_the_restored_file_an_edit_by_hand(fresh
     plane = fresh()
     impossible(plane)
     version = plane.version()
-    rid = commit_with(plane, "n1")
-    assert plane.version() == version + 1
-    assert plane.follow(rid, 40)["status"] == "failed"
+    answer = commit_of(plane, "n1")
+    assert int(answer.headers["Configuration-Version"]) == version + 1, "the reload may have failed by now"
+    assert plane.follow(reload_id(answer), 40)["status"] == "failed"
     def gone() -> bool:  # the file is put back in place, not beside it: for a moment it may be read half, without the backend
         answer = plane.get(SERVERS)
         return answer.status == 200 and bool(answer.json()) and "n1" not in [s["name"] for s in answer.json()]
