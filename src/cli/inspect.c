@@ -217,6 +217,7 @@ static void fill_target(struct inspect *i, struct inspect_haproxy *h, struct ins
     t->dirty = h->dirty;
     t->file = h->readout.file;
     t->adds = h->driver->adds;
+    t->regroups = h->driver->regroups;
     t->served = &h->served;
     t->drift = mem_strdup(h->drift);
     t->warning = mem_strdup(h->warning);

@@ -25,7 +25,8 @@ static struct backend_decision_input decide_input(const struct inspect_target *t
                .runtime = &b->runtime,
                .desired = b->desired,
                .memory = &b->memory,
-               .open = inspect_updates(b)},
+               .open = inspect_updates(b),
+               .sets_check_port = t->regroups},
         .rules = rules->plan,
         .parking = b->parking,
         .file_problem = t->file_problem != NULL ? t->file_problem : b->daemon.file_problem,
@@ -169,22 +170,12 @@ static enum inspect_way way_of(const struct inspect_target *t, const struct insp
     return commanded || is_written(b, c->server.name) ? INSPECT_WITHOUT_RELOAD : INSPECT_BY_RELOAD;
 }
 
-/* To these alone HAProxy adds a server without a reload, and to `hash-type consistent`, which is not looked at. */
-static bool balance_is_dynamic(const char *balance)
-{
-    static const char *const names[] = {"", "roundrobin", "leastconn", "first", "random"};
-    for (size_t i = 0; i < array_len(names); i++)
-        if (balance == NULL || str_eq(balance, names[i]))
-            return true;
-    return false;
-}
-
 /* Who comes and goes without a reload does not where another change of the backend takes one. */
 static void decide_ways(const struct inspect_target *t, struct inspect_backend *b)
 {
     const struct diff *d = &b->plan.diff;
     bool adds = t->adds && inspect_updates(b) && !is_dirty(t, b) && !d->backend_change && !d->create_backend &&
-                balance_is_dynamic(b->actual.balance);
+                !b->actual.takes_no_weights;
     b->ways = mem_array(d->change_count, sizeof(b->ways[0]));
     for (size_t i = 0; i < d->change_count; i++) {
         b->ways[i] = way_of(t, b, &d->changes[i]);

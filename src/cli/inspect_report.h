@@ -98,6 +98,7 @@ struct inspect_target {
     struct cfg_content *file;         /* haproxy.cfg as it was read; borrowed; NULL: it was not */
     const struct served *served;      /* which servers are down by their checks; borrowed; NULL: a test's */
     bool adds;                        /* servers come and go without a reload */
+    bool regroups;                    /* by a Data Plane API */
     bool dirty;                       /* it may not run what haproxy.cfg says: each change needs a reload */
     char
         *drift; /* how what it runs differs from haproxy.cfg; NULL: it does not, or a reload is pending or has failed */

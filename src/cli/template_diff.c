@@ -57,7 +57,7 @@ static bool pair_differs(struct pair p)
         return true;
     struct cfg_file before, after;
     cfg_parse_both(p, &before, &after);
-    bool same = cfg_same_meaning(&before, &after);
+    bool same = cfg_same_meaning(&before, &after, false);
     cfg_file_fini(&before);
     cfg_file_fini(&after);
     return !same;

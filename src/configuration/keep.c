@@ -53,9 +53,23 @@ static const struct cfg_file_line *keep_next(const struct keep_backend *b, const
     return NULL;
 }
 
+/* What a conditional decides is not known, and lines at the end of the section might be in one. */
+static int keep_check_conditionals(const struct cfg_file_section *s, struct error *err)
+{
+    for (const struct cfg_file_line *line = s->line; line < s->lines + s->line_count; line++)
+        if (line->conditional)
+            return error_set(err, ERROR_INVALID,
+                             "line %u: a conditional (.if) decides about a line of %s %.*s, whose servers are kept: leave "
+                             "it out of that section",
+                             line->number, s->kind, NAME_SHOWN, s->name);
+    return 0;
+}
+
 static int keep_check_section(const struct keep_backend *b, const struct cfg_file_section *s, struct cfg_line *words,
                               struct error *err)
 {
+    if (keep_check_conditionals(s, err) != 0)
+        return -1;
     struct text_list lines = {.between = ", ", .max = LINES_SHOWN};
     const struct cfg_file_line *line;
     for (size_t at = 0; (line = keep_next(b, s, words, &at)) != NULL;)
@@ -103,7 +117,7 @@ static void keep_edits(const struct cfg_file *text, const struct cfg_file *now, 
     for (size_t i = 0; i < text->section_count; i++) {
         const struct cfg_file_section *s = &text->sections[i];
         const struct keep_backend *b = keep_find(rules, s);
-        const struct cfg_file_line *line, *last = s->line_count > 0 ? &s->lines[s->line_count - 1] : s->line;
+        const struct cfg_file_line *line, *last = cfg_file_last_own_line(s);
         if (b == NULL)
             continue;
         for (size_t at = 0; (line = keep_next(b, s, &words, &at)) != NULL;)

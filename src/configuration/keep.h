@@ -1,7 +1,7 @@
 /*
  * The server lines that are not the document's: those of backends whose servers the daemon itself or another one
- * manages. What is sent is the document with the lines that the file has now, at the end of each of these backends.
- * Pure.
+ * manages. What is sent is the document with the lines that the file has now, behind the last line of each of these
+ * backends that is no directive (".if"), which may be about the next section. Pure.
  */
 #ifndef CONFIGURATION_KEEP_H
 #define CONFIGURATION_KEEP_H
@@ -25,7 +25,8 @@ struct keep_rules {
     size_t count;
 };
 
-/* ERROR_INVALID: the document has such lines, or lacks such a backend: which, by its lines, and what to do. */
+/* ERROR_INVALID: the document has such lines, or lacks such a backend, or a conditional decides about a line of one: which,
+ * by its lines, and what to do. */
 int keep_check(const struct cfg_file *document, const struct keep_rules *rules, struct error *err) must_check;
 
 /* Adds text (the document, or a file from before) to out, with the lines of `now` in place of its own: by these

@@ -71,7 +71,7 @@ bool target_file_means(const struct target *t, struct cfg_content *own)
 {
     cleanup(cfg_content_unref_ptr) struct cfg_content *with_kept = NULL;
     const struct cfg_file *is, *wanted;
-    return target_both(t, own, &with_kept, &is, &wanted) && cfg_same_meaning(is, wanted);
+    return target_both(t, own, &with_kept, &is, &wanted) && cfg_same_meaning(is, wanted, instance_view(t->in).regroups);
 }
 
 /* Compared once: most readings find the file that was there before. */
@@ -83,7 +83,7 @@ const struct cfg_difference *target_difference(struct target *t)
         cfg_difference_fini(&t->differs);
         t->comparable = target_both(t, target_document(t)->content, &with_kept, &is, &wanted);
         if (t->comparable)
-            cfg_difference_init(&t->differs, is, wanted);
+            cfg_difference_init(&t->differs, is, wanted, instance_view(t->in).regroups);
         t->compared = true;
     }
     return t->comparable ? &t->differs : NULL;

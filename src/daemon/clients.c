@@ -208,6 +208,7 @@ static struct local_helper *clients_helper(struct event_base *base, const struct
                                                  .files_after = after,
                                                  .folders = (const char *const *)folders.list,
                                                  .haproxy = l->program,
+                                                 .environment_file = l->environment_file,
                                                  .master_socket = l->master_socket,
                                                  .stats_socket = l->stats_socket,
                                                  .reload = ways[l->reload],

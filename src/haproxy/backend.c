@@ -6,6 +6,17 @@
 #include "base/shared_text.h"
 #include "base/str.h"
 
+bool backend_algorithm_is_dynamic(const char *algorithm)
+{
+    return str_eq(algorithm, "roundrobin") || str_eq(algorithm, "leastconn") || str_has_prefix(algorithm, "random");
+}
+
+bool backend_algorithm_is_hashed(const char *algorithm)
+{
+    return !str_eq(algorithm, "roundrobin") && !str_eq(algorithm, "leastconn") && !str_eq(algorithm, "static-rr") &&
+           !str_eq(algorithm, "first");
+}
+
 void backend_init(struct backend *b)
 {
     *b = (struct backend){.version = -1};
@@ -16,6 +27,7 @@ void backend_server_fini(struct backend_server *s)
     shared_text_free(s->name);
     shared_text_free(s->address);
     shared_text_free(s->json);
+    shared_text_free(s->rest);
     *s = (struct backend_server){.weight = -1};
 }
 
@@ -46,6 +58,7 @@ void backend_server_copy(struct backend_server *to, const struct backend_server 
     to->name = shared_text(from->name);
     to->address = shared_text(from->address);
     to->json = shared_text(from->json);
+    to->rest = shared_text(from->rest);
 }
 
 bool backend_server_same(const struct backend_server *a, const struct backend_server *b)
@@ -54,7 +67,8 @@ bool backend_server_same(const struct backend_server *a, const struct backend_se
            a->weight == b->weight && a->check == b->check && a->backup == b->backup &&
            a->maintenance == b->maintenance && a->enabled == b->enabled && a->no_backup == b->no_backup &&
            a->default_disabled == b->default_disabled && a->default_backup == b->default_backup &&
-           a->check_port == b->check_port && a->send_proxy_v2 == b->send_proxy_v2;
+           a->check_port == b->check_port && a->send_proxy_v2 == b->send_proxy_v2 && a->tracks == b->tracks &&
+           a->rest == b->rest;
 }
 
 static bool backend_same_lists(const struct backend *a, const struct backend *b)
@@ -84,7 +98,7 @@ bool backend_same(const struct backend *a, const struct backend *b)
     return str_eq(a->name, b->name) && a->exists == b->exists && str_eq(a->mode, b->mode) &&
            str_eq(a->balance, b->balance) && str_eq(a->adv_check, b->adv_check) &&
            a->httpchk_params == b->httpchk_params && a->default_send_proxy_v2 == b->default_send_proxy_v2 &&
-           a->disabled_line == b->disabled_line && a->backup_line == b->backup_line && str_eq(a->json, b->json) &&
+           a->takes_no_weights == b->takes_no_weights && a->disabled_line == b->disabled_line && a->backup_line == b->backup_line && str_eq(a->json, b->json) &&
            backend_same_lists(a, b);
 }
 

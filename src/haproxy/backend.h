@@ -23,7 +23,11 @@ struct backend_server {
     bool default_disabled, default_backup; /* its default-server says so, which the line has to answer */
     uint16_t check_port;                   /* `port` of the check ("health_check_port"); 0: that of the server */
     bool send_proxy_v2;
+    bool tracks;      /* another server (`track`): its check and its state are that one's */
     const char *json; /* the whole object as the Data Plane API gave it; NULL for one that is still to be made */
+    /* All of that which the daemon does not manage and which is not this server's alone, as haproxy/siblings has it: of one
+     * that is to be made, what is put on its line. NULL: nothing. */
+    const char *rest;
 };
 
 /* A `server-template PREFIX NUM|RANGE` line makes the names PREFIX<n>. */
@@ -69,6 +73,7 @@ struct backend {
     char *mode;                 /* "tcp", "http", "" where not set */
     char *balance;              /* algorithm, "" where not set */
     char *adv_check;            /* "tcp-check", "httpchk", ..., "" where not set */
+    bool takes_no_weights;      /* its algorithm is a static one: HAProxy takes 0% and 100% while it runs */
     bool httpchk_params;        /* the httpchk says what to ask for */
     bool default_send_proxy_v2; /* in its default-server line */
     /* Lines of haproxy.cfg whose default-server says `disabled` or `backup` for this backend, be it in the defaults
@@ -82,6 +87,11 @@ struct backend {
     struct backend_unsupported_line *unsupported;
     size_t unsupported_count;
 };
+
+/* "roundrobin", "random(2)": any weight while it runs, servers come and go (HAProxy configuration manual, 4.2 "balance"). */
+bool backend_algorithm_is_dynamic(const char *algorithm);
+/* Servers get connections by their places in a hash, perhaps a consistent one. */
+bool backend_algorithm_is_hashed(const char *algorithm);
 
 void backend_init(struct backend *b);
 void backend_fini(struct backend *b);

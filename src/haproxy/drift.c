@@ -17,6 +17,8 @@
 /* A line without a port says nothing about it. */
 static char *place_problem(const struct backend_server *line, const struct runtime_server *is)
 {
+    if (is->unresolved && line->address != NULL && str_ip_family(line->address) != 0)
+        return mem_strdup("HAProxy has no address for it");
     if (str_eq(line->address, is->address) && (line->port == 0 || line->port == is->port))
         return NULL;
     if (line->address == NULL || is->address == NULL || str_ip_family(line->address) == 0 ||
@@ -31,7 +33,7 @@ static char *place_problem(const struct backend_server *line, const struct runti
 
 char *drift_of_server(const struct backend_server *line, const struct runtime_server *is)
 {
-    if (line->maintenance && is->admin != RUNTIME_MAINT)
+    if (line->maintenance && is->admin != RUNTIME_MAINT && !is->unresolved)
         return mem_printf("HAProxy has it in %s, not in maint", runtime_admin_name(is->admin));
     return place_problem(line, is);
 }
@@ -90,6 +92,20 @@ static void compare_lines(const struct backend *file, const struct runtime *r, d
         cleanup(mem_free_ptr) char *moved = manages(arg, line) ? place_problem(line, is) : NULL;
         if (moved != NULL)
             drift_add(p, line->name, moved);
+    }
+}
+
+void drift_places(const struct backend *file, const struct runtime *r, drift_manages *manages, const void *arg,
+                  struct changes *ret)
+{
+    for (size_t i = 0, at = 0; r->readable && i < file->server_count; i++) {
+        const struct backend_server *line = &file->servers[i];
+        const struct runtime_server *is = runtime_find_next(r, line->name, &at);
+        cleanup(mem_free_ptr) char *moved = is != NULL && manages(arg, line) ? place_problem(line, is) : NULL;
+        const struct change c = {
+            .kind = CHANGE_SET_SERVER, .backend = file, .server = line, .fields = SERVER_ADDRESS | SERVER_PORT};
+        if (moved != NULL && line->port != 0)
+            changes_add(ret, &c);
     }
 }
 

@@ -44,4 +44,8 @@ typedef bool drift_manages(const void *arg, const struct backend_server *line);
 char *drift_of_backend(const struct backend *file, const struct runtime *r, drift_manages *manages,
                        const void *arg) must_check;
 
+/* Adds to ret what sets each managed server that runs at another place than its line has to that place. */
+void drift_places(const struct backend *file, const struct runtime *r, drift_manages *manages, const void *arg,
+                  struct changes *ret);
+
 #endif

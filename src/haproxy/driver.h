@@ -192,6 +192,7 @@ struct driver_events {
     void (*replaced)(void *arg, const struct replaced *r);
     void (*stored)(void *arg, const struct stored *s);
     void (*updated)(void *arg, const struct updated *u);
+    void (*running_set)(void *arg, const struct error *err); /* NULL: HAProxy has done all of it */
     void (*commanded)(void *arg, uint64_t took_us, const struct error *err); /* NULL: it is in that state */
     void (*reload_told)(void *arg);
     void (*last_reload_told)(void *arg, const struct reload_history *h, const struct error *err);
@@ -224,6 +225,9 @@ struct driver_ops {
                    struct error *err);
     void (*store)(struct driver *d, const struct storage_request *request);
     int (*update)(struct driver *d, int64_t version, const struct update_request *request, struct error *err);
+    /* Addresses and ports in the running HAProxy alone: the file has them. CHANGE_SET_SERVER; borrowed until it returns.
+     * -1: they fit into no command. NULL: by reloads alone. */
+    int (*set_running)(struct driver *d, const struct changes *changes, struct error *err);
     void (*command)(struct driver *d, const char *backend, const char *server, enum runtime_admin state);
     void (*ask_reload)(struct driver *d, struct reload *r); /* and sets its state */
     void (*ask_last_reload)(struct driver *d);
@@ -240,6 +244,7 @@ struct driver {
     const struct driver_ops *ops;
     const char *name;  /* for messages and metrics: a URL without userinfo, or a path */
     bool runtime;      /* the running HAProxy is read and written to, too; else all goes by the file and reloads */
+    bool regroups;     /* what it writes it writes by kinds of lines, in an order of its own */
     bool adds;         /* servers come and go without a reload, where HAProxy lets them */
     bool tells_ends;   /* of reloads, by itself: ask_reload may be asked at once, and once for each */
     const char *fails; /* what to say of it where it fails without an answer */

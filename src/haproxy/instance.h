@@ -80,6 +80,7 @@ struct instance_view {
     bool unloaded;              /* a replacement wrote the file, and no commit has loaded it since */
     bool behind; /* the file is older than what the Data Plane API answers: a reload failed, and it put that one back */
     const char *waits;   /* another daemon has the file: what to say of it; NULL: none has */
+    bool regroups;       /* the file is kept by kinds of lines, by its Data Plane API */
     bool adds;           /* servers come and go without a reload, where HAProxy lets them */
     int64_t worker_pid;  /* -1: not known */
     const char *haproxy; /* its version as read last; "": not known */

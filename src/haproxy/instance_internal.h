@@ -41,6 +41,8 @@ struct instance_running {
     uint64_t drift_since_ms;   /* that it did so, at that version */
     char *drift;               /* what */
     char *drift_found;         /* the one that is to be repaired; NULL: none */
+    /* Of a difference that is still there: a reload did not help, then commands are to set it, did not help either. */
+    bool reload_in_vain, sets, set_in_vain;
     bool read_again;           /* another worker answered than at the reading before, which was not one of these */
     bool said_old;             /* that HAProxy is too old */
 };
@@ -164,6 +166,9 @@ bool instance_is_confirmed(const struct instance *in); /* the running HAProxy wa
                                                         * haproxy.cfg */
 /* How running HAProxy differs from haproxy.cfg, in the backends that can be read; NULL: it does not. Allocates. */
 char *instance_running_problem(const struct instance *in) must_check;
+/* Where a reload did not bring what the file says. False: it is not to be done now, or cannot be. */
+bool instance_set_running(struct instance *in);
+void instance_running_set(void *in, const struct error *err);
 bool instance_is_split(const struct instance *in); /* after a failed reload, the file is another one than the API's */
 
 /* instance_write.c */

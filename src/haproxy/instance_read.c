@@ -3,6 +3,10 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/cfg/content.h"
+#include "haproxy/cfg/words.h"
+#include "haproxy/change.h"
 #include "haproxy/drift.h"
 #include "haproxy/instance_internal.h"
 
@@ -208,6 +212,11 @@ static void instance_judge_reload(struct instance *in)
         err = end->error;
     } else if (!end->done && !other && instance_driver(in)->tells_ends) {
         err = end->error;
+    } else if (problem != NULL && other && end->done) { /* it loaded the file, and something else has another say */
+        end->unconfirmed = 0;
+        in->running.reload_in_vain = true;
+        instance_reload_confirmed(in, false);
+        return;
     } else if (problem != NULL) {
         error_set(&err, ERROR_INVALID, "reload %s was reported as successful, but HAProxy does not run haproxy.cfg: %s",
                   end->id, problem);
@@ -233,6 +242,68 @@ static void instance_judge_reload(struct instance *in)
     instance_reload_failed(in, &err, !end->done, problem != NULL);
 }
 
+/* The directive that brings places of servers from somewhere else; 0: the file has none. */
+static unsigned instance_state_file_line(const struct instance *in)
+{
+    cleanup(cfg_line_fini) struct cfg_line words;
+    const struct cfg_file *f = in->readout.file != NULL ? cfg_content_file(in->readout.file, NULL) : NULL;
+    cfg_line_init(&words);
+    for (size_t i = 0; f != NULL && i < f->line_count; i++) {
+        cfg_line_split(&words, f->lines[i].text, f->lines[i].len);
+        if (str_eq(cfg_word(&words, 0), "load-server-state-from-file") && !str_eq(cfg_word(&words, 1), "none"))
+            return f->lines[i].number;
+    }
+    return 0;
+}
+
+bool instance_set_running(struct instance *in)
+{
+    struct driver *d = instance_driver(in);
+    cleanup(changes_fini) struct changes all = {0};
+    struct error err = {0};
+    if (!in->running.sets)
+        return false;
+    in->running.sets = false;
+    for (size_t i = 0; i < in->backend_count; i++)
+        drift_places(&in->backends[i].actual, &in->backends[i].runtime, instance_read_manages, &in->backends[i], &all);
+    if (all.count == 0)
+        return false;
+    instance_begin(in, INSTANCE_POLLING);
+    if (d->ops->set_running(d, &all, &err) == 0)
+        return true;
+    instance_begin(in, INSTANCE_IDLE);
+    return false;
+}
+
+void instance_running_set(void *arg, const struct error *err)
+{
+    struct instance *in = arg;
+    if (err == NULL)
+        log_warn(in->options.log, "HAProxy did not take the places of servers from haproxy.cfg; they were set by runtime commands",
+                 log_str("target", instance_url(in)), log_str("what", in->running.drift));
+    instance_outdated(in);
+    instance_done(in);
+}
+
+/* A reload did not help. True: commands may. */
+static bool instance_read_sets(struct instance *in, const char *what)
+{
+    struct instance_running *r = &in->running;
+    struct error err = {0};
+    unsigned line = instance_state_file_line(in);
+    if (!r->reload_in_vain)
+        return false;
+    if (!r->set_in_vain && instance_driver(in)->ops->set_running != NULL) {
+        r->set_in_vain = r->sets = true;
+        return true;
+    }
+    cleanup(mem_free_ptr) char *by =
+        line != 0 ? mem_printf(" (line %u: load-server-state-from-file)", line) : mem_strdup("");
+    error_set(&err, ERROR_INVALID, "%s; neither a reload nor runtime commands brought what the file says%s", what, by);
+    instance_problem(in, "HAProxy does not run what haproxy.cfg says", &err);
+    return false;
+}
+
 /* At rest, HAProxy runs something else than its file says: a reload that never came, an operator's command, another
  * writer. */
 static void instance_read_drift(struct instance *in)
@@ -248,6 +319,7 @@ static void instance_read_drift(struct instance *in)
     if (what == NULL) {
         if (!in->dirty && in->reload.state != RELOAD_PENDING && instance_all_readable(in)) {
             backoff_reset(&in->pace.drift_backoff);
+            r->reload_in_vain = r->set_in_vain = false;
             instance_note_drift_over(in);
         }
         return;
@@ -256,6 +328,8 @@ static void instance_read_drift(struct instance *in)
         in->reread_ms = r->drift_since_ms + DRIFT_REREAD_MS;
         return;
     }
+    if (instance_read_sets(in, what))
+        return;
     instance_must_reload(in);
     metric_add(in->options.telemetry->drifts, 1, instance_url(in), NULL);
     pace_drift(&in->pace, now);

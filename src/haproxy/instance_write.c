@@ -415,6 +415,8 @@ void instance_decide(struct instance *in)
 {
     struct engine_wants all = {0};
     instance_writes_none(in);
+    if (instance_set_running(in))
+        return;
     for (size_t i = 0; i < in->engine_count; i++) {
         struct engine_wants *w = &in->wants[i];
         *w = (struct engine_wants){0};

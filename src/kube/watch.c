@@ -54,6 +54,7 @@ static unsigned start_list(struct watch *w, uint64_t now_ms)
 {
     bool pages = w->paged || now_ms < w->server->no_streaming_until_ms;
     forget_pages(w);
+    w->short_watches = 0;
     w->listed_ms = now_ms;
     return WATCH_REPLACE_BEGIN | WATCH_LISTED | request(w, pages ? WATCH_LISTING : WATCH_STREAMING, now_ms);
 }
@@ -135,7 +136,11 @@ static unsigned react(struct watch *w, enum watch_reaction r, int64_t retry_afte
     uint64_t spaced_ms = w->listed_ms + WATCH_LIST_SPACING_MS;
     switch (r) {
     case REACT_AGAIN:
-        return w->stable ? start_watch(w, now_ms) : watch_wait_for(w, true, retry_after_ms, now_ms);
+        if (w->stable) {
+            w->short_watches = 0;
+            return start_watch(w, now_ms);
+        }
+        return watch_wait_for(w, ++w->short_watches < WATCH_SHORT_TRIES, retry_after_ms, now_ms);
     case REACT_LIST:
         w->progress = false;
         if (news && now_ms >= spaced_ms)

@@ -43,6 +43,7 @@ extern const struct watch_deadlines watch_usual_deadlines;
 #define WATCH_DENIED_MS 10000
 #define WATCH_LIST_SPACING_MS 5000 /* lists that follow trouble in the stream */
 #define WATCH_RETRY_STREAMING_MS 3600000
+#define WATCH_SHORT_TRIES 3     /* watches that ended at once, in a row: what they do not tell is listed */
 #define WATCH_STREAMING_TRIES 3 /* streaming lists cut in a row before pages are tried */
 #define WATCH_MAX_RETRY_AFTER_MS 120000
 
@@ -128,6 +129,7 @@ struct watch {
     uint64_t last_byte_ms;
     unsigned timeout_s; /* as asked of the server */
     bool spoke;         /* WATCHING: anything came behind the headers */
+    unsigned short_watches; /* ended without news and before WATCH_STABLE_MS, in a row since the last list */
     bool stable;        /* WATCHING: brought news or lived long enough */
 
     /* the list under way, or the last one */

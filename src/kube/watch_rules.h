@@ -35,7 +35,8 @@ enum watch_trouble {
 /* At once never twice in a row without news in between, so that no server can cause a busy loop. */
 enum watch_reaction {
     REACT_LATER,      /* back off, then the same again: a list, or a watch from the last version */
-    REACT_AGAIN,      /* a watch from the last version, at once where this one was stable, otherwise LATER */
+    REACT_AGAIN,      /* a watch from the last version, at once where this one was stable, otherwise LATER; after
+                       * WATCH_SHORT_TRIES of those in a row a list */
     REACT_LIST,       /* list, at once where there was news since the last list and that is some time ago */
     REACT_LIST_LATER, /* back off, then list */
     REACT_PAGES,      /* the list again, at once, in pages */

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "report/telemetry.h"
 #include "servers/servers_internal.h"
 
@@ -27,6 +28,20 @@ static void decide_done(struct servers_backend *s)
 
 /* ---- what is not written ---- */
 
+#define UNRESOLVED_SHOWN 5
+
+/* "n1, n2 and 3 more": desired servers that HAProxy has no address for; NULL: none. */
+static char *decide_unresolved(const struct servers_backend *s)
+{
+    struct text_list names = {.between = ", ", .max = UNRESOLVED_SHOWN};
+    const struct runtime *r = &s->at->runtime;
+    for (size_t i = 0; r->readable && i < r->count; i++)
+        if (r->servers[i].unresolved && desired_find(s->desired, r->servers[i].name) != NULL &&
+            text_list_next(&names))
+            buf_add(&names.text, r->servers[i].name);
+    return text_list_take(&names);
+}
+
 static void decide_in_sync(struct servers_backend *s)
 {
     struct instance *in = s->engine->instance;
@@ -49,6 +64,16 @@ static void decide_in_sync(struct servers_backend *s)
     }
     if (v.drift != NULL) {
         servers_set_in_sync(s, false); /* a reload may be on its way: the next reading shows it */
+        return;
+    }
+    cleanup(mem_free_ptr) char *unresolved = decide_unresolved(s);
+    if (unresolved != NULL) {
+        servers_set_in_sync(s, false);
+        error_set(&err, ERROR_INVALID,
+                  "server %s: HAProxy cannot resolve the host name of its line, and sends it no traffic; make the "
+                  "name resolve on the load balancer, or let nodes have IP addresses (NODE_ADDRESS_TYPES)",
+                  unresolved);
+        servers_problem(s, "HAProxy has no address for a server", &err);
         return;
     }
     instance_count_reconcile(in, "in_sync");
@@ -149,15 +174,20 @@ static enum need decide_write(struct servers_backend *s)
         return NEED_READING;
     if (s->plan.verdict == PLAN_RELOAD_AGAIN)
         return servers_may_write(s) && v.may_begin ? NEED_RELOAD : NEED_TIME;
-    if (servers_is_fought_over(s) || !servers_may_write(s) || servers_does_not_stick(s))
+    /* What was refused of this backend holds up itself alone: runtime updates need nothing of it. */
+    bool rejected = v.may_write && !servers_may_write(s);
+    if (servers_is_fought_over(s) || !v.may_write || servers_does_not_stick(s))
         return NEED_TIME;
     if (!instance_commanded(in, s->at))
         return NEED_TIME; /* for a moment: what is commanded must not come after what is written */
     /* While running HAProxy differs from haproxy.cfg, only a reload repairs it; where none is possible, a runtime
      * update is verified all the same, and a server need not wait. */
-    bool prefers_transaction = (v.dirty || decide_overdue(s)) && v.may_begin;
-    if (s->route.update_count > 0 && !prefers_transaction && !servers_update_did_not_stick(s))
+    bool prefers_transaction = (v.dirty || decide_overdue(s)) && v.may_begin && !rejected;
+    if (s->route.update_count > 0 && !prefers_transaction && !servers_update_did_not_stick(s) &&
+        (!rejected || s->last.updates_after_ms <= clock_mono_ms()))
         return decide_awaits_command(s) ? NEED_TIME : NEED_UPDATE;
+    if (rejected)
+        return NEED_TIME;
     if (instance_runtime_usable(in, s->at) && s->route.update_count == 0 && !s->route.transaction &&
         v.reload == RELOAD_PENDING)
         return NEED_TIME; /* it loads others first; then this needs no transaction of its own */
@@ -194,7 +224,9 @@ struct backend_decision_input servers_decision_input(struct servers_backend *s)
                .memory = &s->states,
                .being_written = instance_updating(in, s->at), /* it is read back just now */
                .being_stopped = instance_taking_out(in, s->at),
-               .open = instance_runtime_usable(in, s->at)},
+               .open = instance_runtime_usable(in, s->at),
+               .sets_check_port = v.regroups,
+               .held_up = !v.file_allows && !v.may_write},
         .rules = &s->engine->options.rules,
         .parking = s->parking,
         .file_problem = v.file_problem,

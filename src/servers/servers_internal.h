@@ -40,6 +40,8 @@ struct notes {
     struct log_limit trouble_limit;
 };
 
+enum write_part { WRITE_ALL, WRITE_OTHERS, WRITE_REMOVALS };
+
 /* What was written last, to find changes that are missing or were reverted by another writer; write.c. */
 struct last_write {
     int64_t version;    /* of the last commit, until it was read back; -1 */
@@ -55,6 +57,9 @@ struct last_write {
 
     int64_t rejected_version; /* what was refused, was refused at this one; -1 */
     struct backoff reject_backoff;
+    uint64_t updates_after_ms;  /* a runtime update was refused, too: until then none is tried either */
+    uint64_t apart_until_ms;    /* removals and all else are written apart, */
+    enum write_part next_part;  /* beginning with this */
     uint64_t write_after_ms; /* nothing is written before, unless what is desired or the version changes */
 };
 
@@ -95,6 +100,8 @@ struct servers_backend {
     bool took_over;        /* it was in sync once: what goes from now on goes for a reason that the log has */
     struct buf taken_over; /* those that the log named before that */
 
+    enum write_part part;       /* of its plan that is in the transaction */
+    bool may_part, removals_may_go_first;
     bool chosen;                /* its plan is to go into the next transaction */
     struct route_update update; /* the one in hand */
     char *write_cause;          /* of what the write in hand is for; another may have come since */

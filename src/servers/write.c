@@ -12,6 +12,8 @@
 #include "servers/change/changes.h"
 #include "servers/servers_internal.h"
 
+#define APART_MS 600000 /* after removals were refused with other changes, until they are in one write again */
+
 static const char cannot_be_worded[] = "cannot express the change in haproxy.cfg";
 
 /* ---- whether it sticks ---- */
@@ -175,7 +177,7 @@ static bool write_is_carried(const struct servers_backend *s)
  * of a missing change. */
 static bool write_leaves_as_planned(const struct servers_backend *s)
 {
-    return s->at->writing || s->plan.diff.verdict == DIFF_NOTHING;
+    return (s->at->writing && s->part == WRITE_ALL) || s->plan.diff.verdict == DIFF_NOTHING;
 }
 
 /* What goes into a transaction says everything in the file: its reload forgets what runtime commands set. */
@@ -198,12 +200,44 @@ static void write_reject(struct servers_backend *s, const char *what, const stru
     servers_problem(s, what, err);
 }
 
+/* What was refused together is tried apart: removals (another line may name the server: `use-server`, `track`), and all else. */
+static void write_choose_part(struct servers_backend *s)
+{
+    struct diff *d = &s->plan.diff;
+    bool apart = s->last.apart_until_ms > clock_mono_ms();
+    s->may_part = diff_has_parts(d);
+    s->removals_may_go_first = s->may_part && diff_leaves_live(d);
+    s->part = !apart || !s->may_part                                             ? WRITE_ALL
+              : s->last.next_part == WRITE_REMOVALS && s->removals_may_go_first ? WRITE_REMOVALS
+                                                                                 : WRITE_OTHERS;
+    if (s->part != WRITE_ALL)
+        diff_take_part(d, s->part == WRITE_REMOVALS);
+}
+
+/* Refused: true where the next part is tried at once. */
+static bool write_tries_apart(struct servers_backend *s, const struct error *err)
+{
+    enum write_part was = s->part;
+    bool again = s->may_part && (was == WRITE_ALL || (was == WRITE_OTHERS && s->removals_may_go_first &&
+                                                      s->last.next_part != WRITE_REMOVALS));
+    s->last.next_part = was == WRITE_OTHERS && again ? WRITE_REMOVALS : WRITE_OTHERS;
+    if (was == WRITE_ALL && again) {
+        s->last.apart_until_ms = clock_mono_ms() + APART_MS;
+        log_warn(servers_log(s), "HAProxy rejected a change that removes servers; trying the removals apart",
+                 log_str("backend", s->name), log_str("target", servers_target(s)), log_str("error", err->message));
+    }
+    if (again)
+        servers_replan(s);
+    return again;
+}
+
 /* Its changes; where it cannot be encoded it is left out, which is its problem. */
 static void write_add_changes(struct servers_backend *s)
 {
     struct error err = {0};
     size_t count;
     write_plan_for_file(s);
+    write_choose_part(s);
     cleanup(mem_free_ptr) struct change *list = changes_of(&s->at->actual, &s->plan.diff, &count);
     if (instance_change(s->engine->instance, s->at, list, count, &err) != 0) {
         write_reject(s, cannot_be_worded, &err);
@@ -339,9 +373,14 @@ void servers_not_committed(void *engine)
 void servers_rejected(void *engine, const char *what, const struct error *err)
 {
     struct servers *e = engine;
-    for (size_t i = 0; i < e->options.backend_count; i++)
-        if (e->backends[i].at->writing)
-            write_reject(&e->backends[i], what, err);
+    for (size_t i = 0; i < e->options.backend_count; i++) {
+        struct servers_backend *s = &e->backends[i];
+        bool update = instance_updating(e->instance, s->at) != NULL;
+        if (!s->at->writing || (!update && write_tries_apart(s, err)))
+            continue;
+        write_reject(s, what, err);
+        s->last.updates_after_ms = update ? s->last.write_after_ms : s->last.updates_after_ms;
+    }
 }
 
 void servers_reload_failed(void *engine, bool lost)
@@ -379,6 +418,7 @@ void servers_update(void *engine)
     const struct diff_change *c = &s->plan.diff.changes[s->update.change];
     if (instance_update(e->instance, s->at, &c->server, c->fields, s->update.keep_maintenance, &err) != 0) {
         write_reject(s, cannot_be_worded, &err);
+        s->last.updates_after_ms = s->last.write_after_ms;
         instance_step(e->instance); /* for the others */
         return;
     }
@@ -411,8 +451,10 @@ static void write_updated(struct servers_backend *s, const struct updated *u, ui
     w->number = s->write_number;
     w->held_back = s->plan.held_back;
     w->commanded = true;
-    w->rejected_version = -1;
-    w->write_after_ms = 0;
+    if (w->rejected_version >= 0) /* what was refused is refused still */
+        w->rejected_version = u->version;
+    else
+        w->write_after_ms = 0;
 }
 
 static void write_note_not_verified(struct servers_backend *s, const struct updated *u)

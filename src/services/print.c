@@ -1,5 +1,6 @@
 #include "services/plan.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -116,12 +117,30 @@ static void print_backend(const struct service_route *r, const struct services_p
     buf_add(out, "\n");
 }
 
+static int order_of_backends(const void *a, const void *b)
+{
+    const struct service_route *const *x = a, *const *y = b;
+    return strcmp((*x)->backend, (*y)->backend);
+}
+
+/* By their names: which host or path leads to one moves none of them, as the order in the file takes a reload. */
+static void print_backends(const struct services_plan *p, const struct services_print *how, struct buf *out)
+{
+    cleanup(mem_free_ptr) const struct service_route **list = mem_array(p->route_count, sizeof(list[0]));
+    size_t count = 0;
+    for (size_t i = 0; i < p->route_count; i++)
+        if (!p->routes[i].refused && !p->routes[i].redirect)
+            list[count++] = &p->routes[i];
+    if (count > 1)
+        qsort(list, count, sizeof(list[0]), order_of_backends);
+    for (size_t i = 0; i < count; i++)
+        print_backend(list[i], how, out);
+}
+
 void services_plan_print(const struct services_plan *p, const struct services_print *how, struct buf *out)
 {
     for (size_t i = 0; i < p->frontend_count; i++)
         if (services_serves(p, &p->frontends[i]))
             print_frontend(p, &p->frontends[i], how, out);
-    for (size_t i = 0; i < p->route_count; i++)
-        if (!p->routes[i].refused && !p->routes[i].redirect)
-            print_backend(&p->routes[i], how, out);
+    print_backends(p, how, out);
 }

@@ -63,6 +63,7 @@ static void local_check_without(const struct settings *s, struct settings_findin
     } theirs[] = {{SETTING(local.master_socket), l->master_socket != NULL},
                   {SETTING(local.stats_socket), l->stats_socket != NULL},
                   {SETTING(local.program), !str_eq(l->program, SETTING(local.program)->fallback)},
+                  {SETTING(local.environment_file), l->environment_file != NULL},
                   {SETTING(local.check_files), l->check_files.count > 0},
                   {SETTING(local.maps_dir), l->maps_dir != NULL},
                   {SETTING(local.certs_dir), l->certs_dir != NULL},

@@ -86,6 +86,7 @@ struct settings_local {
     char *file;                             /* absolute; NULL: none, the HAProxies are behind Data Plane APIs */
     char *master_socket, *stats_socket;     /* absolute; NULL: none */
     char *program;                          /* a path, or a name in PATH */
+    char *environment_file;                 /* NULL: HAProxy is asked */
     struct settings_names check_files;      /* absolute */
     char *maps_dir, *certs_dir, *files_dir; /* absolute; NULL: beside the file, see settings_local_folder */
     enum settings_reload reload;

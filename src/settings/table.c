@@ -544,6 +544,16 @@ const struct setting setting_table[] = {
         .example = "/usr/local/sbin/haproxy",
     },
     {
+        .name = "HAPROXY_ENVIRONMENT_FILE",
+        TEXT(local.environment_file, check_path),
+        .unset = "HAProxy is asked (`show env`)",
+        .expected = "the path of a file",
+        .help = "A file with the environment that HAProxy runs in. haproxy -c runs in the same, as a configuration may depend "
+                "on it (`.if defined(...)`, \"$NAME\"). Lines NAME=VALUE; those of HAPROXY_ and NOTIFY_, which the "
+                "master sets, are left out.",
+        .example = "/etc/default/haproxy",
+    },
+    {
         .name = "HAPROXY_CHECK_FILES",
         SPECIAL(local.check_files, type_names),
         .unset = "none",

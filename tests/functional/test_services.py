@@ -215,6 +215,9 @@ def test_host_names_do_not_stop_haproxy(rig: Rig) -> None:
     rig.start(**BY_NODE_PORT, NODE_ADDRESS_TYPES="InternalIP,Hostname")
     wait_until(lambda: re.match(r"n2(\.nowhere\.invalid)?:30443 ", rig.lines().get("n2", "")), 20, "n2 by its name")
     wait_until(lambda: "n2" in rig.haproxy.servers("be"), 20, "n2 in HAProxy, though nobody resolves it")
+    wait_until(lambda: "server n2: HAProxy cannot resolve the host name" in rig.daemon.get("/readyz")[1], 20, "it is named")
+    assert rig.daemon.metrics().sum("in_sync") == 0
+    rig.kube.put(objects.node("n2", addresses=[("InternalIP", "127.0.11.2")]))
     rig.wait_in_sync()
 
 

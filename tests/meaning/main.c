@@ -55,7 +55,7 @@ static void compare(const char *sent, size_t sent_len, const char *is, size_t is
         differs = mem_strdup(err.message);
     else
         differs = cfg_file_compare(&a, &b, NULL);
-    if (differs == NULL && !cfg_same_meaning(&a, &b))
+    if (differs == NULL && !cfg_same_meaning(&a, &b, true))
         differs = mem_strdup("cfg_file_compare finds nothing, cfg_same_meaning does");
     answer(differs == NULL, differs != NULL ? differs : "", differs != NULL ? strlen(differs) : 0);
 }

@@ -184,6 +184,7 @@ void api_add_fault(struct api *a, struct fault f);
 void api_mend(struct api *a); /* no fault any more, nobody else does anything */
 
 unsigned api_count_transactions(const struct api *a, bool foreign); /* in progress */
+bool api_has_no_room(const struct api *a);                          /* for another one */
 unsigned api_count_forgotten(const struct api *a);                  /* of the daemon's, which it could delete */
 /* What the request is for, for messages and faults. */
 enum ask api_ask(const struct dataplane_client *c, const char *method, const char *path);

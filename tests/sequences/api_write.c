@@ -177,7 +177,7 @@ static void begin(struct api *a, struct request *r, const struct address *at)
         return;
     }
     struct transaction *t = free_place(a);
-    if (t == NULL || api_count_transactions(a, true) + api_count_transactions(a, false) >= TRANSACTIONS_MAX) {
+    if (t == NULL || api_has_no_room(a)) {
         message(r, 429, "cannot start a new transaction, reached the maximum amount of 20");
         return;
     }

@@ -102,6 +102,11 @@ unsigned api_count_transactions(const struct api *a, bool foreign)
     return count;
 }
 
+bool api_has_no_room(const struct api *a)
+{
+    return api_count_transactions(a, true) + api_count_transactions(a, false) >= TRANSACTIONS_MAX;
+}
+
 unsigned api_count_forgotten(const struct api *a)
 {
     unsigned count = api_count_transactions(a, false);
@@ -114,7 +119,7 @@ void api_begin_foreign(struct api *a, unsigned count)
 {
     for (size_t i = 0; i < array_len(a->transactions) && count > 0; i++) {
         struct transaction *t = &a->transactions[i];
-        if (t->number != 0 || api_count_transactions(a, true) + api_count_transactions(a, false) >= TRANSACTIONS_MAX)
+        if (t->number != 0 || api_has_no_room(a))
             continue;
         *t = (struct transaction){.number = ++a->transaction_number,
                                   .version = a->memory.version,

@@ -96,7 +96,9 @@ bool place_serves(const struct api *a, size_t backend, const struct want *want)
         bool blind = (a->world->settings.routes == 0 || a->unread[backend]) && a->world->settings.adopt == ADOPT_RENAME;
         /* What somebody has just put out in the file, and HAProxy runs still, the daemon takes to be there. */
         bool unseen = a->edited_us > a->read_us && is != NULL && is->admin == READY && was_live(a, backend, line->name);
-        if (is_one_of(a, line, want) && server_is_ours(line) && (unseen || !section_says_maintenance(s, line)) &&
+        /* No transaction can be begun that would show what a write does to somebody's edit: what runs is told alone. */
+        bool held_up = api_has_no_room(a);
+        if (is_one_of(a, line, want) && server_is_ours(line) && (unseen || held_up || !section_says_maintenance(s, line)) &&
             (blind || (is != NULL && is->admin == READY)))
             return true;
     }

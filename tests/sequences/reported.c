@@ -201,7 +201,7 @@ static bool may_wait(const struct api *a, size_t backend, const struct want *wan
     const struct world *w = a->world;
     uint64_t now = w->now_us;
     bool odd = w->settings.local == LOCAL_NONE && (a->memory.oddity != ODDITY_NONE || a->on_disk.oddity != ODDITY_NONE);
-    bool no_room = api_count_transactions(a, true) + api_count_transactions(a, false) >= TRANSACTIONS_MAX;
+    bool no_room = api_has_no_room(a);
     return want->state != WANT_LIVE || place_is_operated(a, backend, want) || w->cluster.paused[backend] ||
            w->settings.dry != 0 || odd || now < moved_us(a) + LOOK_US ||
            (a->refused_us != 0 && now < a->refused_us + REFUSED_US) ||

@@ -112,9 +112,10 @@ static inline void text_backend(struct backend *b, const char *name, const char 
             text_add_template(b, line);
         else if (strcmp(word, "alien") == 0)
             text_add_unsupported(b, line);
-        else if (strcmp(word, "balance") == 0)
+        else if (strcmp(word, "balance") == 0) {
             text_set(&b->balance, line);
-        else if (strcmp(word, "adv_check") == 0)
+            b->takes_no_weights = !backend_algorithm_is_dynamic(b->balance);
+        } else if (strcmp(word, "adv_check") == 0)
             text_set(&b->adv_check, line);
         else if (strcmp(word, "httpchk_params") == 0)
             b->httpchk_params = true;

@@ -270,16 +270,6 @@ void service_rows_begin(struct service_rows *r, bool slices_known, uint64_t now_
     r->now_ms = now_ms;
 }
 
-/* Those whose weights HAProxy changes while it runs; `first` does not go by them. */
-static bool knows_weights(const struct service_route *route)
-{
-    static const char *const names[] = {"roundrobin", "leastconn", "random"};
-    for (size_t i = 0; i < array_len(names); i++)
-        if (str_eq(route->options.balance, names[i]))
-            return true;
-    return false;
-}
-
 void service_rows_print(void *rows, const struct service_route *route, struct buf *out)
 {
     struct service_rows *r = rows;
@@ -293,7 +283,7 @@ void service_rows_print(void *rows, const struct service_route *route, struct bu
         r->computed++;
     }
     e->pass = r->pass;
-    const struct service_row_print how = {.by_weight = knows_weights(route),
+    const struct service_row_print how = {.by_weight = backend_algorithm_is_dynamic(route->options.balance),
                                           .node_check = route->options.health_path == NULL,
                                           .proxy_v2 = route->options.proxy_v2};
     service_row_print(&e->row, &how, out);

@@ -1,10 +1,11 @@
 /*
  * What a change of a haproxy.cfg is: in words for people, and what it costs. Pure.
  *
- * The same meaning: equal but for comments, white space, quotes, the order of sections and of lines of different kinds,
- * whether a proxy says its `from` or stands behind that defaults section, how an unnamed one is called, and whether a
- * server says its keywords itself or a default-server before it in the section does (HAProxy's configuration manual,
- * 2.1, 4 "Proxies", 4.2 "default-server"). Where that is not certain, two files differ: a reload too many.
+ * The same: the same tokens in the same order, but for blanks and comments. Behind a Data Plane API, which keeps a file by
+ * kinds of lines, the order of sections and of lines of different kinds is not in the file (haproxy/cfg/entries), and
+ * nothing is concluded from it. By the runtime only what enum cfg_effect lists, where all other lines that HAProxy reads
+ * are the same byte for byte, and no conditional and no environment variable decides what the backend is. All else takes
+ * a reload.
  */
 #ifndef HAPROXY_CFG_DIFFERENCE_H
 #define HAPROXY_CFG_DIFFERENCE_H
@@ -14,10 +15,12 @@
 
 enum cfg_effect {
     CFG_EFFECT_NONE,
-    /* HAProxy's runtime API can do all of it (management guide, 9.3 "set server"): a server's address, port, weight under
-     * a dynamic algorithm, `disabled`. */
+    /* HAProxy's runtime API can do all of it (management guide, 9.3 "set server"): a server's IP address and port where it
+     * had such before, its weight under a dynamic algorithm, `disabled`. Not of a server with `track`, or with a keyword
+     * that haproxy/cfg/keywords does not know. */
     CFG_EFFECT_RUNTIME,
-    /* The same, and servers come and go under a dynamic algorithm ("add server", "del server"). */
+    /* The same, and servers come and go under a dynamic algorithm ("add server", "del server"); a backup server only behind
+     * all others. */
     CFG_EFFECT_RUNTIME_SERVERS,
     CFG_EFFECT_RELOAD,
 };
@@ -34,10 +37,12 @@ struct cfg_difference {
     struct changes changes;          /* for the runtime API: all of it, unless it takes a reload */
 };
 
-/* From `before` to `after`. */
-void cfg_difference_init(struct cfg_difference *d, const struct cfg_file *before, const struct cfg_file *after);
+/* From `before` to `after`. regrouped: a Data Plane API wrote `before`, and will write `after`. */
+void cfg_difference_init(struct cfg_difference *d, const struct cfg_file *before, const struct cfg_file *after,
+                         bool regrouped);
 void cfg_difference_fini(struct cfg_difference *d);
 
-bool cfg_same_meaning(const struct cfg_file *a, const struct cfg_file *b);
+/* HAProxy reads the same in both, for certain. */
+bool cfg_same_meaning(const struct cfg_file *a, const struct cfg_file *b, bool regrouped);
 
 #endif

@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "haproxy/cfg/server_words.h"
 #include "haproxy/cfg/words.h"
 
 /* ---- which lines are of one kind ---- */
@@ -250,72 +249,6 @@ static void add_lines(struct cfg_entries *b, const struct cfg_file_section *s, c
     }
 }
 
-/* ---- servers that say all themselves ---- */
-
-/* How many words of a server line are no keywords; 0: it is none. */
-static size_t head_of_server(const struct cfg_line *l)
-{
-    return str_eq(cfg_word(l, 0), "server") ? 3 : str_eq(cfg_word(l, 0), "server-template") ? 4 : 0;
-}
-
-static void make_server_explicit(struct cfg_entry *e, struct cfg_line *words, const struct cfg_server_words *given)
-{
-    size_t count = words->count, head = head_of_server(words);
-    struct buf out;
-    if (head == 0 || count < head || words->broken)
-        return;
-    words->count = head;
-    mem_wipe_free(e->text);
-    e->text = cfg_entries_text_of(words, e->line, 0);
-    words->count = count;
-    buf_init_secret(&out, 0);
-    buf_add(&out, e->text);
-    cfg_server_words_print(given, words, head, &out);
-    mem_wipe_free(e->text);
-    e->text = buf_take(&out);
-}
-
-/* Unless more is said by default-server than anybody writes: then those lines stay. */
-static bool can_be_explicit(const struct cfg_file_section *s, struct cfg_line *words)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < s->line_count; i++) {
-        cfg_line_split(words, s->lines[i].text, s->lines[i].len);
-        count += str_eq(cfg_word(words, 0), "default-server") ? words->count : 0;
-    }
-    return count <= CFG_SERVER_WORDS_MAX;
-}
-
-/* The entries of s, the last of which are those of its lines. */
-static void make_explicit(struct cfg_entries *b, const struct cfg_file_section *s, struct cfg_line *words)
-{
-    size_t first = b->count - s->line_count;
-    cleanup(cfg_server_words_fini) struct cfg_server_words given = {0};
-    bool all = can_be_explicit(s, words);
-    size_t to = first, number = 0;
-    for (size_t i = first; i < b->count; i++) {
-        struct cfg_entry *e = &b->list[i];
-        cfg_line_split(words, e->line->text, e->line->len);
-        bool gives = str_eq(cfg_word(words, 0), "default-server");
-        if (gives && all) {
-            cfg_server_words_add(&given, words, 1);
-            free(e->key);
-            mem_wipe_free(e->text);
-            continue;
-        }
-        if (gives) { /* no keyword: the order of all that follows is kept */
-            buf_clear(&given.text);
-            buf_printf(&given.text, "%zu%c", ++number, '\0');
-            given.count = 1;
-        }
-        make_server_explicit(e, words, &given);
-        b->list[to] = *e;
-        b->list[to].order = to;
-        to++;
-    }
-    b->count = to;
-}
-
 /* ---- sections ---- */
 
 /* The name of the defaults section that it inherits from; "": none. */
@@ -381,8 +314,7 @@ static bool skip_blanks(const char **at, const char *end)
     return *at < end && **at != '#';
 }
 
-/* But for blanks and the comment; false also where that is not seen at once. */
-static bool is_same_line(const struct cfg_file_line *a, const struct cfg_file_line *b)
+bool cfg_entries_same_line(const struct cfg_file_line *a, const struct cfg_file_line *b)
 {
     const char *x = a->text, *y = b->text, *x_end = x + a->len, *y_end = y + b->len;
     if (a->plain != NULL && b->plain != NULL && a->plain_len == b->plain_len &&
@@ -407,7 +339,7 @@ static bool is_same_section(const struct cfg_file_section *a, const struct cfg_f
         has_more_words(b, words))
         return false;
     for (size_t i = 0; i < a->line_count; i++)
-        if (!is_same_line(&a->lines[i], &b->lines[i]))
+        if (!cfg_entries_same_line(&a->lines[i], &b->lines[i]))
             return false;
     return true;
 }
@@ -460,16 +392,6 @@ void cfg_entries_init_both(struct cfg_entries *a, struct cfg_entries *b, const s
                 add_section(b, is[k], &words, ours);
     }
     cfg_entries_sort(a);
-    cfg_entries_sort(b);
-}
-
-void cfg_entries_init_explicit(struct cfg_entries *b, const struct cfg_file_section *s)
-{
-    cleanup(cfg_line_fini) struct cfg_line words;
-    *b = (struct cfg_entries){0};
-    cfg_line_init(&words);
-    add_section(b, s, &words, NULL);
-    make_explicit(b, s, &words);
     cfg_entries_sort(b);
 }
 

@@ -30,10 +30,6 @@ struct cfg_entries {
  * the same lines. ours NULL: all lines. */
 void cfg_entries_init_both(struct cfg_entries *a, struct cfg_entries *b, const struct cfg_file *before,
                            const struct cfg_file *after, const struct cfg_file_managed *ours);
-/* Those of one section, a backend or listen, and explicit: its `server` and `server-template` lines say themselves what
- * the default-server lines before them do, which are no entries; behind name and address stand keywords as
- * haproxy/cfg/server_words has them. */
-void cfg_entries_init_explicit(struct cfg_entries *e, const struct cfg_file_section *s);
 void cfg_entries_fini(struct cfg_entries *e);
 
 /* Those of one key; where the last one counts, that alone. */
@@ -46,5 +42,8 @@ struct cfg_run {
 bool cfg_entries_next(struct cfg_entries *a, struct cfg_entries *b, struct cfg_run *ret_a, struct cfg_run *ret_b);
 
 bool cfg_entry_is_header(const struct cfg_entry *e);
+
+/* The same tokens, but for blanks and the comment; behind a quote or a backslash, byte for byte. */
+bool cfg_entries_same_line(const struct cfg_file_line *a, const struct cfg_file_line *b);
 
 #endif

@@ -219,6 +219,14 @@ bool cfg_file_is_directive(const struct cfg_file_line *line)
     return line->text[strspn(line->text, " \t\v\f\r")] == '.';
 }
 
+const struct cfg_file_line *cfg_file_last_own_line(const struct cfg_file_section *s)
+{
+    for (size_t i = s->line_count; i-- > 0;)
+        if (!cfg_file_is_directive(&s->lines[i]))
+            return &s->lines[i];
+    return s->line;
+}
+
 static const struct cfg_file_section *cfg_file_find_backend(const struct cfg_file *f, size_t from, const char *backend)
 {
     for (size_t i = from; i < f->section_count; i++)

@@ -72,6 +72,9 @@ bool cfg_file_next(const struct cfg_file *f, struct cfg_file_line *line);
 /* ".if", ".notice" and others: no line of the section that it stands in. */
 bool cfg_file_is_directive(const struct cfg_file_line *line);
 
+/* The last line of s that is none, or its header: what stands behind it may be about the next section. */
+const struct cfg_file_line *cfg_file_last_own_line(const struct cfg_file_section *s);
+
 /* The first section of that backend, and the next one behind that; NULL: there is none. */
 const struct cfg_file_section *cfg_file_backend(const struct cfg_file *f, const char *backend);
 const struct cfg_file_section *cfg_file_backend_again(const struct cfg_file *f, const struct cfg_file_section *first);

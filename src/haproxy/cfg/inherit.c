@@ -6,6 +6,21 @@
 #include "base/str.h"
 #include "haproxy/cfg/keywords.h"
 
+const char *cfg_inherit_balance(const struct cfg_file_section *s, struct cfg_line *words)
+{
+    for (; s != NULL; s = s->defaults) {
+        for (size_t i = s->line_count; i-- > 0;) {
+            const struct cfg_file_line *line = &s->lines[i];
+            if (line->plain != NULL && line->plain[0] != 'b')
+                continue;
+            cfg_line_split(words, line->text, line->len);
+            if (str_eq(cfg_word(words, 0), "balance"))
+                return cfg_word(words, 1);
+        }
+    }
+    return "roundrobin";
+}
+
 void cfg_inherit_fini(struct cfg_inherit *r)
 {
     for (size_t i = 0; i < r->count; i++)

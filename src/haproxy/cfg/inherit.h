@@ -28,6 +28,10 @@ struct cfg_inherit {
     struct cfg_state *at;     /* of the section in hand; NULL: one that does not matter */
 };
 
+/* The algorithm of a proxy: by its last `balance`, or that of the defaults that it is from; HAProxy's own without one. Valid as
+ * long as words is as it was left. */
+const char *cfg_inherit_balance(const struct cfg_file_section *s, struct cfg_line *words);
+
 void cfg_inherit_fini(struct cfg_inherit *r); /* a zeroed one is the beginning */
 /* A section of any kind begins. */
 void cfg_inherit_section(struct cfg_inherit *r, const struct cfg_file_section *section, const char *backend);

@@ -71,43 +71,16 @@ static void line_difference_of_run(struct cfg_line_difference *d, struct cfg_run
     line_difference_add_all(d, is, new, '+');
 }
 
-/* ---- sections ---- */
-
-/* A backend or listen that is in both, whose servers may say by themselves what a default-server says. */
-static void line_difference_of_proxy(struct cfg_line_difference *d, const struct cfg_file_section *before,
-                                     const struct cfg_file_section *after)
-{
-    cleanup(cfg_entries_fini) struct cfg_entries a;
-    cleanup(cfg_entries_fini) struct cfg_entries b;
-    struct cfg_run was, is;
-    cfg_entries_init_explicit(&a, before);
-    cfg_entries_init_explicit(&b, after);
-    while (cfg_entries_next(&a, &b, &was, &is))
-        if (!cfg_entry_is_header(was.count > 0 ? was.list : is.list))
-            line_difference_of_run(d, was, is);
-}
-
 void cfg_line_difference_init(struct cfg_line_difference *d, const struct cfg_file *before,
                               const struct cfg_file *after)
 {
     cleanup(cfg_entries_fini) struct cfg_entries a;
     cleanup(cfg_entries_fini) struct cfg_entries b;
     struct cfg_run was, is;
-    const struct cfg_file_section *done[2] = {NULL}; /* whose lines were compared already */
     *d = (struct cfg_line_difference){0};
     cfg_entries_init_both(&a, &b, before, after, NULL);
-    while (cfg_entries_next(&a, &b, &was, &is)) {
-        const struct cfg_entry *first = was.count > 0 ? was.list : is.list;
-        bool proxy = str_eq(first->in->kind, "backend") || str_eq(first->in->kind, "listen");
-        if (!cfg_entry_is_header(first) && (first->in == done[0] || first->in == done[1]))
-            continue;
+    while (cfg_entries_next(&a, &b, &was, &is))
         line_difference_of_run(d, was, is);
-        if (cfg_entry_is_header(first) && proxy && was.count == 1 && is.count == 1) {
-            line_difference_of_proxy(d, was.list->in, is.list->in);
-            done[0] = was.list->in;
-            done[1] = is.list->in;
-        }
-    }
 }
 
 void cfg_line_difference_fini(struct cfg_line_difference *d)

@@ -248,6 +248,8 @@ int cfg_find_unsupported(const struct cfg_file *f, struct backend *b, struct err
     for (size_t i = 0; i < f->section_count; i++)
         check_section(&w, &f->sections[i]);
     cfg_inherit_apply(&w.inherit, b);
+    const struct cfg_file_section *own = cfg_file_backend(f, b->name);
+    b->takes_no_weights = own != NULL && !backend_algorithm_is_dynamic(cfg_inherit_balance(own, &w.words));
     if (f->version >= 0 && b->version >= 0 && f->version != b->version) {
         forget_unsupported(b); /* after a failed reload the file is the last good one, and the API's view is another */
         return 0;

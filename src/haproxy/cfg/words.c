@@ -1,5 +1,6 @@
 #include "haproxy/cfg/words.h"
 
+#include <ctype.h>
 #include <string.h>
 
 void cfg_line_init(struct cfg_line *l)
@@ -174,4 +175,20 @@ void cfg_line_split(struct cfg_line *l, const char *line, size_t len)
         }
         take_word(l, &s);
     }
+}
+
+bool cfg_word_has_variable(const struct cfg_word *w)
+{
+    for (size_t i = 0; !w->plain && i + 1 < w->raw_len; i++)
+        if (w->raw[i] == '$' && (isalnum((unsigned char)w->raw[i + 1]) || strchr("{_.", w->raw[i + 1]) != NULL))
+            return true;
+    return false;
+}
+
+bool cfg_line_has_variable(const struct cfg_line *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (cfg_word_has_variable(&l->words[i]))
+            return true;
+    return false;
 }

@@ -41,6 +41,10 @@ const char *cfg_line_plain(const char *line, size_t len, size_t *ret_len);
 /* What a word means: quotes are no matter, but a variable is one only in "". *ret_len bytes. */
 const char *cfg_word_meaning(const struct cfg_word *w, size_t *ret_len);
 
+/* In "" HAProxy puts the value of a variable of its environment in its place. */
+bool cfg_word_has_variable(const struct cfg_word *w);
+bool cfg_line_has_variable(const struct cfg_line *l);
+
 /* The i-th word; "" behind the last. */
 const char *cfg_word(const struct cfg_line *l, size_t i);
 

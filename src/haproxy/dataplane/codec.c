@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/shared_text.h"
 #include "base/str.h"
+#include "haproxy/siblings.h"
 #include "json/read.h"
 
 int codec_get_switch(yyjson_val *obj, const char *key, bool *ret, struct error *err)
@@ -120,6 +121,8 @@ static int read_server(yyjson_val *val, size_t index, struct backend_server *ret
     ret->weight = (int)weight;
     ret->check_port = (uint16_t)check_port;
     ret->json = shared_text_take(json_text_of(val));
+    ret->tracks = yyjson_obj_get(val, "track") != NULL;
+    ret->rest = siblings_rest_of_object(val);
     return 0;
 }
 

@@ -50,6 +50,7 @@ static int read_row(yyjson_val *val, const char *object, struct runtime_server *
         json_get_int(val, "weight", 0, INT_MAX, -1, &weight, err) != 0)
         return error_prefix(err, "running server %s", name);
     read.name = shared_text(name);
+    read.unresolved = str_eq(address, "-"); /* `show servers state` of a server without one */
     read.address = codec_runtime_bare(address);
     read.port = (uint16_t)port;
     read.weight = (int)weight;

@@ -102,7 +102,7 @@ static void fill_server(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct b
 int codec_write_server(const struct backend_server *s, struct buf *out, struct error *err)
 {
     cleanup(mem_free_ptr) char *what = mem_printf("server %s", s->name);
-    cleanup(json_free_ptr) yyjson_mut_doc *doc = start_from(s->json, what, err);
+    cleanup(json_free_ptr) yyjson_mut_doc *doc = start_from(s->json != NULL ? s->json : s->rest, what, err);
     if (doc == NULL)
         return -1;
     fill_server(doc, yyjson_mut_doc_get_root(doc), s);

@@ -179,6 +179,7 @@ struct driver *dataplane_driver_new(struct event_base *base, struct dataplane_cl
     d->base = (struct driver){.ops = &dataplane_driver_ops,
                               .name = dataplane_client_url(client),
                               .fails = "the Data Plane API is not available",
+                              .regroups = true,
                               .runtime = runtime != NULL};
     d->client = client;
     d->runtime = runtime;

@@ -173,15 +173,6 @@ static bool alike_names(const struct alike *a, const char *text, size_t len)
     return false;
 }
 
-/* In quotes a name may come from the environment. */
-static bool alike_is_variable(const struct cfg_word *w)
-{
-    for (size_t i = 0; !w->plain && i + 1 < w->raw_len; i++)
-        if (w->raw[i] == '$' && (w->raw[i + 1] == '{' || strchr(NAME_BYTES, w->raw[i + 1]) != NULL))
-            return true;
-    return false;
-}
-
 /* Another server's name is none of ours: it has a backend of its own, or HAProxy would have refused it. */
 static bool alike_line_names(struct alike *a, const struct cfg_file_line *line)
 {
@@ -191,7 +182,7 @@ static bool alike_line_names(struct alike *a, const struct cfg_file_line *line)
     bool server = str_eq(cfg_word(&a->words, 0), "server");
     for (size_t i = 0; i < a->words.count; i++) {
         const struct cfg_word *w = &a->words.words[i];
-        if (alike_is_variable(w) || (!(server && i == 1) && alike_names(a, w->text, strlen(w->text))))
+        if (cfg_word_has_variable(w) || (!(server && i == 1) && alike_names(a, w->text, strlen(w->text))))
             return true;
     }
     return a->words.broken;

@@ -5,11 +5,13 @@
 
 #include "base/mem.h"
 #include "base/shared_text.h"
+#include "base/sorted.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "haproxy/cfg/file.h"
 #include "haproxy/cfg/inherit.h"
 #include "haproxy/cfg/keywords.h"
+#include "haproxy/siblings.h"
 
 #define TEXT_SHOWN 203
 
@@ -41,12 +43,6 @@ void local_config_split_address(const char *text, const char **ret_address, uint
         *ret_address = has_port ? shared_text_take(mem_strndup(text, (size_t)(colon - text))) : shared_text(text);
 }
 
-/* In "" HAProxy puts the value of a variable in its place. */
-static bool config_is_variable(const struct cfg_word *w)
-{
-    return !w->plain && memchr(w->raw, '$', w->raw_len) != NULL;
-}
-
 /* ---- what is read ---- */
 
 struct config_walk {
@@ -59,7 +55,7 @@ struct config_walk {
 static int config_check_words(const struct config_walk *w, size_t from, size_t to)
 {
     for (size_t i = from; i < to && i < w->words.count; i++)
-        if (config_is_variable(&w->words.words[i]))
+        if (cfg_word_has_variable(&w->words.words[i]))
             return error_set(
                 w->err, ERROR_INVALID,
                 "haproxy.cfg, line %u: an environment variable in the backend %s, whose value is not known "
@@ -108,6 +104,8 @@ static int config_take_keyword(const struct config_walk *w, const struct local_w
         s->send_proxy_v2 = str_eq(word->name, "send-proxy-v2");
     else if (str_eq(word->name, "weight"))
         s->weight = str_parse_uint(argument, 65535, &n) == 0 ? (int)n : s->weight;
+    else if (str_eq(word->name, "track"))
+        s->tracks = true;
     else if (str_eq(word->name, "port"))
         s->check_port = str_parse_uint(argument, UINT16_MAX, &n) == 0 ? (uint16_t)n : s->check_port;
     else
@@ -129,6 +127,7 @@ static int config_take_server(struct config_walk *w)
     struct backend_server *s = &b->servers[b->server_count++];
     *s = (struct backend_server){.name = shared_text(l->words[1].text), .weight = -1};
     local_config_split_address(l->words[2].text, &s->address, &s->port);
+    s->rest = siblings_rest_of_line(l);
     for (size_t i = 3; i < l->count;) {
         const struct local_word word = local_config_word(l, i);
         if (config_is_ambiguous(l, &word)) {
@@ -237,15 +236,59 @@ static int config_check_conditionals(const struct cfg_file_section *s, const cha
 
 /* ---- the file ---- */
 
-const struct cfg_file_line *local_config_server(const struct cfg_file_section *s, const char *server,
-                                                struct cfg_line *words)
+static int order_of_named(const void *a, const void *b)
 {
-    for (size_t i = 0; i < s->line_count; i++) {
-        cfg_line_split(words, s->lines[i].text, s->lines[i].len);
-        if (str_eq(cfg_word(words, 0), "server") && str_eq(cfg_word(words, 1), server))
-            return &s->lines[i];
+    const struct local_named *x = a, *y = b;
+    int n = strcmp(x->name, y->name);
+    return n != 0 ? n : (x->line->number > y->line->number) - (x->line->number < y->line->number);
+}
+
+void local_lines_fini(struct local_lines *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        free(l->servers[i].name);
+    free(l->servers);
+    free(l->defaults);
+    *l = (struct local_lines){0};
+}
+
+void local_lines_find(struct local_lines *l, const struct cfg_file *f, const char *backend)
+{
+    cleanup(cfg_line_fini) struct cfg_line words;
+    cfg_line_init(&words);
+    if (str_eq(l->backend, backend))
+        return;
+    local_lines_fini(l);
+    l->backend = backend;
+    l->section = cfg_file_backend(f, backend);
+    if (l->section == NULL)
+        return;
+    l->hashed = backend_algorithm_is_hashed(cfg_inherit_balance(l->section, &words));
+    l->servers = mem_array(l->section->line_count, sizeof(l->servers[0]));
+    l->defaults = mem_array(l->section->line_count, sizeof(l->defaults[0]));
+    for (size_t i = 0; i < l->section->line_count; i++) {
+        const struct cfg_file_line *line = &l->section->lines[i];
+        cfg_line_split(&words, line->text, line->len);
+        if (str_eq(cfg_word(&words, 0), "default-server"))
+            l->defaults[l->default_count++] = line;
+        if (!str_eq(cfg_word(&words, 0), "server"))
+            continue;
+        l->servers[l->count++] = (struct local_named){mem_strdup(cfg_word(&words, 1)), line};
+        l->last = line;
     }
-    return NULL;
+    if (l->count > 1)
+        qsort(l->servers, l->count, sizeof(l->servers[0]), order_of_named);
+}
+
+static int compare_named(const void *name, const void *named)
+{
+    return strcmp(name, ((const struct local_named *)named)->name);
+}
+
+const struct cfg_file_line *local_lines_server(const struct local_lines *l, const char *name)
+{
+    size_t at = sorted_place(name, l->servers, l->count, sizeof(l->servers[0]), compare_named);
+    return at < l->count && str_eq(l->servers[at].name, name) ? l->servers[at].line : NULL;
 }
 
 static int config_check_one(const struct cfg_file *f, const struct cfg_file_section *first, struct error *err)
@@ -313,6 +356,7 @@ int local_config_read(const struct cfg_file *f, struct backend *ret, struct erro
         cfg_line_split(&w.words, w.line->text, w.line->len);
         status = config_take_line(&w);
     }
+    ret->takes_no_weights = !backend_algorithm_is_dynamic(cfg_inherit_balance(s, &w.words));
     if (status == 0)
         status = config_inherit(f, s, &w);
     cfg_line_fini(&w.words);

@@ -22,9 +22,26 @@ int local_config_read(const struct cfg_file *f, struct backend *ret, struct erro
 
 /* ---- for haproxy/local/config_edit */
 
-/* Its `server` line of that name, with its words; NULL: there is none. */
-const struct cfg_file_line *local_config_server(const struct cfg_file_section *s, const char *server,
-                                                struct cfg_line *words);
+/* The lines of one backend, looked through once: several thousand may be about to change. */
+struct local_lines {
+    const char *backend;                    /* borrowed */
+    const struct cfg_file_section *section; /* NULL: the file has none */
+    struct local_named {
+        char *name;
+        const struct cfg_file_line *line;
+    } * servers; /* ordered by name, those of one name by their place */
+    size_t count;
+    const struct cfg_file_line *last; /* server line; NULL: there is none */
+    const struct cfg_file_line **defaults; /* its default-server lines */
+    size_t default_count;
+    bool hashed; /* servers get connections by a hash: by the last `balance`, there or in the defaults that it is from */
+};
+
+/* Of that backend of f; a zeroed one at first, then those of a backend that was in hand before. */
+void local_lines_find(struct local_lines *l, const struct cfg_file *f, const char *backend);
+void local_lines_fini(struct local_lines *l);
+/* The first `server` line of that name; NULL: there is none. */
+const struct cfg_file_line *local_lines_server(const struct local_lines *l, const char *name);
 
 /* A word of a server or default-server line with what belongs to it. */
 struct local_word {

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/sorted.h"
 #include "base/str.h"
 #include "haproxy/local/config.h"
 #include "haproxy/local/config_line.h"
@@ -54,73 +53,6 @@ static void edit_server(struct local_line *e, const struct backend_server *s, un
                        s->send_proxy_v2 ? "no-send-proxy-v2" : "send-proxy-v2");
 }
 
-/* ---- where the lines are ---- */
-
-struct edit_named {
-    char *name;
-    const struct cfg_file_line *line;
-};
-
-/* One backend of the file, looked through once: several thousand lines may be about to change. */
-struct edit_backend {
-    const char *name;
-    const struct cfg_file_section *section; /* NULL: the file has none */
-    struct edit_named *servers;             /* ordered by name, those of one name by their place */
-    size_t count;
-    const struct cfg_file_line *last; /* server line; NULL: there is none */
-};
-
-static int edit_order(const void *a, const void *b)
-{
-    const struct edit_named *x = a, *y = b;
-    int n = strcmp(x->name, y->name);
-    return n != 0 ? n : (x->line->number > y->line->number) - (x->line->number < y->line->number);
-}
-
-static void edit_backend_fini(struct edit_backend *b)
-{
-    for (size_t i = 0; i < b->count; i++)
-        free(b->servers[i].name);
-    free(b->servers);
-    *b = (struct edit_backend){0};
-}
-
-static void edit_backend_find(struct edit_backend *b, const struct cfg_file *f, const char *name)
-{
-    cleanup(cfg_line_fini) struct cfg_line words;
-    cfg_line_init(&words);
-    if (str_eq(b->name, name))
-        return;
-    edit_backend_fini(b);
-    b->name = name;
-    b->section = cfg_file_backend(f, name);
-    if (b->section == NULL)
-        return;
-    b->servers = mem_array(b->section->line_count, sizeof(b->servers[0]));
-    for (size_t i = 0; i < b->section->line_count; i++) {
-        const struct cfg_file_line *line = &b->section->lines[i];
-        cfg_line_split(&words, line->text, line->len);
-        if (!str_eq(cfg_word(&words, 0), "server"))
-            continue;
-        b->servers[b->count++] = (struct edit_named){mem_strdup(cfg_word(&words, 1)), line};
-        b->last = line;
-    }
-    if (b->count > 1)
-        qsort(b->servers, b->count, sizeof(b->servers[0]), edit_order);
-}
-
-static int compare_named(const void *name, const void *named)
-{
-    return strcmp(name, ((const struct edit_named *)named)->name);
-}
-
-/* The first line of that name; NULL: there is none. */
-static const struct cfg_file_line *edit_find_server(const struct edit_backend *b, const char *name)
-{
-    size_t at = sorted_place(name, b->servers, b->count, sizeof(b->servers[0]), compare_named);
-    return at < b->count && str_eq(b->servers[at].name, name) ? b->servers[at].line : NULL;
-}
-
 static void edit_set_server(const struct cfg_file_line *line, const struct change *c, struct cfg_edits *ret)
 {
     const struct backend_server *s = c->server;
@@ -158,6 +90,8 @@ static void edit_new_server(const struct backend_server *s, const char *indent, 
         buf_add(out, " check");
     if (s->check_port != 0)
         buf_printf(out, " port %u", s->check_port);
+    if (!str_empty(s->rest))
+        buf_printf(out, " %s", s->rest);
     buf_printf(out, " weight %d", s->weight >= 0 ? s->weight : SERVER_WEIGHT_DEFAULT);
     if (s->no_backup)
         buf_add(out, " no-backup");
@@ -199,22 +133,13 @@ static size_t edit_indent(const struct cfg_file_section *s, const struct cfg_fil
     return like != NULL ? strspn(like->text, " \t") : strlen(DEFAULT_INDENT);
 }
 
-/* Behind the last line of its own: a directive behind that may be about the next section. */
-static const struct cfg_file_line *edit_end(const struct cfg_file_section *s)
-{
-    for (size_t i = s->line_count; i-- > 0;)
-        if (!cfg_file_is_directive(&s->lines[i]))
-            return &s->lines[i];
-    return s->line;
-}
-
-static void edit_insert_server(const struct edit_backend *b, const struct backend_server *server, struct cfg_edits *ret)
+static void edit_insert_server(const struct local_lines *b, const struct backend_server *server, struct cfg_edits *ret)
 {
     cleanup(buf_fini) struct buf text = {0};
     const struct cfg_file_section *s = b->section;
     const char *indent;
     size_t indent_len = edit_indent(s, b->last, &indent);
-    const struct cfg_file_line *behind = b->last != NULL ? b->last : edit_end(s);
+    const struct cfg_file_line *behind = b->last != NULL ? b->last : cfg_file_last_own_line(s);
     edit_new_server(server, indent, indent_len, &text);
     cfg_edits_add(ret, behind->number, CFG_EDIT_INSERT, buf_str(&text), text.len);
 }
@@ -352,9 +277,9 @@ static void edit_append_server(const struct cfg_file *f, const struct backend_se
 
 /* ---- all of them ---- */
 
-static int edit_line_of(const struct edit_backend *b, const struct change *c, struct cfg_edits *ret, struct error *err)
+static int edit_line_of(const struct local_lines *b, const struct change *c, struct cfg_edits *ret, struct error *err)
 {
-    const struct cfg_file_line *line = edit_find_server(b, c->server->name);
+    const struct cfg_file_line *line = local_lines_server(b, c->server->name);
     if (line == NULL)
         return error_set(err, ERROR_INVALID, "haproxy.cfg has no server %s in backend %s", c->server->name,
                          c->backend->name);
@@ -365,10 +290,10 @@ static int edit_line_of(const struct edit_backend *b, const struct change *c, st
     return 0;
 }
 
-static int edit_one(const struct cfg_file *f, struct edit_backend *b, const struct change *c, struct cfg_edits *ret,
+static int edit_one(const struct cfg_file *f, struct local_lines *b, const struct change *c, struct cfg_edits *ret,
                     struct error *err)
 {
-    edit_backend_find(b, f, c->backend->name);
+    local_lines_find(b, f, c->backend->name);
     switch (c->kind) {
     case CHANGE_MAKE_BACKEND:
         edit_make_backend(f, c, ret);
@@ -394,7 +319,7 @@ static int edit_one(const struct cfg_file *f, struct edit_backend *b, const stru
 int local_config_edit(const struct cfg_file *f, const struct change *changes, size_t count, struct cfg_edits *ret,
                       struct error *err)
 {
-    cleanup(edit_backend_fini) struct edit_backend b = {0};
+    cleanup(local_lines_fini) struct local_lines b = {0};
     for (size_t i = 0; i < count; i++)
         if (edit_one(f, &b, &changes[i], ret, err) != 0)
             return -1;

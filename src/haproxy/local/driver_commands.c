@@ -76,10 +76,10 @@ static bool leaving_is_back(const struct local_driver *d, const char *command)
     const struct cfg_file *f = d->file != NULL ? cfg_content_file(d->file, NULL) : NULL;
     const char *backend = command + strlen(REMOVAL), *slash = strchr(backend, '/');
     cleanup(mem_free_ptr) char *name = mem_strndup(backend, (size_t)(slash - backend));
-    const struct cfg_file_section *section = f != NULL ? cfg_file_backend(f, name) : NULL;
-    cleanup(cfg_line_fini) struct cfg_line words;
-    cfg_line_init(&words);
-    return section != NULL && local_config_server(section, slash + 1, &words) != NULL;
+    cleanup(local_lines_fini) struct local_lines lines = {0};
+    if (f != NULL)
+        local_lines_find(&lines, f, name);
+    return local_lines_server(&lines, slash + 1) != NULL;
 }
 
 static void leaving_next(struct local_driver *d)

@@ -129,6 +129,7 @@ struct local_driver {
     char *defaults_before;          /* defaults sections of the files in front of it; NULL: not known */
     struct cfg_content *checked;    /* the text that `haproxy -c` took last, at checked_ms; NULL: none */
     uint64_t checked_ms;
+    char haproxy[CLI_VERSION_BYTES]; /* its version as read last; "": not known */
     bool silent;                  /* what runs could not be read last */
     bool unloaded;                /* it was written, here or before this start, and no reload has loaded it */
     struct local_identity loaded; /* the last one that was loaded */
@@ -207,6 +208,7 @@ void local_driver_rejected(const struct local_driver *d, const char *said, const
 int local_driver_update(struct driver *d, int64_t version, const struct update_request *request,
                         struct error *err) must_check;
 void local_driver_update_again(void *driver); /* of its timer */
+int local_driver_set_running(struct driver *d, const struct changes *changes, struct error *err) must_check;
 
 /* driver_verify.c: reads what runs, some times where an address is to come about. changes: borrowed. */
 void local_driver_verify(struct local_driver *d, const struct changes *changes,

@@ -1,6 +1,7 @@
 /* What the running HAProxy has: the servers of each backend, and at last who answers, so that a reload since the file was read
  * shows as another worker than at the last reading. Whatever it says, the file was read. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/shared_text.h"
@@ -48,6 +49,7 @@ static void driver_read_on_info(void *arg, const struct local_answer *a)
     d->silent = false;
     d->to->worker_pid = info.pid;
     d->to->worker_uptime_s = info.uptime_s;
+    memcpy(d->haproxy, info.version, sizeof(d->haproxy));
     snprintf(d->to->haproxy, sizeof(d->to->haproxy), "%s", info.version);
     driver_read_find_lost_reload(d);
     driver_read_finish(d);
@@ -59,10 +61,9 @@ static void driver_read_on_info(void *arg, const struct local_answer *a)
  * maintenance by the forced one, too, until it is told to be ready. */
 static enum runtime_admin driver_read_admin(unsigned admin)
 {
-    const unsigned maintenance = CLI_ADMIN_FORCED_MAINTENANCE | CLI_ADMIN_INHERITED_MAINTENANCE | CLI_ADMIN_UNRESOLVED;
-    if (admin & maintenance)
-        return RUNTIME_MAINT;
-    return admin & (CLI_ADMIN_FORCED_DRAIN | CLI_ADMIN_INHERITED_DRAIN) ? RUNTIME_DRAIN : RUNTIME_READY;
+    return admin & CLI_ADMIN_FORCED_MAINTENANCE ? RUNTIME_MAINT
+           : admin & CLI_ADMIN_FORCED_DRAIN     ? RUNTIME_DRAIN
+                                                : RUNTIME_READY;
 }
 
 void local_driver_take_server(struct runtime_server *ret, const struct cli_server *s)
@@ -72,6 +73,7 @@ void local_driver_take_server(struct runtime_server *ret, const struct cli_serve
                                    .port = (uint16_t)s->port,
                                    .weight = (int)s->weight,
                                    .admin = driver_read_admin(s->admin),
+                                   .unresolved = (s->admin & CLI_ADMIN_UNRESOLVED) != 0,
                                    .down = s->operation == CLI_STOPPED};
 }
 

@@ -124,6 +124,35 @@ static void driver_update_on_written(void *arg, const struct local_answer *a)
     driver_update_tell(&d->base);
 }
 
+/* ---- the running HAProxy alone ---- */
+
+static void driver_running_on_set(struct local_driver *d)
+{
+    struct error err = {0};
+    bool failed = d->late.why != NULL;
+    if (failed)
+        (void)error_set(&err, ERROR_RETRY, "%s", d->late.why);
+    local_driver_write_forget(d);
+    local_driver_release(d);
+    d->base.events->running_set(d->base.arg, failed ? &err : NULL);
+}
+
+int local_driver_set_running(struct driver *base, const struct changes *changes, struct error *err)
+{
+    struct local_driver *d = local_driver_of(base);
+    for (size_t i = 0; i < changes->count; i++) {
+        if (server_commands_add(&d->late.commands, NULL, d->haproxy, false, changes->list[i], err) == 0)
+            continue;
+        local_driver_write_forget(d);
+        return -1;
+    }
+    server_commands_order(&d->late.commands);
+    local_run_begin(&d->late, d, driver_running_on_set);
+    return 0;
+}
+
+/* ---- */
+
 static void driver_update_conflict(struct local_driver *d)
 {
     d->update.news.result = UPDATE_CONFLICT;
@@ -141,11 +170,12 @@ int local_driver_update(struct driver *base, int64_t version, const struct updat
         as.maintenance = !as.maintenance;
     unsigned fields = r->fields & ~(r->keep_maintenance ? (unsigned)SERVER_MAINTENANCE : 0);
     const struct change change = {.kind = CHANGE_SET_SERVER, .backend = &backend, .server = &as, .fields = fields};
-    if (server_commands_add(&d->late.commands, NULL, false, &change, err) != 0 ||
+    if (server_commands_add(&d->late.commands, NULL, d->haproxy, false, &change, err) != 0 ||
         local_driver_add(base, &change, 1, err) != 0) {
         local_driver_write_forget(d);
         return -1;
     }
+    server_commands_order(&d->late.commands);
     free(u->backend);
     backend_server_fini(&u->wanted);
     u->backend = mem_strdup(r->backend);

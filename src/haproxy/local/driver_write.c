@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "haproxy/cfg/mask.h"
 #include "haproxy/local/alike.h"
+#include "haproxy/local/config.h"
 #include "haproxy/local/config_edit.h"
 #include "haproxy/local/driver_internal.h"
 #include "haproxy/validation_text.h"
@@ -220,14 +221,19 @@ static void driver_write_on_written(void *arg, const struct local_answer *a)
 
 /* What does the same as a reload of the file that is being written. Who is new need not wait for `haproxy -c`, which
  * takes longer than all the rest: HAProxy itself looks at its words. Who leaves stays until the file is written. */
-static int driver_write_commands_in(const struct cfg_file *to, bool elsewhere, const struct changes *changes,
-                                    struct server_commands *early, struct server_commands *late, struct error *err)
+static int driver_write_commands_in(const struct local_driver *d, const struct cfg_file *to, bool elsewhere,
+                                    const struct changes *changes, struct server_commands *early,
+                                    struct server_commands *late, struct error *err)
 {
+    cleanup(local_lines_fini) struct local_lines lines = {0};
     int status = 0;
     for (size_t i = 0; i < changes->count && status == 0; i++) {
         const struct change *c = changes->list[i];
-        status = server_commands_add(c->kind == CHANGE_ADD_SERVER ? early : late, to, elsewhere, c, err);
+        local_lines_find(&lines, to, c->backend->name);
+        status = server_commands_add(c->kind == CHANGE_ADD_SERVER ? early : late, &lines, d->haproxy, elsewhere, c, err);
     }
+    server_commands_order(early);
+    server_commands_order(late);
     return status;
 }
 
@@ -236,10 +242,10 @@ static int driver_write_commands(const struct local_driver *d, const struct cfg_
 {
     cleanup(cfg_file_fini) struct cfg_file before = {0}, behind = {0};
     if (!d->options.files_before || d->defaults_before == NULL)
-        return driver_write_commands_in(to, d->options.files_before, changes, early, late, err);
+        return driver_write_commands_in(d, to, d->options.files_before, changes, early, late, err);
     cfg_file_parse(&before, d->defaults_before, strlen(d->defaults_before));
     cfg_file_parse_behind(&behind, to->text, to->len, &before);
-    return driver_write_commands_in(&behind, false, changes, early, late, err);
+    return driver_write_commands_in(d, &behind, false, changes, early, late, err);
 }
 
 static void driver_write_make_commands(struct local_driver *d, const struct changes *changes)

@@ -52,6 +52,7 @@ struct local_helper_options {
     const char *const *files_before;   /* further -f, in front of config_file; ends with NULL; NULL: none */
     const char *const *files_after;    /* and behind it */
     const char *haproxy;               /* the program: a path, or a name in PATH; NULL: "haproxy" */
+    const char *environment_file;      /* of `haproxy -c`: lines NAME=VALUE; NULL: HAProxy is asked for its own */
     const char *master_socket;         /* NULL: none */
     const char *stats_socket;          /* NULL: none: LOCAL_SOCKET_STATS then goes by `@1` through the master */
     enum local_reload_way reload;      /* */

@@ -292,13 +292,16 @@ static int helper_check(struct helper_work *w, const char *file)
 {
     const struct local_helper_options *o = w->helper->options;
     cleanup(mem_free_ptr) char **args = helper_check_arguments(o, file);
+    char **environment = helper_environment(w);
     const struct child_options run = {.command = o->haproxy != NULL ? o->haproxy : "haproxy",
                                       .args = args,
-                                      .env = w->helper->environment,
+                                      .env = environment,
                                       .max_out_bytes = LOCAL_ANSWER_MAX_BYTES,
                                       .timeout_ms = o->check_timeout_ms > 0 ? o->check_timeout_ms : CHECK_TIMEOUT_MS,
                                       .together = true};
-    if (helper_run(w, &run) != 0)
+    int ran = environment != NULL ? helper_run(w, &run) : -1;
+    helper_environment_free(environment);
+    if (ran != 0)
         return -1;
     cleanup(mem_free_ptr) char *said = helper_check_message(&w->data, file, o->config_file);
     buf_clear(&w->data);

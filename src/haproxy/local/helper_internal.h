@@ -40,6 +40,13 @@ void helper_fail(struct helper_work *w, const char *fmt, ...) printf_like(2, 3);
 /* The file is in its place, and errno says why it may not survive. */
 void helper_warn_unsynced(struct helper_work *w, const struct local_place *p);
 int helper_run(struct helper_work *w, const struct child_options *o) must_check;
+/* The answer is in w->data. -1: said in w. */
+int helper_talk(struct helper_work *w, enum local_socket socket, const char *command, uint64_t timeout_ms) must_check;
+
+/* helper_environment.c: of HAProxy, by options.environment_file, else by its socket; where that says nothing, our PATH alone.
+ * NULL: said in w. */
+char **helper_environment(struct helper_work *w) must_check;
+void helper_environment_free(char **list);
 
 /* helper_config.c */
 /* helper_defaults.c: into the message; EINVAL: what they say is not known. */

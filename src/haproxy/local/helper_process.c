@@ -102,7 +102,7 @@ int helper_run(struct helper_work *w, const struct child_options *o)
 
 /* ---- sockets ---- */
 
-static int helper_talk(struct helper_work *w, enum local_socket socket, const char *command, uint64_t timeout_ms)
+int helper_talk(struct helper_work *w, enum local_socket socket, const char *command, uint64_t timeout_ms)
 {
     const struct local_helper_options *o = w->helper->options;
     bool through_master = socket == LOCAL_SOCKET_STATS && o->stats_socket == NULL;
@@ -214,8 +214,8 @@ static void helper_reload(struct helper_work *w)
         helper_reload_by_command(w);
     else if (o->reload == LOCAL_RELOAD_SIGNAL)
         helper_reload_by_signal(w);
-    else
-        (void)helper_talk(w, LOCAL_SOCKET_MASTER, "reload", RELOAD_TIMEOUT_MS);
+    else if (helper_talk(w, LOCAL_SOCKET_MASTER, "reload", RELOAD_TIMEOUT_MS) != 0)
+        return;
 }
 
 /* ---- files of folders ---- */

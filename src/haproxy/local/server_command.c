@@ -19,15 +19,27 @@ void server_commands_fini(struct server_commands *c)
 /* Both take the text over. */
 static void command_put(struct server_commands *c, char *text)
 {
-    c->list = mem_resize(c->list, c->count + 1, sizeof(c->list[0]));
+    c->list = mem_one_more(c->list, c->count, sizeof(c->list[0]));
     c->list[c->count++] = (struct server_command){.text = text};
 }
 
 static void command_put_first(struct server_commands *c, char *text)
 {
     command_put(c, text);
-    memmove(&c->list[c->first + 1], &c->list[c->first], (c->count - 1 - c->first) * sizeof(c->list[0]));
-    c->list[c->first++] = (struct server_command){.text = text};
+    c->list[c->count - 1].is_first = true;
+}
+
+void server_commands_order(struct server_commands *c)
+{
+    cleanup(mem_free_ptr) struct server_command *all = c->list;
+    size_t to = 0;
+    c->list = mem_array(c->count, sizeof(c->list[0]));
+    for (int first = 1; first >= 0; first--) {
+        for (size_t i = 0; i < c->count; i++)
+            if (all[i].is_first == first)
+                c->list[to++] = all[i];
+        c->first = first ? to : c->first;
+    }
 }
 
 /* ---- the words of a server ---- */
@@ -140,17 +152,17 @@ static int command_words_take(struct command_words *w, const struct cfg_line *l,
     return 0;
 }
 
-/* The default-server lines of s that stand before that line; 0: all of them. */
-static int command_words_take_defaults(struct command_words *w, const struct cfg_file_section *s, unsigned before,
-                                       struct error *err)
+/* Those default-server lines; before that line of the file, 0: all. */
+static int command_words_take_defaults(struct command_words *w, const struct cfg_file_line *const *lines, size_t count,
+                                       unsigned before, struct error *err)
 {
     cleanup(cfg_line_fini) struct cfg_line words;
     int status = 0;
     cfg_line_init(&words);
-    for (size_t i = 0; i < s->line_count && status == 0; i++) {
-        if (before != 0 && s->lines[i].number >= before)
+    for (size_t i = 0; i < count && status == 0; i++) {
+        if (before != 0 && lines[i]->number >= before)
             break;
-        cfg_line_split(&words, s->lines[i].text, s->lines[i].len);
+        cfg_line_split(&words, lines[i]->text, lines[i]->len);
         if (str_eq(cfg_word(&words, 0), "default-server"))
             status = command_words_take(w, &words, 1, err);
     }
@@ -162,7 +174,12 @@ static int command_words_inherit(struct command_words *w, const struct cfg_file_
 {
     if (s == NULL)
         return 0;
-    return command_words_inherit(w, s->defaults, err) == 0 ? command_words_take_defaults(w, s, 0, err) : -1;
+    int status = command_words_inherit(w, s->defaults, err);
+    for (size_t i = 0; i < s->line_count && status == 0; i++) {
+        const struct cfg_file_line *line = &s->lines[i];
+        status = command_words_take_defaults(w, &line, 1, 0, err);
+    }
+    return status;
 }
 
 /* HAProxy carries the last defaults section of a file, and all that have a name, over into the next. */
@@ -176,21 +193,21 @@ static bool command_defaults_may_be_before(const struct cfg_file_section *backen
 
 /* ---- commands ---- */
 
-static int command_add_server(struct server_commands *c, const struct cfg_file *f, const struct change *change,
+static int command_add_server(struct server_commands *c, const struct local_lines *lines, const struct change *change,
                               struct error *err)
 {
     const struct backend_server *s = change->server;
-    const struct cfg_file_section *section = cfg_file_backend(f, change->backend->name);
     cleanup(command_words_fini) struct command_words all = {0};
     cleanup(cfg_line_fini) struct cfg_line words;
     cfg_line_init(&words);
-    const struct cfg_file_line *line = section != NULL ? local_config_server(section, s->name, &words) : NULL;
+    const struct cfg_file_line *line = local_lines_server(lines, s->name);
     if (line == NULL)
         return error_set(err, ERROR_INVALID, "haproxy.cfg has no server %s", s->name);
+    cfg_line_split(&words, line->text, line->len);
     if (str_ip_family(s->address) == 0 || s->port == 0)
         return error_set(err, ERROR_INVALID, "its address is a name, or without a port");
-    if (command_words_inherit(&all, section->defaults, err) != 0 ||
-        command_words_take_defaults(&all, section, line->number, err) != 0 ||
+    if (command_words_inherit(&all, lines->section->defaults, err) != 0 ||
+        command_words_take_defaults(&all, lines->defaults, lines->default_count, line->number, err) != 0 ||
         command_words_take(&all, &words, 3, err) != 0)
         return -1;
     command_words_add_checks(&all);
@@ -233,24 +250,29 @@ void server_commands_add_removal(struct server_commands *c, const char *place, s
     command_put(c, mem_printf("del server %.*s", (int)len, place));
 }
 
-int server_commands_add(struct server_commands *c, const struct cfg_file *f, bool elsewhere,
-                        const struct change *change, struct error *err)
+int server_commands_add(struct server_commands *c, const struct local_lines *lines, const char *haproxy,
+                        bool elsewhere, const struct change *change, struct error *err)
 {
     const char *backend = change->backend->name;
-    const struct cfg_file_section *s = elsewhere ? cfg_file_backend(f, backend) : NULL;
+    const struct cfg_file_section *s = lines != NULL ? lines->section : NULL;
     if (change->server == NULL)
         return error_set(err, ERROR_INVALID, "backend %s itself changes", backend);
     if (!command_is_plain(backend) || !command_is_plain(change->server->name) || strchr(backend, '/') != NULL ||
         strchr(change->server->name, '/') != NULL)
         return error_set(err, ERROR_INVALID, "server %s/%s has a name that fits into no command", backend,
                          change->server->name);
-    if (change->kind == CHANGE_ADD_SERVER && s != NULL && command_defaults_may_be_before(s))
+    if (change->kind == CHANGE_ADD_SERVER && s != NULL && strverscmp(haproxy, "3.0") < 0 && lines->hashed)
+        return error_set(err, ERROR_INVALID,
+                         "backend %s: HAProxy before 3.0 gives a server that is added while it runs no share of a "
+                         "consistent hash (`balance random`)",
+                         backend);
+    if (change->kind == CHANGE_ADD_SERVER && elsewhere && s != NULL && command_defaults_may_be_before(s))
         return error_set(err, ERROR_INVALID,
                          "backend %s: its defaults may be in a file of HAPROXY_CHECK_FILES, so they are unknown",
                          backend);
     int status = 0;
     if (change->kind == CHANGE_ADD_SERVER)
-        status = command_add_server(c, f, change, err);
+        status = command_add_server(c, lines, change, err);
     else if (change->kind == CHANGE_SET_SERVER)
         status = command_set_server(c, change, err);
     if (change->kind == CHANGE_REMOVE_SERVER) {

@@ -12,15 +12,16 @@
 #include "base/error.h"
 #include "haproxy/change.h"
 
-struct cfg_file;
+struct local_lines;
 
 struct server_command {
     char *text;
+    bool is_first;
     bool done; /* by the driver: HAProxy did it, or may have */
 };
 
 struct server_commands {
-    struct server_command *list; /* in their order */
+    struct server_command *list; /* in their order, after server_commands_order */
     size_t count, first;         /* the others build upon the first ones, and are not sent where one of those failed */
 };
 
@@ -29,10 +30,11 @@ void server_commands_fini(struct server_commands *c); /* a zeroed one is allowed
 /* place: "backend/server", so many bytes. */
 void server_commands_add_removal(struct server_commands *c, const char *place, size_t len);
 
-/* Appends those of this change; f is the file with it. elsewhere: HAProxy reads others in front of it, whose defaults f does
- * not know. ERROR_INVALID: it
+/* Appends those of this change. lines: of its backend, in the file with it; NULL, for CHANGE_SET_SERVER: none are needed.
+ * haproxy: its version. elsewhere: HAProxy reads other files in front of it, whose defaults are not known. ERROR_INVALID: it
  * takes a reload, and why. */
-int server_commands_add(struct server_commands *c, const struct cfg_file *f, bool elsewhere,
-                        const struct change *change, struct error *err) must_check;
+int server_commands_add(struct server_commands *c, const struct local_lines *lines, const char *haproxy,
+                        bool elsewhere, const struct change *change, struct error *err) must_check;
+void server_commands_order(struct server_commands *c); /* once all are there: those that come first */
 
 #endif

@@ -188,7 +188,7 @@ void admin_states_refresh(struct admin_states *m, const struct backend *actual, 
                          .empty = empty,
                          .worker = m->worker};
         struct admin_state mark = take_admin_state(m, name);
-        if (l.row != NULL)
+        if (l.row != NULL && !l.row->unresolved) /* then the state is HAProxy's, until it has an address */
             admin_states_judge(&mark, &l);
         if (anybody_set_it(&mark) || mark.in_file || mark.late_periods > 0)
             marks[count++] = mark;

@@ -14,6 +14,7 @@ void backend_decision_plan(const struct backend_decision_input *in, struct plan 
     rules.diff.others_up = diff_others_up(in->at.actual, in->at.runtime, &rules.diff);
     /* A plan that is only shown is as a transaction would do it, because runtime commands are no part of a
      * difference. */
+    rules.diff.sets_check_port = in->at.sets_check_port;
     rules.diff.runtime = in->at.open && !in->for_file && !backend_decision_suspended(in);
     plan_make(in->at.actual, in->at.desired, &rules, in->dirty, in->loss_limit != NULL ? in->loss_limit : &none,
               in->now_ms, ret);

@@ -6,8 +6,10 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/shared_text.h"
 #include "base/str.h"
 #include "haproxy/runtime.h"
+#include "haproxy/siblings.h"
 #include "servers/change/diff_internal.h"
 #include "servers/change/ownership.h"
 #include "servers/change/parking.h"
@@ -80,6 +82,7 @@ void diff_fini(struct diff *d)
     free(d->changes);
     free(d->skips);
     free(d->why);
+    free(d->uneven);
     free(d->backend_detail);
     *d = (struct diff){.verdict = DIFF_NOTHING};
 }
@@ -169,6 +172,40 @@ static void count_lines(const struct lines *l, const struct backend *actual, con
     d->foreign_count += actual->template_count;
 }
 
+/* What all managed lines have in common. */
+static const char *diff_common_rest(const struct lines *l)
+{
+    const char *common = NULL, *last = NULL;
+    bool any = false;
+    for (size_t i = 0; i < l->count; i++) {
+        const char *rest = l->list[i].server->rest;
+        if (l->list[i].foreign || (any && rest == last))
+            continue;
+        const char *both = any ? siblings_common(common, rest) : shared_text(rest);
+        shared_text_free(common);
+        common = both;
+        last = rest;
+        any = true;
+    }
+    return common;
+}
+
+/* What one managed line has beyond that. Allocates; NULL: none has. */
+static char *diff_uneven(const struct lines *l, const char *common)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        const struct backend_server *s = l->list[i].server;
+        if (l->list[i].foreign || s->rest == common)
+            continue;
+        cleanup(mem_free_ptr) char *words = siblings_beyond(s->rest, common);
+        if (words != NULL)
+            return mem_printf("server %s has %s, which not all servers of the backend have; a new server gets none of "
+                              "it: put it on all of them, or into default-server",
+                              s->name, words);
+    }
+    return NULL;
+}
+
 /* ---- clashes ---- */
 
 /* Why a server of this name cannot be managed; NULL: it can. */
@@ -196,6 +233,7 @@ struct merge {
     const struct diff_rules *rules;
     struct diff *d;
     int new_weight;
+    const char *common; /* to all managed lines (haproxy/siblings); NULL: nothing */
     size_t live;   /* desired states that can be had and are to serve */
     size_t room;   /* with rules.parking: so many live lines that are no spares may be parked */
     size_t parked; /* so many lines will be, spares among them */
@@ -277,7 +315,7 @@ static void add_spares(struct merge *m)
         cleanup(mem_free_ptr) char *why = clash(m->actual, NULL, spare->name, m->rules);
         if (why != NULL || lines_have(m->lines, spare->name))
             continue;
-        diff_add_server(m->d, m->actual, spare, m->new_weight, m->desired, m->rules);
+        diff_add_server(m->d, m->actual, spare, m->new_weight, m->common, m->desired, m->rules);
         m->d->changes[m->d->change_count - 1].structural = true;
         m->parked++;
     }
@@ -306,7 +344,7 @@ static void note_route(const struct merge *m, size_t before, const struct line *
     if (m->d->change_count == before)
         return;
     struct diff_change *c = &m->d->changes[before];
-    c->structural = !m->rules->runtime || line == NULL || line->doubled || diff_line_needs_transaction(line->server, c);
+    c->structural = !m->rules->runtime || line == NULL || line->doubled || diff_line_needs_transaction(m->actual, line->server, c, m->rules);
 }
 
 /* One name: what is there (line, or NULL), what is desired (want, or NULL), or both. */
@@ -327,7 +365,7 @@ static void merge_one(struct merge *m, const struct line *line, const struct des
         if (line != NULL)
             diff_change_server(m->d, line->server, want, m->desired, m->rules);
         else if (want->state == SERVER_LIVE)
-            diff_add_server(m->d, m->actual, want, m->new_weight, m->desired, m->rules);
+            diff_add_server(m->d, m->actual, want, m->new_weight, m->common, m->desired, m->rules);
     }
     note_route(m, before, line);
 }
@@ -452,8 +490,11 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
                       .outs = &outs,
                       .rules = rules,
                       .d = ret,
-                      .new_weight = diff_common_weight(actual, desired)};
+                      .new_weight = diff_common_weight(actual, desired),
+                      .common = diff_common_rest(&lines)};
     diff_servers(&m);
+    ret->uneven = diff_uneven(&lines, m.common);
+    shared_text_free(m.common);
     if (m.live == 0 && !rules->allow_empty && !rules->others_up) {
         drop_changes(ret);
         ret->verdict = DIFF_NO_ENDPOINT;
@@ -482,6 +523,38 @@ const struct diff_change *diff_find_change(const struct diff *d, const char *ser
         if (str_eq(d->changes[i].server.name, server))
             return &d->changes[i];
     return NULL;
+}
+
+bool diff_has_parts(const struct diff *d)
+{
+    size_t removals = 0;
+    for (size_t i = 0; i < d->change_count; i++)
+        removals += d->changes[i].op == DIFF_REMOVE;
+    return removals > 0 && (removals < d->change_count || d->backend_change);
+}
+
+bool diff_leaves_live(const struct diff *d)
+{
+    size_t removed = 0;
+    for (size_t i = 0; i < d->change_count; i++)
+        removed += d->changes[i].op == DIFF_REMOVE && !d->changes[i].server.maintenance;
+    return removed < d->live_count;
+}
+
+void diff_take_part(struct diff *d, bool removals)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < d->change_count; i++) {
+        struct diff_change *c = &d->changes[i];
+        if ((c->op == DIFF_REMOVE) == removals) {
+            d->changes[left++] = *c;
+            continue;
+        }
+        d->loss_count -= c->loss && !c->announced;
+        change_fini(c);
+    }
+    d->change_count = left;
+    d->backend_change = d->backend_change && !removals;
 }
 
 bool diff_withhold_losses(struct diff *d, bool (*is_held)(const void *arg, const char *server), const void *arg)

@@ -53,7 +53,8 @@ struct diff_rules {
     bool own_check_port; /* the check's port is managed: that of the desired state, or none; otherwise both are left
                          * alone */
     const struct parking *parking; /* borrowed; NULL: what is not desired is removed at once */
-    bool runtime;                  /* changes are made without a reload where that is possible */
+    bool runtime;                  /* changes are made without a reload where that is possible, */
+    bool sets_check_port;          /* that of the port of a check, too */
 };
 
 enum diff_op { DIFF_ADD, DIFF_CHANGE, DIFF_REMOVE };
@@ -107,6 +108,7 @@ struct diff {
     size_t live_count;            /* of these, not in maintenance */
     size_t parked_count; /* of these, in maintenance and not desired, spares too; 0 with no known desired state */
     size_t loss_count;   /* changes that are a loss and not announced */
+    char *uneven;        /* what of the lines is not on each of them, in one sentence; NULL: nothing */
     bool leaves_none;    /* no managed server is live after it, which rules.others_up allows */
 };
 
@@ -115,6 +117,11 @@ struct diff {
 void diff_compute(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules,
                   struct diff *ret);
 void diff_fini(struct diff *d);                                                       /* a zeroed one is allowed */
+/* Removals, and something else. */
+bool diff_has_parts(const struct diff *d);
+/* A managed live server stays where the removals alone are written. */
+bool diff_leaves_live(const struct diff *d);
+void diff_take_part(struct diff *d, bool removals); /* that, or all else; the rest is taken out */
 void diff_sort(struct diff *d);                                                       /* after an `op` was changed */
 const struct diff_change *diff_find_change(const struct diff *d, const char *server); /* NULL: none is about it */
 

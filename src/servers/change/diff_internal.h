@@ -9,13 +9,13 @@
 /* Adds to a list of what changes, with a comma where there is something already. */
 void diff_say(struct buf *said, const char *fmt, ...) printf_like(2, 3);
 
-/* That of all desired servers that are there, such as adopted ones: beside them a heavier one would take nearly all
- * connections. -1: they differ, or there is none. */
+/* The median of the desired servers that are there, such as adopted ones: beside them a heavier one would take nearly all
+ * connections. Of two in the middle the lower one. -1: there is none. */
 int diff_common_weight(const struct backend *actual, const struct desired *desired);
 
-/* weight: where the desired state says nothing of it; -1: SERVER_WEIGHT_DEFAULT. */
+/* weight: where the desired state says nothing of it; -1: SERVER_WEIGHT_DEFAULT. rest: what its siblings have in common. */
 void diff_add_server(struct diff *d, const struct backend *actual, const struct desired_server *want, int weight,
-                     const struct desired *desired, const struct diff_rules *rules);
+                     const char *rest, const struct desired *desired, const struct diff_rules *rules);
 /* No change where no managed field differs. */
 void diff_change_server(struct diff *d, const struct backend_server *is, const struct desired_server *want,
                         const struct desired *desired, const struct diff_rules *rules);
@@ -27,7 +27,8 @@ void diff_park_server(struct diff *d, const struct backend_server *is, const str
                       const struct desired_skip *out);
 
 /* Whether a line needs a transaction to become what c says. */
-bool diff_line_needs_transaction(const struct backend_server *is, const struct diff_change *c);
+bool diff_line_needs_transaction(const struct backend *actual, const struct backend_server *is,
+                                 const struct diff_change *c, const struct diff_rules *rules);
 
 /* Lines that only a default-server makes backup servers, and that are not desired: they may be an operator's, or
  * managed ones from before it did. In one sentence; NULL: none. */

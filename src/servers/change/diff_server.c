@@ -64,6 +64,8 @@ static void own_address(struct backend_server *s, const struct desired_server *w
 
 static void own_check(struct backend_server *s, uint16_t port, bool own_port, struct finding *f)
 {
+    if (s->tracks) /* HAProxy takes no check of its own beside that */
+        return;
     if (!s->check) {
         f->fields |= SERVER_CHECK;
         diff_say(&f->said, "check on");
@@ -140,28 +142,32 @@ static void own_fields(struct backend_server *s, const struct desired_server *wa
     }
 }
 
+static int compare_weights(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
 int diff_common_weight(const struct backend *actual, const struct desired *desired)
 {
-    int common = -1;
-    for (size_t i = 0; i < actual->server_count; i++) {
-        const struct backend_server *s = &actual->servers[i];
-        if (desired_find(desired, s->name) == NULL)
-            continue;
-        if (s->weight < 1 || (common >= 0 && s->weight != common))
-            return -1;
-        common = s->weight;
-    }
-    return common;
+    cleanup(mem_free_ptr) int *weights = mem_array(actual->server_count, sizeof(weights[0]));
+    size_t count = 0;
+    for (size_t i = 0; i < actual->server_count; i++)
+        if (actual->servers[i].weight > 0 && desired_find(desired, actual->servers[i].name) != NULL)
+            weights[count++] = actual->servers[i].weight;
+    if (count > 1)
+        qsort(weights, count, sizeof(weights[0]), compare_weights);
+    return count > 0 ? weights[(count - 1) / 2] : -1;
 }
 
 void diff_add_server(struct diff *d, const struct backend *actual, const struct desired_server *want, int weight,
-                     const struct desired *desired, const struct diff_rules *rules)
+                     const char *rest, const struct desired *desired, const struct diff_rules *rules)
 {
     cleanup(finding_fini) struct finding f;
     finding_init(&f);
     struct diff_change *c = diff_server_add_change(d, DIFF_ADD);
     c->server.name = shared_text(want->name);
     c->server.weight = weight;
+    c->server.rest = shared_text(rest);
     c->server.default_disabled = c->server.maintenance = actual->disabled_line != 0;
     c->server.default_backup = actual->backup_line != 0;
     own_fields(&c->server, want, desired, rules, &f);
@@ -241,12 +247,15 @@ static bool is_literal(const char *address)
     return address != NULL && str_ip_family(address) != 0;
 }
 
-bool diff_line_needs_transaction(const struct backend_server *is, const struct diff_change *c)
+bool diff_line_needs_transaction(const struct backend *actual, const struct backend_server *is,
+                                 const struct diff_change *c, const struct diff_rules *rules)
 {
     const unsigned told = SERVER_ADDRESS | SERVER_PORT | SERVER_WEIGHT | SERVER_MAINTENANCE | SERVER_CHECK_PORT;
     if (c->op != DIFF_CHANGE || (c->fields & ~told) != 0)
         return true;
-    if ((c->fields & SERVER_CHECK_PORT) != 0 && c->server.check_port == 0)
+    if ((c->fields & SERVER_WEIGHT) != 0 && actual->takes_no_weights)
+        return true;
+    if ((c->fields & SERVER_CHECK_PORT) != 0 && (c->server.check_port == 0 || !rules->sets_check_port))
         return true;
     /* Address and port are one command, which takes no name. Without a port the line takes the client's, and that way
      * of a server is not changed while it runs. */

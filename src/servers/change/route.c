@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "model/address.h"
 #include "servers/change/route_internal.h"
 
 #define WHY_DRAINS "it drains"
@@ -121,7 +122,7 @@ static bool does_not_count(const struct chooser *c, const struct backend_server 
 {
     return line->backup ||
            (c->in->rules->cluster != NULL && diff_server_is_foreign(line, c->in->rules, c->in->desired)) ||
-           is_being_written(c, line->name) || str_eq(c->in->being_stopped, line->name) || may_be_stopped_yet(c, row) ||
+           row->unresolved || is_being_written(c, line->name) || str_eq(c->in->being_stopped, line->name) || may_be_stopped_yet(c, row) ||
            (row->weight >= 0 ? row->weight : line->weight) == 0;
 }
 
@@ -196,7 +197,12 @@ static const char *call_for(const struct chooser *c, const struct backend_server
     if (!line->maintenance)
         return call_for_live(c, line->name, mark != NULL ? mark : &none, now, ret);
     const struct desired_server *want = desired_for(c, line->name);
-    *ret = RUNTIME_MAINT;
+    bool back = c->in->held_up && want != NULL && want->state == SERVER_LIVE && now == RUNTIME_MAINT &&
+                (mark == NULL || mark->theirs == RUNTIME_READY) && row->port == want->port &&
+                address_eq(row->address, want->address);
+    *ret = back ? RUNTIME_READY : RUNTIME_MAINT;
+    if (back) /* where it is to be: the file says so later */
+        return WHY_BACK;
     return now == RUNTIME_READY && (want == NULL || want->state != SERVER_LIVE) ? WHY_FILE : NULL;
 }
 
@@ -246,7 +252,7 @@ static void add_calls(struct chooser *c, bool back)
         struct runtime_command call = {.name = line->name};
         if (is_being_written(c, line->name))
             continue;
-        call.why = row != NULL ? call_for(c, line, row, &call.state) : NULL;
+        call.why = row != NULL && !row->unresolved ? call_for(c, line, row, &call.state) : NULL;
         if (call.why != NULL && (call.state == RUNTIME_READY) == back)
             c->ret->commands[c->ret->command_count++] = call;
     }

@@ -102,6 +102,8 @@ struct route_input {
     const char *being_written; /* by an update under way; it gets no command either */
     const char *being_stopped; /* by a command under way, with drain or maint */
     bool open;                 /* runtime updates are verified or untested; false: transactions only */
+    bool sets_check_port;      /* a runtime update does, as the Data Plane API has it */
+    bool held_up;              /* the file cannot be written to for now, by no fault of this backend */
     bool may_write;            /* no pause, dry run, refusal and the like, whether or not diff has anything */
 };
 

@@ -69,7 +69,7 @@ TEST(each_change_with_all_it_has)
         "\"verdict\":\"changes\",\"why\":null,\"note\":null,\"settings\":\"balance (none) -> roundrobin\",\"create\":"
         "false,");
     expect_part(
-        "{\"op\":\"add\",\"server\":\"n3\",\"address\":\"fd00::3\",\"port\":30443,\"weight\":100,\"state\":\"live\","
+        "{\"op\":\"add\",\"server\":\"n3\",\"address\":\"fd00::3\",\"port\":30443,\"weight\":9,\"state\":\"live\","
         "\"detail\":\"\",\"reason\":\"n3 is "
         "wanted\",\"loss\":false,\"announced\":false,\"parks\":false,\"reload\":true}");
     expect_part("{\"op\":\"change\",\"server\":\"n1\",\"address\":\"10.0.0.9\",\"port\":30443,\"weight\":100,\"state\":"

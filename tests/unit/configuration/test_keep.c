@@ -33,6 +33,11 @@ static const struct {
     {"backend peer\nfrontend web\n", "there is no backend web, whose servers the daemon manages: add it"},
     {"backend web\n", "there is no backend peer, whose servers another daemon manages (CONFIG_KEEP_BACKENDS)"},
     {"global\n", "there is no backend web"},
+    /* conditionals */
+    {BOTH ".if defined(X)\nbackend other\n.endif\n", NULL},
+    {".if defined(X)\nbackend web\n.endif\nlisten peer\n", "line 2: a conditional (.if) decides about a line of backend web"},
+    {"backend web\n.if defined(X)\n balance first\n.endif\nlisten peer\n", "line 3: a conditional (.if) decides"},
+    {"backend web\n.if defined(X)\nlisten peer\n.endif\n", "line 3: a conditional (.if) decides about a line of listen peer"},
 };
 
 TEST_EACH(what_is_not_the_documents_is_refused, array_len(checked))
@@ -56,6 +61,10 @@ static const struct {
     {"backend web\n", "backend web2\n server n1 a:1\nfrontend web\n server n1 a:1\n", "backend web\n"},
     {"backend web\n server static1 a:1\n", "backend web\n server static1 b:1\n server s b:2 backup\n server n1 b:3\n",
      "backend web\n server static1 a:1\n server n1 b:3\n"},
+    {"backend web\n balance first\n.if defined(X)\nbackend x\n.endif\n", "backend web\n server n1 a:1\n",
+     "backend web\n balance first\n server n1 a:1\n.if defined(X)\nbackend x\n.endif\n"},
+    {"backend web\n.if defined(X)\nbackend x\n.endif\n", "backend web\n server n1 a:1\n",
+     "backend web\n server n1 a:1\n.if defined(X)\nbackend x\n.endif\n"},
     {"listen peer", "backend peer\n server-template t 2 a:1\n server s b:2 backup\n",
      "listen peer\n server-template t 2 a:1\n server s b:2 backup"},
     /* a file from before */

@@ -38,10 +38,6 @@ static const struct {
     {"defaults a\nbackend b from a\n", "defaults a\nbackend b\n", ""},
     {"defaults a\ndefaults c\nbackend b from a\n", "defaults a\ndefaults c\nbackend b from c\n",
      "backend b: - backend b from a\nbackend b: + backend b from c\n"},
-    /* servers say by themselves what a default-server says; each is shown as it stands in its file */
-    {"backend b\n default-server check\n server a 1:1\n server c 1:2\n",
-     "backend b\n server a 1:1 check\n server c 1:3 check\n",
-     "backend b: - server c 1:2\nbackend b: + server c 1:3 check\n"},
     {"backend b\n server a 1:1\n", "backend b\n balance source\n server a 1:1\n", "backend b: + balance source\n"},
     /* both have it, and a second difference */
     {"backend a\n server a 1:1\nbackend b\n mode tcp\n", "backend a\n server a 1:2\nbackend b\n mode http\n",

@@ -18,7 +18,7 @@ static bool alike(const char *from, const char *to)
     cleanup(cfg_difference_fini) struct cfg_difference d;
     cfg_file_parse(&a, from, strlen(from));
     cfg_file_parse(&b, to, strlen(to));
-    cfg_difference_init(&d, &a, &b);
+    cfg_difference_init(&d, &a, &b, false);
     return local_alike(&a, &b, &d.changes);
 }
 
@@ -125,7 +125,7 @@ TEST(other_changes_are_no_such_files)
     cfg_file_parse(&b, two, strlen(two));
     cfg_file_parse(&c, none, strlen(none));
     cfg_file_parse(&e, twice, strlen(twice));
-    cfg_difference_init(&d, &a, &b);
+    cfg_difference_init(&d, &a, &b, false);
     ck_assert(local_alike(&a, &b, &d.changes) && !local_alike(&a, &e, &d.changes));
     ck_assert(!local_alike(&b, &a, &d.changes) && !local_alike(&a, &a, &d.changes));
     ck_assert(!local_alike(&a, &c, &d.changes) && !local_alike(&c, &b, &d.changes));

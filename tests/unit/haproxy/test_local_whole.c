@@ -41,7 +41,7 @@ static enum transaction_result tell(const char *to, bool plain)
 {
     struct cfg_difference d;
     struct cfg_content *c = cfg_content_new(mem_strdup(to), strlen(to));
-    cfg_difference_init(&d, cfg_content_file(readout.file, &flaw), cfg_content_file(c, &flaw));
+    cfg_difference_init(&d, cfg_content_file(readout.file, &flaw), cfg_content_file(c, &flaw), false);
     ck_assert(d.effect == CFG_EFFECT_RUNTIME || d.effect == CFG_EFFECT_RUNTIME_SERVERS);
     const struct replacement_request r = {
         .text = c, .before = readout.file, .changes = &d.changes, .plain = plain, .files_stay = !files_change};
@@ -104,7 +104,7 @@ TEST(who_came_too_early_goes_again)
         cfg_content_new(mem_printf("%s    nonsense\n", bad), strlen(bad) + strlen("    nonsense\n"));
     struct cfg_difference d;
     struct cfg_content *good = cfg_content_new(bad, strlen(bad));
-    cfg_difference_init(&d, cfg_content_file(readout.file, &flaw), cfg_content_file(good, &flaw));
+    cfg_difference_init(&d, cfg_content_file(readout.file, &flaw), cfg_content_file(good, &flaw), false);
     const struct replacement_request r = {.text = c, .before = readout.file, .changes = &d.changes};
     driver->ops->replace(driver, readout.version, &r);
     await_told();

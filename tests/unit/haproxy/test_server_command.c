@@ -1,5 +1,6 @@
 /* src/haproxy/local/server_command: what a reload would do to a server, as commands. */
 #include "haproxy/cfg/file.h"
+#include "haproxy/local/config.h"
 #include "haproxy/local/server_command.h"
 
 #include "../test.h"
@@ -58,7 +59,10 @@ static void check_change(const char *text, bool files_before, const struct chang
     cleanup(cfg_file_fini) struct cfg_file f = {0};
     cleanup(server_commands_fini) struct server_commands c = {0};
     cfg_file_parse(&f, text, strlen(text));
-    int rc = server_commands_add(&c, &f, files_before, change, &flaw);
+    cleanup(local_lines_fini) struct local_lines lines = {0};
+    local_lines_find(&lines, &f, "be");
+    int rc = server_commands_add(&c, &lines, "2.6.12", files_before, change, &flaw);
+    server_commands_order(&c);
     if (why != NULL) {
         ck_assert_int_eq(rc, -1);
         ck_assert_str_eq(flaw.message, why);
@@ -125,7 +129,9 @@ TEST_EACH(a_server_whose_defaults_are_known, array_len(known))
     cleanup(server_commands_fini) struct server_commands c = {0};
     cfg_file_parse(&before, known[_i].before, strlen(known[_i].before));
     cfg_file_parse_behind(&f, known[_i].text, strlen(known[_i].text), &before);
-    ck_assert_msg(server_commands_add(&c, &f, false, &change, &flaw) == 0, "%s", flaw.message);
+    cleanup(local_lines_fini) struct local_lines lines = {0};
+    local_lines_find(&lines, &f, "be");
+    ck_assert_msg(server_commands_add(&c, &lines, "2.6.12", false, &change, &flaw) == 0, "%s", flaw.message);
     cleanup(mem_free_ptr) char *is = all_of(&c);
     cleanup(mem_free_ptr) char *says = mem_printf("%senable server be/n1\n", known[_i].says);
     ck_assert_str_eq(is, says);

@@ -80,9 +80,9 @@ static const struct scene scenes[] = {
     /* ---- desired states and signals at any time ---- */
     {"a comparison ends every wait",
      "synced | fault B 503 x1 after 3600000 | desired n2 | pass min | commits 0 | refresh | settle | commits 1 | "
-     "fault + 422 x1 | desired n3 | pass 2500 | commits 1 | refresh | settle | commits 2"},
+     "fault + 422 x2 | desired n3 | pass 2500 | commits 1 | refresh | settle | commits 2"},
     {"what was refused is tried again when the file changed",
-     "synced | pass resync-1000 | fault + 422 | desired n2 | settle | stranger n1 n4 | trace B+DR | pass 1500 | "
+     "synced | pass resync-1000 | fault + 422 | desired n2 | settle | stranger n1 n4 | trace B+DRB+DR | pass 1500 | "
      "trace RB+DR"},
 
     /* An edit by hand that leaves the version as it is: what stuck once is not said not to stick. */
@@ -91,7 +91,7 @@ static const struct scene scenes[] = {
      "pass 5000 | settled n2 | unlogged committed change missing"},
     /* Another desired state: soon; another version: now; a stream of desired states: one a second. */
     {"what was refused is tried again when something changed",
-     "synced | fault + 422 | desired n2 | settle | trace B+DR | desired n3 | settle | trace | pass 1000 | trace B+DR | "
+     "synced | fault + 422 | desired n2 | settle | trace B+DRB+DR | desired n3 | settle | trace | pass 1000 | trace B+DR | "
      "stranger n1 n4 | refresh | settle | trace RB+DR | times 50 desired n6; pass 100; desired n5; pass 100 | "
      "count B <=10"},
 };

@@ -254,7 +254,7 @@ static const struct {
         "1:a/b p/80:30001 p.hostname=x.example p.use-ssl=false p.listen-port=81 p.listen-ip=fd00::1\n"
         "2:a/c p/80:30002 p.hostname=x.example p.use-ssl=false p.listen-port=81 p.listen-ip=10.0.0.1",
         "+plain 10.0.0.1 81 10_0_0_1_81\n+plain fd00::1 81 fd00--1_81\n"
-        "+backend a_c_p http plain 30002\n+backend a_b_p http plain 30001\n"
+        "+backend a_b_p http plain 30001\n+backend a_c_p http plain 30002\n"
         "+hosts 10_0_0_1_81 81 x.example\n+paths 10_0_0_1_81\nx.example/ k8s-service_a_c_p_backend\n"
         "+hosts fd00--1_81 81 x.example\n+paths fd00--1_81\nx.example/ k8s-service_a_b_p_backend\n",
     },
@@ -269,7 +269,7 @@ static const struct {
     {
         "1:a/b p/80:30001 p.hostname=x.example\n2:a/c p/80:30002 p.hostname=x.example p.path=/long/er\n"
         "3:a/d p/80:30003 p.hostname=x.example p.path=/long",
-        "+tls 443\n+backend a_c_p http tls 30002\n+backend a_d_p http tls 30003\n+backend a_b_p http tls 30001\n"
+        "+tls 443\n+backend a_b_p http tls 30001\n+backend a_c_p http tls 30002\n+backend a_d_p http tls 30003\n"
         "+hosts all_443 443 x.example\n+paths all_443\nx.example/long/er/ k8s-service_a_c_p_backend\n"
         "x.example/long/ k8s-service_a_d_p_backend\nx.example/ k8s-service_a_b_p_backend\n"
         "+certificates all_443 /certs/x.example.pem\n",
@@ -288,11 +288,12 @@ static const struct {
         "1:a/b p/80:30001 p.hostname=x.example p.listen-port=8443 p.http-redirect=true p.health-path=/up "
         "p.send-proxy-v2=true p.backends-verify-ssl=true\n"
         "2:a/c p/80:30002 p.hostname=y.example p.path=/y p.http-redirect=true",
-        "+redirects 80\n+tls 443\n+tls 8443\n+backend a_c_p http tls 30002\n"
+        "+redirects 80\n+tls 443\n+tls 8443\n"
         "backend k8s-service_a_b_p_backend\n    mode http\n    balance roundrobin\n    option httpchk\n"
         "    http-check send meth GET uri /up ver HTTP/1.1 hdr host x.example\n"
         "    default-server check ssl verify required ca-file @system-ca send-proxy-v2 check-send-proxy\n"
         "    server n1 10.0.0.1:30001\n\n"
+        "+backend a_c_p http tls 30002\n"
         "+hosts all_80 80 x.example y.example\n"
         "+paths all_80\nx.example/ https://x.example:8443\ny.example/y/ https://y.example\n"
         "+hosts all_443 443 y.example\n+paths all_443\ny.example/y/ k8s-service_a_c_p_backend\n"

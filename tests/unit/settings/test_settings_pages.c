@@ -364,7 +364,7 @@ static int parse_beside(const char *entry, const char *other, struct settings *c
     static const char *const names[] = {
         "HAPROXY_CONFIG_FILE=", "HAPROXY_MASTER_SOCKET=", "HAPROXY_STATS_SOCKET=", "HAPROXY_BIN=",
         "HAPROXY_CHECK_FILES=", "HAPROXY_MAPS_DIR=",      "HAPROXY_CERTS_DIR=",    "HAPROXY_FILES_DIR=",
-        "HAPROXY_RELOAD=",      "HAPROXY_RELOAD_COMMAND="};
+        "HAPROXY_RELOAD=",      "HAPROXY_RELOAD_COMMAND=", "HAPROXY_ENVIRONMENT_FILE="};
     bool local = false;
     for (size_t i = 0; i < array_len(names); i++)
         local = local || (str_has_prefix(entry, names[i]) && strlen(entry) > strlen(names[i]));
@@ -478,7 +478,7 @@ TEST(each_line_of_the_example_works)
         settings_findings_fini(&r);
         count++;
     }
-    ck_assert_int_eq(count, row_count() - 11); /* without the token, STATISTICS_PASSWORD and the nine files */
+    ck_assert_int_eq(count, row_count() - 12); /* without the token, STATISTICS_PASSWORD and the ten files */
 }
 
 /* Settings of the ConfigMap, those included that are commented out, are in the table, and one by one their values are taken. */

@@ -4,7 +4,7 @@
 #include "haproxy/backend.h"
 #include "servers/change/diff_internal.h"
 
-static bool needs_transaction(const struct backend *actual, const struct diff_change *c)
+static bool needs_transaction(const struct backend *actual, const struct diff_change *c, const struct diff_rules *rules)
 {
     const struct backend_server *is = NULL;
     for (size_t i = 0; i < actual->server_count; i++) {
@@ -14,7 +14,7 @@ static bool needs_transaction(const struct backend *actual, const struct diff_ch
             return true;
         is = &actual->servers[i];
     }
-    return is == NULL || diff_line_needs_transaction(is, c);
+    return is == NULL || diff_line_needs_transaction(actual, is, c, rules);
 }
 
 TEST(what_is_counted)
@@ -129,7 +129,7 @@ static const struct {
 
 TEST_EACH(every_change, array_len(changes))
 {
-    cleanup(made_fini) struct made m = {.rules = {RUNTIME, .own_check_port = true}};
+    cleanup(made_fini) struct made m = {.rules = {RUNTIME, .own_check_port = true, .sets_check_port = true}};
     cleanup(mem_free_ptr) char *line = mem_printf("adv_check httpchk\nhttpchk_params\nserver %s", changes[_i].line);
     make(&m, 0, line, changes[_i].desired);
     ck_assert_uint_eq(m.d.change_count, 1);
@@ -137,7 +137,7 @@ TEST_EACH(every_change, array_len(changes))
     ck_assert_int_eq(c->op, DIFF_CHANGE);
     ck_assert_msg(c->fields == changes[_i].fields, "%s: fields %x", changes[_i].line, c->fields);
     ck_assert_msg(c->structural == changes[_i].needs, "%s", changes[_i].line);
-    ck_assert_msg(needs_transaction(&m.b, c) == changes[_i].needs, "%s", changes[_i].line);
+    ck_assert_msg(needs_transaction(&m.b, c, &m.rules) == changes[_i].needs, "%s", changes[_i].line);
 }
 
 TEST(lines_that_come_and_go)
@@ -145,12 +145,12 @@ TEST(lines_that_come_and_go)
     cleanup(made_fini) struct made m = {.rules = {RUNTIME}};
     make(&m, 65, N1 "\n" N2, "n1 10.0.0.1:80; n3 10.0.0.3:80");
     ck_assert_uint_eq(m.d.change_count, 3);
-    ck_assert_msg(needs_transaction(&m.b, &m.d.changes[0]), "n3 is new");
-    ck_assert_msg(!needs_transaction(&m.b, &m.d.changes[1]), "n2 is parked");
-    ck_assert_msg(needs_transaction(&m.b, &m.d.changes[2]), "p00 goes");
+    ck_assert_msg(needs_transaction(&m.b, &m.d.changes[0], &m.rules), "n3 is new");
+    ck_assert_msg(!needs_transaction(&m.b, &m.d.changes[1], &m.rules), "n2 is parked");
+    ck_assert_msg(needs_transaction(&m.b, &m.d.changes[2], &m.rules), "p00 goes");
     backend_fini(&m.b);
     text_backend(&m.b, "web", N1);
-    ck_assert_msg(needs_transaction(&m.b, &m.d.changes[1]), "its line is not there any more");
+    ck_assert_msg(needs_transaction(&m.b, &m.d.changes[1], &m.rules), "its line is not there any more");
 }
 
 /* n2 goes and comes back, time after time: no line comes or goes, nothing needs a transaction. */

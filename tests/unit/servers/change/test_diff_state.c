@@ -81,7 +81,7 @@ static const struct diff_row rows[] = {
      "adv_check tcp-check\n" N1 "\nserver n2 10.0.0.2:80 check port 1 weight 1\nserver n3 10.0.0.3:80 check port 32000 "
      "weight 1\nserver b 10.9.9.9:80 backup",
      "n1 10.0.0.1:80; n2 10.0.0.2:80; n3 10.0.0.3:80; n4 10.0.0.4:80; check-port 32000", DIFF_WRITE,
-     "= adv_check tcp-check -> httpchk, httpchk GET /healthz\n+ n4 10.0.0.4:80 check port 32000 weight 100\n"
+     "= adv_check tcp-check -> httpchk, httpchk GET /healthz\n+ n4 10.0.0.4:80 check port 32000 weight 1\n"
      "~ n1 10.0.0.1:80 check port 32000 weight 100 (check port 32000)\n"
      "~ n2 10.0.0.2:80 check port 32000 weight 1 (check port 32000)",
      NULL},
