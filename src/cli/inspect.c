@@ -221,7 +221,7 @@ static void fill_target(struct inspect *i, struct inspect_haproxy *h, struct ins
     t->served = &h->served;
     t->drift = mem_strdup(h->drift);
     t->warning = mem_strdup(h->warning);
-    t->file_problem = mem_strdup(h->readout.file_problem);
+    t->file_problem = mem_strdup(h->readout.file_problem != NULL ? h->readout.file_problem : h->harm);
     t->file_warning = mem_strdup(h->readout.defaults_problem);
     for (size_t k = 0; k < i->mappings.count; k++)
         fill_backend(i, t, &i->mappings.list[k], &h->found[k], &t->backends[k]);

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "haproxy/drift.h"
+#include "haproxy/guard.h"
 #include "servers/change/diff.h"
 
 /* What is inconsistent is read again, once: a reload causes that for a moment. */
@@ -82,6 +83,36 @@ static void finish_without_history(struct inspect_haproxy *h, const struct error
     finish(h);
 }
 
+/* ---- what a write would make of the file ---- */
+
+static char *on_judge(void *arg, const char *text, size_t len, bool previews)
+{
+    struct inspect_haproxy *h = arg;
+    cleanup(guard_fini) struct guard g;
+    guard_init(&g);
+    (void)previews;
+    return guard_compare(&g, h->readout.file, text, len, NULL);
+}
+
+/* That it cannot be asked now is no problem of the file. */
+static void on_previewed(void *arg, const struct written *w)
+{
+    struct inspect_haproxy *h = arg;
+    if (w->result == TRANSACTION_HARMFUL)
+        h->harm = mem_strdup(w->error.message);
+    finish_with_checks(h);
+}
+
+static void preview(struct inspect_haproxy *h)
+{
+    bool previews = h->driver->ops->preview != NULL && h->readout.file != NULL && !h->readout.split &&
+                    h->readout.file_problem == NULL && h->count > 0;
+    if (previews)
+        h->driver->ops->preview(h->driver, h->readout.version);
+    else
+        finish_with_checks(h);
+}
+
 /* ---- how the last reload ended ---- */
 
 static void on_history(void *arg, const struct reload_history *history, const struct error *err)
@@ -101,7 +132,7 @@ static void on_history(void *arg, const struct reload_history *history, const st
     } else {
         check_drift(h);
     }
-    finish_with_checks(h);
+    preview(h);
 }
 
 /* ---- the backends ---- */
@@ -184,7 +215,11 @@ static void on_deadline(void *arg)
 }
 
 static const struct driver_events events = {
-    .was_read = on_observed, .last_reload_told = on_history, .served_told = on_served};
+    .was_read = on_observed,
+    .judge = on_judge,
+    .previewed = on_previewed,
+    .last_reload_told = on_history,
+    .served_told = on_served};
 
 void inspect_haproxy_init(struct inspect_haproxy *h, struct event_base *base, struct driver *driver,
                           const char *const *names, size_t count, const struct diff_rules *rules,
@@ -213,6 +248,7 @@ void inspect_haproxy_fini(struct inspect_haproxy *h)
     }
     free(h->found);
     free(h->drift);
+    free(h->harm);
     free(h->warning);
     served_fini(&h->served);
     timer_fini(&h->again);

@@ -1,6 +1,7 @@
 /*
  * Reads one HAProxy once for `plan` and `explain`: the backends in its file, what it runs of them, and whether its last
- * reload failed, so that it may not run what haproxy.cfg says. Only GETs.
+ * reload failed, so that it may not run what haproxy.cfg says. GETs, and behind a Data Plane API an
+ * empty transaction, which is deleted: what a write would make of the file is seen in no other way.
  */
 #ifndef CLI_INSPECT_HAPROXY_H
 #define CLI_INSPECT_HAPROXY_H
@@ -24,6 +25,7 @@ struct inspect_haproxy {
     size_t count;
     bool dirty;    /* the last reload failed, or there is a drift: an empty commit is due */
     char *drift;   /* "backend be: server n1: ...", with no reload pending; NULL: it runs what haproxy.cfg says */
+    char *harm;    /* what a write would change the meaning of, in the daemon's words; NULL: nothing, or it is not known */
     char *warning; /* what is unknown about reloads; NULL: nothing */
     struct timer again, deadline;
     bool read_again, seen;

@@ -364,6 +364,7 @@ struct instance_view instance_view(const struct instance *in)
         .may_begin = !in->pace.no_room || in->pace.transaction_after_ms <= now,
         .gathers = in->pace.transaction_after_ms > now,
         .file_allows = guard_passed(&in->guard, in->version) || instance_is_split(in),
+        .no_preview = in->no_preview,
         .one_by_one = in->one_by_one,
     };
 }

@@ -91,6 +91,7 @@ struct instance_view {
     bool may_begin;              /* the API has room for a transaction */
     bool gathers;                /* a transaction was just now: the next gathers changes for a while */
     bool file_allows;            /* a preview showed that a write keeps the meaning of the file */
+    bool no_preview;             /* other clients' transactions leave no room for one, so that nothing may be written */
     bool one_by_one;             /* a transaction for several backends was rejected */
 };
 

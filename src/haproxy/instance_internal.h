@@ -95,6 +95,7 @@ struct instance {
     size_t large_file_bytes; /* from so many on it is not kept for transactions that may come; tests have fewer */
     bool file_let_go;        /* though some are not reviewed: for these it is read again, */
     bool file_needed;        /* and kept */
+    bool no_preview;         /* the last one found no room among other clients' transactions */
     struct readout readout;
     struct instance_running running;
     struct reload reload;

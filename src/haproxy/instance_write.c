@@ -129,6 +129,7 @@ static void instance_preview_failed(struct instance *in, const struct written *w
         return;
     }
     /* What needs no write goes on. */
+    in->no_preview = f.result == TRANSACTION_LIMIT;
     pace_write_not_before(&in->pace, clock_mono_ms() + backoff_next_ms(&in->pace.backoff));
     pace_write_failed(&in->pace);
     instance_problem(in, "cannot preview what a write would do to haproxy.cfg", f.error);
@@ -136,6 +137,7 @@ static void instance_preview_failed(struct instance *in, const struct written *w
 
 static void instance_take_preview(struct instance *in, const struct written *t)
 {
+    in->no_preview = false;
     if (t->result == TRANSACTION_HARMFUL) {
         guard_refuse(&in->guard, in->version, t->error.message);
     } else if (t->result != TRANSACTION_PREVIEWED) {

@@ -226,7 +226,7 @@ struct backend_decision_input servers_decision_input(struct servers_backend *s)
                .being_stopped = instance_taking_out(in, s->at),
                .open = instance_runtime_usable(in, s->at),
                .sets_check_port = v.regroups,
-               .held_up = !v.file_allows && !v.may_write},
+               .held_up = !v.file_allows && v.no_preview},
         .rules = &s->engine->options.rules,
         .parking = s->parking,
         .file_problem = v.file_problem,

@@ -93,16 +93,22 @@ bool place_serves(const struct api *a, size_t backend, const struct want *want)
         const struct server *line = &s->servers[i];
         const struct running_server *is = running_find((struct running *)(uintptr_t)&a->running, backend, line->name);
         /* What does not run serves with the reload that takes the other one out. */
-        bool blind = (a->world->settings.routes == 0 || a->unread[backend]) && a->world->settings.adopt == ADOPT_RENAME;
+        bool blind = a->world->settings.routes == 0 || a->unread[backend];
         /* What somebody has just put out in the file, and HAProxy runs still, the daemon takes to be there. */
         bool unseen = a->edited_us > a->read_us && is != NULL && is->admin == READY && was_live(a, backend, line->name);
-        /* No transaction can be begun that would show what a write does to somebody's edit: what runs is told alone. */
-        bool held_up = api_has_no_room(a);
-        if (is_one_of(a, line, want) && server_is_ours(line) && (unseen || held_up || !section_says_maintenance(s, line)) &&
+        if (is_one_of(a, line, want) && server_is_ours(line) && (unseen || !section_says_maintenance(s, line)) &&
             (blind || (is != NULL && is->admin == READY)))
             return true;
     }
     return false;
+}
+
+bool place_runs(const struct api *a, size_t backend, const struct want *want)
+{
+    const struct server *line = place_line(a, backend, want);
+    const struct running_server *is =
+        line != NULL ? running_find((struct running *)(uintptr_t)&a->running, backend, line->name) : NULL;
+    return is != NULL && is->admin == READY;
 }
 
 bool place_is_operated(const struct api *a, size_t backend, const struct want *want)

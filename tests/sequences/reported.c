@@ -216,7 +216,9 @@ static void check_stuck(struct api *a, size_t backend)
     for (size_t i = 0; i < w->want_counts[backend]; i++) {
         const struct want *want = &w->wants[backend][i];
         uint64_t *since = &a->stuck_us[backend][i];
-        if (may_wait(a, backend, want) || place_serves(a, backend, want))
+        /* No transaction can be begun that would show what a write does to somebody's edit: what runs is told alone. */
+        bool told = api_has_no_room(a) && place_runs(a, backend, want);
+        if (may_wait(a, backend, want) || told || place_serves(a, backend, want))
             *since = 0;
         else if (*since == 0)
             *since = w->now_us;

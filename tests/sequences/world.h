@@ -85,6 +85,8 @@ const struct want *want_find(const struct world *w, size_t backend, const char *
 /* The line of that name, else one that another controller has left at that place; NULL: none. */
 const struct server *place_line(const struct api *a, size_t backend, const struct want *want);
 const struct want *place_want(const struct api *a, size_t backend, const struct server *line); /* NULL: nobody's */
+/* Whatever the file says of it. */
+bool place_runs(const struct api *a, size_t backend, const struct want *want);
 bool place_serves(const struct api *a, size_t backend,
                   const struct want *want); /* in the API's configuration, and as it runs */
 bool place_is_spare(const struct api *a, size_t backend, const struct server *line);
