@@ -2,6 +2,7 @@
  * A HAProxy backend as lines of text, in the words of haproxy.cfg where there are any:
  *
  *     server n1 10.0.0.1:80 check port 8080 weight 100 send-proxy-v2 backup disabled    (IPv6: [fd00::1]:80)
+ *     server n1 10.0.0.1:80 track     and whatever else lines have: ssl tfo
  *     server-template web 1-3
  *     balance roundrobin     adv_check tcp-check     default-server send-proxy-v2     httpchk_params
  *     default-server disabled|backup       before the servers, of which some are "enabled" or "no-backup"; its line is 5
@@ -66,7 +67,12 @@ static inline void text_add_server(struct backend *b, char *words)
             s->no_backup = true;
         else if (strcmp(word, "send-proxy-v2") == 0)
             s->send_proxy_v2 = true;
-        else
+        else if (strcmp(word, "track") == 0)
+            s->tracks = true;
+        else if (strcmp(word, "ssl") == 0 || strcmp(word, "tfo") == 0) {
+            cleanup(mem_free_ptr) char *rest = mem_printf("%s%s%s", s->rest != NULL ? s->rest : "", s->rest != NULL ? " " : "", word);
+            shared_text_set(&s->rest, rest);
+        } else
             ck_abort_msg("server word \"%s\"", word);
     }
 }
@@ -154,6 +160,8 @@ static inline void text_print_server(struct buf *b, const struct backend_server 
         buf_add(b, " enabled");
     if (s->no_backup)
         buf_add(b, " no-backup");
+    if (s->rest != NULL)
+        buf_printf(b, " %s", s->rest);
 }
 
 /* "n2 announced its node is going": why that server is not wished for. */

@@ -46,6 +46,8 @@ static inline void text_row_words(struct runtime *r, char *words)
             text_address(strsep(&words, " "), &s->address, &s->port);
         } else if (strcmp(word, "weight") == 0) {
             s->weight = text_port(strsep(&words, " "));
+        } else if (strcmp(word, "unresolved") == 0) {
+            s->unresolved = true;
         } else {
             s->admin = text_admin(word);
         }

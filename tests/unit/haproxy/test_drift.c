@@ -1,5 +1,7 @@
 /* src/haproxy/drift and src/haproxy/runtime: how what runs differs from what the file says. */
 #include "haproxy/drift.h"
+
+#include "haproxy/change.h"
 #include "../route_text.h"
 #include "servers/change/diff.h"
 
@@ -23,6 +25,9 @@ static const struct server_row server_rows[] = {
     {"n1 10.0.0.1", "n1 at 10.0.0.1:81", NULL},
     {"n1 10.0.0.1", "n1 at 10.0.0.2:81", "HAProxy runs it at 10.0.0.2:81, not at 10.0.0.1:0"},
     {"n1 10.0.0.1:80", "n1 at -:80", NULL}, /* nothing that can be compared */
+    {"n1 10.0.0.1:80", "n1 unresolved", "HAProxy has no address for it"},
+    {"n1 web.example:80", "n1 unresolved", NULL},
+    {"n1 web.example:80 disabled", "n1 ready unresolved", NULL},
 
     /* a line in maintenance is in maint; of a live one drain and maint may be somebody's desired state */
     {"n1 10.0.0.1:80 disabled", "n1 maint", NULL},
@@ -129,6 +134,25 @@ TEST(lines_that_the_file_lacks_hide_nothing)
     text_runtime(&r, &b, "x9 ready");
     cleanup(mem_free_ptr) char *problem = drift_of_backend(&b, &r, diff_manages, &owner);
     ck_assert_pstr_eq(problem, "backend web: server x9: HAProxy runs it, haproxy.cfg has no such line");
+}
+
+TEST_EACH(ours_that_run_elsewhere_go_back, 2)
+{
+    static char kept[] = "k*";
+    static char *const globs[] = {kept};
+    const struct diff_rules rules = {.keep_servers = globs, .keep_count = 1};
+    const struct diff_owner owner = {.rules = &rules};
+    cleanup(backend_fini) struct backend b;
+    cleanup(runtime_fini) struct runtime r;
+    cleanup(changes_fini) struct changes all = {0};
+    text_backend(&b, "web", N1 N2 "server n3 10.0.0.3\nserver k1 10.0.0.4:80\nserver n5 web.example:80\nserver n6 10.0.0.6:80");
+    text_runtime(&r, &b, "n1 at 10.0.0.9:80; n3 at 10.0.0.9:80; k1 at 10.0.0.9:80; n6 gone");
+    r.readable = _i == 0;
+    drift_places(&b, &r, diff_manages, &owner, &all);
+    ck_assert_uint_eq(all.count, _i == 0);
+    for (size_t i = 0; i < all.count; i++)
+        ck_assert(all.list[i]->kind == CHANGE_SET_SERVER && all.list[i]->fields == (SERVER_ADDRESS | SERVER_PORT) &&
+                  str_eq(all.list[i]->server->name, "n1") && str_eq(all.list[i]->server->address, "10.0.0.1"));
 }
 
 TEST(servers_are_found_by_name)

@@ -1,5 +1,6 @@
 /* haproxy/local/cli with what HAProxy 2.6.12 and 3.4.0 answered. */
 #include "haproxy/local/cli.h"
+#include "haproxy/local/driver_internal.h"
 
 #include "../test.h"
 
@@ -8,6 +9,30 @@
     "srv_time_since_last_change srv_check_status srv_check_result srv_check_health srv_check_state srv_agent_state " \
     "bk_f_forced_id srv_f_forced_id srv_fqdn srv_port srvrecord srv_use_ssl srv_check_port srv_check_addr "          \
     "srv_agent_addr srv_agent_port\n"
+
+/* What follows another server, or has no address, was set by nobody. */
+static const struct {
+    unsigned bits;
+    enum runtime_admin admin;
+    bool unresolved;
+} states[] = {
+    {CLI_ADMIN_FORCED_MAINTENANCE, RUNTIME_MAINT, false},
+    {CLI_ADMIN_FORCED_DRAIN, RUNTIME_DRAIN, false},
+    {CLI_ADMIN_FORCED_MAINTENANCE | CLI_ADMIN_UNRESOLVED, RUNTIME_MAINT, true},
+    {CLI_ADMIN_UNRESOLVED, RUNTIME_READY, true},
+    {CLI_ADMIN_INHERITED_MAINTENANCE, RUNTIME_READY, false},
+    {CLI_ADMIN_INHERITED_DRAIN, RUNTIME_READY, false},
+    {CLI_ADMIN_CONFIGURED_MAINTENANCE, RUNTIME_READY, false},
+};
+
+TEST_EACH(what_somebody_set_is_a_state, array_len(states))
+{
+    const struct cli_server s = {.name = (char *)"s1", .address = (char *)"127.0.0.1", .admin = states[_i].bits};
+    struct runtime_server is;
+    local_driver_take_server(&is, &s);
+    ck_assert_msg(is.admin == states[_i].admin && is.unresolved == states[_i].unresolved, "%x", states[_i].bits);
+    runtime_server_fini(&is);
+}
 
 TEST(test_servers_state)
 {

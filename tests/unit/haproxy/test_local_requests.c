@@ -95,6 +95,43 @@ TEST(test_commands_to_sockets)
     close(fd);
 }
 
+/* A check says it back. */
+#define SAYS_ENVIRONMENT "#!/bin/sh\necho \"$A|$B|$C|$HAPROXY_X|$NOTIFY_SOCKET|$PATH\"\nexit 1\n"
+#define ENVIRONMENT "B=two\nHAPROXY_X=3\nof that\nPATH=/p\nlines\nNOTIFY_SOCKET=/x\nC=d\n"
+
+static const struct {
+    const char *file, *answer; /* of HAProxy */
+    const char *says;
+} environments[] = {
+    {"A=1\n" ENVIRONMENT, NULL, "1|two|d|||/p\nlines"},
+    {"A=\"q r\"\nB='s'\nC='t\nPATH=/p", NULL, "q r|s|'t|||/p"},
+    {NULL, "HAPROXY_BRANCH=3.0\nA=1\n" ENVIRONMENT "\n", "1|two|d|||/p\nlines"},
+    /* What its file sets it has not at first, from then on. */
+    {NULL, "HAPROXY_BRANCH=3.1\nA=1\n" ENVIRONMENT "\n", "|two||||/p\nlines"},
+};
+
+TEST_EACH(test_checks_in_the_environment_of_haproxy, array_len(environments))
+{
+    cleanup(mem_free_ptr) char *file = in_folder("environment"), *got = in_folder("got");
+    bool asks = environments[_i].file == NULL;
+    int fd = unix_socket(stats, true);
+    put(program, SAYS_ENVIRONMENT, 0755);
+    put(config, "global\n setenv A x\n presetenv C y\n", 0640);
+    put(file, asks ? "" : environments[_i].file, 0600);
+    options.environment_file = asks ? NULL : file;
+    options.stats_socket = stats;
+    start();
+    pid_t pid = asks ? serve(fd, environments[_i].answer, true, false) : 0;
+    ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_REJECTED);
+    cleanup(mem_free_ptr) char *says = mem_printf("%s\n", environments[_i].says);
+    ck_assert_str_eq(seen.message, says);
+    if (asks) {
+        assert_file(got, "show env\n");
+        waitpid(pid, NULL, 0);
+    }
+    close(fd);
+}
+
 TEST(test_sockets_that_do_not_answer)
 {
     cleanup(mem_free_ptr) char *many = mem_alloc(60001);

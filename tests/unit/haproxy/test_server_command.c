@@ -7,6 +7,10 @@
 
 #define N1 "  server n1 10.0.0.1:80"
 
+#define HASHED                                                                                               \
+    "backend be: HAProxy before 3.0 gives a server that is added while it runs no share of a consistent hash " \
+    "(`balance random`)"
+
 /* says: the commands, a line each; why: NULL, or why it takes a reload. */
 static const struct {
     const char *text;
@@ -43,6 +47,8 @@ static const struct {
     {"backend be\n" N1 " sni \"str(a b)\"\n", NULL, "server be/n1: the value of \"sni\" fits into no command"},
     {"backend be\n" N1 " cookie a;b\n", NULL, "server be/n1: the value of \"cookie\" fits into no command"},
     {"backend other\n" N1 "\n", NULL, "server be/n1: haproxy.cfg has no server n1"},
+    {"backend be\n  balance random\n" N1 "\n", NULL, HASHED},
+    {"defaults\n  balance random\nbackend be\n" N1 "\n", NULL, HASHED},
 };
 
 static char *all_of(const struct server_commands *c)
@@ -182,6 +188,19 @@ TEST_EACH(any_other_change, array_len(others))
     const struct change c = {
         .kind = others[_i].kind, .backend = &b, .server = &others[_i].server, .fields = others[_i].fields};
     check_change("backend be\n" N1 "\n", others[_i].kind != CHANGE_ADD_SERVER, &c, others[_i].says, others[_i].why);
+}
+
+TEST(a_newer_haproxy_hashes_who_comes)
+{
+    static const char text[] = "backend be\n  balance random\n" N1 "\n";
+    const struct backend b = {.name = (char *)"be"};
+    const struct change change = {.kind = CHANGE_ADD_SERVER, .backend = &b, .server = &(struct backend_server)S()};
+    cleanup(cfg_file_fini) struct cfg_file f = {0};
+    cleanup(server_commands_fini) struct server_commands c = {0};
+    cleanup(local_lines_fini) struct local_lines lines = {0};
+    cfg_file_parse(&f, text, strlen(text));
+    local_lines_find(&lines, &f, "be");
+    ck_assert_int_eq(server_commands_add(&c, &lines, "3.0.1", false, &change, &flaw), 0);
 }
 
 TEST(a_backend_takes_a_reload)

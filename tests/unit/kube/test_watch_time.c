@@ -239,6 +239,30 @@ TEST(a_page_that_stalls_or_trickles_is_given_up)
     ck_assert_int_eq(w.state, WATCH_WAITING);
 }
 
+/* What watches do not tell is listed: after so many of them in a row, with one that tells something before (1) or not. */
+TEST_EACH(watches_that_end_at_once_become_a_list, 2)
+{
+    go_to(AT_FRESH_WATCH);
+    for (int i = 0; _i == 1 && i < WATCH_SHORT_TRIES; i++) {
+        if (i == WATCH_SHORT_TRIES - 1)
+            feed_object("21");
+        feed_type(WATCH_EVENT_CLOSED);
+        if (w.state == WATCH_WAITING)
+            feed_due();
+        feed_head();
+    }
+    for (int round = 0; round < 2; round++) {
+        for (int i = 1; i <= WATCH_SHORT_TRIES; i++) {
+            feed_type(WATCH_EVENT_CLOSED);
+            ck_assert_int_eq(w.state, WATCH_WAITING);
+            feed_due();
+            ck_assert_msg((actions & WATCH_LISTED) == (i == WATCH_SHORT_TRIES ? WATCH_LISTED : 0), "%d, %d", round, i);
+            feed_head();
+        }
+        feed_bookmark("20", true);
+    }
+}
+
 TEST(timeouts_are_spread)
 {
     unsigned least = 1000, most = 0;

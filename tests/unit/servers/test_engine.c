@@ -94,6 +94,23 @@ static const struct scene scenes[] = {
      "synced | fault + 422 | desired n2 | settle | trace B+DRB+DR | desired n3 | settle | trace | pass 1000 | trace B+DR | "
      "stranger n1 n4 | refresh | settle | trace RB+DR | times 50 desired n6; pass 100; desired n5; pass 100 | "
      "count B <=10"},
+
+    /* ---- removals, and all else, where they are refused together ---- */
+    {"an addition that is refused holds up no removal",
+     "have n1 n2 n3 | start | desired n1 n2 n3 | pass 0 | forbidden n9 | clear | desired n1 n2 n9 | settle | "
+     "trace B+-CDRB+CDRB-CR | file n1 n2 | logged trying the removals apart | pass reload+1000 | running n1 n2 | "
+     "unlogged committed change missing | commits 1 | pass min | transactions <=12 | forbidden | pass 10min | "
+     "settled n1 n2 n9"},
+    {"a removal that is refused holds up no addition",
+     "have n1 n2 n3 | start | desired n1 n2 n3 | pass 0 | fault - 422 | clear | desired n1 n2 n4 | settle | "
+     "trace B+-DRB+CR | file n1 n2 n3 n4 | pass reload+1000 | running n1 n2 n3 n4 | out-of-sync | "
+     "unlogged committed change missing | mend | pass 10min | settled n1 n2 n4"},
+    {"a removal alone has no other part",
+     "have n1 n2 n3 | start | desired n1 n2 n3 | pass 0 | fault - 422 | clear | desired n1 n2 | settle | trace B-DR"},
+    {"they are in one write again after ten minutes",
+     "have n1 n2 n3 | start | desired n1 n2 n3 | pass 0 | fault - 422 x1 | desired n1 n2 n4 | pass 9min | "
+     "settled n1 n2 n4 | clear | desired n1 n2 n5 | settle | trace B+CR | pass 9min | settled n1 n2 n5 | clear | "
+     "desired n1 n2 n6 | settle | trace B+-CR"},
 };
 
 TEST_EACH(each_scene, array_len(scenes))

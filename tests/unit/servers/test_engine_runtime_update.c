@@ -60,6 +60,9 @@ static const struct scene scenes[] = {
     {"a call that fails does not stop the write", "fault m | desired n2 n3 | pass 100 | running n1* n2 n3 | fast 1"},
 
     /* ---- what may not be ---- */
+    {"a transaction that is refused holds up no runtime update",
+     "forbidden n9 | desired n1 n2 n3 n9 | settle | pass 5000 | unready rejected the change | clear | "
+     "desired n1 n3 n9 | settle | running n1 n2* n3 | file n1 n2* n3 | fast 1 | commits 0"},
     {"what the loss limit holds is not told to leave",
      "world 1 braked routes | have n1 n2 n3 | start | desired n1 n2 n3 | pass 0 | in-sync | clear | desired n3 | "
      "settle | running n1 n2 n3 | file n1 n2 n3 | pass resync+1000 | running n1* n2* n3 | "

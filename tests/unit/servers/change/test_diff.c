@@ -13,6 +13,14 @@ static const struct diff_row rows[] = {
     {"where they differ it gets their median", "",
      "server n1 10.0.0.1:80 check weight 7\nserver n2 10.0.0.2:80 check weight 8",
      "n1 10.0.0.1:80; n2 10.0.0.2:80; n3 10.0.0.3:80", DIFF_WRITE, "+ n3 10.0.0.3:80 check weight 7", NULL},
+    {"which two that differ much do not move", "",
+     "server n1 10.0.0.1:80 check weight 9\nserver n2 10.0.0.2:80 check weight 100\nserver n3 10.0.0.3:80 check weight 1",
+     "n1 10.0.0.1:80; n2 10.0.0.2:80; n3 10.0.0.3:80; n4 10.0.0.4:80", DIFF_WRITE, "+ n4 10.0.0.4:80 check weight 9", NULL},
+    {"a new server has what all of ours have", "",
+     "server n1 " GOOD " ssl tfo\nserver n2 10.0.0.2:80 check weight 100 ssl\nserver b 10.9.9.9:80 backup",
+     "n1 10.0.0.1:80; n2 10.0.0.2:80; n3 10.0.0.3:80", DIFF_WRITE, "+ n3 10.0.0.3:80 check weight 100 ssl", NULL},
+    {"a server that follows another one has no check of its own", "own-port", "server n1 10.0.0.1:80 weight 100 track",
+     "n1 10.0.0.1:80", DIFF_NOTHING, "", NULL},
     {"nor does it get none as they do", "", "server n1 10.0.0.1:80 check weight 0", "n1 10.0.0.1:80; n2 10.0.0.2:80",
      DIFF_WRITE, "+ n2 10.0.0.2:80 check weight 100", NULL},
     {"a departed one goes", "", "server n1 " GOOD "\nserver n2 10.0.0.2:80 check weight 100", "n1 10.0.0.1:80",
@@ -211,6 +219,66 @@ TEST(counts)
     diff_fini(&d);
     backend_fini(&b);
     desired_fini(&desired);
+}
+
+static const struct {
+    const char *backend, *says; /* NULL: nothing */
+} uneven[] = {
+    {"server n1 " GOOD " ssl\nserver n2 " GOOD " ssl\nserver b 10.9.9.9:80 backup tfo", NULL},
+    {"server n1 " GOOD " ssl\nserver n2 " GOOD " ssl tfo",
+     "server n2 has tfo, which not all servers of the backend have; a new server gets none of it: put it on all of them, "
+     "or into default-server"},
+};
+
+TEST_EACH(what_not_all_have_is_told, array_len(uneven))
+{
+    const struct diff_rules rules = {.balance = NULL};
+    cleanup(backend_fini) struct backend b;
+    cleanup(desired_fini) struct desired desired;
+    cleanup(diff_fini) struct diff d;
+    text_backend(&b, "web", uneven[_i].backend);
+    text_desired(&desired, "n1 10.0.0.1:80");
+    diff_compute(&b, &desired, &rules, &d);
+    ck_assert_pstr_eq(d.uneven, uneven[_i].says);
+}
+
+static const struct {
+    const char *with, *backend, *desired;
+    bool parts, leaves_live;
+    const char *removals, *others; /* NULL: not looked at */
+} parts[] = {
+    {"", "server n1 " GOOD "\nserver n2 10.0.0.2:80", "n1 10.0.0.9:80; n3 10.0.0.3:80", true, true, "- n2 10.0.0.2:80",
+     "+ n3 10.0.0.3:80 check weight 100\n~ n1 10.0.0.9:80 check weight 100 (address 10.0.0.1 -> 10.0.0.9)"},
+    {"", "server n2 10.0.0.2:80", "n3 10.0.0.3:80", true, false, NULL, NULL},
+    {"", "server n1 " GOOD " disabled\nserver n2 10.0.0.2:80", "n3 10.0.0.3:80", true, false, NULL, NULL},
+    {"", "server n1 " GOOD " disabled\nserver n2 10.0.0.2:80", "n2 10.0.0.2:80; n3 10.0.0.3:80", true, true, NULL, NULL},
+    {"", "server n1 " GOOD "\nserver n2 10.0.0.2:80", "n1 10.0.0.1:80", false, true, NULL, NULL},
+    {"", "server n1 " GOOD, "n1 10.0.0.9:80", false, true, NULL, NULL},
+    {"balance=roundrobin", "balance first\nserver n1 " GOOD "\nserver n2 10.0.0.2:80", "n1 10.0.0.1:80", true, true,
+     "- n2 10.0.0.2:80", "= balance first -> roundrobin"},
+};
+
+TEST_EACH(removals_and_all_else, array_len(parts))
+{
+    for (int removals = 0; removals <= 1; removals++) {
+        cleanup(rules_text_fini) struct rules_text with;
+        cleanup(backend_fini) struct backend b;
+        cleanup(desired_fini) struct desired desired;
+        cleanup(diff_fini) struct diff d;
+        text_rules(&with, parts[_i].with);
+        text_backend(&b, "web", parts[_i].backend);
+        text_desired(&desired, parts[_i].desired);
+        diff_compute(&b, &desired, &with.rules, &d);
+        size_t losses = d.loss_count;
+        ck_assert_msg(diff_has_parts(&d) == parts[_i].parts && diff_leaves_live(&d) == parts[_i].leaves_live, "%s",
+                      parts[_i].backend);
+        if (parts[_i].removals == NULL)
+            return;
+        diff_take_part(&d, removals == 1);
+        cleanup(mem_free_ptr) char *writes = text_of_writes(&d);
+        ck_assert_str_eq(writes, removals == 1 ? parts[_i].removals : parts[_i].others);
+        ck_assert_uint_eq(d.loss_count, removals == 1 ? losses : 0);
+    }
 }
 
 TEST(json_is_carried_along)

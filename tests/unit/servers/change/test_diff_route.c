@@ -107,6 +107,8 @@ static const struct {
     {"n1 node1:80 check weight 100", "n1 node1:81", SERVER_PORT, true},
     {"n1 10.0.0.1 check weight 100", "n1 10.0.0.2:81", SERVER_ADDRESS | SERVER_PORT, true},
     {"n1 10.0.0.1:80 check weight 100", "n1 10.0.0.1:80 weight 1", SERVER_WEIGHT, false},
+    {"n1 10.0.0.1:80 check weight 100\nbalance source", "n1 10.0.0.1:80 weight 1", SERVER_WEIGHT, true},
+    {"n1 10.0.0.1:80 check weight 100\nbalance source", "n1 10.0.0.2:80", SERVER_ADDRESS, false},
     {"n1 10.0.0.1:80 check", "n1 10.0.0.1:80", SERVER_WEIGHT, false},
     {"n1 node1:80 check weight 5", "n1 node1:80 weight 1", SERVER_WEIGHT, false},
     {"n1 10.0.0.1:80 check weight 5 disabled", "n1 10.0.0.1:80", SERVER_MAINTENANCE, false},
@@ -138,6 +140,13 @@ TEST_EACH(every_change, array_len(changes))
     ck_assert_msg(c->fields == changes[_i].fields, "%s: fields %x", changes[_i].line, c->fields);
     ck_assert_msg(c->structural == changes[_i].needs, "%s", changes[_i].line);
     ck_assert_msg(needs_transaction(&m.b, c, &m.rules) == changes[_i].needs, "%s", changes[_i].line);
+}
+
+TEST(a_check_port_where_none_can_be_set)
+{
+    cleanup(made_fini) struct made m = {.rules = {RUNTIME, .own_check_port = true}};
+    make(&m, 0, "adv_check httpchk\nhttpchk_params\nserver n1 10.0.0.1:80 check weight 5", "n1 10.0.0.1:80; check-port 7");
+    ck_assert(m.d.change_count == 1 && m.d.changes[0].fields == SERVER_CHECK_PORT && m.d.changes[0].structural);
 }
 
 TEST(lines_that_come_and_go)
