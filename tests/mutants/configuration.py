@@ -175,7 +175,10 @@ room("configuration, whose server lines they are", ("test_keep", "test_configura
     Mutant("an argument makes a backup server", KEEP, "        i += k != NULL && cfg_keyword_takes_argument(k);\n", "        i += k == NULL && str_eq(\"\", \"x\");\n"),
     Mutant("a frontend has servers", KEEP, '(str_eq(s->kind, "backend") || str_eq(s->kind, "listen"))', "true"),
     Mutant("the lines of before stay", KEEP, "            cfg_edits_add(ret, line->number, CFG_EDIT_REMOVE, NULL, 0);\n", "            (void)line;\n"),
-    Mutant("they stand before the backend's own lines", KEEP, "*last = s->line_count > 0 ? &s->lines[s->line_count - 1] : s->line;", "*last = s->line;"),
+    Mutant("a conditional decides about them", KEEP, "    if (keep_check_conditionals(s, err) != 0)\n        return -1;\n", ""),
+    Mutant("a conditional decides about the backend", KEEP, "const struct cfg_file_line *line = s->line; line", "const struct cfg_file_line *line = s->lines; line"),
+    Mutant("they stand in what decides about the next section", "haproxy/cfg/file.c", "        if (!cfg_file_is_directive(&s->lines[i]))\n            return &s->lines[i];", "        return &s->lines[i];"),
+    Mutant("they stand before the backend's own lines", KEEP, "*last = cfg_file_last_own_line(s);", "*last = s->line;"),
     Mutant("numbers are those of what was sent", "haproxy/validation_text.c", "    if (edits != NULL)\n", "    if (false)\n"),
 ))
 room("configuration, who would be locked out", ("test_lockout",), (

@@ -72,14 +72,14 @@ room("local, lines", ("test_local_config", "test_local_config_edit"), (
     Mutant("a conditional never ends", "haproxy/cfg/file.c", 'str_eq(cfg_word(words, 0), ".endif") ? -1 : 0', "0"),
     Mutant("every directive begins a conditional", "haproxy/cfg/file.c", 'depth += str_eq(cfg_word(words, 0), ".if") ? 1', "depth += true ? 1"),
     Mutant("defaults under a conditional are read", READ_CFG, "for (; s != NULL; s = s->defaults) {", "for (; s != NULL; s = NULL) {"),
-    Mutant("a variable is its name", READ_CFG, "return !w->plain && memchr(w->raw, '$', w->raw_len) != NULL;", "return false;"),
+    Mutant("a variable is its name", "haproxy/cfg/words.c", "for (size_t i = 0; !w->plain && i + 1 < w->raw_len; i++)", "for (size_t i = 0; false && i + 1 < w->raw_len; i++)"),
     Mutant("the first of two backends is the one", READ_CFG, "cfg_file_backend_again(f, first);", "NULL;"),
     Mutant("an argument of nobody knows what is a keyword", READ_CFG, "return !word->known && cfg_is_among(", "return false && cfg_is_among("),
     Mutant("a port with a sign is a number", READ_CFG, "bool has_port = colon != NULL && str_parse_uint(colon + 1, UINT16_MAX, &port) == 0;", "bool has_port = colon != NULL && (str_parse_uint(colon + 1, UINT16_MAX, &port) == 0 || true);"),
     Mutant("a default-server says nothing of a line's state", READ_CFG, "    cfg_inherit_apply(&inherit, w->b);\n", ""),
     Mutant("a variable in inherited defaults is its name", READ_CFG, "if (config_is_of(own, s) && ", "if (false && "),
     Mutant("a variable in anybody's defaults is ours", READ_CFG, "if (config_is_of(own, s) && ", "if ("),
-    Mutant("a new line stands in a conditional", EDIT, "        if (!cfg_file_is_directive(&s->lines[i]))\n            return", "        if (true)\n            return"),
+    Mutant("a new line stands in a conditional", "haproxy/cfg/file.c", "        if (!cfg_file_is_directive(&s->lines[i]))\n            return", "        if (true)\n            return"),
     Mutant("a directive is what a line looks like", EDIT, "cfg_file_is_directive(&s->lines[i]) ? NULL : ", ""),
     Mutant("HAProxy does not start while DNS is away", EDIT, "if ((fields & SERVER_ADDRESS) && e->instead[2]", "if (false && e->instead[2]"),
     Mutant("a name that was there is ours", EDIT, "(fields & SERVER_ADDRESS) && e->instead[2] != NULL && ", "(fields & SERVER_ADDRESS) && "),
@@ -91,7 +91,7 @@ room("local, lines", ("test_local_config", "test_local_config_edit"), (
     Mutant("a word that contradicts stays", LINE, "if (off != NULL && str_eq(w.name, off))", "if (false)"),
     Mutant("a word that is there stands twice", LINE, "if (on != NULL && !there)", "if (on != NULL)"),
     Mutant("the first weight counts", LINE, "else if (str_eq(w.name, keyword) && w.last > w.at && ", "else if (!there && str_eq(w.name, keyword) && w.last > w.at && "),
-    Mutant("any server of that name is meant", EDIT, "return n != 0 ? n : (x->line->number > y->line->number) - (x->line->number < y->line->number);", "return n != 0 ? n : (x->line->number < y->line->number) - (x->line->number > y->line->number);"),
+    Mutant("any server of that name is meant", READ_CFG, "return n != 0 ? n : (x->line->number > y->line->number) - (x->line->number < y->line->number);", "return n != 0 ? n : (x->line->number < y->line->number) - (x->line->number > y->line->number);"),
     Mutant("a new line looks like none", EDIT, "size_t indent_len = edit_indent(s, b->last, &indent);", "size_t indent_len = edit_indent(s, s->line, &indent);"),
     Mutant("a name with a blank is two words", EDIT, 'if (word[strcspn(word, " \\t\\"\'\\\\#$")] == \'\\0\') {', "if (true) {"),
     Mutant("parameters of the check from before stay", EDIT, "for (size_t i = first; i < e.words.count; i++)\n        e.gone[i] = true;", "for (size_t i = first; i < e.words.count && i < first + 1; i++)\n        e.gone[i] = true;"),
@@ -102,8 +102,12 @@ room("local, lines", ("test_local_config", "test_local_config_edit"), (
 COMMAND = "haproxy/local/server_command.c"
 
 room("local, commands", ("test_server_command",), (
-    Mutant("a default-server behind the line reaches it", COMMAND, "if (before != 0 && s->lines[i].number >= before)", "if (false)"),
-    Mutant("defaults of defaults are none", COMMAND, "return command_words_inherit(w, s->defaults, err) == 0 ?", "return s != NULL ?"),
+    Mutant("who comes has no share of a hash", COMMAND, "strverscmp(haproxy, \"3.0\") < 0 && lines->hashed)", "false)"),
+    Mutant("who comes has no share of any backend", COMMAND, "strverscmp(haproxy, \"3.0\") < 0 && lines->hashed)", "strverscmp(haproxy, \"3.0\") < 0)"),
+    Mutant("no HAProxy gives a share of a hash", COMMAND, "strverscmp(haproxy, \"3.0\") < 0 && lines", "lines"),
+    Mutant("the hash of defaults is none", READ_CFG, "backend_algorithm_is_hashed(cfg_inherit_balance(l->section, &words));", "backend_algorithm_is_hashed(cfg_inherit_balance(&(struct cfg_file_section){.lines = l->section->lines, .line_count = l->section->line_count}, &words));"),
+    Mutant("a default-server behind the line reaches it", COMMAND, "if (before != 0 && lines[i]->number >= before)", "if (false)"),
+    Mutant("defaults of defaults are none", COMMAND, "int status = command_words_inherit(w, s->defaults, err);", "int status = 0;"),
     Mutant("what is said again stands twice", COMMAND, "    command_words_drop(w, keyword);\n    if (off)", "    if (off)"),
     Mutant("what is taken back stays", COMMAND, "        command_words_drop(w, keyword + strlen(\"no-\"));", "        ;"),
     Mutant("what is of the file goes with it", COMMAND, "if (command_is_of_file(keyword) || ", "if ("),
@@ -137,7 +141,7 @@ room("local, without haproxy -c", ("test_local_alike", "test_local_whole"), (
     Mutant("a default-server is one for all", ALIKE, ' || (servers && str_eq(first, "default-server"))', ""),
     Mutant("who goes may be named", ALIKE, "(goes && alike_line_names(a, &to->lines[i]))", "false"),
     Mutant("a name in quotes is none", ALIKE, "if (line->plain != NULL && !alike_names(a, line->plain, line->plain_len))", "if (line->plain == NULL || !alike_names(a, line->plain, line->plain_len))"),
-    Mutant("a variable is no name", ALIKE, "if (alike_is_variable(w) || ", "if ("),
+    Mutant("a variable is no name", ALIKE, "if (cfg_word_has_variable(w) || ", "if ("),
     Mutant("a name in a word is one", ALIKE, "(at == text || strchr(NAME_BYTES, at[-1]) == NULL) && ", ""),
     Mutant("a word that begins with it is a name", ALIKE, " && (at + n == end || strchr(NAME_BYTES, at[n]) == NULL)", ""),
     Mutant("a condition is no matter", ALIKE, "cfg_file_is_directive(&to->lines[i]) || ", ""),
@@ -156,13 +160,13 @@ room("local, servers", ("test_local_servers", "test_local_commands"), (
     Mutant("a command that is refused is done", RUN, "bool good = cli_read_done(answer, &err) == 0;", "bool good = cli_read_done(answer, &err) <= 0;"),
     Mutant("only the first of several commands is looked at", RUN, "for (size_t i = r->sent; i < r->next; i++)", "for (size_t i = r->sent; i < r->sent + 1; i++)"),
     Mutant("who is still in use takes a reload", RUN, "if (err.kind == ERROR_CONFLICT && commands_is_removal(c->text))", "if (false)"),
-    Mutant("who was loaded disabled is in maintenance for ever", READ, "CLI_ADMIN_FORCED_MAINTENANCE |", "CLI_ADMIN_CONFIGURED_MAINTENANCE |"),
+    Mutant("who was loaded disabled is in maintenance for ever", READ, "return admin & CLI_ADMIN_FORCED_MAINTENANCE ?", "return admin & (CLI_ADMIN_FORCED_MAINTENANCE | CLI_ADMIN_CONFIGURED_MAINTENANCE) ?"),
     Mutant("who leaves is still a server", "haproxy/local/driver_read.c", "if (!driver_read_leaves(d, &all->servers[i]))", "if (true)"),
     Mutant("who left before the start is still a server", READ, "(driver_read_admin(s->admin) == RUNTIME_MAINT && backend_find(b", "(false && backend_find(b"),
     Mutant("a server without a line is as good as gone", READ, "(driver_read_admin(s->admin) == RUNTIME_MAINT && ", "("),
     Mutant("who is in use is never deleted", RUN, "leaving_add(r->driver, c->text); /* nobody new comes to it, in maintenance */", ";"),
     Mutant("who leaves is asked once", RUN, "    timer_set(&l->again, l->wait_ms);\n", ""),
-    Mutant("who is back in the file is deleted", RUN, "return section != NULL && local_config_server(section, slash + 1, &words) != NULL;", "return false;"),
+    Mutant("who is back in the file is deleted", RUN, "return local_lines_server(&lines, slash + 1) != NULL;", "return false;"),
     Mutant("changes are written without a look at the version", WRITE, "if (d->edits.count > 0 && version != d->version) {", "if (false) {"),
     Mutant("what was refused is written with the next", WRITE, "    bool whole = d->replaces;\n    timer_cancel(&d->tell);\n    local_driver_release(d);\n    local_driver_write_forget(d);", "    bool whole = d->replaces;\n    timer_cancel(&d->tell);\n    if (d->written.result == TRANSACTION_COMMITTED)\n        local_driver_write_forget(d);"),
     Mutant("changes are written unchecked", WRITE, "driver_write_begin(d, &d->changes, 0);", "driver_write_begin(d, &d->changes, LOCAL_WRITE_UNCHECKED);"),
@@ -211,6 +215,19 @@ room("local, the helper's file", ("test_local_helper", "test_local_files"), (
     Mutant("what somebody wrote is where we write next", FILES, "    (void)renameat2(p->folder, temporary, p->folder, aside, RENAME_NOREPLACE);\n", "    (void)aside;\n"),
     Mutant("a fifo is a file", FILES, "(fstat(fd, st) == 0 && S_ISREG(st->st_mode))", "fstat(fd, st) == 0"),
 ))
+ENVIRONMENT = "haproxy/local/helper_environment.c"
+room("local, the environment of a check", ("test_local_requests",), (
+    Mutant("variables of another process are there", ENVIRONMENT, 'str_has_prefix(line, "HAPROXY_") || ', ""),
+    Mutant("a check is another one's to notify", ENVIRONMENT, ' || str_has_prefix(line, "NOTIFY_");', ";"),
+    Mutant("a value is one line", ENVIRONMENT, "if (name == 0 && count > 0 && !skips && len > 0) {", "if (false) {"),
+    Mutant("what is left out leaves its other lines", ENVIRONMENT, "count > 0 && !skips && len > 0", "count > 0 && len > 0"),
+    Mutant("quotes are part of a value", ENVIRONMENT, "    environment_unquote(list);\n    return list;", "    return list;"),
+    Mutant("half of a pair of quotes goes", ENVIRONMENT, " && value[len - 1] == *value) {", ") {"),
+    Mutant("there are two PATHs", ENVIRONMENT, "    if (!has_path)\n", "    if (true)\n"),
+    Mutant("what the file sets is there before it", ENVIRONMENT, "        environment_drop_set(w, list);\n", "        ;\n"),
+    Mutant("each HAProxy begins a reload anew", ENVIRONMENT, "strverscmp(branch + strlen(\"HAPROXY_BRANCH=\"), RESTORES) >= 0)", "true)"),
+    Mutant("presetenv sets nothing", ENVIRONMENT, ' || str_eq(cfg_word(&words, 0), "presetenv"))', ")"),
+))
 room("local, what the helper is asked", ("test_local_requests",), (
     Mutant("a name with a slash is one of the folder", MESSAGE, "strchr(name, '/') == NULL", "true"),
     Mutant("a name with a dot in front is one", MESSAGE, "*name != '.' && ", ""),
@@ -244,9 +261,15 @@ room("local, what HAProxy said", ("test_local_cli",), (
     Mutant("any columns are the ones", CLI, "return found == (1u << COLUMN_COUNT) - 1 ? 0 : -1;", "return 0;"),
     Mutant("a line that ends early is a server", CLI, "        if (*word == '\\0')\n            return -1;", "        if (*word == '\\0')\n            return 0;"),
 ))
+room("local, states that somebody set", ("test_local_cli",), (
+    Mutant("who follows another one was taken out by somebody", READ, "return admin & CLI_ADMIN_FORCED_MAINTENANCE ?", "return admin & (CLI_ADMIN_FORCED_MAINTENANCE | CLI_ADMIN_INHERITED_MAINTENANCE) ?"),
+    Mutant("who has no address was taken out by somebody", READ, "return admin & CLI_ADMIN_FORCED_MAINTENANCE ?", "return admin & (CLI_ADMIN_FORCED_MAINTENANCE | CLI_ADMIN_UNRESOLVED) ?"),
+    Mutant("who follows one that drains was told to", READ, "admin & CLI_ADMIN_FORCED_DRAIN     ?", "admin & (CLI_ADMIN_FORCED_DRAIN | CLI_ADMIN_INHERITED_DRAIN) ?"),
+    Mutant("who has no address has one", READ, ".unresolved = (s->admin & CLI_ADMIN_UNRESOLVED) != 0,", ".unresolved = false,"),
+))
 room("local, plan", ("test_inspect_decide",), (
     Mutant("who comes takes a reload, says plan", "cli/inspect_decide.c", "bool adds = t->adds && ", "bool adds = false && "),
-    Mutant("every balance takes servers, says plan", "cli/inspect_decide.c", "balance_is_dynamic(b->actual.balance);", "true;"),
+    Mutant("every balance takes servers, says plan", "cli/inspect_decide.c", "!b->actual.takes_no_weights;", "true;"),
     Mutant("what is not loaded is no matter, says plan", "cli/inspect_decide.c", "inspect_updates(b) && !is_dirty(t, b) && ", "inspect_updates(b) && "),
 ))
 room("local, the lock", ("test_local_lock",), (

@@ -35,7 +35,7 @@ REPORTS = (
     Mutant("a server that is down is up", "servers/report.c", "is != NULL && !is->down;", "is != NULL;"),
     Mutant("a held server is not told to serve", "servers/change/route.c", "want != NULL ? WHY_BACK : WHY_DELAYED;", "want != NULL ? WHY_BACK : NULL;"),
     Mutant("without room for a transaction nothing is written", "servers/decide.c",
-           "(v.dirty || decide_overdue(s)) && v.may_begin;", "v.dirty || decide_overdue(s);"),
+           "(v.dirty || decide_overdue(s)) && v.may_begin && !rejected;", "(v.dirty || decide_overdue(s)) && !rejected;"),
     Mutant("a dry run looks at what a transaction would write", "servers/servers.c", "    if (e->options.rules.dry_run)\n        return false;\n", ""),
     Mutant("a spare is parked", "daemon/status/status_haproxy.c",
            "desired_find_spare(s->desired, v->line->name) != NULL ? PLACE_SPARE", "false ? PLACE_SPARE"),
@@ -64,7 +64,7 @@ FOUND = (
     Mutant("a loss is forgotten as soon as it is over", LOSS_LIMIT, "return !l->held && counts(l, r->now_ms) && !r->returned(r->arg, l->server);", "return false;"),
     Mutant("no loss is held", LOSS_LIMIT, "bool held = (uint64_t)lost * 100 > (uint64_t)base * r->max_percent;", "bool held = false;"),
     Mutant("who drains is told again and again", "servers/runtime.c", "    admin_states_called(&s->states, c->name, c->state);\n", ""),
-    Mutant("a line is made anew instead of changed", "haproxy/dataplane/codec_write.c", "start_from(s->json, what, err);", "start_from(NULL, what, err);"),
+    Mutant("a line is made anew instead of changed", "haproxy/dataplane/codec_write.c", "start_from(s->json != NULL ? s->json : s->rest, what, err);", "start_from(s->rest, what, err);"),
     Mutant("a file that is behind is not seen", "haproxy/dataplane/reader.c", "o->to->split = o->file_version >= 0 && o->file_version != o->to->version;", "o->to->split = false;"),
 )
 

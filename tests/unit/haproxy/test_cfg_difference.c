@@ -164,6 +164,7 @@ static const struct {
     {"listen b\n server-template a 1-2 1.1.1.1:1\n", "listen b\n server-template a 1-3 1.1.1.1:1\n",
      "listen b: server-template a"},
     {"backend b\n server a h:1\n", "backend b\n server a 1.1.1.1:1\n", "backend b: server a address"},
+    {"backend b\n server a h:1 weight 1\n", "backend b\n server a 1.1.1.1:1 weight 2\n", "backend b: server a address, weight"},
     {"backend b\n server a 1.1.1.1\n", "backend b\n server a 1.1.1.2\n", "backend b: server a address"},
     {"backend b\n server a 1.1.1.1:+1\n", "backend b\n server a 1.1.1.1:+2\n", "backend b: server a address"},
     {"backend b\n balance source\n server a 1:1 weight 1\n", "backend b\n balance source\n server a 1:1 weight 2\n",

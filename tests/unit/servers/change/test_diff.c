@@ -7,9 +7,10 @@ static const struct diff_row rows[] = {
     {"a new server: checked, with an explicit weight", "", "server n1 " GOOD, "n1 10.0.0.1:80; n2 10.0.0.2:80",
      DIFF_WRITE, "+ n2 10.0.0.2:80 check weight 100", NULL},
     {"a new server gets the weight that all those that stay have", "",
-     "server n1 10.0.0.1:80 check weight 7\nserver n2 10.0.0.2:80 check weight 7\nserver x 10.0.0.8:80 check weight 3",
+     "server n1 10.0.0.1:80 check weight 7\nserver n2 10.0.0.2:80 check weight 7\nserver x 10.0.0.8:80 check weight 3\n"
+     "server y 10.0.0.9:80 check weight 3",
      "n1 10.0.0.1:80; n2 10.0.0.2:80; n3 10.0.0.3:80", DIFF_WRITE,
-     "+ n3 10.0.0.3:80 check weight 7\n- x 10.0.0.8:80 check weight 3", NULL},
+     "+ n3 10.0.0.3:80 check weight 7\n- x 10.0.0.8:80 check weight 3\n- y 10.0.0.9:80 check weight 3", NULL},
     {"where they differ it gets their median", "",
      "server n1 10.0.0.1:80 check weight 7\nserver n2 10.0.0.2:80 check weight 8",
      "n1 10.0.0.1:80; n2 10.0.0.2:80; n3 10.0.0.3:80", DIFF_WRITE, "+ n3 10.0.0.3:80 check weight 7", NULL},
