@@ -33,6 +33,8 @@ room("answers to a default-server", ("test_diff",), (
     Mutant("spares stop the daemon", ALIENS, "|| desired_find_spare(desired, s->name) != NULL)", ")"),
 ))
 room("words of an answer", ("test_codec_write",), (
+    Mutant("a new line has nothing of its siblings", WRITE, "start_from(s->json != NULL ? s->json : s->rest,", "start_from(s->json,"),
+    Mutant("a line has what its siblings have alone", WRITE, "start_from(s->json != NULL ? s->json : s->rest,", "start_from(s->rest,"),
     Mutant("enabled is not written", WRITE, "if (s->enabled && !s->maintenance)", "if (false)"),
     Mutant("maintenance of a line that said enabled is not written", WRITE, "if (s->enabled && !s->maintenance)", "if (s->enabled)"),
     Mutant("no-backup is not written", WRITE, "    if (s->no_backup)\n", "    if (false)\n"),

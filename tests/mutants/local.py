@@ -92,6 +92,7 @@ room("local, lines", ("test_local_config", "test_local_config_edit"), (
     Mutant("a word that is there stands twice", LINE, "if (on != NULL && !there)", "if (on != NULL)"),
     Mutant("the first weight counts", LINE, "else if (str_eq(w.name, keyword) && w.last > w.at && ", "else if (!there && str_eq(w.name, keyword) && w.last > w.at && "),
     Mutant("any server of that name is meant", READ_CFG, "return n != 0 ? n : (x->line->number > y->line->number) - (x->line->number < y->line->number);", "return n != 0 ? n : (x->line->number < y->line->number) - (x->line->number > y->line->number);"),
+    Mutant("a new line has nothing of its siblings", EDIT, "if (!str_empty(s->rest))", "if (false)"),
     Mutant("a new line looks like none", EDIT, "size_t indent_len = edit_indent(s, b->last, &indent);", "size_t indent_len = edit_indent(s, s->line, &indent);"),
     Mutant("a name with a blank is two words", EDIT, 'if (word[strcspn(word, " \\t\\"\'\\\\#$")] == \'\\0\') {', "if (true) {"),
     Mutant("parameters of the check from before stay", EDIT, "for (size_t i = first; i < e.words.count; i++)\n        e.gone[i] = true;", "for (size_t i = first; i < e.words.count && i < first + 1; i++)\n        e.gone[i] = true;"),

@@ -64,7 +64,7 @@ FOUND = (
     Mutant("a loss is forgotten as soon as it is over", LOSS_LIMIT, "return !l->held && counts(l, r->now_ms) && !r->returned(r->arg, l->server);", "return false;"),
     Mutant("no loss is held", LOSS_LIMIT, "bool held = (uint64_t)lost * 100 > (uint64_t)base * r->max_percent;", "bool held = false;"),
     Mutant("who drains is told again and again", "servers/runtime.c", "    admin_states_called(&s->states, c->name, c->state);\n", ""),
-    Mutant("a line is made anew instead of changed", "haproxy/dataplane/codec_write.c", "start_from(s->json != NULL ? s->json : s->rest, what, err);", "start_from(s->rest, what, err);"),
+    Mutant("a line is made anew instead of changed", "haproxy/dataplane/codec_write.c", "start_from(s->json != NULL ? s->json : s->rest, what, err);", "start_from(NULL, what, err);"),
     Mutant("a file that is behind is not seen", "haproxy/dataplane/reader.c", "o->to->split = o->file_version >= 0 && o->file_version != o->to->version;", "o->to->split = false;"),
 )
 

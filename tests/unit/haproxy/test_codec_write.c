@@ -26,6 +26,7 @@ static const struct {
         int weight;
         bool check, send_proxy_v2, maintenance, enabled, no_backup;
         uint16_t check_port;
+        const char *rest;
     } is;
     const char *old, *expected;
 } writes[] = {
@@ -36,6 +37,13 @@ static const struct {
      NULL,
      "{\"name\":\"n1\",\"address\":\"fd00::1\",\"port\":1,\"check\":\"enabled\",\"weight\":100,\"send-proxy-v2\":"
      "\"enabled\"}"},
+    /* a new line has what its siblings have, one that is there what it has */
+    {{.address = "::1", .port = 80, .weight = 1, .rest = "{\"ssl\":\"enabled\"}"},
+     NULL,
+     "{\"ssl\":\"enabled\",\"name\":\"n1\",\"address\":\"::1\",\"port\":80,\"weight\":1}"},
+    {{.address = "a", .port = 80, .weight = 1, .rest = "{\"ssl\":\"enabled\"}"},
+     "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1,\"id\":\"7\"}",
+     "{\"name\":\"n1\",\"address\":\"a\",\"port\":80,\"weight\":1,\"id\":\"7\"}"},
     /* what is not ours stays: fields, lists, numbers beyond 64 bits, nested objects */
     {{.address = "10.0.0.2", .port = 80, .weight = 7, .check = true, .maintenance = true},
      "{\"inter\":7000,\"name\":\"n1\",\"address\":\"10.0.0.1\",\"port\":81,\"weight\":7,\"maintenance\":\"enabled\","
@@ -116,6 +124,7 @@ TEST_EACH(only_our_fields_of_a_server_are_written, array_len(writes))
                                .address = (char *)(uintptr_t)writes[_i].is.address,
                                .port = writes[_i].is.port,
                                .weight = writes[_i].is.weight,
+                               .rest = writes[_i].is.rest,
                                .check = writes[_i].is.check,
                                .send_proxy_v2 = writes[_i].is.send_proxy_v2,
                                .maintenance = writes[_i].is.maintenance,

@@ -1,8 +1,8 @@
 /* src/haproxy/drift and src/haproxy/runtime: how what runs differs from what the file says. */
 #include "haproxy/drift.h"
 
-#include "haproxy/change.h"
 #include "../route_text.h"
+#include "haproxy/change.h"
 #include "servers/change/diff.h"
 
 struct server_row {

@@ -121,6 +121,8 @@ static const struct {
      S(100, .check = true, .check_port = 9, .send_proxy_v2 = true, .no_backup = true, .enabled = true),
      "backend be\n   mode tcp\n   server n1 10.0.0.1:80 check port 9 weight 100 no-backup enabled "
      "send-proxy-v2\nbackend x\n"},
+    {"backend be\n  server a 1.1.1.1:1 ssl\n", S(100, .check = true, .rest = "ssl"),
+     "backend be\n  server a 1.1.1.1:1 ssl\n  server n1 10.0.0.1:80 check ssl weight 100\n"},
     {"backend be\nbackend x\n", S(100), "backend be\n    server n1 10.0.0.1:80 weight 100\nbackend x\n"},
     {"backend be\n  mode tcp\n.if x\nfrontend f\n.endif\n", S(100),
      "backend be\n  mode tcp\n  server n1 10.0.0.1:80 weight 100\n.if x\nfrontend f\n.endif\n"},

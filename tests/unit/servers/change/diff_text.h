@@ -103,7 +103,7 @@ static inline char *text_of_writes(const struct diff *d)
     return buf_take(&b);
 }
 
-/* With what is left out, and why nothing is written. */
+/* With what is left out, what not all lines have, and why nothing is written. */
 static inline char *text_of_diff(const struct diff *d)
 {
     struct buf b = {0};
@@ -111,6 +111,8 @@ static inline char *text_of_diff(const struct diff *d)
     buf_add(&b, writes);
     for (size_t i = 0; i < d->skip_count; i++)
         buf_printf(&b, "%s? %s: %s", b.len > 0 ? "\n" : "", d->skips[i].name, d->skips[i].reason);
+    if (d->uneven != NULL)
+        buf_printf(&b, "%suneven: %s", b.len > 0 ? "\n" : "", d->uneven);
     if (d->why != NULL)
         buf_printf(&b, "%sbecause %s", b.len > 0 ? "\n" : "", d->why);
     return buf_take(&b);

@@ -49,6 +49,8 @@ static const struct step steps[] = {
 
     /* ---- an operator's ---- */
     {"taken back", "n1 theirs drain", "look", N1, "", LIVE, ""},
+    {"where HAProxy has no address the state is its own", "n1 theirs drain", "look", N1, "n1 unresolved", LIVE,
+     "n1 theirs drain"},
     {"another state", "n1 theirs drain", "look", N1, "n1 maint", LIVE, "n1 theirs maint"},
     {"forgotten by a reload, until it was set again", "n1 theirs drain", "look other", N1, "", LIVE,
      "n1 theirs drain lost"},

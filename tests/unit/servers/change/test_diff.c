@@ -18,8 +18,11 @@ static const struct diff_row rows[] = {
      "server n1 10.0.0.1:80 check weight 9\nserver n2 10.0.0.2:80 check weight 100\nserver n3 10.0.0.3:80 check weight 1",
      "n1 10.0.0.1:80; n2 10.0.0.2:80; n3 10.0.0.3:80; n4 10.0.0.4:80", DIFF_WRITE, "+ n4 10.0.0.4:80 check weight 9", NULL},
     {"a new server has what all of ours have", "",
-     "server n1 " GOOD " ssl tfo\nserver n2 10.0.0.2:80 check weight 100 ssl\nserver b 10.9.9.9:80 backup",
-     "n1 10.0.0.1:80; n2 10.0.0.2:80; n3 10.0.0.3:80", DIFF_WRITE, "+ n3 10.0.0.3:80 check weight 100 ssl", NULL},
+     "server n1 " GOOD " ssl tfo\nserver n2 10.0.0.2:80 check weight 100 ssl\nserver b 10.9.9.9:80 backup tfo",
+     "n1 10.0.0.1:80; n2 10.0.0.2:80; n3 10.0.0.3:80", DIFF_WRITE,
+     "+ n3 10.0.0.3:80 check weight 100 ssl\nuneven: server n1 has tfo, which not all servers of the backend have; a new server "
+     "gets none of it: put it on all of them, or into default-server",
+     NULL},
     {"a server that follows another one has no check of its own", "own-port", "server n1 10.0.0.1:80 weight 100 track",
      "n1 10.0.0.1:80", DIFF_NOTHING, "", NULL},
     {"nor does it get none as they do", "", "server n1 10.0.0.1:80 check weight 0", "n1 10.0.0.1:80; n2 10.0.0.2:80",
@@ -220,27 +223,6 @@ TEST(counts)
     diff_fini(&d);
     backend_fini(&b);
     desired_fini(&desired);
-}
-
-static const struct {
-    const char *backend, *says; /* NULL: nothing */
-} uneven[] = {
-    {"server n1 " GOOD " ssl\nserver n2 " GOOD " ssl\nserver b 10.9.9.9:80 backup tfo", NULL},
-    {"server n1 " GOOD " ssl\nserver n2 " GOOD " ssl tfo",
-     "server n2 has tfo, which not all servers of the backend have; a new server gets none of it: put it on all of them, "
-     "or into default-server"},
-};
-
-TEST_EACH(what_not_all_have_is_told, array_len(uneven))
-{
-    const struct diff_rules rules = {.balance = NULL};
-    cleanup(backend_fini) struct backend b;
-    cleanup(desired_fini) struct desired desired;
-    cleanup(diff_fini) struct diff d;
-    text_backend(&b, "web", uneven[_i].backend);
-    text_desired(&desired, "n1 10.0.0.1:80");
-    diff_compute(&b, &desired, &rules, &d);
-    ck_assert_pstr_eq(d.uneven, uneven[_i].says);
 }
 
 static const struct {

@@ -5,7 +5,7 @@
 
 #define HOUR_MS 3600000
 
-enum { CLOSED = 1, QUIET = 2, NO_PARKING = 4, WRITING = 8, STOPPING = 16 };
+enum { CLOSED = 1, QUIET = 2, NO_PARKING = 4, WRITING = 8, STOPPING = 16, HELD_UP = 32 };
 
 struct route_row {
     const char *rule;
@@ -158,6 +158,14 @@ static const struct route_row rows[] = {
      "n2 maintenance off\nn1 maintenance on (parked)", NULL, 0},
     {"it was given one by hand", N1 P2 "server k1 10.0.0.3:80 weight 0\n", "k1 weight 5", "n2 10.0.0.2:80", "",
      "n1 maint: it is no longer desired", "n2 maintenance off\nn1 maintenance on (parked)", NULL, 0},
+    {"who has no address is none", N1 P2 "server k1 10.0.0.3:80\n", "k1 unresolved", "n2 10.0.0.2:80", "", "",
+     "n2 maintenance off\nn1 maintenance on (parked)", NULL, 0},
+    {"nor is it told anything", N1 N2 N3, "n2 unresolved", W1 W2 " draining" W3, "", "", "", NULL, 0},
+    {"nothing can be written: who was parked is back where it is", N1 P2, "", W1 W2, "", "n2 ready: it is desired again",
+     "n2 maintenance off", NULL, HELD_UP},
+    {"not at another place", N1 P2, "n2 at 10.0.0.9:80", W1 W2, "", "", "n2 maintenance off", NULL, HELD_UP},
+    {"nor who drains", N1 P2, "", W1 W2 " draining", "", "", "", NULL, HELD_UP},
+    {"nor whom an operator took out", N1 P2, "", W1 W2, "n2 theirs maint", "", "n2 maintenance off", NULL, HELD_UP},
     {"one of ours without a weight drains and leaves like any other", N1 "server n2 10.0.0.2:80 check weight 0\n" N3,
      "", W1 "; n2 10.0.0.2:80 draining", "", "n2 drain: it drains\nn3 maint: it is no longer desired",
      "n3 maintenance on (parked)", NULL, 0},
@@ -257,7 +265,8 @@ static void world_choose(struct world *w, unsigned with)
                                    .being_written = with & WRITING ? "n2" : NULL,
                                    .being_stopped = with & STOPPING ? "n2" : NULL,
                                    .open = !(with & CLOSED),
-                                   .may_write = !(with & QUIET)};
+                                   .may_write = !(with & QUIET),
+                                   .held_up = with & HELD_UP};
     route_choose(&in, &w->choice);
 }
 
