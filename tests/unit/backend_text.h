@@ -70,7 +70,8 @@ static inline void text_add_server(struct backend *b, char *words)
         else if (strcmp(word, "track") == 0)
             s->tracks = true;
         else if (strcmp(word, "ssl") == 0 || strcmp(word, "tfo") == 0) {
-            cleanup(mem_free_ptr) char *rest = mem_printf("%s%s%s", s->rest != NULL ? s->rest : "", s->rest != NULL ? " " : "", word);
+            cleanup(mem_free_ptr) char *rest =
+                mem_printf("%s%s%s", s->rest != NULL ? s->rest : "", s->rest != NULL ? " " : "", word);
             shared_text_set(&s->rest, rest);
         } else
             ck_abort_msg("server word \"%s\"", word);

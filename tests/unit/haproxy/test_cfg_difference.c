@@ -10,7 +10,8 @@ static void difference_of(struct cfg_difference *d, const char *before, const ch
     cfg_file_parse(&a, before, strlen(before));
     cfg_file_parse(&b, after, strlen(after));
     cfg_difference_init(d, &a, &b, regrouped);
-    ck_assert(cfg_same_meaning(&a, &b, regrouped) == (d->effect == CFG_EFFECT_NONE) && (d->count == 0) == (d->effect == 0));
+    ck_assert(cfg_same_meaning(&a, &b, regrouped) == (d->effect == CFG_EFFECT_NONE) &&
+              (d->count == 0) == (d->effect == 0));
 }
 
 static char *texts_of(const struct cfg_difference *d)
@@ -164,7 +165,8 @@ static const struct {
     {"listen b\n server-template a 1-2 1.1.1.1:1\n", "listen b\n server-template a 1-3 1.1.1.1:1\n",
      "listen b: server-template a"},
     {"backend b\n server a h:1\n", "backend b\n server a 1.1.1.1:1\n", "backend b: server a address"},
-    {"backend b\n server a h:1 weight 1\n", "backend b\n server a 1.1.1.1:1 weight 2\n", "backend b: server a address, weight"},
+    {"backend b\n server a h:1 weight 1\n", "backend b\n server a 1.1.1.1:1 weight 2\n",
+     "backend b: server a address, weight"},
     {"backend b\n server a 1.1.1.1\n", "backend b\n server a 1.1.1.2\n", "backend b: server a address"},
     {"backend b\n server a 1.1.1.1:+1\n", "backend b\n server a 1.1.1.1:+2\n", "backend b: server a address"},
     {"backend b\n balance source\n server a 1:1 weight 1\n", "backend b\n balance source\n server a 1:1 weight 2\n",
@@ -187,14 +189,14 @@ static const struct {
     {"backend b\n default-server weight 1\n server a 1:1\n", "backend b\n default-server weight 2\n server a 1:1\n",
      "backend b: default-server"},
     /* what decides may be another one's */
-    {"backend b\n.if defined(A)\n server a 1.1.1.1:1\n.endif\n", "backend b\n.if defined(A)\n server a 1.1.1.1:2\n.endif\n",
-     "backend b: server a address"},
-    {".if defined(A)\nbackend b\n server a 1.1.1.1:1\n.endif\n", ".if defined(A)\nbackend b\n server a 1.1.1.1:2\n.endif\n",
-     "backend b: server a address"},
-    {".if defined(A)\nbackend b\n.endif\n server a 1.1.1.1:1\n", ".if defined(A)\nbackend b\n.endif\n server a 1.1.1.1:2\n",
-     "backend b: server a address"},
-    {"backend b\n.if defined(A)\n retries 2\n.endif\n", "backend b\n.if defined(A)\n retries 2\n.endif\n server a 1.1.1.1:1\n",
-     "backend b: new server a"},
+    {"backend b\n.if defined(A)\n server a 1.1.1.1:1\n.endif\n",
+     "backend b\n.if defined(A)\n server a 1.1.1.1:2\n.endif\n", "backend b: server a address"},
+    {".if defined(A)\nbackend b\n server a 1.1.1.1:1\n.endif\n",
+     ".if defined(A)\nbackend b\n server a 1.1.1.1:2\n.endif\n", "backend b: server a address"},
+    {".if defined(A)\nbackend b\n.endif\n server a 1.1.1.1:1\n",
+     ".if defined(A)\nbackend b\n.endif\n server a 1.1.1.1:2\n", "backend b: server a address"},
+    {"backend b\n.if defined(A)\n retries 2\n.endif\n",
+     "backend b\n.if defined(A)\n retries 2\n.endif\n server a 1.1.1.1:1\n", "backend b: new server a"},
     {"defaults\n.if defined(A)\n retries 2\n.endif\nbackend b\n server a 1.1.1.1:1\n",
      "defaults\n.if defined(A)\n retries 2\n.endif\nbackend b\n server a 1.1.1.1:2\n", "backend b: server a address"},
     {"backend b\n retries \"$R\"\n server a 1.1.1.1:1\n", "backend b\n retries \"$R\"\n server a 1.1.1.1:2\n",
@@ -268,7 +270,8 @@ static const struct {
      "listen b\n server n1 10.0.0.1:80 disabled\n server n2 h:1\n", "set b/n1 maint; set b/n2 ready"},
     {"defaults\n default-server disabled\nbackend b\n server a 1:1\n",
      "defaults\n default-server disabled\nbackend b\n server a 1:1 enabled\n", "set b/a ready"},
-    {"backend b\n server z 1.1.1.1:1 backup\n", "backend b\n server n 1.1.1.1:3\n server z 1.1.1.1:1 backup\n server y 1.1.1.1:2 backup\n",
+    {"backend b\n server z 1.1.1.1:1 backup\n",
+     "backend b\n server n 1.1.1.1:3\n server z 1.1.1.1:1 backup\n server y 1.1.1.1:2 backup\n",
      "add b/n 1.1.1.1:3 weight 1 ready; add b/y 1.1.1.1:2 weight 1 ready"},
     {"backend b\n default-server backup\n server z 1.1.1.1:1\n",
      "backend b\n default-server backup\n server y 1.1.1.1:2 no-backup\n server z 1.1.1.1:1\n",

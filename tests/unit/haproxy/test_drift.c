@@ -145,7 +145,8 @@ TEST_EACH(ours_that_run_elsewhere_go_back, 2)
     cleanup(backend_fini) struct backend b;
     cleanup(runtime_fini) struct runtime r;
     cleanup(changes_fini) struct changes all = {0};
-    text_backend(&b, "web", N1 N2 "server n3 10.0.0.3\nserver k1 10.0.0.4:80\nserver n5 web.example:80\nserver n6 10.0.0.6:80");
+    text_backend(&b, "web",
+                 N1 N2 "server n3 10.0.0.3\nserver k1 10.0.0.4:80\nserver n5 web.example:80\nserver n6 10.0.0.6:80");
     text_runtime(&r, &b, "n1 at 10.0.0.9:80; n3 at 10.0.0.9:80; k1 at 10.0.0.9:80; n6 gone");
     r.readable = _i == 0;
     drift_places(&b, &r, diff_manages, &owner, &all);

@@ -7,7 +7,7 @@
 
 #define N1 "  server n1 10.0.0.1:80"
 
-#define HASHED                                                                                               \
+#define HASHED                                                                                                 \
     "backend be: HAProxy before 3.0 gives a server that is added while it runs no share of a consistent hash " \
     "(`balance random`)"
 

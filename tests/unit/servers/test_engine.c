@@ -91,7 +91,8 @@ static const struct scene scenes[] = {
      "pass 5000 | settled n2 | unlogged committed change missing"},
     /* Another desired state: soon; another version: now; a stream of desired states: one a second. */
     {"what was refused is tried again when something changed",
-     "synced | fault + 422 | desired n2 | settle | trace B+DRB+DR | desired n3 | settle | trace | pass 1000 | trace B+DR | "
+     "synced | fault + 422 | desired n2 | settle | trace B+DRB+DR | desired n3 | settle | trace | pass 1000 | trace "
+     "B+DR | "
      "stranger n1 n4 | refresh | settle | trace RB+DR | times 50 desired n6; pass 100; desired n5; pass 100 | "
      "count B <=10"},
 

@@ -15,12 +15,15 @@ static const struct diff_row rows[] = {
      "server n1 10.0.0.1:80 check weight 7\nserver n2 10.0.0.2:80 check weight 8",
      "n1 10.0.0.1:80; n2 10.0.0.2:80; n3 10.0.0.3:80", DIFF_WRITE, "+ n3 10.0.0.3:80 check weight 7", NULL},
     {"which two that differ much do not move", "",
-     "server n1 10.0.0.1:80 check weight 9\nserver n2 10.0.0.2:80 check weight 100\nserver n3 10.0.0.3:80 check weight 1",
-     "n1 10.0.0.1:80; n2 10.0.0.2:80; n3 10.0.0.3:80; n4 10.0.0.4:80", DIFF_WRITE, "+ n4 10.0.0.4:80 check weight 9", NULL},
+     "server n1 10.0.0.1:80 check weight 9\nserver n2 10.0.0.2:80 check weight 100\nserver n3 10.0.0.3:80 check weight "
+     "1",
+     "n1 10.0.0.1:80; n2 10.0.0.2:80; n3 10.0.0.3:80; n4 10.0.0.4:80", DIFF_WRITE, "+ n4 10.0.0.4:80 check weight 9",
+     NULL},
     {"a new server has what all of ours have", "",
      "server n1 " GOOD " ssl tfo\nserver n2 10.0.0.2:80 check weight 100 ssl\nserver b 10.9.9.9:80 backup tfo",
      "n1 10.0.0.1:80; n2 10.0.0.2:80; n3 10.0.0.3:80", DIFF_WRITE,
-     "+ n3 10.0.0.3:80 check weight 100 ssl\nuneven: server n1 has tfo, which not all servers of the backend have; a new server "
+     "+ n3 10.0.0.3:80 check weight 100 ssl\nuneven: server n1 has tfo, which not all servers of the backend have; a "
+     "new server "
      "gets none of it: put it on all of them, or into default-server",
      NULL},
     {"a server that follows another one has no check of its own", "own-port", "server n1 10.0.0.1:80 weight 100 track",
@@ -234,7 +237,8 @@ static const struct {
      "+ n3 10.0.0.3:80 check weight 100\n~ n1 10.0.0.9:80 check weight 100 (address 10.0.0.1 -> 10.0.0.9)"},
     {"", "server n2 10.0.0.2:80", "n3 10.0.0.3:80", true, false, NULL, NULL},
     {"", "server n1 " GOOD " disabled\nserver n2 10.0.0.2:80", "n3 10.0.0.3:80", true, false, NULL, NULL},
-    {"", "server n1 " GOOD " disabled\nserver n2 10.0.0.2:80", "n2 10.0.0.2:80; n3 10.0.0.3:80", true, true, NULL, NULL},
+    {"", "server n1 " GOOD " disabled\nserver n2 10.0.0.2:80", "n2 10.0.0.2:80; n3 10.0.0.3:80", true, true, NULL,
+     NULL},
     {"", "server n1 " GOOD "\nserver n2 10.0.0.2:80", "n1 10.0.0.1:80", false, true, NULL, NULL},
     {"", "server n1 " GOOD, "n1 10.0.0.9:80", false, true, NULL, NULL},
     {"balance=roundrobin", "balance first\nserver n1 " GOOD "\nserver n2 10.0.0.2:80", "n1 10.0.0.1:80", true, true,

@@ -145,7 +145,8 @@ TEST_EACH(every_change, array_len(changes))
 TEST(a_check_port_where_none_can_be_set)
 {
     cleanup(made_fini) struct made m = {.rules = {RUNTIME, .own_check_port = true}};
-    make(&m, 0, "adv_check httpchk\nhttpchk_params\nserver n1 10.0.0.1:80 check weight 5", "n1 10.0.0.1:80; check-port 7");
+    make(&m, 0, "adv_check httpchk\nhttpchk_params\nserver n1 10.0.0.1:80 check weight 5",
+         "n1 10.0.0.1:80; check-port 7");
     ck_assert(m.d.change_count == 1 && m.d.changes[0].fields == SERVER_CHECK_PORT && m.d.changes[0].structural);
 }
 
