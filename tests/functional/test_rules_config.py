@@ -182,11 +182,13 @@ def test_the_check_has_the_environment(tmp_path: pathlib.Path, monkeypatch: pyte
 
 
 def test_an_environment_that_cannot_be_read_is_named(tmp_path: pathlib.Path) -> None:
-    local = Local(tmp_path, PLAIN)
-    file = tmp_path / "environment"
+    """Nothing is written until it can be."""
+    local, file = Local(tmp_path, PLAIN), tmp_path / "environment"
     file.write_text("")
     with followed(local, HAPROXY_ENVIRONMENT_FILE=str(file)) as daemon:
         file.unlink()
-        refused(local, daemon, local.first + "backend more\n", f"cannot read {file}, the environment of HAProxy")
+        local.put(local.first + "backend more\n")
+        await_log(daemon, f"cannot read {file}, the environment of HAProxy")
+        assert not daemon.ready() and local.haproxy.config.read_text() == local.first
         file.write_text("PROD=1\n")
         taken(local, daemon, local.first + "backend more\n")
