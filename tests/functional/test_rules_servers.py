@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import pathlib
 import re
+import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -84,9 +85,10 @@ def test_another_port_of_health_checks(made: RigOf) -> None:
 
 
 def test_a_name_that_does_not_resolve_is_named(made: RigOf) -> None:
-    rig = made(TEMPLATE.replace(N1, ""))
+    rig, name = made(TEMPLATE.replace(N1, "")), "gone.invalid"
+    rig.kube.put(objects.node(name), objects.slice_("web-1", "web", [objects.endpoint("10.244.7.7", name)], namespace=NAMESPACE))
     daemon = rig.start(**beside(rig, NODE_ADDRESS_TYPES="Hostname"))
-    daemon.wait_not_ready("server n1, n2: HAProxy cannot resolve the host name")
+    daemon.wait_not_ready(f"server {name}: HAProxy cannot resolve the host name")
     assert daemon.metrics().sum("in_sync") == 0
 
 
@@ -108,12 +110,13 @@ def test_places_of_a_state_file_are_set_again(made: RigOf, tmp_path: pathlib.Pat
     state = tmp_path / "state"
     rig = made(TEMPLATE.replace("httpclient.ssl.verify none", f"server-state-file {state}")
                .replace("  timeout connect", "  load-server-state-from-file global\n  timeout connect", 1), node_ports={"https": (443, 30443)})
-    daemon = begin(rig, **BY_NODE_PORT, RESYNC_PERIOD="5s")
+    daemon = begin(rig, **BY_NODE_PORT)
     state.write_text(rig.haproxy.runtime("show servers state"))
     rig.service(node_ports={"https": (443, 30555)})
     wait_until(lambda: place(rig, "n2") == "127.0.11.2:30555", 20, "the new port")
     daemon.wait_ready()
     rig.haproxy.reload()
+    daemon.process.signal(signal.SIGHUP)  # type: ignore[union-attr]
     before = rig.haproxy.reloads()
     assert place(rig, "n2") == "127.0.11.2:30443"
     daemon.wait_log("they were set by runtime commands", 40)
@@ -161,19 +164,20 @@ def test_servers_that_come_one_by_one_get_traffic(made: RigOf, algorithm: str) -
 # --- what is refused
 
 
-@pytest.mark.parametrize(("old", "new"), [
-    ("  server a 127.0.0.1:9\n", "  server a 127.0.0.1:9 track be/n1\n"), ("  balance roundrobin\n", "  balance roundrobin\n  use-server n1 if FALSE\n"),
+@pytest.mark.parametrize(("old", "new", "why"), [
+    ("127.0.0.1:9\n", "127.0.0.1:9 track be/n1\n", "unable to find required server 'n1' for tracking"),
+    ("  balance roundrobin\n", "  balance roundrobin\n  use-server n1 if FALSE\n", "unable to find server 'n1' referenced in a 'use-server' rule"),
 ], ids=["track", "use-server"])
 @pytest.mark.parametrize("parked", [True, False], ids=["parked", "live"])
-def test_a_removal_that_is_refused_holds_up_no_new_server(made: RigOf, old: str, new: str, parked: bool) -> None:
+def test_a_removal_that_is_refused_holds_up_no_new_server(made: RigOf, old: str, new: str, why: str, parked: bool) -> None:
     rig = made(TEMPLATE.replace(old, new))
     daemon = begin(rig, PARK_TTL="1h" if parked else "0s")
     rig.pods(2)
-    wait_until(lambda: rig.runtime_states()["n1"] == "maint", 20, "n1 out")
     if parked:
         rig.wait_parked(1)
         daemon.stop()
-        rig.start(**beside(rig, PARK_TTL="0s"))
+        daemon = rig.start(**beside(rig, PARK_TTL="0s"))
+    daemon.wait_not_ready(why)
     rig.pods(2, 3)
     wait_until(lambda: rig.running() == {"n2", "n3", "sorry"} and "n3" in rig.lines(), 30, "n3 in rotation")
     assert "n1" in rig.all_lines() and starts(rig)
@@ -194,13 +198,22 @@ def test_an_address_does_not_wait_for_a_refused_server(made: RigOf) -> None:
     daemon.wait_ready()
 
 
-def test_a_line_with_track_gets_no_check(made: RigOf) -> None:
+def test_a_line_with_track_gets_no_check_and_no_order(made: RigOf) -> None:
+    """Nor is it anybody's order that the server that it tracks is in maintenance."""
     rig = made(TEMPLATE.replace(N1, "  server n1 127.0.11.1:30443 weight 100 track probe/n1\n" + N1.replace("n1", "n2").replace("11.1", "11.2"))
                .replace("backend other", "backend probe\n  mode tcp\n  server n1 127.0.0.1:{fe} check\n\nbackend other"))
-    begin(rig)
+    daemon = begin(rig)
+    rig.haproxy.runtime("set server probe/n1 state maint")
+    assert rig.runtime_states()["n1"] == "maint"
     rig.pods(1, 2, 3)
-    serve(rig, 1, 2, 3)
+    wait_until(lambda: rig.running() == {"n2", "n3", "sorry"}, 20, "n3 in rotation")
+    daemon.wait_ready()
     assert rig.lines()["n1"].split()[1:] == ["weight", "100", "track", "probe/n1"] and starts(rig)
+    rig.haproxy.reload()
+    daemon.process.signal(signal.SIGHUP)  # type: ignore[union-attr]
+    daemon.wait_log("HAProxy was reloaded or restarted externally")
+    serve(rig, 1, 2, 3)
+    daemon.wait_ready()
 
 
 # --- what siblings have
@@ -222,9 +235,6 @@ def test_a_new_server_gets_what_all_have(made: RigOf, first: str, second: str, c
 
 
 # --- both engines on one file
-
-
-OTHER = "backend other\n"
 
 
 @pytest.mark.parametrize(("head", "why"), [("\nbackend other\n", ""), ("\nbackend be\n", r"line (\d+): a conditional")], ids=["behind it", "around it"])
