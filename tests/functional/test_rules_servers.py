@@ -237,7 +237,8 @@ def test_a_new_server_gets_what_all_have(made: RigOf, first: str, second: str, c
 # --- both engines on one file
 
 
-@pytest.mark.parametrize(("head", "why"), [("\nbackend other\n", ""), ("\nbackend be\n", r"line (\d+): a conditional")], ids=["behind it", "around it"])
+@pytest.mark.parametrize(("head", "why"), [("\nbackend other\n", ""), ("\nbackend be\n", r"line (\d+): a conditional")],
+                         ids=["behind it", "around it"])
 def test_a_conditional_and_a_backend_whose_servers_are_kept(made: RigOf, tmp_path: pathlib.Path, head: str, why: str) -> None:
     rig = made()
     source, first = tmp_path / "source.cfg", rig.haproxy.config.read_text().replace(N1, "")
