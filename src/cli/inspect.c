@@ -265,7 +265,7 @@ static void begin_sources(struct inspect *i, const struct settings *settings, co
 {
     const struct sources_options options = {.services = i->mappings.services,
                                             .service_count = i->mappings.service_count,
-                                            .node_selector = settings->node_selector,
+                                            .node_selector = settings->nodes_watched,
                                             .log = log};
     /* Of a whole configuration there is nothing to read but HAProxies. */
     if (i->clients->kube == NULL || i->mappings.service_count == 0) {

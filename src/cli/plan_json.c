@@ -163,7 +163,7 @@ static void put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
     put_service(doc, obj, b->of);
     json_put_text(doc, obj, "verdict", inspect_verdict_word(inspect_verdict(b)));
     json_put_text(doc, obj, "why", why);
-    json_put_text(doc, obj, "note", b->desired->note);
+    json_put_text(doc, obj, "note", b->desired->note != NULL ? b->desired->note : b->plan.diff.uneven);
     json_put_text(doc, obj, "settings", d->backend_detail);
     json_put_bool(doc, obj, "create", d->create_backend);
     json_put_bool(doc, obj, "reload", reload_why != NULL || inspect_verdict(b) == INSPECT_RELOAD_AGAIN);

@@ -37,6 +37,11 @@ static void print_unmanaged(const struct diff *d, struct page *p)
                     d->others_count == 1 ? "server line is" : "server lines are");
         page_end_line(p);
     }
+    if (d->uneven != NULL) {
+        page_to(p, MARGIN);
+        page_printf(p, INK_YELLOW, ". %s", d->uneven);
+        page_end_line(p);
+    }
     if (unmanaged == 0 && d->foreign_inherit_count == 0)
         return;
     page_to(p, MARGIN);

@@ -454,7 +454,7 @@ static void make_sources(struct controller *c)
     struct sources_options options = {
         .services = c->mappings.services,
         .service_count = c->mappings.service_count,
-        .node_selector = c->settings->node_selector,
+        .node_selector = c->settings->nodes_watched,
         .telemetry = &c->telemetry,
         .log = c->log,
     };

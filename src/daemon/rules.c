@@ -15,7 +15,7 @@ struct mapping_rules rules_for_mapping(const struct settings *settings, const st
         .weights = settings->weights,
         .node_port_check = settings->health_check == SETTINGS_HEALTH_CHECK_NODE_PORT,
         .drain_timeout_ms = settings->drain_timeout_ms,
-        .node_selector = settings->node_selector,
+        .node_selector = settings->nodes_watched,
         .park_nodes = settings->park_nodes && settings->park_ttl_ms > 0,
     };
 }

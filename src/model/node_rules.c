@@ -30,10 +30,10 @@ uint8_t node_excluded_by(enum node_exclusion_by by, const char *key)
     return (uint8_t)rows;
 }
 
-const char *node_exclusion(const struct node *n)
+const char *node_exclusion(const struct node *n, const struct node_rules *rules)
 {
     for (size_t row = 0; row < NODE_EXCLUSIONS; row++)
-        if (n->excluded_by & (1u << row))
+        if ((n->excluded_by & (1u << row)) && !(rules->ignores_label && node_exclusions[row].by == EXCLUDED_BY_LABEL))
             return node_exclusions[row].sentence;
     return NULL;
 }

@@ -25,13 +25,14 @@ struct node_rules {
     enum node_address_type types[NODE_ADDRESS_TYPES]; /* in this order */
     size_t type_count;
     enum ip_family_rule family;
+    bool ignores_label; /* EXCLUDED_BY_LABEL excludes nothing (NODE_EXCLUDE_LABEL) */
 };
 
 /* InternalIP, IP_FAMILY_DUAL. */
 extern const struct node_rules node_rules_default;
 
 enum node_exclusion_by {
-    EXCLUDED_BY_LABEL, /* unless its value is a false bool */
+    EXCLUDED_BY_LABEL, /* that is there, whatever its value, as Kubernetes has it */
     EXCLUDED_BY_TAINT, /* whatever its effect */
     EXCLUDED_BY_DELETION,
 };
@@ -51,7 +52,7 @@ uint8_t node_excluded_by(enum node_exclusion_by by, const char *key);
 
 /* Why the node may have no server whatever runs on it: "it has the label node.kubernetes.io/exclude-...", a constant.
  * NULL: it may. */
-const char *node_exclusion(const struct node *n);
+const char *node_exclusion(const struct node *n, const struct node_rules *rules);
 
 /*
  * The address to connect to: the first type of the rules that has one, in it the preferred family; a DNS name

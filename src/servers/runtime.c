@@ -22,6 +22,8 @@ static void runtime_command_desired(struct servers_backend *s)
 
 void servers_command_all(struct servers *e)
 {
+    if (instance_view(e->instance).away) /* what was read is outdated, and it does not answer either */
+        return;
     for (size_t i = 0; i < e->options.backend_count; i++) {
         struct servers_backend *s = &e->backends[i];
         if (s->have_desired && s->at->was_read && s->at->unreadable.kind == ERROR_NONE)

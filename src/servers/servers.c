@@ -8,7 +8,6 @@
 #include "servers/servers_internal.h"
 
 #define REPEAT_NOT_WRITTEN_MS 3600000
-#define REJECTED_PAUSE_MS 1000
 
 static void servers_attach(void *engine, struct instance *in)
 {

@@ -40,6 +40,9 @@ struct notes {
     struct log_limit trouble_limit;
 };
 
+/* What was refused is tried again so soon where something else is desired by now. */
+#define REJECTED_PAUSE_MS 1000
+
 enum write_part { WRITE_ALL, WRITE_OTHERS, WRITE_REMOVALS };
 
 /* What was written last, to find changes that are missing or were reverted by another writer; write.c. */

@@ -196,6 +196,8 @@ static void write_reject(struct servers_backend *s, const char *what, const stru
 {
     s->last.rejected_version = s->at->actual.version;
     servers_write_not_before(s, clock_mono_ms() + backoff_next_ms(&s->last.reject_backoff));
+    if (s->number != s->write_number)
+        servers_write_sooner(s, clock_mono_ms() + REJECTED_PAUSE_MS);
     servers_trace_refused(s, err);
     servers_problem(s, what, err);
 }

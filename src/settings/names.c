@@ -3,7 +3,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/str.h"
+#include "settings/selector.h"
 
 #define LABEL_MAX 63 /* RFC 1123, and so Kubernetes */
 #define SUBDOMAIN_MAX 253
@@ -67,4 +69,14 @@ int name_check_backend(const char *s, struct buf *note)
         return -1;
     }
     return name_made_of(s, NAME_ALNUM "-_.:") ? 0 : -1;
+}
+
+int name_check_label_key(const char *s, struct buf *note)
+{
+    struct selector_fault fault;
+    cleanup(mem_free_ptr) char *selector = mem_printf("!%s", s);
+    if (strpbrk(s, ",=!() \t") == NULL && selector_check(selector, &fault) == 0)
+        return 0;
+    buf_add(note, "as a label's key");
+    return -1;
 }

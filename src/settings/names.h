@@ -26,6 +26,8 @@ int name_check_label(const char *s, struct buf *note) must_check;
 int name_check_subdomain(const char *s, struct buf *note) must_check;
 /* Of a Service's port, or its number. */
 int name_check_port(const char *s, struct buf *note) must_check;
+/* Of a label: a name, perhaps behind a prefix and a slash. */
+int name_check_label_key(const char *s, struct buf *note) must_check;
 int name_check_backend(const char *s, struct buf *note) must_check;
 
 #endif

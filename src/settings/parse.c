@@ -281,6 +281,17 @@ static void settings_check_cluster(const struct settings *s, struct settings_fin
                       SETTING(cluster_name)->expected);
 }
 
+/* Another label than Kubernetes' own: the API server leaves out those that have it. */
+static void settings_take_exclude_label(struct settings *s)
+{
+    const char *own = s->node_exclude_label, *standard = SETTING(node_exclude_label)->fallback;
+    s->nodes.ignores_label = own != NULL && !str_eq(own, standard);
+    if (s->nodes.ignores_label && !str_eq(own, "ignore"))
+        s->nodes_watched = s->node_selector != NULL ? mem_printf("%s,!%s", s->node_selector, own) : mem_printf("!%s", own);
+    else
+        s->nodes_watched = s->node_selector != NULL ? mem_strdup(s->node_selector) : NULL;
+}
+
 int settings_parse(char *const *env, struct settings *ret, struct settings_findings *found)
 {
     struct settings s = {.beside_mode = aliases_count(env)};
@@ -298,6 +309,7 @@ int settings_parse(char *const *env, struct settings *ret, struct settings_findi
     dataplanes_check_pods(&s, found);
     settings_check_both(&s, found);
     settings_check_cluster(&s, found);
+    settings_take_exclude_label(&s);
     local_check(&s, found);
     etcd_check(&s, found);
     if (found->error_count == 0)
@@ -321,5 +333,6 @@ void settings_fini(struct settings *s)
     for (const struct setting *row = setting_table; row->name != NULL; row++)
         if (row->type->fini != NULL)
             row->type->fini(row, s);
+    free(s->nodes_watched);
     *s = (struct settings){0};
 }

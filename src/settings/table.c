@@ -482,6 +482,15 @@ const struct setting setting_table[] = {
         .is_list = true,
     },
     {
+        .name = "NODE_EXCLUDE_LABEL",
+        TEXT(node_exclude_label, name_check_label_key),
+        .fallback = "node.kubernetes.io/exclude-from-external-load-balancers",
+        .expected = "a label's name, or ignore",
+        .help = "Nodes that have this label never get a server, whatever its value. ignore: the label that Kubernetes has for "
+                "it counts for nothing, for clusters of control-plane nodes alone, to which kubeadm gives it.",
+        .example = "ignore",
+    },
+    {
         .name = "NODE_ADDRESS_TYPES",
         SPECIAL(nodes.types, type_address_types),
         .fallback = "InternalIP",

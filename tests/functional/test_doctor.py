@@ -326,8 +326,8 @@ def test_a_line_that_a_write_would_damage(tmp_path: pathlib.Path) -> None:
     with Rig(tmp_path, TEMPLATE.replace("  server sorry", f"{strange}  server sorry"), "3.0") as rig:
         rig.service(policy="Local")
         found = look(rig)
-        assert found.failed() == ["backend.lines"]
-        found.says("backend.lines", "fail", "no-check-send-proxy")
+        assert found.failed() == ["haproxy.file"]
+        found.says("haproxy.file", "fail", '("server strange" of backend be) would be lost or changed')
 
 
 def test_reloads_and_a_deaf_runtime(tmp_path: pathlib.Path) -> None:

@@ -31,9 +31,9 @@ frontend fe
 class Local:
     """A HAProxy that runs, the file that the daemon follows, and the daemon's settings."""
 
-    def __init__(self, home: pathlib.Path):
+    def __init__(self, home: pathlib.Path, template: str = TEMPLATE, values: dict[str, str] | None = None):
         self.home = home
-        self.haproxy = HAProxy(home / "haproxy", TEMPLATE)
+        self.haproxy = HAProxy(home / "haproxy", template, values=values)
         self.first = self.haproxy.config.read_text()
         self.source = home / "source.cfg"
         self.settings = {"CONFIG_SOURCE": "file", "CONFIG_FILE": str(self.source), "HAPROXY_CONFIG_FILE": str(self.haproxy.config),

@@ -92,7 +92,9 @@ static void report_lines(const struct doctor_haproxy_input *in, const struct ins
     }
     for (size_t i = 0; i < d->skip_count; i++)
         doctor_warn(s, id, label, "no server %s: %s", d->skips[i].name, d->skips[i].reason);
-    if (d->skip_count == 0)
+    if (d->uneven != NULL)
+        doctor_warn(s, id, label, "%s", d->uneven);
+    if (d->skip_count == 0 && d->uneven == NULL)
         doctor_ok(s, id, label, "no unsupported lines");
 }
 

@@ -40,7 +40,7 @@ static void count_node(void *arg, const void *node)
 {
     const struct node *n = node;
     const struct counting *c = arg;
-    const char *why = node_exclusion(n);
+    const char *why = node_exclusion(n, c->rules);
     if (why == NULL && node_address_choose(n, c->rules, c->service, c->strict) == NULL)
         why = "no address of the configured type and family";
     c->ret->all++;

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "settings/settings.h"
+#include "settings/table.h"
 #include "model/cache.h"
 #include "model/node_rules.h"
 #include "model/objects.h"
@@ -187,6 +188,9 @@ static void report_nodes(const struct inspect_report *seen, const struct inspect
     } else {
         struct doctor_check *c =
             doctor_fail(s, id, label, "none of %zu may have a server (%s): %s", n.all, required, out);
+        if (strstr(out, SETTING(node_exclude_label)->fallback) != NULL)
+            doctor_fix(c, "if all nodes of the cluster are control-plane nodes, to which kubeadm gives that label",
+                       "NODE_EXCLUDE_LABEL=ignore");
         doctor_fix(c, "see their addresses and labels", "kubectl get nodes -o wide --show-labels");
         doctor_fix(c, "use another address type or family", "NODE_ADDRESS_TYPES=InternalIP,ExternalIP\nIP_FAMILY=dual");
     }

@@ -412,7 +412,7 @@ struct services_source *services_source_new(struct event_base *base, const struc
     s->prefixes = (struct annotated_prefixes){{SERVICES_OWN_PREFIX, s->prefix_dot}};
     s->resource = kube_annotated_services(&s->prefixes);
     const struct informer_options services = {.resource = &s->resource, .label_selector = settings->services_label},
-                                  nodes = {.resource = &kube_nodes, .label_selector = settings->node_selector};
+                                  nodes = {.resource = &kube_nodes, .label_selector = settings->nodes_watched};
     services_watch(s, &s->services, base, &services);
     services_watch(s, &s->nodes, base, &nodes);
     s->nodes.changed = services_on_nodes;

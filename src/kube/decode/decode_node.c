@@ -139,18 +139,14 @@ static int read_taints(yyjson_val *object, struct node *n, struct error *err)
 }
 
 /* A label or a deletionTimestamp that is there is there, whatever its value. */
-static int read_metadata(struct decode *d, yyjson_val *metadata, struct node *n, struct error *err)
+static int read_metadata(yyjson_val *metadata, struct node *n, struct error *err)
 {
     yyjson_val *labels, *deleted = yyjson_obj_get(metadata, "deletionTimestamp");
     if (json_get_object(metadata, "labels", &labels, err) != 0)
         return error_prefix(err, "metadata");
-    for (size_t row = 0; row < NODE_EXCLUSIONS; row++) {
-        bool on = false;
-        if (node_exclusions[row].by == EXCLUDED_BY_LABEL &&
-            field_switch(labels, node_exclusions[row].key, &on, decode_part_error(d)) != 0)
-            decode_left_out(d, "metadata.labels");
-        n->excluded_by |= (uint8_t)((unsigned)on << row);
-    }
+    for (size_t row = 0; row < NODE_EXCLUSIONS; row++)
+        if (node_exclusions[row].by == EXCLUDED_BY_LABEL && yyjson_obj_get(labels, node_exclusions[row].key) != NULL)
+            n->excluded_by |= (uint8_t)(1u << row);
     if (deleted != NULL && !yyjson_is_null(deleted))
         n->excluded_by |= node_excluded_by(EXCLUDED_BY_DELETION, NULL);
     return 0;
@@ -186,7 +182,7 @@ static int decode_node(struct decode *d, yyjson_val *from, void *object, struct 
     yyjson_val *status;
     n->uid_hash = d->uid_hash;
     if (json_get_object(from, "status", &status, err) != 0 || read_addresses(d, status, n, err) != 0 ||
-        read_taints(from, n, err) != 0 || read_metadata(d, yyjson_obj_get(from, "metadata"), n, err) != 0)
+        read_taints(from, n, err) != 0 || read_metadata(yyjson_obj_get(from, "metadata"), n, err) != 0)
         return -1;
     node_read_state(d, yyjson_obj_get(from, "spec"), status, n);
     return 0;

@@ -166,6 +166,20 @@ static const struct desired_server *desired_for(const struct chooser *c, const c
 
 /* ---- commands ---- */
 
+/* It stands where a desired server is to be that does not run yet: it serves in its place until that does. */
+static bool stands_in(const struct chooser *c, const char *name)
+{
+    const struct runtime_server *row = runtime_find(c->in->runtime, name);
+    for (size_t i = 0; row != NULL && i < c->in->desired->server_count; i++) {
+        const struct desired_server *want = &c->in->desired->servers[i];
+        if (want->state != SERVER_LIVE || want->port != row->port || !address_eq(want->address, row->address))
+            continue;
+        const struct runtime_server *own = runtime_find(c->in->runtime, want->name);
+        return own == NULL || *after_of(c, own) != RUNTIME_READY;
+    }
+    return false;
+}
+
 /* The reason of a command for a live line; NULL: no command. */
 static const char *call_for_live(const struct chooser *c, const char *name, const struct admin_state *mark,
                                  enum runtime_admin now, enum runtime_admin *ret)
@@ -174,7 +188,7 @@ static const char *call_for_live(const struct chooser *c, const char *name, cons
     bool by_us = mark->ours != RUNTIME_READY && now != RUNTIME_READY;
     if (want == NULL && is_leaving(c, name)) {
         *ret = RUNTIME_MAINT;
-        return now != RUNTIME_MAINT ? WHY_LEAVES : NULL;
+        return now != RUNTIME_MAINT && !stands_in(c, name) ? WHY_LEAVES : NULL;
     }
     if (mark->theirs != RUNTIME_READY) {
         *ret = mark->theirs;

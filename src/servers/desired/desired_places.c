@@ -62,7 +62,7 @@ static enum cause find_bar(const struct run *r, struct place *p)
     if (p->named) {
         if (p->node == NULL)
             return CAUSE_UNKNOWN_NODE;
-        p->exclusion = node_exclusion(p->node);
+        p->exclusion = node_exclusion(p->node, &r->rules->nodes);
         if (p->exclusion != NULL)
             return CAUSE_EXCLUDED;
         const struct node_address *a = node_address_choose(p->node, &r->rules->nodes, r->service, r->node_port);

@@ -202,7 +202,7 @@ static void add_gone(void *arg, const char *name, bool announced)
 {
     const struct departed *g = arg;
     const struct node *node = cache_find(g->r->in->caches->nodes, name);
-    const char *exclusion = node != NULL ? node_exclusion(node) : NULL;
+    const char *exclusion = node != NULL ? node_exclusion(node, &g->r->rules->nodes) : NULL;
     struct desired_skip *s = desired_new_skip(g->d);
     s->place = s->server = desired_text(g->d, name);
     s->cause = node != NULL ? CAUSE_GONE_FROM_NODE : str_ip_family(name) != 0 ? CAUSE_GONE_ENDPOINT : CAUSE_GONE_NODE;

@@ -18,6 +18,8 @@ static struct world {
     unsigned runs_from;      /* in looks before this one the running HAProxy has none of them */
     const char *dead;        /* no answer to a path with this in it */
     const char *silent;      /* nothing at all */
+    const char *will;        /* what a write would make of the file; NULL: what it is */
+    bool deletes;
     unsigned done;
 } w;
 
@@ -30,9 +32,12 @@ static struct world {
 void dataplane_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
                     void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
 {
-    ck_assert_str_eq(method, "GET");
+    /* An empty transaction, which is deleted, shows what a write would do. */
+    bool empty = strstr(path, "/transactions") != NULL && (str_eq(method, "POST") || str_eq(method, "DELETE"));
+    ck_assert_msg(empty || str_eq(method, "GET"), "%s %s", method, path);
     ck_assert_ptr_null(json);
     ck_assert_ptr_null(w.on_answer);
+    w.deletes = str_eq(method, "DELETE");
     snprintf(w.path, sizeof(w.path), "%s", path);
     w.on_answer = on_answer;
     w.arg = arg;
@@ -102,6 +107,10 @@ static const char *body_of(const char *path)
         w.looks++;
         return w.looks <= w.split_till ? "# _version=6\nbackend be\n" : "# _version=7\nbackend be\n";
     }
+    if (strstr(path, "/raw?transaction_id=") != NULL)
+        return w.will != NULL ? w.will : "# _version=7\nbackend be\n";
+    if (str_has_suffix(path, "/transactions?version=7"))
+        return "{\"_version\":7,\"id\":\"t\",\"status\":\"in_progress\"}";
     if (str_has_suffix(path, "/reloads"))
         return w.reloads;
     if (str_has_suffix(path, "/configuration/backends/be/servers"))
@@ -119,6 +128,7 @@ static void answer(void)
     void (*on_answer)(void *, const struct dataplane_answer *) = w.on_answer;
     const char *body = body_of(w.path);
     struct dataplane_answer a = {.status = body != NULL ? 200 : 404, .version = 7, .body = body != NULL ? body : ""};
+    a.status = w.deletes ? 204 : str_has_suffix(w.path, "/transactions?version=7") ? 201 : a.status;
     a.body_len = strlen(a.body);
     snprintf(a.excerpt, sizeof(a.excerpt), "%s", body != NULL ? "" : "no such page");
     if (w.dead != NULL && strstr(w.path, w.dead) != NULL)
@@ -183,6 +193,14 @@ TEST(all_is_well)
     run();
     expect(true, false, NULL);
     ck_assert_uint_eq(w.looks, 1);
+}
+
+TEST(what_a_write_would_harm)
+{
+    w.will = "# _version=7\nbackend other\n";
+    run();
+    expect(true, false, NULL);
+    ck_assert_msg(h.harm != NULL && str_has_prefix(h.harm, "line 2 (backend be) would be lost"), "%s", h.harm);
 }
 
 /* The API answers the version of a hand edit a moment before the file has it. */

@@ -38,12 +38,16 @@ TEST(exclusions)
         {"taint and cordon, as the autoscaler does it", {.excluded_by = TAINT, .cordoned = true}, "taint "},
     };
     for (size_t i = 0; i < array_len(rows); i++) {
-        const char *why = node_exclusion(&rows[i].node);
+        const char *why = node_exclusion(&rows[i].node, &node_rules_default);
         if (rows[i].says == NULL)
             ck_assert_msg(why == NULL, "%s: %s", rows[i].what, why);
         else
             ck_assert_msg(why != NULL && strstr(why, rows[i].says) != NULL, "%s: %s", rows[i].what, why);
     }
+    const struct node labelled = {.excluded_by = LABEL}, tainted = {.excluded_by = LABEL | TAINT};
+    const struct node_rules ignores = {.ignores_label = true};
+    ck_assert_ptr_null(node_exclusion(&labelled, &ignores));
+    ck_assert(str_has_prefix(node_exclusion(&tainted, &ignores), "it has the taint"));
 }
 
 static enum node_address_type type_of(char letter)

@@ -223,7 +223,7 @@ static bool is_untold(const struct mapping_text *m, const char *name, const char
 {
     const struct node *n = cache_find(m->caches.nodes, name);
     return strstr(verdict, "no endpoint of the Service is on it") != NULL || strstr(verdict, "no address") != NULL ||
-           (n != NULL && node_exclusion(n) != NULL);
+           (n != NULL && node_exclusion(n, &node_rules_default) != NULL);
 }
 
 static void check_agreement(const struct mapping_text *m, const struct desired *d, const char *name)
