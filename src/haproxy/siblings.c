@@ -21,11 +21,16 @@ static const char *const not_shared[] = {
 
 /* ---- of a line ---- */
 
-/* The keyword at `at`, and where the next one begins. */
+/* Where the keyword behind that at `at` begins: `source ADDRESS usesrc ADDRESS` is one. At the first that is not known
+ * the line ends: which of the words behind it are its arguments is not known either. */
 static size_t siblings_next_keyword(const struct cfg_line *l, size_t at)
 {
     const struct cfg_keyword *k = cfg_keyword_find(cfg_word(l, at));
-    return at + 1 + (k != NULL && cfg_keyword_takes_argument(k) && at + 1 < l->count);
+    size_t next = at + 1 + (k != NULL && cfg_keyword_takes_argument(k) && at + 1 < l->count);
+    while (str_eq(cfg_word(l, at), "source") && next + 1 < l->count &&
+           (str_eq(cfg_word(l, next), "usesrc") || str_eq(cfg_word(l, next), "interface")))
+        next += 2;
+    return next;
 }
 
 static void siblings_add_raw(struct buf *out, const struct cfg_line *l, size_t at, size_t end)
@@ -39,7 +44,7 @@ static void siblings_add_raw(struct buf *out, const struct cfg_line *l, size_t a
 const char *siblings_rest_of_line(const struct cfg_line *l)
 {
     struct buf out = {0};
-    for (size_t i = 3, next; i < l->count; i = next) {
+    for (size_t i = 3, next; i < l->count && cfg_keyword_find(cfg_word(l, i)) != NULL; i = next) {
         next = siblings_next_keyword(l, i);
         if (!cfg_is_among(cfg_word(l, i), not_shared, array_len(not_shared)))
             siblings_add_raw(&out, l, i, next);

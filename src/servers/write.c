@@ -220,8 +220,7 @@ static void write_choose_part(struct servers_backend *s)
 static bool write_tries_apart(struct servers_backend *s, const struct error *err)
 {
     enum write_part was = s->part;
-    bool again = s->may_part && (was == WRITE_ALL || (was == WRITE_OTHERS && s->removals_may_go_first &&
-                                                      s->last.next_part != WRITE_REMOVALS));
+    bool again = s->may_part && (was == WRITE_ALL || (was == WRITE_OTHERS && s->removals_may_go_first));
     s->last.next_part = was == WRITE_OTHERS && again ? WRITE_REMOVALS : WRITE_OTHERS;
     if (was == WRITE_ALL && again) {
         s->last.apart_until_ms = clock_mono_ms() + APART_MS;

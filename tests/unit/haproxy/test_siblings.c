@@ -16,6 +16,8 @@ static const struct {
     /* what a keyword takes is none */
     {"server n1 10.0.0.1:80 sni check tfo", "sni check tfo"},
     {"server n1 10.0.0.1:80 cookie ssl tfo", "tfo"},
+    /* whose argument that is is not known */
+    {"server n1 10.0.0.1:80 fall 3 nobody-knows ssl", "fall 3"},
 };
 
 TEST_EACH(the_rest_of_a_line, array_len(lines))
@@ -51,6 +53,8 @@ static const struct {
     {"ssl verify none", "ssl verify none", "ssl verify none", NULL},
     {"ssl verify none fall 3", "fall 4 ssl verify none", "ssl verify none", "fall"},
     {"fall 3", "rise 3", NULL, "fall"},
+    {"source 1.1.1.1 usesrc client tfo", "source 2.2.2.2 usesrc client tfo", "tfo", "source"},
+    {"source 1.1.1.1 interface eth0", "source 1.1.1.1 interface eth0 tfo", "source 1.1.1.1 interface eth0", NULL},
     {"fall 3 tfo", "fall 3", "fall 3", "tfo"},
     {"ssl", NULL, NULL, "ssl"},
     {NULL, "ssl", NULL, NULL},
