@@ -9,7 +9,7 @@ room("siblings", ("test_siblings",), (
     Mutant("two servers have one id", SIBLINGS, '"id",\n    "guid",', '"guid",'),
     Mutant("two servers have one cookie", SIBLINGS, '"guid",  "cookie",', '"guid",'),
     Mutant("a new server follows another one", SIBLINGS, '"track", "no-backup",', '"no-backup",'),
-    Mutant("what a keyword takes is one", SIBLINGS, "return at + 1 + (k != NULL && cfg_keyword_takes_argument(k) && at + 1 < l->count);", "return at + 1;"),
+    Mutant("what a keyword takes is one", SIBLINGS, "size_t next = at + 1 + (k != NULL && cfg_keyword_takes_argument(k) && at + 1 < l->count);", "size_t next = at + 1;"),
     Mutant("quotes are lost", SIBLINGS, "buf_addn(out, l->words[at].raw, l->words[at].raw_len);", "buf_add(out, l->words[at].text);"),
     Mutant("other values are the same", SIBLINGS, "    for (; i < i_end; i++, k++)\n", "    for (i_end = i + 1; i < i_end; i++, k++)\n"),
     Mutant("what one line has is in common", SIBLINGS, "        if (has && both)\n            siblings_add_raw", "        if (has)\n            siblings_add_raw"),

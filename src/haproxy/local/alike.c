@@ -11,34 +11,12 @@
 /* What HAProxy's names are made of; a name among others ends at any other byte. */
 #define NAME_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:-"
 
-/* A file, line by line. */
-struct alike_side {
-    const struct cfg_file *f;
-    struct cfg_file_line line;
-    size_t sections; /* that began so far; the last one has the line */
-    bool more;
-};
-
 struct alike {
     const struct changes *changes;
-    bool found[LOCAL_ALIKE_MAX_CHANGES];
     struct cfg_line words, other;
 };
 
-static void side_next(struct alike_side *s)
-{
-    s->more = cfg_file_next(s->f, &s->line);
-    while (s->more && s->sections < s->f->section_count && s->f->sections[s->sections].line->number <= s->line.number)
-        s->sections++;
-}
-
-static bool side_same(const struct alike_side *a, const struct alike_side *b)
-{
-    return a->more && b->more && a->line.len == b->line.len && a->line.end_len == b->line.end_len &&
-           memcmp(a->line.text, b->line.text, a->line.len + a->line.end_len) == 0;
-}
-
-/* ---- a line that only one of them has */
+/* ---- a server that comes ---- */
 
 static bool alike_is_name(const char *s)
 {
@@ -53,39 +31,6 @@ static bool alike_is_server(const struct cfg_line *l)
         return false;
     local_config_split_address(cfg_word(l, 2), &s.address, &s.port);
     return alike_is_name(cfg_word(l, 1)) && s.port != 0 && str_ip_family(s.address) != 0;
-}
-
-/* The line is that of a server which is to do so; its words are in a->words. */
-static bool alike_take_change(struct alike *a, const struct alike_side *s, enum change_kind kind)
-{
-    const struct cfg_file_section *in = s->more && s->sections > 0 ? &s->f->sections[s->sections - 1] : NULL;
-    if (in == NULL || !str_eq(in->kind, "backend"))
-        return false;
-    cfg_line_split(&a->words, s->line.text, s->line.len);
-    for (size_t i = 0; i < a->changes->count; i++) {
-        const struct change *c = a->changes->list[i];
-        if (c->kind != kind || c->server == NULL || !str_eq(c->backend->name, in->name) ||
-            !str_eq(c->server->name, cfg_word(&a->words, 1)))
-            continue;
-        bool first = !a->found[i];
-        a->found[i] = true;
-        return first && str_eq(cfg_word(&a->words, 0), "server") && alike_is_name(cfg_word(&a->words, 1));
-    }
-    return false;
-}
-
-/* What all of its servers have, they have from its first line on. */
-static bool alike_servers_are_equals(struct alike *a, const struct cfg_file_section *s)
-{
-    bool servers = false;
-    for (size_t i = 0; i < s->line_count; i++) {
-        cfg_line_split(&a->other, s->lines[i].text, s->lines[i].len);
-        const char *first = cfg_word(&a->other, 0);
-        servers = servers || str_eq(first, "server");
-        if (str_eq(first, "server-template") || (servers && str_eq(first, "default-server")))
-            return false;
-    }
-    return true;
 }
 
 /* A word that no other one may have, or that names another one. */
@@ -113,6 +58,8 @@ static bool alike_has_sibling(struct alike *a, const struct cfg_file_line *line,
             return false;
     for (size_t i = 0; i < s->line_count; i++) {
         cfg_line_split(&a->other, s->lines[i].text, s->lines[i].len);
+        if (str_eq(cfg_word(&a->other, 0), "server-template")) /* which may make that name, too */
+            return false;
         if (!str_eq(cfg_word(&a->other, 0), "server"))
             continue;
         if (str_eq(cfg_word(&a->other, 1), cfg_word(&a->words, 1)))
@@ -122,32 +69,25 @@ static bool alike_has_sibling(struct alike *a, const struct cfg_file_line *line,
     return found;
 }
 
-static bool alike_comes(struct alike *a, const struct alike_side *s, const struct cfg_file *from)
+static bool alike_all_have_siblings(struct alike *a, const struct cfg_file *from, const struct cfg_file *to)
 {
-    if (!alike_take_change(a, s, CHANGE_ADD_SERVER) || !alike_is_server(&a->words))
-        return false;
-    const struct cfg_file_section *in = &s->f->sections[s->sections - 1], *was = cfg_file_backend(from, in->name);
-    return was != NULL && alike_has_sibling(a, &s->line, was) && alike_servers_are_equals(a, was) &&
-           alike_servers_are_equals(a, in);
-}
-
-static bool alike_by_lines(struct alike *a, const struct cfg_file *from, const struct cfg_file *to)
-{
-    struct alike_side was = {.f = from}, is = {.f = to};
-    side_next(&was);
-    side_next(&is);
-    while (was.more || is.more) {
-        bool same = side_same(&was, &is), goes = !same && alike_take_change(a, &was, CHANGE_REMOVE_SERVER);
-        if (!same && !goes && !alike_comes(a, &is, from))
+    cleanup(local_lines_fini) struct local_lines lines = {0};
+    for (size_t i = 0; i < a->changes->count; i++) {
+        const struct change *c = a->changes->list[i];
+        if (c->kind != CHANGE_ADD_SERVER)
+            continue;
+        local_lines_find(&lines, to, c->backend->name);
+        const struct cfg_file_section *was = cfg_file_backend(from, c->backend->name);
+        const struct cfg_file_line *line = local_lines_server(&lines, c->server->name);
+        /* By their names: two of one name follow each other. */
+        bool twice = i > 0 && str_eq(a->changes->list[i - 1]->server->name, c->server->name) &&
+                     str_eq(a->changes->list[i - 1]->backend->name, c->backend->name);
+        if (was == NULL || line == NULL || twice)
             return false;
-        if (same || goes)
-            side_next(&was);
-        if (!goes)
-            side_next(&is);
+        cfg_line_split(&a->words, line->text, line->len);
+        if (!alike_is_server(&a->words) || !alike_has_sibling(a, line, was))
+            return false;
     }
-    for (size_t i = 0; i < a->changes->count; i++)
-        if (!a->found[i])
-            return false;
     return true;
 }
 
@@ -191,8 +131,13 @@ static bool alike_line_names(struct alike *a, const struct cfg_file_line *line)
 static bool alike_goes_unnoticed(struct alike *a, const struct cfg_file *to)
 {
     bool goes = false;
-    for (size_t i = 0; i < a->changes->count; i++)
-        goes = goes || a->changes->list[i]->kind == CHANGE_REMOVE_SERVER;
+    for (size_t i = 0; i < a->changes->count; i++) {
+        if (a->changes->list[i]->kind != CHANGE_REMOVE_SERVER)
+            continue;
+        goes = true;
+        if (!alike_is_name(a->changes->list[i]->server->name))
+            return false;
+    }
     for (size_t i = 0; i < to->line_count; i++)
         if (cfg_file_is_directive(&to->lines[i]) || (goes && alike_line_names(a, &to->lines[i])))
             return false;
@@ -206,7 +151,7 @@ bool local_alike(const struct cfg_file *from, const struct cfg_file *to, const s
         return false;
     cfg_line_init(&a.words);
     cfg_line_init(&a.other);
-    bool alike = alike_by_lines(&a, from, to) && alike_goes_unnoticed(&a, to);
+    bool alike = alike_all_have_siblings(&a, from, to) && alike_goes_unnoticed(&a, to);
     cfg_line_fini(&a.words);
     cfg_line_fini(&a.other);
     return alike;
