@@ -42,6 +42,23 @@ static char *decide_unresolved(const struct servers_backend *s)
     return text_list_take(&names);
 }
 
+/* One that the file has in maintenance, and is not desired, takes traffic: a command would end that, where commands work. */
+static bool decide_runs_parked(struct servers_backend *s)
+{
+    const struct runtime *r = &s->at->runtime;
+    if (!r->readable || instance_runtime_usable(s->engine->instance, s->at))
+        return false;
+    for (size_t i = 0, at = 0; i < s->at->actual.server_count; i++) {
+        const struct backend_server *line = &s->at->actual.servers[i];
+        const struct runtime_server *is = line->maintenance ? runtime_find_next(r, line->name, &at) : NULL;
+        const struct desired_server *want = is != NULL ? desired_find(s->desired, line->name) : NULL;
+        if (is != NULL && is->admin == RUNTIME_READY && (want == NULL || want->state != SERVER_LIVE) &&
+            !diff_server_is_foreign(line, &s->engine->options.rules.diff, s->desired))
+            return true;
+    }
+    return false;
+}
+
 static void decide_in_sync(struct servers_backend *s)
 {
     struct instance *in = s->engine->instance;
@@ -312,6 +329,7 @@ static bool decide_plan(struct servers_backend *s)
 
 static enum need decide_act(struct servers_backend *s)
 {
+    const struct instance_view v = instance_view(s->engine->instance);
     switch (s->plan.verdict) {
     case PLAN_WAIT:
         servers_problem_over(s); /* what is missing is reported by the checks of Kubernetes and of the mapping */
@@ -320,6 +338,11 @@ static enum need decide_act(struct servers_backend *s)
         servers_set_in_sync(s, false);
         return NEED_NOTHING;
     case PLAN_IN_SYNC:
+        if (decide_runs_parked(s) && v.reload != RELOAD_PENDING && !s->desired->paused &&
+            !s->engine->options.rules.dry_run) {
+            servers_set_in_sync(s, false);
+            return servers_may_write(s) && v.may_begin ? NEED_RELOAD : NEED_TIME;
+        }
         if (!decide_withholds_commands(s)) {
             decide_in_sync(s);
             return NEED_NOTHING;
