@@ -87,10 +87,15 @@ static void leaving_next(struct local_driver *d)
     struct local_leaving *l = &d->leaving;
     while (l->at < l->count && leaving_is_back(d, l->list[l->at]))
         leaving_remove(l, l->at);
-    if (l->at >= l->count)
+    if (l->at >= l->count) {
         leaving_wait(d);
-    else
-        l->request = local_command(d->options.commands, LOCAL_SOCKET_STATS, l->list[l->at], leaving_on_answer, d);
+        return;
+    }
+    /* Told once more that it is in maintenance: HAProxy may have acknowledged that, and not done it. */
+    const char *to = d->options.has_stats ? "" : "@1 ", *removal = l->list[l->at];
+    cleanup(mem_free_ptr) char *both =
+        mem_printf("set server %s state maint; %s%s", removal + strlen(REMOVAL), to, removal);
+    l->request = local_command(d->options.commands, LOCAL_SOCKET_STATS, both, leaving_on_answer, d);
 }
 
 void local_driver_leaving_again(void *driver)

@@ -182,7 +182,7 @@ static const struct {
     {"No such server.\n\n", ERROR_GONE},
     {"No such backend.\n", ERROR_GONE},
     {"Already exists a server with the same name in backend.\n\n", ERROR_CONFLICT},
-    {"Only servers in maintenance mode can be deleted.\n", ERROR_INVALID},
+    {"Only servers in maintenance mode can be deleted.\n", ERROR_CONFLICT},
     {"Server still has connections attached to it, cannot remove it.\n", ERROR_CONFLICT},
     {"This server cannot be removed at runtime due to other configuration elements pointing to it.\n", ERROR_INVALID},
     {"Invalid addr '999' by 'stats socket command'\n\n", ERROR_INVALID},
