@@ -214,12 +214,11 @@ static void on_deadline(void *arg)
         finish_unseen(h, &err);
 }
 
-static const struct driver_events events = {
-    .was_read = on_observed,
-    .judge = on_judge,
-    .previewed = on_previewed,
-    .last_reload_told = on_history,
-    .served_told = on_served};
+static const struct driver_events events = {.was_read = on_observed,
+                                            .judge = on_judge,
+                                            .previewed = on_previewed,
+                                            .last_reload_told = on_history,
+                                            .served_told = on_served};
 
 void inspect_haproxy_init(struct inspect_haproxy *h, struct event_base *base, struct driver *driver,
                           const char *const *names, size_t count, const struct diff_rules *rules,

@@ -23,9 +23,9 @@ struct inspect_haproxy {
     struct readout readout;
     struct reading *found; /* one for each name; where it could not be read, it says why */
     size_t count;
-    bool dirty;    /* the last reload failed, or there is a drift: an empty commit is due */
-    char *drift;   /* "backend be: server n1: ...", with no reload pending; NULL: it runs what haproxy.cfg says */
-    char *harm;    /* what a write would change the meaning of, in the daemon's words; NULL: nothing, or it is not known */
+    bool dirty;  /* the last reload failed, or there is a drift: an empty commit is due */
+    char *drift; /* "backend be: server n1: ...", with no reload pending; NULL: it runs what haproxy.cfg says */
+    char *harm; /* what a write would change the meaning of, in the daemon's words; NULL: nothing, or it is not known */
     char *warning; /* what is unknown about reloads; NULL: nothing */
     struct timer again, deadline;
     bool read_again, seen;

@@ -58,10 +58,11 @@ static int keep_check_conditionals(const struct cfg_file_section *s, struct erro
 {
     for (const struct cfg_file_line *line = s->line; line < s->lines + s->line_count; line++)
         if (line->conditional)
-            return error_set(err, ERROR_INVALID,
-                             "line %u: a conditional (.if) decides about a line of %s %.*s, whose servers are kept: leave "
-                             "it out of that section",
-                             line->number, s->kind, NAME_SHOWN, s->name);
+            return error_set(
+                err, ERROR_INVALID,
+                "line %u: a conditional (.if) decides about a line of %s %.*s, whose servers are kept: leave "
+                "it out of that section",
+                line->number, s->kind, NAME_SHOWN, s->name);
     return 0;
 }
 

@@ -98,8 +98,8 @@ bool backend_same(const struct backend *a, const struct backend *b)
     return str_eq(a->name, b->name) && a->exists == b->exists && str_eq(a->mode, b->mode) &&
            str_eq(a->balance, b->balance) && str_eq(a->adv_check, b->adv_check) &&
            a->httpchk_params == b->httpchk_params && a->default_send_proxy_v2 == b->default_send_proxy_v2 &&
-           a->takes_no_weights == b->takes_no_weights && a->disabled_line == b->disabled_line && a->backup_line == b->backup_line && str_eq(a->json, b->json) &&
-           backend_same_lists(a, b);
+           a->takes_no_weights == b->takes_no_weights && a->disabled_line == b->disabled_line &&
+           a->backup_line == b->backup_line && str_eq(a->json, b->json) && backend_same_lists(a, b);
 }
 
 const struct backend_server *backend_find(const struct backend *b, const char *name)

@@ -192,7 +192,7 @@ struct driver_events {
     void (*replaced)(void *arg, const struct replaced *r);
     void (*stored)(void *arg, const struct stored *s);
     void (*updated)(void *arg, const struct updated *u);
-    void (*running_set)(void *arg, const struct error *err); /* NULL: HAProxy has done all of it */
+    void (*running_set)(void *arg, const struct error *err);                 /* NULL: HAProxy has done all of it */
     void (*commanded)(void *arg, uint64_t took_us, const struct error *err); /* NULL: it is in that state */
     void (*reload_told)(void *arg);
     void (*last_reload_told)(void *arg, const struct reload_history *h, const struct error *err);

@@ -43,8 +43,8 @@ struct instance_running {
     char *drift_found;         /* the one that is to be repaired; NULL: none */
     /* Of a difference that is still there: a reload did not help, then commands are to set it, did not help either. */
     bool reload_in_vain, sets, set_in_vain;
-    bool read_again;           /* another worker answered than at the reading before, which was not one of these */
-    bool said_old;             /* that HAProxy is too old */
+    bool read_again; /* another worker answered than at the reading before, which was not one of these */
+    bool said_old;   /* that HAProxy is too old */
 };
 
 /* The API's result of a reload that the daemon caused; a reading decides. */

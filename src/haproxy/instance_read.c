@@ -279,7 +279,8 @@ void instance_running_set(void *arg, const struct error *err)
 {
     struct instance *in = arg;
     if (err == NULL)
-        log_warn(in->options.log, "HAProxy did not take the places of servers from haproxy.cfg; they were set by runtime commands",
+        log_warn(in->options.log,
+                 "HAProxy did not take the places of servers from haproxy.cfg; they were set by runtime commands",
                  log_str("target", instance_url(in)), log_str("what", in->running.drift));
     instance_outdated(in);
     instance_done(in);

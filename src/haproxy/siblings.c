@@ -15,9 +15,9 @@
 
 /* The daemon's, or one server's own: words of a line, and how the Data Plane API calls them. */
 static const char *const not_shared[] = {
-    "name",  "address",           "port",     "weight",   "check",      "no-check",      "health_check_port", "backup",
-    "track", "no-backup",         "disabled", "enabled",  "init-addr",  "send-proxy-v2", "no-send-proxy-v2",  "id",
-    "guid",  "cookie",            "metadata", "maintenance"};
+    "name",  "address",   "port",     "weight",     "check",     "no-check",      "health_check_port", "backup",
+    "track", "no-backup", "disabled", "enabled",    "init-addr", "send-proxy-v2", "no-send-proxy-v2",  "id",
+    "guid",  "cookie",    "metadata", "maintenance"};
 
 /* ---- of a line ---- */
 

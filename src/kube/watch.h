@@ -127,10 +127,10 @@ struct watch {
     uint64_t started_ms;
     uint64_t answered_ms; /* a good answer began, or a streaming list became a watch; 0: not yet */
     uint64_t last_byte_ms;
-    unsigned timeout_s; /* as asked of the server */
-    bool spoke;         /* WATCHING: anything came behind the headers */
+    unsigned timeout_s;     /* as asked of the server */
+    bool spoke;             /* WATCHING: anything came behind the headers */
     unsigned short_watches; /* ended without news and before WATCH_STABLE_MS, in a row since the last list */
-    bool stable;        /* WATCHING: brought news or lived long enough */
+    bool stable;            /* WATCHING: brought news or lived long enough */
 
     /* the list under way, or the last one */
     uint64_t listed_ms;

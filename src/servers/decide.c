@@ -36,8 +36,7 @@ static char *decide_unresolved(const struct servers_backend *s)
     struct text_list names = {.between = ", ", .max = UNRESOLVED_SHOWN};
     const struct runtime *r = &s->at->runtime;
     for (size_t i = 0; r->readable && i < r->count; i++)
-        if (r->servers[i].unresolved && desired_find(s->desired, r->servers[i].name) != NULL &&
-            text_list_next(&names))
+        if (r->servers[i].unresolved && desired_find(s->desired, r->servers[i].name) != NULL && text_list_next(&names))
             buf_add(&names.text, r->servers[i].name);
     return text_list_take(&names);
 }
@@ -178,6 +177,12 @@ static bool decide_reads_first(struct servers_backend *s)
     return instance_view(s->engine->instance).read_began_ms < s->leaves_none_since_ms;
 }
 
+static enum need decide_reload(const struct servers_backend *s)
+{
+    const struct instance_view v = instance_view(s->engine->instance);
+    return servers_may_write(s) && v.may_begin ? NEED_RELOAD : NEED_TIME;
+}
+
 static enum need decide_write(struct servers_backend *s)
 {
     struct instance *in = s->engine->instance;
@@ -190,7 +195,7 @@ static enum need decide_write(struct servers_backend *s)
     if (decide_reads_first(s))
         return NEED_READING;
     if (s->plan.verdict == PLAN_RELOAD_AGAIN)
-        return servers_may_write(s) && v.may_begin ? NEED_RELOAD : NEED_TIME;
+        return decide_reload(s);
     /* What was refused of this backend holds up itself alone: runtime updates need nothing of it. */
     bool rejected = v.may_write && !servers_may_write(s);
     if (servers_is_fought_over(s) || !v.may_write || servers_does_not_stick(s))
@@ -341,7 +346,7 @@ static enum need decide_act(struct servers_backend *s)
         if (decide_runs_parked(s) && v.reload != RELOAD_PENDING && !s->desired->paused &&
             !s->engine->options.rules.dry_run) {
             servers_set_in_sync(s, false);
-            return servers_may_write(s) && v.may_begin ? NEED_RELOAD : NEED_TIME;
+            return decide_reload(s);
         }
         if (!decide_withholds_commands(s)) {
             decide_in_sync(s);

@@ -60,10 +60,10 @@ struct last_write {
 
     int64_t rejected_version; /* what was refused, was refused at this one; -1 */
     struct backoff reject_backoff;
-    uint64_t updates_after_ms;  /* a runtime update was refused, too: until then none is tried either */
-    uint64_t apart_until_ms;    /* removals and all else are written apart, */
-    enum write_part next_part;  /* beginning with this */
-    uint64_t write_after_ms; /* nothing is written before, unless what is desired or the version changes */
+    uint64_t updates_after_ms; /* a runtime update was refused, too: until then none is tried either */
+    uint64_t apart_until_ms;   /* removals and all else are written apart, */
+    enum write_part next_part; /* beginning with this */
+    uint64_t write_after_ms;   /* nothing is written before, unless what is desired or the version changes */
 };
 
 /* One backend. */
@@ -103,7 +103,7 @@ struct servers_backend {
     bool took_over;        /* it was in sync once: what goes from now on goes for a reason that the log has */
     struct buf taken_over; /* those that the log named before that */
 
-    enum write_part part;       /* of its plan that is in the transaction */
+    enum write_part part; /* of its plan that is in the transaction */
     bool may_part, removals_may_go_first;
     bool chosen;                /* its plan is to go into the next transaction */
     struct route_update update; /* the one in hand */

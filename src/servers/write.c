@@ -209,9 +209,9 @@ static void write_choose_part(struct servers_backend *s)
     bool apart = s->last.apart_until_ms > clock_mono_ms();
     s->may_part = diff_has_parts(d);
     s->removals_may_go_first = s->may_part && diff_leaves_live(d);
-    s->part = !apart || !s->may_part                                             ? WRITE_ALL
+    s->part = !apart || !s->may_part                                            ? WRITE_ALL
               : s->last.next_part == WRITE_REMOVALS && s->removals_may_go_first ? WRITE_REMOVALS
-                                                                                 : WRITE_OTHERS;
+                                                                                : WRITE_OTHERS;
     if (s->part != WRITE_ALL)
         diff_take_part(d, s->part == WRITE_REMOVALS);
 }

@@ -287,7 +287,8 @@ static void settings_take_exclude_label(struct settings *s)
     const char *own = s->node_exclude_label, *standard = SETTING(node_exclude_label)->fallback;
     s->nodes.ignores_label = own != NULL && !str_eq(own, standard);
     if (s->nodes.ignores_label && !str_eq(own, "ignore"))
-        s->nodes_watched = s->node_selector != NULL ? mem_printf("%s,!%s", s->node_selector, own) : mem_printf("!%s", own);
+        s->nodes_watched =
+            s->node_selector != NULL ? mem_printf("%s,!%s", s->node_selector, own) : mem_printf("!%s", own);
     else
         s->nodes_watched = s->node_selector != NULL ? mem_strdup(s->node_selector) : NULL;
 }

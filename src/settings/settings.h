@@ -174,9 +174,10 @@ struct settings {
     enum settings_config_target config_target;
     struct settings_etcd etcd;
 
-    char *node_selector;     /* label selector, checked; NULL: all Nodes */
+    char *node_selector; /* label selector, checked; NULL: all Nodes */
     char *node_exclude_label;
-    char *nodes_watched;     /* label selector: node_selector, and not those with an exclude label of the user's; NULL: all */
+    char *
+        nodes_watched; /* label selector: node_selector, and not those with an exclude label of the user's; NULL: all */
     struct node_rules nodes; /* no type twice */
     enum node_mode node_mode;
     enum server_weights weights;

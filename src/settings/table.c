@@ -486,7 +486,8 @@ const struct setting setting_table[] = {
         TEXT(node_exclude_label, name_check_label_key),
         .fallback = "node.kubernetes.io/exclude-from-external-load-balancers",
         .expected = "a label's name, or ignore",
-        .help = "Nodes that have this label never get a server, whatever its value. ignore: the label that Kubernetes has for "
+        .help = "Nodes that have this label never get a server, whatever its value. ignore: the label that Kubernetes "
+                "has for "
                 "it counts for nothing, for clusters of control-plane nodes alone, to which kubeadm gives it.",
         .example = "ignore",
     },
@@ -557,7 +558,8 @@ const struct setting setting_table[] = {
         TEXT(local.environment_file, check_path),
         .unset = "HAProxy is asked (`show env`)",
         .expected = "the path of a file",
-        .help = "A file with the environment that HAProxy runs in. haproxy -c runs in the same, as a configuration may depend "
+        .help = "A file with the environment that HAProxy runs in. haproxy -c runs in the same, as a configuration may "
+                "depend "
                 "on it (`.if defined(...)`, \"$NAME\"). Lines NAME=VALUE; those of HAPROXY_ and NOTIFY_, which the "
                 "master sets, are left out.",
         .example = "/etc/default/haproxy",

@@ -42,7 +42,7 @@ room("service rows: lines", ("test_service_rows",), (
     Mutant("that slices may be read again is no news", ROWS, "e->slices_known == r->slices_known &&", "true &&"),
     Mutant("NODE_MODE is what it is without being set", ROWS, "        ret->mapping.node_mode = NODE_MODE_ALL;\n", ""),
     Mutant("NODE_MODE is not asked", ROWS, "if (!setting_is_given(settings, SETTING(node_mode)))", "if (true)"),
-    Mutant("an excluded node is a server where slices may not be read", ROWS, "node_exclusion(n, s->rules) == NULL ? node_address_choose", "true ? node_address_choose"),
+    Mutant("an excluded node is a server where slices may not be read", ROWS, "node_exclusion(n, s->rules) == NULL\n", "true\n"),
     Mutant("a backend without endpoints begins empty", ROWS, "if (none && !(", "if (false && !("),
     Mutant("a row of a Service that is gone stays", ROWS, "if (e->pass != r->pass)", "if (false)"),
     Mutant("what drains is forgotten", ROWS, "if (!drains(r, route) || guess) {", "if (true) {"),

@@ -140,8 +140,9 @@ static void see_node(void *arg, const void *object)
 {
     const struct node_search *s = arg;
     const struct node *n = object;
-    const struct node_address *a =
-        node_exclusion(n, s->rules) == NULL ? node_address_choose(n, s->rules, &s->route->service->service, true) : NULL;
+    const struct node_address *a = node_exclusion(n, s->rules) == NULL
+                                       ? node_address_choose(n, s->rules, &s->route->service->service, true)
+                                       : NULL;
     cleanup(mem_free_ptr) char *name = desired_server_name(n->name);
     struct desired *d = s->d;
     /* Of two nodes with one server name the first has it. */

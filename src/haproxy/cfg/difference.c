@@ -75,7 +75,6 @@ static void difference_add(struct cfg_difference *d, const struct cfg_file_secti
     buf_fini(&text);
 }
 
-
 /* What is the same for all servers of a section: its own default-server lines, and those of the defaults that it is from. */
 struct of_section {
     bool known;                    /* what its servers are */
@@ -355,11 +354,10 @@ static void compare_server(struct cfg_difference *d, const struct in_hand *in, c
     }
     compare_keywords(&s, was, is, false, is);
     compare_keywords(&s, is, was, true, is);
-    if (s.effect == CFG_EFFECT_NONE || template || !in->of_was.known || !in->of_is.known || !is_plain_server(was) || !is_plain_server(is) ||
-        !is_same_but_for_runtime(was, is))
+    if (s.effect == CFG_EFFECT_NONE || template || !in->of_was.known || !in->of_is.known || !is_plain_server(was) ||
+        !is_plain_server(is) || !is_same_but_for_runtime(was, is))
         s.effect = CFG_EFFECT_RELOAD;
-    difference_add(d, is->entry->in, s.effect, template ? "server-template " : "server ", is->name,
-                   buf_str(&s.words));
+    difference_add(d, is->entry->in, s.effect, template ? "server-template " : "server ", is->name, buf_str(&s.words));
     if (s.effect == CFG_EFFECT_RUNTIME)
         change_add(d, CHANGE_SET_SERVER, is, s.change.fields, &s.to);
     buf_fini(&s.words);
@@ -372,9 +370,9 @@ static void compare_lone_server(struct cfg_difference *d, const struct in_hand *
 {
     cleanup(mem_free_ptr) char *text = mem_printf("%s%s ", comes ? "new " : "", kind);
     struct backend_server to = {.weight = -1};
-    bool can = str_eq(kind, "server") && in->of_was.known && in->of_is.known && in->of_was.dynamic && in->of_is.dynamic &&
-               take_address(s->address, &to.address, &to.port) &&
-               take_weight(s, &to.weight) && take_maintenance(s, &to.maintenance) && is_plain_server(s);
+    bool can = str_eq(kind, "server") && in->of_was.known && in->of_is.known && in->of_was.dynamic &&
+               in->of_is.dynamic && take_address(s->address, &to.address, &to.port) && take_weight(s, &to.weight) &&
+               take_maintenance(s, &to.maintenance) && is_plain_server(s);
     /* HAProxy puts it behind all others, and the first backup server of the file is the one that serves. */
     if (comes && can && is_backup(s) && s->place < last_backup)
         can = false;

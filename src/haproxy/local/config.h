@@ -31,10 +31,11 @@ struct local_lines {
         const struct cfg_file_line *line;
     } * servers; /* ordered by name, those of one name by their place */
     size_t count;
-    const struct cfg_file_line *last; /* server line; NULL: there is none */
+    const struct cfg_file_line *last;      /* server line; NULL: there is none */
     const struct cfg_file_line **defaults; /* its default-server lines */
     size_t default_count;
-    bool hashed; /* servers get connections by a hash: by the last `balance`, there or in the defaults that it is from */
+    bool
+        hashed; /* servers get connections by a hash: by the last `balance`, there or in the defaults that it is from */
 };
 
 /* Of that backend of f; a zeroed one at first, then those of a backend that was in hand before. */

@@ -130,9 +130,9 @@ struct local_driver {
     struct cfg_content *checked;    /* the text that `haproxy -c` took last, at checked_ms; NULL: none */
     uint64_t checked_ms;
     char haproxy[CLI_VERSION_BYTES]; /* its version as read last; "": not known */
-    bool silent;                  /* what runs could not be read last */
-    bool unloaded;                /* it was written, here or before this start, and no reload has loaded it */
-    struct local_identity loaded; /* the last one that was loaded */
+    bool silent;                     /* what runs could not be read last */
+    bool unloaded;                   /* it was written, here or before this start, and no reload has loaded it */
+    struct local_identity loaded;    /* the last one that was loaded */
 
     struct local_request *request, *command; /* under way; NULL: none */
     bool locked;                             /* no other daemon can have the file any more */

@@ -230,7 +230,8 @@ static int driver_write_commands_in(const struct local_driver *d, const struct c
     for (size_t i = 0; i < changes->count && status == 0; i++) {
         const struct change *c = changes->list[i];
         local_lines_find(&lines, to, c->backend->name);
-        status = server_commands_add(c->kind == CHANGE_ADD_SERVER ? early : late, &lines, d->haproxy, elsewhere, c, err);
+        status =
+            server_commands_add(c->kind == CHANGE_ADD_SERVER ? early : late, &lines, d->haproxy, elsewhere, c, err);
     }
     server_commands_order(early);
     server_commands_order(late);

@@ -250,8 +250,8 @@ void server_commands_add_removal(struct server_commands *c, const char *place, s
     command_put(c, mem_printf("del server %.*s", (int)len, place));
 }
 
-int server_commands_add(struct server_commands *c, const struct local_lines *lines, const char *haproxy,
-                        bool elsewhere, const struct change *change, struct error *err)
+int server_commands_add(struct server_commands *c, const struct local_lines *lines, const char *haproxy, bool elsewhere,
+                        const struct change *change, struct error *err)
 {
     const char *backend = change->backend->name;
     const struct cfg_file_section *s = lines != NULL ? lines->section : NULL;

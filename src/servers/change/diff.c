@@ -234,9 +234,9 @@ struct merge {
     struct diff *d;
     int new_weight;
     const char *common; /* to all managed lines (haproxy/siblings); NULL: nothing */
-    size_t live;   /* desired states that can be had and are to serve */
-    size_t room;   /* with rules.parking: so many live lines that are no spares may be parked */
-    size_t parked; /* so many lines will be, spares among them */
+    size_t live;        /* desired states that can be had and are to serve */
+    size_t room;        /* with rules.parking: so many live lines that are no spares may be parked */
+    size_t parked;      /* so many lines will be, spares among them */
 };
 
 /* ---- parking ---- */
@@ -344,7 +344,8 @@ static void note_route(const struct merge *m, size_t before, const struct line *
     if (m->d->change_count == before)
         return;
     struct diff_change *c = &m->d->changes[before];
-    c->structural = !m->rules->runtime || line == NULL || line->doubled || diff_line_needs_transaction(m->actual, line->server, c, m->rules);
+    c->structural = !m->rules->runtime || line == NULL || line->doubled ||
+                    diff_line_needs_transaction(m->actual, line->server, c, m->rules);
 }
 
 /* One name: what is there (line, or NULL), what is desired (want, or NULL), or both. */

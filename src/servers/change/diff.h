@@ -116,13 +116,13 @@ struct diff {
  * the operator's): docs/how-it-works.md. */
 void diff_compute(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules,
                   struct diff *ret);
-void diff_fini(struct diff *d);                                                       /* a zeroed one is allowed */
+void diff_fini(struct diff *d); /* a zeroed one is allowed */
 /* Removals, and something else. */
 bool diff_has_parts(const struct diff *d);
 /* A managed live server stays where the removals alone are written. */
 bool diff_leaves_live(const struct diff *d);
 void diff_take_part(struct diff *d, bool removals); /* that, or all else; the rest is taken out */
-void diff_sort(struct diff *d);                                                       /* after an `op` was changed */
+void diff_sort(struct diff *d);                     /* after an `op` was changed */
 const struct diff_change *diff_find_change(const struct diff *d, const char *server); /* NULL: none is about it */
 
 /* Takes unannounced losses out of d (is_held NULL: all of them), for the loss limit, and the lazy changes that nothing

@@ -122,8 +122,8 @@ static bool does_not_count(const struct chooser *c, const struct backend_server 
 {
     return line->backup ||
            (c->in->rules->cluster != NULL && diff_server_is_foreign(line, c->in->rules, c->in->desired)) ||
-           row->unresolved || is_being_written(c, line->name) || str_eq(c->in->being_stopped, line->name) || may_be_stopped_yet(c, row) ||
-           (row->weight >= 0 ? row->weight : line->weight) == 0;
+           row->unresolved || is_being_written(c, line->name) || str_eq(c->in->being_stopped, line->name) ||
+           may_be_stopped_yet(c, row) || (row->weight >= 0 ? row->weight : line->weight) == 0;
 }
 
 /* Where several clusters share the backend, a server without a line does not count either: it runs until the next

@@ -47,7 +47,8 @@ static void insert(struct search *s, size_t at, struct found f)
 static bool can_be_spare(const struct search *s, const struct node *n, const char *server)
 {
     const struct run *r = s->r;
-    return node_exclusion(n, &r->rules->nodes) == NULL && node_address_choose(n, &r->rules->nodes, r->service, r->node_port) != NULL &&
+    return node_exclusion(n, &r->rules->nodes) == NULL &&
+           node_address_choose(n, &r->rules->nodes, r->service, r->node_port) != NULL &&
            desired_find(s->d, server) == NULL;
 }
 

@@ -35,9 +35,11 @@ static const struct {
     {"global\n", "there is no backend web"},
     /* conditionals */
     {BOTH ".if defined(X)\nbackend other\n.endif\n", NULL},
-    {".if defined(X)\nbackend web\n.endif\nlisten peer\n", "line 2: a conditional (.if) decides about a line of backend web"},
+    {".if defined(X)\nbackend web\n.endif\nlisten peer\n",
+     "line 2: a conditional (.if) decides about a line of backend web"},
     {"backend web\n.if defined(X)\n balance first\n.endif\nlisten peer\n", "line 3: a conditional (.if) decides"},
-    {"backend web\n.if defined(X)\nlisten peer\n.endif\n", "line 3: a conditional (.if) decides about a line of listen peer"},
+    {"backend web\n.if defined(X)\nlisten peer\n.endif\n",
+     "line 3: a conditional (.if) decides about a line of listen peer"},
 };
 
 TEST_EACH(what_is_not_the_documents_is_refused, array_len(checked))
