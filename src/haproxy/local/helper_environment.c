@@ -119,9 +119,9 @@ static char **environment_of_haproxy(struct helper_work *w, const char *path)
 static void environment_unquote(char **list)
 {
     for (size_t i = 0; list[i] != NULL; i++) {
-        char *value = strchr(list[i], '=') + 1;
+        char *equal = strchr(list[i], '='), *value = equal != NULL ? equal + 1 : list[i];
         size_t len = strlen(value);
-        if (len >= 2 && (*value == '"' || *value == '\'') && value[len - 1] == *value) {
+        if (equal != NULL && len >= 2 && (*value == '"' || *value == '\'') && value[len - 1] == *value) {
             memmove(value, value + 1, len - 2);
             value[len - 2] = '\0';
         }
