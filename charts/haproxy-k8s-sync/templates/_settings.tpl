@@ -19,7 +19,7 @@ deployment.yaml names those files.
 {{- $settings = pick $settings "HAPROXY_DATAPLANE_URL" }}
 {{- $kept := list "dryRun" "resyncPeriod" "emitEvents" "statusPage" "logFormat" "logLevel" "listenAddress" "kubeEncoding" "proxyFromEnvironment" "seccomp" }}
 {{- if include "haproxy-k8s-sync.annotated" . }}
-{{- $kept = concat $kept (list "nodeSelector" "nodeAddressTypes" "ipFamily" "allowEmpty") }}
+{{- $kept = concat $kept (list "nodeSelector" "nodeExcludeLabel" "nodeAddressTypes" "ipFamily" "allowEmpty") }}
 {{- end }}
 {{- $picked := dict }}
 {{- range $kept }}

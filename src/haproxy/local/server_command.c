@@ -200,8 +200,8 @@ static int command_add_server(struct server_commands *c, const struct local_line
     cleanup(command_words_fini) struct command_words all = {0};
     cleanup(cfg_line_fini) struct cfg_line words;
     cfg_line_init(&words);
-    const struct cfg_file_line *line = local_lines_server(lines, s->name);
-    if (line == NULL)
+    const struct cfg_file_line *line = lines != NULL ? local_lines_server(lines, s->name) : NULL;
+    if (line == NULL || lines->section == NULL)
         return error_set(err, ERROR_INVALID, "haproxy.cfg has no server %s", s->name);
     cfg_line_split(&words, line->text, line->len);
     if (str_ip_family(s->address) == 0 || s->port == 0)
