@@ -145,7 +145,8 @@ def main() -> int:
         print(f"0 passed, {count} failed, 0 skipped")
         return 1
     bench = Bench(options.folder, options.compiler)
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as workers:
+    # One that waits forever needs no processor: two for each.
+    with concurrent.futures.ThreadPoolExecutor(2 * (os.cpu_count() or 1)) as workers:
         if bad := sound_tests(bench, rooms, workers):
             print(f"these tests fail without any mutant, so they show nothing: {', '.join(bad)}")
             return 1
