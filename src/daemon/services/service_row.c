@@ -194,7 +194,7 @@ void service_row_take(struct service_row *r, const char *backend, const struct d
         r->guess = guess;
         return;
     }
-    loss_limit_suspend(&r->losses, now_ms);
+    loss_limit_suspend(&r->losses);
     if (r->kept)
         row_keep(r, backend, rules->allow_empty && d->state == DESIRED_EMPTY);
 }

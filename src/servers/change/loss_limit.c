@@ -129,6 +129,9 @@ void loss_limit_report(struct loss_limit *b, const struct loss_limit_report *r)
     if (r->lost_count > 1)
         qsort(r->lost, r->lost_count, sizeof(r->lost[0]), str_order);
     forget_others(b, r);
+    for (size_t i = 0; i < b->count; i++)
+        if (b->losses[i].until_ms == 0)
+            b->losses[i].until_ms = r->now_ms + r->period_ms;
     size_t new_count = loss_limit_count_new(b, r);
     if (new_count == 0)
         return;
@@ -166,12 +169,11 @@ void loss_limit_forget(struct loss_limit *b, bool (*returned)(const void *arg, c
     b->count = left;
 }
 
-void loss_limit_suspend(struct loss_limit *b, uint64_t now_ms)
+void loss_limit_suspend(struct loss_limit *b)
 {
-    size_t left = 0;
     for (size_t i = 0; i < b->count; i++)
-        keep_if(!b->losses[i].held && counts(&b->losses[i], now_ms), b, i, &left);
-    b->count = left;
+        if (b->losses[i].held)
+            b->losses[i].until_ms = 0;
 }
 
 void loss_limit_fini(struct loss_limit *b)

@@ -31,7 +31,7 @@
 
 struct loss_limit_loss {
     char *server;
-    uint64_t until_ms; /* it counts, and is delayed, before that */
+    uint64_t until_ms; /* it counts, and is delayed, before that; 0: one period after the next report */
     size_t live;       /* the base, as it would be with this loss as the oldest */
     bool held;
 };
@@ -67,9 +67,9 @@ char *loss_limit_text(const struct loss_limit *b, unsigned max_percent) must_che
 /* Those that returned between two reports: lost again by the next, theirs are new losses. */
 void loss_limit_forget(struct loss_limit *b, bool (*returned)(const void *arg, const char *server), const void *arg);
 
-/* What is lost is not known for a time, or nothing is desired: delayed removals are lost anew by the next report. The
- * losses that may leave go on counting. */
-void loss_limit_suspend(struct loss_limit *b, uint64_t now_ms);
+/* What is lost is not known for a time, or nothing is desired: each delay begins anew with the next report, and its loss
+ * keeps its base. The losses that may leave go on counting. */
+void loss_limit_suspend(struct loss_limit *b);
 
 void loss_limit_fini(struct loss_limit *b); /* leaves a new one */
 

@@ -139,17 +139,15 @@ static void delay_removals(struct plan *p, const struct plan_rules *rules, const
         p->verdict = dirty ? PLAN_RELOAD_AGAIN : PLAN_LOSS_LIMIT;
 }
 
-/* Without a desired state, or with an empty one, delayed removals are lost anew by the next one: a control plane that
- * recovers fills up step by step, and what it does not list again yet is not lost. While the file cannot be compared,
- * time passes.
- *  */
+/* Without a desired state, or with an empty one, each delay begins anew with the next one: a control plane that recovers
+ * fills up step by step, and what it does not list again yet is not lost. While the file cannot be compared, time passes. */
 static void limit_losses(struct plan *p, const struct desired *desired, const struct plan_rules *rules, bool dirty,
                          struct loss_limit *loss_limit, uint64_t now_ms)
 {
     if (p->diff.verdict == DIFF_REFUSE)
         return;
     if (desired->state != DESIRED_OK) {
-        loss_limit_suspend(loss_limit, now_ms);
+        loss_limit_suspend(loss_limit);
         return;
     }
     report_losses(&p->diff, desired, rules, loss_limit, now_ms);
@@ -183,7 +181,7 @@ void plan_make(const struct backend *actual, const struct desired *desired, cons
     *ret = (struct plan){.verdict = PLAN_WAIT};
     if (desired->state == DESIRED_NOT_SYNCED || desired->state == DESIRED_UNDECIDED) {
         ret->why = ret->text = mem_strdup(desired->problem); /* the plan may outlive the desired state */
-        loss_limit_suspend(loss_limit, now_ms);
+        loss_limit_suspend(loss_limit);
         return;
     }
     diff_compute(actual, desired, &rules->diff, &ret->diff);
