@@ -6,7 +6,8 @@
  *                                       ready; x9 has no line
  *     unreadable                        nothing is known of it
  *
- *     n1 theirs drain; n2 ours maint; n3 theirs maint lost; n4 theirs drain parked; n5 told drain; n6 ours maint told maint
+ *     n1 theirs drain; n2 ours maint; n3 theirs maint lost; n4 theirs drain parked; n5 told drain; n6 ours maint told maint;
+ *     n7 ours drain late drain          (the command got no answer)
  */
 #pragma once
 
@@ -90,6 +91,10 @@ static inline void text_mark(struct admin_states *m, char *words)
         else if (strcmp(word, "told") == 0) {
             mark->asked = true;
             mark->told = text_admin(strsep(&words, " "));
+        } else if (strcmp(word, "late") == 0) {
+            mark->late = text_admin(strsep(&words, " "));
+            mark->late_periods = 1;
+            mark->unanswered = true;
         } else if (strcmp(word, "lost") == 0)
             mark->lost = true;
         else if (strcmp(word, "parked") == 0)
@@ -123,6 +128,7 @@ static inline char *text_of_memory(const struct admin_states *m)
         buf_printf(&b, "%s%s", mark->lost ? " lost" : "", mark->parked ? " parked" : "");
         if (mark->asked)
             buf_printf(&b, " told %s", runtime_admin_name(mark->told));
+        buf_add(&b, mark->unanswered ? " unanswered" : "");
     }
     return buf_take(&b);
 }

@@ -124,7 +124,7 @@ static void judge_set(struct admin_state *mark, const struct look *l)
 static void admin_states_judge(struct admin_state *mark, struct look *l)
 {
     l->stale = mark->asked && mark->told != l->row->admin;
-    mark->asked = false;
+    mark->asked = mark->unanswered = false;
     if (l->line->maintenance) {
         mark->ours = RUNTIME_READY; /* it is the file's now */
         mark->parked = mark->theirs != RUNTIME_READY;
@@ -215,7 +215,8 @@ void admin_states_unanswered(struct admin_states *m, const char *name, enum runt
 {
     struct admin_state *mark = find_or_add(m, name);
     mark->late = state;
-    mark->late_periods = state != RUNTIME_READY ? LATE_PERIODS : 0;
+    mark->unanswered = state != RUNTIME_READY;
+    mark->late_periods = mark->unanswered ? LATE_PERIODS : 0;
 }
 
 void admin_states_age(struct admin_states *m)

@@ -112,7 +112,7 @@ static bool is_being_written(const struct chooser *c, const char *name)
 static bool may_be_stopped_yet(const struct chooser *c, const struct runtime_server *row)
 {
     const struct admin_state *mark = admin_states_any(c->in->memory, row->name);
-    return mark != NULL && mark->ours != RUNTIME_READY && !mark->asked;
+    return mark != NULL && mark->unanswered;
 }
 
 /* Cannot be counted on for new connections whatever its state is: backup servers only stand in, a weight of 0 gets

@@ -39,6 +39,7 @@ struct admin_state {
     bool crossed;            /* asked, while a reading was under way */
     enum runtime_admin late; /* a command got no answer: the API may still carry it out ... */
     unsigned late_periods;   /* ... for so many more of admin_states_age */
+    bool unanswered;         /* ... and there was no reading since */
 };
 
 struct admin_states {
