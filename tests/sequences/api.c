@@ -273,6 +273,7 @@ static void note_read(struct api *a, const struct request *r, int status)
             a->unread[b] = true;
         else if (str_eq(r->path, path))
             a->unread[b] = status != 200 && status != 404;
+        a->looked[b] = a->looked[b] || (str_eq(r->path, path) && status == 200 && !a->reload_pending);
     }
 }
 

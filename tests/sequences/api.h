@@ -119,6 +119,7 @@ struct api {
     unsigned other_writer;        /* so often */
     uint64_t other_writer_due_us; /* 0: not soon */
     struct running running;
+    bool commits; /* a commit is in hand: one reload loads all of it */
     unsigned pid;
     uint64_t pid_since_us;
     uint64_t haproxy_back_us; /* it is down until then; 0: it runs */
@@ -145,6 +146,7 @@ struct api {
     uint64_t unseen_until_us; /* the last edit moved no version */
     uint64_t read_us;         /* when the daemon had the file last */
     bool unread[OURS];        /* what runs of it: the daemon got no answer to that when it asked last */
+    bool looked[OURS];        /* since it started it got one, while no reload was pending */
     int64_t shown_version;    /* at which the daemon was shown last what a write does to the file; -1: none */
     uint64_t fought_us[OURS]; /* what the daemon wrote was undone that often, that it leaves HAProxy alone; 0: never */
     uint64_t undone_us[OURS][3]; /* newest first */

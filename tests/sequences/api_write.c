@@ -222,7 +222,9 @@ static void commit_servers(struct api *a, struct transaction *t)
     a->memory.version = version + 1;
     a->memory.changed = false;
     a->on_disk = a->memory;
+    a->commits = true;
     check_taken(a, &before, &decided, "a commit");
+    a->commits = false;
 }
 
 static void commit(struct api *a, struct request *r, struct transaction *t)

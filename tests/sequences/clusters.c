@@ -80,7 +80,7 @@ void clusters_note_running(struct api *a, size_t backend)
 struct decided clusters_decided(const struct api *a)
 {
     const struct world *w = a->world;
-    struct decided d = {.us = w->now_us};
+    struct decided d = {.us = w->now_us, .reading = w->readings};
     for (size_t b = 0; b < OURS; b++) {
         d.others_up[b] =
             w->settings.routes != 0 && !a->unread[b] && count_up(&a->others.lines, &a->others.running, b, true) > 0;

@@ -42,6 +42,7 @@ struct cluster_act {
 /* What a write of our daemon's was decided by. */
 struct decided {
     uint64_t us;
+    unsigned reading;     /* of what is wanted, by its number (world.readings) */
     bool others_up[OURS]; /* the latest reading showed that one of the other cluster's takes new connections */
     bool fresh[OURS];     /* and began when our last one was to go already */
 };

@@ -52,27 +52,26 @@ void serving_of(struct api *a, struct serving *ret)
 
 static void taken(struct api *a, size_t backend, const struct want *want, const struct decided *decided, const char *by)
 {
-    uint64_t since_us = decided->us;
     struct world *w = a->world;
     bool operated = place_is_operated(a, backend, want);
     /* What is not known at the end is left out of rotation: the next start brings it back, and takes nothing for an operator's. */
     bool unknown = w->stop_us != 0 && a->troubled_us >= w->stop_us;
-    if (want->state == WANT_LIVE && want->since_us < since_us && !operated && !unknown)
+    if (want->state == WANT_LIVE && want->since <= decided->reading && !operated && !unknown)
         violate(w, "serving", "%s backend %s: %s is wanted, and %s takes it out of rotation", a->url,
                 conf_backends[backend], want->name, by);
-    if (want->state == WANT_OUT && w->settings.empty == 0 && w->empty_since_us[backend] < since_us &&
+    if (want->state == WANT_OUT && w->settings.empty == 0 && w->empty_since[backend] <= decided->reading &&
         !decided->others_up[backend])
         violate(w, "last-good", "%s backend %s: nothing is wanted, and %s takes %s out of rotation", a->url,
                 conf_backends[backend], by, want->name);
     if (!operated)
-        loss_left(a, backend, want, since_us, by);
+        loss_left(a, backend, want, decided->reading, by);
 }
 
 /* The last of ours goes by a reading of that very moment, which shows that another cluster's serves. */
 static void last_taken(struct api *a, size_t backend, const struct decided *decided, const char *by)
 {
     const struct world *w = a->world;
-    if (w->settings.clusters == 0 || w->settings.empty != 0 || w->none_live_since_us[backend] >= decided->us ||
+    if (w->settings.clusters == 0 || w->settings.empty != 0 || w->none_live_since[backend] > decided->reading ||
         (decided->others_up[backend] && decided->fresh[backend]))
         return;
     violate(a->world, "last-own", "%s backend %s: %s takes the last own server out of rotation, and %s", a->url,

@@ -202,6 +202,7 @@ static void note_read(struct api *a, const struct local_request *r)
             a->unread[b] = true;
         else if (str_eq(r->ask.bytes, command))
             a->unread[b] = !ok;
+        a->looked[b] = a->looked[b] || (str_eq(r->ask.bytes, command) && ok && !a->reload_pending);
     }
 }
 

@@ -128,7 +128,7 @@ void loss_reported(struct world *w, size_t backend)
     }
 }
 
-void loss_left(struct api *a, size_t backend, const struct want *want, uint64_t decided_us, const char *by)
+void loss_left(struct api *a, size_t backend, const struct want *want, unsigned decided, const char *by)
 {
     struct world *w = a->world;
     struct losses *l = &w->loss->of[a->number][backend];
@@ -138,8 +138,7 @@ void loss_left(struct api *a, size_t backend, const struct want *want, uint64_t 
     note_live(a, l, backend);
     uint64_t since_us = reported_us(w, l, backend, want);
     if (!is_loss(want) || now >= want->since_us + PERIOD_US || w->settings.limit >= 100 ||
-        w->desired_states[backend].state != DESIRED_OK || decided_us < want->since_us ||
-        decided_us < w->wanted_since_us[backend])
+        w->desired_states[backend].state != DESIRED_OK || decided < want->since || decided < w->wanted_since[backend])
         return;
     for (size_t i = 0; i < l->left_count; i++)
         known = known || strcmp(l->left[i].name, want->name) == 0;

@@ -18,7 +18,7 @@ void loss_close(struct world *w);
 void loss_forget(struct world *w);                   /* the daemon starts anew */
 void loss_reported(struct world *w, size_t backend); /* the daemon is told world.desired states[backend] */
 void loss_look(struct api *a);                       /* after everything that happens */
-void loss_left(struct api *a, size_t backend, const struct want *want, uint64_t decided_us,
+void loss_left(struct api *a, size_t backend, const struct want *want, unsigned decided,
                const char *by); /* by a write of the daemon's */
 
 #endif

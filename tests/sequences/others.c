@@ -48,11 +48,41 @@ static void note_undone(struct api *a, const struct conf *to)
 }
 
 /* While the API is down nobody counts its version on. */
+static void remember_operator(struct api *a, size_t backend, const char *name, enum admin admin)
+{
+    size_t i = 0;
+    while (i < a->operator_count && (a->operators[i].backend != backend || strcmp(a->operators[i].name, name) != 0))
+        i++;
+    if (i == OPERATORS_MAX)
+        return;
+    if (i == a->operator_count)
+        a->operator_count++;
+    a->operators[i] = (struct operator_state){.backend = backend, .admin = admin, .at_us = a->world->now_us};
+    snprintf(a->operators[i].name, NAME_BYTES, "%s", name);
+}
+
+/* What an earlier daemon has put out, and the file says so no more before this one has looked at rest: whose it is, it cannot
+ * know. */
+static void leave_unlooked(struct api *a, const struct conf *to)
+{
+    for (size_t b = 0; b < OURS && a->world->settings.routes != 0; b++) {
+        for (size_t i = 0; i < a->running.of[b].count && !a->looked[b]; i++) {
+            const struct running_server *is = &a->running.of[b].servers[i];
+            struct section *was = &a->memory.of[b], *s = (struct section *)(uintptr_t)&to->of[b];
+            const struct server *line = section_find(was, is->name), *now = section_find(s, is->name);
+            if (is->admin != READY && line != NULL && section_says_maintenance(was, line) && now != NULL &&
+                server_is_ours(now) && !section_says_maintenance(s, now))
+                remember_operator(a, b, is->name, is->admin);
+        }
+    }
+}
+
 void api_edit(struct api *a, const struct conf *to, bool reload)
 {
     bool down = a->api_back_us > a->world->now_us;
     int64_t version = down ? a->on_disk.version : a->memory.version + 1;
     note_undone(a, to);
+    leave_unlooked(a, to);
     a->on_disk = *to;
     a->on_disk.version = version;
     a->memory = a->on_disk;
@@ -124,7 +154,7 @@ void api_begin_foreign(struct api *a, unsigned count)
         *t = (struct transaction){.number = ++a->transaction_number,
                                   .version = a->memory.version,
                                   .foreign = true,
-                                  .decided = {.us = a->world->now_us},
+                                  .decided = {.us = a->world->now_us, .reading = a->world->readings},
                                   .conf = mem_alloc(sizeof(*t->conf))};
         *t->conf = a->memory;
         count--;
@@ -137,19 +167,6 @@ void api_end_transactions(struct api *a, bool foreign)
     for (size_t i = 0; i < array_len(a->transactions); i++)
         if (a->transactions[i].number != 0 && a->transactions[i].foreign == foreign)
             api_end_transaction(&a->transactions[i]);
-}
-
-static void remember_operator(struct api *a, size_t backend, const char *name, enum admin admin)
-{
-    size_t i = 0;
-    while (i < a->operator_count && (a->operators[i].backend != backend || strcmp(a->operators[i].name, name) != 0))
-        i++;
-    if (i == OPERATORS_MAX)
-        return;
-    if (i == a->operator_count)
-        a->operator_count++;
-    a->operators[i] = (struct operator_state){.backend = backend, .admin = admin, .at_us = a->world->now_us};
-    snprintf(a->operators[i].name, NAME_BYTES, "%s", name);
 }
 
 void api_operate(struct api *a, size_t backend, const char *name, enum admin admin)

@@ -86,18 +86,28 @@ static bool was_live(const struct api *a, size_t backend, const char *name)
     return line != NULL && !section_says_maintenance(s, line);
 }
 
+/* As it runs, or ran when the daemon read that last, if somebody has loaded a file since. */
+static bool was_ready(const struct api *a, size_t backend, const char *name, const struct running_server *is)
+{
+    struct running *read = (struct running *)(uintptr_t)&a->others.running;
+    if (a->pid_since_us > a->others.running_us[backend])
+        is = running_find(read, backend, name);
+    return is != NULL && is->admin == READY;
+}
+
 bool place_serves(const struct api *a, size_t backend, const struct want *want)
 {
     const struct section *s = &a->memory.of[backend];
     for (size_t i = 0; i < s->count; i++) {
         const struct server *line = &s->servers[i];
         const struct running_server *is = running_find((struct running *)(uintptr_t)&a->running, backend, line->name);
-        /* What does not run serves with the reload that takes the other one out. */
-        bool blind = a->world->settings.routes == 0 || a->unread[backend];
-        /* What somebody has just put out in the file, and HAProxy runs still, the daemon takes to be there. */
-        bool unseen = a->edited_us > a->read_us && is != NULL && is->admin == READY && was_live(a, backend, line->name);
-        if (is_one_of(a, line, want) && server_is_ours(line) && (unseen || !section_says_maintenance(s, line)) &&
-            (blind || (is != NULL && is->admin == READY)))
+        /* What does not run serves with the reload that takes the other one out, as what is committed together does. */
+        bool blind = a->world->settings.routes == 0 || a->unread[backend] || a->commits;
+        /* What somebody has just put out in the file, and perhaps loaded, the daemon takes to be there. */
+        bool unseen =
+            a->edited_us > a->read_us && was_live(a, backend, line->name) && was_ready(a, backend, line->name, is);
+        bool serves = !section_says_maintenance(s, line) && (blind || (is != NULL && is->admin == READY));
+        if (is_one_of(a, line, want) && server_is_ours(line) && (unseen || serves))
             return true;
     }
     return false;

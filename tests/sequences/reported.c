@@ -22,6 +22,15 @@ static uint64_t moved_us(const struct api *a)
     return a->touched_us > a->troubled_us ? a->touched_us : a->troubled_us;
 }
 
+/* What somebody has touched since is seen; a look that trouble cut short is one anew. */
+static bool has_looked(const struct api *a)
+{
+    uint64_t seen_us = a->touched_us + LOOK_US;
+    if (a->troubled_us > a->touched_us && a->troubled_us < seen_us)
+        seen_us = a->troubled_us + LOOK_US;
+    return a->world->now_us > seen_us;
+}
+
 static double gauge(const struct api *a, struct metric *m, size_t backend)
 {
     return metric_value(m, conf_backends[backend], a->url, NULL);
@@ -142,8 +151,7 @@ static void check_held(struct api *a, size_t backend, yyjson_mut_val *servers)
         bool held =
             text_of(said, "removal_delayed_until") != NULL && !want->announced && w->now_us < want->since_us + HOLD_US;
         if (held && !refused && !place_serves(a, backend, want) && !place_is_operated(a, backend, want) &&
-            w->now_us > want->since_us + STUCK_HELD_US && w->now_us > a->troubled_us + STUCK_HELD_US &&
-            w->now_us > a->touched_us + LOOK_US)
+            w->now_us > want->since_us + STUCK_HELD_US && w->now_us > a->troubled_us + STUCK_HELD_US && has_looked(a))
             violate(w, "held", "%s backend %s: %s is held by the loss limit, and does not serve", a->url,
                     conf_backends[backend], want->name);
     }

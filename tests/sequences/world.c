@@ -153,8 +153,10 @@ static struct want *set_want(struct world *w, size_t backend, const char *name, 
         at->state = WANT_OUT;
         at->since_us = 0;
     }
-    if ((int)at->state != state || at->since_us == 0)
+    if ((int)at->state != state || at->since_us == 0) {
         at->since_us = w->now_us;
+        at->since = w->readings;
+    }
     at->state = (unsigned)state;
     at->announced = announced;
     return at;
@@ -165,19 +167,22 @@ static void take_wants(struct world *w, size_t backend)
     const struct desired *d = &w->desired_states[backend];
     if (d->state != DESIRED_OK && d->state != DESIRED_EMPTY)
         return;
-    if (d->state == DESIRED_OK && (w->empty_since_us[backend] != UINT64_MAX || w->wanted_since_us[backend] == 0))
-        w->wanted_since_us[backend] = w->now_us;
+    if (d->state == DESIRED_OK && (w->empty_since[backend] != UINT_MAX || w->wanted_since[backend] == 0))
+        w->wanted_since[backend] = w->readings;
     size_t live = 0;
     for (size_t i = 0; i < d->server_count; i++)
         live += d->servers[i].state == SERVER_LIVE;
-    if (live > 0)
+    if (live > 0) {
+        w->none_live_since[backend] = UINT_MAX;
         w->none_live_since_us[backend] = UINT64_MAX;
-    else if (w->none_live_since_us[backend] == UINT64_MAX)
+    } else if (w->none_live_since[backend] == UINT_MAX) {
+        w->none_live_since[backend] = w->readings;
         w->none_live_since_us[backend] = w->now_us;
+    }
     if (d->state != DESIRED_EMPTY)
-        w->empty_since_us[backend] = UINT64_MAX;
-    else if (w->empty_since_us[backend] == UINT64_MAX)
-        w->empty_since_us[backend] = w->now_us;
+        w->empty_since[backend] = UINT_MAX;
+    else if (w->empty_since[backend] == UINT_MAX)
+        w->empty_since[backend] = w->readings;
     for (size_t i = 0; i < w->want_counts[backend]; i++) {
         const char *name = w->wants[backend][i].name;
         const struct desired_skip *out = desired_why_out(d, name + strlen(own_prefix()));
@@ -202,6 +207,7 @@ void world_read(struct world *w)
 {
     bool any = false;
     w->due_ms = 0;
+    w->readings++;
     if (w->settings.whole != 0)
         return;
     for (size_t i = 0; i < OURS; i++) {
@@ -268,15 +274,18 @@ void daemon_start(struct world *w)
         .instance = {.resync_period_ms = RESYNC_MS, .telemetry = &w->telemetry, .history = w->history, .log = &w->log},
     };
     struct error err;
-    for (size_t i = 0; i < w->settings.targets; i++)
+    for (size_t i = 0; i < w->settings.targets; i++) {
         w->apis[i].shown_version = -1, w->apis[i].local.excused_us = w->now_us;
+        memset(w->apis[i].looked, 0, sizeof(w->apis[i].looked));
+    }
     cluster_forget_states(&w->cluster);
     w->life++;
     for (size_t i = 0; i < OURS; i++) {
         w->mappings[i] = (struct mapping){.backend = conf_backends[i]};
         mapping_state_init(&w->states[i], &w->mappings[i]);
         w->want_counts[i] = 0;
-        w->empty_since_us[i] = w->none_live_since_us[i] = UINT64_MAX;
+        w->empty_since[i] = w->none_live_since[i] = UINT_MAX;
+        w->none_live_since_us[i] = UINT64_MAX;
     }
     loss_forget(w);
     w->targets = targets_new(NULL, &options, drivers, w->settings.targets, &err);

@@ -2,6 +2,8 @@
 #ifndef SEQUENCES_WORLD_H
 #define SEQUENCES_WORLD_H
 
+#include <limits.h>
+
 #include "api.h"
 #include "base/log.h"
 #include "cluster.h"
@@ -30,6 +32,7 @@ struct want {
     enum { WANT_OUT, WANT_DRAINING, WANT_LIVE } state;
     bool announced;
     uint64_t since_us;
+    unsigned since; /* the same as a number of world.readings */
 };
 
 struct world {
@@ -57,9 +60,12 @@ struct world {
 
     struct want wants[OURS][SERVERS_MAX];
     size_t want_counts[OURS];
-    uint64_t empty_since_us[OURS];     /* nothing is wanted; UINT64_MAX: something is */
-    uint64_t wanted_since_us[OURS];    /* something is */
-    uint64_t none_live_since_us[OURS]; /* nothing is but what drains, if that; UINT64_MAX: something is */
+    /* What is wanted is computed again; of two that fall into one moment, this says which was decided by. Since which of them ... */
+    unsigned readings;
+    unsigned empty_since[OURS];        /* ... nothing is wanted; UINT_MAX: something is */
+    unsigned wanted_since[OURS];       /* ... something is */
+    unsigned none_live_since[OURS];    /* ... nothing is but what drains, if that; UINT_MAX: something is */
+    uint64_t none_live_since_us[OURS]; /* UINT64_MAX: something is */
     unsigned step;                     /* number of the event in hand, for messages */
     int verdict_fd;
     bool chatty;
