@@ -31,10 +31,13 @@ static char *place_problem(const struct backend_server *line, const struct runti
     return mem_printf("HAProxy runs it at %s, not at %s", runs, wanted);
 }
 
-char *drift_of_server(const struct backend_server *line, const struct runtime_server *is)
+char *drift_of_server(const struct backend_server *line, unsigned fields, const struct runtime_server *is)
 {
-    if (line->maintenance && is->admin != RUNTIME_MAINT && !is->unresolved)
+    bool set = (fields & SERVER_MAINTENANCE) != 0;
+    if (set && line->maintenance && is->admin != RUNTIME_MAINT && !is->unresolved)
         return mem_printf("HAProxy has it in %s, not in maint", runtime_admin_name(is->admin));
+    if (set && !line->maintenance && is->admin == RUNTIME_MAINT)
+        return mem_strdup("HAProxy still has it in maint");
     return place_problem(line, is);
 }
 

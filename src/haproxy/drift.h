@@ -14,11 +14,11 @@ struct changes;
 struct runtime;
 struct runtime_server;
 
-/* Whether a runtime update was applied: address and port (if the line has an IP literal), and maintenance of a line in
- * maintenance. Not compared, because another writer or an operator may want them: drain and maint of a live line, and
- * weights. "HAProxy runs it at 10.0.0.1:80, not at 10.0.0.2:80". NULL: no difference, or none that can be known.
- * Allocates. */
-char *drift_of_server(const struct backend_server *line, const struct runtime_server *is) must_check;
+/* Whether a runtime update of these fields was applied: address and port (if the line has an IP literal), and maintenance
+ * where it was set: what was not set may be anyone's. Not compared, because another writer or an operator may want them:
+ * drain of a live line, and weights. "HAProxy runs it at 10.0.0.1:80, not at 10.0.0.2:80". NULL: no difference, or none
+ * that can be known. Allocates. */
+char *drift_of_server(const struct backend_server *line, unsigned fields, const struct runtime_server *is) must_check;
 
 /* Whether a change came about in the running HAProxy, which has that server so; is NULL: it has none of that name. What the
  * change is about alone: "HAProxy has it in maint". A server that is removed may be there as long as it is in use, in maint.

@@ -138,12 +138,15 @@ static bool runtime_may_leave(const struct servers_backend *s)
            !s->engine->options.rules.dry_run && !s->desired->paused && s->plan.verdict != PLAN_REFUSE;
 }
 
-/* A live server is not taken out of rotation only because an earlier command may have been carried out. */
+/* A server that is to stay, be it by the loss limit, is not taken out of rotation only because an earlier command may have
+ * been carried out. */
 static bool runtime_is_out(const struct servers_backend *s, const char *name)
 {
     const struct runtime_server *row = runtime_find(&s->at->runtime, name);
     const struct desired_server *want = desired_find(s->desired, name);
-    bool stays = s->desired->state != DESIRED_OK || (want != NULL && want->state == SERVER_LIVE);
+    uint64_t until_ms;
+    bool stays = s->desired->state != DESIRED_OK || (want != NULL && want->state == SERVER_LIVE) ||
+                 loss_limit_delays(&s->loss_limit, name, clock_mono_ms(), &until_ms);
     return !stays || (row != NULL && row->admin != RUNTIME_READY);
 }
 

@@ -20,6 +20,8 @@ room("siblings", ("test_siblings",), (
     Mutant("values are said", SIBLINGS, "            buf_add(&names.text, cfg_word(&x, i));", "            siblings_add_raw(&names.text, &x, i, next);"),
 ))
 room("drift", ("test_drift",), (
+    Mutant("a server that is in maint still is proven", DRIFT, "if (set && !line->maintenance && is->admin == RUNTIME_MAINT)", "if (false)"),
+    Mutant("what an update does not set fails it", DRIFT, "bool set = (fields & SERVER_MAINTENANCE) != 0;", "bool set = true;"),
     Mutant("who has no address is at its own", DRIFT, "if (is->unresolved && line->address != NULL && str_ip_family(line->address) != 0)", "if (false)"),
     Mutant("a name that does not resolve has an address", DRIFT, "if (is->unresolved && line->address != NULL && str_ip_family(line->address) != 0)", "if (is->unresolved)"),
     Mutant("who has no address is out of maintenance", DRIFT, "is->admin != RUNTIME_MAINT && !is->unresolved)", "is->admin != RUNTIME_MAINT)"),

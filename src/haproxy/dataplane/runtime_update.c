@@ -147,12 +147,10 @@ static char *problem_of(const struct runtime_update *l, const struct runtime_ser
 {
     if (!str_eq(is->name, l->wanted.name))
         return mem_printf("asked for server %s, the answer is about \"%s\"", l->wanted.name, is->name);
-    if ((l->fields & SERVER_MAINTENANCE) && !l->wanted.maintenance && is->admin == RUNTIME_MAINT)
-        return mem_strdup("HAProxy still has it in maint");
     if ((l->fields & SERVER_WEIGHT) && l->wanted.weight >= 0 && is->weight >= 0 && is->weight != l->wanted.weight &&
         !codec_has_agent(l->wanted.json))
         return mem_printf("HAProxy runs it with weight %d", is->weight);
-    return drift_of_server(&l->wanted, is);
+    return drift_of_server(&l->wanted, l->fields, is);
 }
 
 static struct transaction_action read_back(struct runtime_update *l, const struct dataplane_answer *a)

@@ -70,16 +70,21 @@ static void leaving_on_answer(void *arg, const struct local_answer *a)
     leaving_next(d);
 }
 
-/* The file has that server again: somebody wrote it there. */
-static bool leaving_is_back(const struct local_driver *d, const char *command)
+/* That file has the server of "BACKEND/SERVER": somebody wrote it there. */
+static bool commands_has_line(const struct cfg_file *f, const char *place)
 {
-    const struct cfg_file *f = d->file != NULL ? cfg_content_file(d->file, NULL) : NULL;
-    const char *backend = command + strlen(REMOVAL), *slash = strchr(backend, '/');
-    cleanup(mem_free_ptr) char *name = mem_strndup(backend, (size_t)(slash - backend));
+    const char *slash = strchr(place, '/');
+    cleanup(mem_free_ptr) char *backend = mem_strndup(place, (size_t)(slash - place));
+    cleanup(mem_free_ptr) char *server = mem_strndup(slash + 1, strcspn(slash + 1, " "));
     cleanup(local_lines_fini) struct local_lines lines = {0};
     if (f != NULL)
-        local_lines_find(&lines, f, name);
-    return local_lines_server(&lines, slash + 1) != NULL;
+        local_lines_find(&lines, f, backend);
+    return local_lines_server(&lines, server) != NULL;
+}
+
+static bool leaving_is_back(const struct local_driver *d, const char *command)
+{
+    return commands_has_line(d->file != NULL ? cfg_content_file(d->file, NULL) : NULL, command + strlen(REMOVAL));
 }
 
 static void leaving_next(struct local_driver *d)
@@ -228,14 +233,14 @@ void local_run_clear(struct local_run *r)
     *r = (struct local_run){0};
 }
 
-void local_run_take_back(struct local_run *r, const struct local_run *done)
+void local_run_take_back(struct local_run *r, const struct local_run *done, const struct cfg_file *is)
 {
     local_run_clear(r);
     r->in_any_case = true;
     for (size_t i = 0; i < done->commands.count; i++) {
         const struct server_command *c = &done->commands.list[i];
         const char *name = c->text + strlen(ADDITION);
-        if (c->done && str_has_prefix(c->text, ADDITION))
+        if (c->done && str_has_prefix(c->text, ADDITION) && !commands_has_line(is, name))
             server_commands_add_removal(&r->commands, name, strcspn(name, " "));
     }
 }

@@ -43,9 +43,7 @@ static char *driver_update_problem(const struct local_update *u, const struct cl
             continue;
         cleanup(runtime_server_fini) struct runtime_server is;
         local_driver_take_server(&is, &all->servers[i]);
-        if ((u->fields & SERVER_MAINTENANCE) && !u->wanted.maintenance && is.admin == RUNTIME_MAINT)
-            return mem_strdup("HAProxy still has it in maint");
-        return drift_of_server(&u->wanted, &is);
+        return drift_of_server(&u->wanted, u->fields, &is);
     }
     return mem_strdup("HAProxy does not run it");
 }

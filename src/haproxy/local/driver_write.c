@@ -183,19 +183,29 @@ static void driver_write_on_late(struct local_driver *d)
         driver_write_on_verified(d, d->late.why);
 }
 
+/* Who is in the running HAProxy already leaves it before anything is tried again; not who is another writer's by now. */
+static void driver_write_on_reread(void *arg, const struct local_answer *a)
+{
+    struct local_driver *d = arg;
+    cleanup(cfg_file_fini) struct cfg_file is = {0};
+    d->request = NULL;
+    cfg_file_parse(&is, a->data, a->len);
+    local_run_take_back(&d->late, &d->early, &is);
+    local_run_begin(&d->late, d, driver_write_end);
+}
+
 /* Both are over: the write, and the commands beside it. */
 static void driver_write_join(struct local_driver *d)
 {
     if (d->request != NULL || d->early.running)
         return;
     const char *why = d->no_commands != NULL ? d->no_commands : d->early.why;
-    if (!d->in_file) { /* who is in the running HAProxy already leaves it before anything is tried again */
-        local_run_take_back(&d->late, &d->early);
-        local_run_begin(&d->late, d, driver_write_end);
+    if (!d->in_file && d->early.commands.count > 0) {
+        d->request = local_read_config(d->options.helper, driver_write_on_reread, d);
         return;
-    } else if (d->reloads || why != NULL) {
+    } else if (d->in_file && (d->reloads || why != NULL)) {
         driver_write_load(d, why);
-    } else {
+    } else if (d->in_file) {
         local_run_begin(&d->late, d, driver_write_on_late);
         return;
     }

@@ -29,12 +29,12 @@ static const struct server_row server_rows[] = {
     {"n1 web.example:80", "n1 unresolved", NULL},
     {"n1 web.example:80 disabled", "n1 ready unresolved", NULL},
 
-    /* a line in maintenance is in maint; of a live one drain and maint may be somebody's desired state */
+    /* a line that was put into maintenance is in maint, one that was brought back is not; it may drain by an operator */
     {"n1 10.0.0.1:80 disabled", "n1 maint", NULL},
     {"n1 10.0.0.1:80 disabled", "n1 ready", "HAProxy has it in ready, not in maint"},
     {"n1 10.0.0.1:80 disabled", "n1 drain", "HAProxy has it in drain, not in maint"},
     {"n1 web.example:80 disabled", "n1 ready", "HAProxy has it in ready, not in maint"},
-    {"n1 10.0.0.1:80", "n1 maint", NULL},
+    {"n1 10.0.0.1:80", "n1 maint", "HAProxy still has it in maint"},
     {"n1 10.0.0.1:80", "n1 drain", NULL},
 
     /* so may another weight */
@@ -49,7 +49,7 @@ TEST_EACH(a_server_against_its_line, array_len(server_rows))
     cleanup(mem_free_ptr) char *lines = mem_printf("server %s", row->line);
     text_backend(&b, "web", lines);
     text_runtime(&r, &b, row->running);
-    cleanup(mem_free_ptr) char *problem = drift_of_server(&b.servers[0], &r.servers[0]);
+    cleanup(mem_free_ptr) char *problem = drift_of_server(&b.servers[0], SERVER_MAINTENANCE, &r.servers[0]);
     ck_assert_msg(str_eq(problem, row->problem), "%s, %s:\n  have %s", row->line, row->running, problem);
 }
 
@@ -58,7 +58,18 @@ TEST(an_address_that_is_not_known_is_not_compared)
     cleanup(backend_fini) struct backend b;
     text_backend(&b, "web", "server n1 10.0.0.1:80");
     struct runtime_server is = {.name = b.servers[0].name, .weight = -1};
-    ck_assert_ptr_null(drift_of_server(&b.servers[0], &is));
+    ck_assert_ptr_null(drift_of_server(&b.servers[0], SERVER_MAINTENANCE, &is));
+}
+
+/* Whose maintenance was not set, it may be anyone's. */
+TEST(maintenance_that_was_not_set_is_not_compared)
+{
+    cleanup(backend_fini) struct backend b;
+    text_backend(&b, "web", "server n1 10.0.0.1:80 disabled\nserver n2 10.0.0.2:80");
+    const struct runtime_server ready = {.name = b.servers[0].name, .weight = -1},
+                                out = {.name = b.servers[1].name, .weight = -1, .admin = RUNTIME_MAINT};
+    ck_assert_ptr_null(drift_of_server(&b.servers[0], SERVER_ADDRESS, &ready));
+    ck_assert_ptr_null(drift_of_server(&b.servers[1], SERVER_ADDRESS, &out));
 }
 
 struct problem_row {

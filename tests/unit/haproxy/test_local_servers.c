@@ -377,13 +377,27 @@ TEST(what_haproxy_does_not_run_is_not_verified)
     ck_assert_uint_eq(line_of("s2")->port, 3);
     free(more);
     /* Nor what it runs in another way. */
-    more = mem_printf("%.*s disabled\n", (int)strlen(text) - 1, text);
+    char *address = strstr(text, "s1 127.0.0.1:1");
+    more = mem_printf("%.*ss1 127.0.0.9:1%s", (int)(address - text), text, address + strlen("s1 127.0.0.1:1"));
     put(config, more, 0644);
     read_it();
     s = *line_of("s1");
     s.weight = 9;
     ck_assert_int_eq(update(s, SERVER_WEIGHT, false), UPDATE_UNVERIFIED);
-    ck_assert_ptr_nonnull(strstr(last.why.message, "HAProxy has it in ready, not in maint"));
+    ck_assert_msg(strstr(last.why.message, "not at 127.0.0.9:1") != NULL, "%s", last.why.message);
+}
+
+/* Somebody put its line into maintenance, and HAProxy has not loaded that: no failure of what changes its weight alone. */
+TEST(what_an_update_does_not_set_fails_it_not)
+{
+    cleanup(mem_free_ptr) char *edited = mem_printf("%.*s disabled\n", (int)strlen(text) - 1, text);
+    put(config, edited, 0644);
+    read_it();
+    struct backend_server s = *line_of("s1");
+    s.weight = 9;
+    ck_assert_int_eq(update(s, SERVER_WEIGHT, false), UPDATE_WRITTEN);
+    read_it();
+    ck_assert(row_of("s1")->weight == 9 && row_of("s1")->admin == RUNTIME_READY);
 }
 
 TEST(a_server_of_another_file_is_a_conflict)
