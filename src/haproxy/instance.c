@@ -103,10 +103,10 @@ void instance_step(struct instance *in)
         in->reread_ms = 0;
         instance_outdated(in);
     }
-    if (!quiet && reload_due(&in->reload, now))
-        instance_poll_reload(in);
-    else if (!quiet && !in->fresh)
+    if (!quiet && !in->fresh)
         instance_read(in);
+    else if (!quiet && reload_due(&in->reload, now))
+        instance_poll_reload(in);
     else if (!quiet && !in->last_reload.known && now >= in->last_reload.next_ms)
         instance_ask_last_reload(in);
     else if (!quiet && instance_wants_cleaning(in))

@@ -32,6 +32,7 @@ room("runtime updates", ("test_route", "test_admin_states"), (
            "now != mark->theirs && (mark->lost || mark->parked || by_us) ?", "now != mark->theirs ?"),
     Mutant("who drains is not told", LANE, "(now == RUNTIME_MAINT && mark->ours == RUNTIME_MAINT) ? WHY_DRAINS : NULL;", "false ? WHY_DRAINS : NULL;"),
     Mutant("who is wanted again stays away", LANE, "return now == RUNTIME_READY || !by_us ? NULL : want != NULL ?", "return now == RUNTIME_READY || !by_us || want != NULL ? NULL : want != NULL ?"),
+    Mutant("who is back in the file waits for a reload", LANE, "(mark->ours != RUNTIME_READY || (mark->in_file && now == RUNTIME_MAINT));", "mark->ours != RUNTIME_READY;"),
     Mutant("who is held stays away", LANE, "return now == RUNTIME_READY || !by_us ? NULL :", "return now == RUNTIME_READY || !by_us || want == NULL ? NULL :"),
     Mutant("who is out by an operator is brought back", LANE, "return now == RUNTIME_READY || !by_us ? NULL :", "return now == RUNTIME_READY ? NULL :"),
     Mutant("the last one drains", LANE, "    if (any_ready(c))\n        return;\n    delay_leaving_commands", "    return;\n    delay_leaving_commands"),

@@ -181,6 +181,9 @@ void api_end_transaction(struct transaction *t);
 void api_end_transactions(struct api *a, bool foreign);
 void api_put_out(struct api *a, size_t backend, const char *name,
                  bool out); /* a line was put into maintenance by hand, or out of it */
+/* Whoever comes next cannot tell a state that we set and nobody took back from an operator's; nor that a server was being
+ * added, unless its file is noted not to be loaded. */
+void api_leave_states(struct api *a);
 void api_operate(struct api *a, size_t backend, const char *name, enum admin admin);
 void api_add_fault(struct api *a, struct fault f);
 void api_mend(struct api *a); /* no fault any more, nobody else does anything */

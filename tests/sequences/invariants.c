@@ -214,7 +214,7 @@ static void difference(struct api *a, size_t backend, struct buf *why)
     for (size_t i = 0; i < s->count && why->len == 0; i++) {
         const struct server *line = &s->servers[i];
         const struct want *of = place_want(a, backend, line);
-        if (!server_is_ours(line) || (of != NULL && of->state != WANT_OUT))
+        if (!server_is_ours(line) || (of != NULL && of->state != WANT_OUT) || place_stands_in(a, backend, line))
             continue;
         if (!section_says_maintenance(s, line))
             buf_printf(why, "%s is not wanted, and live in the file", line->name);
@@ -302,6 +302,15 @@ static size_t count_spares(const struct api *a, size_t backend)
     return count;
 }
 
+/* Whatever is wanted. */
+static void unloaded(struct api *a, size_t backend, struct buf *why)
+{
+    const struct section *s = &a->on_disk.of[backend];
+    for (size_t i = 0; i < s->count && why->len == 0; i++)
+        if (running_find(&a->running, backend, s->servers[i].name) == NULL)
+            buf_printf(why, "HAProxy does not run %s, which has a line", s->servers[i].name);
+}
+
 static void unfinished(struct world *w, struct buf *why)
 {
     for (size_t t = 0; t < w->settings.targets && why->len == 0; t++) {
@@ -310,6 +319,7 @@ static void unfinished(struct world *w, struct buf *why)
             const struct desired *d = &w->desired_states[b];
             if (d->state == DESIRED_OK || (d->state == DESIRED_EMPTY && (w->settings.empty != 0 || clusters_up(a, b))))
                 difference(a, b, why);
+            unloaded(a, b, why);
             if (why->len == 0 && d->state == DESIRED_OK && count_spares(a, b) < d->spare_count)
                 buf_printf(why, "of %zu spares %zu have a line", d->spare_count, count_spares(a, b));
             for (size_t i = 0; i < d->server_count && why->len == 0; i++)

@@ -58,7 +58,7 @@ void local_mend(struct api *a)
     a->local.broken = false;
     a->local.locked_until_us = 0;
     if (a->local.file.first != NULL && a->local.file.first->answer_us > a->world->now_us + TIMEOUT_US)
-        a->local.file.first->answer_us = a->world->now_us + TIMEOUT_US; /* what hangs is ended */
+        a->local.file.first->answer_us = a->troubled_us = a->world->now_us + TIMEOUT_US; /* what hangs is ended */
     for (size_t b = 0; b < OURS; b++)
         for (size_t i = 0; i < a->running.of[b].count; i++)
             a->running.of[b].servers[i].used_until_us = 0;
@@ -125,11 +125,13 @@ static void put_file(struct api *a, const struct local_request *r)
     }
     check_write(a, r, &to);
     check_adoption(a, &to);
+    bool was_unloaded = a->local.unloaded;
     serving_of(a, &before);
     a->written++;
     to.version++;
     a->memory = a->on_disk = to;
     local_put_text(a, mem_strdup(r->ask.bytes));
+    a->local.unloaded_life = was_unloaded ? a->local.unloaded_life : r->life;
     a->local.unloaded = true;
     api_provoke(a);
     check_taken(a, &before, &r->decided, "a write");
@@ -306,10 +308,34 @@ static bool lineless_is_excused(struct api *a, bool any)
     return now < l->lineless_until_us;
 }
 
+/* Not its commands alone: whether they are in it is not the file's. */
+static bool runs_otherwise(const struct api *a)
+{
+    struct running loads;
+    running_load(&loads, &a->on_disk);
+    for (size_t b = 0; b < BACKENDS; b++) {
+        for (size_t i = 0; i < loads.of[b].count; i++) {
+            const struct running_server *to = &loads.of[b].servers[i],
+                                        *is = running_find((struct running *)(uintptr_t)&a->running, b, to->name);
+            if (is == NULL || strcmp(is->address, to->address) != 0 || is->port != to->port ||
+                is->weight != to->weight || (to->disabled && is->admin == READY))
+                return true;
+        }
+        for (size_t i = 0; i < a->running.of[b].count; i++)
+            if (a->running.of[b].servers[i].admin == READY &&
+                running_find(&loads, b, a->running.of[b].servers[i].name) == NULL)
+                return true;
+    }
+    return false;
+}
+
 /* Only while the file is being written. */
 void check_local(struct api *a)
 {
     struct local_model *l = &a->local;
+    l->edited = l->edited && runs_otherwise(a);
+    if (l->edited) /* however long the daemon leaves it so: a reload is what loads it */
+        l->excused_us = a->world->now_us;
     const struct world *w = a->world;
     const struct running_server *is =
         w->settings.local != LOCAL_NONE && w->settings.routes != 0 ? find_lineless(a) : NULL;

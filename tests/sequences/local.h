@@ -48,7 +48,9 @@ struct local_model {
     char *text;                       /* of haproxy.cfg */
     int64_t stamp;                    /* which is another one with each write */
     bool unloaded;                    /* a daemon wrote it, and noted no reload */
+    unsigned unloaded_life;           /* of the first one since it was loaded */
     bool broken;                      /* by a hand edit: HAProxy refuses it */
+    bool edited;                      /* by hand, and what runs has differed from it since */
     bool reload_failed;               /* the last one */
     unsigned failed_reloads, refuse_adds;
     uint64_t locked_until_us; /* by another daemon */

@@ -196,13 +196,14 @@ static void note_read(struct api *a, const struct local_request *r)
         a->read_us = a->world->now_us;
     if (ok && str_eq(r->ask.bytes, "show info"))
         whole_version_is_known(a);
+    bool gives_up = str_eq(r->ask.bytes, "show info") && !ok; /* no other backend is asked about either */
     for (size_t b = 0; b < OURS && r->ask.kind == LOCAL_KIND_COMMAND; b++) {
         cleanup(mem_free_ptr) char *command = mem_printf("show servers state %s", conf_backends[b]);
-        if (str_eq(r->ask.bytes, "show info") && !ok)
-            a->unread[b] = true;
-        else if (str_eq(r->ask.bytes, command))
-            a->unread[b] = !ok;
-        a->looked[b] = a->looked[b] || (str_eq(r->ask.bytes, command) && ok && !a->reload_pending);
+        bool asks = str_eq(r->ask.bytes, command);
+        gives_up = gives_up || (asks && !ok);
+        if (gives_up || asks)
+            a->unread[b] = gives_up;
+        a->looked[b] = a->looked[b] || (asks && ok && !a->reload_pending);
     }
 }
 

@@ -47,6 +47,19 @@ static void note_undone(struct api *a, const struct conf *to)
     }
 }
 
+void api_leave_states(struct api *a)
+{
+    for (size_t b = 0; b < OURS && a->world->settings.whole == 0; b++) {
+        for (size_t i = 0; i < a->running.of[b].count; i++) {
+            struct running_server *is = &a->running.of[b].servers[i];
+            const struct server *line = section_find(&a->memory.of[b], is->name);
+            is->unchecked = is->unchecked && a->local.unloaded;
+            if (is->admin != READY && line != NULL && !section_says_maintenance(&a->memory.of[b], line))
+                api_operate(a, b, is->name, is->admin);
+        }
+    }
+}
+
 /* While the API is down nobody counts its version on. */
 static void remember_operator(struct api *a, size_t backend, const char *name, enum admin admin)
 {
@@ -81,16 +94,20 @@ void api_edit(struct api *a, const struct conf *to, bool reload)
 {
     bool down = a->api_back_us > a->world->now_us;
     int64_t version = down ? a->on_disk.version : a->memory.version + 1;
+    bool loses_note = a->local.unloaded && (a->world->targets == NULL || a->local.unloaded_life != a->world->life);
     note_undone(a, to);
     leave_unlooked(a, to);
     a->on_disk = *to;
     a->on_disk.version = version;
     a->memory = a->on_disk;
     local_edited(a);
+    a->local.edited = true;
     a->touched_us = a->edited_us = a->world->now_us;
     a->unseen_until_us = down ? a->api_back_us + LOOK_US : 0;
     if (reload || a->world->settings.routes == 0) /* what runs is not read then */
         api_reload_by_hand(a);
+    if (loses_note) /* that a daemon which has ended wrote the file, and did not load it */
+        api_leave_states(a);
 }
 
 void api_restart(struct api *a, uint64_t down_us)
@@ -228,5 +245,6 @@ void api_mend(struct api *a)
     a->other_writer = 0;
     a->other_writer_due_us = 0;
     api_end_transactions(a, true);
-    a->troubled_us = a->world->now_us;
+    if (a->troubled_us < a->world->now_us) /* what hangs does so until it is answered */
+        a->troubled_us = a->world->now_us;
 }

@@ -59,6 +59,16 @@ const struct want *place_want(const struct api *a, size_t backend, const struct 
     return NULL;
 }
 
+bool place_stands_in(const struct api *a, size_t backend, const struct server *line)
+{
+    const struct world *w = a->world;
+    for (size_t i = 0; i < w->want_counts[backend] && w->settings.adopt == ADOPT_RENAME; i++)
+        if (w->wants[backend][i].state == WANT_LIVE && is_at(line, &w->wants[backend][i]) &&
+            !place_runs(a, backend, &w->wants[backend][i]))
+            return true;
+    return false;
+}
+
 bool place_is_spare(const struct api *a, size_t backend, const struct server *line)
 {
     const struct desired *d = &a->world->desired_states[backend];
@@ -78,21 +88,22 @@ static bool is_one_of(const struct api *a, const struct server *line, const stru
     return strcmp(line->name, want->name) == 0 || (a->world->settings.adopt != ADOPT_NO && is_at(line, want));
 }
 
-/* When the daemon read the file last. */
-static bool was_live(const struct api *a, size_t backend, const char *name)
+/* Somebody has put it out, or taken it away, since the daemon read it last, be it in the file alone or with a reload: to the
+ * daemon it is there, until it takes it out itself. */
+static bool serves_unseen(const struct api *a, size_t backend, const struct want *want)
 {
-    struct section *s = (struct section *)(uintptr_t)&a->others.lines.of[backend];
-    const struct server *line = section_find(s, name);
-    return line != NULL && !section_says_maintenance(s, line);
-}
-
-/* As it runs, or ran when the daemon read that last, if somebody has loaded a file since. */
-static bool was_ready(const struct api *a, size_t backend, const char *name, const struct running_server *is)
-{
-    struct running *read = (struct running *)(uintptr_t)&a->others.running;
-    if (a->pid_since_us > a->others.running_us[backend])
-        is = running_find(read, backend, name);
-    return is != NULL && is->admin == READY;
+    const struct section *s = &a->others.lines.of[backend];
+    for (size_t i = 0; i < s->count && a->edited_us > a->read_us; i++) {
+        const struct server *line = &s->servers[i];
+        const struct running_server *is = running_find((struct running *)(uintptr_t)&a->running, backend, line->name),
+                                    *was = running_find((struct running *)(uintptr_t)&a->others.running, backend,
+                                                        line->name);
+        bool by_load = a->pid_since_us > a->others.running_us[backend] && (is == NULL || is->disabled);
+        if (is_one_of(a, line, want) && server_is_ours(line) && !section_says_maintenance(s, line) && was != NULL &&
+            was->admin == READY && (by_load || (is != NULL && is->admin == READY)))
+            return true;
+    }
+    return false;
 }
 
 bool place_serves(const struct api *a, size_t backend, const struct want *want)
@@ -103,14 +114,11 @@ bool place_serves(const struct api *a, size_t backend, const struct want *want)
         const struct running_server *is = running_find((struct running *)(uintptr_t)&a->running, backend, line->name);
         /* What does not run serves with the reload that takes the other one out, as what is committed together does. */
         bool blind = a->world->settings.routes == 0 || a->unread[backend] || a->commits;
-        /* What somebody has just put out in the file, and perhaps loaded, the daemon takes to be there. */
-        bool unseen =
-            a->edited_us > a->read_us && was_live(a, backend, line->name) && was_ready(a, backend, line->name, is);
-        bool serves = !section_says_maintenance(s, line) && (blind || (is != NULL && is->admin == READY));
-        if (is_one_of(a, line, want) && server_is_ours(line) && (unseen || serves))
+        if (is_one_of(a, line, want) && server_is_ours(line) && !section_says_maintenance(s, line) &&
+            (blind || (is != NULL && is->admin == READY)))
             return true;
     }
-    return false;
+    return serves_unseen(a, backend, want);
 }
 
 bool place_runs(const struct api *a, size_t backend, const struct want *want)

@@ -147,7 +147,9 @@ static void check_held(struct api *a, size_t backend, yyjson_mut_val *servers)
         const struct server *line = place_line(a, backend, want);
         yyjson_mut_val *said = line != NULL ? named(servers, "name", line->name) : NULL;
         bool runs = w->settings.routes != 0 && line != NULL && running_find(&a->running, backend, line->name) != NULL;
-        bool refused = !runs && a->refused_us != 0 && w->now_us < a->refused_us + REFUSED_US;
+        /* Its state may be an operator's: the daemon that wrote its line has ended, and did not load it. */
+        bool forgotten = a->local.unloaded && a->local.unloaded_life != w->life;
+        bool refused = (!runs || forgotten) && a->refused_us != 0 && w->now_us < a->refused_us + REFUSED_US;
         bool held =
             text_of(said, "removal_delayed_until") != NULL && !want->announced && w->now_us < want->since_us + HOLD_US;
         if (held && !refused && !place_serves(a, backend, want) && !place_is_operated(a, backend, want) &&

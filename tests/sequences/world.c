@@ -294,19 +294,11 @@ void daemon_start(struct world *w)
     whole_give(w);
 }
 
-/* Whoever comes next cannot tell a state that we set and nobody took back from an operator's. */
 static void leave_states(struct world *w)
 {
     for (size_t t = 0; t < w->settings.targets; t++) {
         struct api *a = &w->apis[t];
-        for (size_t b = 0; b < OURS && w->settings.whole == 0; b++) {
-            for (size_t i = 0; i < a->running.of[b].count; i++) {
-                const struct running_server *is = &a->running.of[b].servers[i];
-                const struct server *line = section_find(&a->memory.of[b], is->name);
-                if (is->admin != READY && line != NULL && !section_says_maintenance(&a->memory.of[b], line))
-                    api_operate(a, b, is->name, is->admin);
-            }
-        }
+        api_leave_states(a);
         for (size_t i = 0; i < array_len(a->transactions); i++)
             a->transactions[i].lost = a->transactions[i].lost || !a->transactions[i].foreign;
     }

@@ -95,6 +95,8 @@ const struct want *place_want(const struct api *a, size_t backend, const struct 
 bool place_runs(const struct api *a, size_t backend, const struct want *want);
 bool place_serves(const struct api *a, size_t backend,
                   const struct want *want); /* in the API's configuration, and as it runs */
+/* It serves until the one of that name does, which an operator may have taken out. */
+bool place_stands_in(const struct api *a, size_t backend, const struct server *line);
 bool place_is_spare(const struct api *a, size_t backend, const struct server *line);
 bool place_is_operated(const struct api *a, size_t backend, const struct want *want);
 void check_adoption(struct api *a, const struct conf *to); /* which a commit makes of api.memory */

@@ -99,6 +99,8 @@ static inline void text_mark(struct admin_states *m, char *words)
             mark->lost = true;
         else if (strcmp(word, "parked") == 0)
             mark->parked = true;
+        else if (strcmp(word, "written") == 0)
+            mark->in_file = true;
         else
             ck_abort_msg("memory word \"%s\"", word);
     }

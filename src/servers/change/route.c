@@ -185,7 +185,8 @@ static const char *call_for_live(const struct chooser *c, const char *name, cons
                                  enum runtime_admin now, enum runtime_admin *ret)
 {
     const struct desired_server *want = desired_for(c, name);
-    bool by_us = mark->ours != RUNTIME_READY && now != RUNTIME_READY;
+    /* Or its line was brought back, and no reload has come yet: the command need not wait for that. */
+    bool by_us = now != RUNTIME_READY && (mark->ours != RUNTIME_READY || (mark->in_file && now == RUNTIME_MAINT));
     if (want == NULL && is_leaving(c, name)) {
         *ret = RUNTIME_MAINT;
         return now != RUNTIME_MAINT && !stands_in(c, name) ? WHY_LEAVES : NULL;
