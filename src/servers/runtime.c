@@ -14,8 +14,8 @@ static void runtime_command_desired(struct servers_backend *s)
     cleanup(route_fini) struct route route = {0};
     if (!servers_choose(s, &plan, &route))
         return;
-    if (plan.verdict == PLAN_WRITE)
-        servers_set_in_sync(s, false); /* what is under way may take a minute, and only then is it written */
+    if (plan.verdict != PLAN_IN_SYNC)
+        servers_set_in_sync(s, false); /* what is under way may take a minute, and only then is it written, or said */
     if (instance_runtime_usable(s->engine->instance, s->at))
         servers_command(s, &plan, &route);
 }

@@ -223,7 +223,7 @@ static void commit_servers(struct api *a, struct transaction *t)
     a->memory.changed = false;
     a->on_disk = a->memory;
     a->commits = true;
-    check_taken(a, &before, &decided, "a commit");
+    check_taken(a, &before, &decided, false, "a commit");
     a->commits = false;
 }
 
@@ -356,7 +356,7 @@ static void write_fast(struct api *a, struct request *r, size_t backend, const s
                 is->admin = section_says_maintenance(s, &line) ? MAINT : READY;
         }
     }
-    check_taken(a, &before, &r->decided, "a write without a reload");
+    check_taken(a, &before, &r->decided, false, "a write without a reload");
 }
 
 static void read_section(struct request *r, const struct conf *c, size_t backend, const struct address *at)
@@ -474,7 +474,7 @@ static void tell(struct api *a, struct request *r, size_t backend, struct runnin
         is->admin = (enum admin)admin;
     if (r->life != a->world->life || a->world->targets == NULL) /* nobody knows any more whose it is */
         api_operate(a, backend, is->name, (enum admin)admin);
-    check_taken(a, &before, &r->decided, "a runtime update");
+    check_taken(a, &before, &r->decided, true, "a runtime update");
 }
 
 /* And the daemon waits for that. */

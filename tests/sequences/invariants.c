@@ -45,7 +45,8 @@ void serving_of(struct api *a, struct serving *ret)
     const struct world *w = a->world;
     for (size_t b = 0; b < OURS; b++)
         for (size_t i = 0; i < w->want_counts[b]; i++)
-            ret->of[b][i] = place_serves(a, b, &w->wants[b][i]);
+            ret->of[b][i] = place_serves(a, b, &w->wants[b][i]),
+            ret->ready[b][i] = place_is_ready(a, b, &w->wants[b][i]);
     for (size_t b = 0; b < OURS; b++)
         ret->own[b] = count_own(a, b);
 }
@@ -80,15 +81,20 @@ static void last_taken(struct api *a, size_t backend, const struct decided *deci
                                         : "no reading shows one of the other cluster's UP");
 }
 
-void check_taken(struct api *a, const struct serving *before, const struct decided *decided, const char *by)
+void check_taken(struct api *a, const struct serving *before, const struct decided *decided, bool commanded,
+                 const char *by)
 {
     struct world *w = a->world;
     struct serving now;
     serving_of(a, &now);
-    for (size_t b = 0; b < OURS; b++)
-        for (size_t i = 0; i < w->want_counts[b]; i++)
-            if (before->of[b][i] && !now.of[b][i])
-                taken(a, b, &w->wants[b][i], decided, by);
+    for (size_t b = 0; b < OURS; b++) {
+        for (size_t i = 0; i < w->want_counts[b]; i++) {
+            const struct want *want = &w->wants[b][i];
+            bool stays = now.ready[b][i] && (commanded || place_has_live_line(a, b, want));
+            if ((commanded ? before->ready[b][i] : before->of[b][i]) && !now.of[b][i] && !stays)
+                taken(a, b, want, decided, by);
+        }
+    }
     for (size_t b = 0; b < OURS; b++)
         if (before->own[b] > 0 && now.own[b] == 0)
             last_taken(a, b, decided, by);

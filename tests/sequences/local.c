@@ -134,7 +134,7 @@ static void put_file(struct api *a, const struct local_request *r)
     a->local.unloaded_life = was_unloaded ? a->local.unloaded_life : r->life;
     a->local.unloaded = true;
     api_provoke(a);
-    check_taken(a, &before, &r->decided, "a write");
+    check_taken(a, &before, &r->decided, false, "a write");
 }
 
 static bool is_refused(const struct api *a, const char *text)
@@ -204,6 +204,7 @@ static void reload(struct api *a, struct local_request *r)
         return;
     }
     check_reload(a);
+    a->local.asked = true;
     a->reload_pending = true;
     a->reload_number++;
     a->reload_due_us = a->world->now_us + RELOAD_US;
@@ -215,6 +216,8 @@ void local_reload_ends(struct api *a)
 {
     struct local_model *l = &a->local;
     l->reload_failed = a->fail_reloads > 0 || a->haproxy_back_us != 0 || local_is_broken(a);
+    l->owes = l->asked ? l->reload_failed : l->owes;
+    l->asked = false;
     a->reload_pending = false;
     a->reloaded_us = a->world->now_us;
     clusters_loaded(a, l->reload_failed);
@@ -222,6 +225,7 @@ void local_reload_ends(struct api *a)
     if (l->reload_failed) {
         a->fail_reloads -= a->fail_reloads > 0;
         l->failed_reloads++;
+        l->behind = true;
         a->whole.known = false;
         a->whole.load_failed = true;
         a->troubled_us = a->refused_us = a->world->now_us;
@@ -333,8 +337,8 @@ static bool runs_otherwise(const struct api *a)
 void check_local(struct api *a)
 {
     struct local_model *l = &a->local;
-    l->edited = l->edited && runs_otherwise(a);
-    if (l->edited) /* however long the daemon leaves it so: a reload is what loads it */
+    l->behind = l->behind && runs_otherwise(a);
+    if (l->behind || l->owes) /* however long the daemon leaves it so: a reload is what loads it */
         l->excused_us = a->world->now_us;
     const struct world *w = a->world;
     const struct running_server *is =

@@ -301,7 +301,7 @@ static bool carry_out_change(struct api *a, struct local_request *r, const char 
         else
             changes[i].carry_out(&c);
         if (!r->takes_back)
-            check_taken(a, &before, &r->decided, text);
+            check_taken(a, &before, &r->decided, true, text);
         return true;
     }
     return false;

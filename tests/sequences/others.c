@@ -101,7 +101,7 @@ void api_edit(struct api *a, const struct conf *to, bool reload)
     a->on_disk.version = version;
     a->memory = a->on_disk;
     local_edited(a);
-    a->local.edited = true;
+    a->local.behind = true;
     a->touched_us = a->edited_us = a->world->now_us;
     a->unseen_until_us = down ? a->api_back_us + LOOK_US : 0;
     if (reload || a->world->settings.routes == 0) /* what runs is not read then */

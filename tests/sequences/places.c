@@ -121,6 +121,29 @@ bool place_serves(const struct api *a, size_t backend, const struct want *want)
     return serves_unseen(a, backend, want);
 }
 
+bool place_is_ready(const struct api *a, size_t backend, const struct want *want)
+{
+    for (size_t i = 0; i < a->running.of[backend].count; i++) {
+        const struct running_server *is = &a->running.of[backend].servers[i];
+        struct server as = {.port = is->port, .backup = is->backup ? ON : UNSAID};
+        memcpy(as.name, is->name, NAME_BYTES);
+        memcpy(as.address, is->address, NAME_BYTES);
+        if (is->admin == READY && is_one_of(a, &as, want) && server_is_ours(&as))
+            return true;
+    }
+    return serves_unseen(a, backend, want);
+}
+
+bool place_has_live_line(const struct api *a, size_t backend, const struct want *want)
+{
+    const struct section *s = &a->memory.of[backend];
+    for (size_t i = 0; i < s->count; i++)
+        if (is_one_of(a, &s->servers[i], want) && server_is_ours(&s->servers[i]) &&
+            !section_says_maintenance(s, &s->servers[i]))
+            return true;
+    return false;
+}
+
 bool place_runs(const struct api *a, size_t backend, const struct want *want)
 {
     const struct server *line = place_line(a, backend, want);

@@ -275,7 +275,7 @@ void daemon_start(struct world *w)
     };
     struct error err;
     for (size_t i = 0; i < w->settings.targets; i++) {
-        w->apis[i].shown_version = -1, w->apis[i].local.excused_us = w->now_us;
+        w->apis[i].shown_version = -1, w->apis[i].local.excused_us = w->now_us, w->apis[i].local.owes = false;
         memset(w->apis[i].looked, 0, sizeof(w->apis[i].looked));
     }
     cluster_forget_states(&w->cluster);

@@ -93,6 +93,8 @@ const struct server *place_line(const struct api *a, size_t backend, const struc
 const struct want *place_want(const struct api *a, size_t backend, const struct server *line); /* NULL: nobody's */
 /* Whatever the file says of it. */
 bool place_runs(const struct api *a, size_t backend, const struct want *want);
+bool place_is_ready(const struct api *a, size_t backend, const struct want *want);      /* as it runs */
+bool place_has_live_line(const struct api *a, size_t backend, const struct want *want); /* as the next load has it */
 bool place_serves(const struct api *a, size_t backend,
                   const struct want *want); /* in the API's configuration, and as it runs */
 /* It serves until the one of that name does, which an operator may have taken out. */
@@ -109,10 +111,13 @@ void place_take_over(struct api *a, size_t backend, int weight,
 /* A write of the daemon's changed what is there. */
 struct serving {
     bool of[OURS][SERVERS_MAX];
+    bool ready[OURS][SERVERS_MAX];
     size_t own[OURS]; /* wanted or not */
 };
 void serving_of(struct api *a, struct serving *ret); /* by the rows of world.wants */
-void check_taken(struct api *a, const struct serving *before, const struct decided *decided, const char *by);
+/* commanded: in the running HAProxy alone, and judged by that; a write leaves that as it is. */
+void check_taken(struct api *a, const struct serving *before, const struct decided *decided, bool commanded,
+                 const char *by);
 void check_line(struct api *a, size_t backend, const struct server *was, const struct server *is, const char *by);
 void check_written(struct api *a, bool loses, const char *by); /* loses: what is fragile */
 void check_sent(struct api *a, const char *method, const char *path);
