@@ -91,7 +91,8 @@ void check_taken(struct api *a, const struct serving *before, const struct decid
         for (size_t i = 0; i < w->want_counts[b]; i++) {
             const struct want *want = &w->wants[b][i];
             bool stays = now.ready[b][i] && (commanded || place_has_live_line(a, b, want));
-            if ((commanded ? before->ready[b][i] : before->of[b][i]) && !now.of[b][i] && !stays)
+            bool is_out = commanded && want->state == WANT_LIVE && before->ready[b][i] && !now.ready[b][i];
+            if (is_out || (before->of[b][i] && !now.of[b][i] && !stays))
                 taken(a, b, want, decided, by);
         }
     }

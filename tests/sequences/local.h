@@ -52,8 +52,8 @@ struct local_model {
     bool broken;                      /* by a hand edit: HAProxy refuses it */
     bool behind;                      /* by a hand edit or a reload that failed: what runs has differed from it since */
     bool asked;                       /* the reload that is pending is the daemon's */
-    bool owes;                        /* its last one failed, or it was not told: what another's loads is not known to it */
-    bool reload_failed;               /* the last one */
+    bool owes;          /* its last one failed, or it was not told: what another's loads is not known to it */
+    bool reload_failed; /* the last one */
     unsigned failed_reloads, refuse_adds;
     uint64_t locked_until_us; /* by another daemon */
     bool held;                /* by ours, which takes turns */

@@ -8,6 +8,7 @@
  *
  *     n1 theirs drain; n2 ours maint; n3 theirs maint lost; n4 theirs drain parked; n5 told drain; n6 ours maint told maint;
  *     n7 ours drain late drain          (the command got no answer)
+ *     n8 written                        its line was in maintenance when it was read or written last
  */
 #pragma once
 

@@ -56,8 +56,8 @@ static const struct route_row rows[] = {
     /* ---- it is desired again ---- */
     {"back from a drain of ours", N1 N2, "n2 drain", W1 W2, "n2 ours drain", "n2 ready: it is desired again", "", NULL,
      0},
-    {"its line is back, and no reload has come", N1 N2, "n2 maint", W1 W2, "n2 written", "n2 ready: it is desired again",
-     "", NULL, 0},
+    {"its line is back, and no reload has come", N1 N2, "n2 maint", W1 W2, "n2 written",
+     "n2 ready: it is desired again", "", NULL, 0},
     {"back before it was written", N1 N2, "n2 maint", W1 W2, "n2 ours maint", "n2 ready: it is desired again", "", NULL,
      0},
     {"the row is older than the drain that is to be undone", N1 N2, "", W1 W2, "n2 ours drain told drain",
