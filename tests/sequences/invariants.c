@@ -90,8 +90,9 @@ void check_taken(struct api *a, const struct serving *before, const struct decid
     for (size_t b = 0; b < OURS; b++) {
         for (size_t i = 0; i < w->want_counts[b]; i++) {
             const struct want *want = &w->wants[b][i];
-            bool stays = now.ready[b][i] && (commanded || place_has_live_line(a, b, want));
-            bool is_out = commanded && want->state == WANT_LIVE && before->ready[b][i] && !now.ready[b][i];
+            bool has_line = place_has_live_line(a, b, want), stays = now.ready[b][i] && (commanded || has_line);
+            /* Without such a line it is what a write says, which was judged. */
+            bool is_out = commanded && want->state == WANT_LIVE && has_line && before->ready[b][i] && !now.ready[b][i];
             if (is_out || (before->of[b][i] && !now.of[b][i] && !stays))
                 taken(a, b, want, decided, by);
         }
