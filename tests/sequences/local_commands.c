@@ -10,6 +10,8 @@
 #include "haproxy/local/cli_stat.h"
 #include "world.h"
 
+#define MARK "show version" /* stands between the commands of a line */
+
 static void unexpected(const struct api *a, const char *command)
 {
     violate(a->world, "known-request", "%s: command %s", a->url, command);
@@ -264,13 +266,16 @@ static const struct {
                {"enable server ", enable_server},
                {"enable health ", enable_health}};
 
-/* A HAProxy that says yes and does nothing does so to each command. */
+/* A HAProxy that says yes and does nothing does so to each command. Of who has left already it is told once more, in a line
+ * without marks, whatever else goes on. */
 static void carry_out_of_whole(struct command *c, void (*carry_out)(struct command *c))
 {
     struct api *a = c->api;
     const struct running before = a->running;
+    bool leaves = !str_has_prefix(c->request->ask.bytes, MARK);
     c->refused = false;
-    whole_command_begins(a, c->whole);
+    if (!leaves)
+        whole_command_begins(a, c->whole);
     if (c->request->refused)
         refuse(c, "words of HAProxy");
     else
@@ -279,7 +284,8 @@ static void carry_out_of_whole(struct command *c, void (*carry_out)(struct comma
         a->running = before;
     else if (!c->refused)
         whole_server_set(a, c->backend, c->name, c->sets);
-    whole_command_ends(a, c->whole, c->refused);
+    if (!leaves)
+        whole_command_ends(a, c->whole, c->refused);
 }
 
 static bool carry_out_change(struct api *a, struct local_request *r, const char *text)
@@ -306,8 +312,6 @@ static bool carry_out_change(struct api *a, struct local_request *r, const char 
     }
     return false;
 }
-
-#define MARK "show version" /* stands between the commands of a line */
 
 static const char *command_behind(const char *text, const char *prefix)
 {

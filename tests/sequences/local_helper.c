@@ -171,6 +171,8 @@ static struct local_request *ask(struct local_helper *h, const struct local_ask 
     check_sent(a, changes ? "PUT" : "GET", text_of(k));
     if (k->kind == LOCAL_KIND_WRITE_CONFIG)
         whole_write_begins(a, k->bytes, is_write(k));
+    else if (ask_of(k) == ASK_CHANGE && (a->local.file.first == NULL || !is_write(&a->local.file.first->ask)))
+        whole_commands_begin(a);
     r->ask = *k;
     r->ask.bytes = mem_strndup(k->bytes, k->len);
     r->decided = k->kind == LOCAL_KIND_WRITE_CONFIG && a->local.lock_answered_us == a->world->now_us

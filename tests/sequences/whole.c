@@ -71,7 +71,7 @@ static void target_begin(struct world *w, struct api *a)
 {
     if (w->settings.kept == 0 && whole_is_unloadable(a->local.text))
         whole_hand_writes(a, mem_strdup(a->whole.loaded), false);
-    a->whole.version_known = a->whole.known = a->whole.tells = a->whole.owes_reload = false;
+    a->whole.version_known = a->whole.known = a->whole.tells = a->whole.tells_early = a->whole.owes_reload = false;
 }
 
 struct configuration *whole_begin(struct world *w)

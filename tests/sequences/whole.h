@@ -66,7 +66,8 @@ struct whole_target {
         version_known; /* HAProxy's, to the daemon: what none said to be rejected is asked about again by one that is */
     bool known;        /* this daemon has loaded the file, or told it, and nobody wrote to it since */
     bool base_ran;     /* when the write in hand began, HAProxy ran the file that was there */
-    bool tells;        /* what that write is about is being told */
+    bool tells;        /* what that write is about is being told, */
+    bool tells_early;  /* and that began before it */
     bool owes_reload;  /* a command failed, and what it was for is in the file */
     char *rejected;    /* by `haproxy -c`, and told so: it is not asked about again; NULL: nothing */
     char *kept;        /* what another writer puts back; NULL: nothing */
@@ -124,6 +125,7 @@ bool whole_hand_adds(struct api *a, size_t backend, const char *name, unsigned v
 bool whole_hand_removes(struct api *a, size_t backend, const char *name);
 /* The daemon's: */
 void whole_is_read(struct api *a);
+void whole_commands_begin(struct api *a);
 void whole_write_begins(struct api *a, const char *text, bool writes);
 void whole_written(struct api *a, const char *text, uint64_t asked_us);
 void whole_write_ends(struct api *a, const char *text, uint64_t asked_us, bool rejected, bool written);

@@ -133,20 +133,36 @@ void whole_is_read(struct api *a)
 }
 
 /* What is told then is the difference from the file that is there. */
+static void telling_begins(struct api *a)
+{
+    cleanup(buf_fini) struct buf why = {0};
+    buf_init(&why, 0);
+    whole_difference(a, &why);
+    a->whole.base_ran = why.len == 0 || a->whole.unknowable || a->whole.read_us < a->touched_us;
+    a->whole.tells = true;
+}
+
+/* Whoever is new may come before the write that is to have him. */
+void whole_commands_begin(struct api *a)
+{
+    if (a->world->settings.whole == 0 || a->whole.tells_early)
+        return;
+    telling_begins(a);
+    a->whole.tells_early = true;
+}
+
 void whole_write_begins(struct api *a, const char *text, bool writes)
 {
     struct world *w = a->world;
-    cleanup(buf_fini) struct buf why = {0};
     if (w->settings.whole == 0)
         return;
     if (a->whole.rejected != NULL && str_eq(a->whole.rejected, text))
         violate(w, "asked-again", "%s: HAProxy rejected this, and is asked about it again", a->url);
     if (!writes)
         return;
-    buf_init(&why, 0);
-    whole_difference(a, &why);
-    a->whole.base_ran = why.len == 0 || a->whole.unknowable || a->whole.read_us < a->touched_us;
-    a->whole.tells = true;
+    if (!a->whole.tells_early)
+        telling_begins(a);
+    a->whole.tells_early = false;
 }
 
 void whole_written(struct api *a, const char *text, uint64_t asked_us)
