@@ -157,7 +157,7 @@ bool target_file_means(const struct target *t, struct cfg_content *own); /* that
 void target_keep_rejection(struct target *t);
 
 /* target_runs.c: what HAProxy runs, verified. */
-void target_is_writing(struct target *t); /* `asked` */
+void target_writes(struct target *t, struct document *d); /* NULL: it runs, or what became of it does not matter */
 void target_not_written(struct target *t, const struct document *d);
 bool target_runtime_read(void *self, bool other_worker);
 void target_reload_ended(void *self);

@@ -44,6 +44,7 @@ struct store {
     unsigned last_number, proven;                    /* 0: none */
     struct store_refusal refusals[STORE_REJECTIONS]; /* the oldest first */
     size_t refusal_count;
+    struct store_version writing; /* its targets alone: what was written there last is not known to run */
     char *held_from, *held_why;
     unsigned held;
     bool paused;
@@ -104,6 +105,7 @@ static void store_save(struct store *s)
         if (s->held_why != NULL)
             json_put_text(doc, held, "why", s->held_why);
     }
+    json_put_texts(doc, root, "writing", (const char *const *)s->writing.targets, s->writing.target_count);
     json_put_count(doc, root, "proven", s->proven);
     if (s->paused)
         json_put_bool(doc, root, "paused", true);
@@ -132,6 +134,30 @@ static void store_add_target(struct store_version *v, const char *url)
     v->targets[v->target_count++] = mem_strdup(url);
 }
 
+static bool store_version_forget(struct store_version *v, const char *url)
+{
+    for (size_t i = 0; i < v->target_count; i++) {
+        if (!str_eq(v->targets[i], url))
+            continue;
+        free(v->targets[i]);
+        v->targets[i] = v->targets[--v->target_count];
+        return true;
+    }
+    return false;
+}
+
+static int store_get_targets(yyjson_val *obj, const char *key, struct store_version *v, struct error *err)
+{
+    yyjson_val *list, *url;
+    size_t i, count;
+    if (json_get_array(obj, key, &list, err) != 0)
+        return -1;
+    yyjson_arr_foreach (list, i, count, url)
+        if (yyjson_is_str(url))
+            store_add_target(v, yyjson_get_str(url));
+    return 0;
+}
+
 static int store_get_version(struct store *s, yyjson_val *obj, struct error *err)
 {
     struct store_entry e = {0};
@@ -157,14 +183,7 @@ static int store_get_version(struct store *s, yyjson_val *obj, struct error *err
     e.v.applied_ms = rfc3339_parse(applied, &applied_us) == 0 ? applied_us / 1000 : 0;
     s->entries[s->count++] = e;
     s->last_number = s->last_number > e.v.number ? s->last_number : e.v.number;
-    yyjson_val *list, *url;
-    size_t i, count;
-    if (json_get_array(obj, "targets", &list, err) != 0)
-        return -1;
-    yyjson_arr_foreach (list, i, count, url)
-        if (yyjson_is_str(url))
-            store_add_target(&s->entries[s->count - 1].v, yyjson_get_str(url));
-    return 0;
+    return store_get_targets(obj, "targets", &s->entries[s->count - 1].v, err);
 }
 
 static int store_get_refusal(struct store *s, yyjson_val *obj, struct error *err)
@@ -240,7 +259,8 @@ static void store_load(struct store *s)
         if (json_object_of(doc, "it", &root, &err) == 0 &&
             store_get_list(s, root, "versions", store_get_version, &err) == 0 &&
             store_get_list(s, root, "rejections", store_get_refusal, &err) == 0 && store_get_held(s, root, &err) == 0 &&
-            store_get_proven(s, root, &err) == 0 && json_get_bool(root, "paused", false, &s->paused, &err) == 0)
+            store_get_proven(s, root, &err) == 0 && store_get_targets(root, "writing", &s->writing, &err) == 0 &&
+            json_get_bool(root, "paused", false, &s->paused, &err) == 0)
             return;
     }
     log_warn(s->log, "the history of configurations cannot be read completely; the rest is dropped",
@@ -259,11 +279,17 @@ const struct store_version *store_version(const struct store *s, size_t i)
     return &s->entries[i].v;
 }
 
+static void store_targets_fini(struct store_version *v)
+{
+    while (v->target_count > 0)
+        free(v->targets[--v->target_count]);
+    free(v->targets);
+    v->targets = NULL;
+}
+
 static void store_entry_fini(struct store_entry *e)
 {
-    for (size_t i = 0; i < e->v.target_count; i++)
-        free(e->v.targets[i]);
-    free(e->v.targets);
+    store_targets_fini(&e->v);
     free(e->v.origin);
     document_unref(e->kept);
     *e = (struct store_entry){0};
@@ -325,6 +351,7 @@ void store_applied(struct store *s, struct document *d, const char *url)
     if (s->count == 0 || !str_eq(s->entries[0].v.id, d->id))
         store_add_version(s, d);
     store_add_target(&s->entries[0].v, url);
+    (void)store_version_forget(&s->writing, url);
     store_save(s);
 }
 
@@ -422,23 +449,27 @@ void store_forget_rejections(struct store *s, const char *hash, const char *url)
         store_save(s);
 }
 
-/* ---- a HAProxy that is no more ---- */
+/* ---- what is under way at a HAProxy, and one that is no more ---- */
 
-static bool store_version_forget(struct store_version *v, const char *url)
+void store_writing(struct store *s, const char *url, bool writes)
 {
-    for (size_t i = 0; i < v->target_count; i++) {
-        if (!str_eq(v->targets[i], url))
-            continue;
-        free(v->targets[i]);
-        v->targets[i] = v->targets[--v->target_count];
-        return true;
-    }
-    return false;
+    if (store_was_writing(s, url) == writes)
+        return;
+    if (writes)
+        store_add_target(&s->writing, url);
+    else
+        (void)store_version_forget(&s->writing, url);
+    store_save(s);
+}
+
+bool store_was_writing(const struct store *s, const char *url)
+{
+    return store_has_target(&s->writing, url);
 }
 
 void store_forget_target(struct store *s, const char *url)
 {
-    bool any = false;
+    bool any = store_version_forget(&s->writing, url);
     for (size_t i = 0; i < s->count; i++)
         any = store_version_forget(&s->entries[i].v, url) || any;
     for (size_t i = s->refusal_count; i-- > 0;) {
@@ -574,6 +605,7 @@ static void store_forget(struct store *s)
         store_entry_fini(&s->entries[--s->count]);
     while (s->refusal_count > 0)
         store_refusal_fini(&s->refusals[--s->refusal_count]);
+    store_targets_fini(&s->writing);
     store_let_go(s);
     s->last_number = s->proven = 0;
     s->paused = false;

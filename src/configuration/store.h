@@ -72,6 +72,11 @@ const struct store_version *store_latest(const struct store *s, const char *url)
 /* NULL, ERROR_INVALID: there is no such version, or its text is lost. */
 struct document *store_document(const struct store *s, unsigned number, struct error *err) must_check;
 
+/* A document is being written there, or was and is not known to run: so the file need not be another writer's where it differs
+ * from what ran last. */
+void store_writing(struct store *s, const char *url, bool writes);
+bool store_was_writing(const struct store *s, const char *url); /* this run, or an earlier one that ended meanwhile */
+
 /* ---- rejections, each of a document by a HAProxy of that version at that URL */
 
 void store_reject(struct store *s, const char *hash, const char *url, const char *haproxy, const char *message);

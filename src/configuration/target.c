@@ -176,8 +176,9 @@ static void target_drifted(struct target *t)
  * other writer's. */
 static bool target_may_have_drifted_before(const struct target *t)
 {
-    return t->progress == PROGRESS_NEW && t->of->options.drift != CONFIGURATION_DRIFT_REPAIR && t->writing == NULL &&
-           !t->unloaded && store_ran(t->of->options.store, target_document(t), target_name(t));
+    const struct store *s = t->of->options.store;
+    return t->progress == PROGRESS_NEW && t->of->options.drift != CONFIGURATION_DRIFT_REPAIR && !t->unloaded &&
+           store_ran(s, target_document(t), target_name(t)) && !store_was_writing(s, target_name(t));
 }
 
 static void target_drifted_before(struct target *t)
@@ -423,7 +424,7 @@ static void target_replace(void *self, struct replacement_request *ret)
     document_unref(t->asked);
     t->asked = restores ? NULL : document_ref(target_document(t));
     if (writes && !restores)
-        target_is_writing(t);
+        target_writes(t, t->asked);
     if (!restores)
         configuration_tell(t->of, writes ? CONFIGURATION_WRITING : CONFIGURATION_VALIDATING, t, NULL);
     if (writes && !restores)

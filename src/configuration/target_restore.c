@@ -50,8 +50,7 @@ void target_left_alone(struct target *t)
         cfg_content_file(t->file, NULL) == NULL || target_file_means(t, t->unloadable) || target_file_means(t, t->good))
         return;
     t->restores = t->unloaded = false; /* what is there is his */
-    document_unref(t->writing);
-    t->writing = NULL;
+    target_writes(t, NULL);
     timer_set(&t->of->step, 0);
     log_warn(t->of->options.log,
              "haproxy.cfg was changed by another writer after it could not be loaded; the previous one is not restored",
@@ -92,12 +91,17 @@ void target_restored(struct target *t, const struct replaced *r)
         configuration_tell(c, CONFIGURATION_FAILED, t, &r->error);
         return; /* the instance pauses, and it is tried again */
     }
-    t->restores = t->unloaded = false;
-    if (refused)
-        log_error(c->options.log,
-                  "the previous configuration cannot be restored; HAProxy runs it, and haproxy.cfg is "
-                  "one that it cannot load",
-                  log_str("target", target_url(t)), log_str("error", r->error.message));
-    if (t->progress == PROGRESS_RESTORING)
+    t->restores = false;
+    t->unloaded = refused; /* then it is tried again after the next reload that fails, and holds up no other document */
+    if (!refused && t->progress == PROGRESS_RESTORING)
         t->progress = PROGRESS_RESTORED;
+    if (!refused)
+        return;
+    log_error(c->options.log,
+              "the previous configuration cannot be restored; HAProxy runs it, and haproxy.cfg is "
+              "one that it cannot load",
+              log_str("target", target_url(t)), log_str("error", r->error.message));
+    target_writes(t, NULL);
+    if (t->progress == PROGRESS_RESTORING)
+        target_keep_rejection(t);
 }

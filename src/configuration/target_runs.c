@@ -10,19 +10,18 @@
 #include "haproxy/cfg/content.h"
 #include "haproxy/instance.h"
 
-void target_is_writing(struct target *t)
+void target_writes(struct target *t, struct document *d)
 {
-    document_unref(t->writing);
-    t->writing = document_ref(t->asked);
+    cleanup(document_unref_ptr) struct document *was = t->writing;
+    t->writing = d != NULL ? document_ref(d) : NULL;
+    store_writing(t->of->options.store, target_name(t), d != NULL);
 }
 
 /* If another one has put it there, that says nothing of what runs. */
 void target_not_written(struct target *t, const struct document *d)
 {
-    if (t->writing != d || t->unloaded)
-        return;
-    document_unref(t->writing);
-    t->writing = NULL;
+    if (t->writing == d && !t->unloaded)
+        target_writes(t, NULL);
 }
 
 static void target_runs_file_now(struct target *t)
@@ -51,8 +50,7 @@ static void target_runs(struct target *t, struct document *d)
         t->runs_since_ms = (int64_t)clock_wall_ms();
     }
     store_applied(t->of->options.store, d, target_name(t));
-    document_unref(t->writing);
-    t->writing = NULL;
+    target_writes(t, NULL);
 }
 
 /* A newer document came between the write and the end of its reload. Perhaps it is rejected, and this one runs on. Its
@@ -72,8 +70,7 @@ static void target_superseded(struct target *t)
         target_runs_file_now(t);
         return;
     }
-    document_unref(d);
-    t->writing = NULL;
+    target_writes(t, NULL);
 }
 
 void target_reload_ended(void *self)
@@ -98,6 +95,7 @@ void target_concluded(void *self)
     if (t->progress == PROGRESS_RESTORED) {
         target_keep_rejection(t);
         target_runs_file_now(t);
+        target_writes(t, NULL);
         log_warn(t->of->options.log, "previous configuration loaded again", log_str("target", target_url(t)));
         timer_set(&t->of->step, 0);
     }

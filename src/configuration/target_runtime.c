@@ -126,8 +126,7 @@ void target_go_on(struct target *t)
         return;
     configuration_tell(c, CONFIGURATION_WRITING, t, NULL);
     target_keep_good(t);
-    document_unref(t->writing);
-    t->writing = document_ref(target_document(t));
+    target_writes(t, target_document(t));
     t->progress = PROGRESS_WRITTEN;
     t->tells = true;
 }

@@ -69,6 +69,10 @@ room("configuration, its pace", ("test_configuration", "test_target"), (
     Mutant("a new document has the pauses of the old one's repairs", TARGET, "    t->repairs = 0;\n    t->repair_after_ms = 0;\n", ""),
     Mutant("repairs follow at once", TARGET, "(t->repairs > 0 ? pause : 0)", "0"),
     Mutant("it runs since it was looked at", RUNS, "    if (!str_eq(t->runs, d->hash)) {", "    if (true) {"),
+    Mutant("what is refused where it is to go back is not tried again", RESTORE, "t->unloaded = refused;", "t->unloaded = false;"),
+    Mutant("what is refused where it is to go back holds up all others", RESTORE,
+           "target_writes(t, NULL);\n    if (t->progress == PROGRESS_RESTORING)\n        target_keep_rejection(t);",
+           "if (t->progress == PROGRESS_RESTORING)\n        t->progress = PROGRESS_RESTORED;"),
     Mutant("a rollback needs no source", ENGINE, "    if (c->from_source[0] == '\\0')\n", "    if (false)\n"),
 ))
 room("configuration, the engine", ("test_configuration", "test_configuration_streams"), (
@@ -103,7 +107,8 @@ room("configuration, the engine", ("test_configuration", "test_configuration_str
     Mutant("drift is told with each reading", TARGET, "    if (news) {", "    if (true) {"),
     Mutant("drift is never ignored", TARGET, "if (o->drift == CONFIGURATION_DRIFT_IGNORE)", "if (false)"),
     Mutant("drift is always repaired", TARGET, "bool repair = target_may_repair(t);", "bool repair = true;"),
-    Mutant("drift of an earlier run is not seen", TARGET, "!t->unloaded && store_ran(t->of->options.store, target_document(t), target_name(t));", "false;"),
+    Mutant("drift of an earlier run is not seen", TARGET, "!t->unloaded &&\n           store_ran(", "false &&\n           store_ran("),
+    Mutant("what an earlier run was loading is another writer's", TARGET, " && !store_was_writing(s, target_name(t))", ""),
     Mutant("what is as it was again stays drifted", TARGET, "t->progress == PROGRESS_VALID || t->progress == PROGRESS_DRIFTED) {", "t->progress == PROGRESS_VALID) {"),
     Mutant("what ran is no version", RUNS, "    store_applied(t->of->options.store, d, target_name(t));\n", ""),
     Mutant("nothing waits for CONFIG_MIN_INTERVAL", ENGINE, "return !c->begun && now_ms < c->not_before_ms;", "return false;"),
@@ -148,6 +153,8 @@ room("configuration, without a reload", ("test_configuration_streams", "test_tar
 ))
 room("configuration, what is remembered", ("test_store",), (
     Mutant("who forgets one's rejection forgets all", STORE, "str_eq(s->refusals[i].hash, hash) && str_eq(s->refusals[i].url, url))\n            store_drop", "str_eq(s->refusals[i].hash, hash))\n            store_drop"),
+    Mutant("what was being written is forgotten by a restart", STORE, ' && store_get_targets(root, "writing", &s->writing, &err) == 0 &&', " &&"),
+    Mutant("what runs is being written", STORE, "    (void)store_version_forget(&s->writing, url);\n    store_save(s);\n}\n\nvoid store_prove", "    store_save(s);\n}\n\nvoid store_prove"),
     Mutant("numbers begin anew", STORE, ".number = s->last_number + 1,", ".number = (unsigned)s->count,"),
     Mutant("every version is kept", CONTENT, "        unlinkat(fd, name, 0);\n    }", "    }"),
     Mutant("a text that was cut is used", CONTENT, "    if (!str_eq(hash, text_hash)) {", "    if (false) {"),

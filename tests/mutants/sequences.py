@@ -81,7 +81,8 @@ TARGET, RUNS = "configuration/target.c", "configuration/target_runs.c"
 WHOLE = (
     Mutant("a document that comes back is compared with a file that is being written", TARGET, "if (writes || !instance_view(t->in).fresh)",
            "if ((false && writes) || !instance_view(t->in).fresh)"),
-    Mutant("what this run wrote is another writer's", TARGET, "t->writing == NULL &&\n           !t->unloaded && store_ran", "store_ran"),
+    Mutant("what this run wrote is another writer's", TARGET, "!t->unloaded &&\n           store_ran(s, target_document(t), target_name(t)) && !store_was_writing(s, target_name(t))",
+           "store_ran(s, target_document(t), target_name(t))"),
     Mutant("what was told of a document that was replaced is not known to run", RUNS,
            "        target_runs(t, d);\n        target_runs_file_now(t);\n", "        target_runs(t, d);\n"),
     Mutant("a write that failed is taken for the one that a hand made", TARGET, "        target_not_written(t, asked);\n", "        (void)0;\n"),

@@ -92,6 +92,7 @@ struct whole {
     const struct api *first;         /* got the document before the others; NULL: none */
     uint64_t first_us;               /* it is the one since then */
     uint64_t watched_us;             /* it is said to run it since then; 0: it is not */
+    bool taken_back;                 /* it was rolled back since then */
     bool was_there;                  /* the document, before anybody wrote it */
     char *withdrawn;                 /* what was rolled back by itself; NULL: nothing */
 };

@@ -53,6 +53,7 @@ void whole_canary_begins(struct world *w, const char *document)
     w->whole.given_us = w->now_us;
     w->whole.first = NULL;
     w->whole.watched_us = 0;
+    w->whole.taken_back = false;
     w->whole.was_there = false; /* or what is promised of it is not less than before */
     for (size_t i = 0; i < w->settings.targets; i++)
         w->whole.was_there = w->whole.was_there || whole_is_sick(&w->apis[i]);
@@ -65,11 +66,25 @@ static void whole_canary_is_first(struct whole *w, struct api *a)
     w->first = a;
 }
 
+/* It was rolled back, and the first one has it no more: who gets it when it is tried again is the first one. */
+static void forget_first(struct whole *w, const char *document)
+{
+    if (w->first == NULL || !w->taken_back)
+        return;
+    cleanup(mem_free_ptr) char *meant = whole_meaning(document, true), *is = whole_meaning(w->first->local.text, true);
+    if (strcmp(meant, is) == 0)
+        return;
+    w->first = NULL;
+    w->watched_us = 0;
+    w->taken_back = false;
+}
+
 /* One that was written to, and whose answer does not come, may be followed by another one; what was asked of it is carried out
  * then, or later. */
 void whole_canary_written(struct api *a, const char *document, uint64_t asked_us)
 {
     struct whole *w = &a->world->whole;
+    forget_first(w, document);
     const struct api *first = w->first;
     if (first != NULL && w->first_us > asked_us)
         return;
@@ -125,6 +140,7 @@ void whole_rolled_back(struct world *w)
     texts_remove(&w->whole.passed, document);
     free(w->whole.withdrawn);
     w->whole.withdrawn = document;
+    w->whole.taken_back = true;
 }
 
 void whole_try_again(struct world *w)

@@ -248,6 +248,24 @@ TEST_EACH(what_an_earlier_run_wrote_and_cannot_be_loaded_goes_back, 4)
     ck_assert_str_eq(state_of(_i % 2 == 1 ? 1 : 0), "rejected");
 }
 
+/* The source has the document from before again, and another one is in the file, which HAProxy has loaded by now. */
+TEST(what_an_earlier_run_was_loading_is_no_other_writers)
+{
+    begin_applied(CONFIGURATION_DRIFT_REPORT);
+    cleanup(mem_free_ptr) char *good = mem_strdup(w.text);
+    new_document(true);
+    PASS_UNTIL(w.of[0].dirty);
+    w.of[0].dirty = false;
+    become(&w.of[0].running, w.of[0].file);
+    w.of[0].at++;
+    become(&w.text, good);
+    restart();
+    passes(10);
+    ck_assert_uint_eq(w.drifts, 0);
+    ck_assert_str_eq(w.of[0].running, good);
+    ck_assert_str_eq(state_of(0), "applied");
+}
+
 /* What was held against other bytes says nothing of these; but bytes that change all the time do not set the pace. */
 TEST(a_new_document_ends_a_pause)
 {

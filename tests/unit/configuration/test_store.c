@@ -162,6 +162,24 @@ TEST_EACH(files_belong_to_a_version, 3)
     document_unref(d);
 }
 
+TEST(what_is_being_written_is_kept)
+{
+    store_writing(w.s, "http://a", true);
+    store_writing(w.s, "http://b", true);
+    store_writing(w.s, "http://c", true);
+    store_writing(w.s, "http://c", true);
+    store_writing(w.s, "http://c", false);
+    applied(1, "http://b");
+    for (int again = 0; again < 2; again++) {
+        ck_assert(store_was_writing(w.s, "http://a"));
+        ck_assert(!store_was_writing(w.s, "http://b") && !store_was_writing(w.s, "http://c"));
+        world_again();
+    }
+    store_forget_target(w.s, "http://a");
+    world_again();
+    ck_assert(!store_was_writing(w.s, "http://a"));
+}
+
 TEST(rejections_are_kept)
 {
     store_reject(w.s, "aa", "http://a", "3.0.1", "line 7: \"no\"\nsuch");
