@@ -338,11 +338,19 @@ struct storage_action storage_start(struct storage *s, const struct storage_requ
 
 /* ---- what came of it ---- */
 
+/* That is written. */
+static struct storage_entry *storage_in_hand(const struct storage *s)
+{
+    if (s->request.part == STORAGE_BACK)
+        return &s->entries.list[s->at];
+    const struct storage_file *f = &s->request.files->list[s->at];
+    return storage_entries_find(&s->entries, f->place, f->stored);
+}
+
 /* Of what was sent to be stored nobody knows whether it is there: it counts as stored, so that it can go back. */
 static void storage_may_have_written(struct storage *s)
 {
-    const struct storage_file *f = &s->request.files->list[s->at];
-    struct storage_entry *e = storage_entries_find(&s->entries, f->place, f->stored);
+    struct storage_entry *e = storage_in_hand(s);
     e->added = e->added || !e->present;
     e->changed = true;
     e->hash[0] = '\0';
@@ -357,7 +365,7 @@ static struct storage_action storage_failed(struct storage *s, const struct data
     transaction_explain(&s->error, a, doing, but);
     s->retry_after_ms = a->retry_after_ms;
     s->known = s->known && s->state != STORAGE_ANNOUNCE && s->state != STORAGE_WRITE_LIST;
-    if (s->state == STORAGE_WRITE && s->request.part != STORAGE_BACK)
+    if (s->state == STORAGE_WRITE)
         storage_may_have_written(s);
     /* It says nothing of the configuration. */
     return storage_done(s, result == TRANSACTION_UNAUTHORIZED || result == TRANSACTION_LIMIT ? result
@@ -392,7 +400,7 @@ static struct storage_action storage_wrote(struct storage *s)
 {
     bool back = s->request.part == STORAGE_BACK;
     const struct storage_file *f = back ? NULL : &s->request.files->list[s->at];
-    struct storage_entry *e = back ? &s->entries.list[s->at] : storage_entries_find(&s->entries, f->place, f->stored);
+    struct storage_entry *e = storage_in_hand(s);
     e->added = !back && (e->added || !e->present);
     e->changed = !back;
     e->found = e->found && e->present;

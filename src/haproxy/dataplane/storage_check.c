@@ -49,13 +49,13 @@ static void storage_check_file(struct storage *s, const struct storage_file *f, 
     bool same = e->present && storage_is_as_put(s, f);
     if (!same)
         storage_note_difference(s, f, e);
+    if (f->place != STORAGE_CERTIFICATE)
+        (void)storage_take_as_put(s, f, e);
     if (s->request.foresight == NULL)
         return;
     struct storage_foreseen *seen = storage_foresight_add(s->request.foresight, f->kind, f->name);
     if (f->place == STORAGE_MAP && !same)
         storage_foreseen_count(seen, e->present ? buf_str(&s->now) : "", f->bytes);
-    if (f->place != STORAGE_CERTIFICATE)
-        (void)storage_take_as_put(s, f, e);
 }
 
 /* ---- what they would take ---- */

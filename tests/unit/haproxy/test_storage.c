@@ -633,6 +633,40 @@ TEST(what_may_have_been_written_goes_back)
     ck_assert_str_eq(at("maps/a.map"), "a 1\n");
 }
 
+TEST(what_may_have_gone_back_is_written_again)
+{
+    want(STORAGE_GENERAL, "a", "1");
+    loaded();
+    want_only(STORAGE_GENERAL, "a", "2");
+    runs(STORAGE_ADD);
+    w.lost = "general/a?";
+    run(STORAGE_BACK, TRANSACTION_UNAVAILABLE);
+    w.lost = NULL;
+    ck_assert_str_eq(at("general/a"), "1");
+    runs(STORAGE_ADD);
+    ck_assert_str_eq(at("general/a"), "2");
+}
+
+/* The list of what was put there does not change any more. */
+TEST(what_is_seen_to_be_there_is_known)
+{
+    want(STORAGE_GENERAL, "a", "1");
+    loaded();
+    store("general/a", "2", 1);
+    runs(STORAGE_CHECK);
+    ck_assert_uint_eq(w.s.differing, 1);
+    store("general/a", "1", 1);
+    runs(STORAGE_CHECK);
+    ck_assert_uint_eq(w.s.differing, 0);
+    ck_assert_str_eq(runs(STORAGE_ADD), "");
+    ck_assert_str_eq(runs(STORAGE_END), "");
+    store("general/a", "2", 1);
+    runs(STORAGE_CHECK);
+    store("general/a", "1", 1);
+    runs(STORAGE_CHECK);
+    ck_assert_str_eq(runs(STORAGE_END), "");
+}
+
 TEST(only_what_was_put_there_is_deleted)
 {
     store("general/foreign", "x", 1);
