@@ -127,6 +127,9 @@ room("local, commands", ("test_server_command",), (
 ALIKE = "haproxy/local/alike.c"
 
 room("local, without haproxy -c", ("test_local_alike", "test_local_whole"), (
+    Mutant("what another writer loaded has who was taken back since", "haproxy/local/driver.c", " || (d->took_back && !known);", ";"),
+    Mutant("any other writer's file has who was taken back", "haproxy/local/driver.c", "    d->took_back = false;\n", "    d->took_back = true;\n"),
+    Mutant("who cannot be taken back stays", "haproxy/local/driver_write.c", "(d->replaces && d->late.why != NULL);", "false;"),
     Mutant("what HAProxy did not take is not checked", WRITE, "d->early.why == NULL ? LOCAL_WRITE_UNCHECKED : 0", "LOCAL_WRITE_UNCHECKED"),
     Mutant("what HAProxy took is checked", WRITE, "d->early.why == NULL ? LOCAL_WRITE_UNCHECKED : 0", "0"),
     Mutant("files that changed are not checked", WRITE, "d->replacement.files_stay && ", ""),
@@ -294,6 +297,7 @@ room("local, the lock", ("test_local_lock",), (
     Mutant("an answer does not say it", MESSAGE, "    ret->unloaded = message_get_number(&r, 1) == 1;\n", "    (void)message_get_number(&r, 1);\n"),
 ))
 room("local, daemons on one file", ("test_local_driver_lock",), (
+    Mutant("who has the file waits on", "haproxy/local/driver_write.c", "        local_driver_has_lock(d);\n", "        (void)0;\n"),
     Mutant("what was written is loaded", WRITE, "    d->unloaded = true;\n    d->locked", "    d->locked"),
     Mutant("what an earlier daemon wrote is loaded", DRIVER, "    return a->pid == 0;\n", "    return false;\n"),
     Mutant("what a daemon loads right now is ours to load", DRIVER, "    return a->pid == 0;\n", "    return true;\n"),

@@ -82,6 +82,14 @@ static void local_driver_on_ask_again(void *arg)
         d->lock = local_lock_config(d->options.helper, local_driver_on_lock, d);
 }
 
+void local_driver_has_lock(struct local_driver *d)
+{
+    if (d->waits == NULL)
+        return;
+    timer_cancel(&d->ask_again);
+    local_driver_go_on(d);
+}
+
 void local_driver_wait(struct local_driver *d, pid_t other)
 {
     if (d->waits == NULL)
@@ -104,13 +112,14 @@ void local_driver_release(struct local_driver *d)
 
 /* ---- reading ---- */
 
-/* Who wrote it meanwhile changed its identity, perhaps with the same bytes. */
+/* Who wrote it meanwhile changed its identity, perhaps with the same bytes. What he loaded lacks who was taken back since. */
 static void local_driver_take_file(struct local_driver *d, const struct local_answer *a)
 {
     bool known = d->file != NULL && local_identity_same(&d->identity, &a->identity);
     bool same = known || (d->file != NULL && d->file->len == a->len && memcmp(d->file->text, a->data, a->len) == 0);
     d->identity = a->identity;
-    d->unloaded = local_driver_is_unloaded(d, a, same);
+    d->unloaded = local_driver_is_unloaded(d, a, same) || (d->took_back && !known);
+    d->took_back = false;
     if (!known) {
         d->version++;
         if (!same) {

@@ -152,6 +152,7 @@ struct local_driver {
     struct local_run early, late; /* instead of a reload: beside the write, and after it */
     char *no_commands;            /* why there are none; NULL: there are */
     bool in_file;                 /* the write went well */
+    bool took_back; /* of a whole file: servers that it was to have, which the running HAProxy has no more */
     struct local_leaving leaving;
     char *reload_why;
     struct cfg_content *writing; /* what is being written; NULL: nothing */
@@ -177,6 +178,7 @@ static inline struct local_driver *local_driver_of(struct driver *d)
 /* driver.c */
 /* Another daemon has the file: its owner is called when to go on. */
 void local_driver_wait(struct local_driver *d, pid_t other);
+void local_driver_has_lock(struct local_driver *d); /* and waits no more */
 /* What is in the file runs. The request notes that; answered: it is to be waited for. NULL: cancel it. */
 struct local_request *local_driver_loaded(struct local_driver *d, local_answered *answered) must_check;
 /* Where daemons take turns: another one may have the file, unless something of this one is under way that needs it. */

@@ -183,6 +183,13 @@ static void driver_write_on_late(struct local_driver *d)
         driver_write_on_verified(d, d->late.why);
 }
 
+/* Whoever could not be taken back goes with the next load. */
+static void driver_write_on_taken_back(struct local_driver *d)
+{
+    d->unloaded = d->unloaded || (d->replaces && d->late.why != NULL);
+    driver_write_end(d);
+}
+
 /* Who is in the running HAProxy already leaves it before anything is tried again; not who is another writer's by now. */
 static void driver_write_on_reread(void *arg, const struct local_answer *a)
 {
@@ -191,7 +198,8 @@ static void driver_write_on_reread(void *arg, const struct local_answer *a)
     d->request = NULL;
     cfg_file_parse(&is, a->data, a->len);
     local_run_take_back(&d->late, &d->early, &is);
-    local_run_begin(&d->late, d, driver_write_end);
+    d->took_back = d->replaces && d->late.commands.count > 0;
+    local_run_begin(&d->late, d, driver_write_on_taken_back);
 }
 
 /* Both are over: the write, and the commands beside it. */
@@ -390,6 +398,8 @@ static void driver_write_on_lock(void *arg, const struct local_answer *a)
     struct local_driver *d = arg;
     d->request = NULL;
     bool writes = d->edits.count > 0;
+    if (a->status == LOCAL_OK)
+        local_driver_has_lock(d);
     if (a->status == LOCAL_LOCKED || a->status == LOCAL_LOST || (writes && a->status != LOCAL_OK)) {
         d->written = (struct written){.version = d->version, .retry_after_ms = -1};
         d->written.result = local_driver_failed(d, a, false, &d->written.error);

@@ -175,6 +175,22 @@ TEST(while_another_daemon_has_the_file)
     ck_assert_int_eq(write_more("    # two\n"), TRANSACTION_COMMITTED);
 }
 
+/* Whoever has it meanwhile waits no more. */
+TEST(a_write_that_gets_the_file_ends_the_wait)
+{
+    ck_assert(!is_unloaded());
+    struct local_helper *theirs = start_another();
+    ck_assert_int_eq(wait_for(local_lock_config(theirs, on_answer, NULL)), LOCAL_OK);
+    ck_assert_int_eq(ask_for_reload(), TRANSACTION_UNAVAILABLE);
+    local_release_config(theirs);
+    while (ask_for_reload() == TRANSACTION_UNAVAILABLE)
+        continue;
+    ck_assert_int_eq(last.result, TRANSACTION_COMMITTED);
+    ck_assert_ptr_null(driver->waits);
+    ck_assert_uint_eq(last.went_on, 1);
+    local_helper_free(theirs);
+}
+
 /* It lives, and is about to load what it wrote; then it dies. */
 TEST(while_another_daemon_loads_what_it_wrote)
 {

@@ -96,8 +96,8 @@ TEST(what_haproxy_refuses_is_loaded)
     ck_assert(row_of("s1")->weight == 9 && row_of("s2")->weight == 4);
 }
 
-/* Who came before `haproxy -c` refused the rest goes again, and the file stays. */
-TEST(who_came_too_early_goes_again)
+/* With a server that comes, and a line that `haproxy -c` refuses: the file stays. */
+static void tell_nonsense(void)
 {
     char *bad = with("127.0.0.1:1", S2 "    server n1 127.0.0.9:9\n");
     struct cfg_content *c =
@@ -111,10 +111,18 @@ TEST(who_came_too_early_goes_again)
     ck_assert_int_eq(last.result, TRANSACTION_REJECTED);
     ck_assert_msg(strstr(last.why.message, "unknown keyword 'nonsense'") != NULL, "%s", last.why.message);
     assert_file_is(two);
-    ck_assert(!haproxy_has("n1"));
     cfg_difference_fini(&d);
     cfg_content_unref(c);
     cfg_content_unref(good);
+}
+
+/* Who came before the rest was refused goes again. */
+TEST(who_came_too_early_goes_again)
+{
+    tell_nonsense();
+    ck_assert(!haproxy_has("n1"));
+    read_it();
+    ck_assert(!readout.unloaded);
 }
 
 /* Numbers have no say in another one's file. */
@@ -191,6 +199,10 @@ TEST(who_was_taken_goes_where_nothing_is_written)
     assert_file_is(theirs);
     ck_assert_uint_eq(checks(), 0);
     ck_assert(!haproxy_has("n1") && haproxy_has("s2"));
+    read_it();
+    ck_assert(readout.unloaded); /* whoever wrote it may have loaded it, with n1, before n1 went */
+    read_it();
+    ck_assert(readout.unloaded);
 }
 
 /* ---- a socket that is not HAProxy's */
@@ -272,6 +284,20 @@ static void reach_by(const char *path)
 {
     options.stats_socket = path;
     start_again();
+}
+
+/* HAProxy has n1, which the file has not got. */
+TEST(who_cannot_be_taken_back_goes_by_a_reload)
+{
+    cleanup(mem_free_ptr) char *liar = mem_printf("%s/liar", folder);
+    pid_t pid = begin_to_lie(liar, CLOSES_AT_SET);
+    reach_by(liar);
+    read_it();
+    tell_nonsense();
+    ck_assert(haproxy_has("n1"));
+    read_it();
+    ck_assert(readout.unloaded);
+    end_player(pid);
 }
 
 /* Whatever the socket makes of it: the file has it, and so has HAProxy, by a reload where it must be. */
