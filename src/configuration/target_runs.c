@@ -24,22 +24,30 @@ void target_not_written(struct target *t, const struct document *d)
         target_writes(t, NULL);
 }
 
+/* Where another one wrote to the file, too, he may have loaded what is gone from there again. */
+static void target_runs_unknown(struct target *t)
+{
+    cfg_content_unref(t->running);
+    t->running = NULL;
+    t->file_runs = false;
+}
+
 static void target_runs_file_now(struct target *t)
 {
+    if (instance_view(t->in).other_wrote) {
+        target_runs_unknown(t);
+        return;
+    }
     cfg_content_hold(&t->running, t->file);
     t->running_version = t->version;
     t->file_runs = true;
 }
 
-/* Where another one wrote to the file, too, he may have loaded what is gone from there again. */
 bool target_runtime_read(void *self, bool other_worker)
 {
     struct target *t = self;
-    if (other_worker && t->version != t->running_version) {
-        cfg_content_unref(t->running);
-        t->running = NULL;
-        t->file_runs = false;
-    }
+    if (other_worker && t->version != t->running_version)
+        target_runs_unknown(t);
     return false;
 }
 
@@ -60,7 +68,7 @@ static void target_superseded(struct target *t)
     struct document *d = t->writing;
     if (d == NULL || d == target_document(t) || t->asked != NULL)
         return;
-    bool loaded = target_file_means(t, d->content);
+    bool loaded = !instance_view(t->in).other_wrote && target_file_means(t, d->content);
     if (loaded && d->with_files)
         t->runs[0] = '\0';
     if (loaded && !d->with_files) {

@@ -62,6 +62,7 @@ struct instance_view {
     const char *user;       /* of the login; NULL: there is none */
     const char *password;   /* of the login, never to be shown; NULL: there is none, or it is not known */
     int64_t version;        /* that all backends were read at; -1: none yet */
+    bool other_wrote;       /* that version is another writer's, or from before the start */
     uint64_t read_began_ms; /* the last reading */
     bool fresh;             /* they are as read last, and nothing since may have changed them */
     bool away;              /* the last reading failed: what was read before is outdated */

@@ -82,11 +82,11 @@ struct instance {
     int64_t wall_minus_mono_ms;
 
     bool fresh, away;
-    uint64_t answered_ms; /* the last reading that got an answer from the API and from HAProxy; 0: none yet */
-    int64_t version;
-    uint64_t reread_ms; /* what could not be understood is read again then; 0: no need */
-    unsigned as_last;   /* readings in a row that found the file as it was, and did not ask for the backends */
-    bool unverified;    /* runtime updates since the last reading: what the file has is still to be read back */
+    uint64_t answered_ms;           /* the last reading that got an answer from the API and from HAProxy; 0: none yet */
+    int64_t version, wrote_version; /* the latter: by this daemon, last */
+    uint64_t reread_ms;             /* what could not be understood is read again then; 0: no need */
+    unsigned as_last; /* readings in a row that found the file as it was, and did not ask for the backends */
+    bool unverified;  /* runtime updates since the last reading: what the file has is still to be read back */
     bool dirty;
     bool rewritten;  /* the whole file was, and the next reload loads it */
     bool left_dirty; /* and nothing may be written: a dry run, a pause, a refusal */

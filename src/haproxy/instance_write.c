@@ -76,6 +76,7 @@ void instance_free_file(struct instance *in)
 
 void instance_wrote(struct instance *in, int64_t version)
 {
+    in->wrote_version = version;
     if (!guard_wrote(&in->guard, in->version, version))
         readout_let_file_go(&in->readout, true); /* what is compared next contains this write */
 }

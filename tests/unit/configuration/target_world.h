@@ -23,7 +23,7 @@ struct instance {
     struct error problem;
     bool loaded, dirty, ends_unknown, differs; /* what is known of it */
     int64_t version;
-    bool behind, unread;
+    bool behind, unread, other_wrote;
     enum reload_state reload;
     unsigned reloads;
 };
@@ -88,6 +88,7 @@ struct instance_view instance_view(const struct instance *in)
                                   .haproxy = "3.0",
                                   .version = in->version,
                                   .behind = in->behind,
+                                  .other_wrote = in->other_wrote,
                                   .problem = &in->problem,
                                   .fresh = !in->unread,
                                   .may_write = true,

@@ -85,6 +85,21 @@ TEST(another_file_of_the_version_that_runs_is_loaded)
     assert_foreseen("change b/n1\n");
 }
 
+/* Another writer replaced it before its load, and then put it back: what was loaded is not known. */
+TEST(a_file_that_another_writer_put_back_is_loaded)
+{
+    for (int other = 0; other < 2; other++) {
+        world_anew(CONFIGURATION_DRIFT_IGNORE, false);
+        set_document(FILE_TEXT);
+        is_written();
+        w.in.other_wrote = other != 0;
+        file_is(FILE_TEXT);
+        ck_assert_str_eq(state(), "applied");
+        set_document(HEAVIER);
+        assert_foreseen(other != 0 ? "a reload: haproxy.cfg is not known to be what HAProxy runs" : "change b/n1\n");
+    }
+}
+
 /* What the driver says of the document's file, and then of another one. */
 static struct storage_foreseen *driver_says(enum storage_effect effect)
 {
