@@ -51,6 +51,7 @@ static bool rollback_file(struct configuration *c, const struct error *why)
         t->why = *why;
         cfg_content_hold(&t->unloadable, c->document->content);
         store_reject(c->options.store, c->document->id, target_name(t), instance_view(t->in).haproxy, why->message);
+        store_taken_back(c->options.store, c->document->id, target_name(t));
     }
     return any;
 }

@@ -355,6 +355,13 @@ void store_applied(struct store *s, struct document *d, const char *url)
     store_save(s);
 }
 
+void store_taken_back(struct store *s, const char *id, const char *url)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (str_eq(s->entries[i].v.id, id) && store_version_forget(&s->entries[i].v, url))
+            store_save(s);
+}
+
 void store_prove(struct store *s, const char *id)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -376,12 +383,20 @@ bool store_is_proven(const struct store *s, const char *id)
     return false;
 }
 
+bool store_is_rejected(const struct store *s, const char *id)
+{
+    for (size_t i = 0; i < s->refusal_count; i++)
+        if (str_eq(s->refusals[i].hash, id))
+            return true;
+    return false;
+}
+
 unsigned store_good(const struct store *s, const char *id)
 {
     if (s->proven != 0)
         return store_is_proven(s, id) ? 0 : s->proven;
     for (size_t i = 0; i < s->count; i++)
-        if (!str_eq(s->entries[i].v.id, id))
+        if (!str_eq(s->entries[i].v.id, id) && !store_is_rejected(s, s->entries[i].v.id))
             return s->entries[i].v.number;
     return 0;
 }

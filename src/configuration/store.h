@@ -61,10 +61,13 @@ const struct store_version *store_version(const struct store *s, size_t i);
 void store_put_version(const struct store *s, size_t i, struct yyjson_mut_doc *doc, struct yyjson_mut_val *list);
 /* It runs at that URL, verified: a new version, if it is not the latest already. */
 void store_applied(struct store *s, struct document *d, const char *url);
+/* It did badly there, and the file from before goes back: as if it had never run. */
+void store_taken_back(struct store *s, const char *id, const char *url);
 /* That version was watched where it runs, and is good: what is gone back to by itself. The last such one is kept, however
  * many come after it. */
 void store_prove(struct store *s, const char *id);
-/* What is gone back to from that version: the last one that was proven, or else the one before. 0: there is none. */
+/* What is gone back to from that version: the last one that was proven, or else the last other one that no HAProxy rejects.
+ * 0: there is none. */
 unsigned store_good(const struct store *s, const char *id);
 bool store_is_proven(const struct store *s, const char *id);
 bool store_ran(const struct store *s, const struct document *d, const char *url); /* the same, before or now */
@@ -82,6 +85,7 @@ bool store_was_writing(const struct store *s, const char *url); /* this run, or 
 void store_reject(struct store *s, const char *hash, const char *url, const char *haproxy, const char *message);
 const char *store_rejection(const struct store *s, const char *hash, const char *url,
                             const char *haproxy);                                 /* the message; NULL: none is known */
+bool store_is_rejected(const struct store *s, const char *hash);                  /* by any HAProxy */
 void store_forget_rejections(struct store *s, const char *hash, const char *url); /* by any version of HAProxy */
 
 /* A HAProxy that there will not be any more: what ran there, and what it rejected. */

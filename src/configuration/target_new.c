@@ -24,7 +24,8 @@ static struct document *target_new_last(const struct configuration *c, unsigned 
     const struct store *store = c->options.store;
     struct error err = {0}; /* its text is lost: it gets none */
     size_t i = 0;
-    while (i < store_count(store) && str_eq(store_version(store, i)->id, c->document->id))
+    while (i < store_count(store) && (str_eq(store_version(store, i)->id, c->document->id) ||
+                                      store_is_rejected(store, store_version(store, i)->id)))
         i++; /* it ran, and was rolled back */
     if (i == store_count(store))
         return NULL;

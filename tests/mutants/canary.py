@@ -50,6 +50,8 @@ room("probation", ("test_probation", "test_promised", "test_served"), (
     Mutant("an API that got no answer has no proxies", CODEC, "if (!str_empty(why))", "if (false)"),
 ))
 room("canary", ("test_canary", "test_store", "test_configuration_streams"), (
+    Mutant("what went back to the file is another writer's drift", ROLLBACK, "        store_taken_back(c->options.store, c->document->id, target_name(t));\n", ""),
+    Mutant("a version that went back is gone back to", STORE, " && !store_is_rejected(s, s->entries[i].v.id))", ")"),
     Mutant("all get it at once", CANARY, "    canary_choose(c);\n    return t->canary;", "    canary_choose(c);\n    return true;"),
     Mutant("a canary is never over", CANARY, "    c->canary_passed = true;\n", ""),
     Mutant("a canary is over before all are good", CANARY, "members == 0 || good < members)", "members == 0 || good == 0)"),

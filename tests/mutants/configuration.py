@@ -95,7 +95,7 @@ room("configuration, the engine", ("test_configuration", "test_configuration_str
     Mutant("applied before it runs", RUNS, "if (d == NULL || !instance_at_rest(t->in) || ", "if (d == NULL || "),
     Mutant("applied while a reload before the start is under way", RUNS, " || !instance_view(t->in).last_reload_known)\n        return;", ")\n        return;"),
     Mutant("what is superseded is not known to run", RUNS, "    target_superseded(t);\n", ""),
-    Mutant("what was sent last is taken for what runs", RUNS, "bool loaded = target_file_means(t, d->content);", "bool loaded = true;"),
+    Mutant("what was sent last is taken for what runs", RUNS, "&& target_file_means(t, d->content);", "&& true;"),
     Mutant("a lost reload is a rejection", RESTORE, "if (lost || c->document == NULL", "if (c->document == NULL"),
     Mutant("applied is never said where a reload was awaited", TARGET, "                                      .reloads_known = target_concluded", "                                      .reloads_known = NULL"),
     Mutant("a rejection is one of any files", "configuration/document.c", "    if (d->files.count == 0)\n        return;\n", "    return;\n"),
@@ -147,6 +147,7 @@ room("configuration, without a reload", ("test_configuration_streams", "test_tar
     Mutant("files are plain", BY_RUNTIME_FILE, "return t->effect == CFG_EFFECT_RUNTIME && !t->files_changed;", "return t->effect == CFG_EFFECT_RUNTIME;"),
     Mutant("all is validated", BY_RUNTIME_FILE, "|| is_written || target_needs_no_verdict(t);", "|| is_written;"),
     Mutant("a map that alone is another is loaded", BY_RUNTIME_FILE, "    t->tells = true;\n}", "    t->tells = false;\n    t->unloaded = true;\n    instance_must_reload(t->in);\n}"),
+    Mutant("what another writer put back is known to run", RUNS, "if (instance_view(t->in).other_wrote) {", "if (false) {"),
     Mutant("files that were not told run", BY_RUNTIME_FILE, "    t->unloaded = t->needs_verdict = true;\n", "    t->needs_verdict = true;\n    return;\n"),
     Mutant("it runs before its files are told", RUNS, "    if (t->tells && t->files_changed)\n        return;", "    if (false)\n        return;"),
     Mutant("what it ran is not known", RUNS, "    t->running_version = t->version;\n    t->file_runs = true;", "    t->running_version = t->version;\n    cfg_content_unref(t->running);\n    t->running = NULL;"),
@@ -154,7 +155,9 @@ room("configuration, without a reload", ("test_configuration_streams", "test_tar
 room("configuration, what is remembered", ("test_store",), (
     Mutant("who forgets one's rejection forgets all", STORE, "str_eq(s->refusals[i].hash, hash) && str_eq(s->refusals[i].url, url))\n            store_drop", "str_eq(s->refusals[i].hash, hash))\n            store_drop"),
     Mutant("what was being written is forgotten by a restart", STORE, ' && store_get_targets(root, "writing", &s->writing, &err) == 0 &&', " &&"),
-    Mutant("what runs is being written", STORE, "    (void)store_version_forget(&s->writing, url);\n    store_save(s);\n}\n\nvoid store_prove", "    store_save(s);\n}\n\nvoid store_prove"),
+    Mutant("what runs is being written", STORE, "    (void)store_version_forget(&s->writing, url);\n    store_save(s);\n}\n\nvoid store_taken", "    store_save(s);\n}\n\nvoid store_taken"),
+    Mutant("what was rejected is gone back to", STORE, " && !store_is_rejected(s, s->entries[i].v.id))", ")"),
+    Mutant("what was taken back ran last", STORE, "str_eq(s->entries[i].v.id, id) && store_version_forget(", "false && store_version_forget("),
     Mutant("numbers begin anew", STORE, ".number = s->last_number + 1,", ".number = (unsigned)s->count,"),
     Mutant("every version is kept", CONTENT, "        unlinkat(fd, name, 0);\n    }", "    }"),
     Mutant("a text that was cut is used", CONTENT, "    if (!str_eq(hash, text_hash)) {", "    if (false) {"),
@@ -235,6 +238,9 @@ room("configuration, the write", ("test_replacement", "test_validation_text"), (
     Mutant("what says nothing is shown", TEXT, "if (validation_says_nothing(says) || !text_list_next(&all))\n            continue;\n        if (line > 0 && rewritten)", "if (!text_list_next(&all))\n            continue;\n        if (line > 0 && rewritten)"),
 ))
 room("configuration, files beside it", ("test_storage",), (
+    Mutant("what may have gone back is as it was", "haproxy/dataplane/storage.c", "    if (s->state == STORAGE_WRITE)\n", "    if (s->state == STORAGE_WRITE && s->request.part != STORAGE_BACK)\n"),
+    Mutant("what was looked at is not known", "haproxy/dataplane/storage_check.c",
+           "    if (f->place != STORAGE_CERTIFICATE)\n        (void)storage_take_as_put(s, f, e);\n", ""),
     Mutant("a certificate of another size is as it was put", CHECK, "(size_t)size != f->len)", "false)"),
     Mutant("any certificate is as it was put", CHECK, "|| pem_has_serial(f->bytes, serial);", "|| true;"),
     Mutant("what is not told differs", CHECK, "!= 0 || serial[0] == '\\0' ||", "!= 0 ||"),

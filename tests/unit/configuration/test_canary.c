@@ -234,6 +234,15 @@ TEST(the_first_one_goes_back_to_the_file)
         passes(ENOUGH);
     }
     ck_assert_uint_eq(w.told[CONFIGURATION_ROLLED_BACK], 1);
+    refresh(); /* it is tried again: that its file is another one is nobody else's doing */
+    passes(ENOUGH);
+    ck_assert_uint_eq(w.drifts, 0);
+    ck_assert_uint_eq(w.told[CONFIGURATION_ROLLED_BACK], 2);
+    bad_document("missing", 1); /* what went back itself is none to go back to */
+    passes(ENOUGH);
+    ck_assert_uint_eq(w.told[CONFIGURATION_ROLLED_BACK], 3);
+    for (size_t i = 0; i < TARGETS; i++)
+        ck_assert_str_eq(w.of[i].running, "global\n  description first\n");
 }
 
 /* The files of what was there before are not known: it stays, and that is said. */

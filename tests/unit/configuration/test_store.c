@@ -345,6 +345,23 @@ TEST(what_was_proven_is_kept)
     ck_assert_uint_eq(store_good(w.s, "x"), 1);
 }
 
+/* What was rejected by any HAProxy is none to go back to, and what was taken back ran nowhere. */
+TEST(what_was_rejected_is_not_gone_back_to)
+{
+    applied(1, "http://a");
+    applied(2, "http://a");
+    applied(3, "http://a");
+    const char *second = store_version(w.s, 1)->id, *third = store_version(w.s, 0)->id;
+    ck_assert_uint_eq(store_good(w.s, third), 2);
+    ck_assert(!store_is_rejected(w.s, second));
+    store_reject(w.s, second, "http://b", "3.0.1", "no");
+    ck_assert(store_is_rejected(w.s, second) && !store_is_rejected(w.s, third));
+    ck_assert_uint_eq(store_good(w.s, third), 1);
+    store_taken_back(w.s, third, "http://a");
+    world_again();
+    ck_assert_uint_eq(store_latest(w.s, "http://a")->number, 2);
+}
+
 /* An earlier daemon wrote that, and watched nothing. */
 TEST(what_ran_last_counts_as_good_where_nothing_is_said)
 {
