@@ -169,6 +169,7 @@ static struct local_request *ask(struct local_helper *h, const struct local_ask 
     bool changes = ask_of(k) == ASK_CHANGE || ask_of(k) == ASK_DELETE || ask_of(k) == ASK_COMMAND || is_write(k) ||
                    k->kind == LOCAL_KIND_RELOAD;
     check_sent(a, changes ? "PUT" : "GET", text_of(k));
+    bool told_before = a->whole.tells_early && is_write(k);
     if (k->kind == LOCAL_KIND_WRITE_CONFIG)
         whole_write_begins(a, k->bytes, is_write(k));
     else if (ask_of(k) == ASK_CHANGE && (a->local.file.first == NULL || !is_write(&a->local.file.first->ask)))
@@ -178,7 +179,7 @@ static struct local_request *ask(struct local_helper *h, const struct local_ask 
     r->decided = k->kind == LOCAL_KIND_WRITE_CONFIG && a->local.lock_answered_us == a->world->now_us
                      ? a->local.lock_decided
                      : clusters_decided(a);
-    r->asked_us = r->decided.us;
+    r->asked_us = told_before ? a->whole.tells_since_us : r->decided.us;
     r->life = a->world->life;
     r->answered = answered;
     r->arg = arg;
@@ -233,7 +234,7 @@ static void answer(struct local_helper *h)
         a->local.lock_answered_us = a->world->now_us;
     }
     if (r->ask.kind == LOCAL_KIND_WRITE_CONFIG)
-        whole_write_ends(a, r->ask.bytes, r->asked_us, r->answer.status == LOCAL_REJECTED,
+        whole_write_ends(a, r->ask.bytes, r->answer.status == LOCAL_REJECTED,
                          r->answer.status == LOCAL_OK && is_write(&r->ask));
     world_say(a->world, "  %s -> %s: %s %s%.200s", a->url, text_of(&r->ask), local_status_name(r->answer.status),
               r->answer.message, r->ask.kind == LOCAL_KIND_READ_CONFIG ? "" : r->answer.data);

@@ -66,10 +66,10 @@ void whole_close(struct world *w)
     }
 }
 
-/* Of what ran before nobody else knows: an operator repairs what cannot be loaded. */
+/* Where no version is kept, nobody else knows what ran before: an operator repairs what cannot be loaded. */
 static void target_begin(struct world *w, struct api *a)
 {
-    if (w->settings.kept == 0 && whole_is_unloadable(a->local.text))
+    if (store_latest(w->whole.store, a->url) == NULL && whole_is_unloadable(a->local.text))
         whole_hand_writes(a, mem_strdup(a->whole.loaded), false);
     a->whole.version_known = a->whole.known = a->whole.tells = a->whole.tells_early = a->whole.owes_reload = false;
 }
@@ -79,6 +79,7 @@ struct configuration *whole_begin(struct world *w)
     if (w->settings.whole == 0)
         return NULL;
     store_begin(w);
+    w->whole.watched_us = 0; /* it is read again before this daemon knows that it has it */
     for (size_t i = 0; i < w->settings.targets; i++)
         target_begin(w, &w->apis[i]);
     const struct configuration_options options = {.target_count = w->settings.targets,

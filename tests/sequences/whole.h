@@ -67,10 +67,13 @@ struct whole_target {
     bool known;        /* this daemon has loaded the file, or told it, and nobody wrote to it since */
     bool base_ran;     /* when the write in hand began, HAProxy ran the file that was there */
     bool tells;        /* what that write is about is being told, */
-    bool tells_early;  /* and that began before it */
-    bool owes_reload;  /* a command failed, and what it was for is in the file */
-    char *rejected;    /* by `haproxy -c`, and told so: it is not asked about again; NULL: nothing */
-    char *kept;        /* what another writer puts back; NULL: nothing */
+    bool tells_early;  /* and that began before it, */
+    uint64_t tells_since_us; /* then */
+    bool owes_reload;        /* a command failed, and what it was for is in the file */
+    bool superseded;         /* another document came since the request in hand began */
+    bool rejected_by_known;  /* a version of HAProxy: the one of an earlier daemon may have been another */
+    char *rejected;          /* by `haproxy -c`, and told so: it is not asked about again; NULL: nothing */
+    char *kept;              /* what another writer puts back; NULL: nothing */
 
     /* of a Data Plane API: */
     char *answered, *good;   /* the text that it has, and that of its last reload that went well */
@@ -129,7 +132,7 @@ void whole_is_read(struct api *a);
 void whole_commands_begin(struct api *a);
 void whole_write_begins(struct api *a, const char *text, bool writes);
 void whole_written(struct api *a, const char *text, uint64_t asked_us);
-void whole_write_ends(struct api *a, const char *text, uint64_t asked_us, bool rejected, bool written);
+void whole_write_ends(struct api *a, const char *text, bool rejected, bool written);
 void whole_version_is_known(struct api *a);
 void whole_command_begins(struct api *a, const char *command);
 void whole_command_ends(struct api *a, const char *command, bool failed);

@@ -206,10 +206,12 @@ void whole_api_answers(struct api *a, const struct request *r, int status)
     if (a->world->settings.whole == 0)
         return;
     if (post)
-        whole_write_ends(a, sent_text(r->json), r->sent_us, status == 400,
+        whole_write_ends(a, sent_text(r->json), status == 400,
                          status == 201 || (status == 500 && r->reply.version > 0));
     else if (status == 200 && str_eq(r->path, "/runtime/info"))
         whole_version_is_known(a);
+    else if (status != 200 && str_has_prefix(r->path, "/runtime/backends/")) /* whether it did is not seen */
+        a->whole.not_told_us = a->world->now_us;
 }
 
 /* ---- what HAProxy serves ---- */

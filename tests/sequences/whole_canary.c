@@ -55,8 +55,10 @@ void whole_canary_begins(struct world *w, const char *document)
     w->whole.watched_us = 0;
     w->whole.taken_back = false;
     w->whole.was_there = false; /* or what is promised of it is not less than before */
-    for (size_t i = 0; i < w->settings.targets; i++)
+    for (size_t i = 0; i < w->settings.targets; i++) {
         w->whole.was_there = w->whole.was_there || whole_is_sick(&w->apis[i]);
+        w->apis[i].whole.superseded = true;
+    }
 }
 
 static void whole_canary_is_first(struct whole *w, struct api *a)

@@ -170,7 +170,8 @@ void whole_event(void *arg, const struct configuration_event *e)
     if (e->kind != CONFIGURATION_APPLIED && e->kind != CONFIGURATION_UNCHANGED)
         return;
     struct api *a = &w->apis[e->target];
-    whole_canary_applied(a, e->kind == CONFIGURATION_UNCHANGED);
+    if (is_current(w, e->document->hash)) /* and no version that was gone back to */
+        whole_canary_applied(a, e->kind == CONFIGURATION_UNCHANGED);
     check_applied(a);
     a->whole.known = a->whole.known || (e->kind == CONFIGURATION_APPLIED && !a->whole.hand_file);
 }
@@ -200,6 +201,17 @@ static bool waits_for_a_hand(const struct api *a)
     return any && str_eq(configuration_view(w->whole.configuration, a->number).canary, "waits");
 }
 
+/* The first one does badly with it, which is said, and there is nothing to go back to: no other one gets it. */
+static bool waits_for_a_failed_one(const struct api *a)
+{
+    const struct world *w = a->world;
+    bool any = false;
+    for (size_t i = 0; i < w->settings.targets; i++)
+        any = any || str_eq(configuration_view(w->whole.configuration, i).canary, "failed");
+    return any && w->whole.document.sick &&
+           str_eq(configuration_view(w->whole.configuration, a->number).canary, "waits");
+}
+
 static bool any_is(const struct world *w, const char *state)
 {
     bool any = false;
@@ -221,13 +233,14 @@ static void unfinished_at(struct api *a, struct buf *why)
     struct world *w = a->world;
     const char *state = configuration_view(w->whole.configuration, a->number).state;
     bool good = is_good(w), there = has_document(a), left = is_left_to_hand(a) && !there;
+    bool waits = waits_for_a_hand(a) || waits_for_a_failed_one(a);
     if (str_eq(configuration_view(w->whole.configuration, a->number).canary, "watched") && !left)
         buf_add(why, "it is watched");
     else if (!a->whole.hand_file && whole_is_unloadable(a->local.text))
         buf_add(why, "the file has what HAProxy cannot load");
-    else if (good && !there && !left && !waits_for_a_hand(a))
+    else if (good && !there && !left && !waits)
         buf_add(why, "the file has not what the document has");
-    else if (good && !left && !str_eq(state, "applied") && !waits_for_a_hand(a))
+    else if (good && !left && !str_eq(state, "applied") && !waits)
         buf_printf(why, "it is %s", state);
     else if (!good && !left && (there || !any_is(w, "rejected")))
         buf_printf(why, "HAProxy rejects it, and it is %s", state);

@@ -149,6 +149,7 @@ void whole_commands_begin(struct api *a)
         return;
     telling_begins(a);
     a->whole.tells_early = true;
+    a->whole.tells_since_us = a->world->now_us;
 }
 
 void whole_write_begins(struct api *a, const char *text, bool writes)
@@ -156,7 +157,10 @@ void whole_write_begins(struct api *a, const char *text, bool writes)
     struct world *w = a->world;
     if (w->settings.whole == 0)
         return;
-    if (a->whole.rejected != NULL && str_eq(a->whole.rejected, text))
+    a->whole.superseded = false;
+    bool back = a->whole.load_failed && whole_is_by_hand(a, text); /* a hand had put it where it goes back to */
+    bool known = a->whole.rejected_by_known == a->whole.version_known;
+    if (str_eq(a->whole.rejected, text) && known && !back)
         violate(w, "asked-again", "%s: HAProxy rejected this, and is asked about it again", a->url);
     if (!writes)
         return;
@@ -186,7 +190,7 @@ void whole_written(struct api *a, const char *text, uint64_t asked_us)
 }
 
 /* What goes back is asked about as often as it is to be, and so is what was another document meanwhile. */
-void whole_write_ends(struct api *a, const char *text, uint64_t asked_us, bool rejected, bool written)
+void whole_write_ends(struct api *a, const char *text, bool rejected, bool written)
 {
     struct whole_target *w = &a->whole;
     if (a->world->settings.whole == 0)
@@ -194,16 +198,17 @@ void whole_write_ends(struct api *a, const char *text, uint64_t asked_us, bool r
     cleanup(mem_free_ptr) char *document = whole_print(&a->world->whole.document);
     w->tells = w->tells && written;
     w->owes_reload = w->owes_reload && written;
-    if (!rejected || a->world->whole.document_us > asked_us || !str_eq(document, text))
+    if (!rejected || w->superseded || !str_eq(document, text))
         return;
     free(w->rejected);
     w->rejected = mem_strdup(text);
+    w->rejected_by_known = w->version_known;
 }
 
 void whole_version_is_known(struct api *a)
 {
     struct whole_target *w = &a->whole;
-    if (!w->version_known)
+    if (!w->version_known && !w->rejected_by_known)
         whole_refresh(a->world);
     w->version_known = true;
 }
