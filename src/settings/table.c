@@ -558,10 +558,11 @@ const struct setting setting_table[] = {
         TEXT(local.environment_file, check_path),
         .unset = "HAProxy is asked (`show env`)",
         .expected = "the path of a file",
-        .help = "A file with the environment that HAProxy runs in. haproxy -c runs in the same, as a configuration may "
-                "depend "
-                "on it (`.if defined(...)`, \"$NAME\"). Lines NAME=VALUE; those of HAPROXY_ and NOTIFY_, which the "
-                "master sets, are left out.",
+        .help =
+            "A file with the environment that HAProxy runs in. haproxy -c runs in the same, as a configuration may "
+            "depend "
+            "on it (`.if defined(...)`, \"$NAME\"). Lines NAME=VALUE, as a unit's EnvironmentFile; HAPROXY_LOCALPEER "
+            "in it is the name of -L.",
         .example = "/etc/default/haproxy",
     },
     {

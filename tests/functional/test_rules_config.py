@@ -182,6 +182,25 @@ def test_the_check_has_the_environment(tmp_path: pathlib.Path, monkeypatch: pyte
             refused(local, daemon, local.first + BROKEN, "no-such-keyword")
 
 
+# HAProxy reads the first branch after a reload, and `haproxy -c` by itself another one.
+OWN = ".if {condition}\nbackend own\n.else\n  no-such-keyword\n.endif\n"
+
+
+@pytest.mark.parametrize("of", ["HAProxy", "a file"])
+@pytest.mark.parametrize("condition", ["defined(HAPROXY_MWORKER)", 'streq("$HAPROXY_SITE",one)', 'streq("$HAPROXY_LOCALPEER",me)'],
+                         ids=["master", "of the operator", "peer"])
+def test_the_check_has_what_haproxy_sets_and_the_operator_calls_so(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, of: str,
+                                                                   condition: str) -> None:
+    """In all its versions: a reload takes it, too."""
+    monkeypatch.setenv("HAPROXY_SITE", "one")
+    (tmp_path / "environment").write_text("HAPROXY_SITE=one\nHAPROXY_LOCALPEER=me\n")
+    local = Local(tmp_path, PLAIN)
+    local.haproxy.options = ["-L", "me"]
+    with followed(local, **({"HAPROXY_ENVIRONMENT_FILE": str(tmp_path / "environment")} if of == "a file" else {})) as daemon:
+        taken(local, daemon, local.first + OWN.replace("{condition}", condition))
+        assert "own" in local.haproxy.runtime("show backend")
+
+
 def test_an_environment_that_cannot_be_read_is_named(tmp_path: pathlib.Path) -> None:
     """Nothing is written until it can be."""
     local, file = Local(tmp_path, PLAIN), tmp_path / "environment"

@@ -126,6 +126,7 @@ class HAProxy:
             text = text.replace("{" + name + "}", value)
         self.config.write_text(text)
         self.files = [self.config]  # that it reads, in their order
+        self.options: list[str] = []
         self.process: Process | None = None
 
     @property
@@ -133,7 +134,7 @@ class HAProxy:
         return haproxy_version(self.binary) >= (2, 7)
 
     def start(self) -> "HAProxy":
-        self.process = Process([self.binary, "-W", "-S", f"{self.master_socket},level,admin", "-p", str(self.pid_file),
+        self.process = Process([self.binary, "-W", "-S", f"{self.master_socket},level,admin", "-p", str(self.pid_file), *self.options,
                                 *(word for file in self.files for word in ("-f", str(file)))], self.log_file, name="haproxy")
         wait_until(self._up, 10, f"haproxy's stats socket {self.socket}; its log: {self.log_file}")
         return self

@@ -219,16 +219,25 @@ room("local, the helper's file", ("test_local_helper", "test_local_files"), (
 ))
 ENVIRONMENT = "haproxy/local/helper_environment.c"
 room("local, the environment of a check", ("test_local_requests",), (
-    Mutant("variables of another process are there", ENVIRONMENT, 'str_has_prefix(line, "HAPROXY_") || ', ""),
-    Mutant("a check is another one's to notify", ENVIRONMENT, ' || str_has_prefix(line, "NOTIFY_");', ";"),
-    Mutant("a value is one line", ENVIRONMENT, "if (name == 0 && count > 0 && !skips && len > 0) {", "if (false) {"),
+    Mutant("a check takes itself for a master that reloads", ENVIRONMENT, '{"HAPROXY_MWORKER_", ', "{"),
+    Mutant("a check has the master's processes", ENVIRONMENT, '"HAPROXY_PROCESSES=", ', ""),
+    Mutant("a check is another one's to notify", ENVIRONMENT, ', "NOTIFY_"};', "};"),
+    Mutant("a check is not below a master", ENVIRONMENT, '        list[count++] = mem_strdup("HAPROXY_MWORKER=1");', "        ;"),
+    Mutant("there are two of a master's", ENVIRONMENT, ' && helper_environment_value(list, "HAPROXY_MWORKER") == NULL)', ")"),
+    Mutant("a comment is part of a value", ENVIRONMENT, "if (name == 0 && has_long_values && count", "if (name == 0 && count"),
+    Mutant("what HAProxy has once it has read its files is there before", ENVIRONMENT, "        environment_drop(list, later[i], NULL);", "        ;"),
+    Mutant("what was there before presetenv is not", ENVIRONMENT, "strchr(value, '$') == NULL ? value : NULL);", "NULL);"),
+    Mutant("a value that is made of others is known", ENVIRONMENT, "strchr(value, '$') == NULL ? value : NULL);", "value);"),
+    Mutant("the peer's name is the host's", "haproxy/local/helper_config.c", "    if (peer != NULL) {", "    if (false) {"),
+    Mutant("a file cannot name its peer", ENVIRONMENT, "        environment_drop_set(checked, false, list);", "        ;"),
+    Mutant("a value is one line", ENVIRONMENT, "if (name == 0 && has_long_values && count > 0 && !skips && len > 0) {", "if (false) {"),
     Mutant("what is left out leaves its other lines", ENVIRONMENT, "count > 0 && !skips && len > 0", "count > 0 && len > 0"),
     Mutant("quotes are part of a value", ENVIRONMENT, "    environment_unquote(list);\n    return list;", "    return list;"),
     Mutant("half of a pair of quotes goes", ENVIRONMENT, " && value[len - 1] == *value) {", ") {"),
-    Mutant("there are two PATHs", ENVIRONMENT, "    if (!has_path)\n", "    if (true)\n"),
-    Mutant("what the file sets is there before it", ENVIRONMENT, "        environment_drop_set(w, list);\n", "        ;\n"),
-    Mutant("each HAProxy begins a reload anew", ENVIRONMENT, "strverscmp(branch + strlen(\"HAPROXY_BRANCH=\"), RESTORES) >= 0)", "true)"),
-    Mutant("presetenv sets nothing", ENVIRONMENT, ' || str_eq(cfg_word(&words, 0), "presetenv"))', ")"),
+    Mutant("there are two PATHs", ENVIRONMENT, '    if (helper_environment_value(list, "PATH") == NULL)\n', "    if (true)\n"),
+    Mutant("what the file sets is there before it", ENVIRONMENT, "else if (restores && str_eq(keyword, \"setenv\"))", "else if (false)"),
+    Mutant("each HAProxy begins a reload anew", ENVIRONMENT, "branch != NULL && strverscmp(branch, RESTORES) >= 0,", "true,"),
+    Mutant("presetenv sets nothing", ENVIRONMENT, 'else if (restores && str_eq(keyword, "presetenv"))', "else if (false)"),
 ))
 room("local, what the helper is asked", ("test_local_requests",), (
     Mutant("a name with a slash is one of the folder", MESSAGE, "strchr(name, '/') == NULL", "true"),

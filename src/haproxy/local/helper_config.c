@@ -239,11 +239,15 @@ static size_t helper_count(const char *const *list)
     return n;
 }
 
-static char **helper_check_arguments(const struct local_helper_options *o, const char *file)
+static char **helper_check_arguments(const struct local_helper_options *o, const char *file, const char *peer)
 {
     size_t before = helper_count(o->files_before), after = helper_count(o->files_after), n = 0;
-    const char **args = mem_array(2 * (before + after) + 4, sizeof(args[0]));
+    const char **args = mem_array(2 * (before + after) + 6, sizeof(args[0]));
     args[n++] = "-c";
+    if (peer != NULL) {
+        args[n++] = "-L";
+        args[n++] = peer;
+    }
     for (size_t i = 0; i < before; i++) {
         args[n++] = "-f";
         args[n++] = o->files_before[i];
@@ -291,8 +295,9 @@ static char *helper_check_message(const struct buf *said, const char *temporary,
 static int helper_check(struct helper_work *w, const char *file)
 {
     const struct local_helper_options *o = w->helper->options;
-    cleanup(mem_free_ptr) char **args = helper_check_arguments(o, file);
-    char **environment = helper_environment(w);
+    char **environment = helper_environment(w, file);
+    const char *peer = environment != NULL ? helper_environment_value(environment, LOCAL_PEER) : NULL;
+    cleanup(mem_free_ptr) char **args = helper_check_arguments(o, file, peer);
     const struct child_options run = {.command = o->haproxy != NULL ? o->haproxy : "haproxy",
                                       .args = args,
                                       .env = environment,

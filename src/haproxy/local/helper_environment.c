@@ -15,6 +15,15 @@
  * that it loaded last has set. */
 #define RESTORES "3.1"
 
+const char *helper_environment_value(char *const *list, const char *name)
+{
+    size_t len = strlen(name);
+    for (; *list != NULL; list++)
+        if (strncmp(*list, name, len) == 0 && (*list)[len] == '=')
+            return *list + len + 1;
+    return NULL;
+}
+
 static size_t environment_name(const char *line, size_t len)
 {
     size_t n = 0;
@@ -23,24 +32,30 @@ static size_t environment_name(const char *line, size_t len)
     return n > 0 && n < len && line[n] == '=' && !isdigit((unsigned char)line[0]) ? n : 0;
 }
 
-/* The master sets these anew for each process that it starts; those of systemd are about another one. */
+/* With these a master tells itself, over its reload, what it has; a check would take them for its own. All else that HAProxy sets,
+ * a file may refer to. */
 static bool environment_is_of_master(const char *line)
 {
-    return str_has_prefix(line, "HAPROXY_") || str_has_prefix(line, "NOTIFY_");
+    static const char *const of_master[] = {
+        "HAPROXY_MWORKER_", "HAPROXY_PROCESSES=", "HAPROXY_STARTUPLOGS_FD=", "HAPROXY_LOAD_SUCCESS=", "NOTIFY_"};
+    for (size_t i = 0; i < array_len(of_master); i++)
+        if (str_has_prefix(line, of_master[i]))
+            return true;
+    return false;
 }
 
-/* "NAME=VALUE", lines. A line that names nothing goes on with the value before it. */
-static char **environment_of(const char *text, const char *path)
+/* "NAME=VALUE", lines. has_long_values: a line that names nothing goes on with the value before it. */
+static char **environment_of(const struct helper *h, const char *text, bool has_long_values)
 {
-    size_t count = 0, room = 2, lines = 0;
+    size_t count = 0, room = 3, lines = 0;
     for (const char *at = text; *at != '\0'; at++)
         lines += *at == '\n';
     char **list = mem_array(lines + room + 1, sizeof(list[0]));
-    bool has_path = false, skips = true;
+    bool skips = true;
     for (const char *at = text, *end; *at != '\0'; at = *end == '\n' ? end + 1 : end) {
         size_t len = strcspn(at, "\n"), name = environment_name(at, len);
         end = at + len;
-        if (name == 0 && count > 0 && !skips && len > 0) {
+        if (name == 0 && has_long_values && count > 0 && !skips && len > 0) {
             char *longer = mem_printf("%s\n%.*s", list[count - 1], (int)len, at);
             mem_wipe_free(list[count - 1]);
             list[count - 1] = longer;
@@ -48,13 +63,13 @@ static char **environment_of(const char *text, const char *path)
         if (name == 0)
             continue;
         skips = environment_is_of_master(at);
-        has_path = has_path || str_has_prefix(at, "PATH=");
         if (!skips)
             list[count++] = mem_strndup(at, len);
     }
-    if (!has_path)
-        list[count++] = mem_strdup(path);
-    list[count] = NULL;
+    if (helper_environment_value(list, "PATH") == NULL)
+        list[count++] = mem_strdup(h->environment[0]);
+    if (h->options->master_socket != NULL && helper_environment_value(list, "HAPROXY_MWORKER") == NULL)
+        list[count++] = mem_strdup("HAPROXY_MWORKER=1");
     return list;
 }
 
@@ -65,20 +80,23 @@ void helper_environment_free(char **list)
     free(list);
 }
 
-/* ---- what the file sets by itself */
+/* ---- what HAProxy has only once it has read its files */
 
-static void environment_drop(char **list, const char *name)
+/* value: only where it is that; NULL: any. */
+static void environment_drop(char **list, const char *name, const char *value)
 {
     size_t to = 0, len = strlen(name);
     for (size_t i = 0; list[i] != NULL; i++)
-        if (strncmp(list[i], name, len) == 0 && list[i][len] == '=')
+        if (strncmp(list[i], name, len) == 0 && list[i][len] == '=' &&
+            (value == NULL || str_eq(list[i] + len + 1, value)))
             mem_wipe_free(list[i]);
         else
             list[to++] = list[i];
     list[to] = NULL;
 }
 
-static void environment_drop_set(struct helper_work *w, char **list)
+/* restores: what a file sets does not outlive it. A file that names the local peer does it for itself alone, always. */
+static void environment_drop_set(const char *path, bool restores, char **list)
 {
     cleanup(local_place_fini) struct local_place p = {.folder = -1};
     cleanup(cfg_file_fini) struct cfg_file f = {0};
@@ -87,30 +105,46 @@ static void environment_drop_set(struct helper_work *w, char **list)
     struct local_identity identity;
     buf_init_secret(&text, LOCAL_FILE_MAX_BYTES);
     cfg_line_init(&words);
-    if (local_place_of_file(&p, w->helper->options->config_file) != 0 || local_file_read(&p, &text, &identity) != 0)
+    if (local_place_of_file(&p, path) != 0 || local_file_read(&p, &text, &identity) != 0)
         return;
     cfg_file_parse(&f, buf_str(&text), text.len);
     for (size_t i = 0; i < f.line_count; i++) {
         cfg_line_split(&words, f.lines[i].text, f.lines[i].len);
-        if (str_eq(cfg_word(&words, 0), "setenv") || str_eq(cfg_word(&words, 0), "presetenv"))
-            environment_drop(list, cfg_word(&words, 1));
+        const char *keyword = cfg_word(&words, 0), *value = cfg_word(&words, 2);
+        if (str_eq(keyword, "localpeer"))
+            environment_drop(list, LOCAL_PEER, NULL);
+        else if (restores && str_eq(keyword, "setenv"))
+            environment_drop(list, cfg_word(&words, 1), NULL);
+        else if (restores && str_eq(keyword, "presetenv")) /* any other value was there before */
+            environment_drop(list, cfg_word(&words, 1), strchr(value, '$') == NULL ? value : NULL);
     }
+}
+
+static void environment_before_reading(const struct local_helper_options *o, bool restores, char **list)
+{
+    static const char *const later[] = {"HAPROXY_CFGFILES", "HAPROXY_CLI", "HAPROXY_MASTER_CLI"};
+    for (size_t i = 0; restores && i < array_len(later); i++)
+        environment_drop(list, later[i], NULL);
+    environment_drop_set(o->config_file, restores, list);
+    for (size_t i = 0; o->files_before != NULL && o->files_before[i] != NULL; i++)
+        environment_drop_set(o->files_before[i], restores, list);
+    for (size_t i = 0; o->files_after != NULL && o->files_after[i] != NULL; i++)
+        environment_drop_set(o->files_after[i], restores, list);
 }
 
 /* ---- where it is from */
 
-static char **environment_of_haproxy(struct helper_work *w, const char *path)
+static char **environment_of_haproxy(struct helper_work *w)
 {
     if (helper_talk(w, LOCAL_SOCKET_STATS, "show env", COMMAND_MS) != 0) {
         free(w->message);
         w->message = NULL;
         w->answer.status = LOCAL_OK;
-        return environment_of("", path);
+        return environment_of(w->helper, "", false);
     }
-    const char *branch = strstr(buf_str(&w->data), "HAPROXY_BRANCH=");
-    char **list = environment_of(buf_str(&w->data), path);
-    if (branch != NULL && strverscmp(branch + strlen("HAPROXY_BRANCH="), RESTORES) >= 0)
-        environment_drop_set(w, list);
+    char **list = environment_of(w->helper, buf_str(&w->data), true);
+    const char *branch = helper_environment_value(list, "HAPROXY_BRANCH");
+    environment_before_reading(w->helper->options, branch != NULL && strverscmp(branch, RESTORES) >= 0, list);
     buf_clear(&w->data);
     return list;
 }
@@ -128,18 +162,24 @@ static void environment_unquote(char **list)
     }
 }
 
-char **helper_environment(struct helper_work *w)
+static char **environment_of_file(struct helper_work *w, const char *file)
 {
-    const char *path = w->helper->environment[0], *file = w->helper->options->environment_file;
-    cleanup(buf_wipe) struct buf text = {.secret = true};
-    if (file == NULL)
-        return environment_of_haproxy(w, path);
+    cleanup(buf_wipe) struct buf text;
     buf_init_secret(&text, LOCAL_ANSWER_MAX_BYTES);
     if (buf_read_file(&text, file) != 0) {
         helper_fail(w, "cannot read %s, the environment of HAProxy: %m", file);
         return NULL;
     }
-    char **list = environment_of(buf_str(&text), path);
+    char **list = environment_of(w->helper, buf_str(&text), false);
     environment_unquote(list);
+    return list;
+}
+
+char **helper_environment(struct helper_work *w, const char *checked)
+{
+    const char *file = w->helper->options->environment_file;
+    char **list = file != NULL ? environment_of_file(w, file) : environment_of_haproxy(w);
+    if (list != NULL)
+        environment_drop_set(checked, false, list);
     return list;
 }

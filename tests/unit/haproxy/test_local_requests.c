@@ -96,18 +96,35 @@ TEST(test_commands_to_sockets)
 }
 
 /* A check says it back. */
-#define SAYS_ENVIRONMENT "#!/bin/sh\necho \"$A|$B|$C|$HAPROXY_X|$NOTIFY_SOCKET|$PATH\"\nexit 1\n"
-#define ENVIRONMENT "B=two\nHAPROXY_X=3\nof that\nPATH=/p\nlines\nNOTIFY_SOCKET=/x\nC=d\n"
+#define SAYS_ENVIRONMENT                                                                                         \
+    "#!/bin/sh\ncase $* in *-L*) echo $3;; esac\n"                                                               \
+    "echo "                                                                                                      \
+    "\"$A|$B|$C|$HAPROXY_X|$HAPROXY_CLI|$HAPROXY_PROCESSES$HAPROXY_MWORKER_REEXEC$NOTIFY_SOCKET|$PATH|$HAPROXY_" \
+    "MWORKER\"\nexit 1\n"
+#define ENVIRONMENT                                  \
+    "HAPROXY_CLI=s\nB=two\nHAPROXY_PROCESSES=3\nof " \
+    "that\nPATH=/p\nlines\nHAPROXY_X=3\nHAPROXY_MWORKER_REEXEC=1\nNOTIFY_SOCKET=/x\nC=d\n"
+#define SETS "global\n setenv A x\n"
 
 static const struct {
     const char *file, *answer; /* of HAProxy */
+    const char *config, *text; /* what HAProxy has, and what is checked */
     const char *says;
 } environments[] = {
-    {"A=1\n" ENVIRONMENT, NULL, "1|two|d|||/p\nlines"},
-    {"A=\"q r\"\nB='s'\nC='t\nPATH=/p", NULL, "q r|s|'t|||/p"},
-    {NULL, "HAPROXY_BRANCH=3.0\nA=1\n" ENVIRONMENT "\n", "1|two|d|||/p\nlines"},
+    {"A=1\n" ENVIRONMENT, NULL, "", "", "1|two|d|3|s||/p|1"},
+    {"# of HAProxy\nA=\"q r\"\n\n; more\nB='s'\nC='t\nPATH=/p", NULL, "", "", "q r|s|'t||||/p|1"},
+    {NULL, "HAPROXY_BRANCH=3.0\nA=1\n" ENVIRONMENT "\n", SETS, "", "1|two|d|3|s||/p\nlines|1"},
     /* What its file sets it has not at first, from then on. */
-    {NULL, "HAPROXY_BRANCH=3.1\nA=1\n" ENVIRONMENT "\n", "|two||||/p\nlines"},
+    {NULL, "HAPROXY_BRANCH=3.1\nA=1\n" ENVIRONMENT "\n", SETS, "", "|two|d|3|||/p\nlines|1"},
+    {NULL, "HAPROXY_BRANCH=3.1\n" ENVIRONMENT "\n", "global\n presetenv B x\n presetenv C d\n", "",
+     "|two||3|||/p\nlines|1"},
+    {NULL, "HAPROXY_BRANCH=3.1\n" ENVIRONMENT "\n", "global\n presetenv C \"$B\"\n", "", "|two||3|||/p\nlines|1"},
+    {NULL, "HAPROXY_MWORKER=2\nPATH=/p\n", "", "", "||||||/p|2"},
+    /* Of -L; a file that names it can be read only without. */
+    {NULL, "HAPROXY_LOCALPEER=me\nPATH=/p\n", "", "", "me\n||||||/p|1"},
+    {NULL, "HAPROXY_LOCALPEER=me\nPATH=/p\n", "global\n localpeer me\n", "", "||||||/p|1"},
+    {NULL, "HAPROXY_LOCALPEER=me\nPATH=/p\n", "", "global\n localpeer you\n", "||||||/p|1"},
+    {"HAPROXY_LOCALPEER=me\nPATH=/p\n", NULL, "", "", "me\n||||||/p|1"},
 };
 
 TEST_EACH(test_checks_in_the_environment_of_haproxy, array_len(environments))
@@ -116,13 +133,13 @@ TEST_EACH(test_checks_in_the_environment_of_haproxy, array_len(environments))
     bool asks = environments[_i].file == NULL;
     int fd = unix_socket(stats, true);
     put(program, SAYS_ENVIRONMENT, 0755);
-    put(config, "global\n setenv A x\n presetenv C y\n", 0640);
+    put(config, environments[_i].config, 0640);
     put(file, asks ? "" : environments[_i].file, 0600);
     options.environment_file = asks ? NULL : file;
-    options.stats_socket = stats;
+    options.stats_socket = options.master_socket = stats;
     start();
     pid_t pid = asks ? serve(fd, environments[_i].answer, true, false) : 0;
-    ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_REJECTED);
+    ck_assert_int_eq(write_text(environments[_i].text, NULL, 0), LOCAL_REJECTED);
     cleanup(mem_free_ptr) char *says = mem_printf("%s\n", environments[_i].says);
     ck_assert_str_eq(seen.message, says);
     if (asks) {
