@@ -267,7 +267,11 @@ static const char *configuration_obstacle(const struct target *t)
         return t->why.message;
     if (t->own != NULL)
         return "this HAProxy is new and has the last configuration that ran: the latest is rejected";
-    return t->in != NULL && t->progress != PROGRESS_APPLIED ? instance_view(t->in).waits : NULL;
+    if (t->in == NULL || t->progress == PROGRESS_APPLIED)
+        return NULL;
+    const struct instance_view v = instance_view(t->in);
+    bool problem = v.problem != NULL && v.problem->kind != ERROR_NONE;
+    return v.waits == NULL && problem ? v.problem->message : v.waits;
 }
 
 struct configuration_view configuration_view(const struct configuration *c, size_t target)

@@ -386,6 +386,7 @@ static void target_decide(void *self, struct engine_wants *ret)
     if (ret->served)
         return;
     bool retries = !retry_waits(&t->retry, now), soon = configuration_waits(c, now) && !target_by_runtime(t);
+    ret->failed = !retries;
     if (target_files_next(t, &part) && (!c->options.dry_run || part == STORAGE_CHECK)) {
         bool early = (part == STORAGE_ADD && soon) || ((part == STORAGE_ADD || part == STORAGE_END) && c->paused);
         bool urgent = part == STORAGE_FINAL || part == STORAGE_BACK; /* HAProxy has half of it */

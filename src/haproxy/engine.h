@@ -62,6 +62,7 @@ struct instance_backend {
 /* What an engine has to do; false in all: nothing. */
 struct engine_wants {
     bool waits;       /* there is something to write, but not now (`due` says when) */
+    bool failed;      /* because it could not be written: that problem is not resolved */
     bool update;      /* a runtime update: `update` starts it */
     bool transaction; /* `collect` has its changes */
     bool overdue;     /* the transaction or replacement does not wait for runtime updates any longer */

@@ -425,6 +425,7 @@ void instance_decide(struct instance *in)
         *w = (struct engine_wants){0};
         in->engines[i]->ops->decide(in->engines[i]->self, w);
         all.waits = all.waits || w->waits;
+        all.failed = all.failed || w->failed;
         all.reload = all.reload || w->reload;
         all.update = all.update || w->update;
         all.transaction = all.transaction || w->transaction;
@@ -469,6 +470,6 @@ void instance_decide(struct instance *in)
     if (!all.waits)
         in->one_by_one = false;
     uint64_t now = clock_mono_ms();
-    if (!all.waits || (in->pace.write_after_ms <= now && in->pace.transaction_after_ms <= now))
+    if (!all.waits || (!all.failed && in->pace.write_after_ms <= now && in->pace.transaction_after_ms <= now))
         instance_nothing_to_write(in);
 }

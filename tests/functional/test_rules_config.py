@@ -208,7 +208,10 @@ def test_an_environment_that_cannot_be_read_is_named(tmp_path: pathlib.Path) -> 
     with followed(local, HAPROXY_ENVIRONMENT_FILE=str(file)) as daemon:
         file.unlink()
         local.put(local.first + "backend more\n")
-        await_log(daemon, f"cannot read {file}, the environment of HAProxy")
-        assert not daemon.ready() and local.haproxy.config.read_text() == local.first
+        daemon.wait_not_ready(f"configuration: not validated yet: cannot change HAProxy's configuration: cannot read {file}, the environment of HAProxy")
+        daemon.wait_metric("reconciles_total", 2, result="unavailable")  # it was tried again, and read before
+        daemon.wait_not_ready(f"cannot read {file}, the environment of HAProxy")
+        assert "problem resolved" not in daemon.log() and local.haproxy.config.read_text() == local.first
         file.write_text("PROD=1\n")
-        taken(local, daemon, local.first + "backend more\n")
+        taken(local, daemon, local.first + "backend others\n")
+        await_log(daemon, 'msg="problem resolved"')

@@ -326,6 +326,8 @@ room("configuration, when it is tried again", ("test_retry", "test_target", "tes
     Mutant("a repair is never replaced", RESTORE, "if (!t->restores || instance_view(t->in).behind || target_may_repair(t) ||", "if (!t->restores ||"),
     Mutant("what the API put back is a repair", RESTORE, " || target_file_means(t, t->good))", ")"),
     Mutant("what could not be loaded is a repair", RESTORE, "target_file_means(t, t->unloadable) || ", "false || "),
+    Mutant("what failed may be resolved while it waits", TARGET, "    ret->failed = !retries;\n", ""),
+    Mutant("nothing is said of what it waits for", ENGINE, "v.waits == NULL && problem ? v.problem->message : v.waits;", "v.waits;"),
     Mutant("an attempt to write is one to validate", TARGET, "writes ? CONFIGURATION_WRITING : CONFIGURATION_VALIDATING", "CONFIGURATION_VALIDATING"),
     Mutant("files that are not stored are not told", FILES_OF_TARGET, "    if (!ok)\n        configuration_tell", "    if (false)\n        configuration_tell"),
     Mutant("any file is a certificate", FILES_OF_TARGET, "s->certificates > 0 && t->part", "t->part"),
@@ -367,6 +369,9 @@ room("configuration, when it is tried again", ("test_retry", "test_target", "tes
     Mutant("a pause of before is for ever", ENGINE, "    store_pause(c->options.store, paused); /* which an earlier run may have said */\n    if (paused == c->paused)\n        return;\n", "    if (paused == c->paused)\n        return;\n    store_pause(c->options.store, paused);\n"),
     Mutant("lines of drift are not logged", TARGET, "        target_log_lines(t);\n", ""),
     Mutant("how many more lines differ is not said", TARGET, "log_if(i + 1 == CFG_LINE_DIFFERENCE_MAX && differs.count > i + 1,", "log_if(false,"),
+))
+room("configuration, a write that failed", ("test_instance_replace",), (
+    Mutant("a problem is resolved by waiting", "haproxy/instance_write.c", "(!all.failed && in->pace", "(in->pace"),
 ))
 room("configuration, a write that was interrupted", ("test_instance_reload",), (
     Mutant("what was written and not loaded is taken for running", READ, "!in->readout.unloaded)\n        return;", "!in->readout.unloaded || in->version > 0)\n        return;"),

@@ -219,7 +219,7 @@ room("local, the helper's file", ("test_local_helper", "test_local_files"), (
 ))
 ENVIRONMENT = "haproxy/local/helper_environment.c"
 room("local, the environment of a check", ("test_local_requests",), (
-    Mutant("a check takes itself for a master that reloads", ENVIRONMENT, '{"HAPROXY_MWORKER_", ', "{"),
+    Mutant("a check takes itself for a master that reloads", ENVIRONMENT, '"HAPROXY_MWORKER_", ', ""),
     Mutant("a check has the master's processes", ENVIRONMENT, '"HAPROXY_PROCESSES=", ', ""),
     Mutant("a check is another one's to notify", ENVIRONMENT, ', "NOTIFY_"};', "};"),
     Mutant("a check is not below a master", ENVIRONMENT, '        list[count++] = mem_strdup("HAPROXY_MWORKER=1");', "        ;"),

@@ -15,6 +15,7 @@ TEST(what_the_api_answers_is_asked_again_with_growing_pauses)
         ck_assert_uint_gt(configuration_view(w.c, 0).next_try_ms, clock_mono_ms());
         read_it();
         ck_assert(configuration_view(w.c, 0).away); /* the others do not wait for it */
+        ck_assert(decided(w.in.engine).failed);
         uint64_t pause = asked_after();
         ck_assert_msg(pause >= 30000 && pause <= 301000 && pause > last, "pause %d is %llu", i,
                       (unsigned long long)pause);
@@ -22,7 +23,7 @@ TEST(what_the_api_answers_is_asked_again_with_growing_pauses)
     }
     ask(TRANSACTION_PREVIEWED, 202, -1);
     ck_assert_ptr_null(failure());
-    ck_assert(would_ask()); /* to write it */
+    ck_assert(would_ask() && !decided(w.in.engine).failed); /* to write it */
     ask(TRANSACTION_UNAVAILABLE, 500, -1);
     ck_assert_uint_le(asked_after(), 31000);
     ask(TRANSACTION_COMMITTED, 201, -1);
@@ -73,6 +74,7 @@ TEST(what_cannot_be_read_has_a_class)
     (void)error_set_http(&w.in.problem, 401, "no");
     w.in.engine->ops->read_failed(w.in.engine->self);
     ck_assert_str_eq(failure(), "AuthError");
+    ck_assert_str_eq(configuration_view(w.c, 0).reason, "no");
 }
 
 TEST(drift_is_not_repaired_while_paused)

@@ -16,6 +16,7 @@ struct whole {
     char *file;                        /* as read first behind the write; NULL: not yet */
     const struct cfg_content *content; /* the same */
     enum transaction_result ends;      /* the write */
+    bool failed;                       /* its last write did: it waits */
 };
 
 static void whole_attach(void *self, struct instance *in)
@@ -38,7 +39,8 @@ static void whole_decide(void *self, struct engine_wants *ret)
     const struct whole *o = self;
     const struct instance_view v = instance_view(o->in);
     ret->replacement = o->sends != NULL && v.file_allows;
-    ret->waits = o->sends != NULL && !ret->replacement;
+    ret->waits = o->failed || (o->sends != NULL && !ret->replacement);
+    ret->failed = o->failed;
     ret->reload = o->sends == NULL && v.dirty && v.file_allows;
 }
 
@@ -196,6 +198,22 @@ TEST(the_answer_to_a_write_is_a_reading)
     pass(MINUTES_MS);
     ck_assert_uint_eq(w.commits, 1);
     ck_assert(!instance_view(w.target.instance).dirty);
+}
+
+/* Read again in vain, it waits: what the write failed of is there still. */
+TEST(what_waits_after_its_failure_is_not_resolved)
+{
+    world_whole(false);
+    whole.ends = TRANSACTION_UNAVAILABLE;
+    whole.failed = true;
+    fault((struct fault){.step = 'W', .status = 500});
+    whole_write();
+    mend();
+    pass(MINUTES_MS);
+    ck_assert(!logged("problem resolved"));
+    whole.failed = false;
+    pass(MINUTES_MS);
+    ck_assert(logged("problem resolved"));
 }
 
 TEST(where_another_write_came_before_it_is_read)
