@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/cfg/content.h"
-#include "haproxy/cfg/words.h"
+#include "haproxy/cfg/inherit.h"
 #include "haproxy/change.h"
 #include "haproxy/drift.h"
 #include "haproxy/instance_internal.h"
@@ -242,20 +242,6 @@ static void instance_judge_reload(struct instance *in)
     instance_reload_failed(in, &err, !end->done, problem != NULL);
 }
 
-/* The directive that brings places of servers from somewhere else; 0: the file has none. */
-static unsigned instance_state_file_line(const struct instance *in)
-{
-    cleanup(cfg_line_fini) struct cfg_line words;
-    const struct cfg_file *f = in->readout.file != NULL ? cfg_content_file(in->readout.file, NULL) : NULL;
-    cfg_line_init(&words);
-    for (size_t i = 0; f != NULL && i < f->line_count; i++) {
-        cfg_line_split(&words, f->lines[i].text, f->lines[i].len);
-        if (str_eq(cfg_word(&words, 0), "load-server-state-from-file") && !str_eq(cfg_word(&words, 1), "none"))
-            return f->lines[i].number;
-    }
-    return 0;
-}
-
 bool instance_set_running(struct instance *in)
 {
     struct driver *d = instance_driver(in);
@@ -291,7 +277,7 @@ static bool instance_read_sets(struct instance *in, const char *what)
 {
     struct instance_running *r = &in->running;
     struct error err = {0};
-    unsigned line = instance_state_file_line(in);
+    unsigned line = cfg_state_file_line(cfg_content_file(in->readout.file, NULL), NULL);
     if (!r->reload_in_vain)
         return false;
     if (!r->set_in_vain && instance_driver(in)->ops->set_running != NULL) {

@@ -263,6 +263,52 @@ def test_a_file_that_haproxy_refuses(running: Place) -> None:
     assert lines(check) == [f"{running.haproxy.binary} -c -f {running.config}"]
 
 
+BY_ENVIRONMENT = ".if defined(PROD)\nbackend broken\n  no-such-keyword\n.endif\n"
+
+
+def test_the_environment_of_the_check(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the daemon would refuse, or not see, in that environment; no value is printed."""
+    place.config.write_text(place.config.read_text() + BY_ENVIRONMENT)
+    file = place.home / "environment"
+    file.write_text("PROD=secret\n")
+    found = place.look()
+    found.says("haproxy.environment", "warn", "none but PATH, as no socket shows HAProxy's; haproxy.cfg uses, and it has not PROD")
+    place.haproxy.start()
+    assert not place.look().failed()
+    found = place.look(settings={"HAPROXY_ENVIRONMENT_FILE": str(file)})
+    assert found.failed() == ["haproxy.check"] and "secret" not in found.text
+    found.says("haproxy.check", "fail", "unknown keyword 'no-such-keyword'")
+    check = found.says("haproxy.environment", "warn", f"that of {file}; HAProxy has other values of PROD")
+    assert lines(check) == ["HAPROXY_ENVIRONMENT_FILE="]
+    found = place.look(settings={"HAPROXY_ENVIRONMENT_FILE": str(file) + "s"})
+    found.says("haproxy.check", "fail", f"cannot read {file}s, the environment of HAProxy: No such file")
+    found.says("haproxy.environment", "skip", "needs haproxy -c")
+    place.haproxy.stop()
+    monkeypatch.setenv("PROD", "secret")
+    place.config.write_text(place.config.read_text().replace("  no-such-keyword\n", ""))
+    place.haproxy.start()
+    place.config.write_text(place.config.read_text().replace("backend broken\n", "backend broken\n  no-such-keyword\n"))
+    found = place.look()
+    assert found.failed() == ["haproxy.check"] and "secret" not in found.text
+    found.says("haproxy.environment", "ok", f"HAProxy's own (show env, by {place.haproxy.socket})")
+
+
+STATES = "  load-server-state-from-file global\n"
+
+
+def test_states_that_come_from_a_file(running: Place, rig: Rig) -> None:
+    """Of the whole configuration, and of a backend that is managed."""
+    text = running.config.read_text()
+    assert not running.look().all("haproxy.states")
+    running.config.write_text(text.replace("  timeout connect", STATES + "  timeout connect"))
+    check = running.look().says("haproxy.states", "warn", "line 7, load-server-state-from-file: a reload may bring back old states")
+    assert lines(check) == ["backend NAME", "  load-server-state-from-file none"]
+    rig.haproxy.config.write_text(rig.haproxy.config.read_text() + "backend elsewhere\n" + STATES)
+    assert not look(rig, **beside(rig)).all("haproxy.states")
+    rig.haproxy.config.write_text(rig.haproxy.config.read_text().replace("\nbackend be\n", "\nbackend be\n" + STATES))
+    assert lines(look(rig, **beside(rig)).says("haproxy.states", "warn", "a reload may bring back")) == ["backend be", "  load-server-state-from-file none"]
+
+
 def test_files_beside_it_count(place: Place) -> None:
     more = place.home / "more.cfg"
     more.write_text("backend elsewhere\n  mode http\n  server a 127.0.0.1:9\n")

@@ -115,7 +115,7 @@ room("cfg, cost", ("test_cfg_difference",), (
     Mutant("a name becomes an address", DIFFERENCE, "plain && take_address(was->address, &from.address, &from.port)", "plain"),
     Mutant("an address becomes a name", DIFFERENCE, "plain && take_address(was->address,", "take_address(was->address,"),
     Mutant("the first balance counts", INHERIT, "for (size_t i = s->line_count; i-- > 0;) {\n            const struct cfg_file_line *line", "for (size_t i = 0; i < s->line_count; i++) {\n            const struct cfg_file_line *line"),
-    Mutant("without balance it is a static one", INHERIT, 'return "roundrobin";', 'return "static-rr";'),
+    Mutant("without balance it is a static one", INHERIT, 'cfg_word(words, 1) : "roundrobin";', 'cfg_word(words, 1) : "static-rr";'),
     Mutant("the last keyword decides", DIFFERENCE, "runtime && d->effect != CFG_EFFECT_RELOAD ?", "runtime ?"),
     Mutant("the last difference decides", DIFFERENCE, "d->effect = most ? effect : d->effect;", "d->effect = effect;"),
     Mutant("any line by the runtime", DIFFERENCE, "difference_add(d, s, CFG_EFFECT_RELOAD,\n", "difference_add(d, s, CFG_EFFECT_RUNTIME,\n"),

@@ -5,9 +5,16 @@ from .mutant import Mutant, room
 FILE = "cli/doctor_local/doctor_local_judge_file.c"
 RUNNING = "cli/doctor_local/doctor_local_judge_running.c"
 SERVICE = "cli/doctor_local/doctor_local_judge_service.c"
+GLOBAL = "cli/doctor_local/doctor_local_file.c"
 LINE = "cli/doctor_local/doctor_local_command_line.c"
 SYSTEMD = "cli/doctor_local/doctor_local_systemd.c"
 
+room("doctor, what the file says", ("test_doctor_local_judge_service",), (
+    Mutant("doctor: what is set by the file is missing", GLOBAL, "            file_sets_variable(ret, cfg_word(&words, 1));", "            ;"),
+    Mutant("doctor: a comment uses variables", GLOBAL, "else if (*at == '#' && !single && !quoted)", "else if (false)"),
+    Mutant("doctor: a conditional uses none", GLOBAL, 'str_has_prefix(at, "defined("))', "false)"),
+    Mutant("doctor: a variable is one without quotes", GLOBAL, "else if (*at == '$' && quoted)", "else if (*at == '$')"),
+))
 room("doctor, the file", ("test_doctor_local_judge_file",), (
     Mutant("doctor: a folder that is closed is open", FILE, "    if (f->file.folder_error != 0)\n        judge_folder_closed(f, s);", "    ;"),
     Mutant("doctor: a file that is mounted is not", FILE, "if (file->is_mount) {", "if (false) {"),
@@ -20,7 +27,12 @@ room("doctor, the file", ("test_doctor_local_judge_file",), (
     Mutant("doctor: a lock that is closed is free", FILE, "if (f->file.lock_error != 0) {", "if (false) {"),
     Mutant("doctor: an old HAProxy will do", FILE, "v->minor < OLDEST_MINOR", "false"),
     Mutant("doctor: HAProxy 10 is older than 2.6", FILE, "v->major < OLDEST_MAJOR || (v->major == OLDEST_MAJOR && v->minor", "v->major < OLDEST_MAJOR || (v->minor"),
-    Mutant("doctor: what haproxy -c refuses is taken", FILE, "if (r->problem == NULL && r->status == 0) {", "if (r->problem == NULL) {"),
+    Mutant("doctor: what haproxy -c refuses is taken", FILE, "if (r->problem == NULL && !r->refused) {", "if (r->problem == NULL) {"),
+    Mutant("doctor: what HAProxy has by itself is missing", FILE, "!environment_is_haproxys(name) && ", ""),
+    Mutant("doctor: any name of HAPROXY_ is its own", FILE, "(end != NULL && str_eq(end, \"_LOG_FMT\")) || ", "str_has_prefix(name, \"HAPROXY_\") || "),
+    Mutant("doctor: another value is the same", FILE, "(len == shown_len && memcmp(value, shown, len) == 0)", "true"),
+    Mutant("doctor: one that neither has differs", FILE, "(value != NULL) == (shown != NULL) &&", "value != NULL && shown != NULL &&"),
+    Mutant("doctor: the check's own environment is compared with itself", FILE, "f->shows_environment && file == NULL ? NULL : environment_differs(f)", "environment_differs(f)"),
     Mutant("doctor: a check without HAPROXY_CHECK_FILES", FILE, "        buf_printf(&line, \" -f %s\", l->check_files.list[i]);\n", ""),
     Mutant("doctor: the file twice in the check", FILE, "listed = listed || str_eq(l->check_files.list[i], l->file);", ";"),
 ))

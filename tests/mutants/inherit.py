@@ -8,6 +8,8 @@ ALIENS = "servers/change/diff_unsupported.c"
 WRITE = "haproxy/dataplane/codec_write.c"
 
 room("default-server", ("test_cfg_servers", "test_codec"), (
+    Mutant("states come from a file whatever a backend says", INHERIT, 'line != NULL && !str_eq(cfg_word(&words, 1), "none"))', "line != NULL)"),
+    Mutant("states of another backend are its own", INHERIT, "(backend != NULL && !str_eq(s->name, backend))", "false"),
     Mutant("the defaults section does not count", INHERIT,
            "r->backend = r->count > 0 ? r->defaults[r->count - 1].state : (struct cfg_state){0};", "r->backend = (struct cfg_state){0};"),
     Mutant("`from` is not followed by a backend", INHERIT, "        if (section->from[0] != '\\0')\n", "        if (false)\n"),

@@ -229,6 +229,8 @@ room("local, the environment of a check", ("test_local_requests",), (
     Mutant("what was there before presetenv is not", ENVIRONMENT, "strchr(value, '$') == NULL ? value : NULL);", "NULL);"),
     Mutant("a value that is made of others is known", ENVIRONMENT, "strchr(value, '$') == NULL ? value : NULL);", "value);"),
     Mutant("the peer's name is the host's", "haproxy/local/helper_config.c", "    if (peer != NULL) {", "    if (false) {"),
+    Mutant("what runs is checked as a file beside it", "haproxy/local/helper_config.c", " && a->len == 0)", " && false)"),
+    Mutant("a check does not say its environment", "haproxy/local/helper_config.c", "file == o->config_file && environment[i]", "false && environment[i]"),
     Mutant("a file cannot name its peer", ENVIRONMENT, "        environment_drop_set(checked, false, list);", "        ;"),
     Mutant("a value is one line", ENVIRONMENT, "if (name == 0 && has_long_values && count > 0 && !skips && len > 0) {", "if (false) {"),
     Mutant("what is left out leaves its other lines", ENVIRONMENT, "count > 0 && !skips && len > 0", "count > 0 && len > 0"),

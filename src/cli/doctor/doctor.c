@@ -146,7 +146,9 @@ static void add_haproxy(struct doctor *d, const struct inspect_report *seen, siz
                                             .spiffe = d->clients.spiffe,
                                             .seen = seen,
                                             .target = target_of(d, seen, at)};
-    doctor_haproxy_report(&in, doctor_section(d->report, "haproxy", of->url, NULL));
+    struct doctor_section *s = doctor_section(d->report, "haproxy", of->url, NULL);
+    doctor_haproxy_report(&in, s);
+    doctor_states_report(&in, s);
     for (size_t i = 0; in.target != NULL && i < seen->mapping_count; i++)
         doctor_backend_report(&in, &in.target->backends[i], d->report);
 }
@@ -171,6 +173,7 @@ static void add_local(struct doctor *d, const struct inspect_report *seen)
     }
     const struct doctor_haproxy_input in = {.settings = d->settings, .seen = seen, .target = &seen->targets[0]};
     doctor_local_report(&d->local, in.target, s);
+    doctor_states_report(&in, s);
     for (size_t i = 0; i < seen->mapping_count; i++)
         doctor_backend_report(&in, &in.target->backends[i], d->report);
 }

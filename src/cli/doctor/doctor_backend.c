@@ -7,6 +7,7 @@
 #include "settings/settings.h"
 #include "haproxy/cfg/content.h"
 #include "haproxy/cfg/file.h"
+#include "haproxy/cfg/inherit.h"
 #include "cli/doctor/doctor_haproxy.h"
 #include "cli/doctor/doctor_health.h"
 #include "cli/doctor/doctor_report.h"
@@ -139,6 +140,27 @@ static void report_plan(const struct inspect_backend *b, struct doctor_section *
     }
     doctor_skip(s, id, label, "needs %s",
                 v == INSPECT_WAITING ? "servers, see the Service" : "lines that can be written");
+}
+
+void doctor_states_report(const struct doctor_haproxy_input *in, struct doctor_section *s)
+{
+    const struct cfg_file *f = in->target != NULL ? cfg_content_file(in->target->file, NULL) : NULL;
+    bool whole = in->settings->config_source != SETTINGS_CONFIG_NONE;
+    for (size_t i = 0; i < in->settings->mapping_count + whole; i++) {
+        const char *backend = i < in->settings->mapping_count ? in->settings->mappings[i].backend : NULL;
+        unsigned line = cfg_state_file_line(f, backend);
+        if (line == 0)
+            continue;
+        struct doctor_check *c =
+            doctor_warn(s, "haproxy.states", "server states",
+                        "line %u, load-server-state-from-file: a reload may bring back old states", line);
+        doctor_why(c,
+                   "HAProxy takes addresses, ports, weights and states of servers from the file of server-state-file "
+                   "then, not from haproxy.cfg");
+        doctor_fix(c, "remove that line, or overrule it", "backend %s\n  load-server-state-from-file none",
+                   backend != NULL ? backend : "NAME");
+        return;
+    }
 }
 
 void doctor_backend_report(const struct doctor_haproxy_input *in, const struct inspect_backend *b,

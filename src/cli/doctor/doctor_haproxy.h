@@ -31,6 +31,9 @@ void doctor_haproxy_report(const struct doctor_haproxy_input *in, struct doctor_
 void doctor_backend_report(const struct doctor_haproxy_input *in, const struct inspect_backend *b,
                            struct doctor_report *r);
 
+/* What makes a reload bring what haproxy.cfg does not say. */
+void doctor_states_report(const struct doctor_haproxy_input *in, struct doctor_section *s);
+
 /* ---- parts ---- */
 
 /* Whether HAProxy runs as master and worker, so that a reload keeps its connections. */

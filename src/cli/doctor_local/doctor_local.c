@@ -22,18 +22,11 @@ static void local_next(struct doctor_local *d);
 
 /* ---- programs ---- */
 
-static struct local_run *local_run_of(struct doctor_local *d)
-{
-    return d->step == LOCAL_ASK_VERSION ? &d->facts.version : &d->facts.check;
-}
-
-static void local_take_run(struct local_run *r, const struct child_result *result, char *text, uint64_t took_us)
+static void local_take_version(struct local_run *r, const struct child_result *result, char *text)
 {
     bool ended = result->outcome == CHILD_EXITED;
     r->problem = ended ? NULL : text;
-    r->status = result->status;
     r->out = mem_strdup(result->out->data != NULL ? result->out->data : "");
-    r->took_us = took_us;
     if (ended)
         free(text);
 }
@@ -47,7 +40,7 @@ static void local_on_ended(void *arg, const struct child_result *result)
     char *text = child_result_text(result, &options);
     d->child = NULL;
     if (d->step != LOCAL_ASK_SYSTEMD) {
-        local_take_run(local_run_of(d), result, text, clock_mono_us() - d->began_us);
+        local_take_version(&d->facts.version, result, text);
     } else if (result->outcome == CHILD_EXITED && result->status == 0) {
         local_take_systemd(d, result->out->data != NULL ? result->out->data : "");
         free(text);
@@ -73,33 +66,11 @@ static void local_run(struct doctor_local *d, const char *program, const char *c
                                       .max_out_bytes = LOCAL_ANSWER_MAX_BYTES,
                                       .timeout_ms = d->timeout_ms,
                                       .together = together};
-    d->began_us = clock_mono_us();
     d->child = child_start(d->base, &run, local_on_ended, d, &err);
     if (d->child != NULL)
         return;
     *ret_problem = mem_strdup(err.message);
     local_next(d);
-}
-
-/* In the order in which HAProxy reads them, as settings say it. */
-static void local_check(struct doctor_local *d)
-{
-    const struct settings_local *l = &d->settings->local;
-    size_t n = 0;
-    bool listed = false;
-    cleanup(mem_free_ptr) const char **args = mem_array(2 * l->check_files.count + 4, sizeof(args[0]));
-    args[n++] = "-c";
-    for (size_t i = 0; i < l->check_files.count; i++) {
-        args[n++] = "-f";
-        args[n++] = l->check_files.list[i];
-        listed = listed || str_eq(l->check_files.list[i], l->file);
-    }
-    if (!listed) {
-        args[n++] = "-f";
-        args[n++] = l->file;
-    }
-    d->facts.check.asked = true;
-    local_run(d, d->facts.program, args, true, &d->facts.check.problem);
 }
 
 static void local_ask_version(struct doctor_local *d)
@@ -180,6 +151,15 @@ static void local_take_first(const struct local_answer *a, int rc, const struct 
     s->problem = s->answered ? NULL : mem_strdup(a->status == LOCAL_OK ? err->message : a->message);
 }
 
+static void local_take_check(const struct doctor_local *d, const struct local_answer *a, struct local_run *r)
+{
+    r->asked = true;
+    r->refused = a->status == LOCAL_REJECTED;
+    r->problem = a->status == LOCAL_OK || r->refused ? NULL : mem_strdup(a->message);
+    r->out = mem_strdup(a->message);
+    r->took_us = clock_mono_us() - d->began_us;
+}
+
 static void local_on_answer(void *arg, const struct local_answer *a)
 {
     struct doctor_local *d = arg;
@@ -197,6 +177,12 @@ static void local_on_answer(void *arg, const struct local_answer *a)
         rc = a->status == LOCAL_OK ? cli_info_read(&f->info, a->data, &err) : -1;
         f->has_info = rc == 0;
         local_take_first(a, rc, &err, &f->stats);
+    } else if (d->step == LOCAL_ASK_CHECK) {
+        local_take_check(d, a, &f->check);
+        buf_addn(&f->environment, a->data, a->len);
+    } else if (d->step == LOCAL_ASK_ENVIRONMENT) {
+        f->shows_environment = a->status == LOCAL_OK && strchr(a->data, '=') != NULL;
+        buf_addn(&f->shown_environment, a->data, a->len);
     } else {
         local_take_level(a, d->step == LOCAL_ASK_MASTER_LEVEL ? &f->master : &f->stats);
     }
@@ -230,6 +216,7 @@ static bool local_can(const struct doctor_local *d, enum doctor_local_step step)
     case LOCAL_ASK_INFO:
         return f->stats.path != NULL || f->master.answered;
     case LOCAL_ASK_STATS_LEVEL:
+    case LOCAL_ASK_ENVIRONMENT:
         return f->stats.answered;
     case LOCAL_ASK_STEPS:
         break;
@@ -244,7 +231,8 @@ static void local_ask(struct doctor_local *d)
         local_ask_version(d);
         return;
     case LOCAL_ASK_CHECK:
-        local_check(d);
+        d->began_us = clock_mono_us();
+        d->request = local_check_config(d->helper, local_on_answer, d);
         return;
     case LOCAL_ASK_SYSTEMD:
         local_ask_systemd(d);
@@ -260,6 +248,9 @@ static void local_ask(struct doctor_local *d)
         return;
     case LOCAL_ASK_STATS_LEVEL:
         local_command_to(d, LOCAL_SOCKET_STATS, "show cli level");
+        return;
+    case LOCAL_ASK_ENVIRONMENT:
+        local_command_to(d, LOCAL_SOCKET_STATS, "show env");
         return;
     case LOCAL_ASK_STEPS:
         return;
@@ -308,6 +299,8 @@ void doctor_local_start(struct doctor_local *d, struct event_base *base, const s
                                .done = done,
                                .arg = arg,
                                .step = LOCAL_ASK_VERSION};
+    buf_init_secret(&d->facts.environment, LOCAL_ANSWER_MAX_BYTES);
+    buf_init_secret(&d->facts.shown_environment, LOCAL_ANSWER_MAX_BYTES);
     timer_init(&d->end, base, local_on_end, d);
     local_gather_file(l, &d->facts);
     local_gather_socket(l->master_socket, &d->facts.master);

@@ -28,6 +28,7 @@ enum doctor_local_step {
     LOCAL_ASK_MASTER_LEVEL,
     LOCAL_ASK_INFO,
     LOCAL_ASK_STATS_LEVEL,
+    LOCAL_ASK_ENVIRONMENT,
     LOCAL_ASK_STEPS,
 };
 

@@ -56,6 +56,9 @@ void local_facts_fini(struct local_facts *f)
     facts_free_file(&f->file);
     free(f->global.chroot);
     facts_free_list(f->global.sockets, f->global.socket_count);
+    facts_free_list(f->global.variables, f->global.variable_count);
+    buf_wipe(&f->environment);
+    buf_wipe(&f->shown_environment);
     free(f->program);
     facts_free_run(&f->version);
     facts_free_run(&f->check);

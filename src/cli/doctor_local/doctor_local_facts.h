@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/buf.h"
 #include "haproxy/local/cli.h"
 #include "cli/doctor_local/doctor_local_command_line.h"
 
@@ -60,14 +61,16 @@ struct local_global {
     char *chroot;   /* NULL: none */
     char **sockets; /* the paths of `stats socket` */
     size_t socket_count;
+    char **variables; /* of the environment, which it uses, and does not set itself; each once */
+    size_t variable_count;
 };
 
 /* How a program ended. */
 struct local_run {
     bool asked;
-    char *problem; /* it could not be run, or did not end by itself; NULL: it ended, with `status` */
-    int status;
-    char *out; /* never NULL where it ended */
+    char *problem; /* it could not be run, or did not end by itself; NULL: it ended */
+    bool refused;  /* the file */
+    char *out;     /* never NULL where it ended */
     uint64_t took_us;
 };
 
@@ -110,6 +113,9 @@ struct local_facts {
     struct local_global global;
     char *program; /* as found in PATH; NULL: not there */
     struct local_run version, check;
+    struct buf environment;       /* of that check: "NAME=VALUE", each with a NUL */
+    bool shows_environment;       /* HAProxy does, by the socket */
+    struct buf shown_environment; /* `show env` */
     struct local_socket_facts master, stats;
     bool has_processes;
     struct cli_processes processes; /* `show proc` */

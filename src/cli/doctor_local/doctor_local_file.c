@@ -1,4 +1,5 @@
 /* The file, whose it is, and who we are. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -220,6 +221,53 @@ static void file_take_line(const struct cfg_line *l, struct local_global *g)
     g->sockets[g->socket_count++] = mem_strdup(address);
 }
 
+static size_t file_find_variable(const struct local_global *g, const char *name, size_t len)
+{
+    size_t i = 0;
+    while (i < g->variable_count && (strlen(g->variables[i]) != len || strncmp(g->variables[i], name, len) != 0))
+        i++;
+    return i;
+}
+
+static void file_take_variable(struct local_global *g, const char *name)
+{
+    size_t len = 0;
+    while (isalnum((unsigned char)name[len]) || name[len] == '_')
+        len++;
+    if (len == 0 || file_find_variable(g, name, len) < g->variable_count)
+        return;
+    g->variables = mem_resize(g->variables, g->variable_count + 1, sizeof(g->variables[0]));
+    g->variables[g->variable_count++] = mem_strndup(name, len);
+}
+
+static void file_sets_variable(struct local_global *g, const char *name)
+{
+    size_t i = file_find_variable(g, name, strlen(name));
+    if (i == g->variable_count)
+        return;
+    free(g->variables[i]);
+    g->variables[i] = g->variables[--g->variable_count];
+}
+
+/* The variables of the environment that a line uses: "$NAME", "${NAME}", and defined(NAME) of a conditional. */
+static void file_take_variables(const struct cfg_file_line *line, struct local_global *g)
+{
+    const char *end = line->text + line->len;
+    bool conditional = line->len > 0 && line->text[strspn(line->text, " \t")] == '.', single = false, quoted = false;
+    for (const char *at = line->text; at < end; at++) {
+        quoted = quoted != (*at == '"' && !single);
+        single = single != (*at == '\'' && !quoted);
+        if (*at == '\\' && !single)
+            at++;
+        else if (*at == '$' && quoted)
+            file_take_variable(g, at + 1 + (at[1] == '{'));
+        else if (conditional && !single && str_has_prefix(at, "defined("))
+            file_take_variable(g, at + strlen("defined("));
+        else if (*at == '#' && !single && !quoted)
+            return;
+    }
+}
+
 void local_global_read(const char *text, size_t len, struct local_global *ret)
 {
     struct cfg_file f;
@@ -232,6 +280,13 @@ void local_global_read(const char *text, size_t len, struct local_global *ret)
             cfg_line_split(&words, s->lines[k].text, s->lines[k].len);
             file_take_line(&words, ret);
         }
+    }
+    for (size_t i = 0; i < f.line_count; i++)
+        file_take_variables(&f.lines[i], ret);
+    for (size_t i = 0; i < f.line_count; i++) {
+        cfg_line_split(&words, f.lines[i].text, f.lines[i].len);
+        if (str_eq(cfg_word(&words, 0), "setenv") || str_eq(cfg_word(&words, 0), "presetenv"))
+            file_sets_variable(ret, cfg_word(&words, 1));
     }
     cfg_file_fini(&f);
 }

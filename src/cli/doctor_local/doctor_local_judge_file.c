@@ -7,6 +7,8 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
+#include "haproxy/cfg/words.h"
 #include "haproxy/local/helper.h"
 #include "haproxy/validation_text.h"
 #include "settings/settings.h"
@@ -16,7 +18,7 @@
 #define OLDEST_MAJOR 2
 #define OLDEST_MINOR 6
 #define NAMED 3 /* other HAProxies */
-#define CHECK_WOULD_NOT_START 2
+#define NAMES_SHOWN 10
 
 static const char write_id[] = "haproxy.write", write_label[] = "write";
 
@@ -281,13 +283,12 @@ static void judge_check(const struct local_judged *in, struct doctor_section *s)
         doctor_skip(s, id, label, "needs %s", f->program == NULL ? "HAPROXY_BIN" : "haproxy.cfg");
         return;
     }
-    if (r->problem == NULL && r->status == 0) {
+    if (r->problem == NULL && !r->refused) {
         doctor_ok(s, id, label, "takes the file as it is, %.1f ms", (double)r->took_us / 1000.0);
         return;
     }
-    if (r->problem != NULL || r->status > CHECK_WOULD_NOT_START) {
-        c = r->problem != NULL ? doctor_fail(s, id, label, "%s", r->problem)
-                               : doctor_fail(s, id, label, "exit status %d: %s", r->status, r->out);
+    if (r->problem != NULL) {
+        c = doctor_fail(s, id, label, "%s", r->problem);
     } else {
         cleanup(mem_free_ptr) char *text = validation_text_of_program(r->out, in->settings->local.file, NULL);
         c = doctor_fail(s, id, label, "refuses the file: %s", text);
@@ -298,8 +299,85 @@ static void judge_check(const struct local_judged *in, struct doctor_section *s)
     doctor_fix(c, "see its whole output", "%s", line);
 }
 
+/* Those that `haproxy -c` has by itself. */
+static bool environment_is_haproxys(const char *name)
+{
+    static const char *const own[] = {"HAPROXY_BRANCH",         "HAPROXY_CFGFILES",   "HAPROXY_CLI",
+                                      "HAPROXY_LOCALPEER",      "HAPROXY_MASTER_CLI", "HAPROXY_MWORKER",
+                                      "HAPROXY_STARTUP_VERSION"};
+    const char *end = str_has_prefix(name, "HAPROXY_") ? strstr(name, "_LOG_FMT") : NULL;
+    return (end != NULL && str_eq(end, "_LOG_FMT")) || cfg_is_among(name, own, array_len(own));
+}
+
+/* What stands behind "NAME=" of a line, or a string, of that text; *ret_len bytes. NULL: nothing. */
+static const char *environment_value(const struct buf *text, const char *name, char between, size_t *ret_len)
+{
+    size_t len = strlen(name);
+    for (const char *at = text->data, *end = at + text->len, *next; at != NULL && at < end; at = next + 1) {
+        next = memchr(at, between, (size_t)(end - at));
+        next = next != NULL ? next : end;
+        if ((size_t)(next - at) > len && memcmp(at, name, len) == 0 && at[len] == '=') {
+            *ret_len = (size_t)(next - at) - len - 1;
+            return at + len + 1;
+        }
+    }
+    return NULL;
+}
+
+/* The variables of haproxy.cfg that the check has not as HAProxy has them; or, where HAProxy's are not known, has not at all. NULL:
+ * none. Allocates. */
+static char *environment_differs(const struct local_facts *f)
+{
+    struct text_list names = {.between = ", ", .max = NAMES_SHOWN};
+    for (size_t i = 0; i < f->global.variable_count; i++) {
+        const char *name = f->global.variables[i];
+        size_t len = 0, shown_len = 0;
+        const char *value = environment_value(&f->environment, name, '\0', &len);
+        const char *shown = environment_value(&f->shown_environment, name, '\n', &shown_len);
+        bool same = f->shows_environment ? (value != NULL) == (shown != NULL) &&
+                                               (value == NULL || (len == shown_len && memcmp(value, shown, len) == 0))
+                                         : value != NULL;
+        if (!same && !environment_is_haproxys(name) && text_list_next(&names))
+            buf_add(&names.text, name);
+    }
+    return text_list_take(&names);
+}
+
+static void judge_environment(const struct local_judged *in, struct doctor_section *s)
+{
+    static const char id[] = "haproxy.environment", label[] = "environment";
+    const struct local_facts *f = in->facts;
+    const char *file = in->settings->local.environment_file;
+    const char *by = f->stats.path != NULL ? f->stats.path : "the master's socket";
+    if (f->environment.len == 0) {
+        doctor_skip(s, id, label, "needs haproxy -c, see above");
+        return;
+    }
+    cleanup(mem_free_ptr) char *names = f->shows_environment && file == NULL ? NULL : environment_differs(f);
+    cleanup(mem_free_ptr) char *of = file != NULL           ? mem_printf("that of %s", file)
+                                     : f->shows_environment ? mem_printf("HAProxy's own (show env, by %s)", by)
+                                                            : mem_strdup("none but PATH, as no socket shows HAProxy's");
+    if (names == NULL) {
+        doctor_ok(s, id, label, "of haproxy -c: %s", of);
+        return;
+    }
+    struct doctor_check *c =
+        doctor_warn(s, id, label, "of haproxy -c: %s; %s %s", of,
+                    f->shows_environment ? "HAProxy has other values of" : "haproxy.cfg uses, and it has not", names);
+    doctor_why(c,
+               "haproxy.cfg means to the check what it does not mean to HAProxy: what HAProxy refuses may be written");
+    if (file != NULL && f->shows_environment)
+        doctor_fix(c, "let HAProxy be asked for its own", "HAPROXY_ENVIRONMENT_FILE=");
+    else if (file != NULL)
+        doctor_advice(c, "add them to %s as HAProxy has them", file);
+    else
+        doctor_fix(c, "name a file that has them, or let a socket of level admin show them",
+                   "HAPROXY_ENVIRONMENT_FILE=/etc/default/haproxy");
+}
+
 void local_judge_program(const struct local_judged *in, struct doctor_section *s)
 {
     judge_version(in, s);
     judge_check(in, s);
+    judge_environment(in, s);
 }

@@ -6,19 +6,40 @@
 #include "base/str.h"
 #include "haproxy/cfg/keywords.h"
 
-const char *cfg_inherit_balance(const struct cfg_file_section *s, struct cfg_line *words)
+static const struct cfg_file_line *cfg_inherit_last(const struct cfg_file_section *s, const char *keyword,
+                                                    struct cfg_line *words)
 {
     for (; s != NULL; s = s->defaults) {
         for (size_t i = s->line_count; i-- > 0;) {
             const struct cfg_file_line *line = &s->lines[i];
-            if (line->plain != NULL && line->plain[0] != 'b')
+            if (line->plain != NULL && line->plain[0] != keyword[0])
                 continue;
             cfg_line_split(words, line->text, line->len);
-            if (str_eq(cfg_word(words, 0), "balance"))
-                return cfg_word(words, 1);
+            if (str_eq(cfg_word(words, 0), keyword))
+                return line;
         }
     }
-    return "roundrobin";
+    return NULL;
+}
+
+const char *cfg_inherit_balance(const struct cfg_file_section *s, struct cfg_line *words)
+{
+    return cfg_inherit_last(s, "balance", words) != NULL ? cfg_word(words, 1) : "roundrobin";
+}
+
+unsigned cfg_state_file_line(const struct cfg_file *f, const char *backend)
+{
+    cleanup(cfg_line_fini) struct cfg_line words;
+    cfg_line_init(&words);
+    for (size_t i = 0; f != NULL && i < f->section_count; i++) {
+        const struct cfg_file_section *s = &f->sections[i];
+        if (str_eq(s->kind, "defaults") || (backend != NULL && !str_eq(s->name, backend)))
+            continue;
+        const struct cfg_file_line *line = cfg_inherit_last(s, "load-server-state-from-file", &words);
+        if (line != NULL && !str_eq(cfg_word(&words, 1), "none"))
+            return line->number;
+    }
+    return 0;
 }
 
 void cfg_inherit_fini(struct cfg_inherit *r)

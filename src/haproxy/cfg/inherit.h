@@ -32,6 +32,9 @@ struct cfg_inherit {
  * long as words is as it was left. */
 const char *cfg_inherit_balance(const struct cfg_file_section *s, struct cfg_line *words);
 
+/* The line that brings places and states of servers into that backend, or any (NULL), from somewhere else; 0: there is none. */
+unsigned cfg_state_file_line(const struct cfg_file *f, const char *backend);
+
 void cfg_inherit_fini(struct cfg_inherit *r); /* a zeroed one is the beginning */
 /* A section of any kind begins. */
 void cfg_inherit_section(struct cfg_inherit *r, const struct cfg_file_section *section, const char *backend);

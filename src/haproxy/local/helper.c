@@ -362,6 +362,11 @@ struct local_request *local_write_config(struct local_helper *h, const char *byt
     return helper_ask(h, &a, answered, arg);
 }
 
+struct local_request *local_check_config(struct local_helper *h, local_answered *answered, void *arg)
+{
+    return local_write_config(h, "", 0, NULL, LOCAL_WRITE_ONLY_VALIDATE, answered, arg);
+}
+
 struct local_request *local_lock_config(struct local_helper *h, local_answered *answered, void *arg)
 {
     const struct local_ask a = {.kind = LOCAL_KIND_LOCK_CONFIG, .name = "", .bytes = ""};

@@ -144,6 +144,9 @@ struct local_request *local_write_config(struct local_helper *h, const char *byt
                                          const struct local_identity *expected, unsigned flags,
                                          local_answered *answered, void *arg) must_check;
 
+/* Validates the file that is there. `data`: the environment of that check, "NAME=VALUE" and a NUL each. */
+struct local_request *local_check_config(struct local_helper *h, local_answered *answered, void *arg) must_check;
+
 /* One daemon for each file: a lock on the file ".<name>.lock" beside the real one, held until the helper ends. Comes back
  * at once: LOCAL_OK (it is held, also when it was before) or LOCAL_LOCKED. */
 struct local_request *local_lock_config(struct local_helper *h, local_answered *answered, void *arg) must_check;

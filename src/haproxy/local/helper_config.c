@@ -305,11 +305,13 @@ static int helper_check(struct helper_work *w, const char *file)
                                       .timeout_ms = o->check_timeout_ms > 0 ? o->check_timeout_ms : CHECK_TIMEOUT_MS,
                                       .together = true};
     int ran = environment != NULL ? helper_run(w, &run) : -1;
-    helper_environment_free(environment);
+    cleanup(mem_free_ptr) char *said = ran == 0 ? helper_check_message(&w->data, file, o->config_file) : NULL;
+    buf_clear(&w->data);
+    for (size_t i = 0; ran == 0 && file == o->config_file && environment[i] != NULL; i++)
+        buf_addn(&w->data, environment[i], strlen(environment[i]) + 1);
+    mem_wipe_free_list(environment);
     if (ran != 0)
         return -1;
-    cleanup(mem_free_ptr) char *said = helper_check_message(&w->data, file, o->config_file);
-    buf_clear(&w->data);
     errno = 0;
     if (w->outcome != CHILD_EXITED || w->exit_status > CHECK_WOULD_NOT_START) {
         helper_fail(w, "%s -c: %s: %.1000s", run.command, w->outcome_text, said);
@@ -393,7 +395,9 @@ void helper_config_write(struct helper_work *w, const struct local_ask *a)
         return;
     if ((a->flags & LOCAL_WRITE_ONLY_VALIDATE) == 0 && helper_config_lock(w) != 0)
         return;
-    if (local_file_read(&p, NULL, &now) != 0)
+    if ((a->flags & LOCAL_WRITE_ONLY_VALIDATE) != 0 && a->len == 0)
+        (void)helper_check(w, w->helper->options->config_file);
+    else if (local_file_read(&p, NULL, &now) != 0)
         helper_fail(w, "cannot read %s: %m", w->helper->options->config_file);
     else if (a->expects && !local_identity_same(&now, &a->expected))
         helper_changed(w, &now);

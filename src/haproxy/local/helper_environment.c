@@ -73,13 +73,6 @@ static char **environment_of(const struct helper *h, const char *text, bool has_
     return list;
 }
 
-void helper_environment_free(char **list)
-{
-    for (size_t i = 0; list != NULL && list[i] != NULL; i++)
-        mem_wipe_free(list[i]);
-    free(list);
-}
-
 /* ---- what HAProxy has only once it has read its files */
 
 /* value: only where it is that; NULL: any. */

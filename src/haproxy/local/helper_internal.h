@@ -44,11 +44,10 @@ int helper_run(struct helper_work *w, const struct child_options *o) must_check;
 int helper_talk(struct helper_work *w, enum local_socket socket, const char *command, uint64_t timeout_ms) must_check;
 
 /* helper_environment.c: of HAProxy, by options.environment_file, else by its socket; where that says nothing, our PATH alone.
- * LOCAL_PEER is in there if the name is not set by `checked` or the files that HAProxy has. NULL: said in w. */
+ * LOCAL_PEER is in there if the name is not set by `checked` or the files that HAProxy has. For mem_wipe_free_list; NULL: said in w. */
 #define LOCAL_PEER "HAPROXY_LOCALPEER"
 char **helper_environment(struct helper_work *w, const char *checked) must_check;
 const char *helper_environment_value(char *const *list, const char *name); /* NULL: there is none */
-void helper_environment_free(char **list);
 
 /* helper_config.c */
 /* helper_defaults.c: into the message; EINVAL: what they say is not known. */

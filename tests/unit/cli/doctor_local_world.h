@@ -105,6 +105,10 @@ static inline struct world world_new(void)
     f->program = mem_strdup("/usr/sbin/haproxy");
     f->version = (struct local_run){.asked = true, .out = mem_strdup("HAProxy version 2.8.5 2023/12/07 - https://\n")};
     f->check = (struct local_run){.asked = true, .out = mem_strdup(""), .took_us = 12300};
+    f->shows_environment = true;
+    buf_addn(&f->environment, "PATH=/p\0PROD=1\0SITE=secret\0ONLY_THERE=1\0HAPROXY_X=1",
+             sizeof("PATH=/p\0PROD=1\0SITE=secret\0ONLY_THERE=1\0HAPROXY_X=1"));
+    buf_add(&f->shown_environment, "PATH=/p\nPROD=1\nSITE=other\nZONE=a\n\n");
     f->master = (struct local_socket_facts){
         .path = MASTER_PATH, .is_socket = true, .asked = true, .answered = true, .level = mem_strdup("admin")};
     f->stats = f->master;

@@ -90,7 +90,7 @@ STRIKE(too_old, put(&w->facts.version.out, "HA-Proxy version 2.2.9-2+deb11u6 202
 
 static void refused(struct world *w)
 {
-    w->facts.check.status = 1;
+    w->facts.check.refused = true;
     put(&w->facts.check.out,
         "[NOTICE] (1) : x\n[ALERT] (1) : config : parsing [" FILE_PATH ":7] : unknown keyword 'bogus'\n"
         "[ALERT] (1) : config : Fatal errors found in configuration.\n");
@@ -118,12 +118,71 @@ static void among_the_files(struct world *w)
     w->settings.local.check_files.count = 2;
 }
 
+static void uses(struct world *w, const char *name)
+{
+    struct local_global *g = &w->facts.global;
+    g->variables = mem_resize(g->variables, g->variable_count + 1, sizeof(g->variables[0]));
+    g->variables[g->variable_count++] = mem_strdup(name);
+}
+
+static void of_a_file(struct world *w)
+{
+    w->settings.local.environment_file = (char *)(uintptr_t) "/etc/default/haproxy";
+    uses(w, "PROD");
+    uses(w, "NOBODY_HAS_IT");
+    uses(w, "HAPROXY_TCP_LOG_FMT");
+}
+
+static void of_another_file(struct world *w)
+{
+    of_a_file(w);
+    uses(w, "SITE");
+    uses(w, "ZONE");
+    uses(w, "ONLY_THERE");
+    uses(w, "HAPROXY_X");
+}
+
+static void unknown(struct world *w)
+{
+    w->facts.shows_environment = false;
+    buf_clear(&w->facts.shown_environment);
+    buf_add(&w->facts.shown_environment, "Permission denied\n");
+    uses(w, "PROD");
+    uses(w, "HAPROXY_LOCALPEER");
+}
+
+static void unknown_and_used(struct world *w)
+{
+    unknown(w);
+    uses(w, "ZONE");
+}
+
+static void of_a_file_alone(struct world *w)
+{
+    unknown_and_used(w);
+    of_a_file(w);
+}
+
+STRIKE(used, uses(w, "SITE"))
+STRIKE(not_checked, buf_clear(&w->facts.environment))
+
 static const struct wrong rows[] = {
     {NULL, "haproxy.config", CHECK_OK, SAYS("300 bytes, sync:haproxy, mode 0640")},
     {NULL, "haproxy.write", CHECK_OK, SAYS("user sync may replace it in /etc/haproxy; owner, group and mode are kept")},
     {NULL, "haproxy.lock", CHECK_OK, SAYS("no daemon manages this file now")},
     {NULL, "haproxy.program", CHECK_OK, SAYS("/usr/sbin/haproxy is HAProxy 2.8.5")},
     {NULL, "haproxy.check", CHECK_OK, SAYS("takes the file as it is, 12.3 ms")},
+    {used, "haproxy.environment", CHECK_OK, SAYS("of haproxy -c: HAProxy's own (show env, by " STATS_PATH ")")},
+    {not_checked, "haproxy.environment", CHECK_SKIP, SAYS("needs haproxy -c")},
+    {of_a_file, "haproxy.environment", CHECK_OK, SAYS("of haproxy -c: that of /etc/default/haproxy")},
+    {of_another_file, "haproxy.environment", CHECK_WARN,
+     SAYS("that of /etc/default/haproxy; HAProxy has other values of SITE, ZONE, ONLY_THERE, HAPROXY_X\n",
+          "HAPROXY_ENVIRONMENT_FILE=\n")},
+    {unknown, "haproxy.environment", CHECK_OK, SAYS("of haproxy -c: none but PATH")},
+    {unknown_and_used, "haproxy.environment", CHECK_WARN,
+     SAYS("haproxy.cfg uses, and it has not ZONE", "HAPROXY_ENVIRONMENT_FILE=/etc/default/haproxy")},
+    {of_a_file_alone, "haproxy.environment", CHECK_WARN,
+     SAYS("it has not ZONE, NOBODY_HAS_IT", "add them to /etc/default/haproxy")},
     {gone, "haproxy.config", CHECK_FAIL, SAYS(FILE_PATH ": No such file", "create it")},
     {gone_elsewhere, "haproxy.config", CHECK_FAIL, SAYS("HAPROXY_CONFIG_FILE=/srv/haproxy.cfg")},
     {gone, "haproxy.write", CHECK_SKIP, SAYS("needs haproxy.cfg")},

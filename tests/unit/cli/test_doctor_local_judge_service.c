@@ -123,6 +123,20 @@ TEST_EACH(what_is_wrong, array_len(rows))
     expect_wrong(&rows[_i], local_judge_service);
 }
 
+TEST(variables)
+{
+    static const char text[] =
+        "global\n  setenv OWN 1\n  presetenv MORE \"$ONE\"\n.if defined(TWO) # $NO\n.elif streq(\"$OWN\",1) && "
+        "defined(THREE)\n.endif\nfrontend f # \"$NO\"\n  bind \":${FOUR}\" crt \"$ONE.pem\" defined(NO)\n"
+        "  log-format \"%ci '$FIVE' \\$NO ${.LINE}$\" '$NO' $NO \"${SIX-a} $MORE\"\n";
+    cleanup(local_facts_fini) struct local_facts f = {0};
+    cleanup(buf_fini) struct buf names = {0};
+    local_global_read(text, strlen(text), &f.global);
+    for (size_t i = 0; i < f.global.variable_count; i++)
+        buf_printf(&names, " %s", f.global.variables[i]);
+    ck_assert_str_eq(buf_str(&names), " ONE TWO SIX THREE FOUR FIVE");
+}
+
 TEST(global)
 {
     static const char text[] = "stats socket /none\nglobal\n  chroot \"/var/lib/haproxy\" # jail\n  stats timeout 3s\n"
@@ -136,6 +150,7 @@ TEST(global)
     ck_assert_uint_eq(f.global.socket_count, 2);
     ck_assert_str_eq(f.global.sockets[0], "/run/a.sock");
     ck_assert_str_eq(f.global.sockets[1], "/run/b.sock");
+    ck_assert_uint_eq(f.global.variable_count, 0);
     cleanup(local_facts_fini) struct local_facts none = {0};
     local_global_read("frontend f\n  master-worker\n", 26, &none.global);
     ck_assert(!none.global.master_worker && none.global.chroot == NULL && none.global.socket_count == 0);

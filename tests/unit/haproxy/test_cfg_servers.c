@@ -3,6 +3,7 @@
 
 #include "haproxy/cfg/file.h"
 #include "haproxy/dataplane/codec.h"
+#include "haproxy/cfg/inherit.h"
 #include "haproxy/cfg/servers.h"
 
 #include "base/shared_text.h"
@@ -204,6 +205,31 @@ TEST_EACH(what_a_server_inherits, array_len(inherits))
         ck_assert_int_eq(b.servers[i].maintenance, b.disabled_line != 0 && i != 1);
         ck_assert(!b.servers[i].backup); /* that is what the line itself says */
     }
+}
+
+#define STATES " load-server-state-from-file "
+
+TEST(states_that_come_from_a_file)
+{
+    static const struct {
+        const char *text;
+        unsigned line, of_any;
+    } rows[] = {
+        {"global\n server-state-file /s\nbackend b\n", 0, 0},
+        {"backend b\n" STATES "global\n", 2, 2},
+        {"defaults\n" STATES "local\nbackend b\n", 2, 2},
+        {"defaults\n" STATES "local\nbackend b\n" STATES "none\n", 0, 0},
+        {"defaults d\n" STATES "local\ndefaults\nbackend b\n", 0, 0},
+        {"backend b\n" STATES "none\n" STATES "global\nbackend c\n" STATES "local\n", 3, 3},
+        {"listen c\n" STATES "local\nbackend b\n", 0, 2},
+    };
+    for (size_t i = 0; i < array_len(rows); i++) {
+        cleanup(cfg_file_fini) struct cfg_file f = {0};
+        ck_assert_int_eq(cfg_file_init(&f, rows[i].text, strlen(rows[i].text), &flaw), 0);
+        ck_assert_msg(cfg_state_file_line(&f, "b") == rows[i].line && cfg_state_file_line(&f, NULL) == rows[i].of_any,
+                      "%s", rows[i].text);
+    }
+    ck_assert_uint_eq(cfg_state_file_line(NULL, NULL), 0);
 }
 
 TEST(a_nul_is_no_configuration)

@@ -149,6 +149,17 @@ TEST_EACH(test_checks_in_the_environment_of_haproxy, array_len(environments))
     close(fd);
 }
 
+/* In its place, and the environment comes with the answer. */
+TEST(test_the_file_that_is_there_is_checked)
+{
+    put(program, "#!/bin/sh\nfor last; do :; done\ncat $last\nexit 1\n", 0755);
+    start();
+    ck_assert_int_eq(wait_for(local_check_config(helper, on_answer, NULL)), LOCAL_REJECTED);
+    ck_assert_str_eq(seen.message, GOOD);
+    ck_assert(strncmp(seen.data, "PATH=", strlen("PATH=")) == 0);
+    assert_config(GOOD);
+}
+
 TEST(test_sockets_that_do_not_answer)
 {
     cleanup(mem_free_ptr) char *many = mem_alloc(60001);
