@@ -223,6 +223,23 @@ def test_a_port_that_cannot_be_known(rig: Rig) -> None:
     assert lines(found.says("service.port", "fail", 'no port "htps"')) == ["INGRESS_SERVICE_PORT=https"]
 
 
+EXCLUDE = "node.kubernetes.io/exclude-from-external-load-balancers"
+
+
+def test_all_nodes_have_the_exclude_label(rig: Rig) -> None:
+    """As kubeadm labels control-plane nodes, with an empty value; the fix is one."""
+    for i in range(1, 6):
+        rig.node(i, labels={EXCLUDE: ""})
+    check = look(rig).says("service.nodes", "fail", "none of 5 may have a server")
+    assert "NODE_EXCLUDE_LABEL=ignore" in lines(check)
+    found = look(rig, NODE_EXCLUDE_LABEL="ignore")
+    assert found.status == 0 and not found.failed()
+    found.says("service.servers", "ok", ": n1")
+    rig.node(2)
+    check = look(rig).says("service.nodes", "ok", "1 of 5 may have a server")
+    assert EXCLUDE in check["found"]
+
+
 def test_no_endpoint_is_ready_and_many_transactions_are_open(rig: Rig) -> None:
     rig.pods(1, 2, conditions=objects.NOT_READY)
     for _ in range(12):
