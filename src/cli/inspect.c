@@ -14,6 +14,7 @@
 #include "host/timer.h"
 #include "daemon/clients.h"
 #include "cli/daemon_memory.h"
+#include "cli/inspect_check.h"
 #include "cli/inspect_decide.h"
 #include "cli/inspect_haproxy.h"
 #include "cli/did_you_mean.h"
@@ -322,6 +323,9 @@ void inspect_refresh(struct event_base *base, struct settings *settings, struct 
     if (i.sources != NULL)
         sources_stop(i.sources); /* what they have is shown from here on, and does not change meanwhile */
     fill(&i, &report);
+    for (size_t k = 0; options->node == NULL && k < report.target_count; k++)
+        inspect_check(base, i.haproxies[k].driver, i.haproxies[k].readout.version, options->timeout_ms,
+                      &report.targets[k], report.mapping_count);
     options->show(options->arg, &report);
     inspect_report_fini(&report);
     end(&i);

@@ -1,7 +1,8 @@
 /*
  * Reads one HAProxy once for `plan` and `explain`: the backends in its file, what it runs of them, and whether its last
  * reload failed, so that it may not run what haproxy.cfg says. GETs, and behind a Data Plane API an
- * empty transaction, which is deleted: what a write would make of the file is seen in no other way.
+ * empty transaction, which is deleted: what a write would make of the file is seen in no other way. inspect_check has
+ * the file validated that a plan would make.
  */
 #ifndef CLI_INSPECT_HAPROXY_H
 #define CLI_INSPECT_HAPROXY_H

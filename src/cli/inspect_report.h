@@ -81,6 +81,7 @@ struct inspect_backend {
 
     /* The rest is by cli/inspect_decide. */
     struct plan plan;       /* as it goes into the file in the end */
+    bool rejected;          /* by cli/inspect_check: HAProxy would reject some of it, or all; plan.why says so */
     enum inspect_way *ways; /* of each change of the plan */
     /* What the daemon would begin with: without a reload where that is possible. The writes of choice are about it. The
      * commands are sent at once; those without a change in plan are all that happens to their server. */

@@ -13,12 +13,12 @@ import pytest
 
 from tests.harness import objects
 from tests.harness.backends import backends, census, node_port
-from tests.harness.daemon import Daemon
+from tests.harness.daemon import Daemon, clean_env
 from tests.harness.health import HealthPort
 from tests.harness.lines import section
 from tests.harness.process import wait_until
 
-from .rig import BY_NODE_PORT, NAMESPACE, TEMPLATE, Rig
+from .rig import BY_NODE_PORT, NAMESPACE, TEMPLATE, Rig, program
 from .test_local import beside
 
 N1 = "  server n1 127.0.11.1:30443 check weight 100\n"
@@ -196,6 +196,50 @@ def test_an_address_does_not_wait_for_a_refused_server(made: RigOf) -> None:
     rig.hand_edit(rig.haproxy.config.read_text().replace("servant", "server"))
     serve(rig, 1, 2, 3)
     daemon.wait_ready()
+
+
+TYPING = ("timeout client", "timeout cliant")
+
+
+@pytest.mark.parametrize("kind", ["local", "api"])
+@pytest.mark.parametrize(("edit", "pods", "why", "status"), [
+    (TYPING, (1, 2), r"line \d+: 'timeout' supports 'client'", 1),
+    (("backend other", 'frontend odd\n  bind "127.0.0.1:$NOBODY_SETS_IT"\n\nbackend other'), (1, 2), r"line \d+: 'bind' (: )?missing port", 1),
+    (("  balance roundrobin\n", "  balance roundrobin\n  use-server n1 if FALSE\n"), (2,),
+     r"backend 'be' (: )?unable to find server 'n1' referenced in a 'use-server' rule", 2),
+    (("127.0.0.1:9\n", "127.0.0.1:9 track be/n1\n"), (2,), r"line \d+: 'server other/a' (: )?unable to find required server 'n1' for tracking", 2),
+    (TYPING, (1,), "", 0),
+], ids=["a typing error elsewhere", "a variable that is not set", "use-server", "track", "nothing to write"])
+def test_plan_and_doctor_say_what_the_daemon_is_refused(rig_of: RigOf, kind: str, edit: tuple[str, str], pods: tuple[int, ...], why: str,
+                                                        status: int) -> None:
+    """Before it runs, and while it does. Where removals alone are refused, all else is still to come before it runs."""
+    rig = rig_of(TEMPLATE)
+    rig.service()
+    rig.pods(*pods)
+    more = {"PARK_TTL": "0s", "MAX_LOSS_PERCENT": "100"}
+    if kind == "local":
+        rig.dataplane.kill()
+        more = beside(rig, **more)
+    text = rig.haproxy.config.read_text()
+    assert text.count(edit[0]) == 1
+    rig.hand_edit(text.replace(*edit))
+
+    def said(word: str, **settings: str) -> tuple[int, str]:
+        env = clean_env(**rig.settings(**more, **settings))
+        done = subprocess.run([program(), word], env=env, capture_output=True, text=True, timeout=60, check=False)
+        found = re.search(why, " ".join(done.stdout.split()))
+        assert found and (why or "rejected" not in done.stdout), done.stdout
+        return done.returncode, found[0]
+
+    code, line = said("plan")
+    assert code == status and said("doctor")[1] == line
+    if why:
+        daemon = rig.start(**more)
+        shown = daemon.wait_not_ready("HAProxy rejected the change")
+        settings = {"LISTEN_ADDRESS": f"127.0.0.1:{daemon.port}"}
+        code, line = said("plan", **settings)
+        assert code == 1 and said("doctor", **settings)[1] == line
+        assert kind == "api" or line in shown
 
 
 def test_a_line_with_track_gets_no_check_and_no_order(made: RigOf) -> None:

@@ -41,7 +41,7 @@ def writes_among(requests: Sequence[Request]) -> list[int]:
         if (tid := _look(method, path)) in looks - seen:
             seen.add(tid)
             found.remove(begins.pop())  # the latest: its id is in no request before this one
-        elif method != "GET" and path.rpartition("/")[2] not in looks:
+        elif method != "GET" and "only_validate=true" not in path and path.rpartition("/")[2] not in looks:
             found.append(i)
             begins += [i] if method == "POST" and "/transactions?" in path else []
     return found

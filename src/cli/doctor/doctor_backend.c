@@ -86,7 +86,8 @@ static void report_lines(const struct doctor_haproxy_input *in, const struct ins
     if (inspect_verdict(b) == INSPECT_REFUSED) {
         cleanup(mem_free_ptr) char *why = inspect_why(b);
         struct doctor_check *c =
-            doctor_fail(s, id, label, "cannot be written safely: %s", why != NULL ? why : "no reason given");
+            doctor_fail(s, id, label, "%s%s",
+                        b->rejected ? "" : "cannot be written safely: ", why != NULL ? why : "no reason given");
         doctor_advice(c, "remove that line%s; until then nothing is written to this backend",
                       in->of != NULL ? ", or use only keywords that this Data Plane API supports" : "");
         return;
@@ -125,6 +126,8 @@ static void report_plan(const struct inspect_backend *b, struct doctor_section *
     case INSPECT_CHANGES:
     case INSPECT_NOT_WRITTEN:
         report_changes(b, v == INSPECT_NOT_WRITTEN, s);
+        if (b->rejected)
+            doctor_warn(s, id, label, "%s", why);
         return;
     case INSPECT_RELOAD_AGAIN:
         doctor_warn(s, id, label, "running HAProxy differs from haproxy.cfg: a reload is due");

@@ -230,7 +230,8 @@ static void driver_write_on_written(void *arg, const struct local_answer *a)
         local_driver_wrote(d, a, d->writing);
     } else if (a->status == LOCAL_REJECTED) {
         d->written.result = TRANSACTION_REJECTED;
-        local_driver_rejected(d, a->message, d->replaces ? d->replacement.edits : NULL, d->writing, &d->written.error);
+        local_driver_rejected(d, a->message, d->replaces ? d->replacement.edits : &d->edits, d->writing,
+                              &d->written.error);
     } else {
         d->written.result = local_driver_failed(d, a, true, &d->written.error);
     }
