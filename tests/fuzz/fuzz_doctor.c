@@ -8,7 +8,6 @@
 #include "cli/doctor/doctor_clock.h"
 #include "cli/doctor_local/doctor_local_gather.h"
 #include "cli/doctor_local/doctor_local_judge.h"
-#include "cli/doctor_local/doctor_local_systemd.h"
 #include "fuzz.h"
 
 static void read_reviews(const char *json, size_t size)
@@ -53,20 +52,11 @@ static void read_port(const uint8_t *data, size_t size)
     }
 }
 
-/* The text as what systemd says, as its environment file, as haproxy.cfg, and as what a program calls itself. */
+/* The text as haproxy.cfg, and as what a program calls itself. */
 static void read_machine(const char *text, size_t size)
 {
     cleanup(local_facts_fini) struct local_facts f = {0};
     struct local_version version;
-    size_t count = 0;
-    char **words = systemd_command(text, &text, 1);
-    while (words != NULL && words[count] != NULL)
-        count++;
-    haproxy_command_line_read(&f.service.line, (const char *const *)(uintptr_t)words, count);
-    if (f.service.line.file_count > count)
-        abort();
-    mem_wipe_free_list(words);
-    free(systemd_environment_file(text, 0));
     local_global_read(text, size, &f.global);
     if (local_version_read(text, &version) && version.text[0] == '\0')
         abort();

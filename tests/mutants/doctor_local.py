@@ -4,12 +4,9 @@ from .mutant import Mutant, room
 
 FILE = "cli/doctor_local/doctor_local_judge_file.c"
 RUNNING = "cli/doctor_local/doctor_local_judge_running.c"
-SERVICE = "cli/doctor_local/doctor_local_judge_service.c"
 GLOBAL = "cli/doctor_local/doctor_local_file.c"
-LINE = "cli/doctor_local/doctor_local_command_line.c"
-SYSTEMD = "cli/doctor_local/doctor_local_systemd.c"
 
-room("doctor, what the file says", ("test_doctor_local_judge_service",), (
+room("doctor, what the file says", ("test_doctor_local_judge_file",), (
     Mutant("doctor: what is set by the file is missing", GLOBAL, "            file_sets_variable(ret, cfg_word(&words, 1));", "            ;"),
     Mutant("doctor: a comment uses variables", GLOBAL, "else if (*at == '#' && !single && !quoted)", "else if (false)"),
     Mutant("doctor: a conditional uses none", GLOBAL, 'str_has_prefix(at, "defined("))', "false)"),
@@ -35,6 +32,7 @@ room("doctor, the file", ("test_doctor_local_judge_file",), (
     Mutant("doctor: the check's own environment is compared with itself", FILE, "f->shows_environment && file == NULL ? NULL : environment_differs(f)", "environment_differs(f)"),
     Mutant("doctor: a check without HAPROXY_CHECK_FILES", FILE, "        buf_printf(&line, \" -f %s\", l->check_files.list[i]);\n", ""),
     Mutant("doctor: the file twice in the check", FILE, "listed = listed || str_eq(l->check_files.list[i], l->file);", ";"),
+    Mutant("doctor: a stats socket of another section", "cli/doctor_local/doctor_local_file.c", "str_eq(s->kind, \"global\") && k", "k"),
 ))
 room("doctor, what runs", ("test_doctor_local_judge_running",), (
     Mutant("doctor: an old HAProxy runs well", RUNNING, "local_version_read(said, &v) && local_version_is_old(&v)", "false"),
@@ -47,32 +45,8 @@ room("doctor, what runs", ("test_doctor_local_judge_running",), (
     Mutant("doctor: a level below admin will do", RUNNING, "f->stats.level != NULL && !str_eq(f->stats.level, \"admin\")", "false"),
     Mutant("doctor: the stats socket is of any HAProxy", RUNNING, "if (!stats_are_of_master(f)) {", "if (false) {"),
     Mutant("doctor: an old worker is of another HAProxy", RUNNING, "if (f->processes.processes[i].pid == (pid_t)f->info.pid)", "if (f->processes.worker_pid == (pid_t)f->info.pid)"),
-    Mutant("doctor: one of two with the file is the one", RUNNING, "return count == 1 ? found : NULL;", "return found;"),
-    Mutant("doctor: each HAProxy reads the file", RUNNING, "if (i->files[k] == LOCAL_FILE_OURS)", "if (true)"),
-    Mutant("doctor: without -W there is a master", RUNNING, "one != NULL && !one->has_workers && !one->line.master && !f->global.master_worker", "false"),
-    Mutant("doctor: master-worker in the file is no master", RUNNING, "!one->line.master && !f->global.master_worker", "!one->line.master"),
-    Mutant("doctor: other options are lost from EXTRAOPTS", RUNNING, "strstr(sv->extra_options, \"-S\") == NULL ? sv->extra_options : \"\"", "strstr(sv->extra_options, \"-S\") == NULL ? \"\" : \"\""),
-    Mutant("doctor: two -S in EXTRAOPTS", RUNNING, "sv->extra_options != NULL && strstr(sv->extra_options, \"-S\") == NULL ?", "sv->extra_options != NULL ?"),
+    Mutant("doctor: without -W there is a master", RUNNING, "        if (f->has_no_master)\n", "        if (false)\n"),
+    Mutant("doctor: without HAPROXY_MASTER_SOCKET there is a master", RUNNING, "if (f->master.path == NULL && f->has_no_master) {", "if (false) {"),
     Mutant("doctor: a backend that is not loaded is", RUNNING, "b->seen && b->actual.exists && !b->runtime.readable && c == NULL", "false"),
     Mutant("doctor: a file from before is newer", RUNNING, "f->file.modified_s > in->now_s - f->info.uptime_s + 1", "f->file.modified_s > 0"),
-))
-room("doctor, how it was started", ("test_doctor_local_judge_service",), (
-    Mutant("doctor: another file is ours", SERVICE, "if (service_count(files, l->file_count, LOCAL_FILE_OURS) == 0) {", "if (false) {"),
-    Mutant("doctor: a file under another name is another one for sure", SERVICE, "bool sure = service_count(files, l->file_count, LOCAL_FILE_UNSEEN) == 0;", "bool sure = true;"),
-    Mutant("doctor: further files are no matter", SERVICE, "    if (l->file_count == 0 || others == NULL)", "    if (true)"),
-    Mutant("doctor: a second one with the file is no matter", SERVICE, "if (one != ours && local_judge_reads(one) &&", "if (one != ours && false &&"),
-    Mutant("doctor: any service is ours", SERVICE, "return pid == 0 || pid == f->service.main_pid;", "return true;"),
-    Mutant("doctor: a service need not be active", SERVICE, "    if (!f->service.is_active) {", "    if (false) {"),
-    Mutant("doctor: a service without a master", SERVICE, "if (!line->master && !f->global.master_worker) {", "if (false) {"),
-    Mutant("doctor: a service with another socket", SERVICE, "if (l->master_socket != NULL && !str_eq(line->socket, l->master_socket)) {", "if (false) {"),
-    Mutant("doctor: a stats socket of another section", "cli/doctor_local/doctor_local_file.c", "str_eq(s->kind, \"global\") && k", "k"),
-))
-room("doctor, command lines", ("test_doctor_local_command_line", "test_doctor_local_systemd"), (
-    Mutant("doctor: the options of -S are its path", LINE, "option == 'S' ? strcspn(word, \",\") : strlen(word)", "strlen(word)"),
-    Mutant("doctor: -p takes no word", LINE, "\"fCSpnNmLx\"", "\"fCSnNmLx\""),
-    Mutant("doctor: -- is no option", LINE, "if (str_eq(w, \"--\")) {", "if (false) {"),
-    Mutant("doctor: a check is there to stay", LINE, "            ret->runs = false;\n", "            ;\n"),
-    Mutant("doctor: the unit counts more than its files", SYSTEMD, "        systemd_take(&found, systemd_in_file(files[i], name));", "        if (found == NULL)\n            systemd_take(&found, systemd_in_file(files[i], name));"),
-    Mutant("doctor: a variable is one word", SYSTEMD, "    if (*word == '$' && word[1] != '{' && word[1] != '$' && word[1] != '\\0') {", "    if (false) {"),
-    Mutant("doctor: quotes are part of a word", SYSTEMD, "if (quote == '\\0' && (*p == '\"' || *p == '\\'')) {", "if (false) {"),
 ))

@@ -12,127 +12,44 @@
 #include "haproxy/local/helper.h"
 #include "host/child.h"
 #include "settings/settings.h"
+#include "cli/doctor/doctor_process.h"
 #include "cli/doctor_local/doctor_local_gather.h"
 #include "cli/doctor_local/doctor_local_judge.h"
-#include "cli/doctor_local/doctor_local_systemd.h"
-
-#define ENVIRONMENT_FILE_MAX_BYTES (1u << 20)
 
 static void local_next(struct doctor_local *d);
 
 /* ---- programs ---- */
 
-static void local_take_version(struct local_run *r, const struct child_result *result, char *text)
-{
-    bool ended = result->outcome == CHILD_EXITED;
-    r->problem = ended ? NULL : text;
-    r->out = mem_strdup(result->out->data != NULL ? result->out->data : "");
-    if (ended)
-        free(text);
-}
-
-static void local_take_systemd(struct doctor_local *d, const char *shown);
-
-static void local_on_ended(void *arg, const struct child_result *result)
+static void local_on_version(void *arg, const struct child_result *result)
 {
     struct doctor_local *d = arg;
     const struct child_options options = {.timeout_ms = d->timeout_ms};
-    char *text = child_result_text(result, &options);
     d->child = NULL;
-    if (d->step != LOCAL_ASK_SYSTEMD) {
-        local_take_version(&d->facts.version, result, text);
-    } else if (result->outcome == CHILD_EXITED && result->status == 0) {
-        local_take_systemd(d, result->out->data != NULL ? result->out->data : "");
-        free(text);
-    } else {
-        d->facts.service.problem =
-            mem_printf("systemctl: %s%s%s", text, *result->said != '\0' ? ": " : "", result->said);
-        free(text);
-    }
+    d->facts.version.problem = result->outcome == CHILD_EXITED ? NULL : child_result_text(result, &options);
+    d->facts.version.out = mem_strdup(result->out->data != NULL ? result->out->data : "");
     local_next(d);
 }
 
-/* As the helper process runs them. */
-static void local_run(struct doctor_local *d, const char *program, const char *const *args, bool together,
-                      char **ret_problem)
+/* As the helper process runs it. */
+static void local_ask_version(struct doctor_local *d)
 {
+    static const char *const args[] = {"-v", NULL};
     const char *path = getenv("PATH");
     struct error err = {0};
     cleanup(mem_free_ptr) char *name = mem_printf("PATH=%s", path != NULL ? path : "/usr/sbin:/usr/bin:/sbin:/bin");
     char *environment[] = {name, NULL};
-    const struct child_options run = {.command = program,
+    const struct child_options run = {.command = d->facts.program,
                                       .args = (char *const *)(uintptr_t)args,
                                       .env = environment,
                                       .max_out_bytes = LOCAL_ANSWER_MAX_BYTES,
                                       .timeout_ms = d->timeout_ms,
-                                      .together = together};
-    d->child = child_start(d->base, &run, local_on_ended, d, &err);
+                                      .together = true};
+    d->facts.version.asked = true;
+    d->child = child_start(d->base, &run, local_on_version, d, &err);
     if (d->child != NULL)
         return;
-    *ret_problem = mem_strdup(err.message);
+    d->facts.version.problem = mem_strdup(err.message);
     local_next(d);
-}
-
-static void local_ask_version(struct doctor_local *d)
-{
-    static const char *const args[] = {"-v", NULL};
-    d->facts.version.asked = true;
-    local_run(d, d->facts.program, args, true, &d->facts.version.problem);
-}
-
-/* ---- systemd ---- */
-
-static void local_ask_systemd(struct doctor_local *d)
-{
-    static const char *const args[] = {"show", "--no-pager", "-p", SYSTEMD_PROPERTIES, "haproxy.service", NULL};
-    local_run(d, d->systemctl, args, false, &d->facts.service.problem);
-}
-
-/* Those that are there, with their texts; the list ends with NULL. */
-static char **local_read_environment(struct local_service *s, const char *shown)
-{
-    char **texts = mem_array(1, sizeof(texts[0]));
-    for (size_t n = 0;; n++) {
-        cleanup(buf_fini) struct buf text;
-        buf_init(&text, ENVIRONMENT_FILE_MAX_BYTES);
-        char *path = systemd_environment_file(shown, n);
-        if (path == NULL)
-            return texts;
-        if (buf_read_file(&text, path) != 0) {
-            free(path);
-            continue;
-        }
-        size_t count = s->environment_file_count++;
-        s->environment_files = mem_resize(s->environment_files, count + 1, sizeof(s->environment_files[0]));
-        s->environment_files[count] = path;
-        texts = mem_resize(texts, count + 2, sizeof(texts[0]));
-        texts[count] = buf_take(&text);
-        texts[count + 1] = NULL;
-    }
-}
-
-static void local_take_systemd(struct doctor_local *d, const char *shown)
-{
-    struct local_service *s = &d->facts.service;
-    cleanup(mem_free_ptr) char *load = systemd_property(shown, "LoadState", 0);
-    cleanup(mem_free_ptr) char *active = systemd_property(shown, "ActiveState", 0);
-    cleanup(mem_free_ptr) char *pid = systemd_property(shown, "MainPID", 0);
-    uint64_t number = 0;
-    size_t count = 0;
-    char **texts = local_read_environment(s, shown);
-    const char *const *files = (const char *const *)(uintptr_t)texts;
-    char **words = systemd_command(shown, files, s->environment_file_count);
-    while (words != NULL && words[count] != NULL)
-        count++;
-    s->known = true;
-    s->is_there = str_eq(load, "loaded") && words != NULL;
-    s->is_active = str_eq(active, "active") || str_eq(active, "reloading");
-    s->main_pid = pid != NULL && str_parse_uint(pid, INT32_MAX, &number) == 0 ? (pid_t)number : 0;
-    s->extra_options = systemd_variable(shown, files, s->environment_file_count, "EXTRAOPTS");
-    haproxy_command_line_read(&s->line, (const char *const *)(uintptr_t)words, count);
-    s->files = local_gather_files(&s->line, &d->settings->local, "");
-    mem_wipe_free_list(words);
-    mem_wipe_free_list(texts);
 }
 
 /* ---- sockets ---- */
@@ -207,8 +124,6 @@ static bool local_can(const struct doctor_local *d, enum doctor_local_step step)
         return f->program != NULL;
     case LOCAL_ASK_CHECK:
         return f->program != NULL && f->file.real != NULL && f->file.is_regular && f->file.read_error == 0;
-    case LOCAL_ASK_SYSTEMD:
-        return d->systemctl != NULL;
     case LOCAL_ASK_PROCESSES:
         return f->master.path != NULL;
     case LOCAL_ASK_MASTER_LEVEL: /* a level that is too low may be why */
@@ -233,9 +148,6 @@ static void local_ask(struct doctor_local *d)
     case LOCAL_ASK_CHECK:
         d->began_us = clock_mono_us();
         d->request = local_check_config(d->helper, local_on_answer, d);
-        return;
-    case LOCAL_ASK_SYSTEMD:
-        local_ask_systemd(d);
         return;
     case LOCAL_ASK_PROCESSES:
         local_command_to(d, LOCAL_SOCKET_MASTER, "show proc");
@@ -272,7 +184,9 @@ static void local_next(struct doctor_local *d)
 static void local_on_end(void *arg)
 {
     struct doctor_local *d = arg;
-    local_gather_instances(&d->settings->local, &d->facts);
+    uint64_t master, above;
+    d->facts.has_no_master = d->facts.has_info && doctor_is_haproxy((uint64_t)d->facts.info.pid, &master) &&
+                             !doctor_is_haproxy(master, &above);
     d->done(d->arg);
 }
 
@@ -306,7 +220,6 @@ void doctor_local_start(struct doctor_local *d, struct event_base *base, const s
     local_gather_socket(l->master_socket, &d->facts.master);
     local_gather_socket(l->stats_socket, &d->facts.stats);
     d->facts.program = local_gather_program(l->program);
-    d->systemctl = local_gather_program("systemctl");
     local_find_reload_program(d);
     if (local_can(d, LOCAL_ASK_VERSION))
         local_ask(d);
@@ -318,7 +231,6 @@ void doctor_local_fini(struct doctor_local *d)
 {
     child_cancel(d->child);
     timer_fini(&d->end);
-    free(d->systemctl);
     local_request_cancel(d->request);
     local_facts_fini(&d->facts);
     *d = (struct doctor_local){0};
@@ -331,5 +243,4 @@ void doctor_local_report(const struct doctor_local *d, const struct inspect_targ
     local_judge_file(&in, s);
     local_judge_program(&in, s);
     local_judge_running(&in, s);
-    local_judge_service(&in, s);
 }

@@ -1,7 +1,7 @@
 /*
  * The checks of a HAProxy on this machine that is reached by its own file and sockets (HAPROXY_CONFIG_FILE). Asks what runs
- * without changing anything: programs and sockets one after the other, by the helper process that the daemon would use;
- * files and /proc at once.
+ * without changing anything: the file first, then programs and sockets one after the other, by the helper process that the
+ * daemon would use.
  */
 #ifndef CLI_DOCTOR_LOCAL_DOCTOR_LOCAL_H
 #define CLI_DOCTOR_LOCAL_DOCTOR_LOCAL_H
@@ -23,7 +23,6 @@ struct settings;
 enum doctor_local_step {
     LOCAL_ASK_VERSION,
     LOCAL_ASK_CHECK,
-    LOCAL_ASK_SYSTEMD,
     LOCAL_ASK_PROCESSES,
     LOCAL_ASK_MASTER_LEVEL,
     LOCAL_ASK_INFO,
@@ -43,7 +42,6 @@ struct doctor_local {
     struct child *child;
     struct local_request *request;
     struct timer end;
-    char *systemctl; /* NULL: it is not here */
     struct local_facts facts;
 };
 

@@ -40,15 +40,6 @@ static void facts_free_list(char **list, size_t count)
     free(list);
 }
 
-static void facts_free_service(struct local_service *s)
-{
-    free(s->problem);
-    facts_free_list(s->environment_files, s->environment_file_count);
-    free(s->extra_options);
-    haproxy_command_line_fini(&s->line);
-    free(s->files);
-}
-
 void local_facts_fini(struct local_facts *f)
 {
     free(f->self.user);
@@ -65,13 +56,6 @@ void local_facts_fini(struct local_facts *f)
     facts_free_socket(&f->master);
     facts_free_socket(&f->stats);
     cli_processes_fini(&f->processes);
-    for (size_t i = 0; i < f->instance_count; i++) {
-        haproxy_command_line_fini(&f->instances[i].line);
-        free(f->instances[i].processes);
-        free(f->instances[i].files);
-    }
-    free(f->instances);
-    facts_free_service(&f->service);
     free(f->reload_program);
     *f = (struct local_facts){0};
 }

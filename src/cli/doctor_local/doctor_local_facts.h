@@ -1,6 +1,6 @@
 /*
- * What `doctor` saw of a HAProxy on this machine: its file, the program, the sockets, processes and systemd's unit. Plain
- * values: gathered by doctor_local_file, doctor_local_processes and doctor_local, judged by doctor_local_judge.
+ * What `doctor` saw of a HAProxy on this machine: its file, the program and the sockets. Plain values: gathered by
+ * doctor_local_file and doctor_local, judged by doctor_local_judge.
  */
 #ifndef CLI_DOCTOR_LOCAL_DOCTOR_LOCAL_FACTS_H
 #define CLI_DOCTOR_LOCAL_DOCTOR_LOCAL_FACTS_H
@@ -12,7 +12,6 @@
 
 #include "base/buf.h"
 #include "haproxy/local/cli.h"
-#include "cli/doctor_local/doctor_local_command_line.h"
 
 /* The user of this process, which is the daemon's user. */
 struct local_self {
@@ -57,7 +56,6 @@ struct local_file_facts {
 
 /* What haproxy.cfg says of what matters here. */
 struct local_global {
-    bool master_worker;
     char *chroot;   /* NULL: none */
     char **sockets; /* the paths of `stats socket` */
     size_t socket_count;
@@ -85,28 +83,6 @@ struct local_socket_facts {
     char *level;   /* "admin", "operator", "user"; NULL: unknown */
 };
 
-/* One HAProxy that runs here: its first process, and the others as their children. */
-struct local_instance {
-    pid_t pid;
-    bool has_workers;
-    pid_t *processes; /* it and all below it */
-    size_t process_count;
-    struct haproxy_command_line line;
-    enum local_file_is *files; /* as line.files */
-};
-
-struct local_service {
-    bool known;    /* systemd answered */
-    char *problem; /* why not */
-    bool is_there, is_active;
-    pid_t main_pid;
-    char **environment_files; /* that are there, in their order */
-    size_t environment_file_count;
-    char *extra_options; /* EXTRAOPTS; NULL: not set */
-    struct haproxy_command_line line;
-    enum local_file_is *files;
-};
-
 struct local_facts {
     struct local_self self;
     struct local_file_facts file;
@@ -121,9 +97,7 @@ struct local_facts {
     struct cli_processes processes; /* `show proc` */
     bool has_info;
     struct cli_info info; /* `show info` */
-    struct local_instance *instances;
-    size_t instance_count;
-    struct local_service service;
+    bool has_no_master;   /* the process behind the stats socket is seen here, and was not started by a master */
     char *reload_program; /* of HAPROXY_RELOAD_COMMAND, as found; NULL: not there, or none */
     int signal_error;     /* errno of a signal to the master; 0: allowed, or not asked */
 };

@@ -204,8 +204,6 @@ char *local_gather_program(const char *name)
 
 static void file_take_line(const struct cfg_line *l, struct local_global *g)
 {
-    if (str_eq(cfg_word(l, 0), "master-worker"))
-        g->master_worker = true;
     if (str_eq(cfg_word(l, 0), "chroot") && *cfg_word(l, 1) != '\0') {
         free(g->chroot);
         g->chroot = mem_strdup(cfg_word(l, 1));

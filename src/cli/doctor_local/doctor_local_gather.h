@@ -1,13 +1,11 @@
-/* Reads what is there, without changing anything: the file system and /proc. */
+/* Reads what is there in the file system, without changing anything. */
 #ifndef CLI_DOCTOR_LOCAL_DOCTOR_LOCAL_GATHER_H
 #define CLI_DOCTOR_LOCAL_DOCTOR_LOCAL_GATHER_H
 
-#include <sys/types.h>
+#include <stddef.h>
 
 #include "base/compiler.h"
 
-enum local_file_is;
-struct haproxy_command_line;
 struct local_facts;
 struct local_global;
 struct local_socket_facts;
@@ -19,12 +17,6 @@ void local_gather_file(const struct settings_local *l, struct local_facts *f);
 void local_gather_socket(const char *path, struct local_socket_facts *s);
 /* A path, or a name in PATH; NULL: there is no such program that this user may run. Allocates. */
 char *local_gather_program(const char *name) must_check;
-
-/* Every HAProxy that is to be seen; after local_gather_file. */
-void local_gather_instances(const struct settings_local *l, struct local_facts *f);
-/* Which each of them is; as many as line has. Allocates. */
-enum local_file_is *local_gather_files(const struct haproxy_command_line *line, const struct settings_local *l,
-                                       const char *working_folder) must_check;
 
 /* ---- pure ---- */
 

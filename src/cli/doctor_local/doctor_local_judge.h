@@ -24,9 +24,6 @@ void local_judge_file(const struct local_judged *in, struct doctor_section *s);
 void local_judge_program(const struct local_judged *in, struct doctor_section *s);
 /* Who runs and answers, by which socket; how it is reloaded. */
 void local_judge_running(const struct local_judged *in, struct doctor_section *s);
-/* How it was started: its command line, others beside it, systemd. */
-void local_judge_service(const struct local_judged *in, struct doctor_section *s);
-
 /* ---- parts ---- */
 
 /* "2.6.12-1+deb12u4" of what `haproxy -v` prints, and its first two numbers. */
@@ -36,13 +33,5 @@ struct local_version {
 };
 bool local_version_read(const char *said, struct local_version *ret);
 bool local_version_is_old(const struct local_version *v);
-
-/* The instance behind the sockets; NULL: not known. */
-const struct local_instance *local_judge_ours(const struct local_facts *f);
-
-bool local_judge_reads(const struct local_instance *i); /* the file */
-
-/* How to start HAProxy with that for -S, as fixes of c: by EXTRAOPTS of its unit, or by hand. */
-void local_judge_fix_start(const struct local_judged *in, const char *socket, struct doctor_check *c);
 
 #endif

@@ -17,7 +17,6 @@
 
 #define OLDEST_MAJOR 2
 #define OLDEST_MINOR 6
-#define NAMED 3 /* other HAProxies */
 #define NAMES_SHOWN 10
 
 static const char write_id[] = "haproxy.write", write_label[] = "write";
@@ -39,11 +38,6 @@ static void judge_missing(const struct local_judged *in, struct doctor_section *
         f->file.link != NULL ? doctor_fail(s, "haproxy.config", "haproxy.cfg", "is a link to %s: %s", f->file.link, why)
                              : doctor_fail(s, "haproxy.config", "haproxy.cfg", "%s: %s", f->file.path, why);
     doctor_why(c, "the daemon manages this file; nothing is written without it");
-    for (size_t i = 0; i < f->instance_count && i < NAMED; i++) {
-        const struct haproxy_command_line *l = &f->instances[i].line;
-        if (l->file_count > 0 && !str_eq(l->files[l->file_count - 1], f->file.path))
-            doctor_fix(c, "name a file that HAProxy reads here", "HAPROXY_CONFIG_FILE=%s", l->files[l->file_count - 1]);
-    }
     doctor_advice(c,
                   f->file.error == EACCES ? "let user %s enter each of its folders (x)"
                                           : "create it, readable and writable for user %s",

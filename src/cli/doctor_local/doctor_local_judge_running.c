@@ -16,55 +16,12 @@
 #define USUAL_STATS_SOCKET "/run/haproxy/admin.sock"
 #define OLD_WORKERS_MANY 5
 
-const struct local_instance *local_judge_ours(const struct local_facts *f)
+/* How to start HAProxy with that for -S. */
+static void running_fix_start(const struct local_judged *in, const char *socket, struct doctor_check *c)
 {
-    pid_t pid = f->has_processes ? f->processes.master_pid : f->has_info ? (pid_t)f->info.pid : 0;
-    for (size_t i = 0; pid > 0 && i < f->instance_count; i++)
-        for (size_t k = 0; k < f->instances[i].process_count; k++)
-            if (f->instances[i].processes[k] == pid)
-                return &f->instances[i];
-    return NULL;
-}
-
-bool local_judge_reads(const struct local_instance *i)
-{
-    for (size_t k = 0; k < i->line.file_count; k++)
-        if (i->files[k] == LOCAL_FILE_OURS)
-            return true;
-    return false;
-}
-
-/* The one that reads the file; NULL: none, or several. */
-static const struct local_instance *running_candidate(const struct local_facts *f)
-{
-    const struct local_instance *found = NULL;
-    size_t count = 0;
-    for (size_t i = 0; i < f->instance_count; i++)
-        if (local_judge_reads(&f->instances[i])) {
-            found = &f->instances[i];
-            count++;
-        }
-    return count == 1 ? found : NULL;
-}
-
-void local_judge_fix_start(const struct local_judged *in, const char *socket, struct doctor_check *c)
-{
-    const struct local_service *sv = &in->facts->service;
-    if (!sv->is_there) {
-        doctor_fix(c, "start HAProxy with them", "haproxy -W -S %s -f %s", socket, in->settings->local.file);
-        return;
-    }
-    const char *others = sv->extra_options != NULL && strstr(sv->extra_options, "-S") == NULL ? sv->extra_options : "";
-    const char *between = *others != '\0' ? " " : "";
-    if (!sv->line.master)
-        doctor_fix(c, "in haproxy.cfg", "global\n  master-worker");
-    if (sv->environment_file_count > 0)
-        doctor_fix(c, sv->environment_files[0], "EXTRAOPTS=\"%s%s-S %s\"", others, between, socket);
-    else
-        doctor_fix(c, "in HAProxy's unit (systemctl edit haproxy)", "[Service]\nEnvironment=\"EXTRAOPTS=%s%s-S %s\"",
-                   others, between, socket);
-    if (!sv->line.master)
-        doctor_also(c);
+    doctor_fix(c, "start HAProxy with it", "haproxy -W -S %s -f %s", socket, in->settings->local.file);
+    doctor_fix(c, "under systemd, in HAProxy's unit (systemctl edit haproxy), beside its other options",
+               "[Service]\nEnvironment=\"EXTRAOPTS=-S %s\"", socket);
     doctor_fix(c, "then, as root; a restart ends open connections", "systemctl restart haproxy");
     doctor_also(c);
 }
@@ -83,21 +40,10 @@ static char *running_age(int64_t s)
 static void running_silent(const struct local_judged *in, struct doctor_section *s)
 {
     static const char id[] = "haproxy.running", label[] = "HAProxy";
-    const struct local_facts *f = in->facts;
-    struct doctor_check *c;
-    const struct local_instance *one = running_candidate(f);
-    if (one != NULL) {
-        c = doctor_fail(s, id, label, "process %d reads this file, and answers at no socket that is set",
-                        (int)one->pid);
-        doctor_advice(c, "see the sockets below");
-        return;
-    }
-    c = doctor_fail(s, id, label, "no HAProxy with this file can be seen here, and none answers");
-    doctor_why(c, "it does not run, or runs in a container whose sockets are not shared");
-    if (f->service.is_there)
-        doctor_fix(c, "start it, and see why it ended", "systemctl start haproxy\nsystemctl status haproxy");
-    else
-        doctor_fix(c, "start it", "haproxy -W -S " USUAL_MASTER_SOCKET " -f %s", in->settings->local.file);
+    struct doctor_check *c = doctor_fail(s, id, label, "no HAProxy answers at a socket that is set");
+    doctor_why(c, "it does not run, runs with other sockets, or in a container whose sockets are not shared");
+    doctor_fix(c, "start it", "haproxy -W -S " USUAL_MASTER_SOCKET " -f %s", in->settings->local.file);
+    doctor_fix(c, "under systemd, start it, and see why it ended", "systemctl start haproxy\nsystemctl status haproxy");
 }
 
 static void judge_process(const struct local_judged *in, struct doctor_section *s)
@@ -164,35 +110,13 @@ static bool is_forbidden(const struct local_socket_facts *k)
 
 /* ---- the master ---- */
 
-static void master_why(const struct local_judged *in, struct doctor_check *c)
-{
-    const struct local_facts *f = in->facts;
-    const struct local_instance *one = running_candidate(f);
-    if (one != NULL && one->line.socket != NULL && !str_eq(one->line.socket, in->settings->local.master_socket)) {
-        doctor_why(c, "process %d has its master's socket elsewhere", (int)one->pid);
-        doctor_fix(c, "name it", "HAPROXY_MASTER_SOCKET=%s", one->line.socket);
-    } else if (one != NULL && !one->has_workers && !one->line.master && !f->global.master_worker) {
-        doctor_why(c,
-                   "process %d runs without a master (no -W): there a reload is a restart that cuts every open "
-                   "connection",
-                   (int)one->pid);
-        local_judge_fix_start(in, in->settings->local.master_socket, c);
-    } else if (one != NULL && one->line.socket == NULL) {
-        doctor_why(c, "process %d was started without a socket for its master (-S)", (int)one->pid);
-        local_judge_fix_start(in, in->settings->local.master_socket, c);
-    } else {
-        doctor_why(c, "through this socket the daemon reloads HAProxy and reads the result");
-        local_judge_fix_start(in, in->settings->local.master_socket, c);
-    }
-}
-
 static void master_forbidden(const struct local_judged *in, struct doctor_check *c)
 {
     const struct local_owner *o = &in->facts->master.owner;
     const char *group = o->group != NULL && o->gid != 0 ? o->group : "haproxy";
     cleanup(mem_free_ptr) char *socket = mem_printf("%s,mode,660,group,%s", in->settings->local.master_socket, group);
     doctor_why(c, "the socket belongs to the user that started HAProxy, unless -S sets another one");
-    local_judge_fix_start(in, socket, c);
+    running_fix_start(in, socket, c);
     doctor_fix(c, "and in the daemon's unit (systemctl edit haproxy-k8s-sync)", "[Service]\nSupplementaryGroups=%s",
                group);
     doctor_also(c);
@@ -224,11 +148,10 @@ static void judge_master(const struct local_judged *in, struct doctor_section *s
 {
     static const char id[] = "haproxy.master-worker", label[] = "master-worker";
     const struct local_facts *f = in->facts;
-    const struct local_instance *ours = local_judge_ours(f);
-    if (f->master.path == NULL && ours != NULL && !ours->has_workers) {
-        struct doctor_check *c = doctor_fail(s, id, label, "process %d runs without a master", (int)ours->pid);
+    if (f->master.path == NULL && f->has_no_master) {
+        struct doctor_check *c = doctor_fail(s, id, label, "process %d runs without a master", (int)f->info.pid);
         doctor_why(c, "without a master, a reload is a restart that cuts every open connection");
-        local_judge_fix_start(in, USUAL_MASTER_SOCKET, c);
+        running_fix_start(in, USUAL_MASTER_SOCKET, c);
     } else if (f->master.path == NULL) {
         doctor_ok(s, id, label, "HAPROXY_MASTER_SOCKET is not set: HAPROXY_RELOAD_COMMAND reloads");
     } else if (f->master.answered) {
@@ -236,13 +159,21 @@ static void judge_master(const struct local_judged *in, struct doctor_section *s
     } else if (str_eq(f->master.level, "user")) { /* HAProxy 3 refuses to say more */
         struct doctor_check *c = doctor_fail(s, id, label, "%s has level user, which may not ask", f->master.path);
         doctor_why(c, "through this socket the daemon reloads HAProxy and reads the result");
-        local_judge_fix_start(in, f->master.path, c);
+        running_fix_start(in, f->master.path, c);
     } else {
         struct doctor_check *c = judge_socket(&f->master, "HAPROXY_MASTER_SOCKET", &f->self, id, label, s);
-        if (is_forbidden(&f->master))
+        if (is_forbidden(&f->master)) {
             master_forbidden(in, c);
+            return;
+        }
+        if (f->has_no_master)
+            doctor_why(c,
+                       "process %d runs without a master (no -W): there a reload is a restart that cuts every open "
+                       "connection",
+                       (int)f->info.pid);
         else
-            master_why(in, c);
+            doctor_why(c, "through this socket the daemon reloads HAProxy and reads the result");
+        running_fix_start(in, in->settings->local.master_socket, c);
     }
 }
 
@@ -277,7 +208,7 @@ static void judge_reload(const struct local_judged *in, struct doctor_section *s
     }
     if (l->reload == SETTINGS_RELOAD_MASTER && str_eq(f->master.level, "user")) {
         c = doctor_fail(s, id, label, "the master's socket has level user, which refuses a reload");
-        local_judge_fix_start(in, l->master_socket, c);
+        running_fix_start(in, l->master_socket, c);
         return;
     }
     if (l->reload == SETTINGS_RELOAD_COMMAND)
@@ -348,7 +279,7 @@ static void judge_stats(const struct local_judged *in, struct doctor_section *s)
         if (f->stats.path != NULL)
             stats_fix(in, false, c);
         else
-            local_judge_fix_start(in, in->settings->local.master_socket, c);
+            running_fix_start(in, in->settings->local.master_socket, c);
         return;
     }
     doctor_ok(s, id, label, "%s answers, level %s: changes of servers need no reload", by,
@@ -383,4 +314,8 @@ void local_judge_running(const struct local_judged *in, struct doctor_section *s
     judge_reload(in, s);
     judge_stats(in, s);
     judge_drift(in, s);
+    if (in->facts->global.chroot != NULL)
+        doctor_ok(s, "haproxy.chroot", "chroot",
+                  "%s: sockets, maps and certificates are opened before it, by their paths outside",
+                  in->facts->global.chroot);
 }

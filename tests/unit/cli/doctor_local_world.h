@@ -44,36 +44,6 @@ static inline void disown(struct local_owner *o, const char *user, const char *g
     *o = owned(user, group, mode, us, our_group);
 }
 
-static inline void command_line(struct haproxy_command_line *l, enum local_file_is **files, const char *const *words,
-                                size_t count, enum local_file_is is)
-{
-    haproxy_command_line_fini(l);
-    haproxy_command_line_read(l, words, count);
-    free(*files);
-    *files = mem_array(l->file_count + 1, sizeof((*files)[0]));
-    for (size_t i = 0; i < l->file_count; i++)
-        (*files)[i] = str_eq(l->files[i], FILE_PATH) ? LOCAL_FILE_OURS : is;
-}
-
-#define COMMAND_LINE(of, is, ...)                                                                     \
-    do {                                                                                              \
-        const char *const words[] = {__VA_ARGS__};                                                    \
-        __typeof__(of) started = (of);                                                                \
-        command_line(&started->line, &started->files, words, sizeof(words) / sizeof(words[0]), (is)); \
-    } while (0)
-
-static inline struct local_instance *add_instance(struct world *w, pid_t pid, bool workers)
-{
-    struct local_facts *f = &w->facts;
-    f->instances = mem_resize(f->instances, f->instance_count + 1, sizeof(f->instances[0]));
-    struct local_instance *i = &f->instances[f->instance_count++];
-    *i = (struct local_instance){.pid = pid, .has_workers = workers, .process_count = workers ? 2 : 1};
-    i->processes = mem_array(2, sizeof(i->processes[0]));
-    i->processes[0] = pid;
-    i->processes[1] = pid + 1;
-    return i;
-}
-
 static inline void proc(struct world *w, const char *answer)
 {
     cli_processes_fini(&w->facts.processes);
@@ -116,25 +86,13 @@ static inline struct world world_new(void)
     f->stats.level = mem_strdup("admin");
     f->has_processes = f->has_info = true;
     f->info = (struct cli_info){.pid = WORKER_PID, .uptime_s = 100, .version = "2.8.5"};
-    f->service = (struct local_service){.known = true, .is_there = true, .is_active = true, .main_pid = MASTER_PID};
     proc(&w, PROC("0", WORKER));
-    struct local_instance *i = add_instance(&w, MASTER_PID, true);
-    COMMAND_LINE(i, LOCAL_FILE_OTHER, "-Ws", "-f", FILE_PATH, "-S", MASTER_PATH);
-    COMMAND_LINE(&f->service, LOCAL_FILE_OTHER, "-Ws", "-f", FILE_PATH, "-S", MASTER_PATH);
     return w;
 }
 
 static inline void world_fini(struct world *w)
 {
     local_facts_fini(&w->facts);
-}
-
-/* As a systemd of Debian has it. */
-static inline void environment_file(struct world *w)
-{
-    w->facts.service.environment_files = mem_array(1, sizeof(char *));
-    w->facts.service.environment_files[0] = mem_strdup("/etc/default/haproxy");
-    w->facts.service.environment_file_count = 1;
 }
 
 /* What a statement makes wrong. */

@@ -1,6 +1,7 @@
 /* cli/doctor_local/doctor_local_judge_file: what is wrong with the file, who may not replace it, what HAProxy says of it. */
 #include <errno.h>
 
+#include "cli/doctor_local/doctor_local_gather.h"
 #include "haproxy/local/helper.h"
 
 #include "doctor_local_world.h"
@@ -10,12 +11,6 @@ static void gone(struct world *w)
     put(&w->facts.file.real, NULL);
     w->facts.file.error = ENOENT;
     w->facts.check.asked = false;
-}
-
-static void gone_elsewhere(struct world *w)
-{
-    gone(w);
-    COMMAND_LINE(&w->facts.instances[0], LOCAL_FILE_OTHER, "-W", "-f", "/srv/static.cfg", "-f", "/srv/haproxy.cfg");
 }
 
 static void a_link(struct world *w)
@@ -184,7 +179,6 @@ static const struct wrong rows[] = {
     {of_a_file_alone, "haproxy.environment", CHECK_WARN,
      SAYS("it has not ZONE, NOBODY_HAS_IT", "add them to /etc/default/haproxy")},
     {gone, "haproxy.config", CHECK_FAIL, SAYS(FILE_PATH ": No such file", "create it")},
-    {gone_elsewhere, "haproxy.config", CHECK_FAIL, SAYS("HAPROXY_CONFIG_FILE=/srv/haproxy.cfg")},
     {gone, "haproxy.write", CHECK_SKIP, SAYS("needs haproxy.cfg")},
     {gone, "haproxy.check", CHECK_SKIP, SAYS("needs haproxy.cfg")},
     {a_link, "haproxy.config", CHECK_OK, SAYS("a link to /etc/real.cfg, which is followed and stays: 300 bytes")},
@@ -255,4 +249,36 @@ TEST(versions)
             ck_assert_str_eq(v.text, said[i].text);
         ck_assert(said[i].text == NULL || local_version_is_old(&v) == said[i].old);
     }
+}
+
+TEST(variables)
+{
+    static const char text[] =
+        "global\n  setenv OWN 1\n  presetenv MORE \"$ONE\"\n.if defined(TWO) # $NO\n.elif streq(\"$OWN\",1) && "
+        "defined(THREE)\n.endif\nfrontend f # \"$NO\"\n  bind \":${FOUR}\" crt \"$ONE.pem\" defined(NO)\n"
+        "  log-format \"%ci '$FIVE' \\$NO ${.LINE}$\" '$NO' $NO \"${SIX-a} $MORE\"\n";
+    cleanup(local_facts_fini) struct local_facts f = {0};
+    cleanup(buf_fini) struct buf names = {0};
+    local_global_read(text, strlen(text), &f.global);
+    for (size_t i = 0; i < f.global.variable_count; i++)
+        buf_printf(&names, " %s", f.global.variables[i]);
+    ck_assert_str_eq(buf_str(&names), " ONE TWO SIX THREE FOUR FIVE");
+}
+
+TEST(global)
+{
+    static const char text[] = "stats socket /none\nglobal\n  chroot \"/var/lib/haproxy\" # jail\n  stats timeout 3s\n"
+                               "  stats socket /run/a.sock mode 660\n  stats socket ipv4@127.0.0.1:99\n"
+                               "defaults\n  chroot /no\n"
+                               "global\n  stats socket unix@/run/b.sock level user\n  stats socket\n";
+    cleanup(local_facts_fini) struct local_facts f = {0};
+    local_global_read(text, strlen(text), &f.global);
+    ck_assert_str_eq(f.global.chroot, "/var/lib/haproxy");
+    ck_assert_uint_eq(f.global.socket_count, 2);
+    ck_assert_str_eq(f.global.sockets[0], "/run/a.sock");
+    ck_assert_str_eq(f.global.sockets[1], "/run/b.sock");
+    ck_assert_uint_eq(f.global.variable_count, 0);
+    cleanup(local_facts_fini) struct local_facts none = {0};
+    local_global_read("frontend f\n  chroot /no\n", 24, &none.global);
+    ck_assert(none.global.chroot == NULL && none.global.socket_count == 0);
 }

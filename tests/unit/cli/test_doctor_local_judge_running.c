@@ -14,12 +14,6 @@ static void silent(struct world *w)
     put(&f->stats.problem, "refused");
 }
 
-static void nobody(struct world *w)
-{
-    silent(w);
-    COMMAND_LINE(&w->facts.instances[0], LOCAL_FILE_OTHER, "-W", "-f", "/srv/other.cfg");
-}
-
 static void no_sockets(struct world *w)
 {
     silent(w);
@@ -39,37 +33,12 @@ static void master_gone(struct world *w)
     struct local_facts *f = &w->facts;
     f->has_processes = f->master.answered = f->master.is_socket = false;
     f->master.error = ENOENT;
-    f->instances[0].has_workers = false;
-    f->instances[0].process_count = 1;
-    f->instances[0].processes[0] = WORKER_PID;
 }
 
 static void without_master(struct world *w)
 {
     master_gone(w);
-    COMMAND_LINE(&w->facts.instances[0], LOCAL_FILE_OTHER, "-D", "-f", FILE_PATH);
-    COMMAND_LINE(&w->facts.service, LOCAL_FILE_OTHER, "-f", FILE_PATH);
-    environment_file(w);
-}
-
-static void without_its_socket(struct world *w)
-{
-    master_gone(w);
-    COMMAND_LINE(&w->facts.instances[0], LOCAL_FILE_OTHER, "-W", "-f", FILE_PATH);
-    environment_file(w);
-    put(&w->facts.service.extra_options, "-de -m 16");
-}
-
-static void master_by_the_file(struct world *w)
-{
-    without_master(w);
-    w->facts.global.master_worker = true;
-}
-
-static void elsewhere(struct world *w)
-{
-    master_gone(w);
-    COMMAND_LINE(&w->facts.instances[0], LOCAL_FILE_OTHER, "-W", "-S", "/run/m.sock", "-f", FILE_PATH);
+    w->facts.has_no_master = true;
 }
 
 static void master_dead(struct world *w)
@@ -85,7 +54,6 @@ static void master_forbidden(struct world *w)
     master_dead(w);
     w->facts.master.ask_error = EACCES;
     w->facts.master.owner = owned("root", "root", 0755, false, false);
-    environment_file(w);
 }
 
 static void master_behind_a_folder(struct world *w)
@@ -176,25 +144,21 @@ static void of_an_old_worker(struct world *w)
     w->facts.info.pid = 62;
 }
 
-static void elsewhere_of_two(struct world *w)
+static void no_master_without_a_setting(struct world *w)
 {
-    elsewhere(w);
-    COMMAND_LINE(add_instance(w, 90, true), LOCAL_FILE_OTHER, "-W", "-S", "/run/n.sock", "-f", FILE_PATH);
+    no_master_is_set(w);
+    w->facts.has_no_master = true;
 }
 
-static void without_its_socket_any_more(struct world *w)
-{
-    without_its_socket(w);
-    put(&w->facts.service.extra_options, "-S /run/other.sock");
-}
+STRIKE(chrooted, put(&w->facts.global.chroot, "/var/lib/haproxy"))
 
 static const struct wrong rows[] = {
     {NULL, "haproxy.running", CHECK_OK, SAYS("2.8.5 runs, process 71, for 1m\n")},
     {NULL, "haproxy.master-worker", CHECK_OK, SAYS("master 70, worker 71; open connections")},
     {NULL, "haproxy.reload", CHECK_OK, SAYS("by the master's socket; 3 so far, the last one succeeded")},
     {NULL, "haproxy.runtime", CHECK_OK, SAYS(STATS_PATH " answers, level admin: changes of servers need no reload")},
-    {silent, "haproxy.running", CHECK_FAIL, SAYS("process 70 reads this file, and answers at no socket")},
-    {nobody, "haproxy.running", CHECK_FAIL, SAYS("no HAProxy with this file can be seen", "systemctl start haproxy")},
+    {silent, "haproxy.running", CHECK_FAIL,
+     SAYS("no HAProxy answers at a socket that is set", "haproxy -W -S ", "systemctl start haproxy")},
     {no_sockets, "haproxy.running", CHECK_SKIP, SAYS("needs HAPROXY_MASTER_SOCKET or HAPROXY_STATS_SOCKET")},
     {runs_too_old, "haproxy.running", CHECK_FAIL, SAYS("2.4.22 runs, process 71; 2.6 or later is needed")},
     {upgraded, "haproxy.running", CHECK_WARN, SAYS("2.8.5 runs, process 71; HAPROXY_BIN is 2.8.6", "restart haproxy")},
@@ -202,18 +166,13 @@ static const struct wrong rows[] = {
 
     {master_gone, "haproxy.master-worker", CHECK_FAIL, SAYS("there is no " MASTER_PATH " (HAPROXY_MASTER_SOCKET)")},
     {without_master, "haproxy.master-worker", CHECK_FAIL,
-     SAYS("process 70 runs without a master (no -W)", "global\n  master-worker",
-          "/etc/default/haproxy\nEXTRAOPTS=\"-S " MASTER_PATH "\"",
-          "and then, as root; a restart ends open connections")},
-    {without_its_socket, "haproxy.master-worker", CHECK_FAIL,
-     SAYS("started without a socket for its master (-S)", "EXTRAOPTS=\"-de -m 16 -S " MASTER_PATH "\"")},
-    {master_by_the_file, "haproxy.master-worker", CHECK_FAIL, SAYS("started without a socket for its master")},
-    {elsewhere, "haproxy.master-worker", CHECK_FAIL,
-     SAYS("has its master's socket elsewhere", "HAPROXY_MASTER_SOCKET=/run/m.sock")},
+     SAYS("process 71 runs without a master (no -W)", "haproxy -W -S " MASTER_PATH " -f " FILE_PATH,
+          "EXTRAOPTS=-S " MASTER_PATH "\"", "then, as root; a restart ends open connections")},
+    {no_master_without_a_setting, "haproxy.master-worker", CHECK_FAIL, SAYS("process 71 runs without a master\n")},
     {master_dead, "haproxy.master-worker", CHECK_FAIL, SAYS("no process listens at " MASTER_PATH " any more")},
     {master_forbidden, "haproxy.master-worker", CHECK_FAIL,
      SAYS("user sync may not connect to " MASTER_PATH " (root:root, mode 0755)",
-          "EXTRAOPTS=\"-S " MASTER_PATH ",mode,660,group,haproxy\"", "SupplementaryGroups=haproxy")},
+          "EXTRAOPTS=-S " MASTER_PATH ",mode,660,group,haproxy\"", "SupplementaryGroups=haproxy")},
     {master_behind_a_folder, "haproxy.master-worker", CHECK_FAIL,
      SAYS("may not enter the folder of " MASTER_PATH, "group,haproxy")},
     {no_master_at_all, "haproxy.master-worker", CHECK_FAIL, SAYS(MASTER_PATH ": HAProxy says: Unknown command")},
@@ -242,8 +201,7 @@ static const struct wrong rows[] = {
     {no_master_is_set, "haproxy.runtime", CHECK_OK, SAYS("answers, level admin")},
     {level_user_by_signal, "haproxy.reload", CHECK_OK, SAYS("by a signal")},
     {of_an_old_worker, "haproxy.runtime", CHECK_OK, SAYS("answers")},
-    {elsewhere_of_two, "haproxy.master-worker", CHECK_FAIL, SAYS("the daemon reloads HAProxy")},
-    {without_its_socket_any_more, "haproxy.master-worker", CHECK_FAIL, SAYS("EXTRAOPTS=\"-S " MASTER_PATH "\"")},
+    {chrooted, "haproxy.chroot", CHECK_OK, SAYS("/var/lib/haproxy: sockets, maps")},
 };
 
 TEST_EACH(what_is_wrong, array_len(rows))
