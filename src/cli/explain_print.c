@@ -11,34 +11,6 @@
 #define MARGIN 2
 #define RULE_COLUMN 18
 
-static void print_verdict(const char *node, const struct inspect_mapping *m, struct page *p)
-{
-    static const enum page_ink inks[] = {
-        [SERVER_LIVE] = INK_GREEN, [SERVER_DRAINING] = INK_YELLOW, [SERVER_OUT] = INK_RED};
-    const struct explanation *e = &m->explanation;
-    page_to(p, MARGIN);
-    page_put(p, INK_PLAIN, m->is_node ? "node " : "endpoint ");
-    page_put(p, INK_BOLD, node);
-    page_put(p, INK_PLAIN, ": ");
-    page_put(p, inks[e->state], server_state_name(e->state));
-    page_end_line(p);
-    page_to(p, MARGIN + 2);
-    page_flow_line(p, INK_PLAIN, e->verdict);
-}
-
-static void print_rules(const struct explanation *e, struct page *p)
-{
-    for (size_t i = 0; i < e->rule_count; i++) {
-        const struct explain_rule *rule = &e->rules[i];
-        enum page_ink ink = rule->passed ? INK_GREEN : INK_RED;
-        page_to(p, MARGIN);
-        page_printf(p, ink, "[%c] ", rule->passed ? 'x' : ' ');
-        page_put(p, rule->passed ? INK_PLAIN : INK_RED, rule->rule);
-        page_to(p, RULE_COLUMN);
-        page_flow_line(p, INK_PLAIN, rule->text);
-    }
-}
-
 /* ---- what HAProxy has of the node ---- */
 
 /* As in haproxy.cfg. */
@@ -269,9 +241,28 @@ static void print_backend(const struct inspect_report *r, size_t which, struct p
         page_end_line(p);
         return;
     }
-    print_verdict(r->node, m, p);
+    const char *node = r->node;
+    static const enum page_ink inks[] = {
+        [SERVER_LIVE] = INK_GREEN, [SERVER_DRAINING] = INK_YELLOW, [SERVER_OUT] = INK_RED};
+    const struct explanation *e = &m->explanation;
+    page_to(p, MARGIN);
+    page_put(p, INK_PLAIN, m->is_node ? "node " : "endpoint ");
+    page_put(p, INK_BOLD, node);
+    page_put(p, INK_PLAIN, ": ");
+    page_put(p, inks[e->state], server_state_name(e->state));
     page_end_line(p);
-    print_rules(&m->explanation, p);
+    page_to(p, MARGIN + 2);
+    page_flow_line(p, INK_PLAIN, e->verdict);
+    page_end_line(p);
+    for (size_t i = 0; i < m->explanation.rule_count; i++) {
+        const struct explain_rule *rule = &m->explanation.rules[i];
+        enum page_ink ink = rule->passed ? INK_GREEN : INK_RED;
+        page_to(p, MARGIN);
+        page_printf(p, ink, "[%c] ", rule->passed ? 'x' : ' ');
+        page_put(p, rule->passed ? INK_PLAIN : INK_RED, rule->rule);
+        page_to(p, RULE_COLUMN);
+        page_flow_line(p, INK_PLAIN, rule->text);
+    }
     for (size_t t = 0; t < r->target_count; t++)
         print_in_target(r, &r->targets[t], &r->targets[t].backends[which], p);
 }

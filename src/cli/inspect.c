@@ -128,16 +128,6 @@ static void on_haproxy(void *arg)
 
 /* ---- the report ---- */
 
-static void fill_service(const struct inspect *i, const struct mapping *from, struct inspect_mapping *m)
-{
-    const struct cache *services = sources_caches(i->sources, from->service)->services;
-    m->service = cache_find(services, from->rules.service);
-    m->service_state = m->service != NULL                                  ? INSPECT_SERVICE_KNOWN
-                       : sources_service_denied(i->sources, from->service) ? INSPECT_SERVICE_DENIED
-                       : cache_synced(services)                            ? INSPECT_SERVICE_ABSENT
-                                                                           : INSPECT_SERVICE_WAITING;
-}
-
 static void fill_mapping(const struct inspect *i, const struct mapping *from, struct inspect_mapping *m)
 {
     const char *node = i->options->node;
@@ -149,7 +139,12 @@ static void fill_mapping(const struct inspect *i, const struct mapping *from, st
         m->desired.problem = mem_strdup("Kubernetes could not be read");
         return;
     }
-    fill_service(i, from, m);
+    const struct cache *services = sources_caches(i->sources, from->service)->services;
+    m->service = cache_find(services, from->rules.service);
+    m->service_state = m->service != NULL                                  ? INSPECT_SERVICE_KNOWN
+                       : sources_service_denied(i->sources, from->service) ? INSPECT_SERVICE_DENIED
+                       : cache_synced(services)                            ? INSPECT_SERVICE_ABSENT
+                                                                           : INSPECT_SERVICE_WAITING;
     mapping_compute(from, i->sources, clock_mono_ms(), &m->desired);
     if (node == NULL)
         return;
@@ -294,18 +289,6 @@ static void begin(struct inspect *i, struct settings *settings, const struct log
     begin_sources(i, settings, log);
 }
 
-static void end(struct inspect *i)
-{
-    if (i->sources != NULL)
-        sources_free(i->sources);
-    for (size_t h = 0; h < i->haproxy_count; h++)
-        inspect_haproxy_fini(&i->haproxies[h]);
-    free(i->haproxies);
-    timer_fini(&i->synced);
-    timer_fini(&i->refused);
-    timer_fini(&i->deadline);
-}
-
 void inspect_refresh(struct event_base *base, struct settings *settings, struct clients *clients, const struct log *log,
                      const struct inspect_options *options)
 {
@@ -328,7 +311,14 @@ void inspect_refresh(struct event_base *base, struct settings *settings, struct 
                       &report.targets[k], report.mapping_count);
     options->show(options->arg, &report);
     inspect_report_fini(&report);
-    end(&i);
+    if (i.sources != NULL)
+        sources_free(i.sources);
+    for (size_t h = 0; h < i.haproxy_count; h++)
+        inspect_haproxy_fini(&i.haproxies[h]);
+    free(i.haproxies);
+    timer_fini(&i.synced);
+    timer_fini(&i.refused);
+    timer_fini(&i.deadline);
     daemon_memory_fini(&i.daemon);
     mappings_fini(&i.mappings);
 }

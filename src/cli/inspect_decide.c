@@ -72,8 +72,15 @@ static void write_line(struct ahead *a, const struct diff_change *c)
         set_state(a, c->server.name, c->server.maintenance ? RUNTIME_MAINT : RUNTIME_READY);
 }
 
-static void ahead_make(struct ahead *a, const struct inspect_backend *b)
+/* A command that takes a server away needs another server that is ready, which may need an update first. */
+static void look_ahead(struct backend_decision_input input, struct inspect_backend *b)
 {
+    cleanup(ahead_fini) struct ahead ahead;
+    cleanup(plan_fini) struct plan plan;
+    cleanup(route_fini) struct route later;
+    cleanup(loss_limit_fini) struct loss_limit losses = {0}; /* what was written is no return of what was lost */
+    struct route *choice = &b->choice;
+    struct ahead *a = &ahead;
     *a = (struct ahead){.actual = b->actual, .runtime = b->runtime};
     a->actual.servers = mem_array(b->actual.server_count, sizeof(a->actual.servers[0]));
     a->runtime.servers = mem_array(b->runtime.count, sizeof(a->runtime.servers[0]));
@@ -85,17 +92,6 @@ static void ahead_make(struct ahead *a, const struct inspect_backend *b)
         set_state(a, b->choice.commands[i].name, b->choice.commands[i].state);
     for (size_t i = 0; i < b->choice.update_count; i++)
         write_line(a, &b->first.diff.changes[b->choice.updates[i].change]);
-}
-
-/* A command that takes a server away needs another server that is ready, which may need an update first. */
-static void look_ahead(struct backend_decision_input input, struct inspect_backend *b)
-{
-    cleanup(ahead_fini) struct ahead ahead;
-    cleanup(plan_fini) struct plan plan;
-    cleanup(route_fini) struct route later;
-    cleanup(loss_limit_fini) struct loss_limit losses = {0}; /* what was written is no return of what was lost */
-    struct route *choice = &b->choice;
-    ahead_make(&ahead, b);
     for (size_t i = 0; i < input.loss_limit->count; i++)
         loss_limit_recall(&losses, input.loss_limit->losses[i].server, &input.loss_limit->losses[i]);
     input.loss_limit = &losses;
@@ -170,21 +166,6 @@ static enum inspect_way way_of(const struct inspect_target *t, const struct insp
     return commanded || is_written(b, c->server.name) ? INSPECT_WITHOUT_RELOAD : INSPECT_BY_RELOAD;
 }
 
-/* Who comes and goes without a reload does not where another change of the backend takes one. */
-static void decide_ways(const struct inspect_target *t, struct inspect_backend *b)
-{
-    const struct diff *d = &b->plan.diff;
-    bool adds = t->adds && inspect_updates(b) && !is_dirty(t, b) && !d->backend_change && !d->create_backend &&
-                !b->actual.takes_no_weights;
-    b->ways = mem_array(d->change_count, sizeof(b->ways[0]));
-    for (size_t i = 0; i < d->change_count; i++) {
-        b->ways[i] = way_of(t, b, &d->changes[i]);
-        adds = adds && (d->changes[i].op != DIFF_CHANGE || b->ways[i] == INSPECT_WITHOUT_RELOAD);
-    }
-    for (size_t i = 0; i < d->change_count && adds; i++)
-        b->ways[i] = INSPECT_WITHOUT_RELOAD;
-}
-
 /* Parked without a reload, but for a moment only: the transaction that follows removes those without a node. */
 static void let_homeless_go(struct inspect_backend *b, const struct inspect_rules *rules)
 {
@@ -203,20 +184,6 @@ static void let_homeless_go(struct inspect_backend *b, const struct inspect_rule
     diff_sort(d);
 }
 
-static void decide_pause(struct inspect_backend *b, int64_t wall_minus_mono_ms)
-{
-    char until[RFC3339_BYTES];
-    char *delayed = b->plan.text;
-    rfc3339_format(((int64_t)b->daemon.paused_until_ms + wall_minus_mono_ms) * 1000, 0, until);
-    b->plan.text =
-        mem_printf("another writer keeps reverting the daemon's changes, so the daemon pauses writes until %s: %s%s%s",
-                   until, b->daemon.reverted != NULL ? b->daemon.reverted : "", delayed != NULL ? "; besides, " : "",
-                   delayed != NULL ? delayed : "");
-    free(delayed);
-    b->plan.why = b->plan.text;
-    b->plan.verdict = PLAN_NOT_WRITTEN;
-}
-
 static void decide_rest(const struct inspect_target *t, struct inspect_backend *b, const struct inspect_rules *rules,
                         bool reloads)
 {
@@ -228,9 +195,30 @@ static void decide_rest(const struct inspect_target *t, struct inspect_backend *
     backend_decision_plan(&input, &b->plan);
     if (input.for_file && !backend_decision_suspended(&input) && !input.dirty && rules->node_exists != NULL)
         let_homeless_go(b, rules);
-    decide_ways(t, b);
-    if (b->plan.verdict == PLAN_WRITE && decide_pauses(b, PLAN_WRITE))
-        decide_pause(b, rules->daemon->wall_minus_mono_ms);
+    /* Who comes and goes without a reload does not where another change of the backend takes one. */
+    const struct diff *d = &b->plan.diff;
+    bool adds = t->adds && inspect_updates(b) && !is_dirty(t, b) && !d->backend_change && !d->create_backend &&
+                !b->actual.takes_no_weights;
+    b->ways = mem_array(d->change_count, sizeof(b->ways[0]));
+    for (size_t i = 0; i < d->change_count; i++) {
+        b->ways[i] = way_of(t, b, &d->changes[i]);
+        adds = adds && (d->changes[i].op != DIFF_CHANGE || b->ways[i] == INSPECT_WITHOUT_RELOAD);
+    }
+    for (size_t i = 0; i < d->change_count && adds; i++)
+        b->ways[i] = INSPECT_WITHOUT_RELOAD;
+    if (b->plan.verdict == PLAN_WRITE && decide_pauses(b, PLAN_WRITE)) {
+        int64_t wall_minus_mono_ms = rules->daemon->wall_minus_mono_ms;
+        char until[RFC3339_BYTES];
+        char *delayed = b->plan.text;
+        rfc3339_format(((int64_t)b->daemon.paused_until_ms + wall_minus_mono_ms) * 1000, 0, until);
+        b->plan.text = mem_printf(
+            "another writer keeps reverting the daemon's changes, so the daemon pauses writes until %s: %s%s%s", until,
+            b->daemon.reverted != NULL ? b->daemon.reverted : "", delayed != NULL ? "; besides, " : "",
+            delayed != NULL ? delayed : "");
+        free(delayed);
+        b->plan.why = b->plan.text;
+        b->plan.verdict = PLAN_NOT_WRITTEN;
+    }
 }
 
 void inspect_decide(struct inspect_target *t, size_t backend_count, const struct inspect_rules *rules)

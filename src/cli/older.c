@@ -86,19 +86,6 @@ static bool older_is_meant(int argc, char *const *argv)
     return false;
 }
 
-/* The same, once more: several hosts. */
-static void older_set(struct older *o, int flag, const char *value)
-{
-    struct buf *to = &o->values[flag];
-    if (flag != OLDER_ETCD_HOST)
-        buf_clear(to);
-    if (to->len > 0)
-        buf_add(to, ",");
-    if (flag == OLDER_ETCD_PATH && value[0] != '/')
-        buf_add(to, "/");
-    buf_add(to, value);
-}
-
 /* -v, -vv, --verbosity */
 static bool older_takes_verbosity(struct older *o, const char *word)
 {
@@ -141,7 +128,15 @@ static int older_take_word(int argc, char *const *argv, int *at, struct older *o
                                                 : "";
     if (*value == '\0')
         return error_set(err, ERROR_INVALID, "--%.*s needs a value", (int)len, word);
-    older_set(o, flag, value);
+    /* The same, once more: several hosts. */
+    struct buf *to = &o->values[flag];
+    if (flag != OLDER_ETCD_HOST)
+        buf_clear(to);
+    if (to->len > 0)
+        buf_add(to, ",");
+    if (flag == OLDER_ETCD_PATH && value[0] != '/')
+        buf_add(to, "/");
+    buf_add(to, value);
     return 0;
 }
 
@@ -193,19 +188,6 @@ static void older_put_all(const struct older *o, char *const *environ_, const ch
         older_put(f, "ETCD_ENDPOINTS", ETCD_DEFAULT);
 }
 
-/* What is left: the words of our command. */
-static void older_put_words(const struct older *o, char *program, struct flags *f)
-{
-    static char services[] = "services", view[] = "view", apply[] = "apply";
-    f->argv[f->argc++] = program;
-    if (str_eq(o->command, "view")) {
-        f->argv[f->argc++] = services;
-        f->argv[f->argc++] = view;
-    } else if (str_eq(o->command, "apply")) {
-        f->argv[f->argc++] = apply;
-    }
-}
-
 int older_take(int argc, char *const *argv, char *const *environ_, const char *folder, struct flags *ret,
                struct error *err)
 {
@@ -224,7 +206,16 @@ int older_take(int argc, char *const *argv, char *const *environ_, const char *f
         variables++;
     ret->argv = mem_array((size_t)argc + 3, sizeof(ret->argv[0]));
     ret->environment = mem_array(variables + OLDER_FLAGS + OWN_ENTRIES, sizeof(ret->environment[0]));
-    older_put_words(&o, argv[0], ret);
+    /* What is left: the words of our command. */
+    char *program = argv[0];
+    static char services[] = "services", view[] = "view", apply[] = "apply";
+    ret->argv[ret->argc++] = program;
+    if (str_eq(o.command, "view")) {
+        ret->argv[ret->argc++] = services;
+        ret->argv[ret->argc++] = view;
+    } else if (str_eq(o.command, "apply")) {
+        ret->argv[ret->argc++] = apply;
+    }
     older_put_all(&o, environ_, folder, ret);
     memcpy(ret->environment + ret->count, environ_, variables * sizeof(environ_[0]));
     return 1;

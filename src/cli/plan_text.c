@@ -20,14 +20,6 @@ static void print_line(enum page_ink ink, const char *mark, const char *text, st
     page_flow_line(p, ink, text);
 }
 
-static void print_settings(const struct diff *d, struct page *p)
-{
-    if (d->create_backend)
-        print_line(INK_GREEN, "+ ", "the backend itself", p);
-    if (d->backend_detail != NULL)
-        print_line(INK_YELLOW, "~ ", d->backend_detail, p);
-}
-
 static void print_unmanaged(const struct diff *d, struct page *p)
 {
     size_t unmanaged = d->foreign_count - d->others_count;
@@ -140,18 +132,6 @@ static void print_drained(const struct inspect_backend *b, struct page *p)
     }
 }
 
-static void print_all_left_out(const struct inspect_report *r, const struct inspect_backend *b, struct page *p)
-{
-    const struct diff *d = &b->plan.diff;
-    for (size_t i = 0; i < d->skip_count; i++)
-        print_left_out(d->skips[i].name, d->skips[i].reason, false, p);
-    print_skips(r, b, false, LEFT_OUT_SHOWN, p);
-    print_drained(b, p);
-    print_skips(r, b, true, ORDINARY_SHOWN, p);
-    if (b->desired->note != NULL)
-        print_line(INK_YELLOW, "! ", b->desired->note, p);
-}
-
 /* ---- verdict ---- */
 
 static size_t count_op(const struct diff *d, enum diff_op op)
@@ -185,21 +165,6 @@ static void add_count(struct buf *b, size_t count, const char *what)
         buf_printf(b, "%s%zu %s", b->len > 0 ? ", " : "", count, what);
 }
 
-/* "2 to add, 1 to change, settings" */
-static void add_changes(struct buf *b, const struct inspect_backend *of)
-{
-    const struct diff *d = &of->plan.diff;
-    add_count(b, count_op(d, DIFF_ADD), "to add");
-    add_count(b, count_op(d, DIFF_CHANGE), "to change");
-    add_count(b, count_commanded(of, RUNTIME_READY), "to be ready");
-    add_count(b, count_commanded(of, RUNTIME_DRAIN), "to drain");
-    add_count(b, count_commanded(of, RUNTIME_MAINT), "to be in maint");
-    add_count(b, count_parks(d), "to park");
-    add_count(b, count_op(d, DIFF_REMOVE), "to remove");
-    if (d->backend_change || d->create_backend)
-        buf_printf(b, "%s%s", b->len > 0 ? ", " : "", d->create_backend ? "the backend to create" : "settings");
-}
-
 /* "; 2 without a reload, 1 by a transaction and a reload". The reason is shown where no change shows it. */
 static void add_ways(struct buf *b, const struct inspect_backend *of)
 {
@@ -214,29 +179,37 @@ static void add_ways(struct buf *b, const struct inspect_backend *of)
         buf_printf(b, " (%s)", why);
 }
 
-static void add_in_step(struct buf *b, const struct inspect_backend *of)
-{
-    const struct desired *desired = of->desired;
-    size_t draining = 0, count = 0;
-    for (size_t i = 0; i < desired->server_count; i++)
-        if (backend_find(&of->actual, desired->servers[i].name) != NULL) {
-            count++;
-            draining += desired->servers[i].state == SERVER_DRAINING;
-        }
-    buf_printf(b, "%zu server%s", count, count == 1 ? "" : "s");
-    if (draining > 0)
-        buf_printf(b, ", %zu draining", draining);
-    if (!of->runtime.readable && of->runtime.why != NULL)
-        buf_printf(b, ", by haproxy.cfg alone: cannot read the running HAProxy: %s", of->runtime.why);
-}
-
 static void verdict_text(const struct inspect_target *t, const struct inspect_backend *b, struct buf *text)
 {
     enum inspect_verdict v = inspect_verdict(b);
-    if (v == INSPECT_IN_SYNC)
-        add_in_step(text, b);
-    if (v == INSPECT_CHANGES || v == INSPECT_NOT_WRITTEN)
-        add_changes(text, b);
+    if (v == INSPECT_IN_SYNC) {
+        const struct desired *desired = b->desired;
+        size_t draining = 0, count = 0;
+        for (size_t i = 0; i < desired->server_count; i++)
+            if (backend_find(&b->actual, desired->servers[i].name) != NULL) {
+                count++;
+                draining += desired->servers[i].state == SERVER_DRAINING;
+            }
+        buf_printf(text, "%zu server%s", count, count == 1 ? "" : "s");
+        if (draining > 0)
+            buf_printf(text, ", %zu draining", draining);
+        if (!b->runtime.readable && b->runtime.why != NULL)
+            buf_printf(text, ", by haproxy.cfg alone: cannot read the running HAProxy: %s", b->runtime.why);
+    }
+    if (v == INSPECT_CHANGES || v == INSPECT_NOT_WRITTEN) {
+        /* "2 to add, 1 to change, settings" */
+        const struct diff *d = &b->plan.diff;
+        add_count(text, count_op(d, DIFF_ADD), "to add");
+        add_count(text, count_op(d, DIFF_CHANGE), "to change");
+        add_count(text, count_commanded(b, RUNTIME_READY), "to be ready");
+        add_count(text, count_commanded(b, RUNTIME_DRAIN), "to drain");
+        add_count(text, count_commanded(b, RUNTIME_MAINT), "to be in maint");
+        add_count(text, count_parks(d), "to park");
+        add_count(text, count_op(d, DIFF_REMOVE), "to remove");
+        if (d->backend_change || d->create_backend)
+            buf_printf(text, "%s%s", text->len > 0 ? ", " : "",
+                       d->create_backend ? "the backend to create" : "settings");
+    }
     if (text->len > 0 && v != INSPECT_IN_SYNC)
         add_ways(text, b);
     if (v == INSPECT_RELOAD_AGAIN)
@@ -297,7 +270,10 @@ static void print_backend(const struct inspect_report *r, const struct inspect_t
     inspect_print_heading(b->of, p);
     size_t before = p->out->len;
     if (inspect_has_lines(b)) {
-        print_settings(&b->plan.diff, p);
+        if (b->plan.diff.create_backend)
+            print_line(INK_GREEN, "+ ", "the backend itself", p);
+        if (b->plan.diff.backend_detail != NULL)
+            print_line(INK_YELLOW, "~ ", b->plan.diff.backend_detail, p);
         inspect_print_rows(r, b, p);
     }
     end_part(p, &before);
@@ -306,7 +282,14 @@ static void print_backend(const struct inspect_report *r, const struct inspect_t
         print_parked(r, b, p);
         print_unmanaged(&b->plan.diff, p);
     }
-    print_all_left_out(r, b, p);
+    const struct diff *d = &b->plan.diff;
+    for (size_t i = 0; i < d->skip_count; i++)
+        print_left_out(d->skips[i].name, d->skips[i].reason, false, p);
+    print_skips(r, b, false, LEFT_OUT_SHOWN, p);
+    print_drained(b, p);
+    print_skips(r, b, true, ORDINARY_SHOWN, p);
+    if (b->desired->note != NULL)
+        print_line(INK_YELLOW, "! ", b->desired->note, p);
     end_part(p, &before);
     print_verdict(t, b, p);
 }

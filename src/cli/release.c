@@ -119,15 +119,6 @@ static int release_start(struct release_job *j, struct settings *settings, const
     return rc;
 }
 
-static void release_run(struct release_job *j)
-{
-    j->until_ms = clock_mono_ms() + j->options->timeout_ms;
-    for (size_t i = 0; i < j->target_count; i++)
-        instance_start(j->targets[i].instance);
-    timer_set(&j->look, LOOK_MS);
-    event_base_dispatch(j->base);
-}
-
 static void release_stop(struct release_job *j)
 {
     timer_cancel(&j->look);
@@ -218,7 +209,11 @@ int release_command(struct event_base *base, struct settings *settings, const st
     if (rc == 0)
         rc = release_start(&j, settings, log, err);
     if (rc == 0) {
-        release_run(&j);
+        j.until_ms = clock_mono_ms() + j.options->timeout_ms;
+        for (size_t i = 0; i < j.target_count; i++)
+            instance_start(j.targets[i].instance);
+        timer_set(&j.look, LOOK_MS);
+        event_base_dispatch(j.base);
         *ret_status = release_show(&j);
         release_stop(&j);
     }

@@ -63,20 +63,6 @@ static bool pair_differs(struct pair p)
     return !same;
 }
 
-static void difference_init(struct difference *d, const struct rendered *before, const struct rendered *after,
-                            bool alone)
-{
-    d->pairs = mem_array(before->file_count + after->file_count, sizeof(d->pairs[0]));
-    for (size_t i = 0; i < after->file_count; i++) {
-        struct pair p = {pair_find(before, &after->files[i]), &after->files[i], &after->files[i]};
-        if ((p.before != NULL || !alone) && pair_differs(p))
-            d->pairs[d->count++] = p;
-    }
-    for (size_t i = 0; i < before->file_count; i++)
-        if (pair_find(after, &before->files[i]) == NULL)
-            d->pairs[d->count++] = (struct pair){&before->files[i], NULL, &before->files[i]};
-}
-
 /* ---- shown ---- */
 
 static void cfg_print(struct page *p, const struct cfg_line_difference *d)
@@ -231,7 +217,16 @@ static int diff_one(const struct template_run *r, const struct other *other, con
     objects_free(objects);
     if (rc != 0 || other_render(r, other, test, &before, err) != 0)
         return -1;
-    difference_init(ret, &before, &after, other->set == NULL);
+    bool alone = other->set == NULL;
+    ret->pairs = mem_array(before.file_count + after.file_count, sizeof(ret->pairs[0]));
+    for (size_t i = 0; i < after.file_count; i++) {
+        struct pair p = {pair_find(&before, &after.files[i]), &after.files[i], &after.files[i]};
+        if ((p.before != NULL || !alone) && pair_differs(p))
+            ret->pairs[ret->count++] = p;
+    }
+    for (size_t i = 0; i < before.file_count; i++)
+        if (pair_find(&after, &before.files[i]) == NULL)
+            ret->pairs[ret->count++] = (struct pair){&before.files[i], NULL, &before.files[i]};
     difference_put(ret, doc, json_add_object(doc, list));
     if (!r->command->json)
         template_show(r, difference_print, ret);

@@ -118,17 +118,13 @@ static struct place place_copy(const struct place *p)
                           mem_strdup(p->name), mem_strdup(p->uid)};
 }
 
-static void place_fini(struct place *p)
-{
-    const char *const texts[] = {p->api_version, p->kind, p->namespace, p->name, p->uid};
-    for (size_t i = 0; i < array_len(texts); i++)
-        free((char *)(uintptr_t)texts[i]);
-}
-
 static void item_fini(struct item *item)
 {
     free(item->message);
-    place_fini(&item->object);
+    const char *const texts[] = {item->object.api_version, item->object.kind, item->object.namespace, item->object.name,
+                                 item->object.uid};
+    for (size_t i = 0; i < array_len(texts); i++)
+        free((char *)(uintptr_t)texts[i]);
 }
 
 static void count(const struct events *e, const char *result)

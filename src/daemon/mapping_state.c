@@ -87,19 +87,14 @@ static void log_wait(struct mapping_state *w, const struct desired *desired, con
               log_str("why", desired->problem));
 }
 
-static void log_note(struct mapping_state *w, const struct desired *desired, const struct log *log)
-{
-    unsigned held_back;
-    if (desired->note != NULL && log_limit_pass(&w->note_limit, clock_mono_ms(), desired->note, &held_back))
-        log_warn(log, "a setting has no effect", log_str("backend", w->mapping->backend),
-                 log_str("what", desired->note));
-}
-
 void mapping_state_log(struct mapping_state *w, const struct desired *desired, const struct log *log)
 {
     log_skips(w, desired, log);
     log_wait(w, desired, log);
-    log_note(w, desired, log);
+    unsigned held_back;
+    if (desired->note != NULL && log_limit_pass(&w->note_limit, clock_mono_ms(), desired->note, &held_back))
+        log_warn(log, "a setting has no effect", log_str("backend", w->mapping->backend),
+                 log_str("what", desired->note));
 }
 
 void mapping_state_log_wait(struct mapping_state *w, const struct log *log)

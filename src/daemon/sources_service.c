@@ -102,22 +102,18 @@ static uint64_t others_synced_us(const struct service_sources *s)
     return nodes > endpoints ? nodes : endpoints;
 }
 
-static void say_denied(const struct service_sources *s, const struct informer_status *status)
-{
-    log_warn(s->log,
-             status->synced ? "the Service may not be read any more; its last state stays in use"
-                            : "the Service may not be read; continuing without it",
-             log_str("service", s->scope), log_str("why", status->problem),
-             log_if(status->denied == INFORMER_FORBIDDEN, log_str("hint", kube_client_refusal_hint(status->problem))));
-}
-
 static void settle_service(struct service_sources *s)
 {
     struct source *service = &s->all[SOURCE_SERVICE];
     struct informer_status status = source_status(service);
     if (status.denied != INFORMER_ALLOWED && !s->denied && source_refused_since(service, others_synced_us(s))) {
         s->denied = true;
-        say_denied(s, &status);
+        log_warn(
+            s->log,
+            status.synced ? "the Service may not be read any more; its last state stays in use"
+                          : "the Service may not be read; continuing without it",
+            log_str("service", s->scope), log_str("why", status.problem),
+            log_if(status.denied == INFORMER_FORBIDDEN, log_str("hint", kube_client_refusal_hint(status.problem))));
         informer_set_quiet(service->informer, true);
         service_sources_changed(s, "the Service may not be read", clock_mono_us());
     } else if (status.denied == INFORMER_ALLOWED && s->denied && status.synced && !status.stale) {

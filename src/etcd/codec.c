@@ -66,37 +66,31 @@ char *etcd_codec_get(const struct etcd_get *get)
     return json_take(doc);
 }
 
-static void add_compare(struct yyjson_mut_doc *doc, struct yyjson_mut_val *list, const struct etcd_compare *c)
-{
-    struct yyjson_mut_val *to = json_add_object(doc, list);
-    etcd_codec_put_key(doc, to, c->key, false);
-    json_put_text(doc, to, "target", "MOD");
-    json_put_text(doc, to, "result", "EQUAL");
-    etcd_codec_put_int64(doc, to, "mod_revision", c->mod_revision);
-}
-
-static void add_put(struct yyjson_mut_doc *doc, struct yyjson_mut_val *list, const struct etcd_put *p)
-{
-    struct yyjson_mut_val *to = json_put_object(doc, json_add_object(doc, list), "request_put");
-    etcd_codec_put_key(doc, to, p->key, false);
-    etcd_codec_put_bytes(doc, to, "value", p->value, p->value_len);
-    if (p->lease != 0)
-        etcd_codec_put_int64(doc, to, "lease", p->lease);
-}
-
 char *etcd_codec_txn(const struct etcd_txn *txn)
 {
     struct yyjson_mut_val *root;
     struct yyjson_mut_doc *doc = json_new(&root);
     struct yyjson_mut_val *compares = json_put_list(doc, root, "compare");
-    for (size_t i = 0; i < txn->compare_count; i++)
-        add_compare(doc, compares, &txn->compares[i]);
+    for (size_t i = 0; i < txn->compare_count; i++) {
+        const struct etcd_compare *c = &txn->compares[i];
+        struct yyjson_mut_val *to = json_add_object(doc, compares);
+        etcd_codec_put_key(doc, to, c->key, false);
+        json_put_text(doc, to, "target", "MOD");
+        json_put_text(doc, to, "result", "EQUAL");
+        etcd_codec_put_int64(doc, to, "mod_revision", c->mod_revision);
+    }
     struct yyjson_mut_val *list = json_put_list(doc, root, "success");
     for (size_t i = 0; i < txn->delete_count; i++)
         etcd_codec_put_key(doc, json_put_object(doc, json_add_object(doc, list), "request_delete_range"),
                            txn->deletes[i].key, txn->deletes[i].prefix);
-    for (size_t i = 0; i < txn->put_count; i++)
-        add_put(doc, list, &txn->puts[i]);
+    for (size_t i = 0; i < txn->put_count; i++) {
+        const struct etcd_put *p = &txn->puts[i];
+        struct yyjson_mut_val *to = json_put_object(doc, json_add_object(doc, list), "request_put");
+        etcd_codec_put_key(doc, to, p->key, false);
+        etcd_codec_put_bytes(doc, to, "value", p->value, p->value_len);
+        if (p->lease != 0)
+            etcd_codec_put_int64(doc, to, "lease", p->lease);
+    }
     return json_take(doc);
 }
 

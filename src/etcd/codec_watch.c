@@ -55,21 +55,6 @@ static int read_item(yyjson_val *event, struct etcd_watch_item *ret, struct erro
     return etcd_codec_read_kv(kv, &ret->kv, err);
 }
 
-static int read_items(yyjson_val *events, struct etcd_watch_message *ret, struct error *err)
-{
-    size_t i, max;
-    yyjson_val *event;
-    if (yyjson_arr_size(events) > 0)
-        ret->items = mem_array(yyjson_arr_size(events), sizeof(ret->items[0]));
-    yyjson_arr_foreach (events, i, max, event) {
-        if (read_item(event, &ret->items[i], err) != 0)
-            return error_prefix(err, "events[%zu]", i);
-        ret->bytes += ret->items[i].kv.key_len + ret->items[i].kv.value_len;
-        ret->count++;
-    }
-    return 0;
-}
-
 static int read_result(yyjson_val *result, struct etcd_watch_message *ret, struct error *err)
 {
     const char *why;
@@ -83,7 +68,17 @@ static int read_result(yyjson_val *result, struct etcd_watch_message *ret, struc
         return -1;
     if (ret->canceled)
         etcd_refusal_of_message(why[0] != '\0' ? why : "etcd ended the watch without a reason", &ret->refusal);
-    return read_items(events, ret, err);
+    size_t i, max;
+    yyjson_val *event;
+    if (yyjson_arr_size(events) > 0)
+        ret->items = mem_array(yyjson_arr_size(events), sizeof(ret->items[0]));
+    yyjson_arr_foreach (events, i, max, event) {
+        if (read_item(event, &ret->items[i], err) != 0)
+            return error_prefix(err, "events[%zu]", i);
+        ret->bytes += ret->items[i].kv.key_len + ret->items[i].kv.value_len;
+        ret->count++;
+    }
+    return 0;
 }
 
 int etcd_codec_read_watch(const char *json, size_t len, struct etcd_watch_message *ret, struct error *err)

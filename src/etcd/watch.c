@@ -73,17 +73,6 @@ static void watch_step(struct etcd_watch *w, enum etcd_watch_event_type type, in
     etcd_watch_act(w, etcd_watch_step(&w->machine, &e, clock_mono_ms()));
 }
 
-static void watch_arm(struct etcd_watch *w)
-{
-    uint64_t due = etcd_watch_due_ms(&w->machine), now = clock_mono_ms();
-    if (w->ended || etcd_watch_stream_has(&w->stream))
-        timer_set(&w->timer, 0);
-    else if (due != 0)
-        timer_set(&w->timer, due > now ? due - now : 0);
-    else
-        timer_cancel(&w->timer);
-}
-
 /* ---- what comes ---- */
 
 static const struct http_endpoint *watch_endpoint(const struct etcd_watch *w)
@@ -110,17 +99,6 @@ static void on_created(struct etcd_watch *w, const struct etcd_watch_message *m)
     watch_step(w, ETCD_WATCH_CREATED, m->revision, 0);
 }
 
-/* Takes the items over. */
-static void collect(struct etcd_watch *w, struct etcd_watch_message *m)
-{
-    struct etcd_watch_message *b = &w->batch;
-    b->items = mem_resize(b->items, b->count + m->count, sizeof(b->items[0]));
-    memcpy(b->items + b->count, m->items, m->count * sizeof(m->items[0]));
-    b->count += m->count;
-    b->bytes += m->bytes;
-    m->count = 0;
-}
-
 static void on_events(struct etcd_watch *w, struct etcd_watch_message *m)
 {
     if (m->bytes > COLLECTED_MAX_BYTES - w->batch.bytes) {
@@ -129,22 +107,17 @@ static void on_events(struct etcd_watch *w, struct etcd_watch_message *m)
         watch_step(w, ETCD_WATCH_UNREADABLE, 0, 0);
         return;
     }
-    if (m->count > 0)
-        collect(w, m);
+    if (m->count > 0) {
+        /* Takes the items over. */
+        struct etcd_watch_message *b = &w->batch;
+        b->items = mem_resize(b->items, b->count + m->count, sizeof(b->items[0]));
+        memcpy(b->items + b->count, m->items, m->count * sizeof(m->items[0]));
+        b->count += m->count;
+        b->bytes += m->bytes;
+        m->count = 0;
+    }
     if (!m->fragment && w->batch.count > 0)
         watch_step(w, ETCD_WATCH_EVENTS, w->batch.items[w->batch.count - 1].kv.mod_revision, 0);
-}
-
-static void on_message(struct etcd_watch *w, struct etcd_watch_message *m)
-{
-    if (m->canceled)
-        on_canceled(w, m);
-    else if (m->created)
-        on_created(w, m);
-    else if (m->count > 0 || m->fragment)
-        on_events(w, m);
-    else
-        watch_step(w, ETCD_WATCH_PROGRESS, m->revision, 0);
 }
 
 static void watch_turn(void *arg)
@@ -153,7 +126,14 @@ static void watch_turn(void *arg)
     struct etcd_watch_message m;
     w->calling++;
     while (etcd_watch_stream_take(&w->stream, &m)) {
-        on_message(w, &m);
+        if (m.canceled)
+            on_canceled(w, &m);
+        else if (m.created)
+            on_created(w, &m);
+        else if (m.count > 0 || m.fragment)
+            on_events(w, &m);
+        else
+            watch_step(w, ETCD_WATCH_PROGRESS, m.revision, 0);
         etcd_watch_message_fini(&m);
     }
     if (w->bytes_came)
@@ -367,7 +347,13 @@ static void etcd_watch_act(struct etcd_watch *w, unsigned actions)
     for (size_t i = 0; i < array_len(table) && w->turn == turn; i++)
         if (actions & table[i].action)
             table[i].fn(w);
-    watch_arm(w);
+    uint64_t due = etcd_watch_due_ms(&w->machine), now = clock_mono_ms();
+    if (w->ended || etcd_watch_stream_has(&w->stream))
+        timer_set(&w->timer, 0);
+    else if (due != 0)
+        timer_set(&w->timer, due > now ? due - now : 0);
+    else
+        timer_cancel(&w->timer);
     watch_leave(w);
 }
 

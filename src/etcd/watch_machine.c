@@ -33,16 +33,6 @@ static unsigned begin_anew(struct etcd_watch_machine *m, int64_t oldest)
     return ETCD_WATCH_CANCEL | ETCD_WATCH_TELL_COMPACTED;
 }
 
-/* It lives: a large batch may take its time. */
-static unsigned bytes_came(struct etcd_watch_machine *m, uint64_t now)
-{
-    m->heard_ms = now;
-    m->missing_ms = now + ETCD_WATCH_DEAF_MS;
-    if (m->check_ms != 0)
-        m->check_ms = now + ETCD_WATCH_CHECK_MS;
-    return 0;
-}
-
 static void heard(struct etcd_watch_machine *m, int64_t revision)
 {
     if (revision >= m->next)
@@ -50,14 +40,6 @@ static void heard(struct etcd_watch_machine *m, int64_t revision)
     if (m->missing < m->next)
         m->missing = 0;
     backoff_reset(&m->backoff);
-}
-
-static unsigned on_start(struct etcd_watch_machine *m, int64_t revision, uint64_t now)
-{
-    m->next = revision;
-    m->token_renewed = false;
-    backoff_reset(&m->backoff);
-    return ETCD_WATCH_CANCEL | ask(m, now);
 }
 
 /* A member that has not come as far as we have may only be slow; the cluster was restored to an older revision where
@@ -74,36 +56,12 @@ static unsigned on_created(struct etcd_watch_machine *m, int64_t revision, uint6
     return ETCD_WATCH_TELL_CONNECTED | (behind ? ETCD_WATCH_CHECK : 0);
 }
 
-static unsigned on_checked(struct etcd_watch_machine *m, const struct etcd_watch_input *e, uint64_t now)
-{
-    if (e->revision + 1 < m->next)
-        return begin_anew(m, e->revision);
-    m->check_ms = now + ETCD_WATCH_CHECK_MS;
-    if (e->newest >= m->next) {
-        m->missing = e->newest;
-        m->missing_ms = now + ETCD_WATCH_DEAF_MS;
-    }
-    return 0;
-}
-
 static unsigned on_no_token(struct etcd_watch_machine *m, uint64_t now)
 {
     if (m->token_renewed)
         return lose(m, NULL, now) | ETCD_WATCH_RENEW_TOKEN;
     m->token_renewed = true;
     return ETCD_WATCH_CANCEL | ETCD_WATCH_RENEW_TOKEN | ask(m, now);
-}
-
-static unsigned on_running_timer(struct etcd_watch_machine *m, uint64_t now)
-{
-    if (m->missing != 0 && now >= m->missing_ms)
-        return lose(m, "the watch missed a change that etcd has", now);
-    if (now >= m->heard_ms + ETCD_WATCH_SILENCE_MS)
-        return lose(m, "nothing came for 25 minutes", now);
-    if (m->check_ms == 0 || now < m->check_ms)
-        return 0;
-    m->check_ms = 0;
-    return ETCD_WATCH_CHECK;
 }
 
 static unsigned on_timer(struct etcd_watch_machine *m, uint64_t now)
@@ -114,7 +72,14 @@ static unsigned on_timer(struct etcd_watch_machine *m, uint64_t now)
     case ETCD_WATCH_WAITING:
         return now >= m->since_ms ? ask(m, now) : 0;
     case ETCD_WATCH_RUNNING:
-        return on_running_timer(m, now);
+        if (m->missing != 0 && now >= m->missing_ms)
+            return lose(m, "the watch missed a change that etcd has", now);
+        if (now >= m->heard_ms + ETCD_WATCH_SILENCE_MS)
+            return lose(m, "nothing came for 25 minutes", now);
+        if (m->check_ms == 0 || now < m->check_ms)
+            return 0;
+        m->check_ms = 0;
+        return ETCD_WATCH_CHECK;
     default:
         return 0;
     }
@@ -125,7 +90,12 @@ static unsigned on_running(struct etcd_watch_machine *m, const struct etcd_watch
 {
     switch (e->type) {
     case ETCD_WATCH_BYTES:
-        return bytes_came(m, now);
+        /* It lives: a large batch may take its time. */
+        m->heard_ms = now;
+        m->missing_ms = now + ETCD_WATCH_DEAF_MS;
+        if (m->check_ms != 0)
+            m->check_ms = now + ETCD_WATCH_CHECK_MS;
+        return 0;
     case ETCD_WATCH_EVENTS:
         heard(m, e->revision);
         return ETCD_WATCH_TELL_CHANGED;
@@ -133,7 +103,14 @@ static unsigned on_running(struct etcd_watch_machine *m, const struct etcd_watch
         heard(m, e->revision);
         return 0;
     case ETCD_WATCH_CHECKED:
-        return on_checked(m, e, now);
+        if (e->revision + 1 < m->next)
+            return begin_anew(m, e->revision);
+        m->check_ms = now + ETCD_WATCH_CHECK_MS;
+        if (e->newest >= m->next) {
+            m->missing = e->newest;
+            m->missing_ms = now + ETCD_WATCH_DEAF_MS;
+        }
+        return 0;
     case ETCD_WATCH_CHECK_FAILED:
         return lose(m, NULL, now);
     default:
@@ -146,7 +123,10 @@ unsigned etcd_watch_step(struct etcd_watch_machine *m, const struct etcd_watch_i
     bool asked = m->state == ETCD_WATCH_ASKING || m->state == ETCD_WATCH_RUNNING;
     switch (e->type) {
     case ETCD_WATCH_START:
-        return on_start(m, e->revision, now);
+        m->next = e->revision;
+        m->token_renewed = false;
+        backoff_reset(&m->backoff);
+        return ETCD_WATCH_CANCEL | ask(m, now);
     case ETCD_WATCH_STOP:
         m->state = ETCD_WATCH_STOPPED;
         return ETCD_WATCH_CANCEL;

@@ -81,17 +81,6 @@ static void client_on_credentials(void *arg)
     }
 }
 
-static void make_plugin(struct kube_client *c, const struct kube_access *access)
-{
-    const struct exec_plugin_options options = {
-        .base = http_base(c->http), .access = access, .tls = c->tls, .log = c->log};
-    if (kube_access_runs_plugin(access))
-        c->plugin = exec_plugin_new(&options, client_on_credentials, c);
-    if (access->unused_exec != NULL)
-        log_warn(c->log, "credential plugin of the kubeconfig not used; the credentials beside it take precedence",
-                 log_str("plugin", access->unused_exec), log_str("source", access->source));
-}
-
 struct kube_client *kube_client_new(struct http *http, const struct kube_access *access, const struct log *log,
                                     struct error *err)
 {
@@ -110,7 +99,13 @@ struct kube_client *kube_client_new(struct http *http, const struct kube_access 
         kube_client_free(c);
         return NULL;
     }
-    make_plugin(c, access);
+    const struct exec_plugin_options options = {
+        .base = http_base(c->http), .access = access, .tls = c->tls, .log = c->log};
+    if (kube_access_runs_plugin(access))
+        c->plugin = exec_plugin_new(&options, client_on_credentials, c);
+    if (access->unused_exec != NULL)
+        log_warn(c->log, "credential plugin of the kubeconfig not used; the credentials beside it take precedence",
+                 log_str("plugin", access->unused_exec), log_str("source", access->source));
     if (access->insecure)
         log_warn(log, "TLS certificates of the Kubernetes API are not verified, as configured",
                  log_str("server", access->server), log_str("source", access->source));

@@ -205,8 +205,11 @@ static uint64_t pause_after_answer_ms(struct exec_plugin *p, const struct exec_a
     return p->pause_ms;
 }
 
-static void log_answer(const struct exec_plugin *p, const struct exec_answer *a)
+static int exec_plugin_adopt(struct exec_plugin *p, struct exec_answer *a, struct error *err)
 {
+    bool pair = a->cert_pem != NULL || p->answer.cert_pem != NULL;
+    if (pair && tls_files_set_pair(p->tls, a->cert_pem, a->key_pem, err) != 0)
+        return error_prefix(err, "its answer cannot be used");
     int64_t left_ms = a->expires_ms - (int64_t)clock_wall_ms();
     bool ends = a->expires_ms != EXEC_CREDENTIAL_NEVER;
     log_info(p->log, "Kubernetes credentials received from the plugin", log_str("plugin", p->access.exec->command),
@@ -219,14 +222,6 @@ static void log_answer(const struct exec_plugin *p, const struct exec_answer *a)
     if (ends && left_ms <= 0)
         log_warn(p->log, "credentials from the plugin have already expired; check its clock and this machine's",
                  log_str("plugin", p->access.exec->command));
-}
-
-static int exec_plugin_adopt(struct exec_plugin *p, struct exec_answer *a, struct error *err)
-{
-    bool pair = a->cert_pem != NULL || p->answer.cert_pem != NULL;
-    if (pair && tls_files_set_pair(p->tls, a->cert_pem, a->key_pem, err) != 0)
-        return error_prefix(err, "its answer cannot be used");
-    log_answer(p, a);
     int64_t previous_ms = p->answered ? p->answer.expires_ms : EXEC_CREDENTIAL_NEVER;
     p->not_before_ms = clock_mono_ms() + pause_after_answer_ms(p, a);
     p->renew_at_ms = exec_credential_renew_at_ms(a->expires_ms, (int64_t)clock_wall_ms(), previous_ms);
@@ -319,15 +314,6 @@ bool exec_plugin_ready(const struct exec_plugin *p, const char **ret_command, st
 
 /* ---- life ---- */
 
-static void copy_access(struct kube_access *to, const struct kube_access *a)
-{
-    *to = (struct kube_access){.server = mem_strdup(a->server),
-                               .proxy_url = mem_strdup(a->proxy_url),
-                               .server_name = mem_strdup(a->server_name),
-                               .insecure = a->insecure,
-                               .exec = kube_exec_copy(a->exec)};
-}
-
 struct exec_plugin *exec_plugin_new(const struct exec_plugin_options *options, void (*changed)(void *arg), void *arg)
 {
     struct exec_plugin *p = mem_alloc(sizeof(*p));
@@ -341,7 +327,13 @@ struct exec_plugin *exec_plugin_new(const struct exec_plugin_options *options, v
     p->pause_ms = options->pause_ms != 0 ? options->pause_ms : PAUSE_MS;
     p->renew_at_ms = EXEC_CREDENTIAL_NEVER;
     p->limit.period_ms = LOG_PERIOD_MS;
-    copy_access(&p->access, options->access);
+    struct kube_access *to = &p->access;
+    const struct kube_access *a = options->access;
+    *to = (struct kube_access){.server = mem_strdup(a->server),
+                               .proxy_url = mem_strdup(a->proxy_url),
+                               .server_name = mem_strdup(a->server_name),
+                               .insecure = a->insecure,
+                               .exec = kube_exec_copy(a->exec)};
     backoff_init(&p->backoff, p->pause_ms, PAUSE_MAX_MS, p->pause_ms, backoff_random_seed());
     timer_init(&p->timer, options->base, exec_plugin_on_timer, p);
     timer_init(&p->tell, options->base, on_notify, p);

@@ -264,14 +264,6 @@ static int feed_items(struct frame *f, struct input *in, struct error *err)
     return 0;
 }
 
-static int feed_list_end(struct frame *f, struct input *in, struct error *err)
-{
-    if (!frame_is_blank(in->bytes[in->at]))
-        return unexpected(f, in, "nothing more behind the list", err);
-    in->at++;
-    return 0;
-}
-
 static int frame_step(struct frame *f, struct input *in, struct error *err)
 {
     switch ((enum state)f->state) {
@@ -290,7 +282,10 @@ static int frame_step(struct frame *f, struct input *in, struct error *err)
     case ITEMS_COMMA:
         return feed_items(f, in, err);
     case LIST_END:
-        return feed_list_end(f, in, err);
+        if (!frame_is_blank(in->bytes[in->at]))
+            return unexpected(f, in, "nothing more behind the list", err);
+        in->at++;
+        return 0;
     case GIVEN_UP:
         break;
     }

@@ -142,17 +142,6 @@ static void informer_apply(struct informer *i, unsigned actions)
         report_changed(i, types[e->type], i->of->kind, e->name);
 }
 
-static void informer_replaced(struct informer *i)
-{
-    size_t count = 0;
-    bool changed = i->sink.end(i->sink.arg, &count);
-    if (i->listed >= TRIM_OBJECTS)
-        malloc_trim(0);
-    informer_log_synced(&i->log, count, i->is_list, clock_mono_us() - i->list_started_us);
-    if (changed)
-        report_changed(i, "list of", i->of->plural, NULL);
-}
-
 /* ---- what the machine says ---- */
 
 static void count_request(struct informer *i, int code)
@@ -172,14 +161,6 @@ static void informer_cancel(struct informer *i)
     timer_set(&i->timer, 0);
 }
 
-static void report_reasons(struct informer *i, unsigned actions)
-{
-    if ((actions & WATCH_ENDED) && i->callbacks.watch_restarted != NULL)
-        i->callbacks.watch_restarted(i->arg, i->of->plural, i->watch.reason);
-    if ((actions & WATCH_LISTED) && i->callbacks.relisted != NULL)
-        i->callbacks.relisted(i->arg, i->of->plural, i->watch.reason);
-}
-
 /* In the order of the bits. Requests are started and ended from the timer. */
 static void informer_carry_out(struct informer *i, unsigned actions, uint64_t now_ms)
 {
@@ -188,8 +169,15 @@ static void informer_carry_out(struct informer *i, unsigned actions, uint64_t no
         informer_cancel(i);
     if (actions & WATCH_REPLACE_ABORT)
         i->sink.abort(i->sink.arg);
-    if (actions & WATCH_REPLACE_END)
-        informer_replaced(i);
+    if (actions & WATCH_REPLACE_END) {
+        size_t count = 0;
+        bool changed = i->sink.end(i->sink.arg, &count);
+        if (i->listed >= TRIM_OBJECTS)
+            malloc_trim(0);
+        informer_log_synced(&i->log, count, i->is_list, clock_mono_us() - i->list_started_us);
+        if (changed)
+            report_changed(i, "list of", i->of->plural, NULL);
+    }
     if (actions & WATCH_REPLACE_BEGIN) {
         i->sink.begin(i->sink.arg);
         i->list_started_us = clock_mono_us();
@@ -200,7 +188,10 @@ static void informer_carry_out(struct informer *i, unsigned actions, uint64_t no
     if (actions & WATCH_REQUEST)
         i->wanted = true;
     informer_log_step(&i->log, actions, &i->watch, now_ms);
-    report_reasons(i, actions);
+    if ((actions & WATCH_ENDED) && i->callbacks.watch_restarted != NULL)
+        i->callbacks.watch_restarted(i->arg, i->of->plural, i->watch.reason);
+    if ((actions & WATCH_LISTED) && i->callbacks.relisted != NULL)
+        i->callbacks.relisted(i->arg, i->of->plural, i->watch.reason);
 }
 
 static void informer_set_timer(struct informer *i)

@@ -64,19 +64,6 @@ static const char *lost_text(const struct watch *w)
                      : "no complete list from the Kubernetes API yet; HAProxy stays unchanged";
 }
 
-/* The others have nothing to add: it is one server. */
-static void log_outage(struct informer_log *l, const struct watch *w, uint64_t now_ms)
-{
-    const struct kube_outage_loss loss = {.text = lost_text(w),
-                                          .reason = w->reason,
-                                          .error = w->detail,
-                                          .repeats = w->state == WATCH_WAITING,
-                                          .retry_ms = w->wait_until_ms - now_ms};
-    l->is_out = true;
-    if (!kube_outage_begin(l->outage, l->log, &loss, now_ms))
-        log_debug(l->log, "no contact", OF(l), log_str("reason", w->reason), log_str("error", w->detail));
-}
-
 static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now_ms)
 {
     unsigned held_back;
@@ -93,7 +80,15 @@ static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now
         return;
     }
     if (kube_outage_is(w->reason, w->detail)) {
-        log_outage(l, w, now_ms);
+        /* The others have nothing to add: it is one server. */
+        const struct kube_outage_loss loss = {.text = lost_text(w),
+                                              .reason = w->reason,
+                                              .error = w->detail,
+                                              .repeats = w->state == WATCH_WAITING,
+                                              .retry_ms = w->wait_until_ms - now_ms};
+        l->is_out = true;
+        if (!kube_outage_begin(l->outage, l->log, &loss, now_ms))
+            log_debug(l->log, "no contact", OF(l), log_str("reason", w->reason), log_str("error", w->detail));
         return;
     }
     l->is_out = false;
@@ -117,41 +112,33 @@ static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now
              log_if(held_back > 0, log_int("repeated", held_back)));
 }
 
-/* After a first list "synced" says it all. */
-static void log_back(struct informer_log *l, uint64_t now_ms)
-{
-    if (l->is_out)
-        kube_outage_end(l->outage, l->log, now_ms);
-    l->is_out = false;
-    if (l->loss_was_said)
-        log_info(l->log, "contact with the Kubernetes API recovered", OF(l),
-                 log_us_as_ms("away_ms", (now_ms - l->lost_ms) * 1000));
-    l->loss_was_said = false;
-    l->lost_ms = 0;
-}
-
-/* Lists and watches that follow a loss of contact need no line of their own. */
-static void log_change(struct informer_log *l, unsigned actions, const struct watch *w, uint64_t now_ms)
-{
-    unsigned held_back;
-    bool worth_it =
-        (actions & WATCH_LISTED) && w->contact && log_limit_pass(&l->relists, now_ms, w->reason, &held_back);
-    if (worth_it)
-        log_info(l->log, "relisting", OF(l), log_str("reason", w->reason), log_str("error", w->detail),
-                 log_if(held_back > 0, log_int("repeated", held_back)));
-    else
-        log_debug(l->log, actions & WATCH_LISTED ? "list started" : "watch ended", OF(l), log_str("reason", w->reason),
-                  log_if(w->detail[0] != '\0', log_str("detail", w->detail)));
-}
-
 void informer_log_step(struct informer_log *l, unsigned actions, const struct watch *w, uint64_t now_ms)
 {
-    if (actions & (WATCH_LISTED | WATCH_ENDED))
-        log_change(l, actions, w, now_ms);
+    if (actions & (WATCH_LISTED | WATCH_ENDED)) {
+        /* Lists and watches that follow a loss of contact need no line of their own. */
+        unsigned held_back;
+        bool worth_it =
+            (actions & WATCH_LISTED) && w->contact && log_limit_pass(&l->relists, now_ms, w->reason, &held_back);
+        if (worth_it)
+            log_info(l->log, "relisting", OF(l), log_str("reason", w->reason), log_str("error", w->detail),
+                     log_if(held_back > 0, log_int("repeated", held_back)));
+        else
+            log_debug(l->log, actions & WATCH_LISTED ? "list started" : "watch ended", OF(l),
+                      log_str("reason", w->reason), log_if(w->detail[0] != '\0', log_str("detail", w->detail)));
+    }
     if (actions & WATCH_CONTACT_LOST)
         log_lost(l, w, now_ms);
-    if (actions & WATCH_CONTACT_BACK)
-        log_back(l, now_ms);
+    if (actions & WATCH_CONTACT_BACK) {
+        /* After a first list "synced" says it all. */
+        if (l->is_out)
+            kube_outage_end(l->outage, l->log, now_ms);
+        l->is_out = false;
+        if (l->loss_was_said)
+            log_info(l->log, "contact with the Kubernetes API recovered", OF(l),
+                     log_us_as_ms("away_ms", (now_ms - l->lost_ms) * 1000));
+        l->loss_was_said = false;
+        l->lost_ms = 0;
+    }
 }
 
 void informer_log_warning(struct informer_log *l, const char *warning)

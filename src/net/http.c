@@ -307,24 +307,19 @@ static int on_rewind(void *arg, curl_off_t offset, int origin)
     return CURL_SEEKFUNC_OK;
 }
 
-static void set_upload(struct http_request *q, const struct http_request_options *o)
-{
-    q->send_body = mem_strdup(o->body_head);
-    q->head_len = strlen(o->body_head);
-    q->send_rest = o->body;
-    q->rest_len = o->body_len;
-    curl_easy_setopt(q->easy, CURLOPT_POST, 1L);
-    curl_easy_setopt(q->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)(q->head_len + q->rest_len));
-    curl_easy_setopt(q->easy, CURLOPT_READFUNCTION, on_upload);
-    curl_easy_setopt(q->easy, CURLOPT_READDATA, q);
-    curl_easy_setopt(q->easy, CURLOPT_SEEKFUNCTION, on_rewind);
-    curl_easy_setopt(q->easy, CURLOPT_SEEKDATA, q);
-}
-
 static void set_method(struct http_request *q, const struct http_request_options *o)
 {
     if (o->body != NULL && o->body_head != NULL) {
-        set_upload(q, o);
+        q->send_body = mem_strdup(o->body_head);
+        q->head_len = strlen(o->body_head);
+        q->send_rest = o->body;
+        q->rest_len = o->body_len;
+        curl_easy_setopt(q->easy, CURLOPT_POST, 1L);
+        curl_easy_setopt(q->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)(q->head_len + q->rest_len));
+        curl_easy_setopt(q->easy, CURLOPT_READFUNCTION, on_upload);
+        curl_easy_setopt(q->easy, CURLOPT_READDATA, q);
+        curl_easy_setopt(q->easy, CURLOPT_SEEKFUNCTION, on_rewind);
+        curl_easy_setopt(q->easy, CURLOPT_SEEKDATA, q);
     } else if (o->body != NULL) {
         q->send_body = mem_strndup(o->body, o->body_len);
         curl_easy_setopt(q->easy, CURLOPT_POSTFIELDS, q->send_body);
@@ -355,18 +350,6 @@ static const char *hint_of_variables(const char *url)
     return "";
 }
 
-static void set_proxy(struct http_request *q, const struct http_endpoint *e)
-{
-    if (e->proxy_url != NULL) {
-        curl_easy_setopt(q->easy, CURLOPT_PROXY, e->proxy_url);
-        q->proxy_hint = " (proxy-url names a proxy)";
-    } else if (!q->http->proxy_variables || e->unix_socket != NULL) {
-        curl_easy_setopt(q->easy, CURLOPT_PROXY, ""); /* unset, libcurl goes by the variables */
-    } else {
-        q->proxy_hint = hint_of_variables(q->url);
-    }
-}
-
 static void set_connection(struct http_request *q, const struct http_endpoint *e, const struct http_request_options *o)
 {
     CURL *easy = q->easy;
@@ -376,7 +359,14 @@ static void set_connection(struct http_request *q, const struct http_endpoint *e
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
                      (long)(o->grpc ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE : CURL_HTTP_VERSION_1_1));
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    set_proxy(q, e);
+    if (e->proxy_url != NULL) {
+        curl_easy_setopt(q->easy, CURLOPT_PROXY, e->proxy_url);
+        q->proxy_hint = " (proxy-url names a proxy)";
+    } else if (!q->http->proxy_variables || e->unix_socket != NULL) {
+        curl_easy_setopt(q->easy, CURLOPT_PROXY, ""); /* unset, libcurl goes by the variables */
+    } else {
+        q->proxy_hint = hint_of_variables(q->url);
+    }
     if (e->unix_socket != NULL)
         curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, e->unix_socket);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
@@ -407,14 +397,6 @@ static void set_callbacks(struct http_request *q)
     }
 }
 
-/* Room for all of the answer at once, and no more calls for it than need be. */
-static void set_much(struct http_request *q, size_t bytes)
-{
-    buf_reserve(&q->body, bytes + bytes / 16 + LIKELY_MORE_BYTES);
-    if (bytes >= MANY_BYTES)
-        curl_easy_setopt(q->easy, CURLOPT_BUFFERSIZE, (long)MANY_BYTES);
-}
-
 struct http_request *http_start(struct http *http, const struct http_endpoint *endpoint,
                                 const struct http_request_options *options, const struct http_callbacks *callbacks,
                                 void *arg, struct error *err)
@@ -441,8 +423,13 @@ struct http_request *http_start(struct http *http, const struct http_endpoint *e
     snprintf(q->method, sizeof(q->method), "%s", options->method);
     /* haproxy.cfg holds the passwords of its userlists, and some servers repeat a wrong one. */
     buf_init_secret(&q->body, options->max_body_bytes != 0 ? options->max_body_bytes : DEFAULT_MAX_BODY_BYTES);
-    if (options->likely_body_bytes != 0)
-        set_much(q, options->likely_body_bytes);
+    if (options->likely_body_bytes != 0) {
+        /* Room for all of the answer at once, and no more calls for it than need be. */
+        size_t bytes = options->likely_body_bytes;
+        buf_reserve(&q->body, bytes + bytes / 16 + LIKELY_MORE_BYTES);
+        if (bytes >= MANY_BYTES)
+            curl_easy_setopt(q->easy, CURLOPT_BUFFERSIZE, (long)MANY_BYTES);
+    }
     LIST_INSERT_HEAD(&http->requests, q, entry);
     curl_easy_setopt(easy, CURLOPT_USERAGENT, http->user_agent);
     set_connection(q, endpoint, options);

@@ -18,14 +18,6 @@ static void set_blob(CURL *easy, CURLoption option, const char *pem, unsigned fl
     curl_easy_setopt(easy, option, &blob);
 }
 
-/* The Host header stays that of the URL, as with other clients of Kubernetes: the name is for TLS alone. */
-static void keep_host_header(struct http_request *q, const char *host, const char *port)
-{
-    char *line = port != NULL ? mem_printf("Host: %s:%s", host, port) : mem_printf("Host: %s", host);
-    q->headers = curl_slist_append(q->headers, line);
-    free(line);
-}
-
 /* libcurl has no option for the name that TLS verifies: that goes into the URL, and CONNECT_TO leads to the address. */
 static int set_server_name(struct http_request *q, const char *server_name, struct error *err)
 {
@@ -44,7 +36,10 @@ static int set_server_name(struct http_request *q, const char *server_name, stru
         curl_easy_setopt(q->easy, CURLOPT_URL, url);
         if (curl_url_get(u, CURLUPART_PORT, &given_port, 0) != CURLUE_OK)
             given_port = NULL;
-        keep_host_header(q, host, given_port);
+        /* The Host header stays that of the URL, as with other clients of Kubernetes: the name is for TLS alone. */
+        char *line = given_port != NULL ? mem_printf("Host: %s:%s", host, given_port) : mem_printf("Host: %s", host);
+        q->headers = curl_slist_append(q->headers, line);
+        free(line);
         status = 0;
     } else {
         error_set(err, ERROR_INVALID, "%s: TLS server name \"%s\" cannot be used", q->url, server_name);
@@ -91,15 +86,6 @@ static CURLcode set_spiffe_verification(CURL *easy, void *context, void *arg)
     return CURLE_OK;
 }
 
-static void set_spiffe(struct http_request *q, const struct http_spiffe *spiffe)
-{
-    q->spiffe = *spiffe;
-    q->spiffe.identity = spiffe_identity_ref(spiffe->identity);
-    curl_easy_setopt(q->easy, CURLOPT_SSL_VERIFYHOST, 0L);
-    curl_easy_setopt(q->easy, CURLOPT_SSL_CTX_FUNCTION, set_spiffe_verification);
-    curl_easy_setopt(q->easy, CURLOPT_SSL_CTX_DATA, q);
-}
-
 void http_forget_tls(struct http_request *q)
 {
     spiffe_identity_unref(q->spiffe.identity);
@@ -130,8 +116,14 @@ int http_set_tls(struct http_request *q, const struct http_tls *tls, struct erro
     curl_easy_setopt(q->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     curl_easy_setopt(q->easy, CURLOPT_SSL_VERIFYPEER, tls->insecure ? 0L : 1L);
     curl_easy_setopt(q->easy, CURLOPT_SSL_VERIFYHOST, tls->insecure ? 0L : 2L);
-    if (tls->spiffe != NULL)
-        set_spiffe(q, tls->spiffe);
+    if (tls->spiffe != NULL) {
+        const struct http_spiffe *spiffe = tls->spiffe;
+        q->spiffe = *spiffe;
+        q->spiffe.identity = spiffe_identity_ref(spiffe->identity);
+        curl_easy_setopt(q->easy, CURLOPT_SSL_VERIFYHOST, 0L);
+        curl_easy_setopt(q->easy, CURLOPT_SSL_CTX_FUNCTION, set_spiffe_verification);
+        curl_easy_setopt(q->easy, CURLOPT_SSL_CTX_DATA, q);
+    }
     /* A session that is taken up again is verified with the trust of then, and shows the certificate of then. What
      * it would save, a handshake, is made where a connection is lost only: they are kept. */
     curl_easy_setopt(q->easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);

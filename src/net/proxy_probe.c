@@ -84,8 +84,15 @@ static void wait_for(struct conversation *c, short what)
         abort(); /* out of memory */
 }
 
-static void proxy_probe_say(struct conversation *c)
+static void on_writable(struct conversation *c)
 {
+    int os_error = 0;
+    socklen_t len = sizeof(os_error);
+    if (!c->connected && (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &os_error, &len) != 0 || os_error != 0)) {
+        proxy_probe_not_reached(c, os_error);
+        return;
+    }
+    c->connected = true;
     while (c->out.len > 0) {
         ssize_t n = send(c->fd, c->out.data, c->out.len, MSG_NOSIGNAL);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
@@ -97,18 +104,6 @@ static void proxy_probe_say(struct conversation *c)
         buf_consume(&c->out, (size_t)n);
     }
     wait_for(c, EV_READ);
-}
-
-static void on_writable(struct conversation *c)
-{
-    int os_error = 0;
-    socklen_t len = sizeof(os_error);
-    if (!c->connected && (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &os_error, &len) != 0 || os_error != 0)) {
-        proxy_probe_not_reached(c, os_error);
-        return;
-    }
-    c->connected = true;
-    proxy_probe_say(c);
 }
 
 static void on_readable(struct conversation *c)

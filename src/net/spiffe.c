@@ -84,19 +84,6 @@ static void await_expiry(struct spiffe *s)
     timer_set(&s->expiry, left_s <= 0 ? 0 : left_s < TIMER_MAX_MS / 1000 ? (uint64_t)left_s * 1000 : TIMER_MAX_MS);
 }
 
-static void log_identity(const struct spiffe *s, const struct spiffe_identity *old)
-{
-    const struct spiffe_identity *i = s->identity;
-    char end[RFC3339_BYTES];
-    end_text(i, end);
-    bool svid = old != NULL && !str_eq(spiffe_identity_cert_pem(old), spiffe_identity_cert_pem(i));
-    bool bundle = old != NULL && !str_eq(spiffe_identity_bundles_pem(old), spiffe_identity_bundles_pem(i));
-    log_info(
-        s->options.log, old == NULL ? "SPIFFE identity received" : "SPIFFE identity renewed; new connections use it",
-        log_str("spiffe_id", spiffe_identity_id(i)), log_str("expires", end),
-        log_if(old != NULL, log_bool("svid_changed", svid)), log_if(old != NULL, log_bool("bundle_changed", bundle)));
-}
-
 static void spiffe_use(struct spiffe *s, struct spiffe_identity *fresh)
 {
     struct spiffe_identity *old = s->identity;
@@ -109,7 +96,15 @@ static void spiffe_use(struct spiffe *s, struct spiffe_identity *fresh)
     s->tls.cert_pem = spiffe_identity_cert_pem(fresh);
     s->tls.key_pem = spiffe_identity_key_pem(fresh);
     s->tls.ca_pem = spiffe_identity_bundles_pem(fresh);
-    log_identity(s, old);
+    const struct spiffe_identity *i = s->identity;
+    char end[RFC3339_BYTES];
+    end_text(i, end);
+    bool svid = old != NULL && !str_eq(spiffe_identity_cert_pem(old), spiffe_identity_cert_pem(i));
+    bool bundle = old != NULL && !str_eq(spiffe_identity_bundles_pem(old), spiffe_identity_bundles_pem(i));
+    log_info(
+        s->options.log, old == NULL ? "SPIFFE identity received" : "SPIFFE identity renewed; new connections use it",
+        log_str("spiffe_id", spiffe_identity_id(i)), log_str("expires", end),
+        log_if(old != NULL, log_bool("svid_changed", svid)), log_if(old != NULL, log_bool("bundle_changed", bundle)));
     await_expiry(s);
     settle(s, news);
     spiffe_identity_unref(old);

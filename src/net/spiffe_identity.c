@@ -189,20 +189,6 @@ static int read_federated(const struct protobuf *outer, const struct protobuf_fi
 
 /* ---- an identity ---- */
 
-/* Whether it is what the Workload API says that it is, and can be used. */
-static int check_svid(const struct spiffe_identity *i, X509 *leaf, struct error *err)
-{
-    cleanup(mem_free_ptr) char *id = spiffe_id_of_certificate(leaf, err);
-    if (id == NULL)
-        return error_prefix(err, "the X.509 SVID %s", i->id);
-    if (!str_eq(id, i->id))
-        return error_set(err, ERROR_INVALID, "the X.509 SVID is that of %s in place of %s", id, i->id);
-    struct error why;
-    if (pem_check_key(i->key_pem, i->cert_pem, &why) != 0)
-        return error_set(err, ERROR_INVALID, "the X.509 SVID %s: %s", i->id, why.message);
-    return 0;
-}
-
 static void write_bundles(struct spiffe_identity *i)
 {
     cleanup(bio_free_ptr) BIO *out = BIO_new(BIO_s_mem());
@@ -232,7 +218,17 @@ static int use_svid(struct spiffe_identity *i, const struct svid *svid, struct e
         return error_set(err, ERROR_INVALID, "%s: its private key cannot be written", i->id);
     i->key_pem = take_text(keys);
     i->not_after_s = pem_not_after_s(i->cert_pem, false);
-    return check_svid(i, sk_X509_value(chain, 0), err);
+    /* Whether it is what the Workload API says that it is, and can be used. */
+    X509 *leaf = sk_X509_value(chain, 0);
+    cleanup(mem_free_ptr) char *id = spiffe_id_of_certificate(leaf, err);
+    if (id == NULL)
+        return error_prefix(err, "the X.509 SVID %s", i->id);
+    if (!str_eq(id, i->id))
+        return error_set(err, ERROR_INVALID, "the X.509 SVID is that of %s in place of %s", id, i->id);
+    struct error why;
+    if (pem_check_key(i->key_pem, i->cert_pem, &why) != 0)
+        return error_set(err, ERROR_INVALID, "the X.509 SVID %s: %s", i->id, why.message);
+    return 0;
 }
 
 static int read_response(struct spiffe_identity *i, const char *message, size_t len, struct error *err)

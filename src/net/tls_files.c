@@ -240,19 +240,6 @@ int tls_files_set_pair(struct tls_files *t, const char *cert_pem, const char *ke
 
 /* ---- the log ---- */
 
-static void log_expired(struct tls_files *t, const struct log *log)
-{
-    int64_t now_s = (int64_t)(clock_wall_ms() / 1000);
-    bool ca = t->ca_not_after_s <= now_s, client = t->client_not_after_s <= now_s;
-    if (t->expiry_logged || (!ca && !client))
-        return;
-    t->expiry_logged = true;
-    const struct source *s = &t->sources[client ? CERT : CA];
-    log_warn(log, "TLS certificate expired", log_str("peer", t->peer), log_str("certificate", s->name),
-             log_str("file", s->path),
-             log_int("seconds_ago", now_s - (client ? t->client_not_after_s : t->ca_not_after_s)));
-}
-
 void tls_files_follow(struct tls_files *t, const struct log *log)
 {
     struct error err = {0};
@@ -270,7 +257,15 @@ void tls_files_follow(struct tls_files *t, const struct log *log)
             log_info(log, "TLS files renewed; new connections use them", log_str("peer", t->peer),
                      log_str("ca", t->sources[CA].path), log_str("certificate", t->sources[CERT].path));
     }
-    log_expired(t, log);
+    int64_t now_s = (int64_t)(clock_wall_ms() / 1000);
+    bool ca = t->ca_not_after_s <= now_s, client = t->client_not_after_s <= now_s;
+    if (t->expiry_logged || (!ca && !client))
+        return;
+    t->expiry_logged = true;
+    const struct source *s = &t->sources[client ? CERT : CA];
+    log_warn(log, "TLS certificate expired", log_str("peer", t->peer), log_str("certificate", s->name),
+             log_str("file", s->path),
+             log_int("seconds_ago", now_s - (client ? t->client_not_after_s : t->ca_not_after_s)));
 }
 
 const struct http_tls *tls_files_current(const struct tls_files *t)

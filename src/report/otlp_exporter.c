@@ -90,19 +90,6 @@ static void otlp_exporter_say(struct otlp_exporter *x, const char *message, bool
                  log_if(held_back > 0, log_int("repeated", held_back)));
 }
 
-static void otlp_exporter_took(struct otlp_exporter *x, const struct http_response *r)
-{
-    uint64_t rejected = otlp_rejected(buf_str(r->body), r->body->len);
-    rejected = rejected < x->spans ? rejected : x->spans;
-    otlp_exporter_count(x, "exported", x->spans - rejected);
-    otlp_exporter_count(x, "rejected", rejected);
-    if (rejected > 0)
-        otlp_exporter_say(x, "the collector rejected some of them", false);
-    else
-        log_limit_reset(&x->limit);
-    otlp_exporter_drop_batch(x);
-}
-
 /* after_ms: of Retry-After; negative: it says nothing. */
 static void otlp_exporter_failed(struct otlp_exporter *x, const char *message, bool retryable, int64_t after_ms)
 {
@@ -133,7 +120,15 @@ static void otlp_exporter_on_done(void *arg, const struct http_response *r, cons
     if (err != NULL) {
         otlp_exporter_failed(x, err->message, err->kind == ERROR_RETRY, -1);
     } else if (r->status >= 200 && r->status < 300) {
-        otlp_exporter_took(x, r);
+        uint64_t rejected = otlp_rejected(buf_str(r->body), r->body->len);
+        rejected = rejected < x->spans ? rejected : x->spans;
+        otlp_exporter_count(x, "exported", x->spans - rejected);
+        otlp_exporter_count(x, "rejected", rejected);
+        if (rejected > 0)
+            otlp_exporter_say(x, "the collector rejected some of them", false);
+        else
+            log_limit_reset(&x->limit);
+        otlp_exporter_drop_batch(x);
     } else {
         cleanup(mem_free_ptr) char *message = mem_printf("the collector answered %d", r->status);
         otlp_exporter_failed(x, message, otlp_exporter_is_retryable(r->status), http_response_retry_after_ms(r));

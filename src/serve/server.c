@@ -148,16 +148,6 @@ static void on_sweep(void *arg)
         timer_set(&s->sweep, s->count > status_feed_streams(s->feed) ? SWEEP_MS : STREAMS_SWEEP_MS);
 }
 
-static void on_full(struct server *s)
-{
-    unsigned held_back;
-    stop_accepting(s);
-    status_feed_cut_all(s->feed); /* browsers reconnect */
-    if (log_limit_pass(&s->full_limit, clock_mono_ms(), "full", &held_back))
-        log_warn(s->log, "HTTP connection limit reached; new connections wait", log_int("connections", s->count),
-                 log_int("port", s->port));
-}
-
 /* Called by evhttp for each connection that was accepted, before it knows the socket. */
 static struct bufferevent *on_accept(struct event_base *base, void *arg)
 {
@@ -173,8 +163,14 @@ static struct bufferevent *on_accept(struct event_base *base, void *arg)
     c->next = s->connections;
     s->connections = c;
     s->fruitless = 0;
-    if (++s->count >= s->max_connections)
-        on_full(s);
+    if (++s->count >= s->max_connections) {
+        unsigned held_back;
+        stop_accepting(s);
+        status_feed_cut_all(s->feed); /* browsers reconnect */
+        if (log_limit_pass(&s->full_limit, clock_mono_ms(), "full", &held_back))
+            log_warn(s->log, "HTTP connection limit reached; new connections wait", log_int("connections", s->count),
+                     log_int("port", s->port));
+    }
     timer_set_sooner(&s->sweep, SWEEP_MS);
     return c->bev;
 }

@@ -167,21 +167,16 @@ static void send_document(struct stream *s, const char *before)
     s->sent_id = s->feed->id;
 }
 
-/* No reader is left. */
-static void forget_document(struct status_feed *f)
-{
-    bool big = f->current != NULL && f->current->text.len > TRIM_BYTES;
-    document_unref(f->current);
-    f->current = NULL;
-    if (big)
-        malloc_trim(0);
-}
-
 static void status_feed_on_refresh(void *arg)
 {
     struct status_feed *f = arg;
     if (f->count == 0) {
-        forget_document(f);
+        /* No reader is left. */
+        bool big = f->current != NULL && f->current->text.len > TRIM_BYTES;
+        document_unref(f->current);
+        f->current = NULL;
+        if (big)
+            malloc_trim(0);
         return;
     }
     status_feed_build(f);
@@ -218,18 +213,6 @@ static void status_feed_on_closed(struct evhttp_connection *connection, void *ar
     free(s);
 }
 
-/* We end it, not evhttp: with a reader it goes on for ever. */
-static void set_limits(const struct stream *s)
-{
-    int fd = bufferevent_getfd(s->bev), bytes = KERNEL_BUFFER_BYTES;
-    unsigned silent_ms = UNACKNOWLEDGED_MS;
-    bufferevent_set_timeouts(s->bev, NULL, NULL);
-    bufferevent_setwatermark(s->bev, EV_READ, 0, INPUT_MAX_BYTES);
-    /* Without them a lost reader is noticed later. */
-    (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof(silent_ms));
-}
-
 void status_feed_follow(struct status_feed *f, struct evhttp_request *req)
 {
     struct evhttp_connection *connection = evhttp_request_get_connection(req);
@@ -238,7 +221,14 @@ void status_feed_follow(struct status_feed *f, struct evhttp_request *req)
     LIST_INSERT_HEAD(&f->streams, s, entry);
     f->count++;
     evhttp_connection_set_closecb(connection, status_feed_on_closed, s);
-    set_limits(s);
+    /* We end it, not evhttp: with a reader it goes on for ever. */
+    int fd = bufferevent_getfd(s->bev), bytes = KERNEL_BUFFER_BYTES;
+    unsigned silent_ms = UNACKNOWLEDGED_MS;
+    bufferevent_set_timeouts(s->bev, NULL, NULL);
+    bufferevent_setwatermark(s->bev, EV_READ, 0, INPUT_MAX_BYTES);
+    /* Without them a lost reader is noticed later. */
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof(silent_ms));
     freshen(f);
     evhttp_send_reply_start(req, 200, NULL);
     cleanup(mem_free_ptr) char *retry = mem_printf("retry: %d\n", RETRY_MS);

@@ -103,20 +103,6 @@ static void print_health_check(const struct port_options *o, struct buf *out)
     buf_add(out, "\n");
 }
 
-static void print_backend(const struct service_route *r, const struct services_print *how, struct buf *out)
-{
-    const struct port_options *o = &r->options;
-    buf_printf(out, "backend %s\n" INDENT "mode %s\n" INDENT "balance %s\n", r->backend, o->tcp ? "tcp" : "http",
-               o->balance);
-    print_health_check(o, out);
-    buf_add(out, INDENT "default-server check");
-    if (o->backends_tls)
-        buf_add(out, o->backends_verify ? " ssl verify required ca-file @system-ca" : " ssl verify none");
-    buf_add(out, o->proxy_v2 ? " send-proxy-v2 check-send-proxy\n" : "\n");
-    how->servers(how->arg, r, out);
-    buf_add(out, "\n");
-}
-
 static int order_of_backends(const void *a, const void *b)
 {
     const struct service_route *const *x = a, *const *y = b;
@@ -133,8 +119,19 @@ static void print_backends(const struct services_plan *p, const struct services_
             list[count++] = &p->routes[i];
     if (count > 1)
         qsort(list, count, sizeof(list[0]), order_of_backends);
-    for (size_t i = 0; i < count; i++)
-        print_backend(list[i], how, out);
+    for (size_t i = 0; i < count; i++) {
+        const struct service_route *r = list[i];
+        const struct port_options *o = &r->options;
+        buf_printf(out, "backend %s\n" INDENT "mode %s\n" INDENT "balance %s\n", r->backend, o->tcp ? "tcp" : "http",
+                   o->balance);
+        print_health_check(o, out);
+        buf_add(out, INDENT "default-server check");
+        if (o->backends_tls)
+            buf_add(out, o->backends_verify ? " ssl verify required ca-file @system-ca" : " ssl verify none");
+        buf_add(out, o->proxy_v2 ? " send-proxy-v2 check-send-proxy\n" : "\n");
+        how->servers(how->arg, r, out);
+        buf_add(out, "\n");
+    }
 }
 
 void services_plan_print(const struct services_plan *p, const struct services_print *how, struct buf *out)

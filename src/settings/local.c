@@ -92,23 +92,6 @@ static void local_check_reload(const struct settings *s, struct settings_finding
                       SETTING(local.reload)->words[l->reload]);
 }
 
-/* Settings of the other way. */
-static void local_check_apis(const struct settings *s, struct settings_findings *found)
-{
-    const struct setting *theirs[] = {
-        SETTING(dataplane_username),         SETTING(dataplane_password),    SETTING(dataplane_token),
-        SETTING(dataplane_credentials_file), SETTING(dataplane_ca_file),     SETTING(dataplane_cert_file),
-        SETTING(dataplane_key_file),         SETTING(dataplane_server_name), SETTING(dataplane_insecure)};
-    if (setting_is_given(s, SETTING(dataplanes)))
-        finding_error(found,
-                      "HAPROXY_CONFIG_FILE and HAPROXY_DATAPLANE_URL are both set: expected one of them, the way "
-                      "to HAProxy");
-    for (size_t i = 0; i < array_len(theirs); i++)
-        if (setting_is_given(s, theirs[i]) && !(theirs[i] == SETTING(dataplane_insecure) && !s->dataplane_insecure))
-            finding_warning(found, "%s has no effect beside HAPROXY_CONFIG_FILE: no Data Plane API is asked",
-                            theirs[i]->name);
-}
-
 static bool local_same_path(const char *a, const char *b)
 {
     cleanup(mem_free_ptr) char *x = local_plain(a), *y = local_plain(b);
@@ -164,7 +147,19 @@ void local_check(const struct settings *s, struct settings_findings *found)
             local_check_without(s, found);
         return;
     }
-    local_check_apis(s, found);
+    /* Settings of the other way. */
+    const struct setting *theirs[] = {
+        SETTING(dataplane_username),         SETTING(dataplane_password),    SETTING(dataplane_token),
+        SETTING(dataplane_credentials_file), SETTING(dataplane_ca_file),     SETTING(dataplane_cert_file),
+        SETTING(dataplane_key_file),         SETTING(dataplane_server_name), SETTING(dataplane_insecure)};
+    if (setting_is_given(s, SETTING(dataplanes)))
+        finding_error(found,
+                      "HAPROXY_CONFIG_FILE and HAPROXY_DATAPLANE_URL are both set: expected one of them, the way "
+                      "to HAProxy");
+    for (size_t i = 0; i < array_len(theirs); i++)
+        if (setting_is_given(s, theirs[i]) && !(theirs[i] == SETTING(dataplane_insecure) && !s->dataplane_insecure))
+            finding_warning(found, "%s has no effect beside HAPROXY_CONFIG_FILE: no Data Plane API is asked",
+                            theirs[i]->name);
     local_check_folders(s, found);
     if (s->config_file != NULL && local_same_path(s->config_file, s->local.file))
         finding_error(found, "CONFIG_FILE and HAPROXY_CONFIG_FILE are the same file: expected the source in one, and "

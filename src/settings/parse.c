@@ -145,21 +145,6 @@ static void settings_check_namespace(char *const *env, const struct settings *s,
                         s->mappings[0].namespace);
 }
 
-/* What one setting alone does not show. */
-static void settings_check_effects(const struct settings *s, struct settings_findings *found)
-{
-    if (s->park_nodes && s->park_ttl_ms == 0)
-        finding_warning(found, "PARK_NODES=true has no effect with PARK_TTL=0, which parks nothing");
-    if (s->leader_elect && s->dry_run)
-        finding_warning(found, "LEADER_ELECT=true has no effect with DRY_RUN=true: the Lease is for those that write");
-    if (s->emit_events && s->dry_run)
-        finding_warning(found, "EMIT_EVENTS=true has no effect with DRY_RUN=true, which changes nothing in HAProxy");
-    if (!s->leader_elect &&
-        ((setting_is_given(s, SETTING(lease_name)) && !str_eq(s->lease_name, SETTING(lease_name)->fallback)) ||
-         s->lease_namespace != NULL))
-        finding_warning(found, "LEASE_NAME and LEASE_NAMESPACE have no effect without LEADER_ELECT=true");
-}
-
 static void settings_check_secret(const struct settings *s, struct settings_findings *found)
 {
     const struct setting *needed[] = {SETTING(config_secret_namespace), SETTING(config_secret_name)};
@@ -313,8 +298,21 @@ int settings_parse(char *const *env, struct settings *ret, struct settings_findi
     settings_take_exclude_label(&s);
     local_check(&s, found);
     etcd_check(&s, found);
-    if (found->error_count == 0)
-        settings_check_effects(&s, found);
+    if (found->error_count == 0) {
+        /* What one setting alone does not show. */
+        if (s.park_nodes && s.park_ttl_ms == 0)
+            finding_warning(found, "PARK_NODES=true has no effect with PARK_TTL=0, which parks nothing");
+        if (s.leader_elect && s.dry_run)
+            finding_warning(found,
+                            "LEADER_ELECT=true has no effect with DRY_RUN=true: the Lease is for those that write");
+        if (s.emit_events && s.dry_run)
+            finding_warning(found,
+                            "EMIT_EVENTS=true has no effect with DRY_RUN=true, which changes nothing in HAProxy");
+        if (!s.leader_elect &&
+            ((setting_is_given(&s, SETTING(lease_name)) && !str_eq(s.lease_name, SETTING(lease_name)->fallback)) ||
+             s.lease_namespace != NULL))
+            finding_warning(found, "LEASE_NAME and LEASE_NAMESPACE have no effect without LEADER_ELECT=true");
+    }
     dataplanes_check_tls(&s, found);
     settings_check_proxies(env, &s, found);
     settings_check_trust(env, &s, found);

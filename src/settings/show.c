@@ -74,21 +74,6 @@ static void show_add_dataplanes(struct buf *out, const struct settings *c)
     }
 }
 
-static void show_add_backends(struct buf *out, const struct settings *c)
-{
-    for (size_t i = 0; i < c->mapping_count; i++) {
-        const struct settings_mapping *m = &c->mappings[i];
-        buf_printf(out, "# backend %s: Service %s/%s", m->backend, m->namespace, m->service);
-        if (m->port != NULL)
-            buf_printf(out, ", port %s", m->port);
-        if (c->backend_port != 0)
-            buf_printf(out, ", servers on port %u", (unsigned)c->backend_port);
-        else if (m->port == NULL)
-            buf_add(out, ", its only port");
-        buf_add(out, "\n");
-    }
-}
-
 /* The default, or what is no more than that; both by what is shown of them. */
 static bool show_is_default(const struct settings *s, const struct setting *row)
 {
@@ -124,7 +109,17 @@ void settings_print_as(const struct settings *s, const struct settings_show *how
     if (how->changed)
         return;
     show_add_dataplanes(out, s);
-    show_add_backends(out, s);
+    for (size_t i = 0; i < s->mapping_count; i++) {
+        const struct settings_mapping *m = &s->mappings[i];
+        buf_printf(out, "# backend %s: Service %s/%s", m->backend, m->namespace, m->service);
+        if (m->port != NULL)
+            buf_printf(out, ", port %s", m->port);
+        if (s->backend_port != 0)
+            buf_printf(out, ", servers on port %u", (unsigned)s->backend_port);
+        else if (m->port == NULL)
+            buf_add(out, ", its only port");
+        buf_add(out, "\n");
+    }
 }
 
 void settings_print(const struct settings *s, struct buf *out)

@@ -20,16 +20,6 @@ struct known {
     size_t count;
 };
 
-static void known_init(struct known *k)
-{
-    k->count = 0;
-    for (const struct setting *row = setting_table; row->name != NULL; row++) {
-        snprintf(k->names[k->count++], NAME_MAX_BYTES, "%s", row->name);
-        if (row->or_file)
-            snprintf(k->names[k->count++], NAME_MAX_BYTES, "%s_FILE", row->name);
-    }
-}
-
 static bool is_known(const struct known *k, const char *name)
 {
     for (size_t i = 0; i < k->count; i++)
@@ -236,7 +226,12 @@ static void unknown_report_one(const struct known *k, const char *name, struct s
 void unknown_report(char *const *env, struct settings_findings *found)
 {
     struct known k;
-    known_init(&k);
+    k.count = 0;
+    for (const struct setting *row = setting_table; row->name != NULL; row++) {
+        snprintf(k.names[k.count++], NAME_MAX_BYTES, "%s", row->name);
+        if (row->or_file)
+            snprintf(k.names[k.count++], NAME_MAX_BYTES, "%s_FILE", row->name);
+    }
     bool aliases = aliases_count(env);
     for (; *env != NULL; env++) {
         char name[NAME_MAX_BYTES];

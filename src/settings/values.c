@@ -418,18 +418,13 @@ static const char *refuse_host(const char *host, bool brackets)
                              : "its host is not an IP address; names are not resolved";
 }
 
-/* Of an address that a further listener may do without. */
-static bool listen_address_is_none(const struct setting *row, const char *value)
-{
-    return row->unset != NULL && str_eq(value, "0");
-}
-
 static int listen_address_parse(const struct setting *row, const char *value, struct settings *s, struct buf *note)
 {
     struct settings_listen *ret = &SETTING_MEMBER(struct settings_listen, row, s);
     const char *colon = strrchr(value, ':');
     uint64_t port;
-    if (listen_address_is_none(row, value))
+    /* Of an address that a further listener may do without. */
+    if (row->unset != NULL && str_eq(value, "0"))
         return 0;
     if (colon == NULL) {
         if (name_is_short_number(value))

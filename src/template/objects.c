@@ -74,23 +74,20 @@ static void resource_forget_index(struct resource *r)
     r->indexed = false;
 }
 
-static void resource_forget_read(struct resource *r)
-{
-    resource_forget_index(r);
-    free(r->objects);
-    free(r->by_root);
-    free(r->list);
-    r->objects = NULL;
-    r->by_root = NULL;
-    r->list = NULL;
-    r->object_count = r->list_count = 0;
-    r->read = false;
-}
-
 void objects_forget_read(struct objects *o)
 {
-    for (size_t i = 0; i < o->count; i++)
-        resource_forget_read(o->resources[i]);
+    for (size_t i = 0; i < o->count; i++) {
+        struct resource *r = o->resources[i];
+        resource_forget_index(r);
+        free(r->objects);
+        free(r->by_root);
+        free(r->list);
+        r->objects = NULL;
+        r->by_root = NULL;
+        r->list = NULL;
+        r->object_count = r->list_count = 0;
+        r->read = false;
+    }
     arena_fini(&o->memory);
 }
 

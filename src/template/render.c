@@ -101,13 +101,6 @@ static void pass_emit(void *arg, const struct engine_record *record)
         p->leaves_out = true;
 }
 
-static void pass_add_file(struct pass *p, const struct render_file *f)
-{
-    const char *const texts[WIRE_TEXTS] = {f->name, f->bytes, "", ""};
-    const struct wire head = {.what = ENGINE_OUTPUT, .kind = (uint32_t)f->kind, .len = {strlen(f->name), f->len}};
-    pass_add(&p->out, &head, texts);
-}
-
 static int pass_run(struct pass *p)
 {
     const struct render_options *o = p->options;
@@ -180,8 +173,12 @@ static void render_passes(struct pass *p)
             break;
         objects_hide_left_out(p->options->objects);
     }
-    for (size_t i = 0; rc == 0 && i < p->options->file_count; i++)
-        pass_add_file(p, &p->options->files[i]);
+    for (size_t i = 0; rc == 0 && i < p->options->file_count; i++) {
+        const struct render_file *f = &p->options->files[i];
+        const char *const texts[WIRE_TEXTS] = {f->name, f->bytes, "", ""};
+        const struct wire head = {.what = ENGINE_OUTPUT, .kind = (uint32_t)f->kind, .len = {strlen(f->name), f->len}};
+        pass_add(&p->out, &head, texts);
+    }
 }
 
 static int render_run(void *arg)

@@ -383,16 +383,6 @@ static int set_read_rest(struct template_set *s, const struct yaml_node *root, s
     return set_read_late(s, root, tests, set_read_tests, err);
 }
 
-/* "line 7: ..." becomes "set.yaml:7: ...". */
-static int set_misread(struct error *err)
-{
-    char *end = err->message;
-    unsigned long line = str_has_prefix(err->message, "line ") ? strtoul(err->message + strlen("line "), &end, 10) : 0;
-    cleanup(mem_free_ptr) char *text = mem_strdup(*end == ':' ? end + strspn(end, ": ") : err->message);
-    return *end == ':' ? error_set(err, ERROR_INVALID, TEMPLATE_SET_FILE ":%lu: %s", line, text)
-                       : error_set(err, ERROR_INVALID, TEMPLATE_SET_FILE ": %s", text);
-}
-
 static int set_fill(struct template_set *s, const struct template_file *files, size_t count, struct error *err)
 {
     const struct template_file *main = NULL;
@@ -403,7 +393,13 @@ static int set_fill(struct template_set *s, const struct template_file *files, s
         return error_set(err, ERROR_INVALID, "there is no " TEMPLATE_SET_FILE);
     cleanup(yaml_tree_fini) struct yaml_tree tree = {0};
     if (yaml_tree_parse(main->bytes, main->len, &tree, err) != 0) {
-        return set_misread(err);
+        /* "line 7: ..." becomes "set.yaml:7: ...". */
+        char *end = err->message;
+        unsigned long line =
+            str_has_prefix(err->message, "line ") ? strtoul(err->message + strlen("line "), &end, 10) : 0;
+        cleanup(mem_free_ptr) char *text = mem_strdup(*end == ':' ? end + strspn(end, ": ") : err->message);
+        return *end == ':' ? error_set(err, ERROR_INVALID, TEMPLATE_SET_FILE ":%lu: %s", line, text)
+                           : error_set(err, ERROR_INVALID, TEMPLATE_SET_FILE ": %s", text);
     }
     if (tree.root == NULL)
         return error_set(err, ERROR_INVALID, TEMPLATE_SET_FILE " is empty");

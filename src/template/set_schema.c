@@ -53,13 +53,6 @@ static void schema_put_keys(yyjson_mut_doc *doc, yyjson_mut_val *to, const struc
     }
 }
 
-static void schema_put_types(yyjson_mut_doc *doc, yyjson_mut_val *to)
-{
-    yyjson_mut_val *names = json_put_list(doc, json_put_object(doc, to, "assertion_type"), "enum");
-    for (unsigned kind = 0; kind < ASSERTION_KINDS; kind++)
-        json_add(names, json_text(doc, assertion_name(kind)));
-}
-
 void template_set_schema(struct buf *out)
 {
     yyjson_mut_val *root;
@@ -72,7 +65,9 @@ void template_set_schema(struct buf *out)
         schema_put_keys(doc, json_put_object(doc, defs, mappings[i]->name), mappings[i]);
     for (size_t i = 0; i < array_len(others); i++)
         json_put(doc, defs, others[i].name, schema_of_json(doc, others[i].json));
-    schema_put_types(doc, defs);
+    yyjson_mut_val *names = json_put_list(doc, json_put_object(doc, defs, "assertion_type"), "enum");
+    for (unsigned kind = 0; kind < ASSERTION_KINDS; kind++)
+        json_add(names, json_text(doc, assertion_name(kind)));
     json_write(doc, true, out);
     buf_add(out, "\n");
 }

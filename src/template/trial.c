@@ -90,18 +90,6 @@ static void trial_found(struct trial_result *r, const struct template_assertion 
     r->skipped += verdict == TRIAL_SKIPPED;
 }
 
-static void trial_haproxy_valid(struct trial *t, const struct template_assertion *a)
-{
-    const char *skipped;
-    struct error err = {0};
-    if (t->subject.rendered == NULL)
-        trial_found(t->result, a, TRIAL_FAILED, mem_strdup("nothing was rendered"));
-    else if (trial_check_haproxy(t->set, t->objects, t->options, &skipped, &err) != 0)
-        trial_found(t->result, a, TRIAL_FAILED, mem_strdup(err.message));
-    else
-        trial_found(t->result, a, skipped != NULL ? TRIAL_SKIPPED : TRIAL_PASSED, mem_strdup(skipped));
-}
-
 static char *trial_nondeterministic(struct trial *t)
 {
     cleanup(rendered_fini) struct rendered again = {0};
@@ -116,7 +104,14 @@ static char *trial_nondeterministic(struct trial *t)
 static void trial_assert(struct trial *t, const struct template_assertion *a)
 {
     if (a->kind == ASSERT_HAPROXY_VALID) {
-        trial_haproxy_valid(t, a);
+        const char *skipped;
+        struct error err = {0};
+        if (t->subject.rendered == NULL)
+            trial_found(t->result, a, TRIAL_FAILED, mem_strdup("nothing was rendered"));
+        else if (trial_check_haproxy(t->set, t->objects, t->options, &skipped, &err) != 0)
+            trial_found(t->result, a, TRIAL_FAILED, mem_strdup(err.message));
+        else
+            trial_found(t->result, a, skipped != NULL ? TRIAL_SKIPPED : TRIAL_PASSED, mem_strdup(skipped));
         return;
     }
     char *why = a->kind == ASSERT_DETERMINISTIC ? trial_nondeterministic(t) : assertion_failure(a, &t->subject);

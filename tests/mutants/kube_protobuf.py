@@ -41,7 +41,7 @@ room("protobuf answers", ("test_protobuf_frame",), (
     Mutant("a list of another kind passes", FRAME, "    if (strncmp(kind, f->kind, stem) == 0 && str_eq(kind + stem, LIST_SUFFIX))\n", "    if (true)\n"),
     Mutant("a kind's beginning is enough", FRAME, "strncmp(kind, f->kind, stem) == 0 && str_eq(kind + stem, LIST_SUFFIX)", "strncmp(kind, f->kind, stem) == 0"),
     Mutant("a list before its kind passes", FRAME, "    if (!f->kind_seen)\n", "    if (false)\n"),
-    Mutant("a second list passes", FRAME, "    if (f->list_seen)\n        return refuse", "    if (false)\n        return refuse"),
+    Mutant("a second list passes", FRAME, "        if (f->list_seen)\n            return refuse", "        if (false)\n            return refuse"),
     Mutant("a second metadata is added to the first", FRAME, "    if (f->field == PROTO_LIST_METADATA && f->meta_seen)\n", "    if (false)\n"),
     Mutant("what is packed is read as it is", FRAME, "        if (len > 0)\n            return refuse(f, in, \"a content encoding", "        if (false)\n            return refuse(f, in, \"a content encoding"),
     Mutant("an object has no cap", FRAME, "    if (len > max)\n        return error_set(err, ERROR_INVALID,\n", "    if (false)\n        return error_set(err, ERROR_INVALID,\n"),

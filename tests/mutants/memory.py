@@ -45,7 +45,7 @@ room("memory", ("test_daemon_memory", "test_inspect_decide", "test_server_state"
 room("memory told", ("test_status_memory", "test_sequences"), (
     Mutant("whether a removal is delayed is not told", STATUS, '    json_put_bool(j->doc, row, "delayed", l->losses[i].held);\n', "") ,
     Mutant("losses that may leave are not told", STATUS, "i < l->count; i++) {", "i < l->count && l->losses[i].held; i++) {"),
-    Mutant("since when a server is parked is not told", STATUS, '    memory_time(j, row, "since", is.since_ms);\n', ""),
+    Mutant("since when a server is parked is not told", STATUS, "    memory_time(&j, row, \"since\", is.since_ms);\n", ""),
     Mutant("what an operator has set is not told", STATUS, "runtime_admin_name(mark->theirs)", "runtime_admin_name(RUNTIME_READY)"),
     Mutant("what the daemon has commanded is not told", STATUS, "runtime_admin_name(mark->ours)", "runtime_admin_name(RUNTIME_READY)"),
     Mutant("runtime updates that failed are not told", STATUS, '"runtime_updates", in.at.open', '"runtime_updates", true'),

@@ -312,13 +312,6 @@ static void config_report_forget_all(struct config_report *r)
         r->told[i].kind = CONFIGURATION_CHANGED;
 }
 
-static void config_report_begin(struct config_report *r, const struct configuration_event *e)
-{
-    free(r->hash);
-    r->hash = mem_strdup(e->document->hash);
-    config_report_forget_all(r);
-}
-
 static void config_report_remember(const struct config_report *r, const struct configuration_event *e)
 {
     static const int as[CONFIGURATION_EVENT_KINDS] = {[CONFIGURATION_APPLIED] = HISTORY_CONFIG_APPLIED,
@@ -339,35 +332,6 @@ static void config_report_remember(const struct config_report *r, const struct c
                                         .text = text,
                                         .why = e->error != NULL ? e->error->message : NULL};
     history_add(r->options.history, &entry);
-}
-
-/* For the operator's metrics: neither, while it is on its way. */
-static void config_report_measure_state(const struct config_report *r)
-{
-    bool drifted = config_report_count(r, CONFIGURATION_DRIFTED) > 0;
-    bool rejected = config_report_count(r, CONFIGURATION_REJECTED) > 0;
-    bool applied = config_report_running(r) == config_report_targets(r);
-    if (r->options.operator_metrics != NULL)
-        operator_metrics_state(r->options.operator_metrics, r->hash,
-                               rejected  ? "rejected"
-                               : applied ? "applied"
-                                         : NULL,
-                               drifted);
-}
-
-/* What t has now; HAProxy goes on with what it runs while its API is away. */
-static void config_report_set(struct config_report *r, struct told *t, const struct configuration_event *e)
-{
-    bool runs = t->kind == CONFIGURATION_APPLIED || t->kind == CONFIGURATION_UNCHANGED;
-    bool failed = configuration_event_failed(e->kind);
-    if (e->error != NULL)
-        r->problem = *e->error;
-    if (failed && !runs)
-        t->class = retry_class_name(retry_class_of(e->error));
-    if (e->kind == CONFIGURATION_VALIDATING || e->kind == CONFIGURATION_WRITING)
-        t->writing = e->kind == CONFIGURATION_WRITING;
-    else if (!configuration_event_is_step(e->kind) && !configuration_event_of_watch(e->kind) && !(failed && runs))
-        t->kind = e->kind;
 }
 
 static struct told *config_report_told(struct config_report *r, const struct configuration_event *e)
@@ -396,11 +360,33 @@ void config_report_take(struct config_report *r, const struct configuration_even
     r->active = true;
     config_report_measure(r, e);
     config_report_remember(r, e);
-    if (e->kind == CONFIGURATION_CHANGED)
-        config_report_begin(r, e);
+    if (e->kind == CONFIGURATION_CHANGED) {
+        free(r->hash);
+        r->hash = mem_strdup(e->document->hash);
+        config_report_forget_all(r);
+    }
     config_report_tell(r, t, e);
-    config_report_set(r, t, e);
-    config_report_measure_state(r);
+    /* What t has now; HAProxy goes on with what it runs while its API is away. */
+    bool runs = t->kind == CONFIGURATION_APPLIED || t->kind == CONFIGURATION_UNCHANGED;
+    bool failed = configuration_event_failed(e->kind);
+    if (e->error != NULL)
+        r->problem = *e->error;
+    if (failed && !runs)
+        t->class = retry_class_name(retry_class_of(e->error));
+    if (e->kind == CONFIGURATION_VALIDATING || e->kind == CONFIGURATION_WRITING)
+        t->writing = e->kind == CONFIGURATION_WRITING;
+    else if (!configuration_event_is_step(e->kind) && !configuration_event_of_watch(e->kind) && !(failed && runs))
+        t->kind = e->kind;
+    /* For the operator's metrics: neither, while it is on its way. */
+    bool drifted = config_report_count(r, CONFIGURATION_DRIFTED) > 0;
+    bool rejected = config_report_count(r, CONFIGURATION_REJECTED) > 0;
+    bool applied = config_report_running(r) == config_report_targets(r);
+    if (r->options.operator_metrics != NULL)
+        operator_metrics_state(r->options.operator_metrics, r->hash,
+                               rejected  ? "rejected"
+                               : applied ? "applied"
+                                         : NULL,
+                               drifted);
     if (r->annotator != NULL)
         timer_set_sooner(
             &r->timer,

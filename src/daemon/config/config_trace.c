@@ -226,12 +226,6 @@ static void config_trace_open(struct config_trace *t, const struct configuration
     timer_set(&t->limit, CHANGE_MAX_MS);
 }
 
-static void config_trace_begin_ways(struct config_trace *t)
-{
-    for (size_t i = 0; i < t->way_count; i++)
-        t->ways[i] = (struct way){.there = t->ways[i].there};
-}
-
 /* Which others there are then is told anew. */
 static void config_trace_forget_ways(struct config_trace *t)
 {
@@ -242,7 +236,8 @@ static void config_trace_forget_ways(struct config_trace *t)
 static void config_trace_changed(struct config_trace *t, const struct configuration_event *e)
 {
     config_trace_close(t, "superseded");
-    config_trace_begin_ways(t);
+    for (size_t i = 0; i < t->way_count; i++)
+        t->ways[i] = (struct way){.there = t->ways[i].there};
     if (str_eq(t->waits.id, e->document->id)) {
         timer_cancel(&t->waiting);
         t->root = t->waits.root;
@@ -253,17 +248,6 @@ static void config_trace_changed(struct config_trace *t, const struct configurat
     } else { /* by an operator, or by the daemon itself */
         config_trace_open(t, e, str_eq(t->last, e->document->id) ? "end of a rollback" : "rollback");
     }
-}
-
-/* What went wrong with one says more than that others run it. */
-static void config_trace_result(struct config_trace *t, const char *result, const char *why)
-{
-    bool failed = why != NULL;
-    if (failed)
-        span_fail(t->root, why);
-    if (t->result == NULL || failed || (!t->failed && str_eq(result, "applied")))
-        t->result = result;
-    t->failed = t->failed || failed;
 }
 
 /* Ends the change where no HAProxy goes on: all run it, or one has refused it, and the others get no further than to
@@ -328,8 +312,16 @@ static void config_trace_take_of(struct config_trace *t, struct way *w, const st
     else
         w->done = true;
     config_trace_step_ends(w, why);
-    if (e->kind != CONFIGURATION_VALIDATED || !t->writes)
-        config_trace_result(t, results[e->kind], why);
+    if (e->kind != CONFIGURATION_VALIDATED || !t->writes) {
+        /* What went wrong with one says more than that others run it. */
+        const char *result = results[e->kind];
+        bool failed = why != NULL;
+        if (failed)
+            span_fail(t->root, why);
+        if (t->result == NULL || failed || (!t->failed && str_eq(result, "applied")))
+            t->result = result;
+        t->failed = t->failed || failed;
+    }
     config_trace_settle(t);
 }
 

@@ -69,11 +69,6 @@ static void source_fail(struct etcd_source *s, const struct error *err)
         s->callbacks.failed(s->arg, &told);
 }
 
-static void source_watch(struct etcd_source *s)
-{
-    etcd_watch_start(s->watch, s->revision + 1);
-}
-
 static void source_take(struct etcd_source *s, const struct buf *text, struct storage_files *files)
 {
     cleanup(mem_free_ptr) char *origin = s->manifest.version != 0
@@ -252,7 +247,7 @@ static void source_on_plain(void *arg, const struct etcd_got *got, const struct 
         return;
     }
     s->revision = got->revision;
-    source_watch(s);
+    etcd_watch_start(s->watch, s->revision + 1);
     if (got->count == 0)
         source_none(s);
     else

@@ -129,20 +129,6 @@ static void publisher_on_cleaned(void *arg, bool succeeded, int64_t revision, co
     publisher_done(p, p->version, p->published_ms);
 }
 
-/* Only as long as the manifest is the one that was just written: what nothing else can name by now. */
-static void publisher_clean(struct publisher *p, int64_t revision)
-{
-    const struct settings *settings = p->options.settings;
-    const struct etcd_compare unchanged = {.key = p->manifest_key, .mod_revision = revision};
-    struct etcd_delete deletes[KEPT_DELETES_MAX];
-    size_t count = kept_old(&p->kept, &p->publication.manifest, settings->etcd.keep, deletes);
-    const struct etcd_txn txn = {.compares = &unchanged, .compare_count = 1, .deletes = deletes, .delete_count = count};
-    if (count == 0)
-        publisher_done(p, p->version, p->published_ms);
-    else
-        p->call = etcd_txn(p->options.client, &txn, publisher_on_cleaned, p);
-}
-
 /* ---- the commit ---- */
 
 static void publisher_on_committed(void *arg, bool succeeded, int64_t revision, const struct error *err)
@@ -165,7 +151,16 @@ static void publisher_on_committed(void *arg, bool succeeded, int64_t revision, 
              log_str("source", p->publication.document->origin));
     p->version = m->version;
     p->published_ms = m->published_ms;
-    publisher_clean(p, revision);
+    /* Only as long as the manifest is the one that was just written: what nothing else can name by now. */
+    const struct settings *settings = p->options.settings;
+    const struct etcd_compare unchanged = {.key = p->manifest_key, .mod_revision = revision};
+    struct etcd_delete deletes[KEPT_DELETES_MAX];
+    size_t count = kept_old(&p->kept, &p->publication.manifest, settings->etcd.keep, deletes);
+    const struct etcd_txn txn = {.compares = &unchanged, .compare_count = 1, .deletes = deletes, .delete_count = count};
+    if (count == 0)
+        publisher_done(p, p->version, p->published_ms);
+    else
+        p->call = etcd_txn(p->options.client, &txn, publisher_on_cleaned, p);
 }
 
 static void publisher_commit(struct publisher *p)

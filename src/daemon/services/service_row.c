@@ -73,18 +73,6 @@ static int order_of_servers(const void *a, const void *b)
     return strcmp(((const struct service_server *)a)->name, ((const struct service_server *)b)->name);
 }
 
-/* A line that is kept has the name of a spare, too, where its node is still there. */
-static void draft_spares(struct draft *to, const struct desired *d, size_t kept_from)
-{
-    size_t kept = to->count - kept_from;
-    const struct service_server *held = &to->list[kept_from];
-    for (size_t i = 0; i < d->spare_count; i++) {
-        const struct service_server of = {.name = draft_text(d->spares[i].name)};
-        if (kept == 0 || bsearch(&of, held, kept, sizeof(of), order_of_servers) == NULL)
-            draft_desired(to, &d->spares[i], 1);
-    }
-}
-
 static void row_set(struct service_row *r, const char *backend, struct draft *d)
 {
     size_t bytes;
@@ -136,19 +124,6 @@ static void due_sooner(struct service_row *r, uint64_t ms)
         r->due_ms = ms;
 }
 
-static void draft_delayed(struct draft *to, struct service_row *r, uint64_t now_ms)
-{
-    for (size_t i = 0; r->losses.count > 0 && r->servers != NULL && i < r->servers->count; i++) {
-        uint64_t until_ms;
-        const struct service_server *s = &r->servers->list[i];
-        if (s->state != SERVER_LIVE || !loss_limit_delays(&r->losses, s->name, now_ms, &until_ms))
-            continue;
-        to->list[to->count++] = *s;
-        r->delayed++;
-        due_sooner(r, until_ms);
-    }
-}
-
 static void row_replace(struct service_row *r, const char *backend, const struct desired *d, bool limited,
                         const struct service_row_rules *rules, uint64_t now_ms)
 {
@@ -162,8 +137,24 @@ static void row_replace(struct service_row *r, const char *backend, const struct
         loss_limit_fini(&r->losses);
     r->check_port = d->check_port;
     draft_desired(&to, d->servers, d->server_count);
-    draft_delayed(&to, r, now_ms);
-    draft_spares(&to, d, d->server_count);
+    for (size_t i = 0; r->losses.count > 0 && r->servers != NULL && i < r->servers->count; i++) {
+        uint64_t until_ms;
+        const struct service_server *s = &r->servers->list[i];
+        if (s->state != SERVER_LIVE || !loss_limit_delays(&r->losses, s->name, now_ms, &until_ms))
+            continue;
+        to.list[to.count++] = *s;
+        r->delayed++;
+        due_sooner(r, until_ms);
+    }
+    /* A line that is kept has the name of a spare, too, where its node is still there. */
+    size_t kept_from = d->server_count;
+    size_t kept = to.count - kept_from;
+    const struct service_server *held = &to.list[kept_from];
+    for (size_t i = 0; i < d->spare_count; i++) {
+        const struct service_server of = {.name = draft_text(d->spares[i].name)};
+        if (kept == 0 || bsearch(&of, held, kept, sizeof(of), order_of_servers) == NULL)
+            draft_desired(&to, &d->spares[i], 1);
+    }
     row_set(r, backend, &to);
 }
 
@@ -201,13 +192,6 @@ void service_row_take(struct service_row *r, const char *backend, const struct d
 
 /* ---- their text ---- */
 
-/* What kube-proxy answers at healthCheckNodePort: whether the node has a ready endpoint (HAPROXY_HEALTH_CHECK). */
-static void print_check(const struct service_row *r, const struct service_row_print *how, struct buf *out)
-{
-    if (r->check_port != 0 && how->node_check)
-        buf_printf(out, " port %u%s", r->check_port, how->proxy_v2 ? " no-check-send-proxy" : "");
-}
-
 void service_row_print(const struct service_row *r, const struct service_row_print *how, struct buf *out)
 {
     if (r->check_port != 0 && how->node_check)
@@ -218,7 +202,9 @@ void service_row_print(const struct service_row *r, const struct service_row_pri
         buf_add(out, "    server ");
         buf_add(out, s->name);
         buf_printf(out, six ? " [%s]:%u" : " %s:%u", s->address, s->port);
-        print_check(r, how, out);
+        /* What kube-proxy answers at healthCheckNodePort: whether the node has a ready endpoint (HAPROXY_HEALTH_CHECK). */
+        if (r->check_port != 0 && how->node_check)
+            buf_printf(out, " port %u%s", r->check_port, how->proxy_v2 ? " no-check-send-proxy" : "");
         if (s->state == SERVER_OUT || (s->state == SERVER_DRAINING && !how->by_weight))
             buf_add(out, " disabled\n");
         else if (s->state == SERVER_DRAINING)

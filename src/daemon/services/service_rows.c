@@ -123,13 +123,6 @@ static void row_rules_init(struct row_rules *ret, const struct settings *setting
         ret->mapping.park_nodes = settings->park_ttl_ms > 0;
 }
 
-static void row_rules_fini(struct row_rules *r)
-{
-    free(r->namespace);
-    free(r->service);
-    free(r->number);
-}
-
 struct node_search {
     const struct service_route *route;
     const struct node_rules *rules;
@@ -183,7 +176,9 @@ static void desire(const struct service_rows *r, const struct service_route *rou
     const struct desired_input in = {
         .caches = &r->caches, .objects = &objects, .rules = &rules.mapping, .states = states, .now_ms = r->now_ms};
     desired_compute(&in, ret);
-    row_rules_fini(&rules);
+    free(rules.namespace);
+    free(rules.service);
+    free(rules.number);
 }
 
 /* ---- rows ---- */
@@ -225,17 +220,6 @@ static bool entry_is_fresh(const struct service_rows *r, const struct entry *e, 
     return e->service != NULL && e->nodes == r->nodes && e->slices == slices && e->slices_known == r->slices_known &&
            e->node_port == route->port->node_port && (e->row.due_ms == 0 || r->now_ms < e->row.due_ms) &&
            record_eq(&service_record, e->service, &route->service->service);
-}
-
-static void entry_note(struct service_rows *r, struct entry *e, const struct service_route *route, uint64_t slices)
-{
-    size_t bytes;
-    free(e->service);
-    e->service = record_pack(&service_record, &route->service->service, 0, &bytes);
-    e->node_port = route->port->node_port;
-    e->nodes = r->nodes;
-    e->slices = slices;
-    e->slices_known = r->slices_known;
 }
 
 static struct entry *entry_need(struct service_rows *r, const char *backend)
@@ -280,7 +264,13 @@ void service_rows_print(void *rows, const struct service_route *route, struct bu
         if (e->node_port != 0)
             service_row_renumber(&e->row, e->node_port, route->port->node_port);
         entry_compute(r, e, route);
-        entry_note(r, e, route, slices);
+        size_t bytes;
+        free(e->service);
+        e->service = record_pack(&service_record, &route->service->service, 0, &bytes);
+        e->node_port = route->port->node_port;
+        e->nodes = r->nodes;
+        e->slices = slices;
+        e->slices_known = r->slices_known;
         r->computed++;
     }
     e->pass = r->pass;

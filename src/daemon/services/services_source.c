@@ -111,16 +111,6 @@ static void tell_remarks(struct services_source *s, const struct services_plan *
     remarks_replace(s->remarks, list, count);
 }
 
-static void count_routes(struct services_source *s, const struct services_plan *p, size_t services)
-{
-    s->count = services;
-    s->served = s->refused = 0;
-    for (size_t i = 0; i < p->route_count; i++)
-        s->served += !p->routes[i].refused && !p->routes[i].redirect;
-    for (size_t i = 0; i < p->remark_count; i++)
-        s->refused += p->remarks[i].refused;
-}
-
 /* ---- from them to a configuration ---- */
 
 static bool services_synced(const struct services_source *s)
@@ -182,21 +172,6 @@ static char *path_of_secret(void *arg, const char *name)
     return service_paths_secret(a->paths, name);
 }
 
-static void services_print_all(const struct services_source *s, const struct services_plan *p,
-                               const struct services_print *how, struct buf *out)
-{
-    buf_add(out, buf_str(&s->before));
-    if (out->len > 0 && out->data[out->len - 1] != '\n')
-        buf_add(out, "\n");
-    buf_add(out, HEADER);
-    service_rows_begin(s->rows, slices_watch_known(s->slices), s->composed_ms);
-    services_plan_print(p, how, out);
-    service_rows_end(s->rows);
-    log_debug(s->options.log, "configuration made of annotated Services", log_int("ports", s->served),
-              log_int("computed", service_rows_view(s->rows).computed),
-              log_us_as_ms("took_ms", clock_mono_us() - s->began_us));
-}
-
 /* haproxy.cfg and its files; the certificates of Secrets first, whose paths others have. */
 static int services_make_all(const struct services_source *s, const struct services_plan *p,
                              struct storage_files *files, struct buf *text)
@@ -214,8 +189,18 @@ static int services_make_all(const struct services_source *s, const struct servi
     int status = service_secrets_add_files(s->secrets, p, files);
     if (status == 0)
         status = service_files_add(files, p, &how);
-    if (status == 0)
-        services_print_all(s, p, &how, text);
+    if (status == 0) {
+        buf_add(text, buf_str(&s->before));
+        if (text->len > 0 && text->data[text->len - 1] != '\n')
+            buf_add(text, "\n");
+        buf_add(text, HEADER);
+        service_rows_begin(s->rows, slices_watch_known(s->slices), s->composed_ms);
+        services_plan_print(p, &how, text);
+        service_rows_end(s->rows);
+        log_debug(s->options.log, "configuration made of annotated Services", log_int("ports", s->served),
+                  log_int("computed", service_rows_view(s->rows).computed),
+                  log_us_as_ms("took_ms", clock_mono_us() - s->began_us));
+    }
     return status;
 }
 
@@ -274,7 +259,12 @@ static void services_compose(void *arg)
         return;
     }
     tell_remarks(s, &plan);
-    count_routes(s, &plan, services.count);
+    s->count = services.count;
+    s->served = s->refused = 0;
+    for (size_t i = 0; i < plan.route_count; i++)
+        s->served += !plan.routes[i].refused && !plan.routes[i].redirect;
+    for (size_t i = 0; i < plan.remark_count; i++)
+        s->refused += plan.remarks[i].refused;
     service_report_take(&s->report, &plan);
     if (s->served > 0 || settings->allow_empty)
         services_make(s, &plan);

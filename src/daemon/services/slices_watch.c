@@ -58,24 +58,20 @@ static void slices_forget(void *arg)
 
 /* ---- whether they may be read ---- */
 
-static void slices_refuse(struct slices_watch *w, const struct informer_status *status)
-{
-    w->refused = true;
-    log_warn(w->options.log, "EndpointSlices may not be read; every eligible node is a server",
-             log_str("why", status->problem),
-             log_if(status->denied == INFORMER_FORBIDDEN, log_str("hint", kube_client_refusal_hint(status->problem))));
-    informer_set_quiet(w->source.informer, true);
-    source_forget(&w->source); /* old ones without updates are worse than none */
-    w->options.changed(w->options.arg, "EndpointSlices may not be read");
-}
-
 static void slices_settle(void *arg)
 {
     struct slices_watch *w = arg;
     const struct informer_status status = source_status(&w->source);
     if (status.denied != INFORMER_ALLOWED && !w->refused &&
         source_refused_since(&w->source, w->options.nodes->synced_us)) {
-        slices_refuse(w, &status);
+        w->refused = true;
+        log_warn(
+            w->options.log, "EndpointSlices may not be read; every eligible node is a server",
+            log_str("why", status.problem),
+            log_if(status.denied == INFORMER_FORBIDDEN, log_str("hint", kube_client_refusal_hint(status.problem))));
+        informer_set_quiet(w->source.informer, true);
+        source_forget(&w->source); /* old ones without updates are worse than none */
+        w->options.changed(w->options.arg, "EndpointSlices may not be read");
     } else if (status.denied == INFORMER_ALLOWED && w->refused && status.synced && !status.stale) {
         w->refused = false;
         informer_set_quiet(w->source.informer, false);

@@ -110,17 +110,6 @@ static void add_watch(void *arg, const struct source *of)
         l->worst = is.problem[0] != '\0' ? STATUS_PROBLEM : STATUS_WAITING;
 }
 
-static void put_leader(const struct status *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
-{
-    const struct leadership_status is = leadership_status(s->options.leadership);
-    yyjson_mut_val *obj = json_put_object(doc, root, "leader");
-    json_put_bool(doc, obj, "election", is.election);
-    json_put_bool(doc, obj, "leading", is.leading);
-    json_put_text(doc, obj, "lease", is.lease);
-    json_put_text(doc, obj, "holder", is.holder);
-    json_put_text(doc, obj, "problem", is.problem);
-}
-
 static void add_certificate(void *arg, const char *peer, const char *which, int64_t not_after_s)
 {
     struct listing *l = arg;
@@ -265,7 +254,13 @@ static void print_news(const struct status *s, const struct status_now *now, str
     json_put_text(doc, root, "summary", summary);
     json_put_bool(doc, root, "ready", now->ready);
     put_checks(s, now->checks, doc, root);
-    put_leader(s, doc, root);
+    const struct leadership_status is = leadership_status(s->options.leadership);
+    yyjson_mut_val *obj = json_put_object(doc, root, "leader");
+    json_put_bool(doc, obj, "election", is.election);
+    json_put_bool(doc, obj, "leading", is.leading);
+    json_put_text(doc, obj, "lease", is.lease);
+    json_put_text(doc, obj, "holder", is.holder);
+    json_put_text(doc, obj, "problem", is.problem);
     json_put_count(doc, root, "nodes_known",
                    s->options.sources != NULL ? cache_count(sources_nodes(s->options.sources)) : 0);
     json_put(doc, root, "watches", watches.list);

@@ -162,16 +162,6 @@ static enum status_state status_haproxy_state_of(const struct instance_view *v, 
     return waits || !s->at->was_read || !v->last_reload_known ? STATUS_WAITING : STATUS_CHANGING;
 }
 
-static void put_removal_delayed(const struct servers_backend *s, const struct status_haproxies *h, yyjson_mut_doc *doc,
-                                yyjson_mut_val *obj)
-{
-    yyjson_mut_val *held = json_put_object(doc, obj, "removal_delayed");
-    bool any = s->plan.held_back > 0;
-    json_put_count(doc, held, "servers", s->plan.held_back);
-    json_put_text(doc, held, "names", any ? s->plan.delayed_names : NULL);
-    json_put_time(doc, held, "until", any ? (int64_t)s->plan.delayed_until_ms + h->wall_minus_mono_ms : 0);
-}
-
 /* Its line in /readyz; NULL: none. Allocates. */
 static char *status_haproxy_text_of(const struct servers *e, const char *backend, const struct status_haproxies *h)
 {
@@ -192,7 +182,11 @@ static enum status_state status_haproxy_add_backend(const struct instance_view *
     json_put_text(doc, obj, "text", text);
     json_put_bool(doc, obj, "readable", s->at->runtime.readable);
     json_put_time(doc, obj, "since", (int64_t)s->since_ms + h->wall_minus_mono_ms);
-    put_removal_delayed(s, h, doc, obj);
+    yyjson_mut_val *held = json_put_object(doc, obj, "removal_delayed");
+    bool any = s->plan.held_back > 0;
+    json_put_count(doc, held, "servers", s->plan.held_back);
+    json_put_text(doc, held, "names", any ? s->plan.delayed_names : NULL);
+    json_put_time(doc, held, "until", any ? (int64_t)s->plan.delayed_until_ms + h->wall_minus_mono_ms : 0);
     json_put_text(doc, obj, "overridden", s->overrides);
     status_haproxy_put_servers(s, h, doc, obj);
     status_memory_put_servers(s, h->wall_minus_mono_ms, &h->memory_left, doc, obj);
@@ -200,25 +194,6 @@ static enum status_state status_haproxy_add_backend(const struct instance_view *
 }
 
 /* ---- one HAProxy ---- */
-
-static void put_reload(const struct instance_view *v, yyjson_mut_doc *doc, yyjson_mut_val *obj)
-{
-    static const char *const names[] = {
-        [RELOAD_NONE] = "none", [RELOAD_PENDING] = "pending", [RELOAD_DONE] = "done", [RELOAD_BROKEN] = "failed"};
-    yyjson_mut_val *reload = json_put_object(doc, obj, "reload");
-    json_put_text(doc, reload, "state", names[v->reload]);
-    json_put_text(doc, reload, "id", v->reload_id);
-    json_put_text(doc, reload, "problem", v->reload_problem);
-}
-
-static void put_facts(const struct instance_view *v, yyjson_mut_doc *doc, yyjson_mut_val *obj)
-{
-    json_put_int_or_null(doc, obj, "version", v->version);
-    json_put_int_or_null(doc, obj, "worker_pid", v->worker_pid);
-    put_reload(v, doc, obj);
-    json_put_text(doc, obj, "runtime_verification", verification_state_name(v->verification));
-    json_put_text(doc, obj, "drift", v->drift);
-}
 
 /* The worse of the two is told of that HAProxy. */
 static void status_haproxy_put_configuration(const struct target *t, const struct status_haproxies *h,
@@ -297,7 +272,16 @@ void status_haproxy_add(const struct target *t, struct status_haproxies *h, yyjs
     json_put_text(doc, obj, "state", status_state_name(state));
     json_put_text(doc, obj, "text", text);
     put_answers(&v, h, doc, obj);
-    put_facts(&v, doc, obj);
+    json_put_int_or_null(doc, obj, "version", v.version);
+    json_put_int_or_null(doc, obj, "worker_pid", v.worker_pid);
+    static const char *const names[] = {
+        [RELOAD_NONE] = "none", [RELOAD_PENDING] = "pending", [RELOAD_DONE] = "done", [RELOAD_BROKEN] = "failed"};
+    yyjson_mut_val *reload = json_put_object(doc, obj, "reload");
+    json_put_text(doc, reload, "state", names[v.reload]);
+    json_put_text(doc, reload, "id", v.reload_id);
+    json_put_text(doc, reload, "problem", v.reload_problem);
+    json_put_text(doc, obj, "runtime_verification", verification_state_name(v.verification));
+    json_put_text(doc, obj, "drift", v.drift);
     json_put(doc, obj, "backends", backends);
     int64_t since_ms = state == STATUS_IN_SYNC ? status_haproxy_in_sync_since_ms(t, h) : 0;
     h->in_sync_since_ms = since_ms > h->in_sync_since_ms ? since_ms : h->in_sync_since_ms;

@@ -70,21 +70,6 @@ static void memory_put_losses(struct memory_json *j, const struct loss_limit *l)
     json_put_count(j->doc, j->obj, "lost_of", l->of);
 }
 
-static void memory_put_parked(struct memory_json *j, const struct parking *p)
-{
-    struct parking_memory is;
-    size_t count = 0;
-    while (p != NULL && parking_memory(p, count, &is))
-        count++;
-    yyjson_mut_val *to = memory_list(j, "parked", count);
-    for (size_t i = 0; to != NULL && i < count; i++) {
-        (void)parking_memory(p, i, &is);
-        yyjson_mut_val *row = memory_add(j, to, is.server);
-        memory_time(j, row, "since", is.since_ms);
-        json_put_bool(j->doc, row, "spare", is.spare);
-    }
-}
-
 static void memory_put_admin_states(struct memory_json *j, const struct admin_states *states)
 {
     yyjson_mut_val *to = memory_list(j, "admin_states", states->count);
@@ -109,7 +94,18 @@ void status_memory_put_servers(struct servers_backend *s, int64_t wall_minus_mon
     memory_time(&j, j.obj, "paused_until", in.conflict ? s->conflict.until_ms : 0);
     json_put_text(doc, j.obj, "reverted", in.conflict ? s->last.reverted_how : NULL);
     memory_put_losses(&j, &s->loss_limit);
-    memory_put_parked(&j, s->parking);
+    const struct parking *p = s->parking;
+    struct parking_memory is;
+    size_t count = 0;
+    while (p != NULL && parking_memory(p, count, &is))
+        count++;
+    yyjson_mut_val *to = memory_list(&j, "parked", count);
+    for (size_t i = 0; to != NULL && i < count; i++) {
+        (void)parking_memory(p, i, &is);
+        yyjson_mut_val *row = memory_add(&j, to, is.server);
+        memory_time(&j, row, "since", is.since_ms);
+        json_put_bool(j.doc, row, "spare", is.spare);
+    }
     memory_put_admin_states(&j, &s->states);
     yyjson_mut_val *nodes = memory_list(&j, "nodes", s->desired->alias_count);
     for (size_t i = 0; nodes != NULL && i < s->desired->alias_count; i++)

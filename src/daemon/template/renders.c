@@ -45,22 +45,6 @@ static void file_memories_fini(struct file_memories *t)
     *t = (struct file_memories){0};
 }
 
-static void file_memories_init(struct file_memories *t, const struct render_file *cfg,
-                               const struct storage_files *files)
-{
-    *t = (struct file_memories){.list = mem_array(files->count + 1, sizeof(t->list[0])), .count = files->count + 1};
-    t->list[0] = (struct file_memory){.cfg = true, .name = mem_strdup("haproxy.cfg")};
-    lines_init(&t->list[0].lines, cfg->bytes, cfg->len);
-    for (size_t i = 0; i < files->count; i++) {
-        const struct storage_file *f = &files->list[i];
-        struct file_memory *at = &t->list[i + 1];
-        *at = (struct file_memory){.kind = f->kind, .name = mem_strdup(f->name)};
-        memcpy(at->hash, f->hash, sizeof(at->hash));
-        if (f->kind != STORAGE_CERTIFICATE)
-            lines_init(&at->lines, f->bytes, f->len);
-    }
-}
-
 static bool file_memory_is(const struct file_memory *a, const struct file_memory *b)
 {
     return a->cfg == b->cfg && a->kind == b->kind && str_eq(a->name, b->name);
@@ -128,7 +112,19 @@ static void renders_compare(struct renders *r, const struct rendered *rendered, 
 {
     static const struct lines none;
     struct file_memories now;
-    file_memories_init(&now, &rendered->files[0], files);
+    struct file_memories *t = &now;
+    const struct render_file *cfg = &rendered->files[0];
+    *t = (struct file_memories){.list = mem_array(files->count + 1, sizeof(t->list[0])), .count = files->count + 1};
+    t->list[0] = (struct file_memory){.cfg = true, .name = mem_strdup("haproxy.cfg")};
+    lines_init(&t->list[0].lines, cfg->bytes, cfg->len);
+    for (size_t i = 0; i < files->count; i++) {
+        const struct storage_file *f = &files->list[i];
+        struct file_memory *at = &t->list[i + 1];
+        *at = (struct file_memory){.kind = f->kind, .name = mem_strdup(f->name)};
+        memcpy(at->hash, f->hash, sizeof(at->hash));
+        if (f->kind != STORAGE_CERTIFICATE)
+            lines_init(&at->lines, f->bytes, f->len);
+    }
     if (file_memories_differ(&r->last, &now)) {
         renders_forget_changes(r);
         r->view.first = r->last.count == 0;

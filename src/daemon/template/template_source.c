@@ -138,18 +138,6 @@ static void template_source_schedule(struct template_source *s)
         timer_set_sooner(&s->start, s->began_ms == 0 || now_ms >= free_ms ? 0 : free_ms - now_ms);
 }
 
-/* The good one is rendered next; what the newest fails by may be an object, so that it is tried again. */
-static void template_source_fall_back(struct template_source *s)
-{
-    uint64_t now_ms = clock_mono_ms(), pause_ms = TRY_AFTER * (now_ms - s->began_ms);
-    if (!s->fails)
-        log_warn(s->options.log, "template set cannot be rendered; the last good one stays in use",
-                 log_str("from", set_source_name(s->source)), log_str("good", s->good.hash));
-    s->fails = true;
-    s->try_ms = now_ms + (pause_ms > RETRY_MS ? pause_ms : RETRY_MS);
-    s->again = true;
-}
-
 /* err names the set. */
 static void template_source_fail_render(struct template_source *s, const struct error *err)
 {
@@ -161,8 +149,16 @@ static void template_source_fail_render(struct template_source *s, const struct 
         return;
     }
     template_source_fail(s, err, true);
-    if (template_source_has_good(s) && err->kind != ERROR_RETRY)
-        template_source_fall_back(s);
+    if (template_source_has_good(s) && err->kind != ERROR_RETRY) {
+        /* The good one is rendered next; what the newest fails by may be an object, so that it is tried again. */
+        uint64_t now_ms = clock_mono_ms(), pause_ms = TRY_AFTER * (now_ms - s->began_ms);
+        if (!s->fails)
+            log_warn(s->options.log, "template set cannot be rendered; the last good one stays in use",
+                     log_str("from", set_source_name(s->source)), log_str("good", s->good.hash));
+        s->fails = true;
+        s->try_ms = now_ms + (pause_ms > RETRY_MS ? pause_ms : RETRY_MS);
+        s->again = true;
+    }
 }
 
 static void template_source_on_rendered(void *arg, struct rendered *r, const struct error *err)

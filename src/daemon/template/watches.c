@@ -196,20 +196,6 @@ static char *watch_lower(const char *text)
     return lower;
 }
 
-static void watch_begin(struct watch_entry *e)
-{
-    e->kind = watch_lower(e->found.kind);
-    e->api = discovery_path(e->watch->api_version);
-    e->resource = (struct kube_resource){.kind = e->kind,
-                                         .plural = e->found.plural,
-                                         .api = e->api,
-                                         .record = &template_object_record,
-                                         .decode = watch_decode,
-                                         .by_namespace = e->found.namespaced,
-                                         .arg = e->watch};
-    watch_follow(e);
-}
-
 /* ---- looking it up ---- */
 
 static void watch_on_found(void *arg, struct discovered *found, const struct error *err)
@@ -223,7 +209,16 @@ static void watch_on_found(void *arg, struct discovered *found, const struct err
         if (e->problem.kind != ERROR_NONE)
             log_info(e->in->options.log, "resource of the templates is served now", log_str("resource", e->text));
         error_clear(&e->problem);
-        watch_begin(e);
+        e->kind = watch_lower(e->found.kind);
+        e->api = discovery_path(e->watch->api_version);
+        e->resource = (struct kube_resource){.kind = e->kind,
+                                             .plural = e->found.plural,
+                                             .api = e->api,
+                                             .record = &template_object_record,
+                                             .decode = watch_decode,
+                                             .by_namespace = e->found.namespaced,
+                                             .arg = e->watch};
+        watch_follow(e);
         if (e->part_count == 0) /* of no namespace: no informer tells */
             watches_note(e->in, "what can be watched");
         return;
@@ -430,19 +425,6 @@ static void watches_on_credentials(void *arg)
     watches_poke(arg);
 }
 
-static void watch_init(struct watches *w, size_t i)
-{
-    struct watch_entry *e = &w->list[i];
-    const struct template_watch *t = &w->options.set->watches[i];
-    *e = (struct watch_entry){.in = w, .watch = t};
-    e->text = mem_printf("%s %s", t->api_version, t->kind != NULL ? t->kind : t->plural);
-    e->namespaces = names_copy(t->namespaces);
-    e->number = objects_add_watch(w->objects, t);
-    e->limit.period_ms = 600000;
-    backoff_init(&e->backoff, ASK_FIRST_MS, ASK_MAX_MS, ASK_FIRST_MS / 2, backoff_random_seed());
-    timer_init(&e->ask, w->base, watch_ask, e);
-}
-
 struct watches *watches_new(struct event_base *base, const struct watches_options *options,
                             void (*changed)(void *arg, const char *cause), void *arg)
 {
@@ -451,8 +433,17 @@ struct watches *watches_new(struct event_base *base, const struct watches_option
     timer_init(&w->tell, base, watches_on_tell, w);
     w->count = options->set->watch_count;
     w->list = mem_array(w->count, sizeof(w->list[0]));
-    for (size_t i = 0; i < w->count; i++)
-        watch_init(w, i);
+    for (size_t i = 0; i < w->count; i++) {
+        struct watch_entry *e = &w->list[i];
+        const struct template_watch *t = &w->options.set->watches[i];
+        *e = (struct watch_entry){.in = w, .watch = t};
+        e->text = mem_printf("%s %s", t->api_version, t->kind != NULL ? t->kind : t->plural);
+        e->namespaces = names_copy(t->namespaces);
+        e->number = objects_add_watch(w->objects, t);
+        e->limit.period_ms = 600000;
+        backoff_init(&e->backoff, ASK_FIRST_MS, ASK_MAX_MS, ASK_FIRST_MS / 2, backoff_random_seed());
+        timer_init(&e->ask, w->base, watch_ask, e);
+    }
     w->listener = (struct kube_client_listener){.on_credentials = watches_on_credentials, .arg = w};
     kube_client_on_credentials(options->kube, &w->listener);
     return w;

@@ -72,20 +72,16 @@ static void put_port(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, 
         yyjson_mut_obj_remove_key(obj, key);
 }
 
-/* A DNS name that we put there: HAProxy is to start, and to take what it knew, though DNS is away. */
-static void put_address(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *address)
+static void fill_server(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct backend_server *s)
 {
+    put_string(doc, obj, "name", s->name);
+    /* A DNS name that we put there: HAProxy is to start, and to take what it knew, though DNS is away. */
+    const char *address = s->address;
     bool ours = !yyjson_mut_equals_str(yyjson_mut_obj_get(obj, "address"), address);
     put_string(doc, obj, "address", address);
     if (ours && str_ip_family(address) == 0 && strpbrk(address, "/@") == NULL &&
         yyjson_mut_obj_get(obj, "init-addr") == NULL)
         put_string(doc, obj, "init-addr", "last,libc,none");
-}
-
-static void fill_server(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct backend_server *s)
-{
-    put_string(doc, obj, "name", s->name);
-    put_address(doc, obj, s->address);
     put_port(doc, obj, "port", s->port);
     put_switch(doc, obj, "check", s->check);
     put_port(doc, obj, "health_check_port", s->check_port);
@@ -142,15 +138,6 @@ static void put_httpchk(yyjson_mut_doc *doc, yyjson_mut_val *root)
     json_set(doc, root, "httpchk_params", params);
 }
 
-static void put_proxy_default(yyjson_mut_doc *doc, yyjson_mut_val *root)
-{
-    yyjson_mut_val *old = yyjson_mut_obj_get(root, "default_server");
-    yyjson_mut_val *defaults = yyjson_mut_is_obj(old) ? old : yyjson_mut_obj(doc);
-    put_string(doc, defaults, "send-proxy-v2", "enabled");
-    if (defaults != old)
-        json_set(doc, root, "default_server", defaults); /* when it is complete: a replacement is copied */
-}
-
 static void codec_write_fill_backend(yyjson_mut_doc *doc, const struct backend *actual,
                                      const struct backend_settings *settings)
 {
@@ -164,8 +151,13 @@ static void codec_write_fill_backend(yyjson_mut_doc *doc, const struct backend *
         put_adv_check(doc, root, settings->adv_check);
     if (settings->httpchk_healthz)
         put_httpchk(doc, root);
-    if (settings->proxy_v2)
-        put_proxy_default(doc, root);
+    if (settings->proxy_v2) {
+        yyjson_mut_val *old = yyjson_mut_obj_get(root, "default_server");
+        yyjson_mut_val *defaults = yyjson_mut_is_obj(old) ? old : yyjson_mut_obj(doc);
+        put_string(doc, defaults, "send-proxy-v2", "enabled");
+        if (defaults != old)
+            json_set(doc, root, "default_server", defaults); /* when it is complete: a replacement is copied */
+    }
 }
 
 /* Each name is there once, so none is searched: with thousands that would take longer than the request. */

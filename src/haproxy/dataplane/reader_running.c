@@ -16,19 +16,6 @@ static void lane_on_answer(void *arg, const struct dataplane_answer *a);
 
 /* ---- several at once ---- */
 
-static void lanes_init(struct reader *o)
-{
-    size_t wanted = o->to->count >= SEVERAL_FROM ? READER_LANES : 1;
-    o->lanes[0] = (struct reader_lane){.reader = o, .client = o->client};
-    o->lane_count = o->lane_count > 0 ? o->lane_count : 1;
-    for (; o->lane_count < wanted; o->lane_count++) {
-        struct dataplane_client *twin = dataplane_client_twin(o->client);
-        if (twin == NULL)
-            break;
-        o->lanes[o->lane_count] = (struct reader_lane){.reader = o, .client = twin};
-    }
-}
-
 void reader_running_fini(struct reader *o)
 {
     for (size_t i = 1; i < o->lane_count; i++)
@@ -133,26 +120,21 @@ static void give_runtime_up(struct reader *o, const struct error *err)
     reader_finish(o, NULL);
 }
 
-/* Others wrote while it was read: of the backends that are what they were then, what runs need not be read again. */
-static void read_again(struct reader *o)
-{
-    o->restarts++;
-    o->moved = false;
-    reader_forget_known(o);
-    o->known_count = o->to->count;
-    o->known = mem_array(o->known_count, sizeof(*o->known));
-    for (size_t i = 0; i < o->known_count; i++) {
-        struct reading *f = &o->to->found[i];
-        o->known[i] = (struct reading){.last = f->last, .as_last = f->as_last, .backend = f->backend};
-        backend_init(&f->backend);
-    }
-    reader_begin_configuration(o);
-}
-
 static void end_of_running(struct reader *o)
 {
     if (o->moved && o->restarts < READER_MAX_RESTARTS) {
-        read_again(o);
+        /* Others wrote while it was read: of the backends that are what they were then, what runs need not be read again. */
+        o->restarts++;
+        o->moved = false;
+        reader_forget_known(o);
+        o->known_count = o->to->count;
+        o->known = mem_array(o->known_count, sizeof(*o->known));
+        for (size_t i = 0; i < o->known_count; i++) {
+            struct reading *f = &o->to->found[i];
+            o->known[i] = (struct reading){.last = f->last, .as_last = f->as_last, .backend = f->backend};
+            backend_init(&f->backend);
+        }
+        reader_begin_configuration(o);
         return;
     }
     o->to->outdated = o->to->outdated || o->moved;
@@ -219,7 +201,15 @@ static void running_on_answer(void *arg, const struct dataplane_answer *a)
     }
     o->step = READER_RUNTIME;
     o->at = 0;
-    lanes_init(o);
+    size_t wanted = o->to->count >= SEVERAL_FROM ? READER_LANES : 1;
+    o->lanes[0] = (struct reader_lane){.reader = o, .client = o->client};
+    o->lane_count = o->lane_count > 0 ? o->lane_count : 1;
+    for (; o->lane_count < wanted; o->lane_count++) {
+        struct dataplane_client *twin = dataplane_client_twin(o->client);
+        if (twin == NULL)
+            break;
+        o->lanes[o->lane_count] = (struct reader_lane){.reader = o, .client = twin};
+    }
     ask_runtime(o);
 }
 

@@ -170,12 +170,6 @@ static void storage_settle_one(const struct storage *s, struct storage_entry *e)
         storage_entry_keep(e, f->bytes, f->len);
 }
 
-static void storage_settle(struct storage *s)
-{
-    for (size_t i = 0; i < s->entries.count; i++)
-        storage_settle_one(s, &s->entries.list[i]);
-}
-
 /* ---- by the runtime ---- */
 
 static struct storage_action storage_reloads(struct storage *s, const struct storage_entry *e, const char *why)
@@ -254,7 +248,8 @@ static struct storage_action storage_next_end(struct storage *s)
         }
         return storage_delete(s, e);
     }
-    storage_settle(s);
+    for (size_t i = 0; i < s->entries.count; i++)
+        storage_settle_one(s, &s->entries.list[i]);
     char *text = storage_list_text(&s->entries, NULL);
     if (!str_eq(text, s->list != NULL ? s->list : ""))
         return storage_send_list(s, STORAGE_WRITE_LIST, text);

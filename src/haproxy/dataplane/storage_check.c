@@ -10,14 +10,6 @@
 #include "json/read.h"
 #include "net/pem.h"
 
-/* Another writer changed it: it is written anew whenever files are stored. */
-static void storage_note_difference(struct storage *s, const struct storage_file *f, struct storage_entry *e)
-{
-    e->hash[0] = '\0';
-    if (s->differing++ == 0)
-        s->differs = mem_printf("%s/%s", storage_folder(f->kind), f->name);
-}
-
 /* The API tells of a certificate what it is, and never its bytes: what it does not tell is as it was. */
 static bool storage_shows_certificate(const struct storage *s, const struct storage_file *f)
 {
@@ -47,8 +39,12 @@ static bool storage_is_as_put(const struct storage *s, const struct storage_file
 static void storage_check_file(struct storage *s, const struct storage_file *f, struct storage_entry *e)
 {
     bool same = e->present && storage_is_as_put(s, f);
-    if (!same)
-        storage_note_difference(s, f, e);
+    if (!same) {
+        /* Another writer changed it: it is written anew whenever files are stored. */
+        e->hash[0] = '\0';
+        if (s->differing++ == 0)
+            s->differs = mem_printf("%s/%s", storage_folder(f->kind), f->name);
+    }
     if (f->place != STORAGE_CERTIFICATE)
         (void)storage_take_as_put(s, f, e);
     if (s->request.foresight == NULL)

@@ -222,17 +222,6 @@ static struct transaction_action begun(struct transaction *t, const struct datap
     return (t->result == TRANSACTION_LIMIT && !t->cleaned) || t->refusal != NULL ? transaction_list(t) : next;
 }
 
-static struct transaction_action changed(struct transaction *t, const struct dataplane_answer *a)
-{
-    t->change_us += a->duration_us;
-    if (t->abort_wanted)
-        return stop(t);
-    if (!transaction_is_done(a))
-        return transaction_fail(t, a, transaction_wrong_answer(a));
-    t->next_step++;
-    return transaction_advance(t);
-}
-
 /* An API that cannot show it is one to be lived with. A transaction that is dead by now has another version, or
  * none. */
 static bool knows_no_preview(const struct transaction *t, const struct dataplane_answer *a)
@@ -270,20 +259,6 @@ struct transaction_action transaction_judged(struct transaction *t, const char *
     if (problem != NULL)
         (void)error_set(&t->error, ERROR_INVALID, "%s", problem);
     return give_up(t);
-}
-
-static struct transaction_action transaction_committed(struct transaction *t, const struct dataplane_answer *a)
-{
-    t->commit_us += a->duration_us;
-    if (!transaction_is_commit_answer(a))
-        return transaction_fail(t, a, transaction_wrong_answer(a));
-    forget_id(t);
-    free_ids(&t->held, &t->held_count); /* outdated now, and cleared with this commit */
-    t->result = TRANSACTION_COMMITTED;
-    t->version = a->version > 0 ? a->version : -1;
-    t->reload_id = mem_strdup(a->reload_id);
-    error_clear(&t->error);
-    return transaction_done(t);
 }
 
 static struct transaction_action deleted(struct transaction *t, const struct dataplane_answer *a)
@@ -351,31 +326,6 @@ static void hold_named(struct transaction *t, const char *refusal, const struct 
             add_id(&t->held, &t->held_count, HELD_MAX, all[i].id);
 }
 
-static void collect_dead(struct transaction *t, const struct codec_transaction *all, size_t count)
-{
-    free_ids(&t->dead, &t->dead_count);
-    t->next_dead = t->freed = 0;
-    t->outlived = false;
-    hold_named(t, t->refusal, all, count);
-    hold_named(t, t->noted, all, count);
-    for (size_t i = 0; i < t->held_count; i++)
-        add_id(&t->dead, &t->dead_count, DEAD_MAX, t->held[i]);
-    for (size_t i = 0; t->refusal == NULL && i < count; i++)
-        if (str_eq(all[i].status, "failed") || str_eq(all[i].status, "outdated"))
-            add_id(&t->dead, &t->dead_count, DEAD_MAX, all[i].id);
-}
-
-/* Other clients': begun at an older version than the file has, as the answer says. Versions only grow, so that
- * these can never be committed; they fill the API's places until the next commit of any client, which has no room
- * to begin. */
-static void collect_outlived(struct transaction *t, const struct codec_transaction *all, size_t count, int64_t version)
-{
-    for (size_t i = 0; i < count; i++)
-        if (str_eq(all[i].status, "in_progress") && all[i].version >= 0 && all[i].version < version)
-            add_id(&t->dead, &t->dead_count, DEAD_MAX, all[i].id);
-    t->outlived = t->dead_count > 0;
-}
-
 /* What could not be searched or deleted is for the next clean-up; what was begun by a write that failed is not cleared
  * by a commit, so it is not enough to hold it. */
 static struct transaction_action searched(struct transaction *t, bool all_gone)
@@ -400,10 +350,25 @@ static struct transaction_action listed(struct transaction *t, const struct data
     if (!transaction_is_success(a) || codec_read_transactions(a->body, a->body_len, &all, &count, &why) != 0)
         return t->cleanup_only ? transaction_fail(t, a, transaction_is_success(a) ? why.message : NULL)
                                : searched(t, false); /* what refused us stands */
-    collect_dead(t, all, count);
+    free_ids(&t->dead, &t->dead_count);
+    t->next_dead = t->freed = 0;
+    t->outlived = false;
+    hold_named(t, t->refusal, all, count);
+    hold_named(t, t->noted, all, count);
+    for (size_t i = 0; i < t->held_count; i++)
+        add_id(&t->dead, &t->dead_count, DEAD_MAX, t->held[i]);
+    for (size_t i = 0; t->refusal == NULL && i < count; i++)
+        if (str_eq(all[i].status, "failed") || str_eq(all[i].status, "outdated"))
+            add_id(&t->dead, &t->dead_count, DEAD_MAX, all[i].id);
     bool no_room = t->refusal == NULL && t->dead_count == 0 && !t->cleanup_only;
-    if (no_room)
-        collect_outlived(t, all, count, a->version);
+    if (no_room) {
+        /* Other clients': begun at an older version than the file has, as the answer says. Versions only grow, so that these can never be committed; they fill the API's places until the next commit of any client, which has no room to begin. */
+        int64_t version = a->version;
+        for (size_t i = 0; i < count; i++)
+            if (str_eq(all[i].status, "in_progress") && all[i].version >= 0 && all[i].version < version)
+                add_id(&t->dead, &t->dead_count, DEAD_MAX, all[i].id);
+        t->outlived = t->dead_count > 0;
+    }
     if (no_room && t->dead_count == 0)
         describe_foreign(t, all, count);
     codec_transactions_free(all, count);
@@ -518,11 +483,26 @@ struct transaction_action transaction_answer(struct transaction *t, const struct
     case TRANSACTION_BEGIN:
         return begun(t, a);
     case TRANSACTION_CHANGE:
-        return changed(t, a);
+        t->change_us += a->duration_us;
+        if (t->abort_wanted)
+            return stop(t);
+        if (!transaction_is_done(a))
+            return transaction_fail(t, a, transaction_wrong_answer(a));
+        t->next_step++;
+        return transaction_advance(t);
     case TRANSACTION_PREVIEW:
         return transaction_previewed(t, a);
     case TRANSACTION_COMMIT:
-        return transaction_committed(t, a);
+        t->commit_us += a->duration_us;
+        if (!transaction_is_commit_answer(a))
+            return transaction_fail(t, a, transaction_wrong_answer(a));
+        forget_id(t);
+        free_ids(&t->held, &t->held_count); /* outdated now, and cleared with this commit */
+        t->result = TRANSACTION_COMMITTED;
+        t->version = a->version > 0 ? a->version : -1;
+        t->reload_id = mem_strdup(a->reload_id);
+        error_clear(&t->error);
+        return transaction_done(t);
     case TRANSACTION_DELETE:
         return deleted(t, a);
     case TRANSACTION_LIST:

@@ -163,8 +163,15 @@ static int read_condition(yyjson_val *condition, struct node *n, struct error *e
     return 0;
 }
 
-static void node_read_state(struct decode *d, yyjson_val *spec, yyjson_val *status, struct node *n)
+static int decode_node(struct decode *d, yyjson_val *from, void *object, struct error *err)
 {
+    struct node *n = object;
+    yyjson_val *status;
+    n->uid_hash = d->uid_hash;
+    if (json_get_object(from, "status", &status, err) != 0 || read_addresses(d, status, n, err) != 0 ||
+        read_taints(from, n, err) != 0 || read_metadata(yyjson_obj_get(from, "metadata"), n, err) != 0)
+        return -1;
+    yyjson_val *spec = yyjson_obj_get(from, "spec");
     size_t i, max;
     yyjson_val *conditions = NULL, *condition;
     if (json_get_bool(spec, "unschedulable", false, &n->cordoned, decode_part_error(d)) != 0)
@@ -174,17 +181,6 @@ static void node_read_state(struct decode *d, yyjson_val *spec, yyjson_val *stat
     yyjson_arr_foreach (conditions, i, max, condition)
         if (read_condition(condition, n, decode_part_error(d)) != 0)
             decode_left_out(d, "status.conditions[%zu]", i);
-}
-
-static int decode_node(struct decode *d, yyjson_val *from, void *object, struct error *err)
-{
-    struct node *n = object;
-    yyjson_val *status;
-    n->uid_hash = d->uid_hash;
-    if (json_get_object(from, "status", &status, err) != 0 || read_addresses(d, status, n, err) != 0 ||
-        read_taints(from, n, err) != 0 || read_metadata(yyjson_obj_get(from, "metadata"), n, err) != 0)
-        return -1;
-    node_read_state(d, yyjson_obj_get(from, "spec"), status, n);
     return 0;
 }
 

@@ -31,23 +31,6 @@ static int error_in_object(const struct kube_resource *of, yyjson_mut_val *objec
 
 /* ---- a watch ---- */
 
-static int read_event_object(const struct kube_resource *of, const void *start, const struct proto_bytes *object,
-                             yyjson_mut_doc *doc, yyjson_mut_val *to, struct error *err)
-{
-    struct proto_unknown unknown;
-    struct protobuf p;
-    if (proto_unknown_read(start, object->data, object->len, &unknown, err) != 0)
-        return error_prefix(err, "object");
-    bool is_status = str_eq(unknown.kind, STATUS_KIND);
-    if (!is_status && !str_eq(unknown.kind, of->message_kind))
-        return error_set(err, ERROR_INVALID, "object is a \"%s\", not a %s", unknown.kind, of->message_kind);
-    json_put_text(doc, to, "kind", unknown.kind);
-    protobuf_init_within(&p, start, unknown.raw.data, unknown.raw.len);
-    if (proto_read(is_status ? &proto_status : of->message, &p, doc, to, err) != 0)
-        return error_in_object(of, to, err);
-    return 0;
-}
-
 static int read_event(const struct kube_resource *of, const char *bytes, size_t len, yyjson_mut_doc *doc,
                       yyjson_mut_val *root, struct error *err)
 {
@@ -58,7 +41,20 @@ static int read_event(const struct kube_resource *of, const char *bytes, size_t 
         json_put(doc, root, "type", yyjson_mut_strn(doc, (const char *)event.type.data, event.type.len));
     if (event.object.data == NULL)
         return 0;
-    return read_event_object(of, bytes, &event.object, doc, json_put_object(doc, root, "object"), err);
+    const void *start = bytes;
+    yyjson_mut_val *to = json_put_object(doc, root, "object");
+    struct proto_unknown unknown;
+    struct protobuf p;
+    if (proto_unknown_read(start, event.object.data, event.object.len, &unknown, err) != 0)
+        return error_prefix(err, "object");
+    bool is_status = str_eq(unknown.kind, STATUS_KIND);
+    if (!is_status && !str_eq(unknown.kind, of->message_kind))
+        return error_set(err, ERROR_INVALID, "object is a \"%s\", not a %s", unknown.kind, of->message_kind);
+    json_put_text(doc, to, "kind", unknown.kind);
+    protobuf_init_within(&p, start, unknown.raw.data, unknown.raw.len);
+    if (proto_read(is_status ? &proto_status : of->message, &p, doc, to, err) != 0)
+        return error_in_object(of, to, err);
+    return 0;
 }
 
 int kube_decode_event_protobuf(const struct kube_resource *of, const char *bytes, size_t len, struct kube_event *ret,

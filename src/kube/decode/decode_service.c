@@ -51,17 +51,6 @@ static int add_family(yyjson_val *family, struct service *s, struct error *err)
     return 0;
 }
 
-static void read_families(struct decode *d, yyjson_val *spec, struct service *s)
-{
-    size_t i, max;
-    yyjson_val *families = NULL, *family;
-    if (json_get_array(spec, "ipFamilies", &families, decode_part_error(d)) != 0)
-        decode_left_out(d, "spec");
-    yyjson_arr_foreach (families, i, max, family)
-        if (add_family(family, s, decode_part_error(d)) != 0)
-            decode_left_out(d, "spec.ipFamilies[%zu]", i);
-}
-
 /* ret->number stays 0 where this is a port that is not usable: not TCP. */
 static int service_port_of(yyjson_val *port, struct service_port *ret, struct error *err)
 {
@@ -128,7 +117,13 @@ static int decode_service(struct decode *d, yyjson_val *from, void *object, stru
         decode_left_out(d, "spec");
     if (field_port(spec, "healthCheckNodePort", 0, &s->health_check_node_port, decode_part_error(d)) != 0)
         decode_left_out(d, "spec");
-    read_families(d, spec, s);
+    size_t i, max;
+    yyjson_val *families = NULL, *family;
+    if (json_get_array(spec, "ipFamilies", &families, decode_part_error(d)) != 0)
+        decode_left_out(d, "spec");
+    yyjson_arr_foreach (families, i, max, family)
+        if (add_family(family, s, decode_part_error(d)) != 0)
+            decode_left_out(d, "spec.ipFamilies[%zu]", i);
     return 0;
 }
 

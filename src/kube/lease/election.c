@@ -149,17 +149,6 @@ static void election_carry_out(struct election *e, unsigned actions)
         lease_watch_stop(e->watch);
 }
 
-static void election_set_timer(struct election *e)
-{
-    uint64_t due = lease_machine_due_ms(&e->machine), now = clock_boot_ms();
-    if (e->begun || e->poked || e->not_started)
-        timer_set(&e->timer, 0);
-    else if (due != 0)
-        timer_set(&e->timer, due > now ? due - now : 0);
-    else
-        timer_cancel(&e->timer);
-}
-
 static void election_done(struct election *e)
 {
     void (*released)(void *arg) = e->released;
@@ -187,7 +176,13 @@ static void election_feed(struct election *e, const struct lease_machine_event *
 {
     unsigned actions = lease_machine_step(&e->machine, event, clock_boot_ms());
     election_carry_out(e, actions);
-    election_set_timer(e);
+    uint64_t due = lease_machine_due_ms(&e->machine), now = clock_boot_ms();
+    if (e->begun || e->poked || e->not_started)
+        timer_set(&e->timer, 0);
+    else if (due != 0)
+        timer_set(&e->timer, due > now ? due - now : 0);
+    else
+        timer_cancel(&e->timer);
     log_holder(e);
     if (actions & LEASE_DONE)
         election_done(e);

@@ -128,18 +128,6 @@ static int begin_part(struct proto_frame *f, const struct input *in, uint64_t le
 
 /* ---- a list ---- */
 
-static int begin_list(struct proto_frame *f, const struct input *in, uint64_t len, struct error *err)
-{
-    if (!f->kind_seen)
-        return refuse(f, in, "an object without its kind", err);
-    if (f->list_seen)
-        return refuse(f, in, "a second list", err);
-    f->in_list = f->list_seen = true;
-    f->list_end = position(f, in) + len;
-    next_state(f, TAG);
-    return 0;
-}
-
 static void skip(struct proto_frame *f, uint64_t len)
 {
     next_state(f, SKIP);
@@ -170,7 +158,14 @@ static int begin_field(struct proto_frame *f, const struct input *in, uint64_t l
         f->kind_seen = true;
         return begin_part(f, in, len, TYPE_META_MAX_BYTES, err);
     case UNKNOWN_RAW:
-        return begin_list(f, in, len, err);
+        if (!f->kind_seen)
+            return refuse(f, in, "an object without its kind", err);
+        if (f->list_seen)
+            return refuse(f, in, "a second list", err);
+        f->in_list = f->list_seen = true;
+        f->list_end = position(f, in) + len;
+        next_state(f, TAG);
+        return 0;
     case UNKNOWN_CONTENT_ENCODING:
         if (len > 0)
             return refuse(f, in, "a content encoding of its own", err);

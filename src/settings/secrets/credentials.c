@@ -125,13 +125,6 @@ static void credentials_take_given(char *const *env, struct given *g, struct set
         setting_set_given(c, g->row);
 }
 
-static void credentials_take_headers(char *const *env, struct settings *c, struct settings_findings *found)
-{
-    struct given g = {.row = SETTING(traces.headers), .secret = &c->traces.headers, .refuse = settings_headers_refuse};
-    credentials_take_given(env, &g, c, found);
-    free(g.file_name);
-}
-
 /* Those of the variables; whether there are any. */
 static bool parse_variables(char *const *env, struct settings *c, struct settings_findings *found)
 {
@@ -158,18 +151,6 @@ static bool parse_variables(char *const *env, struct settings *c, struct setting
 }
 
 /* ---- the file with a line for each URL ---- */
-
-static void refuse_lines(const char *shown, const struct credentials_file *f, struct settings_findings *found)
-{
-    size_t bad = 0;
-    for (size_t i = 0; i < f->count; i++)
-        if (f->lines[i].why != NULL && ++bad <= BAD_LINES_SHOWN)
-            finding_error(found, "%s, line %zu: expected " CREDENTIALS_LINE_EXPECTED "; %s", shown, f->lines[i].number,
-                          f->lines[i].why);
-    if (bad > BAD_LINES_SHOWN)
-        finding_error(found, "%s: expected lines " CREDENTIALS_LINE_EXPECTED "; %zu more lines are invalid", shown,
-                      bad - BAD_LINES_SHOWN);
-}
 
 /* The URL without a line that may be meant by this one; NULL: none. */
 static const char *meant_url(const struct settings *c, const struct credentials_file *f, const char *url)
@@ -234,7 +215,14 @@ static int read_lines(const struct settings *c, struct secret_file *ret_file, st
     }
     cleanup(mem_free_ptr) char *shown = finding_name_value(name, path);
     credentials_file_parse(ret_file->text, ret_file->len, ret);
-    refuse_lines(shown, ret, found);
+    size_t bad = 0;
+    for (size_t i = 0; i < ret->count; i++)
+        if (ret->lines[i].why != NULL && ++bad <= BAD_LINES_SHOWN)
+            finding_error(found, "%s, line %zu: expected " CREDENTIALS_LINE_EXPECTED "; %s", shown,
+                          ret->lines[i].number, ret->lines[i].why);
+    if (bad > BAD_LINES_SHOWN)
+        finding_error(found, "%s: expected lines " CREDENTIALS_LINE_EXPECTED "; %zu more lines are invalid", shown,
+                      bad - BAD_LINES_SHOWN);
     for (size_t i = 0; i < ret->count; i++)
         if (ret->lines[i].why == NULL)
             warn_of_line(shown, c, ret, &ret->lines[i], found);
@@ -291,7 +279,9 @@ void credentials_parse(char *const *env, struct settings *c, struct settings_fin
     bool variables = parse_variables(env, c, found);
     parse_password(env, SETTING(statistics_password), c, found);
     parse_password(env, SETTING(etcd.password), c, found);
-    credentials_take_headers(env, c, found);
+    struct given g = {.row = SETTING(traces.headers), .secret = &c->traces.headers, .refuse = settings_headers_refuse};
+    credentials_take_given(env, &g, c, found);
+    free(g.file_name);
     cleanup(secret_file_fini) struct secret_file file = {0};
     cleanup(credentials_file_fini) struct credentials_file lines = {0};
     if (c->dataplane_credentials_file == NULL) {
