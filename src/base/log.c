@@ -1,7 +1,6 @@
 #include "base/log.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"

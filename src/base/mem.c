@@ -1,7 +1,6 @@
 #include "base/mem.h"
 
 #include <malloc.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -3,7 +3,6 @@
 #include <string.h>
 #include <yyjson.h>
 
-#include "base/mem.h"
 #include "base/page.h"
 #include "base/str.h"
 #include "cli/config.h"

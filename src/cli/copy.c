@@ -1,6 +1,5 @@
 #include "cli/copy.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>

@@ -1,6 +1,5 @@
 #include "cli/did_you_mean.h"
 
-#include "base/str.h"
 #include "model/address.h"
 #include "model/cache.h"
 #include "model/objects.h"

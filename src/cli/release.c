@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "cli/release_print.h"
 #include "cli/running_daemon.h"
 #include "daemon/clients.h"

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rfc3339.h"
-#include "base/str.h"
 #include "cli/daemon_memory.h"
 #include "cli/daemon_request.h"
 #include "daemon/leadership.h"

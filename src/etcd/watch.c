@@ -6,7 +6,6 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "etcd/client_internal.h"
 #include "etcd/codec_watch.h"
 #include "etcd/watch_machine.h"

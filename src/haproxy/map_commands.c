@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/map_text.h"
 #include "haproxy/storage_files.h"

@@ -8,7 +8,6 @@
 #include "base/base64.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/storage_files.h"
 #include "template/engine.h"
 #include "template/objects.h"

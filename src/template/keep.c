@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/str.h"
 #include "json/read.h"
 #include "template/json_path.h"
 #include "template/objects.h"

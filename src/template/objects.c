@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/sorted.h"
-#include "base/str.h"
 #include "json/read.h"
 #include "model/cache.h"
 #include "template/json_path.h"

@@ -11,8 +11,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/str.h"
-#include "base/text.h"
 #include "host/child.h"
 #include "host/limits.h"
 #include "host/sandbox.h"

@@ -4,7 +4,6 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "json/write.h"
 #include "template/set_keys.h"
 

@@ -16,7 +16,6 @@
 struct doctor_report;
 struct event_base;
 struct settings;
-struct yyjson_doc;
 
 enum doctor_daemon_what { DOCTOR_DAEMON_READY, DOCTOR_DAEMON_STATUS, DOCTOR_DAEMON_ANSWERS };
 

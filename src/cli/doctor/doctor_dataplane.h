@@ -13,7 +13,6 @@
 #include "host/timer.h"
 #include "cli/doctor/doctor_clock.h"
 
-struct dataplane_answer;
 struct dataplane_client;
 struct event_base;
 

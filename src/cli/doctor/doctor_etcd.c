@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/str.h"
 #include "base/text.h"
 #include "daemon/etcd/etcd_access.h"
 #include "etcd/client.h"

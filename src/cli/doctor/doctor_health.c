@@ -1,6 +1,5 @@
 #include "cli/doctor/doctor_health.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "base/nearest.h"
-#include "base/str.h"
 #include "json/read.h"
 #include "kube/client.h"
 #include "net/http.h"

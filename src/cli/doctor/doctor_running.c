@@ -1,7 +1,6 @@
 /* The running HAProxy: does it run, are runtime updates possible, how do its reloads end, has it a master. */
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/str.h"
 #include "settings/settings.h"
 #include "cli/doctor/doctor_dataplane.h"

@@ -15,7 +15,6 @@ struct child;
 struct doctor_section;
 struct event_base;
 struct inspect_target;
-struct local_answer;
 struct local_helper;
 struct local_request;
 struct settings;

@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "base/mem.h"
-
 static void facts_free_owner(struct local_owner *o)
 {
     free(o->user);

@@ -6,7 +6,6 @@
 
 #include "cli/doctor_local/doctor_local_facts.h"
 
-struct doctor_check;
 struct doctor_section;
 struct inspect_target;
 struct settings;

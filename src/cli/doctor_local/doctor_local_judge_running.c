@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/runtime.h"

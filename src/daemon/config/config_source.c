@@ -5,7 +5,6 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "base/text.h"
 #include "configuration/document.h"
 #include "configuration/file_source.h"

@@ -3,7 +3,6 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "haproxy/storage_files.h"
-#include "haproxy/storage_known.h"
 
 const struct secret_value *secret_value_of(const struct secret_object *o, const char *key)
 {

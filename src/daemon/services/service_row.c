@@ -5,7 +5,6 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "model/record.h"
 #include "servers/change/loss_notice.h"
 

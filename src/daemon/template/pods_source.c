@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/str.h"
 #include "daemon/config/secret_source.h"
 #include "daemon/template/remarks.h"
 #include "daemon/template/set_source.h"

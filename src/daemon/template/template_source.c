@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "daemon/config/config_trace.h"
-#include "daemon/events.h"
 #include "daemon/pod_targets.h"
 #include "daemon/template/edition.h"
 #include "daemon/template/pods_source.h"

@@ -1,6 +1,5 @@
 #include "haproxy/dataplane/reader.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

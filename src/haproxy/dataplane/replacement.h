@@ -24,7 +24,6 @@
 #include "haproxy/dataplane/transaction.h"
 
 struct cfg_content;
-struct cfg_edits;
 struct changes;
 struct dataplane_answer;
 

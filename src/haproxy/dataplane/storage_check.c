@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/storage_foresight.h"
 #include "json/read.h"
 #include "net/pem.h"

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/cfg/words.h"
 #include "haproxy/local/config.h"

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 
 #define READ_BYTES 65536
 
