@@ -95,7 +95,7 @@ WHOLE = (
            "target_difference(t);"),
     Mutant("what an API puts back after a failed reload is an operator's repair", "configuration/target_restore.c", "!t->restores || instance_view(t->in).behind ||", "!t->restores ||"),
     Mutant("what an API puts back before the failure is told is drift", "configuration/target.c", "t->progress == PROGRESS_WRITTEN && instance_view(t->in).behind)", "false)"),
-    Mutant("the entries of a map are not read back", "haproxy/dataplane/storage_run.c", "if (map_repair_compare(&r->repair, a->body, a->body_len, &r->entries, &r->why) != 0)", "if (false)"),
+    Mutant("the entries of a map are not read back", "haproxy/dataplane/storage_run.c", "if (!map_entries_same(&is, &r->entries))", "if (false)"),
     Mutant("a file that was edited while its API was down is known to run", "configuration/target_runtime.c", "(!v.loaded || target_is_same_version(t))",
            "(!v.loaded || (false && target_is_same_version(t)))"),
     Mutant("what was told of a whole configuration is not read back", LOCAL_WRITE, "if (d->late.why == NULL && d->replaces)", "if (false)"),

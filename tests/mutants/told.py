@@ -7,7 +7,6 @@ BACK = "haproxy/dataplane/read_back.c"
 REPLACEMENT = "haproxy/dataplane/replacement.c"
 READER = "haproxy/dataplane/reader_running.c"
 PAYLOAD = "haproxy/dataplane/map_payload.c"
-REPAIR = "haproxy/dataplane/map_repair.c"
 RUN = "haproxy/dataplane/storage_run.c"
 STORAGE = "haproxy/dataplane/storage.c"
 CHECK = "haproxy/dataplane/storage_check.c"
@@ -48,27 +47,16 @@ room("told: the start", ("test_instance_replace",), (
     Mutant("what was not told is read back", READER, "    if (o->told.count > 0) {", "    if (false) {"),
     Mutant("what is to be loaded after a write was loaded before", "haproxy/instance_write.c", "!all.update && !all.replacement && !all.storage;", "!all.update;"),
 ))
-room("told: files", ("test_storage_run", "test_map_payload", "test_map_repair", "test_storage"), (
-    Mutant("few entries are appended", PAYLOAD, "    static const size_t enough[] = {0, BLOCK_BYTES / 2};", "    static const size_t enough[] = {0, 0};"),
+room("told: files", ("test_storage_run", "test_map_payload", "test_storage"), (
+    Mutant("few entries are appended", PAYLOAD, "        lengths[i] += blanks;\n", "        ;\n"),
+    Mutant("two entries are padded as three", PAYLOAD, "entries->count > 2 ? 2 : 1;", "entries->count > 1 ? 2 : 1;"),
+    Mutant("other entries are the same", RUN, "    if (!map_entries_same(&is, &r->entries))", "    if (is.count != r->entries.count)"),
     Mutant("lines that the API loses are sent", PAYLOAD, "        if (arrived[i] != i)\n            return false;\n", ""),
     Mutant("lines that the API doubles are sent", PAYLOAD, "if (map_payload_arrives(lengths, count, arrived, count) != count)", "if (map_payload_arrives(lengths, count, arrived, count) < count)"),
     Mutant("a full block is a replacement", PAYLOAD, "        } else if (bytes == BLOCK_BYTES) {\n", "        } else if (bytes == BLOCK_BYTES) {\n            exceeded = true;\n"),
     Mutant("a value of several words can be read back", PAYLOAD, "           memchr(e->value, ' ', e->value_len) == NULL &&", "           true &&"),
     Mutant("two commands in one", PAYLOAD, "memchr(e->value, ';', e->value_len) == NULL &&", "true &&"),
     Mutant("a value need not be", PAYLOAD, "return e->value_len > 0 && ", "return "),
-    Mutant("a block is appended, which replaces all", PAYLOAD, "if (bytes >= BLOCK_BYTES)\n        return error_set(err, ERROR_INVALID, \"the Data Plane API cannot append", "if (bytes > BLOCK_BYTES)\n        return error_set(err, ERROR_INVALID, \"the Data Plane API cannot append"),
-    Mutant("other entries are the same", REPAIR, "if (former < r->count || !map_entries_same(&is, entries))", "if (former < r->count || is.count != entries->count)"),
-    Mutant("what is to be deleted may be gone", REPAIR, "if (former < r->count || ", "if ("),
-    Mutant("what is to be deleted may be another entry", REPAIR, "former += str_eq(id, r->ids[count]);", "former++;"),
-    Mutant("any text is an id", REPAIR, " || id[strspn(id, \"0123456789abcdefx\")] != '\\0')", ")"),
-    Mutant("hundreds are deleted one by one", REPAIR, "r->count == MAP_REPAIR_MAX || ", "r->count == 2 * MAP_REPAIR_MAX || "),
-    Mutant("what an API appended to stays so", RUN, "return r->appended ? storage_run_done(r) : storage_run_append(r, a);", "return storage_run_done(r);"),
-    Mutant("HAProxy is told for ever", RUN, "return r->appended ? storage_run_done(r) : storage_run_append(r, a);", "return storage_run_append(r, a);"),
-    Mutant("what HAProxy had stays", RUN, "return r->repair.count > 0 ? storage_run_delete_next(r) : storage_run_done(r);", "return storage_run_done(r);"),
-    Mutant("what was deleted is not read again", RUN, "    if (r->repair.count == 0)\n        return storage_run_read(r, STORAGE_RUN_READ);", "    if (r->repair.count == 0)\n        return storage_run_done(r);"),
-    Mutant("one of those that HAProxy had stays", RUN, "    if (r->repair.count == 0)\n", "    if (r->repair.count == 1)\n"),
-    Mutant("what HAProxy had is deleted from the first one on", RUN, "r->repair.ids[--r->repair.count];", "r->repair.ids[0];\n    r->repair.count--;\n    for (size_t i = 0; i < r->repair.count; i++)\n        r->repair.ids[i] = r->repair.ids[i + 1];"),
-    Mutant("what was repaired differs", RUN, "    error_clear(&r->why);\n    r->appended = true;", "    r->appended = true;"),
     Mutant("any certificate is the one", RUN, "return strcasecmp(own.sha1, sha1) == 0 ? 0", "return true ? 0"),
     Mutant("a reload of the API's is none", RUN, "return a->reload_id == NULL ? storage_run_read", "return true ? storage_run_read"),
     Mutant("a page is told", RUN, "    if (f->place == STORAGE_GENERAL)\n", "    if (false)\n"),

@@ -9,7 +9,6 @@
 #include "json/write.h"
 
 #define BLOCK_BYTES 8192u
-#define STEP_BYTES 61u
 #define MAX_BYTES (1u << 20) /* the API answers with all of it, too */
 
 /* ---- what the API makes of them (client-native's parseMapPayload) ---- */
@@ -52,8 +51,7 @@ size_t map_payload_arrives(const size_t *lengths, size_t count, size_t *ret, siz
     return exceeded ? all.count : 0;
 }
 
-/* ---- blanks ---- */
-
+/* Whether each line arrives, once and in its place. */
 static bool payload_is_whole(const size_t *lengths, size_t count)
 {
     cleanup(mem_free_ptr) size_t *arrived = mem_array(count, sizeof(arrived[0]));
@@ -63,31 +61,6 @@ static bool payload_is_whole(const size_t *lengths, size_t count)
         if (arrived[i] != i)
             return false;
     return true;
-}
-
-static void payload_pad(size_t *lengths, size_t *blanks, size_t i, size_t bytes)
-{
-    blanks[i] += bytes;
-    lengths[i] += bytes;
-}
-
-/* Enough in front of the first two values, where it takes any, and more in front of the last but one, where it is the last
- * that would begin a block. Lengths are those with them. -1: there is no way. */
-static int payload_blanks(size_t *lengths, size_t count, size_t *blanks)
-{
-    static const size_t enough[] = {0, BLOCK_BYTES / 2};
-    for (size_t i = 0; i < array_len(enough) && count > 0; i++) {
-        for (size_t more = 0; more < BLOCK_BYTES; more += STEP_BYTES) {
-            for (size_t k = 0; k < count; k++)
-                payload_pad(lengths, blanks, k, -blanks[k]);
-            payload_pad(lengths, blanks, 0, enough[i]);
-            payload_pad(lengths, blanks, count > 1 ? 1 : 0, enough[i]);
-            payload_pad(lengths, blanks, count > 1 ? count - 2 : 0, more);
-            if (payload_is_whole(lengths, count))
-                return 0;
-        }
-    }
-    return -1;
 }
 
 /* ---- JSON ---- */
@@ -110,27 +83,9 @@ static void payload_add(struct yyjson_mut_doc *doc, struct yyjson_mut_val *list,
     json_put_text(doc, one, "value", value);
 }
 
-/* blanks NULL: none. */
-static void payload_write(const struct map_entries *entries, const size_t *blanks, struct buf *ret)
-{
-    struct yyjson_mut_val *root;
-    cleanup(json_free_ptr) struct yyjson_mut_doc *doc = json_new(&root);
-    struct yyjson_mut_val *list = json_put_list(doc, root, "entries");
-    for (size_t i = 0; i < entries->count; i++)
-        payload_add(doc, list, &entries->list[i], blanks != NULL ? blanks[i] : 0);
-    yyjson_mut_doc_set_root(doc, list);
-    json_write(doc, false, ret);
-}
-
-static size_t payload_bytes(const struct map_entry *e)
-{
-    return e->key_len + 1 + e->value_len + 1;
-}
-
 int map_payload_print(const struct map_entries *entries, struct buf *ret, struct error *err)
 {
     cleanup(mem_free_ptr) size_t *lengths = mem_array(entries->count + 1, sizeof(lengths[0]));
-    cleanup(mem_free_ptr) size_t *blanks = mem_array(entries->count + 1, sizeof(blanks[0]));
     size_t bytes = 0;
     for (size_t i = 0; i < entries->count; i++) {
         const struct map_entry *e = &entries->list[i];
@@ -139,23 +94,23 @@ int map_payload_print(const struct map_entries *entries, struct buf *ret, struct
                 err, ERROR_INVALID,
                 "the Data Plane API cannot set or cannot show the value of %.*s (several words, none, a ';')",
                 (int)e->key_len, e->key);
-        lengths[i] = payload_bytes(e);
+        lengths[i] = e->key_len + 1 + e->value_len + 1;
         bytes += lengths[i];
     }
-    if (bytes > MAX_BYTES || payload_blanks(lengths, entries->count, blanks) != 0)
+    /* Before two of several values: the first line fills a block with the second one, and the others one with that. */
+    size_t padded = bytes >= BLOCK_BYTES ? 0 : entries->count > 2 ? 2 : 1;
+    size_t blanks = padded == 2 ? BLOCK_BYTES / 2 : BLOCK_BYTES;
+    for (size_t i = 0; i < padded; i++)
+        lengths[i] += blanks;
+    if (entries->count == 0 || bytes > MAX_BYTES || !payload_is_whole(lengths, entries->count))
         return error_set(err, ERROR_INVALID, "the Data Plane API cannot replace all of its %zu entries at once",
                          entries->count);
-    payload_write(entries, blanks, ret);
-    return 0;
-}
-
-int map_payload_append(const struct map_entries *entries, struct buf *ret, struct error *err)
-{
-    size_t bytes = 0;
+    struct yyjson_mut_val *root;
+    cleanup(json_free_ptr) struct yyjson_mut_doc *doc = json_new(&root);
+    struct yyjson_mut_val *list = json_put_list(doc, root, "entries");
     for (size_t i = 0; i < entries->count; i++)
-        bytes += payload_bytes(&entries->list[i]);
-    if (bytes >= BLOCK_BYTES)
-        return error_set(err, ERROR_INVALID, "the Data Plane API cannot append %zu entries at once", entries->count);
-    payload_write(entries, NULL, ret);
+        payload_add(doc, list, &entries->list[i], i < padded ? blanks : 0);
+    yyjson_mut_doc_set_root(doc, list);
+    json_write(doc, false, ret);
     return 0;
 }

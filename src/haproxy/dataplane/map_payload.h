@@ -1,9 +1,9 @@
 /*
  * All entries of a map in one request, PUT /runtime/maps/NAME, in the place of those that HAProxy has. The Data Plane API
  * replaces a map at one stroke ("prepare map", "add map", "commit map") only where the lines that it makes of the entries
- * are more than 8,192 bytes; fewer are appended to what is there. Blanks before a value, which HAProxy leaves out, make
- * them more. And of the blocks of 8,192 bytes that it cuts them into it loses some lines or sends them twice: so it is
- * foreseen here what it makes of them, and no more blanks are sent than it takes to get all of them through. Pure.
+ * are more than 8,192 bytes; fewer are appended to what is there. Blanks before the first values, which HAProxy leaves out, make
+ * them more. And of the blocks of 8,192 bytes that it cuts them into it may lose a line or send one twice: that is foreseen
+ * here, and such a map takes a reload. Pure.
  */
 #ifndef HAPROXY_DATAPLANE_MAP_PAYLOAD_H
 #define HAPROXY_DATAPLANE_MAP_PAYLOAD_H
@@ -17,8 +17,6 @@ struct map_entries;
 
 /* Into JSON. -1, ERROR_INVALID: why not; or these are too many, or the API cannot tell or show one of them. */
 int map_payload_print(const struct map_entries *entries, struct buf *ret, struct error *err) must_check;
-/* The same, which passed the above, to come behind what HAProxy has. -1, ERROR_INVALID: they are too many. */
-int map_payload_append(const struct map_entries *entries, struct buf *ret, struct error *err) must_check;
 
 /* For its tests: the lines as they arrive, each by its index, where the API is given lines of these lengths. The number of
  * them, at most max of which are in ret; 0: they would be appended. */

@@ -1,6 +1,7 @@
 #include "haproxy/dataplane/storage_run.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 #include "base/mem.h"
@@ -22,7 +23,6 @@ void storage_run_init(struct storage_run *r)
 void storage_run_fini(struct storage_run *r)
 {
     map_entries_fini(&r->entries);
-    map_repair_fini(&r->repair);
     buf_fini(&r->path);
     buf_fini(&r->body);
     free(r->place);
@@ -93,37 +93,35 @@ static struct storage_action storage_run_start_map(struct storage_run *r, const 
     return storage_run_put(r, NULL, buf_str(&r->body), r->body.len);
 }
 
-/* Behind all that HAProxy has. Where that cannot be, it stays at what differs. */
-static struct storage_action storage_run_append(struct storage_run *r, const struct dataplane_answer *a)
+static int storage_run_read_entry(yyjson_val *val, struct map_entry *ret, struct error *err)
 {
-    buf_clear(&r->body);
-    if (map_repair_init(&r->repair, a->body, a->body_len, NULL) != 0 ||
-        map_payload_append(&r->entries, &r->body, NULL) != 0)
-        return storage_run_done(r);
-    error_clear(&r->why);
-    r->appended = true;
-    buf_clear(&r->path);
-    storage_run_path(r->file, &r->path);
-    return storage_run_put(r, NULL, buf_str(&r->body), r->body.len);
+    if (json_is_object(val, "an entry", err) != 0 || json_get_string(val, "key", &ret->key, err) != 0 ||
+        json_get_string(val, "value", &ret->value, err) != 0)
+        return -1;
+    ret->key_len = strlen(ret->key);
+    ret->value_len = strlen(ret->value);
+    return 0;
 }
 
-/* From the last one on: of a key that is there several times the first one counts, until the one of the file does. */
-static struct storage_action storage_run_delete_next(struct storage_run *r)
+static int storage_run_compare_map(const struct storage_run *r, const struct dataplane_answer *a, struct error *err)
 {
-    if (r->repair.count == 0)
-        return storage_run_read(r, STORAGE_RUN_READ);
-    cleanup(mem_free_ptr) char *id = r->repair.ids[--r->repair.count];
-    r->state = STORAGE_RUN_DELETE;
-    buf_clear(&r->path);
-    buf_printf(&r->path, "%s/%%23%s", r->place, id); /* "#": that one alone of its key */
-    return (struct storage_action){.send = true, .method = "DELETE", .path = buf_str(&r->path)};
-}
-
-static struct storage_action storage_run_compare_map(struct storage_run *r, const struct dataplane_answer *a)
-{
-    if (map_repair_compare(&r->repair, a->body, a->body_len, &r->entries, &r->why) != 0)
-        return r->appended ? storage_run_done(r) : storage_run_append(r, a);
-    return r->repair.count > 0 ? storage_run_delete_next(r) : storage_run_done(r);
+    static const char what[] = "the list of map entries";
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(a->body, a->body_len, 0, what, err);
+    cleanup(map_entries_fini) struct map_entries is = {0};
+    yyjson_val *root, *val;
+    if (json_list_of(doc, what, &root, err) != 0)
+        return -1;
+    yyjson_arr_iter iter = yyjson_arr_iter_with(root);
+    while ((val = yyjson_arr_iter_next(&iter)) != NULL) {
+        struct map_entry e;
+        if (storage_run_read_entry(val, &e, err) != 0)
+            return -1;
+        map_entries_add(&is, &e);
+    }
+    if (!map_entries_same(&is, &r->entries))
+        return error_set(err, ERROR_INVALID, "HAProxy has other entries (%zu, not %zu, or others)", is.count,
+                         r->entries.count);
+    return 0;
 }
 
 /* ---- a certificate ---- */
@@ -203,8 +201,7 @@ static struct storage_action storage_run_failed(struct storage_run *r, const str
 {
     static const char *const doing[] = {[STORAGE_RUN_FIND] = "finding it",
                                         [STORAGE_RUN_TELL] = "updating HAProxy",
-                                        [STORAGE_RUN_READ] = "reading what HAProxy has",
-                                        [STORAGE_RUN_DELETE] = "deleting what HAProxy had"};
+                                        [STORAGE_RUN_READ] = "reading what HAProxy has"};
     if (r->state == STORAGE_RUN_LOOK && transaction_is_gone(a))
         return storage_run_refuse(r, r->file->place == STORAGE_MAP
                                          ? "HAProxy has none by its path"
@@ -226,12 +223,9 @@ struct storage_action storage_run_answer(struct storage_run *r, const struct dat
         return a->reload_id == NULL ? storage_run_read(r, STORAGE_RUN_READ)
                                     : storage_run_refuse(r, "HAProxy did not take it from the Data Plane API");
     case STORAGE_RUN_READ:
-        if (r->file->place == STORAGE_MAP)
-            return storage_run_compare_map(r, a);
-        (void)storage_run_compare_certificate(r, a, &r->why);
+        (void)(r->file->place == STORAGE_MAP ? storage_run_compare_map(r, a, &r->why)
+                                             : storage_run_compare_certificate(r, a, &r->why));
         break;
-    case STORAGE_RUN_DELETE:
-        return storage_run_delete_next(r);
     case STORAGE_RUN_IDLE:
         break;
     }

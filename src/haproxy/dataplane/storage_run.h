@@ -1,8 +1,7 @@
 /*
  * The machine that has a Data Plane API change one file in HAProxy beside the configuration, instead of a reload, and reads it
  * back: all entries of a map (haproxy/dataplane/map_payload), or, from 3.2 on, a certificate with its key. Only what HAProxy
- * has loaded under the path that the API stores it by. A map to which an API appended them is repaired then
- * (haproxy/dataplane/map_repair). (state, event) -> action over plain structs; it sends nothing itself.
+ * has loaded under the path that the API stores it by. (state, event) -> action over plain structs; it sends nothing itself.
  */
 #ifndef HAPROXY_DATAPLANE_STORAGE_RUN_H
 #define HAPROXY_DATAPLANE_STORAGE_RUN_H
@@ -12,7 +11,6 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "haproxy/dataplane/map_repair.h"
 #include "haproxy/map_text.h"
 
 struct dataplane_answer;
@@ -31,15 +29,12 @@ enum storage_run_state {
     STORAGE_RUN_LOOK, /* and whether HAProxy has one by that */
     STORAGE_RUN_TELL,
     STORAGE_RUN_READ,
-    STORAGE_RUN_DELETE, /* what HAProxy had of a map */
 };
 
 struct storage_run {
     enum storage_run_state state;
     const struct storage_file *file; /* borrowed until it has finished */
     struct map_entries entries;      /* of a map; point into it */
-    bool appended;                   /* once more, for the repair */
-    struct map_repair repair;        /* what is still to be deleted */
     struct buf path, body;
     char *place;      /* where HAProxy shows it */
     bool asks;        /* whether HAProxy has one; nothing is changed */

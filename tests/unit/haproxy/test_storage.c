@@ -24,10 +24,8 @@ static struct {
     bool html;
     bool alone;       /* haproxy.cfg stays */
     int tells;        /* with this status */
-    size_t takes;     /* so many times; then HAProxy is not told in truth */
+    bool lies;        /* HAProxy is not told in truth */
     bool appends;     /* the first block of it alone, behind what there is */
-    int deletes;      /* with this status, */
-    bool keeps;       /* and in truth not */
     char *shown[256]; /* what HAProxy has of a.map, as JSON: key and value */
     size_t shown_count;
 } w;
@@ -36,8 +34,6 @@ static void setup(void)
 {
     memset(&w, 0, sizeof(w));
     w.tells = 201;
-    w.takes = SIZE_MAX;
-    w.deletes = 204;
     storage_init(&w.s);
 }
 
@@ -136,24 +132,10 @@ static void tell(const char *json)
     }
 }
 
-/* Its id is its number, for the time being. */
-static void show_less(const char *id)
-{
-    size_t i = strtoul(id, NULL, 16) - 1;
-    ck_assert_uint_lt(i, w.shown_count);
-    free(w.shown[i]);
-    w.shown[i] = NULL;
-}
-
 static void show(struct buf *body)
 {
-    size_t left = 0;
-    for (size_t i = 0; i < w.shown_count; i++)
-        if (w.shown[i] != NULL)
-            w.shown[left++] = w.shown[i];
-    w.shown_count = left;
     buf_add(body, "[");
-    for (size_t i = 0; i < left; i++)
+    for (size_t i = 0; i < w.shown_count; i++)
         buf_printf(body, "%s{\"id\":\"0x%zx\",%s}", i > 0 ? "," : "", i + 1, w.shown[i]);
     buf_add(body, "]");
 }
@@ -161,26 +143,14 @@ static void show(struct buf *body)
 /* What HAProxy has of a map. */
 static void answer_of_runtime(const struct storage_action *x, struct dataplane_answer *a, struct buf *body)
 {
-    static const char map[] = "/runtime/maps/a.map", entries[] = "/runtime/maps/a.map/entries";
-    bool put = str_eq(x->method, "PUT"), get = str_eq(x->method, "GET");
-    const char *id = put || get ? "" : strstr(x->path, "%230x");
-    ck_assert_ptr_nonnull(id);
-    buf_printf(&w.trace, "%s%s", w.trace.len > 0 ? ", " : "", put ? "TELL" : get ? "SHOW" : id + strlen("%230x"));
-    if (put) {
-        ck_assert_str_eq(x->path, map);
-        if (w.takes > 0)
-            tell(x->body);
-        w.takes -= w.takes > 0;
-    } else if (get) {
-        ck_assert_str_eq(x->path, entries);
+    bool put = str_eq(x->method, "PUT");
+    buf_printf(&w.trace, "%s%s", w.trace.len > 0 ? ", " : "", put ? "TELL" : "SHOW");
+    ck_assert_str_eq(x->path, put ? "/runtime/maps/a.map" : "/runtime/maps/a.map/entries");
+    if (!put)
         show(body);
-    } else {
-        ck_assert_str_eq(x->method, "DELETE");
-        ck_assert(str_has_prefix(x->path, entries) && x->path + strlen(entries) + 1 == id);
-        if (!w.keeps)
-            show_less(id + strlen("%23"));
-    }
-    a->status = put ? w.tells : get ? 200 : w.deletes;
+    else if (!w.lies)
+        tell(x->body);
+    a->status = put ? w.tells : 200;
 }
 
 static const struct error reset = {.kind = ERROR_RETRY, .message = "connection reset"};
@@ -494,14 +464,14 @@ TEST(what_the_runtime_cannot)
     } rows[] = {
         {"a 1\nc 3\n", "y", 201, false, "", "files/e: HAProxy reads it when it starts"},
         {"a two words\n", "x", 201, false, "", "maps/a.map: the Data Plane API cannot set"},
-        {"a 1\nc 3\n", "x", 201, true, "TELL, SHOW, TELL, SHOW", "maps/a.map: HAProxy has other entries"},
+        {"a 1\nc 3\n", "x", 201, true, "TELL, SHOW", "maps/a.map: HAProxy has other entries"},
         {"a 1\nc 3\n", "x", 404, false, "TELL", "maps/a.map: updating HAProxy: HTTP 404"},
         {"a 1\nc 3\n", "x", 500, false, "TELL", "maps/a.map: updating HAProxy: HTTP 500"},
     };
     begin_to_run();
     for (size_t i = 0; i < array_len(rows); i++) {
         w.tells = rows[i].tells;
-        w.takes = rows[i].lies ? 0 : SIZE_MAX;
+        w.lies = rows[i].lies;
         want_anew();
         change_map(rows[i].text, rows[i].page);
         ck_assert_str_eq(runs(STORAGE_RUN), rows[i].trace);
@@ -516,58 +486,16 @@ TEST(what_the_runtime_cannot)
     }
 }
 
-/* Of an API that does not know which HAProxy it has. */
-TEST(a_map_that_is_appended)
+/* By an API that does not know which HAProxy it has. */
+TEST(a_map_that_is_appended_takes_a_reload)
 {
     begin_to_run();
     w.appends = true;
     tell("[{\"key\":\"a\",\"value\":\"1\"},{\"key\":\"b\",\"value\":\"2\"}]");
     change_map("a 1\nb 3\nc 3\n", "x");
-    ck_assert_str_eq(runs(STORAGE_RUN), "TELL, SHOW, TELL, SHOW, 3, 2, 1, SHOW");
-    ck_assert_msg(!w.s.changed && w.s.why == NULL, "%s", w.s.why);
-    ck_assert_uint_eq(w.s.ran, 1);
-    ck_assert_uint_eq(w.shown_count, 3);
-    want_anew();
-    change_map("c 3\n", "x");
-    ck_assert_str_eq(runs(STORAGE_RUN), "TELL, SHOW, TELL, SHOW, 4, 3, 2, 1, SHOW");
-    ck_assert_uint_eq(w.shown_count, 1);
-    show_none();
-    want_anew();
-    change_map("d 4\n", "x");
-    ck_assert_str_eq(runs(STORAGE_RUN), "TELL, SHOW"); /* there was nothing before */
-}
-
-TEST_EACH(a_map_that_is_appended_and_cannot_be_repaired, 6)
-{
-#define OTHERS "maps/a.map: HAProxy has other entries "
-    const struct {
-        size_t there; /* one more with what is appended first */
-        int deletes;
-        size_t takes;
-        bool keeps;
-        int bytes;
-        const char *trace, *why; /* NULL: it can */
-    } rows[] = {
-        {2, 204, 2, false, 10, "TELL, SHOW, TELL, SHOW, 3, 2, 1, SHOW", NULL},
-        {2, 204, 1, false, 10, "TELL, SHOW, TELL, SHOW", OTHERS "(3, not 2, or others)"}, /* nothing is deleted then */
-        {2, 400, 2, false, 10, "TELL, SHOW, TELL, SHOW, 3", "maps/a.map: deleting what HAProxy had: HTTP 400"},
-        {2, 204, 2, true, 10, "TELL, SHOW, TELL, SHOW, 3, 2, 1, SHOW", OTHERS "(5, not 2, or others)"},
-        {2, 204, 2, false, 9000, "TELL, SHOW", OTHERS "(3, not 2, or others)"}, /* too long to be appended */
-        {MAP_REPAIR_MAX, 204, 2, false, 10, "TELL, SHOW", OTHERS "(129, not 2, or others)"},
-    };
-    begin_to_run();
-    w.appends = true;
-    show_none();
-    for (size_t i = 0; i < rows[_i].there; i++)
-        tell("[{\"key\":\"x\",\"value\":\"1\"}]");
-    w.deletes = rows[_i].deletes;
-    w.takes = rows[_i].takes;
-    w.keeps = rows[_i].keeps;
-    cleanup(mem_free_ptr) char *text = mem_printf("a %0*d\nb 2\n", rows[_i].bytes, 1);
-    change_map(text, "x");
-    ck_assert_str_eq(runs(STORAGE_RUN), rows[_i].trace);
-    ck_assert_int_eq(w.s.changed, rows[_i].why != NULL);
-    ck_assert_msg(rows[_i].why == NULL || str_has_prefix(w.s.why, rows[_i].why), "%s", w.s.why);
+    ck_assert_str_eq(runs(STORAGE_RUN), "TELL, SHOW");
+    ck_assert(w.s.changed);
+    ck_assert_str_eq(w.s.why, "maps/a.map: HAProxy has other entries (3, not 3, or others)");
 }
 
 TEST(what_is_new_or_goes_takes_a_reload)

@@ -105,3 +105,37 @@ TEST_EACH(every_ending, array_len(rows))
     ck_assert_msg(row->why == NULL || strstr(r.why.message, row->why) != NULL, "%s: %s", row->script, r.why.message);
     ck_assert_ptr_null(r.file); /* not borrowed any longer */
 }
+
+/* What is shown of a map with the entries a 1, b 2. NULL: they are those. */
+static const struct {
+    const char *shown, *why;
+} maps[] = {
+    {"[{\"id\":\"0x1\",\"key\":\"a\",\"value\":\"1\"},{\"id\":\"0x2\",\"key\":\"b\",\"value\":\"2\"}]", NULL},
+    {"[{\"key\":\"b\",\"value\":\"2\"},{\"key\":\"a\",\"value\":\"1\"}]", "HAProxy has other entries (2, not 2"},
+    {"[{\"key\":\"a\",\"value\":\"1\"},{\"key\":\"b\",\"value\":\"3\"}]", "HAProxy has other entries"},
+    {"[{\"key\":\"a\",\"value\":\"1\"}]", "HAProxy has other entries (1, not 2"},
+    {"[]", "HAProxy has other entries (0, not 2"},
+    {"{}", "the list of map entries"},
+    {"", "the list of map entries"},
+    {"[1]", "an entry"},
+    {"[{\"key\":\"a\",\"value\":1}]", "value"},
+    {"[{\"key\":2,\"value\":\"1\"}]", "key"},
+};
+
+TEST_EACH(what_haproxy_shows_of_a_map, array_len(maps))
+{
+    cleanup(storage_run_fini) struct storage_run r;
+    cleanup(storage_files_fini) struct storage_files one = {0};
+    struct reply told, shown;
+    ck_assert_int_eq(storage_files_add(&one, STORAGE_MAP, "a.map", "a 1\nb 2\n", 8, &flaw), 0);
+    storage_run_init(&r);
+    make_reply(&told, "200", '?', "");
+    make_reply(&shown, "200", '?', "");
+    shown.a.body = (char *)(uintptr_t)maps[_i].shown;
+    shown.a.body_len = strlen(maps[_i].shown);
+    ck_assert_str_eq(storage_run_start(&r, &one.list[0]).path, "/runtime/maps/a.map");
+    ck_assert_str_eq(storage_run_answer(&r, &told.a).path, "/runtime/maps/a.map/entries");
+    ck_assert(!storage_run_answer(&r, &shown.a).send);
+    ck_assert_msg((r.why.kind == ERROR_NONE) == (maps[_i].why == NULL), "%s", r.why.message);
+    ck_assert_msg(maps[_i].why == NULL || strstr(r.why.message, maps[_i].why) != NULL, "%s", r.why.message);
+}
