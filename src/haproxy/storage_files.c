@@ -47,19 +47,6 @@ void storage_files_fini(struct storage_files *f)
     *f = (struct storage_files){0};
 }
 
-/* Those of a Secret's keys. */
-static int storage_check_name(const char *name, struct error *err)
-{
-    if (name[0] == '\0' || name[0] == '.' || name[strspn(name, STORAGE_NAME_ALPHABET)] != '\0' ||
-        strlen(name) > STORAGE_NAME_MAX_BYTES)
-        return error_set(
-            err, ERROR_INVALID,
-            "the name of a file has letters, digits, \"-\", \"_\" and \".\" only, does not begin with \".\" "
-            "and has at most %d bytes",
-            STORAGE_NAME_MAX_BYTES);
-    return 0;
-}
-
 /* As the Data Plane API does: what stands before the last dot loses its dots, and a map ends with ".map". */
 char *storage_stored_name(enum storage_kind place, const char *name)
 {
@@ -103,8 +90,15 @@ static int storage_check_certificate(struct storage_file *f, struct storage_know
 
 static int storage_check(struct storage_file *f, struct storage_known *known, struct error *err)
 {
-    if (storage_check_name(f->name, err) != 0)
-        return -1;
+    /* Those of a Secret's keys. */
+    const char *name = f->name;
+    if (name[0] == '\0' || name[0] == '.' || name[strspn(name, STORAGE_NAME_ALPHABET)] != '\0' ||
+        strlen(name) > STORAGE_NAME_MAX_BYTES)
+        return error_set(
+            err, ERROR_INVALID,
+            "the name of a file has letters, digits, \"-\", \"_\" and \".\" only, does not begin with \".\" "
+            "and has at most %d bytes",
+            STORAGE_NAME_MAX_BYTES);
     if (f->len > STORAGE_FILE_MAX_BYTES)
         return error_set(err, ERROR_INVALID, "it has %zu bytes, and more than %u are not taken", f->len,
                          STORAGE_FILE_MAX_BYTES);

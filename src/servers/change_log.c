@@ -159,20 +159,6 @@ static struct history_entry entry_of(const struct change_log_place *at, enum his
 
 /* ---- what was done ---- */
 
-static void history_commit(const struct change_log_place *at, const struct plan *p, const char *why, const char *cause,
-                           const struct written *t, uint64_t event_us)
-{
-    cleanup(mem_free_ptr) char *text = change_log_sentence(&p->diff);
-    struct history_entry e = entry_of(at, HISTORY_COMMITTED, text);
-    if (count_drains(at, &p->diff, &e.server) > 0)
-        e.state = "drain";
-    e.why = why;
-    e.cause = cause;
-    e.took_us = t->begin_us + t->change_us + t->commit_us;
-    e.latency_us = event_us;
-    history_add(at->history, &e);
-}
-
 void change_log_commit(const struct change_log_place *at, const struct plan *p, const char *cause,
                        const struct written *t, uint64_t event_us)
 {
@@ -187,7 +173,16 @@ void change_log_commit(const struct change_log_place *at, const struct plan *p, 
              log_int("version", t->version), log_str("reload_id", t->reload_id), log_us_as_ms("begin_ms", t->begin_us),
              log_us_as_ms("change_ms", t->change_us), log_us_as_ms("commit_ms", t->commit_us),
              log_if(event_us > 0, log_us_as_ms("event_to_commit_ms", event_us)));
-    history_commit(at, p, l.why, cause, t, event_us);
+    const char *why = l.why;
+    cleanup(mem_free_ptr) char *text = change_log_sentence(&p->diff);
+    struct history_entry e = entry_of(at, HISTORY_COMMITTED, text);
+    if (count_drains(at, &p->diff, &e.server) > 0)
+        e.state = "drain";
+    e.why = why;
+    e.cause = cause;
+    e.took_us = t->begin_us + t->change_us + t->commit_us;
+    e.latency_us = event_us;
+    history_add(at->history, &e);
 }
 
 void change_log_update(const struct change_log_place *at, const struct diff_change *c, const char *cause,
@@ -206,17 +201,6 @@ void change_log_update(const struct change_log_place *at, const struct diff_chan
     e.cause = cause;
     e.took_us = l->write_us;
     e.latency_us = event_us;
-    history_add(at->history, &e);
-}
-
-static void history_not_written(const struct change_log_place *at, const struct plan *p, const char *cause)
-{
-    cleanup(mem_free_ptr) char *what = change_log_sentence(&p->diff);
-    cleanup(mem_free_ptr) char *text =
-        what[0] != '\0' ? mem_printf("not written: %s", what) : mem_strdup("not written: reload without a change");
-    struct history_entry e = entry_of(at, HISTORY_NOT_WRITTEN, text);
-    e.why = p->why;
-    e.cause = cause;
     history_add(at->history, &e);
 }
 
@@ -241,7 +225,13 @@ void change_log_not_written(const struct change_log_place *at, struct log_limit 
              log_str("settings", d->backend_detail), log_str("why", l.why),
              log_if(d->create_backend, log_bool("created", true)), log_str("removal_delayed", p->delayed_names),
              log_if(only_reload, log_bool("reload", true)));
-    history_not_written(at, p, cause);
+    cleanup(mem_free_ptr) char *what = change_log_sentence(&p->diff);
+    cleanup(mem_free_ptr) char *text =
+        what[0] != '\0' ? mem_printf("not written: %s", what) : mem_strdup("not written: reload without a change");
+    struct history_entry e = entry_of(at, HISTORY_NOT_WRITTEN, text);
+    e.why = p->why;
+    e.cause = cause;
+    history_add(at->history, &e);
 }
 
 /* True the first time. */

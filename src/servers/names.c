@@ -171,14 +171,6 @@ static unsigned names_rank_of(const struct names_input *in, const struct backend
     return in->before != NULL && desired_find(in->before, line->name) != NULL ? 0 : 1;
 }
 
-static void add_spot(struct work *w, const struct backend_server *line)
-{
-    struct spot *s = mem_alloc(sizeof(*s));
-    *s = (struct spot){.line = line, .rank = names_rank_of(w->in, line), .stranger = is_stranger(w, line)};
-    s->address = address_canonical(line->address, s->canonical) == 0 ? s->canonical : line->address;
-    w->spots[w->spot_count++] = s;
-}
-
 /* Names that several lines have are taken by none. */
 static void find_spots(struct work *w)
 {
@@ -197,8 +189,13 @@ static void find_spots(struct work *w)
     for (size_t i = 0; i < count; i++) {
         bool doubled = (i > 0 && names_line_order(&lines[i - 1], &lines[i]) == 0) ||
                        (i + 1 < count && names_line_order(&lines[i], &lines[i + 1]) == 0);
-        if (!doubled && is_free(w, lines[i]))
-            add_spot(w, lines[i]);
+        if (!doubled && is_free(w, lines[i])) {
+            const struct backend_server *line = lines[i];
+            struct spot *s = mem_alloc(sizeof(*s));
+            *s = (struct spot){.line = line, .rank = names_rank_of(w->in, line), .stranger = is_stranger(w, line)};
+            s->address = address_canonical(line->address, s->canonical) == 0 ? s->canonical : line->address;
+            w->spots[w->spot_count++] = s;
+        }
     }
     if (w->spot_count > 1)
         qsort(w->spots, w->spot_count, sizeof(w->spots[0]), spot_order);
@@ -287,15 +284,6 @@ static void format_all(struct work *w, struct desired *d)
         if (desired_find(d, d->spares[i].name) != NULL)
             names_add_node(w, &d->spares[i]);
     make_distinct(w, d->spares, d->spare_count);
-}
-
-static void list_names(struct work *w, const struct desired *d)
-{
-    w->names = mem_array(d->server_count + d->spare_count, sizeof(w->names[0]));
-    for (size_t i = 0, k = 0; i < d->server_count || k < d->spare_count;) {
-        bool spare = i == d->server_count || (k < d->spare_count && strcmp(d->spares[k].name, d->servers[i].name) < 0);
-        w->names[w->name_count++] = spare ? d->spares[k++].name : d->servers[i++].name;
-    }
 }
 
 /* By the line of a node that is out its return is to be recognised. */
@@ -504,7 +492,12 @@ bool names_apply(const struct names_input *in, struct desired *ret)
         desired_copy(&out, in->desired);
         format_all(&w, &out);
     }
-    list_names(&w, plain ? in->desired : &out);
+    const struct desired *d = plain ? in->desired : &out;
+    w.names = mem_array(d->server_count + d->spare_count, sizeof(w.names[0]));
+    for (size_t i = 0, k = 0; i < d->server_count || k < d->spare_count;) {
+        bool spare = i == d->server_count || (k < d->spare_count && strcmp(d->spares[k].name, d->servers[i].name) < 0);
+        w.names[w.name_count++] = spare ? d->spares[k++].name : d->servers[i++].name;
+    }
     find_spots(&w);
     if (plain && w.spot_count == 0)
         return false;

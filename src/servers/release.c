@@ -65,16 +65,6 @@ static bool release_writes(const void *self)
     return r->options.writes;
 }
 
-static void release_command_ends_of_drains(struct release *r, struct release_backend *b)
-{
-    struct runtime_command *list = mem_array(b->plan.undrained_count, sizeof(list[0]));
-    for (size_t i = 0; i < b->plan.undrained_count; i++)
-        list[i] = (struct runtime_command){.name = b->plan.undrained[i], .state = RUNTIME_READY, .why = DRAIN_ENDS};
-    b->commanded = true;
-    instance_command(r->instance, b->at, list, b->plan.undrained_count, 0);
-    free(list);
-}
-
 static void release_count_drains(struct release_backend *b)
 {
     if (b->plan.refused != NULL || !b->at->runtime.readable)
@@ -109,7 +99,12 @@ static void release_decide_backend(struct release *r, struct release_backend *b,
     } else if (release_plan_is_empty(&b->plan)) {
         return;
     } else if (b->plan.undrained_count > 0 && !b->commanded && instance_runtime_usable(r->instance, b->at)) {
-        release_command_ends_of_drains(r, b);
+        struct runtime_command *list = mem_array(b->plan.undrained_count, sizeof(list[0]));
+        for (size_t i = 0; i < b->plan.undrained_count; i++)
+            list[i] = (struct runtime_command){.name = b->plan.undrained[i], .state = RUNTIME_READY, .why = DRAIN_ENDS};
+        b->commanded = true;
+        instance_command(r->instance, b->at, list, b->plan.undrained_count, 0);
+        free(list);
         ret_wants->waits = true;
     } else if (b->plan.removed_count == 0) {
         ret_wants->reload = v.may_write && v.may_begin;

@@ -41,18 +41,6 @@ size_t servers_count_desired(const struct servers_backend *s, enum server_state 
     return count;
 }
 
-/* An operator's maint is reported elsewhere. */
-static void report_down(const struct servers_backend *s, struct buf *text)
-{
-    size_t down = 0, live = servers_count_desired(s, SERVER_LIVE);
-    for (size_t i = 0; i < s->desired->server_count; i++) {
-        const struct runtime_server *is = runtime_find(&s->at->runtime, s->desired->servers[i].name);
-        down += s->desired->servers[i].state == SERVER_LIVE && is != NULL && runtime_fails_check(is);
-    }
-    if (down > 0)
-        buf_printf(text, "; HAProxy's health checks report %zu of %zu desired servers DOWN", down, live);
-}
-
 void servers_measure_up(const struct servers_backend *s)
 {
     struct metric *gauge = servers_telemetry(s)->servers_up;
@@ -153,7 +141,14 @@ static enum check_state report_check(const struct servers_backend *s, struct buf
                    s->engine->options.rules.dry_run ? ", dry run" : "", s->overrides != NULL ? "; overridden: " : "",
                    s->overrides != NULL ? s->overrides : "",
                    s->at->runtime_lost ? "; haproxy.cfg only, the running HAProxy cannot be read" : "");
-        report_down(s, text);
+        /* An operator's maint is reported elsewhere. */
+        size_t down = 0, live = servers_count_desired(s, SERVER_LIVE);
+        for (size_t i = 0; i < s->desired->server_count; i++) {
+            const struct runtime_server *is = runtime_find(&s->at->runtime, s->desired->servers[i].name);
+            down += s->desired->servers[i].state == SERVER_LIVE && is != NULL && runtime_fails_check(is);
+        }
+        if (down > 0)
+            buf_printf(text, "; HAProxy's health checks report %zu of %zu desired servers DOWN", down, live);
         return text->len == plain ? CHECK_OK : CHECK_WARN;
     }
     if (v.reload == RELOAD_PENDING && s->have_desired) {

@@ -204,15 +204,6 @@ const struct engine *servers_engine(const struct servers *e)
 
 /* ---- what is desired ---- */
 
-static void servers_count_all_desired(const struct servers_backend *s)
-{
-    struct telemetry *m = servers_telemetry(s);
-    servers_measure(s, m->servers_desired, (double)servers_count_desired(s, SERVER_LIVE));
-    servers_measure(s, m->servers_draining, (double)servers_count_desired(s, SERVER_DRAINING));
-    servers_measure(s, m->paused, s->desired->paused ? 1 : 0);
-    servers_measure_up(s);
-}
-
 void servers_set_desired(struct servers *e, size_t backend, const struct desired *desired, const char *cause,
                          uint64_t received_us)
 {
@@ -238,7 +229,11 @@ void servers_set_desired(struct servers *e, size_t backend, const struct desired
     uint64_t soon_ms = s->last.rejected_version >= 0 ? clock_mono_ms() + REJECTED_PAUSE_MS : 0;
     servers_write_sooner(s, soon_ms);
     instance_write_sooner(e->instance, soon_ms);
-    servers_count_all_desired(s);
+    struct telemetry *m = servers_telemetry(s);
+    servers_measure(s, m->servers_desired, (double)servers_count_desired(s, SERVER_LIVE));
+    servers_measure(s, m->servers_draining, (double)servers_count_desired(s, SERVER_DRAINING));
+    servers_measure(s, m->paused, s->desired->paused ? 1 : 0);
+    servers_measure_up(s);
 }
 
 void servers_apply(struct servers *e)

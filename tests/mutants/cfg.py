@@ -141,7 +141,7 @@ room("cfg, shown", ("test_cfg_mask", "test_cfg_line_difference", "test_replaceme
     Mutant("a number is a secret", MASK, 'strspn(w->text, "0123456789") == strlen(w->text)', "false"),
     Mutant("parts of words are secrets", MASK, "        at = apart ? end : begin + 1;\n        if (!apart)\n            continue;\n", "        at = apart ? end : end;\n"),
     Mutant("a part of a secret is enough", MASK, "return (x < y) - (x > y);", "return (x > y) - (x < y);"),
-    Mutant("quotes hide a secret", MASK, "        if (!w->plain && shown[i] == 0)\n            mask_quote", "        if (false)\n            mask_quote"),
+    Mutant("quotes hide a secret", MASK, "            if (!w->plain && shown[i] == 0)\n                mask_quote", "            if (false)\n                mask_quote"),
     Mutant("messages quote secrets", "haproxy/dataplane/replacement.c", "    replacement_mask(r, r->request.text);\n", ""),
     Mutant("a second word is shown", "haproxy/cfg/compare.c", "    cfg_mask_line(e->line->text, e->line->len, NAME_SHOWN, &text);\n", "    buf_addn(&text, e->line->text + strspn(e->line->text, \" \"), e->line->len - strspn(e->line->text, \" \"));\n"),
     Mutant("lines of one side alone", LINES, "        if (n > 0)\n            new", "        if (false)\n            new"),

@@ -79,14 +79,6 @@ static void compare_lines(struct cfg_run before, struct cfg_run after, struct te
         say(r, &before.list[i], true, "would move behind what follows it now");
 }
 
-static void compare_runs(struct cfg_run before, struct cfg_run after, struct text_list *r)
-{
-    if (cfg_entry_is_header(before.count > 0 ? &before.list[0] : &after.list[0]))
-        compare_headers(before, after, r);
-    else
-        compare_lines(before, after, r);
-}
-
 char *cfg_file_compare(const struct cfg_file *before, const struct cfg_file *after, const struct cfg_file_managed *ours)
 {
     struct text_list r = {.between = "; ", .max = SHOWN};
@@ -94,7 +86,11 @@ char *cfg_file_compare(const struct cfg_file *before, const struct cfg_file *aft
     cleanup(cfg_entries_fini) struct cfg_entries b;
     struct cfg_run was, is;
     cfg_entries_init_both(&a, &b, before, after, ours);
-    while (cfg_entries_next(&a, &b, &was, &is))
-        compare_runs(was, is, &r);
+    while (cfg_entries_next(&a, &b, &was, &is)) {
+        if (cfg_entry_is_header(was.count > 0 ? &was.list[0] : &is.list[0]))
+            compare_headers(was, is, &r);
+        else
+            compare_lines(was, is, &r);
+    }
     return text_list_take(&r);
 }

@@ -493,15 +493,10 @@ static void compare_headers(struct cfg_difference *d, struct cfg_run was, struct
                        NOTHING, "");
 }
 
-static struct piece kind_of_run(const struct cfg_entry *first)
-{
-    return piece_of(strrchr(first->key, '\n') + 1, BETWEEN);
-}
-
 static void compare_run(struct cfg_difference *d, struct in_hand *s, struct cfg_run was, struct cfg_run is)
 {
     const struct cfg_entry *first = is.count > 0 ? is.list : was.list;
-    struct piece kind = kind_of_run(first);
+    struct piece kind = piece_of(strrchr(first->key, '\n') + 1, BETWEEN);
     bool proxy = str_eq(first->in->kind, "backend") || str_eq(first->in->kind, "listen");
     if (cfg_entry_is_header(first))
         compare_headers(d, was, is, &s->done);

@@ -45,22 +45,6 @@ static void take_version(struct cfg_file *f, struct cfg_file_line line)
         f->version = (int64_t)version;
 }
 
-/* `line` is its number among the lines for now: they move. */
-static void cfg_file_add_section(struct cfg_file *f, const struct cfg_line *words)
-{
-    f->sections = mem_one_more(f->sections, f->section_count, sizeof(f->sections[0]));
-    struct cfg_file_section *s = &f->sections[f->section_count++];
-    /* As HAProxy has it: `from` may be a name, too. */
-    bool named = words->count > 1 &&
-                 !(words->count == 3 && str_eq(cfg_word(words, 0), "defaults") && str_eq(cfg_word(words, 1), "from"));
-    size_t from = named ? 2 : 1;
-    *s = (struct cfg_file_section){
-        .kind = mem_strdup(cfg_word(words, 0)),
-        .name = mem_strdup(named ? cfg_word(words, 1) : ""),
-        .from = mem_strdup(str_eq(cfg_word(words, from), "from") ? cfg_word(words, from + 1) : ""),
-        .line_count = f->line_count - 1};
-}
-
 /* Which numbers of unnamed_defaults_N are names in the file already, of any section: HAProxy 3.3 refuses a proxy that is
  * called like a defaults section. As many as are ever needed. */
 static bool *cfg_file_numbers_in_use(const struct cfg_file *f, size_t count)
@@ -194,8 +178,20 @@ static void take_line(struct cfg_file *f, size_t *room, struct cfg_line *words, 
     else if (words->broken && f->broken == 0)
         f->broken = line.number;
     add_line(f, room, line);
-    if (begins_section(cfg_word(words, 0), strlen(cfg_word(words, 0))))
-        cfg_file_add_section(f, words);
+    if (begins_section(cfg_word(words, 0), strlen(cfg_word(words, 0)))) {
+        /* `line` is its number among the lines for now: they move. */
+        f->sections = mem_one_more(f->sections, f->section_count, sizeof(f->sections[0]));
+        struct cfg_file_section *s = &f->sections[f->section_count++];
+        /* As HAProxy has it: `from` may be a name, too. */
+        bool named = words->count > 1 && !(words->count == 3 && str_eq(cfg_word(words, 0), "defaults") &&
+                                           str_eq(cfg_word(words, 1), "from"));
+        size_t from = named ? 2 : 1;
+        *s = (struct cfg_file_section){
+            .kind = mem_strdup(cfg_word(words, 0)),
+            .name = mem_strdup(named ? cfg_word(words, 1) : ""),
+            .from = mem_strdup(str_eq(cfg_word(words, from), "from") ? cfg_word(words, from + 1) : ""),
+            .line_count = f->line_count - 1};
+    }
 }
 
 bool cfg_file_next(const struct cfg_file *f, struct cfg_file_line *line)
@@ -258,19 +254,6 @@ static void cfg_file_mark_conditional(struct cfg_file *f, struct cfg_line *words
     }
 }
 
-/* Now that the lines stay where they are. */
-static void share_lines_out(struct cfg_file *f)
-{
-    const struct cfg_file_line *end = f->lines + f->line_count;
-    for (size_t i = f->section_count; i-- > 0;) {
-        struct cfg_file_section *s = &f->sections[i];
-        s->line = &f->lines[s->line_count];
-        s->lines = s->line + 1;
-        s->line_count = (size_t)(end - s->lines);
-        end = s->line;
-    }
-}
-
 void cfg_file_parse(struct cfg_file *f, const char *text, size_t len)
 {
     cfg_file_parse_behind(f, text, len, NULL);
@@ -287,8 +270,17 @@ void cfg_file_parse_behind(struct cfg_file *f, const char *text, size_t len, con
         take_line(f, &room, &words, line);
     f->too_many = f->line_count > LINES_MAX;
     cfg_file_mark_conditional(f, &words);
-    if (f->section_count > 0)
-        share_lines_out(f);
+    if (f->section_count > 0) {
+        /* Now that the lines stay where they are. */
+        const struct cfg_file_line *end = f->lines + f->line_count;
+        for (size_t i = f->section_count; i-- > 0;) {
+            struct cfg_file_section *s = &f->sections[i];
+            s->line = &f->lines[s->line_count];
+            s->lines = s->line + 1;
+            s->line_count = (size_t)(end - s->lines);
+            end = s->line;
+        }
+    }
     cfg_file_find_defaults(f);
     cfg_file_name_defaults(f);
 }

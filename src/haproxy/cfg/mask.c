@@ -285,20 +285,6 @@ static void mask_quote(struct mask_quoted *q, const char *message, const char *s
     q->list[q->count++] = mem_strndup(secret, len);
 }
 
-static void mask_quote_line(struct mask_quoted *q, const char *message, const struct cfg_line *l)
-{
-    size_t shown[RAWCFG_MAX_WORDS];
-    mask_words(l, shown);
-    for (size_t i = 0; i < l->count; i++) {
-        const struct cfg_word *w = &l->words[i];
-        if (shown[i] == WHOLE || strspn(w->text, "0123456789") == strlen(w->text)) /* a number is in any message */
-            continue;
-        mask_quote(q, message, w->text + shown[i], strlen(w->text) - shown[i]);
-        if (!w->plain && shown[i] == 0)
-            mask_quote(q, message, w->raw, w->raw_len);
-    }
-}
-
 /* The longest first: one may be a part of another. */
 static int order_of_quoted(const void *a, const void *b)
 {
@@ -315,7 +301,16 @@ char *cfg_mask_message(const char *message, const char *text)
     for (size_t len; *text != '\0'; text += len + (text[len] == '\n')) {
         len = strcspn(text, "\n");
         cfg_line_split(&l, text, len);
-        mask_quote_line(&q, message, &l);
+        size_t shown[RAWCFG_MAX_WORDS];
+        mask_words(&l, shown);
+        for (size_t i = 0; i < l.count; i++) {
+            const struct cfg_word *w = &l.words[i];
+            if (shown[i] == WHOLE || strspn(w->text, "0123456789") == strlen(w->text)) /* a number is in any message */
+                continue;
+            mask_quote(&q, message, w->text + shown[i], strlen(w->text) - shown[i]);
+            if (!w->plain && shown[i] == 0)
+                mask_quote(&q, message, w->raw, w->raw_len);
+        }
     }
     buf_init_secret(&out, 0);
     buf_add(&out, message);

@@ -176,7 +176,7 @@ static void cfg_servers_take_line(struct walk *w, const struct cfg_file_line *li
     cfg_line_split(&w->words, line->text, line->len);
 }
 
-static void enter_section(struct walk *w, const struct cfg_file_section *s)
+static void check_section(struct walk *w, const struct cfg_file_section *s)
 {
     cfg_servers_take_line(w, s->line);
     cfg_inherit_section(&w->inherit, s, w->b->name);
@@ -185,27 +185,9 @@ static void enter_section(struct walk *w, const struct cfg_file_section *s)
         add_this(w, mem_printf("line %u begins a backend of that name already", w->header));
     else if (w->inside)
         w->header = w->line->number;
-}
-
-static void check_section(struct walk *w, const struct cfg_file_section *s)
-{
-    enter_section(w, s);
     for (size_t i = 0; i < s->line_count && (w->inside || str_eq(s->kind, "defaults")); i++) {
         cfg_servers_take_line(w, &s->lines[i]);
         check_line(w);
-    }
-}
-
-static void check_missing(struct walk *w)
-{
-    for (size_t i = 0; i < w->b->server_count; i++) {
-        if (w->shown[i].line != 0)
-            continue;
-        add_unsupported(w, w->header, mem_printf("backend %s", w->b->name),
-                        mem_printf("the Data Plane API shows server %.64s, which no line of the file makes",
-                                   w->shown[i].server->name));
-        if (w->unsupported_count == w->b->unsupported_count) /* not past the cap */
-            w->b->unsupported[w->b->unsupported_count - 1].only_shown = true;
     }
 }
 
@@ -257,6 +239,14 @@ int cfg_find_unsupported(const struct cfg_file *f, struct backend *b, struct err
     if (w.header == 0)
         return error_set(err, ERROR_INVALID, "the Data Plane API shows backend %s, haproxy.cfg has none of that name",
                          b->name);
-    check_missing(&w);
+    for (size_t i = 0; i < w.b->server_count; i++) {
+        if (w.shown[i].line != 0)
+            continue;
+        add_unsupported(&w, w.header, mem_printf("backend %s", w.b->name),
+                        mem_printf("the Data Plane API shows server %.64s, which no line of the file makes",
+                                   w.shown[i].server->name));
+        if (w.unsupported_count == w.b->unsupported_count) /* not past the cap */
+            w.b->unsupported[w.b->unsupported_count - 1].only_shown = true;
+    }
     return 0;
 }

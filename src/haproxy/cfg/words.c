@@ -144,19 +144,6 @@ static bool scan_word(struct scan *s)
     return quote == '\0';
 }
 
-static void take_word(struct cfg_line *l, struct scan *s)
-{
-    struct cfg_word *w = &l->words[l->count];
-    w->raw = s->at;
-    w->text = s->out;
-    if (!scan_word(s))
-        l->broken = true;
-    w->raw_len = (size_t)(s->at - w->raw);
-    w->plain = s->plain;
-    cfg_words_put(s, '\0');
-    l->count++;
-}
-
 void cfg_line_split(struct cfg_line *l, const char *line, size_t len)
 {
     l->count = 0;
@@ -173,7 +160,15 @@ void cfg_line_split(struct cfg_line *l, const char *line, size_t len)
             l->broken = true;
             break;
         }
-        take_word(l, &s);
+        struct cfg_word *w = &l->words[l->count];
+        w->raw = s.at;
+        w->text = s.out;
+        if (!scan_word(&s))
+            l->broken = true;
+        w->raw_len = (size_t)(s.at - w->raw);
+        w->plain = s.plain;
+        cfg_words_put(&s, '\0');
+        l->count++;
     }
 }
 

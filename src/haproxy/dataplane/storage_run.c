@@ -93,16 +93,6 @@ static struct storage_action storage_run_start_map(struct storage_run *r, const 
     return storage_run_put(r, NULL, buf_str(&r->body), r->body.len);
 }
 
-static int storage_run_read_entry(yyjson_val *val, struct map_entry *ret, struct error *err)
-{
-    if (json_is_object(val, "an entry", err) != 0 || json_get_string(val, "key", &ret->key, err) != 0 ||
-        json_get_string(val, "value", &ret->value, err) != 0)
-        return -1;
-    ret->key_len = strlen(ret->key);
-    ret->value_len = strlen(ret->value);
-    return 0;
-}
-
 static int storage_run_compare_map(const struct storage_run *r, const struct dataplane_answer *a, struct error *err)
 {
     static const char what[] = "the list of map entries";
@@ -114,8 +104,11 @@ static int storage_run_compare_map(const struct storage_run *r, const struct dat
     yyjson_arr_iter iter = yyjson_arr_iter_with(root);
     while ((val = yyjson_arr_iter_next(&iter)) != NULL) {
         struct map_entry e;
-        if (storage_run_read_entry(val, &e, err) != 0)
+        if (json_is_object(val, "an entry", err) != 0 || json_get_string(val, "key", &e.key, err) != 0 ||
+            json_get_string(val, "value", &e.value, err) != 0)
             return -1;
+        e.key_len = strlen(e.key);
+        e.value_len = strlen(e.value);
         map_entries_add(&is, &e);
     }
     if (!map_entries_same(&is, &r->entries))

@@ -204,20 +204,6 @@ static int cli_process_read(struct cli_processes *list, struct cli_process *p, c
     return 0;
 }
 
-/* One that is leaving was there for more reloads than the one that serves. */
-static void cli_processes_find_worker(struct cli_processes *list)
-{
-    const struct cli_process *newest = NULL;
-    for (size_t i = 0; i < list->count; i++) {
-        const struct cli_process *p = &list->processes[i];
-        if (p->is_worker && (newest == NULL || (newest->is_old && !p->is_old) ||
-                             (newest->is_old == p->is_old && p->reloads < newest->reloads)))
-            newest = p;
-    }
-    list->worker_pid = newest != NULL ? newest->pid : 0;
-    list->old_workers -= newest != NULL && newest->is_old;
-}
-
 static int cli_processes_read(struct cli_processes *list, const char *answer, struct error *err)
 {
     bool is_old = false;
@@ -242,7 +228,16 @@ static int cli_processes_read(struct cli_processes *list, const char *answer, st
                              list->count + 2);
         list->count++;
     }
-    cli_processes_find_worker(list);
+    /* One that is leaving was there for more reloads than the one that serves. */
+    const struct cli_process *newest = NULL;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct cli_process *p = &list->processes[i];
+        if (p->is_worker && (newest == NULL || (newest->is_old && !p->is_old) ||
+                             (newest->is_old == p->is_old && p->reloads < newest->reloads)))
+            newest = p;
+    }
+    list->worker_pid = newest != NULL ? newest->pid : 0;
+    list->old_workers -= newest != NULL && newest->is_old;
     return list->master_pid > 0 ? 0 : error_set(err, ERROR_INVALID, "HAProxy's list of processes names no master");
 }
 

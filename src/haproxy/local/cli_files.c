@@ -33,12 +33,6 @@ void cli_names_fini(struct cli_names *n)
     *n = (struct cli_names){0};
 }
 
-static void cli_names_add(struct cli_names *n, const char *name, size_t len)
-{
-    n->list = mem_one_more(n->list, n->count, sizeof(n->list[0]));
-    n->list[n->count++] = mem_strndup(name, len);
-}
-
 /* Of "3 (NAME) pattern loaded from ...", "NAME - 2 certificate(s)", "NAME". */
 static void cli_names_take(struct cli_names *n, enum cli_list list, const char *line)
 {
@@ -50,8 +44,11 @@ static void cli_names_take(struct cli_names *n, enum cli_list list, const char *
     } else if (list == CLI_CA_FILES && strstr(line, " - ") != NULL) {
         end = strstr(line, " - ");
     }
-    if (end != NULL && end > name)
-        cli_names_add(n, name, (size_t)(end - name));
+    if (end != NULL && end > name) {
+        size_t len = (size_t)(end - name);
+        n->list = mem_one_more(n->list, n->count, sizeof(n->list[0]));
+        n->list[n->count++] = mem_strndup(name, len);
+    }
 }
 
 int cli_names_init(struct cli_names *n, enum cli_list list, const char *answer, struct error *err)

@@ -24,13 +24,6 @@ static bool edit_wants_init(const struct backend_server *s)
     return str_ip_family(s->address) == 0 && strpbrk(s->address, "/@") == NULL;
 }
 
-static void edit_state(struct local_line *e, const struct backend_server *s)
-{
-    local_line_set(e, 3, s->maintenance ? "disabled" : NULL, s->maintenance ? "enabled" : "disabled");
-    if (!s->maintenance && s->enabled)
-        local_line_set(e, 3, "enabled", NULL);
-}
-
 static void edit_server(struct local_line *e, const struct backend_server *s, unsigned fields, const char *place,
                         const char *weight, const char *check_port)
 {
@@ -46,8 +39,11 @@ static void edit_server(struct local_line *e, const struct backend_server *s, un
         local_line_value(e, 3, "weight", weight);
     if (fields & SERVER_BACKUP)
         local_line_set(e, 3, s->no_backup ? "no-backup" : NULL, "backup");
-    if (fields & SERVER_MAINTENANCE)
-        edit_state(e, s);
+    if (fields & SERVER_MAINTENANCE) {
+        local_line_set(e, 3, s->maintenance ? "disabled" : NULL, s->maintenance ? "enabled" : "disabled");
+        if (!s->maintenance && s->enabled)
+            local_line_set(e, 3, "enabled", NULL);
+    }
     if (fields & SERVER_PROXY_V2)
         local_line_set(e, 3, s->send_proxy_v2 ? "send-proxy-v2" : NULL,
                        s->send_proxy_v2 ? "no-send-proxy-v2" : "send-proxy-v2");
@@ -225,15 +221,6 @@ static void edit_proxy_default(const struct cfg_file_section *s, struct cfg_edit
     edit_insert_first(s, "default-server send-proxy-v2", ret);
 }
 
-static void edit_set_backend(const struct cfg_file_section *s, const struct change *c, struct cfg_edits *ret)
-{
-    if (c->settings.balance != NULL && !str_eq(c->settings.balance, c->backend->balance))
-        edit_balance(s, c->settings.balance, ret);
-    edit_check(s, c->backend, &c->settings, ret);
-    if (c->settings.proxy_v2 && !c->backend->default_send_proxy_v2)
-        edit_proxy_default(s, ret);
-}
-
 /* ---- a backend that is made ---- */
 
 static unsigned edit_last_number(const struct cfg_file *f)
@@ -277,19 +264,6 @@ static void edit_append_server(const struct cfg_file *f, const struct backend_se
 
 /* ---- all of them ---- */
 
-static int edit_line_of(const struct local_lines *b, const struct change *c, struct cfg_edits *ret, struct error *err)
-{
-    const struct cfg_file_line *line = local_lines_server(b, c->server->name);
-    if (line == NULL)
-        return error_set(err, ERROR_INVALID, "haproxy.cfg has no server %s in backend %s", c->server->name,
-                         c->backend->name);
-    if (c->kind == CHANGE_SET_SERVER)
-        edit_set_server(line, c, ret);
-    else
-        cfg_edits_add(ret, line->number, CFG_EDIT_REMOVE, NULL, 0);
-    return 0;
-}
-
 static int edit_one(const struct cfg_file *f, struct local_lines *b, const struct change *c, struct cfg_edits *ret,
                     struct error *err)
 {
@@ -301,7 +275,12 @@ static int edit_one(const struct cfg_file *f, struct local_lines *b, const struc
     case CHANGE_SET_BACKEND:
         if (b->section == NULL)
             return error_set(err, ERROR_INVALID, "haproxy.cfg has no backend %s", c->backend->name);
-        edit_set_backend(b->section, c, ret);
+        const struct cfg_file_section *s = b->section;
+        if (c->settings.balance != NULL && !str_eq(c->settings.balance, c->backend->balance))
+            edit_balance(s, c->settings.balance, ret);
+        edit_check(s, c->backend, &c->settings, ret);
+        if (c->settings.proxy_v2 && !c->backend->default_send_proxy_v2)
+            edit_proxy_default(s, ret);
         return 0;
     case CHANGE_ADD_SERVER:
         if (b->section != NULL)
@@ -313,7 +292,15 @@ static int edit_one(const struct cfg_file *f, struct local_lines *b, const struc
     case CHANGE_REMOVE_SERVER:
         break;
     }
-    return edit_line_of(b, c, ret, err);
+    const struct cfg_file_line *line = local_lines_server(b, c->server->name);
+    if (line == NULL)
+        return error_set(err, ERROR_INVALID, "haproxy.cfg has no server %s in backend %s", c->server->name,
+                         c->backend->name);
+    if (c->kind == CHANGE_SET_SERVER)
+        edit_set_server(line, c, ret);
+    else
+        cfg_edits_add(ret, line->number, CFG_EDIT_REMOVE, NULL, 0);
+    return 0;
 }
 
 int local_config_edit(const struct cfg_file *f, const struct change *changes, size_t count, struct cfg_edits *ret,

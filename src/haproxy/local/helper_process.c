@@ -121,18 +121,6 @@ int helper_talk(struct helper_work *w, enum local_socket socket, const char *com
     return -1;
 }
 
-static void helper_command(struct helper_work *w, const struct local_ask *a)
-{
-    errno = 0;
-    if (a->where > LOCAL_SOCKET_STATS || strlen(a->bytes) != a->len || a->len > LOCAL_COMMAND_MAX_BYTES)
-        helper_fail(w, "no such command");
-    else if (helper_talk(w, (enum local_socket)a->where, a->bytes, helper_command_timeout(w->helper->options)) == 0 &&
-             w->data.len == 0) { /* what has nothing to say is an empty line */
-        errno = ECONNRESET;
-        helper_fail(w, "HAProxy closed the connection without an answer");
-    }
-}
-
 /* ---- reload ---- */
 
 /* -1: said in w. */
@@ -338,7 +326,15 @@ static void helper_do(struct helper_work *w, const struct local_ask *a)
         helper_config_note_loaded(w, a);
         return;
     case LOCAL_KIND_COMMAND:
-        helper_command(w, a);
+        errno = 0;
+        if (a->where > LOCAL_SOCKET_STATS || strlen(a->bytes) != a->len || a->len > LOCAL_COMMAND_MAX_BYTES)
+            helper_fail(w, "no such command");
+        else if (helper_talk(w, (enum local_socket)a->where, a->bytes, helper_command_timeout(w->helper->options)) ==
+                     0 &&
+                 w->data.len == 0) { /* what has nothing to say is an empty line */
+            errno = ECONNRESET;
+            helper_fail(w, "HAProxy closed the connection without an answer");
+        }
         return;
     case LOCAL_KIND_RELOAD:
         helper_reload(w);

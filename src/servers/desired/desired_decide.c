@@ -94,18 +94,6 @@ static void judge_by_endpoints(const struct run *r, struct place *p)
     desired_decide_refuse(p, cause != CAUSE_NONE ? cause : cause_of_best(p));
 }
 
-static void desired_decide_judge(const struct run *r, struct place *p)
-{
-    if (is_barred(p))
-        desired_decide_refuse(p, p->cause);
-    else if (!r->all)
-        judge_by_endpoints(r, p);
-    else if (r->ready.first == NULL && r->leaving.first == NULL)
-        desired_decide_refuse(p, p->best != NULL ? cause_of_best(p) : CAUSE_NONE_USABLE);
-    else
-        desired_decide_use(p, NULL, r->port.number, SIGN_USABLE);
-}
-
 /* A ready endpoint counts only if it can become a server: that of an excluded node makes no other server drain. */
 bool place_stands_ready(const struct run *r, const struct place *p)
 {
@@ -142,15 +130,6 @@ static int desired_decide_place_order(const void *a, const void *b)
     return order != 0 ? order : (int)y->named - (int)x->named;
 }
 
-static void sort_places(struct run *r)
-{
-    r->order = mem_array(r->place_count, sizeof(struct place *));
-    for (size_t i = 0; i < r->place_count; i++)
-        r->order[i] = &r->places[i];
-    if (r->place_count > 1)
-        qsort(r->order, r->place_count, sizeof(struct place *), desired_decide_place_order);
-}
-
 static struct server_step stateless_step(const struct run *r, enum server_sign sign)
 {
     if (sign == SIGN_USABLE || sign == SIGN_ENDING)
@@ -158,16 +137,6 @@ static struct server_step stateless_step(const struct run *r, enum server_sign s
     if (sign == SIGN_LEAVING && r->rules->drain_timeout_ms > 0)
         return (struct server_step){.state = SERVER_DRAINING, .until_ms = r->in->now_ms + r->rules->drain_timeout_ms};
     return (struct server_step){.state = SERVER_OUT, .announced = sign != SIGN_GONE};
-}
-
-static void take_step(const struct run *r, struct place *p)
-{
-    if (r->problem != NULL || r->in->states == NULL || p->server == NULL)
-        p->step = stateless_step(r, p->sign);
-    else
-        p->step = server_states_see(r->in->states, p->server, p->sign);
-    if (p->cause == CAUSE_NONE && p->step.state == SERVER_OUT)
-        p->cause = CAUSE_DRAINED;
 }
 
 /* Of the places of one name the first has it. Two spellings of one address are one server; two nodes are not. */
@@ -189,7 +158,12 @@ static void settle_names(struct run *r)
             share_name(winner, p);
             continue;
         }
-        take_step(r, p);
+        if (r->problem != NULL || r->in->states == NULL || p->server == NULL)
+            p->step = stateless_step(r, p->sign);
+        else
+            p->step = server_states_see(r->in->states, p->server, p->sign);
+        if (p->cause == CAUSE_NONE && p->step.state == SERVER_OUT)
+            p->cause = CAUSE_DRAINED;
         winner = p;
     }
 }
@@ -215,9 +189,22 @@ void run_judge(struct run *r)
     r->any_ready = r->rest.ready;
     for (size_t i = 0; i < r->place_count && !r->any_ready; i++)
         r->any_ready = place_stands_ready(r, &r->places[i]);
+    for (size_t i = 0; i < r->place_count; i++) {
+        struct place *p = &r->places[i];
+        if (is_barred(p))
+            desired_decide_refuse(p, p->cause);
+        else if (!r->all)
+            judge_by_endpoints(r, p);
+        else if (r->ready.first == NULL && r->leaving.first == NULL)
+            desired_decide_refuse(p, p->best != NULL ? cause_of_best(p) : CAUSE_NONE_USABLE);
+        else
+            desired_decide_use(p, NULL, r->port.number, SIGN_USABLE);
+    }
+    r->order = mem_array(r->place_count, sizeof(struct place *));
     for (size_t i = 0; i < r->place_count; i++)
-        desired_decide_judge(r, &r->places[i]);
-    sort_places(r);
+        r->order[i] = &r->places[i];
+    if (r->place_count > 1)
+        qsort(r->order, r->place_count, sizeof(struct place *), desired_decide_place_order);
     r->problem = desired_decide_find_problem(r);
 }
 

@@ -230,8 +230,15 @@ static void see_group(struct reader *in, const struct run_set *set, const struct
 
 /* ---- what they are good for ---- */
 
-static void tally_set(struct tally *t, const struct run_set *set)
+static void tally_add(struct tally *t, const struct placed_endpoint *s)
 {
+    if (t->first == NULL)
+        t->first = s;
+    if (strchr(s->endpoint->address, ':') != NULL)
+        t->count6++;
+    else
+        t->count4++;
+    const struct run_set *set = s->set;
     for (size_t i = 0; i < DESIRED_SETS; i++) {
         if (t->sets[i] == set)
             return;
@@ -241,17 +248,6 @@ static void tally_set(struct tally *t, const struct run_set *set)
         }
     }
     t->more_sets = true;
-}
-
-static void tally_add(struct tally *t, const struct placed_endpoint *s)
-{
-    if (t->first == NULL)
-        t->first = s;
-    if (strchr(s->endpoint->address, ':') != NULL)
-        t->count6++;
-    else
-        t->count4++;
-    tally_set(t, s->set);
 }
 
 static bool same_family(const char *server_address, const char *address)

@@ -119,15 +119,6 @@ static void note_all(const struct run *r, struct buf *b)
                "usable endpoints serve");
 }
 
-static void note_weights(const struct run *r, struct buf *b)
-{
-    if (r->rules->weights == WEIGHTS_ENDPOINTS && !run_counts_endpoints(r))
-        buf_printf(b,
-                   "%sSERVER_WEIGHTS=endpoints is not used: kube-proxy on each node balances over all endpoints (%s), "
-                   "so all weights are equal",
-                   b->len > 0 ? "; " : "", r->all ? "NODE_MODE=all" : "externalTrafficPolicy is Cluster");
-}
-
 /* NULL: the health check port is used. */
 static const char *no_check_port(const struct run *r)
 {
@@ -150,7 +141,11 @@ char *run_notes(const struct run *r, struct desired *d)
 {
     struct buf b = {0};
     note_all(r, &b);
-    note_weights(r, &b);
+    if (r->rules->weights == WEIGHTS_ENDPOINTS && !run_counts_endpoints(r))
+        buf_printf(&b,
+                   "%sSERVER_WEIGHTS=endpoints is not used: kube-proxy on each node balances over all endpoints (%s), "
+                   "so all weights are equal",
+                   b.len > 0 ? "; " : "", r->all ? "NODE_MODE=all" : "externalTrafficPolicy is Cluster");
     const char *lack = r->rules->node_port_check ? no_check_port(r) : NULL;
     if (r->rules->node_port_check && lack == NULL)
         d->check_port = r->service->health_check_node_port;

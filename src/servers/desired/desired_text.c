@@ -59,14 +59,6 @@ char *text_endpoints(const struct desired_words *w, const char *place, const str
 
 /* ---- in ---- */
 
-static void add_port(struct buf *b, const struct desired_words *w, const struct desired_why *why)
-{
-    if (why->alone && w->node_port)
-        buf_add(b, "; the endpoint's own port, as it names no node");
-    else
-        buf_printf(b, "; %s%s", w->fixed_port ? "the port of " : "", w->port_reason);
-}
-
 static void add_draining(struct buf *b, const struct desired_words *w, const char *place, const struct desired_why *why)
 {
     cleanup(mem_free_ptr) char *timeout = text_duration(w->drain_timeout_ms);
@@ -74,14 +66,6 @@ static void add_draining(struct buf *b, const struct desired_words *w, const cha
     add_endpoints(b, place, why);
     buf_add(b, ", none ready");
     add_sets(b, w, why);
-}
-
-static void add_every(struct buf *b, const struct desired_words *w)
-{
-    const struct desired_why *all = &w->every;
-    buf_printf(b, "NODE_MODE=all: every eligible node reaches the Service's %u %s endpoint%s", all->count,
-               desired_text_kind_of(all), all->count == 1 ? "" : "s");
-    add_sets(b, w, all);
 }
 
 static char *reason_by_endpoints(const struct desired_words *w, const char *place, const struct desired_why *why)
@@ -92,14 +76,20 @@ static char *reason_by_endpoints(const struct desired_words *w, const char *plac
         return buf_take(&b);
     }
     if (why->kind == WHY_EVERY) {
-        add_every(&b, w);
+        const struct desired_why *all = &w->every;
+        buf_printf(&b, "NODE_MODE=all: every eligible node reaches the Service's %u %s endpoint%s", all->count,
+                   desired_text_kind_of(all), all->count == 1 ? "" : "s");
+        add_sets(&b, w, all);
     } else {
         add_endpoints(&b, place, why);
         add_sets(&b, w, why);
         if (why->kind == WHY_ENDING)
             buf_add(&b, ", used because no ready one is usable");
     }
-    add_port(&b, w, why);
+    if (why->alone && w->node_port)
+        buf_add(&b, "; the endpoint's own port, as it names no node");
+    else
+        buf_printf(&b, "; %s%s", w->fixed_port ? "the port of " : "", w->port_reason);
     return buf_take(&b);
 }
 
@@ -165,11 +155,6 @@ static char *unserved(const struct desired_words *w, const struct desired_skip *
     return unusable(s, what);
 }
 
-static char *no_address(const struct desired_words *w, const struct desired_skip *s)
-{
-    return with_loss(w, s, mem_printf("it has no address of the required kind (%s)", w->addresses));
-}
-
 static char *unknown_node(const struct desired_words *w, const struct desired_skip *s)
 {
     if (w->node_selector == NULL)
@@ -217,7 +202,7 @@ char *text_skip_reason(const struct desired_words *w, const struct desired_skip 
     case CAUSE_EXCLUDED:
         return with_loss(w, s, mem_strdup(s->detail));
     case CAUSE_NO_ADDRESS:
-        return no_address(w, s);
+        return with_loss(w, s, mem_printf("it has no address of the required kind (%s)", w->addresses));
     case CAUSE_NOT_IP:
         return mem_strdup("its address is no IP address");
     case CAUSE_FAMILY:

@@ -188,20 +188,6 @@ static char *verdict_in(const struct run *r, const struct place *p)
     return text_server_reason(r->words, p->name, &why);
 }
 
-static void explain_explain(const struct run *r, const struct place *p, struct explanation *ret)
-{
-    enum step failing = failing_step(r, p);
-    ret->state = failing == STEPS ? p->step.state : SERVER_OUT;
-    ret->server = p->server != NULL ? mem_strdup(p->server) : desired_server_name(p->name);
-    ret->verdict = failing == STEPS ? verdict_in(r, p) : failed_text(r, p);
-    ret->rules = mem_array(STEPS, sizeof(ret->rules[0]));
-    for (enum step s = STEP_KNOWN; s < STEPS && s <= failing; s++) {
-        struct explain_rule *rule = &ret->rules[ret->rule_count++];
-        *rule = (struct explain_rule){.rule = step_names[s], .passed = s != failing};
-        rule->text = s != failing ? passed_text(r, p, s) : failed_text(r, p);
-    }
-}
-
 static const struct place *explain_find(const struct run *r, const char *name)
 {
     const struct place *p = run_find_place(r, name, true);
@@ -224,8 +210,18 @@ int explain_node(const struct desired_input *in, const char *name, struct explan
     run_settle(&r);
     run_say(&r);
     const struct place *p = explain_find(&r, name);
-    if (p != NULL)
-        explain_explain(&r, p, ret);
+    if (p != NULL) {
+        enum step failing = failing_step(&r, p);
+        ret->state = failing == STEPS ? p->step.state : SERVER_OUT;
+        ret->server = p->server != NULL ? mem_strdup(p->server) : desired_server_name(p->name);
+        ret->verdict = failing == STEPS ? verdict_in(&r, p) : failed_text(&r, p);
+        ret->rules = mem_array(STEPS, sizeof(ret->rules[0]));
+        for (enum step s = STEP_KNOWN; s < STEPS && s <= failing; s++) {
+            struct explain_rule *rule = &ret->rules[ret->rule_count++];
+            *rule = (struct explain_rule){.rule = step_names[s], .passed = s != failing};
+            rule->text = s != failing ? passed_text(&r, p, s) : failed_text(&r, p);
+        }
+    }
     run_close(&r);
     return p != NULL ? 0 : -1;
 }

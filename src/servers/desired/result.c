@@ -177,21 +177,6 @@ void run_add_skip(const struct run *r, const struct place *p, bool empty, struct
     s->ordinary = place_is_ordinary(r, p, empty);
 }
 
-static void add_places(const struct run *r, struct desired *d)
-{
-    size_t wanted = 0;
-    for (size_t i = 0; i < r->place_count; i++)
-        wanted += r->places[i].cause == CAUSE_NONE;
-    bool decided = r->problem == NULL, empty = decided && wanted == 0;
-    d->servers = mem_array(decided ? wanted : 0, sizeof(d->servers[0]));
-    for (size_t i = 0; i < r->place_count; i++) {
-        const struct place *p = r->order[i];
-        if (p->cause == CAUSE_NONE && decided)
-            d->servers[d->server_count++] = run_server(r, p, NULL);
-        run_add_skip(r, p, empty, d);
-    }
-}
-
 /* A server that the states remember and no place has any more. */
 struct departed {
     const struct run *r;
@@ -246,7 +231,17 @@ int run_all(struct run *r, const struct desired_input *in, bool list, struct des
     ret->words = r->words;
     ret->endpoint_count = r->endpoint_count;
     ret->paused = r->service != NULL && r->service->paused;
-    add_places(r, ret);
+    size_t wanted = 0;
+    for (size_t i = 0; i < r->place_count; i++)
+        wanted += r->places[i].cause == CAUSE_NONE;
+    bool decided = r->problem == NULL, empty = decided && wanted == 0;
+    ret->servers = mem_array(decided ? wanted : 0, sizeof(ret->servers[0]));
+    for (size_t i = 0; i < r->place_count; i++) {
+        const struct place *p = r->order[i];
+        if (p->cause == CAUSE_NONE && decided)
+            ret->servers[ret->server_count++] = run_server(r, p, NULL);
+        run_add_skip(r, p, empty, ret);
+    }
     ret->note = run_notes(r, ret);
     if (r->problem != NULL) {
         desired_set_state(ret, DESIRED_UNDECIDED, mem_strdup(r->problem));

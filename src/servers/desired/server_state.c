@@ -75,17 +75,6 @@ static void go_out(struct entry *e, bool announced)
     e->state = SERVER_OUT;
 }
 
-static void states_leave(const struct server_states *s, struct entry *e)
-{
-    e->ending = true;
-    if (e->state == SERVER_LIVE) {
-        e->state = SERVER_DRAINING;
-        e->until_ms = s->now_ms + s->drain_timeout_ms;
-    }
-    if (e->state == SERVER_OUT || s->now_ms >= e->until_ms)
-        go_out(e, true);
-}
-
 static void vanish(struct entry *e)
 {
     if (e->state != SERVER_OUT)
@@ -101,7 +90,13 @@ static void states_step(const struct server_states *s, struct entry *e, enum ser
         e->ending = sign == SIGN_ENDING;
         break;
     case SIGN_LEAVING:
-        states_leave(s, e);
+        e->ending = true;
+        if (e->state == SERVER_LIVE) {
+            e->state = SERVER_DRAINING;
+            e->until_ms = s->now_ms + s->drain_timeout_ms;
+        }
+        if (e->state == SERVER_OUT || s->now_ms >= e->until_ms)
+            go_out(e, true);
         break;
     case SIGN_EXCLUDED:
         go_out(e, true);

@@ -135,20 +135,6 @@ static size_t count_touched(const struct whereabouts *w)
     return count;
 }
 
-static void read_set(struct reader *in, struct whereabouts *w, const struct known_set *s, const struct run_set *as)
-{
-    const uint32_t *at = s->places;
-    for (size_t g = 0; g < s->set->group_count; g++)
-        for (size_t i = 0; i < s->set->groups[g].endpoint_count; i++, at++) {
-            struct known_place *p = &w->places[*at];
-            if (!p->touched)
-                continue;
-            if (p->part == 0)
-                p->part = 1 + run_part_place(in, p->name, (p->flags & KNOWN_NAMED) != 0, p->server);
-            run_part_endpoint(in, as, &s->set->groups[g], &s->set->groups[g].endpoints[i], p->part - 1);
-        }
-}
-
 static void read_part(struct run *r, struct whereabouts *w)
 {
     struct reader *in = run_part_begin(r, count_touched(w));
@@ -156,7 +142,17 @@ static void read_part(struct run *r, struct whereabouts *w)
     for (; r->set_count < w->set_count; r->set_count++) {
         const struct known_set *s = &w->sets[r->set_count];
         r->sets[r->set_count] = (struct run_set){s->set, s->name};
-        read_set(in, w, s, &r->sets[r->set_count]);
+        const struct run_set *as = &r->sets[r->set_count];
+        const uint32_t *at = s->places;
+        for (size_t g = 0; g < s->set->group_count; g++)
+            for (size_t i = 0; i < s->set->groups[g].endpoint_count; i++, at++) {
+                struct known_place *p = &w->places[*at];
+                if (!p->touched)
+                    continue;
+                if (p->part == 0)
+                    p->part = 1 + run_part_place(in, p->name, (p->flags & KNOWN_NAMED) != 0, p->server);
+                run_part_endpoint(in, as, &s->set->groups[g], &s->set->groups[g].endpoints[i], p->part - 1);
+            }
     }
     run_part_end(in);
     r->endpoint_count = w->endpoint_count;
@@ -248,37 +244,19 @@ static void merge_servers(const struct run *r, struct merge *m)
     m->moved = m->moved || again != replaced;
 }
 
-/* Nothing is at it any more. */
-static void forget_empty(struct whereabouts *w, struct server_states *states)
-{
-    for (size_t i = 0; i < w->place_count; i++) {
-        struct known_place *p = &w->places[i];
-        if (p->touched && p->part == 0)
-            server_states_unsee(states, p->server);
-    }
-}
-
-static void keep_part(struct desired_memory *m, const struct run *r)
-{
-    struct whereabouts *w = &m->where;
-    for (size_t i = 0; i < w->place_count; i++) {
-        struct known_place *p = &w->places[i];
-        if (p->touched)
-            p->flags = p->part != 0 ? whereabouts_flags_of(r, &r->places[p->part - 1])
-                                    : (uint8_t)((p->flags & KNOWN_NAMED) | KNOWN_EMPTY);
-        p->touched = false;
-    }
-    m->sets_version = cache_version(m->cache);
-    m->nodes_version = cache_version(r->in->caches->nodes);
-}
-
 static const struct desired *settle_part(struct desired_memory *m, struct run *r)
 {
     struct desired d;
     cleanup(mem_free_ptr) bool *replaced = replaced_servers(m->last, &m->where);
     struct merge merge = {.last = m->last, .replaced = replaced, .d = &d};
     desired_init(&d);
-    forget_empty(&m->where, r->in->states);
+    /* Nothing is at it any more. */
+    struct server_states *states = r->in->states;
+    for (size_t i = 0; i < m->where.place_count; i++) {
+        struct known_place *p = &m->where.places[i];
+        if (p->touched && p->part == 0)
+            server_states_unsee(states, p->server);
+    }
     run_settle(r);
     d.state = DESIRED_OK;
     d.texts = text_pool_new(r->texts);
@@ -292,7 +270,16 @@ static const struct desired *settle_part(struct desired_memory *m, struct run *r
         run_spares(r, &d);
     else
         run_spares_again(r, m->last, &d);
-    keep_part(m, r);
+    struct whereabouts *w = &m->where;
+    for (size_t i = 0; i < w->place_count; i++) {
+        struct known_place *p = &w->places[i];
+        if (p->touched)
+            p->flags = p->part != 0 ? whereabouts_flags_of(r, &r->places[p->part - 1])
+                                    : (uint8_t)((p->flags & KNOWN_NAMED) | KNOWN_EMPTY);
+        p->touched = false;
+    }
+    m->sets_version = cache_version(m->cache);
+    m->nodes_version = cache_version(r->in->caches->nodes);
     desired_unref(m->last);
     m->last = desired_share(&d);
     return desired_ref(m->last);

@@ -39,8 +39,25 @@ static void known_add(struct whereabouts *w, const char *name, const char *serve
     *known_slot(w, name, (flags & KNOWN_NAMED) != 0) = (uint32_t)w->place_count;
 }
 
-static void known_add_places(struct whereabouts *w, const struct run *r)
+/* ---- slices ---- */
+
+static size_t endpoints_of(const struct endpoint_set *set)
 {
+    size_t count = 0;
+    for (size_t g = 0; g < set->group_count; g++)
+        count += set->groups[g].endpoint_count;
+    return count;
+}
+
+int whereabouts_init(struct whereabouts *w, const struct run *r)
+{
+    for (size_t i = 1; i < r->place_count; i++)
+        if (r->order[i]->server != NULL && str_eq(r->order[i - 1]->server, r->order[i]->server))
+            return -1;
+    *w = (struct whereabouts){.texts = text_pool_ref(r->texts),
+                              .ask_port = r->port.source == PORT_ENDPOINT && r->port.name == NULL};
+    if (w->ask_port && r->port_count > 0)
+        w->port = text_pool_add(w->texts, r->ports[0].name);
     for (w->slot_count = 16; w->slot_count < r->place_count * 2 + 16;)
         w->slot_count *= 2;
     w->slots = mem_array(w->slot_count, sizeof(w->slots[0]));
@@ -52,20 +69,6 @@ static void known_add_places(struct whereabouts *w, const struct run *r)
         known_add(w, plain ? p->server : text_pool_add(w->texts, p->name), p->server, whereabouts_flags_of(r, p));
         w->odd = w->odd || !plain || !p->named;
     }
-}
-
-/* ---- slices ---- */
-
-static size_t endpoints_of(const struct endpoint_set *set)
-{
-    size_t count = 0;
-    for (size_t g = 0; g < set->group_count; g++)
-        count += set->groups[g].endpoint_count;
-    return count;
-}
-
-static void known_add_sets(struct whereabouts *w, const struct run *r)
-{
     const uint32_t *listed = r->listed;
     w->sets = mem_array(r->set_count, sizeof(w->sets[0]));
     for (; w->set_count < r->set_count; w->set_count++) {
@@ -78,19 +81,6 @@ static void known_add_sets(struct whereabouts *w, const struct run *r)
         listed += s->count;
     }
     w->endpoint_count = r->endpoint_count;
-}
-
-int whereabouts_init(struct whereabouts *w, const struct run *r)
-{
-    for (size_t i = 1; i < r->place_count; i++)
-        if (r->order[i]->server != NULL && str_eq(r->order[i - 1]->server, r->order[i]->server))
-            return -1;
-    *w = (struct whereabouts){.texts = text_pool_ref(r->texts),
-                              .ask_port = r->port.source == PORT_ENDPOINT && r->port.name == NULL};
-    if (w->ask_port && r->port_count > 0)
-        w->port = text_pool_add(w->texts, r->ports[0].name);
-    known_add_places(w, r);
-    known_add_sets(w, r);
     w->texts_bytes = text_pool_bytes(w->texts);
     return 0;
 }
