@@ -140,24 +140,6 @@ static void add_delayed(const struct inspect_report *report, const struct inspec
     add_server(r, ROW_DELAYED, INK_YELLOW, s, kept, NULL, inspect_reason(b, s->name));
 }
 
-static void gather(const struct inspect_report *report, const struct inspect_backend *b, struct rows *r)
-{
-    r->list = mem_array(b->plan.diff.change_count + b->actual.server_count, sizeof(r->list[0]));
-    gather_changes(b, r);
-    for (size_t i = 0; i < b->actual.server_count; i++) {
-        const struct backend_server *s = &b->actual.servers[i];
-        enum inspect_line line = inspect_line(report, b, s);
-        if (line == INSPECT_LINE_EQUAL)
-            add_equal(report, b, s, r);
-        else if (line == INSPECT_LINE_COMMANDED)
-            add_commanded(b, s, r);
-        else if (line == INSPECT_LINE_DELAYED)
-            add_delayed(report, b, s, r);
-    }
-    if (r->count > 1)
-        qsort(r->list, r->count, sizeof(r->list[0]), row_order);
-}
-
 static void widen(size_t *columns, size_t to, size_t max)
 {
     if (to > *columns && to <= max)
@@ -210,7 +192,20 @@ static void print_row(const struct row *row, const struct rows *r, struct page *
 void inspect_print_rows(const struct inspect_report *report, const struct inspect_backend *b, struct page *p)
 {
     cleanup(rows_fini) struct rows rows = {0};
-    gather(report, b, &rows);
+    rows.list = mem_array(b->plan.diff.change_count + b->actual.server_count, sizeof(rows.list[0]));
+    gather_changes(b, &rows);
+    for (size_t i = 0; i < b->actual.server_count; i++) {
+        const struct backend_server *s = &b->actual.servers[i];
+        enum inspect_line line = inspect_line(report, b, s);
+        if (line == INSPECT_LINE_EQUAL)
+            add_equal(report, b, s, &rows);
+        else if (line == INSPECT_LINE_COMMANDED)
+            add_commanded(b, s, &rows);
+        else if (line == INSPECT_LINE_DELAYED)
+            add_delayed(report, b, s, &rows);
+    }
+    if (rows.count > 1)
+        qsort(rows.list, rows.count, sizeof(rows.list[0]), row_order);
     measure(&rows);
     for (size_t i = 0; i < rows.count; i++)
         print_row(&rows.list[i], &rows, p);

@@ -105,24 +105,6 @@ static void release_print_state(struct page *p, const struct release_view *v)
     }
 }
 
-static void release_print_head(struct page *p, const struct release_view *v)
-{
-    const struct release_plan *plan = v->plan;
-    page_put(p, INK_PLAIN, "  backend ");
-    page_put(p, INK_BOLD, v->backend);
-    page_put(p, INK_PLAIN, ": ");
-    release_print_state(p, v);
-    if (v->exists && v->state != RELEASE_UNKNOWN && plan->refused == NULL)
-        page_printf(p, INK_PLAIN, "; %zu %s", plan->kept, plan->kept == 1 ? "server stays" : "servers stay");
-    if (plan->others > 0)
-        page_printf(p, INK_PLAIN, ", %zu not managed", plan->others);
-    page_end_line(p);
-    if (v->why != NULL) {
-        page_put(p, INK_PLAIN, "    ");
-        page_flow_line(p, INK_RED, v->why);
-    }
-}
-
 /* Of one HAProxy. */
 static void release_print_target(const struct release_report *r, const struct release_report_target *t, struct page *p)
 {
@@ -134,7 +116,21 @@ static void release_print_target(const struct release_report *r, const struct re
         page_flow_line(p, INK_RED, t->problem);
     }
     for (size_t i = 0; i < r->backend_count; i++) {
-        release_print_head(p, &t->backends[i]);
+        const struct release_view *v = &t->backends[i];
+        const struct release_plan *plan = v->plan;
+        page_put(p, INK_PLAIN, "  backend ");
+        page_put(p, INK_BOLD, v->backend);
+        page_put(p, INK_PLAIN, ": ");
+        release_print_state(p, v);
+        if (v->exists && v->state != RELEASE_UNKNOWN && plan->refused == NULL)
+            page_printf(p, INK_PLAIN, "; %zu %s", plan->kept, plan->kept == 1 ? "server stays" : "servers stay");
+        if (plan->others > 0)
+            page_printf(p, INK_PLAIN, ", %zu not managed", plan->others);
+        page_end_line(p);
+        if (v->why != NULL) {
+            page_put(p, INK_PLAIN, "    ");
+            page_flow_line(p, INK_RED, v->why);
+        }
         release_print_plan(p, t->backends[i].plan);
     }
 }

@@ -74,23 +74,6 @@ static void end_fallback(struct service_sources *s)
     service_sources_changed(s, "EndpointSlices are readable again", clock_mono_us());
 }
 
-static void settle_endpoints(struct service_sources *s)
-{
-    struct source *slices = &s->all[SOURCE_SLICES];
-    struct informer_status status = source_status(slices);
-    if (status.denied == INFORMER_ALLOWED) {
-        if (s->fallback && status.synced && !status.stale)
-            end_fallback(s);
-    } else if (!s->fallback) {
-        if (source_refused_since(slices, s->nodes->synced_us))
-            start_fallback(s, &status);
-    } else if (!s->trusted && source_refused_since(slices, s->all[SOURCE_ENDPOINTS].synced_us)) {
-        s->trusted = true;
-        source_forget(slices); /* old slices without updates are worse than live Endpoints */
-        service_sources_changed(s, "EndpointSlices are denied, Endpoints are in use", clock_mono_us());
-    }
-}
-
 /* ---- the Service itself ---- */
 
 static uint64_t others_synced_us(const struct service_sources *s)
@@ -127,7 +110,19 @@ static void settle_service(struct service_sources *s)
 static void settle(void *arg)
 {
     struct service_sources *s = arg;
-    settle_endpoints(s);
+    struct source *slices = &s->all[SOURCE_SLICES];
+    struct informer_status status = source_status(slices);
+    if (status.denied == INFORMER_ALLOWED) {
+        if (s->fallback && status.synced && !status.stale)
+            end_fallback(s);
+    } else if (!s->fallback) {
+        if (source_refused_since(slices, s->nodes->synced_us))
+            start_fallback(s, &status);
+    } else if (!s->trusted && source_refused_since(slices, s->all[SOURCE_ENDPOINTS].synced_us)) {
+        s->trusted = true;
+        source_forget(slices); /* old slices without updates are worse than live Endpoints */
+        service_sources_changed(s, "EndpointSlices are denied, Endpoints are in use", clock_mono_us());
+    }
     settle_service(s);
 }
 

@@ -95,24 +95,6 @@ static void end_without_answer(struct etcd_call *call)
     end_as_written(call, &err);
 }
 
-/* The next endpoint; or, behind the last one, all of them again where that may be of use. */
-static void go_on(struct etcd_call *call)
-{
-    uint64_t now = clock_mono_ms();
-    call->tried++;
-    if (call->tried < endpoints_of(call) && now < call->deadline_ms) {
-        timer_set(&call->timer, 0);
-    } else if (call->passing && now + PAUSE_MS + TRY_LEAST_MS < call->deadline_ms) {
-        call->tried = 0;
-        call->passing = false;
-        error_clear(&call->why);
-        buf_clear(&call->tries);
-        timer_set(&call->timer, PAUSE_MS);
-    } else {
-        end_without_answer(call);
-    }
-}
-
 /* What may be over another time beats what one of them said for good. */
 static void note_try(struct etcd_call *call, const struct error *why)
 {
@@ -129,7 +111,20 @@ static void try_elsewhere(struct etcd_call *call, const struct error *why)
     etcd_client_failed(call->client, index_of(call));
     log_debug(call->client->log, "request to an etcd endpoint failed", log_str("error", why->message));
     note_try(call, why);
-    go_on(call);
+    /* The next endpoint; or, behind the last one, all of them again where that may be of use. */
+    uint64_t now = clock_mono_ms();
+    call->tried++;
+    if (call->tried < endpoints_of(call) && now < call->deadline_ms) {
+        timer_set(&call->timer, 0);
+    } else if (call->passing && now + PAUSE_MS + TRY_LEAST_MS < call->deadline_ms) {
+        call->tried = 0;
+        call->passing = false;
+        error_clear(&call->why);
+        buf_clear(&call->tries);
+        timer_set(&call->timer, PAUSE_MS);
+    } else {
+        end_without_answer(call);
+    }
 }
 
 static void end_unsure(struct etcd_call *call, const struct error *why)

@@ -225,8 +225,9 @@ static void informer_feed_type(struct informer *i, enum watch_event_type type, c
 
 /* ---- frames ---- */
 
-static void feed_event(struct informer *i, struct kube_event *e)
+static int informer_on_event(void *arg, struct kube_event *e, struct error *err)
 {
+    struct informer *i = arg;
     static const enum watch_event_type types[] = {
         [KUBE_ADDED] = WATCH_EVENT_OBJECT,   [KUBE_MODIFIED] = WATCH_EVENT_OBJECT,
         [KUBE_DELETED] = WATCH_EVENT_OBJECT, [KUBE_BOOKMARK] = WATCH_EVENT_BOOKMARK,
@@ -244,12 +245,6 @@ static void feed_event(struct informer *i, struct kube_event *e)
                          .detail = e->status_message,
                      });
     i->event = NULL;
-}
-
-static int informer_on_event(void *arg, struct kube_event *e, struct error *err)
-{
-    struct informer *i = arg;
-    feed_event(i, e);
     return i->cancelled ? error_set(err, ERROR_RETRY, "ended") : 0;
 }
 

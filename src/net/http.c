@@ -190,28 +190,6 @@ static void explain_no_connection(struct http_request *q, const char *text, stru
                   os_error != 0 ? why : "", os_error != 0 ? ")" : "", q->proxy_hint);
 }
 
-static void http_explain(struct http_request *q, CURLcode code, struct error *err)
-{
-    const char *text = http_text_of(q, code);
-    if (q->over_cap)
-        error_set(err, ERROR_INVALID, "%s %s: the answer is larger than %zu bytes", q->method, q->url,
-                  q->body.max_bytes);
-    else if (q->withheld)
-        error_set(err, ERROR_RETRY, "%s %s: not sent, since it is no longer allowed", q->method, q->url);
-    else if (q->stopped)
-        error_set(err, ERROR_INVALID, "%s %s: stopped reading the answer", q->method, q->url);
-    else if (q->peer_refused.kind != ERROR_NONE)
-        error_set(err, ERROR_INVALID, "%s %s: TLS: %s", q->method, q->url, q->peer_refused.message);
-    else if (is_tls_refusal(code))
-        error_set(err, ERROR_INVALID, "%s %s: TLS: %s", q->method, q->url, text);
-    else if (code == CURLE_SSL_CONNECT_ERROR)
-        error_set(err, ERROR_RETRY, "%s %s: no TLS connection, is this an https port? (%s)", q->method, q->url, text);
-    else if (code == CURLE_COULDNT_CONNECT)
-        explain_no_connection(q, text, err);
-    else
-        error_set(err, ERROR_RETRY, "%s %s: %s%s%s", q->method, q->url, text, http_tls_hint(q, code), q->proxy_hint);
-}
-
 static void hide_in_body(struct http_request *q)
 {
     if (q->body.len == 0 || !is_quoted(q, q->body.data, q->body.len))
@@ -227,8 +205,28 @@ void http_request_finished(struct http_request *q, CURLcode code)
     fill_response(q, &r);
     r.progress = progress_of(q, code);
     q->ended = code;
-    if (code != CURLE_OK)
-        http_explain(q, code, &err);
+    if (code != CURLE_OK) {
+        const char *text = http_text_of(q, code);
+        if (q->over_cap)
+            error_set(&err, ERROR_INVALID, "%s %s: the answer is larger than %zu bytes", q->method, q->url,
+                      q->body.max_bytes);
+        else if (q->withheld)
+            error_set(&err, ERROR_RETRY, "%s %s: not sent, since it is no longer allowed", q->method, q->url);
+        else if (q->stopped)
+            error_set(&err, ERROR_INVALID, "%s %s: stopped reading the answer", q->method, q->url);
+        else if (q->peer_refused.kind != ERROR_NONE)
+            error_set(&err, ERROR_INVALID, "%s %s: TLS: %s", q->method, q->url, q->peer_refused.message);
+        else if (is_tls_refusal(code))
+            error_set(&err, ERROR_INVALID, "%s %s: TLS: %s", q->method, q->url, text);
+        else if (code == CURLE_SSL_CONNECT_ERROR)
+            error_set(&err, ERROR_RETRY, "%s %s: no TLS connection, is this an https port? (%s)", q->method, q->url,
+                      text);
+        else if (code == CURLE_COULDNT_CONNECT)
+            explain_no_connection(q, text, &err);
+        else
+            error_set(&err, ERROR_RETRY, "%s %s: %s%s%s", q->method, q->url, text, http_tls_hint(q, code),
+                      q->proxy_hint);
+    }
     hide_in_body(q);
     curl_multi_remove_handle(q->http->multi, q->easy);
     q->callbacks.on_done(q->arg, &r, code == CURLE_OK ? NULL : &err);

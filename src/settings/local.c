@@ -75,23 +75,6 @@ static void local_check_without(const struct settings *s, struct settings_findin
             finding_warning(found, "%s has no effect without HAPROXY_CONFIG_FILE", theirs[i].row->name);
 }
 
-static void local_check_reload(const struct settings *s, struct settings_findings *found)
-{
-    const struct settings_local *l = &s->local;
-    if (l->reload == SETTINGS_RELOAD_COMMAND && l->reload_command == NULL &&
-        !setting_is_given(s, SETTING(local.reload_command)))
-        finding_error(found, "HAPROXY_RELOAD=command needs HAPROXY_RELOAD_COMMAND: expected %s",
-                      SETTING(local.reload_command)->expected);
-    if (l->reload != SETTINGS_RELOAD_COMMAND && l->reload_command != NULL)
-        finding_warning(found, "HAPROXY_RELOAD_COMMAND has no effect without HAPROXY_RELOAD=command");
-    if (l->reload != SETTINGS_RELOAD_COMMAND && l->master_socket == NULL &&
-        !setting_is_given(s, SETTING(local.master_socket)))
-        finding_error(found,
-                      "HAPROXY_RELOAD=%s needs HAPROXY_MASTER_SOCKET: expected the socket that HAProxy was started "
-                      "with (haproxy -W -S SOCKET; Debian's haproxy.service: /run/haproxy-master.sock)",
-                      SETTING(local.reload)->words[l->reload]);
-}
-
 static bool local_same_path(const char *a, const char *b)
 {
     cleanup(mem_free_ptr) char *x = local_plain(a), *y = local_plain(b);
@@ -164,5 +147,17 @@ void local_check(const struct settings *s, struct settings_findings *found)
     if (s->config_file != NULL && local_same_path(s->config_file, s->local.file))
         finding_error(found, "CONFIG_FILE and HAPROXY_CONFIG_FILE are the same file: expected the source in one, and "
                              "HAProxy's own in the other");
-    local_check_reload(s, found);
+    const struct settings_local *l = &s->local;
+    if (l->reload == SETTINGS_RELOAD_COMMAND && l->reload_command == NULL &&
+        !setting_is_given(s, SETTING(local.reload_command)))
+        finding_error(found, "HAPROXY_RELOAD=command needs HAPROXY_RELOAD_COMMAND: expected %s",
+                      SETTING(local.reload_command)->expected);
+    if (l->reload != SETTINGS_RELOAD_COMMAND && l->reload_command != NULL)
+        finding_warning(found, "HAPROXY_RELOAD_COMMAND has no effect without HAPROXY_RELOAD=command");
+    if (l->reload != SETTINGS_RELOAD_COMMAND && l->master_socket == NULL &&
+        !setting_is_given(s, SETTING(local.master_socket)))
+        finding_error(found,
+                      "HAPROXY_RELOAD=%s needs HAPROXY_MASTER_SOCKET: expected the socket that HAProxy was started "
+                      "with (haproxy -W -S SOCKET; Debian's haproxy.service: /run/haproxy-master.sock)",
+                      SETTING(local.reload)->words[l->reload]);
 }

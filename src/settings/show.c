@@ -31,28 +31,6 @@ static const char *show_flag(const struct settings_show *how, const struct setti
     return NULL;
 }
 
-/* Where the value comes from. */
-static void show_add_remark(struct buf *out, const struct settings *s, const struct settings_show *how,
-                            const struct setting *row, bool is_replaced)
-{
-    const char *flag = show_flag(how, row);
-    const char *path = row->or_file ? SETTING_MEMBER(const struct secret, row, s).path : NULL;
-    if (is_unused(s, row))
-        buf_add(out, "not used: each URL has its line in the credentials file");
-    else if (path != NULL)
-        buf_printf(out, "from the file %s", path);
-    else if (is_replaced)
-        buf_add(out, "not used beside INGRESS_SERVICES");
-    else if (flag != NULL)
-        buf_printf(out, "by %s", flag);
-    else if (setting_is_given(s, row))
-        buf_add(out, "from the environment");
-    else if (s->beside_mode && row->alias_fallback != NULL)
-        buf_add(out, "default beside MODE");
-    else
-        buf_printf(out, "default%s%s", row->fallback == NULL ? ": " : "", row->fallback == NULL ? row->unset : "");
-}
-
 static void show_add_dataplanes(struct buf *out, const struct settings *c)
 {
     for (size_t i = 0; i < c->dataplane_count; i++) {
@@ -101,7 +79,23 @@ void settings_print_as(const struct settings *s, const struct settings_show *how
         if (!is_replaced)
             row->type->print(row, s, out);
         buf_add(out, "  # ");
-        show_add_remark(out, s, how, row, is_replaced);
+        /* Where the value comes from. */
+        const char *flag = show_flag(how, row);
+        const char *path = row->or_file ? SETTING_MEMBER(const struct secret, row, s).path : NULL;
+        if (is_unused(s, row))
+            buf_add(out, "not used: each URL has its line in the credentials file");
+        else if (path != NULL)
+            buf_printf(out, "from the file %s", path);
+        else if (is_replaced)
+            buf_add(out, "not used beside INGRESS_SERVICES");
+        else if (flag != NULL)
+            buf_printf(out, "by %s", flag);
+        else if (setting_is_given(s, row))
+            buf_add(out, "from the environment");
+        else if (s->beside_mode && row->alias_fallback != NULL)
+            buf_add(out, "default beside MODE");
+        else
+            buf_printf(out, "default%s%s", row->fallback == NULL ? ": " : "", row->fallback == NULL ? row->unset : "");
         buf_add(out, "\n");
     }
     if (how->changed && out->len == 0)

@@ -248,7 +248,7 @@ room("configuration, files beside it", ("test_storage",), (
     Mutant("what is there is not compared", STORAGE, "bool same = s->was_read && s->now.len", "bool same = false && s->now.len"),
     Mutant("a map loses lines before the configuration", STORAGE, "s->whole = !(grows && e->present) ||", "s->whole = true ||"),
     Mutant("a map that changes alone is written twice", STORAGE, " && !s->request.alone;", ";"),
-    Mutant("the list comes after the files", STORAGE, "    if (add && !s->announced)\n        return storage_send_list(s, STORAGE_ANNOUNCE, storage_list_text(&s->entries, s->request.files));\n", ""),
+    Mutant("the list comes after the files", STORAGE, "        if (add && !s->announced)\n            return storage_send_list(s, STORAGE_ANNOUNCE, storage_list_text(&s->entries, s->request.files));\n", ""),
     Mutant("the list says that what changes runs", LIST, "&& !e->changed && (f == NULL || str_eq(f->hash, e->hash));", ";"),
     Mutant("what a killed run changed is never loaded", LIST, "        e->changed = strlen(hash) + 1 != sizeof(e->hash); /* by a run that did not come to its end */\n        if (!e->changed)", "        if (strlen(hash) + 1 == sizeof(e->hash))"),
     Mutant("files of others are deleted", STORAGE, "            e->found = true;\n", ""),

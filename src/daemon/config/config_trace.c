@@ -266,23 +266,6 @@ static void config_trace_settle(struct config_trace *t)
     config_trace_end(&t->root, t->result != NULL ? t->result : "unfinished", NULL);
 }
 
-static void config_trace_step(struct config_trace *t, struct way *w, const struct configuration_event *e)
-{
-    bool reloads = str_eq(e->reason, CONFIGURATION_WAY_RELOAD);
-    if (e->kind == CONFIGURATION_VALIDATING || e->kind == CONFIGURATION_WRITING) {
-        config_trace_step_begins(t, w, e->kind == CONFIGURATION_WRITING ? STEP_APPLY : STEP_VALIDATE, e->url);
-    } else if (e->kind == CONFIGURATION_LOADED && w->step == STEP_RELOAD) {
-        config_trace_step_ends(w, NULL);
-        config_trace_step_begins(t, w, STEP_VERIFY, e->url);
-    } else if (e->kind == CONFIGURATION_WRITTEN && (w->step == STEP_APPLY || reloads)) {
-        if (w->step == STEP_APPLY) {
-            span_text(w->span, "apply.way", e->reason);
-            config_trace_step_ends(w, NULL);
-        }
-        config_trace_step_begins(t, w, reloads ? STEP_RELOAD : STEP_VERIFY, e->url);
-    }
-}
-
 /* Of what is tried again: what was asked for is asked for anew, what was written is still to be seen to run. */
 static void config_trace_failed(struct way *w, const char *why)
 {
@@ -304,7 +287,19 @@ static void config_trace_take_of(struct config_trace *t, struct way *w, const st
         return;
     }
     if (results[e->kind] == NULL) {
-        config_trace_step(t, w, e);
+        bool reloads = str_eq(e->reason, CONFIGURATION_WAY_RELOAD);
+        if (e->kind == CONFIGURATION_VALIDATING || e->kind == CONFIGURATION_WRITING) {
+            config_trace_step_begins(t, w, e->kind == CONFIGURATION_WRITING ? STEP_APPLY : STEP_VALIDATE, e->url);
+        } else if (e->kind == CONFIGURATION_LOADED && w->step == STEP_RELOAD) {
+            config_trace_step_ends(w, NULL);
+            config_trace_step_begins(t, w, STEP_VERIFY, e->url);
+        } else if (e->kind == CONFIGURATION_WRITTEN && (w->step == STEP_APPLY || reloads)) {
+            if (w->step == STEP_APPLY) {
+                span_text(w->span, "apply.way", e->reason);
+                config_trace_step_ends(w, NULL);
+            }
+            config_trace_step_begins(t, w, reloads ? STEP_RELOAD : STEP_VERIFY, e->url);
+        }
         return;
     }
     if (e->kind == CONFIGURATION_VALIDATED)

@@ -86,29 +86,6 @@ static bool is_for_what_follows(const char *word)
     return cfg_is_among(word, ones, array_len(ones)) || str_has_prefix(word, "ssl-default-");
 }
 
-static int check_late_global(const struct cfg_file *f, struct error *err)
-{
-    cleanup(cfg_line_fini) struct cfg_line words;
-    cfg_line_init(&words);
-    const struct cfg_file_section *other = NULL;
-    for (size_t i = 0; i < f->section_count; i++) {
-        const struct cfg_file_section *s = &f->sections[i];
-        if (!str_eq(s->kind, "global")) {
-            other = other != NULL ? other : s;
-            continue;
-        }
-        for (size_t k = 0; other != NULL && k < s->line_count; k++) {
-            cfg_line_split(&words, s->lines[k].text, s->lines[k].len);
-            if (is_for_what_follows(cfg_word(&words, 0)))
-                return error_set(err, ERROR_INVALID,
-                                 "line %u: %s in a global section behind another section (line %u), which the Data "
-                                 "Plane API would write before it: move it to where that does no harm, the beginning",
-                                 s->lines[k].number, cfg_word(&words, 0), other->line->number);
-        }
-    }
-    return 0;
-}
-
 static int check_sections(const struct cfg_file *f, struct error *err)
 {
     const struct cfg_file_line *lost = line_of_no_section(f);
@@ -128,7 +105,25 @@ static int check_sections(const struct cfg_file *f, struct error *err)
                              "would keep the last alone: make one of them, or give it another name",
                              list[i]->line->number, list[i]->kind, NAME_SHOWN, cfg_file_name(list[i]),
                              list[i - 1]->line->number);
-    return check_late_global(f, err);
+    cleanup(cfg_line_fini) struct cfg_line words;
+    cfg_line_init(&words);
+    const struct cfg_file_section *other = NULL;
+    for (size_t i = 0; i < f->section_count; i++) {
+        const struct cfg_file_section *s = &f->sections[i];
+        if (!str_eq(s->kind, "global")) {
+            other = other != NULL ? other : s;
+            continue;
+        }
+        for (size_t k = 0; other != NULL && k < s->line_count; k++) {
+            cfg_line_split(&words, s->lines[k].text, s->lines[k].len);
+            if (is_for_what_follows(cfg_word(&words, 0)))
+                return error_set(err, ERROR_INVALID,
+                                 "line %u: %s in a global section behind another section (line %u), which the Data "
+                                 "Plane API would write before it: move it to where that does no harm, the beginning",
+                                 s->lines[k].number, cfg_word(&words, 0), other->line->number);
+        }
+    }
+    return 0;
 }
 
 /* Behind the keyword or the name that cfg_source_print extends stands nothing, or `from`. */

@@ -138,28 +138,6 @@ static void put_httpchk(yyjson_mut_doc *doc, yyjson_mut_val *root)
     json_set(doc, root, "httpchk_params", params);
 }
 
-static void codec_write_fill_backend(yyjson_mut_doc *doc, const struct backend *actual,
-                                     const struct backend_settings *settings)
-{
-    yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
-    put_string(doc, root, "name", actual->name);
-    if (!actual->exists)
-        put_string(doc, root, "mode", "tcp"); /* TLS and PROXY v2 go through to the ingress untouched */
-    if (settings->balance != NULL)
-        put_balance(doc, root, settings->balance);
-    if (settings->adv_check != NULL)
-        put_adv_check(doc, root, settings->adv_check);
-    if (settings->httpchk_healthz)
-        put_httpchk(doc, root);
-    if (settings->proxy_v2) {
-        yyjson_mut_val *old = yyjson_mut_obj_get(root, "default_server");
-        yyjson_mut_val *defaults = yyjson_mut_is_obj(old) ? old : yyjson_mut_obj(doc);
-        put_string(doc, defaults, "send-proxy-v2", "enabled");
-        if (defaults != old)
-            json_set(doc, root, "default_server", defaults); /* when it is complete: a replacement is copied */
-    }
-}
-
 /* Each name is there once, so none is searched: with thousands that would take longer than the request. */
 static void codec_write_put_servers(yyjson_mut_doc *doc, const struct backend_server *const *list, size_t count)
 {
@@ -180,7 +158,23 @@ int codec_write_backend(const struct backend *actual, const struct backend_setti
     cleanup(json_free_ptr) yyjson_mut_doc *doc = start_from(actual->json, what, err);
     if (doc == NULL)
         return -1;
-    codec_write_fill_backend(doc, actual, settings);
+    yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
+    put_string(doc, root, "name", actual->name);
+    if (!actual->exists)
+        put_string(doc, root, "mode", "tcp"); /* TLS and PROXY v2 go through to the ingress untouched */
+    if (settings->balance != NULL)
+        put_balance(doc, root, settings->balance);
+    if (settings->adv_check != NULL)
+        put_adv_check(doc, root, settings->adv_check);
+    if (settings->httpchk_healthz)
+        put_httpchk(doc, root);
+    if (settings->proxy_v2) {
+        yyjson_mut_val *old = yyjson_mut_obj_get(root, "default_server");
+        yyjson_mut_val *defaults = yyjson_mut_is_obj(old) ? old : yyjson_mut_obj(doc);
+        put_string(doc, defaults, "send-proxy-v2", "enabled");
+        if (defaults != old)
+            json_set(doc, root, "default_server", defaults); /* when it is complete: a replacement is copied */
+    }
     if (servers != NULL)
         codec_write_put_servers(doc, servers, count);
     return codec_write_finish(doc, what, out, err);

@@ -68,24 +68,6 @@ static void forget_runtime(struct reader *o)
         runtime_fini(&o->to->found[i].runtime);
 }
 
-static void read_worker(struct reader *o, const struct dataplane_answer *a)
-{
-    struct error err = {0};
-    struct codec_worker worker = {.pid = -1, .uptime_s = -1};
-    int64_t pid = o->to->worker_pid, uptime_s = o->to->worker_uptime_s;
-    int status = dataplane_answer_check(a, &err);
-    if (status == 0) {
-        status = codec_read_worker(a->body, a->body_len, &worker, &err);
-        o->to->worker_silent = status != 0;
-    }
-    if (worker.pid != pid || worker.uptime_s < uptime_s)
-        forget_runtime(o); /* of another process, perhaps */
-    o->to->worker_pid = worker.pid;
-    o->to->worker_uptime_s = worker.uptime_s;
-    if (status == 0)
-        snprintf(o->to->haproxy, sizeof(o->to->haproxy), "%s", worker.version);
-}
-
 /* ---- its servers ---- */
 
 /* For a backend without a server the API has no data: 404, or 500 in 3.0. The file has none either. */
@@ -194,7 +176,20 @@ static void running_on_answer(void *arg, const struct dataplane_answer *a)
         reader_ask_told(o, read_back_answer(&o->back, a));
         return;
     }
-    read_worker(o, a);
+    struct error err = {0};
+    struct codec_worker worker = {.pid = -1, .uptime_s = -1};
+    int64_t pid = o->to->worker_pid, uptime_s = o->to->worker_uptime_s;
+    int status = dataplane_answer_check(a, &err);
+    if (status == 0) {
+        status = codec_read_worker(a->body, a->body_len, &worker, &err);
+        o->to->worker_silent = status != 0;
+    }
+    if (worker.pid != pid || worker.uptime_s < uptime_s)
+        forget_runtime(o); /* of another process, perhaps */
+    o->to->worker_pid = worker.pid;
+    o->to->worker_uptime_s = worker.uptime_s;
+    if (status == 0)
+        snprintf(o->to->haproxy, sizeof(o->to->haproxy), "%s", worker.version);
     if (a->error != NULL) {
         give_runtime_up(o, a->error);
         return;

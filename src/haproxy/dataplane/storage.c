@@ -109,28 +109,6 @@ static struct storage_action storage_next_file(struct storage *s)
     return storage_next(s);
 }
 
-/* What a file is to have is known; so is what it has, but of a certificate. */
-static struct storage_action storage_put(struct storage *s, const struct storage_file *f, struct storage_entry *e)
-{
-    bool add = s->request.part == STORAGE_ADD, grows = add && f->place == STORAGE_MAP && !s->request.alone;
-    cleanup(buf_fini) struct buf grown = {0};
-    const char *bytes = f->bytes;
-    size_t len = f->len;
-    if (add && !s->announced)
-        return storage_send_list(s, STORAGE_ANNOUNCE, storage_list_text(&s->entries, s->request.files));
-    if (e->present && !e->changed && e->good == NULL && s->was_read)
-        storage_entry_keep(e, buf_str(&s->now), s->now.len);
-    s->whole = !(grows && e->present) || storage_map_grow(buf_str(&s->now), f->bytes, &grown);
-    if (!s->whole) {
-        s->unfinished = true;
-        bytes = buf_str(&grown);
-        len = grown.len;
-    }
-    if (!s->whole && len == s->now.len) /* it loses lines, and gains none */
-        return storage_next_file(s);
-    return storage_send(s, STORAGE_WRITE, f->place, f->stored, !e->present, bytes, len);
-}
-
 bool storage_is_put(const struct storage_entry *e, const struct storage_file *f)
 {
     return e->present && str_eq(e->hash, f->hash);
@@ -156,7 +134,24 @@ static struct storage_action storage_next_put(struct storage *s)
             return storage_get(s, STORAGE_READ_FILE, f->place, f->stored);
         if (storage_take_as_put(s, f, e))
             continue;
-        return storage_put(s, f, e);
+        /* What a file is to have is known; so is what it has, but of a certificate. */
+        bool add = s->request.part == STORAGE_ADD, grows = add && f->place == STORAGE_MAP && !s->request.alone;
+        cleanup(buf_fini) struct buf grown = {0};
+        const char *bytes = f->bytes;
+        size_t len = f->len;
+        if (add && !s->announced)
+            return storage_send_list(s, STORAGE_ANNOUNCE, storage_list_text(&s->entries, s->request.files));
+        if (e->present && !e->changed && e->good == NULL && s->was_read)
+            storage_entry_keep(e, buf_str(&s->now), s->now.len);
+        s->whole = !(grows && e->present) || storage_map_grow(buf_str(&s->now), f->bytes, &grown);
+        if (!s->whole) {
+            s->unfinished = true;
+            bytes = buf_str(&grown);
+            len = grown.len;
+        }
+        if (!s->whole && len == s->now.len) /* it loses lines, and gains none */
+            return storage_next_file(s);
+        return storage_send(s, STORAGE_WRITE, f->place, f->stored, !e->present, bytes, len);
     }
     return storage_done(s, TRANSACTION_COMMITTED);
 }

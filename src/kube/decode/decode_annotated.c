@@ -32,8 +32,17 @@ static int read_annotation(yyjson_val *key, yyjson_val *value, struct annotated_
     return 0;
 }
 
-static int read_wanted(struct decode *d, yyjson_val *metadata, struct annotated_service *s, struct error *err)
+static int decode_annotated(struct decode *d, yyjson_val *from, void *object, struct error *err)
 {
+    struct annotated_service *s = object;
+    const char *created;
+    yyjson_val *metadata = yyjson_obj_get(from, "metadata");
+    if (kube_services.decode(d, from, &s->service, err) != 0)
+        return -1;
+    if (json_get_line(metadata, "creationTimestamp", TIME_MAX_BYTES, &created, err) != 0)
+        return error_prefix(err, "metadata");
+    if (created != NULL && rfc3339_parse(created, &s->created_us) != 0)
+        return error_set(err, ERROR_INVALID, "metadata.creationTimestamp is \"%s\", no time of RFC 3339", created);
     size_t i, max;
     yyjson_val *all, *key, *value;
     if (json_get_object(metadata, "annotations", &all, err) != 0 ||
@@ -47,20 +56,6 @@ static int read_wanted(struct decode *d, yyjson_val *metadata, struct annotated_
             read_annotation(key, value, s, decode_part_error(d)) != 0)
             decode_left_out(d, "metadata.annotations[\"%s\"]", yyjson_get_str(key));
     return 0;
-}
-
-static int decode_annotated(struct decode *d, yyjson_val *from, void *object, struct error *err)
-{
-    struct annotated_service *s = object;
-    const char *created;
-    yyjson_val *metadata = yyjson_obj_get(from, "metadata");
-    if (kube_services.decode(d, from, &s->service, err) != 0)
-        return -1;
-    if (json_get_line(metadata, "creationTimestamp", TIME_MAX_BYTES, &created, err) != 0)
-        return error_prefix(err, "metadata");
-    if (created != NULL && rfc3339_parse(created, &s->created_us) != 0)
-        return error_set(err, ERROR_INVALID, "metadata.creationTimestamp is \"%s\", no time of RFC 3339", created);
-    return read_wanted(d, metadata, s, err);
 }
 
 struct kube_resource kube_annotated_services(const struct annotated_prefixes *prefixes)

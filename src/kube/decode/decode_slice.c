@@ -84,26 +84,6 @@ static int endpoint_of(yyjson_val *endpoint, int family, struct endpoint *ret, s
     return 0;
 }
 
-static int slice_fill_group(struct decode *d, yyjson_val *object, int family, struct endpoint_group *g,
-                            struct error *err)
-{
-    size_t i, max;
-    yyjson_val *endpoints, *endpoint;
-    if (decode_ports(d, object, "", g, err) != 0 || json_get_array(object, "endpoints", &endpoints, err) != 0 ||
-        decode_count(d, yyjson_arr_size(endpoints), "endpoints", err) != 0)
-        return -1;
-    if (yyjson_arr_size(endpoints) == 0)
-        return 0;
-    g->endpoints = mem_array(yyjson_arr_size(endpoints), sizeof(*g->endpoints));
-    yyjson_arr_foreach (endpoints, i, max, endpoint) {
-        if (endpoint_of(endpoint, family, &g->endpoints[g->endpoint_count], decode_part_error(d)) != 0)
-            decode_left_out(d, "endpoints[%zu]", i);
-        else
-            g->endpoint_count++;
-    }
-    return 0;
-}
-
 static int family_of(yyjson_val *object, int *ret, struct error *err)
 {
     const char *type;
@@ -126,7 +106,22 @@ static int decode_slice(struct decode *d, yyjson_val *from, void *object, struct
     s->uid_hash = d->uid_hash;
     s->groups = mem_array(1, sizeof(*s->groups));
     s->group_count = 1;
-    return slice_fill_group(d, from, family, &s->groups[0], err);
+    struct endpoint_group *g = &s->groups[0];
+    size_t i, max;
+    yyjson_val *endpoints, *endpoint;
+    if (decode_ports(d, from, "", g, err) != 0 || json_get_array(from, "endpoints", &endpoints, err) != 0 ||
+        decode_count(d, yyjson_arr_size(endpoints), "endpoints", err) != 0)
+        return -1;
+    if (yyjson_arr_size(endpoints) == 0)
+        return 0;
+    g->endpoints = mem_array(yyjson_arr_size(endpoints), sizeof(*g->endpoints));
+    yyjson_arr_foreach (endpoints, i, max, endpoint) {
+        if (endpoint_of(endpoint, family, &g->endpoints[g->endpoint_count], decode_part_error(d)) != 0)
+            decode_left_out(d, "endpoints[%zu]", i);
+        else
+            g->endpoint_count++;
+    }
+    return 0;
 }
 
 const struct kube_resource kube_slices = {

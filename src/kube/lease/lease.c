@@ -33,8 +33,18 @@ static int lease_number_of(yyjson_val *of, const char *key, int32_t *ret, struct
     return 0;
 }
 
-static int read_spec(yyjson_val *root, struct lease *l, struct error *err)
+static int read_lease(yyjson_val *root, struct lease *l, struct error *err)
 {
+    yyjson_val *metadata;
+    const char *version;
+    if (!yyjson_equals_str(yyjson_obj_get(root, "kind"), "Lease"))
+        return error_set(err, ERROR_INVALID, "this is not a Lease");
+    if (json_get_object(root, "metadata", &metadata, err) != 0 ||
+        lease_text_of(metadata, "resourceVersion", LEASE_MAX_VERSION_BYTES, &version, err) != 0)
+        return -1;
+    if (version[0] == '\0')
+        return error_set(err, ERROR_INVALID, "it has no resourceVersion");
+    snprintf(l->version, sizeof(l->version), "%s", version);
     yyjson_val *spec;
     const char *holder, *acquired, *renewed;
     if (json_get_object(root, "spec", &spec, err) != 0)
@@ -49,21 +59,6 @@ static int read_spec(yyjson_val *root, struct lease *l, struct error *err)
     snprintf(l->acquire_time, sizeof(l->acquire_time), "%s", acquired);
     snprintf(l->renew_time, sizeof(l->renew_time), "%s", renewed);
     return 0;
-}
-
-static int read_lease(yyjson_val *root, struct lease *l, struct error *err)
-{
-    yyjson_val *metadata;
-    const char *version;
-    if (!yyjson_equals_str(yyjson_obj_get(root, "kind"), "Lease"))
-        return error_set(err, ERROR_INVALID, "this is not a Lease");
-    if (json_get_object(root, "metadata", &metadata, err) != 0 ||
-        lease_text_of(metadata, "resourceVersion", LEASE_MAX_VERSION_BYTES, &version, err) != 0)
-        return -1;
-    if (version[0] == '\0')
-        return error_set(err, ERROR_INVALID, "it has no resourceVersion");
-    snprintf(l->version, sizeof(l->version), "%s", version);
-    return read_spec(root, l, err);
 }
 
 static yyjson_doc *lease_parse(const char *json, size_t len, yyjson_read_flag flags, struct error *err)

@@ -149,25 +149,6 @@ static void share_name(struct place *winner, struct place *p)
     p->winner = winner;
 }
 
-static void settle_names(struct run *r)
-{
-    struct place *winner = NULL;
-    for (size_t i = 0; i < r->place_count; i++) {
-        struct place *p = r->order[i];
-        if (winner != NULL && p->server != NULL && str_eq(winner->server, p->server)) {
-            share_name(winner, p);
-            continue;
-        }
-        if (r->problem != NULL || r->in->states == NULL || p->server == NULL)
-            p->step = stateless_step(r, p->sign);
-        else
-            p->step = server_states_see(r->in->states, p->server, p->sign);
-        if (p->cause == CAUSE_NONE && p->step.state == SERVER_OUT)
-            p->cause = CAUSE_DRAINED;
-        winner = p;
-    }
-}
-
 /* ---- all places ---- */
 
 static char *desired_decide_find_problem(struct run *r)
@@ -213,5 +194,19 @@ void run_settle(struct run *r)
     if (r->problem == NULL && r->in->states != NULL)
         (r->part ? server_states_resume : server_states_begin)(r->in->states, r->in->now_ms,
                                                                r->rules->drain_timeout_ms);
-    settle_names(r);
+    struct place *winner = NULL;
+    for (size_t i = 0; i < r->place_count; i++) {
+        struct place *p = r->order[i];
+        if (winner != NULL && p->server != NULL && str_eq(winner->server, p->server)) {
+            share_name(winner, p);
+            continue;
+        }
+        if (r->problem != NULL || r->in->states == NULL || p->server == NULL)
+            p->step = stateless_step(r, p->sign);
+        else
+            p->step = server_states_see(r->in->states, p->server, p->sign);
+        if (p->cause == CAUSE_NONE && p->step.state == SERVER_OUT)
+            p->cause = CAUSE_DRAINED;
+        winner = p;
+    }
 }

@@ -135,29 +135,6 @@ static size_t count_touched(const struct whereabouts *w)
     return count;
 }
 
-static void read_part(struct run *r, struct whereabouts *w)
-{
-    struct reader *in = run_part_begin(r, count_touched(w));
-    r->sets = mem_array(w->set_count, sizeof(r->sets[0]));
-    for (; r->set_count < w->set_count; r->set_count++) {
-        const struct known_set *s = &w->sets[r->set_count];
-        r->sets[r->set_count] = (struct run_set){s->set, s->name};
-        const struct run_set *as = &r->sets[r->set_count];
-        const uint32_t *at = s->places;
-        for (size_t g = 0; g < s->set->group_count; g++)
-            for (size_t i = 0; i < s->set->groups[g].endpoint_count; i++, at++) {
-                struct known_place *p = &w->places[*at];
-                if (!p->touched)
-                    continue;
-                if (p->part == 0)
-                    p->part = 1 + run_part_place(in, p->name, (p->flags & KNOWN_NAMED) != 0, p->server);
-                run_part_endpoint(in, as, &s->set->groups[g], &s->set->groups[g].endpoints[i], p->part - 1);
-            }
-    }
-    run_part_end(in);
-    r->endpoint_count = w->endpoint_count;
-}
-
 /* A steady place depends on no other; all that do are seen again, and hear what the steady ones say. -1: it concerns
  * all. */
 static int judge_part(struct desired_memory *m, struct run *r)
@@ -170,7 +147,25 @@ static int judge_part(struct desired_memory *m, struct run *r)
     if (c.of_all)
         return -1;
     touch_unsteady(&m->where, r);
-    read_part(r, &m->where);
+    struct reader *in = run_part_begin(r, count_touched(&m->where));
+    r->sets = mem_array(m->where.set_count, sizeof(r->sets[0]));
+    for (; r->set_count < m->where.set_count; r->set_count++) {
+        const struct known_set *s = &m->where.sets[r->set_count];
+        r->sets[r->set_count] = (struct run_set){s->set, s->name};
+        const struct run_set *as = &r->sets[r->set_count];
+        const uint32_t *at = s->places;
+        for (size_t g = 0; g < s->set->group_count; g++)
+            for (size_t i = 0; i < s->set->groups[g].endpoint_count; i++, at++) {
+                struct known_place *p = &m->where.places[*at];
+                if (!p->touched)
+                    continue;
+                if (p->part == 0)
+                    p->part = 1 + run_part_place(in, p->name, (p->flags & KNOWN_NAMED) != 0, p->server);
+                run_part_endpoint(in, as, &s->set->groups[g], &s->set->groups[g].endpoints[i], p->part - 1);
+            }
+    }
+    run_part_end(in);
+    r->endpoint_count = m->where.endpoint_count;
     run_judge(r);
     return r->problem == NULL && r->any_ready ? 0 : -1;
 }

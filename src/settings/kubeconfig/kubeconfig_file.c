@@ -31,23 +31,6 @@ static int top_get(const struct kubeconfig_file *f, const char *key, const struc
     return twice != 0 ? fail_at(f, twice, err, "%s: appears twice", key) : 0;
 }
 
-static int kubeconfig_file_check_head(const struct kubeconfig_file *f, struct error *err)
-{
-    static const char *const wanted[][2] = {{"apiVersion", "v1"}, {"kind", "Config"}};
-    if (yaml_node_is_null(f->tree.root))
-        return 0;
-    if (f->tree.root->kind != NODE_MAPPING)
-        return fail_at(f, f->tree.root->line, err, "is not a kubeconfig: expected clusters, users and contexts");
-    for (size_t i = 0; i < array_len(wanted); i++) {
-        const struct yaml_node *n;
-        if (top_get(f, wanted[i][0], &n, err) != 0)
-            return -1;
-        if (!yaml_node_is_null(n) && (n->kind != NODE_SCALAR || !str_eq(n->text, wanted[i][1])))
-            return fail_at(f, n->line, err, "%s: expected %s; is this a kubeconfig?", wanted[i][0], wanted[i][1]);
-    }
-    return 0;
-}
-
 /* 1: there is no such file. */
 static int load_file(const char *path, struct kubeconfig_file *f, struct error *err)
 {
@@ -62,7 +45,19 @@ static int load_file(const char *path, struct kubeconfig_file *f, struct error *
     f->path = mem_strdup(path);
     if (yaml_tree_parse(buf_str(&text), text.len, &f->tree, err) != 0)
         return error_prefix(err, "kubeconfig %s", path);
-    return kubeconfig_file_check_head(f, err);
+    static const char *const wanted[][2] = {{"apiVersion", "v1"}, {"kind", "Config"}};
+    if (yaml_node_is_null(f->tree.root))
+        return 0;
+    if (f->tree.root->kind != NODE_MAPPING)
+        return fail_at(f, f->tree.root->line, err, "is not a kubeconfig: expected clusters, users and contexts");
+    for (size_t i = 0; i < array_len(wanted); i++) {
+        const struct yaml_node *n;
+        if (top_get(f, wanted[i][0], &n, err) != 0)
+            return -1;
+        if (!yaml_node_is_null(n) && (n->kind != NODE_SCALAR || !str_eq(n->text, wanted[i][1])))
+            return fail_at(f, n->line, err, "%s: expected %s; is this a kubeconfig?", wanted[i][0], wanted[i][1]);
+    }
+    return 0;
 }
 
 static int load_all(const char *list, struct kubeconfig_files *k, struct error *err)
