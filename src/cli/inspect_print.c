@@ -291,20 +291,6 @@ static void print_namesake(const struct inspect_report *r, const struct inspect_
     page_flow_line(p, INK_PLAIN, line);
 }
 
-static void print_unknown_node(const struct inspect_report *r, struct page *p)
-{
-    cleanup(mem_free_ptr) char *text = mem_printf(
-        "%s is unknown: it is no Node, no node of an endpoint, and no address of an endpoint without a node", r->node);
-    page_flow_line(p, INK_RED, text);
-    for (size_t t = 0; t < r->target_count; t++)
-        for (size_t m = 0; m < r->mapping_count; m++)
-            print_namesake(r, &r->targets[t], &r->targets[t].backends[m], p);
-    if (r->nearest != NULL) {
-        cleanup(mem_free_ptr) char *hint = mem_printf("did you mean %s?", r->nearest);
-        page_flow_line(p, INK_PLAIN, hint);
-    }
-}
-
 static void print_note(const struct inspect_report *r, const struct inspect_target *t, const char *note, struct page *p)
 {
     if (note == NULL)
@@ -321,7 +307,17 @@ void inspect_print_problems(const struct inspect_report *r, struct page *p)
         if (!r->missing_logged)
             print_missing(&r->missing, p);
     } else if (r->node != NULL && inspect_explain_status(r) != EXIT_SUCCESS) {
-        print_unknown_node(r, p);
+        cleanup(mem_free_ptr) char *text = mem_printf(
+            "%s is unknown: it is no Node, no node of an endpoint, and no address of an endpoint without a node",
+            r->node);
+        page_flow_line(p, INK_RED, text);
+        for (size_t t = 0; t < r->target_count; t++)
+            for (size_t m = 0; m < r->mapping_count; m++)
+                print_namesake(r, &r->targets[t], &r->targets[t].backends[m], p);
+        if (r->nearest != NULL) {
+            cleanup(mem_free_ptr) char *hint = mem_printf("did you mean %s?", r->nearest);
+            page_flow_line(p, INK_PLAIN, hint);
+        }
     }
     for (size_t t = 0; t < r->target_count; t++) {
         const struct inspect_target *target = &r->targets[t];

@@ -161,15 +161,6 @@ static bool older_is_set(char *const *environ_, const char *variable)
     return false;
 }
 
-static void older_put_file(const struct older *o, const char *folder, struct flags *f)
-{
-    const char *file = older_has(o, OLDER_FILE) ? buf_str(&o->values[OLDER_FILE]) : FILE_DEFAULT;
-    cleanup(mem_free_ptr) char *whole = file[0] == '/' ? mem_strdup(file) : mem_printf("%s/%s", folder, file);
-    older_put(f, "HAPROXY_CONFIG_FILE", whole);
-    older_put(f, "HAPROXY_RELOAD", "command");
-    older_put(f, "HAPROXY_RELOAD_COMMAND", older_has(o, OLDER_EXEC) ? buf_str(&o->values[OLDER_EXEC]) : RELOAD_DEFAULT);
-}
-
 static void older_put_all(const struct older *o, char *const *environ_, const char *folder, struct flags *f)
 {
     bool to_file = (older_has(o, OLDER_FILE) || older_has(o, OLDER_EXEC)) && !str_eq(o->command, "view");
@@ -180,7 +171,12 @@ static void older_put_all(const struct older *o, char *const *environ_, const ch
     if (o->verbose > 0 && !older_has(o, OLDER_LOG_LEVEL))
         older_put(f, "LOG_LEVEL", o->verbose > 3 ? "debug" : "info");
     if (to_file) {
-        older_put_file(o, folder, f);
+        const char *file = older_has(o, OLDER_FILE) ? buf_str(&o->values[OLDER_FILE]) : FILE_DEFAULT;
+        cleanup(mem_free_ptr) char *whole = file[0] == '/' ? mem_strdup(file) : mem_printf("%s/%s", folder, file);
+        older_put(f, "HAPROXY_CONFIG_FILE", whole);
+        older_put(f, "HAPROXY_RELOAD", "command");
+        older_put(f, "HAPROXY_RELOAD_COMMAND",
+                  older_has(o, OLDER_EXEC) ? buf_str(&o->values[OLDER_EXEC]) : RELOAD_DEFAULT);
         return;
     }
     older_put(f, "CONFIG_TARGET", "etcd");

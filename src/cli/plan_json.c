@@ -12,16 +12,6 @@
 
 /* ---- one backend ---- */
 
-static void put_service(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_mapping *m)
-{
-    cleanup(mem_free_ptr) char *port = inspect_port_name(m);
-    yyjson_mut_val *service = yyjson_mut_obj(doc);
-    json_put_text(doc, service, "namespace", m->rules->namespace);
-    json_put_text(doc, service, "name", m->rules->service);
-    json_put_text(doc, service, "port", port);
-    json_put(doc, obj, "service", service);
-}
-
 /* As it would be. */
 static enum server_state state_after(const struct inspect_backend *b, const struct diff_change *c)
 {
@@ -160,7 +150,13 @@ static void put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
     yyjson_mut_val *obj = json_add_object(doc, list);
     json_put_text(doc, obj, "backend", b->of->backend);
     json_put_text(doc, obj, "haproxy", t->url);
-    put_service(doc, obj, b->of);
+    const struct inspect_mapping *m = b->of;
+    cleanup(mem_free_ptr) char *port = inspect_port_name(m);
+    yyjson_mut_val *service = yyjson_mut_obj(doc);
+    json_put_text(doc, service, "namespace", m->rules->namespace);
+    json_put_text(doc, service, "name", m->rules->service);
+    json_put_text(doc, service, "port", port);
+    json_put(doc, obj, "service", service);
     json_put_text(doc, obj, "verdict", inspect_verdict_word(inspect_verdict(b)));
     json_put_text(doc, obj, "why", why);
     json_put_text(doc, obj, "note", b->desired->note != NULL ? b->desired->note : b->plan.diff.uneven);

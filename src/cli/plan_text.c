@@ -87,12 +87,6 @@ static void print_left_out(const char *subject, const char *reason, bool ordinar
     print_line(ordinary ? INK_DIM : INK_YELLOW, ordinary ? ". " : "! ", text, p);
 }
 
-static void print_skip(const struct desired *d, const struct desired_skip *s, struct page *p)
-{
-    cleanup(mem_free_ptr) char *subject = desired_skip_subject(d, s), *reason = desired_skip_reason(d, s);
-    print_left_out(subject, reason, s->ordinary, p);
-}
-
 /* The row of its server has it already, as its reason. */
 static bool is_commanded(const struct inspect_report *r, const struct inspect_backend *b, const struct desired_skip *s)
 {
@@ -109,26 +103,16 @@ static void print_skips(const struct inspect_report *r, const struct inspect_bac
     size_t count = 0;
     for (size_t i = 0; i < desired->skip_count; i++) {
         const struct desired_skip *s = &desired->skips[i];
-        if (s->ordinary == ordinary && !is_commanded(r, b, s) && count++ < most)
-            print_skip(desired, s, p);
+        if (s->ordinary == ordinary && !is_commanded(r, b, s) && count++ < most) {
+            cleanup(mem_free_ptr) char *subject = desired_skip_subject(desired, s),
+                                       *reason = desired_skip_reason(desired, s);
+            print_left_out(subject, reason, s->ordinary, p);
+        }
     }
     if (count > most) {
         page_to(p, MARGIN);
         page_printf(p, INK_DIM, ". and %zu more like these; -o json has them all", count - most);
         page_end_line(p);
-    }
-}
-
-/* Desired as draining, but there is no line to drain. */
-static void print_drained(const struct inspect_backend *b, struct page *p)
-{
-    for (size_t i = 0; b->seen && i < b->desired->server_count; i++) {
-        const struct desired_server *s = &b->desired->servers[i];
-        if (s->state != SERVER_DRAINING || backend_find(&b->actual, s->name) != NULL)
-            continue;
-        cleanup(mem_free_ptr) char *reason = desired_server_reason(b->desired, s);
-        cleanup(mem_free_ptr) char *why = mem_printf("draining, and has no line: none is added (%s)", reason);
-        print_left_out(s->name, why, true, p);
     }
 }
 
@@ -286,7 +270,15 @@ static void print_backend(const struct inspect_report *r, const struct inspect_t
     for (size_t i = 0; i < d->skip_count; i++)
         print_left_out(d->skips[i].name, d->skips[i].reason, false, p);
     print_skips(r, b, false, LEFT_OUT_SHOWN, p);
-    print_drained(b, p);
+    /* Desired as draining, but there is no line to drain. */
+    for (size_t i = 0; b->seen && i < b->desired->server_count; i++) {
+        const struct desired_server *s = &b->desired->servers[i];
+        if (s->state != SERVER_DRAINING || backend_find(&b->actual, s->name) != NULL)
+            continue;
+        cleanup(mem_free_ptr) char *reason = desired_server_reason(b->desired, s);
+        cleanup(mem_free_ptr) char *why = mem_printf("draining, and has no line: none is added (%s)", reason);
+        print_left_out(s->name, why, true, p);
+    }
     print_skips(r, b, true, ORDINARY_SHOWN, p);
     if (b->desired->note != NULL)
         print_line(INK_YELLOW, "! ", b->desired->note, p);

@@ -50,17 +50,15 @@ char *template_file_name(const struct render_file *f)
 
 /* ---- render ---- */
 
-static void template_print_remark(FILE *to, const struct objects *objects, const struct render_remark *remark)
-{
-    cleanup(mem_free_ptr) char *text = text_shown(remark->text, TEXT_TERMINAL, TEXT_WHOLE);
-    fprintf(to, "%s %s: %s%s\n", objects_resource_kind(objects, remark->resource), remark->key, text,
-            remark->left_out ? " (left out)" : "");
-}
-
 static void template_print(const struct objects *objects, const struct rendered *r)
 {
-    for (size_t i = 0; i < r->remark_count; i++)
-        template_print_remark(stderr, objects, &r->remarks[i]);
+    for (size_t i = 0; i < r->remark_count; i++) {
+        FILE *to = stderr;
+        const struct render_remark *remark = &r->remarks[i];
+        cleanup(mem_free_ptr) char *text = text_shown(remark->text, TEXT_TERMINAL, TEXT_WHOLE);
+        fprintf(to, "%s %s: %s%s\n", objects_resource_kind(objects, remark->resource), remark->key, text,
+                remark->left_out ? " (left out)" : "");
+    }
     for (size_t i = 0; i < r->file_count; i++) {
         cleanup(mem_free_ptr) char *name = template_file_name(&r->files[i]);
         if (r->file_count > 1)

@@ -101,20 +101,15 @@ void notify_free(struct notify *n)
 
 /* ---- sending ---- */
 
-static void log_trouble(struct notify *n)
-{
-    cleanup(mem_free_ptr) char *why = mem_printf("%m");
-    if (!n->in_vain)
-        log_warn(n->log, "cannot notify systemd; retrying", log_str("socket", n->name), log_str("error", why));
-    n->in_vain = true;
-}
-
 static int send_text(struct notify *n, const struct buf *text)
 {
     ssize_t sent =
         sendto(n->fd, text->data, text->len, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&n->to, n->to_len);
     if (sent < 0) {
-        log_trouble(n);
+        cleanup(mem_free_ptr) char *why = mem_printf("%m");
+        if (!n->in_vain)
+            log_warn(n->log, "cannot notify systemd; retrying", log_str("socket", n->name), log_str("error", why));
+        n->in_vain = true;
         return -1;
     }
     if (n->in_vain)

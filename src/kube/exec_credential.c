@@ -24,21 +24,6 @@ static void put_text(yyjson_mut_doc *doc, yyjson_mut_val *to, const char *key, c
         json_put_text(doc, to, key, value);
 }
 
-/* In the order and with the omissions of client-go. */
-static void add_cluster(yyjson_mut_doc *doc, yyjson_mut_val *spec, const struct kube_access *a, const char *ca_pem)
-{
-    yyjson_mut_val *cluster = json_put_object(doc, spec, "cluster");
-    cleanup(mem_free_ptr) char *ca = ca_pem != NULL ? base64_encode(ca_pem, strlen(ca_pem)) : NULL;
-    put_text(doc, cluster, "server", a->server);
-    put_text(doc, cluster, "tls-server-name", a->server_name);
-    if (a->insecure)
-        json_put_bool(doc, cluster, "insecure-skip-tls-verify", true);
-    put_text(doc, cluster, "certificate-authority-data", ca);
-    put_text(doc, cluster, "proxy-url", a->proxy_url);
-    const char *config = a->exec->cluster_config != NULL ? a->exec->cluster_config : "null";
-    json_put(doc, cluster, "config", yyjson_mut_rawcpy(doc, config));
-}
-
 char *exec_credential_request(const struct kube_access *access, const char *ca_pem)
 {
     yyjson_mut_val *root;
@@ -46,8 +31,19 @@ char *exec_credential_request(const struct kube_access *access, const char *ca_p
     put_text(doc, root, "kind", KIND);
     put_text(doc, root, "apiVersion", access->exec->api_version);
     yyjson_mut_val *spec = json_put_object(doc, root, "spec");
-    if (access->exec->provide_cluster_info)
-        add_cluster(doc, spec, access, ca_pem);
+    if (access->exec->provide_cluster_info) {
+        /* In the order and with the omissions of client-go. */
+        yyjson_mut_val *cluster = json_put_object(doc, spec, "cluster");
+        cleanup(mem_free_ptr) char *ca = ca_pem != NULL ? base64_encode(ca_pem, strlen(ca_pem)) : NULL;
+        put_text(doc, cluster, "server", access->server);
+        put_text(doc, cluster, "tls-server-name", access->server_name);
+        if (access->insecure)
+            json_put_bool(doc, cluster, "insecure-skip-tls-verify", true);
+        put_text(doc, cluster, "certificate-authority-data", ca);
+        put_text(doc, cluster, "proxy-url", access->proxy_url);
+        const char *config = access->exec->cluster_config != NULL ? access->exec->cluster_config : "null";
+        json_put(doc, cluster, "config", yyjson_mut_rawcpy(doc, config));
+    }
     json_put_bool(doc, spec, "interactive", false);
     return json_take(doc);
 }

@@ -31,14 +31,6 @@ static size_t take(struct grpc_frames *f, const char *bytes, size_t len, size_t 
     return n;
 }
 
-static uint32_t message_len(const char *header)
-{
-    uint32_t len = 0;
-    for (int i = 1; i < GRPC_HEADER_BYTES; i++)
-        len = len << 8 | (unsigned char)header[i];
-    return len;
-}
-
 int grpc_frames_feed(struct grpc_frames *f, const char *bytes, size_t len,
                      int (*fn)(void *arg, const char *message, size_t len, struct error *err), void *arg,
                      struct error *err)
@@ -52,7 +44,10 @@ int grpc_frames_feed(struct grpc_frames *f, const char *bytes, size_t len,
             if (f->in.len < whole)
                 return 0;
         }
-        uint32_t message = message_len(f->in.data);
+        const char *header = f->in.data;
+        uint32_t message = 0;
+        for (int i = 1; i < GRPC_HEADER_BYTES; i++)
+            message = message << 8 | (unsigned char)header[i];
         if (f->in.data[0] != 0)
             return error_set(err, ERROR_INVALID,
                              "a gRPC message begins with %d: expected 0, for one that is not compressed",

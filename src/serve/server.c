@@ -262,18 +262,12 @@ static void status(struct server *s, struct evhttp_request *req)
     answer_with(req, 200, JSON, content);
 }
 
-static struct connection *connection_of(const struct server *s, struct evhttp_request *req)
+static void stream(struct server *s, struct evhttp_request *req)
 {
     const struct bufferevent *bev = evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
     struct connection *c = s->connections;
     while (c != NULL && c->bev != bev)
         c = c->next;
-    return c;
-}
-
-static void stream(struct server *s, struct evhttp_request *req)
-{
-    struct connection *c = connection_of(s, req);
     if (answer_is_head(req)) {
         answer(req, 200, EVENT_STREAM, "", 0);
     } else if (c == NULL || s->count >= s->max_connections || status_feed_streams(s->feed) >= STATUS_FEED_STREAMS_MAX) {

@@ -88,21 +88,17 @@ static void notes_in_sync(struct servers_backend *s)
                                            .latency_us = n->event_us != 0 ? clock_mono_us() - n->event_us : 0});
 }
 
-static void notes_drift_repaired(struct servers_backend *s)
-{
-    cleanup(mem_free_ptr) char *text = mem_printf("repaired a change of another writer %s", s->notes.drift);
-    servers_note(s, (struct history_entry){.kind = HISTORY_DRIFT_REPAIRED, .text = text});
-    free(s->notes.drift);
-    s->notes.drift = NULL;
-}
-
 void servers_note_in_sync(struct servers_backend *s)
 {
     struct notes *n = &s->notes;
     n->settled_version = s->at->actual.version;
     n->settled_number = s->number;
-    if (n->drift != NULL)
-        notes_drift_repaired(s);
+    if (n->drift != NULL) {
+        cleanup(mem_free_ptr) char *text = mem_printf("repaired a change of another writer %s", s->notes.drift);
+        servers_note(s, (struct history_entry){.kind = HISTORY_DRIFT_REPAIRED, .text = text});
+        free(s->notes.drift);
+        s->notes.drift = NULL;
+    }
     servers_trace_end(s, "in_sync", NULL);
     if (!n->news)
         return;
@@ -117,34 +113,26 @@ void servers_note_in_sync(struct servers_backend *s)
 
 /* ---- removal delayed ---- */
 
-static void notes_hold(const struct servers_backend *s)
-{
-    size_t stay = s->plan.diff.live_count;
-    cleanup(mem_free_ptr) char *text = stay > 0
-                                           ? mem_printf("keeping the last %zu server%s", stay, stay == 1 ? "" : "s")
-                                           : mem_strdup("no server in rotation");
-    servers_note(s, (struct history_entry){
-                        .kind = HISTORY_REMOVAL_DELAYED, .text = text, .why = s->plan.why, .cause = s->cause});
-}
-
-static void notes_loss_limit(const struct servers_backend *s)
-{
-    cleanup(mem_free_ptr) char *text = mem_printf("removal of %zu of %zu servers delayed: %s", s->plan.held_back,
-                                                  s->plan.diff.live_count, s->plan.delayed_names);
-    servers_note(s, (struct history_entry){
-                        .kind = HISTORY_REMOVAL_DELAYED, .text = text, .why = s->plan.text, .cause = s->cause});
-}
-
 void servers_note_delayed(struct servers_backend *s)
 {
     const struct plan *p = &s->plan;
     struct notes *n = &s->notes;
     bool holds = p->verdict == PLAN_NO_ENDPOINT;
     bool limited = p->held_back > 0 && p->verdict != PLAN_NOT_WRITTEN && p->verdict != PLAN_REFUSE;
-    if (holds && !n->holds)
-        notes_hold(s);
-    if (limited && p->held_back > n->held)
-        notes_loss_limit(s);
+    if (holds && !n->holds) {
+        size_t stay = s->plan.diff.live_count;
+        cleanup(mem_free_ptr) char *text = stay > 0
+                                               ? mem_printf("keeping the last %zu server%s", stay, stay == 1 ? "" : "s")
+                                               : mem_strdup("no server in rotation");
+        servers_note(s, (struct history_entry){
+                            .kind = HISTORY_REMOVAL_DELAYED, .text = text, .why = s->plan.why, .cause = s->cause});
+    }
+    if (limited && p->held_back > n->held) {
+        cleanup(mem_free_ptr) char *text = mem_printf("removal of %zu of %zu servers delayed: %s", s->plan.held_back,
+                                                      s->plan.diff.live_count, s->plan.delayed_names);
+        servers_note(s, (struct history_entry){
+                            .kind = HISTORY_REMOVAL_DELAYED, .text = text, .why = s->plan.text, .cause = s->cause});
+    }
     n->news = n->news || holds || limited;
     n->holds = holds;
     n->held = limited ? p->held_back : 0;

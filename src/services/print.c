@@ -10,20 +10,6 @@
 
 /* ---- frontends ---- */
 
-/* The host of a request, as a map knows it; then what the longest path below it that a map has is for. */
-static void print_lookup(const struct service_frontend *f, const char *maps, struct buf *out)
-{
-    cleanup(mem_free_ptr) char *hosts = services_file_name(f, SERVICES_HOSTS);
-    cleanup(mem_free_ptr) char *paths = services_file_name(f, SERVICES_PATHS);
-    buf_printf(out, INDENT "http-request set-var(txn.k8s_host) req.hdr(host),lower,map_str(%s%s)\n", maps, hosts);
-    buf_add(out, INDENT "http-request set-var-fmt(txn.k8s_path) \"%[var(txn.k8s_host)]%[path]/\"\n");
-    buf_printf(out, INDENT "http-request set-var(txn.k8s_to) var(txn.k8s_path),map_beg(%s%s)\n", maps, paths);
-    if (services_may_redirect(f))
-        buf_add(out, INDENT "http-request redirect location \"%[var(txn.k8s_to)]%[capture.req.uri]\" code 301 if { "
-                            "var(txn.k8s_to) -m beg " SERVICES_REDIRECT " }\n");
-    buf_add(out, INDENT "use_backend %[var(txn.k8s_to)] if { var(txn.k8s_to) -m found }\n");
-}
-
 static void print_certificates(const struct services_plan *p, const struct service_frontend *f,
                                const struct services_print *how, struct buf *out)
 {
@@ -79,8 +65,19 @@ static void print_frontend(const struct services_plan *p, const struct service_f
     buf_add(out, "\n");
     if (tls && !first->options.tcp)
         buf_add(out, INDENT "http-request set-header x-forwarded-proto https\n");
-    if (!first->options.tcp && how->maps != NULL)
-        print_lookup(f, how->maps, out);
+    if (!first->options.tcp && how->maps != NULL) {
+        /* The host of a request, as a map knows it; then what the longest path below it that a map has is for. */
+        const char *maps = how->maps;
+        cleanup(mem_free_ptr) char *hosts = services_file_name(f, SERVICES_HOSTS);
+        cleanup(mem_free_ptr) char *paths = services_file_name(f, SERVICES_PATHS);
+        buf_printf(out, INDENT "http-request set-var(txn.k8s_host) req.hdr(host),lower,map_str(%s%s)\n", maps, hosts);
+        buf_add(out, INDENT "http-request set-var-fmt(txn.k8s_path) \"%[var(txn.k8s_host)]%[path]/\"\n");
+        buf_printf(out, INDENT "http-request set-var(txn.k8s_to) var(txn.k8s_path),map_beg(%s%s)\n", maps, paths);
+        if (services_may_redirect(f))
+            buf_add(out, INDENT "http-request redirect location \"%[var(txn.k8s_to)]%[capture.req.uri]\" code 301 if { "
+                                "var(txn.k8s_to) -m beg " SERVICES_REDIRECT " }\n");
+        buf_add(out, INDENT "use_backend %[var(txn.k8s_to)] if { var(txn.k8s_to) -m found }\n");
+    }
     for (size_t i = 0; i < f->count && (first->options.tcp || how->maps == NULL); i++)
         if (p->routes[f->first + i].refused)
             continue;

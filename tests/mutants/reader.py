@@ -17,7 +17,7 @@ room("reader: configuration", ("test_reader", "test_cfg_server_order"), (
     Mutant("frontends count as backends", READER, 'backends += str_eq(file->sections[i].kind, "backend");', "backends += 8;"),
     Mutant("a list that was refused is asked for each time", READER, " || o->one_by_one > 0)", ")"),
     Mutant("a list that was refused is never asked for again", READER, "    o->one_by_one -= o->one_by_one > 0;\n", ""),
-    Mutant("a list that is refused ends the reading", READER, "return o->step == READER_LIST && (too_large", "return false && (too_large"),
+    Mutant("a list that is refused ends the reading", READER, "o->step == READER_LIST && (too_large", "false && (too_large"),
     Mutant("a list that is too large ends the reading", READER, "(too_large || (a->error", "((a->error"),
     Mutant("no answer is a refusal", READER, "a->error->kind == ERROR_INVALID;", "true;"),
     Mutant("wrong credentials are a refusal", READER, "a->status != 401 &&", "true &&"),

@@ -76,19 +76,15 @@ void operator_metrics_free(struct operator_metrics *m)
     free(m);
 }
 
-/* NULL: it is no result. */
-static const char *operator_metrics_class(const struct configuration_event *e)
+void operator_metrics_take(struct operator_metrics *m, const struct configuration_event *e)
 {
+    /* NULL: it is no result. */
     static const char *const classes[CONFIGURATION_EVENT_KINDS] = {[CONFIGURATION_APPLIED] = "applied",
                                                                    [CONFIGURATION_REFUSED] = "ConfigRejected",
                                                                    [CONFIGURATION_REJECTED] = "ConfigRejected",
                                                                    [CONFIGURATION_LOAD_FAILED] = "ApplyFailed"};
-    return configuration_event_failed(e->kind) ? retry_class_name(retry_class_of(e->error)) : classes[e->kind];
-}
-
-void operator_metrics_take(struct operator_metrics *m, const struct configuration_event *e)
-{
-    const char *class = operator_metrics_class(e);
+    const char *class =
+        configuration_event_failed(e->kind) ? retry_class_name(retry_class_of(e->error)) : classes[e->kind];
     if (e->kind == CONFIGURATION_VALIDATING || e->kind == CONFIGURATION_WRITING)
         metric_add(m->metrics[ATTEMPTS], 1, e->kind == CONFIGURATION_WRITING ? "apply" : "validate", NULL);
     if (class != NULL)

@@ -362,31 +362,6 @@ void service_rows_check(const struct service_rows *r, struct checks *checks)
 
 /* ---- explain ---- */
 
-static void explain_servers(const struct desired *d, struct buf *out)
-{
-    for (size_t i = 0; i < d->server_count; i++) {
-        const struct desired_server *s = &d->servers[i];
-        cleanup(mem_free_ptr) char *at = str_host_port(s->address, s->port);
-        cleanup(mem_free_ptr) char *reason = desired_server_reason(d, s);
-        buf_printf(out, "    server %s %s, %s%s%s\n", s->name, at, server_state_name(s->state),
-                   reason != NULL ? ": " : "", reason != NULL ? reason : "");
-    }
-    for (size_t i = 0; i < d->spare_count; i++) {
-        cleanup(mem_free_ptr) char *reason = desired_server_reason(d, &d->spares[i]);
-        buf_printf(out, "    server %s disabled: %s\n", d->spares[i].name, reason);
-    }
-}
-
-static void explain_skips(const struct desired *d, struct buf *out)
-{
-    for (size_t i = 0; i < d->skip_count && i < SKIPS_SHOWN; i++) {
-        cleanup(mem_free_ptr) char *skip = desired_skip_text(d, &d->skips[i]);
-        buf_printf(out, "    no server for %s\n", skip);
-    }
-    if (d->skip_count > SKIPS_SHOWN)
-        buf_printf(out, "    and %zu more without a server\n", d->skip_count - SKIPS_SHOWN);
-}
-
 void service_rows_explain(const struct service_rows *r, const struct service_route *route, struct buf *out)
 {
     struct desired d;
@@ -400,7 +375,22 @@ void service_rows_explain(const struct service_rows *r, const struct service_rou
     if (d.state != DESIRED_OK)
         buf_printf(out, "    none is desired, so those that it had stay: %s\n",
                    d.problem != NULL ? d.problem : "no node has an address for it");
-    explain_servers(&d, out);
-    explain_skips(&d, out);
+    for (size_t i = 0; i < d.server_count; i++) {
+        const struct desired_server *s = &d.servers[i];
+        cleanup(mem_free_ptr) char *at = str_host_port(s->address, s->port);
+        cleanup(mem_free_ptr) char *reason = desired_server_reason(&d, s);
+        buf_printf(out, "    server %s %s, %s%s%s\n", s->name, at, server_state_name(s->state),
+                   reason != NULL ? ": " : "", reason != NULL ? reason : "");
+    }
+    for (size_t i = 0; i < d.spare_count; i++) {
+        cleanup(mem_free_ptr) char *reason = desired_server_reason(&d, &d.spares[i]);
+        buf_printf(out, "    server %s disabled: %s\n", d.spares[i].name, reason);
+    }
+    for (size_t i = 0; i < d.skip_count && i < SKIPS_SHOWN; i++) {
+        cleanup(mem_free_ptr) char *skip = desired_skip_text(&d, &d.skips[i]);
+        buf_printf(out, "    no server for %s\n", skip);
+    }
+    if (d.skip_count > SKIPS_SHOWN)
+        buf_printf(out, "    and %zu more without a server\n", d.skip_count - SKIPS_SHOWN);
     desired_fini(&d);
 }

@@ -361,15 +361,6 @@ static int services_make_file(struct services_source *s, struct event_base *base
     return s->file != NULL ? 0 : -1;
 }
 
-/* What runs, where its file is on this machine. Where it cannot be read, or is not ours, nothing is known of before. */
-static void services_recall(struct services_source *s)
-{
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, DOCUMENT_MAX_BYTES);
-    if (s->options.settings->local.file != NULL && buf_read_file(&text, s->options.settings->local.file) == 0)
-        service_rows_recall(s->rows, buf_str(&text));
-}
-
 /* ---- life ---- */
 
 static void services_watch(struct services_source *s, struct source *of, struct event_base *base,
@@ -445,7 +436,11 @@ void services_source_start(struct services_source *s)
 {
     if (s == NULL)
         return;
-    services_recall(s);
+    /* What runs, where its file is on this machine. Where it cannot be read, or is not ours, nothing is known of before. */
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, DOCUMENT_MAX_BYTES);
+    if (s->options.settings->local.file != NULL && buf_read_file(&text, s->options.settings->local.file) == 0)
+        service_rows_recall(s->rows, buf_str(&text));
     if (s->file != NULL)
         file_source_start(s->file);
     informer_start(s->services.informer);

@@ -68,8 +68,11 @@ static void set_source_take(struct set_source *s, const struct template_file *fi
 
 /* ---- a folder ---- */
 
-static void set_source_walk(struct set_source *s)
+static void set_source_read(void *arg)
 {
+    struct set_source *s = arg;
+    struct error err = {0};
+    cleanup(template_folder_fini) struct template_folder folder = {0};
     static const char *const below[] = {"", "/maps", "/certificates", "/files", "/snippets"};
     path_watch_begin(s->watch);
     for (size_t i = 0; i < array_len(below); i++) {
@@ -77,14 +80,6 @@ static void set_source_walk(struct set_source *s)
         path_watch_add(s->watch, any);
     }
     path_watch_end(s->watch);
-}
-
-static void set_source_read(void *arg)
-{
-    struct set_source *s = arg;
-    struct error err = {0};
-    cleanup(template_folder_fini) struct template_folder folder = {0};
-    set_source_walk(s);
     if (s->options.settings->resync_period_ms > 0)
         timer_set(&s->read, s->options.settings->resync_period_ms);
     if (template_folder_read(s->name, &folder, &err) != 0) {

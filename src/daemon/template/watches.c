@@ -250,18 +250,6 @@ static void watch_ask(void *arg)
 
 /* ---- how it stands ---- */
 
-/* When the first of all was read; 0: none was. */
-static uint64_t watches_first_synced_us(const struct watches *w)
-{
-    uint64_t first_us = 0;
-    for (size_t i = 0; i < w->count; i++)
-        for (size_t k = 0; k < w->list[i].part_count; k++) {
-            uint64_t us = w->list[i].parts[k]->source.synced_us;
-            first_us = us != 0 && (first_us == 0 || us < first_us) ? us : first_us;
-        }
-    return first_us;
-}
-
 /* A refusal counts where the same server has answered before (daemon/source.h). */
 static bool part_settled(struct part *p, uint64_t answered_us)
 {
@@ -282,7 +270,13 @@ static bool watch_settled(struct watch_entry *e, uint64_t answered_us)
 
 bool watches_settled(struct watches *w)
 {
-    uint64_t answered_us = watches_first_synced_us(w);
+    /* When the first of all was read; 0: none was. */
+    uint64_t answered_us = 0;
+    for (size_t i = 0; i < w->count; i++)
+        for (size_t k = 0; k < w->list[i].part_count; k++) {
+            uint64_t us = w->list[i].parts[k]->source.synced_us;
+            answered_us = us != 0 && (answered_us == 0 || us < answered_us) ? us : answered_us;
+        }
     bool all = true;
     for (size_t i = 0; i < w->count; i++)
         all = watch_settled(&w->list[i], answered_us) && all; /* each is asked again where that is not known */

@@ -450,14 +450,6 @@ static const char **texts_of(struct cfg_run run)
     return list;
 }
 
-static bool is_same_run(struct cfg_run was, struct cfg_run is)
-{
-    bool same = was.count == is.count;
-    for (size_t i = 0; same && i < was.count; i++)
-        same = str_eq(was.list[i].text, is.list[i].text);
-    return same;
-}
-
 static void compare_lines(struct cfg_difference *d, struct cfg_run was, struct cfg_run is, struct piece kind)
 {
     cleanup(mem_free_ptr) const char **a = texts_of(was);
@@ -642,7 +634,9 @@ void cfg_difference_init(struct cfg_difference *d, const struct cfg_file *before
     while (cfg_entries_next(&a, &b, &was, &is)) {
         const struct cfg_entry *first = is.count > 0 ? is.list : was.list;
         struct piece section = {first->key, (size_t)(strrchr(first->key, '\n') - first->key)};
-        bool same = is_same_run(was, is);
+        bool same = was.count == is.count;
+        for (size_t i = 0; same && i < was.count; i++)
+            same = str_eq(was.list[i].text, is.list[i].text);
         if (cfg_entry_is_header(first) || !piece_eq(section, s.name))
             s = (struct in_hand){.was = was.count == 1 && is.count == 1 ? was.list->in : NULL,
                                  .is = was.count == 1 && is.count == 1 ? is.list->in : NULL,

@@ -73,17 +73,6 @@ struct named_defaults {
     size_t count;
 };
 
-static struct named_defaults cfg_file_named_defaults(const struct cfg_file *f)
-{
-    struct named_defaults d = {.list = mem_array(f->section_count, sizeof(*d.list))};
-    for (size_t i = 0; i < f->section_count; i++)
-        if (str_eq(f->sections[i].kind, "defaults") && f->sections[i].name[0] != '\0')
-            d.list[d.count++] = &f->sections[i];
-    if (d.count > 1)
-        qsort(d.list, d.count, sizeof(*d.list), order_of_names);
-    return d;
-}
-
 /* HAProxy has to know it when it comes to s. */
 static const struct cfg_file_section *cfg_file_find_from(const struct named_defaults *d,
                                                          const struct cfg_file_section *s)
@@ -106,7 +95,12 @@ static const struct cfg_file_section *cfg_file_find_before(const struct cfg_file
 
 static void cfg_file_find_defaults(struct cfg_file *f)
 {
-    struct named_defaults named = cfg_file_named_defaults(f);
+    struct named_defaults named = {.list = mem_array(f->section_count, sizeof(*named.list))};
+    for (size_t i = 0; i < f->section_count; i++)
+        if (str_eq(f->sections[i].kind, "defaults") && f->sections[i].name[0] != '\0')
+            named.list[named.count++] = &f->sections[i];
+    if (named.count > 1)
+        qsort(named.list, named.count, sizeof(*named.list), order_of_names);
     const struct cfg_file_section *last = cfg_file_find_before(f, NULL);
     for (size_t i = 0; i < f->section_count; i++) {
         struct cfg_file_section *s = &f->sections[i];

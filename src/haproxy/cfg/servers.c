@@ -68,17 +68,6 @@ static int order_of_shown(const void *a, const void *b)
     return strcmp(((const struct shown *)a)->server->name, ((const struct shown *)b)->server->name);
 }
 
-/* The first of that name. */
-static struct shown *find_shown(const struct walk *w, const char *name)
-{
-    const struct backend_server wanted = {.name = name};
-    const struct shown key = {.server = &wanted};
-    struct shown *s = bsearch(&key, w->shown, w->b->server_count, sizeof(*w->shown), order_of_shown);
-    while (s != NULL && s > w->shown && order_of_shown(s - 1, s) == 0)
-        s--;
-    return s;
-}
-
 /* Ticks off one of that name; the line of the first, 0 where this is it. */
 static unsigned tick_off(const struct walk *w, struct shown *first)
 {
@@ -121,7 +110,12 @@ static char *server_reason(struct walk *w)
         return mem_strdup("a server line needs a name and an address");
     /* The API's tokenizer leaves quotes and escapes in the name. */
     cleanup(mem_free_ptr) char *name = mem_strndup(l->words[1].raw, l->words[1].raw_len);
-    struct shown *s = find_shown(w, name);
+    /* The first of that name. */
+    const struct backend_server wanted = {.name = name};
+    const struct shown key = {.server = &wanted};
+    struct shown *s = bsearch(&key, w->shown, w->b->server_count, sizeof(*w->shown), order_of_shown);
+    while (s != NULL && s > w->shown && order_of_shown(s - 1, s) == 0)
+        s--;
     unsigned before = s != NULL ? tick_off(w, s) : 0;
     if (!l->words[1].plain)
         return mem_strdup("its name is quoted or escaped, which the Data Plane API takes literally");

@@ -269,14 +269,6 @@ static void order_listed(struct reader *o, size_t i)
     b->name = mem_strdup(o->to->names[i]);
 }
 
-/* Whatever it says of the list, it may well answer about each backend. */
-static bool refuses_list(const struct reader *o, const struct dataplane_answer *a)
-{
-    bool too_large = a->error != NULL && a->error->kind == ERROR_INVALID;
-    return o->step == READER_LIST && (too_large || (a->error == NULL && a->status != 200 && a->status != 401 &&
-                                                    a->status != 403 && a->status != 503));
-}
-
 static void reader_take(struct reader *o, const struct dataplane_answer *a)
 {
     struct reading *f = &o->to->found[o->at];
@@ -409,7 +401,10 @@ static void reader_on_answer(void *arg, const struct dataplane_answer *a)
 {
     struct reader *o = arg;
     struct error err = {0};
-    bool refused = refuses_list(o, a);
+    /* Whatever it says of the list, it may well answer about each backend. */
+    bool too_large = a->error != NULL && a->error->kind == ERROR_INVALID;
+    bool refused = o->step == READER_LIST && (too_large || (a->error == NULL && a->status != 200 && a->status != 401 &&
+                                                            a->status != 403 && a->status != 503));
     if (!refused && check_status(o, a, &err) != 0) {
         bool of_backend = o->step != READER_RAW && o->step != READER_LIST;
         if (o->step == READER_LIST && a->duration_us >= LIST_SLOW_US)

@@ -59,20 +59,15 @@ char *text_endpoints(const struct desired_words *w, const char *place, const str
 
 /* ---- in ---- */
 
-static void add_draining(struct buf *b, const struct desired_words *w, const char *place, const struct desired_why *why)
-{
-    cleanup(mem_free_ptr) char *timeout = text_duration(w->drain_timeout_ms);
-    buf_printf(b, "draining until its endpoints are gone or %s are over: ", timeout);
-    add_endpoints(b, place, why);
-    buf_add(b, ", none ready");
-    add_sets(b, w, why);
-}
-
 static char *reason_by_endpoints(const struct desired_words *w, const char *place, const struct desired_why *why)
 {
     struct buf b = {0};
     if (why->kind == WHY_DRAINING) {
-        add_draining(&b, w, place, why);
+        cleanup(mem_free_ptr) char *timeout = text_duration(w->drain_timeout_ms);
+        buf_printf(&b, "draining until its endpoints are gone or %s are over: ", timeout);
+        add_endpoints(&b, place, why);
+        buf_add(&b, ", none ready");
+        add_sets(&b, w, why);
         return buf_take(&b);
     }
     if (why->kind == WHY_EVERY) {

@@ -152,21 +152,6 @@ static bool parse_variables(char *const *env, struct settings *c, struct setting
 
 /* ---- the file with a line for each URL ---- */
 
-/* The URL without a line that may be meant by this one; NULL: none. */
-static const char *meant_url(const struct settings *c, const struct credentials_file *f, const char *url)
-{
-    const char *best = NULL;
-    size_t fewest = URL_EDITS_MAX + 1;
-    for (size_t i = 0; i < c->dataplane_count; i++) {
-        size_t edits = str_distance(url, c->dataplanes[i].url, URL_EDITS_MAX);
-        if (edits < fewest && credentials_file_find(f, c->dataplanes[i].url) == NULL) {
-            fewest = edits;
-            best = c->dataplanes[i].url;
-        }
-    }
-    return best;
-}
-
 static bool is_of_a_dataplane(const struct settings *c, const char *url)
 {
     for (size_t i = 0; i < c->dataplane_count; i++)
@@ -187,7 +172,17 @@ static void warn_of_line(const char *shown, const struct settings *c, const stru
         return;
     cleanup(mem_free_ptr) char *masked = url_masked(line->url);
     cleanup(mem_free_ptr) char *quoted = finding_quoted(masked);
-    const char *meant = meant_url(c, f, line->url);
+    /* The URL without a line that may be meant by this one; NULL: none. */
+    const char *url = line->url;
+    const char *meant = NULL;
+    size_t fewest = URL_EDITS_MAX + 1;
+    for (size_t i = 0; i < c->dataplane_count; i++) {
+        size_t edits = str_distance(url, c->dataplanes[i].url, URL_EDITS_MAX);
+        if (edits < fewest && credentials_file_find(f, c->dataplanes[i].url) == NULL) {
+            fewest = edits;
+            meant = c->dataplanes[i].url;
+        }
+    }
     cleanup(mem_free_ptr) char *meant_masked = meant != NULL ? url_masked(meant) : NULL;
     cleanup(mem_free_ptr) char *meant_quoted = meant != NULL ? finding_quoted(meant_masked) : NULL;
     finding_warning(found, "%s, line %zu: the line is not used: its URL %s is not in HAPROXY_DATAPLANE_URL%s%s%s",
