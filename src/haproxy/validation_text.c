@@ -65,7 +65,7 @@ static void validation_say_line(const struct cfg_edits *edits, unsigned line, st
     bool inserted = false;
     if (edits != NULL)
         line = cfg_edits_line(edits, &back, line, &inserted);
-    buf_printf(out, inserted ? "a server line that is kept, behind line %u: " : "line %u: ", line);
+    buf_printf(out, inserted ? "a line that is added behind line %u: " : "line %u: ", line);
 }
 
 char *validation_text(const char *message, const struct cfg_edits *edits, bool rewritten)

@@ -37,8 +37,8 @@ static const struct {
     const char *text;
 } edited[] = {
     {10, "line 10: no"},
-    {11, "a server line that is kept, behind line 10: no"},
-    {12, "a server line that is kept, behind line 10: no"},
+    {11, "a line that is added behind line 10: no"},
+    {12, "a line that is added behind line 10: no"},
     {13, "line 11: no"},
     {21, "line 19: no"},
     {22, "line 21: no"},
