@@ -97,7 +97,8 @@ static void check_backend(struct plan_check *c, struct inspect_backend *b)
     cleanup(mem_free_ptr) struct change *all = check_changes(c, b, true, &count, &left_out);
     if (!check_rejects(c, all, count))
         return;
-    cleanup(mem_free_ptr) char *why = c->rejected, *before = b->plan.text;
+    cleanup(mem_free_ptr) char *why = c->rejected;
+    char *before = b->plan.text;
     c->rejected = NULL;
     cleanup(mem_free_ptr) struct change *some = check_changes(c, b, false, &count, &left_out);
     if (count == 0 || left_out == 0 || check_rejects(c, some, count))
@@ -106,6 +107,7 @@ static void check_backend(struct plan_check *c, struct inspect_backend *b)
     b->plan.text = mem_printf("HAProxy rejected the change; haproxy.cfg is unchanged: %s%s%s", why,
                               b->plan.why != NULL ? "; " : "", b->plan.why != NULL ? b->plan.why : "");
     b->plan.why = b->plan.text;
+    free(before);
 }
 
 void inspect_check(struct event_base *base, struct driver *driver, int64_t version, uint64_t timeout_ms,
@@ -113,11 +115,11 @@ void inspect_check(struct event_base *base, struct driver *driver, int64_t versi
 {
     static const struct driver_events events = {.replaced = check_on_replaced};
     struct plan_check c = {.base = base,
-                      .driver = driver,
-                      .target = t,
-                      .backend_count = backend_count,
-                      .version = version,
-                      .timeout_ms = timeout_ms};
+                           .driver = driver,
+                           .target = t,
+                           .backend_count = backend_count,
+                           .version = version,
+                           .timeout_ms = timeout_ms};
     size_t count, left_out;
     cleanup(mem_free_ptr) struct change *all = check_changes(&c, NULL, true, &count, &left_out);
     driver->events = &events;

@@ -12,8 +12,9 @@
 
 void target_writes(struct target *t, struct document *d)
 {
-    cleanup(document_unref_ptr) struct document *was = t->writing;
+    struct document *was = t->writing;
     t->writing = d != NULL ? document_ref(d) : NULL;
+    document_unref(was);
     store_writing(t->of->options.store, target_name(t), d != NULL);
 }
 

@@ -304,7 +304,8 @@ TEST(changes_that_haproxy_refuses_are_not_written)
     const struct change bad = {
         .kind = CHANGE_SET_BACKEND, .backend = &readout.found[0].backend, .settings.balance = "nonsense"};
     ck_assert_int_eq(write_changes(&bad, 1), TRANSACTION_REJECTED);
-    ck_assert_msg(strncmp(last.why.message, "a line that is added behind line 11: balance only", 49) == 0, "%s", last.why.message);
+    ck_assert_msg(strncmp(last.why.message, "a line that is added behind line 11: balance only", 49) == 0, "%s",
+                  last.why.message);
     assert_file_is(text);
     ck_assert_int_eq(reload_it(), RELOAD_DONE);
     assert_file_is(text);
