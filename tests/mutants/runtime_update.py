@@ -9,6 +9,7 @@ MACHINE = "haproxy/dataplane/runtime_update.c"
 room("runtime updates", ("test_route", "test_admin_states"), (
     Mutant("equal names are told something", LANE, "if (i - first == 1 && !diff_server", "if (!diff_server"),
     Mutant("foreign lines are told something", LANE, "if (i - first == 1 && !diff_server_is_foreign(l->list[first], rules, desired))", "if (i - first == 1)"),
+    Mutant("a parked one goes before the one that it stands in for runs", LANE, "want == NULL ? !stands_in(c, line->name) :", "want == NULL ? true :"),
     Mutant("a removal tells nobody", LANE, "d->changes[i].op == DIFF_REMOVE || sets_maintenance", "sets_maintenance"),
     Mutant("backup servers count as serving", LANE, "return line->backup ||\n           (c->", "return (c->"),
     Mutant("who is being written counts as serving", LANE, "is_being_written(c, line->name) || str_eq(c->in->being_stopped", "str_eq(c->in->being_stopped"),

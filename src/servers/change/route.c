@@ -218,7 +218,8 @@ static const char *call_for(const struct chooser *c, const struct backend_server
     *ret = back ? RUNTIME_READY : RUNTIME_MAINT;
     if (back) /* where it is to be: the file says so later */
         return WHY_BACK;
-    return now == RUNTIME_READY && (want == NULL || want->state != SERVER_LIVE) ? WHY_FILE : NULL;
+    bool goes = want == NULL ? !stands_in(c, line->name) : want->state != SERVER_LIVE;
+    return now == RUNTIME_READY && goes ? WHY_FILE : NULL;
 }
 
 /* The desired state takes it away. */

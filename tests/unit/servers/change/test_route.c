@@ -102,6 +102,10 @@ static const struct route_row rows[] = {
     {"it left already", N1 P2, "", W1, "", "", "", NULL, 0},
 
     /* ---- haproxy.cfg has it in maintenance ---- */
+    {"a parked one runs where a desired one is that does not yet", N1 N2 "server x9 10.0.0.2" W " disabled\n",
+     "n2 gone; x9 ready", W1 W2, "", "", "", NULL, 0},
+    {"and goes once that does", N1 N2 "server x9 10.0.0.2" W " disabled\n", "x9 ready", W1 W2, "",
+     "x9 maint: haproxy.cfg has it in maintenance", "", NULL, 0},
     {"a parked one runs", N1 P2, "n2 ready", W1, "", "n2 maint: haproxy.cfg has it in maintenance", "", NULL, 0},
     {"one that drains by file runs", N1 P2, "n2 ready", W1 W2 " draining", "",
      "n2 maint: haproxy.cfg has it in maintenance", "", NULL, 0},
