@@ -121,13 +121,20 @@ bool place_serves(const struct api *a, size_t backend, const struct want *want)
     return serves_unseen(a, backend, want);
 }
 
+/* What runs, as a line. */
+static struct server running_line(const struct running_server *is)
+{
+    struct server as = {.port = is->port, .backup = is->backup ? ON : UNSAID};
+    memcpy(as.name, is->name, NAME_BYTES);
+    memcpy(as.address, is->address, NAME_BYTES);
+    return as;
+}
+
 bool place_is_ready(const struct api *a, size_t backend, const struct want *want)
 {
     for (size_t i = 0; i < a->running.of[backend].count; i++) {
         const struct running_server *is = &a->running.of[backend].servers[i];
-        struct server as = {.port = is->port, .backup = is->backup ? ON : UNSAID};
-        memcpy(as.name, is->name, NAME_BYTES);
-        memcpy(as.address, is->address, NAME_BYTES);
+        const struct server as = running_line(is);
         if (is->admin == READY && is_one_of(a, &as, want) && server_is_ours(&as))
             return true;
     }
@@ -152,12 +159,17 @@ bool place_runs(const struct api *a, size_t backend, const struct want *want)
     return is != NULL && is->admin == READY;
 }
 
+/* By its line, or by what runs there where somebody has written another address into that line. */
 bool place_is_operated(const struct api *a, size_t backend, const struct want *want)
 {
     const struct section *s = &a->memory.of[backend];
     bool any = api_is_operated(a, backend, want->name);
     for (size_t i = 0; i < s->count && !any; i++)
         any = is_one_of(a, &s->servers[i], want) && api_is_operated(a, backend, s->servers[i].name);
+    for (size_t i = 0; i < a->running.of[backend].count && !any; i++) {
+        const struct server as = running_line(&a->running.of[backend].servers[i]);
+        any = is_one_of(a, &as, want) && api_is_operated(a, backend, as.name);
+    }
     return any;
 }
 
