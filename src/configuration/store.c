@@ -448,7 +448,7 @@ const char *store_rejection(const struct store *s, const char *hash, const char 
 {
     for (size_t i = 0; i < s->refusal_count; i++) {
         const struct store_refusal *r = &s->refusals[i];
-        if (str_eq(r->hash, hash) && str_eq(r->url, url) && str_eq(r->haproxy, haproxy))
+        if (str_eq(r->hash, hash) && str_eq(r->url, url) && (haproxy[0] == '\0' || str_eq(r->haproxy, haproxy)))
             return r->message;
     }
     return NULL;

@@ -83,8 +83,8 @@ bool store_was_writing(const struct store *s, const char *url); /* this run, or 
 /* ---- rejections, each of a document by a HAProxy of that version at that URL */
 
 void store_reject(struct store *s, const char *hash, const char *url, const char *haproxy, const char *message);
-const char *store_rejection(const struct store *s, const char *hash, const char *url,
-                            const char *haproxy);                                 /* the message; NULL: none is known */
+/* The message; NULL: none is known. haproxy: "" while its version is not known: whatever it was. */
+const char *store_rejection(const struct store *s, const char *hash, const char *url, const char *haproxy);
 bool store_is_rejected(const struct store *s, const char *hash);                  /* by any HAProxy */
 void store_forget_rejections(struct store *s, const char *hash, const char *url); /* by any version of HAProxy */
 

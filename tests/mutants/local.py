@@ -156,7 +156,7 @@ room("local, servers", ("test_local_servers", "test_local_commands"), (
     Mutant("secrets of a server that comes are shown", WRITE, "cfg_mask_line(rest, strlen(rest), TEXT_WHOLE, ret);", "buf_add(ret, rest);"),
     Mutant("what commands brought about is not loaded", WRITE, "        d->request = local_driver_loaded(d, driver_write_on_noted);\n", "        d->request = local_note_loaded(d->options.helper, &d->identity, driver_write_on_noted, d);\n"),
     Mutant("who was added and is not in the file stays", WRITE, "local_run_take_back(&d->late, &d->early, &is);", "local_run_clear(&d->late);"),
-    Mutant("who was there before is taken back", RUN, "if (c->done && str_has_prefix(c->text, ADDITION) &&", "if (str_has_prefix(c->text, ADDITION) &&"),
+    Mutant("who was there before is taken back", RUN, "if (!c->done || !str_has_prefix(c->text, ADDITION))", "if (!str_has_prefix(c->text, ADDITION))"),
     Mutant("who is new waits for the check", WRITE, "c->kind == CHANGE_ADD_SERVER ? early : late", "late"),
     Mutant("who leaves is gone before the file is written", WRITE, "c->kind == CHANGE_ADD_SERVER ? early : late", "early"),
     Mutant("a command that is refused is done", RUN, "bool good = cli_read_done(answer, &err) == 0;", "bool good = cli_read_done(answer, &err) <= 0;"),

@@ -310,11 +310,13 @@ static size_t count_spares(const struct api *a, size_t backend)
     return count;
 }
 
-/* Whatever is wanted. */
+/* Whatever is wanted. A section that HAProxy runs without servers, or does not run, is not readable, and is loaded once
+ * something is. */
 static void unloaded(struct api *a, size_t backend, struct buf *why)
 {
     const struct section *s = &a->on_disk.of[backend];
-    for (size_t i = 0; i < s->count && why->len == 0; i++)
+    bool runs = s->exists && a->running.of[backend].count > 0;
+    for (size_t i = 0; runs && i < s->count && why->len == 0; i++)
         if (running_find(&a->running, backend, s->servers[i].name) == NULL)
             buf_printf(why, "HAProxy does not run %s, which has a line", s->servers[i].name);
 }

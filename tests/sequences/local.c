@@ -333,7 +333,7 @@ static bool runs_otherwise(const struct api *a)
     return false;
 }
 
-/* Only while the file is being written. */
+/* Only while the file is being written, or read to see whether that failed. */
 void check_local(struct api *a)
 {
     struct local_model *l = &a->local;
@@ -343,7 +343,8 @@ void check_local(struct api *a)
     const struct world *w = a->world;
     const struct running_server *is =
         w->settings.local != LOCAL_NONE && w->settings.routes != 0 ? find_lineless(a) : NULL;
-    bool writes = l->file.first != NULL && l->file.first->ask.kind == LOCAL_KIND_WRITE_CONFIG;
+    bool writes = l->file.first != NULL && (l->file.first->ask.kind == LOCAL_KIND_WRITE_CONFIG ||
+                                            l->file.first->ask.kind == LOCAL_KIND_READ_CONFIG);
     bool excused = lineless_is_excused(a, is != NULL);
     if (is == NULL || writes || excused || a->reload_pending || w->now_us <= l->talk_troubled_us)
         l->lineless_us = 0;

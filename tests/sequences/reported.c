@@ -146,7 +146,9 @@ static void check_held(struct api *a, size_t backend, yyjson_mut_val *servers)
         const struct want *want = &w->wants[backend][i];
         const struct server *line = place_line(a, backend, want);
         yyjson_mut_val *said = line != NULL ? named(servers, "name", line->name) : NULL;
-        bool runs = w->settings.routes != 0 && line != NULL && running_find(&a->running, backend, line->name) != NULL;
+        const struct running_server *is = line != NULL ? running_find(&a->running, backend, line->name) : NULL;
+        /* Whose command to begin failed begins with the reload. */
+        bool runs = w->settings.routes != 0 && is != NULL && !(is->unchecked && is->admin == MAINT);
         /* Its state may be an operator's: the daemon that wrote its line has ended, and did not load it. */
         bool forgotten = a->local.unloaded && a->local.unloaded_life != w->life;
         bool refused = (!runs || forgotten) && a->refused_us != 0 && w->now_us < a->refused_us + REFUSED_US;

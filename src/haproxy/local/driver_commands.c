@@ -235,12 +235,17 @@ void local_run_clear(struct local_run *r)
 
 void local_run_take_back(struct local_run *r, const struct local_run *done, const struct cfg_file *is)
 {
+    struct server_commands *back = &r->commands;
     local_run_clear(r);
     r->in_any_case = true;
     for (size_t i = 0; i < done->commands.count; i++) {
         const struct server_command *c = &done->commands.list[i];
         const char *name = c->text + strlen(ADDITION);
-        if (c->done && str_has_prefix(c->text, ADDITION) && !commands_has_line(is, name))
-            server_commands_add_removal(&r->commands, name, strcspn(name, " "));
+        if (!c->done || !str_has_prefix(c->text, ADDITION))
+            continue;
+        if (commands_has_line(is, name))
+            server_commands_add_ready(back, &done->commands, name, strcspn(name, " "));
+        else
+            server_commands_add_removal(back, name, strcspn(name, " "));
     }
 }

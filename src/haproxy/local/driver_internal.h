@@ -222,8 +222,8 @@ void local_driver_verify_cancel(struct local_driver *d);
 /* ended: from here, where there are none. */
 void local_run_begin(struct local_run *r, struct local_driver *d, void (*ended)(struct local_driver *d));
 void local_run_clear(struct local_run *r); /* nothing is changed any more */
-/* It is to undo what was done, and should not have been: servers that were added are in maintenance at once, and deleted; but
- * for those that the file has as it is now. */
+/* It is to undo what was done, and should not have been: servers that were added are in maintenance at once, and
+ * deleted; those that the file has as it is now are made ready. */
 void local_run_take_back(struct local_run *r, const struct local_run *done, const struct cfg_file *is);
 bool local_driver_leaves(const struct local_driver *d, const char *backend, const char *server) must_check;
 void local_driver_leaving_again(void *driver); /* of its timer */

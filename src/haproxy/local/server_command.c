@@ -250,6 +250,16 @@ void server_commands_add_removal(struct server_commands *c, const char *place, s
     command_put(c, mem_printf("del server %.*s", (int)len, place));
 }
 
+void server_commands_add_ready(struct server_commands *c, const struct server_commands *of, const char *place,
+                               size_t len)
+{
+    for (size_t i = 0; i < of->count; i++) {
+        const char *name = strrchr(of->list[i].text, ' ');
+        if (str_has_prefix(of->list[i].text, "enable ") && strncmp(name + 1, place, len) == 0 && name[1 + len] == '\0')
+            command_put(c, mem_strdup(of->list[i].text));
+    }
+}
+
 int server_commands_add(struct server_commands *c, const struct local_lines *lines, const char *haproxy, bool elsewhere,
                         const struct change *change, struct error *err)
 {

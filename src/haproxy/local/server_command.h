@@ -29,6 +29,9 @@ void server_commands_fini(struct server_commands *c); /* a zeroed one is allowed
 
 /* place: "backend/server", so many bytes. */
 void server_commands_add_removal(struct server_commands *c, const char *place, size_t len);
+/* Appends those of `of` that make a server ready that was added there. */
+void server_commands_add_ready(struct server_commands *c, const struct server_commands *of, const char *place,
+                               size_t len);
 
 /* Appends those of this change. lines: of its backend, in the file with it; NULL, for CHANGE_SET_SERVER: none are needed.
  * haproxy: its version. elsewhere: HAProxy reads other files in front of it, whose defaults are not known. ERROR_INVALID: it

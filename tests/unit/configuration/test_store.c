@@ -188,6 +188,7 @@ TEST(rejections_are_kept)
         ck_assert_str_eq(store_rejection(w.s, "aa", "http://a", "3.0.1"), "line 7: \"no\"\nsuch");
         ck_assert_str_eq(store_rejection(w.s, "aa", "http://b", "3.0.1"), "");
         ck_assert_ptr_null(store_rejection(w.s, "aa", "http://a", "3.0.2"));
+        ck_assert_ptr_nonnull(store_rejection(w.s, "aa", "http://a", "")); /* it does not answer yet */
         ck_assert_ptr_null(store_rejection(w.s, "ab", "http://a", "3.0.1"));
         world_again();
     }
