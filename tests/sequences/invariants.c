@@ -325,6 +325,8 @@ static void unfinished(struct world *w, struct buf *why)
 {
     for (size_t t = 0; t < w->settings.targets && why->len == 0; t++) {
         struct api *a = &w->apis[t];
+        if (a->read_us < a->troubled_us)
+            buf_printf(why, "%s was not read since the last trouble", a->url);
         for (size_t b = 0; b < OURS && why->len == 0; b++) {
             const struct desired *d = &w->desired_states[b];
             if (d->state == DESIRED_OK || (d->state == DESIRED_EMPTY && (w->settings.empty != 0 || clusters_up(a, b))))
