@@ -13,7 +13,7 @@ RELOADING, OTHER, REFUSED = "writes that reload", "other writes", "refused write
 
 def kind_of(method: str, path: str, status: int) -> str | None:
     """None: a read, or a step inside a transaction."""
-    if method == "GET":
+    if method == "GET" or "only_validate=" in path:
         return None
     inside = "transaction_id=" in path or (method in ("POST", "DELETE") and "/transactions" in path)
     if status >= 300:

@@ -57,7 +57,10 @@ def test_failed_reload_is_repaired(world: World) -> None:
         port = holder.getsockname()[1]
         bind = f"  bind 127.0.0.1:{world.haproxy.port}\n"
         # Of the backend itself nothing changes by a command: our repair is a reload on every way.
+        version = world.dataplane.version()
         world.hand_edit((bind, f"{bind}  bind 127.0.0.1:{port}\n"), ("  balance roundrobin\n", "  balance leastconn\n"))
+        # An API that has not read the file yet writes over it.
+        wait_until(lambda: world.dataplane.version() != version, 20, "the edit is read")
         world.put_nodes("node-c")
         world.put_slice("node-a", "node-c")
         world.daemon.wait_metric("reloads_total", 1, result="failed", timeout=90)
