@@ -209,7 +209,7 @@ struct instance *instance_new(struct event_base *base, const struct instance_opt
     options->driver->arg = in;
     guard_init(&in->guard);
     pace_init(&in->pace, backoff_random_seed());
-    in->version = in->wrote_version = in->running.split_version = in->running.drift_version = in->running.pid = -1;
+    in->version = in->wrote_version = in->running.split_version = in->running.pid = -1;
     in->large_file_bytes = LARGE_FILE_BYTES;
     in->problem_limit.period_ms = INSTANCE_REPEAT_LOG_MS;
     in->trouble_limit.period_ms = HISTORY_REPEAT_TROUBLE_MS;

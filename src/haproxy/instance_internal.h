@@ -37,8 +37,7 @@ struct instance_running {
     enum worker_change worker; /* since the last reading at rest */
     unsigned unreadable;       /* readings in a row, of a HAProxy that could be read before */
     int64_t split_version;     /* at which the file lagged behind the API when read last; -1: it did not */
-    int64_t drift_version;     /* at which running HAProxy differed from the file when read last; -1: it did not */
-    uint64_t drift_since_ms;   /* that it did so, at that version */
+    uint64_t drift_since_ms;   /* that `drift` is as it is, whoever wrote meanwhile */
     char *drift;               /* what */
     char *drift_found;         /* the one that is to be repaired; NULL: none */
     /* Of a difference that is still there: a reload did not help, then commands are to set it, did not help either. */

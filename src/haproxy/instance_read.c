@@ -298,11 +298,10 @@ static void instance_read_drift(struct instance *in)
     struct instance_running *r = &in->running;
     char *what = in->reload.state == RELOAD_PENDING || in->dirty ? NULL : instance_running_problem(in);
     uint64_t now = clock_mono_ms();
-    if (what != NULL && r->drift_version != in->version)
+    if (what != NULL && (r->drift == NULL || !str_eq(r->drift, what)))
         r->drift_since_ms = now;
     free(r->drift);
     r->drift = what;
-    r->drift_version = what != NULL ? in->version : -1;
     if (what == NULL) {
         if (!in->dirty && in->reload.state != RELOAD_PENDING && instance_all_readable(in)) {
             backoff_reset(&in->pace.drift_backoff);

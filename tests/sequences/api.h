@@ -146,6 +146,7 @@ struct api {
     uint64_t unseen_until_us; /* the last edit moved no version */
     uint64_t read_us;         /* when the daemon had the file last */
     bool unread[OURS];        /* what runs of it: the daemon got no answer to that when it asked last */
+    bool unseen;              /* an operator takes back what no HAProxy has any more, and the daemon remembers */
     bool looked[OURS];        /* since it started it got one, while no reload was pending */
     int64_t shown_version;    /* at which the daemon was shown last what a write does to the file; -1: none */
     uint64_t fought_us[OURS]; /* what the daemon wrote was undone that often, that it leaves HAProxy alone; 0: never */

@@ -357,7 +357,7 @@ void local_carry_out_commands(struct api *a, struct local_request *r)
         size_t backend = conf_backend(text + strlen("show servers state "));
         if (backend == BACKENDS)
             unexpected(a, text);
-        if (backend < OURS)
+        if (backend < OURS && a->local.reads)
             clusters_note_running(a, backend);
         show_servers(a, backend, &r->data);
     } else {

@@ -151,7 +151,8 @@ static void check_held(struct api *a, size_t backend, yyjson_mut_val *servers)
         bool runs = w->settings.routes != 0 && is != NULL && !(is->unchecked && is->admin == MAINT);
         /* Its state may be an operator's: the daemon that wrote its line has ended, and did not load it. */
         bool forgotten = a->local.unloaded && a->local.unloaded_life != w->life;
-        bool refused = (!runs || forgotten) && a->refused_us != 0 && w->now_us < a->refused_us + REFUSED_US;
+        bool refused =
+            (!runs || forgotten) && (a->local.owes || (a->refused_us != 0 && w->now_us < a->refused_us + REFUSED_US));
         bool held =
             text_of(said, "removal_delayed_until") != NULL && !want->announced && w->now_us < want->since_us + HOLD_US;
         if (held && !refused && !place_serves(a, backend, want) && !place_is_operated(a, backend, want) &&
@@ -175,6 +176,7 @@ static void check_backend(struct api *a, size_t backend, yyjson_mut_val *said, c
                 conf_backends[backend], state, in_sync, readiness);
     check_held(a, backend, servers);
     if (!in_sync || w->stop_us != 0 || w->now_us < moved_us(a) + LOOK_US ||
+        w->now_us < a->local.locked_until_us + LOOK_US || /* nobody reads a file that another daemon has */
         w->desired_states[backend].state != DESIRED_OK || a->wrong_us[backend] != 0 || a->reload_pending ||
         w->now_us < a->reloaded_us + RELOAD_SEEN_US || a->memory.version != a->on_disk.version ||
         w->settings.adopt == ADOPT_RENAME)
