@@ -19,7 +19,7 @@ CHART = ROOT / "charts" / "haproxy-k8s-sync"
 
 # What looks like a setting and is none: signals, and words of HAProxy, systemd, the tests' own and other people's environment.
 NO_SETTINGS = {"SIGHUP", "SIGTERM", "SIGKILL", "MAINT", "PROXY", "DOWN", "READY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "CHANGELOG", "PATH", "SECURITY",
-               "CONTRIBUTING", "HELP", "TYPE"}
+               "CONTRIBUTING", "HELP", "TYPE", "HAPROXY_LOCALPEER", "HAPROXY_MWORKER_REEXEC", "HAPROXY_PROCESSES"}
 # Variables of make targets; each has to be in Makefile or in what it includes or runs.
 MAKE_VARIABLES = {"HAPROXY_SOURCE", "CLUSTERS", "TARGET", "RANDOM_FILES", "KEEP", "TIME", "EVENTS", "ONLY", "OTHER", "ROUNDS", "KIND", "SEED", "UNIT_ONLY", "SHARE", "API", "VERSION", "CK_FORK",
                   "DATAPLANEAPI", "K", "T", "V", "B", "RENEW_SETTINGS_PAGES", "RENEW_CHART", "RENEW_SCREENSHOTS", "SOURCE_DATE_EPOCH", "HAPROXY_K8S_SYNC",
