@@ -57,7 +57,7 @@ struct local_model {
     unsigned failed_reloads, refuse_adds;
     uint64_t locked_until_us; /* by another daemon */
     bool held;                /* by ours, which takes turns */
-    bool reads; /* a reading is under way: what is asked after a change only tells whether that came about */
+    bool reads; /* a reading is under way: what is asked after a write only tells whether that came about */
     uint64_t held_since_us;
     bool was_locked;             /* the daemon was told so last */
     struct decided lock_decided; /* of the last lock: what is written behind it was decided before */

@@ -168,7 +168,7 @@ static struct local_request *ask(struct local_helper *h, const struct local_ask 
     struct local_request *r = mem_alloc(sizeof(*r)), **last = &h->first;
     bool changes = ask_of(k) == ASK_CHANGE || ask_of(k) == ASK_DELETE || ask_of(k) == ASK_COMMAND || is_write(k) ||
                    k->kind == LOCAL_KIND_RELOAD;
-    a->local.reads = !changes && (a->local.reads || k->kind == LOCAL_KIND_READ_CONFIG);
+    a->local.reads = !is_write(k) && (a->local.reads || k->kind == LOCAL_KIND_READ_CONFIG);
     check_sent(a, changes ? "PUT" : "GET", text_of(k));
     bool told_before = a->whole.tells_early && is_write(k);
     if (k->kind == LOCAL_KIND_WRITE_CONFIG)

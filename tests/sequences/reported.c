@@ -14,7 +14,8 @@
 #define HOLD_US 30000000
 #define RELOAD_SEEN_US 2000000
 #define STUCK_HELD_US 6000000
-#define STATUS_US 20000000 /* so often it is read */
+#define TROUBLED_HELD_US (STUCK_HELD_US + 12000000) /* a reading, and a difference that stays for 7 s */
+#define STATUS_US 20000000                          /* so often it is read */
 #define STUCK_LOOK_US 1000000
 
 static uint64_t moved_us(const struct api *a)
@@ -151,12 +152,13 @@ static void check_held(struct api *a, size_t backend, yyjson_mut_val *servers)
         bool runs = w->settings.routes != 0 && is != NULL && !(is->unchecked && is->admin == MAINT);
         /* Its state may be an operator's: the daemon that wrote its line has ended, and did not load it. */
         bool forgotten = a->local.unloaded && a->local.unloaded_life != w->life;
-        bool refused =
-            (!runs || forgotten) && (a->local.owes || (a->refused_us != 0 && w->now_us < a->refused_us + REFUSED_US));
+        bool refused = (!runs || forgotten || w->settings.local != LOCAL_NONE) &&
+                       (a->local.owes || (a->refused_us != 0 && w->now_us < a->refused_us + REFUSED_US));
         bool held =
             text_of(said, "removal_delayed_until") != NULL && !want->announced && w->now_us < want->since_us + HOLD_US;
         if (held && !refused && !place_serves(a, backend, want) && !place_is_operated(a, backend, want) &&
-            w->now_us > want->since_us + STUCK_HELD_US && w->now_us > a->troubled_us + STUCK_HELD_US && has_looked(a))
+            w->now_us > want->since_us + STUCK_HELD_US && w->now_us > a->troubled_us + TROUBLED_HELD_US &&
+            has_looked(a))
             violate(w, "held", "%s backend %s: %s is held by the loss limit, and does not serve", a->url,
                     conf_backends[backend], want->name);
     }
