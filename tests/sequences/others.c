@@ -116,6 +116,7 @@ void api_restart(struct api *a, uint64_t down_us)
     free(a->whole.answered);
     a->whole.answered = mem_strdup(a->local.text);
     a->shown_version = -1;
+    a->whole.load_lost = a->whole.load_lost || a->reload_pending;
     a->reload_pending = false;
     a->reload_number = 0;
     memset(a->outcomes, 0, sizeof(a->outcomes));

@@ -66,11 +66,20 @@ void whole_close(struct world *w)
     }
 }
 
-/* Where no version is kept, nobody else knows what ran before: an operator repairs what cannot be loaded. */
+static bool has_unloadable(const struct api *a)
+{
+    const char *answered = a->whole.answered; /* what a Data Plane API loads, whatever it has put back into the file */
+    return whole_is_unloadable(a->local.text) || (answered != NULL && whole_is_unloadable(answered));
+}
+
+/* Where no version is kept, nobody else knows what ran before: an operator repairs what cannot be loaded. Nor does anybody
+ * know of a load that the API forgot, where nothing at all is kept. */
 static void target_begin(struct world *w, struct api *a)
 {
-    if (store_latest(w->whole.store, a->url) == NULL && whole_is_unloadable(a->local.text))
+    if (store_latest(w->whole.store, a->url) == NULL && has_unloadable(a))
         whole_hand_writes(a, mem_strdup(a->whole.loaded), false);
+    if (a->whole.load_lost && !a->reload_pending && w->settings.kept == 0)
+        a->whole.unknowable = a->whole.left_to_other = a->whole.hand_unloaded = true;
     a->whole.version_known = a->whole.known = a->whole.tells = a->whole.tells_early = a->whole.owes_reload = false;
 }
 

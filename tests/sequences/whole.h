@@ -56,6 +56,7 @@ struct whole_target {
     bool hand_file;              /* the file is a hand's; */
     bool hand_unloaded;          /* and nobody has loaded it */
     char *by_hand;               /* what a hand wrote last; NULL: nothing */
+    bool load_lost;              /* the Data Plane API forgot that it was to load the file */
     bool left_to_other;          /* another daemon has the file and is about to load it, as far as this one can know */
     struct {
         size_t backend;
@@ -97,7 +98,9 @@ struct whole {
     uint64_t watched_us;             /* it is said to run it since then; 0: it is not */
     bool taken_back;                 /* it was rolled back since then */
     bool was_there;                  /* the document, before anybody wrote it */
+    bool sick_by_hand;               /* a hand's file was loaded that takes no connections, since a document did well */
     char *withdrawn;                 /* what was rolled back by itself; NULL: nothing */
+    uint64_t withdrawn_us;           /* then */
 };
 
 /* whole.c: the daemon's part */

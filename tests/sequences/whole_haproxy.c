@@ -22,7 +22,8 @@ void whole_loaded(struct api *a)
     w->loaded = mem_strdup(a->local.text);
     w->removed_count = 0;
     whole_files_load(a);
-    w->unknowable = w->left_to_other = w->hand_unloaded = w->owes_reload = w->tells = false;
+    a->world->whole.sick_by_hand = a->world->whole.sick_by_hand || (w->hand_file && whole_is_sick(a));
+    w->unknowable = w->left_to_other = w->load_lost = w->hand_unloaded = w->owes_reload = w->tells = false;
 }
 
 /* ---- hands ---- */
@@ -178,7 +179,8 @@ void whole_written(struct api *a, const char *text, uint64_t asked_us)
     if (!whole_texts_has(&w->whole.meant, meaning))
         violate(w, "meant", "%s: this is written, which neither the source nor a hand ever had:\n%s", a->url, text);
     /* Where what it went back to cannot be loaded, the file has again what HAProxy still runs. */
-    bool tried = w->whole.given_us <= asked_us && str_eq(w->whole.withdrawn, text) && !whole_is_by_hand(a, text);
+    bool asked_since = w->whole.given_us <= asked_us && w->whole.withdrawn_us <= asked_us;
+    bool tried = asked_since && str_eq(w->whole.withdrawn, text) && !whole_is_by_hand(a, text);
     if (tried && !a->whole.load_failed)
         violate(w, "tried-again", "%s: it was rolled back, and is written again", a->url);
     if (w->whole.given_us <= asked_us && str_eq(document, text))
