@@ -35,7 +35,8 @@ static bool target_recall_good(struct target *t, bool latest)
         return latest || t->unloaded;
     cleanup(document_unref_ptr) struct document *d = target_ran_last(t);
     bool there = d != NULL && target_file_means(t, d->content);
-    if (d == NULL || (latest ? there : !there && !t->unloaded))
+    bool ours = t->unloaded || store_was_writing(t->of->options.store, target_name(t));
+    if (d == NULL || (latest ? there : !there && !ours))
         return false;
     t->good = cfg_content_ref(d->content);
     t->files_changed = t->files_changed || d->with_files;
