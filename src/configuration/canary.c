@@ -58,12 +58,12 @@ static bool canary_belongs(const struct target *t)
     return canary_answers(t) && !t->joins;
 }
 
-/* First those that have it, from before a restart; then those that answer. */
+/* First those that have it, from before a restart or without an answer that said so; then those that answer. */
 static void canary_choose(struct configuration *c)
 {
     size_t count = 0;
     for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
-        t->canary = t->canary && (canary_has_document(t) || !t->away);
+        t->canary = t->canary && (canary_has_document(t) || (t->writing == c->document && !t->away));
         count += t->canary;
     }
     count = canary_add(c, count, canary_has_document);
@@ -126,7 +126,8 @@ void canary_served(void *self, const struct served *s, const struct error *err)
         timer_set(&t->of->step, 0);
 }
 
-/* ran: before, which may have been amid a watch of an earlier run; what has been written by none changes nothing. */
+/* ran: before, which may have been amid a watch of an earlier run; what has been written by none changes nothing here, which
+ * says nothing to the others. */
 void canary_applied(struct target *t, bool ran)
 {
     struct configuration *c = t->of;
@@ -136,7 +137,7 @@ void canary_applied(struct target *t, bool ran)
     bool first = t->canary && canary_goes_on(c);
     t->evidence_told = false;
     probation_end(&t->probation);
-    if (t->own != NULL || (t->unchanged && !unfinished))
+    if (t->own != NULL || (t->unchanged && !unfinished && !first))
         t->probation.state = PROBATION_GOOD;
     else
         probation_begin(&t->probation, cfg_content_file(t->file, NULL), clock_mono_ms(),

@@ -322,8 +322,10 @@ static void target_refresh(void *self)
     t->repairs = 0;
     t->repair_after_ms = t->of->not_before_ms = 0;
     retry_forget(&t->retry);
-    if (t->progress == PROGRESS_REJECTED)
+    if (t->progress == PROGRESS_REJECTED) {
+        t->of->canary_passed = false; /* with what this one may have been gone back from */
         target_begin(t);
+    }
     t->of->try_again = true;
     timer_set(&t->of->step, 0);
 }

@@ -8,6 +8,7 @@ PROMISED = "configuration/promised.c"
 CANARY = "configuration/canary.c"
 ROLLBACK = "configuration/rollback.c"
 STORE = "configuration/store.c"
+TARGET = "configuration/target.c"
 STAT = "haproxy/local/cli_stat.c"
 CODEC = "haproxy/dataplane/codec_served.c"
 
@@ -57,11 +58,12 @@ room("canary", ("test_canary", "test_store", "test_configuration_streams"), (
     Mutant("a canary is over before all are good", CANARY, "members == 0 || good < members)", "members == 0 || good == 0)"),
     Mutant("what was proven needs a canary", CANARY, "!c->canary_passed &&\n           !store_is_proven(c->options.store, c->document->id);", "!c->canary_passed;"),
     Mutant("after a restart another one is the canary", CANARY, "    count = canary_add(c, count, canary_has_document);\n", ""),
-    Mutant("one that does not answer is waited for", CANARY, "t->canary = t->canary && (canary_has_document(t) || !t->away);", ""),
+    Mutant("one that does not answer is waited for", CANARY, "t->canary = t->canary && (canary_has_document(t) || (t->writing == c->document && !t->away));", ""),
     Mutant("a new document is good as the one before", CANARY, "        probation_end(&t->probation);\n    }\n}", "    }\n}"),
+    Mutant("what went back to the file has passed", TARGET, "        t->of->canary_passed = false;", "        ;"),
     Mutant("nothing is proven", CANARY, "    store_prove(c->options.store, c->document->id);\n", ""),
     Mutant("it is proven by one of them", CANARY, "if (!canary_is_good(t) && !t->away && !t->joins)", "if (false)"),
-    Mutant("a watch does not go on after a restart", CANARY, "(t->unchanged && !unfinished))", "t->unchanged)"),
+    Mutant("a watch does not go on after a restart", CANARY, "(t->unchanged && !unfinished && !first))", "(t->unchanged && !first))"),
     Mutant("servers count with auto, too", CANARY, "bool counts = c->options.rollback == CONFIGURATION_ROLLBACK_SERVING ||", "bool counts = true ||"),
     Mutant("servers do not count at a canary", CANARY, " || (t->canary && canary_goes_on(c));\n    struct error said;", ";\n    struct error said;"),
     Mutant("report rolls back", ROLLBACK, "c->options.rollback != CONFIGURATION_ROLLBACK_REPORT && ", ""),

@@ -107,6 +107,10 @@ WHOLE = (
     Mutant("a transaction sends the commands that are in vain", "haproxy/instance_write.c", "in->dirty || !wanted || instance_commands_are_in_vain(in));",
            "in->dirty || !wanted);"),
     Mutant("a pause writes", "configuration/configuration.c", "return !c->options.dry_run && !c->paused;", "return !c->options.dry_run;"),
+    Mutant("who has it by a hand's doing is good", "configuration/canary.c", "!unfinished && !first))", "!unfinished))"),
+    Mutant("who was to be the first one is it beside one that has it", "configuration/canary.c", "(t->writing == c->document && !t->away)", "!t->away"),
+    Mutant("what an earlier daemon wrote is a hand's", "configuration/target_restore.c",
+           "t->unloaded || store_was_writing(t->of->options.store, target_name(t));", "t->unloaded;"),
     Mutant("what cannot be loaded stays", "configuration/target_restore.c", "    t->restores = true;\n", "    t->restores = false;\n"),
 )
 

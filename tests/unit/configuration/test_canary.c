@@ -245,6 +245,26 @@ TEST(the_first_one_goes_back_to_the_file)
         ck_assert_str_eq(w.of[i].running, "global\n  description first\n");
 }
 
+/* The others do badly with what the first one does well with: when it is tried again, it is the first one's turn again. */
+TEST(what_went_back_to_the_file_passes_anew)
+{
+    begin_calm(CONFIGURATION_DRIFT_REPORT);
+    w.canary = 1;
+    w.rollback = CONFIGURATION_ROLLBACK_AUTO;
+    w.more = SERVES;
+    restart();
+    bad_document("missing", 1);
+    passes(2 * ENOUGH);
+    ck_assert_uint_eq(w.told[CONFIGURATION_CANARY_PASSED], 1);
+    ck_assert_uint_eq(w.told[CONFIGURATION_ROLLED_BACK], 1);
+    all_run("global\n  description first\n");
+    refresh();
+    PASS_UNTIL(str_eq(w.of[0].running, w.text));
+    ck_assert_uint_eq(running(w.text), 1);
+    passes(2 * ENOUGH);
+    ck_assert_uint_eq(w.told[CONFIGURATION_CANARY_PASSED], 2);
+}
+
 /* The files of what was there before are not known: it stays, and that is said. */
 TEST(without_its_files_no_file_goes_back)
 {
@@ -353,4 +373,16 @@ TEST_EACH(a_restart_amid_the_watch, 2)
     }
     passes(ENOUGH);
     ck_assert_uint_eq(running(_i == 0 ? w.text : good), TARGETS);
+}
+
+/* Nothing was written since, and it does badly. */
+TEST(a_restart_amid_the_watch_of_all)
+{
+    begin(0, CONFIGURATION_ROLLBACK_AUTO);
+    bad_document("missing", 1);
+    PASS_UNTIL(running(w.text) == TARGETS);
+    restart();
+    passes(ENOUGH);
+    all_run_good();
+    ck_assert_uint_eq(w.told[CONFIGURATION_ROLLED_BACK], 1);
 }
