@@ -58,12 +58,18 @@ static bool canary_belongs(const struct target *t)
     return canary_answers(t) && !t->joins;
 }
 
+/* It is being written there, or was there already when another writer changed the file. */
+static bool canary_has_begun(const struct target *t)
+{
+    return !t->away && (t->writing == t->of->document || t->probation.state != PROBATION_NONE);
+}
+
 /* First those that have it, from before a restart or without an answer that said so; then those that answer. */
 static void canary_choose(struct configuration *c)
 {
     size_t count = 0;
     for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
-        t->canary = t->canary && (canary_has_document(t) || (t->writing == c->document && !t->away));
+        t->canary = t->canary && (canary_has_document(t) || canary_has_begun(t));
         count += t->canary;
     }
     count = canary_add(c, count, canary_has_document);

@@ -58,7 +58,7 @@ room("canary", ("test_canary", "test_store", "test_configuration_streams"), (
     Mutant("a canary is over before all are good", CANARY, "members == 0 || good < members)", "members == 0 || good == 0)"),
     Mutant("what was proven needs a canary", CANARY, "!c->canary_passed &&\n           !store_is_proven(c->options.store, c->document->id);", "!c->canary_passed;"),
     Mutant("after a restart another one is the canary", CANARY, "    count = canary_add(c, count, canary_has_document);\n", ""),
-    Mutant("one that does not answer is waited for", CANARY, "t->canary = t->canary && (canary_has_document(t) || (t->writing == c->document && !t->away));", ""),
+    Mutant("one that does not answer is waited for", CANARY, "t->canary = t->canary && (canary_has_document(t) || canary_has_begun(t));", ""),
     Mutant("a new document is good as the one before", CANARY, "        probation_end(&t->probation);\n    }\n}", "    }\n}"),
     Mutant("what went back to the file has passed", TARGET, "        t->of->canary_passed = false;", "        ;"),
     Mutant("nothing is proven", CANARY, "    store_prove(c->options.store, c->document->id);\n", ""),

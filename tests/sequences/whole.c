@@ -88,7 +88,7 @@ struct configuration *whole_begin(struct world *w)
     if (w->settings.whole == 0)
         return NULL;
     store_begin(w);
-    w->whole.watched_us = 0; /* it is read again before this daemon knows that it has it */
+    whole_canary_restarts(&w->whole);
     for (size_t i = 0; i < w->settings.targets; i++)
         target_begin(w, &w->apis[i]);
     const struct configuration_options options = {.target_count = w->settings.targets,

@@ -155,6 +155,7 @@ void whole_api_serves(struct api *a, struct request *r, const char *query);
 /* whole_canary.c */
 bool whole_texts_has(const struct whole_texts *t, const char *text);
 void whole_texts_add(struct whole_texts *t, const char *text);
+void whole_canary_restarts(struct whole *w);
 void whole_canary_begins(struct world *w, const char *document); /* with this one */
 void whole_canary_written(struct api *a, const char *document, uint64_t asked_us);
 void whole_canary_applied(struct api *a, bool unchanged);

@@ -85,13 +85,24 @@ static void whole_canary_is_first(struct whole *w, struct api *a)
     w->first = a;
 }
 
+static bool first_has(const struct whole *w, const char *document)
+{
+    cleanup(mem_free_ptr) char *meant = whole_meaning(document, true), *is = whole_meaning(w->first->local.text, true);
+    return strcmp(meant, is) == 0;
+}
+
+/* Who has it is read again before this daemon knows, and only in the file. */
+void whole_canary_restarts(struct whole *w)
+{
+    w->watched_us = 0;
+    if (w->first != NULL && !first_has(w, w->given))
+        w->first = NULL;
+}
+
 /* It was rolled back, and the first one has it no more: who gets it when it is tried again is the first one. */
 static void forget_first(struct whole *w, const char *document)
 {
-    if (w->first == NULL || !w->taken_back)
-        return;
-    cleanup(mem_free_ptr) char *meant = whole_meaning(document, true), *is = whole_meaning(w->first->local.text, true);
-    if (strcmp(meant, is) == 0)
+    if (w->first == NULL || !w->taken_back || first_has(w, document))
         return;
     w->first = NULL;
     w->watched_us = 0;
