@@ -50,6 +50,7 @@ struct whole_file {
 struct whole_target {
     bool load_failed;            /* and what was there before may go back */
     bool unknowable;             /* what runs, to who looks that seldom */
+    uint64_t applied_us;         /* the document is said to be, last */
     uint64_t read_us;            /* the file as the daemon had it last was there */
     char runs[WHOLE_RUNS_BYTES]; /* what a load made of the file, but for servers */
     char *loaded;                /* that file */
@@ -98,7 +99,7 @@ struct whole {
     uint64_t watched_us;             /* it is said to run it since then; 0: it is not */
     bool taken_back;                 /* it was rolled back since then */
     bool was_there;                  /* the document, before anybody wrote it */
-    bool sick_by_hand;               /* a hand's file was loaded that takes no connections, since a document did well */
+    bool sick_before;                /* a HAProxy took no connections by another one, since all did well */
     char *withdrawn;                 /* what was rolled back by itself; NULL: nothing */
     uint64_t withdrawn_us;           /* then */
 };

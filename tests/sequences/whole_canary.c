@@ -10,6 +10,8 @@
 #include "haproxy/cfg/content.h"
 #include "world.h"
 
+#define WATCHED_US 15000000 /* who is not first, at most */
+
 static uint64_t hash(const char *text)
 {
     uint64_t sum = 0xcbf29ce484222325u;
@@ -45,7 +47,7 @@ static void texts_remove(struct whole_texts *t, const char *text)
         t->list[i] = t->list[--t->count];
 }
 
-/* It was watched wherever it is, and is well; before the next one comes, what runs is looked at anew. */
+/* It was watched wherever it was by then, and is well. */
 static bool is_proven(const struct world *w, const char *document)
 {
     const struct store *s = w->whole.store;
@@ -58,22 +60,32 @@ static bool is_proven(const struct world *w, const char *document)
     return d != NULL && strcmp(d->content->text, document) == 0;
 }
 
+/* What runs is looked at anew before the next one comes: what of it takes no connections is promised by none. */
+static bool all_do_well(const struct world *w)
+{
+    bool all = w->whole.given != NULL && is_proven(w, w->whole.given);
+    for (size_t i = 0; i < w->settings.targets; i++)
+        all = all && str_eq(configuration_view(w->whole.configuration, i).state, "applied") &&
+              w->now_us >= w->apis[i].whole.applied_us + WATCHED_US;
+    return all;
+}
+
 /* ---- who is first ---- */
 
 void whole_canary_begins(struct world *w, const char *document)
 {
     if (str_eq(document, w->whole.given))
         return;
-    w->whole.sick_by_hand = w->whole.sick_by_hand && (w->whole.given == NULL || !is_proven(w, w->whole.given));
+    w->whole.sick_before = w->whole.sick_before && !all_do_well(w);
     free(w->whole.given);
     w->whole.given = mem_strdup(document);
     w->whole.given_us = w->now_us;
     w->whole.first = NULL;
     w->whole.watched_us = 0;
     w->whole.taken_back = false;
-    w->whole.was_there = false; /* or what is promised of it is not less than before */
+    w->whole.was_there = false;
     for (size_t i = 0; i < w->settings.targets; i++) {
-        w->whole.was_there = w->whole.was_there || whole_is_sick(&w->apis[i]);
+        w->whole.sick_before = w->whole.sick_before || whole_is_sick(&w->apis[i]);
         w->apis[i].whole.superseded = true;
     }
 }
@@ -130,6 +142,7 @@ void whole_canary_written(struct api *a, const char *document, uint64_t asked_us
 void whole_canary_applied(struct api *a, bool unchanged)
 {
     struct whole *w = &a->world->whole;
+    a->whole.applied_us = a->world->now_us;
     w->was_there = w->was_there || unchanged;
     if (w->first == NULL)
         whole_canary_is_first(w, a); /* it has it from before */
@@ -142,7 +155,7 @@ void whole_canary_passed(struct world *w)
     cleanup(mem_free_ptr) char *document = whole_print(&w->whole.document);
     const struct whole *h = &w->whole;
     bool watched = h->watched_us != 0 && w->now_us >= h->watched_us + WHOLE_CANARY_US;
-    bool promised = !h->was_there && !h->sick_by_hand;
+    bool promised = !h->was_there && !h->sick_before;
     if (!watched)
         violate(w, "canary", "it is said to have passed, and was not watched for %d s", WHOLE_CANARY_US / 1000000);
     if (h->document.sick && promised)
