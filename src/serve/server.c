@@ -27,7 +27,9 @@
 #define MAX_HEADER_BYTES 8192
 #define MAX_BODY_BYTES 1024
 #define REQUEST_MS 10000
-#define CROWDED_REQUEST_MS 500 /* while the limit is reached, so that a few idle ones cannot keep the probes out */
+/* While all connections are taken, the limit is this part of it, so that idle ones cannot keep the probes out: 400 of them come and go in a second. */
+#define CROWDED_IDLE_PART 100 /* of one that has not sent a request */
+#define CROWDED_PART 20
 #define SWEEP_MS 50
 #define STREAMS_SWEEP_MS 1000 /* with streams alone, which have no deadline */
 #define FULL_LOG_PERIOD_MS 60000
@@ -56,6 +58,7 @@ struct connection {
     struct bufferevent *bev;
     uint64_t accepted_ms;
     bool cut_off;
+    bool asked;   /* a request came whole */
     bool streams; /* it has no deadline; the feed ends it */
     struct connection *next;
 };
@@ -93,8 +96,9 @@ static bool was_given_up(const struct connection *c)
 
 static void cut_off_when_late(struct server *s, struct connection *c, uint64_t now_ms)
 {
-    bool crowded = s->count >= s->max_connections && s->request_ms > CROWDED_REQUEST_MS;
-    uint64_t limit_ms = crowded ? CROWDED_REQUEST_MS : s->request_ms;
+    uint64_t limit_ms = s->request_ms;
+    if (s->count >= s->max_connections)
+        limit_ms /= c->asked ? CROWDED_PART : CROWDED_IDLE_PART;
     if (c->cut_off || c->streams || now_ms - c->accepted_ms < limit_ms)
         return;
     log_debug(s->log, "closing an HTTP connection that took too long", log_int("limit_ms", limit_ms));
@@ -262,12 +266,19 @@ static void status(struct server *s, struct evhttp_request *req)
     answer_with(req, 200, JSON, content);
 }
 
-static void stream(struct server *s, struct evhttp_request *req)
+/* NULL: it is gone. */
+static struct connection *connection_of(const struct server *s, struct evhttp_request *req)
 {
     const struct bufferevent *bev = evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
     struct connection *c = s->connections;
     while (c != NULL && c->bev != bev)
         c = c->next;
+    return c;
+}
+
+static void stream(struct server *s, struct evhttp_request *req)
+{
+    struct connection *c = connection_of(s, req);
     if (answer_is_head(req)) {
         answer(req, 200, EVENT_STREAM, "", 0);
     } else if (c == NULL || s->count >= s->max_connections || status_feed_streams(s->feed) >= STATUS_FEED_STREAMS_MAX) {
@@ -306,6 +317,9 @@ static bool server_has(const struct server *s, enum server_part part)
 static void on_request(struct evhttp_request *req, void *arg)
 {
     struct server *s = arg;
+    struct connection *c = connection_of(s, req);
+    if (c != NULL)
+        c->asked = true;
     const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
     const char *path = uri != NULL ? evhttp_uri_get_path(uri) : NULL;
     enum evhttp_cmd_type method = evhttp_request_get_command(req);

@@ -3,7 +3,7 @@
  * (the page), /status (its JSON) and /status/stream (the same by server-sent events); one request a connection.
  * Bounded: at most 64 connections, 8 KiB of headers, 1 KiB of body, and 10 s from accept to the last byte of the
  * answer, however slowly the peer sends or reads. Further connections wait in the kernel's queue; while some wait, the
- * limit is 0.5 s. Out of file descriptors it accepts every 0.5 s only. Streams have no deadline; there are at most 8
+ * limit is 0.5 s, and 0.1 s for one that has sent no request. Out of file descriptors it accepts every 0.5 s only. Streams have no deadline; there are at most 8
  * (serve/status_feed), and they are the first to be closed when connections have to wait: no page keeps a probe out.
  */
 #ifndef SERVE_SERVER_H

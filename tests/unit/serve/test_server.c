@@ -267,7 +267,7 @@ static unsigned closed_of(const struct client *crowd)
 TEST(too_many_wait_until_others_are_cut_off)
 {
     struct client crowd[CROWD], last;
-    server_set_limits(f.server, LIMIT, 3600 * 1000);
+    server_set_limits(f.server, LIMIT, 60 * 1000);
     /* All of them are in the kernel's queue before the loop turns once, and none of them ever ends its request. */
     for (size_t i = 0; i < CROWD; i++)
         client_init(&crowd[i], "GET /healthz HTTP/1.1\r\n");
@@ -284,6 +284,34 @@ TEST(too_many_wait_until_others_are_cut_off)
     ck_assert_msg(crowd[0].closed, "the oldest goes first");
     for (size_t i = 0; i < CROWD; i++)
         client_fini(&crowd[i]);
+    client_fini(&last);
+    expect_still_serving();
+}
+
+static bool is_answered(void *arg)
+{
+    const struct client *c = arg;
+    return c->got.len > f.padding;
+}
+
+TEST(idle_ones_go_before_one_who_asked)
+{
+    struct client reader, idle[LIMIT], last;
+    server_set_limits(f.server, LIMIT, 200 * 1000); /* in a crowd 2 s for the idle ones, 10 s for the reader */
+    f.padding = 16 * 1024 * 1024;
+    client_init(&reader, "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n");
+    bufferevent_disable(reader.bev, EV_READ);
+    for (size_t i = 0; i < LIMIT; i++)
+        client_init(&idle[i], "");
+    turn_until(is_full, NULL, "it was full");
+    client_init(&last, "GET /healthz HTTP/1.1\r\n\r\n");
+    turn_until(is_closed, &last, "the last one was answered");
+    bufferevent_enable(reader.bev, EV_READ);
+    turn_until(is_answered, &reader, "the reader got its answer whole");
+    f.padding = 0;
+    client_fini(&reader);
+    for (size_t i = 0; i < LIMIT; i++)
+        client_fini(&idle[i]);
     client_fini(&last);
     expect_still_serving();
 }
