@@ -127,7 +127,7 @@ size_t objects_add_watch(struct objects *o, const struct template_watch *w)
 
 size_t objects_resource_count(const struct objects *o)
 {
-    return o->count;
+    return o != NULL ? o->count : 0;
 }
 
 const char *objects_resource_name(const struct objects *o, size_t resource)

@@ -34,7 +34,7 @@ size_t objects_add_resource(struct objects *o, const char *name, const char *kin
                             size_t key_count);
 /* The same of a watch, which has to stay as long. */
 size_t objects_add_watch(struct objects *o, const struct template_watch *w);
-size_t objects_resource_count(const struct objects *o);
+size_t objects_resource_count(const struct objects *o); /* o NULL: 0 */
 const char *objects_resource_name(const struct objects *o, size_t resource);
 const char *objects_resource_kind(const struct objects *o, size_t resource);
 size_t objects_key_count(const struct objects *o, size_t resource);

@@ -254,7 +254,16 @@ static bool render_take(const struct objects *objects, const struct wire *head, 
     return good;
 }
 
-static int render_read(const struct objects *objects, const struct buf *out, struct rendered *r, struct error *err)
+/* The child runs what tenants wrote: its numbers are indexes here, so none of them is taken on trust. */
+static bool wire_is_valid(const struct wire *head, const struct objects *objects)
+{
+    if (head->what == ENGINE_OUTPUT)
+        return head->kind <= ENGINE_FILE;
+    bool has_object = head->what != ENGINE_ERROR || head->len[WIRE_OBJECT] > 0;
+    return head->what <= ENGINE_ERROR && (!has_object || head->resource < objects_resource_count(objects));
+}
+
+int rendered_read(struct rendered *r, const struct objects *objects, const struct buf *out, struct error *err)
 {
     const char *at = buf_str(out), *end = at + out->len;
     while (at < end) {
@@ -266,6 +275,8 @@ static int render_read(const struct objects *objects, const struct buf *out, str
         for (size_t i = 0, left = (size_t)(end - at); i < WIRE_TEXTS; left -= head.len[i++])
             if (head.len[i] > left)
                 return error_set(err, ERROR_RETRY, "the render ended amid its answer");
+        if (!wire_is_valid(&head, objects))
+            return error_set(err, ERROR_RETRY, "the render's answer has a number that is out of range");
         if (!render_take(objects, &head, &at, r, err))
             return -1;
     }
@@ -297,7 +308,7 @@ static int render_judge(const struct render *r, const struct child_result *resul
     if (result->outcome != CHILD_EXITED || result->status != 0)
         return error_set(err, ERROR_INVALID, "the render failed: %s%s%s", text, result->said[0] != '\0' ? ": " : "",
                          result->said);
-    return render_read(r->objects, result->out, ret, err);
+    return rendered_read(ret, r->objects, result->out, err);
 }
 
 static void render_on_child(void *arg, const struct child_result *result)

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "template/engine.h"
 
+struct buf;
 struct event_base;
 struct objects;
 struct render;
@@ -43,6 +44,10 @@ struct rendered {
     size_t remark_count;
     uint64_t took_us;
 };
+/* Adds what a render's process wrote, which is not trusted: records of this program's own form. ERROR_RETRY: it is not of that form or is cut off;
+ * ERROR_INVALID: the template's own error. objects NULL: there are none. */
+int rendered_read(struct rendered *r, const struct objects *objects, const struct buf *out,
+                  struct error *err) must_check;
 void rendered_fini(struct rendered *r); /* wipes, for there are private keys in it; a zeroed one is allowed */
 
 struct render_options {

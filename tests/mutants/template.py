@@ -97,6 +97,11 @@ room("templates, trials", ("test_template_trial",), (
     Mutant("PATH may be relative", CHECK, "folder[0] == '/' && access(program, X_OK) == 0", "folder[0] == '/'"),
     Mutant("a haproxy that is named and not there is none", CHECK, "mem_strdup(str_empty(given) ? NULL : given)", "mem_strdup(NULL)"),
 ))
+room("templates, what a render's process wrote", ("test_rendered",), (
+    Mutant("any kind of file", "template/render.c", "head->kind <= ENGINE_FILE", "true"),
+    Mutant("any resource", "template/render.c", "head->resource < objects_resource_count(objects)", "true"),
+    Mutant("the object of an error may be of any resource", "template/render.c", "head->what != ENGINE_ERROR || head->len[WIRE_OBJECT] > 0", "head->what != ENGINE_ERROR"),
+))
 room("templates, the index of objects", ("test_template_objects",), (
     Mutant("only all keys find", "template/objects.c", "memcmp(row->keys, keys, row->len < len ? row->len : len)", "memcmp(row->keys, keys, row->len > len ? row->len : len)"),
     Mutant("the order of a key's objects is chance", "template/objects.c", "(x->order > y->order) - (x->order < y->order)", "(x->order < y->order) - (x->order > y->order)"),
