@@ -273,16 +273,158 @@ static int order_of_routes(const void *a, const void *b)
     return order != 0 ? order : order_of_ranks(x, y);
 }
 
-static bool same_requests(const struct service_route *a, const struct service_route *b)
-{
-    return str_eq(a->options.hostname, b->options.hostname) && str_eq(a->options.path, b->options.path);
-}
-
-static void refuse(struct services_plan *p, struct service_route *r, const struct service_route *by, const char *what)
+static void refuse(struct services_plan *p, struct service_route *r, const char *by, const char *what)
 {
     r->refused = true;
-    remark(p, r->service, r->port->name, !r->redirect, "%sport %u at %s: %s Service %s, which is older",
-           r->redirect ? "http-redirect: " : "", r->listen_port, r->place, what, by->service->service.name);
+    remark(p, r->service, r->port->name, !r->redirect,
+           "%sport %u at %s: %s Service %s, which is older or was served before", r->redirect ? "http-redirect: " : "",
+           r->listen_port, r->place, what, by);
+}
+
+/* ---- hosts and ports have an owner ---- */
+
+static bool is_of_namespace(const struct service_route *r, const char *namespace)
+{
+    size_t len = strlen(namespace);
+    return strncmp(r->service->service.name, namespace, len) == 0 && r->service->service.name[len] == '/';
+}
+
+static bool may_be_shared(const char *host, const struct services_rules *rules)
+{
+    bool may = rules->any_owner;
+    for (size_t i = 0; i < rules->shared_host_count && !may; i++)
+        may = str_eq(host, rules->shared_hosts[i]);
+    return may;
+}
+
+/* Routes are in the order of their Services' ages. */
+static void claim_hosts(struct services_plan *p, const struct services_rules *rules)
+{
+    cleanup(service_owners_fini) struct service_owners owners = {0};
+    for (unsigned incumbents = 2; incumbents-- > 0;)
+        for (size_t i = 0; i < p->route_count; i++) {
+            struct service_route *r = &p->routes[i];
+            const char *host = r->options.hostname;
+            if (host == NULL || r->refused || may_be_shared(host, rules))
+                continue;
+            const char *before = service_owners_find(rules->incumbents, host),
+                       *owner = service_owners_find(&owners, host);
+            if (owner == NULL && (!incumbents || (before != NULL && is_of_namespace(r, before)))) {
+                cleanup(mem_free_ptr) char *namespace = namespace_of(&r->service->service);
+                service_owners_set(&owners, host, namespace);
+            } else if (!incumbents && !is_of_namespace(r, owner)) {
+                r->refused = true;
+                remark(p, r->service, r->port->name, !r->redirect,
+                       "host name %s is served for namespace %s; another namespace gets it only by SHARED_HOSTS or "
+                       "HOST_OWNERSHIP=any",
+                       host, owner);
+            }
+        }
+}
+
+/* Allocates. */
+static char *place_of(const struct service_route *r)
+{
+    return mem_printf("%s:%u", r->place, r->listen_port);
+}
+
+/* How an address and port are served with that route. Allocates. */
+static char *mode_of(const struct service_route *r)
+{
+    if (!r->options.tcp)
+        return mem_strdup(r->options.tls && !r->redirect ? "https" : "http");
+    cleanup(mem_free_ptr) char *namespace = namespace_of(&r->service->service);
+    return mem_printf("tcp %s", namespace);
+}
+
+static bool has_tls(const struct service_route *r)
+{
+    return r->options.tls && !r->redirect;
+}
+
+/* Why r cannot be served beside other; NULL: it can. All addresses have each of them. */
+static const char *why_not_beside(const struct service_route *r, const struct service_route *other)
+{
+    bool same = str_eq(r->place, other->place);
+    if (r->listen_port != other->listen_port ||
+        (!same && !str_eq(r->place, ALL_ADDRESSES) && !str_eq(other->place, ALL_ADDRESSES)))
+        return NULL;
+    if (r->options.tcp != other->options.tcp)
+        return other->options.tcp ? "it is TCP by" : "it is HTTP by";
+    if (r->options.tcp)
+        return "it is TCP, and alone the port of";
+    if (same && has_tls(r) != has_tls(other))
+        return has_tls(other) ? "it is with TLS by" : "it is without TLS by";
+    return NULL;
+}
+
+/* Who is served already for the requests that this program tells apart. */
+struct served {
+    const struct service_route **kinds; /* one of each mode at each address and port */
+    size_t count;
+    struct service_owners requests;
+};
+
+static void claim_place(struct services_plan *p, struct served *served, struct service_route *r)
+{
+    bool known = false;
+    for (size_t k = 0; k < served->count; k++) {
+        const struct service_route *other = served->kinds[k];
+        const char *why = why_not_beside(r, other);
+        if (why != NULL) {
+            refuse(p, r, other->service->service.name, why);
+            return;
+        }
+        known = known || (str_eq(r->place, other->place) && r->listen_port == other->listen_port);
+    }
+    /* Of tcp each is alone. */
+    cleanup(mem_free_ptr) char *request =
+        mem_printf("%s:%u %s%s", r->place, r->listen_port, r->options.tcp ? "" : r->options.hostname,
+                   r->options.path != NULL ? r->options.path : "");
+    const char *by = service_owners_find(&served->requests, request);
+    if (by != NULL) {
+        refuse(p, r, by, "this host name and path are those of");
+        return;
+    }
+    service_owners_set(&served->requests, request, r->service->service.name);
+    if (!known)
+        served->kinds[served->count++] = r;
+}
+
+/* Those that are served as before first, then by age. A redirect stands behind what it redirects to, and is nothing without it. */
+static void claim_places(struct services_plan *p, const struct services_rules *rules)
+{
+    cleanup(mem_free_ptr) bool *done = mem_array(p->route_count, sizeof(done[0]));
+    struct served served = {.kinds = mem_array(p->route_count, sizeof(served.kinds[0]))};
+    for (unsigned incumbents = 2; incumbents-- > 0;)
+        for (size_t i = 0; i < p->route_count; i++) {
+            struct service_route *r = &p->routes[i];
+            cleanup(mem_free_ptr) char *at = place_of(r), *mode = mode_of(r);
+            bool waits = incumbents && !str_eq(service_owners_find(rules->incumbents, at), mode);
+            if (done[i] || waits || (r->redirect && !done[i - 1]))
+                continue;
+            done[i] = true;
+            r->refused = r->refused || (r->redirect && p->routes[i - 1].refused);
+            if (!r->refused)
+                claim_place(p, &served, r);
+        }
+    service_owners_fini(&served.requests);
+    free(served.kinds);
+}
+
+/* What is served, for the plans to come. */
+static void remember_owners(struct services_plan *p)
+{
+    for (size_t i = 0; i < p->route_count; i++) {
+        const struct service_route *r = &p->routes[i];
+        cleanup(mem_free_ptr) char *namespace = namespace_of(&r->service->service);
+        cleanup(mem_free_ptr) char *at = place_of(r), *mode = mode_of(r);
+        if (r->refused)
+            continue;
+        if (r->options.hostname != NULL)
+            service_owners_set(&p->owners, r->options.hostname, namespace);
+        service_owners_set(&p->owners, at, mode);
+    }
 }
 
 /* What is served there is not made of Services. */
@@ -303,60 +445,17 @@ static bool refuse_taken(struct services_plan *p, const struct services_rules *r
 }
 
 /* Routes of one address and port. */
-static void settle_frontend(struct services_plan *p, size_t first, size_t end)
+static void add_frontend(struct services_plan *p, size_t first, size_t end)
 {
-    struct service_route *oldest = &p->routes[first];
-    for (size_t i = first + 1; i < end; i++)
-        if (order_of_ranks(&p->routes[i], oldest) < 0)
+    struct service_route *oldest = NULL;
+    for (size_t i = first; i < end; i++)
+        if (!p->routes[i].refused && (oldest == NULL || order_of_ranks(&p->routes[i], oldest) < 0))
             oldest = &p->routes[i];
-    bool tls = oldest->options.tls && !oldest->redirect;
-    for (size_t i = first; i < end; i++) {
-        struct service_route *r = &p->routes[i];
-        if (r == oldest)
-            continue;
-        if (r->options.tcp != oldest->options.tcp)
-            refuse(p, r, oldest, oldest->options.tcp ? "it is TCP by" : "it is HTTP by");
-        else if (r->options.tcp)
-            refuse(p, r, oldest, "it is TCP, and alone the port of");
-        else if ((r->options.tls && !r->redirect) != tls)
-            refuse(p, r, oldest, tls ? "it is with TLS by" : "it is without TLS by");
-    }
-    const struct service_route *kept = NULL;
-    for (size_t i = first; i < end; i++) {
-        struct service_route *r = &p->routes[i];
-        if (r->refused)
-            continue;
-        if (kept != NULL && !r->options.tcp && same_requests(kept, r))
-            refuse(p, r, kept, "this host name and path are those of");
-        else
-            kept = r;
-    }
+    if (oldest == NULL)
+        return;
     p->frontends = mem_one_more(p->frontends, p->frontend_count, sizeof(p->frontends[0]));
     p->frontends[p->frontend_count++] =
         (struct service_frontend){.first = first, .count = end - first, .oldest = oldest};
-}
-
-static int order_of_ports(const void *a, const void *b)
-{
-    const struct service_port *x = *(const struct service_port *const *)a, *y = *(const struct service_port *const *)b;
-    return (x > y) - (x < y);
-}
-
-/* Of a redirect whose TLS port is refused, nothing is left. */
-static void drop_redirects(struct services_plan *p)
-{
-    const struct service_port **refused = mem_array(p->route_count, sizeof(refused[0]));
-    size_t count = 0;
-    for (size_t i = 0; i < p->route_count; i++)
-        if (p->routes[i].refused && !p->routes[i].redirect)
-            refused[count++] = p->routes[i].port;
-    if (count > 0)
-        qsort(refused, count, sizeof(refused[0]), order_of_ports);
-    for (size_t i = 0; i < p->route_count && count > 0; i++)
-        if (p->routes[i].redirect &&
-            bsearch(&p->routes[i].port, refused, count, sizeof(refused[0]), order_of_ports) != NULL)
-            p->routes[i].refused = true;
-    free(refused);
 }
 
 static int order_of_remarks(const void *a, const void *b)
@@ -380,6 +479,8 @@ void services_plan_make(const struct annotated_service *const *services, size_t 
     for (size_t i = 0; i < count; i++)
         add_service(ret, by_age[i], i, rules);
     free(by_age);
+    claim_hosts(ret, rules);
+    claim_places(ret, rules);
     if (ret->route_count > 0)
         qsort(ret->routes, ret->route_count, sizeof(ret->routes[0]), order_of_routes);
     for (size_t first = 0, end; first < ret->route_count; first = end) {
@@ -387,9 +488,9 @@ void services_plan_make(const struct annotated_service *const *services, size_t 
             if (order_of_places(&ret->routes[first], &ret->routes[end]) != 0)
                 break;
         if (!refuse_taken(ret, rules, first, end))
-            settle_frontend(ret, first, end);
+            add_frontend(ret, first, end);
     }
-    drop_redirects(ret);
+    remember_owners(ret);
     if (ret->remark_count > 0)
         qsort(ret->remarks, ret->remark_count, sizeof(ret->remarks[0]), order_of_remarks);
 }
@@ -414,5 +515,6 @@ void services_plan_fini(struct services_plan *p)
     free(p->routes);
     free(p->frontends);
     free(p->remarks);
+    service_owners_fini(&p->owners);
     *p = (struct services_plan){0};
 }

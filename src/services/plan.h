@@ -1,8 +1,9 @@
 /*
  * From annotated Services to frontends and backends: who is served where, who is not and why. Each port with a node port and
- * annotations of its own is one route. Of two Services that want the same (a host name and path at one address and port; a port
- * with tcp; one with and one without TLS) the older keeps it, the names decide between two of one age. The same objects give
- * the same plan, in whatever order they come. Pure.
+ * annotations of its own is one route. A host name is one namespace's, with all its paths and ports. Of two that want the same (a host
+ * name; a host name and path at one address and port; a port with tcp, one with and one without TLS) the one that was served before
+ * keeps it, then the older one; the names decide between two of one age. The same objects and incumbents give the same plan, in
+ * whatever order they come. Pure.
  */
 #ifndef SERVICES_PLAN_H
 #define SERVICES_PLAN_H
@@ -14,6 +15,7 @@
 #include "base/compiler.h"
 #include "model/objects.h"
 #include "services/option.h"
+#include "services/owners.h"
 
 #define SERVICES_REDIRECT_PORT 80
 #define SERVICES_OWN_PREFIX "haproxy-k8s-sync/" /* "haproxy-k8s-sync/PORT.OPTION" */
@@ -27,6 +29,11 @@ struct services_rules {
     /* Whether the TLS Secret "namespace/name" can be used, else why it cannot: "it does not exist". Asked of each that a port
      * names which could be served; NULL: not known. */
     bool (*has_secret)(void *arg, const char *name, struct buf *why);
+    /* What the plan before left to whom (services_plan.owners); NULL: nothing is known. */
+    const struct service_owners *incumbents;
+    bool any_owner;            /* HOST_OWNERSHIP=any: a host name's paths may be of several namespaces */
+    char *const *shared_hosts; /* those of these host names, too, lower-case */
+    size_t shared_host_count;
     /* Whether something else listens at that address ("*": all) and port, and what: "haproxy.cfg, line 12"; NULL: not known. */
     bool (*is_taken)(void *arg, const char *place, uint16_t port, struct buf *by);
     void *arg;
@@ -64,6 +71,8 @@ struct services_plan {
     size_t route_count;
     struct service_frontend *frontends;
     size_t frontend_count;
+    /* Of what is served: "bank.example.com" -> namespace; "*:443" -> "http", "https", or "tcp NAMESPACE". */
+    struct service_owners owners;
     struct service_remark *remarks; /* by the Service's name, in the order of its ports */
     size_t remark_count;
 };
