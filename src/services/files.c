@@ -1,6 +1,7 @@
 #include "services/plan.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -74,22 +75,48 @@ static char *certificate_path(const struct port_options *o, const struct service
                              : mem_printf("%s/%s", how->certificates, o->certificate);
 }
 
-/* Each once. */
-static void print_certificates(const struct services_plan *p, const struct service_frontend *f,
-                               const struct services_print *how, struct buf *out)
+/* Names of one certificate that stand in a line: HAProxy takes 2,048 words and 64 KiB. */
+#define NAMES_A_LINE 200
+
+struct shown {
+    char *path;
+    const char *host; /* NULL: for each that a client may ask for */
+};
+
+static int order_of_shown(const void *a, const void *b)
 {
-    char **list = mem_array(f->count, sizeof(list[0]));
-    size_t count = 0;
-    for (size_t i = 0; i < f->count; i++)
-        if (!p->routes[f->first + i].refused)
-            list[count++] = certificate_path(&p->routes[f->first + i].options, how);
+    const struct shown *x = a, *y = b;
+    int order = strcmp(x->path, y->path);
+    return order != 0 ? order : strcmp(x->host != NULL ? x->host : "", y->host != NULL ? y->host : "");
+}
+
+/* Each once; filtered: with the names that it is shown for, which are those of its routes and no others that stand in it. */
+static void print_certificates(const struct services_plan *p, const struct service_frontend *f,
+                               const struct services_print *how, bool filtered, struct buf *out)
+{
+    struct shown *list = mem_array(f->count, sizeof(list[0]));
+    size_t count = 0, names = 0;
+    for (size_t i = 0; i < f->count; i++) {
+        const struct service_route *r = &p->routes[f->first + i];
+        const char *host = filtered && !r->options.tcp ? r->options.hostname : NULL;
+        if (!r->refused)
+            list[count++] = (struct shown){certificate_path(&r->options, how), host};
+    }
     if (count > 0)
-        qsort(list, count, sizeof(list[0]), str_order);
+        qsort(list, count, sizeof(list[0]), order_of_shown);
+    for (size_t i = 0; i < count; i++) {
+        bool same = i > 0 && str_eq(list[i - 1].path, list[i].path);
+        if (same && str_eq(list[i - 1].host, list[i].host))
+            continue;
+        names = same && names < NAMES_A_LINE ? names + 1 : 0;
+        if (names == 0)
+            buf_printf(out, "%s%s", i > 0 ? "\n" : "", list[i].path);
+        if (list[i].host != NULL)
+            buf_printf(out, " %s", list[i].host);
+    }
+    buf_add(out, count > 0 ? "\n" : "");
     for (size_t i = 0; i < count; i++)
-        if (i == 0 || !str_eq(list[i - 1], list[i]))
-            buf_printf(out, "%s\n", list[i]);
-    for (size_t i = 0; i < count; i++)
-        free(list[i]);
+        free(list[i].path);
     free(list);
 }
 
@@ -98,7 +125,7 @@ void services_file_print(const struct services_plan *p, const struct service_fro
 {
     buf_add(out, "");
     if (which == SERVICES_CERTIFICATES)
-        print_certificates(p, f, how, out);
+        print_certificates(p, f, how, how->maps != NULL, out);
     else
         print_map(p, f, which, out);
 }
@@ -115,7 +142,7 @@ bool services_uses_file(const struct services_plan *p, const struct service_fron
         return services_has_file(f, which);
     if (which != SERVICES_CERTIFICATES)
         return false;
-    print_certificates(p, f, how, &list);
+    print_certificates(p, f, how, false, &list);
     for (const char *c = buf_str(&list); *c != '\0'; c++)
         lines += *c == '\n';
     return lines > CERTIFICATES_INLINE;

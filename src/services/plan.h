@@ -99,7 +99,7 @@ bool services_may_redirect(const struct service_frontend *f);
  * Files of a frontend, so that another host name or path is no other haproxy.cfg, and that no line of it is too long. Of an HTTP
  * one HOSTS: a request's host, with and without the port, to the host name. PATHS: that name and a path that ends with a slash,
  * which a request's begins with, to a backend, or to where clients are sent ("https://..."). Each key once; the longest one
- * counts (map_str and map_beg). Of one with TLS CERTIFICATES: a path a line (crt-list).
+ * counts (map_str and map_beg). Of one with TLS CERTIFICATES: a path and the names that it is shown for a line (crt-list).
  */
 enum services_file { SERVICES_HOSTS, SERVICES_PATHS, SERVICES_CERTIFICATES };
 #define SERVICES_FILES 3
@@ -117,6 +117,9 @@ char *services_redirect_text(const struct service_route *r) must_check;
  * "namespace/name"; servers adds those of a backend, each a line. */
 struct services_print {
     const char *certificates, *maps, *lists;
+    const char *default_certificate; /* a path: for names that no route has; NULL: they get no connection */
+    char *const *trusted;            /* networks whose clients' X-Forwarded-* are kept */
+    size_t trusted_count;
     char *(*secret)(void *arg, const char *name);
     void (*servers)(void *arg, const struct service_route *r, struct buf *out);
     void *arg;

@@ -14,9 +14,14 @@ static void print_certificates(const struct services_plan *p, const struct servi
                                const struct services_print *how, struct buf *out)
 {
     cleanup(buf_fini) struct buf list = {0};
+    if (how->default_certificate != NULL)
+        buf_printf(out, " crt %s", how->default_certificate);
     if (services_uses_file(p, f, SERVICES_CERTIFICATES, how)) {
         cleanup(mem_free_ptr) char *name = services_file_name(f, SERVICES_CERTIFICATES);
         buf_printf(out, " crt-list %s%s", how->lists, name);
+        /* Else the first of the list is shown to whoever asks for a name that is nobody's. */
+        if (how->maps != NULL && !f->oldest->options.tcp && how->default_certificate == NULL)
+            buf_add(out, " strict-sni");
         return;
     }
     services_file_print(p, f, SERVICES_CERTIFICATES, how, &list);
@@ -51,6 +56,21 @@ static void print_route(const struct service_route *r, struct buf *out)
     print_condition(r, out);
 }
 
+/* What a client says of itself, applications would take for the load balancer's word. */
+static void print_forwarded(bool tls, const struct services_print *how, struct buf *out)
+{
+    cleanup(buf_fini) struct buf unless = {0};
+    buf_add(&unless, how->trusted_count > 0 ? " unless { src" : "");
+    for (size_t i = 0; i < how->trusted_count; i++)
+        buf_printf(&unless, " %s", how->trusted[i]);
+    buf_add(&unless, how->trusted_count > 0 ? " }\n" : "\n");
+    buf_printf(out, INDENT "http-request set-header x-forwarded-proto %s%s", tls ? "https" : "http", buf_str(&unless));
+    buf_printf(out, INDENT "http-request del-header x-forwarded-for%s", buf_str(&unless));
+    buf_add(out, INDENT "http-request add-header x-forwarded-for %[src]\n");
+    buf_printf(out, INDENT "http-request set-header x-real-ip %%[src]%s", buf_str(&unless));
+    buf_printf(out, INDENT "http-request del-header forwarded%s", buf_str(&unless));
+}
+
 static void print_frontend(const struct services_plan *p, const struct service_frontend *f,
                            const struct services_print *how, struct buf *out)
 {
@@ -63,8 +83,8 @@ static void print_frontend(const struct services_plan *p, const struct service_f
     if (tls)
         print_certificates(p, f, how, out);
     buf_add(out, "\n");
-    if (tls && !first->options.tcp)
-        buf_add(out, INDENT "http-request set-header x-forwarded-proto https\n");
+    if (!first->options.tcp)
+        print_forwarded(tls, how, out);
     if (!first->options.tcp && how->maps != NULL) {
         /* The host of a request, as a map knows it; then what the longest path below it that a map has is for. */
         const char *maps = how->maps;

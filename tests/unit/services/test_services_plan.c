@@ -183,16 +183,27 @@ static void expand_frontend(const char *kind, char *words, struct buf *out)
     buf_printf(out, "frontend k8s-service_%s_%s_listen\n    mode http\n    bind %s%s%s:%s", place, port, v6 ? "[" : "",
                bind, v6 ? "]" : "", port);
     if (tls)
-        buf_printf(out,
-                   " ssl crt-list /lists/k8s-service_%s_certificates.list\n"
-                   "    http-request set-header x-forwarded-proto https",
-                   all);
-    buf_add(out, "\n");
+        buf_printf(out, " ssl crt-list /lists/k8s-service_%s_certificates.list strict-sni", all);
+    buf_printf(out,
+               "\n    http-request set-header x-forwarded-proto %s\n"
+               "    http-request del-header x-forwarded-for\n"
+               "    http-request add-header x-forwarded-for %%[src]\n"
+               "    http-request set-header x-real-ip %%[src]\n"
+               "    http-request del-header forwarded\n",
+               tls ? "https" : "http");
     expand_lookup(maps, str_eq(kind, "redirects"), out);
     buf_add(out, "\n");
 }
 
-/* "hosts all_443 443 x.example": the names with and without the port; "paths PLACE", "certificates PLACE FILE": what follows */
+/* "FILE=NAME,NAME" */
+static void expand_names(const char *word, struct buf *out)
+{
+    for (; *word != '\0'; word++)
+        buf_printf(out, "%c", *word == '=' || *word == ',' ? ' ' : *word);
+    buf_add(out, "\n");
+}
+
+/* "hosts all_443 443 x.example": the names with and without the port; "paths PLACE", "certificates PLACE FILE=NAME,NAME": what follows */
 static void expand_file(const char *kind, char *words, struct buf *out)
 {
     bool hosts = str_eq(kind, "hosts");
@@ -201,6 +212,8 @@ static void expand_file(const char *kind, char *words, struct buf *out)
     for (const char *word; (word = strsep(&words, " ")) != NULL;)
         if (hosts)
             buf_printf(out, "%s %s\n%s:%s %s\n", word, word, word, port, word);
+        else if (str_eq(kind, "certificates"))
+            expand_names(word, out);
         else
             buf_printf(out, "%s\n", word);
 }
@@ -237,7 +250,7 @@ static const struct {
         "k8s-service_all_443_paths.map\n"
         "east-dashboard.ds.example.com/ k8s-service_kube-system_kubernetes-dashboard_web-ui_backend\n"
         "k8s-service_all_443_certificates.list\n"
-        "/certs/east-dashboard.ds.example.com.pem\n",
+        "/certs/east-dashboard.ds.example.com.pem east-dashboard.ds.example.com\n",
     },
     /* TCP, at an address of IPv6: no map */
     {
@@ -272,7 +285,7 @@ static const struct {
         "+tls 443\n+backend a_b_p http tls 30001\n+backend a_c_p http tls 30002\n+backend a_d_p http tls 30003\n"
         "+hosts all_443 443 x.example\n+paths all_443\nx.example/long/er/ k8s-service_a_c_p_backend\n"
         "x.example/long/ k8s-service_a_d_p_backend\nx.example/ k8s-service_a_b_p_backend\n"
-        "+certificates all_443 /certs/x.example.pem\n",
+        "+certificates all_443 /certs/x.example.pem=x.example\n",
     },
     /* certificates of Secrets, of its own namespace, beside one of a file */
     {
@@ -281,7 +294,7 @@ static const struct {
         "+tls 443\n+backend a_b_p http tls 30001\n+backend a_c_p http tls 30002\n+backend b_d_p http tls 30003\n"
         "+hosts all_443 443 x.example y.example z.example\n+paths all_443\nx.example/ k8s-service_a_b_p_backend\n"
         "y.example/ k8s-service_a_c_p_backend\nz.example/ k8s-service_b_d_p_backend\n"
-        "+certificates all_443 /certs/z.example.pem /secrets/a/tls\n",
+        "+certificates all_443 /certs/z.example.pem=z.example /secrets/a/tls=x.example,y.example\n",
     },
     /* all of a backend; redirects, which are a frontend of their own */
     {
@@ -297,9 +310,9 @@ static const struct {
         "+hosts all_80 80 x.example y.example\n"
         "+paths all_80\nx.example/ https://x.example:8443\ny.example/y/ https://y.example\n"
         "+hosts all_443 443 y.example\n+paths all_443\ny.example/y/ k8s-service_a_c_p_backend\n"
-        "+certificates all_443 /certs/y.example.pem\n"
+        "+certificates all_443 /certs/y.example.pem=y.example\n"
         "+hosts all_8443 8443 x.example\n+paths all_8443\nx.example/ k8s-service_a_b_p_backend\n"
-        "+certificates all_8443 /certs/x.example.pem\n",
+        "+certificates all_8443 /certs/x.example.pem=x.example\n",
     },
 };
 
@@ -312,15 +325,26 @@ TEST_EACH(what_is_made, array_len(rows))
 
 #define GOOD "1:a/good p/80:30001 p.hostname=x.example\n"
 
+#define OTHERS                                                                                          \
+    "host name x.example is served for namespace a; another namespace gets it only by SHARED_HOSTS or " \
+    "HOST_OWNERSHIP=any"
+
 /* Beside a Service that is served all the same. */
 static const struct {
     const char *service, *says;
 } wrong[] = {
-    {"2:a/b p/80:30002 p.hostname=x.example",
-     "refused a/b: port 443 at *: this host name and path are those of Service a/good, which is older or was served before"},
-    {"2:a/b p/80:30002 p.hostname=X.example p.path=/",
-     "refused a/b: port 443 at *: this host name and path are those of Service a/good, which is older or was served before"},
-    {"2:a/b p/80:30002 p.haproxy-mode=tcp", "refused a/b: port 443 at *: it is HTTP by Service a/good, which is older or was served before"},
+    {"2:a/b p/80:30002 p.hostname=x.example", "refused a/b: port 443 at *: this host name and path are those of "
+                                              "Service a/good, which is older or was served before"},
+    /* of another namespace: also a path, an address or a port of it */
+    {"2:evil/b p/80:30002 p.hostname=x.example p.path=/login", "refused evil/b: " OTHERS},
+    {"2:evil/b p/80:30002 p.hostname=x.example p.listen-ip=10.0.0.1", "refused evil/b: " OTHERS},
+    {"2:evil/b p/80:30002 p.hostname=X.example p.listen-port=8443", "refused evil/b: " OTHERS},
+    {"2:evil/b p/80:30002 p.haproxy-mode=tcp p.listen-ip=10.0.0.1",
+     "refused evil/b: port 443 at 10.0.0.1: it is HTTP by Service a/good, which is older or was served before"},
+    {"2:a/b p/80:30002 p.hostname=X.example p.path=/", "refused a/b: port 443 at *: this host name and path are those "
+                                                       "of Service a/good, which is older or was served before"},
+    {"2:a/b p/80:30002 p.haproxy-mode=tcp",
+     "refused a/b: port 443 at *: it is HTTP by Service a/good, which is older or was served before"},
     {"2:a/b p/80:30002 p.hostname=y.example p.use-ssl=false",
      "refused a/b: port 443 at *: it is with TLS by Service a/good, which is older or was served before"},
     {"2:a/b p/80:30002 p.hostname=y.example q.path=/",
@@ -359,7 +383,8 @@ static const struct {
     /* a redirect whose place is another one's leaves its TLS port */
     {"2:a/b p/80:30002 p.hostname=y.example p.listen-port=80 p.use-ssl=false\n"
      "3:a/c p/80:30003 p.hostname=y.example p.http-redirect=true",
-     "noted a/c: http-redirect: port 80 at *: this host name and path are those of Service a/b, which is older or was served before"},
+     "noted a/c: http-redirect: port 80 at *: this host name and path are those of Service a/b, which is older or was "
+     "served before"},
 };
 
 TEST_EACH(what_is_wrong, array_len(wrong))
@@ -371,7 +396,8 @@ TEST_EACH(what_is_wrong, array_len(wrong))
     ck_assert_ptr_nonnull(strstr(text, "x.example/ k8s-service_a_good_p_backend\n"));
     bool served = strstr(text, "y.example/ k8s-service_a_b_p_backend\n") != NULL ||
                   strstr(text, "default_backend k8s-service_a_b_p_backend\n") != NULL;
-    ck_assert_msg(served == !str_has_prefix(wrong[_i].says, "refused a/b"), "%s", text);
+    bool wants_none = str_has_prefix(wrong[_i].says, "refused a/b") || str_has_prefix(wrong[_i].says, "refused evil/b");
+    ck_assert_msg(served == !wants_none, "%s", text);
     ck_assert_msg(served == (strstr(text, "\nbackend k8s-service_a_b_p_backend\n") != NULL), "%s", text);
 }
 
@@ -390,6 +416,11 @@ TEST(conditions_where_there_are_no_maps)
         "frontend k8s-service_all_80_listen\n"
         "    mode http\n"
         "    bind *:80\n"
+        "    http-request set-header x-forwarded-proto http\n"
+        "    http-request del-header x-forwarded-for\n"
+        "    http-request add-header x-forwarded-for %[src]\n"
+        "    http-request set-header x-real-ip %[src]\n"
+        "    http-request del-header forwarded\n"
         "    http-request redirect location https://x.example:8443%[capture.req.uri] code 301 if { req.hdr(host) -i "
         "x.example x.example:80 }\n"
         "\n"
@@ -397,6 +428,10 @@ TEST(conditions_where_there_are_no_maps)
         "    mode http\n"
         "    bind *:8443 ssl crt /certs/x.example.pem\n"
         "    http-request set-header x-forwarded-proto https\n"
+        "    http-request del-header x-forwarded-for\n"
+        "    http-request add-header x-forwarded-for %[src]\n"
+        "    http-request set-header x-real-ip %[src]\n"
+        "    http-request del-header forwarded\n"
         "    use_backend k8s-service_a_c_p_backend if { req.hdr(host) -i x.example x.example:8443 } { path /v1 } || { "
         "req.hdr(host) -i x.example x.example:8443 } { path_beg /v1/ }\n"
         "    use_backend k8s-service_a_b_p_backend if { req.hdr(host) -i x.example x.example:8443 }\n"
@@ -412,6 +447,49 @@ TEST(conditions_where_there_are_no_maps)
     services_plan_make(s.pointers, s.count, &rules, &p);
     services_plan_print(&p, &how, &out);
     ck_assert_msg(str_has_prefix(buf_str(&out), wanted), "%s", buf_str(&out));
+    services_plan_fini(&p);
+    said_fini(&s);
+}
+
+TEST(what_the_operator_gives)
+{
+    char ten[] = "10.0.0.0/8", local[] = "fd00::/8", *trusted[] = {ten, local};
+    struct services_print how = {.certificates = "/certs",
+                                 .maps = "/maps/",
+                                 .lists = "/lists/",
+                                 .default_certificate = "/certs/default.pem",
+                                 .trusted = trusted,
+                                 .trusted_count = 2,
+                                 .servers = print_server};
+    struct said s;
+    struct services_plan p;
+    cleanup(buf_fini) struct buf out = {0};
+    said_read(&s, "1:a/b p/80:30001 p.hostname=x.example");
+    services_plan_make(s.pointers, s.count, &rules, &p);
+    services_plan_print(&p, &how, &out);
+    ck_assert_msg(strstr(buf_str(&out), "    bind *:443 ssl crt /certs/default.pem crt-list "
+                                        "/lists/k8s-service_all_443_certificates.list\n") != NULL,
+                  "%s", buf_str(&out));
+    ck_assert_ptr_nonnull(strstr(buf_str(&out), "del-header x-forwarded-for unless { src 10.0.0.0/8 fd00::/8 }\n"));
+    ck_assert_ptr_nonnull(strstr(buf_str(&out), "add-header x-forwarded-for %[src]\n"));
+    ck_assert_ptr_nonnull(strstr(buf_str(&out), "x-forwarded-proto https unless { src 10.0.0.0/8 fd00::/8 }\n"));
+    services_plan_fini(&p);
+    said_fini(&s);
+}
+
+/* Of several namespaces where the operator lets it be so. */
+TEST_EACH(shared_hosts, 3)
+{
+    char host[] = "x.example", *shared[] = {host};
+    struct services_rules may = rules;
+    struct said s;
+    struct services_plan p;
+    may.any_owner = _i == 1;
+    may.shared_hosts = shared;
+    may.shared_host_count = _i == 2;
+    said_read(&s, "1:a/b p/80:30001 p.hostname=x.example\n2:c/d p/80:30002 p.hostname=x.example p.path=/d");
+    services_plan_make(s.pointers, s.count, &may, &p);
+    ck_assert_uint_eq(p.remark_count, _i == 0);
     services_plan_fini(&p);
     said_fini(&s);
 }
