@@ -164,7 +164,7 @@ int services_command(struct event_base *base, const struct settings *settings, c
     struct kube_client *kube = http != NULL ? kube_client_new(http, access, log, &err) : NULL;
     if (kube != NULL && settings->kube_encoding == SETTINGS_KUBE_JSON)
         kube_client_set_json(kube);
-    const struct services_source_options options = {.settings = settings, .kube = kube, .log = log};
+    const struct services_source_options options = {.settings = settings, .kube = kube, .state_fd = -1, .log = log};
     l.kube = kube;
     if (kube == NULL)
         fprintf(stderr, "error: %s\n", err.message);

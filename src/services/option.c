@@ -70,10 +70,17 @@ static int parse_hostname(struct port_options *o, const char *value, const struc
 
 static int parse_listen_ip(struct port_options *o, const char *value, const struct option_rules *rules, struct buf *why)
 {
-    (void)rules, (void)why;
     char address[ADDRESS_TEXT_BYTES] = ALL_OF_IPV4;
     if (!str_eq(value, "*") && address_canonical(value, address) != 0)
         return -1;
+    const char *place = str_eq(address, ALL_OF_IPV4) ? "*" : address;
+    bool allowed = rules->address_count == 0;
+    for (size_t i = 0; i < rules->address_count && !allowed; i++)
+        allowed = address_eq(rules->addresses[i], place);
+    if (!allowed) {
+        buf_add(why, "it is none of SERVICES_ADDRESSES");
+        return -1;
+    }
     put(&o->listen_ip, str_eq(address, ALL_OF_IPV4) ? NULL : mem_strdup(address)); /* "*" is that, too */
     return 0;
 }
@@ -253,7 +260,8 @@ static int parse_redirect(struct port_options *o, const char *value, const struc
 const struct service_option service_options[] = {
     {"hostname", "none", "a DNS name; CLUSTER in it becomes CLUSTER_NAME",
      "The host name of requests that are for this port. With HTTP there has to be one.", parse_hostname},
-    {"listen-ip", "*", "* or an IP address", "The address that HAProxy listens at.", parse_listen_ip},
+    {"listen-ip", "*", "* or an IP address, of SERVICES_ADDRESSES", "The address that HAProxy listens at.",
+     parse_listen_ip},
     {"listen-port", "443", "a port from 1 to 65535, of SERVICES_PORTS where that is set",
      "The port that HAProxy listens at. Several host names can share one.", parse_listen_port},
     {"haproxy-mode", "http", "http or tcp", "How HAProxy treats connections. With tcp the port is this one's alone.",

@@ -36,6 +36,8 @@ struct option_rules {
     const char *cluster;            /* for CLUSTER in a host name; NULL: not set */
     const struct port_range *ports; /* that may be listened at */
     size_t port_count;              /* 0: all */
+    char *const *addresses;         /* of listen-ip, "*" among them */
+    size_t address_count;           /* 0: all */
     const char *namespace;          /* of the Service: its own Secrets may be named, */
     char *const *secret_namespaces; /* and those of these namespaces */
     size_t secret_namespace_count;

@@ -207,7 +207,14 @@ static void add_port(struct services_plan *p, const struct annotated_service *s,
 static void add_service(struct services_plan *p, const struct annotated_service *s, size_t rank,
                         const struct services_rules *rules)
 {
-    bool any = false;
+    bool any = false, served = rules->namespace_count == 0;
+    cleanup(mem_free_ptr) char *namespace = namespace_of(&s->service);
+    for (size_t i = 0; i < rules->namespace_count && !served; i++)
+        served = str_eq(rules->namespaces[i], namespace);
+    if (!served) {
+        remark(p, s, NULL, true, "namespace %s is none of SERVICES_NAMESPACES", namespace);
+        return;
+    }
     check_names(p, s, rules);
     for (size_t i = 0; i < s->service.port_count; i++) {
         const struct service_port *port = &s->service.ports[i];
@@ -345,9 +352,10 @@ static bool has_tls(const struct service_route *r)
 /* Why r cannot be served beside other; NULL: it can. All addresses have each of them. */
 static const char *why_not_beside(const struct service_route *r, const struct service_route *other)
 {
+    if (r->listen_port != other->listen_port)
+        return NULL;
     bool same = str_eq(r->place, other->place);
-    if (r->listen_port != other->listen_port ||
-        (!same && !str_eq(r->place, ALL_ADDRESSES) && !str_eq(other->place, ALL_ADDRESSES)))
+    if (!same && !str_eq(r->place, ALL_ADDRESSES) && !str_eq(other->place, ALL_ADDRESSES))
         return NULL;
     if (r->options.tcp != other->options.tcp)
         return other->options.tcp ? "it is TCP by" : "it is HTTP by";

@@ -31,6 +31,8 @@ struct services_rules {
     bool (*has_secret)(void *arg, const char *name, struct buf *why);
     /* What the plan before left to whom (services_plan.owners); NULL: nothing is known. */
     const struct service_owners *incumbents;
+    char *const *namespaces;   /* whose Services are served */
+    size_t namespace_count;    /* 0: all */
     bool any_owner;            /* HOST_OWNERSHIP=any: a host name's paths may be of several namespaces */
     char *const *shared_hosts; /* those of these host names, too, lower-case */
     size_t shared_host_count;

@@ -69,6 +69,8 @@ static void print_forwarded(bool tls, const struct services_print *how, struct b
     buf_add(out, INDENT "http-request add-header x-forwarded-for %[src]\n");
     buf_printf(out, INDENT "http-request set-header x-real-ip %%[src]%s", buf_str(&unless));
     buf_printf(out, INDENT "http-request del-header forwarded%s", buf_str(&unless));
+    buf_printf(out, INDENT "http-request del-header x-forwarded-host%s", buf_str(&unless));
+    buf_printf(out, INDENT "http-request del-header x-forwarded-port%s", buf_str(&unless));
 }
 
 static void print_frontend(const struct services_plan *p, const struct service_frontend *f,

@@ -194,8 +194,17 @@ static bool settings_is_fallback(const struct settings *s, const struct setting 
 
 static void settings_check_services(const struct settings *s, struct settings_findings *found)
 {
-    const struct setting *theirs[] = {SETTING(services_label), SETTING(annotation_prefix), SETTING(services_ports),
-                                      SETTING(services_certificates_dir), SETTING(services_secret_namespaces)};
+    const struct setting *theirs[] = {SETTING(services_label),
+                                      SETTING(annotation_prefix),
+                                      SETTING(services_ports),
+                                      SETTING(services_certificates_dir),
+                                      SETTING(services_secret_namespaces),
+                                      SETTING(services_namespaces),
+                                      SETTING(services_addresses),
+                                      SETTING(host_ownership),
+                                      SETTING(shared_hosts),
+                                      SETTING(trusted_proxies),
+                                      SETTING(services_default_certificate)};
     bool services = s->config_source == SETTINGS_CONFIG_SERVICES;
     for (size_t i = 0; i < array_len(theirs) && !services; i++)
         if (setting_is_given(s, theirs[i]) && !settings_is_fallback(s, theirs[i]))

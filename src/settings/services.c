@@ -66,14 +66,29 @@ static void services_fini(const struct setting *row, struct settings *s)
 
 const struct setting_type type_services = {services_parse_list, services_print_list, services_fini};
 
-/* ---- CONFIG_KEEP_BACKENDS, CONFIG_CERTS_SECRETS, SERVICES_SECRET_NAMESPACES, HAPROXY_CHECK_FILES ---- */
+/* ---- CONFIG_KEEP_BACKENDS, CONFIG_CERTS_SECRETS, SERVICES_NAMESPACES, SERVICES_ADDRESSES, SERVICES_SECRET_NAMESPACES, SHARED_HOSTS, TRUSTED_PROXIES,
+ * HAPROXY_CHECK_FILES ---- */
+
+static int check_network(const char *text)
+{
+    const char *slash = strchr(text, '/');
+    cleanup(mem_free_ptr) char *address = slash != NULL ? mem_strndup(text, (size_t)(slash - text)) : mem_strdup(text);
+    uint64_t bits;
+    if (str_ip_family(address) == 0)
+        return -1;
+    return slash == NULL ? 0 : str_parse_uint(slash + 1, strchr(address, ':') != NULL ? 128 : 32, &bits);
+}
 
 static int names_check(const struct setting *row, const char *name, struct buf *note)
 {
     if (row == SETTING(local.check_files))
         return check_absolute_path(name, note);
-    if (row == SETTING(services_secret_namespaces))
+    if (row == SETTING(services_secret_namespaces) || row == SETTING(services_namespaces))
         return name_check_label(name, note);
+    if (row == SETTING(services_addresses))
+        return str_eq(name, "*") || str_ip_family(name) != 0 ? 0 : -1;
+    if (row == SETTING(trusted_proxies))
+        return check_network(name);
     return row == SETTING(config_keep_backends) ? name_check_backend(name, note) : name_check_subdomain(name, note);
 }
 

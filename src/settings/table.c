@@ -271,6 +271,64 @@ const struct setting setting_table[] = {
         .example = "/etc/haproxy/certs",
     },
     {
+        .name = "SERVICES_NAMESPACES",
+        SPECIAL(services_namespaces, type_names),
+        .unset = "all namespaces",
+        .expected = "1 to 64 names of namespaces, separated by commas or spaces, none twice",
+        .help = "Namespaces whose annotated Services are served. The others' get an Event.",
+        .example = "shop,bank",
+        .is_list = true,
+    },
+    {
+        .name = "SERVICES_ADDRESSES",
+        SPECIAL(services_addresses, type_names),
+        .fallback = "*",
+        .expected = "1 to 64 of * and IP addresses, separated by commas or spaces, none twice",
+        .help = "Addresses that the annotation listen-ip may have. * is all addresses of the machine.",
+        .example = "*,192.0.2.10",
+        .is_list = true,
+    },
+    {
+        .name = "HOST_OWNERSHIP",
+        WORDS(host_ownership, [SETTINGS_HOSTS_OF_NAMESPACE] = "namespace", [SETTINGS_HOSTS_OF_ANY] = "any"),
+        .fallback = "namespace",
+        .expected = "namespace or any",
+        .help = "Who may serve paths of a host name. namespace: the namespace that has served it first, and no other. "
+                "any: each "
+                "namespace, the older Service where two have the same path.",
+        .example = "any",
+    },
+    {
+        .name = "SHARED_HOSTS",
+        SPECIAL(shared_hosts, type_names),
+        .unset = "none",
+        .expected = "1 to 64 DNS names in lower case, separated by commas or spaces, none twice",
+        .help = "Host names that several namespaces may serve paths of, with HOST_OWNERSHIP=namespace.",
+        .example = "www.example.com",
+        .is_list = true,
+    },
+    {
+        .name = "TRUSTED_PROXIES",
+        SPECIAL(trusted_proxies, type_names),
+        .unset = "none",
+        .expected = "1 to 64 IP addresses or networks such as 10.0.0.0/8, separated by commas or spaces, none twice",
+        .help = "Proxies in front of HAProxy. What they say of a client is kept: X-Forwarded-For, to which their own "
+                "address is added, "
+                "X-Forwarded-Proto, X-Real-IP and Forwarded. Those of all others are replaced.",
+        .example = "10.0.0.0/8",
+        .is_list = true,
+    },
+    {
+        .name = "SERVICES_DEFAULT_CERTIFICATE",
+        TEXT(services_default_certificate, check_absolute_path),
+        .unset = "none",
+        .expected = "the absolute path of a file",
+        .help = "File on HAProxy's machine with a certificate and its key, for clients that ask for a name that no "
+                "Service has, or for "
+                "none. Without it they get no connection.",
+        .example = "/etc/haproxy/ssl/default.pem",
+    },
+    {
         .name = "SERVICES_SECRET_NAMESPACES",
         SPECIAL(services_secret_namespaces, type_names),
         .unset = "none",

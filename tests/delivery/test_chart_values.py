@@ -103,7 +103,7 @@ def test_schema_and_values_know_the_same_names() -> None:
     # What a probe may say besides; what only a parent chart says.
     assert {path for path in known - own if path.split(".")[0] not in ELSEWHERE and not path.startswith(OPERATORS)} == {"enabled"} | {
         f"{probe}.{name}" for probe in ("livenessProbe", "readinessProbe", "startupProbe")
-        for name in ("timeoutSeconds", "failureThreshold", "successThreshold")}
+        for name in ("failureThreshold", "successThreshold")}
 
 
 @pytest.mark.parametrize(("values", "words"), [
@@ -282,7 +282,8 @@ def test_all_mistakes_are_told_at_once(helm: pathlib.Path) -> None:
 # --- the daemon's own table
 
 
-OF_ANNOTATED = {"SERVICES_LABEL", "SERVICES_PORTS", "SERVICES_CERTIFICATES_DIR", "SERVICES_SECRET_NAMESPACES", "ANNOTATION_PREFIX"}
+OF_ANNOTATED = {name for name in of_the_daemon() if name.startswith("SERVICES_")} | {
+    "ANNOTATION_PREFIX", "HOST_OWNERSHIP", "SHARED_HOSTS", "TRUSTED_PROXIES"}
 OF_ETCD = {name for name in of_the_daemon() if name.startswith("ETCD_")}
 BY_EXTRA_ENV = {"STATISTICS_PASSWORD"}
 # What is no setting of `env`: how it is given instead is for the tests below. The sockets are those of a HAProxy in the pod.
@@ -351,7 +352,7 @@ def test_each_setting_of_annotated_services_has_its_value_and_default() -> None:
     there = {path for path, _ in readme.leaves(schema, schema) if path.startswith("annotatedServices.")}
     assert there == {value(name) for name in OF_ANNOTATED | {"CLUSTER_NAME"}} | {"annotatedServices.secretsOf"}, "the last one is rights alone"
     settings = {name: default for name, default in of_the_daemon().items() if name in OF_ANNOTATED and default is not None}
-    assert {name: as_text(readme.at(given, value(name))) for name in settings} == settings and len(settings) == 3
+    assert {name: as_text(readme.at(given, value(name))) for name in settings} == settings and len(settings) == 5
 
 
 def test_each_setting_of_etcd_has_its_value_and_default() -> None:

@@ -73,8 +73,8 @@ def test_certificates_of_secrets_are_stored_by_the_api(site: Site, tmp_path: pat
         site.rig.kube.put(tls_secret(name, pair), site.service(key, port, hostname=f"{key}.example.com", use_ssl="true", ssl_certificate=f"secret:{name}"))
     site.start()
     name = f"k8s-service_all_{site.port}_certificates.list"
-    wait_until(lambda: f"ssl crt-list {site.own}/general/{name}\n" in site.rig.haproxy.config.read_text(), 20, f"both: {site.daemon.tail()}")
-    assert (site.own / "general" / name).read_text() == f"{site.own}/general/k8s-service_shop_ed.pem\n{site.own}/ssl/k8s-service_shop_rsa_tls.pem\n"
+    wait_until(lambda: f"ssl crt-list {site.own}/general/{name} strict-sni\n" in site.rig.haproxy.config.read_text(), 20, f"both: {site.daemon.tail()}")
+    assert (site.own / "general" / name).read_text() == f"{site.own}/general/k8s-service_shop_ed.pem ed25519.example.com\n{site.own}/ssl/k8s-service_shop_rsa_tls.pem rsa.example.com\n"
     site.daemon.wait_ready()
     assert [subject_of(site.port, f"{key}.example.com") for key in names.values()] == ["rsa.example.com", "ed25519.example.com"]
     worker = site.rig.haproxy.worker()

@@ -108,7 +108,7 @@
 {{- if and (eq (default "" .source) "services") (or .certsSecrets .file.filesDir) }}
 {{- $problems = append $problems "config.certsSecrets or config.file.filesDir is set, but config.source is services, where annotations name certificates" }}
 {{- end }}
-{{- if and (ne (default "" .source) "services") (or (and $.Values.annotatedServices.clusterName (not (include "haproxy-k8s-sync.publishes" $))) $.Values.annotatedServices.ports $.Values.annotatedServices.secretNamespaces $.Values.annotatedServices.secretsOf) }}
+{{- if and (ne (default "" .source) "services") (or (and $.Values.annotatedServices.clusterName (not (include "haproxy-k8s-sync.publishes" $))) $.Values.annotatedServices.ports $.Values.annotatedServices.namespaces $.Values.annotatedServices.sharedHosts $.Values.annotatedServices.trustedProxies $.Values.annotatedServices.defaultCertificate $.Values.annotatedServices.secretNamespaces $.Values.annotatedServices.secretsOf) }}
 {{- $problems = append $problems "annotatedServices is set, but config.source is not services" }}
 {{- end }}
 {{- if and (eq (default "" .source) "template") .certsSecrets }}

@@ -155,17 +155,18 @@ static int config_engine_open(struct config_engine *e, struct error *err)
     if (settings_use_etcd(o->settings) &&
         (e->etcd = etcd_access_new(e->base, o->http, o->settings, o->log, err)) == NULL)
         return -1;
+    e->store = store_new(o->settings->state_dir, o->log, err);
+    if (e->store == NULL)
+        return -1;
     const struct config_source_options options = {.settings = o->settings,
                                                   .use = use,
                                                   .kube = o->kube,
                                                   .etcd = e->etcd != NULL ? etcd_access_client(e->etcd) : NULL,
                                                   .pods = o->pods,
+                                                  .state_fd = store_folder_fd(e->store),
                                                   .telemetry = o->telemetry,
                                                   .trace = e->trace,
                                                   .log = o->log};
-    e->store = store_new(o->settings->state_dir, o->log, err);
-    if (e->store == NULL)
-        return -1;
     store_use(e->store, use);
     if (store_is_kept(e->store)) {
         e->requests = config_requests_new(e->base, o->settings->state_dir, store_folder_fd(e->store),

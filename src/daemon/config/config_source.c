@@ -283,8 +283,12 @@ static int config_source_make_services(struct config_source *s, struct event_bas
     static const struct services_source_callbacks callbacks = {.made = config_source_on_services,
                                                                .failed = config_source_on_failed};
     const struct config_source_options *o = &s->options;
-    const struct services_source_options options = {
-        .settings = o->settings, .kube = o->kube, .known = s->known, .telemetry = o->telemetry, .log = o->log};
+    const struct services_source_options options = {.settings = o->settings,
+                                                    .kube = o->kube,
+                                                    .known = s->known,
+                                                    .state_fd = o->state_fd,
+                                                    .telemetry = o->telemetry,
+                                                    .log = o->log};
     s->services = services_source_new(base, &options, &callbacks, s, err);
     return s->services != NULL ? 0 : -1;
 }

@@ -33,6 +33,7 @@ struct config_source_options {
     struct kube_client *kube; /* NULL: not needed */
     struct etcd_client *etcd; /* NULL: not needed */
     struct pod_targets *pods; /* NULL: no templates */
+    int state_fd;             /* of STATE_DIR, to write to; -1: nothing is kept */
     struct telemetry *telemetry;
     struct config_trace *trace; /* NULL: none */
     const struct log *log;

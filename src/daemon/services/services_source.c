@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "configuration/document.h"
 #include "configuration/file_source.h"
+#include "configuration/store_content.h"
 #include "daemon/services/service_binds.h"
 #include "daemon/services/service_files.h"
 #include "daemon/services/service_report.h"
@@ -29,6 +30,7 @@
 
 #define REFRACTORY_MS 100
 #define SECRETS_WAIT_MS 200
+#define OWNERS_FILE "host-owners" /* in STATE_DIR */
 #define ORIGIN "annotated Services"
 #define HEADER "# By haproxy-k8s-sync, of annotated Services: what is changed here is lost.\n"
 
@@ -56,6 +58,7 @@ struct services_source {
     char given_files[DIGEST_SHA256_HEX_BYTES];
     const char *said; /* why it failed last; NULL: it did not */
     size_t count, served, refused;
+    struct service_owners owners; /* of the last composition */
     struct service_report report;
 };
 
@@ -155,9 +158,17 @@ static struct services_rules services_rules_of(const struct services_source *s)
         .options = {.cluster = settings->cluster_name,
                     .ports = settings->services_ports.list,
                     .port_count = settings->services_ports.count,
+                    .addresses = settings->services_addresses.list,
+                    .address_count = settings->services_addresses.count,
                     .secret_namespaces = settings->services_secret_namespaces.list,
                     .secret_namespace_count = settings->services_secret_namespaces.count},
         .prefix = settings->annotation_prefix,
+        .incumbents = &s->owners,
+        .namespaces = settings->services_namespaces.list,
+        .namespace_count = settings->services_namespaces.count,
+        .any_owner = settings->host_ownership == SETTINGS_HOSTS_OF_ANY,
+        .shared_hosts = settings->shared_hosts.list,
+        .shared_host_count = settings->shared_hosts.count,
         /* Those of a HAProxy elsewhere cannot be seen from here. */
         .has_certificate = settings->local.file != NULL ? has_certificate : NULL,
         .has_secret = has_secret,
@@ -183,6 +194,9 @@ static int services_make_all(const struct services_source *s, const struct servi
     const struct services_print how = {.certificates = settings->services_certificates_dir,
                                        .maps = services_are_published(s) ? NULL : paths.folders[STORAGE_MAP],
                                        .lists = paths.folders[STORAGE_GENERAL],
+                                       .default_certificate = settings->services_default_certificate,
+                                       .trusted = settings->trusted_proxies.list,
+                                       .trusted_count = settings->trusted_proxies.count,
                                        .secret = path_of_secret,
                                        .servers = print_servers,
                                        .arg = &asked};
@@ -237,6 +251,24 @@ static void services_make(struct services_source *s, const struct services_plan 
     s->callbacks.made(s->arg, ORIGIN, buf_str(&text), text.len, &files);
 }
 
+/* Takes those of a plan. */
+static void services_keep_owners(struct services_source *s, struct service_owners *of)
+{
+    cleanup(buf_fini) struct buf before = {0}, now = {0};
+    service_owners_print(&s->owners, &before);
+    service_owners_print(of, &now);
+    service_owners_fini(&s->owners);
+    s->owners = *of;
+    *of = (struct service_owners){0};
+    if (s->options.state_fd < 0 || str_eq(buf_str(&before), buf_str(&now)))
+        return;
+    if (store_content_write(s->options.state_fd, OWNERS_FILE, buf_str(&now), now.len) != 0) {
+        cleanup(mem_free_ptr) char *why = mem_printf("%m");
+        log_warn(s->options.log, "cannot keep who owns which host name; after a restart the older Service does",
+                 log_str("folder", s->options.settings->state_dir), log_str("error", why));
+    }
+}
+
 static void services_compose(void *arg)
 {
     struct services_source *s = arg;
@@ -274,6 +306,7 @@ static void services_compose(void *arg)
                                "is served then)"
                              : "none of the Services with the label of SERVICES_LABEL can be served, see their Events "
                                "or the log; what runs stays (ALLOW_EMPTY=true: nothing is served then)");
+    services_keep_owners(s, &plan.owners);
     services_plan_fini(&plan);
     free(services.list);
     uint64_t due_ms = service_rows_due_ms(s->rows), now_ms = clock_mono_ms();
@@ -361,6 +394,20 @@ static int services_make_file(struct services_source *s, struct event_base *base
     return s->file != NULL ? 0 : -1;
 }
 
+/* What runs, where its file is on this machine. Where it cannot be read, or is not ours, nothing is known of before. */
+static void services_recall(struct services_source *s)
+{
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, DOCUMENT_MAX_BYTES);
+    cleanup(buf_fini) struct buf owners;
+    cleanup(mem_free_ptr) char *kept = mem_printf("%s/" OWNERS_FILE, s->options.settings->state_dir);
+    buf_init(&owners, DOCUMENT_MAX_BYTES);
+    if (s->options.settings->state_dir != NULL && buf_read_file(&owners, kept) == 0)
+        service_owners_read(&s->owners, buf_str(&owners));
+    if (s->options.settings->local.file != NULL && buf_read_file(&text, s->options.settings->local.file) == 0)
+        service_rows_recall(s->rows, buf_str(&text));
+}
+
 /* ---- life ---- */
 
 static void services_watch(struct services_source *s, struct source *of, struct event_base *base,
@@ -425,6 +472,7 @@ void services_source_free(struct services_source *s)
     service_binds_fini(&s->binds);
     service_report_fini(&s->report);
     remarks_free(s->remarks);
+    service_owners_fini(&s->owners);
     timer_fini(&s->compose);
     buf_fini(&s->before);
     free(s->prefix_dot);
@@ -436,11 +484,7 @@ void services_source_start(struct services_source *s)
 {
     if (s == NULL)
         return;
-    /* What runs, where its file is on this machine. Where it cannot be read, or is not ours, nothing is known of before. */
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, DOCUMENT_MAX_BYTES);
-    if (s->options.settings->local.file != NULL && buf_read_file(&text, s->options.settings->local.file) == 0)
-        service_rows_recall(s->rows, buf_str(&text));
+    services_recall(s);
     if (s->file != NULL)
         file_source_start(s->file);
     informer_start(s->services.informer);

@@ -165,6 +165,26 @@ TEST_EACH(values, array_len(rows))
     port_options_fini(&o);
 }
 
+static bool may_listen_at(const char *value, const char *all, const char *one)
+{
+    char *addresses[] = {(char *)(uintptr_t)all, (char *)(uintptr_t)one};
+    const struct option_rules rules = {.addresses = addresses, .address_count = 2};
+    cleanup(buf_fini) struct buf why = {0};
+    struct port_options o;
+    port_options_init(&o);
+    bool may = service_option_find("listen-ip")->parse(&o, value, &rules, &why) == 0;
+    ck_assert_str_eq(buf_str(&why), may ? "" : "it is none of SERVICES_ADDRESSES");
+    port_options_fini(&o);
+    return may;
+}
+
+TEST(addresses_that_may_be_listened_at)
+{
+    ck_assert(may_listen_at("*", "*", "10.0.0.1") && may_listen_at("10.0.0.1", "*", "10.0.0.1"));
+    ck_assert(may_listen_at("0.0.0.0", "*", "fd00::1") && may_listen_at("fd00:0::1", "*", "fd00::1"));
+    ck_assert(!may_listen_at("10.0.0.2", "*", "10.0.0.1") && !may_listen_at("*", "10.0.0.1", "10.0.0.2"));
+}
+
 TEST(every_option_has_rows)
 {
     for (size_t i = 0; i < service_option_count; i++) {
@@ -195,7 +215,8 @@ static char *page_with_options(const char *page)
     for (size_t i = 0; i < service_option_count; i++) {
         const struct service_option *o = &service_options[i];
         buf_printf(&out, "| `%s` | %s | %s Expected: %s. |\n", o->name, str_eq(o->fallback, "*") ? "`*`" : o->fallback,
-                   o->help, str_has_prefix(o->expected, "* ") ? "`*` or an IP address" : o->expected);
+                   o->help,
+                   str_has_prefix(o->expected, "* ") ? "`*` or an IP address, of SERVICES_ADDRESSES" : o->expected);
     }
     buf_add(&out, end);
     return buf_take(&out);

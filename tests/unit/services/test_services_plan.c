@@ -189,7 +189,9 @@ static void expand_frontend(const char *kind, char *words, struct buf *out)
                "    http-request del-header x-forwarded-for\n"
                "    http-request add-header x-forwarded-for %%[src]\n"
                "    http-request set-header x-real-ip %%[src]\n"
-               "    http-request del-header forwarded\n",
+               "    http-request del-header forwarded\n"
+               "    http-request del-header x-forwarded-host\n"
+               "    http-request del-header x-forwarded-port\n",
                tls ? "https" : "http");
     expand_lookup(maps, str_eq(kind, "redirects"), out);
     buf_add(out, "\n");
@@ -421,6 +423,8 @@ TEST(conditions_where_there_are_no_maps)
         "    http-request add-header x-forwarded-for %[src]\n"
         "    http-request set-header x-real-ip %[src]\n"
         "    http-request del-header forwarded\n"
+        "    http-request del-header x-forwarded-host\n"
+        "    http-request del-header x-forwarded-port\n"
         "    http-request redirect location https://x.example:8443%[capture.req.uri] code 301 if { req.hdr(host) -i "
         "x.example x.example:80 }\n"
         "\n"
@@ -432,6 +436,8 @@ TEST(conditions_where_there_are_no_maps)
         "    http-request add-header x-forwarded-for %[src]\n"
         "    http-request set-header x-real-ip %[src]\n"
         "    http-request del-header forwarded\n"
+        "    http-request del-header x-forwarded-host\n"
+        "    http-request del-header x-forwarded-port\n"
         "    use_backend k8s-service_a_c_p_backend if { req.hdr(host) -i x.example x.example:8443 } { path /v1 } || { "
         "req.hdr(host) -i x.example x.example:8443 } { path_beg /v1/ }\n"
         "    use_backend k8s-service_a_b_p_backend if { req.hdr(host) -i x.example x.example:8443 }\n"
@@ -490,6 +496,23 @@ TEST_EACH(shared_hosts, 3)
     said_read(&s, "1:a/b p/80:30001 p.hostname=x.example\n2:c/d p/80:30002 p.hostname=x.example p.path=/d");
     services_plan_make(s.pointers, s.count, &may, &p);
     ck_assert_uint_eq(p.remark_count, _i == 0);
+    services_plan_fini(&p);
+    said_fini(&s);
+}
+
+TEST_EACH(namespaces_that_are_served, 3)
+{
+    char c[] = "c", *served[] = {c};
+    struct services_rules may = rules;
+    struct said s;
+    struct services_plan p;
+    may.namespaces = served;
+    may.namespace_count = _i > 0;
+    said_read(&s, _i < 2 ? "1:a/b p/80:30001 p.hostname=x.example" : "1:c/d p/80:30002 p.hostname=x.example");
+    services_plan_make(s.pointers, s.count, &may, &p);
+    ck_assert_uint_eq(p.remark_count, _i == 1);
+    if (_i == 1)
+        ck_assert_str_eq(p.remarks[0].text, "namespace a is none of SERVICES_NAMESPACES");
     services_plan_fini(&p);
     said_fini(&s);
 }
