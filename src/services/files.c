@@ -8,20 +8,20 @@
 
 bool services_may_redirect(const struct service_frontend *f)
 {
-    const struct service_route *r = f->oldest;
+    const struct service_route *r = f->served;
     return r->listen_port == SERVICES_REDIRECT_PORT && !r->options.tcp && (r->redirect || !r->options.tls);
 }
 
 bool services_has_file(const struct service_frontend *f, enum services_file which)
 {
-    const struct service_route *r = f->oldest;
+    const struct service_route *r = f->served;
     return which == SERVICES_CERTIFICATES ? r->options.tls && !r->redirect : !r->options.tcp;
 }
 
 char *services_file_name(const struct service_frontend *f, enum services_file which)
 {
     static const char *const names[SERVICES_FILES] = {"hosts.map", "paths.map", "certificates.list"};
-    const struct service_route *r = f->oldest;
+    const struct service_route *r = f->served;
     cleanup(mem_free_ptr) char *place = mem_strdup(str_eq(r->place, "*") ? "all" : r->place);
     for (char *c = place; *c != '\0'; c++)
         *c = (char)(*c == '.' ? '_' : *c == ':' ? '-' : *c);

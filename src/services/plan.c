@@ -455,15 +455,14 @@ static bool refuse_taken(struct services_plan *p, const struct services_rules *r
 /* Routes of one address and port. */
 static void add_frontend(struct services_plan *p, size_t first, size_t end)
 {
-    struct service_route *oldest = NULL;
-    for (size_t i = first; i < end; i++)
-        if (!p->routes[i].refused && (oldest == NULL || order_of_ranks(&p->routes[i], oldest) < 0))
-            oldest = &p->routes[i];
-    if (oldest == NULL)
+    size_t served = first;
+    while (served < end && p->routes[served].refused)
+        served++;
+    if (served == end)
         return;
     p->frontends = mem_one_more(p->frontends, p->frontend_count, sizeof(p->frontends[0]));
     p->frontends[p->frontend_count++] =
-        (struct service_frontend){.first = first, .count = end - first, .oldest = oldest};
+        (struct service_frontend){.first = first, .count = end - first, .served = &p->routes[served]};
 }
 
 static int order_of_remarks(const void *a, const void *b)
@@ -501,14 +500,6 @@ void services_plan_make(const struct annotated_service *const *services, size_t 
     remember_owners(ret);
     if (ret->remark_count > 0)
         qsort(ret->remarks, ret->remark_count, sizeof(ret->remarks[0]), order_of_remarks);
-}
-
-bool services_serves(const struct services_plan *p, const struct service_frontend *f)
-{
-    bool any = false;
-    for (size_t i = 0; i < f->count && !any; i++)
-        any = !p->routes[f->first + i].refused;
-    return any;
 }
 
 void services_plan_fini(struct services_plan *p)

@@ -57,7 +57,7 @@ struct service_route {
 /* Neighbours in services_plan.routes. */
 struct service_frontend {
     size_t first, count;
-    const struct service_route *oldest;
+    const struct service_route *served; /* one of them: address, port and mode are those of all that are not refused */
 };
 
 /* What is reported to a Service. */
@@ -92,8 +92,6 @@ const struct object_annotation *services_annotation(const struct annotated_servi
 void services_explain(const struct services_plan *p, const struct annotated_service *s,
                       const struct services_rules *rules, struct buf *out);
 
-/* At least one of its routes is not refused. */
-bool services_serves(const struct services_plan *p, const struct service_frontend *f);
 /* Whether a route of it may be a redirect, now or later. */
 bool services_may_redirect(const struct service_frontend *f);
 

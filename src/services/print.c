@@ -20,7 +20,7 @@ static void print_certificates(const struct services_plan *p, const struct servi
         cleanup(mem_free_ptr) char *name = services_file_name(f, SERVICES_CERTIFICATES);
         buf_printf(out, " crt-list %s%s", how->lists, name);
         /* Else the first of the list is shown to whoever asks for a name that is nobody's. */
-        if (how->maps != NULL && !f->oldest->options.tcp && how->default_certificate == NULL)
+        if (how->maps != NULL && !f->served->options.tcp && how->default_certificate == NULL)
             buf_add(out, " strict-sni");
         return;
     }
@@ -76,7 +76,7 @@ static void print_forwarded(bool tls, const struct services_print *how, struct b
 static void print_frontend(const struct services_plan *p, const struct service_frontend *f,
                            const struct services_print *how, struct buf *out)
 {
-    const struct service_route *first = f->oldest;
+    const struct service_route *first = f->served;
     bool tls = first->options.tls && !first->redirect;
     cleanup(mem_free_ptr) char *at = str_host_port(first->place, first->listen_port);
     buf_printf(out, "frontend k8s-service_%s_%u_listen\n", str_eq(first->place, "*") ? "all" : first->place,
@@ -156,7 +156,6 @@ static void print_backends(const struct services_plan *p, const struct services_
 void services_plan_print(const struct services_plan *p, const struct services_print *how, struct buf *out)
 {
     for (size_t i = 0; i < p->frontend_count; i++)
-        if (services_serves(p, &p->frontends[i]))
-            print_frontend(p, &p->frontends[i], how, out);
+        print_frontend(p, &p->frontends[i], how, out);
     print_backends(p, how, out);
 }

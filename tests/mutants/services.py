@@ -44,7 +44,6 @@ room("services: plan", ("test_services_plan",), (
     Mutant("all addresses have none", PLAN, "if (!same && !str_eq(r->place, ALL_ADDRESSES) && !str_eq(other->place, ALL_ADDRESSES))", "if (!same)"),
     Mutant("two have one host and path", PLAN, "    if (by != NULL) {\n        refuse(p, r, by,", "    if (false) {\n        refuse(p, r, by,"),
     Mutant("paths tell nobody apart", PLAN, "                   r->options.path != NULL ? r->options.path : \"\");\n    const char *by", "                   \"\");\n    const char *by"),
-    Mutant("the first of a port is the oldest", PLAN, "order_of_ranks(&p->routes[i], oldest) < 0", "false"),
     Mutant("a redirect stays without its port", PLAN, "r->refused || (r->redirect && p->routes[i - 1].refused);", "r->refused;"),
     Mutant("a host name is anybody's", PLAN, "} else if (!incumbents && !is_of_namespace(r, owner)) {", "} else if (false) {"),
     Mutant("who was served before is nobody", PLAN, "(before != NULL && is_of_namespace(r, before))", "true"),
@@ -74,7 +73,7 @@ room("services: plan", ("test_services_plan",), (
     Mutant("a redirect is to port 443, whichever it is", MAP, "return o->listen_port == 443 ?", "return true ?"),
     Mutant("a Data Plane API renames a map", MAP, "*c == '.' ? '_'", "*c == '.' ? '.'"),
     Mutant("no frontend redirects but one that does now", MAP, "(r->redirect || !r->options.tls)", "r->redirect"),
-    Mutant("an empty frontend is printed", PRINT, "if (services_serves(p, &p->frontends[i]))", "if (true)"),
+    Mutant("a port is as a refused Service says", PLAN, "while (served < end && p->routes[served].refused)", "while (false)"),
     Mutant("the backend of a refused route is printed", PRINT, "if (!p->routes[i].refused && !p->routes[i].redirect)", "if (!p->routes[i].redirect)"),
     Mutant("certificates are verified by nobody", PRINT, "o->backends_verify ? ", "false ? "),
 ))

@@ -22,7 +22,7 @@ static int add_file(struct storage_files *files, const struct services_plan *p, 
 int service_files_add(struct storage_files *files, const struct services_plan *p, const struct services_print *how)
 {
     for (size_t i = 0; i < p->frontend_count; i++)
-        for (unsigned which = 0; which < SERVICES_FILES && services_serves(p, &p->frontends[i]); which++)
+        for (unsigned which = 0; which < SERVICES_FILES; which++)
             if (services_uses_file(p, &p->frontends[i], (enum services_file)which, how) &&
                 add_file(files, p, &p->frontends[i], (enum services_file)which, how) != 0)
                 return -1;

@@ -41,9 +41,9 @@ static struct reported_route reported_route(const struct service_route *r)
 static void report_frontend(struct service_report *r, const struct services_plan *p, const struct service_frontend *of,
                             size_t *room)
 {
-    struct reported_frontend f = {.port = of->oldest->listen_port,
-                                  .tcp = of->oldest->options.tcp,
-                                  .tls = of->oldest->options.tls && !of->oldest->redirect};
+    struct reported_frontend f = {.port = of->served->listen_port,
+                                  .tcp = of->served->options.tcp,
+                                  .tls = of->served->options.tls && !of->served->redirect};
     f.routes = mem_array(of->count < *room ? of->count : *room, sizeof(f.routes[0]));
     for (size_t i = 0; i < of->count; i++) {
         const struct service_route *one = &p->routes[of->first + i];
@@ -53,7 +53,7 @@ static void report_frontend(struct service_report *r, const struct services_plan
         f.routes[f.kept++] = reported_route(one);
         (*room)--;
     }
-    f.address = mem_strdup(of->oldest->place);
+    f.address = mem_strdup(of->served->place);
     r->frontends[r->count++] = f;
 }
 
@@ -64,8 +64,6 @@ void service_report_take(struct service_report *r, const struct services_plan *p
     r->frontends = mem_array(p->frontend_count < SERVICE_REPORT_MAX ? p->frontend_count : SERVICE_REPORT_MAX,
                              sizeof(r->frontends[0]));
     for (size_t i = 0; i < p->frontend_count; i++) {
-        if (!services_serves(p, &p->frontends[i]))
-            continue;
         r->frontend_count++;
         if (room > 0)
             report_frontend(r, p, &p->frontends[i], &room);
