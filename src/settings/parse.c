@@ -201,14 +201,16 @@ static void settings_check_services(const struct settings *s, struct settings_fi
                                       SETTING(services_secret_namespaces),
                                       SETTING(services_namespaces),
                                       SETTING(services_addresses),
-                                      SETTING(host_ownership),
-                                      SETTING(shared_hosts),
-                                      SETTING(trusted_proxies),
                                       SETTING(services_default_certificate)};
+    const struct setting *of_both[] = {SETTING(host_ownership), SETTING(shared_hosts), SETTING(foreign_protection),
+                                       SETTING(trusted_proxies)};
     bool services = s->config_source == SETTINGS_CONFIG_SERVICES;
     for (size_t i = 0; i < array_len(theirs) && !services; i++)
         if (setting_is_given(s, theirs[i]) && !settings_is_fallback(s, theirs[i]))
             finding_warning(found, "%s has no effect without CONFIG_SOURCE=services", theirs[i]->name);
+    for (size_t i = 0; i < array_len(of_both) && !services && s->config_source != SETTINGS_CONFIG_TEMPLATE; i++)
+        if (setting_is_given(s, of_both[i]) && !settings_is_fallback(s, of_both[i]))
+            finding_warning(found, "%s has no effect without CONFIG_SOURCE=services or template", of_both[i]->name);
     if (services && !setting_is_given(s, SETTING(config_file)) && s->local.file == NULL && s->config_file == NULL &&
         s->config_target != SETTINGS_TARGET_ETCD)
         finding_error(found,

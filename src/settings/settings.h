@@ -33,6 +33,7 @@ enum settings_config_source {
 enum settings_kube_encoding { SETTINGS_KUBE_AUTO, SETTINGS_KUBE_JSON };
 /* Where it goes. */
 enum settings_host_ownership { SETTINGS_HOSTS_OF_NAMESPACE, SETTINGS_HOSTS_OF_ANY };
+enum settings_foreign_protection { SETTINGS_FOREIGN_REFUSE, SETTINGS_FOREIGN_WARN };
 enum settings_config_target { SETTINGS_TARGET_HAPROXY, SETTINGS_TARGET_ETCD };
 
 /* Where a template set is: a folder, a ConfigMap, or the four objects of templates over pods, which have a namespace alone;
@@ -176,6 +177,7 @@ struct settings {
     struct settings_names services_secret_namespaces;
     char *services_default_certificate; /* absolute; NULL: none */
     enum settings_host_ownership host_ownership;
+    enum settings_foreign_protection foreign_protection;
     struct settings_names shared_hosts;    /* lower-case */
     struct settings_names trusted_proxies; /* addresses and networks (CIDR) */
     enum settings_config_target config_target;

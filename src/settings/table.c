@@ -308,6 +308,16 @@ const struct setting setting_table[] = {
         .is_list = true,
     },
     {
+        .name = "FOREIGN_PROTECTION",
+        WORDS(foreign_protection, [SETTINGS_FOREIGN_REFUSE] = "refuse", [SETTINGS_FOREIGN_WARN] = "warn"),
+        .fallback = "refuse",
+        .expected = "refuse or warn",
+        .help = "What to do with an Ingress or Service whose annotations, of another controller, ask for a password, an "
+                "allow-list or "
+                "the like, which is not there. refuse: do not serve it. warn: serve it without, open to all.",
+        .example = "warn",
+    },
+    {
         .name = "TRUSTED_PROXIES",
         SPECIAL(trusted_proxies, type_names),
         .unset = "none",

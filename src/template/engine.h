@@ -69,13 +69,13 @@ struct engine_output {
     struct engine_text source; /* the name of its template */
 };
 
-enum engine_record_kind { ENGINE_OUTPUT, ENGINE_WARNING, ENGINE_EVENT, ENGINE_ERROR };
+enum engine_record_kind { ENGINE_OUTPUT, ENGINE_WARNING, ENGINE_EVENT, ENGINE_ERROR, ENGINE_OWNERS };
 
 struct engine_record {
     int what;
     int kind;                /* OUTPUT: enum engine_output_kind */
     struct engine_text name; /* OUTPUT: its own; ERROR: the template's, "" where there is none */
-    struct engine_text text; /* what was rendered, or what is said */
+    struct engine_text text; /* what was rendered, or what is said; OWNERS: as those of the job, once at most */
     struct engine_text source_line;
     uint64_t line, column; /* ERROR, from 1; 0: not known */
     /* WARNING (it is to be left out), EVENT: of which object; ERROR: the one that the template had last, or NULL */
@@ -98,6 +98,7 @@ struct engine_job {
     struct engine_text folders[3]; /* of maps, certificates and other files, each with a slash at its end: path() */
     struct objects *objects;       /* `resources`; NULL: none */
     struct storage_known *known;   /* certificates that need no other check; NULL: none are */
+    struct engine_text owners;     /* "HOST NAMESPACE\n" for each host that the render before left to one */
     struct engine_unset unset;
     void *arg;
     void (*emit)(void *arg, const struct engine_record *record);
@@ -127,6 +128,7 @@ char *engine_stored_name(int kind, struct engine_text name); /* 0: a map, 1: a c
 /* NULL: it can be stored, and *ret_place is the kind whose folder it is put into. */
 char *engine_file_problem(struct storage_known *known, int kind, struct engine_text name, struct engine_text bytes,
                           int *ret_place);
+bool engine_protects(struct engine_text name, struct engine_text value); /* model/protection.h */
 /* Memory to cut from, as long as the process lives, whose pages cost nothing before they are written to. NULL: there is none. */
 void *engine_piece(size_t bytes);
 /* What may read files, as OpenSSL does its settings: before a filter of system calls keeps it from that. */

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "haproxy/storage_files.h"
+#include "model/protection.h"
 #include "template/engine.h"
 #include "template/objects.h"
 
@@ -136,6 +137,12 @@ char *engine_file_problem(struct storage_known *known, int kind, struct engine_t
         return mem_strdup(err.message);
     *ret_place = (int)files.list[0].place;
     return NULL;
+}
+
+bool engine_protects(struct engine_text name, struct engine_text value)
+{
+    cleanup(mem_free_ptr) char *of = mem_strndup(name.bytes, name.len), *is = mem_strndup(value.bytes, value.len);
+    return asks_for_protection(of, is);
 }
 
 #define HUGE_BYTES ((size_t)2 << 20)

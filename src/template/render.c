@@ -48,6 +48,7 @@ void rendered_fini(struct rendered *r)
     }
     free(r->files);
     free(r->remarks);
+    free(r->owners);
     *r = (struct rendered){0};
 }
 
@@ -119,6 +120,7 @@ static int pass_run(struct pass *p)
                              .outputs = outputs,
                              .objects = o->objects,
                              .known = o->known,
+                             .owners = {o->owners, o->owners != NULL ? strlen(o->owners) : 0},
                              .unset = o->unset,
                              .arg = p,
                              .emit = pass_emit};
@@ -241,6 +243,10 @@ static bool render_take(const struct objects *objects, const struct wire *head, 
         r->files[r->file_count++] =
             (struct render_file){head->kind, texts[WIRE_NAME], texts[WIRE_TEXT], head->len[WIRE_TEXT]};
         texts[WIRE_NAME] = texts[WIRE_TEXT] = NULL;
+    } else if (head->what == ENGINE_OWNERS) {
+        free(r->owners);
+        r->owners = texts[WIRE_TEXT];
+        texts[WIRE_TEXT] = NULL;
     } else if (good) {
         r->remarks = mem_one_more(r->remarks, r->remark_count, sizeof(r->remarks[0]));
         r->remarks[r->remark_count++] =
@@ -259,8 +265,8 @@ static bool wire_is_valid(const struct wire *head, const struct objects *objects
 {
     if (head->what == ENGINE_OUTPUT)
         return head->kind <= ENGINE_FILE;
-    bool has_object = head->what != ENGINE_ERROR || head->len[WIRE_OBJECT] > 0;
-    return head->what <= ENGINE_ERROR && (!has_object || head->resource < objects_resource_count(objects));
+    bool has_object = head->what < ENGINE_ERROR || head->len[WIRE_OBJECT] > 0;
+    return head->what <= ENGINE_OWNERS && (!has_object || head->resource < objects_resource_count(objects));
 }
 
 int rendered_read(struct rendered *r, const struct objects *objects, const struct buf *out, struct error *err)

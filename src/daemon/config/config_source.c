@@ -263,6 +263,7 @@ static int config_source_make_template(struct config_source *s, struct event_bas
                                                     .kube = o->kube,
                                                     .pods = o->pods,
                                                     .known = s->known,
+                                                    .state_fd = o->state_fd,
                                                     .telemetry = o->telemetry,
                                                     .trace = o->trace,
                                                     .log = o->log};

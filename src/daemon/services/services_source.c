@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "configuration/document.h"
 #include "configuration/file_source.h"
-#include "configuration/store_content.h"
+#include "daemon/host_owners.h"
 #include "daemon/services/service_binds.h"
 #include "daemon/services/service_files.h"
 #include "daemon/services/service_report.h"
@@ -30,7 +30,6 @@
 
 #define REFRACTORY_MS 100
 #define SECRETS_WAIT_MS 200
-#define OWNERS_FILE "host-owners" /* in STATE_DIR */
 #define ORIGIN "annotated Services"
 #define HEADER "# By haproxy-k8s-sync, of annotated Services: what is changed here is lost.\n"
 
@@ -260,13 +259,7 @@ static void services_keep_owners(struct services_source *s, struct service_owner
     service_owners_fini(&s->owners);
     s->owners = *of;
     *of = (struct service_owners){0};
-    if (s->options.state_fd < 0 || str_eq(buf_str(&before), buf_str(&now)))
-        return;
-    if (store_content_write(s->options.state_fd, OWNERS_FILE, buf_str(&now), now.len) != 0) {
-        cleanup(mem_free_ptr) char *why = mem_printf("%m");
-        log_warn(s->options.log, "cannot keep who owns which host name; after a restart the older Service does",
-                 log_str("folder", s->options.settings->state_dir), log_str("error", why));
-    }
+    host_owners_keep(s->options.settings, s->options.state_fd, buf_str(&before), buf_str(&now), s->options.log);
 }
 
 static void services_compose(void *arg)
@@ -399,11 +392,8 @@ static void services_recall(struct services_source *s)
 {
     cleanup(buf_fini) struct buf text;
     buf_init(&text, DOCUMENT_MAX_BYTES);
-    cleanup(buf_fini) struct buf owners;
-    cleanup(mem_free_ptr) char *kept = mem_printf("%s/" OWNERS_FILE, s->options.settings->state_dir);
-    buf_init(&owners, DOCUMENT_MAX_BYTES);
-    if (s->options.settings->state_dir != NULL && buf_read_file(&owners, kept) == 0)
-        service_owners_read(&s->owners, buf_str(&owners));
+    cleanup(mem_free_ptr) char *owners = host_owners_recall(s->options.settings);
+    service_owners_read(&s->owners, owners);
     if (s->options.settings->local.file != NULL && buf_read_file(&text, s->options.settings->local.file) == 0)
         service_rows_recall(s->rows, buf_str(&text));
 }

@@ -2,12 +2,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <yyjson.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "daemon/config/config_trace.h"
+#include "daemon/host_owners.h"
 #include "daemon/pod_targets.h"
 #include "daemon/template/edition.h"
 #include "daemon/template/pods_source.h"
@@ -17,12 +19,15 @@
 #include "daemon/template/watches.h"
 #include "haproxy/storage_files.h"
 #include "host/timer.h"
+#include "json/write.h"
 #include "kube/client.h"
 #include "model/cache.h"
 #include "net/digest.h"
 #include "report/checks.h"
 #include "report/telemetry.h"
 #include "settings/settings.h"
+#include "settings/table.h"
+#include "settings/types.h"
 #include "template/objects.h"
 #include "template/render.h"
 #include "template/rendered_files.h"
@@ -43,6 +48,8 @@ struct template_source {
     struct edition newest; /* no set: what was read last is none, or nothing was read */
     struct edition good;   /* the one before: rendered, if it was rendered well, until the newest was so, too */
     char *folders[SETTINGS_FOLDERS];
+    yyjson_doc *given; /* settings that stand for values of the set's own */
+    char *owners;      /* of hosts, by the last render that left them to somebody */
 
     struct timer start;
     struct render *render;              /* NULL: none is under way */
@@ -112,6 +119,11 @@ static int template_source_take(struct template_source *s, const struct rendered
     if ((!same || recovers) && template_source_make(s, r, &files, err) != 0)
         return -1;
     log_debug(s->options.log, "templates rendered", log_us_as_ms("took_ms", r->took_us), log_bool("changed", !same));
+    if (r->owners != NULL) {
+        host_owners_keep(s->options.settings, s->options.state_fd, s->owners, r->owners, s->options.log);
+        free(s->owners);
+        s->owners = mem_strdup(r->owners);
+    }
     remarks_take(s->remarks, e->watched->set, watches_objects(e->watched->watches), r);
     if (of_newest) {
         error_clear(&s->problem);
@@ -197,6 +209,45 @@ static const struct edition *template_source_next(struct template_source *s)
     return template_source_has_good(s) && watches_settled(s->good.watched->watches) ? &s->good : NULL;
 }
 
+#define GIVEN_MAX 4
+
+static void given_names(yyjson_mut_doc *doc, const char *name, const struct settings *s, const struct setting *row,
+                        const struct settings_names *names)
+{
+    if (setting_is_given(s, row))
+        json_put_texts(doc, yyjson_mut_doc_get_root(doc), name, (const char *const *)names->list, names->count);
+}
+
+static void given_word(yyjson_mut_doc *doc, const char *name, const struct settings *s, const struct setting *row)
+{
+    cleanup(buf_fini) struct buf word = {0};
+    row->type->print(row, s, &word);
+    if (setting_is_given(s, row))
+        json_put_text(doc, yyjson_mut_doc_get_root(doc), name, buf_str(&word));
+}
+
+/* Who runs the daemon has the last word on these, whatever stands in a set's `extra`. */
+static yyjson_doc *template_source_given(const struct settings *s)
+{
+    yyjson_mut_val *root;
+    yyjson_mut_doc *doc = json_new(&root);
+    given_word(doc, "host_ownership", s, SETTING(host_ownership));
+    given_word(doc, "foreign_protection", s, SETTING(foreign_protection));
+    given_names(doc, "shared_hosts", s, SETTING(shared_hosts), &s->shared_hosts);
+    given_names(doc, "trusted_proxies", s, SETTING(trusted_proxies), &s->trusted_proxies);
+    cleanup(mem_free_ptr) char *text = json_take(doc);
+    return yyjson_read(text, strlen(text), 0);
+}
+
+static size_t template_source_variables(const struct template_source *s, struct engine_variable *ret)
+{
+    size_t i, max, count = 0;
+    yyjson_val *key, *value;
+    yyjson_obj_foreach (yyjson_doc_get_root(s->given), i, max, key, value)
+        ret[count++] = (struct engine_variable){{yyjson_get_str(key), yyjson_get_len(key)}, value};
+    return count;
+}
+
 static void template_source_begin(void *arg)
 {
     struct template_source *s = arg;
@@ -205,9 +256,13 @@ static void template_source_begin(void *arg)
     if (e == NULL)
         return;
     const struct settings *settings = s->options.settings;
+    struct engine_variable variables[GIVEN_MAX];
     struct render_options options = {.set = e->set,
                                      .objects = watches_objects(e->watched->watches),
                                      .known = s->options.known,
+                                     .owners = s->owners,
+                                     .variables = variables,
+                                     .variable_count = template_source_variables(s, variables),
                                      .folders = {s->folders[0], s->folders[1], s->folders[2]},
                                      .timeout_ms = settings->template_timeout_ms,
                                      .memory_bytes = (size_t)settings->template_memory_mb << 20,
@@ -328,6 +383,8 @@ struct template_source *template_source_new(struct event_base *base, const struc
         return NULL;
     }
     render_folders_init(s->folders, &options->settings->local);
+    s->given = template_source_given(options->settings);
+    s->owners = host_owners_recall(options->settings);
     timer_init(&s->start, base, template_source_begin, s);
     s->remarks = remarks_new(REMARKS_OF_TEMPLATES, options->log);
     s->renders = renders_new(options->telemetry);
@@ -348,6 +405,8 @@ void template_source_free(struct template_source *s)
     remarks_free(s->remarks);
     renders_free(s->renders);
     timer_fini(&s->start);
+    yyjson_doc_free(s->given);
+    free(s->owners);
     for (size_t i = 0; i < SETTINGS_FOLDERS; i++)
         free(s->folders[i]);
     free(s);

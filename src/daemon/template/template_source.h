@@ -36,6 +36,7 @@ struct template_source_options {
     struct kube_client *kube;
     struct pod_targets *pods;    /* that follow the set's targets */
     struct storage_known *known; /* certificates of configurations before */
+    int state_fd;                /* of STATE_DIR, where the owners of hosts are kept; -1: they are not */
     struct telemetry *telemetry;
     struct config_trace *trace; /* NULL: none */
     const struct log *log;

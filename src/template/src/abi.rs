@@ -92,6 +92,7 @@ pub struct Job {
     pub folders: [Text; 3],
     pub resources: *mut c_void, // NULL: there are none
     pub known: *mut c_void,     // certificates that C has looked at; NULL: none
+    pub owners: Text,           // of hosts, "HOST NAMESPACE\n" for each
     pub unset: Unset,
     pub arg: *mut c_void,
     pub emit: extern "C" fn(arg: *mut c_void, record: *const Record),
@@ -101,6 +102,7 @@ pub const RECORD_OUTPUT: c_int = 0; // kind, name, text
 pub const RECORD_WARNING: c_int = 1; // object, text: it is to be left out
 pub const RECORD_EVENT: c_int = 2; // object, text
 pub const RECORD_ERROR: c_int = 3; // text, name, line, column, source line, object (or NULL)
+pub const RECORD_OWNERS: c_int = 4; // text, as those of the job
 
 #[repr(C)]
 pub struct Record {
@@ -158,6 +160,8 @@ extern "C" {
         count: usize,
         ret: *mut *const NodePtr,
     ) -> usize;
+    /// Whether an annotation asks for a protection of its host.
+    pub fn engine_protects(name: Text, value: Text) -> bool;
     /// How many keys its index has; 0: none.
     pub fn engine_resource_keys(resources: *mut c_void, resource: usize) -> usize;
 }

@@ -8,12 +8,15 @@ use std::sync::{Arc, Mutex};
 use minijinja::{Environment, Error, Value};
 
 use crate::abi::{place_of, Known};
+use crate::hosts::{protections, Hosts};
+use crate::values::Given;
 use crate::{kind_of, routes};
 
 #[derive(Default)]
 pub struct Seen {
     claims: BTreeMap<String, HashMap<String, Value>>,
     lists: BTreeMap<String, Vec<Value>>,
+    pub hosts: Hosts,
 }
 
 /// What is there of a name; nothing is copied for one that is there.
@@ -41,14 +44,38 @@ impl Seen {
     }
 }
 
-pub fn add_all(env: &mut Environment, known: Known) {
-    let seen: Arc<Mutex<Seen>> = Arc::default();
+/// owners: of hosts, as the render before had them.
+pub fn add_all(env: &mut Environment, known: Known, owners: &str) -> Arc<Mutex<Seen>> {
+    let seen = Arc::new(Mutex::new(Seen { hosts: Hosts::new(owners), ..Seen::default() }));
+    let given = seen.clone();
     let all = seen.clone();
     env.add_function("claim", move |of: &str, key: String, value: Value| -> Value { all.lock().unwrap().claim(of, key, value) });
     let all = seen.clone();
     env.add_function("claim_routes", move |ingress: Value, suffix: &str, tls: Value, default: Option<bool>| -> Value {
         routes::claim_routes(&all, ingress, suffix, tls, default.unwrap_or(false))
     });
+    let all = seen.clone();
+    env.add_function("claim_hosts", move |ingresses: Value, shared: Value, refuse: bool| -> Result<&'static str, Error> {
+        all.lock().unwrap().hosts.claim(ingresses, shared, refuse).map(|()| "")
+    });
+    let all = seen.clone();
+    env.add_function("close_hosts", move |backend: &str| -> &'static str {
+        let mut seen = all.lock().unwrap();
+        for host in seen.hosts.closed() {
+            let key = host + "/";
+            let line = [&key, " ", backend].concat();
+            if seen.claim("prefix", key, Value::from(true)).is_none() {
+                seen.collect("prefix", Value::from(line));
+            }
+        }
+        ""
+    });
+    let all = seen.clone();
+    env.add_function("tls_names", move |ingress: Value, entry: Value| -> Value {
+        let (names, wrong) = all.lock().unwrap().hosts.names_of(ingress, entry);
+        Value::from(vec![Value::from(names), Value::from(wrong)])
+    });
+    env.add_filter("protections", |ingress: Value| -> Vec<String> { protections(&Given::from(ingress)) });
     let all = seen.clone();
     env.add_function("collect", move |of: &str, value: Value| -> &'static str {
         all.lock().unwrap().collect(of, value);
@@ -61,4 +88,5 @@ pub fn add_all(env: &mut Environment, known: Known) {
     env.add_function("problem", move |kind: &str, name: &str, content: &str| -> Result<String, Error> {
         Ok(place_of(known, kind_of(kind)?, name, content.as_bytes()).err().unwrap_or_default())
     });
+    given
 }

@@ -6,6 +6,7 @@ mod builtins;
 mod collect;
 mod endpoints;
 mod filters;
+mod hosts;
 mod memory;
 mod methods;
 mod python;
@@ -38,6 +39,7 @@ struct Said {
     /// Certificates whose path was asked for by their name alone.
     asked: BTreeSet<String>,
     records: Vec<(c_int, usize, String)>,
+    seen: Option<Arc<Mutex<collect::Seen>>>,
 }
 
 type Shared = Arc<Mutex<Said>>;
@@ -159,7 +161,7 @@ fn environment(job: &Job, said: &Shared, rewritten: &mut Rewritten) -> Result<En
     add_formatter(&mut env);
     builtins::add_all(&mut env);
     filters::add_all(&mut env);
-    collect::add_all(&mut env, Known(job.known));
+    said.lock().unwrap().seen = Some(collect::add_all(&mut env, Known(job.known), job.owners.str()));
     add_functions(&mut env, job, said);
     for variable in unsafe { slice(job.variables, job.variable_count) } {
         env.add_global(variable.name.str().to_string(), values::to_value(variable.value));
@@ -202,6 +204,9 @@ fn render(job: &Job, rewritten: &mut Rewritten) -> Result<(), Error> {
     for ((kind, name), bytes) in said.files.iter().filter(|_| done.is_ok()) {
         let text = Text { bytes: bytes.as_ptr().cast(), len: bytes.len() };
         emit(job, &Record { kind: *kind as c_int + 1, name: Text::of(name), text, ..Record::new(RECORD_OUTPUT) });
+    }
+    if let Some(owners) = said.seen.as_ref().and_then(|seen| seen.lock().unwrap().hosts.owners()) {
+        emit(job, &Record { text: Text::of(&owners), ..Record::new(RECORD_OWNERS) });
     }
     // Without what is left out there may be no error.
     for (what, node, text) in said.records.iter().filter(|(what, ..)| done.is_ok() || *what == RECORD_WARNING) {

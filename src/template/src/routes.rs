@@ -9,19 +9,19 @@ use minijinja::{Error, Value};
 
 use crate::collect::Seen;
 use crate::filters::sanitize;
-use crate::values::Given;
+use crate::values::{node_of, Given};
 
 const PATH_MAX_BYTES: usize = 2000;
 
-struct Route {
-    host: String, // "*": any
+pub struct Route {
+    pub host: String, // "*": any
     path: String,
     exact: bool,
     default: bool, // by spec.defaultBackend
-    namespace: String,
+    pub namespace: String,
     service: String,
     port: String,
-    wrong: String, // "": nothing; else why it is none
+    pub wrong: String, // "": nothing; else why it is none
 }
 
 impl fmt::Debug for Route {
@@ -95,7 +95,7 @@ fn is_path(path: &str) -> bool {
     path.starts_with('/') && path.len() <= PATH_MAX_BYTES && path.bytes().all(|c| c.is_ascii_graphic())
 }
 
-fn text(given: &Given) -> String {
+pub fn text(given: &Given) -> String {
     if given.is_nothing() {
         return String::new();
     }
@@ -121,10 +121,14 @@ fn of_backend(namespace: &str, host: &str, path: String, exact: bool, default: b
     Route { host: host.into(), path, exact, default, namespace: namespace.into(), service, port, wrong }
 }
 
-/// Those of its default backend come last, for each of its hosts, or for all where it names none.
-fn all_of(ingress: &Given) -> Vec<Route> {
+pub fn namespace_of(ingress: &Given) -> String {
     let namespace = text(&ingress.get("metadata").get("namespace"));
-    let namespace = if namespace.is_empty() { "default" } else { &namespace };
+    if namespace.is_empty() { "default".into() } else { namespace }
+}
+
+/// Those of its default backend come last, for each of its hosts, or for all where it names none.
+pub fn all_of(ingress: &Given) -> Vec<Route> {
+    let namespace = &namespace_of(ingress);
     let spec = ingress.get("spec");
     let (mut all, mut hosts) = (Vec::new(), Vec::new());
     for rule in spec.get("rules").each() {
@@ -192,13 +196,26 @@ fn is_covered(hosts: &Option<HashSet<String>>, host: &str) -> bool {
 
 /// Claims the routes of an Ingress by their kinds and keys, those of its rules or those of its default backend. Of each that nobody has
 /// yet, collects its line of a map; its backend is claimed, too. Gives those that ask for more: (route, name, none) where the backend
-/// of that name is new, (route, "", who has it), and with its rules (route, "", none) where it is wrong.
+/// of that name is new, (route, "", who has it), and with its rules (route, "", none) where it is wrong or its host another namespace's.
 pub fn claim_routes(seen: &Mutex<Seen>, ingress: Value, suffix: &str, tls: Value, default: bool) -> Value {
-    let routes = all_of(&Given::from(ingress.clone()));
+    let (routes, at) = (all_of(&Given::from(ingress.clone())), node_of(&ingress));
     let hosts = hosts_of(tls);
     let mut seen = seen.lock().unwrap();
     let (mut more, mut last) = (Vec::new(), (String::new(), String::new(), String::new()));
-    for route in routes {
+    if seen.hosts.is_refused(at) {
+        return Value::from(Vec::<Value>::new());
+    }
+    let mut another = String::new();
+    for mut route in routes {
+        if route.wrong.is_empty() {
+            if route.host == another {
+                continue; // it is said once
+            }
+            if let Some(why) = seen.hosts.why_not(at, &route.host, &route.namespace) {
+                another.clone_from(&route.host);
+                route.wrong = why;
+            }
+        }
         if !route.wrong.is_empty() {
             if !default {
                 more.push((route, String::new(), Value::from(())));
