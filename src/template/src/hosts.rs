@@ -145,14 +145,15 @@ impl Hosts {
         }
         for host in asked {
             let below = self.below.get(&host).map_or(&[][..], Vec::as_slice);
-            let own = || below.iter().filter(|one| self.are_served(one, &namespace));
+            let mut own = below.iter().filter(|one| self.are_served(one, &namespace)).peekable();
             let others = below.iter().any(|one| self.first_other(one, &namespace).is_some());
+            let alone = self.owns(&namespace, &host) || (own.peek().is_some() && !self.of.contains_key(&host));
             if !is_host(&host) {
                 wrong.push(format!("host {host} is none"));
-            } else if others {
-                names.extend(own().cloned()); // a wildcard may be preferred to another's certificate, by the kind of its key
-            } else if self.owns(&namespace, &host) || (!self.of.contains_key(&host) && own().next().is_some()) {
+            } else if alone && !others {
                 names.push(host);
+            } else if own.peek().is_some() {
+                names.extend(own.cloned()); // of a wildcard; by the kind of its key a client may prefer it to another's certificate
             } else {
                 wrong.push(format!("host {host} is served for no Ingress of namespace {namespace}; its certificate is not shown for it"));
             }
