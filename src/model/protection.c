@@ -6,12 +6,30 @@
 #include "base/str.h"
 
 /* ingress-nginx, AWS', Traefik's and others end with the first one. */
-static const char *const domains[] = {"ingress.kubernetes.io", "haproxy.org", "haproxy.com", "haproxy-ingress.github.io",
-                                      "nginx.org", "nginx.com", "haproxy-k8s-sync"};
-static const char *const beginnings[] = {
-    "auth", "basic-auth", "jwt", "oauth", "allow", "whitelist", "deny", "blacklist", "inbound-cidrs", "client-ca",
-    "client-crt", "ssl-passthrough", "tls-passthrough", "limit-rp", "limit-req", "limit-connections", "rate-limit",
-    "global-rate-limit", "waf", "enable-modsecurity", "enable-owasp"};
+static const char *const domains[] = {"ingress.kubernetes.io",     "haproxy.org", "haproxy.com",
+                                      "haproxy-ingress.github.io", "nginx.org",   "nginx.com",
+                                      "haproxy-k8s-sync"};
+static const char *const beginnings[] = {"auth",
+                                         "basic-auth",
+                                         "jwt",
+                                         "oauth",
+                                         "allow",
+                                         "whitelist",
+                                         "deny",
+                                         "blacklist",
+                                         "inbound-cidrs",
+                                         "client-ca",
+                                         "client-crt",
+                                         "ssl-passthrough",
+                                         "tls-passthrough",
+                                         "limit-rp",
+                                         "limit-req",
+                                         "limit-connections",
+                                         "rate-limit",
+                                         "global-rate-limit",
+                                         "waf",
+                                         "enable-modsecurity",
+                                         "enable-owasp"};
 static const char *const off[] = {"", "false", "off", "no", "none", "0"};
 
 bool asks_for_protection(const char *annotation, const char *value)

@@ -8,6 +8,7 @@
 #include "base/nearest.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "model/protection.h"
 
 #define ALL_ADDRESSES "*"
 #define VALUE_SHOWN 200
@@ -204,6 +205,24 @@ static void add_port(struct services_plan *p, const struct annotated_service *s,
         add_redirect(p, r);
 }
 
+/* Who set such an annotation for another controller believes that it protects here, too. */
+static bool is_unprotected(struct services_plan *p, const struct annotated_service *s,
+                           const struct services_rules *rules)
+{
+    bool unmet = false, own;
+    for (size_t i = 0; i < s->annotation_count; i++) {
+        const struct object_annotation *a = &s->annotations[i];
+        if (behind_prefix(a->name, rules, &own) != NULL || !asks_for_protection(a->name, a->value))
+            continue;
+        unmet = true;
+        remark(p, s, NULL, !rules->unprotected, "%s: there is no such protection here; the Service is %s", a->name,
+               rules->unprotected
+                   ? "served without it, open to all (FOREIGN_PROTECTION=warn)"
+                   : "not served, until it goes without that or FOREIGN_PROTECTION=warn serves it open to all");
+    }
+    return unmet && !rules->unprotected;
+}
+
 static void add_service(struct services_plan *p, const struct annotated_service *s, size_t rank,
                         const struct services_rules *rules)
 {
@@ -215,6 +234,8 @@ static void add_service(struct services_plan *p, const struct annotated_service 
         remark(p, s, NULL, true, "namespace %s is none of SERVICES_NAMESPACES", namespace);
         return;
     }
+    if (is_unprotected(p, s, rules))
+        return;
     check_names(p, s, rules);
     for (size_t i = 0; i < s->service.port_count; i++) {
         const struct service_port *port = &s->service.ports[i];

@@ -36,6 +36,7 @@ struct services_rules {
     bool any_owner;            /* HOST_OWNERSHIP=any: a host name's paths may be of several namespaces */
     char *const *shared_hosts; /* those of these host names, too, lower-case */
     size_t shared_host_count;
+    bool unprotected; /* FOREIGN_PROTECTION=warn: those that ask for a protection that is not there are served, too */
     /* Whether something else listens at that address ("*": all) and port, and what: "haproxy.cfg, line 12"; NULL: not known. */
     bool (*is_taken)(void *arg, const char *place, uint16_t port, struct buf *by);
     void *arg;

@@ -89,6 +89,10 @@ static int names_check(const struct setting *row, const char *name, struct buf *
         return str_eq(name, "*") || str_ip_family(name) != 0 ? 0 : -1;
     if (row == SETTING(trusted_proxies))
         return check_network(name);
+    if (row == SETTING(shared_hosts) && str_eq(name, "*"))
+        return 0;
+    if (row == SETTING(shared_hosts) && str_has_prefix(name, "*."))
+        name += strlen("*.");
     return row == SETTING(config_keep_backends) ? name_check_backend(name, note) : name_check_subdomain(name, note);
 }
 

@@ -302,8 +302,10 @@ const struct setting setting_table[] = {
         .name = "SHARED_HOSTS",
         SPECIAL(shared_hosts, type_names),
         .unset = "none",
-        .expected = "1 to 64 DNS names in lower case, separated by commas or spaces, none twice",
-        .help = "Host names that several namespaces may serve paths of, with HOST_OWNERSHIP=namespace.",
+        .expected = "1 to 64 DNS names in lower case, *. in front of them or not, or *, separated by commas or spaces, "
+                    "none twice",
+        .help = "Host names that several namespaces may serve paths of, with HOST_OWNERSHIP=namespace. * is what "
+                "Ingresses without a host serve.",
         .example = "www.example.com",
         .is_list = true,
     },
@@ -312,9 +314,10 @@ const struct setting setting_table[] = {
         WORDS(foreign_protection, [SETTINGS_FOREIGN_REFUSE] = "refuse", [SETTINGS_FOREIGN_WARN] = "warn"),
         .fallback = "refuse",
         .expected = "refuse or warn",
-        .help = "What to do with an Ingress or Service whose annotations, of another controller, ask for a password, an "
-                "allow-list or "
-                "the like, which is not there. refuse: do not serve it. warn: serve it without, open to all.",
+        .help =
+            "What to do with an Ingress or Service whose annotations, of another controller, ask for a password, an "
+            "allow-list or "
+            "the like, which is not there. refuse: do not serve it. warn: serve it without, open to all.",
         .example = "warn",
     },
     {

@@ -187,9 +187,9 @@ def test_secrets_that_are_none(tmp_path: pathlib.Path) -> None:
 
 def test_name_of_a_certificate_that_is_none(tmp_path: pathlib.Path) -> None:
     objects = web(endpoint("10.0.0.1"), secrets=[secret("good", self_signed(tmp_path, "good"))])
-    objects["ingresses"][0]["spec"]["tls"] = [{"hosts": ["no host", "x [verify none]", "good.example.com"], "secretName": "good"}]
+    objects["ingresses"][0]["spec"]["tls"] = [{"hosts": ["no host", "x [verify none]", "web.example.com"], "secretName": "good"}]
     rendered = render(tmp_path, objects)
-    assert rendered.files["files/certificates.list"] == "/etc/haproxy/ssl/default_good.pem good.example.com\n"
+    assert rendered.files["files/certificates.list"] == "/etc/haproxy/ssl/default_good.pem web.example.com\n"
     assert "Ingress default/web: spec.tls: host no host is none" in rendered.events
     assert haproxy_accepts(tmp_path, rendered) == ""
 
@@ -197,12 +197,14 @@ def test_name_of_a_certificate_that_is_none(tmp_path: pathlib.Path) -> None:
 def test_one_host_two_certificates(tmp_path: pathlib.Path) -> None:
     one, two = self_signed(tmp_path, "one"), self_signed(tmp_path, "two")
     objects = web(endpoint("10.0.0.1"), secrets=[secret("one", one), secret("two", two)])
+    rules = [rule(host, ("Prefix", "/", "web")) for host in ("a.example.com", "c.example.com")]
     objects["ingresses"] += [
-        ingress("young", tls=[{"hosts": ["a.example.com", "b.example.com"], "secretName": "two"}], created="2026-05-01T00:00:00Z"),
-        ingress("old", tls=[{"hosts": ["a.example.com"], "secretName": "one"}, {"secretName": "one"}], created="2026-04-01T00:00:00Z")]
+        ingress("young", rule("b.example.com", ("Prefix", "/", "web")), tls=[{"hosts": ["a.example.com", "b.example.com"], "secretName": "two"}],
+                created="2026-05-01T00:00:00Z"),
+        ingress("old", *rules, tls=[{"hosts": ["a.example.com"], "secretName": "one"}, {"secretName": "one"}], created="2026-04-01T00:00:00Z")]
     rendered = render(tmp_path, objects)
     assert rendered.files["files/certificates.list"].splitlines() == [
-        "/etc/haproxy/ssl/default_one.pem a.example.com", "/etc/haproxy/ssl/default_one.pem",
+        "/etc/haproxy/ssl/default_one.pem a.example.com", "/etc/haproxy/ssl/default_one.pem c.example.com",
         "/etc/haproxy/ssl/default_two.pem b.example.com"]
     assert "Ingress default/young: spec.tls: host a.example.com has the certificate of Ingress default/old" in rendered.events
 

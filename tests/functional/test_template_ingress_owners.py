@@ -60,7 +60,7 @@ def test_host_is_one_namespaces(tmp_path: pathlib.Path, theirs: str | None, aske
 
 
 @pytest.mark.parametrize(("theirs", "asked"), [(theirs, asked) for theirs, asked, told in CLAIMS if told])
-@pytest.mark.parametrize("extra", [{"host_ownership": "any"}, "shared_hosts"])
+@pytest.mark.parametrize("extra", [{"host_ownership": "any"}, "shared_hosts"], ids=str)
 def test_hosts_may_be_shared(tmp_path: pathlib.Path, theirs: str | None, asked: str | None, extra: dict[str, object] | str) -> None:
     more = {"shared_hosts": [asked or "*"]} if isinstance(extra, str) else extra
     made, said = routes(tmp_path, of("bank", theirs), of("evil", asked, "/deep/path", created=YOUNG), **more)
@@ -98,6 +98,8 @@ def test_paths_that_a_host_has_not_go_to_nobody_else(tmp_path: pathlib.Path) -> 
     assert made == {"bank.example.com/pay/": "bank", "bank.example.com/": "no-route", "*.example.org/pay/": "bank", "*.example.org/": "no-route",
                     "*/login/": "evil", "evil.example.com/evil/": "evil"}
     assert said == ""
+    made, _ = routes(tmp_path, of("bank", "a.example.org", "/a"), of("bank", "*.example.org", "/pay", name="wild"), of("evil", None, created=YOUNG))
+    assert made == {"a.example.org/a/": "bank", "*.example.org/pay/": "bank", "*.example.org/": "no-route", "*/": "evil"}, "a's go on at the wildcard's"
     made, _ = routes(tmp_path, of("bank", "bank.example.com", "/pay"), of("evil", None, "/login"), default_backend="infra/s:80")
     assert made == {"bank.example.com/pay/": "bank", "bank.example.com/": "infra", "*/login/": "evil", "*/": "infra"}
     made, _ = routes(tmp_path, of("bank", "bank.example.com", "/pay"), of("evil", None, "/"), default_backend="infra/s:80")
@@ -254,7 +256,8 @@ class Team:
         self.ingress = of(namespace, "shop.example.com", created=created)
         site.kube.put(service("s", namespace), endpoint_slice("s", endpoint("127.0.0.1"), port=port, namespace=namespace))
 
-    def comes(self) -> None:
+    def comes(self, notes: dict[str, str] | None = None) -> None:
+        self.ingress["metadata"]["annotations"] = notes or {}
         self.site.kube.put(self.ingress)
 
     def goes(self) -> None:
@@ -292,5 +295,11 @@ def test_who_is_served_stays_over_a_restart(tmp_path: pathlib.Path) -> None:
             wait_until(lambda: says(site) == "evil", 20, "evil has it now")
             first.comes()
             wait_until(lambda: any("is served for namespace evil" in text for text in first.events()), 20, "bank is told")
-        with site.daemon(HOST_OWNERSHIP="any") as daemon:
+            second.comes(notes={"haproxy.org/allow-list": "10.0.0.0/8"})
+            wait_until(lambda: any("haproxy.org/allow-list" in text for text in second.events()), 20, "evil is told")
+            wait_until(lambda: says(site) == "no route", 20, "evil is not served")
+            assert (tmp_path / "state" / "host-owners").read_text() == "shop.example.com evil\n", "its host stays its own all the same"
+        with site.daemon(HOST_OWNERSHIP="any", TRUSTED_PROXIES="192.0.2.1", FOREIGN_PROTECTION="warn", SHARED_HOSTS="a.example"):
             wait_until(lambda: (tmp_path / "state" / "host-owners").read_text() == "", 20, "nobody owns a host")
+            wait_until(lambda: says(site) == "evil", 20, "the older one has it, unprotected")
+            assert "unless { src 192.0.2.1 }" in site.haproxy.config.read_text()

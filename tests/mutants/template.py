@@ -100,7 +100,17 @@ room("templates, trials", ("test_template_trial",), (
 room("templates, what a render's process wrote", ("test_rendered",), (
     Mutant("any kind of file", "template/render.c", "head->kind <= ENGINE_FILE", "true"),
     Mutant("any resource", "template/render.c", "head->resource < objects_resource_count(objects)", "true"),
-    Mutant("the object of an error may be of any resource", "template/render.c", "head->what != ENGINE_ERROR || head->len[WIRE_OBJECT] > 0", "head->what != ENGINE_ERROR"),
+    Mutant("the object of an error may be of any resource", "template/render.c", "head->what < ENGINE_ERROR || head->len[WIRE_OBJECT] > 0", "head->what < ENGINE_ERROR"),
+    Mutant("any record", "template/render.c", "head->what <= ENGINE_OWNERS &&", "true &&"),
+    Mutant("owners of hosts are said of an object", "template/render.c", "} else if (head->what == ENGINE_OWNERS) {", "} else if (false) {"),
+))
+room("protections of other controllers", ("test_protection",), (
+    Mutant("a part of a domain is the domain", "model/protection.c", "(len == own || annotation[len - own - 1] == '.');", "true;"),
+    Mutant("any domain asks", "model/protection.c", "bool known = false, asks = false;", "bool known = slash != NULL, asks = false;"),
+    Mutant("what is switched off asks", "model/protection.c", "asks = !str_eq(value, off[i]);", "asks = true;"),
+    Mutant("any annotation of a controller asks", "model/protection.c", "asks = str_has_prefix(slash + 1, beginnings[i]);", "asks = true;"),
+    Mutant("limits for each client do not count", "model/protection.c", '"limit-rp", ', ""),
+    Mutant("lists do not count", "model/protection.c", '"allow", ', ""),
 ))
 room("templates, the index of objects", ("test_template_objects",), (
     Mutant("only all keys find", "template/objects.c", "memcmp(row->keys, keys, row->len < len ? row->len : len)", "memcmp(row->keys, keys, row->len > len ? row->len : len)"),

@@ -168,6 +168,7 @@ static struct services_rules services_rules_of(const struct services_source *s)
         .any_owner = settings->host_ownership == SETTINGS_HOSTS_OF_ANY,
         .shared_hosts = settings->shared_hosts.list,
         .shared_host_count = settings->shared_hosts.count,
+        .unprotected = settings->foreign_protection == SETTINGS_FOREIGN_WARN,
         /* Those of a HAProxy elsewhere cannot be seen from here. */
         .has_certificate = settings->local.file != NULL ? has_certificate : NULL,
         .has_secret = has_secret,

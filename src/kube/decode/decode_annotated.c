@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "kube/decode/decode_field.h"
 #include "kube/protobuf/schema.h"
+#include "model/protection.h"
 
 #define TIME_MAX_BYTES 64u
 #define VALUE_MAX_BYTES 4096u
@@ -52,7 +53,8 @@ static int decode_annotated(struct decode *d, yyjson_val *from, void *object, st
         return 0;
     s->annotations = mem_array(yyjson_obj_size(all), sizeof(s->annotations[0]));
     yyjson_obj_foreach (all, i, max, key, value)
-        if (annotation_wanted(d->of->arg, yyjson_get_str(key)) &&
+        if ((annotation_wanted(d->of->arg, yyjson_get_str(key)) ||
+             (yyjson_is_str(value) && asks_for_protection(yyjson_get_str(key), yyjson_get_str(value)))) &&
             read_annotation(key, value, s, decode_part_error(d)) != 0)
             decode_left_out(d, "metadata.annotations[\"%s\"]", yyjson_get_str(key));
     return 0;

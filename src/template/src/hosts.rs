@@ -13,19 +13,15 @@ use crate::values::{node_of, Given};
 pub struct Hosts {
     /// By host ("*": any), the namespaces that are served there: one, but where a host may be shared.
     of: BTreeMap<String, Vec<String>>,
-    /// By wildcard, the hosts that it matches.
-    below: HashMap<String, Vec<String>>,
+    /// By wildcard and namespace, the hosts that it matches.
+    below: HashMap<String, BTreeMap<String, Vec<String>>>,
     /// What the render before said.
     incumbents: HashMap<String, String>,
     shared: HashSet<String>,
     any: bool,
-    refused: HashSet<NodeAt>,
+    refused: HashSet<usize>, // their nodes
     judged: bool,
 }
-
-#[derive(PartialEq, Eq, Hash)]
-struct NodeAt(NodePtr);
-unsafe impl Send for NodeAt {}
 
 /// The wildcard that matches it; of a wildcard, and of what has one label, none.
 fn above(host: &str) -> Option<String> {
@@ -54,19 +50,18 @@ impl Hosts {
         self.of.get(host).is_some_and(|all| all.iter().any(|one| one == namespace))
     }
 
-    fn first_other(&self, host: &str, namespace: &str) -> Option<&String> {
-        self.of.get(host).and_then(|all| all.iter().find(|one| *one != namespace))
-    }
-
     /// A host and its namespace that keep this one from it.
     fn in_the_way<'a>(&'a self, host: &'a str, namespace: &str) -> Option<(&'a str, &'a String)> {
         if self.is_shared(host) {
             return None;
         }
-        let wildcard = above(host).and_then(|above| self.of.get_key_value(&above)).map(|(name, _)| name.as_str());
-        let below = self.below.get(host).into_iter().flatten().map(String::as_str);
-        let near = wildcard.into_iter().chain(below).filter(|one| !self.is_shared(one));
-        std::iter::once(host).chain(near).find_map(|one| self.first_other(one, namespace).map(|owner| (one, owner)))
+        let of_others = self.below.get(host).into_iter().flatten().filter(|(owner, _)| *owner != namespace);
+        let below = of_others.flat_map(|(_, hosts)| hosts).map(String::as_str);
+        let above = above(host).and_then(|above| self.of.get_key_value(&above)).map(|(name, _)| name.as_str());
+        let near = above.into_iter().chain(below).filter(|one| !self.is_shared(one));
+        std::iter::once(host)
+            .chain(near)
+            .find_map(|one| self.of.get(one)?.iter().find(|owner| *owner != namespace).map(|owner| (one, owner)))
     }
 
     fn grant(&mut self, host: &str, namespace: &str) {
@@ -75,13 +70,14 @@ impl Hosts {
         }
         self.of.entry(host.into()).or_default().push(namespace.into());
         if let Some(above) = above(host) {
-            self.below.entry(above).or_default().push(host.into());
+            self.below.entry(above).or_default().entry(namespace.into()).or_default().push(host.into());
         }
     }
 
-    /// Ingresses in the order of their age. What is said of some keeps their routes out; a host that they had stays theirs.
+    /// Ingresses in the order of their age. refuse: those that ask for a protection are not served; as of any that is wrong, the hosts
+    /// that they had stay theirs.
     pub fn claim(&mut self, ingresses: Value, shared: Value, refuse: bool) -> Result<(), Error> {
-        self.any = shared.is_true() && shared.try_iter().is_err();
+        self.any = shared == Value::from(true);
         self.shared = Given::from(shared).each().map(|host| text(&host)).collect();
         self.judged = true;
         let mut served = Vec::new();
@@ -89,17 +85,14 @@ impl Hosts {
             let (at, ingress) = (node_of(&ingress), Given::from(ingress));
             let refused = refuse && !protections(&ingress).is_empty();
             if refused {
-                self.refused.insert(NodeAt(at));
+                self.refused.insert(at as usize);
             }
             let mut last = String::new();
-            for route in all_of(&ingress).into_iter().filter(|route| route.wrong.is_empty()) {
-                if last == route.host {
-                    continue;
-                }
-                last.clone_from(&route.host);
+            for route in all_of(&ingress) {
                 if self.incumbents.get(&route.host).is_some_and(|owner| *owner == route.namespace) {
                     self.grant(&route.host, &route.namespace);
-                } else if !refused {
+                } else if !refused && route.wrong.is_empty() && last != route.host {
+                    last.clone_from(&route.host);
                     served.push((route.host, route.namespace));
                 }
             }
@@ -122,49 +115,66 @@ impl Hosts {
     }
 
     pub fn is_refused(&self, object: NodePtr) -> bool {
-        !object.is_null() && self.refused.contains(&NodeAt(object))
+        !object.is_null() && self.refused.contains(&(object as usize))
     }
 
-    /// The namespace alone answers for that name.
+    /// Whether requests for that name are that namespace's.
     fn owns(&self, namespace: &str, name: &str) -> bool {
         let mut asked = [Some(name.to_string()), above(name), Some("*".into())].into_iter().flatten();
         asked.find(|host| self.of.contains_key(host)).is_some_and(|host| self.are_served(&host, namespace))
+    }
+
+    /// Whether its certificate may be shown for that name. For a wildcard only where no other namespace has a host below it: by the kind
+    /// of its key a client may prefer it to the certificate of the host itself.
+    fn may_name(&self, namespace: &str, host: &str) -> bool {
+        let below = self.below.get(host);
+        let own = below.is_some_and(|all| all.contains_key(namespace));
+        let others = below.map_or(0, BTreeMap::len) > usize::from(own);
+        !others && (self.owns(namespace, host) || (own && !self.of.contains_key(host)))
     }
 
     /// The names of an entry of spec.tls that its certificate is shown for, and why not for others.
     pub fn names_of(&self, ingress: Value, entry: Value) -> (Vec<String>, Vec<String>) {
         let ingress = Given::from(ingress);
         let namespace = namespace_of(&ingress);
-        let mut asked: Vec<String> = Given::from(entry).get("hosts").each().map(|host| text(&host)).collect();
+        let own: Vec<String> = ingress
+            .get("spec")
+            .get("rules")
+            .each()
+            .map(|rule| text(&rule.get("host")))
+            .filter(|host| self.are_served(host, &namespace) && self.may_name(&namespace, host))
+            .collect();
+        let asked: Vec<String> = Given::from(entry).get("hosts").each().map(|host| text(&host)).collect();
         if asked.is_empty() {
-            asked = ingress.get("spec").get("rules").each().map(|rule| text(&rule.get("host"))).filter(|host| self.are_served(host, &namespace)).collect();
+            let wrong = own.is_empty().then(|| {
+                "an entry without hosts is for those of the Ingress's own rules, and none of them is served: name the hosts".to_string()
+            });
+            return (own, wrong.into_iter().collect());
         }
         let (mut names, mut wrong) = (Vec::new(), Vec::new());
-        if asked.is_empty() {
-            wrong.push("an entry without hosts is for those of the Ingress's own rules, and there is none; name the hosts".to_string());
-        }
         for host in asked {
-            let below = self.below.get(&host).map_or(&[][..], Vec::as_slice);
-            let mut own = below.iter().filter(|one| self.are_served(one, &namespace)).peekable();
-            let others = below.iter().any(|one| self.first_other(one, &namespace).is_some());
-            let alone = self.owns(&namespace, &host) || (own.peek().is_some() && !self.of.contains_key(&host));
-            if !is_host(&host) {
-                wrong.push(format!("host {host} is none"));
-            } else if alone && !others {
-                names.push(host);
-            } else if own.peek().is_some() {
-                names.extend(own.cloned()); // of a wildcard; by the kind of its key a client may prefer it to another's certificate
-            } else {
-                wrong.push(format!("host {host} is served for no Ingress of namespace {namespace}; its certificate is not shown for it"));
+            let before = names.len();
+            if is_host(&host) && self.may_name(&namespace, &host) {
+                names.push(host.clone());
+            } else if host.starts_with('*') {
+                names.extend(own.iter().filter(|one| above(one).as_ref() == Some(&host)).cloned());
+            }
+            if names.len() == before {
+                wrong.push(if is_host(&host) {
+                    format!("host {host} is none that is served for namespace {namespace}: its certificate is not shown for it")
+                } else {
+                    format!("host {host} is none")
+                });
             }
         }
         (names, wrong)
     }
 
-    /// Hosts of a namespace that has not what no host has: what they have no path for is nobody else's.
+    /// Hosts whose namespace has not what no host has: what they, and the wildcard above them, have no path for is nobody else's.
     pub fn closed(&self) -> Vec<String> {
         let Some(all) = self.of.get("*").filter(|_| !self.is_shared("*")) else { return Vec::new() };
-        self.of.iter().filter(|(host, of)| *host != "*" && *of != all).map(|(host, _)| host.clone()).collect()
+        let goes_on = |host: &str| above(host).is_some_and(|above| self.of.contains_key(&above));
+        self.of.iter().filter(|(host, of)| *host != "*" && *of != all && !goes_on(host)).map(|(host, _)| host.clone()).collect()
     }
 
     /// As new() reads them; None: nobody asked.

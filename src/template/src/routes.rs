@@ -123,7 +123,11 @@ fn of_backend(namespace: &str, host: &str, path: String, exact: bool, default: b
 
 pub fn namespace_of(ingress: &Given) -> String {
     let namespace = text(&ingress.get("metadata").get("namespace"));
-    if namespace.is_empty() { "default".into() } else { namespace }
+    if namespace.is_empty() {
+        "default".into()
+    } else {
+        namespace
+    }
 }
 
 /// Those of its default backend come last, for each of its hosts, or for all where it names none.

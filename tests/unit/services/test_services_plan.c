@@ -383,6 +383,9 @@ static const struct {
      "refused a/c: port 81 at *: it is TCP, and alone the port of Service a/b, which is older or was served before"},
     {"2:a/b p/80:30002 p.hostname=y.example p.listen-port=444",
      "refused a/b: port p: listen-port 444 is taken by /haproxy.cfg, line 12"},
+    {"2:a/b p/80:30002 p.hostname=y.example other:haproxy-ingress.github.io/allowlist-source-range=10.0.0.0/8",
+     "refused a/b: haproxy-ingress.github.io/allowlist-source-range: there is no such protection here; the Service is "
+     "not served, until it goes without that or FOREIGN_PROTECTION=warn serves it open to all"},
     /* a redirect whose place is another one's leaves its TLS port */
     {"2:a/b p/80:30002 p.hostname=y.example p.listen-port=80 p.use-ssl=false\n"
      "3:a/c p/80:30003 p.hostname=y.example p.http-redirect=true",
@@ -485,6 +488,25 @@ TEST(what_the_operator_gives)
 }
 
 /* Of several namespaces where the operator lets it be so. */
+/* A port's own option is none, whatever the port is called. */
+TEST(served_without_the_protection)
+{
+    struct said s;
+    struct services_plan p;
+    cleanup(buf_fini) struct buf out = {0};
+    struct services_rules may = rules;
+    may.unprotected = true;
+    said_read(&s, "1:a/b auth/80:30001 own:auth.hostname=x.example other:haproxy.org/auth-type=basic");
+    services_plan_make(s.pointers, s.count, &may, &p);
+    print(&p, &out);
+    ck_assert_ptr_nonnull(strstr(buf_str(&out), "x.example/ k8s-service_a_b_auth_backend\n"));
+    ck_assert_ptr_nonnull(strstr(buf_str(&out), "noted a/b: haproxy.org/auth-type: there is no such protection here; "
+                                                "the Service is served without it, open to all"));
+    ck_assert_uint_eq(p.remark_count, 1);
+    services_plan_fini(&p);
+    said_fini(&s);
+}
+
 TEST_EACH(shared_hosts, 3)
 {
     char host[] = "x.example", *shared[] = {host};

@@ -34,10 +34,11 @@ TEST(services_with_annotations)
     cleanup(parsed_fini) struct parsed p =
         parse(LOGIN, "CONFIG_SOURCE=services", "CONFIG_FILE=/etc/haproxy.cfg", "CLUSTER_NAME=east-1",
               "SERVICES_PORTS=80, 8000-8999", "ANNOTATION_PREFIX=example.com/lb", "SERVICES_SECRET_NAMESPACES=certs,a",
-              "HAPROXY_MAPS_DIR=/data/maps");
+              "HAPROXY_MAPS_DIR=/data/maps", "SHARED_HOSTS=*,*.a.example,b.example");
     assert_silent(&p); /* where a Data Plane API puts maps has an effect, too */
     ck_assert_uint_eq(p.settings.services_secret_namespaces.count, 2);
     ck_assert_str_eq(p.settings.services_secret_namespaces.list[1], "a");
+    ck_assert_uint_eq(p.settings.shared_hosts.count, 3);
     ck_assert_uint_eq(p.settings.mapping_count, 0);
     ck_assert(settings_need_kubernetes(&p.settings));
     ck_assert_str_eq(p.settings.services_label, "haproxy-kubefigurator.enabled=yes");
@@ -115,6 +116,11 @@ static const struct {
      "these "
      "HAProxies has (letters, digits, '-' and '.', at most 63 characters)\n"},
     {{"TEMPLATE_FROM=file:/t"}, "warning: TEMPLATE_FROM has no effect without CONFIG_SOURCE=template\n"},
+    {{FILE_SOURCE, "HOST_OWNERSHIP=any"},
+     "warning: HOST_OWNERSHIP has no effect without CONFIG_SOURCE=services or template\n"},
+    {{FILE_SOURCE, "FOREIGN_PROTECTION=warn"}, "warning: FOREIGN_PROTECTION has no effect without CONFIG_SOURCE="},
+    {{TEMPLATES, "FOREIGN_PROTECTION=no"}, "error: FOREIGN_PROTECTION=\"no\": expected refuse or warn"},
+    {{TEMPLATES, "SHARED_HOSTS=a.*.example"}, "error: SHARED_HOSTS=\"a.*.example\": expected 1 to 64 DNS names"},
     {{TEMPLATES, "TEMPLATE_MEMORY=8"}, "error: TEMPLATE_MEMORY=\"8\": expected a number of megabytes, 16 to 16384"},
     {{"CONFIG_SOURCE=secret"},
      "error: CONFIG_SOURCE=secret needs CONFIG_SECRET_NAMESPACE: expected a namespace's name"},
@@ -170,7 +176,8 @@ TEST(the_cluster_of_servers)
 
 TEST(templates_from_a_folder_or_an_object)
 {
-    cleanup(parsed_fini) struct parsed folder = parse(LOGIN, TEMPLATES, "HAPROXY_MAPS_DIR=/data/maps");
+    cleanup(parsed_fini) struct parsed folder =
+        parse(LOGIN, TEMPLATES, "HAPROXY_MAPS_DIR=/data/maps", "SHARED_HOSTS=*,*.a.example,b.example");
     assert_silent(&folder);
     ck_assert_str_eq(folder.settings.template_from.folder, "/t");
     ck_assert_uint_eq(folder.settings.template_timeout_ms, 10000);

@@ -60,7 +60,7 @@ static const struct {
     {{.what = ENGINE_EVENT, .resource = UINT64_MAX}, "x/a", true, false},
     {{.what = ENGINE_EVENT, .resource = 2}, "", true, false},
     {{.what = ENGINE_WARNING}, "x/a", false, false},
-    {{.what = ENGINE_ERROR + 1}, "", true, false},
+    {{.what = ENGINE_OWNERS + 1}, "", true, false},
     {{.what = UINT32_MAX, .resource = 7}, "", true, false},
 };
 
@@ -93,6 +93,19 @@ TEST_EACH(errors_of_a_template, array_len(errors))
     ck_assert_int_eq(rendered_read(&r, o, &out, &err), -1);
     ck_assert_int_eq(err.kind, errors[_i].kind);
     ck_assert_msg(strstr(err.message, errors[_i].says) != NULL, "%s", err.message);
+}
+
+/* The last one counts; they are of no object. */
+TEST(owners_of_hosts)
+{
+    add((struct wire){.what = ENGINE_OUTPUT}, "haproxy.cfg", "text", "");
+    ck_assert_int_eq(rendered_read(&r, o, &out, &err), 0);
+    ck_assert_ptr_null(r.owners);
+    add((struct wire){.what = ENGINE_OWNERS, .resource = 9}, "", "a.example x\n", "");
+    add((struct wire){.what = ENGINE_OWNERS}, "", "b.example y\n", "");
+    ck_assert_int_eq(rendered_read(&r, NULL, &out, &err), 0);
+    ck_assert_str_eq(r.owners, "b.example y\n");
+    ck_assert_uint_eq(r.remark_count, 0);
 }
 
 TEST(each_place_where_it_may_be_cut_off)

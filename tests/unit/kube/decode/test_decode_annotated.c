@@ -18,6 +18,9 @@ TEST(what_is_kept)
         {SERVICE(""), GOT("0")},
         {SERVICE(",'annotations':{'theirs.http.hostname':'a','ours/http.path':'/b','other/x':'c','theirs':'d'}"),
          GOT("0 theirs.http.hostname=a ours/http.path=/b")},
+        {SERVICE(
+             ",'annotations':{'haproxy.org/auth-type':'basic','haproxy.org/check':'true','haproxy.org/whitelist':7}"),
+         GOT("0 haproxy.org/auth-type=basic")},
         {SERVICE(",'annotations':null"), GOT("0")},
         {SERVICE(",'annotations':{'theirs.a':''}"), GOT("0 theirs.a=")},
     };
