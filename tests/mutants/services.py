@@ -35,9 +35,9 @@ room("services: options", ("test_service_option",), (
     Mutant("backends are as clients, whatever is given", OPTION, "    if (!o->backends_tls_given)\n", "    if (true)\n"),
 ))
 room("services: plan", ("test_services_plan",), (
-    Mutant("who asks for a protection that is not there is served", PLAN, "return unmet && !rules->unprotected;", "return false;"),
+    Mutant("who asks for a protection that is not there is served", PLAN, "return unmet && !rules->unprotected;", "return unmet && false;"),
     Mutant("FOREIGN_PROTECTION=warn refuses, too", PLAN, "return unmet && !rules->unprotected;", "return unmet;"),
-    Mutant("a port's own option asks for a protection", PLAN, "if (behind_prefix(a->name, rules, &own) != NULL || !asks_for_protection", "if (!asks_for_protection"),
+    Mutant("a port's own option asks for a protection", PLAN, "if (behind_prefix(a->name, rules, &own) != NULL || !asks", "if ((behind_prefix(a->name, rules, &own) != NULL && false) || !asks"),
     Mutant("the younger keeps it", PLAN, "int order = (x->created_us > y->created_us) - (x->created_us < y->created_us);", "int order = (x->created_us < y->created_us) - (x->created_us > y->created_us);"),
     Mutant("names do not decide", PLAN, "return order != 0 ? order : strcmp(x->service.name, y->service.name);\n}\n\nstatic int order_of_texts", "return order;\n}\n\nstatic int order_of_texts"),
     Mutant("the shortest path stands first", PLAN, "order = (x_len < y_len) - (x_len > y_len);", "order = (x_len > y_len) - (x_len < y_len);"),

@@ -107,10 +107,10 @@ room("templates, what a render's process wrote", ("test_rendered",), (
 room("protections of other controllers", ("test_protection",), (
     Mutant("a part of a domain is the domain", "model/protection.c", "(len == own || annotation[len - own - 1] == '.');", "true;"),
     Mutant("any domain asks", "model/protection.c", "bool known = false, asks = false;", "bool known = slash != NULL, asks = false;"),
-    Mutant("what is switched off asks", "model/protection.c", "asks = !str_eq(value, off[i]);", "asks = true;"),
+    Mutant("what is switched off asks", "model/protection.c", "asks = !str_eq(value, off[i]);", "asks = value != off[i];"),
     Mutant("any annotation of a controller asks", "model/protection.c", "asks = str_has_prefix(slash + 1, beginnings[i]);", "asks = true;"),
-    Mutant("limits for each client do not count", "model/protection.c", '"limit-rp", ', ""),
-    Mutant("lists do not count", "model/protection.c", '"allow", ', ""),
+    Mutant("limits for each client do not count", "model/protection.c", '"limit-rp",', ""),
+    Mutant("lists do not count", "model/protection.c", '"allow",', ""),
 ))
 room("templates, the index of objects", ("test_template_objects",), (
     Mutant("only all keys find", "template/objects.c", "memcmp(row->keys, keys, row->len < len ? row->len : len)", "memcmp(row->keys, keys, row->len > len ? row->len : len)"),
