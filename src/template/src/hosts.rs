@@ -118,19 +118,16 @@ impl Hosts {
         !object.is_null() && self.refused.contains(&(object as usize))
     }
 
-    /// Whether requests for that name are that namespace's.
-    fn owns(&self, namespace: &str, name: &str) -> bool {
-        let mut asked = [Some(name.to_string()), above(name), Some("*".into())].into_iter().flatten();
-        asked.find(|host| self.of.contains_key(host)).is_some_and(|host| self.are_served(&host, namespace))
-    }
-
-    /// Whether its certificate may be shown for that name. For a wildcard only where no other namespace has a host below it: by the kind
-    /// of its key a client may prefer it to the certificate of the host itself.
+    /// Whether its certificate may be shown for that name: to it go the requests for it. A wildcard that nobody serves, nor anything
+    /// else that it matches, is of those with hosts below it, where that is one namespace: by the kind of its key a client may prefer it
+    /// to the certificate of a host itself.
     fn may_name(&self, namespace: &str, host: &str) -> bool {
         let below = self.below.get(host);
         let own = below.is_some_and(|all| all.contains_key(namespace));
         let others = below.map_or(0, BTreeMap::len) > usize::from(own);
-        !others && (self.owns(namespace, host) || (own && !self.of.contains_key(host)))
+        let mut asked = [Some(host.to_string()), above(host), Some("*".into())].into_iter().flatten();
+        let served = asked.find_map(|one| self.of.get(&one));
+        !others && served.map_or(own, |all| all.iter().any(|one| one == namespace))
     }
 
     /// The names of an entry of spec.tls that its certificate is shown for, and why not for others.
