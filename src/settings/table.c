@@ -294,8 +294,7 @@ const struct setting setting_table[] = {
         .fallback = "namespace",
         .expected = "namespace or any",
         .help = "Who may serve paths of a host name. namespace: the namespace that has served it first, and no other. "
-                "any: each "
-                "namespace, the older Service where two have the same path.",
+                "any: each namespace, the older Service or Ingress where two have the same path.",
         .example = "any",
     },
     {
@@ -315,9 +314,9 @@ const struct setting setting_table[] = {
         .fallback = "refuse",
         .expected = "refuse or warn",
         .help =
-            "What to do with an Ingress or Service whose annotations, of another controller, ask for a password, an "
-            "allow-list or "
-            "the like, which is not there. refuse: do not serve it. warn: serve it without, open to all.",
+            "What to do with an Ingress or Service that asks another controller for protection. Annotations of that "
+            "one ask for a password, an allow-list or the like, which is not there. refuse: do not serve it. warn: "
+            "serve it open to all.",
         .example = "warn",
     },
     {
@@ -326,8 +325,7 @@ const struct setting setting_table[] = {
         .unset = "none",
         .expected = "1 to 64 IP addresses or networks such as 10.0.0.0/8, separated by commas or spaces, none twice",
         .help = "Proxies in front of HAProxy. What they say of a client is kept: X-Forwarded-For, to which their own "
-                "address is added, "
-                "X-Forwarded-Proto, X-Real-IP and Forwarded. Those of all others are replaced.",
+                "address is added, X-Forwarded-Proto, X-Real-IP and Forwarded. Those of all others are replaced.",
         .example = "10.0.0.0/8",
         .is_list = true,
     },

@@ -283,7 +283,7 @@ def test_all_mistakes_are_told_at_once(helm: pathlib.Path) -> None:
 
 
 OF_ANNOTATED = {name for name in of_the_daemon() if name.startswith("SERVICES_")} | {
-    "ANNOTATION_PREFIX", "HOST_OWNERSHIP", "SHARED_HOSTS", "TRUSTED_PROXIES"}
+    "ANNOTATION_PREFIX", "FOREIGN_PROTECTION", "HOST_OWNERSHIP", "SHARED_HOSTS", "TRUSTED_PROXIES"}
 OF_ETCD = {name for name in of_the_daemon() if name.startswith("ETCD_")}
 BY_EXTRA_ENV = {"STATISTICS_PASSWORD"}
 # What is no setting of `env`: how it is given instead is for the tests below. The sockets are those of a HAProxy in the pod.
@@ -352,7 +352,7 @@ def test_each_setting_of_annotated_services_has_its_value_and_default() -> None:
     there = {path for path, _ in readme.leaves(schema, schema) if path.startswith("annotatedServices.")}
     assert there == {value(name) for name in OF_ANNOTATED | {"CLUSTER_NAME"}} | {"annotatedServices.secretsOf"}, "the last one is rights alone"
     settings = {name: default for name, default in of_the_daemon().items() if name in OF_ANNOTATED and default is not None}
-    assert {name: as_text(readme.at(given, value(name))) for name in settings} == settings and len(settings) == 5
+    assert {name: as_text(readme.at(given, value(name))) for name in settings} == settings and len(settings) == 6
 
 
 def test_each_setting_of_etcd_has_its_value_and_default() -> None:

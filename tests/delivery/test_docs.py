@@ -249,7 +249,7 @@ def test_values_of_settings_are_accepted(own_settings: Settings) -> None:
             {"INGRESS_SERVICE_PORT": "https"} if not span.startswith("INGRESS_SERVICE") and "etcd" not in span else {}), **(
             {"TEMPLATE_FROM": "configmap:haproxy/templates", "HAPROXY_DATAPLANE_URL": "http://haproxy:5555"} if span == "CONFIG_SOURCE=template" else {}), **(
             {"ETCD_ENDPOINTS": "http://etcd:2379", "CONFIG_SOURCE": "services"} if span in ("CONFIG_TARGET=etcd", "CONFIG_SOURCE=etcd") else {}), **(
-            {"CONFIG_SOURCE": "services", "CONFIG_FILE": "/etc/haproxy/haproxy.cfg"} if span == "CONFIG_SOURCE=services" or span.startswith("CLUSTER_NAME=") else {}))
+            {"CONFIG_SOURCE": "services", "CONFIG_FILE": "/etc/haproxy/haproxy.cfg"} if span == "CONFIG_SOURCE=services" or span.startswith(("CLUSTER_NAME=", "FOREIGN_PROTECTION=", "HOST_OWNERSHIP=")) else {}))
 
 
 def test_alerts_have_their_headings() -> None:

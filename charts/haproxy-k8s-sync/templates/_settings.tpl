@@ -68,10 +68,10 @@ deployment.yaml names those files.
 {{- if include "haproxy-k8s-sync.configVolume" . }}
 {{- $_ := set $settings "CONFIG_FILE" (printf "/etc/haproxy-k8s-sync/config/%s" (default "haproxy.cfg" $config.file.path)) }}
 {{- end }}
-{{- range $name, $value := omit .Values.annotatedServices "annotationPrefix" "clusterName" "hostOwnership" "secretsOf" "sharedHosts" "trustedProxies" }}
+{{- range $name, $value := omit .Values.annotatedServices "annotationPrefix" "clusterName" "foreignProtection" "hostOwnership" "secretsOf" "sharedHosts" "trustedProxies" }}
 {{- $_ := set $settings (snakecase $name | upper | printf "SERVICES_%s") $value }}
 {{- end }}
-{{- range $name, $value := pick .Values.annotatedServices "hostOwnership" "sharedHosts" "trustedProxies" }}
+{{- range $name, $value := pick .Values.annotatedServices "foreignProtection" "hostOwnership" "sharedHosts" "trustedProxies" }}
 {{- $_ := set $settings (snakecase $name | upper) $value }}
 {{- end }}
 {{- $_ := set $settings "ANNOTATION_PREFIX" .Values.annotatedServices.annotationPrefix }}

@@ -374,7 +374,8 @@ static int parse_beside(const char *entry, const char *other, struct settings *c
                                 NULL};
     bool services = str_has_prefix(entry, "SERVICES_") || str_has_prefix(entry, "ANNOTATION_PREFIX=") ||
                     str_has_prefix(entry, "CLUSTER_NAME=") || str_has_prefix(entry, "HOST_OWNERSHIP=") ||
-                    str_has_prefix(entry, "SHARED_HOSTS=") || str_has_prefix(entry, "TRUSTED_PROXIES=");
+                    str_has_prefix(entry, "FOREIGN_PROTECTION=") || str_has_prefix(entry, "SHARED_HOSTS=") ||
+                    str_has_prefix(entry, "TRUSTED_PROXIES=");
     const char *const annotated[] = {
         LOGIN_USER, LOGIN_PASSWORD, entry, HTTPS_URL, "CONFIG_SOURCE=services", "CONFIG_FILE=/f", NULL};
     bool etcd = (str_has_prefix(entry, "ETCD_") && !str_has_suffix(entry, "=")) || str_eq(entry, "CONFIG_TARGET=etcd");
