@@ -181,8 +181,24 @@ static void add_redirect(struct services_plan *p, const struct service_route *of
     r->listen_port = SERVICES_REDIRECT_PORT;
 }
 
+static bool is_of_namespace(const struct service_route *r, const char *namespace)
+{
+    size_t len = strlen(namespace);
+    return strncmp(r->service->service.name, namespace, len) == 0 && r->service->service.name[len] == '/';
+}
+
+/* Of what is wrong, too, so that no mistake gives a host away. */
+static void keep_host(struct services_plan *p, const struct service_route *r, const struct services_rules *rules)
+{
+    const char *host = r->options.hostname,
+               *before = host != NULL ? service_owners_find(rules->incumbents, host) : NULL;
+    if (before != NULL && is_of_namespace(r, before))
+        service_owners_set(&p->owners, host, before);
+}
+
+/* refused: for something that was said already. */
 static void add_port(struct services_plan *p, const struct annotated_service *s, const struct service_port *port,
-                     size_t rank, const struct services_rules *rules)
+                     size_t rank, const struct services_rules *rules, bool refused)
 {
     struct service_route made = {.service = s, .port = port, .rank = rank};
     const char *slash = strchr(s->service.name, '/');
@@ -191,7 +207,8 @@ static void add_port(struct services_plan *p, const struct annotated_service *s,
     const char *why = good ? why_not(&made, rules, &said) : NULL;
     if (why != NULL)
         remark(p, s, port->name, true, "port %s: %s", *port->name != '\0' ? port->name : "without a name", why);
-    if (!good || why != NULL) {
+    if (!good || why != NULL || refused) {
+        keep_host(p, &made, rules);
         port_options_fini(&made.options);
         return;
     }
@@ -226,7 +243,7 @@ static bool is_unprotected(struct services_plan *p, const struct annotated_servi
 static void add_service(struct services_plan *p, const struct annotated_service *s, size_t rank,
                         const struct services_rules *rules)
 {
-    bool any = false, served = rules->namespace_count == 0;
+    bool any = false, served = rules->namespace_count == 0, unprotected;
     cleanup(mem_free_ptr) char *namespace = namespace_of(&s->service);
     for (size_t i = 0; i < rules->namespace_count && !served; i++)
         served = str_eq(rules->namespaces[i], namespace);
@@ -234,17 +251,15 @@ static void add_service(struct services_plan *p, const struct annotated_service 
         remark(p, s, NULL, true, "namespace %s is none of SERVICES_NAMESPACES", namespace);
         return;
     }
-    if (is_unprotected(p, s, rules))
-        return;
+    unprotected = is_unprotected(p, s, rules);
     check_names(p, s, rules);
     for (size_t i = 0; i < s->service.port_count; i++) {
         const struct service_port *port = &s->service.ports[i];
         if (services_annotation(s, port, NULL, rules) == NULL)
             continue;
         any = true;
-        if (port->node_port != 0)
-            add_port(p, s, port, rank, rules);
-        else
+        add_port(p, s, port, rank, rules, unprotected || port->node_port == 0);
+        if (port->node_port == 0)
             remark(p, s, port->name, true,
                    "port %s has no nodePort: the Service's type is to be NodePort or LoadBalancer",
                    *port->name != '\0' ? port->name : "without a name");
@@ -311,12 +326,6 @@ static void refuse(struct services_plan *p, struct service_route *r, const char 
 
 /* ---- hosts and ports have an owner ---- */
 
-static bool is_of_namespace(const struct service_route *r, const char *namespace)
-{
-    size_t len = strlen(namespace);
-    return strncmp(r->service->service.name, namespace, len) == 0 && r->service->service.name[len] == '/';
-}
-
 static bool may_be_shared(const char *host, const struct services_rules *rules)
 {
     bool may = rules->any_owner;
@@ -337,6 +346,7 @@ static void claim_hosts(struct services_plan *p, const struct services_rules *ru
                 continue;
             const char *before = service_owners_find(rules->incumbents, host),
                        *owner = service_owners_find(&owners, host);
+            owner = owner != NULL ? owner : service_owners_find(&p->owners, host);
             if (owner == NULL && (!incumbents || (before != NULL && is_of_namespace(r, before)))) {
                 cleanup(mem_free_ptr) char *namespace = namespace_of(&r->service->service);
                 service_owners_set(&owners, host, namespace);

@@ -488,6 +488,31 @@ TEST(what_the_operator_gives)
 }
 
 /* Of several namespaces where the operator lets it be so. */
+static const char *const mistakes[] = {"1:a/b p/80:30001 p.hostname=x.example p.ssl-certificate=secret:gone",
+                                       "1:a/b p/80:30001 p.hostname=x.example p.listen-port=x",
+                                       "1:a/b p/80:30001 p.hostname=x.example other:haproxy.org/auth-type=basic",
+                                       "1:a/b p/80 p.hostname=x.example"};
+
+/* A host name stays its namespace's while one of its Services names it, served or not. */
+TEST_EACH(no_mistake_gives_a_host_away, 2 * array_len(mistakes))
+{
+    struct said s;
+    struct services_plan p;
+    struct services_rules later = rules;
+    cleanup(service_owners_fini) struct service_owners before = {0};
+    bool had_it = _i % 2 == 0;
+    cleanup(mem_free_ptr) char *text =
+        mem_printf("%s\n2:c/d p/80:30002 p.hostname=x.example", mistakes[(size_t)_i / 2]);
+    service_owners_read(&before, had_it ? "x.example a\n" : "x.example nobody\n");
+    later.incumbents = &before;
+    said_read(&s, text);
+    services_plan_make(s.pointers, s.count, &later, &p);
+    ck_assert_str_eq(service_owners_find(&p.owners, "x.example"), had_it ? "a" : "c");
+    ck_assert_uint_eq(p.remark_count, had_it ? 2 : 1);
+    services_plan_fini(&p);
+    said_fini(&s);
+}
+
 /* A port's own option is none, whatever the port is called. */
 TEST(served_without_the_protection)
 {
