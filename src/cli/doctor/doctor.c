@@ -209,7 +209,7 @@ static void on_refresh(void *arg, const struct inspect_report *seen)
 static void add_templates(struct doctor *d)
 {
     const struct template_source_options options = {
-        .settings = d->settings, .kube = d->clients.kube, .log = d->options->log};
+        .settings = d->settings, .kube = d->clients.kube, .state_fd = -1, .log = d->options->log};
     const char *lacks = !doctor_kubernetes_usable(&d->kubernetes) ? "needs Kubernetes"
                         : doctor_rights_denied(&d->kubernetes.rights, DOCTOR_TEMPLATES)
                             ? "not read, see the permissions"
