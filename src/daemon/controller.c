@@ -468,7 +468,7 @@ static void make_events(struct controller *c)
          by_template = s->config_source == SETTINGS_CONFIG_TEMPLATE;
     bool by_object = by_secret || (by_template && s->template_from.namespace != NULL);
     const struct events_options options = {.client = c->clients.kube,
-                                           .history = c->history,
+                                           .history = s->emit_events ? c->history : NULL,
                                            .mappings = &c->mappings,
                                            .sources = c->sources,
                                            .config_source = by_object ? config_engine_source(c->config) : NULL,
@@ -481,7 +481,9 @@ static void make_events(struct controller *c)
                                            .written = c->telemetry.kubernetes_events,
                                            .log = c->log};
     bool by_services = s->config_source == SETTINGS_CONFIG_SERVICES;
-    if (s->emit_events && !s->dry_run && (by_secret || by_template || by_services || c->mappings.count > 0))
+    bool of_secret = by_secret && (s->emit_events || s->config_report == SETTINGS_REPORT_EVENTS);
+    bool of_others = s->emit_events && (by_template || by_services || c->mappings.count > 0);
+    if (!s->dry_run && (of_secret || of_others))
         c->events = events_new(c->base, &options);
 }
 

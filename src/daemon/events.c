@@ -292,7 +292,7 @@ static void denied(struct events *e, const struct item *item, const struct error
     size_t service = item->service;
     log_trouble(e, &e->about[service].denied_limit, "Kubernetes Events may not be written",
                 "a rule in a Role of that namespace: apiGroups [\"\"], resources [events], verbs [create, patch]; or "
-                "EMIT_EVENTS=false",
+                "EMIT_EVENTS=false, CONFIG_REPORT=annotation",
                 item, err);
     e->about[service].denied_until_ms = clock_mono_ms() + DENIED_PAUSE_MS;
     for (size_t i = e->count; i-- > 0;)
@@ -422,7 +422,8 @@ struct events *events_new(struct event_base *base, const struct events_options *
     backoff_init(&e->backoff, 1000, 60000, 500, seed);
     e->dropped_limit.period_ms = LOG_PERIOD_MS;
     e->listener = (struct history_listener){.added = on_entry, .arg = e};
-    history_listen(options->history, &e->listener);
+    if (options->history != NULL)
+        history_listen(options->history, &e->listener);
     return e;
 }
 
@@ -430,7 +431,8 @@ void events_free(struct events *e)
 {
     if (e == NULL)
         return;
-    history_forget_listener(&e->listener);
+    if (e->options.history != NULL)
+        history_forget_listener(&e->listener);
     event_writer_free(e->writer);
     timer_fini(&e->timer);
     for (size_t i = 0; i < e->count; i++)

@@ -23,7 +23,7 @@ struct sources;
 /* All of it borrowed. */
 struct events_options {
     struct kube_client *client;
-    struct history *history;
+    struct history *history;         /* NULL: no Events on the Services */
     const struct mappings *mappings; /* backend -> Service */
     const struct sources *sources;   /* for the Services' uids */
     /* The Secret or ConfigMap that a whole configuration comes from; NULL: none. */

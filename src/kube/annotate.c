@@ -69,11 +69,13 @@ int annotator_send(struct annotator *a, const char *path, const char *version, c
     static const struct http_callbacks callbacks = {.on_done = annotator_on_done};
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
-    yyjson_mut_val *metadata = json_put_object(doc, root, "metadata");
-    json_put_text(doc, metadata, "resourceVersion", version);
-    yyjson_mut_val *annotations = json_put_object(doc, metadata, "annotations");
+    yyjson_mut_val *holder = json_put_object(doc, root, version != NULL ? "metadata" : "data");
+    if (version != NULL) {
+        json_put_text(doc, holder, "resourceVersion", version);
+        holder = json_put_object(doc, holder, "annotations");
+    }
     for (size_t i = 0; i < count; i++)
-        json_put_text(doc, annotations, list[i].name, list[i].value);
+        json_put_text(doc, holder, list[i].name, list[i].value);
     cleanup(mem_free_ptr) char *body = json_take(doc);
     free(a->path);
     a->path = mem_strdup(path);

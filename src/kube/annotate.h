@@ -1,5 +1,6 @@
 /* Annotations of one object, by a merge patch (RFC 7396) of its metadata at the version that was read: what somebody
- * else wrote since is not overwritten, and annotations that are not named stay as they are. One request at a time. */
+ * else wrote since is not overwritten, and annotations that are not named stay as they are; or the same of the data of a
+ * ConfigMap that nobody reads. One request at a time. */
 #ifndef KUBE_ANNOTATE_H
 #define KUBE_ANNOTATE_H
 
@@ -28,7 +29,8 @@ struct annotator *annotator_new(struct kube_client *client,
                                 void *arg) must_check;
 void annotator_free(struct annotator *a); /* cancels what is under way; NULL is allowed */
 
-/* path: of the object, "/api/v1/namespaces/ns/secrets/name". -1: the request could not even be started. */
+/* path: of the object, "/api/v1/namespaces/ns/secrets/name". version NULL: of a ConfigMap, whose data it is. -1: the
+ * request could not even be started. */
 int annotator_send(struct annotator *a, const char *path, const char *version, const struct annotation *list,
                    size_t count, struct error *err) must_check;
 

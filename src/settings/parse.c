@@ -192,6 +192,14 @@ static bool settings_is_fallback(const struct settings *s, const struct setting 
     return str_eq(buf_str(&value), row->fallback);
 }
 
+static void settings_check_report(const struct settings *s, struct settings_findings *found)
+{
+    const struct setting *theirs[] = {SETTING(config_report), SETTING(config_report_configmap)};
+    for (size_t i = 0; i < array_len(theirs) && s->config_source != SETTINGS_CONFIG_SECRET; i++)
+        if (setting_is_given(s, theirs[i]) && !settings_is_fallback(s, theirs[i]))
+            finding_warning(found, "%s has no effect without CONFIG_SOURCE=secret", theirs[i]->name);
+}
+
 static void settings_check_services(const struct settings *s, struct settings_findings *found)
 {
     const struct setting *theirs[] = {SETTING(services_label),
@@ -300,6 +308,7 @@ int settings_parse(char *const *env, struct settings *ret, struct settings_findi
     credentials_parse(env, &s, found);
     services_parse(&s, found);
     settings_check_source(&s, found);
+    settings_check_report(&s, found);
     settings_check_services(&s, found);
     settings_check_pods(env, &s, found);
     settings_check_canary(&s, found);

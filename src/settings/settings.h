@@ -32,6 +32,7 @@ enum settings_config_source {
 };
 enum settings_kube_encoding { SETTINGS_KUBE_AUTO, SETTINGS_KUBE_JSON };
 /* Where it goes. */
+enum settings_config_report { SETTINGS_REPORT_EVENTS, SETTINGS_REPORT_ANNOTATION };
 enum settings_host_ownership { SETTINGS_HOSTS_OF_NAMESPACE, SETTINGS_HOSTS_OF_ANY };
 enum settings_foreign_protection { SETTINGS_FOREIGN_REFUSE, SETTINGS_FOREIGN_WARN };
 enum settings_config_target { SETTINGS_TARGET_HAPROXY, SETTINGS_TARGET_ETCD };
@@ -153,6 +154,8 @@ struct settings {
     bool config_file_watch;
     char *config_secret_namespace, *config_secret_name; /* NULL: none */
     char *config_secret_key;
+    enum settings_config_report config_report;
+    char *config_report_configmap; /* NULL: none */
     bool config_require_all;
     enum settings_config_drift config_drift;
     uint64_t config_min_interval_ms;

@@ -159,6 +159,27 @@ const struct setting setting_table[] = {
         .alias = "SECRET_KEY",
     },
     {
+        .name = "CONFIG_REPORT",
+        WORDS(config_report, [SETTINGS_REPORT_EVENTS] = "events", [SETTINGS_REPORT_ANNOTATION] = "annotation"),
+        .fallback = "events",
+        .expected = "events or annotation",
+        .help = "Where what became of the configuration of CONFIG_SOURCE=secret is recorded. events: as Kubernetes "
+                "Events on the Secret, which needs the rights on events in deploy/config/rbac.yaml and none to "
+                "change a Secret. annotation: as annotations of the Secret, and as Events with EMIT_EVENTS. That "
+                "needs the right patch on the Secret, and who has it can replace the haproxy.cfg.",
+        .example = "annotation",
+        .alias_fallback = "annotation",
+    },
+    {
+        .name = "CONFIG_REPORT_CONFIGMAP",
+        TEXT(config_report_configmap, check_secret_name),
+        .unset = "none",
+        .expected = "a ConfigMap's name (lower-case letters, digits, '-' and '.', at most 253 characters)",
+        .help = "ConfigMap beside that Secret which gets what the annotations of the Secret would say. It has to "
+                "exist. The Secret is then not annotated. Needs the right patch on this one ConfigMap.",
+        .example = "haproxy-config-status",
+    },
+    {
         .name = "CONFIG_CERTS_SECRETS",
         SPECIAL(config_certs_secrets, type_names),
         .unset = "none",
@@ -1062,10 +1083,11 @@ const struct setting setting_table[] = {
     {
         .name = "EMIT_EVENTS",
         FLAG_OFF(emit_events),
-        .help = "Whether to record changes of HAProxy as Kubernetes Events on the Service. `kubectl describe "
-                "service` shows them: Synced, Draining, RemovalDelayed, ApplyFailed, ReloadFailed, "
-                "DriftRepaired. Events about a configuration from a Secret are recorded on that Secret. Needs "
-                "the rights on events in deploy/rbac.yaml. With DRY_RUN no Events are written.",
+        .help =
+            "Whether to record changes of HAProxy as Kubernetes Events on the Service. `kubectl describe "
+            "service` shows them: Synced, Draining, RemovalDelayed, ApplyFailed, ReloadFailed, "
+            "DriftRepaired. Events about a configuration from a Secret (CONFIG_REPORT) are recorded on that Secret. "
+            "Needs the rights on events in deploy/rbac.yaml. With DRY_RUN no Events are written.",
         .alias_fallback = "true",
     },
     {

@@ -20,7 +20,6 @@ ROLE = "haproxy-k8s-sync"
 # (resource, verb) -> the message without it. To list alone is asked where an API server cannot stream lists.
 MISSING = {
     ("secrets", "watch"): "no complete list from the Kubernetes API yet; HAProxy stays unchanged",
-    ("secrets", "patch"): "cannot write annotations of the Secret",
     ("events", "create"): "Kubernetes Events may not be written",
     ("leases", "create"): "cannot read or write the Lease of the leader election",
 }

@@ -17,7 +17,7 @@ from tests.harness.realkube import ADMIN_TOKEN, ApiError, Client, RealKube
 from .sites import Sites
 from .test_configuration import applied
 
-NAME = "haproxy-config"
+NAME, STATUS = "haproxy-config", "haproxy-config-status"
 MANIFEST = ROOT / "deploy" / "config" / "rbac.yaml"
 _namespaces = itertools.count(1)
 
@@ -53,6 +53,17 @@ class Place:
     def notes(self) -> dict[str, str]:
         return self.kube.admin.get("Secret", NAME, self.namespace)["metadata"].get("annotations", {})
 
+    def status(self) -> dict[str, str]:
+        return self.kube.admin.get("ConfigMap", STATUS, self.namespace).get("data", {})
+
+    def grant_status(self) -> None:
+        """As the chart does with config.reportConfigmap."""
+        self.kube.admin.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": STATUS, "namespace": self.namespace}})
+        rules = self.kube.admin.get("Role", "haproxy-k8s-sync", self.namespace)["rules"]
+        rule = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": [STATUS], "verbs": ["patch"]}
+        self.kube.admin.patch("Role", "haproxy-k8s-sync", {"rules": [*rules, rule]}, self.namespace)
+        self.kube.await_access(self.token, (True, {"namespace": self.namespace, "verb": "patch", "resource": "configmaps", "group": "", "name": STATUS}))
+
     def settings(self) -> dict[str, str]:
         return {"CONFIG_SOURCE": "secret", "CONFIG_FILE": "", "CONFIG_SECRET_NAMESPACE": self.namespace, "CONFIG_SECRET_NAME": NAME,
                 "KUBECONFIG": str(self.kube.kubeconfig(self.token))}
@@ -61,14 +72,14 @@ class Place:
 def test_with_rights_on_this_secret_alone(sites: Sites, kubes: dict[str, RealKube]) -> None:
     place = Place(kubes[sites.combination.etcd])
     assert not place.may("") and not place.may("/another") and not place.may("?fieldSelector=metadata.name=another")
+    place.grant_status()
     place.put(sites.text(), somebody="else")
-    daemon = sites.start(**place.settings(), EMIT_EVENTS="true")
+    daemon = sites.start(**place.settings(), CONFIG_REPORT_CONFIGMAP=STATUS)
     applied(daemon)
     wait_until(sites.runs(0, "roundrobin"), 10)
     daemon.wait_ready()
-
-    wait_until(lambda: place.notes().get("haproxy.operator/status") == "Applied", 20, "the annotation Applied")
-    assert place.notes()["somebody"] == "else"
+    wait_until(lambda: place.status().get("status") == "Applied", 20, "the ConfigMap to say Applied")
+    assert place.notes() == {"somebody": "else"}
 
     def events() -> set[str]:
         return {e["reason"] for e in place.kube.admin.list("Event", place.namespace) if e["involvedObject"]["kind"] == "Secret"}
@@ -123,7 +134,7 @@ def test_a_pause_by_annotation_is_said_everywhere(sites: Sites, kubes: dict[str,
 
 @pytest.mark.one_combination
 def test_what_runs_may_go_on_to_the_next_stage(sites: Sites, kubes: dict[str, RealKube], tmp_path: pathlib.Path) -> None:
-    """docs/examples/gitops/promote.sh, by what the annotations say."""
+    """docs/examples/gitops/promote.sh, by what the ConfigMap says."""
     kube = kubes[sites.combination.etcd]
     place, file = Place(kube), tmp_path / "haproxy.cfg"
     (tmp_path / "kubectl").symlink_to(realparts.kubectl())
@@ -133,10 +144,11 @@ def test_what_runs_may_go_on_to_the_next_stage(sites: Sites, kubes: dict[str, Re
                               env={"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(tmp_path), "KUBECONFIG": str(kube.kubeconfig(ADMIN_TOKEN))})
         return done.returncode, done.stdout + done.stderr
 
+    place.grant_status()
     place.put(sites.text())
     file.write_text(sites.text())
     assert promote()[0] == 1
-    daemon = sites.start(**place.settings())
+    daemon = sites.start(**place.settings(), CONFIG_REPORT_CONFIGMAP=STATUS)
     wait_until(lambda: promote()[0] == 0, 20, "it to run")
     file.write_text(sites.text(balance="static-rr"))
     assert promote()[0] == 1

@@ -19,7 +19,8 @@ from .rig import Rig
 from .test_config_secret import NAME, NAMESPACE, Site, certificate_of, secret
 
 PREFIX = "haproxy.operator/"
-REPORTING = {"EMIT_EVENTS": "true"}
+ANNOTATING = {"CONFIG_REPORT": "annotation"}
+REPORTING = {**ANNOTATING, "EMIT_EVENTS": "true"}
 
 
 @pytest.fixture
@@ -75,6 +76,35 @@ def put(site: Site, text: str) -> None:
     site.rig.kube.put(held)
 
 
+def test_the_secret_is_never_changed_by_default(site: Site) -> None:
+    """What became of it is an Event, and nothing asks for the right to change what holds haproxy.cfg."""
+    kube = site.rig.kube
+    kube.put(secret(site.text()))
+    kube.forbid("patch secrets")
+    daemon = site.start()
+    wait_events(site, ("Normal", "ValidationPassed"), ("Normal", "ApplySucceeded"))
+    put(site, site.text().replace("  mode tcp", "  bogus tcp", 1))
+    wait_until(lambda: ("Warning", "ConfigRejected") in events(site), 20, "an Event ConfigRejected")
+    assert notes(site) == {} and not kube.requests("secrets", "patch") and not kube.requests("secrets", "update")
+    assert "may not be written" not in daemon.log() and "cannot write" not in daemon.log()
+
+
+def test_a_configmap_has_it_in_the_place_of_the_secret(site: Site) -> None:
+    kube = site.rig.kube
+    kube.put(secret(site.text()))
+    kube.forbid("patch secrets")
+    kube.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "status", "namespace": NAMESPACE}, "data": {"mine": "stays", "status-message": "old"}})
+    site.start(CONFIG_REPORT_CONFIGMAP="status")
+
+    def data() -> dict[str, str]:
+        return dict(next(i for i in kube.state()["items"] if i["kind"] == "ConfigMap")["data"])
+    wait_until(lambda: data().get("status") == "Applied", 20, f"Applied, not {data()}")
+    assert data()["last-applied-hash"] == digest(site.text()) and data()["mine"] == "stays" and "status-message" not in data()
+    kube.put(secret(site.text().replace("  mode tcp", "  bogus tcp", 1)))
+    wait_until(lambda: data()["status"] == "ConfigRejected", 20, f"ConfigRejected, not {data()}")
+    assert data()["last-applied-hash"] == digest(site.text()) and not kube.requests("secrets", "patch")
+
+
 def test_applied_rejected_and_applied_again(site: Site) -> None:
     first, bad = site.text(), site.text().replace("  mode tcp", "  bogus tcp", 1)
     site.rig.kube.put(secret(first, somebody="else"))
@@ -102,14 +132,14 @@ def test_applied_rejected_and_applied_again(site: Site) -> None:
 def test_nothing_is_written_when_nothing_changed(site: Site) -> None:
     kube = site.rig.kube
     kube.put(secret(site.text()))
-    daemon = site.start()
+    daemon = site.start(**ANNOTATING)
     wait_notes(site, status="Applied")
     patches = len(kube.requests("secrets", "patch"))
     assert patches <= 2
     # Several resyncs, and a start anew over the same.
     read_thrice(site)
     daemon.stop()
-    site.start()
+    site.start(**ANNOTATING)
     assert site.rig.daemon
     site.rig.daemon.wait_log("configuration unchanged")
     site.rig.daemon.wait_ready()
@@ -122,7 +152,7 @@ def test_another_writer_of_the_secret_is_not_overwritten(site: Site) -> None:
     kube = site.rig.kube
     kube.put(secret(site.text()))
     kube.fault(resource="secrets", verb="patch", status=409, times=0)
-    daemon = site.start()
+    daemon = site.start(**ANNOTATING)
     site.applied("roundrobin")
     wait_until(lambda: len(kube.requests("secrets", "patch")) >= 2, 20, "two that were refused")
     other = item(site)
@@ -138,9 +168,9 @@ def test_without_the_right_to_write_it_works_and_is_said_once(site: Site) -> Non
     kube = site.rig.kube
     kube.put(secret(site.text()))
     kube.forbid("patch secrets")
-    daemon = site.start()
+    daemon = site.start(**ANNOTATING)
     site.applied("roundrobin")
-    daemon.wait_log("cannot write annotations of the Secret.*hint=\"the right patch on this one Secret\"")
+    daemon.wait_log("cannot write annotations of the Secret.*hint=\"the right patch on this one Secret, or CONFIG_REPORT=events\"")
     kube.put(secret(site.text("first")))
     site.applied("first")
     assert daemon.log().count("cannot write annotations") == 1

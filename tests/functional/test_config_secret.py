@@ -69,7 +69,7 @@ def test_it_is_applied_and_followed_by_its_name(site: Site) -> None:
     kube.put(secret(site.text()))
     site.applied("roundrobin")
     daemon.wait_ready()
-    assert {entry["resource"] for entry in kube.requests()} - {""} == {"secrets"}  # "": it is being read
+    assert {entry["resource"] for entry in kube.requests()} - {""} == {"secrets", "events"}  # "": it is being read
     assert all(entry["query"]["fieldSelector"] == "metadata.name=haproxy-config" for entry in kube.requests("secrets", "watch"))
 
     kube.put(secret(site.text("first")))
@@ -124,7 +124,7 @@ def test_a_deleted_secret_changes_nothing(site: Site) -> None:
 def test_a_refusal_is_said_once(site: Site) -> None:
     """Though the Secret is seen again: the daemon's own annotations change it."""
     site.rig.kube.put(secret(site.text()))
-    daemon = site.start()
+    daemon = site.start(CONFIG_REPORT="annotation")
     site.applied("roundrobin")
 
     def says(status: str) -> bool:

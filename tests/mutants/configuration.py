@@ -286,7 +286,8 @@ room("configuration, certificates that are known", ("test_storage_known",), (
     Mutant("what is found was not asked for", "haproxy/storage_known.c", "    c->asked = true;\n    *ret_place = c->place;", "    *ret_place = c->place;"),
 ))
 room("configuration, what is told of it", ("test_annotate", "test_config_report"), (
-    Mutant("annotations of others are overwritten", ANNOTATE, '    json_put_text(doc, metadata, "resourceVersion", version);\n', ""),
+    Mutant("annotations of others are overwritten", ANNOTATE, '        json_put_text(doc, holder, "resourceVersion", version);\n', ""),
+    Mutant("a ConfigMap is annotated", ANNOTATE, 'version != NULL ? "metadata" : "data"', '"metadata"'),
     Mutant("a conflict is no conflict", ANNOTATE, "r->status == 409 ? ANNOTATE_CONFLICT :", ""),
     Mutant("a right that is missing comes with time", ANNOTATE, "r->status == 403 ? ANNOTATE_DENIED :", ""),
     Mutant("any answer is a success", ANNOTATE, "r->status >= 200 && r->status <= 202", "r->status >= 200"),
@@ -295,7 +296,10 @@ room("configuration, what is told of it", ("test_annotate", "test_config_report"
     Mutant("applied by one is applied", REPORT, "bool applied = trouble == NULL && running == targets;", "bool applied = trouble == NULL && running > 0;"),
     Mutant("unchanged is not running", REPORT, "config_report_count(r, CONFIGURATION_APPLIED) + config_report_count(r, CONFIGURATION_UNCHANGED)", "config_report_count(r, CONFIGURATION_APPLIED)"),
     Mutant("all is written again", REPORT, "    if (!differs)\n        return;\n", ""),
-    Mutant("what is on its way is written again", REPORT, "    if (str_eq(r->written_version, o->version))\n        return;\n", ""),
+    Mutant("what is on its way is written again", REPORT, "    if (on_secret && str_eq(r->written_version, o->version))\n        return;\n", ""),
+    Mutant("what a ConfigMap missed stays away", REPORT, "    r->written_version = NULL;\n    config_report_forget_written(r);\n", "    r->written_version = NULL;\n"),
+    Mutant("nothing is written after what is on its way to a ConfigMap", REPORT, "if (!on_secret) /*", "if (false) /*"),
+    Mutant("a ConfigMap waits for the Secret", REPORT, "(on_secret && (o == NULL || o->version == NULL))", "(o == NULL || o->version == NULL)"),
     Mutant("the same is told again", REPORT, "if (reason == EVENT_NONE || str_eq(text, t->text))", "if (reason == EVENT_NONE)"),
     Mutant("a dry run tells", REPORT, "    if (!r->options.dry_run)\n        events_tell", "    events_tell"),
     Mutant("a dry run writes annotations", REPORT, "if (options->kube != NULL && !options->dry_run)", "if (options->kube != NULL)"),

@@ -23,6 +23,7 @@ Values of an operator for a haproxy.cfg in a Secret, accepted by their names: th
   (list "watchNamespace" "config.secret.namespace" "" "haproxy-operator")
   (list "secretName" "config.secret.name" "haproxy-config" "haproxy-config")
   (list "secretKey" "config.secret.key" "haproxy.cfg" "haproxy.cfg")
+  (list "" "config.report" "events" "annotation")
   (list "certsSecretNames" "config.certsSecrets" list list)
   (list "dataplane.url" "env.haproxy.dataplaneURL" "http://haproxy:5555" "https://haproxy:5555/v3")
   (list "dataplane.insecure" "env.haproxy.dataplaneInsecure" false false)

@@ -54,7 +54,7 @@ deployment.yaml names those files.
 {{- $_ := set $settings (snakecase $name | upper | printf "HAPROXY_%s") $value }}
 {{- end }}
 {{- if $config.source }}
-{{- range $name, $value := omit $config "secret" "file" "stateClaim" }}
+{{- range $name, $value := omit $config "secret" "file" "stateClaim" "report" "reportConfigmap" }}
 {{- $_ := set $settings (snakecase $name | upper | printf "CONFIG_%s") $value }}
 {{- end }}
 {{- if eq $config.source "file" }}
@@ -94,6 +94,8 @@ deployment.yaml names those files.
 {{- $_ := set $settings "CONFIG_SECRET_NAMESPACE" (include "haproxy-k8s-sync.configNamespace" .) }}
 {{- $_ := set $settings "CONFIG_SECRET_NAME" $config.secret.name }}
 {{- $_ := set $settings "CONFIG_SECRET_KEY" $config.secret.key }}
+{{- $_ := set $settings "CONFIG_REPORT" $config.report }}
+{{- $_ := set $settings "CONFIG_REPORT_CONFIGMAP" $config.reportConfigmap }}
 {{- end }}
 {{- $_ := set $settings "STATE_DIR" "/var/lib/haproxy-k8s-sync" }}
 {{- end }}

@@ -44,6 +44,18 @@ static const struct need {
                        {"list", "watch"},
                        "kubernetes.rights.secret",
                        "CONFIG_SOURCE=secret: without the Secret there is no configuration to apply"},
+    [DOCTOR_SECRET_REPORT] = {"",
+                              "secrets",
+                              {"patch"},
+                              "kubernetes.rights.secret-report",
+                              "CONFIG_REPORT=annotation: without this right the Secret does not say what became of it; "
+                              "CONFIG_REPORT=events needs no right to change a Secret"},
+    [DOCTOR_CONFIGMAP_REPORT] =
+        {"",
+         "configmaps",
+         {"patch"},
+         "kubernetes.rights.configmap-report",
+         "CONFIG_REPORT_CONFIGMAP: without this right it does not say what became of the Secret"},
     [DOCTOR_TEMPLATES] = {"",
                           "configmaps",
                           {"list", "watch"},
@@ -93,7 +105,8 @@ static const struct need {
                        "events",
                        {"create", "patch"},
                        "kubernetes.rights.events",
-                       "EMIT_EVENTS is set; without this right the daemon runs but records no Events"},
+                       "EMIT_EVENTS is set, or CONFIG_REPORT=events; without this right the daemon runs but records no "
+                       "Events"},
 };
 
 /* ---- which are needed ---- */
@@ -146,6 +159,14 @@ void doctor_rights_init(struct doctor_rights *r, const struct settings *c, const
         add(r, DOCTOR_EVENTS, c->mappings[i].namespace, NULL);
     if (annotated && c->emit_events && !c->dry_run)
         add(r, DOCTOR_EVENTS, NULL, NULL);
+    if (c->config_source != SETTINGS_CONFIG_SECRET || c->dry_run)
+        return;
+    if (c->emit_events || c->config_report == SETTINGS_REPORT_EVENTS)
+        add(r, DOCTOR_EVENTS, c->config_secret_namespace, NULL);
+    if (c->config_report_configmap != NULL)
+        add(r, DOCTOR_CONFIGMAP_REPORT, c->config_secret_namespace, c->config_report_configmap);
+    else if (c->config_report == SETTINGS_REPORT_ANNOTATION)
+        add(r, DOCTOR_SECRET_REPORT, c->config_secret_namespace, c->config_secret_name);
 }
 
 void doctor_rights_fini(struct doctor_rights *r)
@@ -282,7 +303,8 @@ static void add_fix(struct doctor_check *check, const struct doctor_right *right
     /* Distinct, so that it clashes with no existing one. */
     cleanup(mem_free_ptr) char *role = mem_printf("haproxy-k8s-sync-%s", strrchr(n->id, '.') + 1);
     bool by_name = right->need == DOCTOR_LEASE || right->need == DOCTOR_SECRET || right->need == DOCTOR_TEMPLATES ||
-                   right->need == DOCTOR_TEMPLATE_KEYS;
+                   right->need == DOCTOR_TEMPLATE_KEYS || right->need == DOCTOR_SECRET_REPORT ||
+                   right->need == DOCTOR_CONFIGMAP_REPORT;
     if (right->namespace == NULL)
         doctor_fix(check, "as a cluster administrator, run",
                    "kubectl create clusterrole %s --verb=%s --resource=%s%s%s\n"
@@ -311,6 +333,8 @@ static enum check_state severity(const struct doctor_rights *r, const struct doc
     case DOCTOR_SERVICE:
         return c->backend_port != 0 ? CHECK_WARN : CHECK_FAIL;
     case DOCTOR_EVENTS:
+    case DOCTOR_SECRET_REPORT:
+    case DOCTOR_CONFIGMAP_REPORT:
     case DOCTOR_PODS:
     case DOCTOR_ANNOTATED_SECRETS: /* rights by the names of Secrets will do */
     case DOCTOR_ANNOTATED_SLICES:

@@ -52,11 +52,12 @@ struct config_report {
     struct told *told; /* by their numbers */
     size_t told_count;
     struct told source;
-    char *hash;           /* of the document; NULL: none yet */
-    struct error problem; /* the last one of any target or of the source */
-    struct annotator *annotator;
-    bool busy, active;     /* something happened since this replica leads */
-    char *written_version; /* what was written last was written to the Secret of this version */
+    char *hash;                  /* of the document; NULL: none yet */
+    struct error problem;        /* the last one of any target or of the source */
+    struct annotator *annotator; /* NULL: none */
+    char *written[NOTES];        /* in the ConfigMap; NULL: not known */
+    bool busy, active;           /* something happened since this replica leads */
+    char *written_version;       /* what was written last was written to the Secret of this version */
     struct timer timer;
     struct backoff backoff;
     struct log_limit limit;
@@ -174,9 +175,19 @@ static size_t config_report_running(const struct config_report *r)
     return config_report_count(r, CONFIGURATION_APPLIED) + config_report_count(r, CONFIGURATION_UNCHANGED);
 }
 
-/* NULL: not said. */
-static const char *config_report_has(const struct secret_object *o, enum note note)
+static void config_report_forget_written(struct config_report *r)
 {
+    for (size_t i = 0; i < NOTES; i++) {
+        free(r->written[i]);
+        r->written[i] = NULL;
+    }
+}
+
+/* NULL: not said. o NULL: the ConfigMap. */
+static const char *config_report_has(const struct config_report *r, const struct secret_object *o, enum note note)
+{
+    if (o == NULL)
+        return r->written[note];
     for (size_t i = 0; i < o->annotation_count; i++)
         if (str_eq(o->annotations[i].name, note_names[note]))
             return o->annotations[i].value;
@@ -220,10 +231,11 @@ static void config_report_state(const struct config_report *r, char *ret[NOTES])
     ret[FAILED] = applied ? mem_strdup("") : judged && r->hash != NULL ? mem_strdup(r->hash) : NULL;
 }
 
-/* Whether the Secret says so: what is to go is not there. */
-static bool config_report_says(const struct secret_object *o, enum note note, const char *value)
+/* Whether it says so: what is to go is not there. */
+static bool config_report_says(const struct config_report *r, const struct secret_object *o, enum note note,
+                               const char *value)
 {
-    const char *has = config_report_has(o, note);
+    const char *has = config_report_has(r, o, note);
     return value == NULL || str_eq(value, has != NULL ? has : "");
 }
 
@@ -235,14 +247,20 @@ static void config_report_send(struct config_report *r, const struct secret_obje
     struct error err = {0};
     rfc3339_format((int64_t)clock_wall_ms() * 1000, 0, now);
     notes[UPDATED] = mem_strdup(now);
-    if (!config_report_says(o, APPLIED, notes[APPLIED]))
+    if (!config_report_says(r, o, APPLIED, notes[APPLIED]))
         notes[APPLIED_AT] = mem_strdup(now);
-    for (size_t i = 0; i < NOTES; i++)
-        if (notes[i] != NULL)
-            list[count++] = (struct annotation){note_names[i], notes[i][0] != '\0' ? notes[i] : NULL};
+    for (size_t i = 0; i < NOTES; i++) {
+        if (notes[i] == NULL)
+            continue;
+        list[count++] = (struct annotation){note_names[i] + (o == NULL ? strlen(SECRET_ANNOTATIONS) : 0),
+                                            notes[i][0] != '\0' ? notes[i] : NULL};
+        free(r->written[i]);
+        r->written[i] = mem_strdup(notes[i]);
+    }
     cleanup(mem_free_ptr) char *path =
-        mem_printf("/api/v1/namespaces/%s/secrets/%s", r->options.secret_namespace, r->options.secret_name);
-    r->busy = annotator_send(r->annotator, path, o->version, list, count, &err) == 0;
+        mem_printf("/api/v1/namespaces/%s/%s/%s", r->options.secret_namespace, o == NULL ? "configmaps" : "secrets",
+                   o == NULL ? r->options.configmap : r->options.secret_name);
+    r->busy = annotator_send(r->annotator, path, o != NULL ? o->version : NULL, list, count, &err) == 0;
     if (!r->busy)
         timer_set(&r->timer, backoff_next_ms(&r->backoff));
 }
@@ -252,11 +270,11 @@ static void config_report_compare(struct config_report *r, const struct secret_o
 {
     bool differs = false;
     for (enum note i = 0; i < UPDATED; i++)
-        differs = differs || !config_report_says(o, i, notes[i]);
+        differs = differs || !config_report_says(r, o, i, notes[i]);
     if (!differs)
         return;
     free(r->written_version);
-    r->written_version = mem_strdup(o->version);
+    r->written_version = o != NULL ? mem_strdup(o->version) : NULL;
     config_report_send(r, o, notes);
 }
 
@@ -264,11 +282,12 @@ static void config_report_write(void *arg)
 {
     struct config_report *r = arg;
     char *notes[NOTES] = {NULL};
-    const struct secret_object *o = config_source_secret(r->options.source);
-    if (o == NULL || o->version == NULL || r->busy || !r->active)
+    bool on_secret = r->options.configmap == NULL;
+    const struct secret_object *o = on_secret ? config_source_secret(r->options.source) : NULL;
+    if (r->busy || !r->active || (on_secret && (o == NULL || o->version == NULL)))
         return;
     /* Ours has not come back by the watch yet. */
-    if (str_eq(r->written_version, o->version))
+    if (on_secret && str_eq(r->written_version, o->version))
         return;
     config_report_state(r, notes);
     config_report_compare(r, o, notes);
@@ -281,19 +300,26 @@ static void config_report_on_done(void *arg, enum annotate_outcome outcome, cons
     struct config_report *r = arg;
     unsigned held_back;
     r->busy = false;
+    bool on_secret = r->options.configmap == NULL;
     if (outcome == ANNOTATE_WRITTEN) {
         backoff_reset(&r->backoff);
-        return; /* the watch brings it, and config_report_source_changed looks again */
+        if (!on_secret) /* of a Secret the watch brings it, and config_report_source_changed looks again */
+            timer_set_sooner(&r->timer, 0);
+        return;
     }
     free(r->written_version);
     r->written_version = NULL;
+    config_report_forget_written(r);
     timer_set(&r->timer, outcome == ANNOTATE_DENIED ? DENIED_PAUSE_MS : backoff_next_ms(&r->backoff));
     if (outcome != ANNOTATE_CONFLICT && !kube_client_has_logged(r->options.kube, err->message) &&
         log_limit_pass_message(&r->limit, clock_mono_ms(), err->message, &held_back))
-        log_warn(r->options.log, "cannot write annotations of the Secret",
+        log_warn(r->options.log,
+                 on_secret ? "cannot write annotations of the Secret" : "cannot write CONFIG_REPORT_CONFIGMAP",
                  log_str("namespace", r->options.secret_namespace), log_str("secret", r->options.secret_name),
                  log_str("error", err->message),
-                 log_str("hint", outcome == ANNOTATE_DENIED ? "the right patch on this one Secret" : NULL),
+                 log_str("hint", outcome != ANNOTATE_DENIED ? NULL
+                                 : on_secret ? "the right patch on this one Secret, or CONFIG_REPORT=events"
+                                             : "the right patch on this one ConfigMap"),
                  log_if(held_back > 0, log_int("repeated", held_back)));
 }
 
@@ -429,6 +455,7 @@ void config_report_free(struct config_report *r)
         return;
     annotator_free(r->annotator);
     timer_fini(&r->timer);
+    config_report_forget_written(r);
     for (size_t i = 0; i < r->told_count; i++)
         free(r->told[i].text);
     free(r->source.text);

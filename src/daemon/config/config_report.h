@@ -1,7 +1,8 @@
 /*
- * Reports what the configuration engine did: as annotations and Events on the Secret that the document comes from (where
- * it comes from one), and as metrics. Names and values are those of an operator for such Secrets. Nothing is written
- * that the Secret says already, nor by a dry run.
+ * Reports what the configuration engine did: as Events on the Secret that the document comes from (where it comes from
+ * one), as metrics, and where that is asked for as annotations of the Secret or as data of a ConfigMap beside it, which
+ * nobody reads: it is written when something differs from what was written there last. Names and values are those of an
+ * operator for such Secrets. Nothing is written that the Secret says already, nor by a dry run.
  */
 #ifndef DAEMON_CONFIG_REPORT_H
 #define DAEMON_CONFIG_REPORT_H
@@ -22,7 +23,8 @@ struct telemetry;
 /* Borrowed. */
 struct config_report_options {
     size_t target_count;      /* that are there from the start */
-    struct kube_client *kube; /* NULL: there is no Secret */
+    struct kube_client *kube; /* NULL: nothing is annotated */
+    const char *configmap;    /* that is written in the Secret's place; NULL: none */
     const struct config_source *source;
     const char *secret_namespace, *secret_name;
     struct events *events; /* NULL: none */

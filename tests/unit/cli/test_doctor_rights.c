@@ -38,6 +38,9 @@ static char *ask_all(struct doctor_rights *r, const char *denied, const char *re
     "/leases.coordination.k8s.io " name "; create " ns "/leases.coordination.k8s.io"
 #define EVENTS(ns) "; create " ns "/events; patch " ns "/events"
 
+#define OF_SECRET LOGIN, "CONFIG_SOURCE=secret", "CONFIG_SECRET_NAMESPACE=lb", "CONFIG_SECRET_NAME=cfg"
+#define SECRET "list lb/secrets cfg; watch lb/secrets cfg"
+
 static const struct {
     const char *env[8];
     const char *pod_namespace;
@@ -50,6 +53,11 @@ static const struct {
     {{SERVICE, "EMIT_EVENTS=true"}, "pod", BASIC EVENTS("ing")},
     {{SERVICE, "LEADER_ELECT=true", "EMIT_EVENTS=true", "DRY_RUN=true"}, NULL, BASIC},
     {{LOGIN, "INGRESS_SERVICES=ing/web:http=a,ing/web:https=b"}, NULL, BASIC},
+    {{OF_SECRET}, NULL, SECRET EVENTS("lb")},
+    {{OF_SECRET, "DRY_RUN=true"}, NULL, SECRET},
+    {{OF_SECRET, "CONFIG_REPORT=annotation"}, NULL, SECRET "; patch lb/secrets cfg"},
+    {{OF_SECRET, "CONFIG_REPORT=annotation", "EMIT_EVENTS=true"}, NULL, SECRET EVENTS("lb") "; patch lb/secrets cfg"},
+    {{OF_SECRET, "CONFIG_REPORT=annotation", "CONFIG_REPORT_CONFIGMAP=m"}, NULL, SECRET "; patch lb/configmaps m"},
     {{LOGIN, "CONFIG_SOURCE=template", "TEMPLATE_FROM=configmap:lb/t"},
      NULL,
      "list lb/configmaps t; watch lb/configmaps t"},

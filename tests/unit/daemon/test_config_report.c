@@ -64,7 +64,7 @@ static const char *note(const char *name)
 {
     cleanup(mem_free_ptr) char *whole = mem_printf(SECRET_ANNOTATIONS "%s", name);
     for (size_t i = 0; i < w.secret.annotation_count; i++)
-        if (str_eq(w.notes[i].name, whole))
+        if (str_eq(w.notes[i].name, whole) || str_eq(w.notes[i].name, name))
             return w.notes[i].value;
     return NULL;
 }
@@ -76,10 +76,11 @@ int annotator_send(struct annotator *a, const char *path, const char *version, c
     free(w.path);
     free(w.version);
     w.path = mem_strdup(path);
-    w.version = mem_strdup(version);
+    w.version = version != NULL ? mem_strdup(version) : NULL;
     w.sent++;
     for (size_t i = 0; i < count; i++) {
         size_t k = 0;
+        ck_assert_int_eq(version == NULL, !str_has_prefix(list[i].name, SECRET_ANNOTATIONS));
         while (k < w.secret.annotation_count && !str_eq(w.notes[k].name, list[i].name))
             k++;
         ck_assert_uint_lt(k, array_len(w.notes));
@@ -116,7 +117,7 @@ static void pass(uint64_t ms)
     w.now_us = end * 1000;
 }
 
-static void world_begin_as(bool dry_run)
+static void world_begin_as(bool dry_run, const char *configmap)
 {
     static char first[] = "7";
     memset(&w, 0, sizeof(w));
@@ -127,6 +128,7 @@ static void world_begin_as(bool dry_run)
     w.operator_metrics = operator_metrics_new(w.telemetry.registry, "ns/s");
     const struct config_report_options options = {.target_count = 2,
                                                   .kube = (struct kube_client *)&w,
+                                                  .configmap = configmap,
                                                   .secret_namespace = "ns",
                                                   .secret_name = "s",
                                                   .telemetry = &w.telemetry,
@@ -139,7 +141,7 @@ static void world_begin_as(bool dry_run)
 
 static void world_begin(void)
 {
-    world_begin_as(false);
+    world_begin_as(false, NULL);
 }
 
 static void world_end(void)
@@ -242,6 +244,41 @@ TEST(a_rejection_is_said_at_once_with_its_message)
     pass(2000);
     ck_assert_str_eq(note("status"), "Error");
     ck_assert_ptr_null(note("last-failed-hash"));
+}
+
+/* Nobody reads it: what is written there last is known by heart, and all of it is written again after a failure. */
+TEST(a_configmap_in_the_place_of_the_secret)
+{
+    world_end();
+    world_begin_as(false, "status");
+    w.gone = true;
+    play("changed validated0 applied0");
+    pass(2000);
+    ck_assert_uint_eq(w.sent, 1);
+    ck_assert_str_eq(w.path, "/api/v1/namespaces/ns/configmaps/status");
+    ck_assert_ptr_null(w.version);
+    ck_assert_str_eq(note("status"), "Pending");
+    play("applied1"); /* while the first one is on its way */
+    pass(0);
+    ck_assert_uint_eq(w.sent, 1);
+    w.done(w.arg, ANNOTATE_WRITTEN, NULL);
+    pass(0);
+    ck_assert_uint_eq(w.sent, 2);
+    ck_assert_str_eq(note("status"), "Applied");
+    ck_assert_str_eq(note("last-applied-hash"), w.document->hash);
+    ck_assert_ptr_nonnull(note("last-applied-time"));
+    ck_assert_ptr_null(note("status-message"));
+    forget_notes(); /* it was another one's answer: who made the ConfigMap anew has nothing of it */
+    (void)error_set_http(&why, 500, "away");
+    w.done(w.arg, ANNOTATE_LATER, &why);
+    pass(60000);
+    ck_assert_uint_eq(w.sent, 3);
+    ck_assert_str_eq(note("status"), "Applied");
+    ck_assert_str_eq(note("last-observed-hash"), w.document->hash);
+    w.done(w.arg, ANNOTATE_WRITTEN, NULL);
+    config_report_source_changed(w.r);
+    pass(600000);
+    ck_assert_uint_eq(w.sent, 3);
 }
 
 static const struct {
@@ -436,7 +473,7 @@ TEST(a_dry_run_says_nothing)
 {
     (void)error_set_http(&why, 400, "no");
     world_end();
-    world_begin_as(true);
+    world_begin_as(true, NULL);
     play("changed rejected0");
     pass(2000);
     ck_assert_uint_eq(w.sent, 0);

@@ -58,6 +58,15 @@ TEST(it_is_a_merge_patch_at_a_version)
     ck_assert_int_eq((int)done.error.kind, ERROR_NONE);
 }
 
+TEST(of_a_configmap_it_is_the_data)
+{
+    static const struct annotation list[] = {{"status", "Applied"}, {"status-message", NULL}};
+    ck_assert_int_eq(annotator_send(a, "/api/v1/namespaces/ns/configmaps/m", NULL, list, 2, &flaw), 0);
+    ck_assert_str_eq(api.body, "{\"data\":{\"status\":\"Applied\",\"status-message\":null}}");
+    api_answer(200, "{}");
+    ck_assert_int_eq((int)done.outcome, ANNOTATE_WRITTEN);
+}
+
 static const struct {
     int status;
     enum annotate_outcome outcome;

@@ -372,6 +372,15 @@ static int parse_beside(const char *entry, const char *other, struct settings *c
     bool peer = str_has_prefix(entry, "SPIFFE_PEER_ID=s");
     const char *const apis[] = {LOGIN_USER, LOGIN_PASSWORD, entry, HTTPS_URL, peer ? "SPIRE_AGENT_SOCKET=/s" : other,
                                 NULL};
+    bool secret = str_has_prefix(entry, "CONFIG_REPORT");
+    const char *const of_secret[] = {LOGIN_USER,
+                                     LOGIN_PASSWORD,
+                                     entry,
+                                     HTTPS_URL,
+                                     "CONFIG_SOURCE=secret",
+                                     "CONFIG_SECRET_NAMESPACE=n",
+                                     "CONFIG_SECRET_NAME=s",
+                                     NULL};
     bool services = str_has_prefix(entry, "SERVICES_") || str_has_prefix(entry, "ANNOTATION_PREFIX=") ||
                     str_has_prefix(entry, "CLUSTER_NAME=") || str_has_prefix(entry, "HOST_OWNERSHIP=") ||
                     str_has_prefix(entry, "FOREIGN_PROTECTION=") || str_has_prefix(entry, "SHARED_HOSTS=") ||
@@ -400,6 +409,7 @@ static int parse_beside(const char *entry, const char *other, struct settings *c
                                "HAPROXY_RELOAD_COMMAND=/c",
                                NULL};
     return settings_parse((char *const *)(uintptr_t)(local      ? own
+                                                     : secret   ? of_secret
                                                      : services ? annotated
                                                      : etcd     ? published
                                                                 : apis),
