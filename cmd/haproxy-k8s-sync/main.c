@@ -112,7 +112,7 @@ static int main_run(struct settings *settings, char **environ_, uint64_t once_ms
     struct start start;
     int status = start_make(settings, environ_, PROJECT_VERSION, log, &start, &err);
     if (status == EXIT_SUCCESS)
-        status = start_enter(&start, settings, &err);
+        status = start_enter(&start, settings, log, &err);
     if (status == EXIT_SUCCESS) {
         log_started(settings, &start.access, log);
         loop(start.base, start.controller, once_ms);

@@ -54,14 +54,15 @@ static struct log run_log(const struct run *r, enum log_level least)
 /* ---- check-config ---- */
 
 /* In a copy of this process, as there is no way back. */
-static int run_check_enter(const struct start *start, const struct settings *s, struct error *err)
+static int run_check_enter(const struct start *start, const struct settings *s, const struct log *log,
+                           struct error *err)
 {
     int status = 0;
     if (!s->seccomp)
         return EXIT_SUCCESS;
     pid_t copy = fork();
     if (copy == 0)
-        _exit(start_enter(start, s, err));
+        _exit(start_enter(start, s, log, err));
     if (copy > 0 && waitpid(copy, &status, 0) == copy && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS)
         return EXIT_SUCCESS;
     (void)error_set(err, ERROR_FATAL, "SECCOMP=true: this kernel takes no filter of system calls");
@@ -81,7 +82,7 @@ static int run_check_start(const struct run *r, struct error *err)
     settings_listen_nowhere(s);
     int status = start_make(s, r->environ, r->version, &silent, &start, err);
     if (status == EXIT_SUCCESS)
-        status = run_check_enter(&start, s, err);
+        status = run_check_enter(&start, s, &silent, err);
     start_fini(&start);
     return status != EXIT_SUCCESS || tracing_check(s, err) == 0 ? status : SETTINGS_EXIT_CODE;
 }

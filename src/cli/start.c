@@ -45,11 +45,17 @@ int start_make(struct settings *settings, char **environ_, const char *version, 
     return ret->controller == NULL ? start_status(err) : EXIT_SUCCESS;
 }
 
-int start_enter(const struct start *s, const struct settings *settings, struct error *err)
+int start_enter(const struct start *s, const struct settings *settings, const struct log *log, struct error *err)
 {
     bool copies = settings->config_source == SETTINGS_CONFIG_TEMPLATE;
-    return settings->seccomp && sandbox_enter(controller_state_fd(s->controller), copies, err) != 0 ? SETTINGS_EXIT_CODE
-                                                                                                    : EXIT_SUCCESS;
+    int folder = controller_state_fd(s->controller);
+    struct error without = {0};
+    if (!settings->seccomp)
+        return EXIT_SUCCESS;
+    if (sandbox_confine(folder, &without) != 0)
+        log_debug(log, "no Landlock: where files are written is left to the system call filter",
+                  log_str("error", without.message));
+    return sandbox_enter(folder, copies, err) != 0 ? SETTINGS_EXIT_CODE : EXIT_SUCCESS;
 }
 
 void start_fini(struct start *s)

@@ -28,7 +28,8 @@ int start_make(struct settings *settings, char **environ_, const char *version, 
                struct start *ret, struct error *err) must_check;
 /* The last thing before the loop: what is needed once only (sockets that listen) is there by now. For good, where SECCOMP
  * is set. The exit status, as above. */
-int start_enter(const struct start *s, const struct settings *settings, struct error *err) must_check;
+int start_enter(const struct start *s, const struct settings *settings, const struct log *log,
+                struct error *err) must_check;
 void start_fini(struct start *s);
 
 /* How the Kubernetes API is reached, where it is needed at all: else ret stays zeroed. */

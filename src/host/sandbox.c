@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/landlock.h>
 #include <linux/netlink.h>
 #include <sched.h>
 #include <signal.h>
@@ -13,11 +14,16 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <termios.h>
 #include <unistd.h>
 
 #ifndef PR_SET_VMA
 #define PR_SET_VMA 0x53564d41
+#endif
+
+#ifndef LANDLOCK_ACCESS_FS_TRUNCATE
+#define LANDLOCK_ACCESS_FS_TRUNCATE (1u << 14)
 #endif
 
 int sandbox_harden(struct error *err)
@@ -29,6 +35,37 @@ int sandbox_harden(struct error *err)
         return error_set(err, ERROR_FATAL, "cannot disable core dumps, which would hold secrets: %m");
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return error_set(err, ERROR_FATAL, "cannot set no_new_privs: %m");
+    return 0;
+}
+
+/* ---- where files are written ---- */
+
+#define LANDLOCK_WRITES                                                                               \
+    (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | \
+     LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |       \
+     LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK |    \
+     LANDLOCK_ACCESS_FS_MAKE_SYM)
+
+static void sandbox_close(const int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+}
+
+int sandbox_confine(int folder, struct error *err)
+{
+    long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+    /* Younger kernels know more ways to write. */
+    struct landlock_ruleset_attr writes = {.handled_access_fs = LANDLOCK_WRITES |
+                                                                (abi >= 2 ? LANDLOCK_ACCESS_FS_REFER : 0) |
+                                                                (abi >= 3 ? LANDLOCK_ACCESS_FS_TRUNCATE : 0)};
+    const struct landlock_path_beneath_attr here = {.allowed_access = writes.handled_access_fs, .parent_fd = folder};
+    cleanup(sandbox_close) int rules =
+        abi < 1 ? -1 : (int)syscall(SYS_landlock_create_ruleset, &writes, sizeof(writes.handled_access_fs), 0);
+    if (rules < 0 ||
+        (folder >= 0 && syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &here, 0) != 0) ||
+        syscall(SYS_landlock_restrict_self, rules, 0) != 0)
+        return error_set(err, ERROR_FATAL, "%m");
     return 0;
 }
 
@@ -329,8 +366,8 @@ static void sandbox_release(scmp_filter_ctx *ctx)
         seccomp_release(*ctx);
 }
 
-/* In that folder, by the calls that are given its descriptor. A filter cannot see names, so a path that leads out of it
- * is for the owner of the files to refuse. */
+/* In that folder, by the calls that are given its descriptor. A filter cannot see names: a path that leads out of it is
+ * for Landlock to refuse (sandbox_confine), or else for the owner of the files. */
 static int allow_writing(scmp_filter_ctx ctx, int folder)
 {
     const struct scmp_arg_cmp here = SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, INT, (uint64_t)folder);

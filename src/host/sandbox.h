@@ -5,7 +5,8 @@
  * The filter of system calls (libseccomp) is an allowlist of what this daemon, libcurl, OpenSSL, libevent, and the
  * resolver and malloc of glibc use on Debian 12 and 13, amd64 and arm64. What it leaves:
  *
- *     files      opened for reading only; where the daemon has a STATE_DIR, written by its descriptor
+ *     files      opened for reading only; where the daemon has a STATE_DIR, written by its descriptor, and below that folder
+ *                alone where the kernel has Landlock (sandbox_confine)
  *     sockets    unix, IPv4, IPv6 (streams and datagrams), and netlink's routes, which getaddrinfo asks
  *     memory     never both writable and executable, executable only from a file: getaddrinfo loads modules late
  *     processes  threads only (libcurl resolves names in them), no child, no signal but to itself; where the daemon renders
@@ -33,6 +34,13 @@
  * by whatever is executed. For every start, before the first secret is read. ERROR_FATAL.
  */
 int sandbox_harden(struct error *err) must_check;
+
+/*
+ * Landlock: from now on this thread, and all that it starts, creates, changes and removes files only below that folder, by
+ * whatever name or call (-1: nowhere). What is open stays open. After sandbox_harden, before sandbox_enter. -1: the kernel has
+ * none, or a container does not let it be used; err says why, and all is as before.
+ */
+int sandbox_confine(int folder, struct error *err) must_check;
 
 /*
  * Installs the filter, in all threads, for good. folder: the descriptor that files may be created, renamed and removed

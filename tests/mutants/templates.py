@@ -54,6 +54,10 @@ room("templates, what a copy may do", ("test_sandbox",), (
     Mutant("any signal", SANDBOX, "ARG(kill, 1, INT, SIGKILL),", "CALL(kill),"),
     Mutant("a copy in other namespaces", SANDBOX, "CLONE_PARENT | CLONE_PTRACE | NEW_NAMESPACES | CSIGNAL", "CLONE_PARENT | CLONE_PTRACE | CSIGNAL"),
     Mutant("a copy that shares memory", SANDBOX, "ARG(clone, 0, CLONE_VM | CLONE_VFORK | CLONE_THREAD | CLONE_PARENT", "ARG(clone, 0, CLONE_VFORK | CLONE_THREAD | CLONE_PARENT"),
+    Mutant("Landlock forbids nothing", SANDBOX, ".handled_access_fs = LANDLOCK_WRITES |", ".handled_access_fs = LANDLOCK_ACCESS_FS_EXECUTE |"),
+    Mutant("the folder cannot be written", SANDBOX, "(folder >= 0 && syscall(SYS_landlock_add_rule", "(false && syscall(SYS_landlock_add_rule"),
+    Mutant("Landlock stays unused", SANDBOX, "        syscall(SYS_landlock_restrict_self, rules, 0) != 0)", "        false)"),
+    Mutant("what is there is emptied", SANDBOX, "(abi >= 3 ? LANDLOCK_ACCESS_FS_TRUNCATE : 0)", "0u"),
     Mutant("copies without templates", SANDBOX, "rc == 0 && copies && i < array_len(allowed_to_fork)", "rc == 0 && i < array_len(allowed_to_fork)"),
 ))
 room("templates, what a render changed", ("test_lines", "test_renders"), (

@@ -457,6 +457,121 @@ TEST(holds_for_threads_that_run)
     ck_assert_int_eq(outcome_of(child), EPERM);
 }
 
+/* ---- Landlock ---- */
+
+static int inside = -1; /* a folder beside the file */
+
+static int confine(struct error *err)
+{
+    return sandbox_harden(err) != 0 ? -1 : sandbox_confine(inside, err);
+}
+
+/* As the daemon: both. */
+static int confine_and_enter(struct error *err)
+{
+    return confine(err) != 0 ? -1 : sandbox_enter(inside, false, err);
+}
+
+static int confine_to_nothing(struct error *err)
+{
+    return sandbox_harden(err) != 0 ? -1 : sandbox_confine(-1, err);
+}
+
+static long write_inside(void)
+{
+    return openat(inside, "new", O_WRONLY | O_CREAT | O_TRUNC, 0600) < 0 || renameat(inside, "new", inside, "kept") != 0
+               ? -1
+               : unlinkat(inside, "kept", 0);
+}
+
+static long write_outside(void)
+{
+    return openat(inside, "../file", O_WRONLY);
+}
+
+static long truncate_outside(void)
+{
+    return openat(inside, "../file", O_RDONLY | O_TRUNC);
+}
+
+static long create_outside(void)
+{
+    return openat(inside, "../new", O_WRONLY | O_CREAT, 0600);
+}
+
+static long remove_outside(void)
+{
+    return unlinkat(inside, "../file", 0);
+}
+
+static long move_in(void)
+{
+    return renameat(inside, "../file", inside, "file");
+}
+
+static long make_folder(void)
+{
+    return mkdirat(inside, "../folder", 0700);
+}
+
+static long make_link(void)
+{
+    return symlinkat("x", inside, "../link");
+}
+
+static const struct {
+    const char *name;
+    long (*attempt)(void);
+    int (*enters)(struct error *err);
+    int outcome;
+} confined[] = {
+    {"inside", write_inside, confine_and_enter, WORKS},
+    {"inside, without the filter", write_inside, confine, WORKS},
+    {"reads", try_open_read, confine_and_enter, WORKS},
+    {"writes", write_outside, confine_and_enter, EACCES},
+    {"truncates", truncate_outside, confine, EACCES},
+    {"creates", create_outside, confine_and_enter, EACCES},
+    {"removes", remove_outside, confine_and_enter, EACCES},
+    {"moves", move_in, confine_and_enter, EACCES},
+    {"makes a folder", make_folder, confine, EACCES},
+    {"makes a link", make_link, confine, EACCES},
+    {"writes to a device", try_open_null, confine, EACCES},
+    {"has no folder", write_inside, confine_to_nothing, EACCES},
+    {"has no folder, and reads", try_open_read, confine_to_nothing, WORKS},
+};
+
+TEST_EACH(writes_below_its_folder_alone, array_len(confined))
+{
+    if (under_valgrind())
+        return;
+    if (syscall(SYS_landlock_create_ruleset, NULL, 0, 1) < 1) {
+        puts("SKIPPED: Landlock, which this kernel does not have");
+        return;
+    }
+    ck_assert(mkdir("inside", 0700) == 0 && (inside = open("inside", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0);
+    int outcome = outcome_in_child(confined[_i].attempt, confined[_i].enters);
+    ck_assert(close(inside) == 0 && rmdir("inside") == 0);
+    ck_assert_msg(outcome == confined[_i].outcome, "%s: %d (%s), expected %d", confined[_i].name, outcome,
+                  strerror(outcome), confined[_i].outcome);
+}
+
+/* A kernel that does not know the call. */
+static int confine_in_vain(struct error *err)
+{
+    scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
+    if (sandbox_harden(err) != 0 || ctx == NULL ||
+        seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SYS_landlock_create_ruleset, 0) != 0 || seccomp_load(ctx) != 0)
+        return -1;
+    return sandbox_confine(-1, err) == -1 && str_eq(err->message, strerror(ENOSYS)) ? 0 : -1;
+}
+
+TEST(without_landlock_all_is_as_before)
+{
+    if (under_valgrind())
+        return;
+    ck_assert_int_eq(outcome_in_child(try_open_write, confine_in_vain), WORKS);
+}
+
 /* ---- with copies ---- */
 
 static int enter_copying(struct error *err)
@@ -502,6 +617,7 @@ static long kills(void)
 
 static long terminates(void)
 {
+    signal(SIGTERM, SIG_DFL); /* check's own handler ends the group of processes, make and all */
     return kill(getpid(), SIGTERM);
 }
 
