@@ -205,6 +205,16 @@ static void dataplanes_check_spiffe(const struct settings *c, struct settings_fi
                              "HAPROXY_DATAPLANE_URL: without TLS no SPIFFE ID is checked");
 }
 
+/* A password that anyone on the way can read. */
+static void dataplanes_check_plain(const struct settings *c, struct settings_findings *found)
+{
+    for (size_t i = 0; i < c->dataplane_count; i++) {
+        const struct settings_dataplane *d = &c->dataplanes[i];
+        if (d->socket == NULL && (secret_is_set(&d->password) || secret_is_set(&d->token)))
+            finding_plain_password(found, SETTING(dataplanes)->name, d->url);
+    }
+}
+
 void dataplanes_check_tls(const struct settings *c, struct settings_findings *found)
 {
     bool any = c->dataplane_ca_file != NULL || c->dataplane_cert_file != NULL || c->dataplane_key_file != NULL ||
@@ -217,6 +227,7 @@ void dataplanes_check_tls(const struct settings *c, struct settings_findings *fo
         finding_warning(found, "HAPROXY_DATAPLANE_INSECURE=true: nothing is verified, so %s has no effect",
                         c->dataplane_ca_file != NULL ? "HAPROXY_DATAPLANE_CA_FILE" : "HAPROXY_DATAPLANE_SERVER_NAME");
     dataplanes_check_spiffe(c, found);
+    dataplanes_check_plain(c, found);
     if (any && c->dataplane_count > 0 && !dataplanes_any_https(c))
         finding_warning(found, "the TLS settings (HAPROXY_DATAPLANE_CA_FILE and so on) have no effect: there is no "
                                "https URL in HAPROXY_DATAPLANE_URL");

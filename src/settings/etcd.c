@@ -119,6 +119,8 @@ void etcd_check(const struct settings *s, struct settings_findings *found)
                           "client's certificate");
         if (e->user == NULL && secret_is_set(&e->password))
             finding_error(found, "ETCD_PASSWORD needs ETCD_USER beside it");
+        for (size_t i = 0; i < e->endpoints.count && secret_is_set(&e->password); i++)
+            finding_plain_password(found, SETTING(etcd.endpoints)->name, e->endpoints.list[i]);
         return;
     }
     for (size_t i = 0; i < array_len(theirs); i++)

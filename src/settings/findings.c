@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/text.h"
 #include "settings/url.h"
 
@@ -36,6 +37,16 @@ char *finding_quoted(const char *s)
     struct buf out = {0};
     finding_quote(&out, s);
     return buf_take(&out);
+}
+
+void finding_plain_password(struct settings_findings *found, const char *row, const char *url)
+{
+    cleanup(mem_free_ptr) char *shown = finding_name_value(row, url);
+    if (!str_has_prefix(url, "https://") && !url_is_local(url))
+        finding_warning(found,
+                        "%s: the password is sent there unencrypted over the network: expected an https URL, or an "
+                        "address of this machine",
+                        shown);
 }
 
 bool finding_is_delicate(const char *value)

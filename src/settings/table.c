@@ -1075,7 +1075,8 @@ const struct setting setting_table[] = {
         .name = "SECCOMP",
         FLAG_OFF(seccomp),
         .help = "Whether to install a system call filter after the start. The daemon can then start no program, "
-                "open no file for writing, and make no system call that it does not need. The image, the "
+                "write no file but in STATE_DIR (by Landlock, too, where the kernel has it), and make no system "
+                "call that it does not need. The image, the "
                 "manifests, the chart and the Debian package turn it on. It cannot be used with a credential "
                 "plugin in the kubeconfig, because that is a program.",
         .safety = true,

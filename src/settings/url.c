@@ -1,7 +1,10 @@
 #include "settings/url.h"
 
+#include <arpa/inet.h>
 #include <curl/curl.h>
+#include <netinet/in.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -99,6 +102,20 @@ int url_check(const char *text, unsigned rules, char **ret_url, const char **ret
         len--;
     *ret_url = mem_strndup(url, len);
     return 0;
+}
+
+bool url_is_local(const char *url)
+{
+    const char *host = strstr(url, "://");
+    host = host != NULL ? host + strlen("://") : url;
+    bool v6 = host[0] == '[';
+    cleanup(mem_free_ptr) char *name = mem_strndup(host + v6, strcspn(host + v6, v6 ? "]" : ":/"));
+    struct in_addr v4;
+    struct in6_addr address;
+    if (v6)
+        return inet_pton(AF_INET6, name, &address) == 1 && IN6_IS_ADDR_LOOPBACK(&address);
+    return strcasecmp(name, "localhost") == 0 ||
+           (inet_pton(AF_INET, name, &v4) == 1 && ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET);
 }
 
 char *url_masked(const char *text)

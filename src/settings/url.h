@@ -2,6 +2,8 @@
 #ifndef SETTINGS_URL_H
 #define SETTINGS_URL_H
 
+#include <stdbool.h>
+
 #include "base/compiler.h"
 
 enum url_rules {
@@ -13,6 +15,9 @@ enum url_rules {
 /* Query and fragment are refused always. *ret_url is the same URL in the form that libcurl gives it, without a slash at
  * its end. -1: *ret_why says why in a phrase that holds no part of the URL (a constant). */
 int url_check(const char *text, unsigned rules, char **ret_url, const char **ret_why) must_check;
+
+/* Whether its host is localhost or an address of this machine alone: what is sent there leaves it by no network. */
+bool url_is_local(const char *url);
 
 /* The text as it may be shown: what stands before its last '@' and behind a '?' or '#' is replaced. Allocates. */
 char *url_masked(const char *text) must_check;

@@ -13,6 +13,16 @@ room("settings", ("test_unknown", "test_settings"), (
 ))
 METRICS = "report/metrics.c"
 
+room("settings, a password over http", ("test_dataplanes", "test_url"), (
+    Mutant("any URL is this machine's", "settings/findings.c", "&& !url_is_local(url))", "&& false)"),
+    Mutant("to this machine, too", "settings/findings.c", "&& !url_is_local(url))", "&& true)"),
+    Mutant("with TLS, too", "settings/findings.c", 'if (!str_has_prefix(url, "https://") && ', "if ("),
+    Mutant("without a password, too", "settings/dataplanes.c", "if (d->socket == NULL && (secret_is_set(&d->password) || secret_is_set(&d->token)))", "if (d->socket == NULL)"),
+    Mutant("a token is none", "settings/dataplanes.c", "(secret_is_set(&d->password) || secret_is_set(&d->token))", "secret_is_set(&d->password)"),
+    Mutant("etcd without one, too", "settings/etcd.c", "i < e->endpoints.count && secret_is_set(&e->password)", "i < e->endpoints.count"),
+    Mutant("all of IPv6 is this machine", "settings/url.c", "inet_pton(AF_INET6, name, &address) == 1 && IN6_IS_ADDR_LOOPBACK(&address)", "inet_pton(AF_INET6, name, &address) == 1"),
+    Mutant("one address is this machine", "settings/url.c", "ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET", "ntohl(v4.s_addr) == INADDR_LOOPBACK"),
+))
 room("metrics", ("test_metrics",), (
     Mutant("a peer makes series without an end", METRICS, "return count >= PEER_VALUES_MAX;", "return false;"),
     Mutant("what one peer does takes the series of another", METRICS, "count += strncmp(s->labels, others, len) == 0;", "count++;"),

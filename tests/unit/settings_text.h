@@ -12,8 +12,23 @@
 struct parsed {
     struct settings settings;
     struct settings_findings report;
+    size_t plain; /* warnings of a password over http:// that were taken out of the report */
     int rc;
 };
+
+/* The default URL has one in each report with a LOGIN; what they are is a test of its own (test_dataplanes). */
+static inline size_t take_plain(struct settings_findings *report)
+{
+    size_t kept = 0, taken;
+    for (size_t i = 0; i < report->count; i++)
+        if (strstr(report->list[i].text, "unencrypted over the network") == NULL)
+            report->list[kept++] = report->list[i];
+        else
+            free(report->list[i].text);
+    taken = report->count - kept;
+    report->count = kept;
+    return taken;
+}
 
 static inline void parsed_fini(struct parsed *p)
 {
@@ -42,10 +57,11 @@ static inline void check_invariants(const struct parsed *p)
 /* environ's type allows for changing the strings; nobody does. */
 static inline struct parsed parse_env(const char *const *env)
 {
-    struct parsed p;
+    struct parsed p = {.plain = 0};
     memset(&p.settings, 0xa5, sizeof(p.settings));
     p.rc = settings_parse((char *const *)env, &p.settings, &p.report);
     check_invariants(&p);
+    p.plain = take_plain(&p.report);
     return p;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "settings/settings.h"
+#include "settings/url.h"
 #include "cli/doctor/doctor_dataplane.h"
 #include "cli/doctor/doctor_haproxy.h"
 #include "cli/doctor/doctor_process.h"
@@ -131,12 +132,7 @@ void doctor_running_report(const struct doctor_haproxy_input *in, struct doctor_
 /* The API is on this machine, and so its HAProxy's process may be, too. */
 static bool is_here(const struct settings_dataplane *of)
 {
-    static const char *const here[] = {"http://127.",       "https://127.", "http://localhost",
-                                       "https://localhost", "http://[::1]", "https://[::1]"};
-    for (size_t i = 0; i < array_len(here); i++)
-        if (str_has_prefix(of->url, here[i]))
-            return true;
-    return of->socket != NULL;
+    return of->socket != NULL || url_is_local(of->url);
 }
 
 enum master { MASTER_UNKNOWN, MASTER_YES, MASTER_NO };

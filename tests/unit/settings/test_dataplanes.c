@@ -18,6 +18,39 @@ TEST(each_has_the_credentials_of_the_variables)
                                  "_PASSWORD\n# HAProxy http://b:1: user name u, password *** by "));
 }
 
+/* A password that leaves the machine unencrypted, by which of the URLs. */
+TEST_EACH(a_password_over_http_is_a_warning, 10)
+{
+    static const struct {
+        const char *url;
+        size_t warnings;
+    } rows[] = {
+        {"HAPROXY_DATAPLANE_URL=http://lb:1", 1},
+        {"HAPROXY_DATAPLANE_URL=http://10.0.0.1:1,https://b:1,http://c:1", 2},
+        {"HAPROXY_DATAPLANE_URL=http://localhost.example.com:1", 1},
+        {"HAPROXY_DATAPLANE_URL=http://127.example.com:1", 1},
+        {"HAPROXY_DATAPLANE_URL=http://[::2]:1", 1},
+        {"HAPROXY_DATAPLANE_URL=http://128.0.0.1:1", 1},
+        {"HAPROXY_DATAPLANE_URL=http://127.1.2.3:1,http://LocalHost:1,http://[::1]:1", 0},
+        {"HAPROXY_DATAPLANE_URL=https://lb:1,unix:/run/api.sock", 0},
+        {"", 1}, /* the default URL */
+        {"CONFIG_TARGET=etcd", 1},
+    };
+    bool etcd = str_eq(rows[_i].url, "CONFIG_TARGET=etcd");
+    cleanup(parsed_fini) struct parsed p =
+        etcd ? parse("CONFIG_TARGET=etcd", "CONFIG_SOURCE=file", "CONFIG_FILE=/f", "ETCD_USER=u", "ETCD_PASSWORD=p",
+                     "ETCD_ENDPOINTS=http://e:1,https://f:1,http://127.0.0.1:1")
+             : parse(LOGIN, rows[_i].url);
+    ck_assert_int_eq(p.rc, 0);
+    ck_assert_uint_eq(p.plain, rows[_i].warnings);
+    cleanup(parsed_fini) struct parsed token = parse("HAPROXY_DATAPLANE_TOKEN=t", etcd ? "" : rows[_i].url);
+    ck_assert_uint_eq(token.plain, rows[_i].warnings);
+    cleanup(parsed_fini) struct parsed without =
+        etcd ? parse("CONFIG_TARGET=etcd", "CONFIG_SOURCE=file", "CONFIG_FILE=/f", "ETCD_ENDPOINTS=http://e:1")
+             : parse(rows[_i].url, "DRY_RUN=true");
+    ck_assert_uint_eq(without.plain, 0);
+}
+
 TEST(all_wrong_entries_are_told_and_the_text_stays_short)
 {
     struct buf entry = {0};

@@ -346,6 +346,15 @@ TEST(no_line_is_too_wide)
     }
 }
 
+/* But for the default URL, whose password is not encrypted. */
+static bool is_silent(const struct settings_findings *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (strstr(r->list[i].text, "unencrypted over the network") == NULL)
+            return false;
+    return true;
+}
+
 /* A client certificate and its key are given together, a Lease is for an election; NULL: the row stands alone. */
 static const char *other_half(const struct setting *row, const char *value)
 {
@@ -460,7 +469,7 @@ TEST_EACH(defaults_and_examples_are_accepted, row_count())
         struct settings c;
         struct settings_findings r;
         int rc = parse_beside(entry, values[i] != NULL ? other_half(f, values[i]) : NULL, &c, &r);
-        ck_assert_msg(rc == 0 && r.count == 0, "%s: %s", entry, r.count > 0 ? r.list[0].text : "");
+        ck_assert_msg(rc == 0 && is_silent(&r), "%s: %s", entry, r.count > 0 ? r.list[0].text : "");
         settings_fini(&c);
         settings_findings_fini(&r);
     }
@@ -485,7 +494,7 @@ TEST(each_line_of_the_example_works)
                               : of_templates ? "CONFIG_SOURCE=template"
                                              : NULL,
                               &c, &r);
-        ck_assert_msg(rc == 0 && r.count == 0, "%s: %s", line, r.count > 0 ? r.list[0].text : "");
+        ck_assert_msg(rc == 0 && is_silent(&r), "%s: %s", line, r.count > 0 ? r.list[0].text : "");
         settings_fini(&c);
         settings_findings_fini(&r);
         count++;
@@ -513,7 +522,7 @@ TEST(the_config_map_names_settings)
         struct settings c;
         struct settings_findings r;
         int rc = settings_parse((char *const *)env, &c, &r);
-        ck_assert_msg(rc == 0 && r.count == 0 && setting_count_given(&c) == 3u + of_lease, "%s: %s", entry,
+        ck_assert_msg(rc == 0 && is_silent(&r) && setting_count_given(&c) == 3u + of_lease, "%s: %s", entry,
                       r.count > 0 ? r.list[0].text : "");
         settings_fini(&c);
         settings_findings_fini(&r);

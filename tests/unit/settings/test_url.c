@@ -51,6 +51,18 @@ TEST_EACH(urls_are_checked, array_len(rows))
     free(url);
 }
 
+TEST(which_hosts_are_this_machine)
+{
+    static const char *const local[] = {"http://127.0.0.1", "http://127.255.0.9:1/x", "https://localhost:1",
+                                        "http://[::1]:1", "http://[0:0::1]"};
+    static const char *const others[] = {"http://127.0.0.1.example.com", "http://localhost.", "http://[::]:1",
+                                         "http://0.0.0.0", "http://127"};
+    for (size_t i = 0; i < array_len(local); i++)
+        ck_assert_msg(url_is_local(local[i]), "%s", local[i]);
+    for (size_t i = 0; i < array_len(others); i++)
+        ck_assert_msg(!url_is_local(others[i]), "%s", others[i]);
+}
+
 TEST(what_may_be_secret_is_masked)
 {
     static const char *const pairs[][2] = {
