@@ -217,7 +217,9 @@ class Settings:
         env = {name: value.replace("/etc/haproxy-k8s-sync/", f"{self.directory}/") for name, value in {**more, **given}.items()}
         done = subprocess.run([program(), "check-config"], env=check_env(**env), stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               check=False)
-        if done.returncode != 0 or done.stderr:
+        # A part of an env file that names no HAProxy has the default URL.
+        said = [line for line in done.stderr.splitlines() if 'HAPROXY_DATAPLANE_URL="http://haproxy:5555": the password' not in line]
+        if done.returncode != 0 or said:
             raise Wrong(f"check-config: exit {done.returncode}\n{done.stderr}")
         return done.stdout
 
