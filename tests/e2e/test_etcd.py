@@ -24,6 +24,8 @@ from tests.harness.nodes import Nodes
 from tests.harness.process import free_port, wait_until
 
 PATH = "/haproxy/east"
+# Their rights are those of docs/examples/etcd/roles.sh.
+PASSWORDS = {"producer": "its-password", "load-balancer": "their-password"}
 STATIC = PLAIN.replace("level admin\n", "level admin\n  setenv LISTEN {listen}\n")
 
 
@@ -45,7 +47,7 @@ class LoadBalancer:
             self.dynamic[path].write_text("# nothing yet\n")
             self.haproxy.files.append(self.dynamic[path])
         self.daemons = [Daemon(self.home / f"daemon-{file}", {
-            **line.settings(path), "CONFIG_SOURCE": "etcd", "ETCD_NAME": name, "HAPROXY_CONFIG_FILE": str(self.dynamic[file]),
+            **line.settings("load-balancer", path), "CONFIG_SOURCE": "etcd", "ETCD_NAME": name, "HAPROXY_CONFIG_FILE": str(self.dynamic[file]),
             "HAPROXY_CHECK_FILES": ",".join(map(str, self.haproxy.files)), "HAPROXY_MASTER_SOCKET": str(self.haproxy.master_socket),
             "HAPROXY_STATS_SOCKET": str(self.haproxy.socket), "HAPROXY_BIN": self.haproxy.binary, "STATE_DIR": str(self.state(file)), **more})
             for file, path in (paths or {"dynamic": PATH}).items()]
@@ -78,14 +80,15 @@ class LoadBalancer:
 class Line:
     """etcd, and what stands at its two ends."""
 
-    def __init__(self, home: pathlib.Path, etcd: Etcd, user: dict[str, str]):
-        self.home, self.etcd, self.user, self.port = home, etcd, user, free_port()
+    def __init__(self, home: pathlib.Path, etcd: Etcd, users: bool):
+        self.home, self.etcd, self.users, self.port = home, etcd, users, free_port()
         self.source = home / "source.cfg"
         self.ends = contextlib.ExitStack()
         self.lbs: list[LoadBalancer] = []
 
-    def settings(self, path: str = PATH) -> dict[str, str]:
-        return {"ETCD_ENDPOINTS": self.etcd.url, "ETCD_PATH": path, **self.user, **pair_of(self.etcd.tls), "RESYNC_PERIOD": "2s",
+    def settings(self, user: str, path: str = PATH) -> dict[str, str]:
+        login = {"ETCD_USER": user, "ETCD_PASSWORD": PASSWORDS[user]} if self.users else {}
+        return {"ETCD_ENDPOINTS": self.etcd.url, "ETCD_PATH": path, **login, **pair_of(self.etcd.tls), "RESYNC_PERIOD": "2s",
                 "CONFIG_MIN_INTERVAL": "0s", "LOG_LEVEL": "debug"}
 
     def write(self, text: str, source: pathlib.Path | None = None) -> None:
@@ -95,7 +98,7 @@ class Line:
         half.rename(path)
 
     def producer(self, name: str = "producer", path: str = PATH, source: pathlib.Path | None = None, **more: str) -> Daemon:
-        daemon = Daemon(self.home / name, {**self.settings(path), "CONFIG_TARGET": "etcd", "CONFIG_SOURCE": "file",
+        daemon = Daemon(self.home / name, {**self.settings("producer", path), "CONFIG_TARGET": "etcd", "CONFIG_SOURCE": "file",
                                            "CONFIG_FILE": str(source or self.source), "ETCD_NAME": name, **more})
         self.ends.callback(daemon.close)
         return daemon.start()
@@ -125,12 +128,10 @@ class Line:
 def line(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[Line]:
     secure = request.param == "etcd-tls-auth"
     etcd = Etcd(realparts.PARTS["etcd" if secure else "etcd-debian"](), tmp_path, Tls(tmp_path / "tls") if secure else None)
-    user: dict[str, str] = {}
     with etcd:
         if secure:
-            etcd.secure("sync", "its-password", "/haproxy")
-            user = {"ETCD_USER": "sync", "ETCD_PASSWORD": "its-password"}
-        made = Line(tmp_path, etcd, user)
+            etcd.secure(PASSWORDS)
+        made = Line(tmp_path, etcd, secure)
         with made.ends:
             yield made
 
@@ -194,13 +195,13 @@ def test_two_producers(line: Line) -> None:
     assert "east" in stranger.wait_not_ready("the cluster east publishes there")
     assert line.version() == 5
     # And where somebody else's value lies, without a manifest.
-    line.etcd.put(f"{PATH}-taken", "mine\n")
-    taken = line.producer("taken", path=f"{PATH}-taken", source=other)
+    line.etcd.put(f"{PATH}/taken", "mine\n")
+    taken = line.producer("taken", path=f"{PATH}/taken", source=other)
     taken.wait_not_ready("another program uses it")
-    assert line.etcd.get(f"{PATH}-taken") == "mine\n"
-    line.etcd.delete(f"{PATH}-taken")
+    assert line.etcd.get(f"{PATH}/taken") == "mine\n"
+    line.etcd.delete(f"{PATH}/taken")
     taken.wait_ready()
-    assert line.etcd.get(f"{PATH}-taken") == "backend other\n"
+    assert line.etcd.get(f"{PATH}/taken") == "backend other\n"
 
 
 @pytest.mark.parametrize("line", ["etcd-debian"], indirect=True)

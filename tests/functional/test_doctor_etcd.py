@@ -19,7 +19,7 @@ from .doctor import LONGEST, Found, compare, lines
 from .rig import program
 
 PATH = "/haproxy/east"
-PASSWORD = "of-the-user-sync"
+PASSWORDS = {"producer": "of-the-producer", "load-balancer": "of-the-load-balancers"}
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def look(settings: dict[str, str], there: Etcd | None = None) -> Found:
     def run(how: str) -> "subprocess.CompletedProcess[str]":
         done = subprocess.run([program(), "doctor", "--timeout=5s", "-o", how], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               timeout=LONGEST, check=False)
-        assert PASSWORD not in done.stdout + done.stderr
+        assert not any(password in done.stdout + done.stderr for password in PASSWORDS.values())
         return done
 
     as_json, as_text = run("json"), run("text")
@@ -148,15 +148,39 @@ def test_certificates_are_named_by_their_settings(secure: Etcd, tmp_path: pathli
 
 
 def test_users_and_their_rights(etcd: Etcd, tmp_path: pathlib.Path) -> None:
-    etcd.secure("sync", PASSWORD, PATH)
-    user = {"ETCD_USER": "sync", "ETCD_PASSWORD": PASSWORD}
+    etcd.secure(PASSWORDS)
+    user, other = ({"ETCD_USER": name, "ETCD_PASSWORD": password} for name, password in PASSWORDS.items())
     found = look(producer(tmp_path, etcd.url, **user), etcd)
     assert (found.status, of_etcd(found)) == (0, GOOD), found.text
+    assert of_etcd(look(balancer(tmp_path, etcd.url, **other), etcd)) == [*GOOD[:-1], ("etcd.published", "warn")], "nothing is"
     look(producer(tmp_path, etcd.url), etcd).says("etcd.credentials", "fail", "set ETCD_USER and ETCD_PASSWORD")
-    look(producer(tmp_path, etcd.url, ETCD_USER="sync", ETCD_PASSWORD="wrong"), etcd).says("etcd.credentials", "fail", "see ETCD_USER and ETCD_PASSWORD")
+    look(producer(tmp_path, etcd.url, ETCD_USER="producer", ETCD_PASSWORD="wrong"), etcd).says("etcd.credentials", "fail", "see ETCD_USER and ETCD_PASSWORD")
     elsewhere = look(producer(tmp_path, etcd.url, **user) | {"ETCD_PATH": "/haproxy/west"}, etcd)
     check = elsewhere.says("etcd.path", "fail", "may not do this")
-    assert "etcdctl role grant-permission sync --prefix=true readwrite /haproxy/west" in lines(check)
+    assert {"etcdctl role grant-permission producer readwrite /haproxy/west",
+            "etcdctl role grant-permission producer --prefix=true readwrite /haproxy/west/"} <= set(lines(check)), lines(check)
+    check = look(balancer(tmp_path, etcd.url, **other) | {"ETCD_PATH": "/haproxy/west"}, etcd).says("etcd.path", "fail", "may not do this")
+    assert [line for line in lines(check) if "readwrite" in line] == ["etcdctl role grant-permission load-balancer --prefix=true readwrite /haproxy/west/status/"]
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "TLS"])
+def test_a_load_balancer_writes_its_state_and_nothing_else(etcd_program: pathlib.Path, tmp_path: pathlib.Path, tls: bool) -> None:
+    """By the rights of docs/examples/etcd/roles.sh, with a password that was stolen on one of them."""
+    with Etcd(etcd_program, tmp_path, Tls(tmp_path) if tls else None) as etcd:
+        etcd.put(PATH, "global\n")
+        etcd.put(f"{PATH}/manifest", "{}")
+        etcd.secure(PASSWORDS)
+        etcd.log_in("load-balancer", PASSWORDS["load-balancer"])
+        etcd.put(f"{PATH}/status/lb-1", "{}")
+        assert etcd.get(PATH) == "global\n" and set(etcd.all(f"{PATH}/")) == {f"{PATH}/manifest", f"{PATH}/status/lb-1"}
+        for key in (PATH, f"{PATH}/manifest", f"{PATH}/versions/2", f"{PATH}/parts/0", f"{PATH}/status", f"{PATH}-2", "/haproxy/west"):
+            with pytest.raises(AssertionError, match="permission denied"):
+                etcd.put(key, "mine")
+            with pytest.raises(AssertionError, match="permission denied"):
+                etcd.delete(key)
+        for key in (f"{PATH}-2", "/haproxy/west"):
+            with pytest.raises(AssertionError, match="permission denied"):
+                etcd.get(key)
 
 
 @pytest.mark.parametrize("words", ["plan", "explain n1", "config plan", "config validate FILE", "config apply FILE", "config apply", "config history", "config rollback"])

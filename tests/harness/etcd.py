@@ -14,6 +14,10 @@ from .certificates import Authority, Pair
 from .process import Process, free_port, wait_until
 
 
+ROLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples" / "etcd" / "roles.sh"
+ROLES_PATH = "/haproxy/east"
+
+
 def _text(data: str) -> str:
     return base64.b64encode(data.encode()).decode()
 
@@ -44,7 +48,7 @@ class Etcd:
         self.port, self.peer_port = free_port(), free_port()
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
         self.process: Process | None = None
-        self.token = ""
+        self.token, self.user = "", ("", "")
 
     # --- life
 
@@ -92,7 +96,7 @@ class Etcd:
         headers = {"Authorization": self.token} if self.token else {}
         answer = http.request(self.url, "POST", f"/v3/{path}", json.dumps(body), headers=headers, tls=self._context())
         if answer.status == 401 and self.token and path != "auth/authenticate":  # it was started anew: it knows no token of before
-            self._log_in()
+            self.log_in(*self.user)
             return self.call(path, **body)
         assert answer.status == 200, f"{path}: {answer.status} {answer.text}"
         return json.loads(answer.text)
@@ -121,21 +125,32 @@ class Etcd:
         """All that there was before now."""
         self.call("kv/compaction", revision=str(self.revision()), physical=True)
 
-    def secure(self, user: str, password: str, path: str) -> None:
-        """Authentication on: root, and a user who may read and write below that path alone."""
-        for name, word in (("root", "root-password"), (user, password)):
-            self.call("auth/user/add", name=name, password=word)
-        for role in ("root", "sync"):
-            self.call("auth/role/add", name=role)
-        self.call("auth/role/grant", name="sync", perm={"permType": "READWRITE", "key": _text(path), "range_end": _text(_end(path))})
+    def secure(self, passwords: dict[str, str], path: str = ROLES_PATH) -> None:
+        """Authentication on: root, and the users of docs/examples/etcd/roles.sh, by its own commands, for that path."""
+        self.call("auth/user/add", name="root", password="root-password")
+        self.call("auth/role/add", name="root")
         self.call("auth/user/grant", user="root", role="root")
-        self.call("auth/user/grant", user=user, role="sync")
+        for line in ROLES.read_text().replace(ROLES_PATH, path).splitlines():
+            match line.split():
+                case ["etcdctl", "role", "add", role]:
+                    self.call("auth/role/add", name=role)
+                case ["etcdctl", "role", "grant-permission", role, *prefix, kind, key] if prefix in ([], ["--prefix=true"]):
+                    ends = {"range_end": _text(_end(key))} if prefix else {}
+                    self.call("auth/role/grant", name=role, perm={"permType": kind.upper(), "key": _text(key), **ends})
+                case ["etcdctl", "user", "add", user]:
+                    self.call("auth/user/add", name=user, password=passwords[user])
+                case ["etcdctl", "user", "grant-role", user, role]:
+                    self.call("auth/user/grant", user=user, role=role)
+                case ["etcdctl", *_]:
+                    raise AssertionError(f"no such command is known here: {line}")
         self.call("auth/enable")
-        self._log_in()
+        self.log_in()
 
-    def _log_in(self) -> None:
+    def log_in(self, user: str = "root", password: str = "root-password") -> None:
+        """What is read and written from now on is by that user's rights."""
+        self.user = (user, password)
         self.token = ""
-        self.token = self.call("auth/authenticate", name="root", password="root-password")["token"]
+        self.token = self.call("auth/authenticate", name=user, password=password)["token"]
 
 
 def pair_of(tls: Tls | None) -> dict[str, str]:

@@ -86,11 +86,16 @@ static void refused(const struct doctor_etcd *d, const struct error *why, struct
     const struct settings_etcd *e = &d->settings->etcd;
     if (why->http_status == PERMISSION_DENIED) {
         struct doctor_check *c = doctor_fail(s, "etcd.path", "path", "%s", why->message);
-        doctor_why(c, "producer and load balancers read and write below ETCD_PATH");
-        doctor_fix(c, "as root of etcd, grant it with a role, here sync",
-                   "etcdctl role add sync\netcdctl role "
-                   "grant-permission sync --prefix=true readwrite %s\netcdctl user grant-role %s sync",
-                   e->path, e->user != NULL ? e->user : "USER");
+        bool writes = d->settings->config_target == SETTINGS_TARGET_ETCD;
+        const char *role = writes ? "producer" : "load-balancer", *right = writes ? "readwrite" : "read";
+        cleanup(mem_free_ptr) char *status =
+            writes ? mem_strdup("")
+                   : mem_printf("\netcdctl role grant-permission %s --prefix=true readwrite %s/status/", role, e->path);
+        doctor_why(c, "a producer writes ETCD_PATH and below it; a load balancer reads it, and writes below status/");
+        doctor_fix(c, "as root of etcd, grant it with a role",
+                   "etcdctl role add %s\netcdctl role grant-permission %s %s %s\netcdctl role grant-permission %s "
+                   "--prefix=true %s %s/%s\netcdctl user grant-role %s %s",
+                   role, role, right, e->path, role, right, e->path, status, e->user != NULL ? e->user : "USER", role);
         return;
     }
     struct doctor_check *c = doctor_fail(s, "etcd.credentials", "credentials", "%s", why->message);
