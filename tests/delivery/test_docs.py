@@ -238,6 +238,9 @@ def test_contributing_names_what_is_there() -> None:
     assert not [f"{number}: `{span}`: {trouble}" for number, span in spans if (trouble := trouble_with_source(span))]
 
 
+OF_SERVICES = ("CLUSTER_NAME=", "FOREIGN_PROTECTION=", "HOST_OWNERSHIP=", "SERVICES_", "SHARED_HOSTS=", "TRUSTED_PROXIES=")
+
+
 def test_values_of_settings_are_accepted(own_settings: Settings) -> None:
     """`NAME=value` on a page is what check-config takes. test_migrate.py tries its page's tables, of which much is refused."""
     found = {span for page in pages() for _, line in prose(page) if not (page.name == "migrate.md" and line.startswith("| `")) for span in re.findall(r"`([A-Z][A-Z0-9_]+=[^`\s]+)`", line)}
@@ -249,7 +252,8 @@ def test_values_of_settings_are_accepted(own_settings: Settings) -> None:
             {"INGRESS_SERVICE_PORT": "https"} if not span.startswith("INGRESS_SERVICE") and "etcd" not in span else {}), **(
             {"TEMPLATE_FROM": "configmap:haproxy/templates", "HAPROXY_DATAPLANE_URL": "http://haproxy:5555"} if span == "CONFIG_SOURCE=template" else {}), **(
             {"ETCD_ENDPOINTS": "http://etcd:2379", "CONFIG_SOURCE": "services"} if span in ("CONFIG_TARGET=etcd", "CONFIG_SOURCE=etcd") else {}), **(
-            {"CONFIG_SOURCE": "services", "CONFIG_FILE": "/etc/haproxy/haproxy.cfg"} if span == "CONFIG_SOURCE=services" or span.startswith(("CLUSTER_NAME=", "FOREIGN_PROTECTION=", "HOST_OWNERSHIP=")) else {}))
+            {"CONFIG_SOURCE": "services", "CONFIG_FILE": "/etc/haproxy/haproxy.cfg"} if span == "CONFIG_SOURCE=services" or span.startswith(OF_SERVICES) else {}), **(
+            {"CONFIG_SOURCE": "secret", "CONFIG_SECRET_NAMESPACE": "haproxy", "CONFIG_SECRET_NAME": "haproxy-config"} if span.startswith("CONFIG_REPORT") else {}))
 
 
 def test_alerts_have_their_headings() -> None:
