@@ -4,6 +4,9 @@
 #
 # It is for the architecture of the engine that builds it: amd64 and arm64 are both built on their own. What goes into the image
 # is the business of scripts/rootfs alone; `make image` makes the same one without an engine.
+#
+# The base by its digest, which no tag can move: --build-arg DEBIAN=debian:trixie-slim@sha256:... `docker buildx imagetools inspect
+# debian:trixie-slim` says which it is today. CI builds so, and its log has the digest.
 ARG DEBIAN=debian:trixie-slim
 
 FROM ${DEBIAN} AS build

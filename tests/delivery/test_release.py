@@ -23,7 +23,7 @@ Object = dict[str, Any]
 MANIFESTS = ("deploy/deployment.yaml", "deploy/config/deployment.yaml", "deploy/services/deployment.yaml", "deploy/compose/compose.yaml")
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 # The rights that a job may have here, with what they are for.
-RIGHTS = {"contents": {"read", "write"}, "packages": {"write"}, "id-token": {"write"}}
+RIGHTS = {"contents": {"read", "write"}, "packages": {"write"}, "id-token": {"write"}, "attestations": {"write"}}
 
 
 def load(path: pathlib.Path) -> Object:
@@ -152,10 +152,33 @@ def test_image_is_scanned_before_anything_is_published() -> None:
     assert any("ARCHIVE=" in step.get("run", "") and "*.oci.tar" in step["run"] for step in steps_of[made[0]:scans[0]])
 
 
+def test_crates_are_audited_before_anything_is_published() -> None:
+    """On each push, and in the job that publishing waits for."""
+    for workflow, job in (("ci.yml", "crates"), ("release.yml", "build")):
+        of_it = load(ROOT / ".github/workflows" / workflow)["jobs"][job]["steps"]
+        asked = [step for step in of_it if step.get("uses", "").startswith("EmbarkStudios/cargo-deny-action@")]
+        assert len(asked) == 1 and "continue-on-error" not in asked[0] and asked[0]["with"]["manifest-path"] == "src/template/Cargo.toml"
+        assert "command" not in asked[0]["with"], "all checks, advisories among them"
+    taken = {line.split()[-1] for line in (ROOT / "src/template/licences").read_text().splitlines() if line and not line.startswith("#")}
+    allowed = re.search(r"^allow = (\[.*\])$", (ROOT / "src/template/deny.toml").read_text(), re.M)
+    assert allowed and set(yaml.safe_load(allowed[1])) == taken
+
+
+def test_provenance_is_of_what_is_published() -> None:
+    """SLSA's, of the image by the digest that was pushed, and of each file of the release by its checksum."""
+    of_it = load(ROOT / ".github/workflows/release.yml")["jobs"]["publish"]["steps"]
+    image, files = [step["with"] for step in of_it if step.get("uses", "").startswith("actions/attest-build-provenance@")]
+    assert image["subject-digest"] == "${{ steps.image.outputs.digest }}" and image["push-to-registry"] is True
+    assert files == {"subject-checksums": "released/SHA256SUMS"}
+    order = [step.get("name", "") for step in of_it]
+    assert order.index("Image") < order.index("Provenance of the image") and order.index("Checksums") < order.index("Provenance of the files") < order.index("Release")
+
+
 def test_what_security_md_says_of_a_release() -> None:
     """Who signs and what it is called stands in two places."""
     said = (ROOT / "SECURITY.md").read_text()
     text = (ROOT / ".github/workflows/release.yml").read_text()
+    assert "gh attestation verify" in said and "provenance.sigstore.json" in said and "released/provenance.sigstore.json" in text
     for name in ("SHA256SUMS.sigstore.json", "spdx.json", "/charts/haproxy-k8s-sync"):
         assert name in said and name.replace("/charts", "$CHARTS") in text
     assert "/.github/workflows/release.yml@refs/tags/v" in said and "REGISTRY/OWNER/haproxy-k8s-sync:" in said
