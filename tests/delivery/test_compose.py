@@ -95,7 +95,9 @@ def test_settings_are_the_daemons(tmp_path: pathlib.Path) -> None:
     (tmp_path / "state").mkdir()
     here = {name: value.replace("/config", str(FOLDER / "config")).replace("/state", str(tmp_path / "state")) for name, value in given.items()}
     done = subprocess.run([program(), "check-config"], env=check_env(**here), capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    # Within the network of these containers alone.
+    said = [line for line in done.stderr.splitlines() if "unencrypted over the network" not in line]
+    assert (done.returncode, said) == (0, []), done.stderr
 
 
 def test_parts_find_each_other() -> None:

@@ -299,6 +299,7 @@ room("configuration, what is told of it", ("test_annotate", "test_config_report"
     Mutant("what is on its way is written again", REPORT, "    if (on_secret && str_eq(r->written_version, o->version))\n        return;\n", ""),
     Mutant("what a ConfigMap missed stays away", REPORT, "    r->written_version = NULL;\n    config_report_forget_written(r);\n", "    r->written_version = NULL;\n"),
     Mutant("nothing is written after what is on its way to a ConfigMap", REPORT, "if (!on_secret) /*", "if (false) /*"),
+    Mutant("who leads again knows what was written before", REPORT, "    r->active = false;\n    config_report_forget_written(r);\n", "    r->active = false;\n"),
     Mutant("a ConfigMap waits for the Secret", REPORT, "(on_secret && (o == NULL || o->version == NULL))", "(o == NULL || o->version == NULL)"),
     Mutant("the same is told again", REPORT, "if (reason == EVENT_NONE || str_eq(text, t->text))", "if (reason == EVENT_NONE)"),
     Mutant("a dry run tells", REPORT, "    if (!r->options.dry_run)\n        events_tell", "    events_tell"),

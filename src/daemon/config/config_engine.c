@@ -234,22 +234,20 @@ void config_engine_report_to(struct config_engine *e, struct events *events)
         by_secret ? mem_printf("%s/%s", settings->config_secret_namespace, settings->config_secret_name)
                   : mem_strdup(settings->config_file != NULL ? settings->config_file : "templates");
     e->operator_metrics = operator_metrics_new(e->options.telemetry->registry, source);
-    const struct config_report_options options = {
-        .target_count = e->options.target_count,
-        .kube = by_secret && (settings->config_report_configmap != NULL ||
-                              settings->config_report == SETTINGS_REPORT_ANNOTATION)
-                    ? e->options.kube
-                    : NULL,
-        .configmap = settings->config_report_configmap,
-        .source = e->source,
-        .secret_namespace = settings->config_secret_namespace,
-        .secret_name = settings->config_secret_name,
-        .events = events,
-        .telemetry = e->options.telemetry,
-        .operator_metrics = e->operator_metrics,
-        .history = e->options.history,
-        .dry_run = settings->dry_run,
-        .log = e->options.log};
+    bool annotates = by_secret && (settings->config_report_configmap != NULL ||
+                                   settings->config_report == SETTINGS_REPORT_ANNOTATION);
+    const struct config_report_options options = {.target_count = e->options.target_count,
+                                                  .kube = annotates ? e->options.kube : NULL,
+                                                  .configmap = settings->config_report_configmap,
+                                                  .source = e->source,
+                                                  .secret_namespace = settings->config_secret_namespace,
+                                                  .secret_name = settings->config_secret_name,
+                                                  .events = events,
+                                                  .telemetry = e->options.telemetry,
+                                                  .operator_metrics = e->operator_metrics,
+                                                  .history = e->options.history,
+                                                  .dry_run = settings->dry_run,
+                                                  .log = e->options.log};
     e->report = config_report_new(e->base, &options);
 }
 

@@ -261,8 +261,10 @@ static void config_report_send(struct config_report *r, const struct secret_obje
         mem_printf("/api/v1/namespaces/%s/%s/%s", r->options.secret_namespace, o == NULL ? "configmaps" : "secrets",
                    o == NULL ? r->options.configmap : r->options.secret_name);
     r->busy = annotator_send(r->annotator, path, o != NULL ? o->version : NULL, list, count, &err) == 0;
-    if (!r->busy)
-        timer_set(&r->timer, backoff_next_ms(&r->backoff));
+    if (r->busy)
+        return;
+    config_report_forget_written(r);
+    timer_set(&r->timer, backoff_next_ms(&r->backoff));
 }
 
 /* Sends what differs. */
@@ -424,6 +426,7 @@ void config_report_stop(struct config_report *r)
     if (r == NULL)
         return;
     r->active = false;
+    config_report_forget_written(r);
     if (r->options.operator_metrics != NULL)
         operator_metrics_stop(r->options.operator_metrics);
     config_report_forget_all(r);

@@ -279,6 +279,13 @@ TEST(a_configmap_in_the_place_of_the_secret)
     config_report_source_changed(w.r);
     pass(600000);
     ck_assert_uint_eq(w.sent, 3);
+    /* Another replica led meanwhile, and wrote there. */
+    config_report_stop(w.r);
+    forget_notes();
+    play("changed unchanged0 unchanged1");
+    pass(2000);
+    ck_assert_uint_eq(w.sent, 4);
+    ck_assert_str_eq(note("status"), "Applied");
 }
 
 static const struct {
