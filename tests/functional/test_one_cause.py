@@ -38,7 +38,8 @@ def servers(rig: Rig) -> Settings:
 
 def from_secret(rig: Rig) -> Settings:
     rig.kube.put(secret(rig.haproxy.config.read_text()))
-    return {**SOURCE, "CONFIG_SECRET_NAMESPACE": SECRETS, "CONFIG_SECRET_NAME": NAME, "STATE_DIR": str(rig.home / "state")}
+    return {**SOURCE, "CONFIG_SECRET_NAMESPACE": SECRETS, "CONFIG_SECRET_NAME": NAME, "CONFIG_REPORT": "annotation",
+            "STATE_DIR": str(rig.home / "state")}
 
 
 def templates(rig: Rig) -> Settings:

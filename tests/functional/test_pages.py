@@ -247,7 +247,9 @@ def test_settings_of_the_manifests_are_accepted(rig: Rig) -> None:
         path.write_text("admin\n")
         files[env["name"]] = str(path)
     done = subprocess.run([program(), "check-config"], env=check_env(**config, **plain, **files), capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    # Its HAProxy is whichever machine you name.
+    said = [line for line in done.stderr.splitlines() if "unencrypted over the network" not in line]
+    assert (done.returncode, said) == (0, []), done.stderr
 
 
 def test_container_has_no_right_that_it_does_not_need() -> None:
