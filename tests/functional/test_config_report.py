@@ -16,7 +16,7 @@ from tests.harness.certificates import Authority
 from tests.harness.process import wait_until
 
 from .rig import Rig
-from .test_config_secret import NAME, NAMESPACE, Site, certificate_of, secret
+from .test_config_secret import NAME, NAMESPACE, SOURCE, Site, certificate_of, secret
 
 PREFIX = "haproxy.operator/"
 ANNOTATING = {"CONFIG_REPORT": "annotation"}
@@ -87,6 +87,19 @@ def test_the_secret_is_never_changed_by_default(site: Site) -> None:
     wait_until(lambda: ("Warning", "ConfigRejected") in events(site), 20, "an Event ConfigRejected")
     assert notes(site) == {} and not kube.requests("secrets", "patch") and not kube.requests("secrets", "update")
     assert "may not be written" not in daemon.log() and "cannot write" not in daemon.log()
+
+
+def test_those_of_the_secret_are_not_those_of_services(site: Site) -> None:
+    """Beside it servers are managed; their Events are for EMIT_EVENTS to allow, in namespaces with rights of their own."""
+    site.rig.service()
+    site.rig.kube.put(secret(re.sub(r"^ *server .*\n", "", site.text(), flags=re.M)))
+    site.rig.start(**{name: value for name, value in SOURCE.items() if value})
+    site.rig.pods(1, 2)
+    assert site.rig.daemon
+    site.rig.daemon.wait_log("HAProxy is in sync")
+    wait_until(lambda: ("Normal", "ApplySucceeded") in events(site), 20, "Events on the Secret")
+    site.rig.daemon.stop()  # nothing waits to be sent any more; events() has looked whom each is about
+    events(site)
 
 
 def test_a_configmap_has_it_in_the_place_of_the_secret(site: Site) -> None:
