@@ -68,7 +68,20 @@ bool configuration_may_write(const struct configuration *c)
         if (t->progress == PROGRESS_NEW && !target_is_valid(t) && (!t->away || c->options.require_all))
             return false;
     }
-    return configuration_writes(c);
+    return configuration_writes(c) && !c->document->trial;
+}
+
+bool configuration_accepted(const struct configuration *c)
+{
+    bool any = false, checks = c->document != NULL && (c->document->trial || c->options.dry_run);
+    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
+        bool runs = t->progress == PROGRESS_APPLIED || t->progress == PROGRESS_DRIFTED;
+        bool has = t->own == NULL && (runs || (checks && t->progress == PROGRESS_VALID));
+        if (!has && !t->away && !t->joins)
+            return false;
+        any = any || has;
+    }
+    return any;
 }
 
 bool configuration_waits(const struct configuration *c, uint64_t now_ms)
@@ -120,7 +133,8 @@ void configuration_use(struct configuration *c, struct document *d, unsigned ver
     bool waited = c->next != NULL && str_eq(c->next->id, d->id);
     document_unref(c->next);
     c->next = NULL;
-    if (c->document != NULL && str_eq(c->document->id, d->id) && c->version == version)
+    if (c->document != NULL && str_eq(c->document->id, d->id) && c->document->trial == d->trial &&
+        c->version == version)
         return;
     if (configuration_half_way(c)) {
         c->next = document_ref(d);

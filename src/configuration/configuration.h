@@ -79,6 +79,9 @@ void configuration_refuse(struct configuration *c, const struct error *err);
 /* While it is, a document is validated, but not written. */
 void configuration_pause(struct configuration *c, bool paused);
 
+/* By all that answer: they run the document, or, where nothing is written, find it valid. */
+bool configuration_accepted(const struct configuration *c);
+
 /* What a target has of it. */
 struct configuration_view {
     const char *state; /* "new", "valid", "written", "applied", "drifted", "rejected", "restoring" */

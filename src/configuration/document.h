@@ -21,6 +21,7 @@ struct document {
         *content; /* as it is sent (haproxy/cfg/source): no NUL, a newline at its end, the user's lines */
     char hash[DIGEST_SHA256_HEX_BYTES], text_hash[DIGEST_SHA256_HEX_BYTES]; /* of the user's bytes; of the content */
     bool with_files; /* the source brings files, if only none now */
+    bool trial;      /* HAProxy is to check it, and does not get it (configuration/culprits) */
     struct storage_files files;
     char id[DIGEST_SHA256_HEX_BYTES]; /* of bytes and files; without files it is the hash */
 };

@@ -66,7 +66,7 @@ static inline bool configuration_event_of_watch(enum configuration_event_kind ki
     return kind == CONFIGURATION_CANARY_PASSED || kind == CONFIGURATION_CANARY_FAILED || kind == CONFIGURATION_DEGRADED;
 }
 
-/* Called from inside the engine: it may call nothing of it but configuration_view. */
+/* Called from inside the engine: it may call nothing of it but configuration_view and configuration_accepted. */
 struct configuration_listener {
     void (*happened)(void *arg, const struct configuration_event *e); /* NULL: not called */
     void *arg;

@@ -77,7 +77,9 @@ void target_reload_failed(void *self, bool lost)
                                                    : NULL));
     if (!latest)
         return;
-    (void)error_set(&t->why, ERROR_INVALID, "HAProxy could not load it");
+    const char *why = instance_view(t->in).reload_problem;
+    (void)error_set(&t->why, ERROR_INVALID, "HAProxy could not load it%s%s", why != NULL ? ": " : "",
+                    why != NULL ? why : "");
     t->progress = PROGRESS_RESTORING;
     t->load_failed = true;
     configuration_tell(c, CONFIGURATION_LOAD_FAILED, t, &t->why);

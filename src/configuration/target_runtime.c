@@ -53,7 +53,7 @@ static bool target_needs_no_verdict(const struct target *t)
 {
     return t->progress == PROGRESS_NEW && t->files != FILES_NEW && !t->away &&
            (t->effect != CFG_EFFECT_NONE || t->files_changed) && (target_is_alone(t) || target_is_plain(t)) &&
-           target_by_runtime(t) && configuration_writes(t->of);
+           target_by_runtime(t) && configuration_writes(t->of) && !target_document(t)->trial;
 }
 
 bool target_is_valid(const struct target *t)

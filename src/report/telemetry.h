@@ -56,6 +56,7 @@ struct telemetry {
     struct metric *template_render_ok;
     struct metric *template_last_render;
     struct metric *annotated_ports;
+    struct metric *quarantined_objects;
     struct metric *publications;
     struct metric *load_balancers;
     struct metric *trace_spans;

@@ -451,6 +451,22 @@ static void claim_places(struct services_plan *p, const struct services_rules *r
     free(served.kinds);
 }
 
+/* What would be served and is left out: once of each Service it is told why. */
+static void withhold(struct services_plan *p, const struct services_rules *rules)
+{
+    const struct annotated_service *told = NULL;
+    for (size_t i = 0; rules->withheld != NULL && i < p->route_count; i++) {
+        struct service_route *r = &p->routes[i];
+        const char *why = NULL;
+        if (r->refused || !rules->withheld(rules->arg, r->service->service.name, &why))
+            continue;
+        r->refused = r->withheld = true;
+        if (why != NULL && told != r->service)
+            remark(p, r->service, NULL, true, "%s", why);
+        told = r->service;
+    }
+}
+
 /* What is served, for the plans to come. */
 static void remember_owners(struct services_plan *p)
 {
@@ -458,7 +474,7 @@ static void remember_owners(struct services_plan *p)
         const struct service_route *r = &p->routes[i];
         cleanup(mem_free_ptr) char *namespace = namespace_of(&r->service->service);
         cleanup(mem_free_ptr) char *at = place_of(r), *mode = mode_of(r);
-        if (r->refused)
+        if (r->refused && !r->withheld)
             continue;
         if (r->options.hostname != NULL)
             service_owners_set(&p->owners, r->options.hostname, namespace);
@@ -519,6 +535,7 @@ void services_plan_make(const struct annotated_service *const *services, size_t 
     free(by_age);
     claim_hosts(ret, rules);
     claim_places(ret, rules);
+    withhold(ret, rules);
     if (ret->route_count > 0)
         qsort(ret->routes, ret->route_count, sizeof(ret->routes[0]), order_of_routes);
     for (size_t first = 0, end; first < ret->route_count; first = end) {

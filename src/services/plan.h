@@ -39,6 +39,9 @@ struct services_rules {
     bool unprotected; /* FOREIGN_PROTECTION=warn: those that ask for a protection that is not there are served, too */
     /* Whether something else listens at that address ("*": all) and port, and what: "haproxy.cfg, line 12"; NULL: not known. */
     bool (*is_taken)(void *arg, const char *place, uint16_t port, struct buf *by);
+    /* Whether a Service is left out, whatever it would be served by; *ret_why: what is told it, NULL: nothing yet. It keeps what is
+     * its own. NULL: none is. */
+    bool (*withheld)(void *arg, const char *service, const char **ret_why);
     void *arg;
 };
 
@@ -51,6 +54,7 @@ struct service_route {
     uint16_t listen_port;
     bool redirect; /* of this host name, from port 80 */
     bool refused;
+    bool withheld; /* refused so */
     struct port_options options; /* owned by the route that is no redirect */
     char *backend;               /* NULL: a redirect */
 };

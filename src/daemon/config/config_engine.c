@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "configuration/configuration.h"
+#include "configuration/culprits.h"
 #include "configuration/store.h"
 #include "daemon/certificates.h"
 #include "daemon/config/config_report.h"
@@ -279,9 +280,28 @@ void config_engine_poke(struct config_engine *e)
 
 /* ---- leading ---- */
 
+static void config_engine_judge(const struct config_engine *e, const struct configuration_event *event)
+{
+    bool load = event->kind == CONFIGURATION_LOAD_FAILED;
+    struct culprits_verdict v = {.load = load, .why = event->error != NULL ? event->error->message : NULL};
+    if (load || event->kind == CONFIGURATION_REJECTED) {
+        if (configuration_view(e->configuration, event->target).joins)
+            return; /* its own matter */
+    } else {
+        v.accepted = configuration_accepted(e->configuration);
+    }
+    if (load || event->kind == CONFIGURATION_REJECTED || v.accepted)
+        config_source_judge(e->source, event->document, &v);
+}
+
 static void config_engine_on_event(void *arg, const struct configuration_event *event)
 {
     const struct config_engine *e = arg;
+    bool of_target = event->kind == CONFIGURATION_VALIDATED || event->kind == CONFIGURATION_APPLIED ||
+                     event->kind == CONFIGURATION_UNCHANGED || event->kind == CONFIGURATION_REJECTED ||
+                     event->kind == CONFIGURATION_LOAD_FAILED;
+    if (of_target)
+        config_engine_judge(e, event);
     config_report_take(e->report, event);
     config_trace_take(e->trace, event);
     etcd_report_poke(e->etcd_report);

@@ -5,12 +5,14 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/text.h"
 #include "configuration/document.h"
 #include "configuration/file_source.h"
 #include "daemon/config/secret_certificate.h"
 #include "daemon/config/secret_source.h"
 #include "daemon/etcd/etcd_source.h"
+#include "daemon/quarantine.h"
 #include "daemon/services/services_source.h"
 #include "daemon/template/template_source.h"
 #include "haproxy/storage_files.h"
@@ -33,6 +35,7 @@ struct config_source {
     struct secret_source **certs;     /* config_certs_secrets; NULL: no Secret */
     struct kube_client_listener listener;
     struct storage_known *known; /* certificates of Secrets and templates */
+    struct quarantine *quarantine;
     struct document *document;   /* the last good one; NULL: none yet */
     struct error problem;        /* of what is there now; kind NONE: document is that */
     bool paused;
@@ -65,6 +68,7 @@ static int config_source_make(struct config_source *s, const char *origin, const
     struct document *d = document_new_of(s->options.use, origin, bytes, len, hash, files, err);
     if (d == NULL)
         return -1;
+    d->trial = quarantine_trial(s->quarantine);
     storage_known_end(s->known);
     document_unref(s->document);
     s->document = d;
@@ -264,6 +268,7 @@ static int config_source_make_template(struct config_source *s, struct event_bas
                                                     .pods = o->pods,
                                                     .known = s->known,
                                                     .state_fd = o->state_fd,
+                                                    .quarantine = s->quarantine,
                                                     .telemetry = o->telemetry,
                                                     .trace = o->trace,
                                                     .log = o->log};
@@ -287,6 +292,7 @@ static int config_source_make_services(struct config_source *s, struct event_bas
     const struct services_source_options options = {.settings = o->settings,
                                                     .kube = o->kube,
                                                     .known = s->known,
+                                                    .quarantine = s->quarantine,
                                                     .state_fd = o->state_fd,
                                                     .telemetry = o->telemetry,
                                                     .log = o->log};
@@ -325,6 +331,11 @@ struct config_source *config_source_new(struct event_base *base, const struct co
     s->callbacks = *callbacks;
     s->arg = arg;
     s->known = storage_known_new();
+    const struct quarantine_options quarantine = {.folder = options->settings->state_dir,
+                                                  .folder_fd = options->state_fd,
+                                                  .telemetry = options->telemetry,
+                                                  .log = options->log};
+    s->quarantine = quarantine_new(base, &quarantine);
     static int (*const make[])(struct config_source *, struct event_base *, struct error *) = {
         [SETTINGS_CONFIG_FILE] = config_source_make_file,
         [SETTINGS_CONFIG_SECRET] = config_source_make_secret,
@@ -333,6 +344,7 @@ struct config_source *config_source_new(struct event_base *base, const struct co
         [SETTINGS_CONFIG_ETCD] = config_source_make_etcd,
     };
     if (make[options->settings->config_source](s, base, err) != 0) {
+        quarantine_free(s->quarantine);
         storage_known_free(s->known);
         free(s);
         return NULL;
@@ -352,6 +364,7 @@ void config_source_free(struct config_source *s)
     etcd_source_free(s->etcd);
     config_source_each(s, secret_source_free);
     free(s->certs);
+    quarantine_free(s->quarantine);
     document_unref(s->document);
     storage_known_free(s->known);
     free(s);
@@ -399,10 +412,17 @@ void config_source_tell_to(struct config_source *s, struct events *events)
     services_source_tell_to(s->services, events);
 }
 
+void config_source_judge(struct config_source *s, const struct document *d, const struct culprits_verdict *v)
+{
+    if (s->document != NULL && d != NULL && str_eq(s->document->id, d->id) && s->document->trial == d->trial)
+        quarantine_judge(s->quarantine, v);
+}
+
 void config_source_measure(const struct config_source *s)
 {
     if (s == NULL)
         return;
+    quarantine_measure(s->quarantine);
     template_source_measure(s->template);
     services_source_measure(s->services);
 }

@@ -14,6 +14,7 @@
 struct checks;
 struct config_trace;
 struct config_source;
+struct culprits_verdict;
 struct etcd_client;
 struct etcd_source;
 struct event_base;
@@ -59,6 +60,8 @@ void config_source_poke(struct config_source *s); /* SIGHUP: asks again now */
 void config_source_give(struct config_source *s); /* calls back with what it has now */
 /* This replica leads: notes of templates about objects are reported, now and whenever it is another thing; NULL: no longer. */
 void config_source_tell_to(struct config_source *s, struct events *events);
+/* What became of that document. */
+void config_source_judge(struct config_source *s, const struct document *d, const struct culprits_verdict *v);
 void config_source_measure(const struct config_source *s);
 /* What it reads in etcd; NULL: nothing. */
 const struct etcd_source *config_source_etcd(const struct config_source *s);

@@ -1,11 +1,11 @@
 #include "daemon/services/service_secrets.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "daemon/config/secret_certificate.h"
@@ -172,6 +172,17 @@ bool service_secrets_settled(const struct service_secrets *s)
             return false;
     }
     return true;
+}
+
+uint64_t service_secrets_hash(const struct service_secrets *s, const char *name)
+{
+    const struct service_secret *one = service_secrets_find(s, name);
+    const struct secret_object *o = one != NULL && one->source != NULL ? secret_source_object(one->source) : NULL;
+    uint64_t h = HASH_START;
+    for (size_t i = 0; o != NULL && i < o->value_count; i++)
+        h = hash_bytes(hash_bytes(h, o->values[i].key, strlen(o->values[i].key) + 1), o->values[i].bytes,
+                       o->values[i].len);
+    return h;
 }
 
 /* ---- what comes of it ---- */

@@ -7,6 +7,7 @@
 #define DAEMON_SERVICES_SERVICE_SECRETS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 #include "base/log.h"
@@ -44,6 +45,9 @@ bool service_secrets_use(void *arg, const char *name, struct buf *why);
 void service_secrets_end(struct service_secrets *s);
 /* False: one of them has not been asked for long enough to say that it cannot be read. */
 bool service_secrets_settled(const struct service_secrets *s);
+
+/* Of what the Secret "namespace/name" has; the same as long as that is the same. */
+uint64_t service_secrets_hash(const struct service_secrets *s, const char *name);
 
 /* The certificates of those that p serves. -1: there are more than a document may have. */
 int service_secrets_add_files(const struct service_secrets *s, const struct services_plan *p,

@@ -6,11 +6,13 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "configuration/document.h"
 #include "configuration/file_source.h"
 #include "daemon/host_owners.h"
+#include "daemon/quarantine.h"
 #include "daemon/services/service_binds.h"
 #include "daemon/services/service_files.h"
 #include "daemon/services/service_report.h"
@@ -55,6 +57,7 @@ struct services_source {
     uint64_t began_us;    /* this time */
     char *given;          /* the text that was given last; NULL: none, or it failed since */
     char given_files[DIGEST_SHA256_HEX_BYTES];
+    bool given_trial;
     const char *said; /* why it failed last; NULL: it did not */
     size_t count, served, refused;
     struct service_owners owners; /* of the last composition */
@@ -150,6 +153,13 @@ static bool is_taken(void *arg, const char *place, uint16_t port, struct buf *by
     return service_binds_taken(&s->binds, place, port, by);
 }
 
+static bool is_withheld(void *arg, const char *service, const char **ret_why)
+{
+    const struct services_source *s = arg;
+    *ret_why = quarantine_why(s->options.quarantine, service);
+    return quarantine_leaves_out(s->options.quarantine, service);
+}
+
 static struct services_rules services_rules_of(const struct services_source *s)
 {
     const struct settings *settings = s->options.settings;
@@ -173,6 +183,7 @@ static struct services_rules services_rules_of(const struct services_source *s)
         .has_certificate = settings->local.file != NULL ? has_certificate : NULL,
         .has_secret = has_secret,
         .is_taken = is_taken,
+        .withheld = is_withheld,
         .arg = (void *)s,
     };
 }
@@ -231,20 +242,75 @@ static void services_fail(struct services_source *s, const char *why)
     s->callbacks.failed(s->arg, &err);
 }
 
+/* ---- what HAProxy refuses ---- */
+
+static uint64_t hash_text(uint64_t h, const char *text)
+{
+    return hash_bytes(h, text, strlen(text) + 1);
+}
+
+/* Of what a Service says of its ports, and of the Secrets that it names. */
+static uint64_t services_hash(const struct services_source *s, const struct annotated_service *of)
+{
+    static const char by_secret[] = "secret:";
+    const char *name = of->service.name;
+    uint64_t h = HASH_START;
+    for (size_t i = 0; i < of->annotation_count; i++) {
+        const char *value = of->annotations[i].value;
+        h = hash_text(hash_text(h, of->annotations[i].name), value);
+        if (!str_has_prefix(value, by_secret))
+            continue;
+        const char *secret = value + strlen(by_secret);
+        cleanup(mem_free_ptr) char *key = strchr(secret, '/') != NULL ? mem_strdup(secret)
+                                                                      : mem_printf("%.*s/%s", (int)strcspn(name, "/"), name,
+                                                                                   secret);
+        uint64_t of_secret = service_secrets_hash(s->secrets, key);
+        h = hash_bytes(h, (const char *)&of_secret, sizeof(of_secret));
+    }
+    for (size_t i = 0; i < of->service.port_count; i++) {
+        const struct service_port *p = &of->service.ports[i];
+        cleanup(mem_free_ptr) char *text = mem_printf("%s %u %u", p->name, p->number, p->node_port);
+        h = hash_text(h, text);
+    }
+    return h;
+}
+
+/* Whether any is left out. */
+static bool services_search(struct services_source *s, const struct services_gathered *services)
+{
+    bool any = false;
+    quarantine_begin(s->options.quarantine);
+    for (size_t i = 0; i < services->count; i++) {
+        const struct annotated_service *of = services->list[i];
+        quarantine_see(s->options.quarantine, of->service.name, services_hash(s, of));
+    }
+    quarantine_end(s->options.quarantine);
+    for (size_t i = 0; i < services->count && !any; i++)
+        any = quarantine_leaves_out(s->options.quarantine, ((const struct annotated_service *)services->list[i])->service.name);
+    return any;
+}
+
 static void services_make(struct services_source *s, const struct services_plan *p)
 {
     cleanup(buf_fini) struct buf text = {0};
     cleanup(storage_files_fini) struct storage_files files = {0};
     char hash[DIGEST_SHA256_HEX_BYTES];
     if (services_make_all(s, p, &files, &text) != 0) {
-        services_fail(s, "their host names, paths and certificates are more than the files of a HAProxy may have; what "
-                         "runs stays");
+        static const char why[] = "their host names, paths and certificates are more than the files of a HAProxy may have; "
+                                  "what runs stays";
+        services_fail(s, why);
+        quarantine_refuse(s->options.quarantine, why);
         return;
     }
     storage_files_hash(&files, hash);
     s->said = NULL;
-    if (s->given != NULL && str_eq(s->given, buf_str(&text)) && str_eq(s->given_files, hash))
+    bool trial = quarantine_trial(s->options.quarantine);
+    bool same = s->given != NULL && str_eq(s->given, buf_str(&text)) && str_eq(s->given_files, hash) &&
+                s->given_trial == trial;
+    quarantine_gives(s->options.quarantine, same);
+    if (same)
         return;
+    s->given_trial = trial;
     free(s->given);
     s->given = mem_strdup(buf_str(&text));
     memcpy(s->given_files, hash, sizeof(hash));
@@ -284,6 +350,10 @@ static void services_compose(void *arg)
         timer_set_sooner(&s->compose, SECRETS_WAIT_MS);
         return;
     }
+    if (services_search(s, &services)) {
+        services_plan_fini(&plan);
+        services_plan_make((const struct annotated_service *const *)services.list, services.count, &rules, &plan);
+    }
     tell_remarks(s, &plan);
     s->count = services.count;
     s->served = s->refused = 0;
@@ -292,14 +362,16 @@ static void services_compose(void *arg)
     for (size_t i = 0; i < plan.remark_count; i++)
         s->refused += plan.remarks[i].refused;
     service_report_take(&s->report, &plan);
-    if (s->served > 0 || settings->allow_empty)
+    if (s->served > 0 || settings->allow_empty || quarantine_trial(s->options.quarantine)) {
         services_make(s, &plan);
-    else
+    } else {
         services_fail(s, services.count == 0
                              ? "no Service has the label of SERVICES_LABEL; what runs stays (ALLOW_EMPTY=true: nothing "
                                "is served then)"
                              : "none of the Services with the label of SERVICES_LABEL can be served, see their Events "
                                "or the log; what runs stays (ALLOW_EMPTY=true: nothing is served then)");
+        quarantine_keep_none(s->options.quarantine);
+    }
     services_keep_owners(s, &plan.owners);
     services_plan_fini(&plan);
     free(services.list);
@@ -442,6 +514,7 @@ struct services_source *services_source_new(struct event_base *base, const struc
                                                 .changed = services_on_object,
                                                 .arg = s};
     s->slices = slices_watch_new(base, &slices);
+    quarantine_listen(options->quarantine, services_on_secret, s);
     s->rows = service_rows_new(settings, s->nodes.cache, slices_watch_slices(s->slices), options->log);
     s->listener = (struct kube_client_listener){.on_credentials = services_on_credentials, .arg = s};
     kube_client_on_credentials(options->kube, &s->listener);

@@ -18,6 +18,7 @@ struct checks;
 struct event_base;
 struct events;
 struct kube_client;
+struct quarantine;
 struct remarks;
 struct service_report;
 struct services_source;
@@ -31,6 +32,7 @@ struct services_source_options {
     const struct settings *settings;
     struct kube_client *kube;
     struct storage_known *known; /* certificates; NULL: they are parsed each time */
+    struct quarantine *quarantine;
     int state_fd;                /* of STATE_DIR, where the owners of hosts are kept; -1: they are not */
     struct telemetry *telemetry;
     const struct log *log;

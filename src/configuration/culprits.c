@@ -1,0 +1,311 @@
+#include "configuration/culprits.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/text.h"
+
+enum culprit_state { TRIED, GOOD, BAD, REST, LATER, OUT };
+
+struct culprit {
+    UT_hash_handle hh;
+    enum culprit_state state;
+    uint64_t hash;
+    bool seen;
+    bool accepted; /* a document with this content was loaded */
+    char *why;     /* of OUT */
+    char key[];
+};
+
+static struct culprit *culprits_find(const struct culprits *c, const char *key)
+{
+    struct culprit *found;
+    HASH_FIND_STR(c->all, key, found);
+    return found;
+}
+
+static struct culprit *culprits_add(struct culprits *c, const char *key, uint64_t hash, enum culprit_state state)
+{
+    size_t bytes = strlen(key) + 1;
+    struct culprit *one = mem_alloc(sizeof(*one) + bytes);
+    one->hash = hash;
+    one->state = state;
+    memcpy(one->key, key, bytes);
+    HASH_ADD_STR(c->all, key, one);
+    return one;
+}
+
+static void culprits_remove(struct culprits *c, struct culprit *one)
+{
+    HASH_DEL(c->all, one);
+    free(one->why);
+    free(one);
+}
+
+void culprits_fini(struct culprits *c)
+{
+    struct culprit *one, *next;
+    HASH_ITER (hh, c->all, one, next)
+        culprits_remove(c, one);
+    free(c->why);
+    free(c->blameless);
+    *c = (struct culprits){0};
+}
+
+static size_t culprits_of(const struct culprits *c, enum culprit_state state)
+{
+    size_t count = 0;
+    for (const struct culprit *one = c->all; one != NULL; one = one->hh.next)
+        count += one->state == state;
+    return count;
+}
+
+/* The first so many. */
+static void culprits_move(struct culprits *c, enum culprit_state from, enum culprit_state to, size_t count)
+{
+    for (struct culprit *one = c->all; one != NULL && count > 0; one = one->hh.next) {
+        if (one->state != from)
+            continue;
+        one->state = to;
+        count--;
+    }
+}
+
+static void culprits_move_all(struct culprits *c, enum culprit_state from, enum culprit_state to)
+{
+    culprits_move(c, from, to, SIZE_MAX);
+}
+
+static void say(char **text, const char *why)
+{
+    char *copy = mem_strdup(why);
+    free(*text);
+    *text = copy;
+}
+
+/* ---- which there are ---- */
+
+void culprits_begin(struct culprits *c)
+{
+    for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
+        one->seen = false;
+}
+
+/* One of them may be to blame after all. */
+static void culprits_doubt(struct culprits *c)
+{
+    c->gave_up = false;
+    say(&c->blameless, NULL);
+}
+
+/* Something is another one than when its group was judged. */
+static void culprits_changed(struct culprits *c, const struct culprit *one)
+{
+    if (one->state == TRIED || one->state == BAD)
+        c->known = false;
+    culprits_doubt(c);
+}
+
+void culprits_see(struct culprits *c, const char *key, uint64_t hash)
+{
+    struct culprit *one = culprits_find(c, key);
+    if (one == NULL) {
+        one = culprits_add(c, key, hash, TRIED);
+        culprits_doubt(c);
+    } else if (one->hash != hash) {
+        culprits_changed(c, one);
+        bool suspect = one->state != GOOD && (one->state != TRIED || c->searching);
+        one->state = suspect ? LATER : TRIED;
+        one->hash = hash;
+        one->accepted = false;
+    }
+    one->seen = true;
+}
+
+void culprits_end(struct culprits *c)
+{
+    struct culprit *one, *next;
+    HASH_ITER (hh, c->all, one, next) {
+        if (one->seen)
+            continue;
+        culprits_changed(c, one);
+        culprits_remove(c, one);
+    }
+}
+
+static bool is_left_out(const struct culprit *one)
+{
+    return one->state != GOOD && one->state != TRIED;
+}
+
+bool culprits_leaves_out(const struct culprits *c, const char *key)
+{
+    const struct culprit *one = culprits_find(c, key);
+    return one != NULL && is_left_out(one);
+}
+
+const char *culprits_why(const struct culprits *c, const char *key)
+{
+    const struct culprit *one = culprits_find(c, key);
+    return one != NULL && one->state == OUT ? one->why : NULL;
+}
+
+bool culprits_trial(const struct culprits *c)
+{
+    return c->trial;
+}
+
+size_t culprits_count(const struct culprits *c)
+{
+    return culprits_of(c, OUT);
+}
+
+/* ---- the search ---- */
+
+static void culprits_blame(struct culprits *c)
+{
+    for (struct culprit *one = c->all; one != NULL; one = one->hh.next) {
+        if (one->state != BAD)
+            continue;
+        one->state = OUT;
+        say(&one->why, c->why);
+    }
+}
+
+/* Nothing was written meanwhile: what was found good is now. */
+static void culprits_end_trial(struct culprits *c)
+{
+    c->trial = false;
+    for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
+        if (one->state == GOOD && !one->accepted)
+            one->state = TRIED;
+}
+
+/* After a document was accepted: what is tried next. False: nothing is left to be tried. */
+static bool culprits_next(struct culprits *c)
+{
+    if (!c->known)
+        culprits_move_all(c, BAD, REST);
+    size_t bad = culprits_of(c, BAD);
+    if (bad == 1)
+        culprits_blame(c);
+    if (bad > 1)
+        culprits_move(c, BAD, TRIED, (bad + 1) / 2);
+    else if (culprits_of(c, REST) > 0)
+        culprits_move_all(c, REST, TRIED);
+    else if (culprits_of(c, LATER) > 0)
+        culprits_move_all(c, LATER, TRIED);
+    else {
+        bool trial = c->trial;
+        c->searching = c->confirmed = false;
+        culprits_end_trial(c);
+        return trial || bad == 1; /* without it the document is another one, or it has a reason to tell */
+    }
+    return c->searching = true;
+}
+
+static bool culprits_accepted(struct culprits *c)
+{
+    for (struct culprit *one = c->all; one != NULL; one = one->hh.next) {
+        if (one->state == TRIED)
+            one->state = GOOD;
+        one->accepted = one->accepted || (one->state == GOOD && !c->trial);
+    }
+    c->confirmed = true;
+    culprits_doubt(c);
+    return culprits_next(c);
+}
+
+static void culprits_give_up(struct culprits *c)
+{
+    for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
+        if (one->state != OUT)
+            one->state = one->accepted ? GOOD : TRIED;
+    c->searching = c->confirmed = c->trial = false;
+    c->gave_up = true;
+}
+
+/* Of the TRIED ones, of which some, or which together, spoil it. */
+static void culprits_suspect(struct culprits *c, const char *why)
+{
+    bool joins = !c->confirmed && culprits_of(c, BAD) > 0;
+    if (c->confirmed)
+        culprits_move_all(c, BAD, REST);
+    culprits_move_all(c, TRIED, BAD);
+    c->known = !joins;
+    say(&c->why, why);
+    if (c->confirmed)
+        culprits_move(c, BAD, TRIED, culprits_of(c, BAD) / 2);
+}
+
+static bool culprits_rejected(struct culprits *c, const struct culprits_verdict *v)
+{
+    if (c->gave_up)
+        say(&c->blameless, v->why);
+    c->gave_up = false;
+    if (c->blameless != NULL && str_eq(c->blameless, v->why))
+        return false;
+    if (!c->searching)
+        c->confirmed = false;
+    c->searching = true;
+    if (culprits_of(c, TRIED) > 0) {
+        culprits_suspect(c, v->why);
+        if (c->confirmed && culprits_of(c, TRIED) == 0)
+            return culprits_next(c); /* it was one */
+        c->trial = c->trial || (!v->load && !c->confirmed && culprits_of(c, GOOD) == 0);
+        return true;
+    }
+    if (v->load || culprits_of(c, GOOD) == 0) {
+        culprits_give_up(c);
+        return true;
+    }
+    culprits_move_all(c, GOOD, BAD);
+    c->confirmed = false;
+    c->known = c->trial = true;
+    say(&c->why, v->why);
+    return true;
+}
+
+bool culprits_judge(struct culprits *c, const struct culprits_verdict *v)
+{
+    return v->accepted ? culprits_accepted(c) : culprits_rejected(c, v);
+}
+
+void culprits_each(const struct culprits *c, void (*fn)(void *arg, const char *key, const char *why), void *arg)
+{
+    for (const struct culprit *one = c->all; one != NULL; one = one->hh.next)
+        if (one->state == OUT)
+            fn(arg, one->key, one->why);
+}
+
+/* ---- over a restart ---- */
+
+void culprits_print(const struct culprits *c, struct buf *out)
+{
+    for (const struct culprit *one = c->all; one != NULL; one = one->hh.next) {
+        if (one->state != OUT && !one->accepted)
+            continue;
+        buf_printf(out, "%s\t%016" PRIx64 "\t%s\t", one->state == OUT ? "out" : "in", one->hash, one->key);
+        for (const char *at = one->state == OUT ? one->why : ""; *at != '\0'; at++)
+            buf_addn(out, *at == '\n' || *at == '\t' ? " " : at, 1);
+        buf_add(out, "\n");
+    }
+}
+
+void culprits_read(struct culprits *c, const char *text)
+{
+    cleanup(mem_free_ptr) char *copy = mem_strdup(text);
+    char *rest = copy;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+        const char *state = strsep(&line, "\t"), *hash = strsep(&line, "\t"), *key = strsep(&line, "\t");
+        if (line == NULL || *key == '\0' || culprits_find(c, key) != NULL || (!str_eq(state, "in") && !str_eq(state, "out")))
+            continue;
+        struct culprit *one = culprits_add(c, key, strtoull(hash, NULL, 16), *state == 'o' ? OUT : GOOD);
+        one->accepted = one->state == GOOD;
+        say(&one->why, one->state == OUT ? line : NULL);
+    }
+}

@@ -1,0 +1,69 @@
+/*
+ * Which objects HAProxy refuses a document for, where a document is made of objects and can be made without some of them. The search
+ * leaves objects out, and is told what became of each document (a check): first those that changed since the last accepted one, then
+ * of these, by halves, those that spoil it. One culprit of n that changed takes at most log2(n) + 3 checks, the first refusal among
+ * them; k culprits some k * (log2(n) + 1) + 2. A culprit stays out until its content is another one. Pure.
+ *
+ *   GOOD    is in every document, and was in one that was accepted
+ *   TRIED   is in the document that is judged next: new, changed, or added again by the search
+ *   BAD     left out: one of these, or all of them together, spoil a document of the GOOD ones
+ *   REST    left out, to be tried when the BAD ones are told apart
+ *   LATER   left out, to be tried last: a culprit, or a suspect, whose content has changed
+ *   OUT     a culprit
+ *
+ * Where not even the GOOD ones alone are accepted, HAProxy or what is no object has changed: all objects are suspects. So that
+ * nobody's service ends meanwhile, such documents are only to be checked, not written (culprits_trial), until the search is over. If a
+ * document without any object is refused, too, no object is to blame, and none is left out. Nor is one where HAProxy accepted a document
+ * and could not load it, unless some objects changed.
+ */
+#ifndef CONFIGURATION_CULPRITS_H
+#define CONFIGURATION_CULPRITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct culprit;
+
+struct culprits {
+    struct culprit *all;
+    bool searching;
+    bool confirmed; /* in this search a document of the GOOD ones was accepted */
+    bool known;     /* that the BAD ones spoil it was seen, not inferred */
+    bool trial;
+    char *why; /* the BAD ones spoil it */
+    bool gave_up;    /* no object is to blame: the document of all of them is judged next, */
+    char *blameless; /* and was refused for this; NULL: it is not so */
+};
+
+void culprits_fini(struct culprits *c);
+
+/* Which objects there are now: begin, each once, end. */
+void culprits_begin(struct culprits *c);
+void culprits_see(struct culprits *c, const char *key, uint64_t hash);
+void culprits_end(struct culprits *c);
+
+bool culprits_leaves_out(const struct culprits *c, const char *key);
+/* Of a culprit: what HAProxy said; NULL: it is none. Borrowed. */
+const char *culprits_why(const struct culprits *c, const char *key);
+bool culprits_trial(const struct culprits *c);
+size_t culprits_count(const struct culprits *c); /* culprits */
+
+struct culprits_verdict {
+    bool accepted;
+    bool load;       /* it was accepted, and could not be loaded */
+    const char *why; /* of a refusal */
+};
+/* What became of the document of those that are not left out. True: another one is to be made. */
+bool culprits_judge(struct culprits *c, const struct culprits_verdict *v);
+
+/* Calls fn for each culprit. */
+void culprits_each(const struct culprits *c, void (*fn)(void *arg, const char *key, const char *why), void *arg);
+
+/* What is known of objects, a line for each; and the same read, before the first begin. A line that is none is left out. */
+void culprits_print(const struct culprits *c, struct buf *out);
+void culprits_read(struct culprits *c, const char *text);
+
+#endif

@@ -1,0 +1,196 @@
+#include "daemon/quarantine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "configuration/document.h"
+#include "configuration/store_content.h"
+#include "host/timer.h"
+#include "report/telemetry.h"
+
+#define QUARANTINE_FILE "quarantine" /* in STATE_DIR */
+
+enum judged { JUDGED_NOT, JUDGED_ACCEPTED, JUDGED_REFUSED };
+
+struct quarantine {
+    struct quarantine_options options;
+    void (*again)(void *arg);
+    void *arg;
+    struct culprits culprits;
+    struct timer judge;
+    bool read;
+    enum judged judged; /* the document that was given last; */
+    bool taken;         /* the search knows */
+    bool load;
+    char *why;
+    char *kept; /* in STATE_DIR; NULL: nothing that is known */
+    size_t checks;
+};
+
+static void quarantine_keep(struct quarantine *q)
+{
+    struct buf text = {0};
+    culprits_print(&q->culprits, &text);
+    if (str_eq(q->kept, buf_str(&text)) || q->options.folder_fd < 0) {
+        buf_fini(&text);
+        return;
+    }
+    free(q->kept);
+    size_t len = text.len;
+    q->kept = buf_take(&text);
+    if (store_content_write(q->options.folder_fd, QUARANTINE_FILE, q->kept, len) != 0) {
+        cleanup(mem_free_ptr) char *why = mem_printf("%m");
+        log_warn(q->options.log, "cannot keep which objects HAProxy refuses; after a restart they are searched for again",
+                 log_str("folder", q->options.folder), log_str("error", why));
+    }
+}
+
+static void quarantine_on_judge(void *arg)
+{
+    struct quarantine *q = arg;
+    const struct culprits_verdict v = {.accepted = q->judged == JUDGED_ACCEPTED, .load = q->load, .why = q->why};
+    if (q->judged == JUDGED_NOT || q->taken)
+        return;
+    q->taken = true;
+    q->checks++;
+    bool searched = q->culprits.searching, again = culprits_judge(&q->culprits, &v);
+    if (!searched && q->culprits.searching && !v.accepted)
+        log_warn(q->options.log, "HAProxy refuses the configuration; the objects that it is refused for are searched",
+                 log_str("error", q->why));
+    if (searched && !q->culprits.searching && again)
+        log_info(q->options.log, "search for objects that HAProxy refuses ended",
+                 log_int("found", (int64_t)(culprits_count(&q->culprits))), log_int("checks", (int64_t)q->checks));
+    if (!q->culprits.searching)
+        q->checks = 0;
+    quarantine_keep(q);
+    if (again)
+        q->again(q->arg);
+}
+
+struct quarantine *quarantine_new(struct event_base *base, const struct quarantine_options *options)
+{
+    struct quarantine *q = mem_alloc(sizeof(*q));
+    q->options = *options;
+    timer_init(&q->judge, base, quarantine_on_judge, q);
+    return q;
+}
+
+void quarantine_free(struct quarantine *q)
+{
+    if (q == NULL)
+        return;
+    timer_fini(&q->judge);
+    culprits_fini(&q->culprits);
+    free(q->why);
+    free(q->kept);
+    free(q);
+}
+
+void quarantine_listen(struct quarantine *q, void (*again)(void *arg), void *arg)
+{
+    if (q == NULL)
+        return;
+    q->again = again;
+    q->arg = arg;
+}
+
+static void quarantine_read(struct quarantine *q)
+{
+    cleanup(buf_fini) struct buf text;
+    cleanup(mem_free_ptr) char *path = mem_printf("%s/" QUARANTINE_FILE, q->options.folder);
+    buf_init(&text, DOCUMENT_MAX_BYTES);
+    if (!q->read && q->options.folder != NULL && buf_read_file(&text, path) == 0)
+        culprits_read(&q->culprits, buf_str(&text));
+    q->read = true;
+}
+
+void quarantine_begin(struct quarantine *q)
+{
+    if (q == NULL)
+        return;
+    quarantine_read(q);
+    culprits_begin(&q->culprits);
+}
+
+void quarantine_see(struct quarantine *q, const char *key, uint64_t hash)
+{
+    if (q != NULL)
+        culprits_see(&q->culprits, key, hash);
+}
+
+void quarantine_end(struct quarantine *q)
+{
+    if (q != NULL)
+        culprits_end(&q->culprits);
+}
+
+bool quarantine_leaves_out(const struct quarantine *q, const char *key)
+{
+    return q != NULL && culprits_leaves_out(&q->culprits, key);
+}
+
+const char *quarantine_why(const struct quarantine *q, const char *key)
+{
+    return q != NULL ? culprits_why(&q->culprits, key) : NULL;
+}
+
+void quarantine_each(const struct quarantine *q, void (*fn)(void *arg, const char *key, const char *why), void *arg)
+{
+    if (q != NULL)
+        culprits_each(&q->culprits, fn, arg);
+}
+
+bool quarantine_trial(const struct quarantine *q)
+{
+    return q != NULL && culprits_trial(&q->culprits);
+}
+
+void quarantine_gives(struct quarantine *q, bool same)
+{
+    if (q == NULL)
+        return;
+    if (!same)
+        q->judged = JUDGED_NOT;
+    q->taken = false;
+    timer_set_sooner(&q->judge, 0);
+}
+
+void quarantine_judge(struct quarantine *q, const struct culprits_verdict *v)
+{
+    if (q == NULL)
+        return;
+    enum judged judged = v->accepted ? JUDGED_ACCEPTED : JUDGED_REFUSED;
+    if (judged == q->judged)
+        return;
+    q->judged = judged;
+    q->taken = false;
+    q->load = v->load;
+    char *why = mem_strdup(v->why);
+    free(q->why);
+    q->why = why;
+    timer_set_sooner(&q->judge, 0);
+}
+
+void quarantine_refuse(struct quarantine *q, const char *why)
+{
+    const struct culprits_verdict v = {.why = why};
+    quarantine_gives(q, false);
+    quarantine_judge(q, &v);
+}
+
+void quarantine_keep_none(struct quarantine *q)
+{
+    const struct culprits_verdict v = {.accepted = true};
+    if (q == NULL || !q->culprits.searching)
+        return;
+    quarantine_gives(q, false);
+    quarantine_judge(q, &v);
+}
+
+void quarantine_measure(const struct quarantine *q)
+{
+    if (q != NULL)
+        metric_set(q->options.telemetry->quarantined_objects, (double)culprits_count(&q->culprits), NULL);
+}
