@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "daemon/quarantine.h"
 #include "daemon/services/services_source.h"
 #include "daemon/template/remarks.h"
 #include "haproxy/storage_files.h"
@@ -41,7 +42,7 @@ static void look_add_file(struct services_look *l, const struct storage_file *f)
             buf_printf(&l->text, "#   %s\n", line);
 }
 
-static void look_on_made(void *arg, const char *origin, const char *bytes, size_t len, struct storage_files *files)
+static int look_on_made(void *arg, const char *origin, const char *bytes, size_t len, struct storage_files *files)
 {
     struct services_look *l = arg;
     (void)origin;
@@ -51,6 +52,7 @@ static void look_on_made(void *arg, const char *origin, const char *bytes, size_
         look_add_file(l, &files->list[i]);
     l->done = true;
     event_base_loopbreak(l->base);
+    return 0;
 }
 
 static void look_on_failed(void *arg, const struct error *err)
@@ -164,12 +166,16 @@ int services_command(struct event_base *base, const struct settings *settings, c
     struct kube_client *kube = http != NULL ? kube_client_new(http, access, log, &err) : NULL;
     if (kube != NULL && settings->kube_encoding == SETTINGS_KUBE_JSON)
         kube_client_set_json(kube);
-    const struct services_source_options options = {.settings = settings, .kube = kube, .state_fd = -1, .log = log};
+    const struct quarantine_options kept = {.folder = settings->state_dir, .folder_fd = -1, .log = log};
+    struct quarantine *quarantine = quarantine_new(base, &kept);
+    const struct services_source_options options = {
+        .settings = settings, .kube = kube, .quarantine = quarantine, .state_fd = -1, .log = log};
     l.kube = kube;
     if (kube == NULL)
         fprintf(stderr, "error: %s\n", err.message);
     else
         status = look_run(&l, &options, command);
+    quarantine_free(quarantine);
     kube_client_free(kube);
     http_free(http);
     buf_fini(&l.text);

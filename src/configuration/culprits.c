@@ -244,6 +244,8 @@ static void culprits_suspect(struct culprits *c, const char *why)
 
 static bool culprits_rejected(struct culprits *c, const struct culprits_verdict *v)
 {
+    if (c->all == NULL)
+        return false;
     if (c->gave_up)
         say(&c->blameless, v->why);
     c->gave_up = false;

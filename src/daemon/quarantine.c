@@ -12,7 +12,11 @@
 
 #define QUARANTINE_FILE "quarantine" /* in STATE_DIR */
 
-enum judged { JUDGED_NOT, JUDGED_ACCEPTED, JUDGED_REFUSED };
+struct verdict {
+    enum { NONE, ACCEPTED, REFUSED } is;
+    bool load;
+    char *why;
+};
 
 struct quarantine {
     struct quarantine_options options;
@@ -21,13 +25,23 @@ struct quarantine {
     struct culprits culprits;
     struct timer judge;
     bool read;
-    enum judged judged; /* the document that was given last; */
-    bool taken;         /* the search knows */
-    bool load;
-    char *why;
-    char *kept; /* in STATE_DIR; NULL: nothing that is known */
+    bool composing;        /* the document that was given last is of other objects than the search has now */
+    struct verdict of_last; /* of that document */
+    struct verdict next;   /* the search is told next */
+    char *kept;            /* in STATE_DIR; NULL: nothing that is known */
     size_t checks;
 };
+
+static void verdict_set(struct verdict *to, const struct culprits_verdict *from)
+{
+    char *why = from != NULL ? mem_strdup(from->why) : NULL;
+    free(to->why);
+    *to = (struct verdict){.why = why};
+    if (from != NULL) {
+        to->is = from->accepted ? ACCEPTED : REFUSED;
+        to->load = from->load;
+    }
+}
 
 static void quarantine_keep(struct quarantine *q)
 {
@@ -50,20 +64,21 @@ static void quarantine_keep(struct quarantine *q)
 static void quarantine_on_judge(void *arg)
 {
     struct quarantine *q = arg;
-    const struct culprits_verdict v = {.accepted = q->judged == JUDGED_ACCEPTED, .load = q->load, .why = q->why};
-    if (q->judged == JUDGED_NOT || q->taken)
+    const struct verdict *next = &q->next;
+    if (next->is == NONE)
         return;
-    q->taken = true;
-    q->checks++;
+    const struct culprits_verdict v = {.accepted = next->is == ACCEPTED, .load = next->load, .why = next->why};
     bool searched = q->culprits.searching, again = culprits_judge(&q->culprits, &v);
+    q->checks++;
     if (!searched && q->culprits.searching && !v.accepted)
         log_warn(q->options.log, "HAProxy refuses the configuration; the objects that it is refused for are searched",
-                 log_str("error", q->why));
-    if (searched && !q->culprits.searching && again)
+                 log_str("error", v.why));
+    if (searched && !q->culprits.searching)
         log_info(q->options.log, "search for objects that HAProxy refuses ended",
-                 log_int("found", (int64_t)(culprits_count(&q->culprits))), log_int("checks", (int64_t)q->checks));
+                 log_int("left_out", (int64_t)(culprits_count(&q->culprits))), log_int("checks", (int64_t)q->checks));
     if (!q->culprits.searching)
         q->checks = 0;
+    verdict_set(&q->next, NULL);
     quarantine_keep(q);
     if (again)
         q->again(q->arg);
@@ -83,7 +98,8 @@ void quarantine_free(struct quarantine *q)
         return;
     timer_fini(&q->judge);
     culprits_fini(&q->culprits);
-    free(q->why);
+    free(q->of_last.why);
+    free(q->next.why);
     free(q->kept);
     free(q);
 }
@@ -111,6 +127,8 @@ void quarantine_begin(struct quarantine *q)
     if (q == NULL)
         return;
     quarantine_read(q);
+    q->composing = true;
+    verdict_set(&q->next, NULL);
     culprits_begin(&q->culprits);
 }
 
@@ -147,46 +165,46 @@ bool quarantine_trial(const struct quarantine *q)
     return q != NULL && culprits_trial(&q->culprits);
 }
 
+static void quarantine_tell(struct quarantine *q, const struct culprits_verdict *v)
+{
+    if (q->again == NULL)
+        return; /* this source is not made of objects */
+    q->composing = false;
+    verdict_set(&q->next, v);
+    timer_set_sooner(&q->judge, 0);
+}
+
 void quarantine_gives(struct quarantine *q, bool same)
 {
     if (q == NULL)
         return;
+    const struct verdict *last = &q->of_last;
+    const struct culprits_verdict v = {.accepted = last->is == ACCEPTED, .load = last->load, .why = last->why};
+    bool known = same && last->is != NONE;
+    quarantine_tell(q, known ? &v : NULL);
     if (!same)
-        q->judged = JUDGED_NOT;
-    q->taken = false;
-    timer_set_sooner(&q->judge, 0);
+        verdict_set(&q->of_last, NULL);
 }
 
 void quarantine_judge(struct quarantine *q, const struct culprits_verdict *v)
 {
-    if (q == NULL)
+    if (q == NULL || q->of_last.is == (v->accepted ? ACCEPTED : REFUSED))
         return;
-    enum judged judged = v->accepted ? JUDGED_ACCEPTED : JUDGED_REFUSED;
-    if (judged == q->judged)
-        return;
-    q->judged = judged;
-    q->taken = false;
-    q->load = v->load;
-    char *why = mem_strdup(v->why);
-    free(q->why);
-    q->why = why;
-    timer_set_sooner(&q->judge, 0);
+    verdict_set(&q->of_last, v);
+    if (!q->composing)
+        quarantine_tell(q, v);
 }
 
 void quarantine_refuse(struct quarantine *q, const char *why)
 {
-    const struct culprits_verdict v = {.why = why};
-    quarantine_gives(q, false);
-    quarantine_judge(q, &v);
+    if (q != NULL)
+        quarantine_tell(q, &(struct culprits_verdict){.why = why});
 }
 
 void quarantine_keep_none(struct quarantine *q)
 {
-    const struct culprits_verdict v = {.accepted = true};
-    if (q == NULL || !q->culprits.searching)
-        return;
-    quarantine_gives(q, false);
-    quarantine_judge(q, &v);
+    if (q != NULL)
+        quarantine_tell(q, q->culprits.searching ? &(struct culprits_verdict){.accepted = true} : NULL);
 }
 
 void quarantine_measure(const struct quarantine *q)

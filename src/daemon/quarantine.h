@@ -3,8 +3,9 @@
  * documents of objects, and the configuration engine, which has each judged by HAProxy. A culprit is told by the source (a line of the
  * log, an Event, /status), counted by the metric quarantined_objects, and kept in STATE_DIR, until it changes.
  *
- * A source, each time: quarantine_begin, quarantine_see for each object, quarantine_end; a document without those that
- * quarantine_leaves_out; then, before it is given away, quarantine_gives. It is asked for another one by `again`.
+ * A source, each time: quarantine_begin, quarantine_see for each object, quarantine_end; then a document without those that
+ * quarantine_leaves_out, and one of quarantine_gives (before it is given away), quarantine_refuse and quarantine_keep_none. It is
+ * asked for another one by `again`.
  */
 #ifndef DAEMON_QUARANTINE_H
 #define DAEMON_QUARANTINE_H
@@ -47,9 +48,8 @@ bool quarantine_trial(const struct quarantine *q); /* the document is to be chec
 void quarantine_gives(struct quarantine *q, bool same);
 /* Of the document that was given last; may be called at any time. */
 void quarantine_judge(struct quarantine *q, const struct culprits_verdict *v);
-/* In place of giving one: what the objects come to can be none; without them there is none, and what runs stays. */
-void quarantine_refuse(struct quarantine *q, const char *why);
-void quarantine_keep_none(struct quarantine *q);
+void quarantine_refuse(struct quarantine *q, const char *why); /* what the objects come to can be no document */
+void quarantine_keep_none(struct quarantine *q);               /* none is given: what runs stays */
 void quarantine_measure(const struct quarantine *q);
 
 #endif

@@ -56,6 +56,8 @@ struct resource {
 struct objects {
     struct resource **resources;
     size_t count;
+    bool (*withheld)(void *arg, const char *resource, const char *key); /* NULL: none is */
+    void *withheld_arg;
     struct arena
         memory; /* of what was read, of the keys of the indexes and of what was fetched, which the templates may keep */
 };
@@ -150,6 +152,12 @@ struct cache *objects_cache(const struct objects *o, size_t resource)
     return o->resources[resource]->cache;
 }
 
+void objects_withhold(struct objects *o, bool (*fn)(void *arg, const char *resource, const char *key), void *arg)
+{
+    o->withheld = fn;
+    o->withheld_arg = arg;
+}
+
 /* ---- reading ---- */
 
 static void *read_malloc(void *arena, size_t bytes)
@@ -171,8 +179,8 @@ static void read_free(void *arena, void *old)
 }
 
 struct reading {
+    struct objects *o;
     struct resource *r;
-    struct arena *memory;
 };
 
 static void resource_read_one(void *arg, const void *object)
@@ -180,19 +188,22 @@ static void resource_read_one(void *arg, const void *object)
     const struct reading *reading = arg;
     const struct template_object *t = object;
     struct resource *r = reading->r;
-    const yyjson_alc alc = {read_malloc, read_realloc, read_free, reading->memory};
+    struct objects *o = reading->o;
+    if (o->withheld != NULL && o->withheld(o->withheld_arg, r->name, t->name))
+        return;
+    const yyjson_alc alc = {read_malloc, read_realloc, read_free, &o->memory};
     yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)t->json, strlen(t->json), 0, &alc, NULL);
     if (doc == NULL)
         return; /* it was JSON when it was put there */
     yyjson_val *root = yyjson_doc_get_root(doc);
-    arena_cut(reading->memory, root + yyjson_doc_get_val_count(doc)); /* yyjson asks for more than it needs */
+    arena_cut(&o->memory, root + yyjson_doc_get_val_count(doc)); /* yyjson asks for more than it needs */
     r->objects[r->object_count++] = (struct read_object){t->name, root, false};
     r->list[r->list_count++] = root;
 }
 
 static void resource_read(struct objects *o, struct resource *r)
 {
-    struct reading reading = {r, &o->memory};
+    struct reading reading = {o, r};
     if (r->read)
         return;
     r->read = true;

@@ -41,6 +41,9 @@ size_t objects_key_count(const struct objects *o, size_t resource);
 struct cache *objects_cache(const struct objects *o,
                             size_t resource); /* of template_objects; what is put there is seen */
 
+/* Those that fn says so of are seen by no render; NULL: none. resource: its name. */
+void objects_withhold(struct objects *o, bool (*fn)(void *arg, const char *resource, const char *key), void *arg);
+
 /* ---- what a render sees; what is in the caches must not change from here on until objects_forget_read */
 
 /* To be left out; false: it is already, or is none of them. */

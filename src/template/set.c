@@ -378,7 +378,7 @@ static int set_read_rest(struct template_set *s, const struct yaml_node *root, s
 {
     static const char *const ignored[] = {"watched_resources_ignore_fields", NULL}, *const tests[] = {
                                                                                         "tests", "validation_tests"};
-    if (set_read_late(s, root, ignored, set_read_ignored, err) != 0)
+    if (set_check_uses(s, err) != 0 || set_read_late(s, root, ignored, set_read_ignored, err) != 0)
         return -1;
     return set_read_late(s, root, tests, set_read_tests, err);
 }

@@ -32,6 +32,12 @@ struct template_paths {
     size_t count;
 };
 
+/* What an object names: objects of another resource of the set, in its own namespace. */
+struct template_use {
+    char *resource;
+    struct template_paths names;
+};
+
 struct template_watch {
     char *name;                            /* as templates call it */
     char *api_version, *kind;              /* "networking.k8s.io/v1", "Ingress" */
@@ -41,6 +47,9 @@ struct template_watch {
     struct template_paths index_by;
     struct template_paths keep; /* empty: all but managedFields */
     struct template_paths drop;
+    bool quarantine; /* an object that HAProxy refuses a configuration for is left out, until it changes, or one that it names */
+    struct template_use *uses;
+    size_t use_count;
     size_t line; /* in set.yaml */
 };
 

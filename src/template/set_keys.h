@@ -78,6 +78,7 @@ int set_read_watches(void *set, const char *key, const struct yaml_node *value, 
 /* Of all watches that were read: what none of them keeps. */
 int set_read_ignored(struct template_set *s, const char *key, const struct yaml_node *value,
                      struct error *err) must_check;
+int set_check_uses(const struct template_set *s, struct error *err) must_check;
 void set_watch_fini(struct template_watch *w);
 /* Once the watches are read, which fixtures are of. */
 int set_read_tests(struct template_set *s, const char *key, const struct yaml_node *value,

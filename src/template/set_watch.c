@@ -77,6 +77,22 @@ static int watch_drop(void *of, const char *key, const struct yaml_node *value, 
     return set_each_text(key, value, set_add_path, &((struct template_watch *)of)->drop, err);
 }
 
+static int watch_use(void *arg, const struct yaml_node *key, const struct yaml_node *value, struct error *err)
+{
+    struct template_watch *w = arg;
+    w->uses = mem_resize(w->uses, w->use_count + 1, sizeof(w->uses[0]));
+    struct template_use *use = &w->uses[w->use_count++];
+    *use = (struct template_use){.resource = mem_strdup(key->text)};
+    return set_each_text(key->text, value, set_add_path, &use->names, err);
+}
+
+static int watch_quarantine(void *of, const char *key, const struct yaml_node *value, struct error *err)
+{
+    struct template_watch *w = of;
+    w->quarantine = true;
+    return set_each_pair(key, value, watch_use, w, err);
+}
+
 /* The older controller's: what it kept in memory. Here all is, in fewer bytes. */
 static int watch_store(void *of, const char *key, const struct yaml_node *value, struct error *err)
 {
@@ -101,6 +117,9 @@ static const struct set_key watch_keys[] = {
     {"keep", watch_keep, SCHEMA_TEXTS,
      "Paths of the fields that are kept, besides what identifies an object; default: all."},
     {"drop", watch_drop, SCHEMA_TEXTS, "Paths of fields that are not kept."},
+    {"quarantine", watch_quarantine, "{\"type\": \"object\", \"additionalProperties\": " SCHEMA_TEXTS "}",
+     "An object that HAProxy refuses a configuration for is left out until it changes, or one that it names in its namespace: "
+     "by a resource of the set, the paths of their names."},
     {"store", watch_store, "{\"enum\": [\"full\", \"on-demand\"]}", "Of an older controller; without effect."},
 };
 const struct set_keys set_watch_keys = SET_KEYS("watch", "A resource whose objects templates see.", watch_keys);
@@ -138,6 +157,21 @@ int set_read_ignored(struct template_set *s, const char *key, const struct yaml_
     return rc;
 }
 
+int set_check_uses(const struct template_set *s, struct error *err)
+{
+    for (size_t i = 0; i < s->watch_count; i++)
+        for (size_t k = 0; k < s->watches[i].use_count; k++) {
+            const char *name = s->watches[i].uses[k].resource;
+            size_t at = 0;
+            while (at < s->watch_count && !str_eq(s->watches[at].name, name))
+                at++;
+            if (at == s->watch_count)
+                return error_set(err, ERROR_INVALID, TEMPLATE_SET_FILE ":%zu: watch.%s.quarantine: %s is not watched",
+                                 s->watches[i].line, s->watches[i].name, name);
+        }
+    return 0;
+}
+
 void set_watch_fini(struct template_watch *w)
 {
     set_free_names(w->namespaces);
@@ -150,4 +184,9 @@ void set_watch_fini(struct template_watch *w)
     set_free_paths(&w->index_by);
     set_free_paths(&w->keep);
     set_free_paths(&w->drop);
+    for (size_t i = 0; i < w->use_count; i++) {
+        free(w->uses[i].resource);
+        set_free_paths(&w->uses[i].names);
+    }
+    free(w->uses);
 }

@@ -69,22 +69,26 @@ static int config_source_make(struct config_source *s, const char *origin, const
     if (d == NULL)
         return -1;
     d->trial = quarantine_trial(s->quarantine);
+    quarantine_gives(s->quarantine, s->document != NULL && str_eq(s->document->id, d->id) &&
+                                        s->document->trial == d->trial);
     storage_known_end(s->known);
     document_unref(s->document);
     s->document = d;
     return 0;
 }
 
-static void config_source_take(struct config_source *s, const char *origin, const char *bytes, size_t len,
-                               const char *hash, struct storage_files *files)
+static int config_source_take(struct config_source *s, const char *origin, const char *bytes, size_t len,
+                              const char *hash, struct storage_files *files)
 {
     struct error err = {0};
     if (config_source_make(s, origin, bytes, len, hash, files, &err) != 0) {
+        quarantine_refuse(s->quarantine, err.message);
         config_source_fail(s, &err);
-        return;
+        return -1;
     }
     error_clear(&s->problem);
     config_source_give(s);
+    return 0;
 }
 
 /* ---- a file ---- */
@@ -98,7 +102,7 @@ static void config_source_on_file(void *arg, const char *bytes, size_t len, cons
                                   struct storage_files *files)
 {
     struct config_source *s = arg;
-    config_source_take(s, s->options.settings->config_file, bytes, len, hash, files);
+    (void)config_source_take(s, s->options.settings->config_file, bytes, len, hash, files);
 }
 
 static int config_source_make_file(struct config_source *s, struct event_base *base, struct error *err)
@@ -176,7 +180,7 @@ static int config_source_compose(struct config_source *s, const struct secret_ob
     cleanup(mem_free_ptr) char *origin =
         mem_printf("Secret %s/%s, key %s", settings->config_secret_namespace, settings->config_secret_name, v->key);
     s->with_files = s->with_files || files.count > 0;
-    config_source_take(s, origin, v->bytes, v->len, NULL, s->with_files ? &files : NULL);
+    (void)config_source_take(s, origin, v->bytes, v->len, NULL, s->with_files ? &files : NULL);
     return 0;
 }
 
@@ -278,10 +282,10 @@ static int config_source_make_template(struct config_source *s, struct event_bas
 
 /* ---- annotated Services ---- */
 
-static void config_source_on_services(void *arg, const char *origin, const char *bytes, size_t len,
-                                      struct storage_files *files)
+static int config_source_on_services(void *arg, const char *origin, const char *bytes, size_t len,
+                                     struct storage_files *files)
 {
-    config_source_take(arg, origin, bytes, len, NULL, files);
+    return config_source_take(arg, origin, bytes, len, NULL, files);
 }
 
 static int config_source_make_services(struct config_source *s, struct event_base *base, struct error *err)
@@ -307,7 +311,7 @@ static void config_source_on_published(void *arg, const char *origin, const char
 {
     struct config_source *s = arg;
     s->with_files = s->with_files || files->count > 0;
-    config_source_take(s, origin, bytes, len, NULL, s->with_files ? files : NULL);
+    (void)config_source_take(s, origin, bytes, len, NULL, s->with_files ? files : NULL);
 }
 
 static int config_source_make_etcd(struct config_source *s, struct event_base *base, struct error *err)

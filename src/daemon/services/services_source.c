@@ -305,16 +305,19 @@ static void services_make(struct services_source *s, const struct services_plan 
     storage_files_hash(&files, hash);
     s->said = NULL;
     bool trial = quarantine_trial(s->options.quarantine);
-    bool same = s->given != NULL && str_eq(s->given, buf_str(&text)) && str_eq(s->given_files, hash) &&
-                s->given_trial == trial;
-    quarantine_gives(s->options.quarantine, same);
-    if (same)
+    if (s->given != NULL && str_eq(s->given, buf_str(&text)) && str_eq(s->given_files, hash) &&
+        s->given_trial == trial) {
+        quarantine_gives(s->options.quarantine, true);
         return;
+    }
     s->given_trial = trial;
     free(s->given);
     s->given = mem_strdup(buf_str(&text));
     memcpy(s->given_files, hash, sizeof(hash));
-    s->callbacks.made(s->arg, ORIGIN, buf_str(&text), text.len, &files);
+    if (s->callbacks.made(s->arg, ORIGIN, buf_str(&text), text.len, &files) == 0)
+        return;
+    free(s->given);
+    s->given = NULL;
 }
 
 /* Takes those of a plan. */

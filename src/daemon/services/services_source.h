@@ -40,8 +40,8 @@ struct services_source_options {
 
 /* From the loop. */
 struct services_source_callbacks {
-    /* Another text, other files, or after a failure. files: the callee's to empty. */
-    void (*made)(void *arg, const char *origin, const char *bytes, size_t len, struct storage_files *files);
+    /* Another text, other files, or after a failure. files: the callee's to empty. -1: it can be no configuration, which was told. */
+    int (*made)(void *arg, const char *origin, const char *bytes, size_t len, struct storage_files *files);
     void (*failed)(void *arg, const struct error *err); /* it names the source */
 };
 

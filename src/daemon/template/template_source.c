@@ -11,9 +11,11 @@
 #include "daemon/config/config_trace.h"
 #include "daemon/host_owners.h"
 #include "daemon/pod_targets.h"
+#include "daemon/quarantine.h"
 #include "daemon/template/edition.h"
 #include "daemon/template/pods_source.h"
 #include "daemon/template/remarks.h"
+#include "daemon/template/set_quarantine.h"
 #include "daemon/template/renders.h"
 #include "daemon/template/set_source.h"
 #include "daemon/template/watches.h"
@@ -60,6 +62,7 @@ struct template_source {
     bool owed;                          /* objects have changed since it was tried; */
     uint64_t try_ms;                    /* then it is tried again */
     char hash[DIGEST_SHA256_HEX_BYTES]; /* of what was given last; "": nothing */
+    bool trial;                         /* that was one (configuration/culprits) */
     struct error problem;               /* of the newest; kind NONE: there is none */
     struct remarks *remarks;
     struct renders *renders;
@@ -105,7 +108,7 @@ static int template_source_make(struct template_source *s, const struct rendered
                              own_paths ? stored.len : cfg->len, files, err);
 }
 
-static int template_source_take(struct template_source *s, const struct rendered *r, struct error *err)
+static int template_source_take(struct template_source *s, struct rendered *r, struct error *err)
 {
     const struct edition *e = s->rendered;
     cleanup(storage_files_fini) struct storage_files files = {0};
@@ -113,10 +116,13 @@ static int template_source_take(struct template_source *s, const struct rendered
     if (rendered_files(r, s->options.known, &files, err) != 0)
         return error_prefix(err, "%s", set_source_name(s->source));
     template_source_hash(r, &files, hash);
-    bool same = str_eq(hash, s->hash), of_newest = e == &s->newest;
+    bool trial = quarantine_trial(s->options.quarantine);
+    bool same = str_eq(hash, s->hash) && trial == s->trial, of_newest = e == &s->newest;
     bool recovers = of_newest && s->problem.kind != ERROR_NONE; /* the same, too, is what the source has now */
     renders_succeeded(s->renders, r, &files, same, of_newest);
-    if ((!same || recovers) && template_source_make(s, r, &files, err) != 0)
+    if (same && !recovers)
+        quarantine_gives(s->options.quarantine, true);
+    else if (template_source_make(s, r, &files, err) != 0)
         return -1;
     log_debug(s->options.log, "templates rendered", log_us_as_ms("took_ms", r->took_us), log_bool("changed", !same));
     if (r->owners != NULL) {
@@ -124,6 +130,7 @@ static int template_source_take(struct template_source *s, const struct rendered
         free(s->owners);
         s->owners = mem_strdup(r->owners);
     }
+    set_quarantine_remark(s->options.quarantine, e->watched->set, r);
     remarks_take(s->remarks, e->watched->set, watches_objects(e->watched->watches), r);
     if (of_newest) {
         error_clear(&s->problem);
@@ -132,6 +139,7 @@ static int template_source_take(struct template_source *s, const struct rendered
         s->fails = false;
     }
     memcpy(s->hash, hash, sizeof(hash));
+    s->trial = trial;
     config_trace_rendered(s->options.trace, !same || recovers, NULL);
     if (!same || recovers)
         (of_newest ? s->callbacks.changed : s->callbacks.followed)(s->arg);
@@ -181,8 +189,11 @@ static void template_source_on_rendered(void *arg, struct rendered *r, const str
         wrong = *err;
         (void)error_prefix(&wrong, "%s", set_source_name(s->source));
     }
-    if (r == NULL || template_source_take(s, r, &wrong) != 0)
+    if (r == NULL || template_source_take(s, r, &wrong) != 0) {
         template_source_fail_render(s, &wrong);
+        if (wrong.kind == ERROR_INVALID && !template_source_has_good(s))
+            quarantine_refuse(s->options.quarantine, wrong.message);
+    }
     if (wrong.kind == ERROR_RETRY) /* no process could be started, or it was killed */
         timer_set(&s->start, RETRY_MS);
     if (s->again)
@@ -269,6 +280,7 @@ static void template_source_begin(void *arg)
                                      .output_bytes = OUTPUT_MAX_BYTES};
     if (set_source_pods(s->source) != NULL)
         pods_source_prepare(set_source_pods(s->source), options.objects, &options);
+    set_quarantine_prepare(s->options.quarantine, e->set, options.objects);
     s->began_ms = clock_mono_ms();
     s->again = false;
     s->owed = s->owed && e != &s->newest;
@@ -287,6 +299,13 @@ static void template_source_on_watched(void *arg, const char *cause)
     struct template_source *s = arg;
     log_debug(s->options.log, "objects of the templates changed", log_str("cause", cause));
     config_trace_caused(s->options.trace, cause);
+    s->owed = true;
+    template_source_schedule(s);
+}
+
+static void template_source_on_quarantine(void *arg)
+{
+    struct template_source *s = arg;
     s->owed = true;
     template_source_schedule(s);
 }
@@ -388,6 +407,7 @@ struct template_source *template_source_new(struct event_base *base, const struc
     timer_init(&s->start, base, template_source_begin, s);
     s->remarks = remarks_new(REMARKS_OF_TEMPLATES, options->log);
     s->renders = renders_new(options->telemetry);
+    quarantine_listen(options->quarantine, template_source_on_quarantine, s);
     s->listener = (struct kube_client_listener){.on_credentials = template_source_on_credentials, .arg = s};
     kube_client_on_credentials(options->kube, &s->listener);
     return s;

@@ -21,6 +21,7 @@ struct event_base;
 struct events;
 struct kube_client;
 struct pod_targets;
+struct quarantine;
 struct remarks;
 struct secret_object;
 struct settings;
@@ -34,7 +35,7 @@ struct watches;
 struct template_source_options {
     const struct settings *settings;
     struct kube_client *kube;
-    struct pod_targets *pods;    /* that follow the set's targets */
+    struct pod_targets *pods; /* that follow the set's targets */
     struct quarantine *quarantine;
     struct storage_known *known; /* certificates of configurations before */
     int state_fd;                /* of STATE_DIR, where the owners of hosts are kept; -1: they are not */
