@@ -422,8 +422,8 @@ static void target_replace(void *self, struct replacement_request *ret)
 {
     struct target *t = self;
     bool restores = t->restores, writes = restores || target_is_valid(t);
-    if (!t->joins) /* the next document need not wait for its reload */
-        configuration_begin(t->of, restores || !target_by_runtime(t));
+    if (!t->joins) /* the next document need not wait for its reload; nor for one that is only checked, and perhaps refused */
+        configuration_begin(t->of, restores || (writes && !target_by_runtime(t)));
     document_unref(t->asked);
     t->asked = restores ? NULL : document_ref(target_document(t));
     if (writes && !restores)
