@@ -64,20 +64,22 @@ static size_t culprits_of(const struct culprits *c, enum culprit_state state)
     return count;
 }
 
-/* The first so many. */
-static void culprits_move(struct culprits *c, enum culprit_state from, enum culprit_state to, size_t count)
+static void culprits_move(struct culprits *c, enum culprit_state from, enum culprit_state to)
 {
-    for (struct culprit *one = c->all; one != NULL && count > 0; one = one->hh.next) {
-        if (one->state != from)
-            continue;
-        one->state = to;
-        count--;
-    }
+    for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
+        if (one->state == from)
+            one->state = to;
 }
 
-static void culprits_move_all(struct culprits *c, enum culprit_state from, enum culprit_state to)
+/* The half of the BAD ones that were shown last as they are now: those before it were in more of the documents that were refused. */
+static void culprits_try_half(struct culprits *c, size_t bad)
 {
-    culprits_move(c, from, to, SIZE_MAX);
+    size_t stay = (bad + 1) / 2;
+    for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
+        if (one->state == BAD && stay > 0)
+            stay--;
+        else if (one->state == BAD)
+            one->state = TRIED;
 }
 
 static void say(char **text, const char *why)
@@ -122,6 +124,8 @@ void culprits_see(struct culprits *c, const char *key, uint64_t hash)
         one->state = suspect ? LATER : TRIED;
         one->hash = hash;
         one->accepted = false;
+        HASH_DEL(c->all, one);
+        HASH_ADD_STR(c->all, key, one);
     }
     one->seen = true;
 }
@@ -189,16 +193,16 @@ static void culprits_end_trial(struct culprits *c)
 static bool culprits_next(struct culprits *c)
 {
     if (!c->known)
-        culprits_move_all(c, BAD, REST);
+        culprits_move(c, BAD, REST);
     size_t bad = culprits_of(c, BAD);
     if (bad == 1)
         culprits_blame(c);
     if (bad > 1)
-        culprits_move(c, BAD, TRIED, (bad + 1) / 2);
+        culprits_try_half(c, bad);
     else if (culprits_of(c, REST) > 0)
-        culprits_move_all(c, REST, TRIED);
+        culprits_move(c, REST, TRIED);
     else if (culprits_of(c, LATER) > 0)
-        culprits_move_all(c, LATER, TRIED);
+        culprits_move(c, LATER, TRIED);
     else {
         bool trial = c->trial;
         c->searching = c->confirmed = false;
@@ -234,12 +238,10 @@ static void culprits_suspect(struct culprits *c, const char *why)
 {
     bool joins = !c->confirmed && culprits_of(c, BAD) > 0;
     if (c->confirmed)
-        culprits_move_all(c, BAD, REST);
-    culprits_move_all(c, TRIED, BAD);
+        culprits_move(c, BAD, REST);
+    culprits_move(c, TRIED, BAD);
     c->known = !joins;
     say(&c->why, why);
-    if (c->confirmed)
-        culprits_move(c, BAD, TRIED, culprits_of(c, BAD) / 2);
 }
 
 static bool culprits_rejected(struct culprits *c, const struct culprits_verdict *v)
@@ -256,16 +258,16 @@ static bool culprits_rejected(struct culprits *c, const struct culprits_verdict 
     c->searching = true;
     if (culprits_of(c, TRIED) > 0) {
         culprits_suspect(c, v->why);
-        if (c->confirmed && culprits_of(c, TRIED) == 0)
-            return culprits_next(c); /* it was one */
-        c->trial = c->trial || (!v->load && !c->confirmed && culprits_of(c, GOOD) == 0);
+        if (c->confirmed)
+            return culprits_next(c);
+        c->trial = c->trial || (!v->load && culprits_of(c, GOOD) == 0);
         return true;
     }
     if (v->load || culprits_of(c, GOOD) == 0) {
         culprits_give_up(c);
         return true;
     }
-    culprits_move_all(c, GOOD, BAD);
+    culprits_move(c, GOOD, BAD);
     c->confirmed = false;
     c->known = c->trial = true;
     say(&c->why, v->why);

@@ -40,7 +40,7 @@ struct culprits {
 
 void culprits_fini(struct culprits *c);
 
-/* Which objects there are now: begin, each once, end. */
+/* Which objects there are now: begin, each, end. Of several that changed those that are seen first are suspected most. */
 void culprits_begin(struct culprits *c);
 void culprits_see(struct culprits *c, const char *key, uint64_t hash);
 void culprits_end(struct culprits *c);

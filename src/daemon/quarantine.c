@@ -5,12 +5,15 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "configuration/document.h"
 #include "configuration/store_content.h"
 #include "host/timer.h"
+#include "report/checks.h"
 #include "report/telemetry.h"
 
 #define QUARANTINE_FILE "quarantine" /* in STATE_DIR */
+#define NAMES_SHOWN 5
 
 struct verdict {
     enum { NONE, ACCEPTED, REFUSED } is;
@@ -31,6 +34,12 @@ struct quarantine {
     char *kept;            /* in STATE_DIR; NULL: nothing that is known */
     size_t checks;
 };
+
+/* What people are told of a culprit. Allocates; NULL: nothing. */
+static char *verdict_text(const char *why)
+{
+    return why != NULL ? mem_printf("left out until it changes, as HAProxy refuses the configuration with it: %s", why) : NULL;
+}
 
 static void verdict_set(struct verdict *to, const struct culprits_verdict *from)
 {
@@ -67,12 +76,13 @@ static void quarantine_on_judge(void *arg)
     const struct verdict *next = &q->next;
     if (next->is == NONE)
         return;
-    const struct culprits_verdict v = {.accepted = next->is == ACCEPTED, .load = next->load, .why = next->why};
+    cleanup(mem_free_ptr) char *text = verdict_text(next->why);
+    const struct culprits_verdict v = {.accepted = next->is == ACCEPTED, .load = next->load, .why = text};
     bool searched = q->culprits.searching, again = culprits_judge(&q->culprits, &v);
     q->checks++;
     if (!searched && q->culprits.searching && !v.accepted)
         log_warn(q->options.log, "HAProxy refuses the configuration; the objects that it is refused for are searched",
-                 log_str("error", v.why));
+                 log_str("error", next->why));
     if (searched && !q->culprits.searching)
         log_info(q->options.log, "search for objects that HAProxy refuses ended",
                  log_int("left_out", (int64_t)(culprits_count(&q->culprits))), log_int("checks", (int64_t)q->checks));
@@ -205,6 +215,25 @@ void quarantine_keep_none(struct quarantine *q)
 {
     if (q != NULL)
         quarantine_tell(q, q->culprits.searching ? &(struct culprits_verdict){.accepted = true} : NULL);
+}
+
+static void quarantine_name(void *arg, const char *key, const char *why)
+{
+    struct text_list *names = arg;
+    (void)why;
+    if (text_list_next(names))
+        buf_add(&names->text, key);
+}
+
+void quarantine_check(const struct quarantine *q, struct checks *checks)
+{
+    struct text_list names = {.between = ", ", .max = NAMES_SHOWN};
+    quarantine_each(q, quarantine_name, &names);
+    cleanup(mem_free_ptr) char *list = text_list_take(&names);
+    if (list != NULL)
+        checks_add(checks, CHECK_WARN, mem_strdup("quarantine"),
+                   mem_printf("left out, as HAProxy refuses the configuration with them (their Events say why): %s", list),
+                   NULL);
 }
 
 void quarantine_measure(const struct quarantine *q)

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "configuration/culprits.h"
 
+struct checks;
 struct event_base;
 struct quarantine;
 struct telemetry;
@@ -50,6 +51,7 @@ void quarantine_gives(struct quarantine *q, bool same);
 void quarantine_judge(struct quarantine *q, const struct culprits_verdict *v);
 void quarantine_refuse(struct quarantine *q, const char *why); /* what the objects come to can be no document */
 void quarantine_keep_none(struct quarantine *q);               /* none is given: what runs stays */
+void quarantine_check(const struct quarantine *q, struct checks *checks); /* adds one where any is left out */
 void quarantine_measure(const struct quarantine *q);
 
 #endif

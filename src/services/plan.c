@@ -360,8 +360,7 @@ static void claim_hosts(struct services_plan *p, const struct services_rules *ru
         }
 }
 
-/* Allocates. */
-static char *place_of(const struct service_route *r)
+char *services_place(const struct service_route *r)
 {
     return mem_printf("%s:%u", r->place, r->listen_port);
 }
@@ -438,7 +437,7 @@ static void claim_places(struct services_plan *p, const struct services_rules *r
     for (unsigned incumbents = 2; incumbents-- > 0;)
         for (size_t i = 0; i < p->route_count; i++) {
             struct service_route *r = &p->routes[i];
-            cleanup(mem_free_ptr) char *at = place_of(r), *mode = mode_of(r);
+            cleanup(mem_free_ptr) char *at = services_place(r), *mode = mode_of(r);
             bool waits = incumbents && !str_eq(service_owners_find(rules->incumbents, at), mode);
             if (done[i] || waits || (r->redirect && !done[i - 1]))
                 continue;
@@ -473,7 +472,7 @@ static void remember_owners(struct services_plan *p)
     for (size_t i = 0; i < p->route_count; i++) {
         const struct service_route *r = &p->routes[i];
         cleanup(mem_free_ptr) char *namespace = namespace_of(&r->service->service);
-        cleanup(mem_free_ptr) char *at = place_of(r), *mode = mode_of(r);
+        cleanup(mem_free_ptr) char *at = services_place(r), *mode = mode_of(r);
         if (r->refused && !r->withheld)
             continue;
         if (r->options.hostname != NULL)

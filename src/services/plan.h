@@ -89,6 +89,9 @@ void services_plan_make(const struct annotated_service *const *services, size_t 
                         const struct services_rules *rules, struct services_plan *ret);
 void services_plan_fini(struct services_plan *p);
 
+/* "*:443", "10.0.0.1:443". Allocates. */
+char *services_place(const struct service_route *r) must_check;
+
 /* What says that option of a port, NULL: any; this program's before those of the older system. NULL: nothing does. */
 const struct object_annotation *services_annotation(const struct annotated_service *s, const struct service_port *port,
                                                     const char *option, const struct services_rules *rules);

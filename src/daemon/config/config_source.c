@@ -466,6 +466,7 @@ bool config_source_ready(const struct config_source *s, struct checks *checks)
     all = template_source_ready(s->template, checks) && all;
     all = services_source_ready(s->services, checks) && all;
     all = etcd_source_ready(s->etcd, checks) && all;
+    quarantine_check(s->quarantine, checks);
     for (size_t i = 0; s->certs != NULL && i < s->options.settings->config_certs_secrets.count; i++)
         all = secret_source_ready(s->certs[i], checks) && all;
     return all;

@@ -275,18 +275,28 @@ static uint64_t services_hash(const struct services_source *s, const struct anno
     return h;
 }
 
-/* Whether any is left out. */
-static bool services_search(struct services_source *s, const struct services_gathered *services)
+static void services_see(const struct services_source *s, const struct annotated_service *of)
+{
+    quarantine_see(s->options.quarantine, of->service.name, services_hash(s, of));
+}
+
+/* Whether any is left out. What only a load can refuse is a listener: who brings one is suspected first. */
+static bool services_search(struct services_source *s, const struct services_gathered *services,
+                            const struct services_plan *p)
 {
     bool any = false;
     quarantine_begin(s->options.quarantine);
-    for (size_t i = 0; i < services->count; i++) {
-        const struct annotated_service *of = services->list[i];
-        quarantine_see(s->options.quarantine, of->service.name, services_hash(s, of));
+    for (size_t i = 0; i < p->route_count; i++) {
+        cleanup(mem_free_ptr) char *at = services_place(&p->routes[i]);
+        if (!p->routes[i].refused && service_owners_find(&s->owners, at) == NULL)
+            services_see(s, p->routes[i].service);
     }
+    for (size_t i = 0; i < services->count; i++)
+        services_see(s, services->list[i]);
     quarantine_end(s->options.quarantine);
     for (size_t i = 0; i < services->count && !any; i++)
-        any = quarantine_leaves_out(s->options.quarantine, ((const struct annotated_service *)services->list[i])->service.name);
+        any = quarantine_leaves_out(s->options.quarantine,
+                                    ((const struct annotated_service *)services->list[i])->service.name);
     return any;
 }
 
@@ -353,7 +363,7 @@ static void services_compose(void *arg)
         timer_set_sooner(&s->compose, SECRETS_WAIT_MS);
         return;
     }
-    if (services_search(s, &services)) {
+    if (services_search(s, &services, &plan)) {
         services_plan_fini(&plan);
         services_plan_make((const struct annotated_service *const *)services.list, services.count, &rules, &plan);
     }
