@@ -69,7 +69,7 @@ const char *event_reason_name(enum event_reason r)
 bool event_reason_warns(enum event_reason r)
 {
     return r == EVENT_REMOVAL_DELAYED || r == EVENT_APPLY_FAILED || r == EVENT_RELOAD_FAILED ||
-           (r >= EVENT_CONFIG_REJECTED && r != EVENT_TEMPLATE_NOTE);
+           r >= EVENT_CONFIG_REJECTED;
 }
 
 char *event_text_of(const struct history_entry *e)

@@ -80,7 +80,8 @@ static int storage_check_certificate(struct storage_file *f, struct storage_know
         return 0;
     if (memchr(f->bytes, '\0', f->len) != NULL)
         return error_set(err, ERROR_INVALID, "there is a NUL byte in it, and a certificate is PEM text");
-    if (pem_check_server(f->bytes, &common, err) != 0)
+    if (pem_check_server(f->bytes, &common, err) != 0 ||
+        (known != NULL && storage_known_is_here(known) && pem_check_served(f->bytes, err) != 0))
         return -1;
     f->place = common ? STORAGE_CERTIFICATE : STORAGE_GENERAL;
     if (known != NULL)

@@ -15,11 +15,19 @@ struct known_certificate {
 
 struct storage_known {
     struct known_certificate *all;
+    bool here;
 };
 
-struct storage_known *storage_known_new(void)
+struct storage_known *storage_known_new(bool here)
 {
-    return mem_alloc(sizeof(struct storage_known));
+    struct storage_known *k = mem_alloc(sizeof(*k));
+    k->here = here;
+    return k;
+}
+
+bool storage_known_is_here(const struct storage_known *k)
+{
+    return k->here;
 }
 
 void storage_known_free(struct storage_known *k)

@@ -12,7 +12,9 @@
 
 struct storage_known;
 
-struct storage_known *storage_known_new(void) must_check;
+/* here: HAProxy is on this machine, whose OpenSSL is asked whether it serves such a one, too (net/pem). */
+struct storage_known *storage_known_new(bool here) must_check;
+bool storage_known_is_here(const struct storage_known *k);
 void storage_known_free(struct storage_known *k); /* NULL is allowed */
 
 /* hash: of the bytes (net/digest, in hexadecimal). False: not known. */

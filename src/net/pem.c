@@ -141,6 +141,23 @@ int pem_check_server(const char *pem, bool *ret_common, struct error *err)
     return status;
 }
 
+/* As HAProxy does: the first one, then each other one as its chain. */
+int pem_check_served(const char *pem, struct error *err)
+{
+    cleanup(bio_free_ptr) BIO *in = pem_reader(pem);
+    cleanup(context_free_ptr) SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+    int status = 0;
+    for (unsigned number = 1; status == 0 && context != NULL; number++) {
+        cleanup(x509_free_ptr) X509 *x = read_certificate(in);
+        if (x == NULL)
+            break;
+        if ((number == 1 ? SSL_CTX_use_certificate(context, x) : (int)SSL_CTX_add1_chain_cert(context, x)) != 1)
+            status = error_set(err, ERROR_INVALID, "HAProxy's OpenSSL does not take certificate %u of it: %s", number, why());
+    }
+    ERR_clear_error();
+    return status;
+}
+
 static bool certificate_has_serial(const X509 *x, const char *serial)
 {
     BIGNUM *number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(x), NULL);

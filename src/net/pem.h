@@ -22,6 +22,9 @@ int pem_check_key(const char *key_pem, const char *cert_pem, struct error *err) 
 /* Certificates of a server with the private key of the first one, in any order, in one text. ret_common: the key is one
  * of RSA or of an elliptic curve. ERROR_INVALID. */
 int pem_check_server(const char *pem, bool *ret_common, struct error *err) must_check;
+/* The same text: whether a TLS server of this machine takes it, at OpenSSL's security level here: no key that is too short, no old
+ * digest, also of the chain. ERROR_INVALID. */
+int pem_check_served(const char *pem, struct error *err) must_check;
 
 /* One of its certificates has that serial number, in decimal. */
 bool pem_has_serial(const char *pem, const char *serial);

@@ -102,10 +102,11 @@ def test_annotations(tmp_path: pathlib.Path) -> None:
     objects["ingresses"] += [
         ingress("b", path, notes={"haproxy-k8s-sync/backend-protocol": "h2", "haproxy-k8s-sync/balance": "leastconn",
                                   "haproxy-k8s-sync/timeout-server": "5m"}),
-        ingress("c", rule("c.example.com", ("Prefix", "/", "web")), notes={"haproxy-k8s-sync/backend-protocol": "https"})]
+        ingress("c", rule("c.example.com", ("Prefix", "/", "web")), notes={"haproxy-k8s-sync/backend-protocol": "https"}),
+        ingress("d", rule("d.example.com", ("Prefix", "/", "web")), notes={"haproxy-k8s-sync/timeout-server": "2147483647ms"})]
     rendered = render(tmp_path, objects)
     assert rendered.routes() == {"web.example.com/": "default_web_80", "b.example.com/": "default_web_80.h2.leastconn.5m",
-                                 "c.example.com/": "default_web_80.https"}
+                                 "c.example.com/": "default_web_80.https", "d.example.com/": "default_web_80.2147483647ms"}
     assert ("backend default_web_80.h2.leastconn.5m\n  balance leastconn\n  timeout server 5m\n  default-server proto h2\n"
             in rendered.config)
     assert "backend default_web_80.https\n  balance roundrobin\n  default-server ssl verify none\n" in rendered.config
@@ -114,7 +115,7 @@ def test_annotations(tmp_path: pathlib.Path) -> None:
 
 def test_annotations_that_are_none(tmp_path: pathlib.Path) -> None:
     rows = [("balance", "roundrobin\n  server evil 1.2.3.4:80"), ("balance", "uri"), ("timeout-server", "5 m"), ("timeout-server", "0s"),
-            ("timeout-server", "30s\nbackend x"), ("timeout-server", "99999999d"), ("backend-protocol", "h3"), ("ssl-redirect", "yes"),
+            ("timeout-server", "30s\nbackend x"), ("timeout-server", "99999999d"), ("timeout-server", "25d"), ("timeout-server", "2147483648ms"), ("backend-protocol", "h3"), ("ssl-redirect", "yes"),
             ("ssl-redirect", "{{ fail('x') }}")]
 
     def rendered(noted: bool) -> Rendered:

@@ -334,7 +334,10 @@ struct config_source *config_source_new(struct event_base *base, const struct co
     s->options = *options;
     s->callbacks = *callbacks;
     s->arg = arg;
-    s->known = storage_known_new();
+    /* One of many authors is told what HAProxy would say; of one alone HAProxy itself says it. */
+    bool of_objects = options->settings->config_source == SETTINGS_CONFIG_TEMPLATE ||
+                      options->settings->config_source == SETTINGS_CONFIG_SERVICES;
+    s->known = storage_known_new(of_objects && options->settings->local.file != NULL);
     const struct quarantine_options quarantine = {.folder = options->settings->state_dir,
                                                   .folder_fd = options->state_fd,
                                                   .telemetry = options->telemetry,

@@ -7,7 +7,7 @@ static struct storage_known *known;
 
 static void setup(void)
 {
-    known = storage_known_new();
+    known = storage_known_new(false);
 }
 
 static void teardown(void)

@@ -70,6 +70,26 @@ TEST(a_key_that_is_too_short_for_today)
     EVP_PKEY_free(rsa);
 }
 
+static void assert_not_served(const char *pem, const char *message)
+{
+    ck_assert_int_eq(pem_check_served(pem, &flaw), -1);
+    ck_assert_int_eq(flaw.kind, ERROR_INVALID);
+    ck_assert_msg(strstr(flaw.message, message) != NULL, "%s has no %s", flaw.message, message);
+}
+
+TEST(a_server_shows_no_weak_one_alone_or_in_its_chain)
+{
+    EVP_PKEY *rsa = EVP_RSA_gen(1024);
+    cleanup(mem_free_ptr) char *weak = certs_cert_pem(rsa), *good = mem_printf("%s%s", cert, key_pem),
+                               *chain = mem_printf("%s%s%s", cert, weak, key_pem),
+                               *fine = mem_printf("%s%s%s", cert, cert, key_pem);
+    EVP_PKEY_free(rsa);
+    ck_assert_int_eq(pem_check_served(good, &flaw), 0);
+    ck_assert_int_eq(pem_check_served(fine, &flaw), 0);
+    assert_not_served(weak, "certificate 1 of it: ee key too small");
+    assert_not_served(chain, "certificate 2 of it: ca key too small");
+}
+
 TEST(when_they_end)
 {
     const int64_t now_s = (int64_t)time(NULL);

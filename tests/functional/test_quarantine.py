@@ -1,0 +1,144 @@
+"""Objects that HAProxy refuses a configuration for are found and left out, in a source of many authors: all others are served."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import pathlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.harness.daemon import Daemon
+from tests.harness.process import free_port, wait_until
+
+from .test_annotated_services import Site as Services
+from .test_annotated_services import site  # noqa: F401
+from .test_template_source import Site as Templates
+from .test_template_source import setting
+
+REFUSED = "left out until it changes, as HAProxy refuses the configuration with it: "
+NOT_HERE = "203.0.113.7"
+
+
+def warnings(place: Services | Templates) -> dict[str, str]:
+    return {o["involvedObject"]["name"]: f"{o['reason']}: {o['message']}" for o in place.kube.state()["items"]
+            if o["kind"] == "Event" and o["type"] == "Warning"}
+
+
+def test_what_only_a_reload_refuses(site: Services) -> None:  # noqa: F811
+    """The address of a listener is none of this machine: `haproxy -c` does not see it. It is remembered, and over when it is repaired."""
+    port = free_port()
+    site.kube.put(site.service("a", port, hostname="a.example.com"))
+    bad = {"hostname": "bad.example.com", "listen_ip": NOT_HERE, "listen_port": str(free_port())}
+    with site.daemon(SERVICES_ADDRESSES=f"*,{NOT_HERE}") as daemon:
+        wait_until(lambda: site.answers("a.example.com") == 503, 20, f"it is served: {daemon.tail()}")
+        site.kube.put(site.service("bad", port, namespace="evil", **bad), site.service("b", port, hostname="b.example.com"))
+        wait_until(lambda: "bad" in warnings(site), 20, "its author is told")
+        assert warnings(site)["bad"].startswith(f"LeftOut: {REFUSED}HAProxy could not load it: ")
+        wait_until(lambda: "backend k8s-service_shop_b_web_backend" in site.text() and daemon.ready(), 20, "another one's change, and ready")
+        assert daemon.metrics().value("quarantined_objects") == 1
+        assert "left out, as HAProxy refuses the configuration with them (their Events say why): evil/bad" in daemon.get("/readyz?verbose")[1]
+        rows = [r for r in json.loads(daemon.get("/status")[1])["services"]["remark_list"] if r["name"] == "bad"]
+        assert [r["left_out"] for r in rows] == [True]
+    failed = daemon.log().count("could not be loaded")
+    with site.daemon(SERVICES_ADDRESSES=f"*,{NOT_HERE}") as daemon:
+        wait_until(daemon.ready, 20, "ready after a restart")
+        wait_until(lambda: daemon.metrics().value("quarantined_objects") == 1, 10, "it is remembered")
+        assert daemon.log().count("could not be loaded") == failed
+        site.kube.put(site.service("bad", port, namespace="evil", hostname="bad.example.com"))
+        wait_until(lambda: "backend k8s-service_evil_bad_web_backend" in site.text() and daemon.ready(), 20, "it is repaired")
+        wait_until(lambda: daemon.metrics().value("quarantined_objects") == 0, 10, "and not left out")
+
+
+@pytest.fixture
+def templates(tmp_path: pathlib.Path) -> Iterator[Templates]:
+    made = Templates(tmp_path)
+    write_set(made)
+    with made.haproxy, made.kube:
+        yield made
+
+
+# A backend for each Ingress, whose timeout a ConfigMap may have.
+SET = """\
+watch:
+  ingresses:
+    apiVersion: networking.k8s.io/v1
+    kind: Ingress
+    keep: [spec]
+    quarantine: {settings: spec.uses}
+  settings:
+    apiVersion: v1
+    kind: ConfigMap
+    index_by: [metadata.namespace, metadata.name]
+    keep: [data]
+"""
+BACKENDS = """
+{% for i in resources.ingresses %}
+backend {{ i.metadata.name }}
+  timeout server {{ (resources.settings.GetSingle(i.metadata.namespace, i.spec.uses) or {data: {}}).data.timeout|default(i.spec.timeout) }}
+{% endfor %}
+""".replace("{data: {}}", '{"data": {}}')
+
+
+def write_set(place: Templates, more: str = "") -> None:
+    place.write("set.yaml", SET)
+    place.write("haproxy.cfg.j2", place.first + BACKENDS + more)
+
+
+def ingress(name: str, timeout: str = "1s", uses: str = "none") -> dict[str, Any]:
+    return {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": name, "namespace": "here"}, "spec": {"timeout": timeout, "uses": uses}}
+
+
+def backends(place: Templates) -> set[str]:
+    return {line.split()[1] for line in place.haproxy.config.read_text().splitlines() if line.startswith("backend ")}
+
+
+def settled(place: Templates, daemon: Daemon, *left_out: str) -> None:
+    wait_until(lambda: daemon.metrics().sum("quarantined_objects") == len(left_out) and daemon.ready(), 20, f"{left_out} are left out: {daemon.tail()}")
+    assert not backends(place) & set(left_out)
+
+
+def test_three_of_many_at_a_first_start(templates: Templates) -> None:
+    """Nothing is known of what was good: HAProxy is asked, and gets nothing before it is known what all of it takes."""
+    names = {f"i{n}" for n in range(60)}
+    bad = {"i0", "i31", "i59"}
+    templates.kube.put(*(ingress(name, "30d" if name in bad else "1s") for name in names))
+    with templates.daemon() as daemon:
+        settled(templates, daemon, *bad)
+        assert backends(templates) == names - bad
+        said = warnings(templates)
+        assert set(said) == bad and all(text.startswith(f"LeftOut: {REFUSED}line ") and "timer overflow in argument '30d'" in text for text in said.values())
+        assert daemon.log().count("configuration written") == 1
+        templates.kube.put(ingress("i60"))
+        wait_until(lambda: "i60" in backends(templates), 20, "a change")
+        assert daemon.metrics().value("template_objects_left_out", resource="ingresses") == 3
+
+
+def test_one_comes_back_with_what_it_names(templates: Templates) -> None:
+    templates.kube.put(ingress("a"), ingress("b", uses="b"), setting("b", "here", timeout="1s"))
+    with templates.daemon() as daemon:
+        wait_until(lambda: backends(templates) == {"a", "b"}, 20, f"both: {daemon.tail()}")
+        templates.kube.put(setting("b", "here", timeout="30d"))
+        settled(templates, daemon, "b")
+        templates.kube.put(setting("b", "here", timeout="2s"))
+        wait_until(lambda: backends(templates) == {"a", "b"}, 20, f"both again: {daemon.tail()}")
+        settled(templates, daemon)
+
+
+def test_no_object_is_to_blame_for_the_set(templates: Templates) -> None:
+    templates.kube.put(ingress("a"), ingress("b"))
+    with templates.daemon() as daemon:
+        wait_until(lambda: backends(templates) == {"a", "b"}, 20, f"both: {daemon.tail()}")
+        write_set(templates, "backend broken\n  timeout server 30d\n")
+        wait_until(lambda: not daemon.ready(), 20, "it is refused")
+        with contextlib.suppress(AssertionError):
+            wait_until(lambda: backends(templates) != {"a", "b"} or daemon.metrics().sum("quarantined_objects"), 2, "what runs stays")
+        assert backends(templates) == {"a", "b"} and daemon.metrics().sum("quarantined_objects") == 0 and not daemon.ready()
+        rejected = daemon.log().count("configuration rejected; no HAProxy gets it")
+        write_set(templates)
+        wait_until(daemon.ready, 20, "it is repaired")
+        templates.kube.put(ingress("b", "30d"))
+        settled(templates, daemon, "b")
+        assert backends(templates) == {"a"} and rejected < 10
