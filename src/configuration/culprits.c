@@ -306,7 +306,8 @@ void culprits_read(struct culprits *c, const char *text)
     char *rest = copy;
     for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
         const char *state = strsep(&line, "\t"), *hash = strsep(&line, "\t"), *key = strsep(&line, "\t");
-        if (line == NULL || *key == '\0' || culprits_find(c, key) != NULL || (!str_eq(state, "in") && !str_eq(state, "out")))
+        if (line == NULL || *key == '\0' || culprits_find(c, key) != NULL ||
+            (!str_eq(state, "in") && !str_eq(state, "out")))
             continue;
         struct culprit *one = culprits_add(c, key, strtoull(hash, NULL, 16), *state == 'o' ? OUT : GOOD);
         one->accepted = one->state == GOOD;

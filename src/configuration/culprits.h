@@ -33,7 +33,7 @@ struct culprits {
     bool confirmed; /* in this search a document of the GOOD ones was accepted */
     bool known;     /* that the BAD ones spoil it was seen, not inferred */
     bool trial;
-    char *why; /* the BAD ones spoil it */
+    char *why;       /* the BAD ones spoil it */
     bool gave_up;    /* no object is to blame: the document of all of them is judged next, */
     char *blameless; /* and was refused for this; NULL: it is not so */
 };

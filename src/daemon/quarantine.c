@@ -28,17 +28,18 @@ struct quarantine {
     struct culprits culprits;
     struct timer judge;
     bool read;
-    bool composing;        /* the document that was given last is of other objects than the search has now */
+    bool composing;         /* the document that was given last is of other objects than the search has now */
     struct verdict of_last; /* of that document */
-    struct verdict next;   /* the search is told next */
-    char *kept;            /* in STATE_DIR; NULL: nothing that is known */
+    struct verdict next;    /* the search is told next */
+    char *kept;             /* in STATE_DIR; NULL: nothing that is known */
     size_t checks;
 };
 
 /* What people are told of a culprit. Allocates; NULL: nothing. */
 static char *verdict_text(const char *why)
 {
-    return why != NULL ? mem_printf("left out until it changes, as HAProxy refuses the configuration with it: %s", why) : NULL;
+    return why != NULL ? mem_printf("left out until it changes, as HAProxy refuses the configuration with it: %s", why)
+                       : NULL;
 }
 
 static void verdict_set(struct verdict *to, const struct culprits_verdict *from)
@@ -65,7 +66,8 @@ static void quarantine_keep(struct quarantine *q)
     q->kept = buf_take(&text);
     if (store_content_write(q->options.folder_fd, QUARANTINE_FILE, q->kept, len) != 0) {
         cleanup(mem_free_ptr) char *why = mem_printf("%m");
-        log_warn(q->options.log, "cannot keep which objects HAProxy refuses; after a restart they are searched for again",
+        log_warn(q->options.log,
+                 "cannot keep which objects HAProxy refuses; after a restart they are searched for again",
                  log_str("folder", q->options.folder), log_str("error", why));
     }
 }
@@ -231,9 +233,10 @@ void quarantine_check(const struct quarantine *q, struct checks *checks)
     quarantine_each(q, quarantine_name, &names);
     cleanup(mem_free_ptr) char *list = text_list_take(&names);
     if (list != NULL)
-        checks_add(checks, CHECK_WARN, mem_strdup("quarantine"),
-                   mem_printf("left out, as HAProxy refuses the configuration with them (their Events say why): %s", list),
-                   NULL);
+        checks_add(
+            checks, CHECK_WARN, mem_strdup("quarantine"),
+            mem_printf("left out, as HAProxy refuses the configuration with them (their Events say why): %s", list),
+            NULL);
 }
 
 void quarantine_measure(const struct quarantine *q)

@@ -152,7 +152,8 @@ int pem_check_served(const char *pem, struct error *err)
         if (x == NULL)
             break;
         if ((number == 1 ? SSL_CTX_use_certificate(context, x) : (int)SSL_CTX_add1_chain_cert(context, x)) != 1)
-            status = error_set(err, ERROR_INVALID, "HAProxy's OpenSSL does not take certificate %u of it: %s", number, why());
+            status = error_set(err, ERROR_INVALID, "HAProxy's OpenSSL does not take certificate %u of it: %s", number,
+                               why());
     }
     ERR_clear_error();
     return status;

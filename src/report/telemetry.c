@@ -119,7 +119,8 @@ static const struct {
      "removal_delayed (the loss limit) and no_endpoint (no pod is ready; the last servers stay).",
      "state"},
     {AT(quarantined_objects), METRIC_GAUGE, "quarantined_objects",
-     "Objects (annotated Services, or those of a template set's `quarantine`) that are left out, because HAProxy refuses a "
+     "Objects (annotated Services, or those of a template set's `quarantine`) that are left out, because HAProxy "
+     "refuses a "
      "configuration with them (Events say why).",
      ""},
     {AT(publications), METRIC_COUNTER, "publications_total",

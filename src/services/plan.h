@@ -54,7 +54,7 @@ struct service_route {
     uint16_t listen_port;
     bool redirect; /* of this host name, from port 80 */
     bool refused;
-    bool withheld; /* refused so */
+    bool withheld;               /* refused so */
     struct port_options options; /* owned by the route that is no redirect */
     char *backend;               /* NULL: a redirect */
 };

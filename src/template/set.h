@@ -47,7 +47,8 @@ struct template_watch {
     struct template_paths index_by;
     struct template_paths keep; /* empty: all but managedFields */
     struct template_paths drop;
-    bool quarantine; /* an object that HAProxy refuses a configuration for is left out, until it changes, or one that it names */
+    bool
+        quarantine; /* an object that HAProxy refuses a configuration for is left out, until it changes, or one that it names */
     struct template_use *uses;
     size_t use_count;
     size_t line; /* in set.yaml */

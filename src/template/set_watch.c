@@ -118,7 +118,8 @@ static const struct set_key watch_keys[] = {
      "Paths of the fields that are kept, besides what identifies an object; default: all."},
     {"drop", watch_drop, SCHEMA_TEXTS, "Paths of fields that are not kept."},
     {"quarantine", watch_quarantine, "{\"type\": \"object\", \"additionalProperties\": " SCHEMA_TEXTS "}",
-     "An object that HAProxy refuses a configuration for is left out until it changes, or one that it names in its namespace: "
+     "An object that HAProxy refuses a configuration for is left out until it changes, or one that it names in its "
+     "namespace: "
      "by a resource of the set, the paths of their names."},
     {"store", watch_store, "{\"enum\": [\"full\", \"on-demand\"]}", "Of an older controller; without effect."},
 };

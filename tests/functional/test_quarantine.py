@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
+from tests.harness import objects
 from tests.harness.daemon import Daemon
 from tests.harness.process import free_port, wait_until
 
+from .test_annotated_services import NODES
 from .test_annotated_services import Site as Services
-from .test_annotated_services import site  # noqa: F401
 from .test_template_source import Site as Templates
 from .test_template_source import setting
 
@@ -27,7 +28,15 @@ def warnings(place: Services | Templates) -> dict[str, str]:
             if o["kind"] == "Event" and o["type"] == "Warning"}
 
 
-def test_what_only_a_reload_refuses(site: Services) -> None:  # noqa: F811
+@pytest.fixture
+def site(tmp_path: pathlib.Path) -> Iterator[Services]:
+    made = Services(tmp_path)
+    with made.haproxy, made.kube:
+        made.kube.put(*(objects.node(name, address) for name, address in NODES.items()))
+        yield made
+
+
+def test_what_only_a_reload_refuses(site: Services) -> None:
     """The address of a listener is none of this machine: `haproxy -c` does not see it. It is remembered, and over when it is repaired."""
     port = free_port()
     site.kube.put(site.service("a", port, hostname="a.example.com"))

@@ -36,8 +36,8 @@ struct config_source {
     struct kube_client_listener listener;
     struct storage_known *known; /* certificates of Secrets and templates */
     struct quarantine *quarantine;
-    struct document *document;   /* the last good one; NULL: none yet */
-    struct error problem;        /* of what is there now; kind NONE: document is that */
+    struct document *document; /* the last good one; NULL: none yet */
+    struct error problem;      /* of what is there now; kind NONE: document is that */
     bool paused;
     bool with_files; /* a Secret or templates have brought some: when none is left, those go */
 };
@@ -69,8 +69,8 @@ static int config_source_make(struct config_source *s, const char *origin, const
     if (d == NULL)
         return -1;
     d->trial = quarantine_trial(s->quarantine);
-    quarantine_gives(s->quarantine, s->document != NULL && str_eq(s->document->id, d->id) &&
-                                        s->document->trial == d->trial);
+    quarantine_gives(s->quarantine,
+                     s->document != NULL && str_eq(s->document->id, d->id) && s->document->trial == d->trial);
     storage_known_end(s->known);
     document_unref(s->document);
     s->document = d;

@@ -261,9 +261,9 @@ static uint64_t services_hash(const struct services_source *s, const struct anno
         if (!str_has_prefix(value, by_secret))
             continue;
         const char *secret = value + strlen(by_secret);
-        cleanup(mem_free_ptr) char *key = strchr(secret, '/') != NULL ? mem_strdup(secret)
-                                                                      : mem_printf("%.*s/%s", (int)strcspn(name, "/"), name,
-                                                                                   secret);
+        cleanup(mem_free_ptr) char *key = strchr(secret, '/') != NULL
+                                              ? mem_strdup(secret)
+                                              : mem_printf("%.*s/%s", (int)strcspn(name, "/"), name, secret);
         uint64_t of_secret = service_secrets_hash(s->secrets, key);
         h = hash_bytes(h, (const char *)&of_secret, sizeof(of_secret));
     }
@@ -306,8 +306,9 @@ static void services_make(struct services_source *s, const struct services_plan 
     cleanup(storage_files_fini) struct storage_files files = {0};
     char hash[DIGEST_SHA256_HEX_BYTES];
     if (services_make_all(s, p, &files, &text) != 0) {
-        static const char why[] = "their host names, paths and certificates are more than the files of a HAProxy may have; "
-                                  "what runs stays";
+        static const char why[] =
+            "their host names, paths and certificates are more than the files of a HAProxy may have; "
+            "what runs stays";
         services_fail(s, why);
         quarantine_refuse(s->options.quarantine, why);
         return;

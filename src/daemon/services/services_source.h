@@ -33,7 +33,7 @@ struct services_source_options {
     struct kube_client *kube;
     struct storage_known *known; /* certificates; NULL: they are parsed each time */
     struct quarantine *quarantine;
-    int state_fd;                /* of STATE_DIR, where the owners of hosts are kept; -1: they are not */
+    int state_fd; /* of STATE_DIR, where the owners of hosts are kept; -1: they are not */
     struct telemetry *telemetry;
     const struct log *log;
 };

@@ -548,6 +548,36 @@ TEST_EACH(shared_hosts, 3)
     said_fini(&s);
 }
 
+static bool is_withheld(void *arg, const char *service, const char **ret_why)
+{
+    *ret_why = arg;
+    return str_eq(service, "a/b");
+}
+
+/* Nobody else takes meanwhile what is its own; it is told why once, whatever it has, and not while that is not known. */
+TEST_EACH(one_that_is_withheld_keeps_its_own, 2)
+{
+    char why[] = "HAProxy refuses it";
+    struct services_rules some = rules;
+    struct said s;
+    struct services_plan p;
+    some.withheld = is_withheld;
+    some.arg = _i == 0 ? why : NULL;
+    said_read(&s, "1:a/b p/80:30001 q/81:30003 p.hostname=x.example p.http-redirect=true q.hostname=y.example\n"
+                  "2:c/d p/80:30002 p.hostname=x.example p.path=/d\n3:c/e p/80:30004 p.hostname=z.example");
+    services_plan_make(s.pointers, s.count, &some, &p);
+    ck_assert_str_eq(service_owners_find(&p.owners, "x.example"), "a");
+    ck_assert_uint_eq(p.frontend_count, 1);
+    for (size_t i = 0; i < p.route_count; i++)
+        ck_assert(p.routes[i].refused != str_eq(p.routes[i].service->service.name, "c/e"));
+    ck_assert_uint_eq(p.remark_count, _i == 0 ? 2 : 1);
+    ck_assert_str_eq(p.remarks[p.remark_count - 1].service->service.name, "c/d");
+    if (_i == 0)
+        ck_assert_str_eq(p.remarks[0].text, why);
+    services_plan_fini(&p);
+    said_fini(&s);
+}
+
 TEST_EACH(namespaces_that_are_served, 3)
 {
     char c[] = "c", *served[] = {c};

@@ -94,6 +94,23 @@ TEST(what_a_render_sees)
     assert_fetched("", NULL, "");
 }
 
+static bool is_withheld(void *arg, const char *resource, const char *key)
+{
+    return str_eq(resource, "pods") && str_eq(key, arg);
+}
+
+TEST(what_is_withheld_is_not_seen)
+{
+    char b[] = "x/b";
+    ck_assert_int_eq(add(pods, false), 0);
+    objects_withhold(o, is_withheld, b);
+    assert_listed(0, "x/a x/none y/a ");
+    assert_fetched("x", "web", "");
+    objects_forget_read(o);
+    objects_withhold(o, NULL, NULL);
+    assert_listed(0, "x/a x/b x/none y/a ");
+}
+
 TEST(what_is_left_out)
 {
     ck_assert_int_eq(add(pods, false), 0);

@@ -74,6 +74,9 @@ static const struct {
     {HAPROXY WATCH ", namespaces: [[a]]}}\n", "set.yaml:2: namespaces: expected a text or a list of them"},
     {HAPROXY WATCH ", index_by: ['a[']}}\n", "set.yaml:2: index_by: path \"a[\": \"[\" is no field"},
     {HAPROXY WATCH ", keep: {}}}\n", "set.yaml:2: keep: expected a text or a list of them"},
+    {HAPROXY WATCH ", quarantine: true}}\n", "set.yaml:2: quarantine: expected a mapping of keys to values"},
+    {HAPROXY WATCH ", quarantine: {r: 'a['}}}\n", "set.yaml:2: r: path \"a[\": \"[\" is no field"},
+    {HAPROXY WATCH ", quarantine: {gone: a}}}\n", "set.yaml:2: watch.r.quarantine: gone is not watched"},
     {HAPROXY WATCH ", store: none}}\n", "set.yaml:2: store: expected full or on-demand"},
     {HAPROXY WATCH ", labelSelector: {a: [b]}}}\n", "set.yaml:2: labelSelector: a: expected a text"},
     {HAPROXY "watched_resources_ignore_fields: ['a..b']\n",
@@ -141,7 +144,7 @@ TEST(its_own_names)
 {
     struct template_set *s = good_set(
         "watch:\n  r: {apiVersion: v1, kind: K, namespaces: [a, b], fieldSelector: x=y, keep: spec, drop: [status, "
-        "s.t]}\n"
+        "s.t], quarantine: {q: [a, b.c]}}\n  q: {apiVersion: v1, kind: Q}\n"
         "targets: {namespace: n, labelSelector: 'app in (a,b)', port: 1, scheme: https}\nundefined: "
         "lenient\ntrim_blocks: false\n");
     const struct template_watch *w = &s->watches[0];
@@ -151,6 +154,10 @@ TEST(its_own_names)
     ck_assert_str_eq(w->field_selector, "x=y");
     ck_assert_uint_eq(w->keep.count, 1);
     ck_assert_uint_eq(w->drop.count, 2);
+    ck_assert(w->quarantine && !s->watches[1].quarantine);
+    ck_assert_uint_eq(w->use_count, 1);
+    ck_assert_str_eq(w->uses[0].resource, "q");
+    ck_assert_uint_eq(w->uses[0].names.count, 2);
     ck_assert_str_eq(s->targets.namespace, "n");
     ck_assert(s->targets.https);
     ck_assert_str_eq(s->targets.label_selector, "app in (a,b)");
