@@ -236,11 +236,10 @@ static void culprits_give_up(struct culprits *c)
 /* Of the TRIED ones, of which some, or which together, spoil it. */
 static void culprits_suspect(struct culprits *c, const char *why)
 {
-    bool joins = !c->confirmed && culprits_of(c, BAD) > 0;
     if (c->confirmed)
         culprits_move(c, BAD, REST);
     culprits_move(c, TRIED, BAD);
-    c->known = !joins;
+    c->known = true;
     say(&c->why, why);
 }
 

@@ -31,7 +31,7 @@ struct culprits {
     struct culprit *all;
     bool searching;
     bool confirmed; /* in this search a document of the GOOD ones was accepted */
-    bool known;     /* that the BAD ones spoil it was seen, not inferred */
+    bool known;     /* the BAD ones are as they were when a document with them was refused */
     bool trial;
     char *why;       /* the BAD ones spoil it */
     bool gave_up;    /* no object is to blame: the document of all of them is judged next, */

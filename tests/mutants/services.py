@@ -56,7 +56,7 @@ room("services: plan", ("test_services_plan",), (
     Mutant("a host name that is shared is one's", PLAN, "host == NULL || r->refused || may_be_shared(host, rules)", "host == NULL || r->refused"),
     Mutant("how a port was served before is nothing", PLAN, "bool waits = incumbents && !str_eq(service_owners_find(rules->incumbents, at), mode);", "bool waits = false;"),
     Mutant("Services of any namespace are served", PLAN, "served = rules->namespace_count == 0, unprotected;", "served = true, unprotected;"),
-    Mutant("what is refused owns its host name", PLAN, "        if (r->refused)\n            continue;\n        if (r->options.hostname != NULL)", "        if (r->options.hostname != NULL)"),
+    Mutant("what is refused owns its host name", PLAN, "        if (r->refused && !r->withheld)\n            continue;\n        if (r->options.hostname != NULL)", "        if (r->options.hostname != NULL)"),
     Mutant("the older system's annotation counts more", PLAN, "(found == NULL || own))", "(found == NULL || !own))"),
     Mutant("a pause is an option", PLAN, "return str_eq(name, PAUSED) ? NULL : name", "return name"),
     Mutant("a prefix is a word's beginning", PLAN, " && name[len] == '.' ? name", " ? name"),

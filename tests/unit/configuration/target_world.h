@@ -117,12 +117,18 @@ bool instance_at_rest(const struct instance *in)
 
 /* ---- what a test does ---- */
 
-static inline void set_document_of(const char *text, struct storage_files *files)
+static inline void set_trial_of(const char *text, struct storage_files *files, bool trial)
 {
     struct document *d = document_new("a file", text, strlen(text), files, &flaw);
     ck_assert_msg(d != NULL, "%s", flaw.message);
+    d->trial = trial;
     configuration_set(w.c, d);
     document_unref(d);
+}
+
+static inline void set_document_of(const char *text, struct storage_files *files)
+{
+    set_trial_of(text, files, false);
 }
 
 static inline void set_document(const char *text)

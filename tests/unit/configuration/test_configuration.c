@@ -119,6 +119,20 @@ TEST(what_follows_too_soon_waits)
     ck_assert_uint_eq(w.writes, 2 * TARGETS);
 }
 
+/* It cost HAProxy no reload. */
+TEST(what_follows_a_refusal_does_not_wait)
+{
+    begin_calm(CONFIGURATION_DRIFT_REPORT);
+    w.min_interval_ms = 3600000;
+    restart();
+    bad_document("reject", 1);
+    passes(5);
+    ck_assert_str_eq(state_of(1), "rejected");
+    new_document(true);
+    passes(5);
+    all_are("applied");
+}
+
 /* It was written when a bad one came: it is loaded all the same, and said to run. Another writer's file is not it. */
 TEST_EACH(what_a_bad_one_supersedes_is_known_to_run, 2)
 {

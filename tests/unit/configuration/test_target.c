@@ -32,6 +32,42 @@ TEST(what_the_api_answers_is_asked_again_with_growing_pauses)
     ck_assert_uint_eq(w.told[CONFIGURATION_WRITING], 2);
 }
 
+/* HAProxy is asked and gets nothing; the same that it is to get is another document. */
+TEST(a_trial_is_only_checked)
+{
+    set_trial_of(DOCUMENT "defaults d\n", NULL, true);
+    ck_assert(!configuration_accepted(w.c));
+    ask(TRANSACTION_PREVIEWED, 202, -1);
+    ck_assert(configuration_accepted(w.c));
+    read_it();
+    ck_assert(!decided(w.in.engine).replacement);
+    set_document(DOCUMENT "defaults d\n");
+    ck_assert(!configuration_accepted(w.c));
+    ask(TRANSACTION_PREVIEWED, 202, -1);
+    ck_assert(!configuration_accepted(w.c));
+    ask(TRANSACTION_COMMITTED, 201, -1);
+    ck_assert(!configuration_accepted(w.c)); /* it is not known to run */
+    file_is(DOCUMENT "defaults d\n");
+    ck_assert_str_eq(state(), "applied");
+    ck_assert(configuration_accepted(w.c));
+}
+
+/* Nor is the running HAProxy told anything. */
+TEST(a_trial_is_checked_where_no_reload_were_needed)
+{
+    static const char of[] = DOCUMENT "backend b\n  balance roundrobin\n  server s 127.0.0.1:80 weight %d\n";
+    cleanup(mem_free_ptr) char *one = mem_printf(of, 1), *two = mem_printf(of, 2);
+    set_document(one);
+    is_written();
+    w.in.loaded = true;
+    file_is(one);
+    ck_assert_str_eq(state(), "applied");
+    set_trial_of(two, NULL, true);
+    ask(TRANSACTION_PREVIEWED, 202, -1);
+    ck_assert_str_eq(state(), "valid");
+    ck_assert(!decided(w.in.engine).replacement);
+}
+
 TEST(new_bytes_and_an_operator_end_a_pause)
 {
     for (int i = 0; i < 2; i++) {

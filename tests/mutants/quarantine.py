@@ -1,0 +1,56 @@
+"""Objects that HAProxy refuses a configuration for: the search for them, and what is left out of a document so."""
+
+from .mutant import Mutant, room
+
+CULPRITS = "configuration/culprits.c"
+PLAN = "services/plan.c"
+ENGINE = "configuration/configuration.c"
+TARGET = "configuration/target.c"
+BY_RUNTIME = "configuration/target_runtime.c"
+OBJECTS = "template/objects.c"
+WATCH = "template/set_watch.c"
+PEM = "net/pem.c"
+
+room("quarantine: the search", ("test_culprits",), (
+    Mutant("one is blamed that was not seen alone", CULPRITS, "    if (bad == 1)\n", "    if (bad >= 1)\n"),
+    Mutant("each one is tried alone", CULPRITS, "size_t stay = (bad + 1) / 2;", "size_t stay = bad - 1;"),
+    Mutant("what has changed since is as it was judged", CULPRITS, "    if (!c->known)\n", "    if (false)\n"),
+    Mutant("what changes leaves its group as it was judged", CULPRITS, "        c->known = false;\n    culprits_doubt", "        c->known = c->known;\n    culprits_doubt"),
+    Mutant("a culprit that changes holds up the others", CULPRITS, "bool suspect = one->state != GOOD && ", "bool suspect = false && "),
+    Mutant("what changes is accepted as it was", CULPRITS, "        one->accepted = false;\n", ""),
+    Mutant("the other half is never tried again", CULPRITS, "    if (c->confirmed)\n        culprits_move(c, BAD, REST);\n", ""),
+    Mutant("a culprit that changed is not tried again", CULPRITS, "else if (culprits_of(c, LATER) > 0)\n", "else if (false)\n"),
+    Mutant("what was only checked is known to run", CULPRITS, "(one->state == GOOD && !c->trial)", "(one->state == GOOD)"),
+    Mutant("a first document without objects is written", CULPRITS, "c->trial = c->trial || (!v->load && culprits_of(c, GOOD) == 0);", ""),
+    Mutant("what runs is taken apart for a check", CULPRITS, "c->known = c->trial = true;", "c->known = true;"),
+    Mutant("what runs is taken apart for a load", CULPRITS, "    if (v->load || culprits_of(c, GOOD) == 0) {", "    if (culprits_of(c, GOOD) == 0) {"),
+    Mutant("a search that found nothing begins again", CULPRITS, "    if (c->gave_up)\n        say(&c->blameless, v->why);\n", ""),
+    Mutant("a search that found nothing is the last one", CULPRITS, "    c->gave_up = false;\n    say(&c->blameless, NULL);\n", ""),
+    Mutant("a culprit that is gone stays one", CULPRITS, "        if (one->seen)\n            continue;\n", "        if (one->seen || one->state == OUT)\n            continue;\n"),
+    Mutant("no culprit is kept", CULPRITS, "one->state == OUT ? \"out\" : \"in\"", "\"in\""),
+    Mutant("what was good is not kept", CULPRITS, "if (one->state != OUT && !one->accepted)", "if (one->state != OUT)"),
+))
+room("quarantine: what is withheld of Services", ("test_services_plan",), (
+    Mutant("what is withheld is served", PLAN, "        r->refused = r->withheld = true;\n", "        r->withheld = true;\n"),
+    Mutant("what is withheld is anybody's", PLAN, "if (r->refused && !r->withheld)", "if (r->refused)"),
+    Mutant("each route is told why", PLAN, "if (why != NULL && told != r->service)", "if (why != NULL)"),
+    Mutant("a suspect is told nothing, at length", PLAN, "if (why != NULL && told != r->service)", "if (told != r->service)"),
+))
+room("quarantine: documents that are only checked", ("test_target", "test_configuration"), (
+    Mutant("a trial is written", ENGINE, "return configuration_writes(c) && !c->document->trial;", "return configuration_writes(c);"),
+    Mutant("a trial needs no verdict", BY_RUNTIME, " && !target_document(t)->trial;", ";"),
+    Mutant("what was checked is not written then", ENGINE, " && c->document->trial == d->trial &&", " &&"),
+    Mutant("what is valid runs", ENGINE, "(checks && t->progress == PROGRESS_VALID)", "(t->progress == PROGRESS_VALID)"),
+    Mutant("what is only checked keeps the next one waiting", TARGET, "restores || (writes && !target_by_runtime(t))", "restores || !target_by_runtime(t)"),
+))
+room("quarantine: what is withheld of templates", ("test_template_objects",), (
+    Mutant("templates see what is withheld", OBJECTS, "    if (o->withheld != NULL && o->withheld(o->withheld_arg, r->name, t->name))\n        return;\n", ""),
+))
+room("quarantine: what a set says of it", ("test_template_set",), (
+    Mutant("what an object names may be anything", WATCH, "            if (at == s->watch_count)\n", "            if (false)\n"),
+    Mutant("nothing is left out", WATCH, "    w->quarantine = true;\n", ""),
+))
+room("quarantine: certificates that are not served", ("test_pem",), (
+    Mutant("a chain may be weak", PEM, "(int)SSL_CTX_add1_chain_cert(context, x)", "1"),
+    Mutant("a certificate may be weak", PEM, "SSL_CTX_use_certificate(context, x) : (int)", "1 : (int)"),
+))
