@@ -6,6 +6,7 @@
 #define BASE_HASH_H
 
 #include <stdint.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -22,6 +23,12 @@ static inline uint64_t hash_bytes(uint64_t h, const char *bytes, size_t len)
     for (size_t i = 0; i < len; i++)
         h = (h ^ (unsigned char)bytes[i]) * UINT64_C(0x100000001b3);
     return h;
+}
+
+/* With its NUL, so that of two texts one behind the other it counts where the first ends. */
+static inline uint64_t hash_text(uint64_t h, const char *text)
+{
+    return hash_bytes(h, text, strlen(text) + 1);
 }
 
 #endif

@@ -273,6 +273,12 @@ static bool culprits_rejected(struct culprits *c, const struct culprits_verdict 
     return true;
 }
 
+void culprits_try_again(struct culprits *c)
+{
+    culprits_move(c, OUT, LATER);
+    culprits_doubt(c);
+}
+
 bool culprits_judge(struct culprits *c, const struct culprits_verdict *v)
 {
     return v->accepted ? culprits_accepted(c) : culprits_rejected(c, v);

@@ -51,6 +51,9 @@ const char *culprits_why(const struct culprits *c, const char *key);
 bool culprits_trial(const struct culprits *c);
 size_t culprits_count(const struct culprits *c); /* culprits */
 
+/* An operator asks: after the next document culprits are tried again, as they are. */
+void culprits_try_again(struct culprits *c);
+
 struct culprits_verdict {
     bool accepted;
     bool load;       /* it was accepted, and could not be loaded */

@@ -458,7 +458,7 @@ void store_forget_rejections(struct store *s, const char *hash, const char *url)
 {
     size_t before = s->refusal_count;
     for (size_t i = s->refusal_count; i-- > 0;)
-        if (str_eq(s->refusals[i].hash, hash) && str_eq(s->refusals[i].url, url))
+        if ((hash == NULL || str_eq(s->refusals[i].hash, hash)) && str_eq(s->refusals[i].url, url))
             store_drop_refusal(s, i);
     if (s->refusal_count != before)
         store_save(s);

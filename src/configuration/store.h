@@ -85,8 +85,9 @@ bool store_was_writing(const struct store *s, const char *url); /* this run, or 
 void store_reject(struct store *s, const char *hash, const char *url, const char *haproxy, const char *message);
 /* The message; NULL: none is known. haproxy: "" while its version is not known: whatever it was. */
 const char *store_rejection(const struct store *s, const char *hash, const char *url, const char *haproxy);
-bool store_is_rejected(const struct store *s, const char *hash);                  /* by any HAProxy */
-void store_forget_rejections(struct store *s, const char *hash, const char *url); /* by any version of HAProxy */
+bool store_is_rejected(const struct store *s, const char *hash); /* by any HAProxy */
+/* By any version of HAProxy; hash NULL: of all documents. */
+void store_forget_rejections(struct store *s, const char *hash, const char *url);
 
 /* A HAProxy that there will not be any more: what ran there, and what it rejected. */
 void store_forget_target(struct store *s, const char *url);

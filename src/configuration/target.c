@@ -315,10 +315,9 @@ static void target_resync(void *self)
 static void target_refresh(void *self)
 {
     struct target *t = self;
-    const struct document *d = target_document(t);
-    if (d == NULL)
+    if (target_document(t) == NULL)
         return;
-    store_forget_rejections(t->of->options.store, d->id, target_name(t));
+    store_forget_rejections(t->of->options.store, NULL, target_name(t)); /* whatever the source has next */
     t->repairs = 0;
     t->repair_after_ms = t->of->not_before_ms = 0;
     retry_forget(&t->retry);

@@ -156,6 +156,12 @@ void quarantine_end(struct quarantine *q)
         culprits_end(&q->culprits);
 }
 
+void quarantine_poke(struct quarantine *q)
+{
+    if (q != NULL)
+        culprits_try_again(&q->culprits);
+}
+
 bool quarantine_leaves_out(const struct quarantine *q, const char *key)
 {
     return q != NULL && culprits_leaves_out(&q->culprits, key);

@@ -36,6 +36,7 @@ void quarantine_free(struct quarantine *q);
 /* The source; from the loop. */
 void quarantine_listen(struct quarantine *q, void (*again)(void *arg), void *arg);
 
+void quarantine_poke(struct quarantine *q);  /* SIGHUP: culprits are tried again; the source is asked, too */
 void quarantine_begin(struct quarantine *q); /* the first time it reads what was kept */
 void quarantine_see(struct quarantine *q, const char *key, uint64_t hash);
 void quarantine_end(struct quarantine *q);

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import pathlib
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -56,6 +58,8 @@ def test_what_only_a_reload_refuses(site: Services) -> None:
         wait_until(daemon.ready, 20, "ready after a restart")
         wait_until(lambda: daemon.metrics().value("quarantined_objects") == 1, 10, "it is remembered")
         assert daemon.log().count("could not be loaded") == failed
+        os.kill(daemon.pid, signal.SIGHUP)
+        wait_until(lambda: daemon.log().count("could not be loaded") == failed + 1 and daemon.metrics().value("quarantined_objects") == 1, 20, "it is tried on SIGHUP")
         site.kube.put(site.service("bad", port, namespace="evil", hostname="bad.example.com"))
         wait_until(lambda: "backend k8s-service_evil_bad_web_backend" in site.text() and daemon.ready(), 20, "it is repaired")
         wait_until(lambda: daemon.metrics().value("quarantined_objects") == 0, 10, "and not left out")

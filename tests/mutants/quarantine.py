@@ -27,6 +27,7 @@ room("quarantine: the search", ("test_culprits",), (
     Mutant("a search that found nothing begins again", CULPRITS, "    if (c->gave_up)\n        say(&c->blameless, v->why);\n", ""),
     Mutant("a search that found nothing is the last one", CULPRITS, "    c->gave_up = false;\n    say(&c->blameless, NULL);\n", ""),
     Mutant("a culprit that is gone stays one", CULPRITS, "        if (one->seen)\n            continue;\n", "        if (one->seen || one->state == OUT)\n            continue;\n"),
+    Mutant("an operator may ask in vain", CULPRITS, "    culprits_move(c, OUT, LATER);\n", ""),
     Mutant("no culprit is kept", CULPRITS, "one->state == OUT ? \"out\" : \"in\"", "\"in\""),
     Mutant("what was good is not kept", CULPRITS, "if (one->state != OUT && !one->accepted)", "if (one->state != OUT)"),
 ))

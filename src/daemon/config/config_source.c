@@ -403,6 +403,7 @@ void config_source_poke(struct config_source *s)
 {
     if (s == NULL)
         return;
+    quarantine_poke(s->quarantine);
     if (s->file != NULL)
         file_source_poke(s->file);
     template_source_poke(s->template);

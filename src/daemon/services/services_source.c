@@ -244,11 +244,6 @@ static void services_fail(struct services_source *s, const char *why)
 
 /* ---- what HAProxy refuses ---- */
 
-static uint64_t hash_text(uint64_t h, const char *text)
-{
-    return hash_bytes(h, text, strlen(text) + 1);
-}
-
 /* Of what a Service says of its ports, and of the Secrets that it names. */
 static uint64_t services_hash(const struct services_source *s, const struct annotated_service *of)
 {

@@ -36,11 +36,6 @@ struct hashing {
     uint64_t hash;
 };
 
-static uint64_t hash_text(uint64_t h, const char *text)
-{
-    return hash_bytes(h, text, strlen(text) + 1);
-}
-
 static bool hash_used(void *arg, yyjson_val *name)
 {
     struct hashing *h = arg;

@@ -173,6 +173,20 @@ TEST(a_culprit_stays_out_until_it_changes)
     assert_out(3, false);
 }
 
+TEST(an_operator_has_a_culprit_tried_again)
+{
+    m.count = 4;
+    settle();
+    change(3, true);
+    settle();
+    m.bad[3] = false; /* its port is free now */
+    culprits_try_again(&c);
+    m.checks = 0;
+    settle();
+    ck_assert_uint_eq(m.checks, 1);
+    assert_out(3, false);
+}
+
 /* It holds up nobody a second time: the others are accepted first. */
 TEST(a_culprit_that_changes_is_tried_after_all_others)
 {

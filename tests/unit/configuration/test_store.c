@@ -205,6 +205,10 @@ TEST(rejections_are_kept)
     ck_assert_ptr_nonnull(store_rejection(w.s, "50", "http://a", "3.0.1"));
     world_again();
     ck_assert_ptr_nonnull(store_rejection(w.s, "50", "http://a", "3.0.1"));
+    store_reject(w.s, "aa", "http://b", "3.0.1", "no");
+    store_forget_rejections(w.s, NULL, "http://a"); /* all of it */
+    ck_assert_ptr_null(store_rejection(w.s, "149", "http://a", "3.0.1"));
+    ck_assert_ptr_nonnull(store_rejection(w.s, "aa", "http://b", "3.0.1"));
 }
 
 TEST(a_rollback_is_kept)
