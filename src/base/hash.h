@@ -26,7 +26,7 @@ static inline uint64_t hash_bytes(uint64_t h, const char *bytes, size_t len)
 }
 
 /* With its NUL, so that of two texts one behind the other it counts where the first ends. */
-static inline uint64_t hash_text(uint64_t h, const char *text)
+static inline uint64_t hash_string(uint64_t h, const char *text)
 {
     return hash_bytes(h, text, strlen(text) + 1);
 }

@@ -180,7 +180,7 @@ uint64_t service_secrets_hash(const struct service_secrets *s, const char *name)
     const struct secret_object *o = one != NULL && one->source != NULL ? secret_source_object(one->source) : NULL;
     uint64_t h = HASH_START;
     for (size_t i = 0; o != NULL && i < o->value_count; i++)
-        h = hash_bytes(hash_text(h, o->values[i].key), o->values[i].bytes, o->values[i].len);
+        h = hash_bytes(hash_string(h, o->values[i].key), o->values[i].bytes, o->values[i].len);
     return h;
 }
 

@@ -252,7 +252,7 @@ static uint64_t services_hash(const struct services_source *s, const struct anno
     uint64_t h = HASH_START;
     for (size_t i = 0; i < of->annotation_count; i++) {
         const char *value = of->annotations[i].value;
-        h = hash_text(hash_text(h, of->annotations[i].name), value);
+        h = hash_string(hash_string(h, of->annotations[i].name), value);
         if (!str_has_prefix(value, by_secret))
             continue;
         const char *secret = value + strlen(by_secret);
@@ -265,7 +265,7 @@ static uint64_t services_hash(const struct services_source *s, const struct anno
     for (size_t i = 0; i < of->service.port_count; i++) {
         const struct service_port *p = &of->service.ports[i];
         cleanup(mem_free_ptr) char *text = mem_printf("%s %u %u", p->name, p->number, p->node_port);
-        h = hash_text(h, text);
+        h = hash_string(h, text);
     }
     return h;
 }

@@ -44,7 +44,7 @@ static bool hash_used(void *arg, yyjson_val *name)
     cleanup(mem_free_ptr) char *key =
         mem_printf("%.*s/%s", (int)strcspn(h->of->name, "/"), h->of->name, yyjson_get_str(name));
     const struct template_object *used = cache_find(h->used, key);
-    h->hash = hash_text(h->hash, used != NULL ? used->json : "");
+    h->hash = hash_string(h->hash, used != NULL ? used->json : "");
     return true;
 }
 
@@ -60,7 +60,7 @@ static void see_object(void *arg, const void *object)
 {
     struct hashing *h = arg;
     h->of = object;
-    h->hash = hash_text(HASH_START, h->of->json);
+    h->hash = hash_string(HASH_START, h->of->json);
     yyjson_doc *doc = h->watch->use_count > 0 ? yyjson_read(h->of->json, strlen(h->of->json), 0) : NULL;
     for (size_t i = 0; doc != NULL && i < h->watch->use_count; i++) {
         const struct template_use *use = &h->watch->uses[i];
