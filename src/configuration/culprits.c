@@ -152,6 +152,14 @@ bool culprits_leaves_out(const struct culprits *c, const char *key)
     return one != NULL && is_left_out(one);
 }
 
+bool culprits_leaves_any_out(const struct culprits *c)
+{
+    bool any = false;
+    for (const struct culprit *one = c->all; one != NULL && !any; one = one->hh.next)
+        any = is_left_out(one);
+    return any;
+}
+
 const char *culprits_why(const struct culprits *c, const char *key)
 {
     const struct culprit *one = culprits_find(c, key);

@@ -46,6 +46,7 @@ void culprits_see(struct culprits *c, const char *key, uint64_t hash);
 void culprits_end(struct culprits *c);
 
 bool culprits_leaves_out(const struct culprits *c, const char *key);
+bool culprits_leaves_any_out(const struct culprits *c);
 /* Of a culprit: what HAProxy said; NULL: it is none. Borrowed. */
 const char *culprits_why(const struct culprits *c, const char *key);
 bool culprits_trial(const struct culprits *c);

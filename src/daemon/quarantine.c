@@ -167,6 +167,11 @@ bool quarantine_leaves_out(const struct quarantine *q, const char *key)
     return q != NULL && culprits_leaves_out(&q->culprits, key);
 }
 
+bool quarantine_leaves_any_out(const struct quarantine *q)
+{
+    return q != NULL && culprits_leaves_any_out(&q->culprits);
+}
+
 const char *quarantine_why(const struct quarantine *q, const char *key)
 {
     return q != NULL ? culprits_why(&q->culprits, key) : NULL;

@@ -42,6 +42,7 @@ void quarantine_see(struct quarantine *q, const char *key, uint64_t hash);
 void quarantine_end(struct quarantine *q);
 
 bool quarantine_leaves_out(const struct quarantine *q, const char *key);
+bool quarantine_leaves_any_out(const struct quarantine *q);
 const char *quarantine_why(const struct quarantine *q, const char *key); /* for people; NULL: it is no culprit */
 void quarantine_each(const struct quarantine *q, void (*fn)(void *arg, const char *key, const char *why), void *arg);
 bool quarantine_trial(const struct quarantine *q); /* the document is to be checked, and not written */

@@ -279,7 +279,6 @@ static void services_see(const struct services_source *s, const struct annotated
 static bool services_search(struct services_source *s, const struct services_gathered *services,
                             const struct services_plan *p)
 {
-    bool any = false;
     quarantine_begin(s->options.quarantine);
     for (size_t i = 0; i < p->route_count; i++) {
         cleanup(mem_free_ptr) char *at = services_place(&p->routes[i]);
@@ -289,10 +288,7 @@ static bool services_search(struct services_source *s, const struct services_gat
     for (size_t i = 0; i < services->count; i++)
         services_see(s, services->list[i]);
     quarantine_end(s->options.quarantine);
-    for (size_t i = 0; i < services->count && !any; i++)
-        any = quarantine_leaves_out(s->options.quarantine,
-                                    ((const struct annotated_service *)services->list[i])->service.name);
-    return any;
+    return quarantine_leaves_any_out(s->options.quarantine);
 }
 
 static void services_make(struct services_source *s, const struct services_plan *p)

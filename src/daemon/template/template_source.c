@@ -27,6 +27,7 @@
 #include "net/digest.h"
 #include "report/checks.h"
 #include "report/telemetry.h"
+#include "services/owners.h"
 #include "settings/settings.h"
 #include "settings/table.h"
 #include "settings/types.h"
@@ -108,6 +109,19 @@ static int template_source_make(struct template_source *s, const struct rendered
                              own_paths ? stored.len : cfg->len, files, err);
 }
 
+/* Who is left out keeps what was his, for when he is back. Allocates. */
+static char *template_source_owners(const struct template_source *s, const char *now)
+{
+    struct service_owners all = {0};
+    struct buf text = {0};
+    service_owners_read(&all, now);
+    if (quarantine_leaves_any_out(s->options.quarantine))
+        service_owners_read(&all, s->owners);
+    service_owners_print(&all, &text);
+    service_owners_fini(&all);
+    return text.len > 0 ? buf_take(&text) : mem_strdup("");
+}
+
 static int template_source_take(struct template_source *s, struct rendered *r, struct error *err)
 {
     const struct edition *e = s->rendered;
@@ -126,9 +140,10 @@ static int template_source_take(struct template_source *s, struct rendered *r, s
         return -1;
     log_debug(s->options.log, "templates rendered", log_us_as_ms("took_ms", r->took_us), log_bool("changed", !same));
     if (r->owners != NULL) {
-        host_owners_keep(s->options.settings, s->options.state_fd, s->owners, r->owners, s->options.log);
+        char *owners = template_source_owners(s, r->owners);
+        host_owners_keep(s->options.settings, s->options.state_fd, s->owners, owners, s->options.log);
         free(s->owners);
-        s->owners = mem_strdup(r->owners);
+        s->owners = owners;
     }
     set_quarantine_remark(s->options.quarantine, e->watched->set, r);
     remarks_take(s->remarks, e->watched->set, watches_objects(e->watched->watches), r);
