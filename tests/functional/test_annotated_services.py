@@ -399,7 +399,7 @@ def test_doctor_asks_for_the_rights(site: Site) -> None:
     assert rights == {f"kubernetes.rights.{name}": "ok" for name in ("nodes", "annotated-services", "annotated-slices", "events")}, rights
     site.kube.forbid("services", "endpointslices")
     checks = found()
-    assert checks["kubernetes.rights.annotated-services"][0] == "fail" and checks["kubernetes.rights.annotated-slices"][0] == "warn"
+    assert checks["kubernetes.rights.annotated-services"][0] == "fail" and checks["kubernetes.rights.annotated-slices"][0] == "fail"
     site.kube.forbid("secrets")
     assert "kubernetes.rights.annotated-secrets" not in found()
     env["SERVICES_SECRET_NAMESPACES"] = "certs"

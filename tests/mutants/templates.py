@@ -28,6 +28,12 @@ room("templates, whether two sets watch the same", ("test_watches",), (
     Mutant("other fields are the same", WATCHES, "!paths_same(&x->keep, &y->keep) ||", ""),
     Mutant("another index is the same", WATCHES, "x->steps[k].index != y->steps[k].index", "false"),
 ))
+room("templates, what a render waits for", ("test_watches",), (
+    Mutant("what may not be read is nothing", WATCHES, "(status->denied == INFORMER_FORBIDDEN && complete)", "status->denied == INFORMER_FORBIDDEN"),
+    Mutant("a namespace that may not be read holds up the others", WATCHES, "(status->denied == INFORMER_FORBIDDEN && complete)", "(false && complete)"),
+    Mutant("what is not served is waited for", WATCHES, "status->synced || status->denied == INFORMER_NOT_SERVED ||", "status->synced ||"),
+    Mutant("what was known last is waited for", WATCHES, "return status->synced ||", "return (status->synced && !status->stale) ||"),
+))
 room("templates, which editions share watches", ("test_edition",), (
     Mutant("other namespaces are no matter", EDITION, "(follows || edition_same_namespaces(of->set, set))", "(follows || edition_same_namespaces(of->set, of->set))"),
     Mutant("some of the namespaces are all", EDITION, "        if (x != NULL && y != NULL && *x != *y) /* both end with NULL */\n            return false;\n", ""),

@@ -72,8 +72,8 @@ static const struct need {
                      "pods",
                      {"list", "watch"},
                      "kubernetes.rights.pods",
-                     "TEMPLATE_FROM=pods: where pods may be read in some namespaces alone, services of the others have "
-                     "no server"},
+                     "TEMPLATE_FROM=pods: while the pods of a service's namespace may not be read nothing is rendered, "
+                     "unless something was before"},
     [DOCTOR_ANNOTATED] = {"",
                           "services",
                           {"list", "watch"},
@@ -89,8 +89,7 @@ static const struct need {
                                  "endpointslices",
                                  {"list", "watch"},
                                  "kubernetes.rights.annotated-slices",
-                                 "CONFIG_SOURCE=services: which nodes have pods is unknown, so that every eligible "
-                                 "node is a server, and none drains"},
+                                 "CONFIG_SOURCE=services: while it is not known which nodes have pods nothing is made"},
     [DOCTOR_LEASE] = {"coordination.k8s.io",
                       "leases",
                       {"get", "watch", "update"},
@@ -337,13 +336,13 @@ static enum check_state severity(const struct doctor_rights *r, const struct doc
     case DOCTOR_CONFIGMAP_REPORT:
     case DOCTOR_PODS:
     case DOCTOR_ANNOTATED_SECRETS: /* rights by the names of Secrets will do */
-    case DOCTOR_ANNOTATED_SLICES:
         return CHECK_WARN;
     case DOCTOR_NODES:
     case DOCTOR_SECRET:
     case DOCTOR_TEMPLATES:
     case DOCTOR_TEMPLATE_KEYS:
     case DOCTOR_ANNOTATED:
+    case DOCTOR_ANNOTATED_SLICES:
     case DOCTOR_LEASE:
     case DOCTOR_LEASE_CREATE:
         break;

@@ -30,7 +30,6 @@ struct entry {
     struct server_states *states; /* NULL: nothing drains */
     struct service *service;      /* as it was computed with (model/record) */
     uint16_t node_port;
-    bool slices_known;
     uint64_t pass, nodes, slices; /* the numbers of what it was computed with */
 };
 
@@ -50,7 +49,6 @@ struct service_rows {
     struct entry *entries; /* by backend */
     uint64_t pass, nodes, now_ms;
     size_t computed; /* in this pass */
-    bool slices_known;
     struct told delayed_told, kept_told;
 };
 
@@ -166,8 +164,8 @@ static void desire_every_node(const struct service_rows *r, const struct service
     ret->paused = route->service->service.paused;
 }
 
-static void desire(const struct service_rows *r, const struct service_route *route, struct server_states *states,
-                   struct desired *ret)
+static void desire_by_endpoints(const struct service_rows *r, const struct service_route *route,
+                                struct server_states *states, struct desired *ret)
 {
     struct row_rules rules;
     struct service_slices_found found = service_slices_of(r->slices, route->service->service.name);
@@ -181,6 +179,19 @@ static void desire(const struct service_rows *r, const struct service_route *rou
     free(rules.number);
 }
 
+/* Whether it is a guess: no endpoint is usable, and there is no line that could stay. e NULL: there is none. */
+static bool desire(const struct service_rows *r, const struct entry *e, const struct service_route *route,
+                   struct server_states *states, struct desired *ret)
+{
+    desire_by_endpoints(r, route, states, ret);
+    if (ret->state == DESIRED_OK || (r->rules.allow_empty && ret->state == DESIRED_EMPTY) ||
+        (e != NULL && !e->row.guess && service_row_is_live(&e->row)))
+        return false;
+    desired_fini(ret);
+    desire_every_node(r, route, ret);
+    return true;
+}
+
 /* ---- rows ---- */
 
 static bool drains(const struct service_rows *r, const struct service_route *route)
@@ -192,24 +203,13 @@ static bool drains(const struct service_rows *r, const struct service_route *rou
 static void entry_compute(struct service_rows *r, struct entry *e, const struct service_route *route)
 {
     struct desired d;
-    bool guess = !r->slices_known;
-    if (!drains(r, route) || guess) {
+    if (!drains(r, route)) {
         server_states_free(e->states);
         e->states = NULL;
     } else if (e->states == NULL) {
         e->states = server_states_new();
     }
-    if (guess) {
-        desire_every_node(r, route, &d);
-    } else {
-        desire(r, route, e->states, &d);
-        bool none = d.state != DESIRED_OK && (e->row.guess || !service_row_is_live(&e->row));
-        if (none && !(r->rules.allow_empty && d.state == DESIRED_EMPTY)) {
-            desired_fini(&d);
-            desire_every_node(r, route, &d);
-            guess = true;
-        }
-    }
+    bool guess = desire(r, e, route, e->states, &d);
     service_row_take(&e->row, e->backend, &d, guess, &r->rules, r->now_ms);
     desired_fini(&d);
 }
@@ -217,7 +217,7 @@ static void entry_compute(struct service_rows *r, struct entry *e, const struct 
 static bool entry_is_fresh(const struct service_rows *r, const struct entry *e, const struct service_route *route,
                            uint64_t slices)
 {
-    return e->service != NULL && e->nodes == r->nodes && e->slices == slices && e->slices_known == r->slices_known &&
+    return e->service != NULL && e->nodes == r->nodes && e->slices == slices &&
            e->node_port == route->port->node_port && (e->row.due_ms == 0 || r->now_ms < e->row.due_ms) &&
            record_eq(&service_record, e->service, &route->service->service);
 }
@@ -247,11 +247,10 @@ void service_rows_recall(struct service_rows *r, const char *text)
         service_recall(text, recall_row, r);
 }
 
-void service_rows_begin(struct service_rows *r, bool slices_known, uint64_t now_ms)
+void service_rows_begin(struct service_rows *r, uint64_t now_ms)
 {
     r->pass++;
     r->computed = 0;
-    r->slices_known = slices_known;
     r->now_ms = now_ms;
 }
 
@@ -259,7 +258,7 @@ void service_rows_print(void *rows, const struct service_route *route, struct bu
 {
     struct service_rows *r = rows;
     struct entry *e = entry_need(r, route->backend);
-    uint64_t slices = r->slices_known ? service_slices_of(r->slices, route->service->service.name).changed : 0;
+    uint64_t slices = service_slices_of(r->slices, route->service->service.name).changed;
     if (!entry_is_fresh(r, e, route, slices)) {
         if (e->node_port != 0)
             service_row_renumber(&e->row, e->node_port, route->port->node_port);
@@ -270,7 +269,6 @@ void service_rows_print(void *rows, const struct service_route *route, struct bu
         e->node_port = route->port->node_port;
         e->nodes = r->nodes;
         e->slices = slices;
-        e->slices_known = r->slices_known;
         r->computed++;
     }
     e->pass = r->pass;
@@ -310,7 +308,7 @@ static void tell_all(struct service_rows *r)
             buf_add(&delayed.text, e->backend);
         if (e->row.delayed > 0 && first == NULL)
             first = &e->row.losses;
-        if ((e->row.kept || e->row.guess) && r->slices_known && text_list_next(&kept))
+        if ((e->row.kept || e->row.guess) && text_list_next(&kept))
             buf_add(&kept.text, e->backend);
     }
     const struct service_rows_view view = service_rows_view(r);
@@ -342,7 +340,7 @@ struct service_rows_view service_rows_view(const struct service_rows *r)
     struct service_rows_view view = {.computed = r->computed};
     for (const struct entry *e = r->entries; e != NULL; e = e->hh.next) {
         view.delayed += e->row.delayed > 0;
-        view.kept += (e->row.kept || e->row.guess) && r->slices_known;
+        view.kept += e->row.kept || e->row.guess;
     }
     return view;
 }
@@ -362,30 +360,40 @@ void service_rows_check(const struct service_rows *r, struct checks *checks)
 
 /* ---- explain ---- */
 
+/* Its state, as the row has it, and why. */
+static void explain_server(const struct service_rows *r, const struct service_row *row, const struct service_server *s,
+                           const struct desired *d, struct buf *out)
+{
+    uint64_t until_ms;
+    cleanup(mem_free_ptr) char *at = str_host_port(s->address, s->port);
+    const struct desired_server *desired = desired_find(d, s->name);
+    for (size_t i = 0; i < d->spare_count && desired == NULL; i++)
+        desired = str_eq(d->spares[i].name, s->name) ? &d->spares[i] : NULL;
+    cleanup(mem_free_ptr) char *reason = desired != NULL ? desired_server_reason(d, desired) : NULL;
+    buf_printf(out, "    server %s %s, %s", s->name, at, s->state == SERVER_OUT ? "disabled" : server_state_name(s->state));
+    if (row->kept)
+        buf_add(out, ": it stays, as none is desired");
+    else if (loss_limit_delays(&row->losses, s->name, r->now_ms, &until_ms))
+        buf_add(out, ": it is lost, and its removal is delayed (MAX_LOSS_PERCENT)");
+    else if (reason != NULL)
+        buf_printf(out, ": %s", reason);
+    buf_add(out, "\n");
+}
+
 void service_rows_explain(const struct service_rows *r, const struct service_route *route, struct buf *out)
 {
     struct desired d;
+    struct entry *e;
+    HASH_FIND_STR(r->entries, route->backend, e);
     buf_printf(out, "servers of backend %s\n", route->backend);
-    if (r->slices_known) {
-        desire(r, route, NULL, &d);
-    } else {
-        desire_every_node(r, route, &d);
-        buf_add(out, "    EndpointSlices may not be read: every eligible node\n");
-    }
+    desire_by_endpoints(r, route, NULL, &d);
     if (d.state != DESIRED_OK)
-        buf_printf(out, "    none is desired, so those that it had stay: %s\n",
+        buf_printf(out, "    none is desired, %s: %s\n",
+                   e != NULL && e->row.guess ? "and it had none, so that every eligible node is a server"
+                                             : "so those that it had stay",
                    d.problem != NULL ? d.problem : "no node has an address for it");
-    for (size_t i = 0; i < d.server_count; i++) {
-        const struct desired_server *s = &d.servers[i];
-        cleanup(mem_free_ptr) char *at = str_host_port(s->address, s->port);
-        cleanup(mem_free_ptr) char *reason = desired_server_reason(&d, s);
-        buf_printf(out, "    server %s %s, %s%s%s\n", s->name, at, server_state_name(s->state),
-                   reason != NULL ? ": " : "", reason != NULL ? reason : "");
-    }
-    for (size_t i = 0; i < d.spare_count; i++) {
-        cleanup(mem_free_ptr) char *reason = desired_server_reason(&d, &d.spares[i]);
-        buf_printf(out, "    server %s disabled: %s\n", d.spares[i].name, reason);
-    }
+    for (size_t i = 0; e != NULL && e->row.servers != NULL && i < e->row.servers->count; i++)
+        explain_server(r, &e->row, &e->row.servers->list[i], &d, out);
     for (size_t i = 0; i < d.skip_count && i < SKIPS_SHOWN; i++) {
         cleanup(mem_free_ptr) char *skip = desired_skip_text(&d, &d.skips[i]);
         buf_printf(out, "    no server for %s\n", skip);

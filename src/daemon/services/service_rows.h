@@ -5,7 +5,7 @@
  *
  * Which nodes: NODE_MODE, where it is set; else every eligible one, as kube-proxy forwards a node port from any. With
  * externalTrafficPolicy Local those with a usable endpoint, and a line that is `disabled` for each other one (PARK_NODES, true
- * here unless it is set). Where no slices may be read, every eligible node.
+ * here unless it is set).
  */
 #ifndef DAEMON_SERVICES_SERVICE_ROWS_H
 #define DAEMON_SERVICES_SERVICE_ROWS_H
@@ -34,8 +34,8 @@ void service_rows_free(struct service_rows *r); /* NULL is allowed */
 void service_rows_recall(struct service_rows *r, const char *text);
 void service_rows_nodes_changed(struct service_rows *r);
 
-/* A pass: begin, each route once, end, which forgets the rows of others. slices_known: false: they may not be read. */
-void service_rows_begin(struct service_rows *r, bool slices_known, uint64_t now_ms);
+/* A pass: begin, each route once, end, which forgets the rows of others. */
+void service_rows_begin(struct service_rows *r, uint64_t now_ms);
 /* rows: a struct service_rows. Adds the servers of a route's backend, each a line (services_print.servers). */
 void service_rows_print(void *rows, const struct service_route *route, struct buf *out);
 void service_rows_end(struct service_rows *r);
@@ -48,7 +48,7 @@ struct service_rows_view {
 struct service_rows_view service_rows_view(const struct service_rows *r);
 void service_rows_check(const struct service_rows *r, struct checks *checks); /* adds one */
 
-/* Adds lines for people: which nodes the route's backend would have now, and why not the others. */
+/* Adds lines for people: which servers the route's backend has since the last pass, and why not others. */
 void service_rows_explain(const struct service_rows *r, const struct service_route *route, struct buf *out);
 
 #endif

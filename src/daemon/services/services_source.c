@@ -18,13 +18,14 @@
 #include "daemon/services/service_report.h"
 #include "daemon/services/service_secrets.h"
 #include "daemon/services/service_rows.h"
-#include "daemon/services/slices_watch.h"
+#include "daemon/services/slices_sink.h"
 #include "daemon/source.h"
 #include "daemon/template/remarks.h"
 #include "haproxy/storage_files.h"
 #include "host/timer.h"
 #include "kube/client.h"
 #include "kube/decode/decode_annotated.h"
+#include "model/service_slices.h"
 #include "report/checks.h"
 #include "report/telemetry.h"
 #include "services/plan.h"
@@ -42,8 +43,8 @@ struct services_source {
     char *prefix_dot; /* "haproxy-kubefigurator." */
     struct annotated_prefixes prefixes;
     struct kube_resource resource;
-    struct source services, nodes;
-    struct slices_watch *slices;
+    struct source services, nodes, slices;
+    struct service_slices *of_slices;
     struct service_rows *rows;
     struct kube_client_listener listener;
     struct service_secrets *secrets;
@@ -120,7 +121,7 @@ static void tell_remarks(struct services_source *s, const struct services_plan *
 
 static bool services_synced(const struct services_source *s)
 {
-    return source_status(&s->services).synced && source_status(&s->nodes).synced && slices_watch_settled(s->slices) &&
+    return source_status(&s->services).synced && source_status(&s->nodes).synced && source_status(&s->slices).synced &&
            (s->file == NULL || s->before_read);
 }
 
@@ -219,7 +220,7 @@ static int services_make_all(const struct services_source *s, const struct servi
         if (text->len > 0 && text->data[text->len - 1] != '\n')
             buf_add(text, "\n");
         buf_add(text, HEADER);
-        service_rows_begin(s->rows, slices_watch_known(s->slices), s->composed_ms);
+        service_rows_begin(s->rows, s->composed_ms);
         services_plan_print(p, &how, text);
         service_rows_end(s->rows);
         log_debug(s->options.log, "configuration made of annotated Services", log_int("ports", s->served),
@@ -418,7 +419,6 @@ static void services_on_nodes(void *arg, const char *cause, uint64_t received_us
     struct services_source *s = arg;
     (void)received_us;
     service_rows_nodes_changed(s->rows);
-    slices_watch_settle(s->slices);
     services_on_object(s, cause);
 }
 
@@ -479,11 +479,11 @@ static void services_recall(struct services_source *s)
 /* ---- life ---- */
 
 static void services_watch(struct services_source *s, struct source *of, struct event_base *base,
-                           const struct informer_options *options)
+                           const struct informer_options *options, const struct informer_sink *sink)
 {
     *of = (struct source){
         .telemetry = s->options.telemetry, .changed = services_on_changed, .moved = services_on_moved, .arg = s};
-    source_init(of, base, s->options.kube, s->options.log, options, NULL);
+    source_init(of, base, s->options.kube, s->options.log, options, sink);
 }
 
 struct services_source *services_source_new(struct event_base *base, const struct services_source_options *options,
@@ -508,19 +508,16 @@ struct services_source *services_source_new(struct event_base *base, const struc
     s->prefixes = (struct annotated_prefixes){{SERVICES_OWN_PREFIX, s->prefix_dot}};
     s->resource = kube_annotated_services(&s->prefixes);
     const struct informer_options services = {.resource = &s->resource, .label_selector = settings->services_label},
-                                  nodes = {.resource = &kube_nodes, .label_selector = settings->nodes_watched};
-    services_watch(s, &s->services, base, &services);
-    services_watch(s, &s->nodes, base, &nodes);
+                                  nodes = {.resource = &kube_nodes, .label_selector = settings->nodes_watched},
+                                  slices = {.resource = &kube_service_slices};
+    s->of_slices = service_slices_new();
+    const struct informer_sink sink = slices_sink(s->of_slices);
+    services_watch(s, &s->services, base, &services, NULL);
+    services_watch(s, &s->nodes, base, &nodes, NULL);
+    services_watch(s, &s->slices, base, &slices, &sink);
     s->nodes.changed = services_on_nodes;
-    const struct slices_watch_options slices = {.kube = options->kube,
-                                                .telemetry = options->telemetry,
-                                                .log = options->log,
-                                                .nodes = &s->nodes,
-                                                .changed = services_on_object,
-                                                .arg = s};
-    s->slices = slices_watch_new(base, &slices);
     quarantine_listen(options->quarantine, services_on_secret, s);
-    s->rows = service_rows_new(settings, s->nodes.cache, slices_watch_slices(s->slices), options->log);
+    s->rows = service_rows_new(settings, s->nodes.cache, s->of_slices, options->log);
     s->listener = (struct kube_client_listener){.on_credentials = services_on_credentials, .arg = s};
     kube_client_on_credentials(options->kube, &s->listener);
     return s;
@@ -533,9 +530,10 @@ void services_source_free(struct services_source *s)
     if (s->prefix_dot != NULL)
         kube_client_forget_listener(&s->listener);
     service_rows_free(s->rows);
-    slices_watch_free(s->slices);
     source_fini(&s->services);
     source_fini(&s->nodes);
+    source_fini(&s->slices);
+    service_slices_free(s->of_slices);
     file_source_free(s->file);
     service_secrets_free(s->secrets);
     service_binds_fini(&s->binds);
@@ -558,7 +556,7 @@ void services_source_start(struct services_source *s)
         file_source_start(s->file);
     informer_start(s->services.informer);
     informer_start(s->nodes.informer);
-    slices_watch_start(s->slices);
+    informer_start(s->slices.informer);
 }
 
 void services_source_stop(struct services_source *s)
@@ -569,7 +567,7 @@ void services_source_stop(struct services_source *s)
     informer_stop(s->services.informer);
     informer_stop(s->nodes.informer);
     service_secrets_stop(s->secrets);
-    slices_watch_stop(s->slices);
+    informer_stop(s->slices.informer);
 }
 
 void services_source_poke(struct services_source *s)
@@ -581,7 +579,7 @@ void services_source_poke(struct services_source *s)
     informer_poke(s->services.informer);
     informer_poke(s->nodes.informer);
     service_secrets_poke(s->secrets);
-    slices_watch_poke(s->slices);
+    informer_poke(s->slices.informer);
     services_is_changed(s);
 }
 
@@ -609,7 +607,7 @@ bool services_source_ready(const struct services_source *s, struct checks *check
         return true;
     bool all = source_ready(&s->services, true, checks);
     all = source_ready(&s->nodes, true, checks) && all;
-    all = slices_watch_ready(s->slices, checks) && all;
+    all = source_ready(&s->slices, true, checks) && all;
     service_rows_check(s->rows, checks);
     return all;
 }

@@ -44,7 +44,6 @@ struct watch_entry {
     struct timer ask;
     struct backoff backoff;
     struct error problem;          /* of the last time that it was looked up; GONE: it is not served */
-    uint64_t refused_us;           /* when looking it up was refused last; 0: it was not */
     struct discovered found;       /* plural NULL: not found yet */
     struct kube_resource resource; /* made of it */
     char *kind, *api;
@@ -65,6 +64,7 @@ struct watches {
     char *cause;       /* of the first change that is not told yet */
     struct kube_client_listener listener;
     bool running, settled;
+    bool complete; /* it was settled once: what is new and may not be read holds up no other */
 };
 
 static void watches_note(struct watches *w, const char *cause)
@@ -223,8 +223,6 @@ static void watch_on_found(void *arg, struct discovered *found, const struct err
             watches_note(e->in, "what can be watched");
         return;
     }
-    if (err->http_status == 401 || err->http_status == 403)
-        e->refused_us = clock_mono_us();
     if (kube_client_has_logged(e->in->options.kube, err->message))
         log_debug(e->in->options.log, "resource of the templates out of reach", log_str("resource", e->text),
                   log_str("error", err->message));
@@ -250,38 +248,31 @@ static void watch_ask(void *arg)
 
 /* ---- how it stands ---- */
 
-/* A refusal counts where the same server has answered before (daemon/source.h). */
-static bool part_settled(struct part *p, uint64_t answered_us)
+bool watches_decides(const struct informer_status *status, bool complete)
 {
-    struct informer_status status = source_status(&p->source);
-    return status.synced || status.denied == INFORMER_NOT_SERVED ||
-           (status.denied == INFORMER_FORBIDDEN && source_refused_since(&p->source, answered_us));
+    return status->synced || status->denied == INFORMER_NOT_SERVED ||
+           (status->denied == INFORMER_FORBIDDEN && complete);
 }
 
-static bool watch_settled(struct watch_entry *e, uint64_t answered_us)
+static bool watch_settled(const struct watch_entry *e)
 {
     if (e->found.plural == NULL)
-        return e->problem.kind == ERROR_GONE || (answered_us != 0 && e->refused_us > answered_us);
-    for (size_t i = 0; i < e->part_count; i++)
-        if (!part_settled(e->parts[i], answered_us))
+        return e->problem.kind == ERROR_GONE;
+    for (size_t i = 0; i < e->part_count; i++) {
+        const struct informer_status status = source_status(&e->parts[i]->source);
+        if (!watches_decides(&status, e->in->complete))
             return false;
+    }
     return true;
 }
 
 bool watches_settled(struct watches *w)
 {
-    /* When the first of all was read; 0: none was. */
-    uint64_t answered_us = 0;
+    w->settled = true;
     for (size_t i = 0; i < w->count; i++)
-        for (size_t k = 0; k < w->list[i].part_count; k++) {
-            uint64_t us = w->list[i].parts[k]->source.synced_us;
-            answered_us = us != 0 && (answered_us == 0 || us < answered_us) ? us : answered_us;
-        }
-    bool all = true;
-    for (size_t i = 0; i < w->count; i++)
-        all = watch_settled(&w->list[i], answered_us) && all; /* each is asked again where that is not known */
-    w->settled = all;
-    return all;
+        w->settled = w->settled && watch_settled(&w->list[i]);
+    w->complete = w->complete || w->settled;
+    return w->settled;
 }
 
 bool watches_ready(const struct watches *w, struct checks *checks)
@@ -289,16 +280,17 @@ bool watches_ready(const struct watches *w, struct checks *checks)
     bool all = true;
     for (size_t i = 0; w != NULL && i < w->count; i++) {
         const struct watch_entry *e = &w->list[i];
-        bool known = e->problem.kind == ERROR_GONE || e->refused_us != 0;
+        bool gone = e->problem.kind == ERROR_GONE;
         if (e->found.plural == NULL)
-            checks_add(checks, known ? CHECK_WARN : CHECK_FAIL, mem_printf("watch %s", e->text),
-                       e->problem.kind == ERROR_NONE
-                           ? mem_strdup("waiting for the first answer")
-                           : mem_printf("cannot be watched, continuing without it: %s", e->problem.message),
-                       NULL);
-        all = all && (known || e->found.plural != NULL);
+            checks_add(checks, gone ? CHECK_WARN : CHECK_FAIL, mem_printf("watch %s", e->text),
+                       e->problem.kind == ERROR_NONE ? mem_strdup("waiting for the first answer")
+                                                     : mem_printf("cannot be watched%s: %s",
+                                                                  gone ? ", continuing without it" : "",
+                                                                  e->problem.message),
+                       e->problem.http_status == 403 ? mem_strdup(kube_client_refusal_hint(e->problem.message)) : NULL);
+        all = all && (gone || e->found.plural != NULL);
         for (size_t k = 0; k < e->part_count; k++)
-            all = source_ready(&e->parts[k]->source, source_status(&e->parts[k]->source).denied == INFORMER_ALLOWED,
+            all = source_ready(&e->parts[k]->source, source_status(&e->parts[k]->source).denied != INFORMER_NOT_SERVED,
                                checks) &&
                   all;
     }
@@ -320,7 +312,9 @@ static const char *watch_state(const struct watch_entry *e)
 {
     const char *state = "synced";
     if (e->found.plural == NULL)
-        return e->problem.kind == ERROR_GONE ? "not served" : e->refused_us != 0 ? "refused" : "waiting";
+        return e->problem.kind == ERROR_GONE                                              ? "not served"
+               : e->problem.http_status == 401 || e->problem.http_status == 403 ? "refused"
+                                                                                          : "waiting";
     for (size_t k = 0; k < e->part_count; k++) {
         struct informer_status status = source_status(&e->parts[k]->source);
         if (status.denied != INFORMER_ALLOWED)

@@ -1,7 +1,8 @@
 /*
  * What a template set watches, watched: each resource is looked up at the API server (kube/discovery), then followed by an
- * informer, or by one for each namespace that the set lists. What is not served, or may not be watched, is named, and asked
- * for again with growing pauses; templates see no object of it until then.
+ * informer, or by one for each namespace that the set lists. What is not served is named, and asked for again with growing
+ * pauses; templates see no object of it until then. What may not be watched (403) is waited for: nothing is rendered of a part. One
+ * that comes with another namespace later is not.
  */
 #ifndef DAEMON_TEMPLATE_WATCHES_H
 #define DAEMON_TEMPLATE_WATCHES_H
@@ -13,6 +14,7 @@
 
 struct checks;
 struct event_base;
+struct informer_status;
 struct kube_client;
 struct objects;
 struct telemetry;
@@ -42,8 +44,10 @@ void watches_follow(struct watches *w, const struct template_set *set);
 
 /* A resource for each watch, in their order. */
 struct objects *watches_objects(const struct watches *w);
-/* Each resource has been read, or is known not to be readable. */
+/* Each resource has been read, or is not served. */
 bool watches_settled(struct watches *w);
+/* Whether one is known well enough for a render. complete: all were before it, so that it holds up no other. */
+bool watches_decides(const struct informer_status *status, bool complete);
 /* Adds a check for each. */
 bool watches_ready(const struct watches *w, struct checks *checks);
 

@@ -25,13 +25,12 @@ struct rows_world {
     bool there[WORLD_SERVICES];
     const char *balance, *health_path;
     bool proxy_v2;
-    bool slices_known;
     uint64_t now_ms;
 };
 
 static void rows_world_init(struct rows_world *w)
 {
-    *w = (struct rows_world){.balance = "roundrobin", .slices_known = true, .now_ms = 1000000};
+    *w = (struct rows_world){.balance = "roundrobin", .now_ms = 1000000};
     w->log = (struct log){.level = LOG_LEVEL_ERROR, .fd = 2};
     w->settings.nodes = node_rules_default;
     w->settings.drain_timeout_ms = WORLD_DRAIN_MS;
@@ -105,7 +104,7 @@ static struct service_route rows_world_route(const struct rows_world *w, unsigne
 /* The text of each Service that is there; NULL of others. Each is to be freed. */
 static void rows_world_pass(struct rows_world *w, struct service_rows *rows, char *ret[WORLD_SERVICES])
 {
-    service_rows_begin(rows, w->slices_known, w->now_ms);
+    service_rows_begin(rows, w->now_ms);
     for (unsigned i = 0; i < WORLD_SERVICES; i++) {
         struct buf text = {0};
         const struct service_route route = rows_world_route(w, i);
@@ -343,20 +342,6 @@ TEST(what_an_earlier_daemon_left)
           "    server n8 10.0.0.8:31111 disabled\n");
 }
 
-TEST(slices_that_may_not_be_read)
-{
-    begin();
-    world.slices_known = false;
-    rows_world_node(&world, "node n4 10.0.0.4 !doomed");
-    check(LINE(1) "\n" LINE(2) "\n" LINE(3) "\n");
-    ck_assert_uint_eq(service_rows_view(world.rows).kept, 0);
-    world.slices_known = true;
-    slice("10.1.0.1@n1");
-    check(LINE(1) "\n" LINE(2) " disabled\n" LINE(3) " disabled\n");
-    world.slices_known = false;
-    check(LINE(1) "\n" LINE(2) "\n" LINE(3) "\n");
-}
-
 TEST(paused)
 {
     begin();
@@ -405,8 +390,8 @@ TEST(what_is_explained)
                      "servers of backend a\n"
                      "    server n1 10.0.0.1:30001, live: 1 ready endpoint on node n1 (slice ns/a-1); nodePort 30001 "
                      "of its port http\n"
-                     "    server n2 disabled: no usable endpoint on node n2; its line waits for one (PARK_NODES)\n"
-                     "    server n3 disabled: no usable endpoint on node n3; its line waits for one (PARK_NODES)\n"
+                     "    server n2 10.0.0.2:30001, disabled: no usable endpoint on node n2; its line waits for one (PARK_NODES)\n"
+                     "    server n3 10.0.0.3:30001, disabled: no usable endpoint on node n3; its line waits for one (PARK_NODES)\n"
                      "    no server for endpoint 10.1.0.2 of slice ns/a-1: it is not ready (on node n2)\n"
                      "    no server for endpoint 10.1.0.3 of slice ns/a-1: its node n9 is not known\n");
     texts_free(texts);
@@ -463,8 +448,6 @@ static void event_any(struct rows_world *w, struct dice *d)
         w->now_ms += dice_below(d, 2 * WORLD_WINDOW_MS);
         break;
     case 4:
-        w->slices_known = !dice_one_in(d, 6);
-        break;
     case 5:
     case 6:
     case 7:
@@ -530,8 +513,7 @@ static void model_note(const struct rows_world *w, struct model *m, const struct
     for (unsigned n = 0; n < STREAM_NODES; n++) {
         cleanup(mem_free_ptr) char *name = mem_printf("n%u", n);
         const struct desired_server *wanted = d->state == DESIRED_OK ? desired_find(d, name) : NULL;
-        /* Where slices may not be read each node is taken as one that is used. */
-        bool live = !w->slices_known || (wanted != NULL && wanted->state == SERVER_LIVE);
+        bool live = wanted != NULL && wanted->state == SERVER_LIVE;
         bool leaving = !live && wanted != NULL && wanted->state == SERVER_DRAINING;
         /* While nothing is desired no time passes. */
         m->lost_ms[n] = live || d->state != DESIRED_OK ? 0 : m->lost_ms[n] != 0 ? m->lost_ms[n] : w->now_ms;
@@ -554,7 +536,7 @@ static void check_backend(const struct rows_world *w, struct model *m, unsigned 
     ck_assert_msg(live || !m->live || (w->settings.allow_empty && d.state == DESIRED_EMPTY), "backend %c is empty",
                   'a' + (int)i);
     m->live = live;
-    for (unsigned n = 0; n < STREAM_NODES && w->slices_known && d.state == DESIRED_OK; n++)
+    for (unsigned n = 0; n < STREAM_NODES && d.state == DESIRED_OK; n++)
         check_node(w, m, &d, text, n);
     desired_fini(&d);
 }
@@ -571,7 +553,6 @@ static void check_rest(struct rows_world *w)
 {
     char *stayed[WORLD_SERVICES], *fresh[WORLD_SERVICES];
     struct service_rows *other = service_rows_new(&w->settings, w->nodes, w->slices, &w->log);
-    w->slices_known = true;
     rows_world_pass(w, w->rows, stayed);
     texts_free(stayed);
     w->now_ms += WORLD_WINDOW_MS + WORLD_DRAIN_MS;

@@ -1,6 +1,8 @@
-/* Whether two sets watch the same, but for namespaces: then nothing is listed anew where one takes the other's place. */
+/* What a render waits for; whether two sets watch the same, but for namespaces: then nothing is listed anew where one takes the other's
+ * place. */
 
 #include "daemon/template/watches.h"
+#include "kube/informer.h"
 #include "template/set.h"
 
 #include "../../test.h"
@@ -49,4 +51,21 @@ TEST_EACH(the_same, array_len(rows))
     ck_assert_msg(watches_same(other, one) == rows[_i].same, "%s and %s", rows[_i].other, rows[_i].one);
     template_set_free(one);
     template_set_free(other);
+}
+
+static const struct {
+    struct informer_status status;
+    bool first, later;
+} decisions[] = {
+    {{.synced = false}, false, false},
+    {{.synced = true}, true, true},
+    {{.synced = true, .stale = true, .denied = INFORMER_FORBIDDEN}, true, true},
+    {{.denied = INFORMER_FORBIDDEN}, false, true},
+    {{.denied = INFORMER_NOT_SERVED}, true, true},
+};
+
+TEST_EACH(what_a_render_waits_for, array_len(decisions))
+{
+    ck_assert(watches_decides(&decisions[_i].status, false) == decisions[_i].first);
+    ck_assert(watches_decides(&decisions[_i].status, true) == decisions[_i].later);
 }
