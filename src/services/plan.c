@@ -135,15 +135,16 @@ static bool parse_options(struct services_plan *p, struct service_route *r, cons
 }
 
 /* Where its certificate is none that can be shown. */
-static const char *why_no_certificate(const struct port_options *o, const struct services_rules *rules,
+static const char *why_no_certificate(const struct service_route *r, const struct services_rules *rules,
                                       struct buf *said)
 {
+    const struct port_options *o = &r->options;
     if (o->secret == NULL)
         return rules->has_certificate != NULL && !rules->has_certificate(rules->arg, o->certificate)
                    ? "its certificate is not there (see ssl-certificate)"
                    : NULL;
     buf_printf(said, "its certificate, Secret %s: ", o->secret);
-    return rules->has_secret != NULL && !rules->has_secret(rules->arg, o->secret, said) ? buf_str(said) : NULL;
+    return rules->has_secret != NULL && !rules->has_secret(rules->arg, o->secret, r->service->service.name, said) ? buf_str(said) : NULL;
 }
 
 /* What only several of them together say; said: for what is no constant. */
@@ -158,7 +159,7 @@ static const char *why_not(const struct service_route *r, const struct services_
         return "path and http-redirect are of haproxy-mode http, not of tcp";
     if (o->redirect && (!o->tls || o->listen_port == SERVICES_REDIRECT_PORT))
         return "http-redirect is to a TLS port: it needs use-ssl, at another port than 80";
-    return o->tls ? why_no_certificate(o, rules, said) : NULL;
+    return o->tls ? why_no_certificate(r, rules, said) : NULL;
 }
 
 /* ---- routes ---- */

@@ -26,9 +26,9 @@ struct services_rules {
     const char *prefix; /* of the older system's annotations, without the dot behind it; NULL: only this program's */
     /* Whether there is such a file in the folder of certificates; NULL: not known. */
     bool (*has_certificate)(void *arg, const char *name);
-    /* Whether the TLS Secret "namespace/name" can be used, else why it cannot: "it does not exist". Asked of each that a port
-     * names which could be served; NULL: not known. */
-    bool (*has_secret)(void *arg, const char *name, struct buf *why);
+    /* Whether the TLS Secret "namespace/name" can be used, else why it cannot: "it does not exist". Asked of each that a port of
+     * `service` ("namespace/name") names which could be served, the oldest Service first; NULL: not known. */
+    bool (*has_secret)(void *arg, const char *name, const char *service, struct buf *why);
     /* What the plan before left to whom (services_plan.owners); NULL: nothing is known. */
     const struct service_owners *incumbents;
     char *const *namespaces;   /* whose Services are served */

@@ -370,7 +370,8 @@ static void explain_server(const struct service_rows *r, const struct service_ro
     for (size_t i = 0; i < d->spare_count && desired == NULL; i++)
         desired = str_eq(d->spares[i].name, s->name) ? &d->spares[i] : NULL;
     cleanup(mem_free_ptr) char *reason = desired != NULL ? desired_server_reason(d, desired) : NULL;
-    buf_printf(out, "    server %s %s, %s", s->name, at, s->state == SERVER_OUT ? "disabled" : server_state_name(s->state));
+    buf_printf(out, "    server %s %s, %s", s->name, at,
+               s->state == SERVER_OUT ? "disabled" : server_state_name(s->state));
     if (row->kept)
         buf_add(out, ": it stays, as none is desired");
     else if (loss_limit_delays(&row->losses, s->name, r->now_ms, &until_ms))

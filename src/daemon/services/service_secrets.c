@@ -13,14 +13,26 @@
 #include "haproxy/storage_files.h"
 #include "kube/resource.h"
 #include "services/plan.h"
+#include "settings/settings.h"
 
 #define READ_WITHIN_MS 5000
+#define ASK_AGAIN_MS 60000 /* for one that was missing, and is watched no more */
 
 struct service_secret {
+    UT_hash_handle hh;
     char *name, *namespace;       /* "namespace/name", "namespace" */
-    struct secret_source *source; /* NULL: not watched yet */
-    uint64_t since_ms;            /* monotonic */
-    bool used;
+    struct secret_source *source; /* NULL: not watched */
+    struct secrets_budget *of;    /* of who used it first in this composition; NULL: not used */
+    enum secret_admission admission;
+    uint64_t since_ms; /* monotonic; it is watched, was found to be missing, or was named */
+    bool missing;      /* when it was watched last */
+    struct buf last;   /* its certificate as HAProxy has it, of a daemon before, while it cannot be read; NULL data: none */
+};
+
+struct namespace_budget {
+    UT_hash_handle hh;
+    char *namespace;
+    struct secrets_budget count;
 };
 
 struct service_secrets {
@@ -28,8 +40,8 @@ struct service_secrets {
     struct service_secrets_options options;
     void (*changed)(void *arg);
     void *arg;
-    struct service_secret *list;
-    size_t count;
+    struct service_secret *all; /* by name */
+    struct namespace_budget *budgets;
 };
 
 struct service_secrets *service_secrets_new(struct event_base *base, const struct service_secrets_options *options,
@@ -40,95 +52,172 @@ struct service_secrets *service_secrets_new(struct event_base *base, const struc
     return s;
 }
 
-static void service_secret_fini(struct service_secret *one)
+static void service_secret_drop(struct service_secrets *s, struct service_secret *one)
 {
+    HASH_DEL(s->all, one); /* NOLINT(clang-analyzer-unix.Malloc) */
     secret_source_free(one->source);
+    buf_fini(&one->last);
     free(one->name);
     free(one->namespace);
+    free(one);
+}
+
+static void service_secrets_drop_budgets(struct service_secrets *s)
+{
+    struct namespace_budget *b, *next;
+    HASH_ITER (hh, s->budgets, b, next) {
+        HASH_DEL(s->budgets, b); /* NOLINT(clang-analyzer-unix.Malloc) */
+        free(b->namespace);
+        free(b);
+    }
 }
 
 void service_secrets_free(struct service_secrets *s)
 {
+    struct service_secret *one, *next;
     if (s == NULL)
         return;
-    for (size_t i = 0; i < s->count; i++)
-        service_secret_fini(&s->list[i]);
-    free(s->list);
+    HASH_ITER (hh, s->all, one, next)
+        service_secret_drop(s, one);
+    service_secrets_drop_budgets(s);
     free(s);
 }
 
 void service_secrets_stop(struct service_secrets *s)
 {
-    for (size_t i = 0; i < s->count; i++)
-        if (s->list[i].source != NULL)
-            secret_source_stop(s->list[i].source);
+    for (struct service_secret *one = s->all; one != NULL; one = one->hh.next)
+        if (one->source != NULL)
+            secret_source_stop(one->source);
 }
 
 void service_secrets_poke(struct service_secrets *s)
 {
-    for (size_t i = 0; i < s->count; i++)
-        if (s->list[i].source != NULL)
-            secret_source_poke(s->list[i].source);
+    for (struct service_secret *one = s->all; one != NULL; one = one->hh.next)
+        if (one->source != NULL)
+            secret_source_poke(one->source);
+}
+
+/* ---- how many a namespace may have ---- */
+
+enum secret_admission secrets_admit(struct secrets_budget *b, enum secret_found found)
+{
+    if (found == SECRET_MISSING)
+        return b->missing < SERVICE_SECRETS_MISSING_MAX && ++b->missing > 0 ? SECRET_WATCHED : SECRET_ASKED_LATER;
+    if (found == SECRET_THERE)
+        return b->there < SERVICE_SECRETS_MAX && ++b->there > 0 ? SECRET_WATCHED : SECRET_TOO_MANY;
+    if (b->there + b->unknown < SERVICE_SECRETS_MAX) {
+        b->unknown++;
+        return SECRET_WATCHED;
+    }
+    return b->there < SERVICE_SECRETS_MAX ? SECRET_ASKED_LATER : SECRET_TOO_MANY;
+}
+
+static struct secrets_budget *secrets_budget_of(struct service_secrets *s, const char *namespace)
+{
+    struct namespace_budget *b;
+    HASH_FIND_STR(s->budgets, namespace, b);
+    if (b == NULL) {
+        b = mem_alloc(sizeof(*b));
+        b->namespace = mem_strdup(namespace);
+        HASH_ADD_STR(s->budgets, namespace, b);
+    }
+    return &b->count;
 }
 
 /* ---- a composition ---- */
 
 static struct service_secret *service_secrets_find(const struct service_secrets *s, const char *name)
 {
-    for (size_t i = 0; i < s->count; i++)
-        if (str_eq(s->list[i].name, name))
-            return &s->list[i];
-    return NULL;
+    struct service_secret *one;
+    HASH_FIND_STR(s->all, name, one);
+    return one;
+}
+
+/* What runs has its certificate, perhaps. */
+static void service_secret_recall(const struct service_secrets *s, struct service_secret *one)
+{
+    cleanup(mem_free_ptr) char *name = service_secrets_file_name(one->name);
+    buf_init_secret(&one->last, STORAGE_FILE_MAX_BYTES);
+    for (unsigned i = STORAGE_CERTIFICATE; s->options.local != NULL && i < STORAGE_KINDS && one->last.len == 0; i++) {
+        cleanup(mem_free_ptr) char *folder = settings_local_folder(s->options.local, (enum settings_folder)i);
+        cleanup(mem_free_ptr) char *stored = storage_stored_name((enum storage_kind)i, name);
+        cleanup(mem_free_ptr) char *path = mem_printf("%s/%s", folder, stored);
+        if (buf_read_file(&one->last, path) != 0)
+            buf_wipe(&one->last);
+    }
 }
 
 static struct service_secret *service_secrets_add(struct service_secrets *s, const char *name)
 {
-    s->list = mem_resize(s->list, s->count + 1, sizeof(s->list[0]));
-    struct service_secret *one = &s->list[s->count++];
-    *one = (struct service_secret){.name = mem_strdup(name), .namespace = mem_strndup(name, strcspn(name, "/"))};
+    struct service_secret *one = mem_alloc(sizeof(*one));
+    *one = (struct service_secret){.name = mem_strdup(name),
+                                   .namespace = mem_strndup(name, strcspn(name, "/")),
+                                   .since_ms = clock_mono_ms()};
+    HASH_ADD_STR(s->all, name, one);
+    service_secret_recall(s, one);
     return one;
-}
-
-static size_t service_secrets_used(const struct service_secrets *s)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < s->count; i++)
-        count += s->list[i].used;
-    return count;
 }
 
 void service_secrets_begin(struct service_secrets *s)
 {
-    for (size_t i = 0; i < s->count; i++)
-        s->list[i].used = false;
+    for (struct service_secret *one = s->all; one != NULL; one = one->hh.next)
+        one->of = NULL;
+    service_secrets_drop_budgets(s);
 }
 
-static bool service_secret_is_good(const struct service_secrets *s, const struct service_secret *one, struct buf *why)
+static bool service_secret_is_read(const struct service_secret *one)
 {
+    return one->source != NULL && secret_source_synced(one->source);
+}
+
+static enum secret_found service_secret_found(const struct service_secret *one)
+{
+    if (service_secret_is_read(one))
+        return secret_source_object(one->source) != NULL ? SECRET_THERE : SECRET_MISSING;
+    return one->missing && clock_mono_ms() - one->since_ms < ASK_AGAIN_MS ? SECRET_MISSING : SECRET_UNKNOWN;
+}
+
+static int service_secret_add_to(const struct service_secrets *s, const struct service_secret *one, const char *name,
+                                 struct storage_files *files, struct error *err)
+{
+    if (service_secret_found(one) != SECRET_UNKNOWN)
+        return secret_certificate_add(one->source != NULL ? secret_source_object(one->source) : NULL, name,
+                                      s->options.known, files, err);
+    if (one->last.len == 0)
+        return error_set(err, ERROR_INVALID, "it cannot be read");
+    return storage_files_add_known(files, s->options.known, STORAGE_CERTIFICATE, name, buf_str(&one->last),
+                                   one->last.len, err);
+}
+
+bool service_secrets_use(struct service_secrets *s, const char *name, const char *namespace, struct buf *why)
+{
+    struct service_secret *one = service_secrets_find(s, name);
     cleanup(storage_files_fini) struct storage_files files = {0};
     struct error err = {0};
-    if (secret_certificate_add(secret_source_object(one->source), "tls", s->options.known, &files, &err) == 0)
-        return true;
-    buf_add(why, err.message);
-    return false;
-}
-
-bool service_secrets_use(void *arg, const char *name, struct buf *why)
-{
-    struct service_secrets *s = arg;
-    struct service_secret *one = service_secrets_find(s, name);
-    if ((one == NULL || !one->used) && service_secrets_used(s) == SERVICE_SECRETS_MAX) {
-        buf_printf(why, "more than %d Secrets are named", SERVICE_SECRETS_MAX);
-        return false;
-    }
     if (one == NULL)
         one = service_secrets_add(s, name);
-    one->used = true;
-    if (one->source != NULL && secret_source_synced(one->source))
-        return service_secret_is_good(s, one, why);
-    const struct informer_status status =
-        one->source != NULL ? secret_source_status(one->source) : (struct informer_status){0};
-    buf_printf(why, "it cannot be read%s%s", status.problem[0] != '\0' ? ": " : " yet", status.problem);
+    const enum secret_found found = service_secret_found(one);
+    if (one->of == NULL) {
+        one->of = secrets_budget_of(s, namespace);
+        one->admission = secrets_admit(one->of, found);
+    }
+    if (one->admission == SECRET_TOO_MANY) {
+        buf_printf(why, "Services of namespace %s name more than %d Secrets; name fewer of them", namespace,
+                   SERVICE_SECRETS_MAX);
+        return false;
+    }
+    if (found == SECRET_UNKNOWN && one->last.len == 0) {
+        const struct informer_status status =
+            one->source != NULL ? secret_source_status(one->source) : (struct informer_status){0};
+        buf_printf(why, "it cannot be read%s%s", status.problem[0] != '\0' ? ": " : " yet", status.problem);
+        return false;
+    }
+    if (service_secret_add_to(s, one, "tls", &files, &err) == 0)
+        return true;
+    buf_add(why, err.message);
+    if (one->admission == SECRET_ASKED_LATER)
+        buf_printf(why, ", like more than %d others that Services of namespace %s name: it is looked for now and then",
+                   SERVICE_SECRETS_MISSING_MAX, namespace);
     return false;
 }
 
@@ -141,37 +230,58 @@ static void service_secret_watch(const struct service_secrets *s, struct service
                                                   .log = s->options.log};
     one->source = secret_source_new(s->base, s->options.kube, &options, s->changed, s->arg);
     one->since_ms = clock_mono_ms();
+    one->missing = false;
     secret_source_start(one->source);
 }
 
 void service_secrets_end(struct service_secrets *s)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < s->count; i++) {
-        if (!s->list[i].used) {
-            service_secret_fini(&s->list[i]);
+    struct service_secret *one, *next;
+    HASH_ITER (hh, s->all, one, next) {
+        if (one->of == NULL) {
+            service_secret_drop(s, one);
             continue;
         }
-        s->list[kept] = s->list[i];
-        if (s->list[kept].source == NULL)
-            service_secret_watch(s, &s->list[kept]);
-        kept++;
+        if (one->admission == SECRET_WATCHED && one->source == NULL) {
+            service_secret_watch(s, one);
+        } else if (one->admission != SECRET_WATCHED && one->source != NULL) {
+            one->missing = service_secret_found(one) == SECRET_MISSING;
+            one->since_ms = clock_mono_ms();
+            secret_source_free(one->source);
+            one->source = NULL;
+        }
+        if (service_secret_is_read(one))
+            buf_wipe(&one->last);
     }
-    s->count = kept;
+}
+
+static bool service_secret_settled(const struct service_secret *one, uint64_t now_ms)
+{
+    if (service_secret_found(one) != SECRET_UNKNOWN || one->admission == SECRET_TOO_MANY)
+        return true;
+    if (one->source != NULL && secret_source_status(one->source).denied != INFORMER_ALLOWED)
+        return true;
+    return now_ms - one->since_ms >= READ_WITHIN_MS;
 }
 
 bool service_secrets_settled(const struct service_secrets *s)
 {
     uint64_t now_ms = clock_mono_ms();
-    for (size_t i = 0; i < s->count; i++) {
-        const struct service_secret *one = &s->list[i];
-        if (one->source == NULL)
-            continue;
-        bool known = secret_source_synced(one->source) || secret_source_status(one->source).denied != INFORMER_ALLOWED;
-        if (!known && now_ms - one->since_ms < READ_WITHIN_MS)
+    for (const struct service_secret *one = s->all; one != NULL; one = one->hh.next)
+        if (!service_secret_settled(one, now_ms))
             return false;
-    }
     return true;
+}
+
+bool service_secrets_ready(const struct service_secrets *s, struct checks *checks)
+{
+    bool all = true;
+    for (const struct service_secret *one = s->all; one != NULL; one = one->hh.next) {
+        bool serves = service_secret_is_read(one) || one->last.len > 0;
+        if (one->source != NULL && serves && secret_source_status(one->source).denied != INFORMER_ALLOWED)
+            all = secret_source_ready(one->source, checks) && all;
+    }
+    return all;
 }
 
 uint64_t service_secrets_hash(const struct service_secrets *s, const char *name)
@@ -198,9 +308,7 @@ static int service_secrets_add_file(const struct service_secrets *s, const char 
     const struct service_secret *one = service_secrets_find(s, secret);
     cleanup(mem_free_ptr) char *name = service_secrets_file_name(secret);
     struct error err = {0};
-    if (one == NULL || one->source == NULL)
-        return -1;
-    return secret_certificate_add(secret_source_object(one->source), name, s->options.known, files, &err);
+    return one != NULL ? service_secret_add_to(s, one, name, files, &err) : -1;
 }
 
 int service_secrets_add_files(const struct service_secrets *s, const struct services_plan *p,

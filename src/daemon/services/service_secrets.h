@@ -2,23 +2,31 @@
  * The TLS Secrets that annotations name (ssl-certificate: secret:NAME), each watched by its name for as long as a port that
  * could be served names it. A composition begins, uses those that it meets, and ends; what none of them is read yet by then is
  * asked by service_secrets_settled.
+ *
+ * Each namespace whose Services name them has a budget of its own. Those that are missing take nothing of it: some of them are
+ * watched, the others are looked for now and then. While one cannot be read, its certificate of before is used, where HAProxy's
+ * files are on this machine.
  */
 #ifndef DAEMON_SERVICES_SERVICE_SECRETS_H
 #define DAEMON_SERVICES_SERVICE_SECRETS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
 #include "base/log.h"
 
-#define SERVICE_SECRETS_MAX 200 /* watched at once */
+#define SERVICE_SECRETS_MAX 200        /* that exist, of one namespace */
+#define SERVICE_SECRETS_MISSING_MAX 20 /* that do not, and are watched at once */
 
 struct buf;
+struct checks;
 struct event_base;
 struct kube_client;
 struct service_secrets;
 struct services_plan;
+struct settings_local;
 struct storage_files;
 struct storage_known;
 struct telemetry;
@@ -27,6 +35,7 @@ struct telemetry;
 struct service_secrets_options {
     struct kube_client *kube;
     struct storage_known *known; /* NULL: certificates are parsed each time */
+    const struct settings_local *local; /* where HAProxy has its files; NULL: not on this machine */
     struct telemetry *telemetry;
     const struct log *log;
 };
@@ -39,8 +48,8 @@ void service_secrets_stop(struct service_secrets *s);
 void service_secrets_poke(struct service_secrets *s);
 
 void service_secrets_begin(struct service_secrets *s);
-/* For struct services_rules; arg: a struct service_secrets. */
-bool service_secrets_use(void *arg, const char *name, struct buf *why);
+/* Whether that Secret, "namespace/name", can be used, else why it cannot. namespace: whose Service names it. */
+bool service_secrets_use(struct service_secrets *s, const char *name, const char *namespace, struct buf *why);
 /* Watches those that are new, and no more those that were not used. No call from inside libcurl's. */
 void service_secrets_end(struct service_secrets *s);
 /* False: one of them has not been asked for long enough to say that it cannot be read. */
@@ -48,6 +57,19 @@ bool service_secrets_settled(const struct service_secrets *s);
 
 /* Of what the Secret "namespace/name" has; the same as long as that is the same. */
 uint64_t service_secrets_hash(const struct service_secrets *s, const char *name);
+/* Adds a check for each that is used and may not be read any more. */
+bool service_secrets_ready(const struct service_secrets *s, struct checks *checks);
+
+/* ---- how many a namespace may have: of each Secret that it names, the oldest Service first ---- */
+
+enum secret_found { SECRET_UNKNOWN, SECRET_THERE, SECRET_MISSING };
+enum secret_admission { SECRET_WATCHED, SECRET_ASKED_LATER, SECRET_TOO_MANY };
+struct secrets_budget {
+    size_t there, unknown, missing; /* so many are watched */
+};
+enum secret_admission secrets_admit(struct secrets_budget *b, enum secret_found found);
+
+/* ---- what comes of them ---- */
 
 /* The certificates of those that p serves. -1: there are more than a document may have. */
 int service_secrets_add_files(const struct service_secrets *s, const struct services_plan *p,

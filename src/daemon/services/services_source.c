@@ -138,14 +138,15 @@ static bool services_are_published(const struct services_source *s)
     return s->options.settings->config_target == SETTINGS_TARGET_ETCD;
 }
 
-static bool has_secret(void *arg, const char *name, struct buf *why)
+static bool has_secret(void *arg, const char *name, const char *service, struct buf *why)
 {
     const struct services_source *s = arg;
     if (services_are_published(s)) {
         buf_add(why, "keys are not published by etcd; name a file that lies on the load balancers");
         return false;
     }
-    return service_secrets_use(s->secrets, name, why);
+    cleanup(mem_free_ptr) char *namespace = mem_strndup(service, strcspn(service, "/"));
+    return service_secrets_use(s->secrets, name, namespace, why);
 }
 
 static bool is_taken(void *arg, const char *place, uint16_t port, struct buf *by)
@@ -497,8 +498,11 @@ struct services_source *services_source_new(struct event_base *base, const struc
     s->arg = arg;
     timer_init(&s->compose, base, services_compose, s);
     s->remarks = remarks_new(REMARKS_OF_ANNOTATIONS, options->log);
-    const struct service_secrets_options secrets = {
-        .kube = options->kube, .known = options->known, .telemetry = options->telemetry, .log = options->log};
+    const struct service_secrets_options secrets = {.kube = options->kube,
+                                                    .known = options->known,
+                                                    .local = settings->local.file != NULL ? &settings->local : NULL,
+                                                    .telemetry = options->telemetry,
+                                                    .log = options->log};
     s->secrets = service_secrets_new(base, &secrets, services_on_secret, s);
     if (services_make_file(s, base, err) != 0) {
         services_source_free(s);
@@ -608,6 +612,7 @@ bool services_source_ready(const struct services_source *s, struct checks *check
     bool all = source_ready(&s->services, true, checks);
     all = source_ready(&s->nodes, true, checks) && all;
     all = source_ready(&s->slices, true, checks) && all;
+    all = service_secrets_ready(s->secrets, checks) && all;
     service_rows_check(s->rows, checks);
     return all;
 }

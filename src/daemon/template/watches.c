@@ -282,12 +282,12 @@ bool watches_ready(const struct watches *w, struct checks *checks)
         const struct watch_entry *e = &w->list[i];
         bool gone = e->problem.kind == ERROR_GONE;
         if (e->found.plural == NULL)
-            checks_add(checks, gone ? CHECK_WARN : CHECK_FAIL, mem_printf("watch %s", e->text),
-                       e->problem.kind == ERROR_NONE ? mem_strdup("waiting for the first answer")
-                                                     : mem_printf("cannot be watched%s: %s",
-                                                                  gone ? ", continuing without it" : "",
-                                                                  e->problem.message),
-                       e->problem.http_status == 403 ? mem_strdup(kube_client_refusal_hint(e->problem.message)) : NULL);
+            checks_add(
+                checks, gone ? CHECK_WARN : CHECK_FAIL, mem_printf("watch %s", e->text),
+                e->problem.kind == ERROR_NONE
+                    ? mem_strdup("waiting for the first answer")
+                    : mem_printf("cannot be watched%s: %s", gone ? ", continuing without it" : "", e->problem.message),
+                e->problem.http_status == 403 ? mem_strdup(kube_client_refusal_hint(e->problem.message)) : NULL);
         all = all && (gone || e->found.plural != NULL);
         for (size_t k = 0; k < e->part_count; k++)
             all = source_ready(&e->parts[k]->source, source_status(&e->parts[k]->source).denied != INFORMER_NOT_SERVED,
@@ -312,9 +312,9 @@ static const char *watch_state(const struct watch_entry *e)
 {
     const char *state = "synced";
     if (e->found.plural == NULL)
-        return e->problem.kind == ERROR_GONE                                              ? "not served"
+        return e->problem.kind == ERROR_GONE                                    ? "not served"
                : e->problem.http_status == 401 || e->problem.http_status == 403 ? "refused"
-                                                                                          : "waiting";
+                                                                                : "waiting";
     for (size_t k = 0; k < e->part_count; k++) {
         struct informer_status status = source_status(&e->parts[k]->source);
         if (status.denied != INFORMER_ALLOWED)

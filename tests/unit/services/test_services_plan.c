@@ -83,8 +83,9 @@ static bool has_certificate(void *arg, const char *name)
     return !str_eq(name, "missing.example.pem");
 }
 
-static bool has_secret(void *arg, const char *name, struct buf *why)
+static bool has_secret(void *arg, const char *name, const char *service, struct buf *why)
 {
+    (void)service;
     if (str_has_suffix(name, "/gone"))
         buf_add(why, "it does not exist");
     return !str_has_suffix(name, "/gone");

@@ -386,14 +386,15 @@ TEST(what_is_explained)
     rows_world_pass(&world, world.rows, texts);
     const struct service_route route = rows_world_route(&world, 0);
     service_rows_explain(world.rows, &route, &out);
-    ck_assert_str_eq(buf_str(&out),
-                     "servers of backend a\n"
-                     "    server n1 10.0.0.1:30001, live: 1 ready endpoint on node n1 (slice ns/a-1); nodePort 30001 "
-                     "of its port http\n"
-                     "    server n2 10.0.0.2:30001, disabled: no usable endpoint on node n2; its line waits for one (PARK_NODES)\n"
-                     "    server n3 10.0.0.3:30001, disabled: no usable endpoint on node n3; its line waits for one (PARK_NODES)\n"
-                     "    no server for endpoint 10.1.0.2 of slice ns/a-1: it is not ready (on node n2)\n"
-                     "    no server for endpoint 10.1.0.3 of slice ns/a-1: its node n9 is not known\n");
+    ck_assert_str_eq(
+        buf_str(&out),
+        "servers of backend a\n"
+        "    server n1 10.0.0.1:30001, live: 1 ready endpoint on node n1 (slice ns/a-1); nodePort 30001 "
+        "of its port http\n"
+        "    server n2 10.0.0.2:30001, disabled: no usable endpoint on node n2; its line waits for one (PARK_NODES)\n"
+        "    server n3 10.0.0.3:30001, disabled: no usable endpoint on node n3; its line waits for one (PARK_NODES)\n"
+        "    no server for endpoint 10.1.0.2 of slice ns/a-1: it is not ready (on node n2)\n"
+        "    no server for endpoint 10.1.0.3 of slice ns/a-1: its node n9 is not known\n");
     texts_free(texts);
 }
 
