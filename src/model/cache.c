@@ -32,6 +32,9 @@ struct cache {
     unsigned replace;
     bool replacing;
     bool synced;
+    void (*comes)(void *arg, const void *object); /* NULL, as goes: it is not followed */
+    void (*goes)(void *arg, const void *object);
+    void *arg;
 };
 
 struct cache *cache_new(const struct record *of)
@@ -128,6 +131,8 @@ static void remove_entry(struct cache *c, struct entries *from, struct cached *e
     if (from == &c->live) {
         c->bytes -= e->bytes;
         c->version++;
+        if (c->goes != NULL)
+            c->goes(c->arg, e->object);
     }
     entries_remove(from, e);
     free(e);
@@ -146,6 +151,8 @@ static void cache_insert(struct cache *c, struct entries *to, struct cached *e)
     if (to == &c->live) {
         c->bytes += e->bytes;
         e->version = ++c->version;
+        if (c->comes != NULL)
+            c->comes(c->arg, e->object);
     }
     entries_add(to, e);
 }
@@ -233,6 +240,16 @@ static void first_version(void *arg, struct cached *e)
     struct cache *c = arg;
     c->bytes += e->bytes;
     e->version = c->version + 1;
+    if (c->comes != NULL)
+        c->comes(c->arg, e->object);
+}
+
+void cache_follow(struct cache *c, void (*comes)(void *arg, const void *object),
+                  void (*goes)(void *arg, const void *object), void *arg)
+{
+    c->comes = comes;
+    c->goes = goes;
+    c->arg = arg;
 }
 
 static bool remove_unlisted(struct cache *c)

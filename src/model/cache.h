@@ -46,6 +46,11 @@ size_t cache_count(const struct cache *c);
 /* Of its objects, with all they point to; without the table and what malloc adds. Kept as they come and go. */
 size_t cache_bytes(const struct cache *c);
 
+/* Calls comes with each object that readers see from then on, goes with each that they see no more (before it is freed); one that
+ * changes goes and comes. Neither may change the cache. For one that is empty; cache_forget and cache_free call neither. */
+void cache_follow(struct cache *c, void (*comes)(void *arg, const void *object),
+                  void (*goes)(void *arg, const void *object), void *arg);
+
 /* NULL: not known. Valid until the next change. */
 const void *cache_find(const struct cache *c, const char *name);
 

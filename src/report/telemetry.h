@@ -53,6 +53,7 @@ struct telemetry {
     struct metric *template_object_bytes;
     struct metric *template_objects_left_out;
     struct metric *template_resource_synced;
+    struct metric *template_removals_delayed;
     struct metric *template_render_ok;
     struct metric *template_last_render;
     struct metric *annotated_ports;

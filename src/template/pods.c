@@ -75,7 +75,7 @@ static const struct secret_value *value_of(const struct secret_object *o, const 
 
 /* ---- pods ---- */
 
-static bool pod_is_ready(yyjson_val *pod)
+bool pods_is_ready(struct yyjson_val *pod)
 {
     yyjson_val *status = yyjson_obj_get(pod, "status"), *one;
     yyjson_val *containers = yyjson_obj_get(status, "containerStatuses");
@@ -111,7 +111,7 @@ static void pod_list_fill(struct pod_list *l, const struct pods_view *view)
         yyjson_val *root = yyjson_doc_get_root(doc), *meta = yyjson_obj_get(root, "metadata");
         struct ready_pod pod = {doc, yyjson_get_str(yyjson_obj_get(meta, "name")),
                                 yyjson_get_str(yyjson_obj_get(meta, "namespace")), yyjson_obj_get(meta, "labels")};
-        if (pod.name != NULL && pod.namespace != NULL && pod_is_ready(root))
+        if (pod.name != NULL && pod.namespace != NULL && pods_is_ready(root))
             l->list[l->count++] = pod;
         else
             yyjson_doc_free(doc);

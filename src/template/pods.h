@@ -76,6 +76,8 @@ struct pods_view {
     char *const *env;                /* "NAME=value", ends with NULL; the daemon's credentials are left out of it */
 };
 /* Makes the variables, once. */
+/* Whether it has an address, and all of its containers are ready. */
+bool pods_is_ready(struct yyjson_val *pod);
 void pods_see(struct pods *p, const struct pods_view *view);
 
 void pods_fini(struct pods *p); /* wipes, for there are private keys in it; a zeroed one is allowed */

@@ -17,6 +17,7 @@ static void status_templates_put_watch(const struct watch_view *v, size_t left_o
     json_put_text(doc, obj, "state", v->state);
     json_put_count(doc, obj, "objects", v->objects);
     json_put_count(doc, obj, "bytes", v->bytes);
+    json_put_count(doc, obj, "removal_delayed", v->delayed);
     json_put_count(doc, obj, "left_out", left_out);
     json_put_text(doc, obj, "problem", v->problem[0] != '\0' ? v->problem : NULL);
 }

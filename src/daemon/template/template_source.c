@@ -10,9 +10,11 @@
 #include "base/str.h"
 #include "daemon/config/config_trace.h"
 #include "daemon/host_owners.h"
+#include "daemon/mappings.h"
 #include "daemon/pod_targets.h"
 #include "daemon/quarantine.h"
 #include "daemon/template/edition.h"
+#include "daemon/template/losses.h"
 #include "daemon/template/pods_source.h"
 #include "daemon/template/remarks.h"
 #include "daemon/template/set_quarantine.h"
@@ -58,6 +60,8 @@ struct template_source {
     struct render *render;              /* NULL: none is under way */
     const struct edition *rendered;     /* by it */
     bool again;                         /* something changed since it began */
+    uint64_t due_ms;                    /* then what its losses delayed goes; 0: nothing is */
+    struct render_options inner;        /* what is prepared besides losses */
     uint64_t began_ms;                  /* the last one; 0: there was none */
     bool fails;                         /* the newest, and the good one is rendered instead, */
     bool owed;                          /* objects have changed since it was tried; */
@@ -67,6 +71,7 @@ struct template_source {
     struct error problem;               /* of the newest; kind NONE: there is none */
     struct remarks *remarks;
     struct renders *renders;
+    struct log_limit losses_limit;
 };
 
 /* Templates over pods have their variables with the set, not with what is watched: the one before is none any more. */
@@ -211,6 +216,8 @@ static void template_source_on_rendered(void *arg, struct rendered *r, const str
     }
     if (wrong.kind == ERROR_RETRY) /* no process could be started, or it was killed */
         timer_set(&s->start, RETRY_MS);
+    if (s->due_ms != 0)
+        timer_set_sooner(&s->start, s->due_ms > clock_mono_ms() ? s->due_ms - clock_mono_ms() : 0);
     if (s->again)
         template_source_schedule(s);
     else if (s->fails && s->owed)
@@ -274,6 +281,31 @@ static size_t template_source_variables(const struct template_source *s, struct 
     return count;
 }
 
+/* In the child. */
+static void template_source_on_prepare(void *arg, struct render_options *options)
+{
+    const struct template_source *s = arg;
+    losses_apply(watches_losses(s->rendered->watched->watches), options->objects);
+    if (s->inner.prepare != NULL)
+        s->inner.prepare(s->inner.prepare_arg, options);
+}
+
+static void template_source_limit_losses(struct template_source *s, const struct edition *e)
+{
+    const struct watches *w = e->watched->watches;
+    struct losses *losses = watches_losses(w);
+    s->due_ms = losses_decide(losses, clock_mono_ms());
+    for (size_t i = 0; s->due_ms != 0 && i < watches_count(w); i++) {
+        struct watch_view v;
+        unsigned before;
+        cleanup(mem_free_ptr) char *why = losses_text(losses, i);
+        watches_view(w, i, &v);
+        if (why != NULL && log_limit_pass_message(&s->losses_limit, clock_mono_ms(), why, &before))
+            log_warn(s->options.log, "too many objects of the templates vanished; removal delayed",
+                     log_str("resource", v.name), log_int("count", v.delayed), log_str("why", why));
+    }
+}
+
 static void template_source_begin(void *arg)
 {
     struct template_source *s = arg;
@@ -296,6 +328,10 @@ static void template_source_begin(void *arg)
     if (set_source_pods(s->source) != NULL)
         pods_source_prepare(set_source_pods(s->source), options.objects, &options);
     set_quarantine_prepare(s->options.quarantine, e->set, options.objects);
+    s->inner = options;
+    options.prepare = template_source_on_prepare;
+    options.prepare_arg = s;
+    template_source_limit_losses(s, e);
     s->began_ms = clock_mono_ms();
     s->again = false;
     s->owed = s->owed && e != &s->newest;
@@ -369,8 +405,12 @@ static void template_source_on_set(void *arg, struct template_set *set, size_t b
     config_trace_caused(s->options.trace, set_source_name(s->source));
     template_source_supersede(s);
     s->hash[0] = '\0';
-    const struct watches_options options = {
-        .kube = s->options.kube, .telemetry = s->options.telemetry, .log = s->options.log};
+    const struct plan_rules rules = rules_for_plan(s->options.settings);
+    const struct watches_options options = {.kube = s->options.kube,
+                                            .telemetry = s->options.telemetry,
+                                            .log = s->options.log,
+                                            .max_loss_percent = rules.max_loss_percent,
+                                            .loss_window_ms = rules.loss_window_ms};
     bool shares = edition_init(&s->newest, set, s->good.watched, set_source_pods(s->source) != NULL, s->base, &options,
                                template_source_on_watched, s);
     s->newest.bytes = bytes;
@@ -420,6 +460,7 @@ struct template_source *template_source_new(struct event_base *base, const struc
     s->given = template_source_given(options->settings);
     s->owners = host_owners_recall(options->settings);
     timer_init(&s->start, base, template_source_begin, s);
+    s->losses_limit.period_ms = 60000;
     s->remarks = remarks_new(REMARKS_OF_TEMPLATES, options->log);
     s->renders = renders_new(options->telemetry);
     quarantine_listen(options->quarantine, template_source_on_quarantine, s);
@@ -512,7 +553,7 @@ void template_source_measure(const struct template_source *s)
     if (t == NULL)
         return;
     struct metric *const gauges[] = {t->template_objects, t->template_object_bytes, t->template_objects_left_out,
-                                     t->template_resource_synced};
+                                     t->template_resource_synced, t->template_removals_delayed};
     for (size_t i = 0; i < array_len(gauges); i++)
         metric_clear(gauges[i]);
     const struct watches *watches = template_source_watches(s);
@@ -523,6 +564,7 @@ void template_source_measure(const struct template_source *s)
         metric_set(t->template_object_bytes, (double)v.bytes, v.name, NULL);
         metric_set(t->template_objects_left_out, (double)remarks_left_out(s->remarks, v.name), v.name, NULL);
         metric_set(t->template_resource_synced, v.synced, v.name, NULL);
+        metric_set(t->template_removals_delayed, (double)v.delayed, v.name, NULL);
     }
 }
 

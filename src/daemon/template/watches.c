@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "daemon/source.h"
+#include "daemon/template/losses.h"
 #include "daemon/template/namespace_sink.h"
 #include "host/timer.h"
 #include "kube/client.h"
@@ -58,6 +59,7 @@ struct watches {
     void (*changed)(void *arg, const char *cause);
     void *arg;
     struct objects *objects;
+    struct losses *losses;
     struct watch_entry *list;
     size_t count;
     struct timer tell; /* out of libcurl's callbacks */
@@ -147,8 +149,11 @@ static void part_free(struct part *p)
 /* Its objects go with it. */
 static void part_end(struct part *p)
 {
+    struct losses *losses = p->of->in->losses;
     informer_stop(p->source.informer);
+    losses_announce(losses, true);
     informer_forget(p->source.informer);
+    losses_announce(losses, false);
     part_free(p);
 }
 
@@ -289,6 +294,9 @@ bool watches_ready(const struct watches *w, struct checks *checks)
                     : mem_printf("cannot be watched%s: %s", gone ? ", continuing without it" : "", e->problem.message),
                 e->problem.http_status == 403 ? mem_strdup(kube_client_refusal_hint(e->problem.message)) : NULL);
         all = all && (gone || e->found.plural != NULL);
+        char *delayed = losses_text(w->losses, i);
+        if (delayed != NULL)
+            checks_add(checks, CHECK_WARN, mem_printf("removals of %s", e->watch->name), delayed, NULL);
         for (size_t k = 0; k < e->part_count; k++)
             all = source_ready(&e->parts[k]->source, source_status(&e->parts[k]->source).denied != INFORMER_NOT_SERVED,
                                checks) &&
@@ -300,6 +308,11 @@ bool watches_ready(const struct watches *w, struct checks *checks)
 struct objects *watches_objects(const struct watches *w)
 {
     return w->objects;
+}
+
+struct losses *watches_losses(const struct watches *w)
+{
+    return w->losses;
 }
 
 size_t watches_count(const struct watches *w)
@@ -335,7 +348,8 @@ void watches_view(const struct watches *w, size_t i, struct watch_view *ret)
                                .resource = e->text,
                                .state = watch_state(e),
                                .objects = cache_count(cache),
-                               .bytes = cache_bytes(cache)};
+                               .bytes = cache_bytes(cache),
+                               .delayed = losses_view(w->losses, i).delayed};
     ret->synced = str_eq(ret->state, "synced") || str_eq(ret->state, "stale");
     snprintf(ret->problem, sizeof(ret->problem), "%.500s", e->problem.message);
     for (size_t k = 0; k < e->part_count && ret->problem[0] == '\0'; k++)
@@ -418,6 +432,7 @@ struct watches *watches_new(struct event_base *base, const struct watches_option
 {
     struct watches *w = mem_alloc(sizeof(*w));
     *w = (struct watches){.base = base, .options = *options, .changed = changed, .arg = arg, .objects = objects_new()};
+    w->losses = losses_new(options->max_loss_percent, options->loss_window_ms);
     timer_init(&w->tell, base, watches_on_tell, w);
     w->count = options->set->watch_count;
     w->list = mem_array(w->count, sizeof(w->list[0]));
@@ -428,6 +443,7 @@ struct watches *watches_new(struct event_base *base, const struct watches_option
         e->text = mem_printf("%s %s", t->api_version, t->kind != NULL ? t->kind : t->plural);
         e->namespaces = names_copy(t->namespaces);
         e->number = objects_add_watch(w->objects, t);
+        losses_follow(w->losses, t, objects_cache(w->objects, e->number));
         e->limit.period_ms = 600000;
         backoff_init(&e->backoff, ASK_FIRST_MS, ASK_MAX_MS, ASK_FIRST_MS / 2, backoff_random_seed());
         timer_init(&e->ask, w->base, watch_ask, e);
@@ -461,6 +477,7 @@ void watches_free(struct watches *w)
     free(w->list);
     timer_fini(&w->tell);
     objects_free(w->objects);
+    losses_free(w->losses);
     free(w->cause);
     free(w);
 }

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/log.h"
 
@@ -16,6 +17,7 @@ struct checks;
 struct event_base;
 struct informer_status;
 struct kube_client;
+struct losses;
 struct objects;
 struct telemetry;
 struct template_set;
@@ -26,6 +28,8 @@ struct watches_options {
     struct kube_client *kube;
     struct telemetry *telemetry;
     const struct log *log;
+    unsigned max_loss_percent; /* of the loss limit (daemon/template/losses); 100: there is none */
+    uint64_t loss_window_ms;
 };
 
 /* changed: an object did, or more is known of what can be watched; cause is valid in the call. From the loop, where requests
@@ -44,6 +48,7 @@ void watches_follow(struct watches *w, const struct template_set *set);
 
 /* A resource for each watch, in their order. */
 struct objects *watches_objects(const struct watches *w);
+struct losses *watches_losses(const struct watches *w);
 /* Each resource has been read, or is not served. */
 bool watches_settled(struct watches *w);
 /* Whether one is known well enough for a render. complete: all were before it, so that it holds up no other. */
@@ -55,7 +60,7 @@ struct watch_view {
     const char *name, *resource; /* "ingresses", "networking.k8s.io/v1 Ingress" */
     const char *state;           /* "synced", "stale", "waiting", "not served", "refused" */
     bool synced;                 /* all of it was read; a stale one, too */
-    size_t objects, bytes;
+    size_t objects, bytes, delayed; /* removals: of endpoints, where it has those */
     char problem[600]; /* "": none */
 };
 size_t watches_count(const struct watches *w);

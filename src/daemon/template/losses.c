@@ -1,0 +1,412 @@
+#include "daemon/template/losses.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <yyjson.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "json/write.h"
+#include "model/cache.h"
+#include "servers/change/loss_limit.h"
+#include "template/objects.h"
+#include "template/pods.h"
+#include "template/set.h"
+
+enum losses_kind { LOSSES_OF_OBJECTS, LOSSES_OF_CLASSES, LOSSES_OF_PODS, LOSSES_OF_ENDPOINTS };
+
+/* An object as it was; of several lost endpoints one. */
+struct past {
+    size_t references;
+    char *name, *json;
+};
+
+struct member {
+    UT_hash_handle hh;
+    size_t there;      /* in so many objects that are there now */
+    struct past *past; /* it is lost: as it was last; NULL: it is not */
+    char name[];
+};
+
+struct group {
+    UT_hash_handle hh;
+    struct member *members;
+    struct loss_limit limit;
+    size_t live, lost;
+    char name[];
+};
+
+struct followed {
+    struct losses *in;
+    enum losses_kind kind;
+    struct cache *cache;
+    struct group *groups;
+};
+
+struct losses {
+    unsigned max_percent;
+    uint64_t period_ms;
+    bool announced;
+    struct followed **list;
+    size_t count;
+};
+
+struct losses *losses_new(unsigned max_percent, uint64_t period_ms)
+{
+    struct losses *l = mem_alloc(sizeof(*l));
+    *l = (struct losses){.max_percent = max_percent, .period_ms = period_ms};
+    return l;
+}
+
+/* ---- groups and members ---- */
+
+static void past_drop(struct past *p)
+{
+    if (p == NULL || --p->references > 0)
+        return;
+    free(p->name);
+    free(p->json);
+    free(p);
+}
+
+static struct group *group_need(struct followed *f, const char *name)
+{
+    struct group *g;
+    HASH_FIND_STR(f->groups, name, g);
+    if (g != NULL)
+        return g;
+    g = mem_alloc(sizeof(*g) + strlen(name) + 1);
+    strcpy(g->name, name); /* NOLINT: it has the room */
+    HASH_ADD_STR(f->groups, name, g);
+    return g;
+}
+
+static struct member *member_find(const struct group *g, const char *name)
+{
+    struct member *m;
+    HASH_FIND_STR(g->members, name, m);
+    return m;
+}
+
+static struct member *member_need(struct group *g, const char *name)
+{
+    struct member *m = member_find(g, name);
+    if (m != NULL)
+        return m;
+    m = mem_alloc(sizeof(*m) + strlen(name) + 1);
+    strcpy(m->name, name); /* NOLINT: it has the room */
+    HASH_ADD_STR(g->members, name, m);
+    return m;
+}
+
+/* past NULL: it is not lost, or need not stay. */
+static void member_set_past(struct group *g, struct member *m, struct past *past)
+{
+    g->lost += (past != NULL) - (size_t)(m->past != NULL);
+    past_drop(m->past);
+    m->past = past;
+    if (past != NULL)
+        past->references++;
+    if (past != NULL || m->there > 0)
+        return;
+    HASH_DEL(g->members, m); /* NOLINT(clang-analyzer-unix.Malloc) */
+    free(m);
+}
+
+static void group_free(struct followed *f, struct group *g)
+{
+    struct member *m, *next;
+    HASH_DEL(f->groups, g); /* NOLINT(clang-analyzer-unix.Malloc) */
+    HASH_ITER (hh, g->members, m, next) {
+        m->there = 0;
+        member_set_past(g, m, NULL);
+    }
+    loss_limit_fini(&g->limit);
+    free(g);
+}
+
+void losses_free(struct losses *l)
+{
+    for (size_t i = 0; l != NULL && i < l->count; i++) {
+        struct group *g, *next;
+        HASH_ITER (hh, l->list[i]->groups, g, next)
+            group_free(l->list[i], g);
+        free(l->list[i]);
+    }
+    if (l != NULL)
+        free(l->list);
+    free(l);
+}
+
+/* ---- what an object has ---- */
+
+struct seen_member {
+    const char *group, *name;
+    bool ready, announced;
+};
+
+typedef void losses_fn(void *arg, const struct seen_member *m);
+
+static bool is_condition(yyjson_val *endpoint, const char *name, bool otherwise)
+{
+    yyjson_val *v = yyjson_obj_get(yyjson_obj_get(endpoint, "conditions"), name);
+    return yyjson_is_bool(v) ? yyjson_get_bool(v) : otherwise;
+}
+
+static const char *endpoint_address(yyjson_val *endpoint)
+{
+    return yyjson_get_str(yyjson_arr_get_first(yyjson_obj_get(endpoint, "addresses")));
+}
+
+static void slice_each(yyjson_val *root, losses_fn *fn, void *arg)
+{
+    yyjson_val *meta = yyjson_obj_get(root, "metadata"), *one;
+    const char *namespace = yyjson_get_str(yyjson_obj_get(meta, "namespace")),
+               *service = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(meta, "labels"), "kubernetes.io/service-name"));
+    size_t i, max;
+    if (namespace == NULL || service == NULL)
+        return;
+    cleanup(mem_free_ptr) char *group = mem_printf("%s/%s", namespace, service);
+    yyjson_arr_foreach (yyjson_obj_get(root, "endpoints"), i, max, one) {
+        const struct seen_member m = {.group = group,
+                                      .name = endpoint_address(one),
+                                      .ready = is_condition(one, "ready", true),
+                                      .announced = is_condition(one, "terminating", false)};
+        if (m.name != NULL)
+            fn(arg, &m);
+    }
+}
+
+static void object_each(const struct followed *f, const struct template_object *o, losses_fn *fn, void *arg)
+{
+    yyjson_doc *doc = yyjson_read(o->json, strlen(o->json), 0);
+    yyjson_val *root = yyjson_doc_get_root(doc), *meta = yyjson_obj_get(root, "metadata");
+    const char *slash = strchr(o->name, '/');
+    cleanup(mem_free_ptr) char *namespace =
+        f->kind == LOSSES_OF_PODS ? mem_strndup(o->name, slash != NULL ? (size_t)(slash - o->name) : 0) : NULL;
+    const struct seen_member m = {.group = f->kind == LOSSES_OF_PODS      ? namespace
+                                           : f->kind == LOSSES_OF_CLASSES ? o->name
+                                                                          : "",
+                                  .name = o->name,
+                                  .ready = f->kind != LOSSES_OF_PODS || pods_is_ready(root),
+                                  .announced = yyjson_obj_get(meta, "deletionTimestamp") != NULL};
+    if (f->kind == LOSSES_OF_ENDPOINTS)
+        slice_each(root, fn, arg);
+    else
+        fn(arg, &m);
+    yyjson_doc_free(doc);
+}
+
+/* ---- what comes and goes: of one that changes first what it was goes, then what it is comes ---- */
+
+struct losses_event {
+    struct followed *f;
+    struct past *past;
+};
+
+static void member_goes(void *arg, const struct seen_member *seen)
+{
+    const struct losses_event *e = arg;
+    struct group *g = group_need(e->f, seen->group);
+    struct member *m = seen->ready ? member_find(g, seen->name) : NULL;
+    if (m == NULL || m->there == 0 || --m->there > 0)
+        return;
+    g->live--;
+    member_set_past(g, m, seen->announced || e->f->in->announced ? NULL : e->past);
+}
+
+static void followed_goes(void *arg, const void *object)
+{
+    const struct template_object *o = object;
+    const struct losses_event e = {arg, mem_alloc(sizeof(*e.past))};
+    *e.past = (struct past){.references = 1, .name = mem_strdup(o->name), .json = mem_strdup(o->json)};
+    object_each(e.f, o, member_goes, (void *)&e);
+    past_drop(e.past);
+}
+
+static void member_comes(void *arg, const struct seen_member *seen)
+{
+    const struct losses_event *e = arg;
+    struct group *g = group_need(e->f, seen->group);
+    struct member *m = seen->ready ? member_need(g, seen->name) : member_find(g, seen->name);
+    if (seen->ready && m->there++ == 0)
+        g->live++;
+    if (m != NULL && (seen->ready || seen->announced))
+        member_set_past(g, m, NULL);
+}
+
+static void followed_comes(void *arg, const void *object)
+{
+    const struct losses_event e = {.f = arg};
+    object_each(e.f, object, member_comes, (void *)&e);
+}
+
+static enum losses_kind losses_kind_of(const struct template_watch *w)
+{
+    if (str_has_prefix(w->api_version, "discovery.k8s.io/") &&
+        (str_eq(w->kind, "EndpointSlice") || str_eq(w->plural, "endpointslices")))
+        return LOSSES_OF_ENDPOINTS;
+    if (str_eq(w->api_version, "v1") && (str_eq(w->kind, "Pod") || str_eq(w->plural, "pods")))
+        return LOSSES_OF_PODS;
+    return (w->kind != NULL && str_has_suffix(w->kind, "Class")) ||
+                   (w->plural != NULL && str_has_suffix(w->plural, "classes"))
+               ? LOSSES_OF_CLASSES
+               : LOSSES_OF_OBJECTS;
+}
+
+void losses_follow(struct losses *l, const struct template_watch *w, struct cache *c)
+{
+    struct followed *f = mem_alloc(sizeof(*f));
+    *f = (struct followed){.in = l, .kind = losses_kind_of(w), .cache = c};
+    l->list = mem_resize(l->list, l->count + 1, sizeof(struct followed *));
+    l->list[l->count++] = f;
+    if (l->max_percent < 100)
+        cache_follow(c, followed_comes, followed_goes, f);
+}
+
+void losses_announce(struct losses *l, bool announced)
+{
+    l->announced = announced;
+}
+
+/* ---- which stay ---- */
+
+static bool member_returned(const void *arg, const char *name)
+{
+    const struct member *m = member_find(arg, name);
+    return m != NULL && m->there > 0;
+}
+
+static void group_report(const struct losses *l, struct group *g, uint64_t now_ms)
+{
+    cleanup(mem_free_ptr) const char **lost = mem_array(g->lost, sizeof(lost[0]));
+    struct loss_limit_report report = {.lost = lost,
+                                       .live = g->live + g->lost,
+                                       .max_percent = l->max_percent,
+                                       .period_ms = l->period_ms,
+                                       .now_ms = now_ms,
+                                       .returned = member_returned,
+                                       .arg = g};
+    for (const struct member *m = g->members; m != NULL; m = m->hh.next)
+        if (m->past != NULL)
+            lost[report.lost_count++] = m->name;
+    loss_limit_report(&g->limit, &report);
+}
+
+static uint64_t group_decide(const struct losses *l, struct group *g, uint64_t now_ms)
+{
+    struct member *m, *next;
+    uint64_t due_ms = 0, until_ms;
+    if (g->lost == 0 && g->limit.count == 0)
+        return 0;
+    group_report(l, g, now_ms);
+    HASH_ITER (hh, g->members, m, next) {
+        if (m->past == NULL)
+            continue;
+        if (!loss_limit_delays(&g->limit, m->name, now_ms, &until_ms))
+            member_set_past(g, m, NULL);
+        else if (due_ms == 0 || until_ms < due_ms)
+            due_ms = until_ms;
+    }
+    return due_ms;
+}
+
+uint64_t losses_decide(struct losses *l, uint64_t now_ms)
+{
+    uint64_t due_ms = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        struct group *g, *next;
+        HASH_ITER (hh, l->list[i]->groups, g, next) {
+            uint64_t due = group_decide(l, g, now_ms);
+            due_ms = due != 0 && (due_ms == 0 || due < due_ms) ? due : due_ms;
+            if (g->members == NULL && g->limit.count == 0)
+                group_free(l->list[i], g);
+        }
+    }
+    return due_ms;
+}
+
+/* ---- given to a render ---- */
+
+static void put_past(struct cache *to, const char *name, char *json)
+{
+    struct template_object *o = mem_alloc(sizeof(*o));
+    *o = (struct template_object){mem_strdup(name), json};
+    (void)cache_put(to, o);
+}
+
+/* A slice of those endpoints of the group that are lost and were in this one. */
+static char *slice_of_lost(const struct group *g, const struct past *past)
+{
+    yyjson_doc *was = yyjson_read(past->json, strlen(past->json), 0);
+    yyjson_mut_doc *doc = yyjson_doc_mut_copy(was, NULL);
+    yyjson_mut_val *root = yyjson_mut_doc_get_root(doc), *list = yyjson_mut_arr(doc);
+    yyjson_val *one;
+    size_t i, max;
+    yyjson_arr_foreach (yyjson_obj_get(yyjson_doc_get_root(was), "endpoints"), i, max, one) {
+        const char *address = endpoint_address(one);
+        const struct member *m = address != NULL ? member_find(g, address) : NULL;
+        if (m != NULL && m->past == past)
+            yyjson_mut_arr_append(list, yyjson_val_mut_copy(doc, one));
+    }
+    yyjson_mut_obj_put(root, yyjson_mut_str(doc, "endpoints"), list);
+    char *json = json_take(doc);
+    yyjson_doc_free(was);
+    return json;
+}
+
+/* The first of those with one past. */
+static bool member_is_first(const struct group *g, const struct member *m)
+{
+    const struct member *first = g->members;
+    while (first->past != m->past)
+        first = first->hh.next;
+    return first == m;
+}
+
+static void group_apply(const struct followed *f, const struct group *g, struct cache *to)
+{
+    size_t number = 0;
+    for (const struct member *m = g->members; m != NULL && g->lost > 0; m = m->hh.next) {
+        if (m->past == NULL)
+            continue;
+        if (f->kind != LOSSES_OF_ENDPOINTS) {
+            put_past(to, m->past->name, mem_strdup(m->past->json));
+        } else if (member_is_first(g, m)) {
+            cleanup(mem_free_ptr) char *name = mem_printf("%s~%zu", m->past->name, ++number);
+            put_past(to, name, slice_of_lost(g, m->past));
+        }
+    }
+}
+
+void losses_apply(const struct losses *l, struct objects *to)
+{
+    for (size_t i = 0; i < l->count; i++)
+        for (const struct group *g = l->list[i]->groups; g != NULL; g = g->hh.next)
+            group_apply(l->list[i], g, objects_cache(to, i));
+}
+
+/* ---- said of it ---- */
+
+struct losses_view losses_view(const struct losses *l, size_t resource)
+{
+    const struct followed *f = l->list[resource];
+    struct losses_view v = {.endpoints = f->kind == LOSSES_OF_ENDPOINTS};
+    for (const struct group *g = f->groups; g != NULL; g = g->hh.next) {
+        v.delayed += g->lost;
+        v.groups += g->lost > 0;
+    }
+    return v;
+}
+
+char *losses_text(const struct losses *l, size_t resource)
+{
+    const struct losses_view v = losses_view(l, resource);
+    if (v.delayed == 0)
+        return NULL;
+    cleanup(mem_free_ptr) char *of = v.endpoints ? mem_printf(" of %zu Service%s", v.groups, v.groups == 1 ? "" : "s") : NULL;
+    return mem_printf("%zu %s%s%s vanished unannounced, more than MAX_LOSS_PERCENT=%u at once: the removal of each is delayed by "
+                      "one RESYNC_PERIOD",
+                      v.delayed, v.endpoints ? "endpoint" : "object", v.delayed == 1 ? "" : "s", of != NULL ? of : "", l->max_percent);
+}

@@ -1,0 +1,48 @@
+/*
+ * The loss limit (servers/change/loss_limit) of what templates see: what vanishes unannounced, more of it than MAX_LOSS_PERCENT of its
+ * group, is given to renders for one RESYNC_PERIOD more. It follows the caches of a set's objects. Pure.
+ *
+ *   resource          group                 a member                   announced
+ *   EndpointSlices    the Service           a ready endpoint           terminating
+ *   Pods              the namespace         a pod that is ready        deletionTimestamp
+ *   ...Class          itself, as many objects are found by it          deletionTimestamp
+ *   others            all of them           an object                  deletionTimestamp
+ *
+ * A member is lost that has vanished, or is not ready any more. Lost endpoints are given as an EndpointSlice like that in which they
+ * were seen last, other objects as they were.
+ */
+#ifndef DAEMON_TEMPLATE_LOSSES_H
+#define DAEMON_TEMPLATE_LOSSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+struct cache;
+struct losses;
+struct objects;
+struct template_watch;
+
+struct losses *losses_new(unsigned max_percent, uint64_t period_ms) must_check;
+void losses_free(struct losses *l); /* NULL is allowed */
+/* The cache of the resource that has the next number, empty yet; borrowed, and not used any more when l goes. */
+void losses_follow(struct losses *l, const struct template_watch *w, struct cache *c);
+/* What goes until it is called again is announced. */
+void losses_announce(struct losses *l, bool announced);
+
+/* Decides which stay, before each render. When that ends for one of them; 0: none stays. */
+uint64_t losses_decide(struct losses *l, uint64_t now_ms);
+/* Adds those that stay; in the process of a render, whose objects go with it. */
+void losses_apply(const struct losses *l, struct objects *to);
+
+struct losses_view {
+    size_t delayed, groups; /* members that stay, of so many groups */
+    bool endpoints;
+};
+struct losses_view losses_view(const struct losses *l, size_t resource);
+/* Why removals of that resource are delayed; NULL: none is. Allocates. */
+char *losses_text(const struct losses *l, size_t resource) must_check;
+
+#endif
