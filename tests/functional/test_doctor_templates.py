@@ -52,12 +52,15 @@ def test_resources_that_cannot_be_read_and_objects_that_are_left_out(site: Site)
     site.write("haproxy.cfg.j2", site.template(SAYS + "{% for i in resources.ingresses %}{{ warn(i, 'no class') }}{% endfor %}"))
     site.kube.forbid("pods")
     found = look(site)
-    found.says("templates.resource", "warn", "widgets: example.com/v1 Widget: ")
     refused = found.says("templates.resource", "fail", "pods: v1 Pod: ")
     assert "403" in refused["found"] and "templates.watch" in str(refused["fixes"])
+    assert found.failed() == ["templates.resource"] and "nothing is rendered" in found.text, found.text
+    site.kube.forbid()
+    found = look(site)
+    found.says("templates.resource", "warn", "widgets: example.com/v1 Widget: ")
     found.says("templates.left-out", "warn", "Ingress here/one: no class")
     found.says("templates.render", "ok", "haproxy.cfg")
-    assert found.failed() == ["templates.resource"], found.text
+    assert not found.failed(), found.text
 
 
 @pytest.mark.parametrize("name, text, id_, says", [

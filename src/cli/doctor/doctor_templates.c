@@ -47,16 +47,19 @@ static void on_deadline(void *arg)
     event_base_loopbreak(d->base);
 }
 
-/* For a list, or for the render of what was read. */
+/* For a list, or for the render of what was read, which does not come while one is refused. */
 static bool waits(const struct watches *watches)
 {
+    bool synced = false, refused = false;
     for (size_t i = 0; i < watches_count(watches); i++) {
         struct watch_view v;
         watches_view(watches, i, &v);
-        if (str_eq(v.state, "waiting") || v.synced)
+        if (str_eq(v.state, "waiting"))
             return true;
+        synced = synced || v.synced;
+        refused = refused || str_eq(v.state, "refused");
     }
-    return false;
+    return synced && !refused;
 }
 
 /* Does not wait for what will not come. */
@@ -83,7 +86,8 @@ static void report_resource(const struct watch_view *v, struct doctor_section *s
     const char *problem = v->problem[0] != '\0' ? v->problem : "no complete list in time (--timeout)";
     struct doctor_check *c = doctor_add(s, str_eq(v->state, "not served") ? CHECK_WARN : CHECK_FAIL, id, label,
                                         "%s: %s: %s", v->name, v->resource, problem);
-    doctor_why(c, "templates see none of its objects");
+    doctor_why(c, str_eq(v->state, "refused") ? "nothing is rendered while its objects are not known"
+                                              : "templates see none of its objects");
     if (str_eq(v->state, "not served"))
         doctor_advice(c, "install what serves it, such as its CustomResourceDefinition, or correct apiVersion and kind "
                          "in the set");

@@ -25,6 +25,7 @@ struct past {
 struct member {
     UT_hash_handle hh;
     size_t there;      /* in so many objects that are there now */
+    unsigned since;    /* the number of the last decision before it came: what no render has seen is no loss */
     struct past *past; /* it is lost: as it was last; NULL: it is not */
     char name[];
 };
@@ -48,6 +49,7 @@ struct losses {
     unsigned max_percent;
     uint64_t period_ms;
     bool announced;
+    unsigned decisions;
     struct followed **list;
     size_t count;
 };
@@ -213,7 +215,8 @@ static void member_goes(void *arg, const struct seen_member *seen)
     if (m == NULL || m->there == 0 || --m->there > 0)
         return;
     g->live--;
-    member_set_past(g, m, seen->announced || e->f->in->announced ? NULL : e->past);
+    bool expected = seen->announced || e->f->in->announced || m->since == e->f->in->decisions;
+    member_set_past(g, m, expected ? NULL : e->past);
 }
 
 static void followed_goes(void *arg, const void *object)
@@ -230,8 +233,10 @@ static void member_comes(void *arg, const struct seen_member *seen)
     const struct losses_event *e = arg;
     struct group *g = group_need(e->f, seen->group);
     struct member *m = seen->ready ? member_need(g, seen->name) : member_find(g, seen->name);
-    if (seen->ready && m->there++ == 0)
+    if (seen->ready && m->there++ == 0) {
         g->live++;
+        m->since = m->past != NULL ? m->since : e->f->in->decisions;
+    }
     if (m != NULL && (seen->ready || seen->announced))
         member_set_past(g, m, NULL);
 }
@@ -278,11 +283,13 @@ static bool member_returned(const void *arg, const char *name)
     return m != NULL && m->there > 0;
 }
 
-static void group_report(const struct losses *l, struct group *g, uint64_t now_ms)
+/* An object that is the only one may go. */
+static void group_report(const struct losses *l, const struct followed *f, struct group *g, uint64_t now_ms)
 {
+    size_t live = g->live + g->lost;
     cleanup(mem_free_ptr) const char **lost = mem_array(g->lost, sizeof(lost[0]));
     struct loss_limit_report report = {.lost = lost,
-                                       .live = g->live + g->lost,
+                                       .live = f->kind == LOSSES_OF_OBJECTS && live == 1 ? 2 : live,
                                        .max_percent = l->max_percent,
                                        .period_ms = l->period_ms,
                                        .now_ms = now_ms,
@@ -294,13 +301,13 @@ static void group_report(const struct losses *l, struct group *g, uint64_t now_m
     loss_limit_report(&g->limit, &report);
 }
 
-static uint64_t group_decide(const struct losses *l, struct group *g, uint64_t now_ms)
+static uint64_t group_decide(const struct losses *l, const struct followed *f, struct group *g, uint64_t now_ms)
 {
     struct member *m, *next;
     uint64_t due_ms = 0, until_ms;
     if (g->lost == 0 && g->limit.count == 0)
         return 0;
-    group_report(l, g, now_ms);
+    group_report(l, f, g, now_ms);
     HASH_ITER (hh, g->members, m, next) {
         if (m->past == NULL)
             continue;
@@ -315,10 +322,11 @@ static uint64_t group_decide(const struct losses *l, struct group *g, uint64_t n
 uint64_t losses_decide(struct losses *l, uint64_t now_ms)
 {
     uint64_t due_ms = 0;
+    l->decisions++;
     for (size_t i = 0; i < l->count; i++) {
         struct group *g, *next;
         HASH_ITER (hh, l->list[i]->groups, g, next) {
-            uint64_t due = group_decide(l, g, now_ms);
+            uint64_t due = group_decide(l, l->list[i], g, now_ms);
             due_ms = due != 0 && (due_ms == 0 || due < due_ms) ? due : due_ms;
             if (g->members == NULL && g->limit.count == 0)
                 group_free(l->list[i], g);

@@ -6,9 +6,10 @@
  *   EndpointSlices    the Service           a ready endpoint           terminating
  *   Pods              the namespace         a pod that is ready        deletionTimestamp
  *   ...Class          itself, as many objects are found by it          deletionTimestamp
- *   others            all of them           an object                  deletionTimestamp
+ *   others            all of them           an object, not the only    deletionTimestamp
+ *                                           one
  *
- * A member is lost that has vanished, or is not ready any more. Lost endpoints are given as an EndpointSlice like that in which they
+ * A member is lost that was given to a render, and has vanished or is not ready any more. Lost endpoints are given as an EndpointSlice like that in which they
  * were seen last, other objects as they were.
  */
 #ifndef DAEMON_TEMPLATE_LOSSES_H
