@@ -47,7 +47,8 @@ size_t cache_count(const struct cache *c);
 size_t cache_bytes(const struct cache *c);
 
 /* Calls comes with each object that readers see from then on, goes with each that they see no more (before it is freed); one that
- * changes goes and comes. Neither may change the cache. For one that is empty; cache_forget and cache_free call neither. */
+ * changes goes and comes. Neither may change the cache. Either may be NULL.
+ * For one that is empty; cache_forget and cache_free call neither. */
 void cache_follow(struct cache *c, void (*comes)(void *arg, const void *object),
                   void (*goes)(void *arg, const void *object), void *arg);
 

@@ -144,7 +144,9 @@ static const char *why_no_certificate(const struct service_route *r, const struc
                    ? "its certificate is not there (see ssl-certificate)"
                    : NULL;
     buf_printf(said, "its certificate, Secret %s: ", o->secret);
-    return rules->has_secret != NULL && !rules->has_secret(rules->arg, o->secret, r->service->service.name, said) ? buf_str(said) : NULL;
+    return rules->has_secret != NULL && !rules->has_secret(rules->arg, o->secret, r->service->service.name, said)
+               ? buf_str(said)
+               : NULL;
 }
 
 /* What only several of them together say; said: for what is no constant. */

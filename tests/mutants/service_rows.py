@@ -5,6 +5,7 @@ from .mutant import Mutant, room
 SLICES = "model/service_slices.c"
 ROW = "daemon/services/service_row.c"
 ROWS = "daemon/services/service_rows.c"
+SECRETS = "daemon/services/service_secrets.c"
 DECODE = "kube/decode/decode_slice.c"
 
 room("service rows: slices", ("test_service_slices",), (
@@ -48,4 +49,11 @@ room("service rows: lines", ("test_service_rows",), (
     Mutant("a row of a Service that is gone stays", ROWS, "if (e->pass != r->pass)", "if (false)"),
     Mutant("what drains is forgotten", ROWS, "if (!drains(r, route)) {", "if (true) {"),
     Mutant("an announcement is not heard", "servers/change/loss_notice.c", "if (desired->skips[i].announced &&", "if (false &&"),
+))
+room("service rows: budgets of Secrets", ("test_service_secrets",), (
+    Mutant("a missing one takes the place of another", SECRETS, "    if (found == SECRET_MISSING)\n        return b->missing", "    if (found == SECRET_MISSING && b->there++ < 99)\n        return b->missing"),
+    Mutant("any number of missing ones is watched", SECRETS, "b->missing < SERVICE_SECRETS_MISSING_MAX &&", "true &&"),
+    Mutant("any number is watched", SECRETS, "b->there < SERVICE_SECRETS_MAX && ++b->there > 0", "++b->there > 0"),
+    Mutant("any number is asked at once", SECRETS, "if (b->there + b->unknown < SERVICE_SECRETS_MAX) {", "if (b->there < SERVICE_SECRETS_MAX) {"),
+    Mutant("one that cannot be taken is asked", SECRETS, "return b->there < SERVICE_SECRETS_MAX ? SECRET_ASKED_LATER : SECRET_TOO_MANY;", "return SECRET_ASKED_LATER;"),
 ))

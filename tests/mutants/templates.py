@@ -11,6 +11,8 @@ RENDERS = "daemon/template/renders.c"
 DECODE = "kube/decode/decode.c"
 SANDBOX = "host/sandbox.c"
 EVENTS = "daemon/events.c"
+LOSSES = "daemon/template/losses.c"
+CACHE = "model/cache.c"
 
 room("templates, one namespace's share of a cache", ("test_namespace_sink",), (
     Mutant("a list sweeps other namespaces", SINK, "    if (!str_has_prefix(name, w->sink->prefix))\n        return;\n", ""),
@@ -33,6 +35,29 @@ room("templates, what a render waits for", ("test_watches",), (
     Mutant("a namespace that may not be read holds up the others", WATCHES, "(status->denied == INFORMER_FORBIDDEN && complete)", "(false && complete)"),
     Mutant("what is not served is waited for", WATCHES, "status->synced || status->denied == INFORMER_NOT_SERVED ||", "status->synced ||"),
     Mutant("what was known last is waited for", WATCHES, "return status->synced ||", "return (status->synced && !status->stale) ||"),
+))
+room("templates, what is told of a cache", ("test_cache",), (
+    Mutant("what goes is not told", CACHE, "            c->goes(c->arg, e->object);", "            ;"),
+    Mutant("what comes is not told", CACHE, "        if (c->comes != NULL)\n            c->comes(c->arg, e->object);\n    }\n    entries_add(to, e);", "    }\n    entries_add(to, e);"),
+    Mutant("the first list is not told", CACHE, "    e->version = c->version + 1;\n    if (c->comes != NULL)\n        c->comes(c->arg, e->object);", "    e->version = c->version + 1;"),
+))
+room("templates, the loss limit", ("test_losses",), (
+    Mutant("what is announced is a loss", LOSSES, "if (!fresh && !seen->announced && !l->announced)", "if (!fresh && !l->announced)"),
+    Mutant("what is given up is a loss", LOSSES, "if (!fresh && !seen->announced && !l->announced)", "if (!fresh && !seen->announced)"),
+    Mutant("what no render has seen is a loss", LOSSES, "if (!fresh && !seen->announced && !l->announced)", "if (!seen->announced && !l->announced)"),
+    Mutant("an announcement that comes later is not heard", LOSSES, "if (m == NULL || (!seen->ready && !seen->announced))", "if (m == NULL || !seen->ready)"),
+    Mutant("what is not ready is there", LOSSES, '.ready = is_condition(one, "ready", true),', ".ready = true,"),
+    Mutant("what moves to another slice is lost", LOSSES, "if (m == NULL || m->there == 0 || --m->there > 0)", "if (m == NULL || m->there == 0 || --m->there > 99)"),
+    Mutant("those that come make a loss smaller", LOSSES, "- (g->fresh_since + 1 == l->decisions ? g->fresh : 0)", ""),
+    Mutant("a Service's endpoints are all endpoints", LOSSES, 'mem_printf("%s/%s", namespace, service)', 'mem_printf("%s", namespace)'),
+    Mutant("a class is one of many", LOSSES, ": f->kind == LOSSES_OF_CLASSES ? o->name", ": f->kind == LOSSES_OF_CLASSES ? \"\""),
+    Mutant("the only object may not go", LOSSES, "f->kind == LOSSES_OF_OBJECTS && live == 1 ? 2 : live", "live"),
+    Mutant("a pod of another namespace counts", LOSSES, ".group = f->kind == LOSSES_OF_PODS      ? namespace", '.group = f->kind == LOSSES_OF_PODS      ? ""'),
+    Mutant("a pod that is not ready is there", LOSSES, "f->kind != LOSSES_OF_PODS || pods_is_ready(root)", "true"),
+    Mutant("what stays is all that the slice had", LOSSES, "if (group_past(g, endpoint_address(one)) == past)", "if (true)"),
+    Mutant("what stays has no end", LOSSES, "if (!loss_limit_delays(&g->limit, m->name, now_ms, &until_ms)) {", "(void)loss_limit_delays(&g->limit, m->name, now_ms, &until_ms);\n        if (false) {"),
+    Mutant("nobody comes back for what stays", LOSSES, "due_ms = until_ms;\n        }", ";\n        }"),
+    Mutant("100 is a limit", LOSSES, "if (l->max_percent < 100)", "if (l->max_percent > 100)"),
 ))
 room("templates, which editions share watches", ("test_edition",), (
     Mutant("other namespaces are no matter", EDITION, "(follows || edition_same_namespaces(of->set, set))", "(follows || edition_same_namespaces(of->set, of->set))"),

@@ -26,7 +26,8 @@ struct service_secret {
     enum secret_admission admission;
     uint64_t since_ms; /* monotonic; it is watched, was found to be missing, or was named */
     bool missing;      /* when it was watched last */
-    struct buf last;   /* its certificate as HAProxy has it, of a daemon before, while it cannot be read; NULL data: none */
+    struct buf
+        last; /* its certificate as HAProxy has it, of a daemon before, while it cannot be read; NULL data: none */
 };
 
 struct namespace_budget {
@@ -150,9 +151,8 @@ static void service_secret_recall(const struct service_secrets *s, struct servic
 static struct service_secret *service_secrets_add(struct service_secrets *s, const char *name)
 {
     struct service_secret *one = mem_alloc(sizeof(*one));
-    *one = (struct service_secret){.name = mem_strdup(name),
-                                   .namespace = mem_strndup(name, strcspn(name, "/")),
-                                   .since_ms = clock_mono_ms()};
+    *one = (struct service_secret){
+        .name = mem_strdup(name), .namespace = mem_strndup(name, strcspn(name, "/")), .since_ms = clock_mono_ms()};
     HASH_ADD_STR(s->all, name, one);
     service_secret_recall(s, one);
     return one;

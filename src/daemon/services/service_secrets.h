@@ -34,7 +34,7 @@ struct telemetry;
 /* Borrowed. */
 struct service_secrets_options {
     struct kube_client *kube;
-    struct storage_known *known; /* NULL: certificates are parsed each time */
+    struct storage_known *known;        /* NULL: certificates are parsed each time */
     const struct settings_local *local; /* where HAProxy has its files; NULL: not on this machine */
     struct telemetry *telemetry;
     const struct log *log;

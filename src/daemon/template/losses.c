@@ -1,5 +1,7 @@
 #include "daemon/template/losses.h"
 
+#include <search.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yyjson.h>
@@ -22,19 +24,28 @@ struct past {
     char *name, *json;
 };
 
+/* There is one for each endpoint of the cluster: small, and in the C library's tree (model/cache). */
 struct member {
-    UT_hash_handle hh;
-    size_t there;      /* in so many objects that are there now */
-    unsigned since;    /* the number of the last decision before it came: what no render has seen is no loss */
-    struct past *past; /* it is lost: as it was last; NULL: it is not */
+    unsigned there; /* in so many objects that are there now */
+    unsigned since; /* the number of the last decision before it came: what no render has seen is no loss */
+    unsigned lost;  /* its place in the group's list, from 1 on; 0: it is not lost */
     char name[];
+};
+
+struct lost {
+    struct member *member;
+    struct past *past; /* as it was last */
 };
 
 struct group {
     UT_hash_handle hh;
-    struct member *members;
+    void *members; /* of pointers to the names of members */
+    size_t member_count;
+    struct lost *lost;
+    size_t lost_count;
+    size_t there, fresh; /* members that are there; of those that came since decision fresh_since */
+    unsigned fresh_since;
     struct loss_limit limit;
-    size_t live, lost;
     char name[];
 };
 
@@ -84,11 +95,19 @@ static struct group *group_need(struct followed *f, const char *name)
     return g;
 }
 
+static int member_order(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static struct member *member_of(void *const *node)
+{
+    return node != NULL ? (struct member *)((uintptr_t)*node - offsetof(struct member, name)) : NULL;
+}
+
 static struct member *member_find(const struct group *g, const char *name)
 {
-    struct member *m;
-    HASH_FIND_STR(g->members, name, m);
-    return m;
+    return member_of(tfind(name, &g->members, member_order));
 }
 
 static struct member *member_need(struct group *g, const char *name)
@@ -98,33 +117,55 @@ static struct member *member_need(struct group *g, const char *name)
         return m;
     m = mem_alloc(sizeof(*m) + strlen(name) + 1);
     strcpy(m->name, name); /* NOLINT: it has the room */
-    HASH_ADD_STR(g->members, name, m);
+    if (tsearch(m->name, &g->members, member_order) == NULL)
+        abort(); /* as base/mem without memory */
+    g->member_count++;
     return m;
 }
 
-/* past NULL: it is not lost, or need not stay. */
-static void member_set_past(struct group *g, struct member *m, struct past *past)
+static void member_drop_unused(struct group *g, struct member *m)
 {
-    g->lost += (past != NULL) - (size_t)(m->past != NULL);
-    past_drop(m->past);
-    m->past = past;
-    if (past != NULL)
-        past->references++;
-    if (past != NULL || m->there > 0)
+    if (m->there > 0 || m->lost > 0)
         return;
-    HASH_DEL(g->members, m); /* NOLINT(clang-analyzer-unix.Malloc) */
+    (void)tdelete(m->name, &g->members, member_order);
+    g->member_count--;
     free(m);
+}
+
+static void member_lose(struct group *g, struct member *m, struct past *past)
+{
+    g->lost = mem_resize(g->lost, g->lost_count + 1, sizeof(g->lost[0]));
+    g->lost[g->lost_count++] = (struct lost){m, past};
+    m->lost = (unsigned)g->lost_count;
+    past->references++;
+}
+
+/* It is back, announced, or need not stay any longer. */
+static void member_unlose(struct group *g, struct member *m)
+{
+    if (m->lost == 0)
+        return;
+    struct lost *place = &g->lost[m->lost - 1];
+    past_drop(place->past);
+    *place = g->lost[--g->lost_count];
+    place->member->lost = m->lost;
+    m->lost = 0;
+}
+
+static void member_free(void *name)
+{
+    void *const node = name;
+    free(member_of(&node));
 }
 
 static void group_free(struct followed *f, struct group *g)
 {
-    struct member *m, *next;
     HASH_DEL(f->groups, g); /* NOLINT(clang-analyzer-unix.Malloc) */
-    HASH_ITER (hh, g->members, m, next) {
-        m->there = 0;
-        member_set_past(g, m, NULL);
-    }
+    for (size_t i = 0; i < g->lost_count; i++)
+        past_drop(g->lost[i].past);
+    tdestroy(g->members, member_free);
     loss_limit_fini(&g->limit);
+    free(g->lost);
     free(g);
 }
 
@@ -210,13 +251,17 @@ struct losses_event {
 static void member_goes(void *arg, const struct seen_member *seen)
 {
     const struct losses_event *e = arg;
+    const struct losses *l = e->f->in;
     struct group *g = group_need(e->f, seen->group);
     struct member *m = seen->ready ? member_find(g, seen->name) : NULL;
     if (m == NULL || m->there == 0 || --m->there > 0)
         return;
-    g->live--;
-    bool expected = seen->announced || e->f->in->announced || m->since == e->f->in->decisions;
-    member_set_past(g, m, expected ? NULL : e->past);
+    bool fresh = m->since == l->decisions;
+    g->there--;
+    g->fresh -= fresh;
+    if (!fresh && !seen->announced && !l->announced)
+        member_lose(g, m, e->past);
+    member_drop_unused(g, m);
 }
 
 static void followed_goes(void *arg, const void *object)
@@ -234,11 +279,16 @@ static void member_comes(void *arg, const struct seen_member *seen)
     struct group *g = group_need(e->f, seen->group);
     struct member *m = seen->ready ? member_need(g, seen->name) : member_find(g, seen->name);
     if (seen->ready && m->there++ == 0) {
-        g->live++;
-        m->since = m->past != NULL ? m->since : e->f->in->decisions;
+        bool fresh = m->lost == 0;
+        m->since = fresh ? e->f->in->decisions : m->since;
+        g->fresh = (g->fresh_since == e->f->in->decisions ? g->fresh : 0) + fresh;
+        g->fresh_since = e->f->in->decisions;
+        g->there++;
     }
-    if (m != NULL && (seen->ready || seen->announced))
-        member_set_past(g, m, NULL);
+    if (m == NULL || (!seen->ready && !seen->announced))
+        return;
+    member_unlose(g, m);
+    member_drop_unused(g, m);
 }
 
 static void followed_comes(void *arg, const void *object)
@@ -283,38 +333,38 @@ static bool member_returned(const void *arg, const char *name)
     return m != NULL && m->there > 0;
 }
 
-/* An object that is the only one may go. */
+/* Live is what the render before was given. An object that is the only one may go. */
 static void group_report(const struct losses *l, const struct followed *f, struct group *g, uint64_t now_ms)
 {
-    size_t live = g->live + g->lost;
-    cleanup(mem_free_ptr) const char **lost = mem_array(g->lost, sizeof(lost[0]));
+    size_t live = g->there + g->lost_count - (g->fresh_since + 1 == l->decisions ? g->fresh : 0);
+    cleanup(mem_free_ptr) const char **lost = mem_array(g->lost_count, sizeof(lost[0]));
+    for (size_t i = 0; i < g->lost_count; i++)
+        lost[i] = g->lost[i].member->name;
     struct loss_limit_report report = {.lost = lost,
+                                       .lost_count = g->lost_count,
                                        .live = f->kind == LOSSES_OF_OBJECTS && live == 1 ? 2 : live,
                                        .max_percent = l->max_percent,
                                        .period_ms = l->period_ms,
                                        .now_ms = now_ms,
                                        .returned = member_returned,
                                        .arg = g};
-    for (const struct member *m = g->members; m != NULL; m = m->hh.next)
-        if (m->past != NULL)
-            lost[report.lost_count++] = m->name;
     loss_limit_report(&g->limit, &report);
 }
 
 static uint64_t group_decide(const struct losses *l, const struct followed *f, struct group *g, uint64_t now_ms)
 {
-    struct member *m, *next;
     uint64_t due_ms = 0, until_ms;
-    if (g->lost == 0 && g->limit.count == 0)
+    if (g->lost_count == 0 && g->limit.count == 0)
         return 0;
     group_report(l, f, g, now_ms);
-    HASH_ITER (hh, g->members, m, next) {
-        if (m->past == NULL)
-            continue;
-        if (!loss_limit_delays(&g->limit, m->name, now_ms, &until_ms))
-            member_set_past(g, m, NULL);
-        else if (due_ms == 0 || until_ms < due_ms)
+    for (size_t i = g->lost_count; i-- > 0;) { /* another one takes the place of one that goes */
+        struct member *m = g->lost[i].member;
+        if (!loss_limit_delays(&g->limit, m->name, now_ms, &until_ms)) {
+            member_unlose(g, m);
+            member_drop_unused(g, m);
+        } else if (due_ms == 0 || until_ms < due_ms) {
             due_ms = until_ms;
+        }
     }
     return due_ms;
 }
@@ -328,7 +378,7 @@ uint64_t losses_decide(struct losses *l, uint64_t now_ms)
         HASH_ITER (hh, l->list[i]->groups, g, next) {
             uint64_t due = group_decide(l, l->list[i], g, now_ms);
             due_ms = due != 0 && (due_ms == 0 || due < due_ms) ? due : due_ms;
-            if (g->members == NULL && g->limit.count == 0)
+            if (g->member_count == 0 && g->limit.count == 0)
                 group_free(l->list[i], g);
         }
     }
@@ -344,6 +394,12 @@ static void put_past(struct cache *to, const char *name, char *json)
     (void)cache_put(to, o);
 }
 
+static const struct past *group_past(const struct group *g, const char *name)
+{
+    const struct member *m = name != NULL ? member_find(g, name) : NULL;
+    return m != NULL && m->lost > 0 ? g->lost[m->lost - 1].past : NULL;
+}
+
 /* A slice of those endpoints of the group that are lost and were in this one. */
 static char *slice_of_lost(const struct group *g, const struct past *past)
 {
@@ -352,47 +408,38 @@ static char *slice_of_lost(const struct group *g, const struct past *past)
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc), *list = yyjson_mut_arr(doc);
     yyjson_val *one;
     size_t i, max;
-    yyjson_arr_foreach (yyjson_obj_get(yyjson_doc_get_root(was), "endpoints"), i, max, one) {
-        const char *address = endpoint_address(one);
-        const struct member *m = address != NULL ? member_find(g, address) : NULL;
-        if (m != NULL && m->past == past)
+    yyjson_arr_foreach (yyjson_obj_get(yyjson_doc_get_root(was), "endpoints"), i, max, one)
+        if (group_past(g, endpoint_address(one)) == past)
             yyjson_mut_arr_append(list, yyjson_val_mut_copy(doc, one));
-    }
     yyjson_mut_obj_put(root, yyjson_mut_str(doc, "endpoints"), list);
-    char *json = json_take(doc);
     yyjson_doc_free(was);
-    return json;
-}
-
-/* The first of those with one past. */
-static bool member_is_first(const struct group *g, const struct member *m)
-{
-    const struct member *first = g->members;
-    while (first->past != m->past)
-        first = first->hh.next;
-    return first == m;
+    return json_take(doc);
 }
 
 static void group_apply(const struct followed *f, const struct group *g, struct cache *to)
 {
     size_t number = 0;
-    for (const struct member *m = g->members; m != NULL && g->lost > 0; m = m->hh.next) {
-        if (m->past == NULL)
-            continue;
+    for (size_t i = 0; i < g->lost_count; i++) {
+        const struct past *past = g->lost[i].past;
+        bool first = true;
+        for (size_t k = 0; k < i && first; k++)
+            first = g->lost[k].past != past;
         if (f->kind != LOSSES_OF_ENDPOINTS) {
-            put_past(to, m->past->name, mem_strdup(m->past->json));
-        } else if (member_is_first(g, m)) {
-            cleanup(mem_free_ptr) char *name = mem_printf("%s~%zu", m->past->name, ++number);
-            put_past(to, name, slice_of_lost(g, m->past));
+            put_past(to, past->name, mem_strdup(past->json));
+        } else if (first) {
+            cleanup(mem_free_ptr) char *name = mem_printf("%s~%zu", past->name, ++number);
+            put_past(to, name, slice_of_lost(g, past));
         }
     }
 }
 
 void losses_apply(const struct losses *l, struct objects *to)
 {
-    for (size_t i = 0; i < l->count; i++)
+    for (size_t i = 0; i < l->count; i++) {
+        cache_follow(objects_cache(to, i), NULL, NULL, NULL); /* what is added was not seen */
         for (const struct group *g = l->list[i]->groups; g != NULL; g = g->hh.next)
             group_apply(l->list[i], g, objects_cache(to, i));
+    }
 }
 
 /* ---- said of it ---- */
@@ -402,8 +449,8 @@ struct losses_view losses_view(const struct losses *l, size_t resource)
     const struct followed *f = l->list[resource];
     struct losses_view v = {.endpoints = f->kind == LOSSES_OF_ENDPOINTS};
     for (const struct group *g = f->groups; g != NULL; g = g->hh.next) {
-        v.delayed += g->lost;
-        v.groups += g->lost > 0;
+        v.delayed += g->lost_count;
+        v.groups += g->lost_count > 0;
     }
     return v;
 }
@@ -413,8 +460,11 @@ char *losses_text(const struct losses *l, size_t resource)
     const struct losses_view v = losses_view(l, resource);
     if (v.delayed == 0)
         return NULL;
-    cleanup(mem_free_ptr) char *of = v.endpoints ? mem_printf(" of %zu Service%s", v.groups, v.groups == 1 ? "" : "s") : NULL;
-    return mem_printf("%zu %s%s%s vanished unannounced, more than MAX_LOSS_PERCENT=%u at once: the removal of each is delayed by "
-                      "one RESYNC_PERIOD",
-                      v.delayed, v.endpoints ? "endpoint" : "object", v.delayed == 1 ? "" : "s", of != NULL ? of : "", l->max_percent);
+    cleanup(mem_free_ptr) char *of =
+        v.endpoints ? mem_printf(" of %zu Service%s", v.groups, v.groups == 1 ? "" : "s") : NULL;
+    return mem_printf(
+        "%zu %s%s%s vanished unannounced, more than MAX_LOSS_PERCENT=%u at once: the removal of each is delayed by "
+        "one RESYNC_PERIOD",
+        v.delayed, v.endpoints ? "endpoint" : "object", v.delayed == 1 ? "" : "s", of != NULL ? of : "",
+        l->max_percent);
 }

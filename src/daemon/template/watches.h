@@ -57,11 +57,11 @@ bool watches_decides(const struct informer_status *status, bool complete);
 bool watches_ready(const struct watches *w, struct checks *checks);
 
 struct watch_view {
-    const char *name, *resource; /* "ingresses", "networking.k8s.io/v1 Ingress" */
-    const char *state;           /* "synced", "stale", "waiting", "not served", "refused" */
-    bool synced;                 /* all of it was read; a stale one, too */
+    const char *name, *resource;    /* "ingresses", "networking.k8s.io/v1 Ingress" */
+    const char *state;              /* "synced", "stale", "waiting", "not served", "refused" */
+    bool synced;                    /* all of it was read; a stale one, too */
     size_t objects, bytes, delayed; /* removals: of endpoints, where it has those */
-    char problem[600]; /* "": none */
+    char problem[600];              /* "": none */
 };
 size_t watches_count(const struct watches *w);
 void watches_view(const struct watches *w, size_t i, struct watch_view *ret);

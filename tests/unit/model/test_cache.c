@@ -316,3 +316,51 @@ TEST(forgetting)
     cache_free(c);
     cache_free(NULL);
 }
+
+static void note_comes(void *arg, const void *object)
+{
+    const struct node *n = object;
+    buf_printf(arg, "+%s=%s ", n->name, address_of(n));
+}
+
+static void note_goes(void *arg, const void *object)
+{
+    const struct node *n = object;
+    buf_printf(arg, "-%s=%s ", n->name, address_of(n));
+}
+
+static void check_notes(struct buf *notes, const char *says)
+{
+    ck_assert_str_eq(notes->len > 0 ? buf_str(notes) : "", says);
+    buf_clear(notes);
+}
+
+TEST(who_follows_is_told_what_readers_see)
+{
+    struct cache *c = cache_new(&node_record);
+    cleanup(buf_fini) struct buf notes = {0};
+    cache_follow(c, note_comes, note_goes, &notes);
+    cache_replace_begin(c);
+    put(c, "node n1 1.1.1.1");
+    put(c, "node n2 1.1.1.2");
+    check_notes(&notes, "");
+    cache_replace_end(c);
+    check_notes(&notes, "+n1=1.1.1.1 +n2=1.1.1.2 ");
+    put(c, "node n1 1.1.1.1");
+    check_notes(&notes, "");
+    put(c, "node n1 2.2.2.2");
+    check_notes(&notes, "-n1=1.1.1.1 +n1=2.2.2.2 ");
+    cache_delete(c, "n2");
+    check_notes(&notes, "-n2=1.1.1.2 ");
+    cache_replace_begin(c);
+    put(c, "node n1 3.3.3.3");
+    put(c, "node n3 1.1.1.3");
+    cache_replace_end(c);
+    check_notes(&notes, "-n1=2.2.2.2 +n1=3.3.3.3 +n3=1.1.1.3 ");
+    cache_replace_begin(c);
+    put(c, "node n3 1.1.1.3");
+    cache_replace_end(c);
+    check_notes(&notes, "-n1=3.3.3.3 ");
+    cache_free(c);
+    check_notes(&notes, "");
+}
