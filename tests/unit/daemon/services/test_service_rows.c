@@ -237,6 +237,27 @@ TEST(nothing_is_desired)
     check("");
 }
 
+TEST(a_guess_has_each_eligible_node_and_is_no_loss)
+{
+    begin();
+    rows_world_node(&world, "node n4 10.0.0.4 !doomed");
+    check(LINE(1) "\n" LINE(2) "\n" LINE(3) "\n");
+    rows_world_node(&world, "node n4 10.0.0.4");
+    check(LINE(1) "\n" LINE(2) "\n" LINE(3) "\n" LINE(4) "\n");
+    slice("10.1.0.1@n1");
+    check(LINE(1) "\n" LINE(2) " disabled\n" LINE(3) " disabled\n" LINE(4) " disabled\n");
+    ck_assert_uint_eq(service_rows_view(world.rows).delayed, 0);
+}
+
+TEST(what_drains_is_none_of_the_live_ones)
+{
+    begin();
+    slice("10.1.0.1@n1 10.1.0.2@n2 10.1.0.3@n3 10.1.0.4@n4=leaving");
+    check(LINE(1) "\n" LINE(2) "\n" LINE(3) "\n" LINE(4) " weight 0\n");
+    slice("10.1.0.3@n3 10.1.0.4@n4=leaving"); /* two of three */
+    check(LINE(1) "\n" LINE(2) "\n" LINE(3) "\n" LINE(4) " weight 0\n");
+}
+
 TEST(what_drains_while_nothing_is_desired)
 {
     begin();

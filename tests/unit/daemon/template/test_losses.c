@@ -221,17 +221,25 @@ TEST(what_no_render_has_seen_is_no_loss)
     ck_assert_str_eq(decided(INGRESSES), "");
 }
 
-TEST(what_is_given_up_is_announced)
+#define DELETED "{\"metadata\":{\"deletionTimestamp\":\"x\"}}"
+
+TEST(what_is_announced)
 {
-    put(INGRESSES, "n/a", "{}");
-    put(INGRESSES, "n/b", "{}");
+    for (const char *c = "abcdefgh"; *c != '\0'; c++) {
+        const char name[] = {'n', '/', *c, '\0'};
+        put(INGRESSES, name, *c < 'e' ? "{}" : DELETED);
+    }
     ck_assert_str_eq(decided(INGRESSES), "");
-    losses_announce(losses, true);
+    for (const char *c = "efgh"; *c != '\0'; c++) {
+        const char name[] = {'n', '/', *c, '\0'};
+        gone(INGRESSES, name);
+    }
     gone(INGRESSES, "n/a");
-    losses_announce(losses, false);
     ck_assert_str_eq(decided(INGRESSES), "");
-    put(INGRESSES, "n/b", "{\"metadata\":{\"deletionTimestamp\":\"x\"}}");
+    losses_announce(losses, true); /* given up */
     gone(INGRESSES, "n/b");
+    gone(INGRESSES, "n/c");
+    losses_announce(losses, false);
     ck_assert_str_eq(decided(INGRESSES), "");
 }
 
