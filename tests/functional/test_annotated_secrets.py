@@ -1,0 +1,94 @@
+"""Secrets that annotations name, and rights: what may not be read is not taken for nothing, and what one namespace names is its own matter."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Iterator
+
+import pytest
+
+from tests.harness import objects
+from tests.harness.certificates import Pair, self_signed
+from tests.harness.daemon import Daemon
+from tests.harness.health import HealthPort
+from tests.harness.process import free_port, wait_until
+
+from .test_annotated_services import NODES, Site, subject_of, tls_secret
+
+
+class Secured(Site):
+    """https://bank.example.com, of a Secret of the namespace `shop`."""
+
+    def __init__(self, home: pathlib.Path):
+        super().__init__(home)
+        self.node_port, self.tls = free_port(), free_port()
+
+    def secured(self, name: str, secret: str) -> objects.Object:
+        return self.service(name, self.node_port, hostname=f"{name}.example.com", use_ssl="true", listen_port=str(self.tls), ssl_certificate=f"secret:{secret}",
+                            backends_use_ssl="false")
+
+    def pair(self, name: str) -> Pair:
+        return self_signed(self.home, name, alternatives="DNS:*.example.com")
+
+    def shows(self, name: str = "bank", host: str = "bank.example.com") -> bool:
+        try:
+            return subject_of(self.tls, host) == name
+        except OSError:
+            return False
+
+    def said(self, daemon: Daemon) -> dict[str, str]:
+        return {remark["name"]: remark["text"] for remark in json.loads(daemon.get("/status")[1])["services"]["remark_list"]}
+
+
+@pytest.fixture
+def site(tmp_path: pathlib.Path) -> Iterator[Secured]:
+    made = Secured(tmp_path)
+    with made.haproxy, made.kube, HealthPort(NODES, made.node_port):
+        made.kube.put(*(objects.node(name, address) for name, address in NODES.items()), tls_secret("tls", made.pair("bank")), made.secured("bank", "tls"),
+                      objects.slice_("bank-1", "bank", [objects.endpoint("10.244.0.1", "n1")], namespace="shop", ports=[objects.port(8080, "web")]))
+        yield made
+
+
+@pytest.mark.parametrize("resource", ["services", "nodes", "endpointslices", "secrets"])
+def test_a_right_that_is_missing_at_the_start(site: Secured, resource: str) -> None:
+    with site.daemon() as daemon:
+        wait_until(site.shows, 20, f"it is served: {daemon.tail()}")
+        daemon.wait_ready()
+    before = site.text()
+    site.kube.forbid(resource)
+    with site.daemon() as daemon:
+        daemon.wait_not_ready(f"watch {resource}.*: not synced: .*403")
+        site.kube.put(objects.node("n3", "127.0.11.3"))
+        if resource == "secrets":  # the others go on, by the certificate of before
+            wait_until(lambda: "server n3 " in site.text(), 20, f"a node: {daemon.tail()}")
+        assert site.shows() and (resource == "secrets" or site.text() == before)
+        site.kube.forbid()
+        wait_until(lambda: "server n3 " in site.text(), 60, f"by all again: {daemon.tail()}")
+        wait_until(daemon.ready, 20, "ready")
+        assert site.shows()
+        site.kube.put(tls_secret("tls", site.pair("renewed")))
+        wait_until(lambda: site.shows("renewed"), 20, f"it is read again: {daemon.tail()}")
+
+
+def test_a_right_that_is_taken_away(site: Secured) -> None:
+    with site.daemon() as daemon:
+        wait_until(site.shows, 20, f"it is served: {daemon.tail()}")
+        daemon.wait_ready()
+        site.kube.forbid("secrets")
+        site.kube.disconnect("secrets")
+        daemon.wait_not_ready("watch secrets of shop/tls: stale, the last good state is in use: .*403")
+        site.kube.put(objects.node("n3", "127.0.11.3"))
+        wait_until(lambda: "server n3 " in site.text(), 20, f"others go on: {daemon.tail()}")
+        assert site.shows()
+
+
+def test_missing_secrets_take_nothing_away(site: Secured) -> None:
+    """Some of them are watched, the others are looked for now and then; each is named."""
+    site.kube.put(*(site.secured(f"none-{i}", f"none-{i}") for i in range(30)), tls_secret("late", site.pair("late")), site.secured("z-late", "late"))
+    with site.daemon() as daemon:
+        wait_until(lambda: site.shows() and site.shows("late", "z-late.example.com"), 20, f"those that exist are served: {daemon.tail()}")
+        wait_until(lambda: len([name for name in site.said(daemon) if name.startswith("none-")]) == 30, 20, f"each is told: {site.said(daemon).keys()}")
+        wait_until(lambda: len(site.kube.open_watches("secrets")) == 22, 20, f"some are watched: {len(site.kube.open_watches('secrets'))}")
+        later = [message for message in site.said(daemon).values() if "like more than 20 others that Services of namespace shop name" in message]
+        assert len(later) == 10 and all("it does not exist" in message for message in later), site.said(daemon)
