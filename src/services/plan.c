@@ -164,6 +164,19 @@ static const char *why_not(const struct service_route *r, const struct services_
     return o->tls ? why_no_certificate(r, rules, said) : NULL;
 }
 
+/* A document has limits, which are for all. */
+static const char *why_too_many(struct services_plan *p, const struct service_route *r)
+{
+    cleanup(mem_free_ptr) char *namespace = namespace_of(&r->service->service);
+    size_t bytes = (r->options.hostname != NULL ? strlen(r->options.hostname) : 0) +
+                   (r->options.path != NULL ? strlen(r->options.path) : 0);
+    if (tally_add(&p->ports, namespace, 1) >= SERVICES_NAMESPACE_PORTS)
+        return "its namespace has 2000 older ports, which is as many as one may have";
+    return tally_add(&p->bytes, namespace, bytes) + bytes > SERVICES_NAMESPACE_BYTES
+               ? "the host names and paths of its namespace's older ports are as long as those of one may be"
+               : NULL;
+}
+
 /* ---- routes ---- */
 
 static struct service_route *route_add(struct services_plan *p)
@@ -207,7 +220,9 @@ static void add_port(struct services_plan *p, const struct annotated_service *s,
     const char *slash = strchr(s->service.name, '/');
     bool good = parse_options(p, &made, rules);
     cleanup(buf_fini) struct buf said = {0};
-    const char *why = good ? why_not(&made, rules, &said) : NULL;
+    const char *why = good ? why_too_many(p, &made) : NULL;
+    if (good && why == NULL)
+        why = why_not(&made, rules, &said);
     if (why != NULL)
         remark(p, s, port->name, true, "port %s: %s", *port->name != '\0' ? port->name : "without a name", why);
     if (!good || why != NULL || refused) {
@@ -565,5 +580,7 @@ void services_plan_fini(struct services_plan *p)
     free(p->frontends);
     free(p->remarks);
     service_owners_fini(&p->owners);
+    tally_fini(&p->ports);
+    tally_fini(&p->bytes);
     *p = (struct services_plan){0};
 }

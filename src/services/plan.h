@@ -13,11 +13,15 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/tally.h"
 #include "model/objects.h"
 #include "services/option.h"
 #include "services/owners.h"
 
 #define SERVICES_REDIRECT_PORT 80
+/* What one namespace may have served, the oldest Services first: one that has more leaves the files of a document to the others. */
+#define SERVICES_NAMESPACE_PORTS 2000
+#define SERVICES_NAMESPACE_BYTES (1u << 20)     /* of host names and paths */
 #define SERVICES_OWN_PREFIX "haproxy-k8s-sync/" /* "haproxy-k8s-sync/PORT.OPTION" */
 
 /* Borrowed. */
@@ -80,6 +84,7 @@ struct services_plan {
     size_t frontend_count;
     /* Of what is served: "bank.example.com" -> namespace; "*:443" -> "http", "https", or "tcp NAMESPACE". */
     struct service_owners owners;
+    struct tally ports, bytes;      /* by namespace */
     struct service_remark *remarks; /* by the Service's name, in the order of its ports */
     size_t remark_count;
 };

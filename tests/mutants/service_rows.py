@@ -57,3 +57,9 @@ room("service rows: budgets of Secrets", ("test_service_secrets",), (
     Mutant("any number is asked at once", SECRETS, "if (b->there + b->unknown < SERVICE_SECRETS_MAX) {", "if (b->there < SERVICE_SECRETS_MAX) {"),
     Mutant("one that cannot be taken is asked", SECRETS, "return b->there < SERVICE_SECRETS_MAX ? SECRET_ASKED_LATER : SECRET_TOO_MANY;", "return SECRET_ASKED_LATER;"),
 ))
+room("service rows: budgets of ports", ("test_services_budget",), (
+    Mutant("any number of ports", "services/plan.c", "if (tally_add(&p->ports, namespace, 1) >= SERVICES_NAMESPACE_PORTS)", "if (tally_add(&p->ports, namespace, 1) > 99999)"),
+    Mutant("ports of all namespaces are counted", "services/plan.c", "if (tally_add(&p->ports, namespace, 1)", 'if (tally_add(&p->ports, "", 1)'),
+    Mutant("any length of paths", "services/plan.c", "+ bytes > SERVICES_NAMESPACE_BYTES", "+ bytes > (SERVICES_NAMESPACE_BYTES << 9)"),
+    Mutant("a tally forgets", "base/tally.c", "    row->sum += n;", "    row->sum = n;"),
+))

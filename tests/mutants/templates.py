@@ -41,6 +41,10 @@ room("templates, what is told of a cache", ("test_cache",), (
     Mutant("what comes is not told", CACHE, "        if (c->comes != NULL)\n            c->comes(c->arg, e->object);\n    }\n    entries_add(to, e);", "    }\n    entries_add(to, e);"),
     Mutant("the first list is not told", CACHE, "    e->version = c->version + 1;\n    if (c->comes != NULL)\n        c->comes(c->arg, e->object);", "    e->version = c->version + 1;"),
 ))
+room("templates, remarks", ("test_remarks",), (
+    Mutant("one namespace has all remarks", "daemon/template/remarks.c", "tally_add(&counts, m.namespace, 1) >= REMARKS_NAMESPACE_MAX", "tally_add(&counts, m.namespace, 1) >= REMARKS_MAX"),
+    Mutant("all namespaces are one", "daemon/template/remarks.c", "tally_add(&counts, m.namespace, 1)", "tally_add(&counts, NULL, 1)"),
+))
 room("templates, the loss limit", ("test_losses",), (
     Mutant("what is announced is a loss", LOSSES, "if (!fresh && !seen->announced && !l->announced)", "if (!fresh && !l->announced)"),
     Mutant("what is given up is a loss", LOSSES, "if (!fresh && !seen->announced && !l->announced)", "if (!fresh && !seen->announced)"),

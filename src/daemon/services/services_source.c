@@ -101,9 +101,8 @@ static void print_servers(void *arg, const struct service_route *r, struct buf *
 
 static void tell_remarks(struct services_source *s, const struct services_plan *p)
 {
-    size_t count = p->remark_count < REMARKS_MAX ? p->remark_count : REMARKS_MAX;
-    struct remark *list = mem_array(count, sizeof(list[0]));
-    for (size_t i = 0; i < count; i++) {
+    struct remark *list = mem_array(p->remark_count, sizeof(list[0]));
+    for (size_t i = 0; i < p->remark_count; i++) {
         const struct service *of = &p->remarks[i].service->service;
         const char *slash = strchr(of->name, '/');
         list[i] = (struct remark){.api_version = mem_strdup("v1"),
@@ -114,7 +113,7 @@ static void tell_remarks(struct services_source *s, const struct services_plan *
                                   .text = mem_strdup(p->remarks[i].text),
                                   .left_out = p->remarks[i].refused};
     }
-    remarks_replace(s->remarks, list, count);
+    remarks_replace(s->remarks, list, p->remark_count);
 }
 
 /* ---- from them to a configuration ---- */

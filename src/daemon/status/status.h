@@ -63,8 +63,8 @@
  *                    neither added nor removed: the order of its lines. The first 50
  *     remark_list    [{resource, kind, namespace, name, left_out, text}]: what templates say of objects in the last render that went well,
  *                    the first 50, those that warn() left out before the others; remarks: how many there are
- *     watches        [{name, resource, state, objects, bytes, left_out, problem}]: by their names in the set; bytes: as they are kept; left_out:
- *                    by warn(); state "synced", "stale", "waiting", "not served", "refused"
+ *     watches        [{name, resource, state, objects, bytes, removal_delayed, left_out, problem}]: by their names in the set; bytes: as they are
+ *                    kept; removal_delayed: by the loss limit; left_out: by warn(); state "synced", "stale", "waiting", "not served", "refused"
  *   services         {services, served, refused, no_endpoint, removal_delayed, frontend_count, frontends [...], remarks, remark_list,
  *                      problem}; null without CONFIG_SOURCE=services. services: that have the label; served, refused: ports of
  *                    theirs; no_endpoint, removal_delayed: backends without a usable endpoint, with their last servers or every node;

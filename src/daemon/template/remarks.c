@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/tally.h"
 #include "daemon/events.h"
 #include "model/cache.h"
 #include "template/objects.h"
@@ -118,9 +119,11 @@ static const char *remark_log_message(enum remarks_of of, const struct remark *m
 void remarks_replace(struct remarks *r, struct remark *list, size_t count)
 {
     size_t taken = 0;
+    cleanup(tally_fini) struct tally counts = {0};
     for (size_t i = 0; i < count; i++) {
         struct remark m = list[i];
-        if (remarks_has(list, taken, &m)) {
+        if (taken == REMARKS_MAX || tally_add(&counts, m.namespace, 1) >= REMARKS_NAMESPACE_MAX ||
+            remarks_has(list, taken, &m)) {
             remark_fini(&m);
             continue;
         }
@@ -139,11 +142,10 @@ void remarks_replace(struct remarks *r, struct remark *list, size_t count)
 void remarks_take(struct remarks *r, const struct template_set *watched, const struct objects *objects,
                   const struct rendered *rendered)
 {
-    size_t count = rendered->remark_count < REMARKS_MAX ? rendered->remark_count : REMARKS_MAX;
-    struct remark *list = mem_array(count, sizeof(list[0]));
-    for (size_t i = 0; i < count; i++)
+    struct remark *list = mem_array(rendered->remark_count, sizeof(list[0]));
+    for (size_t i = 0; i < rendered->remark_count; i++)
         list[i] = remark_of(watched, objects, &rendered->remarks[i]);
-    remarks_replace(r, list, count);
+    remarks_replace(r, list, rendered->remark_count);
 }
 
 void remarks_tell_to(struct remarks *r, struct events *events)

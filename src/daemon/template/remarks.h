@@ -15,7 +15,8 @@ struct remarks;
 struct rendered;
 struct template_set;
 
-#define REMARKS_MAX 1000 /* that are kept apart: each is searched among all */
+#define REMARKS_MAX 1000          /* that are kept apart: each is searched among all */
+#define REMARKS_NAMESPACE_MAX 100 /* of one namespace, so that its objects are not all that is reported */
 
 struct remark {
     char *resource;                                    /* of the set; NULL: the object is of none */
@@ -29,7 +30,7 @@ enum remarks_of { REMARKS_OF_TEMPLATES, REMARKS_OF_ANNOTATIONS };
 struct remarks *remarks_new(enum remarks_of of, const struct log *log) must_check;
 void remarks_free(struct remarks *r); /* NULL is allowed */
 
-/* In place of those before; the list is taken. */
+/* In place of those before; the list is taken. Those above the limits are dropped. */
 void remarks_replace(struct remarks *r, struct remark *list, size_t count);
 /* Those of a render, in place of those of the one before. watched: the set whose resources `objects` has. */
 void remarks_take(struct remarks *r, const struct template_set *watched, const struct objects *objects,

@@ -1,0 +1,17 @@
+/* Sums by text: how much each has so far. */
+#ifndef BASE_TALLY_H
+#define BASE_TALLY_H
+
+#include <stddef.h>
+
+struct tally_row;
+
+struct tally {
+    struct tally_row *rows; /* a zeroed one is empty */
+};
+
+/* What `of` had before. NULL is "". */
+size_t tally_add(struct tally *t, const char *of, size_t n);
+void tally_fini(struct tally *t); /* for cleanup() */
+
+#endif
