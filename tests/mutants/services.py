@@ -63,7 +63,7 @@ room("services: plan", ("test_services_plan",), (
     Mutant("a port without a node port is served", PLAN, "unprotected || port->node_port == 0);", "unprotected);"),
     Mutant("a bad value is none", PLAN, "        good = false;\n", ""),
     Mutant("a certificate that is missing is served", PLAN, "!rules->has_certificate(rules->arg, o->certificate)\n", "false\n"),
-    Mutant("a Secret that is missing is served", PLAN, "!rules->has_secret(rules->arg, o->secret, said)", "false"),
+    Mutant("a Secret that is missing is served", PLAN, "!rules->has_secret(rules->arg, o->secret, r->service->service.name, said)", "false"),
     Mutant("a port of the operator's is taken", PLAN, "if (rules->is_taken == NULL ||", "if (true ||"),
     Mutant("HTTP without a host is served", PLAN, "if (!o->tcp && o->hostname == NULL)", "if (false)"),
     Mutant("a refused route is printed", PRINT, "        if (p->routes[f->first + i].refused)\n            continue;\n        else if", "        if"),
