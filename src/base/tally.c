@@ -27,6 +27,11 @@ size_t tally_add(struct tally *t, const char *of, size_t n)
     return row->sum - n;
 }
 
+size_t tally_count(const struct tally *t)
+{
+    return HASH_COUNT(t->rows);
+}
+
 void tally_fini(struct tally *t)
 {
     struct tally_row *row, *next;

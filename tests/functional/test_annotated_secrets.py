@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -92,3 +93,21 @@ def test_missing_secrets_take_nothing_away(site: Secured) -> None:
         wait_until(lambda: len(site.kube.open_watches("secrets")) == 22, 20, f"some are watched: {len(site.kube.open_watches('secrets'))}")
         later = [message for message in site.said(daemon).values() if "like more than 20 others that Services of namespace shop name" in message]
         assert len(later) == 10 and all("it does not exist" in message for message in later), site.said(daemon)
+
+
+def test_a_secret_that_is_not_answered_for(site: Secured) -> None:
+    """The first configuration waits for it, as what runs may have it; later it holds up no other."""
+    site.kube.fault(resource="secrets", status=503, times=0)
+    before = site.text()
+    with site.daemon() as daemon:
+        daemon.wait_not_ready("watch secrets of shop/tls: not synced: .*503")
+        time.sleep(6)
+        assert site.text() == before and not daemon.ready()
+        site.kube.clear_faults()
+        wait_until(site.shows, 30, f"it is served: {daemon.tail()}")
+        daemon.wait_ready()
+        site.kube.fault(resource="secrets", status=503, times=0)
+        site.kube.put(tls_secret("new", site.pair("new")), site.secured("new", "new"))
+        site.kube.put(site.service("plain", site.node_port, hostname="plain.example.com"))
+        wait_until(lambda: site.answers("plain.example.com") == 200, 20, f"another one is served: {daemon.tail()}")
+        assert site.shows() and site.said(daemon)["new"].startswith("port web: its certificate, Secret shop/new: it cannot be read: ")

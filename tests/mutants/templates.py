@@ -42,7 +42,7 @@ room("templates, what is told of a cache", ("test_cache",), (
     Mutant("the first list is not told", CACHE, "    e->version = c->version + 1;\n    if (c->comes != NULL)\n        c->comes(c->arg, e->object);", "    e->version = c->version + 1;"),
 ))
 room("templates, remarks", ("test_remarks",), (
-    Mutant("one namespace has all remarks", "daemon/template/remarks.c", "tally_add(&counts, m.namespace, 1) >= REMARKS_NAMESPACE_MAX", "tally_add(&counts, m.namespace, 1) >= REMARKS_MAX"),
+    Mutant("one namespace has all remarks", "daemon/template/remarks.c", "size_t share = REMARKS_MAX / tally_count(&namespaces);", "size_t share = REMARKS_MAX;"),
     Mutant("all namespaces are one", "daemon/template/remarks.c", "tally_add(&counts, m.namespace, 1)", "tally_add(&counts, NULL, 1)"),
 ))
 room("templates, the loss limit", ("test_losses",), (

@@ -43,6 +43,7 @@ struct service_secrets {
     void *arg;
     struct service_secret *all; /* by name */
     struct namespace_budget *budgets;
+    bool complete; /* all were known once */
 };
 
 struct service_secrets *service_secrets_new(struct event_base *base, const struct service_secrets_options *options,
@@ -255,21 +256,24 @@ void service_secrets_end(struct service_secrets *s)
     }
 }
 
-static bool service_secret_settled(const struct service_secret *one, uint64_t now_ms)
+/* Without an answer the first composition is waited for, as what runs may serve it; later it holds up no other. */
+static bool service_secret_settled(const struct service_secret *one, bool complete, uint64_t now_ms)
 {
     if (service_secret_found(one) != SECRET_UNKNOWN || one->admission == SECRET_TOO_MANY)
         return true;
     if (one->source != NULL && secret_source_status(one->source).denied != INFORMER_ALLOWED)
         return true;
-    return now_ms - one->since_ms >= READ_WITHIN_MS;
+    bool waits = one->source != NULL && one->last.len == 0 && !complete;
+    return !waits && now_ms - one->since_ms >= READ_WITHIN_MS;
 }
 
-bool service_secrets_settled(const struct service_secrets *s)
+bool service_secrets_settled(struct service_secrets *s)
 {
     uint64_t now_ms = clock_mono_ms();
     for (const struct service_secret *one = s->all; one != NULL; one = one->hh.next)
-        if (!service_secret_settled(one, now_ms))
+        if (!service_secret_settled(one, s->complete, now_ms))
             return false;
+    s->complete = true;
     return true;
 }
 
@@ -278,7 +282,8 @@ bool service_secrets_ready(const struct service_secrets *s, struct checks *check
     bool all = true;
     for (const struct service_secret *one = s->all; one != NULL; one = one->hh.next) {
         bool serves = service_secret_is_read(one) || one->last.len > 0;
-        if (one->source != NULL && serves && secret_source_status(one->source).denied != INFORMER_ALLOWED)
+        bool denied = one->source != NULL && secret_source_status(one->source).denied != INFORMER_ALLOWED;
+        if (one->source != NULL && (denied ? serves : !s->complete))
             all = secret_source_ready(one->source, checks) && all;
     }
     return all;

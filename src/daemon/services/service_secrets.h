@@ -52,8 +52,8 @@ void service_secrets_begin(struct service_secrets *s);
 bool service_secrets_use(struct service_secrets *s, const char *name, const char *namespace, struct buf *why);
 /* Watches those that are new, and no more those that were not used. No call from inside libcurl's. */
 void service_secrets_end(struct service_secrets *s);
-/* False: one of them has not been asked for long enough to say that it cannot be read. */
-bool service_secrets_settled(const struct service_secrets *s);
+/* False: one of them has not been asked for long enough to say that it cannot be read. Before it was true once there has to be an answer. */
+bool service_secrets_settled(struct service_secrets *s);
 
 /* Of what the Secret "namespace/name" has; the same as long as that is the same. */
 uint64_t service_secrets_hash(const struct service_secrets *s, const char *name);

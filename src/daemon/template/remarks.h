@@ -15,8 +15,8 @@ struct remarks;
 struct rendered;
 struct template_set;
 
-#define REMARKS_MAX 1000          /* that are kept apart: each is searched among all */
-#define REMARKS_NAMESPACE_MAX 100 /* of one namespace, so that its objects are not all that is reported */
+#define REMARKS_MAX \
+    1000 /* that are kept apart: each is searched among all; where there are more, each namespace has its share */
 
 struct remark {
     char *resource;                                    /* of the set; NULL: the object is of none */

@@ -11,4 +11,5 @@ TEST(each_text_has_its_sum)
     ck_assert_uint_eq(tally_add(&t, "a", 0), 7);
     ck_assert_uint_eq(tally_add(&t, NULL, 5), 0);
     ck_assert_uint_eq(tally_add(&t, "", 0), 5);
+    ck_assert_uint_eq(tally_count(&t), 3);
 }

@@ -32,7 +32,9 @@ static size_t kept_of_last(const size_t *counts, size_t namespaces)
 
 TEST(one_namespace_does_not_take_the_place_of_others)
 {
+    ck_assert_uint_eq(kept_of_last((const size_t[]){900, 100}, 2), 100);
+    ck_assert_uint_eq(kept_of_last((const size_t[]){100, 900}, 2), 900);
     ck_assert_uint_eq(kept_of_last((const size_t[]){5000, 3}, 2), 3);
-    ck_assert_uint_eq(kept_of_last((const size_t[]){3, 5000}, 2), REMARKS_NAMESPACE_MAX);
-    ck_assert_uint_eq(kept_of_last((const size_t[]){100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 9}, 11), 0);
+    ck_assert_uint_eq(kept_of_last((const size_t[]){3, 5000}, 2), REMARKS_MAX / 2);
+    ck_assert_uint_eq(kept_of_last((const size_t[]){5000}, 1), REMARKS_MAX);
 }
