@@ -15,8 +15,8 @@ struct remarks;
 struct rendered;
 struct template_set;
 
-#define REMARKS_MAX \
-    1000 /* that are kept apart: each is searched among all; where there are more, each namespace has its share */
+/* That are kept apart, as each is searched among all. Where there are more, each namespace has its share. */
+#define REMARKS_MAX 1000
 
 struct remark {
     char *resource;                                    /* of the set; NULL: the object is of none */
