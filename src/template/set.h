@@ -51,6 +51,7 @@ struct template_watch {
         quarantine; /* an object that HAProxy refuses a configuration for is left out, until it changes, or one that it names */
     struct template_use *uses;
     size_t use_count;
+    size_t namespace_bytes; /* template/budget; 0: any number */
     size_t line; /* in set.yaml */
 };
 

@@ -93,6 +93,15 @@ static int watch_quarantine(void *of, const char *key, const struct yaml_node *v
     return set_each_pair(key, value, watch_use, w, err);
 }
 
+static int watch_budget(void *of, const char *key, const struct yaml_node *value, struct error *err)
+{
+    int64_t bytes = 0;
+    if (set_read_int(key, value, 1, INT32_MAX, &bytes, err) != 0)
+        return -1;
+    ((struct template_watch *)of)->namespace_bytes = (size_t)bytes;
+    return 0;
+}
+
 /* The older controller's: what it kept in memory. Here all is, in fewer bytes. */
 static int watch_store(void *of, const char *key, const struct yaml_node *value, struct error *err)
 {
@@ -121,6 +130,8 @@ static const struct set_key watch_keys[] = {
      "An object that HAProxy refuses a configuration for is left out until it changes, or one that it names in its "
      "namespace: "
      "by a resource of the set, the paths of their names."},
+    {"namespace_bytes", watch_budget, "{\"type\": \"integer\", \"minimum\": 1}",
+     "What the objects of one namespace may take, as they are kept: of one that has more the youngest are left out."},
     {"store", watch_store, "{\"enum\": [\"full\", \"on-demand\"]}", "Of an older controller; without effect."},
 };
 const struct set_keys set_watch_keys = SET_KEYS("watch", "A resource whose objects templates see.", watch_keys);

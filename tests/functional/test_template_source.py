@@ -221,6 +221,19 @@ def test_a_resource_that_may_not_be_watched_is_waited_for(site: Site) -> None:
         hurried(daemon, site, "a.example x y again")
 
 
+def test_what_one_namespace_may_take_is_its_own_matter(site: Site) -> None:
+    site.write("set.yaml", SET.replace("    keep: [spec]\n", "    keep: [spec]\n    namespace_bytes: 800\n"))
+    site.kube.put(*(ingress(f"t{i}", f"t{i}.example", "there") for i in range(5)))
+    with site.daemon() as daemon:
+        site.await_says("a.example t0.example t1.example t2.example x y")
+        wait_until(daemon.ready, 20, "ready")
+        left_out = [(r["kind"], r["namespace"], r["name"], r["left_out"]) for r in status(daemon)["remark_list"]]
+        assert left_out == [("Ingress", "there", "t3", True), ("Ingress", "there", "t4", True)], left_out
+        wait_until(lambda: [o for o in site.kube.state()["items"] if o["kind"] == "Event" and "800 bytes that those of one namespace may" in o["message"]], 20, "an Event")
+        site.kube.delete(ingress("t1", "t1.example", "there"))
+        site.await_says("a.example t0.example t2.example t3.example x y")
+
+
 def test_a_set_in_a_config_map(site: Site) -> None:
     def keys(text: str) -> dict[str, Any]:
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "templates", "namespace": "lb"},

@@ -45,6 +45,12 @@ room("templates, remarks", ("test_remarks",), (
     Mutant("one namespace has all remarks", "daemon/template/remarks.c", "size_t share = REMARKS_MAX / tally_count(&namespaces);", "size_t share = REMARKS_MAX;"),
     Mutant("all namespaces are one", "daemon/template/remarks.c", "tally_add(&counts, m.namespace, 1)", "tally_add(&counts, NULL, 1)"),
 ))
+room("templates, budgets", ("test_budget",), (
+    Mutant("the oldest are left out", "template/budget.c", "int order = strcmp(x->created, y->created);", "int order = strcmp(y->created, x->created);"),
+    Mutant("the budget is for all", "template/budget.c", "tally_add(&taken, s.list[i].namespace, bytes)", 'tally_add(&taken, "", bytes)'),
+    Mutant("all is one namespace", "template/budget.c", "return mem_strndup(o->name, strcspn(o->name, \"/\"));", "return mem_strndup(o->name, 0);"),
+    Mutant("none is a budget of nothing", "template/budget.c", "if (namespace_bytes == 0 || cache_bytes", "if (cache_bytes"),
+))
 room("templates, the loss limit", ("test_losses",), (
     Mutant("what is announced is a loss", LOSSES, "if (!fresh && !seen->announced && !l->announced)", "if (!fresh && !l->announced)"),
     Mutant("what is given up is a loss", LOSSES, "if (!fresh && !seen->announced && !l->announced)", "if (!fresh && !seen->announced)"),

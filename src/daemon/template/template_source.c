@@ -33,6 +33,7 @@
 #include "settings/settings.h"
 #include "settings/table.h"
 #include "settings/types.h"
+#include "template/budget.h"
 #include "template/objects.h"
 #include "template/render.h"
 #include "template/rendered_files.h"
@@ -209,6 +210,8 @@ static void template_source_on_rendered(void *arg, struct rendered *r, const str
         wrong = *err;
         (void)error_prefix(&wrong, "%s", set_source_name(s->source));
     }
+    if (r != NULL)
+        budget_add_remarks(s->rendered->set, watches_objects(s->rendered->watched->watches), r);
     if (r == NULL || template_source_take(s, r, &wrong) != 0) {
         template_source_fail_render(s, &wrong);
         if (wrong.kind == ERROR_INVALID && !template_source_has_good(s))
@@ -286,6 +289,7 @@ static void template_source_on_prepare(void *arg, struct render_options *options
 {
     const struct template_source *s = arg;
     losses_apply(watches_losses(s->rendered->watched->watches), options->objects);
+    budget_apply(s->rendered->set, options->objects);
     if (s->inner.prepare != NULL)
         s->inner.prepare(s->inner.prepare_arg, options);
 }
