@@ -13,6 +13,6 @@ struct tally {
 /* What `of` had before. NULL is "". */
 size_t tally_add(struct tally *t, const char *of, size_t n);
 size_t tally_count(const struct tally *t); /* of texts */
-void tally_fini(struct tally *t); /* for cleanup() */
+void tally_fini(struct tally *t);          /* for cleanup() */
 
 #endif

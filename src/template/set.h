@@ -52,7 +52,7 @@ struct template_watch {
     struct template_use *uses;
     size_t use_count;
     size_t namespace_bytes; /* template/budget; 0: any number */
-    size_t line; /* in set.yaml */
+    size_t line;            /* in set.yaml */
 };
 
 /* The order is that of enum engine_output_kind. */

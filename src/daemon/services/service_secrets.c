@@ -217,7 +217,7 @@ bool service_secrets_use(struct service_secrets *s, const char *name, const char
         return true;
     buf_add(why, err.message);
     if (one->admission == SECRET_ASKED_LATER)
-        buf_printf(why, ", like more than %d others that Services of namespace %s name: it is looked for now and then",
+        buf_printf(why, ", like more than %d others that Services of namespace %s name: it is asked for now and then",
                    SERVICE_SECRETS_MISSING_MAX, namespace);
     return false;
 }

@@ -89,8 +89,9 @@ static struct group *group_need(struct followed *f, const char *name)
     HASH_FIND_STR(f->groups, name, g);
     if (g != NULL)
         return g;
-    g = mem_alloc(sizeof(*g) + strlen(name) + 1);
-    strcpy(g->name, name); /* NOLINT: it has the room */
+    size_t bytes = strlen(name) + 1;
+    g = mem_alloc(sizeof(*g) + bytes);
+    memcpy(g->name, name, bytes);
     HASH_ADD_STR(f->groups, name, g);
     return g;
 }
@@ -115,8 +116,9 @@ static struct member *member_need(struct group *g, const char *name)
     struct member *m = member_find(g, name);
     if (m != NULL)
         return m;
-    m = mem_alloc(sizeof(*m) + strlen(name) + 1);
-    strcpy(m->name, name); /* NOLINT: it has the room */
+    size_t bytes = strlen(name) + 1;
+    m = mem_alloc(sizeof(*m) + bytes);
+    memcpy(m->name, name, bytes);
     if (tsearch(m->name, &g->members, member_order) == NULL)
         abort(); /* as base/mem without memory */
     g->member_count++;
