@@ -52,9 +52,10 @@ room("templates, budgets", ("test_budget",), (
     Mutant("none is a budget of nothing", "template/budget.c", "if (namespace_bytes == 0 || cache_bytes", "if (cache_bytes"),
 ))
 room("templates, the loss limit", ("test_losses",), (
-    Mutant("what is announced is a loss", LOSSES, "if (!fresh && !seen->announced && !l->announced)", "if (!fresh && !l->announced)"),
-    Mutant("what is given up is a loss", LOSSES, "if (!fresh && !seen->announced && !l->announced)", "if (!fresh && !seen->announced)"),
-    Mutant("what no render has seen is a loss", LOSSES, "if (!fresh && !seen->announced && !l->announced)", "if (!seen->announced && !l->announced)"),
+    Mutant("what is announced is a loss", LOSSES, "if (!fresh && !seen->announced && !e->announced)", "if (!fresh && !e->announced)"),
+    Mutant("what is given up is a loss", LOSSES, "if (!fresh && !seen->announced && !e->announced)", "if (!fresh && !seen->announced)"),
+    Mutant("what no render has seen is a loss", LOSSES, "if (!fresh && !seen->announced && !e->announced)", "if (!seen->announced && !e->announced)"),
+    Mutant("what is withheld is a loss", LOSSES, ".announced = l->announced || withheld,", ".announced = l->announced,"),
     Mutant("an announcement that comes later is not heard", LOSSES, "if (m == NULL || (!seen->ready && !seen->announced))", "if (m == NULL || !seen->ready)"),
     Mutant("what is not ready is there", LOSSES, '.ready = is_condition(one, "ready", true),', ".ready = true,"),
     Mutant("what moves to another slice is lost", LOSSES, "if (m == NULL || m->there == 0 || --m->there > 0)", "if (m == NULL || m->there == 0 || --m->there > 99)"),

@@ -52,7 +52,7 @@ struct group {
 struct followed {
     struct losses *in;
     enum losses_kind kind;
-    struct cache *cache;
+    const char *resource;
     struct group *groups;
 };
 
@@ -60,6 +60,8 @@ struct losses {
     unsigned max_percent;
     uint64_t period_ms;
     bool announced;
+    bool (*withheld)(void *arg, const char *resource, const char *name); /* NULL: nothing is */
+    void *withheld_arg;
     unsigned decisions;
     struct followed **list;
     size_t count;
@@ -247,6 +249,7 @@ static void object_each(const struct followed *f, const struct template_object *
 
 struct losses_event {
     struct followed *f;
+    bool announced;
     struct past *past;
 };
 
@@ -261,15 +264,18 @@ static void member_goes(void *arg, const struct seen_member *seen)
     bool fresh = m->since == l->decisions;
     g->there--;
     g->fresh -= fresh;
-    if (!fresh && !seen->announced && !l->announced)
+    if (!fresh && !seen->announced && !e->announced)
         member_lose(g, m, e->past);
     member_drop_unused(g, m);
 }
 
 static void followed_goes(void *arg, const void *object)
 {
+    struct followed *f = arg;
     const struct template_object *o = object;
-    const struct losses_event e = {arg, mem_alloc(sizeof(*e.past))};
+    const struct losses *l = f->in;
+    bool withheld = l->withheld != NULL && l->withheld(l->withheld_arg, f->resource, o->name);
+    const struct losses_event e = {.f = f, .announced = l->announced || withheld, .past = mem_alloc(sizeof(*e.past))};
     *e.past = (struct past){.references = 1, .name = mem_strdup(o->name), .json = mem_strdup(o->json)};
     object_each(e.f, o, member_goes, (void *)&e);
     past_drop(e.past);
@@ -315,11 +321,17 @@ static enum losses_kind losses_kind_of(const struct template_watch *w)
 void losses_follow(struct losses *l, const struct template_watch *w, struct cache *c)
 {
     struct followed *f = mem_alloc(sizeof(*f));
-    *f = (struct followed){.in = l, .kind = losses_kind_of(w), .cache = c};
+    *f = (struct followed){.in = l, .kind = losses_kind_of(w), .resource = w->name};
     l->list = mem_resize(l->list, l->count + 1, sizeof(struct followed *));
     l->list[l->count++] = f;
     if (l->max_percent < 100)
         cache_follow(c, followed_comes, followed_goes, f);
+}
+
+void losses_withhold(struct losses *l, bool (*withheld)(void *arg, const char *resource, const char *name), void *arg)
+{
+    l->withheld = withheld;
+    l->withheld_arg = arg;
 }
 
 void losses_announce(struct losses *l, bool announced)

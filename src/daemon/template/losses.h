@@ -33,6 +33,9 @@ void losses_follow(struct losses *l, const struct template_watch *w, struct cach
 /* What goes until it is called again is announced. */
 void losses_announce(struct losses *l, bool announced);
 
+/* What renders do not see anyway is no loss when it goes. resource: as the set calls it. */
+void losses_withhold(struct losses *l, bool (*withheld)(void *arg, const char *resource, const char *name), void *arg);
+
 /* Decides which stay, before each render. When that ends for one of them; 0: none stays. */
 uint64_t losses_decide(struct losses *l, uint64_t now_ms);
 /* Adds those that stay; in the process of a render, whose objects go with it. */

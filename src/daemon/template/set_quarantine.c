@@ -19,7 +19,7 @@ static char *key_of(const char *resource, const char *object)
     return mem_printf("%s %s", resource, object);
 }
 
-static bool is_left_out(void *quarantine, const char *resource, const char *object)
+bool set_quarantine_leaves_out(void *quarantine, const char *resource, const char *object)
 {
     cleanup(mem_free_ptr) char *key = key_of(resource, object);
     return quarantine_leaves_out(quarantine, key);
@@ -82,7 +82,7 @@ void set_quarantine_prepare(struct quarantine *q, const struct template_set *set
             cache_each(objects_cache(objects, i), see_object, &h);
     }
     quarantine_end(q);
-    objects_withhold(objects, q != NULL ? is_left_out : NULL, q);
+    objects_withhold(objects, q != NULL ? set_quarantine_leaves_out : NULL, q);
 }
 
 /* ---- what is told ---- */

@@ -58,11 +58,12 @@ struct template_source {
     char *owners;      /* of hosts, by the last render that left them to somebody */
 
     struct timer start;
-    struct render *render;              /* NULL: none is under way */
-    const struct edition *rendered;     /* by it */
-    bool again;                         /* something changed since it began */
-    uint64_t due_ms;                    /* then what its losses delayed goes; 0: nothing is */
-    struct render_options inner;        /* what is prepared besides losses */
+    struct render *render;                                      /* NULL: none is under way */
+    const struct edition *rendered;                             /* by it */
+    bool again;                                                 /* something changed since it began */
+    uint64_t due_ms;                                            /* then what its losses delayed goes; 0: nothing is */
+    void (*prepare)(void *arg, struct render_options *options); /* besides losses; NULL: nothing */
+    void *prepare_arg;
     uint64_t began_ms;                  /* the last one; 0: there was none */
     bool fails;                         /* the newest, and the good one is rendered instead, */
     bool owed;                          /* objects have changed since it was tried; */
@@ -290,8 +291,8 @@ static void template_source_on_prepare(void *arg, struct render_options *options
     const struct template_source *s = arg;
     losses_apply(watches_losses(s->rendered->watched->watches), options->objects);
     budget_apply(s->rendered->set, options->objects);
-    if (s->inner.prepare != NULL)
-        s->inner.prepare(s->inner.prepare_arg, options);
+    if (s->prepare != NULL)
+        s->prepare(s->prepare_arg, options);
 }
 
 static void template_source_limit_losses(struct template_source *s, const struct edition *e)
@@ -332,7 +333,8 @@ static void template_source_begin(void *arg)
     if (set_source_pods(s->source) != NULL)
         pods_source_prepare(set_source_pods(s->source), options.objects, &options);
     set_quarantine_prepare(s->options.quarantine, e->set, options.objects);
-    s->inner = options;
+    s->prepare = options.prepare;
+    s->prepare_arg = options.prepare_arg;
     options.prepare = template_source_on_prepare;
     options.prepare_arg = s;
     template_source_limit_losses(s, e);
@@ -417,6 +419,8 @@ static void template_source_on_set(void *arg, struct template_set *set, size_t b
                                             .loss_window_ms = rules.loss_window_ms};
     bool shares = edition_init(&s->newest, set, s->good.watched, set_source_pods(s->source) != NULL, s->base, &options,
                                template_source_on_watched, s);
+    if (s->options.quarantine != NULL)
+        losses_withhold(watches_losses(s->newest.watched->watches), set_quarantine_leaves_out, s->options.quarantine);
     s->newest.bytes = bytes;
     memcpy(s->newest.hash, set_source_hash(s->source), sizeof(s->newest.hash));
     if (shares)

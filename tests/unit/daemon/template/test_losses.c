@@ -221,6 +221,24 @@ TEST(what_no_render_has_seen_is_no_loss)
     ck_assert_str_eq(decided(INGRESSES), "");
 }
 
+static bool is_withheld(void *arg, const char *resource, const char *name)
+{
+    return str_eq(resource, "ingresses") && str_eq(name, arg);
+}
+
+TEST(what_no_render_sees_is_no_loss)
+{
+    losses_withhold(losses, is_withheld, (char *)(uintptr_t) "n/a");
+    put(INGRESSES, "n/a", "{}");
+    put(INGRESSES, "n/b", "{}");
+    put(INGRESSES, "n/c", "{}");
+    ck_assert_str_eq(decided(INGRESSES), "");
+    gone(INGRESSES, "n/a");
+    gone(INGRESSES, "n/b");
+    gone(INGRESSES, "n/c");
+    ck_assert_str_eq(decided(INGRESSES), "n/b n/c");
+}
+
 #define DELETED "{\"metadata\":{\"deletionTimestamp\":\"x\"}}"
 
 TEST(what_is_announced)
