@@ -225,7 +225,10 @@ static void answer(struct local_helper *h)
     r->answer.len = r->data.len;
     r->answer.message = r->answer.message != NULL ? r->answer.message : "";
     note_read(a, r);
-    a->local.owes = a->local.owes || (r->ask.kind == LOCAL_KIND_RELOAD && (r->answer.status != LOCAL_OK || r->quiet));
+    if (r->ask.kind == LOCAL_KIND_RELOAD && (r->answer.status != LOCAL_OK || r->quiet)) {
+        a->local.owes = true;
+        a->refused_us = a->world->now_us; /* and paused for, as after one that failed */
+    }
     if (a->local.was_locked && r->ask.kind == LOCAL_KIND_LOCK_CONFIG && r->answer.status != LOCAL_LOCKED)
         whole_refresh(a->world); /* all is tried anew then */
     if (r->answer.status == LOCAL_LOCKED || r->ask.kind == LOCAL_KIND_LOCK_CONFIG)
