@@ -130,4 +130,5 @@ void inspect_check(struct event_base *base, struct driver *driver, int64_t versi
             check_backend(&c, &t->backends[i]);
     free(c.rejected);
     timer_fini(&c.deadline);
+    driver->arg = NULL;
 }

@@ -226,8 +226,9 @@ void quarantine_refuse(struct quarantine *q, const char *why)
 
 void quarantine_keep_none(struct quarantine *q)
 {
+    const struct culprits_verdict accepted = {.accepted = true};
     if (q != NULL)
-        quarantine_tell(q, q->culprits.searching ? &(struct culprits_verdict){.accepted = true} : NULL);
+        quarantine_tell(q, q->culprits.searching ? &accepted : NULL);
 }
 
 static void quarantine_name(void *arg, const char *key, const char *why)
