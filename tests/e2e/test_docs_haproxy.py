@@ -87,7 +87,7 @@ def settings(world: World) -> dict[str, str]:
     password = world.home / "password"
     password.write_text(PASSWORD + "\n")
     text = moved(EXAMPLES / "haproxy-k8s-sync.env", ("ingress-nginx/ingress-nginx-controller", f"{world.namespace}/{SERVICE}"),
-                 ("http://192.0.2.10:5555", world.dataplane.url))
+                 ("http://127.0.0.1:5555", world.dataplane.url))
     given = dict(line.split("=", 1) for line in text.splitlines())
     return {**given, "HAPROXY_DATAPLANE_PASSWORD_FILE": str(password), "KUBECONFIG": str(world.kube.kubeconfig(world.rights.token)),
             "MAX_LOSS_PERCENT": "100", "LOG_LEVEL": "debug"}

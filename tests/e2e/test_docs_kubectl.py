@@ -81,6 +81,7 @@ def prepare(shell: Shell) -> None:
         {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-7"}},
         *({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "haproxy-config", "namespace": namespace}}
           for namespace in ("haproxy", "haproxy-dev")),
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "haproxy-config-status", "namespace": "haproxy"}},
         *({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": namespace},
            "spec": {"selector": {"matchLabels": {"app": "x"}}, "template": pod}}
           for name, namespace in (("the-other-controller", "haproxy-sync"), ("haproxy-k8s-sync-controller", "haproxy-sync"),

@@ -66,6 +66,10 @@ class Place(Account):
         self.grant(*MAY, namespace=None)
         self.await_rights(f"/apis/networking.k8s.io/v1/namespaces/{self.namespace}/ingresses")
 
+    def may_read_pods(self) -> None:
+        self.grant(*MAY, ("", "pods"), namespace=None)
+        self.await_rights(f"/api/v1/namespaces/{self.namespace}/pods")
+
     def ingress(self, name: str, host: str) -> None:
         self.put("Ingress", name, "networking.k8s.io/v1", spec={"defaultBackend": {"service": {"name": "a", "port": {"number": 80}}}, "rules": [{"host": host}]})
 
@@ -112,11 +116,16 @@ def test_ingresses_and_a_resource_that_comes_later_and_goes(place: Place) -> Non
     place.templates()
     place.ingress("one", "a.example")
     with place.daemon() as daemon:
-        place.await_says("a.example")
+        def checks() -> str:
+            return daemon.get("/readyz")[1]
+
+        wait_until(lambda: re.search(r"\[-\]watch pods in \S+: .*forbidden", checks()), 30, "the right that lacks is named")
+        assert not daemon.ready()
+        place.await_says("zero")
+        place.may_read_pods()
+        place.await_says("a.example", 60)
         wait_until(daemon.ready, 20, "ready")
-        checks = daemon.get("/readyz")[1]
-        assert re.search(r"watch example\.com/v1 Greeting: cannot be watched, continuing without it: .*404", checks), checks
-        assert re.search(r"watch pods in \S+: may not be read, continuing without it: .*forbidden", checks), checks
+        assert re.search(r"watch example\.com/v1 Greeting: cannot be watched, continuing without it: .*404", checks()), checks()
         place.ingress("two", "b.example")
         place.await_says("a.example b.example")
 

@@ -101,7 +101,7 @@ def test_the_four_objects_and_pods_that_come_and_go(place: Place) -> None:
         place.services(web=place.shop, api=place.closed, odd="")
         wait_until(lambda: "backend api" in place.haproxy.config.read_text(), 30, "a backend without a server")
         assert place.servers() == ["two 10.9.0.2:8080"] and "backend odd" not in place.haproxy.config.read_text()
-        assert re.search(rf"watch pods in {place.closed}: may not be read, continuing without it: .*forbidden", daemon.get("/readyz")[1])
+        assert re.search(rf"watch pods in {place.closed}: .*forbidden", daemon.get("/readyz")[1])
         wait_until(lambda: ("ConfigMap", "services", "LeftOut") in place.events(), 20, "an Event")
         place.kube.admin.delete("ConfigMap", "config", place.namespace)
         wait_until(lambda: ("ConfigMap", "config", "ConfigRejected") in place.events() and not daemon.ready(), 20, "it is missed")

@@ -45,6 +45,7 @@ def test_a_definition_changes_under_its_objects(place: Place) -> None:
     """Objects of a version that is no longer served stay as they were seen last, until the set asks for another one."""
     place.define(CRD)
     wait_until(place.greets, 20, "the resource is served")
+    place.may_read_pods()
     place.templates()
     place.ingress("one", "a.example")
     with place.daemon() as daemon:
