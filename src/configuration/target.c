@@ -198,6 +198,11 @@ static void target_same(struct target *t)
         log_info(t->of->options.log, "haproxy.cfg has the configuration again", log_str("target", target_url(t)));
         error_clear(&t->why);
     }
+    if (t->progress == PROGRESS_NEW && !t->unloaded && t->writing == NULL &&
+        store_was_writing(t->of->options.store, target_name(t))) {
+        t->unloaded = true; /* an earlier run wrote it, and did not see it run */
+        instance_must_reload(t->in);
+    }
     if (t->progress == PROGRESS_NEW || t->progress == PROGRESS_VALID || t->progress == PROGRESS_DRIFTED) {
         t->unchanged = !t->unloaded; /* it, or its files, are still to be loaded; else another one has put it there */
         t->progress = PROGRESS_WRITTEN;
