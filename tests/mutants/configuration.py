@@ -124,6 +124,7 @@ room("configuration, the engine", ("test_configuration", "test_configuration_str
     Mutant("another document is taken for the one before", TARGET, "t->compared = t->away = t->unchanged = false;", "t->away = t->unchanged = false;"),
 ))
 room("configuration, without a reload", ("test_configuration_streams", "test_target", "test_target_files", "test_target_foresee"), (
+    Mutant("what a hand put there is known to run", "configuration/target_runs.c", "        if (!t->unchanged) /* else", "        if (true) /* else"),
     Mutant("a map loses at once what a haproxy.cfg from before needs", FILES_OF_TARGET, "return t->effect == CFG_EFFECT_NONE && target_by_runtime(t)", "return target_by_runtime(t)"),
     Mutant("a map loses at once what a HAProxy that runs something else needs", FILES_OF_TARGET, "NONE && target_by_runtime(t) &&", "NONE &&"),
     Mutant("a map loses at once what another HAProxy is to judge", FILES_OF_TARGET, "target_is_alone(t) && !canary", "!canary"),
