@@ -6,13 +6,11 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "configuration/document.h"
-#include "configuration/store_content.h"
+#include "daemon/state_text.h"
 #include "host/timer.h"
 #include "report/checks.h"
 #include "report/telemetry.h"
 
-#define QUARANTINE_FILE "quarantine" /* in STATE_DIR */
 #define NAMES_SHOWN 5
 
 struct verdict {
@@ -57,19 +55,9 @@ static void quarantine_keep(struct quarantine *q)
 {
     struct buf text = {0};
     culprits_print(&q->culprits, &text);
-    if (str_eq(q->kept, buf_str(&text)) || q->options.folder_fd < 0) {
-        buf_fini(&text);
-        return;
-    }
+    state_text_keep(q->options.folder, q->options.folder_fd, STATE_QUARANTINE, q->kept, buf_str(&text), q->options.log);
     free(q->kept);
-    size_t len = text.len;
     q->kept = buf_take(&text);
-    if (store_content_write(q->options.folder_fd, QUARANTINE_FILE, q->kept, len) != 0) {
-        cleanup(mem_free_ptr) char *why = mem_printf("%m");
-        log_warn(q->options.log,
-                 "cannot keep which objects HAProxy refuses; after a restart they are searched for again",
-                 log_str("folder", q->options.folder), log_str("error", why));
-    }
 }
 
 static void quarantine_on_judge(void *arg)
@@ -124,21 +112,15 @@ void quarantine_listen(struct quarantine *q, void (*again)(void *arg), void *arg
     q->arg = arg;
 }
 
-static void quarantine_read(struct quarantine *q)
-{
-    cleanup(buf_fini) struct buf text;
-    cleanup(mem_free_ptr) char *path = mem_printf("%s/" QUARANTINE_FILE, q->options.folder);
-    buf_init(&text, DOCUMENT_MAX_BYTES);
-    if (!q->read && q->options.folder != NULL && buf_read_file(&text, path) == 0)
-        culprits_read(&q->culprits, buf_str(&text));
-    q->read = true;
-}
-
 void quarantine_begin(struct quarantine *q)
 {
     if (q == NULL)
         return;
-    quarantine_read(q);
+    if (!q->read) {
+        cleanup(mem_free_ptr) char *text = state_text_recall(q->options.folder, STATE_QUARANTINE);
+        culprits_read(&q->culprits, text);
+        q->read = true;
+    }
     q->composing = true;
     verdict_set(&q->next, NULL);
     culprits_begin(&q->culprits);

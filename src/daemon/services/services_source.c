@@ -11,7 +11,6 @@
 #include "base/str.h"
 #include "configuration/document.h"
 #include "configuration/file_source.h"
-#include "daemon/host_owners.h"
 #include "daemon/quarantine.h"
 #include "daemon/services/service_binds.h"
 #include "daemon/services/service_files.h"
@@ -20,6 +19,7 @@
 #include "daemon/services/service_rows.h"
 #include "daemon/services/slices_sink.h"
 #include "daemon/source.h"
+#include "daemon/state_text.h"
 #include "daemon/template/remarks.h"
 #include "haproxy/storage_files.h"
 #include "host/timer.h"
@@ -332,7 +332,8 @@ static void services_keep_owners(struct services_source *s, struct service_owner
     service_owners_fini(&s->owners);
     s->owners = *of;
     *of = (struct service_owners){0};
-    host_owners_keep(s->options.settings, s->options.state_fd, buf_str(&before), buf_str(&now), s->options.log);
+    state_text_keep(s->options.settings->state_dir, s->options.state_fd, STATE_HOST_OWNERS, buf_str(&before),
+                    buf_str(&now), s->options.log);
 }
 
 static void services_compose(void *arg)
@@ -470,7 +471,7 @@ static void services_recall(struct services_source *s)
 {
     cleanup(buf_fini) struct buf text;
     buf_init(&text, DOCUMENT_MAX_BYTES);
-    cleanup(mem_free_ptr) char *owners = host_owners_recall(s->options.settings);
+    cleanup(mem_free_ptr) char *owners = state_text_recall(s->options.settings->state_dir, STATE_HOST_OWNERS);
     service_owners_read(&s->owners, owners);
     if (s->options.settings->local.file != NULL && buf_read_file(&text, s->options.settings->local.file) == 0)
         service_rows_recall(s->rows, buf_str(&text));

@@ -9,10 +9,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "daemon/config/config_trace.h"
-#include "daemon/host_owners.h"
 #include "daemon/mappings.h"
 #include "daemon/pod_targets.h"
 #include "daemon/quarantine.h"
+#include "daemon/state_text.h"
 #include "daemon/template/edition.h"
 #include "daemon/template/losses.h"
 #include "daemon/template/pods_source.h"
@@ -148,7 +148,8 @@ static int template_source_take(struct template_source *s, struct rendered *r, s
     log_debug(s->options.log, "templates rendered", log_us_as_ms("took_ms", r->took_us), log_bool("changed", !same));
     if (r->owners != NULL) {
         char *owners = template_source_owners(s, r->owners);
-        host_owners_keep(s->options.settings, s->options.state_fd, s->owners, owners, s->options.log);
+        state_text_keep(s->options.settings->state_dir, s->options.state_fd, STATE_HOST_OWNERS, s->owners, owners,
+                        s->options.log);
         free(s->owners);
         s->owners = owners;
     }
@@ -466,7 +467,7 @@ struct template_source *template_source_new(struct event_base *base, const struc
     }
     render_folders_init(s->folders, &options->settings->local);
     s->given = template_source_given(options->settings);
-    s->owners = host_owners_recall(options->settings);
+    s->owners = state_text_recall(options->settings->state_dir, STATE_HOST_OWNERS);
     timer_init(&s->start, base, template_source_begin, s);
     s->losses_limit.period_ms = 60000;
     s->remarks = remarks_new(REMARKS_OF_TEMPLATES, options->log);

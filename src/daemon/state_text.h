@@ -1,0 +1,21 @@
+/* Small texts that STATE_DIR keeps over a restart. */
+#ifndef DAEMON_STATE_TEXT_H
+#define DAEMON_STATE_TEXT_H
+
+#include "base/compiler.h"
+
+struct log;
+
+enum state_text {
+    STATE_HOST_OWNERS, /* which namespace is served at which host name: "HOST NAMESPACE\n" for each */
+    STATE_QUARANTINE,  /* as configuration/culprits prints it */
+};
+
+/* folder: STATE_DIR, NULL: none. "": nothing is known. Allocates. */
+char *state_text_recall(const char *folder, enum state_text which) must_check;
+/* fd: of folder, to write to; -1: nothing is kept. Nothing is written where before (NULL allowed) and now are the same; what
+ * cannot be written is a warning. */
+void state_text_keep(const char *folder, int fd, enum state_text which, const char *before, const char *now,
+                     const struct log *log);
+
+#endif
