@@ -277,13 +277,13 @@ static bool instance_read_sets(struct instance *in, const char *what)
 {
     struct instance_running *r = &in->running;
     struct error err = {0};
-    unsigned line = cfg_state_file_line(cfg_content_file(in->readout.file, NULL), NULL);
     if (!r->reload_in_vain)
         return false;
     if (!r->set_in_vain && instance_driver(in)->ops->set_running != NULL) {
         r->set_in_vain = r->sets = true;
         return true;
     }
+    unsigned line = cfg_state_file_line(cfg_content_file(in->readout.file, NULL), NULL);
     cleanup(mem_free_ptr) char *by =
         line != 0 ? mem_printf(" (line %u: load-server-state-from-file)", line) : mem_strdup("");
     error_set(&err, ERROR_INVALID, "%s; neither a reload nor runtime commands brought what the file says%s", what, by);
