@@ -245,6 +245,10 @@ char *inspect_reason(const struct inspect_backend *b, const char *server)
 
 char *inspect_change_reason(const struct inspect_backend *b, const struct diff_change *c)
 {
+    if (c->op == DIFF_ADD) {
+        const struct desired_server *want = desired_find(b->desired, c->server.name);
+        return desired_server_reason(b->desired, want != NULL ? want : desired_find_spare(b->desired, c->server.name));
+    }
     bool leaves = c->op == DIFF_REMOVE || (c->op == DIFF_CHANGE && c->parks);
     bool was_parked = b->parking != NULL && !c->loss; /* why parking ends says more */
     const char *known = leaves && !was_parked ? known_reason(b, c->server.name) : NULL;

@@ -65,6 +65,7 @@ struct engine_wants {
     bool failed;      /* because it could not be written: that problem is not resolved */
     bool update;      /* a runtime update: `update` starts it */
     bool transaction; /* `collect` has its changes */
+    bool many;        /* thousands of changes: collected in a round of the loop of their own */
     bool overdue;     /* the transaction or replacement does not wait for runtime updates any longer */
     bool reload;      /* an empty commit */
     bool replacement; /* `replace` says of what; of the engine that owns the rest */

@@ -93,6 +93,7 @@ void instance_step(struct instance *in)
     uint64_t now = clock_mono_ms();
     if (in->phase != INSTANCE_IDLE)
         return;
+    in->decided = false;
     if (in->stopping) {
         if (!instance_update_last(in))
             instance_end(in);
@@ -115,17 +116,24 @@ void instance_step(struct instance *in)
         instance_preview(in);
     else if (!quiet)
         instance_decide(in);
-    if (in->phase == INSTANCE_IDLE)
+    if (in->decided)
+        timer_set(&in->timer, 0);
+    else if (in->phase == INSTANCE_IDLE)
         instance_arm(in, now);
 }
 
 static void instance_on_timer(void *arg)
 {
     struct instance *in = arg;
-    if (in->stopping && in->phase == INSTANCE_READING)
+    if (in->stopping && in->phase == INSTANCE_READING) {
         instance_give_up_last_read(in);
-    else
+    } else if (in->decided && in->fresh && !in->stopping && in->phase == INSTANCE_IDLE) {
+        instance_write_transaction(in);
+        if (in->phase == INSTANCE_IDLE)
+            instance_arm(in, clock_mono_ms());
+    } else {
         instance_step(in);
+    }
 }
 
 static void instance_on_resync(void *arg)

@@ -88,6 +88,7 @@ struct instance {
     bool unverified;  /* runtime updates since the last reading: what the file has is still to be read back */
     bool dirty;
     bool rewritten;  /* the whole file was, and the next reload loads it */
+    bool decided;    /* a transaction is to be begun, in a round of the loop of its own: both take their time */
     bool left_dirty; /* and nothing may be written: a dry run, a pause, a refusal */
     bool renewed;    /* new credentials were tried at once, without a result yet */
 
@@ -181,6 +182,7 @@ struct write_failure {
 void instance_write_failed(struct instance *in, const struct write_failure *f);
 void instance_say_why(struct instance *in, const char *why); /* it took a reload; once, as long as it is the same */
 void instance_decide(struct instance *in);
+void instance_write_transaction(struct instance *in);
 /* An empty transaction is to be begun, previewed and deleted before anything is written. */
 bool instance_wants_preview(const struct instance *in);
 void instance_preview(struct instance *in);

@@ -362,8 +362,9 @@ static bool instance_commands_are_in_vain(const struct instance *in)
 }
 
 /* Of the engines that want one, for changes of their own; none of them does: an empty commit. */
-static void instance_write_transaction(struct instance *in)
+void instance_write_transaction(struct instance *in)
 {
+    in->decided = false;
     struct driver *d = instance_driver(in);
     bool wanted = false;
     for (size_t i = 0; i < in->engine_count; i++) {
@@ -430,6 +431,7 @@ void instance_decide(struct instance *in)
         all.update = all.update || w->update;
         all.transaction = all.transaction || w->transaction;
         all.overdue = all.overdue || w->overdue;
+        all.many = all.many || w->many;
         all.replacement = all.replacement || w->replacement;
         all.storage = all.storage || w->storage;
         all.reading = all.reading || w->reading;
@@ -456,7 +458,9 @@ void instance_decide(struct instance *in)
         return;
     }
     if (all.transaction || all.reload) {
-        instance_write_transaction(in);
+        in->decided = all.many;
+        if (!all.many)
+            instance_write_transaction(in);
         return;
     }
     if (in->unverified && clock_mono_ms() < in->read_back_ms) {

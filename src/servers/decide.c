@@ -8,6 +8,7 @@
 #include "servers/servers_internal.h"
 
 #define TRANSACTION_WAITS_MS 4000 /* for writes that take effect at once */
+#define CHANGES_MANY 1000
 
 enum need {
     NEED_NOTHING,
@@ -425,6 +426,7 @@ void servers_decide(void *engine, struct engine_wants *ret_wants)
         if (need == NEED_WRITE && !(one_by_one && ret_wants->transaction)) {
             s->chosen = ret_wants->transaction = true;
             ret_wants->overdue = ret_wants->overdue || decide_overdue(s);
+            ret_wants->many = ret_wants->many || s->plan.diff.change_count > CHANGES_MANY;
         }
     }
     if (ret_wants->update)

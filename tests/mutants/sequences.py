@@ -67,7 +67,7 @@ LOCAL = (
     Mutant("a local file is written whatever it is by now", LOCAL_WRITE, "d->writing->len, &d->identity, flags,", "d->writing->len, NULL, flags,"),
     Mutant("the end waits for a local file that is checked for a minute", LOCAL_WRITE, "    timer_set(&d->tell, ABORT_MS);\n", ""),
     Mutant("a local HAProxy does not check who is new", "haproxy/local/server_command.c",
-           'mem_printf("enable health %s/%s"', 'mem_printf("enable server %s/%s"'),
+           'command_put_plain(c, "enable health "', 'command_put_plain(c, "enable server "'),
     Mutant("a driver without a preview is asked for one", "haproxy/instance_write.c", "instance_driver(in)->ops->preview != NULL &&", "true &&"),
 )
 

@@ -249,6 +249,8 @@ void local_lines_fini(struct local_lines *l)
         free(l->servers[i].name);
     free(l->servers);
     free(l->defaults);
+    free(l->said.tail);
+    free(l->said.text);
     *l = (struct local_lines){0};
 }
 

@@ -36,6 +36,12 @@ struct local_lines {
     size_t default_count;
     bool
         hashed; /* servers get connections by a hash: by the last `balance`, there or in the defaults that it is from */
+    struct local_said {
+        char *tail;           /* what stands behind the address in a line; NULL: none was made yet */
+        size_t default_count; /* default-server lines in front of that line */
+        char *text;           /* what a command says instead */
+        bool check, agent;
+    } said; /* of the server that was added last: most servers of a backend have the same */
 };
 
 /* Of that backend of f; a zeroed one at first, then those of a backend that was in hand before. */

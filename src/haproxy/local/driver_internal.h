@@ -135,7 +135,6 @@ struct local_driver {
     struct local_identity loaded;    /* the last one that was loaded */
 
     struct local_request *request, *command; /* under way; NULL: none */
-    bool locked;                             /* no other daemon can have the file any more */
     struct local_request *lock;              /* beside these, while another one has it */
     struct timer ask_again;
     char *waits;

@@ -59,7 +59,6 @@ void local_driver_wrote(struct local_driver *d, const struct local_answer *a, st
     d->identity = a->identity;
     cfg_content_hold(&d->file, text);
     d->unloaded = true;
-    d->locked = !d->options.takes_turns;
     d->version++;
 }
 
@@ -405,7 +404,6 @@ static void driver_write_on_lock(void *arg, const struct local_answer *a)
         d->written = (struct written){.version = d->version, .retry_after_ms = -1};
         d->written.result = local_driver_failed(d, a, false, &d->written.error);
     } else if (writes) {
-        d->locked = !d->options.takes_turns;
         driver_write_begin_edits(d);
         return;
     } else {
@@ -426,8 +424,6 @@ void local_driver_write(struct driver *base, int64_t version, bool review, bool 
         (void)error_set(&d->written.error, ERROR_CONFLICT, "%s was changed meanwhile", d->options.file);
         local_driver_write_forget(d);
         local_driver_tell(d, driver_write_tell);
-    } else if (d->edits.count > 0 && d->locked) {
-        driver_write_begin_edits(d);
     } else {
         d->request = local_lock_config(d->options.helper, driver_write_on_lock, d);
     }

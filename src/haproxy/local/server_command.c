@@ -8,6 +8,8 @@
 #include "haproxy/cfg/file.h"
 #include "haproxy/local/config.h"
 
+#define COMMAND_BYTES 128 /* of most commands */
+
 void server_commands_fini(struct server_commands *c)
 {
     for (size_t i = 0; i < c->count; i++)
@@ -152,16 +154,14 @@ static int command_words_take(struct command_words *w, const struct cfg_line *l,
     return 0;
 }
 
-/* Those default-server lines; before that line of the file, 0: all. */
+/* Those lines that are default-server lines. */
 static int command_words_take_defaults(struct command_words *w, const struct cfg_file_line *const *lines, size_t count,
-                                       unsigned before, struct error *err)
+                                       struct error *err)
 {
     cleanup(cfg_line_fini) struct cfg_line words;
     int status = 0;
     cfg_line_init(&words);
     for (size_t i = 0; i < count && status == 0; i++) {
-        if (before != 0 && lines[i]->number >= before)
-            break;
         cfg_line_split(&words, lines[i]->text, lines[i]->len);
         if (str_eq(cfg_word(&words, 0), "default-server"))
             status = command_words_take(w, &words, 1, err);
@@ -177,7 +177,7 @@ static int command_words_inherit(struct command_words *w, const struct cfg_file_
     int status = command_words_inherit(w, s->defaults, err);
     for (size_t i = 0; i < s->line_count && status == 0; i++) {
         const struct cfg_file_line *line = &s->lines[i];
-        status = command_words_take_defaults(w, &line, 1, 0, err);
+        status = command_words_take_defaults(w, &line, 1, err);
     }
     return status;
 }
@@ -193,11 +193,62 @@ static bool command_defaults_may_be_before(const struct cfg_file_section *backen
 
 /* ---- commands ---- */
 
-static int command_add_server(struct server_commands *c, const struct local_lines *lines, const struct change *change,
+/* Thousands are made at once: without printf. */
+static struct buf command_begin(const char *verb, const struct change *change)
+{
+    struct buf text = {0};
+    buf_reserve(&text, COMMAND_BYTES);
+    buf_add(&text, verb);
+    buf_add(&text, change->backend->name);
+    buf_add(&text, "/");
+    buf_add(&text, change->server->name);
+    return text;
+}
+
+static void command_put_plain(struct server_commands *c, const char *verb, const struct change *change)
+{
+    struct buf text = command_begin(verb, change);
+    command_put(c, buf_take(&text));
+}
+
+/* Into lines->said. */
+static int command_say_words(struct local_lines *lines, const struct cfg_file_line *line, const struct cfg_line *words,
+                             struct error *err)
+{
+    cleanup(command_words_fini) struct command_words all = {0};
+    struct local_said *said = &lines->said;
+    const char *tail = words->count > 3 ? words->words[3].raw : "";
+    size_t len = words->count > 3 ? (size_t)(line->text + line->len - tail) : 0, before = 0;
+    while (before < lines->default_count && lines->defaults[before]->number < line->number)
+        before++;
+    if (said->tail != NULL && said->default_count == before && strncmp(said->tail, tail, len) == 0 &&
+        said->tail[len] == '\0')
+        return 0;
+    if (command_words_inherit(&all, lines->section->defaults, err) != 0 ||
+        command_words_take_defaults(&all, lines->defaults, before, err) != 0 ||
+        command_words_take(&all, words, 3, err) != 0)
+        return -1;
+    command_words_add_checks(&all);
+    struct buf text = {0};
+    for (size_t i = 0; i < all.count; i++) {
+        const struct command_word *w = &all.list[i];
+        buf_printf(&text, " %s%s%s", w->keyword, w->argument != NULL ? " " : "",
+                   w->argument != NULL ? w->argument : "");
+    }
+    free(said->tail);
+    free(said->text);
+    *said = (struct local_said){.tail = mem_strndup(tail, len),
+                                .default_count = before,
+                                .text = buf_take(&text),
+                                .check = command_words_have(&all, "check"),
+                                .agent = command_words_have(&all, "agent-check")};
+    return 0;
+}
+
+static int command_add_server(struct server_commands *c, struct local_lines *lines, const struct change *change,
                               struct error *err)
 {
     const struct backend_server *s = change->server;
-    cleanup(command_words_fini) struct command_words all = {0};
     cleanup(cfg_line_fini) struct cfg_line words;
     cfg_line_init(&words);
     const struct cfg_file_line *line = lines != NULL ? local_lines_server(lines, s->name) : NULL;
@@ -206,26 +257,20 @@ static int command_add_server(struct server_commands *c, const struct local_line
     cfg_line_split(&words, line->text, line->len);
     if (str_ip_family(s->address) == 0 || s->port == 0)
         return error_set(err, ERROR_INVALID, "its address is a name, or without a port");
-    if (command_words_inherit(&all, lines->section->defaults, err) != 0 ||
-        command_words_take_defaults(&all, lines->defaults, lines->default_count, line->number, err) != 0 ||
-        command_words_take(&all, &words, 3, err) != 0)
+    if (command_say_words(lines, line, &words, err) != 0)
         return -1;
-    command_words_add_checks(&all);
-    struct buf text = {0};
+    struct buf text = command_begin("add server ", change);
     cleanup(mem_free_ptr) char *place = str_host_port(s->address, s->port);
-    buf_printf(&text, "add server %s/%s %s", change->backend->name, s->name, place);
-    for (size_t i = 0; i < all.count; i++) {
-        const struct command_word *w = &all.list[i];
-        buf_printf(&text, " %s%s%s", w->keyword, w->argument != NULL ? " " : "",
-                   w->argument != NULL ? w->argument : "");
-    }
+    buf_add(&text, " ");
+    buf_add(&text, place);
+    buf_add(&text, lines->said.text);
     command_put_first(c, buf_take(&text));
-    if (command_words_have(&all, "agent-check"))
-        command_put(c, mem_printf("enable agent %s/%s", change->backend->name, s->name));
-    if (command_words_have(&all, "check"))
-        command_put(c, mem_printf("enable health %s/%s", change->backend->name, s->name));
+    if (lines->said.agent)
+        command_put_plain(c, "enable agent ", change);
+    if (lines->said.check)
+        command_put_plain(c, "enable health ", change);
     if (!s->maintenance)
-        command_put(c, mem_printf("enable server %s/%s", change->backend->name, s->name));
+        command_put_plain(c, "enable server ", change);
     return 0;
 }
 
@@ -260,7 +305,7 @@ void server_commands_add_ready(struct server_commands *c, const struct server_co
     }
 }
 
-int server_commands_add(struct server_commands *c, const struct local_lines *lines, const char *haproxy, bool elsewhere,
+int server_commands_add(struct server_commands *c, struct local_lines *lines, const char *haproxy, bool elsewhere,
                         const struct change *change, struct error *err)
 {
     const char *backend = change->backend->name;

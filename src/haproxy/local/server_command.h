@@ -36,7 +36,7 @@ void server_commands_add_ready(struct server_commands *c, const struct server_co
 /* Appends those of this change. lines: of its backend, in the file with it; NULL, for CHANGE_SET_SERVER: none are needed.
  * haproxy: its version. elsewhere: HAProxy reads other files in front of it, whose defaults are not known. ERROR_INVALID: it
  * takes a reload, and why. */
-int server_commands_add(struct server_commands *c, const struct local_lines *lines, const char *haproxy, bool elsewhere,
+int server_commands_add(struct server_commands *c, struct local_lines *lines, const char *haproxy, bool elsewhere,
                         const struct change *change, struct error *err) must_check;
 void server_commands_order(struct server_commands *c); /* once all are there: those that come first */
 

@@ -72,9 +72,9 @@ struct diff_change {
     bool structural;
     struct backend_server server; /* ADD, CHANGE: as it should be (json: the old object for CHANGE); REMOVE: as it is */
     char *detail;                 /* "address 10.0.0.1 -> 10.0.0.2, check on"; "" for ADD and REMOVE */
-    char *reason;                 /* why it is desired, drains, or is out; NULL where the desired state gives none */
-    bool loss;                    /* it was live (not in maintenance) and will not be */
-    bool announced;               /* with loss: it was said that it would go */
+    char *reason;   /* why it is desired, drains, or is out; NULL: of an addition (desired_server_reason) */
+    bool loss;      /* it was live (not in maintenance) and will not be */
+    bool announced; /* with loss: it was said that it would go */
 };
 
 struct diff_skip {

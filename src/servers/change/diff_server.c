@@ -34,30 +34,35 @@ static struct diff_change *diff_server_add_change(struct diff *d, enum diff_op o
 /* What differs: the fields, and the text. */
 struct finding {
     unsigned fields;
+    bool added; /* nothing was there before: of that there is no text */
     struct buf said;
 };
-
-static void finding_init(struct finding *f)
-{
-    f->fields = 0;
-    buf_init(&f->said, 0);
-}
 
 static void finding_fini(struct finding *f)
 {
     buf_fini(&f->said);
 }
 
+printf_like(3, 4) static void find(struct finding *f, unsigned field, const char *fmt, ...)
+{
+    va_list ap;
+    f->fields |= field;
+    if (f->added)
+        return;
+    va_start(ap, fmt);
+    cleanup(mem_free_ptr) char *text = mem_vprintf(fmt, ap);
+    va_end(ap);
+    diff_say(&f->said, "%s", text);
+}
+
 static void own_address(struct backend_server *s, const struct desired_server *want, struct finding *f)
 {
     if (!address_eq(s->address, want->address)) {
-        f->fields |= SERVER_ADDRESS;
-        diff_say(&f->said, "address %s -> %s", str_empty(s->address) ? "(none)" : s->address, want->address);
+        find(f, SERVER_ADDRESS, "address %s -> %s", str_empty(s->address) ? "(none)" : s->address, want->address);
         shared_text_set(&s->address, want->address);
     }
     if (s->port != want->port) {
-        f->fields |= SERVER_PORT;
-        diff_say(&f->said, "port %u -> %u", s->port, want->port);
+        find(f, SERVER_PORT, "port %u -> %u", s->port, want->port);
         s->port = want->port;
     }
 }
@@ -67,17 +72,15 @@ static void own_check(struct backend_server *s, uint16_t port, bool own_port, st
     if (s->tracks) /* HAProxy takes no check of its own beside that */
         return;
     if (!s->check) {
-        f->fields |= SERVER_CHECK;
-        diff_say(&f->said, "check on");
+        find(f, SERVER_CHECK, "check on");
         s->check = true;
     }
     if (!own_port || s->check_port == port)
         return;
-    f->fields |= SERVER_CHECK_PORT;
     if (port != 0)
-        diff_say(&f->said, "check port %u", port);
+        find(f, SERVER_CHECK_PORT, "check port %u", port);
     else
-        diff_say(&f->said, "check port off");
+        find(f, SERVER_CHECK_PORT, "check port off");
     s->check_port = port;
 }
 
@@ -86,11 +89,10 @@ static void own_weight(struct backend_server *s, int weight, struct finding *f)
     int wanted = weight >= 0 ? weight : s->weight >= 0 ? s->weight : SERVER_WEIGHT_DEFAULT;
     if (s->weight == wanted)
         return;
-    f->fields |= SERVER_WEIGHT;
     if (s->weight < 0)
-        diff_say(&f->said, "weight %d", wanted);
+        find(f, SERVER_WEIGHT, "weight %d", wanted);
     else
-        diff_say(&f->said, "weight %d -> %d", s->weight, wanted);
+        find(f, SERVER_WEIGHT, "weight %d -> %d", s->weight, wanted);
     s->weight = wanted;
 }
 
@@ -98,8 +100,7 @@ static void own_maintenance(struct backend_server *s, bool on, const char *said,
 {
     if (s->maintenance == on)
         return;
-    f->fields |= SERVER_MAINTENANCE;
-    diff_say(&f->said, "%s", said);
+    find(f, SERVER_MAINTENANCE, "%s", said);
     s->maintenance = on;
     s->enabled = !on && (s->enabled || s->default_disabled);
 }
@@ -109,8 +110,7 @@ static void own_backup(struct backend_server *s, struct finding *f)
 {
     if (!s->default_backup || s->backup || s->no_backup)
         return;
-    f->fields |= SERVER_BACKUP;
-    diff_say(&f->said, "no-backup");
+    find(f, SERVER_BACKUP, "no-backup");
     s->no_backup = true;
 }
 
@@ -136,8 +136,7 @@ static void own_fields(struct backend_server *s, const struct desired_server *wa
     own_backup(s, f);
     /* With the backend's default-server on, what stands on the line itself makes no difference. */
     if (!rules->proxy_v2 && !rules->keep_settings && s->send_proxy_v2) {
-        f->fields |= SERVER_PROXY_V2;
-        diff_say(&f->said, "send-proxy-v2 off");
+        find(f, SERVER_PROXY_V2, "send-proxy-v2 off");
         s->send_proxy_v2 = false;
     }
 }
@@ -162,8 +161,7 @@ int diff_common_weight(const struct backend *actual, const struct desired *desir
 void diff_add_server(struct diff *d, const struct backend *actual, const struct desired_server *want, int weight,
                      const char *rest, const struct desired *desired, const struct diff_rules *rules)
 {
-    cleanup(finding_fini) struct finding f;
-    finding_init(&f);
+    cleanup(finding_fini) struct finding f = {.added = true};
     struct diff_change *c = diff_server_add_change(d, DIFF_ADD);
     c->server.name = shared_text(want->name);
     c->server.weight = weight;
@@ -173,7 +171,6 @@ void diff_add_server(struct diff *d, const struct backend *actual, const struct 
     own_fields(&c->server, want, desired, rules, &f);
     c->parks = want->state == SERVER_OUT;
     c->detail = mem_strdup("");
-    c->reason = desired_server_reason(desired, want);
 }
 
 static struct diff_change *add_found(struct diff *d, const struct backend_server *to_be, struct finding *f)
@@ -188,9 +185,8 @@ static struct diff_change *add_found(struct diff *d, const struct backend_server
 void diff_change_server(struct diff *d, const struct backend_server *is, const struct desired_server *want,
                         const struct desired *desired, const struct diff_rules *rules)
 {
-    cleanup(finding_fini) struct finding f;
+    cleanup(finding_fini) struct finding f = {0};
     cleanup(backend_server_fini) struct backend_server to_be;
-    finding_init(&f);
     backend_server_copy(&to_be, is);
     own_fields(&to_be, want, desired, rules, &f);
     if (f.fields == 0)
@@ -230,9 +226,8 @@ void diff_remove_server(struct diff *d, const struct backend_server *is, const s
 void diff_park_server(struct diff *d, const struct backend_server *is, const struct desired *desired,
                       const struct desired_skip *out)
 {
-    cleanup(finding_fini) struct finding f;
+    cleanup(finding_fini) struct finding f = {0};
     cleanup(backend_server_fini) struct backend_server to_be;
-    finding_init(&f);
     backend_server_copy(&to_be, is);
     own_maintenance(&to_be, true, "maintenance on (parked)", &f);
     struct diff_change *c = add_found(d, &to_be, &f);

@@ -62,7 +62,7 @@ TEST_EACH(one_backend, array_len(rows))
 TEST(every_kind_of_change)
 {
     w.rules.diff.balance = "roundrobin";
-    see("n1 10.0.0.9:30443; n3 10.0.0.3:30443; n10 [fd00::10]:30443; n4 10.0.0.4:30443; n5 10.0.0.5:30443 draining; "
+    see("n1 10.0.0.9:30443; n10 [fd00::10]:30443; n3 10.0.0.3:30443; n4 10.0.0.4:30443; n5 10.0.0.5:30443 draining; "
         "out n2 it is tainted",
         "balance leastconn\n"
         "server n1 10.0.0.1:30443 check weight 100\nserver n2 10.0.0.2:30443 check weight 100\n"

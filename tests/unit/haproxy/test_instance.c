@@ -12,6 +12,7 @@ struct few {
     unsigned reads, commits, updates;
     unsigned known, lost, refused; /* of reloads */
     int64_t version;
+    bool many;
 };
 
 static void few_attach(void *self, struct instance *in)
@@ -31,6 +32,7 @@ static void few_decide(void *self, struct engine_wants *ret_wants)
     ret_wants->update = f->moved.name != NULL;
     ret_wants->transaction = f->server != NULL && v.file_allows && !v.gathers;
     ret_wants->waits = f->server != NULL && !ret_wants->transaction;
+    ret_wants->many = f->many;
 }
 
 static void few_collect(void *self)
@@ -178,6 +180,23 @@ TEST(an_engine_of_a_few_lines_drives_it)
     assert_running("n1 n9");
     const struct instance_view v = instance_view(w.target.instance);
     ck_assert(v.version == 6 && v.fresh && !v.dirty && v.drift == NULL && v.problem->kind == ERROR_NONE);
+}
+
+/* The loop goes on between the decision and its transaction: what changes there counts, and is decided anew. */
+TEST_EACH(many_changes_are_collected_in_a_round_of_their_own, 2)
+{
+    world_few();
+    few.many = true;
+    few.server = "n8";
+    instance_step(w.target.instance);
+    ck_assert(!w.busy);
+    if (_i == 1) {
+        few.server = NULL;
+        instance_step(w.target.instance);
+    }
+    pass(10000);
+    ck_assert_uint_eq(few.commits, _i == 1 ? 0 : 1);
+    assert_running(_i == 1 ? "n1" : "n1 n8");
 }
 
 /* One that the API forgot is none that HAProxy refused. */

@@ -118,13 +118,15 @@ static inline char *text_of_diff(const struct diff *d)
     return buf_take(&b);
 }
 
-/* Of each write "n1: REASON", of a loss "n1 lost: REASON" or "n1 lost, announced: REASON". */
+/* Of each write but additions "n1: REASON", of a loss "n1 lost: REASON" or "n1 lost, announced: REASON". */
 static inline char *text_of_reasons(const struct diff *d)
 {
     struct buf b = {0};
     for (size_t i = 0; i < d->change_count; i++) {
         const struct diff_change *c = &d->changes[i];
-        buf_printf(&b, "%s%s%s: %s", i > 0 ? "\n" : "", c->server.name,
+        if (c->op == DIFF_ADD)
+            continue; /* desired_server_reason says it */
+        buf_printf(&b, "%s%s%s: %s", b.len > 0 ? "\n" : "", c->server.name,
                    !c->loss       ? ""
                    : c->announced ? " lost, announced"
                                   : " lost",
