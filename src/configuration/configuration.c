@@ -128,6 +128,11 @@ static bool configuration_half_way(const struct configuration *c)
     return half_way;
 }
 
+bool configuration_next_is_due(const struct configuration *c)
+{
+    return c->next != NULL && !configuration_half_way(c);
+}
+
 void configuration_use(struct configuration *c, struct document *d, unsigned version)
 {
     bool waited = c->next != NULL && str_eq(c->next->id, d->id);

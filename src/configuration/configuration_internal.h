@@ -213,6 +213,7 @@ bool configuration_writes(const struct configuration *c);           /* at all: n
 bool configuration_may_write(const struct configuration *c);
 /* The next document comes too soon after the last. */
 bool configuration_waits(const struct configuration *c, uint64_t now_ms);
+bool configuration_next_is_due(const struct configuration *c); /* the next document is taken with the next step */
 /* The document is sent to a target, to be validated or written. reloads: the next one that does is not too soon. */
 void configuration_begin(struct configuration *c, bool reloads);
 

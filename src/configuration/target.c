@@ -309,6 +309,8 @@ static void target_read(void *self)
     target_check(t);
     target_compare(t);
     target_go_on(t);
+    if (t->of->next != NULL) /* perhaps nothing is half way any more */
+        timer_set(&t->of->step, 0);
 }
 
 static void target_resync(void *self)
@@ -391,6 +393,11 @@ static void target_decide(void *self, struct engine_wants *ret)
     ret->served = canary_wants_reading(t, now);
     if (ret->served)
         return;
+    if (configuration_next_is_due(c)) { /* in a moment: nothing of this document is begun any more */
+        ret->waits = true;
+        target_load(t, &v, ret);
+        return;
+    }
     bool retries = !retry_waits(&t->retry, now), soon = configuration_waits(c, now) && !target_by_runtime(t);
     ret->failed = !retries;
     if (target_files_next(t, &part) && (!c->options.dry_run || part == STORAGE_CHECK)) {

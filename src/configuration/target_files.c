@@ -44,7 +44,9 @@ bool target_files_next(const struct target *t, enum storage_part *ret)
 bool target_files_half_way(const struct target *t)
 {
     const struct document *d = target_document(t);
-    bool sent = t->writing == d && (t->asked == d || t->unloaded);
+    /* A write without an answer that the file does not have, read after it, was not carried out. */
+    bool written = t->unloaded && (!instance_view(t->in).fresh || target_file_means(t, d->content));
+    bool sent = t->writing == d && (t->asked == d || written);
     bool ends = t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_RESTORING ||
                 t->progress == PROGRESS_RESTORED || t->restores ||
                 (t->progress == PROGRESS_APPLIED && t->files == FILES_WRITTEN);

@@ -302,11 +302,11 @@ static const struct running_server *find_lineless(struct api *a)
 
 /* Whether one that serves without a line may be somebody else's, or a daemon's before this one. What fails meanwhile keeps this
  * one from putting it right. */
-static bool lineless_is_excused(struct api *a, bool any)
+static bool lineless_is_excused(struct api *a, bool any, bool writes)
 {
     struct local_model *l = &a->local;
     uint64_t now = a->world->now_us, since = a->touched_us > l->excused_us ? a->touched_us : l->excused_us;
-    if (any && now < l->lineless_until_us && a->troubled_us > since)
+    if (any && (writes || now < l->lineless_until_us) && a->troubled_us > since)
         since = a->troubled_us;
     l->lineless_until_us = since + LINELESS_OTHERS_US;
     return now < l->lineless_until_us;
@@ -345,7 +345,7 @@ void check_local(struct api *a)
         w->settings.local != LOCAL_NONE && w->settings.routes != 0 ? find_lineless(a) : NULL;
     bool writes = l->file.first != NULL && (l->file.first->ask.kind == LOCAL_KIND_WRITE_CONFIG ||
                                             l->file.first->ask.kind == LOCAL_KIND_READ_CONFIG);
-    bool excused = lineless_is_excused(a, is != NULL);
+    bool excused = lineless_is_excused(a, is != NULL, writes);
     if (is == NULL || writes || excused || a->reload_pending || w->now_us <= l->talk_troubled_us)
         l->lineless_us = 0;
     else if (l->lineless_us == 0)
