@@ -84,6 +84,21 @@ bool configuration_accepted(const struct configuration *c)
     return any;
 }
 
+bool configuration_runs(const struct configuration *c, struct buf *ret)
+{
+    const struct cfg_content *first = NULL;
+    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
+        if (!t->read && !t->away)
+            return false;
+        if (!t->read || cfg_content_same(t->file, first))
+            continue;
+        first = first != NULL ? first : t->file;
+        buf_addn(ret, t->file->text, t->file->len);
+        buf_add(ret, "\n");
+    }
+    return first != NULL;
+}
+
 bool configuration_waits(const struct configuration *c, uint64_t now_ms)
 {
     return !c->begun && now_ms < c->not_before_ms;

@@ -79,6 +79,10 @@ void configuration_refuse(struct configuration *c, const struct error *err);
 /* While it is, a document is validated, but not written. */
 void configuration_pause(struct configuration *c, bool paused);
 
+/* What stands in the files of all HAProxies that answer, one behind the other, each text once. False: one that may answer was not
+ * read yet, or none was. */
+bool configuration_runs(const struct configuration *c, struct buf *ret) must_check;
+
 /* By all that answer: they run the document, or, where nothing is written, find it valid. */
 bool configuration_accepted(const struct configuration *c);
 

@@ -56,6 +56,8 @@ struct template_source {
     char *folders[SETTINGS_FOLDERS];
     yyjson_doc *given; /* settings that stand for values of the set's own */
     char *owners;      /* of hosts, by the last render that left them to somebody */
+    struct buf before; /* the haproxy.cfg that was given last, where it has places; a trial is none */
+    bool places;       /* what was rendered last has */
 
     struct timer start;
     struct render *render;                                      /* NULL: none is under way */
@@ -146,6 +148,11 @@ static int template_source_take(struct template_source *s, struct rendered *r, s
     else if (template_source_make(s, r, &files, err) != 0)
         return -1;
     log_debug(s->options.log, "templates rendered", log_us_as_ms("took_ms", r->took_us), log_bool("changed", !same));
+    s->places = r->placed;
+    if (!same && !trial) {
+        buf_clear(&s->before);
+        buf_addn(&s->before, r->files[0].bytes, r->placed ? r->files[0].len : 0);
+    }
     if (r->owners != NULL) {
         char *owners = template_source_owners(s, r->owners);
         state_text_keep(s->options.settings->state_dir, s->options.state_fd, STATE_HOST_OWNERS, s->owners, owners,
@@ -325,6 +332,7 @@ static void template_source_begin(void *arg)
                                      .objects = watches_objects(e->watched->watches),
                                      .known = s->options.known,
                                      .owners = s->owners,
+                                     .before = buf_str(&s->before),
                                      .variables = variables,
                                      .variable_count = template_source_variables(s, variables),
                                      .folders = {s->folders[0], s->folders[1], s->folders[2]},
@@ -467,6 +475,7 @@ struct template_source *template_source_new(struct event_base *base, const struc
     }
     render_folders_init(s->folders, &options->settings->local);
     s->given = template_source_given(options->settings);
+    buf_init_secret(&s->before, 0);
     s->owners = state_text_recall(options->settings->state_dir, STATE_HOST_OWNERS);
     timer_init(&s->start, base, template_source_begin, s);
     s->losses_limit.period_ms = 60000;
@@ -492,6 +501,7 @@ void template_source_free(struct template_source *s)
     timer_fini(&s->start);
     yyjson_doc_free(s->given);
     free(s->owners);
+    buf_fini(&s->before);
     for (size_t i = 0; i < SETTINGS_FOLDERS; i++)
         free(s->folders[i]);
     free(s);
@@ -529,6 +539,22 @@ void template_source_poke(struct template_source *s)
     config_trace_caused(s->options.trace, "SIGHUP, or `config apply`");
     s->owed = true;
     s->try_ms = 0;
+    template_source_schedule(s);
+}
+
+bool template_source_places(const struct template_source *s)
+{
+    return s != NULL && s->places;
+}
+
+void template_source_see(struct template_source *s, struct buf *text)
+{
+    buf_fini(&s->before);
+    s->before = *text;
+    buf_init_secret(text, 0);
+    template_source_drop_render(s);
+    s->hash[0] = '\0';
+    s->owed = true;
     template_source_schedule(s);
 }
 

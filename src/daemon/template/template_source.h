@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "daemon/template/renders.h"
 
+struct buf;
 struct checks;
 struct config_trace;
 struct event_base;
@@ -68,6 +69,10 @@ void template_source_stop(struct template_source *s);
 void template_source_poke(struct template_source *s);
 /* Not NULL: this replica leads, what templates say of objects becomes Events on them, once for as long as they say it. */
 void template_source_tell_to(struct template_source *s, struct events *events);
+/* What it gave last has places of servers (slots): they depend on what it gave before. */
+bool template_source_places(const struct template_source *s);
+/* In place of that: what HAProxies have. Takes the text, renders, and gives what comes of it, even the same. */
+void template_source_see(struct template_source *s, struct buf *text);
 void template_source_measure(const struct template_source *s); /* for a scrape */
 /* As known now; NULL: there is none, or it is a folder. Borrowed until the loop goes on. */
 const struct secret_object *template_source_config_map(const struct template_source *s);
