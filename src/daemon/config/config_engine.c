@@ -385,6 +385,7 @@ void config_engine_give(struct config_engine *e)
 {
     if (e == NULL)
         return;
+    config_source_lead(e->source, true);
     config_source_tell_to(e->source, e->events);
     config_source_give(e->source);
     config_requests_poke(e->requests); /* what was asked for while nobody led */
@@ -403,6 +404,7 @@ void config_engine_step_down(struct config_engine *e)
     config_trace_stop(e->trace);
     timer_cancel(&e->take);
     e->waits = false;
+    config_source_lead(e->source, false);
     config_source_tell_to(e->source, NULL);
     publisher_lead(e->publisher, false);
     etcd_report_lead(e->etcd_report, NULL);

@@ -420,6 +420,12 @@ void config_source_tell_to(struct config_source *s, struct events *events)
     services_source_tell_to(s->services, events);
 }
 
+void config_source_lead(struct config_source *s, bool leads)
+{
+    if (s != NULL)
+        template_source_lead(s->template, leads);
+}
+
 bool config_source_places(const struct config_source *s)
 {
     return template_source_places(s->template);

@@ -59,6 +59,7 @@ void config_source_start(struct config_source *s);
 void config_source_stop(struct config_source *s);
 void config_source_poke(struct config_source *s); /* SIGHUP: asks again now */
 void config_source_give(struct config_source *s); /* calls back with what it has now */
+void config_source_lead(struct config_source *s, bool leads);
 /* This replica leads: notes of templates about objects are reported, now and whenever it is another thing; NULL: no longer. */
 void config_source_tell_to(struct config_source *s, struct events *events);
 /* Its document has places of servers, which depend on what was given before. */
