@@ -379,4 +379,10 @@ TEST(what_the_files_have)
     buf_clear(&text);
     ck_assert(configuration_runs(w.c, &text));
     ck_assert_str_eq(buf_str(&text), "global\n  description first\n\nglobal\n  description third\n\n");
+    restart();
+    for (size_t i = 0; i < TARGETS; i++) {
+        w.of[i].up = false;
+        target_step(&w.of[i]);
+    }
+    ck_assert(!configuration_runs(w.c, &text));
 }
