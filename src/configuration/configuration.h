@@ -127,8 +127,8 @@ size_t configuration_waiting_for_canary(const struct configuration *c);
 /* What the source has was rolled back, not by an operator. */
 bool configuration_is_rolled_back(const struct configuration *c);
 
-/* Adds one for the source and one for each target; true where at least one target runs what
- * the source has. */
-bool configuration_ready(const struct configuration *c, struct checks *checks);
+/* Adds one for the source and one for each target; true where at least one target runs what the source has. waits: why it gives
+ * nothing before a target was read; NULL: it does. */
+bool configuration_ready(const struct configuration *c, const char *waits, struct checks *checks);
 
 #endif

@@ -444,7 +444,11 @@ bool config_engine_applied(const struct config_engine *e, struct checks *checks)
         checks_add(checks, CHECK_FAIL, mem_strdup("STATE_DIR"), mem_strdup("used by another haproxy-k8s-sync"), NULL);
     if (e != NULL && !publisher_ready(e->publisher, checks))
         return false;
-    return e == NULL || (!e->waits && (e->configuration == NULL || configuration_ready(e->configuration, checks)));
+    if (e == NULL || e->waits || e->configuration == NULL)
+        return e == NULL || !e->waits;
+    bool held = !e->seen && config_source_has(e->source) && config_source_places(e->source);
+    return configuration_ready(e->configuration,
+                               held ? "waits for HAProxy, where servers have places that they keep" : NULL, checks);
 }
 
 const struct publisher *config_engine_publisher(const struct config_engine *e)
