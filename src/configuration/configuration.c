@@ -84,6 +84,21 @@ bool configuration_accepted(const struct configuration *c)
     return any;
 }
 
+bool configuration_runs(const struct configuration *c, struct buf *ret)
+{
+    const struct cfg_content *first = NULL;
+    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
+        if (!t->read && !t->away)
+            return false;
+        if (!t->read || cfg_content_same(t->file, first))
+            continue;
+        first = first != NULL ? first : t->file;
+        buf_addn(ret, t->file->text, t->file->len);
+        buf_add(ret, "\n");
+    }
+    return first != NULL;
+}
+
 bool configuration_waits(const struct configuration *c, uint64_t now_ms)
 {
     return !c->begun && now_ms < c->not_before_ms;
@@ -322,18 +337,21 @@ struct configuration_view configuration_view(const struct configuration *c, size
     return v;
 }
 
-bool configuration_ready(const struct configuration *c, struct checks *checks)
+bool configuration_ready(const struct configuration *c, const char *waits, struct checks *checks)
 {
     bool any = target_next(c, NULL) == NULL; /* those that are to come are missed by none */
     const char *why = c->problem.kind != ERROR_NONE ? c->problem.message
-                      : c->document == NULL         ? "nothing read yet"
-                                                    : NULL;
-    checks_add(checks, why == NULL ? CHECK_OK : CHECK_FAIL, mem_strdup("configuration source"),
+                      : c->document != NULL         ? NULL
+                      : waits != NULL               ? waits
+                                                    : "nothing read yet";
+    bool good = why == NULL || (any && why == waits);
+    checks_add(checks, good ? CHECK_OK : CHECK_FAIL, mem_strdup("configuration source"),
                why != NULL
                    ? mem_strdup(why)
                    : mem_printf("%s, %.12s%s", c->document->origin, c->document->hash, c->paused ? ", paused" : ""),
                NULL);
-    for (const struct target *t = c->document != NULL ? target_next(c, NULL) : NULL; t != NULL; t = target_next(c, t)) {
+    for (const struct target *t = c->document != NULL || why == waits ? target_next(c, NULL) : NULL; t != NULL;
+         t = target_next(c, t)) {
         const char *evidence = canary_evidence(t), *obstacle = configuration_obstacle(t);
         bool ok = t->progress == PROGRESS_APPLIED;
         any = any || (ok && t->own == NULL);
@@ -347,7 +365,7 @@ bool configuration_ready(const struct configuration *c, struct checks *checks)
                               obstacle != NULL ? obstacle : ""),
                    NULL);
     }
-    return any && why == NULL;
+    return any && good;
 }
 
 /* ---- life ---- */

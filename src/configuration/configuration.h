@@ -79,6 +79,10 @@ void configuration_refuse(struct configuration *c, const struct error *err);
 /* While it is, a document is validated, but not written. */
 void configuration_pause(struct configuration *c, bool paused);
 
+/* What stands in the files of all HAProxies that answer, one behind the other, each text once. False: one that may answer was not
+ * read yet, or none was. */
+bool configuration_runs(const struct configuration *c, struct buf *ret) must_check;
+
 /* By all that answer: they run the document, or, where nothing is written, find it valid. */
 bool configuration_accepted(const struct configuration *c);
 
@@ -123,8 +127,8 @@ size_t configuration_waiting_for_canary(const struct configuration *c);
 /* What the source has was rolled back, not by an operator. */
 bool configuration_is_rolled_back(const struct configuration *c);
 
-/* Adds one for the source and one for each target; true where at least one target runs what
- * the source has. */
-bool configuration_ready(const struct configuration *c, struct checks *checks);
+/* Adds one for the source and one for each target; true where at least one target runs what the source has. waits: why it gives
+ * nothing before a target was read; NULL: it does. */
+bool configuration_ready(const struct configuration *c, const char *waits, struct checks *checks);
 
 #endif

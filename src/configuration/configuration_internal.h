@@ -62,6 +62,7 @@ struct target {
     bool unchanged;                     /* the file meant the same before: nothing was written */
     struct error why;                   /* of PROGRESS_REJECTED, DRIFTED and RESTOR.. */
     char judge[32];                     /* the version of the HAProxy that rejected it */
+    bool read;                          /* its file was */
     struct cfg_content *file;           /* as read last (empty: it is no configuration), */
     int64_t version;                    /* at this one */
     bool compared;                      /* it, and the document: */

@@ -69,6 +69,7 @@ static inline bool configuration_event_of_watch(enum configuration_event_kind ki
 /* Called from inside the engine: it may call nothing of it but configuration_view and configuration_accepted. */
 struct configuration_listener {
     void (*happened)(void *arg, const struct configuration_event *e); /* NULL: not called */
+    void (*read)(void *arg); /* of a target: configuration_runs may say something else by now; NULL: not called */
     void *arg;
 };
 

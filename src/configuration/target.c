@@ -289,6 +289,13 @@ static void target_check(struct target *t)
         target_reject(t, "configuration refused: it would lock the daemon out; no HAProxy gets it", &err);
 }
 
+static void target_tell_read(const struct target *t)
+{
+    const struct configuration_listener *l = &t->of->options.listener;
+    if (l->read != NULL)
+        l->read(l->arg);
+}
+
 static void target_read(void *self)
 {
     struct target *t = self;
@@ -298,6 +305,7 @@ static void target_read(void *self)
     bool same = cfg_content_same(file, t->file);
     t->compared = t->compared && same;
     cfg_content_hold(&t->file, file);
+    t->read = true;
     if (!same)
         t->file_runs = t->running != NULL && target_file_means(t, t->running);
     t->version = instance_view(t->in).version;
@@ -311,6 +319,7 @@ static void target_read(void *self)
     target_go_on(t);
     if (t->of->next != NULL) /* perhaps nothing is half way any more */
         timer_set(&t->of->step, 0);
+    target_tell_read(t);
 }
 
 static void target_resync(void *self)
@@ -345,6 +354,7 @@ static void target_read_failed(void *self)
         configuration_tell(t->of, CONFIGURATION_FAILED, t, problem);
     retry_unreadable(&t->retry);
     timer_set(&t->of->step, 0);
+    target_tell_read(t);
 }
 
 static bool target_may_write_ever(const void *self)

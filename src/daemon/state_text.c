@@ -6,8 +6,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "configuration/document.h"
 #include "configuration/store_content.h"
+
+#define MAX_BYTES (128u << 20) /* twice that is there while it is written */
 
 static const struct {
     const char *file, *lost;
@@ -16,21 +17,29 @@ static const struct {
                            "cannot keep who owns which host name; after a restart the older object does"},
     [STATE_QUARANTINE] = {"quarantine",
                           "cannot keep which objects HAProxy refuses; after a restart they are searched for again"},
+    [STATE_OBJECTS] = {"objects",
+                       "cannot keep which objects the templates see; those that vanish during a restart go at once"},
 };
 
 char *state_text_recall(const char *folder, enum state_text which)
 {
-    cleanup(buf_fini) struct buf text;
+    struct buf text;
     cleanup(mem_free_ptr) char *path = folder != NULL ? mem_printf("%s/%s", folder, texts[which].file) : NULL;
-    buf_init(&text, DOCUMENT_MAX_BYTES);
-    return mem_strdup(path != NULL && buf_read_file(&text, path) == 0 ? buf_str(&text) : "");
+    buf_init_secret(&text, MAX_BYTES);
+    if (path == NULL || buf_read_file(&text, path) != 0)
+        buf_clear(&text);
+    return buf_take(&text);
 }
 
 void state_text_keep(const char *folder, int fd, enum state_text which, const char *before, const char *now,
                      const struct log *log)
 {
-    if (fd < 0 || str_eq(before, now) || store_content_write(fd, texts[which].file, now, strlen(now)) == 0)
+    size_t len = strlen(now);
+    bool fits = len <= MAX_BYTES; /* else what was there before goes: it is wrong by now */
+    if (fd < 0 || str_eq(before, now))
         return;
-    cleanup(mem_free_ptr) char *why = mem_printf("%m");
+    if (store_content_write(fd, texts[which].file, now, fits ? len : 0) == 0 && fits)
+        return;
+    cleanup(mem_free_ptr) char *why = fits ? mem_printf("%m") : mem_printf("more than %u MB", MAX_BYTES >> 20);
     log_warn(log, texts[which].lost, log_str("folder", folder), log_str("error", why));
 }

@@ -9,6 +9,7 @@ struct log;
 enum state_text {
     STATE_HOST_OWNERS, /* which namespace is served at which host name: "HOST NAMESPACE\n" for each */
     STATE_QUARANTINE,  /* as configuration/culprits prints it */
+    STATE_OBJECTS,     /* that templates were given, as daemon/template/losses prints them */
 };
 
 /* folder: STATE_DIR, NULL: none. "": nothing is known. Allocates. */

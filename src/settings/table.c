@@ -544,8 +544,9 @@ const struct setting setting_table[] = {
         .expected = "the absolute path of a folder",
         .help = "Folder that keeps the last 10 configurations that ran, and what HAProxy rejected, over a "
                 "restart. `config history` and `config rollback` use it. It is created if it is missing, "
-                "readable by the daemon alone, because configurations may hold passwords. Replicas may share "
-                "one: the leader uses it, and the others wait. Other daemons need a folder of their own.",
+                "readable by the daemon alone, because configurations may hold passwords, and what templates "
+                "see may be Secrets. Replicas may share one: the leader uses it, and the others wait. Other "
+                "daemons need a folder of their own.",
         .example = "/var/lib/haproxy-k8s-sync",
     },
     {

@@ -69,7 +69,7 @@ struct engine_output {
     struct engine_text source; /* the name of its template */
 };
 
-enum engine_record_kind { ENGINE_OUTPUT, ENGINE_WARNING, ENGINE_EVENT, ENGINE_ERROR, ENGINE_OWNERS };
+enum engine_record_kind { ENGINE_OUTPUT, ENGINE_WARNING, ENGINE_EVENT, ENGINE_ERROR, ENGINE_OWNERS, ENGINE_PLACED };
 
 struct engine_record {
     int what;
@@ -99,6 +99,7 @@ struct engine_job {
     struct objects *objects;       /* `resources`; NULL: none */
     struct storage_known *known;   /* certificates that need no other check; NULL: none are */
     struct engine_text owners;     /* "HOST NAMESPACE\n" for each host that the render before left to one */
+    struct engine_text before;     /* the haproxy.cfg that was given last: who has a place in it keeps that (slots) */
     struct engine_unset unset;
     void *arg;
     void (*emit)(void *arg, const struct engine_record *record);

@@ -121,6 +121,7 @@ static int pass_run(struct pass *p)
                              .objects = o->objects,
                              .known = o->known,
                              .owners = {o->owners, o->owners != NULL ? strlen(o->owners) : 0},
+                             .before = {o->before, o->before != NULL ? strlen(o->before) : 0},
                              .unset = o->unset,
                              .arg = p,
                              .emit = pass_emit};
@@ -247,6 +248,8 @@ static bool render_take(const struct objects *objects, const struct wire *head, 
         free(r->owners);
         r->owners = texts[WIRE_TEXT];
         texts[WIRE_TEXT] = NULL;
+    } else if (head->what == ENGINE_PLACED) {
+        r->placed = true;
     } else if (good) {
         r->remarks = mem_one_more(r->remarks, r->remark_count, sizeof(r->remarks[0]));
         r->remarks[r->remark_count++] =
@@ -266,7 +269,7 @@ static bool wire_is_valid(const struct wire *head, const struct objects *objects
     if (head->what == ENGINE_OUTPUT)
         return head->kind <= ENGINE_FILE;
     bool has_object = head->what < ENGINE_ERROR || head->len[WIRE_OBJECT] > 0;
-    return head->what <= ENGINE_OWNERS && (!has_object || head->resource < objects_resource_count(objects));
+    return head->what <= ENGINE_PLACED && (!has_object || head->resource < objects_resource_count(objects));
 }
 
 int rendered_read(struct rendered *r, const struct objects *objects, const struct buf *out, struct error *err)

@@ -43,6 +43,7 @@ struct rendered {
     struct render_remark *remarks;
     size_t remark_count;
     char *owners; /* of hosts: "HOST NAMESPACE\n" for each; NULL: the templates leave none to one */
+    bool placed;  /* places of servers depend on `before` */
     uint64_t took_us;
 };
 /* Adds what a render's process wrote, which is not trusted: records of this program's own form. ERROR_RETRY: it is not of that form or is cut off;
@@ -59,6 +60,7 @@ struct render_options {
     size_t variable_count;
     struct engine_unset unset;
     const char *owners;              /* as the render before had them; NULL: none */
+    const char *before;              /* the haproxy.cfg that was given last; NULL: none */
     const struct render_file *files; /* besides those of the set's templates */
     size_t file_count;
     /* Called by the child before it renders: for what is better made there than in a process that goes on. It may change o.

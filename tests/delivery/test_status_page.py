@@ -540,6 +540,9 @@ def test_templates(tmp_path: pathlib.Path, page: Page) -> None:
         shot = alone(page, "set", "status-page-templates")
         keep(shot)
         everywhere(page, page.value("last"))
+        page.value("(d => { d.templates.watches[1].removal_delayed = 2; show(d) })(structuredClone(last))")
+        assert "2 removals delayed" in page.text("#set .flow li"), "trouble comes first"
+        assert "Removals of services delayed" in page.text("#say .wrongs .drain")
         page.value("show({...last, templates: null})")
         assert not page.value("document.getElementById('set').checkVisibility()"), "nothing is shown where there are none"
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pathlib
+import re
 from collections.abc import Iterator
 
 import pytest
 
 from tests.harness.process import wait_until
 
-from .pod_site import SET, Site, pod
+from .pod_site import SAYS, SET, Site, pod
 from .test_template_source import ingress
 
 
@@ -64,3 +65,33 @@ def test_where_haproxy_is_stands_in_one_place(site: Site) -> None:
     assert site.has(1, 1)
     site.kube.put(site.config_map("extra: {a: 1}\n").copy() | {"data": site.config_map()["data"] | {"set.yaml": site.config_map()["data"]["set.yaml"].replace("app: haproxy", "app: other")}})
     wait_until(lambda: site.status() == {} and "0 of app=other in lb run" in site.daemon.get("/readyz")[1], 20, "other pods, of which there are none")
+
+
+def test_places_are_those_of_any_pod_and_none_is_waited_for(site: Site) -> None:
+    """The first one to answer after a restart is new, and has none."""
+    def give(*numbers: int) -> None:
+        addresses = [f"127.0.0.{n}:1" for n in numbers]
+        site.kube.put(site.config_map(says=f"{SAYS}backend places\n{{% for one in {addresses}|slots(4, 'places') %}}\n"
+                                           "  server s{{ loop.index }} {{ one or '127.0.9.9:1 disabled' }}\n{% endfor %}\n"))
+
+    def places(number: int) -> list[str]:
+        text = site.pairs[number - 1].dataplane.file()
+        return re.findall(r"^ +server s\d+ 127\.0\.0\.(\d):1", text, re.M)
+
+    give(1, 5, 6, 8)
+    site.run()
+    assert site.daemon
+    site.daemon.wait_ready()
+    assert "[+]configuration source: waits for HAProxy" in site.daemon.get("/readyz")[1] and "0 of app=haproxy in lb run" in site.daemon.get("/readyz")[1]
+    site.kube.put(pod(2))
+    site.await_applied(2)
+    cold = places(2)
+    for numbers in ((5, 6, 7, 8), (1, 6, 7, 8), (1, 5, 6, 8)):
+        give(*numbers)
+        wait_until(lambda numbers=numbers: sorted(places(2)) == [str(n) for n in numbers], 30, f"{numbers}")
+    kept = places(2)
+    site.daemon.stop()
+    site.kube.put(pod(1))
+    site.run()
+    site.await_applied(1, 2)
+    assert places(1) == places(2) == kept != cold

@@ -103,3 +103,22 @@ def test_what_is_announced_goes_at_once(edge: Edge) -> None:
         edge.kube.put(*(edge.slice(host, ready=False, serving=False, terminating=True) for host in HOSTS))
         wait_until(lambda: not any(edge.served()), 20, "they end")
         assert "removals of" not in daemon.get("/readyz")[1]
+
+
+@pytest.mark.parametrize("end, lose, resource", [(Daemon.stop, without_slices, "slices"), (Daemon.kill, without_ingresses, "ingresses")])
+def test_what_vanishes_during_a_restart_stays_for_a_while(edge: Edge, end: Callable[[Daemon], object], lose: Callable[[Edge], None], resource: str) -> None:
+    """And once more what is delayed when it restarts."""
+    kept = edge.home / "state" / "objects"
+    with edge.daemon() as daemon:
+        wait_until(lambda: all(edge.served()), 20, f"both are served: {daemon.tail()}")
+        wait_until(lambda: kept.exists() and kept.stat().st_mode & 0o777 == 0o600, 20, "what is seen is kept")
+        for times in range(2):
+            end(daemon)
+            if times == 0:
+                lose(edge)
+            daemon.start()
+            daemon.wait_ready()
+            assert all(edge.served()) and f"removals of {resource}: 2 " in daemon.get("/readyz")[1]
+            assert daemon.metrics().value("template_removals_delayed", resource=resource) == 2
+        wait_until(lambda: not any(edge.served()), 20, "then they go")
+        wait_until(lambda: f"removals of {resource}" not in daemon.get("/readyz")[1], 20, "and that is said no more")

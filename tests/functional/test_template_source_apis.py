@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from tests.harness.certificates import self_signed
+from tests.harness.daemon import Daemon
 from tests.harness.process import free_port, wait_until
 
-from .rig import Rig
+from .ingress_set import endpoint, endpoint_slice
+from .rig import Rig, program
 from .test_config_secret import SOURCE
 from .test_template_source import ingress
 
@@ -72,3 +74,47 @@ def test_certificates_of_templates_over_pods_are_stored_by_the_api(site: Site, t
     wait_until(lambda: f" crt {site.own}/ssl/shop_example.pem\n" in site.rig.haproxy.config.read_text(), 30, "the path that it is stored by")
     site.daemon.wait_ready()
     assert ssl.get_server_certificate(("127.0.0.1", tls)).split() == pair.certificate.read_text().split()
+
+
+def test_who_has_a_place_keeps_it_with_another_leader(site: Site) -> None:
+    """Which reads what runs: by itself, and as its predecessor began, it would give other places."""
+    rig = site.rig
+    config_map = site.config_map("\nbackend places\n{% for one in resources.slices.Fetch('lb', 's')|endpoints('http')|slots(4, 'places') %}\n"
+                                 "  server s{{ loop.index }} {{ one.target if one is not none else '127.0.0.1:1 disabled' }}\n{% endfor %}\n")
+    config_map["data"]["set.yaml"] = "watch:\n  slices: {apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, index_by: [metadata.namespace, \"metadata.labels['kubernetes.io/service-name']\"]}\n"
+
+    def pods(*numbers: int) -> None:
+        rig.kube.put(endpoint_slice("s", *(endpoint(f"127.0.12.{n}", ready=True) for n in numbers), namespace="lb"))
+
+    def places() -> list[str]:
+        return [line.split()[0].removeprefix("127.0.12.").removesuffix(":8080").removesuffix("127.0.0.1:1")
+                for line in (rig.all_lines("places") if "backend places" in rig.dataplane.file() else {}).values()]
+
+    def have(*numbers: int) -> list[str]:
+        wait_until(lambda: sorted(filter(None, places())) == sorted(map(str, numbers)), 30, f"{numbers} have places: {places()}")
+        return places()
+
+    def daemon(name: str) -> Daemon:
+        settings = rig.settings(**{**SOURCE, "CONFIG_SOURCE": "template", "CONFIG_SECRET_NAME": "", "CONFIG_SECRET_NAMESPACE": "",
+                                   "TEMPLATE_FROM": "configmap:lb/templates", "LEADER_ELECT": "true", "LEASE_NAMESPACE": "lb"})
+        return Daemon(rig.home / name, settings, program())
+
+    rig.kube.put(config_map)
+    pods(5, 6, 7, 8)
+    with daemon("a") as first:
+        cold = have(5, 6, 7, 8)
+        pods(6, 8)
+        have(6, 8)
+        pods(1, 6, 8)
+        have(1, 6, 8)
+        pods(1, 5, 6, 8)
+        before = have(1, 5, 6, 8)
+        assert [one for one in cold if one in ("6", "8")] and all(before[cold.index(one)] == one for one in ("6", "8"))
+        worker = rig.haproxy.worker()
+        with daemon("b") as second:
+            wait_until(lambda: "standing by for" in second.get("/readyz")[1], 20, "the other one stands by")
+            first.stop()
+            pods(1, 2, 5, 8)
+            after = have(1, 2, 5, 8)
+            second.wait_ready()
+            assert [one if one != "6" else "2" for one in before] == after and rig.haproxy.worker() == worker

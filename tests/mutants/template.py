@@ -101,7 +101,8 @@ room("templates, what a render's process wrote", ("test_rendered",), (
     Mutant("any kind of file", "template/render.c", "head->kind <= ENGINE_FILE", "true"),
     Mutant("any resource", "template/render.c", "head->resource < objects_resource_count(objects)", "true"),
     Mutant("the object of an error may be of any resource", "template/render.c", "head->what < ENGINE_ERROR || head->len[WIRE_OBJECT] > 0", "head->what < ENGINE_ERROR"),
-    Mutant("any record", "template/render.c", "head->what <= ENGINE_OWNERS &&", "true &&"),
+    Mutant("any record", "template/render.c", "head->what <= ENGINE_PLACED &&", "true &&"),
+    Mutant("that places depend on what was before is said of an object", "template/render.c", "} else if (head->what == ENGINE_PLACED) {", "} else if (false) {"),
     Mutant("owners of hosts are said of an object", "template/render.c", "} else if (head->what == ENGINE_OWNERS) {", "} else if (false) {"),
 ))
 room("protections of other controllers", ("test_protection",), (

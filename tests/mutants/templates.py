@@ -68,6 +68,11 @@ room("templates, the loss limit", ("test_losses",), (
     Mutant("what stays is all that the slice had", LOSSES, "if (group_past(g, endpoint_address(one)) == past)", "if (true)"),
     Mutant("what stays has no end", LOSSES, "if (!loss_limit_delays(&g->limit, m->name, now_ms, &until_ms)) {", "(void)loss_limit_delays(&g->limit, m->name, now_ms, &until_ms);\n        if (false) {"),
     Mutant("nobody comes back for what stays", LOSSES, "due_ms = until_ms;\n        }", ";\n        }"),
+    Mutant("what vanishes during a restart is not missed", LOSSES, "        followed_goes(f, &o);\n", ""),
+    Mutant("what is delayed goes with a restart", LOSSES, "        cache_each(lost, print_object, to);\n", ""),
+    Mutant("what is watched otherwise is missed", LOSSES, "if (strncmp(buf_str(&own), line, own.len - 1) == 0 && line", "if (own.len > 0 || line"),
+    Mutant("what is not listed yet is called lost", LOSSES, "l->recalled ? NULL : f->groups", "f->groups"),
+    Mutant("what goes is not kept", LOSSES, "            l->changed = true;\n            member_unlose", "            member_unlose"),
     Mutant("100 is a limit", LOSSES, "if (l->max_percent < 100)", "if (l->max_percent > 100)"),
 ))
 room("templates, which editions share watches", ("test_edition",), (

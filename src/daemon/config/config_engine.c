@@ -41,29 +41,52 @@ struct config_engine {
     struct config_trace *trace; /* NULL: none */
     struct operator_metrics *operator_metrics;
     struct configuration *configuration; /* NULL: another replica leads */
+    bool seen;                           /* the source knows what its HAProxies had in their files */
     struct events *events;               /* NULL: none are written */
 };
 
 /* ---- the source; config_engine_give has it call back with what it has ---- */
 
+/* Whether HAProxies get what the source has. A document with places of servers is made anew first, with the places that they have:
+ * another leader, or an earlier run, may have given others. */
+static bool config_engine_gives(struct config_engine *e)
+{
+    cleanup(buf_fini) struct buf text;
+    buf_init_secret(&text, 0);
+    if (e->configuration == NULL || e->seen || !config_source_places(e->source))
+        return e->configuration != NULL;
+    if (configuration_runs(e->configuration, &text)) {
+        e->seen = true;
+        config_source_see(e->source, &text);
+    }
+    return false;
+}
+
+static void config_engine_on_read(void *arg)
+{
+    (void)config_engine_gives(arg);
+}
+
 static void config_engine_on_changed(void *arg, struct document *d)
 {
-    const struct config_engine *e = arg;
+    struct config_engine *e = arg;
     config_report_source_changed(e->report);
     e->callbacks.read(e->arg);
-    config_trace_document(e->trace, d, e->configuration != NULL);
+    bool gives = config_engine_gives(e);
+    config_trace_document(e->trace, d, gives);
     publisher_set(e->publisher, d);
-    if (e->configuration != NULL)
+    if (gives)
         configuration_set(e->configuration, d);
     etcd_report_poke(e->etcd_report);
 }
 
 static void config_engine_on_followed(void *arg, struct document *d)
 {
-    const struct config_engine *e = arg;
-    config_trace_document(e->trace, d, e->configuration != NULL);
+    struct config_engine *e = arg;
+    bool gives = config_engine_gives(e);
+    config_trace_document(e->trace, d, gives);
     publisher_set(e->publisher, d);
-    if (e->configuration != NULL)
+    if (gives)
         configuration_follow(e->configuration, d);
 }
 
@@ -338,20 +361,22 @@ struct configuration *config_engine_lead(struct config_engine *e)
         publisher_lead(e->publisher, true);
         return NULL;
     }
-    const struct configuration_options options = {.target_count = e->options.target_count,
-                                                  .require_all = settings->config_require_all,
-                                                  .dry_run = settings->dry_run,
-                                                  .allow_lockout = settings->config_allow_lockout,
-                                                  .keep = e->options.keep,
-                                                  .drift = drifts[settings->config_drift],
-                                                  .canary = settings->config_canary,
-                                                  .canary_time_ms = settings->config_canary_time_ms,
-                                                  .rollback = rollbacks[settings->config_rollback],
-                                                  .min_interval_ms = settings->config_min_interval_ms,
-                                                  .store = e->store,
-                                                  .listener = {.happened = config_engine_on_event, .arg = e},
-                                                  .log = e->options.log};
+    const struct configuration_options options = {
+        .target_count = e->options.target_count,
+        .require_all = settings->config_require_all,
+        .dry_run = settings->dry_run,
+        .allow_lockout = settings->config_allow_lockout,
+        .keep = e->options.keep,
+        .drift = drifts[settings->config_drift],
+        .canary = settings->config_canary,
+        .canary_time_ms = settings->config_canary_time_ms,
+        .rollback = rollbacks[settings->config_rollback],
+        .min_interval_ms = settings->config_min_interval_ms,
+        .store = e->store,
+        .listener = {.happened = config_engine_on_event, .read = config_engine_on_read, .arg = e},
+        .log = e->options.log};
     e->configuration = configuration_new(e->base, &options);
+    e->seen = false;
     etcd_report_lead(e->etcd_report, settings->dry_run ? NULL : e->configuration);
     return e->configuration;
 }
@@ -360,6 +385,7 @@ void config_engine_give(struct config_engine *e)
 {
     if (e == NULL)
         return;
+    config_source_lead(e->source, true);
     config_source_tell_to(e->source, e->events);
     config_source_give(e->source);
     config_requests_poke(e->requests); /* what was asked for while nobody led */
@@ -378,6 +404,7 @@ void config_engine_step_down(struct config_engine *e)
     config_trace_stop(e->trace);
     timer_cancel(&e->take);
     e->waits = false;
+    config_source_lead(e->source, false);
     config_source_tell_to(e->source, NULL);
     publisher_lead(e->publisher, false);
     etcd_report_lead(e->etcd_report, NULL);
@@ -417,7 +444,11 @@ bool config_engine_applied(const struct config_engine *e, struct checks *checks)
         checks_add(checks, CHECK_FAIL, mem_strdup("STATE_DIR"), mem_strdup("used by another haproxy-k8s-sync"), NULL);
     if (e != NULL && !publisher_ready(e->publisher, checks))
         return false;
-    return e == NULL || (!e->waits && (e->configuration == NULL || configuration_ready(e->configuration, checks)));
+    if (e == NULL || e->waits || e->configuration == NULL)
+        return e == NULL || !e->waits;
+    bool held = !e->seen && config_source_has(e->source) && config_source_places(e->source);
+    return configuration_ready(e->configuration,
+                               held ? "waits for HAProxy, where servers have places that they keep" : NULL, checks);
 }
 
 const struct publisher *config_engine_publisher(const struct config_engine *e)

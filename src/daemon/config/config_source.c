@@ -420,6 +420,22 @@ void config_source_tell_to(struct config_source *s, struct events *events)
     services_source_tell_to(s->services, events);
 }
 
+void config_source_lead(struct config_source *s, bool leads)
+{
+    if (s != NULL)
+        template_source_lead(s->template, leads);
+}
+
+bool config_source_places(const struct config_source *s)
+{
+    return template_source_places(s->template);
+}
+
+void config_source_see(struct config_source *s, struct buf *text)
+{
+    template_source_see(s->template, text);
+}
+
 void config_source_judge(struct config_source *s, const struct document *d, const struct culprits_verdict *v)
 {
     if (s->document != NULL && d != NULL && str_eq(s->document->id, d->id) && s->document->trial == d->trial)

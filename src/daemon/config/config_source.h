@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "configuration/document.h"
 
+struct buf;
 struct checks;
 struct config_trace;
 struct config_source;
@@ -58,8 +59,13 @@ void config_source_start(struct config_source *s);
 void config_source_stop(struct config_source *s);
 void config_source_poke(struct config_source *s); /* SIGHUP: asks again now */
 void config_source_give(struct config_source *s); /* calls back with what it has now */
+void config_source_lead(struct config_source *s, bool leads);
 /* This replica leads: notes of templates about objects are reported, now and whenever it is another thing; NULL: no longer. */
 void config_source_tell_to(struct config_source *s, struct events *events);
+/* Its document has places of servers, which depend on what was given before. */
+bool config_source_places(const struct config_source *s);
+/* That is what HAProxies have in their files, rather than what it gave itself: calls back with a document made by it. Takes the text. */
+void config_source_see(struct config_source *s, struct buf *text);
 /* What became of that document. */
 void config_source_judge(struct config_source *s, const struct document *d, const struct culprits_verdict *v);
 void config_source_measure(const struct config_source *s);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <yyjson.h>
 
+#include "base/buf.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -52,7 +53,8 @@ struct group {
 struct followed {
     struct losses *in;
     enum losses_kind kind;
-    const char *resource;
+    const struct template_watch *watch;
+    struct cache *cache;
     struct group *groups;
 };
 
@@ -60,6 +62,8 @@ struct losses {
     unsigned max_percent;
     uint64_t period_ms;
     bool announced;
+    bool changed;  /* since it was asked last */
+    bool recalled; /* and nothing was decided since: what is lost is not known */
     bool (*withheld)(void *arg, const char *resource, const char *name); /* NULL: nothing is */
     void *withheld_arg;
     unsigned decisions;
@@ -273,8 +277,9 @@ static void followed_goes(void *arg, const void *object)
 {
     struct followed *f = arg;
     const struct template_object *o = object;
-    const struct losses *l = f->in;
-    bool withheld = l->withheld != NULL && l->withheld(l->withheld_arg, f->resource, o->name);
+    struct losses *l = f->in;
+    l->changed = true;
+    bool withheld = l->withheld != NULL && l->withheld(l->withheld_arg, f->watch->name, o->name);
     const struct losses_event e = {.f = f, .announced = l->announced || withheld, .past = mem_alloc(sizeof(*e.past))};
     *e.past = (struct past){.references = 1, .name = mem_strdup(o->name), .json = mem_strdup(o->json)};
     object_each(e.f, o, member_goes, (void *)&e);
@@ -302,6 +307,7 @@ static void member_comes(void *arg, const struct seen_member *seen)
 static void followed_comes(void *arg, const void *object)
 {
     const struct losses_event e = {.f = arg};
+    e.f->in->changed = true;
     object_each(e.f, object, member_comes, (void *)&e);
 }
 
@@ -321,7 +327,7 @@ static enum losses_kind losses_kind_of(const struct template_watch *w)
 void losses_follow(struct losses *l, const struct template_watch *w, struct cache *c)
 {
     struct followed *f = mem_alloc(sizeof(*f));
-    *f = (struct followed){.in = l, .kind = losses_kind_of(w), .resource = w->name};
+    *f = (struct followed){.in = l, .kind = losses_kind_of(w), .watch = w, .cache = c};
     l->list = mem_resize(l->list, l->count + 1, sizeof(struct followed *));
     l->list[l->count++] = f;
     if (l->max_percent < 100)
@@ -365,7 +371,7 @@ static void group_report(const struct losses *l, const struct followed *f, struc
     loss_limit_report(&g->limit, &report);
 }
 
-static uint64_t group_decide(const struct losses *l, const struct followed *f, struct group *g, uint64_t now_ms)
+static uint64_t group_decide(struct losses *l, const struct followed *f, struct group *g, uint64_t now_ms)
 {
     uint64_t due_ms = 0, until_ms;
     if (g->lost_count == 0 && g->limit.count == 0)
@@ -374,6 +380,7 @@ static uint64_t group_decide(const struct losses *l, const struct followed *f, s
     for (size_t i = g->lost_count; i-- > 0;) { /* another one takes the place of one that goes */
         struct member *m = g->lost[i].member;
         if (!loss_limit_delays(&g->limit, m->name, now_ms, &until_ms)) {
+            l->changed = true;
             member_unlose(g, m);
             member_drop_unused(g, m);
         } else if (due_ms == 0 || until_ms < due_ms) {
@@ -387,6 +394,7 @@ uint64_t losses_decide(struct losses *l, uint64_t now_ms)
 {
     uint64_t due_ms = 0;
     l->decisions++;
+    l->recalled = false;
     for (size_t i = 0; i < l->count; i++) {
         struct group *g, *next;
         HASH_ITER (hh, l->list[i]->groups, g, next) {
@@ -456,13 +464,95 @@ void losses_apply(const struct losses *l, struct objects *to)
     }
 }
 
+/* ---- over a restart ---- */
+
+/* How it is watched: of one that is watched otherwise now nothing is recalled. */
+static void print_watch(const struct template_watch *w, struct buf *to)
+{
+    buf_printf(to, "# %s %s %s", w->name, w->api_version, w->kind != NULL ? w->kind : w->plural);
+    buf_printf(to, " %s %s", w->label_selector != NULL ? w->label_selector : "",
+               w->field_selector != NULL ? w->field_selector : "");
+    for (char *const *namespace = w->namespaces; namespace != NULL && *namespace != NULL; namespace ++)
+        buf_printf(to, " %s", *namespace);
+    buf_add(to, "\n");
+}
+
+static void print_object(void *arg, const void *object)
+{
+    const struct template_object *o = object;
+    buf_add(arg, o->name);
+    buf_add(arg, " ");
+    buf_add(arg, o->json);
+    buf_add(arg, "\n");
+}
+
+void losses_print(const struct losses *l, struct buf *to)
+{
+    for (size_t i = 0; l->max_percent < 100 && i < l->count; i++) {
+        const struct followed *f = l->list[i];
+        struct cache *lost = cache_new(&template_object_record);
+        for (const struct group *g = f->groups; g != NULL; g = g->hh.next)
+            group_apply(f, g, lost);
+        print_watch(f->watch, to);
+        cache_each(f->cache, print_object, to);
+        cache_each(lost, print_object, to);
+        cache_free(lost);
+    }
+}
+
+static struct followed *losses_watched_as(const struct losses *l, const char *line)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        cleanup(buf_fini) struct buf own = {0};
+        print_watch(l->list[i]->watch, &own);
+        if (strncmp(buf_str(&own), line, own.len - 1) == 0 && line[own.len - 1] == '\0')
+            return l->list[i];
+    }
+    return NULL;
+}
+
+/* As if it had come, been given to a render, and gone: a list that has it brings it back. */
+static void recall_object(struct followed *f, char *line)
+{
+    char *json = strstr(line, " {");
+    yyjson_doc *doc = json != NULL ? yyjson_read(json + 1, strlen(json + 1), 0) : NULL;
+    if (doc != NULL) {
+        *json = '\0';
+        const struct template_object o = {line, json + 1};
+        followed_comes(f, &o);
+        f->in->decisions++;
+        followed_goes(f, &o);
+    }
+    yyjson_doc_free(doc);
+}
+
+void losses_recall(struct losses *l, const char *text)
+{
+    cleanup(mem_free_ptr) char *lines = mem_strdup(text);
+    struct followed *f = NULL;
+    char *rest = lines;
+    l->recalled = true;
+    for (char *line; l->max_percent < 100 && (line = strsep(&rest, "\n")) != NULL;)
+        if (*line == '#')
+            f = losses_watched_as(l, line);
+        else if (f != NULL)
+            recall_object(f, line);
+}
+
+bool losses_changed(struct losses *l)
+{
+    bool changed = l->changed;
+    l->changed = false;
+    return changed;
+}
+
 /* ---- said of it ---- */
 
 struct losses_view losses_view(const struct losses *l, size_t resource)
 {
     const struct followed *f = l->list[resource];
     struct losses_view v = {.endpoints = f->kind == LOSSES_OF_ENDPOINTS};
-    for (const struct group *g = f->groups; g != NULL; g = g->hh.next) {
+    for (const struct group *g = l->recalled ? NULL : f->groups; g != NULL; g = g->hh.next) {
         v.delayed += g->lost_count;
         v.groups += g->lost_count > 0;
     }

@@ -21,6 +21,7 @@
 
 #include "base/compiler.h"
 
+struct buf;
 struct cache;
 struct losses;
 struct objects;
@@ -40,6 +41,13 @@ void losses_withhold(struct losses *l, bool (*withheld)(void *arg, const char *r
 uint64_t losses_decide(struct losses *l, uint64_t now_ms);
 /* Adds those that stay; in the process of a render, whose objects go with it. */
 void losses_apply(const struct losses *l, struct objects *to);
+
+/* What renders are given, for `recall`: a line of how each resource is watched, then one of each object. Nothing without a limit. */
+void losses_print(const struct losses *l, struct buf *to);
+/* Before the first list: what an earlier run gave, and what is not listed of it is lost, unless it is announced. */
+void losses_recall(struct losses *l, const char *text);
+/* What it prints may have changed since this was asked last. */
+bool losses_changed(struct losses *l);
 
 struct losses_view {
     size_t delayed, groups; /* members that stay, of so many groups */

@@ -42,6 +42,7 @@
 
 #define RETRY_MS 5000
 #define TRY_AFTER 10                 /* times as long as the render took that failed */
+#define KEEP_TIMES 100               /* as long as it takes to keep what is seen it is not kept again */
 #define OUTPUT_MAX_BYTES (80u << 20) /* haproxy.cfg and all files (haproxy/storage_files) */
 
 struct template_source {
@@ -56,12 +57,17 @@ struct template_source {
     char *folders[SETTINGS_FOLDERS];
     yyjson_doc *given; /* settings that stand for values of the set's own */
     char *owners;      /* of hosts, by the last render that left them to somebody */
+    struct buf before; /* the haproxy.cfg that was given last, where it has places; a trial is none */
+    bool places;       /* what was rendered last has */
 
-    struct timer start;
-    struct render *render;                                      /* NULL: none is under way */
-    const struct edition *rendered;                             /* by it */
-    bool again;                                                 /* something changed since it began */
-    uint64_t due_ms;                                            /* then what its losses delayed goes; 0: nothing is */
+    struct timer start, keep;
+    uint64_t keep_pause_ms;         /* from a change of what is seen until it is kept */
+    bool leads;                     /* who does not keeps nothing: the folder may be shared */
+    char *recalled;                 /* what an earlier run has kept of it; NULL: it was read, or there is none */
+    struct render *render;          /* NULL: none is under way */
+    const struct edition *rendered; /* by it */
+    bool again;                     /* something changed since it began */
+    uint64_t due_ms;                /* then what its losses delayed goes; 0: nothing is */
     void (*prepare)(void *arg, struct render_options *options); /* besides losses; NULL: nothing */
     void *prepare_arg;
     uint64_t began_ms;                  /* the last one; 0: there was none */
@@ -129,6 +135,23 @@ static char *template_source_owners(const struct template_source *s, const char 
     return text.len > 0 ? buf_take(&text) : mem_strdup("");
 }
 
+/* In full, as a document is when it is applied; of much that changes often not each time. */
+static void template_source_keep(void *arg)
+{
+    struct template_source *s = arg;
+    const struct edition *e = s->newest.good ? &s->newest : &s->good;
+    struct losses *losses = e->good ? watches_losses(e->watched->watches) : NULL;
+    if (!s->leads || s->options.state_fd < 0 || losses == NULL || !losses_changed(losses))
+        return;
+    uint64_t began_ms = clock_mono_ms();
+    cleanup(buf_fini) struct buf text;
+    buf_init_secret(&text, 0);
+    losses_print(losses, &text);
+    state_text_keep(s->options.settings->state_dir, s->options.state_fd, STATE_OBJECTS, NULL, buf_str(&text),
+                    s->options.log);
+    s->keep_pause_ms = KEEP_TIMES * (clock_mono_ms() - began_ms);
+}
+
 static int template_source_take(struct template_source *s, struct rendered *r, struct error *err)
 {
     const struct edition *e = s->rendered;
@@ -146,6 +169,11 @@ static int template_source_take(struct template_source *s, struct rendered *r, s
     else if (template_source_make(s, r, &files, err) != 0)
         return -1;
     log_debug(s->options.log, "templates rendered", log_us_as_ms("took_ms", r->took_us), log_bool("changed", !same));
+    s->places = r->placed;
+    if (!same && !trial) {
+        buf_clear(&s->before);
+        buf_addn(&s->before, r->files[0].bytes, r->placed ? r->files[0].len : 0);
+    }
     if (r->owners != NULL) {
         char *owners = template_source_owners(s, r->owners);
         state_text_keep(s->options.settings->state_dir, s->options.state_fd, STATE_HOST_OWNERS, s->owners, owners,
@@ -163,6 +191,7 @@ static int template_source_take(struct template_source *s, struct rendered *r, s
     }
     memcpy(s->hash, hash, sizeof(hash));
     s->trial = trial;
+    timer_set_sooner(&s->keep, s->keep_pause_ms);
     config_trace_rendered(s->options.trace, !same || recovers, NULL);
     if (!same || recovers)
         (of_newest ? s->callbacks.changed : s->callbacks.followed)(s->arg);
@@ -325,6 +354,7 @@ static void template_source_begin(void *arg)
                                      .objects = watches_objects(e->watched->watches),
                                      .known = s->options.known,
                                      .owners = s->owners,
+                                     .before = buf_str(&s->before),
                                      .variables = variables,
                                      .variable_count = template_source_variables(s, variables),
                                      .folders = {s->folders[0], s->folders[1], s->folders[2]},
@@ -422,6 +452,10 @@ static void template_source_on_set(void *arg, struct template_set *set, size_t b
                                template_source_on_watched, s);
     if (s->options.quarantine != NULL)
         losses_withhold(watches_losses(s->newest.watched->watches), set_quarantine_leaves_out, s->options.quarantine);
+    if (s->recalled != NULL)
+        losses_recall(watches_losses(s->newest.watched->watches), s->recalled);
+    free(s->recalled);
+    s->recalled = NULL;
     s->newest.bytes = bytes;
     memcpy(s->newest.hash, set_source_hash(s->source), sizeof(s->newest.hash));
     if (shares)
@@ -467,8 +501,11 @@ struct template_source *template_source_new(struct event_base *base, const struc
     }
     render_folders_init(s->folders, &options->settings->local);
     s->given = template_source_given(options->settings);
+    buf_init_secret(&s->before, 0);
     s->owners = state_text_recall(options->settings->state_dir, STATE_HOST_OWNERS);
+    s->recalled = state_text_recall(options->settings->state_dir, STATE_OBJECTS);
     timer_init(&s->start, base, template_source_begin, s);
+    timer_init(&s->keep, base, template_source_keep, s);
     s->losses_limit.period_ms = 60000;
     s->remarks = remarks_new(REMARKS_OF_TEMPLATES, options->log);
     s->renders = renders_new(options->telemetry);
@@ -490,8 +527,11 @@ void template_source_free(struct template_source *s)
     remarks_free(s->remarks);
     renders_free(s->renders);
     timer_fini(&s->start);
+    timer_fini(&s->keep);
+    free(s->recalled);
     yyjson_doc_free(s->given);
     free(s->owners);
+    buf_fini(&s->before);
     for (size_t i = 0; i < SETTINGS_FOLDERS; i++)
         free(s->folders[i]);
     free(s);
@@ -515,9 +555,11 @@ void template_source_stop(struct template_source *s)
 {
     if (s == NULL)
         return;
+    template_source_keep(s);
     set_source_stop(s->source);
     template_source_each_watches(s, watches_stop);
     timer_cancel(&s->start);
+    timer_cancel(&s->keep);
 }
 
 void template_source_poke(struct template_source *s)
@@ -529,6 +571,30 @@ void template_source_poke(struct template_source *s)
     config_trace_caused(s->options.trace, "SIGHUP, or `config apply`");
     s->owed = true;
     s->try_ms = 0;
+    template_source_schedule(s);
+}
+
+void template_source_lead(struct template_source *s, bool leads)
+{
+    if (s == NULL)
+        return;
+    s->leads = leads;
+    timer_set_sooner(&s->keep, 0);
+}
+
+bool template_source_places(const struct template_source *s)
+{
+    return s != NULL && s->places;
+}
+
+void template_source_see(struct template_source *s, struct buf *text)
+{
+    buf_fini(&s->before);
+    s->before = *text;
+    buf_init_secret(text, 0);
+    template_source_drop_render(s);
+    s->hash[0] = '\0';
+    s->owed = true;
     template_source_schedule(s);
 }
 

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "daemon/template/renders.h"
 
+struct buf;
 struct checks;
 struct config_trace;
 struct event_base;
@@ -38,7 +39,7 @@ struct template_source_options {
     struct pod_targets *pods; /* that follow the set's targets */
     struct quarantine *quarantine;
     struct storage_known *known; /* certificates of configurations before */
-    int state_fd;                /* of STATE_DIR, where the owners of hosts are kept; -1: they are not */
+    int state_fd;                /* of STATE_DIR, where owners of hosts and what is seen are kept; -1: they are not */
     struct telemetry *telemetry;
     struct config_trace *trace; /* NULL: none */
     const struct log *log;
@@ -68,6 +69,12 @@ void template_source_stop(struct template_source *s);
 void template_source_poke(struct template_source *s);
 /* Not NULL: this replica leads, what templates say of objects becomes Events on them, once for as long as they say it. */
 void template_source_tell_to(struct template_source *s, struct events *events);
+/* Whether this replica leads: it keeps what its templates see in STATE_DIR. */
+void template_source_lead(struct template_source *s, bool leads);
+/* What it gave last has places of servers (slots): they depend on what it gave before. */
+bool template_source_places(const struct template_source *s);
+/* In place of that: what HAProxies have. Takes the text, renders, and gives what comes of it, even the same. */
+void template_source_see(struct template_source *s, struct buf *text);
 void template_source_measure(const struct template_source *s); /* for a scrape */
 /* As known now; NULL: there is none, or it is a folder. Borrowed until the loop goes on. */
 const struct secret_object *template_source_config_map(const struct template_source *s);

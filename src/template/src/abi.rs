@@ -93,6 +93,7 @@ pub struct Job {
     pub resources: *mut c_void, // NULL: there are none
     pub known: *mut c_void,     // certificates that C has looked at; NULL: none
     pub owners: Text,           // of hosts, "HOST NAMESPACE\n" for each
+    pub before: Text,           // the haproxy.cfg that was given last
     pub unset: Unset,
     pub arg: *mut c_void,
     pub emit: extern "C" fn(arg: *mut c_void, record: *const Record),
@@ -103,6 +104,7 @@ pub const RECORD_WARNING: c_int = 1; // object, text: it is to be left out
 pub const RECORD_EVENT: c_int = 2; // object, text
 pub const RECORD_ERROR: c_int = 3; // text, name, line, column, source line, object (or NULL)
 pub const RECORD_OWNERS: c_int = 4; // text, as those of the job
+pub const RECORD_PLACED: c_int = 5; // what is rendered depends on `before` of the job
 
 #[repr(C)]
 pub struct Record {

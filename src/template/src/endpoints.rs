@@ -1,5 +1,7 @@
 //! EndpointSlices as the servers of a backend: which endpoints take connections, each once, in an order of their own.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -177,19 +179,91 @@ fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// As many places as the next multiple of `step`, in which each value has one that seldom changes when others come or go; the rest are none.
-pub fn slots(list: Value, step: usize) -> Result<Value, Error> {
+/// The servers of what was given last: by backend, the place of each address.
+type Places = HashMap<&'static str, HashMap<&'static str, usize>>;
+
+#[derive(Default)]
+struct Before {
+    text: &'static str,
+    places: Option<Places>, // read from it for the first who asks
+}
+
+thread_local! {
+    static BEFORE: RefCell<Before> = RefCell::default();
+}
+
+/// A haproxy.cfg, "": none.
+pub fn begin(before: &'static str) {
+    BEFORE.with(|b| *b.borrow_mut() = Before { text: before, places: None });
+}
+
+/// Whether a template asked for the places of a backend.
+pub fn asked() -> bool {
+    BEFORE.with(|b| b.borrow().places.is_some())
+}
+
+/// Of two backends of one name the first counts.
+fn read_places(text: &'static str) -> Places {
+    let (mut all, mut inside) = (Places::new(), None);
+    let mut place = 0;
+    for line in text.lines() {
+        let mut words = line.split_ascii_whitespace();
+        match (words.next(), words.next(), words.next()) {
+            (Some("backend"), Some(name), _) => {
+                inside = Some(name).filter(|name| !all.contains_key(name));
+                place = 0;
+            }
+            (Some("listen" | "peers" | "ring"), ..) => inside = None,
+            (Some("server"), Some(_), Some(address)) => {
+                if let Some(name) = inside {
+                    all.entry(name).or_default().entry(address).or_insert(place);
+                    place += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+fn places_of(backend: &str) -> HashMap<&'static str, usize> {
+    BEFORE.with(|b| {
+        let mut b = b.borrow_mut();
+        let text = b.text;
+        b.places.get_or_insert_with(|| read_places(text)).get(backend).cloned().unwrap_or_default()
+    })
+}
+
+/// As many places as the next multiple of `step`, or as far as one reaches that is kept; each has one of the list, or is none. Which
+/// has a place as a server of that backend keeps it; another gets one by its name, which seldom changes when others come or go.
+pub fn slots(list: Value, step: usize, backend: Option<&str>) -> Result<Value, Error> {
     if !(1..=1000).contains(&step) {
         return Err(invalid("slots: expected a number of 1 to 1000"));
     }
-    let mut values: Vec<(String, Value)> = list
+    let mut values: Vec<(String, String, Value)> = list
         .try_iter()?
-        .map(|value| (value.downcast_object_ref::<Endpoint>().map_or_else(|| value.to_string(), Endpoint::name), value))
+        .map(|value| match value.downcast_object_ref::<Endpoint>() {
+            Some(endpoint) => (endpoint.name(), endpoint.target(), value),
+            None => (value.to_string(), value.to_string(), value),
+        })
         .collect();
     values.sort_by(|a, b| a.0.cmp(&b.0));
     let size = ((values.len() + step - 1) / step).max(1) * step;
+    let mut before = backend.map(places_of).unwrap_or_default();
     let mut places = vec![Value::from(()); size];
-    for (key, value) in values {
+    let mut others = Vec::new();
+    for (key, address, value) in values {
+        let Some(at) = before.remove(address.as_str()) else {
+            others.push((key, value));
+            continue;
+        };
+        if at >= places.len() {
+            places.resize((at / step + 1) * step, Value::from(()));
+        }
+        places[at] = value;
+    }
+    // Below the size there is room for all: one that comes never keeps the list longer than it has to be.
+    for (key, value) in others {
         let from = (hash(&key) % size as u64) as usize;
         let free = (0..size).map(|i| (from + i) % size).find(|&i| places[i].is_none());
         if let Some(at) = free {

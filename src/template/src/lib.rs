@@ -198,6 +198,7 @@ fn render_outputs(job: &Job, env: &Environment, said: &Shared) -> Result<(), Err
 fn render(job: &Job, rewritten: &mut Rewritten) -> Result<(), Error> {
     let said = Shared::default();
     values::is_unset(&job.unset);
+    endpoints::begin(job.before.str());
     let env = environment(job, &said, rewritten)?;
     let done = render_outputs(job, &env, &said);
     let said = said.lock().unwrap();
@@ -207,6 +208,9 @@ fn render(job: &Job, rewritten: &mut Rewritten) -> Result<(), Error> {
     }
     if let Some(owners) = said.seen.as_ref().and_then(|seen| seen.lock().unwrap().hosts.owners()) {
         emit(job, &Record { text: Text::of(&owners), ..Record::new(RECORD_OWNERS) });
+    }
+    if endpoints::asked() {
+        emit(job, &Record::new(RECORD_PLACED));
     }
     // Without what is left out there may be no error.
     for (what, node, text) in said.records.iter().filter(|(what, ..)| done.is_ok() || *what == RECORD_WARNING) {

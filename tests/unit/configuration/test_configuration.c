@@ -359,3 +359,30 @@ TEST_EACH(what_would_lock_out_is_written_nowhere, 2)
     ck_assert_msg(w.allow_lockout || strstr(why, "stats socket /run/a.sock") != NULL, "%s", why);
     ck_assert_msg(w.allow_lockout || w.of[1].validated == NULL, "it was sent");
 }
+
+/* All that may answer are waited for, and one that does not is none of them; each text once. */
+TEST(what_the_files_have)
+{
+    cleanup(buf_fini) struct buf text = {0};
+    begin_calm(CONFIGURATION_DRIFT_REPORT);
+    become(&w.of[2].file, "global\n  description third\n");
+    w.of[0].up = w.of[1].up = false;
+    target_step(&w.of[0]);
+    ck_assert(!configuration_runs(w.c, &text));
+    target_step(&w.of[2]);
+    ck_assert(!configuration_runs(w.c, &text));
+    target_step(&w.of[1]);
+    ck_assert(configuration_runs(w.c, &text));
+    ck_assert_str_eq(buf_str(&text), "global\n  description third\n\n");
+    w.of[0].up = w.of[1].up = true;
+    passes(2);
+    buf_clear(&text);
+    ck_assert(configuration_runs(w.c, &text));
+    ck_assert_str_eq(buf_str(&text), "global\n  description first\n\nglobal\n  description third\n\n");
+    restart();
+    for (size_t i = 0; i < TARGETS; i++) {
+        w.of[i].up = false;
+        target_step(&w.of[i]);
+    }
+    ck_assert(!configuration_runs(w.c, &text));
+}

@@ -93,7 +93,7 @@ TEST_EACH(one_that_comes_while_the_latest_is_rejected_gets_the_last_that_ran, 2)
     ck_assert_str_ne(configuration_view(w.c, 2).sha256, configuration_view(w.c, 0).sha256);
     ck_assert_uint_eq(w.told[CONFIGURATION_APPLIED], told); /* of the latest nothing was */
     cleanup(checks_fini) struct checks checks = {0};
-    ck_assert(!configuration_ready(w.c, &checks));
+    ck_assert(!configuration_ready(w.c, NULL, &checks));
     for (size_t i = 0; i < 2; i++) {
         ck_assert_str_eq(w.of[i].running, ran);
         ck_assert_uint_eq(w.of[i].reloads, reloads);

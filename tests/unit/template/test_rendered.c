@@ -60,7 +60,7 @@ static const struct {
     {{.what = ENGINE_EVENT, .resource = UINT64_MAX}, "x/a", true, false},
     {{.what = ENGINE_EVENT, .resource = 2}, "", true, false},
     {{.what = ENGINE_WARNING}, "x/a", false, false},
-    {{.what = ENGINE_OWNERS + 1}, "", true, false},
+    {{.what = ENGINE_PLACED + 1}, "", true, false},
     {{.what = UINT32_MAX, .resource = 7}, "", true, false},
 };
 
@@ -105,6 +105,10 @@ TEST(owners_of_hosts)
     add((struct wire){.what = ENGINE_OWNERS}, "", "b.example y\n", "");
     ck_assert_int_eq(rendered_read(&r, NULL, &out, &err), 0);
     ck_assert_str_eq(r.owners, "b.example y\n");
+    ck_assert(!r.placed);
+    add((struct wire){.what = ENGINE_PLACED}, "", "", "");
+    ck_assert_int_eq(rendered_read(&r, NULL, &out, &err), 0);
+    ck_assert(r.placed);
     ck_assert_uint_eq(r.remark_count, 0);
 }
 

@@ -57,6 +57,21 @@ static void end(void)
 
 FIXTURE(begin, end)
 
+/* Another run of the daemon, which has listed nothing yet. `watched` NULL, or how one resource is watched now. */
+static void restart(const char *was, const char *watched)
+{
+    struct buf text = {0};
+    losses_print(losses, &text);
+    char *at = was != NULL ? strstr(buf_str(&text), was) : NULL;
+    ck_assert(was == NULL || at != NULL);
+    if (at != NULL)
+        memcpy(at, watched, strlen(watched));
+    end();
+    open_with(50);
+    losses_recall(losses, buf_str(&text));
+    buf_fini(&text);
+}
+
 static void put(size_t resource, const char *name, const char *json)
 {
     struct template_object *o = mem_alloc(sizeof(*o));
@@ -140,25 +155,40 @@ static const struct {
     {"1=end 2=end", NULL, ""},
 };
 
-TEST_EACH(of_endpoints, array_len(endpoint_rows))
+static void of_endpoints_of(int row, bool restarts)
 {
-    slice("n/s", "web", endpoint_rows[_i].before);
+    slice("n/s", "web", endpoint_rows[row].before);
     slice("n/other", "other", "1 2 3 4 5 6 7 8 9");
     ck_assert_str_eq(decided(SLICES), "");
-    if (endpoint_rows[_i].after != NULL)
-        slice("n/s", "web", endpoint_rows[_i].after);
-    else
+    if (restarts) {
+        restart(NULL, NULL);
+        slice("n/other", "other", "1 2 3 4 5 6 7 8 9");
+        ck_assert_uint_eq(losses_view(losses, SLICES).delayed, 0);
+    }
+    if (endpoint_rows[row].after != NULL)
+        slice("n/s", "web", endpoint_rows[row].after);
+    else if (!restarts)
         gone(SLICES, "n/s");
-    ck_assert_str_eq(decided(SLICES), endpoint_rows[_i].stays);
+    ck_assert_str_eq(decided(SLICES), endpoint_rows[row].stays);
     const struct losses_view v = losses_view(losses, SLICES);
-    ck_assert_uint_eq(v.groups, *endpoint_rows[_i].stays != '\0');
+    ck_assert_uint_eq(v.groups, *endpoint_rows[row].stays != '\0');
     cleanup(mem_free_ptr) char *said = losses_text(losses, SLICES);
     ck_assert((said != NULL) == (v.delayed > 0));
     now_ms += PERIOD_MS - 1;
-    ck_assert_str_eq(decided(SLICES), endpoint_rows[_i].stays);
+    ck_assert_str_eq(decided(SLICES), endpoint_rows[row].stays);
     now_ms++;
     ck_assert_str_eq(decided(SLICES), "");
     ck_assert_uint_eq(losses_view(losses, SLICES).delayed, 0);
+}
+
+TEST_EACH(of_endpoints, array_len(endpoint_rows))
+{
+    of_endpoints_of(_i, false);
+}
+
+TEST_EACH(what_vanishes_during_a_restart, array_len(endpoint_rows))
+{
+    of_endpoints_of(_i, true);
 }
 
 TEST(they_end_one_by_one_and_return)
@@ -376,4 +406,45 @@ TEST_EACH(streams, effort(40))
     now_ms += PERIOD_MS;
     ck_assert_str_eq(decided(SLICES), "");
     ck_assert_uint_eq(losses_decide(losses, now_ms), 0);
+}
+
+/* ---- over a restart ---- */
+
+TEST(what_is_delayed_is_delayed_anew_by_a_restart)
+{
+    losses_changed(losses);
+    slice("n/s", "web", "1 2");
+    put(CLASSES, "c", "{}");
+    put(PODS, "n/a", READY);
+    ck_assert_str_eq(decided(SLICES), "");
+    ck_assert(losses_changed(losses) && !losses_changed(losses));
+    gone(SLICES, "n/s");
+    ck_assert(losses_changed(losses));
+    for (int times = 0; times < 2; times++) {
+        ck_assert_str_eq(decided(SLICES), times == 0 ? "n/s~1:1:2" : "n/s~1~1:1:2");
+        now_ms += PERIOD_MS / 2;
+        restart(NULL, NULL);
+    }
+    slice("n/t", "web", "2");
+    (void)losses_decide(losses, now_ms);
+    ck_assert_uint_eq(losses_view(losses, SLICES).delayed, 0);
+    ck_assert_uint_eq(losses_view(losses, CLASSES).delayed, 1);
+    ck_assert_uint_eq(losses_view(losses, PODS).delayed, 1);
+    (void)losses_changed(losses);
+    now_ms += PERIOD_MS;
+    ck_assert_uint_eq(losses_decide(losses, now_ms), 0);
+    ck_assert(losses_changed(losses));
+}
+
+TEST(what_is_watched_otherwise_is_not_missed)
+{
+    put(CLASSES, "c", "{}");
+    put(INGRESSES, "n/a", "{}");
+    put(INGRESSES, "n/b", "{}");
+    ck_assert_str_eq(decided(INGRESSES), "");
+    restart("# ingresses networking.k8s.io/v1 ", "# ingresses networking.k8s.io/v2 ");
+    ck_assert_str_eq(decided(INGRESSES), "");
+    ck_assert_str_eq(decided(CLASSES), "c");
+    restart("c {}", "c {/");
+    ck_assert_str_eq(decided(CLASSES), "");
 }
