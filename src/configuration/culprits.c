@@ -263,14 +263,15 @@ static bool culprits_rejected(struct culprits *c, const struct culprits_verdict 
     if (!c->searching)
         c->confirmed = false;
     c->searching = true;
-    if (culprits_of(c, TRIED) > 0) {
+    bool good = culprits_of(c, GOOD) > 0;
+    if (culprits_of(c, TRIED) > 0 && (good || !c->no_trials)) {
         culprits_suspect(c, v->why);
         if (c->confirmed)
             return culprits_next(c);
-        c->trial = c->trial || (!v->load && culprits_of(c, GOOD) == 0);
+        c->trial = c->trial || (!v->load && !good);
         return true;
     }
-    if (v->load || culprits_of(c, GOOD) == 0) {
+    if (v->load || c->no_trials || !good) {
         culprits_give_up(c);
         return true;
     }

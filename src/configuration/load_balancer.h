@@ -2,8 +2,8 @@
  * How a load balancer stands with what was published (configuration/published.h): what it writes at PATH/status/NAME, under a lease
  * that ends with it, as JSON:
  *
- *     {"name": "lb-1", "version": 7, "sha256": "...", "state": "in_sync", "reason": "", "haproxies": ["/etc/haproxy/dynamic.cfg"],
- *      "since": "2026-11-27T10:00:00.000Z"}
+ *     {"name": "lb-1", "version": 7, "sha256": "...", "state": "in_sync", "reason": "", "refused": "",
+ *      "haproxies": ["/etc/haproxy/dynamic.cfg"], "since": "2026-11-27T10:00:00.000Z"}
  *
  * Pure.
  */
@@ -31,6 +31,7 @@ struct load_balancer {
     char sha256[DIGEST_SHA256_HEX_BYTES]; /* what all of its HAProxies run; "": nothing yet, or not the same */
     enum load_balancer_state state;
     char *reason;     /* "": none */
+    char *refused;    /* why its HAProxies do not accept, or cannot load, `version`; "": they do, or it is not known */
     char **haproxies; /* their URLs or files */
     size_t haproxy_count;
     int64_t since_ms; /* wall clock: in this state */

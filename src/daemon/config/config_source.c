@@ -340,6 +340,7 @@ struct config_source *config_source_new(struct event_base *base, const struct co
     s->known = storage_known_new(of_objects && options->settings->local.file != NULL);
     const struct quarantine_options quarantine = {.folder = options->settings->state_dir,
                                                   .folder_fd = options->state_fd,
+                                                  .no_trials = options->settings->config_target == SETTINGS_TARGET_ETCD,
                                                   .telemetry = options->telemetry,
                                                   .log = options->log};
     s->quarantine = quarantine_new(base, &quarantine);
@@ -424,6 +425,11 @@ void config_source_judge(struct config_source *s, const struct document *d, cons
 {
     if (s->document != NULL && d != NULL && str_eq(s->document->id, d->id) && s->document->trial == d->trial)
         quarantine_judge(s->quarantine, v);
+}
+
+const char *config_source_refused(const struct config_source *s)
+{
+    return s->problem.kind == ERROR_NONE ? quarantine_refused(s->quarantine) : NULL;
 }
 
 void config_source_measure(const struct config_source *s)

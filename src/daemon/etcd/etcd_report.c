@@ -28,6 +28,7 @@ struct etcd_report {
     int64_t lease;       /* 0: none */
     uint64_t kept_ms;    /* when it was last kept alive; monotonic */
     char *said, *to_say; /* values: that lies there, that is on its way; NULL: none */
+    char *refused;       /* NULL: it is not */
     enum load_balancer_state state;
     int64_t since_ms;
     bool again;  /* something happened while a call was under way */
@@ -44,7 +45,9 @@ static enum load_balancer_state report_judge(const struct configuration_view *v,
                   : v->evidence != NULL ? v->evidence
                   : v->away             ? "HAProxy does not answer"
                                         : "";
-    return failed ? LOAD_BALANCER_FAILED : str_eq(v->state, "applied") ? LOAD_BALANCER_IN_SYNC : LOAD_BALANCER_BEHIND;
+    return failed                                         ? LOAD_BALANCER_FAILED
+           : str_eq(v->state, "applied") && !v->overtaken ? LOAD_BALANCER_IN_SYNC
+                                                          : LOAD_BALANCER_BEHIND;
 }
 
 static void report_fill(const struct etcd_report *r, struct load_balancer *l)
@@ -71,6 +74,7 @@ static void report_fill(const struct etcd_report *r, struct load_balancer *l)
         }
     }
     const char *problem = etcd_source_problem(r->options.source);
+    l->refused = mem_strdup(problem == NULL && r->refused != NULL ? r->refused : "");
     if (problem != NULL) {
         l->state = LOAD_BALANCER_FAILED;
         free(l->reason);
@@ -207,6 +211,7 @@ void etcd_report_free(struct etcd_report *r)
     free(r->key);
     free(r->said);
     free(r->to_say);
+    free(r->refused);
     free(r);
 }
 
@@ -225,9 +230,13 @@ void etcd_report_lead(struct etcd_report *r, const struct configuration *c)
     timer_cancel(&r->timer);
 }
 
-void etcd_report_poke(struct etcd_report *r)
+void etcd_report_poke(struct etcd_report *r, const char *refused)
 {
-    if (r == NULL || r->configuration == NULL)
+    if (r == NULL)
+        return;
+    free(r->refused);
+    r->refused = mem_strdup(refused);
+    if (r->configuration == NULL)
         return;
     if (r->call != NULL)
         r->again = true;

@@ -30,6 +30,7 @@ struct etcd_report *etcd_report_new(struct event_base *base, const struct etcd_r
 void etcd_report_free(struct etcd_report *r);
 /* This replica leads, and drives that from now on; NULL: no longer, and it says nothing more. */
 void etcd_report_lead(struct etcd_report *r, const struct configuration *c);
-void etcd_report_poke(struct etcd_report *r); /* something happened: what there is to say is said soon */
+/* Something happened: what there is to say is said soon. refused: why HAProxy refuses what the source has; NULL: it does not. */
+void etcd_report_poke(struct etcd_report *r, const char *refused);
 
 #endif

@@ -106,6 +106,8 @@ static void publisher_done(struct publisher *p, uint64_t version, int64_t publis
     p->published_ms = published_ms;
     p->tries = 0;
     publisher_rest(p, p->options.settings->resync_period_ms);
+    if (p->in_sync && p->options.published != NULL)
+        p->options.published(p->options.arg);
 }
 
 /* Another producer was faster: look again. */
@@ -488,6 +490,7 @@ struct publisher_view publisher_view(const struct publisher *p)
     return (struct publisher_view){.leads = p->leads,
                                    .version = p->version,
                                    .sha256 = p->in_sync && p->document != NULL ? p->document->text_hash : NULL,
+                                   .document = p->document,
                                    .problem = p->refused.kind != ERROR_NONE   ? p->refused.message
                                               : p->problem.kind != ERROR_NONE ? p->problem.message
                                                                               : NULL,

@@ -27,6 +27,8 @@ struct publisher_options {
     struct etcd_client *client;
     struct telemetry *telemetry;
     const struct log *log;
+    void (*published)(void *arg); /* what the source has lies there, or is found so; NULL: not called */
+    void *arg;
 };
 
 struct publisher *publisher_new(struct event_base *base, const struct publisher_options *options) must_check;
@@ -42,10 +44,11 @@ bool publisher_ready(const struct publisher *p, struct checks *checks);
 
 struct publisher_view {
     bool leads;
-    uint64_t version;     /* that lies there; 0: not known */
-    const char *sha256;   /* of it, where it is the source's; NULL: it is not, or not known */
-    const char *problem;  /* NULL: none */
-    int64_t published_ms; /* wall clock; 0: not known */
+    uint64_t version;                /* that lies there; 0: not known */
+    const char *sha256;              /* of it, where it is the source's; NULL: it is not, or not known */
+    const struct document *document; /* the source's; NULL: it has none */
+    const char *problem;             /* NULL: none */
+    int64_t published_ms;            /* wall clock; 0: not known */
 };
 struct publisher_view publisher_view(const struct publisher *p);
 

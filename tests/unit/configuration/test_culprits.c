@@ -318,6 +318,34 @@ TEST(a_first_document_with_one_that_cannot_be_loaded)
     assert_right();
 }
 
+/* Where each document is written, nobody's service ends for a search: neither what was good is taken apart, nor is a first document. */
+TEST(without_trials_what_is_good_stays)
+{
+    c.no_trials = true;
+    m.count = 10;
+    m.bad[5] = true;
+    settle();
+    ck_assert_uint_eq(m.written, 0);
+    m.bad[5] = false;
+    change(5, false);
+    settle();
+    m.written = 0;
+    m.broken = true;
+    settle();
+    change(2, false);
+    settle();
+    ck_assert_uint_eq(m.written, 0);
+    ck_assert_uint_eq(culprits_count(&c), 0);
+    m.broken = false;
+    settle();
+    m.fewest = OBJECTS_MAX;
+    change(4, true);
+    change(7, false);
+    settle();
+    assert_right();
+    ck_assert_uint_ge(m.fewest, 8);
+}
+
 static void restart(void)
 {
     cleanup(buf_fini) struct buf text = {0};

@@ -19,7 +19,7 @@ static struct {
     struct settings_dataplane dataplanes[3];
     struct configuration_view views[3];
     uint64_t version;
-    const char *problem;
+    const char *problem, *refused;
     struct log log;
     struct etcd_report *report;
     unsigned puts;
@@ -77,7 +77,7 @@ static void end(void)
 static void is_now(const char *state)
 {
     r.views[0].state = state;
-    etcd_report_poke(r.report);
+    etcd_report_poke(r.report, r.refused);
 }
 
 /* As it lies there. */
@@ -111,7 +111,7 @@ TEST(it_is_said_once_and_kept_alive)
     ck_assert_uint_eq(w.asked[ASK_GRANT], 1);
     ck_assert_uint_ge(w.asked[ASK_KEEP_ALIVE], 25);
     ck_assert_uint_le(w.asked[ASK_KEEP_ALIVE], 31);
-    etcd_report_poke(r.report);
+    etcd_report_poke(r.report, r.refused);
     model_pass(MINUTE_MS);
     ck_assert_uint_eq(r.puts, 1);
     etcd_report_free(r.report); /* and is gone with its lease */
@@ -160,9 +160,27 @@ TEST(since_is_when_the_state_began)
     load_balancer_fini(&third);
 }
 
+/* Which says why it stays; what cannot be read is refused by nobody. */
+TEST(what_is_refused_is_said)
+{
+    begin(9, 1);
+    r.refused = "line 7: no";
+    is_now("rejected");
+    model_pass(1000);
+    struct load_balancer first = said();
+    r.problem = "a part is missing";
+    etcd_report_poke(r.report, r.refused);
+    model_pass(1000);
+    struct load_balancer second = said();
+    ck_assert_str_eq(first.refused, "line 7: no");
+    ck_assert_str_eq(second.refused, "");
+    load_balancer_fini(&first);
+    load_balancer_fini(&second);
+}
+
 static const struct {
     const char *states, *runs[3],
-        *problem; /* a applied, w written, r rejected, f failed and tried again, d withdrawn, x away */
+        *problem; /* a applied, w written, r rejected, f failed and tried again, d withdrawn, x away, o overtaken */
     enum load_balancer_state state;
     const char *reason, *sha256;
 } worst[] = {
@@ -174,6 +192,7 @@ static const struct {
     {"rra", {HASH, NULL, HASH}, NULL, LOAD_BALANCER_FAILED, "r0", ""},
     {"af", {HASH, HASH}, NULL, LOAD_BALANCER_FAILED, "f1", HASH},
     {"ad", {HASH, HASH}, NULL, LOAD_BALANCER_FAILED, "the evidence", HASH},
+    {"o", {HASH}, NULL, LOAD_BALANCER_BEHIND, "o0", HASH},
     {"xa", {HASH, HASH}, NULL, LOAD_BALANCER_FAILED, "HAProxy does not answer", HASH},
     {"a", {NULL}, NULL, LOAD_BALANCER_IN_SYNC, "", ""},
     {"ar", {HASH, HASH}, "a part is missing", LOAD_BALANCER_FAILED, "a part is missing", HASH},
@@ -196,6 +215,7 @@ TEST_EACH(the_worst_of_several_counts, array_len(worst))
                                                  .reason = what == 'd' || what == 'x' ? NULL : reasons[i],
                                                  .evidence = what == 'd' ? "the evidence" : NULL,
                                                  .withdrawn = what == 'd' ? OTHER : NULL,
+                                                 .overtaken = what == 'o',
                                                  .failure = what == 'f' ? "network" : NULL,
                                                  .away = what == 'x'};
     }
@@ -261,7 +281,7 @@ TEST(who_leads_again_says_it_again)
     begin(8, 1);
     model_pass(1000);
     etcd_report_lead(r.report, NULL);
-    etcd_report_poke(r.report);
+    etcd_report_poke(r.report, r.refused);
     model_put(1, KEY, "another one's");
     model_pass(1000);
     ck_assert_str_eq(model_at(KEY)->value, "another one's");
