@@ -330,13 +330,13 @@ TEST(without_trials_what_is_good_stays)
     change(5, false);
     settle();
     m.written = 0;
-    m.broken = true;
+    m.bad[5] = true; /* HAProxy is another one */
     settle();
     change(2, false);
     settle();
     ck_assert_uint_eq(m.written, 0);
     ck_assert_uint_eq(culprits_count(&c), 0);
-    m.broken = false;
+    m.bad[5] = false;
     settle();
     m.fewest = OBJECTS_MAX;
     change(4, true);
