@@ -67,6 +67,7 @@ static bool check(void)
     bool written = !culprits_trial(&c), loads = true;
     uint64_t document = hash_bytes(HASH_START, culprits_trial(&c) ? "t" : "", 1);
     struct culprits_verdict v = {.accepted = !m.broken, .load = m.loads, .why = "line 7: no"};
+    ck_assert(written || !c.no_trials);
     for (size_t i = 0; i < m.count; i++) {
         if (!is_in(i))
             continue;
