@@ -263,15 +263,14 @@ static bool culprits_rejected(struct culprits *c, const struct culprits_verdict 
     if (!c->searching)
         c->confirmed = false;
     c->searching = true;
-    bool good = culprits_of(c, GOOD) > 0;
-    if (culprits_of(c, TRIED) > 0 && (good || !c->no_trials)) {
+    if (culprits_of(c, TRIED) > 0) {
         culprits_suspect(c, v->why);
         if (c->confirmed)
             return culprits_next(c);
-        c->trial = c->trial || (!v->load && !good);
+        c->trial = c->trial || (!v->load && culprits_of(c, GOOD) == 0);
         return true;
     }
-    if (v->load || c->no_trials || !good) {
+    if (v->load || culprits_of(c, GOOD) == 0) {
         culprits_give_up(c);
         return true;
     }

@@ -14,7 +14,7 @@
  * Where not even the GOOD ones alone are accepted, HAProxy or what is no object has changed: all objects are suspects. So that
  * nobody's service ends meanwhile, such documents are only to be checked, not written (culprits_trial), until the search is over. If a
  * document without any object is refused, too, no object is to blame, and none is left out. Nor is one where HAProxy accepted a document
- * and could not load it, or nothing can be only checked (no_trials), unless some objects changed and others did not.
+ * and could not load it, unless some objects changed.
  */
 #ifndef CONFIGURATION_CULPRITS_H
 #define CONFIGURATION_CULPRITS_H
@@ -28,7 +28,6 @@
 struct culprit;
 
 struct culprits {
-    bool no_trials; /* the caller's: each document is written */
     struct culprit *all;
     bool searching;
     bool confirmed; /* in this search a document of the GOOD ones was accepted */

@@ -39,6 +39,7 @@ void load_balancer_print(const struct load_balancer *l, struct buf *out)
     json_put_text(doc, root, "sha256", l->sha256);
     json_put_text(doc, root, "state", names[l->state]);
     json_put_text(doc, root, "reason", l->reason);
+    json_put_bool(doc, root, "accepted", l->accepted);
     json_put_text(doc, root, "refused", l->refused);
     json_put_texts(doc, root, "haproxies", (const char *const *)l->haproxies, l->haproxy_count);
     json_put_time(doc, root, "since", l->since_ms);
@@ -82,6 +83,7 @@ static int load_balancer_get(yyjson_val *root, struct load_balancer *l, struct e
         json_get_line(root, "sha256", DIGEST_SHA256_HEX_BYTES - 1, &sha256, err) != 0 ||
         json_get_line(root, "state", TEXT_MAX_BYTES, &state, err) != 0 ||
         json_get_line(root, "reason", TEXT_MAX_BYTES, &reason, err) != 0 ||
+        json_get_bool(root, "accepted", false, &l->accepted, err) != 0 ||
         json_get_line(root, "refused", TEXT_MAX_BYTES, &refused, err) != 0 ||
         json_get_line(root, "since", RFC3339_BYTES, &since, err) != 0 ||
         load_balancer_get_state(state, &l->state, err) != 0 || load_balancer_get_haproxies(root, l, err) != 0)

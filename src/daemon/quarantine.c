@@ -73,12 +73,6 @@ static void quarantine_on_judge(void *arg)
     if (!searched && q->culprits.searching && !v.accepted)
         log_warn(q->options.log, "HAProxy refuses the configuration; the objects that it is refused for are searched",
                  log_str("error", next->why));
-    if (!searched && q->culprits.gave_up && !v.accepted)
-        log_warn(q->options.log,
-                 "HAProxy refuses the configuration; no object is left out, as none that has changed can be told from "
-                 "others "
-                 "that were accepted",
-                 log_str("error", next->why));
     if (searched && !q->culprits.searching)
         log_info(q->options.log, "search for objects that HAProxy refuses ended",
                  log_int("left_out", (int64_t)(culprits_count(&q->culprits))), log_int("checks", (int64_t)q->checks));
@@ -94,7 +88,6 @@ struct quarantine *quarantine_new(struct event_base *base, const struct quaranti
 {
     struct quarantine *q = mem_alloc(sizeof(*q));
     q->options = *options;
-    q->culprits.no_trials = options->no_trials;
     timer_init(&q->judge, base, quarantine_on_judge, q);
     return q;
 }
@@ -186,14 +179,20 @@ static void quarantine_tell(struct quarantine *q, const struct culprits_verdict 
     timer_set_sooner(&q->judge, 0);
 }
 
+bool quarantine_verdict(const struct quarantine *q, struct culprits_verdict *ret)
+{
+    const struct verdict *last = &q->of_last;
+    *ret = (struct culprits_verdict){.accepted = last->is == ACCEPTED, .load = last->load, .why = last->why};
+    return last->is != NONE;
+}
+
 void quarantine_gives(struct quarantine *q, bool same)
 {
     if (q == NULL)
         return;
-    const struct verdict *last = &q->of_last;
-    const struct culprits_verdict v = {.accepted = last->is == ACCEPTED, .load = last->load, .why = last->why};
-    bool known = same && last->is != NONE;
-    quarantine_tell(q, known ? &v : NULL);
+    struct culprits_verdict v;
+    bool known = quarantine_verdict(q, &v);
+    quarantine_tell(q, same && known ? &v : NULL);
     if (!same)
         verdict_set(&q->of_last, NULL);
 }
@@ -205,11 +204,6 @@ void quarantine_judge(struct quarantine *q, const struct culprits_verdict *v)
     verdict_set(&q->of_last, v);
     if (!q->composing)
         quarantine_tell(q, v);
-}
-
-const char *quarantine_refused(const struct quarantine *q)
-{
-    return q != NULL && q->of_last.is == REFUSED ? q->of_last.why : NULL;
 }
 
 void quarantine_refuse(struct quarantine *q, const char *why)

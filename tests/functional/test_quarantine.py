@@ -168,6 +168,24 @@ def test_load_balancers_behind_etcd(line: Line) -> None:
         wait_until(lambda: producer.metrics().value("quarantined_objects") == 0, 20, "and not left out")
 
 
+def test_a_producer_that_knows_nothing(line: Line) -> None:
+    """What it publishes first is refused: what is to blame is searched by documents that load balancers only check, and nobody's service ends meanwhile."""
+    lb = line.load_balancer("lb-1")
+    names = {f"s{number}" for number in range(8)}
+    for name in names:
+        line.service(name)
+    with line.site.daemon(**line.settings, STATE_DIR="") as producer:
+        wait_until(lambda: lb.serves() == names, 30, f"all are served: {producer.tail()}")
+    line.service("s3", "nobody-has.pem")
+    with line.site.daemon(**line.settings, STATE_DIR="") as producer:
+        wait_until(lambda: lb.serves() == names - {"s3"} and lb.says()["state"] == "in_sync", 30, f"the others are: {producer.tail()} {lb.daemon.tail()}")
+        wait_until(lambda: producer.metrics().value("quarantined_objects") == 1 and "s3" in warnings(line.site), 20, "it is found")
+        assert lb.daemon.log().count("configuration written") == 2 and producer.log().count("only to be checked") > 3
+        assert not line.etcd.get(f"{PATH}/versions/trial")
+        lb.daemon.wait_ready()
+        producer.wait_ready()
+
+
 @pytest.fixture
 def templates(tmp_path: pathlib.Path) -> Iterator[Templates]:
     made = Templates(tmp_path)

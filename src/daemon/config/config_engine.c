@@ -51,7 +51,9 @@ struct config_engine {
 
 static void config_engine_poke_report(const struct config_engine *e)
 {
-    etcd_report_poke(e->etcd_report, config_source_refused(e->source));
+    struct culprits_verdict v;
+    bool known = config_source_verdict(e->source, &v);
+    etcd_report_poke(e->etcd_report, known ? &v : NULL);
 }
 
 /* ---- the source; config_engine_give has it call back with what it has ---- */

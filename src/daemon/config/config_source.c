@@ -68,7 +68,7 @@ static int config_source_make(struct config_source *s, const char *origin, const
     struct document *d = document_new_of(s->options.use, origin, bytes, len, hash, files, err);
     if (d == NULL)
         return -1;
-    d->trial = quarantine_trial(s->quarantine);
+    d->trial = quarantine_trial(s->quarantine) || etcd_source_trial(s->etcd);
     quarantine_gives(s->quarantine,
                      s->document != NULL && str_eq(s->document->id, d->id) && s->document->trial == d->trial);
     storage_known_end(s->known);
@@ -340,7 +340,6 @@ struct config_source *config_source_new(struct event_base *base, const struct co
     s->known = storage_known_new(of_objects && options->settings->local.file != NULL);
     const struct quarantine_options quarantine = {.folder = options->settings->state_dir,
                                                   .folder_fd = options->state_fd,
-                                                  .no_trials = options->settings->config_target == SETTINGS_TARGET_ETCD,
                                                   .telemetry = options->telemetry,
                                                   .log = options->log};
     s->quarantine = quarantine_new(base, &quarantine);
@@ -427,9 +426,9 @@ void config_source_judge(struct config_source *s, const struct document *d, cons
         quarantine_judge(s->quarantine, v);
 }
 
-const char *config_source_refused(const struct config_source *s)
+bool config_source_verdict(const struct config_source *s, struct culprits_verdict *ret)
 {
-    return s->problem.kind == ERROR_NONE ? quarantine_refused(s->quarantine) : NULL;
+    return s->problem.kind == ERROR_NONE && quarantine_verdict(s->quarantine, ret);
 }
 
 void config_source_measure(const struct config_source *s)

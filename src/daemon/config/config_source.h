@@ -62,8 +62,8 @@ void config_source_give(struct config_source *s); /* calls back with what it has
 void config_source_tell_to(struct config_source *s, struct events *events);
 /* What became of that document. */
 void config_source_judge(struct config_source *s, const struct document *d, const struct culprits_verdict *v);
-/* Why HAProxy refused what it has now; NULL: it did not, or that is not known. Borrowed until the loop goes on. */
-const char *config_source_refused(const struct config_source *s);
+/* The same of what it has now; false: that is not known. Borrowed until the loop goes on. */
+bool config_source_verdict(const struct config_source *s, struct culprits_verdict *ret);
 void config_source_measure(const struct config_source *s);
 /* What it reads in etcd; NULL: nothing. */
 const struct etcd_source *config_source_etcd(const struct config_source *s);

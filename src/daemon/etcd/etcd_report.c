@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "configuration/configuration.h"
+#include "configuration/culprits.h"
 #include "configuration/load_balancer.h"
 #include "daemon/etcd/etcd_access.h"
 #include "daemon/etcd/etcd_source.h"
@@ -28,7 +29,8 @@ struct etcd_report {
     int64_t lease;       /* 0: none */
     uint64_t kept_ms;    /* when it was last kept alive; monotonic */
     char *said, *to_say; /* values: that lies there, that is on its way; NULL: none */
-    char *refused;       /* NULL: it is not */
+    bool accepted;       /* what the source has */
+    char *refused;       /* why it is; NULL: it is not */
     enum load_balancer_state state;
     int64_t since_ms;
     bool again;  /* something happened while a call was under way */
@@ -74,6 +76,7 @@ static void report_fill(const struct etcd_report *r, struct load_balancer *l)
         }
     }
     const char *problem = etcd_source_problem(r->options.source);
+    l->accepted = problem == NULL && r->accepted;
     l->refused = mem_strdup(problem == NULL && r->refused != NULL ? r->refused : "");
     if (problem != NULL) {
         l->state = LOAD_BALANCER_FAILED;
@@ -179,7 +182,7 @@ static void report_go_on(void *arg)
     free(r->to_say);
     r->to_say = report_text(r);
     uint64_t behind_ms = clock_wall_ms() - (uint64_t)r->since_ms;
-    if (r->state == LOAD_BALANCER_BEHIND && behind_ms < BEHIND_MS)
+    if (r->state == LOAD_BALANCER_BEHIND && behind_ms < BEHIND_MS && !r->accepted)
         timer_set(&r->timer, BEHIND_MS - behind_ms);
     else if (r->said == NULL || !str_eq(r->said, r->to_say))
         report_put(r);
@@ -230,12 +233,13 @@ void etcd_report_lead(struct etcd_report *r, const struct configuration *c)
     timer_cancel(&r->timer);
 }
 
-void etcd_report_poke(struct etcd_report *r, const char *refused)
+void etcd_report_poke(struct etcd_report *r, const struct culprits_verdict *v)
 {
     if (r == NULL)
         return;
     free(r->refused);
-    r->refused = mem_strdup(refused);
+    r->refused = mem_strdup(v != NULL && !v->accepted ? v->why : NULL);
+    r->accepted = v != NULL && v->accepted;
     if (r->configuration == NULL)
         return;
     if (r->call != NULL)

@@ -256,8 +256,8 @@ bool load_balancers_judge(const struct load_balancers *l, uint64_t version, cons
         if (of_it && refused) {
             why = why != NULL ? why : one->refused;
             refuse++;
-        } else if (of_it && in_sync)
-            run += str_eq(one->sha256, sha256);
+        } else if (of_it && (one->accepted || in_sync))
+            run += one->accepted || str_eq(one->sha256, sha256); /* one of an older release says this alone */
         else
             say_nothing += refused || one->state != LOAD_BALANCER_FAILED; /* or it refused the one before */
     }

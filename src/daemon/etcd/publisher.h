@@ -2,7 +2,8 @@
  * CONFIG_TARGET=etcd: what CONFIG_SOURCE has is published for load balancers, as configuration/published.h says. Each round reads what
  * lies there; where it is another configuration, or incomplete, its parts are put first, then the manifest and the configuration in one
  * transaction that compares all that was read: of two producers none loses what the other one wrote unseen. Old versions and parts
- * that no manifest names are deleted behind it. It reads again with each RESYNC_PERIOD, and repairs.
+ * that no manifest names are deleted behind it. It reads again with each RESYNC_PERIOD, and repairs. Of a document that is only to be
+ * checked, its parts and its manifest at PATH/versions/trial are put; that goes with the next one that is none.
  */
 #ifndef DAEMON_ETCD_PUBLISHER_H
 #define DAEMON_ETCD_PUBLISHER_H

@@ -67,7 +67,6 @@ static bool check(void)
     bool written = !culprits_trial(&c), loads = true;
     uint64_t document = hash_bytes(HASH_START, culprits_trial(&c) ? "t" : "", 1);
     struct culprits_verdict v = {.accepted = !m.broken, .load = m.loads, .why = "line 7: no"};
-    ck_assert(written || !c.no_trials);
     for (size_t i = 0; i < m.count; i++) {
         if (!is_in(i))
             continue;
@@ -317,34 +316,6 @@ TEST(a_first_document_with_one_that_cannot_be_loaded)
     m.bad[3] = m.unloadable[7] = true;
     settle();
     assert_right();
-}
-
-/* Where each document is written, nobody's service ends for a search: neither what was good is taken apart, nor is a first document. */
-TEST(without_trials_what_is_good_stays)
-{
-    c.no_trials = true;
-    m.count = 10;
-    m.bad[5] = true;
-    settle();
-    ck_assert_uint_eq(m.written, 0);
-    m.bad[5] = false;
-    change(5, false);
-    settle();
-    m.written = 0;
-    m.bad[5] = true; /* HAProxy is another one */
-    settle();
-    change(2, false);
-    settle();
-    ck_assert_uint_eq(m.written, 0);
-    ck_assert_uint_eq(culprits_count(&c), 0);
-    m.bad[5] = false;
-    settle();
-    m.fewest = OBJECTS_MAX;
-    change(4, true);
-    change(7, false);
-    settle();
-    assert_right();
-    ck_assert_uint_ge(m.fewest, 8);
 }
 
 static void restart(void)

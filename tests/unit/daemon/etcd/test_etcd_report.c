@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "configuration/configuration.h"
+#include "configuration/culprits.h"
 #include "configuration/load_balancer.h"
 #include "daemon/etcd/etcd_report.h"
 #include "daemon/etcd/etcd_source.h"
@@ -19,7 +20,8 @@ static struct {
     struct settings_dataplane dataplanes[3];
     struct configuration_view views[3];
     uint64_t version;
-    const char *problem, *refused;
+    const char *problem;
+    const struct culprits_verdict *verdict;
     struct log log;
     struct etcd_report *report;
     unsigned puts;
@@ -74,10 +76,15 @@ static void end(void)
     model_end();
 }
 
+static void poke(void)
+{
+    etcd_report_poke(r.report, r.verdict);
+}
+
 static void is_now(const char *state)
 {
     r.views[0].state = state;
-    etcd_report_poke(r.report, r.refused);
+    poke();
 }
 
 /* As it lies there. */
@@ -111,7 +118,7 @@ TEST(it_is_said_once_and_kept_alive)
     ck_assert_uint_eq(w.asked[ASK_GRANT], 1);
     ck_assert_uint_ge(w.asked[ASK_KEEP_ALIVE], 25);
     ck_assert_uint_le(w.asked[ASK_KEEP_ALIVE], 31);
-    etcd_report_poke(r.report, r.refused);
+    poke();
     model_pass(MINUTE_MS);
     ck_assert_uint_eq(r.puts, 1);
     etcd_report_free(r.report); /* and is gone with its lease */
@@ -160,22 +167,48 @@ TEST(since_is_when_the_state_began)
     load_balancer_fini(&third);
 }
 
-/* Which says why it stays; what cannot be read is refused by nobody. */
-TEST(what_is_refused_is_said)
+static const struct {
+    struct culprits_verdict v;
+    bool known;
+    const char *problem;
+    bool accepted;
+    const char *refused;
+} verdicts[] = {
+    {{.why = NULL}, false, NULL, false, ""},
+    {{.accepted = true}, true, NULL, true, ""},
+    {{.why = "line 7: no"}, true, NULL, false, "line 7: no"},
+    {{.accepted = true}, true, "a part is missing", false, ""},
+    {{.why = "line 7: no"}, true, "a part is missing", false, ""},
+};
+
+/* Of what can be read; and at once, also of what is never loaded, as it is only to be checked. */
+TEST_EACH(what_became_of_it_is_said, array_len(verdicts))
 {
     begin(9, 1);
-    r.refused = "line 7: no";
-    is_now("rejected");
+    r.views[0].state = "valid";
+    model_pass(MINUTE_MS);
+    r.problem = verdicts[_i].problem;
+    r.verdict = verdicts[_i].known ? &verdicts[_i].v : NULL;
+    r.version = 2;
+    is_now(verdicts[_i].refused[0] != '\0' ? "rejected" : "valid");
     model_pass(1000);
-    struct load_balancer first = said();
-    r.problem = "a part is missing";
-    etcd_report_poke(r.report, r.refused);
+    struct load_balancer l = said();
+    ck_assert_int_eq(l.accepted, verdicts[_i].accepted);
+    ck_assert_str_eq(l.refused, verdicts[_i].refused);
+    ck_assert_uint_eq(l.version, 2);
+    load_balancer_fini(&l);
+}
+
+TEST(a_check_that_took_a_moment_is_said_at_once)
+{
+    static const struct culprits_verdict accepted = {.accepted = true};
+    begin(10, 1);
+    model_pass(MINUTE_MS);
+    is_now("valid");
+    r.verdict = &accepted;
+    poke();
     model_pass(1000);
-    struct load_balancer second = said();
-    ck_assert_str_eq(first.refused, "line 7: no");
-    ck_assert_str_eq(second.refused, "");
-    load_balancer_fini(&first);
-    load_balancer_fini(&second);
+    check_said(LOAD_BALANCER_BEHIND, "");
 }
 
 static const struct {
@@ -281,7 +314,7 @@ TEST(who_leads_again_says_it_again)
     begin(8, 1);
     model_pass(1000);
     etcd_report_lead(r.report, NULL);
-    etcd_report_poke(r.report, r.refused);
+    poke();
     model_put(1, KEY, "another one's");
     model_pass(1000);
     ck_assert_str_eq(model_at(KEY)->value, "another one's");

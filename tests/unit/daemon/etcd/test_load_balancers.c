@@ -73,7 +73,7 @@ TEST_EACH(of_an_older_version_it_is_behind, array_len(stands))
     ck_assert_int_eq((int)load_balancer_stands(&one, stands[_i].published), (int)stands[_i].stands);
 }
 
-/* Each is a version that it has read, with what it says of it: a in sync, o in sync with another one (its operator's), w behind,
+/* Each is a version that it has read, with what it says of it: a in sync, v accepted, o in sync with another one (its operator's), w behind,
  * r refused, f failed otherwise. Version 7 is judged. */
 static const struct {
     const char *said, *waiting, *at_last; /* "yes", "no", "": not decided */
@@ -97,7 +97,9 @@ static const struct {
     {"7r 6f", "no", "no"},
     {"7r 7o", "no", "no"},
     {"7a 7f 7f 7o", "yes", "yes"},
-    {"6a 7w 7f 7o 5r", "", ""},
+    {"6a 6v 7w 7f 7o 5r", "", ""},
+    {"7v 7r", "yes", "yes"}, /* it was only to be checked */
+    {"7v 7r 7r", "no", "no"},
 };
 
 static void check_verdict(const char *expected, bool waits)
@@ -116,11 +118,11 @@ TEST_EACH(half_of_them_accept_and_more_refuse, array_len(verdicts))
         cleanup(mem_free_ptr) char *key = mem_printf(STATUS "lb%u", n);
         cleanup(mem_free_ptr) char *refused = at[1] == 'r' ? mem_printf("no, says lb%u", n) : mem_strdup("");
         cleanup(mem_free_ptr) char *value =
-            mem_printf("{\"version\":%c,\"state\":\"%s\",\"sha256\":\"%s\",\"refused\":\"%s\"}", at[0],
-                       strchr("ao", at[1]) ? "in_sync"
-                       : at[1] == 'w'      ? "behind"
-                                           : "failed",
-                       at[1] == 'a' ? "ab" : "cd", refused);
+            mem_printf("{\"version\":%c,\"state\":\"%s\",\"sha256\":\"%s\",\"accepted\":%s,\"refused\":\"%s\"}", at[0],
+                       strchr("ao", at[1])   ? "in_sync"
+                       : strchr("vw", at[1]) ? "behind"
+                                             : "failed",
+                       at[1] == 'a' ? "ab" : "cd", at[1] == 'v' ? "true" : "false", refused);
         model_put(1, key, value);
     }
     load_balancers_start(l.list);
