@@ -120,7 +120,8 @@ static bool pass(struct log_limit *l, size_t keys, uint64_t now_ms, uint64_t h, 
         l->held_back++;
         return false;
     }
-    *ret_held_back = l->held_back;
+    if (ret_held_back != NULL)
+        *ret_held_back = l->held_back;
     l->held_back = 0;
     l->keys[at].hash = h;
     l->keys[at].next_ms = now_ms + l->period_ms;

@@ -67,7 +67,7 @@ uint64_t log_dropped(const struct log *log);
 
 /*
  * Rate limit for one kind of repeated line: the first passes, then one each period, which gets the number of those held
- * back in between. A `key` that differs from the last one passes at once.
+ * back in between (NULL: it is not asked for). A `key` that differs from the last one passes at once.
  */
 struct log_limit {
     uint64_t period_ms;

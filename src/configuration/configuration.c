@@ -315,6 +315,7 @@ struct configuration_view configuration_view(const struct configuration *c, size
                                    .status = progresses[t->progress].status,
                                    .away = t->away,
                                    .joins = t->joins,
+                                   .overtaken = c->next != NULL,
                                    .former = t->own != NULL,
                                    .paused = c->paused,
                                    .files_missing = t->files_missing,

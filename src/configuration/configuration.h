@@ -95,6 +95,7 @@ struct configuration_view {
     unsigned version;     /* that a rollback brought back; 0: it is the source's */
     bool away;            /* the last request about it had no answer that counts */
     bool joins;           /* it was added, and has not done well with any document yet: no other one's matter */
+    bool overtaken;       /* the source has another one, which waits until this one is whole, or gone */
     bool former;          /* it is new, and has the last one that ran, as the latest is rejected */
     bool paused;          /* by its source: it is validated, and not written */
     bool files_missing;   /* it is not validated: its files are not there as it has them, and nothing may be written */

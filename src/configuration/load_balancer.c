@@ -26,6 +26,7 @@ void load_balancer_fini(struct load_balancer *l)
     free(l->haproxies);
     free(l->name);
     free(l->reason);
+    free(l->refused);
     *l = (struct load_balancer){0};
 }
 
@@ -38,6 +39,8 @@ void load_balancer_print(const struct load_balancer *l, struct buf *out)
     json_put_text(doc, root, "sha256", l->sha256);
     json_put_text(doc, root, "state", names[l->state]);
     json_put_text(doc, root, "reason", l->reason);
+    json_put_bool(doc, root, "accepted", l->accepted);
+    json_put_text(doc, root, "refused", l->refused);
     json_put_texts(doc, root, "haproxies", (const char *const *)l->haproxies, l->haproxy_count);
     json_put_time(doc, root, "since", l->since_ms);
     json_write(doc, false, out);
@@ -73,13 +76,15 @@ static int load_balancer_get_haproxies(yyjson_val *root, struct load_balancer *l
 
 static int load_balancer_get(yyjson_val *root, struct load_balancer *l, struct error *err)
 {
-    const char *name, *sha256, *state, *reason, *since;
+    const char *name, *sha256, *state, *reason, *refused, *since;
     int64_t version, since_us = 0;
     if (json_get_line(root, "name", TEXT_MAX_BYTES, &name, err) != 0 ||
         json_get_int(root, "version", 0, INT64_MAX, 0, &version, err) != 0 ||
         json_get_line(root, "sha256", DIGEST_SHA256_HEX_BYTES - 1, &sha256, err) != 0 ||
         json_get_line(root, "state", TEXT_MAX_BYTES, &state, err) != 0 ||
         json_get_line(root, "reason", TEXT_MAX_BYTES, &reason, err) != 0 ||
+        json_get_bool(root, "accepted", false, &l->accepted, err) != 0 ||
+        json_get_line(root, "refused", TEXT_MAX_BYTES, &refused, err) != 0 ||
         json_get_line(root, "since", RFC3339_BYTES, &since, err) != 0 ||
         load_balancer_get_state(state, &l->state, err) != 0 || load_balancer_get_haproxies(root, l, err) != 0)
         return -1;
@@ -87,6 +92,7 @@ static int load_balancer_get(yyjson_val *root, struct load_balancer *l, struct e
         return error_set(err, ERROR_INVALID, "\"since\" is no time");
     l->name = mem_strdup(name != NULL ? name : "");
     l->reason = mem_strdup(reason != NULL ? reason : "");
+    l->refused = mem_strdup(refused != NULL ? refused : "");
     l->version = (uint64_t)version;
     l->since_ms = since_us / 1000;
     memcpy(l->sha256, sha256 != NULL ? sha256 : "", strlen(sha256 != NULL ? sha256 : "") + 1);

@@ -2,14 +2,15 @@
  * How a load balancer stands with what was published (configuration/published.h): what it writes at PATH/status/NAME, under a lease
  * that ends with it, as JSON:
  *
- *     {"name": "lb-1", "version": 7, "sha256": "...", "state": "in_sync", "reason": "", "haproxies": ["/etc/haproxy/dynamic.cfg"],
- *      "since": "2026-11-27T10:00:00.000Z"}
+ *     {"name": "lb-1", "version": 7, "sha256": "...", "state": "in_sync", "reason": "", "accepted": true, "refused": "",
+ *      "haproxies": ["/etc/haproxy/dynamic.cfg"], "since": "2026-11-27T10:00:00.000Z"}
  *
  * Pure.
  */
 #ifndef CONFIGURATION_LOAD_BALANCER_H
 #define CONFIGURATION_LOAD_BALANCER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,8 @@ struct load_balancer {
     char sha256[DIGEST_SHA256_HEX_BYTES]; /* what all of its HAProxies run; "": nothing yet, or not the same */
     enum load_balancer_state state;
     char *reason;     /* "": none */
+    bool accepted;    /* `version`: its HAProxies run it, or find it valid, where it is only to be checked */
+    char *refused;    /* why they do not accept it, or cannot load it; "": they do, or it is not known */
     char **haproxies; /* their URLs or files */
     size_t haproxy_count;
     int64_t since_ms; /* wall clock: in this state */

@@ -179,14 +179,20 @@ static void quarantine_tell(struct quarantine *q, const struct culprits_verdict 
     timer_set_sooner(&q->judge, 0);
 }
 
+bool quarantine_verdict(const struct quarantine *q, struct culprits_verdict *ret)
+{
+    const struct verdict *last = &q->of_last;
+    *ret = (struct culprits_verdict){.accepted = last->is == ACCEPTED, .load = last->load, .why = last->why};
+    return last->is != NONE;
+}
+
 void quarantine_gives(struct quarantine *q, bool same)
 {
     if (q == NULL)
         return;
-    const struct verdict *last = &q->of_last;
-    const struct culprits_verdict v = {.accepted = last->is == ACCEPTED, .load = last->load, .why = last->why};
-    bool known = same && last->is != NONE;
-    quarantine_tell(q, known ? &v : NULL);
+    struct culprits_verdict v;
+    bool known = quarantine_verdict(q, &v);
+    quarantine_tell(q, same && known ? &v : NULL);
     if (!same)
         verdict_set(&q->of_last, NULL);
 }

@@ -51,6 +51,8 @@ bool quarantine_trial(const struct quarantine *q); /* the document is to be chec
 void quarantine_gives(struct quarantine *q, bool same);
 /* Of the document that was given last; may be called at any time. */
 void quarantine_judge(struct quarantine *q, const struct culprits_verdict *v);
+/* The same, as it was told; false: nothing is known. Borrowed until the loop goes on. */
+bool quarantine_verdict(const struct quarantine *q, struct culprits_verdict *ret);
 void quarantine_refuse(struct quarantine *q, const char *why); /* what the objects come to can be no document */
 void quarantine_keep_none(struct quarantine *q);               /* none is given: what runs stays */
 void quarantine_check(const struct quarantine *q, struct checks *checks); /* adds one where any is left out */

@@ -12,11 +12,14 @@ from typing import Any
 
 import pytest
 
-from tests.harness import objects
+from tests.harness import objects, parts, realparts
 from tests.harness.daemon import Daemon
+from tests.harness.etcd import Etcd
+from tests.harness.haproxy import HAProxy
 from tests.harness.process import free_port, wait_until
 
-from .test_annotated_services import NODES
+from .rig import program
+from .test_annotated_services import NODES, STATIC
 from .test_annotated_services import Site as Services
 from .test_template_source import Site as Templates
 from .test_template_source import setting
@@ -63,6 +66,124 @@ def test_what_only_a_reload_refuses(site: Services) -> None:
         site.kube.put(site.service("bad", port, namespace="evil", hostname="bad.example.com"))
         wait_until(lambda: "backend k8s-service_evil_bad_web_backend" in site.text() and daemon.ready(), 20, "it is repaired")
         wait_until(lambda: daemon.metrics().value("quarantined_objects") == 0, 10, "and not left out")
+
+
+# ---- behind etcd
+
+PATH = "/haproxy/east"
+
+
+class LoadBalancer:
+    """A HAProxy behind etcd, and the daemon beside it."""
+
+    def __init__(self, home: pathlib.Path, etcd: Etcd, name: str):
+        self.etcd, self.name = etcd, name
+        self.haproxy = HAProxy(home / name, STATIC)
+        self.dynamic = home / name / "dynamic.cfg"
+        self.dynamic.write_text("# nothing yet\n")
+        self.haproxy.files.append(self.dynamic)
+        self.daemon = Daemon(home / f"{name}-daemon", {
+            "CONFIG_SOURCE": "etcd", "ETCD_ENDPOINTS": etcd.url, "ETCD_PATH": PATH, "ETCD_NAME": name, "HAPROXY_CONFIG_FILE": str(self.dynamic),
+            "HAPROXY_CHECK_FILES": f"{self.haproxy.config},{self.dynamic}", "HAPROXY_MASTER_SOCKET": str(self.haproxy.master_socket),
+            "HAPROXY_STATS_SOCKET": str(self.haproxy.socket), "HAPROXY_BIN": self.haproxy.binary, "STATE_DIR": str(home / f"{name}-state"),
+            "CONFIG_MIN_INTERVAL": "0s", "LOG_LEVEL": "debug"}, program())
+        (home / f"{name}-state").mkdir()
+
+    def serves(self) -> set[str]:
+        return {line.split("_")[2] for line in self.dynamic.read_text().splitlines() if line.startswith("backend k8s-service_")}
+
+    def says(self) -> dict[str, Any]:
+        return json.loads(self.etcd.get(f"{PATH}/status/{self.name}") or "{}")
+
+
+class Line:
+    """A producer of annotated Services, and load balancers."""
+
+    def __init__(self, home: pathlib.Path, etcd: Etcd, ends: contextlib.ExitStack):
+        self.site, self.etcd, self.home, self.ends = Services(home), etcd, home, ends
+        self.settings = {"CONFIG_TARGET": "etcd", "ETCD_ENDPOINTS": etcd.url, "ETCD_PATH": PATH, "RESYNC_PERIOD": "2s"}
+        for name in [key for key in self.site.settings if key.startswith("HAPROXY_")]:
+            del self.site.settings[name]
+
+    def load_balancer(self, name: str) -> LoadBalancer:
+        lb = LoadBalancer(self.home, self.etcd, name)
+        self.ends.enter_context(lb.haproxy)
+        self.ends.enter_context(lb.daemon)
+        return lb
+
+    def service(self, name: str, certificate: str = "", **options: str) -> None:
+        """Each has its own port; HAProxy refuses one with a certificate that it does not have."""
+        tls = {"use_ssl": "true", "ssl_certificate": certificate} if certificate else {}
+        self.site.kube.put(self.site.service(name, 30000, hostname=f"{name}.example.com", listen_port=str(free_port()), **tls, **options))
+
+
+@pytest.fixture
+def line(tmp_path: pathlib.Path) -> Iterator[Line]:
+    with parts.or_skip("no etcd here"):
+        etcd = Etcd(realparts.etcd_debian(), tmp_path)
+    with contextlib.ExitStack() as ends:
+        ends.enter_context(etcd)
+        made = Line(tmp_path, etcd, ends)
+        ends.enter_context(made.site.kube)
+        made.site.kube.put(*(objects.node(name, address) for name, address in NODES.items()))
+        yield made
+
+
+def test_load_balancers_behind_etcd(line: Line) -> None:
+    """What they refuse is left out by the producer, the others' changes reach them; over a restart, too."""
+    lbs = [line.load_balancer("lb-1"), line.load_balancer("lb-2")]
+    line.service("a")
+
+    def all_serve(*names: str) -> bool:
+        return all(lb.serves() == set(names) and lb.says().get("state") == "in_sync" for lb in lbs)
+
+    def left_out(daemon: Daemon) -> list[str]:
+        return [r["name"] for r in json.loads(daemon.get("/status")[1])["services"]["remark_list"] if r["left_out"]]
+
+    with line.site.daemon(**line.settings) as producer:
+        wait_until(lambda: all_serve("a"), 30, f"it is served: {producer.tail()} {lbs[0].daemon.tail()}")
+        line.service("bad", "nobody-has.pem", namespace="evil")
+        line.service("b")
+        wait_until(lambda: all_serve("a", "b"), 30, f"another one's change: {producer.tail()}")
+        wait_until(lambda: producer.metrics().value("quarantined_objects") == 1, 20, f"it is found: {producer.tail()}")
+        wait_until(lambda: "bad" in warnings(line.site), 20, "its author is told")
+        assert warnings(line.site)["bad"].startswith(f"LeftOut: {REFUSED}") and "nobody-has.pem" in warnings(line.site)["bad"]
+        assert left_out(producer) == ["bad"]
+    version = json.loads(line.etcd.get(f"{PATH}/manifest") or "{}")["version"]
+    with line.site.daemon(**line.settings) as producer:
+        producer.wait_ready()
+        line.service("c")
+        wait_until(lambda: all_serve("a", "b", "c"), 30, f"a change after a restart: {producer.tail()}")
+        assert left_out(producer) == ["bad"]
+        assert json.loads(line.etcd.get(f"{PATH}/manifest") or "{}")["version"] == version + 1, "nothing is searched again"
+        # One with a wrong HAProxy refuses all that there is.
+        broken = line.load_balancer("lb-3")
+        broken.haproxy.config.write_text(broken.haproxy.config.read_text() + "  no-such-word\n")
+        line.service("d")
+        wait_until(lambda: broken.says().get("refused") and all_serve("a", "b", "c", "d"), 30, f"a change that one refuses: {producer.tail()}")
+        assert "no-such-word" in broken.says()["refused"] and left_out(producer) == ["bad"]
+        assert producer.log().count("a load balancer refuses what is published; it keeps what it runs\" name=lb-3") == 1
+        line.service("bad", namespace="evil")
+        wait_until(lambda: all_serve("a", "b", "c", "d", "bad"), 30, f"it is repaired: {producer.tail()}")
+        wait_until(lambda: producer.metrics().value("quarantined_objects") == 0, 20, "and not left out")
+
+
+def test_a_producer_that_knows_nothing(line: Line) -> None:
+    """What it publishes first is refused: what is to blame is searched by documents that load balancers only check, and nobody's service ends meanwhile."""
+    lb = line.load_balancer("lb-1")
+    names = {f"s{number}" for number in range(8)}
+    for name in names:
+        line.service(name)
+    with line.site.daemon(**line.settings, STATE_DIR="") as producer:
+        wait_until(lambda: lb.serves() == names, 30, f"all are served: {producer.tail()}")
+    line.service("s3", "nobody-has.pem")
+    with line.site.daemon(**line.settings, STATE_DIR="") as producer:
+        wait_until(lambda: lb.serves() == names - {"s3"} and lb.says()["state"] == "in_sync", 30, f"the others are: {producer.tail()} {lb.daemon.tail()}")
+        wait_until(lambda: producer.metrics().value("quarantined_objects") == 1 and "s3" in warnings(line.site), 20, "it is found")
+        assert lb.daemon.log().count("configuration written") == 2 and producer.log().count("only to be checked") > 3
+        assert not line.etcd.get(f"{PATH}/versions/trial")
+        lb.daemon.wait_ready()
+        producer.wait_ready()
 
 
 @pytest.fixture

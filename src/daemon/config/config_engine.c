@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "configuration/configuration.h"
 #include "configuration/culprits.h"
@@ -22,6 +23,8 @@
 #include "settings/settings.h"
 
 #define TAKE_MS 500
+/* A load balancer that says nothing of a version for so long is waited for no longer. One that is gone left before. */
+#define WAIT_MS (ETCD_REPORT_LEASE_S * 1000u)
 
 struct config_engine {
     struct event_base *base;
@@ -35,6 +38,8 @@ struct config_engine {
     struct etcd_report *etcd_report;       /* NULL: the source is not there */
     struct publisher *publisher;           /* NULL: it does not go there */
     struct load_balancers *load_balancers; /* the same */
+    struct timer judge;                    /* what they make of a version */
+    uint64_t judged, judged_since_ms;      /* that version; when it lay there first */
     struct config_source *source;
     struct config_requests *requests; /* NULL: no STATE_DIR */
     struct config_report *report;
@@ -44,6 +49,13 @@ struct config_engine {
     bool seen;                           /* the source knows what its HAProxies had in their files */
     struct events *events;               /* NULL: none are written */
 };
+
+static void config_engine_poke_report(const struct config_engine *e)
+{
+    struct culprits_verdict v;
+    bool known = config_source_verdict(e->source, &v);
+    etcd_report_poke(e->etcd_report, known ? &v : NULL);
+}
 
 /* ---- the source; config_engine_give has it call back with what it has ---- */
 
@@ -77,7 +89,7 @@ static void config_engine_on_changed(void *arg, struct document *d)
     publisher_set(e->publisher, d);
     if (gives)
         configuration_set(e->configuration, d);
-    etcd_report_poke(e->etcd_report);
+    config_engine_poke_report(e);
 }
 
 static void config_engine_on_followed(void *arg, struct document *d)
@@ -117,7 +129,7 @@ static void config_engine_on_failed(void *arg, const struct error *err)
     config_engine_fall_back(e);
     if (e->configuration != NULL)
         configuration_refuse(e->configuration, err);
-    etcd_report_poke(e->etcd_report);
+    config_engine_poke_report(e);
 }
 
 static void config_engine_on_paused(void *arg, bool paused)
@@ -147,6 +159,32 @@ static int config_engine_on_rollback(void *arg, unsigned number, struct error *e
     return configuration_rollback(e->configuration, number, err);
 }
 
+/* ---- what load balancers make of it ---- */
+
+static void config_engine_judge_published(void *arg)
+{
+    struct config_engine *e = arg;
+    const struct publisher_view v = publisher_view(e->publisher);
+    struct culprits_verdict verdict;
+    uint64_t now_ms = clock_mono_ms();
+    if (!v.leads || v.sha256 == NULL || e->options.settings->dry_run)
+        return;
+    if (e->judged != v.version)
+        e->judged_since_ms = now_ms;
+    e->judged = v.version;
+    uint64_t until_ms = e->judged_since_ms + WAIT_MS;
+    if (load_balancers_judge(e->load_balancers, v.version, v.sha256, now_ms < until_ms, &verdict))
+        config_source_judge(e->source, v.document, &verdict);
+    else if (now_ms < until_ms)
+        timer_set(&e->judge, until_ms - now_ms);
+}
+
+static void config_engine_on_heard(void *arg)
+{
+    struct config_engine *e = arg;
+    timer_set_sooner(&e->judge, 0);
+}
+
 /* ---- life ---- */
 
 static void config_engine_use_etcd(struct config_engine *e)
@@ -154,10 +192,15 @@ static void config_engine_use_etcd(struct config_engine *e)
     const struct config_engine_options *o = &e->options;
     struct etcd_client *client = etcd_access_client(e->etcd);
     if (o->settings->config_target == SETTINGS_TARGET_ETCD) {
-        const struct publisher_options options = {
-            .settings = o->settings, .client = client, .telemetry = o->telemetry, .log = o->log};
+        const struct publisher_options options = {.settings = o->settings,
+                                                  .client = client,
+                                                  .telemetry = o->telemetry,
+                                                  .log = o->log,
+                                                  .published = config_engine_on_heard,
+                                                  .arg = e};
         e->publisher = publisher_new(e->base, &options);
         e->load_balancers = load_balancers_new(e->base, o->settings, client, o->log);
+        load_balancers_listen(e->load_balancers, config_engine_on_heard, e);
         return;
     }
     const struct etcd_report_options options = {
@@ -221,6 +264,7 @@ struct config_engine *config_engine_new(struct event_base *base, const struct co
     e->callbacks = *callbacks;
     e->arg = arg;
     timer_init(&e->take, base, config_engine_take, e);
+    timer_init(&e->judge, base, config_engine_judge_published, e);
     e->trace = config_trace_new(base, options->tracer, options->target_count, !options->settings->dry_run);
     if (config_engine_open(e, err) == 0)
         return e;
@@ -233,6 +277,7 @@ void config_engine_free(struct config_engine *e)
     if (e == NULL)
         return;
     timer_fini(&e->take);
+    timer_fini(&e->judge);
     etcd_report_free(e->etcd_report);
     publisher_free(e->publisher);
     load_balancers_free(e->load_balancers);
@@ -327,7 +372,7 @@ static void config_engine_on_event(void *arg, const struct configuration_event *
         config_engine_judge(e, event);
     config_report_take(e->report, event);
     config_trace_take(e->trace, event);
-    etcd_report_poke(e->etcd_report);
+    config_engine_poke_report(e);
 }
 
 bool config_engine_may_lead(struct config_engine *e)

@@ -68,7 +68,7 @@ static int config_source_make(struct config_source *s, const char *origin, const
     struct document *d = document_new_of(s->options.use, origin, bytes, len, hash, files, err);
     if (d == NULL)
         return -1;
-    d->trial = quarantine_trial(s->quarantine);
+    d->trial = quarantine_trial(s->quarantine) || etcd_source_trial(s->etcd);
     quarantine_gives(s->quarantine,
                      s->document != NULL && str_eq(s->document->id, d->id) && s->document->trial == d->trial);
     storage_known_end(s->known);
@@ -440,6 +440,11 @@ void config_source_judge(struct config_source *s, const struct document *d, cons
 {
     if (s->document != NULL && d != NULL && str_eq(s->document->id, d->id) && s->document->trial == d->trial)
         quarantine_judge(s->quarantine, v);
+}
+
+bool config_source_verdict(const struct config_source *s, struct culprits_verdict *ret)
+{
+    return s->problem.kind == ERROR_NONE && quarantine_verdict(s->quarantine, ret);
 }
 
 void config_source_measure(const struct config_source *s)

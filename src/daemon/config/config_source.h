@@ -68,6 +68,8 @@ bool config_source_places(const struct config_source *s);
 void config_source_see(struct config_source *s, struct buf *text);
 /* What became of that document. */
 void config_source_judge(struct config_source *s, const struct document *d, const struct culprits_verdict *v);
+/* The same of what it has now; false: that is not known. Borrowed until the loop goes on. */
+bool config_source_verdict(const struct config_source *s, struct culprits_verdict *ret);
 void config_source_measure(const struct config_source *s);
 /* What it reads in etcd; NULL: nothing. */
 const struct etcd_source *config_source_etcd(const struct config_source *s);

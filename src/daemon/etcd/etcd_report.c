@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "configuration/configuration.h"
+#include "configuration/culprits.h"
 #include "configuration/load_balancer.h"
 #include "daemon/etcd/etcd_access.h"
 #include "daemon/etcd/etcd_source.h"
@@ -28,6 +29,8 @@ struct etcd_report {
     int64_t lease;       /* 0: none */
     uint64_t kept_ms;    /* when it was last kept alive; monotonic */
     char *said, *to_say; /* values: that lies there, that is on its way; NULL: none */
+    bool accepted;       /* what the source has */
+    char *refused;       /* why it is; NULL: it is not */
     enum load_balancer_state state;
     int64_t since_ms;
     bool again;  /* something happened while a call was under way */
@@ -44,7 +47,9 @@ static enum load_balancer_state report_judge(const struct configuration_view *v,
                   : v->evidence != NULL ? v->evidence
                   : v->away             ? "HAProxy does not answer"
                                         : "";
-    return failed ? LOAD_BALANCER_FAILED : str_eq(v->state, "applied") ? LOAD_BALANCER_IN_SYNC : LOAD_BALANCER_BEHIND;
+    return failed                                         ? LOAD_BALANCER_FAILED
+           : str_eq(v->state, "applied") && !v->overtaken ? LOAD_BALANCER_IN_SYNC
+                                                          : LOAD_BALANCER_BEHIND;
 }
 
 static void report_fill(const struct etcd_report *r, struct load_balancer *l)
@@ -71,6 +76,8 @@ static void report_fill(const struct etcd_report *r, struct load_balancer *l)
         }
     }
     const char *problem = etcd_source_problem(r->options.source);
+    l->accepted = problem == NULL && r->accepted;
+    l->refused = mem_strdup(problem == NULL && r->refused != NULL ? r->refused : "");
     if (problem != NULL) {
         l->state = LOAD_BALANCER_FAILED;
         free(l->reason);
@@ -175,7 +182,7 @@ static void report_go_on(void *arg)
     free(r->to_say);
     r->to_say = report_text(r);
     uint64_t behind_ms = clock_wall_ms() - (uint64_t)r->since_ms;
-    if (r->state == LOAD_BALANCER_BEHIND && behind_ms < BEHIND_MS)
+    if (r->state == LOAD_BALANCER_BEHIND && behind_ms < BEHIND_MS && !r->accepted)
         timer_set(&r->timer, BEHIND_MS - behind_ms);
     else if (r->said == NULL || !str_eq(r->said, r->to_say))
         report_put(r);
@@ -207,6 +214,7 @@ void etcd_report_free(struct etcd_report *r)
     free(r->key);
     free(r->said);
     free(r->to_say);
+    free(r->refused);
     free(r);
 }
 
@@ -225,9 +233,14 @@ void etcd_report_lead(struct etcd_report *r, const struct configuration *c)
     timer_cancel(&r->timer);
 }
 
-void etcd_report_poke(struct etcd_report *r)
+void etcd_report_poke(struct etcd_report *r, const struct culprits_verdict *v)
 {
-    if (r == NULL || r->configuration == NULL)
+    if (r == NULL)
+        return;
+    free(r->refused);
+    r->refused = mem_strdup(v != NULL && !v->accepted ? v->why : NULL);
+    r->accepted = v != NULL && v->accepted;
+    if (r->configuration == NULL)
         return;
     if (r->call != NULL)
         r->again = true;

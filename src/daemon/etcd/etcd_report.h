@@ -11,6 +11,7 @@
 #define ETCD_REPORT_LEASE_S 60
 
 struct configuration;
+struct culprits_verdict;
 struct etcd_client;
 struct etcd_report;
 struct etcd_source;
@@ -30,6 +31,7 @@ struct etcd_report *etcd_report_new(struct event_base *base, const struct etcd_r
 void etcd_report_free(struct etcd_report *r);
 /* This replica leads, and drives that from now on; NULL: no longer, and it says nothing more. */
 void etcd_report_lead(struct etcd_report *r, const struct configuration *c);
-void etcd_report_poke(struct etcd_report *r); /* something happened: what there is to say is said soon */
+/* Something happened: what there is to say is said soon. v: what became of what the source has; NULL: nothing is known. Copied. */
+void etcd_report_poke(struct etcd_report *r, const struct culprits_verdict *v);
 
 #endif

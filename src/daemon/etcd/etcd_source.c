@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "configuration/published.h"
 #include "daemon/etcd/etcd_access.h"
+#include "daemon/etcd/publisher_kept.h"
 #include "etcd/client.h"
 #include "etcd/watch.h"
 #include "haproxy/storage_files.h"
@@ -18,12 +19,14 @@
 
 #define RETRY_MIN_MS 500
 #define RETRY_MAX_MS 30000
+#define TRIAL_MS 60000 /* then it is looked whether it is still to be checked */
 
 struct etcd_source {
     struct etcd_source_options options;
     struct etcd_source_callbacks callbacks;
     void *arg;
-    struct etcd_watch *watch;
+    struct etcd_watch *watch, *trials;
+    char *trial_key;
     struct timer retry;     /* or to look whether it is still that */
     unsigned tries;         /* that failed one behind the other */
     struct etcd_call *call; /* the one that is under way; NULL: none */
@@ -34,15 +37,19 @@ struct etcd_source {
     struct published_manifest manifest;
     struct buf text, files; /* of parts */
     size_t part;            /* the next one */
+    bool trial;             /* it is only to be checked */
+    bool look;              /* for one of these, behind this one */
     /* How it stands. */
     uint64_t version;
     bool taken;           /* something was, once */
+    bool tried;           /* that is only to be checked */
     bool connected;       /* the watch is */
     struct error problem; /* why nothing could be taken last; kind NONE: it was */
     struct error away;    /* why the watch is not connected */
 };
 
 static void source_read(struct etcd_source *s);
+static void source_on_trial(void *arg, const struct etcd_got *got, const struct error *err);
 static void source_next(struct etcd_source *s);
 
 static void source_clear(struct etcd_source *s)
@@ -54,6 +61,7 @@ static void source_clear(struct etcd_source *s)
     buf_clear(&s->files);
     published_manifest_fini(&s->manifest);
     s->part = 0;
+    s->trial = false;
 }
 
 /* What runs stays. It is tried again, and at once when another version comes. */
@@ -71,17 +79,23 @@ static void source_fail(struct etcd_source *s, const struct error *err)
 
 static void source_take(struct etcd_source *s, const struct buf *text, struct storage_files *files)
 {
-    cleanup(mem_free_ptr) char *origin = s->manifest.version != 0
-                                             ? mem_printf("etcd, %s, version %llu", s->options.settings->etcd.path,
-                                                          (unsigned long long)s->manifest.version)
-                                             : mem_printf("etcd, %s", s->options.settings->etcd.path);
+    cleanup(mem_free_ptr) char *origin =
+        s->manifest.version != 0
+            ? mem_printf("etcd, %s, version %llu%s", s->options.settings->etcd.path,
+                         (unsigned long long)s->manifest.version, s->trial ? ", only to be checked" : "")
+            : mem_printf("etcd, %s", s->options.settings->etcd.path);
+    bool look = s->look;
     s->version = s->manifest.version;
     s->taken = true;
     s->tries = 0;
     error_clear(&s->problem);
-    timer_set(&s->retry, s->options.settings->resync_period_ms);
+    timer_set(&s->retry, s->trial ? TRIAL_MS : s->options.settings->resync_period_ms);
+    s->tried = s->trial;
+    s->look = false;
     s->callbacks.made(s->arg, origin, buf_str(text), text->len, files);
     source_clear(s);
+    if (look)
+        s->call = etcd_get(s->options.client, &(struct etcd_get){.key = s->trial_key}, source_on_trial, s);
 }
 
 static void source_refuse(struct etcd_source *s, const char *why)
@@ -248,6 +262,7 @@ static void source_on_plain(void *arg, const struct etcd_got *got, const struct 
     }
     s->revision = got->revision;
     etcd_watch_start(s->watch, s->revision + 1);
+    etcd_watch_start(s->trials, s->revision + 1);
     if (got->count == 0)
         source_none(s);
     else
@@ -257,6 +272,7 @@ static void source_on_plain(void *arg, const struct etcd_got *got, const struct 
 static void source_read(struct etcd_source *s)
 {
     source_clear(s);
+    s->look = true;
     const struct etcd_get get = {.key = s->options.settings->etcd.path};
     s->call = etcd_get(s->options.client, &get, source_on_plain, s);
 }
@@ -274,6 +290,17 @@ static void source_on_looked(void *arg, const struct etcd_got *got, const struct
         source_read(s);
 }
 
+/* So that one that ended unseen is no longer tried. */
+static void source_on_trial_looked(void *arg, const struct etcd_got *got, const struct error *err)
+{
+    struct etcd_source *s = arg;
+    s->call = NULL;
+    if (err == NULL && got->count == 0)
+        source_read(s);
+    else
+        timer_set(&s->retry, TRIAL_MS);
+}
+
 /* A watch does not tell of an etcd that was set back and is further by now than what was read. */
 static void source_look(void *arg)
 {
@@ -282,9 +309,9 @@ static void source_look(void *arg)
         source_read(s);
         return;
     }
-    const struct etcd_get get = {.key = s->options.settings->etcd.path, .keys_only = true};
+    const struct etcd_get get = {.key = s->tried ? s->trial_key : s->options.settings->etcd.path, .keys_only = true};
     source_clear(s);
-    s->call = etcd_get(s->options.client, &get, source_on_looked, s);
+    s->call = etcd_get(s->options.client, &get, s->tried ? source_on_trial_looked : source_on_looked, s);
 }
 
 /* ---- what changes ---- */
@@ -302,6 +329,44 @@ static void source_on_changed(void *arg, const struct etcd_event *events, size_t
     } else {
         source_take_plain(s, last->kv, last->kv->mod_revision);
     }
+}
+
+/* ---- what is only to be checked ---- */
+
+static void source_take_trial(struct etcd_source *s, const struct etcd_kv *kv)
+{
+    cleanup(published_manifest_fini) struct published_manifest m = {0};
+    if (published_manifest_parse(kv->value, kv->value_len, &m, NULL) != 0 || m.version <= s->version)
+        return;
+    timer_cancel(&s->retry);
+    source_clear(s);
+    s->manifest = m;
+    m = (struct published_manifest){0};
+    s->trial = true;
+    source_next(s);
+}
+
+static void source_on_trial(void *arg, const struct etcd_got *got, const struct error *err)
+{
+    struct etcd_source *s = arg;
+    s->call = NULL;
+    if (err == NULL && got->count == 1)
+        source_take_trial(s, &got->list[0]);
+}
+
+static void source_on_trials_changed(void *arg, const struct etcd_event *events, size_t count, int64_t revision)
+{
+    struct etcd_source *s = arg;
+    (void)revision;
+    if (events[count - 1].deleted)
+        source_read(s);
+    else
+        source_take_trial(s, events[count - 1].kv);
+}
+
+static void source_on_trials_state(void *arg, bool connected, const struct error *err)
+{
+    (void)arg, (void)connected, (void)err; /* the other watch tells of it */
 }
 
 static void source_on_compacted(void *arg, int64_t compact_revision)
@@ -331,12 +396,16 @@ struct etcd_source *etcd_source_new(struct event_base *base, const struct etcd_s
 {
     static const struct etcd_watch_callbacks watch = {
         .changed = source_on_changed, .compacted = source_on_compacted, .state = source_on_state};
+    static const struct etcd_watch_callbacks trials = {
+        .changed = source_on_trials_changed, .compacted = source_on_compacted, .state = source_on_trials_state};
     struct etcd_source *s = mem_alloc(sizeof(*s));
     s->options = *options;
     s->callbacks = *callbacks;
     s->arg = arg;
     timer_init(&s->retry, base, source_look, s);
     s->watch = etcd_watch_new(base, options->client, options->settings->etcd.path, false, &watch, s);
+    s->trial_key = etcd_key(options->settings, "versions/", KEPT_TRIAL);
+    s->trials = etcd_watch_new(base, options->client, s->trial_key, false, &trials, s);
     return s;
 }
 
@@ -346,6 +415,8 @@ void etcd_source_free(struct etcd_source *s)
         return;
     source_clear(s);
     etcd_watch_free(s->watch);
+    etcd_watch_free(s->trials);
+    free(s->trial_key);
     timer_fini(&s->retry);
     buf_fini(&s->plain);
     buf_fini(&s->text);
@@ -366,6 +437,7 @@ void etcd_source_stop(struct etcd_source *s)
     source_clear(s);
     timer_cancel(&s->retry);
     etcd_watch_stop(s->watch);
+    etcd_watch_stop(s->trials);
 }
 
 void etcd_source_poke(struct etcd_source *s)
@@ -387,6 +459,11 @@ bool etcd_source_ready(const struct etcd_source *s, struct checks *checks)
                                                                  : "not read yet";
     checks_add(checks, ok ? CHECK_OK : CHECK_FAIL, mem_strdup("etcd"), mem_strdup(why), NULL);
     return ok;
+}
+
+bool etcd_source_trial(const struct etcd_source *s)
+{
+    return s != NULL && s->trial;
 }
 
 uint64_t etcd_source_version(const struct etcd_source *s)

@@ -1,7 +1,8 @@
 /*
  * The source of CONFIG_SOURCE=etcd: what a producer published (configuration/published.h), read as it was at one revision and
  * followed from there by a watch on its one key; with each RESYNC_PERIOD it is checked whether it is still that. Sums are checked; what is
- * incomplete changes nothing. An older producer's value, with neither manifest nor versions, is taken as it is.
+ * incomplete changes nothing. An older producer's value, with neither manifest nor versions, is taken as it is. What is only to be
+ * checked (PATH/versions/trial) is taken as long as it lies there, and is newer than that.
  */
 #ifndef DAEMON_ETCD_ETCD_SOURCE_H
 #define DAEMON_ETCD_ETCD_SOURCE_H
@@ -43,6 +44,7 @@ void etcd_source_stop(struct etcd_source *s);
 void etcd_source_poke(struct etcd_source *s); /* reads it anew */
 bool etcd_source_ready(const struct etcd_source *s, struct checks *checks);
 const char *etcd_source_problem(const struct etcd_source *s); /* why what lies there cannot be used; NULL: it can */
-uint64_t etcd_source_version(const struct etcd_source *s);    /* of the manifest that was taken last; 0: it had none */
+bool etcd_source_trial(const struct etcd_source *s);       /* what was made last, or is being, is only to be checked */
+uint64_t etcd_source_version(const struct etcd_source *s); /* of the manifest that was taken last; 0: it had none */
 
 #endif

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/sorted.h"
 #include "base/str.h"
+#include "configuration/culprits.h"
 #include "daemon/etcd/etcd_access.h"
 #include "etcd/client.h"
 #include "etcd/watch.h"
@@ -25,6 +27,9 @@ struct load_balancers {
     struct load_balancer *list; /* by name */
     size_t count, size;
     bool too_many; /* logged */
+    struct log_limit refused_limit;
+    void (*changed)(void *arg); /* NULL: not called */
+    void *arg;
 };
 
 /* ---- the list ---- */
@@ -88,6 +93,17 @@ static void list_put(struct load_balancers *l, struct load_balancer *one)
     l->count++;
 }
 
+/* Once, where it begins to; and not by each of a thousand. */
+static void load_balancers_log_refused(struct load_balancers *l, const struct load_balancer *one)
+{
+    size_t at = list_place(l, one->name);
+    bool before = list_has(l, at, one->name) && !str_empty(l->list[at].refused);
+    if (!str_empty(one->refused) && !before &&
+        log_limit_pass_message(&l->refused_limit, clock_mono_ms(), one->refused, NULL))
+        log_warn(l->log, "a load balancer refuses what is published; it keeps what it runs", log_str("name", one->name),
+                 log_int("version", one->version), log_str("error", one->refused));
+}
+
 /* Its name is that of its key: what its value says counts for nothing there. */
 static void load_balancers_take(struct load_balancers *l, const struct etcd_kv *kv)
 {
@@ -102,7 +118,14 @@ static void load_balancers_take(struct load_balancers *l, const struct etcd_kv *
     }
     free(one.name);
     one.name = mem_strdup(name);
+    load_balancers_log_refused(l, &one);
     list_put(l, &one);
+}
+
+static void load_balancers_are_changed(const struct load_balancers *l)
+{
+    if (l->changed != NULL)
+        l->changed(l->arg);
 }
 
 /* ---- etcd ---- */
@@ -118,6 +141,7 @@ static void load_balancers_on_read(void *arg, const struct etcd_got *got, const 
     list_clear(l);
     for (size_t i = 0; i < got->count; i++)
         load_balancers_take(l, &got->list[i]);
+    load_balancers_are_changed(l);
     etcd_watch_start(l->watch, got->revision + 1);
 }
 
@@ -138,6 +162,7 @@ static void load_balancers_on_changed(void *arg, const struct etcd_event *events
             list_remove(l, events[i].kv->key + strlen(l->prefix));
         else
             load_balancers_take(l, events[i].kv);
+    load_balancers_are_changed(l);
 }
 
 static void load_balancers_on_compacted(void *arg, int64_t compact_revision)
@@ -162,6 +187,7 @@ struct load_balancers *load_balancers_new(struct event_base *base, const struct 
     struct load_balancers *l = mem_alloc(sizeof(*l));
     l->client = client;
     l->log = log;
+    l->refused_limit.period_ms = 60000;
     l->prefix = etcd_key(settings, "status/", "");
     timer_init(&l->retry, base, load_balancers_read, l);
     l->watch = etcd_watch_new(base, client, l->prefix, true, &callbacks, l);
@@ -179,6 +205,12 @@ void load_balancers_free(struct load_balancers *l)
     free(l->list);
     free(l->prefix);
     free(l);
+}
+
+void load_balancers_listen(struct load_balancers *l, void (*changed)(void *arg), void *arg)
+{
+    l->changed = changed;
+    l->arg = arg;
 }
 
 void load_balancers_start(struct load_balancers *l)
@@ -210,6 +242,31 @@ const struct load_balancer *load_balancers_at(const struct load_balancers *l, si
 enum load_balancer_state load_balancer_stands(const struct load_balancer *l, uint64_t version)
 {
     return l->state == LOAD_BALANCER_IN_SYNC && version != 0 && l->version != version ? LOAD_BALANCER_BEHIND : l->state;
+}
+
+bool load_balancers_judge(const struct load_balancers *l, uint64_t version, const char *sha256, bool waits,
+                          struct culprits_verdict *ret)
+{
+    size_t refuse = 0, run = 0, say_nothing = 0;
+    const char *why = NULL;
+    for (size_t i = 0; i < l->count; i++) {
+        const struct load_balancer *one = &l->list[i];
+        bool of_it = one->version == version, in_sync = one->state == LOAD_BALANCER_IN_SYNC,
+             refused = !str_empty(one->refused);
+        if (of_it && refused) {
+            why = why != NULL ? why : one->refused;
+            refuse++;
+        } else if (of_it && (one->accepted || in_sync))
+            run += one->accepted || str_eq(one->sha256, sha256); /* one of an older release says this alone */
+        else
+            say_nothing += refused || one->state != LOAD_BALANCER_FAILED; /* or it refused the one before */
+    }
+    size_t all = refuse + run + (waits ? say_nothing : 0);
+    bool accepted = run > 0 && 2 * run >= all;
+    if (!accepted && 2 * refuse <= all)
+        return false;
+    *ret = (struct culprits_verdict){.accepted = accepted, .why = accepted ? NULL : why};
+    return true;
 }
 
 void load_balancers_measure(const struct load_balancers *l, uint64_t version, const struct telemetry *t)

@@ -2,12 +2,14 @@
 #ifndef DAEMON_ETCD_LOAD_BALANCERS_H
 #define DAEMON_ETCD_LOAD_BALANCERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/log.h"
 #include "configuration/load_balancer.h"
 
+struct culprits_verdict;
 struct etcd_client;
 struct event_base;
 struct load_balancers;
@@ -20,6 +22,8 @@ struct load_balancers *load_balancers_new(struct event_base *base, const struct 
                                           struct etcd_client *client, const struct log *log) must_check;
 /* NULL is allowed in all of these. */
 void load_balancers_free(struct load_balancers *l);
+/* Calls changed when any is another one; from the loop. */
+void load_balancers_listen(struct load_balancers *l, void (*changed)(void *arg), void *arg);
 void load_balancers_start(struct load_balancers *l);
 void load_balancers_stop(struct load_balancers *l);
 size_t load_balancers_count(const struct load_balancers *l);
@@ -27,6 +31,14 @@ size_t load_balancers_count(const struct load_balancers *l);
 const struct load_balancer *load_balancers_at(const struct load_balancers *l, size_t i);
 /* version: that is published; 0: not known. What one says of itself may be of an older one. */
 enum load_balancer_state load_balancer_stands(const struct load_balancer *l, uint64_t version);
+/*
+ * What they make of the version that is published: it is refused where more than half of them refuse it, and accepted where half of
+ * them run it, so that one with a wrong HAProxy is outvoted by one with a good one. Neither counts one that cannot say: whose HAProxy
+ * does not answer, which cannot read etcd, or whose operator has it run another version. waits: those that have said nothing of it yet
+ * count. False: it is not decided, or there are none. ret->why is borrowed until the loop goes on.
+ */
+bool load_balancers_judge(const struct load_balancers *l, uint64_t version, const char *sha256, bool waits,
+                          struct culprits_verdict *ret);
 void load_balancers_measure(const struct load_balancers *l, uint64_t version, const struct telemetry *t);
 
 #endif

@@ -33,7 +33,7 @@ struct publisher {
     struct publication publication;
     int64_t revision; /* at which all is read */
     struct etcd_compare plain, manifest;
-    char *plain_key, *manifest_key, *version_key;
+    char *plain_key, *manifest_key, *version_key, *trial_key;
     char plain_hash[DIGEST_SHA256_HEX_BYTES];
     size_t plain_len;
     struct published_manifest there; /* version 0: none */
@@ -49,6 +49,12 @@ struct publisher {
 
 static void publisher_begin(void *arg);
 static void publisher_put_next(struct publisher *p);
+
+/* The document of this round is only to be checked. */
+static bool publisher_tries(const struct publisher *p)
+{
+    return p->publication.document->trial;
+}
 
 static char *publisher_part_key(const struct publisher *p)
 {
@@ -106,6 +112,8 @@ static void publisher_done(struct publisher *p, uint64_t version, int64_t publis
     p->published_ms = published_ms;
     p->tries = 0;
     publisher_rest(p, p->options.settings->resync_period_ms);
+    if (p->in_sync && p->options.published != NULL)
+        p->options.published(p->options.arg);
 }
 
 /* Another producer was faster: look again. */
@@ -144,10 +152,12 @@ static void publisher_on_committed(void *arg, bool succeeded, int64_t revision, 
         publisher_lost(p);
         return;
     }
+    bool trial = publisher_tries(p);
     metric_add(p->options.telemetry->publications, 1, "published", NULL);
-    log_info(p->options.log, "configuration published", log_str("path", p->options.settings->etcd.path),
-             log_int("version", m->version), log_str("sha256", m->hash), log_int("bytes", m->len),
-             log_int("files", m->file_count), log_int("parts", publication_part_count(&p->publication)),
+    log_info(p->options.log, trial ? "configuration published, only to be checked" : "configuration published",
+             log_str("path", p->options.settings->etcd.path), log_int("version", m->version),
+             log_str("sha256", m->hash), log_int("bytes", m->len), log_int("files", m->file_count),
+             log_int("parts", publication_part_count(&p->publication)),
              log_str("source", p->publication.document->origin));
     p->version = m->version;
     p->published_ms = m->published_ms;
@@ -155,7 +165,7 @@ static void publisher_on_committed(void *arg, bool succeeded, int64_t revision, 
     const struct settings *settings = p->options.settings;
     const struct etcd_compare unchanged = {.key = p->manifest_key, .mod_revision = revision};
     struct etcd_delete deletes[KEPT_DELETES_MAX];
-    size_t count = kept_old(&p->kept, &p->publication.manifest, settings->etcd.keep, deletes);
+    size_t count = trial ? 0 : kept_old(&p->kept, &p->publication.manifest, settings->etcd.keep, deletes);
     const struct etcd_txn txn = {.compares = &unchanged, .compare_count = 1, .deletes = deletes, .delete_count = count};
     if (count == 0)
         publisher_done(p, p->version, p->published_ms);
@@ -165,9 +175,10 @@ static void publisher_on_committed(void *arg, bool succeeded, int64_t revision, 
 
 static void publisher_commit(struct publisher *p)
 {
-    struct etcd_compare compares[2 + PUBLISHED_PARTS_MAX] = {p->plain, p->manifest};
+    const struct etcd_compare last_trial = {.key = p->trial_key, .mod_revision = p->kept.trial_revision};
+    struct etcd_compare compares[3 + PUBLISHED_PARTS_MAX] = {p->plain, p->manifest, last_trial};
     struct published_manifest *m = &p->publication.manifest;
-    size_t compare_count = 2 + kept_compare(&p->kept, m, compares + 2);
+    size_t compare_count = 3 + kept_compare(&p->kept, m, compares + 3);
     cleanup(buf_fini) struct buf text = {0};
     const char *cluster = p->options.settings->cluster_name;
     m->version = kept_next_version(&p->kept, p->there.version, p->version);
@@ -175,27 +186,36 @@ static void publisher_commit(struct publisher *p)
     m->producer = mem_strdup(p->name);
     m->cluster = mem_strdup(cluster != NULL ? cluster : "");
     published_manifest_print(m, &text);
+    bool trial = publisher_tries(p);
     cleanup(mem_free_ptr) char *number = mem_printf("%llu", (unsigned long long)m->version);
-    p->version_key = etcd_key(p->options.settings, "versions/", number);
+    p->version_key = etcd_key(p->options.settings, "versions/", trial ? KEPT_TRIAL : number);
     size_t plain_len;
     const char *plain = publication_plain(&p->publication, &plain_len);
     const struct etcd_put puts[] = {{.key = p->version_key, .value = buf_str(&text), .value_len = text.len},
                                     {.key = p->manifest_key, .value = buf_str(&text), .value_len = text.len},
                                     {.key = p->plain_key, .value = plain, .value_len = plain_len}};
-    const struct etcd_txn txn = {
-        .compares = compares, .compare_count = compare_count, .puts = puts, .put_count = array_len(puts)};
+    const struct etcd_delete ends = {.key = p->trial_key};
+    const struct etcd_txn txn = {.compares = compares,
+                                 .compare_count = compare_count,
+                                 .puts = puts,
+                                 .put_count = trial ? 1 : array_len(puts),
+                                 .deletes = &ends,
+                                 .delete_count = !trial && p->kept.trial_revision != 0 ? 1 : 0};
     p->call = etcd_txn(p->options.client, &txn, publisher_on_committed, p);
 }
 
 /* ---- parts ---- */
 
-/* True: it is what the source has. */
+/* True: it is what the source has. A trial ends with a version, whose number is behind its own. */
 static bool publisher_is_there(const struct publisher *p)
 {
     size_t len;
     const char *plain = publication_plain(&p->publication, &len);
-    return p->there.version != 0 && published_manifest_same(&p->there, &p->publication.manifest) &&
-           len == p->plain_len && published_is(plain, len, p->plain_hash);
+    if (publisher_tries(p))
+        return p->kept.trial.version != 0 && published_manifest_same(&p->kept.trial, &p->publication.manifest);
+    return p->kept.trial_revision == 0 && p->there.version != 0 &&
+           published_manifest_same(&p->there, &p->publication.manifest) && len == p->plain_len &&
+           published_is(plain, len, p->plain_hash);
 }
 
 static void publisher_on_put(void *arg, bool succeeded, int64_t revision, const struct error *err)
@@ -269,10 +289,12 @@ static void publisher_put_next(struct publisher *p)
         publisher_put(p, 0);
     else if (p->part < count)
         publisher_verify(p);
-    else if (publisher_is_there(p))
-        publisher_done(p, p->there.version, p->there.published_ms);
-    else
+    else if (!publisher_is_there(p))
         publisher_commit(p);
+    else if (publisher_tries(p))
+        publisher_done(p, p->kept.trial.version, p->kept.trial.published_ms);
+    else
+        publisher_done(p, p->there.version, p->there.published_ms);
 }
 
 /* ---- what lies there ---- */
@@ -405,6 +427,7 @@ struct publisher *publisher_new(struct event_base *base, const struct publisher_
     p->name = etcd_own_name(options->settings);
     p->plain_key = mem_strdup(options->settings->etcd.path);
     p->manifest_key = etcd_key(options->settings, "manifest", "");
+    p->trial_key = etcd_key(options->settings, "versions/", KEPT_TRIAL);
     timer_init(&p->timer, base, publisher_begin, p);
     return p;
 }
@@ -419,6 +442,7 @@ void publisher_free(struct publisher *p)
     document_unref(p->document);
     free(p->plain_key);
     free(p->manifest_key);
+    free(p->trial_key);
     free(p->name);
     free(p);
 }
@@ -488,6 +512,7 @@ struct publisher_view publisher_view(const struct publisher *p)
     return (struct publisher_view){.leads = p->leads,
                                    .version = p->version,
                                    .sha256 = p->in_sync && p->document != NULL ? p->document->text_hash : NULL,
+                                   .document = p->document,
                                    .problem = p->refused.kind != ERROR_NONE   ? p->refused.message
                                               : p->problem.kind != ERROR_NONE ? p->problem.message
                                                                               : NULL,

@@ -2,7 +2,8 @@
  * CONFIG_TARGET=etcd: what CONFIG_SOURCE has is published for load balancers, as configuration/published.h says. Each round reads what
  * lies there; where it is another configuration, or incomplete, its parts are put first, then the manifest and the configuration in one
  * transaction that compares all that was read: of two producers none loses what the other one wrote unseen. Old versions and parts
- * that no manifest names are deleted behind it. It reads again with each RESYNC_PERIOD, and repairs.
+ * that no manifest names are deleted behind it. It reads again with each RESYNC_PERIOD, and repairs. Of a document that is only to be
+ * checked, its parts and its manifest at PATH/versions/trial are put; that goes with the next one that is none.
  */
 #ifndef DAEMON_ETCD_PUBLISHER_H
 #define DAEMON_ETCD_PUBLISHER_H
@@ -27,6 +28,8 @@ struct publisher_options {
     struct etcd_client *client;
     struct telemetry *telemetry;
     const struct log *log;
+    void (*published)(void *arg); /* what the source has lies there, or is found so; NULL: not called */
+    void *arg;
 };
 
 struct publisher *publisher_new(struct event_base *base, const struct publisher_options *options) must_check;
@@ -42,10 +45,11 @@ bool publisher_ready(const struct publisher *p, struct checks *checks);
 
 struct publisher_view {
     bool leads;
-    uint64_t version;     /* that lies there; 0: not known */
-    const char *sha256;   /* of it, where it is the source's; NULL: it is not, or not known */
-    const char *problem;  /* NULL: none */
-    int64_t published_ms; /* wall clock; 0: not known */
+    uint64_t version;                /* that lies there; 0: not known */
+    const char *sha256;              /* of it, where it is the source's; NULL: it is not, or not known */
+    const struct document *document; /* the source's; NULL: it has none */
+    const char *problem;             /* NULL: none */
+    int64_t published_ms;            /* wall clock; 0: not known */
 };
 struct publisher_view publisher_view(const struct publisher *p);
 

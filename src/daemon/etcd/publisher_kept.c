@@ -14,6 +14,7 @@ void kept_fini(struct kept *k)
         free(k->versions[i].key);
         published_manifest_fini(&k->versions[i].manifest);
     }
+    published_manifest_fini(&k->trial);
     free(k->parts);
     free(k->versions);
     *k = (struct kept){0};
@@ -71,6 +72,7 @@ uint64_t kept_next_version(const struct kept *k, uint64_t there, uint64_t last)
 {
     uint64_t newest = k->version_count > 0 ? kept_newest(k)->version : 0;
     newest = there > newest ? there : newest;
+    newest = k->trial.version > newest ? k->trial.version : newest;
     return (last > newest ? last : newest) + 1;
 }
 
@@ -92,10 +94,18 @@ void kept_take_versions(struct kept *k, const struct etcd_got *got)
 {
     k->versions = mem_array(got->count, sizeof(k->versions[0]));
     for (size_t i = 0; i < got->count; i++) {
+        bool trial = str_eq(kept_name(got->list[i].key), KEPT_TRIAL);
+        if (trial)
+            k->trial_revision = got->list[i].mod_revision;
         struct kept_version *v = &k->versions[k->version_count];
         if (published_manifest_parse(got->list[i].value, got->list[i].value_len, &v->manifest, NULL) != 0)
             continue;
         cleanup(mem_free_ptr) char *number = mem_printf("%llu", (unsigned long long)v->manifest.version);
+        if (trial) {
+            k->trial = v->manifest;
+            v->manifest = (struct published_manifest){0};
+            continue;
+        }
         if (!str_eq(kept_name(got->list[i].key), number)) {
             published_manifest_fini(&v->manifest);
             continue;

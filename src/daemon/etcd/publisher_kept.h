@@ -28,9 +28,12 @@ struct kept {
     size_t part_count;
     struct kept_version *versions; /* the newest first */
     size_t version_count;
+    struct published_manifest trial; /* that is only to be checked; version 0: none */
+    int64_t trial_revision;          /* 0: no such key */
 };
 
 void kept_fini(struct kept *k);
+#define KEPT_TRIAL "trial" /* among the versions */
 /* What is no part, or no manifest, is left alone: another program's. */
 void kept_take_parts(struct kept *k, const struct etcd_got *got);
 void kept_take_versions(struct kept *k, const struct etcd_got *got);

@@ -35,6 +35,7 @@
 #define SECRETS_WAIT_MS 200
 #define ORIGIN "annotated Services"
 #define HEADER "# By haproxy-k8s-sync, of annotated Services: what is changed here is lost.\n"
+#define NOTHING "userlist k8s-service_none\n" /* a configuration has a section */
 
 struct services_source {
     struct services_source_options options;
@@ -219,7 +220,7 @@ static int services_make_all(const struct services_source *s, const struct servi
         buf_add(text, buf_str(&s->before));
         if (text->len > 0 && text->data[text->len - 1] != '\n')
             buf_add(text, "\n");
-        buf_add(text, HEADER);
+        buf_add(text, s->served == 0 && s->before.len == 0 ? HEADER NOTHING : HEADER);
         service_rows_begin(s->rows, s->composed_ms);
         services_plan_print(p, &how, text);
         service_rows_end(s->rows);

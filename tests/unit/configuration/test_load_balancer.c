@@ -21,6 +21,8 @@ TEST_EACH(what_is_said_comes_back, 3)
         l.version = said[_i].version;
         memcpy(l.sha256, said[_i].sha256, strlen(said[_i].sha256) + 1);
         l.reason = mem_strdup(said[_i].reason);
+        l.accepted = state == LOAD_BALANCER_BEHIND;
+        l.refused = mem_printf("%s!", said[_i].reason);
         l.since_ms = 1764237600123;
         l.haproxies = mem_array(said[_i].haproxies, sizeof(l.haproxies[0]));
         while (l.haproxy_count < said[_i].haproxies) {
@@ -34,6 +36,8 @@ TEST_EACH(what_is_said_comes_back, 3)
         ck_assert_str_eq(back.sha256, l.sha256);
         ck_assert_int_eq((int)back.state, state);
         ck_assert_str_eq(back.reason, l.reason);
+        ck_assert_int_eq(back.accepted, l.accepted);
+        ck_assert_str_eq(back.refused, l.refused);
         ck_assert_int_eq(back.since_ms, l.since_ms);
         ck_assert_uint_eq(back.haproxy_count, l.haproxy_count);
         load_balancer_print(&back, &again);
@@ -56,6 +60,8 @@ TEST(json_of_others)
     ck_assert_str_eq(least.name, "");
     ck_assert_str_eq(least.sha256, "");
     ck_assert_str_eq(least.reason, "");
+    ck_assert_str_eq(least.refused, "");
+    ck_assert(!least.accepted);
     ck_assert_uint_eq(least.version, 0);
     ck_assert_uint_eq(least.haproxy_count, 0);
     ck_assert_int_eq(least.since_ms, 0);
@@ -73,6 +79,8 @@ static const struct {
     {"{\"state\":\"failed\",\"version\":\"7\"}", "version"},
     {"{\"state\":\"failed\",\"sha256\":\"" HASH "0\"}", "sha256"},
     {"{\"state\":\"failed\",\"reason\":[]}", "reason"},
+    {"{\"state\":\"failed\",\"refused\":1}", "refused"},
+    {"{\"state\":\"failed\",\"accepted\":1}", "accepted"},
     {"{\"state\":\"failed\",\"haproxies\":{}}", "haproxies"},
     {"{\"state\":\"failed\",\"haproxies\":[{}]}", "a HAProxy"},
     {"{\"state\":\"failed\",\"since\":\"yesterday\"}", "since"},

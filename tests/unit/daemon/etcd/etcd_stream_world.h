@@ -16,6 +16,7 @@
 #include "settings/settings.h"
 
 #define PATH "/lb/x"
+#define TRIAL PATH "/versions/trial"
 #define KEEP 3
 #define PRODUCERS 3 /* the last is of another cluster */
 #define CONSUMERS 3
@@ -51,6 +52,7 @@ struct producer {
 struct consumer {
     struct etcd_client client;
     struct etcd_source *source;
+    bool tries;                /* what it was given is only to be checked */
     const struct known *given; /* NULL: nothing yet, or of a hand */
     unsigned failures;
 };
@@ -217,11 +219,25 @@ static inline void check_commit(const struct cell *manifest)
     note_issue(m.version, what);
 }
 
+/* It is whole, and has a number of its own. */
+static inline void check_trial(const struct cell *trial)
+{
+    cleanup(published_manifest_fini) struct published_manifest m = {0};
+    must(published_manifest_parse(trial->value, trial->len, &m, &flaw) == 0, "%s", flaw.message);
+    const struct known *what = known_of(&m);
+    must(what != NULL, "version %llu", (unsigned long long)m.version);
+    check_parts(&m);
+    s.known[what - s.known].published = true;
+    note_issue(m.version, what);
+}
+
 /* Only by the one whose manifest it still is, and nothing that this names. */
 static inline void check_deleted(int who, const struct row *r)
 {
     cleanup(published_manifest_fini) struct published_manifest m = {0};
     const struct cell *manifest = model_at(PATH "/manifest");
+    if (str_eq(r->key, TRIAL))
+        return;
     must(manifest != NULL && manifest->who == who, "%s is deleted", r->key);
     if (published_manifest_parse(manifest->value, manifest->len, &m, NULL) == 0 &&
         str_has_prefix(r->key, PATH "/parts/"))
@@ -240,6 +256,9 @@ static inline void on_written(int who, int64_t revision)
     const struct cell *manifest = model_at(PATH "/manifest");
     if (manifest != NULL && manifest->revision == revision && who != HAND)
         check_commit(manifest);
+    const struct cell *trial = model_at(TRIAL);
+    if (trial != NULL && trial->revision == revision && who != HAND)
+        check_trial(trial);
     for (size_t i = 0; i < w.row_count; i++) {
         const struct row *r = &w.rows[i];
         const struct cell *last = r->count > 0 ? &r->cells[r->count - 1] : NULL;
@@ -331,6 +350,7 @@ static inline void on_made(void *arg, const char *origin, const char *bytes, siz
     char files_hash[DIGEST_SHA256_HEX_BYTES];
     const struct known *is = NULL;
     c->given = NULL;
+    c->tries = etcd_source_trial(c->source);
     if (str_eq(bytes, BY_HAND) && files->count == 0 && etcd_source_version(c->source) == 0)
         return; /* an older producer's, for all that it knows */
     storage_files_hash(files, files_hash);

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "configuration/configuration.h"
+#include "configuration/culprits.h"
 #include "configuration/load_balancer.h"
 #include "daemon/etcd/etcd_report.h"
 #include "daemon/etcd/etcd_source.h"
@@ -20,6 +21,7 @@ static struct {
     struct configuration_view views[3];
     uint64_t version;
     const char *problem;
+    const struct culprits_verdict *verdict;
     struct log log;
     struct etcd_report *report;
     unsigned puts;
@@ -74,10 +76,15 @@ static void end(void)
     model_end();
 }
 
+static void poke(void)
+{
+    etcd_report_poke(r.report, r.verdict);
+}
+
 static void is_now(const char *state)
 {
     r.views[0].state = state;
-    etcd_report_poke(r.report);
+    poke();
 }
 
 /* As it lies there. */
@@ -111,7 +118,7 @@ TEST(it_is_said_once_and_kept_alive)
     ck_assert_uint_eq(w.asked[ASK_GRANT], 1);
     ck_assert_uint_ge(w.asked[ASK_KEEP_ALIVE], 25);
     ck_assert_uint_le(w.asked[ASK_KEEP_ALIVE], 31);
-    etcd_report_poke(r.report);
+    poke();
     model_pass(MINUTE_MS);
     ck_assert_uint_eq(r.puts, 1);
     etcd_report_free(r.report); /* and is gone with its lease */
@@ -161,8 +168,52 @@ TEST(since_is_when_the_state_began)
 }
 
 static const struct {
+    struct culprits_verdict v;
+    bool known;
+    const char *problem;
+    bool accepted;
+    const char *refused;
+} verdicts[] = {
+    {{.why = NULL}, false, NULL, false, ""},
+    {{.accepted = true}, true, NULL, true, ""},
+    {{.why = "line 7: no"}, true, NULL, false, "line 7: no"},
+    {{.accepted = true}, true, "a part is missing", false, ""},
+    {{.why = "line 7: no"}, true, "a part is missing", false, ""},
+};
+
+/* Of what can be read; and at once, also of what is never loaded, as it is only to be checked. */
+TEST_EACH(what_became_of_it_is_said, array_len(verdicts))
+{
+    begin(9, 1);
+    r.views[0].state = "valid";
+    model_pass(MINUTE_MS);
+    r.problem = verdicts[_i].problem;
+    r.verdict = verdicts[_i].known ? &verdicts[_i].v : NULL;
+    r.version = 2;
+    is_now(verdicts[_i].refused[0] != '\0' ? "rejected" : "valid");
+    model_pass(1000);
+    struct load_balancer l = said();
+    ck_assert_int_eq(l.accepted, verdicts[_i].accepted);
+    ck_assert_str_eq(l.refused, verdicts[_i].refused);
+    ck_assert_uint_eq(l.version, 2);
+    load_balancer_fini(&l);
+}
+
+TEST(a_check_that_took_a_moment_is_said_at_once)
+{
+    static const struct culprits_verdict accepted = {.accepted = true};
+    begin(10, 1);
+    model_pass(MINUTE_MS);
+    is_now("valid");
+    r.verdict = &accepted;
+    poke();
+    model_pass(1000);
+    check_said(LOAD_BALANCER_BEHIND, "");
+}
+
+static const struct {
     const char *states, *runs[3],
-        *problem; /* a applied, w written, r rejected, f failed and tried again, d withdrawn, x away */
+        *problem; /* a applied, w written, r rejected, f failed and tried again, d withdrawn, x away, o overtaken */
     enum load_balancer_state state;
     const char *reason, *sha256;
 } worst[] = {
@@ -174,6 +225,7 @@ static const struct {
     {"rra", {HASH, NULL, HASH}, NULL, LOAD_BALANCER_FAILED, "r0", ""},
     {"af", {HASH, HASH}, NULL, LOAD_BALANCER_FAILED, "f1", HASH},
     {"ad", {HASH, HASH}, NULL, LOAD_BALANCER_FAILED, "the evidence", HASH},
+    {"o", {HASH}, NULL, LOAD_BALANCER_BEHIND, "o0", HASH},
     {"xa", {HASH, HASH}, NULL, LOAD_BALANCER_FAILED, "HAProxy does not answer", HASH},
     {"a", {NULL}, NULL, LOAD_BALANCER_IN_SYNC, "", ""},
     {"ar", {HASH, HASH}, "a part is missing", LOAD_BALANCER_FAILED, "a part is missing", HASH},
@@ -196,6 +248,7 @@ TEST_EACH(the_worst_of_several_counts, array_len(worst))
                                                  .reason = what == 'd' || what == 'x' ? NULL : reasons[i],
                                                  .evidence = what == 'd' ? "the evidence" : NULL,
                                                  .withdrawn = what == 'd' ? OTHER : NULL,
+                                                 .overtaken = what == 'o',
                                                  .failure = what == 'f' ? "network" : NULL,
                                                  .away = what == 'x'};
     }
@@ -261,7 +314,7 @@ TEST(who_leads_again_says_it_again)
     begin(8, 1);
     model_pass(1000);
     etcd_report_lead(r.report, NULL);
-    etcd_report_poke(r.report);
+    poke();
     model_put(1, KEY, "another one's");
     model_pass(1000);
     ck_assert_str_eq(model_at(KEY)->value, "another one's");

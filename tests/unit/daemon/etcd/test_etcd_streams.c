@@ -48,7 +48,7 @@ static void hand(void)
             model_delete(HAND, part->key, false);
         break;
     case 5:
-        if (version != NULL && !is_newest(version))
+        if (version != NULL && !is_newest(version) && !str_eq(version->key, TRIAL))
             model_delete(HAND, version->key, false);
         break;
     case 6:
@@ -86,6 +86,7 @@ static void new_document(void)
         s.latest = &s.known[dice_below(&w.dice, (unsigned)s.known_count)];
     else
         s.latest = known_new(dice_below(&w.dice, 8), dice_below(&w.dice, 8), dice_one_in(&w.dice, 12));
+    s.latest->document->trial = dice_one_in(&w.dice, 6);
 }
 
 static void trouble(void)
@@ -232,7 +233,7 @@ static void check_consumers(uint64_t version)
     for (size_t i = 0; i < CONSUMERS; i++) {
         cleanup(checks_fini) struct checks checks = {0};
         const struct consumer *c = &s.consumers[i];
-        must(c->given == known_first(s.latest), "%zu", i);
+        must(c->given == known_first(s.latest) && !c->tries, "%zu", i);
         must(etcd_source_problem(c->source) == NULL, "%s", etcd_source_problem(c->source));
         must(etcd_source_version(c->source) == version, "%zu", i);
         must(etcd_source_ready(c->source, &checks), "%zu", i);
@@ -268,6 +269,7 @@ static bool part_is_named(const char *hash)
 
 static void check_kept(void)
 {
+    must(model_at(TRIAL) == NULL, "there is a trial");
     must(model_count(PATH "/versions/") <= KEEP, "%zu", model_count(PATH "/versions/"));
     for (size_t i = 0; i < w.row_count; i++)
         if (str_has_prefix(w.rows[i].key, PATH "/parts/") && row_at(&w.rows[i], w.revision) != NULL)
@@ -406,6 +408,45 @@ TEST_EACH(an_etcd_that_was_set_back_is_noticed, effort(10))
     model_pass(3 * RESYNC_MS);
     for (int i = 0; i < CONSUMERS; i++)
         ck_assert(s.consumers[i].given == known_first(before));
+}
+
+static void check_tried(const struct known *is, bool tries)
+{
+    for (int i = 0; i < CONSUMERS; i++) {
+        must(s.consumers[i].given == known_first(is), "%d: known %zu", i, (size_t)(is - s.known));
+        must(s.consumers[i].tries == tries, "%d: known %zu", i, (size_t)(is - s.known));
+    }
+    must((model_at(TRIAL) != NULL) == tries, "known %zu", (size_t)(is - s.known));
+}
+
+/* What is only to be checked reaches all, also one that comes later, and stays nowhere. */
+TEST_EACH(a_trial_comes_and_goes, effort(10))
+{
+    begin_calm((unsigned)_i);
+    give(1, 1);
+    model_pass(1000);
+    const struct known *before = s.latest;
+    for (unsigned i = 0; i < 3; i++) {
+        s.latest = known_new(10 + i, i, false);
+        s.latest->document->trial = true;
+        producer_give(&s.producers[0], s.latest);
+        model_pass(1000);
+        check_tried(s.latest, true);
+        check_claims();
+        consumer_die(&s.consumers[0]);
+        consumer_new(&s.consumers[0]);
+        model_pass(i == 0 ? 4 * RESYNC_MS : 1000);
+        check_tried(s.latest, true);
+        check_plain(before);
+    }
+    producer_give(&s.producers[0], before);
+    model_pass(1000);
+    check_tried(before, false);
+    s.latest->document->trial = false; /* it is accepted */
+    producer_give(&s.producers[0], s.latest);
+    model_pass(1000);
+    check_tried(s.latest, false);
+    check_kept();
 }
 
 /* So that whichever part is harmed, it is one of what is read. */

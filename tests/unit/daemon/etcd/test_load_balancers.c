@@ -2,6 +2,7 @@
 #include "etcd_model.h"
 
 #include "base/log.h"
+#include "configuration/culprits.h"
 #include "daemon/etcd/load_balancers.h"
 #include "report/telemetry.h"
 #include "settings/settings.h"
@@ -72,7 +73,85 @@ TEST_EACH(of_an_older_version_it_is_behind, array_len(stands))
     ck_assert_int_eq((int)load_balancer_stands(&one, stands[_i].published), (int)stands[_i].stands);
 }
 
+/* Each is a version that it has read, with what it says of it: a in sync, v accepted, o in sync with another one (its operator's), w behind,
+ * r refused, f failed otherwise. Version 7 is judged. */
+static const struct {
+    const char *said, *waiting, *at_last; /* "yes", "no", "": not decided */
+} verdicts[] = {
+    {"", "", ""},
+    {"7a", "yes", "yes"},
+    {"7r", "no", "no"},
+    {"7r 7r", "no", "no"},
+    {"7a 7r", "yes", "yes"}, /* one has a wrong HAProxy */
+    {"7a 7r 7r", "no", "no"},
+    {"7a 7a 7r", "yes", "yes"},
+    {"7r 6a", "", "no"}, /* the other one is asked, too */
+    {"7r 7w", "", "no"},
+    {"7r 6w", "", "no"},
+    {"7r 6r", "", "no"}, /* this one does not know the new one yet */
+    {"7r 8a", "", "no"},
+    {"7r 7r 6a", "no", "no"},
+    {"7a 6a", "yes", "yes"},
+    {"7a 6a 6a", "", "yes"},
+    {"7r 7f", "no", "no"}, /* that cannot say */
+    {"7r 6f", "no", "no"},
+    {"7r 7o", "no", "no"},
+    {"7a 7f 7f 7o", "yes", "yes"},
+    {"6a 6v 7w 7f 7o 5r", "", ""},
+    {"7v 7r", "yes", "yes"}, /* it was only to be checked */
+    {"7v 7r 7r", "no", "no"},
+};
+
+static void check_verdict(const char *expected, bool waits)
+{
+    struct culprits_verdict v = {0};
+    bool decided = load_balancers_judge(l.list, 7, "ab", waits, &v);
+    ck_assert_str_eq(!decided ? "" : v.accepted ? "yes" : "no", expected);
+    ck_assert(!decided || v.accepted ? v.why == NULL : str_has_prefix(v.why, "no, says lb"));
+}
+
+TEST_EACH(half_of_them_accept_and_more_refuse, array_len(verdicts))
+{
+    begin(6);
+    const char *at = verdicts[_i].said;
+    for (unsigned n = 0; *at != '\0'; n++, at += at[2] == ' ' ? 3 : 2) {
+        cleanup(mem_free_ptr) char *key = mem_printf(STATUS "lb%u", n);
+        cleanup(mem_free_ptr) char *refused = at[1] == 'r' ? mem_printf("no, says lb%u", n) : mem_strdup("");
+        cleanup(mem_free_ptr) char *value =
+            mem_printf("{\"version\":%c,\"state\":\"%s\",\"sha256\":\"%s\",\"accepted\":%s,\"refused\":\"%s\"}", at[0],
+                       strchr("ao", at[1])   ? "in_sync"
+                       : strchr("vw", at[1]) ? "behind"
+                                             : "failed",
+                       at[1] == 'a' ? "ab" : "cd", at[1] == 'v' ? "true" : "false", refused);
+        model_put(1, key, value);
+    }
+    load_balancers_start(l.list);
+    model_pass(1000);
+    check_verdict(verdicts[_i].waiting, true);
+    check_verdict(verdicts[_i].at_last, false);
+}
+
+static void on_changed(void *arg)
+{
+    ++*(unsigned *)arg;
+}
+
 FIXTURE(NULL, end)
+
+TEST(who_listens_hears_of_each_change)
+{
+    unsigned heard = 0;
+    begin(7);
+    load_balancers_listen(l.list, on_changed, &heard);
+    load_balancers_start(l.list);
+    model_pass(1000);
+    ck_assert_uint_eq(heard, 1);
+    say("a", 1, "in_sync");
+    model_pass(1000);
+    go("a");
+    model_pass(1000);
+    ck_assert_uint_eq(heard, 3);
+}
 
 TEST(they_are_read_and_then_followed)
 {
