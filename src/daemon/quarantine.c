@@ -150,9 +150,9 @@ bool quarantine_may_go_back(const struct quarantine *q)
     return q != NULL && culprits_may_go_back(&q->culprits);
 }
 
-bool quarantine_accepted(const struct quarantine *q)
+bool quarantine_settled(const struct quarantine *q)
 {
-    return q != NULL && q->of_last.is == ACCEPTED;
+    return q != NULL && q->of_last.is == ACCEPTED && !culprits_may_go_back(&q->culprits);
 }
 
 bool quarantine_leaves_any_out(const struct quarantine *q)

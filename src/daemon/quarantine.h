@@ -51,7 +51,7 @@ void quarantine_each(const struct quarantine *q, void (*fn)(void *arg, const cha
 bool quarantine_trial(const struct quarantine *q); /* the document is to be checked, and not written */
 /* What it has may be withdrawn: of an object that changed the last good form may come back. */
 bool quarantine_may_go_back(const struct quarantine *q);
-bool quarantine_accepted(const struct quarantine *q); /* the document that was given last */
+bool quarantine_settled(const struct quarantine *q); /* it was accepted, and nothing of it is withdrawn */
 
 /* same: it is the one that was given last. */
 void quarantine_gives(struct quarantine *q, bool same);

@@ -474,7 +474,7 @@ static void withhold(struct services_plan *p, const struct services_rules *rules
     const struct annotated_service *told = NULL;
     for (size_t i = 0; rules->withheld != NULL && i < p->route_count; i++) {
         struct service_route *r = &p->routes[i];
-        const char *why = NULL;
+        cleanup(mem_free_ptr) char *why = NULL;
         if (r->refused || !rules->withheld(rules->arg, r->service->service.name, &why))
             continue;
         r->refused = r->withheld = true;

@@ -549,10 +549,11 @@ TEST_EACH(shared_hosts, 3)
     said_fini(&s);
 }
 
-static bool is_withheld(void *arg, const char *service, const char **ret_why)
+static bool is_withheld(void *arg, const char *service, char **ret_why)
 {
-    *ret_why = arg;
-    return str_eq(service, "a/b");
+    bool is = str_eq(service, "a/b");
+    *ret_why = is ? mem_strdup(arg) : NULL;
+    return is;
 }
 
 /* Nobody else takes meanwhile what is its own; it is told why once, whatever it has, and not while that is not known. */
