@@ -550,6 +550,8 @@ void services_plan_make(const struct annotated_service *const *services, size_t 
     for (size_t i = 0; i < count; i++)
         add_service(ret, by_age[i], i, rules);
     free(by_age);
+    if (rules->held != NULL && rules->incumbents != NULL)
+        service_owners_keep(&ret->owners, rules->incumbents, rules->held);
     claim_hosts(ret, rules);
     claim_places(ret, rules);
     withhold(ret, rules);

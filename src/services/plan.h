@@ -35,6 +35,8 @@ struct services_rules {
     bool (*has_secret)(void *arg, const char *name, const char *service, struct buf *why);
     /* What the plan before left to whom (services_plan.owners); NULL: nothing is known. */
     const struct service_owners *incumbents;
+    /* By namespace, those who keep the host names that they had: a Service of theirs is left out. NULL: none. */
+    const struct service_owners *held;
     char *const *namespaces;   /* whose Services are served */
     size_t namespace_count;    /* 0: all */
     bool any_owner;            /* HOST_OWNERSHIP=any: a host name's paths may be of several namespaces */

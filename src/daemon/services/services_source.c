@@ -74,6 +74,7 @@ struct services_gathered {
     size_t count;
     struct annotated_service *as_before; /* of the list those that are made as they were */
     size_t before_count;
+    struct service_owners held; /* namespaces with a Service that is left out */
 };
 
 static void gather(void *arg, const void *object)
@@ -94,17 +95,21 @@ static void gathered_fini(struct services_gathered *g)
 {
     free(g->list);
     free(g->as_before);
+    service_owners_fini(&g->held);
 }
 
 /* Those that HAProxy refuses as they are get the annotations back that were accepted; their ports and endpoints are those of now. */
 static void gather_before(const struct services_source *s, struct services_gathered *g)
 {
-    free(g->as_before);
     g->as_before = mem_array(cache_count(s->kept), sizeof(g->as_before[0]));
-    g->before_count = 0;
     for (size_t i = 0; i < g->count; i++) {
         const struct annotated_service *now = g->list[i], *was = cache_find(s->kept, now->service.name);
-        if (was == NULL || quarantine_form(s->options.quarantine, now->service.name) != CULPRITS_AS_BEFORE)
+        const enum culprits_form form = quarantine_form(s->options.quarantine, now->service.name);
+        if (form == CULPRITS_LEFT_OUT) {
+            cleanup(mem_free_ptr) char *namespace = mem_strndup(now->service.name, strcspn(now->service.name, "/"));
+            service_owners_set(&g->held, namespace, "");
+        }
+        if (form != CULPRITS_AS_BEFORE || was == NULL)
             continue;
         struct annotated_service *one = &g->as_before[g->before_count++];
         *one = *now;
@@ -471,6 +476,7 @@ static void services_compose(void *arg)
     if (services_search(s, &services, &plan)) {
         services_plan_fini(&plan);
         gather_before(s, &services);
+        rules.held = &services.held;
         services_plan_make((const struct annotated_service *const *)services.list, services.count, &rules, &plan);
     }
     tell_remarks(s, &services, &plan);
@@ -762,6 +768,7 @@ bool services_source_explain(const struct services_source *s, const char *name, 
     }
     struct services_rules rules = services_rules_of(s);
     struct services_plan plan;
+    rules.held = &services.held;
     services_plan_make((const struct annotated_service *const *)services.list, services.count, &rules, &plan);
     services_explain(&plan, found, &rules, out);
     for (size_t i = 0; i < plan.route_count; i++)
