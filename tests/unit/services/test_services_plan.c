@@ -571,7 +571,7 @@ TEST(a_namespace_that_is_held_keeps_its_host_names)
     services_plan_make(s.pointers, s.count, &some, &p);
     cleanup(buf_fini) struct buf owners = {0};
     service_owners_print(&p.owners, &owners);
-    ck_assert_str_eq(buf_str(&owners), "*:80 http\nx.example a\ny.example c\n");
+    ck_assert_str_eq(buf_str(&owners), "*:443 https\nx.example a\ny.example c\n");
     services_plan_fini(&p);
     said_fini(&s);
     service_owners_fini(&incumbents);
