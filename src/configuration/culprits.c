@@ -16,8 +16,10 @@ struct culprit {
     enum culprit_state state;
     uint64_t hash;
     bool seen;
-    bool accepted; /* a document with this content was loaded */
-    char *why;     /* of OUT */
+    bool accepted;          /* a document with this content was loaded */
+    char *why;              /* of OUT */
+    struct culprit *former; /* its last good form; NULL: none */
+    struct culprit *of;     /* a last good form: whose; NULL: it is none */
     char key[];
 };
 
@@ -41,6 +43,10 @@ static struct culprit *culprits_add(struct culprits *c, const char *key, uint64_
 
 static void culprits_remove(struct culprits *c, struct culprit *one)
 {
+    if (one->of != NULL)
+        one->of->former = NULL;
+    if (one->former != NULL)
+        one->former->of = NULL;
     HASH_DEL(c->all, one); /* NOLINT(clang-analyzer-unix.Malloc) */
     free(one->why);
     free(one);
@@ -56,11 +62,22 @@ void culprits_fini(struct culprits *c)
     *c = (struct culprits){0};
 }
 
+static bool is_left_out(const struct culprit *one)
+{
+    return one->state != GOOD && one->state != TRIED;
+}
+
+/* A last good form counts while it stands for its object. */
+static bool counts(const struct culprit *one)
+{
+    return one->of == NULL || is_left_out(one->of);
+}
+
 static size_t culprits_of(const struct culprits *c, enum culprit_state state)
 {
     size_t count = 0;
     for (const struct culprit *one = c->all; one != NULL; one = one->hh.next)
-        count += one->state == state;
+        count += one->state == state && counts(one);
     return count;
 }
 
@@ -112,22 +129,48 @@ static void culprits_changed(struct culprits *c, const struct culprit *one)
     culprits_doubt(c);
 }
 
-void culprits_see(struct culprits *c, const char *key, uint64_t hash)
+/* As it is now it was accepted. No key of an object has a line's end. */
+static void culprits_add_former(struct culprits *c, struct culprit *of)
+{
+    cleanup(mem_free_ptr) char *key = mem_printf("%s\n", of->key);
+    of->former = culprits_add(c, key, of->hash, of->state);
+    of->former->of = of;
+    of->former->accepted = true;
+}
+
+/* It is what it was: what is known of that is known of it. */
+static void culprits_revert(struct culprits *c, struct culprit *one)
+{
+    one->state = one->former->state;
+    one->accepted = true;
+    culprits_remove(c, one->former);
+}
+
+bool culprits_see(struct culprits *c, const char *key, uint64_t hash)
 {
     struct culprit *one = culprits_find(c, key);
+    bool was_good = false;
     if (one == NULL) {
         one = culprits_add(c, key, hash, TRIED);
         culprits_doubt(c);
     } else if (one->hash != hash) {
         culprits_changed(c, one);
+        was_good = one->accepted;
+        if (was_good)
+            culprits_add_former(c, one);
         bool suspect = one->state != GOOD && (one->state != TRIED || c->searching);
         one->state = suspect ? LATER : TRIED;
         one->hash = hash;
         one->accepted = false;
         HASH_DEL(c->all, one);
         HASH_ADD_STR(c->all, key, one);
+        if (one->former != NULL && one->former->hash == hash)
+            culprits_revert(c, one);
     }
     one->seen = true;
+    if (one->former != NULL)
+        one->former->seen = true;
+    return was_good;
 }
 
 void culprits_end(struct culprits *c)
@@ -141,15 +184,26 @@ void culprits_end(struct culprits *c)
     }
 }
 
-static bool is_left_out(const struct culprit *one)
-{
-    return one->state != GOOD && one->state != TRIED;
-}
-
-bool culprits_leaves_out(const struct culprits *c, const char *key)
+enum culprits_form culprits_form(const struct culprits *c, const char *key)
 {
     const struct culprit *one = culprits_find(c, key);
-    return one != NULL && is_left_out(one);
+    if (one == NULL || !is_left_out(one))
+        return CULPRITS_AS_IT_IS;
+    return one->former != NULL && !is_left_out(one->former) ? CULPRITS_AS_BEFORE : CULPRITS_LEFT_OUT;
+}
+
+bool culprits_has_former(const struct culprits *c, const char *key)
+{
+    const struct culprit *one = culprits_find(c, key);
+    return one != NULL && one->former != NULL;
+}
+
+bool culprits_may_go_back(const struct culprits *c)
+{
+    bool any = false;
+    for (const struct culprit *one = c->all; one != NULL && !any; one = one->hh.next)
+        any = one->of != NULL && !is_left_out(one->of);
+    return any;
 }
 
 bool culprits_leaves_any_out(const struct culprits *c)
@@ -178,12 +232,19 @@ size_t culprits_count(const struct culprits *c)
 
 /* ---- the search ---- */
 
+/* A last good form that is refused, too, is none any more. */
 static void culprits_blame(struct culprits *c)
 {
-    for (struct culprit *one = c->all; one != NULL; one = one->hh.next) {
+    struct culprit *one, *next;
+    HASH_ITER (hh, c->all, one, next) {
         if (one->state != BAD)
             continue;
+        if (one->of != NULL) {
+            culprits_remove(c, one);
+            continue;
+        }
         one->state = OUT;
+        one->accepted = false;
         say(&one->why, c->why);
     }
 }
@@ -222,11 +283,15 @@ static bool culprits_next(struct culprits *c)
 
 static bool culprits_accepted(struct culprits *c)
 {
-    for (struct culprit *one = c->all; one != NULL; one = one->hh.next) {
+    struct culprit *one, *next;
+    for (one = c->all; one != NULL; one = one->hh.next) {
         if (one->state == TRIED)
             one->state = GOOD;
         one->accepted = one->accepted || (one->state == GOOD && !c->trial);
     }
+    HASH_ITER (hh, c->all, one, next)
+        if (one->of != NULL && one->of->accepted)
+            culprits_remove(c, one);
     c->confirmed = true;
     culprits_doubt(c);
     return culprits_next(c);
@@ -248,6 +313,24 @@ static void culprits_suspect(struct culprits *c, const char *why)
         culprits_move(c, BAD, REST);
     culprits_move(c, TRIED, BAD);
     c->known = true;
+    say(&c->why, why);
+}
+
+/* Not even the GOOD ones are accepted. What has a last good form, which is one of them, is tried after them. */
+static void culprits_suspect_all(struct culprits *c, const char *why)
+{
+    c->known = true;
+    for (struct culprit *one = c->all; one != NULL; one = one->hh.next) {
+        bool suspect = one->state == BAD || one->state == REST, other = one->former != NULL && one->state == GOOD;
+        c->known = c->known && !other && (one->of == NULL || !suspect);
+        if (one->of != NULL)
+            one->state = BAD;
+        else if (suspect || other)
+            one->state = LATER;
+    }
+    culprits_move(c, GOOD, BAD);
+    c->confirmed = false;
+    c->trial = true;
     say(&c->why, why);
 }
 
@@ -274,10 +357,7 @@ static bool culprits_rejected(struct culprits *c, const struct culprits_verdict 
         culprits_give_up(c);
         return true;
     }
-    culprits_move(c, GOOD, BAD);
-    c->confirmed = false;
-    c->known = c->trial = true;
-    say(&c->why, v->why);
+    culprits_suspect_all(c, v->why);
     return true;
 }
 
@@ -304,7 +384,7 @@ void culprits_each(const struct culprits *c, void (*fn)(void *arg, const char *k
 void culprits_print(const struct culprits *c, struct buf *out)
 {
     for (const struct culprit *one = c->all; one != NULL; one = one->hh.next) {
-        if (one->state != OUT && !one->accepted)
+        if (one->of != NULL || (one->state != OUT && !one->accepted))
             continue;
         buf_printf(out, "%s\t%016" PRIx64 "\t%s\t", one->state == OUT ? "out" : "in", one->hash, one->key);
         for (const char *at = one->state == OUT ? one->why : ""; *at != '\0'; at++)

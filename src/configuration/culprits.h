@@ -4,6 +4,9 @@
  * of these, by halves, those that spoil it. One culprit of n that changed takes at most log2(n) + 3 checks, the first refusal among
  * them; k culprits some k * (log2(n) + 1) + 2. A culprit stays out until its content is another one. Pure.
  *
+ * In place of an object that is left out, and was accepted before it changed, a document has that last good form, which is one of the
+ * GOOD ones until it is found to be a culprit itself; then the object is left out wholly.
+ *
  *   GOOD    is in every document, and was in one that was accepted
  *   TRIED   is in the document that is judged next: new, changed, or added again by the search
  *   BAD     left out: one of these, or all of them together, spoil a document of the GOOD ones
@@ -42,10 +45,15 @@ void culprits_fini(struct culprits *c);
 
 /* Which objects there are now: begin, each, end. Of several that changed those that are seen first are suspected most. */
 void culprits_begin(struct culprits *c);
-void culprits_see(struct culprits *c, const char *key, uint64_t hash);
+/* True: it has changed since it was accepted. What it was is its last good form from now on, as long as culprits_has_former. */
+bool culprits_see(struct culprits *c, const char *key, uint64_t hash);
 void culprits_end(struct culprits *c);
 
-bool culprits_leaves_out(const struct culprits *c, const char *key);
+enum culprits_form { CULPRITS_AS_IT_IS, CULPRITS_AS_BEFORE, CULPRITS_LEFT_OUT };
+enum culprits_form culprits_form(const struct culprits *c, const char *key);
+bool culprits_has_former(const struct culprits *c, const char *key);
+bool culprits_may_go_back(const struct culprits *c); /* a change that is not accepted yet is in the document */
+/* Or has a last good form in the document. */
 bool culprits_leaves_any_out(const struct culprits *c);
 /* Of a culprit: what HAProxy said; NULL: it is none. Borrowed. */
 const char *culprits_why(const struct culprits *c, const char *key);

@@ -60,6 +60,7 @@ const char *event_reason_name(enum event_reason r)
         [EVENT_CONFIG_DEGRADED] = "ConfigDegraded",
         [EVENT_CONFIG_ROLLED_BACK] = "ConfigRolledBack",
         [EVENT_LEFT_OUT] = "LeftOut",
+        [EVENT_CHANGE_REFUSED] = "ChangeRefused",
         [EVENT_TEMPLATE_NOTE] = "TemplateNote",
         [EVENT_ANNOTATION_NOTE] = "AnnotationIgnored",
     };

@@ -68,6 +68,7 @@ enum event_reason {
     EVENT_CONFIG_ROLLED_BACK,
     /* on an object that templates say something of, or a Service whose annotations are wrong */
     EVENT_LEFT_OUT,
+    EVENT_CHANGE_REFUSED,
     EVENT_TEMPLATE_NOTE,
     EVENT_ANNOTATION_NOTE,
     EVENT_REASONS,

@@ -33,13 +33,6 @@ struct quarantine {
     size_t checks;
 };
 
-/* What people are told of a culprit. Allocates; NULL: nothing. */
-static char *verdict_text(const char *why)
-{
-    return why != NULL ? mem_printf("left out until it changes, as HAProxy refuses the configuration with it: %s", why)
-                       : NULL;
-}
-
 static void verdict_set(struct verdict *to, const struct culprits_verdict *from)
 {
     char *why = from != NULL ? mem_strdup(from->why) : NULL;
@@ -66,8 +59,7 @@ static void quarantine_on_judge(void *arg)
     const struct verdict *next = &q->next;
     if (next->is == NONE)
         return;
-    cleanup(mem_free_ptr) char *text = verdict_text(next->why);
-    const struct culprits_verdict v = {.accepted = next->is == ACCEPTED, .load = next->load, .why = text};
+    const struct culprits_verdict v = {.accepted = next->is == ACCEPTED, .load = next->load, .why = next->why};
     bool searched = q->culprits.searching, again = culprits_judge(&q->culprits, &v);
     q->checks++;
     if (!searched && q->culprits.searching && !v.accepted)
@@ -126,10 +118,9 @@ void quarantine_begin(struct quarantine *q)
     culprits_begin(&q->culprits);
 }
 
-void quarantine_see(struct quarantine *q, const char *key, uint64_t hash)
+bool quarantine_see(struct quarantine *q, const char *key, uint64_t hash)
 {
-    if (q != NULL)
-        culprits_see(&q->culprits, key, hash);
+    return q != NULL && culprits_see(&q->culprits, key, hash);
 }
 
 void quarantine_end(struct quarantine *q)
@@ -144,9 +135,24 @@ void quarantine_poke(struct quarantine *q)
         culprits_try_again(&q->culprits);
 }
 
-bool quarantine_leaves_out(const struct quarantine *q, const char *key)
+enum culprits_form quarantine_form(const struct quarantine *q, const char *key)
 {
-    return q != NULL && culprits_leaves_out(&q->culprits, key);
+    return q != NULL ? culprits_form(&q->culprits, key) : CULPRITS_AS_IT_IS;
+}
+
+bool quarantine_has_former(const struct quarantine *q, const char *key)
+{
+    return q != NULL && culprits_has_former(&q->culprits, key);
+}
+
+bool quarantine_may_go_back(const struct quarantine *q)
+{
+    return q != NULL && culprits_may_go_back(&q->culprits);
+}
+
+bool quarantine_settled(const struct quarantine *q)
+{
+    return q != NULL && q->of_last.is == ACCEPTED && !culprits_may_go_back(&q->culprits);
 }
 
 bool quarantine_leaves_any_out(const struct quarantine *q)
@@ -154,9 +160,13 @@ bool quarantine_leaves_any_out(const struct quarantine *q)
     return q != NULL && culprits_leaves_any_out(&q->culprits);
 }
 
-const char *quarantine_why(const struct quarantine *q, const char *key)
+char *quarantine_why(const struct quarantine *q, const char *key, bool served)
 {
-    return q != NULL ? culprits_why(&q->culprits, key) : NULL;
+    const char *why = q != NULL ? culprits_why(&q->culprits, key) : NULL;
+    return why != NULL ? mem_printf("%s, as HAProxy refuses the configuration with %s: %s",
+                                    served ? "served as it was before the change" : "left out until it changes",
+                                    served ? "that" : "it", why)
+                       : NULL;
 }
 
 void quarantine_each(const struct quarantine *q, void (*fn)(void *arg, const char *key, const char *why), void *arg)
@@ -235,7 +245,9 @@ void quarantine_check(const struct quarantine *q, struct checks *checks)
     if (list != NULL)
         checks_add(
             checks, CHECK_WARN, mem_strdup("quarantine"),
-            mem_printf("left out, as HAProxy refuses the configuration with them (their Events say why): %s", list),
+            mem_printf("left out or served as before, as HAProxy refuses the configuration with them (their Events say "
+                       "why): %s",
+                       list),
             NULL);
 }
 

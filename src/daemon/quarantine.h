@@ -1,10 +1,10 @@
 /*
- * Objects that HAProxy refuses a configuration for, left out of it: the search (configuration/culprits) between a source that makes
+ * Objects that HAProxy refuses a configuration for, left out of it, or in it as they were before their change: the search (configuration/culprits) between a source that makes
  * documents of objects, and the configuration engine, which has each judged by HAProxy. A culprit is told by the source (a line of the
  * log, an Event, /status), counted by the metric quarantined_objects, and kept in STATE_DIR, until it changes.
  *
- * A source, each time: quarantine_begin, quarantine_see for each object, quarantine_end; then a document without those that
- * quarantine_leaves_out, and one of quarantine_gives (before it is given away), quarantine_refuse and quarantine_keep_none. It is
+ * A source, each time: quarantine_begin, quarantine_see for each object, quarantine_end; then a document with each object as
+ * quarantine_form says, and one of quarantine_gives (before it is given away), quarantine_refuse and quarantine_keep_none. It is
  * asked for another one by `again`.
  */
 #ifndef DAEMON_QUARANTINE_H
@@ -38,14 +38,20 @@ void quarantine_listen(struct quarantine *q, void (*again)(void *arg), void *arg
 
 void quarantine_poke(struct quarantine *q);  /* SIGHUP: culprits are tried again; the source is asked, too */
 void quarantine_begin(struct quarantine *q); /* the first time it reads what was kept */
-void quarantine_see(struct quarantine *q, const char *key, uint64_t hash);
+/* True: it has changed since it was accepted; the source keeps what it was as long as quarantine_has_former. */
+bool quarantine_see(struct quarantine *q, const char *key, uint64_t hash);
 void quarantine_end(struct quarantine *q);
 
-bool quarantine_leaves_out(const struct quarantine *q, const char *key);
-bool quarantine_leaves_any_out(const struct quarantine *q);
-const char *quarantine_why(const struct quarantine *q, const char *key); /* for people; NULL: it is no culprit */
+enum culprits_form quarantine_form(const struct quarantine *q, const char *key);
+bool quarantine_has_former(const struct quarantine *q, const char *key);
+bool quarantine_leaves_any_out(const struct quarantine *q); /* or has it as it was */
+/* For people; served: as it was. Allocates; NULL: it is no culprit. */
+char *quarantine_why(const struct quarantine *q, const char *key, bool served) must_check;
 void quarantine_each(const struct quarantine *q, void (*fn)(void *arg, const char *key, const char *why), void *arg);
 bool quarantine_trial(const struct quarantine *q); /* the document is to be checked, and not written */
+/* What it has may be withdrawn: of an object that changed the last good form may come back. */
+bool quarantine_may_go_back(const struct quarantine *q);
+bool quarantine_settled(const struct quarantine *q); /* it was accepted, and nothing of it is withdrawn */
 
 /* same: it is the one that was given last. */
 void quarantine_gives(struct quarantine *q, bool same);

@@ -27,6 +27,8 @@ struct entries {
 struct cache {
     const struct record *record;
     struct entries live, aside;
+    struct entries past; /* as they were, of those that went since cache_forget_past */
+    bool keeps_past;
     size_t bytes; /* of live */
     uint64_t version, removed;
     unsigned replace;
@@ -135,7 +137,10 @@ static void remove_entry(struct cache *c, struct entries *from, struct cached *e
             c->goes(c->arg, e->object);
     }
     entries_remove(from, e);
-    free(e);
+    if (from == &c->live && c->keeps_past && entries_find(&c->past, record_name(e->object)) == NULL)
+        entries_add(&c->past, e);
+    else
+        free(e);
 }
 
 void cache_free(struct cache *c)
@@ -235,6 +240,27 @@ void cache_replace_abort(struct cache *c)
     c->replacing = false;
 }
 
+void cache_put_copy(struct cache *c, const void *object)
+{
+    (void)put_changed(c, object, NULL);
+}
+
+void cache_keep_past(struct cache *c)
+{
+    c->keeps_past = true;
+}
+
+const void *cache_past(const struct cache *c, const char *name)
+{
+    const struct cached *e = entries_find(&c->past, name);
+    return e != NULL ? e->object : NULL;
+}
+
+void cache_forget_past(struct cache *c)
+{
+    entries_clear(&c->past, free_entry);
+}
+
 static void first_version(void *arg, struct cached *e)
 {
     struct cache *c = arg;
@@ -296,6 +322,7 @@ bool cache_synced(const struct cache *c)
 void cache_forget(struct cache *c)
 {
     cache_replace_abort(c);
+    cache_forget_past(c);
     entries_clear(&c->live, free_entry);
     c->bytes = 0;
     c->synced = false;

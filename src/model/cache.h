@@ -38,6 +38,15 @@ bool cache_replace_end(struct cache *c);
 /* It was listed, but cannot be read: the replace that is open leaves what is known of it. Otherwise nothing happens. */
 void cache_keep(struct cache *c, const char *name);
 
+/* The same of a packed one, or of another cache's, which stays the caller's. No replace is open. */
+void cache_put_copy(struct cache *c, const void *object);
+
+/* From now on an object that goes, or is another one, is kept as it was when cache_forget_past was called last. It costs no copy. */
+void cache_keep_past(struct cache *c);
+/* NULL: it has not changed since, or was not there. */
+const void *cache_past(const struct cache *c, const char *name);
+void cache_forget_past(struct cache *c);
+
 /* A complete list was taken in. */
 bool cache_synced(const struct cache *c);
 /* Forgets all of it, and that it was synced: its watch was given up. */

@@ -38,6 +38,13 @@ void service_owners_set(struct service_owners *o, const char *key, const char *o
     one->owner = mem_strdup(owner);
 }
 
+void service_owners_keep(struct service_owners *o, const struct service_owners *from, const struct service_owners *of)
+{
+    for (const struct service_owner *one = from->all; one != NULL; one = one->hh.next)
+        if (strchr(one->key, ':') == NULL && owner_find(of, one->owner) != NULL)
+            service_owners_set(o, one->key, one->owner);
+}
+
 void service_owners_fini(struct service_owners *o)
 {
     struct service_owner *one, *next;

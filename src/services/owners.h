@@ -16,6 +16,8 @@ struct service_owners {
 /* Borrowed until the next change; NULL: nobody. o NULL: nobody. */
 const char *service_owners_find(const struct service_owners *o, const char *key);
 void service_owners_set(struct service_owners *o, const char *key, const char *owner); /* copies both */
+/* Host names that `from` has of those owners who are keys of `of`. */
+void service_owners_keep(struct service_owners *o, const struct service_owners *from, const struct service_owners *of);
 void service_owners_fini(struct service_owners *o);
 
 /* "KEY OWNER\n" for each, by key; and the same read. A line that is none is left out. */

@@ -474,7 +474,7 @@ static void withhold(struct services_plan *p, const struct services_rules *rules
     const struct annotated_service *told = NULL;
     for (size_t i = 0; rules->withheld != NULL && i < p->route_count; i++) {
         struct service_route *r = &p->routes[i];
-        const char *why = NULL;
+        cleanup(mem_free_ptr) char *why = NULL;
         if (r->refused || !rules->withheld(rules->arg, r->service->service.name, &why))
             continue;
         r->refused = r->withheld = true;
@@ -550,6 +550,8 @@ void services_plan_make(const struct annotated_service *const *services, size_t 
     for (size_t i = 0; i < count; i++)
         add_service(ret, by_age[i], i, rules);
     free(by_age);
+    if (rules->held != NULL && rules->incumbents != NULL)
+        service_owners_keep(&ret->owners, rules->incumbents, rules->held);
     claim_hosts(ret, rules);
     claim_places(ret, rules);
     withhold(ret, rules);

@@ -35,6 +35,8 @@ struct services_rules {
     bool (*has_secret)(void *arg, const char *name, const char *service, struct buf *why);
     /* What the plan before left to whom (services_plan.owners); NULL: nothing is known. */
     const struct service_owners *incumbents;
+    /* By namespace, those who keep the host names that they had: a Service of theirs is left out. NULL: none. */
+    const struct service_owners *held;
     char *const *namespaces;   /* whose Services are served */
     size_t namespace_count;    /* 0: all */
     bool any_owner;            /* HOST_OWNERSHIP=any: a host name's paths may be of several namespaces */
@@ -43,9 +45,9 @@ struct services_rules {
     bool unprotected; /* FOREIGN_PROTECTION=warn: those that ask for a protection that is not there are served, too */
     /* Whether something else listens at that address ("*": all) and port, and what: "haproxy.cfg, line 12"; NULL: not known. */
     bool (*is_taken)(void *arg, const char *place, uint16_t port, struct buf *by);
-    /* Whether a Service is left out, whatever it would be served by; *ret_why: what is told it, NULL: nothing yet. It keeps what is
-     * its own. NULL: none is. */
-    bool (*withheld)(void *arg, const char *service, const char **ret_why);
+    /* Whether a Service is left out, whatever it would be served by; *ret_why: what is told it, allocated, NULL: nothing yet. It keeps
+     * what is its own. NULL: none is. */
+    bool (*withheld)(void *arg, const char *service, char **ret_why);
     void *arg;
 };
 

@@ -98,7 +98,7 @@ struct engine_job {
     struct engine_text folders[3]; /* of maps, certificates and other files, each with a slash at its end: path() */
     struct objects *objects;       /* `resources`; NULL: none */
     struct storage_known *known;   /* certificates that need no other check; NULL: none are */
-    struct engine_text owners;     /* "HOST NAMESPACE\n" for each host that the render before left to one */
+    struct engine_text owners;     /* "HOST NAMESPACE[ held]\n" for each host that the render before left to one */
     struct engine_text before;     /* the haproxy.cfg that was given last: who has a place in it keeps that (slots) */
     struct engine_unset unset;
     void *arg;

@@ -56,8 +56,8 @@ struct resource {
 struct objects {
     struct resource **resources;
     size_t count;
-    bool (*withheld)(void *arg, const char *resource, const char *key); /* NULL: none is */
-    void *withheld_arg;
+    objects_shown_fn *shown; /* NULL: all are, as they are */
+    void *shown_arg;
     struct arena
         memory; /* of what was read, of the keys of the indexes and of what was fetched, which the templates may keep */
 };
@@ -152,10 +152,10 @@ struct cache *objects_cache(const struct objects *o, size_t resource)
     return o->resources[resource]->cache;
 }
 
-void objects_withhold(struct objects *o, bool (*fn)(void *arg, const char *resource, const char *key), void *arg)
+void objects_show_by(struct objects *o, objects_shown_fn *fn, void *arg)
 {
-    o->withheld = fn;
-    o->withheld_arg = arg;
+    o->shown = fn;
+    o->shown_arg = arg;
 }
 
 /* ---- reading ---- */
@@ -189,10 +189,11 @@ static void resource_read_one(void *arg, const void *object)
     const struct template_object *t = object;
     struct resource *r = reading->r;
     struct objects *o = reading->o;
-    if (o->withheld != NULL && o->withheld(o->withheld_arg, r->name, t->name))
+    const char *json = o->shown != NULL ? o->shown(o->shown_arg, r->name, t) : t->json;
+    if (json == NULL)
         return;
     const yyjson_alc alc = {read_malloc, read_realloc, read_free, &o->memory};
-    yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)t->json, strlen(t->json), 0, &alc, NULL);
+    yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)json, strlen(json), 0, &alc, NULL);
     if (doc == NULL)
         return; /* it was JSON when it was put there */
     yyjson_val *root = yyjson_doc_get_root(doc);

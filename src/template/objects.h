@@ -41,8 +41,9 @@ size_t objects_key_count(const struct objects *o, size_t resource);
 struct cache *objects_cache(const struct objects *o,
                             size_t resource); /* of template_objects; what is put there is seen */
 
-/* Those that fn says so of are seen by no render; NULL: none. resource: its name. */
-void objects_withhold(struct objects *o, bool (*fn)(void *arg, const char *resource, const char *key), void *arg);
+/* What renders see of an object: its own JSON text, another one, which has to stay, or NULL: they do not see it. resource: its name. */
+typedef const char *objects_shown_fn(void *arg, const char *resource, const struct template_object *object);
+void objects_show_by(struct objects *o, objects_shown_fn *fn, void *arg); /* fn NULL: all are seen as they are */
 
 /* ---- what a render sees; what is in the caches must not change from here on until objects_forget_read */
 

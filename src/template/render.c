@@ -252,8 +252,10 @@ static bool render_take(const struct objects *objects, const struct wire *head, 
         r->placed = true;
     } else if (good) {
         r->remarks = mem_one_more(r->remarks, r->remark_count, sizeof(r->remarks[0]));
-        r->remarks[r->remark_count++] =
-            (struct render_remark){head->what == ENGINE_WARNING, head->resource, texts[WIRE_OBJECT], texts[WIRE_TEXT]};
+        r->remarks[r->remark_count++] = (struct render_remark){.left_out = head->what == ENGINE_WARNING,
+                                                               .resource = head->resource,
+                                                               .key = texts[WIRE_OBJECT],
+                                                               .text = texts[WIRE_TEXT]};
         texts[WIRE_OBJECT] = texts[WIRE_TEXT] = NULL;
     } else {
         render_take_error(objects, head, texts, err);

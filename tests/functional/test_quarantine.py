@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 from collections.abc import Iterator
 from typing import Any
@@ -18,13 +19,16 @@ from tests.harness.etcd import Etcd
 from tests.harness.haproxy import HAProxy
 from tests.harness.process import free_port, wait_until
 
+from .ingress_set import endpoint, endpoint_slice, ingress_class, make, web
 from .rig import program
 from .test_annotated_services import NODES, STATIC
 from .test_annotated_services import Site as Services
+from .test_template_ingress_owners import OLD, YOUNG, Team, needs_haproxy, of, says
 from .test_template_source import Site as Templates
 from .test_template_source import setting
 
 REFUSED = "left out until it changes, as HAProxy refuses the configuration with it: "
+AS_BEFORE = "ChangeRefused: served as it was before the change, as HAProxy refuses the configuration with that: "
 NOT_HERE = "203.0.113.7"
 
 
@@ -53,7 +57,7 @@ def test_what_only_a_reload_refuses(site: Services) -> None:
         assert warnings(site)["bad"].startswith(f"LeftOut: {REFUSED}HAProxy could not load it: ")
         wait_until(lambda: "backend k8s-service_shop_b_web_backend" in site.text() and daemon.ready(), 20, "another one's change, and ready")
         assert daemon.metrics().value("quarantined_objects") == 1
-        assert "left out, as HAProxy refuses the configuration with them (their Events say why): evil/bad" in daemon.get("/readyz?verbose")[1]
+        assert "left out or served as before, as HAProxy refuses the configuration with them (their Events say why): evil/bad" in daemon.get("/readyz?verbose")[1]
         rows = [r for r in json.loads(daemon.get("/status")[1])["services"]["remark_list"] if r["name"] == "bad"]
         assert [r["left_out"] for r in rows] == [True]
     failed = daemon.log().count("could not be loaded")
@@ -186,6 +190,83 @@ def test_a_producer_that_knows_nothing(line: Line) -> None:
         producer.wait_ready()
 
 
+# ---- what was served
+
+def test_service_that_was_served_is_served_as_before_its_bad_change(site: Services) -> None:
+    """At its host name, which another one waits for; with the nodes of now. Over a restart the host name alone is remembered."""
+    node_port, bad = free_port(), {"listen_ip": NOT_HERE, "listen_port": str(free_port())}
+    servers = lambda: site.text().split("backend k8s-service_team_mine_web_backend\n")[-1].split("\nbackend")[0].count("    server ")  # noqa: E731
+    site.kube.put(site.service("mine", node_port, namespace="team", hostname="mine.example.com"))
+    with site.daemon(SERVICES_ADDRESSES=f"*,{NOT_HERE}") as daemon:
+        wait_until(lambda: site.answers("mine.example.com") == 503 and daemon.ready(), 20, f"it is served: {daemon.tail()}")
+        site.kube.put(site.service("mine", node_port, namespace="team", hostname="other.example.com", **bad),
+                      site.service("thief", node_port, namespace="evil", hostname="mine.example.com", created="2020-01-01T00:00:00Z"))
+        wait_until(lambda: set(warnings(site)) == {"mine", "thief"} and daemon.metrics().value("quarantined_objects") == 1, 20, f"both are told: {daemon.tail()}")
+        assert warnings(site)["mine"].startswith(f"{AS_BEFORE}HAProxy could not load it: ")
+        assert "host name mine.example.com is served for namespace team" in warnings(site)["thief"]
+        rows = [r for r in json.loads(daemon.get("/status")[1])["services"]["remark_list"] if r["name"] == "mine"]
+        assert [(r["left_out"], r["text"].split(",")[0]) for r in rows] == [(False, "served as it was before the change")]
+        site.kube.put(objects.node("n3", "127.0.11.3"), site.service("b", node_port, hostname="b.example.com"))
+        wait_until(lambda: servers() == len(NODES) + 1 and "backend k8s-service_shop_b_web_backend" in site.text(), 20, "a node comes, and another one's change")
+        assert site.answers("mine.example.com") == 503 and "evil" not in site.text() and NOT_HERE not in site.text()
+    with site.daemon(SERVICES_ADDRESSES=f"*,{NOT_HERE}") as daemon:
+        wait_until(lambda: warnings(site)["mine"].startswith(f"LeftOut: {REFUSED}") and daemon.ready(), 20, "what it was is not known any more")
+        assert "k8s-service_team_mine" not in site.text() and "k8s-service_evil_thief" not in site.text(), "its host name is nobody else's"
+        site.kube.put(site.service("mine", node_port, namespace="team", hostname="other.example.com"))
+        wait_until(lambda: "k8s-service_team_mine" in site.text() and daemon.metrics().value("quarantined_objects") == 0, 20, "it is repaired")
+        wait_until(lambda: "k8s-service_evil_thief" in site.text(), 20, "and has given up its host name")
+
+
+@needs_haproxy
+def test_ingress_that_was_served_is_served_as_before_its_bad_change(tmp_path: pathlib.Path) -> None:
+    """The set ingress, without its own check of a time. Left out wholly, too, the Ingress keeps its host name: after a restart, and where
+    it was never served."""
+    site = Templates(tmp_path)
+    own = make(tmp_path, {}, http_bind=[f"127.0.0.1:{site.haproxy.port}"], stats_socket=f"{site.haproxy.socket} mode 600 level admin expose-fd listeners",
+               server_options="no-check")
+    checks = own / "snippets" / "ingress-annotations.j2"
+    checks.write_text(checks.read_text().replace("<= 2147483647", "> 0"))
+    site.settings |= {"TEMPLATE_FROM": f"file:{own}"}
+    bad = {"haproxy-k8s-sync/timeout-server": "30d"}
+    with site.haproxy, site.kube, web("bank") as bank, web("moved") as moved, web("evil") as evil:
+        site.kube.put(ingress_class())
+        first, second = Team(site, "bank", OLD, bank), Team(site, "evil", YOUNG, evil)
+        first.comes()
+        with site.daemon() as daemon:
+            wait_until(lambda: says(site) == "bank" and daemon.ready(), 20, f"bank is served: {daemon.tail()}")
+            first.ingress["spec"]["rules"][0]["host"] = "new.example.com"
+            first.comes(bad)
+            second.comes()
+            wait_until(lambda: first.events() and second.events(), 20, f"both are told: {daemon.tail()}")
+            assert warnings(site)["i"] and any(text.startswith(AS_BEFORE.split(": ")[1]) for text in first.events())
+            assert "is served for namespace bank" in second.events()[0] and says(site) == "bank"
+            site.kube.put(endpoint_slice("s", endpoint("127.0.0.1"), port=moved, namespace="bank"))
+            wait_until(lambda: says(site) == "moved", 20, "its pods move")
+            second.ingress["spec"]["rules"].append(of("evil", "evil.example.com")["spec"]["rules"][0])
+            second.comes()
+            wait_until(lambda: "evil.example.com" in routes_of(site), 20, "another one's change")
+            assert says(site) == "moved" and daemon.metrics().value("quarantined_objects") == 1
+        for state in ("kept", "none"):
+            if state == "none":
+                shutil.rmtree(tmp_path / "state")
+                first.ingress["spec"]["rules"][0]["host"] = "shop.example.com"
+                first.comes(bad)
+            with site.daemon() as daemon:
+                wait_until(lambda: daemon.metrics().value("quarantined_objects") == 1 and daemon.ready(), 20, f"it is left out: {daemon.tail()}")
+                wait_until(lambda: says(site) == "no route", 20, f"nobody else has its host name: {daemon.tail()}")
+                second.ingress["spec"]["rules"].append(of("evil", f"{state}.example.com")["spec"]["rules"][0])
+                second.comes()
+                wait_until(lambda: f"{state}.example.com" in routes_of(site), 20, "another one's change")
+                assert says(site) == "no route" and "shop.example.com bank\n" in (tmp_path / "state" / "host-owners").read_text()
+        first.comes()
+        with site.daemon():
+            wait_until(lambda: says(site) == "moved", 20, "it is repaired")
+
+
+def routes_of(site: Templates) -> str:
+    return "".join(path.read_text() for path in (site.home / "haproxy" / "maps").iterdir())
+
+
 @pytest.fixture
 def templates(tmp_path: pathlib.Path) -> Iterator[Templates]:
     made = Templates(tmp_path)
@@ -229,9 +310,9 @@ def backends(place: Templates) -> set[str]:
     return {line.split()[1] for line in place.haproxy.config.read_text().splitlines() if line.startswith("backend ")}
 
 
-def settled(place: Templates, daemon: Daemon, *left_out: str) -> None:
+def settled(place: Templates, daemon: Daemon, *left_out: str, served: bool = False) -> None:
     wait_until(lambda: daemon.metrics().sum("quarantined_objects") == len(left_out) and daemon.ready(), 20, f"{left_out} are left out: {daemon.tail()}")
-    assert not backends(place) & set(left_out)
+    assert backends(place) & set(left_out) == (set(left_out) if served else set())
 
 
 def test_three_of_many_at_a_first_start(templates: Templates) -> None:
@@ -254,8 +335,10 @@ def test_one_comes_back_with_what_it_names(templates: Templates) -> None:
     templates.kube.put(ingress("a"), ingress("b", uses="b"), setting("b", "here", timeout="1s"))
     with templates.daemon() as daemon:
         wait_until(lambda: backends(templates) == {"a", "b"}, 20, f"both: {daemon.tail()}")
+        wait_until(daemon.ready, 20, "ready")
         templates.kube.put(setting("b", "here", timeout="30d"))
-        settled(templates, daemon, "b")
+        settled(templates, daemon, "b", served=True)
+        assert templates.haproxy.config.read_text().endswith("backend b\n  timeout server 1s\n")
         templates.kube.put(setting("b", "here", timeout="2s"))
         wait_until(lambda: backends(templates) == {"a", "b"}, 20, f"both again: {daemon.tail()}")
         settled(templates, daemon)
@@ -274,5 +357,5 @@ def test_no_object_is_to_blame_for_the_set(templates: Templates) -> None:
         write_set(templates)
         wait_until(daemon.ready, 20, "it is repaired")
         templates.kube.put(ingress("b", "30d"))
-        settled(templates, daemon, "b")
-        assert backends(templates) == {"a"} and rejected < 10
+        settled(templates, daemon, "b", served=True)
+        assert rejected < 10

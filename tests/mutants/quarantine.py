@@ -17,22 +17,32 @@ room("quarantine: the search", ("test_culprits",), (
     Mutant("what has changed since is as it was judged", CULPRITS, "    if (!c->known)\n", "    if (false)\n"),
     Mutant("what changes leaves its group as it was judged", CULPRITS, "        c->known = false;\n    culprits_doubt", "        c->known = c->known;\n    culprits_doubt"),
     Mutant("a culprit that changes holds up the others", CULPRITS, "bool suspect = one->state != GOOD && ", "bool suspect = false && "),
-    Mutant("what changes is accepted as it was", CULPRITS, "        one->accepted = false;\n", ""),
+    Mutant("what changes is accepted as it was", CULPRITS, "        one->accepted = false;\n        HASH_DEL", "        HASH_DEL"),
     Mutant("the other half is never tried again", CULPRITS, "    if (c->confirmed)\n        culprits_move(c, BAD, REST);\n", ""),
     Mutant("a culprit that changed is not tried again", CULPRITS, "else if (culprits_of(c, LATER) > 0)\n", "else if (false)\n"),
     Mutant("what was only checked is known to run", CULPRITS, "(one->state == GOOD && !c->trial)", "(one->state == GOOD)"),
     Mutant("a first document without objects is written", CULPRITS, "c->trial = c->trial || (!v->load && culprits_of(c, GOOD) == 0);", ""),
-    Mutant("what runs is taken apart for a check", CULPRITS, "c->known = c->trial = true;", "c->known = true;"),
+    Mutant("what runs is taken apart for a check", CULPRITS, "    c->trial = true;\n", ""),
     Mutant("what runs is taken apart for a load", CULPRITS, "    if (v->load || culprits_of(c, GOOD) == 0) {", "    if (culprits_of(c, GOOD) == 0) {"),
     Mutant("a search that found nothing begins again", CULPRITS, "    if (c->gave_up)\n        say(&c->blameless, v->why);\n", ""),
     Mutant("a search that found nothing is the last one", CULPRITS, "    c->gave_up = false;\n    say(&c->blameless, NULL);\n", ""),
     Mutant("a culprit that is gone stays one", CULPRITS, "        if (one->seen)\n            continue;\n", "        if (one->seen || one->state == OUT)\n            continue;\n"),
     Mutant("an operator may ask in vain", CULPRITS, "    culprits_move(c, OUT, LATER);\n", ""),
     Mutant("no culprit is kept", CULPRITS, "one->state == OUT ? \"out\" : \"in\"", "\"in\""),
-    Mutant("what was good is not kept", CULPRITS, "if (one->state != OUT && !one->accepted)", "if (one->state != OUT)"),
+    Mutant("what was good is not kept", CULPRITS, "if (one->of != NULL || (one->state != OUT && !one->accepted))", "if (one->of != NULL || one->state != OUT)"),
+    Mutant("a bad change takes the service away", CULPRITS, "        if (was_good)\n            culprits_add_former(c, one);\n", ""),
+    Mutant("what is refused, too, comes again", CULPRITS, "            culprits_remove(c, one);\n            continue;\n        }\n        one->state = OUT;", "            one->state = GOOD;\n            continue;\n        }\n        one->state = OUT;"),
+    Mutant("a change that is accepted may be withdrawn", CULPRITS, "        if (one->of != NULL && one->of->accepted)\n", "        if (false)\n"),
+    Mutant("a change that is taken back stays a culprit", CULPRITS, "one->former->hash == hash)\n", "false)\n"),
+    Mutant("a change is blamed for what it was", CULPRITS, "        else if (suspect || other)\n", "        else if (other)\n"),
+))
+room("quarantine: what an object was", ("test_cache",), (
+    Mutant("what was is what it was last", "model/cache.c", "c->keeps_past && entries_find(&c->past, record_name(e->object)) == NULL)", "c->keeps_past)"),
+    Mutant("what was is not kept", "model/cache.c", "    c->keeps_past = true;\n", ""),
 ))
 room("quarantine: what is withheld of Services", ("test_services_plan",), (
     Mutant("what is withheld is served", PLAN, "        r->refused = r->withheld = true;\n", "        r->withheld = true;\n"),
+    Mutant("who is left out loses host names that it cannot say", PLAN, "        service_owners_keep(&ret->owners, rules->incumbents, rules->held);\n", "        ;\n"),
     Mutant("what is withheld is anybody's", PLAN, "if (r->refused && !r->withheld)", "if (r->refused)"),
     Mutant("each route is told why", PLAN, "if (why != NULL && told != r->service)", "if (why != NULL)"),
     Mutant("a suspect is told nothing, at length", PLAN, "if (why != NULL && told != r->service)", "if (told != r->service)"),
@@ -45,7 +55,7 @@ room("quarantine: documents that are only checked", ("test_target", "test_config
     Mutant("what is only checked keeps the next one waiting", TARGET, "restores || (writes && !target_by_runtime(t))", "restores || !target_by_runtime(t)"),
 ))
 room("quarantine: what is withheld of templates", ("test_template_objects",), (
-    Mutant("templates see what is withheld", OBJECTS, "    if (o->withheld != NULL && o->withheld(o->withheld_arg, r->name, t->name))\n        return;\n", ""),
+    Mutant("templates see what is withheld", OBJECTS, "const char *json = o->shown != NULL ? o->shown(o->shown_arg, r->name, t) : t->json;", "const char *json = t->json;"),
 ))
 room("quarantine: what a set says of it", ("test_template_set",), (
     Mutant("what an object names may be anything", WATCH, "            if (at == s->watch_count)\n", "            if (false)\n"),

@@ -62,7 +62,9 @@ struct services_source {
     bool given_trial;
     const char *said; /* why it failed last; NULL: it did not */
     size_t count, served, refused;
-    struct service_owners owners; /* of the last composition */
+    struct service_owners owners; /* of the last composition; */
+    struct service_owners next;   /* once that is accepted, where it gives something up; else empty */
+    struct cache *kept;           /* of annotated_services: as they were when they were accepted, of those that changed since */
     struct service_report report;
 };
 
@@ -71,6 +73,9 @@ struct services_source {
 struct services_gathered {
     const void **list;
     size_t count;
+    struct annotated_service *as_before; /* of the list those that are made as they were */
+    size_t before_count;
+    struct service_owners held; /* namespaces with a Service that is left out */
 };
 
 static void gather(void *arg, const void *object)
@@ -79,12 +84,48 @@ static void gather(void *arg, const void *object)
     g->list[g->count++] = object;
 }
 
-static struct services_gathered gather_all(const struct cache *c)
+static struct services_gathered gather_all(const struct services_source *s)
 {
+    const struct cache *c = s->services.cache;
     struct services_gathered g = {.list = mem_array(cache_count(c), sizeof(g.list[0]))};
     cache_each(c, gather, &g);
     return g;
 }
+
+static void gathered_fini(struct services_gathered *g)
+{
+    free(g->list);
+    free(g->as_before);
+    service_owners_fini(&g->held);
+}
+
+/* Those that HAProxy refuses as they are get the annotations back that were accepted; their ports and endpoints are those of now. */
+static void gather_before(const struct services_source *s, struct services_gathered *g)
+{
+    g->as_before = mem_array(cache_count(s->kept), sizeof(g->as_before[0]));
+    for (size_t i = 0; i < g->count; i++) {
+        const struct annotated_service *now = g->list[i], *was = cache_find(s->kept, now->service.name);
+        const enum culprits_form form = quarantine_form(s->options.quarantine, now->service.name);
+        if (form == CULPRITS_LEFT_OUT) {
+            cleanup(mem_free_ptr) char *namespace = mem_strndup(now->service.name, strcspn(now->service.name, "/"));
+            service_owners_set(&g->held, namespace, "");
+        }
+        if (form != CULPRITS_AS_BEFORE || was == NULL)
+            continue;
+        struct annotated_service *one = &g->as_before[g->before_count++];
+        *one = *now;
+        one->annotations = was->annotations;
+        one->annotation_count = was->annotation_count;
+        g->list[i] = one;
+    }
+}
+
+/* Last good forms that are none any more. */
+struct services_stale {
+    const struct quarantine *q;
+    const char **names;
+    size_t count;
+};
 
 /* What a print asks for. */
 struct services_asked {
@@ -100,21 +141,36 @@ static void print_servers(void *arg, const struct service_route *r, struct buf *
 
 /* ---- remarks ---- */
 
-static void tell_remarks(struct services_source *s, const struct services_plan *p)
+/* Takes the text. */
+static struct remark remark_of(const struct service *of, char *text)
 {
-    struct remark *list = mem_array(p->remark_count, sizeof(list[0]));
+    const char *slash = strchr(of->name, '/');
+    return (struct remark){.api_version = mem_strdup("v1"),
+                           .kind = mem_strdup("Service"),
+                           .namespace = slash != NULL ? mem_strndup(of->name, (size_t)(slash - of->name)) : NULL,
+                           .name = mem_strdup(slash != NULL ? slash + 1 : of->name),
+                           .uid = mem_strdup(of->uid),
+                           .text = text};
+}
+
+static void tell_remarks(struct services_source *s, const struct services_gathered *services,
+                         const struct services_plan *p)
+{
+    struct remark *list = mem_array(p->remark_count + services->before_count, sizeof(list[0]));
+    size_t count = 0;
     for (size_t i = 0; i < p->remark_count; i++) {
-        const struct service *of = &p->remarks[i].service->service;
-        const char *slash = strchr(of->name, '/');
-        list[i] = (struct remark){.api_version = mem_strdup("v1"),
-                                  .kind = mem_strdup("Service"),
-                                  .namespace = slash != NULL ? mem_strndup(of->name, (size_t)(slash - of->name)) : NULL,
-                                  .name = mem_strdup(slash != NULL ? slash + 1 : of->name),
-                                  .uid = mem_strdup(of->uid),
-                                  .text = mem_strdup(p->remarks[i].text),
-                                  .left_out = p->remarks[i].refused};
+        list[count] = remark_of(&p->remarks[i].service->service, mem_strdup(p->remarks[i].text));
+        list[count++].left_out = p->remarks[i].refused;
     }
-    remarks_replace(s->remarks, list, p->remark_count);
+    for (size_t i = 0; i < services->before_count; i++) {
+        const struct service *of = &services->as_before[i].service;
+        char *why = quarantine_why(s->options.quarantine, of->name, true);
+        if (why == NULL) /* it is only suspected */
+            continue;
+        list[count] = remark_of(of, why);
+        list[count++].as_before = true;
+    }
+    remarks_replace(s->remarks, list, count);
 }
 
 /* ---- from them to a configuration ---- */
@@ -155,11 +211,13 @@ static bool is_taken(void *arg, const char *place, uint16_t port, struct buf *by
     return service_binds_taken(&s->binds, place, port, by);
 }
 
-static bool is_withheld(void *arg, const char *service, const char **ret_why)
+static bool is_withheld(void *arg, const char *service, char **ret_why)
 {
     const struct services_source *s = arg;
-    *ret_why = quarantine_why(s->options.quarantine, service);
-    return quarantine_leaves_out(s->options.quarantine, service);
+    if (quarantine_form(s->options.quarantine, service) != CULPRITS_LEFT_OUT)
+        return false;
+    *ret_why = quarantine_why(s->options.quarantine, service, false);
+    return true;
 }
 
 static struct services_rules services_rules_of(const struct services_source *s)
@@ -246,21 +304,27 @@ static void services_fail(struct services_source *s, const char *why)
 
 /* ---- what HAProxy refuses ---- */
 
+/* "namespace/name" of the Secret that an annotation's value names. Allocates; NULL: it names none. */
+static char *services_secret(const char *service, const char *value)
+{
+    static const char by_secret[] = "secret:";
+    const char *secret = value + strlen(by_secret);
+    if (!str_has_prefix(value, by_secret))
+        return NULL;
+    return strchr(secret, '/') != NULL ? mem_strdup(secret)
+                                       : mem_printf("%.*s/%s", (int)strcspn(service, "/"), service, secret);
+}
+
 /* Of what a Service says of its ports, and of the Secrets that it names. */
 static uint64_t services_hash(const struct services_source *s, const struct annotated_service *of)
 {
-    static const char by_secret[] = "secret:";
-    const char *name = of->service.name;
     uint64_t h = HASH_START;
     for (size_t i = 0; i < of->annotation_count; i++) {
         const char *value = of->annotations[i].value;
         h = hash_string(hash_string(h, of->annotations[i].name), value);
-        if (!str_has_prefix(value, by_secret))
+        cleanup(mem_free_ptr) char *key = services_secret(of->service.name, value);
+        if (key == NULL)
             continue;
-        const char *secret = value + strlen(by_secret);
-        cleanup(mem_free_ptr) char *key = strchr(secret, '/') != NULL
-                                              ? mem_strdup(secret)
-                                              : mem_printf("%.*s/%s", (int)strcspn(name, "/"), name, secret);
         uint64_t of_secret = service_secrets_hash(s->secrets, key);
         h = hash_bytes(h, (const char *)&of_secret, sizeof(of_secret));
     }
@@ -274,7 +338,42 @@ static uint64_t services_hash(const struct services_source *s, const struct anno
 
 static void services_see(const struct services_source *s, const struct annotated_service *of)
 {
-    quarantine_see(s->options.quarantine, of->service.name, services_hash(s, of));
+    const char *name = of->service.name;
+    if (!quarantine_see(s->options.quarantine, name, services_hash(s, of)))
+        return;
+    const void *was = cache_past(s->services.cache, name);
+    cache_put_copy(s->kept, was != NULL ? was : of);
+}
+
+/* What a last good form needs is watched on. */
+static void use_kept_secrets(void *arg, const void *object)
+{
+    const struct services_source *s = arg;
+    const struct annotated_service *of = object;
+    for (size_t i = 0; i < of->annotation_count; i++) {
+        cleanup(mem_free_ptr) char *key = services_secret(of->service.name, of->annotations[i].value);
+        cleanup(buf_fini) struct buf why = {0};
+        if (key != NULL)
+            (void)has_secret((void *)(uintptr_t)s, key, of->service.name, &why);
+    }
+}
+
+static void gather_stale(void *arg, const void *object)
+{
+    const struct annotated_service *of = object;
+    struct services_stale *stale = arg;
+    if (!quarantine_has_former(stale->q, of->service.name))
+        stale->names[stale->count++] = of->service.name;
+}
+
+static void services_drop_kept(struct services_source *s)
+{
+    struct services_stale stale = {.q = s->options.quarantine,
+                                   .names = mem_array(cache_count(s->kept), sizeof(stale.names[0]))};
+    cache_each(s->kept, gather_stale, &stale);
+    for (size_t i = 0; i < stale.count; i++)
+        (void)cache_delete(s->kept, stale.names[i]);
+    free(stale.names);
 }
 
 /* Whether any is left out. What only a load can refuse is a listener: who brings one is suspected first. */
@@ -290,6 +389,8 @@ static bool services_search(struct services_source *s, const struct services_gat
     for (size_t i = 0; i < services->count; i++)
         services_see(s, services->list[i]);
     quarantine_end(s->options.quarantine);
+    cache_forget_past(s->services.cache);
+    services_drop_kept(s);
     return quarantine_leaves_any_out(s->options.quarantine);
 }
 
@@ -324,14 +425,23 @@ static void services_make(struct services_source *s, const struct services_plan 
     s->given = NULL;
 }
 
-/* Takes those of a plan. */
+/* Takes those of a plan. What a Service gives up by a change stays its own until that is accepted. */
 static void services_keep_owners(struct services_source *s, struct service_owners *of)
 {
     cleanup(buf_fini) struct buf before = {0}, now = {0};
     service_owners_print(&s->owners, &before);
     service_owners_print(of, &now);
-    service_owners_fini(&s->owners);
-    s->owners = *of;
+    service_owners_fini(&s->next);
+    if (quarantine_may_go_back(s->options.quarantine)) {
+        s->next = *of;
+        service_owners_read(&s->owners, buf_str(&now));
+        service_owners_read(&s->owners, buf_str(&before));
+        buf_clear(&now);
+        service_owners_print(&s->owners, &now);
+    } else {
+        service_owners_fini(&s->owners);
+        s->owners = *of;
+    }
     *of = (struct service_owners){0};
     state_text_keep(s->options.settings->state_dir, s->options.state_fd, STATE_HOST_OWNERS, buf_str(&before),
                     buf_str(&now), s->options.log);
@@ -345,24 +455,32 @@ static void services_compose(void *arg)
         return;
     s->composed_ms = clock_mono_ms();
     s->began_us = clock_mono_us();
-    struct services_gathered services = gather_all(s->services.cache);
+    if (s->next.all != NULL && quarantine_settled(s->options.quarantine)) {
+        service_owners_fini(&s->owners);
+        s->owners = s->next;
+        s->next = (struct service_owners){0};
+    }
+    struct services_gathered services = gather_all(s);
     struct services_rules rules = services_rules_of(s);
     struct services_plan plan;
     service_binds_read(&s->binds, settings, &s->before);
     service_secrets_begin(s->secrets);
     services_plan_make((const struct annotated_service *const *)services.list, services.count, &rules, &plan);
+    cache_each(s->kept, use_kept_secrets, s);
     service_secrets_end(s->secrets);
     if (!service_secrets_settled(s->secrets)) { /* it tells when they are read; that they cannot be is seen so */
         services_plan_fini(&plan);
-        free(services.list);
+        gathered_fini(&services);
         timer_set_sooner(&s->compose, SECRETS_WAIT_MS);
         return;
     }
     if (services_search(s, &services, &plan)) {
         services_plan_fini(&plan);
+        gather_before(s, &services);
+        rules.held = &services.held;
         services_plan_make((const struct annotated_service *const *)services.list, services.count, &rules, &plan);
     }
-    tell_remarks(s, &plan);
+    tell_remarks(s, &services, &plan);
     s->count = services.count;
     s->served = s->refused = 0;
     for (size_t i = 0; i < plan.route_count; i++)
@@ -382,7 +500,7 @@ static void services_compose(void *arg)
     }
     services_keep_owners(s, &plan.owners);
     services_plan_fini(&plan);
-    free(services.list);
+    gathered_fini(&services);
     uint64_t due_ms = service_rows_due_ms(s->rows), now_ms = clock_mono_ms();
     if (due_ms != 0)
         timer_set_sooner(&s->compose, due_ms > now_ms ? due_ms - now_ms : 0);
@@ -521,6 +639,9 @@ struct services_source *services_source_new(struct event_base *base, const struc
     services_watch(s, &s->nodes, base, &nodes, NULL);
     services_watch(s, &s->slices, base, &slices, &sink);
     s->nodes.changed = services_on_nodes;
+    s->kept = cache_new(&annotated_service_record);
+    if (options->quarantine != NULL)
+        cache_keep_past(s->services.cache);
     quarantine_listen(options->quarantine, services_on_secret, s);
     s->rows = service_rows_new(settings, s->nodes.cache, s->of_slices, options->log);
     s->listener = (struct kube_client_listener){.on_credentials = services_on_credentials, .arg = s};
@@ -545,6 +666,8 @@ void services_source_free(struct services_source *s)
     service_report_fini(&s->report);
     remarks_free(s->remarks);
     service_owners_fini(&s->owners);
+    service_owners_fini(&s->next);
+    cache_free(s->kept);
     timer_fini(&s->compose);
     buf_fini(&s->before);
     free(s->prefix_dot);
@@ -633,18 +756,26 @@ struct services_view services_source_view(const struct services_source *s)
 
 bool services_source_explain(const struct services_source *s, const char *name, struct buf *out)
 {
-    const struct annotated_service *found = cache_find(s->services.cache, name);
-    if (found == NULL)
+    const struct annotated_service *found = NULL;
+    struct services_gathered services = gather_all(s);
+    gather_before(s, &services);
+    for (size_t i = 0; i < services.count && found == NULL; i++) {
+        const struct annotated_service *one = services.list[i];
+        found = str_eq(one->service.name, name) ? one : NULL;
+    }
+    if (found == NULL) {
+        gathered_fini(&services);
         return false;
-    struct services_gathered services = gather_all(s->services.cache);
+    }
     struct services_rules rules = services_rules_of(s);
     struct services_plan plan;
+    rules.held = &services.held;
     services_plan_make((const struct annotated_service *const *)services.list, services.count, &rules, &plan);
     services_explain(&plan, found, &rules, out);
     for (size_t i = 0; i < plan.route_count; i++)
         if (plan.routes[i].service == found && !plan.routes[i].refused && !plan.routes[i].redirect)
             service_rows_explain(s->rows, &plan.routes[i], out);
     services_plan_fini(&plan);
-    free(services.list);
+    gathered_fini(&services);
     return true;
 }

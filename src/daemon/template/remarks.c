@@ -76,7 +76,8 @@ static struct remark remark_of(const struct template_set *watched, const struct 
                        .name = mem_strdup(slash != NULL ? slash + 1 : from->key),
                        .uid = remark_text_at(yyjson_obj_get(root, "metadata"), "uid"),
                        .text = mem_strdup(from->text),
-                       .left_out = from->left_out};
+                       .left_out = from->left_out,
+                       .as_before = from->as_before};
     if (m.kind == NULL) /* items of a list have none */
         m.kind = mem_strdup(objects_resource_kind(objects, from->resource));
     yyjson_doc_free(doc);
@@ -101,7 +102,8 @@ static void remark_tell(const struct remarks *r, const struct remark *m)
 {
     const struct events_object object = {m->api_version, m->kind, m->namespace, m->name, m->uid};
     events_tell_about(r->events, &object,
-                      m->left_out                       ? EVENT_LEFT_OUT
+                      m->as_before                      ? EVENT_CHANGE_REFUSED
+                      : m->left_out                     ? EVENT_LEFT_OUT
                       : r->of == REMARKS_OF_ANNOTATIONS ? EVENT_ANNOTATION_NOTE
                                                         : EVENT_TEMPLATE_NOTE,
                       m->text);
@@ -109,6 +111,8 @@ static void remark_tell(const struct remarks *r, const struct remark *m)
 
 static const char *remark_log_message(enum remarks_of of, const struct remark *m)
 {
+    if (m->as_before)
+        return "HAProxy refuses a change of an object, which is served as before";
     if (of == REMARKS_OF_ANNOTATIONS)
         return m->left_out ? "a port of a Service is not served" : "an annotation has no effect";
     return m->part       ? "part of an object is left out"

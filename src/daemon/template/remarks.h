@@ -23,7 +23,8 @@ struct remark {
     char *api_version, *kind, *namespace, *name, *uid; /* of the object; namespace and uid: may be NULL */
     char *text;
     bool left_out;
-    bool part; /* not all of it is left out */
+    bool part;      /* not all of it is left out */
+    bool as_before; /* it is served as it was before it changed */
 };
 
 enum remarks_of { REMARKS_OF_TEMPLATES, REMARKS_OF_ANNOTATIONS };

@@ -1,5 +1,6 @@
 #include "daemon/template/set_quarantine.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <yyjson.h>
 
@@ -13,81 +14,300 @@
 #include "template/render.h"
 #include "template/set.h"
 
-/* Allocates: "ingresses web/shop". */
+/* Of a last good form: the object itself, or one that it names. */
+struct part {
+    char *key; /* "ingresses web/shop" */
+    char *json;
+    UT_hash_handle hh; /* where renders see it */
+};
+
+struct form {
+    UT_hash_handle hh;
+    struct part *parts; /* the first is the object itself */
+    size_t count;
+};
+
+struct held {
+    UT_hash_handle hh;
+    char namespace[];
+};
+
+struct set_quarantine {
+    struct quarantine *q;
+    struct form *forms; /* by the object's key */
+    struct part *shown; /* in place of what is in the caches, by its key; of the forms */
+    struct held *held;  /* namespaces */
+};
+
+/* Allocates. */
 static char *key_of(const char *resource, const char *object)
 {
     return mem_printf("%s %s", resource, object);
 }
 
-bool set_quarantine_leaves_out(void *quarantine, const char *resource, const char *object)
+/* ---- last good forms ---- */
+
+static struct form *form_find(const struct set_quarantine *s, const char *key)
 {
+    struct form *found;
+    HASH_FIND_STR(s->forms, key, found);
+    return found;
+}
+
+static void form_drop(struct set_quarantine *s, struct form *f)
+{
+    if (f == NULL)
+        return;
+    HASH_DEL(s->forms, f); /* NOLINT(clang-analyzer-unix.Malloc) */
+    for (size_t i = 0; i < f->count; i++) {
+        free(f->parts[i].key);
+        free(f->parts[i].json);
+    }
+    free(f->parts);
+    free(f);
+}
+
+static void form_add(struct form *f, const char *resource, const struct template_object *o)
+{
+    f->parts = mem_resize(f->parts, f->count + 1, sizeof(f->parts[0]));
+    f->parts[f->count++] = (struct part){.key = key_of(resource, o->name), .json = mem_strdup(o->json)};
+}
+
+void set_quarantine_forget(struct set_quarantine *s)
+{
+    struct form *f, *next;
+    HASH_CLEAR(hh, s->shown);
+    HASH_ITER (hh, s->forms, f, next)
+        form_drop(s, f);
+}
+
+static void held_clear(struct set_quarantine *s)
+{
+    struct held *h, *next;
+    HASH_ITER (hh, s->held, h, next) {
+        HASH_DEL(s->held, h); /* NOLINT(clang-analyzer-unix.Malloc) */
+        free(h);
+    }
+}
+
+struct set_quarantine *set_quarantine_new(struct quarantine *q)
+{
+    struct set_quarantine *s = mem_alloc(sizeof(*s));
+    s->q = q;
+    return s;
+}
+
+void set_quarantine_free(struct set_quarantine *s)
+{
+    if (s == NULL)
+        return;
+    set_quarantine_forget(s);
+    held_clear(s);
+    free(s);
+}
+
+/* A form that is not known is none. */
+static enum culprits_form form_of(const struct set_quarantine *s, const char *key)
+{
+    enum culprits_form form = quarantine_form(s->q, key);
+    return form == CULPRITS_AS_BEFORE && form_find(s, key) == NULL ? CULPRITS_LEFT_OUT : form;
+}
+
+bool set_quarantine_withholds(void *arg, const char *resource, const char *object)
+{
+    const struct set_quarantine *s = arg;
     cleanup(mem_free_ptr) char *key = key_of(resource, object);
-    return quarantine_leaves_out(quarantine, key);
+    return quarantine_form(s->q, key) != CULPRITS_AS_IT_IS;
+}
+
+static const char *shown_json(void *arg, const char *resource, const struct template_object *o)
+{
+    const struct set_quarantine *s = arg;
+    struct part *instead;
+    cleanup(mem_free_ptr) char *key = key_of(resource, o->name);
+    HASH_FIND_STR(s->shown, key, instead);
+    if (instead != NULL)
+        return instead->json;
+    return form_of(s, key) == CULPRITS_LEFT_OUT ? NULL : o->json;
+}
+
+bool set_quarantine_holds(const struct set_quarantine *s, const char *namespace)
+{
+    struct held *found;
+    HASH_FIND_STR(s->held, namespace, found);
+    return found != NULL;
 }
 
 /* ---- what an object has, and those that it names ---- */
 
-struct hashing {
-    struct quarantine *q;
+struct seeing {
+    struct set_quarantine *s;
+    const struct template_set *set;
     struct objects *objects;
     const struct template_watch *watch;
+    struct cache *cache; /* of it */
     const struct template_object *of;
-    const struct cache *used; /* the objects that it names now */
+    size_t used; /* the resource of the objects that it names now */
     uint64_t hash;
+    struct form *form;
 };
+
+static size_t resource_of(const struct objects *objects, const char *name)
+{
+    size_t i = 0;
+    while (i < objects_resource_count(objects) && !str_eq(objects_resource_name(objects, i), name))
+        i++;
+    return i;
+}
+
+static void each_used(struct seeing *e, const char *json, bool (*fn)(void *arg, yyjson_val *name))
+{
+    yyjson_doc *doc = e->watch->use_count > 0 ? yyjson_read(json, strlen(json), 0) : NULL;
+    for (size_t i = 0; doc != NULL && i < e->watch->use_count; i++) {
+        const struct template_use *use = &e->watch->uses[i];
+        e->used = resource_of(e->objects, use->resource);
+        for (size_t k = 0; e->used < objects_resource_count(e->objects) && k < use->names.count; k++)
+            json_path_each(use->names.list[k], yyjson_doc_get_root(doc), fn, e);
+    }
+    yyjson_doc_free(doc);
+}
+
+/* Allocates; NULL: it is no name. */
+static char *used_name(const struct seeing *e, yyjson_val *name)
+{
+    return yyjson_is_str(name)
+               ? mem_printf("%.*s/%s", (int)strcspn(e->of->name, "/"), e->of->name, yyjson_get_str(name))
+               : NULL;
+}
 
 static bool hash_used(void *arg, yyjson_val *name)
 {
-    struct hashing *h = arg;
-    if (!yyjson_is_str(name))
-        return true;
-    cleanup(mem_free_ptr) char *key =
-        mem_printf("%.*s/%s", (int)strcspn(h->of->name, "/"), h->of->name, yyjson_get_str(name));
-    const struct template_object *used = cache_find(h->used, key);
-    h->hash = hash_string(h->hash, used != NULL ? used->json : "");
+    struct seeing *e = arg;
+    cleanup(mem_free_ptr) char *key = used_name(e, name);
+    const struct template_object *used = key != NULL ? cache_find(objects_cache(e->objects, e->used), key) : NULL;
+    if (key != NULL)
+        e->hash = hash_string(e->hash, used != NULL ? used->json : "");
     return true;
 }
 
-static const struct cache *cache_of(const struct objects *objects, const char *resource)
+/* What did not change with it stays as it is at any time: a certificate goes on to be renewed. */
+static bool keep_used(void *arg, yyjson_val *name)
 {
-    for (size_t i = 0; i < objects_resource_count(objects); i++)
-        if (str_eq(objects_resource_name(objects, i), resource))
-            return objects_cache(objects, i);
-    return NULL;
+    struct seeing *e = arg;
+    cleanup(mem_free_ptr) char *key = used_name(e, name);
+    const struct template_object *was = key != NULL ? cache_past(objects_cache(e->objects, e->used), key) : NULL;
+    if (was != NULL)
+        form_add(e->form, objects_resource_name(e->objects, e->used), was);
+    return true;
+}
+
+static void keep_form(struct seeing *e, const char *key)
+{
+    const struct template_object *was = cache_past(e->cache, e->of->name);
+    form_drop(e->s, form_find(e->s, key));
+    e->form = mem_alloc(sizeof(*e->form));
+    form_add(e->form, e->watch->name, was != NULL ? was : e->of);
+    each_used(e, e->form->parts[0].json, keep_used);
+    HASH_ADD_KEYPTR(hh, e->s->forms, e->form->parts[0].key, strlen(e->form->parts[0].key), e->form);
 }
 
 static void see_object(void *arg, const void *object)
 {
-    struct hashing *h = arg;
-    h->of = object;
-    h->hash = hash_string(HASH_START, h->of->json);
-    yyjson_doc *doc = h->watch->use_count > 0 ? yyjson_read(h->of->json, strlen(h->of->json), 0) : NULL;
-    for (size_t i = 0; doc != NULL && i < h->watch->use_count; i++) {
-        const struct template_use *use = &h->watch->uses[i];
-        h->used = cache_of(h->objects, use->resource);
-        for (size_t k = 0; h->used != NULL && k < use->names.count; k++)
-            json_path_each(use->names.list[k], yyjson_doc_get_root(doc), hash_used, h);
-    }
-    yyjson_doc_free(doc);
-    cleanup(mem_free_ptr) char *key = key_of(h->watch->name, h->of->name);
-    quarantine_see(h->q, key, h->hash);
+    struct seeing *e = arg;
+    e->of = object;
+    e->hash = hash_string(HASH_START, e->of->json);
+    each_used(e, e->of->json, hash_used);
+    cleanup(mem_free_ptr) char *key = key_of(e->watch->name, e->of->name);
+    if (quarantine_see(e->s->q, key, e->hash))
+        keep_form(e, key);
 }
 
-void set_quarantine_prepare(struct quarantine *q, const struct template_set *set, struct objects *objects)
+/* ---- what a render sees ---- */
+
+static void hold_namespace(void *arg, const void *object)
 {
-    quarantine_begin(q);
-    for (size_t i = 0; q != NULL && i < set->watch_count; i++) {
-        struct hashing h = {.q = q, .objects = objects, .watch = &set->watches[i]};
-        if (h.watch->quarantine)
-            cache_each(objects_cache(objects, i), see_object, &h);
+    const struct seeing *e = arg;
+    const struct template_object *o = object;
+    cleanup(mem_free_ptr) char *key = key_of(e->watch->name, o->name);
+    size_t len = strcspn(o->name, "/");
+    struct held *h;
+    if (form_of(e->s, key) != CULPRITS_LEFT_OUT)
+        return;
+    HASH_FIND(hh, e->s->held, o->name, len, h);
+    if (h != NULL)
+        return;
+    h = mem_alloc(sizeof(*h) + len + 1);
+    memcpy(h->namespace, o->name, len);
+    HASH_ADD_STR(e->s->held, namespace, h);
+}
+
+/* Of two that keep another form of what both name, the first one's is seen. */
+static void show_forms(struct set_quarantine *s)
+{
+    struct form *f, *next;
+    HASH_ITER (hh, s->forms, f, next) {
+        if (!quarantine_has_former(s->q, f->parts[0].key)) {
+            form_drop(s, f);
+            continue;
+        }
+        if (form_of(s, f->parts[0].key) != CULPRITS_AS_BEFORE)
+            continue;
+        for (size_t i = 0; i < f->count; i++) {
+            struct part *p = &f->parts[i], *other;
+            HASH_FIND_STR(s->shown, p->key, other);
+            if (other == NULL)
+                HASH_ADD_KEYPTR(hh, s->shown, p->key, strlen(p->key), p);
+        }
     }
-    quarantine_end(q);
-    objects_withhold(objects, q != NULL ? set_quarantine_leaves_out : NULL, q);
+}
+
+static void each_watch(struct seeing *e, void (*fn)(struct seeing *e))
+{
+    for (size_t i = 0; e->s->q != NULL && i < e->set->watch_count; i++) {
+        e->watch = &e->set->watches[i];
+        e->cache = objects_cache(e->objects, i);
+        if (e->watch->quarantine)
+            fn(e);
+    }
+}
+
+static void see_watch(struct seeing *e)
+{
+    cache_keep_past(e->cache);
+    for (size_t i = 0; i < e->watch->use_count; i++) {
+        size_t used = resource_of(e->objects, e->watch->uses[i].resource);
+        if (used < objects_resource_count(e->objects))
+            cache_keep_past(objects_cache(e->objects, used));
+    }
+    cache_each(e->cache, see_object, e);
+}
+
+static void hold_watch(struct seeing *e)
+{
+    cache_each(e->cache, hold_namespace, e);
+}
+
+void set_quarantine_prepare(struct set_quarantine *s, const struct template_set *set, struct objects *objects)
+{
+    struct seeing e = {.s = s, .set = set, .objects = objects};
+    HASH_CLEAR(hh, s->shown);
+    held_clear(s);
+    quarantine_begin(s->q);
+    each_watch(&e, see_watch);
+    quarantine_end(s->q);
+    for (size_t i = 0; i < objects_resource_count(objects); i++)
+        cache_forget_past(objects_cache(objects, i));
+    bool any = quarantine_leaves_any_out(s->q);
+    show_forms(s);
+    if (any)
+        each_watch(&e, hold_watch);
+    objects_show_by(objects, any ? shown_json : NULL, s);
 }
 
 /* ---- what is told ---- */
 
 struct telling {
+    const struct set_quarantine *s;
     const struct template_set *set;
     struct rendered *rendered;
 };
@@ -96,18 +316,23 @@ static void tell(void *arg, const char *key, const char *why)
 {
     const struct telling *t = arg;
     const char *space = strchr(key, ' ');
+    bool served = form_of(t->s, key) == CULPRITS_AS_BEFORE;
+    (void)why;
     for (size_t i = 0; space != NULL && i < t->set->watch_count; i++) {
         const char *name = t->set->watches[i].name;
         if (strlen(name) != (size_t)(space - key) || strncmp(name, key, strlen(name)) != 0)
             continue;
         struct rendered *r = t->rendered;
         r->remarks = mem_resize(r->remarks, r->remark_count + 1, sizeof(r->remarks[0]));
-        r->remarks[r->remark_count++] = (struct render_remark){
-            .left_out = true, .resource = i, .key = mem_strdup(space + 1), .text = mem_strdup(why)};
+        r->remarks[r->remark_count++] = (struct render_remark){.left_out = !served,
+                                                               .as_before = served,
+                                                               .resource = i,
+                                                               .key = mem_strdup(space + 1),
+                                                               .text = quarantine_why(t->s->q, key, served)};
     }
 }
 
-void set_quarantine_remark(const struct quarantine *q, const struct template_set *watched, struct rendered *r)
+void set_quarantine_remark(const struct set_quarantine *s, const struct template_set *watched, struct rendered *r)
 {
-    quarantine_each(q, tell, &(struct telling){watched, r});
+    quarantine_each(s->q, tell, &(struct telling){s, watched, r});
 }

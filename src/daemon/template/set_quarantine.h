@@ -1,19 +1,34 @@
-/* Objects of a template set that HAProxy refuses a configuration for (daemon/quarantine): those of watches with `quarantine`. */
+/*
+ * Objects of a template set that HAProxy refuses a configuration for (daemon/quarantine): those of watches with `quarantine`. Of one
+ * that was served before it changed this keeps its last good form, in memory: its JSON text, and that of the objects that it names
+ * which changed with it. Renders see it so as long as HAProxy refuses what it is now.
+ */
 #ifndef DAEMON_TEMPLATE_SET_QUARANTINE_H
 #define DAEMON_TEMPLATE_SET_QUARANTINE_H
 
 #include <stdbool.h>
 
+#include "base/compiler.h"
+
 struct objects;
 struct quarantine;
 struct rendered;
+struct set_quarantine;
 struct template_set;
 
-/* Before a render: shows it the objects, of which the render sees none that is left out. q NULL: it sees all. */
-void set_quarantine_prepare(struct quarantine *q, const struct template_set *set, struct objects *objects);
-/* quarantine: the struct quarantine of the last prepare. */
-bool set_quarantine_leaves_out(void *quarantine, const char *resource, const char *object);
-/* Adds what is told to those that are left out, as by warn(). */
-void set_quarantine_remark(const struct quarantine *q, const struct template_set *watched, struct rendered *r);
+/* q is borrowed; NULL: nothing is left out. */
+struct set_quarantine *set_quarantine_new(struct quarantine *q) must_check;
+void set_quarantine_free(struct set_quarantine *s); /* NULL is allowed */
+
+/* Before a render: shows it the objects, of which the render sees none that is left out. */
+void set_quarantine_prepare(struct set_quarantine *s, const struct template_set *set, struct objects *objects);
+/* The objects are others, or kept otherwise. */
+void set_quarantine_forget(struct set_quarantine *s);
+/* arg: the struct set_quarantine. Whether no render sees it as it is. */
+bool set_quarantine_withholds(void *arg, const char *resource, const char *object);
+/* Whether the host names of a namespace stay its own: some of its objects are left out, and cannot say which are theirs. */
+bool set_quarantine_holds(const struct set_quarantine *s, const char *namespace);
+/* Adds what is told to those that are left out, or served as they were, as by warn() and event(). */
+void set_quarantine_remark(const struct set_quarantine *s, const struct template_set *watched, struct rendered *r);
 
 #endif

@@ -59,6 +59,8 @@ struct template_source {
     char *owners;      /* of hosts, by the last render that left them to somebody */
     struct buf before; /* the haproxy.cfg that was given last, where it has places; a trial is none */
     bool places;       /* what was rendered last has */
+    char *next_owners; /* once what was given last is accepted; NULL: these are they */
+    struct set_quarantine *quarantine;
 
     struct timer start, keep;
     uint64_t keep_pause_ms;         /* from a change of what is seen until it is kept */
@@ -122,17 +124,43 @@ static int template_source_make(struct template_source *s, const struct rendered
                              own_paths ? stored.len : cfg->len, files, err);
 }
 
-/* Who is left out keeps what was his, for when he is back. Allocates. */
-static char *template_source_owners(const struct template_source *s, const char *now)
+static void template_source_set_owners(struct template_source *s, char *owners)
+{
+    state_text_keep(s->options.settings->state_dir, s->options.state_fd, STATE_HOST_OWNERS, s->owners, owners,
+                    s->options.log);
+    free(s->owners);
+    s->owners = owners;
+}
+
+/* What an object gives up by a change stays its own until that is accepted. */
+static void template_source_take_owners(struct template_source *s, const char *now)
 {
     struct service_owners all = {0};
     struct buf text = {0};
+    bool may_go_back = quarantine_may_go_back(s->options.quarantine);
+    free(s->next_owners);
+    s->next_owners = may_go_back ? mem_strdup(now) : NULL;
     service_owners_read(&all, now);
-    if (quarantine_leaves_any_out(s->options.quarantine))
+    if (may_go_back)
         service_owners_read(&all, s->owners);
     service_owners_print(&all, &text);
     service_owners_fini(&all);
-    return text.len > 0 ? buf_take(&text) : mem_strdup("");
+    template_source_set_owners(s, mem_strdup(buf_str(&text)));
+    buf_fini(&text);
+}
+
+/* For a render: those that stay are marked. Allocates. */
+static char *template_source_owners(const struct template_source *s)
+{
+    struct buf text = {0};
+    cleanup(mem_free_ptr) char *copy = mem_strdup(s->owners);
+    char *rest = copy;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+        const char *space = strchr(line, ' ');
+        if (space != NULL)
+            buf_printf(&text, "%s%s\n", line, set_quarantine_holds(s->quarantine, space + 1) ? " held" : "");
+    }
+    return buf_take(&text);
 }
 
 /* In full, as a document is when it is applied; of much that changes often not each time. */
@@ -174,14 +202,9 @@ static int template_source_take(struct template_source *s, struct rendered *r, s
         buf_clear(&s->before);
         buf_addn(&s->before, r->files[0].bytes, r->placed ? r->files[0].len : 0);
     }
-    if (r->owners != NULL) {
-        char *owners = template_source_owners(s, r->owners);
-        state_text_keep(s->options.settings->state_dir, s->options.state_fd, STATE_HOST_OWNERS, s->owners, owners,
-                        s->options.log);
-        free(s->owners);
-        s->owners = owners;
-    }
-    set_quarantine_remark(s->options.quarantine, e->watched->set, r);
+    if (r->owners != NULL)
+        template_source_take_owners(s, r->owners);
+    set_quarantine_remark(s->quarantine, e->watched->set, r);
     remarks_take(s->remarks, e->watched->set, watches_objects(e->watched->watches), r);
     if (of_newest) {
         error_clear(&s->problem);
@@ -353,7 +376,6 @@ static void template_source_begin(void *arg)
     struct render_options options = {.set = e->set,
                                      .objects = watches_objects(e->watched->watches),
                                      .known = s->options.known,
-                                     .owners = s->owners,
                                      .before = buf_str(&s->before),
                                      .variables = variables,
                                      .variable_count = template_source_variables(s, variables),
@@ -363,7 +385,13 @@ static void template_source_begin(void *arg)
                                      .output_bytes = OUTPUT_MAX_BYTES};
     if (set_source_pods(s->source) != NULL)
         pods_source_prepare(set_source_pods(s->source), options.objects, &options);
-    set_quarantine_prepare(s->options.quarantine, e->set, options.objects);
+    cleanup(mem_free_ptr) char *owners = NULL;
+    if (s->next_owners != NULL && quarantine_settled(s->options.quarantine)) {
+        template_source_set_owners(s, s->next_owners);
+        s->next_owners = NULL;
+    }
+    set_quarantine_prepare(s->quarantine, e->set, options.objects);
+    options.owners = owners = template_source_owners(s);
     s->prepare = options.prepare;
     s->prepare_arg = options.prepare_arg;
     options.prepare = template_source_on_prepare;
@@ -451,17 +479,19 @@ static void template_source_on_set(void *arg, struct template_set *set, size_t b
     bool shares = edition_init(&s->newest, set, s->good.watched, set_source_pods(s->source) != NULL, s->base, &options,
                                template_source_on_watched, s);
     if (s->options.quarantine != NULL)
-        losses_withhold(watches_losses(s->newest.watched->watches), set_quarantine_leaves_out, s->options.quarantine);
+        losses_withhold(watches_losses(s->newest.watched->watches), set_quarantine_withholds, s->quarantine);
     if (s->recalled != NULL)
         losses_recall(watches_losses(s->newest.watched->watches), s->recalled);
     free(s->recalled);
     s->recalled = NULL;
     s->newest.bytes = bytes;
     memcpy(s->newest.hash, set_source_hash(s->source), sizeof(s->newest.hash));
-    if (shares)
+    if (shares) {
         template_source_schedule(s);
-    else
+    } else {
+        set_quarantine_forget(s->quarantine);
         watches_start(s->newest.watched->watches);
+    }
 }
 
 static void template_source_on_credentials(void *arg)
@@ -504,6 +534,7 @@ struct template_source *template_source_new(struct event_base *base, const struc
     buf_init_secret(&s->before, 0);
     s->owners = state_text_recall(options->settings->state_dir, STATE_HOST_OWNERS);
     s->recalled = state_text_recall(options->settings->state_dir, STATE_OBJECTS);
+    s->quarantine = set_quarantine_new(options->quarantine);
     timer_init(&s->start, base, template_source_begin, s);
     timer_init(&s->keep, base, template_source_keep, s);
     s->losses_limit.period_ms = 60000;
@@ -525,6 +556,8 @@ void template_source_free(struct template_source *s)
     edition_fini(&s->good);
     set_source_free(s->source);
     remarks_free(s->remarks);
+    set_quarantine_free(s->quarantine);
+    free(s->next_owners);
     renders_free(s->renders);
     timer_fini(&s->start);
     timer_fini(&s->keep);

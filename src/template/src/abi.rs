@@ -92,7 +92,7 @@ pub struct Job {
     pub folders: [Text; 3],
     pub resources: *mut c_void, // NULL: there are none
     pub known: *mut c_void,     // certificates that C has looked at; NULL: none
-    pub owners: Text,           // of hosts, "HOST NAMESPACE\n" for each
+    pub owners: Text,           // of hosts, "HOST NAMESPACE[ held]\n" for each
     pub before: Text,           // the haproxy.cfg that was given last
     pub unset: Unset,
     pub arg: *mut c_void,

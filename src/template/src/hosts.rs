@@ -17,6 +17,8 @@ pub struct Hosts {
     below: HashMap<String, BTreeMap<String, Vec<String>>>,
     /// What the render before said.
     incumbents: HashMap<String, String>,
+    /// Of these, those of namespaces with an object that is left out and not seen: they stay.
+    held: Vec<(String, String)>,
     shared: HashSet<String>,
     any: bool,
     refused: HashSet<usize>, // their nodes
@@ -36,10 +38,17 @@ pub fn protections(ingress: &Given) -> Vec<String> {
 }
 
 impl Hosts {
-    /// owners: "HOST NAMESPACE\n" for each.
+    /// owners: "HOST NAMESPACE\n" for each, with " held" behind those that stay whoever asks.
     pub fn new(owners: &str) -> Hosts {
-        let pairs = owners.lines().filter_map(|line| line.split_once(' '));
-        Hosts { incumbents: pairs.map(|(host, owner)| (host.into(), owner.into())).collect(), ..Hosts::default() }
+        let mut made = Hosts::default();
+        for (host, rest) in owners.lines().filter_map(|line| line.split_once(' ')) {
+            let owner = rest.strip_suffix(" held").unwrap_or(rest);
+            if owner != rest {
+                made.held.push((host.into(), owner.into()));
+            }
+            made.incumbents.insert(host.into(), owner.into());
+        }
+        made
     }
 
     fn is_shared(&self, host: &str) -> bool {
@@ -80,6 +89,11 @@ impl Hosts {
         self.any = shared == Value::from(true);
         self.shared = Given::from(shared).each().map(|host| text(&host)).collect();
         self.judged = true;
+        for (host, namespace) in std::mem::take(&mut self.held) {
+            if !self.is_shared(&host) {
+                self.grant(&host, &namespace);
+            }
+        }
         let mut served = Vec::new();
         for ingress in ingresses.try_iter()? {
             let (at, ingress) = (node_of(&ingress), Given::from(ingress));

@@ -14,12 +14,18 @@
 struct model {
     size_t count; /* of the objects "o0", "o1", ... */
     uint64_t hashes[OBJECTS_MAX];
+    uint64_t seen[OBJECTS_MAX], kept[OBJECTS_MAX]; /* by the source: as it was seen last; its last good form */
+    uint64_t runs[OBJECTS_MAX];                    /* as HAProxy has it; 0: not */
+    bool good[OBJECTS_MAX];                        /* it has a last good form */
     bool gone[OBJECTS_MAX];
     bool bad[OBJECTS_MAX];        /* refused whatever else there is */
+    bool was_bad[OBJECTS_MAX];    /* so is its last good form, by now, */
+    bool seen_bad[OBJECTS_MAX];   /* and what was seen last */
     bool pair[OBJECTS_MAX];       /* refused with another one of these */
     bool unloadable[OBJECTS_MAX]; /* refused by the load alone */
     bool broken;                  /* what is no object is refused */
     bool loads;                   /* all that is refused is so by the load */
+    size_t changes;
     size_t checks, written;       /* documents; those that HAProxy got */
     size_t fewest;                /* of which this many objects are in the smallest */
     uint64_t last;                /* the same again is no check */
@@ -32,6 +38,8 @@ static void setup(void)
 {
     c = (struct culprits){0};
     m = (struct model){.fewest = OBJECTS_MAX};
+    for (size_t i = 0; i < OBJECTS_MAX; i++)
+        m.hashes[i] = 1;
 }
 
 static void teardown(void)
@@ -49,15 +57,25 @@ static const char *key_of(size_t i)
 static void see_all(void)
 {
     culprits_begin(&c);
-    for (size_t i = 0; i < m.count; i++)
-        if (!m.gone[i])
-            culprits_see(&c, key_of(i), m.hashes[i]);
+    for (size_t i = 0; i < m.count; i++) {
+        m.good[i] = m.good[i] && !m.gone[i];
+        if (m.gone[i])
+            continue;
+        if (culprits_see(&c, key_of(i), m.hashes[i])) {
+            m.kept[i] = m.seen[i];
+            m.was_bad[i] = m.seen_bad[i];
+        }
+        m.seen[i] = m.hashes[i];
+        m.seen_bad[i] = m.bad[i];
+    }
     culprits_end(&c);
 }
 
-static bool is_in(size_t i)
+/* What the document has of it; 0: nothing. */
+static uint64_t shown(size_t i)
 {
-    return !m.gone[i] && !culprits_leaves_out(&c, key_of(i));
+    enum culprits_form form = m.gone[i] ? CULPRITS_LEFT_OUT : culprits_form(&c, key_of(i));
+    return form == CULPRITS_AS_IT_IS ? m.hashes[i] : form == CULPRITS_AS_BEFORE ? m.kept[i] : 0;
 }
 
 /* One document of those that are not left out, and what HAProxy says to it. */
@@ -68,13 +86,14 @@ static bool check(void)
     uint64_t document = hash_bytes(HASH_START, culprits_trial(&c) ? "t" : "", 1);
     struct culprits_verdict v = {.accepted = !m.broken, .load = m.loads, .why = "line 7: no"};
     for (size_t i = 0; i < m.count; i++) {
-        if (!is_in(i))
+        uint64_t form = shown(i);
+        if (form == 0)
             continue;
         in++;
         document = hash_bytes(document, (const char *)&i, sizeof(i));
-        document = hash_bytes(document, (const char *)&m.hashes[i], sizeof(m.hashes[i]));
+        document = hash_bytes(document, (const char *)&form, sizeof(form));
         pairs += m.pair[i];
-        v.accepted = v.accepted && !m.bad[i] && pairs < 2;
+        v.accepted = v.accepted && !(form == m.hashes[i] ? m.bad[i] : m.was_bad[i]) && pairs < 2;
         loads = loads && !m.unloadable[i];
     }
     if (m.loads) /* which a check does not see */
@@ -86,6 +105,10 @@ static bool check(void)
     if (v.accepted && written) {
         m.written++;
         m.fewest = in < m.fewest ? in : m.fewest;
+        for (size_t i = 0; i < m.count; i++) {
+            m.runs[i] = shown(i);
+            m.good[i] = m.good[i] || m.runs[i] == m.hashes[i];
+        }
     }
     return culprits_judge(&c, &v);
 }
@@ -102,7 +125,7 @@ static void settle(void)
 
 static void change(size_t i, bool bad)
 {
-    m.hashes[i]++;
+    m.hashes[i] = 1 + ++m.changes;
     m.bad[i] = bad;
 }
 
@@ -116,11 +139,11 @@ static size_t log2_of(size_t n)
 
 static void assert_out(size_t i, bool out)
 {
-    ck_assert_msg(culprits_leaves_out(&c, key_of(i)) == out, "object %zu", i);
+    ck_assert_msg((culprits_form(&c, key_of(i)) != CULPRITS_AS_IT_IS) == out, "object %zu", i);
     ck_assert_msg((culprits_why(&c, key_of(i)) != NULL) == out, "object %zu", i);
 }
 
-/* That no more is left out than HAProxy refuses. */
+/* That no more is left out than HAProxy refuses, and that what was served is, as it was. */
 static void assert_right(void)
 {
     size_t bad = 0;
@@ -129,6 +152,7 @@ static void assert_right(void)
             continue;
         bad += m.bad[i] || m.unloadable[i];
         assert_out(i, m.bad[i] || m.unloadable[i]);
+        ck_assert_msg(shown(i) == m.runs[i] && (m.runs[i] != 0) == m.good[i], "object %zu", i);
     }
     ck_assert_uint_eq(culprits_count(&c), bad);
     ck_assert(!culprits_trial(&c));
@@ -155,6 +179,76 @@ TEST(the_only_one_that_changed_is_the_culprit)
     assert_right();
     ck_assert_uint_eq(m.checks, 2);
     ck_assert_str_eq(culprits_why(&c, "o3"), "line 7: no");
+    ck_assert_uint_eq(m.fewest, 10);
+    ck_assert_int_eq(culprits_form(&c, "o3"), CULPRITS_AS_BEFORE);
+    ck_assert(!culprits_may_go_back(&c));
+}
+
+/* It needs no other check, and is no culprit any more. */
+TEST(a_change_that_is_taken_back_is_known)
+{
+    m.count = 10;
+    settle();
+    change(3, true);
+    see_all();
+    ck_assert(culprits_may_go_back(&c));
+    settle();
+    m.checks = 0;
+    m.hashes[3] = m.kept[3];
+    m.bad[3] = false;
+    settle();
+    assert_right();
+    ck_assert_uint_eq(m.checks, 0);
+    ck_assert(!culprits_has_former(&c, "o3"));
+}
+
+/* Its author tries again, and again: it is as it was meanwhile, until one is good. */
+TEST(a_last_good_form_stays_until_there_is_another_one)
+{
+    m.count = 10;
+    settle();
+    for (unsigned i = 0; i < 3; i++) {
+        change(3, true);
+        settle();
+        assert_right();
+    }
+    ck_assert_uint_eq(m.kept[3], 1);
+    change(3, false);
+    settle();
+    assert_right();
+    uint64_t good = m.hashes[3];
+    change(3, true);
+    settle();
+    ck_assert_uint_eq(m.kept[3], good);
+    ck_assert_uint_eq(m.fewest, 10);
+    m.gone[3] = true;
+    settle();
+    m.gone[3] = false;
+    settle();
+    ck_assert_int_eq(culprits_form(&c, "o3"), CULPRITS_LEFT_OUT);
+}
+
+/* HAProxy is another one: of those that it refuses now the last good form goes, and of no other. */
+TEST(a_last_good_form_that_is_refused_is_left_out_too)
+{
+    m.count = 20;
+    settle();
+    change(3, true);
+    change(4, true);
+    change(5, true);
+    settle();
+    m.was_bad[3] = m.bad[9] = true;
+    m.good[3] = m.good[9] = false;
+    change(7, true);
+    m.written = 0;
+    m.fewest = OBJECTS_MAX;
+    settle();
+    assert_right();
+    ck_assert_int_eq(culprits_form(&c, "o3"), CULPRITS_LEFT_OUT);
+    ck_assert_int_eq(culprits_form(&c, "o9"), CULPRITS_LEFT_OUT);
+    ck_assert_int_eq(culprits_form(&c, "o4"), CULPRITS_AS_BEFORE);
+    ck_assert_int_eq(culprits_form(&c, "o7"), CULPRITS_AS_BEFORE);
+    ck_assert_uint_eq(m.fewest, 18);
 }
 
 TEST(a_culprit_stays_out_until_it_changes)
@@ -197,8 +291,8 @@ TEST(a_culprit_that_changes_is_tried_after_all_others)
     change(3, true);
     m.count = 5;
     see_all();
-    ck_assert(culprits_leaves_out(&c, "o3"));
-    ck_assert(!culprits_leaves_out(&c, "o4"));
+    ck_assert(culprits_form(&c, "o3") != CULPRITS_AS_IT_IS);
+    ck_assert(!culprits_form(&c, "o4") != CULPRITS_AS_IT_IS);
     settle();
     assert_right();
 }
@@ -255,7 +349,7 @@ TEST(of_two_that_exclude_each_other_one_is_left_out)
     m.pair[20] = m.pair[21] = true;
     settle();
     ck_assert_uint_eq(culprits_count(&c), 1);
-    ck_assert(culprits_leaves_out(&c, "o20") != culprits_leaves_out(&c, "o21"));
+    ck_assert((shown(20) == 0) != (shown(21) == 0));
 }
 
 /* HAProxy, or what is beside the objects, is another one: it is asked again. */
@@ -264,6 +358,7 @@ TEST(one_that_was_accepted_before_is_found_without_a_write)
     m.count = 64;
     settle();
     m.bad[5] = true;
+    m.good[5] = false;
     m.checks = m.written = m.last = 0;
     m.fewest = OBJECTS_MAX;
     settle();
@@ -320,6 +415,8 @@ TEST(a_first_document_with_one_that_cannot_be_loaded)
 
 static void restart(void)
 {
+    for (size_t i = 0; i < m.count; i++)
+        m.good[i] = m.good[i] && m.runs[i] == m.hashes[i];
     cleanup(buf_fini) struct buf text = {0};
     culprits_print(&c, &text);
     culprits_fini(&c);
@@ -353,26 +450,50 @@ TEST(the_search_is_remembered)
     m.checks = 0;
     settle();
     assert_right();
-    ck_assert_uint_eq(m.checks, 0);
+    ck_assert_uint_eq(m.checks, 1); /* it was served as it was before, which nobody knows any more */
     ck_assert_str_eq(culprits_why(&c, "o2"), "line 7: no");
     change(1, true);
     settle();
     assert_right();
-    ck_assert_uint_eq(m.checks, 2);
+    ck_assert_uint_eq(m.checks, 3);
 }
 
-/* Objects come, go, change and are repaired, also while they are searched. At rest nothing good is out, and nothing bad is in. */
+/* Where what was good is refused by now, a last good form may be gone for nothing, but nothing that is good now. */
+static void assert_nothing_bad(void)
+{
+    for (size_t i = 0; i < m.count; i++) {
+        if (m.gone[i])
+            continue;
+        assert_out(i, m.bad[i]);
+        ck_assert_msg(!m.bad[i] || shown(i) == 0 || !m.was_bad[i], "object %zu", i);
+    }
+    ck_assert(!culprits_trial(&c));
+}
+
+/* Objects come, go, change, are repaired and taken back, also while they are searched, and HAProxy is exchanged. At rest nothing good is
+ * out, and nothing bad is in. */
 TEST_EACH(random_objects, effort(300))
 {
     struct dice d = {.state = (uint64_t)_i * 7919 + 1};
     m.loads = dice_one_in(&d, 3);
+    bool exchanged = !m.loads && dice_one_in(&d, 2);
     m.count = 1 + dice_below(&d, 60);
     size_t steps = 0;
     for (unsigned round = 0; round < 40; round++) {
         for (unsigned n = dice_below(&d, 4); n > 0; n--) {
             size_t i = dice_below(&d, (unsigned)m.count);
             m.gone[i] = dice_one_in(&d, 5);
-            change(i, dice_one_in(&d, 6));
+            if (dice_one_in(&d, 4) && culprits_has_former(&c, key_of(i)) && !m.was_bad[i]) {
+                m.hashes[i] = m.kept[i];
+                m.bad[i] = false;
+            } else {
+                change(i, dice_one_in(&d, 6));
+            }
+        }
+        if (exchanged && dice_one_in(&d, 5)) {
+            settle();
+            size_t i = dice_below(&d, (unsigned)m.count);
+            m.bad[i] = m.was_bad[i] = m.seen_bad[i] = true;
         }
         see_all();
         for (unsigned n = dice_below(&d, 6); n > 0 && check(); n--)
@@ -382,5 +503,8 @@ TEST_EACH(random_objects, effort(300))
         see_all();
         ck_assert_uint_lt(++steps, STEPS_MAX);
     } while (check());
-    assert_right();
+    if (exchanged)
+        assert_nothing_bad();
+    else
+        assert_right();
 }

@@ -70,6 +70,7 @@ TEST(reasons_and_which_of_them_warn)
                  {EVENT_CONFIG_DEGRADED, "ConfigDegraded", true},
                  {EVENT_CONFIG_ROLLED_BACK, "ConfigRolledBack", true},
                  {EVENT_LEFT_OUT, "LeftOut", true},
+                 {EVENT_CHANGE_REFUSED, "ChangeRefused", true},
                  {EVENT_TEMPLATE_NOTE, "TemplateNote", true},
                  {EVENT_ANNOTATION_NOTE, "AnnotationIgnored", true}};
     ck_assert_uint_eq(array_len(names) + 1, EVENT_REASONS);

@@ -45,6 +45,33 @@ TEST(a_put_says_whether_anything_changed)
     cache_free(c);
 }
 
+TEST(what_was_is_kept_until_it_is_forgotten)
+{
+    struct cache *c = cache_new(&node_record), *copies = cache_new(&node_record);
+    put(c, "node n1 10.0.0.1");
+    put(c, "node n1 10.0.0.2");
+    ck_assert_ptr_null(cache_past(c, "n1"));
+    cache_keep_past(c);
+    put(c, "node n2 10.0.0.9");
+    put(c, "node n1 10.0.0.3");
+    put(c, "node n1 10.0.0.4");
+    ck_assert_str_eq(address_of(cache_past(c, "n1")), "10.0.0.2");
+    ck_assert_ptr_null(cache_past(c, "n2"));
+    cache_put_copy(copies, cache_past(c, "n1"));
+    cache_replace_begin(c);
+    put(c, "node n1 10.0.0.4");
+    ck_assert_ptr_null(cache_past(c, "n2"));
+    cache_replace_end(c);
+    ck_assert_str_eq(address_of(cache_past(c, "n2")), "10.0.0.9");
+    cache_forget_past(c);
+    ck_assert_ptr_null(cache_past(c, "n1"));
+    cache_put_copy(copies, cache_find(c, "n1"));
+    ck_assert_str_eq(address_of(node_of(copies, "n1")), "10.0.0.4");
+    put(c, "node n1");
+    cache_free(c);
+    cache_free(copies);
+}
+
 TEST(deleting)
 {
     struct cache *c = cache_new(&node_record), *services = cache_new(&service_record);

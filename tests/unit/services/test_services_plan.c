@@ -549,10 +549,33 @@ TEST_EACH(shared_hosts, 3)
     said_fini(&s);
 }
 
-static bool is_withheld(void *arg, const char *service, const char **ret_why)
+static bool is_withheld(void *arg, const char *service, char **ret_why)
 {
-    *ret_why = arg;
-    return str_eq(service, "a/b");
+    bool is = str_eq(service, "a/b");
+    *ret_why = is ? mem_strdup(arg) : NULL;
+    return is;
+}
+
+/* One of its Services is left out, and cannot say what it had. */
+TEST(a_namespace_that_is_held_keeps_its_host_names)
+{
+    struct services_rules some = rules;
+    struct service_owners incumbents = {0}, held = {0};
+    struct said s;
+    struct services_plan p;
+    service_owners_read(&incumbents, "x.example a\ny.example b\n*:80 a\n");
+    service_owners_set(&held, "a", "");
+    some.incumbents = &incumbents;
+    some.held = &held;
+    said_read(&s, "1:c/d p/80:30001 q/81:30002 p.hostname=x.example q.hostname=y.example");
+    services_plan_make(s.pointers, s.count, &some, &p);
+    cleanup(buf_fini) struct buf owners = {0};
+    service_owners_print(&p.owners, &owners);
+    ck_assert_str_eq(buf_str(&owners), "*:443 https\nx.example a\ny.example c\n");
+    services_plan_fini(&p);
+    said_fini(&s);
+    service_owners_fini(&incumbents);
+    service_owners_fini(&held);
 }
 
 /* Nobody else takes meanwhile what is its own; it is told why once, whatever it has, and not while that is not known. */
