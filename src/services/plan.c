@@ -256,8 +256,9 @@ static bool is_unprotected(struct services_plan *p, const struct annotated_servi
     bool unmet = false, own;
     for (size_t i = 0; i < s->annotation_count; i++) {
         const struct object_annotation *a = &s->annotations[i];
-        if (behind_prefix(a->name, rules, &own) != NULL || !asks_for_protection(a->name, a->value))
-            continue;
+        const char *rest = behind_prefix(a->name, rules, &own);
+        if ((rest != NULL && strchr(rest, '.') != NULL) || !asks_for_protection(a->name, a->value))
+            continue; /* of a port that is called "auth" */
         unmet = true;
         remark(p, s, NULL, !rules->unprotected, "%s: there is no such protection here; the Service is %s", a->name,
                rules->unprotected

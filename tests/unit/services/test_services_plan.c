@@ -385,6 +385,9 @@ static const struct {
     /* what is taken, or open to all, takes no host name */
     {"2:a/b p/80:30002 p.hostname=y.example p.listen-port=444\n3:c/d p/80:30003 p.hostname=y.example",
      "refused a/b: port p: listen-port 444 is taken by /haproxy.cfg, line 12"},
+    {"2:a/b p/80:30002 p.hostname=y.example own:allow-list=10.0.0.0/8\n3:c/d p/80:30003 p.hostname=y.example",
+     "refused a/b: haproxy-k8s-sync/allow-list: there is no such protection here; the Service is not served, until it "
+     "goes without that or FOREIGN_PROTECTION=warn serves it open to all"},
     {"2:a/b p/80:30002 p.hostname=y.example other:haproxy-ingress.github.io/allowlist-source-range=10.0.0.0/8",
      "refused a/b: haproxy-ingress.github.io/allowlist-source-range: there is no such protection here; the Service is "
      "not served, until it goes without that or FOREIGN_PROTECTION=warn serves it open to all"},
