@@ -7,6 +7,7 @@
 
 #include "base/backoff.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/text.h"
@@ -21,7 +22,8 @@
 #include "daemon/mappings.h"
 #include "daemon/sources.h"
 
-#define QUEUE_MAX 64
+#define QUEUE_MAX 1064      /* what is reported of objects, all at once, and others */
+#define NAMESPACES_MAX 1000 /* those beyond share their limits */
 #define ITEM_AGE_MAX_MS 300000
 #define ITEM_TRIES_MAX 30
 #define ITEM_TRIES_AT_ONCE 3
@@ -39,8 +41,8 @@ struct place {
 
 /* An Event that waits, or is under way. */
 struct item {
-    size_t service;
-    struct place object; /* of events_tell_about: owned texts; kind NULL: the place of `service` */
+    struct about *about;
+    struct place object; /* of events_tell_about: owned texts; kind NULL: the place of `about` */
     enum event_reason reason;
     uint64_t id;
     char *message;
@@ -48,8 +50,10 @@ struct item {
     uint64_t first_wall_ms, last_wall_ms, since_ms;
 };
 
-/* One Service. */
+/* One Service, the Secret or ConfigMap, or all other objects of a namespace: no other one's Events are affected by these. */
 struct about {
+    UT_hash_handle hh;
+    char *namespace; /* of objects; NULL: of none */
     struct correlator correlator;
     uint64_t denied_until_ms; /* nothing is written on it before; 0: it was not denied */
     bool in_trouble;          /* a failure was logged */
@@ -63,8 +67,9 @@ struct events {
     struct history_listener listener;
     struct timer timer;
     struct event_writer *writer;
-    struct about
-        *about; /* one for each Service of the mappings, that of the Secret or ConfigMap, that of all other objects */
+    struct about *about;   /* one for each Service of the mappings, that of the Secret or ConfigMap */
+    struct about *objects; /* of other objects, by their namespaces */
+    uint64_t first_id;
     struct item queue[QUEUE_MAX];
     size_t count;
     bool busy; /* queue[0] is under way */
@@ -73,19 +78,10 @@ struct events {
     struct log_limit dropped_limit;
 };
 
+/* The last is that of the Secret or ConfigMap. */
 static size_t events_places(const struct events *e)
 {
-    return e->options.mappings->service_count + 2;
-}
-
-static size_t events_source_place(const struct events *e)
-{
-    return e->options.mappings->service_count;
-}
-
-static size_t events_object_place(const struct events *e)
-{
-    return events_source_place(e) + 1;
+    return e->options.mappings->service_count + 1;
 }
 
 /* NULL: not known. */
@@ -104,9 +100,9 @@ static struct place events_place(const struct events *e, const struct item *item
 {
     const struct mappings *m = e->options.mappings;
     const struct events_options *o = &e->options;
-    size_t i = item->service;
     if (item->object.kind != NULL)
         return item->object;
+    size_t i = (size_t)(item->about - e->about);
     return i < m->service_count
                ? (struct place){NULL, "Service", m->services[i].namespace, m->services[i].name, events_uid(e, i)}
                : (struct place){NULL, o->source_kind, o->source_namespace, o->source_name, events_uid(e, i)};
@@ -143,10 +139,10 @@ static void take_out(struct events *e, size_t at, const char *result)
 }
 
 /* One of the same Event that was not sent yet: it is both. */
-static struct item *waiting(struct events *e, size_t service, uint64_t id)
+static struct item *waiting(struct events *e, const struct about *about, uint64_t id)
 {
     for (size_t i = e->busy ? 1 : 0; i < e->count; i++)
-        if (e->queue[i].service == service && e->queue[i].id == id)
+        if (e->queue[i].about == about && e->queue[i].id == id)
             return &e->queue[i];
     return NULL;
 }
@@ -162,15 +158,15 @@ static void events_make_room(struct events *e)
                  log_if(held_back > 0, log_int("repeated", held_back)));
 }
 
-static void put_in(struct events *e, size_t service, const struct place *object, enum event_reason reason,
+static void put_in(struct events *e, struct about *about, const struct place *object, enum event_reason reason,
                    const struct correlated *c, const char *text)
 {
     cleanup(mem_free_ptr) char *whole = mem_printf("%s%s", c->combined ? COMBINED : "", text);
-    struct item *item = waiting(e, service, c->id);
+    struct item *item = waiting(e, about, c->id);
     if (item == NULL) {
         events_make_room(e);
         item = &e->queue[e->count++];
-        *item = (struct item){.service = service, .reason = reason, .id = c->id, .since_ms = clock_mono_ms()};
+        *item = (struct item){.about = about, .reason = reason, .id = c->id, .since_ms = clock_mono_ms()};
         if (object != NULL)
             item->object = place_copy(object);
     } else {
@@ -187,11 +183,10 @@ static void events_step(struct events *e);
 
 /* ---- from the history ---- */
 
-/* object NULL: it is about the place of `service`. */
-static void happened(struct events *e, size_t service, const struct place *object, enum event_reason reason,
+/* object NULL: it is about the place of `about`. */
+static void happened(struct events *e, struct about *about, const struct place *object, enum event_reason reason,
                      const char *text)
 {
-    struct about *about = &e->about[service];
     struct correlated c;
     uint64_t now_ms = clock_mono_ms();
     /* The same of another object is another Event. */
@@ -199,12 +194,12 @@ static void happened(struct events *e, size_t service, const struct place *objec
         object != NULL ? mem_printf("%s %s/%s: %s", object->kind, object->namespace, object->name, text) : NULL;
     correlator_take(&about->correlator, reason, event_reason_warns(reason), key != NULL ? key : text, now_ms,
                     clock_wall_ms(), &c);
-    if (!c.send || (object != NULL && c.combined)) /* which would stand on one of many objects */
+    if (!c.send)
         count(e, "limited");
     else if (now_ms < about->denied_until_ms)
         count(e, "denied");
     else
-        put_in(e, service, object, reason, &c, text);
+        put_in(e, about, object, reason, &c, text);
 }
 
 /* What is about a whole HAProxy is about each Service, once. */
@@ -223,7 +218,7 @@ static void on_entry(void *arg, const struct history_entry *entry)
         if (about->done || (entry->backend != NULL && !str_eq(entry->backend, m->list[i].backend)))
             continue;
         about->done = true;
-        happened(e, m->list[i].service, NULL, reason, text);
+        happened(e, about, NULL, reason, text);
     }
     if (e->count > 0 && !e->busy)
         timer_set_sooner(&e->timer, 0);
@@ -233,9 +228,31 @@ void events_tell(struct events *e, enum event_reason reason, const char *text)
 {
     if (e == NULL || e->options.config_source == NULL)
         return;
-    happened(e, events_source_place(e), NULL, reason, text);
+    happened(e, &e->about[events_places(e) - 1], NULL, reason, text);
     if (e->count > 0 && !e->busy)
         timer_set_sooner(&e->timer, 0);
+}
+
+static void about_init(struct about *a, const struct events *e)
+{
+    correlator_init(&a->correlator, a->namespace != NULL, e->first_id, clock_mono_ms());
+    a->denied_limit.period_ms = DENIED_LOG_MS;
+    a->trouble_limit.period_ms = LOG_PERIOD_MS;
+}
+
+static struct about *about_objects(struct events *e, const char *namespace)
+{
+    struct about *found;
+    HASH_FIND_STR(e->objects, namespace, found);
+    if (found == NULL && HASH_COUNT(e->objects) == NAMESPACES_MAX)
+        return e->objects;
+    if (found == NULL) {
+        found = mem_alloc(sizeof(*found));
+        found->namespace = mem_strdup(namespace);
+        about_init(found, e);
+        HASH_ADD_KEYPTR(hh, e->objects, found->namespace, strlen(namespace), found);
+    }
+    return found;
 }
 
 void events_tell_about(struct events *e, const struct events_object *o, enum event_reason reason, const char *text)
@@ -244,7 +261,7 @@ void events_tell_about(struct events *e, const struct events_object *o, enum eve
         return;
     const struct place place = {o->api_version, o->kind, o->namespace != NULL ? o->namespace : "default", o->name,
                                 o->uid};
-    happened(e, events_object_place(e), &place, reason, text);
+    happened(e, about_objects(e, place.namespace), &place, reason, text);
     if (e->count > 0 && !e->busy)
         timer_set_sooner(&e->timer, 0);
 }
@@ -265,7 +282,7 @@ static void log_trouble(struct events *e, struct log_limit *limit, const char *w
     if (kube_client_has_logged(e->options.client, err->message) ||
         !log_limit_pass_message(limit, clock_mono_ms(), err->message, &held_back))
         return;
-    e->about[item->service].in_trouble = true;
+    item->about->in_trouble = true;
     log_warn(e->options.log, what, log_str("namespace", place.namespace), log_str(events_field(&place), place.name),
              log_str("event", event_reason_name(item->reason)), log_str("error", err->message), log_str("hint", hint),
              log_if(held_back > 0, log_int("repeated", held_back)));
@@ -273,7 +290,7 @@ static void log_trouble(struct events *e, struct log_limit *limit, const char *w
 
 static void events_written(struct events *e, const struct item *item)
 {
-    struct about *about = &e->about[item->service];
+    struct about *about = item->about;
     correlator_set_written(&about->correlator, item->id, true);
     about->denied_until_ms = 0;
     backoff_reset(&e->backoff);
@@ -289,14 +306,14 @@ static void events_written(struct events *e, const struct item *item)
 
 static void denied(struct events *e, const struct item *item, const struct error *err)
 {
-    size_t service = item->service;
-    log_trouble(e, &e->about[service].denied_limit, "Kubernetes Events may not be written",
+    struct about *about = item->about;
+    log_trouble(e, &about->denied_limit, "Kubernetes Events may not be written",
                 "a rule in a Role of that namespace: apiGroups [\"\"], resources [events], verbs [create, patch]; or "
                 "EMIT_EVENTS=false, CONFIG_REPORT=annotation",
                 item, err);
-    e->about[service].denied_until_ms = clock_mono_ms() + DENIED_PAUSE_MS;
+    about->denied_until_ms = clock_mono_ms() + DENIED_PAUSE_MS;
     for (size_t i = e->count; i-- > 0;)
-        if (e->queue[i].service == service)
+        if (e->queue[i].about == about)
             take_out(e, i, "denied");
 }
 
@@ -308,8 +325,7 @@ static void later(struct events *e, const struct item *item, int64_t retry_after
     if (retry_after_ms > (int64_t)wait_ms)
         wait_ms = (uint64_t)retry_after_ms;
     e->not_before_ms = clock_mono_ms() + wait_ms;
-    log_trouble(e, &e->about[item->service].trouble_limit, "cannot write a Kubernetes Event; retrying for 5 min", NULL,
-                item, err);
+    log_trouble(e, &item->about->trouble_limit, "cannot write a Kubernetes Event; retrying for 5 min", NULL, item, err);
 }
 
 static void events_on_done(void *arg, enum event_outcome outcome, int64_t retry_after_ms, const struct error *err)
@@ -323,7 +339,7 @@ static void events_on_done(void *arg, enum event_outcome outcome, int64_t retry_
         break;
     case EVENT_GONE:
     case EVENT_EXISTS: /* at once, the other way */
-        correlator_set_written(&e->about[item->service].correlator, item->id, outcome == EVENT_EXISTS);
+        correlator_set_written(&item->about->correlator, item->id, outcome == EVENT_EXISTS);
         if (item->tries >= ITEM_TRIES_AT_ONCE)
             later(e, item, -1, err);
         break;
@@ -334,7 +350,7 @@ static void events_on_done(void *arg, enum event_outcome outcome, int64_t retry_
         later(e, item, retry_after_ms, err);
         break;
     case EVENT_REFUSED:
-        log_trouble(e, &e->about[item->service].trouble_limit, "Kubernetes Event refused; dropped", NULL, item, err);
+        log_trouble(e, &item->about->trouble_limit, "Kubernetes Event refused; dropped", NULL, item, err);
         take_out(e, 0, "refused");
         break;
     }
@@ -346,7 +362,7 @@ static void events_on_done(void *arg, enum event_outcome outcome, int64_t retry_
 static void send_first(struct events *e)
 {
     struct item *item = &e->queue[0];
-    struct about *about = &e->about[item->service];
+    struct about *about = item->about;
     const struct place place = events_place(e, item);
     cleanup(mem_free_ptr) char *name = mem_printf("%s.%016" PRIx64, place.name, item->id);
     const struct event_object object = {.namespace = place.namespace,
@@ -388,14 +404,20 @@ static void on_timer(void *arg)
     events_step(arg);
 }
 
+static void about_retry(struct about *a)
+{
+    a->denied_until_ms = 0;
+    log_limit_reset(&a->denied_limit);
+}
+
 void events_poke(struct events *e)
 {
     if (e == NULL)
         return;
-    for (size_t i = 0; i < events_places(e); i++) {
-        e->about[i].denied_until_ms = 0;
-        log_limit_reset(&e->about[i].denied_limit);
-    }
+    for (size_t i = 0; i < events_places(e); i++)
+        about_retry(&e->about[i]);
+    for (struct about *a = e->objects; a != NULL; a = a->hh.next)
+        about_retry(a);
     e->not_before_ms = 0;
     if (e->count > 0 && !e->busy)
         timer_set(&e->timer, 0);
@@ -414,11 +436,9 @@ struct events *events_new(struct event_base *base, const struct events_options *
     timer_init(&e->timer, base, on_timer, e);
     e->writer = event_writer_new(options->client, events_on_done, e);
     e->about = mem_array(events_places(e), sizeof(e->about[0]));
-    for (size_t i = 0; i < events_places(e); i++) {
-        correlator_init(&e->about[i].correlator, clock_wall_ms() * 1000000u + seed % 1000000u, clock_mono_ms());
-        e->about[i].denied_limit.period_ms = DENIED_LOG_MS;
-        e->about[i].trouble_limit.period_ms = LOG_PERIOD_MS;
-    }
+    e->first_id = clock_wall_ms() * 1000000u + seed % 1000000u;
+    for (size_t i = 0; i < events_places(e); i++)
+        about_init(&e->about[i], e);
     backoff_init(&e->backoff, 1000, 60000, 500, seed);
     e->dropped_limit.period_ms = LOG_PERIOD_MS;
     e->listener = (struct history_listener){.added = on_entry, .arg = e};
@@ -437,6 +457,12 @@ void events_free(struct events *e)
     timer_fini(&e->timer);
     for (size_t i = 0; i < e->count; i++)
         item_fini(&e->queue[i]);
+    struct about *a, *next;
+    HASH_ITER (hh, e->objects, a, next) {
+        HASH_DEL(e->objects, a); /* NOLINT(clang-analyzer-unix.Malloc) */
+        free(a->namespace);
+        free(a);
+    }
     free(e->about);
     free(e);
 }

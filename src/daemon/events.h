@@ -82,7 +82,7 @@ struct events_object {
     const char *api_version, *kind, *namespace, *name; /* namespace NULL: it is in none */
     const char *uid;                                   /* NULL: not known */
 };
-/* Ten of a reason in 10 minutes, of all objects together. e NULL: nothing happens. */
+/* The limits are those of all objects of its namespace. e NULL: nothing happens. */
 void events_tell_about(struct events *e, const struct events_object *o, enum event_reason reason, const char *text);
 /* On the Secret or ConfigMap; e NULL, or without one: nothing happens. */
 void events_tell(struct events *e, enum event_reason reason, const char *text);

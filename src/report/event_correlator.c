@@ -8,11 +8,14 @@
 
 #define COMBINED_HASH 0 /* of the record that a reason's combined Event has; no message has it, as good as never */
 
-void correlator_init(struct correlator *c, uint64_t first_id, uint64_t now_ms)
+void correlator_init(struct correlator *c, bool many, uint64_t first_id, uint64_t now_ms)
 {
-    *c = (struct correlator){.next_id = first_id};
+    *c = (struct correlator){.next_id = first_id,
+                             .many = many,
+                             .burst = many ? CORRELATOR_MANY_BURST : CORRELATOR_BURST,
+                             .refill_ms = many ? CORRELATOR_MANY_REFILL_MS : CORRELATOR_REFILL_MS};
     for (size_t i = 0; i < array_len(c->buckets); i++)
-        c->buckets[i] = (struct correlator_bucket){(uint64_t)CORRELATOR_BURST * CORRELATOR_REFILL_MS, now_ms};
+        c->buckets[i] = (struct correlator_bucket){(uint64_t)c->burst * c->refill_ms, now_ms};
 }
 
 /* True where there are too many different ones of that reason. */
@@ -51,15 +54,15 @@ static struct correlator_record *make(struct correlator *c, unsigned reason, uin
     return oldest;
 }
 
-static bool may_send(struct correlator_bucket *b, uint64_t now_ms)
+static bool may_send(const struct correlator *c, struct correlator_bucket *b, uint64_t now_ms)
 {
-    const uint64_t full = (uint64_t)CORRELATOR_BURST * CORRELATOR_REFILL_MS;
+    const uint64_t full = (uint64_t)c->burst * c->refill_ms;
     uint64_t more = now_ms - b->at_ms;
     b->at_ms = now_ms;
     b->credit_ms = more < full - b->credit_ms ? b->credit_ms + more : full;
-    if (b->credit_ms < CORRELATOR_REFILL_MS)
+    if (b->credit_ms < c->refill_ms)
         return false;
-    b->credit_ms -= CORRELATOR_REFILL_MS;
+    b->credit_ms -= c->refill_ms;
     return true;
 }
 
@@ -67,14 +70,14 @@ void correlator_take(struct correlator *c, unsigned reason, bool warning, const 
                      uint64_t wall_ms, struct correlated *ret)
 {
     uint64_t hash = hash_bytes(HASH_START, message, strlen(message));
-    if (is_one_of_many(&c->groups[reason], hash, now_ms))
+    if (!c->many && is_one_of_many(&c->groups[reason], hash, now_ms))
         hash = COMBINED_HASH;
     struct correlator_record *r = event_correlator_find(c, reason, hash, now_ms);
     if (r == NULL)
         r = make(c, reason, hash, wall_ms);
     r->last_ms = now_ms;
     r->count += r->count < INT_MAX; /* the API has an int32 */
-    *ret = (struct correlated){.send = may_send(&c->buckets[warning], now_ms),
+    *ret = (struct correlated){.send = may_send(c, &c->buckets[warning], now_ms),
                                .id = r->id,
                                .combined = hash == COMBINED_HASH,
                                .count = r->count,

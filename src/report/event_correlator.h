@@ -1,5 +1,6 @@
 /*
- * Which Event an occurrence belongs to, and whether it is worth a request; of one Service. Pure. The rules and the
+ * Which Event an occurrence belongs to, and whether it is worth a request; of one Service, or of
+ * all other objects of a namespace. Pure. The rules and the
  * figures are those of Kubernetes' own components (client-go's EventCorrelator):
  *
  * - The same reason and message again is the same Event, with a count that is one higher.
@@ -9,7 +10,7 @@
  *   the next request tells.
  *
  * Unlike client-go: an Event that was not seen again for 55 minutes is a new one, since the API forgets them after an
- * hour.
+ * hour. And of many objects, which a namespace has, none is combined with that of another, and the bucket is larger.
  */
 #ifndef REPORT_EVENT_CORRELATOR_H
 #define REPORT_EVENT_CORRELATOR_H
@@ -23,6 +24,8 @@
 #define CORRELATOR_FORGET_MS 3300000u
 #define CORRELATOR_BURST 25u
 #define CORRELATOR_REFILL_MS 300000u
+#define CORRELATOR_MANY_BURST 1000u /* of many objects: so many at once, then one in 5 seconds */
+#define CORRELATOR_MANY_REFILL_MS 5000u
 #define CORRELATOR_RECORDS 64u /* the oldest gives way */
 
 struct correlator_record {
@@ -47,6 +50,8 @@ struct correlator_bucket {
 
 struct correlator {
     uint64_t next_id;
+    bool many;                 /* objects */
+    unsigned burst, refill_ms; /* of the buckets */
     struct correlator_record records[CORRELATOR_RECORDS];
     struct correlator_group groups[CORRELATOR_REASONS];
     struct correlator_bucket buckets[2]; /* normal, warning */
@@ -61,8 +66,8 @@ struct correlated {
     uint64_t first_wall_ms;
 };
 
-/* first_id: not 0, and no id of an earlier run. */
-void correlator_init(struct correlator *c, uint64_t first_id, uint64_t now_ms);
+/* many: of many objects. first_id: not 0, and no id of an earlier run. */
+void correlator_init(struct correlator *c, bool many, uint64_t first_id, uint64_t now_ms);
 
 /* reason: below CORRELATOR_REASONS. now_ms: monotonic. */
 void correlator_take(struct correlator *c, unsigned reason, bool warning, const char *message, uint64_t now_ms,

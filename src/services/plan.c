@@ -179,22 +179,32 @@ static const char *why_too_many(struct services_plan *p, const struct service_ro
 
 /* ---- routes ---- */
 
-static struct service_route *route_add(struct services_plan *p)
+static void route_add(struct services_plan *p, const struct service_route *r)
 {
     p->routes = mem_one_more(p->routes, p->route_count, sizeof(p->routes[0]));
-    struct service_route *r = &p->routes[p->route_count++];
-    *r = (struct service_route){0};
-    return r;
+    p->routes[p->route_count++] = *r;
 }
 
-static void add_redirect(struct services_plan *p, const struct service_route *of)
+/* What is served there is not made of Services. */
+static bool refuse_taken(struct services_plan *p, const struct service_route *r, const struct services_rules *rules)
 {
-    const struct service_route from = *of; /* which may move */
-    struct service_route *r = route_add(p);
-    *r = from;
-    r->backend = NULL;
-    r->redirect = true;
-    r->listen_port = SERVICES_REDIRECT_PORT;
+    cleanup(buf_fini) struct buf by = {0};
+    bool taken = rules->is_taken != NULL && rules->is_taken(rules->arg, r->place, r->listen_port, &by);
+    if (taken)
+        remark(p, r->service, r->port->name, !r->redirect, "port %s: %s %u is taken by %s",
+               *r->port->name != '\0' ? r->port->name : "without a name",
+               r->redirect ? "http-redirect, from" : "listen-port", r->listen_port, buf_str(&by));
+    return taken;
+}
+
+static void add_redirect(struct services_plan *p, const struct service_route *of, const struct services_rules *rules)
+{
+    struct service_route r = *of;
+    r.backend = NULL;
+    r.redirect = true;
+    r.listen_port = SERVICES_REDIRECT_PORT;
+    if (!refuse_taken(p, &r, rules))
+        route_add(p, &r);
 }
 
 static bool is_of_namespace(const struct service_route *r, const char *namespace)
@@ -225,19 +235,18 @@ static void add_port(struct services_plan *p, const struct annotated_service *s,
         why = why_not(&made, rules, &said);
     if (why != NULL)
         remark(p, s, port->name, true, "port %s: %s", *port->name != '\0' ? port->name : "without a name", why);
-    if (!good || why != NULL || refused) {
+    made.place = made.options.listen_ip != NULL ? made.options.listen_ip : ALL_ADDRESSES;
+    made.listen_port = made.options.listen_port;
+    if (!good || why != NULL || refused || refuse_taken(p, &made, rules)) {
         keep_host(p, &made, rules);
         port_options_fini(&made.options);
         return;
     }
-    made.place = made.options.listen_ip != NULL ? made.options.listen_ip : ALL_ADDRESSES;
-    made.listen_port = made.options.listen_port;
     made.backend = mem_printf("k8s-service_%.*s_%s_%s_backend", slash != NULL ? (int)(slash - s->service.name) : 0,
                               s->service.name, slash != NULL ? slash + 1 : s->service.name, port->name);
-    struct service_route *r = route_add(p);
-    *r = made;
-    if (r->options.redirect)
-        add_redirect(p, r);
+    route_add(p, &made);
+    if (made.options.redirect)
+        add_redirect(p, &made, rules);
 }
 
 /* Who set such an annotation for another controller believes that it protects here, too. */
@@ -247,8 +256,9 @@ static bool is_unprotected(struct services_plan *p, const struct annotated_servi
     bool unmet = false, own;
     for (size_t i = 0; i < s->annotation_count; i++) {
         const struct object_annotation *a = &s->annotations[i];
-        if (behind_prefix(a->name, rules, &own) != NULL || !asks_for_protection(a->name, a->value))
-            continue;
+        const char *rest = behind_prefix(a->name, rules, &own);
+        if ((rest != NULL && strchr(rest, '.') != NULL) || !asks_for_protection(a->name, a->value))
+            continue; /* of a port that is called "auth" */
         unmet = true;
         remark(p, s, NULL, !rules->unprotected, "%s: there is no such protection here; the Service is %s", a->name,
                rules->unprotected
@@ -499,23 +509,6 @@ static void remember_owners(struct services_plan *p)
     }
 }
 
-/* What is served there is not made of Services. */
-static bool refuse_taken(struct services_plan *p, const struct services_rules *rules, size_t first, size_t end)
-{
-    cleanup(buf_fini) struct buf by = {0};
-    if (rules->is_taken == NULL ||
-        !rules->is_taken(rules->arg, p->routes[first].place, p->routes[first].listen_port, &by))
-        return false;
-    for (size_t i = first; i < end; i++) {
-        struct service_route *r = &p->routes[i];
-        r->refused = true;
-        remark(p, r->service, r->port->name, !r->redirect, "port %s: %s %u is taken by %s",
-               *r->port->name != '\0' ? r->port->name : "without a name",
-               r->redirect ? "http-redirect, from" : "listen-port", r->listen_port, buf_str(&by));
-    }
-    return true;
-}
-
 /* Routes of one address and port. */
 static void add_frontend(struct services_plan *p, size_t first, size_t end)
 {
@@ -561,8 +554,7 @@ void services_plan_make(const struct annotated_service *const *services, size_t 
         for (end = first + 1; end < ret->route_count; end++)
             if (order_of_places(&ret->routes[first], &ret->routes[end]) != 0)
                 break;
-        if (!refuse_taken(ret, rules, first, end))
-            add_frontend(ret, first, end);
+        add_frontend(ret, first, end);
     }
     remember_owners(ret);
     if (ret->remark_count > 0)

@@ -144,6 +144,19 @@ def certificate_for(port: int, name: str | None) -> bytes:
         return sock.getpeercert(binary_form=True) or b""
 
 
+def ask(port: int, host: str | None, path: str = "/", tls: bool = False) -> tuple[Answer, bytes]:
+    """By a request of its own making: no client changes its path or its host. With the certificate, DER."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as raw, (client().wrap_socket(raw, server_hostname=host) if tls else raw) as sock:
+        head = f"GET {path} HTTP/1.1\r\n" + (f"Host: {host}\r\n" if host is not None else "") + "Connection: close\r\n\r\n"
+        sock.sendall(head.encode())
+        received = b""
+        while part := sock.recv(65536):
+            received += part
+        shown = sock.getpeercert(binary_form=True) if isinstance(sock, ssl.SSLSocket) else None
+    head, _, body = received.decode().partition("\r\n\r\n")
+    return Answer(head, body), shown or b""
+
+
 class Proxy:
     """A HAProxy that runs what was rendered."""
 
@@ -170,16 +183,7 @@ class Proxy:
         return text
 
     def get(self, host: str | None, path: str = "/", tls: bool = False) -> Answer:
-        """By a request of its own making: no client changes its path or its host."""
-        with socket.create_connection(("127.0.0.1", self.tls_port if tls else self.port), timeout=10) as raw:
-            sock = client().wrap_socket(raw, server_hostname=host) if tls else raw
-            head = f"GET {path} HTTP/1.1\r\n" + (f"Host: {host}\r\n" if host is not None else "") + "Connection: close\r\n\r\n"
-            sock.sendall(head.encode())
-            received = b""
-            while part := sock.recv(65536):
-                received += part
-        head, _, body = received.decode().partition("\r\n\r\n")
-        return Answer(head, body)
+        return ask(self.tls_port if tls else self.port, host, path, tls)[0]
 
     def certificate(self, name: str | None) -> bytes:
         return certificate_for(self.tls_port, name)

@@ -36,7 +36,7 @@ class Pair:
 
 
 # What a private key is made of, for openssl.
-KEYS = {"rsa": ("rsa:2048",), "ec": _CURVE[1:4], "ed25519": ("ed25519",)}
+KEYS = {"rsa": ("rsa:2048",), "ec": _CURVE[1:4], "ed25519": ("ed25519",), "weak": ("rsa:1024",)}
 
 
 def self_signed(directory: os.PathLike[str] | str, name: str, key: str = "ec", alternatives: str = "") -> Pair:

@@ -6,13 +6,16 @@ CORRELATOR = "report/event_correlator.c"
 EVENTS = "daemon/events.c"
 WRITER = "kube/event_writer.c"
 
-room("events", ("test_event_correlator", "test_events", "test_events_trouble", "test_event_writer", "test_event_object"), (
-    Mutant("every Event is sent", CORRELATOR, "    if (b->credit_ms < CORRELATOR_REFILL_MS)\n        return false;\n", ""),
-    Mutant("the bucket holds more than a burst", CORRELATOR, "b->credit_ms + more : full;", "b->credit_ms + more : full + CORRELATOR_REFILL_MS;"),
+room("events", ("test_event_correlator", "test_events", "test_events_about", "test_events_trouble", "test_event_writer", "test_event_object"), (
+    Mutant("every Event is sent", CORRELATOR, "    if (b->credit_ms < c->refill_ms)\n        return false;\n", ""),
+    Mutant("the bucket holds more than a burst", CORRELATOR, "b->credit_ms + more : full;", "b->credit_ms + more : full + c->refill_ms;"),
     Mutant("the bucket fills without an end", CORRELATOR, "more < full - b->credit_ms ?", "true ?"),
     Mutant("the bucket never fills", CORRELATOR, "uint64_t more = now_ms - b->at_ms;", "uint64_t more = 0;"),
     Mutant("warnings wait for what is normal", CORRELATOR, "&c->buckets[warning]", "&c->buckets[0]"),
-    Mutant("many different ones are many Events", CORRELATOR, "    if (is_one_of_many(&c->groups[reason], hash, now_ms))\n        hash = COMBINED_HASH;\n", ""),
+    Mutant("many different ones are many Events", CORRELATOR, "    if (!c->many && is_one_of_many(&c->groups[reason], hash, now_ms))\n        hash = COMBINED_HASH;\n", ""),
+    Mutant("one Event stands for many objects", CORRELATOR, "if (!c->many && is_one", "if (is_one"),
+    Mutant("a namespace has the limits of one object", EVENTS, "a->namespace != NULL, e->first_id", "false, e->first_id"),
+    Mutant("all namespaces have the same limits", EVENTS, "if (found == NULL && HASH_COUNT(e->objects) == NAMESPACES_MAX)", "if (e->objects != NULL)"),
     Mutant("one that is known becomes one of many", CORRELATOR, "        if (g->hashes[i] == hash)\n            return false;\n", ""),
     Mutant("combining never ends", CORRELATOR, "    if (now_ms - g->last_ms > CORRELATOR_ALIKE_MS)\n        g->count = 0;\n", ""),
     Mutant("the same again is another one", CORRELATOR, "struct correlator_record *r = event_correlator_find(c, reason, hash, now_ms);", "struct correlator_record *r = NULL;"),
@@ -20,13 +23,13 @@ room("events", ("test_event_correlator", "test_events", "test_events_trouble", "
     Mutant("what the API has forgotten is repeated", CORRELATOR, " && now_ms - r->last_ms <= CORRELATOR_FORGET_MS)", ")"),
     Mutant("the newest gives way", CORRELATOR, "c->records[i].last_ms < oldest->last_ms", "c->records[i].last_ms > oldest->last_ms"),
     Mutant("what is under way is dropped", EVENTS, 'take_out(e, e->busy ? 1 : 0, "dropped");', 'take_out(e, 0, "dropped");'),
-    Mutant("each of the same is a request", EVENTS, "struct item *item = waiting(e, service, c->id);", "struct item *item = NULL;"),
+    Mutant("each of the same is a request", EVENTS, "struct item *item = waiting(e, about, c->id);", "struct item *item = NULL;"),
     Mutant("what is under way takes more in", EVENTS, "for (size_t i = e->busy ? 1 : 0; i < e->count; i++)", "for (size_t i = 0; i < e->count; i++)"),
     Mutant("tried for ever", EVENTS, "now_ms - e->queue[i].since_ms >= ITEM_AGE_MAX_MS || ", ""),
     Mutant("an API that contradicts itself is asked at once", EVENTS, "if (item->tries >= ITEM_TRIES_AT_ONCE)", "if (false)"),
     Mutant("Retry-After does not count", EVENTS, "        wait_ms = (uint64_t)retry_after_ms;", "        ;"),
     Mutant("denied is tried at once", EVENTS, "denied_until_ms = clock_mono_ms() + DENIED_PAUSE_MS;", "denied_until_ms = 0;"),
-    Mutant("denied in one namespace is denied in all", EVENTS, "if (e->queue[i].service == service)\n            take_out(e, i, \"denied\");", "take_out(e, i, \"denied\");"),
+    Mutant("denied in one namespace is denied in all", EVENTS, "if (e->queue[i].about == about)\n            take_out(e, i, \"denied\");", "take_out(e, i, \"denied\");"),
     Mutant("one that is there is made again", EVENTS, "correlator_is_written(&about->correlator, item->id), &err)", "false, &err)"),
     Mutant("one that was forgotten is repeated", EVENTS, "outcome == EVENT_EXISTS);", "true);"),
     Mutant("what is about all is about the first Service", EVENTS, "(entry->backend != NULL && !str_eq(entry->backend, m->list[i].backend))", "!str_eq(entry->backend != NULL ? entry->backend : m->list[0].backend, m->list[i].backend)"),

@@ -94,7 +94,6 @@ room("templates, names of objects", ("test_decode_by_namespace",), (
 ))
 room("templates, what they say of objects", ("test_events_about",), (
     Mutant("the same of another object is the same Event", EVENTS, "correlator_take(&about->correlator, reason, event_reason_warns(reason), key != NULL ? key : text,", "correlator_take(&about->correlator, reason, event_reason_warns(reason), text,"),
-    Mutant("one Event for many objects", EVENTS, "if (!c.send || (object != NULL && c.combined))", "if (!c.send)"),
     Mutant("an object of no namespace has none", EVENTS, 'o->namespace != NULL ? o->namespace : "default"', 'o->namespace != NULL ? o->namespace : ""'),
 ))
 room("templates, what a copy may do", ("test_sandbox",), (

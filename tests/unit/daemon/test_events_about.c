@@ -1,6 +1,8 @@
 /* src/daemon/events: on any object, of which templates say something. */
 #include "events_world.h"
 
+#include "report/event_correlator.h"
+
 static void tell(const char *namespace, const char *name, const char *uid, const char *text)
 {
     const struct events_object o = {"networking.k8s.io/v1", "Ingress", namespace, name, uid};
@@ -45,20 +47,46 @@ TEST(of_none_of_a_namespace_it_is_in_the_default_one)
     ck_assert_str_eq(w.namespace, "default");
 }
 
-/* Elsewhere the tenth is one that stands for all: here it would stand on one of many objects. */
-TEST(many_are_not_combined)
+static void tell_many(const char *namespace, unsigned count)
 {
-    for (int i = 0; i < 15; i++) {
-        cleanup(mem_free_ptr) char *name = mem_printf("i%d", i);
-        tell("shop", name, "uid", "no such host");
-        all_is_written();
-        ck_assert(strstr(w.message, "combined") == NULL);
+    for (unsigned i = 0; i < count; i++) {
+        cleanup(mem_free_ptr) char *name = mem_printf("i%u", i);
+        tell(namespace, name, "uid", "no such host");
     }
-    ck_assert_uint_eq(w.posts, 9);
-    ck_assert_uint_eq(result("limited"), 6);
 }
 
-TEST(a_denial_is_that_of_objects_alone)
+/* Each has its own, as one that stands for all would stand on one of many objects; and no namespace's are another one's matter. */
+TEST(many_are_not_combined_and_each_namespace_has_its_limits)
+{
+    tell_many("shop", CORRELATOR_MANY_BURST + 5);
+    tell("other", "a", "uid", "no such host");
+    ck_assert(asked() && strstr(w.message, "combined") == NULL);
+    all_is_written();
+    ck_assert_str_eq(w.namespace, "other");
+    ck_assert_uint_eq(w.posts, CORRELATOR_MANY_BURST + 1);
+    ck_assert_uint_eq(result("limited"), 5);
+    pass(CORRELATOR_MANY_REFILL_MS);
+    tell("shop", "later", "uid", "no such host");
+    ck_assert(asked());
+}
+
+TEST(the_queue_has_an_end)
+{
+    tell("a", "first", "uid", "no such host");
+    ck_assert(asked());
+    tell_many("b", 900);
+    tell_many("c", 165);
+    ck_assert_uint_eq(result("dropped"), 2); /* of 1 + 1065 */
+    ck_assert(logged("Kubernetes Event queue full"));
+    answer(EVENT_WRITTEN);
+    ck_assert(asked());
+    ck_assert_str_eq(w.service, "i2"); /* the oldest two gave way, and not what was under way */
+    all_is_written();
+    tell("a", "first", "uid", "no such host");
+    ck_assert(asked() && w.again && w.count == 2);
+}
+
+TEST(a_denial_is_that_of_its_namespace_alone)
 {
     tell("shop", "a", "uid", "no such host");
     ck_assert(asked());
@@ -67,6 +95,13 @@ TEST(a_denial_is_that_of_objects_alone)
     ck_assert(!asked());
     ck_assert_uint_eq(result("denied"), 2);
     ck_assert(logged("object=a"));
+    tell("other", "a", "uid", "no such host");
+    ck_assert(asked());
+    answer(EVENT_WRITTEN);
+    events_poke(w.events);
+    tell("shop", "b", "uid", "no such host");
+    ck_assert(asked());
+    answer(EVENT_WRITTEN);
     in_sync_is_asked();
     ck_assert_str_eq(w.service, "web");
 }

@@ -179,66 +179,10 @@ TEST(what_is_refused_keeps_nothing_up)
     ck_assert_str_eq(w.reason, "RemovalDelayed");
 }
 
-static void many(int count)
-{
-    static const enum history_kind kinds[] = {HISTORY_IN_SYNC,       HISTORY_REMOVAL_DELAYED, HISTORY_APPLY_FAILED,
-                                              HISTORY_RELOAD_FAILED, HISTORY_DRIFT_REPAIRED,  HISTORY_IN_SYNC};
-    for (int i = 0; i < count; i++) {
-        char text[64];
-        snprintf(text, sizeof(text), "change %d", i);
-        happens_to(i % 2 == 0 ? "web" : "shop", kinds[i % 6], text);
-    }
-}
-
-TEST(the_queue_has_an_end)
-{
-    happens(HISTORY_IN_SYNC, "the first");
-    ck_assert(asked());
-    many(500);
-    ck_assert(w.busy); /* for all this time */
-    ck_assert_uint_gt(result("dropped") + result("merged") + result("limited"), 500 - 64);
-    answer(EVENT_WRITTEN);
-    all_is_written();
-    ck_assert_uint_le(w.posts + w.patches, 65);
-    ck_assert_uint_eq(result("written") + result("dropped") + result("merged") + result("limited"), 501);
-}
-
-/* So many different ones: of each reason ten. */
-static void fill(const char *backend, enum history_kind kind)
-{
-    for (int i = 0; i < 10; i++) {
-        char text[32];
-        snprintf(text, sizeof(text), "change %d", i);
-        happens_to(backend, kind, text);
-    }
-}
-
-TEST(what_is_under_way_is_not_dropped)
-{
-    happens_to("shop", HISTORY_IN_SYNC, "the first");
-    ck_assert(asked());
-    fill("web", HISTORY_REMOVAL_DELAYED);
-    fill("web", HISTORY_IN_SYNC);
-    fill("web", HISTORY_DRIFT_REPAIRED);
-    fill("web", HISTORY_APPLY_FAILED);
-    fill("shop", HISTORY_REMOVAL_DELAYED);
-    fill("shop", HISTORY_APPLY_FAILED);
-    ck_assert_uint_eq(result("dropped"), 0);
-    fill("shop", HISTORY_RELOAD_FAILED);
-    ck_assert_uint_eq(result("dropped"), 2); /* 1 + 65 */
-    ck_assert(logged("Kubernetes Event queue full"));
-    answer(EVENT_WRITTEN);
-    ck_assert(asked());
-    ck_assert_str_eq(w.message, "backend web at " URL ": change 2"); /* the oldest two gave way */
-    all_is_written();
-    happens_to("shop", HISTORY_IN_SYNC, "the first");
-    ck_assert(asked() && w.again && w.count == 2);
-}
-
 TEST(the_end_waits_for_nothing)
 {
     in_sync_is_asked();
-    many(10);
+    happens(HISTORY_REMOVAL_DELAYED, "it waits");
     events_free(w.events);
     w.events = NULL;
     ck_assert(w.freed);

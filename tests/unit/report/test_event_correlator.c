@@ -16,7 +16,7 @@ static uint64_t now_ms;
 static void setup(void)
 {
     now_ms = 5;
-    correlator_init(&c, FIRST_ID, now_ms);
+    correlator_init(&c, false, FIRST_ID, now_ms);
 }
 
 static void take(unsigned reason, const char *message)

@@ -382,8 +382,12 @@ static const struct {
      "refused a/b: port p: http-redirect is to a TLS port: it needs use-ssl, at another port than 80"},
     {"2:a/b p/80:30002 p.haproxy-mode=tcp p.listen-port=81\n3:a/c p/80:30003 p.haproxy-mode=tcp p.listen-port=81",
      "refused a/c: port 81 at *: it is TCP, and alone the port of Service a/b, which is older or was served before"},
-    {"2:a/b p/80:30002 p.hostname=y.example p.listen-port=444",
+    /* what is taken, or open to all, takes no host name */
+    {"2:a/b p/80:30002 p.hostname=y.example p.listen-port=444\n3:c/d p/80:30003 p.hostname=y.example",
      "refused a/b: port p: listen-port 444 is taken by /haproxy.cfg, line 12"},
+    {"2:a/b p/80:30002 p.hostname=y.example own:allow-list=10.0.0.0/8\n3:c/d p/80:30003 p.hostname=y.example",
+     "refused a/b: haproxy-k8s-sync/allow-list: there is no such protection here; the Service is not served, until it "
+     "goes without that or FOREIGN_PROTECTION=warn serves it open to all"},
     {"2:a/b p/80:30002 p.hostname=y.example other:haproxy-ingress.github.io/allowlist-source-range=10.0.0.0/8",
      "refused a/b: haproxy-ingress.github.io/allowlist-source-range: there is no such protection here; the Service is "
      "not served, until it goes without that or FOREIGN_PROTECTION=warn serves it open to all"},
