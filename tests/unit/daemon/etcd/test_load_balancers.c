@@ -110,6 +110,8 @@ static void check_verdict(const char *expected, bool waits)
     ck_assert(!decided || v.accepted ? v.why == NULL : str_has_prefix(v.why, "no, says lb"));
 }
 
+FIXTURE(NULL, end)
+
 TEST_EACH(half_of_them_accept_and_more_refuse, array_len(verdicts))
 {
     begin(6);
@@ -135,8 +137,6 @@ static void on_changed(void *arg)
 {
     ++*(unsigned *)arg;
 }
-
-FIXTURE(NULL, end)
 
 TEST(who_listens_hears_of_each_change)
 {
