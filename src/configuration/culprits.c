@@ -138,14 +138,6 @@ static void culprits_add_former(struct culprits *c, struct culprit *of)
     of->former->accepted = true;
 }
 
-/* It is what it was: what is known of that is known of it. */
-static void culprits_revert(struct culprits *c, struct culprit *one)
-{
-    one->state = one->former->state;
-    one->accepted = true;
-    culprits_remove(c, one->former);
-}
-
 bool culprits_see(struct culprits *c, const char *key, uint64_t hash)
 {
     struct culprit *one = culprits_find(c, key);
@@ -164,8 +156,6 @@ bool culprits_see(struct culprits *c, const char *key, uint64_t hash)
         one->accepted = false;
         HASH_DEL(c->all, one);
         HASH_ADD_STR(c->all, key, one);
-        if (one->former != NULL && one->former->hash == hash)
-            culprits_revert(c, one);
     }
     one->seen = true;
     if (one->former != NULL)
