@@ -15,7 +15,7 @@ struct culprit {
     UT_hash_handle hh;
     enum culprit_state state;
     uint64_t hash;
-    bool seen;
+    bool seen, known;       /* now; since the start, so that the source has its form */
     bool accepted;          /* a document with this content was loaded */
     char *why;              /* of OUT */
     struct culprit *former; /* its last good form; NULL: none */
@@ -147,7 +147,7 @@ bool culprits_see(struct culprits *c, const char *key, uint64_t hash)
         culprits_doubt(c);
     } else if (one->hash != hash) {
         culprits_changed(c, one);
-        was_good = one->accepted;
+        was_good = one->accepted && one->known;
         if (was_good)
             culprits_add_former(c, one);
         bool suspect = one->state != GOOD && (one->state != TRIED || c->searching);
@@ -157,7 +157,7 @@ bool culprits_see(struct culprits *c, const char *key, uint64_t hash)
         HASH_DEL(c->all, one);
         HASH_ADD_STR(c->all, key, one);
     }
-    one->seen = true;
+    one->seen = one->known = true;
     if (one->former != NULL)
         one->former->seen = true;
     return was_good;

@@ -59,7 +59,8 @@ struct render_options {
     const struct engine_variable *variables; /* besides those of the set */
     size_t variable_count;
     struct engine_unset unset;
-    const char *owners; /* as the render before had them, with " held" behind those that stay whatever is seen; NULL: none */
+    const char
+        *owners; /* as the render before had them, with " held" behind those that stay whatever is seen; NULL: none */
     const struct render_file *files; /* besides those of the set's templates */
     size_t file_count;
     /* Called by the child before it renders: for what is better made there than in a process that goes on. It may change o.
