@@ -122,9 +122,9 @@ static const struct {
      "removal_delayed (the loss limit) and no_endpoint (no pod is ready; the last servers stay).",
      "state"},
     {AT(quarantined_objects), METRIC_GAUGE, "quarantined_objects",
-     "Objects (annotated Services, or those of a template set's `quarantine`) that are left out, because HAProxy "
-     "refuses a "
-     "configuration with them (Events say why).",
+     "Objects (annotated Services, or those of a template set's `quarantine`) that are left out or served as they "
+     "were, "
+     "because HAProxy refuses a configuration with them as they are (Events say why).",
      ""},
     {AT(publications), METRIC_COUNTER, "publications_total",
      "Configurations for etcd (CONFIG_TARGET=etcd), by result: published, conflict (another producer was faster, it is "

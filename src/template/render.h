@@ -60,7 +60,8 @@ struct render_options {
     const struct engine_variable *variables; /* besides those of the set */
     size_t variable_count;
     struct engine_unset unset;
-    const char *owners; /* as the render before had them, with " held" behind those that stay whatever is seen; NULL: none */
+    /* As the render before had them, with " held" behind those that stay whatever is seen; NULL: none. */
+    const char *owners;
     const char *before;              /* the haproxy.cfg that was given last; NULL: none */
     const struct render_file *files; /* besides those of the set's templates */
     size_t file_count;

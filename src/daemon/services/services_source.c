@@ -64,7 +64,7 @@ struct services_source {
     size_t count, served, refused;
     struct service_owners owners; /* of the last composition; */
     struct service_owners next;   /* once that is accepted, where it gives something up; else empty */
-    struct cache *kept;           /* of annotated_services: as they were when they were accepted, of those that changed since */
+    struct cache *kept; /* of annotated_services: as they were when they were accepted, of those that changed since */
     struct service_report report;
 };
 

@@ -385,13 +385,13 @@ static void template_source_begin(void *arg)
                                      .output_bytes = OUTPUT_MAX_BYTES};
     if (set_source_pods(s->source) != NULL)
         pods_source_prepare(set_source_pods(s->source), options.objects, &options);
-    cleanup(mem_free_ptr) char *owners = NULL;
     if (s->next_owners != NULL && quarantine_settled(s->options.quarantine)) {
         template_source_set_owners(s, s->next_owners);
         s->next_owners = NULL;
     }
     set_quarantine_prepare(s->quarantine, e->set, options.objects);
-    options.owners = owners = template_source_owners(s);
+    cleanup(mem_free_ptr) char *owners = template_source_owners(s);
+    options.owners = owners;
     s->prepare = options.prepare;
     s->prepare_arg = options.prepare_arg;
     options.prepare = template_source_on_prepare;

@@ -26,9 +26,9 @@ struct model {
     bool broken;                  /* what is no object is refused */
     bool loads;                   /* all that is refused is so by the load */
     size_t changes;
-    size_t checks, written;       /* documents; those that HAProxy got */
-    size_t fewest;                /* of which this many objects are in the smallest */
-    uint64_t last;                /* the same again is no check */
+    size_t checks, written; /* documents; those that HAProxy got */
+    size_t fewest;          /* of which this many objects are in the smallest */
+    uint64_t last;          /* the same again is no check */
 };
 
 static struct culprits c;
@@ -437,6 +437,19 @@ TEST(a_search_begins_anew_with_what_was_good)
     assert_right();
     ck_assert_uint_eq(m.checks, 2);
     ck_assert_uint_eq(m.fewest, 39);
+}
+
+/* It changed while nobody looked: what it was is not known. */
+TEST(a_last_good_form_is_of_this_run)
+{
+    m.count = 4;
+    settle();
+    restart();
+    change(2, true);
+    m.good[2] = false;
+    settle();
+    assert_right();
+    ck_assert_int_eq(culprits_form(&c, "o2"), CULPRITS_LEFT_OUT);
 }
 
 TEST(the_search_is_remembered)

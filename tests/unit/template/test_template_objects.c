@@ -97,7 +97,9 @@ TEST(what_a_render_sees)
 static const char *shown(void *arg, const char *resource, const struct template_object *object)
 {
     bool is = str_eq(resource, "pods") && str_eq(object->name, arg);
-    return is ? NULL : str_eq(object->name, "y/a") ? "{\"metadata\": {\"name\": \"was\", \"namespace\": \"y\"}}" : object->json;
+    return is                            ? NULL
+           : str_eq(object->name, "y/a") ? "{\"metadata\": {\"name\": \"was\", \"namespace\": \"y\"}}"
+                                         : object->json;
 }
 
 TEST(what_is_withheld_is_not_seen)
