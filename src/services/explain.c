@@ -13,10 +13,10 @@ static const struct service_route *route_of(const struct services_plan *p, const
     return NULL;
 }
 
-static void explain_option(const struct annotated_service *s, const struct service_port *port,
-                           const struct service_option *o, const struct services_rules *rules, struct buf *out)
+static void explain_option(const struct service_notes *notes, const struct service_port *port,
+                           const struct service_option *o, struct buf *out)
 {
-    const struct object_annotation *a = services_annotation(s, port, o->name, rules);
+    const struct object_annotation *a = service_notes_find(notes, port->name, o->name);
     buf_printf(out, "    %-24s ", o->name);
     if (a == NULL) {
         buf_printf(out, "%s (default)\n", o->fallback);
@@ -27,7 +27,7 @@ static void explain_option(const struct annotated_service *s, const struct servi
 }
 
 static void explain_port(const struct services_plan *p, const struct annotated_service *s,
-                         const struct service_port *port, const struct services_rules *rules, struct buf *out)
+                         const struct service_port *port, const struct service_notes *notes, struct buf *out)
 {
     const struct service_route *r = route_of(p, s, port);
     buf_printf(out, "port %s%s%u", port->name, *port->name != '\0' ? ", " : "", port->number);
@@ -40,15 +40,17 @@ static void explain_port(const struct services_plan *p, const struct annotated_s
         buf_add(out, ": not served\n");
     }
     for (size_t i = 0; i < service_option_count; i++)
-        explain_option(s, port, &service_options[i], rules, out);
+        explain_option(notes, port, &service_options[i], out);
 }
 
 void services_explain(const struct services_plan *p, const struct annotated_service *s,
                       const struct services_rules *rules, struct buf *out)
 {
+    cleanup(service_notes_fini) struct service_notes notes;
+    service_notes_init(&notes, s, rules->prefix);
     buf_printf(out, "Service %s\n", s->service.name);
     for (size_t i = 0; i < s->service.port_count; i++)
-        explain_port(p, s, &s->service.ports[i], rules, out);
+        explain_port(p, s, &s->service.ports[i], &notes, out);
     for (size_t i = 0; i < p->remark_count; i++) {
         if (p->remarks[i].service != s)
             continue;

@@ -12,7 +12,7 @@
 
 #define ALL_ADDRESSES "*"
 #define VALUE_SHOWN 200
-#define PAUSED SERVICES_OWN_PREFIX "paused"
+#define PORTS_SHOWN 10
 
 /* ---- remarks ---- */
 
@@ -31,39 +31,6 @@ static void remark(struct services_plan *p, const struct annotated_service *s, c
 
 /* ---- what the annotations of a Service say ---- */
 
-/* "PREFIX.PORT.OPTION" or "haproxy-k8s-sync/PORT.OPTION": what follows the prefix; NULL: it is none of them. */
-static const char *behind_prefix(const char *name, const struct services_rules *rules, bool *ret_own)
-{
-    *ret_own = str_has_prefix(name, SERVICES_OWN_PREFIX);
-    if (*ret_own)
-        return str_eq(name, PAUSED) ? NULL : name + strlen(SERVICES_OWN_PREFIX);
-    size_t len = rules->prefix != NULL ? strlen(rules->prefix) : 0;
-    return len > 0 && strncmp(name, rules->prefix, len) == 0 && name[len] == '.' ? name + len + 1 : NULL;
-}
-
-/* A port without a name is meant by an option without one. */
-static bool is_of_port(const char *rest, const struct service_port *port, const char **ret_option)
-{
-    const char *dot = strrchr(rest, '.');
-    size_t len = dot != NULL ? (size_t)(dot - rest) : 0;
-    *ret_option = dot != NULL ? dot + 1 : rest;
-    return strlen(port->name) == len && strncmp(port->name, rest, len) == 0;
-}
-
-const struct object_annotation *services_annotation(const struct annotated_service *s, const struct service_port *port,
-                                                    const char *option, const struct services_rules *rules)
-{
-    const struct object_annotation *found = NULL;
-    for (size_t i = 0; i < s->annotation_count; i++) {
-        bool own;
-        const char *name, *rest = behind_prefix(s->annotations[i].name, rules, &own);
-        if (rest != NULL && is_of_port(rest, port, &name) && (option == NULL || str_eq(name, option)) &&
-            (found == NULL || own))
-            found = &s->annotations[i];
-    }
-    return found;
-}
-
 static void remark_unknown_option(struct services_plan *p, const struct annotated_service *s, const char *port,
                                   const char *annotation, const char *option)
 {
@@ -79,30 +46,31 @@ static void remark_unknown_option(struct services_plan *p, const struct annotate
 static char *ports_text(const struct service *s)
 {
     struct buf text = {0};
-    for (size_t i = 0; i < s->port_count; i++)
+    for (size_t i = 0; i < s->port_count && i < PORTS_SHOWN; i++)
         buf_printf(&text, "%s%s", i > 0 ? ", " : "",
                    *s->ports[i].name != '\0' ? s->ports[i].name : "one without a name");
+    if (s->port_count > PORTS_SHOWN)
+        buf_printf(&text, " and %u more", (unsigned)s->port_count - PORTS_SHOWN);
     return text.len > 0 ? buf_take(&text) : mem_strdup("none");
 }
 
 /* Annotations that no option of a port takes. */
-static void check_names(struct services_plan *p, const struct annotated_service *s, const struct services_rules *rules)
+static void check_names(struct services_plan *p, const struct annotated_service *s, const struct service_notes *notes)
 {
-    for (size_t i = 0; i < s->annotation_count; i++) {
-        bool own;
-        const char *name = s->annotations[i].name, *rest = behind_prefix(name, rules, &own), *option = NULL;
-        const struct service_port *port = NULL;
-        for (size_t j = 0; rest != NULL && j < s->service.port_count && port == NULL; j++)
-            if (is_of_port(rest, &s->service.ports[j], &option))
-                port = &s->service.ports[j];
-        if (rest == NULL)
-            continue;
-        if (port == NULL) {
-            cleanup(mem_free_ptr) char *ports = ports_text(&s->service);
-            remark(p, s, NULL, false, "%s: the Service has no such TCP port; it has %s", name, ports);
-        } else if (service_option_find(option) == NULL)
-            remark_unknown_option(p, s, port->name, name, option);
+    for (size_t i = 0; i < s->service.port_count; i++) {
+        size_t count;
+        struct service_note *of = service_notes_of(notes, s->service.ports[i].name, &count);
+        for (size_t k = 0; k < count && !of[k].checked; k++) {
+            of[k].checked = true;
+            if (service_option_find(of[k].option) == NULL)
+                remark_unknown_option(p, s, s->service.ports[i].name, of[k].annotation->name, of[k].option);
+        }
     }
+    cleanup(mem_free_ptr) char *ports = ports_text(&s->service);
+    for (size_t i = 0; i < notes->count; i++)
+        if (!notes->list[i].checked)
+            remark(p, s, NULL, false, "%s: the Service has no such TCP port; it has %s",
+                   notes->list[i].annotation->name, ports);
 }
 
 /* Its key in a cache is "namespace/name". */
@@ -112,7 +80,8 @@ static char *namespace_of(const struct service *s)
     return mem_strndup(s->name, slash != NULL ? (size_t)(slash - s->name) : 0);
 }
 
-static bool parse_options(struct services_plan *p, struct service_route *r, const struct services_rules *rules)
+static bool parse_options(struct services_plan *p, struct service_route *r, const struct service_notes *notes,
+                          const struct services_rules *rules)
 {
     bool good = true;
     cleanup(mem_free_ptr) char *namespace = namespace_of(&r->service->service);
@@ -121,7 +90,7 @@ static bool parse_options(struct services_plan *p, struct service_route *r, cons
     port_options_init(&r->options);
     for (size_t i = 0; i < service_option_count; i++) {
         const struct service_option *o = &service_options[i];
-        const struct object_annotation *a = services_annotation(r->service, r->port, o->name, rules);
+        const struct object_annotation *a = service_notes_find(notes, r->port->name, o->name);
         cleanup(buf_fini) struct buf why = {0};
         if (a == NULL || o->parse(&r->options, a->value, &of, &why) == 0)
             continue;
@@ -224,11 +193,11 @@ static void keep_host(struct services_plan *p, const struct service_route *r, co
 
 /* refused: for something that was said already. */
 static void add_port(struct services_plan *p, const struct annotated_service *s, const struct service_port *port,
-                     size_t rank, const struct services_rules *rules, bool refused)
+                     size_t rank, const struct service_notes *notes, const struct services_rules *rules, bool refused)
 {
     struct service_route made = {.service = s, .port = port, .rank = rank};
     const char *slash = strchr(s->service.name, '/');
-    bool good = parse_options(p, &made, rules);
+    bool good = parse_options(p, &made, notes, rules);
     cleanup(buf_fini) struct buf said = {0};
     const char *why = good ? why_too_many(p, &made) : NULL;
     if (good && why == NULL)
@@ -256,7 +225,7 @@ static bool is_unprotected(struct services_plan *p, const struct annotated_servi
     bool unmet = false, own;
     for (size_t i = 0; i < s->annotation_count; i++) {
         const struct object_annotation *a = &s->annotations[i];
-        const char *rest = behind_prefix(a->name, rules, &own);
+        const char *rest = service_note_rest(a->name, rules->prefix, &own);
         if ((rest != NULL && strchr(rest, '.') != NULL) || !asks_for_protection(a->name, a->value))
             continue; /* of a port that is called "auth" */
         unmet = true;
@@ -280,13 +249,17 @@ static void add_service(struct services_plan *p, const struct annotated_service 
         return;
     }
     unprotected = is_unprotected(p, s, rules);
-    check_names(p, s, rules);
+    cleanup(service_notes_fini) struct service_notes notes;
+    service_notes_init(&notes, s, rules->prefix);
+    check_names(p, s, &notes);
     for (size_t i = 0; i < s->service.port_count; i++) {
         const struct service_port *port = &s->service.ports[i];
-        if (services_annotation(s, port, NULL, rules) == NULL)
+        size_t count;
+        (void)service_notes_of(&notes, port->name, &count);
+        if (count == 0)
             continue;
         any = true;
-        add_port(p, s, port, rank, rules, unprotected || port->node_port == 0);
+        add_port(p, s, port, rank, &notes, rules, unprotected || port->node_port == 0);
         if (port->node_port == 0)
             remark(p, s, port->name, true,
                    "port %s has no nodePort: the Service's type is to be NodePort or LoadBalancer",

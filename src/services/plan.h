@@ -15,14 +15,14 @@
 #include "base/compiler.h"
 #include "base/tally.h"
 #include "model/objects.h"
+#include "services/notes.h"
 #include "services/option.h"
 #include "services/owners.h"
 
 #define SERVICES_REDIRECT_PORT 80
 /* What one namespace may have served, the oldest Services first: one that has more leaves the files of a document to the others. */
 #define SERVICES_NAMESPACE_PORTS 2000
-#define SERVICES_NAMESPACE_BYTES (1u << 20)     /* of host names and paths */
-#define SERVICES_OWN_PREFIX "haproxy-k8s-sync/" /* "haproxy-k8s-sync/PORT.OPTION" */
+#define SERVICES_NAMESPACE_BYTES (1u << 20) /* of host names and paths */
 
 /* Borrowed. */
 struct services_rules {
@@ -98,10 +98,6 @@ void services_plan_fini(struct services_plan *p);
 
 /* "*:443", "10.0.0.1:443". Allocates. */
 char *services_place(const struct service_route *r) must_check;
-
-/* What says that option of a port, NULL: any; this program's before those of the older system. NULL: nothing does. */
-const struct object_annotation *services_annotation(const struct annotated_service *s, const struct service_port *port,
-                                                    const char *option, const struct services_rules *rules);
 
 /* What came of each annotation of s, which p was made with, as lines for people. */
 void services_explain(const struct services_plan *p, const struct annotated_service *s,

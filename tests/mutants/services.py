@@ -4,6 +4,7 @@ from .mutant import Mutant, room
 
 OPTION = "services/option.c"
 PLAN = "services/plan.c"
+NOTES = "services/notes.c"
 PRINT = "services/print.c"
 MAP = "services/files.c"
 BINDS = "haproxy/cfg/binds.c"
@@ -58,9 +59,10 @@ room("services: plan", ("test_services_plan",), (
     Mutant("how a port was served before is nothing", PLAN, "bool waits = incumbents && !str_eq(service_owners_find(rules->incumbents, at), mode);", "bool waits = false;"),
     Mutant("Services of any namespace are served", PLAN, "served = rules->namespace_count == 0, unprotected;", "served = true, unprotected;"),
     Mutant("what is refused owns its host name", PLAN, "        if (r->refused && !r->withheld)\n            continue;\n        if (r->options.hostname != NULL)", "        if (r->options.hostname != NULL)"),
-    Mutant("the older system's annotation counts more", PLAN, "(found == NULL || own))", "(found == NULL || !own))"),
-    Mutant("a pause is an option", PLAN, "return str_eq(name, PAUSED) ? NULL : name", "return name"),
-    Mutant("a prefix is a word's beginning", PLAN, " && name[len] == '.' ? name", " ? name"),
+    Mutant("the older system's annotation counts more", NOTES, "order : x->own - y->own;", "order : y->own - x->own;"),
+    Mutant("the annotations of a port are those of all before it", NOTES, "            first = middle + 1;", "            first = middle + 2;"),
+    Mutant("a pause is an option", NOTES, "return str_eq(annotation, PAUSED) ? NULL : annotation", "return annotation"),
+    Mutant("a prefix is a word's beginning", NOTES, " && annotation[len] == '.' ? annotation", " ? annotation"),
     Mutant("a port without a node port is served", PLAN, "unprotected || port->node_port == 0);", "unprotected);"),
     Mutant("a bad value is none", PLAN, "        good = false;\n", ""),
     Mutant("a certificate that is missing is served", PLAN, "!rules->has_certificate(rules->arg, o->certificate)\n", "false\n"),
