@@ -1,8 +1,8 @@
 /*
  * From annotated Services to frontends and backends: who is served where, who is not and why. Each port with a node port and
  * annotations of its own is one route. A host name is one namespace's, with all its paths and ports. Of two that want the same (a host
- * name; a host name and path at one address and port; a port with tcp, one with and one without TLS) the one that was served before
- * keeps it, then the older one; the names decide between two of one age. The same objects and incumbents give the same plan, in
+ * name; a port with tcp, one with and one without TLS) the one that was served before keeps it, then the older one, who has a host name
+ * and path at one address and port, too; the names decide between two of one age. The same objects and incumbents give the same plan, in
  * whatever order they come. Pure.
  */
 #ifndef SERVICES_PLAN_H

@@ -14,6 +14,7 @@ from .ingress_set import backend, ingress
 
 Object = dict[str, Any]
 TEAMS = [f"team{i}" for i in range(10)]
+CROWD = "crowd"  # has more than one namespace may have
 ANYWHERE, ELSEWHERE = "*", "127.0.12.1"
 # No value of any annotation, wherever it stands.
 SMUGGLED = ["x\n    server evil 192.0.2.66:1", "x\nfrontend evil", 'a" b', "a b", "a # b", "${HOME}", "%[env(HOME)]", "'", "\\", "é", "x" * 3000]
@@ -75,10 +76,10 @@ class Settled:
     def goes_to(self, address: str, port: int, host: str, path: str) -> str:
         """The backend of a request, "": none. The longest path counts; what a host has no path for is no other namespace's."""
         for name in (host, above(host), *("*" for owner in [self.owner(host)] if owner == self.owners.get("*"))):
-            paths = self.served.get((address, port, name), {})
-            fits = [p for p in paths if (path + "/").startswith(p.rstrip("/") + "/")]
-            if fits:
-                return paths[max(fits, key=len)].backend
+            paths, words = self.served.get((address, port, name), {}), path.split("/")
+            for count in range(len(words), 0, -1):
+                if (fits := "/".join(words[:count]) or "/") in paths:
+                    return paths[fits].backend
         return ""
 
 
@@ -169,6 +170,9 @@ class Generator:
 
     odd = hostile = good
 
+    def crowd(self) -> list[Asked]:
+        raise NotImplementedError
+
 
 class Services(Generator):
     """Annotated ones. The oldest two have the ports for https and for http."""
@@ -230,6 +234,15 @@ class Services(Generator):
             lambda: self.make(namespace, name, age, host, wrong=True, notes={self.dice.choice(PROTECTIONS): "10.0.0.0/8"}),
         ])()
 
+    def crowd(self) -> list[Asked]:
+        """Ten ports more than 2,000."""
+        many = self.make(CROWD, "many", 2, "crowd.example", noted=True)
+        spec, notes = many.tree["spec"], many.tree["metadata"]["annotations"]
+        said, spec["ports"] = {key.partition("web.")[::2]: value for key, value in notes.items()}, [{**spec["ports"][0], "name": f"p{i}"} for i in range(2010)]
+        many.tree["metadata"]["annotations"] = {f"{prefix}p{i}.{option}": value for i in range(2010) for (prefix, option), value in [*said.items(), ((next(iter(said))[0], "path"), f"/{i}")]}
+        many.claims = [dataclasses.replace(many.claims[0], path=f"/{i}", backend=f"k8s-service_{CROWD}_many_p{i}_backend") for i in range(2000)]
+        return [many]
+
 
 class Ingresses(Generator):
     """The oldest has what has no host."""
@@ -277,3 +290,9 @@ class Ingresses(Generator):
             lambda: self.make(namespace, name, age, (host, "/"), noted=True, notes={"haproxy-k8s-sync/timeout-server": self.dice.choice(["25d", "9999999999h", "0s", "-1s", "1"])}),
             lambda: self.make(namespace, name, age, (host, "/"), wrong=True, notes={self.dice.choice(PROTECTIONS): "10.0.0.0/8"}),
         ])()
+
+    def crowd(self) -> list[Asked]:
+        """The youngest is beyond 4 MB."""
+        made = [self.make(CROWD, f"large{i}", 2 + i, (f"www.g{i}.{CROWD}.example", "/"), wrong=i == 4, notes={"example.com/large": "x" * 900_000}) for i in range(5)]
+        made[4].claims = []
+        return made

@@ -4,7 +4,6 @@ are one's own."""
 from __future__ import annotations
 
 import pathlib
-import random
 import socket
 
 import pytest
@@ -14,7 +13,7 @@ from tests.harness.certificates import der, self_signed
 from tests.harness.haproxy import haproxy_binary
 from tests.harness.process import wait_until
 
-from .ingress_set import Object, backend, endpoint, endpoint_slice, haproxy_accepts, ingress, ingress_class, make, render, rule, running, secret, service, web
+from .ingress_set import Object, backend, endpoint, endpoint_slice, ingress, ingress_class, make, render, rule, running, secret, service, web
 from .test_template_source import Site
 
 OLD, YOUNG = "2026-01-01T00:00:00Z", "2026-03-01T00:00:00Z"
@@ -177,62 +176,6 @@ def render_again(directory: pathlib.Path, named: str) -> str:
     return render(directory, objects, default_certificate=named).config
 
 
-HOSTS = ["a.x", "b.x", "*.x", "a.y", "*.y", "x", "a.b.x", None]
-PATHS = ["/", "/p", "/p/q"]
-TEAMS = ["bank", "evil", "infra"]
-
-
-def overlap(one: str, other: str) -> bool:
-    """Whether a request may be of both, where one without a host is of none of the others."""
-    return one == other or any(name == "*" + below[below.index("."):] for name, below in ((one, other), (other, one)) if "." in below and below[0] != "*")
-
-
-def candidates(host: str) -> list[str]:
-    return [host, "*" + host[host.index("."):], "*"] if "." in host else [host, "*"]
-
-
-def answer(made: dict[str, str], host: str, path: str) -> str | None:
-    """As the frontend does it, all paths being prefixes."""
-    for key in candidates(host):
-        found = [route for route in made if f"{key}{path}/".replace("//", "/").startswith(route)]
-        if found:
-            return made[max(found, key=len)]
-    return None
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_any_mix_of_teams(tmp_path: pathlib.Path, seed: int) -> None:
-    """Against a model: whose a name is, by age; nobody's request and no certificate goes elsewhere, and each that is left out is told."""
-    dice = random.Random(seed)
-    made, owners, told = [], {}, set()
-    for age in range(dice.choice((5, 40))):
-        team, hosts = dice.choice(TEAMS), dice.sample(HOSTS, dice.randint(1, 3))
-        rules = [rule(host, *(("Prefix", path, "s") for path in dice.sample(PATHS, dice.randint(1, 2)))) for host in hosts]
-        tls = [{"secretName": "tls", "hosts": dice.sample([host for host in HOSTS if host], dice.randint(0, 4))} for _ in range(dice.randint(0, 2))]
-        made.append(ingress(f"i{age}", *rules, namespace=team, created=f"2026-01-01T00:00:{age:02d}Z", tls=tls))
-        for host in (host or "*" for host in hosts):
-            others = [other for other, owner in owners.items() if owner != team and overlap(host, other)]
-            if others:
-                told.add(f"{team}/i{age}")
-            else:
-                owners[host] = team
-    pair = self_signed(tmp_path, "any")
-    dice.shuffle(made)
-    rendered = render(tmp_path, {"ingresses": made, "services": SERVICES, "secrets": [secret("tls", pair, team) for team in TEAMS]})
-    routes_ = {key: to.split("_")[0] for key, to in rendered.routes().items()}
-    shown = [(line.split("ssl/")[1].split("_")[0], name) for line in rendered.files.get("files/certificates.list", "").splitlines() for name in line.split(" ")[1:]]
-    for host in ["a.x", "b.x", "z.x", "a.y", "z.y", "x", "a.b.x", "z.b.x", "nobody"]:
-        owner = next((owners[key] for key in candidates(host) if key in owners), None)
-        for path in PATHS:
-            assert answer(routes_, host, path) in (owner, "no-route", None), (host, path)
-        teams = {team for team, name in shown if name in candidates(host)[:2]}
-        assert teams <= {owner} if owner else len(teams) <= 1, host
-    for host, owner in owners.items():
-        assert any(key.startswith(f"{host}/") and to == owner for key, to in routes_.items()), host
-    assert {line.split(" ")[1].rstrip(":") for line in rendered.events.splitlines() if "another namespace gets it only" in line} == told
-    assert haproxy_binary() is None or haproxy_accepts(tmp_path, rendered) == ""
-
-
 PROTECT = ["nginx.ingress.kubernetes.io/auth-url", "nginx.ingress.kubernetes.io/whitelist-source-range", "haproxy.org/allow-list",
            "ingress.kubernetes.io/deny-list", "haproxy-ingress.github.io/auth-tls-secret", "haproxy-k8s-sync/allow-list"]
 
@@ -309,8 +252,6 @@ def test_clients_are_shown_no_other_teams_certificate(tmp_path: pathlib.Path) ->
         for name in ("other.example.com", None):
             with pytest.raises(OSError):
                 proxy.certificate(name)
-
-
 
 
 class Team:
