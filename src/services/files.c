@@ -51,14 +51,11 @@ static void print_path(const struct service_route *r, struct buf *out)
     buf_printf(out, "%s\n", sends != NULL ? sends : r->backend);
 }
 
-static void print_map(const struct services_plan *p, const struct service_frontend *f, enum services_file which,
-                      struct buf *out)
+static void print_map(const struct service_frontend *f, enum services_file which, struct buf *out)
 {
     const struct service_route *before = NULL;
     for (size_t i = 0; i < f->count; i++) {
-        const struct service_route *r = &p->routes[f->first + i];
-        if (r->refused || r->options.tcp)
-            continue;
+        const struct service_route *r = f->routes[i];
         if (which == SERVICES_PATHS)
             print_path(r, out);
         else if (before == NULL || !str_eq(before->options.hostname, r->options.hostname))
@@ -91,16 +88,15 @@ static int order_of_shown(const void *a, const void *b)
 }
 
 /* Each once; filtered: with the names that it is shown for, which are those of its routes and no others that stand in it. */
-static void print_certificates(const struct services_plan *p, const struct service_frontend *f,
-                               const struct services_print *how, bool filtered, struct buf *out)
+static void print_certificates(const struct service_frontend *f, const struct services_print *how, bool filtered,
+                               struct buf *out)
 {
     struct shown *list = mem_array(f->count, sizeof(list[0]));
     size_t count = 0, names = 0;
     for (size_t i = 0; i < f->count; i++) {
-        const struct service_route *r = &p->routes[f->first + i];
+        const struct service_route *r = f->routes[i];
         const char *host = filtered && !r->options.tcp ? r->options.hostname : NULL;
-        if (!r->refused)
-            list[count++] = (struct shown){certificate_path(&r->options, how), host};
+        list[count++] = (struct shown){certificate_path(&r->options, how), host};
     }
     if (count > 0)
         qsort(list, count, sizeof(list[0]), order_of_shown);
@@ -120,21 +116,20 @@ static void print_certificates(const struct services_plan *p, const struct servi
     free(list);
 }
 
-void services_file_print(const struct services_plan *p, const struct service_frontend *f, enum services_file which,
-                         const struct services_print *how, struct buf *out)
+void services_file_print(const struct service_frontend *f, enum services_file which, const struct services_print *how,
+                         struct buf *out)
 {
     buf_add(out, "");
     if (which == SERVICES_CERTIFICATES)
-        print_certificates(p, f, how, how->maps != NULL, out);
+        print_certificates(f, how, how->maps != NULL, out);
     else
-        print_map(p, f, which, out);
+        print_map(f, which, out);
 }
 
 /* HAProxy takes 64 words a line. */
 #define CERTIFICATES_INLINE 28
 
-bool services_uses_file(const struct services_plan *p, const struct service_frontend *f, enum services_file which,
-                        const struct services_print *how)
+bool services_uses_file(const struct service_frontend *f, enum services_file which, const struct services_print *how)
 {
     cleanup(buf_fini) struct buf list = {0};
     size_t lines = 0;
@@ -142,7 +137,7 @@ bool services_uses_file(const struct services_plan *p, const struct service_fron
         return services_has_file(f, which);
     if (which != SERVICES_CERTIFICATES)
         return false;
-    print_certificates(p, f, how, false, &list);
+    print_certificates(f, how, false, &list);
     for (const char *c = buf_str(&list); *c != '\0'; c++)
         lines += *c == '\n';
     return lines > CERTIFICATES_INLINE;

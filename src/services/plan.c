@@ -300,21 +300,32 @@ static int order_of_ranks(const struct service_route *x, const struct service_ro
     return order != 0 ? order : x->redirect - y->redirect;
 }
 
-/* Of one path the older stands first. */
-static int order_of_routes(const void *a, const void *b)
+static int order_of_requests(const struct service_route *x, const struct service_route *y)
 {
-    const struct service_route *x = a, *y = b;
-    int order = order_of_places(a, b);
-    if (order == 0)
-        order = order_of_texts(x->options.hostname, y->options.hostname);
+    int order = order_of_texts(x->options.hostname, y->options.hostname);
     if (order == 0) {
         size_t x_len = x->options.path != NULL ? strlen(x->options.path) : 0;
         size_t y_len = y->options.path != NULL ? strlen(y->options.path) : 0;
         order = (x_len < y_len) - (x_len > y_len);
     }
+    return order != 0 ? order : order_of_texts(x->options.path, y->options.path);
+}
+
+/* Of one path the older stands first. */
+static int order_of_routes(const void *a, const void *b)
+{
+    int order = order_of_places(a, b);
     if (order == 0)
-        order = order_of_texts(x->options.path, y->options.path);
-    return order != 0 ? order : order_of_ranks(x, y);
+        order = order_of_requests(a, b);
+    return order != 0 ? order : order_of_ranks(a, b);
+}
+
+/* Of one frontend; what is for the address itself stands before what is for all. */
+static int order_in_frontend(const void *a, const void *b)
+{
+    const struct service_route *const *x = a, *const *y = b;
+    int order = order_of_requests(*x, *y);
+    return order != 0 ? order : strcmp((*y)->place, (*x)->place);
 }
 
 static void refuse(struct services_plan *p, struct service_route *r, const char *by, const char *what)
@@ -392,7 +403,7 @@ static const char *why_not_beside(const struct service_route *r, const struct se
         return other->options.tcp ? "it is TCP by" : "it is HTTP by";
     if (r->options.tcp)
         return "it is TCP, and alone the port of";
-    if (same && has_tls(r) != has_tls(other))
+    if (has_tls(r) != has_tls(other))
         return has_tls(other) ? "it is with TLS by" : "it is without TLS by";
     return NULL;
 }
@@ -482,17 +493,43 @@ static void remember_owners(struct services_plan *p)
     }
 }
 
-/* Routes of one address and port. */
+/* Adds what that port serves at all addresses. */
+static void add_routes_of_all(const struct services_plan *p, struct service_frontend *f)
+{
+    size_t left = 0;
+    const struct service_frontend *all = NULL;
+    for (size_t i = 0; i < p->frontend_count && all == NULL; i++)
+        if (str_eq(p->frontends[i].served->place, ALL_ADDRESSES) &&
+            p->frontends[i].served->listen_port == f->served->listen_port)
+            all = &p->frontends[i];
+    if (all == NULL || all->served == f->served)
+        return;
+    f->routes = mem_resize(f->routes, f->count + all->count, sizeof(f->routes[0]));
+    memcpy(&f->routes[f->count], all->routes, all->count * sizeof(f->routes[0]));
+    f->count += all->count;
+    qsort(f->routes, f->count, sizeof(f->routes[0]), order_in_frontend);
+    for (size_t i = 0; i < f->count; i++)
+        if (i == 0 || order_of_requests(f->routes[i - 1], f->routes[i]) != 0 ||
+            str_eq(f->routes[i - 1]->place, f->routes[i]->place))
+            f->routes[left++] = f->routes[i];
+    f->count = left;
+}
+
+/* Routes of one address and port; "*" comes before the addresses. */
 static void add_frontend(struct services_plan *p, size_t first, size_t end)
 {
-    size_t served = first;
-    while (served < end && p->routes[served].refused)
-        served++;
-    if (served == end)
+    struct service_frontend f = {.routes = mem_array(end - first, sizeof(f.routes[0]))};
+    for (size_t i = first; i < end; i++)
+        if (!p->routes[i].refused)
+            f.routes[f.count++] = &p->routes[i];
+    f.served = f.routes[0];
+    if (f.count == 0) {
+        free(f.routes);
         return;
+    }
+    add_routes_of_all(p, &f);
     p->frontends = mem_one_more(p->frontends, p->frontend_count, sizeof(p->frontends[0]));
-    p->frontends[p->frontend_count++] =
-        (struct service_frontend){.first = first, .count = end - first, .served = &p->routes[served]};
+    p->frontends[p->frontend_count++] = f;
 }
 
 static int order_of_remarks(const void *a, const void *b)
@@ -543,6 +580,8 @@ void services_plan_fini(struct services_plan *p)
     }
     for (size_t i = 0; i < p->remark_count; i++)
         free(p->remarks[i].text);
+    for (size_t i = 0; i < p->frontend_count; i++)
+        free(p->frontends[i].routes);
     free(p->routes);
     free(p->frontends);
     free(p->remarks);

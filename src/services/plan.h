@@ -65,10 +65,12 @@ struct service_route {
     char *backend;               /* NULL: a redirect */
 };
 
-/* Neighbours in services_plan.routes. */
+/* An address and a port. A listener at one address takes its connections from the one at all addresses ("*"): it serves the host
+ * names of that, too. */
 struct service_frontend {
-    size_t first, count;
-    const struct service_route *served; /* one of them: address, port and mode are those of all that are not refused */
+    const struct service_route **routes; /* that are served: by host name, the longest path first */
+    size_t count;
+    const struct service_route *served; /* an own one: address, port and mode are those of all */
 };
 
 /* What is reported to a Service. */
@@ -135,11 +137,10 @@ struct services_print {
     void (*servers)(void *arg, const struct service_route *r, struct buf *out);
     void *arg;
 };
-void services_file_print(const struct services_plan *p, const struct service_frontend *f, enum services_file which,
-                         const struct services_print *how, struct buf *out);
+void services_file_print(const struct service_frontend *f, enum services_file which, const struct services_print *how,
+                         struct buf *out);
 /* Whether what is printed so refers to that file. */
-bool services_uses_file(const struct services_plan *p, const struct service_frontend *f, enum services_file which,
-                        const struct services_print *how);
+bool services_uses_file(const struct service_frontend *f, enum services_file which, const struct services_print *how);
 void services_plan_print(const struct services_plan *p, const struct services_print *how, struct buf *out);
 
 #endif

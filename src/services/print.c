@@ -10,13 +10,12 @@
 
 /* ---- frontends ---- */
 
-static void print_certificates(const struct services_plan *p, const struct service_frontend *f,
-                               const struct services_print *how, struct buf *out)
+static void print_certificates(const struct service_frontend *f, const struct services_print *how, struct buf *out)
 {
     cleanup(buf_fini) struct buf list = {0};
     if (how->default_certificate != NULL)
         buf_printf(out, " crt %s", how->default_certificate);
-    if (services_uses_file(p, f, SERVICES_CERTIFICATES, how)) {
+    if (services_uses_file(f, SERVICES_CERTIFICATES, how)) {
         cleanup(mem_free_ptr) char *name = services_file_name(f, SERVICES_CERTIFICATES);
         buf_printf(out, " crt-list %s%s", how->lists, name);
         /* Else the first of the list is shown to whoever asks for a name that is nobody's. */
@@ -24,7 +23,7 @@ static void print_certificates(const struct services_plan *p, const struct servi
             buf_add(out, " strict-sni");
         return;
     }
-    services_file_print(p, f, SERVICES_CERTIFICATES, how, &list);
+    services_file_print(f, SERVICES_CERTIFICATES, how, &list);
     char *rest = list.data;
     for (char *path; (path = strsep(&rest, "\n")) != NULL;)
         if (*path != '\0')
@@ -73,8 +72,7 @@ static void print_forwarded(bool tls, const struct services_print *how, struct b
     buf_printf(out, INDENT "http-request del-header x-forwarded-port%s", buf_str(&unless));
 }
 
-static void print_frontend(const struct services_plan *p, const struct service_frontend *f,
-                           const struct services_print *how, struct buf *out)
+static void print_frontend(const struct service_frontend *f, const struct services_print *how, struct buf *out)
 {
     const struct service_route *first = f->served;
     bool tls = first->options.tls && !first->redirect;
@@ -83,7 +81,7 @@ static void print_frontend(const struct services_plan *p, const struct service_f
                first->listen_port);
     buf_printf(out, INDENT "mode %s\n" INDENT "bind %s%s", first->options.tcp ? "tcp" : "http", at, tls ? " ssl" : "");
     if (tls)
-        print_certificates(p, f, how, out);
+        print_certificates(f, how, out);
     buf_add(out, "\n");
     if (!first->options.tcp)
         print_forwarded(tls, how, out);
@@ -101,12 +99,10 @@ static void print_frontend(const struct services_plan *p, const struct service_f
         buf_add(out, INDENT "use_backend %[var(txn.k8s_to)] if { var(txn.k8s_to) -m found }\n");
     }
     for (size_t i = 0; i < f->count && (first->options.tcp || how->maps == NULL); i++)
-        if (p->routes[f->first + i].refused)
-            continue;
-        else if (first->options.tcp)
-            buf_printf(out, INDENT "default_backend %s\n", p->routes[f->first + i].backend);
+        if (first->options.tcp)
+            buf_printf(out, INDENT "default_backend %s\n", f->routes[i]->backend);
         else
-            print_route(&p->routes[f->first + i], out);
+            print_route(f->routes[i], out);
     buf_add(out, "\n");
 }
 
@@ -156,6 +152,6 @@ static void print_backends(const struct services_plan *p, const struct services_
 void services_plan_print(const struct services_plan *p, const struct services_print *how, struct buf *out)
 {
     for (size_t i = 0; i < p->frontend_count; i++)
-        print_frontend(p, &p->frontends[i], how, out);
+        print_frontend(&p->frontends[i], how, out);
     print_backends(p, how, out);
 }

@@ -109,8 +109,8 @@ def own_hosts(asked: list[Asked], before: dict[str, str]) -> dict[str, str]:
 
 def beside(claim: Claim, other: Claim) -> bool:
     """Whether both can be served. All addresses have each of them; of tcp each is alone."""
-    same, near = claim.address == other.address, claim.port == other.port and ANYWHERE in (claim.address, other.address)
-    return not ((same and claim.port == other.port) or near) or ("tcp" not in (claim.kind, other.kind) and not (same and claim.kind != other.kind))
+    near = claim.port == other.port and (claim.address == other.address or ANYWHERE in (claim.address, other.address))
+    return not near or claim.kind == other.kind != "tcp"
 
 
 def settle(objects_: Iterable[Asked], before: dict[str, str]) -> Settled:
@@ -142,6 +142,12 @@ def settle(objects_: Iterable[Asked], before: dict[str, str]) -> Settled:
                 made.shown[claim.address, claim.port, claim.host] = one.namespace
             if not any((c.address, c.port) == (claim.address, claim.port) for c in kinds):
                 kinds.append(claim)
+    # A listener at one address takes its connections from the one at all: it has what that has.
+    for address, port in {key[:2] for key, paths in made.served.items() if paths and key[0] != ANYWHERE}:
+        for _, _, host in [key for key in made.served if key[:2] == (ANYWHERE, port)]:
+            made.served[address, port, host] = made.served[ANYWHERE, port, host] | made.served.get((address, port, host), {})
+            if team := made.shown.get((ANYWHERE, port, host)):
+                made.shown.setdefault((address, port, host), team)
     made.told |= {one.key for one in asked if one.names_other and not one.wrong and made.owner(one.names_other) != one.namespace}
     return made
 

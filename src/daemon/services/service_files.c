@@ -8,13 +8,13 @@
 #include "services/plan.h"
 #include "settings/settings.h"
 
-static int add_file(struct storage_files *files, const struct services_plan *p, const struct service_frontend *f,
-                    enum services_file which, const struct services_print *how)
+static int add_file(struct storage_files *files, const struct service_frontend *f, enum services_file which,
+                    const struct services_print *how)
 {
     cleanup(mem_free_ptr) char *name = services_file_name(f, which);
     cleanup(buf_fini) struct buf text = {0};
     struct error err = {0};
-    services_file_print(p, f, which, how, &text);
+    services_file_print(f, which, how, &text);
     return storage_files_add(files, which == SERVICES_CERTIFICATES ? STORAGE_GENERAL : STORAGE_MAP, name,
                              buf_str(&text), text.len, &err);
 }
@@ -23,8 +23,8 @@ int service_files_add(struct storage_files *files, const struct services_plan *p
 {
     for (size_t i = 0; i < p->frontend_count; i++)
         for (unsigned which = 0; which < SERVICES_FILES; which++)
-            if (services_uses_file(p, &p->frontends[i], (enum services_file)which, how) &&
-                add_file(files, p, &p->frontends[i], (enum services_file)which, how) != 0)
+            if (services_uses_file(&p->frontends[i], (enum services_file)which, how) &&
+                add_file(files, &p->frontends[i], (enum services_file)which, how) != 0)
                 return -1;
     return 0;
 }

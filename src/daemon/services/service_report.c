@@ -38,19 +38,17 @@ static struct reported_route reported_route(const struct service_route *r)
                                    .sends = r->redirect ? services_redirect_text(r) : NULL};
 }
 
-static void report_frontend(struct service_report *r, const struct services_plan *p, const struct service_frontend *of,
-                            size_t *room)
+static void report_frontend(struct service_report *r, const struct service_frontend *of, size_t *room)
 {
     struct reported_frontend f = {.port = of->served->listen_port,
                                   .tcp = of->served->options.tcp,
                                   .tls = of->served->options.tls && !of->served->redirect};
     f.routes = mem_array(of->count < *room ? of->count : *room, sizeof(f.routes[0]));
     for (size_t i = 0; i < of->count; i++) {
-        const struct service_route *one = &p->routes[of->first + i];
-        f.route_count += !one->refused;
-        if (one->refused || *room == 0)
+        f.route_count++;
+        if (*room == 0)
             continue;
-        f.routes[f.kept++] = reported_route(one);
+        f.routes[f.kept++] = reported_route(of->routes[i]);
         (*room)--;
     }
     f.address = mem_strdup(of->served->place);
@@ -66,6 +64,6 @@ void service_report_take(struct service_report *r, const struct services_plan *p
     for (size_t i = 0; i < p->frontend_count; i++) {
         r->frontend_count++;
         if (room > 0)
-            report_frontend(r, p, &p->frontends[i], &room);
+            report_frontend(r, &p->frontends[i], &room);
     }
 }

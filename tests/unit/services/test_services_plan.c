@@ -129,7 +129,7 @@ static void print(const struct services_plan *p, struct buf *out)
             if (!services_has_file(f, which))
                 continue;
             buf_printf(out, "%s\n", name);
-            services_file_print(p, f, which, &how, out);
+            services_file_print(f, which, &how, out);
         }
     for (size_t i = 0; i < p->remark_count; i++) {
         const struct service_remark *r = &p->remarks[i];
@@ -274,6 +274,20 @@ static const struct {
         "+hosts 10_0_0_1_81 81 x.example\n+paths 10_0_0_1_81\nx.example/ k8s-service_a_c_p_backend\n"
         "+hosts fd00--1_81 81 x.example\n+paths fd00--1_81\nx.example/ k8s-service_a_b_p_backend\n",
     },
+    /* a listener at one address takes its connections from the one at all: it serves those hosts, too; of one path its own counts */
+    {
+        "1:bank/b p/80:30001 p.hostname=x.example p.use-ssl=false p.listen-port=81\n"
+        "2:bank/b2 p/80:30002 p.hostname=x.example p.path=/a p.use-ssl=false p.listen-port=81\n"
+        "3:evil/c p/80:30003 p.hostname=y.example p.use-ssl=false p.listen-port=81 p.listen-ip=10.0.0.1\n"
+        "4:bank/d p/80:30004 p.hostname=x.example p.path=/a p.use-ssl=false p.listen-port=81 p.listen-ip=10.0.0.1",
+        "+plain all 81\n+plain 10.0.0.1 81 10_0_0_1_81\n"
+        "+backend bank_b2_p http plain 30002\n+backend bank_b_p http plain 30001\n"
+        "+backend bank_d_p http plain 30004\n+backend evil_c_p http plain 30003\n"
+        "+hosts all_81 81 x.example\n+paths all_81\nx.example/a/ k8s-service_bank_b2_p_backend\n"
+        "x.example/ k8s-service_bank_b_p_backend\n"
+        "+hosts 10_0_0_1_81 81 x.example y.example\n+paths 10_0_0_1_81\nx.example/a/ k8s-service_bank_d_p_backend\n"
+        "x.example/ k8s-service_bank_b_p_backend\ny.example/ k8s-service_evil_c_p_backend\n",
+    },
     /* a port without a name; ours counts more than the other one's */
     {
         "1:a/b /80:30001 own:hostname=x.example .use-ssl=false own:listen-port=80 .listen-port=81 own:paused=true "
@@ -351,6 +365,8 @@ static const struct {
      "refused a/b: port 443 at *: it is HTTP by Service a/good, which is older or was served before"},
     {"2:a/b p/80:30002 p.hostname=y.example p.use-ssl=false",
      "refused a/b: port 443 at *: it is with TLS by Service a/good, which is older or was served before"},
+    {"2:a/b p/80:30002 p.hostname=y.example p.use-ssl=false p.listen-ip=10.0.0.1",
+     "refused a/b: port 443 at 10.0.0.1: it is with TLS by Service a/good, which is older or was served before"},
     {"2:a/b p/80:30002 p.hostname=y.example q.path=/",
      "noted a/b: " OLD ".q.path: the Service has no such TCP port; it has p"},
     {"2:a/b p/80:30002 p.hostname=y.example p.hostnam=z",
