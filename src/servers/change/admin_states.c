@@ -93,6 +93,9 @@ static bool is_desired_live(const struct look *l)
 
 static void judge_ready(struct admin_state *mark, const struct look *l)
 {
+    mark->sent_again = mark->sent_again && mark->corrected;
+    mark->unheeded = mark->corrected;
+    mark->corrected = false;
     if (mark->theirs != RUNTIME_READY && l->worker != WORKER_SAME)
         mark->lost = true;
     else if (!mark->lost && !l->stale)
@@ -103,11 +106,18 @@ static void judge_ready(struct admin_state *mark, const struct look *l)
 
 static void judge_set(struct admin_state *mark, const struct look *l)
 {
-    if (l->stale)
+    if (l->stale) {
+        mark->unheeded = mark->told == RUNTIME_READY;
         return;
+    }
+    /* HAProxy said that it is ready: the command is sent once more before anything else is assumed. */
+    bool again = mark->unheeded && !mark->sent_again;
+    mark->sent_again = mark->unheeded;
+    mark->unheeded = false;
     /* The API may take drain and maint for each other: a difference in that alone is no operator's. */
     bool late = mark->late_periods > 0 && mark->late == l->row->admin;
-    if (mark->ours == RUNTIME_READY && mark->theirs == RUNTIME_READY && (l->worker == WORKER_BY_OUR_RELOAD || late)) {
+    if (mark->ours == RUNTIME_READY && mark->theirs == RUNTIME_READY &&
+        (l->worker == WORKER_BY_OUR_RELOAD || late || again)) {
         mark->late_periods = 0;
         mark->ours = l->row->admin;
     } else if (mark->ours == RUNTIME_READY) {
@@ -190,7 +200,7 @@ void admin_states_refresh(struct admin_states *m, const struct backend *actual, 
         struct admin_state mark = take_admin_state(m, name);
         if (l.row != NULL && !l.row->unresolved) /* then the state is HAProxy's, until it has an address */
             admin_states_judge(&mark, &l);
-        if (anybody_set_it(&mark) || mark.in_file || mark.late_periods > 0)
+        if (anybody_set_it(&mark) || mark.in_file || mark.late_periods > 0 || mark.unheeded || mark.sent_again)
             marks[count++] = mark;
         else
             free(mark.name);
@@ -252,8 +262,10 @@ bool admin_states_correct(struct admin_states *m, struct runtime *r, bool other_
         bool told = mark != NULL && mark->crossed && !other_worker && r->servers[i].admin != mark->told;
         if (told)
             runtime_set_admin(&r->servers[i], mark->told);
-        if (mark != NULL)
+        if (mark != NULL) {
             mark->crossed = false;
+            mark->corrected = told && mark->told == RUNTIME_READY;
+        }
         differs = differs || told;
     }
     return differs;

@@ -36,10 +36,12 @@ struct admin_state {
     bool in_file; /* the line was in maintenance: where it is not any more, and HAProxy is, that is no operator's */
     bool asked;   /* a command has set the state `told`, and no reading has shown it yet */
     enum runtime_admin told;
-    bool crossed;            /* asked, while a reading was under way */
-    enum runtime_admin late; /* a command got no answer: the API may still carry it out ... */
-    unsigned late_periods;   /* ... for so many more of admin_states_age */
-    bool unanswered;         /* ... and there was no reading since */
+    bool unheeded, sent_again; /* it was ready, as HAProxy said, and the reading showed otherwise; and a second time */
+    bool crossed;              /* asked, while a reading was under way */
+    bool corrected;            /* ... to be ready, which the reading did not show */
+    enum runtime_admin late;   /* a command got no answer: the API may still carry it out ... */
+    unsigned late_periods;     /* ... for so many more of admin_states_age */
+    bool unanswered;           /* ... and there was no reading since */
 };
 
 struct admin_states {
