@@ -14,6 +14,10 @@
 #include "haproxy/instance.h"
 #include "host/timer.h"
 
+/* While one document comes after another: when the latest is tried to its end whatever comes, and for how long at most. */
+#define PATIENCE_MS 1000u
+#define PATIENCE_MAX_MS 60000u
+
 static void configuration_tell_why(const struct configuration *c, enum configuration_event_kind kind,
                                    const struct target *t, const char *reason, const struct error *err)
 {
@@ -143,9 +147,30 @@ static bool configuration_half_way(const struct configuration *c)
     return half_way;
 }
 
+/* Or cannot be tried now, for whatever reason: nothing is lost with it. */
+static bool configuration_was_tried(const struct configuration *c)
+{
+    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
+        bool stays = c->document->trial || !configuration_writes(c) || (c->options.canary > 0 && !canary_lets(t));
+        bool goes_on = t->progress == PROGRESS_WRITTEN || (t->progress == PROGRESS_VALID && !stays) ||
+                       (t->progress == PROGRESS_NEW && t->repairs == 0);
+        if (goes_on && t->in != NULL && !t->away)
+            return false;
+    }
+    return true;
+}
+
+/* Who changes an object all the time keeps no other change from HAProxy. */
+static bool configuration_keeps(const struct configuration *c)
+{
+    uint64_t now_ms = clock_mono_ms(), untried_ms = now_ms - c->tried_ms;
+    bool due = untried_ms >= PATIENCE_MS && untried_ms < PATIENCE_MAX_MS && !configuration_waits(c, now_ms);
+    return configuration_half_way(c) || (due && c->document != NULL && !configuration_was_tried(c));
+}
+
 bool configuration_next_is_due(const struct configuration *c)
 {
-    return c->next != NULL && !configuration_half_way(c);
+    return c->next != NULL && !configuration_keeps(c);
 }
 
 void configuration_use(struct configuration *c, struct document *d, unsigned version)
@@ -156,13 +181,15 @@ void configuration_use(struct configuration *c, struct document *d, unsigned ver
     if (c->document != NULL && str_eq(c->document->id, d->id) && c->document->trial == d->trial &&
         c->version == version)
         return;
-    if (configuration_half_way(c)) {
+    if (configuration_keeps(c)) {
         c->next = document_ref(d);
         c->next_version = version;
         for (struct target *t = waited ? NULL : target_next(c, NULL); t != NULL; t = target_next(c, t))
             target_hurry(t);
         return;
     }
+    if (c->document == NULL || configuration_was_tried(c) || clock_mono_ms() - c->tried_ms >= PATIENCE_MAX_MS)
+        c->tried_ms = clock_mono_ms();
     document_unref(c->document);
     c->document = document_ref(d);
     c->version = version;

@@ -109,6 +109,7 @@ struct configuration {
     char from_source[DIGEST_SHA256_HEX_BYTES]; /* what the source has; "": nothing yet */
     bool begun;                                /* the document was sent to a target */
     uint64_t not_before_ms;                    /* the next one is */
+    uint64_t tried_ms;                         /* since then none was tried to its end */
     struct error problem;                      /* of the source; kind NONE */
     bool paused;
     struct target **targets; /* by their numbers; NULL: that one was removed */

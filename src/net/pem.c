@@ -9,6 +9,10 @@
 
 #include "base/str.h"
 
+/* Beyond them one handshake can take a thread of HAProxy longer than its watchdog lets it, which ends the process. */
+#define KEY_MAX_BITS 8192
+#define DH_MAX_BITS 4096
+
 static void bio_free_ptr(BIO **b)
 {
     BIO_free(*b);
@@ -121,13 +125,33 @@ int pem_check_key(const char *key_pem, const char *cert_pem, struct error *err)
     return status;
 }
 
+/* All of its numbers count: a private exponent may be far longer than the modulus that EVP_PKEY_get_bits tells. */
+static int check_cost(const EVP_PKEY *key, int selection, unsigned max_bits, struct error *err)
+{
+    OSSL_PARAM *numbers = NULL;
+    size_t longest = 0;
+    if (key == NULL || EVP_PKEY_todata(key, selection, &numbers) != 1)
+        return 0;
+    for (const OSSL_PARAM *at = numbers; at->key != NULL; at++)
+        if (at->data_type == OSSL_PARAM_UNSIGNED_INTEGER && at->data_size > longest)
+            longest = at->data_size;
+    OSSL_PARAM_free(numbers);
+    if (longest <= max_bits / 8)
+        return 0;
+    return error_set(err, ERROR_INVALID,
+                     "a number of its %s has %zu bits, and more than %u are not taken: a handshake would stop HAProxy "
+                     "for too long",
+                     selection == EVP_PKEY_KEYPAIR ? "private key" : "DH parameters", longest * 8, max_bits);
+}
+
 int pem_check_server(const char *pem, bool *ret_common, struct error *err)
 {
     cleanup(x509_free_ptr) X509 *x = NULL;
     if (read_certificates(pem, &x, err) != 0)
         return error_set(err, ERROR_INVALID, "%s", err->message);
-    cleanup(bio_free_ptr) BIO *in = pem_reader(pem);
+    cleanup(bio_free_ptr) BIO *in = pem_reader(pem), *dh_in = pem_reader(pem);
     cleanup(key_free_ptr) EVP_PKEY *key = PEM_read_bio_PrivateKey(in, NULL, no_passphrase, NULL);
+    cleanup(key_free_ptr) EVP_PKEY *dh = PEM_read_bio_Parameters(dh_in, NULL);
     int status = 0;
     if (key == NULL)
         status = error_set(err, ERROR_INVALID,
@@ -135,6 +159,9 @@ int pem_check_server(const char *pem, bool *ret_common, struct error *err)
                            "what has none, a CA for one, belongs to files/");
     else if (X509_check_private_key(x, key) != 1)
         status = error_set(err, ERROR_INVALID, "the private key does not belong to the first certificate");
+    else if (check_cost(key, EVP_PKEY_KEYPAIR, KEY_MAX_BITS, err) != 0 ||
+             check_cost(dh, EVP_PKEY_KEY_PARAMETERS, DH_MAX_BITS, err) != 0)
+        status = -1;
     else
         *ret_common = EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA || EVP_PKEY_get_base_id(key) == EVP_PKEY_EC;
     ERR_clear_error();

@@ -20,7 +20,8 @@ int pem_check_certificates(const char *pem, struct error *err) must_check;
 int pem_check_key(const char *key_pem, const char *cert_pem, struct error *err) must_check;
 
 /* Certificates of a server with the private key of the first one, in any order, in one text. ret_common: the key is one
- * of RSA or of an elliptic curve. ERROR_INVALID. */
+ * of RSA or of an elliptic curve. None is taken whose handshakes would make HAProxy's watchdog end it: numbers of more than 8192 bits
+ * in the key, 4096 in DH parameters beside it. ERROR_INVALID. */
 int pem_check_server(const char *pem, bool *ret_common, struct error *err) must_check;
 /* The same text: whether a TLS server of this machine takes it, at OpenSSL's security level here: no key that is too short, no old
  * digest, also of the chain. ERROR_INVALID. */

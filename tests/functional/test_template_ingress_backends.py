@@ -72,6 +72,22 @@ def test_slots_of_a_data_plane_api(tmp_path: pathlib.Path) -> None:
     assert len(slots(range(1, 12))) == 20
 
 
+@pytest.mark.parametrize("slots", [0, 1])
+def test_servers_of_one_namespace(tmp_path: pathlib.Path, slots: int) -> None:
+    """Many backends of the same pods take nothing away from others: those that have more are left without, with an Event."""
+    objects = web(endpoint("10.0.0.1"), endpoint("10.0.0.2"))
+    for namespace in ("default", "other"):
+        objects["ingresses"] += [ingress(f"i{n}", rule(f"i{n}.{namespace}", ("Prefix", "/", "web")), namespace=namespace, created=f"2027-01-0{n}T00:00:00Z",
+                                         notes={"haproxy-k8s-sync/timeout-server": f"{n}s"}) for n in (1, 2, 3)]
+    objects["services"].append(service("web", namespace="other"))
+    objects["slices"].append(endpoint_slice("web", endpoint("10.0.1.1"), namespace="other"))
+    rendered = render(tmp_path, objects, namespace_servers=4, server_slots=slots)
+    counts = {name: len(rendered.servers(name)) for name in rendered.routes().values()}
+    assert counts == {"default_web_80": 2, "default_web_80.1s": 2, "default_web_80.2s": 0, "default_web_80.3s": 0,
+                      "other_web_80.1s": 1, "other_web_80.2s": 1, "other_web_80.3s": 1}
+    assert all((f"default/i{n}: Service default/web: backends before it have the 4 servers" in rendered.events) == (n > 1) for n in (1, 2, 3)), rendered.events
+
+
 def test_what_changes_without_a_reload(tmp_path: pathlib.Path) -> None:
     """A host or path of a known backend: the maps alone. Endpoints: server lines of that backend alone."""
     objects = web(endpoint("10.0.0.1"), endpoint("10.0.0.2"))

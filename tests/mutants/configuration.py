@@ -66,6 +66,8 @@ room("configuration, the engine with files", ("test_configuration_files", "test_
     Mutant("superseded, it runs with files that may be half there", RUNS, "if (loaded && !d->with_files) {", "if (loaded) {"),
 ))
 room("configuration, its pace", ("test_configuration", "test_target"), (
+    Mutant("who changes all the time keeps all from being tried", ENGINE, "untried_ms >= PATIENCE_MS && ", "false && "),
+    Mutant("what is repaired keeps a new document waiting", ENGINE, " && t->repairs == 0);", ");"),
     Mutant("a new document has the pauses of the old one's repairs", TARGET, "    t->repairs = 0;\n    t->repair_after_ms = 0;\n", ""),
     Mutant("repairs follow at once", TARGET, "(t->repairs > 0 ? pause : 0)", "0"),
     Mutant("it runs since it was looked at", RUNS, "    if (!str_eq(t->runs, d->hash)) {", "    if (true) {"),

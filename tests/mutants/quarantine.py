@@ -62,4 +62,6 @@ room("quarantine: what a set says of it", ("test_template_set",), (
 room("quarantine: certificates that are not served", ("test_pem",), (
     Mutant("a chain may be weak", PEM, "(int)SSL_CTX_add1_chain_cert(context, x)", "1"),
     Mutant("a certificate may be weak", PEM, "SSL_CTX_use_certificate(context, x) : (int)", "1 : (int)"),
+    Mutant("a key is as long as its modulus", PEM, "at->data_size > longest)", "at->data_size > longest && at == numbers)"),
+    Mutant("DH parameters may be any", PEM, "check_cost(dh, EVP_PKEY_KEY_PARAMETERS, DH_MAX_BITS, err) != 0)", "false)"),
 ))

@@ -16,6 +16,7 @@ use crate::{kind_of, routes};
 pub struct Seen {
     claims: BTreeMap<String, HashMap<String, Value>>,
     lists: BTreeMap<String, Vec<Value>>,
+    sums: HashMap<String, usize>,
     pub hosts: Hosts,
 }
 
@@ -80,6 +81,13 @@ pub fn add_all(env: &mut Environment, known: Known, owners: &str) -> Arc<Mutex<S
     env.add_function("collect", move |of: &str, value: Value| -> &'static str {
         all.lock().unwrap().collect(of, value);
         ""
+    });
+    let all = seen.clone();
+    env.add_function("tally", move |of: String, more: usize| -> usize {
+        let mut seen = all.lock().unwrap();
+        let sum = seen.sums.entry(of).or_default();
+        *sum = sum.saturating_add(more);
+        *sum
     });
     env.add_function("collected", move |of: &str| -> Value {
         Value::from(seen.lock().unwrap().lists.get(of).cloned().unwrap_or_default())

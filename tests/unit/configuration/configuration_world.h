@@ -211,7 +211,7 @@ static inline void forget(struct instance *in)
     in->ends = false;
 }
 
-/* The latest, or one with files that is half way somewhere: the latest waits for that. Or one that was gone back to. A new
+/* The latest, or one that it waits for: with files that are half way somewhere, or when one came after another for long. Or one that was gone back to. A new
  * one gets the last that ran while the latest is rejected. */
 static bool wanted(const struct instance *in, const char *text)
 {
@@ -222,7 +222,7 @@ static bool wanted(const struct instance *in, const char *text)
         first++;
     const struct configuration_view v = configuration_view(w.c, first), own = configuration_view(w.c, in->number);
     return (own.former && str_eq(hash, own.sha256)) || str_eq(text, w.text) ||
-           ((w.with_files || v.version != 0) && str_eq(hash, v.sha256));
+           ((w.with_files || v.version != 0 || v.overtaken) && str_eq(hash, v.sha256));
 }
 
 static enum transaction_result validate(struct instance *in, const char *text)

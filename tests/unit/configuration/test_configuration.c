@@ -97,6 +97,25 @@ TEST(a_rollback_holds_until_the_source_changes)
     ck_assert_str_eq(w.of[2].running, second); /* it was wanted again, after something else */
 }
 
+/* Whoever changes an object all the time: of the documents that follow one another, none of which could be judged in that time, one is
+ * tried to its end every now and then. */
+TEST_EACH(one_of_many_is_tried_to_its_end, 2)
+{
+    begin_applied(CONFIGURATION_DRIFT_REPORT);
+    w.min_interval_ms = _i == 0 ? 0 : 2000;
+    restart();
+    passes(5);
+    unsigned writes = w.writes, loads = w.loads;
+    for (unsigned i = 0; i < 200; i++) { /* 10 s */
+        new_document(true);
+        pass_within(50);
+    }
+    ck_assert_uint_ge(w.writes - writes, 3 * TARGETS);
+    ck_assert_uint_ge(w.loads - loads, 3 * TARGETS);
+    passes(5);
+    all_run(w.text); /* and then the latest */
+}
+
 /* The first at once, then the latest. */
 TEST(what_follows_too_soon_waits)
 {

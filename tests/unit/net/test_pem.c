@@ -1,5 +1,6 @@
 #include "net/pem.h"
 
+#include <openssl/core_names.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -88,6 +89,66 @@ TEST(a_server_shows_no_weak_one_alone_or_in_its_chain)
     ck_assert_int_eq(pem_check_served(fine, &flaw), 0);
     assert_not_served(weak, "certificate 1 of it: ee key too small");
     assert_not_served(chain, "certificate 2 of it: ca key too small");
+}
+
+static EVP_PKEY *key_of(const char *kind, int selection, OSSL_PARAM *numbers)
+{
+    EVP_PKEY *made = NULL;
+    EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_name(NULL, kind, NULL);
+    ck_assert_int_eq(EVP_PKEY_fromdata_init(context), 1);
+    ck_assert_int_eq(EVP_PKEY_fromdata(context, &made, selection, numbers), 1);
+    EVP_PKEY_CTX_free(context);
+    return made;
+}
+
+/* Its certificate with a private key that has one number of that many bits. */
+static char *server_with_exponent(EVP_PKEY *rsa, unsigned bits)
+{
+    unsigned char number[8192 / 8 + 1];
+    OSSL_PARAM *numbers, *at;
+    ck_assert_int_eq(EVP_PKEY_todata(rsa, EVP_PKEY_KEYPAIR, &numbers), 1);
+    at = OSSL_PARAM_locate(numbers, OSSL_PKEY_PARAM_RSA_EXPONENT1);
+    at->data = memset(number, 0x81, sizeof(number));
+    at->data_size = bits / 8;
+    EVP_PKEY *made = key_of("RSA", EVP_PKEY_KEYPAIR, numbers);
+    cleanup(mem_free_ptr) char *pem = certs_key_pem(made, NULL), *its = certs_cert_pem(rsa);
+    EVP_PKEY_free(made);
+    OSSL_PARAM_free(numbers);
+    return mem_join(its, pem);
+}
+
+static char *server_with_dh(unsigned bits)
+{
+    unsigned char prime[4096 / 8 + 1], two = 2;
+    memset(prime, 0x81, sizeof(prime));
+    OSSL_PARAM numbers[] = {OSSL_PARAM_construct_BN(OSSL_PKEY_PARAM_FFC_P, prime, bits / 8),
+                            OSSL_PARAM_construct_BN(OSSL_PKEY_PARAM_FFC_G, &two, 1), OSSL_PARAM_construct_end()};
+    EVP_PKEY *made = key_of("DH", EVP_PKEY_KEY_PARAMETERS, numbers);
+    BIO *out = BIO_new(BIO_s_mem());
+    ck_assert_int_eq(PEM_write_bio_Parameters(out, made), 1);
+    EVP_PKEY_free(made);
+    cleanup(mem_free_ptr) char *dh = certs_text(out);
+    return mem_printf("%s%s%s", cert, key_pem, dh);
+}
+
+/* Clients would make HAProxy's watchdog end it, by one handshake. */
+TEST(a_server_has_no_numbers_that_stop_it_for_seconds)
+{
+    EVP_PKEY *rsa = EVP_RSA_gen(2048);
+    const struct {
+        char *pem;
+        const char *message; /* NULL: it is taken */
+    } rows[] = {{server_with_exponent(rsa, 8192), NULL},
+                {server_with_exponent(rsa, 8200), "a number of its private key has 8200 bits, and more than 8192"},
+                {server_with_dh(4096), NULL},
+                {server_with_dh(4104), "a number of its DH parameters has 4104 bits, and more than 4096"}};
+    EVP_PKEY_free(rsa);
+    for (size_t i = 0; i < array_len(rows); i++) {
+        bool common;
+        ck_assert_int_eq(pem_check_server(rows[i].pem, &common, &flaw), rows[i].message != NULL ? -1 : 0);
+        ck_assert(rows[i].message == NULL || strstr(flaw.message, rows[i].message) != NULL);
+        free(rows[i].pem);
+    }
 }
 
 TEST(when_they_end)
