@@ -212,7 +212,7 @@ def test_service_that_was_served_is_served_as_before_its_bad_change(site: Servic
         assert warnings(site)["mine"].startswith(f"{AS_BEFORE}HAProxy could not load it: ")
         assert "host name mine.example.com is served for namespace team" in warnings(site)["thief"]
         rows = [r for r in json.loads(daemon.get("/status")[1])["services"]["remark_list"] if r["name"] == "mine"]
-        assert [(r["left_out"], r["text"].split(",")[0]) for r in rows] == [(False, "served as it was before the change")]
+        assert [(r["left_out"], r["as_before"], r["text"].split(",")[0]) for r in rows] == [(False, True, "served as it was before the change")]
         site.kube.put(objects.node("n3", "127.0.11.3"), site.service("b", node_port, hostname="b.example.com"))
         wait_until(lambda: servers() == len(NODES) + 1 and "backend k8s-service_shop_b_web_backend" in site.text(), 20, "a node comes, and another one's change")
         assert site.answers("mine.example.com") == 503 and "evil" not in site.text() and NOT_HERE not in site.text()
