@@ -113,8 +113,8 @@ static int command_unknown_word(const char *of, const char *word, struct error *
     nearest_init(&n, word);
     command_add_words(of, &n);
     cleanup(mem_free_ptr) char *meant = command_meant(&n, there_are);
-    return error_set(err, ERROR_INVALID, "unknown command \"%s%s%s\"%s", of != NULL ? of : "", of != NULL ? " " : "",
-                     word, meant);
+    return of == NULL ? error_set(err, ERROR_INVALID, "unknown command \"%s\"%s", word, meant)
+                      : error_set(err, ERROR_INVALID, "%s has no command \"%s\"%s", of, word, meant);
 }
 
 /* ---- values ---- */

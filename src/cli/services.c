@@ -24,6 +24,7 @@
 
 struct services_look {
     struct event_base *base;
+    const char *label; /* SERVICES_LABEL */
     struct buf text;   /* the configuration, and its files as comments */
     struct error said; /* kind NONE: it was made */
     bool done;
@@ -110,15 +111,15 @@ static int look_view(const struct services_source *source, const struct services
     return fflush(stdout) == 0 && l->said.kind == ERROR_NONE ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-static int look_explain(const struct services_source *source, const char *name)
+static int look_explain(const struct services_source *source, const char *name, const char *label)
 {
     cleanup(buf_fini) struct buf lines = {0};
     if (!services_source_explain(source, name, &lines)) {
         fprintf(
             stderr,
-            "error: there is no Service %s with the label of SERVICES_LABEL; kubectl get services -A -l LABEL lists "
+            "error: there is no Service %s with the label %s (SERVICES_LABEL); kubectl get services -A -l '%s' lists "
             "those that there are\n",
-            name);
+            name, label, label);
         return EXIT_FAILURE;
     }
     fputs(buf_str(&lines), stdout);
@@ -145,7 +146,7 @@ static int look_run(struct services_look *l, const struct services_source_option
     event_base_dispatch(l->base);
     services_source_stop(source);
     int status = !l->done                                        ? look_not_read(source, l)
-                 : command->services == COMMAND_SERVICES_EXPLAIN ? look_explain(source, command->operand)
+                 : command->services == COMMAND_SERVICES_EXPLAIN ? look_explain(source, command->operand, l->label)
                                                                  : look_view(source, l);
     timer_fini(&l->deadline);
     timer_fini(&l->away);
@@ -158,7 +159,7 @@ int services_command(struct event_base *base, const struct settings *settings, c
 {
     cleanup(mem_free_ptr) char *agent = mem_printf("haproxy-k8s-sync/%s", version);
     struct error err = {0};
-    struct services_look l = {.base = base};
+    struct services_look l = {.base = base, .label = settings->services_label};
     int status = EXIT_FAILURE;
     struct http *http = http_new(base, agent, &err);
     if (http != NULL && settings->proxy_from_environment)
@@ -175,6 +176,9 @@ int services_command(struct event_base *base, const struct settings *settings, c
         fprintf(stderr, "error: %s\n", err.message);
     else
         status = look_run(&l, &options, command);
+    if (quarantine_leaves_any_out(quarantine))
+        fputs("note: what HAProxy refuses is shown as left out; /status of the daemon says what it serves as before\n",
+              stderr);
     quarantine_free(quarantine);
     kube_client_free(kube);
     http_free(http);

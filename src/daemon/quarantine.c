@@ -67,7 +67,7 @@ static void quarantine_on_judge(void *arg)
                  log_str("error", next->why));
     if (searched && !q->culprits.searching)
         log_info(q->options.log, "search for objects that HAProxy refuses ended",
-                 log_int("left_out", (int64_t)(culprits_count(&q->culprits))), log_int("checks", (int64_t)q->checks));
+                 log_int("found", (int64_t)(culprits_count(&q->culprits))), log_int("checks", (int64_t)q->checks));
     if (!q->culprits.searching)
         q->checks = 0;
     verdict_set(&q->next, NULL);
@@ -109,7 +109,7 @@ void quarantine_begin(struct quarantine *q)
     if (q == NULL)
         return;
     if (!q->read) {
-        cleanup(mem_free_ptr) char *text = state_text_recall(q->options.folder, STATE_QUARANTINE);
+        cleanup(mem_free_ptr) char *text = state_text_recall(q->options.folder, STATE_QUARANTINE, q->options.log);
         culprits_read(&q->culprits, text);
         q->read = true;
     }
@@ -245,9 +245,10 @@ void quarantine_check(const struct quarantine *q, struct checks *checks)
     if (list != NULL)
         checks_add(
             checks, CHECK_WARN, mem_strdup("quarantine"),
-            mem_printf("left out or served as before, as HAProxy refuses the configuration with them (their Events say "
-                       "why): %s",
-                       list),
+            mem_printf(
+                "left out or served as before until they change, as HAProxy refuses the configuration with them (the "
+                "log, their Events and /status say why): %s",
+                list),
             NULL);
 }
 

@@ -1,5 +1,6 @@
 #include "daemon/state_text.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -11,23 +12,27 @@
 #define MAX_BYTES (128u << 20) /* twice that is there while it is written */
 
 static const struct {
-    const char *file, *lost;
+    const char *file, *unread, *lost;
 } texts[] = {
-    [STATE_HOST_OWNERS] = {"host-owners",
+    [STATE_HOST_OWNERS] = {"host-owners", "cannot read who owned which host name; now the older object does",
                            "cannot keep who owns which host name; after a restart the older object does"},
-    [STATE_QUARANTINE] = {"quarantine",
+    [STATE_QUARANTINE] = {"quarantine", "cannot read which objects HAProxy refused; they are searched for again",
                           "cannot keep which objects HAProxy refuses; after a restart they are searched for again"},
     [STATE_OBJECTS] = {"objects",
+                       "cannot read which objects the templates saw; those that have vanished since go at once",
                        "cannot keep which objects the templates see; those that vanish during a restart go at once"},
 };
 
-char *state_text_recall(const char *folder, enum state_text which)
+char *state_text_recall(const char *folder, enum state_text which, const struct log *log)
 {
     struct buf text;
     cleanup(mem_free_ptr) char *path = folder != NULL ? mem_printf("%s/%s", folder, texts[which].file) : NULL;
     buf_init_secret(&text, MAX_BYTES);
-    if (path == NULL || buf_read_file(&text, path) != 0)
+    if (path != NULL && buf_read_file(&text, path) != 0) {
+        if (errno != ENOENT)
+            log_warn(log, texts[which].unread, log_str("file", path), log_str("error", strerror(errno)));
         buf_clear(&text);
+    }
     return buf_take(&text);
 }
 
@@ -41,5 +46,6 @@ void state_text_keep(const char *folder, int fd, enum state_text which, const ch
     if (store_content_write(fd, texts[which].file, now, fits ? len : 0) == 0 && fits)
         return;
     cleanup(mem_free_ptr) char *why = fits ? mem_printf("%m") : mem_printf("more than %u MB", MAX_BYTES >> 20);
-    log_warn(log, texts[which].lost, log_str("folder", folder), log_str("error", why));
+    cleanup(mem_free_ptr) char *path = mem_printf("%s/%s", folder, texts[which].file);
+    log_warn(log, texts[which].lost, log_str("file", path), log_str("error", why));
 }

@@ -994,9 +994,9 @@ const struct setting setting_table[] = {
         .help = "The loss limit: how many percent of the servers in use may be removed unannounced in one "
                 "RESYNC_PERIOD. A larger loss is often a fault of the control plane: removals beyond the limit "
                 "are delayed by one RESYNC_PERIOD for each server, while additions and changes are written. A "
-                "removal is announced, and does not count, if the endpoint terminates or the node is deleted, "
-                "tainted for its removal or excluded by its label. Parked servers do not count either. 100: no "
-                "delay. For the last servers see ALLOW_EMPTY.",
+                "removal is announced, and does not count, if the endpoint terminates or the node has a "
+                "deletionTimestamp, a taint for its removal or a label that excludes it. Parked servers do not count "
+                "either. 100: no delay. For the last servers see ALLOW_EMPTY.",
         .example = "25",
         .safety = true,
     },

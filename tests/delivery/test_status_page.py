@@ -571,6 +571,12 @@ def test_services(tmp_path: pathlib.Path, page: Page) -> None:
         quiet(page, page_url(scene.daemon))
 
         page.value("source.close(); clearInterval(ticking)")
+        page.value("(d => { d.services.removal_delayed = 2; Object.assign(d.services.remark_list.at(-1), { as_before: true, text: 'as it was' }); Object.assign(d.checks.find(c => / configuration$/.test(c.name)), "
+                   "{ state: 'warn', reason: 'applied: HAProxy does not answer any more' }); show(d) })(structuredClone(last))")
+        wrong = page.value("[...document.querySelectorAll('#say .wrongs > li')].map(li => li.className + ' ' + li.innerText.replace(/\\s+/g, ' '))")
+        assert len(wrong) == 4 and "HAProxy does not answer any more" in wrong[0] and wrong[0].startswith("bad "), wrong
+        assert any("2 backends of annotated Services with removals delayed" in w for w in wrong) and any("shop/typo: as it was" in w for w in wrong), wrong
+        assert "as before shop/typo:" in page.value("document.querySelector('#services .said').innerText.replace(/\\s+/g, ' ')")
         many = json.loads(json.dumps(page.value("last")))
         route = {"host": "a" * 60 + ".example.com", "path": "/" + "b" * 200, "service": "team/" + "c" * 60, "port": "web", "backend": None, "redirect": "https://" + "a" * 60 + ".example.com"}
         many["services"].update(frontend_count=40, problem="none of them can be served",

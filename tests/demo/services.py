@@ -13,7 +13,7 @@ from tests.harness.haproxy import HEAD, DataPlane, HAProxy
 from tests.harness.kube import KubeDouble
 
 from .balancer import ADDRESSES, FIRST, Balancer, folders_of
-from .manifests import Manifests, replaced
+from .manifests import Manifests, pod_address, replaced
 from .nodes import Backend
 
 NAMESPACE = "shop"
@@ -34,6 +34,20 @@ metadata:
   ports:
   - {{name: web, port: 80, targetPort: 8080, nodePort: {node_port}}}
 """
+
+# Which pods are behind it: one on each node.
+SLICE = """\
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata:
+  name: {name}-1
+  namespace: shop
+  labels: {{kubernetes.io/service-name: {name}}}
+addressType: IPv4
+ports:
+- {{name: web, protocol: TCP, port: 8080}}
+endpoints:
+{endpoints}"""
 
 
 class LoadBalancer:
@@ -116,6 +130,8 @@ class ServicesBalancer(Balancer):
         port, age = (self.node_port, 1) if name == "shop" else (self.blog_port, 2)
         said = {**{f"haproxy-k8s-sync/web.{option}": value for option, value in options.items()}, "haproxy-k8s-sync/web.use-ssl": "false",
                 **{f"{one.name}.web.listen-port": str(one.port) for one in self.both}}
+        endpoints = "".join(f"- {{nodeName: {node}, addresses: [{pod_address(node)}], conditions: {{ready: true}}}}\n" for node in FIRST)
+        replaced(self.manifests.directory / f"{name}-endpointslice.yaml", SLICE.format(name=name, endpoints=endpoints))
         lines = "".join(f'    {key}: "{value}"\n' for key, value in said.items())
         return replaced(self.manifests.directory / f"{name}-service.yaml", SERVICE.format(name=name, age=age, node_port=port, annotations=lines))
 

@@ -24,7 +24,7 @@ class ServicesStory(Show):
         for one in stage.both:
             one.daemon.start()
         for one in stage.both:
-            one.daemon.wait_not_ready("no Service has the label of SERVICES_LABEL")
+            one.daemon.wait_not_ready("no Service has the label ")
         screen.say(stage.daemon.get("/readyz")[1].split("configuration source: ")[-1].splitlines()[0])
         screen.heading(f"2. The Service shop is annotated: CLUSTER-shop.example, which is {HOST} here")
         self.change("a Service is annotated", "reload", "shop", {"hostname": "CLUSTER-shop.example"},

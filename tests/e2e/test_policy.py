@@ -29,6 +29,7 @@ def test_all_nodes_serve_with_policy_cluster_and_not_with_local(world: World) ->
     with world.no_reload():
         world.put_service(policy="Local")
         world.expect("node-a")
+        world.in_step()
         assert world.written() - before == Written(fast=2)
         world.daemon.wait_log("NODE_MODE=all is not used: externalTrafficPolicy is Local")
         world.put_service(policy="Cluster")

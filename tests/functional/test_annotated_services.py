@@ -129,7 +129,7 @@ def test_services_and_nodes_come_and_go(site: Site) -> None:
         site.kube.delete(site.service("a", port))
         wait_until(lambda: site.answers("a.example.com") == 503 and site.answers("b.example.com") == 200, 20, "it goes alone")
         site.kube.delete(site.service("b", port))
-        daemon.wait_not_ready("no Service has the label of SERVICES_LABEL; what runs stays")
+        daemon.wait_not_ready("no Service has the label haproxy-kubefigurator.enabled=yes .SERVICES_LABEL.; what runs stays")
         assert site.answers("b.example.com") == 200, "the last one stays, as with a label that is misspelt"
 
 
@@ -212,7 +212,7 @@ def test_what_changes_nothing_is_given_once(site: Site) -> None:
         wait_until(daemon.ready, 20, "ready")
         assert daemon.log().count('msg="configuration changed"') == 2
         site.kube.delete(site.service("a", port))
-        daemon.wait_not_ready("no Service has the label of SERVICES_LABEL")
+        daemon.wait_not_ready("no Service has the label ")
         site.kube.put(site.service("a", port, hostname="a.example.com", backends_balance_method="leastconn"))
         wait_until(daemon.ready, 20, "the same again is good again")
 
@@ -380,7 +380,7 @@ def test_view_and_explain(site: Site) -> None:
     assert command(site, "view", CONFIG_SOURCE="none")[0] == 78
     site.kube.delete(site.service("good", port))
     status, out, said = command(site, "view")
-    assert status == 1 and not out and "none of the Services with the label of SERVICES_LABEL can be served" in said
+    assert status == 1 and not out and "none of the Services with the label haproxy-kubefigurator.enabled=yes (SERVICES_LABEL) can be served" in said
     site.kube.forbid("nodes")
     status, out, said = command(site, "view", "--timeout=2s")
     assert status == 1 and not out and "Kubernetes could not be read in time (--timeout)" in said and "watch nodes" in said

@@ -65,6 +65,13 @@ def test_a_daemon_that_is_behind(running: Rig) -> None:
     found.says("daemon.sync", "warn", f"1 of 1 backends are not: {BACKEND} at {running.dataplane.url} (problem)")
 
 
+def test_a_daemon_that_is_ready_and_warns(running: Rig) -> None:
+    running.pods()
+    assert running.daemon
+    wait_until(lambda: "keeping the last servers" in running.daemon.get("/readyz?verbose")[1], 20, "it holds what it has")
+    look(running, **at(running)).says("daemon.warnings", "warn", "keeping the last servers")
+
+
 def test_without_a_status_page(rig: Rig) -> None:
     rig.service()
     rig.start(STATUS_PAGE="false").wait_ready()

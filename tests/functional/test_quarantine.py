@@ -21,7 +21,7 @@ from tests.harness.process import free_port, wait_until
 
 from .ingress_set import endpoint, endpoint_slice, ingress_class, make, web
 from .rig import program
-from .test_annotated_services import NODES, STATIC
+from .test_annotated_services import NODES, STATIC, command
 from .test_annotated_services import Site as Services
 from .test_template_ingress_owners import OLD, YOUNG, Team, needs_haproxy, of, says
 from .test_template_source import Site as Templates
@@ -57,12 +57,19 @@ def test_what_only_a_reload_refuses(site: Services) -> None:
         assert warnings(site)["bad"].startswith(f"LeftOut: {REFUSED}HAProxy could not load it: ")
         wait_until(lambda: "backend k8s-service_shop_b_web_backend" in site.text() and daemon.ready(), 20, "another one's change, and ready")
         assert daemon.metrics().value("quarantined_objects") == 1
-        assert "left out or served as before, as HAProxy refuses the configuration with them (their Events say why): evil/bad" in daemon.get("/readyz?verbose")[1]
+        assert "left out or served as before until they change, as HAProxy refuses the configuration with them (the log, their Events and /status say why): evil/bad" in daemon.get("/readyz?verbose")[1]
         rows = [r for r in json.loads(daemon.get("/status")[1])["services"]["remark_list"] if r["name"] == "bad"]
         assert [r["left_out"] for r in rows] == [True]
+        status, out, said = command(site, "explain", "evil/bad", SERVICES_ADDRESSES=f"*,{NOT_HERE}")
+        assert status == 0 and f"not served: {REFUSED}" in out and "/status of the daemon says what it serves as before" in said
+    owners = site.home / "state" / "host-owners"
+    owners.unlink()
+    owners.mkdir()
     failed = daemon.log().count("could not be loaded")
     with site.daemon(SERVICES_ADDRESSES=f"*,{NOT_HERE}") as daemon:
         wait_until(daemon.ready, 20, "ready after a restart")
+        for what in ("cannot read who owned which host name; now the older object does", "cannot keep who owns which host name; after a restart the older object does"):
+            assert f'msg="{what}" file={owners} error="Is a directory"' in daemon.log()
         wait_until(lambda: daemon.metrics().value("quarantined_objects") == 1, 10, "it is remembered")
         assert daemon.log().count("could not be loaded") == failed
         os.kill(daemon.pid, signal.SIGHUP)
@@ -205,7 +212,7 @@ def test_service_that_was_served_is_served_as_before_its_bad_change(site: Servic
         assert warnings(site)["mine"].startswith(f"{AS_BEFORE}HAProxy could not load it: ")
         assert "host name mine.example.com is served for namespace team" in warnings(site)["thief"]
         rows = [r for r in json.loads(daemon.get("/status")[1])["services"]["remark_list"] if r["name"] == "mine"]
-        assert [(r["left_out"], r["text"].split(",")[0]) for r in rows] == [(False, "served as it was before the change")]
+        assert [(r["left_out"], r["as_before"], r["text"].split(",")[0]) for r in rows] == [(False, True, "served as it was before the change")]
         site.kube.put(objects.node("n3", "127.0.11.3"), site.service("b", node_port, hostname="b.example.com"))
         wait_until(lambda: servers() == len(NODES) + 1 and "backend k8s-service_shop_b_web_backend" in site.text(), 20, "a node comes, and another one's change")
         assert site.answers("mine.example.com") == 503 and "evil" not in site.text() and NOT_HERE not in site.text()

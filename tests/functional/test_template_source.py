@@ -383,7 +383,7 @@ def test_status_names_changed_files_and_objects_left_out_but_not_what_is_in_cert
         site.await_says("a.example x y")
         site.kube.put(setting("t", "there", say="y", bad="<b>"), ingress("two"))
         seen = wait_until(lambda: (now := status(daemon))["remarks"] == 1 and now["watches"][0]["objects"] == 2 and now["files"] == 1 and now, 20, "an object that is left out")
-        assert seen["remark_list"] == [{"resource": "settings", "kind": "ConfigMap", "namespace": "there", "name": "t", "left_out": True, "text": "bad: <b>"}]
+        assert seen["remark_list"] == [{"resource": "settings", "kind": "ConfigMap", "namespace": "there", "name": "t", "left_out": True, "as_before": False, "text": "bad: <b>"}]
         assert [w["left_out"] for w in seen["watches"]] == [0, 1]
         assert daemon.metrics().value("template_objects_left_out", resource="settings") == 1
         pair = self_signed(site.home, "k")

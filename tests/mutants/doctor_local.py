@@ -35,6 +35,7 @@ room("doctor, the file", ("test_doctor_local_judge_file",), (
     Mutant("doctor: a stats socket of another section", "cli/doctor_local/doctor_local_file.c", "str_eq(s->kind, \"global\") && k", "k"),
 ))
 room("doctor, what runs", ("test_doctor_local_judge_running",), (
+    Mutant("doctor: HAProxy is started without HAPROXY_CHECK_FILES", FILE, "        buf_printf(&line, \" -f %s\", l->check_files.list[i]);\n", ""),
     Mutant("doctor: an old HAProxy runs well", RUNNING, "local_version_read(said, &v) && local_version_is_old(&v)", "false"),
     Mutant("doctor: another version runs as well", RUNNING, "        !str_eq(program.text, f->info.version)) {", "        false) {"),
     Mutant("doctor: a master without a worker serves", RUNNING, "if (p->worker_pid == 0) {", "if (false) {"),

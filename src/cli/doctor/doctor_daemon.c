@@ -115,6 +115,20 @@ static void daemon_report_sync(yyjson_val *root, struct doctor_section *s)
         doctor_warn(s, id, label, "no: %s", state);
 }
 
+/* What /readyz lets pass, and a person should see: objects that are left out, removals that are delayed. */
+static void daemon_report_warnings(yyjson_val *root, struct doctor_section *s)
+{
+    struct text_list seen = {.between = "; ", .max = NAMES_SHOWN};
+    yyjson_val *list = yyjson_obj_get(root, "checks"), *check;
+    size_t i, max;
+    yyjson_arr_foreach (list, i, max, check)
+        if (str_eq(daemon_text(check, "state"), "warn") && text_list_next(&seen))
+            buf_printf(&seen.text, "%s: %s", daemon_text(check, "name"), daemon_text(check, "reason"));
+    cleanup(mem_free_ptr) char *what = text_list_take(&seen);
+    if (what != NULL)
+        doctor_warn(s, "daemon.warnings", "warnings", "%s", what);
+}
+
 /* "[-]watch nodes: ..." Without STATUS_PAGE there is nothing else. */
 static void daemon_report_ready(const struct doctor_daemon_answer *a, struct doctor_section *s)
 {
@@ -185,4 +199,5 @@ void doctor_daemon_report(const struct doctor_daemon *d, const char *version, st
     }
     daemon_report_version(yyjson_doc_get_root(doc), version, s);
     daemon_report_sync(yyjson_doc_get_root(doc), s);
+    daemon_report_warnings(yyjson_doc_get_root(doc), s);
 }

@@ -25,6 +25,9 @@ void local_judge_program(const struct local_judged *in, struct doctor_section *s
 void local_judge_running(const struct local_judged *in, struct doctor_section *s);
 /* ---- parts ---- */
 
+/* " -f haproxy.cfg -f dynamic.cfg": all that HAProxy reads, as it can be typed. Allocates. */
+char *local_judged_files(const struct local_judged *in);
+
 /* "2.6.12-1+deb12u4" of what `haproxy -v` prints, and its first two numbers. */
 struct local_version {
     char text[CLI_VERSION_BYTES];

@@ -251,13 +251,11 @@ static void judge_version(const struct local_judged *in, struct doctor_section *
     }
 }
 
-/* As it can be typed. Allocates. */
-static char *judge_check_line(const struct local_judged *in)
+char *local_judged_files(const struct local_judged *in)
 {
     const struct settings_local *l = &in->settings->local;
     struct buf line = {0};
     bool listed = false;
-    buf_printf(&line, "%s -c", in->facts->program);
     for (size_t i = 0; i < l->check_files.count; i++) {
         buf_printf(&line, " -f %s", l->check_files.list[i]);
         listed = listed || str_eq(l->check_files.list[i], l->file);
@@ -289,8 +287,8 @@ static void judge_check(const struct local_judged *in, struct doctor_section *s)
     }
     doctor_why(c, "each change is checked with the rest of the file, as user %s: until this works, none is written",
                f->self.user);
-    cleanup(mem_free_ptr) char *line = judge_check_line(in);
-    doctor_fix(c, "see its whole output", "%s", line);
+    cleanup(mem_free_ptr) char *files = local_judged_files(in);
+    doctor_fix(c, "see its whole output", "%s -c%s", f->program, files);
 }
 
 /* Those that `haproxy -c` has by itself. */

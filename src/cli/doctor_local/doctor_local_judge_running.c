@@ -18,7 +18,8 @@
 /* How to start HAProxy with that for -S. */
 static void running_fix_start(const struct local_judged *in, const char *socket, struct doctor_check *c)
 {
-    doctor_fix(c, "start HAProxy with it", "haproxy -W -S %s -f %s", socket, in->settings->local.file);
+    cleanup(mem_free_ptr) char *files = local_judged_files(in);
+    doctor_fix(c, "start HAProxy with it", "haproxy -W -S %s%s", socket, files);
     doctor_fix(c, "under systemd, in HAProxy's unit (systemctl edit haproxy), beside its other options",
                "[Service]\nEnvironment=\"EXTRAOPTS=-S %s\"", socket);
     doctor_fix(c, "then, as root; a restart ends open connections", "systemctl restart haproxy");
@@ -41,7 +42,10 @@ static void running_silent(const struct local_judged *in, struct doctor_section 
     static const char id[] = "haproxy.running", label[] = "HAProxy";
     struct doctor_check *c = doctor_fail(s, id, label, "no HAProxy answers at a socket that is set");
     doctor_why(c, "it does not run, runs with other sockets, or in a container whose sockets are not shared");
-    doctor_fix(c, "start it", "haproxy -W -S " USUAL_MASTER_SOCKET " -f %s", in->settings->local.file);
+    cleanup(mem_free_ptr) char *files = local_judged_files(in);
+    doctor_fix(c, "start it", "haproxy -W -S %s%s",
+               in->settings->local.master_socket != NULL ? in->settings->local.master_socket : USUAL_MASTER_SOCKET,
+               files);
     doctor_fix(c, "under systemd, start it, and see why it ended", "systemctl start haproxy\nsystemctl status haproxy");
 }
 

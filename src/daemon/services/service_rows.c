@@ -314,7 +314,8 @@ static void tell_all(struct service_rows *r)
     const struct service_rows_view view = service_rows_view(r);
     cleanup(mem_free_ptr) char *why = first != NULL ? loss_limit_text(first, r->rules.max_loss_percent) : NULL;
     tell(r, &r->delayed_told, &delayed, view.delayed, why, "too many servers would be removed; removal delayed");
-    tell(r, &r->kept_told, &kept, view.kept, NULL, "no usable endpoint; keeping the last servers");
+    tell(r, &r->kept_told, &kept, view.kept, NULL,
+         "no usable endpoint; keeping the last servers, or each node where there were none");
 }
 
 void service_rows_end(struct service_rows *r)

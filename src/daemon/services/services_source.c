@@ -60,7 +60,7 @@ struct services_source {
     char *given;          /* the text that was given last; NULL: none, or it failed since */
     char given_files[DIGEST_SHA256_HEX_BYTES];
     bool given_trial;
-    const char *said; /* why it failed last; NULL: it did not */
+    char *said; /* why it failed last; NULL: it did not */
     size_t count, served, refused;
     struct service_owners owners; /* of the last composition; */
     struct service_owners next;   /* once that is accepted, where it gives something up; else empty */
@@ -289,13 +289,14 @@ static int services_make_all(const struct services_source *s, const struct servi
     return status;
 }
 
-/* why: a constant, told once. */
+/* Told once. */
 static void services_fail(struct services_source *s, const char *why)
 {
     struct error err = {0};
-    if (s->said == why)
+    if (s->said != NULL && str_eq(s->said, why))
         return;
-    s->said = why;
+    free(s->said);
+    s->said = mem_strdup(why);
     free(s->given);
     s->given = NULL;
     error_set(&err, ERROR_INVALID, ORIGIN ": %s", why);
@@ -408,6 +409,7 @@ static void services_make(struct services_source *s, const struct services_plan 
         return;
     }
     storage_files_hash(&files, hash);
+    free(s->said);
     s->said = NULL;
     bool trial = quarantine_trial(s->options.quarantine);
     if (s->given != NULL && str_eq(s->given, buf_str(&text)) && str_eq(s->given_files, hash) &&
@@ -491,11 +493,11 @@ static void services_compose(void *arg)
     if (s->served > 0 || settings->allow_empty || quarantine_trial(s->options.quarantine)) {
         services_make(s, &plan);
     } else {
-        services_fail(s, services.count == 0
-                             ? "no Service has the label of SERVICES_LABEL; what runs stays (ALLOW_EMPTY=true: nothing "
-                               "is served then)"
-                             : "none of the Services with the label of SERVICES_LABEL can be served, see their Events "
-                               "or the log; what runs stays (ALLOW_EMPTY=true: nothing is served then)");
+        cleanup(mem_free_ptr) char *why =
+            mem_printf("%s the label %s (SERVICES_LABEL)%s; what runs stays (ALLOW_EMPTY=true: nothing is served then)",
+                       services.count == 0 ? "no Service has" : "none of the Services with", settings->services_label,
+                       services.count == 0 ? "" : " can be served, see the log or their Events");
+        services_fail(s, why);
         quarantine_keep_none(s->options.quarantine);
     }
     services_keep_owners(s, &plan.owners);
@@ -590,7 +592,8 @@ static void services_recall(struct services_source *s)
 {
     cleanup(buf_fini) struct buf text;
     buf_init(&text, DOCUMENT_MAX_BYTES);
-    cleanup(mem_free_ptr) char *owners = state_text_recall(s->options.settings->state_dir, STATE_HOST_OWNERS);
+    cleanup(mem_free_ptr) char *owners =
+        state_text_recall(s->options.settings->state_dir, STATE_HOST_OWNERS, s->options.log);
     service_owners_read(&s->owners, owners);
     if (s->options.settings->local.file != NULL && buf_read_file(&text, s->options.settings->local.file) == 0)
         service_rows_recall(s->rows, buf_str(&text));
@@ -672,6 +675,7 @@ void services_source_free(struct services_source *s)
     buf_fini(&s->before);
     free(s->prefix_dot);
     free(s->given);
+    free(s->said);
     free(s);
 }
 

@@ -61,7 +61,7 @@
  *                    removed}]}; first: of this process, so that all is new; added, removed: lines of all of them, but certificates, of
  *                    which nothing is counted. kind "haproxy.cfg", "map", "certificate", "file"; change "new", "gone", "changed", with
  *                    neither added nor removed: the order of its lines. The first 50
- *     remark_list    [{resource, kind, namespace, name, left_out, text}]: what templates say of objects in the last render that went well,
+ *     remark_list    [{resource, kind, namespace, name, left_out, as_before, text}]: what templates say of objects in the last render that went well,
  *                    the first 50, those that warn() left out before the others; remarks: how many there are
  *     watches        [{name, resource, state, objects, bytes, removal_delayed, left_out, problem}]: by their names in the set; bytes: as they are
  *                    kept; removal_delayed: by the loss limit; left_out: by warn(); state "synced", "stale", "waiting", "not served", "refused"
@@ -72,8 +72,9 @@
  *     frontends      [{address, port, mode, tls, route_count, routes [{host, path, service, port, backend, redirect}]}]: mode "http" or
  *                    "tcp"; service: "namespace/name"; redirect: where clients are sent, then backend is null; path null: all. Of all
  *                    frontends together the first 500 routes
- *     remark_list    [{namespace, name, left_out, text}]: what is wrong with a Service, the first 50, those of ports that are not served
- *                    before annotations that have no effect; remarks: how many there are, 1,000 at most
+ *     remark_list    [{namespace, name, left_out, as_before, text}]: what is wrong with a Service, the first 50, those of ports that are not served
+ *                    before annotations that have no effect; as_before: served as it was before a change that HAProxy refuses; remarks:
+ *                    how many there are, 1,000 at most
  *   etcd             {role, version, problem, leading, sha256, published_at, load_balancers}; null without etcd. role: "producer" (CONFIG_TARGET),
  *                    with all of it, or "load balancer" (CONFIG_SOURCE), without what stands behind problem. version: that is published, or
  *                    was read, 0: none; sha256: of it, where it is what the source has, else null

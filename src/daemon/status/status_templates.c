@@ -92,6 +92,7 @@ static size_t status_templates_put_some(const struct remarks *remarks, bool left
         json_put_text(doc, obj, "namespace", m.namespace);
         json_put_text(doc, obj, "name", m.name);
         json_put_bool(doc, obj, "left_out", m.left_out);
+        json_put_bool(doc, obj, "as_before", m.as_before);
         json_put_text(doc, obj, "text", m.text);
         listed++;
     }

@@ -46,7 +46,8 @@ struct remark_view {
     const char *resource;                /* as the set calls it; NULL: of none */
     const char *kind, *namespace, *name; /* of the object; NULL: not known, in no namespace */
     const char *text;
-    bool left_out; /* by warn() */
+    bool left_out;  /* by warn() */
+    bool as_before; /* as of a remark */
 };
 /* Borrowed, until the next render. */
 struct remark_view remarks_at(const struct remarks *r, size_t i);

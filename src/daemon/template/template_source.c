@@ -532,8 +532,8 @@ struct template_source *template_source_new(struct event_base *base, const struc
     render_folders_init(s->folders, &options->settings->local);
     s->given = template_source_given(options->settings);
     buf_init_secret(&s->before, 0);
-    s->owners = state_text_recall(options->settings->state_dir, STATE_HOST_OWNERS);
-    s->recalled = state_text_recall(options->settings->state_dir, STATE_OBJECTS);
+    s->owners = state_text_recall(options->settings->state_dir, STATE_HOST_OWNERS, options->log);
+    s->recalled = state_text_recall(options->settings->state_dir, STATE_OBJECTS, options->log);
     s->quarantine = set_quarantine_new(options->quarantine);
     timer_init(&s->start, base, template_source_begin, s);
     timer_init(&s->keep, base, template_source_keep, s);

@@ -213,7 +213,9 @@ static void driver_reload_on_seen(void *arg, const struct local_answer *a)
     } else if (worker >= 0 && worker != o->worker) {
         driver_reload_on_new(d);
     } else if (failed > o->failed) {
-        driver_reload_end(d, LOCAL_RELOAD_FAILED, "failed; HAProxy's own log says why");
+        driver_reload_end(d, LOCAL_RELOAD_FAILED,
+                          "failed; HAProxy's own log says why, most often an address that its machine does not have or "
+                          "a port in use");
     } else {
         driver_reload_watch_on(d, worker < 0 ? "is lost: HAProxy does not answer" : "is lost: no new worker came");
     }

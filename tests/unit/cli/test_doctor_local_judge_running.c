@@ -150,6 +150,13 @@ static void no_master_without_a_setting(struct world *w)
     w->facts.has_no_master = true;
 }
 
+static void silent_of_two_files(struct world *w)
+{
+    static char *files[] = {(char *)(uintptr_t) "/etc/haproxy/first.cfg", (char *)(uintptr_t)FILE_PATH};
+    silent(w);
+    w->settings.local.check_files = (struct settings_names){.list = files, .count = array_len(files)};
+}
+
 STRIKE(chrooted, put(&w->facts.global.chroot, "/var/lib/haproxy"))
 
 static const struct wrong rows[] = {
@@ -159,6 +166,8 @@ static const struct wrong rows[] = {
     {NULL, "haproxy.runtime", CHECK_OK, SAYS(STATS_PATH " answers, level admin: changes of servers need no reload")},
     {silent, "haproxy.running", CHECK_FAIL,
      SAYS("no HAProxy answers at a socket that is set", "haproxy -W -S ", "systemctl start haproxy")},
+    {silent_of_two_files, "haproxy.running", CHECK_FAIL,
+     SAYS("haproxy -W -S " MASTER_PATH " -f /etc/haproxy/first.cfg -f " FILE_PATH "\n")},
     {no_sockets, "haproxy.running", CHECK_SKIP, SAYS("needs HAPROXY_MASTER_SOCKET or HAPROXY_STATS_SOCKET")},
     {runs_too_old, "haproxy.running", CHECK_FAIL, SAYS("2.4.22 runs, process 71; 2.6 or later is needed")},
     {upgraded, "haproxy.running", CHECK_WARN, SAYS("2.8.5 runs, process 71; HAPROXY_BIN is 2.8.6", "restart haproxy")},
