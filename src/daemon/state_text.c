@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/log.h"
@@ -40,10 +41,12 @@ void state_text_keep(const char *folder, int fd, enum state_text which, const ch
                      const struct log *log)
 {
     size_t len = strlen(now);
-    bool fits = len <= MAX_BYTES; /* else what was there before goes: it is wrong by now */
+    bool fits = len <= MAX_BYTES, none = len == 0 || !fits; /* what was there before goes: it is wrong by now */
     if (fd < 0 || str_eq(before, now))
         return;
-    if (store_content_write(fd, texts[which].file, now, fits ? len : 0) == 0 && fits)
+    const char *file = texts[which].file;
+    int failed = none ? unlinkat(fd, file, 0) != 0 && errno != ENOENT : store_content_write(fd, file, now, len) != 0;
+    if (!failed && fits)
         return;
     cleanup(mem_free_ptr) char *why = fits ? mem_printf("%m") : mem_printf("more than %u MB", MAX_BYTES >> 20);
     cleanup(mem_free_ptr) char *path = mem_printf("%s/%s", folder, texts[which].file);

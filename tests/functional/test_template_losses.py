@@ -122,3 +122,31 @@ def test_what_vanishes_during_a_restart_stays_for_a_while(edge: Edge, end: Calla
             assert daemon.metrics().value("template_removals_delayed", resource=resource) == 2
         wait_until(lambda: not any(edge.served()), 20, "then they go")
         wait_until(lambda: f"removals of {resource}" not in daemon.get("/readyz")[1], 20, "and that is said no more")
+
+
+def file_source(edge: Edge) -> None:
+    edge.settings.update(CONFIG_SOURCE="file", CONFIG_FILE=str(edge.haproxy.config.with_name("own.cfg")))
+    edge.haproxy.config.with_name("own.cfg").write_text(edge.haproxy.config.read_text())
+    del edge.settings["TEMPLATE_FROM"]
+
+
+def set_without_watches(edge: Edge) -> None:
+    (edge.home / "bare").mkdir()
+    (edge.home / "bare" / "set.yaml").write_text("haproxy.cfg: |\n" + "".join(f"  {line}\n" for line in edge.haproxy.config.read_text().splitlines()))
+    edge.settings["TEMPLATE_FROM"] = f"file:{edge.home / 'bare'}"
+
+
+def no_limit(edge: Edge) -> None:
+    edge.settings["MAX_LOSS_PERCENT"] = "100"
+
+
+@pytest.mark.parametrize("end", [file_source, set_without_watches, no_limit])
+def test_secrets_that_are_kept_go_with_what_needs_them(edge: Edge, end: Callable[[Edge], None]) -> None:
+    kept = edge.home / "state" / "objects"
+    with edge.daemon() as daemon:
+        wait_until(lambda: kept.exists() and "# secrets " in kept.read_text(), 20, "what is seen is kept")
+        wait_until(lambda: all(edge.served()), 20, "both are served")
+    end(edge)
+    with edge.daemon() as daemon:
+        daemon.wait_ready()
+        wait_until(lambda: not kept.exists() or "# secrets" not in kept.read_text(), 20, f"it goes: {daemon.tail()}")

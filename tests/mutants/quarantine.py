@@ -8,6 +8,7 @@ ENGINE = "configuration/configuration.c"
 TARGET = "configuration/target.c"
 BY_RUNTIME = "configuration/target_runtime.c"
 OBJECTS = "template/objects.c"
+FORMS = "daemon/template/set_quarantine.c"
 WATCH = "template/set_watch.c"
 PEM = "net/pem.c"
 
@@ -37,6 +38,10 @@ room("quarantine: the search", ("test_culprits",), (
 ))
 room("quarantine: what an object was", ("test_cache",), (
     Mutant("what was is not kept", "model/cache.c", "    c->keeps_past = true;\n", ""),
+))
+room("quarantine: what many name", ("test_set_quarantine",), (
+    Mutant("each form has its own copy", FORMS, "    if (one->text == NULL) {\n", "    if (true) {\n"),
+    Mutant("a form has a part for each mention", FORMS, "        if (f->parts[i].text == one->text)\n            return;\n", "        ;\n"),
 ))
 room("quarantine: what is withheld of Services", ("test_services_plan",), (
     Mutant("what is withheld is served", PLAN, "        r->refused = r->withheld = true;\n", "        r->withheld = true;\n"),

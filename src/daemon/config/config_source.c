@@ -13,6 +13,7 @@
 #include "daemon/config/secret_source.h"
 #include "daemon/etcd/etcd_source.h"
 #include "daemon/quarantine.h"
+#include "daemon/state_text.h"
 #include "daemon/services/services_source.h"
 #include "daemon/template/template_source.h"
 #include "haproxy/storage_files.h"
@@ -422,8 +423,11 @@ void config_source_tell_to(struct config_source *s, struct events *events)
 
 void config_source_lead(struct config_source *s, bool leads)
 {
-    if (s != NULL)
-        template_source_lead(s->template, leads);
+    if (s == NULL)
+        return;
+    template_source_lead(s->template, leads);
+    if (leads && s->template == NULL) /* what templates saw, Secrets among it, is nobody's any more */
+        state_text_keep(s->options.settings->state_dir, s->options.state_fd, STATE_OBJECTS, NULL, "", s->options.log);
 }
 
 bool config_source_places(const struct config_source *s)

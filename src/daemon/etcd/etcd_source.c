@@ -350,7 +350,9 @@ static void source_on_trial(void *arg, const struct etcd_got *got, const struct 
 {
     struct etcd_source *s = arg;
     s->call = NULL;
-    if (err == NULL && got->count == 1)
+    if (err != NULL) /* none looks for it otherwise until another one comes */
+        source_fail(s, err);
+    else if (got->count == 1)
         source_take_trial(s, &got->list[0]);
 }
 

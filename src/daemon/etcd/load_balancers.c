@@ -27,7 +27,7 @@ struct load_balancers {
     struct load_balancer *list; /* by name */
     size_t count, size;
     bool too_many; /* logged */
-    struct log_limit refused_limit;
+    struct log_limit refused_limit, unreadable_limit;
     void (*changed)(void *arg); /* NULL: not called */
     void *arg;
 };
@@ -111,8 +111,9 @@ static void load_balancers_take(struct load_balancers *l, const struct etcd_kv *
     struct error err = {0};
     const char *name = kv->key + strlen(l->prefix);
     if (load_balancer_parse(kv->value, kv->value_len, &one, &err) != 0) {
-        log_warn(l->log, "cannot read the state of a load balancer in etcd", log_str("key", kv->key),
-                 log_str("error", err.message));
+        if (log_limit_pass(&l->unreadable_limit, clock_mono_ms(), "", NULL))
+            log_warn(l->log, "cannot read the state of a load balancer in etcd", log_str("key", kv->key),
+                     log_str("error", err.message));
         list_remove(l, name);
         return;
     }
@@ -187,7 +188,7 @@ struct load_balancers *load_balancers_new(struct event_base *base, const struct 
     struct load_balancers *l = mem_alloc(sizeof(*l));
     l->client = client;
     l->log = log;
-    l->refused_limit.period_ms = 60000;
+    l->refused_limit.period_ms = l->unreadable_limit.period_ms = 60000;
     l->prefix = etcd_key(settings, "status/", "");
     timer_init(&l->retry, base, load_balancers_read, l);
     l->watch = etcd_watch_new(base, client, l->prefix, true, &callbacks, l);

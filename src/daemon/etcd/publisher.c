@@ -161,12 +161,16 @@ static void publisher_on_committed(void *arg, bool succeeded, int64_t revision, 
              log_str("source", p->publication.document->origin));
     p->version = m->version;
     p->published_ms = m->published_ms;
-    /* Only as long as the manifest is the one that was just written: what nothing else can name by now. */
-    const struct settings *settings = p->options.settings;
-    const struct etcd_compare unchanged = {.key = p->manifest_key, .mod_revision = revision};
+    /* Only as long as that is what was just written: what nothing else can name by now. A trial is one beside the versions. */
+    const struct published_manifest *newest = kept_newest(&p->kept);
+    const struct etcd_compare unchanged[] = {
+        {.key = p->manifest_key, .mod_revision = trial ? p->manifest.mod_revision : revision},
+        {.key = p->trial_key, .mod_revision = trial ? revision : 0}};
     struct etcd_delete deletes[KEPT_DELETES_MAX];
-    size_t count = trial ? 0 : kept_old(&p->kept, &p->publication.manifest, settings->etcd.keep, deletes);
-    const struct etcd_txn txn = {.compares = &unchanged, .compare_count = 1, .deletes = deletes, .delete_count = count};
+    bool cleans = !trial || (newest != NULL ? newest->version : 0) == p->there.version;
+    size_t count = cleans ? kept_old(&p->kept, m, p->options.settings->etcd.keep + trial, deletes) : 0;
+    const struct etcd_txn txn = {
+        .compares = unchanged, .compare_count = array_len(unchanged), .deletes = deletes, .delete_count = count};
     if (count == 0)
         publisher_done(p, p->version, p->published_ms);
     else

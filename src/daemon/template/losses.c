@@ -74,7 +74,7 @@ struct losses {
 struct losses *losses_new(unsigned max_percent, uint64_t period_ms)
 {
     struct losses *l = mem_alloc(sizeof(*l));
-    *l = (struct losses){.max_percent = max_percent, .period_ms = period_ms};
+    *l = (struct losses){.max_percent = max_percent, .period_ms = period_ms, .changed = true};
     return l;
 }
 
@@ -444,11 +444,13 @@ static void group_apply(const struct followed *f, const struct group *g, struct 
     for (size_t i = 0; i < g->lost_count; i++) {
         const struct past *past = g->lost[i].past;
         bool first = true;
-        for (size_t k = 0; k < i && first; k++)
-            first = g->lost[k].past != past;
         if (f->kind != LOSSES_OF_ENDPOINTS) {
             put_past(to, past->name, mem_strdup(past->json));
-        } else if (first) {
+            continue;
+        }
+        for (size_t k = 0; k < i && first; k++)
+            first = g->lost[k].past != past;
+        if (first) {
             cleanup(mem_free_ptr) char *name = mem_printf("%s~%zu", past->name, ++number);
             put_past(to, name, slice_of_lost(g, past));
         }

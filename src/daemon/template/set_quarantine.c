@@ -14,10 +14,16 @@
 #include "template/render.h"
 #include "template/set.h"
 
+/* One for all forms that were kept with it at once: a thousand objects may name the same certificate. */
+struct text {
+    size_t references;
+    char json[];
+};
+
 /* Of a last good form: the object itself, or one that it names. */
 struct part {
     char *key; /* "ingresses web/shop" */
-    char *json;
+    struct text *text;
     UT_hash_handle hh; /* where renders see it */
 };
 
@@ -54,6 +60,12 @@ static struct form *form_find(const struct set_quarantine *s, const char *key)
     return found;
 }
 
+static void text_drop(struct text *t)
+{
+    if (t != NULL && --t->references == 0)
+        free(t);
+}
+
 static void form_drop(struct set_quarantine *s, struct form *f)
 {
     if (f == NULL)
@@ -61,16 +73,10 @@ static void form_drop(struct set_quarantine *s, struct form *f)
     HASH_DEL(s->forms, f); /* NOLINT(clang-analyzer-unix.Malloc) */
     for (size_t i = 0; i < f->count; i++) {
         free(f->parts[i].key);
-        free(f->parts[i].json);
+        text_drop(f->parts[i].text);
     }
     free(f->parts);
     free(f);
-}
-
-static void form_add(struct form *f, const char *resource, const struct template_object *o)
-{
-    f->parts = mem_resize(f->parts, f->count + 1, sizeof(f->parts[0]));
-    f->parts[f->count++] = (struct part){.key = key_of(resource, o->name), .json = mem_strdup(o->json)};
 }
 
 void set_quarantine_forget(struct set_quarantine *s)
@@ -127,7 +133,7 @@ static const char *shown_json(void *arg, const char *resource, const struct temp
     cleanup(mem_free_ptr) char *key = key_of(resource, o->name);
     HASH_FIND_STR(s->shown, key, instead);
     if (instead != NULL)
-        return instead->json;
+        return instead->text->json;
     return form_of(s, key) == CULPRITS_LEFT_OUT ? NULL : o->json;
 }
 
@@ -140,6 +146,14 @@ bool set_quarantine_holds(const struct set_quarantine *s, const char *namespace)
 
 /* ---- what an object has, and those that it names ---- */
 
+/* In the caches: hashed and copied once, however many name it, and however often. */
+struct once {
+    UT_hash_handle hh;
+    const struct template_object *object;
+    uint64_t hash;
+    struct text *text; /* NULL: no form has it */
+};
+
 struct seeing {
     struct set_quarantine *s;
     const struct template_set *set;
@@ -150,7 +164,49 @@ struct seeing {
     size_t used; /* the resource of the objects that it names now */
     uint64_t hash;
     struct form *form;
+    struct once *seen; /* objects that others name, or that forms have */
 };
+
+static struct once *once(struct seeing *e, const struct template_object *object)
+{
+    struct once *found;
+    HASH_FIND_PTR(e->seen, &object, found);
+    if (found != NULL)
+        return found;
+    found = mem_alloc(sizeof(*found));
+    found->object = object;
+    found->hash = hash_string(HASH_START, object->json);
+    HASH_ADD_PTR(e->seen, object, found);
+    return found;
+}
+
+static void seeing_fini(struct seeing *e)
+{
+    struct once *one, *next;
+    HASH_ITER (hh, e->seen, one, next) {
+        HASH_DEL(e->seen, one); /* NOLINT(clang-analyzer-unix.Malloc) */
+        text_drop(one->text);
+        free(one);
+    }
+}
+
+static void form_add(struct seeing *e, const char *resource, const struct template_object *o)
+{
+    struct form *f = e->form;
+    struct once *one = once(e, o);
+    for (size_t i = 0; i < f->count; i++)
+        if (f->parts[i].text == one->text)
+            return;
+    if (one->text == NULL) {
+        size_t bytes = strlen(o->json) + 1;
+        one->text = mem_alloc(sizeof(*one->text) + bytes);
+        one->text->references = 1;
+        memcpy(one->text->json, o->json, bytes);
+    }
+    one->text->references++;
+    f->parts = mem_resize(f->parts, f->count + 1, sizeof(f->parts[0]));
+    f->parts[f->count++] = (struct part){.key = key_of(resource, o->name), .text = one->text};
+}
 
 static size_t resource_of(const struct objects *objects, const char *name)
 {
@@ -185,8 +241,10 @@ static bool hash_used(void *arg, yyjson_val *name)
     struct seeing *e = arg;
     cleanup(mem_free_ptr) char *key = used_name(e, name);
     const struct template_object *used = key != NULL ? cache_find(objects_cache(e->objects, e->used), key) : NULL;
-    if (key != NULL)
-        e->hash = hash_string(e->hash, used != NULL ? used->json : "");
+    if (key != NULL) {
+        uint64_t hash = used != NULL ? once(e, used)->hash : 0;
+        e->hash = hash_bytes(e->hash, (const char *)&hash, sizeof(hash));
+    }
     return true;
 }
 
@@ -197,7 +255,7 @@ static bool keep_used(void *arg, yyjson_val *name)
     cleanup(mem_free_ptr) char *key = used_name(e, name);
     const struct template_object *was = key != NULL ? cache_past(objects_cache(e->objects, e->used), key) : NULL;
     if (was != NULL)
-        form_add(e->form, objects_resource_name(e->objects, e->used), was);
+        form_add(e, objects_resource_name(e->objects, e->used), was);
     return true;
 }
 
@@ -206,8 +264,8 @@ static void keep_form(struct seeing *e, const char *key)
     const struct template_object *was = cache_past(e->cache, e->of->name);
     form_drop(e->s, form_find(e->s, key));
     e->form = mem_alloc(sizeof(*e->form));
-    form_add(e->form, e->watch->name, was != NULL ? was : e->of);
-    each_used(e, e->form->parts[0].json, keep_used);
+    form_add(e, e->watch->name, was != NULL ? was : e->of);
+    each_used(e, e->form->parts[0].text->json, keep_used);
     HASH_ADD_KEYPTR(hh, e->s->forms, e->form->parts[0].key, strlen(e->form->parts[0].key), e->form);
 }
 
@@ -295,6 +353,7 @@ void set_quarantine_prepare(struct set_quarantine *s, const struct template_set 
     quarantine_begin(s->q);
     each_watch(&e, see_watch);
     quarantine_end(s->q);
+    seeing_fini(&e);
     for (size_t i = 0; i < objects_resource_count(objects); i++)
         cache_forget_past(objects_cache(objects, i));
     bool any = quarantine_leaves_any_out(s->q);

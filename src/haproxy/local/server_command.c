@@ -221,8 +221,8 @@ static int command_say_words(struct local_lines *lines, const struct cfg_file_li
     size_t len = words->count > 3 ? (size_t)(line->text + line->len - tail) : 0, before = 0;
     while (before < lines->default_count && lines->defaults[before]->number < line->number)
         before++;
-    if (said->tail != NULL && said->default_count == before && strncmp(said->tail, tail, len) == 0 &&
-        said->tail[len] == '\0')
+    if (said->tail != NULL && said->default_count == before && strlen(said->tail) == len &&
+        memcmp(said->tail, tail, len) == 0)
         return 0;
     if (command_words_inherit(&all, lines->section->defaults, err) != 0 ||
         command_words_take_defaults(&all, lines->defaults, before, err) != 0 ||

@@ -147,22 +147,23 @@ TEST_EACH(a_server_whose_defaults_are_known, array_len(known))
 /* What was made of the one before is used again for the same words alone, behind the same default-server lines. */
 TEST(each_server_has_its_own_words)
 {
-    static const char *const names[] = {"n1", "n2", "n3", "n4", "n5"};
+    static const char *const names[] = {"n1", "n2", "n3", "n4", "n5", "n6"};
     static const char text[] =
         "backend be\n  server n1 10.0.0.1:80 check inter 2s\n  server n2 10.0.0.1:80 check inter 2\n"
         "  server n3 10.0.0.1:80 check inter 2\n  default-server weight 7\n"
-        "  server n4 10.0.0.1:80 check inter 2\n  server n5 10.0.0.1:80\n";
+        "  server n4 10.0.0.1:80 check inter 2\n  server n5 10.0.0.1:80\n"
+        "  server n6 10.0.0.1:80 \0 is no word of a command, however much follows\n";
     const struct backend b = {.name = (char *)"be"};
     cleanup(cfg_file_fini) struct cfg_file f = {0};
     cleanup(server_commands_fini) struct server_commands c = {0};
     cleanup(local_lines_fini) struct local_lines lines = {0};
-    cfg_file_parse(&f, text, strlen(text));
+    cfg_file_parse(&f, text, sizeof(text) - 1);
     local_lines_find(&lines, &f, "be");
     for (size_t i = 0; i < array_len(names); i++) {
         const struct backend_server s = {
             .name = (char *)(uintptr_t)names[i], .address = (char *)"10.0.0.1", .port = 80, .maintenance = true};
         const struct change change = {.kind = CHANGE_ADD_SERVER, .backend = &b, .server = &s};
-        ck_assert_int_eq(server_commands_add(&c, &lines, "3.0.1", false, &change, &flaw), 0);
+        ck_assert_int_eq(server_commands_add(&c, &lines, "3.0.1", false, &change, &flaw), i == 5 ? -1 : 0);
     }
     cleanup(mem_free_ptr) char *is = all_of(&c);
     ck_assert_str_eq(is, "add server be/n1 10.0.0.1:80 check inter 2s\nenable health be/n1\n"

@@ -231,17 +231,24 @@ static inline void check_trial(const struct cell *trial)
     note_issue(m.version, what);
 }
 
-/* Only by the one whose manifest it still is, and nothing that this names. */
-static inline void check_deleted(int who, const struct row *r)
+static inline void check_is_not_named(const struct cell *by, const struct row *r)
 {
     cleanup(published_manifest_fini) struct published_manifest m = {0};
-    const struct cell *manifest = model_at(PATH "/manifest");
-    if (str_eq(r->key, TRIAL))
-        return;
-    must(manifest != NULL && manifest->who == who, "%s is deleted", r->key);
-    if (published_manifest_parse(manifest->value, manifest->len, &m, NULL) == 0 &&
+    if (by != NULL && published_manifest_parse(by->value, by->len, &m, NULL) == 0 &&
         str_has_prefix(r->key, PATH "/parts/"))
         must(!published_manifest_names(&m, r->key + strlen(PATH "/parts/")), "%s is deleted", r->key);
+}
+
+/* Only by the one whose manifest, or trial, it still is, and nothing that these name. */
+static inline void check_deleted(int who, const struct row *r)
+{
+    const struct cell *manifest = model_at(PATH "/manifest"), *trial = model_at(TRIAL);
+    if (str_eq(r->key, TRIAL))
+        return;
+    must((trial != NULL ? trial : manifest) != NULL && (trial != NULL ? trial : manifest)->who == who, "%s is deleted",
+         r->key);
+    check_is_not_named(manifest, r);
+    check_is_not_named(trial, r);
 }
 
 /* One that is as it should be is not put again. */

@@ -267,13 +267,18 @@ static bool part_is_named(const char *hash)
     return false;
 }
 
+static void check_parts_are_named(void)
+{
+    for (size_t i = 0; i < w.row_count; i++)
+        if (str_has_prefix(w.rows[i].key, PATH "/parts/") && row_at(&w.rows[i], w.revision) != NULL)
+            must(part_is_named(w.rows[i].key + strlen(PATH "/parts/")), "%s", w.rows[i].key);
+}
+
 static void check_kept(void)
 {
     must(model_at(TRIAL) == NULL, "there is a trial");
     must(model_count(PATH "/versions/") <= KEEP, "%zu", model_count(PATH "/versions/"));
-    for (size_t i = 0; i < w.row_count; i++)
-        if (str_has_prefix(w.rows[i].key, PATH "/parts/") && row_at(&w.rows[i], w.revision) != NULL)
-            must(part_is_named(w.rows[i].key + strlen(PATH "/parts/")), "%s", w.rows[i].key);
+    check_parts_are_named();
 }
 
 static void give_all(unsigned text, unsigned beside)
@@ -458,6 +463,7 @@ TEST_EACH(a_trial_comes_and_goes, effort(10))
         model_pass(i == 0 ? 4 * RESYNC_MS : 1000);
         check_tried(s.latest, true);
         check_plain(before);
+        check_parts_are_named(); /* a search has hundreds of trials */
     }
     producer_give(&s.producers[0], before);
     model_pass(1000);
@@ -475,6 +481,24 @@ TEST_EACH(a_trial_comes_and_goes, effort(10))
         check_tried(before, false);
     }
     check_kept();
+}
+
+TEST_EACH(a_trial_is_read_whatever_was_lost, effort(20))
+{
+    begin_calm((unsigned)_i);
+    give(1, 1);
+    model_pass(1000);
+    s.latest = known_new(2, 2, false);
+    s.latest->document->trial = true;
+    producer_give(&s.producers[0], s.latest);
+    model_pass(1000);
+    consumer_die(&s.consumers[0]);
+    consumer_new(&s.consumers[0]);
+    w.lost_one_in = 3;
+    model_pass(500);
+    w.lost_one_in = 0;
+    model_pass(4 * RESYNC_MS);
+    check_tried(s.latest, true);
 }
 
 /* So that whichever part is harmed, it is one of what is read. */

@@ -412,7 +412,7 @@ TEST_EACH(streams, effort(40))
 
 TEST(what_is_delayed_is_delayed_anew_by_a_restart)
 {
-    losses_changed(losses);
+    ck_assert(losses_changed(losses)); /* what an earlier run kept may have Secrets that are watched no more */
     slice("n/s", "web", "1 2");
     put(CLASSES, "c", "{}");
     put(PODS, "n/a", READY);
