@@ -108,7 +108,7 @@ room("local, commands", ("test_server_command",), (
     Mutant("no HAProxy gives a share of a hash", COMMAND, "strverscmp(haproxy, \"3.0\") < 0 && lines", "lines"),
     Mutant("the hash of defaults is none", READ_CFG, "backend_algorithm_is_hashed(cfg_inherit_balance(l->section, &words));", "backend_algorithm_is_hashed(cfg_inherit_balance(&(struct cfg_file_section){.lines = l->section->lines, .line_count = l->section->line_count}, &words));"),
     Mutant("a default-server behind the line reaches it", COMMAND, "before < lines->default_count && lines->defaults[before]->number < line->number", "before < lines->default_count"),
-    Mutant("a line that begins as the one before has its words", COMMAND, "said->tail[len] == '\\0')", "true)"),
+    Mutant("a line that begins as the one before has its words", COMMAND, "strlen(said->tail) == len &&", "strlen(said->tail) >= len &&"),
     Mutant("a default-server line between two servers is for both", COMMAND, "said->tail != NULL && said->default_count == before && ", "said->tail != NULL && "),
     Mutant("defaults of defaults are none", COMMAND, "int status = command_words_inherit(w, s->defaults, err);", "int status = 0;"),
     Mutant("what is said again stands twice", COMMAND, "    command_words_drop(w, keyword);\n    if (off)", "    if (off)"),
