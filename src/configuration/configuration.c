@@ -152,8 +152,8 @@ static bool configuration_was_tried(const struct configuration *c)
 {
     for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
         bool stays = c->document->trial || !configuration_writes(c) || (c->options.canary > 0 && !canary_lets(t));
-        bool goes_on = t->progress == PROGRESS_WRITTEN || (t->progress == PROGRESS_VALID && !stays) ||
-                       (t->progress == PROGRESS_NEW && t->repairs == 0);
+        bool begins = (t->progress == PROGRESS_VALID && !stays) || (t->progress == PROGRESS_NEW && t->repairs == 0);
+        bool goes_on = t->progress == PROGRESS_WRITTEN || (begins && !configuration_rejected(c));
         if (goes_on && t->in != NULL && !t->away)
             return false;
     }

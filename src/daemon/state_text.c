@@ -30,8 +30,9 @@ char *state_text_recall(const char *folder, enum state_text which, const struct 
     cleanup(mem_free_ptr) char *path = folder != NULL ? mem_printf("%s/%s", folder, texts[which].file) : NULL;
     buf_init_secret(&text, MAX_BYTES);
     if (path != NULL && buf_read_file(&text, path) != 0) {
-        if (errno != ENOENT)
-            log_warn(log, texts[which].unread, log_str("file", path), log_str("error", strerror(errno)));
+        cleanup(mem_free_ptr) char *why = errno != ENOENT ? mem_printf("%m") : NULL;
+        if (why != NULL)
+            log_warn(log, texts[which].unread, log_str("file", path), log_str("error", why));
         buf_clear(&text);
     }
     return buf_take(&text);

@@ -14,8 +14,8 @@ enum state_text {
 
 /* folder: STATE_DIR, NULL: none. "": nothing is known; a file that is there and cannot be read is a warning. Allocates. */
 char *state_text_recall(const char *folder, enum state_text which, const struct log *log) must_check;
-/* fd: of folder, to write to; -1: nothing is kept. Nothing is written where before (NULL allowed) and now are the same; what
- * cannot be written is a warning. */
+/* fd: of folder, to write to; -1: nothing is kept. Nothing is written where before (NULL allowed) and now are the same; with "", or
+ * too much, the file is removed. What cannot be written is a warning. */
 void state_text_keep(const char *folder, int fd, enum state_text which, const char *before, const char *now,
                      const struct log *log);
 

@@ -46,7 +46,7 @@ void losses_apply(const struct losses *l, struct objects *to);
 void losses_print(const struct losses *l, struct buf *to);
 /* Before the first list: what an earlier run gave, and what is not listed of it is lost, unless it is announced. */
 void losses_recall(struct losses *l, const char *text);
-/* What it prints may have changed since this was asked last. */
+/* What it prints may have changed since this was asked last; the first time: since an earlier run. */
 bool losses_changed(struct losses *l);
 
 struct losses_view {

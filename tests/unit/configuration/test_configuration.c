@@ -116,6 +116,18 @@ TEST_EACH(one_of_many_is_tried_to_its_end, 2)
     all_run(w.text); /* and then the latest */
 }
 
+/* What one HAProxy rejects no other gets: the next document need not wait for it. */
+TEST(what_was_rejected_keeps_no_other)
+{
+    begin_applied(CONFIGURATION_DRIFT_REPORT);
+    bad_document("reject", 1);
+    passes(20);
+    ck_assert_str_eq(state_of(1), "rejected");
+    new_document(true);
+    passes(5);
+    all_run(w.text);
+}
+
 /* The first at once, then the latest. */
 TEST(what_follows_too_soon_waits)
 {
