@@ -45,7 +45,8 @@ void culprits_fini(struct culprits *c);
 
 /* Which objects there are now: begin, each, end. Of several that changed those that are seen first are suspected most. */
 void culprits_begin(struct culprits *c);
-/* True: it has changed since it was accepted, and was seen so (not only read by culprits_read). What it was is its last good form from now on, as long as culprits_has_former. */
+/* True: it has changed since it was accepted, and was seen so (not only read by culprits_read). What it was is its last good form from
+ * now on, as long as culprits_has_former. */
 bool culprits_see(struct culprits *c, const char *key, uint64_t hash);
 void culprits_end(struct culprits *c);
 

@@ -123,8 +123,7 @@ static const struct {
      "state"},
     {AT(quarantined_objects), METRIC_GAUGE, "quarantined_objects",
      "Objects (annotated Services, or those of a template set's `quarantine`) that are left out or served as they "
-     "were, "
-     "because HAProxy refuses a configuration with them as they are (Events say why).",
+     "were, because HAProxy refuses a configuration with them as they are (Events say why).",
      ""},
     {AT(publications), METRIC_COUNTER, "publications_total",
      "Configurations for etcd (CONFIG_TARGET=etcd), by result: published, conflict (another producer was faster, it is "

@@ -9,13 +9,19 @@
 #include "model/address.h"
 #include "servers/change/diff_internal.h"
 
+printf_like(2, 0) static void diff_say_args(struct buf *said, const char *fmt, va_list ap)
+{
+    cleanup(mem_free_ptr) char *text = mem_vprintf(fmt, ap);
+    buf_add(said, said->len > 0 ? ", " : "");
+    buf_add(said, text);
+}
+
 void diff_say(struct buf *said, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    cleanup(mem_free_ptr) char *text = mem_vprintf(fmt, ap);
+    diff_say_args(said, fmt, ap);
     va_end(ap);
-    buf_printf(said, "%s%s", said->len > 0 ? ", " : "", text);
 }
 
 uint16_t diff_check_port(const struct desired *desired, const struct diff_rules *rules)
@@ -50,9 +56,8 @@ printf_like(3, 4) static void find(struct finding *f, unsigned field, const char
     if (f->added)
         return;
     va_start(ap, fmt);
-    cleanup(mem_free_ptr) char *text = mem_vprintf(fmt, ap);
+    diff_say_args(&f->said, fmt, ap);
     va_end(ap);
-    diff_say(&f->said, "%s", text);
 }
 
 static void own_address(struct backend_server *s, const struct desired_server *want, struct finding *f)
