@@ -255,10 +255,13 @@ def test_a_standby_says_so(rig: Rig) -> None:
     soon = "2124-01-01T00:00:00.000000Z"
     rig.kube.put(objects.lease("haproxy-k8s-sync", "somebody-else", namespace=NAMESPACE, renewed=soon))
     daemon = rig.start(LEADER_ELECT="true")
-    s = wait_status(daemon, lambda s: s["state"] == "standby", "it to stand by")
+    s = wait_status(
+        daemon,
+        lambda s: s["state"] == "standby" and s["leader"]["holder"] and nodes(s) == {"n1": "live"},
+        "it to stand by, with the Lease read",
+    )
     assert s["leader"]["holder"] == "somebody-else" and s["leader"]["election"] and not s["leader"]["leading"]
     assert s["haproxies"] == [{"url": rig.dataplane.url, "state": "standby", "text": "managed by the leading replica", "backends": []}]
-    assert nodes(s) == {"n1": "live"}
 
 
 def test_dry_run_shows_what_is_wanted_and_what_is_there(rig: Rig) -> None:
