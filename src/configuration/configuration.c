@@ -160,17 +160,18 @@ static bool configuration_was_tried(const struct configuration *c)
     return true;
 }
 
-/* Who changes an object all the time keeps no other change from HAProxy. */
-static bool configuration_keeps(const struct configuration *c)
+/* Who changes an object all the time keeps no other change from HAProxy. What is rolled back to a version is tried no more. */
+static bool configuration_keeps(const struct configuration *c, unsigned next_version)
 {
     uint64_t now_ms = clock_mono_ms(), untried_ms = now_ms - c->tried_ms;
-    bool due = untried_ms >= PATIENCE_MS && untried_ms < PATIENCE_MAX_MS && !configuration_waits(c, now_ms);
+    bool due = next_version == 0 && untried_ms >= PATIENCE_MS && untried_ms < PATIENCE_MAX_MS &&
+               !configuration_waits(c, now_ms);
     return configuration_half_way(c) || (due && c->document != NULL && !configuration_was_tried(c));
 }
 
 bool configuration_next_is_due(const struct configuration *c)
 {
-    return c->next != NULL && !configuration_keeps(c);
+    return c->next != NULL && !configuration_keeps(c, c->next_version);
 }
 
 void configuration_use(struct configuration *c, struct document *d, unsigned version)
@@ -181,7 +182,7 @@ void configuration_use(struct configuration *c, struct document *d, unsigned ver
     if (c->document != NULL && str_eq(c->document->id, d->id) && c->document->trial == d->trial &&
         c->version == version)
         return;
-    if (configuration_keeps(c)) {
+    if (configuration_keeps(c, version)) {
         c->next = document_ref(d);
         c->next_version = version;
         for (struct target *t = waited ? NULL : target_next(c, NULL); t != NULL; t = target_next(c, t))

@@ -51,7 +51,9 @@ struct target {
     enum files_progress files;
     bool files_changed;                 /* since the last that ran: a reload is to load them */
     bool files_met_reload;              /* one was under way when they changed first, */
-    unsigned files_reloads;             /* or more than these were begun since: HAProxy may have loaded them */
+    unsigned files_loads;               /* or more than these were since: HAProxy may have loaded them */
+    bool files_stay;                    /* some could not go back: that is not tried again */
+    bool files_back;                    /* they went back, and HAProxy was not read since */
     struct document *storing;           /* whose files are being stored; NULL: none */
     enum storage_part part;             /* of it */
     bool files_unchecked;               /* another writer may have changed them */
@@ -184,6 +186,7 @@ void target_ran(struct target *t, const struct stored *s);
 /* target_files.c: what is next for the document's files; false: nothing. */
 bool target_files_next(const struct target *t, enum storage_part *ret);
 bool target_files_half_way(const struct target *t); /* to haproxy.cfg and back, or to where HAProxy runs with them */
+void target_files_are_back(struct target *t);       /* HAProxy was read since */
 void target_store(void *self, struct storage_request *ret);
 void target_stored(void *self, const struct stored *s);
 

@@ -140,7 +140,7 @@ static void target_begin(struct target *t)
 {
     t->progress = PROGRESS_NEW;
     t->files = target_document(t)->with_files ? FILES_NEW : FILES_DONE;
-    t->files_drifted = t->files_missing = t->tells = t->needs_verdict = false;
+    t->files_drifted = t->files_missing = t->files_stay = t->tells = t->needs_verdict = false;
     error_clear(&t->why);
 }
 

@@ -28,7 +28,7 @@ bool target_files_next(const struct target *t, enum storage_part *ret)
         *ret = STORAGE_CHECK;
         return true;
     }
-    bool nothing = target_files_are_for_nothing(t), back = t->files_changed && nothing;
+    bool nothing = target_files_are_for_nothing(t), back = t->files_changed && nothing && !t->files_stay;
     bool runs = t->progress == PROGRESS_APPLIED || t->progress == PROGRESS_DRIFTED;
     bool check = runs && t->files == FILES_DONE && t->files_unchecked && target_document(t)->with_files;
     *ret = back                              ? STORAGE_BACK
@@ -68,21 +68,24 @@ static bool target_changes_files_alone(const struct target *t)
     return t->effect == CFG_EFFECT_NONE && target_by_runtime(t) && target_is_alone(t) && !canary_goes_on(t->of);
 }
 
-/* They went back, and a reload for something else had loaded them. */
-static bool target_files_were_loaded(const struct target *t, const struct stored *s)
+/* They went back. What HAProxy has is those from before only where it is the same process at a reading after as at one before
+ * they changed, and no reload was under way: else it may have loaded them. */
+void target_files_are_back(struct target *t)
 {
-    bool reloaded = t->files_met_reload || instance_view(t->in).reloads != t->files_reloads;
-    return reloaded && s->written + s->deleted > 0;
+    bool loaded = t->files_met_reload || instance_view(t->in).loads != t->files_loads;
+    t->files_back = false;
+    if (loaded)
+        instance_must_reload(t->in);
 }
 
 void target_store(void *self, struct storage_request *ret)
 {
     struct target *t = self;
     (void)target_files_next(t, &t->part);
-    if (!t->files_changed) {
+    if (!t->files_changed && !t->files_back) {
         const struct instance_view v = instance_view(t->in);
         t->files_met_reload = v.reload == RELOAD_PENDING;
-        t->files_reloads = v.reloads;
+        t->files_loads = v.loads;
     }
     if (t->part == STORAGE_BACK)
         target_files_go_back(t);
@@ -210,8 +213,10 @@ void target_stored(void *self, const struct stored *s)
         break;
     case STORAGE_BACK:
         t->files_changed = false;
-        if (target_files_were_loaded(t, s))
-            instance_must_reload(t->in);
+        t->files_stay = s->changed;
+        t->files_back = t->files_back || s->written + s->deleted > 0;
+        if (t->files_back)
+            instance_outdated(t->in);
         break;
     case STORAGE_CHECK:
         target_files_checked(t, s);

@@ -49,6 +49,8 @@ bool target_runtime_read(void *self, bool other_worker)
     struct target *t = self;
     if (other_worker && t->version != t->running_version)
         target_runs_unknown(t);
+    if (t->files_back)
+        target_files_are_back(t);
     return false;
 }
 
@@ -63,16 +65,21 @@ static void target_runs(struct target *t, struct document *d)
 }
 
 /* A newer document came between the write and the end of its reload. Perhaps it is rejected, and this one runs on. Its
- * files may be half there: then nobody knows what runs, and it is none to go back to. */
+ * files may be half there: then nobody knows what runs, and it is none to go back to. The file is no other writer's all the
+ * same, also after a restart: the store's note stays. */
 static void target_superseded(struct target *t)
 {
     struct document *d = t->writing;
     if (d == NULL || d == target_document(t) || t->asked != NULL)
         return;
     bool loaded = !instance_view(t->in).other_wrote && target_file_means(t, d->content);
-    if (loaded && d->with_files)
+    if (loaded && d->with_files) {
         t->runs[0] = '\0';
-    if (loaded && !d->with_files) {
+        t->writing = NULL;
+        document_unref(d);
+        return;
+    }
+    if (loaded) {
         log_info(t->of->options.log, "configuration applied; a newer one replaces it", log_str("target", target_url(t)),
                  log_str("sha256", d->hash));
         target_runs(t, d);

@@ -354,6 +354,7 @@ struct instance_view instance_view(const struct instance *in)
         .reload = in->reload.state,
         .reload_id = in->reload.id,
         .reloads = in->reloads,
+        .loads = in->reloads + in->running.others,
         .reload_problem = in->reload.state == RELOAD_BROKEN ? in->reload.error.message : NULL,
         .last_reload_known = in->last_reload.known,
         .drift = in->running.drift,

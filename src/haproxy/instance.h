@@ -73,6 +73,7 @@ struct instance_view {
     bool last_reload_known; /* how the last one before this start ended */
     const char *reload_id;  /* NULL: none */
     unsigned reloads;       /* that the daemon caused, so far */
+    unsigned loads;         /* so far: those, and readings that found another HAProxy process, or could not tell */
     enum reload_state reload;
     const char *reload_problem; /* NULL: none */
     const char *drift;          /* how running HAProxy differs from haproxy.cfg; NULL: it does not */
@@ -117,6 +118,7 @@ void instance_begin_anew(struct instance *in, uint64_t when_ms);
 
 /* What runs may differ from haproxy.cfg or the files beside it: an empty commit loads them. */
 void instance_must_reload(struct instance *in);
+void instance_outdated(struct instance *in); /* what was read may be: it is read again */
 
 /* As driver_ops.foresee. */
 int instance_foresee(const struct instance *in, const struct cfg_file *to, const struct changes *changes,

@@ -36,6 +36,7 @@ struct instance_running {
     bool silent;               /* the API says that it gets no answer from it */
     enum worker_change worker; /* since the last reading at rest */
     unsigned unreadable;       /* readings in a row, of a HAProxy that could be read before */
+    unsigned others;           /* readings that found another process than the one before them, or could not tell */
     int64_t split_version;     /* at which the file lagged behind the API when read last; -1: it did not */
     uint64_t drift_since_ms;   /* that `drift` is as it is, whoever wrote meanwhile */
     char *drift;               /* what */
@@ -51,7 +52,7 @@ struct instance_reload_end {
     bool waits; /* for a reading that verifies it */
     bool done;  /* the API says so; else it does not know how it ended */
     char *id;
-    uint64_t took_us;
+    uint64_t since_ms, took_us;
     struct error error;
     int64_t pid_before, uptime_before_s; /* of the worker when it was asked for; -1 */
     unsigned readings;                   /* since then, each answered by that worker */
@@ -158,7 +159,6 @@ void instance_go_on(void *in, bool waited);
 
 /* instance_read.c */
 void instance_read(struct instance *in);
-void instance_outdated(struct instance *in);               /* what was read may be: it is read again */
 void instance_backend_differs(struct instance_backend *b); /* from what was read of it */
 /* The daemon wrote `version`; the rest is as it was read. False: another writer wrote just before, and the API allowed it. */
 bool instance_wrote_next(struct instance *in, int64_t version);

@@ -193,7 +193,15 @@ static bool instance_old_worker_answers(struct instance *in)
     return true;
 }
 
-/* "succeeded" may be another reload's, under the same id; "not known" may well have happened. */
+/* For certain: HAProxy counts whole seconds. */
+static bool instance_started_since(const struct instance *in, uint64_t when_ms)
+{
+    int64_t uptime_s = in->running.uptime_s;
+    return uptime_s >= 0 && clock_mono_ms() - when_ms >= (uint64_t)(uptime_s + 1) * 1000;
+}
+
+/* "succeeded" may be another reload's, under the same id; "not known" may well have happened: it did where HAProxy's process
+ * is one that started since. Another one that is older may have been started before the file was written. */
 static void instance_judge_reload(struct instance *in)
 {
     struct instance_reload_end *end = &in->ended;
@@ -210,7 +218,7 @@ static void instance_judge_reload(struct instance *in)
             return;
         }
         err = end->error;
-    } else if (!end->done && !other && instance_driver(in)->tells_ends) {
+    } else if (!end->done && (other ? !instance_started_since(in, end->since_ms) : instance_driver(in)->tells_ends)) {
         err = end->error;
     } else if (problem != NULL && other && end->done) { /* it loaded the file, and something else has another say */
         end->unconfirmed = 0;
@@ -384,6 +392,7 @@ static void instance_read_take_runtime(struct instance *in)
         in->answered_ms = clock_mono_ms();
     instance_read_version(in);
     bool other = instance_read_worker(in);
+    r->others += other || in->readout.worker_pid < 0;
     if (other && r->worker == WORKER_SAME)
         r->worker = WORKER_OTHER;
     if (in->ended.waits && r->worker == WORKER_OTHER) /* it may have been read before the API reported it as

@@ -55,6 +55,7 @@ static void instance_reload_ended(struct instance *in)
         in->ended.readings = 0;
         in->ended.done = r->state == RELOAD_DONE;
         in->ended.error = r->error;
+        in->ended.since_ms = r->since_ms;
         in->ended.took_us = (clock_mono_ms() - r->since_ms) * 1000;
         free(in->ended.id);
         in->ended.id = mem_strdup(r->id);

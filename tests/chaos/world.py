@@ -52,6 +52,8 @@ AGREE_S = 5
 CERTIFICATES = 4
 # Idle connections come and go with the client's own cache of them.
 FDS_MORE = 2
+# So long libcurl keeps connections that nobody uses (CURLOPT_MAXAGE_CONN): several are made at once after a network was away.
+IDLE_S = 118
 RSS_MIB = {"san": 400, "plain": 40}
 
 TEMPLATE = "# a comment of the owner's\n" + HEAD.replace("verify none\n", "verify none\n  maxconn 400\n") + """\
@@ -428,7 +430,7 @@ class World:
                 self.haproxy.runtime(f"set server {BACKEND}/{name} state ready")
                 self.timeline.say("operator", f"{name} set to ready: the daemon reports it as overridden, and one was killed meanwhile")
 
-    def at_rest(self, timeout: float = 50.0) -> None:
+    def at_rest(self, timeout: float = IDLE_S + 30.0) -> None:
         """Open files, threads and children are back to what they were when this daemon was first at rest; memory is bounded."""
         pid = self.daemon.pid
         if pid not in self.fds:

@@ -123,7 +123,6 @@ void whole_give(struct world *w)
     cleanup(mem_free_ptr) char *meaning = whole_meaning(text, true);
     whole_texts_add(&w->whole.meant, meaning);
     w->whole.document_us = w->now_us;
-    whole_canary_begins(w, text);
     configuration_set(w->whole.configuration, d);
     document_unref(d);
 }

@@ -169,6 +169,7 @@ void whole_files_of(const struct world *w, struct storage_files *ret); /* its do
 void whole_files_load(struct api *a);
 void whole_files_free(struct api *a);
 void whole_files_difference(struct api *a, const struct storage_files *wanted, struct buf *why);
+void whole_files_unloaded(const struct api *a, struct buf *why); /* HAProxy has others than those that its file names */
 void whole_storage(struct api *a, struct request *r, const char *place, const char *name); /* name NULL: all of them */
 /* id: "%23" and that of an entry; NULL: of all of it. */
 void whole_runtime_map(struct api *a, struct request *r, const char *name, const char *id);

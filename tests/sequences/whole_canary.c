@@ -77,6 +77,7 @@ void whole_canary_begins(struct world *w, const char *document)
     if (str_eq(document, w->whole.given))
         return;
     w->whole.sick_before = w->whole.sick_before && !all_do_well(w);
+    whole_try_again(w); /* the source has changed, perhaps to what it had before */
     free(w->whole.given);
     w->whole.given = mem_strdup(document);
     w->whole.given_us = w->now_us;

@@ -161,6 +161,8 @@ void whole_event(void *arg, const struct configuration_event *e)
                                         [CONFIGURATION_ROLLED_BACK] = "rolled back"};
     bool known = e->kind < array_len(names) && names[e->kind] != NULL;
     world_say(w, "  said: %s", known ? names[e->kind] : "another event");
+    if (e->kind == CONFIGURATION_CHANGED && rolled_back(&w->whole) == 0) /* it may have been given long before */
+        whole_canary_begins(w, e->document->content->text);
     if (e->document != NULL && rolled_back(&w->whole) == 0 && !is_current(w, e->document->hash))
         return;
     if (e->kind == CONFIGURATION_CANARY_PASSED)
@@ -248,6 +250,8 @@ static void unfinished_at(struct api *a, struct buf *why)
         buf_add(why, "HAProxy does not run");
     if (why->len == 0 && !a->whole.hand_unloaded)
         whole_difference(a, why);
+    if (why->len == 0 && !a->whole.hand_unloaded)
+        whole_files_unloaded(a, why);
 }
 
 static void unfinished(struct world *w, struct buf *why)

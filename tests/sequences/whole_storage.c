@@ -86,6 +86,16 @@ void whole_files_difference(struct api *a, const struct storage_files *wanted, s
     }
 }
 
+void whole_files_unloaded(const struct api *a, struct buf *why)
+{
+    for (size_t i = 0; i < WHOLE_FILES_MAX && why->len == 0; i++) {
+        const struct whole_file *f = &a->whole.files[i];
+        bool uses = storage_is_named(a->whole.loaded, f->name);
+        if (uses && f->bytes != NULL && f->runs != NULL && strcmp(f->runs, f->bytes) != 0)
+            buf_printf(why, "HAProxy has another %s than is stored", f->name);
+    }
+}
+
 /* ---- requests ---- */
 
 static void say(struct request *r, int status)

@@ -173,11 +173,11 @@ static void driver_write_on_verified(struct local_driver *d, const char *why)
     driver_write_end(d);
 }
 
-/* What an engine asked for server by server it reads back itself. */
+/* HAProxy may have acknowledged a command and not carried it out. */
 static void driver_write_on_late(struct local_driver *d)
 {
-    if (d->late.why == NULL && d->replaces)
-        local_driver_verify(d, d->replacement.changes, driver_write_on_verified);
+    if (d->late.why == NULL)
+        local_driver_verify(d, d->replaces ? d->replacement.changes : &d->changes, driver_write_on_verified);
     else
         driver_write_on_verified(d, d->late.why);
 }

@@ -124,6 +124,7 @@ struct instance_view instance_view(const struct instance *in)
                                   .may_begin = true,
                                   .file_allows = true,
                                   .reloads = in->reloads,
+                                  .loads = in->reloads,
                                   .reload = in->loading ? RELOAD_PENDING : RELOAD_DONE,
                                   .last_reload_known = in->known};
 }
@@ -150,6 +151,11 @@ void instance_begin_anew(struct instance *in, uint64_t when_ms)
 void instance_must_reload(struct instance *in)
 {
     in->dirty = true;
+}
+
+void instance_outdated(struct instance *in)
+{
+    in->fresh = false;
 }
 
 int instance_foresee(const struct instance *in, const struct cfg_file *to, const struct changes *changes,

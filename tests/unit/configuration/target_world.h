@@ -25,7 +25,7 @@ struct instance {
     int64_t version;
     bool behind, unread, other_wrote;
     enum reload_state reload;
-    unsigned reloads;
+    unsigned loads;
 };
 
 static struct {
@@ -54,6 +54,10 @@ static unsigned must_reload; /* how often that was said */
 void instance_must_reload(struct instance *in)
 {
     must_reload++;
+}
+
+void instance_outdated(struct instance *in)
+{
 }
 
 int instance_foresee(const struct instance *in, const struct cfg_file *to, const struct changes *changes,
@@ -98,7 +102,7 @@ struct instance_view instance_view(const struct instance *in)
                                   .loaded = in->loaded,
                                   .dirty = in->dirty,
                                   .reload = in->reload,
-                                  .reloads = in->reloads};
+                                  .loads = in->loads};
 }
 
 static struct cfg_content *file_content;

@@ -86,24 +86,28 @@ TEST(files_of_what_is_rejected_go_back)
     stores(STORAGE_ADD, &added);
 }
 
-/* A reload for something else: servers of a backend that changed meanwhile. */
-TEST_EACH(files_that_were_loaded_before_they_went_back_are_loaded_anew, 4)
+/* A reload for something else, servers of a backend that changed meanwhile, or a restart by others, which only a reading shows. */
+TEST_EACH(files_that_were_loaded_before_they_went_back_are_loaded_anew, 5)
 {
     struct stored back = stored;
     back.written = _i == 3 ? 0 : 1;
     apply_with_file();
-    w.in.reloads = 4;
+    w.in.loads = 4;
     set_text_with(TWO, "a 2\n");
     w.in.reload = _i == 1 ? RELOAD_PENDING : RELOAD_DONE;
     stores(STORAGE_ADD, &added);
     w.in.reload = RELOAD_DONE;
-    if (_i >= 2)
-        w.in.reloads++;
+    if (_i == 2 || _i == 3)
+        w.in.loads++;
     set_text_with("global\n  description bad\nuserlist u\n  user a insecure-password hunter2\n", "a 3\n");
     stores(STORAGE_ADD, &added);
     ask(TRANSACTION_REJECTED, 400, -1);
     stores(STORAGE_BACK, &back);
-    ck_assert_uint_eq(must_reload, _i == 1 || _i == 2);
+    if (_i == 4)
+        w.in.loads++;
+    for (int i = 0; i < 2; i++)
+        w.in.engine->ops->runtime_read(w.in.engine->self, _i == 4);
+    ck_assert_uint_eq(must_reload, _i == 1 || _i == 2 || _i == 4);
 }
 
 /* haproxy.cfg is not written for a map, and nothing is validated: HAProxy is told, and says whether it has it. */

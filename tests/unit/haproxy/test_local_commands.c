@@ -73,6 +73,21 @@ TEST_EACH(each_command_has_an_answer, 3)
     command_as_before(file);
 }
 
+/* HAProxy acknowledged all of it, and carried out nothing. */
+TEST(what_was_acknowledged_is_read_back)
+{
+    cleanup(mem_free_ptr) char *path = mem_printf("%s/pretend", folder), *heard = mem_printf("%s/heard", folder);
+    pid_t pid = pretend(path, heard, "2.6\n\nNew server registered.\n\n2.6\n\n");
+    struct local_helper *file = command_by(path);
+    read_it();
+    reloads = false;
+    const struct change come = change_of(CHANGE_ADD_SERVER, &n1);
+    ck_assert_int_eq(write_changes(&come, 1), TRANSACTION_COMMITTED);
+    ck_assert_str_eq(last.reload_why, "backend web: server n1: HAProxy does not run it");
+    end_player(pid);
+    command_as_before(file);
+}
+
 /* Its file cannot be written: nothing is said to HAProxy, either. */
 TEST(who_cannot_write_says_nothing)
 {
