@@ -198,11 +198,6 @@ static void target_same(struct target *t)
         log_info(t->of->options.log, "haproxy.cfg has the configuration again", log_str("target", target_url(t)));
         error_clear(&t->why);
     }
-    if (t->progress == PROGRESS_NEW && !t->unloaded && t->writing == NULL &&
-        store_was_writing(t->of->options.store, target_name(t))) {
-        t->unloaded = true; /* an earlier run wrote it, and did not see it run */
-        instance_must_reload(t->in);
-    }
     if (t->progress == PROGRESS_NEW || t->progress == PROGRESS_VALID || t->progress == PROGRESS_DRIFTED) {
         t->unchanged = !t->unloaded; /* it, or its files, are still to be loaded; else another one has put it there */
         t->progress = PROGRESS_WRITTEN;
@@ -296,6 +291,15 @@ static void target_tell_read(const struct target *t)
         l->read(l->arg);
 }
 
+/* An earlier run wrote the file, and did not see it run: whatever document there is by now, it is loaded. */
+static void target_read_first(struct target *t)
+{
+    if (!store_was_writing(t->of->options.store, target_name(t)))
+        return;
+    t->unloaded = true;
+    instance_must_reload(t->in);
+}
+
 static void target_read(void *self)
 {
     struct target *t = self;
@@ -305,6 +309,8 @@ static void target_read(void *self)
     bool same = cfg_content_same(file, t->file);
     t->compared = t->compared && same;
     cfg_content_hold(&t->file, file);
+    if (!t->read)
+        target_read_first(t);
     t->read = true;
     if (!same)
         t->file_runs = t->running != NULL && target_file_means(t, t->running);
