@@ -58,10 +58,11 @@ static bool canary_belongs(const struct target *t)
     return canary_answers(t) && !t->joins;
 }
 
-/* It is being written there, or was there already when another writer changed the file. */
+/* It is being written there, or was there already when another writer changed the file: then no other one gets it before that
+ * one was watched to the end, also where it does not answer any more, which may be by this document. */
 static bool canary_has_begun(const struct target *t)
 {
-    return !t->away && (t->writing == t->of->document || t->probation.state != PROBATION_NONE);
+    return (t->writing == t->of->document && !t->away) || t->probation.state != PROBATION_NONE;
 }
 
 /* First those that have it, from before a restart or without an answer that said so; then those that answer. */
