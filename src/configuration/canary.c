@@ -23,7 +23,7 @@ void canary_begin(struct configuration *c)
 {
     c->canary_passed = false;
     for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
-        t->canary = t->load_failed = t->evidence_told = false;
+        t->canary = t->written = t->load_failed = t->evidence_told = false;
         probation_end(&t->probation);
     }
 }
@@ -58,11 +58,12 @@ static bool canary_belongs(const struct target *t)
     return canary_answers(t) && !t->joins;
 }
 
-/* It is being written there, or was there already when another writer changed the file: then no other one gets it before that
- * one was watched to the end, also where it does not answer any more, which may be by this document. */
+/* It is being written there, or was there already when another writer changed the file. Once it was watched no other one gets it
+ * before that has ended, also where it does not answer any more, which may be by this document. */
 static bool canary_has_begun(const struct target *t)
 {
-    return (t->writing == t->of->document && !t->away) || t->probation.state != PROBATION_NONE;
+    bool written = t->writing == t->of->document || t->written;
+    return (written && !t->away) || t->probation.state != PROBATION_NONE;
 }
 
 /* First those that have it, from before a restart or without an answer that said so; then those that answer. */

@@ -93,6 +93,7 @@ struct target {
     struct document *own;       /* it gets this one while the latest is rejected, as it has none; NULL: the latest */
     struct probation probation; /* what comes of it */
     bool canary;                /* it gets the document before others do */
+    bool written;               /* the document was, by this run, whatever became of it */
     bool load_failed;           /* the document could not be loaded here */
     bool evidence_told;         /* that it does badly with it */
     struct retry retry;         /* after what failed and says nothing of the document */

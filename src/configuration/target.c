@@ -490,6 +490,7 @@ static void target_written(struct target *t, const struct replaced *r)
                      : "configuration written; a reload follows",
              log_str("target", target_url(t)), log_str("sha256", d->hash), log_str("changes", changes));
     t->progress = PROGRESS_WRITTEN;
+    t->written = true;
     t->tells = r->runs;
     configuration_tell_written(t, r->runs);
 }

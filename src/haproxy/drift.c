@@ -50,6 +50,8 @@ char *drift_of_change(const struct change *c, const struct runtime_server *is)
         return mem_strdup("HAProxy does not run it");
     if ((adds || (c->fields & SERVER_MAINTENANCE)) && c->server->maintenance != (is->admin == RUNTIME_MAINT))
         return mem_printf("HAProxy has it in %s", runtime_admin_name(is->admin));
+    if (adds && is->unchecked)
+        return mem_strdup("HAProxy does not check its health");
     bool weighs = (adds || (c->fields & SERVER_WEIGHT)) && c->server->weight >= 0 && is->weight >= 0;
     if (weighs && c->server->weight != is->weight)
         return mem_printf("HAProxy has its weight at %d, not at %d", is->weight, c->server->weight);

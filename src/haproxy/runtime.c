@@ -46,7 +46,8 @@ bool runtime_same(const struct runtime *a, const struct runtime *b)
     for (size_t i = 0; i < a->count; i++) {
         const struct runtime_server *x = &a->servers[i], *y = &b->servers[i];
         if (x->name != y->name || x->address != y->address || x->port != y->port || x->weight != y->weight ||
-            x->admin != y->admin || x->down != y->down || x->unresolved != y->unresolved)
+            x->admin != y->admin || x->down != y->down || x->unresolved != y->unresolved ||
+            x->unchecked != y->unchecked)
             return false;
     }
     return true;

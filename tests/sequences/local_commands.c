@@ -42,12 +42,13 @@ static void show_servers(const struct api *a, size_t backend, struct buf *out)
         return;
     }
     buf_add(out, "1\n# be_id be_name srv_id srv_name srv_addr srv_op_state srv_admin_state srv_uweight srv_iweight "
-                 "srv_time_since_last_change srv_fqdn srv_port\n");
+                 "srv_time_since_last_change srv_check_state srv_fqdn srv_port\n");
     for (size_t i = 0; i < a->running.of[backend].count; i++) {
         const struct running_server *is = &a->running.of[backend].servers[i];
-        buf_printf(out, "%zu %s %zu %s %s %d %u %d 1 7 - %u\n", backend + 2, conf_backends[backend], i + 1, is->name,
+        buf_printf(out, "%zu %s %zu %s %s %d %u %d 1 7 %d - %u\n", backend + 2, conf_backends[backend], i + 1, is->name,
                    is->address, is->admin == MAINT || is->down ? CLI_STOPPED : CLI_RUNNING,
-                   admins[is->admin] | (is->disabled ? CLI_ADMIN_CONFIGURED_MAINTENANCE : 0), is->weight, is->port);
+                   admins[is->admin] | (is->disabled ? CLI_ADMIN_CONFIGURED_MAINTENANCE : 0), is->weight,
+                   is->unchecked ? CLI_CHECK_CONFIGURED : CLI_CHECK_CONFIGURED | CLI_CHECK_ENABLED, is->port);
     }
     buf_add(out, "\n");
 }

@@ -78,6 +78,9 @@ static void target_begin(struct world *w, struct api *a)
 {
     if (store_latest(w->whole.store, a->url) == NULL && has_unloadable(a))
         whole_hand_writes(a, mem_strdup(a->whole.loaded), false);
+    cleanup(buf_fini) struct buf left = {0};
+    whole_files_unloaded(a, &left);
+    a->whole.files_left = left.len > 0;
     if (a->whole.load_lost && !a->reload_pending && w->settings.kept == 0)
         a->whole.unknowable = a->whole.left_to_other = a->whole.hand_unloaded = true;
     a->whole.version_known = a->whole.known = a->whole.tells = a->whole.tells_early = a->whole.owes_reload = false;

@@ -145,7 +145,7 @@ void whole_canary_applied(struct api *a, bool unchanged)
     struct whole *w = &a->world->whole;
     a->whole.applied_us = a->world->now_us;
     w->was_there = w->was_there || unchanged;
-    if (w->first == NULL || (unchanged && (w->watched_us == 0 || !first_has(w, w->given))))
+    if (w->first == NULL || (unchanged && w->watched_us == 0))
         whole_canary_is_first(w, a); /* it has it from before */
     if (w->first == a)
         w->watched_us = a->world->now_us;

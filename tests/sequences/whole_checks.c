@@ -250,7 +250,7 @@ static void unfinished_at(struct api *a, struct buf *why)
         buf_add(why, "HAProxy does not run");
     if (why->len == 0 && !a->whole.hand_unloaded)
         whole_difference(a, why);
-    if (why->len == 0 && !a->whole.hand_unloaded && !waits)
+    if (why->len == 0 && !a->whole.hand_unloaded && !a->whole.files_left && !waits)
         whole_files_unloaded(a, why);
 }
 

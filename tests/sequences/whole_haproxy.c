@@ -23,6 +23,7 @@ void whole_loaded(struct api *a)
     w->removed_count = 0;
     whole_files_load(a);
     a->world->whole.sick_before = a->world->whole.sick_before || (w->hand_file && whole_is_sick(a));
+    w->files_left = false;
     w->unknowable = w->left_to_other = w->load_lost = w->hand_unloaded = w->owes_reload = w->tells = false;
 }
 

@@ -63,12 +63,13 @@ enum cli_column {
     COLUMN_OPERATION,
     COLUMN_ADMIN,
     COLUMN_WEIGHT,
+    COLUMN_CHECK,
     COLUMN_PORT,
     COLUMN_COUNT
 };
 
 static const char *const cli_columns[COLUMN_COUNT] = {
-    "srv_name", "srv_addr", "srv_op_state", "srv_admin_state", "srv_uweight", "srv_port",
+    "srv_name", "srv_addr", "srv_op_state", "srv_admin_state", "srv_uweight", "srv_check_state", "srv_port",
 };
 
 #define CLI_MAX_COLUMNS 64u
@@ -123,6 +124,7 @@ static int cli_server_read(struct cli_server *s, const struct cli_header *h, cha
     if (cli_number(words[COLUMN_OPERATION], CLI_STOPPING, &operation) != 0 ||
         cli_number(words[COLUMN_ADMIN], UINT32_MAX, &s->admin) != 0 ||
         cli_number(words[COLUMN_WEIGHT], UINT32_MAX, &s->weight) != 0 ||
+        cli_number(words[COLUMN_CHECK], UINT32_MAX, &s->check) != 0 ||
         cli_number(words[COLUMN_PORT], 65535, &s->port) != 0)
         return -1;
     s->operation = (enum cli_operation)operation;

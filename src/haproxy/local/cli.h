@@ -27,10 +27,14 @@ enum cli_admin {
 
 enum cli_operation { CLI_STOPPED, CLI_STARTING, CLI_RUNNING, CLI_STOPPING };
 
+/* Bits of srv_check_state. */
+enum cli_check { CLI_CHECK_CONFIGURED = 0x02, CLI_CHECK_ENABLED = 0x04 };
+
 struct cli_server {
     const char *name, *address;
     unsigned port, weight;
     unsigned admin; /* enum cli_admin */
+    unsigned check; /* enum cli_check */
     enum cli_operation operation;
 };
 
