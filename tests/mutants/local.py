@@ -191,8 +191,8 @@ room("local, the helper's file", ("test_local_helper", "test_local_files"), (
     Mutant("who has the lock is not noted", CONFIG, "mem_printf(\"%d\\n%s%s\", (int)h->daemon, new, old)", "mem_printf(\"%d\\n%s%s\", 0, new, old)"),
     Mutant("a file that was changed is checked", CONFIG, "else if (a->expects && !local_identity_same(&now, &a->expected))", "else if (false)"),
     Mutant("what changed while it was checked is overwritten", CONFIG, "helper_write(w, &p, a, a->expects ? &a->expected : NULL);", "helper_write(w, &p, a, NULL);"),
-    Mutant("a question is a write", CONFIG, "helper_check(w, path) == 0) && !validate)", "helper_check(w, path) == 0))"),
-    Mutant("what was refused is written", CONFIG, "if ((unchecked || helper_check(w, path) == 0)", "if ((helper_check(w, path) <= 0)"),
+    Mutant("a question is a write", CONFIG, "helper_check_listening(w, p, a) == 0)) && !validate)", "helper_check_listening(w, p, a) == 0)))"),
+    Mutant("what was refused is written", CONFIG, "if ((unchecked || (helper_check(w, path) == 0 &&", "if ((unchecked || (helper_check(w, path) <= 0 &&"),
     Mutant("what HAProxy ran before is checked", CONFIG, "unchecked = (a->flags & LOCAL_WRITE_UNCHECKED) != 0", "unchecked = false"),
     Mutant("what was refused stays beside", CONFIG, "    else\n        (void)unlinkat(p->folder, temporary, 0);", "    else\n        ;"),
     Mutant("the temporary name is told", CONFIG, "            buf_add(&line, name);", "            buf_add(&line, temporary);"),
@@ -218,6 +218,20 @@ room("local, the helper's file", ("test_local_helper", "test_local_files"), (
     Mutant("what somebody wrote stays beside", FILES, "        renameat2(p->folder, temporary, p->folder, p->name, RENAME_NOREPLACE) == 0)\n        return;", "        false)\n        return;"),
     Mutant("what somebody wrote is where we write next", FILES, "    (void)renameat2(p->folder, temporary, p->folder, aside, RENAME_NOREPLACE);\n", "    (void)aside;\n"),
     Mutant("a fifo is a file", FILES, "(fstat(fd, st) == 0 && S_ISREG(st->st_mode))", "fstat(fd, st) == 0"),
+))
+LISTEN = "haproxy/local/helper_listen.c"
+
+room("local, where HAProxy can listen", ("test_local_whole",), (
+    Mutant("what cannot be listened at is left to the reload", CONFIG, "&& helper_check_listening(w, p, a) == 0", ""),
+    Mutant("where a file listens that was not loaded is known", CONFIG, "helper_has_loaded(w->helper, p) ?", "true ?"),
+    Mutant("HAProxy is in the same network", LISTEN, "!listen_shares_network(o))", "false)"),
+    Mutant("a line counts whatever is around it", LISTEN, "!listen_is_plain(text, len) ||", ""),
+    Mutant("conditionals are none", LISTEN, "first[0] != '.' && ", ""),
+    Mutant("a disabled frontend listens", LISTEN, " && !str_eq(first, \"disabled\")", ""),
+    Mutant("a port that HAProxy may hold is tried", LISTEN, "listen_has_port(known, port) ? 0 : listen", "listen"),
+    Mutant("an interface is none", "haproxy/cfg/binds.c", "of.elsewhere || cfg_is_among(", "of.elsewhere || false && cfg_is_among("),
+    Mutant("an address that the machine does not have is left to the reload", LISTEN, "errno == EADDRINUSE || errno == EADDRNOTAVAIL ?", "errno == EADDRINUSE ?"),
+    Mutant("another address is any", LISTEN, "inet_pton(AF_INET, address, &four.sin_addr) != 1)", "false)"),
 ))
 ENVIRONMENT = "haproxy/local/helper_environment.c"
 room("local, the environment of a check", ("test_local_requests",), (

@@ -57,9 +57,9 @@ struct whole_target {
     bool hand_file;              /* the file is a hand's; */
     bool hand_unloaded;          /* and nobody has loaded it */
     char *by_hand;               /* what a hand wrote last; NULL: nothing */
-    bool files_left;             /* an earlier daemon ended with files that were not loaded: how they were before it alone knew */
-    bool load_lost;              /* the Data Plane API forgot that it was to load the file */
-    bool left_to_other;          /* another daemon has the file and is about to load it, as far as this one can know */
+    bool files_left; /* an earlier daemon ended with files that were not loaded: how they were before it alone knew */
+    bool load_lost;  /* the Data Plane API forgot that it was to load the file */
+    bool left_to_other; /* another daemon has the file and is about to load it, as far as this one can know */
     struct {
         size_t backend;
         char name[NAME_BYTES];

@@ -60,9 +60,9 @@ static char *behind_family(char *text)
     return cfg_is_among(text, families, array_len(families)) ? at + 1 : NULL;
 }
 
-static void add_address(struct cfg_binds *b, char *text, unsigned line, bool v6only)
+static void add_address(struct cfg_binds *b, char *text, const struct cfg_bind *of, bool v6only)
 {
-    struct cfg_bind new = {.line = line};
+    struct cfg_bind new = *of;
     char *address = behind_family(text), *colon = address != NULL ? strrchr(address, ':') : NULL;
     if (colon == NULL || parse_ports(colon + 1, &new) != 0)
         return;
@@ -78,6 +78,7 @@ static void add_address(struct cfg_binds *b, char *text, unsigned line, bool v6o
 
 void cfg_binds_read(struct cfg_binds *b, const char *text, size_t len)
 {
+    static const char *const elsewhere[] = {"namespace", "interface", "transparent"};
     struct cfg_file file;
     struct cfg_line line;
     cfg_file_parse(&file, text, len);
@@ -86,13 +87,16 @@ void cfg_binds_read(struct cfg_binds *b, const char *text, size_t len)
         cfg_line_split(&line, file.lines[i].text, file.lines[i].len);
         if (!str_eq(cfg_word(&line, 0), "bind"))
             continue;
+        struct cfg_bind of = {.line = file.lines[i].number};
         bool v6only = false;
-        for (size_t k = 2; k < line.count; k++)
+        for (size_t k = 2; k < line.count; k++) {
             v6only = v6only || str_eq(cfg_word(&line, k), "v6only");
+            of.elsewhere = of.elsewhere || cfg_is_among(cfg_word(&line, k), elsewhere, array_len(elsewhere));
+        }
         cleanup(mem_free_ptr) char *addresses = mem_strdup(cfg_word(&line, 1));
         char *rest = addresses;
         for (char *one; (one = strsep(&rest, ",")) != NULL;)
-            add_address(b, one, file.lines[i].number, v6only);
+            add_address(b, one, &of, v6only);
     }
     cfg_line_fini(&line);
     cfg_file_fini(&file);

@@ -16,6 +16,7 @@ struct cfg_bind {
     char address[ADDRESS_TEXT_BYTES]; /* as address_canonical has it; "*": all, of IPv4 or of both families */
     uint16_t from, to;                /* ports */
     unsigned line;                    /* from 1 */
+    bool elsewhere;                   /* `namespace`, `interface` or `transparent`: another process cannot try it */
 };
 
 /* A zeroed one is empty. */

@@ -323,6 +323,36 @@ static int helper_check(struct helper_work *w, const char *file)
     return w->exit_status == 0 ? 0 : -1;
 }
 
+/* HAProxy listens where the file in its place does. */
+static bool helper_has_loaded(const struct helper *h, const struct local_place *p)
+{
+    cleanup(mem_free_ptr) char *name = NULL;
+    char text[LOCK_BYTES] = "";
+    struct local_identity now;
+    if (local_file_read(p, NULL, &now) != 0)
+        return false;
+    if (h->lock >= 0)
+        return h->loaded && helper_is_written_file(h, &now);
+    int fd = helper_open_lock(p, 0, &name);
+    if (fd >= 0) {
+        helper_read_lock(fd, text);
+        close(fd);
+    }
+    return helper_is_noted(text, &now, true);
+}
+
+/* The same of its addresses. */
+static int helper_check_listening(struct helper_work *w, const struct local_place *p, const struct local_ask *a)
+{
+    char *why = helper_has_loaded(w->helper, p) ? helper_cannot_listen(w, a->bytes, a->len) : NULL;
+    if (why == NULL)
+        return 0;
+    free(w->message);
+    w->message = why;
+    w->answer.status = LOCAL_REJECTED;
+    return -1;
+}
+
 /* ---- writing ---- */
 
 static void helper_changed(struct helper_work *w, const struct local_identity *now)
@@ -381,7 +411,7 @@ static void helper_write(struct helper_work *w, const struct local_place *p, con
         helper_fail(w, "cannot %s a file beside %s/%s: %m", step, p->folder_path, p->name);
         return;
     }
-    if ((unchecked || helper_check(w, path) == 0) && !validate)
+    if ((unchecked || (helper_check(w, path) == 0 && helper_check_listening(w, p, a) == 0)) && !validate)
         helper_swap(w, p, temporary, expected);
     else
         (void)unlinkat(p->folder, temporary, 0);

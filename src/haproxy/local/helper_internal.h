@@ -49,6 +49,10 @@ int helper_talk(struct helper_work *w, enum local_socket socket, const char *com
 char **helper_environment(struct helper_work *w, const char *checked) must_check;
 const char *helper_environment_value(char *const *list, const char *name); /* NULL: there is none */
 
+/* helper_listen.c: why HAProxy, whose file in place is loaded, cannot listen where text does, in the words of `haproxy -c`, a line for
+ * each. Allocates; NULL: it can, for all that is known. */
+char *helper_cannot_listen(const struct helper_work *w, const char *text, size_t len);
+
 /* helper_config.c */
 /* helper_defaults.c: into the message; EINVAL: what they say is not known. */
 void helper_read_defaults(struct helper_work *w);

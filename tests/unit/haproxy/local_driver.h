@@ -3,6 +3,7 @@
 
 #include "local_world.h"
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include "haproxy/local/cli.h"
@@ -38,12 +39,16 @@ static inline void prepare_haproxy(void)
     options.stats_socket = stats;
 }
 
+static bool alone_in_network; /* in a network namespace of its own, where that is allowed */
+
 static inline void run_haproxy(const char *loads)
 {
     put(config, loads, 0644);
     running = fork();
     if (running == 0) {
         int null = open("/dev/null", O_RDWR);
+        if (alone_in_network)
+            (void)unshare(geteuid() == 0 ? CLONE_NEWNET : CLONE_NEWUSER | CLONE_NEWNET);
         prctl(PR_SET_PDEATHSIG, SIGTERM); /* a test that is killed leaves none behind */
         dup2(null, 1);
         dup2(null, 2);

@@ -2,6 +2,7 @@
  * says, and with one that does not. */
 #include "local_driver.h"
 
+#include <arpa/inet.h>
 #include <poll.h>
 
 #include "haproxy/cfg/difference.h"
@@ -317,4 +318,121 @@ TEST_EACH(what_a_socket_does_not_do_is_loaded, BEHAVIOURS)
     read_it();
     ck_assert_int_eq(row_of("s1")->weight, 9);
     end_player(pid);
+}
+
+/* ---- where HAProxy cannot listen: another process holds the port, or the machine does not have the address ---- */
+
+/* Listens at a free port of 127.0.0.1, without sharing it. */
+static int hold(unsigned *ret_port)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(at);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(fd, (const struct sockaddr *)&at, len), 0);
+    ck_assert_int_eq(listen(fd, 1), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+    *ret_port = ntohs(at.sin_port);
+    return fd;
+}
+
+static enum transaction_result write_whole(const char *to)
+{
+    struct cfg_content *c = cfg_content_new(mem_strdup(to), strlen(to));
+    const struct replacement_request r = {.text = c, .before = readout.file};
+    driver->ops->replace(driver, readout.version, &r);
+    await_told();
+    cfg_content_unref(c);
+    return last.result;
+}
+
+/* The first write of a daemon: what HAProxy listens at is not known before it has loaded one. */
+static void load_one(const char *more)
+{
+    cleanup(mem_free_ptr) char *first = with("127.0.0.1:1 weight 9", S2), *all = mem_printf("%s%s", first, more);
+    ck_assert_int_eq(write_whole(all), TRANSACTION_COMMITTED);
+    driver->ops->write(driver, last.version, false, true);
+    await_told();
+    (void)reload_ends();
+    read_it();
+    ck_assert(!readout.unloaded);
+}
+
+static const struct {
+    const char *line;   /* of a frontend: %u is the port that is held at 127.0.0.1 */
+    const char *before; /* beside it, in the file that is loaded */
+    const char *says;   /* NULL: it is written */
+} listening[] = {
+    {"bind 127.0.0.1:%u", "", "cannot listen at 127.0.0.1, port %u: another process holds it"},
+    {"bind :%u", "", "cannot listen at *, port %u: another process holds it"},
+    {"bind 127.0.0.1:%u-%u", "", "cannot listen at 127.0.0.1, port %u: another process holds it"},
+    {"bind 203.0.113.7:%u", "", "cannot listen at 203.0.113.7, port %u: the machine does not have the address"},
+    {"bind 127.0.0.9:%u", "", NULL},
+    {"bind 127.0.0.1:%u interface lo", "", NULL},
+    {"bind unix@/tmp/haproxy-%u", "", NULL},
+    {"bind 127.0.0.1:%u\n    disabled", "", NULL},
+    {"bind 127.0.0.1:%u\n.if defined(NOT_SET)\n.endif", "", NULL},
+    {"bind 127.0.0.1:%u\n    bind 127.0.0.9:2", "frontend was\n    bind 127.0.0.7:%u\n",
+     NULL}, /* HAProxy may hold that port itself */
+};
+
+#define ALSO "    description 7\n"
+
+TEST_EACH(where_haproxy_cannot_listen_is_refused_by_its_line, array_len(listening))
+{
+    unsigned port;
+    int fd = hold(&port);
+    cleanup(mem_free_ptr) char *before =
+        mem_printf("%.*s%u%s", (int)strcspn(listening[_i].before, "%"), listening[_i].before, port, "\n");
+    load_one(listening[_i].before[0] != '\0' ? before : "");
+    cleanup(mem_free_ptr) char *line = mem_strdup(""), *first = with("127.0.0.1:1 weight 9", S2 ALSO);
+    for (const char *at = listening[_i].line; *at != '\0';) {
+        size_t len = strcspn(at, "%");
+        char *longer = at[len] == '%' ? mem_printf("%s%.*s%u", line, (int)len, at, port) : mem_printf("%s%s", line, at);
+        free(line);
+        line = longer;
+        at += at[len] == '%' ? len + 2 : len;
+    }
+    cleanup(mem_free_ptr) char *to = mem_printf("%sfrontend new\n    %s\n", first, line);
+    enum transaction_result result = write_whole(to);
+    if (listening[_i].says == NULL) {
+        ck_assert_int_eq(result, TRANSACTION_COMMITTED);
+    } else {
+        const char *says = listening[_i].says;
+        size_t len = strcspn(says, "%");
+        cleanup(mem_free_ptr) char *said = mem_printf("line 17: %.*s%u%s", (int)len, says, port, says + len + 2);
+        ck_assert_int_eq(result, TRANSACTION_REJECTED);
+        ck_assert_msg(strstr(last.why.message, said) != NULL, "%s", last.why.message);
+    }
+    close(fd);
+}
+
+/* Another daemon, or a hand, wrote the file: where HAProxy listens is not known. */
+TEST(where_haproxy_listens_is_not_known)
+{
+    unsigned port;
+    int fd = hold(&port);
+    cleanup(mem_free_ptr) char *first = with("127.0.0.1:1 weight 9", S2),
+                               *to = mem_printf("%sfrontend new\n    bind 127.0.0.1:%u\n", first, port);
+    ck_assert_int_eq(write_whole(to), TRANSACTION_COMMITTED);
+    close(fd);
+}
+
+/* HAProxy in a network namespace of its own: there the port is free. */
+TEST(where_haproxy_listens_elsewhere)
+{
+    unsigned port;
+    struct stat ours, its;
+    tear_down_whole();
+    alone_in_network = true;
+    set_up_whole();
+    int fd = hold(&port);
+    cleanup(mem_free_ptr) char *proc = mem_printf("/proc/%d/ns/net", (int)running);
+    ck_assert_int_eq(stat("/proc/self/ns/net", &ours), 0);
+    ck_assert_int_eq(stat(proc, &its), 0);
+    load_one("");
+    cleanup(mem_free_ptr) char *first = with("127.0.0.1:1 weight 9", S2 ALSO),
+                               *to = mem_printf("%sfrontend new\n    bind 127.0.0.1:%u\n", first, port);
+    bool alone = ours.st_ino != its.st_ino;
+    ck_assert_int_eq(write_whole(to), alone ? TRANSACTION_COMMITTED : TRANSACTION_REJECTED);
+    close(fd);
 }
