@@ -19,10 +19,11 @@ struct runtime_server {
     /* As a person set it, or the daemon: by the forced bits alone. What HAProxy itself has of a tracked server, of DNS or of
      * checks is none of it. Of an unresolved one in a Data Plane API it may be either. */
     enum runtime_admin admin : 8;
-    bool unresolved;       /* HAProxy has no address for it, and keeps it in maintenance: its line names a host */
-    bool unchecked;        /* its health check is configured and not enabled; never in a Data Plane API, which does not show it */
-    bool down;             /* by its health check, or because it is in maint; without a check it never is by itself */
-    int weight;            /* -1: not shown (Data Plane API 3.0) */
+    bool unresolved; /* HAProxy has no address for it, and keeps it in maintenance: its line names a host */
+    bool
+        unchecked; /* its health check is configured and not enabled; never in a Data Plane API, which does not show it */
+    bool down;     /* by its health check, or because it is in maint; without a check it never is by itself */
+    int weight;    /* -1: not shown (Data Plane API 3.0) */
     uint32_t down_since_s; /* clock_mono_ms / 1000 of the first reading at which it failed its check; 0: it does not */
 };
 

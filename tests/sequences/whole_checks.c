@@ -163,17 +163,18 @@ void whole_event(void *arg, const struct configuration_event *e)
     world_say(w, "  said: %s", known ? names[e->kind] : "another event");
     if (e->kind == CONFIGURATION_CHANGED && rolled_back(&w->whole) == 0) /* it may have been given long before */
         whole_canary_begins(w, e->document->content->text);
+    bool applied = e->kind == CONFIGURATION_APPLIED || e->kind == CONFIGURATION_UNCHANGED;
+    if (applied && str_eq(e->document->content->text, w->whole.given)) /* and no version that was gone back to */
+        whole_canary_applied(&w->apis[e->target], e->kind == CONFIGURATION_UNCHANGED);
     if (e->document != NULL && rolled_back(&w->whole) == 0 && !is_current(w, e->document->hash))
         return;
     if (e->kind == CONFIGURATION_CANARY_PASSED)
         whole_canary_passed(w);
     if (e->kind == CONFIGURATION_ROLLED_BACK)
         whole_rolled_back(w);
-    if (e->kind != CONFIGURATION_APPLIED && e->kind != CONFIGURATION_UNCHANGED)
+    if (!applied)
         return;
     struct api *a = &w->apis[e->target];
-    if (is_current(w, e->document->hash)) /* and no version that was gone back to */
-        whole_canary_applied(a, e->kind == CONFIGURATION_UNCHANGED);
     check_applied(a);
     a->whole.known = a->whole.known || (e->kind == CONFIGURATION_APPLIED && !a->whole.hand_file);
 }

@@ -74,8 +74,8 @@ void local_driver_take_server(struct runtime_server *ret, const struct cli_serve
                                    .weight = (int)s->weight,
                                    .admin = driver_read_admin(s->admin),
                                    .unresolved = (s->admin & CLI_ADMIN_UNRESOLVED) != 0,
-                                   .unchecked = (s->check & (CLI_CHECK_CONFIGURED | CLI_CHECK_ENABLED)) ==
-                                                CLI_CHECK_CONFIGURED,
+                                   .unchecked =
+                                       (s->check & (CLI_CHECK_CONFIGURED | CLI_CHECK_ENABLED)) == CLI_CHECK_CONFIGURED,
                                    .down = s->operation == CLI_STOPPED};
 }
 
