@@ -159,6 +159,22 @@ def test_many_names_are_many_lines(tmp_path: pathlib.Path) -> None:
     assert said == ""
 
 
+@pytest.mark.parametrize("asked", [[], ["*.example.com"]])
+def test_entries_that_name_the_same_hosts_again_and_again(tmp_path: pathlib.Path, asked: list[str]) -> None:
+    """An object of 1 MB could ask for millions of names, and take all others' renders with it."""
+    hosts = [f"h{i}.example.com" for i in range(450)]
+    entry = {"secretName": "tls", **({"hosts": asked} if asked else {})}
+    made = ingress("i", *(rule(host, ("Prefix", "/", "s")) for host in hosts), namespace="evil", tls=[entry] * 44)
+    bank = [of("bank", "bank.example.com", tls=[{"secretName": "tls", "hosts": ["bank.example.com"]}])]
+    listed, said = lines(tmp_path, {"bank": bank, "evil": [made]})
+    assert [name for line in listed for name in line.split(" ")[1:]] == ["bank.example.com", *hosts] and said == ""
+    made["spec"]["tls"] = [entry] * 60
+    made["spec"]["tls"][50] = {"secretName": "tls", "hosts": ["nobody.example.net"]}
+    listed, said = lines(tmp_path, {"bank": bank, "evil": [made]})
+    assert [name for line in listed for name in line.split(" ")[1:]] == ["bank.example.com", *hosts]
+    assert said.splitlines() == ["Ingress evil/i: spec.tls: its entries name more than 20000 hosts: those behind have no effect"]
+
+
 @pytest.mark.parametrize("named", ["infra/tls", "infra/typo", "typo"])
 def test_default_certificate_is_the_operators_or_none(tmp_path: pathlib.Path, named: str) -> None:
     made = {"bank": [of("bank", "bank.example.com", tls=[{"secretName": "tls", "hosts": ["bank.example.com"]}])], "infra": []}

@@ -23,7 +23,20 @@ pub struct Hosts {
     any: bool,
     refused: HashSet<usize>, // their nodes
     judged: bool,
+    own: Own, // of the Ingress that was asked about last
 }
+
+/// The hosts of an Ingress's own rules that its certificates may be shown for, and how many names its entries were given so far.
+#[derive(Default)]
+struct Own {
+    node: usize,
+    all: Vec<String>,
+    below: HashMap<String, Vec<String>>, // by wildcard
+    given: usize,
+}
+
+/// Of an Ingress, to all entries of spec.tls together: an object of 1 MB can ask for millions.
+const MAX_NAMES: usize = 20_000;
 
 /// The wildcard that matches it; of a wildcard, and of what has one label, none.
 fn above(host: &str) -> Option<String> {
@@ -89,6 +102,7 @@ impl Hosts {
         self.any = shared == Value::from(true);
         self.shared = Given::from(shared).each().map(|host| text(&host)).collect();
         self.judged = true;
+        self.own = Own::default();
         for (host, namespace) in std::mem::take(&mut self.held) {
             if !self.is_shared(&host) {
                 self.grant(&host, &namespace);
@@ -144,38 +158,58 @@ impl Hosts {
         !others && served.map_or(own, |all| all.iter().any(|one| one == namespace))
     }
 
+    fn own_of(&self, node: usize, ingress: &Given, namespace: &str) -> Own {
+        let rules = ingress.get("spec").get("rules");
+        let hosts = rules.each().map(|rule| text(&rule.get("host")));
+        let all: Vec<String> = hosts.filter(|host| self.are_served(host, namespace) && self.may_name(namespace, host)).collect();
+        let mut below: HashMap<String, Vec<String>> = HashMap::new();
+        for host in &all {
+            below.entry(above(host).unwrap_or_default()).or_default().push(host.clone());
+        }
+        Own { node, all, below, given: 0 }
+    }
+
     /// The names of an entry of spec.tls that its certificate is shown for, and why not for others.
-    pub fn names_of(&self, ingress: Value, entry: Value) -> (Vec<String>, Vec<String>) {
-        let ingress = Given::from(ingress);
+    pub fn names_of(&mut self, ingress: Value, entry: Value) -> (Vec<String>, Vec<String>) {
+        let (node, ingress) = (node_of(&ingress) as usize, Given::from(ingress));
         let namespace = namespace_of(&ingress);
-        let own: Vec<String> = ingress
-            .get("spec")
-            .get("rules")
-            .each()
-            .map(|rule| text(&rule.get("host")))
-            .filter(|host| self.are_served(host, &namespace) && self.may_name(&namespace, host))
-            .collect();
+        if self.own.node != node || node == 0 {
+            self.own = self.own_of(node, &ingress, &namespace);
+        }
+        if self.own.given > MAX_NAMES {
+            return (Vec::new(), Vec::new());
+        }
         let asked: Vec<String> = Given::from(entry).get("hosts").each().map(|host| text(&host)).collect();
+        let (names, mut wrong) = self.names_among(&namespace, asked);
+        self.own.given += names.len();
+        if self.own.given > MAX_NAMES {
+            wrong.push(format!("its entries name more than {MAX_NAMES} hosts: those behind have no effect"));
+        }
+        (names, wrong)
+    }
+
+    fn names_among(&self, namespace: &str, asked: Vec<String>) -> (Vec<String>, Vec<String>) {
+        let own = &self.own;
         if asked.is_empty() {
-            let wrong = own.is_empty().then(|| {
+            let wrong = own.all.is_empty().then(|| {
                 "an entry without hosts is for those of the Ingress's own rules, and none of them is served: name the hosts".to_string()
             });
-            return (own, wrong.into_iter().collect());
+            return (own.all.clone(), wrong.into_iter().collect());
         }
         let (mut names, mut wrong) = (Vec::new(), Vec::new());
         for host in asked {
-            let before = names.len();
-            if is_host(&host) && self.may_name(&namespace, &host) {
-                names.push(host.clone());
-            } else if host.starts_with('*') {
-                names.extend(own.iter().filter(|one| above(one).as_ref() == Some(&host)).cloned());
+            let below = own.below.get(&host).filter(|_| host.starts_with('*'));
+            if is_host(&host) && self.may_name(namespace, &host) {
+                names.push(host);
+            } else if let Some(below) = below {
+                names.extend_from_slice(below);
+            } else if is_host(&host) {
+                wrong.push(format!("host {host} is none that is served for namespace {namespace}: its certificate is not shown for it"));
+            } else {
+                wrong.push(format!("host {host} is none"));
             }
-            if names.len() == before {
-                wrong.push(if is_host(&host) {
-                    format!("host {host} is none that is served for namespace {namespace}: its certificate is not shown for it")
-                } else {
-                    format!("host {host} is none")
-                });
+            if own.given + names.len() > MAX_NAMES {
+                break;
             }
         }
         (names, wrong)
