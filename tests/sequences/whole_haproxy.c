@@ -180,7 +180,7 @@ void whole_written(struct api *a, const char *text, uint64_t asked_us)
     if (!whole_texts_has(&w->whole.meant, meaning))
         violate(w, "meant", "%s: this is written, which neither the source nor a hand ever had:\n%s", a->url, text);
     /* Where what it went back to cannot be loaded, the file has again what HAProxy still runs. */
-    bool asked_since = w->whole.given_us <= asked_us && w->whole.withdrawn_us <= asked_us;
+    bool asked_since = w->whole.given_us <= asked_us && w->whole.withdrawn_us < asked_us;
     bool tried = asked_since && str_eq(w->whole.withdrawn, text) && !whole_is_by_hand(a, text);
     if (tried && !a->whole.load_failed)
         violate(w, "tried-again", "%s: it was rolled back, and is written again", a->url);
