@@ -9,15 +9,22 @@
 #include "base/str.h"
 #include "base/text.h"
 
+#define FORGET_MS 600000
+#define REFUSALS_FREE 2 /* after these a change is tried at once */
+#define PAUSE_MS 10000
+#define PAUSE_MAX_MS 300000
+
 enum culprit_state { TRIED, GOOD, BAD, REST, LATER, OUT };
 
 struct culprit {
     UT_hash_handle hh;
     enum culprit_state state;
     uint64_t hash;
-    bool seen, known;       /* now; since the start, so that the source has its form */
-    bool accepted;          /* a document with this content was loaded */
-    char *why;              /* of OUT */
+    bool seen, known;  /* now; since the start, so that the source has its form */
+    bool accepted;     /* a document with this content was loaded */
+    char *why;         /* of OUT, and of one that waits */
+    unsigned refusals; /* within FORGET_MS of each other */
+    uint64_t refused_ms, not_before_ms;
     struct culprit *former; /* its last good form; NULL: none */
     struct culprit *of;     /* a last good form: whose; NULL: it is none */
     char key[];
@@ -73,19 +80,24 @@ static bool counts(const struct culprit *one)
     return one->of == NULL || is_left_out(one->of);
 }
 
+static bool waits(const struct culprits *c, const struct culprit *one)
+{
+    return one->state == LATER && one->not_before_ms > c->now_ms;
+}
+
 static size_t culprits_of(const struct culprits *c, enum culprit_state state)
 {
     size_t count = 0;
     for (const struct culprit *one = c->all; one != NULL; one = one->hh.next)
         /* The analyzer does not see that those that were removed are not in the table's own list. */
-        count += one->state == state && counts(one); /* NOLINT(clang-analyzer-unix.Malloc) */
+        count += one->state == state && counts(one) && !waits(c, one); /* NOLINT(clang-analyzer-unix.Malloc) */
     return count;
 }
 
 static void culprits_move(struct culprits *c, enum culprit_state from, enum culprit_state to)
 {
     for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
-        if (one->state == from) /* NOLINT(clang-analyzer-unix.Malloc) */
+        if (one->state == from && !waits(c, one)) /* NOLINT(clang-analyzer-unix.Malloc) */
             one->state = to;
 }
 
@@ -109,8 +121,9 @@ static void say(char **text, const char *why)
 
 /* ---- which there are ---- */
 
-void culprits_begin(struct culprits *c)
+void culprits_begin(struct culprits *c, uint64_t now_ms)
 {
+    c->now_ms = now_ms;
     for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
         one->seen = false;
 }
@@ -208,7 +221,7 @@ bool culprits_leaves_any_out(const struct culprits *c)
 const char *culprits_why(const struct culprits *c, const char *key)
 {
     const struct culprit *one = culprits_find(c, key);
-    return one != NULL && one->state == OUT ? one->why : NULL;
+    return one != NULL && (one->state == OUT || waits(c, one)) ? one->why : NULL;
 }
 
 bool culprits_trial(const struct culprits *c)
@@ -223,6 +236,23 @@ size_t culprits_count(const struct culprits *c)
 
 /* ---- the search ---- */
 
+static void culprits_pause(const struct culprits *c, struct culprit *one)
+{
+    bool again = one->refusals > 0 && c->now_ms - one->refused_ms < FORGET_MS;
+    uint64_t pause_ms = PAUSE_MS;
+    one->refusals = again ? one->refusals + 1 : 1;
+    one->refused_ms = c->now_ms;
+    for (unsigned i = REFUSALS_FREE + 1; i < one->refusals && pause_ms < PAUSE_MAX_MS; i++)
+        pause_ms *= 2;
+    pause_ms = one->refusals <= REFUSALS_FREE ? 0 : pause_ms < PAUSE_MAX_MS ? pause_ms : PAUSE_MAX_MS;
+    one->not_before_ms = c->now_ms + pause_ms;
+    cleanup(mem_free_ptr) char *why = pause_ms == 0
+                                          ? mem_strdup(c->why)
+                                          : mem_printf("%s (refused %u times: a change is tried after a pause of %u s)",
+                                                       c->why, one->refusals, (unsigned)(pause_ms / 1000));
+    say(&one->why, why);
+}
+
 /* A last good form that is refused, too, is none any more. */
 static void culprits_blame(struct culprits *c)
 {
@@ -236,7 +266,7 @@ static void culprits_blame(struct culprits *c)
         }
         one->state = OUT;
         one->accepted = false;
-        say(&one->why, c->why);
+        culprits_pause(c, one);
     }
 }
 
@@ -354,12 +384,24 @@ static bool culprits_rejected(struct culprits *c, const struct culprits_verdict 
 
 void culprits_try_again(struct culprits *c)
 {
+    for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
+        one->not_before_ms = one->refusals = 0;
     culprits_move(c, OUT, LATER);
     culprits_doubt(c);
 }
 
-bool culprits_judge(struct culprits *c, const struct culprits_verdict *v)
+uint64_t culprits_due_ms(const struct culprits *c)
 {
+    uint64_t due_ms = 0;
+    for (const struct culprit *one = c->all; one != NULL; one = one->hh.next)
+        if (waits(c, one) && (due_ms == 0 || one->not_before_ms < due_ms))
+            due_ms = one->not_before_ms;
+    return due_ms;
+}
+
+bool culprits_judge(struct culprits *c, const struct culprits_verdict *v, uint64_t now_ms)
+{
+    c->now_ms = now_ms;
     return v->accepted ? culprits_accepted(c) : culprits_rejected(c, v);
 }
 

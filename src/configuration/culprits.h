@@ -18,6 +18,9 @@
  * nobody's service ends meanwhile, such documents are only to be checked, not written (culprits_trial), until the search is over. If a
  * document without any object is refused, too, no object is to blame, and none is left out. Nor is one where HAProxy accepted a document
  * and could not load it, unless some objects changed.
+ *
+ * An object that was refused three times within ten minutes of each other is tried again, once it has changed, after a pause that grows
+ * from 10 s to 5 min: who changes it all the time keeps no other change from HAProxy. Times are of clock_mono_ms.
  */
 #ifndef CONFIGURATION_CULPRITS_H
 #define CONFIGURATION_CULPRITS_H
@@ -36,6 +39,7 @@ struct culprits {
     bool confirmed; /* in this search a document of the GOOD ones was accepted */
     bool known;     /* the BAD ones are as they were when a document with them was refused */
     bool trial;
+    uint64_t now_ms; /* of the last begin, or verdict */
     char *why;       /* the BAD ones spoil it */
     bool gave_up;    /* no object is to blame: the document of all of them is judged next, */
     char *blameless; /* and was refused for this; NULL: it is not so */
@@ -44,7 +48,7 @@ struct culprits {
 void culprits_fini(struct culprits *c);
 
 /* Which objects there are now: begin, each, end. Of several that changed those that are seen first are suspected most. */
-void culprits_begin(struct culprits *c);
+void culprits_begin(struct culprits *c, uint64_t now_ms);
 /* True: it has changed since it was accepted, and was seen so (not only read by culprits_read). What it was is its last good form from
  * now on, as long as culprits_has_former. */
 bool culprits_see(struct culprits *c, const char *key, uint64_t hash);
@@ -56,7 +60,7 @@ bool culprits_has_former(const struct culprits *c, const char *key);
 bool culprits_may_go_back(const struct culprits *c); /* a change that is not accepted yet is in the document */
 /* Or has a last good form in the document. */
 bool culprits_leaves_any_out(const struct culprits *c);
-/* Of a culprit: what HAProxy said; NULL: it is none. Borrowed. */
+/* Of a culprit, or one that has changed and waits: what HAProxy said; NULL: it is none. Borrowed. */
 const char *culprits_why(const struct culprits *c, const char *key);
 bool culprits_trial(const struct culprits *c);
 size_t culprits_count(const struct culprits *c); /* culprits */
@@ -70,7 +74,9 @@ struct culprits_verdict {
     const char *why; /* of a refusal */
 };
 /* What became of the document of those that are not left out. True: another one is to be made. */
-bool culprits_judge(struct culprits *c, const struct culprits_verdict *v);
+bool culprits_judge(struct culprits *c, const struct culprits_verdict *v, uint64_t now_ms);
+/* When the first one of those that wait may be tried: then the last verdict is to be told again; 0: none waits. */
+uint64_t culprits_due_ms(const struct culprits *c);
 
 /* Calls fn for each culprit. */
 void culprits_each(const struct culprits *c, void (*fn)(void *arg, const char *key, const char *why), void *arg);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/text.h"
@@ -24,7 +25,7 @@ struct quarantine {
     void (*again)(void *arg);
     void *arg;
     struct culprits culprits;
-    struct timer judge;
+    struct timer judge, wake;
     bool read;
     bool composing;         /* the document that was given last is of other objects than the search has now */
     struct verdict of_last; /* of that document */
@@ -53,6 +54,22 @@ static void quarantine_keep(struct quarantine *q)
     q->kept = buf_take(&text);
 }
 
+/* One that changes again and again is tried after a pause. */
+static void quarantine_wait(struct quarantine *q)
+{
+    uint64_t due_ms = culprits_due_ms(&q->culprits), now_ms = clock_mono_ms();
+    if (due_ms == 0)
+        timer_cancel(&q->wake);
+    else
+        timer_set(&q->wake, due_ms > now_ms ? due_ms - now_ms : 0);
+}
+
+static void quarantine_on_wake(void *arg)
+{
+    const struct quarantine *q = arg;
+    q->again(q->arg);
+}
+
 static void quarantine_on_judge(void *arg)
 {
     struct quarantine *q = arg;
@@ -60,7 +77,7 @@ static void quarantine_on_judge(void *arg)
     if (next->is == NONE)
         return;
     const struct culprits_verdict v = {.accepted = next->is == ACCEPTED, .load = next->load, .why = next->why};
-    bool searched = q->culprits.searching, again = culprits_judge(&q->culprits, &v);
+    bool searched = q->culprits.searching, again = culprits_judge(&q->culprits, &v, clock_mono_ms());
     q->checks++;
     if (!searched && q->culprits.searching && !v.accepted)
         log_warn(q->options.log, "HAProxy refuses the configuration; the objects that it is refused for are searched",
@@ -72,6 +89,7 @@ static void quarantine_on_judge(void *arg)
         q->checks = 0;
     verdict_set(&q->next, NULL);
     quarantine_keep(q);
+    quarantine_wait(q);
     if (again)
         q->again(q->arg);
 }
@@ -81,6 +99,7 @@ struct quarantine *quarantine_new(struct event_base *base, const struct quaranti
     struct quarantine *q = mem_alloc(sizeof(*q));
     q->options = *options;
     timer_init(&q->judge, base, quarantine_on_judge, q);
+    timer_init(&q->wake, base, quarantine_on_wake, q);
     return q;
 }
 
@@ -89,6 +108,7 @@ void quarantine_free(struct quarantine *q)
     if (q == NULL)
         return;
     timer_fini(&q->judge);
+    timer_fini(&q->wake);
     culprits_fini(&q->culprits);
     free(q->of_last.why);
     free(q->next.why);
@@ -115,7 +135,7 @@ void quarantine_begin(struct quarantine *q)
     }
     q->composing = true;
     verdict_set(&q->next, NULL);
-    culprits_begin(&q->culprits);
+    culprits_begin(&q->culprits, clock_mono_ms());
 }
 
 bool quarantine_see(struct quarantine *q, const char *key, uint64_t hash)
@@ -125,8 +145,10 @@ bool quarantine_see(struct quarantine *q, const char *key, uint64_t hash)
 
 void quarantine_end(struct quarantine *q)
 {
-    if (q != NULL)
-        culprits_end(&q->culprits);
+    if (q == NULL)
+        return;
+    culprits_end(&q->culprits);
+    quarantine_wait(q);
 }
 
 void quarantine_poke(struct quarantine *q)

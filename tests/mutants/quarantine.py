@@ -36,6 +36,18 @@ room("quarantine: the search", ("test_culprits",), (
     Mutant("what is refused, too, comes again", CULPRITS, "            culprits_remove(c, one);\n            continue;\n        }\n        one->state = OUT;", "            one->state = GOOD;\n            continue;\n        }\n        one->state = OUT;"),
     Mutant("a change that is accepted may be withdrawn", CULPRITS, "        if (one->of != NULL && one->of->accepted)\n", "        if (false)\n"),
 ))
+room("quarantine: one that changes again and again", ("test_culprits", "test_quarantine"), (
+    Mutant("it is tried at once each time", CULPRITS, "return one->state == LATER && one->not_before_ms > c->now_ms;", "return false;"),
+    Mutant("its pause does not grow", CULPRITS, "        pause_ms *= 2;\n", "        pause_ms += 0;\n"),
+    Mutant("its pause has no end", CULPRITS, "pause_ms < PAUSE_MAX_MS ? pause_ms : PAUSE_MAX_MS;", "pause_ms;"),
+    Mutant("the second refusal is one too many", CULPRITS, "#define REFUSALS_FREE 2", "#define REFUSALS_FREE 1"),
+    Mutant("what was refused is never forgotten", CULPRITS, "one->refusals > 0 && c->now_ms - one->refused_ms < FORGET_MS;", "one->refusals > 0;"),
+    Mutant("one that waits is tried with the others", CULPRITS, "one->state == from && !waits(c, one))", "one->state == from)"),
+    Mutant("one that waits keeps the search up", CULPRITS, "counts(one) && !waits(c, one);", "counts(one);"),
+    Mutant("one that waits has no reason", CULPRITS, "(one->state == OUT || waits(c, one)) ? one->why", "one->state == OUT ? one->why"),
+    Mutant("an operator waits, too", CULPRITS, "        one->not_before_ms = one->refusals = 0;\n", "        one->refusals = 0;\n"),
+    Mutant("nobody wakes for it", "daemon/quarantine.c", "        timer_set(&q->wake, due_ms > now_ms ? due_ms - now_ms : 0);\n", "        (void)now_ms;\n"),
+))
 room("quarantine: what an object was", ("test_cache",), (
     Mutant("what was is not kept", "model/cache.c", "    c->keeps_past = true;\n", ""),
 ))

@@ -29,6 +29,7 @@ struct model {
     size_t checks, written; /* documents; those that HAProxy got */
     size_t fewest;          /* of which this many objects are in the smallest */
     uint64_t last;          /* the same again is no check */
+    uint64_t now_ms, step_ms;
 };
 
 static struct culprits c;
@@ -37,7 +38,7 @@ static struct model m;
 static void setup(void)
 {
     c = (struct culprits){0};
-    m = (struct model){.fewest = OBJECTS_MAX};
+    m = (struct model){.fewest = OBJECTS_MAX, .step_ms = 600000}; /* what was refused before is forgotten */
     for (size_t i = 0; i < OBJECTS_MAX; i++)
         m.hashes[i] = 1;
 }
@@ -56,7 +57,8 @@ static const char *key_of(size_t i)
 
 static void see_all(void)
 {
-    culprits_begin(&c);
+    m.now_ms += m.step_ms;
+    culprits_begin(&c, m.now_ms);
     for (size_t i = 0; i < m.count; i++) {
         m.good[i] = m.good[i] && !m.gone[i];
         if (m.gone[i])
@@ -110,7 +112,7 @@ static bool check(void)
             m.good[i] = m.good[i] || m.runs[i] == m.hashes[i];
         }
     }
-    return culprits_judge(&c, &v);
+    return culprits_judge(&c, &v, m.now_ms);
 }
 
 static void settle(void)
@@ -166,6 +168,79 @@ TEST(what_is_accepted_needs_one_check)
     settle();
     ck_assert_uint_eq(m.checks, 1);
     ck_assert_uint_eq(culprits_count(&c), 0);
+}
+
+/* Refused twice it is tried at once, then after 10 s, 20 s, ... 5 min, unless it was quiet for ten minutes; nobody waits for it. */
+TEST(one_that_changes_again_and_again_waits)
+{
+    static const unsigned pauses_s[] = {0, 0, 10, 20, 40, 80, 160, 300, 300};
+    m.count = 10;
+    settle();
+    m.step_ms = 1;
+    for (size_t i = 0; i < array_len(pauses_s); i++) {
+        change(3, true);
+        settle();
+        assert_right();
+        uint64_t refused_ms = m.now_ms;
+        ck_assert(pauses_s[i] == 0 ||
+                  strstr(culprits_why(&c, key_of(3)), "a change is tried after a pause of") != NULL);
+        change(3, false);
+        change(5, false);
+        m.now_ms = refused_ms + 1000 * (uint64_t)pauses_s[i] - (pauses_s[i] != 0 ? 100 : 0);
+        settle();
+        ck_assert_uint_eq(shown(5), m.hashes[5]);
+        assert_out(3, pauses_s[i] != 0);
+        ck_assert_uint_eq(m.runs[3] != m.hashes[3], pauses_s[i] != 0);
+        uint64_t due_ms = culprits_due_ms(&c);
+        ck_assert(pauses_s[i] == 0 ? due_ms == 0 : due_ms > m.now_ms && due_ms <= m.now_ms + 100);
+        m.now_ms = due_ms != 0 ? due_ms : m.now_ms;
+        settle();
+        ck_assert_uint_eq(culprits_due_ms(&c), 0);
+        assert_right();
+    }
+    m.now_ms += 600000;
+    change(3, true);
+    settle();
+    change(3, false);
+    settle();
+    assert_right();
+}
+
+/* Another one that was refused once, and is good now, is tried without it. */
+TEST(who_waits_waits_alone)
+{
+    m.count = 10;
+    settle();
+    m.step_ms = 1;
+    for (size_t i = 0; i < 3; i++) {
+        change(3, true);
+        settle();
+    }
+    change(4, true);
+    settle();
+    change(3, false);
+    change(4, false);
+    settle();
+    assert_out(3, true);
+    assert_out(4, false);
+}
+
+/* An operator asks: at once. */
+TEST(one_that_waits_is_tried_when_an_operator_asks)
+{
+    m.count = 10;
+    settle();
+    m.step_ms = 1;
+    for (size_t i = 0; i < 3; i++) {
+        change(3, true);
+        settle();
+    }
+    change(3, false);
+    settle();
+    assert_out(3, true);
+    culprits_try_again(&c);
+    settle();
+    assert_right();
 }
 
 /* All others have it after the second check. */

@@ -1,0 +1,98 @@
+/* src/daemon/quarantine: the search in time, with a source of one object and what HAProxy makes of it. */
+#include "base/hash.h"
+#include "daemon/quarantine.h"
+
+#include "../test.h"
+
+static struct {
+    uint64_t now_us;
+    struct timer *timers[4];
+    struct quarantine *q;
+    uint64_t object, given; /* as the source has it; in the document that was given last, 0: left out */
+    bool bad, given_any;
+    unsigned served; /* documents */
+} w;
+
+#define VIRTUAL_TIME (&w)
+#include "../../virtual_time.h"
+
+static void give(void *arg)
+{
+    quarantine_begin(w.q);
+    (void)quarantine_see(w.q, "evil/web", w.object);
+    quarantine_end(w.q);
+    uint64_t shown = quarantine_form(w.q, "evil/web") == CULPRITS_AS_IT_IS ? w.object : 0;
+    bool same = w.given_any && shown == w.given;
+    w.given = shown;
+    w.given_any = true;
+    quarantine_gives(w.q, same);
+    if (same)
+        return;
+    const struct culprits_verdict v = {.accepted = shown == 0 || !w.bad, .why = "line 7: no"};
+    w.served += v.accepted;
+    quarantine_judge(w.q, &v);
+}
+
+/* Until nothing is due within that time. */
+static void pass(uint64_t ms)
+{
+    uint64_t end_ms = w.now_us / 1000 + ms;
+    for (struct timer *t; (t = virtual_next_timer(end_ms)) != NULL;) {
+        w.now_us = t->due_ms * 1000 > w.now_us ? t->due_ms * 1000 : w.now_us;
+        t->due_ms = 0;
+        t->fn(t->arg);
+    }
+    w.now_us = end_ms * 1000;
+}
+
+static void change(bool bad)
+{
+    w.object++;
+    w.bad = bad;
+    give(NULL);
+    pass(10);
+}
+
+static void setup(void)
+{
+    const struct quarantine_options options = {.folder_fd = -1};
+    memset(&w, 0, sizeof(w));
+    w.now_us = 1000000;
+    w.q = quarantine_new(NULL, &options);
+    quarantine_listen(w.q, give, NULL);
+}
+
+static void teardown(void)
+{
+    quarantine_free(w.q);
+}
+
+FIXTURE(setup, teardown)
+
+/* Nobody asks for it: its owner has corrected it, and all else is as it was. */
+TEST(one_that_waited_is_tried_when_its_time_has_come)
+{
+    for (int i = 0; i < 3; i++)
+        change(true);
+    ck_assert_uint_eq(w.given, 0);
+    change(false);
+    cleanup(mem_free_ptr) char *why = quarantine_why(w.q, "evil/web", false);
+    ck_assert_msg(why != NULL && strstr(why, "after a pause of 10 s") != NULL, "%s", why);
+    pass(9900);
+    ck_assert_uint_eq(w.given, 0);
+    pass(200);
+    ck_assert_uint_eq(w.given, w.object);
+    ck_assert_ptr_null(quarantine_why(w.q, "evil/web", false));
+}
+
+/* What goes while it waits wakes nobody. */
+TEST(one_that_is_corrected_at_once_waits_for_nothing)
+{
+    change(true);
+    ck_assert_uint_eq(w.given, 0);
+    change(false);
+    ck_assert_uint_eq(w.given, w.object);
+    unsigned served = w.served;
+    pass(600000);
+    ck_assert_uint_eq(w.served, served);
+}
