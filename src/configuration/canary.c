@@ -119,18 +119,20 @@ void canary_served(void *self, const struct served *s, const struct error *err)
     struct probation *w = &t->probation;
     unsigned reloads = instance_view(t->in).reloads;
     uint64_t now = clock_mono_ms();
-    if (!w->asked) {
+    bool before = !w->asked && w->state == PROBATION_NONE;
+    w->asked = true; /* what is served while a document is watched is none that was before it */
+    if (before) {
         probation_baseline(w, s, reloads);
         w->next_ms = now + PROBATION_READ_MS;
         target_go_on(t);
         return;
     }
-    enum probation_state before = w->state;
+    enum probation_state was = w->state;
     if (s != NULL)
         probation_read(w, s, reloads, now);
     else
         probation_unread(w, err->kind == ERROR_GONE, now);
-    if (w->state != before || probation_is_to_judge(w))
+    if (w->state != was || probation_is_to_judge(w))
         timer_set(&t->of->step, 0);
 }
 

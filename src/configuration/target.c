@@ -409,7 +409,8 @@ static void target_decide(void *self, struct engine_wants *ret)
     ret->served = canary_wants_reading(t, now);
     if (ret->served)
         return;
-    if (configuration_next_is_due(c)) { /* in a moment: nothing of this document is begun any more */
+    bool withdrawn = c->next != NULL && c->next_version != 0 && !target_files_half_way(t);
+    if (configuration_next_is_due(c) || withdrawn) { /* nothing of this document is begun any more */
         ret->waits = true;
         target_load(t, &v, ret);
         return;
