@@ -1,6 +1,5 @@
 /* A HAProxy that has run nothing yet, while the latest document is rejected: it gets the one that ran last, as others run it,
  * and waits for the next one with them. */
-#include "base/str.h"
 #include "configuration/configuration_internal.h"
 #include "configuration/document.h"
 #include "configuration/store.h"
@@ -24,8 +23,7 @@ static struct document *target_new_last(const struct configuration *c, unsigned 
     const struct store *store = c->options.store;
     struct error err = {0}; /* its text is lost: it gets none */
     size_t i = 0;
-    while (i < store_count(store) && (str_eq(store_version(store, i)->id, c->document->id) ||
-                                      store_is_rejected(store, store_version(store, i)->id)))
+    while (i < store_count(store) && store_is_rejected(store, store_version(store, i)->id))
         i++; /* it ran, and was rolled back */
     if (i == store_count(store))
         return NULL;

@@ -61,7 +61,6 @@ room("configuration, the engine with files", ("test_configuration_files", "test_
     Mutant("what was written waits for one that is rejected", TARGET,
            "without its files */\n        target_load(t, &v, ret);\n", "without its files */\n"),
     Mutant("files of an earlier run are added once more", TARGET, "    t->files = FILES_DONE; /* as it put them then: they are looked at as any others */\n", ""),
-    Mutant("a version with files is none to go back to", RESTORE, "return v != NULL ? store_document", "return v != NULL && !v->with_files ? store_document"),
     Mutant("superseded, the one before it runs", RUNS, "        t->runs[0] = '\\0';\n", "        ;\n"),
     Mutant("superseded, it runs with files that may be half there", RUNS, "if (loaded && d->with_files) {", "if (false) {"),
 ))
@@ -89,6 +88,7 @@ room("configuration, the engine", ("test_configuration", "test_configuration_str
     Mutant("nothing is loaded", TARGET, "bool loads = v->dirty && !t->of->options.dry_run;", "bool loads = false;"),
     Mutant("what cannot be loaded stays", RESTORE, "    t->restores = true;\n", ""),
     Mutant("what is superseded and cannot be loaded stays", RESTORE, "        return latest || t->unloaded;", "        return latest;"),
+    Mutant("a version with files is none to go back to", RESTORE, "return v != NULL ? store_document", "return v != NULL && !v->with_files ? store_document"),
     Mutant("what an earlier run could not load stays", RESTORE, "    t->good = cfg_content_ref(d->content);\n", "    return false;\n"),
     Mutant("what goes back is forgotten with a new document", TARGET, "write = t->restores || (", "write = t->progress == PROGRESS_RESTORING || ("),
     Mutant("it is written while a reload is under way", TARGET, "bool loading = write && v.reload == RELOAD_PENDING;", "bool loading = false;"),
@@ -446,7 +446,6 @@ room("configuration, HAProxies that come and go", ("test_target_list", "test_con
     Mutant("the answer to one that is gone counts", TARGETS_LIST, "    t->engine.ops = &target_gone_ops;\n", ""),
     Mutant("the others wait on for one that is gone", TARGETS_LIST, "    timer_set(&c->step, 0); /* the others may have waited for it */\n", ""),
     Mutant("a newcomer gets none while the latest is rejected", "configuration/target_new.c", "rejected && target_new_has_none(t)", "false"),
-    Mutant("a newcomer gets what went back everywhere", "configuration/target_new.c", "str_eq(store_version(store, i)->id, c->document->id)", "false"),
     Mutant("the last that ran counts as the latest", "configuration/configuration.c", "any || (ok && t->own == NULL)", "any || ok"),
     Mutant("one that is gone is remembered", TARGETS_LIST, "        store_forget_target(c->options.store, t->name);\n", "        ;\n"),
 ))
