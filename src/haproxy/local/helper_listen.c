@@ -6,6 +6,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -21,6 +22,8 @@
 #include "haproxy/local/helper_internal.h"
 
 #define PORTS_TRIED 64 /* of a range */
+#define TRIES 2
+#define BETWEEN_MS 100 /* a worker that has just been replaced still closes its listeners */
 
 /* All lines count, and each `bind` is one that HAProxy listens at. */
 static bool listen_is_plain(const char *text, size_t len)
@@ -143,8 +146,13 @@ char *helper_cannot_listen(const struct helper_work *w, const char *text, size_t
         any = !binds.list[i].elsewhere && !listen_has_port(&known, binds.list[i].from);
     if (!any || !listen_is_plain(text, len) || !listen_shares_network(o))
         return NULL;
-    for (size_t i = 0; i < binds.count; i++)
-        if (!binds.list[i].elsewhere)
-            listen_try_bind(&binds.list[i], &known, o->config_file, &said);
+    for (unsigned tries = 0; tries < TRIES && (tries == 0 || said.len > 0); tries++) {
+        if (tries > 0)
+            (void)poll(NULL, 0, BETWEEN_MS);
+        buf_clear(&said);
+        for (size_t i = 0; i < binds.count; i++)
+            if (!binds.list[i].elsewhere)
+                listen_try_bind(&binds.list[i], &known, o->config_file, &said);
+    }
     return said.len > 0 ? buf_take(&said) : NULL;
 }

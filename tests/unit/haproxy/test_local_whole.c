@@ -353,8 +353,8 @@ static void load_one(const char *more)
     driver->ops->write(driver, last.version, false, true);
     await_told();
     (void)reload_ends();
-    read_it();
-    ck_assert(!readout.unloaded);
+    for (read_it(); !readout.loaded; read_it()) /* the note of that is behind the end that was told */
+        usleep(POLL_US);
 }
 
 static const struct {
@@ -425,6 +425,7 @@ TEST(where_haproxy_listens_elsewhere)
     tear_down_whole();
     alone_in_network = true;
     set_up_whole();
+    alone_in_network = false;
     int fd = hold(&port);
     cleanup(mem_free_ptr) char *proc = mem_printf("/proc/%d/ns/net", (int)running);
     ck_assert_int_eq(stat("/proc/self/ns/net", &ours), 0);
@@ -435,4 +436,25 @@ TEST(where_haproxy_listens_elsewhere)
     bool alone = ours.st_ino != its.st_ino;
     ck_assert_int_eq(write_whole(to), alone ? TRANSACTION_COMMITTED : TRANSACTION_REJECTED);
     close(fd);
+}
+
+/* What was refused for a port is taken once that is free. */
+TEST(where_a_port_gets_free)
+{
+    unsigned port;
+    load_one("");
+    int fd = hold(&port);
+    cleanup(mem_free_ptr) char *first = with("127.0.0.1:1 weight 9", S2 ALSO),
+                               *to = mem_printf("%sfrontend new\n    bind 127.0.0.1:%u\n", first, port);
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            pause();
+    }
+    close(fd); /* that one has it alone */
+    ck_assert_int_eq(write_whole(to), TRANSACTION_REJECTED);
+    ck_assert_int_eq(kill(pid, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    ck_assert_int_eq(write_whole(to), TRANSACTION_COMMITTED);
 }
