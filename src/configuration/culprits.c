@@ -30,6 +30,12 @@ struct culprit {
     char key[];
 };
 
+/* Part of a key. */
+struct owner {
+    const char *name;
+    size_t len;
+};
+
 static struct culprit *culprits_find(const struct culprits *c, const char *key)
 {
     struct culprit *found;
@@ -101,9 +107,56 @@ static void culprits_move(struct culprits *c, enum culprit_state from, enum culp
             one->state = to;
 }
 
+/* Whose it is: "shop" of "ingresses shop/web". Of what is no namespace's it is the whole key. */
+static struct owner culprits_owner(const struct culprit *one)
+{
+    const char *space = strchr(one->key, ' '), *name = space != NULL ? space + 1 : one->key;
+    return (struct owner){.name = name, .len = strcspn(name, "/\n")};
+}
+
+static int owner_order(const void *a, const void *b)
+{
+    const struct owner *x = a, *y = b;
+    size_t len = x->len < y->len ? x->len : y->len;
+    int order = memcmp(x->name, y->name, len);
+    return order != 0 ? order : (x->len > y->len) - (x->len < y->len);
+}
+
+/* The owner of more than half of the BAD ones, where others have some, too. */
+static bool culprits_main_owner(const struct culprits *c, size_t bad, struct owner *ret)
+{
+    cleanup(mem_free_ptr) struct owner *all = mem_array(bad, sizeof(all[0]));
+    size_t count = 0, same = 0;
+    for (const struct culprit *one = c->all; one != NULL; one = one->hh.next)
+        if (one->state == BAD && count < bad)
+            all[count++] = culprits_owner(one);
+    if (count == 0)
+        return false;
+    qsort(all, count, sizeof(all[0]), owner_order);
+    *ret = all[count / 2]; /* who has more than half has the middle */
+    for (size_t i = 0; i < count; i++)
+        same += owner_order(&all[i], ret) == 0;
+    return same > count / 2 && same < count;
+}
+
+/* All that is not that owner's: what one namespace changes all at once keeps no other one's change from HAProxy. */
+static void culprits_try_others(struct culprits *c, const struct owner *of)
+{
+    for (struct culprit *one = c->all; one != NULL; one = one->hh.next) {
+        const struct owner owner = culprits_owner(one);
+        if (one->state == BAD && owner_order(&owner, of) != 0)
+            one->state = TRIED;
+    }
+}
+
 /* The half of the BAD ones that were shown last as they are now: those before it were in more of the documents that were refused. */
 static void culprits_try_half(struct culprits *c, size_t bad)
 {
+    struct owner of;
+    if (culprits_main_owner(c, bad, &of)) {
+        culprits_try_others(c, &of);
+        return;
+    }
     size_t stay = (bad + 1) / 2;
     for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
         if (one->state == BAD && stay > 0)
@@ -314,6 +367,7 @@ static bool culprits_accepted(struct culprits *c)
         if (one->of != NULL && one->of->accepted)
             culprits_remove(c, one);
     c->confirmed = true;
+    c->others = false;
     culprits_doubt(c);
     return culprits_next(c);
 }
@@ -330,9 +384,10 @@ static void culprits_give_up(struct culprits *c)
 /* Of the TRIED ones, of which some, or which together, spoil it. */
 static void culprits_suspect(struct culprits *c, const char *why)
 {
-    if (c->confirmed)
+    if (c->confirmed || c->others)
         culprits_move(c, BAD, REST);
     culprits_move(c, TRIED, BAD);
+    c->others = false;
     c->known = true;
     say(&c->why, why);
 }
@@ -364,14 +419,18 @@ static bool culprits_rejected(struct culprits *c, const struct culprits_verdict 
     c->gave_up = false;
     if (c->blameless != NULL && str_eq(c->blameless, v->why))
         return false;
-    if (!c->searching)
-        c->confirmed = false;
+    struct owner of;
+    bool first = !c->searching;
+    c->confirmed = c->confirmed && !first;
     c->searching = true;
     if (culprits_of(c, TRIED) > 0) {
         culprits_suspect(c, v->why);
         if (c->confirmed)
             return culprits_next(c);
         c->trial = c->trial || (!v->load && culprits_of(c, GOOD) == 0);
+        c->others = first && culprits_of(c, GOOD) > 0 && culprits_main_owner(c, culprits_of(c, BAD), &of);
+        if (c->others)
+            culprits_try_others(c, &of);
         return true;
     }
     if (v->load || culprits_of(c, GOOD) == 0) {

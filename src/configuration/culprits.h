@@ -1,7 +1,8 @@
 /*
  * Which objects HAProxy refuses a document for, where a document is made of objects and can be made without some of them. The search
  * leaves objects out, and is told what became of each document (a check): first those that changed since the last accepted one, then
- * of these, by halves, those that spoil it. One culprit of n that changed takes at most log2(n) + 3 checks, the first refusal among
+ * of these, by halves, those that spoil it. Where more than half of the suspects are one namespace's, all others are tried
+ * before them: what one namespace changes at once keeps no other's change from HAProxy. One culprit of n that changed takes at most log2(n) + 3 checks, the first refusal among
  * them; k culprits some k * (log2(n) + 1) + 2. A culprit stays out until its content is another one. Pure.
  *
  * In place of an object that is left out, and was accepted before it changed, a document has that last good form, which is one of the
@@ -39,6 +40,8 @@ struct culprits {
     bool confirmed; /* in this search a document of the GOOD ones was accepted */
     bool known;     /* the BAD ones are as they were when a document with them was refused */
     bool trial;
+    bool
+        others; /* the TRIED ones are all suspects but those of one namespace, beside what is not known to be accepted alone */
     uint64_t now_ms; /* of the last begin, or verdict */
     char *why;       /* the BAD ones spoil it */
     bool gave_up;    /* no object is to blame: the document of all of them is judged next, */

@@ -7,7 +7,7 @@
 #include "configuration/culprits.h"
 
 #define OBJECTS_MAX 1200
-#define KEY_BYTES 24
+#define KEY_BYTES 64
 #define STEPS_MAX 400
 
 /* What HAProxy makes of a document. */
@@ -30,6 +30,7 @@ struct model {
     size_t fewest;          /* of which this many objects are in the smallest */
     uint64_t last;          /* the same again is no check */
     uint64_t now_ms, step_ms;
+    size_t owners; /* of objects: namespaces; 0: each is its own */
 };
 
 static struct culprits c;
@@ -51,7 +52,10 @@ static void teardown(void)
 static const char *key_of(size_t i)
 {
     static char key[KEY_BYTES];
-    snprintf(key, sizeof(key), "o%zu", i);
+    if (m.owners == 0)
+        snprintf(key, sizeof(key), "o%zu", i);
+    else /* the first one has all that are not another's */
+        snprintf(key, sizeof(key), "set ns%zu/o%zu", i % 4 == 0 ? i / 4 % m.owners : 0, i);
     return key;
 }
 
@@ -374,12 +378,14 @@ TEST(a_culprit_that_changes_is_tried_after_all_others)
 
 static const size_t sizes[] = {1, 2, 3, 7, 8, 9, 100, 1000};
 
-TEST_EACH(one_culprit_of_n_takes_log2_n_and_3_checks, array_len(sizes))
+/* Whose all are, or one namespace's and many others'. */
+TEST_EACH(one_culprit_of_n_takes_log2_n_and_3_checks, 2 * array_len(sizes))
 {
-    size_t n = sizes[_i], step = n > 100 ? 37 : 1;
+    size_t n = sizes[_i / 2], step = n > 100 ? 37 : 1, owners = _i % 2 == 0 ? 0 : 5;
     for (size_t culprit = 0; culprit < n; culprit += step) {
         teardown();
         setup();
+        m.owners = owners;
         m.count = n + 5;
         for (size_t i = 0; i < n; i++)
             m.gone[i] = true;
@@ -405,6 +411,34 @@ TEST_EACH(a_first_document_with_a_culprit_is_only_checked, array_len(sizes))
     ck_assert_uint_le(m.checks, log2_of(m.count) + 4); /* and the one that is written */
     ck_assert_uint_eq(m.fewest, m.count - 1);
     ck_assert_uint_eq(m.written, 1);
+}
+
+/* 40 of one namespace that are refused, and one of another, which is served by the second check; and one that comes amid the search. */
+TEST(what_one_namespace_changes_keeps_no_other_waiting)
+{
+    m.owners = 11;
+    m.count = 41; /* o40 is of ns10, o4 of ns1, ... */
+    for (size_t i = 0; i < m.count; i++)
+        m.gone[i] = i != 38;
+    settle();
+    for (size_t i = 0; i < m.count; i++) {
+        m.gone[i] = i % 4 == 0 && i != 40; /* then all others are of ns0 */
+        m.bad[i] = i != 38 && i != 40;
+    }
+    see_all();
+    (void)check();
+    see_all();
+    (void)check();
+    ck_assert_uint_eq(m.runs[40], m.hashes[40]);
+    m.gone[36] = m.bad[36] = false; /* of ns9 */
+    for (size_t i = 0; i < 3; i++) {
+        see_all();
+        (void)check();
+    }
+    ck_assert_uint_eq(m.runs[36], m.hashes[36]);
+    ck_assert(c.searching);
+    settle();
+    assert_right();
 }
 
 TEST(three_culprits_of_1000)
