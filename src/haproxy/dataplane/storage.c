@@ -229,6 +229,16 @@ static struct storage_action storage_delete(struct storage *s, const struct stor
     return (struct storage_action){.send = true, .method = "DELETE", .path = buf_str(&s->path)};
 }
 
+/* As it is by now. */
+static struct storage_action storage_next_list(struct storage *s)
+{
+    char *text = storage_list_text(&s->entries, NULL);
+    if (!str_eq(text, s->list != NULL ? s->list : ""))
+        return storage_send_list(s, STORAGE_WRITE_LIST, text);
+    free(text);
+    return storage_done(s, TRANSACTION_COMMITTED);
+}
+
 static struct storage_action storage_next_end(struct storage *s)
 {
     while (s->at < s->entries.count) {
@@ -245,11 +255,7 @@ static struct storage_action storage_next_end(struct storage *s)
     }
     for (size_t i = 0; i < s->entries.count; i++)
         storage_settle_one(s, &s->entries.list[i]);
-    char *text = storage_list_text(&s->entries, NULL);
-    if (!str_eq(text, s->list != NULL ? s->list : ""))
-        return storage_send_list(s, STORAGE_WRITE_LIST, text);
-    free(text);
-    return storage_done(s, TRANSACTION_COMMITTED);
+    return storage_next_list(s);
 }
 
 static struct storage_action storage_next_back(struct storage *s)
@@ -263,10 +269,9 @@ static struct storage_action storage_next_back(struct storage *s)
         s->whole = true;
         return storage_send(s, STORAGE_WRITE, e->place, e->stored, false, e->good, e->good_len);
     }
-    if (s->deleted == 0)
-        return storage_done(s, TRANSACTION_COMMITTED);
-    /* A file of that name which another writer puts there is his. */
-    return storage_send_list(s, STORAGE_WRITE_LIST, storage_list_text(&s->entries, s->request.files));
+    /* A file of a name that went which another writer puts there is his; one that is there again is what runs, to the next run,
+     * too. */
+    return storage_next_list(s);
 }
 
 /* True: files of this kind are to be there, or were put there. */
@@ -396,7 +401,9 @@ static struct storage_action storage_wrote(struct storage *s)
     e->found = e->found && e->present;
     e->present = true;
     e->hash[0] = '\0';
-    if (s->whole && !back)
+    if (back)
+        digest_sha256_hex(e->good, e->good_len, e->hash);
+    else if (s->whole)
         memcpy(e->hash, f->hash, sizeof(e->hash));
     s->written++;
     s->certificates += f != NULL && f->kind == STORAGE_CERTIFICATE;

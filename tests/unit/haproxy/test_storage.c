@@ -307,7 +307,7 @@ TEST(a_map_that_shrinks)
     ck_assert(w.s.unfinished && w.s.changed);
     ck_assert_str_eq(runs(STORAGE_FINAL), "PUT maps/a.map");
     ck_assert_str_eq(at("maps/a.map"), "a 1\nc 3\n");
-    ck_assert_str_eq(runs(STORAGE_BACK), "PUT maps/a.map");
+    ck_assert_str_eq(runs(STORAGE_BACK), "PUT maps/a.map, PUT general/haproxy-k8s-sync.files");
     ck_assert_str_eq(at("maps/a.map"), "a 1\nb 2\n");
     ck_assert(!w.s.changed);
     ck_assert_str_eq(runs(STORAGE_BACK), "");
@@ -319,7 +319,7 @@ TEST(a_map_that_shrinks)
     ck_assert_str_eq(runs(STORAGE_ADD), LISTED); /* what runs is not known to another run meanwhile */
     ck_assert(w.s.unfinished);
     ck_assert_str_eq(runs(STORAGE_FINAL), "PUT maps/a.map");
-    ck_assert_str_eq(runs(STORAGE_BACK), "PUT maps/a.map");
+    ck_assert_str_eq(runs(STORAGE_BACK), "PUT maps/a.map, PUT general/haproxy-k8s-sync.files");
     ck_assert_str_eq(at("maps/a.map"), "a 1\nc 3\n");
     want_only(STORAGE_MAP, "a.map", "");
     runs(STORAGE_ADD);
@@ -336,7 +336,7 @@ TEST(a_map_that_shrinks_alone)
     ck_assert_str_eq(runs(STORAGE_ADD), LISTED ", PUT maps/a.map");
     ck_assert_str_eq(at("maps/a.map"), "a 1\nc 3\n");
     ck_assert(!w.s.unfinished && w.s.changed);
-    ck_assert_str_eq(runs(STORAGE_BACK), "PUT maps/a.map");
+    ck_assert_str_eq(runs(STORAGE_BACK), "PUT maps/a.map, PUT general/haproxy-k8s-sync.files");
     ck_assert_str_eq(at("maps/a.map"), "a 1\nb 2\n");
 }
 
@@ -450,7 +450,7 @@ TEST(what_was_told_is_what_goes_back)
     runs(STORAGE_END);
     want_anew();
     change_map("d 4\n", "x");
-    ck_assert_str_eq(runs(STORAGE_BACK), "PUT maps/a.map");
+    ck_assert_str_eq(runs(STORAGE_BACK), "PUT maps/a.map, PUT general/haproxy-k8s-sync.files");
     ck_assert_str_eq(at("maps/a.map"), "c 3\n");
 }
 
@@ -549,7 +549,7 @@ TEST(what_may_have_been_written_goes_back)
     run(STORAGE_ADD, TRANSACTION_UNAVAILABLE);
     ck_assert(w.s.changed);
     w.lost = NULL;
-    ck_assert_str_eq(runs(STORAGE_BACK), "PUT maps/a.map");
+    ck_assert_str_eq(runs(STORAGE_BACK), "PUT maps/a.map, PUT general/haproxy-k8s-sync.files");
     ck_assert_str_eq(at("maps/a.map"), "a 1\n");
     /* and where the files are looked at again in between */
     w.lost = "maps/a.map?";
