@@ -18,6 +18,8 @@ from .test_config_by_runtime import ADDRESS, PLAIN, Followed
 from .test_config_secret import SOURCE
 
 TOLD = "files changed in the running HAProxy; no reload"
+MANY = "".join(f"z{i:04}.example be{i % 7}\n" for i in range(1000))
+"""An API replaces no map of at most 8 KiB."""
 
 
 class Site(Followed):
@@ -27,7 +29,7 @@ class Site(Followed):
         self.files, self.source, self.leaves = rig.home / "d", rig.home / "source.cfg", 0
         for folder in ("maps", "certs", "files"):
             (self.files / folder).mkdir(parents=True)
-        self.give("maps/hosts.map", "a.example be\n")
+        self.give("maps/hosts.map", "a.example be\n" + MANY)
         self.give("certs/www.example.com.pem", self.pem(rig.home))
         self.give("files/sorry.http", "HTTP/1.0 503 x\r\n\r\n")
         self.tls = free_port()
@@ -94,13 +96,20 @@ def site(tmp_path: pathlib.Path, request: pytest.FixtureRequest) -> Iterator[Sit
 
 
 def test_the_entries_of_a_map(site: Site) -> None:
-    many = "".join(f"h{i:04}.example be{i % 7}\n" for i in range(1000))
-    for times, text in enumerate(("a.example other\n", "b.example be\na.example other\n# said\na.example never\n", "b.example be\n", many,
-                                  many.replace("h0500.example be3\n", "h0499x.example x\nh0500.example y\n"), "^c\\.d$ e\nf g\nh i\n"), 1):
+    for times, text in enumerate(("a.example other\n" + MANY, "b.example be\na.example other\n# said\na.example never\n" + MANY, "b.example be\n" + MANY, MANY,
+                                  MANY.replace("z0500.example be3\n", "z0499x.example x\nz0500.example y\n"), "^c\\.d$ e\nf g\nh i\n" + MANY), 1):
         site.give("maps/hosts.map", text)
         site.told(times)
         assert site.stored() == text and site.shown() == [line for line in text.splitlines() if line[0] != "#"]
         assert site.without_reload()
+
+
+def test_a_small_map_is_loaded(site: Site) -> None:
+    """The API would append it to what HAProxy has."""
+    site.give("maps/hosts.map", "a.example other\n")
+    site.reloaded()
+    assert site.stored() == "a.example other\n" and site.shown() == ["a.example other"]
+    assert "replaces no map of at most 8 KiB" in site.daemon.log()
 
 
 def test_a_certificate(site: Site) -> None:
@@ -114,39 +123,39 @@ def test_a_certificate(site: Site) -> None:
 
 
 def test_what_the_api_cannot_tell_is_loaded(site: Site) -> None:
-    for times, text in enumerate(("a.example two words\n", "a.example\n", "a.example b;c\n", ""), 1):
+    for times, text in enumerate(("a.example two words\n" + MANY, "a.example\n" + MANY, "a.example b;c\n" + MANY, ""), 1):
         site.give("maps/hosts.map", text)
         site.reloaded()
         assert site.stored().strip() == text.strip() and [line.strip() for line in site.shown()] == text.splitlines()
         assert site.daemon.log().count('msg="files take a reload"') == times
-        site.give("maps/hosts.map", "a.example be\n")
+        site.give("maps/hosts.map", "a.example be\n" + MANY)
         site.told(times)
-        assert site.shown() == ["a.example be"] and site.without_reload()
+        assert site.shown()[0] == "a.example be" and site.without_reload()
 
 
 def test_with_a_page_all_of_it_is_loaded(site: Site) -> None:
     """And HAProxy is told of nothing before."""
     before = len(site.rig.dataplane.requests())
-    become(site.files, next_files(site.files, {"files/sorry.http": "HTTP/1.0 503 y\r\n\r\n", "maps/hosts.map": "a.example other\n"}))
+    become(site.files, next_files(site.files, {"files/sorry.http": "HTTP/1.0 503 y\r\n\r\n", "maps/hosts.map": "a.example other\n" + MANY}))
     site.reloaded()
-    wait_until(lambda: site.shown() == ["a.example other"], 20, "the map")
+    wait_until(lambda: site.shown()[0] == "a.example other", 20, "the map")
     assert not [r for r in site.rig.dataplane.requests()[before:] if r["method"] == "PUT" and "runtime" in r["path"]]
     assert "files/sorry.http: HAProxy reads it when it starts" in site.daemon.log()
 
 
 def test_a_server_and_a_map(site: Site) -> None:
-    site.give("maps/hosts.map", "a.example other\n")
+    site.give("maps/hosts.map", "a.example other\n" + MANY)
     site.change((ADDRESS, "127.0.11.3:30443"))
     site.told(1)
-    assert site.agrees() and site.shown() == ["a.example other"] and site.without_reload()
+    assert site.agrees() and site.shown()[0] == "a.example other" and site.without_reload()
 
 
 def test_what_haproxy_does_not_show_is_loaded(site: Site) -> None:
     """The API says that it told HAProxy, and did not."""
     site.rig.dataplane.fault({"action": "lie", "method": "PUT", "path": "runtime/maps"})
-    site.give("maps/hosts.map", "a.example other\n")
+    site.give("maps/hosts.map", "a.example other\n" + MANY)
     site.reloaded()
-    assert site.shown() == ["a.example other"] and "HAProxy has other entries" in site.daemon.log()
+    assert site.shown()[0] == "a.example other" and "HAProxy has other entries" in site.daemon.log()
 
 
 @pytest.fixture
@@ -166,7 +175,7 @@ test "$*" = -v || exec {haproxy_binary()} "$@"
 def test_an_api_that_appends(appending: Site) -> None:
     """It is seen in what HAProxy shows, and a reload loads the map as it is."""
     site = appending
-    for times, text in enumerate(("a.example other\n", "b.example be\na.example other\na.example never\n", "h3.example be3\n"), 1):
+    for times, text in enumerate(("a.example other\n" + MANY, "b.example be\na.example other\na.example never\n" + MANY, "h3.example be3\n" + MANY), 1):
         site.give("maps/hosts.map", text)
         site.reloaded()
         assert site.stored() == text and site.shown() == text.splitlines()

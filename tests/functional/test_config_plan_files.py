@@ -17,7 +17,7 @@ from tests.harness.process import wait_until
 
 from .rig import Rig, program
 from .test_config_by_runtime import ADDRESS, PLAIN
-from .test_config_files_by_runtime import Site as ApiSite, become, next_files
+from .test_config_files_by_runtime import MANY, Site as ApiSite, become, next_files
 from .test_local import await_log
 from .test_local_files import APPLIED, Site
 from .test_local_files_runtime import TAKES, TOLD, Between
@@ -189,15 +189,17 @@ def test_what_is_planned_by_an_api_is_what_happens(tmp_path: pathlib.Path) -> No
         a_map, a_certificate = [f"PUT {api}/runtime/maps/hosts.map"], [f"PUT {api}/storage/ssl_certificates/www_example_com.pem"]
         words = "the Data Plane API cannot set or cannot show the value of a.example (several words, none, a ';')"
         page = "HAProxy reads it when it starts"
+        few = "the Data Plane API replaces no map of at most 8 KiB, but adds to it what it is to have"
         kinds: list[tuple[dict[str, str | None], dict[str, tuple[str, Any]]]] = [
             ({}, {}),
-            ({"maps/hosts.map": "a.example other\nb.example be\n"}, {"maps/hosts.map": ("runtime", a_map)}),
+            ({"maps/hosts.map": "a.example other\nb.example be\n" + MANY}, {"maps/hosts.map": ("runtime", a_map)}),
+            ({"maps/hosts.map": "a.example other\nb.example be\n"}, {"maps/hosts.map": ("reload", few)}),
             ({"certs/www.example.com.pem": site.pem(rig.home)}, {"certs/www.example.com.pem": ("runtime", a_certificate)}),
             ({"maps/hosts.map": "a.example two words\n"}, {"maps/hosts.map": ("reload", words)}),
             ({"files/sorry.http": "HTTP/1.0 503 y\r\n\r\n"}, {"files/sorry.http": ("reload", page)}),
             ({"maps/new.map": "a b\n"}, {"maps/new.map": ("reload", "it is new")}),
-            ({"maps/new.map": "a c\n"}, {"maps/new.map": ("reload", "HAProxy has none by its path")}),
-            ({"maps/new.map": None, "maps/hosts.map": "a.example be\n"}, {"maps/new.map": ("deleted", None), "maps/hosts.map": ("runtime", a_map)})]
+            ({"maps/new.map": "a c\n" + MANY}, {"maps/new.map": ("reload", "HAProxy has none by its path")}),
+            ({"maps/new.map": None, "maps/hosts.map": "a.example be\n" + MANY}, {"maps/new.map": ("deleted", None), "maps/hosts.map": ("runtime", a_map)})]
         for changed, expected in kinds:
             list_of = rig.dataplane.dir / "storage/general/haproxy-k8s-sync.files"
             wait_until(lambda: " - " not in list_of.read_text(), 20, "what runs is noted")  # noqa: B023
@@ -230,7 +232,7 @@ def test_what_is_planned_by_an_api_is_what_happens(tmp_path: pathlib.Path) -> No
 def test_a_change_of_haproxy_cfg_and_a_map(tmp_path: pathlib.Path) -> None:
     with Rig(tmp_path, PLAIN, "3.4") as rig:
         site = ApiSite(rig, "3.4")
-        to, config = next_files(site.files, {"maps/hosts.map": "a.example other\n"}), rig.home / "next.cfg"
+        to, config = next_files(site.files, {"maps/hosts.map": "a.example other\n" + MANY}), rig.home / "next.cfg"
         whole = site.source.read_text()
         config.write_text(whole.replace(ADDRESS, "127.0.11.3:30443"))
         found, files = planned(rig.settings(**site.settings), to, config)

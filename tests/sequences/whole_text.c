@@ -171,7 +171,8 @@ static bool section_takes_reload(const struct section *was, const struct section
 
 bool whole_takes_reload(const struct whole_text *from, const struct whole_text *to, bool adds)
 {
-    bool reload = from->setting != to->setting || from->page != to->page || from->sick != to->sick;
+    bool reload = from->setting != to->setting || from->page != to->page || from->sick != to->sick ||
+                  (from->map != to->map && whole_map_is_small(to));
     for (size_t b = 0; b < BACKENDS; b++)
         reload = reload || section_takes_reload(&from->conf.of[b], &to->conf.of[b], adds);
     return reload;

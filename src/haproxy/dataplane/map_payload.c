@@ -73,12 +73,11 @@ static bool payload_can_say(const struct map_entry *e)
            text_utf8_len(e->key, e->key_len) == e->key_len && text_utf8_len(e->value, e->value_len) == e->value_len;
 }
 
-static void payload_add(struct yyjson_mut_doc *doc, struct yyjson_mut_val *list, const struct map_entry *e,
-                        size_t blanks)
+static void payload_add(struct yyjson_mut_doc *doc, struct yyjson_mut_val *list, const struct map_entry *e)
 {
     struct yyjson_mut_val *one = json_add_object(doc, list);
     cleanup(mem_free_ptr) char *key = mem_strndup(e->key, e->key_len);
-    cleanup(mem_free_ptr) char *value = mem_printf("%*s%.*s", (int)blanks, "", (int)e->value_len, e->value);
+    cleanup(mem_free_ptr) char *value = mem_strndup(e->value, e->value_len);
     json_put_text(doc, one, "key", key);
     json_put_text(doc, one, "value", value);
 }
@@ -97,19 +96,17 @@ int map_payload_print(const struct map_entries *entries, struct buf *ret, struct
         lengths[i] = e->key_len + 1 + e->value_len + 1;
         bytes += lengths[i];
     }
-    /* Before two of several values: the first line fills a block with the second one, and the others one with that. */
-    size_t padded = bytes >= BLOCK_BYTES ? 0 : entries->count > 2 ? 2 : 1;
-    size_t blanks = padded == 2 ? BLOCK_BYTES / 2 : BLOCK_BYTES;
-    for (size_t i = 0; i < padded; i++)
-        lengths[i] += blanks;
-    if (entries->count == 0 || bytes > MAX_BYTES || !payload_is_whole(lengths, entries->count))
+    if (bytes <= BLOCK_BYTES)
+        return error_set(err, ERROR_INVALID,
+                         "the Data Plane API replaces no map of at most 8 KiB, but adds to it what it is to have");
+    if (bytes > MAX_BYTES || !payload_is_whole(lengths, entries->count))
         return error_set(err, ERROR_INVALID, "the Data Plane API cannot replace all of its %zu entries at once",
                          entries->count);
     struct yyjson_mut_val *root;
     cleanup(json_free_ptr) struct yyjson_mut_doc *doc = json_new(&root);
     struct yyjson_mut_val *list = json_put_list(doc, root, "entries");
     for (size_t i = 0; i < entries->count; i++)
-        payload_add(doc, list, &entries->list[i], i < padded ? blanks : 0);
+        payload_add(doc, list, &entries->list[i]);
     yyjson_mut_doc_set_root(doc, list);
     json_write(doc, false, ret);
     return 0;

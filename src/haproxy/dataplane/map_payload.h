@@ -1,9 +1,8 @@
 /*
  * All entries of a map in one request, PUT /runtime/maps/NAME, in the place of those that HAProxy has. The Data Plane API
  * replaces a map at one stroke ("prepare map", "add map", "commit map") only where the lines that it makes of the entries
- * are more than 8,192 bytes; fewer are appended to what is there. Blanks before the first values, which HAProxy leaves out, make
- * them more. And of the blocks of 8,192 bytes that it cuts them into it may lose a line or send one twice: that is foreseen
- * here, and such a map takes a reload. Pure.
+ * are more than 8,192 bytes; fewer are appended to what is there. And of the blocks of 8,192 bytes that it cuts them into it may lose
+ * a line or send one twice. Both are foreseen here, and such a map takes a reload. Pure.
  */
 #ifndef HAPROXY_DATAPLANE_MAP_PAYLOAD_H
 #define HAPROXY_DATAPLANE_MAP_PAYLOAD_H

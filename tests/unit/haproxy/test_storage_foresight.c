@@ -72,18 +72,21 @@ static void want(struct storage_files *files, enum storage_kind kind, const char
     ck_assert_int_eq(storage_files_add(files, kind, name, bytes, strlen(bytes), &flaw), 0);
 }
 
-#define MAPS                                                                                                        \
-    "[{\"storage_name\":\"changes.map\"},{\"storage_name\":\"cold.map\"},{\"storage_name\":\"goes.map\"},"          \
-    "{\"storage_name\":\"half.map\"},{\"storage_name\":\"same.map\"},{\"storage_name\":\"theirs.map\"},{\"storage_" \
+#define MAPS                                                                                                         \
+    "[{\"storage_name\":\"changes.map\"},{\"storage_name\":\"cold.map\"},{\"storage_name\":\"few.map\"},{\"storage_" \
+    "name\":\"goes.map\"},"                                                                                          \
+    "{\"storage_name\":\"half.map\"},{\"storage_name\":\"same.map\"},{\"storage_name\":\"theirs.map\"},{\"storage_"  \
     "name\":\"words.map\"}]"
 
 TEST(by_an_api)
 {
     cleanup(storage_files_fini) struct storage_files files = {0};
     cleanup(buf_fini) struct buf is = {0}, list = {0};
-    want(&files, STORAGE_MAP, "changes.map", "a 2\n");
-    want(&files, STORAGE_MAP, "cold.map", "a 2\n");
-    want(&files, STORAGE_MAP, "half.map", "a 1\n");
+    cleanup(mem_free_ptr) char *many = mem_printf("l %04200d\nm %04200d\na 2\n", 0, 0); /* as an API replaces them */
+    want(&files, STORAGE_MAP, "changes.map", many);
+    want(&files, STORAGE_MAP, "cold.map", many);
+    want(&files, STORAGE_MAP, "few.map", "a 2\n");
+    want(&files, STORAGE_MAP, "half.map", many);
     want(&files, STORAGE_MAP, "new.map", "a 1\n");
     want(&files, STORAGE_MAP, "same.map", "a 1\n");
     want(&files, STORAGE_MAP, "words.map", "a 1 2\n");
@@ -98,7 +101,8 @@ TEST(by_an_api)
         {"/storage/general", "[{\"storage_name\":\"page\"}]"},
         {"/storage/maps/changes.map", "a 1\n"},
         {"/storage/maps/cold.map", "a 1\n"},
-        {"/storage/maps/half.map", "a 1\n"},
+        {"/storage/maps/few.map", "a 1\n"},
+        {"/storage/maps/half.map", many},
         {"/storage/maps/same.map", "a 1\n"},
         {"/storage/maps/words.map", "a 1\n"},
         {"/storage/general/page", "a"},
@@ -111,6 +115,8 @@ TEST(by_an_api)
     ck_assert_str_eq(buf_str(&is),
                      "maps/changes.map runtime PUT /v3/services/haproxy/runtime/maps/changes.map\n"
                      "maps/cold.map reload: HAProxy has none by its path\n"
+                     "maps/few.map reload: the Data Plane API replaces no map of at most 8 KiB, but adds to it what it "
+                     "is to have\n"
                      "maps/half.map runtime PUT /v3/services/haproxy/runtime/maps/half.map\n"
                      "maps/new.map reload: it is new\n"
                      "maps/same.map unchanged\n"

@@ -106,15 +106,16 @@ TEST_EACH(every_ending, array_len(rows))
     ck_assert_ptr_null(r.file); /* not borrowed any longer */
 }
 
-/* What is shown of a map with the entries a 1, b 2. NULL: they are those. */
+/* What is shown of a map with the entries a 1, b 2, behind two that make it long enough for an API to replace it. NULL: they are
+ * those. */
 static const struct {
     const char *shown, *why;
 } maps[] = {
     {"[{\"id\":\"0x1\",\"key\":\"a\",\"value\":\"1\"},{\"id\":\"0x2\",\"key\":\"b\",\"value\":\"2\"}]", NULL},
-    {"[{\"key\":\"b\",\"value\":\"2\"},{\"key\":\"a\",\"value\":\"1\"}]", "HAProxy has other entries (2, not 2"},
+    {"[{\"key\":\"b\",\"value\":\"2\"},{\"key\":\"a\",\"value\":\"1\"}]", "HAProxy has other entries (4, not 4"},
     {"[{\"key\":\"a\",\"value\":\"1\"},{\"key\":\"b\",\"value\":\"3\"}]", "HAProxy has other entries"},
-    {"[{\"key\":\"a\",\"value\":\"1\"}]", "HAProxy has other entries (1, not 2"},
-    {"[]", "HAProxy has other entries (0, not 2"},
+    {"[{\"key\":\"a\",\"value\":\"1\"}]", "HAProxy has other entries (3, not 4"},
+    {"[]", "HAProxy has other entries (2, not 4"},
     {"{}", "the list of map entries"},
     {"", "the list of map entries"},
     {"[1]", "an entry"},
@@ -127,12 +128,18 @@ TEST_EACH(what_haproxy_shows_of_a_map, array_len(maps))
     cleanup(storage_run_fini) struct storage_run r;
     cleanup(storage_files_fini) struct storage_files one = {0};
     struct reply told, shown;
-    ck_assert_int_eq(storage_files_add(&one, STORAGE_MAP, "a.map", "a 1\nb 2\n", 8, &flaw), 0);
+    cleanup(mem_free_ptr) char *map = mem_printf("l %04200d\nm %04200d\na 1\nb 2\n", 0, 0);
+    cleanup(mem_free_ptr) char *first =
+        mem_printf("[{\"key\":\"l\",\"value\":\"%04200d\"},{\"key\":\"m\",\"value\":\"%04200d\"}", 0, 0);
+    const char *rest = maps[_i].shown, *between = rest[0] == '[' && rest[1] != ']' ? "," : "";
+    cleanup(mem_free_ptr) char *all =
+        rest[0] == '[' ? mem_printf("%s%s%s", first, between, rest + 1) : mem_strdup(rest);
+    ck_assert_int_eq(storage_files_add(&one, STORAGE_MAP, "a.map", map, strlen(map), &flaw), 0);
     storage_run_init(&r);
     make_reply(&told, "200", '?', "");
     make_reply(&shown, "200", '?', "");
-    shown.a.body = (char *)(uintptr_t)maps[_i].shown;
-    shown.a.body_len = strlen(maps[_i].shown);
+    shown.a.body = all;
+    shown.a.body_len = strlen(all);
     ck_assert_str_eq(storage_run_start(&r, &one.list[0]).path, "/runtime/maps/a.map");
     ck_assert_str_eq(storage_run_answer(&r, &told.a).path, "/runtime/maps/a.map/entries");
     ck_assert(!storage_run_answer(&r, &shown.a).send);
