@@ -213,6 +213,10 @@ void target_compare(struct target *t)
         return;
     const struct cfg_difference *differs = target_difference(t);
     t->effect = differs != NULL ? differs->effect : CFG_EFFECT_RELOAD;
+    /* The next commit writes what the Data Plane API has, over a file that means the same: it is to be written, too. */
+    bool over = !sent && t->effect == CFG_EFFECT_NONE && instance_view(t->in).behind;
+    if (over)
+        t->effect = CFG_EFFECT_RELOAD;
     if (t->effect == CFG_EFFECT_NONE) {
         if (sent ||
             (t->files != FILES_NEW && !t->files_changed)) /* what it refers to is validated, and loaded, with it */
@@ -221,7 +225,7 @@ void target_compare(struct target *t)
         return; /* its load failed, which is told soon, and the Data Plane API has put back what it loaded last */
     else if (t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_APPLIED || t->progress == PROGRESS_DRIFTED)
         target_drifted(t);
-    else if (target_may_have_drifted_before(t))
+    else if (!over && target_may_have_drifted_before(t))
         target_drifted_before(t);
 }
 

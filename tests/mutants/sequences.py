@@ -112,6 +112,7 @@ WHOLE = (
     Mutant("what is withdrawn repairs drift", "configuration/target.c", "configuration_next_is_due(c) || withdrawn)", "configuration_next_is_due(c))"),
     Mutant("what is served amid a watch is from before it", "configuration/canary.c", "!w->asked && w->state == PROBATION_NONE;", "!w->asked;"),
     Mutant("what went back is listed as half done", "haproxy/dataplane/storage.c", "        digest_sha256_hex(e->good, e->good_len, e->hash);\n    else", "        ;\n    else"),
+    Mutant("a file over which the API writes what could not be loaded is as wanted", "configuration/target.c", "    if (over)\n        t->effect", "    if (false)\n        t->effect"),
     Mutant("files that went back are what runs", "configuration/target_runs.c", "    if (t->files_back)\n", "    if (false)\n"),
     Mutant("what was told of a whole configuration is not read back", LOCAL_WRITE, "    if (d->late.why == NULL)\n        local_driver_verify", "    if (false)\n        local_driver_verify"),
     Mutant("a command that fails is none", "haproxy/local/driver_commands.c", "        run_refuse(r, c->text, err.message);\n", "        (void)0;\n"),

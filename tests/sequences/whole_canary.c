@@ -108,7 +108,8 @@ static bool first_has(const struct whole *w, const char *document)
 void whole_canary_restarts(struct whole *w)
 {
     w->watched_us = 0;
-    if (w->first != NULL && !first_has(w, w->given))
+    if (w->first != NULL &&
+        (w->document.files || !first_has(w, w->given))) /* a file may mean the same, and have others beside it */
         w->first = NULL;
 }
 

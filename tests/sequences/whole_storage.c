@@ -146,7 +146,8 @@ static void store(struct api *a, struct request *r, const char *place, const cha
 void whole_storage(struct api *a, struct request *r, const char *place, const char *name)
 {
     struct whole_file *f = find(a, place, name);
-    a->whole.files_left = a->whole.files_left || r->life != a->world->life; /* an earlier daemon's: nobody asks for it again */
+    a->whole.files_left =
+        a->whole.files_left || r->life != a->world->life; /* an earlier daemon's: nobody asks for it again */
     if (str_eq(r->method, "GET") && name == NULL) {
         list(a, r, place);
     } else if (str_eq(r->method, "GET")) {
