@@ -298,9 +298,11 @@ static void target_tell_read(const struct target *t)
 /* An earlier run wrote the file, and did not see it run: whatever document there is by now, it is loaded. */
 static void target_read_first(struct target *t)
 {
-    if (!store_was_writing(t->of->options.store, target_name(t)))
-        return;
+    if (!store_was_writing(t->of->options.store, target_name(t)) || instance_view(t->in).unloaded)
+        return; /* or the file says so itself, which is enough */
     t->unloaded = true;
+    log_warn(t->of->options.log, "haproxy.cfg was written by an earlier run, and is not known to be loaded; loading it",
+             log_str("target", target_url(t)));
     instance_must_reload(t->in);
 }
 

@@ -153,11 +153,11 @@ def test_what_is_rejected_leaves_them_as_they_were(site: Site) -> None:
 
 
 def test_what_haproxy_cannot_load_leaves_them_as_they_were(site: Site) -> None:
-    """`haproxy -c` takes an address that nobody has here; the worker finds out."""
+    """`haproxy -c` takes an address that nobody has here; the worker finds out. An interface is not tried before."""
     with site.serving() as (daemon, _):
         site.settled("maps/hosts.map")
         site.give("maps/hosts.map", "x two\n")
-        site.put(site.text(more="  bind 192.0.2.1:80\n"))
+        site.put(site.text(more="  bind 192.0.2.1:80 interface lo\n"))
         await_log(daemon, 'msg="configuration could not be loaded; the previous one is restored"')
         wait_until(lambda: site.beside()["maps/hosts.map"] == "x one\n", 20, "the map from before")
         wait_until(lambda: site.haproxy.config.read_text() == site.text(), 20, "the file from before")

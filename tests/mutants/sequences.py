@@ -14,7 +14,7 @@ STREAMS = (
     Mutant("the end takes out who is held by the loss limit", "servers/runtime.c",
            "(want != NULL && want->state == SERVER_LIVE) ||\n                 loss_limit_delays(&s->loss_limit, name, clock_mono_ms(), &until_ms);",
            "(want != NULL && want->state == SERVER_LIVE) || (until_ms = 0, false);"),
-    Mutant("what an earlier run wrote and did not see run is applied", "configuration/target.c", "    if (!store_was_writing(t->of->options.store, target_name(t)))\n        return;\n    t->unloaded", "    if (t != NULL)\n        return;\n    t->unloaded"),
+    Mutant("what an earlier run wrote and did not see run is applied", "configuration/target.c", "    t->unloaded = true;\n    log_warn(t->of->options.log, \"haproxy.cfg was written by", "    return;\n    log_warn(t->of->options.log, \"haproxy.cfg was written by"),
     Mutant("a difference begins anew with each write", "haproxy/instance_read.c", "(r->drift == NULL || !str_eq(r->drift, what))", "true"),
     Mutant("what was written is read once its reload has ended", "haproxy/instance.c", "    if (!quiet && !in->fresh)\n",
            "    if (!quiet && !in->fresh && in->reload.state != RELOAD_PENDING)\n"),
