@@ -110,7 +110,7 @@ WHOLE = (
            " || t->probation.state != PROBATION_NONE;", " || (t->probation.state != PROBATION_NONE && !t->away);"),
     Mutant("a new server whose health nobody checks is as its line says", "haproxy/drift.c", "    if (adds && is->unchecked)\n", "    if (false)\n"),
     Mutant("what is withdrawn repairs drift", "configuration/target.c", "configuration_next_is_due(c) || withdrawn)", "configuration_next_is_due(c))"),
-    Mutant("what is served amid a watch is from before it", "configuration/canary.c", "!w->asked && w->state == PROBATION_NONE;", "!w->asked;"),
+    Mutant("what is served amid a watch is from before it", "configuration/canary.c", "!w->asked && !watched;", "!w->asked;"),
     Mutant("files that went back are what runs", "configuration/target_runs.c", "    if (t->files_back)\n", "    if (false)\n"),
     Mutant("what was told of a whole configuration is not read back", LOCAL_WRITE, "    if (d->late.why == NULL)\n        local_driver_verify", "    if (false)\n        local_driver_verify"),
     Mutant("a command that fails is none", "haproxy/local/driver_commands.c", "        run_refuse(r, c->text, err.message);\n", "        (void)0;\n"),
