@@ -119,7 +119,8 @@ void canary_served(void *self, const struct served *s, const struct error *err)
     struct probation *w = &t->probation;
     unsigned reloads = instance_view(t->in).reloads;
     uint64_t now = clock_mono_ms();
-    bool before = !w->asked && w->state == PROBATION_NONE;
+    bool watched = w->state == PROBATION_GOES_ON || w->state == PROBATION_BAD;
+    bool before = !w->asked && !watched;
     w->asked = true; /* what is served while a document is watched is none that was before it */
     if (before) {
         probation_baseline(w, s, reloads);

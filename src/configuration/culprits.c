@@ -91,6 +91,12 @@ static bool waits(const struct culprits *c, const struct culprit *one)
     return one->state == LATER && one->not_before_ms > c->now_ms;
 }
 
+/* Left out, or as it was before, and known to be to blame. */
+static bool is_refused(const struct culprits *c, const struct culprit *one)
+{
+    return one->state == OUT || waits(c, one);
+}
+
 static size_t culprits_of(const struct culprits *c, enum culprit_state state)
 {
     size_t count = 0;
@@ -274,7 +280,7 @@ bool culprits_leaves_any_out(const struct culprits *c)
 const char *culprits_why(const struct culprits *c, const char *key)
 {
     const struct culprit *one = culprits_find(c, key);
-    return one != NULL && (one->state == OUT || waits(c, one)) ? one->why : NULL;
+    return one != NULL && is_refused(c, one) ? one->why : NULL;
 }
 
 bool culprits_trial(const struct culprits *c)
@@ -284,7 +290,10 @@ bool culprits_trial(const struct culprits *c)
 
 size_t culprits_count(const struct culprits *c)
 {
-    return culprits_of(c, OUT);
+    size_t count = 0;
+    for (const struct culprit *one = c->all; one != NULL; one = one->hh.next)
+        count += is_refused(c, one);
+    return count;
 }
 
 /* ---- the search ---- */
@@ -375,7 +384,7 @@ static bool culprits_accepted(struct culprits *c)
 static void culprits_give_up(struct culprits *c)
 {
     for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
-        if (one->state != OUT)
+        if (!is_refused(c, one))
             one->state = one->accepted ? GOOD : TRIED;
     c->searching = c->confirmed = c->trial = false;
     c->gave_up = true;
@@ -467,7 +476,7 @@ bool culprits_judge(struct culprits *c, const struct culprits_verdict *v, uint64
 void culprits_each(const struct culprits *c, void (*fn)(void *arg, const char *key, const char *why), void *arg)
 {
     for (const struct culprit *one = c->all; one != NULL; one = one->hh.next)
-        if (one->state == OUT)
+        if (is_refused(c, one))
             fn(arg, one->key, one->why);
 }
 

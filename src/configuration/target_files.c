@@ -196,6 +196,7 @@ void target_stored(void *self, const struct stored *s)
     case STORAGE_ADD:
         target_files_need_no_wait(t);
         t->files_changed = s->changed || s->unfinished;
+        t->files_stay = false;
         t->files = s->unfinished ? FILES_ADDED : FILES_WRITTEN;
         target_compare(t);
         target_concluded(t);

@@ -193,11 +193,11 @@ static bool instance_old_worker_answers(struct instance *in)
     return true;
 }
 
-/* For certain: HAProxy counts whole seconds. */
+/* For certain: HAProxy counts whole seconds, and said so at some time of the reading. */
 static bool instance_started_since(const struct instance *in, uint64_t when_ms)
 {
     int64_t uptime_s = in->running.uptime_s;
-    return uptime_s >= 0 && clock_mono_ms() - when_ms >= (uint64_t)(uptime_s + 1) * 1000;
+    return uptime_s >= 0 && in->read_began_ms >= when_ms + (uint64_t)(uptime_s + 1) * 1000;
 }
 
 /* "succeeded" may be another reload's, under the same id; "not known" may well have happened: it did where HAProxy's process

@@ -51,6 +51,7 @@ room("probation", ("test_probation", "test_promised", "test_served"), (
     Mutant("an API that got no answer has no proxies", CODEC, "if (!str_empty(why))", "if (false)"),
 ))
 room("canary", ("test_canary", "test_store", "test_configuration_streams"), (
+    Mutant("once it was watched, what it serves before the next write is not looked at", CANARY, "!w->asked && !watched;", "!w->asked && w->state == PROBATION_NONE;"),
     Mutant("what went back to the file is another writer's drift", ROLLBACK, "        store_taken_back(c->options.store, c->document->id, target_name(t));\n", ""),
     Mutant("a version that went back is gone back to", STORE, " && !store_is_rejected(s, s->entries[i].v.id))", ")"),
     Mutant("all get it at once", CANARY, "    canary_choose(c);\n    return t->canary;", "    canary_choose(c);\n    return true;"),

@@ -385,6 +385,7 @@ room("configuration, a write that failed", ("test_instance_replace",), (
     Mutant("a problem is resolved by waiting", "haproxy/instance_write.c", "(!all.failed && in->pace", "(in->pace"),
 ))
 room("configuration, a write that was interrupted", ("test_instance_reload",), (
+    Mutant("a process is as old as it said a while ago", READ, "in->read_began_ms >= when_ms +", "clock_mono_ms() >= when_ms +"),
     Mutant("what was written and not loaded is taken for running", READ, "!in->readout.unloaded)\n        return;", "!in->readout.unloaded || in->version > 0)\n        return;"),
     Mutant("what is loaded is loaded at each reading", READ, "in->reload.state == RELOAD_PENDING || !in->readout.unloaded)", "in->reload.state == RELOAD_PENDING)"),
 ))
@@ -412,6 +413,7 @@ room("configuration, pauses", ("test_pace",), (
 room("configuration, files where nothing may be written", ("test_target_files",), (
     Mutant("a dry run judges without the files", "configuration/target_files.c", "bool quiet = t->of->options.dry_run || t->of->paused;", "bool quiet = t->of->paused;"),
     Mutant("what is paused is not judged with the files that are there", "configuration/target_files.c", "bool quiet = t->of->options.dry_run || t->of->paused;", "bool quiet = t->of->options.dry_run;"),
+    Mutant("files that come after those that stayed stay, too", "configuration/target_files.c", "        t->files_stay = false;\n", ""),
     Mutant("files that are missing are looked at all the time", "configuration/target_files.c", "(!t->files_missing || t->files_unchecked);", "true;"),
     Mutant("a pause deletes", TARGET, "((part == STORAGE_ADD || part == STORAGE_END) && c->paused);", "(part == STORAGE_ADD && c->paused);"),
     Mutant("a dry run stores", TARGET, "(!c->options.dry_run || part == STORAGE_CHECK)", "true"),

@@ -224,14 +224,19 @@ LISTEN = "haproxy/local/helper_listen.c"
 room("local, where HAProxy can listen", ("test_local_whole",), (
     Mutant("what cannot be listened at is left to the reload", CONFIG, "&& helper_check_listening(w, p, a) == 0", ""),
     Mutant("where a file listens that was not loaded is known", CONFIG, "helper_has_loaded(w->helper, p) ?", "true ?"),
-    Mutant("HAProxy is in the same network", LISTEN, "!listen_shares_network(o))", "false)"),
-    Mutant("a line counts whatever is around it", LISTEN, "!listen_is_plain(text, len) ||", ""),
+    Mutant("HAProxy is in the same network", LISTEN, "!listen_shares_network(&peer))", "false)"),
+    Mutant("a line counts whatever is around it", LISTEN, " || !listen_is_plain(text, len))", ")"),
     Mutant("conditionals are none", LISTEN, "first[0] != '.' && ", ""),
     Mutant("a disabled frontend listens", LISTEN, " && !str_eq(first, \"disabled\")", ""),
-    Mutant("a port that HAProxy may hold is tried", LISTEN, "listen_has_port(known, port) ? 0 : listen", "listen"),
+    Mutant("a port that HAProxy may hold is tried", LISTEN, "t->ports->known[port] ? 0 : listen", "listen"),
     Mutant("an interface is none", "haproxy/cfg/binds.c", "of.elsewhere || cfg_is_among(", "of.elsewhere || false && cfg_is_among("),
     Mutant("an address that the machine does not have is left to the reload", LISTEN, "errno == EADDRINUSE || errno == EADDRNOTAVAIL ?", "errno == EADDRINUSE ?"),
-    Mutant("another address is any", LISTEN, "inet_pton(AF_INET, address, &four.sin_addr) != 1)", "false)"),
+    Mutant("another address is any", LISTEN, "(void *)&six.sin6_addr : (void *)&four.sin_addr) != 1)", "(void *)&six.sin6_addr : (void *)&four.sin_addr) > 1)"),
+    Mutant("IPv6 is IPv4", LISTEN, "socket(b->six ? AF_INET6 : AF_INET,", "socket(AF_INET,"),
+    Mutant("an IPv6 address of its own takes IPv4, too", LISTEN, "b->six && (b->v6only || b->v4v6) ?", "false ?"),
+    Mutant("who shares the port with HAProxy's user holds it", LISTEN, "(!t->ports->own[port] || t->haproxy == geteuid())", "true"),
+    Mutant("who is of HAProxy's user holds nothing", LISTEN, "|| t->haproxy == geteuid())", "|| false)"),
+    Mutant("all that is said has room", LISTEN, "return buf_append(t->said, line, strlen(line));", "buf_add(t->said, line);\n        return 0;"),
 ))
 ENVIRONMENT = "haproxy/local/helper_environment.c"
 room("local, the environment of a check", ("test_local_requests",), (

@@ -46,7 +46,9 @@ room("quarantine: one that changes again and again", ("test_culprits", "test_qua
     Mutant("what was refused is never forgotten", CULPRITS, "one->refusals > 0 && c->now_ms - one->refused_ms < FORGET_MS;", "one->refusals > 0;"),
     Mutant("one that waits is tried with the others", CULPRITS, "one->state == from && !waits(c, one))", "one->state == from)"),
     Mutant("one that waits keeps the search up", CULPRITS, "counts(one) && !waits(c, one);", "counts(one);"),
-    Mutant("one that waits has no reason", CULPRITS, "(one->state == OUT || waits(c, one)) ? one->why", "one->state == OUT ? one->why"),
+    Mutant("one that waits has no reason", CULPRITS, "is_refused(c, one) ? one->why", "one->state == OUT ? one->why"),
+    Mutant("one that waits is not counted", CULPRITS, "count += is_refused(c, one);", "count += one->state == OUT;"),
+    Mutant("who gives up tries what waits", CULPRITS, "        if (!is_refused(c, one))\n", "        if (one->state != OUT)\n"),
     Mutant("an operator waits, too", CULPRITS, "        one->not_before_ms = one->refusals = 0;\n", "        one->refusals = 0;\n"),
     Mutant("nobody wakes for it", "daemon/quarantine.c", "        timer_set(&q->wake, due_ms > now_ms ? due_ms - now_ms : 0);\n", "        (void)now_ms;\n"),
 ))

@@ -110,7 +110,7 @@ WHOLE = (
            " || t->probation.state != PROBATION_NONE;", " || (t->probation.state != PROBATION_NONE && !t->away);"),
     Mutant("a new server whose health nobody checks is as its line says", "haproxy/drift.c", "    if (adds && is->unchecked)\n", "    if (false)\n"),
     Mutant("what is withdrawn repairs drift", "configuration/target.c", "configuration_next_is_due(c) || withdrawn)", "configuration_next_is_due(c))"),
-    Mutant("what is served amid a watch is from before it", "configuration/canary.c", "!w->asked && w->state == PROBATION_NONE;", "!w->asked;"),
+    Mutant("what is served amid a watch is from before it", "configuration/canary.c", "!w->asked && !watched;", "!w->asked;"),
     Mutant("what went back is listed as half done", "haproxy/dataplane/storage.c", "        digest_sha256_hex(e->good, e->good_len, e->hash);\n    else", "        ;\n    else"),
     Mutant("a file over which the API writes what could not be loaded is as wanted", "configuration/target.c", "    if (over)\n        t->effect", "    if (false)\n        t->effect"),
     Mutant("files that went back are what runs", "configuration/target_runs.c", "    if (t->files_back)\n", "    if (false)\n"),

@@ -198,8 +198,10 @@ static void note_read(struct api *a, const struct local_request *r)
     bool ok = r->answer.status == LOCAL_OK && !r->quiet;
     if (r->ask.kind == LOCAL_KIND_READ_CONFIG && ok)
         a->read_us = a->world->now_us;
-    if (ok && str_eq(r->ask.bytes, "show info"))
+    bool info = str_eq(r->ask.bytes, "show info");
+    if (ok && info && a->whole.reads_version)
         whole_version_is_known(a);
+    a->whole.reads_version = r->ask.kind == LOCAL_KIND_READ_CONFIG || (a->whole.reads_version && !info);
     bool gives_up = str_eq(r->ask.bytes, "show info") && !ok; /* no other backend is asked about either */
     for (size_t b = 0; b < OURS && r->ask.kind == LOCAL_KIND_COMMAND; b++) {
         cleanup(mem_free_ptr) char *command = mem_printf("show servers state %s", conf_backends[b]);

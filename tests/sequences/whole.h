@@ -67,10 +67,11 @@ struct whole_target {
     size_t removed_count;
     bool
         version_known; /* HAProxy's, to the daemon: what none said to be rejected is asked about again by one that is */
-    bool known;        /* this daemon has loaded the file, or told it, and nobody wrote to it since */
-    bool base_ran;     /* when the write in hand began, HAProxy ran the file that was there */
-    bool tells;        /* what that write is about is being told, */
-    bool tells_early;  /* and that began before it, */
+    bool reads_version;      /* amid a reading: what is asked for a watch does not tell the daemon which it is */
+    bool known;              /* this daemon has loaded the file, or told it, and nobody wrote to it since */
+    bool base_ran;           /* when the write in hand began, HAProxy ran the file that was there */
+    bool tells;              /* what that write is about is being told, */
+    bool tells_early;        /* and that began before it, */
     uint64_t tells_since_us; /* then */
     bool owes_reload;        /* a command failed, and what it was for is in the file */
     bool superseded;         /* another document came since the request in hand began */

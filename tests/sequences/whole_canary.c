@@ -134,7 +134,7 @@ void whole_canary_written(struct api *a, const char *document, uint64_t asked_us
         return;
     bool good = whole_texts_has(&w->passed, document) || is_proven(a->world, document);
     if (first != NULL && first != a && a->world->settings.canary != 0 && !good &&
-        ((w->watched_us != 0 && w->watched_us <= asked_us) || first->troubled_us < w->document_us))
+        ((w->watched_us != 0 && w->watched_us <= asked_us) || first->troubled_us < w->given_us))
         violate(a->world, "canary", "%s: it gets the document, which %s has first, and nobody has said that it is good",
                 a->url, first->url);
     if (w->watched_us == 0)

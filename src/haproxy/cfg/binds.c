@@ -50,27 +50,29 @@ static int parse_address(char *text, struct cfg_bind *ret)
 }
 
 /* Behind what says the family or the protocol; NULL: it is no address of TCP. */
-static char *behind_family(char *text)
+static char *behind_family(char *text, bool *ret_six)
 {
     static const char *const families[] = {"ipv4", "ipv6", "tcp", "tcp4", "tcp6", "mptcp", "mptcp4", "mptcp6"};
     char *at = strchr(text, '@');
+    *ret_six = at != NULL && at > text && at[-1] == '6';
     if (at == NULL)
         return text;
     *at = '\0';
     return cfg_is_among(text, families, array_len(families)) ? at + 1 : NULL;
 }
 
-static void add_address(struct cfg_binds *b, char *text, const struct cfg_bind *of, bool v6only)
+static void add_address(struct cfg_binds *b, char *text, const struct cfg_bind *of)
 {
     struct cfg_bind new = *of;
-    char *address = behind_family(text), *colon = address != NULL ? strrchr(address, ':') : NULL;
+    char *address = behind_family(text, &new.six), *colon = address != NULL ? strrchr(address, ':') : NULL;
     if (colon == NULL || parse_ports(colon + 1, &new) != 0)
         return;
     *colon = '\0';
-    bool six = v6only && strchr(address, ':') != NULL;
+    new.six = new.six || strchr(address, ':') != NULL;
     if (parse_address(address, &new) != 0)
         return;
-    if (six && str_eq(new.address, ALL)) /* IPv4 is not its matter */
+    bool alone = str_eq(new.address, ALL) && of->v6only;
+    if (alone && new.six) /* IPv4 is not its matter */
         memcpy(new.address, "::", sizeof("::"));
     b->list = mem_one_more(b->list, b->count, sizeof(b->list[0]));
     b->list[b->count++] = new;
@@ -88,15 +90,15 @@ void cfg_binds_read(struct cfg_binds *b, const char *text, size_t len)
         if (!str_eq(cfg_word(&line, 0), "bind"))
             continue;
         struct cfg_bind of = {.line = file.lines[i].number};
-        bool v6only = false;
         for (size_t k = 2; k < line.count; k++) {
-            v6only = v6only || str_eq(cfg_word(&line, k), "v6only");
+            of.v6only = of.v6only || str_eq(cfg_word(&line, k), "v6only");
+            of.v4v6 = of.v4v6 || str_eq(cfg_word(&line, k), "v4v6");
             of.elsewhere = of.elsewhere || cfg_is_among(cfg_word(&line, k), elsewhere, array_len(elsewhere));
         }
         cleanup(mem_free_ptr) char *addresses = mem_strdup(cfg_word(&line, 1));
         char *rest = addresses;
         for (char *one; (one = strsep(&rest, ",")) != NULL;)
-            add_address(b, one, &of, v6only);
+            add_address(b, one, &of);
     }
     cfg_line_fini(&line);
     cfg_file_fini(&file);

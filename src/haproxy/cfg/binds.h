@@ -16,6 +16,8 @@ struct cfg_bind {
     char address[ADDRESS_TEXT_BYTES]; /* as address_canonical has it; "*": all, of IPv4 or of both families */
     uint16_t from, to;                /* ports */
     unsigned line;                    /* from 1 */
+    bool six;                         /* of IPv6, as "::" and "ipv6@" are */
+    bool v6only, v4v6;                /* else it is as the system has it */
     bool elsewhere;                   /* `namespace`, `interface` or `transparent`: another process cannot try it */
 };
 

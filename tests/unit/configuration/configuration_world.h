@@ -80,6 +80,7 @@ static struct {
     size_t canary;
     const char *more;  /* of each document; NULL: nothing */
     bool servers_died; /* behind all of them */
+    bool stopped;      /* somebody stopped the frontend, for good */
     unsigned told[CONFIGURATION_EVENT_KINDS];
     uint64_t min_interval_ms;
     struct store *store; /* outlives the engine */
@@ -470,7 +471,7 @@ static void serve(struct instance *in)
     struct served s = {.pid = in->pid, .version = -1, .lists = true};
     s.answers = !says(in->running, "dying", in);
     if (strstr(in->running, "frontend fe") != NULL && s.answers)
-        served_add_frontend(&s, "fe", !says(in->running, "missing", in));
+        served_add_frontend(&s, "fe", !says(in->running, "missing", in) && !w.stopped);
     if (strstr(in->running, "backend be") != NULL && s.answers)
         served_add_backend(&s, "be", says(in->running, "empty", in) || w.servers_died ? 0 : 2);
     e->ops->served(e->self, &s, NULL);

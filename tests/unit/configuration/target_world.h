@@ -151,7 +151,7 @@ static inline void on_event(void *arg, const struct configuration_event *e)
     w.told[e->kind]++;
 }
 
-static size_t world_canary;
+static size_t world_canary, world_targets = 1; /* of which all have the one instance */
 static struct keep_rules world_keep;
 
 static inline void world_open(enum configuration_drift drift, bool dry_run)
@@ -162,7 +162,7 @@ static inline void world_open(enum configuration_drift drift, bool dry_run)
     log_begin();
     w.store = store_new(NULL, NULL, &flaw);
     w.in.file = mem_strdup("global\n");
-    const struct configuration_options options = {.target_count = 1,
+    const struct configuration_options options = {.target_count = world_targets,
                                                   .drift = drift,
                                                   .canary = world_canary,
                                                   .keep = world_keep,

@@ -148,6 +148,26 @@ TEST(what_was_proven_needs_no_canary)
     ck_assert_uint_eq(w.told[CONFIGURATION_CANARY_PASSED], before);
 }
 
+/* After a watch that ended well, also before the daemon started anew, it is looked at anew what is served before the next write. */
+TEST_EACH(what_somebody_stopped_is_no_evidence_of_a_repair, 2)
+{
+    begin(0, CONFIGURATION_ROLLBACK_AUTO);
+    w.drift = CONFIGURATION_DRIFT_REPAIR;
+    restart();
+    passes(ENOUGH);
+    if (_i == 0) { /* watched and proven by this run */
+        new_document(true);
+        passes(ENOUGH);
+    }
+    cleanup(mem_free_ptr) char *was = mem_strdup(w.text), *edited = mem_printf("%s  maxconn 7\n", was);
+    w.stopped = true;
+    edit(&w.of[1], edited);
+    passes(ENOUGH);
+    all_run(was);
+    all_are("applied");
+    ck_assert_ptr_null(configuration_view(w.c, 1).evidence);
+}
+
 /* The last one: servers count where that is asked for. */
 TEST_EACH(without_a_canary_all_go_back, 5)
 {

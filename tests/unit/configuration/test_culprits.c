@@ -174,6 +174,32 @@ TEST(what_is_accepted_needs_one_check)
     ck_assert_uint_eq(culprits_count(&c), 0);
 }
 
+/* Nobody is to blame for what is no object; one that waits goes on to wait, and is among those that are refused. */
+TEST(one_that_waits_is_not_tried_before_its_time)
+{
+    m.count = 10;
+    settle();
+    m.step_ms = 1;
+    for (size_t i = 0; i < 3; i++) {
+        change(3, true);
+        settle();
+    }
+    change(3, true);
+    settle();
+    assert_out(3, true);
+    ck_assert_uint_eq(culprits_count(&c), 1);
+    m.broken = true;
+    change(5, false);
+    settle();
+    assert_out(3, true);
+    ck_assert_uint_ne(culprits_due_ms(&c), 0);
+    m.broken = false;
+    change(5, false);
+    settle();
+    assert_out(3, true);
+    ck_assert_uint_eq(shown(5), m.hashes[5]);
+}
+
 /* Refused twice it is tried at once, then after 10 s, 20 s, ... 5 min, unless it was quiet for ten minutes; nobody waits for it. */
 TEST(one_that_changes_again_and_again_waits)
 {

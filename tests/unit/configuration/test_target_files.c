@@ -86,6 +86,32 @@ TEST(files_of_what_is_rejected_go_back)
     stores(STORAGE_ADD, &added);
 }
 
+/* What could not go back is not tried again, until files are stored anew. */
+TEST(files_that_stayed_go_back_with_those_that_come_after_them)
+{
+    struct stored stays = stored;
+    stays.changed = true;
+    world_targets = 2;
+    world_anew(CONFIGURATION_DRIFT_REPORT, false);
+    world_targets = 1;
+    const struct engine *one = w.in.engine, *another = configuration_engine(w.c, 1);
+    another->ops->attach(another->self, &w.in);
+    another->ops->read(another->self);
+    set_document_with_file();
+    for (int i = 0; i < 2; i++) {
+        w.in.engine = another;
+        stores(STORAGE_ADD, &stored);
+        w.in.engine = one;
+        stores(STORAGE_ADD, &added);
+        w.in.engine = another;
+        ask(TRANSACTION_REJECTED, 400, -1);
+        w.in.engine = one;
+        stores(STORAGE_BACK, &stays);
+        ck_assert(!would_store());
+        another->ops->refresh(another->self);
+    }
+}
+
 /* A reload for something else, servers of a backend that changed meanwhile, or a restart by others, which only a reading shows. */
 TEST_EACH(files_that_were_loaded_before_they_went_back_are_loaded_anew, 5)
 {

@@ -40,15 +40,27 @@ static inline void prepare_haproxy(void)
 }
 
 static bool alone_in_network; /* in a network namespace of its own, where that is allowed */
+static bool runs_as_nobody;   /* where root runs the test */
+
+#define NOBODY 65534
+
+static inline void be_nobody(void)
+{
+    if (runs_as_nobody && geteuid() == 0 && (setgid(NOBODY) != 0 || setuid(NOBODY) != 0))
+        _exit(127);
+}
 
 static inline void run_haproxy(const char *loads)
 {
     put(config, loads, 0644);
+    if (runs_as_nobody)
+        ck_assert_int_eq(chmod(folder, 0777), 0);
     running = fork();
     if (running == 0) {
         int null = open("/dev/null", O_RDWR);
         if (alone_in_network)
             (void)unshare(geteuid() == 0 ? CLONE_NEWNET : CLONE_NEWUSER | CLONE_NEWNET);
+        be_nobody();
         prctl(PR_SET_PDEATHSIG, SIGTERM); /* a test that is killed leaves none behind */
         dup2(null, 1);
         dup2(null, 2);

@@ -37,6 +37,10 @@ static const struct scene scenes[] = {
     {"a failed reload is repeated", "synced | fail-reloads 1 | desired n2 | " REPEATED("words of HAProxy", "failed")},
     {"a forgotten reload is repeated",
      "synced | desired n2 | settle | restart-api | " REPEATED("not known any more", "unknown")},
+    /* It said that it was 5 s old before 8 s passed. */
+    {"a process that may be older than the write does not prove its load",
+     "begin 1 routes | desired n1 n2 | settle | restart-api | restart | until P | answer | until i | elapse 8000 | "
+     "pass 300 | metric reloads/unknown 1"},
     {"a reload that never ends is repeated",
      "synced | set held | desired n2 | " REPEATED("did not finish in time", "unknown")},
     {"reloads that always fail become rare",

@@ -335,6 +335,18 @@ static int hold(unsigned *ret_port)
     return fd;
 }
 
+static void hold_this(unsigned port, int shares)
+{
+    const struct sockaddr_in at = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)port)};
+    const int on = 1;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+        setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &shares, sizeof(shares)) != 0 ||
+        bind(fd, (const struct sockaddr *)&at, sizeof(at)) != 0 || listen(fd, 1) != 0)
+        _exit(127);
+}
+
 static enum transaction_result write_whole(const char *to)
 {
     struct cfg_content *c = cfg_content_new(mem_strdup(to), strlen(to));
@@ -366,6 +378,10 @@ static const struct {
     {"bind :%u", "", "cannot listen at *, port %u: another process holds it"},
     {"bind 127.0.0.1:%u-%u", "", "cannot listen at 127.0.0.1, port %u: another process holds it"},
     {"bind 203.0.113.7:%u", "", "cannot listen at 203.0.113.7, port %u: the machine does not have the address"},
+    {"bind [::]:%u", "", "cannot listen at *, port %u: another process holds it"},
+    {"bind ipv6@:%u v4v6", "", "cannot listen at *, port %u: another process holds it"},
+    {"bind ipv6@:%u v6only", "", NULL},
+    {"bind [::]:%u v6only", "", NULL},
     {"bind 127.0.0.9:%u", "", NULL},
     {"bind 127.0.0.1:%u interface lo", "", NULL},
     {"bind unix@/tmp/haproxy-%u", "", NULL},
@@ -394,7 +410,8 @@ TEST_EACH(where_haproxy_cannot_listen_is_refused_by_its_line, array_len(listenin
     }
     cleanup(mem_free_ptr) char *to = mem_printf("%sfrontend new\n    %s\n", first, line);
     enum transaction_result result = write_whole(to);
-    if (listening[_i].says == NULL) {
+    int six = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (listening[_i].says == NULL || (six < 0 && strpbrk(listening[_i].line, "[6") != NULL)) {
         ck_assert_int_eq(result, TRANSACTION_COMMITTED);
     } else {
         const char *says = listening[_i].says;
@@ -403,7 +420,57 @@ TEST_EACH(where_haproxy_cannot_listen_is_refused_by_its_line, array_len(listenin
         ck_assert_int_eq(result, TRANSACTION_REJECTED);
         ck_assert_msg(strstr(last.why.message, said) != NULL, "%s", last.why.message);
     }
+    if (six >= 0)
+        close(six);
     close(fd);
+}
+
+/* HAProxy shares a port with its user's processes, itself among them; another user cannot try that. */
+TEST_EACH(where_another_user_listens, 2)
+{
+    unsigned port;
+    tear_down_whole();
+    runs_as_nobody = true;
+    set_up_whole();
+    load_one("");
+    int ready[2];
+    ck_assert_int_eq(pipe(ready), 0);
+    close(hold(&port)); /* it is free */
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (_i == 0)
+            be_nobody();
+        hold_this(port, _i == 0);
+        close(ready[0]);
+        close(ready[1]);
+        for (;;)
+            pause();
+    }
+    char none;
+    runs_as_nobody = false;
+    close(ready[1]);
+    ck_assert_int_eq(read(ready[0], &none, 1), 0);
+    close(ready[0]);
+    cleanup(mem_free_ptr) char *first = with("127.0.0.1:1 weight 9", S2 ALSO),
+                               *to = mem_printf("%sfrontend new\n    bind 127.0.0.1:%u\n", first, port);
+    ck_assert_int_eq(write_whole(to), _i == 0 ? TRANSACTION_COMMITTED : TRANSACTION_REJECTED);
+    ck_assert_int_eq(kill(pid, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+
+/* More lines than an answer has room for. */
+TEST(where_a_thousand_addresses_are_none_of_the_machine)
+{
+    cleanup(buf_fini) struct buf to = {0};
+    load_one("");
+    cleanup(mem_free_ptr) char *first = with("127.0.0.1:1 weight 9", S2 ALSO);
+    buf_printf(&to, "%sfrontend new\n", first);
+    for (unsigned port = 20000; port < 21000; port++)
+        buf_printf(&to, "    bind 203.0.113.7:%u\n", port);
+    ck_assert_int_eq(write_whole(buf_str(&to)), TRANSACTION_REJECTED);
+    ck_assert_msg(strstr(last.why.message, "line 17: cannot listen at 203.0.113.7, port 20000: ") != NULL, "%s",
+                  last.why.message);
 }
 
 /* Another daemon, or a hand, wrote the file: where HAProxy listens is not known. */
