@@ -21,6 +21,11 @@
  *
  * An object that was refused three times within ten minutes of each other is tried again, once it has changed, after a pause that grows
  * from 10 s to 5 min: who changes it all the time keeps no other change from HAProxy. Times are of clock_mono_ms.
+ *
+ * The key of an object is "NAMESPACE/NAME", or has a word before that; who has the namespace is its owner. Suspects of several owners are
+ * told apart by owners first, and while the culprits of one are searched what is new of others is tried at once, what is new of that one
+ * with the LATER ones. So thousands of culprits of one owner hold up others for three checks. After each 10 of an owner's culprits what
+ * else of its objects is suspected, or is new or changed, waits for such a pause, too.
  */
 #ifndef CONFIGURATION_CULPRITS_H
 #define CONFIGURATION_CULPRITS_H
@@ -32,9 +37,11 @@
 #include "base/buf.h"
 
 struct culprit;
+struct culprit_owner;
 
 struct culprits {
     struct culprit *all;
+    struct culprit_owner *owners;
     bool searching;
     bool confirmed; /* in this search a document of the GOOD ones was accepted */
     bool known;     /* the BAD ones are as they were when a document with them was refused */
