@@ -139,6 +139,11 @@ static uint64_t due_ms_of(const struct culprit *one)
     return one->not_before_ms > of_owner_ms ? one->not_before_ms : of_owner_ms;
 }
 
+static bool is_bad(const struct culprit *one)
+{
+    return one->state == BAD && counts(one);
+}
+
 static bool waits(const struct culprits *c, const struct culprit *one)
 {
     return one->state == LATER && due_ms_of(one) > c->now_ms;
@@ -165,8 +170,8 @@ static bool culprits_try_clean(struct culprits *c)
 {
     size_t clean = 0, others = 0;
     for (const struct culprit *one = c->all; one != NULL; one = one->hh.next) {
-        clean += one->state == BAD && !had_culprits(c, one->owner);
-        others += one->state == BAD && had_culprits(c, one->owner);
+        clean += is_bad(one) && !had_culprits(c, one->owner);
+        others += is_bad(one) && had_culprits(c, one->owner);
     }
     if (clean == 0 || others == 0)
         return false;
@@ -185,9 +190,9 @@ static const struct culprit_owner *culprits_owner_amid(struct culprits *c, size_
     for (struct culprit_owner *o = c->owners; o != NULL; o = o->hh.next)
         o->bad = 0;
     for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
-        one->owner->bad += one->state == BAD;
+        one->owner->bad += is_bad(one);
     for (const struct culprit *one = c->all; one != NULL && amid == NULL; one = one->hh.next) {
-        if (one->state != BAD || one->owner->bad == 0)
+        if (!is_bad(one) || one->owner->bad == 0)
             continue;
         before = count;
         count += one->owner->bad;
@@ -365,15 +370,20 @@ size_t culprits_count(const struct culprits *c)
 
 /* ---- the search ---- */
 
+static uint64_t pause_ms_of(unsigned number)
+{
+    uint64_t pause_ms = PAUSE_MS;
+    for (unsigned i = 1; i < number && pause_ms < PAUSE_MAX_MS; i++)
+        pause_ms *= 2;
+    return pause_ms < PAUSE_MAX_MS ? pause_ms : PAUSE_MAX_MS;
+}
+
 static void culprits_pause(const struct culprits *c, struct culprit *one)
 {
     bool again = one->refusals > 0 && c->now_ms - one->refused_ms < FORGET_MS;
-    uint64_t pause_ms = PAUSE_MS;
     one->refusals = again ? one->refusals + 1 : 1;
     one->refused_ms = c->now_ms;
-    for (unsigned i = REFUSALS_FREE + 1; i < one->refusals && pause_ms < PAUSE_MAX_MS; i++)
-        pause_ms *= 2;
-    pause_ms = one->refusals <= REFUSALS_FREE ? 0 : pause_ms < PAUSE_MAX_MS ? pause_ms : PAUSE_MAX_MS;
+    uint64_t pause_ms = one->refusals <= REFUSALS_FREE ? 0 : pause_ms_of(one->refusals - REFUSALS_FREE);
     one->not_before_ms = c->now_ms + pause_ms;
     cleanup(mem_free_ptr) char *why = pause_ms == 0
                                           ? mem_strdup(c->why)
@@ -382,17 +392,14 @@ static void culprits_pause(const struct culprits *c, struct culprit *one)
     say(&one->why, why);
 }
 
-/* Each twenty culprits of one owner: what else of it is suspected is tried after a pause. */
+/* Each ten culprits of one owner: what else of it is suspected is tried after a pause. Nothing that was served waits so. */
 static void culprits_pause_owner(const struct culprits *c, struct culprit_owner *o)
 {
-    uint64_t pause_ms = PAUSE_MS;
     o->refusals = had_culprits(c, o) ? o->refusals + 1 : 1;
     o->refused_ms = c->now_ms;
-    if (o->refusals % OWNER_REFUSALS != 0)
+    if (o->refusals % OWNER_REFUSALS != 0 || c->trial)
         return;
-    for (unsigned i = OWNER_REFUSALS; i < o->refusals && pause_ms < PAUSE_MAX_MS; i += OWNER_REFUSALS)
-        pause_ms *= 2;
-    pause_ms = pause_ms < PAUSE_MAX_MS ? pause_ms : PAUSE_MAX_MS;
+    uint64_t pause_ms = pause_ms_of(o->refusals / OWNER_REFUSALS);
     o->not_before_ms = c->now_ms + pause_ms;
     cleanup(mem_free_ptr) char *why =
         mem_printf("%s (%u objects of %s were refused: others are tried after a pause of %u s)", c->why, o->refusals,
@@ -455,7 +462,7 @@ static bool culprits_try_innocent(struct culprits *c, bool blamed)
 static bool culprits_try_others(struct culprits *c, size_t bad)
 {
     bool alone = false;
-    if (bad > 1 && (culprits_owner_amid(c, bad, &alone) != NULL))
+    if (bad > 1 && culprits_owner_amid(c, bad, &alone) != NULL)
         return false;
     for (struct culprit *one = c->all; one != NULL && bad > 1; one = one->hh.next)
         one->owner->guilty = one->owner->guilty || one->state == BAD;
