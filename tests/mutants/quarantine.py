@@ -14,7 +14,8 @@ PEM = "net/pem.c"
 
 room("quarantine: the search", ("test_culprits",), (
     Mutant("one is blamed that was not seen alone", CULPRITS, "    if (bad == 1)\n", "    if (bad >= 1)\n"),
-    Mutant("each one is tried alone", CULPRITS, "size_t stay = (bad + 1) / 2;", "size_t stay = bad - 1;"),
+    Mutant("each one is tried alone", CULPRITS, "size_t stay = (bad + 1) / 2, count", "size_t stay = bad - 1, count"),
+    Mutant("each one of one owner is tried alone", CULPRITS, "size_t stay = (bad + 1) / 2;", "size_t stay = bad - 1;"),
     Mutant("what has changed since is as it was judged", CULPRITS, "    if (!c->known)\n", "    if (false)\n"),
     Mutant("what changes leaves its group as it was judged", CULPRITS, "        c->known = false;\n    culprits_doubt", "        c->known = c->known;\n    culprits_doubt"),
     Mutant("a culprit that changes holds up the others", CULPRITS, "bool suspect = one->state != GOOD && ", "bool suspect = false && "),

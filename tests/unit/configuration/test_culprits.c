@@ -308,11 +308,37 @@ TEST(culprits_under_new_names_hold_up_no_other)
     }
 }
 
+TEST(who_has_had_culprits_is_tried_after_who_has_not)
+{
+    m.step_ms = 1;
+    new_one("bank", false);
+    new_one("evil", true);
+    settle();
+    new_one("bank", false);
+    new_one("evil", true);
+    check_until_it_runs(2, 3);
+    settle();
+    assert_right();
+}
+
+TEST(one_culprit_of_one_owner_takes_as_many_checks_as_of_many)
+{
+    m.step_ms = 1;
+    new_one("bank", false);
+    settle();
+    for (size_t i = 0; i < 256; i++)
+        new_one("evil", i == 100);
+    m.checks = 0;
+    settle();
+    assert_right();
+    ck_assert_uint_le(m.checks, 8 + 3);
+}
+
 static size_t refused_at_once(size_t count)
 {
     size_t before = culprits_count(&c);
     for (size_t i = 0; i < count; i++)
-        new_one("evil", true);
+        new_one(i % 2 == 0 ? "evil" : "ingresses evil", true); /* one owner */
     settle();
     return culprits_count(&c) - before;
 }
