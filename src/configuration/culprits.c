@@ -13,11 +13,26 @@
 #define REFUSALS_FREE 2 /* after these a change is tried at once */
 #define PAUSE_MS 10000
 #define PAUSE_MAX_MS 300000
+#define OWNER_REFUSALS 10 /* of one owner's objects, whose others then pause */
 
 enum culprit_state { TRIED, GOOD, BAD, REST, LATER, OUT };
 
+/* Whose objects they are: a namespace, or one object without any. */
+struct culprit_owner {
+    UT_hash_handle hh;
+    size_t objects;
+    size_t bad;        /* of the BAD ones; of culprits_try_half */
+    bool suspect;      /* some of them were neither accepted nor found to be culprits when the document was composed */
+    bool guilty;       /* in this search a document that of all suspects had its own alone was refused */
+    unsigned refusals; /* within FORGET_MS of each other */
+    uint64_t refused_ms, not_before_ms;
+    char *why; /* they wait */
+    char name[];
+};
+
 struct culprit {
     UT_hash_handle hh;
+    struct culprit_owner *owner;
     enum culprit_state state;
     uint64_t hash;
     bool seen, known;  /* now; since the start, so that the source has its form */
@@ -30,16 +45,26 @@ struct culprit {
     char key[];
 };
 
-/* Part of a key. */
-struct owner {
-    const char *name;
-    size_t len;
-};
-
 static struct culprit *culprits_find(const struct culprits *c, const char *key)
 {
     struct culprit *found;
     HASH_FIND_STR(c->all, key, found);
+    return found;
+}
+
+/* "kind NAMESPACE/name": up to the name; a last good form has the owner of its object. */
+static struct culprit_owner *culprits_owner(struct culprits *c, const char *key)
+{
+    const char *from = strrchr(key, ' '), *name = from != NULL ? from + 1 : key, *slash = strchr(name, '/');
+    size_t len = slash != NULL ? (size_t)(slash - name) : strcspn(key, "\n");
+    struct culprit_owner *found;
+    name = slash != NULL ? name : key;
+    HASH_FIND(hh, c->owners, name, len, found);
+    if (found == NULL) {
+        found = mem_alloc(sizeof(*found) + len + 1);
+        memcpy(found->name, name, len);
+        HASH_ADD(hh, c->owners, name[0], len, found);
+    }
     return found;
 }
 
@@ -49,6 +74,8 @@ static struct culprit *culprits_add(struct culprits *c, const char *key, uint64_
     struct culprit *one = mem_alloc(sizeof(*one) + bytes);
     one->hash = hash;
     one->state = state;
+    one->owner = culprits_owner(c, key);
+    one->owner->objects++;
     memcpy(one->key, key, bytes);
     HASH_ADD_STR(c->all, key, one);
     return one;
@@ -60,9 +87,28 @@ static void culprits_remove(struct culprits *c, struct culprit *one)
         one->of->former = NULL;
     if (one->former != NULL)
         one->former->of = NULL;
+    one->owner->objects--;
     HASH_DEL(c->all, one); /* NOLINT(clang-analyzer-unix.Malloc) */
     free(one->why);
     free(one);
+}
+
+static bool had_culprits(const struct culprits *c, const struct culprit_owner *o)
+{
+    return o->refusals > 0 && c->now_ms - o->refused_ms < FORGET_MS;
+}
+
+/* Who has no object, and no refusals to be remembered. */
+static void culprits_drop_owners(struct culprits *c, bool all)
+{
+    struct culprit_owner *o, *next;
+    HASH_ITER (hh, c->owners, o, next) {
+        if (!all && (o->objects > 0 || had_culprits(c, o)))
+            continue;
+        HASH_DEL(c->owners, o); /* NOLINT(clang-analyzer-unix.Malloc) */
+        free(o->why);
+        free(o);
+    }
 }
 
 void culprits_fini(struct culprits *c)
@@ -70,6 +116,7 @@ void culprits_fini(struct culprits *c)
     struct culprit *one, *next;
     HASH_ITER (hh, c->all, one, next)
         culprits_remove(c, one);
+    culprits_drop_owners(c, true);
     free(c->why);
     free(c->blameless);
     *c = (struct culprits){0};
@@ -86,15 +133,26 @@ static bool counts(const struct culprit *one)
     return one->of == NULL || is_left_out(one->of);
 }
 
-static bool waits(const struct culprits *c, const struct culprit *one)
+static uint64_t due_ms_of(const struct culprit *one)
 {
-    return one->state == LATER && one->not_before_ms > c->now_ms;
+    uint64_t of_owner_ms = one->owner->not_before_ms;
+    return one->not_before_ms > of_owner_ms ? one->not_before_ms : of_owner_ms;
 }
 
-/* Left out, or as it was before, and known to be to blame. */
+static bool is_bad(const struct culprit *one)
+{
+    return one->state == BAD && counts(one);
+}
+
+static bool waits(const struct culprits *c, const struct culprit *one)
+{
+    return one->state == LATER && due_ms_of(one) > c->now_ms;
+}
+
+/* Left out, or as it was before: known to be to blame. */
 static bool is_refused(const struct culprits *c, const struct culprit *one)
 {
-    return one->state == OUT || waits(c, one);
+    return one->state == OUT || (waits(c, one) && one->not_before_ms > c->now_ms);
 }
 
 static size_t culprits_of(const struct culprits *c, enum culprit_state state)
@@ -113,57 +171,65 @@ static void culprits_move(struct culprits *c, enum culprit_state from, enum culp
             one->state = to;
 }
 
-/* Whose it is: "shop" of "ingresses shop/web". Of what is no namespace's it is the whole key. */
-static struct owner culprits_owner(const struct culprit *one)
+/* Of several owners who had none are tried first. False: all had some, or none had. */
+static bool culprits_try_clean(struct culprits *c)
 {
-    const char *space = strchr(one->key, ' '), *name = space != NULL ? space + 1 : one->key;
-    return (struct owner){.name = name, .len = strcspn(name, "/\n")};
-}
-
-static int owner_order(const void *a, const void *b)
-{
-    const struct owner *x = a, *y = b;
-    size_t len = x->len < y->len ? x->len : y->len;
-    int order = memcmp(x->name, y->name, len);
-    return order != 0 ? order : (x->len > y->len) - (x->len < y->len);
-}
-
-/* The owner of more than half of the BAD ones, where others have some, too. */
-static bool culprits_main_owner(const struct culprits *c, size_t bad, struct owner *ret)
-{
-    cleanup(mem_free_ptr) struct owner *all = mem_array(bad, sizeof(all[0]));
-    size_t count = 0, same = 0;
-    for (const struct culprit *one = c->all; one != NULL; one = one->hh.next)
-        if (one->state == BAD && count < bad)
-            all[count++] = culprits_owner(one);
-    if (count == 0)
-        return false;
-    qsort(all, count, sizeof(all[0]), owner_order);
-    *ret = all[count / 2]; /* who has more than half has the middle */
-    for (size_t i = 0; i < count; i++)
-        same += owner_order(&all[i], ret) == 0;
-    return same > count / 2 && same < count;
-}
-
-/* All that is not that owner's: what one namespace changes all at once keeps no other one's change from HAProxy. */
-static void culprits_try_others(struct culprits *c, const struct owner *of)
-{
-    for (struct culprit *one = c->all; one != NULL; one = one->hh.next) {
-        const struct owner owner = culprits_owner(one);
-        if (one->state == BAD && owner_order(&owner, of) != 0)
-            one->state = TRIED;
+    size_t clean = 0, others = 0;
+    for (const struct culprit *one = c->all; one != NULL; one = one->hh.next) {
+        clean += is_bad(one) && !had_culprits(c, one->owner);
+        others += is_bad(one) && had_culprits(c, one->owner);
     }
+    if (clean == 0 || others == 0)
+        return false;
+    for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
+        if (one->state == BAD && !had_culprits(c, one->owner))
+            one->state = TRIED;
+    return true;
 }
 
-/* The half of the BAD ones that were shown last as they are now: those before it were in more of the documents that were refused. */
+/* Where the BAD ones that stay out end: half of them, and all of the owner whose object is the last of that half. Where these are all BAD
+ * ones, that owner's alone stay. NULL: the BAD ones have one owner. */
+static const struct culprit_owner *culprits_owner_amid(struct culprits *c, size_t bad, bool *ret_alone)
+{
+    const struct culprit_owner *amid = NULL;
+    size_t stay = (bad + 1) / 2, count = 0, before = 0;
+    for (struct culprit_owner *o = c->owners; o != NULL; o = o->hh.next)
+        o->bad = 0;
+    for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
+        one->owner->bad += is_bad(one);
+    for (const struct culprit *one = c->all; one != NULL && amid == NULL; one = one->hh.next) {
+        if (!is_bad(one) || one->owner->bad == 0)
+            continue;
+        before = count;
+        count += one->owner->bad;
+        one->owner->bad = 0;
+        amid = count >= stay ? one->owner : NULL;
+    }
+    *ret_alone = count == bad;
+    return *ret_alone && before == 0 ? NULL : amid;
+}
+
+/* Owner by owner: of those whose objects were shown last as they are now all are tried, as those before them were in more of the documents
+ * that were refused. */
+static void culprits_try_owners(struct culprits *c, const struct culprit_owner *amid, bool alone)
+{
+    for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
+        if (one->state == BAD && (alone ? one->owner != amid : one->owner->bad > 0))
+            one->state = TRIED;
+}
+
+/* The same of one owner's objects. */
 static void culprits_try_half(struct culprits *c, size_t bad)
 {
-    struct owner of;
-    if (culprits_main_owner(c, bad, &of)) {
-        culprits_try_others(c, &of);
+    size_t stay = (bad + 1) / 2;
+    bool alone = false;
+    if (culprits_try_clean(c))
+        return;
+    const struct culprit_owner *amid = culprits_owner_amid(c, bad, &alone);
+    if (amid != NULL) {
+        culprits_try_owners(c, amid, alone);
         return;
     }
-    size_t stay = (bad + 1) / 2;
     for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
         if (one->state == BAD && stay > 0)
             stay--;
@@ -183,8 +249,12 @@ static void say(char **text, const char *why)
 void culprits_begin(struct culprits *c, uint64_t now_ms)
 {
     c->now_ms = now_ms;
-    for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
+    for (struct culprit_owner *o = c->owners; o != NULL; o = o->hh.next)
+        o->suspect = false;
+    for (struct culprit *one = c->all; one != NULL; one = one->hh.next) {
         one->seen = false;
+        one->owner->suspect = one->owner->suspect || (one->state != GOOD && one->state != OUT);
+    }
 }
 
 /* One of them may be to blame after all. */
@@ -211,12 +281,20 @@ static void culprits_add_former(struct culprits *c, struct culprit *of)
     of->former->accepted = true;
 }
 
+/* What is new of one whose objects are suspected, or were refused too often, spoils no document that others wait for; nor does what is new of
+ * anyone the one that is to be accepted in any case. */
+static bool has_to_wait(const struct culprits *c, const struct culprit_owner *o)
+{
+    return (c->searching && (!c->confirmed || o->suspect || o->guilty)) || o->not_before_ms > c->now_ms;
+}
+
 bool culprits_see(struct culprits *c, const char *key, uint64_t hash)
 {
     struct culprit *one = culprits_find(c, key);
     bool was_good = false;
     if (one == NULL) {
         one = culprits_add(c, key, hash, TRIED);
+        one->state = has_to_wait(c, one->owner) ? LATER : TRIED;
         culprits_doubt(c);
     } else if (one->hash != hash) {
         culprits_changed(c, one);
@@ -224,7 +302,7 @@ bool culprits_see(struct culprits *c, const char *key, uint64_t hash)
         if (was_good)
             culprits_add_former(c, one);
         bool suspect = one->state != GOOD && (one->state != TRIED || c->searching);
-        one->state = suspect ? LATER : TRIED;
+        one->state = suspect || has_to_wait(c, one->owner) ? LATER : TRIED;
         one->hash = hash;
         one->accepted = false;
         HASH_DEL(c->all, one);
@@ -245,6 +323,7 @@ void culprits_end(struct culprits *c)
         culprits_changed(c, one);
         culprits_remove(c, one);
     }
+    culprits_drop_owners(c, false);
 }
 
 enum culprits_form culprits_form(const struct culprits *c, const char *key)
@@ -280,7 +359,9 @@ bool culprits_leaves_any_out(const struct culprits *c)
 const char *culprits_why(const struct culprits *c, const char *key)
 {
     const struct culprit *one = culprits_find(c, key);
-    return one != NULL && is_refused(c, one) ? one->why : NULL;
+    if (one == NULL || (one->state != OUT && !waits(c, one)))
+        return NULL;
+    return is_refused(c, one) ? one->why : one->owner->why;
 }
 
 bool culprits_trial(const struct culprits *c)
@@ -298,21 +379,44 @@ size_t culprits_count(const struct culprits *c)
 
 /* ---- the search ---- */
 
+static uint64_t pause_ms_of(unsigned number)
+{
+    uint64_t pause_ms = PAUSE_MS;
+    for (unsigned i = 1; i < number && pause_ms < PAUSE_MAX_MS; i++)
+        pause_ms *= 2;
+    return pause_ms < PAUSE_MAX_MS ? pause_ms : PAUSE_MAX_MS;
+}
+
 static void culprits_pause(const struct culprits *c, struct culprit *one)
 {
     bool again = one->refusals > 0 && c->now_ms - one->refused_ms < FORGET_MS;
-    uint64_t pause_ms = PAUSE_MS;
     one->refusals = again ? one->refusals + 1 : 1;
     one->refused_ms = c->now_ms;
-    for (unsigned i = REFUSALS_FREE + 1; i < one->refusals && pause_ms < PAUSE_MAX_MS; i++)
-        pause_ms *= 2;
-    pause_ms = one->refusals <= REFUSALS_FREE ? 0 : pause_ms < PAUSE_MAX_MS ? pause_ms : PAUSE_MAX_MS;
+    uint64_t pause_ms = one->refusals <= REFUSALS_FREE ? 0 : pause_ms_of(one->refusals - REFUSALS_FREE);
     one->not_before_ms = c->now_ms + pause_ms;
     cleanup(mem_free_ptr) char *why = pause_ms == 0
                                           ? mem_strdup(c->why)
                                           : mem_printf("%s (refused %u times: a change is tried after a pause of %u s)",
                                                        c->why, one->refusals, (unsigned)(pause_ms / 1000));
     say(&one->why, why);
+}
+
+/* Each ten culprits of one owner: what else of it is suspected is tried after a pause. Nothing that was served waits so. */
+static void culprits_pause_owner(const struct culprits *c, struct culprit_owner *o)
+{
+    o->refusals = had_culprits(c, o) ? o->refusals + 1 : 1;
+    o->refused_ms = c->now_ms;
+    if (o->refusals % OWNER_REFUSALS != 0 || c->trial)
+        return;
+    uint64_t pause_ms = pause_ms_of(o->refusals / OWNER_REFUSALS);
+    o->not_before_ms = c->now_ms + pause_ms;
+    cleanup(mem_free_ptr) char *why =
+        mem_printf("%s (%u objects of %s were refused: others are tried after a pause of %u s)", c->why, o->refusals,
+                   o->name, (unsigned)(pause_ms / 1000));
+    say(&o->why, why);
+    for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
+        if (one->owner == o && (one->state == BAD || one->state == REST))
+            one->state = LATER;
 }
 
 /* A last good form that is refused, too, is none any more. */
@@ -329,6 +433,7 @@ static void culprits_blame(struct culprits *c)
         one->state = OUT;
         one->accepted = false;
         culprits_pause(c, one);
+        culprits_pause_owner(c, one->owner);
     }
 }
 
@@ -341,6 +446,38 @@ static void culprits_end_trial(struct culprits *c)
             one->state = TRIED;
 }
 
+static void culprits_end_search(struct culprits *c)
+{
+    c->searching = c->confirmed = false;
+    for (struct culprit_owner *o = c->owners; o != NULL; o = o->hh.next)
+        o->guilty = false;
+}
+
+/* Nobody waits until the culprits of others are told apart. False: there is nothing to be tried of those who may have none. */
+static bool culprits_try_innocent(struct culprits *c, bool blamed)
+{
+    bool any = false;
+    for (struct culprit *one = c->all; one != NULL; one = one->hh.next) {
+        bool left = (one->state == REST || one->state == LATER) && counts(one) && !waits(c, one);
+        if (left && !one->owner->guilty && (blamed || !had_culprits(c, one->owner))) {
+            one->state = TRIED;
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* Before one owner's culprits are told apart: who has had none, then who has none in this search. */
+static bool culprits_try_others(struct culprits *c, size_t bad)
+{
+    bool alone = false;
+    if (bad > 1 && culprits_owner_amid(c, bad, &alone) != NULL)
+        return false;
+    for (struct culprit *one = c->all; one != NULL && bad > 1; one = one->hh.next)
+        one->owner->guilty = one->owner->guilty || one->state == BAD;
+    return culprits_try_innocent(c, false) || (bad > 1 && culprits_try_innocent(c, true));
+}
+
 /* After a document was accepted: what is tried next. False: nothing is left to be tried. */
 static bool culprits_next(struct culprits *c)
 {
@@ -349,6 +486,8 @@ static bool culprits_next(struct culprits *c)
     size_t bad = culprits_of(c, BAD);
     if (bad == 1)
         culprits_blame(c);
+    if (culprits_try_others(c, bad))
+        return c->searching = true;
     if (bad > 1)
         culprits_try_half(c, bad);
     else if (culprits_of(c, REST) > 0)
@@ -357,7 +496,7 @@ static bool culprits_next(struct culprits *c)
         culprits_move(c, LATER, TRIED);
     else {
         bool trial = c->trial;
-        c->searching = c->confirmed = false;
+        culprits_end_search(c);
         culprits_end_trial(c);
         return trial || bad == 1; /* without it the document is another one, or it has a reason to tell */
     }
@@ -376,7 +515,6 @@ static bool culprits_accepted(struct culprits *c)
         if (one->of != NULL && one->of->accepted)
             culprits_remove(c, one);
     c->confirmed = true;
-    c->others = false;
     culprits_doubt(c);
     return culprits_next(c);
 }
@@ -384,19 +522,19 @@ static bool culprits_accepted(struct culprits *c)
 static void culprits_give_up(struct culprits *c)
 {
     for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
-        if (!is_refused(c, one))
+        if (one->state != OUT && !waits(c, one))
             one->state = one->accepted ? GOOD : TRIED;
-    c->searching = c->confirmed = c->trial = false;
+    culprits_end_search(c);
+    c->trial = false;
     c->gave_up = true;
 }
 
 /* Of the TRIED ones, of which some, or which together, spoil it. */
 static void culprits_suspect(struct culprits *c, const char *why)
 {
-    if (c->confirmed || c->others)
+    if (c->confirmed)
         culprits_move(c, BAD, REST);
     culprits_move(c, TRIED, BAD);
-    c->others = false;
     c->known = true;
     say(&c->why, why);
 }
@@ -428,18 +566,14 @@ static bool culprits_rejected(struct culprits *c, const struct culprits_verdict 
     c->gave_up = false;
     if (c->blameless != NULL && str_eq(c->blameless, v->why))
         return false;
-    struct owner of;
-    bool first = !c->searching;
-    c->confirmed = c->confirmed && !first;
+    if (!c->searching)
+        c->confirmed = false;
     c->searching = true;
     if (culprits_of(c, TRIED) > 0) {
         culprits_suspect(c, v->why);
         if (c->confirmed)
             return culprits_next(c);
         c->trial = c->trial || (!v->load && culprits_of(c, GOOD) == 0);
-        c->others = first && culprits_of(c, GOOD) > 0 && culprits_main_owner(c, culprits_of(c, BAD), &of);
-        if (c->others)
-            culprits_try_others(c, &of);
         return true;
     }
     if (v->load || culprits_of(c, GOOD) == 0) {
@@ -454,6 +588,8 @@ void culprits_try_again(struct culprits *c)
 {
     for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
         one->not_before_ms = one->refusals = 0;
+    for (struct culprit_owner *o = c->owners; o != NULL; o = o->hh.next)
+        o->not_before_ms = o->refusals = 0;
     culprits_move(c, OUT, LATER);
     culprits_doubt(c);
 }
@@ -462,8 +598,8 @@ uint64_t culprits_due_ms(const struct culprits *c)
 {
     uint64_t due_ms = 0;
     for (const struct culprit *one = c->all; one != NULL; one = one->hh.next)
-        if (waits(c, one) && (due_ms == 0 || one->not_before_ms < due_ms))
-            due_ms = one->not_before_ms;
+        if (waits(c, one) && (due_ms == 0 || due_ms_of(one) < due_ms))
+            due_ms = due_ms_of(one);
     return due_ms;
 }
 

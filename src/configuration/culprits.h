@@ -1,8 +1,7 @@
 /*
  * Which objects HAProxy refuses a document for, where a document is made of objects and can be made without some of them. The search
  * leaves objects out, and is told what became of each document (a check): first those that changed since the last accepted one, then
- * of these, by halves, those that spoil it. Where more than half of the suspects are one namespace's, all others are tried
- * before them: what one namespace changes at once keeps no other's change from HAProxy. One culprit of n that changed takes at most log2(n) + 3 checks, the first refusal among
+ * of these, by halves, those that spoil it. One culprit of n that changed takes at most log2(n) + 3 checks, the first refusal among
  * them; k culprits some k * (log2(n) + 1) + 2. A culprit stays out until its content is another one. Pure.
  *
  * In place of an object that is left out, and was accepted before it changed, a document has that last good form, which is one of the
@@ -22,6 +21,11 @@
  *
  * An object that was refused three times within ten minutes of each other is tried again, once it has changed, after a pause that grows
  * from 10 s to 5 min: who changes it all the time keeps no other change from HAProxy. Times are of clock_mono_ms.
+ *
+ * The key of an object is "NAMESPACE/NAME", or has a word before that; who has the namespace is its owner. Suspects of several owners are
+ * told apart by owners first, and while the culprits of one are searched what is new of others is tried at once, what is new of that one
+ * with the LATER ones. So thousands of culprits of one owner hold up others for three checks. After each 10 of an owner's culprits what
+ * else of its objects is suspected, or is new or changed, waits for such a pause, too.
  */
 #ifndef CONFIGURATION_CULPRITS_H
 #define CONFIGURATION_CULPRITS_H
@@ -33,15 +37,15 @@
 #include "base/buf.h"
 
 struct culprit;
+struct culprit_owner;
 
 struct culprits {
     struct culprit *all;
+    struct culprit_owner *owners;
     bool searching;
     bool confirmed; /* in this search a document of the GOOD ones was accepted */
     bool known;     /* the BAD ones are as they were when a document with them was refused */
     bool trial;
-    bool
-        others; /* the TRIED ones are all suspects but those of one namespace, beside what is not known to be accepted alone */
     uint64_t now_ms; /* of the last begin, or verdict */
     char *why;       /* the BAD ones spoil it */
     bool gave_up;    /* no object is to blame: the document of all of them is judged next, */

@@ -13,6 +13,8 @@
 #include "report/telemetry.h"
 
 #define NAMES_SHOWN 5
+#define VERDICT_WITHIN_MS 3000
+#define HOLD_MS 50
 
 struct verdict {
     enum { NONE, ACCEPTED, REFUSED } is;
@@ -30,6 +32,8 @@ struct quarantine {
     bool composing;         /* the document that was given last is of other objects than the search has now */
     struct verdict of_last; /* of that document */
     struct verdict next;    /* the search is told next */
+    bool missed;            /* a document was refused that was out of date by then; none was judged since */
+    uint64_t given_ms;      /* the last one */
     char *kept;             /* in STATE_DIR; NULL: nothing that is known */
     size_t checks;
 };
@@ -207,6 +211,7 @@ static void quarantine_tell(struct quarantine *q, const struct culprits_verdict 
     if (q->again == NULL)
         return; /* this source is not made of objects */
     q->composing = false;
+    q->missed = q->missed && v == NULL;
     verdict_set(&q->next, v);
     timer_set_sooner(&q->judge, 0);
 }
@@ -225,8 +230,24 @@ void quarantine_gives(struct quarantine *q, bool same)
     struct culprits_verdict v;
     bool known = quarantine_verdict(q, &v);
     quarantine_tell(q, same && known ? &v : NULL);
-    if (!same)
-        verdict_set(&q->of_last, NULL);
+    if (same)
+        return;
+    verdict_set(&q->of_last, NULL);
+    q->given_ms = clock_mono_ms();
+}
+
+void quarantine_miss(struct quarantine *q)
+{
+    if (q != NULL)
+        q->missed = true;
+}
+
+uint64_t quarantine_hold_ms(const struct quarantine *q)
+{
+    if (q == NULL || q->composing || (!q->missed && !q->culprits.searching))
+        return 0;
+    bool awaited = q->of_last.is == NONE && clock_mono_ms() - q->given_ms < VERDICT_WITHIN_MS;
+    return q->next.is != NONE || awaited ? HOLD_MS : 0;
 }
 
 void quarantine_judge(struct quarantine *q, const struct culprits_verdict *v)

@@ -57,6 +57,11 @@ bool quarantine_settled(const struct quarantine *q); /* it was accepted, and not
 void quarantine_gives(struct quarantine *q, bool same);
 /* Of the document that was given last; may be called at any time. */
 void quarantine_judge(struct quarantine *q, const struct culprits_verdict *v);
+/* One that was given before it was refused. */
+void quarantine_miss(struct quarantine *q);
+/* What changes all the time would have each document out of date before HAProxy has judged it, so that no culprit were ever found: the next
+ * one waits, and asks again after that time. 0: it does not wait. */
+uint64_t quarantine_hold_ms(const struct quarantine *q);
 /* The same, as it was told; false: nothing is known. Borrowed until the loop goes on. */
 bool quarantine_verdict(const struct quarantine *q, struct culprits_verdict *ret);
 void quarantine_refuse(struct quarantine *q, const char *why); /* what the objects come to can be no document */

@@ -14,14 +14,13 @@ PEM = "net/pem.c"
 
 room("quarantine: the search", ("test_culprits",), (
     Mutant("one is blamed that was not seen alone", CULPRITS, "    if (bad == 1)\n", "    if (bad >= 1)\n"),
-    Mutant("each one is tried alone", CULPRITS, "size_t stay = (bad + 1) / 2;", "size_t stay = bad - 1;"),
+    Mutant("each one is tried alone", CULPRITS, "size_t stay = (bad + 1) / 2, count", "size_t stay = bad - 1, count"),
+    Mutant("each one of one owner is tried alone", CULPRITS, "size_t stay = (bad + 1) / 2;", "size_t stay = bad - 1;"),
     Mutant("what has changed since is as it was judged", CULPRITS, "    if (!c->known)\n", "    if (false)\n"),
     Mutant("what changes leaves its group as it was judged", CULPRITS, "        c->known = false;\n    culprits_doubt", "        c->known = c->known;\n    culprits_doubt"),
     Mutant("a culprit that changes holds up the others", CULPRITS, "bool suspect = one->state != GOOD && ", "bool suspect = false && "),
     Mutant("what changes is accepted as it was", CULPRITS, "        one->accepted = false;\n        HASH_DEL", "        HASH_DEL"),
-    Mutant("the other half is never tried again", CULPRITS, "    if (c->confirmed || c->others)\n        culprits_move(c, BAD, REST);\n", ""),
-    Mutant("one namespace's many changes come first", CULPRITS, "        if (c->others)\n            culprits_try_others(c, &of);\n", ""),
-    Mutant("amid the search one namespace's many changes come first", CULPRITS, "    if (culprits_main_owner(c, bad, &of)) {", "    if (false && culprits_main_owner(c, bad, &of)) {"),
+    Mutant("the other half is never tried again", CULPRITS, "    if (c->confirmed)\n        culprits_move(c, BAD, REST);\n", ""),
     Mutant("a culprit that changed is not tried again", CULPRITS, "else if (culprits_of(c, LATER) > 0)\n", "else if (false)\n"),
     Mutant("what was only checked is known to run", CULPRITS, "(one->state == GOOD && !c->trial)", "(one->state == GOOD)"),
     Mutant("a first document without objects is written", CULPRITS, "c->trial = c->trial || (!v->load && culprits_of(c, GOOD) == 0);", ""),
@@ -39,18 +38,35 @@ room("quarantine: the search", ("test_culprits",), (
     Mutant("a change that is accepted may be withdrawn", CULPRITS, "        if (one->of != NULL && one->of->accepted)\n", "        if (false)\n"),
 ))
 room("quarantine: one that changes again and again", ("test_culprits", "test_quarantine"), (
-    Mutant("it is tried at once each time", CULPRITS, "return one->state == LATER && one->not_before_ms > c->now_ms;", "return false;"),
+    Mutant("it is tried at once each time", CULPRITS, "return one->state == LATER && due_ms_of(one) > c->now_ms;", "return false;"),
     Mutant("its pause does not grow", CULPRITS, "        pause_ms *= 2;\n", "        pause_ms += 0;\n"),
     Mutant("its pause has no end", CULPRITS, "pause_ms < PAUSE_MAX_MS ? pause_ms : PAUSE_MAX_MS;", "pause_ms;"),
     Mutant("the second refusal is one too many", CULPRITS, "#define REFUSALS_FREE 2", "#define REFUSALS_FREE 1"),
     Mutant("what was refused is never forgotten", CULPRITS, "one->refusals > 0 && c->now_ms - one->refused_ms < FORGET_MS;", "one->refusals > 0;"),
     Mutant("one that waits is tried with the others", CULPRITS, "one->state == from && !waits(c, one))", "one->state == from)"),
-    Mutant("one that waits keeps the search up", CULPRITS, "counts(one) && !waits(c, one);", "counts(one);"),
-    Mutant("one that waits has no reason", CULPRITS, "is_refused(c, one) ? one->why", "one->state == OUT ? one->why"),
+    Mutant("one that waits keeps the search up", CULPRITS, "one->state == state && counts(one) && !waits(c, one);", "one->state == state && counts(one);"),
+    Mutant("one that waits has no reason", CULPRITS, "(one->state != OUT && !waits(c, one)))\n        return NULL;", "one->state != OUT)\n        return NULL;"),
     Mutant("one that waits is not counted", CULPRITS, "count += is_refused(c, one);", "count += one->state == OUT;"),
-    Mutant("who gives up tries what waits", CULPRITS, "        if (!is_refused(c, one))\n", "        if (one->state != OUT)\n"),
+    Mutant("who gives up tries what waits", CULPRITS, "        if (one->state != OUT && !waits(c, one))\n            one->state", "        if (one->state != OUT)\n            one->state"),
     Mutant("an operator waits, too", CULPRITS, "        one->not_before_ms = one->refusals = 0;\n", "        one->refusals = 0;\n"),
     Mutant("nobody wakes for it", "daemon/quarantine.c", "        timer_set(&q->wake, due_ms > now_ms ? due_ms - now_ms : 0);\n", "        (void)now_ms;\n"),
+))
+room("quarantine: many of one owner", ("test_culprits",), (
+    Mutant("owners are told apart by halves of their objects", CULPRITS, "    if (amid != NULL) {\n", "    if (false) {\n"),
+    Mutant("who had no culprits is tried with those who had", CULPRITS, "    if (culprits_try_clean(c))\n        return;\n", ""),
+    Mutant("others wait until one owner's culprits are told apart", CULPRITS, "    if (culprits_try_others(c, bad))\n        return c->searching = true;\n", ""),
+    Mutant("what is new of a suspect is tried with what is new of others", CULPRITS, "(!c->confirmed || o->suspect || o->guilty)", "false"),
+    Mutant("who has many culprits does not wait", CULPRITS, "o->refusals % OWNER_REFUSALS != 0 ||", "true ||"),
+    Mutant("what was served waits with the culprits of its owner", CULPRITS, "o->refusals % OWNER_REFUSALS != 0 || c->trial", "o->refusals % OWNER_REFUSALS != 0"),
+    Mutant("an operator waits for who had many culprits", CULPRITS, "        o->not_before_ms = o->refusals = 0;\n", "        ;\n"),
+    Mutant("whose objects are gone had none", CULPRITS, "(o->objects > 0 || had_culprits(c, o))", "(o->objects > 0)"),
+    Mutant("a kind has its owners", CULPRITS, "from != NULL ? from + 1 : key", "from != NULL ? key : key"),
+))
+room("quarantine: documents that are out of date", ("test_quarantine",), (
+    Mutant("nothing waits for a verdict", "daemon/quarantine.c", "q->next.is != NONE || awaited ? HOLD_MS : 0", "0"),
+    Mutant("a verdict is waited for without an end", "daemon/quarantine.c", "q->of_last.is == NONE && clock_mono_ms() - q->given_ms < VERDICT_WITHIN_MS", "q->of_last.is == NONE"),
+    Mutant("a search waits for no verdict", "daemon/quarantine.c", "(!q->missed && !q->culprits.searching)", "!q->missed"),
+    Mutant("a verdict that was missed is none", "daemon/quarantine.c", "        q->missed = true;\n", "        q->missed = false;\n"),
 ))
 room("quarantine: what an object was", ("test_cache",), (
     Mutant("what was is not kept", "model/cache.c", "    c->keeps_past = true;\n", ""),

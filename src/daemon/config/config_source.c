@@ -444,6 +444,8 @@ void config_source_judge(struct config_source *s, const struct document *d, cons
 {
     if (s->document != NULL && d != NULL && str_eq(s->document->id, d->id) && s->document->trial == d->trial)
         quarantine_judge(s->quarantine, v);
+    else if (!v->accepted)
+        quarantine_miss(s->quarantine);
 }
 
 bool config_source_verdict(const struct config_source *s, struct culprits_verdict *ret)

@@ -455,6 +455,11 @@ static void services_compose(void *arg)
     const struct settings *settings = s->options.settings;
     if (!services_synced(s))
         return;
+    uint64_t hold_ms = quarantine_hold_ms(s->options.quarantine);
+    if (hold_ms > 0) {
+        timer_set_sooner(&s->compose, hold_ms);
+        return;
+    }
     s->composed_ms = clock_mono_ms();
     s->began_us = clock_mono_us();
     if (s->next.all != NULL && quarantine_settled(s->options.quarantine)) {

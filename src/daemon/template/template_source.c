@@ -368,6 +368,11 @@ static void template_source_begin(void *arg)
 {
     struct template_source *s = arg;
     struct error err = {0};
+    uint64_t hold_ms = quarantine_hold_ms(s->options.quarantine);
+    if (s->render == NULL && hold_ms > 0) {
+        timer_set_sooner(&s->start, hold_ms);
+        return;
+    }
     const struct edition *e = s->render == NULL ? template_source_next(s) : NULL;
     if (e == NULL)
         return;

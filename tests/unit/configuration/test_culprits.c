@@ -7,7 +7,7 @@
 #include "configuration/culprits.h"
 
 #define OBJECTS_MAX 1200
-#define KEY_BYTES 64
+#define KEY_BYTES 24
 #define STEPS_MAX 400
 
 /* What HAProxy makes of a document. */
@@ -18,19 +18,19 @@ struct model {
     uint64_t runs[OBJECTS_MAX];                    /* as HAProxy has it; 0: not */
     bool good[OBJECTS_MAX];                        /* it has a last good form */
     bool gone[OBJECTS_MAX];
-    bool bad[OBJECTS_MAX];        /* refused whatever else there is */
-    bool was_bad[OBJECTS_MAX];    /* so is its last good form, by now, */
-    bool seen_bad[OBJECTS_MAX];   /* and what was seen last */
-    bool pair[OBJECTS_MAX];       /* refused with another one of these */
-    bool unloadable[OBJECTS_MAX]; /* refused by the load alone */
-    bool broken;                  /* what is no object is refused */
-    bool loads;                   /* all that is refused is so by the load */
+    const char *owner[OBJECTS_MAX]; /* NULL: each one is its own */
+    bool bad[OBJECTS_MAX];          /* refused whatever else there is */
+    bool was_bad[OBJECTS_MAX];      /* so is its last good form, by now, */
+    bool seen_bad[OBJECTS_MAX];     /* and what was seen last */
+    bool pair[OBJECTS_MAX];         /* refused with another one of these */
+    bool unloadable[OBJECTS_MAX];   /* refused by the load alone */
+    bool broken;                    /* what is no object is refused */
+    bool loads;                     /* all that is refused is so by the load */
     size_t changes;
     size_t checks, written; /* documents; those that HAProxy got */
     size_t fewest;          /* of which this many objects are in the smallest */
     uint64_t last;          /* the same again is no check */
     uint64_t now_ms, step_ms;
-    size_t owners; /* of objects: namespaces; 0: each is its own */
 };
 
 static struct culprits c;
@@ -52,10 +52,7 @@ static void teardown(void)
 static const char *key_of(size_t i)
 {
     static char key[KEY_BYTES];
-    if (m.owners == 0)
-        snprintf(key, sizeof(key), "o%zu", i);
-    else /* the first one has all that are not another's */
-        snprintf(key, sizeof(key), "set ns%zu/o%zu", i % 4 == 0 ? i / 4 % m.owners : 0, i);
+    snprintf(key, sizeof(key), "%s%so%zu", m.owner[i] != NULL ? m.owner[i] : "", m.owner[i] != NULL ? "/" : "", i);
     return key;
 }
 
@@ -255,6 +252,185 @@ TEST(who_waits_waits_alone)
     assert_out(4, false);
 }
 
+static void new_one(const char *owner, bool bad)
+{
+    m.owner[m.count] = owner;
+    m.bad[m.count] = bad;
+    m.count++;
+}
+
+static void check_until_it_runs(size_t i, size_t max)
+{
+    m.checks = 0;
+    do {
+        see_all();
+        (void)check();
+    } while (m.runs[i] == 0 && m.checks <= max);
+    ck_assert_uint_ne(m.runs[i], 0);
+    ck_assert_uint_le(m.checks, max);
+}
+
+static const size_t places[] = {0, 1, 150, 299, 300};
+
+/* At any time: before the search of them, with them, or amid it. */
+TEST_EACH(many_culprits_of_one_owner_hold_up_no_other, array_len(places))
+{
+    m.step_ms = 1;
+    new_one("bank", false);
+    settle();
+    for (size_t i = 0; i < 300; i++) {
+        if (i == places[_i])
+            new_one("bank", false);
+        new_one("evil", i % 3 != 0);
+    }
+    if (places[_i] == 300)
+        new_one("bank", false);
+    check_until_it_runs(1 + places[_i], 3);
+    for (size_t i = 0; i < 20; i++) {
+        new_one("bank", false);
+        check_until_it_runs(m.count - 1, 3);
+        change(0, false);
+        check_until_it_runs(0, 1);
+        see_all();
+        (void)check();
+    }
+}
+
+/* As the key of a template's object is, with its kind. Of five owners of which two have many culprits the others are not among theirs. */
+TEST(owners_without_culprits_are_found_first)
+{
+    static const char *const owners[] = {"ingresses a", "ingresses evil", "ingresses b", "ingresses bad",
+                                         "ingresses c"};
+    m.step_ms = 1;
+    new_one("x", false);
+    settle();
+    for (size_t i = 0; i < 100; i++)
+        for (size_t n = 0; n < array_len(owners); n++)
+            new_one(owners[n], n % 2 != 0);
+    check_until_it_runs(1, 8);
+    ck_assert_uint_ne(m.runs[5], 0);
+    ck_assert_uint_ne(m.runs[3], 0);
+    ck_assert_uint_eq(culprits_count(&c), 0);
+}
+
+/* Made anew under another name before each document is composed, so that no pause of an object counts. */
+TEST(culprits_under_new_names_hold_up_no_other)
+{
+    m.step_ms = 1;
+    new_one("bank", false);
+    settle();
+    for (size_t i = 0; i < 100; i++) {
+        new_one("evil", true);
+        if (i > 0)
+            m.gone[m.count - 3] = true;
+        new_one("bank", false);
+        size_t bank = m.count - 1;
+        for (size_t n = 0; m.runs[bank] == 0; n++) {
+            ck_assert_uint_lt(n, 4);
+            new_one("evil", true);
+            see_all();
+            (void)check();
+        }
+    }
+}
+
+TEST(who_has_had_culprits_is_tried_after_who_has_not)
+{
+    m.step_ms = 1;
+    new_one("bank", false);
+    new_one("evil", true);
+    settle();
+    new_one("bank", false);
+    new_one("evil", true);
+    check_until_it_runs(2, 3);
+    settle();
+    assert_right();
+}
+
+TEST(one_culprit_of_one_owner_takes_as_many_checks_as_of_many)
+{
+    m.step_ms = 1;
+    new_one("bank", false);
+    settle();
+    for (size_t i = 0; i < 256; i++)
+        new_one("evil", i == 100);
+    m.checks = 0;
+    settle();
+    assert_right();
+    ck_assert_uint_le(m.checks, 8 + 3);
+}
+
+static size_t refused_at_once(size_t count)
+{
+    size_t before = culprits_count(&c);
+    for (size_t i = 0; i < count; i++)
+        new_one(i % 2 == 0 ? "evil" : "ingresses evil", true); /* one owner */
+    settle();
+    return culprits_count(&c) - before;
+}
+
+/* After each ten the others wait, with a reason: 10 s, 20 s, ... 5 min. Others do not, nor an operator. */
+TEST(who_has_many_culprits_waits)
+{
+    static const unsigned pauses_s[] = {10, 20, 40, 80, 160, 300, 300};
+    m.step_ms = 1;
+    new_one("bank", false);
+    settle();
+    ck_assert_uint_eq(refused_at_once(9), 9);
+    ck_assert_uint_eq(culprits_due_ms(&c), 0);
+    ck_assert_uint_eq(refused_at_once(100), 1);
+    for (size_t i = 0; i < array_len(pauses_s); i++) {
+        size_t before = culprits_count(&c);
+        uint64_t pause_ms = culprits_due_ms(&c) - m.now_ms;
+        ck_assert_uint_le(pause_ms, pauses_s[i] * 1000);
+        ck_assert_uint_gt(pause_ms, pauses_s[i] * 1000 - 500);
+        m.now_ms += pause_ms - 100;
+        new_one("evil", false);
+        new_one("bank", false);
+        settle();
+        ck_assert_uint_ne(m.runs[m.count - 1], 0);
+        assert_out(m.count - 2, true);
+        ck_assert(strstr(culprits_why(&c, key_of(m.count - 2)), "objects of evil were refused") != NULL);
+        ck_assert_uint_eq(culprits_count(&c), before);
+        m.now_ms = culprits_due_ms(&c);
+        settle();
+        ck_assert_uint_eq(culprits_count(&c), before + 10);
+    }
+    culprits_try_again(&c);
+    ck_assert_uint_eq(culprits_due_ms(&c), 0);
+}
+
+/* HAProxy is another one, which refuses a dozen: of the same owner all others go on. */
+TEST(who_has_many_culprits_loses_nothing_that_is_served)
+{
+    m.step_ms = 1;
+    for (size_t i = 0; i < 60; i++)
+        new_one("evil", false);
+    settle();
+    m.fewest = OBJECTS_MAX;
+    for (size_t i = 0; i < 60; i += 5) {
+        m.bad[i] = true;
+        m.good[i] = false;
+    }
+    settle();
+    assert_right();
+    ck_assert_uint_eq(m.fewest, 48);
+}
+
+TEST(many_culprits_are_forgotten_after_ten_minutes)
+{
+    m.step_ms = 1;
+    new_one("bank", false);
+    settle();
+    ck_assert_uint_eq(refused_at_once(9), 9);
+    m.now_ms += 600000;
+    ck_assert_uint_eq(refused_at_once(9), 9);
+    for (size_t i = 1; i < m.count; i++)
+        m.gone[i] = true;
+    settle();
+    ck_assert_uint_eq(refused_at_once(9), 1); /* it is remembered without any object of his */
+}
+
 /* An operator asks: at once. */
 TEST(one_that_waits_is_tried_when_an_operator_asks)
 {
@@ -404,14 +580,12 @@ TEST(a_culprit_that_changes_is_tried_after_all_others)
 
 static const size_t sizes[] = {1, 2, 3, 7, 8, 9, 100, 1000};
 
-/* Whose all are, or one namespace's and many others'. */
-TEST_EACH(one_culprit_of_n_takes_log2_n_and_3_checks, 2 * array_len(sizes))
+TEST_EACH(one_culprit_of_n_takes_log2_n_and_3_checks, array_len(sizes))
 {
-    size_t n = sizes[_i / 2], step = n > 100 ? 37 : 1, owners = _i % 2 == 0 ? 0 : 5;
+    size_t n = sizes[_i], step = n > 100 ? 37 : 1;
     for (size_t culprit = 0; culprit < n; culprit += step) {
         teardown();
         setup();
-        m.owners = owners;
         m.count = n + 5;
         for (size_t i = 0; i < n; i++)
             m.gone[i] = true;
@@ -437,34 +611,6 @@ TEST_EACH(a_first_document_with_a_culprit_is_only_checked, array_len(sizes))
     ck_assert_uint_le(m.checks, log2_of(m.count) + 4); /* and the one that is written */
     ck_assert_uint_eq(m.fewest, m.count - 1);
     ck_assert_uint_eq(m.written, 1);
-}
-
-/* 40 of one namespace that are refused, and one of another, which is served by the second check; and one that comes amid the search. */
-TEST(what_one_namespace_changes_keeps_no_other_waiting)
-{
-    m.owners = 11;
-    m.count = 41; /* o40 is of ns10, o4 of ns1, ... */
-    for (size_t i = 0; i < m.count; i++)
-        m.gone[i] = i != 38;
-    settle();
-    for (size_t i = 0; i < m.count; i++) {
-        m.gone[i] = i % 4 == 0 && i != 40; /* then all others are of ns0 */
-        m.bad[i] = i != 38 && i != 40;
-    }
-    see_all();
-    (void)check();
-    see_all();
-    (void)check();
-    ck_assert_uint_eq(m.runs[40], m.hashes[40]);
-    m.gone[36] = m.bad[36] = false; /* of ns9 */
-    for (size_t i = 0; i < 3; i++) {
-        see_all();
-        (void)check();
-    }
-    ck_assert_uint_eq(m.runs[36], m.hashes[36]);
-    ck_assert(c.searching);
-    settle();
-    assert_right();
 }
 
 TEST(three_culprits_of_1000)
@@ -626,6 +772,8 @@ TEST_EACH(random_objects, effort(300))
     m.loads = dice_one_in(&d, 3);
     bool exchanged = !m.loads && dice_one_in(&d, 2);
     m.count = 1 + dice_below(&d, 60);
+    for (size_t i = 0; i < m.count && _i % 2 != 0; i++)
+        m.owner[i] = dice_one_in(&d, 2) ? "evil" : dice_one_in(&d, 2) ? "bank" : NULL;
     size_t steps = 0;
     for (unsigned round = 0; round < 40; round++) {
         for (unsigned n = dice_below(&d, 4); n > 0; n--) {

@@ -53,6 +53,10 @@ static void change(bool bad)
     pass(10);
 }
 
+static void nothing(void *arg)
+{
+}
+
 static void setup(void)
 {
     const struct quarantine_options options = {.folder_fd = -1};
@@ -95,4 +99,52 @@ TEST(one_that_is_corrected_at_once_waits_for_nothing)
     unsigned served = w.served;
     pass(600000);
     ck_assert_uint_eq(w.served, served);
+}
+
+/* Who makes a new document each tenth of a second has each one out of date before it is judged. */
+TEST(the_next_document_waits_for_the_verdict_where_one_was_missed)
+{
+    const struct culprits_verdict no = {.why = "line 7: no"}, yes = {.accepted = true};
+    quarantine_begin(w.q);
+    quarantine_gives(w.q, false);
+    ck_assert_uint_eq(quarantine_hold_ms(w.q), 0);
+    quarantine_miss(w.q);
+    ck_assert_uint_gt(quarantine_hold_ms(w.q), 0);
+    pass(2900);
+    ck_assert_uint_gt(quarantine_hold_ms(w.q), 0);
+    pass(200);
+    ck_assert_uint_eq(quarantine_hold_ms(w.q), 0);
+    quarantine_begin(w.q);
+    ck_assert_uint_eq(quarantine_hold_ms(w.q), 0);
+    quarantine_gives(w.q, false);
+    quarantine_judge(w.q, &yes);
+    ck_assert_uint_eq(quarantine_hold_ms(w.q), 0);
+    quarantine_begin(w.q);
+    (void)quarantine_see(w.q, "evil/web", 1);
+    quarantine_end(w.q);
+    quarantine_gives(w.q, false);
+    quarantine_miss(w.q);
+    quarantine_judge(w.q, &no);
+    ck_assert_uint_eq(quarantine_hold_ms(w.q), 0);
+    ck_assert_ptr_null(quarantine_why(NULL, "evil/web", false));
+    ck_assert_uint_eq(quarantine_hold_ms(NULL), 0);
+}
+
+/* A search, too: what comes meanwhile does not put it off. */
+TEST(the_next_document_waits_for_the_verdict_of_a_search)
+{
+    const struct culprits_verdict no = {.why = "line 7: no"};
+    quarantine_listen(w.q, nothing, NULL);
+    quarantine_begin(w.q);
+    (void)quarantine_see(w.q, "evil/web", 1);
+    quarantine_end(w.q);
+    quarantine_gives(w.q, false);
+    quarantine_judge(w.q, &no);
+    pass(10);
+    ck_assert_uint_eq(quarantine_hold_ms(w.q), 0); /* the search's own */
+    quarantine_begin(w.q);
+    (void)quarantine_see(w.q, "evil/web", 1);
+    quarantine_end(w.q);
+    quarantine_gives(w.q, false);
+    ck_assert_uint_gt(quarantine_hold_ms(w.q), 0);
 }
