@@ -45,8 +45,8 @@ def site(tmp_path: pathlib.Path) -> Iterator[Services]:
         yield made
 
 
-def test_what_only_a_reload_refuses(site: Services) -> None:
-    """The address of a listener is none of this machine: `haproxy -c` does not see it. It is remembered, and over when it is repaired."""
+def test_what_haproxy_cannot_listen_at(site: Services) -> None:
+    """The address of a listener is none of this machine: `haproxy -c` does not see it, and it is tried. It is remembered, and over when it is repaired."""
     port = free_port()
     site.kube.put(site.service("a", port, hostname="a.example.com"))
     bad = {"hostname": "bad.example.com", "listen_ip": NOT_HERE, "listen_port": str(free_port())}
@@ -54,7 +54,7 @@ def test_what_only_a_reload_refuses(site: Services) -> None:
         wait_until(lambda: site.answers("a.example.com") == 503, 20, f"it is served: {daemon.tail()}")
         site.kube.put(site.service("bad", port, namespace="evil", **bad), site.service("b", port, hostname="b.example.com"))
         wait_until(lambda: "bad" in warnings(site), 20, "its author is told")
-        assert warnings(site)["bad"].startswith(f"LeftOut: {REFUSED}HAProxy could not load it: ")
+        assert warnings(site)["bad"].startswith(f"LeftOut: {REFUSED}line ") and "cannot listen at" in warnings(site)["bad"] and "could not be loaded" not in daemon.log()
         wait_until(lambda: "backend k8s-service_shop_b_web_backend" in site.text() and daemon.ready(), 20, "another one's change, and ready")
         assert daemon.metrics().value("quarantined_objects") == 1
         assert "left out or served as before until they change, as HAProxy refuses the configuration with them (the log, their Events and /status say why): evil/bad" in daemon.get("/readyz?verbose")[1]
@@ -65,15 +65,15 @@ def test_what_only_a_reload_refuses(site: Services) -> None:
     owners = site.home / "state" / "host-owners"
     owners.unlink()
     owners.mkdir()
-    failed = daemon.log().count("could not be loaded")
+    failed = daemon.log().count("configuration rejected")
     with site.daemon(SERVICES_ADDRESSES=f"*,{NOT_HERE}") as daemon:
         wait_until(daemon.ready, 20, "ready after a restart")
         for what in ("cannot read who owned which host name; now the older object does", "cannot keep who owns which host name; after a restart the older object does"):
             assert f'msg="{what}" file={owners} error="Is a directory"' in daemon.log()
         wait_until(lambda: daemon.metrics().value("quarantined_objects") == 1, 10, "it is remembered")
-        assert daemon.log().count("could not be loaded") == failed
+        assert daemon.log().count("configuration rejected") == failed
         os.kill(daemon.pid, signal.SIGHUP)
-        wait_until(lambda: daemon.log().count("could not be loaded") == failed + 1 and daemon.metrics().value("quarantined_objects") == 1, 20, "it is tried on SIGHUP")
+        wait_until(lambda: daemon.log().count("configuration rejected") == failed + 1 and daemon.metrics().value("quarantined_objects") == 1, 20, "it is tried on SIGHUP")
         site.kube.put(site.service("bad", port, namespace="evil", hostname="bad.example.com"))
         wait_until(lambda: "backend k8s-service_evil_bad_web_backend" in site.text() and daemon.ready(), 20, "it is repaired")
         wait_until(lambda: daemon.metrics().value("quarantined_objects") == 0, 10, "and not left out")
@@ -209,7 +209,7 @@ def test_service_that_was_served_is_served_as_before_its_bad_change(site: Servic
         site.kube.put(site.service("mine", node_port, namespace="team", hostname="other.example.com", **bad),
                       site.service("thief", node_port, namespace="evil", hostname="mine.example.com", created="2020-01-01T00:00:00Z"))
         wait_until(lambda: set(warnings(site)) == {"mine", "thief"} and daemon.metrics().value("quarantined_objects") == 1, 20, f"both are told: {daemon.tail()}")
-        assert warnings(site)["mine"].startswith(f"{AS_BEFORE}HAProxy could not load it: ")
+        assert warnings(site)["mine"].startswith(f"{AS_BEFORE}line ")
         assert "host name mine.example.com is served for namespace team" in warnings(site)["thief"]
         rows = [r for r in json.loads(daemon.get("/status")[1])["services"]["remark_list"] if r["name"] == "mine"]
         assert [(r["left_out"], r["as_before"], r["text"].split(",")[0]) for r in rows] == [(False, True, "served as it was before the change")]
