@@ -63,7 +63,7 @@ def test_a_rejection_names_the_line_and_is_asked_for_once(sites: Sites) -> None:
 @pytest.mark.every_combination
 @pytest.mark.every_local
 def test_what_cannot_be_loaded_goes_back(sites: Sites) -> None:
-    """HAProxy's own check does not bind ports."""
+    """HAProxy's own check does not bind ports; with an interface nobody else tries them, either."""
     haproxy, dataplane = sites.list[0]
     sites.source.write_text(sites.text())
     daemon = sites.start()
@@ -72,7 +72,7 @@ def test_what_cannot_be_loaded_goes_back(sites: Sites) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         seen = len(daemon.log())
-        sites.source.write_text(sites.text(balance="first") + f"\nfrontend more\n  mode tcp\n  bind 127.0.0.1:{taken.getsockname()[1]}\n")
+        sites.source.write_text(sites.text(balance="first") + f"\nfrontend more\n  mode tcp\n  bind 127.0.0.1:{taken.getsockname()[1]} interface lo\n")
         daemon.wait_log("msg=\"configuration could not be loaded", 40, seen)
         daemon.wait_log("msg=\"previous configuration loaded again", 40, seen)
         wait_until(sites.runs(0, "roundrobin"), 10)

@@ -20,6 +20,9 @@ from .test_config_secret import SOURCE
 from .test_template_source import ingress
 
 SET = "watch:\n  ingresses: {apiVersion: networking.k8s.io/v1, kind: Ingress, keep: [spec]}\nmaps:\n  hosts.map: |\n    {% for i in resources.ingresses %}\n    {{ i.spec.rules[0].host }} be\n    {% endfor %}\n"
+USE = "\nbackend by-template\n  mode http\n  http-request set-header x %[str(a.example),map({{ path('map', 'hosts.map') }},none)]\n"
+MANY = "".join(f"z{i:04}.example be{i % 7}\n    " for i in range(1000))
+"""An API replaces no map of at most 8 KiB."""
 
 
 class Site:
@@ -28,9 +31,10 @@ class Site:
         self.text = rig.haproxy.config.read_text()
         self.own = rig.dataplane.dir / "storage"
 
-    def config_map(self, front: str) -> dict[str, Any]:
+    def config_map(self, front: str, more: str = "") -> dict[str, Any]:
+        """more: lines of the map."""
         # Each of these HAProxies has ports of its own, the template is for one.
-        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "templates", "namespace": "lb"}, "data": {"set.yaml": SET, "haproxy.cfg.j2": self.text + front}}
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "templates", "namespace": "lb"}, "data": {"set.yaml": SET + (f"    {more}\n" if more else ""), "haproxy.cfg.j2": self.text + front}}
 
     def start(self, **more: str) -> None:
         settings = {**SOURCE, "CONFIG_SOURCE": "template", "CONFIG_SECRET_NAME": "", "CONFIG_SECRET_NAMESPACE": "", "TEMPLATE_FROM": "configmap:lb/templates",
@@ -48,8 +52,9 @@ def site(tmp_path: pathlib.Path, request: pytest.FixtureRequest) -> Iterator[Sit
         yield Site(rig)
 
 
-def test_maps_are_stored_by_the_api_and_change_without_a_reload(site: Site) -> None:
-    site.rig.kube.put(ingress("one"), site.config_map("\nbackend by-template\n  mode http\n  http-request set-header x %[str(a.example),map({{ path('map', 'hosts.map') }},none)]\n"))
+def test_maps_are_stored_by_the_api(site: Site) -> None:
+    """Small ones change by a reload, a large one without."""
+    site.rig.kube.put(ingress("one"), site.config_map(USE))
     site.start()
     wait_until(lambda: site.shown() == ["a.example be"], 30, "the map")
     site.daemon.wait_ready()
@@ -57,7 +62,15 @@ def test_maps_are_stored_by_the_api_and_change_without_a_reload(site: Site) -> N
     site.rig.kube.put(ingress("two", "b.example"))
     wait_until(lambda: site.shown() == ["a.example be", "b.example be"], 30, "the map grows")
     site.daemon.wait_ready()
-    assert site.rig.haproxy.worker() == worker, "a map changes without a reload"
+    assert site.rig.haproxy.worker() != worker and "replaces no map of at most 8 KiB" in site.daemon.log()
+    site.rig.kube.put(site.config_map(USE, MANY))
+    wait_until(lambda: len(site.shown()) == 1002, 30, "the map grows by many lines")
+    site.daemon.wait_ready()
+    worker = site.rig.haproxy.worker()
+    site.rig.kube.put(ingress("three", "c.example"))
+    wait_until(lambda: "c.example be" in site.shown()[:3], 30, "one more")
+    site.daemon.wait_ready()
+    assert site.rig.haproxy.worker() == worker, "a large map changes without a reload"
     site.rig.kube.put(site.config_map("\n# {{ path('certificate', 'a.b.pem') }} {{ path('file', 'x') }} {{ path('map', 'hosts.map') }}\n"))
     wait_until(lambda: "# /etc/haproxy/ssl/a_b.pem /etc/haproxy/general/x" in site.rig.haproxy.config.read_text(), 30, "the defaults of an API")
 

@@ -188,9 +188,8 @@ def test_a_change_of_servers(rig: Rig, collector: Collector) -> None:
 
 
 def test_what_goes_by_the_runtime_api_needs_no_reload(rig: Rig, collector: Collector) -> None:
-    use = "\nbackend by-template\n  mode http\n  http-request set-header x %[str(a.example),map({{ path('map', 'hosts.map') }},none)]\n"
     site = apis.Site(rig)
-    rig.kube.put(ingress("one"), site.config_map(use))
+    rig.kube.put(ingress("one"), site.config_map(apis.USE, apis.MANY))
     site.start(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url)
     await_traces(collector, lambda t: t.names() == ["render", "validate", "apply", "reload", "verify"] and t.result() == "applied", "the first change")
     rig.kube.put(ingress("two", "b.example"))
