@@ -167,7 +167,7 @@ void whole_rolled_back(struct world *w);
 void whole_try_again(struct world *w);
 
 /* whole_storage.c */
-bool whole_map_is_small(const struct whole_text *t); /* an API does not replace it */
+bool whole_map_is_small(const struct whole_text *t);                   /* an API does not replace it */
 void whole_files_of(const struct world *w, struct storage_files *ret); /* its document's */
 void whole_files_load(struct api *a);
 void whole_files_free(struct api *a);
