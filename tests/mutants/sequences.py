@@ -119,7 +119,7 @@ WHOLE = (
     Mutant("what runs and a file from before it are one reading", "haproxy/instance_read.c", "    if (instance_is_of_two_moments(in, other))\n        return;\n", ""),
     Mutant("a pause writes", "configuration/configuration.c", "return !c->options.dry_run && !c->paused;", "return !c->options.dry_run;"),
     Mutant("who has it by a hand's doing is good", "configuration/canary.c", "!unfinished && !first))", "!unfinished))"),
-    Mutant("who was to be the first one is it beside one that has it", "configuration/canary.c", "(written && !t->away) ||", "!t->away ||"),
+    Mutant("who was written to is the first one no more", "configuration/canary.c", "(written && !t->away) ||", "false ||"),
     Mutant("a first HAProxy whose file was edited before its load is none", "configuration/canary.c", "t->writing == t->of->document || t->written;", "t->writing == t->of->document;"),
     Mutant("who was edited amid the watch is the first one no more", "configuration/canary.c", " || t->probation.state != PROBATION_NONE;", ";"),
     Mutant("what an earlier daemon wrote is a hand's", "configuration/target_restore.c",
