@@ -17,15 +17,19 @@
 
 enum culprit_state { TRIED, GOOD, BAD, REST, LATER, OUT };
 
+struct refusals {
+    unsigned count; /* within FORGET_MS of each other */
+    uint64_t last_ms, not_before_ms;
+};
+
 /* Whose objects they are: a namespace, or one object without any. */
 struct culprit_owner {
     UT_hash_handle hh;
     size_t objects;
-    size_t bad;        /* of the BAD ones; of culprits_try_half */
-    bool suspect;      /* some of them were neither accepted nor found to be culprits when the document was composed */
-    bool guilty;       /* in this search a document that of all suspects had its own alone was refused */
-    unsigned refusals; /* within FORGET_MS of each other */
-    uint64_t refused_ms, not_before_ms;
+    size_t bad;   /* of the BAD ones; of culprits_try_half */
+    bool suspect; /* some of them were neither accepted nor found to be culprits when the document was composed */
+    bool guilty;  /* in this search a document that of all suspects had its own alone was refused */
+    struct refusals refusals;
     char *why; /* they wait */
     char name[];
 };
@@ -35,11 +39,10 @@ struct culprit {
     struct culprit_owner *owner;
     enum culprit_state state;
     uint64_t hash;
-    bool seen, known;  /* now; since the start, so that the source has its form */
-    bool accepted;     /* a document with this content was loaded */
-    char *why;         /* of OUT, and of one that waits */
-    unsigned refusals; /* within FORGET_MS of each other */
-    uint64_t refused_ms, not_before_ms;
+    bool seen, known; /* now; since the start, so that the source has its form */
+    bool accepted;    /* a document with this content was loaded */
+    char *why;        /* of OUT, and of one that waits */
+    struct refusals refusals;
     struct culprit *former; /* its last good form; NULL: none */
     struct culprit *of;     /* a last good form: whose; NULL: it is none */
     char key[];
@@ -93,9 +96,14 @@ static void culprits_remove(struct culprits *c, struct culprit *one)
     free(one);
 }
 
+static bool refusals_count(const struct refusals *r, uint64_t now_ms)
+{
+    return r->count > 0 && now_ms - r->last_ms < FORGET_MS;
+}
+
 static bool had_culprits(const struct culprits *c, const struct culprit_owner *o)
 {
-    return o->refusals > 0 && c->now_ms - o->refused_ms < FORGET_MS;
+    return refusals_count(&o->refusals, c->now_ms);
 }
 
 /* Who has no object, and no refusals to be remembered. */
@@ -135,8 +143,8 @@ static bool counts(const struct culprit *one)
 
 static uint64_t due_ms_of(const struct culprit *one)
 {
-    uint64_t of_owner_ms = one->owner->not_before_ms;
-    return one->not_before_ms > of_owner_ms ? one->not_before_ms : of_owner_ms;
+    uint64_t own_ms = one->refusals.not_before_ms, of_owner_ms = one->owner->refusals.not_before_ms;
+    return own_ms > of_owner_ms ? own_ms : of_owner_ms;
 }
 
 static bool is_bad(const struct culprit *one)
@@ -152,7 +160,7 @@ static bool waits(const struct culprits *c, const struct culprit *one)
 /* Left out, or as it was before: known to be to blame. */
 static bool is_refused(const struct culprits *c, const struct culprit *one)
 {
-    return one->state == OUT || (waits(c, one) && one->not_before_ms > c->now_ms);
+    return one->state == OUT || (one->state == LATER && one->refusals.not_before_ms > c->now_ms);
 }
 
 static size_t culprits_of(const struct culprits *c, enum culprit_state state)
@@ -285,7 +293,7 @@ static void culprits_add_former(struct culprits *c, struct culprit *of)
  * anyone the one that is to be accepted in any case. */
 static bool has_to_wait(const struct culprits *c, const struct culprit_owner *o)
 {
-    return (c->searching && (!c->confirmed || o->suspect || o->guilty)) || o->not_before_ms > c->now_ms;
+    return (c->searching && (!c->confirmed || o->suspect || o->guilty)) || o->refusals.not_before_ms > c->now_ms;
 }
 
 bool culprits_see(struct culprits *c, const char *key, uint64_t hash)
@@ -387,35 +395,39 @@ static uint64_t pause_ms_of(unsigned number)
     return pause_ms < PAUSE_MAX_MS ? pause_ms : PAUSE_MAX_MS;
 }
 
+static unsigned refusals_add(struct refusals *r, uint64_t now_ms)
+{
+    r->count = refusals_count(r, now_ms) ? r->count + 1 : 1;
+    r->last_ms = now_ms;
+    return r->count;
+}
+
 static void culprits_pause(const struct culprits *c, struct culprit *one)
 {
-    bool again = one->refusals > 0 && c->now_ms - one->refused_ms < FORGET_MS;
-    one->refusals = again ? one->refusals + 1 : 1;
-    one->refused_ms = c->now_ms;
-    uint64_t pause_ms = one->refusals <= REFUSALS_FREE ? 0 : pause_ms_of(one->refusals - REFUSALS_FREE);
-    one->not_before_ms = c->now_ms + pause_ms;
+    unsigned count = refusals_add(&one->refusals, c->now_ms);
+    uint64_t pause_ms = count <= REFUSALS_FREE ? 0 : pause_ms_of(count - REFUSALS_FREE);
+    one->refusals.not_before_ms = c->now_ms + pause_ms;
     cleanup(mem_free_ptr) char *why = pause_ms == 0
                                           ? mem_strdup(c->why)
                                           : mem_printf("%s (refused %u times: a change is tried after a pause of %u s)",
-                                                       c->why, one->refusals, (unsigned)(pause_ms / 1000));
+                                                       c->why, count, (unsigned)(pause_ms / 1000));
     say(&one->why, why);
 }
 
 /* Each ten culprits of one owner: what else of it is suspected is tried after a pause. Nothing that was served waits so. */
 static void culprits_pause_owner(const struct culprits *c, struct culprit_owner *o)
 {
-    o->refusals = had_culprits(c, o) ? o->refusals + 1 : 1;
-    o->refused_ms = c->now_ms;
-    if (o->refusals % OWNER_REFUSALS != 0 || c->trial)
+    unsigned count = refusals_add(&o->refusals, c->now_ms);
+    if (count % OWNER_REFUSALS != 0 || c->trial)
         return;
-    uint64_t pause_ms = pause_ms_of(o->refusals / OWNER_REFUSALS);
-    o->not_before_ms = c->now_ms + pause_ms;
+    uint64_t pause_ms = pause_ms_of(count / OWNER_REFUSALS);
+    o->refusals.not_before_ms = c->now_ms + pause_ms;
     cleanup(mem_free_ptr) char *why =
-        mem_printf("%s (%u objects of %s were refused: others are tried after a pause of %u s)", c->why, o->refusals,
-                   o->name, (unsigned)(pause_ms / 1000));
+        mem_printf("%s (%u objects of %s were refused: others are tried after a pause of %u s)", c->why, count, o->name,
+                   (unsigned)(pause_ms / 1000));
     say(&o->why, why);
     for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
-        if (one->owner == o && (one->state == BAD || one->state == REST))
+        if (one->owner == o && (one->state == BAD || one->state == REST)) /* NOLINT(clang-analyzer-unix.Malloc) */
             one->state = LATER;
 }
 
@@ -587,9 +599,9 @@ static bool culprits_rejected(struct culprits *c, const struct culprits_verdict 
 void culprits_try_again(struct culprits *c)
 {
     for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
-        one->not_before_ms = one->refusals = 0;
+        one->refusals = (struct refusals){0};
     for (struct culprit_owner *o = c->owners; o != NULL; o = o->hh.next)
-        o->not_before_ms = o->refusals = 0;
+        o->refusals = (struct refusals){0};
     culprits_move(c, OUT, LATER);
     culprits_doubt(c);
 }

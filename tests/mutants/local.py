@@ -223,7 +223,7 @@ LISTEN = "haproxy/local/helper_listen.c"
 
 room("local, where HAProxy can listen", ("test_local_whole",), (
     Mutant("what cannot be listened at is left to the reload", CONFIG, "&& helper_check_listening(w, p, a) == 0", ""),
-    Mutant("where a file listens that was not loaded is known", CONFIG, "helper_has_loaded(w->helper, p) ?", "true ?"),
+    Mutant("where a file listens that was not loaded is known", CONFIG, "now.loaded ? helper", "true ? helper"),
     Mutant("HAProxy is in the same network", LISTEN, "!listen_shares_network(&peer))", "false)"),
     Mutant("a line counts whatever is around it", LISTEN, " || !listen_is_plain(text, len))", ")"),
     Mutant("conditionals are none", LISTEN, "first[0] != '.' && ", ""),
@@ -231,7 +231,7 @@ room("local, where HAProxy can listen", ("test_local_whole",), (
     Mutant("a port that HAProxy may hold is tried", LISTEN, "t->ports->known[port] ? 0 : listen", "listen"),
     Mutant("an interface is none", "haproxy/cfg/binds.c", "of.elsewhere || cfg_is_among(", "of.elsewhere || false && cfg_is_among("),
     Mutant("an address that the machine does not have is left to the reload", LISTEN, "errno == EADDRINUSE || errno == EADDRNOTAVAIL ?", "errno == EADDRINUSE ?"),
-    Mutant("another address is any", LISTEN, "(void *)&six.sin6_addr : (void *)&four.sin_addr) != 1)", "(void *)&six.sin6_addr : (void *)&four.sin_addr) > 1)"),
+    Mutant("another address is any", LISTEN, 'bool all = str_eq(b->address, "*");', "bool all = true;"),
     Mutant("IPv6 is IPv4", LISTEN, "socket(b->six ? AF_INET6 : AF_INET,", "socket(AF_INET,"),
     Mutant("an IPv6 address of its own takes IPv4, too", LISTEN, "b->six && (b->v6only || b->v4v6) ?", "false ?"),
     Mutant("who shares the port with HAProxy's user holds it", LISTEN, "(!t->ports->own[port] || t->haproxy == geteuid())", "true"),
@@ -317,8 +317,8 @@ room("local, the lock", ("test_local_lock",), (
     Mutant("who takes the lock forgets what was noted", CONFIG, "h->has_written = loaded || unloaded || ours;", "h->has_written = ours;"),
     Mutant("who takes the lock takes what runs for not loaded", CONFIG, "h->loaded = loaded || (ours && h->loaded);", "h->loaded = ours && h->loaded;"),
     Mutant("any file is the one that was noted", CONFIG, "    return strstr(text, behind_another) != NULL;", "    return strchr(text, '\\n') != NULL;"),
-    Mutant("who has no lock learns nothing", CONFIG, "    w->answer.unloaded = helper_is_noted(text, &w->answer.identity, false);\n", ""),
-    Mutant("who has no lock does not learn what runs", CONFIG, "    w->answer.loaded = helper_is_noted(text, &w->answer.identity, true);\n", ""),
+    Mutant("who has no lock learns nothing", CONFIG, "    ret->unloaded = helper_is_noted(text, &ret->identity, false);\n", ""),
+    Mutant("who has no lock does not learn what runs", CONFIG, "    ret->loaded = helper_is_noted(text, &ret->identity, true);\n", ""),
     Mutant("a writer that lives is none", CONFIG, "lock.l_type != F_UNLCK)", "false)"),
     Mutant("a writer that is dead lives", CONFIG, "lock.l_type != F_UNLCK)", "true)"),
     Mutant("of another mode it is another file", CONFIG, "           u->modified_ns == i->modified_ns;", "           u->modified_ns == i->modified_ns && u->mode == i->mode;"),

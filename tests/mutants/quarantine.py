@@ -42,13 +42,13 @@ room("quarantine: one that changes again and again", ("test_culprits", "test_qua
     Mutant("its pause does not grow", CULPRITS, "        pause_ms *= 2;\n", "        pause_ms += 0;\n"),
     Mutant("its pause has no end", CULPRITS, "pause_ms < PAUSE_MAX_MS ? pause_ms : PAUSE_MAX_MS;", "pause_ms;"),
     Mutant("the second refusal is one too many", CULPRITS, "#define REFUSALS_FREE 2", "#define REFUSALS_FREE 1"),
-    Mutant("what was refused is never forgotten", CULPRITS, "one->refusals > 0 && c->now_ms - one->refused_ms < FORGET_MS;", "one->refusals > 0;"),
+    Mutant("what was refused is never forgotten", CULPRITS, "return r->count > 0 && now_ms - r->last_ms < FORGET_MS;", "return r->count > 0;"),
     Mutant("one that waits is tried with the others", CULPRITS, "one->state == from && !waits(c, one))", "one->state == from)"),
     Mutant("one that waits keeps the search up", CULPRITS, "one->state == state && counts(one) && !waits(c, one);", "one->state == state && counts(one);"),
     Mutant("one that waits has no reason", CULPRITS, "(one->state != OUT && !waits(c, one)))\n        return NULL;", "one->state != OUT)\n        return NULL;"),
     Mutant("one that waits is not counted", CULPRITS, "count += is_refused(c, one);", "count += one->state == OUT;"),
     Mutant("who gives up tries what waits", CULPRITS, "        if (one->state != OUT && !waits(c, one))\n            one->state", "        if (one->state != OUT)\n            one->state"),
-    Mutant("an operator waits, too", CULPRITS, "        one->not_before_ms = one->refusals = 0;\n", "        one->refusals = 0;\n"),
+    Mutant("an operator waits, too", CULPRITS, "        one->refusals = (struct refusals){0};\n", "        one->refusals.count = 0;\n"),
     Mutant("nobody wakes for it", "daemon/quarantine.c", "        timer_set(&q->wake, due_ms > now_ms ? due_ms - now_ms : 0);\n", "        (void)now_ms;\n"),
 ))
 room("quarantine: many of one owner", ("test_culprits",), (
@@ -56,9 +56,9 @@ room("quarantine: many of one owner", ("test_culprits",), (
     Mutant("who had no culprits is tried with those who had", CULPRITS, "    if (culprits_try_clean(c))\n        return;\n", ""),
     Mutant("others wait until one owner's culprits are told apart", CULPRITS, "    if (culprits_try_others(c, bad))\n        return c->searching = true;\n", ""),
     Mutant("what is new of a suspect is tried with what is new of others", CULPRITS, "(!c->confirmed || o->suspect || o->guilty)", "false"),
-    Mutant("who has many culprits does not wait", CULPRITS, "o->refusals % OWNER_REFUSALS != 0 ||", "true ||"),
-    Mutant("what was served waits with the culprits of its owner", CULPRITS, "o->refusals % OWNER_REFUSALS != 0 || c->trial", "o->refusals % OWNER_REFUSALS != 0"),
-    Mutant("an operator waits for who had many culprits", CULPRITS, "        o->not_before_ms = o->refusals = 0;\n", "        ;\n"),
+    Mutant("who has many culprits does not wait", CULPRITS, "count % OWNER_REFUSALS != 0 ||", "true ||"),
+    Mutant("what was served waits with the culprits of its owner", CULPRITS, "count % OWNER_REFUSALS != 0 || c->trial", "count % OWNER_REFUSALS != 0"),
+    Mutant("an operator waits for who had many culprits", CULPRITS, "        o->refusals = (struct refusals){0};\n", "        ;\n"),
     Mutant("whose objects are gone had none", CULPRITS, "(o->objects > 0 || had_culprits(c, o))", "(o->objects > 0)"),
     Mutant("a kind has its owners", CULPRITS, "from != NULL ? from + 1 : key", "from != NULL ? key : key"),
 ))

@@ -125,6 +125,13 @@ int local_file_read(const struct local_place *p, struct buf *bytes, struct local
     return -1;
 }
 
+int local_path_read(const char *path, struct buf *bytes)
+{
+    cleanup(local_place_fini) struct local_place p = {.folder = -1};
+    struct local_identity identity;
+    return local_place_of_file(&p, path) == 0 ? local_file_read(&p, bytes, &identity) : -1;
+}
+
 /* ---- writing ---- */
 
 /* What a file system or a security module has put there by itself is right already. */

@@ -19,6 +19,9 @@ void local_place_fini(struct local_place *p);
 /* A regular file that is no link. bytes NULL: the identity alone. -1: errno; EFBIG past the cap of bytes. */
 int local_file_read(const struct local_place *p, struct buf *bytes, struct local_identity *ret) must_check;
 
+/* The same by a path. */
+int local_path_read(const char *path, struct buf *bytes) must_check;
+
 /* Writes name `temporary` in the same folder, on the disk when it returns, with owner, group, mode and extended attributes
  * of the file at p; where there is none, with mode 0640. -1: errno, and *ret_step says what failed; the temporary file is
  * gone. */

@@ -181,8 +181,8 @@ void helper_config_release(struct helper_work *w)
     h->lock = -1;
 }
 
-/* As the lock file has it, of the file that was just read. */
-static void helper_look_at_lock(struct helper_work *w, const struct local_place *p)
+/* As the lock file has it, of the file that ret->identity is. */
+static void helper_look_at_lock(const struct local_place *p, struct local_answer *ret)
 {
     cleanup(mem_free_ptr) char *name = NULL;
     char text[LOCK_BYTES];
@@ -191,11 +191,23 @@ static void helper_look_at_lock(struct helper_work *w, const struct local_place 
     if (fd < 0)
         return;
     helper_read_lock(fd, text);
-    w->answer.unloaded = helper_is_noted(text, &w->answer.identity, false);
-    w->answer.loaded = helper_is_noted(text, &w->answer.identity, true);
-    if (w->answer.unloaded && helper_flock(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
-        w->answer.pid = helper_holder(text);
+    ret->unloaded = helper_is_noted(text, &ret->identity, false);
+    ret->loaded = helper_is_noted(text, &ret->identity, true);
+    if (ret->unloaded && helper_flock(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
+        ret->pid = helper_holder(text);
     close(fd);
+}
+
+/* Whether that file was loaded, as far as it is noted. */
+static void helper_look_at_notes(const struct helper *h, const struct local_place *p, struct local_answer *ret)
+{
+    if (h->lock < 0) {
+        helper_look_at_lock(p, ret);
+        return;
+    }
+    bool written = helper_is_written_file(h, &ret->identity);
+    ret->loaded = written && h->loaded;
+    ret->unloaded = written && !h->loaded;
 }
 
 void helper_config_read(struct helper_work *w)
@@ -209,13 +221,7 @@ void helper_config_read(struct helper_work *w)
         helper_fail(w, "cannot read %s: %m", h->options->config_file);
         return;
     }
-    if (h->lock < 0) {
-        helper_look_at_lock(w, &p);
-    } else {
-        bool written = helper_is_written_file(h, &w->answer.identity);
-        w->answer.loaded = written && h->loaded;
-        w->answer.unloaded = written && !h->loaded;
-    }
+    helper_look_at_notes(h, &p, &w->answer);
     helper_read_defaults(w);
 }
 
@@ -323,28 +329,13 @@ static int helper_check(struct helper_work *w, const char *file)
     return w->exit_status == 0 ? 0 : -1;
 }
 
-/* HAProxy listens where the file in its place does. */
-static bool helper_has_loaded(const struct helper *h, const struct local_place *p)
-{
-    cleanup(mem_free_ptr) char *name = NULL;
-    char text[LOCK_BYTES] = "";
-    struct local_identity now;
-    if (local_file_read(p, NULL, &now) != 0)
-        return false;
-    if (h->lock >= 0)
-        return h->loaded && helper_is_written_file(h, &now);
-    int fd = helper_open_lock(p, 0, &name);
-    if (fd >= 0) {
-        helper_read_lock(fd, text);
-        close(fd);
-    }
-    return helper_is_noted(text, &now, true);
-}
-
-/* The same of its addresses. */
+/* The same of its addresses, where HAProxy is known to listen where the file in its place does. */
 static int helper_check_listening(struct helper_work *w, const struct local_place *p, const struct local_ask *a)
 {
-    char *why = helper_has_loaded(w->helper, p) ? helper_cannot_listen(w, a->bytes, a->len) : NULL;
+    struct local_answer now = {0};
+    if (local_file_read(p, NULL, &now.identity) == 0)
+        helper_look_at_notes(w->helper, p, &now);
+    char *why = now.loaded ? helper_cannot_listen(w, a->bytes, a->len) : NULL;
     if (why == NULL)
         return 0;
     free(w->message);

@@ -50,12 +50,10 @@ static int defaults_take(const struct cfg_file *f, struct buf *out)
 
 static int defaults_read(const char *path, struct buf *out)
 {
-    cleanup(local_place_fini) struct local_place p = {0};
     cleanup(cfg_file_fini) struct cfg_file f = {0};
     cleanup(buf_wipe) struct buf text;
-    struct local_identity identity;
     buf_init_secret(&text, LOCAL_FILE_MAX_BYTES);
-    if (local_place_of_file(&p, path) != 0 || local_file_read(&p, &text, &identity) != 0)
+    if (local_path_read(path, &text) != 0)
         return -1;
     cfg_file_parse(&f, buf_str(&text), text.len);
     if (memchr(buf_str(&text), '\0', text.len) != NULL || f.broken != 0 || f.too_many)

@@ -91,14 +91,12 @@ static void environment_drop(char **list, const char *name, const char *value)
 /* restores: what a file sets does not outlive it. A file that names the local peer does it for itself alone, always. */
 static void environment_drop_set(const char *path, bool restores, char **list)
 {
-    cleanup(local_place_fini) struct local_place p = {.folder = -1};
     cleanup(cfg_file_fini) struct cfg_file f = {0};
     cleanup(cfg_line_fini) struct cfg_line words;
     cleanup(buf_wipe) struct buf text;
-    struct local_identity identity;
     buf_init_secret(&text, LOCAL_FILE_MAX_BYTES);
     cfg_line_init(&words);
-    if (local_place_of_file(&p, path) != 0 || local_file_read(&p, &text, &identity) != 0)
+    if (local_path_read(path, &text) != 0)
         return;
     cfg_file_parse(&f, buf_str(&text), text.len);
     for (size_t i = 0; i < f.line_count; i++) {

@@ -50,12 +50,10 @@ struct listen_ports {
 
 static int listen_read_file(struct listen_ports *ports, const char *path)
 {
-    cleanup(local_place_fini) struct local_place p = {.folder = -1};
     cleanup(buf_wipe) struct buf text;
     cleanup(cfg_binds_fini) struct cfg_binds b = {0};
-    struct local_identity identity;
     buf_init_secret(&text, LOCAL_FILE_MAX_BYTES);
-    if (local_place_of_file(&p, path) != 0 || local_file_read(&p, &text, &identity) != 0)
+    if (local_path_read(path, &text) != 0)
         return -1;
     cfg_binds_read(&b, buf_str(&text), text.len);
     for (size_t i = 0; i < b.count; i++)

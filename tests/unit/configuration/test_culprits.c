@@ -171,8 +171,8 @@ TEST(what_is_accepted_needs_one_check)
     ck_assert_uint_eq(culprits_count(&c), 0);
 }
 
-/* Nobody is to blame for what is no object; one that waits goes on to wait, and is among those that are refused. */
-TEST(one_that_waits_is_not_tried_before_its_time)
+/* Of ten objects o3 is refused three times at once: it waits. */
+static void refuse_three_times(void)
 {
     m.count = 10;
     settle();
@@ -181,6 +181,12 @@ TEST(one_that_waits_is_not_tried_before_its_time)
         change(3, true);
         settle();
     }
+}
+
+/* Nobody is to blame for what is no object; one that waits goes on to wait, and is among those that are refused. */
+TEST(one_that_waits_is_not_tried_before_its_time)
+{
+    refuse_three_times();
     change(3, true);
     settle();
     assert_out(3, true);
@@ -236,13 +242,7 @@ TEST(one_that_changes_again_and_again_waits)
 /* Another one that was refused once, and is good now, is tried without it. */
 TEST(who_waits_waits_alone)
 {
-    m.count = 10;
-    settle();
-    m.step_ms = 1;
-    for (size_t i = 0; i < 3; i++) {
-        change(3, true);
-        settle();
-    }
+    refuse_three_times();
     change(4, true);
     settle();
     change(3, false);
@@ -434,13 +434,7 @@ TEST(many_culprits_are_forgotten_after_ten_minutes)
 /* An operator asks: at once. */
 TEST(one_that_waits_is_tried_when_an_operator_asks)
 {
-    m.count = 10;
-    settle();
-    m.step_ms = 1;
-    for (size_t i = 0; i < 3; i++) {
-        change(3, true);
-        settle();
-    }
+    refuse_three_times();
     change(3, false);
     settle();
     assert_out(3, true);
