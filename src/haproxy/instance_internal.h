@@ -170,6 +170,9 @@ bool instance_is_confirmed(const struct instance *in); /* the running HAProxy wa
                                                         * haproxy.cfg */
 /* How running HAProxy differs from haproxy.cfg, in the backends that can be read; NULL: it does not. Allocates. */
 char *instance_running_problem(const struct instance *in) must_check;
+/* A backend that is being written runs otherwise than the file that was read: commands for its changes would be about servers
+ * that are not there. */
+bool instance_writes_beside_drift(const struct instance *in);
 /* Where a reload did not bring what the file says. False: it is not to be done now, or cannot be. */
 bool instance_set_running(struct instance *in);
 void instance_running_set(void *in, const struct error *err);

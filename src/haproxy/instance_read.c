@@ -164,18 +164,31 @@ static bool instance_read_manages(const void *arg, const struct backend_server *
     return e != NULL && e->ops->manages != NULL && e->ops->manages(e->self, b, line);
 }
 
+static char *instance_backend_problem(struct instance_backend *b)
+{
+    if (b->runs_file || b->unreadable.kind != ERROR_NONE)
+        return NULL;
+    char *what = drift_of_backend(&b->actual, &b->runtime, instance_read_manages, b);
+    b->runs_file = what == NULL;
+    return what;
+}
+
 char *instance_running_problem(const struct instance *in)
 {
+    char *what = NULL;
+    for (size_t i = 0; i < in->backend_count && what == NULL; i++)
+        what = instance_backend_problem(&in->backends[i]);
+    return what;
+}
+
+bool instance_writes_beside_drift(const struct instance *in)
+{
     for (size_t i = 0; i < in->backend_count; i++) {
-        struct instance_backend *b = &in->backends[i];
-        if (b->runs_file || b->unreadable.kind != ERROR_NONE)
-            continue;
-        char *what = drift_of_backend(&b->actual, &b->runtime, instance_read_manages, b);
+        cleanup(mem_free_ptr) char *what = in->backends[i].writing ? instance_backend_problem(&in->backends[i]) : NULL;
         if (what != NULL)
-            return what;
-        b->runs_file = true;
+            return true;
     }
-    return NULL;
+    return false;
 }
 
 static bool instance_all_readable(const struct instance *in)

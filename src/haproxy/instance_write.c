@@ -376,7 +376,9 @@ void instance_write_transaction(struct instance *in)
         return;
     instance_begin(in, INSTANCE_WRITING);
     in->write_started_us = clock_mono_us();
-    d->ops->write(d, in->version, instance_wants_review(in), in->dirty || !wanted || instance_commands_are_in_vain(in));
+    bool reloads =
+        in->dirty || !wanted || instance_commands_are_in_vain(in) || (d->adds && instance_writes_beside_drift(in));
+    d->ops->write(d, in->version, instance_wants_review(in), reloads);
 }
 
 /* ---- what the engines want ---- */

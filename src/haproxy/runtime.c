@@ -47,7 +47,7 @@ bool runtime_same(const struct runtime *a, const struct runtime *b)
         const struct runtime_server *x = &a->servers[i], *y = &b->servers[i];
         if (x->name != y->name || x->address != y->address || x->port != y->port || x->weight != y->weight ||
             x->admin != y->admin || x->down != y->down || x->unresolved != y->unresolved ||
-            x->unchecked != y->unchecked)
+            x->unchecked != y->unchecked || x->from_file != y->from_file)
             return false;
     }
     return true;

@@ -39,7 +39,6 @@ REPAIRS = (
 
 REPORTS = (
     Mutant("a drain that comes late is an operator's", "servers/change/admin_states.c", "mark->late_periods > 0 && mark->late == l->row->admin;", "false;"),
-    Mutant("what HAProxy does not run yet is adopted", NAMES, "if (known && runtime_find(in->runtime, line->name) == NULL)", "if (false)"),
     Mutant("a server that is down is up", "servers/report.c", "is != NULL && !is->down;", "is != NULL;"),
     Mutant("a held server is not told to serve", "servers/change/route.c", "want != NULL ? WHY_BACK : WHY_DELAYED;", "want != NULL ? WHY_BACK : NULL;"),
     Mutant("without room for a transaction nothing is written", "servers/decide.c",
@@ -110,6 +109,8 @@ WHOLE = (
            "if (in->commanded_ms == 0 || in->version", "if (true || in->version"),
     Mutant("an API that knows of no reload had none to come", "haproxy/instance_reload.c", "history->response == NULL && !history->unlisted", "false"),
     Mutant("who was added in maintenance is an operator's", "servers/write.c", "        write_note_maintenance(s);\n", "        ;\n"),
+    Mutant("a line that was loaded in maintenance is an operator's", "servers/change/admin_states.c", " || late || again || loaded)", " || late || again)"),
+    Mutant("commands go to servers that HAProxy does not run", "haproxy/instance_write.c", "(d->adds && instance_writes_beside_drift(in))", "false"),
     Mutant("what runs beside its file is in sync in a dry run", "servers/decide.c", "if (!s->desired->paused && !dry_run)", "if (!s->desired->paused)"),
     Mutant("a first HAProxy that does not answer any more is none", "configuration/canary.c",
            " || t->probation.state != PROBATION_NONE;", " || (t->probation.state != PROBATION_NONE && !t->away);"),

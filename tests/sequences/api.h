@@ -143,6 +143,7 @@ struct api {
     uint64_t refused_us;      /* HAProxy refused a change or a reload last, or another writer undid one; 0: never */
     uint64_t touched_us;      /* somebody else changed something last */
     uint64_t edited_us;       /* the file */
+    uint64_t moved_us;        /* an address in it: that name is lost since then, and may be put back unseen */
     uint64_t unseen_until_us; /* the last edit moved no version */
     uint64_t read_us;         /* when the daemon had the file last */
     bool unread[OURS];        /* what runs of it: the daemon got no answer to that when it asked last */

@@ -158,6 +158,7 @@ static void edit_address(struct world *w, const unsigned *n)
         return;
     snprintf(line->address, NAME_BYTES, "10.7.0.%u", n[3]);
     api_edit(a, &to, n[3] % 2 == 0);
+    a->moved_us = w->now_us;
 }
 
 static void edit_maintenance(struct world *w, const unsigned *n)

@@ -76,6 +76,7 @@ void local_driver_take_server(struct runtime_server *ret, const struct cli_serve
                                    .unresolved = (s->admin & CLI_ADMIN_UNRESOLVED) != 0,
                                    .unchecked =
                                        (s->check & (CLI_CHECK_CONFIGURED | CLI_CHECK_ENABLED)) == CLI_CHECK_CONFIGURED,
+                                   .from_file = (s->admin & CLI_ADMIN_CONFIGURED_MAINTENANCE) != 0,
                                    .down = s->operation == CLI_STOPPED};
 }
 

@@ -116,8 +116,10 @@ static void judge_set(struct admin_state *mark, const struct look *l)
     mark->unheeded = false;
     /* The API may take drain and maint for each other: a difference in that alone is no operator's. */
     bool late = mark->late_periods > 0 && mark->late == l->row->admin;
+    /* Another process has just loaded a line in maintenance, which the file that was read has not: nobody commanded it. */
+    bool loaded = l->worker != WORKER_SAME && l->row->from_file && l->row->admin == RUNTIME_MAINT;
     if (mark->ours == RUNTIME_READY && mark->theirs == RUNTIME_READY &&
-        (l->worker == WORKER_BY_OUR_RELOAD || late || again)) {
+        (l->worker == WORKER_BY_OUR_RELOAD || late || again || loaded)) {
         mark->late_periods = 0;
         mark->ours = l->row->admin;
     } else if (mark->ours == RUNTIME_READY) {
