@@ -236,6 +236,7 @@ room("local, where HAProxy can listen", ("test_local_whole",), (
     Mutant("an IPv6 address of its own takes IPv4, too", LISTEN, "b->six && (b->v6only || b->v4v6) ?", "false ?"),
     Mutant("who shares the port with HAProxy's user holds it", LISTEN, "(!t->ports->own[port] || t->haproxy == geteuid())", "true"),
     Mutant("who is of HAProxy's user holds nothing", LISTEN, "|| t->haproxy == geteuid())", "|| false)"),
+    Mutant("who just closes its port holds it", LISTEN, "tries < TRIES && said.len > 0", "false"),
     Mutant("all that is said has room", LISTEN, "return buf_append(t->said, line, strlen(line));", "buf_add(t->said, line);\n        return 0;"),
 ))
 ENVIRONMENT = "haproxy/local/helper_environment.c"

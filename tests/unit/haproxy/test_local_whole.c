@@ -3,7 +3,9 @@
 #include "local_driver.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <poll.h>
+#include <sys/mman.h>
 
 #include "haproxy/cfg/difference.h"
 #include "haproxy/drift.h"
@@ -457,6 +459,50 @@ TEST_EACH(where_another_user_listens, 2)
     ck_assert_int_eq(write_whole(to), _i == 0 ? TRANSACTION_COMMITTED : TRANSACTION_REJECTED);
     ck_assert_int_eq(kill(pid, SIGKILL), 0);
     ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+
+/* What holds a port, and the helper that waits, share it. */
+static volatile enum { HELD, ENDS, CLOSED } * holder;
+
+/* In front of the helper's: while it waits who holds the port closes it. */
+int(poll)(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+    static int (*real)(struct pollfd *, nfds_t, int);
+    if (real == NULL)
+        *(void **)&real = dlsym(RTLD_NEXT, "poll");
+    if (count == 0 && timeout_ms == 100 && holder != NULL)
+        for (*holder = ENDS; *holder != CLOSED;)
+            usleep(POLL_US);
+    return real(fds, count, timeout_ms);
+}
+
+/* As a worker that has just been replaced does: nothing is wrong with who comes to that port. */
+TEST(where_another_one_just_closes_its_port)
+{
+    unsigned port;
+    tear_down_whole();
+    holder = mmap(NULL, sizeof(*holder), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert(holder != MAP_FAILED);
+    set_up_whole();
+    load_one("");
+    int fd = hold(&port);
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        while (*holder == HELD)
+            usleep(POLL_US);
+        close(fd);
+        *holder = CLOSED;
+        for (;;)
+            pause();
+    }
+    close(fd); /* the child has it, too */
+    cleanup(mem_free_ptr) char *first = with("127.0.0.1:1 weight 9", S2 ALSO),
+                               *to = mem_printf("%sfrontend new\n    bind 127.0.0.1:%u\n", first, port);
+    ck_assert_int_eq(write_whole(to), TRANSACTION_COMMITTED);
+    ck_assert_int_eq(*holder, CLOSED); /* it was held at first */
+    holder = NULL;
+    end_player(pid);
 }
 
 /* More lines than an answer has room for. */
