@@ -519,8 +519,8 @@ static bool culprits_accepted(struct culprits *c)
 {
     struct culprit *one, *next;
     for (one = c->all; one != NULL; one = one->hh.next) {
-        if (one->state == TRIED)
-            one->state = GOOD;
+        if (one->state == TRIED) /* of one that was in the document nothing was learnt of what it was before */
+            one->state = counts(one) ? GOOD : LATER;
         one->accepted = one->accepted || (one->state == GOOD && !c->trial);
     }
     HASH_ITER (hh, c->all, one, next)

@@ -34,6 +34,7 @@ room("quarantine: the search", ("test_culprits",), (
     Mutant("what was good is not kept", CULPRITS, "if (one->of != NULL || (one->state != OUT && !one->accepted))", "if (one->of != NULL || one->state != OUT)"),
     Mutant("a bad change takes the service away", CULPRITS, "        if (was_good)\n            culprits_add_former(c, one);\n", ""),
     Mutant("what was before the start is known", CULPRITS, "one->accepted && one->known;", "one->accepted;"),
+    Mutant("what was refused is a last good form", CULPRITS, "counts(one) ? GOOD : LATER;", "GOOD;"),
     Mutant("what is refused, too, comes again", CULPRITS, "            culprits_remove(c, one);\n            continue;\n        }\n        one->state = OUT;", "            one->state = GOOD;\n            continue;\n        }\n        one->state = OUT;"),
     Mutant("a change that is accepted may be withdrawn", CULPRITS, "        if (one->of != NULL && one->of->accepted)\n", "        if (false)\n"),
 ))

@@ -758,6 +758,29 @@ static void assert_nothing_bad(void)
     ck_assert(!culprits_trial(&c));
 }
 
+/* HAProxy is another one, which refuses what o0 was; it is repaired amid the search, and refused by its next change. */
+TEST(what_was_refused_and_is_repaired_is_no_last_good_form)
+{
+    m.count = 4;
+    m.step_ms = 1;
+    m.bad[2] = true; /* it is tried last of all from now on */
+    settle();
+    change(2, false);
+    settle();
+    m.bad[0] = m.was_bad[0] = m.seen_bad[0] = true;
+    for (unsigned n = 0; n < 3; n++) {
+        if (n == 1)
+            change(0, false);
+        see_all();
+        ck_assert(check());
+    }
+    ck_assert(culprits_trial(&c));
+    change(0, true);
+    change(1, false);
+    settle();
+    assert_nothing_bad();
+}
+
 /* Objects come, go, change, are repaired and taken back, also while they are searched, and HAProxy is exchanged. At rest nothing good is
  * out, and nothing bad is in. */
 TEST_EACH(random_objects, effort(300))
