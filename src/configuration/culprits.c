@@ -29,6 +29,7 @@ struct culprit_owner {
     size_t bad;   /* of the BAD ones; of culprits_try_half */
     bool suspect; /* some of them were neither accepted nor found to be culprits when the document was composed */
     bool guilty;  /* in this search a document that of all suspects had its own alone was refused */
+    size_t late;  /* in this step its LATER ones were tried before others' culprits were told apart; 0: in none */
     struct refusals refusals;
     char *why; /* they wait */
     char name[];
@@ -452,7 +453,7 @@ static void culprits_blame(struct culprits *c)
 /* Nothing was written meanwhile: what was found good is now. */
 static void culprits_end_trial(struct culprits *c)
 {
-    c->trial = false;
+    c->trial = c->tried_later = false;
     for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
         if (one->state == GOOD && !one->accepted) /* NOLINT(clang-analyzer-unix.Malloc) */
             one->state = TRIED;
@@ -461,17 +462,23 @@ static void culprits_end_trial(struct culprits *c)
 static void culprits_end_search(struct culprits *c)
 {
     c->searching = c->confirmed = false;
-    for (struct culprit_owner *o = c->owners; o != NULL; o = o->hh.next)
+    for (struct culprit_owner *o = c->owners; o != NULL; o = o->hh.next) {
         o->guilty = false;
+        o->late = 0;
+    }
 }
 
-/* Nobody waits until the culprits of others are told apart. False: there is nothing to be tried of those who may have none. */
+/* Nobody waits until the culprits of others are told apart; but who changes an object before each document is tried so once, or they never
+ * were. False: there is nothing to be tried of those who may have none. */
 static bool culprits_try_innocent(struct culprits *c, bool blamed)
 {
     bool any = false;
     for (struct culprit *one = c->all; one != NULL; one = one->hh.next) {
-        bool left = (one->state == REST || one->state == LATER) && counts(one) && !waits(c, one);
-        if (left && !one->owner->guilty && (blamed || !had_culprits(c, one->owner))) {
+        struct culprit_owner *o = one->owner;
+        bool later = one->state == LATER && (o->late == 0 || o->late == c->step);
+        bool left = (one->state == REST || later) && counts(one) && !waits(c, one);
+        if (left && !o->guilty && (blamed || !had_culprits(c, o))) {
+            o->late = later ? c->step : o->late;
             one->state = TRIED;
             any = true;
         }
@@ -493,6 +500,7 @@ static bool culprits_try_others(struct culprits *c, size_t bad)
 /* After a document was accepted: what is tried next. False: nothing is left to be tried. */
 static bool culprits_next(struct culprits *c)
 {
+    c->step++;
     if (!c->known)
         culprits_move(c, BAD, REST);
     size_t bad = culprits_of(c, BAD);
@@ -504,9 +512,10 @@ static bool culprits_next(struct culprits *c)
         culprits_try_half(c, bad);
     else if (culprits_of(c, REST) > 0)
         culprits_move(c, REST, TRIED);
-    else if (culprits_of(c, LATER) > 0)
+    else if (culprits_of(c, LATER) > 0 && !c->tried_later) {
+        c->tried_later = c->trial;
         culprits_move(c, LATER, TRIED);
-    else {
+    } else {
         bool trial = c->trial;
         culprits_end_search(c);
         culprits_end_trial(c);
@@ -537,7 +546,7 @@ static void culprits_give_up(struct culprits *c)
         if (one->state != OUT && !waits(c, one))
             one->state = one->accepted ? GOOD : TRIED;
     culprits_end_search(c);
-    c->trial = false;
+    c->trial = c->tried_later = false;
     c->gave_up = true;
 }
 

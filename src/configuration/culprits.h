@@ -45,11 +45,13 @@ struct culprits {
     bool searching;
     bool confirmed; /* in this search a document of the GOOD ones was accepted */
     bool known;     /* the BAD ones are as they were when a document with them was refused */
+    size_t step;    /* of culprits_next */
     bool trial;
-    uint64_t now_ms; /* of the last begin, or verdict */
-    char *why;       /* the BAD ones spoil it */
-    bool gave_up;    /* no object is to blame: the document of all of them is judged next, */
-    char *blameless; /* and was refused for this; NULL: it is not so */
+    bool tried_later; /* in this trial: what changes again is tried after it, so that nobody keeps it from its end */
+    uint64_t now_ms;  /* of the last begin, or verdict */
+    char *why;        /* the BAD ones spoil it */
+    bool gave_up;     /* no object is to blame: the document of all of them is judged next, */
+    char *blameless;  /* and was refused for this; NULL: it is not so */
 };
 
 void culprits_fini(struct culprits *c);

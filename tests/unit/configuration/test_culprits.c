@@ -334,6 +334,25 @@ TEST(culprits_under_new_names_hold_up_no_other)
     }
 }
 
+/* Where nothing was accepted yet, so that documents are only checked until the search is over; and amid the culprits of one owner. */
+TEST_EACH(who_changes_before_each_document_keeps_nobody_from_being_served, 2)
+{
+    m.step_ms = 1;
+    new_one("busy", false);
+    if (_i == 1)
+        settle();
+    for (size_t i = 1; i < 5; i++)
+        new_one("bank", i == 1);
+    for (size_t n = 0; m.runs[4] == 0; n++) {
+        ck_assert_uint_lt(n, 12);
+        change(0, false);
+        see_all();
+        (void)check();
+    }
+    settle();
+    assert_right();
+}
+
 TEST(who_has_had_culprits_is_tried_after_who_has_not)
 {
     m.step_ms = 1;
