@@ -8,7 +8,8 @@ import os
 import pathlib
 import shutil
 import signal
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -309,8 +310,8 @@ def write_set(place: Templates, more: str = "") -> None:
     place.write("haproxy.cfg.j2", place.first + BACKENDS + more)
 
 
-def ingress(name: str, timeout: str = "1s", uses: str = "none") -> dict[str, Any]:
-    return {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": name, "namespace": "here"}, "spec": {"timeout": timeout, "uses": uses}}
+def ingress(name: str, timeout: str = "1s", uses: str = "none", namespace: str = "here") -> dict[str, Any]:
+    return {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": name, "namespace": namespace}, "spec": {"timeout": timeout, "uses": uses}}
 
 
 def backends(place: Templates) -> set[str]:
@@ -366,3 +367,52 @@ def test_no_object_is_to_blame_for_the_set(templates: Templates) -> None:
         templates.kube.put(ingress("b", "30d"))
         settled(templates, daemon, "b", served=True)
         assert rejected < 10
+
+
+# ---- what changes all the time
+
+@contextlib.contextmanager
+def restless(place: Services | Templates, change: Callable[[int], Any]) -> Iterator[None]:
+    """An object that is another one a dozen times as often as `haproxy -c` ends."""
+    checker, end = place.home / "checker", threading.Event()
+    checker.write_text(f'#!/bin/sh\nsleep 0.6\nexec {place.haproxy.binary} "$@"\n')
+    checker.chmod(0o755)
+    place.settings |= {"HAPROXY_BIN": str(checker), "TEMPLATE_REFRACTORY": "50ms"}
+    place.kube.put(change(1))
+
+    def changes() -> None:
+        count = 1
+        while not end.wait(0.05):
+            place.kube.put(change(count := count + 1))
+    thread = threading.Thread(target=changes)
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()
+
+
+def found_meanwhile(place: Services | Templates, daemon: Daemon, served: Callable[[], bool]) -> None:
+    """Each document is out of date before it is judged, unless the next one waits for that."""
+    wait_until(lambda: served() and "bad" in warnings(place) and daemon.metrics().sum("quarantined_objects") == 1, 40, f"it is found: {daemon.tail()}")
+    assert set(warnings(place)) == {"bad"}
+
+
+def test_services_that_change_all_the_time_put_off_no_search(site: Services) -> None:
+    node_port = free_port()
+    site.kube.put(site.service("a", node_port, hostname="a.example.com"))
+    with restless(site, lambda count: site.service("busy", node_port, namespace="busy", hostname=f"h{count}.example.com")):
+        with site.daemon(SERVICES_ADDRESSES=f"*,{NOT_HERE}") as daemon:
+            wait_until(lambda: "backend k8s-service_shop_a_web_backend" in site.text(), 20, f"it is served: {daemon.tail()}")
+            site.kube.put(site.service("b", node_port, hostname="b.example.com"),
+                          site.service("bad", node_port, namespace="evil", hostname="bad.example.com", listen_ip=NOT_HERE, listen_port=str(free_port())))
+            found_meanwhile(site, daemon, lambda: "backend k8s-service_shop_b_web_backend" in site.text())
+
+
+def test_objects_of_templates_that_change_all_the_time_put_off_no_search(templates: Templates) -> None:
+    templates.kube.put(ingress("a"))
+    with restless(templates, lambda count: ingress("busy", f"{count}ms", namespace="busy")), templates.daemon() as daemon:
+        wait_until(lambda: "a" in backends(templates), 20, f"it is served: {daemon.tail()}")
+        templates.kube.put(ingress("b"), ingress("bad", "30d", namespace="evil"))
+        found_meanwhile(templates, daemon, lambda: "b" in backends(templates))
