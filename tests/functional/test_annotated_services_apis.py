@@ -15,6 +15,7 @@ from tests.harness.process import free_port, wait_until
 
 from .rig import Rig
 from .test_annotated_services import subject_of, tls_secret
+from .test_quarantine import AS_BEFORE, warnings
 
 OLD = "haproxy-kubefigurator"
 NODES = {"n1": "127.0.11.1"}
@@ -85,3 +86,24 @@ def test_certificates_of_secrets_are_stored_by_the_api(site: Site, tmp_path: pat
     site.daemon.wait_ready()
     if site.rig.dataplane.play != "3.0":
         assert site.rig.haproxy.worker() == worker, "without a reload"
+
+
+def test_a_certificate_that_haproxy_refuses_leaves_the_last_good_one(site: Site, tmp_path: pathlib.Path) -> None:
+    """The Secret alone changes, which two Services name; what is not on this machine cannot be checked before. Others that come meanwhile are served."""
+    good, weak, renewed = (self_signed(tmp_path, name, key, "DNS:a.example.com") for name, key in (("good", "rsa"), ("weak", "weak"), ("renewed", "rsa")))
+    port = free_port()
+    site.rig.kube.put(tls_secret("tls", good), *(site.service(name, port, hostname=f"{name}.example.com", use_ssl="true", ssl_certificate="secret:tls") for name in "ac"))
+    site.start(EMIT_EVENTS="true", STATE_DIR=str(tmp_path / "state"))
+    served = lambda: {subject_of(site.port, f"{name}.example.com") for name in "ac"}  # noqa: E731
+    wait_until(lambda: served() == {"good"}, 20, f"they are served: {site.daemon.tail()}")
+    site.daemon.wait_ready()
+    site.rig.kube.put(tls_secret("tls", weak))
+    wait_until(lambda: warnings(site.rig), 30, f"its author is told: {site.daemon.tail()}")
+    assert all(text.startswith(AS_BEFORE) for text in warnings(site.rig).values()) and served() == {"good"}
+    site.rig.kube.put(site.service("b", port, hostname="b.example.com", listen_port=str(free_port())))
+    wait_until(lambda: "backend k8s-service_shop_b_web_backend" in site.rig.haproxy.config.read_text(), 20, "another one's change")
+    site.daemon.wait_ready()
+    assert served() == {"good"} and site.daemon.metrics().value("quarantined_objects") == 1
+    site.rig.kube.put(tls_secret("tls", renewed))
+    wait_until(lambda: served() == {"renewed"}, 20, "it is repaired")
+    wait_until(lambda: site.daemon.metrics().value("quarantined_objects") == 0, 10, "and refused no more")

@@ -12,8 +12,10 @@ struct secret_source {
     struct source source;
     char *scope, *field_selector;
     struct secret_object *object; /* NULL: there is none */
-    bool seen;                    /* in the list that comes in */
-    bool synced;                  /* a list was complete */
+    struct secret_object *past;   /* as it was when that was taken last; NULL: it is so, or none is kept */
+    bool keeps_past;
+    bool seen;   /* in the list that comes in */
+    bool synced; /* a list was complete */
     struct timer changed;
     void (*callback)(void *arg);
     void *arg;
@@ -21,7 +23,10 @@ struct secret_source {
 
 static void secret_source_drop(struct secret_source *s)
 {
-    record_free(&secret_record, s->object);
+    if (s->keeps_past && s->past == NULL)
+        s->past = s->object;
+    else
+        record_free(&secret_record, s->object);
     s->object = NULL;
 }
 
@@ -116,6 +121,7 @@ struct secret_source *secret_source_new(struct event_base *base, struct kube_cli
                                        .forget = secret_sink_forget};
     s->callback = changed;
     s->arg = arg;
+    s->keeps_past = options->keeps_past;
     s->scope = mem_printf("%s/%s", options->namespace, options->name);
     s->field_selector = mem_printf("metadata.name=%s", options->name);
     timer_init(&s->changed, base, secret_source_tell, s);
@@ -138,7 +144,8 @@ void secret_source_free(struct secret_source *s)
     if (s == NULL)
         return;
     source_fini(&s->source);
-    secret_source_drop(s);
+    record_free(&secret_record, s->object);
+    record_free(&secret_record, s->past);
     timer_fini(&s->changed);
     free(s->scope);
     free(s->field_selector);
@@ -163,6 +170,13 @@ void secret_source_poke(struct secret_source *s)
 const struct secret_object *secret_source_object(const struct secret_source *s)
 {
     return s->object;
+}
+
+struct secret_object *secret_source_take_past(struct secret_source *s)
+{
+    struct secret_object *past = s->past;
+    s->past = NULL;
+    return past;
 }
 
 bool secret_source_synced(const struct secret_source *s)

@@ -18,6 +18,7 @@ struct telemetry;
 struct secret_source_options {
     const struct kube_resource *of; /* kube_secrets, kube_config_maps */
     const char *namespace, *name;   /* borrowed */
+    bool keeps_past;                /* for secret_source_take_past */
     struct telemetry *telemetry;
     const struct log *log;
 };
@@ -34,6 +35,8 @@ void secret_source_poke(struct secret_source *s);
 
 /* NULL: there is none, or it is not known yet. Borrowed until the loop goes on. */
 const struct secret_object *secret_source_object(const struct secret_source *s);
+/* As it was when this was asked last, if it has changed since; else NULL. The caller's (secret_record). */
+struct secret_object *secret_source_take_past(struct secret_source *s) must_check;
 bool secret_source_synced(const struct secret_source *s);
 struct informer_status secret_source_status(const struct secret_source *s);
 bool secret_source_ready(const struct secret_source *s, struct checks *checks);

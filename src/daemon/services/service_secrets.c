@@ -24,8 +24,10 @@ struct service_secret {
     struct secret_source *source; /* NULL: not watched */
     struct secrets_budget *of;    /* of who used it first in this composition; NULL: not used */
     enum secret_admission admission;
-    uint64_t since_ms; /* monotonic; it is watched, was found to be missing, or was named */
-    bool missing;      /* when it was watched last */
+    uint64_t since_ms;          /* monotonic; it is watched, was found to be missing, or was named */
+    bool missing;               /* when it was watched last */
+    struct secret_object *kept; /* as the last good form of a Service has it; NULL: that has none, or it as it is */
+    bool held, shows_kept;      /* in this composition there is such a form; it is served */
     struct buf
         last; /* its certificate as HAProxy has it, of a daemon before, while it cannot be read; NULL data: none */
 };
@@ -58,6 +60,7 @@ static void service_secret_drop(struct service_secrets *s, struct service_secret
 {
     HASH_DEL(s->all, one); /* NOLINT(clang-analyzer-unix.Malloc) */
     secret_source_free(one->source);
+    record_free(&secret_record, one->kept);
     buf_fini(&one->last);
     free(one->name);
     free(one->namespace);
@@ -161,8 +164,10 @@ static struct service_secret *service_secrets_add(struct service_secrets *s, con
 
 void service_secrets_begin(struct service_secrets *s)
 {
-    for (struct service_secret *one = s->all; one != NULL; one = one->hh.next)
+    for (struct service_secret *one = s->all; one != NULL; one = one->hh.next) {
         one->of = NULL;
+        one->held = one->shows_kept = false;
+    }
     service_secrets_drop_budgets(s);
 }
 
@@ -181,9 +186,9 @@ static enum secret_found service_secret_found(const struct service_secret *one)
 static int service_secret_add_to(const struct service_secrets *s, const struct service_secret *one, const char *name,
                                  struct storage_files *files, struct error *err)
 {
-    if (service_secret_found(one) != SECRET_UNKNOWN)
-        return secret_certificate_add(one->source != NULL ? secret_source_object(one->source) : NULL, name,
-                                      s->options.known, files, err);
+    const struct secret_object *now = one->source != NULL ? secret_source_object(one->source) : NULL;
+    if (one->shows_kept || service_secret_found(one) != SECRET_UNKNOWN)
+        return secret_certificate_add(one->shows_kept ? one->kept : now, name, s->options.known, files, err);
     if (one->last.len == 0)
         return error_set(err, ERROR_INVALID, "it cannot be read");
     return storage_files_add_known(files, s->options.known, STORAGE_CERTIFICATE, name, buf_str(&one->last),
@@ -227,6 +232,7 @@ static void service_secret_watch(const struct service_secrets *s, struct service
     const struct secret_source_options options = {.of = &kube_secrets,
                                                   .namespace = one->namespace,
                                                   .name = strchr(one->name, '/') + 1,
+                                                  .keeps_past = true,
                                                   .telemetry = s->options.telemetry,
                                                   .log = s->options.log};
     one->source = secret_source_new(s->base, s->options.kube, &options, s->changed, s->arg);
@@ -242,6 +248,10 @@ void service_secrets_end(struct service_secrets *s)
         if (one->of == NULL) {
             service_secret_drop(s, one);
             continue;
+        }
+        if (!one->held) {
+            record_free(&secret_record, one->kept);
+            one->kept = NULL;
         }
         if (one->admission == SECRET_WATCHED && one->source == NULL) {
             service_secret_watch(s, one);
@@ -297,6 +307,39 @@ uint64_t service_secrets_hash(const struct service_secrets *s, const char *name)
     for (size_t i = 0; o != NULL && i < o->value_count; i++)
         h = hash_bytes(hash_string(h, o->values[i].key), o->values[i].bytes, o->values[i].len);
     return h;
+}
+
+/* ---- last good forms ---- */
+
+/* The first Service that asks has it, for all that name it. */
+void service_secrets_keep(struct service_secrets *s, const char *name)
+{
+    struct service_secret *one = service_secrets_find(s, name);
+    struct secret_object *past = one != NULL && one->source != NULL ? secret_source_take_past(one->source) : NULL;
+    if (past == NULL)
+        return;
+    record_free(&secret_record, one->kept);
+    one->kept = past;
+}
+
+void service_secrets_hold(struct service_secrets *s, const char *name)
+{
+    struct service_secret *one = service_secrets_find(s, name);
+    if (one != NULL)
+        one->held = true;
+}
+
+void service_secrets_show_kept(struct service_secrets *s, const char *name)
+{
+    struct service_secret *one = service_secrets_find(s, name);
+    if (one != NULL)
+        one->shows_kept = one->kept != NULL;
+}
+
+void service_secrets_forget_past(struct service_secrets *s)
+{
+    for (struct service_secret *one = s->all; one != NULL; one = one->hh.next)
+        record_free(&secret_record, one->source != NULL ? secret_source_take_past(one->source) : NULL);
 }
 
 /* ---- what comes of it ---- */

@@ -57,6 +57,13 @@ bool service_secrets_settled(struct service_secrets *s);
 
 /* Of what the Secret "namespace/name" has; the same as long as that is the same. */
 uint64_t service_secrets_hash(const struct service_secrets *s, const char *name);
+/* A Service that names it was accepted, and is another one now: it is kept as it was when service_secrets_forget_past was called last, if it
+ * has changed since, for as long as each composition holds it. */
+void service_secrets_keep(struct service_secrets *s, const char *name);
+void service_secrets_forget_past(struct service_secrets *s);
+void service_secrets_hold(struct service_secrets *s, const char *name);
+void service_secrets_show_kept(struct service_secrets *s, const char *name); /* in this composition, where it is kept */
+
 /* Adds a check for each that is used and may not be read any more. */
 bool service_secrets_ready(const struct service_secrets *s, struct checks *checks);
 

@@ -337,26 +337,50 @@ static uint64_t services_hash(const struct services_source *s, const struct anno
     return h;
 }
 
+static void each_secret(const struct services_source *s, const struct annotated_service *of,
+                        void (*fn)(const struct services_source *s, const char *secret, const char *service))
+{
+    for (size_t i = 0; i < of->annotation_count; i++) {
+        cleanup(mem_free_ptr) char *key = services_secret(of->service.name, of->annotations[i].value);
+        if (key != NULL)
+            fn(s, key, of->service.name);
+    }
+}
+
+static void keep_secret(const struct services_source *s, const char *secret, const char *service)
+{
+    (void)service;
+    service_secrets_keep(s->secrets, secret);
+}
+
 static void services_see(const struct services_source *s, const struct annotated_service *of)
 {
     const char *name = of->service.name;
     if (!quarantine_see(s->options.quarantine, name, services_hash(s, of)))
         return;
-    const void *was = cache_past(s->services.cache, name);
-    cache_put_copy(s->kept, was != NULL ? was : of);
+    const struct annotated_service *was = cache_past(s->services.cache, name);
+    was = was != NULL ? was : of;
+    each_secret(s, was, keep_secret);
+    cache_put_copy(s->kept, was);
 }
 
 /* What a last good form needs is watched on. */
+static void use_kept_secret(const struct services_source *s, const char *secret, const char *service)
+{
+    cleanup(buf_fini) struct buf why = {0};
+    (void)has_secret((void *)(uintptr_t)s, secret, service, &why);
+    service_secrets_hold(s->secrets, secret);
+}
+
 static void use_kept_secrets(void *arg, const void *object)
 {
-    const struct services_source *s = arg;
-    const struct annotated_service *of = object;
-    for (size_t i = 0; i < of->annotation_count; i++) {
-        cleanup(mem_free_ptr) char *key = services_secret(of->service.name, of->annotations[i].value);
-        cleanup(buf_fini) struct buf why = {0};
-        if (key != NULL)
-            (void)has_secret((void *)(uintptr_t)s, key, of->service.name, &why);
-    }
+    each_secret(arg, object, use_kept_secret);
+}
+
+static void show_kept_secret(const struct services_source *s, const char *secret, const char *service)
+{
+    (void)service;
+    service_secrets_show_kept(s->secrets, secret);
 }
 
 static void gather_stale(void *arg, const void *object)
@@ -391,6 +415,7 @@ static bool services_search(struct services_source *s, const struct services_gat
         services_see(s, services->list[i]);
     quarantine_end(s->options.quarantine);
     cache_forget_past(s->services.cache);
+    service_secrets_forget_past(s->secrets);
     services_drop_kept(s);
     return quarantine_leaves_any_out(s->options.quarantine);
 }
@@ -484,6 +509,8 @@ static void services_compose(void *arg)
     if (services_search(s, &services, &plan)) {
         services_plan_fini(&plan);
         gather_before(s, &services);
+        for (size_t i = 0; i < services.before_count; i++)
+            each_secret(s, &services.as_before[i], show_kept_secret);
         rules.held = &services.held;
         services_plan_make((const struct annotated_service *const *)services.list, services.count, &rules, &plan);
     }
