@@ -15,7 +15,7 @@ from tests.harness.process import free_port, wait_until
 
 from .rig import Rig
 from .test_annotated_services import subject_of, tls_secret
-from .test_quarantine import AS_BEFORE, warnings
+from .test_quarantine import AS_BEFORE, NOT_HERE, REFUSED, warnings
 
 OLD = "haproxy-kubefigurator"
 NODES = {"n1": "127.0.11.1"}
@@ -107,3 +107,20 @@ def test_a_certificate_that_haproxy_refuses_leaves_the_last_good_one(site: Site,
     site.rig.kube.put(tls_secret("tls", renewed))
     wait_until(lambda: served() == {"renewed"}, 20, "it is repaired")
     wait_until(lambda: site.daemon.metrics().value("quarantined_objects") == 0, 10, "and refused no more")
+
+
+def test_what_fails_by_its_reload_alone_is_found(site: Site, tmp_path: pathlib.Path) -> None:
+    """Neither the API nor `haproxy -c` sees that the machine does not have an address; another one's change is served."""
+    port = free_port()
+    site.rig.kube.put(site.service("a", port, hostname="a.example.com"))
+    site.start(EMIT_EVENTS="true", STATE_DIR=str(tmp_path / "state"), SERVICES_ADDRESSES=f"*,{NOT_HERE}")
+    text = lambda: site.rig.haproxy.config.read_text()  # noqa: E731
+    wait_until(lambda: "backend k8s-service_shop_a_web_backend" in text(), 20, f"it is served: {site.daemon.tail()}")
+    site.daemon.wait_ready()
+    site.rig.kube.put(site.service("bad", port, hostname="bad.example.com", listen_ip=NOT_HERE, listen_port=str(free_port())), site.service("b", port, hostname="b.example.com"))
+    wait_until(lambda: "bad" in warnings(site.rig), 40, f"its author is told: {site.daemon.tail()}")
+    assert warnings(site.rig)["bad"].startswith(f"LeftOut: {REFUSED}") and "could not be loaded" in site.daemon.log()
+    wait_until(lambda: "backend k8s-service_shop_b_web_backend" in text(), 20, "another one's change")
+    site.daemon.wait_ready()
+    assert NOT_HERE not in text() and site.daemon.metrics().value("quarantined_objects") == 1
+    wait_until(lambda: site.answers("b.example.com") == 503, 20, "what is written runs")
