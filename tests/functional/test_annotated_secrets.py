@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pathlib
+import shutil
 import time
 from collections.abc import Iterator
 
@@ -16,6 +18,7 @@ from tests.harness.health import HealthPort
 from tests.harness.process import free_port, wait_until
 
 from .test_annotated_services import NODES, Site, subject_of, tls_secret
+from .test_quarantine import warnings
 
 
 class Secured(Site):
@@ -111,3 +114,25 @@ def test_a_secret_that_is_not_answered_for(site: Secured) -> None:
         site.kube.put(site.service("plain", site.node_port, hostname="plain.example.com"))
         wait_until(lambda: site.answers("plain.example.com") == 200, 20, f"another one is served: {daemon.tail()}")
         assert site.shows() and site.said(daemon)["new"].startswith("port web: its certificate, Secret shop/new: it cannot be read: ")
+
+
+def test_a_default_certificate_that_is_misspelt_is_nobodys_fault(site: Secured) -> None:
+    """What runs stays, also where nothing is known of before; nobody is left out for it."""
+    site.kube.put(site.service("plain", site.node_port, hostname="plain.example.com"))
+    for state in ("kept", "none"):
+        if state == "none":
+            shutil.rmtree(site.home / "state")
+        with site.daemon() as daemon:
+            wait_until(lambda: site.shows() and daemon.ready(), 20, f"it is served: {daemon.tail()}")
+        before = site.text()
+        with site.daemon(SERVICES_DEFAULT_CERTIFICATE="/nowhere/typo.pem") as daemon:
+            daemon.wait_not_ready("unable to .* SSL certificate from file '/nowhere/typo.pem'")
+            site.kube.put(site.service("other", site.node_port, hostname=f"{state}.example.com"))
+            with contextlib.suppress(AssertionError):
+                wait_until(lambda: site.text() != before or warnings(site) or daemon.ready(), 3, "what runs stays")
+            assert site.text() == before and not warnings(site) and not daemon.ready() and daemon.metrics().value("quarantined_objects") == 0
+    good = site.pair("default")
+    pem = site.home / "default.pem"
+    pem.write_text(good.certificate.read_text() + good.key.read_text())
+    with site.daemon(SERVICES_DEFAULT_CERTIFICATE=str(pem)) as daemon:
+        wait_until(lambda: site.shows("default", "nobodys.example.org") and site.shows() and daemon.ready(), 20, f"it is repaired: {daemon.tail()}")

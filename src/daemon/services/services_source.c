@@ -254,6 +254,19 @@ static char *path_of_secret(void *arg, const char *name)
     return service_paths_secret(a->paths, name);
 }
 
+/* The operator's default certificate is in each document of a search, also in one without a port that shows it: no object is to blame for it. */
+static void services_print_default(const struct services_source *s, const struct services_plan *p, struct buf *text)
+{
+    const char *certificate = s->options.settings->services_default_certificate;
+    bool shown = certificate == NULL || !quarantine_leaves_any_out(s->options.quarantine);
+    for (size_t i = 0; i < p->frontend_count && !shown; i++)
+        shown = p->frontends[i].served->options.tls && !p->frontends[i].served->redirect;
+    if (!shown)
+        buf_printf(text,
+                   "backend k8s-service_default\n    server certificate 127.0.0.1:1 ssl verify none crt %s disabled\n",
+                   certificate);
+}
+
 /* haproxy.cfg and its files; the certificates of Secrets first, whose paths others have. */
 static int services_make_all(const struct services_source *s, const struct services_plan *p,
                              struct storage_files *files, struct buf *text)
@@ -281,6 +294,7 @@ static int services_make_all(const struct services_source *s, const struct servi
         buf_add(text, s->served == 0 && s->before.len == 0 ? HEADER NOTHING : HEADER);
         service_rows_begin(s->rows, s->composed_ms);
         services_plan_print(p, &how, text);
+        services_print_default(s, p, text);
         service_rows_end(s->rows);
         log_debug(s->options.log, "configuration made of annotated Services", log_int("ports", s->served),
                   log_int("computed", service_rows_view(s->rows).computed),
