@@ -71,6 +71,24 @@ TEST(a_key_that_is_too_short_for_today)
     EVP_PKEY_free(rsa);
 }
 
+/* By another one's key. */
+static char *certs_signed_pem(EVP_PKEY *its, EVP_PKEY *issuer, const EVP_MD *digest)
+{
+    cleanup(mem_free_ptr) char *own = certs_cert_pem(issuer);
+    BIO *in = BIO_new_mem_buf(own, -1), *out = BIO_new(BIO_s_mem());
+    X509 *x = PEM_read_bio_X509(in, NULL, NULL, NULL);
+    X509_NAME *name = X509_NAME_new();
+    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"shop", -1, -1, 0);
+    X509_set_subject_name(x, name);
+    X509_NAME_free(name);
+    X509_set_pubkey(x, its);
+    ck_assert_int_gt(X509_sign(x, issuer, digest), 0);
+    PEM_write_bio_X509(out, x);
+    X509_free(x);
+    BIO_free(in);
+    return certs_text(out);
+}
+
 static void assert_not_served(const char *pem, const char *message)
 {
     ck_assert_int_eq(pem_check_served(pem, &flaw), -1);
@@ -89,6 +107,30 @@ TEST(a_server_shows_no_weak_one_alone_or_in_its_chain)
     ck_assert_int_eq(pem_check_served(fine, &flaw), 0);
     assert_not_served(weak, "certificate 1 of it: ee key too small");
     assert_not_served(chain, "certificate 2 of it: ca key too small");
+}
+
+/* Curves that are too short, and what another one has signed by SHA-1. */
+TEST(a_server_shows_no_odd_curve_and_no_old_digest)
+{
+    static const struct {
+        const char *curve;
+        const EVP_MD *(*digest)(void);
+        const char *says; /* NULL: it is served */
+    } rows[] = {{"P-256", EVP_sha256, NULL},
+                {"prime192v1", EVP_sha256, "ee key too small"},
+                {"SM2", EVP_sha256, "unknown certificate type"},
+                {"P-256", EVP_sha1, "ca md too weak"}};
+    EVP_PKEY *issuer = EVP_EC_gen("P-256");
+    for (size_t i = 0; i < array_len(rows); i++) {
+        EVP_PKEY *its = EVP_EC_gen(rows[i].curve);
+        cleanup(mem_free_ptr) char *pem = certs_signed_pem(its, issuer, rows[i].digest());
+        EVP_PKEY_free(its);
+        if (rows[i].says != NULL)
+            assert_not_served(pem, rows[i].says);
+        else
+            ck_assert_int_eq(pem_check_served(pem, &flaw), 0);
+    }
+    EVP_PKEY_free(issuer);
 }
 
 static EVP_PKEY *key_of(const char *kind, int selection, OSSL_PARAM *numbers)

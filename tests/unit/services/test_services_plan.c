@@ -661,6 +661,36 @@ TEST(maps_are_stored_by_their_names)
     }
 }
 
+/* HAProxy takes 2,048 words and 64 KiB: a thousand names of the longest kind, of one certificate. */
+TEST(lines_of_certificates_are_as_long_as_haproxy_takes)
+{
+    struct service_route *all = mem_array(1000, sizeof(all[0])), **routes = mem_array(1000, sizeof(routes[0]));
+    const struct service_frontend f = {.routes = (void *)routes, .count = 1000};
+    const struct services_print how = {.certificates = "/certs", .maps = "/maps/"};
+    cleanup(buf_fini) struct buf text = {0};
+    size_t names = 0;
+    for (size_t i = 0; i < 1000; i++) {
+        all[i].options.hostname = mem_printf("%0253zu", i);
+        all[i].options.certificate = (char *)"wild.pem";
+        routes[i] = &all[i];
+    }
+    services_file_print(&f, SERVICES_CERTIFICATES, &how, &text);
+    for (const char *at = buf_str(&text); *at != '\0';) {
+        size_t len = strcspn(at, "\n"), words = 0;
+        for (size_t i = 0; i < len; i++)
+            words += at[i] == ' ';
+        ck_assert_uint_lt(len, 65536);
+        ck_assert_uint_lt(words, 2048);
+        names += words;
+        at += len + 1;
+    }
+    ck_assert_uint_eq(names, 1000);
+    for (size_t i = 0; i < 1000; i++)
+        free(all[i].options.hostname);
+    free(all);
+    free(routes);
+}
+
 static void add_random(struct dice *d, struct buf *text, size_t i)
 {
     static const char *const hosts[] = {"a.example", "b.example", "missing.example", "bad host"},
