@@ -19,26 +19,13 @@
 #define TEXT_MAX_BYTES 2000
 #define COUNT_MAX 1000000
 
-/* ---- where it is ---- */
-
-char *daemon_memory_url(const struct settings *s)
-{
-    if (s->listen.host == NULL)
-        return NULL;
-    bool any6 = str_eq(s->listen.host, "::"),
-         any = any6 || str_empty(s->listen.host) || str_eq(s->listen.host, "0.0.0.0");
-    const char *host = any6 ? "::1" : any ? "127.0.0.1" : s->listen.host;
-    cleanup(mem_free_ptr) char *place = str_host_port(host, s->listen.port);
-    return mem_printf("http://%s", place);
-}
-
 void daemon_memory_init(struct daemon_memory *m, const struct settings *settings, const char *url)
 {
     *m = (struct daemon_memory){.settings = settings,
                                 .wall_minus_mono_ms = (int64_t)clock_wall_ms() - (int64_t)clock_mono_ms()};
     if (url == NULL)
         return;
-    m->url = *url != '\0' ? mem_strdup(url) : daemon_memory_url(settings);
+    m->url = *url != '\0' ? mem_strdup(url) : running_daemon_url(settings);
     if (*url == '\0' && !settings->status_page)
         m->why_not = mem_strdup("STATUS_PAGE=false");
 }

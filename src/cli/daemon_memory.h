@@ -10,8 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/compiler.h"
-#include "cli/daemon_request.h"
+#include "cli/running_daemon.h"
 
 struct desired;
 struct event_base;
@@ -31,9 +30,6 @@ struct daemon_memory {
     void (*done)(void *arg);
     void *arg;
 };
-
-/* Where the daemon of these settings answers, "http://127.0.0.1:8080"; NULL: nowhere. Allocates. */
-char *daemon_memory_url(const struct settings *s) must_check;
 
 /* url: "http://host:port"; "": at the LISTEN_ADDRESS of the settings; NULL: it is not to be asked. */
 void daemon_memory_init(struct daemon_memory *m, const struct settings *settings, const char *url);

@@ -7,13 +7,50 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rfc3339.h"
-#include "cli/daemon_memory.h"
-#include "cli/daemon_request.h"
+#include "base/str.h"
 #include "daemon/leadership.h"
 #include "kube/client.h"
 #include "kube/lease/lease.h"
 #include "settings/kubeconfig/kubeconfig.h"
 #include "settings/settings.h"
+
+#define ANSWER_MAX_BYTES ((size_t)8 << 20)
+
+char *running_daemon_url(const struct settings *s)
+{
+    if (s->listen.host == NULL)
+        return NULL;
+    bool any6 = str_eq(s->listen.host, "::"),
+         any = any6 || str_empty(s->listen.host) || str_eq(s->listen.host, "0.0.0.0");
+    const char *host = any6 ? "::1" : any ? "127.0.0.1" : s->listen.host;
+    cleanup(mem_free_ptr) char *place = str_host_port(host, s->listen.port);
+    return mem_printf("http://%s", place);
+}
+
+int daemon_request_start(struct daemon_request *q, struct event_base *base, const char *url, const char *path,
+                         uint64_t timeout_ms, const struct http_callbacks *callbacks, void *arg, struct error *err)
+{
+    const uint64_t most_ms = timeout_ms < DAEMON_REQUEST_MS ? timeout_ms : DAEMON_REQUEST_MS;
+    const struct http_request_options options = {.method = "GET",
+                                                 .path = path,
+                                                 .max_body_bytes = ANSWER_MAX_BYTES,
+                                                 .connect_timeout_ms = most_ms,
+                                                 .total_timeout_ms = most_ms};
+    *q = (struct daemon_request){.endpoint.base_url = mem_strdup(url)};
+    q->http = http_new(base, "haproxy-k8s-sync", err);
+    if (q->http != NULL)
+        q->request = http_start(q->http, &q->endpoint, &options, callbacks, arg, err);
+    return q->request != NULL ? 0 : -1;
+}
+
+void daemon_request_fini(struct daemon_request *q)
+{
+    http_free(q->http);
+    http_endpoint_fini(&q->endpoint);
+    *q = (struct daemon_request){0};
+}
+
+/* ---- whether there is one */
 
 struct running_daemon {
     struct event_base *base;
@@ -21,6 +58,11 @@ struct running_daemon {
     struct buf body;
     struct error error;
 };
+
+static void running_daemon_fini(struct running_daemon *d)
+{
+    buf_fini(&d->body);
+}
 
 static void running_daemon_on_answer(void *arg, const struct http_response *r, const struct error *err)
 {
@@ -36,31 +78,11 @@ static void running_daemon_on_answer(void *arg, const struct http_response *r, c
 
 static const struct http_callbacks running_daemon_callbacks = {.on_done = running_daemon_on_answer};
 
-static char *running_daemon_ask(struct running_daemon *d, const char *url, uint64_t timeout_ms)
-{
-    cleanup(daemon_request_fini) struct daemon_request ask = {0};
-    struct error err = {0};
-    if (daemon_request_start(&ask, d->base, url, "/livez", timeout_ms, &running_daemon_callbacks, d, &err) == 0)
-        event_base_dispatch(d->base);
-    return d->status == 200 ? mem_printf("a daemon answers at %s", url) : NULL;
-}
-
-/* Its clock and ours may differ by a little: a Lease that is renewed every 2 s and lives for 15 is not judged by a
- * second. */
-static char *running_daemon_judge_lease(const struct lease *l, const char *name)
-{
-    int64_t renewed_us;
-    int64_t now_us = (int64_t)clock_wall_ms() * 1000;
-    if (l->holder[0] == '\0' || rfc3339_parse(l->renew_time, &renewed_us) != 0 ||
-        now_us - renewed_us > (int64_t)l->duration_s * 1000000)
-        return NULL;
-    return mem_printf("the Lease %s is held by %s", name, l->holder);
-}
-
-static char *running_daemon_ask_lease(struct running_daemon *d, const struct running_daemon_options *o,
-                                      char **ret_unknown)
+static char *running_daemon_find_by_lease(struct event_base *base, const struct running_daemon_options *o,
+                                          char **ret_unknown)
 {
     const struct settings *s = o->settings;
+    cleanup(running_daemon_fini) struct running_daemon d = {.base = base};
     const char *namespace = leadership_namespace(s, o->access->namespace);
     cleanup(mem_free_ptr) char *name = mem_printf("%s/%s", namespace, s->lease_name);
     cleanup(mem_free_ptr) char *path =
@@ -72,32 +94,41 @@ static char *running_daemon_ask_lease(struct running_daemon *d, const struct run
                                            .total_timeout_ms = o->timeout_ms};
     struct error err = {0};
     struct lease lease;
-    if (kube_client_start(o->kube, &options, &running_daemon_callbacks, d, &err) != NULL)
-        event_base_dispatch(d->base);
+    int64_t renewed_us, now_us;
+    if (kube_client_start(o->kube, &options, &running_daemon_callbacks, &d, &err) != NULL)
+        event_base_dispatch(base);
     else
-        d->error = err;
-    if (d->status == 404)
+        d.error = err;
+    if (d.status == 404)
         return NULL;
-    if (d->status == 200 && lease_decode(buf_str(&d->body), d->body.len, &lease, &d->error) == 0)
-        return running_daemon_judge_lease(&lease, name);
-    *ret_unknown = d->status != 0 && d->status != 200
-                       ? mem_printf("the Lease %s cannot be read: HTTP %d", name, d->status)
-                       : mem_printf("the Lease %s cannot be read: %s", name, d->error.message);
-    return NULL;
+    if (d.status != 200 || lease_decode(buf_str(&d.body), d.body.len, &lease, &d.error) != 0) {
+        *ret_unknown = d.status != 0 && d.status != 200
+                           ? mem_printf("the Lease %s cannot be read: HTTP %d", name, d.status)
+                           : mem_printf("the Lease %s cannot be read: %s", name, d.error.message);
+        return NULL;
+    }
+    /* Its clock and ours may differ by a little: a Lease that is renewed every 2 s and lives for 15 is not judged by a
+     * second. */
+    now_us = (int64_t)clock_wall_ms() * 1000;
+    if (lease.holder[0] == '\0' || rfc3339_parse(lease.renew_time, &renewed_us) != 0 ||
+        now_us - renewed_us > (int64_t)lease.duration_s * 1000000)
+        return NULL;
+    return mem_printf("the Lease %s is held by %s", name, lease.holder);
 }
 
 char *running_daemon_find(struct event_base *base, const struct running_daemon_options *o, char **ret_unknown)
 {
-    struct running_daemon at_address = {.base = base}, by_lease = {.base = base};
-    char *found = NULL;
+    cleanup(running_daemon_fini) struct running_daemon d = {.base = base};
+    cleanup(daemon_request_fini) struct daemon_request ask = {0};
+    struct error err = {0};
+    cleanup(mem_free_ptr) char *url = o->url == NULL    ? NULL
+                                      : *o->url != '\0' ? mem_strdup(o->url)
+                                                        : running_daemon_url(o->settings);
     *ret_unknown = NULL;
-    if (o->url != NULL) {
-        cleanup(mem_free_ptr) char *url = *o->url != '\0' ? mem_strdup(o->url) : daemon_memory_url(o->settings);
-        found = url != NULL ? running_daemon_ask(&at_address, url, o->timeout_ms) : NULL;
-    }
-    if (found == NULL && o->kube != NULL && o->settings->leader_elect)
-        found = running_daemon_ask_lease(&by_lease, o, ret_unknown);
-    buf_fini(&at_address.body);
-    buf_fini(&by_lease.body);
-    return found;
+    if (url != NULL &&
+        daemon_request_start(&ask, base, url, "/livez", o->timeout_ms, &running_daemon_callbacks, &d, &err) == 0)
+        event_base_dispatch(base);
+    if (d.status == 200)
+        return mem_printf("a daemon answers at %s", url);
+    return o->kube != NULL && o->settings->leader_elect ? running_daemon_find_by_lease(base, o, ret_unknown) : NULL;
 }

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "cli/daemon_memory.h"
 #include "cli/doctor/doctor_report.h"
 #include "json/read.h"
 #include "settings/settings.h"
@@ -36,7 +35,7 @@ size_t doctor_daemon_start(struct doctor_daemon *d, struct event_base *base, con
 {
     static const char *const paths[] = {[DOCTOR_DAEMON_READY] = "/readyz", [DOCTOR_DAEMON_STATUS] = "/status"};
     const struct http_callbacks callbacks = {.on_done = daemon_on_answer};
-    *d = (struct doctor_daemon){.url = daemon_memory_url(settings), .done = done, .arg = arg};
+    *d = (struct doctor_daemon){.url = running_daemon_url(settings), .done = done, .arg = arg};
     for (size_t i = 0; d->url != NULL && i < DOCTOR_DAEMON_ANSWERS; i++) {
         struct doctor_daemon_answer *a = &d->answers[i];
         a->of = d;

@@ -11,7 +11,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "cli/daemon_request.h"
+#include "cli/running_daemon.h"
 
 struct doctor_report;
 struct event_base;
