@@ -23,8 +23,6 @@
 #include "cli/help.h"
 #include "cli/older.h"
 #include "cli/run.h"
-#include "cli/show.h"
-#include "cli/start.h"
 
 #ifdef WITHOUT_TEMPLATES
 #define BUILT ", without templates"
@@ -158,7 +156,7 @@ static int main_start(const struct command *command, const struct flags *flags)
         const struct run run = {command, flags, environ_, PROJECT_VERSION, &settings, &findings, ok};
         if (command->kind != COMMAND_DOCTOR) /* which reports them itself */
             print_findings(&findings);
-        return command->row->run(&run);
+        return ok || command->kind == COMMAND_DOCTOR ? command->row->run(&run) : SETTINGS_EXIT_CODE;
     }
     struct log_losses losses = {0};
     const struct log log = {

@@ -42,14 +42,6 @@ static bool command_takes(const struct command_row *row, const struct command_op
     return o->takes == 0 || (row->takes & o->takes) != 0;
 }
 
-static const struct command_option *command_option_of(int letter)
-{
-    for (size_t i = 0; i < array_len(all_options); i++)
-        if (all_options[i].letter == letter)
-            return &all_options[i];
-    return NULL;
-}
-
 char *command_options_text(const struct command_row *row)
 {
     struct buf out = {0};
@@ -121,8 +113,12 @@ static int command_unknown_word(const char *of, const char *word, struct error *
 
 static const char *command_expected(int option, const struct command *c)
 {
-    const struct command_option *o = command_option_of(option);
-    return option == 'o' && (c->row->takes & TAKES_JUNIT) ? "text, junit or json" : o != NULL ? o->expected : "a value";
+    if (option == 'o' && (c->row->takes & TAKES_JUNIT))
+        return "text, junit or json";
+    for (size_t i = 0; i < array_len(all_options); i++)
+        if (all_options[i].letter == option)
+            return all_options[i].expected;
+    return "a value";
 }
 
 /* As http_endpoint wants it; what is shown holds no password. */
@@ -165,10 +161,9 @@ static int command_take_value(int option, const char *value, struct command *c)
 
 static int command_take_operand(const char *word, struct command *c, struct error *err)
 {
-    const char **place = c->kind == COMMAND_EXPLAIN ? &c->node : &c->operand;
-    if (c->row->operand == NULL || *place != NULL || *word == '\0')
+    if (c->row->operand == NULL || c->operand != NULL || *word == '\0')
         return error_set(err, ERROR_INVALID, "unexpected argument \"%s\"", word);
-    *place = word;
+    c->operand = word;
     return 0;
 }
 
@@ -219,23 +214,18 @@ static int command_take_option(int option, const char *word, struct command *c, 
     return 0;
 }
 
-/* Those of the row, and -o: where it is not taken that is said in full. */
-static void command_fill_options(const struct command_row *row, struct option *list)
-{
-    for (size_t i = 0; i < array_len(all_options); i++) {
-        const struct command_option *o = &all_options[i];
-        if (command_takes(row, o) || o->letter == 'o')
-            *list++ = (struct option){
-                .name = o->name, .has_arg = o->value != NULL ? required_argument : no_argument, .val = o->letter};
-    }
-}
-
 /* argv[0] is the last word of the command. */
 static int command_parse_options(int argc, char *const *argv, struct command *c, struct error *err)
 {
     struct option list[array_len(all_options) + 1] = {{0}};
     int at = 1, option;
-    command_fill_options(c->row, list);
+    /* Those of the row, and -o: where it is not taken, the message says so. */
+    for (size_t i = 0, count = 0; i < array_len(all_options); i++) {
+        const struct command_option *o = &all_options[i];
+        if (command_takes(c->row, o) || o->letter == 'o')
+            list[count++] = (struct option){
+                .name = o->name, .has_arg = o->value != NULL ? required_argument : no_argument, .val = o->letter};
+    }
     for (optind = 0; (option = getopt_long(argc, argv, "-:ho:", list, NULL)) != -1; at = optind) {
         int rc = option == 1 ? command_take_operand(optarg, c, err) : command_take_option(option, argv[at], c, err);
         if (rc != 0 || c->kind == COMMAND_HELP)
@@ -244,8 +234,7 @@ static int command_parse_options(int argc, char *const *argv, struct command *c,
     for (; optind < argc; optind++) /* behind "--" */
         if (command_take_operand(argv[optind], c, err) != 0)
             return -1;
-    const char *operand = c->kind == COMMAND_EXPLAIN ? c->node : c->operand;
-    if (c->row->operand != NULL && c->row->operand[0] != '[' && operand == NULL) {
+    if (c->row->operand != NULL && c->row->operand[0] != '[' && c->operand == NULL) {
         cleanup(mem_free_ptr) char *name = command_name(c->row);
         return error_set(err, ERROR_INVALID, "%s needs %s: haproxy-k8s-sync %s %s%s", name, c->row->what, name,
                          c->row->operand, c->row->takes & TAKES_AGAINST ? " --against OTHER" : "");
@@ -255,32 +244,20 @@ static int command_parse_options(int argc, char *const *argv, struct command *c,
 
 /* ---- what goes together ---- */
 
-static int command_check_config(const struct command *c, struct error *err)
+static int command_check(const struct command *c, struct error *err)
 {
+    const char *slash = c->operand != NULL ? strchr(c->operand, '/') : NULL;
     uint64_t number;
-    if (c->config == COMMAND_CONFIG_ROLLBACK && c->operand != NULL &&
+    if (c->kind == COMMAND_TEMPLATE_DIFF && c->against == NULL)
+        return error_set(err, ERROR_INVALID, "template diff needs --against, a folder or a file");
+    if (c->kind == COMMAND_CONFIG_ROLLBACK && c->operand != NULL &&
         (str_parse_uint(c->operand, UINT32_MAX, &number) != 0 || number == 0))
         return error_set(err, ERROR_INVALID,
                          "config rollback \"%s\": expected the number of a version, see config history", c->operand);
-    return 0;
-}
-
-static int command_check_services(const struct command *c, struct error *err)
-{
-    const char *slash = c->operand != NULL ? strchr(c->operand, '/') : NULL;
-    if (c->services == COMMAND_SERVICES_EXPLAIN && (slash == NULL || slash == c->operand || slash[1] == '\0'))
+    if (c->kind == COMMAND_SERVICES_EXPLAIN && (slash == NULL || slash == c->operand || slash[1] == '\0'))
         return error_set(err, ERROR_INVALID,
                          "services explain needs a Service: haproxy-k8s-sync services explain NAMESPACE/NAME");
     return 0;
-}
-
-static int command_check(const struct command *c, struct error *err)
-{
-    if (c->kind == COMMAND_TEMPLATE && c->template == COMMAND_TEMPLATE_DIFF && c->against == NULL)
-        return error_set(err, ERROR_INVALID, "template diff needs --against, a folder or a file");
-    return c->kind == COMMAND_CONFIG     ? command_check_config(c, err)
-           : c->kind == COMMAND_SERVICES ? command_check_services(c, err)
-                                         : 0;
 }
 
 int command_check_flags(const struct command *c, const struct flags *flags, struct error *err)
@@ -379,12 +356,6 @@ static int command_parse_row(int argc, char *const *argv, int at, int sub, struc
         if (i != at && i != sub)
             sorted[count++] = argv[i];
     c->kind = c->row->kind;
-    if (c->kind == COMMAND_CONFIG)
-        c->config = (enum command_config)c->row->which;
-    if (c->kind == COMMAND_TEMPLATE)
-        c->template = (enum command_template)c->row->which;
-    if (c->kind == COMMAND_SERVICES)
-        c->services = (enum command_services)c->row->which;
     int rc = command_parse_options(count, sorted, c, err);
     return rc != 0 || c->kind == COMMAND_HELP ? rc : command_check(c, err);
 }

@@ -19,12 +19,22 @@ enum command_kind {
     COMMAND_DOCTOR,
     COMMAND_EXPLAIN,
     COMMAND_COPY_TO,
-    COMMAND_TEMPLATE,
-    COMMAND_SERVICES,
     COMMAND_RELEASE,
-    COMMAND_APPLY, /* of an older system (cli/older.h) */
-    COMMAND_OLDER, /* which that makes another one of */
-    COMMAND_CONFIG,
+    COMMAND_APPLY,           /* of an older system (cli/older.h) */
+    COMMAND_OLDER,           /* which that makes another one of */
+    COMMAND_CONFIG_PLAN,     /* [FILE] */
+    COMMAND_CONFIG_VALIDATE, /* FILE */
+    COMMAND_CONFIG_APPLY,    /* [FILE] */
+    COMMAND_CONFIG_HISTORY,
+    COMMAND_CONFIG_ROLLBACK, /* [N] */
+    COMMAND_TEMPLATE_RENDER,
+    COMMAND_TEMPLATE_TEST, /* -o junit, too */
+    COMMAND_TEMPLATE_DIFF, /* --against=DIR|FILE */
+    COMMAND_TEMPLATE_VALIDATE,
+    COMMAND_TEMPLATE_BENCHMARK, /* [--count=N] */
+    COMMAND_TEMPLATE_SCHEMA,    /* DIR may be left out */
+    COMMAND_SERVICES_VIEW,
+    COMMAND_SERVICES_EXPLAIN, /* NAMESPACE/NAME */
 };
 
 /* What help is about. */
@@ -35,31 +45,6 @@ enum command_help {
     COMMAND_HELP_SETTINGS, /* with an operand: one of them */
 };
 
-/* The words of config. */
-enum command_config {
-    COMMAND_CONFIG_PLAN,     /* [FILE] */
-    COMMAND_CONFIG_VALIDATE, /* FILE */
-    COMMAND_CONFIG_APPLY,    /* [FILE] */
-    COMMAND_CONFIG_HISTORY,
-    COMMAND_CONFIG_ROLLBACK, /* [N] */
-};
-
-/* Those of template. */
-enum command_template {
-    COMMAND_TEMPLATE_RENDER,
-    COMMAND_TEMPLATE_TEST, /* -o junit, too */
-    COMMAND_TEMPLATE_DIFF, /* --against=DIR|FILE */
-    COMMAND_TEMPLATE_VALIDATE,
-    COMMAND_TEMPLATE_BENCHMARK, /* [--count=N] */
-    COMMAND_TEMPLATE_SCHEMA,    /* DIR may be left out */
-};
-
-/* Those of services. */
-enum command_services {
-    COMMAND_SERVICES_VIEW,
-    COMMAND_SERVICES_EXPLAIN, /* NAMESPACE/NAME */
-};
-
 struct command_row;
 struct flags;
 
@@ -68,14 +53,10 @@ struct command {
     const struct command_row *row; /* of cli/command_table; NULL: RUN, or HELP about no command */
     enum command_help help;
     bool is_whole;
-    bool changed;      /* CHECK_CONFIG */
-    bool servers, yes; /* RELEASE */
-    const char *node;  /* EXPLAIN; borrowed from argv, as the next */
-    enum command_config config;
-    enum command_template template;
-    enum command_services services;
-    const char *operand; /* CONFIG: FILE ("-" is standard input) or N; COPY_TO: FOLDER; TEMPLATE: DIR; SERVICES:
-                          * NAMESPACE/NAME; HELP: a setting; NULL: none */
+    bool changed;        /* CHECK_CONFIG */
+    bool servers, yes;   /* RELEASE */
+    const char *operand; /* EXPLAIN: NODE; CONFIG: FILE ("-" is standard input) or N; COPY_TO: FOLDER; TEMPLATE: DIR;
+                          * SERVICES: NAMESPACE/NAME; HELP: a setting; borrowed from argv; NULL: none */
     bool json, junit;
     const char *test, *against; /* TEMPLATE; NULL: none */
     uint64_t count;             /* TEMPLATE_BENCHMARK; 0: by itself */

@@ -9,9 +9,8 @@
 
 #define PLAN_STATUS "0 in sync, 2 changes, 1 unknown"
 #define TEMPLATE_ROW(s, n, more)                                                                               \
-    .word = "template", .sub = (s), .kind = COMMAND_TEMPLATE, .which = (n),                                    \
-    .takes = TAKES_USUAL | TAKES_TEST | (more), .operand = "DIR", .what = "a folder", .has_no_settings = true, \
-    .run = run_template
+    .word = "template", .sub = (s), .kind = (n), .takes = TAKES_USUAL | TAKES_TEST | (more), .operand = "DIR", \
+    .what = "a folder", .has_no_settings = true, .run = run_template
 
 const struct command_row command_table[] = {
     {
@@ -71,8 +70,7 @@ const struct command_row command_table[] = {
     {
         .word = "config",
         .sub = "plan",
-        .kind = COMMAND_CONFIG,
-        .which = COMMAND_CONFIG_PLAN,
+        .kind = COMMAND_CONFIG_PLAN,
         .takes = TAKES_USUAL,
         .operand = "[FILE]",
         .brief = "a whole haproxy.cfg",
@@ -84,8 +82,7 @@ const struct command_row command_table[] = {
     {
         .word = "config",
         .sub = "validate",
-        .kind = COMMAND_CONFIG,
-        .which = COMMAND_CONFIG_VALIDATE,
+        .kind = COMMAND_CONFIG_VALIDATE,
         .takes = TAKES_USUAL,
         .operand = "FILE",
         .what = "a file",
@@ -96,8 +93,7 @@ const struct command_row command_table[] = {
     {
         .word = "config",
         .sub = "apply",
-        .kind = COMMAND_CONFIG,
-        .which = COMMAND_CONFIG_APPLY,
+        .kind = COMMAND_CONFIG_APPLY,
         .takes = TAKES_USUAL,
         .operand = "[FILE]",
         .help = "Validates it, writes, loads and verifies it. Without FILE: makes the running daemon try again what "
@@ -108,8 +104,7 @@ const struct command_row command_table[] = {
     {
         .word = "config",
         .sub = "history",
-        .kind = COMMAND_CONFIG,
-        .which = COMMAND_CONFIG_HISTORY,
+        .kind = COMMAND_CONFIG_HISTORY,
         .takes = TAKES_USUAL,
         .help = "Prints the configurations that STATE_DIR keeps.",
         .run = run_config,
@@ -117,8 +112,7 @@ const struct command_row command_table[] = {
     {
         .word = "config",
         .sub = "rollback",
-        .kind = COMMAND_CONFIG,
-        .which = COMMAND_CONFIG_ROLLBACK,
+        .kind = COMMAND_CONFIG_ROLLBACK,
         .takes = TAKES_USUAL,
         .operand = "[N]",
         .help = "Makes the running daemon go back to one of them, until its source changes.",
@@ -154,8 +148,7 @@ const struct command_row command_table[] = {
     {
         .word = "template",
         .sub = "schema",
-        .kind = COMMAND_TEMPLATE,
-        .which = COMMAND_TEMPLATE_SCHEMA,
+        .kind = COMMAND_TEMPLATE_SCHEMA,
         .takes = TAKES_COLOUR | TAKES_TIMEOUT,
         .operand = "[DIR]",
         .has_no_settings = true,
@@ -165,8 +158,7 @@ const struct command_row command_table[] = {
     {
         .word = "services",
         .sub = "view",
-        .kind = COMMAND_SERVICES,
-        .which = COMMAND_SERVICES_VIEW,
+        .kind = COMMAND_SERVICES_VIEW,
         .takes = TAKES_COLOUR | TAKES_TIMEOUT,
         .brief = "annotated Services",
         .help = "Prints what is made of annotated Services, and what is wrong with them.",
@@ -176,8 +168,7 @@ const struct command_row command_table[] = {
     {
         .word = "services",
         .sub = "explain",
-        .kind = COMMAND_SERVICES,
-        .which = COMMAND_SERVICES_EXPLAIN,
+        .kind = COMMAND_SERVICES_EXPLAIN,
         .takes = TAKES_COLOUR | TAKES_TIMEOUT,
         .operand = "NAMESPACE/NAME",
         .what = "a Service",

@@ -30,7 +30,6 @@ enum {
 struct command_row {
     const char *word, *sub; /* "config", "plan"; sub NULL: the command has no words */
     enum command_kind kind;
-    int which; /* of its kind: enum command_config, ... */
     unsigned takes;
     const char *operand;  /* "NODE"; in brackets: it may be left out; NULL: it takes none */
     const char *what;     /* what the operand is: "the name of a node" */

@@ -3,10 +3,11 @@
 #include <string.h>
 #include <yyjson.h>
 
-#include "base/page.h"
+#include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "cli/config.h"
-#include "cli/config_print_files.h"
+#include "cli/run.h"
 #include "configuration/configuration.h"
 #include "configuration/document.h"
 #include "haproxy/cfg/content.h"
@@ -15,10 +16,10 @@
 #include "haproxy/storage_foresight.h"
 #include "json/write.h"
 
-#define CONFIG_COLUMN 4
-#define CONFIG_HASH_SHOWN 12
-
-#define CONFIG_COMMANDS_SHOWN 20
+#define COLUMN 4
+#define HASH_SHOWN 12
+#define COMMANDS_SHOWN 20
+#define NAMES_SHOWN 20 /* of files that do not change */
 
 /* What it costs on one HAProxy. */
 struct config_cost {
@@ -42,178 +43,26 @@ static void config_cost_fini(struct config_cost *c)
     buf_fini(&c->commands);
 }
 
-static void config_print_cost(const struct config_cost *c, struct page *p)
+/* Any of them. */
+static bool config_files_change(const struct storage_foresight *s)
 {
-    if (str_eq(c->effect, "reload"))
-        page_printf(p, INK_PLAIN, "; a reload: %s", c->why.message);
-    else
-        page_put(p, INK_PLAIN,
-                 !str_eq(c->effect, "none")      ? "; no reload: by the runtime API"
-                 : config_files_change(c->files) ? "; no reload"
-                                                 : "; no change");
+    for (size_t i = 0; i < s->count; i++)
+        if (s->list[i].effect != STORAGE_UNCHANGED)
+            return true;
+    return false;
 }
 
-static void config_print_commands(const struct config_cost *c, struct page *p)
-{
-    const char *line = buf_str(&c->commands);
-    char *command;
-    for (size_t i = 0; i <= CONFIG_COMMANDS_SHOWN && (command = config_next_command(&line)) != NULL; i++) {
-        page_to(p, CONFIG_COLUMN);
-        page_flow_line(p, INK_DIM, i < CONFIG_COMMANDS_SHOWN ? command : "and more commands");
-        free(command);
-    }
-}
-
-static void config_put_cost(const struct config_cost *c, yyjson_mut_doc *doc, yyjson_mut_val *to)
-{
-    json_put_text(doc, to, "effect", c->effect);
-    json_put_text(doc, to, "reload_why", c->why.kind != ERROR_NONE ? c->why.message : NULL);
-    yyjson_mut_val *list = json_put_list(doc, to, "commands");
-    const char *line = buf_str(&c->commands);
-    char *command;
-    for (size_t i = 0; i < CONFIG_COMMANDS_SHOWN && (command = config_next_command(&line)) != NULL; i++) {
-        json_add(list, json_text(doc, command));
-        free(command);
-    }
-}
-
-static bool config_failed(const struct configuration_view *v, enum command_config what)
+static bool config_failed(const struct configuration_view *v, enum command_kind what)
 {
     if (what == COMMAND_CONFIG_PLAN && v->files_missing && !v->away)
         return false;
     return v->away || str_eq(v->state, "rejected") || str_eq(v->state, "new") || str_eq(v->state, "restoring");
 }
 
-static const char *config_verdict(const struct configuration_view *v, enum command_config what)
-{
-    if (str_eq(v->state, "rejected"))
-        return "rejected";
-    if (v->away || str_eq(v->state, "new"))
-        return v->files_missing ? "no verdict before its files are stored" : "no verdict";
-    if (what == COMMAND_CONFIG_APPLY)
-        return str_eq(v->state, "applied") ? "applied and verified"
-               : str_eq(v->state, "valid") ? "accepted, not written"
-                                           : v->state;
-    return "accepted";
-}
-
 /* NULL: none. */
 static const char *config_reason(const struct config_target *t, const struct configuration_view *v)
 {
     return v->reason != NULL ? v->reason : v->away && t->problem[0] != '\0' ? t->problem : NULL;
-}
-
-/* Where something differs, what that is. */
-static void config_print_changes(const struct cfg_difference *d, struct page *p)
-{
-    for (size_t i = 0; i < d->count && i < CFG_DIFFERENCE_MAX; i++) {
-        page_to(p, CONFIG_COLUMN);
-        page_flow_line(p, INK_PLAIN, d->texts[i]);
-    }
-    if (d->count > CFG_DIFFERENCE_MAX) {
-        page_to(p, CONFIG_COLUMN);
-        page_printf(p, INK_DIM, "and %zu more", d->count - CFG_DIFFERENCE_MAX);
-        page_end_line(p);
-    }
-}
-
-/* The lines behind that, by section. */
-static void config_print_lines(const struct config_report *r, size_t target, struct page *p)
-{
-    cleanup(cfg_line_difference_fini) struct cfg_line_difference d;
-    const char *section = NULL;
-    configuration_line_difference(r->configuration, target, &d);
-    for (size_t i = 0; i < d.count && i < CFG_LINE_DIFFERENCE_MAX; i++) {
-        const struct cfg_line_of *line = &d.lines[i];
-        if (!str_eq(section, line->section)) {
-            page_to(p, CONFIG_COLUMN);
-            page_put(p, INK_DIM, line->section);
-            page_end_line(p);
-        }
-        section = line->section;
-        page_to(p, 2 * CONFIG_COLUMN);
-        page_flow_line(p, line->text[0] == '-' ? INK_RED : INK_GREEN, line->text);
-    }
-    if (d.count > CFG_LINE_DIFFERENCE_MAX) {
-        page_to(p, CONFIG_COLUMN);
-        page_printf(p, INK_DIM, "and %zu more lines", d.count - CFG_LINE_DIFFERENCE_MAX);
-        page_end_line(p);
-    }
-}
-
-static void config_put_lines(const struct config_report *r, size_t target, yyjson_mut_doc *doc, yyjson_mut_val *to)
-{
-    cleanup(cfg_line_difference_fini) struct cfg_line_difference d;
-    yyjson_mut_val *lines = json_put_list(doc, to, "lines");
-    configuration_line_difference(r->configuration, target, &d);
-    for (size_t i = 0; i < d.count && i < CFG_LINE_DIFFERENCE_MAX; i++) {
-        yyjson_mut_val *line = json_add_object(doc, lines);
-        json_put_text(doc, line, "section", d.lines[i].section);
-        json_put_text(doc, line, "line", d.lines[i].text);
-    }
-    json_put_count(doc, to, "line_count", d.count);
-}
-
-void config_print(const struct config_report *r, struct page *p)
-{
-    page_printf(p, INK_BOLD, "%s", r->document->origin);
-    page_printf(p, INK_DIM, "  sha256 %.*s, %zu bytes", CONFIG_HASH_SHOWN, r->document->hash,
-                r->document->content->len);
-    page_end_line(p);
-    for (size_t i = 0; i < r->count; i++) {
-        const struct configuration_view v = configuration_view(r->configuration, i);
-        const struct cfg_difference *differs = configuration_difference(r->configuration, i);
-        page_printf(p, INK_PLAIN, "%s: ", r->targets[i].url);
-        page_put(p, config_failed(&v, r->what) ? INK_RED : INK_GREEN, config_verdict(&v, r->what));
-        cleanup(config_cost_fini) struct config_cost cost;
-        config_cost_init(&cost, r, i);
-        bool plans = r->what == COMMAND_CONFIG_PLAN && !config_failed(&v, r->what);
-        if (plans)
-            config_print_cost(&cost, p);
-        page_end_line(p);
-        const char *why = config_reason(&r->targets[i], &v);
-        if (why != NULL) {
-            page_to(p, CONFIG_COLUMN);
-            page_flow_line(p, INK_PLAIN, why);
-        }
-        if (plans) {
-            config_print_commands(&cost, p);
-            config_print_files(cost.files, p);
-        }
-        if (r->what == COMMAND_CONFIG_PLAN) {
-            config_print_changes(differs, p);
-            config_print_lines(r, i, p);
-        }
-    }
-}
-
-void config_print_json(const struct config_report *r, struct buf *out)
-{
-    yyjson_mut_val *root;
-    cleanup(json_free_ptr) yyjson_mut_doc *doc = json_new(&root);
-    json_put_text(doc, root, "source", r->document->origin);
-    json_put_text(doc, root, "sha256", r->document->hash);
-    json_put_count(doc, root, "bytes", r->document->content->len);
-    yyjson_mut_val *targets = json_put_list(doc, root, "targets");
-    for (size_t i = 0; i < r->count; i++) {
-        const struct configuration_view v = configuration_view(r->configuration, i);
-        const struct cfg_difference *differs = configuration_difference(r->configuration, i);
-        yyjson_mut_val *target = json_add_object(doc, targets);
-        json_put_text(doc, target, "url", r->targets[i].url);
-        json_put_text(doc, target, "state", v.away ? "no verdict" : v.state);
-        json_put_text(doc, target, "reason", config_reason(&r->targets[i], &v));
-        cleanup(config_cost_fini) struct config_cost cost;
-        config_cost_init(&cost, r, i);
-        config_put_cost(&cost, doc, target);
-        config_put_files(cost.files, doc, target);
-        yyjson_mut_val *changes = json_put_list(doc, target, "changes");
-        for (size_t k = 0; k < differs->count && k < CFG_DIFFERENCE_MAX; k++)
-            json_add(changes, json_text(doc, differs->texts[k]));
-        json_put_count(doc, target, "change_count", differs->count);
-        config_put_lines(r, i, doc, target);
-    }
-    json_write(doc, true, out);
-    buf_add(out, "\n");
 }
 
 int config_status(const struct config_report *r)
@@ -228,4 +77,189 @@ int config_status(const struct config_report *r)
                   config_files_change(configuration_foresight(r->configuration, i));
     }
     return failed ? 1 : r->what == COMMAND_CONFIG_PLAN && changes ? 2 : 0;
+}
+
+/* The next of `line`s; *line: the first time all of them. Allocates; NULL: there are no more. */
+static char *config_next_command(const char **line)
+{
+    size_t len = strcspn(*line, "\n");
+    char *command = len > 0 ? mem_strndup(*line, len) : NULL;
+    *line += len + (len > 0);
+    return command;
+}
+
+/* ---- as text */
+
+static void config_print_line(struct page *p, size_t column, enum page_ink ink, const char *text)
+{
+    page_to(p, column);
+    page_flow_line(p, ink, text);
+}
+
+static const char *config_verdict(const struct configuration_view *v, enum command_kind what)
+{
+    if (str_eq(v->state, "rejected"))
+        return "rejected";
+    if (v->away || str_eq(v->state, "new"))
+        return v->files_missing ? "no verdict before its files are stored" : "no verdict";
+    if (what == COMMAND_CONFIG_APPLY)
+        return str_eq(v->state, "applied") ? "applied and verified"
+               : str_eq(v->state, "valid") ? "accepted, not written"
+                                           : v->state;
+    return "accepted";
+}
+
+static void config_print_file(const struct storage_foreseen *f, struct page *p)
+{
+    static const char *const says[] = {[STORAGE_UNUSED] = "stored; HAProxy does not have it loaded",
+                                       [STORAGE_BY_RUNTIME] = "no reload: by the runtime API",
+                                       [STORAGE_BY_RELOAD] = "a reload: ",
+                                       [STORAGE_GOES] = "deleted, once the configuration runs"};
+    cleanup(buf_fini) struct buf text = {0};
+    const char *line = buf_str(&f->commands);
+    buf_printf(&text, "%s: %s%s", f->name, says[f->effect], f->why != NULL ? f->why : "");
+    if (f->counted)
+        buf_printf(&text, "; entries: %zu new, %zu gone, %zu changed", f->entries.come, f->entries.go,
+                   f->entries.change);
+    config_print_line(p, COLUMN, INK_PLAIN, buf_str(&text));
+    for (char *command; (command = config_next_command(&line)) != NULL; mem_free_ptr(&command)) {
+        page_to(p, 2 * COLUMN);
+        page_put(p, INK_DIM, command); /* whole, to be copied */
+        page_end_line(p);
+    }
+}
+
+/* The commands for haproxy.cfg, then the files that change one by one; of the others no more than the names. */
+static void config_print_cost(const struct config_cost *c, struct page *p)
+{
+    struct text_list same = {.between = ", ", .max = NAMES_SHOWN};
+    const char *line = buf_str(&c->commands);
+    char *command;
+    for (size_t i = 0; i <= COMMANDS_SHOWN && (command = config_next_command(&line)) != NULL; i++) {
+        config_print_line(p, COLUMN, INK_DIM, i < COMMANDS_SHOWN ? command : "and more commands");
+        free(command);
+    }
+    for (size_t i = 0; i < c->files->count; i++) {
+        if (c->files->list[i].effect != STORAGE_UNCHANGED)
+            config_print_file(&c->files->list[i], p);
+        else if (text_list_next(&same))
+            buf_add(&same.text, c->files->list[i].name);
+    }
+    cleanup(mem_free_ptr) char *names = text_list_take(&same);
+    if (names == NULL)
+        return;
+    page_to(p, COLUMN);
+    page_put(p, INK_DIM, "unchanged: ");
+    page_flow_line(p, INK_DIM, names);
+}
+
+/* What differs, and the lines behind that. */
+static void config_print_difference(const struct config_report *r, size_t target, struct page *p)
+{
+    const struct cfg_difference *d = configuration_difference(r->configuration, target);
+    cleanup(cfg_line_difference_fini) struct cfg_line_difference lines;
+    for (size_t i = 0; i < d->count && i < CFG_DIFFERENCE_MAX; i++)
+        config_print_line(p, COLUMN, INK_PLAIN, d->texts[i]);
+    if (d->count > CFG_DIFFERENCE_MAX) {
+        page_to(p, COLUMN);
+        page_printf(p, INK_DIM, "and %zu more", d->count - CFG_DIFFERENCE_MAX);
+        page_end_line(p);
+    }
+    configuration_line_difference(r->configuration, target, &lines);
+    show_lines(&lines, COLUMN, 2 * COLUMN, p);
+}
+
+void config_print(const struct config_report *r, struct page *p)
+{
+    page_printf(p, INK_BOLD, "%s", r->document->origin);
+    page_printf(p, INK_DIM, "  sha256 %.*s, %zu bytes", HASH_SHOWN, r->document->hash, r->document->content->len);
+    page_end_line(p);
+    for (size_t i = 0; i < r->count; i++) {
+        const struct configuration_view v = configuration_view(r->configuration, i);
+        const char *why = config_reason(&r->targets[i], &v);
+        bool failed = config_failed(&v, r->what), plans = r->what == COMMAND_CONFIG_PLAN && !failed;
+        cleanup(config_cost_fini) struct config_cost cost;
+        config_cost_init(&cost, r, i);
+        page_printf(p, INK_PLAIN, "%s: ", r->targets[i].url);
+        page_put(p, failed ? INK_RED : INK_GREEN, config_verdict(&v, r->what));
+        if (plans && str_eq(cost.effect, "reload"))
+            page_printf(p, INK_PLAIN, "; a reload: %s", cost.why.message);
+        else if (plans)
+            page_put(p, INK_PLAIN,
+                     !str_eq(cost.effect, "none")      ? "; no reload: by the runtime API"
+                     : config_files_change(cost.files) ? "; no reload"
+                                                       : "; no change");
+        page_end_line(p);
+        if (why != NULL)
+            config_print_line(p, COLUMN, INK_PLAIN, why);
+        if (plans)
+            config_print_cost(&cost, p);
+        if (r->what == COMMAND_CONFIG_PLAN)
+            config_print_difference(r, i, p);
+    }
+}
+
+/* ---- as JSON */
+
+static void config_put_commands(const struct buf *commands, size_t max, yyjson_mut_doc *doc, yyjson_mut_val *to)
+{
+    yyjson_mut_val *list = json_put_list(doc, to, "commands");
+    const char *line = buf_str(commands);
+    char *command;
+    for (size_t i = 0; i < max && (command = config_next_command(&line)) != NULL; i++) {
+        json_add(list, json_text(doc, command));
+        free(command);
+    }
+}
+
+static void config_put_files(const struct storage_foresight *s, yyjson_mut_doc *doc, yyjson_mut_val *target)
+{
+    yyjson_mut_val *files = json_put_list(doc, target, "files");
+    for (size_t i = 0; i < s->count; i++) {
+        const struct storage_foreseen *f = &s->list[i];
+        yyjson_mut_val *to = json_add_object(doc, files);
+        json_put_text(doc, to, "name", f->name);
+        json_put_text(doc, to, "effect", storage_effect_name(f->effect));
+        json_put_text(doc, to, "why", f->why);
+        if (f->counted) {
+            yyjson_mut_val *entries = json_put_object(doc, to, "entries");
+            json_put_count(doc, entries, "new", f->entries.come);
+            json_put_count(doc, entries, "gone", f->entries.go);
+            json_put_count(doc, entries, "changed", f->entries.change);
+        } else {
+            json_put_text(doc, to, "entries", NULL);
+        }
+        config_put_commands(&f->commands, SIZE_MAX, doc, to);
+    }
+}
+
+void config_print_json(const struct config_report *r, struct buf *out)
+{
+    yyjson_mut_val *root;
+    yyjson_mut_doc *doc = json_new(&root);
+    json_put_text(doc, root, "source", r->document->origin);
+    json_put_text(doc, root, "sha256", r->document->hash);
+    json_put_count(doc, root, "bytes", r->document->content->len);
+    yyjson_mut_val *targets = json_put_list(doc, root, "targets");
+    for (size_t i = 0; i < r->count; i++) {
+        const struct configuration_view v = configuration_view(r->configuration, i);
+        const struct cfg_difference *differs = configuration_difference(r->configuration, i);
+        yyjson_mut_val *target = json_add_object(doc, targets);
+        cleanup(config_cost_fini) struct config_cost cost;
+        cleanup(cfg_line_difference_fini) struct cfg_line_difference lines;
+        config_cost_init(&cost, r, i);
+        configuration_line_difference(r->configuration, i, &lines);
+        json_put_text(doc, target, "url", r->targets[i].url);
+        json_put_text(doc, target, "state", v.away ? "no verdict" : v.state);
+        json_put_text(doc, target, "reason", config_reason(&r->targets[i], &v));
+        json_put_text(doc, target, "effect", cost.effect);
+        json_put_text(doc, target, "reload_why", cost.why.kind != ERROR_NONE ? cost.why.message : NULL);
+        config_put_commands(&cost.commands, COMMANDS_SHOWN, doc, target);
+        config_put_files(cost.files, doc, target);
+        json_put_texts(doc, target, "changes", (const char *const *)differs->texts,
+                       differs->count < CFG_DIFFERENCE_MAX ? differs->count : CFG_DIFFERENCE_MAX);
+        json_put_count(doc, target, "change_count", differs->count);
+        show_put_lines(&lines, doc, target);
+    }
+    show_json(doc, out);
 }

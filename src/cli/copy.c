@@ -1,15 +1,20 @@
-#include "cli/copy.h"
-
+/*
+ * `copy-to`: this program, its loader and its libraries, copied into a folder: there it runs on a file system that has neither,
+ * such as that of HAProxy's image, whose `haproxy -c` it needs:
+ *
+ *   FOLDER/ld.so --library-path FOLDER FOLDER/haproxy-k8s-sync
+ */
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/run.h"
 
 #define SELF "/proc/self/exe"
 #define PROGRAM "haproxy-k8s-sync"
@@ -88,7 +93,8 @@ static int copy_self(struct copy *c)
     return copy_file(c, beside, PROGRAM);
 }
 
-int copy_to(const char *folder, struct error *err)
+/* The folder has to be there; files of these names are replaced. */
+static int copy_to(const char *folder, struct error *err)
 {
     cleanup(copy_close) int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
@@ -98,4 +104,13 @@ int copy_to(const char *folder, struct error *err)
     if (copy_self(&c) != 0)
         return -1;
     return dl_iterate_phdr(copy_one, &c) != 0 ? -1 : 0;
+}
+
+int run_copy_to(const struct run *r)
+{
+    struct error err = {0};
+    if (copy_to(r->command->operand, &err) == 0)
+        return EXIT_SUCCESS;
+    fprintf(stderr, "haproxy-k8s-sync: %s\n", err.message);
+    return EXIT_FAILURE;
 }

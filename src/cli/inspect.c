@@ -8,18 +8,15 @@
 #include "report/checks.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "settings/settings.h"
 #include "model/cache.h"
 #include "servers/names.h"
 #include "host/timer.h"
-#include "daemon/clients.h"
 #include "cli/daemon_memory.h"
-#include "cli/inspect_check.h"
-#include "cli/inspect_decide.h"
-#include "cli/inspect_haproxy.h"
 #include "cli/did_you_mean.h"
+#include "cli/inspect_haproxy.h"
+#include "cli/inspect_print.h"
 #include "cli/inspect_report.h"
-#include "daemon/mappings.h"
+#include "cli/run.h"
 #include "daemon/sources.h"
 
 /* For so many servers of a backend the rules are asked one by one. */
@@ -67,18 +64,13 @@ static void read_haproxies(struct inspect *i)
         inspect_haproxy_start(&i->haproxies[h], i->options->timeout_ms);
 }
 
-static bool all_synced(const struct inspect *i)
-{
-    for (size_t k = 0; k < i->mappings.service_count; k++)
-        if (!sources_synced(i->sources, k))
-            return false;
-    return true;
-}
-
 static void on_synced(void *arg)
 {
     struct inspect *i = arg;
-    if (!i->reading && all_synced(i))
+    bool all = !i->reading;
+    for (size_t k = 0; all && k < i->mappings.service_count; k++)
+        all = sources_synced(i->sources, k);
+    if (all)
         read_haproxies(i);
 }
 
@@ -152,11 +144,6 @@ static void fill_mapping(const struct inspect *i, const struct mapping *from, st
     m->is_node = str_ip_family(node) == 0 || cache_find(sources_nodes(i->sources), node) != NULL;
 }
 
-static void add_reason(struct inspect_backend *b, const char *server, const char *text)
-{
-    b->reasons[b->reason_count++] = (struct inspect_reason){.server = mem_strdup(server), .text = mem_strdup(text)};
-}
-
 /* The desired state has only nodes of the Service. For the others, the rules say why. */
 static void fill_reasons(const struct inspect *i, const struct mapping *from, struct inspect_backend *b)
 {
@@ -169,10 +156,13 @@ static void fill_reasons(const struct inspect *i, const struct mapping *from, st
             continue;
         const char *node = desired_node(desired, server);
         bool known = mapping_explain(from, i->sources, node != NULL ? node : server, &e) == 0;
-        if (known && e.state == SERVER_OUT)
-            add_reason(b, server, e.verdict);
-        else if (!known && sources_synced(i->sources, from->service))
-            add_reason(b, server, "no node and no endpoint has this name");
+        const char *why = known && e.state == SERVER_OUT ? e.verdict
+                          : !known && sources_synced(i->sources, from->service)
+                              ? "no node and no endpoint has this name"
+                              : NULL;
+        if (why != NULL)
+            b->reasons[b->reason_count++] =
+                (struct inspect_reason){.server = mem_strdup(server), .text = mem_strdup(why)};
     }
 }
 
@@ -224,16 +214,6 @@ static void fill_target(struct inspect *i, struct inspect_haproxy *h, struct ins
     inspect_decide(t, i->mappings.count, &rules);
 }
 
-static char *nearest_names(const struct inspect *i, const char *node)
-{
-    cleanup(nearest_fini) struct nearest n;
-    nearest_init(&n, node);
-    nearest_of_nodes(&n, sources_caches(i->sources, 0));
-    for (size_t k = 0; k < i->mappings.service_count; k++)
-        nearest_of_endpoints(&n, sources_caches(i->sources, k));
-    return nearest_text(&n);
-}
-
 static void fill(struct inspect *i, struct inspect_report *r)
 {
     inspect_report_init(r, i->haproxy_count, i->mappings.count);
@@ -251,31 +231,24 @@ static void fill(struct inspect *i, struct inspect_report *r)
     }
     for (size_t k = 0; k < r->target_count; k++)
         fill_target(i, &i->haproxies[k], &r->targets[k]);
-    if (r->node != NULL && i->sources != NULL && inspect_explain_status(r) != EXIT_SUCCESS)
-        r->nearest = nearest_names(i, r->node);
+    if (r->node == NULL || i->sources == NULL || inspect_explain_status(r) == EXIT_SUCCESS)
+        return;
+    cleanup(nearest_fini) struct nearest n;
+    nearest_init(&n, r->node);
+    nearest_of_nodes(&n, sources_caches(i->sources, 0));
+    for (size_t k = 0; k < i->mappings.service_count; k++)
+        nearest_of_endpoints(&n, sources_caches(i->sources, k));
+    r->nearest = nearest_text(&n);
 }
 
 /* ---- life ---- */
 
-static void begin_sources(struct inspect *i, const struct settings *settings, const struct log *log)
+static void begin(struct inspect *i, struct settings *settings)
 {
     const struct sources_options options = {.services = i->mappings.services,
                                             .service_count = i->mappings.service_count,
                                             .node_selector = settings->nodes_watched,
-                                            .log = log};
-    /* Of a whole configuration there is nothing to read but HAProxies. */
-    if (i->clients->kube == NULL || i->mappings.service_count == 0) {
-        timer_set(&i->deadline, 0);
-        return;
-    }
-    i->sources = sources_new(i->base, i->clients->kube, &options, on_changed, i);
-    sources_start(i->sources);
-    timer_set(&i->refused, REFUSED_READ_MS);
-    timer_set(&i->deadline, i->options->timeout_ms);
-}
-
-static void begin(struct inspect *i, struct settings *settings, const struct log *log)
-{
+                                            .log = i->log};
     timer_init(&i->synced, i->base, on_synced, i);
     timer_init(&i->refused, i->base, check_refusals, i);
     timer_init(&i->deadline, i->base, on_deadline, i);
@@ -286,7 +259,15 @@ static void begin(struct inspect *i, struct settings *settings, const struct log
                              &i->rules.diff, on_haproxy, i);
         i->haproxies[h].wants_checks = i->options->checks;
     }
-    begin_sources(i, settings, log);
+    /* Of a whole configuration there is nothing to read but HAProxies. */
+    if (i->clients->kube == NULL || i->mappings.service_count == 0) {
+        timer_set(&i->deadline, 0);
+        return;
+    }
+    i->sources = sources_new(i->base, i->clients->kube, &options, on_changed, i);
+    sources_start(i->sources);
+    timer_set(&i->refused, REFUSED_READ_MS);
+    timer_set(&i->deadline, i->options->timeout_ms);
 }
 
 void inspect_refresh(struct event_base *base, struct settings *settings, struct clients *clients, const struct log *log,
@@ -301,14 +282,13 @@ void inspect_refresh(struct event_base *base, struct settings *settings, struct 
     struct inspect_report report;
     mappings_init(&i.mappings, settings);
     daemon_memory_init(&i.daemon, settings, options->daemon);
-    begin(&i, settings, log);
+    begin(&i, settings);
     event_base_dispatch(base);
     if (i.sources != NULL)
         sources_stop(i.sources); /* what they have is shown from here on, and does not change meanwhile */
     fill(&i, &report);
     for (size_t k = 0; options->node == NULL && k < report.target_count; k++)
-        inspect_check(base, i.haproxies[k].driver, i.haproxies[k].readout.version, options->timeout_ms,
-                      &report.targets[k], report.mapping_count);
+        inspect_haproxy_check(&i.haproxies[k], base, &report.targets[k]);
     options->show(options->arg, &report);
     inspect_report_fini(&report);
     if (i.sources != NULL)
@@ -323,15 +303,53 @@ void inspect_refresh(struct event_base *base, struct settings *settings, struct 
     mappings_fini(&i.mappings);
 }
 
-int inspect_run(struct event_base *base, struct settings *settings, const struct kube_access *access,
-                const char *version, const struct log *log, const struct inspect_options *options, struct error *err)
+/* ---- plan, explain ---- */
+
+struct inspection {
+    const struct run *run;
+    int status;
+};
+
+/* What concerns no backend goes to standard error. */
+static void on_report(void *arg, const struct inspect_report *report)
 {
-    struct clients clients;
-    const struct clients_hooks hooks = {0};
-    int status = clients_make(base, settings, access, version, &hooks, log, &clients, err);
-    clients_settle(base, &clients);
-    if (status == 0)
-        inspect_refresh(base, settings, &clients, log, options);
-    clients_free(&clients);
-    return status;
+    struct inspection *i = arg;
+    const struct run *r = i->run;
+    bool explains = r->command->kind == COMMAND_EXPLAIN;
+    cleanup(show_fini) struct show show;
+    cleanup(buf_fini) struct buf problems = {0};
+    struct page problem_page;
+    show_init(&show, r);
+    show_page_init(&problem_page, &problems, stderr, r->command, r->environ);
+    if (explains)
+        inspect_print_explain(report, &show.page);
+    else if (r->command->json)
+        inspect_print_json(report, &show.out);
+    else
+        inspect_print_plan(report, &show.page);
+    inspect_print_problems(report, &problem_page);
+    int status = show_end(&show, explains ? inspect_explain_status(report) : inspect_plan_status(report));
+    i->status = show_text(&problems, stderr) == 0 ? status : EXIT_FAILURE;
+}
+
+int run_inspect(const struct run *r)
+{
+    cleanup(kube_access_fini) struct kube_access access = {0};
+    const struct command *command = r->command;
+    struct error err = {0};
+    struct session session;
+    struct inspection inspection = {.run = r, .status = EXIT_FAILURE};
+    const struct inspect_options options = {.daemon = command->kind == COMMAND_PLAN ? command->daemon : NULL,
+                                            .node = command->operand,
+                                            .timeout_ms = command->timeout_ms,
+                                            .show = on_report,
+                                            .arg = &inspection};
+    if (run_manages_servers(r->settings, &err) != 0 || start_access(r->settings, r->environ, &access, &err) != 0)
+        return run_fail(&err, SETTINGS_EXIT_CODE);
+    if (session_begin(r, &access, LOG_LEVEL_WARN, &session, &err) == 0)
+        inspect_refresh(session.base, r->settings, &session.clients, &session.log, &options);
+    else
+        inspection.status = run_fail(&err, start_status(&err));
+    session_end(&session);
+    return inspection.status;
 }

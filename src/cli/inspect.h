@@ -1,6 +1,6 @@
 /*
- * One read of everything, for `plan` and `explain`: connects, syncs the watches once, reads each HAProxy once, all of
- * them side by side, and decides by the code that the daemon decides by. Writes nothing anywhere.
+ * One read of everything, for `plan`, `explain` and `doctor`: connects, syncs the watches once, reads each HAProxy once, all
+ * of them side by side, and decides by the code that the daemon decides by. Writes nothing anywhere.
  */
 #ifndef CLI_INSPECT_H
 #define CLI_INSPECT_H
@@ -8,14 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "base/log.h"
 
 struct clients;
 struct settings;
 struct event_base;
 struct inspect_report;
-struct kube_access;
 
 #define INSPECT_TIMEOUT_MS 30000
 
@@ -30,13 +28,8 @@ struct inspect_options {
     void *arg;
 };
 
-/* Runs the loop of base until all is known or the time is over. -1: not begun (as clients_make), nothing is shown. */
-int inspect_run(struct event_base *base, struct settings *settings, const struct kube_access *access,
-                const char *version, const struct log *log, const struct inspect_options *options,
-                struct error *err) must_check;
-
-/* The same with clients that are there already. Without a Kubernetes client nothing is known of the Services; there may
- * be fewer Data Plane clients than in the settings, or none. */
+/* Runs the loop of base until all is known or the time is over. Without a Kubernetes client nothing is known of the Services;
+ * there may be fewer Data Plane clients than in the settings, or none. */
 void inspect_refresh(struct event_base *base, struct settings *settings, struct clients *clients, const struct log *log,
                      const struct inspect_options *options);
 

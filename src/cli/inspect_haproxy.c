@@ -1,11 +1,16 @@
 #include "cli/inspect_haproxy.h"
 
+#include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "cli/inspect_report.h"
+#include "haproxy/cfg/content.h"
 #include "haproxy/drift.h"
 #include "haproxy/guard.h"
+#include "haproxy/local/config_edit.h"
+#include "servers/change/changes.h"
 #include "servers/change/diff.h"
 
 /* What is inconsistent is read again, once: a reload causes that for a moment. */
@@ -25,18 +30,13 @@ static void finish_unseen(struct inspect_haproxy *h, const struct error *err)
     finish(h);
 }
 
-static bool some_fail(const struct inspect_haproxy *h)
-{
-    for (size_t i = 0; i < h->count; i++)
-        for (size_t k = 0; k < h->found[i].runtime.count; k++)
-            if (runtime_fails_check(&h->found[i].runtime.servers[k]))
-                return true;
-    return false;
-}
-
 static void finish_with_checks(struct inspect_haproxy *h)
 {
-    h->asks_checks = h->wants_checks && some_fail(h);
+    bool any_fails = false;
+    for (size_t i = 0; i < h->count; i++)
+        for (size_t k = 0; k < h->found[i].runtime.count; k++)
+            any_fails = any_fails || runtime_fails_check(&h->found[i].runtime.servers[k]);
+    h->asks_checks = h->wants_checks && any_fails;
     if (h->asks_checks)
         h->driver->ops->ask_served(h->driver, true);
     else
@@ -103,16 +103,6 @@ static void on_previewed(void *arg, const struct written *w)
     finish_with_checks(h);
 }
 
-static void preview(struct inspect_haproxy *h)
-{
-    bool previews = h->driver->ops->preview != NULL && h->readout.file != NULL && !h->readout.split &&
-                    h->readout.file_problem == NULL && h->count > 0;
-    if (previews)
-        h->driver->ops->preview(h->driver, h->readout.version);
-    else
-        finish_with_checks(h);
-}
-
 /* ---- how the last reload ended ---- */
 
 static void on_history(void *arg, const struct reload_history *history, const struct error *err)
@@ -132,7 +122,12 @@ static void on_history(void *arg, const struct reload_history *history, const st
     } else {
         check_drift(h);
     }
-    preview(h);
+    bool previews = h->driver->ops->preview != NULL && h->readout.file != NULL && !h->readout.split &&
+                    h->readout.file_problem == NULL && h->count > 0;
+    if (previews)
+        h->driver->ops->preview(h->driver, h->readout.version);
+    else
+        finish_with_checks(h);
 }
 
 /* ---- the backends ---- */
@@ -182,19 +177,6 @@ static void look(void *arg)
     h->driver->ops->read(h->driver, &h->readout);
 }
 
-/* The file was read to its end; the running HAProxy was not. */
-static void keep_the_file(struct inspect_haproxy *h, const struct error *err)
-{
-    if (h->readout.file == NULL)
-        return;
-    keep(h, h->readout.found);
-    for (size_t i = 0; i < h->count; i++)
-        if (!h->found[i].runtime.readable && h->found[i].runtime.why == NULL)
-            h->found[i].runtime.why = mem_strdup(err->message);
-    h->seen = true;
-    h->dirty = h->readout.split;
-}
-
 static void on_deadline(void *arg)
 {
     struct inspect_haproxy *h = arg;
@@ -206,8 +188,14 @@ static void on_deadline(void *arg)
     }
     error_set(&err, ERROR_RETRY, "%s did not answer all requests within %.1f s", h->driver->name,
               (double)h->timeout_ms / 1000.0);
-    if (!h->seen)
-        keep_the_file(h, &err);
+    if (!h->seen && h->readout.file != NULL) { /* it was read to its end; the running HAProxy was not */
+        keep(h, h->readout.found);
+        for (size_t i = 0; i < h->count; i++)
+            if (!h->found[i].runtime.readable && h->found[i].runtime.why == NULL)
+                h->found[i].runtime.why = mem_strdup(err.message);
+        h->seen = true;
+        h->dirty = h->readout.split;
+    }
     if (h->seen)
         finish_without_history(h, &err);
     else
@@ -259,4 +247,119 @@ void inspect_haproxy_start(struct inspect_haproxy *h, uint64_t timeout_ms)
     h->timeout_ms = timeout_ms;
     timer_set(&h->deadline, timeout_ms);
     look(h);
+}
+
+/* ---- what HAProxy says of the file that a plan would make */
+
+struct plan_check {
+    struct event_base *base;
+    const struct inspect_haproxy *of;
+    const struct inspect_target *target;
+    struct timer deadline;
+    char *rejected; /* what HAProxy said last; NULL: it takes it, or could not be asked */
+};
+
+static void check_on_replaced(void *arg, const struct replaced *r)
+{
+    struct plan_check *c = arg;
+    c->rejected = r->result == TRANSACTION_REJECTED ? mem_strdup(r->error.message) : NULL;
+    event_base_loopbreak(c->base);
+}
+
+static void check_on_deadline(void *arg)
+{
+    const struct plan_check *c = arg;
+    c->of->driver->ops->cancel(c->of->driver, false);
+    event_base_loopbreak(c->base);
+}
+
+/* HAProxy refuses no place, weight or state of a server that is there, and these wait for nothing. */
+static bool check_is_needed(const struct inspect_backend *b)
+{
+    const struct diff *d = &b->plan.diff;
+    bool needed = d->backend_change || d->create_backend || b->choice.transaction;
+    for (size_t i = 0; i < d->change_count; i++)
+        needed = needed || d->changes[i].op != DIFF_CHANGE;
+    return b->seen && b->plan.verdict == PLAN_WRITE && needed;
+}
+
+/* only: NULL: all backends. Allocates; *ret_left_out: so many removals are not in there. */
+static struct change *check_changes(const struct plan_check *c, const struct inspect_backend *only, bool removals,
+                                    size_t *ret_count, size_t *ret_left_out)
+{
+    struct change *all = NULL;
+    *ret_count = *ret_left_out = 0;
+    for (size_t i = 0; i < c->of->count; i++) {
+        const struct inspect_backend *b = &c->target->backends[i];
+        size_t count = 0;
+        if (!check_is_needed(b) || (only != NULL && only != b))
+            continue;
+        cleanup(mem_free_ptr) struct change *list = changes_of(&b->actual, &b->plan.diff, &count);
+        all = mem_resize(all, *ret_count + count, sizeof(all[0]));
+        for (size_t k = 0; k < count; k++)
+            if (removals || list[k].kind != CHANGE_REMOVE_SERVER)
+                all[(*ret_count)++] = list[k];
+            else
+                (*ret_left_out)++;
+    }
+    return all;
+}
+
+/* Runs the loop. False: HAProxy takes it, or cannot be asked. */
+static bool check_rejects(struct plan_check *c, const struct change *list, size_t count)
+{
+    cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
+    cleanup(buf_wipe) struct buf text;
+    struct error err = {0};
+    const struct cfg_file *f = cfg_content_file(c->target->file, &err);
+    buf_init_secret(&text, 0);
+    free(c->rejected);
+    c->rejected = NULL;
+    if (count == 0 || f == NULL || local_config_edit(f, list, count, &edits, &err) != 0)
+        return false;
+    cfg_file_print(f, &edits, NULL, &text);
+    cleanup(cfg_content_unref_ptr) struct cfg_content *content = cfg_content_take(&text);
+    const struct replacement_request request = {.text = content, .edits = &edits};
+    timer_set(&c->deadline, c->of->timeout_ms);
+    c->of->driver->ops->replace(c->of->driver, c->of->readout.version, &request);
+    event_base_dispatch(c->base);
+    timer_cancel(&c->deadline);
+    return c->rejected != NULL;
+}
+
+/* As the daemon does: what can go on without the removals goes on. */
+static void check_backend(struct plan_check *c, struct inspect_backend *b)
+{
+    size_t count, left_out;
+    cleanup(mem_free_ptr) struct change *all = check_changes(c, b, true, &count, &left_out);
+    if (!check_rejects(c, all, count))
+        return;
+    cleanup(mem_free_ptr) char *why = c->rejected;
+    char *before = b->plan.text;
+    c->rejected = NULL;
+    cleanup(mem_free_ptr) struct change *some = check_changes(c, b, false, &count, &left_out);
+    if (count == 0 || left_out == 0 || check_rejects(c, some, count))
+        b->plan.verdict = PLAN_REFUSE;
+    b->rejected = true;
+    b->plan.text = mem_printf("HAProxy rejected the change; haproxy.cfg is unchanged: %s%s%s", why,
+                              b->plan.why != NULL ? "; " : "", b->plan.why != NULL ? b->plan.why : "");
+    b->plan.why = b->plan.text;
+    free(before);
+}
+
+void inspect_haproxy_check(const struct inspect_haproxy *h, struct event_base *base, struct inspect_target *t)
+{
+    static const struct driver_events check_events = {.replaced = check_on_replaced};
+    struct plan_check c = {.base = base, .of = h, .target = t};
+    size_t count, left_out;
+    cleanup(mem_free_ptr) struct change *all = check_changes(&c, NULL, true, &count, &left_out);
+    h->driver->events = &check_events;
+    h->driver->arg = &c;
+    timer_init(&c.deadline, base, check_on_deadline, &c);
+    if (t->file != NULL && check_rejects(&c, all, count))
+        for (size_t i = 0; i < h->count; i++)
+            check_backend(&c, &t->backends[i]);
+    free(c.rejected);
+    timer_fini(&c.deadline);
+    h->driver->arg = NULL;
 }

@@ -1,8 +1,8 @@
 /*
  * Reads one HAProxy once for `plan` and `explain`: the backends in its file, what it runs of them, and whether its last
  * reload failed, so that it may not run what haproxy.cfg says. GETs, and behind a Data Plane API an
- * empty transaction, which is deleted: what a write would make of the file is seen in no other way. inspect_check has
- * the file validated that a plan would make.
+ * empty transaction, which is deleted: what a write would make of the file is seen in no other way. Then it can be asked
+ * what it says of the file that a plan would make.
  */
 #ifndef CLI_INSPECT_HAPROXY_H
 #define CLI_INSPECT_HAPROXY_H
@@ -17,6 +17,7 @@
 #include "haproxy/served.h"
 
 struct diff_rules;
+struct inspect_target;
 
 struct inspect_haproxy {
     struct driver *driver;
@@ -45,5 +46,11 @@ void inspect_haproxy_init(struct inspect_haproxy *h, struct event_base *base, st
                           void (*done)(void *arg), void *arg);
 void inspect_haproxy_fini(struct inspect_haproxy *h);
 void inspect_haproxy_start(struct inspect_haproxy *h, uint64_t timeout_ms);
+
+/* HAProxy validates the file that the plans of t (what was read of it) would make, as the daemon lets it before it writes;
+ * nothing is written. Of all the changes that it has to accept; where it rejects these, each backend's alone, and without
+ * the removals. What cannot go on is refused in its plan; where only removals cannot, the plan says so. Runs the loop, as
+ * long as the reading might take for each check. Once, after the reading. */
+void inspect_haproxy_check(const struct inspect_haproxy *h, struct event_base *base, struct inspect_target *t);
 
 #endif

@@ -1,9 +1,13 @@
 #include "cli/inspect_report.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
-#include "report/checks.h"
+#include "base/rfc3339.h"
+#include "base/str.h"
+#include "cli/daemon_memory.h"
+#include "servers/change/backend_decision.h"
 #include "servers/change/parking.h"
 
 void inspect_report_init(struct inspect_report *r, size_t target_count, size_t mapping_count)
@@ -29,7 +33,7 @@ void inspect_report_init(struct inspect_report *r, size_t target_count, size_t m
     }
 }
 
-static void backend_end(struct inspect_backend *b)
+static void inspect_backend_fini(struct inspect_backend *b)
 {
     desired_fini(&b->named);
     plan_fini(&b->plan);
@@ -53,7 +57,7 @@ void inspect_report_fini(struct inspect_report *r)
     for (size_t t = 0; t < r->target_count; t++) {
         struct inspect_target *target = &r->targets[t];
         for (size_t m = 0; m < r->mapping_count; m++)
-            backend_end(&target->backends[m]);
+            inspect_backend_fini(&target->backends[m]);
         free(target->backends);
         free(target->drift);
         free(target->file_problem);
@@ -71,27 +75,222 @@ void inspect_report_fini(struct inspect_report *r)
     *r = (struct inspect_report){0};
 }
 
+/* ---- what the daemon would do */
+
 bool inspect_updates(const struct inspect_backend *b)
 {
     return b->runtime.readable && (!b->daemon.used || b->daemon.runtime_updates);
 }
 
+/* HAProxy may run something else than its file says. */
+static bool is_dirty(const struct inspect_target *t, const struct inspect_backend *b)
+{
+    return t->dirty || b->daemon.reload_due;
+}
+
+/* As the daemon has it, or where it is not known, when it begins. */
+static struct backend_decision_input decide_input(const struct inspect_target *t, struct inspect_backend *b,
+                                                  const struct inspect_rules *rules)
+{
+    return (struct backend_decision_input){
+        .at = {.actual = &b->actual,
+               .runtime = &b->runtime,
+               .desired = b->desired,
+               .memory = &b->memory,
+               .open = inspect_updates(b),
+               .sets_check_port = t->regroups},
+        .rules = rules->plan,
+        .parking = b->parking,
+        .file_problem = t->file_problem != NULL ? t->file_problem : b->daemon.file_problem,
+        .loss_limit = &b->daemon.loss_limit,
+        .now_ms = rules->now_ms,
+        .dirty = is_dirty(t, b),
+    };
+}
+
+/* Another writer reverts what is written; where the file is as desired, that is over. */
+static bool decide_pauses(const struct inspect_backend *b, enum plan_verdict v)
+{
+    return b->daemon.paused_until_ms != 0 && v != PLAN_IN_SYNC;
+}
+
+static void set_state(struct runtime *r, const char *server, enum runtime_admin state)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (str_eq(r->servers[i].name, server))
+            r->servers[i].admin = state;
+}
+
+/* A command that takes a server away needs another server that is ready, which may need an update first: what is to be
+ * commanded once that is written. The copies have the names and texts of b. */
+static void look_ahead(struct backend_decision_input input, struct inspect_backend *b)
+{
+    cleanup(plan_fini) struct plan plan;
+    cleanup(route_fini) struct route later;
+    cleanup(loss_limit_fini) struct loss_limit losses = {0}; /* what was written is no return of what was lost */
+    struct route *choice = &b->choice;
+    struct backend actual = b->actual;
+    struct runtime runtime = b->runtime;
+    actual.servers = mem_array(actual.server_count, sizeof(actual.servers[0]));
+    runtime.servers = mem_array(runtime.count, sizeof(runtime.servers[0]));
+    for (size_t i = 0; i < actual.server_count; i++)
+        actual.servers[i] = b->actual.servers[i];
+    for (size_t i = 0; i < runtime.count; i++)
+        runtime.servers[i] = b->runtime.servers[i];
+    for (size_t i = 0; i < choice->command_count; i++)
+        set_state(&runtime, choice->commands[i].name, choice->commands[i].state);
+    for (size_t i = 0; i < choice->update_count; i++) {
+        const struct diff_change *c = &b->first.diff.changes[choice->updates[i].change];
+        for (size_t k = 0; k < actual.server_count; k++)
+            if (str_eq(actual.servers[k].name, c->server.name))
+                actual.servers[k] = c->server;
+        if (c->fields & SERVER_MAINTENANCE)
+            set_state(&runtime, c->server.name, c->server.maintenance ? RUNTIME_MAINT : RUNTIME_READY);
+    }
+    for (size_t i = 0; i < input.loss_limit->count; i++)
+        loss_limit_recall(&losses, input.loss_limit->losses[i].server, &input.loss_limit->losses[i]);
+    input.loss_limit = &losses;
+    input.at.actual = &actual;
+    input.at.runtime = &runtime;
+    backend_decision_plan(&input, &plan);
+    backend_decision_route(&input, &plan, &later);
+    choice->commands =
+        mem_resize(choice->commands, choice->command_count + later.command_count, sizeof(choice->commands[0]));
+    for (size_t i = 0; i < later.command_count; i++)
+        choice->commands[choice->command_count++] = later.commands[i];
+    free(actual.servers);
+    free(runtime.servers);
+}
+
+/* What is not written is routed all the same, to show which way it would go. */
+static void decide_first(const struct inspect_target *t, struct inspect_backend *b, const struct inspect_rules *rules)
+{
+    const struct desired *desired = b->desired;
+    const struct diff_rules *managed = &rules->plan->diff;
+    if (rules->park_ttl_ms > 0)
+        b->parking = parking_new(rules->park_ttl_ms);
+    daemon_memory_recall(rules->daemon, t->url, b);
+    if (b->parking != NULL)
+        parking_refresh(b->parking, &b->actual, desired, managed, rules->node_exists, rules->node_arg, rules->now_ms);
+    if (b->actual.exists && (desired->state == DESIRED_OK || desired->state == DESIRED_EMPTY))
+        admin_states_refresh(&b->memory, &b->actual, &b->runtime, desired, managed, WORKER_SAME);
+    struct backend_decision_input input = decide_input(t, b, rules);
+    bool suspended = backend_decision_suspended(&input);
+    input.as_if = true;
+    backend_decision_plan(&input, &b->first);
+    backend_decision_route(&input, &b->first, &b->choice);
+    if (b->choice.update_count > 0 && !input.dirty && b->first.verdict != PLAN_REFUSE)
+        look_ahead(input, b);
+    if (suspended || decide_pauses(b, b->first.verdict))
+        b->choice.command_count = 0;
+}
+
+/* ---- what goes into the file */
+
+/* While running HAProxy differs from haproxy.cfg, each change needs a reload. */
+static bool needs_transaction(const struct inspect_target *t, const struct inspect_backend *b)
+{
+    return b->first.verdict == PLAN_WRITE && (b->choice.transaction || is_dirty(t, b));
+}
+
+static bool is_written(const struct inspect_backend *b, const char *server)
+{
+    for (size_t i = 0; i < b->choice.update_count; i++)
+        if (str_eq(b->first.diff.changes[b->choice.updates[i].change].server.name, server))
+            return true;
+    return false;
+}
+
+/* Parked without a reload, but for a moment only: the transaction that follows removes those without a node. */
+static void let_homeless_go(struct inspect_backend *b, const struct inspect_rules *rules)
+{
+    struct diff *d = &b->plan.diff;
+    for (size_t i = 0; i < d->change_count; i++) {
+        struct diff_change *c = &d->changes[i];
+        const char *node = desired_node(b->desired, c->server.name);
+        if (!c->parks || c->op != DIFF_CHANGE || !is_written(b, c->server.name) ||
+            rules->node_exists(rules->node_arg, node != NULL ? node : c->server.name))
+            continue;
+        c->op = DIFF_REMOVE;
+        c->parks = c->server.maintenance = false;
+        c->fields = 0;
+        c->detail[0] = '\0';
+    }
+    diff_sort(d);
+}
+
+static void decide_ways(const struct inspect_target *t, struct inspect_backend *b)
+{
+    const struct diff *d = &b->plan.diff;
+    /* Without a reload a drain does not change the file; it is shown as a change only if it is not written. */
+    bool commands = b->plan.verdict == PLAN_NOT_WRITTEN && inspect_updates(b) && !b->choice.transaction;
+    /* Who comes and goes without a reload does not where another change of the backend takes one. */
+    bool adds = t->adds && inspect_updates(b) && !is_dirty(t, b) && !d->backend_change && !d->create_backend &&
+                !b->actual.takes_no_weights;
+    b->ways = mem_array(d->change_count, sizeof(b->ways[0]));
+    for (size_t i = 0; i < d->change_count; i++) {
+        const struct diff_change *c = &d->changes[i];
+        bool without =
+            !is_dirty(t, b) && c->op == DIFF_CHANGE &&
+            (is_written(b, c->server.name) || (commands && diff_find_change(&b->first.diff, c->server.name) == NULL));
+        b->ways[i] = without ? INSPECT_WITHOUT_RELOAD : INSPECT_BY_RELOAD;
+        adds = adds && (c->op != DIFF_CHANGE || without);
+    }
+    for (size_t i = 0; i < d->change_count && adds; i++)
+        b->ways[i] = INSPECT_WITHOUT_RELOAD;
+}
+
+static void decide_rest(const struct inspect_target *t, struct inspect_backend *b, const struct inspect_rules *rules,
+                        bool reloads)
+{
+    struct backend_decision_input input = decide_input(t, b, rules);
+    /* What needs no reload is written before that. */
+    enum plan_verdict then = b->first.verdict == PLAN_WRITE ? PLAN_IN_SYNC : b->first.verdict;
+    input.conflict = decide_pauses(b, then);
+    input.for_file = needs_transaction(t, b) || (reloads && backend_decision_joins(&input, then));
+    backend_decision_plan(&input, &b->plan);
+    if (input.for_file && !backend_decision_suspended(&input) && !input.dirty && rules->node_exists != NULL)
+        let_homeless_go(b, rules);
+    decide_ways(t, b);
+    if (b->plan.verdict == PLAN_WRITE && decide_pauses(b, PLAN_WRITE)) {
+        int64_t wall_minus_mono_ms = rules->daemon->wall_minus_mono_ms;
+        char until[RFC3339_BYTES];
+        char *delayed = b->plan.text;
+        rfc3339_format(((int64_t)b->daemon.paused_until_ms + wall_minus_mono_ms) * 1000, 0, until);
+        b->plan.text = mem_printf(
+            "another writer keeps reverting the daemon's changes, so the daemon pauses writes until %s: %s%s%s", until,
+            b->daemon.reverted != NULL ? b->daemon.reverted : "", delayed != NULL ? "; besides, " : "",
+            delayed != NULL ? delayed : "");
+        free(delayed);
+        b->plan.why = b->plan.text;
+        b->plan.verdict = PLAN_NOT_WRITTEN;
+    }
+}
+
+void inspect_decide(struct inspect_target *t, size_t backend_count, const struct inspect_rules *rules)
+{
+    bool reloads = false;
+    for (size_t i = 0; i < backend_count; i++) {
+        struct inspect_backend *b = &t->backends[i];
+        if (!b->seen)
+            continue;
+        decide_first(t, b, rules);
+        bool writes = needs_transaction(t, b) && !decide_pauses(b, PLAN_WRITE);
+        reloads = reloads || writes || b->first.verdict == PLAN_RELOAD_AGAIN;
+    }
+    for (size_t i = 0; i < backend_count; i++)
+        if (t->backends[i].seen)
+            decide_rest(t, &t->backends[i], rules, reloads);
+}
+
+/* ---- the verdict, and the exit status */
+
 enum inspect_verdict inspect_verdict(const struct inspect_backend *b)
 {
-    static const enum inspect_verdict of_plan[] = {
-        [PLAN_WAIT] = INSPECT_WAITING,
-        [PLAN_IN_SYNC] = INSPECT_IN_SYNC,
-        [PLAN_WRITE] = INSPECT_CHANGES,
-        [PLAN_RELOAD_AGAIN] = INSPECT_RELOAD_AGAIN,
-        [PLAN_NO_ENDPOINT] = INSPECT_NO_ENDPOINT,
-        [PLAN_LOSS_LIMIT] = INSPECT_LOSS_LIMIT,
-        [PLAN_NOT_WRITTEN] = INSPECT_NOT_WRITTEN,
-        [PLAN_REFUSE] = INSPECT_REFUSED,
-    };
     if (!b->seen)
         return INSPECT_UNKNOWN;
     bool only_commanded = b->plan.verdict == PLAN_IN_SYNC && b->choice.command_count > 0;
-    return only_commanded ? INSPECT_CHANGES : of_plan[b->plan.verdict];
+    return only_commanded ? INSPECT_CHANGES : (enum inspect_verdict)b->plan.verdict;
 }
 
 static const struct {
@@ -114,7 +313,7 @@ const char *inspect_verdict_word(enum inspect_verdict v)
     return verdicts[v].word;
 }
 
-static int worse(int a, int b)
+int inspect_worse(int a, int b)
 {
     if (a == INSPECT_EXIT_UNKNOWN || b == INSPECT_EXIT_UNKNOWN)
         return INSPECT_EXIT_UNKNOWN;
@@ -125,7 +324,7 @@ int inspect_target_status(const struct inspect_report *r, const struct inspect_t
 {
     int worst = EXIT_SUCCESS;
     for (size_t m = 0; m < r->mapping_count; m++)
-        worst = worse(worst, verdicts[inspect_verdict(&t->backends[m])].status);
+        worst = inspect_worse(worst, verdicts[inspect_verdict(&t->backends[m])].status);
     return worst;
 }
 
@@ -133,7 +332,7 @@ int inspect_plan_status(const struct inspect_report *r)
 {
     int worst = r->incomplete ? INSPECT_EXIT_UNKNOWN : EXIT_SUCCESS;
     for (size_t t = 0; t < r->target_count; t++)
-        worst = worse(worst, inspect_target_status(r, &r->targets[t]));
+        worst = inspect_worse(worst, inspect_target_status(r, &r->targets[t]));
     return worst;
 }
 

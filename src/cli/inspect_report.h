@@ -1,6 +1,8 @@
 /*
- * What one read of Kubernetes and of each HAProxy found: filled by cli/inspect and cli/inspect_decide, shown by
- * cli/inspect_print. Plain values, so that a test can make them by hand.
+ * What one read of Kubernetes and of each HAProxy found, and what the daemon would do about it, by the code that it decides
+ * by: filled by cli/inspect, shown by cli/inspect_print. Plain values, so that a test can make them by hand. Without the
+ * daemon's memory a parked line is parked since now, a loss begins now, and a drain that fits the desired state counts as
+ * the daemon's. Pure.
  */
 #ifndef CLI_INSPECT_REPORT_H
 #define CLI_INSPECT_REPORT_H
@@ -20,6 +22,7 @@
 struct cfg_content;
 struct daemon_memory;
 struct parking;
+struct plan_rules;
 struct served;
 struct service;
 struct sources;
@@ -79,9 +82,9 @@ struct inspect_backend {
     struct inspect_reason *reasons;
     size_t reason_count;
 
-    /* The rest is by cli/inspect_decide. */
+    /* The rest is by inspect_decide. */
     struct plan plan;       /* as it goes into the file in the end */
-    bool rejected;          /* by cli/inspect_check: HAProxy would reject some of it, or all; plan.why says so */
+    bool rejected;          /* by inspect_haproxy_check: HAProxy would reject some of it, or all; plan.why says so */
     enum inspect_way *ways; /* of each change of the plan */
     /* What the daemon would begin with: without a reload where that is possible. The writes of choice are about it. The
      * commands are sent at once; those without a change in plan are all that happens to their server. */
@@ -129,17 +132,30 @@ struct inspect_report {
 void inspect_report_init(struct inspect_report *r, size_t target_count, size_t mapping_count);
 void inspect_report_fini(struct inspect_report *r); /* a zeroed one is allowed */
 
-/* What to do about a backend as far as exit status and JSON are concerned. */
+struct inspect_rules {
+    const struct plan_rules *plan;
+    uint64_t park_ttl_ms; /* 0: what is out is removed */
+    /* As in servers/servers.h. */
+    bool (*node_exists)(const void *arg, const char *server);
+    const void *node_arg;
+    uint64_t now_ms;
+    const struct daemon_memory *daemon; /* NULL: there is none */
+};
+
+/* What the daemon would do about one HAProxy: each of its backends that was seen; once. */
+void inspect_decide(struct inspect_target *t, size_t backend_count, const struct inspect_rules *rules);
+
+/* What to do about a backend as far as exit status and JSON are concerned: the verdict of its plan, and one more. */
 enum inspect_verdict {
-    INSPECT_IN_SYNC,
-    INSPECT_CHANGES,      /* something would be written, or set at runtime */
-    INSPECT_RELOAD_AGAIN, /* an empty commit */
-    INSPECT_NO_ENDPOINT,  /* no usable endpoint: what is there stays */
-    INSPECT_LOSS_LIMIT,   /* the loss limit delays removals, and nothing else differs */
-    INSPECT_NOT_WRITTEN,  /* there are changes, but writing is paused or this is a dry run */
-    INSPECT_REFUSED,      /* must not be written */
-    INSPECT_WAITING,      /* the desired state is unknown, or the settings must be clarified */
-    INSPECT_UNKNOWN,      /* HAProxy could not be read */
+    INSPECT_WAITING = PLAN_WAIT, /* the desired state is unknown, or the settings must be clarified */
+    INSPECT_IN_SYNC = PLAN_IN_SYNC,
+    INSPECT_CHANGES = PLAN_WRITE,             /* something would be written, or set at runtime */
+    INSPECT_RELOAD_AGAIN = PLAN_RELOAD_AGAIN, /* an empty commit */
+    INSPECT_NO_ENDPOINT = PLAN_NO_ENDPOINT,   /* no usable endpoint: what is there stays */
+    INSPECT_LOSS_LIMIT = PLAN_LOSS_LIMIT,     /* the loss limit delays removals, and nothing else differs */
+    INSPECT_NOT_WRITTEN = PLAN_NOT_WRITTEN,   /* there are changes, but writing is paused or this is a dry run */
+    INSPECT_REFUSED = PLAN_REFUSE,            /* must not be written */
+    INSPECT_UNKNOWN,                          /* HAProxy could not be read */
 };
 
 /* Changes reach it without a reload, as far as is known. */
@@ -150,6 +166,7 @@ const char *inspect_verdict_word(enum inspect_verdict v); /* "in_sync", "changes
 /* The worst of all backends: INSPECT_EXIT_UNKNOWN over INSPECT_EXIT_CHANGES over 0. */
 #define INSPECT_EXIT_CHANGES 2
 #define INSPECT_EXIT_UNKNOWN 1
+int inspect_worse(int a, int b); /* the worse of two */
 int inspect_plan_status(const struct inspect_report *r);
 int inspect_target_status(const struct inspect_report *r, const struct inspect_target *t);
 int inspect_explain_status(const struct inspect_report *r);

@@ -1,27 +1,37 @@
-#include "cli/release.h"
-
+/*
+ * `release`: gives up the backends of the settings in each HAProxy, as a way back to another controller or to none
+ * (servers/release.h). Without --yes it prints what it would do, and writes nothing. It refuses while a daemon runs,
+ * which would put it all back. Kubernetes is asked for the Lease alone. Its JSON has
+ *
+ *     released    nothing is left to be done
+ *     writes      it was to be done (--yes, without DRY_RUN)
+ *     problems    texts: what stands against being sure that no daemon runs
+ *     haproxies   url, released, problem (null)
+ *     backends    of each HAProxy: backend, haproxy; verdict: released, to_do, failed, unknown; why (null); exists;
+ *                 changes: what is left to be done (op, server, parked); drains: servers whose drain is to end;
+ *                 overridden: servers that an operator has put into maintenance; removed, drains_ended: what was done;
+ *                 kept, unmanaged: lines that stay
+ */
 #include <event2/event.h>
-#include <stdint.h>
 #include <stdlib.h>
+#include <yyjson.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "cli/release_print.h"
+#include "cli/run.h"
 #include "cli/running_daemon.h"
-#include "daemon/clients.h"
-#include "daemon/mappings.h"
 #include "haproxy/driver.h"
 #include "haproxy/instance.h"
 #include "haproxy/local/helper.h"
 #include "host/timer.h"
-#include "report/telemetry.h"
+#include "json/write.h"
 #include "servers/release.h"
-#include "settings/kubeconfig/kubeconfig.h"
-#include "settings/settings.h"
 
 #define LOOK_MS 10 /* whether all is known */
 #define ASK_MS 2000
 #define STOP_MS 5000
+#define STATUS_TO_DO 2 /* there is something to do, and nothing may be written */
+#define NAMES_SHOWN 20
 
 struct release_target {
     struct release *engine;
@@ -29,14 +39,9 @@ struct release_target {
 };
 
 struct release_job {
-    struct event_base *base;
-    const struct settings *settings;
-    const struct release_command_options *options;
+    const struct command *command;
+    struct session session;
     bool writes;
-    struct clients clients;
-    struct mappings mappings;
-    struct telemetry telemetry;
-    struct plan_rules rules;
     struct release_target *targets;
     size_t target_count, running;
     struct timer look, end;
@@ -44,11 +49,206 @@ struct release_job {
     char *unknown; /* why it is not sure that no daemon runs; NULL: it is */
 };
 
-/* ---- the run ---- */
+/* ---- how it ended */
+
+static int release_worse(int a, int b)
+{
+    return a == EXIT_FAILURE || b == EXIT_FAILURE ? EXIT_FAILURE : a != EXIT_SUCCESS ? a : b;
+}
+
+static int release_target_status(const struct release_job *j, const struct release_target *t)
+{
+    int status = EXIT_SUCCESS;
+    for (size_t i = 0; i < j->session.mappings.count; i++) {
+        const enum release_state state = release_view(t->engine, i).state;
+        bool failed = state == RELEASE_FAILED || state == RELEASE_UNKNOWN || (state == RELEASE_TO_DO && j->writes);
+        status = release_worse(status, failed ? EXIT_FAILURE : state == RELEASE_TO_DO ? STATUS_TO_DO : EXIT_SUCCESS);
+    }
+    return status;
+}
+
+/* 0 nothing is left to be done, STATUS_TO_DO, 1 not all could be done. */
+static int release_status(const struct release_job *j)
+{
+    int status = EXIT_SUCCESS;
+    for (size_t i = 0; i < j->target_count; i++)
+        status = release_worse(status, release_target_status(j, &j->targets[i]));
+    return status;
+}
+
+/* NULL: none. */
+static const char *release_problem(const struct instance_view *v)
+{
+    return v->waits != NULL ? v->waits : v->problem->kind != ERROR_NONE ? v->problem->message : NULL;
+}
+
+/* ---- as text */
+
+static void release_print_line(struct page *p, enum page_ink ink, const char *verb, const char *name, const char *why)
+{
+    page_put(p, INK_PLAIN, "    ");
+    page_put(p, ink, verb);
+    page_to(p, 14);
+    page_put(p, INK_BOLD, name);
+    page_put(p, INK_PLAIN, "  ");
+    page_flow_line(p, INK_DIM, why);
+}
+
+static void release_print_more(struct page *p, size_t count)
+{
+    if (count <= NAMES_SHOWN)
+        return;
+    page_printf(p, INK_DIM, "    and %zu more", count - NAMES_SHOWN);
+    page_end_line(p);
+}
+
+static void release_print_plan(struct page *p, const struct release_plan *plan)
+{
+    for (size_t i = 0; i < plan->removed_count && i < NAMES_SHOWN; i++)
+        release_print_line(p, INK_RED, "remove", plan->removed[i].name,
+                           plan->removed[i].maintenance ? "its line is in maintenance (parked)" : "its line is live");
+    release_print_more(p, plan->removed_count);
+    for (size_t i = 0; i < plan->undrained_count && i < NAMES_SHOWN; i++)
+        release_print_line(p, INK_GREEN, "ready", plan->undrained[i],
+                           "it drains at runtime, and its line is live: the drain ends");
+    release_print_more(p, plan->undrained_count);
+    for (size_t i = 0; i < plan->by_operator_count && i < NAMES_SHOWN; i++)
+        release_print_line(p, INK_YELLOW, "leave", plan->by_operator[i],
+                           "in maintenance at runtime alone: an operator set it, and it stays until the next reload");
+    release_print_more(p, plan->by_operator_count);
+}
+
+/* "2 lines removed, 1 drain ended" */
+static void release_print_counts(struct page *p, size_t lines, const char *removed, size_t drains, const char *ended)
+{
+    if (lines > 0)
+        page_printf(p, INK_PLAIN, "%zu %s %s", lines, lines == 1 ? "line" : "lines", removed);
+    if (drains > 0)
+        page_printf(p, INK_PLAIN, "%s%zu %s %s", lines > 0 ? ", " : "", drains, drains == 1 ? "drain" : "drains",
+                    ended);
+}
+
+static void release_print_backend(const struct release_view *v, struct page *p)
+{
+    const struct release_plan *plan = v->plan;
+    bool wrote = v->removed > 0 || v->undrained > 0;
+    page_put(p, INK_PLAIN, "  backend ");
+    page_put(p, INK_BOLD, v->backend);
+    page_put(p, INK_PLAIN, ": ");
+    if (v->state == RELEASE_UNKNOWN || v->state == RELEASE_FAILED)
+        page_put(p, INK_RED, v->state == RELEASE_FAILED ? "failed" : "could not be read");
+    else if (!v->exists)
+        page_put(p, INK_YELLOW, "not in haproxy.cfg");
+    else if (v->state == RELEASE_TO_DO)
+        release_print_counts(p, plan->removed_count, "to remove", plan->undrained_count, "to end");
+    else
+        page_put(p, INK_GREEN, wrote ? "released" : "nothing to release");
+    if (wrote) {
+        page_put(p, INK_PLAIN, ", ");
+        release_print_counts(p, v->removed, "removed", v->undrained, "ended");
+    }
+    if (v->exists && v->state != RELEASE_UNKNOWN && plan->refused == NULL)
+        page_printf(p, INK_PLAIN, "; %zu %s", plan->kept, plan->kept == 1 ? "server stays" : "servers stay");
+    if (plan->others > 0)
+        page_printf(p, INK_PLAIN, ", %zu not managed", plan->others);
+    page_end_line(p);
+    if (v->why != NULL) {
+        page_put(p, INK_PLAIN, "    ");
+        page_flow_line(p, INK_RED, v->why);
+    }
+    release_print_plan(p, plan);
+}
+
+static void release_print(const struct release_job *j, struct page *p)
+{
+    if (j->unknown != NULL) {
+        page_flow_line(p, INK_YELLOW, j->unknown);
+        page_flow_line(p, INK_YELLOW, "So a daemon may run elsewhere: make sure that none does.");
+    }
+    for (size_t i = 0; i < j->target_count; i++) {
+        const struct instance_view is = instance_view(j->targets[i].instance);
+        page_put(p, INK_BOLD, "HAProxy ");
+        page_put(p, INK_BOLD, is.url);
+        page_end_line(p);
+        if (release_problem(&is) != NULL) {
+            page_put(p, INK_PLAIN, "  ");
+            page_flow_line(p, INK_RED, release_problem(&is));
+        }
+        for (size_t k = 0; k < j->session.mappings.count; k++) {
+            const struct release_view v = release_view(j->targets[i].engine, k);
+            release_print_backend(&v, p);
+        }
+    }
+    if (release_status(j) != STATUS_TO_DO)
+        return;
+    page_end_line(p);
+    page_flow_line(p, INK_PLAIN,
+                   j->command->yes       ? "Nothing was written: DRY_RUN is true."
+                   : j->command->servers ? "Nothing was written. To do it: haproxy-k8s-sync release --servers --yes"
+                                         : "Nothing was written. To do it: haproxy-k8s-sync release --yes");
+}
+
+/* ---- as JSON */
+
+static void release_put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const char *url,
+                                const struct release_view *v)
+{
+    static const char *const verdicts[] = {[RELEASE_UNKNOWN] = "unknown",
+                                           [RELEASE_TO_DO] = "to_do",
+                                           [RELEASE_DONE] = "released",
+                                           [RELEASE_FAILED] = "failed"};
+    const struct release_plan *plan = v->plan;
+    yyjson_mut_val *obj = json_add_object(doc, list);
+    json_put_text(doc, obj, "backend", v->backend);
+    json_put_text(doc, obj, "haproxy", url);
+    json_put_text(doc, obj, "verdict", verdicts[v->state]);
+    json_put_text(doc, obj, "why", v->why);
+    json_put_bool(doc, obj, "exists", v->exists);
+    yyjson_mut_val *changes = json_put_list(doc, obj, "changes");
+    for (size_t i = 0; i < plan->removed_count; i++) {
+        yyjson_mut_val *change = json_add_object(doc, changes);
+        json_put_text(doc, change, "op", "remove");
+        json_put_text(doc, change, "server", plan->removed[i].name);
+        json_put_bool(doc, change, "parked", plan->removed[i].maintenance);
+    }
+    json_put_texts(doc, obj, "drains", plan->undrained, plan->undrained_count);
+    json_put_texts(doc, obj, "overridden", plan->by_operator, plan->by_operator_count);
+    json_put_count(doc, obj, "removed", v->removed);
+    json_put_count(doc, obj, "drains_ended", v->undrained);
+    json_put_count(doc, obj, "kept", plan->kept);
+    json_put_count(doc, obj, "unmanaged", plan->others);
+}
+
+static void release_put(const struct release_job *j, struct buf *out)
+{
+    yyjson_mut_val *root;
+    yyjson_mut_doc *doc = json_new(&root);
+    json_put_bool(doc, root, "released", release_status(j) == EXIT_SUCCESS);
+    json_put_bool(doc, root, "writes", j->writes);
+    yyjson_mut_val *problems = json_put_list(doc, root, "problems");
+    if (j->unknown != NULL)
+        json_add(problems, json_text(doc, j->unknown));
+    yyjson_mut_val *haproxies = json_put_list(doc, root, "haproxies");
+    yyjson_mut_val *backends = json_put_list(doc, root, "backends");
+    for (size_t i = 0; i < j->target_count; i++) {
+        const struct instance_view is = instance_view(j->targets[i].instance);
+        yyjson_mut_val *obj = json_add_object(doc, haproxies);
+        json_put_text(doc, obj, "url", is.url);
+        json_put_bool(doc, obj, "released", release_target_status(j, &j->targets[i]) == EXIT_SUCCESS);
+        json_put_text(doc, obj, "problem", release_problem(&is));
+        for (size_t k = 0; k < j->session.mappings.count; k++) {
+            const struct release_view v = release_view(j->targets[i].engine, k);
+            release_put_backend(doc, backends, is.url, &v);
+        }
+    }
+    show_json(doc, out);
+}
+
+/* ---- the run */
 
 static bool release_is_settled(const struct release_job *j, const struct release_target *t)
 {
-    for (size_t i = 0; i < j->mappings.count; i++) {
+    for (size_t i = 0; i < j->session.mappings.count; i++) {
         const struct release_view v = release_view(t->engine, i);
         if (v.state == RELEASE_UNKNOWN || (v.state == RELEASE_TO_DO && j->writes))
             return false;
@@ -59,7 +259,7 @@ static bool release_is_settled(const struct release_job *j, const struct release
 /* It cannot be read, and nothing was written that is to be followed. */
 static bool release_is_away(const struct release_job *j, const struct release_target *t)
 {
-    for (size_t i = 0; i < j->mappings.count; i++) {
+    for (size_t i = 0; i < j->session.mappings.count; i++) {
         const struct release_view v = release_view(t->engine, i);
         if (v.removed > 0 || v.undrained > 0)
             return false;
@@ -75,35 +275,43 @@ static void release_look(void *arg)
     for (size_t i = 0; i < j->target_count; i++)
         settled = settled && (release_is_settled(j, &j->targets[i]) || release_is_away(j, &j->targets[i]));
     if (settled || clock_mono_ms() >= j->until_ms)
-        event_base_loopbreak(j->base);
+        event_base_loopbreak(j->session.base);
     else
         timer_set(&j->look, LOOK_MS);
 }
 
-static void release_on_stopped(void *arg)
+static int release_check_daemon(struct release_job *j, const struct settings *settings,
+                                const struct kube_access *access, struct error *err)
 {
-    struct release_job *j = arg;
-    if (--j->running == 0)
-        event_base_loopbreak(j->base);
+    const uint64_t timeout_ms = j->command->timeout_ms;
+    const struct running_daemon_options ask = {.settings = settings,
+                                               .access = access,
+                                               .kube = j->session.clients.kube,
+                                               .url = j->command->daemon,
+                                               .timeout_ms = timeout_ms < ASK_MS ? timeout_ms : ASK_MS};
+    cleanup(mem_free_ptr) char *found = running_daemon_find(j->session.base, &ask, &j->unknown);
+    if (found == NULL)
+        return 0;
+    return error_set(err, ERROR_CONFLICT,
+                     "%s, and would put back what this command removes: stop it first (kubectl scale deployment NAME "
+                     "--replicas=0, or systemctl stop haproxy-k8s-sync)",
+                     found);
 }
 
-static void release_on_end(void *arg)
+static int release_start(struct release_job *j, struct settings *settings, struct error *err)
 {
-    const struct release_job *j = arg;
-    event_base_loopbreak(j->base);
-}
-
-static int release_start(struct release_job *j, struct settings *settings, const struct log *log, struct error *err)
-{
+    struct session *s = &j->session;
     size_t count;
-    cleanup(mem_free_ptr) struct driver **drivers = clients_drivers(j->base, &j->clients, settings, &count);
-    const struct release_options options = {.backends = j->mappings.backends,
-                                            .backend_count = j->mappings.count,
-                                            .rules = j->rules.diff,
-                                            .servers = j->options->servers,
+    cleanup(mem_free_ptr) struct driver **drivers = clients_drivers(s->base, &s->clients, settings, &count);
+    const struct release_options options = {.backends = s->mappings.backends,
+                                            .backend_count = s->mappings.count,
+                                            .rules = rules_for_plan(settings).diff,
+                                            .servers = j->command->servers,
                                             .writes = j->writes};
-    struct instance_options instance = {
-        .several = count > 1, .resync_period_ms = settings->resync_period_ms, .telemetry = &j->telemetry, .log = log};
+    struct instance_options instance = {.several = count > 1,
+                                        .resync_period_ms = settings->resync_period_ms,
+                                        .telemetry = &s->telemetry,
+                                        .log = &s->log};
     int rc = 0;
     j->targets = mem_array(count, sizeof(j->targets[0]));
     for (size_t i = 0; i < count; i++) {
@@ -111,124 +319,76 @@ static int release_start(struct release_job *j, struct settings *settings, const
         t->engine = release_new(&options);
         const struct engine *engine = release_engine(t->engine);
         instance.driver = drivers[i];
-        t->instance = instance_new(j->base, &instance, &engine, 1, err);
+        t->instance = instance_new(s->base, &instance, &engine, 1, err);
         if (t->instance == NULL)
             rc = -1;
     }
     return rc;
 }
 
-static void release_stop(struct release_job *j)
+static void release_on_stopped(void *arg)
 {
-    timer_cancel(&j->look);
-    j->running = j->target_count + 1;
-    for (size_t i = 0; i < j->target_count; i++)
-        instance_stop(j->targets[i].instance, release_on_stopped, j);
-    timer_set(&j->end, STOP_MS);
-    if (--j->running > 0)
-        event_base_dispatch(j->base);
+    struct release_job *j = arg;
+    if (--j->running == 0)
+        event_base_loopbreak(j->session.base);
 }
 
-/* ---- what is said ---- */
-
-static struct release_report_target release_report_target(const struct release_job *j, const struct release_target *t)
+static void release_on_end(void *arg)
 {
-    const struct instance_view v = instance_view(t->instance);
-    struct release_view *backends = mem_array(j->mappings.count, sizeof(backends[0]));
-    for (size_t i = 0; i < j->mappings.count; i++)
-        backends[i] = release_view(t->engine, i);
-    return (struct release_report_target){.url = v.url,
-                                          .problem = v.waits != NULL                 ? v.waits
-                                                     : v.problem->kind != ERROR_NONE ? v.problem->message
-                                                                                     : NULL,
-                                          .backends = backends};
+    const struct release_job *j = arg;
+    event_base_loopbreak(j->session.base);
 }
 
-static int release_show(const struct release_job *j)
+int run_release(const struct run *r)
 {
-    const struct release_command_options *o = j->options;
-    struct release_report_target *targets = mem_array(j->target_count, sizeof(targets[0]));
-    for (size_t i = 0; i < j->target_count; i++)
-        targets[i] = release_report_target(j, &j->targets[i]);
-    const struct release_report report = {.targets = targets,
-                                          .target_count = j->target_count,
-                                          .backend_count = j->mappings.count,
-                                          .writes = j->writes,
-                                          .yes = o->yes,
-                                          .servers = o->servers,
-                                          .unknown = j->unknown};
-    o->show(o->arg, &report);
-    int status = release_report_status(&report);
-    for (size_t i = 0; i < j->target_count; i++)
-        free((void *)(uintptr_t)targets[i].backends);
-    free(targets);
-    return status;
-}
-
-/* ---- whether it may ---- */
-
-static int release_check_daemon(struct release_job *j, struct error *err)
-{
-    const struct release_command_options *o = j->options;
-    const struct running_daemon_options ask = {.settings = j->settings,
-                                               .access = o->access,
-                                               .kube = j->clients.kube,
-                                               .url = o->daemon,
-                                               .timeout_ms = o->timeout_ms < ASK_MS ? o->timeout_ms : ASK_MS};
-    cleanup(mem_free_ptr) char *found = running_daemon_find(j->base, &ask, &j->unknown);
-    if (found != NULL)
-        return error_set(
-            err, ERROR_CONFLICT,
-            "%s, and would put back what this command removes: stop it first (kubectl scale deployment NAME "
-            "--replicas=0, or systemctl stop haproxy-k8s-sync)",
-            found);
-    return 0;
-}
-
-int release_command(struct event_base *base, struct settings *settings, const struct log *log,
-                    const struct release_command_options *options, int *ret_status, struct error *err)
-{
-    const struct kube_access none = {0};
-    const struct clients_hooks hooks = {0};
-    struct release_job j = {.base = base,
-                            .settings = settings,
-                            .options = options,
-                            .writes = options->yes && !settings->dry_run,
-                            .rules = rules_for_plan(settings)};
-    timer_init(&j.look, base, release_look, &j);
-    timer_init(&j.end, base, release_on_end, &j);
-    telemetry_init(&j.telemetry, options->version);
-    mappings_init(&j.mappings, settings);
-    int rc = clients_make(base, settings, options->access != NULL ? options->access : &none, options->version, &hooks,
-                          log, &j.clients, err);
-    if (rc == 0) {
-        clients_settle(base, &j.clients);
-        rc = release_check_daemon(&j, err);
-    }
-    if (rc == 0)
-        rc = release_start(&j, settings, log, err);
-    if (rc == 0) {
-        j.until_ms = clock_mono_ms() + j.options->timeout_ms;
+    cleanup(kube_access_fini) struct kube_access access = {0};
+    cleanup(show_fini) struct show show;
+    struct error err = {0}, no_access = {0};
+    struct settings *settings = r->settings;
+    struct release_job j = {.command = r->command, .writes = r->command->yes && !settings->dry_run};
+    struct session *s = &j.session;
+    int status = EXIT_FAILURE;
+    bool done = false;
+    show_init(&show, r);
+    if (run_manages_servers(settings, &err) != 0)
+        return run_fail(&err, SETTINGS_EXIT_CODE);
+    /* A cluster that is gone is no reason to keep its servers. */
+    bool asks = settings->leader_elect && start_access(settings, r->environ, &access, &no_access) == 0;
+    if (session_begin(r, asks ? &access : NULL, LOG_LEVEL_ERROR + 1, s, &err) != 0 ||
+        release_check_daemon(&j, settings, &access, &err) != 0 || release_start(&j, settings, &err) != 0) {
+        status = run_fail(&err, start_status(&err));
+    } else {
+        timer_init(&j.look, s->base, release_look, &j);
+        timer_init(&j.end, s->base, release_on_end, &j);
+        j.until_ms = clock_mono_ms() + j.command->timeout_ms;
         for (size_t i = 0; i < j.target_count; i++)
             instance_start(j.targets[i].instance);
         timer_set(&j.look, LOOK_MS);
-        event_base_dispatch(j.base);
-        *ret_status = release_show(&j);
-        release_stop(&j);
+        event_base_dispatch(s->base);
+        if (j.command->json)
+            release_put(&j, &show.out);
+        else
+            release_print(&j, &show.page);
+        done = release_status(&j) == EXIT_SUCCESS;
+        status = show_end(&show, release_status(&j));
+        timer_cancel(&j.look);
+        j.running = j.target_count + 1;
+        for (size_t i = 0; i < j.target_count; i++)
+            instance_stop(j.targets[i].instance, release_on_stopped, &j);
+        timer_set(&j.end, STOP_MS);
+        if (--j.running > 0)
+            event_base_dispatch(s->base);
+        timer_fini(&j.look);
+        timer_fini(&j.end);
     }
     for (size_t i = 0; i < j.target_count; i++) {
         instance_free(j.targets[i].instance);
         release_free(j.targets[i].engine);
     }
+    session_end(s);
     free(j.targets);
-    clients_free(&j.clients);
-    mappings_fini(&j.mappings);
-    telemetry_fini(&j.telemetry);
-    timer_fini(&j.look);
-    timer_fini(&j.end);
     free(j.unknown);
-    if (rc == 0 && j.writes && *ret_status == EXIT_SUCCESS && settings->local.file != NULL &&
-        !settings_share_backends(settings))
+    if (done && j.writes && settings->local.file != NULL && !settings_share_backends(settings))
         local_forget_lock(settings->local.file);
-    return rc;
+    return status;
 }

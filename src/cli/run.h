@@ -1,24 +1,35 @@
-/* What each command does, once its words and the settings are known: a function for each, named by cli/command_table. */
+/*
+ * What each command does, once its words and the settings are known: a function for each, named by cli/command_table, and
+ * what these have in common.
+ */
 #ifndef CLI_RUN_H
 #define CLI_RUN_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
-#include "base/compiler.h"
+#include "base/log.h"
+#include "base/page.h"
+#include "cli/command.h"
+#include "cli/start.h"
+#include "daemon/clients.h"
+#include "daemon/mappings.h"
+#include "report/telemetry.h"
+#include "settings/settings.h"
 
-struct command;
-struct flags;
-struct settings;
+struct cfg_line_difference;
 struct settings_findings;
+struct yyjson_mut_doc;
+struct yyjson_mut_val;
 
 struct run {
     const struct command *command;
     const struct flags *flags;
     char **environ;
     const char *version;
-    struct settings *settings; /* NULL: the command reads none */
+    struct settings *settings; /* NULL: the command reads none. They can be used, but for `doctor` */
     const struct settings_findings *findings;
-    bool ok; /* the settings can be used */
+    bool ok; /* they can */
 };
 
 /* The exit status. */
@@ -30,5 +41,52 @@ int run_release(const struct run *r) must_check;
 int run_config(const struct run *r) must_check;
 int run_template(const struct run *r) must_check;
 int run_copy_to(const struct run *r) must_check;
+
+int run_fail(const struct error *err, int status); /* says why; returns that status */
+/* -1: there are no backends whose servers the settings name. */
+int run_manages_servers(const struct settings *s, struct error *err) must_check;
+
+/* ---- what a command is shown by: standard output, as the command and the environment want it */
+
+struct show {
+    struct buf out;
+    struct page page; /* writes to it */
+};
+
+void show_init(struct show *s, const struct run *r);
+void show_fini(struct show *s);
+/* Brings it to standard output. The status, or 1 where it cannot be written. */
+int show_end(struct show *s, int status) must_check;
+
+/* For what goes to that file: colours and width as it, the command and the environment want them. */
+void show_page_init(struct page *p, struct buf *out, FILE *to, const struct command *command, char *const *environ);
+/* -1: it cannot be written. */
+int show_text(const struct buf *b, FILE *to) must_check;
+/* Adds the document and a line break, and frees it. */
+void show_json(struct yyjson_mut_doc *doc, struct buf *out);
+/* What differs between two haproxy.cfg: sections at that column, their lines at the second one. */
+void show_lines(const struct cfg_line_difference *d, size_t column, size_t deeper, struct page *p);
+/* "lines": [{"section", "line"}], "line_count" */
+void show_put_lines(const struct cfg_line_difference *d, struct yyjson_mut_doc *doc, struct yyjson_mut_val *to);
+
+/* ---- the ways to Kubernetes and each HAProxy */
+
+/* The answer is the output: what a daemon logs on its way is logged from that level on, or as -v asks. */
+struct log run_log(const struct run *r, enum log_level least);
+/* NULL: err says why. */
+struct event_base *run_base(struct error *err) must_check;
+
+struct session {
+    struct event_base *base;
+    struct log log;
+    struct clients clients;
+    struct mappings mappings;
+    struct telemetry telemetry; /* that nothing shows */
+};
+
+/* access NULL: Kubernetes is not asked. session_end in either case. */
+int session_begin(const struct run *r, const struct kube_access *access, enum log_level least, struct session *ret,
+                  struct error *err) must_check;
+void session_end(struct session *s);
 
 #endif

@@ -1,14 +1,14 @@
-#include "cli/services.h"
-
+/*
+ * `services view` and `services explain`: annotated Services as they are now, read once; nothing is written anywhere. What is
+ * wrong, and cannot be waited for, goes to standard error.
+ */
 #include <event2/event.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "cli/command.h"
+#include "cli/run.h"
 #include "daemon/quarantine.h"
 #include "daemon/services/services_source.h"
 #include "daemon/template/remarks.h"
@@ -18,7 +18,6 @@
 #include "kube/outage.h"
 #include "net/http.h"
 #include "report/checks.h"
-#include "settings/settings.h"
 
 #define AWAY_MS 500
 
@@ -128,16 +127,15 @@ static int look_explain(const struct services_source *source, const char *name, 
 
 /* ---- the look ---- */
 
+/* The exit status: 0, or 1 where Kubernetes could not be read in time, nothing is served, or there is no such Service. */
 static int look_run(struct services_look *l, const struct services_source_options *options,
                     const struct command *command)
 {
     static const struct services_source_callbacks callbacks = {.made = look_on_made, .failed = look_on_failed};
     struct error err = {0};
     struct services_source *source = services_source_new(l->base, options, &callbacks, l, &err);
-    if (source == NULL) {
-        fprintf(stderr, "error: %s\n", err.message);
-        return EXIT_FAILURE;
-    }
+    if (source == NULL)
+        return run_fail(&err, EXIT_FAILURE);
     timer_init(&l->deadline, l->base, look_on_deadline, l);
     timer_init(&l->away, l->base, look_on_away, l);
     timer_set(&l->deadline, command->timeout_ms);
@@ -145,43 +143,48 @@ static int look_run(struct services_look *l, const struct services_source_option
     services_source_start(source);
     event_base_dispatch(l->base);
     services_source_stop(source);
-    int status = !l->done                                        ? look_not_read(source, l)
-                 : command->services == COMMAND_SERVICES_EXPLAIN ? look_explain(source, command->operand, l->label)
-                                                                 : look_view(source, l);
+    int status = !l->done                                    ? look_not_read(source, l)
+                 : command->kind == COMMAND_SERVICES_EXPLAIN ? look_explain(source, command->operand, l->label)
+                                                             : look_view(source, l);
     timer_fini(&l->deadline);
     timer_fini(&l->away);
     services_source_free(source);
     return status;
 }
 
-int services_command(struct event_base *base, const struct settings *settings, const struct kube_access *access,
-                     const char *version, const struct log *log, const struct command *command)
+int run_services(const struct run *r)
 {
-    cleanup(mem_free_ptr) char *agent = mem_printf("haproxy-k8s-sync/%s", version);
+    cleanup(kube_access_fini) struct kube_access access = {0};
+    cleanup(mem_free_ptr) char *agent = mem_printf("haproxy-k8s-sync/%s", r->version);
+    const struct settings *settings = r->settings;
+    const struct log log = run_log(r, LOG_LEVEL_ERROR);
+    struct services_look l = {.label = settings->services_label};
     struct error err = {0};
-    struct services_look l = {.base = base, .label = settings->services_label};
-    int status = EXIT_FAILURE;
-    struct http *http = http_new(base, agent, &err);
+    if (settings->config_source != SETTINGS_CONFIG_SERVICES)
+        (void)error_set(&err, ERROR_INVALID, "this command is about annotated Services: set CONFIG_SOURCE=services");
+    if (err.kind != ERROR_NONE || start_access(settings, r->environ, &access, &err) != 0)
+        return run_fail(&err, SETTINGS_EXIT_CODE);
+    l.base = run_base(&err);
+    if (l.base == NULL)
+        return run_fail(&err, EXIT_FAILURE);
+    struct http *http = http_new(l.base, agent, &err);
     if (http != NULL && settings->proxy_from_environment)
         http_use_proxy_variables(http);
-    struct kube_client *kube = http != NULL ? kube_client_new(http, access, log, &err) : NULL;
-    if (kube != NULL && settings->kube_encoding == SETTINGS_KUBE_JSON)
-        kube_client_set_json(kube);
-    const struct quarantine_options kept = {.folder = settings->state_dir, .folder_fd = -1, .log = log};
-    struct quarantine *quarantine = quarantine_new(base, &kept);
+    l.kube = http != NULL ? kube_client_new(http, &access, &log, &err) : NULL;
+    if (l.kube != NULL && settings->kube_encoding == SETTINGS_KUBE_JSON)
+        kube_client_set_json(l.kube);
+    const struct quarantine_options kept = {.folder = settings->state_dir, .folder_fd = -1, .log = &log};
+    struct quarantine *quarantine = quarantine_new(l.base, &kept);
     const struct services_source_options options = {
-        .settings = settings, .kube = kube, .quarantine = quarantine, .state_fd = -1, .log = log};
-    l.kube = kube;
-    if (kube == NULL)
-        fprintf(stderr, "error: %s\n", err.message);
-    else
-        status = look_run(&l, &options, command);
+        .settings = settings, .kube = l.kube, .quarantine = quarantine, .state_fd = -1, .log = &log};
+    int status = l.kube != NULL ? look_run(&l, &options, r->command) : run_fail(&err, EXIT_FAILURE);
     if (quarantine_leaves_any_out(quarantine))
         fputs("note: what HAProxy refuses is shown as left out; /status of the daemon says what it serves as before\n",
               stderr);
     quarantine_free(quarantine);
-    kube_client_free(kube);
+    kube_client_free(l.kube);
     http_free(http);
     buf_fini(&l.text);
+    event_base_free(l.base);
     return status;
 }

@@ -2,10 +2,16 @@
 
 #include <event2/event.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include "host/sandbox.h"
-#include "settings/settings.h"
+#include "cli/flags.h"
+#include "cli/run.h"
+#include "configuration/store.h"
 #include "daemon/controller.h"
+#include "daemon/tracing.h"
+#include "host/sandbox.h"
+#include "settings/show.h"
 
 int start_access(const struct settings *settings, char **environ_, struct kube_access *ret, struct error *err)
 {
@@ -64,4 +70,49 @@ void start_fini(struct start *s)
     if (s->base != NULL)
         event_base_free(s->base);
     kube_access_fini(&s->access);
+}
+
+/* ---- check-config */
+
+/* In a copy of this process, as there is no way back. */
+static int start_check_sandbox(const struct start *start, const struct settings *s, const struct log *log,
+                               struct error *err)
+{
+    int status = 0;
+    if (!s->seccomp)
+        return EXIT_SUCCESS;
+    pid_t copy = fork();
+    if (copy == 0)
+        _exit(start_enter(start, s, log, err));
+    if (copy > 0 && waitpid(copy, &status, 0) == copy && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS)
+        return EXIT_SUCCESS;
+    (void)error_set(err, ERROR_FATAL, "SECCOMP=true: this kernel takes no filter of system calls");
+    return SETTINGS_EXIT_CODE;
+}
+
+/* As the daemon starts, but alongside one that runs: nothing listens, and nothing is made in STATE_DIR. */
+int run_check_config(const struct run *r)
+{
+    cleanup(buf_fini) struct buf out = {0};
+    struct settings *s = r->settings;
+    const struct settings_show how = {
+        .changed = r->command->changed, .flags = r->flags->given, .flag_count = r->flags->given_count};
+    const struct log silent = {.level = LOG_LEVEL_ERROR + 1, .fd = STDERR_FILENO};
+    struct error err = {0};
+    struct start start;
+    settings_print_as(s, &how, &out);
+    if (s->state_dir != NULL && s->config_source != SETTINGS_CONFIG_NONE && store_check(s->state_dir, &err) != 0)
+        return run_fail(&err, start_status(&err));
+    free(s->state_dir);
+    s->state_dir = NULL;
+    settings_listen_nowhere(s);
+    int status = start_make(s, r->environ, r->version, &silent, &start, &err);
+    if (status == EXIT_SUCCESS)
+        status = start_check_sandbox(&start, s, &silent, &err);
+    start_fini(&start);
+    if (status == EXIT_SUCCESS && tracing_check(s, &err) != 0)
+        status = SETTINGS_EXIT_CODE;
+    if (status != EXIT_SUCCESS)
+        return run_fail(&err, status);
+    return show_text(&out, stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

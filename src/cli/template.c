@@ -1,22 +1,22 @@
 #include "cli/template.h"
 
-#include <stdio.h>
 #include <stdlib.h>
+#include <yyjson.h>
 
-#include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "cli/inspect.h"
-#include "cli/show.h"
-#include "cli/template_internal.h"
 #include "json/write.h"
+#include "model/cache.h"
 #include "settings/environment.h"
 #include "template/folder.h"
 #include "template/haproxy_check.h"
 #include "template/objects.h"
 #include "template/render.h"
 #include "template/set.h"
+
+#define RENDERS 20 /* of a benchmark, by default */
 
 int template_fail(const char *dir, const struct error *err)
 {
@@ -33,13 +33,16 @@ struct template_set *template_read(const char *dir, struct error *err)
     return template_set_parse(folder.files, folder.count, err);
 }
 
-void template_show(const struct template_run *r, void (*fn)(struct page *p, const void *arg), const void *arg)
+bool template_next(const struct template_run *r, size_t *at, const struct template_test **ret)
 {
-    cleanup(buf_fini) struct buf out = {0};
-    struct page page;
-    show_page_init(&page, &out, stdout, r->command, r->trial.environment);
-    fn(&page, arg);
-    fwrite(buf_str(&out), 1, out.len, stdout);
+    bool alone = r->test != NULL || r->set->test_count == 0;
+    while (*at < (alone ? 1 : r->set->test_count)) {
+        *ret = alone ? r->test : &r->set->tests[*at];
+        (*at)++;
+        if (alone || trial_is_rendered(*ret))
+            return true;
+    }
+    return false;
 }
 
 char *template_file_name(const struct render_file *f)
@@ -48,15 +51,14 @@ char *template_file_name(const struct render_file *f)
     return mem_printf("%s%s%s", folder, folder[0] != '\0' ? "/" : "", f->name);
 }
 
-/* ---- render ---- */
+/* ---- render */
 
 static void template_print(const struct objects *objects, const struct rendered *r)
 {
     for (size_t i = 0; i < r->remark_count; i++) {
-        FILE *to = stderr;
         const struct render_remark *remark = &r->remarks[i];
         cleanup(mem_free_ptr) char *text = text_shown(remark->text, TEXT_TERMINAL, TEXT_WHOLE);
-        fprintf(to, "%s %s: %s%s\n", objects_resource_kind(objects, remark->resource), remark->key, text,
+        fprintf(stderr, "%s %s: %s%s\n", objects_resource_kind(objects, remark->resource), remark->key, text,
                 remark->left_out ? " (left out)" : "");
     }
     for (size_t i = 0; i < r->file_count; i++) {
@@ -71,7 +73,7 @@ static void template_print_json(const struct objects *objects, const struct rend
 {
     cleanup(buf_fini) struct buf out = {0};
     yyjson_mut_val *root;
-    cleanup(json_free_ptr) yyjson_mut_doc *doc = json_new(&root);
+    yyjson_mut_doc *doc = json_new(&root);
     yyjson_mut_val *files = json_put_list(doc, root, "files"), *remarks = json_put_list(doc, root, "remarks");
     for (size_t i = 0; i < r->file_count; i++) {
         yyjson_mut_val *file = json_add_object(doc, files);
@@ -86,8 +88,8 @@ static void template_print_json(const struct objects *objects, const struct rend
         json_put_text(doc, remark, "text", r->remarks[i].text);
         json_put_bool(doc, remark, "left_out", r->remarks[i].left_out);
     }
-    json_write(doc, true, &out);
-    printf("%s\n", buf_str(&out));
+    show_json(doc, &out);
+    fputs(buf_str(&out), stdout);
 }
 
 static int template_render(const struct template_run *r)
@@ -102,54 +104,138 @@ static int template_render(const struct template_run *r)
     return rc == 0 ? EXIT_SUCCESS : template_fail(r->command->operand, &err);
 }
 
-/* ---- all ---- */
+/* ---- benchmark: how long renders of a set take over the fixtures of its tests */
 
-static int template_schema(void)
+struct figures {
+    uint64_t *took_us; /* in order */
+    size_t count, objects, bytes;
+};
+
+static int figures_order(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static int figures_take(const struct template_run *r, const struct template_test *test, struct figures *f,
+                        struct error *err)
+{
+    struct objects *objects = trial_objects(r->set, r->set, test, false, err);
+    int rc = objects != NULL ? 0 : -1;
+    for (size_t i = 0; rc == 0 && i < objects_resource_count(objects); i++)
+        f->objects += cache_count(objects_cache(objects, i));
+    for (size_t i = 0; rc == 0 && i < f->count; i++) {
+        cleanup(rendered_fini) struct rendered rendered = {0};
+        rc = trial_render(r->set, objects, &r->trial, &rendered, err);
+        f->took_us[i] = rendered.took_us;
+        f->bytes = 0;
+        for (size_t k = 0; k < rendered.file_count; k++)
+            f->bytes += rendered.files[k].len;
+    }
+    objects_free(objects);
+    if (rc == 0)
+        qsort(f->took_us, f->count, sizeof(f->took_us[0]), figures_order);
+    return rc;
+}
+
+/* The least that so many of a hundred do not pass. */
+static double figures_ms(const struct figures *f, size_t percent)
+{
+    size_t rank = (f->count * percent + 99) / 100;
+    return (double)f->took_us[rank > 0 ? rank - 1 : 0] / 1000;
+}
+
+static void figures_print_json(const struct figures *f, const char *test)
 {
     cleanup(buf_fini) struct buf out = {0};
-    template_set_schema(&out);
-    return fputs(buf_str(&out), stdout) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    yyjson_mut_val *root;
+    cleanup(json_free_ptr) yyjson_mut_doc *doc = json_new(&root);
+    json_put_text(doc, root, "test", test);
+    json_put_count(doc, root, "renders", f->count);
+    json_put_count(doc, root, "objects", f->objects);
+    json_put_count(doc, root, "bytes", f->bytes);
+    json_put(doc, root, "p50_ms", yyjson_mut_real(doc, figures_ms(f, 50)));
+    json_put(doc, root, "p95_ms", yyjson_mut_real(doc, figures_ms(f, 95)));
+    json_write(doc, false, &out);
+    printf("%s\n", buf_str(&out));
 }
+
+static int template_benchmark(const struct template_run *r)
+{
+    const struct template_test *test;
+    uint64_t count = r->command->count > 0 ? r->command->count : RENDERS;
+    cleanup(mem_free_ptr) uint64_t *took_us = mem_array(count, sizeof(took_us[0]));
+    for (size_t at = 0; template_next(r, &at, &test);) {
+        struct figures f = {.took_us = took_us, .count = count};
+        const char *name = test != NULL ? test->name : NULL;
+        struct error err = {0};
+        if (figures_take(r, test, &f, &err) != 0)
+            return template_fail(r->command->operand, &err);
+        if (r->command->json)
+            figures_print_json(&f, name);
+        else
+            printf("%s: %zu renders of %zu objects to %zu bytes: p50 %.1f ms, p95 %.1f ms\n",
+                   name != NULL ? name : "without a test's fixtures", f.count, f.objects, f.bytes, figures_ms(&f, 50),
+                   figures_ms(&f, 95));
+    }
+    return EXIT_SUCCESS;
+}
+
+/* ---- all of them */
 
 static int template_start(struct template_run *r)
 {
-    static int (*const words[])(const struct template_run *r) = {
-        [COMMAND_TEMPLATE_RENDER] = template_render,       [COMMAND_TEMPLATE_TEST] = template_test,
-        [COMMAND_TEMPLATE_DIFF] = template_diff,           [COMMAND_TEMPLATE_VALIDATE] = template_validate,
-        [COMMAND_TEMPLATE_BENCHMARK] = template_benchmark,
-    };
     const char *name = r->command->test;
     struct error err = {0};
     r->test = name != NULL ? template_set_test(r->set, name) : NULL;
-    if (name == NULL || r->test != NULL)
-        return words[r->command->template](r);
-    cleanup(mem_free_ptr) char *known = template_set_known_tests(r->set, name);
-    (void)error_set(&err, ERROR_INVALID, "there is no test %s%s", name, known);
-    return template_fail(r->command->operand, &err);
+    if (name != NULL && r->test == NULL) {
+        cleanup(mem_free_ptr) char *known = template_set_known_tests(r->set, name);
+        (void)error_set(&err, ERROR_INVALID, "there is no test %s%s", name, known);
+        return template_fail(r->command->operand, &err);
+    }
+    switch (r->command->kind) {
+    case COMMAND_TEMPLATE_RENDER:
+        return template_render(r);
+    case COMMAND_TEMPLATE_TEST:
+        return template_test(r);
+    case COMMAND_TEMPLATE_DIFF:
+        return template_diff(r);
+    case COMMAND_TEMPLATE_VALIDATE:
+        return template_validate(r);
+    default:
+        return template_benchmark(r);
+    }
 }
 
-int template_command(const struct command *command, char *const *environ_)
+int run_template(const struct run *r)
 {
+    const struct command *command = r->command;
+    cleanup(buf_fini) struct buf schema = {0};
     struct error err = {0};
-    if (command->template == COMMAND_TEMPLATE_SCHEMA)
-        return template_schema();
+    if (command->kind == COMMAND_TEMPLATE_SCHEMA) {
+        template_set_schema(&schema);
+        return fputs(buf_str(&schema), stdout) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    }
     if (render_unavailable()[0] != '\0') {
-        fprintf(stderr, "error: %s\n", render_unavailable());
-        return EXIT_FAILURE;
+        (void)error_set(&err, ERROR_INVALID, "%s", render_unavailable());
+        return run_fail(&err, EXIT_FAILURE);
     }
     cleanup(template_set_free_ptr) struct template_set *set = template_read(command->operand, &err);
     if (set == NULL)
         return template_fail(command->operand, &err);
     bool filtered = true;
-    const char *seccomp = environment_get(environ_, "SECCOMP");
-    cleanup(mem_free_ptr) char *haproxy = haproxy_check_program(environ_);
-    if (!str_empty(seccomp) && str_parse_bool(seccomp, &filtered) != 0)
-        return (void)fprintf(stderr, "error: SECCOMP: expected true or false\n"), EXIT_FAILURE;
+    const char *seccomp = environment_get(r->environ, "SECCOMP");
+    cleanup(mem_free_ptr) char *haproxy = haproxy_check_program(r->environ);
+    if (!str_empty(seccomp) && str_parse_bool(seccomp, &filtered) != 0) {
+        (void)error_set(&err, ERROR_INVALID, "SECCOMP: expected true or false");
+        return run_fail(&err, EXIT_FAILURE);
+    }
     struct template_run run = {
+        .run = r,
         .command = command,
         .set = set,
         .trial = {.haproxy = haproxy,
-                  .environment = environ_,
+                  .environment = r->environ,
                   .timeout_ms = command->timeout_ms != INSPECT_TIMEOUT_MS ? command->timeout_ms : TRIAL_TIMEOUT_MS,
                   .unfiltered = !filtered}};
     int status = template_start(&run);

@@ -1,13 +1,12 @@
 /* template diff: what another template set, or a file, has otherwise than what the templates give. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <yyjson.h>
 
-#include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/template_internal.h"
+#include "cli/template.h"
 #include "haproxy/cfg/difference.h"
 #include "haproxy/cfg/file.h"
 #include "haproxy/cfg/line_difference.h"
@@ -20,16 +19,12 @@
 #define COLUMN 2
 #define FILE_MAX_BYTES (64u << 20)
 
-/* Files of one kind and name in both, or in one of them. */
+/* ---- a file of one kind and name, in both, or in one of them */
+
 struct pair {
     const struct render_file *before, *after; /* NULL: it is not there */
-    const struct render_file *one;            /* of them, for its name and kind */
-};
-
-struct difference {
-    const char *test;   /* NULL: without one */
-    struct pair *pairs; /* those that differ */
-    size_t count;
+    bool differs, is_cfg;
+    struct cfg_line_difference lines; /* is_cfg, and differs */
 };
 
 static const struct render_file *pair_find(const struct rendered *r, const struct render_file *like)
@@ -40,66 +35,27 @@ static const struct render_file *pair_find(const struct rendered *r, const struc
     return NULL;
 }
 
-static void cfg_parse_both(struct pair p, struct cfg_file *before, struct cfg_file *after)
+/* haproxy.cfg is compared in its meaning, as whole configurations are. */
+static void pair_init(struct pair *p, const struct render_file *before, const struct render_file *after)
 {
-    cfg_file_parse(before, p.before != NULL ? p.before->bytes : "", p.before != NULL ? p.before->len : 0);
-    cfg_file_parse(after, p.after != NULL ? p.after->bytes : "", p.after != NULL ? p.after->len : 0);
+    struct cfg_file was, is;
+    *p = (struct pair){.before = before,
+                       .after = after,
+                       .is_cfg = (after != NULL ? after : before)->kind == ENGINE_HAPROXY_CFG,
+                       .differs = before == NULL || after == NULL || before->len != after->len ||
+                                  memcmp(before->bytes, after->bytes, before->len) != 0};
+    if (!p->is_cfg || !p->differs)
+        return;
+    cfg_file_parse(&was, before != NULL ? before->bytes : "", before != NULL ? before->len : 0);
+    cfg_file_parse(&is, after != NULL ? after->bytes : "", after != NULL ? after->len : 0);
+    p->differs = before == NULL || after == NULL || !cfg_same_meaning(&was, &is, false);
+    if (p->differs)
+        cfg_line_difference_init(&p->lines, &was, &is);
+    cfg_file_fini(&was);
+    cfg_file_fini(&is);
 }
 
-/* haproxy.cfg: in its meaning, as whole configurations are compared. */
-static bool pair_differs(struct pair p)
-{
-    if (p.before == NULL || p.after == NULL)
-        return true;
-    if (p.before->len == p.after->len && memcmp(p.before->bytes, p.after->bytes, p.before->len) == 0)
-        return false;
-    if (p.one->kind != ENGINE_HAPROXY_CFG)
-        return true;
-    struct cfg_file before, after;
-    cfg_parse_both(p, &before, &after);
-    bool same = cfg_same_meaning(&before, &after, false);
-    cfg_file_fini(&before);
-    cfg_file_fini(&after);
-    return !same;
-}
-
-/* ---- shown ---- */
-
-static void cfg_print(struct page *p, const struct cfg_line_difference *d)
-{
-    const char *section = NULL;
-    for (size_t i = 0; i < d->count && i < CFG_LINE_DIFFERENCE_MAX; i++) {
-        const struct cfg_line_of *line = &d->lines[i];
-        if (!str_eq(section, line->section)) {
-            page_to(p, 2 * COLUMN);
-            page_put(p, INK_DIM, line->section);
-            page_end_line(p);
-        }
-        section = line->section;
-        page_to(p, 3 * COLUMN);
-        page_flow_line(p, line->text[0] == '-' ? INK_RED : INK_GREEN, line->text);
-    }
-    if (d->count == 0) {
-        page_to(p, 2 * COLUMN);
-        page_put(p, INK_DIM, "the order of lines alone");
-        page_end_line(p);
-    } else if (d->count > CFG_LINE_DIFFERENCE_MAX) {
-        page_to(p, 2 * COLUMN);
-        page_printf(p, INK_DIM, "and %zu more lines", d->count - CFG_LINE_DIFFERENCE_MAX);
-        page_end_line(p);
-    }
-}
-
-static void cfg_difference_of(struct pair p, struct cfg_line_difference *ret)
-{
-    struct cfg_file before, after;
-    cfg_parse_both(p, &before, &after);
-    cfg_line_difference_init(ret, &before, &after);
-    cfg_file_fini(&before);
-    cfg_file_fini(&after);
-}
-
-static size_t lines_of(const struct render_file *f)
+static size_t pair_lines(const struct render_file *f)
 {
     size_t n = 0;
     for (size_t i = 0; f != NULL && i < f->len; i++)
@@ -107,30 +63,64 @@ static size_t lines_of(const struct render_file *f)
     return n;
 }
 
-static const char *pair_says(struct pair p)
+/* ---- all of them */
+
+struct difference {
+    const char *test;   /* NULL: without one */
+    struct pair *pairs; /* those that differ */
+    size_t count;
+};
+
+static void difference_init(struct difference *d, const struct template_test *test, const struct rendered *before,
+                            const struct rendered *after, bool cfg_alone)
 {
-    return p.before == NULL ? "new" : p.after == NULL ? "gone" : "differs";
+    *d = (struct difference){.test = test != NULL ? test->name : NULL,
+                             .pairs = mem_array(before->file_count + after->file_count, sizeof(d->pairs[0]))};
+    for (size_t i = 0; i < after->file_count; i++) {
+        const struct render_file *is = &after->files[i], *was = pair_find(before, is);
+        if (was == NULL && cfg_alone)
+            continue;
+        pair_init(&d->pairs[d->count], was, is);
+        d->count += d->pairs[d->count].differs;
+    }
+    for (size_t i = 0; i < before->file_count; i++)
+        if (pair_find(after, &before->files[i]) == NULL)
+            pair_init(&d->pairs[d->count++], &before->files[i], NULL);
+}
+
+static void difference_fini(struct difference *d)
+{
+    for (size_t i = 0; i < d->count; i++)
+        if (d->pairs[i].is_cfg)
+            cfg_line_difference_fini(&d->pairs[i].lines);
+    free(d->pairs);
+}
+
+static const char *pair_says(const struct pair *p)
+{
+    return p->before == NULL ? "new" : p->after == NULL ? "gone" : "differs";
 }
 
 /* Of a map and other files their number of lines: what is in them may be a secret. */
-static void difference_print(struct page *p, const void *arg)
+static void difference_print(const struct difference *d, struct page *p)
 {
-    const struct difference *d = arg;
     page_printf(p, INK_BOLD, "%s: ", d->test != NULL ? d->test : "without a test's fixtures");
     page_put(p, d->count > 0 ? INK_YELLOW : INK_GREEN, d->count > 0 ? "differs" : "the same");
     page_end_line(p);
     for (size_t i = 0; i < d->count; i++) {
-        struct pair pair = d->pairs[i];
-        cleanup(mem_free_ptr) char *name = template_file_name(pair.one);
+        const struct pair *pair = &d->pairs[i];
+        cleanup(mem_free_ptr) char *name = template_file_name(pair->after != NULL ? pair->after : pair->before);
         page_to(p, COLUMN);
-        page_printf(p, INK_PLAIN, "%s: %s, %zu lines, before %zu", name, pair_says(pair), lines_of(pair.after),
-                    lines_of(pair.before));
+        page_printf(p, INK_PLAIN, "%s: %s, %zu lines, before %zu", name, pair_says(pair), pair_lines(pair->after),
+                    pair_lines(pair->before));
         page_end_line(p);
-        if (pair.one->kind != ENGINE_HAPROXY_CFG)
-            continue;
-        cleanup(cfg_line_difference_fini) struct cfg_line_difference lines;
-        cfg_difference_of(pair, &lines);
-        cfg_print(p, &lines);
+        if (pair->is_cfg && pair->lines.count == 0) {
+            page_to(p, 2 * COLUMN);
+            page_put(p, INK_DIM, "the order of lines alone");
+            page_end_line(p);
+        } else if (pair->is_cfg) {
+            show_lines(&pair->lines, 2 * COLUMN, 3 * COLUMN, p);
+        }
     }
 }
 
@@ -140,26 +130,17 @@ static void difference_put(const struct difference *d, yyjson_mut_doc *doc, yyjs
     json_put_bool(doc, to, "same", d->count == 0);
     yyjson_mut_val *files = json_put_list(doc, to, "files");
     for (size_t i = 0; i < d->count; i++) {
-        struct pair pair = d->pairs[i];
+        const struct pair *pair = &d->pairs[i];
         yyjson_mut_val *file = json_add_object(doc, files);
-        cleanup(mem_free_ptr) char *name = template_file_name(pair.one);
+        cleanup(mem_free_ptr) char *name = template_file_name(pair->after != NULL ? pair->after : pair->before);
         json_put_text(doc, file, "name", name);
         json_put_text(doc, file, "change", pair_says(pair));
-        if (pair.one->kind != ENGINE_HAPROXY_CFG)
-            continue;
-        cleanup(cfg_line_difference_fini) struct cfg_line_difference lines;
-        cfg_difference_of(pair, &lines);
-        yyjson_mut_val *list = json_put_list(doc, file, "lines");
-        for (size_t k = 0; k < lines.count && k < CFG_LINE_DIFFERENCE_MAX; k++) {
-            yyjson_mut_val *line = json_add_object(doc, list);
-            json_put_text(doc, line, "section", lines.lines[k].section);
-            json_put_text(doc, line, "line", lines.lines[k].text);
-        }
-        json_put_count(doc, file, "line_count", lines.count);
+        if (pair->is_cfg)
+            show_put_lines(&pair->lines, doc, file);
     }
 }
 
-/* ---- the other side ---- */
+/* ---- the other side */
 
 struct other {
     struct template_set *set; /* NULL: it is a file */
@@ -204,58 +185,46 @@ static int other_render(const struct template_run *r, const struct other *o, con
     return rc == 0 ? 0 : error_prefix(err, "%s", r->command->against);
 }
 
-/* ---- all ---- */
+/* ---- each test */
 
 static int diff_one(const struct template_run *r, const struct other *other, const struct template_test *test,
-                    struct difference *ret, yyjson_mut_doc *doc, yyjson_mut_val *list, struct error *err)
+                    yyjson_mut_doc *doc, yyjson_mut_val *list, int *status, struct error *err)
 {
     cleanup(rendered_fini) struct rendered before = {0};
     cleanup(rendered_fini) struct rendered after = {0};
-    *ret = (struct difference){.test = test != NULL ? test->name : NULL};
     struct objects *objects = trial_objects(r->set, r->set, test, false, err);
     int rc = objects != NULL ? trial_render(r->set, objects, &r->trial, &after, err) : -1;
     objects_free(objects);
     if (rc != 0 || other_render(r, other, test, &before, err) != 0)
         return -1;
-    bool alone = other->set == NULL;
-    ret->pairs = mem_array(before.file_count + after.file_count, sizeof(ret->pairs[0]));
-    for (size_t i = 0; i < after.file_count; i++) {
-        struct pair p = {pair_find(&before, &after.files[i]), &after.files[i], &after.files[i]};
-        if ((p.before != NULL || !alone) && pair_differs(p))
-            ret->pairs[ret->count++] = p;
-    }
-    for (size_t i = 0; i < before.file_count; i++)
-        if (pair_find(&after, &before.files[i]) == NULL)
-            ret->pairs[ret->count++] = (struct pair){&before.files[i], NULL, &before.files[i]};
-    difference_put(ret, doc, json_add_object(doc, list));
+    cleanup(difference_fini) struct difference d;
+    cleanup(show_fini) struct show show;
+    difference_init(&d, test, &before, &after, other->set == NULL);
+    difference_put(&d, doc, json_add_object(doc, list));
+    show_init(&show, r->run);
     if (!r->command->json)
-        template_show(r, difference_print, ret);
-    free(ret->pairs);
+        difference_print(&d, &show.page);
+    *status = show_end(&show, d.count > 0 ? DIFFERS_EXIT_CODE : *status);
     return 0;
 }
 
 int template_diff(const struct template_run *r)
 {
     struct error err = {0};
+    const struct template_test *test;
     cleanup(other_fini) struct other other;
-    bool differs = false, named = r->test != NULL, alone = named || r->set->test_count == 0;
-    yyjson_mut_val *root;
-    cleanup(json_free_ptr) yyjson_mut_doc *doc = json_new(&root);
-    yyjson_mut_val *list = json_put_list(doc, root, "tests");
-    if (other_init(&other, r->command->against, &err) != 0)
-        return template_fail(r->command->operand, &err);
-    for (size_t i = 0; i < (alone ? 1 : r->set->test_count); i++) {
-        const struct template_test *test = alone ? r->test : &r->set->tests[i];
-        struct difference d;
-        if (!trial_is_rendered(test) && !named)
-            continue;
-        if (diff_one(r, &other, test, &d, doc, list, &err) != 0)
-            return template_fail(r->command->operand, &err);
-        differs = differs || d.count > 0;
-    }
     cleanup(buf_fini) struct buf out = {0};
-    json_write(doc, true, &out);
+    int status = EXIT_SUCCESS;
+    yyjson_mut_val *root;
+    yyjson_mut_doc *doc = json_new(&root);
+    yyjson_mut_val *list = json_put_list(doc, root, "tests");
+    int rc = other_init(&other, r->command->against, &err);
+    for (size_t at = 0; rc == 0 && template_next(r, &at, &test);)
+        rc = diff_one(r, &other, test, doc, list, &status, &err);
+    show_json(doc, &out);
+    if (rc != 0)
+        return template_fail(r->command->operand, &err);
     if (r->command->json)
-        printf("%s\n", buf_str(&out));
-    return differs ? DIFFERS_EXIT_CODE : EXIT_SUCCESS;
+        fputs(buf_str(&out), stdout);
+    return status;
 }

@@ -1,13 +1,12 @@
 /* template test, template validate: what the tests of a set say, and what HAProxy says of what they give. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <yyjson.h>
 
-#include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "cli/template_internal.h"
+#include "cli/template.h"
 #include "json/write.h"
 #include "template/objects.h"
 #include "template/set.h"
@@ -15,7 +14,6 @@
 #define COLUMN 6
 #define OK "ok"
 #define FAILED "FAIL"
-#define SKIPPED "skip"
 
 /* "set.yaml:12: contains" */
 static char *finding_name(const struct trial_finding *f)
@@ -35,31 +33,27 @@ struct results {
 
 /* ---- text ---- */
 
-static void results_print_one(struct page *p, const struct trial_result *t)
+static void results_print_text(const struct results *r, struct page *p)
 {
-    page_put(p, t->failed > 0 ? INK_RED : INK_GREEN, t->failed > 0 ? FAILED : OK);
-    page_to(p, COLUMN);
-    page_put(p, INK_PLAIN, t->test->name);
-    if (t->test->description != NULL)
-        page_printf(p, INK_DIM, "  %s", t->test->description);
-    page_end_line(p);
-    for (size_t i = 0; i < t->count; i++) {
-        const struct trial_finding *f = &t->findings[i];
-        if (f->verdict == TRIAL_PASSED)
-            continue;
-        cleanup(mem_free_ptr) char *name = finding_name(f);
+    for (size_t i = 0; i < r->count; i++) {
+        const struct trial_result *t = &r->list[i];
+        page_put(p, t->failed > 0 ? INK_RED : INK_GREEN, t->failed > 0 ? FAILED : OK);
         page_to(p, COLUMN);
-        page_printf(p, INK_DIM, "%s%s: ", f->verdict == TRIAL_SKIPPED ? "skipped: " : "", name);
-        page_put(p, INK_PLAIN, f->why);
+        page_put(p, INK_PLAIN, t->test->name);
+        if (t->test->description != NULL)
+            page_printf(p, INK_DIM, "  %s", t->test->description);
         page_end_line(p);
+        for (size_t k = 0; k < t->count; k++) {
+            const struct trial_finding *f = &t->findings[k];
+            if (f->verdict == TRIAL_PASSED)
+                continue;
+            cleanup(mem_free_ptr) char *name = finding_name(f);
+            page_to(p, COLUMN);
+            page_printf(p, INK_DIM, "%s%s: ", f->verdict == TRIAL_SKIPPED ? "skipped: " : "", name);
+            page_put(p, INK_PLAIN, f->why);
+            page_end_line(p);
+        }
     }
-}
-
-static void results_print_text(struct page *p, const void *arg)
-{
-    const struct results *r = arg;
-    for (size_t i = 0; i < r->count; i++)
-        results_print_one(p, &r->list[i]);
     page_printf(p, INK_BOLD, "%zu tests, %zu failed", r->count, r->failed);
     if (r->skipped > 0)
         page_printf(p, INK_YELLOW, ", %zu assertions skipped", r->skipped);
@@ -68,13 +62,13 @@ static void results_print_text(struct page *p, const void *arg)
 
 /* ---- JSON ---- */
 
-static void results_print_json(const struct results *r)
+static const char *const results_words[] = {
+    [TRIAL_PASSED] = "passed", [TRIAL_FAILED] = "failed", [TRIAL_SKIPPED] = "skipped"};
+
+static void results_print_json(const struct results *r, struct buf *out)
 {
-    static const char *const verdicts[] = {
-        [TRIAL_PASSED] = "passed", [TRIAL_FAILED] = "failed", [TRIAL_SKIPPED] = "skipped"};
-    cleanup(buf_fini) struct buf out = {0};
     yyjson_mut_val *root;
-    cleanup(json_free_ptr) yyjson_mut_doc *doc = json_new(&root);
+    yyjson_mut_doc *doc = json_new(&root);
     json_put_bool(doc, root, "passed", r->failed == 0);
     yyjson_mut_val *tests = json_put_list(doc, root, "tests");
     for (size_t i = 0; i < r->count; i++) {
@@ -91,12 +85,11 @@ static void results_print_json(const struct results *r)
             json_put_text(doc, assertion, "type", f->assertion != NULL ? assertion_name(f->assertion->kind) : "render");
             json_put_text(doc, assertion, "description", f->assertion != NULL ? f->assertion->description : NULL);
             json_put_count(doc, assertion, "line", f->assertion != NULL ? f->assertion->line : t->test->line);
-            json_put_text(doc, assertion, "result", verdicts[f->verdict]);
+            json_put_text(doc, assertion, "result", results_words[f->verdict]);
             json_put_text(doc, assertion, "why", f->why);
         }
     }
-    json_write(doc, true, &out);
-    printf("%s\n", buf_str(&out));
+    show_json(doc, out);
 }
 
 /* ---- JUnit: what CI systems read */
@@ -165,81 +158,62 @@ int template_test(const struct template_run *r)
         results.failed += result->failed > 0;
         results.skipped += result->skipped;
     }
+    cleanup(show_fini) struct show show;
+    show_init(&show, r->run);
     if (r->command->json)
-        results_print_json(&results);
+        results_print_json(&results, &show.out);
     else if (r->command->junit)
         results_print_junit(&results);
     else
-        template_show(r, results_print_text, &results);
+        results_print_text(&results, &show.page);
     for (size_t i = 0; i < results.count; i++)
         trial_result_fini(&results.list[i]);
     free(results.list);
-    return results.failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return show_end(&show, results.failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
 /* ---- validate ---- */
 
-struct validation {
-    const char *name;
-    const char *verdict;
-    const char *why; /* NULL: none */
-};
-
-static void validation_print(struct page *p, const void *arg)
+static void validate_print(const char *name, enum trial_verdict verdict, const char *why, struct page *p)
 {
-    const struct validation *v = arg;
-    page_put(p, str_eq(v->verdict, OK) ? INK_GREEN : str_eq(v->verdict, FAILED) ? INK_RED : INK_YELLOW, v->verdict);
+    static const char *const words[] = {[TRIAL_PASSED] = OK, [TRIAL_FAILED] = FAILED, [TRIAL_SKIPPED] = "skip"};
+    static const enum page_ink inks[] = {
+        [TRIAL_PASSED] = INK_GREEN, [TRIAL_FAILED] = INK_RED, [TRIAL_SKIPPED] = INK_YELLOW};
+    page_put(p, inks[verdict], words[verdict]);
     page_to(p, COLUMN);
-    page_printf(p, INK_PLAIN, "%s%s%s", v->name, v->why != NULL ? ": " : "", v->why != NULL ? v->why : "");
+    page_printf(p, INK_PLAIN, "%s%s%s", name != NULL ? name : "without a test's fixtures", why != NULL ? ": " : "",
+                why != NULL ? why : "");
     page_end_line(p);
-}
-
-static bool validation_run(const struct template_run *r, const struct template_test *test, struct validation *ret,
-                           struct error *err)
-{
-    const char *skipped = NULL;
-    *ret = (struct validation){.name = test != NULL ? test->name : "without a test's fixtures", .verdict = OK};
-    struct objects *objects = trial_objects(r->set, r->set, test, false, err);
-    int rc = objects != NULL ? trial_check_haproxy(r->set, objects, &r->trial, &skipped, err) : -1;
-    objects_free(objects);
-    if (rc == 0 && skipped != NULL) {
-        ret->verdict = SKIPPED;
-        ret->why = skipped;
-    } else if (rc != 0) {
-        ret->verdict = FAILED;
-        ret->why = err->message;
-    }
-    return rc == 0;
 }
 
 int template_validate(const struct template_run *r)
 {
-    bool good = true;
-    yyjson_mut_val *root;
-    cleanup(json_free_ptr) yyjson_mut_doc *doc = json_new(&root);
-    yyjson_mut_val *list = json_put_list(doc, root, "tests");
-    for (size_t i = 0; i < (r->test != NULL || r->set->test_count == 0 ? 1 : r->set->test_count); i++) {
-        const struct template_test *test = r->test != NULL          ? r->test
-                                           : r->set->test_count > 0 ? &r->set->tests[i]
-                                                                    : NULL;
-        struct error err = {0};
-        struct validation v;
-        if (!trial_is_rendered(test) && r->test == NULL)
-            continue;
-        good = validation_run(r, test, &v, &err) && good;
-        yyjson_mut_val *row = json_add_object(doc, list);
-        json_put_text(doc, row, "name", test != NULL ? v.name : NULL);
-        json_put_text(doc, row, "result",
-                      str_eq(v.verdict, OK)       ? "passed"
-                      : str_eq(v.verdict, FAILED) ? "failed"
-                                                  : "skipped");
-        json_put_text(doc, row, "why", v.why);
-        if (!r->command->json)
-            template_show(r, validation_print, &v);
-    }
+    const struct template_test *test;
     cleanup(buf_fini) struct buf out = {0};
-    json_write(doc, true, &out);
+    int status = EXIT_SUCCESS;
+    yyjson_mut_val *root;
+    yyjson_mut_doc *doc = json_new(&root);
+    yyjson_mut_val *list = json_put_list(doc, root, "tests");
+    for (size_t at = 0; template_next(r, &at, &test);) {
+        const char *skipped = NULL, *name = test != NULL ? test->name : NULL;
+        struct error err = {0};
+        cleanup(show_fini) struct show show;
+        show_init(&show, r->run);
+        struct objects *objects = trial_objects(r->set, r->set, test, false, &err);
+        int rc = objects != NULL ? trial_check_haproxy(r->set, objects, &r->trial, &skipped, &err) : -1;
+        objects_free(objects);
+        enum trial_verdict verdict = rc != 0 ? TRIAL_FAILED : skipped != NULL ? TRIAL_SKIPPED : TRIAL_PASSED;
+        const char *why = rc != 0 ? err.message : skipped;
+        yyjson_mut_val *row = json_add_object(doc, list);
+        json_put_text(doc, row, "name", name);
+        json_put_text(doc, row, "result", results_words[verdict]);
+        json_put_text(doc, row, "why", why);
+        if (!r->command->json)
+            validate_print(name, verdict, why, &show.page);
+        status = show_end(&show, rc == 0 ? status : EXIT_FAILURE);
+    }
+    show_json(doc, &out);
     if (r->command->json)
-        printf("%s\n", buf_str(&out));
-    return good ? EXIT_SUCCESS : EXIT_FAILURE;
+        fputs(buf_str(&out), stdout);
+    return status;
 }

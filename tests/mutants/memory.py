@@ -1,10 +1,10 @@
-"""What `plan` takes of the running daemon: what is believed (cli/daemon_memory), and what is decided by it (cli/inspect_decide). That
+"""What `plan` takes of the running daemon: what is believed (cli/daemon_memory), and what is decided by it (cli/inspect_report). That
 /status says it, the streams notice (tests/sequences/planned.c)."""
 
 from .mutant import Mutant, room
 
 MEMORY = "cli/daemon_memory.c"
-DECIDE = "cli/inspect_decide.c"
+DECIDE = "cli/inspect_report.c"
 STATUS = "daemon/status/status_memory.c"
 
 room("memory", ("test_daemon_memory", "test_inspect_decide", "test_server_state"), (

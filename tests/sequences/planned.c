@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/daemon_memory.h"
-#include "cli/inspect_decide.h"
 #include "cli/inspect_report.h"
 #include "servers/servers_internal.h"
 #include "world.h"

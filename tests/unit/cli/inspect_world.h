@@ -6,7 +6,6 @@
 
 #include "model/objects.h"
 #include "servers/change/parking.h"
-#include "cli/inspect_decide.h"
 #include "cli/inspect_print.h"
 #include "cli/inspect_report.h"
 #include "base/page.h"

@@ -1,4 +1,4 @@
-/* src/cli/inspect_decide: which way each change goes, runtime commands, and what a reload takes along. */
+/* src/cli/inspect_report, inspect_decide: which way each change goes, runtime commands, and what a reload takes along. */
 
 #include "inspect_world.h"
 
