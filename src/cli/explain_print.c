@@ -1,17 +1,28 @@
 /* `explain NODE`: for each backend the rules in their order; then, for each HAProxy, what it has of the node now, and
  * what would change. */
+#include <stdarg.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/page.h"
 #include "base/str.h"
 #include "cli/inspect_print.h"
 #include "cli/inspect_report.h"
-#include "base/page.h"
 
 #define MARGIN 2
 #define RULE_COLUMN 18
 
-/* ---- what HAProxy has of the node ---- */
+static printf_like(4, 5) void print_field(struct page *p, const char *name, enum page_ink ink, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    cleanup(mem_free_ptr) char *text = mem_vprintf(fmt, args);
+    va_end(args);
+    page_to(p, MARGIN);
+    page_put(p, INK_DIM, name);
+    page_to(p, RULE_COLUMN);
+    page_flow_line(p, ink, text);
+}
 
 /* As in haproxy.cfg. */
 static char *line_text(const struct backend_server *s)
@@ -34,62 +45,40 @@ static char *line_text(const struct backend_server *s)
     return buf_take(&text);
 }
 
-static void print_field(struct page *p, const char *name, enum page_ink ink, const char *text)
-{
-    page_to(p, MARGIN);
-    page_put(p, INK_DIM, name);
-    page_to(p, RULE_COLUMN);
-    page_flow_line(p, ink, text);
-}
+/* ---- what HAProxy has of the node */
 
-/* Words, and their colour. */
-struct said {
-    char *text; /* NULL: nothing to say */
-    enum page_ink ink;
-};
-
-static struct said state_in_maintenance(const struct inspect_report *r, const struct inspect_backend *b,
-                                        const struct backend_server *line)
-{
-    bool parked = inspect_has_lines(b) && inspect_line(r, b, line) == INSPECT_LINE_PARKED;
-    return (struct said){mem_strdup(parked ? "parked: in maintenance, kept so that its return needs no reload"
-                                           : "in maintenance: no new connections, open ones continue"),
-                         INK_DIM};
-}
-
-/* Of a line that is live. */
-static struct said state_that_runs(const struct inspect_backend *b, const struct runtime_server *is)
+/* Of a line that is live, which HAProxy runs. */
+static void print_running(const struct inspect_backend *b, const struct runtime_server *is, struct page *p)
 {
     const struct admin_state *overridden = inspect_overridden(b, is->name);
-    const char *state = runtime_admin_name(is->admin);
     if (overridden != NULL)
-        return (struct said){mem_printf("admin state %s, set by an operator: left alone until it is set to ready",
-                                        runtime_admin_name(overridden->theirs)),
-                             INK_YELLOW};
-    if (is->admin == RUNTIME_READY && runtime_fails_check(is))
-        return (struct said){
-            mem_strdup("DOWN: its admin state is ready, but its health check fails, so it gets no connections"),
-            INK_RED};
-    if (is->admin == RUNTIME_READY)
-        return (struct said){mem_strdup("live: its admin state is ready"), INK_DIM};
-    if (is->admin == RUNTIME_DRAIN)
-        return (struct said){mem_strdup("draining, set at runtime only: no new connections, open ones continue"),
-                             INK_CYAN};
-    return (struct said){mem_printf("its admin state is %s", state), INK_YELLOW};
+        print_field(p, "", INK_YELLOW, "admin state %s, set by an operator: left alone until it is set to ready",
+                    runtime_admin_name(overridden->theirs));
+    else if (is->admin == RUNTIME_READY && runtime_fails_check(is))
+        print_field(p, "", INK_RED,
+                    "DOWN: its admin state is ready, but its health check fails, so it gets no connections");
+    else if (is->admin == RUNTIME_READY)
+        print_field(p, "", INK_DIM, "live: its admin state is ready");
+    else if (is->admin == RUNTIME_DRAIN)
+        print_field(p, "", INK_CYAN, "draining, set at runtime only: no new connections, open ones continue");
+    else
+        print_field(p, "", INK_YELLOW, "its admin state is %s", runtime_admin_name(is->admin));
 }
 
-static struct said state_now(const struct inspect_report *r, const struct inspect_backend *b,
-                             const struct backend_server *line)
+static void print_state(const struct inspect_report *r, const struct inspect_backend *b,
+                        const struct backend_server *line, struct page *p)
 {
-    if (line->maintenance)
-        return state_in_maintenance(r, b, line);
-    if (!b->runtime.readable)
-        return (struct said){b->runtime.why != NULL ? mem_printf("cannot read the running HAProxy: %s", b->runtime.why)
-                                                    : NULL,
-                             INK_YELLOW};
-    const struct runtime_server *is = runtime_find(&b->runtime, line->name);
-    return is != NULL ? state_that_runs(b, is)
-                      : (struct said){mem_strdup("the running HAProxy does not have it"), INK_YELLOW};
+    const struct runtime_server *is = b->runtime.readable ? runtime_find(&b->runtime, line->name) : NULL;
+    if (line->maintenance && inspect_has_lines(b) && inspect_line(r, b, line) == INSPECT_LINE_PARKED)
+        print_field(p, "", INK_DIM, "parked: in maintenance, kept so that its return needs no reload");
+    else if (line->maintenance)
+        print_field(p, "", INK_DIM, "in maintenance: no new connections, open ones continue");
+    else if (is != NULL)
+        print_running(b, is, p);
+    else if (b->runtime.readable)
+        print_field(p, "", INK_YELLOW, "the running HAProxy does not have it");
+    else if (b->runtime.why != NULL)
+        print_field(p, "", INK_YELLOW, "cannot read the running HAProxy: %s", b->runtime.why);
 }
 
 /* What it is called in this HAProxy. */
@@ -102,56 +91,32 @@ static const char *server_name(const struct inspect_backend *b)
 static void print_now(const struct inspect_report *r, const struct inspect_backend *b,
                       const struct backend_server *line, struct page *p)
 {
-    cleanup(mem_free_ptr) char *text = NULL;
+    static const char name[] = "now in HAProxy";
+    cleanup(mem_free_ptr) char *text = line != NULL ? line_text(line) : NULL;
     if (!b->seen)
-        text = mem_printf("unknown, HAProxy could not be read: %s", b->unseen.message);
+        print_field(p, name, INK_YELLOW, "unknown, HAProxy could not be read: %s", b->unseen.message);
     else if (!b->actual.exists)
-        text = mem_strdup("HAProxy has no such backend");
+        print_field(p, name, INK_PLAIN, "HAProxy has no such backend");
     else if (line == NULL)
-        text = mem_printf("no server %s", server_name(b));
+        print_field(p, name, INK_PLAIN, "no server %s", server_name(b));
     else
-        text = line_text(line);
-    print_field(p, "now in HAProxy", b->seen ? INK_PLAIN : INK_YELLOW, text);
-    if (b->seen && !str_eq(server_name(b), b->of->explanation.server)) {
-        cleanup(mem_free_ptr) char *called =
-            mem_printf("%s here (by ADOPT_SERVERS or SERVER_NAME_FORMAT)", server_name(b));
-        print_field(p, "called", INK_PLAIN, called);
-    }
-    if (line == NULL)
-        return;
-    struct said state = state_now(r, b, line);
-    if (state.text != NULL)
-        print_field(p, "", state.ink, state.text);
-    free(state.text);
+        print_field(p, name, INK_PLAIN, "%s", text);
+    if (b->seen && !str_eq(server_name(b), b->of->explanation.server))
+        print_field(p, "called", INK_PLAIN, "%s here (by ADOPT_SERVERS or SERVER_NAME_FORMAT)", server_name(b));
+    if (line != NULL)
+        print_state(r, b, line, p);
 }
 
-/* ---- what would change ---- */
-
-static char *change_text(const struct diff_change *c)
-{
-    if (c->op == DIFF_REMOVE)
-        return mem_strdup("- it is removed");
-    if (c->op == DIFF_CHANGE)
-        return mem_printf("~ %s", c->detail);
-    cleanup(mem_free_ptr) char *line = line_text(&c->server);
-    return mem_printf("+ %s", line);
-}
-
-static const char *name_clash(const struct diff *d, const char *server)
-{
-    for (size_t i = 0; i < d->skip_count; i++)
-        if (str_eq(d->skips[i].name, server))
-            return d->skips[i].reason;
-    return NULL;
-}
+/* ---- what would change */
 
 /* Where no change is about it. Allocates. */
 static char *unchanged_text(const struct inspect_report *r, const struct inspect_backend *b,
                             const struct backend_server *line)
 {
-    const char *clash = name_clash(&b->plan.diff, server_name(b));
-    if (clash != NULL)
-        return mem_printf("nothing: %s", clash);
+    const struct diff *d = &b->plan.diff;
+    for (size_t i = 0; i < d->skip_count; i++)
+        if (str_eq(d->skips[i].name, server_name(b)))
+            return mem_printf("nothing: %s", d->skips[i].reason);
     if (line == NULL)
         return mem_strdup("nothing");
     switch (inspect_line(r, b, line)) {
@@ -176,59 +141,67 @@ static char *unchanged_text(const struct inspect_report *r, const struct inspect
     return mem_strdup("nothing: it is as desired");
 }
 
-static void print_change(const struct inspect_backend *b, const struct diff_change *change, struct page *p)
+static void print_change(const struct inspect_backend *b, const struct diff_change *c, struct page *p)
 {
-    static const enum page_ink inks[] = {[DIFF_ADD] = INK_GREEN, [DIFF_CHANGE] = INK_YELLOW, [DIFF_REMOVE] = INK_RED};
-    cleanup(mem_free_ptr) char *text = change_text(change);
-    print_field(p, "next", inks[change->op], text);
-    print_field(p, "", INK_DIM,
-                b->ways[change - b->plan.diff.changes] == INSPECT_BY_RELOAD ? "by a transaction and a reload"
-                                                                            : "without a reload");
+    cleanup(mem_free_ptr) char *line = line_text(&c->server);
+    if (c->op == DIFF_REMOVE)
+        print_field(p, "next", INK_RED, "- it is removed");
+    else if (c->op == DIFF_ADD)
+        print_field(p, "next", INK_GREEN, "+ %s", line);
+    else
+        print_field(p, "next", INK_YELLOW, "~ %s", c->detail);
+    print_field(p, "", INK_DIM, "%s",
+                b->ways[c - b->plan.diff.changes] == INSPECT_BY_RELOAD ? "by a transaction and a reload"
+                                                                       : "without a reload");
     if (b->plan.verdict == PLAN_NOT_WRITTEN)
-        print_field(p, "", INK_YELLOW, b->plan.why);
-    if (b->plan.verdict == PLAN_REFUSE) {
-        cleanup(mem_free_ptr) char *refused = mem_printf("nothing is written: %s", b->plan.why);
-        print_field(p, "", INK_RED, refused);
-    }
+        print_field(p, "", INK_YELLOW, "%s", b->plan.why);
+    if (b->plan.verdict == PLAN_REFUSE)
+        print_field(p, "", INK_RED, "nothing is written: %s", b->plan.why);
 }
 
 static void print_next(const struct inspect_report *r, const struct inspect_backend *b,
                        const struct backend_server *line, struct page *p)
 {
-    const char *server = server_name(b);
-    const struct diff_change *change = diff_find_change(&b->plan.diff, server);
-    const struct runtime_command *call = inspect_call(b, server);
-    cleanup(mem_free_ptr) char *text = NULL;
-    if (inspect_has_lines(b) && change != NULL) {
-        print_change(b, change, p);
-        return;
-    }
-    if (inspect_has_lines(b) && call != NULL) {
-        cleanup(mem_free_ptr) char *reason = inspect_call_reason(b, call);
-        text = mem_printf("~ %s, at runtime only: %s", runtime_admin_name(call->state), reason);
-        print_field(p, "next", INK_YELLOW, text);
-        return;
-    }
+    const struct diff_change *change = diff_find_change(&b->plan.diff, server_name(b));
+    const struct runtime_command *call = inspect_call(b, server_name(b));
+    cleanup(mem_free_ptr) char *text = call != NULL           ? inspect_call_reason(b, call)
+                                       : inspect_has_lines(b) ? unchanged_text(r, b, line)
+                                                              : NULL;
     if (!inspect_has_lines(b))
-        text =
-            mem_printf("nothing is written: %s", str_empty(b->plan.why) ? "the desired state is unknown" : b->plan.why);
+        print_field(p, "next", INK_PLAIN, "nothing is written: %s",
+                    str_empty(b->plan.why) ? "the desired state is unknown" : b->plan.why);
+    else if (change != NULL)
+        print_change(b, change, p);
+    else if (call != NULL)
+        print_field(p, "next", INK_YELLOW, "~ %s, at runtime only: %s", runtime_admin_name(call->state), text);
     else
-        text = unchanged_text(r, b, line);
-    print_field(p, "next", INK_PLAIN, text);
+        print_field(p, "next", INK_PLAIN, "%s", text);
 }
 
-static void print_in_target(const struct inspect_report *r, const struct inspect_target *t,
-                            const struct inspect_backend *b, struct page *p)
+/* ---- each backend, in each HAProxy */
+
+static void print_rules(const struct inspect_report *r, const struct inspect_mapping *m, struct page *p)
 {
-    const struct backend_server *line = b->seen ? backend_find(&b->actual, server_name(b)) : NULL;
+    static const enum page_ink inks[] = {
+        [SERVER_LIVE] = INK_GREEN, [SERVER_DRAINING] = INK_YELLOW, [SERVER_OUT] = INK_RED};
+    const struct explanation *e = &m->explanation;
+    page_to(p, MARGIN);
+    page_put(p, INK_PLAIN, m->is_node ? "node " : "endpoint ");
+    page_put(p, INK_BOLD, r->node);
+    page_put(p, INK_PLAIN, ": ");
+    page_put(p, inks[e->state], server_state_name(e->state));
     page_end_line(p);
-    if (r->target_count > 1) {
+    page_to(p, MARGIN + 2);
+    page_flow_line(p, INK_PLAIN, e->verdict);
+    page_end_line(p);
+    for (size_t i = 0; i < e->rule_count; i++) {
+        const struct explain_rule *rule = &e->rules[i];
         page_to(p, MARGIN);
-        inspect_print_target(t, p);
+        page_printf(p, rule->passed ? INK_GREEN : INK_RED, "[%c] ", rule->passed ? 'x' : ' ');
+        page_put(p, rule->passed ? INK_PLAIN : INK_RED, rule->rule);
+        page_to(p, RULE_COLUMN);
+        page_flow_line(p, INK_PLAIN, rule->text);
     }
-    print_now(r, b, line, p);
-    if (b->seen)
-        print_next(r, b, line, p);
 }
 
 static void print_backend(const struct inspect_report *r, size_t which, struct page *p)
@@ -241,30 +214,19 @@ static void print_backend(const struct inspect_report *r, size_t which, struct p
         page_end_line(p);
         return;
     }
-    const char *node = r->node;
-    static const enum page_ink inks[] = {
-        [SERVER_LIVE] = INK_GREEN, [SERVER_DRAINING] = INK_YELLOW, [SERVER_OUT] = INK_RED};
-    const struct explanation *e = &m->explanation;
-    page_to(p, MARGIN);
-    page_put(p, INK_PLAIN, m->is_node ? "node " : "endpoint ");
-    page_put(p, INK_BOLD, node);
-    page_put(p, INK_PLAIN, ": ");
-    page_put(p, inks[e->state], server_state_name(e->state));
-    page_end_line(p);
-    page_to(p, MARGIN + 2);
-    page_flow_line(p, INK_PLAIN, e->verdict);
-    page_end_line(p);
-    for (size_t i = 0; i < m->explanation.rule_count; i++) {
-        const struct explain_rule *rule = &m->explanation.rules[i];
-        enum page_ink ink = rule->passed ? INK_GREEN : INK_RED;
-        page_to(p, MARGIN);
-        page_printf(p, ink, "[%c] ", rule->passed ? 'x' : ' ');
-        page_put(p, rule->passed ? INK_PLAIN : INK_RED, rule->rule);
-        page_to(p, RULE_COLUMN);
-        page_flow_line(p, INK_PLAIN, rule->text);
+    print_rules(r, m, p);
+    for (size_t t = 0; t < r->target_count; t++) {
+        const struct inspect_backend *b = &r->targets[t].backends[which];
+        const struct backend_server *line = b->seen ? backend_find(&b->actual, server_name(b)) : NULL;
+        page_end_line(p);
+        if (r->target_count > 1) {
+            page_to(p, MARGIN);
+            inspect_print_target(&r->targets[t], p);
+        }
+        print_now(r, b, line, p);
+        if (b->seen)
+            print_next(r, b, line, p);
     }
-    for (size_t t = 0; t < r->target_count; t++)
-        print_in_target(r, &r->targets[t], &r->targets[t].backends[which], p);
 }
 
 void inspect_print_explain(const struct inspect_report *r, struct page *p)

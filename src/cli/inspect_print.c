@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "model/objects.h"
 #include "model/service_port.h"
 #include "servers/change/ownership.h"
@@ -32,55 +33,39 @@ char *inspect_port_name(const struct inspect_mapping *m)
     return only_one ? mem_printf("%u", m->service->ports[0].number) : NULL;
 }
 
-static void add_fact(struct buf *facts, const char *fact)
+/* "NodePort, policy Local, nodePort 30443". NULL: none. Allocates. */
+static char *heading_facts(const struct inspect_mapping *m)
 {
-    buf_printf(facts, "%s%s", facts->len > 0 ? ", " : "", fact);
-}
-
-static void add_port_fact(struct buf *facts, const struct inspect_mapping *m)
-{
-    char text[40];
+    const struct service *s = m->service;
     cleanup(port_choice_fini) struct port_choice choice;
+    cleanup(mem_free_ptr) char *port = NULL;
+    struct text_list facts = {.between = ", ", .max = SIZE_MAX};
     choose_port(m, &choice);
-    if (choice.source == PORT_FIXED || choice.source == PORT_NODE_PORT) {
-        snprintf(text, sizeof(text), choice.source == PORT_FIXED ? "HAPROXY_BACKEND_PORT %u" : "nodePort %u",
-                 choice.number);
-        add_fact(facts, text);
-    } else if (choice.source == PORT_ENDPOINT) {
-        add_fact(facts, "the endpoint's own port");
-    }
-}
-
-static void add_service_facts(struct buf *facts, const struct service *s)
-{
-    add_fact(facts, service_type_names[s->type]);
-    if (s->type == SERVICE_NODE_PORT || s->type == SERVICE_LOAD_BALANCER)
-        add_fact(facts, s->local ? "policy Local" : "policy Cluster");
-}
-
-static void print_facts(const char *facts, struct page *p)
-{
-    cleanup(mem_free_ptr) char *text = mem_printf("(%s)", facts);
-    if (p->column + 2 + page_columns(text) > p->width)
-        page_end_line(p);
-    page_to(p, p->column + 2);
-    page_flow(p, INK_DIM, text);
+    if (choice.source == PORT_FIXED || choice.source == PORT_NODE_PORT)
+        port = mem_printf("%s %u", choice.source == PORT_FIXED ? "HAPROXY_BACKEND_PORT" : "nodePort", choice.number);
+    bool waiting = m->service_state == INSPECT_SERVICE_WAITING, denied = m->service_state == INSPECT_SERVICE_DENIED,
+         absent = m->service_state == INSPECT_SERVICE_ABSENT, is = s != NULL && !denied && !absent;
+    bool has_policy = is && (s->type == SERVICE_NODE_PORT || s->type == SERVICE_LOAD_BALANCER);
+    const char *const list[] = {denied   ? "the Service itself may not be read"
+                                : absent ? "there is no such Service"
+                                : is     ? service_type_names[s->type]
+                                         : NULL,
+                                !has_policy ? NULL
+                                : s->local  ? "policy Local"
+                                            : "policy Cluster",
+                                waiting                          ? NULL
+                                : choice.source == PORT_ENDPOINT ? "the endpoint's own port"
+                                                                 : port,
+                                s != NULL && s->paused ? "paused" : NULL};
+    for (size_t i = 0; i < array_len(list); i++)
+        if (list[i] != NULL && text_list_next(&facts))
+            buf_add(&facts.text, list[i]);
+    return text_list_take(&facts);
 }
 
 void inspect_print_heading(const struct inspect_mapping *m, struct page *p)
 {
-    cleanup(buf_fini) struct buf facts = {0};
-    cleanup(mem_free_ptr) char *port = inspect_port_name(m);
-    if (m->service_state == INSPECT_SERVICE_DENIED)
-        add_fact(&facts, "the Service itself may not be read");
-    else if (m->service_state == INSPECT_SERVICE_ABSENT)
-        add_fact(&facts, "there is no such Service");
-    else if (m->service != NULL)
-        add_service_facts(&facts, m->service);
-    if (m->service_state != INSPECT_SERVICE_WAITING)
-        add_port_fact(&facts, m);
-    if (m->service != NULL && m->service->paused)
-        add_fact(&facts, "paused");
+    cleanup(mem_free_ptr) char *port = inspect_port_name(m), *facts = heading_facts(m);
     page_put(p, INK_PLAIN, "backend ");
     page_put(p, INK_BOLD, m->backend);
     page_put(p, INK_PLAIN, "  <-  Service ");
@@ -89,8 +74,13 @@ void inspect_print_heading(const struct inspect_mapping *m, struct page *p)
         page_put(p, INK_PLAIN, " port ");
         page_put(p, INK_BOLD, port);
     }
-    if (facts.len > 0)
-        print_facts(buf_str(&facts), p);
+    if (facts != NULL) {
+        cleanup(mem_free_ptr) char *text = mem_printf("(%s)", facts);
+        if (p->column + 2 + page_columns(text) > p->width)
+            page_end_line(p);
+        page_to(p, p->column + 2);
+        page_flow(p, INK_DIM, text);
+    }
     page_end_line(p);
 }
 
@@ -166,13 +156,6 @@ const struct admin_state *inspect_overridden(const struct inspect_backend *b, co
     return mark != NULL && b->memory.looked && mark->theirs != RUNTIME_READY && !mark->parked ? mark : NULL;
 }
 
-/* In the file, or at runtime. */
-static bool is_drained(const struct inspect_backend *b, const struct backend_server *line)
-{
-    const struct runtime_server *is = runtime_find(&b->runtime, line->name);
-    return line->maintenance || (is != NULL && is->admin != RUNTIME_READY);
-}
-
 enum inspect_line inspect_line(const struct inspect_report *r, const struct inspect_backend *b,
                                const struct backend_server *line)
 {
@@ -187,7 +170,9 @@ enum inspect_line inspect_line(const struct inspect_report *r, const struct insp
     const struct desired_server *want = desired_find(b->desired, line->name);
     if (want == NULL)
         return line->maintenance && b->parking != NULL ? INSPECT_LINE_PARKED : INSPECT_LINE_DELAYED;
-    bool as_desired = want->state == SERVER_DRAINING ? is_drained(b, line) : !line->maintenance;
+    const struct runtime_server *is = runtime_find(&b->runtime, line->name);
+    bool drained = line->maintenance || (is != NULL && is->admin != RUNTIME_READY); /* in the file, or at runtime */
+    bool as_desired = want->state == SERVER_DRAINING ? drained : !line->maintenance;
     return as_desired ? INSPECT_LINE_EQUAL : INSPECT_LINE_DELAYED;
 }
 
@@ -264,20 +249,6 @@ char *inspect_call_reason(const struct inspect_backend *b, const struct runtime_
 
 /* ---- standard error ---- */
 
-static void print_missing(const struct checks *missing, struct page *p)
-{
-    page_put(p, INK_RED, "not all Kubernetes objects were received in time:");
-    page_end_line(p);
-    for (size_t i = 0; i < missing->count; i++) {
-        if (missing->list[i].state != CHECK_FAIL)
-            continue;
-        cleanup(mem_free_ptr) char *line = checks_line(&missing->list[i]);
-        page_put(p, INK_RED, "  [-]");
-        page_to(p, p->column + 1);
-        page_flow_line(p, INK_PLAIN, line);
-    }
-}
-
 static void print_namesake(const struct inspect_report *r, const struct inspect_target *t,
                            const struct inspect_backend *b, struct page *p)
 {
@@ -295,22 +266,20 @@ static void print_namesake(const struct inspect_report *r, const struct inspect_
     page_flow_line(p, INK_PLAIN, line);
 }
 
-static void print_note(const struct inspect_report *r, const struct inspect_target *t, const char *note, struct page *p)
-{
-    if (note == NULL)
-        return;
-    page_put(p, INK_YELLOW, "note: ");
-    cleanup(mem_free_ptr) char *text =
-        r->target_count > 1 ? mem_printf("HAProxy %s: %s", t->url, note) : mem_strdup(note);
-    page_flow_line(p, INK_PLAIN, text);
-}
-
 void inspect_print_problems(const struct inspect_report *r, struct page *p)
 {
-    if (r->incomplete) {
-        if (!r->missing_logged)
-            print_missing(&r->missing, p);
-    } else if (r->node != NULL && inspect_explain_status(r) != EXIT_SUCCESS) {
+    if (r->incomplete && !r->missing_logged) {
+        page_put(p, INK_RED, "not all Kubernetes objects were received in time:");
+        page_end_line(p);
+        for (size_t i = 0; i < r->missing.count; i++) {
+            if (r->missing.list[i].state != CHECK_FAIL)
+                continue;
+            cleanup(mem_free_ptr) char *line = checks_line(&r->missing.list[i]);
+            page_put(p, INK_RED, "  [-]");
+            page_to(p, p->column + 1);
+            page_flow_line(p, INK_PLAIN, line);
+        }
+    } else if (!r->incomplete && r->node != NULL && inspect_explain_status(r) != EXIT_SUCCESS) {
         cleanup(mem_free_ptr) char *text = mem_printf(
             "%s is unknown: it is no Node, no node of an endpoint, and no address of an endpoint without a node",
             r->node);
@@ -326,8 +295,14 @@ void inspect_print_problems(const struct inspect_report *r, struct page *p)
     for (size_t t = 0; t < r->target_count; t++) {
         const struct inspect_target *target = &r->targets[t];
         cleanup(mem_free_ptr) char *drift = inspect_drift(target);
-        print_note(r, target, target->warning, p);
-        print_note(r, target, target->file_warning, p);
-        print_note(r, target, drift, p);
+        const char *const notes[] = {target->warning, target->file_warning, drift};
+        for (size_t i = 0; i < array_len(notes); i++) {
+            if (notes[i] == NULL)
+                continue;
+            cleanup(mem_free_ptr) char *text =
+                r->target_count > 1 ? mem_printf("HAProxy %s: %s", target->url, notes[i]) : mem_strdup(notes[i]);
+            page_put(p, INK_YELLOW, "note: ");
+            page_flow_line(p, INK_PLAIN, text);
+        }
     }
 }

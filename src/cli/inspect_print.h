@@ -125,11 +125,4 @@ bool inspect_has_lines(const struct inspect_backend *b);
 char *inspect_reason(const struct inspect_backend *b, const char *server);
 char *inspect_change_reason(const struct inspect_backend *b, const struct diff_change *c);
 
-/* plan_rows.c: the servers of one backend, a row for each that would change or stays, in columns:
- *
- *   + n3  10.0.0.3:30443  weight 100  reload   why it is desired
- *
- * "reload" only where others of the changes need none. */
-void inspect_print_rows(const struct inspect_report *report, const struct inspect_backend *b, struct page *p);
-
 #endif

@@ -7,17 +7,11 @@
 #include "cli/inspect_print.h"
 #include "cli/daemon_memory.h"
 #include "cli/inspect_report.h"
+#include "cli/run.h"
 #include "json/write.h"
 #include "report/checks.h"
 
 /* ---- one backend ---- */
-
-/* As it would be. */
-static enum server_state state_after(const struct inspect_backend *b, const struct diff_change *c)
-{
-    const struct desired_server *want = desired_find(b->desired, c->server.name);
-    return c->op != DIFF_REMOVE && want != NULL ? want->state : SERVER_OUT;
-}
 
 static void put_changes(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_backend *b)
 {
@@ -26,6 +20,8 @@ static void put_changes(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct i
     yyjson_mut_val *list = json_put_list(doc, obj, "changes");
     for (size_t i = 0; i < d->change_count; i++) {
         const struct diff_change *c = &d->changes[i];
+        const struct desired_server *want = desired_find(b->desired, c->server.name);
+        enum server_state after = c->op != DIFF_REMOVE && want != NULL ? want->state : SERVER_OUT;
         yyjson_mut_val *change = json_add_object(doc, list);
         cleanup(mem_free_ptr) char *reason = inspect_change_reason(b, c);
         json_put_text(doc, change, "op", ops[c->op]);
@@ -33,7 +29,7 @@ static void put_changes(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct i
         json_put_text(doc, change, "address", c->server.address);
         json_put_count(doc, change, "port", c->server.port);
         json_put_int_or_null(doc, change, "weight", c->server.weight);
-        json_put_text(doc, change, "state", server_state_name(state_after(b, c)));
+        json_put_text(doc, change, "state", server_state_name(after));
         json_put_text(doc, change, "detail", c->detail);
         json_put_text(doc, change, "reason", reason);
         json_put_bool(doc, change, "loss", c->loss);
@@ -65,30 +61,6 @@ static void put_commanded(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct
         json_put_text(doc, command, "server", call->name);
         json_put_text(doc, command, "state", runtime_admin_name(call->state));
         json_put_text(doc, command, "reason", reason);
-    }
-}
-
-static void put_overridden(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_backend *b)
-{
-    yyjson_mut_val *list = json_put_list(doc, obj, "overridden");
-    for (size_t i = 0; i < b->memory.count; i++) {
-        const struct admin_state *mark = inspect_overridden(b, b->memory.marks[i].name);
-        if (mark == NULL)
-            continue;
-        yyjson_mut_val *set = json_add_object(doc, list);
-        json_put_text(doc, set, "server", mark->name);
-        json_put_text(doc, set, "state", runtime_admin_name(mark->theirs));
-    }
-}
-
-static void put_delayed(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_report *r,
-                        const struct inspect_backend *b)
-{
-    yyjson_mut_val *list = json_put_list(doc, obj, "delayed");
-    for (size_t i = 0; daemon_memory_used(r->daemon) && i < b->plan.held_back; i++) {
-        yyjson_mut_val *delayed = json_add_object(doc, list);
-        json_put_text(doc, delayed, "server", b->plan.held[i].server);
-        json_put_time(doc, delayed, "until", inspect_until_ms(r, b, b->plan.held[i].server));
     }
 }
 
@@ -124,17 +96,15 @@ static void add_left_out(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct
     json_put_bool(doc, skip, "ordinary", s->ordinary);
 }
 
-static void put_skip(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct desired *d, const struct desired_skip *s)
-{
-    cleanup(mem_free_ptr) char *subject = desired_skip_subject(d, s), *reason = desired_skip_reason(d, s);
-    add_left_out(doc, list, s, subject, reason);
-}
-
 static void put_left_out(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_backend *b)
 {
     yyjson_mut_val *list = json_put_list(doc, obj, "left_out");
-    for (size_t i = 0; i < b->desired->skip_count; i++)
-        put_skip(doc, list, b->desired, &b->desired->skips[i]);
+    for (size_t i = 0; i < b->desired->skip_count; i++) {
+        const struct desired_skip *s = &b->desired->skips[i];
+        cleanup(mem_free_ptr) char *subject = desired_skip_subject(b->desired, s),
+                                   *reason = desired_skip_reason(b->desired, s);
+        add_left_out(doc, list, s, subject, reason);
+    }
     for (size_t i = 0; i < b->plan.diff.skip_count; i++) {
         const struct diff_skip *s = &b->plan.diff.skips[i];
         const struct desired_skip as = {.server = s->name};
@@ -152,11 +122,10 @@ static void put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
     json_put_text(doc, obj, "haproxy", t->url);
     const struct inspect_mapping *m = b->of;
     cleanup(mem_free_ptr) char *port = inspect_port_name(m);
-    yyjson_mut_val *service = yyjson_mut_obj(doc);
+    yyjson_mut_val *service = json_put_object(doc, obj, "service");
     json_put_text(doc, service, "namespace", m->rules->namespace);
     json_put_text(doc, service, "name", m->rules->service);
     json_put_text(doc, service, "port", port);
-    json_put(doc, obj, "service", service);
     json_put_text(doc, obj, "verdict", inspect_verdict_word(inspect_verdict(b)));
     json_put_text(doc, obj, "why", why);
     json_put_text(doc, obj, "note", b->desired->note != NULL ? b->desired->note : b->plan.diff.uneven);
@@ -167,9 +136,22 @@ static void put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
     put_changes(doc, obj, b);
     json_put_count(doc, obj, "removals_delayed", b->plan.held_back);
     put_lines(doc, obj, "kept", INSPECT_LINE_DELAYED, r, b);
-    put_delayed(doc, obj, r, b);
+    yyjson_mut_val *delayed = json_put_list(doc, obj, "delayed");
+    for (size_t i = 0; daemon_memory_used(r->daemon) && i < b->plan.held_back; i++) {
+        yyjson_mut_val *one = json_add_object(doc, delayed);
+        json_put_text(doc, one, "server", b->plan.held[i].server);
+        json_put_time(doc, one, "until", inspect_until_ms(r, b, b->plan.held[i].server));
+    }
     put_commanded(doc, obj, b);
-    put_overridden(doc, obj, b);
+    yyjson_mut_val *overridden = json_put_list(doc, obj, "overridden");
+    for (size_t i = 0; i < b->memory.count; i++) {
+        const struct admin_state *mark = inspect_overridden(b, b->memory.marks[i].name);
+        if (mark == NULL)
+            continue;
+        yyjson_mut_val *one = json_add_object(doc, overridden);
+        json_put_text(doc, one, "server", mark->name);
+        json_put_text(doc, one, "state", runtime_admin_name(mark->theirs));
+    }
     put_lines(doc, obj, "parked", INSPECT_LINE_PARKED, r, b);
     json_put_text(doc, obj, "runtime", b->runtime.readable ? NULL : b->runtime.why);
     put_servers(doc, obj, r, b);
@@ -181,20 +163,6 @@ static void put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
 }
 
 /* ---- each HAProxy ---- */
-
-static void put_targets(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct inspect_report *r)
-{
-    yyjson_mut_val *list = json_put_list(doc, root, "haproxies");
-    for (size_t i = 0; i < r->target_count; i++) {
-        const struct inspect_target *t = &r->targets[i];
-        yyjson_mut_val *obj = json_add_object(doc, list);
-        json_put_text(doc, obj, "url", t->url);
-        json_put_bool(doc, obj, "in_sync", inspect_target_status(r, t) == EXIT_SUCCESS);
-        json_put_text(doc, obj, "problem", inspect_unseen(r, t));
-        json_put_text(doc, obj, "note", t->warning);
-        json_put_text(doc, obj, "drift", t->drift);
-    }
-}
 
 static void add_problem(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct inspect_report *r,
                         const struct inspect_target *t, const char *text)
@@ -237,31 +205,31 @@ static void put_problems(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct
     }
 }
 
-static void put_daemon(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct daemon_memory *m)
-{
-    bool asked = m != NULL && m->url != NULL;
-    yyjson_mut_val *daemon = asked ? yyjson_mut_obj(doc) : yyjson_mut_null(doc);
-    json_put(doc, root, "daemon", daemon);
-    if (!asked)
-        return;
-    json_put_text(doc, daemon, "url", m->url);
-    json_put_bool(doc, daemon, "used", daemon_memory_used(m));
-    json_put_text(doc, daemon, "why", m->why_not);
-}
-
 void inspect_print_json(const struct inspect_report *r, struct buf *out)
 {
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
     json_put_bool(doc, root, "in_sync", inspect_plan_status(r) == EXIT_SUCCESS);
-    put_daemon(doc, root, r->daemon);
+    if (r->daemon != NULL && r->daemon->url != NULL) {
+        yyjson_mut_val *daemon = json_put_object(doc, root, "daemon");
+        json_put_text(doc, daemon, "url", r->daemon->url);
+        json_put_bool(doc, daemon, "used", daemon_memory_used(r->daemon));
+        json_put_text(doc, daemon, "why", r->daemon->why_not);
+    } else {
+        json_put_text(doc, root, "daemon", NULL);
+    }
     put_problems(doc, root, r);
-    put_targets(doc, root, r);
-    yyjson_mut_val *list = json_put_list(doc, root, "backends");
-    for (size_t t = 0; t < r->target_count; t++)
-        for (size_t i = 0; i < r->mapping_count; i++)
-            put_backend(doc, list, r, &r->targets[t], &r->targets[t].backends[i]);
-    json_write(doc, true, out);
-    buf_add(out, "\n");
-    json_free(doc);
+    yyjson_mut_val *haproxies = json_put_list(doc, root, "haproxies"), *backends = json_put_list(doc, root, "backends");
+    for (size_t i = 0; i < r->target_count; i++) {
+        const struct inspect_target *t = &r->targets[i];
+        yyjson_mut_val *obj = json_add_object(doc, haproxies);
+        json_put_text(doc, obj, "url", t->url);
+        json_put_bool(doc, obj, "in_sync", inspect_target_status(r, t) == EXIT_SUCCESS);
+        json_put_text(doc, obj, "problem", inspect_unseen(r, t));
+        json_put_text(doc, obj, "note", t->warning);
+        json_put_text(doc, obj, "drift", t->drift);
+        for (size_t m = 0; m < r->mapping_count; m++)
+            put_backend(doc, backends, r, t, &t->backends[m]);
+    }
+    show_json(doc, out);
 }

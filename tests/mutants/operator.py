@@ -69,7 +69,7 @@ room("since when", ("test_status_since",), (
 EXPLAIN = "cli/explain_print.c"
 room("what is said", ("test_engine_runtime_update", "test_explain_print", "test_plan_text"), (
     Mutant("to be held is latency", "servers/decide.c", "s->event_us = s->latest_event_us = 0; /* a delay on purpose", "s->event_us = 0; /* a delay on purpose"),
-    Mutant("explain promises what is refused", EXPLAIN, "if (b->plan.verdict == PLAN_REFUSE) {", "if (false) {"),
+    Mutant("explain promises what is refused", EXPLAIN, "if (b->plan.verdict == PLAN_REFUSE)\n", "if (false)\n"),
     Mutant("explain is content with who is DOWN", EXPLAIN, "is->admin == RUNTIME_READY && runtime_fails_check(is))\n        return mem_strdup(\"nothing",
            "false)\n        return mem_strdup(\"nothing"),
     Mutant("explain is content with what it cannot read", EXPLAIN, "if (!line->maintenance && !b->runtime.readable && b->runtime.why != NULL)", "if (false)"),
