@@ -18,10 +18,7 @@
 #include "net/library_memory.h"
 #include "daemon/controller.h"
 #include "cli/command.h"
-#include "cli/command_table.h"
 #include "cli/flags.h"
-#include "cli/help.h"
-#include "cli/older.h"
 #include "cli/run.h"
 
 #ifdef WITHOUT_TEMPLATES

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "base/str.h"
-#include "cli/command_table.h"
 #include "cli/flags.h"
 #include "cli/inspect.h"
 

@@ -1,10 +1,14 @@
-/* The command line. Pure. */
+/*
+ * The command line: its words and options, the table of commands, and help. A command is a row of the table, in the order in
+ * which help shows them: the parser, help and what runs (cli/run) come from it. Pure.
+ */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/page.h"
 
@@ -47,10 +51,12 @@ enum command_help {
 
 struct command_row;
 struct flags;
+struct nearest;
+struct run;
 
 struct command {
     enum command_kind kind;
-    const struct command_row *row; /* of cli/command_table; NULL: RUN, or HELP about no command */
+    const struct command_row *row; /* of command_table; NULL: RUN, or HELP about no command */
     enum command_help help;
     bool is_whole;
     bool changed;        /* CHECK_CONFIG */
@@ -74,5 +80,50 @@ int command_check_flags(const struct command *c, const struct flags *flags, stru
 
 /* "[-o json] [--timeout=30s]": the options that a command takes. Allocates. */
 char *command_options_text(const struct command_row *row) must_check;
+
+/* help.c: one screen of what is usual, all of one command, all commands, or the settings. -1: it is about a setting that
+ * there is not; err names what may be meant. */
+int help_print(const struct command *c, struct buf *out, struct error *err) must_check;
+
+/* ---- command_table.c */
+
+/* Which options a command takes; those that are settings (cli/flags) go with all that read settings. */
+enum {
+    TAKES_OUTPUT = 1 << 0, /* -o json; each command that prints for people knows -o text */
+    TAKES_COLOUR = 1 << 1,
+    TAKES_TIMEOUT = 1 << 2,
+    TAKES_DAEMON = 1 << 3,
+    TAKES_TEST = 1 << 4,
+    TAKES_AGAINST = 1 << 5,
+    TAKES_COUNT = 1 << 6,
+    TAKES_JUNIT = 1 << 7, /* -o junit, too */
+    TAKES_CHANGED = 1 << 8,
+    TAKES_RELEASE = 1 << 9, /* --servers, --yes */
+    TAKES_USUAL = TAKES_OUTPUT | TAKES_COLOUR | TAKES_TIMEOUT,
+};
+
+struct command_row {
+    const char *word, *sub; /* "config", "plan"; sub NULL: the command has no words */
+    enum command_kind kind;
+    unsigned takes;
+    const char *operand;  /* "NODE"; in brackets: it may be left out; NULL: it takes none */
+    const char *what;     /* what the operand is: "the name of a node" */
+    bool has_no_settings; /* then flags that are settings mean nothing to it */
+    const char *brief;    /* its line in the help of one screen, at most 60 characters; NULL: it has none */
+    const char *help;     /* one paragraph */
+    const char *status;   /* "0 in sync, 2 changes, 1 unknown"; NULL: 0 done, 1 not */
+    /* NULL: main knows it (the daemon, help, version). The exit status. */
+    int (*run)(const struct run *r);
+};
+
+/* Behind the last comes one without a word. */
+extern const struct command_row command_table[];
+
+/* sub NULL: the first row of that word. NULL: there is none. */
+const struct command_row *command_find(const char *word, const char *sub);
+/* The words of commands, or with one of them the words behind it. */
+void command_add_words(const char *of, struct nearest *n);
+/* "plan, validate, apply"; of NULL: the commands. Allocates. */
+char *command_list_words(const char *of) must_check;
 
 #endif

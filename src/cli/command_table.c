@@ -1,4 +1,4 @@
-#include "cli/command_table.h"
+#include "cli/command.h"
 
 #include <stddef.h>
 
@@ -8,56 +8,46 @@
 #include "cli/run.h"
 
 #define PLAN_STATUS "0 in sync, 2 changes, 1 unknown"
-#define TEMPLATE_ROW(s, n, more)                                                                               \
-    .word = "template", .sub = (s), .kind = (n), .takes = TAKES_USUAL | TAKES_TEST | (more), .operand = "DIR", \
-    .what = "a folder", .has_no_settings = true, .run = run_template
+#define ROW(word_, sub_, kind_, takes_, run_) \
+    .word = (word_), .sub = (sub_), .kind = (kind_), .takes = (takes_), .run = (run_)
+#define CONFIG_ROW(sub, kind) ROW("config", sub, kind, TAKES_USUAL, run_config)
+#define SERVICES_ROW(sub, kind) ROW("services", sub, kind, TAKES_COLOUR | TAKES_TIMEOUT, run_services)
+#define TEMPLATE_ROW(sub, kind, more)                                                                                  \
+    ROW("template", sub, kind, TAKES_USUAL | TAKES_TEST | (more), run_template), .operand = "DIR", .what = "a folder", \
+                                                                                 .has_no_settings = true
 
 const struct command_row command_table[] = {
     {
-        .word = "check-config",
-        .kind = COMMAND_CHECK_CONFIG,
-        .takes = TAKES_CHANGED,
+        ROW("check-config", NULL, COMMAND_CHECK_CONFIG, TAKES_CHANGED, run_check_config),
         .brief = "print the settings in effect and what is wrong with them",
         .help = "Prints the settings in effect, where each comes from, with secrets masked, and all that is wrong. It "
                 "fails where the daemon would not start. With --changed: those alone that differ from their defaults.",
         .status = "0 valid, 78 invalid, 1 as the daemon's start has it",
-        .run = run_check_config,
     },
     {
-        .word = "plan",
-        .kind = COMMAND_PLAN,
-        .takes = TAKES_USUAL | TAKES_DAEMON,
+        ROW("plan", NULL, COMMAND_PLAN, TAKES_USUAL | TAKES_DAEMON, run_inspect),
         .brief = "print what would change in HAProxy and why; write nothing",
         .help =
             "Prints what would change in HAProxy and why, and writes nothing. --daemon=URL|none: the running daemon "
             "whose memory is used, by default that at LISTEN_ADDRESS.",
         .status = PLAN_STATUS,
-        .run = run_inspect,
     },
     {
-        .word = "explain",
-        .kind = COMMAND_EXPLAIN,
-        .takes = TAKES_COLOUR | TAKES_TIMEOUT,
+        ROW("explain", NULL, COMMAND_EXPLAIN, TAKES_COLOUR | TAKES_TIMEOUT, run_inspect),
         .operand = "NODE",
         .what = "the name of a node",
         .brief = "print why this node is in, draining or out, rule by rule",
         .help = "Prints why this node is in, draining or out, rule by rule.",
         .status = "0 known, 1 unknown",
-        .run = run_inspect,
     },
     {
-        .word = "doctor",
-        .kind = COMMAND_DOCTOR,
-        .takes = TAKES_USUAL,
+        ROW("doctor", NULL, COMMAND_DOCTOR, TAKES_USUAL, run_doctor),
         .brief = "check everything that a sync needs; print a fix for each",
         .help = "Checks everything that a sync needs, the running daemon included, and prints a fix for what fails.",
         .status = "0 passed, 1 failed, 78 invalid settings",
-        .run = run_doctor,
     },
     {
-        .word = "release",
-        .kind = COMMAND_RELEASE,
-        .takes = TAKES_USUAL | TAKES_DAEMON | TAKES_RELEASE,
+        ROW("release", NULL, COMMAND_RELEASE, TAKES_USUAL | TAKES_DAEMON | TAKES_RELEASE, run_release),
         .brief = "give the backends up: live servers stay in HAProxy",
         .help =
             "Gives the backends up, to another controller or to none: parked lines are removed from HAProxy, drains "
@@ -65,58 +55,37 @@ const struct command_row command_table[] = {
             "would do; --yes does it. Refuses while a daemon runs: one at LISTEN_ADDRESS or --daemon=URL, the holder "
             "of the Lease, or one that has the haproxy.cfg of this machine.",
         .status = "0 nothing is left to do, 2 there is (without --yes), 1 not done",
-        .run = run_release,
     },
     {
-        .word = "config",
-        .sub = "plan",
-        .kind = COMMAND_CONFIG_PLAN,
-        .takes = TAKES_USUAL,
+        CONFIG_ROW("plan", COMMAND_CONFIG_PLAN),
         .operand = "[FILE]",
         .brief = "a whole haproxy.cfg",
         .help = "Prints what a haproxy.cfg would change in each HAProxy, and what it costs; by default that of "
                 "CONFIG_FILE, - is standard input. Writes nothing.",
         .status = PLAN_STATUS,
-        .run = run_config,
     },
     {
-        .word = "config",
-        .sub = "validate",
-        .kind = COMMAND_CONFIG_VALIDATE,
-        .takes = TAKES_USUAL,
+        CONFIG_ROW("validate", COMMAND_CONFIG_VALIDATE),
         .operand = "FILE",
         .what = "a file",
         .help = "Lets each HAProxy check it and prints the results. Writes nothing.",
         .status = "0 accepted, 1 not",
-        .run = run_config,
     },
     {
-        .word = "config",
-        .sub = "apply",
-        .kind = COMMAND_CONFIG_APPLY,
-        .takes = TAKES_USUAL,
+        CONFIG_ROW("apply", COMMAND_CONFIG_APPLY),
         .operand = "[FILE]",
         .help = "Validates it, writes, loads and verifies it. Without FILE: makes the running daemon try again what "
                 "HAProxy rejected.",
         .status = "0 runs, 1 does not",
-        .run = run_config,
     },
     {
-        .word = "config",
-        .sub = "history",
-        .kind = COMMAND_CONFIG_HISTORY,
-        .takes = TAKES_USUAL,
+        CONFIG_ROW("history", COMMAND_CONFIG_HISTORY),
         .help = "Prints the configurations that STATE_DIR keeps.",
-        .run = run_config,
     },
     {
-        .word = "config",
-        .sub = "rollback",
-        .kind = COMMAND_CONFIG_ROLLBACK,
-        .takes = TAKES_USUAL,
+        CONFIG_ROW("rollback", COMMAND_CONFIG_ROLLBACK),
         .operand = "[N]",
         .help = "Makes the running daemon go back to one of them, until its source changes.",
-        .run = run_config,
     },
     {
         TEMPLATE_ROW("render", COMMAND_TEMPLATE_RENDER, 0),
@@ -146,39 +115,26 @@ const struct command_row command_table[] = {
         .status = "0 good, 1 an error",
     },
     {
-        .word = "template",
-        .sub = "schema",
-        .kind = COMMAND_TEMPLATE_SCHEMA,
-        .takes = TAKES_COLOUR | TAKES_TIMEOUT,
+        ROW("template", "schema", COMMAND_TEMPLATE_SCHEMA, TAKES_COLOUR | TAKES_TIMEOUT, run_template),
         .operand = "[DIR]",
         .has_no_settings = true,
         .help = "Prints the JSON Schema of set.yaml.",
-        .run = run_template,
     },
     {
-        .word = "services",
-        .sub = "view",
-        .kind = COMMAND_SERVICES_VIEW,
-        .takes = TAKES_COLOUR | TAKES_TIMEOUT,
+        SERVICES_ROW("view", COMMAND_SERVICES_VIEW),
         .brief = "annotated Services",
         .help = "Prints what is made of annotated Services, and what is wrong with them.",
         .status = "0 read, 1 not, or nothing is served",
-        .run = run_services,
     },
     {
-        .word = "services",
-        .sub = "explain",
-        .kind = COMMAND_SERVICES_EXPLAIN,
-        .takes = TAKES_COLOUR | TAKES_TIMEOUT,
+        SERVICES_ROW("explain", COMMAND_SERVICES_EXPLAIN),
         .operand = "NAMESPACE/NAME",
         .what = "a Service",
         .help = "Prints how each annotation of one Service is used.",
         .status = "0 read, 1 not, or there is no such Service",
-        .run = run_services,
     },
     {
-        .word = "apply",
-        .kind = COMMAND_APPLY,
+        ROW("apply", NULL, COMMAND_APPLY, 0, NULL),
         .help = "Publishes the configuration made of annotated Services in etcd, or writes it to a file, once. Takes "
                 "the flags of an older system, as do watch and view: docs/etcd.md.",
         .status = "as the daemon",
@@ -186,18 +142,15 @@ const struct command_row command_table[] = {
     {.word = "watch", .kind = COMMAND_OLDER, .help = "The same, from now on.", .status = "as the daemon"},
     {.word = "view", .kind = COMMAND_OLDER, .help = "Prints it.", .status = "as services view"},
     {
-        .word = "copy-to",
-        .kind = COMMAND_COPY_TO,
+        ROW("copy-to", NULL, COMMAND_COPY_TO, 0, run_copy_to),
         .operand = "FOLDER",
         .what = "a folder",
         .has_no_settings = true,
         .help = "Copies this program with its loader and libraries, for a container of HAProxy's image, which has "
                 "haproxy -c and none of these.",
-        .run = run_copy_to,
     },
     {
-        .word = "help",
-        .kind = COMMAND_HELP,
+        ROW("help", NULL, COMMAND_HELP, 0, NULL),
         .help = "Prints the usual commands and flags; of a command, all about it; all: all commands; settings: all "
                 "settings; settings NAME: one of them. --help and -h are the same, also behind a command.",
     },

@@ -24,29 +24,15 @@ static const struct {
     {"zap-", "set LOG_LEVEL and LOG_FORMAT instead"},
 };
 
-/* Whether the alias, as a flag, is these len characters. */
-static bool flag_is(const struct setting *row, const char *word, size_t len)
+/* "--dataplane-url": its flag, or its alias as one. NULL: it is none. Allocates. */
+static char *flag_name(const struct setting *row)
 {
-    if (row->flag != NULL)
-        return strlen(row->flag) == len && strncmp(row->flag, word, len) == 0;
-    if (row->alias == NULL || strlen(row->alias) != len)
-        return false;
-    for (size_t i = 0; i < len; i++)
-        if (word[i] != (row->alias[i] == '_' ? '-' : tolower((unsigned char)row->alias[i])))
-            return false;
-    return true;
-}
-
-/* The variable that it stands for, NULL: it is none of these flags. */
-static const char *flag_variable(const char *word, size_t len, bool *ret_switch)
-{
-    *ret_switch = false;
-    for (const struct setting *row = setting_table; row->name != NULL; row++)
-        if (flag_is(row, word, len)) {
-            *ret_switch = row->type == &type_flag;
-            return row->alias != NULL ? row->alias : row->name;
-        }
-    return NULL;
+    if (row->flag == NULL && row->alias == NULL)
+        return NULL;
+    char *name = mem_printf("--%s", row->flag != NULL ? row->flag : row->alias);
+    for (char *at = row->flag == NULL ? name : name + strlen(name); *at != '\0'; at++)
+        *at = *at == '_' ? '-' : (char)tolower((unsigned char)*at);
+    return name;
 }
 
 void flags_add_names(struct nearest *n)
@@ -54,12 +40,9 @@ void flags_add_names(struct nearest *n)
     if (strlen(n->name) > strlen("-v")) /* else each letter is near */
         nearest_add(n, "-v", nearest_distance(n, "-v"));
     for (const struct setting *row = setting_table; row->name != NULL; row++) {
-        if (row->flag == NULL && row->alias == NULL)
-            continue;
-        cleanup(mem_free_ptr) char *name = mem_printf("--%s", row->flag != NULL ? row->flag : row->alias);
-        for (char *at = name; *at != '\0'; at++)
-            *at = *at == '_' ? '-' : (char)tolower((unsigned char)*at);
-        nearest_add(n, name, nearest_distance(n, name));
+        cleanup(mem_free_ptr) char *name = flag_name(row);
+        if (name != NULL)
+            nearest_add(n, name, nearest_distance(n, name));
     }
 }
 
@@ -68,14 +51,6 @@ const char *flags_word(const struct flags *f, const struct setting *row)
     for (size_t i = 0; i < f->given_count; i++)
         if (str_eq(f->given[i].name, row->name) || str_eq(f->given[i].name, row->alias))
             return f->given[i].word;
-    return NULL;
-}
-
-static const char *flag_fix(const char *word)
-{
-    for (size_t i = 0; i < array_len(refused); i++)
-        if (str_has_prefix(word, refused[i].begin))
-            return refused[i].fix;
     return NULL;
 }
 
@@ -128,31 +103,22 @@ static int flag_take(int argc, char *const *argv, int *at, struct flags *f, stru
         return 0;
     }
     size_t len = strcspn(word, "="), dashes = (size_t)(word - whole);
-    bool is_switch;
-    const char *name = flag_variable(word, len, &is_switch), *fix = flag_fix(word);
-    if (fix != NULL)
-        return error_set(err, ERROR_INVALID, "--%.*s: %s", (int)len, word, fix);
-    if (name == NULL)
+    const struct setting *row = setting_table;
+    for (size_t i = 0; i < array_len(refused); i++)
+        if (str_has_prefix(word, refused[i].begin))
+            return error_set(err, ERROR_INVALID, "--%.*s: %s", (int)len, word, refused[i].fix);
+    for (; row->name != NULL; row++) {
+        cleanup(mem_free_ptr) char *name = flag_name(row);
+        if (name != NULL && strlen(name) == len + 2 && strncmp(name + 2, word, len) == 0)
+            break;
+    }
+    if (row->name == NULL)
         return 1;
+    bool is_switch = row->type == &type_flag;
     const char *value = word[len] == '=' ? word + len + 1 : is_switch ? "true" : *at + 1 < argc ? argv[++*at] : "";
     if (value[0] == '\0' || (word[len] != '=' && value[0] == '-'))
         return error_set(err, ERROR_INVALID, "--%.*s needs a value", (int)len, word);
-    flag_put(f, name, whole, len + dashes, value);
-    return 0;
-}
-
-/* What is none of them is kept; behind "--" there are none. */
-static int flags_take_all(int argc, char *const *argv, struct flags *f, struct error *err)
-{
-    bool over = false;
-    for (int at = 1; at < argc; at++) {
-        int rc = over || argv[at][0] != '-' || argv[at][1] == '\0' ? 1 : flag_take(argc, argv, &at, f, err);
-        if (rc < 0)
-            return -1;
-        over = over || str_eq(argv[at], "--");
-        if (rc == 1)
-            f->argv[f->argc++] = argv[at];
-    }
+    flag_put(f, row->alias != NULL ? row->alias : row->name, whole, len + dashes, value);
     return 0;
 }
 
@@ -165,9 +131,17 @@ int flags_take(int argc, char *const *argv, char *const *environ_, struct flags 
                       .environment = mem_array(variables + (size_t)argc + 1, sizeof(*f.environment)),
                       .given = mem_array((size_t)argc + 1, sizeof(*f.given))};
     f.argv[f.argc++] = argv[0];
-    if (flags_take_all(argc, argv, &f, err) != 0) {
-        flags_fini(&f);
-        return -1;
+    /* What is none of them is kept; behind "--" there are none. */
+    bool over = false;
+    for (int at = 1; at < argc; at++) {
+        int rc = over || argv[at][0] != '-' || argv[at][1] == '\0' ? 1 : flag_take(argc, argv, &at, &f, err);
+        if (rc < 0) {
+            flags_fini(&f);
+            return -1;
+        }
+        over = over || str_eq(argv[at], "--");
+        if (rc == 1)
+            f.argv[f.argc++] = argv[at];
     }
     memcpy(f.environment + f.count, environ_, variables * sizeof(*f.environment));
     const char *alone = flag_without_mode(&f);

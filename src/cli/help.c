@@ -1,10 +1,8 @@
-#include "cli/help.h"
+#include "cli/command.h"
 
 #include "base/mem.h"
 #include "base/page.h"
 #include "base/str.h"
-#include "cli/command.h"
-#include "cli/command_table.h"
 #include "settings/settings.h"
 
 #define PROGRAM "haproxy-k8s-sync"
@@ -45,89 +43,74 @@ static const char all_tail[] =
     "now.\n"
     "Settings are environment variables: " PROGRAM " help settings.\n";
 
-/* The words of one command: "config plan, validate, apply, history, rollback". */
-static void help_add_screen_row(struct page *p, const struct command_row *row)
-{
-    cleanup(mem_free_ptr) char *words = row->sub != NULL ? command_list_words(row->word) : NULL;
-    page_printf(p, INK_PLAIN, "  %s%s%s", row->word, row->operand != NULL && row->sub == NULL ? " " : "",
-                row->operand != NULL && row->sub == NULL ? row->operand : "");
-    page_to(p, SCREEN_COLUMN);
-    page_printf(p, INK_PLAIN, "%s%s%s", row->brief, words != NULL ? ": " : "", words != NULL ? words : "");
-    page_end_line(p);
-}
-
-static void help_add_screen(struct buf *out)
-{
-    struct page p;
-    page_init(&p, out, false, WIDTH);
-    buf_add(out, screen_head);
-    for (const struct command_row *row = command_table; row->word != NULL; row++)
-        if (row->brief != NULL)
-            help_add_screen_row(&p, row);
-    buf_add(out, screen_tail);
-}
-
 /* "usage: ..." before the first of several. */
-static void help_add_row(struct buf *out, const struct command_row *row, bool first)
+static void help_add_row(struct page *p, const struct command_row *row, bool first)
 {
-    struct page p;
     cleanup(mem_free_ptr) char *options = command_options_text(row);
-    page_init(&p, out, false, WIDTH);
-    page_printf(&p, INK_PLAIN, "%s " PROGRAM " %s%s%s%s%s", first ? "usage:" : "      ", row->word,
+    page_printf(p, INK_PLAIN, "%s " PROGRAM " %s%s%s%s%s", first ? "usage:" : "      ", row->word,
                 row->sub != NULL ? " " : "", row->sub != NULL ? row->sub : "", row->operand != NULL ? " " : "",
                 row->operand != NULL ? row->operand : "");
     if (row->kind == COMMAND_HELP)
-        page_put(&p, INK_PLAIN, " [COMMAND | all | settings [NAME]]");
-    page_end_line(&p);
+        page_put(p, INK_PLAIN, " [COMMAND | all | settings [NAME]]");
+    page_end_line(p);
     if (options != NULL) {
-        page_to(&p, MARGIN + 4);
-        page_flow_line(&p, INK_PLAIN, options);
+        page_to(p, MARGIN + 4);
+        page_flow_line(p, INK_PLAIN, options);
     }
-    page_to(&p, MARGIN + 4);
-    page_flow_line(&p, INK_PLAIN, row->help);
-    page_to(&p, MARGIN + 4);
+    page_to(p, MARGIN + 4);
+    page_flow_line(p, INK_PLAIN, row->help);
+    page_to(p, MARGIN + 4);
     cleanup(mem_free_ptr) char *status =
         mem_printf("exit status: %s", row->status != NULL ? row->status : "0 done, 1 not");
-    page_flow_line(&p, INK_PLAIN, status);
-}
-
-static void help_add_all(struct buf *out)
-{
-    buf_add(out, all_head);
-    for (const struct command_row *row = command_table; row->word != NULL; row++)
-        help_add_row(out, row, false);
-    buf_add(out, all_tail);
-}
-
-static void help_add_rows(const struct command *c, struct buf *out)
-{
-    bool first = true;
-    for (const struct command_row *row = c->row;
-         row->word != NULL && str_eq(row->word, c->row->word) && (first || c->is_whole); row++) {
-        help_add_row(out, row, first);
-        first = false;
-    }
-    buf_add(out, "\n");
-    if (!c->row->has_no_settings)
-        buf_add(out,
-                "Also: --kubeconfig=FILE, --dry-run, --log-level=LEVEL, -v; settings: " PROGRAM " help settings.\n");
-    buf_add(out, "exit status of all commands: 64 unknown words or flags, 78 invalid settings (docs/exit-codes.md)\n");
+    page_flow_line(p, INK_PLAIN, status);
 }
 
 int help_print(const struct command *c, struct buf *out, struct error *err)
 {
     cleanup(mem_free_ptr) char *nearest = NULL;
-    if (c->help == COMMAND_HELP_ALL)
-        help_add_all(out);
-    else if (c->help == COMMAND_HELP_ROW)
-        help_add_rows(c, out);
-    else if (c->help == COMMAND_HELP_SCREEN)
-        help_add_screen(out);
-    else if (c->operand == NULL)
-        settings_print_help(out);
-    else if (settings_print_help_of(c->operand, out, &nearest) != 0)
-        return error_set(err, ERROR_INVALID, "unknown setting \"%s\"%s%s%s", c->operand,
-                         nearest != NULL ? "; did you mean " : "", nearest != NULL ? nearest : "",
-                         nearest != NULL ? "?" : "");
+    struct page p;
+    page_init(&p, out, false, WIDTH);
+    switch (c->help) {
+    case COMMAND_HELP_SCREEN:
+        buf_add(out, screen_head);
+        for (const struct command_row *row = command_table; row->word != NULL; row++) {
+            if (row->brief == NULL)
+                continue;
+            /* "config      a whole haproxy.cfg: plan, validate, apply, history, rollback" */
+            cleanup(mem_free_ptr) char *words = row->sub != NULL ? command_list_words(row->word) : NULL;
+            bool shows = row->operand != NULL && row->sub == NULL;
+            page_printf(&p, INK_PLAIN, "  %s%s%s", row->word, shows ? " " : "", shows ? row->operand : "");
+            page_to(&p, SCREEN_COLUMN);
+            page_printf(&p, INK_PLAIN, "%s%s%s", row->brief, words != NULL ? ": " : "", words != NULL ? words : "");
+            page_end_line(&p);
+        }
+        buf_add(out, screen_tail);
+        break;
+    case COMMAND_HELP_ALL:
+        buf_add(out, all_head);
+        for (const struct command_row *row = command_table; row->word != NULL; row++)
+            help_add_row(&p, row, false);
+        buf_add(out, all_tail);
+        break;
+    case COMMAND_HELP_ROW:
+        for (const struct command_row *row = c->row; str_eq(row->word, c->row->word) && (row == c->row || c->is_whole);
+             row++)
+            help_add_row(&p, row, row == c->row);
+        buf_add(out, "\n");
+        if (!c->row->has_no_settings)
+            buf_add(out, "Also: --kubeconfig=FILE, --dry-run, --log-level=LEVEL, -v; settings: " PROGRAM
+                         " help settings.\n");
+        buf_add(out,
+                "exit status of all commands: 64 unknown words or flags, 78 invalid settings (docs/exit-codes.md)\n");
+        break;
+    case COMMAND_HELP_SETTINGS:
+        if (c->operand == NULL)
+            settings_print_help(out);
+        else if (settings_print_help_of(c->operand, out, &nearest) != 0)
+            return error_set(err, ERROR_INVALID, "unknown setting \"%s\"%s%s%s", c->operand,
+                             nearest != NULL ? "; did you mean " : "", nearest != NULL ? nearest : "",
+                             nearest != NULL ? "?" : "");
+        break;
+    }
     return 0;
 }

@@ -1,4 +1,4 @@
-#include "cli/older.h"
+#include "cli/flags.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "base/str.h"
+#include "settings/environment.h"
 
 #define ETCD_DEFAULT "http://127.0.0.1:2379"
 #define FILE_DEFAULT "dynamic.cfg"
@@ -65,11 +66,6 @@ static int older_find(const char *word, size_t len)
     return -1;
 }
 
-static bool older_is_command(const char *word)
-{
-    return str_eq(word, "apply") || str_eq(word, "view") || str_eq(word, "watch");
-}
-
 /* Whether a word that is no flag, and no flag's value, is one of the commands, and not asked about. */
 static bool older_is_meant(int argc, char *const *argv)
 {
@@ -78,21 +74,12 @@ static bool older_is_meant(int argc, char *const *argv)
             return false;
     for (int i = 1; i < argc; i++) {
         if (argv[i][0] != '-')
-            return older_is_command(argv[i]);
+            return str_eq(argv[i], "apply") || str_eq(argv[i], "view") || str_eq(argv[i], "watch");
         const char *word = argv[i] + strspn(argv[i], "-");
         int flag = older_find(word, strlen(word));
         i += flag >= 0 && flag != OLDER_DRY_RUN;
     }
     return false;
-}
-
-/* -v, -vv, --verbosity */
-static bool older_takes_verbosity(struct older *o, const char *word)
-{
-    size_t count = strspn(word + 1, "v");
-    bool letters = word[1] == 'v' && word[1 + count] == '\0', whole = str_eq(word, "--verbosity");
-    o->verbose += letters ? (unsigned)count : whole;
-    return letters || whole;
 }
 
 static int older_unknown(const char *arg, struct error *err)
@@ -115,8 +102,11 @@ static int older_take_word(int argc, char *const *argv, int *at, struct older *o
         o->command = arg;
         return 0;
     }
-    if (older_takes_verbosity(o, arg))
+    size_t letters = arg[0] != '\0' ? strspn(arg + 1, "v") : 0;
+    if (str_eq(arg, "--verbosity") || (letters > 0 && arg[1 + letters] == '\0')) { /* -v, -vv */
+        o->verbose += letters > 0 ? (unsigned)letters : 1;
         return 0;
+    }
     const char *word = arg + strspn(arg, "-");
     size_t len = strcspn(word, "=");
     int flag = arg[0] == '-' ? older_find(word, len) : -1;
@@ -152,15 +142,6 @@ static bool older_has(const struct older *o, int flag)
     return o->values[flag].len > 0;
 }
 
-static bool older_is_set(char *const *environ_, const char *variable)
-{
-    size_t len = strlen(variable);
-    for (; *environ_ != NULL; environ_++)
-        if (strncmp(*environ_, variable, len) == 0 && (*environ_)[len] == '=')
-            return true;
-    return false;
-}
-
 static void older_put_all(const struct older *o, char *const *environ_, const char *folder, struct flags *f)
 {
     bool to_file = (older_has(o, OLDER_FILE) || older_has(o, OLDER_EXEC)) && !str_eq(o->command, "view");
@@ -180,7 +161,7 @@ static void older_put_all(const struct older *o, char *const *environ_, const ch
         return;
     }
     older_put(f, "CONFIG_TARGET", "etcd");
-    if (!older_has(o, OLDER_ETCD_HOST) && !older_is_set(environ_, "ETCD_ENDPOINTS"))
+    if (!older_has(o, OLDER_ETCD_HOST) && environment_get(environ_, "ETCD_ENDPOINTS") == NULL)
         older_put(f, "ETCD_ENDPOINTS", ETCD_DEFAULT);
 }
 

@@ -1,5 +1,3 @@
-#include "cli/start.h"
-
 #include <event2/event.h>
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -101,7 +101,7 @@ def make(words: list[str]) -> None:
 
 def ours(words: list[str]) -> None:
     table, parser, settings = ((ROOT / "src" / name).read_text() for name in ("cli/command_table.c", "cli/command.c", "settings/table.c"))
-    text = "".join(f"haproxy-k8s-sync {word}\n" for word in re.findall(r'\.word = "([a-z-]+)"', table))
+    text = "".join(f"haproxy-k8s-sync {word}\n" for word in re.findall(r'(?:\.word = |\bROW\()"([a-z-]+)"', table))
     text += "".join(f" --{name}\n" for name in re.findall(r'^    \{"(?!colour)([a-z]+)", \'', parser, re.M) + re.findall(r'\.flag = "([a-z-]+)"', settings))
     older = re.sub(r'\{"([a-z-]+)", "[A-Z_]+"\}', r" --\1 ", (ROOT / "src/cli/older.c").read_text())
     usage = text + older + "".join(path.read_text() for path in [*ROOT.glob("cmd/*/*.c"), *ROOT.glob("src/cli/command.c")])

@@ -31,7 +31,7 @@ room("settings, from elsewhere", ("test_settings", "test_services"), (
     Mutant("port 0 has no fix", TYPES, "    if (is_number && number == 0 && row->min > 0 && row->unset != NULL)\n", "    if (false)\n"),
 ))
 room("command line, flags", ("test_flags",), (
-    Mutant("a flag that is none here has no fix", FLAGS, "    if (fix != NULL)\n", "    if (false)\n"),
+    Mutant("a flag that is none here has no fix", FLAGS, "        if (str_has_prefix(word, refused[i].begin))\n", "        if (false)\n"),
     Mutant("a secret may be a flag", FLAGS, "{\"dataplane-password\", ", "{\"dataplane-passwort\", "),
     Mutant("a switch takes the next word", FLAGS, ": is_switch ? \"true\" : *at", ": *at"),
     Mutant("of two flags the first counts", FLAGS, "        free(f->environment[at]);\n    } else {", "        free(f->given[f->count].word);\n        f->given[at].word = mem_strdup(word);\n        return;\n    } else {"),

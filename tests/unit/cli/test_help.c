@@ -1,8 +1,6 @@
 /* src/cli/help and src/cli/command_table: what help shows, and that it shows each command. */
 
 #include "cli/command.h"
-#include "cli/command_table.h"
-#include "cli/help.h"
 
 #include "../test.h"
 

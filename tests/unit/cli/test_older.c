@@ -1,6 +1,6 @@
 /* src/cli/older: the command line of an older system, as our settings and commands. */
 
-#include "cli/older.h"
+#include "cli/flags.h"
 
 #include "../test.h"
 
