@@ -14,10 +14,11 @@
 #include "cli/daemon_memory.h"
 #include "cli/did_you_mean.h"
 #include "cli/inspect_haproxy.h"
-#include "cli/inspect_print.h"
 #include "cli/inspect_report.h"
-#include "cli/run.h"
+#include "daemon/clients.h"
+#include "daemon/mappings.h"
 #include "daemon/sources.h"
+#include "settings/settings.h"
 
 /* For so many servers of a backend the rules are asked one by one. */
 #define REASONS_MAX 100
@@ -301,55 +302,4 @@ void inspect_refresh(struct event_base *base, struct settings *settings, struct 
     timer_fini(&i.deadline);
     daemon_memory_fini(&i.daemon);
     mappings_fini(&i.mappings);
-}
-
-/* ---- plan, explain ---- */
-
-struct inspection {
-    const struct run *run;
-    int status;
-};
-
-/* What concerns no backend goes to standard error. */
-static void on_report(void *arg, const struct inspect_report *report)
-{
-    struct inspection *i = arg;
-    const struct run *r = i->run;
-    bool explains = r->command->kind == COMMAND_EXPLAIN;
-    cleanup(show_fini) struct show show;
-    cleanup(buf_fini) struct buf problems = {0};
-    struct page problem_page;
-    show_init(&show, r);
-    show_page_init(&problem_page, &problems, stderr, r->command, r->environ);
-    if (explains)
-        inspect_print_explain(report, &show.page);
-    else if (r->command->json)
-        inspect_print_json(report, &show.out);
-    else
-        inspect_print_plan(report, &show.page);
-    inspect_print_problems(report, &problem_page);
-    int status = show_end(&show, explains ? inspect_explain_status(report) : inspect_plan_status(report));
-    i->status = show_text(&problems, stderr) == 0 ? status : EXIT_FAILURE;
-}
-
-int run_inspect(const struct run *r)
-{
-    cleanup(kube_access_fini) struct kube_access access = {0};
-    const struct command *command = r->command;
-    struct error err = {0};
-    struct session session;
-    struct inspection inspection = {.run = r, .status = EXIT_FAILURE};
-    const struct inspect_options options = {.daemon = command->kind == COMMAND_PLAN ? command->daemon : NULL,
-                                            .node = command->operand,
-                                            .timeout_ms = command->timeout_ms,
-                                            .show = on_report,
-                                            .arg = &inspection};
-    if (run_manages_servers(r->settings, &err) != 0 || start_access(r->settings, r->environ, &access, &err) != 0)
-        return run_fail(&err, SETTINGS_EXIT_CODE);
-    if (session_begin(r, &access, LOG_LEVEL_WARN, &session, &err) == 0)
-        inspect_refresh(session.base, r->settings, &session.clients, &session.log, &options);
-    else
-        inspection.status = run_fail(&err, start_status(&err));
-    session_end(&session);
-    return inspection.status;
 }

@@ -2,17 +2,15 @@
 
 #include <event2/event.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/str.h"
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/doctor_print.h"
 #include "cli/doctor/doctor_report.h"
 #include "cli/flags.h"
-#include "haproxy/cfg/line_difference.h"
-#include "json/write.h"
-#include "settings/environment.h"
+#include "cli/inspect.h"
+#include "cli/inspect_print.h"
+#include "cli/inspect_report.h"
 #include "settings/table.h"
 
 int run_fail(const struct error *err, int status)
@@ -32,79 +30,6 @@ int run_manages_servers(const struct settings *s, struct error *err)
                          "CONFIG_SOURCE alone manages no servers, which this command is about: set "
                          "INGRESS_SERVICES or INGRESS_SERVICE_NAME");
     return 0;
-}
-
-/* ---- what is shown */
-
-void show_page_init(struct page *p, struct buf *out, FILE *to, const struct command *command, char *const *environ_)
-{
-    int fd = fileno(to);
-    struct winsize size = {0};
-    if (ioctl(fd, TIOCGWINSZ, &size) != 0)
-        size.ws_col = 0;
-    bool colour = page_wants_colour(command->colour, isatty(fd) == 1, environment_get(environ_, "NO_COLOR"),
-                                    environment_get(environ_, "TERM"));
-    page_init(p, out, colour, size.ws_col);
-}
-
-int show_text(const struct buf *b, FILE *to)
-{
-    return fwrite(buf_str(b), 1, b->len, to) == b->len && fflush(to) == 0 ? 0 : -1;
-}
-
-void show_json(struct yyjson_mut_doc *doc, struct buf *out)
-{
-    json_write(doc, true, out);
-    buf_add(out, "\n");
-    json_free(doc);
-}
-
-void show_lines(const struct cfg_line_difference *d, size_t column, size_t deeper, struct page *p)
-{
-    const char *section = NULL;
-    for (size_t i = 0; i < d->count && i < CFG_LINE_DIFFERENCE_MAX; i++) {
-        const struct cfg_line_of *line = &d->lines[i];
-        if (!str_eq(section, line->section)) {
-            page_to(p, column);
-            page_put(p, INK_DIM, line->section);
-            page_end_line(p);
-        }
-        section = line->section;
-        page_to(p, deeper);
-        page_flow_line(p, line->text[0] == '-' ? INK_RED : INK_GREEN, line->text);
-    }
-    if (d->count > CFG_LINE_DIFFERENCE_MAX) {
-        page_to(p, column);
-        page_printf(p, INK_DIM, "and %zu more lines", d->count - CFG_LINE_DIFFERENCE_MAX);
-        page_end_line(p);
-    }
-}
-
-void show_put_lines(const struct cfg_line_difference *d, struct yyjson_mut_doc *doc, struct yyjson_mut_val *to)
-{
-    struct yyjson_mut_val *lines = json_put_list(doc, to, "lines");
-    for (size_t i = 0; i < d->count && i < CFG_LINE_DIFFERENCE_MAX; i++) {
-        struct yyjson_mut_val *line = json_add_object(doc, lines);
-        json_put_text(doc, line, "section", d->lines[i].section);
-        json_put_text(doc, line, "line", d->lines[i].text);
-    }
-    json_put_count(doc, to, "line_count", d->count);
-}
-
-void show_init(struct show *s, const struct run *r)
-{
-    buf_init(&s->out, 0);
-    show_page_init(&s->page, &s->out, stdout, r->command, r->environ);
-}
-
-void show_fini(struct show *s)
-{
-    buf_fini(&s->out);
-}
-
-int show_end(struct show *s, int status)
-{
-    return show_text(&s->out, stdout) == 0 ? status : EXIT_FAILURE;
 }
 
 /* ---- the ways to Kubernetes and each HAProxy */
@@ -176,4 +101,55 @@ int run_doctor(const struct run *r)
     else
         doctor_print(&report, &show.page);
     return show_end(&show, doctor_status(&report));
+}
+
+/* ---- plan, explain ---- */
+
+struct inspection {
+    const struct run *run;
+    int status;
+};
+
+/* What concerns no backend goes to standard error. */
+static void on_report(void *arg, const struct inspect_report *report)
+{
+    struct inspection *i = arg;
+    const struct run *r = i->run;
+    bool explains = r->command->kind == COMMAND_EXPLAIN;
+    cleanup(show_fini) struct show show;
+    cleanup(buf_fini) struct buf problems = {0};
+    struct page problem_page;
+    show_init(&show, r);
+    show_page_init(&problem_page, &problems, stderr, r->command, r->environ);
+    if (explains)
+        inspect_print_explain(report, &show.page);
+    else if (r->command->json)
+        inspect_print_json(report, &show.out);
+    else
+        inspect_print_plan(report, &show.page);
+    inspect_print_problems(report, &problem_page);
+    int status = show_end(&show, explains ? inspect_explain_status(report) : inspect_plan_status(report));
+    i->status = show_text(&problems, stderr) == 0 ? status : EXIT_FAILURE;
+}
+
+int run_inspect(const struct run *r)
+{
+    cleanup(kube_access_fini) struct kube_access access = {0};
+    const struct command *command = r->command;
+    struct error err = {0};
+    struct session session;
+    struct inspection inspection = {.run = r, .status = EXIT_FAILURE};
+    const struct inspect_options options = {.daemon = command->kind == COMMAND_PLAN ? command->daemon : NULL,
+                                            .node = command->operand,
+                                            .timeout_ms = command->timeout_ms,
+                                            .show = on_report,
+                                            .arg = &inspection};
+    if (run_manages_servers(r->settings, &err) != 0 || start_access(r->settings, r->environ, &access, &err) != 0)
+        return run_fail(&err, SETTINGS_EXIT_CODE);
+    if (session_begin(r, &access, LOG_LEVEL_WARN, &session, &err) == 0)
+        inspect_refresh(session.base, r->settings, &session.clients, &session.log, &options);
+    else
+        inspection.status = run_fail(&err, start_status(&err));
+    session_end(&session);
+    return inspection.status;
 }

@@ -47,7 +47,7 @@ int run_fail(const struct error *err, int status); /* says why; returns that sta
 /* -1: there are no backends whose servers the settings name. */
 int run_manages_servers(const struct settings *s, struct error *err) must_check;
 
-/* ---- what a command is shown by: standard output, as the command and the environment want it */
+/* ---- show.c: standard output, as the command and the environment want it */
 
 struct show {
     struct buf out;

@@ -1,5 +1,5 @@
-#include "cli/template.h"
-
+/* `haproxy-k8s-sync template`; itself test and validate: what the tests of a set say, and what HAProxy says of what they give. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <yyjson.h>
 
@@ -7,178 +7,219 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "cli/inspect.h"
+#include "cli/template.h"
 #include "json/write.h"
-#include "model/cache.h"
 #include "settings/environment.h"
-#include "template/folder.h"
 #include "template/haproxy_check.h"
 #include "template/objects.h"
 #include "template/render.h"
 #include "template/set.h"
 
-#define RENDERS 20 /* of a benchmark, by default */
+#define COLUMN 6
+#define OK "ok"
+#define FAILED "FAIL"
 
-int template_fail(const char *dir, const struct error *err)
+/* "set.yaml:12: contains" */
+static char *finding_name(const struct trial_finding *f)
 {
-    fflush(stdout); /* in their order where both go to one place */
-    fprintf(stderr, "error: %s: %s\n", dir, err->message);
-    return EXIT_FAILURE;
+    if (f->assertion == NULL)
+        return mem_strdup("render");
+    const char *described = f->assertion->description;
+    return mem_printf(TEMPLATE_SET_FILE ":%zu: %s%s%s%s", f->assertion->line, assertion_name(f->assertion->kind),
+                      described != NULL ? " (" : "", described != NULL ? described : "", described != NULL ? ")" : "");
 }
 
-struct template_set *template_read(const char *dir, struct error *err)
-{
-    cleanup(template_folder_fini) struct template_folder folder = {0};
-    if (template_folder_read(dir, &folder, err) != 0)
-        return NULL;
-    return template_set_parse(folder.files, folder.count, err);
-}
-
-bool template_next(const struct template_run *r, size_t *at, const struct template_test **ret)
-{
-    bool alone = r->test != NULL || r->set->test_count == 0;
-    while (*at < (alone ? 1 : r->set->test_count)) {
-        *ret = alone ? r->test : &r->set->tests[*at];
-        (*at)++;
-        if (alone || trial_is_rendered(*ret))
-            return true;
-    }
-    return false;
-}
-
-char *template_file_name(const struct render_file *f)
-{
-    const char *folder = template_kind_folder((enum template_kind)f->kind);
-    return mem_printf("%s%s%s", folder, folder[0] != '\0' ? "/" : "", f->name);
-}
-
-/* ---- render */
-
-static void template_print(const struct objects *objects, const struct rendered *r)
-{
-    for (size_t i = 0; i < r->remark_count; i++) {
-        const struct render_remark *remark = &r->remarks[i];
-        cleanup(mem_free_ptr) char *text = text_shown(remark->text, TEXT_TERMINAL, TEXT_WHOLE);
-        fprintf(stderr, "%s %s: %s%s\n", objects_resource_kind(objects, remark->resource), remark->key, text,
-                remark->left_out ? " (left out)" : "");
-    }
-    for (size_t i = 0; i < r->file_count; i++) {
-        cleanup(mem_free_ptr) char *name = template_file_name(&r->files[i]);
-        if (r->file_count > 1)
-            printf("%s### %s\n", i > 0 ? "\n" : "", name);
-        fwrite(r->files[i].bytes, 1, r->files[i].len, stdout);
-    }
-}
-
-static void template_print_json(const struct objects *objects, const struct rendered *r)
-{
-    cleanup(buf_fini) struct buf out = {0};
-    yyjson_mut_val *root;
-    yyjson_mut_doc *doc = json_new(&root);
-    yyjson_mut_val *files = json_put_list(doc, root, "files"), *remarks = json_put_list(doc, root, "remarks");
-    for (size_t i = 0; i < r->file_count; i++) {
-        yyjson_mut_val *file = json_add_object(doc, files);
-        cleanup(mem_free_ptr) char *name = template_file_name(&r->files[i]);
-        json_put_text(doc, file, "name", name);
-        json_put_text(doc, file, "content", r->files[i].bytes);
-    }
-    for (size_t i = 0; i < r->remark_count; i++) {
-        yyjson_mut_val *remark = json_add_object(doc, remarks);
-        json_put_text(doc, remark, "kind", objects_resource_kind(objects, r->remarks[i].resource));
-        json_put_text(doc, remark, "object", r->remarks[i].key);
-        json_put_text(doc, remark, "text", r->remarks[i].text);
-        json_put_bool(doc, remark, "left_out", r->remarks[i].left_out);
-    }
-    show_json(doc, &out);
-    fputs(buf_str(&out), stdout);
-}
-
-static int template_render(const struct template_run *r)
-{
-    struct error err = {0};
-    cleanup(rendered_fini) struct rendered rendered = {0};
-    struct objects *objects = trial_objects(r->set, r->set, r->test, false, &err);
-    int rc = objects != NULL ? trial_render(r->set, objects, &r->trial, &rendered, &err) : -1;
-    if (rc == 0)
-        (r->command->json ? template_print_json : template_print)(objects, &rendered);
-    objects_free(objects);
-    return rc == 0 ? EXIT_SUCCESS : template_fail(r->command->operand, &err);
-}
-
-/* ---- benchmark: how long renders of a set take over the fixtures of its tests */
-
-struct figures {
-    uint64_t *took_us; /* in order */
-    size_t count, objects, bytes;
+struct results {
+    struct trial_result *list;
+    size_t count;
+    size_t failed, skipped; /* tests; assertions */
 };
 
-static int figures_order(const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
+/* ---- text ---- */
 
-static int figures_take(const struct template_run *r, const struct template_test *test, struct figures *f,
-                        struct error *err)
+static void results_print_text(const struct results *r, struct page *p)
 {
-    struct objects *objects = trial_objects(r->set, r->set, test, false, err);
-    int rc = objects != NULL ? 0 : -1;
-    for (size_t i = 0; rc == 0 && i < objects_resource_count(objects); i++)
-        f->objects += cache_count(objects_cache(objects, i));
-    for (size_t i = 0; rc == 0 && i < f->count; i++) {
-        cleanup(rendered_fini) struct rendered rendered = {0};
-        rc = trial_render(r->set, objects, &r->trial, &rendered, err);
-        f->took_us[i] = rendered.took_us;
-        f->bytes = 0;
-        for (size_t k = 0; k < rendered.file_count; k++)
-            f->bytes += rendered.files[k].len;
+    for (size_t i = 0; i < r->count; i++) {
+        const struct trial_result *t = &r->list[i];
+        page_put(p, t->failed > 0 ? INK_RED : INK_GREEN, t->failed > 0 ? FAILED : OK);
+        page_to(p, COLUMN);
+        page_put(p, INK_PLAIN, t->test->name);
+        if (t->test->description != NULL)
+            page_printf(p, INK_DIM, "  %s", t->test->description);
+        page_end_line(p);
+        for (size_t k = 0; k < t->count; k++) {
+            const struct trial_finding *f = &t->findings[k];
+            if (f->verdict == TRIAL_PASSED)
+                continue;
+            cleanup(mem_free_ptr) char *name = finding_name(f);
+            page_to(p, COLUMN);
+            page_printf(p, INK_DIM, "%s%s: ", f->verdict == TRIAL_SKIPPED ? "skipped: " : "", name);
+            page_put(p, INK_PLAIN, f->why);
+            page_end_line(p);
+        }
     }
-    objects_free(objects);
-    if (rc == 0)
-        qsort(f->took_us, f->count, sizeof(f->took_us[0]), figures_order);
-    return rc;
+    page_printf(p, INK_BOLD, "%zu tests, %zu failed", r->count, r->failed);
+    if (r->skipped > 0)
+        page_printf(p, INK_YELLOW, ", %zu assertions skipped", r->skipped);
+    page_end_line(p);
 }
 
-/* The least that so many of a hundred do not pass. */
-static double figures_ms(const struct figures *f, size_t percent)
-{
-    size_t rank = (f->count * percent + 99) / 100;
-    return (double)f->took_us[rank > 0 ? rank - 1 : 0] / 1000;
-}
+/* ---- JSON ---- */
 
-static void figures_print_json(const struct figures *f, const char *test)
+static const char *const results_words[] = {
+    [TRIAL_PASSED] = "passed", [TRIAL_FAILED] = "failed", [TRIAL_SKIPPED] = "skipped"};
+
+static void results_print_json(const struct results *r, struct buf *out)
 {
-    cleanup(buf_fini) struct buf out = {0};
     yyjson_mut_val *root;
-    cleanup(json_free_ptr) yyjson_mut_doc *doc = json_new(&root);
-    json_put_text(doc, root, "test", test);
-    json_put_count(doc, root, "renders", f->count);
-    json_put_count(doc, root, "objects", f->objects);
-    json_put_count(doc, root, "bytes", f->bytes);
-    json_put(doc, root, "p50_ms", yyjson_mut_real(doc, figures_ms(f, 50)));
-    json_put(doc, root, "p95_ms", yyjson_mut_real(doc, figures_ms(f, 95)));
-    json_write(doc, false, &out);
-    printf("%s\n", buf_str(&out));
+    yyjson_mut_doc *doc = json_new(&root);
+    json_put_bool(doc, root, "passed", r->failed == 0);
+    yyjson_mut_val *tests = json_put_list(doc, root, "tests");
+    for (size_t i = 0; i < r->count; i++) {
+        const struct trial_result *t = &r->list[i];
+        yyjson_mut_val *test = json_add_object(doc, tests);
+        json_put_text(doc, test, "name", t->test->name);
+        json_put_text(doc, test, "description", t->test->description);
+        json_put_bool(doc, test, "passed", t->failed == 0);
+        json_put_count(doc, test, "render_us", t->took_us);
+        yyjson_mut_val *assertions = json_put_list(doc, test, "assertions");
+        for (size_t k = 0; k < t->count; k++) {
+            const struct trial_finding *f = &t->findings[k];
+            yyjson_mut_val *assertion = json_add_object(doc, assertions);
+            json_put_text(doc, assertion, "type", f->assertion != NULL ? assertion_name(f->assertion->kind) : "render");
+            json_put_text(doc, assertion, "description", f->assertion != NULL ? f->assertion->description : NULL);
+            json_put_count(doc, assertion, "line", f->assertion != NULL ? f->assertion->line : t->test->line);
+            json_put_text(doc, assertion, "result", results_words[f->verdict]);
+            json_put_text(doc, assertion, "why", f->why);
+        }
+    }
+    show_json(doc, out);
 }
 
-static int template_benchmark(const struct template_run *r)
+/* ---- JUnit: what CI systems read */
+
+/* XML 1.0, 2.2: controls cannot be in it, not even escaped. */
+static void xml_print(const char *text)
+{
+    cleanup(mem_free_ptr) char *shown = text_shown(text, TEXT_TERMINAL, TEXT_WHOLE);
+    for (const char *c = shown; *c != '\0'; c++) {
+        if (*c == '<' || *c == '&' || *c == '"')
+            printf("&#%d;", *c);
+        else
+            putchar(*c);
+    }
+}
+
+static void junit_print_test(const struct trial_result *t)
+{
+    printf("    <testcase classname=\"template\" name=\"");
+    xml_print(t->test->name);
+    printf("\" time=\"%" PRIu64 ".%06" PRIu64 "\">\n", t->took_us / 1000000, t->took_us % 1000000);
+    for (size_t i = 0; i < t->count; i++) {
+        const struct trial_finding *f = &t->findings[i];
+        if (f->verdict != TRIAL_FAILED)
+            continue;
+        cleanup(mem_free_ptr) char *name = finding_name(f);
+        printf("      <failure message=\"");
+        xml_print(name);
+        printf(": ");
+        xml_print(f->why);
+        printf("\"/>\n");
+    }
+    if (t->failed == 0 && t->skipped == t->count && t->count > 0) { /* there is no skipped assertion, only a test */
+        printf("      <skipped message=\"");
+        xml_print(t->findings[0].why);
+        printf("\"/>\n");
+    }
+    printf("    </testcase>\n");
+}
+
+static void results_print_junit(const struct results *r)
+{
+    printf("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+    printf("  <testsuite name=\"template\" tests=\"%zu\" failures=\"%zu\">\n", r->count, r->failed);
+    for (size_t i = 0; i < r->count; i++)
+        junit_print_test(&r->list[i]);
+    printf("  </testsuite>\n</testsuites>\n");
+}
+
+/* ---- test ---- */
+
+static int template_run_tests(const struct template_run *r)
+{
+    const struct template_set *set = r->set;
+    struct error err = {0};
+    if (set->test_count == 0) {
+        (void)error_set(&err, ERROR_INVALID, TEMPLATE_SET_FILE " has no tests");
+        return template_fail(r->command->operand, &err);
+    }
+    struct results results = {.list = mem_array(set->test_count, sizeof(results.list[0]))};
+    for (size_t i = 0; i < set->test_count; i++) {
+        if (r->test != NULL && r->test != &set->tests[i])
+            continue;
+        struct trial_result *result = &results.list[results.count++];
+        trial_run(set, &set->tests[i], &r->trial, result);
+        results.failed += result->failed > 0;
+        results.skipped += result->skipped;
+    }
+    cleanup(show_fini) struct show show;
+    show_init(&show, r->run);
+    if (r->command->json)
+        results_print_json(&results, &show.out);
+    else if (r->command->junit)
+        results_print_junit(&results);
+    else
+        results_print_text(&results, &show.page);
+    for (size_t i = 0; i < results.count; i++)
+        trial_result_fini(&results.list[i]);
+    free(results.list);
+    return show_end(&show, results.failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+/* ---- validate ---- */
+
+static void validate_print(const char *name, enum trial_verdict verdict, const char *why, struct page *p)
+{
+    static const char *const words[] = {[TRIAL_PASSED] = OK, [TRIAL_FAILED] = FAILED, [TRIAL_SKIPPED] = "skip"};
+    static const enum page_ink inks[] = {
+        [TRIAL_PASSED] = INK_GREEN, [TRIAL_FAILED] = INK_RED, [TRIAL_SKIPPED] = INK_YELLOW};
+    page_put(p, inks[verdict], words[verdict]);
+    page_to(p, COLUMN);
+    page_printf(p, INK_PLAIN, "%s%s%s", name != NULL ? name : "without a test's fixtures", why != NULL ? ": " : "",
+                why != NULL ? why : "");
+    page_end_line(p);
+}
+
+static int template_validate(const struct template_run *r)
 {
     const struct template_test *test;
-    uint64_t count = r->command->count > 0 ? r->command->count : RENDERS;
-    cleanup(mem_free_ptr) uint64_t *took_us = mem_array(count, sizeof(took_us[0]));
+    cleanup(buf_fini) struct buf out = {0};
+    int status = EXIT_SUCCESS;
+    yyjson_mut_val *root;
+    yyjson_mut_doc *doc = json_new(&root);
+    yyjson_mut_val *list = json_put_list(doc, root, "tests");
     for (size_t at = 0; template_next(r, &at, &test);) {
-        struct figures f = {.took_us = took_us, .count = count};
-        const char *name = test != NULL ? test->name : NULL;
+        const char *skipped = NULL, *name = test != NULL ? test->name : NULL;
         struct error err = {0};
-        if (figures_take(r, test, &f, &err) != 0)
-            return template_fail(r->command->operand, &err);
-        if (r->command->json)
-            figures_print_json(&f, name);
-        else
-            printf("%s: %zu renders of %zu objects to %zu bytes: p50 %.1f ms, p95 %.1f ms\n",
-                   name != NULL ? name : "without a test's fixtures", f.count, f.objects, f.bytes, figures_ms(&f, 50),
-                   figures_ms(&f, 95));
+        cleanup(show_fini) struct show show;
+        show_init(&show, r->run);
+        struct objects *objects = trial_objects(r->set, r->set, test, false, &err);
+        int rc = objects != NULL ? trial_check_haproxy(r->set, objects, &r->trial, &skipped, &err) : -1;
+        objects_free(objects);
+        enum trial_verdict verdict = rc != 0 ? TRIAL_FAILED : skipped != NULL ? TRIAL_SKIPPED : TRIAL_PASSED;
+        const char *why = rc != 0 ? err.message : skipped;
+        yyjson_mut_val *row = json_add_object(doc, list);
+        json_put_text(doc, row, "name", name);
+        json_put_text(doc, row, "result", results_words[verdict]);
+        json_put_text(doc, row, "why", why);
+        if (!r->command->json)
+            validate_print(name, verdict, why, &show.page);
+        status = show_end(&show, rc == 0 ? status : EXIT_FAILURE);
     }
-    return EXIT_SUCCESS;
+    show_json(doc, &out);
+    if (r->command->json)
+        fputs(buf_str(&out), stdout);
+    return status;
 }
 
 /* ---- all of them */
@@ -197,7 +238,7 @@ static int template_start(struct template_run *r)
     case COMMAND_TEMPLATE_RENDER:
         return template_render(r);
     case COMMAND_TEMPLATE_TEST:
-        return template_test(r);
+        return template_run_tests(r);
     case COMMAND_TEMPLATE_DIFF:
         return template_diff(r);
     case COMMAND_TEMPLATE_VALIDATE:

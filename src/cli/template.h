@@ -27,8 +27,8 @@ bool template_next(const struct template_run *r, size_t *at, const struct templa
 char *template_file_name(const struct render_file *f) must_check;
 
 /* Each returns the exit status. */
-int template_test(const struct template_run *r) must_check;
-int template_validate(const struct template_run *r) must_check;
-int template_diff(const struct template_run *r) must_check;
+int template_render(const struct template_run *r) must_check;
+int template_benchmark(const struct template_run *r) must_check;
+int template_diff(const struct template_run *r) must_check; /* template_diff.c */
 
 #endif
