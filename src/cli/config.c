@@ -18,10 +18,9 @@
 #include "configuration/store.h"
 #include "daemon/config/config_requests.h"
 #include "daemon/targets.h"
-#include "host/timer.h"
 #include "json/write.h"
 
-#define LOOK_MS 10 /* whether all is known */
+#define SETTLED_MS 10 /* how often it is checked whether all is known */
 #define POLL_MS 20
 
 /* ---- config plan, validate, apply FILE */
@@ -33,35 +32,24 @@ struct config_job {
     struct store *store;
     struct configuration *configuration;
     struct targets *targets;
-    struct timer look;
-    uint64_t until_ms;
 };
 
-/* There is no more to come. */
-static bool config_is_settled(const struct config_job *j, const struct configuration_view *v)
-{
-    bool writes = j->what == COMMAND_CONFIG_APPLY;
-    if (str_eq(v->state, "new"))
-        return v->away || v->files_missing;
-    return !writes || str_eq(v->state, "rejected") || (str_eq(v->state, "applied") && v->files_done);
-}
-
 /* What is rejected by one is written nowhere. */
-static void config_look(void *arg)
+static bool config_settled(void *arg)
 {
     struct config_job *j = arg;
     bool all_settled = true, rejected = false, all_valid = true;
     for (size_t i = 0; i < targets_count(j->targets); i++) {
         const struct configuration_view v = configuration_view(j->configuration, i);
-        bool settled = config_is_settled(j, &v);
+        /* There is no more to come. */
+        bool settled = str_eq(v.state, "new") ? v.away || v.files_missing
+                                              : j->what != COMMAND_CONFIG_APPLY || str_eq(v.state, "rejected") ||
+                                                    (str_eq(v.state, "applied") && v.files_done);
         all_settled = all_settled && settled;
         rejected = rejected || str_eq(v.state, "rejected");
         all_valid = all_valid && (settled || str_eq(v.state, "valid"));
     }
-    if (all_settled || (rejected && all_valid) || clock_mono_ms() >= j->until_ms)
-        event_base_loopbreak(j->session.base);
-    else
-        timer_set(&j->look, LOOK_MS);
+    return all_settled || (rejected && all_valid);
 }
 
 /* With the files of a folder; NULL: none. */
@@ -156,16 +144,12 @@ static int config_with_file(const struct run *r)
     if (j.document == NULL)
         return run_fail(&err, EXIT_FAILURE);
     if (config_start(&j, r, &err) == 0) {
-        timer_init(&j.look, j.session.base, config_look, &j);
-        j.until_ms = clock_mono_ms() + r->command->timeout_ms;
         configuration_set(j.configuration, j.document);
         targets_start(j.targets);
-        timer_set(&j.look, LOOK_MS);
-        event_base_dispatch(j.session.base);
+        run_until(j.session.base, r->command->timeout_ms, SETTLED_MS, config_settled, &j);
         status = config_show(&j, r);
         targets_stop(j.targets, config_on_stopped, j.session.base);
         event_base_loop(j.session.base, EVLOOP_NONBLOCK | EVLOOP_ONCE);
-        timer_fini(&j.look);
     } else {
         (void)run_fail(&err, status);
     }
@@ -211,31 +195,27 @@ static void config_print_history(const struct store *s, struct page *p)
     }
 }
 
-/* {"versions": [{"number", "applied", "sha256", "bytes", "source", "targets"}], "paused"}, the latest first. */
-static void config_put_history(const struct store *s, struct buf *out)
-{
-    struct yyjson_mut_val *root;
-    struct yyjson_mut_doc *doc = json_new(&root);
-    struct yyjson_mut_val *versions = json_put_list(doc, root, "versions");
-    for (size_t i = 0; i < store_count(s); i++)
-        store_put_version(s, i, doc, versions);
-    json_put_bool(doc, root, "paused", store_paused(s));
-    show_json(doc, out);
-}
-
+/* As JSON {"versions": [{"number", "applied", "sha256", "bytes", "source", "targets"}], "paused"}, the latest first. */
 static int config_history(const struct run *r)
 {
     cleanup(show_fini) struct show show;
     struct error err = {0};
-    struct store *store = config_open(r->settings, &err);
-    if (store == NULL)
+    struct store *s = config_open(r->settings, &err);
+    if (s == NULL)
         return run_fail(&err, EXIT_FAILURE);
     show_init(&show, r);
-    if (r->command->json)
-        config_put_history(store, &show.out);
-    else
-        config_print_history(store, &show.page);
-    store_free(store);
+    if (r->command->json) {
+        struct yyjson_mut_val *root;
+        struct yyjson_mut_doc *doc = json_new(&root);
+        struct yyjson_mut_val *versions = json_put_list(doc, root, "versions");
+        for (size_t i = 0; i < store_count(s); i++)
+            store_put_version(s, i, doc, versions);
+        json_put_bool(doc, root, "paused", store_paused(s));
+        show_json(doc, &show.out);
+    } else {
+        config_print_history(s, &show.page);
+    }
+    store_free(s);
     return show_end(&show, EXIT_SUCCESS);
 }
 

@@ -90,9 +90,9 @@ static char *config_next_command(const char **line)
 
 /* ---- as text */
 
-static void config_print_line(struct page *p, size_t column, enum page_ink ink, const char *text)
+static void config_print_line(struct page *p, enum page_ink ink, const char *text)
 {
-    page_to(p, column);
+    page_to(p, COLUMN);
     page_flow_line(p, ink, text);
 }
 
@@ -121,7 +121,7 @@ static void config_print_file(const struct storage_foreseen *f, struct page *p)
     if (f->counted)
         buf_printf(&text, "; entries: %zu new, %zu gone, %zu changed", f->entries.come, f->entries.go,
                    f->entries.change);
-    config_print_line(p, COLUMN, INK_PLAIN, buf_str(&text));
+    config_print_line(p, INK_PLAIN, buf_str(&text));
     for (char *command; (command = config_next_command(&line)) != NULL; mem_free_ptr(&command)) {
         page_to(p, 2 * COLUMN);
         page_put(p, INK_DIM, command); /* whole, to be copied */
@@ -136,7 +136,7 @@ static void config_print_cost(const struct config_cost *c, struct page *p)
     const char *line = buf_str(&c->commands);
     char *command;
     for (size_t i = 0; i <= COMMANDS_SHOWN && (command = config_next_command(&line)) != NULL; i++) {
-        config_print_line(p, COLUMN, INK_DIM, i < COMMANDS_SHOWN ? command : "and more commands");
+        config_print_line(p, INK_DIM, i < COMMANDS_SHOWN ? command : "and more commands");
         free(command);
     }
     for (size_t i = 0; i < c->files->count; i++) {
@@ -151,22 +151,6 @@ static void config_print_cost(const struct config_cost *c, struct page *p)
     page_to(p, COLUMN);
     page_put(p, INK_DIM, "unchanged: ");
     page_flow_line(p, INK_DIM, names);
-}
-
-/* What differs, and the lines behind that. */
-static void config_print_difference(const struct config_report *r, size_t target, struct page *p)
-{
-    const struct cfg_difference *d = configuration_difference(r->configuration, target);
-    cleanup(cfg_line_difference_fini) struct cfg_line_difference lines;
-    for (size_t i = 0; i < d->count && i < CFG_DIFFERENCE_MAX; i++)
-        config_print_line(p, COLUMN, INK_PLAIN, d->texts[i]);
-    if (d->count > CFG_DIFFERENCE_MAX) {
-        page_to(p, COLUMN);
-        page_printf(p, INK_DIM, "and %zu more", d->count - CFG_DIFFERENCE_MAX);
-        page_end_line(p);
-    }
-    configuration_line_difference(r->configuration, target, &lines);
-    show_lines(&lines, COLUMN, 2 * COLUMN, p);
 }
 
 void config_print(const struct config_report *r, struct page *p)
@@ -191,11 +175,23 @@ void config_print(const struct config_report *r, struct page *p)
                                                        : "; no change");
         page_end_line(p);
         if (why != NULL)
-            config_print_line(p, COLUMN, INK_PLAIN, why);
+            config_print_line(p, INK_PLAIN, why);
         if (plans)
             config_print_cost(&cost, p);
-        if (r->what == COMMAND_CONFIG_PLAN)
-            config_print_difference(r, i, p);
+        if (r->what != COMMAND_CONFIG_PLAN)
+            continue;
+        /* What differs, and the lines behind that. */
+        const struct cfg_difference *d = configuration_difference(r->configuration, i);
+        cleanup(cfg_line_difference_fini) struct cfg_line_difference lines;
+        for (size_t k = 0; k < d->count && k < CFG_DIFFERENCE_MAX; k++)
+            config_print_line(p, INK_PLAIN, d->texts[k]);
+        if (d->count > CFG_DIFFERENCE_MAX) {
+            page_to(p, COLUMN);
+            page_printf(p, INK_DIM, "and %zu more", d->count - CFG_DIFFERENCE_MAX);
+            page_end_line(p);
+        }
+        configuration_line_difference(r->configuration, i, &lines);
+        show_lines(&lines, COLUMN, 2 * COLUMN, p);
     }
 }
 

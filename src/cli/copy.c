@@ -34,17 +34,6 @@ static void copy_close(int *fd)
         close(*fd);
 }
 
-static int copy_bytes(int from, int to)
-{
-    char part[PART_BYTES];
-    ssize_t n;
-    while ((n = read(from, part, sizeof(part))) > 0)
-        for (ssize_t done = 0, m; done < n; done += m)
-            if ((m = write(to, part + done, (size_t)(n - done))) < 0)
-                return -1;
-    return n < 0 ? -1 : 0;
-}
-
 /* A new file in place of the old one: that may be what runs. */
 static int copy_file(struct copy *c, const char *path, const char *name)
 {
@@ -55,8 +44,13 @@ static int copy_file(struct copy *c, const char *path, const char *name)
     (void)unlinkat(c->folder, temporary, 0);
     cleanup(copy_close) int to =
         openat(c->folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0755);
-    if (to >= 0 && copy_bytes(from, to) == 0 && fchmod(to, 0755) == 0 &&
-        renameat(c->folder, temporary, c->folder, name) == 0)
+    char part[PART_BYTES];
+    ssize_t n = to >= 0 ? 1 : -1;
+    while (n > 0 && (n = read(from, part, sizeof(part))) > 0)
+        for (ssize_t done = 0, m; n > 0 && done < n; done += m)
+            if ((m = write(to, part + done, (size_t)(n - done))) < 0)
+                n = -1;
+    if (n == 0 && fchmod(to, 0755) == 0 && renameat(c->folder, temporary, c->folder, name) == 0)
         return 0;
     (void)error_set(c->err, ERROR_FATAL, "cannot write %s/%s: %m", c->folder_path, name);
     (void)unlinkat(c->folder, temporary, 0);
@@ -94,22 +88,16 @@ static int copy_self(struct copy *c)
 }
 
 /* The folder has to be there; files of these names are replaced. */
-static int copy_to(const char *folder, struct error *err)
-{
-    cleanup(copy_close) int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return error_set(err, ERROR_FATAL, "cannot open the folder %s: %m", folder);
-    struct copy c = {.folder = fd, .folder_path = folder, .err = err};
-    /* First: once the loader is replaced, the kernel's link names a file that is gone. */
-    if (copy_self(&c) != 0)
-        return -1;
-    return dl_iterate_phdr(copy_one, &c) != 0 ? -1 : 0;
-}
-
 int run_copy_to(const struct run *r)
 {
+    const char *folder = r->command->operand;
     struct error err = {0};
-    if (copy_to(r->command->operand, &err) == 0)
+    cleanup(copy_close) int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct copy c = {.folder = fd, .folder_path = folder, .err = &err};
+    if (fd < 0)
+        (void)error_set(&err, ERROR_FATAL, "cannot open the folder %s: %m", folder);
+    /* Itself first: once the loader is replaced, the kernel's link names a file that is gone. */
+    else if (copy_self(&c) == 0 && dl_iterate_phdr(copy_one, &c) == 0)
         return EXIT_SUCCESS;
     fprintf(stderr, "haproxy-k8s-sync: %s\n", err.message);
     return EXIT_FAILURE;

@@ -245,32 +245,6 @@ static int memory_check_complete(yyjson_val *memory, struct error *err)
     return complete ? 0 : error_set(err, ERROR_INVALID, "it remembers more than its /status lists");
 }
 
-/* All that will be asked of it, tried; so is that of a backend below. */
-static int memory_check_mapping(const struct daemon_memory *m, yyjson_val *memory, struct error *err)
-{
-    if (memory_check_complete(memory, err) != 0)
-        return -1;
-    struct server_states *states = server_states_new();
-    int status = memory_each(m, memory, "nodes", memory_take_node, states, err);
-    server_states_free(states);
-    return status;
-}
-
-static int memory_check_backend(const struct daemon_memory *m, yyjson_val *memory, struct error *err)
-{
-    struct inspect_backend backend = {.parking = NULL};
-    cleanup(desired_fini) struct desired names;
-    desired_init(&names);
-    if (memory_check_complete(memory, err) != 0)
-        return -1;
-    int status = memory_take_backend(m, memory, &backend, err);
-    if (status == 0)
-        status = memory_each(m, memory, "nodes", memory_take_alias, &names, err);
-    admin_states_fini(&backend.memory);
-    loss_limit_fini(&backend.daemon.loss_limit);
-    return status;
-}
-
 static int memory_check_backends(const struct daemon_memory *m, struct error *err)
 {
     const struct settings *s = m->settings;
@@ -282,7 +256,16 @@ static int memory_check_backends(const struct daemon_memory *m, struct error *er
         same = str_eq(yyjson_get_str(yyjson_obj_get(service, "namespace")), of->namespace) &&
                str_eq(yyjson_get_str(yyjson_obj_get(service, "name")), of->service) &&
                str_eq(yyjson_get_str(yyjson_obj_get(service, "port")), of->port);
-        if (same && memory_check_mapping(m, memory_of_mapping(m, of->backend), err) != 0)
+        if (!same)
+            break;
+        /* All that will be asked of it, tried; so is that of a backend below. */
+        yyjson_val *memory = memory_of_mapping(m, of->backend);
+        struct server_states *states = server_states_new();
+        int status = memory_check_complete(memory, err);
+        if (status == 0)
+            status = memory_each(m, memory, "nodes", memory_take_node, states, err);
+        server_states_free(states);
+        if (status != 0)
             return -1;
     }
     return same ? 0 : error_set(err, ERROR_INVALID, "it has other backends");
@@ -298,10 +281,21 @@ static int memory_check_targets(const struct daemon_memory *m, struct error *err
     if (!same)
         return error_set(err, ERROR_INVALID, "it has other HAProxies");
     for (size_t i = 0; i < settings_haproxy_count(s); i++)
-        for (size_t k = 0; k < s->mapping_count; k++)
-            if (memory_check_backend(m, memory_of_backend(m, settings_haproxy_name(s, i), s->mappings[k].backend),
-                                     err) != 0)
+        for (size_t k = 0; k < s->mapping_count; k++) {
+            yyjson_val *memory = memory_of_backend(m, settings_haproxy_name(s, i), s->mappings[k].backend);
+            struct inspect_backend backend = {.parking = NULL};
+            cleanup(desired_fini) struct desired names;
+            desired_init(&names);
+            if (memory_check_complete(memory, err) != 0)
                 return -1;
+            int status = memory_take_backend(m, memory, &backend, err);
+            if (status == 0)
+                status = memory_each(m, memory, "nodes", memory_take_alias, &names, err);
+            admin_states_fini(&backend.memory);
+            loss_limit_fini(&backend.daemon.loss_limit);
+            if (status != 0)
+                return -1;
+        }
     return 0;
 }
 

@@ -66,18 +66,6 @@ void flags_fini(struct flags *f)
     *f = (struct flags){0};
 }
 
-/* Without MODE the operator's names say nothing. NULL: all of them count. */
-static const char *flag_without_mode(const struct flags *f)
-{
-    if (aliases_count(f->environment))
-        return NULL;
-    for (const struct setting *row = setting_table; row->name != NULL; row++)
-        for (size_t i = 0; i < f->given_count; i++)
-            if (str_eq(f->given[i].name, row->alias))
-                return f->given[i].word;
-    return NULL;
-}
-
 /* In place of one of that name that stands before it. */
 static void flag_put(struct flags *f, const char *name, const char *word, size_t len, const char *value)
 {
@@ -144,7 +132,11 @@ int flags_take(int argc, char *const *argv, char *const *environ_, struct flags 
             f.argv[f.argc++] = argv[at];
     }
     memcpy(f.environment + f.count, environ_, variables * sizeof(*f.environment));
-    const char *alone = flag_without_mode(&f);
+    const char *alone = NULL; /* without MODE the operator's names say nothing */
+    for (const struct setting *row = setting_table; row->name != NULL && !aliases_count(f.environment); row++)
+        for (size_t i = 0; i < f.given_count && alone == NULL; i++)
+            if (str_eq(f.given[i].name, row->alias))
+                alone = f.given[i].word;
     if (alone != NULL) {
         (void)error_set(err, ERROR_INVALID,
                         "%s is used only with --mode=k8s or --mode=local (or MODE): add one of them, or set the "

@@ -143,15 +143,6 @@ static void keep(struct inspect_haproxy *h, struct reading *found)
     }
 }
 
-static bool is_odd(const struct inspect_haproxy *h)
-{
-    cleanup(mem_free_ptr) char *problem = running_problem(h);
-    for (size_t i = 0; i < h->count; i++)
-        if (h->found[i].backend.exists && !h->found[i].runtime.readable)
-            return true;
-    return problem != NULL || h->readout.split;
-}
-
 static void on_observed(void *arg, const struct error *err)
 {
     struct inspect_haproxy *h = arg;
@@ -161,7 +152,11 @@ static void on_observed(void *arg, const struct error *err)
     }
     keep(h, h->readout.found);
     /* A file older than the API's answers: after a hand edit for a moment, after a failed reload until the next one. */
-    if (!h->read_again && is_odd(h)) {
+    cleanup(mem_free_ptr) char *problem = running_problem(h);
+    bool odd = problem != NULL || h->readout.split;
+    for (size_t i = 0; i < h->count; i++)
+        odd = odd || (h->found[i].backend.exists && !h->found[i].runtime.readable);
+    if (odd && !h->read_again) {
         h->read_again = true;
         timer_set(&h->again, AGAIN_MS);
         return;

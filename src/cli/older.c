@@ -82,19 +82,6 @@ static bool older_is_meant(int argc, char *const *argv)
     return false;
 }
 
-static int older_unknown(const char *arg, struct error *err)
-{
-    cleanup(nearest_fini) struct nearest n;
-    cleanup(mem_free_ptr) char *name = mem_strndup(arg, strcspn(arg, "="));
-    nearest_init(&n, name);
-    for (int i = 0; arg[0] == '-' && i < OLDER_FLAGS; i++) {
-        cleanup(mem_free_ptr) char *whole = mem_printf("--%s", known[i].name);
-        nearest_add(&n, whole, nearest_distance(&n, whole));
-    }
-    cleanup(mem_free_ptr) char *meant = nearest_question(&n);
-    return error_set(err, ERROR_INVALID, "unknown %s \"%s\"%s", arg[0] == '-' ? "flag" : "argument", arg, meant);
-}
-
 static int older_take_word(int argc, char *const *argv, int *at, struct older *o, struct error *err)
 {
     const char *arg = argv[*at];
@@ -110,8 +97,17 @@ static int older_take_word(int argc, char *const *argv, int *at, struct older *o
     const char *word = arg + strspn(arg, "-");
     size_t len = strcspn(word, "=");
     int flag = arg[0] == '-' ? older_find(word, len) : -1;
-    if (flag < 0)
-        return older_unknown(arg, err);
+    if (flag < 0) {
+        cleanup(nearest_fini) struct nearest n;
+        cleanup(mem_free_ptr) char *name = mem_strndup(arg, strcspn(arg, "="));
+        nearest_init(&n, name);
+        for (int i = 0; arg[0] == '-' && i < OLDER_FLAGS; i++) {
+            cleanup(mem_free_ptr) char *whole = mem_printf("--%s", known[i].name);
+            nearest_add(&n, whole, nearest_distance(&n, whole));
+        }
+        cleanup(mem_free_ptr) char *meant = nearest_question(&n);
+        return error_set(err, ERROR_INVALID, "unknown %s \"%s\"%s", arg[0] == '-' ? "flag" : "argument", arg, meant);
+    }
     const char *value = word[len] == '='        ? word + len + 1
                         : flag == OLDER_DRY_RUN ? "true"
                         : *at + 1 < argc        ? argv[++*at]

@@ -51,19 +51,6 @@ static void put_lines(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key,
     }
 }
 
-static void put_commanded(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_backend *b)
-{
-    yyjson_mut_val *list = json_put_list(doc, obj, "runtime_commands");
-    for (size_t i = 0; i < b->choice.command_count; i++) {
-        const struct runtime_command *call = &b->choice.commands[i];
-        cleanup(mem_free_ptr) char *reason = inspect_call_reason(b, call);
-        yyjson_mut_val *command = json_add_object(doc, list);
-        json_put_text(doc, command, "server", call->name);
-        json_put_text(doc, command, "state", runtime_admin_name(call->state));
-        json_put_text(doc, command, "reason", reason);
-    }
-}
-
 static void put_servers(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_report *r,
                         const struct inspect_backend *b)
 {
@@ -142,7 +129,15 @@ static void put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
         json_put_text(doc, one, "server", b->plan.held[i].server);
         json_put_time(doc, one, "until", inspect_until_ms(r, b, b->plan.held[i].server));
     }
-    put_commanded(doc, obj, b);
+    yyjson_mut_val *commands = json_put_list(doc, obj, "runtime_commands");
+    for (size_t i = 0; i < b->choice.command_count; i++) {
+        const struct runtime_command *call = &b->choice.commands[i];
+        cleanup(mem_free_ptr) char *reason = inspect_call_reason(b, call);
+        yyjson_mut_val *one = json_add_object(doc, commands);
+        json_put_text(doc, one, "server", call->name);
+        json_put_text(doc, one, "state", runtime_admin_name(call->state));
+        json_put_text(doc, one, "reason", reason);
+    }
     yyjson_mut_val *overridden = json_put_list(doc, obj, "overridden");
     for (size_t i = 0; i < b->memory.count; i++) {
         const struct admin_state *mark = inspect_overridden(b, b->memory.marks[i].name);

@@ -432,20 +432,17 @@ static void print_backend(const struct inspect_report *r, const struct inspect_t
     print_verdict(t, b, p);
 }
 
-static void print_daemon(const struct daemon_memory *m, struct page *p)
-{
-    if (m == NULL || m->url == NULL)
-        return;
-    cleanup(mem_free_ptr) char *text =
-        daemon_memory_used(m) ? mem_printf("daemon at %s: its memory is used", m->url)
-                              : mem_printf("daemon at %s: not used: %s", m->url, m->why_not != NULL ? m->why_not : "");
-    page_flow_line(p, INK_DIM, text);
-    page_end_line(p);
-}
-
 void inspect_print_plan(const struct inspect_report *r, struct page *p)
 {
-    print_daemon(r->daemon, p);
+    const struct daemon_memory *m = r->daemon;
+    if (m != NULL && m->url != NULL) {
+        cleanup(mem_free_ptr) char *text =
+            daemon_memory_used(m)
+                ? mem_printf("daemon at %s: its memory is used", m->url)
+                : mem_printf("daemon at %s: not used: %s", m->url, m->why_not != NULL ? m->why_not : "");
+        page_flow_line(p, INK_DIM, text);
+        page_end_line(p);
+    }
     for (size_t i = 0; i < r->target_count; i++) {
         const struct inspect_target *t = &r->targets[i];
         const char *unseen = inspect_unseen(r, t);
@@ -461,10 +458,10 @@ void inspect_print_plan(const struct inspect_report *r, struct page *p)
                 continue;
             }
         }
-        for (size_t m = 0; m < r->mapping_count; m++) {
-            if (m > 0)
+        for (size_t k = 0; k < r->mapping_count; k++) {
+            if (k > 0)
                 page_end_line(p);
-            print_backend(r, t, &t->backends[m], p);
+            print_backend(r, t, &t->backends[k], p);
         }
     }
 }

@@ -16,18 +16,16 @@
 #include <stdlib.h>
 #include <yyjson.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "cli/run.h"
 #include "cli/running_daemon.h"
 #include "haproxy/driver.h"
 #include "haproxy/instance.h"
 #include "haproxy/local/helper.h"
-#include "host/timer.h"
 #include "json/write.h"
 #include "servers/release.h"
 
-#define LOOK_MS 10 /* whether all is known */
+#define SETTLED_MS 10 /* how often it is checked whether all is known */
 #define ASK_MS 2000
 #define STOP_MS 5000
 #define STATUS_TO_DO 2 /* there is something to do, and nothing may be written */
@@ -43,10 +41,8 @@ struct release_job {
     struct session session;
     bool writes;
     struct release_target *targets;
-    size_t target_count, running;
-    struct timer look, end;
-    uint64_t until_ms;
-    char *unknown; /* why it is not sure that no daemon runs; NULL: it is */
+    size_t target_count, running; /* of these, when they end */
+    char *unknown;                /* why it is not sure that no daemon runs; NULL: it is */
 };
 
 /* ---- how it ended */
@@ -246,38 +242,22 @@ static void release_put(const struct release_job *j, struct buf *out)
 
 /* ---- the run */
 
-static bool release_is_settled(const struct release_job *j, const struct release_target *t)
+/* One is settled, or cannot be read, and nothing was written that is to be followed. */
+static bool release_settled(void *arg)
 {
-    for (size_t i = 0; i < j->session.mappings.count; i++) {
-        const struct release_view v = release_view(t->engine, i);
-        if (v.state == RELEASE_UNKNOWN || (v.state == RELEASE_TO_DO && j->writes))
-            return false;
+    const struct release_job *j = arg;
+    bool all = true;
+    for (size_t i = 0; i < j->target_count; i++) {
+        const struct instance_view is = instance_view(j->targets[i].instance);
+        bool settled = true, wrote = false;
+        for (size_t k = 0; k < j->session.mappings.count; k++) {
+            const struct release_view v = release_view(j->targets[i].engine, k);
+            settled = settled && v.state != RELEASE_UNKNOWN && !(v.state == RELEASE_TO_DO && j->writes);
+            wrote = wrote || v.removed > 0 || v.undrained > 0;
+        }
+        all = all && (settled || (!wrote && (is.away || is.waits != NULL)));
     }
-    return true;
-}
-
-/* It cannot be read, and nothing was written that is to be followed. */
-static bool release_is_away(const struct release_job *j, const struct release_target *t)
-{
-    for (size_t i = 0; i < j->session.mappings.count; i++) {
-        const struct release_view v = release_view(t->engine, i);
-        if (v.removed > 0 || v.undrained > 0)
-            return false;
-    }
-    const struct instance_view v = instance_view(t->instance);
-    return v.away || v.waits != NULL;
-}
-
-static void release_look(void *arg)
-{
-    struct release_job *j = arg;
-    bool settled = true;
-    for (size_t i = 0; i < j->target_count; i++)
-        settled = settled && (release_is_settled(j, &j->targets[i]) || release_is_away(j, &j->targets[i]));
-    if (settled || clock_mono_ms() >= j->until_ms)
-        event_base_loopbreak(j->session.base);
-    else
-        timer_set(&j->look, LOOK_MS);
+    return all;
 }
 
 static int release_check_daemon(struct release_job *j, const struct settings *settings,
@@ -329,14 +309,13 @@ static int release_start(struct release_job *j, struct settings *settings, struc
 static void release_on_stopped(void *arg)
 {
     struct release_job *j = arg;
-    if (--j->running == 0)
-        event_base_loopbreak(j->session.base);
+    j->running--;
 }
 
-static void release_on_end(void *arg)
+static bool release_stopped(void *arg)
 {
     const struct release_job *j = arg;
-    event_base_loopbreak(j->session.base);
+    return j->running == 0;
 }
 
 int run_release(const struct run *r)
@@ -358,28 +337,20 @@ int run_release(const struct run *r)
         release_check_daemon(&j, settings, &access, &err) != 0 || release_start(&j, settings, &err) != 0) {
         status = run_fail(&err, start_status(&err));
     } else {
-        timer_init(&j.look, s->base, release_look, &j);
-        timer_init(&j.end, s->base, release_on_end, &j);
-        j.until_ms = clock_mono_ms() + j.command->timeout_ms;
         for (size_t i = 0; i < j.target_count; i++)
             instance_start(j.targets[i].instance);
-        timer_set(&j.look, LOOK_MS);
-        event_base_dispatch(s->base);
+        run_until(s->base, j.command->timeout_ms, SETTLED_MS, release_settled, &j);
         if (j.command->json)
             release_put(&j, &show.out);
         else
             release_print(&j, &show.page);
         done = release_status(&j) == EXIT_SUCCESS;
         status = show_end(&show, release_status(&j));
-        timer_cancel(&j.look);
-        j.running = j.target_count + 1;
+        j.running = j.target_count;
         for (size_t i = 0; i < j.target_count; i++)
             instance_stop(j.targets[i].instance, release_on_stopped, &j);
-        timer_set(&j.end, STOP_MS);
-        if (--j.running > 0)
-            event_base_dispatch(s->base);
-        timer_fini(&j.look);
-        timer_fini(&j.end);
+        if (j.running > 0)
+            run_until(s->base, STOP_MS, SETTLED_MS, release_stopped, &j);
     }
     for (size_t i = 0; i < j.target_count; i++) {
         instance_free(j.targets[i].instance);

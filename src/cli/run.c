@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/doctor_print.h"
 #include "cli/doctor/doctor_report.h"
@@ -11,6 +12,7 @@
 #include "cli/inspect.h"
 #include "cli/inspect_print.h"
 #include "cli/inspect_report.h"
+#include "host/timer.h"
 #include "settings/table.h"
 
 int run_fail(const struct error *err, int status)
@@ -72,6 +74,34 @@ void session_end(struct session *s)
     telemetry_fini(&s->telemetry);
     if (s->base != NULL)
         event_base_free(s->base);
+}
+
+struct waiting {
+    struct event_base *base;
+    struct timer poll;
+    uint64_t poll_ms, until_ms;
+    bool (*settled)(void *arg);
+    void *arg;
+};
+
+static void run_on_poll(void *arg)
+{
+    struct waiting *w = arg;
+    uint64_t now = clock_mono_ms();
+    if (w->settled(w->arg) || now >= w->until_ms)
+        event_base_loopbreak(w->base);
+    else
+        timer_set(&w->poll, now + w->poll_ms < w->until_ms ? w->poll_ms : w->until_ms - now);
+}
+
+void run_until(struct event_base *base, uint64_t timeout_ms, uint64_t poll_ms, bool (*settled)(void *arg), void *arg)
+{
+    struct waiting w = {
+        .base = base, .poll_ms = poll_ms, .until_ms = clock_mono_ms() + timeout_ms, .settled = settled, .arg = arg};
+    timer_init(&w.poll, base, run_on_poll, &w);
+    timer_set(&w.poll, poll_ms < timeout_ms ? poll_ms : timeout_ms);
+    event_base_dispatch(base);
+    timer_fini(&w.poll);
 }
 
 /* ---- doctor */

@@ -90,6 +90,9 @@ int session_begin(const struct run *r, const struct kube_access *access, enum lo
                   struct error *err) must_check;
 void session_end(struct session *s);
 
+/* Runs the loop until settled says so, which is asked each poll_ms, something else ends the loop, or the time is over. */
+void run_until(struct event_base *base, uint64_t timeout_ms, uint64_t poll_ms, bool (*settled)(void *arg), void *arg);
+
 /* ---- start.c: the daemon up to its event loop, for the daemon itself and for check-config: what keeps the one from starting is
  * what the other reports */
 

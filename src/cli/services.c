@@ -13,7 +13,6 @@
 #include "daemon/services/services_source.h"
 #include "daemon/template/remarks.h"
 #include "haproxy/storage_files.h"
-#include "host/timer.h"
 #include "kube/client.h"
 #include "kube/outage.h"
 #include "net/http.h"
@@ -21,67 +20,54 @@
 
 #define AWAY_MS 500
 
-struct services_look {
+struct services_reading {
     struct event_base *base;
     const char *label; /* SERVICES_LABEL */
     struct buf text;   /* the configuration, and its files as comments */
     struct error said; /* kind NONE: it was made */
     bool done;
     struct kube_client *kube;
-    struct timer deadline, away;
 };
 
-/* As comments, so that what is printed is a haproxy.cfg; of a certificate no more than the name. */
-static void look_add_file(struct services_look *l, const struct storage_file *f)
+static int services_on_made(void *arg, const char *origin, const char *bytes, size_t len, struct storage_files *files)
 {
-    cleanup(mem_free_ptr) char *bytes = mem_strdup(f->kind != STORAGE_CERTIFICATE ? f->bytes : "");
-    buf_printf(&l->text, "# %s/%s\n", storage_folder(f->kind), f->name);
-    char *rest = bytes;
-    for (char *line; (line = strsep(&rest, "\n")) != NULL;)
-        if (*line != '\0')
-            buf_printf(&l->text, "#   %s\n", line);
-}
-
-static int look_on_made(void *arg, const char *origin, const char *bytes, size_t len, struct storage_files *files)
-{
-    struct services_look *l = arg;
+    struct services_reading *l = arg;
     (void)origin;
     buf_clear(&l->text);
     buf_addn(&l->text, bytes, len);
-    for (size_t i = 0; i < files->count; i++)
-        look_add_file(l, &files->list[i]);
+    /* As comments, so that what is printed is a haproxy.cfg; of a certificate no more than the name. */
+    for (size_t i = 0; i < files->count; i++) {
+        const struct storage_file *f = &files->list[i];
+        cleanup(mem_free_ptr) char *copy = mem_strdup(f->kind != STORAGE_CERTIFICATE ? f->bytes : "");
+        buf_printf(&l->text, "# %s/%s\n", storage_folder(f->kind), f->name);
+        char *rest = copy;
+        for (char *line; (line = strsep(&rest, "\n")) != NULL;)
+            if (*line != '\0')
+                buf_printf(&l->text, "#   %s\n", line);
+    }
     l->done = true;
     event_base_loopbreak(l->base);
     return 0;
 }
 
-static void look_on_failed(void *arg, const struct error *err)
+static void services_on_failed(void *arg, const struct error *err)
 {
-    struct services_look *l = arg;
+    struct services_reading *l = arg;
     l->said = *err;
     l->done = true;
     event_base_loopbreak(l->base);
 }
 
-static void look_on_deadline(void *arg)
-{
-    const struct services_look *l = arg;
-    event_base_loopbreak(l->base);
-}
-
 /* An API server that is away is not waited for. */
-static void look_on_away(void *arg)
+static bool services_is_away(void *arg)
 {
-    struct services_look *l = arg;
-    if (kube_client_outage(l->kube)->lost_ms != 0)
-        event_base_loopbreak(l->base);
-    else
-        timer_set(&l->away, AWAY_MS);
+    const struct services_reading *l = arg;
+    return kube_client_outage(l->kube)->lost_ms != 0;
 }
 
 /* ---- what is said ---- */
 
-static int look_not_read(const struct services_source *source, const struct services_look *l)
+static int services_not_read(const struct services_source *source, const struct services_reading *l)
 {
     cleanup(checks_fini) struct checks checks = {0};
     cleanup(buf_fini) struct buf lines = {0};
@@ -96,7 +82,7 @@ static int look_not_read(const struct services_source *source, const struct serv
     return EXIT_FAILURE;
 }
 
-static int look_view(const struct services_source *source, const struct services_look *l)
+static int services_view(const struct services_source *source, const struct services_reading *l)
 {
     const struct remarks *remarks = services_source_view(source).remarks;
     fputs(buf_str(&l->text), stdout);
@@ -110,7 +96,7 @@ static int look_view(const struct services_source *source, const struct services
     return fflush(stdout) == 0 && l->said.kind == ERROR_NONE ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-static int look_explain(const struct services_source *source, const char *name, const char *label)
+static int services_explain(const struct services_source *source, const char *name, const char *label)
 {
     cleanup(buf_fini) struct buf lines = {0};
     if (!services_source_explain(source, name, &lines)) {
@@ -125,29 +111,23 @@ static int look_explain(const struct services_source *source, const char *name, 
     return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* ---- the look ---- */
+/* ---- the reading ---- */
 
 /* The exit status: 0, or 1 where Kubernetes could not be read in time, nothing is served, or there is no such Service. */
-static int look_run(struct services_look *l, const struct services_source_options *options,
-                    const struct command *command)
+static int services_run(struct services_reading *l, const struct services_source_options *options,
+                        const struct command *command)
 {
-    static const struct services_source_callbacks callbacks = {.made = look_on_made, .failed = look_on_failed};
+    static const struct services_source_callbacks callbacks = {.made = services_on_made, .failed = services_on_failed};
     struct error err = {0};
     struct services_source *source = services_source_new(l->base, options, &callbacks, l, &err);
     if (source == NULL)
         return run_fail(&err, EXIT_FAILURE);
-    timer_init(&l->deadline, l->base, look_on_deadline, l);
-    timer_init(&l->away, l->base, look_on_away, l);
-    timer_set(&l->deadline, command->timeout_ms);
-    timer_set(&l->away, AWAY_MS);
     services_source_start(source);
-    event_base_dispatch(l->base);
+    run_until(l->base, command->timeout_ms, AWAY_MS, services_is_away, l);
     services_source_stop(source);
-    int status = !l->done                                    ? look_not_read(source, l)
-                 : command->kind == COMMAND_SERVICES_EXPLAIN ? look_explain(source, command->operand, l->label)
-                                                             : look_view(source, l);
-    timer_fini(&l->deadline);
-    timer_fini(&l->away);
+    int status = !l->done                                    ? services_not_read(source, l)
+                 : command->kind == COMMAND_SERVICES_EXPLAIN ? services_explain(source, command->operand, l->label)
+                                                             : services_view(source, l);
     services_source_free(source);
     return status;
 }
@@ -158,7 +138,7 @@ int run_services(const struct run *r)
     cleanup(mem_free_ptr) char *agent = mem_printf("haproxy-k8s-sync/%s", r->version);
     const struct settings *settings = r->settings;
     const struct log log = run_log(r, LOG_LEVEL_ERROR);
-    struct services_look l = {.label = settings->services_label};
+    struct services_reading l = {.label = settings->services_label};
     struct error err = {0};
     if (settings->config_source != SETTINGS_CONFIG_SERVICES)
         (void)error_set(&err, ERROR_INVALID, "this command is about annotated Services: set CONFIG_SOURCE=services");
@@ -177,7 +157,7 @@ int run_services(const struct run *r)
     struct quarantine *quarantine = quarantine_new(l.base, &kept);
     const struct services_source_options options = {
         .settings = settings, .kube = l.kube, .quarantine = quarantine, .state_fd = -1, .log = &log};
-    int status = l.kube != NULL ? look_run(&l, &options, r->command) : run_fail(&err, EXIT_FAILURE);
+    int status = l.kube != NULL ? services_run(&l, &options, r->command) : run_fail(&err, EXIT_FAILURE);
     if (quarantine_leaves_any_out(quarantine))
         fputs("note: what HAProxy refuses is shown as left out; /status of the daemon says what it serves as before\n",
               stderr);

@@ -134,15 +134,6 @@ static void junit_print_test(const struct trial_result *t)
     printf("    </testcase>\n");
 }
 
-static void results_print_junit(const struct results *r)
-{
-    printf("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
-    printf("  <testsuite name=\"template\" tests=\"%zu\" failures=\"%zu\">\n", r->count, r->failed);
-    for (size_t i = 0; i < r->count; i++)
-        junit_print_test(&r->list[i]);
-    printf("  </testsuite>\n</testsuites>\n");
-}
-
 /* ---- test ---- */
 
 static int template_run_tests(const struct template_run *r)
@@ -166,10 +157,15 @@ static int template_run_tests(const struct template_run *r)
     show_init(&show, r->run);
     if (r->command->json)
         results_print_json(&results, &show.out);
-    else if (r->command->junit)
-        results_print_junit(&results);
-    else
+    else if (!r->command->junit)
         results_print_text(&results, &show.page);
+    if (r->command->junit) {
+        printf("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+        printf("  <testsuite name=\"template\" tests=\"%zu\" failures=\"%zu\">\n", results.count, results.failed);
+        for (size_t i = 0; i < results.count; i++)
+            junit_print_test(&results.list[i]);
+        printf("  </testsuite>\n</testsuites>\n");
+    }
     for (size_t i = 0; i < results.count; i++)
         trial_result_fini(&results.list[i]);
     free(results.list);

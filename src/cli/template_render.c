@@ -143,21 +143,6 @@ static double figures_ms(const struct figures *f, size_t percent)
     return (double)f->took_us[rank > 0 ? rank - 1 : 0] / 1000;
 }
 
-static void figures_print_json(const struct figures *f, const char *test)
-{
-    cleanup(buf_fini) struct buf out = {0};
-    yyjson_mut_val *root;
-    cleanup(json_free_ptr) yyjson_mut_doc *doc = json_new(&root);
-    json_put_text(doc, root, "test", test);
-    json_put_count(doc, root, "renders", f->count);
-    json_put_count(doc, root, "objects", f->objects);
-    json_put_count(doc, root, "bytes", f->bytes);
-    json_put(doc, root, "p50_ms", yyjson_mut_real(doc, figures_ms(f, 50)));
-    json_put(doc, root, "p95_ms", yyjson_mut_real(doc, figures_ms(f, 95)));
-    json_write(doc, false, &out);
-    printf("%s\n", buf_str(&out));
-}
-
 int template_benchmark(const struct template_run *r)
 {
     const struct template_test *test;
@@ -169,12 +154,23 @@ int template_benchmark(const struct template_run *r)
         struct error err = {0};
         if (figures_take(r, test, &f, &err) != 0)
             return template_fail(r->command->operand, &err);
-        if (r->command->json)
-            figures_print_json(&f, name);
-        else
+        if (r->command->json) {
+            cleanup(buf_fini) struct buf out = {0};
+            yyjson_mut_val *root;
+            cleanup(json_free_ptr) yyjson_mut_doc *doc = json_new(&root);
+            json_put_text(doc, root, "test", name);
+            json_put_count(doc, root, "renders", f.count);
+            json_put_count(doc, root, "objects", f.objects);
+            json_put_count(doc, root, "bytes", f.bytes);
+            json_put(doc, root, "p50_ms", yyjson_mut_real(doc, figures_ms(&f, 50)));
+            json_put(doc, root, "p95_ms", yyjson_mut_real(doc, figures_ms(&f, 95)));
+            json_write(doc, false, &out);
+            printf("%s\n", buf_str(&out));
+        } else {
             printf("%s: %zu renders of %zu objects to %zu bytes: p50 %.1f ms, p95 %.1f ms\n",
                    name != NULL ? name : "without a test's fixtures", f.count, f.objects, f.bytes, figures_ms(&f, 50),
                    figures_ms(&f, 95));
+        }
     }
     return EXIT_SUCCESS;
 }
