@@ -1,6 +1,5 @@
 #include "cli/command.h"
 
-#include <getopt.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -110,16 +109,6 @@ static int command_unknown_word(const char *of, const char *word, struct error *
 
 /* ---- values ---- */
 
-static const char *command_expected(int option, const struct command *c)
-{
-    if (option == 'o' && (c->row->takes & TAKES_JUNIT))
-        return "text, junit or json";
-    for (size_t i = 0; i < array_len(all_options); i++)
-        if (all_options[i].letter == option)
-            return all_options[i].expected;
-    return "a value";
-}
-
 /* As http_endpoint wants it; what is shown holds no password. */
 static bool command_is_url(const char *value)
 {
@@ -158,23 +147,40 @@ static int command_take_value(int option, const char *value, struct command *c)
     return -1;
 }
 
-static int command_take_operand(const char *word, struct command *c, struct error *err)
-{
-    if (c->row->operand == NULL || c->operand != NULL || *word == '\0')
-        return error_set(err, ERROR_INVALID, "unexpected argument \"%s\"", word);
-    c->operand = word;
-    return 0;
-}
+/* ---- options and operands */
 
-/* ---- options ---- */
+/* What stands at a place of argv. */
+struct command_item {
+    const char *word;
+    bool is_option;
+    const struct command_option *option; /* NULL: there is none by that name; of its whole name alone, so that another
+                                          * one can be added */
+    size_t len;                          /* of that name with its dashes */
+    const char *value;                   /* NULL: it has none */
+};
 
-/* getopt_long takes the beginning of a name for the whole, which would make another option of it when one is added. */
-static bool command_is_cut_short(const char *word, size_t len)
+/* Returns the place of the next one. */
+static int command_read(int argc, char *const *argv, int at, struct command_item *ret)
 {
-    for (size_t i = 0; i < array_len(all_options); i++)
-        if (strlen(all_options[i].name) == len - 2 && strncmp(word + 2, all_options[i].name, len - 2) == 0)
-            return false;
-    return true;
+    const char *word = argv[at];
+    bool is_long = str_has_prefix(word, "--");
+    *ret = (struct command_item){
+        .word = word, .is_option = word[0] == '-' && word[1] != '\0', .len = is_long ? strcspn(word, "=") : 2};
+    for (size_t i = 0; ret->is_option && i < array_len(all_options) && ret->option == NULL; i++) {
+        const struct command_option *o = &all_options[i];
+        bool is_letter = word[1] == o->letter && (o->letter == 'o' || (o->letter == 'h' && word[2] == '\0'));
+        if (is_long ? strlen(o->name) == ret->len - 2 && strncmp(word + 2, o->name, ret->len - 2) == 0 : is_letter)
+            ret->option = o;
+    }
+    if (ret->option == NULL)
+        return at + 1;
+    bool joined = word[ret->len] != '\0';
+    if (ret->option->value == NULL) {
+        ret->option = joined ? NULL : ret->option; /* --yes=no */
+        return at + 1;
+    }
+    ret->value = joined ? word + ret->len + (word[ret->len] == '=') : at + 1 < argc ? argv[at + 1] : NULL;
+    return joined ? at + 1 : at + 2;
 }
 
 /* About its row: of "config --help" all words of config. */
@@ -186,63 +192,33 @@ static int command_ask_help(struct command *c, bool is_whole)
     return 0;
 }
 
-static int command_take_option(int option, const char *word, struct command *c, struct error *err)
+static int command_take_option(const struct command_item *item, struct command *c, struct error *err)
 {
-    bool is_long = word[1] == '-';
-    size_t len = is_long ? strcspn(word, "=") : 2;
-    if (option == '?' || (is_long && command_is_cut_short(word, len)))
-        return command_unknown_flag(c->row, word, err);
-    if (option == ':')
-        return error_set(err, ERROR_INVALID, "%s needs a value: expected %s", word, command_expected(optopt, c));
-    if (option == 'h')
+    const struct command_option *o = item->option;
+    if (o == NULL || (o->letter != 'o' && !command_takes(c->row, o)))
+        return command_unknown_flag(c->row, item->word, err);
+    if (o->letter == 'h')
         return command_ask_help(c, false);
-    if (option == 'C' || option == 'S' || option == 'y') {
-        *(option == 'C' ? &c->changed : option == 'S' ? &c->servers : &c->yes) = true;
+    if (o->value == NULL) {
+        *(o->letter == 'C' ? &c->changed : o->letter == 'S' ? &c->servers : &c->yes) = true;
         return 0;
     }
-    const char *value = optarg == word + 2 && *optarg == '=' ? optarg + 1 : optarg; /* -o=json */
-    if (option == 'o' && !(c->row->takes & TAKES_OUTPUT)) {
+    const char *expected = o->letter == 'o' && (c->row->takes & TAKES_JUNIT) ? "text, junit or json" : o->expected;
+    if (item->value == NULL)
+        return error_set(err, ERROR_INVALID, "%s needs a value: expected %s", item->word, expected);
+    if (o->letter == 'o' && !command_takes(c->row, o)) {
         cleanup(mem_free_ptr) char *name = command_name(c->row);
-        return str_eq(value, "text") ? 0
-                                     : error_set(err, ERROR_INVALID, "%s prints text only: leave out %.*s %s", name,
-                                                 (int)len, word, value);
+        return str_eq(item->value, "text") ? 0
+                                           : error_set(err, ERROR_INVALID, "%s prints text only: leave out %.*s %s",
+                                                       name, (int)item->len, item->word, item->value);
     }
-    if (command_take_value(option, value, c) != 0)
-        return error_set(err, ERROR_INVALID, "%.*s \"%s\": expected %s", (int)len, word, value,
-                         command_expected(option, c));
+    if (command_take_value(o->letter, item->value, c) != 0)
+        return error_set(err, ERROR_INVALID, "%.*s \"%s\": expected %s", (int)item->len, item->word, item->value,
+                         expected);
     return 0;
 }
 
-/* argv[0] is the last word of the command. */
-static int command_parse_options(int argc, char *const *argv, struct command *c, struct error *err)
-{
-    struct option list[array_len(all_options) + 1] = {{0}};
-    int at = 1, option;
-    /* Those of the row, and -o: where it is not taken, the message says so. */
-    for (size_t i = 0, count = 0; i < array_len(all_options); i++) {
-        const struct command_option *o = &all_options[i];
-        if (command_takes(c->row, o) || o->letter == 'o')
-            list[count++] = (struct option){
-                .name = o->name, .has_arg = o->value != NULL ? required_argument : no_argument, .val = o->letter};
-    }
-    for (optind = 0; (option = getopt_long(argc, argv, "-:ho:", list, NULL)) != -1; at = optind) {
-        int rc = option == 1 ? command_take_operand(optarg, c, err) : command_take_option(option, argv[at], c, err);
-        if (rc != 0 || c->kind == COMMAND_HELP)
-            return rc;
-    }
-    for (; optind < argc; optind++) /* behind "--" */
-        if (command_take_operand(argv[optind], c, err) != 0)
-            return -1;
-    if (c->row->operand != NULL && c->row->operand[0] != '[' && c->operand == NULL) {
-        cleanup(mem_free_ptr) char *name = command_name(c->row);
-        return error_set(err, ERROR_INVALID, "%s needs %s: haproxy-k8s-sync %s %s%s", name, c->row->what, name,
-                         c->row->operand, c->row->takes & TAKES_AGAINST ? " --against OTHER" : "");
-    }
-    return 0;
-}
-
-/* ---- what goes together ---- */
-
+/* What goes together. */
 static int command_check(const struct command *c, struct error *err)
 {
     const char *slash = c->operand != NULL ? strchr(c->operand, '/') : NULL;
@@ -271,17 +247,11 @@ int command_check_flags(const struct command *c, const struct flags *flags, stru
 /* The next word that is neither an option nor its value; argc: none. */
 static int command_next_word(int argc, char *const *argv, int at)
 {
-    for (; at < argc; at++) {
-        const char *word = argv[at];
-        if (str_eq(word, "--"))
-            return argc;
-        if (word[0] != '-' || word[1] == '\0')
+    for (int next; at < argc && !str_eq(argv[at], "--"); at = next) {
+        struct command_item item;
+        next = command_read(argc, argv, at, &item);
+        if (!item.is_option)
             return at;
-        for (size_t i = 0; i < array_len(all_options); i++)
-            if (all_options[i].value != NULL && (str_eq(word, "-o") || str_eq(word + 2, all_options[i].name))) {
-                at++;
-                break;
-            }
     }
     return argc;
 }
@@ -311,13 +281,13 @@ static int command_parse_none(int argc, char *const *argv, struct command *c, st
         return 0;
     }
     const char *word = argv[1];
-    size_t len = strcspn(word, "=");
-    bool known = str_has_prefix(word, "-o") || (str_has_prefix(word, "--") && !command_is_cut_short(word, len));
-    if (known && word[2] != '\0')
-        return error_set(err, ERROR_INVALID, "%s needs a command: haproxy-k8s-sync plan %s", word, word);
-    if (known)
+    struct command_item item;
+    (void)command_read(argc, argv, 1, &item);
+    if (item.option == NULL)
+        return command_unknown_flag(NULL, word, err);
+    if (word[2] == '\0')
         return error_set(err, ERROR_INVALID, "\"%s\" needs a command, such as plan", word);
-    return command_unknown_flag(NULL, word, err);
+    return error_set(err, ERROR_INVALID, "%s needs a command: haproxy-k8s-sync plan %s", word, word);
 }
 
 /* What follows help: nothing, all, settings with perhaps a name, or a command with perhaps its word. */
@@ -345,18 +315,37 @@ static int command_parse_help(int argc, char *const *argv, struct command *c, st
     return command_unknown_word(row != NULL ? first : NULL, row != NULL ? second : first, err);
 }
 
-/* The words of the command first, its options behind them. */
-static int command_parse_row(int argc, char *const *argv, int at, int sub, struct command *c, struct error *err)
+/* All but the words of the command, which are at these places. */
+static int command_parse_row(int argc, char *const *argv, int word, int sub, struct command *c, struct error *err)
 {
-    cleanup(mem_free_ptr) char **sorted = mem_array((size_t)argc + 1, sizeof(*sorted));
-    int count = 0;
-    sorted[count++] = argv[at];
-    for (int i = 1; i < argc; i++)
-        if (i != at && i != sub)
-            sorted[count++] = argv[i];
+    bool over = false; /* behind "--" there are operands alone */
     c->kind = c->row->kind;
-    int rc = command_parse_options(count, sorted, c, err);
-    return rc != 0 || c->kind == COMMAND_HELP ? rc : command_check(c, err);
+    for (int at = 1, next; at < argc; at = next) {
+        struct command_item item;
+        next = over ? at + 1 : command_read(argc, argv, at, &item);
+        if (at == word || at == sub)
+            continue;
+        if (!over && str_eq(argv[at], "--")) {
+            over = true;
+            continue;
+        }
+        if (!over && item.is_option) {
+            if (command_take_option(&item, c, err) != 0)
+                return -1;
+            if (c->kind == COMMAND_HELP)
+                return 0;
+            continue;
+        }
+        if (c->row->operand == NULL || c->operand != NULL || *argv[at] == '\0')
+            return error_set(err, ERROR_INVALID, "unexpected argument \"%s\"", argv[at]);
+        c->operand = argv[at];
+    }
+    if (c->row->operand != NULL && c->row->operand[0] != '[' && c->operand == NULL) {
+        cleanup(mem_free_ptr) char *name = command_name(c->row);
+        return error_set(err, ERROR_INVALID, "%s needs %s: haproxy-k8s-sync %s %s%s", name, c->row->what, name,
+                         c->row->operand, c->row->takes & TAKES_AGAINST ? " --against OTHER" : "");
+    }
+    return command_check(c, err);
 }
 
 int command_parse(int argc, char *const *argv, struct command *ret, struct error *err)
