@@ -35,17 +35,15 @@ struct inspect {
     struct mappings mappings;
     struct plan_rules rules;
     uint64_t park_ttl_ms;
-    struct sources *sources;           /* NULL: Kubernetes is not asked */
-    struct inspect_haproxy *haproxies; /* as the clients' drivers */
+    struct sources *sources; /* NULL: Kubernetes is not asked */
+    struct inspect_report report;
+    struct inspect_haproxy *haproxies; /* as the clients' drivers, and the targets of the report */
     size_t haproxy_count;
     size_t haproxies_left;       /* that are being read */
     struct daemon_memory daemon; /* as of after all of that */
     struct timer synced, refused, deadline;
     unsigned refused_reads; /* in a row at which all that was missing was refused */
     bool reading;           /* HAProxy; with Kubernetes it is over */
-    bool incomplete;        /* not all was synced */
-    struct checks missing;  /* where that is so: how it stands */
-    bool missing_logged;    /* the log has its one cause */
     const struct log *log;
 };
 
@@ -85,11 +83,12 @@ static void on_changed(void *arg, size_t service, const char *cause, uint64_t re
 static void on_deadline(void *arg)
 {
     struct inspect *i = arg;
-    i->incomplete = i->sources != NULL;
+    struct inspect_report *r = &i->report;
     bool logged = false;
-    if (i->incomplete && !sources_outage(i->sources, &i->missing, &logged))
-        sources_ready(i->sources, &i->missing);
-    i->missing_logged = logged && i->log != NULL && i->log->level <= LOG_LEVEL_WARN;
+    r->incomplete = i->sources != NULL;
+    if (r->incomplete && !sources_outage(i->sources, &r->missing, &logged))
+        sources_ready(i->sources, &r->missing);
+    r->missing_logged = logged && i->log != NULL && i->log->level <= LOG_LEVEL_WARN;
     read_haproxies(i);
 }
 
@@ -167,21 +166,13 @@ static void fill_reasons(const struct inspect *i, const struct mapping *from, st
     }
 }
 
-static void fill_backend(const struct inspect *i, const struct inspect_target *t, const struct mapping *from,
-                         struct reading *found, struct inspect_backend *b)
+/* By the names that its servers have there. */
+static void fill_backend(const struct inspect *i, const char *target, const struct mapping *from,
+                         struct inspect_backend *b)
 {
     cleanup(desired_fini) struct desired before;
     desired_init(&before);
-    if (found->unreadable.kind != ERROR_NONE) {
-        b->unseen = found->unreadable;
-        return;
-    }
-    b->seen = true;
-    b->actual = found->backend;
-    b->runtime = found->runtime;
-    backend_init(&found->backend);
-    runtime_init(&found->runtime);
-    daemon_memory_recall_names(&i->daemon, t->url, from->backend, &before);
+    daemon_memory_recall_names(&i->daemon, target, from->backend, &before);
     const struct names_input names = {.desired = b->desired,
                                       .before = &before,
                                       .actual = &b->actual,
@@ -192,46 +183,30 @@ static void fill_backend(const struct inspect *i, const struct inspect_target *t
     fill_reasons(i, from, b);
 }
 
-static void fill_target(struct inspect *i, struct inspect_haproxy *h, struct inspect_target *t)
+static void fill(struct inspect *i)
 {
+    struct inspect_report *r = &i->report;
     const struct inspect_rules rules = {.plan = &i->rules,
                                         .park_ttl_ms = i->park_ttl_ms,
                                         .node_exists = i->sources != NULL ? sources_node_exists : NULL,
                                         .node_arg = i->sources,
                                         .now_ms = clock_mono_ms(),
                                         .daemon = &i->daemon};
-    t->url = h->driver->name;
-    t->dirty = h->dirty;
-    t->file = h->readout.file;
-    t->adds = h->driver->adds;
-    t->regroups = h->driver->regroups;
-    t->served = &h->served;
-    t->drift = mem_strdup(h->drift);
-    t->warning = mem_strdup(h->warning);
-    t->file_problem = mem_strdup(h->readout.file_problem != NULL ? h->readout.file_problem : h->harm);
-    t->file_warning = mem_strdup(h->readout.defaults_problem);
-    for (size_t k = 0; k < i->mappings.count; k++)
-        fill_backend(i, t, &i->mappings.list[k], &h->found[k], &t->backends[k]);
-    inspect_decide(t, i->mappings.count, &rules);
-}
-
-static void fill(struct inspect *i, struct inspect_report *r)
-{
-    inspect_report_init(r, i->haproxy_count, i->mappings.count);
     r->rules = &i->rules.diff;
     r->sources = i->sources;
     r->node = i->options->node;
     r->daemon = &i->daemon;
-    r->incomplete = i->incomplete;
-    r->missing = i->missing;
-    i->missing = (struct checks){0};
-    r->missing_logged = i->missing_logged;
     for (size_t k = 0; k < r->mapping_count; k++) {
         daemon_memory_recall_states(&i->daemon, k, i->mappings.list[k].states);
         fill_mapping(i, &i->mappings.list[k], &r->mappings[k]);
     }
-    for (size_t k = 0; k < r->target_count; k++)
-        fill_target(i, &i->haproxies[k], &r->targets[k]);
+    for (size_t k = 0; k < r->target_count; k++) {
+        struct inspect_target *t = &r->targets[k];
+        for (size_t m = 0; m < r->mapping_count; m++)
+            if (t->backends[m].seen)
+                fill_backend(i, t->url, &i->mappings.list[m], &t->backends[m]);
+        inspect_decide(t, r->mapping_count, &rules);
+    }
     if (r->node == NULL || i->sources == NULL || inspect_explain_status(r) == EXIT_SUCCESS)
         return;
     cleanup(nearest_fini) struct nearest n;
@@ -255,9 +230,10 @@ static void begin(struct inspect *i, struct settings *settings)
     timer_init(&i->deadline, i->base, on_deadline, i);
     cleanup(mem_free_ptr) struct driver **drivers = clients_drivers(i->base, i->clients, settings, &i->haproxy_count);
     i->haproxies = mem_array(i->haproxy_count, sizeof(i->haproxies[0]));
+    inspect_report_init(&i->report, i->haproxy_count, i->mappings.count);
     for (size_t h = 0; h < i->haproxy_count; h++) {
         inspect_haproxy_init(&i->haproxies[h], i->base, drivers[h], i->mappings.backends, i->mappings.count,
-                             &i->rules.diff, on_haproxy, i);
+                             &i->rules.diff, &i->report.targets[h], on_haproxy, i);
         i->haproxies[h].wants_checks = i->options->checks;
     }
     /* Of a whole configuration there is nothing to read but HAProxies. */
@@ -280,18 +256,17 @@ void inspect_refresh(struct event_base *base, struct settings *settings, struct 
                         .log = log,
                         .rules = rules_for_plan(settings),
                         .park_ttl_ms = settings->park_ttl_ms};
-    struct inspect_report report;
     mappings_init(&i.mappings, settings);
     daemon_memory_init(&i.daemon, settings, options->daemon);
     begin(&i, settings);
     event_base_dispatch(base);
     if (i.sources != NULL)
         sources_stop(i.sources); /* what they have is shown from here on, and does not change meanwhile */
-    fill(&i, &report);
-    for (size_t k = 0; options->node == NULL && k < report.target_count; k++)
-        inspect_haproxy_check(&i.haproxies[k], base, &report.targets[k]);
-    options->show(options->arg, &report);
-    inspect_report_fini(&report);
+    fill(&i);
+    for (size_t k = 0; options->node == NULL && k < i.haproxy_count; k++)
+        inspect_haproxy_check(&i.haproxies[k], base);
+    options->show(options->arg, &i.report);
+    inspect_report_fini(&i.report);
     if (i.sources != NULL)
         sources_free(i.sources);
     for (size_t h = 0; h < i.haproxy_count; h++)

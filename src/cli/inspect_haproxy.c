@@ -18,6 +18,11 @@
 
 static void finish(struct inspect_haproxy *h)
 {
+    struct inspect_target *t = h->target;
+    t->file = h->readout.file;
+    if (h->readout.file_problem != NULL)
+        t->file_problem = mem_strdup(h->readout.file_problem);
+    t->file_warning = mem_strdup(h->readout.defaults_problem);
     timer_cancel(&h->again);
     timer_cancel(&h->deadline);
     h->done(h->arg);
@@ -25,8 +30,10 @@ static void finish(struct inspect_haproxy *h)
 
 static void finish_unseen(struct inspect_haproxy *h, const struct error *err)
 {
-    for (size_t i = 0; i < h->count; i++)
-        h->found[i].unreadable = *err;
+    for (size_t i = 0; i < h->count; i++) {
+        h->target->backends[i].seen = false;
+        h->target->backends[i].unseen = *err;
+    }
     finish(h);
 }
 
@@ -34,8 +41,8 @@ static void finish_with_checks(struct inspect_haproxy *h)
 {
     bool any_fails = false;
     for (size_t i = 0; i < h->count; i++)
-        for (size_t k = 0; k < h->found[i].runtime.count; k++)
-            any_fails = any_fails || runtime_fails_check(&h->found[i].runtime.servers[k]);
+        for (size_t k = 0; k < h->target->backends[i].runtime.count; k++)
+            any_fails = any_fails || runtime_fails_check(&h->target->backends[i].runtime.servers[k]);
     h->asks_checks = h->wants_checks && any_fails;
     if (h->asks_checks)
         h->driver->ops->ask_served(h->driver, true);
@@ -58,9 +65,8 @@ static char *running_problem(const struct inspect_haproxy *h)
 {
     const struct diff_owner owner = {.rules = h->rules};
     for (size_t i = 0; i < h->count; i++) {
-        const struct reading *f = &h->found[i];
-        char *what =
-            f->unreadable.kind == ERROR_NONE ? drift_of_backend(&f->backend, &f->runtime, diff_manages, &owner) : NULL;
+        const struct inspect_backend *b = &h->target->backends[i];
+        char *what = b->seen ? drift_of_backend(&b->actual, &b->runtime, diff_manages, &owner) : NULL;
         if (what != NULL)
             return what;
     }
@@ -70,14 +76,14 @@ static char *running_problem(const struct inspect_haproxy *h)
 /* No pending reload would repair it. */
 static void check_drift(struct inspect_haproxy *h)
 {
-    h->drift = h->dirty ? NULL : running_problem(h);
-    h->dirty = h->dirty || h->drift != NULL;
+    h->target->drift = h->target->dirty ? NULL : running_problem(h);
+    h->target->dirty = h->target->dirty || h->target->drift != NULL;
 }
 
 /* Like the daemon, which continues without the list. */
 static void finish_without_history(struct inspect_haproxy *h, const struct error *err)
 {
-    h->warning =
+    h->target->warning =
         mem_printf("the list of reloads cannot be read, assuming that the last one succeeded: %s", err->message);
     check_drift(h);
     finish(h);
@@ -99,7 +105,7 @@ static void on_previewed(void *arg, const struct written *w)
 {
     struct inspect_haproxy *h = arg;
     if (w->result == TRANSACTION_HARMFUL)
-        h->harm = mem_strdup(w->error.message);
+        h->target->file_problem = mem_strdup(w->error.message);
     finish_with_checks(h);
 }
 
@@ -113,11 +119,11 @@ static void on_history(void *arg, const struct reload_history *history, const st
         return;
     }
     if (history->pending) {
-        h->warning = mem_strdup("a reload of HAProxy is pending; if it fails, more changes will be needed");
+        h->target->warning = mem_strdup("a reload of HAProxy is pending; if it fails, more changes will be needed");
     } else if (history->last_failed) {
-        h->dirty = true;
+        h->target->dirty = true;
         bool silent = history->response[strspn(history->response, " \t\r\n")] == '\0';
-        h->warning =
+        h->target->warning =
             mem_printf("HAProxy's last reload failed: %s", silent ? "no message (is it running?)" : history->response);
     } else {
         check_drift(h);
@@ -132,41 +138,47 @@ static void on_history(void *arg, const struct reload_history *history, const st
 
 /* ---- the backends ---- */
 
-static void keep(struct inspect_haproxy *h, struct reading *found)
+/* Takes what was read, and leaves nothing of it. */
+static void keep(struct inspect_haproxy *h)
 {
     for (size_t i = 0; i < h->count; i++) {
-        backend_fini(&h->found[i].backend);
-        runtime_fini(&h->found[i].runtime);
-        h->found[i] = found[i];
-        backend_init(&found[i].backend);
-        runtime_init(&found[i].runtime);
+        struct reading *found = &h->readout.found[i];
+        struct inspect_backend *b = &h->target->backends[i];
+        backend_fini(&b->actual);
+        runtime_fini(&b->runtime);
+        b->actual = found->backend;
+        b->runtime = found->runtime;
+        b->unseen = found->unreadable;
+        b->seen = found->unreadable.kind == ERROR_NONE;
+        backend_init(&found->backend);
+        runtime_init(&found->runtime);
     }
 }
 
-static void on_observed(void *arg, const struct error *err)
+static void on_read(void *arg, const struct error *err)
 {
     struct inspect_haproxy *h = arg;
     if (err != NULL) {
         finish_unseen(h, err);
         return;
     }
-    keep(h, h->readout.found);
+    keep(h);
     /* A file older than the API's answers: after a hand edit for a moment, after a failed reload until the next one. */
     cleanup(mem_free_ptr) char *problem = running_problem(h);
     bool odd = problem != NULL || h->readout.split;
     for (size_t i = 0; i < h->count; i++)
-        odd = odd || (h->found[i].backend.exists && !h->found[i].runtime.readable);
+        odd = odd || (h->target->backends[i].actual.exists && !h->target->backends[i].runtime.readable);
     if (odd && !h->read_again) {
         h->read_again = true;
         timer_set(&h->again, AGAIN_MS);
         return;
     }
     h->seen = true;
-    h->dirty = h->readout.split;
+    h->target->dirty = h->readout.split;
     h->driver->ops->ask_last_reload(h->driver);
 }
 
-static void look(void *arg)
+static void read_all(void *arg)
 {
     struct inspect_haproxy *h = arg;
     h->driver->ops->read(h->driver, &h->readout);
@@ -184,12 +196,14 @@ static void on_deadline(void *arg)
     error_set(&err, ERROR_RETRY, "%s did not answer all requests within %.1f s", h->driver->name,
               (double)h->timeout_ms / 1000.0);
     if (!h->seen && h->readout.file != NULL) { /* it was read to its end; the running HAProxy was not */
-        keep(h, h->readout.found);
-        for (size_t i = 0; i < h->count; i++)
-            if (!h->found[i].runtime.readable && h->found[i].runtime.why == NULL)
-                h->found[i].runtime.why = mem_strdup(err.message);
+        keep(h);
+        for (size_t i = 0; i < h->count; i++) {
+            struct runtime *r = &h->target->backends[i].runtime;
+            if (!r->readable && r->why == NULL)
+                r->why = mem_strdup(err.message);
+        }
         h->seen = true;
-        h->dirty = h->readout.split;
+        h->target->dirty = h->readout.split;
     }
     if (h->seen)
         finish_without_history(h, &err);
@@ -197,7 +211,7 @@ static void on_deadline(void *arg)
         finish_unseen(h, &err);
 }
 
-static const struct driver_events events = {.was_read = on_observed,
+static const struct driver_events events = {.was_read = on_read,
                                             .judge = on_judge,
                                             .previewed = on_previewed,
                                             .last_reload_told = on_history,
@@ -205,18 +219,18 @@ static const struct driver_events events = {.was_read = on_observed,
 
 void inspect_haproxy_init(struct inspect_haproxy *h, struct event_base *base, struct driver *driver,
                           const char *const *names, size_t count, const struct diff_rules *rules,
-                          void (*done)(void *arg), void *arg)
+                          struct inspect_target *target, void (*done)(void *arg), void *arg)
 {
-    *h = (struct inspect_haproxy){.driver = driver, .rules = rules, .count = count, .done = done, .arg = arg};
-    h->found = mem_array(count, sizeof(h->found[0]));
-    for (size_t i = 0; i < count; i++) {
-        backend_init(&h->found[i].backend);
-        runtime_init(&h->found[i].runtime);
-    }
+    *h = (struct inspect_haproxy){
+        .driver = driver, .rules = rules, .target = target, .count = count, .done = done, .arg = arg};
+    target->url = driver->name;
+    target->adds = driver->adds;
+    target->regroups = driver->regroups;
+    target->served = &h->served;
     readout_init(&h->readout, names, count);
     driver->events = &events;
     driver->arg = h;
-    timer_init(&h->again, base, look, h);
+    timer_init(&h->again, base, read_all, h);
     timer_init(&h->deadline, base, on_deadline, h);
 }
 
@@ -224,14 +238,6 @@ void inspect_haproxy_fini(struct inspect_haproxy *h)
 {
     h->driver->ops->free(h->driver);
     readout_fini(&h->readout);
-    for (size_t i = 0; i < h->count; i++) {
-        backend_fini(&h->found[i].backend);
-        runtime_fini(&h->found[i].runtime);
-    }
-    free(h->found);
-    free(h->drift);
-    free(h->harm);
-    free(h->warning);
     served_fini(&h->served);
     timer_fini(&h->again);
     timer_fini(&h->deadline);
@@ -241,7 +247,7 @@ void inspect_haproxy_start(struct inspect_haproxy *h, uint64_t timeout_ms)
 {
     h->timeout_ms = timeout_ms;
     timer_set(&h->deadline, timeout_ms);
-    look(h);
+    read_all(h);
 }
 
 /* ---- what HAProxy says of the file that a plan would make */
@@ -249,7 +255,6 @@ void inspect_haproxy_start(struct inspect_haproxy *h, uint64_t timeout_ms)
 struct plan_check {
     struct event_base *base;
     const struct inspect_haproxy *of;
-    const struct inspect_target *target;
     struct timer deadline;
     char *rejected; /* what HAProxy said last; NULL: it takes it, or could not be asked */
 };
@@ -285,7 +290,7 @@ static struct change *check_changes(const struct plan_check *c, const struct ins
     struct change *all = NULL;
     *ret_count = *ret_left_out = 0;
     for (size_t i = 0; i < c->of->count; i++) {
-        const struct inspect_backend *b = &c->target->backends[i];
+        const struct inspect_backend *b = &c->of->target->backends[i];
         size_t count = 0;
         if (!check_is_needed(b) || (only != NULL && only != b))
             continue;
@@ -306,7 +311,7 @@ static bool check_rejects(struct plan_check *c, const struct change *list, size_
     cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
     cleanup(buf_wipe) struct buf text;
     struct error err = {0};
-    const struct cfg_file *f = cfg_content_file(c->target->file, &err);
+    const struct cfg_file *f = cfg_content_file(c->of->target->file, &err);
     buf_init_secret(&text, 0);
     free(c->rejected);
     c->rejected = NULL;
@@ -342,18 +347,18 @@ static void check_backend(struct plan_check *c, struct inspect_backend *b)
     free(before);
 }
 
-void inspect_haproxy_check(const struct inspect_haproxy *h, struct event_base *base, struct inspect_target *t)
+void inspect_haproxy_check(const struct inspect_haproxy *h, struct event_base *base)
 {
     static const struct driver_events check_events = {.replaced = check_on_replaced};
-    struct plan_check c = {.base = base, .of = h, .target = t};
+    struct plan_check c = {.base = base, .of = h};
     size_t count, left_out;
     cleanup(mem_free_ptr) struct change *all = check_changes(&c, NULL, true, &count, &left_out);
     h->driver->events = &check_events;
     h->driver->arg = &c;
     timer_init(&c.deadline, base, check_on_deadline, &c);
-    if (t->file != NULL && check_rejects(&c, all, count))
+    if (h->target->file != NULL && check_rejects(&c, all, count))
         for (size_t i = 0; i < h->count; i++)
-            check_backend(&c, &t->backends[i]);
+            check_backend(&c, &h->target->backends[i]);
     free(c.rejected);
     timer_fini(&c.deadline);
     h->driver->arg = NULL;

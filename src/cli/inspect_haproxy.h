@@ -23,12 +23,8 @@ struct inspect_haproxy {
     struct driver *driver;
     const struct diff_rules *rules;
     struct readout readout;
-    struct reading *found; /* one for each name; where it could not be read, it says why */
+    struct inspect_target *target; /* filled, but for what inspect_decide makes of it; so are as many backends of it: */
     size_t count;
-    bool dirty;  /* the last reload failed, or there is a drift: an empty commit is due */
-    char *drift; /* "backend be: server n1: ...", with no reload pending; NULL: it runs what haproxy.cfg says */
-    char *harm; /* what a write would change the meaning of, in the daemon's words; NULL: nothing, or it is not known */
-    char *warning; /* what is unknown about reloads; NULL: nothing */
     struct timer again, deadline;
     bool read_again, seen;
     bool wants_checks;    /* set after init: what their checks say of the servers that are down, where there are any */
@@ -39,18 +35,18 @@ struct inspect_haproxy {
     void *arg;
 };
 
-/* The driver is taken over; names and rules are borrowed; done is called once, timeout_ms after the start at the
+/* The driver is taken over; names, rules and target are borrowed; done is called once, timeout_ms after the start at the
  * latest. */
 void inspect_haproxy_init(struct inspect_haproxy *h, struct event_base *base, struct driver *driver,
                           const char *const *names, size_t count, const struct diff_rules *rules,
-                          void (*done)(void *arg), void *arg);
+                          struct inspect_target *target, void (*done)(void *arg), void *arg);
 void inspect_haproxy_fini(struct inspect_haproxy *h);
 void inspect_haproxy_start(struct inspect_haproxy *h, uint64_t timeout_ms);
 
-/* HAProxy validates the file that the plans of t (what was read of it) would make, as the daemon lets it before it writes;
- * nothing is written. Of all the changes that it has to accept; where it rejects these, each backend's alone, and without
- * the removals. What cannot go on is refused in its plan; where only removals cannot, the plan says so. Runs the loop, as
- * long as the reading might take for each check. Once, after the reading. */
-void inspect_haproxy_check(const struct inspect_haproxy *h, struct event_base *base, struct inspect_target *t);
+/* HAProxy validates the file that the plans of its target would make, as the daemon lets it before it writes; nothing is
+ * written. Of all the changes that it has to accept; where it rejects these, each backend's alone, and without the removals.
+ * What cannot go on is refused in its plan; where only removals cannot, the plan says so. Runs the loop, as long as the
+ * reading might take for each check. Once, after the reading. */
+void inspect_haproxy_check(const struct inspect_haproxy *h, struct event_base *base);
 
 #endif

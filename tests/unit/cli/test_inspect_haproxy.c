@@ -4,6 +4,7 @@
 #include "haproxy/dataplane/driver.h"
 #include "servers/change/diff.h"
 #include "cli/inspect_haproxy.h"
+#include "cli/inspect_report.h"
 
 static struct world {
     uint64_t now_us;
@@ -160,13 +161,19 @@ static void on_done(void *arg)
 }
 
 static struct inspect_haproxy h;
+static struct inspect_report report;
+static struct inspect_target *t;
+static const struct inspect_backend *be;
 
 static void setup(void)
 {
     static const char *const names[] = {"be"};
     static const struct diff_rules rules;
     w = (struct world){.now_us = 1000000, .reloads = "[]", .file = "[]", .runs = "[]"};
-    inspect_haproxy_init(&h, NULL, dataplane_driver_new(NULL, NULL, (struct dataplane_client *)&w), names, 1, &rules,
+    inspect_report_init(&report, 1, 1);
+    t = &report.targets[0];
+    be = &t->backends[0];
+    inspect_haproxy_init(&h, NULL, dataplane_driver_new(NULL, NULL, (struct dataplane_client *)&w), names, 1, &rules, t,
                          on_done, NULL);
     inspect_haproxy_start(&h, 5000);
 }
@@ -175,15 +182,16 @@ static void teardown(void)
 {
     ck_assert_uint_eq(w.done, 1);
     ck_assert_msg(virtual_next_timer(UINT64_MAX) == NULL, "a timer is left");
+    inspect_report_fini(&report);
     inspect_haproxy_fini(&h);
 }
 
 static void expect(bool read, bool dirty, const char *warning)
 {
-    ck_assert_msg((h.found[0].unreadable.kind == ERROR_NONE) == read, "%s", h.found[0].unreadable.message);
-    ck_assert(!read || h.found[0].backend.exists);
-    ck_assert(h.dirty == dirty);
-    ck_assert_msg(str_eq(h.warning, warning), "%s", h.warning != NULL ? h.warning : "no warning");
+    ck_assert_msg(be->seen == read, "%s", be->unseen.message);
+    ck_assert(!read || be->actual.exists);
+    ck_assert(t->dirty == dirty);
+    ck_assert_msg(str_eq(t->warning, warning), "%s", t->warning != NULL ? t->warning : "no warning");
 }
 
 FIXTURE(setup, teardown)
@@ -200,7 +208,8 @@ TEST(what_a_write_would_harm)
     w.will = "# _version=7\nbackend other\n";
     run();
     expect(true, false, NULL);
-    ck_assert_msg(h.harm != NULL && str_has_prefix(h.harm, "line 2 (backend be) would be lost"), "%s", h.harm);
+    ck_assert_msg(t->file_problem != NULL && str_has_prefix(t->file_problem, "line 2 (backend be) would be lost"), "%s",
+                  t->file_problem);
 }
 
 /* The API answers the version of a hand edit a moment before the file has it. */
@@ -248,7 +257,7 @@ TEST(no_answer_for_the_list_of_reloads)
 
 static void expect_drift(const char *drift, unsigned looks)
 {
-    ck_assert_msg(str_eq(h.drift, drift), "%s", h.drift != NULL ? h.drift : "no drift");
+    ck_assert_msg(str_eq(t->drift, drift), "%s", t->drift != NULL ? t->drift : "no drift");
     ck_assert_uint_eq(w.looks, looks);
 }
 
@@ -259,8 +268,8 @@ TEST(it_runs_what_the_file_says)
     run();
     expect(true, false, NULL);
     expect_drift(NULL, 1);
-    ck_assert(h.found[0].runtime.readable);
-    ck_assert_ptr_nonnull(runtime_find(&h.found[0].runtime, "n1"));
+    ck_assert(be->runtime.readable);
+    ck_assert_ptr_nonnull(runtime_find(&be->runtime, "n1"));
 }
 
 TEST(it_runs_something_else_for_a_moment)
@@ -301,8 +310,8 @@ TEST_EACH(it_runs_something_else_as_a_reload_is_to_come_or_failed, 2)
     w.file = LINE;
     w.reloads = reloads[_i];
     run();
-    ck_assert(h.dirty == (_i == 1));
-    ck_assert_ptr_nonnull(h.warning);
+    ck_assert(t->dirty == (_i == 1));
+    ck_assert_ptr_nonnull(t->warning);
     expect_drift(NULL, 2);
 }
 
@@ -313,8 +322,8 @@ TEST(what_it_runs_cannot_be_read)
     run();
     expect(true, false, NULL);
     expect_drift(NULL, 2);
-    ck_assert(!h.found[0].runtime.readable);
-    ck_assert_ptr_nonnull(strstr(h.found[0].runtime.why, "HTTP 404"));
+    ck_assert(!be->runtime.readable);
+    ck_assert_ptr_nonnull(strstr(be->runtime.why, "HTTP 404"));
 }
 
 /* The file was read by then. */
@@ -329,8 +338,8 @@ TEST_EACH(it_does_not_say_what_it_runs, 2)
            "requests within "
            "5.0 s");
     expect_drift(NULL, 1);
-    ck_assert_str_eq(h.found[0].runtime.why, "http://api did not answer all requests within 5.0 s");
-    ck_assert_uint_eq(h.found[0].backend.server_count, 1);
+    ck_assert_str_eq(be->runtime.why, "http://api did not answer all requests within 5.0 s");
+    ck_assert_uint_eq(be->actual.server_count, 1);
 }
 
 TEST(an_answer_that_breaks_off)
@@ -338,7 +347,7 @@ TEST(an_answer_that_breaks_off)
     w.dead = "/servers";
     run();
     expect(false, false, NULL);
-    ck_assert_str_eq(h.found[0].unreadable.message, "reading servers of backend be: connection reset");
+    ck_assert_str_eq(be->unseen.message, "reading servers of backend be: connection reset");
 }
 
 TEST(no_answer)
@@ -346,6 +355,6 @@ TEST(no_answer)
     w.silent = "/raw";
     run();
     expect(false, false, NULL);
-    ck_assert_str_eq(h.found[0].unreadable.message, "http://api did not answer all requests within 5.0 s");
+    ck_assert_str_eq(be->unseen.message, "http://api did not answer all requests within 5.0 s");
     ck_assert_uint_eq(clock_mono_ms(), 6000);
 }
