@@ -159,7 +159,7 @@ static int main_start(const struct command *command, const struct flags *flags)
     const struct log log = {
         .level = settings.log_level, .format = settings.log_format, .fd = STDERR_FILENO, .losses = &losses};
     log_findings(&findings, &log);
-    if (once) /* beside a daemon that has the same settings */
+    if (once) /* a daemon with the same settings may run */
         settings_listen_nowhere(&settings);
     return ok ? main_run(&settings, environ_, once ? command->timeout_ms : 0, &log) : SETTINGS_EXIT_CODE;
 }

@@ -71,7 +71,7 @@ static int copy_one(struct dl_phdr_info *info, size_t size, void *arg)
     return copy_file(c, info->dlpi_name, str_eq(info->dlpi_name, c->loader) ? LOADER : name + 1);
 }
 
-/* Run by a copied loader, we are not what the kernel has started: we lie beside it. */
+/* Run by a copied loader, this program is not what the kernel has started: it lies next to that. */
 static int copy_self(struct copy *c)
 {
     char path[PATH_MAX];
@@ -83,8 +83,8 @@ static int copy_self(struct copy *c)
     if (slash == NULL || !str_eq(slash + 1, LOADER))
         return copy_file(c, SELF, PROGRAM);
     slash[1] = '\0';
-    cleanup(mem_free_ptr) char *beside = mem_printf("%s" PROGRAM, path);
-    return copy_file(c, beside, PROGRAM);
+    cleanup(mem_free_ptr) char *neighbour = mem_printf("%s" PROGRAM, path);
+    return copy_file(c, neighbour, PROGRAM);
 }
 
 /* The folder has to be there; files of these names are replaced. */

@@ -151,8 +151,7 @@ static void print_change(const struct inspect_backend *b, const struct diff_chan
     else
         print_field(p, "next", INK_YELLOW, "~ %s", c->detail);
     print_field(p, "", INK_DIM, "%s",
-                b->ways[c - b->plan.diff.changes] == INSPECT_BY_RELOAD ? "by a transaction and a reload"
-                                                                       : "without a reload");
+                b->reloads[c - b->plan.diff.changes] ? "by a transaction and a reload" : "without a reload");
     if (b->plan.verdict == PLAN_NOT_WRITTEN)
         print_field(p, "", INK_YELLOW, "%s", b->plan.why);
     if (b->plan.verdict == PLAN_REFUSE)

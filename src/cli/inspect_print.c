@@ -182,7 +182,7 @@ struct inspect_ways inspect_count_ways(const struct inspect_backend *b)
     struct inspect_ways ways = {.without = inspect_commanded_count(b),
                                 .reload = d->backend_change || d->create_backend};
     for (size_t i = 0; i < d->change_count; i++)
-        if (b->ways[i] == INSPECT_BY_RELOAD)
+        if (b->reloads[i])
             ways.reload++;
         else
             ways.without++;

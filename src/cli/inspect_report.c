@@ -42,7 +42,7 @@ static void inspect_backend_fini(struct inspect_backend *b)
     admin_states_fini(&b->memory);
     parking_free(b->parking);
     loss_limit_fini(&b->daemon.loss_limit);
-    free(b->ways);
+    free(b->reloads);
     backend_fini(&b->actual);
     runtime_fini(&b->runtime);
     for (size_t i = 0; i < b->reason_count; i++) {
@@ -227,17 +227,17 @@ static void decide_ways(const struct inspect_target *t, struct inspect_backend *
     /* Who comes and goes without a reload does not where another change of the backend takes one. */
     bool adds = t->adds && inspect_updates(b) && !is_dirty(t, b) && !d->backend_change && !d->create_backend &&
                 !b->actual.takes_no_weights;
-    b->ways = mem_array(d->change_count, sizeof(b->ways[0]));
+    b->reloads = mem_array(d->change_count, sizeof(b->reloads[0]));
     for (size_t i = 0; i < d->change_count; i++) {
         const struct diff_change *c = &d->changes[i];
         bool without =
             !is_dirty(t, b) && c->op == DIFF_CHANGE &&
             (is_written(b, c->server.name) || (commands && diff_find_change(&b->first.diff, c->server.name) == NULL));
-        b->ways[i] = without ? INSPECT_WITHOUT_RELOAD : INSPECT_BY_RELOAD;
+        b->reloads[i] = !without;
         adds = adds && (c->op != DIFF_CHANGE || without);
     }
     for (size_t i = 0; i < d->change_count && adds; i++)
-        b->ways[i] = INSPECT_WITHOUT_RELOAD;
+        b->reloads[i] = false;
 }
 
 static void decide_rest(const struct inspect_target *t, struct inspect_backend *b, const struct inspect_rules *rules,

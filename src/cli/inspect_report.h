@@ -53,12 +53,6 @@ struct inspect_reason {
     char *text;
 };
 
-/* How a change reaches HAProxy, or would, if writing were allowed. */
-enum inspect_way {
-    INSPECT_WITHOUT_RELOAD, /* written to the file and to the running HAProxy in one */
-    INSPECT_BY_RELOAD,      /* by a transaction */
-};
-
 /* What else the daemon remembers of a backend; its texts are borrowed. */
 struct inspect_memory {
     bool used;            /* else there is nothing */
@@ -83,9 +77,11 @@ struct inspect_backend {
     size_t reason_count;
 
     /* The rest is by inspect_decide. */
-    struct plan plan;       /* as it goes into the file in the end */
-    bool rejected;          /* by inspect_haproxy_check: HAProxy would reject some of it, or all; plan.why says so */
-    enum inspect_way *ways; /* of each change of the plan */
+    struct plan plan; /* as it goes into the file in the end */
+    bool rejected;    /* by inspect_haproxy_check: HAProxy would reject some of it, or all; plan.why says so */
+    bool *
+        reloads; /* how each change of the plan reaches HAProxy, or would, if writing were allowed: true: by a transaction
+                    * and a reload; false: written to the file and to the running HAProxy in one */
     /* What the daemon would begin with: without a reload where that is possible. The writes of choice are about it. The
      * commands are sent at once; those without a change in plan are all that happens to their server. */
     struct plan first;
@@ -107,7 +103,7 @@ struct inspect_target {
     char
         *drift; /* how what it runs differs from haproxy.cfg; NULL: it does not, or a reload is pending or has failed */
     char *file_problem; /* why a write would change the meaning of haproxy.cfg; NULL: it would not */
-    char *file_warning; /* the same, where only the daemon's check of the new file can tell; NULL: nothing */
+    char *file_warning; /* the same, where only the daemon's check of the new file shows it; NULL: nothing */
     char *warning;      /* what the plan could not take into account; NULL: nothing */
 };
 

@@ -35,7 +35,7 @@ static void put_changes(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct i
         json_put_bool(doc, change, "loss", c->loss);
         json_put_bool(doc, change, "announced", c->announced);
         json_put_bool(doc, change, "parks", c->parks);
-        json_put_bool(doc, change, "reload", b->ways[i] == INSPECT_BY_RELOAD);
+        json_put_bool(doc, change, "reload", b->reloads[i]);
     }
 }
 

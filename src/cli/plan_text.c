@@ -83,7 +83,7 @@ static void rows_add_changes(struct rows *r, const struct inspect_backend *b)
     bool mixed = ways.without > 0 && ways.reload > 0;
     for (size_t i = 0; i < d->change_count; i++) {
         const struct diff_change *c = &d->changes[i];
-        const char *more = mixed && b->ways[i] == INSPECT_BY_RELOAD ? "reload" : NULL;
+        const char *more = mixed && b->reloads[i] ? "reload" : NULL;
         char *reason = inspect_change_reason(b, c);
         if (c->op == DIFF_ADD)
             rows_add_server(r, ROW_ADD, INK_GREEN, &c->server, c->parks ? "parked" : NULL, more, reason);

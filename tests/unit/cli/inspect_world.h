@@ -100,8 +100,8 @@ static inline void world_begin_anew(struct inspect_backend *b)
     loss_limit_fini(&b->daemon.loss_limit);
     b->parking = NULL;
     b->daemon = (struct inspect_memory){.used = false};
-    free(b->ways);
-    b->ways = NULL;
+    free(b->reloads);
+    b->reloads = NULL;
 }
 
 static inline void world_decide(struct inspect_world *w)

@@ -269,8 +269,7 @@ static void decided(const struct inspect_backend *b, struct buf *is)
     static const char *const ops[] = {[DIFF_ADD] = "add", [DIFF_CHANGE] = "change", [DIFF_REMOVE] = "remove"};
     for (size_t i = 0; i < b->plan.diff.change_count; i++) {
         const struct diff_change *c = &b->plan.diff.changes[i];
-        buf_printf(is, "; %s %s%s", c->parks ? "park" : ops[c->op], c->server.name,
-                   b->ways[i] == INSPECT_BY_RELOAD ? " reload" : "");
+        buf_printf(is, "; %s %s%s", c->parks ? "park" : ops[c->op], c->server.name, b->reloads[i] ? " reload" : "");
     }
     for (size_t i = 0; i < b->plan.held_back; i++)
         buf_printf(is, "; kept %s", b->plan.held[i].server);

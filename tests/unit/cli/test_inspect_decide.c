@@ -10,7 +10,7 @@ static char *decided(const struct inspect_backend *b)
     for (size_t i = 0; i < b->plan.diff.change_count; i++) {
         const struct diff_change *c = &b->plan.diff.changes[i];
         buf_printf(&text, "%s%s %s%s", text.len > 0 ? "; " : "", c->parks ? "park" : ops[c->op], c->server.name,
-                   b->ways[i] == INSPECT_BY_RELOAD ? " reload" : "");
+                   b->reloads[i] ? " reload" : "");
     }
     for (size_t i = 0; i < b->choice.command_count; i++)
         buf_printf(&text, "%scommand %s %s", text.len > 0 ? "; " : "", b->choice.commands[i].name,
@@ -177,7 +177,7 @@ TEST(too_many_to_be_written_one_by_one)
     world_see_running(&w, b, buf_str(&actual), buf_str(&running));
     ck_assert_uint_eq(b->plan.diff.change_count, ROUTE_UPDATES_MAX + 1);
     for (size_t i = 0; i < b->plan.diff.change_count; i++)
-        ck_assert_int_eq(b->ways[i], INSPECT_BY_RELOAD);
+        ck_assert(b->reloads[i]);
 }
 
 TEST(a_pause_is_a_dry_run_of_one_service)
