@@ -106,7 +106,7 @@ static int config_start(struct config_job *j, const struct run *r, struct error 
 
 static int config_show(const struct config_job *j, const struct run *r)
 {
-    cleanup(show_fini) struct show show;
+    cleanup(show_fini) struct show show = {0};
     size_t count = targets_count(j->targets);
     cleanup(mem_free_ptr) struct config_target *targets = mem_array(count, sizeof(targets[0]));
     for (size_t i = 0; i < count; i++) {
@@ -198,7 +198,7 @@ static void config_print_history(const struct store *s, struct page *p)
 /* As JSON {"versions": [{"number", "applied", "sha256", "bytes", "source", "targets"}], "paused"}, the latest first. */
 static int config_history(const struct run *r)
 {
-    cleanup(show_fini) struct show show;
+    cleanup(show_fini) struct show show = {0};
     struct error err = {0};
     struct store *s = config_open(r->settings, &err);
     if (s == NULL)

@@ -321,7 +321,7 @@ static bool release_stopped(void *arg)
 int run_release(const struct run *r)
 {
     cleanup(kube_access_fini) struct kube_access access = {0};
-    cleanup(show_fini) struct show show;
+    cleanup(show_fini) struct show show = {0};
     struct error err = {0}, no_access = {0};
     struct settings *settings = r->settings;
     struct release_job j = {.command = r->command, .writes = r->command->yes && !settings->dry_run};

@@ -110,7 +110,7 @@ int run_doctor(const struct run *r)
 {
     cleanup(kube_access_fini) struct kube_access access = {0};
     cleanup(doctor_report_fini) struct doctor_report report = {0};
-    cleanup(show_fini) struct show show;
+    cleanup(show_fini) struct show show = {0};
     struct error err = {0};
     const struct log log = run_log(r, LOG_LEVEL_ERROR);
     bool accessible = r->ok && start_access(r->settings, r->environ, &access, &err) == 0;
@@ -146,7 +146,7 @@ static void on_report(void *arg, const struct inspect_report *report)
     struct inspection *i = arg;
     const struct run *r = i->run;
     bool explains = r->command->kind == COMMAND_EXPLAIN;
-    cleanup(show_fini) struct show show;
+    cleanup(show_fini) struct show show = {0};
     cleanup(buf_fini) struct buf problems = {0};
     struct page problem_page;
     show_init(&show, r);

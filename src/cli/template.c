@@ -153,7 +153,7 @@ static int template_run_tests(const struct template_run *r)
         results.failed += result->failed > 0;
         results.skipped += result->skipped;
     }
-    cleanup(show_fini) struct show show;
+    cleanup(show_fini) struct show show = {0};
     show_init(&show, r->run);
     if (r->command->json)
         results_print_json(&results, &show.out);
@@ -197,7 +197,7 @@ static int template_validate(const struct template_run *r)
     for (size_t at = 0; template_next(r, &at, &test);) {
         const char *skipped = NULL, *name = test != NULL ? test->name : NULL;
         struct error err = {0};
-        cleanup(show_fini) struct show show;
+        cleanup(show_fini) struct show show = {0};
         show_init(&show, r->run);
         struct objects *objects = trial_objects(r->set, r->set, test, false, &err);
         int rc = objects != NULL ? trial_check_haproxy(r->set, objects, &r->trial, &skipped, &err) : -1;

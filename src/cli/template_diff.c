@@ -198,7 +198,7 @@ static int diff_one(const struct template_run *r, const struct other *other, con
     if (rc != 0 || other_render(r, other, test, &before, err) != 0)
         return -1;
     cleanup(difference_fini) struct difference d;
-    cleanup(show_fini) struct show show;
+    cleanup(show_fini) struct show show = {0};
     difference_init(&d, test, &before, &after, other->set == NULL);
     difference_put(&d, doc, json_add_object(doc, list));
     show_init(&show, r->run);
@@ -212,7 +212,7 @@ int template_diff(const struct template_run *r)
 {
     struct error err = {0};
     const struct template_test *test;
-    cleanup(other_fini) struct other other;
+    cleanup(other_fini) struct other other = {0};
     cleanup(buf_fini) struct buf out = {0};
     int status = EXIT_SUCCESS;
     yyjson_mut_val *root;
