@@ -10,15 +10,13 @@
 #include "base/str.h"
 #include "model/cache.h"
 #include "servers/names.h"
-#include "host/timer.h"
 #include "cli/daemon_memory.h"
 #include "cli/did_you_mean.h"
 #include "cli/inspect_haproxy.h"
+#include "cli/inspect_print.h"
 #include "cli/inspect_report.h"
-#include "daemon/clients.h"
-#include "daemon/mappings.h"
+#include "cli/run.h"
 #include "daemon/sources.h"
-#include "settings/settings.h"
 
 /* For so many servers of a backend the rules are asked one by one. */
 #define REASONS_MAX 100
@@ -41,67 +39,66 @@ struct inspect {
     size_t haproxy_count;
     size_t haproxies_left;       /* that are being read */
     struct daemon_memory daemon; /* as of after all of that */
-    struct timer synced, refused, deadline;
-    unsigned refused_reads; /* in a row at which all that was missing was refused */
-    bool reading;           /* HAProxy; with Kubernetes it is over */
+    bool syncing;                /* the caches fill */
+    unsigned refused_reads;      /* in a row at which all that was missing was refused */
     const struct log *log;
 };
 
-/* ---- Kubernetes, then HAProxy ---- */
+/* ---- Kubernetes, then each HAProxy, then the daemon ---- */
 
-/* Side by side, each with a deadline of its own. */
-static void read_haproxies(struct inspect *i)
+static bool all_synced(const struct inspect *i)
 {
-    i->reading = true;
-    timer_cancel(&i->synced);
-    timer_cancel(&i->refused);
-    timer_cancel(&i->deadline);
-    i->haproxies_left = i->haproxy_count;
-    if (i->haproxies_left == 0)
-        event_base_loopbreak(i->base);
-    for (size_t h = 0; h < i->haproxy_count; h++)
-        inspect_haproxy_start(&i->haproxies[h], i->options->timeout_ms);
-}
-
-static void on_synced(void *arg)
-{
-    struct inspect *i = arg;
-    bool all = !i->reading;
+    bool all = true;
     for (size_t k = 0; all && k < i->mappings.service_count; k++)
         all = sources_synced(i->sources, k);
-    if (all)
-        read_haproxies(i);
+    return all;
 }
 
 static void on_changed(void *arg, size_t service, const char *cause, uint64_t received_us)
 {
-    struct inspect *i = arg;
+    const struct inspect *i = arg;
     (void)service, (void)cause, (void)received_us;
-    timer_set_sooner(&i->synced, 0);
-}
-
-static void on_deadline(void *arg)
-{
-    struct inspect *i = arg;
-    struct inspect_report *r = &i->report;
-    bool logged = false;
-    r->incomplete = i->sources != NULL;
-    if (r->incomplete && !sources_outage(i->sources, &r->missing, &logged))
-        sources_ready(i->sources, &r->missing);
-    r->missing_logged = logged && i->log != NULL && i->log->level <= LOG_LEVEL_WARN;
-    read_haproxies(i);
+    if (i->syncing && all_synced(i))
+        event_base_loopbreak(i->base);
 }
 
 /* Does not wait for what will not come: an API server that is not there, or refuses the credentials, is hardly so for
  * the next seconds alone. */
-static void check_refusals(void *arg)
+static bool kubernetes_is_settled(void *arg)
 {
     struct inspect *i = arg;
     i->refused_reads = sources_refused(i->sources) ? i->refused_reads + 1 : 0;
-    if (sources_away(i->sources) || i->refused_reads >= (i->options->refusals_count ? 1 : REFUSED_READS))
-        on_deadline(i);
-    else
-        timer_set(&i->refused, REFUSED_READ_MS);
+    return all_synced(i) || sources_away(i->sources) ||
+           i->refused_reads >= (i->options->refusals_count ? 1 : REFUSED_READS);
+}
+
+static void read_kubernetes(struct inspect *i, const struct settings *settings)
+{
+    const struct sources_options options = {.services = i->mappings.services,
+                                            .service_count = i->mappings.service_count,
+                                            .node_selector = settings->nodes_watched,
+                                            .log = i->log};
+    struct inspect_report *r = &i->report;
+    bool logged = false;
+    /* Of a whole configuration there is nothing to read but HAProxies. */
+    if (i->clients->kube == NULL || i->mappings.service_count == 0)
+        return;
+    i->sources = sources_new(i->base, i->clients->kube, &options, on_changed, i);
+    i->syncing = true;
+    sources_start(i->sources);
+    run_until(i->base, i->options->timeout_ms, REFUSED_READ_MS, kubernetes_is_settled, i);
+    i->syncing = false;
+    r->incomplete = !all_synced(i);
+    if (r->incomplete && !sources_outage(i->sources, &r->missing, &logged))
+        sources_ready(i->sources, &r->missing);
+    r->missing_logged = logged && i->log != NULL && i->log->level <= LOG_LEVEL_WARN;
+}
+
+static void on_haproxy(void *arg)
+{
+    struct inspect *i = arg;
+    if (--i->haproxies_left == 0)
+        event_base_loopbreak(i->base);
 }
 
 static void on_daemon(void *arg)
@@ -110,12 +107,17 @@ static void on_daemon(void *arg)
     event_base_loopbreak(i->base);
 }
 
-/* The daemon last: what it has commanded that was read is what it remembers then. */
-static void on_haproxy(void *arg)
+/* Side by side, each with a deadline of its own. The daemon last: what it has commanded that was read is what it remembers
+ * then. */
+static void read_haproxies(struct inspect *i)
 {
-    struct inspect *i = arg;
-    if (--i->haproxies_left == 0 && !daemon_memory_ask(&i->daemon, i->base, i->options->timeout_ms, on_daemon, i))
-        event_base_loopbreak(i->base);
+    i->haproxies_left = i->haproxy_count;
+    for (size_t h = 0; h < i->haproxy_count; h++)
+        inspect_haproxy_start(&i->haproxies[h], i->options->timeout_ms);
+    if (i->haproxies_left > 0)
+        event_base_dispatch(i->base);
+    if (i->haproxy_count > 0 && daemon_memory_ask(&i->daemon, i->base, i->options->timeout_ms, on_daemon, i))
+        event_base_dispatch(i->base);
 }
 
 /* ---- the report ---- */
@@ -217,35 +219,7 @@ static void fill(struct inspect *i)
     r->nearest = nearest_text(&n);
 }
 
-/* ---- life ---- */
-
-static void begin(struct inspect *i, struct settings *settings)
-{
-    const struct sources_options options = {.services = i->mappings.services,
-                                            .service_count = i->mappings.service_count,
-                                            .node_selector = settings->nodes_watched,
-                                            .log = i->log};
-    timer_init(&i->synced, i->base, on_synced, i);
-    timer_init(&i->refused, i->base, check_refusals, i);
-    timer_init(&i->deadline, i->base, on_deadline, i);
-    cleanup(mem_free_ptr) struct driver **drivers = clients_drivers(i->base, i->clients, settings, &i->haproxy_count);
-    i->haproxies = mem_array(i->haproxy_count, sizeof(i->haproxies[0]));
-    inspect_report_init(&i->report, i->haproxy_count, i->mappings.count);
-    for (size_t h = 0; h < i->haproxy_count; h++) {
-        inspect_haproxy_init(&i->haproxies[h], i->base, drivers[h], i->mappings.backends, i->mappings.count,
-                             &i->rules.diff, &i->report.targets[h], on_haproxy, i);
-        i->haproxies[h].wants_checks = i->options->checks;
-    }
-    /* Of a whole configuration there is nothing to read but HAProxies. */
-    if (i->clients->kube == NULL || i->mappings.service_count == 0) {
-        timer_set(&i->deadline, 0);
-        return;
-    }
-    i->sources = sources_new(i->base, i->clients->kube, &options, on_changed, i);
-    sources_start(i->sources);
-    timer_set(&i->refused, REFUSED_READ_MS);
-    timer_set(&i->deadline, i->options->timeout_ms);
-}
+/* ---- all of it ---- */
 
 void inspect_refresh(struct event_base *base, struct settings *settings, struct clients *clients, const struct log *log,
                      const struct inspect_options *options)
@@ -258,13 +232,21 @@ void inspect_refresh(struct event_base *base, struct settings *settings, struct 
                         .park_ttl_ms = settings->park_ttl_ms};
     mappings_init(&i.mappings, settings);
     daemon_memory_init(&i.daemon, settings, options->daemon);
-    begin(&i, settings);
-    event_base_dispatch(base);
+    cleanup(mem_free_ptr) struct driver **drivers = clients_drivers(base, clients, settings, &i.haproxy_count);
+    i.haproxies = mem_array(i.haproxy_count, sizeof(i.haproxies[0]));
+    inspect_report_init(&i.report, i.haproxy_count, i.mappings.count);
+    for (size_t h = 0; h < i.haproxy_count; h++) {
+        inspect_haproxy_init(&i.haproxies[h], base, drivers[h], i.mappings.backends, i.mappings.count, &i.rules.diff,
+                             &i.report.targets[h], on_haproxy, &i);
+        i.haproxies[h].wants_checks = options->checks;
+    }
+    read_kubernetes(&i, settings);
+    read_haproxies(&i);
     if (i.sources != NULL)
         sources_stop(i.sources); /* what they have is shown from here on, and does not change meanwhile */
     fill(&i);
-    for (size_t k = 0; options->node == NULL && k < i.haproxy_count; k++)
-        inspect_haproxy_check(&i.haproxies[k], base);
+    for (size_t h = 0; options->node == NULL && h < i.haproxy_count; h++)
+        inspect_haproxy_check(&i.haproxies[h], base);
     options->show(options->arg, &i.report);
     inspect_report_fini(&i.report);
     if (i.sources != NULL)
@@ -272,9 +254,57 @@ void inspect_refresh(struct event_base *base, struct settings *settings, struct 
     for (size_t h = 0; h < i.haproxy_count; h++)
         inspect_haproxy_fini(&i.haproxies[h]);
     free(i.haproxies);
-    timer_fini(&i.synced);
-    timer_fini(&i.refused);
-    timer_fini(&i.deadline);
     daemon_memory_fini(&i.daemon);
     mappings_fini(&i.mappings);
+}
+
+/* ---- plan, explain ---- */
+
+struct inspection {
+    const struct run *run;
+    int status;
+};
+
+/* What concerns no backend goes to standard error. */
+static void on_report(void *arg, const struct inspect_report *report)
+{
+    struct inspection *i = arg;
+    const struct run *r = i->run;
+    bool explains = r->command->kind == COMMAND_EXPLAIN;
+    cleanup(show_fini) struct show show = {0};
+    cleanup(buf_fini) struct buf problems = {0};
+    struct page problem_page;
+    show_init(&show, r);
+    show_page_init(&problem_page, &problems, stderr, r->command, r->environ);
+    if (explains)
+        inspect_print_explain(report, &show.page);
+    else if (r->command->json)
+        inspect_print_json(report, &show.out);
+    else
+        inspect_print_plan(report, &show.page);
+    inspect_print_problems(report, &problem_page);
+    int status = show_end(&show, explains ? inspect_explain_status(report) : inspect_plan_status(report));
+    i->status = show_text(&problems, stderr) == 0 ? status : EXIT_FAILURE;
+}
+
+int run_inspect(const struct run *r)
+{
+    cleanup(kube_access_fini) struct kube_access access = {0};
+    const struct command *command = r->command;
+    struct error err = {0};
+    struct session session;
+    struct inspection inspection = {.run = r, .status = EXIT_FAILURE};
+    const struct inspect_options options = {.daemon = command->kind == COMMAND_PLAN ? command->daemon : NULL,
+                                            .node = command->operand,
+                                            .timeout_ms = command->timeout_ms,
+                                            .show = on_report,
+                                            .arg = &inspection};
+    if (run_manages_servers(r->settings, &err) != 0 || start_access(r->settings, r->environ, &access, &err) != 0)
+        return run_fail(&err, SETTINGS_EXIT_CODE);
+    if (session_begin(r, &access, LOG_LEVEL_WARN, &session, &err) == 0)
+        inspect_refresh(session.base, r->settings, &session.clients, &session.log, &options);
+    else
+        inspection.status = run_fail(&err, start_status(&err));
+    session_end(&session);
+    return inspection.status;
 }

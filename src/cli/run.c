@@ -5,13 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/doctor/doctor.h"
-#include "cli/doctor/doctor_print.h"
-#include "cli/doctor/doctor_report.h"
 #include "cli/flags.h"
-#include "cli/inspect.h"
-#include "cli/inspect_print.h"
-#include "cli/inspect_report.h"
 #include "host/timer.h"
 #include "settings/table.h"
 
@@ -35,6 +29,28 @@ int run_manages_servers(const struct settings *s, struct error *err)
 }
 
 /* ---- the ways to Kubernetes and each HAProxy */
+
+int start_access(const struct settings *settings, char **environ_, struct kube_access *ret, struct error *err)
+{
+    if (!settings_need_kubernetes(settings))
+        return 0;
+    if (settings->kubeconfig == NULL)
+        return kube_access_in_cluster(environ_, NULL, ret, err);
+    if (kube_access_from_kubeconfig(settings->kubeconfig, ret, err) != 0)
+        return -1;
+    if (settings->seccomp && kube_access_runs_plugin(ret))
+        return error_set(
+            err, ERROR_FATAL,
+            "%s: the credentials come from a program (%s), which SECCOMP=true does not allow: use SECCOMP=false, or "
+            "a token file or a client certificate",
+            ret->source, ret->exec->command);
+    return 0;
+}
+
+int start_status(const struct error *err)
+{
+    return err->kind == ERROR_INVALID ? SETTINGS_EXIT_CODE : EXIT_FAILURE;
+}
 
 struct event_base *run_base(struct error *err)
 {
@@ -102,84 +118,4 @@ void run_until(struct event_base *base, uint64_t timeout_ms, uint64_t poll_ms, b
     timer_set(&w.poll, poll_ms < timeout_ms ? poll_ms : timeout_ms);
     event_base_dispatch(base);
     timer_fini(&w.poll);
-}
-
-/* ---- doctor */
-
-int run_doctor(const struct run *r)
-{
-    cleanup(kube_access_fini) struct kube_access access = {0};
-    cleanup(doctor_report_fini) struct doctor_report report = {0};
-    cleanup(show_fini) struct show show = {0};
-    struct error err = {0};
-    const struct log log = run_log(r, LOG_LEVEL_ERROR);
-    bool accessible = r->ok && start_access(r->settings, r->environ, &access, &err) == 0;
-    const struct doctor_options options = {.findings = r->findings,
-                                           .access = accessible ? &access : NULL,
-                                           .no_access = &err,
-                                           .version = r->version,
-                                           .log = &log,
-                                           .timeout_ms = r->command->timeout_ms};
-    show_init(&show, r);
-    struct event_base *base = run_base(&err);
-    if (base == NULL)
-        return run_fail(&err, EXIT_FAILURE);
-    doctor_run(base, r->ok ? r->settings : NULL, &options, &report);
-    event_base_free(base);
-    if (r->command->json)
-        doctor_print_json(&report, &show.out);
-    else
-        doctor_print(&report, &show.page);
-    return show_end(&show, doctor_status(&report));
-}
-
-/* ---- plan, explain ---- */
-
-struct inspection {
-    const struct run *run;
-    int status;
-};
-
-/* What concerns no backend goes to standard error. */
-static void on_report(void *arg, const struct inspect_report *report)
-{
-    struct inspection *i = arg;
-    const struct run *r = i->run;
-    bool explains = r->command->kind == COMMAND_EXPLAIN;
-    cleanup(show_fini) struct show show = {0};
-    cleanup(buf_fini) struct buf problems = {0};
-    struct page problem_page;
-    show_init(&show, r);
-    show_page_init(&problem_page, &problems, stderr, r->command, r->environ);
-    if (explains)
-        inspect_print_explain(report, &show.page);
-    else if (r->command->json)
-        inspect_print_json(report, &show.out);
-    else
-        inspect_print_plan(report, &show.page);
-    inspect_print_problems(report, &problem_page);
-    int status = show_end(&show, explains ? inspect_explain_status(report) : inspect_plan_status(report));
-    i->status = show_text(&problems, stderr) == 0 ? status : EXIT_FAILURE;
-}
-
-int run_inspect(const struct run *r)
-{
-    cleanup(kube_access_fini) struct kube_access access = {0};
-    const struct command *command = r->command;
-    struct error err = {0};
-    struct session session;
-    struct inspection inspection = {.run = r, .status = EXIT_FAILURE};
-    const struct inspect_options options = {.daemon = command->kind == COMMAND_PLAN ? command->daemon : NULL,
-                                            .node = command->operand,
-                                            .timeout_ms = command->timeout_ms,
-                                            .show = on_report,
-                                            .arg = &inspection};
-    if (run_manages_servers(r->settings, &err) != 0 || start_access(r->settings, r->environ, &access, &err) != 0)
-        return run_fail(&err, SETTINGS_EXIT_CODE);
-    if (session_begin(r, &access, LOG_LEVEL_WARN, &session, &err) == 0)
-        inspect_refresh(session.base, r->settings, &session.clients, &session.log, &options);
-    else
-        inspection.status = run_fail(&err, start_status(&err));
-    session_end(&session);
-    return inspection.status;
 }

@@ -72,6 +72,13 @@ void show_put_lines(const struct cfg_line_difference *d, struct yyjson_mut_doc *
 
 /* ---- the ways to Kubernetes and each HAProxy */
 
+/* How the Kubernetes API is reached, where it is needed at all: else ret stays zeroed. */
+int start_access(const struct settings *settings, char **environ_, struct kube_access *ret,
+                 struct error *err) must_check;
+
+/* The exit status for what kept a command from starting: 78 where the settings name what cannot be used. */
+int start_status(const struct error *err);
+
 /* The answer is the output: what a daemon logs on its way is logged from that level on, or as -v asks. */
 struct log run_log(const struct run *r, enum log_level least);
 /* NULL: err says why. */
@@ -112,12 +119,5 @@ int start_make(struct settings *settings, char **environ_, const char *version, 
 int start_enter(const struct start *s, const struct settings *settings, const struct log *log,
                 struct error *err) must_check;
 void start_fini(struct start *s);
-
-/* How the Kubernetes API is reached, where it is needed at all: else ret stays zeroed. */
-int start_access(const struct settings *settings, char **environ_, struct kube_access *ret,
-                 struct error *err) must_check;
-
-/* The exit status for what kept a command from starting: 78 where the settings name what cannot be used. */
-int start_status(const struct error *err);
 
 #endif

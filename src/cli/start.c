@@ -1,8 +1,12 @@
+/* The daemon up to its event loop; and check-config and doctor, which say what it would run into. */
 #include <event2/event.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/doctor/doctor.h"
+#include "cli/doctor/doctor_print.h"
+#include "cli/doctor/doctor_report.h"
 #include "cli/flags.h"
 #include "cli/run.h"
 #include "configuration/store.h"
@@ -11,28 +15,6 @@
 #include "host/sandbox.h"
 #include "settings/show.h"
 
-int start_access(const struct settings *settings, char **environ_, struct kube_access *ret, struct error *err)
-{
-    if (!settings_need_kubernetes(settings))
-        return 0;
-    if (settings->kubeconfig == NULL)
-        return kube_access_in_cluster(environ_, NULL, ret, err);
-    if (kube_access_from_kubeconfig(settings->kubeconfig, ret, err) != 0)
-        return -1;
-    if (settings->seccomp && kube_access_runs_plugin(ret))
-        return error_set(
-            err, ERROR_FATAL,
-            "%s: the credentials come from a program (%s), which SECCOMP=true does not allow: use SECCOMP=false, or "
-            "a token file or a client certificate",
-            ret->source, ret->exec->command);
-    return 0;
-}
-
-int start_status(const struct error *err)
-{
-    return err->kind == ERROR_INVALID ? SETTINGS_EXIT_CODE : EXIT_FAILURE;
-}
-
 int start_make(struct settings *settings, char **environ_, const char *version, const struct log *log,
                struct start *ret, struct error *err)
 {
@@ -40,11 +22,9 @@ int start_make(struct settings *settings, char **environ_, const char *version, 
     if (start_access(settings, environ_, &ret->access, err) != 0)
         return SETTINGS_EXIT_CODE;
     ret->what = "cannot start";
-    ret->base = event_base_new();
-    if (ret->base == NULL) {
-        (void)error_set(err, ERROR_FATAL, "cannot create an event loop: out of file descriptors or memory");
+    ret->base = run_base(err);
+    if (ret->base == NULL)
         return EXIT_FAILURE;
-    }
     ret->controller = controller_new(ret->base, settings, &ret->access, version, log, err);
     return ret->controller == NULL ? start_status(err) : EXIT_SUCCESS;
 }
@@ -113,4 +93,33 @@ int run_check_config(const struct run *r)
     if (status != EXIT_SUCCESS)
         return run_fail(&err, status);
     return show_text(&out, stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* ---- doctor */
+
+int run_doctor(const struct run *r)
+{
+    cleanup(kube_access_fini) struct kube_access access = {0};
+    cleanup(doctor_report_fini) struct doctor_report report = {0};
+    cleanup(show_fini) struct show show = {0};
+    struct error err = {0};
+    const struct log log = run_log(r, LOG_LEVEL_ERROR);
+    bool accessible = r->ok && start_access(r->settings, r->environ, &access, &err) == 0;
+    const struct doctor_options options = {.findings = r->findings,
+                                           .access = accessible ? &access : NULL,
+                                           .no_access = &err,
+                                           .version = r->version,
+                                           .log = &log,
+                                           .timeout_ms = r->command->timeout_ms};
+    show_init(&show, r);
+    struct event_base *base = run_base(&err);
+    if (base == NULL)
+        return run_fail(&err, EXIT_FAILURE);
+    doctor_run(base, r->ok ? r->settings : NULL, &options, &report);
+    event_base_free(base);
+    if (r->command->json)
+        doctor_print_json(&report, &show.out);
+    else
+        doctor_print(&report, &show.page);
+    return show_end(&show, doctor_status(&report));
 }
