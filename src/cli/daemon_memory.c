@@ -9,6 +9,7 @@
 #include "base/rfc3339.h"
 #include "base/str.h"
 #include "cli/inspect_report.h"
+#include "cli/running_daemon.h"
 #include "daemon/status/status.h"
 #include "daemon/status/status_parts.h"
 #include "json/read.h"
@@ -32,7 +33,6 @@ void daemon_memory_init(struct daemon_memory *m, const struct settings *settings
 
 void daemon_memory_fini(struct daemon_memory *m)
 {
-    daemon_request_fini(&m->request);
     yyjson_doc_free(m->doc);
     free(m->url);
     free(m->why_not);
@@ -331,30 +331,17 @@ void daemon_memory_take(struct daemon_memory *m, const char *json, size_t len)
 
 /* ---- asking ---- */
 
-static void memory_on_answer(void *arg, const struct http_response *r, const struct error *err)
+void daemon_memory_ask(struct daemon_memory *m, struct event_base *base, uint64_t timeout_ms)
 {
-    struct daemon_memory *m = arg;
-    m->request.request = NULL;
-    if (err != NULL)
-        m->why_not = mem_strdup(err->message);
-    else if (r->status != 200)
-        m->why_not = mem_printf("it answers /status with HTTP %d", r->status);
-    else
-        daemon_memory_take(m, buf_str(r->body), r->body->len);
-    m->done(m->arg);
-}
-
-bool daemon_memory_ask(struct daemon_memory *m, struct event_base *base, uint64_t timeout_ms, void (*done)(void *arg),
-                       void *arg)
-{
-    const struct http_callbacks callbacks = {.on_done = memory_on_answer};
+    cleanup(buf_fini) struct buf body = {0};
     struct error err = {0};
     if (m->url == NULL || m->why_not != NULL)
-        return false;
-    m->done = done;
-    m->arg = arg;
-    if (daemon_request_start(&m->request, base, m->url, "/status", timeout_ms, &callbacks, m, &err) == 0)
-        return true;
-    m->why_not = mem_strdup(err.message);
-    return false;
+        return;
+    int status = daemon_get(base, m->url, "/status", timeout_ms, &body, &err);
+    if (status == 0)
+        m->why_not = mem_strdup(err.message);
+    else if (status != 200)
+        m->why_not = mem_printf("it answers /status with HTTP %d", status);
+    else
+        daemon_memory_take(m, buf_str(&body), body.len);
 }

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/running_daemon.h"
+#include "base/compiler.h"
 
 struct desired;
 struct event_base;
@@ -25,18 +25,13 @@ struct daemon_memory {
     char *why_not;                   /* why its memory is not used; NULL: it is */
     int64_t wall_minus_mono_ms;      /* for times of it that are shown */
     struct yyjson_doc *doc;          /* the answer; NULL: not used */
-
-    struct daemon_request request;
-    void (*done)(void *arg);
-    void *arg;
 };
 
 /* url: "http://host:port"; "": at the LISTEN_ADDRESS of the settings; NULL: it is not to be asked. */
 void daemon_memory_init(struct daemon_memory *m, const struct settings *settings, const char *url);
 void daemon_memory_fini(struct daemon_memory *m);
-/* done is called once, timeout_ms later at the latest; or not at all, with false: there is nothing to ask. */
-bool daemon_memory_ask(struct daemon_memory *m, struct event_base *base, uint64_t timeout_ms, void (*done)(void *arg),
-                       void *arg) must_check;
+/* Where there is one to ask. Runs the loop of base, for timeout_ms at most. */
+void daemon_memory_ask(struct daemon_memory *m, struct event_base *base, uint64_t timeout_ms);
 /* Takes an answer: nothing of it is used where any of it is wrong. */
 void daemon_memory_take(struct daemon_memory *m, const char *json, size_t len);
 

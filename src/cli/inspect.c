@@ -101,12 +101,6 @@ static void on_haproxy(void *arg)
         event_base_loopbreak(i->base);
 }
 
-static void on_daemon(void *arg)
-{
-    const struct inspect *i = arg;
-    event_base_loopbreak(i->base);
-}
-
 /* Side by side, each with a deadline of its own. The daemon last: what it has commanded that was read is what it remembers
  * then. */
 static void read_haproxies(struct inspect *i)
@@ -116,8 +110,8 @@ static void read_haproxies(struct inspect *i)
         inspect_haproxy_start(&i->haproxies[h], i->options->timeout_ms);
     if (i->haproxies_left > 0)
         event_base_dispatch(i->base);
-    if (i->haproxy_count > 0 && daemon_memory_ask(&i->daemon, i->base, i->options->timeout_ms, on_daemon, i))
-        event_base_dispatch(i->base);
+    if (i->haproxy_count > 0)
+        daemon_memory_ask(&i->daemon, i->base, i->options->timeout_ms);
 }
 
 /* ---- the report ---- */

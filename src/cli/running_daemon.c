@@ -50,39 +50,48 @@ void daemon_request_fini(struct daemon_request *q)
     *q = (struct daemon_request){0};
 }
 
-/* ---- whether there is one */
+/* ---- one answer */
 
-struct running_daemon {
+struct daemon_answer {
     struct event_base *base;
-    int status; /* 0: there was no answer */
-    struct buf body;
-    struct error error;
+    int status; /* 0: there was none */
+    struct buf *body;
+    struct error *error;
 };
 
-static void running_daemon_fini(struct running_daemon *d)
+static void daemon_on_answer(void *arg, const struct http_response *r, const struct error *err)
 {
-    buf_fini(&d->body);
-}
-
-static void running_daemon_on_answer(void *arg, const struct http_response *r, const struct error *err)
-{
-    struct running_daemon *d = arg;
+    struct daemon_answer *a = arg;
     if (err != NULL) {
-        d->error = *err;
+        *a->error = *err;
     } else {
-        d->status = r->status;
-        buf_addn(&d->body, buf_str(r->body), r->body->len);
+        a->status = r->status;
+        buf_addn(a->body, buf_str(r->body), r->body->len);
     }
-    event_base_loopbreak(d->base);
+    event_base_loopbreak(a->base);
 }
 
-static const struct http_callbacks running_daemon_callbacks = {.on_done = running_daemon_on_answer};
+static const struct http_callbacks daemon_callbacks = {.on_done = daemon_on_answer};
+
+int daemon_get(struct event_base *base, const char *url, const char *path, uint64_t timeout_ms, struct buf *body,
+               struct error *err)
+{
+    cleanup(daemon_request_fini) struct daemon_request q = {0};
+    struct daemon_answer a = {.base = base, .body = body, .error = err};
+    if (daemon_request_start(&q, base, url, path, timeout_ms, &daemon_callbacks, &a, err) == 0)
+        event_base_dispatch(base);
+    return a.status;
+}
+
+/* ---- whether there is one */
 
 static char *running_daemon_find_by_lease(struct event_base *base, const struct running_daemon_options *o,
                                           char **ret_unknown)
 {
     const struct settings *s = o->settings;
-    cleanup(running_daemon_fini) struct running_daemon d = {.base = base};
+    cleanup(buf_fini) struct buf body = {0};
+    struct error err = {0};
+    struct daemon_answer a = {.base = base, .body = &body, .error = &err};
     const char *namespace = leadership_namespace(s, o->access->namespace);
     cleanup(mem_free_ptr) char *name = mem_printf("%s/%s", namespace, s->lease_name);
     cleanup(mem_free_ptr) char *path =
@@ -92,19 +101,16 @@ static char *running_daemon_find_by_lease(struct event_base *base, const struct 
                                            .max_body_bytes = LEASE_MAX_BYTES,
                                            .connect_timeout_ms = o->timeout_ms,
                                            .total_timeout_ms = o->timeout_ms};
-    struct error err = {0};
     struct lease lease;
     int64_t renewed_us, now_us;
-    if (kube_client_start(o->kube, &options, &running_daemon_callbacks, &d, &err) != NULL)
+    if (kube_client_start(o->kube, &options, &daemon_callbacks, &a, &err) != NULL)
         event_base_dispatch(base);
-    else
-        d.error = err;
-    if (d.status == 404)
+    if (a.status == 404)
         return NULL;
-    if (d.status != 200 || lease_decode(buf_str(&d.body), d.body.len, &lease, &d.error) != 0) {
-        *ret_unknown = d.status != 0 && d.status != 200
-                           ? mem_printf("the Lease %s cannot be read: HTTP %d", name, d.status)
-                           : mem_printf("the Lease %s cannot be read: %s", name, d.error.message);
+    if (a.status != 200 || lease_decode(buf_str(&body), body.len, &lease, &err) != 0) {
+        *ret_unknown = a.status != 0 && a.status != 200
+                           ? mem_printf("the Lease %s cannot be read: HTTP %d", name, a.status)
+                           : mem_printf("the Lease %s cannot be read: %s", name, err.message);
         return NULL;
     }
     /* Its clock and ours may differ by a little: a Lease that is renewed every 2 s and lives for 15 is not judged by a
@@ -118,17 +124,13 @@ static char *running_daemon_find_by_lease(struct event_base *base, const struct 
 
 char *running_daemon_find(struct event_base *base, const struct running_daemon_options *o, char **ret_unknown)
 {
-    cleanup(running_daemon_fini) struct running_daemon d = {.base = base};
-    cleanup(daemon_request_fini) struct daemon_request ask = {0};
+    cleanup(buf_fini) struct buf body = {0};
     struct error err = {0};
     cleanup(mem_free_ptr) char *url = o->url == NULL    ? NULL
                                       : *o->url != '\0' ? mem_strdup(o->url)
                                                         : running_daemon_url(o->settings);
     *ret_unknown = NULL;
-    if (url != NULL &&
-        daemon_request_start(&ask, base, url, "/livez", o->timeout_ms, &running_daemon_callbacks, &d, &err) == 0)
-        event_base_dispatch(base);
-    if (d.status == 200)
+    if (url != NULL && daemon_get(base, url, "/livez", o->timeout_ms, &body, &err) == 200)
         return mem_printf("a daemon answers at %s", url);
     return o->kube != NULL && o->settings->leader_elect ? running_daemon_find_by_lease(base, o, ret_unknown) : NULL;
 }

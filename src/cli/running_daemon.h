@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "net/http.h"
 
+struct buf;
 struct event_base;
 struct kube_access;
 struct kube_client;
@@ -31,6 +32,10 @@ int daemon_request_start(struct daemon_request *q, struct event_base *base, cons
                          uint64_t timeout_ms, const struct http_callbacks *callbacks, void *arg,
                          struct error *err) must_check;
 void daemon_request_fini(struct daemon_request *q); /* a zeroed one is allowed */
+/* The same, and waits for the answer, which is added to body. Runs the loop of base. The HTTP status; 0: there was no answer,
+ * and err says why. */
+int daemon_get(struct event_base *base, const char *url, const char *path, uint64_t timeout_ms, struct buf *body,
+               struct error *err) must_check;
 
 struct running_daemon_options {
     const struct settings *settings;

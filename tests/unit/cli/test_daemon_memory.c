@@ -151,7 +151,8 @@ TEST(where_it_is)
         daemon_memory_fini(&m);
     }
     daemon_memory_init(&m, &settings, NULL);
-    ck_assert(m.url == NULL && !daemon_memory_used(&m) && !daemon_memory_ask(&m, NULL, 1, NULL, NULL));
+    daemon_memory_ask(&m, NULL, 1); /* there is none to ask */
+    ck_assert(m.url == NULL && !daemon_memory_used(&m) && m.why_not == NULL);
     daemon_memory_fini(&m);
 }
 
