@@ -166,7 +166,5 @@ void rollback_try_again(struct configuration *c)
     cleanup(document_unref_ptr) struct document *d = c->withdrawn;
     c->withdrawn = NULL;
     store_release(c->options.store);
-    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
-        store_forget_rejections(c->options.store, d->id, target_name(t));
     configuration_use(c, d, 0);
 }

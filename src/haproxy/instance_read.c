@@ -124,6 +124,27 @@ static bool instance_read_worker(struct instance *in)
     return other;
 }
 
+/* For certain: HAProxy counts whole seconds, and said so at some time of the reading. */
+static bool instance_started_since(const struct instance *in, uint64_t when_ms)
+{
+    int64_t uptime_s = in->running.uptime_s;
+    return uptime_s >= 0 && in->read_began_ms >= when_ms + (uint64_t)(uptime_s + 1) * 1000;
+}
+
+/* A process that answers for the first time may have loaded the file from before a write by commands, and then have taken
+ * those: it runs neither file. Only one that started after the commands is known to have loaded what is there. */
+static void instance_read_external_reload(struct instance *in)
+{
+    log_info(in->options.log, "HAProxy was reloaded or restarted externally", log_str("target", instance_url(in)),
+             log_int("pid", in->running.pid));
+    if (in->commanded_ms == 0 || instance_started_since(in, in->commanded_ms))
+        return;
+    log_warn(in->options.log,
+             "HAProxy may have been reloaded while it took changes by commands; reloading it once more",
+             log_str("target", instance_url(in)));
+    instance_must_reload(in);
+}
+
 /* Once. Before 2.6 no servers come and go without a reload, and nothing of it was tried. */
 static void instance_read_version(struct instance *in)
 {
@@ -191,13 +212,6 @@ static bool instance_old_worker_answers(struct instance *in)
     instance_outdated(in);
     in->pace.quiet_until_ms = clock_mono_ms() + OLD_WORKER_REREAD_MS;
     return true;
-}
-
-/* For certain: HAProxy counts whole seconds, and said so at some time of the reading. */
-static bool instance_started_since(const struct instance *in, uint64_t when_ms)
-{
-    int64_t uptime_s = in->running.uptime_s;
-    return uptime_s >= 0 && in->read_began_ms >= when_ms + (uint64_t)(uptime_s + 1) * 1000;
 }
 
 /* "succeeded" may be another reload's, under the same id; "not known" may well have happened: it did where HAProxy's process
@@ -399,8 +413,8 @@ static void instance_read_take_runtime(struct instance *in)
                                                        * succeeded */
         r->worker = WORKER_BY_OUR_RELOAD;
     if (other && in->reload.state != RELOAD_PENDING && !in->ended.waits)
-        log_info(in->options.log, "HAProxy was reloaded or restarted externally", log_str("target", instance_url(in)),
-                 log_int("pid", r->pid));
+        instance_read_external_reload(in);
+    in->commanded_ms = other ? 0 : in->commanded_ms;
     if (other && in->reload.state != RELOAD_PENDING)
         verification_reloaded(&in->verification);
     for (size_t i = 0; i < in->backend_count; i++)

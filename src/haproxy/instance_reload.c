@@ -18,6 +18,7 @@ void instance_must_reload(struct instance *in)
 void instance_reload_comes(struct instance *in, const char *id)
 {
     in->dirty = in->rewritten = false;
+    in->commanded_ms = 0;
     if (id == NULL)
         return;
     reload_follow(&in->reload, id, clock_mono_ms());

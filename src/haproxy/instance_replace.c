@@ -32,7 +32,9 @@ static void instance_replace_written(struct instance *in, const struct replaced 
     in->readout.unloaded = in->fresh && !r->runs;
     in->renewed = false;
     in->rewritten = !r->runs;
-    if (!r->runs)
+    if (r->runs)
+        in->commanded_ms = clock_mono_ms();
+    else
         instance_must_reload(in);
     instance_say_why(in, r->reload_why);
     if (r->reload_id != NULL)
@@ -91,6 +93,8 @@ void instance_stored(void *arg, const struct stored *s)
     if (s->in_use > 0)
         log_warn(in->options.log, "files are not deleted, because haproxy.cfg still names them",
                  log_str("target", instance_url(in)), log_int("files", s->in_use));
+    if (s->ran > 0)
+        in->commanded_ms = clock_mono_ms();
     if (s->result != TRANSACTION_COMMITTED)
         instance_write_failed(in, &f);
     e->ops->stored(e->self, s);

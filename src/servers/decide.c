@@ -42,21 +42,22 @@ static char *decide_unresolved(const struct servers_backend *s)
     return text_list_take(&names);
 }
 
-/* One that the file has in maintenance, and is not desired, takes traffic: a command would end that, where commands work. */
-static bool decide_runs_parked(struct servers_backend *s)
+/* One that the file has in maintenance, and is not desired, takes traffic: a command would end that, where commands work.
+ * NULL: none does. */
+static const char *decide_runs_parked(struct servers_backend *s)
 {
     const struct runtime *r = &s->at->runtime;
     if (!r->readable || instance_runtime_usable(s->engine->instance, s->at))
-        return false;
+        return NULL;
     for (size_t i = 0, at = 0; i < s->at->actual.server_count; i++) {
         const struct backend_server *line = &s->at->actual.servers[i];
         const struct runtime_server *is = line->maintenance ? runtime_find_next(r, line->name, &at) : NULL;
         const struct desired_server *want = is != NULL ? desired_find(s->desired, line->name) : NULL;
         if (is != NULL && is->admin == RUNTIME_READY && (want == NULL || want->state != SERVER_LIVE) &&
             !diff_server_is_foreign(line, &s->engine->options.rules.diff, s->desired))
-            return true;
+            return line->name;
     }
-    return false;
+    return NULL;
 }
 
 static void decide_in_sync(struct servers_backend *s)
@@ -279,21 +280,30 @@ bool servers_choose(struct servers_backend *s, struct plan *ret_plan, struct rou
     return true;
 }
 
-/* Paused, no command brings back a server that left before: what runs is not as desired, though the file is. */
-static bool decide_withholds_commands(struct servers_backend *s)
+/* Paused, or in a dry run, nothing brings back a server that left before, or takes one out that runs on: what runs is not
+ * as desired, though the file is. */
+static bool decide_withholds(struct servers_backend *s)
 {
+    const bool dry_run = s->engine->options.rules.dry_run;
+    const char *by = dry_run ? "DRY_RUN=true" : "paused by the Service's annotation";
     cleanup(route_fini) struct route would = {0};
     struct backend_decision_input input = servers_decision_input(s);
-    if (!s->desired->paused)
+    if (!s->desired->paused && !dry_run)
         return false;
     input.as_if = true;
     backend_decision_route(&input, &s->plan, &would);
-    if (would.command_count == 0)
+    const char *parked = decide_runs_parked(s);
+    if (would.command_count == 0 && parked == NULL)
         return false;
     free(s->plan.text);
     s->plan.why = s->plan.text =
-        mem_printf("paused by the Service's annotation; runtime command for server %s pending: %s",
-                   would.commands[0].name, would.commands[0].why);
+        would.command_count > 0
+            ? mem_printf("%s; runtime command for server %s pending: %s", by, would.commands[0].name,
+                         would.commands[0].why)
+            : mem_printf("%s; a reload is pending: server %s is parked in haproxy.cfg, and HAProxy has it ready", by,
+                         parked);
+    decide_stay_loudly(s, "not_written", dry_run ? "DRY_RUN: nothing is written" : "paused; runtime commands pending");
+    decide_done(s);
     return true;
 }
 
@@ -344,17 +354,13 @@ static enum need decide_act(struct servers_backend *s)
         servers_set_in_sync(s, false);
         return NEED_NOTHING;
     case PLAN_IN_SYNC:
-        if (decide_runs_parked(s) && v.reload != RELOAD_PENDING && !s->desired->paused &&
-            !s->engine->options.rules.dry_run) {
+        if (decide_withholds(s))
+            return NEED_NOTHING;
+        if (v.reload != RELOAD_PENDING && decide_runs_parked(s) != NULL) {
             servers_set_in_sync(s, false);
             return decide_reload(s);
         }
-        if (!decide_withholds_commands(s)) {
-            decide_in_sync(s);
-            return NEED_NOTHING;
-        }
-        decide_stay_loudly(s, "not_written", "paused; runtime commands pending");
-        decide_done(s);
+        decide_in_sync(s);
         return NEED_NOTHING;
     case PLAN_NO_ENDPOINT:
         decide_stay_loudly(s, "no_endpoint", "no usable endpoint; keeping the last servers");

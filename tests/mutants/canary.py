@@ -74,7 +74,6 @@ room("canary", ("test_canary", "test_store", "test_configuration_streams"), (
     Mutant("a canary that fails is not told", ROLLBACK, "    configuration_tell(c, CONFIGURATION_CANARY_FAILED, t, evidence);\n", ""),
     Mutant("SIGHUP does not release it", ROLLBACK, "    configuration_use(c, d, 0);\n}", "}"),
     Mutant("SIGHUP ends an operator's rollback", ROLLBACK, "c->withdrawn == NULL || store_held_why(c->options.store) == NULL", "c->withdrawn == NULL"),
-    Mutant("SIGHUP leaves the rejection", ROLLBACK, "        store_forget_rejections(c->options.store, d->id, target_name(t));\n", ";\n"),
     Mutant("report is not looked at again", ROLLBACK, "            canary_applied(t, true);\n", ";\n"),
     Mutant("what goes back is forgotten by a restart", ROLLBACK, "    store_hold(c->options.store, c->document->id, number, why);\n", ""),
     Mutant("where nothing is kept nothing goes back", ROLLBACK, "        t->restores = any = true;\n", ""),

@@ -112,7 +112,6 @@ room("configuration, the engine", ("test_configuration", "test_configuration_str
     Mutant("drift is never ignored", TARGET, "if (o->drift == CONFIGURATION_DRIFT_IGNORE)", "if (false)"),
     Mutant("drift is always repaired", TARGET, "bool repair = target_may_repair(t);", "bool repair = true;"),
     Mutant("drift of an earlier run is not seen", TARGET, "!t->unloaded &&\n           store_ran(", "false &&\n           store_ran("),
-    Mutant("what an earlier run was loading is another writer's", TARGET, " && !store_was_writing(s, target_name(t))", ""),
     Mutant("what is as it was again stays drifted", TARGET, "t->progress == PROGRESS_VALID || t->progress == PROGRESS_DRIFTED) {", "t->progress == PROGRESS_VALID) {"),
     Mutant("what ran is no version", RUNS, "    store_applied(t->of->options.store, d, target_name(t));\n", ""),
     Mutant("nothing waits for CONFIG_MIN_INTERVAL", ENGINE, "return !c->begun && now_ms < c->not_before_ms;", "return false;"),
