@@ -115,6 +115,8 @@ static void instance_judge_last(struct instance *in, const struct reload_history
     last->known = true;
     if (history->pending)
         instance_unconfirmed(in, "it does not finish");
+    else if (history->response == NULL) /* as after a restart of the API, which forgets one that it put off */
+        instance_unconfirmed(in, "the list of reloads is empty");
     if (!history->last_failed)
         return;
     static const char what[] = "the last reload before the start failed; reloading";

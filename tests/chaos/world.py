@@ -471,8 +471,15 @@ def _stopping(thing):  # type: ignore[no-untyped-def]
 
 
 def _links(pid: int) -> list[str]:
+    """What each descriptor is; of a TCP socket: from where to where, and its state."""
+    sockets = {}
+    with open(f"/proc/{pid}/net/tcp") as table:
+        for row in list(table)[1:]:
+            local, peer, state = row.split()[1:4]
+            sockets[row.split()[9]] = f"tcp {int(local.split(':')[1], 16)} to {int(peer.split(':')[1], 16)} state {int(state, 16)}"
     found = []
     for fd in os.listdir(f"/proc/{pid}/fd"):
         with contextlib.suppress(OSError):
-            found.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
+            link = os.readlink(f"/proc/{pid}/fd/{fd}")
+            found.append(sockets.get(link.removeprefix("socket:[").removesuffix("]"), link))
     return sorted(found)

@@ -108,6 +108,7 @@ WHOLE = (
            "(other ? !instance_started_since(in, end->since_ms) : instance", "(!other && instance"),
     Mutant("a process that another's reload started took the commands", "haproxy/instance_read.c",
            "if (in->commanded_ms == 0 || instance", "if (true || instance"),
+    Mutant("an API that knows of no reload had none to come", "haproxy/instance_reload.c", "else if (history->response == NULL)", "else if (false)"),
     Mutant("what runs beside its file is in sync in a dry run", "servers/decide.c", "if (!s->desired->paused && !dry_run)", "if (!s->desired->paused)"),
     Mutant("a first HAProxy that does not answer any more is none", "configuration/canary.c",
            " || t->probation.state != PROBATION_NONE;", " || (t->probation.state != PROBATION_NONE && !t->away);"),

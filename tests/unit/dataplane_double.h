@@ -495,15 +495,16 @@ static void put_file(struct buf *b, const struct sets *sets)
     }
 }
 
+/* One of before the test, that went well, and those since. */
 static void put_reloads(struct buf *b)
 {
+    const unsigned first = w.forgotten > 0 ? w.forgotten + 1 : 0;
     buf_add(b, "[");
-    for (unsigned i = w.forgotten + 1; i <= w.reloads; i++)
-        buf_printf(b, "%s{\"id\":\"r-%u\",\"status\":\"%s\",\"reload_timestamp\":%u}", i > w.forgotten + 1 ? "," : "",
-                   i,
-                   w.outcome[i] == 's'   ? "succeeded"
-                   : w.outcome[i] == 'f' ? "failed"
-                                         : "in_progress",
+    for (unsigned i = first; i <= w.reloads; i++)
+        buf_printf(b, "%s{\"id\":\"r-%u\",\"status\":\"%s\",\"reload_timestamp\":%u}", i > first ? "," : "", i,
+                   i == 0 || w.outcome[i] == 's' ? "succeeded"
+                   : w.outcome[i] == 'f'         ? "failed"
+                                                 : "in_progress",
                    i);
     buf_add(b, "]");
 }

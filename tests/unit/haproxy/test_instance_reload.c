@@ -68,7 +68,10 @@ static const struct scene scenes[] = {
              "settled n2 | clear | pass resync | count H 0"},
     {"it succeeds", PENDING "reload-list succeeded | pass 10000 | settled n1 | commits 0"},
     {"it fails", PENDING "reload-list failed | pass 10000 | settled n1 | commits 1"},
-    {"it is forgotten", PENDING "reload-list none | pass 10000 | settled n1 | commits 0"},
+    {"it is forgotten",
+     PENDING "reload-list none | pass 10000 | settled n1 | commits 1 | logged list of reloads is empty"},
+    {"an API that knows of no reload beside a HAProxy that cannot be read",
+     "reload-list none | start | desired n1 | settle | commits 1 | clear | pass resync | commits 1"},
     {"it is pending for ever", PENDING "pass 3min | settled n1"},
 };
 
