@@ -174,6 +174,7 @@ struct reload_history {
     bool pending;
     bool last_failed;
     char *response; /* of the last one that ended: HAProxy's own words; NULL where none ended */
+    bool unlisted;  /* this way keeps no list of them: the notes beside the file say whether it was loaded */
 };
 
 void reload_history_fini(struct reload_history *h);

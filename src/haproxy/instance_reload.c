@@ -105,7 +105,8 @@ static void instance_unconfirmed(struct instance *in, const char *why)
     instance_must_reload(in);
 }
 
-/* A reload that failed while no daemon ran: HAProxy does not run what the file (and every GET) says. */
+/* A reload that failed while no daemon ran: HAProxy does not run what the file (and every GET) says. An API that was started
+ * again has an empty list, and has forgotten a reload that it had put off. */
 static void instance_judge_last(struct instance *in, const struct reload_history *history)
 {
     struct instance_last_reload *last = &in->last_reload;
@@ -115,7 +116,7 @@ static void instance_judge_last(struct instance *in, const struct reload_history
     last->known = true;
     if (history->pending)
         instance_unconfirmed(in, "it does not finish");
-    else if (history->response == NULL) /* as after a restart of the API, which forgets one that it put off */
+    else if (history->response == NULL && !history->unlisted)
         instance_unconfirmed(in, "the list of reloads is empty");
     if (!history->last_failed)
         return;

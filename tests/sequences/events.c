@@ -373,9 +373,13 @@ static void stop_it(struct world *w, const unsigned *n)
     daemon_start(w);
 }
 
+/* What it ends may have chosen the way of a write that is in hand. */
 static void hangup(struct world *w, const unsigned *n)
 {
     (void)n;
+    for (size_t i = 0; i < w->settings.targets; i++)
+        if (local_commands_are_in_vain(&w->apis[i]))
+            w->apis[i].local.excused_us = w->now_us;
     targets_refresh(w->targets);
 }
 

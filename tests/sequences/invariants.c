@@ -174,8 +174,10 @@ static void difference_of_line(struct api *a, size_t backend, const struct desir
         buf_printf(why, "%s is not in %s", want->name, line == NULL ? "the file" : "the running HAProxy");
         return;
     }
+    /* One that drains under the name that it was adopted with keeps the weight of its line, which is out already. */
+    bool weighs = want->state == SERVER_LIVE || !section_says_maintenance(s, line);
     if (strcmp(line->address, want->address) != 0 || line->port != want->port ||
-        (want->weight >= 0 && line->weight != want->weight) || line->check != ON)
+        (weighs && want->weight >= 0 && line->weight != want->weight) || line->check != ON)
         buf_printf(why, "the line of %s is %s:%u weight %d, not %s:%u weight %d", want->name, line->address, line->port,
                    line->weight, want->address, want->port, want->weight);
     else if (strcmp(line->address, is->address) != 0 || line->port != is->port ||

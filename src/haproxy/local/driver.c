@@ -273,11 +273,10 @@ static void local_driver_replace(struct driver *base, int64_t version, const str
 
 static void local_driver_tell_last_reload(struct driver *base)
 {
-    const struct reload_history none = {0};
+    const struct reload_history none = {.unlisted = true};
     base->events->last_reload_told(base->arg, &none, NULL);
 }
 
-/* Nobody keeps a list of them. */
 static void local_driver_ask_last_reload(struct driver *base)
 {
     local_driver_tell(local_driver_of(base), local_driver_tell_last_reload);
