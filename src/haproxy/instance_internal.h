@@ -89,7 +89,8 @@ struct instance {
     bool unverified;  /* runtime updates since the last reading: what the file has is still to be read back */
     bool dirty;
     bool rewritten; /* the whole file was, and the next reload loads it */
-    /* When the running HAProxy last took a file's changes by commands; 0: not since the last reload or another process. */
+    /* When the running HAProxy last took the changes of haproxy.cfg by commands; 0: not since the last reload or another
+     * process. */
     uint64_t commanded_ms;
     bool decided;    /* a transaction is to be begun, in a round of the loop of its own: both take their time */
     bool left_dirty; /* and nothing may be written: a dry run, a pause, a refusal */

@@ -131,13 +131,14 @@ static bool instance_started_since(const struct instance *in, uint64_t when_ms)
     return uptime_s >= 0 && in->read_began_ms >= when_ms + (uint64_t)(uptime_s + 1) * 1000;
 }
 
-/* A process that answers for the first time may have loaded the file from before a write by commands, and then have taken
- * those: it runs neither file. Only one that started after the commands is known to have loaded what is there. */
+/* Before a write by commands and after it the file is known: a process that answers for the first time has loaded one of
+ * those two, and has taken the commands where it was the former. Where another writer's file came in between, it may have
+ * loaded that, and then have taken the commands: it runs neither, unless it started after them. */
 static void instance_read_external_reload(struct instance *in)
 {
     log_info(in->options.log, "HAProxy was reloaded or restarted externally", log_str("target", instance_url(in)),
              log_int("pid", in->running.pid));
-    if (in->commanded_ms == 0 || instance_started_since(in, in->commanded_ms))
+    if (in->commanded_ms == 0 || in->version == in->wrote_version || instance_started_since(in, in->commanded_ms))
         return;
     log_warn(in->options.log,
              "HAProxy may have been reloaded while it took changes by commands; reloading it once more",

@@ -93,8 +93,6 @@ void instance_stored(void *arg, const struct stored *s)
     if (s->in_use > 0)
         log_warn(in->options.log, "files are not deleted, because haproxy.cfg still names them",
                  log_str("target", instance_url(in)), log_int("files", s->in_use));
-    if (s->ran > 0)
-        in->commanded_ms = clock_mono_ms();
     if (s->result != TRANSACTION_COMMITTED)
         instance_write_failed(in, &f);
     e->ops->stored(e->self, s);

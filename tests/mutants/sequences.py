@@ -107,7 +107,7 @@ WHOLE = (
     Mutant("any other process is the reload that was forgotten", "haproxy/instance_read.c",
            "(other ? !instance_started_since(in, end->since_ms) : instance", "(!other && instance"),
     Mutant("a process that another's reload started took the commands", "haproxy/instance_read.c",
-           "if (in->commanded_ms == 0 || instance", "if (true || instance"),
+           "if (in->commanded_ms == 0 || in->version", "if (true || in->version"),
     Mutant("an API that knows of no reload had none to come", "haproxy/instance_reload.c", "history->response == NULL && !history->unlisted", "false"),
     Mutant("who was added in maintenance is an operator's", "servers/write.c", "        write_note_maintenance(s);\n", "        ;\n"),
     Mutant("what runs beside its file is in sync in a dry run", "servers/decide.c", "if (!s->desired->paused && !dry_run)", "if (!s->desired->paused)"),

@@ -308,6 +308,9 @@ static bool lineless_is_excused(struct api *a, bool any, bool writes)
     uint64_t now = a->world->now_us, since = a->touched_us > l->excused_us ? a->touched_us : l->excused_us;
     if (any && (writes || now < l->lineless_until_us) && a->troubled_us > since)
         since = a->troubled_us;
+    if (local_is_broken(
+            a)) /* it can neither be written nor loaded until an operator repairs it; who is desired serves on */
+        since = now;
     l->lineless_until_us = since + LINELESS_OTHERS_US;
     return now < l->lineless_until_us;
 }

