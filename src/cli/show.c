@@ -10,7 +10,6 @@
 #include "cli/config_history.h"
 #include "cli/inspect_print.h"
 #include "cli/inspect_report.h"
-#include "cli/doctor/doctor_print.h"
 #include "configuration/store.h"
 #include "cli/doctor/doctor_report.h"
 #include "base/page.h"
