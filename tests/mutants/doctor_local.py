@@ -6,7 +6,7 @@ JUDGE = "cli/doctor/doctor_local_judge.c"
 GLOBAL = "cli/doctor/doctor_local_file.c"
 
 room("doctor, what the file says", ("test_doctor_local_judge_file",), (
-    Mutant("doctor: what is set by the file is missing", GLOBAL, "            file_sets_variable(ret, cfg_word(&words, 1));", "            ;"),
+    Mutant("doctor: what is set by the file is missing", GLOBAL, "        if (own == ret->variable_count)\n            continue;\n", "        continue;\n"),
     Mutant("doctor: a comment uses variables", GLOBAL, "else if (*at == '#' && !single && !quoted)", "else if (false)"),
     Mutant("doctor: a conditional uses none", GLOBAL, 'str_has_prefix(at, "defined("))', "false)"),
     Mutant("doctor: a variable is one without quotes", GLOBAL, "else if (*at == '$' && quoted)", "else if (*at == '$')"),

@@ -25,14 +25,7 @@ struct answers {
     struct doctor_section *kubernetes_section;
     struct doctor_dataplane **dataplanes; /* as in settings */
     struct local_facts local;
-    struct doctor_etcd *etcd;
-    struct doctor_daemon *daemon;
 };
-
-void doctor_asked(struct doctor *d)
-{
-    d->asking--;
-}
 
 void doctor_wait(struct doctor *d, const bool *answered)
 {
@@ -75,15 +68,12 @@ static void ask_all(struct answers *a, struct doctor *d)
     a->dataplanes = mem_array(d->settings->dataplane_count, sizeof(a->dataplanes[0]));
     for (size_t i = 0; i < d->clients.dataplane_count; i++)
         a->dataplanes[i] = doctor_dataplane_start(d, d->clients.dataplanes[i].file);
-    if (settings_use_etcd(d->settings))
-        a->etcd = doctor_etcd_start(d);
-    a->daemon = doctor_daemon_start(d);
     if (d->clients.kube != NULL)
         doctor_kubernetes_ask(&a->kubernetes, d);
     if (d->clients.local_commands != NULL)
         doctor_local_ask(&a->local, d);
-    while (d->asking > 0)
-        event_base_loop(d->base, EVLOOP_ONCE);
+    for (size_t i = 0; i < d->clients.dataplane_count; i++)
+        doctor_dataplane_wait(a->dataplanes[i]);
 }
 
 /* ---- the settings ---- */
@@ -221,14 +211,12 @@ void doctor_run(struct event_base *base, struct settings *settings, const struct
     if (settings->config_source == SETTINGS_CONFIG_TEMPLATE)
         doctor_templates_report(&d, &a.kubernetes);
     if (settings_use_etcd(settings))
-        doctor_etcd_report(a.etcd, ret);
+        doctor_etcd_report(&d);
     refresh(&a);
-    doctor_daemon_report(a.daemon, options->version, ret);
+    doctor_daemon_report(&d);
     report_clocks(&a);
     doctor_kubernetes_fini(&a.kubernetes);
     local_facts_fini(&a.local);
-    doctor_etcd_free(a.etcd);
-    doctor_daemon_free(a.daemon);
     for (size_t i = 0; i < settings->dataplane_count; i++)
         doctor_dataplane_free(a.dataplanes[i]);
     free(a.dataplanes);

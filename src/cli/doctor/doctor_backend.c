@@ -123,7 +123,7 @@ static void report_plan(const struct inspect_backend *b, struct doctor_section *
 /* ---- health ---- */
 
 /* By how far a check came (HAProxy's management guide, 9.1, check_status); the first whose name the word begins with, and
- * whose text is in what the check says beside it. */
+ * whose text is in what the check also says. */
 static const struct cause {
     const char *check, *detail, *text;
 } causes[] = {

@@ -51,7 +51,7 @@ static void set_words(const struct doctor_peer *p, const struct http_connection 
     doctor_set(s, "no-name",
                proxy != NULL ? proxy : "the name is wrong, or this machine's DNS server does not know it");
     doctor_word(s, "and-proxy", "%s%s", proxy != NULL ? "; " : "", proxy != NULL ? proxy : "");
-    doctor_set(s, "listeners", p->look);
+    doctor_set(s, "listeners", p->shown_by);
     doctor_set(s, "refused", p->refused_why);
     doctor_set(s, "ca-setting", p->ca_setting);
     doctor_word(s, "or-name-setting", "%s%s", p->name_setting != NULL ? ", or set it in " : "",
@@ -81,7 +81,7 @@ static void fail_connection(const struct doctor_peer *p, int os_error, struct do
     doctor_first(s, ids[p->kind][ID_CONNECTION], "connection", rows);
     if (os_error == EACCES && local)
         doctor_help(s, "fix see who owns it:\n  ls -l {socket}; id");
-    else if (p->look != NULL)
+    else if (p->shown_by != NULL)
         doctor_help(s, "fix start it, or correct the URL; to see whether it runs and where it listens:\n  {listeners}");
     if (!local && os_error != ECONNREFUSED)
         doctor_help(s, "or try it from here with curl:\n  curl -sv -m 5 -o /dev/null {url}");

@@ -25,7 +25,7 @@ struct doctor_peer {
     const char *name_setting;         /* the setting that names the certificate's expected name; NULL: none */
     const char *cert_setting;         /* the settings of a client certificate, where there is none; NULL: there is */
     const char *refused_why;          /* why the connection is refused, in one sentence */
-    const char *look;                 /* a command that shows it; NULL: none */
+    const char *shown_by;             /* a command that shows it; NULL: none */
     bool spiffe;                      /* they are verified by SPIFFE ID and trust bundle */
     bool insecure;                    /* certificates are not verified */
     int64_t now_s;                    /* since the Unix epoch, as are those below; INT64_MAX: none */

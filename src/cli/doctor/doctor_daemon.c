@@ -18,22 +18,18 @@
 
 /* ---- asking ---- */
 
-struct doctor_daemon {
-    struct doctor *doctor;
-    char *url; /* NULL: the settings have none */
-    struct daemon_answer {
-        struct doctor_daemon *of;
-        struct daemon_request request;
-        struct error error; /* kind NONE: it answered */
-        int status;
-        bool connected; /* something is there, and perhaps hangs */
-        char *body;     /* NULL: none */
-    } ready, page;      /* of /readyz, and of /status */
+struct answer {
+    struct daemon_request request;
+    struct error error; /* kind NONE: it answered */
+    int status;
+    bool connected; /* something is there, and perhaps hangs */
+    bool over;
+    char *body; /* NULL: none */
 };
 
-static void daemon_on_answer(void *arg, const struct http_response *r, const struct error *err)
+static void on_answer(void *arg, const struct http_response *r, const struct error *err)
 {
-    struct daemon_answer *a = arg;
+    struct answer *a = arg;
     a->request.request = NULL;
     a->status = r->status;
     a->connected = http_response_connection(r).reached >= HTTP_REACHED_PEER;
@@ -41,39 +37,20 @@ static void daemon_on_answer(void *arg, const struct http_response *r, const str
         a->error = *err;
     else
         a->body = mem_strndup(buf_str(r->body), r->body->len);
-    doctor_asked(a->of->doctor);
+    a->over = true;
 }
 
-static void daemon_ask(struct doctor_daemon *a, struct daemon_answer *answer, const char *path)
+static void ask(struct answer *a, struct doctor *d, const char *url, const char *path)
 {
-    static const struct http_callbacks callbacks = {.on_done = daemon_on_answer};
-    struct doctor *d = a->doctor;
-    answer->of = a;
-    d->asking += daemon_request_start(&answer->request, d->base, a->url, path, d->options->timeout_ms, &callbacks,
-                                      answer, &answer->error) == 0;
+    static const struct http_callbacks callbacks = {.on_done = on_answer};
+    if (daemon_request_start(&a->request, d->base, url, path, d->options->timeout_ms, &callbacks, a, &a->error) == 0)
+        doctor_wait(d, &a->over);
 }
 
-struct doctor_daemon *doctor_daemon_start(struct doctor *d)
+static void answer_fini(struct answer *a)
 {
-    struct doctor_daemon *a = mem_alloc(sizeof(*a));
-    *a = (struct doctor_daemon){.doctor = d, .url = daemon_memory_url(d->settings)};
-    if (a->url != NULL) {
-        daemon_ask(a, &a->ready, "/readyz");
-        daemon_ask(a, &a->page, "/status");
-    }
-    return a;
-}
-
-void doctor_daemon_free(struct doctor_daemon *a)
-{
-    if (a == NULL)
-        return;
-    daemon_request_fini(&a->ready.request);
-    daemon_request_fini(&a->page.request);
-    free(a->ready.body);
-    free(a->page.body);
-    free(a->url);
-    free(a);
+    daemon_request_fini(&a->request);
+    free(a->body);
 }
 
 /* ---- what it says ---- */
@@ -142,7 +119,7 @@ static void daemon_report_warnings(yyjson_val *root, struct doctor_section *s)
 }
 
 /* "[-]watch nodes: ..." Without STATUS_PAGE there is nothing else. */
-static void daemon_report_ready(const struct daemon_answer *ready, struct doctor_section *s)
+static void daemon_report_ready(const struct answer *ready, struct doctor_section *s)
 {
     struct text_list failed = {.between = "; ", .max = 1};
     for (const char *line = ready->body; line != NULL && *line != '\0';) {
@@ -159,7 +136,7 @@ static void daemon_report_ready(const struct daemon_answer *ready, struct doctor
 }
 
 /* True: a daemon answers. */
-static bool daemon_report_running(const struct daemon_answer *ready, struct doctor_section *s)
+static bool daemon_report_running(const struct answer *ready, struct doctor_section *s)
 {
     bool answers = ready->error.kind == ERROR_NONE;
     bool lines = ready->body != NULL && (str_has_prefix(ready->body, "[+]") || str_has_prefix(ready->body, "[-]"));
@@ -182,23 +159,26 @@ static bool daemon_report_running(const struct daemon_answer *ready, struct doct
     return is_one;
 }
 
-void doctor_daemon_report(const struct doctor_daemon *a, const char *version, struct doctor_report *r)
+void doctor_daemon_report(struct doctor *d)
 {
-    if (a->url == NULL)
+    cleanup(answer_fini) struct answer ready = {0}, page = {0};
+    cleanup(mem_free_ptr) char *url = daemon_memory_url(d->settings);
+    if (url == NULL)
         return;
-    struct doctor_section *s = doctor_section(r, "daemon", a->url, NULL);
-    if (!daemon_report_running(&a->ready, s))
+    struct doctor_section *s = doctor_section(d->report, "daemon", url, NULL);
+    ask(&ready, d, url, "/readyz");
+    if (!daemon_report_running(&ready, s))
         return;
-    daemon_report_ready(&a->ready, s);
-    cleanup(json_doc_free_ptr) yyjson_doc *doc =
-        a->page.status == 200 && a->page.body != NULL
-            ? json_parse(a->page.body, strlen(a->page.body), 0, "its status", NULL)
-            : NULL;
+    daemon_report_ready(&ready, s);
+    ask(&page, d, url, "/status");
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = page.status == 200 && page.body != NULL
+                                                     ? json_parse(page.body, strlen(page.body), 0, "its status", NULL)
+                                                     : NULL;
     if (doc == NULL) {
         doctor_skip(s, "daemon.sync", "in sync", "it has no /status (STATUS_PAGE=false?)");
         return;
     }
-    daemon_report_version(yyjson_doc_get_root(doc), version, s);
+    daemon_report_version(yyjson_doc_get_root(doc), d->options->version, s);
     daemon_report_sync(yyjson_doc_get_root(doc), s);
     daemon_report_warnings(yyjson_doc_get_root(doc), s);
 }

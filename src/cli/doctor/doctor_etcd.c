@@ -43,13 +43,13 @@ struct key_read {
 };
 
 struct doctor_etcd {
-    struct doctor *doctor;
     const struct settings *settings;
     struct etcd_access *access; /* NULL: there is none, because of no_access */
     struct error no_access;
     struct timer deadline;
     struct member *members; /* as in settings */
     size_t waiting;         /* for so many answers */
+    bool over;              /* for none any more */
     struct key_read plain, manifest;
     bool is_manifest;
     struct published_manifest there; /* that, where it is one */
@@ -60,28 +60,14 @@ struct doctor_etcd {
 
 static void etcd_answered(struct doctor_etcd *e)
 {
-    if (--e->waiting > 0)
-        return;
-    timer_cancel(&e->deadline);
-    doctor_asked(e->doctor);
-}
-
-/* {"etcdserver":"3.5.9","etcdcluster":"3.5.0"}, as etcd's own /version has it. */
-static int member_read(struct member *m, const struct buf *body, struct error *err)
-{
-    static const char what[] = "the version";
-    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(buf_str(body), body->len, 0, what, err);
-    yyjson_val *root;
-    const char *version;
-    if (json_object_of(doc, what, &root, err) != 0 || json_need_string(root, "etcdserver", &version, err) != 0)
-        return -1;
-    m->version = text_shown(version, TEXT_LINE, EXCERPT_BYTES);
-    return 0;
+    e->over = --e->waiting == 0;
 }
 
 static void member_on_done(void *arg, const struct http_response *r, const struct error *err)
 {
+    static const char what[] = "the version";
     struct member *m = arg;
+    const char *version;
     m->request = NULL;
     m->connection = http_response_connection(r);
     m->status = r->status;
@@ -90,8 +76,15 @@ static void member_on_done(void *arg, const struct http_response *r, const struc
     } else if (r->status != 200) {
         cleanup(mem_free_ptr) char *excerpt = text_shown(buf_str(r->body), TEXT_LINE, EXCERPT_BYTES);
         error_set(&m->error, ERROR_INVALID, "HTTP %d: %s", r->status, excerpt);
-    } else if (member_read(m, r->body, &m->error) != 0) {
-        error_prefix(&m->error, "GET /version");
+    } else {
+        /* {"etcdserver":"3.5.9","etcdcluster":"3.5.0"}, as etcd's own /version has it. */
+        yyjson_val *root;
+        cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(buf_str(r->body), r->body->len, 0, what, &m->error);
+        if (json_object_of(doc, what, &root, &m->error) != 0 ||
+            json_need_string(root, "etcdserver", &version, &m->error) != 0)
+            error_prefix(&m->error, "GET /version");
+        else
+            m->version = text_shown(version, TEXT_LINE, EXCERPT_BYTES);
     }
     etcd_answered(m->of);
 }
@@ -140,10 +133,10 @@ static void etcd_on_deadline(void *arg)
         m->request = NULL;
         error_set(&m->error, ERROR_RETRY, "no answer in time (--timeout)");
     }
-    doctor_asked(e->doctor);
+    e->over = true;
 }
 
-struct doctor_etcd *doctor_etcd_start(struct doctor *d)
+static void etcd_ask(struct doctor_etcd *e, struct doctor *d)
 {
     static const struct http_callbacks callbacks = {.on_done = member_on_done};
     const struct http_request_options get_version = {.method = "GET",
@@ -152,11 +145,10 @@ struct doctor_etcd *doctor_etcd_start(struct doctor *d)
                                                      .connect_timeout_ms = d->options->timeout_ms,
                                                      .total_timeout_ms = d->options->timeout_ms};
     const struct settings_names *urls = &d->settings->etcd.endpoints;
-    struct doctor_etcd *e = mem_alloc(sizeof(*e));
-    *e = (struct doctor_etcd){.doctor = d, .settings = d->settings};
+    e->settings = d->settings;
     e->access = etcd_access_new(d->base, d->clients.http, d->settings, d->options->log, &e->no_access);
     if (e->access == NULL)
-        return e;
+        return;
     const struct tls_files *tls = etcd_access_files(e->access);
     timer_init(&e->deadline, d->base, etcd_on_deadline, e);
     timer_set(&e->deadline, d->options->timeout_ms);
@@ -176,22 +168,17 @@ struct doctor_etcd *doctor_etcd_start(struct doctor *d)
     e->plain.call = etcd_get(c, &plain, etcd_on_plain, e);
     e->manifest.call = etcd_get(c, &of_it, etcd_on_manifest, e);
     e->waiting += 2;
-    d->asking++;
-    return e;
+    doctor_wait(d, &e->over);
 }
 
-/* All has been answered. */
-void doctor_etcd_free(struct doctor_etcd *e)
+static void etcd_fini(struct doctor_etcd *e)
 {
-    if (e == NULL)
-        return;
     timer_fini(&e->deadline);
     for (size_t i = 0; e->members != NULL && i < e->settings->etcd.endpoints.count; i++)
         free(e->members[i].version);
     free(e->members);
     published_manifest_fini(&e->there);
     etcd_access_free(e->access);
-    free(e);
 }
 
 /* ---- one member ---- */
@@ -209,7 +196,7 @@ static struct doctor_peer peer_of(const struct doctor_etcd *d, const struct memb
         .cert_setting = secure && e->cert_file == NULL ? "ETCD_CERT_FILE and ETCD_KEY_FILE" : NULL,
         .refused_why = "nothing listens at that address; by default etcd listens at localhost alone "
                        "(--listen-client-urls)",
-        .look = "systemctl status etcd; ss -ltnp | grep etcd",
+        .shown_by = "systemctl status etcd; ss -ltnp | grep etcd",
         .now_s = (int64_t)(clock_wall_ms() / 1000),
         .ca_s = secure ? tls_files_ca_not_after_s(tls) : INT64_MAX,
         .client_s = secure ? tls_files_client_not_after_s(tls) : INT64_MAX,
@@ -336,30 +323,32 @@ static void report_published(const struct doctor_etcd *e, bool writes, struct do
                        "or set another ETCD_PATH, the same one for the producer and its load balancers");
 }
 
-void doctor_etcd_report(const struct doctor_etcd *e, struct doctor_report *r)
+void doctor_etcd_report(struct doctor *d)
 {
-    bool any = false, writes = e->settings->config_target == SETTINGS_TARGET_ETCD;
-    if (e->access == NULL) {
-        struct doctor_section *s = doctor_section(r, "etcd", NULL, NULL);
-        doctor_fail(s, "etcd.access", "access", "%s", e->no_access.message);
+    cleanup(etcd_fini) struct doctor_etcd e = {0};
+    bool any = false, writes = d->settings->config_target == SETTINGS_TARGET_ETCD;
+    etcd_ask(&e, d);
+    if (e.access == NULL) {
+        struct doctor_section *s = doctor_section(d->report, "etcd", NULL, NULL);
+        doctor_fail(s, "etcd.access", "access", "%s", e.no_access.message);
         doctor_help(s, "fix correct that setting: it must name a PEM file that this user may read");
         doctor_skip(s, "etcd.connection", "connection", "needs access");
         doctor_skip(s, "etcd.path", "path", "needs access");
         return;
     }
-    for (size_t i = 0; i < e->settings->etcd.endpoints.count; i++)
-        any = report_member(e, &e->members[i], r) || any;
-    struct doctor_section *s = doctor_section(r, "etcd", e->settings->etcd.path, NULL);
-    const struct error *why = e->plain.error.kind != ERROR_NONE ? &e->plain.error : &e->manifest.error;
+    for (size_t i = 0; i < d->settings->etcd.endpoints.count; i++)
+        any = report_member(&e, &e.members[i], d->report) || any;
+    struct doctor_section *s = doctor_section(d->report, "etcd", d->settings->etcd.path, NULL);
+    const struct error *why = e.plain.error.kind != ERROR_NONE ? &e.plain.error : &e.manifest.error;
     bool read = why->kind == ERROR_NONE;
-    doctor_set(s, "path", e->settings->etcd.path);
+    doctor_set(s, "path", d->settings->etcd.path);
     if (!any && !read) {
         doctor_skip(s, "etcd.path", "path", "needs a member of etcd that answers");
         return;
     }
-    report_path(e, why, writes, s);
+    report_path(&e, why, writes, s);
     if (read)
-        report_published(e, writes, s);
+        report_published(&e, writes, s);
     else
         doctor_skip(s, "etcd.published", "published", "needs the path");
 }

@@ -47,6 +47,7 @@ struct doctor_dataplane {
     struct dataplane_client *client; /* borrowed; NULL: none could be made */
     struct timer deadline;
     enum doctor_dataplane_step step;
+    bool over;
 
     struct doctor_get gets[DATAPLANE_STEPS];
     struct http_connection connection;
@@ -59,12 +60,6 @@ struct doctor_dataplane {
 };
 
 static void on_answer(void *arg, const struct dataplane_answer *a);
-
-static void dataplane_finish(struct doctor_dataplane *p)
-{
-    timer_cancel(&p->deadline);
-    doctor_asked(p->doctor);
-}
 
 static void dataplane_ask(struct doctor_dataplane *p, enum doctor_dataplane_step step)
 {
@@ -132,32 +127,39 @@ static void on_answer(void *arg, const struct dataplane_answer *a)
                                      : p->step != DATAPLANE_V2 && p->step + 1 < DATAPLANE_STEPS)
         dataplane_ask(p, p->step + 1);
     else
-        dataplane_finish(p);
+        p->over = true;
 }
 
 static void on_deadline(void *arg)
 {
     struct doctor_dataplane *p = arg;
     struct doctor_get *get = &p->gets[p->step];
+    if (p->over)
+        return;
     if (p->step == DATAPLANE_V3)
         p->connection = dataplane_connection(p->client);
     dataplane_cancel(p->client);
     get->asked = true;
     error_set(&get->error, ERROR_RETRY, "no answer in time (--timeout)");
-    dataplane_finish(p);
+    p->over = true;
 }
 
 struct doctor_dataplane *doctor_dataplane_start(struct doctor *d, struct dataplane_client *client)
 {
     struct doctor_dataplane *p = mem_alloc(sizeof(*p));
     *p = (struct doctor_dataplane){.doctor = d, .client = client};
+    p->over = client == NULL;
     if (client == NULL)
         return p;
-    d->asking++;
     timer_init(&p->deadline, d->base, on_deadline, p);
     timer_set(&p->deadline, d->options->timeout_ms);
     dataplane_ask(p, DATAPLANE_V3);
     return p;
+}
+
+void doctor_dataplane_wait(struct doctor_dataplane *p)
+{
+    doctor_wait(p->doctor, &p->over);
 }
 
 void doctor_dataplane_free(struct doctor_dataplane *p)
@@ -249,8 +251,8 @@ static struct doctor_peer peer_of(const struct doctor_dataplane *p, const struct
             of->socket != NULL
                 ? "no Data Plane API listens at that socket"
                 : "nothing listens at that address; by default the Data Plane API listens at localhost alone",
-        .look = "systemctl status dataplaneapi; ss -ltnp | grep dataplane; sed -n '/^dataplaneapi:/,/^[a-z]/p' "
-                "/etc/haproxy/dataplaneapi.yml",
+        .shown_by = "systemctl status dataplaneapi; ss -ltnp | grep dataplane; sed -n '/^dataplaneapi:/,/^[a-z]/p' "
+                    "/etc/haproxy/dataplaneapi.yml",
         .insecure = d->settings->dataplane_insecure,
         .spiffe = spiffe,
         .now_s = (int64_t)(clock_wall_ms() / 1000),

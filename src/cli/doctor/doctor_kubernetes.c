@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/nearest.h"
 #include "host/timer.h"
 #include "json/read.h"
 #include "kube/access_review.h"
@@ -18,6 +19,8 @@
 
 #define CONNECT_TIMEOUT_MS 5000
 #define ANSWER_TIMEOUT_MS 10000
+#define LIST_TIMEOUT_MS 5000
+#define LIST_MAX_BYTES ((size_t)16 << 20)
 
 /* ---- asking ---- */
 
@@ -25,6 +28,7 @@ struct question {
     struct doctor *d;
     struct kube_client_listener listener;
     struct timer deadline; /* of all requests together */
+    size_t max_bytes;      /* of an answer */
     struct http_request *request;
     struct http_connection connection;
     bool plugin_ended; /* credentials that are missing now stay missing */
@@ -69,7 +73,7 @@ static void ask(struct question *q, const char *path, const char *body)
                                      .content_type = body != NULL ? "application/json" : NULL,
                                      .body = body,
                                      .body_len = body != NULL ? strlen(body) : 0,
-                                     .max_body_bytes = ACCESS_REVIEW_MAX_BYTES,
+                                     .max_body_bytes = q->max_bytes,
                                      .connect_timeout_ms = CONNECT_TIMEOUT_MS,
                                      .total_timeout_ms = ANSWER_TIMEOUT_MS};
     struct kube_client *client = q->d->clients.kube;
@@ -170,17 +174,43 @@ static void ask_all(struct doctor_kubernetes *k, struct question *q)
         ask_rights(k, q);
 }
 
+static void question_init(struct question *q, struct doctor *d, uint64_t timeout_ms, size_t max_bytes)
+{
+    *q = (struct question){.d = d, .max_bytes = max_bytes, .listener = {.on_credentials = on_credentials, .arg = q}};
+    kube_client_on_credentials(d->clients.kube, &q->listener);
+    timer_init(&q->deadline, d->base, on_deadline, q);
+    timer_set(&q->deadline, timeout_ms);
+}
+
+static void question_fini(struct question *q)
+{
+    timer_fini(&q->deadline);
+    kube_client_forget_listener(&q->listener);
+    buf_fini(&q->body);
+}
+
 void doctor_kubernetes_ask(struct doctor_kubernetes *k, struct doctor *d)
 {
-    struct question q = {.d = d, .listener = {.on_credentials = on_credentials, .arg = &q}};
+    cleanup(question_fini) struct question q;
+    question_init(&q, d, d->options->timeout_ms, ACCESS_REVIEW_MAX_BYTES);
     doctor_rights_init(&k->rights, d->settings, d->options->access->namespace);
-    kube_client_on_credentials(d->clients.kube, &q.listener);
-    timer_init(&q.deadline, d->base, on_deadline, &q);
-    timer_set(&q.deadline, d->options->timeout_ms);
     ask_all(k, &q);
-    timer_fini(&q.deadline);
-    kube_client_forget_listener(&q.listener);
-    buf_fini(&q.body);
+}
+
+void doctor_kubernetes_names(struct doctor *d, const char *path, const char *key, struct nearest *into)
+{
+    cleanup(question_fini) struct question q;
+    question_init(&q, d, LIST_TIMEOUT_MS, LIST_MAX_BYTES);
+    ask(&q, path, NULL);
+    cleanup(json_doc_free_ptr) yyjson_doc *doc =
+        q.reply.status == 200 ? json_parse(buf_str(&q.body), q.body.len, 0, "the list", NULL) : NULL;
+    yyjson_val *items = yyjson_obj_get(yyjson_doc_get_root(doc), "items"), *item;
+    size_t i, max;
+    yyjson_arr_foreach (items, i, max, item) {
+        const char *name = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(item, "metadata"), key));
+        if (name != NULL)
+            nearest_add(into, name, nearest_distance(into, name));
+    }
 }
 
 void doctor_kubernetes_fini(struct doctor_kubernetes *k)
@@ -262,7 +292,7 @@ static struct doctor_peer peer_of(const struct doctor *d)
                                        : "the kubeconfig's certificate-authority(-data)",
         .name_setting = "the kubeconfig's tls-server-name",
         .refused_why = "nothing listens at that address: the API server is down, or the address or port is wrong",
-        .look = d->settings->kubeconfig != NULL ? "kubectl cluster-info" : NULL,
+        .shown_by = d->settings->kubeconfig != NULL ? "kubectl cluster-info" : NULL,
         .insecure = access->insecure,
         .now_s = (int64_t)(clock_wall_ms() / 1000),
         .ca_s = tls_files_ca_not_after_s(kube_client_tls(client)),

@@ -73,14 +73,6 @@ static int file_access(const char *path, int how)
     return faccessat(AT_FDCWD, path, how, AT_EACCESS) == 0 ? 0 : errno;
 }
 
-/* One that is mounted by itself lies in another file system than its folder for rename(2), whatever stat(2) says. */
-static bool file_is_mount(const char *path)
-{
-    struct statx x;
-    return statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &x) == 0 &&
-           (x.stx_attributes & x.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0;
-}
-
 /* Whether another process has it, and what number it wrote there: as haproxy/local/helper_config does, without taking it. */
 static void file_read_lock(struct local_file_facts *f)
 {
@@ -106,6 +98,7 @@ static void file_read_lock(struct local_file_facts *f)
 static void file_read_facts(struct local_file_facts *f)
 {
     struct stat st;
+    struct statx x;
     char link[4096];
     ssize_t link_len = readlink(f->path, link, sizeof(link));
     f->link = link_len > 0 ? mem_strndup(link, (size_t)link_len) : NULL;
@@ -122,7 +115,9 @@ static void file_read_facts(struct local_file_facts *f)
     f->owner = file_owner(&st);
     f->read_error = file_access(f->real, R_OK);
     f->replace_error = file_access(f->real, W_OK);
-    f->is_mount = file_is_mount(f->real);
+    /* It lies in another file system than its folder for rename(2) then, whatever stat(2) says. */
+    f->is_mount = statx(AT_FDCWD, f->real, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &x) == 0 &&
+                  (x.stx_attributes & x.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0;
     char *slash = strrchr(f->real, '/');
     f->folder = slash == f->real ? mem_strdup("/") : mem_strndup(f->real, (size_t)(slash - f->real));
     if (stat(f->folder, &st) == 0) {
@@ -276,15 +271,6 @@ static void file_take_variable(struct local_global *g, const char *name)
     g->variables[g->variable_count++] = mem_strndup(name, len);
 }
 
-static void file_sets_variable(struct local_global *g, const char *name)
-{
-    size_t i = file_find_variable(g, name, strlen(name));
-    if (i == g->variable_count)
-        return;
-    free(g->variables[i]);
-    g->variables[i] = g->variables[--g->variable_count];
-}
-
 /* The variables of the environment that a line uses: "$NAME", "${NAME}", and defined(NAME) of a conditional. */
 static void file_take_variables(const struct cfg_file_line *line, struct local_global *g)
 {
@@ -321,8 +307,13 @@ void local_global_read(const char *text, size_t len, struct local_global *ret)
         file_take_variables(&f.lines[i], ret);
     for (size_t i = 0; i < f.line_count; i++) {
         cfg_line_split(&words, f.lines[i].text, f.lines[i].len);
-        if (str_eq(cfg_word(&words, 0), "setenv") || str_eq(cfg_word(&words, 0), "presetenv"))
-            file_sets_variable(ret, cfg_word(&words, 1));
+        if (!str_eq(cfg_word(&words, 0), "setenv") && !str_eq(cfg_word(&words, 0), "presetenv"))
+            continue;
+        size_t own = file_find_variable(ret, cfg_word(&words, 1), strlen(cfg_word(&words, 1)));
+        if (own == ret->variable_count)
+            continue;
+        free(ret->variables[own]);
+        ret->variables[own] = ret->variables[--ret->variable_count];
     }
     cfg_file_fini(&f);
 }

@@ -1,6 +1,6 @@
 /*
- * The parts of `doctor`: what each asks and keeps, and which sections it adds. Those that wait for a network ask side by
- * side; a part that asks one thing after the other (doctor_wait) takes no time from them. Each leaves nothing behind.
+ * The parts of `doctor`: what each asks and keeps, and which sections it adds. Data Plane APIs are asked side by side, and
+ * while another part waits for its answers. Each leaves nothing behind.
  */
 #ifndef CLI_DOCTOR_DOCTOR_PARTS_H
 #define CLI_DOCTOR_DOCTOR_PARTS_H
@@ -26,6 +26,8 @@ struct event_base;
 struct inspect_backend;
 struct inspect_report;
 struct inspect_target;
+struct nearest;
+struct served;
 struct settings;
 struct settings_dataplane;
 struct spiffe;
@@ -38,10 +40,8 @@ struct doctor {
     struct doctor_report *report;
     struct clients clients; /* the Data Plane clients as in settings, some of them NULL */
     struct error no_kube, no_dataplanes, no_local;
-    size_t asking; /* parts without an answer yet */
 };
 
-void doctor_asked(struct doctor *d);                      /* a part that was counted as asking has its answers */
 void doctor_wait(struct doctor *d, const bool *answered); /* runs the loop until then */
 
 /* ---- Kubernetes ---- */
@@ -68,6 +68,9 @@ void doctor_kubernetes_ask(struct doctor_kubernetes *k, struct doctor *d); /* th
 void doctor_kubernetes_fini(struct doctor_kubernetes *k);                  /* a zeroed one is allowed */
 /* It can be asked for objects: connected, a Kubernetes API, and it does not refuse all requests. */
 bool doctor_kubernetes_usable(const struct doctor_kubernetes *k);
+/* The names of a list of objects, by that key of their metadata. What is refused, or no list, adds none: the names are a
+ * help and no check. Waits, a few seconds at most. */
+void doctor_kubernetes_names(struct doctor *d, const char *path, const char *key, struct nearest *into);
 struct doctor_section *doctor_kubernetes_report(const struct doctor_kubernetes *k, const struct doctor *d);
 /* Which of its objects were not received although no other check explains it. seen: the checks of the watches. */
 void doctor_kubernetes_report_missing(const struct checks *seen, const struct doctor_report *r,
@@ -79,8 +82,10 @@ void doctor_services_report(const struct inspect_report *seen, struct doctor *d)
 
 /* ---- HAProxy ---- */
 
-/* Asks one Data Plane API what a plan does not: one GET after the other, nothing else. NULL client: there is none. */
+/* Asks one Data Plane API what a plan does not: one GET after the other, nothing else. Several do so side by side, until
+ * each was waited for. NULL client: there is none. */
 struct doctor_dataplane *doctor_dataplane_start(struct doctor *d, struct dataplane_client *client) must_check;
+void doctor_dataplane_wait(struct doctor_dataplane *p);
 void doctor_dataplane_free(struct doctor_dataplane *p); /* NULL is allowed */
 /* It is a Data Plane API of version 3 that accepts the credentials. */
 bool doctor_dataplane_usable(const struct doctor_dataplane *p);
@@ -104,7 +109,6 @@ void doctor_backends_report(const struct doctor *d, const struct settings_datapl
 /* What HAProxy's health checks say of the desired servers of a backend, and what usually causes that: a check, none where
  * nothing is known. served NULL or without them: what the checks say is not known. stats_socket NULL: the usual one.
  * Pure. */
-struct served;
 void doctor_health_report(const struct inspect_backend *b, const struct served *served, const char *stats_socket,
                           struct doctor_section *s);
 
@@ -114,16 +118,12 @@ void doctor_proxy_report(const struct inspect_report *seen, struct doctor *d);
 /* ---- others ---- */
 
 /* etcd: of each member GET /version, which needs no rights; then ETCD_PATH and its manifest, as the daemon reads them. The
- * right to write shows only when the daemon does. */
-struct doctor_etcd *doctor_etcd_start(struct doctor *d) must_check;
-void doctor_etcd_report(const struct doctor_etcd *e, struct doctor_report *r);
-void doctor_etcd_free(struct doctor_etcd *e); /* NULL is allowed */
+ * right to write shows only when the daemon does. Waits. */
+void doctor_etcd_report(struct doctor *d);
 
 /* The running daemon, asked at LISTEN_ADDRESS by /readyz and /status: does it run, is it ready and in sync, is it of this
- * version. That none runs is no failure: doctor is of use before the first start, too. */
-struct doctor_daemon *doctor_daemon_start(struct doctor *d) must_check;
-void doctor_daemon_report(const struct doctor_daemon *a, const char *version, struct doctor_report *r);
-void doctor_daemon_free(struct doctor_daemon *a); /* NULL is allowed */
+ * version. That none runs is no failure: doctor is of use before the first start, too. Waits. */
+void doctor_daemon_report(struct doctor *d);
 
 /* CONFIG_SOURCE=template: the set, what it watches, and a render of both, by what the daemon does it by
  * (daemon/template/template_source). Waits. */

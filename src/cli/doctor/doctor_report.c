@@ -136,13 +136,6 @@ void doctor_say(struct doctor_section *s, enum check_state state, const char *id
     doctor_help(s, text + len + (text[len] == '\n'));
 }
 
-static void add_line(struct doctor_fix *f, const char *line)
-{
-    char *before = f->lines;
-    f->lines = mem_printf("%s%s%s", before != NULL ? before : "", before != NULL ? "\n" : "", line);
-    free(before);
-}
-
 void doctor_help(struct doctor_section *s, const char *lines)
 {
     struct doctor_check *c = s->checks[s->check_count - 1];
@@ -155,7 +148,8 @@ void doctor_help(struct doctor_section *s, const char *lines)
         cleanup(mem_free_ptr) char *text =
             text_with_words(s, at + begin, len - begin - (with_lines && at[len - 1] == ':'));
         if (copied && fix != NULL && *text != '\0') {
-            add_line(fix, text);
+            cleanup(mem_free_ptr) char *before = fix->lines;
+            fix->lines = before != NULL ? mem_printf("%s\n%s", before, text) : mem_strdup(text);
         } else if (str_has_prefix(at, "why ")) {
             free(c->why);
             c->why = *text != '\0' ? mem_strdup(text) : NULL;

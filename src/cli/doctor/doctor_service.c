@@ -1,21 +1,16 @@
 /* The checks of each Service: the object, its port, its endpoints, the nodes, and what servers come of it. */
 #include "cli/doctor/doctor_service.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <yyjson.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "daemon/sources.h"
-#include "json/read.h"
-#include "kube/client.h"
 #include "model/cache.h"
 #include "model/node_rules.h"
 #include "model/objects.h"
 #include "model/service_port.h"
-#include "net/http.h"
 #include "settings/settings.h"
 #include "settings/table.h"
 #include "cli/doctor/doctor_parts.h"
@@ -24,8 +19,6 @@
 
 #define NAMES_SHOWN 6
 #define LIMIT "500" /* Services of a namespace that are named where one is missing */
-#define TIMEOUT_MS 5000
-#define ANSWER_MAX_BYTES ((size_t)16 << 20)
 
 /* ---- counts ---- */
 
@@ -109,43 +102,7 @@ void doctor_count_endpoints(const struct object_caches *caches, struct doctor_en
     cache_each(ret->slices ? caches->slices : caches->endpoints, count_set, ret);
 }
 
-/* ---- which Services there are, where the one that the settings name is not ---- */
-
-struct names_question {
-    const char *key; /* of each item's metadata */
-    struct nearest *into;
-    bool over;
-};
-
-/* What is refused, or no list, is no answer: the names are a help and no check. */
-static void names_on_done(void *arg, const struct http_response *r, const struct error *err)
-{
-    struct names_question *q = arg;
-    q->over = true;
-    if (err != NULL || r->status != 200)
-        return;
-    cleanup(json_doc_free_ptr) yyjson_doc *doc =
-        json_parse(buf_str(r->body), r->body->len, 0, "the list of Services", NULL);
-    yyjson_val *items = yyjson_obj_get(yyjson_doc_get_root(doc), "items"), *item;
-    size_t i, max;
-    yyjson_arr_foreach (items, i, max, item) {
-        const char *name = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(item, "metadata"), q->key));
-        if (name != NULL)
-            nearest_add(q->into, name, nearest_distance(q->into, name));
-    }
-}
-
-static void names_ask(struct names_question *q, struct kube_client *kube, const char *path)
-{
-    static const struct http_callbacks callbacks = {.on_done = names_on_done};
-    struct http_request_options options = {.method = "GET",
-                                           .path = path,
-                                           .max_body_bytes = ANSWER_MAX_BYTES,
-                                           .connect_timeout_ms = TIMEOUT_MS,
-                                           .total_timeout_ms = TIMEOUT_MS};
-    struct error err = {0};
-    q->over = kube_client_start(kube, &options, &callbacks, q, &err) == NULL;
-}
+/* ---- the object and its port ---- */
 
 static void report_absent(const struct inspect_mapping *m, struct doctor *d, struct doctor_section *s)
 {
@@ -156,11 +113,8 @@ static void report_absent(const struct inspect_mapping *m, struct doctor *d, str
         mem_printf("/api/v1/services?fieldSelector=metadata.name%%3D%s&limit=" LIMIT, of->service);
     nearest_init_all(&here, of->service);
     nearest_init_all(&other, of->namespace);
-    struct names_question names = {.key = "name", .into = &here}, namespaces = {.key = "namespace", .into = &other};
-    names_ask(&names, d->clients.kube, in_namespace);
-    names_ask(&namespaces, d->clients.kube, anywhere);
-    doctor_wait(d, &names.over);
-    doctor_wait(d, &namespaces.over);
+    doctor_kubernetes_names(d, in_namespace, "name", &here);
+    doctor_kubernetes_names(d, anywhere, "namespace", &other);
     cleanup(mem_free_ptr) char *near = nearest_text(&here), *elsewhere = nearest_text(&other);
     doctor_word(s, "near", "%s%s", near != NULL ? "; there are " : "", near != NULL ? near : "");
     doctor_word(s, "elsewhere", "%s%s", elsewhere != NULL ? "; one of that name is in " : "",
@@ -179,8 +133,6 @@ static void report_absent(const struct inspect_mapping *m, struct doctor *d, str
     if (elsewhere != NULL)
         doctor_help(s, "or if the namespace is wrong (or in INGRESS_SERVICES):\n  INGRESS_NAMESPACE={first}");
 }
-
-/* ---- the object and its port ---- */
 
 static bool has_node_ports(const struct service *svc)
 {
