@@ -55,7 +55,7 @@ struct doctor_dataplane {
     char *version; /* of the API, v3 or else v2 */
     struct about_haproxy haproxy;
     struct about_global global;
-    size_t open_transactions, transactions; /* in_progress; all */
+    size_t open_transactions;
     struct reload_history reloads;
 };
 
@@ -81,6 +81,7 @@ static void dataplane_ask(struct doctor_dataplane *p, enum doctor_dataplane_step
 static int read_answer(struct doctor_dataplane *p, const struct dataplane_answer *a, struct error *err)
 {
     struct codec_transaction *list;
+    size_t count;
     switch (p->step) {
     case DATAPLANE_V3:
     case DATAPLANE_V2:
@@ -90,11 +91,11 @@ static int read_answer(struct doctor_dataplane *p, const struct dataplane_answer
     case DATAPLANE_GLOBAL:
         return about_read_global(a->body, a->body_len, &p->global, err);
     case DATAPLANE_TRANSACTIONS:
-        if (codec_read_transactions(a->body, a->body_len, &list, &p->transactions, err) != 0)
+        if (codec_read_transactions(a->body, a->body_len, &list, &count, err) != 0)
             return -1;
-        for (size_t i = 0; i < p->transactions; i++)
+        for (size_t i = 0; i < count; i++)
             p->open_transactions += str_eq(list[i].status, "in_progress");
-        codec_transactions_free(list, p->transactions);
+        codec_transactions_free(list, count);
         return 0;
     case DATAPLANE_RELOADS:
         return codec_read_reloads(a->body, a->body_len, &p->reloads, err);

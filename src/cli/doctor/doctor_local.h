@@ -29,7 +29,6 @@ struct local_self {
 
 /* Whose something is. */
 struct local_owner {
-    uid_t uid;
     gid_t gid;
     unsigned mode;      /* rights alone */
     char *user, *group; /* as above */
@@ -54,8 +53,7 @@ struct local_file_facts {
     int folder_error; /* of a new file in there */
     bool folder_is_sticky;
 
-    char *lock; /* its path */
-    bool lock_exists;
+    char *lock;     /* its path */
     int lock_error; /* of opening it */
     bool lock_held;
     pid_t lock_pid; /* whose number is in it; 0: none */

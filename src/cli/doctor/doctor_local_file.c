@@ -50,8 +50,7 @@ static bool file_is_our_group(gid_t gid)
 
 static struct local_owner file_owner(const struct stat *st)
 {
-    return (struct local_owner){.uid = st->st_uid,
-                                .gid = st->st_gid,
+    return (struct local_owner){.gid = st->st_gid,
                                 .mode = st->st_mode & RIGHTS,
                                 .user = file_user(st->st_uid),
                                 .group = file_group(st->st_gid),
@@ -80,9 +79,9 @@ static void file_read_lock(struct local_file_facts *f)
     uint64_t pid = 0;
     const char *name = strrchr(f->real, '/') + 1;
     f->lock = mem_printf("%s/.%s.lock", str_eq(f->folder, "/") ? "" : f->folder, name);
-    f->lock_exists = access(f->lock, F_OK) == 0;
-    int fd = f->lock_exists ? open(f->lock, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
-    if (f->lock_exists && fd < 0)
+    bool exists = access(f->lock, F_OK) == 0;
+    int fd = exists ? open(f->lock, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+    if (exists && fd < 0)
         f->lock_error = errno;
     if (fd < 0)
         return;

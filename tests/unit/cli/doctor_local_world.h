@@ -27,8 +27,7 @@ static inline void put(char **place, const char *text)
 
 static inline struct local_owner owned(const char *user, const char *group, unsigned mode, bool us, bool our_group)
 {
-    return (struct local_owner){.uid = us ? 1000 : 0,
-                                .gid = our_group ? 1000 : 0,
+    return (struct local_owner){.gid = our_group ? 1000 : 0,
                                 .mode = mode,
                                 .user = mem_strdup(user),
                                 .group = mem_strdup(group),
