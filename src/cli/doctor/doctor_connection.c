@@ -52,7 +52,6 @@ static void set_words(const struct doctor_peer *p, const struct http_connection 
                proxy != NULL ? proxy : "the name is wrong, or this machine's DNS server does not know it");
     doctor_word(s, "and-proxy", "%s%s", proxy != NULL ? "; " : "", proxy != NULL ? proxy : "");
     doctor_set(s, "listeners", p->shown_by);
-    doctor_set(s, "refused", p->refused_why);
     doctor_set(s, "ca-setting", p->ca_setting);
     doctor_word(s, "or-name-setting", "%s%s", p->name_setting != NULL ? ", or set it in " : "",
                 p->name_setting != NULL ? p->name_setting : "");
@@ -69,16 +68,14 @@ static void fail_connection(const struct doctor_peer *p, int os_error, struct do
 {
     bool local = p->unix_socket != NULL, refused = os_error == ECONNREFUSED || os_error == ENOENT;
     bool forbidden = os_error == EACCES || os_error == EPERM;
-    const struct doctor_row rows[] = {
-        {refused, CHECK_FAIL, "{error}\nwhy {refused}{and-proxy}"},
-        {forbidden && local, CHECK_FAIL, "{error}\nwhy this user may not open that socket{and-proxy}"},
-        {forbidden, CHECK_FAIL, "{error}\nwhy a rule of this machine forbids the connection{and-proxy}"},
-        {os_error == ENETUNREACH || os_error == EHOSTUNREACH, CHECK_FAIL,
-         "{error}\nwhy this machine has no route to that address{and-proxy}"},
-        {true, CHECK_FAIL,
-         "{error}\nwhy a firewall or a NetworkPolicy drops the packets, or the address is wrong{and-proxy}"},
-    };
-    doctor_first(s, ids[p->kind][ID_CONNECTION], "connection", rows);
+    bool no_route = os_error == ENETUNREACH || os_error == EHOSTUNREACH;
+    doctor_set(s, "cause",
+               refused              ? p->refused_why
+               : forbidden && local ? "this user may not open that socket"
+               : forbidden          ? "a rule of this machine forbids the connection"
+               : no_route           ? "this machine has no route to that address"
+                                    : "a firewall or a NetworkPolicy drops the packets, or the address is wrong");
+    doctor_say(s, CHECK_FAIL, ids[p->kind][ID_CONNECTION], "connection", "{error}\nwhy {cause}{and-proxy}");
     if (os_error == EACCES && local)
         doctor_help(s, "fix see who owns it:\n  ls -l {socket}; id");
     else if (p->shown_by != NULL)

@@ -83,7 +83,7 @@ static void daemon_report_sync(yyjson_val *root, struct doctor_section *s)
     struct text_list late = {.between = ", ", .max = NAMES_SHOWN};
     size_t i, max, k, max_backends, all = 0;
     yyjson_val *haproxy, *backend;
-    yyjson_arr_foreach (yyjson_obj_get(root, "haproxies"), i, max, haproxy)
+    yyjson_arr_foreach (yyjson_obj_get(root, "haproxies"), i, max, haproxy) {
         yyjson_arr_foreach (yyjson_obj_get(haproxy, "backends"), k, max_backends, backend) {
             const char *is = daemon_text(backend, "state");
             all++;
@@ -91,6 +91,7 @@ static void daemon_report_sync(yyjson_val *root, struct doctor_section *s)
                 buf_printf(&late.text, "%s at %s (%s)", daemon_text(backend, "backend"), daemon_text(haproxy, "url"),
                            is);
         }
+    }
     size_t behind = late.count;
     cleanup(mem_free_ptr) char *which = text_list_take(&late);
     doctor_set(s, "state", state);

@@ -408,15 +408,15 @@ static void report_target(const struct inspect_target *t, struct doctor_section 
     }
     doctor_set(s, "problem", t->file_problem);
     doctor_set(s, "warning", t->file_warning);
+    doctor_set(s, "rewrites",
+               "the Data Plane API rewrites the whole file with each change, which would change its meaning");
     const struct doctor_row rows[] = {
         {t->file_problem != NULL, CHECK_FAIL,
          "{problem}\n"
-         "why the Data Plane API rewrites the whole file with each change, which would change its meaning; nothing is "
-         "written until that is fixed"},
+         "why {rewrites}; nothing is written until that is fixed"},
         {t->file_warning != NULL, CHECK_WARN,
          "{warning}\n"
-         "why the Data Plane API rewrites the whole file with each change, which would change its meaning; the daemon "
-         "checks the new file before it writes"},
+         "why {rewrites}; the daemon checks the new file before it writes"},
     };
     doctor_first(s, "haproxy.file", "haproxy.cfg", rows);
 }

@@ -244,7 +244,7 @@ bool doctor_kubernetes_usable(const struct doctor_kubernetes *k)
 static void report_access(const struct doctor *d, struct doctor_section *s)
 {
     const struct kube_access *access = d->options->access;
-    if (d->clients.kube != NULL) {
+    if (access != NULL && d->clients.kube != NULL) {
         const char *how = access->exec != NULL                                     ? "credentials by a plugin"
                           : access->token_path != NULL                             ? "token in a file"
                           : access->token != NULL                                  ? "token"

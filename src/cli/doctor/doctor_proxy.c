@@ -118,6 +118,10 @@ void doctor_proxy_judge(const struct doctor_expects *e, enum doctor_sends sends,
     doctor_set(s, "expected", sent ? "true" : "false");
     doctor_set(s, "was", count > 1 ? "and others were" : "was");
     doctor_set(s, "stop", sends == DOCTOR_SENDS_BY_SETTING ? "stop HAProxy sending it" : "");
+    doctor_set(s, "cause",
+               count > 0 && places[0].os_error == ECONNREFUSED
+                   ? "the node answers, but nothing listens at that port: is it the port that the nodes serve?"
+                   : "a firewall may block this machine; HAProxy's must get through");
     if (count > 0)
         set_place(&places[0], s);
     const struct doctor_row rows[] = {
@@ -127,14 +131,9 @@ void doctor_proxy_judge(const struct doctor_expects *e, enum doctor_sends sends,
          "why whatever HAProxy sends is wrong for some: {seen}\n"
          "fix find the pods with other settings, such as those of an unfinished rollout:\n"
          "  kubectl get pods -A -o wide"},
-        {unreached && count > 0 && places[0].os_error == ECONNREFUSED, CHECK_WARN,
-         "what they expect is unknown: {place} {was} not reached from here ({error})\n"
-         "why the node answers, but nothing listens at that port: is it the port that the nodes serve?\n"
-         "fix run doctor where HAProxy runs\n"
-         "or test the port there:\n  nc -zv -w 2 {address}"},
         {unreached, CHECK_WARN,
          "what they expect is unknown: {place} {was} not reached from here ({error})\n"
-         "why a firewall may block this machine; HAProxy's must get through\n"
+         "why {cause}\n"
          "fix run doctor where HAProxy runs\n"
          "or test the port there:\n  nc -zv -w 2 {address}"},
         {e->verdict == PROXY_UNKNOWN && !sent, CHECK_SKIP, "what they expect is unknown: {seen}"},
