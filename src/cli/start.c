@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "cli/doctor/doctor.h"
-#include "cli/doctor/doctor_print.h"
 #include "cli/doctor/doctor_report.h"
 #include "cli/flags.h"
 #include "cli/run.h"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import pathlib
+import re
 import subprocess
 from collections.abc import Sequence
 from typing import Any
@@ -82,6 +83,7 @@ def compare(as_json: "subprocess.CompletedProcess[str]", as_text: "subprocess.Co
     statuses = [check["status"] for check in found.checks]
     assert as_text.returncode == found.status
     assert ESCAPE not in found.text
+    assert not re.search(r"\{[a-z-]+\}", found.text), "a word of a text that its section does not know"
     assert body["counts"] == {mark: statuses.count(mark) for mark in ("ok", "warn", "fail", "skip")}
     assert body["status"] == ("fail" if found.status else "warn" if "warn" in statuses else "ok")
     for mark, shown in (("ok", "[ok]"), ("warn", "[warn]"), ("fail", "[FAIL] "), ("skip", "[skip]")):

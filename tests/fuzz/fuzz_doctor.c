@@ -5,9 +5,8 @@
 #include "kube/access_review.h"
 #include "net/proxy_talk.h"
 #include "base/mem.h"
-#include "cli/doctor/doctor_clock.h"
-#include "cli/doctor_local/doctor_local_gather.h"
-#include "cli/doctor_local/doctor_local_judge.h"
+#include "cli/doctor/doctor_connection.h"
+#include "cli/doctor/doctor_local.h"
 #include "fuzz.h"
 
 static void read_reviews(const char *json, size_t size)

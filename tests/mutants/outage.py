@@ -6,7 +6,7 @@ from .mutant import Mutant, room
 
 OUTAGE = "kube/outage.c"
 INFORMER = "kube/informer_log.c"
-HEALTH = "cli/doctor/doctor_health.c"
+HEALTH = "cli/doctor/doctor_backend.c"
 SERVED = "haproxy/served.c"
 STAT = "haproxy/local/cli_stat.c"
 
@@ -32,10 +32,10 @@ room("outage", ("test_outage", "test_informer_log"), (
     Mutant("a cut is never said", INFORMER, "if (first && is_cut(w->reason)) {", "if (is_cut(w->reason)) {"),
 ))
 room("health", ("test_doctor_health", "test_served"), (
-    Mutant("who is up is named", HEALTH, "is != NULL && runtime_fails_check(is)", "is != NULL"),
-    Mutant("who drains is wanted", HEALTH, "        if (want->state != SERVER_LIVE)\n            continue;\n", ""),
-    Mutant("all are named", HEALTH, "    if (h->down++ >= NAMES_SHOWN)\n        return;\n", "    h->down++;\n"),
-    Mutant("a rejection is taken for a closed port", HEALTH, " && strstr(f->detail, causes[i].detail) != NULL", ""),
+    Mutant("who is up is named", HEALTH, "if (is == NULL || !runtime_fails_check(is))", "if (is == NULL)"),
+    Mutant("who drains is wanted", HEALTH, "        if (desired->state != SERVER_LIVE)\n            continue;\n", ""),
+    Mutant("all are named", HEALTH, "{.between = \", \", .max = NAMES_SHOWN}", "{.between = \", \", .max = 100}"),
+    Mutant("a rejection is taken for a closed port", HEALTH, " || strstr(f->detail, causes[cause].detail) == NULL", ""),
     Mutant("another backend's server", SERVED, "str_eq(s->failures.list[i].backend, backend) && ", "backend != NULL && "),
     Mutant("who is up failed", SERVED, "if (status == NULL || !str_has_prefix(status, \"DOWN\"))", "if (status == NULL)"),
     Mutant("a check under way has another name", SERVED, "        check += 2;\n", "        check += 0;\n"),

@@ -1,6 +1,7 @@
 /*
  * The PROXY protocol on both sides: what HAProxy sends to the servers of each backend, and what the nodes expect, by a
- * probe of up to three of them from this machine (net/proxy_probe). Runs the loop.
+ * probe of up to three of them from this machine (net/proxy_probe). Here is what is pure of it; doctor_proxy_report is in
+ * cli/doctor/doctor_parts.
  */
 #ifndef CLI_DOCTOR_DOCTOR_PROXY_H
 #define CLI_DOCTOR_DOCTOR_PROXY_H
@@ -11,16 +12,8 @@
 #include "net/proxy_talk.h"
 
 struct settings;
-struct doctor_report;
 struct doctor_section;
-struct event_base;
 struct inspect_backend;
-struct inspect_report;
-
-void doctor_proxy_report(struct event_base *base, const struct inspect_report *seen, const struct settings *settings,
-                         struct doctor_report *r);
-
-/* ---- its parts, pure ---- */
 
 enum doctor_sends {
     DOCTOR_SENDS_NOTHING,

@@ -14,96 +14,59 @@
 
 static const char label[] = "permission";
 
+static const char *const list_watch[] = {"list", "watch", NULL}, *const patch[] = {"patch", NULL},
+                         *const create[] = {"create", NULL}, *const create_patch[] = {"create", "patch", NULL},
+                         *const get_watch_update[] = {"get", "watch", "update", NULL};
+
+#define SLICES_GROUP "discovery.k8s.io"
+#define LEASE_GROUP "coordination.k8s.io"
+#define ID(name) "kubernetes.rights." name
+
 static const struct need {
-    const char *group, *resource, *verbs[DOCTOR_VERBS_MAX];
+    const char *group, *resource, *const *verbs;
     const char *id;
+    bool warns;          /* the daemon runs without it */
+    bool by_name;        /* the role is for the one object */
     const char *without; /* what the daemon does without it */
 } needs[] = {
-    [DOCTOR_NODES] = {"",
-                      "nodes",
-                      {"list", "watch"},
-                      "kubernetes.rights.nodes",
+    [DOCTOR_NODES] = {"", "nodes", list_watch, ID("nodes"), false, false,
                       "without Nodes no server has an address: nothing is written"},
-    [DOCTOR_SLICES] = {"discovery.k8s.io",
-                       "endpointslices",
-                       {"list", "watch"},
-                       "kubernetes.rights.endpointslices",
+    [DOCTOR_SLICES] = {SLICES_GROUP, "endpointslices", list_watch, ID("endpointslices"), false, false,
                        "without EndpointSlices and Endpoints the serving nodes are unknown: nothing is written"},
-    [DOCTOR_SERVICE] = {"",
-                        "services",
-                        {"list", "watch"},
-                        "kubernetes.rights.services",
+    [DOCTOR_SERVICE] = {"", "services", list_watch, ID("services"), false, false,
                         "without the Service its node ports, traffic policy and pause are unknown"},
-    [DOCTOR_ENDPOINTS] = {"",
-                          "endpoints",
-                          {"list", "watch"},
-                          "kubernetes.rights.endpoints",
+    [DOCTOR_ENDPOINTS] = {"", "endpoints", list_watch, ID("endpoints"), false, false,
                           "they would replace EndpointSlices, which may not be read"},
-    [DOCTOR_SECRET] = {"",
-                       "secrets",
-                       {"list", "watch"},
-                       "kubernetes.rights.secret",
+    [DOCTOR_SECRET] = {"", "secrets", list_watch, ID("secret"), false, true,
                        "CONFIG_SOURCE=secret: without the Secret there is no configuration to apply"},
-    [DOCTOR_SECRET_REPORT] = {"",
-                              "secrets",
-                              {"patch"},
-                              "kubernetes.rights.secret-report",
+    [DOCTOR_SECRET_REPORT] = {"", "secrets", patch, ID("secret-report"), true, true,
                               "CONFIG_REPORT=annotation: without this right the Secret does not say what became of it; "
                               "CONFIG_REPORT=events needs no right to change a Secret"},
-    [DOCTOR_CONFIGMAP_REPORT] =
-        {"",
-         "configmaps",
-         {"patch"},
-         "kubernetes.rights.configmap-report",
-         "CONFIG_REPORT_CONFIGMAP: without this right it does not say what became of the Secret"},
-    [DOCTOR_TEMPLATES] = {"",
-                          "configmaps",
-                          {"list", "watch"},
-                          "kubernetes.rights.templates",
+    [DOCTOR_CONFIGMAP_REPORT] = {"", "configmaps", patch, ID("configmap-report"), true, true,
+                                 "CONFIG_REPORT_CONFIGMAP: without this right it does not say what became of the "
+                                 "Secret"},
+    [DOCTOR_TEMPLATES] = {"", "configmaps", list_watch, ID("templates"), false, true,
                           "CONFIG_SOURCE=template: without the ConfigMap there are no templates to render"},
     [DOCTOR_TEMPLATE_KEYS] =
-        {"",
-         "secrets",
-         {"list", "watch"},
-         "kubernetes.rights.template-keys",
+        {"", "secrets", list_watch, ID("template-keys"), false, true,
          "TEMPLATE_FROM=pods: the certificates' keys are in this Secret; nothing is rendered while "
          "it is not known"},
-    [DOCTOR_PODS] = {"",
-                     "pods",
-                     {"list", "watch"},
-                     "kubernetes.rights.pods",
+    [DOCTOR_PODS] = {"", "pods", list_watch, ID("pods"), true, false,
                      "TEMPLATE_FROM=pods: while the pods of a service's namespace may not be read nothing is rendered, "
                      "unless something was before"},
-    [DOCTOR_ANNOTATED] = {"",
-                          "services",
-                          {"list", "watch"},
-                          "kubernetes.rights.annotated-services",
+    [DOCTOR_ANNOTATED] = {"", "services", list_watch, ID("annotated-services"), false, false,
                           "CONFIG_SOURCE=services: without the Services there is no configuration to apply"},
-    [DOCTOR_ANNOTATED_SECRETS] =
-        {"",
-         "secrets",
-         {"list", "watch"},
-         "kubernetes.rights.annotated-secrets",
-         "SERVICES_SECRET_NAMESPACES: ports whose certificate is in a Secret that may not be read are not served"},
-    [DOCTOR_ANNOTATED_SLICES] = {"discovery.k8s.io",
-                                 "endpointslices",
-                                 {"list", "watch"},
-                                 "kubernetes.rights.annotated-slices",
+    /* Rights by the names of Secrets will do. */
+    [DOCTOR_ANNOTATED_SECRETS] = {"", "secrets", list_watch, ID("annotated-secrets"), true, false,
+                                  "SERVICES_SECRET_NAMESPACES: ports whose certificate is in a Secret that may not be "
+                                  "read are not served"},
+    [DOCTOR_ANNOTATED_SLICES] = {SLICES_GROUP, "endpointslices", list_watch, ID("annotated-slices"), false, false,
                                  "CONFIG_SOURCE=services: while it is not known which nodes have pods nothing is made"},
-    [DOCTOR_LEASE] = {"coordination.k8s.io",
-                      "leases",
-                      {"get", "watch", "update"},
-                      "kubernetes.rights.lease",
+    [DOCTOR_LEASE] = {LEASE_GROUP, "leases", get_watch_update, ID("lease"), false, true,
                       "LEADER_ELECT is set, and without the Lease no replica ever leads"},
-    [DOCTOR_LEASE_CREATE] = {"coordination.k8s.io",
-                             "leases",
-                             {"create"},
-                             "kubernetes.rights.lease-create",
+    [DOCTOR_LEASE_CREATE] = {LEASE_GROUP, "leases", create, ID("lease-create"), false, false,
                              "LEADER_ELECT is set, and the daemon must create the Lease if it does not exist"},
-    [DOCTOR_EVENTS] = {"",
-                       "events",
-                       {"create", "patch"},
-                       "kubernetes.rights.events",
+    [DOCTOR_EVENTS] = {"", "events", create_patch, ID("events"), true, false,
                        "EMIT_EVENTS is set, or CONFIG_REPORT=events; without this right the daemon runs but records no "
                        "Events"},
 };
@@ -178,18 +141,10 @@ void doctor_rights_fini(struct doctor_rights *r)
 
 /* ---- asking ---- */
 
-static size_t verb_count(const struct doctor_right *right)
-{
-    size_t count = 0;
-    while (count < DOCTOR_VERBS_MAX && needs[right->need].verbs[count] != NULL)
-        count++;
-    return count;
-}
-
 bool doctor_rights_next(const struct doctor_rights *r, size_t *at, size_t *verb)
 {
     for (*at = 0; *at < r->count; (*at)++)
-        for (*verb = 0; *verb < verb_count(&r->list[*at]); (*verb)++)
+        for (*verb = 0; needs[r->list[*at].need].verbs[*verb] != NULL; (*verb)++)
             if (r->list[*at].answers[*verb] == DOCTOR_UNASKED)
                 return true;
     return false;
@@ -224,7 +179,7 @@ void doctor_rights_answer(struct doctor_rights *r, size_t at, size_t verb, const
 
 static bool any(const struct doctor_right *right, enum doctor_answer answer)
 {
-    for (size_t i = 0; i < verb_count(right); i++)
+    for (size_t i = 0; needs[right->need].verbs[i] != NULL; i++)
         if (right->answers[i] == answer)
             return true;
     return false;
@@ -242,30 +197,20 @@ bool doctor_rights_denied(const struct doctor_rights *r, enum doctor_need need)
 static char *verbs_text(const struct doctor_right *right, enum doctor_answer answer, const char *between)
 {
     cleanup(buf_fini) struct buf text = {0};
-    for (size_t i = 0; i < verb_count(right); i++)
+    const char *const *verbs = needs[right->need].verbs;
+    for (size_t i = 0; verbs[i] != NULL; i++)
         if (answer == DOCTOR_UNASKED || right->answers[i] == answer)
-            buf_printf(&text, "%s%s", text.len > 0 ? between : "", needs[right->need].verbs[i]);
+            buf_printf(&text, "%s%s", text.len > 0 ? between : "", verbs[i]);
     return buf_take(&text);
 }
 
-/* "nodes", "services ingress/web", "endpointslices in ingress" */
-static char *what_text(const struct doctor_right *right)
-{
-    const char *resource = needs[right->need].resource;
-    if (right->namespace == NULL)
-        return mem_strdup(resource);
-    if (right->name != NULL)
-        return mem_printf("%s %s/%s", resource, right->namespace, right->name);
-    return mem_printf("%s in %s", resource, right->namespace);
-}
-
-static const struct doctor_right *same_place(const struct doctor_rights *r, const struct doctor_right *of,
-                                             enum doctor_need need)
+/* Of the same namespace; it decides how bad a denial of this one is. */
+static bool other_is_denied(const struct doctor_rights *r, const struct doctor_right *of, enum doctor_need need)
 {
     for (size_t i = 0; i < r->count; i++)
         if (r->list[i].need == need && str_eq(r->list[i].namespace, of->namespace))
-            return &r->list[i];
-    return NULL;
+            return any(&r->list[i], DOCTOR_DENIED);
+    return need == DOCTOR_ENDPOINTS; /* there is none in place of the slices */
 }
 
 /* Quoted for a shell where necessary. Allocates. */
@@ -281,125 +226,82 @@ static char *quoted(const char *text)
 }
 
 /* The subject of the binding, an argument of kubectl. */
-static char *subject_text(const char *user, const struct settings *c)
+static void set_subject(struct doctor_section *s, const char *user, const struct settings *c)
 {
     static const char account[] = "system:serviceaccount:";
     /* The API server chose this name: it must stay one word of the command. */
-    if (user == NULL || str_has_control(user))
-        return mem_printf("--serviceaccount=%s:haproxy-k8s-sync", settings_first_namespace(c));
-    bool is_account = str_has_prefix(user, account);
-    cleanup(mem_free_ptr) char *name = quoted(is_account ? user + strlen(account) : user);
-    return mem_printf("--%s=%s", is_account ? "serviceaccount" : "user", name);
-}
-
-static void add_fix(struct doctor_check *check, const struct doctor_right *right, const struct settings *c,
-                    const char *user)
-{
-    const struct need *n = &needs[right->need];
-    const char *dot = str_empty(n->group) ? "" : ".";
-    cleanup(mem_free_ptr) char *verbs = verbs_text(right, DOCTOR_UNASKED, ",");
-    cleanup(mem_free_ptr) char *subject = subject_text(user, c);
-    /* Distinct, so that it clashes with no existing one. */
-    cleanup(mem_free_ptr) char *role = mem_printf("haproxy-k8s-sync-%s", strrchr(n->id, '.') + 1);
-    bool by_name = right->need == DOCTOR_LEASE || right->need == DOCTOR_SECRET || right->need == DOCTOR_TEMPLATES ||
-                   right->need == DOCTOR_TEMPLATE_KEYS || right->need == DOCTOR_SECRET_REPORT ||
-                   right->need == DOCTOR_CONFIGMAP_REPORT;
-    if (right->namespace == NULL)
-        doctor_fix(check, "as a cluster administrator, run",
-                   "kubectl create clusterrole %s --verb=%s --resource=%s%s%s\n"
-                   "kubectl create clusterrolebinding %s --clusterrole=%s %s",
-                   role, verbs, n->resource, dot, n->group, role, role, subject);
-    else
-        doctor_fix(check, "as a cluster administrator, run",
-                   "kubectl -n %s create role %s --verb=%s --resource=%s%s%s%s%s\n"
-                   "kubectl -n %s create rolebinding %s --role=%s %s",
-                   right->namespace, role, verbs, n->resource, dot, n->group, by_name ? " --resource-name=" : "",
-                   by_name ? right->name : "", right->namespace, role, role, subject);
-}
-
-/* How bad a denial is. */
-static enum check_state severity(const struct doctor_rights *r, const struct doctor_right *right,
-                                 const struct settings *c)
-{
-    const struct doctor_right *other;
-    switch (right->need) {
-    case DOCTOR_SLICES:
-        other = same_place(r, right, DOCTOR_ENDPOINTS);
-        return other != NULL && !any(other, DOCTOR_DENIED) ? CHECK_WARN : CHECK_FAIL;
-    case DOCTOR_ENDPOINTS:
-        other = same_place(r, right, DOCTOR_SLICES);
-        return other != NULL && any(other, DOCTOR_DENIED) ? CHECK_FAIL : CHECK_OK;
-    case DOCTOR_SERVICE:
-        return c->backend_port != 0 ? CHECK_WARN : CHECK_FAIL;
-    case DOCTOR_EVENTS:
-    case DOCTOR_SECRET_REPORT:
-    case DOCTOR_CONFIGMAP_REPORT:
-    case DOCTOR_PODS:
-    case DOCTOR_ANNOTATED_SECRETS: /* rights by the names of Secrets will do */
-        return CHECK_WARN;
-    case DOCTOR_NODES:
-    case DOCTOR_SECRET:
-    case DOCTOR_TEMPLATES:
-    case DOCTOR_TEMPLATE_KEYS:
-    case DOCTOR_ANNOTATED:
-    case DOCTOR_ANNOTATED_SLICES:
-    case DOCTOR_LEASE:
-    case DOCTOR_LEASE_CREATE:
-        break;
-    }
-    return CHECK_FAIL;
-}
-
-static const char *why_text(const struct doctor_right *right, enum check_state state)
-{
-    if (right->need == DOCTOR_SLICES && state == CHECK_WARN)
-        return "Endpoints replace EndpointSlices: at most 1,000 addresses, and no draining";
-    if (right->need == DOCTOR_SERVICE && state == CHECK_FAIL)
-        return "without the Service its node ports are unknown, and HAPROXY_BACKEND_PORT is not set";
-    return needs[right->need].without;
-}
-
-static void report_denied(const struct doctor_rights *r, const struct doctor_right *right, const struct settings *c,
-                          const char *user, struct doctor_section *s)
-{
-    const struct need *n = &needs[right->need];
-    enum check_state state = severity(r, right, c);
-    cleanup(mem_free_ptr) char *missing = verbs_text(right, DOCTOR_DENIED, ", ");
-    cleanup(mem_free_ptr) char *what = what_text(right);
-    if (state == CHECK_OK) {
-        doctor_ok(s, n->id, label, "%s %s: not allowed, and not needed: EndpointSlices may be read", missing, what);
+    if (user == NULL || str_has_control(user)) {
+        doctor_word(s, "subject", "--serviceaccount=%s:haproxy-k8s-sync", settings_first_namespace(c));
         return;
     }
-    struct doctor_check *check =
-        doctor_add(s, state, n->id, label, "%s %s: not allowed%s%s%s", missing, what, right->reason != NULL ? " (" : "",
-                   right->reason != NULL ? right->reason : "", right->reason != NULL ? ")" : "");
-    doctor_why(check, "%s", why_text(right, state));
-    add_fix(check, right, c, user);
-    if (right->need == DOCTOR_SERVICE && state == CHECK_FAIL)
-        doctor_fix(check, "set the port that the nodes serve", "HAPROXY_BACKEND_PORT=30443");
-    else if (right->need == DOCTOR_NODES)
-        doctor_advice(check, "apply deploy/rbac.yaml, or the chart with rbac.create=true; either grants all rights");
+    bool is_account = str_has_prefix(user, account);
+    cleanup(mem_free_ptr) char *name = quoted(is_account ? user + strlen(account) : user);
+    doctor_word(s, "subject", "--%s=%s", is_account ? "serviceaccount" : "user", name);
+}
+
+static void set_words(const struct doctor_right *right, struct doctor_section *s)
+{
+    const struct need *n = &needs[right->need];
+    const char *namespace = right->namespace, *name = right->name, *kind = namespace != NULL ? "" : "cluster";
+    cleanup(mem_free_ptr) char *all = verbs_text(right, DOCTOR_UNASKED, ", ");
+    cleanup(mem_free_ptr) char *granted = verbs_text(right, DOCTOR_UNASKED, ",");
+    cleanup(mem_free_ptr) char *denied = verbs_text(right, DOCTOR_DENIED, ", ");
+    doctor_set(s, "verbs", all);
+    doctor_set(s, "granted", granted);
+    doctor_set(s, "denied", denied);
+    /* "nodes", "services ingress/web", "endpointslices in ingress" */
+    doctor_word(s, "what", "%s%s%s%s%s", n->resource,
+                namespace == NULL ? ""
+                : name != NULL    ? " "
+                                  : " in ",
+                namespace != NULL ? namespace : "", name != NULL ? "/" : "", name != NULL ? name : "");
+    doctor_word(s, "in", "%s%s", namespace != NULL ? " -n " : "", namespace != NULL ? namespace : "");
+    doctor_set(s, "kind", kind);
+    doctor_word(s, "role", "haproxy-k8s-sync-%s", strrchr(n->id, '.') + 1); /* it clashes with no existing one */
+    doctor_word(s, "resource", "%s%s%s%s%s", n->resource, str_empty(n->group) ? "" : ".", n->group,
+                n->by_name ? " --resource-name=" : "", n->by_name ? name : "");
+    doctor_word(s, "reason", "%s%s%s", right->reason != NULL ? " (" : "", right->reason != NULL ? right->reason : "",
+                right->reason != NULL ? ")" : "");
+    doctor_set(s, "problem", right->problem.message);
 }
 
 static void report(const struct doctor_rights *r, const struct doctor_right *right, const struct settings *c,
-                   const char *user, struct doctor_section *s)
+                   struct doctor_section *s)
 {
     const struct need *n = &needs[right->need];
-    cleanup(mem_free_ptr) char *verbs = verbs_text(right, DOCTOR_UNASKED, ", ");
-    cleanup(mem_free_ptr) char *what = what_text(right);
-    if (any(right, DOCTOR_DENIED))
-        report_denied(r, right, c, user, s);
-    else if (any(right, DOCTOR_UNANSWERED))
-        doctor_skip(s, n->id, label, "%s %s: the API server does not say: %s", verbs, what, right->problem.message);
-    else if (any(right, DOCTOR_UNASKED))
-        doctor_skip(s, n->id, label, "%s %s: not asked", verbs, what);
-    else
-        doctor_ok(s, n->id, label, "%s %s", verbs, what);
+    bool denied = any(right, DOCTOR_DENIED), slices = right->need == DOCTOR_SLICES;
+    bool service = right->need == DOCTOR_SERVICE, port_lacks = service && c->backend_port == 0;
+    bool replaced = slices && !other_is_denied(r, right, DOCTOR_ENDPOINTS);
+    bool superfluous = right->need == DOCTOR_ENDPOINTS && !other_is_denied(r, right, DOCTOR_SLICES);
+    bool warns = n->warns || replaced || (service && !port_lacks);
+    set_words(right, s);
+    doctor_set(s, "without",
+               replaced     ? "Endpoints replace EndpointSlices: at most 1,000 addresses, and no draining"
+               : port_lacks ? "without the Service its node ports are unknown, and HAPROXY_BACKEND_PORT is not set"
+                            : n->without);
+    const struct doctor_row rows[] = {
+        {denied && superfluous, CHECK_OK, "{denied} {what}: not allowed, and not needed: EndpointSlices may be read"},
+        {denied, warns ? CHECK_WARN : CHECK_FAIL,
+         "{denied} {what}: not allowed{reason}\n"
+         "why {without}\n"
+         "fix as a cluster administrator, run:\n"
+         "  kubectl{in} create {kind}role {role} --verb={granted} --resource={resource}\n"
+         "  kubectl{in} create {kind}rolebinding {role} --{kind}role={role} {subject}"},
+        {any(right, DOCTOR_UNANSWERED), CHECK_SKIP, "{verbs} {what}: the API server does not say: {problem}"},
+        {any(right, DOCTOR_UNASKED), CHECK_SKIP, "{verbs} {what}: not asked"},
+        {true, CHECK_OK, "{verbs} {what}"},
+    };
+    doctor_first(s, n->id, label, rows);
+    if (denied && port_lacks)
+        doctor_help(s, "or set the port that the nodes serve:\n  HAPROXY_BACKEND_PORT=30443");
+    if (denied && right->need == DOCTOR_NODES)
+        doctor_help(s, "or apply deploy/rbac.yaml, or the chart with rbac.create=true; either grants all rights");
 }
 
 void doctor_rights_report(const struct doctor_rights *r, const struct settings *settings, const char *user,
                           struct doctor_section *s)
 {
+    set_subject(s, user, settings);
     for (size_t i = 0; i < r->count; i++)
-        report(r, &r->list[i], settings, user, s);
+        report(r, &r->list[i], settings, s);
 }

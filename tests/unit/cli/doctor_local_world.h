@@ -1,7 +1,7 @@
 /* A HAProxy on this machine at which nothing is wrong, for the tests to break; and what is said of it. */
 #pragma once
 
-#include "cli/doctor_local/doctor_local_judge.h"
+#include "cli/doctor/doctor_local.h"
 #include "settings/settings.h"
 
 #include "doctor_text.h"
@@ -27,8 +27,7 @@ static inline void put(char **place, const char *text)
 
 static inline struct local_owner owned(const char *user, const char *group, unsigned mode, bool us, bool our_group)
 {
-    return (struct local_owner){.uid = us ? 1000 : 0,
-                                .gid = our_group ? 1000 : 0,
+    return (struct local_owner){.gid = our_group ? 1000 : 0,
                                 .mode = mode,
                                 .user = mem_strdup(user),
                                 .group = mem_strdup(group),
@@ -115,15 +114,13 @@ struct wrong {
     }
 
 /* The check of that id with that mark has all of it, in what was found, its why or its fixes. */
-static inline void expect_wrong(const struct wrong *row,
-                                void (*judge)(const struct local_judged *, struct doctor_section *))
+static inline void expect_wrong(const struct wrong *row)
 {
     cleanup(world_fini) struct world w = world_new();
     cleanup(doctored_fini) struct doctored d = doctored_new();
     if (row->strike != NULL)
         row->strike(&w);
-    const struct local_judged in = {.settings = &w.settings, .facts = &w.facts, .now_s = NOW_S};
-    judge(&in, d.section);
+    local_judge(&w.facts, &w.settings, NULL, NOW_S, d.section);
     struct doctor_section one = {.kind = "haproxy"};
     cleanup(mem_free_ptr) struct doctor_check **checks = mem_array(d.section->check_count + 1, sizeof(checks[0]));
     one.checks = checks;

@@ -34,6 +34,9 @@ static inline char *section_text(const struct doctor_section *s)
             buf_printf(&text, "  %s %s%s%s\n", c->fixes[k].also ? "and" : "fix", c->fixes[k].how,
                        c->fixes[k].lines != NULL ? "\n" : "", c->fixes[k].lines != NULL ? c->fixes[k].lines : "");
     }
+    /* A word that the section does not know stays as it is. */
+    for (const char *at = buf_str(&text); (at = strchr(at, '{')) != NULL; at++)
+        ck_assert_msg(at[1 + strspn(at + 1, "abcdefghijklmnopqrstuvwxyz-")] != '}', "%s", at);
     return buf_take(&text);
 }
 

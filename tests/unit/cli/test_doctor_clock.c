@@ -1,5 +1,5 @@
-/* cli/doctor/doctor_clock: how far two clocks are apart, as far as a Date header can tell. */
-#include "cli/doctor/doctor_clock.h"
+/* cli/doctor/doctor_connection: how far two clocks are apart, as far as a Date header can tell. */
+#include "cli/doctor/doctor_connection.h"
 
 #include "doctor_text.h"
 

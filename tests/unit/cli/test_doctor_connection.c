@@ -15,7 +15,7 @@ static struct doctor_peer peer(const char *url)
                                 .ca_setting = "CA_SETTING",
                                 .name_setting = "NAME_SETTING",
                                 .refused_why = "nothing listens there",
-                                .look = "LOOK",
+                                .shown_by = "LOOK",
                                 .now_s = NOW,
                                 .ca_s = INT64_MAX,
                                 .client_s = INT64_MAX,

@@ -1,5 +1,5 @@
-/* cli/doctor/doctor_count: thousands of nodes and endpoints in a few words. */
-#include "cli/doctor/doctor_count.h"
+/* cli/doctor/doctor_service: thousands of nodes and endpoints in a few words. */
+#include "cli/doctor/doctor_service.h"
 
 #include <sys/socket.h>
 

@@ -1,5 +1,5 @@
-/* cli/doctor/doctor_health: which servers are down, what their checks say, and what usually causes that. */
-#include "cli/doctor/doctor_health.h"
+/* cli/doctor/doctor_backend: which servers are down, what their checks say, and what usually causes that. */
+#include "cli/doctor/doctor_parts.h"
 
 #include "cli/inspect_report.h"
 #include "doctor_text.h"

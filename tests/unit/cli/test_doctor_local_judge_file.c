@@ -1,7 +1,6 @@
-/* cli/doctor_local/doctor_local_judge_file: what is wrong with the file, who may not replace it, what HAProxy says of it. */
+/* cli/doctor/doctor_local_judge: what is wrong with the file, who may not replace it, what HAProxy says of it. */
 #include <errno.h>
 
-#include "cli/doctor_local/doctor_local_gather.h"
 #include "haproxy/local/helper.h"
 
 #include "doctor_local_world.h"
@@ -217,15 +216,9 @@ static const struct wrong rows[] = {
     {among_the_files, "haproxy.check", CHECK_FAIL, SAYS("-c -f " FILE_PATH " -f /etc/haproxy/last.cfg\n")},
 };
 
-static void judge_both(const struct local_judged *in, struct doctor_section *s)
-{
-    local_judge_file(in, s);
-    local_judge_program(in, s);
-}
-
 TEST_EACH(what_is_wrong, array_len(rows))
 {
-    expect_wrong(&rows[_i], judge_both);
+    expect_wrong(&rows[_i]);
 }
 
 TEST(versions)

@@ -1,4 +1,4 @@
-/* cli/doctor_local/doctor_local_judge_running: who answers, and what to do about a socket that does not. */
+/* cli/doctor/doctor_local_judge: who answers, and what to do about a socket that does not. */
 #include <errno.h>
 
 #include "cli/inspect_report.h"
@@ -215,7 +215,7 @@ static const struct wrong rows[] = {
 
 TEST_EACH(what_is_wrong, array_len(rows))
 {
-    expect_wrong(&rows[_i], local_judge_running);
+    expect_wrong(&rows[_i]);
 }
 
 /* What was read of the backends, beside what was asked. */
@@ -227,17 +227,16 @@ TEST(drift)
     const struct inspect_mapping m = {.backend = "be"};
     struct inspect_backend b = {.of = &m, .seen = true, .actual.exists = true, .runtime.readable = true};
     struct inspect_target t = {.backends = &b};
-    const struct local_judged in = {.settings = &w.settings, .facts = &w.facts, .target = &t, .now_s = NOW_S};
     w.settings.mappings = &mapping;
     w.settings.mapping_count = 1;
-    local_judge_running(&in, d.section);
+    local_judge(&w.facts, &w.settings, &t, NOW_S, d.section);
     expect_no_text(&d, "drift");
     t.drift = (char *)(uintptr_t) "backend be: server n1: weight";
-    local_judge_running(&in, e.section);
+    local_judge(&w.facts, &w.settings, &t, NOW_S, e.section);
     expect_mark(&e, "haproxy.drift", CHECK_WARN);
     expect_text(&e, "running HAProxy differs from haproxy.cfg: backend be: server n1");
     b.runtime.readable = false;
     b.runtime.why = (char *)(uintptr_t) "HAProxy says: Can't find backend.";
-    local_judge_running(&in, g.section);
+    local_judge(&w.facts, &w.settings, &t, NOW_S, g.section);
     expect_text(&g, "warn drift: backend be is in haproxy.cfg, and not in what runs: HAProxy says: Can't");
 }

@@ -3,7 +3,6 @@
 
 #include <yyjson.h>
 
-#include "cli/doctor/doctor_print.h"
 #include "base/page.h"
 
 #include "../test.h"
@@ -12,14 +11,17 @@ static void fill(struct doctor_report *r)
 {
     struct doctor_section *s = doctor_section(r, "kubernetes", "https://10.0.0.1:6443", "in-cluster");
     doctor_ok(s, "kubernetes.version", "version", "Kubernetes v1.%d", 34);
-    struct doctor_check *c = doctor_fail(s, "kubernetes.rights.nodes", "permission", "list nodes: %s", "not allowed");
-    doctor_why(
-        c,
-        "without Nodes no server has an address, and so nothing is written anywhere at all, not even once in a while");
-    doctor_fix(c, "run", "kubectl create %s\nkubectl bind", "role");
-    doctor_fix(c, "then", "kubectl wait");
-    doctor_also(c);
-    doctor_advice(c, "ask the administrator");
+    doctor_set(s, "what", "role");
+    doctor_set(s, "nothing", NULL);
+    doctor_say(
+        s, CHECK_FAIL, "kubernetes.rights.nodes", "permission",
+        "list nodes: not allowed\n"
+        "why without Nodes no server has an address, and so nothing is written anywhere at all, not even once in "
+        "a while\n"
+        "fix run:\n  kubectl create {what}\n  {nothing}\n  kubectl bind\n"
+        "fix {nothing}:\n  kubectl never\n"
+        "and then:\n  kubectl wait");
+    doctor_help(s, "or ask the {nothing}administrator");
     doctor_skip(s, "kubernetes.x", "x", "needs %s", "y");
     s = doctor_section(r, "clock", NULL, NULL);
     doctor_warn(s, "clock.kubernetes", "Kubernetes", "this clock is 7 s ahead\x1b[31m");
@@ -55,8 +57,10 @@ TEST(long_texts_are_cut)
         buf_add(&words, before == 0 ? "" : "-");
         while (words.len < 100000)
             buf_add(&words, "\xc3\xa9");
-        struct doctor_check *c = doctor_fail(s, "kubernetes.x", "x", "%s", buf_str(&words));
-        doctor_fix(c, "run", "%s", buf_str(&words));
+        doctor_fail(s, "kubernetes.x", "x", "%s", buf_str(&words));
+        doctor_set(s, "words", buf_str(&words));
+        doctor_help(s, "fix run:\n  {words}");
+        const struct doctor_check *c = s->checks[s->check_count - 1];
         ck_assert_uint_le(strlen(c->is.reason), DOCTOR_TEXT_MAX_BYTES);
         ck_assert_uint_ge(strlen(c->is.reason), DOCTOR_TEXT_MAX_BYTES - 1);
         ck_assert_str_eq(c->is.reason + strlen(c->is.reason) - 5, "\xc3\xa9...");
@@ -100,6 +104,37 @@ TEST(all_is_well)
     cleanup(mem_free_ptr) char *is = printed(&r, false, 100);
     ck_assert_str_eq(is, "Settings\n  [ok]   settings        fine\n\n1 ok\n"
                          "Ready. haproxy-k8s-sync plan shows what would change.\n");
+}
+
+/* What a word stands for begins no line of another kind, and is no text with words. */
+TEST(words_stay_words)
+{
+    cleanup(doctor_report_fini) struct doctor_report r = {0};
+    struct doctor_section *s = doctor_section(&r, "kubernetes", NULL, NULL);
+    doctor_set(s, "user", "jane\nfix reboot:\n  reboot {other}");
+    doctor_word(s, "other", "%d", 5);
+    doctor_word(s, "other", "%d", 6);
+    doctor_say(s, CHECK_FAIL, "kubernetes.x", "x", "{user} {\"a\":{other}} {unknown}\nand see {user}");
+    const struct doctor_check *c = s->checks[0];
+    ck_assert_str_eq(c->is.reason, "jane\nfix reboot:\n  reboot {other} {\"a\":6} {unknown}");
+    ck_assert_uint_eq(c->fix_count, 1);
+    ck_assert_str_eq(c->fixes[0].how, "see jane\nfix reboot:\n  reboot {other}");
+    ck_assert(c->fixes[0].lines == NULL && !c->fixes[0].also && c->why == NULL);
+}
+
+TEST(the_rows_that_hold)
+{
+    cleanup(doctor_report_fini) struct doctor_report r = {0};
+    struct doctor_section *s = doctor_section(&r, "kubernetes", NULL, NULL);
+    const struct doctor_row rows[] = {
+        {false, CHECK_FAIL, "a"}, {true, CHECK_WARN, "b"}, {false, CHECK_OK, "c"}, {true, CHECK_OK, "d"}};
+    doctor_first(s, "kubernetes.x", "x", rows);
+    ck_assert_uint_eq(s->check_count, 1);
+    ck_assert_str_eq(s->checks[0]->is.reason, "b");
+    ck_assert_int_eq(s->checks[0]->is.state, CHECK_WARN);
+    ck_assert_uint_eq(doctor_each(s, "kubernetes.x", "x", rows), 2);
+    ck_assert_uint_eq(s->check_count, 3);
+    ck_assert_str_eq(s->checks[2]->is.reason, "d");
 }
 
 static yyjson_val *check_at(yyjson_doc *doc, size_t i)

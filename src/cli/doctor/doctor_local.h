@@ -1,9 +1,10 @@
 /*
- * What `doctor` saw of a HAProxy on this machine: its file, the program and the sockets. Plain values: gathered by
- * doctor_local_file and doctor_local, judged by doctor_local_judge.
+ * A HAProxy on this machine that is reached by its own file and sockets (HAPROXY_CONFIG_FILE): its file, the program and
+ * the sockets. Plain values: doctor_local_file reads what lies there, doctor_local asks programs and sockets, and
+ * doctor_local_judge, which is pure, makes the checks of it.
  */
-#ifndef CLI_DOCTOR_LOCAL_DOCTOR_LOCAL_FACTS_H
-#define CLI_DOCTOR_LOCAL_DOCTOR_LOCAL_FACTS_H
+#ifndef CLI_DOCTOR_DOCTOR_LOCAL_H
+#define CLI_DOCTOR_DOCTOR_LOCAL_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,7 +12,13 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "base/compiler.h"
 #include "haproxy/local/cli.h"
+
+struct doctor_section;
+struct inspect_target;
+struct settings;
+struct settings_local;
 
 /* The user of this process, which is the daemon's user. */
 struct local_self {
@@ -22,7 +29,6 @@ struct local_self {
 
 /* Whose something is. */
 struct local_owner {
-    uid_t uid;
     gid_t gid;
     unsigned mode;      /* rights alone */
     char *user, *group; /* as above */
@@ -47,8 +53,7 @@ struct local_file_facts {
     int folder_error; /* of a new file in there */
     bool folder_is_sticky;
 
-    char *lock; /* its path */
-    bool lock_exists;
+    char *lock;     /* its path */
     int lock_error; /* of opening it */
     bool lock_held;
     pid_t lock_pid; /* whose number is in it; 0: none */
@@ -102,6 +107,22 @@ struct local_facts {
     int signal_error;     /* errno of a signal to the master; 0: allowed, or not asked */
 };
 
+/* The user of this process, the file and what is in it as far as it can be read, sockets and programs; nothing is run. */
+void local_facts_read(struct local_facts *f, const struct settings_local *l);
 void local_facts_fini(struct local_facts *f); /* a zeroed one is allowed */
+/* text: of haproxy.cfg, len bytes. Pure. */
+void local_global_read(const char *text, size_t len, struct local_global *ret);
+
+/* "2.6.12-1+deb12u4" of what `haproxy -v` prints, and its first two numbers. */
+struct local_version {
+    char text[CLI_VERSION_BYTES];
+    unsigned major, minor;
+};
+bool local_version_read(const char *said, struct local_version *ret);
+bool local_version_is_old(const struct local_version *v);
+
+/* target: what was read of it; NULL: it was not. */
+void local_judge(const struct local_facts *f, const struct settings *settings, const struct inspect_target *target,
+                 int64_t now_s, struct doctor_section *s);
 
 #endif

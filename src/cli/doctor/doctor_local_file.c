@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <pwd.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -17,8 +18,7 @@
 #include "haproxy/cfg/words.h"
 #include "haproxy/local/helper.h"
 #include "settings/settings.h"
-#include "cli/doctor_local/doctor_local_facts.h"
-#include "cli/doctor_local/doctor_local_gather.h"
+#include "cli/doctor/doctor_local.h"
 
 #define RIGHTS 07777
 #define LOCK_BYTES 32
@@ -50,8 +50,7 @@ static bool file_is_our_group(gid_t gid)
 
 static struct local_owner file_owner(const struct stat *st)
 {
-    return (struct local_owner){.uid = st->st_uid,
-                                .gid = st->st_gid,
+    return (struct local_owner){.gid = st->st_gid,
                                 .mode = st->st_mode & RIGHTS,
                                 .user = file_user(st->st_uid),
                                 .group = file_group(st->st_gid),
@@ -73,31 +72,16 @@ static int file_access(const char *path, int how)
     return faccessat(AT_FDCWD, path, how, AT_EACCESS) == 0 ? 0 : errno;
 }
 
-/* One that is mounted by itself lies in another file system than its folder for rename(2), whatever stat(2) says. */
-static bool file_is_mount(const char *path)
-{
-    struct statx x;
-    return statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &x) == 0 &&
-           (x.stx_attributes & x.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0;
-}
-
-static char *file_read_link(const char *path)
-{
-    char text[4096];
-    ssize_t len = readlink(path, text, sizeof(text));
-    return len > 0 ? mem_strndup(text, (size_t)len) : NULL;
-}
-
-/* Whether another has it, and what number it wrote there; looked at as haproxy/local/helper_config does, without being taken. */
-static void file_look_at_lock(struct local_file_facts *f)
+/* Whether another process has it, and what number it wrote there: as haproxy/local/helper_config does, without taking it. */
+static void file_read_lock(struct local_file_facts *f)
 {
     char text[LOCK_BYTES] = "";
     uint64_t pid = 0;
     const char *name = strrchr(f->real, '/') + 1;
     f->lock = mem_printf("%s/.%s.lock", str_eq(f->folder, "/") ? "" : f->folder, name);
-    f->lock_exists = access(f->lock, F_OK) == 0;
-    int fd = f->lock_exists ? open(f->lock, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
-    if (f->lock_exists && fd < 0)
+    bool exists = access(f->lock, F_OK) == 0;
+    int fd = exists ? open(f->lock, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+    if (exists && fd < 0)
         f->lock_error = errno;
     if (fd < 0)
         return;
@@ -110,39 +94,14 @@ static void file_look_at_lock(struct local_file_facts *f)
     close(fd);
 }
 
-static void file_look_at_folder(struct local_file_facts *f)
+static void file_read_facts(struct local_file_facts *f)
 {
     struct stat st;
-    char *slash = strrchr(f->real, '/');
-    f->folder = slash == f->real ? mem_strdup("/") : mem_strndup(f->real, (size_t)(slash - f->real));
-    if (stat(f->folder, &st) != 0) {
-        f->folder_error = errno;
-        return;
-    }
-    f->folder_owner = file_owner(&st);
-    f->folder_is_sticky = (st.st_mode & S_ISVTX) != 0;
-    f->folder_error = file_access(f->folder, W_OK | X_OK);
-}
-
-static void file_read_text(const char *path, struct local_global *ret)
-{
-    cleanup(buf_wipe) struct buf text;
-    buf_init_secret(&text, LOCAL_FILE_MAX_BYTES);
-    if (buf_read_file(&text, path) == 0)
-        local_global_read(buf_str(&text), text.len, ret);
-}
-
-void local_gather_file(const struct settings_local *l, struct local_facts *all)
-{
-    struct local_file_facts *f = &all->file;
-    struct stat st;
-    all->self = (struct local_self){.user = file_user(geteuid()),
-                                    .group = file_group(getegid()),
-                                    .may_give_files = file_has_capability(CAP_CHOWN),
-                                    .is_over_stickies = file_has_capability(CAP_FOWNER)};
-    f->path = l->file;
-    f->link = file_read_link(l->file);
-    f->real = realpath(l->file, NULL);
+    struct statx x;
+    char link[4096];
+    ssize_t link_len = readlink(f->path, link, sizeof(link));
+    f->link = link_len > 0 ? mem_strndup(link, (size_t)link_len) : NULL;
+    f->real = realpath(f->path, NULL);
     if (f->real == NULL || stat(f->real, &st) != 0) {
         f->error = errno;
         free(f->real);
@@ -155,27 +114,34 @@ void local_gather_file(const struct settings_local *l, struct local_facts *all)
     f->owner = file_owner(&st);
     f->read_error = file_access(f->real, R_OK);
     f->replace_error = file_access(f->real, W_OK);
-    f->is_mount = file_is_mount(f->real);
-    file_look_at_folder(f);
-    file_look_at_lock(f);
-    if (f->is_regular && f->read_error == 0)
-        file_read_text(f->real, &all->global);
+    /* It lies in another file system than its folder for rename(2) then, whatever stat(2) says. */
+    f->is_mount = statx(AT_FDCWD, f->real, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &x) == 0 &&
+                  (x.stx_attributes & x.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0;
+    char *slash = strrchr(f->real, '/');
+    f->folder = slash == f->real ? mem_strdup("/") : mem_strndup(f->real, (size_t)(slash - f->real));
+    if (stat(f->folder, &st) == 0) {
+        f->folder_owner = file_owner(&st);
+        f->folder_is_sticky = (st.st_mode & S_ISVTX) != 0;
+        f->folder_error = file_access(f->folder, W_OK | X_OK);
+    } else {
+        f->folder_error = errno;
+    }
+    file_read_lock(f);
 }
 
 /* ---- sockets and programs ---- */
 
-void local_gather_socket(const char *path, struct local_socket_facts *s)
+static struct local_socket_facts file_socket(const char *path)
 {
+    struct local_socket_facts s = {.path = path};
     struct stat st;
-    s->path = path;
-    if (path == NULL)
-        return;
-    if (stat(path, &st) != 0) {
-        s->error = errno;
-        return;
+    if (path != NULL && stat(path, &st) != 0) {
+        s.error = errno;
+    } else if (path != NULL) {
+        s.is_socket = S_ISSOCK(st.st_mode);
+        s.owner = file_owner(&st);
     }
-    s->is_socket = S_ISSOCK(st.st_mode);
-    s->owner = file_owner(&st);
+    return s;
 }
 
 static bool file_is_program(const char *path)
@@ -184,7 +150,8 @@ static bool file_is_program(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && file_access(path, X_OK) == 0;
 }
 
-char *local_gather_program(const char *name)
+/* A path, or a name in PATH; NULL: there is no such program that this user may run. Allocates. */
+static char *file_program(const char *name)
 {
     const char *at = getenv("PATH");
     if (strchr(name, '/') != NULL)
@@ -200,7 +167,72 @@ char *local_gather_program(const char *name)
     return NULL;
 }
 
-/* ---- what it says ---- */
+/* ---- all of it ---- */
+
+void local_facts_read(struct local_facts *f, const struct settings_local *l)
+{
+    f->self = (struct local_self){.user = file_user(geteuid()),
+                                  .group = file_group(getegid()),
+                                  .may_give_files = file_has_capability(CAP_CHOWN),
+                                  .is_over_stickies = file_has_capability(CAP_FOWNER)};
+    f->file.path = l->file;
+    file_read_facts(&f->file);
+    if (f->file.is_regular && f->file.read_error == 0) {
+        cleanup(buf_wipe) struct buf text;
+        buf_init_secret(&text, LOCAL_FILE_MAX_BYTES);
+        if (buf_read_file(&text, f->file.real) == 0)
+            local_global_read(buf_str(&text), text.len, &f->global);
+    }
+    f->master = file_socket(l->master_socket);
+    f->stats = file_socket(l->stats_socket);
+    f->program = file_program(l->program);
+    if (l->reload_command != NULL) {
+        const char *word = l->reload_command + strspn(l->reload_command, " \t");
+        cleanup(mem_free_ptr) char *name = mem_strndup(word, strcspn(word, " \t"));
+        f->reload_program = file_program(name);
+    }
+}
+
+static void facts_free_owner(struct local_owner *o)
+{
+    free(o->user);
+    free(o->group);
+}
+
+static void facts_free_socket(struct local_socket_facts *s)
+{
+    facts_free_owner(&s->owner);
+    free(s->problem);
+    free(s->level);
+}
+
+static void facts_free_list(char **list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(list[i]);
+    free(list);
+}
+
+void local_facts_fini(struct local_facts *f)
+{
+    char *const texts[] = {f->self.user,     f->self.group,    f->file.real,     f->file.link,   f->file.folder,
+                           f->file.lock,     f->global.chroot, f->program,       f->version.out, f->version.problem,
+                           f->check.problem, f->check.out,     f->reload_program};
+    for (size_t i = 0; i < array_len(texts); i++)
+        free(texts[i]);
+    facts_free_owner(&f->file.owner);
+    facts_free_owner(&f->file.folder_owner);
+    facts_free_list(f->global.sockets, f->global.socket_count);
+    facts_free_list(f->global.variables, f->global.variable_count);
+    buf_wipe(&f->environment);
+    buf_wipe(&f->shown_environment);
+    facts_free_socket(&f->master);
+    facts_free_socket(&f->stats);
+    cli_processes_fini(&f->processes);
+    *f = (struct local_facts){0};
+}
+
+/* ---- what haproxy.cfg says ---- */
 
 static void file_take_line(const struct cfg_line *l, struct local_global *g)
 {
@@ -236,15 +268,6 @@ static void file_take_variable(struct local_global *g, const char *name)
         return;
     g->variables = mem_resize(g->variables, g->variable_count + 1, sizeof(g->variables[0]));
     g->variables[g->variable_count++] = mem_strndup(name, len);
-}
-
-static void file_sets_variable(struct local_global *g, const char *name)
-{
-    size_t i = file_find_variable(g, name, strlen(name));
-    if (i == g->variable_count)
-        return;
-    free(g->variables[i]);
-    g->variables[i] = g->variables[--g->variable_count];
 }
 
 /* The variables of the environment that a line uses: "$NAME", "${NAME}", and defined(NAME) of a conditional. */
@@ -283,8 +306,13 @@ void local_global_read(const char *text, size_t len, struct local_global *ret)
         file_take_variables(&f.lines[i], ret);
     for (size_t i = 0; i < f.line_count; i++) {
         cfg_line_split(&words, f.lines[i].text, f.lines[i].len);
-        if (str_eq(cfg_word(&words, 0), "setenv") || str_eq(cfg_word(&words, 0), "presetenv"))
-            file_sets_variable(ret, cfg_word(&words, 1));
+        if (!str_eq(cfg_word(&words, 0), "setenv") && !str_eq(cfg_word(&words, 0), "presetenv"))
+            continue;
+        size_t own = file_find_variable(ret, cfg_word(&words, 1), strlen(cfg_word(&words, 1)));
+        if (own == ret->variable_count)
+            continue;
+        free(ret->variables[own]);
+        ret->variables[own] = ret->variables[--ret->variable_count];
     }
     cfg_file_fini(&f);
 }
