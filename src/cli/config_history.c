@@ -12,7 +12,7 @@
 #include "base/rfc3339.h"
 #include "base/str.h"
 #include "configuration/store.h"
-#include "daemon/config/config_requests.h"
+#include "daemon/config/config_engine.h"
 #include "json/write.h"
 #include "settings/settings.h"
 

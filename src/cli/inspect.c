@@ -259,16 +259,13 @@ static void fill(struct inspect *i, struct inspect_report *r)
 
 static void begin_sources(struct inspect *i, const struct settings *settings, const struct log *log)
 {
-    const struct sources_options options = {.services = i->mappings.services,
-                                            .service_count = i->mappings.service_count,
-                                            .node_selector = settings->nodes_watched,
-                                            .log = log};
+    const struct daemon in = {.base = i->base, .settings = settings, .kube = i->clients->kube, .log = log};
     /* Of a whole configuration there is nothing to read but HAProxies. */
     if (i->clients->kube == NULL || i->mappings.service_count == 0) {
         timer_set(&i->deadline, 0);
         return;
     }
-    i->sources = sources_new(i->base, i->clients->kube, &options, on_changed, i);
+    i->sources = sources_new(&in, i->mappings.services, i->mappings.service_count, on_changed, i);
     sources_start(i->sources);
     timer_set(&i->refused, REFUSED_READ_MS);
     timer_set(&i->deadline, i->options->timeout_ms);

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "daemon/config/config_source.h"
 #include "daemon/quarantine.h"
 #include "daemon/services/services_source.h"
 #include "daemon/template/remarks.h"
@@ -91,7 +92,7 @@ static int look_not_read(const struct services_source *source, const struct serv
         fprintf(stderr, "error: Kubernetes API %s: %s\n", o->server, o->problem);
         return EXIT_FAILURE;
     }
-    services_source_ready(source, &checks);
+    services_source_ops.ready(source, &checks);
     checks_print(&checks, &lines);
     fprintf(stderr, "error: Kubernetes could not be read in time (--timeout):\n%s", buf_str(&lines));
     return EXIT_FAILURE;
@@ -131,9 +132,8 @@ static int look_explain(const struct services_source *source, const char *name, 
 static int look_run(struct services_look *l, const struct services_source_options *options,
                     const struct command *command)
 {
-    static const struct services_source_callbacks callbacks = {.made = look_on_made, .failed = look_on_failed};
     struct error err = {0};
-    struct services_source *source = services_source_new(l->base, options, &callbacks, l, &err);
+    struct services_source *source = services_source_new(options, &err);
     if (source == NULL) {
         fprintf(stderr, "error: %s\n", err.message);
         return EXIT_FAILURE;
@@ -142,15 +142,15 @@ static int look_run(struct services_look *l, const struct services_source_option
     timer_init(&l->away, l->base, look_on_away, l);
     timer_set(&l->deadline, command->timeout_ms);
     timer_set(&l->away, AWAY_MS);
-    services_source_start(source);
+    services_source_ops.start(source);
     event_base_dispatch(l->base);
-    services_source_stop(source);
+    services_source_ops.stop(source);
     int status = !l->done                                        ? look_not_read(source, l)
                  : command->services == COMMAND_SERVICES_EXPLAIN ? look_explain(source, command->operand, l->label)
                                                                  : look_view(source, l);
     timer_fini(&l->deadline);
     timer_fini(&l->away);
-    services_source_free(source);
+    services_source_ops.free(source);
     return status;
 }
 
@@ -167,10 +167,10 @@ int services_command(struct event_base *base, const struct settings *settings, c
     struct kube_client *kube = http != NULL ? kube_client_new(http, access, log, &err) : NULL;
     if (kube != NULL && settings->kube_encoding == SETTINGS_KUBE_JSON)
         kube_client_set_json(kube);
-    const struct quarantine_options kept = {.folder = settings->state_dir, .folder_fd = -1, .log = log};
-    struct quarantine *quarantine = quarantine_new(base, &kept);
+    const struct daemon in = {.base = base, .settings = settings, .kube = kube, .log = log};
+    struct quarantine *quarantine = quarantine_new(&in, -1);
     const struct services_source_options options = {
-        .settings = settings, .kube = kube, .quarantine = quarantine, .state_fd = -1, .log = log};
+        .in = &in, .quarantine = quarantine, .state_fd = -1, .made = look_on_made, .failed = look_on_failed, .arg = &l};
     l.kube = kube;
     if (kube == NULL)
         fprintf(stderr, "error: %s\n", err.message);

@@ -11,6 +11,7 @@
 #include "host/timer.h"
 #include "report/checks.h"
 #include "report/telemetry.h"
+#include "settings/settings.h"
 
 #define NAMES_SHOWN 5
 #define VERDICT_WITHIN_MS 3000
@@ -23,7 +24,8 @@ struct verdict {
 };
 
 struct quarantine {
-    struct quarantine_options options;
+    const struct daemon *in;
+    int state_fd;
     void (*again)(void *arg);
     void *arg;
     struct culprits culprits;
@@ -47,15 +49,6 @@ static void verdict_set(struct verdict *to, const struct culprits_verdict *from)
         to->is = from->accepted ? ACCEPTED : REFUSED;
         to->load = from->load;
     }
-}
-
-static void quarantine_keep(struct quarantine *q)
-{
-    struct buf text = {0};
-    culprits_print(&q->culprits, &text);
-    state_text_keep(q->options.folder, q->options.folder_fd, STATE_QUARANTINE, q->kept, buf_str(&text), q->options.log);
-    free(q->kept);
-    q->kept = buf_take(&text);
 }
 
 /* One that changes again and again is tried after a pause. */
@@ -84,26 +77,30 @@ static void quarantine_on_judge(void *arg)
     bool searched = q->culprits.searching, again = culprits_judge(&q->culprits, &v, clock_mono_ms());
     q->checks++;
     if (!searched && q->culprits.searching && !v.accepted)
-        log_warn(q->options.log, "HAProxy refuses the configuration; the objects that it is refused for are searched",
+        log_warn(q->in->log, "HAProxy refuses the configuration; the objects that it is refused for are searched",
                  log_str("error", next->why));
     if (searched && !q->culprits.searching)
-        log_info(q->options.log, "search for objects that HAProxy refuses ended",
+        log_info(q->in->log, "search for objects that HAProxy refuses ended",
                  log_int("found", (int64_t)(culprits_count(&q->culprits))), log_int("checks", (int64_t)q->checks));
     if (!q->culprits.searching)
         q->checks = 0;
     verdict_set(&q->next, NULL);
-    quarantine_keep(q);
+    struct buf text = {0};
+    culprits_print(&q->culprits, &text);
+    state_text_keep(q->in->settings->state_dir, q->state_fd, STATE_QUARANTINE, q->kept, buf_str(&text), q->in->log);
+    free(q->kept);
+    q->kept = buf_take(&text);
     quarantine_wait(q);
     if (again)
         q->again(q->arg);
 }
 
-struct quarantine *quarantine_new(struct event_base *base, const struct quarantine_options *options)
+struct quarantine *quarantine_new(const struct daemon *in, int state_fd)
 {
     struct quarantine *q = mem_alloc(sizeof(*q));
-    q->options = *options;
-    timer_init(&q->judge, base, quarantine_on_judge, q);
-    timer_init(&q->wake, base, quarantine_on_wake, q);
+    *q = (struct quarantine){.in = in, .state_fd = state_fd};
+    timer_init(&q->judge, in->base, quarantine_on_judge, q);
+    timer_init(&q->wake, in->base, quarantine_on_wake, q);
     return q;
 }
 
@@ -133,7 +130,7 @@ void quarantine_begin(struct quarantine *q)
     if (q == NULL)
         return;
     if (!q->read) {
-        cleanup(mem_free_ptr) char *text = state_text_recall(q->options.folder, STATE_QUARANTINE, q->options.log);
+        cleanup(mem_free_ptr) char *text = state_text_recall(q->in->settings->state_dir, STATE_QUARANTINE, q->in->log);
         culprits_read(&q->culprits, text);
         q->read = true;
     }
@@ -298,5 +295,5 @@ void quarantine_check(const struct quarantine *q, struct checks *checks)
 void quarantine_measure(const struct quarantine *q)
 {
     if (q != NULL)
-        metric_set(q->options.telemetry->quarantined_objects, (double)culprits_count(&q->culprits), NULL);
+        metric_set(q->in->telemetry->quarantined_objects, (double)culprits_count(&q->culprits), NULL);
 }

@@ -10,27 +10,13 @@
 #ifndef DAEMON_QUARANTINE_H
 #define DAEMON_QUARANTINE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/log.h"
 #include "configuration/culprits.h"
+#include "daemon/daemon.h"
 
-struct checks;
-struct event_base;
 struct quarantine;
-struct telemetry;
 
-/* Borrowed. */
-struct quarantine_options {
-    const char *folder; /* STATE_DIR, and its descriptor; -1: nothing is kept */
-    int folder_fd;
-    struct telemetry *telemetry;
-    const struct log *log;
-};
-
-struct quarantine *quarantine_new(struct event_base *base, const struct quarantine_options *options) must_check;
+/* state_fd: of STATE_DIR, to write to; -1: nothing is kept. */
+struct quarantine *quarantine_new(const struct daemon *in, int state_fd) must_check;
 /* NULL is allowed in all of these: nothing is left out. */
 void quarantine_free(struct quarantine *q);
 /* The source; from the loop. */

@@ -20,8 +20,9 @@ static void source_on_changed(void *arg, const char *cause, uint64_t received_us
 
 static void source_on_status(void *arg)
 {
-    struct source *s = arg;
-    s->moved(s->arg);
+    const struct source *s = arg;
+    if (s->moved != NULL)
+        s->moved(s->arg);
 }
 
 static void source_on_requested(void *arg, int code)
@@ -33,7 +34,7 @@ static void source_on_requested(void *arg, int code)
         metric_add(s->telemetry->http_requests, 1, "kubernetes", "GET", text, NULL);
     if (code == 403 || code == 404) {
         s->refused_us = clock_mono_us();
-        s->moved(s->arg);
+        source_on_status(s);
     }
 }
 

@@ -29,7 +29,7 @@ struct source {
     uint64_t asked_us;   /* asked again by source_refused_since */
 
     void (*changed)(void *arg, const char *cause, uint64_t received_us);
-    void (*moved)(void *arg); /* its status, or another refusal */
+    void (*moved)(void *arg); /* its status, or another refusal; NULL: not called */
     void *arg;
 };
 

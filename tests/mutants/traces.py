@@ -21,7 +21,7 @@ room("traces", ("test_trace", "test_otlp_exporter", "test_config_trace"), (
     Mutant("a rejection lasts until all run it", CHANGE, "(t->failed || !t->writes)", "!t->writes"),
     Mutant("a change is open for ever", CHANGE, "    config_trace_close(arg, \"unfinished\");\n", "    (void)arg;\n"),
     Mutant("what is replaced goes on", CHANGE, "    config_trace_close(t, \"superseded\");\n", ""),
-    Mutant("who is gone is waited for", CHANGE, "    if (timer_is_set(&t->limit))\n        config_trace_settle(t);\n}", "    (void)t;\n}"),
+    Mutant("who is gone is waited for", CHANGE, "        if (timer_is_set(&t->limit))\n            config_trace_settle(t);\n", ""),
     Mutant("who comes later is in no trace", CHANGE, "(w->done || new)) {", "w->done) {"),
     Mutant("who came is forgotten with the next change", CHANGE, "(struct way){.there = t->ways[i].there};", "(struct way){.there = i < t->first_count};"),
     Mutant("the last cause counts", CHANGE, "if (t == NULL || t->next_cause != NULL)", "if (t == NULL)"),

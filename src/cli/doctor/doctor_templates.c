@@ -5,6 +5,7 @@
 
 #include "base/str.h"
 #include "cli/doctor/doctor_report.h"
+#include "daemon/config/config_source.h"
 #include "daemon/template/remarks.h"
 #include "daemon/template/template_source.h"
 #include "daemon/template/watches.h"
@@ -167,14 +168,14 @@ void doctor_templates(struct event_base *base, const struct template_source_opti
     timer_init(&d.deadline, d.base, on_deadline, &d);
     timer_set(&d.poll, POLL_MS);
     timer_set(&d.deadline, timeout_ms);
-    template_source_start(d.source);
+    template_source_ops.start(d.source);
     event_base_dispatch(d.base);
-    template_source_stop(d.source);
+    template_source_ops.stop(d.source);
     const struct template_view v = template_source_view(d.source);
     struct doctor_section *s = doctor_section(r, "templates", v.from, NULL);
     report_set(&v, s);
     report_render(&v, s);
     timer_fini(&d.poll);
     timer_fini(&d.deadline);
-    template_source_free(d.source);
+    template_source_ops.free(d.source);
 }

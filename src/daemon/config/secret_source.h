@@ -1,9 +1,11 @@
-/* One Secret, or a ConfigMap, which is read as one: watched by its name, so that rights by resourceNames are enough. */
+/* One Secret, or a ConfigMap, which is read as one: watched by its name, so that rights by resourceNames are enough. And what a TLS
+ * Secret has, as HAProxy reads a certificate: its chain, then the key. */
 #ifndef DAEMON_SECRET_SOURCE_H
 #define DAEMON_SECRET_SOURCE_H
 
 #include <stdbool.h>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "kube/informer.h"
 #include "model/objects.h"
@@ -13,6 +15,8 @@ struct event_base;
 struct kube_client;
 struct kube_resource;
 struct secret_source;
+struct storage_files;
+struct storage_known;
 struct telemetry;
 
 struct secret_source_options {
@@ -37,5 +41,12 @@ const struct secret_object *secret_source_object(const struct secret_source *s);
 bool secret_source_synced(const struct secret_source *s);
 struct informer_status secret_source_status(const struct secret_source *s);
 bool secret_source_ready(const struct secret_source *s, struct checks *checks);
+
+/* NULL: it has none of that key. */
+const struct secret_value *secret_value_of(const struct secret_object *o, const char *key);
+/* Adds tls.crt, ca.crt (which may be absent) and tls.key as a certificate of that name. o NULL: there is no such Secret.
+ * known: as of storage_files_add_known. ERROR_INVALID: why it is none, "it has no key tls.key". */
+int secret_certificate_add(const struct secret_object *o, const char *name, struct storage_known *known,
+                           struct storage_files *files, struct error *err) must_check;
 
 #endif

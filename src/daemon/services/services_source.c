@@ -11,13 +11,12 @@
 #include "base/str.h"
 #include "configuration/document.h"
 #include "configuration/file_source.h"
+#include "daemon/config/config_source.h"
 #include "daemon/quarantine.h"
-#include "daemon/services/service_binds.h"
 #include "daemon/services/service_files.h"
 #include "daemon/services/service_report.h"
 #include "daemon/services/service_secrets.h"
 #include "daemon/services/service_rows.h"
-#include "daemon/services/slices_sink.h"
 #include "daemon/source.h"
 #include "daemon/state_text.h"
 #include "daemon/template/remarks.h"
@@ -37,14 +36,16 @@
 #define HEADER "# By haproxy-k8s-sync, of annotated Services: what is changed here is lost.\n"
 #define NOTHING "userlist k8s-service_none\n" /* a configuration has a section */
 
+enum watched { SERVICES, NODES, SLICES, WATCHED };
+
 struct services_source {
     struct services_source_options options;
-    struct services_source_callbacks callbacks;
-    void *arg;
+    const struct daemon *in;
+    const struct settings *settings;
     char *prefix_dot; /* "haproxy-kubefigurator." */
     struct annotated_prefixes prefixes;
     struct kube_resource resource;
-    struct source services, nodes, slices;
+    struct source watches[WATCHED];
     struct service_slices *of_slices;
     struct service_rows *rows;
     struct kube_client_listener listener;
@@ -78,6 +79,11 @@ struct services_gathered {
     struct service_owners held; /* namespaces with a Service that is left out */
 };
 
+static struct cache *services_cache(const struct services_source *s)
+{
+    return s->watches[SERVICES].cache;
+}
+
 static void gather(void *arg, const void *object)
 {
     struct services_gathered *g = arg;
@@ -86,7 +92,7 @@ static void gather(void *arg, const void *object)
 
 static struct services_gathered gather_all(const struct services_source *s)
 {
-    const struct cache *c = s->services.cache;
+    const struct cache *c = services_cache(s);
     struct services_gathered g = {.list = mem_array(cache_count(c), sizeof(g.list[0]))};
     cache_each(c, gather, &g);
     return g;
@@ -118,25 +124,6 @@ static void gather_before(const struct services_source *s, struct services_gathe
         one->annotation_count = was->annotation_count;
         g->list[i] = one;
     }
-}
-
-/* Last good forms that are none any more. */
-struct services_stale {
-    const struct quarantine *q;
-    const char **names;
-    size_t count;
-};
-
-/* What a print asks for. */
-struct services_asked {
-    struct service_rows *rows;
-    const struct service_paths *paths;
-};
-
-static void print_servers(void *arg, const struct service_route *r, struct buf *out)
-{
-    const struct services_asked *a = arg;
-    service_rows_print(a->rows, r, out);
 }
 
 /* ---- remarks ---- */
@@ -175,23 +162,17 @@ static void tell_remarks(struct services_source *s, const struct services_gather
 
 /* ---- from them to a configuration ---- */
 
-static bool services_synced(const struct services_source *s)
-{
-    return source_status(&s->services).synced && source_status(&s->nodes).synced && source_status(&s->slices).synced &&
-           (s->file == NULL || s->before_read);
-}
-
 static bool has_certificate(void *arg, const char *name)
 {
     const struct services_source *s = arg;
-    cleanup(mem_free_ptr) char *path = mem_printf("%s/%s", s->options.settings->services_certificates_dir, name);
+    cleanup(mem_free_ptr) char *path = mem_printf("%s/%s", s->settings->services_certificates_dir, name);
     return access(path, F_OK) == 0;
 }
 
 /* Older consumers take the text alone, and no keys. */
 static bool services_are_published(const struct services_source *s)
 {
-    return s->options.settings->config_target == SETTINGS_TARGET_ETCD;
+    return s->settings->config_target == SETTINGS_TARGET_ETCD;
 }
 
 static bool has_secret(void *arg, const char *name, const char *service, struct buf *why)
@@ -222,7 +203,7 @@ static bool is_withheld(void *arg, const char *service, char **ret_why)
 
 static struct services_rules services_rules_of(const struct services_source *s)
 {
-    const struct settings *settings = s->options.settings;
+    const struct settings *settings = s->settings;
     return (struct services_rules){
         .options = {.cluster = settings->cluster_name,
                     .ports = settings->services_ports.list,
@@ -248,6 +229,18 @@ static struct services_rules services_rules_of(const struct services_source *s)
     };
 }
 
+/* What a print asks for. */
+struct services_asked {
+    struct service_rows *rows;
+    const struct service_paths *paths;
+};
+
+static void print_servers(void *arg, const struct service_route *r, struct buf *out)
+{
+    const struct services_asked *a = arg;
+    service_rows_print(a->rows, r, out);
+}
+
 static char *path_of_secret(void *arg, const char *name)
 {
     const struct services_asked *a = arg;
@@ -258,7 +251,7 @@ static char *path_of_secret(void *arg, const char *name)
 static int services_make_all(const struct services_source *s, const struct services_plan *p,
                              struct storage_files *files, struct buf *text)
 {
-    const struct settings *settings = s->options.settings;
+    const struct settings *settings = s->settings;
     cleanup(service_paths_fini) struct service_paths paths;
     service_paths_init(&paths, &settings->local, files);
     struct services_asked asked = {.rows = s->rows, .paths = &paths};
@@ -282,7 +275,7 @@ static int services_make_all(const struct services_source *s, const struct servi
         service_rows_begin(s->rows, s->composed_ms);
         services_plan_print(p, &how, text);
         service_rows_end(s->rows);
-        log_debug(s->options.log, "configuration made of annotated Services", log_int("ports", s->served),
+        log_debug(s->in->log, "configuration made of annotated Services", log_int("ports", s->served),
                   log_int("computed", service_rows_view(s->rows).computed),
                   log_us_as_ms("took_ms", clock_mono_us() - s->began_us));
     }
@@ -293,14 +286,14 @@ static int services_make_all(const struct services_source *s, const struct servi
 static void services_fail(struct services_source *s, const char *why)
 {
     struct error err = {0};
-    if (s->said != NULL && str_eq(s->said, why))
+    if (str_eq(s->said, why))
         return;
     free(s->said);
     s->said = mem_strdup(why);
     free(s->given);
     s->given = NULL;
     error_set(&err, ERROR_INVALID, ORIGIN ": %s", why);
-    s->callbacks.failed(s->arg, &err);
+    s->options.failed(s->options.arg, &err);
 }
 
 /* ---- what HAProxy refuses ---- */
@@ -342,7 +335,7 @@ static void services_see(const struct services_source *s, const struct annotated
     const char *name = of->service.name;
     if (!quarantine_see(s->options.quarantine, name, services_hash(s, of)))
         return;
-    const void *was = cache_past(s->services.cache, name);
+    const void *was = cache_past(services_cache(s), name);
     cache_put_copy(s->kept, was != NULL ? was : of);
 }
 
@@ -359,6 +352,13 @@ static void use_kept_secrets(void *arg, const void *object)
     }
 }
 
+/* Last good forms that are none any more. */
+struct services_stale {
+    const struct quarantine *q;
+    const char **names;
+    size_t count;
+};
+
 static void gather_stale(void *arg, const void *object)
 {
     const struct annotated_service *of = object;
@@ -367,21 +367,12 @@ static void gather_stale(void *arg, const void *object)
         stale->names[stale->count++] = of->service.name;
 }
 
-static void services_drop_kept(struct services_source *s)
-{
-    struct services_stale stale = {.q = s->options.quarantine,
-                                   .names = mem_array(cache_count(s->kept), sizeof(stale.names[0]))};
-    cache_each(s->kept, gather_stale, &stale);
-    for (size_t i = 0; i < stale.count; i++)
-        (void)cache_delete(s->kept, stale.names[i]);
-    free(stale.names);
-}
-
 /* Whether any is left out. What only a load can refuse is a listener: who brings one is suspected first. */
 static bool services_search(struct services_source *s, const struct services_gathered *services,
                             const struct services_plan *p)
 {
-    quarantine_begin(s->options.quarantine);
+    struct quarantine *q = s->options.quarantine;
+    quarantine_begin(q);
     for (size_t i = 0; i < p->route_count; i++) {
         cleanup(mem_free_ptr) char *at = services_place(&p->routes[i]);
         if (!p->routes[i].refused && service_owners_find(&s->owners, at) == NULL)
@@ -389,10 +380,14 @@ static bool services_search(struct services_source *s, const struct services_gat
     }
     for (size_t i = 0; i < services->count; i++)
         services_see(s, services->list[i]);
-    quarantine_end(s->options.quarantine);
-    cache_forget_past(s->services.cache);
-    services_drop_kept(s);
-    return quarantine_leaves_any_out(s->options.quarantine);
+    quarantine_end(q);
+    cache_forget_past(services_cache(s));
+    struct services_stale stale = {.q = q, .names = mem_array(cache_count(s->kept), sizeof(stale.names[0]))};
+    cache_each(s->kept, gather_stale, &stale);
+    for (size_t i = 0; i < stale.count; i++)
+        (void)cache_delete(s->kept, stale.names[i]);
+    free(stale.names);
+    return quarantine_leaves_any_out(q);
 }
 
 static void services_make(struct services_source *s, const struct services_plan *p)
@@ -412,8 +407,7 @@ static void services_make(struct services_source *s, const struct services_plan 
     free(s->said);
     s->said = NULL;
     bool trial = quarantine_trial(s->options.quarantine);
-    if (s->given != NULL && str_eq(s->given, buf_str(&text)) && str_eq(s->given_files, hash) &&
-        s->given_trial == trial) {
+    if (str_eq(s->given, buf_str(&text)) && str_eq(s->given_files, hash) && s->given_trial == trial) {
         quarantine_gives(s->options.quarantine, true);
         return;
     }
@@ -421,7 +415,7 @@ static void services_make(struct services_source *s, const struct services_plan 
     free(s->given);
     s->given = mem_strdup(buf_str(&text));
     memcpy(s->given_files, hash, sizeof(hash));
-    if (s->callbacks.made(s->arg, ORIGIN, buf_str(&text), text.len, &files) == 0)
+    if (s->options.made(s->options.arg, ORIGIN, buf_str(&text), text.len, &files) == 0)
         return;
     free(s->given);
     s->given = NULL;
@@ -445,15 +439,18 @@ static void services_keep_owners(struct services_source *s, struct service_owner
         s->owners = *of;
     }
     *of = (struct service_owners){0};
-    state_text_keep(s->options.settings->state_dir, s->options.state_fd, STATE_HOST_OWNERS, buf_str(&before),
-                    buf_str(&now), s->options.log);
+    state_text_keep(s->settings->state_dir, s->options.state_fd, STATE_HOST_OWNERS, buf_str(&before), buf_str(&now),
+                    s->in->log);
 }
 
 static void services_compose(void *arg)
 {
     struct services_source *s = arg;
-    const struct settings *settings = s->options.settings;
-    if (!services_synced(s))
+    const struct settings *settings = s->settings;
+    for (size_t i = 0; i < WATCHED; i++)
+        if (!source_status(&s->watches[i]).synced)
+            return;
+    if (s->file != NULL && !s->before_read)
         return;
     uint64_t hold_ms = quarantine_hold_ms(s->options.quarantine);
     if (hold_ms > 0) {
@@ -514,49 +511,29 @@ static void services_compose(void *arg)
     timer_set_sooner(&s->compose, settings->resync_period_ms); /* certificates come and go */
 }
 
-static void services_is_changed(struct services_source *s)
+/* ---- what comes ---- */
+
+static void services_is_changed(void *source)
 {
+    struct services_source *s = source;
     uint64_t now = clock_mono_ms(), free_at = s->composed_ms + REFRACTORY_MS;
     timer_set_sooner(&s->compose, s->composed_ms == 0 || now >= free_at ? 0 : free_at - now);
 }
 
-/* ---- what comes ---- */
-
 /* From inside libcurl. */
-static void services_on_object(void *arg, const char *cause)
+static void services_on_object(void *arg, const char *cause, uint64_t received_us)
 {
     struct services_source *s = arg;
-    log_debug(s->options.log, "objects of annotated Services changed", log_str("cause", cause));
-    services_is_changed(s);
-}
-
-static void services_on_changed(void *arg, const char *cause, uint64_t received_us)
-{
     (void)received_us;
-    services_on_object(arg, cause);
-}
-
-static void services_on_secret(void *arg)
-{
-    services_is_changed(arg);
+    log_debug(s->in->log, "objects of annotated Services changed", log_str("cause", cause));
+    services_is_changed(s);
 }
 
 static void services_on_nodes(void *arg, const char *cause, uint64_t received_us)
 {
     struct services_source *s = arg;
-    (void)received_us;
     service_rows_nodes_changed(s->rows);
-    services_on_object(s, cause);
-}
-
-static void services_on_moved(void *arg)
-{
-    (void)arg;
-}
-
-static void services_on_credentials(void *arg)
-{
-    services_source_poke(arg);
+    services_on_object(s, cause, received_us);
 }
 
 static void services_on_file(void *arg, const char *bytes, size_t len, const char *hash, struct storage_files *files)
@@ -574,99 +551,18 @@ static void services_on_file_failed(void *arg, const struct error *err)
     struct services_source *s = arg;
     free(s->given);
     s->given = NULL; /* it is given again once the file can be read */
-    s->callbacks.failed(s->arg, err);
-}
-
-static int services_make_file(struct services_source *s, struct event_base *base, struct error *err)
-{
-    static const struct file_source_callbacks callbacks = {.changed = services_on_file,
-                                                           .failed = services_on_file_failed};
-    const struct settings *settings = s->options.settings;
-    const struct file_source_options options = {.path = settings->config_file,
-                                                .max_bytes = DOCUMENT_MAX_BYTES,
-                                                .reread_ms = settings->resync_period_ms,
-                                                .once = !settings->config_file_watch};
-    if (settings->config_file == NULL)
-        return 0;
-    s->file = file_source_new(base, &options, &callbacks, s, err);
-    return s->file != NULL ? 0 : -1;
-}
-
-/* What runs, where its file is on this machine. Where it cannot be read, or is not ours, nothing is known of before. */
-static void services_recall(struct services_source *s)
-{
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, DOCUMENT_MAX_BYTES);
-    cleanup(mem_free_ptr) char *owners =
-        state_text_recall(s->options.settings->state_dir, STATE_HOST_OWNERS, s->options.log);
-    service_owners_read(&s->owners, owners);
-    if (s->options.settings->local.file != NULL && buf_read_file(&text, s->options.settings->local.file) == 0)
-        service_rows_recall(s->rows, buf_str(&text));
+    s->options.failed(s->options.arg, err);
 }
 
 /* ---- life ---- */
 
-static void services_watch(struct services_source *s, struct source *of, struct event_base *base,
-                           const struct informer_options *options, const struct informer_sink *sink)
+static void services_source_free(void *source)
 {
-    *of = (struct source){
-        .telemetry = s->options.telemetry, .changed = services_on_changed, .moved = services_on_moved, .arg = s};
-    source_init(of, base, s->options.kube, s->options.log, options, sink);
-}
-
-struct services_source *services_source_new(struct event_base *base, const struct services_source_options *options,
-                                            const struct services_source_callbacks *callbacks, void *arg,
-                                            struct error *err)
-{
-    struct services_source *s = mem_alloc(sizeof(*s));
-    const struct settings *settings = options->settings;
-    s->options = *options;
-    s->callbacks = *callbacks;
-    s->arg = arg;
-    timer_init(&s->compose, base, services_compose, s);
-    s->remarks = remarks_new(REMARKS_OF_ANNOTATIONS, options->log);
-    const struct service_secrets_options secrets = {.kube = options->kube,
-                                                    .known = options->known,
-                                                    .local = settings->local.file != NULL ? &settings->local : NULL,
-                                                    .telemetry = options->telemetry,
-                                                    .log = options->log};
-    s->secrets = service_secrets_new(base, &secrets, services_on_secret, s);
-    if (services_make_file(s, base, err) != 0) {
-        services_source_free(s);
-        return NULL;
-    }
-    s->prefix_dot = mem_printf("%s.", settings->annotation_prefix);
-    s->prefixes = (struct annotated_prefixes){{SERVICES_OWN_PREFIX, s->prefix_dot}};
-    s->resource = kube_annotated_services(&s->prefixes);
-    const struct informer_options services = {.resource = &s->resource, .label_selector = settings->services_label},
-                                  nodes = {.resource = &kube_nodes, .label_selector = settings->nodes_watched},
-                                  slices = {.resource = &kube_service_slices};
-    s->of_slices = service_slices_new();
-    const struct informer_sink sink = slices_sink(s->of_slices);
-    services_watch(s, &s->services, base, &services, NULL);
-    services_watch(s, &s->nodes, base, &nodes, NULL);
-    services_watch(s, &s->slices, base, &slices, &sink);
-    s->nodes.changed = services_on_nodes;
-    s->kept = cache_new(&annotated_service_record);
-    if (options->quarantine != NULL)
-        cache_keep_past(s->services.cache);
-    quarantine_listen(options->quarantine, services_on_secret, s);
-    s->rows = service_rows_new(settings, s->nodes.cache, s->of_slices, options->log);
-    s->listener = (struct kube_client_listener){.on_credentials = services_on_credentials, .arg = s};
-    kube_client_on_credentials(options->kube, &s->listener);
-    return s;
-}
-
-void services_source_free(struct services_source *s)
-{
-    if (s == NULL)
-        return;
-    if (s->prefix_dot != NULL)
-        kube_client_forget_listener(&s->listener);
+    struct services_source *s = source;
+    kube_client_forget_listener(&s->listener);
     service_rows_free(s->rows);
-    source_fini(&s->services);
-    source_fini(&s->nodes);
-    source_fini(&s->slices);
+    for (size_t i = 0; i < WATCHED; i++)
+        source_fini(&s->watches[i]);
     service_slices_free(s->of_slices);
     file_source_free(s->file);
     service_secrets_free(s->secrets);
@@ -684,53 +580,102 @@ void services_source_free(struct services_source *s)
     free(s);
 }
 
-void services_source_start(struct services_source *s)
+/* What runs, where its file is on this machine. Where it cannot be read, or is not this program's, nothing is known of before. */
+static void services_source_start(void *source)
 {
-    if (s == NULL)
-        return;
-    services_recall(s);
+    struct services_source *s = source;
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, DOCUMENT_MAX_BYTES);
+    cleanup(mem_free_ptr) char *owners = state_text_recall(s->settings->state_dir, STATE_HOST_OWNERS, s->in->log);
+    service_owners_read(&s->owners, owners);
+    if (s->settings->local.file != NULL && buf_read_file(&text, s->settings->local.file) == 0)
+        service_rows_recall(s->rows, buf_str(&text));
     if (s->file != NULL)
         file_source_start(s->file);
-    informer_start(s->services.informer);
-    informer_start(s->nodes.informer);
-    informer_start(s->slices.informer);
+    for (size_t i = 0; i < WATCHED; i++)
+        informer_start(s->watches[i].informer);
 }
 
-void services_source_stop(struct services_source *s)
+static void services_source_stop(void *source)
 {
-    if (s == NULL)
-        return;
+    struct services_source *s = source;
     timer_cancel(&s->compose);
-    informer_stop(s->services.informer);
-    informer_stop(s->nodes.informer);
+    for (size_t i = 0; i < WATCHED; i++)
+        informer_stop(s->watches[i].informer);
     service_secrets_stop(s->secrets);
-    informer_stop(s->slices.informer);
 }
 
-void services_source_poke(struct services_source *s)
+static void services_source_poke(void *source)
 {
-    if (s == NULL)
-        return;
+    struct services_source *s = source;
     if (s->file != NULL)
         file_source_poke(s->file);
-    informer_poke(s->services.informer);
-    informer_poke(s->nodes.informer);
+    for (size_t i = 0; i < WATCHED; i++)
+        informer_poke(s->watches[i].informer);
     service_secrets_poke(s->secrets);
-    informer_poke(s->slices.informer);
     services_is_changed(s);
 }
 
-void services_source_tell_to(struct services_source *s, struct events *events)
+struct services_source *services_source_new(const struct services_source_options *options, struct error *err)
 {
-    if (s != NULL)
-        remarks_tell_to(s->remarks, events);
+    static const struct file_source_callbacks of_file = {.changed = services_on_file,
+                                                         .failed = services_on_file_failed};
+    const struct daemon *in = options->in;
+    const struct settings *settings = in->settings;
+    const struct file_source_options file = {.path = settings->config_file,
+                                             .max_bytes = DOCUMENT_MAX_BYTES,
+                                             .reread_ms = settings->resync_period_ms,
+                                             .once = !settings->config_file_watch};
+    struct services_source *s = mem_alloc(sizeof(*s));
+    *s = (struct services_source){.options = *options, .in = in, .settings = settings};
+    if (settings->config_file != NULL && (s->file = file_source_new(in->base, &file, &of_file, s, err)) == NULL) {
+        free(s);
+        return NULL;
+    }
+    timer_init(&s->compose, in->base, services_compose, s);
+    s->remarks = remarks_new(REMARKS_OF_ANNOTATIONS, in->log);
+    s->secrets = service_secrets_new(in, options->known, services_is_changed, s);
+    s->prefix_dot = mem_printf("%s.", settings->annotation_prefix);
+    s->prefixes = (struct annotated_prefixes){{SERVICES_OWN_PREFIX, s->prefix_dot}};
+    s->resource = kube_annotated_services(&s->prefixes);
+    s->of_slices = service_slices_new();
+    const struct informer_sink sink = {.arg = s->of_slices,
+                                       .begin = service_slices_begin,
+                                       .put = service_slices_put,
+                                       .remove = service_slices_delete,
+                                       .keep = service_slices_keep,
+                                       .abort = service_slices_abort,
+                                       .end = service_slices_end,
+                                       .forget = service_slices_forget};
+    const struct informer_options watches[WATCHED] = {
+        [SERVICES] = {.resource = &s->resource, .label_selector = settings->services_label},
+        [NODES] = {.resource = &kube_nodes, .label_selector = settings->nodes_watched},
+        [SLICES] = {.resource = &kube_service_slices}};
+    for (size_t i = 0; i < WATCHED; i++) {
+        s->watches[i] = (struct source){
+            .telemetry = in->telemetry, .changed = i == NODES ? services_on_nodes : services_on_object, .arg = s};
+        source_init(&s->watches[i], in->base, in->kube, in->log, &watches[i], i == SLICES ? &sink : NULL);
+    }
+    s->kept = cache_new(&annotated_service_record);
+    if (options->quarantine != NULL)
+        cache_keep_past(services_cache(s));
+    quarantine_listen(options->quarantine, services_is_changed, s);
+    s->rows = service_rows_new(settings, s->watches[NODES].cache, s->of_slices, in->log);
+    s->listener = (struct kube_client_listener){.on_credentials = services_source_poke, .arg = s};
+    kube_client_on_credentials(in->kube, &s->listener);
+    return s;
 }
 
-void services_source_measure(const struct services_source *s)
+static void services_source_lead(void *source, bool leads, struct events *events)
 {
-    if (s == NULL)
-        return;
-    struct metric *ports = s->options.telemetry->annotated_ports;
+    (void)leads;
+    remarks_tell_to(((struct services_source *)source)->remarks, events);
+}
+
+static void services_source_measure(const void *source)
+{
+    const struct services_source *s = source;
+    struct metric *ports = s->in->telemetry->annotated_ports;
     const struct service_rows_view rows = service_rows_view(s->rows);
     metric_set(ports, (double)s->served, "served", NULL);
     metric_set(ports, (double)s->refused, "refused", NULL);
@@ -738,17 +683,26 @@ void services_source_measure(const struct services_source *s)
     metric_set(ports, (double)rows.kept, "no_endpoint", NULL);
 }
 
-bool services_source_ready(const struct services_source *s, struct checks *checks)
+static bool services_source_ready(const void *source, struct checks *checks)
 {
-    if (s == NULL)
-        return true;
-    bool all = source_ready(&s->services, true, checks);
-    all = source_ready(&s->nodes, true, checks) && all;
-    all = source_ready(&s->slices, true, checks) && all;
+    const struct services_source *s = source;
+    bool all = true;
+    for (size_t i = 0; i < WATCHED; i++)
+        all = source_ready(&s->watches[i], true, checks) && all;
     all = service_secrets_ready(s->secrets, checks) && all;
     service_rows_check(s->rows, checks);
     return all;
 }
+
+const struct source_ops services_source_ops = {.free = services_source_free,
+                                               .start = services_source_start,
+                                               .stop = services_source_stop,
+                                               .poke = services_source_poke,
+                                               .lead = services_source_lead,
+                                               .measure = services_source_measure,
+                                               .ready = services_source_ready};
+
+/* ---- for people ---- */
 
 struct services_view services_source_view(const struct services_source *s)
 {

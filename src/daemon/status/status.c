@@ -18,11 +18,11 @@
 #include "daemon/sources.h"
 #include "report/checks.h"
 #include "daemon/status/status_parts.h"
-#include "daemon/status/status_since.h"
 #include "daemon/targets.h"
 
 struct status {
-    struct status_options options;
+    const struct daemon *in;
+    struct status_parts of;
     const struct desired **desired; /* shared; mappings->count; NULL: not computed yet */
     uint64_t started_mono_ms;
     int64_t started_wall_ms;
@@ -39,17 +39,19 @@ static void on_history(void *arg, const struct history_entry *e)
     s->changed(s->arg);
 }
 
-struct status *status_new(const struct status_options *options, void (*changed)(void *arg), void *arg)
+struct status *status_new(const struct daemon *in, const struct status_parts *parts, void (*changed)(void *arg),
+                          void *arg)
 {
     struct status *s = mem_alloc(sizeof(*s));
-    s->options = *options;
-    s->changed = changed;
-    s->arg = arg;
-    s->decided = (struct history_listener){.added = on_history, .arg = s};
-    history_listen(options->history, &s->decided);
-    s->desired = mem_array(options->mappings->count, sizeof(s->desired[0]));
-    s->started_mono_ms = clock_mono_ms();
-    s->started_wall_ms = (int64_t)clock_wall_ms();
+    *s = (struct status){.in = in,
+                         .of = *parts,
+                         .desired = mem_array(parts->mappings->count, sizeof(s->desired[0])),
+                         .started_mono_ms = clock_mono_ms(),
+                         .started_wall_ms = (int64_t)clock_wall_ms(),
+                         .decided = {.added = on_history, .arg = s},
+                         .changed = changed,
+                         .arg = arg};
+    history_listen(in->history, &s->decided);
     return s;
 }
 
@@ -58,7 +60,7 @@ void status_free(struct status *s)
     if (s == NULL)
         return;
     history_forget_listener(&s->decided);
-    for (size_t i = 0; i < s->options.mappings->count; i++)
+    for (size_t i = 0; i < s->of.mappings->count; i++)
         desired_unref(s->desired[i]);
     status_since_fini(&s->since);
     free(s->desired);
@@ -119,14 +121,6 @@ static void add_certificate(void *arg, const char *peer, const char *which, int6
     json_put_time(l->doc, obj, "not_after", not_after_s * 1000);
 }
 
-static void put_loss_limit(const struct status *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
-{
-    const struct plan_rules rules = rules_for_plan(s->options.settings);
-    yyjson_mut_val *obj = json_put_object(doc, root, "loss_limit");
-    json_put_count(doc, obj, "max_loss_percent", rules.max_loss_percent);
-    json_put_count(doc, obj, "delay_seconds", rules.loss_window_ms / 1000);
-}
-
 /* ---- backends and HAProxies ---- */
 
 static int64_t wall_minus_mono_ms(const struct status *s)
@@ -138,8 +132,8 @@ static void put_backends(const struct status *s, yyjson_mut_doc *doc, yyjson_mut
 {
     yyjson_mut_val *list = json_put_list(doc, root, "backends");
     size_t left = STATUS_LISTS_MAX, memory_left = STATUS_LISTS_MAX;
-    for (size_t i = 0; i < s->options.mappings->count; i++) {
-        const struct mapping *m = &s->options.mappings->list[i];
+    for (size_t i = 0; i < s->of.mappings->count; i++) {
+        const struct mapping *m = &s->of.mappings->list[i];
         yyjson_mut_val *obj = json_add_object(doc, list), *service = NULL;
         json_put_text(doc, obj, "backend", m->backend);
         service = json_put_object(doc, obj, "service");
@@ -158,8 +152,8 @@ static void add_haproxies(const struct status *s, const struct status_now *now, 
                                  .left = STATUS_LISTS_MAX,
                                  .memory_left = STATUS_LISTS_MAX};
     if (now->targets == NULL)
-        for (size_t i = 0; i < settings_haproxy_count(s->options.settings); i++)
-            status_haproxy_add_standby(settings_haproxy_name(s->options.settings, i), l->doc, l->list);
+        for (size_t i = 0; i < settings_haproxy_count(s->in->settings); i++)
+            status_haproxy_add_standby(settings_haproxy_name(s->in->settings, i), l->doc, l->list);
     else
         for (size_t i = 0; i < targets_count(now->targets); i++)
             status_haproxy_add(targets_at(now->targets, i), &h, l->doc, l->list, &l->worst);
@@ -170,7 +164,7 @@ static void add_haproxies(const struct status *s, const struct status_now *now, 
 
 static void put_history(const struct status *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
-    const struct history *j = s->options.history;
+    const struct history *j = s->in->history;
     yyjson_mut_val *list = json_put_list(doc, root, "history");
     for (size_t i = 0; i < history_count(j); i++) {
         const struct history_entry *e = history_at(j, i);
@@ -208,20 +202,6 @@ static int64_t status_wall_ms(const struct status *s, uint64_t mono_ms)
     return mono_ms != 0 ? (int64_t)mono_ms + wall_minus_mono_ms(s) : 0;
 }
 
-static void put_checks(const struct status *s, const struct checks *checks, yyjson_mut_doc *doc, yyjson_mut_val *root)
-{
-    yyjson_mut_val *list = json_put_list(doc, root, "checks");
-    for (size_t i = 0; i < checks->count; i++) {
-        const struct check *c = &checks->list[i];
-        yyjson_mut_val *obj = json_add_object(doc, list);
-        json_put_text(doc, obj, "name", c->name);
-        json_put_text(doc, obj, "state", check_state_word(c->state));
-        json_put_text(doc, obj, "reason", c->reason);
-        json_put_text(doc, obj, "hint", c->hint);
-        json_put_time(doc, obj, "since", status_wall_ms(s, status_since_of(&s->since, c)));
-    }
-}
-
 /* In sync: since the last HAProxy became so. Else what fails first, or has a remark, says it. */
 static int64_t status_holds_since_ms(const struct status *s, const char *state, const struct listing *haproxies)
 {
@@ -239,38 +219,47 @@ static void print_news(const struct status *s, const struct status_now *now, str
     struct listing watches = {.doc = doc, .list = yyjson_mut_arr(doc), .checks = now->checks},
                    certificates = {.doc = doc, .list = yyjson_mut_arr(doc)},
                    haproxies = {.doc = doc, .list = yyjson_mut_arr(doc)};
-    sources_each(s->options.sources, add_watch, &watches);
-    certificates_each(s->options.clients, add_certificate, &certificates);
+    sources_each(s->of.sources, add_watch, &watches);
+    certificates_each(s->of.clients, add_certificate, &certificates);
     add_haproxies(s, now, &haproxies);
     cleanup(mem_free_ptr) char *summary = checks_summary(now->checks, "in sync");
-    json_put_text(doc, root, "version", s->options.version);
-    json_put_text(doc, root, "cluster", s->options.settings->cluster_name);
+    json_put_text(doc, root, "version", s->in->version);
+    json_put_text(doc, root, "cluster", s->in->settings->cluster_name);
     json_put_time(doc, root, "started_at", s->started_wall_ms);
-    json_put_bool(doc, root, "dry_run", s->options.settings->dry_run);
+    json_put_bool(doc, root, "dry_run", s->in->settings->dry_run);
     json_put_bool(doc, root, "stopping", now->stopping);
     const char *state = overall(now, watches.worst > haproxies.worst ? watches.worst : haproxies.worst);
     json_put_text(doc, root, "state", state);
     json_put_time(doc, root, "since", status_holds_since_ms(s, state, &haproxies));
     json_put_text(doc, root, "summary", summary);
     json_put_bool(doc, root, "ready", now->ready);
-    put_checks(s, now->checks, doc, root);
-    const struct leadership_status is = leadership_status(s->options.leadership);
-    yyjson_mut_val *obj = json_put_object(doc, root, "leader");
+    yyjson_mut_val *obj, *checks = json_put_list(doc, root, "checks");
+    for (size_t i = 0; i < now->checks->count; i++) {
+        const struct check *c = &now->checks->list[i];
+        obj = json_add_object(doc, checks);
+        json_put_text(doc, obj, "name", c->name);
+        json_put_text(doc, obj, "state", check_state_word(c->state));
+        json_put_text(doc, obj, "reason", c->reason);
+        json_put_text(doc, obj, "hint", c->hint);
+        json_put_time(doc, obj, "since", status_wall_ms(s, status_since_of(&s->since, c)));
+    }
+    const struct leadership_status is = leadership_status(s->of.leadership);
+    obj = json_put_object(doc, root, "leader");
     json_put_bool(doc, obj, "election", is.election);
     json_put_bool(doc, obj, "leading", is.leading);
     json_put_text(doc, obj, "lease", is.lease);
     json_put_text(doc, obj, "holder", is.holder);
     json_put_text(doc, obj, "problem", is.problem);
-    json_put_count(doc, root, "nodes_known",
-                   s->options.sources != NULL ? cache_count(sources_nodes(s->options.sources)) : 0);
+    json_put_count(doc, root, "nodes_known", s->of.sources != NULL ? cache_count(sources_nodes(s->of.sources)) : 0);
     json_put(doc, root, "watches", watches.list);
     json_put(doc, root, "certificates", certificates.list);
-    put_loss_limit(s, doc, root);
+    const struct plan_rules rules = rules_for_plan(s->in->settings);
+    obj = json_put_object(doc, root, "loss_limit");
+    json_put_count(doc, obj, "max_loss_percent", rules.max_loss_percent);
+    json_put_count(doc, obj, "delay_seconds", rules.loss_window_ms / 1000);
     put_backends(s, doc, root);
     json_put(doc, root, "haproxies", haproxies.list);
-    status_templates_put(now->templates, doc, root);
-    status_services_put(now->services, doc, root);
-    status_etcd_put(now->publisher, now->load_balancers, now->etcd, doc, root);
+    status_source_put(s->of.config, doc, root);
     put_history(s, doc, root);
     json_write(doc, false, json);
     json_free(doc);

@@ -64,20 +64,6 @@ static struct server_view view_of(const struct servers_backend *s, const struct 
     return v;
 }
 
-/* NULL: not checked (in maint), or not known. */
-static const char *health_of(const struct server_view *v)
-{
-    if (v->running == NULL || v->running->admin == RUNTIME_MAINT)
-        return NULL;
-    return runtime_fails_check(v->running) ? "down" : "up";
-}
-
-/* Takes connections as far as its check goes; without a check it does. */
-static bool is_up(const struct server_view *v)
-{
-    return v->place == PLACE_LIVE && v->running != NULL && !v->running->down;
-}
-
 static bool is_down(const struct server_view *v)
 {
     return v->place == PLACE_LIVE && v->running != NULL && runtime_fails_check(v->running);
@@ -98,7 +84,8 @@ static void status_haproxy_add_server(const struct servers_backend *s, const str
     json_put_text(doc, obj, "state", place_names[v->place]);
     json_put_text(doc, obj, "line", v->line->maintenance ? "maintenance" : "live");
     json_put_text(doc, obj, "running", v->running != NULL ? runtime_admin_name(v->running->admin) : NULL);
-    json_put_text(doc, obj, "health", health_of(v));
+    bool checked = v->running != NULL && v->running->admin != RUNTIME_MAINT;
+    json_put_text(doc, obj, "health", !checked ? NULL : runtime_fails_check(v->running) ? "down" : "up");
     json_put_time(doc, obj, "down_since",
                   v->running != NULL && v->running->down_since_s != 0
                       ? (int64_t)v->running->down_since_s * 1000 + h->wall_minus_mono_ms
@@ -109,11 +96,6 @@ static void status_haproxy_add_server(const struct servers_backend *s, const str
 }
 
 /* The notable ones come first: perhaps not all can be listed. */
-static bool is_notable(const struct server_view *v)
-{
-    return v->place == PLACE_DRAINING || v->place == PLACE_LEAVING || v->theirs != RUNTIME_READY || is_down(v);
-}
-
 static void status_haproxy_put_servers(const struct servers_backend *s, struct status_haproxies *h, yyjson_mut_doc *doc,
                                        yyjson_mut_val *obj)
 {
@@ -123,11 +105,14 @@ static void status_haproxy_put_servers(const struct servers_backend *s, struct s
     for (int notable = 1; notable >= 0; notable--) {
         for (size_t i = 0; i < s->at->actual.server_count; i++) {
             const struct server_view v = view_of(s, &s->at->actual.servers[i]);
-            if (is_notable(&v) != (notable == 1))
+            bool is_notable =
+                v.place == PLACE_DRAINING || v.place == PLACE_LEAVING || v.theirs != RUNTIME_READY || is_down(&v);
+            if (is_notable != (notable == 1))
                 continue;
             count[v.place]++;
             overridden += v.theirs != RUNTIME_READY;
-            up += is_up(&v);
+            /* Takes connections as far as its check goes; without a check it does. */
+            up += v.place == PLACE_LIVE && v.running != NULL && !v.running->down;
             down += is_down(&v);
             if (listed < max) {
                 status_haproxy_add_server(s, h, doc, list, &v);
@@ -238,16 +223,6 @@ static int64_t status_haproxy_in_sync_since_ms(const struct target *t, const str
     return since_ms;
 }
 
-/* One that does not answer: everything that is shown of it is as of then. */
-static void put_answers(const struct instance_view *v, const struct status_haproxies *h, yyjson_mut_doc *doc,
-                        yyjson_mut_val *obj)
-{
-    bool answers = !v->away && !v->silent;
-    json_put_bool(doc, obj, "answers", answers);
-    json_put_time(doc, obj, "as_of",
-                  answers || v->answered_ms == 0 ? 0 : (int64_t)v->answered_ms + h->wall_minus_mono_ms);
-}
-
 void status_haproxy_add(const struct target *t, struct status_haproxies *h, yyjson_mut_doc *doc, yyjson_mut_val *list,
                         enum status_state *worst)
 {
@@ -271,7 +246,10 @@ void status_haproxy_add(const struct target *t, struct status_haproxies *h, yyjs
         status_haproxy_put_configuration(t, h, doc, obj, &state, &text);
     json_put_text(doc, obj, "state", status_state_name(state));
     json_put_text(doc, obj, "text", text);
-    put_answers(&v, h, doc, obj);
+    bool answers = !v.away && !v.silent; /* else everything that is shown of it is as of then */
+    json_put_bool(doc, obj, "answers", answers);
+    json_put_time(doc, obj, "as_of",
+                  answers || v.answered_ms == 0 ? 0 : (int64_t)v.answered_ms + h->wall_minus_mono_ms);
     json_put_int_or_null(doc, obj, "version", v.version);
     json_put_int_or_null(doc, obj, "worker_pid", v.worker_pid);
     static const char *const names[] = {

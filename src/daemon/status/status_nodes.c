@@ -53,14 +53,6 @@ static void add_skips(struct listing *l, bool ordinary)
     }
 }
 
-static size_t count_draining(const struct desired *d)
-{
-    size_t draining = 0;
-    for (size_t i = 0; i < d->server_count; i++)
-        draining += d->servers[i].state == SERVER_DRAINING;
-    return draining;
-}
-
 void status_nodes_put(const struct desired *d, yyjson_mut_doc *doc, yyjson_mut_val *obj, size_t *left)
 {
     static const char *const states[] = {[DESIRED_OK] = "ok",
@@ -70,10 +62,12 @@ void status_nodes_put(const struct desired *d, yyjson_mut_doc *doc, yyjson_mut_v
     static const struct desired nothing = {.state = DESIRED_NOT_SYNCED};
     if (d == NULL)
         d = &nothing;
-    size_t draining = count_draining(d), listed = d->server_count + d->skip_count + d->spare_count;
+    size_t draining = 0, listed = d->server_count + d->skip_count + d->spare_count;
     listed = listed < STATUS_LIST_MAX ? listed : STATUS_LIST_MAX;
     listed = listed < *left ? listed : *left;
     *left -= listed;
+    for (size_t i = 0; i < d->server_count; i++)
+        draining += d->servers[i].state == SERVER_DRAINING;
     json_put_text(doc, obj, "state", states[d->state]);
     json_put_text(doc, obj, "problem", d->problem);
     json_put_text(doc, obj, "note", d->note);

@@ -1,4 +1,4 @@
-#include "daemon/status/status_since.h"
+#include "daemon/status/status_parts.h"
 
 #include <stdlib.h>
 

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "configuration/document.h"
 #include "configuration/published.h"
+#include "daemon/config/config_source.h"
 #include "daemon/etcd/etcd_source.h"
 #include "daemon/etcd/publisher.h"
 #include "haproxy/storage_files.h"
@@ -41,6 +42,7 @@ struct issue {
 };
 
 struct producer {
+    struct daemon in;
     struct etcd_client client;
     struct settings settings;
     struct publisher *publisher;
@@ -50,6 +52,7 @@ struct producer {
 };
 
 struct consumer {
+    struct daemon in;
     struct etcd_client client;
     struct etcd_source *source;
     bool tries;                /* what it was given is only to be checked */
@@ -315,9 +318,8 @@ static inline void producer_lead(struct producer *p, bool leads)
 
 static inline void producer_new(struct producer *p)
 {
-    const struct publisher_options options = {
-        .settings = &p->settings, .client = &p->client, .telemetry = &s.telemetry, .log = &s.log};
-    p->publisher = publisher_new(NULL, &options);
+    p->in = (struct daemon){.settings = &p->settings, .telemetry = &s.telemetry, .log = &s.log};
+    p->publisher = publisher_new(&p->in, &p->client, NULL, NULL);
     producer_lead(p, true);
     producer_give(p, p->has);
 }
@@ -381,16 +383,17 @@ static inline void on_failed(void *arg, const struct error *err)
 
 static inline void consumer_new(struct consumer *c)
 {
-    static const struct etcd_source_callbacks callbacks = {.made = on_made, .failed = on_failed};
+    c->in = (struct daemon){.settings = &s.producers[0].settings, .log = &s.log};
     const struct etcd_source_options options = {
-        .settings = &s.producers[0].settings, .client = &c->client, .log = &s.log};
+        .in = &c->in, .client = &c->client, .made = on_made, .failed = on_failed, .arg = c};
     c->given = NULL;
-    c->source = etcd_source_new(NULL, &options, &callbacks, c);
-    etcd_source_start(c->source);
+    c->source = etcd_source_new(&options);
+    etcd_source_ops.start(c->source);
 }
 
 static inline void consumer_die(struct consumer *c)
 {
-    etcd_source_free(c->source);
+    if (c->source != NULL)
+        etcd_source_ops.free(c->source);
     c->source = NULL;
 }
