@@ -43,17 +43,6 @@ static void remark_unknown_option(struct services_plan *p, const struct annotate
            meant != NULL ? meant : "", meant != NULL ? "?" : "");
 }
 
-static char *ports_text(const struct service *s)
-{
-    struct buf text = {0};
-    for (size_t i = 0; i < s->port_count && i < PORTS_SHOWN; i++)
-        buf_printf(&text, "%s%s", i > 0 ? ", " : "",
-                   *s->ports[i].name != '\0' ? s->ports[i].name : "one without a name");
-    if (s->port_count > PORTS_SHOWN)
-        buf_printf(&text, " and %u more", (unsigned)s->port_count - PORTS_SHOWN);
-    return text.len > 0 ? buf_take(&text) : mem_strdup("none");
-}
-
 /* Annotations that no option of a port takes. */
 static void check_names(struct services_plan *p, const struct annotated_service *s, const struct service_notes *notes)
 {
@@ -66,11 +55,16 @@ static void check_names(struct services_plan *p, const struct annotated_service 
                 remark_unknown_option(p, s, s->service.ports[i].name, of[k].annotation->name, of[k].option);
         }
     }
-    cleanup(mem_free_ptr) char *ports = ports_text(&s->service);
+    cleanup(buf_fini) struct buf ports = {0};
+    for (size_t i = 0; i < s->service.port_count && i < PORTS_SHOWN; i++)
+        buf_printf(&ports, "%s%s", i > 0 ? ", " : "",
+                   *s->service.ports[i].name != '\0' ? s->service.ports[i].name : "one without a name");
+    if (s->service.port_count > PORTS_SHOWN)
+        buf_printf(&ports, " and %u more", (unsigned)s->service.port_count - PORTS_SHOWN);
     for (size_t i = 0; i < notes->count; i++)
         if (!notes->list[i].checked)
             remark(p, s, NULL, false, "%s: the Service has no such TCP port; it has %s",
-                   notes->list[i].annotation->name, ports);
+                   notes->list[i].annotation->name, ports.len > 0 ? buf_str(&ports) : "none");
 }
 
 /* Its key in a cache is "namespace/name". */
@@ -166,29 +160,10 @@ static bool refuse_taken(struct services_plan *p, const struct service_route *r,
     return taken;
 }
 
-static void add_redirect(struct services_plan *p, const struct service_route *of, const struct services_rules *rules)
-{
-    struct service_route r = *of;
-    r.backend = NULL;
-    r.redirect = true;
-    r.listen_port = SERVICES_REDIRECT_PORT;
-    if (!refuse_taken(p, &r, rules))
-        route_add(p, &r);
-}
-
 static bool is_of_namespace(const struct service_route *r, const char *namespace)
 {
     size_t len = strlen(namespace);
     return strncmp(r->service->service.name, namespace, len) == 0 && r->service->service.name[len] == '/';
-}
-
-/* Of what is wrong, too, so that no mistake gives a host away. */
-static void keep_host(struct services_plan *p, const struct service_route *r, const struct services_rules *rules)
-{
-    const char *host = r->options.hostname,
-               *before = host != NULL ? service_owners_find(rules->incumbents, host) : NULL;
-    if (before != NULL && is_of_namespace(r, before))
-        service_owners_set(&p->owners, host, before);
 }
 
 /* refused: for something that was said already. */
@@ -207,15 +182,23 @@ static void add_port(struct services_plan *p, const struct annotated_service *s,
     made.place = made.options.listen_ip != NULL ? made.options.listen_ip : ALL_ADDRESSES;
     made.listen_port = made.options.listen_port;
     if (!good || why != NULL || refused || refuse_taken(p, &made, rules)) {
-        keep_host(p, &made, rules);
+        /* It keeps its host name, so that no mistake gives that away. */
+        const char *host = made.options.hostname,
+                   *before = host != NULL ? service_owners_find(rules->incumbents, host) : NULL;
+        if (before != NULL && is_of_namespace(&made, before))
+            service_owners_set(&p->owners, host, before);
         port_options_fini(&made.options);
         return;
     }
     made.backend = mem_printf("k8s-service_%.*s_%s_%s_backend", slash != NULL ? (int)(slash - s->service.name) : 0,
                               s->service.name, slash != NULL ? slash + 1 : s->service.name, port->name);
     route_add(p, &made);
-    if (made.options.redirect)
-        add_redirect(p, &made, rules);
+    struct service_route redirect = made;
+    redirect.backend = NULL;
+    redirect.redirect = true;
+    redirect.listen_port = SERVICES_REDIRECT_PORT;
+    if (made.options.redirect && !refuse_taken(p, &redirect, rules))
+        route_add(p, &redirect);
 }
 
 /* Who set such an annotation for another controller believes that it protects here, too. */
@@ -292,14 +275,6 @@ static int order_of_places(const void *a, const void *b)
     return order != 0 ? order : (x->listen_port > y->listen_port) - (x->listen_port < y->listen_port);
 }
 
-static int order_of_ranks(const struct service_route *x, const struct service_route *y)
-{
-    int order = (x->rank > y->rank) - (x->rank < y->rank);
-    if (order == 0)
-        order = (x->port > y->port) - (x->port < y->port);
-    return order != 0 ? order : x->redirect - y->redirect;
-}
-
 static int order_of_requests(const struct service_route *x, const struct service_route *y)
 {
     int order = order_of_texts(x->options.hostname, y->options.hostname);
@@ -314,10 +289,15 @@ static int order_of_requests(const struct service_route *x, const struct service
 /* Of one path the older stands first. */
 static int order_of_routes(const void *a, const void *b)
 {
+    const struct service_route *x = a, *y = b;
     int order = order_of_places(a, b);
     if (order == 0)
-        order = order_of_requests(a, b);
-    return order != 0 ? order : order_of_ranks(a, b);
+        order = order_of_requests(x, y);
+    if (order == 0)
+        order = (x->rank > y->rank) - (x->rank < y->rank);
+    if (order == 0)
+        order = (x->port > y->port) - (x->port < y->port);
+    return order != 0 ? order : x->redirect - y->redirect;
 }
 
 /* Of one frontend; what is for the address itself stands before what is for all. */
@@ -338,14 +318,6 @@ static void refuse(struct services_plan *p, struct service_route *r, const char 
 
 /* ---- hosts and ports have an owner ---- */
 
-static bool may_be_shared(const char *host, const struct services_rules *rules)
-{
-    bool may = rules->any_owner;
-    for (size_t i = 0; i < rules->shared_host_count && !may; i++)
-        may = str_eq(host, rules->shared_hosts[i]);
-    return may;
-}
-
 /* Routes are in the order of their Services' ages. */
 static void claim_hosts(struct services_plan *p, const struct services_rules *rules)
 {
@@ -354,7 +326,10 @@ static void claim_hosts(struct services_plan *p, const struct services_rules *ru
         for (size_t i = 0; i < p->route_count; i++) {
             struct service_route *r = &p->routes[i];
             const char *host = r->options.hostname;
-            if (host == NULL || r->refused || may_be_shared(host, rules))
+            bool shared = rules->any_owner;
+            for (size_t k = 0; host != NULL && k < rules->shared_host_count && !shared; k++)
+                shared = str_eq(host, rules->shared_hosts[k]);
+            if (host == NULL || r->refused || shared)
                 continue;
             const char *before = service_owners_find(rules->incumbents, host),
                        *owner = service_owners_find(&owners, host);

@@ -15,7 +15,6 @@
 #include "base/compiler.h"
 #include "base/tally.h"
 #include "model/objects.h"
-#include "services/notes.h"
 #include "services/option.h"
 #include "services/owners.h"
 

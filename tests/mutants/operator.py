@@ -24,8 +24,8 @@ room("settings, a password over http", ("test_dataplanes", "test_url"), (
     Mutant("one address is this machine", "settings/url.c", "ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET", "ntohl(v4.s_addr) == INADDR_LOOPBACK"),
 ))
 room("metrics", ("test_metrics",), (
-    Mutant("a peer makes series without an end", METRICS, "return count >= PEER_VALUES_MAX;", "return false;"),
-    Mutant("what one peer does takes the series of another", METRICS, "count += strncmp(s->labels, others, len) == 0;", "count++;"),
+    Mutant("a peer makes series without an end", METRICS, "if (count >= PEER_VALUES_MAX)", "if (false)"),
+    Mutant("what one peer does takes the series of another", METRICS, "count += strncmp(one->labels, buf_str(&others), others.len) == 0;", "count++;"),
     Mutant("series of the configuration are merged", METRICS, "if (s == NULL && x->from_peers)", "if (s == NULL && x->label_count > 0)"),
     Mutant("configured values are cut", METRICS, "x->from_peers && l + 1 == x->label_count ? PEER_VALUE_BYTES", "true ? PEER_VALUE_BYTES"),
     Mutant("what a peer says is as long as it likes", METRICS, "x->from_peers && l + 1 == x->label_count ? PEER_VALUE_BYTES", "false ? PEER_VALUE_BYTES"),
