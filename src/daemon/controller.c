@@ -12,7 +12,6 @@
 #include "net/spiffe.h"
 #include "host/timer.h"
 #include "serve/server.h"
-#include "daemon/certificates.h"
 #include "daemon/clients.h"
 #include "daemon/config/config_engine.h"
 #include "daemon/daemon.h"

@@ -227,28 +227,23 @@ static void about_init(struct about *a, const struct events *e)
     a->trouble_limit.period_ms = LOG_PERIOD_MS;
 }
 
-static struct about *about_objects(struct events *e, const char *namespace)
-{
-    struct about *found;
-    HASH_FIND_STR(e->objects, namespace, found);
-    if (found == NULL && HASH_COUNT(e->objects) == NAMESPACES_MAX)
-        return e->objects;
-    if (found == NULL) {
-        found = mem_alloc(sizeof(*found));
-        found->namespace = mem_strdup(namespace);
-        about_init(found, e);
-        HASH_ADD_KEYPTR(hh, e->objects, found->namespace, strlen(namespace), found);
-    }
-    return found;
-}
-
 void events_tell_about(struct events *e, const struct events_object *o, enum event_reason reason, const char *text)
 {
     if (e == NULL)
         return;
     struct events_object place = *o;
+    struct about *about;
     place.namespace = o->namespace != NULL ? o->namespace : "default";
-    happened(e, about_objects(e, place.namespace), &place, reason, text);
+    HASH_FIND_STR(e->objects, place.namespace, about);
+    if (about == NULL && HASH_COUNT(e->objects) == NAMESPACES_MAX)
+        about = e->objects;
+    if (about == NULL) {
+        about = mem_alloc(sizeof(*about));
+        about->namespace = mem_strdup(place.namespace);
+        about_init(about, e);
+        HASH_ADD_KEYPTR(hh, e->objects, about->namespace, strlen(about->namespace), about);
+    }
+    happened(e, about, &place, reason, text);
 }
 
 /* ---- what the API says ---- */

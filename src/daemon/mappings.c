@@ -62,7 +62,8 @@ static bool rules_manage(const void *settings, const char *server, bool backup)
     return diff_manages(&owner, &line);
 }
 
-struct keep_rules rules_for_keep(const struct settings *settings)
+/* free() its list. */
+static struct keep_rules rules_for_keep(const struct settings *settings)
 {
     size_t count = 0;
     struct keep_backend *list =
@@ -189,7 +190,17 @@ void mapping_state_forget_sent(struct mapping_state *w)
     w->last_announced = NULL;
 }
 
-static void log_skips(struct mapping_state *w, const struct desired *desired, const struct log *log)
+static void log_wait(struct mapping_state *w, const struct desired *desired, const struct log *log)
+{
+    unsigned held_back;
+    if (desired == NULL || desired->state != DESIRED_UNDECIDED ||
+        !log_limit_pass(&w->wait_limit, clock_mono_ms(), desired->problem, &held_back))
+        return;
+    log_error(log, "mapping undecided; nothing is written", log_str("backend", w->mapping->backend),
+              log_str("why", desired->problem));
+}
+
+void mapping_state_log(struct mapping_state *w, const struct desired *desired, const struct log *log)
 {
     /* Endpoints that are not ready are ordinary; what is left out for another reason is logged. */
     cleanup(buf_fini) struct buf text = {0};
@@ -203,23 +214,7 @@ static void log_skips(struct mapping_state *w, const struct desired *desired, co
     if (count > 0 && log_limit_pass(&w->skip_limit, clock_mono_ms(), buf_str(&text), &held_back))
         log_warn(log, "nodes or endpoints left out", log_str("backend", w->mapping->backend), log_int("count", count),
                  log_str("what", buf_str(&text)));
-}
-
-static void log_wait(struct mapping_state *w, const struct desired *desired, const struct log *log)
-{
-    unsigned held_back;
-    if (desired == NULL || desired->state != DESIRED_UNDECIDED ||
-        !log_limit_pass(&w->wait_limit, clock_mono_ms(), desired->problem, &held_back))
-        return;
-    log_error(log, "mapping undecided; nothing is written", log_str("backend", w->mapping->backend),
-              log_str("why", desired->problem));
-}
-
-void mapping_state_log(struct mapping_state *w, const struct desired *desired, const struct log *log)
-{
-    log_skips(w, desired, log);
     log_wait(w, desired, log);
-    unsigned held_back;
     if (desired->note != NULL && log_limit_pass(&w->note_limit, clock_mono_ms(), desired->note, &held_back))
         log_warn(log, "a setting has no effect", log_str("backend", w->mapping->backend),
                  log_str("what", desired->note));

@@ -52,7 +52,6 @@ int mapping_explain(const struct mapping *m, const struct sources *sources, cons
 /* The rules of plan and desired state; what they hold is borrowed from settings. */
 struct mapping_rules rules_for_mapping(const struct settings *settings, const struct settings_mapping *mapping);
 struct plan_rules rules_for_plan(const struct settings *settings);
-struct keep_rules rules_for_keep(const struct settings *settings); /* free() its list */
 
 /* A backend on its way from the caches to the targets: the desired state that they have, and changes that wait. */
 struct mapping_state {

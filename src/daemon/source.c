@@ -52,6 +52,11 @@ static void source_on_relisted(void *arg, const char *resource, const char *reas
         metric_add(s->telemetry->relists, 1, resource, reason, NULL);
 }
 
+static void source_on_credentials(void *arg)
+{
+    informer_poke(((struct source *)arg)->informer);
+}
+
 void source_init(struct source *s, struct event_base *base, struct kube_client *client, const struct log *log,
                  const struct informer_options *options, const struct informer_sink *sink)
 {
@@ -67,10 +72,14 @@ void source_init(struct source *s, struct event_base *base, struct kube_client *
         cache = informer_sink_cache(s->cache);
     }
     s->informer = informer_new(base, client, sink != NULL ? sink : &cache, log, options, &callbacks, s);
+    s->listener = (struct kube_client_listener){.on_credentials = source_on_credentials, .arg = s};
+    kube_client_on_credentials(client, &s->listener);
 }
 
 void source_fini(struct source *s)
 {
+    if (s->informer != NULL)
+        kube_client_forget_listener(&s->listener);
     informer_free(s->informer);
     cache_free(s->cache);
     s->informer = NULL;

@@ -7,19 +7,16 @@
 #ifndef DAEMON_SOURCE_H
 #define DAEMON_SOURCE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "daemon/daemon.h"
+#include "kube/client.h"
 #include "kube/informer.h"
 #include "model/cache.h"
 
-struct checks;
-struct telemetry;
-
 struct source {
     struct informer *informer;
-    struct cache *cache;  /* NULL: another sink */
-    const char *resource; /* "nodes" */
+    struct kube_client_listener listener; /* it asks again at once when credentials come */
+    struct cache *cache;                  /* NULL: another sink */
+    const char *resource;                 /* "nodes" */
     const char
         *scope; /* "ns/name" where there are several Services, "ns" of one namespace's objects; or NULL; borrowed */
     struct telemetry *telemetry;

@@ -30,7 +30,6 @@ struct service_sources {
 struct sources {
     struct kube_client *client;
     const struct log *log;
-    struct kube_client_listener listener;
     struct source nodes;
     struct service_sources *services;
     size_t service_count;
@@ -63,12 +62,6 @@ static bool service_sources_synced(const struct service_sources *s)
 static bool is_pending(const struct service_sources *s, enum service_source which)
 {
     return !is_synced(s, which) && source_status(&s->all[which]).denied == INFORMER_ALLOWED;
-}
-
-static bool service_sources_pending(const struct service_sources *s)
-{
-    return is_pending(s, SOURCE_SERVICE) ||
-           (!endpoints_known(s) && is_pending(s, s->fallback ? SOURCE_ENDPOINTS : SOURCE_SLICES));
 }
 
 static void service_sources_changed(void *arg, const char *cause, uint64_t received_us)
@@ -168,11 +161,6 @@ static void sources_on_nodes_moved(void *arg)
         service_sources_on_moved(&s->services[i]);
 }
 
-static void sources_on_credentials(void *arg)
-{
-    sources_poke(arg);
-}
-
 /* ---- life ---- */
 
 static void service_sources_init(struct service_sources *s, const struct daemon *in, const struct sources_service *of)
@@ -212,7 +200,6 @@ struct sources *sources_new(const struct daemon *in, const struct sources_servic
     struct sources *s = mem_alloc(sizeof(*s));
     *s = (struct sources){.client = in->kube,
                           .log = in->log,
-                          .listener = {.on_credentials = sources_on_credentials, .arg = s},
                           .nodes = {.telemetry = in->telemetry,
                                     .changed = sources_on_nodes_changed,
                                     .moved = sources_on_nodes_moved,
@@ -221,7 +208,6 @@ struct sources *sources_new(const struct daemon *in, const struct sources_servic
                           .service_count = count,
                           .changed = changed,
                           .arg = arg};
-    kube_client_on_credentials(in->kube, &s->listener);
     source_init(&s->nodes, in->base, in->kube, in->log, &nodes, NULL);
     for (size_t i = 0; i < count; i++) {
         s->services[i].of = s;
@@ -234,7 +220,6 @@ void sources_free(struct sources *s)
 {
     if (s == NULL)
         return;
-    kube_client_forget_listener(&s->listener);
     source_fini(&s->nodes);
     for (size_t i = 0; i < s->service_count; i++) {
         for (int which = 0; which < SERVICE_SOURCES; which++)
@@ -312,9 +297,11 @@ bool sources_refused(const struct sources *s)
     if (missing && source_status(&s->nodes).denied == INFORMER_ALLOWED)
         return false;
     for (size_t i = 0; i < s->service_count; i++) {
-        if (service_sources_pending(&s->services[i]))
+        const struct service_sources *one = &s->services[i];
+        if (is_pending(one, SOURCE_SERVICE) ||
+            (!endpoints_known(one) && is_pending(one, one->fallback ? SOURCE_ENDPOINTS : SOURCE_SLICES)))
             return false;
-        missing = missing || !service_sources_synced(&s->services[i]);
+        missing = missing || !service_sources_synced(one);
     }
     return missing;
 }

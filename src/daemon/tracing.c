@@ -31,16 +31,6 @@ struct tracing {
 
 /* ---- who it is ---- */
 
-static void tracing_set_pairs(struct otlp_resource *r, const char *text)
-{
-    cleanup(settings_pairs_fini) struct settings_pairs pairs = {0};
-    const char *why;
-    if (text == NULL || settings_pairs_parse(text, &pairs, &why) != 0) /* checked with the settings */
-        return;
-    for (size_t i = 0; i < pairs.count; i++)
-        otlp_resource_set(r, pairs.list[i].key, pairs.list[i].value);
-}
-
 /* By themselves, then what the settings say, the more special the later. */
 static void tracing_describe(struct tracing *t)
 {
@@ -60,7 +50,12 @@ static void tracing_describe(struct tracing *t)
         if (host[0] != '\0')
             otlp_resource_set(r, "k8s.pod.name", host);
     }
-    tracing_set_pairs(r, s->attributes);
+    cleanup(settings_pairs_fini) struct settings_pairs pairs = {0};
+    const char *why;
+    bool any =
+        s->attributes != NULL && settings_pairs_parse(s->attributes, &pairs, &why) == 0; /* as they were checked */
+    for (size_t i = 0; any && i < pairs.count; i++)
+        otlp_resource_set(r, pairs.list[i].key, pairs.list[i].value);
     if (s->service_name != NULL)
         otlp_resource_set(r, "service.name", s->service_name);
 }

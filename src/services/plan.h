@@ -104,9 +104,6 @@ char *services_place(const struct service_route *r) must_check;
 void services_explain(const struct services_plan *p, const struct annotated_service *s,
                       const struct services_rules *rules, struct buf *out);
 
-/* Whether a route of it may be a redirect, now or later. */
-bool services_may_redirect(const struct service_frontend *f);
-
 /*
  * Files of a frontend, so that another host name or path is no other haproxy.cfg, and that no line of it is too long. Of an HTTP
  * one HOSTS: a request's host, with and without the port, to the host name. PATHS: that name and a path that ends with a slash,

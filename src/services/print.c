@@ -14,12 +14,6 @@
 
 /* ---- files ---- */
 
-bool services_may_redirect(const struct service_frontend *f)
-{
-    const struct service_route *r = f->served;
-    return r->listen_port == SERVICES_REDIRECT_PORT && !r->options.tcp && (r->redirect || !r->options.tls);
-}
-
 bool services_has_file(const struct service_frontend *f, enum services_file which)
 {
     const struct service_route *r = f->served;
@@ -209,7 +203,8 @@ static void print_frontend(const struct service_frontend *f, const struct servic
         buf_printf(out, INDENT "http-request set-var(txn.k8s_host) req.hdr(host),lower,map_str(%s%s)\n", maps, hosts);
         buf_add(out, INDENT "http-request set-var-fmt(txn.k8s_path) \"%[var(txn.k8s_host)]%[path]/\"\n");
         buf_printf(out, INDENT "http-request set-var(txn.k8s_to) var(txn.k8s_path),map_beg(%s%s)\n", maps, paths);
-        if (services_may_redirect(f))
+        /* Where a route may be a redirect, now or later. */
+        if (first->listen_port == SERVICES_REDIRECT_PORT && (first->redirect || !first->options.tls))
             buf_add(out, INDENT "http-request redirect location \"%[var(txn.k8s_to)]%[capture.req.uri]\" code 301 if { "
                                 "var(txn.k8s_to) -m beg " SERVICES_REDIRECT " }\n");
         buf_add(out, INDENT "use_backend %[var(txn.k8s_to)] if { var(txn.k8s_to) -m found }\n");

@@ -15,7 +15,7 @@ room("events", ("test_event_correlator", "test_events", "test_events_about", "te
     Mutant("many different ones are many Events", CORRELATOR, "    if (!c->many && is_one_of_many(&c->groups[reason], hash, now_ms))\n        hash = COMBINED_HASH;\n", ""),
     Mutant("one Event stands for many objects", CORRELATOR, "if (!c->many && is_one", "if (is_one"),
     Mutant("a namespace has the limits of one object", EVENTS, "a->namespace != NULL, e->first_id", "false, e->first_id"),
-    Mutant("all namespaces have the same limits", EVENTS, "if (found == NULL && HASH_COUNT(e->objects) == NAMESPACES_MAX)", "if (e->objects != NULL)"),
+    Mutant("all namespaces have the same limits", EVENTS, "if (about == NULL && HASH_COUNT(e->objects) == NAMESPACES_MAX)", "if (e->objects != NULL)"),
     Mutant("one that is known becomes one of many", CORRELATOR, "        if (g->hashes[i] == hash)\n            return false;\n", ""),
     Mutant("combining never ends", CORRELATOR, "    if (now_ms - g->last_ms > CORRELATOR_ALIKE_MS)\n        g->count = 0;\n", ""),
     Mutant("the same again is another one", CORRELATOR, "if (r->id != 0 && r->reason == reason &&", "if (false && r->reason == reason &&"),

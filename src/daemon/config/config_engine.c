@@ -11,7 +11,7 @@
 #include "configuration/culprits.h"
 #include "configuration/file_source.h"
 #include "configuration/store.h"
-#include "daemon/certificates.h"
+#include "daemon/clients.h"
 #include "daemon/config/config_report.h"
 #include "daemon/config/config_source.h"
 #include "daemon/config/config_trace.h"

@@ -147,7 +147,6 @@ struct secrets {
     struct config_source *of;
     struct secret_source **list; /* the configuration's is the first */
     size_t count;
-    struct kube_client_listener listener;
 };
 
 /* "maps_hosts.map": keys have no '/', so the folder's name and '_' stand in front of the name. */
@@ -249,7 +248,6 @@ static const struct secret_object *secrets_object(const void *source)
 static void secrets_free(void *source)
 {
     struct secrets *c = source;
-    kube_client_forget_listener(&c->listener);
     for (size_t i = 0; i < c->count; i++)
         secret_source_free(c->list[i]);
     free(c->list);
@@ -280,8 +278,6 @@ static void *config_source_make_secrets(struct config_source *s, struct error *e
                                                       .log = in->log};
         c->list[i] = secret_source_new(in->base, in->kube, &options, secrets_on_changed, c);
     }
-    c->listener = (struct kube_client_listener){.on_credentials = secrets_poke, .arg = c};
-    kube_client_on_credentials(in->kube, &c->listener);
     return c;
 }
 

@@ -7,16 +7,11 @@
 #ifndef DAEMON_CONFIG_CONFIG_TRACE_H
 #define DAEMON_CONFIG_CONFIG_TRACE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include "base/compiler.h"
-
+#include "daemon/daemon.h"
 struct config_trace;
 struct configuration_event;
 struct document;
 struct error;
-struct event_base;
-struct tracer;
 
 /* tracer NULL: nothing is recorded. writes: false with DRY_RUN: a change ends when it is validated. */
 struct config_trace *config_trace_new(struct event_base *base, struct tracer *tracer, size_t target_count,

@@ -3,21 +3,13 @@
 #ifndef DAEMON_SECRET_SOURCE_H
 #define DAEMON_SECRET_SOURCE_H
 
-#include <stdbool.h>
-
-#include "base/error.h"
-#include "base/log.h"
+#include "daemon/daemon.h"
 #include "kube/informer.h"
 #include "model/objects.h"
 
-struct checks;
-struct event_base;
-struct kube_client;
 struct kube_resource;
 struct secret_source;
-struct storage_files;
 struct storage_known;
-struct telemetry;
 
 struct secret_source_options {
     const struct kube_resource *of; /* kube_secrets, kube_config_maps */

@@ -41,19 +41,6 @@ struct etcd_report {
 
 /* ---- what there is to say ---- */
 
-/* The worst of them, and why. */
-static enum load_balancer_state report_judge(const struct configuration_view *v, const char **ret_reason)
-{
-    bool failed = str_eq(v->state, "rejected") || v->failure != NULL || v->withdrawn != NULL || v->away;
-    *ret_reason = v->reason != NULL     ? v->reason
-                  : v->evidence != NULL ? v->evidence
-                  : v->away             ? "HAProxy does not answer"
-                                        : "";
-    return failed                                         ? LOAD_BALANCER_FAILED
-           : str_eq(v->state, "applied") && !v->overtaken ? LOAD_BALANCER_IN_SYNC
-                                                          : LOAD_BALANCER_BEHIND;
-}
-
 static void report_fill(const struct etcd_report *r, struct load_balancer *l)
 {
     const struct settings *settings = r->in->settings;
@@ -62,9 +49,16 @@ static void report_fill(const struct etcd_report *r, struct load_balancer *l)
     l->version = etcd_source_version(r->source);
     l->haproxies = mem_array(count, sizeof(l->haproxies[0]));
     for (size_t i = 0; i < count; i++) {
-        const char *reason;
+        /* The worst of them, and why. */
         struct configuration_view v = configuration_view(r->configuration, i);
-        enum load_balancer_state state = report_judge(&v, &reason);
+        bool failed = str_eq(v.state, "rejected") || v.failure != NULL || v.withdrawn != NULL || v.away;
+        enum load_balancer_state state = failed                                       ? LOAD_BALANCER_FAILED
+                                         : str_eq(v.state, "applied") && !v.overtaken ? LOAD_BALANCER_IN_SYNC
+                                                                                      : LOAD_BALANCER_BEHIND;
+        const char *reason = v.reason != NULL     ? v.reason
+                             : v.evidence != NULL ? v.evidence
+                             : v.away             ? "HAProxy does not answer"
+                                                  : "";
         const char *runs = v.runs != NULL ? v.runs : "";
         l->haproxies[l->haproxy_count++] = mem_strdup(settings_haproxy_name(settings, i));
         if (i == 0 && strlen(runs) < sizeof(l->sha256))

@@ -1,69 +1,41 @@
 #include "daemon/services/service_report.h"
 
-#include <stdlib.h>
+#include <yyjson.h>
 
 #include "base/mem.h"
+#include "json/write.h"
 #include "services/plan.h"
 
-static void reported_route_fini(struct reported_route *r)
+static void report_frontend(const struct service_frontend *f, size_t *room, yyjson_mut_doc *doc, yyjson_mut_val *list)
 {
-    free(r->host);
-    free(r->path);
-    free(r->service);
-    free(r->port);
-    free(r->backend);
-    free(r->sends);
-}
-
-void service_report_fini(struct service_report *r)
-{
-    for (size_t i = 0; i < r->count; i++) {
-        struct reported_frontend *f = &r->frontends[i];
-        for (size_t k = 0; k < f->kept; k++)
-            reported_route_fini(&f->routes[k]);
-        free(f->routes);
-        free(f->address);
+    yyjson_mut_val *obj = json_add_object(doc, list);
+    json_put_text(doc, obj, "address", f->served->place);
+    json_put_count(doc, obj, "port", f->served->listen_port);
+    json_put_text(doc, obj, "mode", f->served->options.tcp ? "tcp" : "http");
+    json_put_bool(doc, obj, "tls", f->served->options.tls && !f->served->redirect);
+    json_put_count(doc, obj, "route_count", f->count);
+    yyjson_mut_val *routes = json_put_list(doc, obj, "routes");
+    for (size_t i = 0; i<f->count && * room> 0; i++, (*room)--) {
+        const struct service_route *r = f->routes[i];
+        cleanup(mem_free_ptr) char *redirect = r->redirect ? services_redirect_text(r) : NULL;
+        yyjson_mut_val *route = json_add_object(doc, routes);
+        json_put_text(doc, route, "host", r->options.hostname);
+        json_put_text(doc, route, "path", r->options.path);
+        json_put_text(doc, route, "service", r->service->service.name);
+        json_put_text(doc, route, "port", r->port->name);
+        json_put_text(doc, route, "backend", r->redirect ? NULL : r->backend);
+        json_put_text(doc, route, "redirect", redirect);
     }
-    free(r->frontends);
-    *r = (struct service_report){0};
 }
 
-static struct reported_route reported_route(const struct service_route *r)
-{
-    return (struct reported_route){.host = mem_strdup(r->options.hostname),
-                                   .path = mem_strdup(r->options.path),
-                                   .service = mem_strdup(r->service->service.name),
-                                   .port = mem_strdup(r->port->name),
-                                   .backend = r->redirect ? NULL : mem_strdup(r->backend),
-                                   .sends = r->redirect ? services_redirect_text(r) : NULL};
-}
-
-static void report_frontend(struct service_report *r, const struct service_frontend *of, size_t *room)
-{
-    struct reported_frontend f = {.port = of->served->listen_port,
-                                  .tcp = of->served->options.tcp,
-                                  .tls = of->served->options.tls && !of->served->redirect};
-    f.routes = mem_array(of->count < *room ? of->count : *room, sizeof(f.routes[0]));
-    for (size_t i = 0; i < of->count; i++) {
-        f.route_count++;
-        if (*room == 0)
-            continue;
-        f.routes[f.kept++] = reported_route(of->routes[i]);
-        (*room)--;
-    }
-    f.address = mem_strdup(of->served->place);
-    r->frontends[r->count++] = f;
-}
-
-void service_report_take(struct service_report *r, const struct services_plan *p)
+yyjson_mut_doc *service_report_new(const struct services_plan *p)
 {
     size_t room = SERVICE_REPORT_MAX;
-    service_report_fini(r);
-    r->frontends = mem_array(p->frontend_count < SERVICE_REPORT_MAX ? p->frontend_count : SERVICE_REPORT_MAX,
-                             sizeof(r->frontends[0]));
-    for (size_t i = 0; i < p->frontend_count; i++) {
-        r->frontend_count++;
-        if (room > 0)
-            report_frontend(r, &p->frontends[i], &room);
-    }
+    yyjson_mut_val *root;
+    yyjson_mut_doc *doc = json_new(&root);
+    json_put_count(doc, root, "frontend_count", p->frontend_count);
+    yyjson_mut_val *list = json_put_list(doc, root, "frontends");
+    for (size_t i = 0; i < p->frontend_count && room > 0; i++)
+        report_frontend(&p->frontends[i], &room, doc, list);
+    return doc;
 }

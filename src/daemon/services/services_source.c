@@ -22,6 +22,7 @@
 #include "daemon/template/remarks.h"
 #include "haproxy/storage_files.h"
 #include "host/timer.h"
+#include "json/write.h"
 #include "kube/client.h"
 #include "kube/decode/decode_annotated.h"
 #include "model/service_slices.h"
@@ -48,7 +49,6 @@ struct services_source {
     struct source watches[WATCHED];
     struct service_slices *of_slices;
     struct service_rows *rows;
-    struct kube_client_listener listener;
     struct service_secrets *secrets;
     struct service_binds binds; /* of the last composition */
     struct file_source *file;   /* NULL: nothing stands before */
@@ -66,7 +66,7 @@ struct services_source {
     struct service_owners owners; /* of the last composition; */
     struct service_owners next;   /* once that is accepted, where it gives something up; else empty */
     struct cache *kept; /* of annotated_services: as they were when they were accepted, of those that changed since */
-    struct service_report report;
+    struct yyjson_mut_doc *report; /* daemon/services/service_report; NULL: nothing was composed yet */
 };
 
 /* ---- what is there ---- */
@@ -491,7 +491,8 @@ static void services_compose(void *arg)
         s->served += !plan.routes[i].refused && !plan.routes[i].redirect;
     for (size_t i = 0; i < plan.remark_count; i++)
         s->refused += plan.remarks[i].refused;
-    service_report_take(&s->report, &plan);
+    json_free(s->report);
+    s->report = service_report_new(&plan);
     if (s->served > 0 || settings->allow_empty || quarantine_trial(s->options.quarantine)) {
         services_make(s, &plan);
     } else {
@@ -559,7 +560,6 @@ static void services_on_file_failed(void *arg, const struct error *err)
 static void services_source_free(void *source)
 {
     struct services_source *s = source;
-    kube_client_forget_listener(&s->listener);
     service_rows_free(s->rows);
     for (size_t i = 0; i < WATCHED; i++)
         source_fini(&s->watches[i]);
@@ -567,7 +567,7 @@ static void services_source_free(void *source)
     file_source_free(s->file);
     service_secrets_free(s->secrets);
     service_binds_fini(&s->binds);
-    service_report_fini(&s->report);
+    json_free(s->report);
     remarks_free(s->remarks);
     service_owners_fini(&s->owners);
     service_owners_fini(&s->next);
@@ -661,8 +661,6 @@ struct services_source *services_source_new(const struct services_source_options
         cache_keep_past(services_cache(s));
     quarantine_listen(options->quarantine, services_is_changed, s);
     s->rows = service_rows_new(settings, s->watches[NODES].cache, s->of_slices, in->log);
-    s->listener = (struct kube_client_listener){.on_credentials = services_source_poke, .arg = s};
-    kube_client_on_credentials(in->kube, &s->listener);
     return s;
 }
 
@@ -710,7 +708,7 @@ struct services_view services_source_view(const struct services_source *s)
     return (struct services_view){.services = s->count,
                                   .served = s->served,
                                   .refused = s->refused,
-                                  .report = &s->report,
+                                  .report = s->report,
                                   .remarks = s->remarks,
                                   .problem = s->said,
                                   .no_endpoint = rows.kept,

@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/settings.h"
-#include "daemon/certificates.h"
 #include "daemon/clients.h"
 #include "report/history.h"
 #include "json/write.h"
@@ -88,7 +87,6 @@ struct listing {
     yyjson_mut_val *list;
     const struct checks *checks;
     enum status_state worst;
-    int64_t in_sync_since_ms; /* the last of the HAProxies, wall clock; 0: none is, or it is not known */
 };
 
 static void add_watch(void *arg, const struct source *of)
@@ -145,21 +143,6 @@ static void put_backends(const struct status *s, yyjson_mut_doc *doc, yyjson_mut
     }
 }
 
-static void add_haproxies(const struct status *s, const struct status_now *now, struct listing *l)
-{
-    struct status_haproxies h = {.checks = now->checks,
-                                 .wall_minus_mono_ms = wall_minus_mono_ms(s),
-                                 .left = STATUS_LISTS_MAX,
-                                 .memory_left = STATUS_LISTS_MAX};
-    if (now->targets == NULL)
-        for (size_t i = 0; i < settings_haproxy_count(s->in->settings); i++)
-            status_haproxy_add_standby(settings_haproxy_name(s->in->settings, i), l->doc, l->list);
-    else
-        for (size_t i = 0; i < targets_count(now->targets); i++)
-            status_haproxy_add(targets_at(now->targets, i), &h, l->doc, l->list, &l->worst);
-    l->in_sync_since_ms = h.in_sync_since_ms;
-}
-
 /* ---- history ---- */
 
 static void put_history(const struct status *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
@@ -202,15 +185,6 @@ static int64_t status_wall_ms(const struct status *s, uint64_t mono_ms)
     return mono_ms != 0 ? (int64_t)mono_ms + wall_minus_mono_ms(s) : 0;
 }
 
-/* In sync: since the last HAProxy became so. Else what fails first, or has a remark, says it. */
-static int64_t status_holds_since_ms(const struct status *s, const char *state, const struct listing *haproxies)
-{
-    if (str_eq(state, status_state_name(STATUS_IN_SYNC)))
-        return haproxies->in_sync_since_ms;
-    uint64_t since_ms = status_since_oldest(&s->since, CHECK_FAIL);
-    return status_wall_ms(s, since_ms != 0 ? since_ms : status_since_oldest(&s->since, CHECK_WARN));
-}
-
 /* The part of the document that stays the same while nothing happens. */
 static void print_news(const struct status *s, const struct status_now *now, struct buf *json)
 {
@@ -221,7 +195,14 @@ static void print_news(const struct status *s, const struct status_now *now, str
                    haproxies = {.doc = doc, .list = yyjson_mut_arr(doc)};
     sources_each(s->of.sources, add_watch, &watches);
     certificates_each(s->of.clients, add_certificate, &certificates);
-    add_haproxies(s, now, &haproxies);
+    struct status_haproxies h = {.checks = now->checks,
+                                 .wall_minus_mono_ms = wall_minus_mono_ms(s),
+                                 .left = STATUS_LISTS_MAX,
+                                 .memory_left = STATUS_LISTS_MAX};
+    for (size_t i = 0; now->targets == NULL && i < settings_haproxy_count(s->in->settings); i++)
+        status_haproxy_add_standby(settings_haproxy_name(s->in->settings, i), doc, haproxies.list);
+    for (size_t i = 0; now->targets != NULL && i < targets_count(now->targets); i++)
+        status_haproxy_add(targets_at(now->targets, i), &h, doc, haproxies.list, &haproxies.worst);
     cleanup(mem_free_ptr) char *summary = checks_summary(now->checks, "in sync");
     json_put_text(doc, root, "version", s->in->version);
     json_put_text(doc, root, "cluster", s->in->settings->cluster_name);
@@ -230,7 +211,11 @@ static void print_news(const struct status *s, const struct status_now *now, str
     json_put_bool(doc, root, "stopping", now->stopping);
     const char *state = overall(now, watches.worst > haproxies.worst ? watches.worst : haproxies.worst);
     json_put_text(doc, root, "state", state);
-    json_put_time(doc, root, "since", status_holds_since_ms(s, state, &haproxies));
+    /* In sync: since the last HAProxy became so. Else what fails first, or has a remark, says it. */
+    uint64_t fails_ms = status_since_oldest(&s->since, CHECK_FAIL);
+    uint64_t since_ms = fails_ms != 0 ? fails_ms : status_since_oldest(&s->since, CHECK_WARN);
+    bool in_sync = str_eq(state, status_state_name(STATUS_IN_SYNC));
+    json_put_time(doc, root, "since", in_sync ? h.in_sync_since_ms : status_wall_ms(s, since_ms));
     json_put_text(doc, root, "summary", summary);
     json_put_bool(doc, root, "ready", now->ready);
     yyjson_mut_val *obj, *checks = json_put_list(doc, root, "checks");

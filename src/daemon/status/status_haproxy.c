@@ -212,17 +212,6 @@ static void status_haproxy_put_configuration(const struct target *t, const struc
     *text = check != NULL ? checks_text(check) : NULL;
 }
 
-/* Since all that is managed in it is in sync; wall clock. */
-static int64_t status_haproxy_in_sync_since_ms(const struct target *t, const struct status_haproxies *h)
-{
-    int64_t since_ms = t->configuration != NULL ? configuration_view(t->configuration, t->number).runs_since_ms : 0;
-    for (size_t i = 0; t->servers != NULL && i < t->servers->options.backend_count; i++) {
-        int64_t of_ms = (int64_t)t->servers->backends[i].since_ms + h->wall_minus_mono_ms;
-        since_ms = of_ms > since_ms ? of_ms : since_ms;
-    }
-    return since_ms;
-}
-
 void status_haproxy_add(const struct target *t, struct status_haproxies *h, yyjson_mut_doc *doc, yyjson_mut_val *list,
                         enum status_state *worst)
 {
@@ -261,10 +250,17 @@ void status_haproxy_add(const struct target *t, struct status_haproxies *h, yyjs
     json_put_text(doc, obj, "runtime_verification", verification_state_name(v.verification));
     json_put_text(doc, obj, "drift", v.drift);
     json_put(doc, obj, "backends", backends);
-    int64_t since_ms = state == STATUS_IN_SYNC ? status_haproxy_in_sync_since_ms(t, h) : 0;
-    h->in_sync_since_ms = since_ms > h->in_sync_since_ms ? since_ms : h->in_sync_since_ms;
     if (state > *worst)
         *worst = state;
+    if (state != STATUS_IN_SYNC)
+        return;
+    /* Since all that is managed in it is in sync. */
+    int64_t since_ms = t->configuration != NULL ? configuration_view(t->configuration, t->number).runs_since_ms : 0;
+    h->in_sync_since_ms = since_ms > h->in_sync_since_ms ? since_ms : h->in_sync_since_ms;
+    for (size_t i = 0; e != NULL && i < e->options.backend_count; i++) {
+        since_ms = (int64_t)e->backends[i].since_ms + h->wall_minus_mono_ms;
+        h->in_sync_since_ms = since_ms > h->in_sync_since_ms ? since_ms : h->in_sync_since_ms;
+    }
 }
 
 void status_haproxy_add_standby(const char *url, yyjson_mut_doc *doc, yyjson_mut_val *list)

@@ -57,32 +57,6 @@ void status_memory_put_nodes(const struct server_states *states, int64_t wall_mi
 
 /* ---- of a backend in one HAProxy ---- */
 
-static void memory_put_losses(struct memory_json *j, const struct loss_limit *l)
-{
-    yyjson_mut_val *to = memory_list(j, "losses", l->count);
-    for (size_t i = 0; to != NULL && i < l->count; i++) {
-        yyjson_mut_val *row = memory_add(j, to, l->losses[i].server);
-        memory_time(j, row, "until", l->losses[i].until_ms);
-        json_put_count(j->doc, row, "of", l->losses[i].live);
-        json_put_bool(j->doc, row, "delayed", l->losses[i].held);
-    }
-    json_put_count(j->doc, j->obj, "lost", l->over);
-    json_put_count(j->doc, j->obj, "lost_of", l->of);
-}
-
-static void memory_put_admin_states(struct memory_json *j, const struct admin_states *states)
-{
-    yyjson_mut_val *to = memory_list(j, "admin_states", states->count);
-    for (size_t i = 0; to != NULL && i < states->count; i++) {
-        const struct admin_state *mark = &states->marks[i];
-        yyjson_mut_val *row = memory_add(j, to, mark->name);
-        json_put_text(j->doc, row, "operator", runtime_admin_name(mark->theirs));
-        json_put_text(j->doc, row, "commanded", runtime_admin_name(mark->ours));
-        json_put_bool(j->doc, row, "lost", mark->lost);
-    }
-    json_put_bool(j->doc, j->obj, "admin_states_known", states->looked);
-}
-
 void status_memory_put_servers(struct servers_backend *s, int64_t wall_minus_mono_ms, size_t *left, yyjson_mut_doc *doc,
                                yyjson_mut_val *obj)
 {
@@ -93,22 +67,39 @@ void status_memory_put_servers(struct servers_backend *s, int64_t wall_minus_mon
     json_put_text(doc, j.obj, "file_problem", in.file_problem);
     memory_time(&j, j.obj, "paused_until", in.conflict ? s->conflict.until_ms : 0);
     json_put_text(doc, j.obj, "reverted", in.conflict ? s->last.reverted_how : NULL);
-    memory_put_losses(&j, &s->loss_limit);
+    const struct loss_limit *l = &s->loss_limit;
+    yyjson_mut_val *to = memory_list(&j, "losses", l->count);
+    for (size_t i = 0; to != NULL && i < l->count; i++) {
+        yyjson_mut_val *row = memory_add(&j, to, l->losses[i].server);
+        memory_time(&j, row, "until", l->losses[i].until_ms);
+        json_put_count(doc, row, "of", l->losses[i].live);
+        json_put_bool(doc, row, "delayed", l->losses[i].held);
+    }
+    json_put_count(doc, j.obj, "lost", l->over);
+    json_put_count(doc, j.obj, "lost_of", l->of);
     const struct parking *p = s->parking;
     struct parking_memory is;
     size_t count = 0;
     while (p != NULL && parking_memory(p, count, &is))
         count++;
-    yyjson_mut_val *to = memory_list(&j, "parked", count);
+    to = memory_list(&j, "parked", count);
     for (size_t i = 0; to != NULL && i < count; i++) {
         (void)parking_memory(p, i, &is);
         yyjson_mut_val *row = memory_add(&j, to, is.server);
         memory_time(&j, row, "since", is.since_ms);
         json_put_bool(j.doc, row, "spare", is.spare);
     }
-    memory_put_admin_states(&j, &s->states);
-    yyjson_mut_val *nodes = memory_list(&j, "nodes", s->desired->alias_count);
-    for (size_t i = 0; nodes != NULL && i < s->desired->alias_count; i++)
-        json_put_text(doc, memory_add(&j, nodes, s->desired->aliases[i].name), "node", s->desired->aliases[i].node);
+    to = memory_list(&j, "admin_states", s->states.count);
+    for (size_t i = 0; to != NULL && i < s->states.count; i++) {
+        const struct admin_state *mark = &s->states.marks[i];
+        yyjson_mut_val *row = memory_add(&j, to, mark->name);
+        json_put_text(doc, row, "operator", runtime_admin_name(mark->theirs));
+        json_put_text(doc, row, "commanded", runtime_admin_name(mark->ours));
+        json_put_bool(doc, row, "lost", mark->lost);
+    }
+    json_put_bool(doc, j.obj, "admin_states_known", s->states.looked);
+    to = memory_list(&j, "nodes", s->desired->alias_count);
+    for (size_t i = 0; to != NULL && i < s->desired->alias_count; i++)
+        json_put_text(doc, memory_add(&j, to, s->desired->aliases[i].name), "node", s->desired->aliases[i].node);
     json_put_bool(doc, j.obj, "complete", j.complete);
 }

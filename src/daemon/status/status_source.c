@@ -6,7 +6,6 @@
 #include "daemon/etcd/etcd_source.h"
 #include "daemon/etcd/load_balancers.h"
 #include "daemon/etcd/publisher.h"
-#include "daemon/services/service_report.h"
 #include "daemon/services/services_source.h"
 #include "daemon/status/status_parts.h"
 #include "daemon/template/remarks.h"
@@ -121,27 +120,6 @@ static void put_templates(const struct template_source *t, yyjson_mut_doc *doc, 
 
 /* ---- annotated Services ---- */
 
-static void add_frontend(const struct reported_frontend *f, yyjson_mut_doc *doc, yyjson_mut_val *list)
-{
-    yyjson_mut_val *obj = json_add_object(doc, list);
-    json_put_text(doc, obj, "address", f->address);
-    json_put_count(doc, obj, "port", f->port);
-    json_put_text(doc, obj, "mode", f->tcp ? "tcp" : "http");
-    json_put_bool(doc, obj, "tls", f->tls);
-    json_put_count(doc, obj, "route_count", f->route_count);
-    yyjson_mut_val *routes = json_put_list(doc, obj, "routes");
-    for (size_t i = 0; i < f->kept; i++) {
-        const struct reported_route *r = &f->routes[i];
-        yyjson_mut_val *route = json_add_object(doc, routes);
-        json_put_text(doc, route, "host", r->host);
-        json_put_text(doc, route, "path", r->path);
-        json_put_text(doc, route, "service", r->service);
-        json_put_text(doc, route, "port", r->port);
-        json_put_text(doc, route, "backend", r->backend);
-        json_put_text(doc, route, "redirect", r->sends);
-    }
-}
-
 static void put_services(const struct services_source *s, yyjson_mut_doc *doc, yyjson_mut_val *obj)
 {
     const struct services_view v = services_source_view(s);
@@ -152,10 +130,13 @@ static void put_services(const struct services_source *s, yyjson_mut_doc *doc, y
     json_put_count(doc, obj, "no_endpoint", v.no_endpoint);
     json_put_count(doc, obj, "removal_delayed", v.delayed);
     json_put_text(doc, obj, "problem", v.problem);
-    json_put_count(doc, obj, "frontend_count", v.report->frontend_count);
-    yyjson_mut_val *frontends = json_put_list(doc, obj, "frontends");
-    for (size_t i = 0; i < v.report->count; i++)
-        add_frontend(&v.report->frontends[i], doc, frontends);
+    yyjson_mut_val *report = v.report != NULL ? yyjson_mut_doc_get_root(v.report) : NULL;
+    yyjson_mut_val *frontends = yyjson_mut_obj_get(report, "frontends");
+    json_put_count(doc, obj, "frontend_count", yyjson_mut_get_uint(yyjson_mut_obj_get(report, "frontend_count")));
+    if (frontends != NULL)
+        json_put(doc, obj, "frontends", yyjson_mut_val_mut_copy(doc, frontends));
+    else
+        json_put_list(doc, obj, "frontends");
     json_put_count(doc, obj, "remarks", remarks_count(v.remarks));
     yyjson_mut_val *list = json_put_list(doc, obj, "remark_list");
     add_remarks(v.remarks, false, true, &room, doc, list);
@@ -203,13 +184,6 @@ static void put_producer(const struct config_engine *e, yyjson_mut_doc *doc, yyj
     put_load_balancers(config_engine_load_balancers(e), v.version, doc, json_put_object(doc, obj, "load_balancers"));
 }
 
-static void put_consumer(const struct etcd_source *s, yyjson_mut_doc *doc, yyjson_mut_val *obj)
-{
-    json_put_text(doc, obj, "role", "load balancer");
-    json_put_count(doc, obj, "version", etcd_source_version(s));
-    json_put_text(doc, obj, "problem", etcd_source_problem(s));
-}
-
 void status_source_put(const struct config_engine *e, yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
     const struct config_source *source = config_engine_source(e);
@@ -226,8 +200,12 @@ void status_source_put(const struct config_engine *e, yyjson_mut_doc *doc, yyjso
         json_put_text(doc, root, "services", NULL);
     if (config_engine_publisher(e) != NULL)
         put_producer(e, doc, json_put_object(doc, root, "etcd"));
-    else if (etcd != NULL)
-        put_consumer(etcd, doc, json_put_object(doc, root, "etcd"));
-    else
+    else if (etcd == NULL)
         json_put_text(doc, root, "etcd", NULL);
+    if (etcd == NULL)
+        return;
+    yyjson_mut_val *obj = json_put_object(doc, root, "etcd");
+    json_put_text(doc, obj, "role", "load balancer");
+    json_put_count(doc, obj, "version", etcd_source_version(etcd));
+    json_put_text(doc, obj, "problem", etcd_source_problem(etcd));
 }
