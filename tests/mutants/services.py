@@ -79,7 +79,7 @@ room("services: plan", ("test_services_plan",), (
     Mutant("a host is unknown with its port", MAP, '"%s %s\\n%s:%u %s\\n", host, host, host, r->listen_port, host);', '"%s %s\\n", host, host);'),
     Mutant("a redirect is to port 443, whichever it is", MAP, "return o->listen_port == 443 ?", "return true ?"),
     Mutant("a Data Plane API renames a map", MAP, "*c == '.' ? '_'", "*c == '.' ? '.'"),
-    Mutant("no frontend redirects but one that does now", MAP, "(r->redirect || !r->options.tls)", "r->redirect"),
+    Mutant("no frontend redirects but one that does now", MAP, "(first->redirect || !first->options.tls)", "first->redirect"),
     Mutant("the backend of a refused route is printed", PRINT, "if (!p->routes[i].refused && !p->routes[i].redirect)", "if (!p->routes[i].redirect)"),
     Mutant("certificates are verified by nobody", PRINT, "o->backends_verify ? ", "false ? "),
 ))

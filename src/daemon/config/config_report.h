@@ -24,7 +24,7 @@ void config_report_free(struct config_report *r); /* NULL is allowed */
 void config_report_take(struct config_report *r, const struct configuration_event *e);
 /* The Secret is another one; it may lack what was written. */
 void config_report_source_changed(struct config_report *r);
-/* report: a struct config_report. Of daemon/certificates; peer: a URL, or "kubernetes". */
+/* For certificates_each; report: a struct config_report. */
 void config_report_certificate(void *report, const char *peer, const char *which, int64_t not_after_s);
 /* This replica leads no longer: another one writes, and has what is to be said of the document. */
 void config_report_stop(struct config_report *r);
