@@ -176,7 +176,7 @@ int services_command(struct event_base *base, const struct settings *settings, c
         fprintf(stderr, "error: %s\n", err.message);
     else
         status = look_run(&l, &options, command);
-    if (quarantine_leaves_any_out(quarantine))
+    if (culprits_leaves_any_out(quarantine_culprits(quarantine)))
         fputs("note: what HAProxy refuses is shown as left out; /status of the daemon says what it serves as before\n",
               stderr);
     quarantine_free(quarantine);

@@ -72,7 +72,7 @@ struct dataplane_client *clients_dataplane(struct event_base *base, const struct
                                            struct settings_dataplane *d, const struct clients_hooks *hooks,
                                            const struct log *log, struct error *err) must_check;
 
-/* HAPROXY_DATAPLANE_CA_FILE and those beside it, read now. *ret is NULL where no URL is https, or SPIFFE stands in. Warns if nothing is
+/* HAPROXY_DATAPLANE_CA_FILE and its like, read now. *ret is NULL where no URL is https, or SPIFFE stands in. Warns if nothing is
  * verified. ERROR_INVALID naming the variable and its file. */
 int clients_dataplane_tls(const struct settings *settings, const struct log *log, struct tls_files **ret,
                           struct error *err) must_check;

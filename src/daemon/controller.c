@@ -35,7 +35,7 @@
 #define HEARTBEAT_DEAD_MS 30000
 #define STOP_DEADLINE_MS 4000
 #define STATUS_TIMES 1000   /* looking at the checks takes no more than 1/1000 of the time */
-#define DONE_MS 50          /* how often `apply` looks whether it is */
+#define DONE_MS 50          /* how often `apply` checks whether it is */
 #define LAST_TRACES_MS 1000 /* of these, when all else has ended */
 #define SERVERS 3
 
@@ -45,7 +45,7 @@ struct controller {
     struct events *events; /* NULL: switched off */
     struct config_engine *config;
     struct status *status;           /* NULL: there is no status page */
-    struct server *servers[SERVERS]; /* NULL: not wanted */
+    struct server *servers[SERVERS]; /* NULL: not set */
     struct notify *notify;           /* NULL: not under systemd */
     struct clients clients;
     struct clients_hooks hooks;
@@ -65,7 +65,7 @@ struct controller {
     uint64_t taken_up_ms; /* when a change was last taken up; 0: never */
     uint64_t pause_ms;    /* until the next one is */
     uint64_t beat_ms;
-    uint64_t status_after_ms; /* the checks are not looked at before, for the status page */
+    uint64_t status_after_ms; /* the status page needs no checks before */
     bool stopping;
 };
 
@@ -76,11 +76,11 @@ static bool compute(struct controller *c, size_t which, uint64_t *due_ms)
 {
     struct mapping_state *w = &c->states[which];
     cleanup(desired_unref_ptr) const struct desired *desired = mapping_update(w->mapping, c->sources, c->taken_up_ms);
-    mapping_state_log(w, desired, c->in.log);
     status_take(c->status, which, desired);
     if (desired->due_ms != 0 && (*due_ms == 0 || desired->due_ms < *due_ms))
         *due_ms = desired->due_ms;
     bool news = mapping_state_take(w, desired) && c->targets != NULL && !c->stepping_down;
+    mapping_state_log(w, c->in.log);
     if (news)
         targets_set_desired(c->targets, which, desired, w->cause != NULL ? w->cause : "a drain ended", w->event_us);
     w->dirty = false;

@@ -190,8 +190,9 @@ void mapping_state_forget_sent(struct mapping_state *w)
     w->last_announced = NULL;
 }
 
-static void log_wait(struct mapping_state *w, const struct desired *desired, const struct log *log)
+void mapping_state_log_wait(struct mapping_state *w, const struct log *log)
 {
+    const struct desired *desired = w->last;
     unsigned held_back;
     if (desired == NULL || desired->state != DESIRED_UNDECIDED ||
         !log_limit_pass(&w->wait_limit, clock_mono_ms(), desired->problem, &held_back))
@@ -200,8 +201,9 @@ static void log_wait(struct mapping_state *w, const struct desired *desired, con
               log_str("why", desired->problem));
 }
 
-void mapping_state_log(struct mapping_state *w, const struct desired *desired, const struct log *log)
+void mapping_state_log(struct mapping_state *w, const struct log *log)
 {
+    const struct desired *desired = w->last;
     /* Endpoints that are not ready are ordinary; what is left out for another reason is logged. */
     cleanup(buf_fini) struct buf text = {0};
     size_t count = 0;
@@ -214,13 +216,8 @@ void mapping_state_log(struct mapping_state *w, const struct desired *desired, c
     if (count > 0 && log_limit_pass(&w->skip_limit, clock_mono_ms(), buf_str(&text), &held_back))
         log_warn(log, "nodes or endpoints left out", log_str("backend", w->mapping->backend), log_int("count", count),
                  log_str("what", buf_str(&text)));
-    log_wait(w, desired, log);
+    mapping_state_log_wait(w, log);
     if (desired->note != NULL && log_limit_pass(&w->note_limit, clock_mono_ms(), desired->note, &held_back))
         log_warn(log, "a setting has no effect", log_str("backend", w->mapping->backend),
                  log_str("what", desired->note));
-}
-
-void mapping_state_log_wait(struct mapping_state *w, const struct log *log)
-{
-    log_wait(w, w->last, log);
 }

@@ -76,8 +76,8 @@ bool mapping_state_take(struct mapping_state *w, const struct desired *desired) 
 /* New targets know nothing: the next desired state is news. */
 void mapping_state_forget_sent(struct mapping_state *w);
 
-/* Logs what is notable in a desired state; rate-limited. */
-void mapping_state_log(struct mapping_state *w, const struct desired *desired, const struct log *log);
+/* Logs what is notable in the newest desired state; rate-limited. */
+void mapping_state_log(struct mapping_state *w, const struct log *log);
 /* Repeats that the mapping is undecided, once a minute for as long as it lasts. */
 void mapping_state_log_wait(struct mapping_state *w, const struct log *log);
 

@@ -33,7 +33,7 @@ struct quarantine {
     bool read;
     bool composing;         /* the document that was given last is of other objects than the search has now */
     struct verdict of_last; /* of that document */
-    struct verdict next;    /* the search is told next */
+    struct verdict next;    /* the search gets it next */
     bool missed;            /* a document was refused that was out of date by then; none was judged since */
     uint64_t given_ms;      /* the last one */
     char *kept;             /* in STATE_DIR; NULL: nothing that is known */
@@ -154,33 +154,18 @@ void quarantine_end(struct quarantine *q)
 
 void quarantine_poke(struct quarantine *q)
 {
-    if (q != NULL)
-        culprits_try_again(&q->culprits);
+    culprits_try_again(&q->culprits);
 }
 
-enum culprits_form quarantine_form(const struct quarantine *q, const char *key)
+const struct culprits *quarantine_culprits(const struct quarantine *q)
 {
-    return q != NULL ? culprits_form(&q->culprits, key) : CULPRITS_AS_IT_IS;
-}
-
-bool quarantine_has_former(const struct quarantine *q, const char *key)
-{
-    return q != NULL && culprits_has_former(&q->culprits, key);
-}
-
-bool quarantine_may_go_back(const struct quarantine *q)
-{
-    return q != NULL && culprits_may_go_back(&q->culprits);
+    static const struct culprits none;
+    return q != NULL ? &q->culprits : &none;
 }
 
 bool quarantine_settled(const struct quarantine *q)
 {
     return q != NULL && q->of_last.is == ACCEPTED && !culprits_may_go_back(&q->culprits);
-}
-
-bool quarantine_leaves_any_out(const struct quarantine *q)
-{
-    return q != NULL && culprits_leaves_any_out(&q->culprits);
 }
 
 char *quarantine_why(const struct quarantine *q, const char *key, bool served)
@@ -190,17 +175,6 @@ char *quarantine_why(const struct quarantine *q, const char *key, bool served)
                                     served ? "served as it was before the change" : "left out until it changes",
                                     served ? "that" : "it", why)
                        : NULL;
-}
-
-void quarantine_each(const struct quarantine *q, void (*fn)(void *arg, const char *key, const char *why), void *arg)
-{
-    if (q != NULL)
-        culprits_each(&q->culprits, fn, arg);
-}
-
-bool quarantine_trial(const struct quarantine *q)
-{
-    return q != NULL && culprits_trial(&q->culprits);
 }
 
 static void quarantine_tell(struct quarantine *q, const struct culprits_verdict *v)
@@ -235,8 +209,7 @@ void quarantine_gives(struct quarantine *q, bool same)
 
 void quarantine_miss(struct quarantine *q)
 {
-    if (q != NULL)
-        q->missed = true;
+    q->missed = true;
 }
 
 uint64_t quarantine_hold_ms(const struct quarantine *q)
@@ -249,7 +222,7 @@ uint64_t quarantine_hold_ms(const struct quarantine *q)
 
 void quarantine_judge(struct quarantine *q, const struct culprits_verdict *v)
 {
-    if (q == NULL || q->of_last.is == (v->accepted ? ACCEPTED : REFUSED))
+    if (q->of_last.is == (v->accepted ? ACCEPTED : REFUSED))
         return;
     verdict_set(&q->of_last, v);
     if (!q->composing)
@@ -265,8 +238,7 @@ void quarantine_refuse(struct quarantine *q, const char *why)
 void quarantine_keep_none(struct quarantine *q)
 {
     const struct culprits_verdict accepted = {.accepted = true};
-    if (q != NULL)
-        quarantine_tell(q, q->culprits.searching ? &accepted : NULL);
+    quarantine_tell(q, q->culprits.searching ? &accepted : NULL);
 }
 
 static void quarantine_name(void *arg, const char *key, const char *why)
@@ -280,7 +252,7 @@ static void quarantine_name(void *arg, const char *key, const char *why)
 void quarantine_check(const struct quarantine *q, struct checks *checks)
 {
     struct text_list names = {.between = ", ", .max = NAMES_SHOWN};
-    quarantine_each(q, quarantine_name, &names);
+    culprits_each(&q->culprits, quarantine_name, &names);
     cleanup(mem_free_ptr) char *list = text_list_take(&names);
     if (list != NULL)
         checks_add(
@@ -294,6 +266,5 @@ void quarantine_check(const struct quarantine *q, struct checks *checks)
 
 void quarantine_measure(const struct quarantine *q)
 {
-    if (q != NULL)
-        metric_set(q->in->telemetry->quarantined_objects, (double)culprits_count(&q->culprits), NULL);
+    metric_set(q->in->telemetry->quarantined_objects, (double)culprits_count(&q->culprits), NULL);
 }

@@ -105,7 +105,7 @@ bool source_refused_since(struct source *s, uint64_t us)
         return false;
     if (s->refused_us > us)
         return true;
-    if (s->asked_us <= us) { /* once: the answer tells; without one the backoff goes on */
+    if (s->asked_us <= us) { /* once: the answer decides; without one the backoff goes on */
         s->asked_us = clock_mono_us();
         informer_poke(s->informer);
     }

@@ -42,7 +42,7 @@ void source_forget(struct source *s);
 struct informer_status source_status(const struct source *s);
 
 /* Whether it was refused after that moment (0: which has not come yet, so no). Where that is not known it is asked
- * again at once, and `moved` tells. Only for one that is denied. */
+ * again at once, and `moved` is called. Only for one that is denied. */
 bool source_refused_since(struct source *s, uint64_t us);
 
 /* Adds "watch nodes": "synced, 5 objects"; false where it is needed and not synced or not in contact. */

@@ -15,7 +15,7 @@ struct target_entry {
     struct targets *of;
     const struct engine *configuration; /* its; NULL: none */
     char *identity;                     /* NULL: it is one of the settings */
-    void (*gone)(void *arg);            /* NULL: nobody is told */
+    void (*gone)(void *arg);            /* NULL: not called */
     void *arg;
     bool ended; /* it was removed, and nothing of it is under way */
 };

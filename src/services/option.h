@@ -79,7 +79,7 @@ struct service_note {
     const char *port, *option; /* of its name; a port without a name is meant by an option without one */
     size_t port_len;
     bool own;     /* by SERVICES_OWN_PREFIX */
-    bool checked; /* by who looks through them */
+    bool checked; /* by the one who goes through them */
 };
 
 struct service_notes {

@@ -31,18 +31,6 @@ static void remark(struct services_plan *p, const struct annotated_service *s, c
 
 /* ---- what the annotations of a Service say ---- */
 
-static void remark_unknown_option(struct services_plan *p, const struct annotated_service *s, const char *port,
-                                  const char *annotation, const char *option)
-{
-    cleanup(nearest_fini) struct nearest near;
-    nearest_init(&near, option);
-    for (size_t i = 0; i < service_option_count; i++)
-        nearest_add(&near, service_options[i].name, nearest_distance(&near, service_options[i].name));
-    cleanup(mem_free_ptr) char *meant = nearest_text(&near);
-    remark(p, s, port, false, "%s: there is no such option%s%s%s", annotation, meant != NULL ? "; did you mean " : "",
-           meant != NULL ? meant : "", meant != NULL ? "?" : "");
-}
-
 /* Annotations that no option of a port takes. */
 static void check_names(struct services_plan *p, const struct annotated_service *s, const struct service_notes *notes)
 {
@@ -51,8 +39,15 @@ static void check_names(struct services_plan *p, const struct annotated_service 
         struct service_note *of = service_notes_of(notes, s->service.ports[i].name, &count);
         for (size_t k = 0; k < count && !of[k].checked; k++) {
             of[k].checked = true;
-            if (service_option_find(of[k].option) == NULL)
-                remark_unknown_option(p, s, s->service.ports[i].name, of[k].annotation->name, of[k].option);
+            if (service_option_find(of[k].option) != NULL)
+                continue;
+            cleanup(nearest_fini) struct nearest near;
+            nearest_init(&near, of[k].option);
+            for (size_t o = 0; o < service_option_count; o++)
+                nearest_add(&near, service_options[o].name, nearest_distance(&near, service_options[o].name));
+            cleanup(mem_free_ptr) char *meant = nearest_text(&near);
+            remark(p, s, s->service.ports[i].name, false, "%s: there is no such option%s%s%s", of[k].annotation->name,
+                   meant != NULL ? "; did you mean " : "", meant != NULL ? meant : "", meant != NULL ? "?" : "");
         }
     }
     cleanup(buf_fini) struct buf ports = {0};
@@ -97,21 +92,6 @@ static bool parse_options(struct services_plan *p, struct service_route *r, cons
     return good;
 }
 
-/* Where its certificate is none that can be shown. */
-static const char *why_no_certificate(const struct service_route *r, const struct services_rules *rules,
-                                      struct buf *said)
-{
-    const struct port_options *o = &r->options;
-    if (o->secret == NULL)
-        return rules->has_certificate != NULL && !rules->has_certificate(rules->arg, o->certificate)
-                   ? "its certificate is not there (see ssl-certificate)"
-                   : NULL;
-    buf_printf(said, "its certificate, Secret %s: ", o->secret);
-    return rules->has_secret != NULL && !rules->has_secret(rules->arg, o->secret, r->service->service.name, said)
-               ? buf_str(said)
-               : NULL;
-}
-
 /* What only several of them together say; said: for what is no constant. */
 static const char *why_not(const struct service_route *r, const struct services_rules *rules, struct buf *said)
 {
@@ -124,7 +104,17 @@ static const char *why_not(const struct service_route *r, const struct services_
         return "path and http-redirect are of haproxy-mode http, not of tcp";
     if (o->redirect && (!o->tls || o->listen_port == SERVICES_REDIRECT_PORT))
         return "http-redirect is to a TLS port: it needs use-ssl, at another port than 80";
-    return o->tls ? why_no_certificate(r, rules, said) : NULL;
+    if (!o->tls)
+        return NULL;
+    /* Its certificate may be none that can be shown. */
+    if (o->secret == NULL)
+        return rules->has_certificate != NULL && !rules->has_certificate(rules->arg, o->certificate)
+                   ? "its certificate is not there (see ssl-certificate)"
+                   : NULL;
+    buf_printf(said, "its certificate, Secret %s: ", o->secret);
+    return rules->has_secret != NULL && !rules->has_secret(rules->arg, o->secret, r->service->service.name, said)
+               ? buf_str(said)
+               : NULL;
 }
 
 /* A document has limits, which are for all. */
@@ -366,7 +356,7 @@ static bool has_tls(const struct service_route *r)
     return r->options.tls && !r->redirect;
 }
 
-/* Why r cannot be served beside other; NULL: it can. All addresses have each of them. */
+/* Why r cannot be served together with other; NULL: it can. All addresses have each of them. */
 static const char *why_not_beside(const struct service_route *r, const struct service_route *other)
 {
     if (r->listen_port != other->listen_port)
@@ -383,7 +373,7 @@ static const char *why_not_beside(const struct service_route *r, const struct se
     return NULL;
 }
 
-/* Who is served already for the requests that this program tells apart. */
+/* Who is served already for the requests that this program distinguishes. */
 struct served {
     const struct service_route **kinds; /* one of each mode at each address and port */
     size_t count;
@@ -437,7 +427,7 @@ static void claim_places(struct services_plan *p, const struct services_rules *r
     free(served.kinds);
 }
 
-/* What would be served and is left out: once of each Service it is told why. */
+/* What would be served and is left out: the reason is reported to each Service once. */
 static void withhold(struct services_plan *p, const struct services_rules *rules)
 {
     const struct annotated_service *told = NULL;

@@ -44,7 +44,7 @@ struct services_rules {
     bool unprotected; /* FOREIGN_PROTECTION=warn: those that ask for a protection that is not there are served, too */
     /* Whether something else listens at that address ("*": all) and port, and what: "haproxy.cfg, line 12"; NULL: not known. */
     bool (*is_taken)(void *arg, const char *place, uint16_t port, struct buf *by);
-    /* Whether a Service is left out, whatever it would be served by; *ret_why: what is told it, allocated, NULL: nothing yet. It keeps
+    /* Whether a Service is left out, whatever it would be served by; *ret_why: what is reported to it, allocated, NULL: nothing yet. It keeps
      * what is its own. NULL: none is. */
     bool (*withheld)(void *arg, const char *service, char **ret_why);
     void *arg;

@@ -135,7 +135,7 @@ static void print_certificates(const struct service_frontend *f, const struct se
     if (services_uses_file(f, SERVICES_CERTIFICATES, how)) {
         cleanup(mem_free_ptr) char *name = services_file_name(f, SERVICES_CERTIFICATES);
         buf_printf(out, " crt-list %s%s", how->lists, name);
-        /* Else the first of the list is shown to whoever asks for a name that is nobody's. */
+        /* Else a client that asks for a name that no route has would be shown the first of the list. */
         if (how->maps != NULL && !f->served->options.tcp && how->default_certificate == NULL)
             buf_add(out, " strict-sni");
         return;

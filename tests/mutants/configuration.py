@@ -316,7 +316,7 @@ room("configuration, what is told of it", ("test_annotate", "test_config_report"
     Mutant("a rejection is never taken back", REPORT, "ret[FAILED] = applied ? mem_strdup(\"\") : ", "ret[FAILED] = "),
     Mutant("what went goes for ever", REPORT, "str_eq(value, has != NULL ? has : \"\")", "str_eq(value, has)"),
     Mutant("a failure has no class", REPORT, "        t->class = retry_class_name(retry_class_of(e->error));\n", "        t->class = \"Failed\";\n"),
-    Mutant("what fails in the file fails before it", REPORT, "r->told[i].writing ? \"Apply\" : \"\"", "\"\""),
+    Mutant("what fails in the file fails before it", REPORT, "r->reported[i].writing ? \"Apply\" : \"\"", "\"\""),
     Mutant("what fails before the file fails in it", REPORT, "t->writing = e->kind == CONFIGURATION_WRITING;", "t->writing = true;"),
     Mutant("certificates that are stored were applied", REPORT, "else if (!configuration_event_is_step(e->kind) && !configuration", "else if (!configuration"),
     Mutant("a map is a certificate", REPORT, "        if (e->document->files.list[i].kind == STORAGE_CERTIFICATE)\n", ""),

@@ -58,7 +58,7 @@ room("health", ("test_codec_runtime", "test_drift", "test_engine_running_state",
     Mutant("readiness calls those DOWN that are up", "servers/report.c", "is != NULL && runtime_fails_check(is);\n        }\n", "is != NULL;\n        }\n"),
     Mutant("what is read is not shown", "servers/read.c", "if (again || e->unread)\n            servers_measure_up(s);\n", ""),
 ))
-SINCE_FILE = "daemon/status/status_since.c"
+SINCE_FILE = "daemon/status/status.c"
 room("since when", ("test_status_since",), (
     Mutant("what fails begins anew each time", SINCE_FILE, "since_ms != 0 ? since_ms : now_ms", "now_ms"),
     Mutant("a remark is as old as the failure before", SINCE_FILE, "s->list[i].state == c->state && str_eq", "str_eq"),

@@ -27,7 +27,7 @@
 #define MESSAGE_MAX_BYTES 1024
 
 /* What one target, or the source, has of the document. */
-struct told {
+struct reported {
     bool counts; /* there is such a target */
     enum configuration_event_kind kind;
     const char *class; /* of the last failure */
@@ -99,9 +99,9 @@ struct config_report {
     struct events *events;           /* NULL: none */
     struct metric *metrics[METRICS]; /* the operator's */
     char *origin;                    /* of its label `secret`: "namespace/name" or the path of a file */
-    struct told *told;               /* by their numbers */
-    size_t told_count;
-    struct told source;
+    struct reported *reported;       /* by their numbers */
+    size_t reported_count;
+    struct reported source;
     char *hash;                  /* of the document; NULL: none yet */
     struct error problem;        /* the last one of any target or of the source */
     struct annotator *annotator; /* NULL: none */
@@ -156,7 +156,7 @@ static const enum event_reason failures[RETRY_CLASSES] = {
     [RETRY_CONNECTION] = EVENT_CONNECTION_ERROR,
 };
 
-static void config_report_tell(struct config_report *r, struct told *t, const struct configuration_event *e)
+static void config_report_event(struct config_report *r, struct reported *t, const struct configuration_event *e)
 {
     enum event_reason reason =
         configuration_event_failed(e->kind) ? failures[retry_class_of(e->error)] : kinds[e->kind].reason;
@@ -221,16 +221,16 @@ static void config_report_measure(const struct config_report *r, const struct co
 static size_t config_report_count(const struct config_report *r, enum configuration_event_kind kind)
 {
     size_t count = r->source.kind == kind ? 1 : 0;
-    for (size_t i = 0; i < r->told_count; i++)
-        count += r->told[i].counts && r->told[i].kind == kind ? 1 : 0;
+    for (size_t i = 0; i < r->reported_count; i++)
+        count += r->reported[i].counts && r->reported[i].kind == kind ? 1 : 0;
     return count;
 }
 
 static size_t config_report_targets(const struct config_report *r)
 {
     size_t count = 0;
-    for (size_t i = 0; i < r->told_count; i++)
-        count += r->told[i].counts;
+    for (size_t i = 0; i < r->reported_count; i++)
+        count += r->reported[i].counts;
     return count;
 }
 
@@ -261,9 +261,9 @@ static char *config_report_trouble(const struct config_report *r)
     for (size_t i = 0; i < array_len(words); i++)
         if (config_report_count(r, words[i].kind) > 0)
             return mem_strdup(words[i].status);
-    for (size_t i = 0; i < r->told_count; i++)
-        if (r->told[i].counts && configuration_event_failed(r->told[i].kind))
-            return mem_printf("%s%s", r->told[i].writing ? "Apply" : "", r->told[i].class);
+    for (size_t i = 0; i < r->reported_count; i++)
+        if (r->reported[i].counts && configuration_event_failed(r->reported[i].kind))
+            return mem_printf("%s%s", r->reported[i].writing ? "Apply" : "", r->reported[i].class);
     return NULL;
 }
 
@@ -355,7 +355,7 @@ static void config_report_on_done(void *arg, enum annotate_outcome outcome, cons
     bool on_secret = r->settings->config_report_configmap == NULL;
     if (outcome == ANNOTATE_WRITTEN) {
         backoff_reset(&r->backoff);
-        if (!on_secret) /* of a Secret the watch brings it, and config_report_source_changed looks again */
+        if (!on_secret) /* of a Secret the watch brings it, and config_report_source_changed compares again */
             timer_set_sooner(&r->timer, 0);
         return;
     }
@@ -386,8 +386,8 @@ void config_report_source_changed(struct config_report *r)
 static void config_report_forget_all(struct config_report *r)
 {
     r->source.kind = CONFIGURATION_CHANGED;
-    for (size_t i = 0; i < r->told_count; i++)
-        r->told[i].kind = CONFIGURATION_CHANGED;
+    for (size_t i = 0; i < r->reported_count; i++)
+        r->reported[i].kind = CONFIGURATION_CHANGED;
 }
 
 static void config_report_remember(const struct config_report *r, const struct configuration_event *e)
@@ -414,19 +414,19 @@ static void config_report_remember(const struct config_report *r, const struct c
 
 void config_report_take(struct config_report *r, const struct configuration_event *e)
 {
-    struct told *t = &r->source;
+    struct reported *t = &r->source;
     if (e->url != NULL) {
-        if (e->target >= r->told_count) {
-            r->told = mem_resize(r->told, e->target + 1, sizeof(r->told[0]));
-            memset(&r->told[r->told_count], 0, (e->target + 1 - r->told_count) * sizeof(r->told[0]));
-            r->told_count = e->target + 1;
+        if (e->target >= r->reported_count) {
+            r->reported = mem_resize(r->reported, e->target + 1, sizeof(r->reported[0]));
+            memset(&r->reported[r->reported_count], 0, (e->target + 1 - r->reported_count) * sizeof(r->reported[0]));
+            r->reported_count = e->target + 1;
         }
-        t = &r->told[e->target];
+        t = &r->reported[e->target];
         t->counts = true;
     }
     if (e->kind == CONFIGURATION_GONE) {
         free(t->text);
-        *t = (struct told){0};
+        *t = (struct reported){0};
         return;
     }
     r->active = true;
@@ -437,7 +437,7 @@ void config_report_take(struct config_report *r, const struct configuration_even
         r->hash = mem_strdup(e->document->hash);
         config_report_forget_all(r);
     }
-    config_report_tell(r, t, e);
+    config_report_event(r, t, e);
     /* What t has now; HAProxy goes on with what it runs while its API is away. */
     bool runs = t->kind == CONFIGURATION_APPLIED || t->kind == CONFIGURATION_UNCHANGED;
     bool failed = configuration_event_failed(e->kind);
@@ -470,8 +470,8 @@ void config_report_stop(struct config_report *r)
     metric_clear(r->metrics[HASH]);
     metric_clear(r->metrics[IN_SYNC]);
     config_report_forget_all(r);
-    for (size_t i = r->target_count; i < r->told_count; i++)
-        r->told[i].counts = false; /* they may be others when it leads again */
+    for (size_t i = r->target_count; i < r->reported_count; i++)
+        r->reported[i].counts = false; /* they may be others when it leads again */
 }
 
 /* ---- life ---- */
@@ -505,8 +505,8 @@ struct config_report *config_report_new(const struct daemon *in, size_t target_c
                                 .target_count = target_count,
                                 .source_of = source,
                                 .events = events,
-                                .told = mem_array(target_count, sizeof(r->told[0])),
-                                .told_count = target_count};
+                                .reported = mem_array(target_count, sizeof(r->reported[0])),
+                                .reported_count = target_count};
     r->origin = by_secret ? mem_printf("%s/%s", settings->config_secret_namespace, settings->config_secret_name)
                           : mem_strdup(settings->config_file != NULL ? settings->config_file : "templates");
     for (size_t i = 0; i < METRICS; i++) {
@@ -514,8 +514,8 @@ struct config_report *config_report_new(const struct daemon *in, size_t target_c
         r->metrics[i] = metrics_register_whole(in->telemetry->registry, metric_rows[i].type, name, metric_rows[i].help,
                                                metric_rows[i].labels);
     }
-    for (size_t i = 0; i < r->told_count; i++)
-        r->told[i].counts = true;
+    for (size_t i = 0; i < r->reported_count; i++)
+        r->reported[i].counts = true;
     if (annotates && !settings->dry_run)
         r->annotator = annotator_new(in->kube, config_report_on_done, r);
     timer_init(&r->timer, in->base, config_report_write, r);
@@ -531,11 +531,11 @@ void config_report_free(struct config_report *r)
     annotator_free(r->annotator);
     timer_fini(&r->timer);
     config_report_forget_written(r);
-    for (size_t i = 0; i < r->told_count; i++)
-        free(r->told[i].text);
+    for (size_t i = 0; i < r->reported_count; i++)
+        free(r->reported[i].text);
     free(r->source.text);
     free(r->origin);
-    free(r->told);
+    free(r->reported);
     free(r->hash);
     free(r->written_version);
     free(r);

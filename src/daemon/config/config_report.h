@@ -1,7 +1,7 @@
 /*
  * Reports what the configuration engine did: as Events on the Secret that the document comes from (where it comes from
- * one), as metrics, and where CONFIG_REPORT asks for it as annotations of the Secret or as data of a ConfigMap beside it, which
- * nobody reads: it is written when something differs from what was written there last. Nothing is written that the Secret says already,
+ * one), as metrics, and where CONFIG_REPORT asks for it as annotations of the Secret or as data of a ConfigMap, which
+ * is not read: it is written when something differs from what was written there last. Nothing is written that the Secret says already,
  * nor by a dry run.
  *
  * Names and values are those of an operator for haproxy.cfg in a Secret; so are the names and labels of metrics that are on the page

@@ -63,7 +63,7 @@ static int config_source_make(struct config_source *s, const char *origin, const
     if (d == NULL)
         return -1;
     const struct etcd_source *etcd = config_source_as(s, &etcd_source_ops);
-    d->trial = quarantine_trial(s->quarantine) || (etcd != NULL && etcd_source_trial(etcd));
+    d->trial = culprits_trial(quarantine_culprits(s->quarantine)) || (etcd != NULL && etcd_source_trial(etcd));
     quarantine_gives(s->quarantine,
                      s->document != NULL && str_eq(s->document->id, d->id) && s->document->trial == d->trial);
     storage_known_end(s->known);
@@ -189,7 +189,7 @@ static int secrets_compose(const struct secrets *c, const struct secret_object *
     for (size_t i = 1; i < c->count; i++) {
         const char *certificate = s->settings->config_certs_secrets.list[i - 1];
         cleanup(mem_free_ptr) char *file = mem_printf("%s.pem", certificate);
-        if (secret_certificate_add(secret_source_object(c->list[i]), file, s->known, &files, err) != 0)
+        if (secret_certificate_add(c->list[i]->object, file, s->known, &files, err) != 0)
             return error_prefix(err, "Secret %s/%s", namespace, certificate);
     }
     cleanup(mem_free_ptr) char *origin = mem_printf("Secret %s/%s, key %s", namespace, name, v->key);
@@ -202,9 +202,9 @@ static void secrets_on_changed(void *arg)
     const struct secrets *c = arg;
     struct error err = {0};
     for (size_t i = 0; i < c->count; i++)
-        if (!secret_source_synced(c->list[i]))
+        if (!c->list[i]->synced)
             return;
-    const struct secret_object *o = secret_source_object(c->list[0]);
+    const struct secret_object *o = c->list[0]->object;
     c->of->paused = o != NULL && o->paused;
     if (secrets_compose(c, o, &err) != 0)
         config_source_fail(c->of, &err);
@@ -214,21 +214,21 @@ static void secrets_start(void *source)
 {
     const struct secrets *c = source;
     for (size_t i = 0; i < c->count; i++)
-        secret_source_start(c->list[i]);
+        informer_start(c->list[i]->source.informer);
 }
 
 static void secrets_stop(void *source)
 {
     const struct secrets *c = source;
     for (size_t i = 0; i < c->count; i++)
-        secret_source_stop(c->list[i]);
+        informer_stop(c->list[i]->source.informer);
 }
 
 static void secrets_poke(void *source)
 {
     const struct secrets *c = source;
     for (size_t i = 0; i < c->count; i++)
-        secret_source_poke(c->list[i]);
+        informer_poke(c->list[i]->source.informer);
 }
 
 static bool secrets_ready(const void *source, struct checks *checks)
@@ -236,13 +236,13 @@ static bool secrets_ready(const void *source, struct checks *checks)
     const struct secrets *c = source;
     bool all = true;
     for (size_t i = 0; i < c->count; i++)
-        all = secret_source_ready(c->list[i], checks) && all;
+        all = source_ready(&c->list[i]->source, true, checks) && all;
     return all;
 }
 
 static const struct secret_object *secrets_object(const void *source)
 {
-    return secret_source_object(((const struct secrets *)source)->list[0]);
+    return (((const struct secrets *)source)->list[0])->object;
 }
 
 static void secrets_free(void *source)
@@ -386,7 +386,7 @@ struct config_source *config_source_new(const struct config_source_options *opti
     s->callbacks = *callbacks;
     s->arg = arg;
     s->ops = kinds[s->settings->config_source].ops;
-    /* One of many authors is told what HAProxy would say; of one alone HAProxy itself says it. */
+    /* Of many authors each gets HAProxy's own words about what is its own; where there is one, HAProxy says them. */
     bool of_objects = s->ops == &template_source_ops || s->ops == &services_source_ops;
     s->known = storage_known_new(of_objects && s->settings->local.file != NULL);
     s->quarantine = quarantine_new(in, options->state_fd);
@@ -432,7 +432,7 @@ void config_source_lead(struct config_source *s, bool leads, struct events *even
 {
     if (s->ops->lead != NULL)
         s->ops->lead(s->source, leads, events);
-    if (leads && s->ops != &template_source_ops) /* what templates saw, Secrets among it, is nobody's any more */
+    if (leads && s->ops != &template_source_ops) /* what templates saw, Secrets among it, has no use any more */
         state_text_keep(s->settings->state_dir, s->options.state_fd, STATE_OBJECTS, NULL, "", s->options.in->log);
 }
 

@@ -21,7 +21,7 @@ struct source_ops {
     void (*start)(void *source);
     void (*stop)(void *source);
     void (*poke)(void *source); /* SIGHUP: asks again now */
-    /* leads: this replica does; what its objects are told becomes Events then. events NULL: none are written. */
+    /* leads: this replica does; what is said of objects becomes Events then. events NULL: none are written. */
     void (*lead)(void *source, bool leads, struct events *events);
     void (*measure)(const void *source); /* for a scrape */
     bool (*ready)(const void *source, struct checks *checks);

@@ -153,7 +153,7 @@ void config_trace_document(struct config_trace *t, const struct document *d, boo
         memcpy(t->last, d->id, sizeof(t->last));
 }
 
-/* Of a render its end is told beside this. */
+/* The end of a render is reported apart from this. */
 void config_trace_refused(struct config_trace *t, const struct error *err)
 {
     bool news = !str_eq(t->refusal, err->message);
@@ -222,7 +222,7 @@ static void config_trace_open(struct config_trace *t, const struct configuration
     timer_set(&t->limit, CHANGE_MAX_MS);
 }
 
-/* Which others there are then is told anew. */
+/* Events say anew which others there are. */
 static void config_trace_forget_ways(struct config_trace *t)
 {
     for (size_t i = 0; i < t->way_count; i++)

@@ -5,21 +5,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "daemon/source.h"
 #include "haproxy/storage_files.h"
-#include "host/timer.h"
-#include "kube/informer.h"
-
-struct secret_source {
-    struct source source;
-    char *scope, *field_selector;
-    struct secret_object *object; /* NULL: there is none */
-    bool seen;                    /* in the list that comes in */
-    bool synced;                  /* a list was complete */
-    struct timer changed;
-    void (*callback)(void *arg);
-    void *arg;
-};
 
 static void secret_source_drop(struct secret_source *s)
 {
@@ -133,41 +119,6 @@ void secret_source_free(struct secret_source *s)
     free(s->scope);
     free(s->field_selector);
     free(s);
-}
-
-void secret_source_start(struct secret_source *s)
-{
-    informer_start(s->source.informer);
-}
-
-void secret_source_stop(struct secret_source *s)
-{
-    informer_stop(s->source.informer);
-}
-
-void secret_source_poke(struct secret_source *s)
-{
-    informer_poke(s->source.informer);
-}
-
-const struct secret_object *secret_source_object(const struct secret_source *s)
-{
-    return s->object;
-}
-
-bool secret_source_synced(const struct secret_source *s)
-{
-    return s->synced;
-}
-
-struct informer_status secret_source_status(const struct secret_source *s)
-{
-    return source_status(&s->source);
-}
-
-bool secret_source_ready(const struct secret_source *s, struct checks *checks)
-{
-    return source_ready(&s->source, true, checks);
 }
 
 /* ---- a certificate ---- */

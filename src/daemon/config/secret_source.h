@@ -4,12 +4,25 @@
 #define DAEMON_SECRET_SOURCE_H
 
 #include "daemon/daemon.h"
+#include "daemon/source.h"
+#include "host/timer.h"
 #include "kube/informer.h"
 #include "model/objects.h"
 
 struct kube_resource;
-struct secret_source;
 struct storage_known;
+
+/* To be read by its owner, who starts, stops and pokes its informer. */
+struct secret_source {
+    struct source source;
+    struct secret_object *object; /* NULL: there is none, or it is not known yet; until the loop goes on */
+    bool synced;                  /* a list was complete */
+    bool seen;                    /* in the list that comes in */
+    char *scope, *field_selector;
+    struct timer changed;
+    void (*callback)(void *arg);
+    void *arg;
+};
 
 struct secret_source_options {
     const struct kube_resource *of; /* kube_secrets, kube_config_maps */
@@ -23,16 +36,6 @@ struct secret_source *secret_source_new(struct event_base *base, struct kube_cli
                                         const struct secret_source_options *options, void (*changed)(void *arg),
                                         void *arg) must_check;
 void secret_source_free(struct secret_source *s); /* NULL is allowed */
-
-void secret_source_start(struct secret_source *s);
-void secret_source_stop(struct secret_source *s);
-void secret_source_poke(struct secret_source *s);
-
-/* NULL: there is none, or it is not known yet. Borrowed until the loop goes on. */
-const struct secret_object *secret_source_object(const struct secret_source *s);
-bool secret_source_synced(const struct secret_source *s);
-struct informer_status secret_source_status(const struct secret_source *s);
-bool secret_source_ready(const struct secret_source *s, struct checks *checks);
 
 /* NULL: it has none of that key. */
 const struct secret_value *secret_value_of(const struct secret_object *o, const char *key);

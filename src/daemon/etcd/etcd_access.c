@@ -11,7 +11,7 @@
 #include "net/tls_files.h"
 #include "settings/settings.h"
 
-#define FOLLOW_MS 5000 /* how often files are looked at */
+#define FOLLOW_MS 5000 /* how often files are checked */
 
 struct etcd_access {
     struct settings *settings;

@@ -68,14 +68,14 @@ static void source_clear(struct etcd_source *s)
 /* What runs stays. It is tried again, and at once when another version comes. */
 static void source_fail(struct etcd_source *s, const struct error *err)
 {
-    struct error told = *err;
+    struct error named = *err;
     source_clear(s);
     timer_set(&s->retry, backoff_limit_ms(RETRY_MIN_MS, RETRY_MAX_MS, s->tries++));
-    (void)error_prefix(&told, "%s", s->settings->etcd.path);
-    bool same = s->problem.kind != ERROR_NONE && str_eq(s->problem.message, told.message);
-    s->problem = told;
+    (void)error_prefix(&named, "%s", s->settings->etcd.path);
+    bool same = s->problem.kind != ERROR_NONE && str_eq(s->problem.message, named.message);
+    s->problem = named;
     if (!same)
-        s->options.failed(s->options.arg, &told);
+        s->options.failed(s->options.arg, &named);
 }
 
 static void source_refuse(struct etcd_source *s, const char *why)
@@ -276,7 +276,7 @@ static void source_on_looked(void *arg, const struct etcd_got *got, const struct
         source_read(s);
 }
 
-/* A watch does not tell of an etcd that was set back and is further by now than what was read. */
+/* A watch does not notice that etcd was set back and is further by now than what was read. */
 static void source_look(void *arg)
 {
     struct etcd_source *s = arg;
@@ -321,7 +321,7 @@ static void source_take_trial_manifest(struct etcd_source *s, const struct etcd_
     source_next(s);
 }
 
-/* Where this read fails, all is read again: none looks for a trial otherwise until another one comes. */
+/* Where this read fails, all is read again: otherwise a trial would be missed until another one comes. */
 static void source_take_trial(struct etcd_source *s, const struct etcd_got *got)
 {
     if (got->count == 1)
@@ -340,7 +340,7 @@ static void source_on_trials_changed(void *arg, const struct etcd_event *events,
 
 static void source_on_trials_state(void *arg, bool connected, const struct error *err)
 {
-    (void)arg, (void)connected, (void)err; /* the other watch tells of it */
+    (void)arg, (void)connected, (void)err; /* the other watch reports it */
 }
 
 static void source_on_compacted(void *arg, int64_t compact_revision)

@@ -130,7 +130,7 @@ static void load_balancers_on_read(void *arg, const struct etcd_got *got, const 
 {
     struct load_balancers *l = arg;
     l->call = NULL;
-    if (err != NULL) { /* what etcd itself says of it is the publisher's to tell */
+    if (err != NULL) { /* the publisher reports what etcd itself says of it */
         timer_set(&l->retry, RETRY_MS);
         return;
     }
@@ -215,14 +215,10 @@ void load_balancers_stop(struct load_balancers *l)
     timer_cancel(&l->retry);
 }
 
-size_t load_balancers_count(const struct load_balancers *l)
+const struct load_balancer *load_balancers_list(const struct load_balancers *l, size_t *ret_count)
 {
-    return l->count;
-}
-
-const struct load_balancer *load_balancers_at(const struct load_balancers *l, size_t i)
-{
-    return &l->list[i];
+    *ret_count = l->count;
+    return l->list;
 }
 
 enum load_balancer_state load_balancer_stands(const struct load_balancer *l, uint64_t version)

@@ -17,9 +17,8 @@ struct load_balancers *load_balancers_new(const struct daemon *in, struct etcd_c
 void load_balancers_free(struct load_balancers *l); /* NULL is allowed */
 void load_balancers_start(struct load_balancers *l);
 void load_balancers_stop(struct load_balancers *l);
-size_t load_balancers_count(const struct load_balancers *l);
 /* By their names. Borrowed until the loop goes on. */
-const struct load_balancer *load_balancers_at(const struct load_balancers *l, size_t i);
+const struct load_balancer *load_balancers_list(const struct load_balancers *l, size_t *ret_count);
 /* version: that is published; 0: not known. What one says of itself may be of an older one. */
 enum load_balancer_state load_balancer_stands(const struct load_balancer *l, uint64_t version);
 /*

@@ -94,14 +94,14 @@ static void publisher_retry(struct publisher *p)
 
 static void publisher_fail(struct publisher *p, const struct error *err)
 {
-    struct error told = *err;
-    (void)error_prefix(&told, "%s", p->in->settings->etcd.path);
-    bool same = p->problem.kind != ERROR_NONE && str_eq(p->problem.message, told.message);
-    p->problem = told;
+    struct error named = *err;
+    (void)error_prefix(&named, "%s", p->in->settings->etcd.path);
+    bool same = p->problem.kind != ERROR_NONE && str_eq(p->problem.message, named.message);
+    p->problem = named;
     p->in_sync = false;
     metric_add(p->in->telemetry->publications, 1, "failed", NULL);
     if (!same)
-        log_error(p->in->log, "the configuration cannot be published", log_str("error", told.message));
+        log_error(p->in->log, "the configuration cannot be published", log_str("error", named.message));
     publisher_retry(p);
 }
 
@@ -181,7 +181,7 @@ static void publisher_on_committed(void *arg, bool succeeded, int64_t revision, 
              log_str("source", p->publication.document->origin));
     p->version = m->version;
     p->published_ms = m->published_ms;
-    /* Only as long as that is what was just written: what nothing else can name by now. A trial is one beside the versions. */
+    /* Only as long as that is what was just written: what nothing else can name by now. A trial lies among the versions. */
     const struct published_manifest *newest = kept_newest(&p->kept);
     const struct etcd_compare unchanged[] = {
         {.key = p->manifest_key, .mod_revision = trial ? p->manifest.mod_revision : revision},

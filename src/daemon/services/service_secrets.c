@@ -88,14 +88,14 @@ void service_secrets_stop(struct service_secrets *s)
 {
     for (struct service_secret *one = s->all; one != NULL; one = one->hh.next)
         if (one->source != NULL)
-            secret_source_stop(one->source);
+            informer_stop(one->source->source.informer);
 }
 
 void service_secrets_poke(struct service_secrets *s)
 {
     for (struct service_secret *one = s->all; one != NULL; one = one->hh.next)
         if (one->source != NULL)
-            secret_source_poke(one->source);
+            informer_poke(one->source->source.informer);
 }
 
 /* ---- how many a namespace may have ---- */
@@ -151,13 +151,13 @@ void service_secrets_begin(struct service_secrets *s)
 
 static bool service_secret_is_read(const struct service_secret *one)
 {
-    return one->source != NULL && secret_source_synced(one->source);
+    return one->source != NULL && one->source->synced;
 }
 
 static enum secret_found service_secret_found(const struct service_secret *one)
 {
     if (service_secret_is_read(one))
-        return secret_source_object(one->source) != NULL ? SECRET_THERE : SECRET_MISSING;
+        return one->source->object != NULL ? SECRET_THERE : SECRET_MISSING;
     return one->missing && clock_mono_ms() - one->since_ms < ASK_AGAIN_MS ? SECRET_MISSING : SECRET_UNKNOWN;
 }
 
@@ -165,8 +165,7 @@ static int service_secret_add_to(const struct service_secrets *s, const struct s
                                  struct storage_files *files, struct error *err)
 {
     if (service_secret_found(one) != SECRET_UNKNOWN)
-        return secret_certificate_add(one->source != NULL ? secret_source_object(one->source) : NULL, name, s->known,
-                                      files, err);
+        return secret_certificate_add(one->source != NULL ? one->source->object : NULL, name, s->known, files, err);
     if (one->last.len == 0)
         return error_set(err, ERROR_INVALID, "it cannot be read");
     return storage_files_add_known(files, s->known, STORAGE_CERTIFICATE, name, buf_str(&one->last), one->last.len, err);
@@ -198,7 +197,7 @@ bool service_secrets_use(struct service_secrets *s, const char *name, const char
     }
     if (found == SECRET_UNKNOWN && one->last.len == 0) {
         const struct informer_status status =
-            one->source != NULL ? secret_source_status(one->source) : (struct informer_status){0};
+            one->source != NULL ? source_status(&one->source->source) : (struct informer_status){0};
         buf_printf(why, "it cannot be read%s%s", status.problem[0] != '\0' ? ": " : " yet", status.problem);
         return false;
     }
@@ -211,19 +210,6 @@ bool service_secrets_use(struct service_secrets *s, const char *name, const char
     return false;
 }
 
-static void service_secret_watch(const struct service_secrets *s, struct service_secret *one)
-{
-    const struct secret_source_options options = {.of = &kube_secrets,
-                                                  .namespace = one->namespace,
-                                                  .name = strchr(one->name, '/') + 1,
-                                                  .telemetry = s->in->telemetry,
-                                                  .log = s->in->log};
-    one->source = secret_source_new(s->in->base, s->in->kube, &options, s->changed, s->arg);
-    one->since_ms = clock_mono_ms();
-    one->missing = false;
-    secret_source_start(one->source);
-}
-
 void service_secrets_end(struct service_secrets *s)
 {
     struct service_secret *one, *next;
@@ -233,7 +219,15 @@ void service_secrets_end(struct service_secrets *s)
             continue;
         }
         if (one->admission == SECRET_WATCHED && one->source == NULL) {
-            service_secret_watch(s, one);
+            const struct secret_source_options options = {.of = &kube_secrets,
+                                                          .namespace = one->namespace,
+                                                          .name = strchr(one->name, '/') + 1,
+                                                          .telemetry = s->in->telemetry,
+                                                          .log = s->in->log};
+            one->source = secret_source_new(s->in->base, s->in->kube, &options, s->changed, s->arg);
+            one->since_ms = clock_mono_ms();
+            one->missing = false;
+            informer_start(one->source->source.informer);
         } else if (one->admission != SECRET_WATCHED && one->source != NULL) {
             one->missing = service_secret_found(one) == SECRET_MISSING;
             one->since_ms = clock_mono_ms();
@@ -250,7 +244,7 @@ bool service_secrets_settled(struct service_secrets *s)
 {
     uint64_t now_ms = clock_mono_ms();
     for (const struct service_secret *one = s->all; one != NULL; one = one->hh.next) {
-        bool denied = one->source != NULL && secret_source_status(one->source).denied != INFORMER_ALLOWED;
+        bool denied = one->source != NULL && source_status(&one->source->source).denied != INFORMER_ALLOWED;
         bool waits = one->source != NULL && one->last.len == 0 && !s->complete;
         if (service_secret_found(one) == SECRET_UNKNOWN && one->admission != SECRET_TOO_MANY && !denied &&
             (waits || now_ms - one->since_ms < READ_WITHIN_MS))
@@ -265,9 +259,9 @@ bool service_secrets_ready(const struct service_secrets *s, struct checks *check
     bool all = true;
     for (const struct service_secret *one = s->all; one != NULL; one = one->hh.next) {
         bool serves = service_secret_is_read(one) || one->last.len > 0;
-        bool denied = one->source != NULL && secret_source_status(one->source).denied != INFORMER_ALLOWED;
+        bool denied = one->source != NULL && source_status(&one->source->source).denied != INFORMER_ALLOWED;
         if (one->source != NULL && (denied ? serves : !s->complete))
-            all = secret_source_ready(one->source, checks) && all;
+            all = source_ready(&one->source->source, true, checks) && all;
     }
     return all;
 }
@@ -275,7 +269,7 @@ bool service_secrets_ready(const struct service_secrets *s, struct checks *check
 uint64_t service_secrets_hash(const struct service_secrets *s, const char *name)
 {
     const struct service_secret *one = service_secrets_find(s, name);
-    const struct secret_object *o = one != NULL && one->source != NULL ? secret_source_object(one->source) : NULL;
+    const struct secret_object *o = one != NULL && one->source != NULL ? one->source->object : NULL;
     uint64_t h = HASH_START;
     for (size_t i = 0; o != NULL && i < o->value_count; i++)
         h = hash_bytes(hash_string(h, o->values[i].key), o->values[i].bytes, o->values[i].len);

@@ -13,7 +13,7 @@
 #include "configuration/file_source.h"
 #include "daemon/config/config_source.h"
 #include "daemon/quarantine.h"
-#include "daemon/services/service_files.h"
+#include "daemon/services/service_document.h"
 #include "daemon/services/service_report.h"
 #include "daemon/services/service_secrets.h"
 #include "daemon/services/service_rows.h"
@@ -34,8 +34,6 @@
 #define REFRACTORY_MS 100
 #define SECRETS_WAIT_MS 200
 #define ORIGIN "annotated Services"
-#define HEADER "# By haproxy-k8s-sync, of annotated Services: what is changed here is lost.\n"
-#define NOTHING "userlist k8s-service_none\n" /* a configuration has a section */
 
 enum watched { SERVICES, NODES, SLICES, WATCHED };
 
@@ -61,7 +59,7 @@ struct services_source {
     char *given;          /* the text that was given last; NULL: none, or it failed since */
     char given_files[DIGEST_SHA256_HEX_BYTES];
     bool given_trial;
-    char *said; /* why it failed last; NULL: it did not */
+    char *problem; /* why it failed last; NULL: it did not */
     size_t count, served, refused;
     struct service_owners owners; /* of the last composition; */
     struct service_owners next;   /* once that is accepted, where it gives something up; else empty */
@@ -111,7 +109,7 @@ static void gather_before(const struct services_source *s, struct services_gathe
     g->as_before = mem_array(cache_count(s->kept), sizeof(g->as_before[0]));
     for (size_t i = 0; i < g->count; i++) {
         const struct annotated_service *now = g->list[i], *was = cache_find(s->kept, now->service.name);
-        const enum culprits_form form = quarantine_form(s->options.quarantine, now->service.name);
+        const enum culprits_form form = culprits_form(quarantine_culprits(s->options.quarantine), now->service.name);
         if (form == CULPRITS_LEFT_OUT) {
             cleanup(mem_free_ptr) char *namespace = mem_strndup(now->service.name, strcspn(now->service.name, "/"));
             service_owners_set(&g->held, namespace, "");
@@ -140,8 +138,8 @@ static struct remark remark_of(const struct service *of, char *text)
                            .text = text};
 }
 
-static void tell_remarks(struct services_source *s, const struct services_gathered *services,
-                         const struct services_plan *p)
+static void report_remarks(struct services_source *s, const struct services_gathered *services,
+                           const struct services_plan *p)
 {
     struct remark *list = mem_array(p->remark_count + services->before_count, sizeof(list[0]));
     size_t count = 0;
@@ -169,16 +167,10 @@ static bool has_certificate(void *arg, const char *name)
     return access(path, F_OK) == 0;
 }
 
-/* Older consumers take the text alone, and no keys. */
-static bool services_are_published(const struct services_source *s)
-{
-    return s->settings->config_target == SETTINGS_TARGET_ETCD;
-}
-
 static bool has_secret(void *arg, const char *name, const char *service, struct buf *why)
 {
     const struct services_source *s = arg;
-    if (services_are_published(s)) {
+    if (s->settings->config_target == SETTINGS_TARGET_ETCD) { /* older consumers take the text alone, and no keys */
         buf_add(why, "keys are not published by etcd; name a file that lies on the load balancers");
         return false;
     }
@@ -195,7 +187,7 @@ static bool is_taken(void *arg, const char *place, uint16_t port, struct buf *by
 static bool is_withheld(void *arg, const char *service, char **ret_why)
 {
     const struct services_source *s = arg;
-    if (quarantine_form(s->options.quarantine, service) != CULPRITS_LEFT_OUT)
+    if (culprits_form(quarantine_culprits(s->options.quarantine), service) != CULPRITS_LEFT_OUT)
         return false;
     *ret_why = quarantine_why(s->options.quarantine, service, false);
     return true;
@@ -229,67 +221,14 @@ static struct services_rules services_rules_of(const struct services_source *s)
     };
 }
 
-/* What a print asks for. */
-struct services_asked {
-    struct service_rows *rows;
-    const struct service_paths *paths;
-};
-
-static void print_servers(void *arg, const struct service_route *r, struct buf *out)
-{
-    const struct services_asked *a = arg;
-    service_rows_print(a->rows, r, out);
-}
-
-static char *path_of_secret(void *arg, const char *name)
-{
-    const struct services_asked *a = arg;
-    return service_paths_secret(a->paths, name);
-}
-
-/* haproxy.cfg and its files; the certificates of Secrets first, whose paths others have. */
-static int services_make_all(const struct services_source *s, const struct services_plan *p,
-                             struct storage_files *files, struct buf *text)
-{
-    const struct settings *settings = s->settings;
-    cleanup(service_paths_fini) struct service_paths paths;
-    service_paths_init(&paths, &settings->local, files);
-    struct services_asked asked = {.rows = s->rows, .paths = &paths};
-    const struct services_print how = {.certificates = settings->services_certificates_dir,
-                                       .maps = services_are_published(s) ? NULL : paths.folders[STORAGE_MAP],
-                                       .lists = paths.folders[STORAGE_GENERAL],
-                                       .default_certificate = settings->services_default_certificate,
-                                       .trusted = settings->trusted_proxies.list,
-                                       .trusted_count = settings->trusted_proxies.count,
-                                       .secret = path_of_secret,
-                                       .servers = print_servers,
-                                       .arg = &asked};
-    int status = service_secrets_add_files(s->secrets, p, files);
-    if (status == 0)
-        status = service_files_add(files, p, &how);
-    if (status == 0) {
-        buf_add(text, buf_str(&s->before));
-        if (text->len > 0 && text->data[text->len - 1] != '\n')
-            buf_add(text, "\n");
-        buf_add(text, s->served == 0 && s->before.len == 0 ? HEADER NOTHING : HEADER);
-        service_rows_begin(s->rows, s->composed_ms);
-        services_plan_print(p, &how, text);
-        service_rows_end(s->rows);
-        log_debug(s->in->log, "configuration made of annotated Services", log_int("ports", s->served),
-                  log_int("computed", service_rows_view(s->rows).computed),
-                  log_us_as_ms("took_ms", clock_mono_us() - s->began_us));
-    }
-    return status;
-}
-
 /* Told once. */
 static void services_fail(struct services_source *s, const char *why)
 {
     struct error err = {0};
-    if (str_eq(s->said, why))
+    if (str_eq(s->problem, why))
         return;
-    free(s->said);
-    s->said = mem_strdup(why);
+    free(s->problem);
+    s->problem = mem_strdup(why);
     free(s->given);
     s->given = NULL;
     error_set(&err, ERROR_INVALID, ORIGIN ": %s", why);
@@ -363,7 +302,7 @@ static void gather_stale(void *arg, const void *object)
 {
     const struct annotated_service *of = object;
     struct services_stale *stale = arg;
-    if (!quarantine_has_former(stale->q, of->service.name))
+    if (!culprits_has_former(quarantine_culprits(stale->q), of->service.name))
         stale->names[stale->count++] = of->service.name;
 }
 
@@ -387,7 +326,7 @@ static bool services_search(struct services_source *s, const struct services_gat
     for (size_t i = 0; i < stale.count; i++)
         (void)cache_delete(s->kept, stale.names[i]);
     free(stale.names);
-    return quarantine_leaves_any_out(q);
+    return culprits_leaves_any_out(quarantine_culprits(q));
 }
 
 static void services_make(struct services_source *s, const struct services_plan *p)
@@ -395,7 +334,10 @@ static void services_make(struct services_source *s, const struct services_plan 
     cleanup(buf_fini) struct buf text = {0};
     cleanup(storage_files_fini) struct storage_files files = {0};
     char hash[DIGEST_SHA256_HEX_BYTES];
-    if (services_make_all(s, p, &files, &text) != 0) {
+    const struct service_document document = {
+        .settings = s->settings, .secrets = s->secrets, .rows = s->rows, .now_ms = s->composed_ms};
+    buf_add(&text, buf_str(&s->before));
+    if (service_document_make(&document, p, &files, &text) != 0) {
         static const char why[] =
             "their host names, paths and certificates are more than the files of a HAProxy may have; "
             "what runs stays";
@@ -403,10 +345,13 @@ static void services_make(struct services_source *s, const struct services_plan 
         quarantine_refuse(s->options.quarantine, why);
         return;
     }
+    log_debug(s->in->log, "configuration made of annotated Services", log_int("ports", s->served),
+              log_int("computed", service_rows_view(s->rows).computed),
+              log_us_as_ms("took_ms", clock_mono_us() - s->began_us));
     storage_files_hash(&files, hash);
-    free(s->said);
-    s->said = NULL;
-    bool trial = quarantine_trial(s->options.quarantine);
+    free(s->problem);
+    s->problem = NULL;
+    bool trial = culprits_trial(quarantine_culprits(s->options.quarantine));
     if (str_eq(s->given, buf_str(&text)) && str_eq(s->given_files, hash) && s->given_trial == trial) {
         quarantine_gives(s->options.quarantine, true);
         return;
@@ -428,7 +373,7 @@ static void services_keep_owners(struct services_source *s, struct service_owner
     service_owners_print(&s->owners, &before);
     service_owners_print(of, &now);
     service_owners_fini(&s->next);
-    if (quarantine_may_go_back(s->options.quarantine)) {
+    if (culprits_may_go_back(quarantine_culprits(s->options.quarantine))) {
         s->next = *of;
         service_owners_read(&s->owners, buf_str(&now));
         service_owners_read(&s->owners, buf_str(&before));
@@ -472,7 +417,8 @@ static void services_compose(void *arg)
     services_plan_make((const struct annotated_service *const *)services.list, services.count, &rules, &plan);
     cache_each(s->kept, use_kept_secrets, s);
     service_secrets_end(s->secrets);
-    if (!service_secrets_settled(s->secrets)) { /* it tells when they are read; that they cannot be is seen so */
+    if (!service_secrets_settled(
+            s->secrets)) { /* it calls back when they are read; that they cannot be is noticed so */
         services_plan_fini(&plan);
         gathered_fini(&services);
         timer_set_sooner(&s->compose, SECRETS_WAIT_MS);
@@ -484,7 +430,7 @@ static void services_compose(void *arg)
         rules.held = &services.held;
         services_plan_make((const struct annotated_service *const *)services.list, services.count, &rules, &plan);
     }
-    tell_remarks(s, &services, &plan);
+    report_remarks(s, &services, &plan);
     s->count = services.count;
     s->served = s->refused = 0;
     for (size_t i = 0; i < plan.route_count; i++)
@@ -493,7 +439,7 @@ static void services_compose(void *arg)
         s->refused += plan.remarks[i].refused;
     json_free(s->report);
     s->report = service_report_new(&plan);
-    if (s->served > 0 || settings->allow_empty || quarantine_trial(s->options.quarantine)) {
+    if (s->served > 0 || settings->allow_empty || culprits_trial(quarantine_culprits(s->options.quarantine))) {
         services_make(s, &plan);
     } else {
         cleanup(mem_free_ptr) char *why =
@@ -576,7 +522,7 @@ static void services_source_free(void *source)
     buf_fini(&s->before);
     free(s->prefix_dot);
     free(s->given);
-    free(s->said);
+    free(s->problem);
     free(s);
 }
 
@@ -710,7 +656,7 @@ struct services_view services_source_view(const struct services_source *s)
                                   .refused = s->refused,
                                   .report = s->report,
                                   .remarks = s->remarks,
-                                  .problem = s->said,
+                                  .problem = s->problem,
                                   .no_endpoint = rows.kept,
                                   .delayed = rows.delayed};
 }

@@ -180,7 +180,7 @@ static enum status_state status_haproxy_add_backend(const struct instance_view *
 
 /* ---- one HAProxy ---- */
 
-/* The worse of the two is told of that HAProxy. */
+/* That HAProxy has the worse state of the two. */
 static void status_haproxy_put_configuration(const struct target *t, const struct status_haproxies *h,
                                              yyjson_mut_doc *doc, yyjson_mut_val *obj, enum status_state *state,
                                              char **text)

@@ -18,7 +18,7 @@ struct target;
 struct yyjson_mut_doc;
 struct yyjson_mut_val;
 
-/* status_nodes.c: state, problem, note, paused, endpoints and nodes (at most STATUS_LIST_MAX, the most notable first). d NULL:
+/* status.c: state, problem, note, paused, endpoints and nodes (at most STATUS_LIST_MAX, the most notable first). d NULL:
  * nothing was computed yet. *left: how many may still be listed. */
 void status_nodes_put(const struct desired *d, struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj, size_t *left);
 
@@ -46,7 +46,7 @@ void status_memory_put_nodes(const struct server_states *states, int64_t wall_mi
 void status_memory_put_servers(struct servers_backend *s, int64_t wall_minus_mono_ms, size_t *left,
                                struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj);
 
-/* status_since.c: since when each check of /readyz fails, or has a remark: only those are kept. A plain value. */
+/* status.c: since when each check of /readyz fails, or has a remark: only those are kept. A plain value. */
 struct status_since_entry {
     char *name;
     enum check_state state;

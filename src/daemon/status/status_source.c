@@ -149,11 +149,12 @@ static void put_services(const struct services_source *s, yyjson_mut_doc *doc, y
 static void put_load_balancers(const struct load_balancers *l, uint64_t version, yyjson_mut_doc *doc,
                                yyjson_mut_val *obj)
 {
-    size_t counts[LOAD_BALANCER_STATES] = {0}, left = STATUS_LIST_MAX;
+    size_t counts[LOAD_BALANCER_STATES] = {0}, left = STATUS_LIST_MAX, count;
+    const struct load_balancer *all = load_balancers_list(l, &count);
     yyjson_mut_val *list = json_put_list(doc, obj, "list");
     for (unsigned state = LOAD_BALANCER_STATES; state-- > 0;)
-        for (size_t i = 0; i < load_balancers_count(l); i++) {
-            const struct load_balancer *one = load_balancers_at(l, i);
+        for (size_t i = 0; i < count; i++) {
+            const struct load_balancer *one = &all[i];
             if (load_balancer_stands(one, version) != (enum load_balancer_state)state)
                 continue;
             counts[state]++;

@@ -138,7 +138,7 @@ static void template_source_take_owners(struct template_source *s, const char *n
 {
     struct service_owners all = {0};
     struct buf text = {0};
-    bool may_go_back = quarantine_may_go_back(s->options.quarantine);
+    bool may_go_back = culprits_may_go_back(quarantine_culprits(s->options.quarantine));
     free(s->next_owners);
     s->next_owners = may_go_back ? mem_strdup(now) : NULL;
     service_owners_read(&all, now);
@@ -189,7 +189,7 @@ static int template_source_take(struct template_source *s, struct rendered *r, s
     if (rendered_files(r, s->options.known, &files, err) != 0)
         return error_prefix(err, "%s", set_source_name(s->source));
     template_source_hash(r, &files, hash);
-    bool trial = quarantine_trial(s->options.quarantine);
+    bool trial = culprits_trial(quarantine_culprits(s->options.quarantine));
     bool same = str_eq(hash, s->hash) && trial == s->trial, of_newest = e == &s->newest;
     bool recovers = of_newest && s->problem.kind != ERROR_NONE; /* the same, too, is what the source has now */
     renders_succeeded(s->renders, r, &files, same, of_newest);

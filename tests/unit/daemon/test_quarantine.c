@@ -22,7 +22,7 @@ static void give(void *arg)
     quarantine_begin(w.q);
     (void)quarantine_see(w.q, "evil/web", w.object);
     quarantine_end(w.q);
-    uint64_t shown = quarantine_form(w.q, "evil/web") == CULPRITS_AS_IT_IS ? w.object : 0;
+    uint64_t shown = culprits_form(quarantine_culprits(w.q), "evil/web") == CULPRITS_AS_IT_IS ? w.object : 0;
     bool same = w.given_any && shown == w.given;
     w.given = shown;
     w.given_any = true;

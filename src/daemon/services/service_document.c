@@ -1,4 +1,4 @@
-#include "daemon/services/service_files.h"
+#include "daemon/services/service_document.h"
 
 #include <stdlib.h>
 
@@ -6,12 +6,17 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "configuration/document.h"
+#include "daemon/services/service_rows.h"
 #include "daemon/services/service_secrets.h"
 #include "haproxy/cfg/binds.h"
 #include "services/plan.h"
 #include "settings/settings.h"
 
-int service_files_add(struct storage_files *files, const struct services_plan *p, const struct services_print *how)
+#define HEADER "# By haproxy-k8s-sync, of annotated Services: what is changed here is lost.\n"
+#define NOTHING "userlist k8s-service_none\n" /* a configuration has a section */
+
+/* Maps, and lists of certificates. */
+static int add_files(struct storage_files *files, const struct services_plan *p, const struct services_print *how)
 {
     for (size_t i = 0; i < p->frontend_count; i++)
         for (enum services_file which = 0; which < SERVICES_FILES; which++) {
@@ -29,29 +34,64 @@ int service_files_add(struct storage_files *files, const struct services_plan *p
     return 0;
 }
 
-void service_paths_init(struct service_paths *p, const struct settings_local *local, const struct storage_files *files)
-{
-    p->files = files;
-    for (size_t i = 0; i < STORAGE_KINDS; i++) {
-        cleanup(mem_free_ptr) char *folder = settings_local_folder(local, (enum settings_folder)i);
-        p->folders[i] = mem_printf("%s/", folder);
-    }
-}
+/* What a print asks for. */
+struct service_paths {
+    struct service_rows *rows;
+    char *folders[STORAGE_KINDS];      /* where files will be, as haproxy.cfg names them; with a slash at the end */
+    const struct storage_files *files; /* certificates of Secrets among them */
+};
 
-void service_paths_fini(struct service_paths *p)
+static void print_servers(void *arg, const struct service_route *r, struct buf *out)
 {
-    for (size_t i = 0; i < STORAGE_KINDS; i++)
-        free(p->folders[i]);
+    service_rows_print(((const struct service_paths *)arg)->rows, r, out);
 }
 
 /* One whose key the API does not know is among the other files. */
-char *service_paths_secret(const struct service_paths *p, const char *secret)
+static char *path_of_secret(void *arg, const char *secret)
 {
+    const struct service_paths *p = arg;
     cleanup(mem_free_ptr) char *name = service_secrets_file_name(secret);
     cleanup(mem_free_ptr) char *stored = storage_stored_name(STORAGE_CERTIFICATE, name);
     enum storage_kind place =
         storage_files_find(p->files, STORAGE_CERTIFICATE, stored) != NULL ? STORAGE_CERTIFICATE : STORAGE_GENERAL;
     return mem_printf("%s%s", p->folders[place], stored);
+}
+
+int service_document_make(const struct service_document *d, const struct services_plan *p, struct storage_files *files,
+                          struct buf *text)
+{
+    const struct settings *settings = d->settings;
+    struct service_paths paths = {.rows = d->rows, .files = files};
+    for (size_t i = 0; i < STORAGE_KINDS; i++) {
+        cleanup(mem_free_ptr) char *folder = settings_local_folder(&settings->local, (enum settings_folder)i);
+        paths.folders[i] = mem_printf("%s/", folder);
+    }
+    /* Older consumers in etcd take the text alone. */
+    bool is_published = settings->config_target == SETTINGS_TARGET_ETCD;
+    const struct services_print how = {.certificates = settings->services_certificates_dir,
+                                       .maps = is_published ? NULL : paths.folders[STORAGE_MAP],
+                                       .lists = paths.folders[STORAGE_GENERAL],
+                                       .default_certificate = settings->services_default_certificate,
+                                       .trusted = settings->trusted_proxies.list,
+                                       .trusted_count = settings->trusted_proxies.count,
+                                       .secret = path_of_secret,
+                                       .servers = print_servers,
+                                       .arg = &paths};
+    int status = service_secrets_add_files(d->secrets, p, files); /* first, as others have their paths */
+    if (status == 0)
+        status = add_files(files, p, &how);
+    if (status == 0) {
+        bool any = p->frontend_count > 0 || text->len > 0;
+        if (text->len > 0 && text->data[text->len - 1] != '\n')
+            buf_add(text, "\n");
+        buf_add(text, any ? HEADER : HEADER NOTHING);
+        service_rows_begin(d->rows, d->now_ms);
+        services_plan_print(p, &how, text);
+        service_rows_end(d->rows);
+    }
+    for (size_t i = 0; i < STORAGE_KINDS; i++)
+        free(paths.folders[i]);
+    return status;
 }
 
 /* ---- where the operator's own files listen ---- */
