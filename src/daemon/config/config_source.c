@@ -55,11 +55,13 @@ static void config_source_fail(void *arg, const struct error *err)
     s->callbacks.failed(s->arg, &s->problem);
 }
 
-/* hash NULL: not known; files NULL: it has none. */
+/* hash NULL: not known. files: of a source that may have none at all they are only once it has brought some, so that HAProxy's own are
+ * left alone. */
 static int config_source_make(struct config_source *s, const char *origin, const char *bytes, size_t len,
                               const char *hash, struct storage_files *files, struct error *err)
 {
-    struct document *d = document_new_of(s->options.use, origin, bytes, len, hash, files, err);
+    s->with_files = s->with_files || !s->ops->may_have_no_files || files->count > 0;
+    struct document *d = document_new_of(s->options.use, origin, bytes, len, hash, s->with_files ? files : NULL, err);
     if (d == NULL)
         return -1;
     const struct etcd_source *etcd = config_source_as(s, &etcd_source_ops);
@@ -86,11 +88,10 @@ static int config_source_take(struct config_source *s, const char *origin, const
     return 0;
 }
 
-/* Of a source that may have no files at all, so that HAProxy's own are left alone. */
-static struct storage_files *config_source_files(struct config_source *s, struct storage_files *files)
+static int config_source_on_made(void *arg, const char *origin, const char *bytes, size_t len,
+                                 struct storage_files *files)
 {
-    s->with_files = s->with_files || files->count > 0;
-    return s->with_files ? files : NULL;
+    return config_source_take(arg, origin, bytes, len, NULL, files);
 }
 
 /* ---- none ---- */
@@ -105,22 +106,8 @@ static const struct source_ops no_ops = {0};
 
 /* ---- a file ---- */
 
-static void file_ops_free(void *source)
-{
-    file_source_free(source);
-}
-
-static void file_ops_start(void *source)
-{
-    file_source_start(source);
-}
-
-static void file_ops_poke(void *source)
-{
-    file_source_poke(source);
-}
-
-static const struct source_ops file_ops = {.free = file_ops_free, .start = file_ops_start, .poke = file_ops_poke};
+static const struct source_ops file_ops = {
+    .free = file_source_free, .start = file_source_start, .poke = file_source_poke};
 
 static void config_source_on_file(void *arg, const char *bytes, size_t len, const char *hash,
                                   struct storage_files *files)
@@ -193,7 +180,7 @@ static int secrets_compose(const struct secrets *c, const struct secret_object *
             return error_prefix(err, "Secret %s/%s", namespace, certificate);
     }
     cleanup(mem_free_ptr) char *origin = mem_printf("Secret %s/%s, key %s", namespace, name, v->key);
-    (void)config_source_take(s, origin, v->bytes, v->len, NULL, config_source_files(s, &files));
+    (void)config_source_take(s, origin, v->bytes, v->len, NULL, &files);
     return 0;
 }
 
@@ -259,7 +246,8 @@ static const struct source_ops secrets_ops = {.free = secrets_free,
                                               .stop = secrets_stop,
                                               .poke = secrets_poke,
                                               .ready = secrets_ready,
-                                              .object = secrets_object};
+                                              .object = secrets_object,
+                                              .may_have_no_files = true};
 
 static void *config_source_make_secrets(struct config_source *s, struct error *err)
 {
@@ -283,11 +271,10 @@ static void *config_source_make_secrets(struct config_source *s, struct error *e
 
 /* ---- templates ---- */
 
-static int config_source_on_made(void *arg, const char *origin, const char *bytes, size_t len,
-                                 struct storage_files *files, struct error *err)
+static int config_source_on_render(void *arg, const char *origin, const char *bytes, size_t len,
+                                   struct storage_files *files, struct error *err)
 {
-    struct config_source *s = arg;
-    return config_source_make(s, origin, bytes, len, NULL, config_source_files(s, files), err);
+    return config_source_make(arg, origin, bytes, len, NULL, files, err);
 }
 
 static void config_source_on_rendered(void *arg)
@@ -305,7 +292,7 @@ static void config_source_on_followed(void *arg)
 
 static void *config_source_make_template(struct config_source *s, struct error *err)
 {
-    static const struct template_source_callbacks callbacks = {.made = config_source_on_made,
+    static const struct template_source_callbacks callbacks = {.made = config_source_on_render,
                                                                .changed = config_source_on_rendered,
                                                                .followed = config_source_on_followed,
                                                                .failed = config_source_fail};
@@ -324,19 +311,13 @@ static void *config_source_make_template(struct config_source *s, struct error *
 
 /* ---- annotated Services ---- */
 
-static int config_source_on_services(void *arg, const char *origin, const char *bytes, size_t len,
-                                     struct storage_files *files)
-{
-    return config_source_take(arg, origin, bytes, len, NULL, files);
-}
-
 static void *config_source_make_services(struct config_source *s, struct error *err)
 {
     const struct services_source_options options = {.in = s->options.in,
                                                     .known = s->known,
                                                     .quarantine = s->quarantine,
                                                     .state_fd = s->options.state_fd,
-                                                    .made = config_source_on_services,
+                                                    .made = config_source_on_made,
                                                     .failed = config_source_fail,
                                                     .arg = s};
     return services_source_new(&options, err);
@@ -344,18 +325,11 @@ static void *config_source_make_services(struct config_source *s, struct error *
 
 /* ---- etcd ---- */
 
-static void config_source_on_published(void *arg, const char *origin, const char *bytes, size_t len,
-                                       struct storage_files *files)
-{
-    struct config_source *s = arg;
-    (void)config_source_take(s, origin, bytes, len, NULL, config_source_files(s, files));
-}
-
 static void *config_source_make_etcd(struct config_source *s, struct error *err)
 {
     const struct etcd_source_options options = {.in = s->options.in,
                                                 .client = s->options.etcd,
-                                                .made = config_source_on_published,
+                                                .made = config_source_on_made,
                                                 .failed = config_source_fail,
                                                 .arg = s};
     (void)err;

@@ -27,6 +27,7 @@ struct source_ops {
     bool (*ready)(const void *source, struct checks *checks);
     /* The Secret or ConfigMap that it is read from. NULL: it is not known, or there is none. Borrowed until the loop goes on. */
     const struct secret_object *(*object)(const void *source);
+    bool may_have_no_files; /* until it has brought some, HAProxy's own are left alone */
 };
 
 /* Borrowed. */

@@ -117,7 +117,7 @@ static void source_take(struct etcd_source *s, const struct buf *text, struct st
     timer_set(&s->retry, s->trial ? TRIAL_MS : s->settings->resync_period_ms);
     s->tried = s->trial;
     s->look = false;
-    s->options.made(s->options.arg, origin, buf_str(text), text->len, files);
+    (void)s->options.made(s->options.arg, origin, buf_str(text), text->len, files);
     source_clear(s);
     if (look)
         source_get(s, &(struct etcd_get){.key = s->trial_key}, source_take_trial);
@@ -429,7 +429,8 @@ const struct source_ops etcd_source_ops = {.free = etcd_source_free,
                                            .start = etcd_source_poke,
                                            .stop = etcd_source_stop,
                                            .poke = etcd_source_poke,
-                                           .ready = etcd_source_ready};
+                                           .ready = etcd_source_ready,
+                                           .may_have_no_files = true};
 
 bool etcd_source_trial(const struct etcd_source *s)
 {

@@ -16,8 +16,8 @@ struct etcd_source;
 struct etcd_source_options {
     const struct daemon *in;
     struct etcd_client *client;
-    /* From the loop. files: the callee's to empty. */
-    void (*made)(void *arg, const char *origin, const char *bytes, size_t len, struct storage_files *files);
+    /* From the loop. files: the callee's to empty. -1: it can be no configuration, which was logged. */
+    int (*made)(void *arg, const char *origin, const char *bytes, size_t len, struct storage_files *files);
     void (*failed)(void *arg, const struct error *err); /* it names the source */
     void *arg;
 };

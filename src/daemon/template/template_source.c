@@ -681,7 +681,8 @@ const struct source_ops template_source_ops = {.free = template_source_free,
                                                .lead = template_source_lead,
                                                .measure = template_source_measure,
                                                .ready = template_source_ready,
-                                               .object = template_source_object};
+                                               .object = template_source_object,
+                                               .may_have_no_files = true};
 
 struct template_view template_source_view(const struct template_source *s)
 {

@@ -353,7 +353,7 @@ static inline void check_claims(void)
 
 /* ---- consumers ---- */
 
-static inline void on_made(void *arg, const char *origin, const char *bytes, size_t len, struct storage_files *files)
+static inline int on_made(void *arg, const char *origin, const char *bytes, size_t len, struct storage_files *files)
 {
     struct consumer *c = arg;
     char files_hash[DIGEST_SHA256_HEX_BYTES];
@@ -361,7 +361,7 @@ static inline void on_made(void *arg, const char *origin, const char *bytes, siz
     c->given = NULL;
     c->tries = etcd_source_trial(c->source);
     if (str_eq(bytes, BY_HAND) && files->count == 0 && etcd_source_version(c->source) == 0)
-        return; /* an older producer's, for all that it knows */
+        return 0; /* an older producer's, for all that it knows */
     storage_files_hash(files, files_hash);
     for (size_t i = 0; i < s.known_count && is == NULL; i++)
         if (s.known[i].published && str_eq(s.known[i].files, files_hash) &&
@@ -372,6 +372,7 @@ static inline void on_made(void *arg, const char *origin, const char *bytes, siz
     must(was_issued(etcd_source_version(c->source), is), "%s is another version", origin);
     c->given = is;
     storage_files_fini(files);
+    return 0;
 }
 
 static inline void on_failed(void *arg, const struct error *err)
