@@ -23,12 +23,6 @@ static void put(char **member, char *value)
     *member = value;
 }
 
-static int put_bool(const char *value, bool *ret)
-{
-    *ret = str_eq(value, "true");
-    return *ret || str_eq(value, "false") ? 0 : -1;
-}
-
 /* ---- host names ---- */
 
 /* RFC 1123: letters, digits and '-' between dots; a label neither begins nor ends with '-'. */
@@ -111,28 +105,6 @@ static int parse_mode(struct port_options *o, const char *value, const struct op
 }
 
 /* ---- TLS ---- */
-
-static int parse_tls(struct port_options *o, const char *value, const struct option_rules *rules, struct buf *why)
-{
-    (void)rules, (void)why;
-    o->tls_given = true;
-    return put_bool(value, &o->tls);
-}
-
-static int parse_backends_tls(struct port_options *o, const char *value, const struct option_rules *rules,
-                              struct buf *why)
-{
-    (void)rules, (void)why;
-    o->backends_tls_given = true;
-    return put_bool(value, &o->backends_tls);
-}
-
-static int parse_backends_verify(struct port_options *o, const char *value, const struct option_rules *rules,
-                                 struct buf *why)
-{
-    (void)rules, (void)why;
-    return put_bool(value, &o->backends_verify);
-}
 
 /* Of a Secret or a namespace: what Kubernetes takes for one (RFC 1123), and no more. */
 static bool is_object_name(const char *s, size_t len, const char *between, size_t max)
@@ -236,18 +208,6 @@ static int parse_health_path(struct port_options *o, const char *value, const st
     return 0;
 }
 
-static int parse_proxy_v2(struct port_options *o, const char *value, const struct option_rules *rules, struct buf *why)
-{
-    (void)rules, (void)why;
-    return put_bool(value, &o->proxy_v2);
-}
-
-static int parse_redirect(struct port_options *o, const char *value, const struct option_rules *rules, struct buf *why)
-{
-    (void)rules, (void)why;
-    return put_bool(value, &o->redirect);
-}
-
 /* ---- the table ---- */
 
 #define TRUE_OR_FALSE "true or false"
@@ -255,34 +215,47 @@ static int parse_redirect(struct port_options *o, const char *value, const struc
 
 const struct service_option service_options[] = {
     {"hostname", "none", "a DNS name; CLUSTER in it becomes CLUSTER_NAME",
-     "The host name of requests that are for this port. With HTTP there has to be one.", parse_hostname},
+     "The host name of requests that are for this port. With HTTP there has to be one.", .parse = parse_hostname},
     {"listen-ip", "*", "* or an IP address, of SERVICES_ADDRESSES", "The address that HAProxy listens at.",
-     parse_listen_ip},
+     .parse = parse_listen_ip},
     {"listen-port", "443", "a port from 1 to 65535, of SERVICES_PORTS where that is set",
-     "The port that HAProxy listens at. Several host names can share one.", parse_listen_port},
+     "The port that HAProxy listens at. Several host names can share one.", .parse = parse_listen_port},
     {"haproxy-mode", "http", "http or tcp", "How HAProxy treats connections. With tcp the port is this one's alone.",
-     parse_mode},
-    {"use-ssl", "true with http, else false", TRUE_OR_FALSE, "Whether clients come over TLS.", parse_tls},
+     .parse = parse_mode},
+    {"use-ssl", "true with http, else false", TRUE_OR_FALSE, "Whether clients come over TLS.",
+     .flag = offsetof(struct port_options, tls), .given = offsetof(struct port_options, tls_given)},
     {"ssl-certificate", "the host name and .pem",
      "a file's path below SERVICES_CERTIFICATES_DIR (letters, digits and ._-/, no part of it begins with a dot), or "
      "secret:NAME or secret:NAMESPACE/NAME of a TLS Secret",
-     "The certificate of clients' TLS, with its key.", parse_certificate},
+     "The certificate of clients' TLS, with its key.", .parse = parse_certificate},
     {"path", "/", A_PATH, "The path of the requests; paths below it are included, and the longest match is used.",
-     parse_path},
+     .parse = parse_path},
     {"http-redirect", "false", TRUE_OR_FALSE, "Whether port 80 sends clients of this host name to its TLS port.",
-     parse_redirect},
+     .flag = offsetof(struct port_options, redirect)},
     {"backends-balance-method", "roundrobin", "roundrobin, static-rr, leastconn, first, source, random or uri",
-     "How HAProxy spreads connections over the nodes.", parse_balance},
+     "How HAProxy spreads connections over the nodes.", .parse = parse_balance},
     {"backends-use-ssl", "as use-ssl", TRUE_OR_FALSE, "Whether HAProxy connects to the nodes over TLS.",
-     parse_backends_tls},
+     .flag = offsetof(struct port_options, backends_tls), .given = offsetof(struct port_options, backends_tls_given)},
     {"backends-verify-ssl", "false", TRUE_OR_FALSE, "Whether it then checks their certificates.",
-     parse_backends_verify},
+     .flag = offsetof(struct port_options, backends_verify)},
     {"send-proxy-v2", "false", TRUE_OR_FALSE, "Whether HAProxy sends the client's address to the nodes, by PROXY v2.",
-     parse_proxy_v2},
+     .flag = offsetof(struct port_options, proxy_v2)},
     {"health-path", "none: a TCP connection", A_PATH, "The path of an HTTP health check of the nodes.",
-     parse_health_path},
+     .parse = parse_health_path},
 };
 const size_t service_option_count = array_len(service_options);
+
+int service_option_parse(const struct service_option *o, struct port_options *to, const char *value,
+                         const struct option_rules *rules, struct buf *why)
+{
+    if (o->parse != NULL)
+        return o->parse(to, value, rules, why);
+    bool *ret = (bool *)((char *)to + o->flag);
+    if (o->given != 0)
+        *(bool *)((char *)to + o->given) = true;
+    *ret = str_eq(value, "true");
+    return *ret || str_eq(value, "false") ? 0 : -1;
+}
 
 const struct service_option *service_option_find(const char *name)
 {

@@ -49,8 +49,9 @@ struct service_option {
     const char *fallback; /* for docs: "443" */
     const char *expected; /* "a port, 1 to 65535" */
     const char *help;     /* one sentence */
-    /* -1: value is refused; what is put into why then says more than `expected`. */
+    /* NULL: it is true or false. */
     int (*parse)(struct port_options *o, const char *value, const struct option_rules *rules, struct buf *why);
+    size_t flag, given; /* then: where that is in struct port_options, and that it was said; given 0: nowhere */
 };
 
 /* What files begin with that are made of Services and their Secrets. In the folder of certificates none is there for the asking:
@@ -61,6 +62,9 @@ struct service_option {
 extern const struct service_option service_options[];
 extern const size_t service_option_count;
 
+/* -1: value is refused; what is put into why then says more than `expected`. */
+int service_option_parse(const struct service_option *o, struct port_options *to, const char *value,
+                         const struct option_rules *rules, struct buf *why) must_check;
 const struct service_option *service_option_find(const char *name); /* NULL: there is none */
 
 /* The defaults of a port without any. */

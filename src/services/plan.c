@@ -81,7 +81,7 @@ static bool parse_options(struct services_plan *p, struct service_route *r, cons
         const struct service_option *o = &service_options[i];
         const struct object_annotation *a = service_notes_find(notes, r->port->name, o->name);
         cleanup(buf_fini) struct buf why = {0};
-        if (a == NULL || o->parse(&r->options, a->value, &of, &why) == 0)
+        if (a == NULL || service_option_parse(o, &r->options, a->value, &of, &why) == 0)
             continue;
         good = false;
         cleanup(mem_free_ptr) char *value = text_shown(a->value, TEXT_MESSAGE, VALUE_SHOWN);

@@ -40,27 +40,23 @@ struct server_view {
     enum place place;
 };
 
-static enum place status_haproxy_place_of(const struct servers_backend *s, const struct server_view *v)
-{
-    const struct desired_server *want = desired_find(s->desired, v->line->name);
-    const struct diff_rules *rules = &s->engine->options.rules.diff;
-    if (diff_server_is_foreign(v->line, rules, s->desired))
-        return diff_server_is_others(v->line, rules) ? PLACE_OTHERS : PLACE_UNMANAGED;
-    if (want == NULL && v->line->maintenance)
-        return desired_find_spare(s->desired, v->line->name) != NULL ? PLACE_SPARE : PLACE_PARKED;
-    if (want == NULL && s->have_desired && s->desired->state == DESIRED_OK)
-        return PLACE_LEAVING;
-    bool rests = v->line->maintenance || (v->running != NULL && v->running->admin != RUNTIME_READY);
-    return rests && v->theirs == RUNTIME_READY ? PLACE_DRAINING : PLACE_LIVE;
-}
-
 static struct server_view view_of(const struct servers_backend *s, const struct backend_server *line)
 {
     const struct admin_state *mark = admin_states_find(&s->states, line->name);
     struct server_view v = {.line = line,
                             .running = s->at->runtime.readable ? runtime_find(&s->at->runtime, line->name) : NULL,
                             .theirs = mark != NULL ? mark->theirs : RUNTIME_READY};
-    v.place = status_haproxy_place_of(s, &v);
+    const struct diff_rules *rules = &s->engine->options.rules.diff;
+    bool desired = desired_find(s->desired, line->name) != NULL;
+    bool rests = line->maintenance || (v.running != NULL && v.running->admin != RUNTIME_READY);
+    if (diff_server_is_foreign(line, rules, s->desired))
+        v.place = diff_server_is_others(line, rules) ? PLACE_OTHERS : PLACE_UNMANAGED;
+    else if (!desired && line->maintenance)
+        v.place = desired_find_spare(s->desired, line->name) != NULL ? PLACE_SPARE : PLACE_PARKED;
+    else if (!desired && s->have_desired && s->desired->state == DESIRED_OK)
+        v.place = PLACE_LEAVING;
+    else
+        v.place = rests && v.theirs == RUNTIME_READY ? PLACE_DRAINING : PLACE_LIVE;
     return v;
 }
 
