@@ -5,7 +5,7 @@ from .mutant import Mutant, room
 
 MEMORY = "cli/daemon_memory.c"
 DECIDE = "cli/inspect_decide.c"
-STATUS = "daemon/status/status_memory.c"
+STATUS = "daemon/status/status_haproxy.c"
 
 room("memory", ("test_daemon_memory", "test_inspect_decide", "test_server_state"), (
     Mutant("a daemon that does not lead is believed", MEMORY, "if (stopping || !leading)", "if (stopping)"),

@@ -8,6 +8,7 @@ struct service_binds_file;
 struct service_rows;
 struct service_secrets;
 struct services_plan;
+struct yyjson_mut_doc;
 
 /* What it is made with. */
 struct service_document {
@@ -33,5 +34,11 @@ void service_binds_fini(struct service_binds *b);
 void service_binds_read(struct service_binds *b, const struct settings *settings, const struct buf *before);
 /* True, and where in why, "/etc/haproxy/haproxy.cfg, line 12": one of them listens at that address ("*": all) and port. */
 bool service_binds_taken(const struct service_binds *b, const char *address, uint16_t port, struct buf *why);
+
+#define SERVICE_REPORT_MAX 500 /* routes that are kept, of all frontends together */
+
+/* What is served, for /status, which host name and path goes where: {frontend_count, frontends}, as daemon/status/status.h has them; frontends with a route that is kept. It borrows nothing; to be freed by
+ * json_free. */
+struct yyjson_mut_doc *service_report_new(const struct services_plan *p) must_check;
 
 #endif

@@ -14,7 +14,6 @@
 #include "daemon/config/config_source.h"
 #include "daemon/quarantine.h"
 #include "daemon/services/service_document.h"
-#include "daemon/services/service_report.h"
 #include "daemon/services/service_secrets.h"
 #include "daemon/services/service_rows.h"
 #include "daemon/source.h"
@@ -64,7 +63,7 @@ struct services_source {
     struct service_owners owners; /* of the last composition; */
     struct service_owners next;   /* once that is accepted, where it gives something up; else empty */
     struct cache *kept; /* of annotated_services: as they were when they were accepted, of those that changed since */
-    struct yyjson_mut_doc *report; /* daemon/services/service_report; NULL: nothing was composed yet */
+    struct yyjson_mut_doc *report; /* daemon/services/service_document; NULL: nothing was composed yet */
 };
 
 /* ---- what is there ---- */

@@ -39,7 +39,7 @@ void status_haproxy_add_standby(const char *url, struct yyjson_mut_doc *doc, str
 /* status_source.c: "templates", "services" and "etcd" of the document. */
 void status_source_put(const struct config_engine *e, struct yyjson_mut_doc *doc, struct yyjson_mut_val *root);
 
-/* status_memory.c: what the daemon decides by and neither HAProxy nor Kubernetes shows, for `plan` (cli/daemon_memory), as "memory"
+/* status_haproxy.c: what the daemon decides by and neither HAProxy nor Kubernetes shows, for `plan` (cli/daemon_memory), as "memory"
  * of a Service's backend, and of a backend in one HAProxy. A list is there as a whole, or `complete` is false and it is empty. */
 void status_memory_put_nodes(const struct server_states *states, int64_t wall_minus_mono_ms, size_t *left,
                              struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj);

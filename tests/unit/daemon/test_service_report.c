@@ -1,8 +1,8 @@
-/* daemon/services/service_report: what is kept of a plan for /status, and how much of it. */
+/* daemon/services/service_document: what is kept of a plan for /status, and how much of it. */
 
 #include <yyjson.h>
 
-#include "daemon/services/service_report.h"
+#include "daemon/services/service_document.h"
 #include "json/write.h"
 #include "services/plan.h"
 
