@@ -348,22 +348,6 @@ static void log_trouble(struct events *e, struct log_limit *limit, const char *w
              log_if(held_back > 0, log_int("repeated", held_back)));
 }
 
-static void events_written(struct events *e, const struct item *item)
-{
-    struct about *about = item->about;
-    correlator_set_written(&about->correlator, item->id, true);
-    about->denied_until_ms = 0;
-    backoff_reset(&e->backoff);
-    const struct events_object place = events_place(e, item);
-    if (about->in_trouble)
-        log_info(e->in->log, "Kubernetes Events are written again", log_str("namespace", place.namespace),
-                 log_str(events_field(&place), place.name));
-    about->in_trouble = false;
-    log_limit_reset(&about->denied_limit);
-    log_limit_reset(&about->trouble_limit);
-    take_out(e, 0, "written");
-}
-
 static void denied(struct events *e, const struct item *item, const struct error *err)
 {
     struct about *about = item->about;
@@ -392,10 +376,21 @@ static void events_on_done(void *arg, enum event_outcome outcome, int64_t retry_
 {
     struct events *e = arg;
     struct item *item = &e->queue[0];
+    struct about *about = item->about;
+    const struct events_object place = events_place(e, item);
     e->busy = false;
     switch (outcome) {
     case EVENT_WRITTEN:
-        events_written(e, item);
+        correlator_set_written(&about->correlator, item->id, true);
+        about->denied_until_ms = 0;
+        backoff_reset(&e->backoff);
+        if (about->in_trouble)
+            log_info(e->in->log, "Kubernetes Events are written again", log_str("namespace", place.namespace),
+                     log_str(events_field(&place), place.name));
+        about->in_trouble = false;
+        log_limit_reset(&about->denied_limit);
+        log_limit_reset(&about->trouble_limit);
+        take_out(e, 0, "written");
         break;
     case EVENT_GONE:
     case EVENT_EXISTS: /* at once, the other way */

@@ -119,7 +119,7 @@ room("etcd: listing", ("test_load_balancers",), (
     Mutant("one that says nothing is waited for for ever", LIST, "(waits ? say_nothing : 0)", "say_nothing"),
     Mutant("another version is the same", LIST, "one->accepted || str_eq(one->sha256, sha256);", "1;"),
     Mutant("a refusal of another version counts", LIST, "if (of_it && refused) {", "if (refused) {"),
-    Mutant("nobody is told", LIST, "    if (l->changed != NULL)\n", "    if (false)\n"),
+    Mutant("nobody is told", LIST, "            load_balancers_take(l, events[i].kv);\n    l->changed(l->arg);\n", "            load_balancers_take(l, events[i].kv);\n"),
     Mutant("a failure is the end", LIST, "        timer_set(&l->retry, RETRY_MS);\n", ""),
     Mutant("what is compacted is the end", LIST, "    (void)compact_revision;\n    load_balancers_read(arg);", "    (void)compact_revision, (void)arg;"),
     Mutant("it is watched from too late on", LIST, "got->revision + 1", "got->revision + 2"),

@@ -28,7 +28,7 @@ struct load_balancers {
     size_t count, size;
     bool too_many; /* logged */
     struct log_limit refused_limit, unreadable_limit;
-    void (*changed)(void *arg); /* NULL: not called */
+    void (*changed)(void *arg);
     void *arg;
 };
 
@@ -118,12 +118,6 @@ static void load_balancers_take(struct load_balancers *l, const struct etcd_kv *
     list_put(l, &one);
 }
 
-static void load_balancers_are_changed(const struct load_balancers *l)
-{
-    if (l->changed != NULL)
-        l->changed(l->arg);
-}
-
 /* ---- etcd ---- */
 
 static void load_balancers_on_read(void *arg, const struct etcd_got *got, const struct error *err)
@@ -137,7 +131,7 @@ static void load_balancers_on_read(void *arg, const struct etcd_got *got, const 
     list_clear(l);
     for (size_t i = 0; i < got->count; i++)
         load_balancers_take(l, &got->list[i]);
-    load_balancers_are_changed(l);
+    l->changed(l->arg);
     etcd_watch_start(l->watch, got->revision + 1);
 }
 
@@ -158,7 +152,7 @@ static void load_balancers_on_changed(void *arg, const struct etcd_event *events
             list_remove(l, events[i].kv->key + strlen(l->prefix));
         else
             load_balancers_take(l, events[i].kv);
-    load_balancers_are_changed(l);
+    l->changed(l->arg);
 }
 
 static void load_balancers_on_compacted(void *arg, int64_t compact_revision)

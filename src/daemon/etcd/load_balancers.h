@@ -11,7 +11,7 @@ struct load_balancers;
 
 #define LOAD_BALANCERS_MAX 10000 /* the others are not shown; logged once */
 
-/* changed: any is another one; from the loop; NULL: not called. */
+/* changed: any is another one; from the loop. */
 struct load_balancers *load_balancers_new(const struct daemon *in, struct etcd_client *client,
                                           void (*changed)(void *arg), void *arg) must_check;
 void load_balancers_free(struct load_balancers *l); /* NULL is allowed */

@@ -194,20 +194,6 @@ static bool drains(const struct service_rows *r, const struct service_route *rou
     return by_endpoints || route->service->service.local;
 }
 
-static void entry_compute(struct service_rows *r, struct entry *e, const struct service_route *route)
-{
-    struct desired d;
-    if (!drains(r, route)) {
-        server_states_free(e->states);
-        e->states = NULL;
-    } else if (e->states == NULL) {
-        e->states = server_states_new();
-    }
-    bool guess = desire(r, e, route, e->states, &d);
-    service_row_take(&e->row, e->backend, &d, guess, &r->rules, r->now_ms);
-    desired_fini(&d);
-}
-
 static struct entry *entry_need(struct service_rows *r, const char *backend)
 {
     struct entry *e;
@@ -251,7 +237,16 @@ void service_rows_print(void *rows, const struct service_route *route, struct bu
     if (!fresh) {
         if (e->node_port != 0)
             service_row_renumber(&e->row, e->node_port, route->port->node_port);
-        entry_compute(r, e, route);
+        if (!drains(r, route)) {
+            server_states_free(e->states);
+            e->states = NULL;
+        } else if (e->states == NULL) {
+            e->states = server_states_new();
+        }
+        struct desired d;
+        bool guess = desire(r, e, route, e->states, &d);
+        service_row_take(&e->row, e->backend, &d, guess, &r->rules, r->now_ms);
+        desired_fini(&d);
         size_t bytes;
         free(e->service);
         e->service = record_pack(&service_record, &route->service->service, 0, &bytes);

@@ -63,7 +63,7 @@ struct services_source {
     struct service_owners owners; /* of the last composition; */
     struct service_owners next;   /* once that is accepted, where it gives something up; else empty */
     struct cache *kept; /* of annotated_services: as they were when they were accepted, of those that changed since */
-    struct yyjson_mut_doc *report; /* daemon/services/service_document; NULL: nothing was composed yet */
+    struct yyjson_mut_doc *report; /* service_report_new of the last composition */
 };
 
 /* ---- what is there ---- */
@@ -602,6 +602,7 @@ struct services_source *services_source_new(const struct services_source_options
         source_init(&s->watches[i], in->base, in->kube, in->log, &watches[i], i == SLICES ? &sink : NULL);
     }
     s->kept = cache_new(&annotated_service_record);
+    s->report = service_report_new(&(struct services_plan){0});
     if (options->quarantine != NULL)
         cache_keep_past(services_cache(s));
     quarantine_listen(options->quarantine, services_is_changed, s);

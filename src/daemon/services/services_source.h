@@ -35,7 +35,7 @@ extern const struct source_ops services_source_ops; /* of a struct services_sour
 
 struct services_view {
     size_t services, served, refused; /* Services with the label; ports of theirs, the second for a reason */
-    struct yyjson_mut_doc *report;    /* daemon/services/service_document; NULL: nothing was composed yet */
+    struct yyjson_mut_doc *report;    /* of service_report_new; borrowed */
     const struct remarks *remarks;
     const char *problem; /* why there is no configuration; NULL: there is one, or it is not known yet */
     size_t no_endpoint;  /* backends that keep their last servers, or have every node: nothing is desired there */

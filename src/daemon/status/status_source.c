@@ -130,13 +130,9 @@ static void put_services(const struct services_source *s, yyjson_mut_doc *doc, y
     json_put_count(doc, obj, "no_endpoint", v.no_endpoint);
     json_put_count(doc, obj, "removal_delayed", v.delayed);
     json_put_text(doc, obj, "problem", v.problem);
-    yyjson_mut_val *report = v.report != NULL ? yyjson_mut_doc_get_root(v.report) : NULL;
-    yyjson_mut_val *frontends = yyjson_mut_obj_get(report, "frontends");
+    yyjson_mut_val *report = yyjson_mut_doc_get_root(v.report);
     json_put_count(doc, obj, "frontend_count", yyjson_mut_get_uint(yyjson_mut_obj_get(report, "frontend_count")));
-    if (frontends != NULL)
-        json_put(doc, obj, "frontends", yyjson_mut_val_mut_copy(doc, frontends));
-    else
-        json_put_list(doc, obj, "frontends");
+    json_put(doc, obj, "frontends", yyjson_mut_val_mut_copy(doc, yyjson_mut_obj_get(report, "frontends")));
     json_put_count(doc, obj, "remarks", remarks_count(v.remarks));
     yyjson_mut_val *list = json_put_list(doc, obj, "remark_list");
     add_remarks(v.remarks, false, true, &room, doc, list);
