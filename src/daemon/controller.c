@@ -515,16 +515,6 @@ static int make_servers(struct controller *c, struct error *err)
     return 0;
 }
 
-/* Each in its turn, as it needs what stands before it:
- *   clients     first the helper processes, which are forked; then http and what goes over it
- *   tracing     is asked for by all that is done for a change
- *   sources     of Kubernetes, where servers are managed
- *   leadership, pods
- *   config      has STATE_DIR, and follows CONFIG_SOURCE; pods follow its templates' targets
- *   events      of the sources' Services and the config's object; the config reports to them
- *   status      shows all of these
- *   servers     answer from then on
- * Nothing is asked of Kubernetes or HAProxy before controller_start. They end in the opposite order (controller_free). */
 static int make_parts(struct controller *c, struct settings *settings, struct error *err)
 {
     static const struct leadership_callbacks of_leadership = {.lead = on_lead, .step_down = on_step_down};
@@ -562,6 +552,16 @@ static int make_parts(struct controller *c, struct settings *settings, struct er
     return make_servers(c, err);
 }
 
+/* The parts are made each in its turn (make_parts), as it needs what stands before it:
+ *   clients     first the helper processes, which are forked; then http and what goes over it
+ *   tracing     is asked for by all that is done for a change
+ *   sources     of Kubernetes, where servers are managed
+ *   leadership, pods
+ *   config      has STATE_DIR, and follows CONFIG_SOURCE; pods follow its templates' targets
+ *   events      of the sources' Services and the config's object; the config reports to them
+ *   status      shows all of these
+ *   servers     answer from then on
+ * Nothing is asked of Kubernetes or HAProxy before controller_start. They end in the opposite order (controller_free). */
 struct controller *controller_new(struct event_base *base, struct settings *settings, const struct kube_access *access,
                                   const char *version, const struct log *log, struct error *err)
 {
