@@ -16,7 +16,7 @@
 #include "configuration/document.h"
 #include "configuration/files_folder.h"
 #include "configuration/store.h"
-#include "daemon/config/config_requests.h"
+#include "daemon/config/config_engine.h"
 #include "daemon/targets.h"
 #include "json/write.h"
 

@@ -74,16 +74,13 @@ static bool kubernetes_is_settled(void *arg)
 
 static void read_kubernetes(struct inspect *i, const struct settings *settings)
 {
-    const struct sources_options options = {.services = i->mappings.services,
-                                            .service_count = i->mappings.service_count,
-                                            .node_selector = settings->nodes_watched,
-                                            .log = i->log};
+    const struct daemon in = {.base = i->base, .settings = settings, .kube = i->clients->kube, .log = i->log};
     struct inspect_report *r = &i->report;
     bool logged = false;
     /* Of a whole configuration there is nothing to read but HAProxies. */
     if (i->clients->kube == NULL || i->mappings.service_count == 0)
         return;
-    i->sources = sources_new(i->base, i->clients->kube, &options, on_changed, i);
+    i->sources = sources_new(&in, i->mappings.services, i->mappings.service_count, on_changed, i);
     i->syncing = true;
     sources_start(i->sources);
     run_until(i->base, i->options->timeout_ms, REFUSED_READ_MS, kubernetes_is_settled, i);

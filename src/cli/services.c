@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/run.h"
+#include "daemon/config/config_source.h"
 #include "daemon/quarantine.h"
 #include "daemon/services/services_source.h"
 #include "daemon/template/remarks.h"
@@ -76,7 +77,7 @@ static int services_not_read(const struct services_source *source, const struct 
         fprintf(stderr, "error: Kubernetes API %s: %s\n", o->server, o->problem);
         return EXIT_FAILURE;
     }
-    services_source_ready(source, &checks);
+    services_source_ops.ready(source, &checks);
     checks_print(&checks, &lines);
     fprintf(stderr, "error: Kubernetes could not be read in time (--timeout):\n%s", buf_str(&lines));
     return EXIT_FAILURE;
@@ -117,18 +118,17 @@ static int services_explain(const struct services_source *source, const char *na
 static int services_run(struct services_reading *l, const struct services_source_options *options,
                         const struct command *command)
 {
-    static const struct services_source_callbacks callbacks = {.made = services_on_made, .failed = services_on_failed};
     struct error err = {0};
-    struct services_source *source = services_source_new(l->base, options, &callbacks, l, &err);
+    struct services_source *source = services_source_new(options, &err);
     if (source == NULL)
         return run_fail(&err, EXIT_FAILURE);
-    services_source_start(source);
+    services_source_ops.start(source);
     run_until(l->base, command->timeout_ms, AWAY_MS, services_is_away, l);
-    services_source_stop(source);
+    services_source_ops.stop(source);
     int status = !l->done                                    ? services_not_read(source, l)
                  : command->kind == COMMAND_SERVICES_EXPLAIN ? services_explain(source, command->operand, l->label)
                                                              : services_view(source, l);
-    services_source_free(source);
+    services_source_ops.free(source);
     return status;
 }
 
@@ -153,12 +153,16 @@ int run_services(const struct run *r)
     l.kube = http != NULL ? kube_client_new(http, &access, &log, &err) : NULL;
     if (l.kube != NULL && settings->kube_encoding == SETTINGS_KUBE_JSON)
         kube_client_set_json(l.kube);
-    const struct quarantine_options kept = {.folder = settings->state_dir, .folder_fd = -1, .log = &log};
-    struct quarantine *quarantine = quarantine_new(l.base, &kept);
-    const struct services_source_options options = {
-        .settings = settings, .kube = l.kube, .quarantine = quarantine, .state_fd = -1, .log = &log};
+    const struct daemon in = {.base = l.base, .settings = settings, .kube = l.kube, .log = &log};
+    struct quarantine *quarantine = quarantine_new(&in, -1);
+    const struct services_source_options options = {.in = &in,
+                                                    .quarantine = quarantine,
+                                                    .state_fd = -1,
+                                                    .made = services_on_made,
+                                                    .failed = services_on_failed,
+                                                    .arg = &l};
     int status = l.kube != NULL ? services_run(&l, &options, r->command) : run_fail(&err, EXIT_FAILURE);
-    if (quarantine_leaves_any_out(quarantine))
+    if (culprits_leaves_any_out(quarantine_culprits(quarantine)))
         fputs("note: what HAProxy refuses is shown as left out; /status of the daemon says what it serves as before\n",
               stderr);
     quarantine_free(quarantine);

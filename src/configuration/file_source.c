@@ -144,8 +144,9 @@ struct file_source *file_source_new(struct event_base *base, const struct file_s
     return s;
 }
 
-void file_source_free(struct file_source *s)
+void file_source_free(void *source)
 {
+    struct file_source *s = source;
     if (s == NULL)
         return;
     path_watch_free(s->watch);
@@ -153,13 +154,15 @@ void file_source_free(struct file_source *s)
     free(s);
 }
 
-void file_source_start(struct file_source *s)
+void file_source_start(void *source)
 {
+    struct file_source *s = source;
     timer_set(&s->read, 0);
 }
 
-void file_source_poke(struct file_source *s)
+void file_source_poke(void *source)
 {
+    struct file_source *s = source;
     s->hash[0] = '\0';
     s->told = true;
     timer_set(&s->read, 0);

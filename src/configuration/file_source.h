@@ -31,8 +31,9 @@ struct file_source_options {
 struct file_source *file_source_new(struct event_base *base, const struct file_source_options *options,
                                     const struct file_source_callbacks *callbacks, void *arg,
                                     struct error *err) must_check;
-void file_source_free(struct file_source *s); /* NULL is allowed */
-void file_source_start(struct file_source *s);
-void file_source_poke(struct file_source *s); /* reads it now */
+/* Of a struct file_source. */
+void file_source_free(void *source); /* NULL is allowed */
+void file_source_start(void *source);
+void file_source_poke(void *source); /* reads it now */
 
 #endif

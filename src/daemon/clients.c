@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
+#include "base/rfc3339.h"
 #include "base/str.h"
 #include "haproxy/dataplane/driver.h"
 #include "haproxy/local/driver.h"
@@ -16,6 +18,8 @@
 #include "net/http.h"
 #include "net/spiffe.h"
 #include "net/tls_files.h"
+#include "report/checks.h"
+#include "report/telemetry.h"
 
 int clients_dataplane_tls(const struct settings *c, const struct log *log, struct tls_files **ret, struct error *err)
 {
@@ -159,16 +163,6 @@ static const char **clients_check_files(const struct settings_local *l, bool beh
     return list;
 }
 
-static const char **clients_words(char *text)
-{
-    const char **list = mem_array(strlen(text) / 2 + 2, sizeof(list[0]));
-    size_t n = 0;
-    for (char *word; (word = strsep(&text, " \t")) != NULL;)
-        if (*word != '\0')
-            list[n++] = word;
-    return list;
-}
-
 _Static_assert((int)SETTINGS_FOLDER_MAPS == (int)STORAGE_MAP &&
                    (int)SETTINGS_FOLDER_CERTS == (int)STORAGE_CERTIFICATE &&
                    (int)SETTINGS_FOLDER_FILES == (int)STORAGE_GENERAL,
@@ -201,7 +195,12 @@ static struct local_helper *clients_helper(struct event_base *base, const struct
     const struct settings_local *l = &settings->local;
     cleanup(mem_free_ptr) const char **before = clients_check_files(l, false), **after = clients_check_files(l, true);
     cleanup(mem_free_ptr) char *text = mem_strdup(l->reload_command != NULL ? l->reload_command : "");
-    cleanup(mem_free_ptr) const char **command = clients_words(text);
+    cleanup(mem_free_ptr) const char **command = mem_array(strlen(text) / 2 + 2, sizeof(command[0]));
+    size_t words = 0;
+    char *rest = text;
+    for (char *word; (word = strsep(&rest, " \t")) != NULL;)
+        if (*word != '\0')
+            command[words++] = word;
     cleanup(clients_folders_fini) struct clients_folders folders = clients_folders(l);
     const struct local_helper_options options = {.config_file = l->file,
                                                  .files_before = before,
@@ -298,4 +297,106 @@ void clients_free(struct clients *c)
     local_helper_free(c->local_file);
     local_helper_free(c->local_commands);
     *c = (struct clients){0};
+}
+
+/* ---- certificates ---- */
+
+struct visitor {
+    void (*fn)(void *arg, const char *peer, const char *which, int64_t not_after_s);
+    void *arg;
+};
+
+static void visit(const struct visitor *v, const char *peer, const char *which, int64_t not_after_s)
+{
+    if (not_after_s != INT64_MAX)
+        v->fn(v->arg, peer, which, not_after_s);
+}
+
+static void visit_files(const struct visitor *v, const char *peer, const struct tls_files *files)
+{
+    visit(v, peer, "ca", tls_files_ca_not_after_s(files));
+    visit(v, peer, "client", tls_files_client_not_after_s(files));
+}
+
+void certificates_each(const struct clients *c,
+                       void (*fn)(void *arg, const char *peer, const char *which, int64_t not_after_s), void *arg)
+{
+    const struct visitor v = {.fn = fn, .arg = arg};
+    if (c->kube != NULL) {
+        visit_files(&v, "kubernetes", kube_client_tls(c->kube));
+        visit(&v, "kubernetes", "server", kube_client_server_not_after_s(c->kube));
+    }
+    for (size_t i = 0; i < c->dataplane_count; i++) {
+        const char *url = dataplane_client_url(c->dataplanes[i].file);
+        if (!str_has_prefix(url, "https://"))
+            continue;
+        if (c->spiffe != NULL)
+            visit(&v, url, "client", spiffe_state(c->spiffe).not_after_s);
+        else
+            visit_files(&v, url, c->dataplane_tls);
+        /* The connection that saw it later has the newer certificate, which nearly always is the one that expires later. */
+        int64_t a = dataplane_client_server_not_after_s(c->dataplanes[i].file),
+                b = dataplane_client_server_not_after_s(c->dataplanes[i].runtime), later = a > b ? a : b;
+        visit(&v, url, "server", later != INT64_MAX ? later : a < b ? a : b);
+    }
+}
+
+static void set(void *arg, const char *peer, const char *which, int64_t not_after_s)
+{
+    metric_set(arg, (double)not_after_s, peer, which, NULL);
+}
+
+/* SVIDs live for an hour or so, and are no certificates that an operator has to renew. */
+static void set_but_svids(void *arg, const char *peer, const char *which, int64_t not_after_s)
+{
+    if (str_eq(peer, "kubernetes"))
+        set(arg, peer, which, not_after_s);
+}
+
+void certificates_measure(const struct clients *c, struct telemetry *telemetry, const struct log *log)
+{
+    metric_clear(telemetry->certificate_expiration); /* what is not in use any more is not shown */
+    metric_clear(telemetry->svid_expiration);
+    if (c->kube != NULL)
+        tls_files_follow(kube_client_tls(c->kube), log);
+    tls_files_follow(c->dataplane_tls, log);
+    certificates_each(c, c->spiffe != NULL ? set_but_svids : set, telemetry->certificate_expiration);
+    const struct spiffe_state s = c->spiffe != NULL ? spiffe_state(c->spiffe) : (struct spiffe_state){0};
+    if (s.id != NULL)
+        metric_set(telemetry->svid_expiration, (double)s.not_after_s, s.id, NULL);
+}
+
+/* ---- the check ---- */
+
+/* "until 2026-11-25T17:00:00Z, peer spiffe://...": what is good about it. */
+static char *identity_reason(const struct clients *c, const struct spiffe_state *s)
+{
+    cleanup(buf_fini) struct buf text = {0};
+    char end[RFC3339_BYTES];
+    rfc3339_format(s->not_after_s * 1000000, 0, end);
+    buf_printf(&text, "%s until %s", s->id, end);
+    for (size_t i = 0; i < c->dataplane_count && s->peer_id == NULL; i++) {
+        const char *url = dataplane_client_url(c->dataplanes[i].file), *seen = spiffe_peer_seen(c->spiffe, url);
+        if (seen != NULL)
+            buf_printf(&text, "; %s has %s, which is not checked", url, seen);
+    }
+    if (s->problem != NULL)
+        buf_printf(&text, "; the Workload API at %s does not answer: %s", s->socket, s->problem);
+    return buf_take(&text);
+}
+
+bool certificates_ready(const struct clients *c, struct checks *checks)
+{
+    struct error err = {0};
+    if (c->spiffe == NULL)
+        return true;
+    const struct spiffe_state s = spiffe_state(c->spiffe);
+    bool usable = spiffe_usable(c->spiffe, &err) == 0;
+    char *reason = usable ? identity_reason(c, &s) : mem_strdup(err.message);
+    char *hint = !usable || s.problem != NULL ? mem_printf("see the log of the SPIRE agent behind %s", s.socket)
+                 : s.peer_id == NULL          ? mem_strdup("set SPIFFE_PEER_ID to the Data Plane API's SPIFFE ID")
+                                              : NULL;
+    enum check_state state = !usable ? CHECK_FAIL : hint != NULL ? CHECK_WARN : CHECK_OK;
+    checks_add(checks, state, mem_strdup("SPIFFE identity"), reason, hint);
+    return usable;
 }

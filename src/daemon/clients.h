@@ -7,21 +7,13 @@
 #ifndef DAEMON_CLIENTS_H
 #define DAEMON_CLIENTS_H
 
-#include <stddef.h>
-
-#include "base/error.h"
-#include "base/log.h"
+#include "daemon/daemon.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/local/helper.h"
 
-struct settings;
-struct settings_dataplane;
-struct event_base;
-struct http;
-struct kube_access;
 struct driver;
-struct kube_client;
 struct local_helper;
+struct settings_dataplane;
 struct spiffe;
 struct tls_files;
 
@@ -80,7 +72,7 @@ struct dataplane_client *clients_dataplane(struct event_base *base, const struct
                                            struct settings_dataplane *d, const struct clients_hooks *hooks,
                                            const struct log *log, struct error *err) must_check;
 
-/* HAPROXY_DATAPLANE_CA_FILE and those beside it, read now. *ret is NULL where no URL is https, or SPIFFE stands in. Warns if nothing is
+/* HAPROXY_DATAPLANE_CA_FILE and its like, read now. *ret is NULL where no URL is https, or SPIFFE stands in. Warns if nothing is
  * verified. ERROR_INVALID naming the variable and its file. */
 int clients_dataplane_tls(const struct settings *settings, const struct log *log, struct tls_files **ret,
                           struct error *err) must_check;
@@ -91,5 +83,17 @@ int clients_dataplane_tls(const struct settings *settings, const struct log *log
 void clients_spiffe(struct event_base *base, const struct settings *settings, const struct clients_hooks *hooks,
                     const struct log *log, struct clients *c);
 void clients_settle(struct event_base *base, const struct clients *c);
+
+/* ---- certificates that are in use or were seen, and how it stands about the identity from SPIFFE ---- */
+
+/* Checks the files, too: between two requests of a watch there may be minutes. */
+void certificates_measure(const struct clients *clients, struct telemetry *telemetry, const struct log *log);
+
+/* Calls fn for each that is in use or was seen. peer: "kubernetes" or a URL; which: "ca", "client" or "server". */
+void certificates_each(const struct clients *c,
+                       void (*fn)(void *arg, const char *peer, const char *which, int64_t not_after_s), void *arg);
+
+/* The check of the identity, where there is to be one: false without one that can be used. */
+bool certificates_ready(const struct clients *c, struct checks *checks);
 
 #endif

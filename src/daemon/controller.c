@@ -12,10 +12,9 @@
 #include "net/spiffe.h"
 #include "host/timer.h"
 #include "serve/server.h"
-#include "daemon/certificates.h"
 #include "daemon/clients.h"
 #include "daemon/config/config_engine.h"
-#include "daemon/config/config_source.h"
+#include "daemon/daemon.h"
 #include "daemon/events.h"
 #include "report/history.h"
 #include "daemon/leadership.h"
@@ -26,7 +25,6 @@
 #include "report/checks.h"
 #include "daemon/targets.h"
 #include "report/telemetry.h"
-#include "daemon/mapping_state.h"
 #include "daemon/tracing.h"
 
 /* After a change the next one waits for this many times the CPU time that it cost: a dying node does not wait, and a
@@ -37,20 +35,17 @@
 #define HEARTBEAT_DEAD_MS 30000
 #define STOP_DEADLINE_MS 4000
 #define STATUS_TIMES 1000   /* looking at the checks takes no more than 1/1000 of the time */
-#define DONE_MS 50          /* how often `apply` looks whether it is */
+#define DONE_MS 50          /* how often `apply` checks whether it is */
 #define LAST_TRACES_MS 1000 /* of these, when all else has ended */
 #define SERVERS 3
 
 struct controller {
-    struct event_base *base;
-    struct settings *settings;
-    const struct log *log;
+    struct daemon in;
     struct telemetry telemetry;
-    struct history *history;
-    struct events *events;           /* NULL: switched off */
-    struct config_engine *config;    /* NULL: no CONFIG_SOURCE */
+    struct events *events; /* NULL: switched off */
+    struct config_engine *config;
     struct status *status;           /* NULL: there is no status page */
-    struct server *servers[SERVERS]; /* NULL: not wanted */
+    struct server *servers[SERVERS]; /* NULL: not set */
     struct notify *notify;           /* NULL: not under systemd */
     struct clients clients;
     struct clients_hooks hooks;
@@ -70,7 +65,7 @@ struct controller {
     uint64_t taken_up_ms; /* when a change was last taken up; 0: never */
     uint64_t pause_ms;    /* until the next one is */
     uint64_t beat_ms;
-    uint64_t status_after_ms; /* the checks are not looked at before, for the status page */
+    uint64_t status_after_ms; /* the status page needs no checks before */
     bool stopping;
 };
 
@@ -81,11 +76,11 @@ static bool compute(struct controller *c, size_t which, uint64_t *due_ms)
 {
     struct mapping_state *w = &c->states[which];
     cleanup(desired_unref_ptr) const struct desired *desired = mapping_update(w->mapping, c->sources, c->taken_up_ms);
-    mapping_state_log(w, desired, c->log);
     status_take(c->status, which, desired);
     if (desired->due_ms != 0 && (*due_ms == 0 || desired->due_ms < *due_ms))
         *due_ms = desired->due_ms;
     bool news = mapping_state_take(w, desired) && c->targets != NULL && !c->stepping_down;
+    mapping_state_log(w, c->in.log);
     if (news)
         targets_set_desired(c->targets, which, desired, w->cause != NULL ? w->cause : "a drain ended", w->event_us);
     w->dirty = false;
@@ -94,19 +89,11 @@ static bool compute(struct controller *c, size_t which, uint64_t *due_ms)
     return news;
 }
 
-static bool any_synced(const struct controller *c)
-{
-    for (size_t i = 0; i < c->mappings.count; i++)
-        if (sources_synced(c->sources, c->mappings.list[i].service))
-            return true;
-    return false;
-}
-
 static void take_up(void *arg)
 {
     struct controller *c = arg;
     uint64_t began_us = clock_cpu_us();
-    bool any = false;
+    bool any = false, any_synced = false;
     uint64_t due_ms = 0;
     c->taken_up_ms = clock_mono_ms();
     if (c->stopping)
@@ -115,7 +102,9 @@ static void take_up(void *arg)
         struct mapping_state *w = &c->states[i];
         uint64_t last_due_ms = w->last != NULL ? w->last->due_ms : 0;
         bool due = last_due_ms != 0 && last_due_ms <= c->taken_up_ms;
-        if ((w->dirty || due) && sources_synced(c->sources, w->mapping->service))
+        bool synced = sources_synced(c->sources, w->mapping->service);
+        any_synced = any_synced || synced;
+        if ((w->dirty || due) && synced)
             any = compute(c, i, &due_ms) || any;
         else if (last_due_ms != 0 && (due_ms == 0 || last_due_ms < due_ms))
             due_ms = last_due_ms;
@@ -128,7 +117,7 @@ static void take_up(void *arg)
         targets_apply(c->targets); /* all changes of this moment in one transaction */
     uint64_t pause_ms = (clock_cpu_us() - began_us) * COALESCE_TIMES / 1000;
     c->pause_ms = pause_ms > COALESCE_MAX_MS ? COALESCE_MAX_MS : pause_ms;
-    if (any_synced(c))
+    if (any_synced)
         leadership_start(c->leadership); /* a replica without caches is no candidate */
 }
 
@@ -206,29 +195,10 @@ static void print_status(void *arg, struct buf *json, size_t *ret_news_at)
 {
     struct controller *c = arg;
     cleanup(checks_fini) struct checks checks = {0};
-    struct status_now now = {.targets = c->targets,
-                             .templates = config_source_template(config_engine_source(c->config)),
-                             .services = config_source_services(config_engine_source(c->config)),
-                             .publisher = config_engine_publisher(c->config),
-                             .load_balancers = config_engine_load_balancers(c->config),
-                             .etcd = config_source_etcd(config_engine_source(c->config)),
-                             .checks = &checks,
-                             .stopping = c->stopping};
+    struct status_now now = {.targets = c->targets, .checks = &checks, .stopping = c->stopping};
     now.ready = check_all(c, &checks);
     status_look(c->status, &checks);
     status_print(c->status, &now, json, ret_news_at);
-}
-
-/* Whether somebody reads the status page or not, it says since when something is wrong. */
-static void look_for_status(struct controller *c)
-{
-    cleanup(checks_fini) struct checks checks = {0};
-    uint64_t began_us = clock_cpu_us();
-    if (c->status == NULL || c->beat_ms < c->status_after_ms)
-        return;
-    check_all(c, &checks);
-    status_look(c->status, &checks);
-    c->status_after_ms = c->beat_ms + (clock_cpu_us() - began_us) * STATUS_TIMES / 1000;
 }
 
 static void beat(void *arg)
@@ -237,19 +207,26 @@ static void beat(void *arg)
     c->beat_ms = clock_mono_ms();
     timer_set(&c->heartbeat, notify_next_ms(c->notify, HEARTBEAT_MS));
     notify_systemd(c);
-    look_for_status(c);
-    log_report_losses(c->log);
+    /* Whether the status page is read or not, it says since when something is wrong. */
+    if (c->status != NULL && c->beat_ms >= c->status_after_ms) {
+        cleanup(checks_fini) struct checks checks = {0};
+        uint64_t began_us = clock_cpu_us();
+        check_all(c, &checks);
+        status_look(c->status, &checks);
+        c->status_after_ms = c->beat_ms + (clock_cpu_us() - began_us) * STATUS_TIMES / 1000;
+    }
+    log_report_losses(c->in.log);
     for (size_t i = 0; !c->stopping && i < c->mappings.count; i++)
-        mapping_state_log_wait(&c->states[i], c->log);
+        mapping_state_log_wait(&c->states[i], c->in.log);
 }
 
 static void on_scrape(void *arg)
 {
     struct controller *c = arg;
     struct metric *lost = c->telemetry.log_lines_dropped;
-    metric_add(lost, (double)log_dropped(c->log) - metric_value(lost, NULL), NULL);
+    metric_add(lost, (double)log_dropped(c->in.log) - metric_value(lost, NULL), NULL);
     sources_measure(c->sources, &c->telemetry);
-    certificates_measure(&c->clients, &c->telemetry, c->log);
+    certificates_measure(&c->clients, &c->telemetry, c->in.log);
     config_engine_measure(c->config, &c->clients);
     cleanup(checks_fini) struct checks checks = {0};
     metric_set(c->telemetry.ready, check_all(c, &checks) ? 1 : 0, NULL);
@@ -269,14 +246,14 @@ static void on_dataplane_request(void *arg, const char *url, const char *method,
 static void on_helper_request(void *arg, const char *request, const struct local_answer *a)
 {
     struct controller *c = arg;
-    metric_add(c->telemetry.local_requests, 1, c->settings->local.file, request, local_status_name(a->status), NULL);
+    metric_add(c->telemetry.local_requests, 1, c->in.settings->local.file, request, local_status_name(a->status), NULL);
 }
 
 /* Nothing can be written without it, and what became of the last write is not known. */
 static void on_helper_lost(void *arg, const char *why)
 {
     struct controller *c = arg;
-    log_error(c->log, "the helper process ended; stopping, to be started again", log_str("error", why));
+    log_error(c->in.log, "the helper process ended; stopping, to be started again", log_str("error", why));
     c->failed = true;
     controller_stop(c);
 }
@@ -303,7 +280,7 @@ static void controller_look_whether_done(void *arg)
     for (size_t i = 0; i < checks.count && !done; i++) {
         cleanup(mem_free_ptr) char *line = checks_line(&checks.list[i]);
         if (checks.list[i].state == CHECK_FAIL)
-            log_error(c->log, "not done in time", log_str("error", line));
+            log_error(c->in.log, "not done in time", log_str("error", line));
     }
     controller_stop(c);
 }
@@ -314,31 +291,29 @@ void controller_stop_when_done(struct controller *c, uint64_t within_ms)
     timer_set(&c->done, DONE_MS);
 }
 
-/* ---- life ---- */
+/* ---- leading ---- */
 
 static int make_targets(struct controller *c, struct error *err)
 {
     const struct targets_options options = {
         .servers = {.backends = c->mappings.backends,
                     .backend_count = c->mappings.count,
-                    .rules = rules_for_plan(c->settings),
-                    .park_ttl_ms = c->settings->park_ttl_ms,
+                    .rules = rules_for_plan(c->in.settings),
+                    .park_ttl_ms = c->in.settings->park_ttl_ms,
                     .node_exists = sources_node_exists,
                     .node_arg = c->sources},
-        .instance = {.resync_period_ms = c->settings->resync_period_ms,
+        .instance = {.resync_period_ms = c->in.settings->resync_period_ms,
                      .telemetry = &c->telemetry,
-                     .history = c->history,
-                     .tracer = tracing_tracer(c->tracing),
-                     .log = c->log},
+                     .history = c->in.history,
+                     .tracer = c->in.tracer,
+                     .log = c->in.log},
         .configuration = config_engine_lead(c->config),
     };
     size_t count;
-    cleanup(mem_free_ptr) struct driver **drivers = clients_drivers(c->base, &c->clients, c->settings, &count);
-    c->targets = targets_new(c->base, &options, drivers, count, err);
+    cleanup(mem_free_ptr) struct driver **drivers = clients_drivers(c->in.base, &c->clients, c->in.settings, &count);
+    c->targets = targets_new(c->in.base, &options, drivers, count, err);
     return c->targets != NULL ? 0 : -1;
 }
-
-/* ---- leading ---- */
 
 /* The new targets get each desired state. */
 static void on_lead(void *arg)
@@ -353,7 +328,7 @@ static void on_lead(void *arg)
         return; /* on_identity goes on */
     struct error err = {0};
     if (make_targets(c, &err) != 0) {
-        log_error(c->log, "cannot manage HAProxy", log_str("error", err.message));
+        log_error(c->in.log, "cannot manage HAProxy", log_str("error", err.message));
         return;
     }
     targets_start(c->targets);
@@ -372,7 +347,7 @@ static void on_lead(void *arg)
 static void on_traced(void *arg)
 {
     struct controller *c = arg;
-    event_base_loopbreak(c->base);
+    event_base_loopbreak(c->in.base);
 }
 
 static void on_released(void *arg)
@@ -426,17 +401,6 @@ static void on_step_down(void *arg)
     targets_stop(c->targets, on_targets_ended, c);
 }
 
-static void make_leadership(struct controller *c, const struct kube_access *access)
-{
-    const struct leadership_options options = {.settings = c->settings,
-                                               .access = access,
-                                               .client = c->clients.kube,
-                                               .leader = c->telemetry.leader,
-                                               .log = c->log};
-    static const struct leadership_callbacks callbacks = {.lead = on_lead, .step_down = on_step_down};
-    c->leadership = leadership_new(c->base, &options, &callbacks, c);
-}
-
 static bool controller_may_write(void *arg)
 {
     const struct controller *c = arg;
@@ -447,44 +411,6 @@ static bool may_take_back(void *arg)
 {
     const struct controller *c = arg;
     return leadership_may_take_back(c->leadership);
-}
-
-static void make_sources(struct controller *c)
-{
-    struct sources_options options = {
-        .services = c->mappings.services,
-        .service_count = c->mappings.service_count,
-        .node_selector = c->settings->nodes_watched,
-        .telemetry = &c->telemetry,
-        .log = c->log,
-    };
-    c->sources = sources_new(c->base, c->clients.kube, &options, on_change, c);
-}
-
-static void make_events(struct controller *c)
-{
-    const struct settings *s = c->settings;
-    bool by_secret = s->config_source == SETTINGS_CONFIG_SECRET,
-         by_template = s->config_source == SETTINGS_CONFIG_TEMPLATE;
-    bool by_object = by_secret || (by_template && s->template_from.namespace != NULL);
-    const struct events_options options = {.client = c->clients.kube,
-                                           .history = s->emit_events ? c->history : NULL,
-                                           .mappings = &c->mappings,
-                                           .sources = c->sources,
-                                           .config_source = by_object ? config_engine_source(c->config) : NULL,
-                                           .source_kind = by_secret ? "Secret" : "ConfigMap",
-                                           .source_namespace =
-                                               by_secret ? s->config_secret_namespace : s->template_from.namespace,
-                                           .source_name = by_secret                   ? s->config_secret_name
-                                                          : settings_template_pods(s) ? "config"
-                                                                                      : s->template_from.name,
-                                           .written = c->telemetry.kubernetes_events,
-                                           .log = c->log};
-    bool by_services = s->config_source == SETTINGS_CONFIG_SERVICES;
-    bool of_secret = by_secret && (s->emit_events || s->config_report == SETTINGS_REPORT_EVENTS);
-    bool of_others = s->emit_events && (by_template || by_services || c->mappings.count > 0);
-    if (!s->dry_run && (of_secret || of_others))
-        c->events = events_new(c->base, &options);
 }
 
 static void on_config_read(void *arg)
@@ -515,107 +441,32 @@ static void on_config_compare(void *arg)
     controller_compare(arg);
 }
 
-static int make_config(struct controller *c, struct error *err)
-{
-    static const struct config_engine_callbacks callbacks = {
-        .read = on_config_read, .lead = on_config_lead, .compare = on_config_compare};
-    const struct config_engine_options options = {.settings = c->settings,
-                                                  .http = c->clients.http,
-                                                  .kube = c->clients.kube,
-                                                  .pods = c->pods,
-                                                  .target_count = settings_haproxy_count(c->settings),
-                                                  .keep = c->mappings.keep,
-                                                  .telemetry = &c->telemetry,
-                                                  .tracer = tracing_tracer(c->tracing),
-                                                  .history = c->history,
-                                                  .log = c->log};
-    if (c->settings->config_source == SETTINGS_CONFIG_NONE)
-        return 0;
-    c->config = config_engine_new(c->base, &options, &callbacks, c, err);
-    return c->config != NULL ? 0 : -1;
-}
-
-static void make_pods(struct controller *c, const struct kube_access *access)
-{
-    const char *of_set = c->settings->template_from.namespace;
-    const struct pod_targets_options options = {.settings = c->settings,
-                                                .clients = &c->clients,
-                                                .hooks = &c->hooks,
-                                                .namespace = of_set != NULL ? of_set : access->namespace,
-                                                .telemetry = &c->telemetry,
-                                                .log = c->log};
-    if (c->settings->config_source == SETTINGS_CONFIG_TEMPLATE)
-        c->pods = pod_targets_new(c->base, &options);
-}
-
-static void make_tracing(struct controller *c, const struct kube_access *access, const char *version)
-{
-    const struct tracing_options options = {.settings = c->settings,
-                                            .http = c->clients.http,
-                                            .access = access,
-                                            .telemetry = &c->telemetry,
-                                            .version = version,
-                                            .log = c->log};
-    c->tracing = tracing_new(c->base, &options);
-}
-
-static void make_states(struct controller *c)
-{
-    mappings_init(&c->mappings, c->settings);
-    c->states = mem_array(c->mappings.count, sizeof(c->states[0]));
-    for (size_t i = 0; i < c->mappings.count; i++)
-        mapping_state_init(&c->states[i], &c->mappings.list[i]);
-}
-
 static void on_status_changed(void *arg)
 {
     server_status_changed(((struct controller *)arg)->servers[0]);
 }
 
-static void make_status(struct controller *c, const char *version)
-{
-    const struct status_options options = {.settings = c->settings,
-                                           .mappings = &c->mappings,
-                                           .sources = c->sources,
-                                           .leadership = c->leadership,
-                                           .clients = &c->clients,
-                                           .history = c->history,
-                                           .version = version};
-    c->status = status_new(&options, on_status_changed, c);
-}
-
-/* Where all is, and beside it those of METRICS_ADDRESS and PROBE_ADDRESS. */
-static int make_servers(struct controller *c, struct error *err)
-{
-    const struct settings_listen *places[SERVERS] = {&c->settings->listen, &c->settings->metrics_listen,
-                                                     &c->settings->probe_listen};
-    static const unsigned parts[SERVERS] = {SERVER_ALL, SERVER_METRICS, SERVER_PROBES};
-    for (size_t i = 0; i < SERVERS; i++) {
-        const struct server_callbacks callbacks = {.parts = parts[i],
-                                                   .ready = controller_ready,
-                                                   .alive = alive,
-                                                   .status = i == 0 && c->status != NULL ? print_status : NULL};
-        if (places[i]->host == NULL)
-            continue;
-        c->servers[i] =
-            server_new(c->base, places[i]->host, places[i]->port, c->telemetry.registry, c->log, &callbacks, c, err);
-        if (c->servers[i] == NULL)
-            return -1;
-    }
-    return 0;
-}
-
 static void controller_on_deadline(void *arg)
 {
     struct controller *c = arg;
-    log_warn(c->log, "no answer about the last change in time; stopping without it");
-    event_base_loopbreak(c->base);
+    log_warn(c->in.log, "no answer about the last change in time; stopping without it");
+    event_base_loopbreak(c->in.base);
 }
 
-struct controller *controller_new(struct event_base *base, struct settings *settings, const struct kube_access *access,
-                                  const char *version, const struct log *log, struct error *err)
+/* ---- the parts ---- */
+
+/* What all parts have in common, and timers: all that needs no other part. */
+static struct controller *controller_begin(struct event_base *base, const struct settings *settings,
+                                           const struct kube_access *access, const char *version, const struct log *log)
 {
     struct controller *c = mem_alloc(sizeof(*c));
+    c->in = (struct daemon){.base = base,
+                            .settings = settings,
+                            .version = version,
+                            .telemetry = &c->telemetry,
+                            .history = history_new(),
+                            .access = access,
+                            .log = log};
     c->hooks = (struct clients_hooks){
         .events = {.requested = on_dataplane_request, .arg = c},
         .gate = {.may_write = controller_may_write, .may_take_back = may_take_back, .arg = c},
@@ -623,9 +474,6 @@ struct controller *controller_new(struct event_base *base, struct settings *sett
         .identity_news = on_identity,
         .arg = c,
     };
-    c->base = base;
-    c->settings = settings;
-    c->log = log;
     c->beat_ms = clock_mono_ms();
     c->notify = notify_new(log);
     timer_init(&c->coalesce, base, take_up, c);
@@ -637,32 +485,91 @@ struct controller *controller_new(struct event_base *base, struct settings *sett
     telemetry_init(&c->telemetry, version);
     if (settings->cluster_name != NULL)
         metrics_label(c->telemetry.registry, "cluster", settings->cluster_name);
-    c->history = history_new();
     metric_set(c->telemetry.dry_run, settings->dry_run ? 1 : 0, NULL);
     metrics_on_scrape(c->telemetry.registry, on_scrape, c);
-    make_states(c);
-    if (clients_make(base, settings, access, version, &c->hooks, log, &c->clients, err) != 0) {
-        controller_free(c);
-        return NULL;
-    }
-    make_tracing(c, access, version);
-    if (c->mappings.count > 0)
-        make_sources(c);
-    make_leadership(c, access);
-    make_pods(c, access);
-    if (make_config(c, err) != 0) {
-        controller_free(c);
-        return NULL;
-    }
-    make_events(c);
-    config_engine_report_to(c->config, c->events);
-    if (settings->status_page)
-        make_status(c, version);
-    if (make_servers(c, err) != 0) {
-        controller_free(c);
-        return NULL;
-    }
+    mappings_init(&c->mappings, settings);
+    c->states = mem_array(c->mappings.count, sizeof(c->states[0]));
+    for (size_t i = 0; i < c->mappings.count; i++)
+        mapping_state_init(&c->states[i], &c->mappings.list[i]);
     return c;
+}
+
+/* Where all is, and those of METRICS_ADDRESS and PROBE_ADDRESS. */
+static int make_servers(struct controller *c, struct error *err)
+{
+    const struct settings *s = c->in.settings;
+    const struct settings_listen *places[SERVERS] = {&s->listen, &s->metrics_listen, &s->probe_listen};
+    static const unsigned parts[SERVERS] = {SERVER_ALL, SERVER_METRICS, SERVER_PROBES};
+    for (size_t i = 0; i < SERVERS; i++) {
+        const struct server_callbacks callbacks = {.parts = parts[i],
+                                                   .ready = controller_ready,
+                                                   .alive = alive,
+                                                   .status = i == 0 && c->status != NULL ? print_status : NULL};
+        if (places[i]->host == NULL)
+            continue;
+        c->servers[i] = server_new(c->in.base, places[i]->host, places[i]->port, c->telemetry.registry, c->in.log,
+                                   &callbacks, c, err);
+        if (c->servers[i] == NULL)
+            return -1;
+    }
+    return 0;
+}
+
+static int make_parts(struct controller *c, struct settings *settings, struct error *err)
+{
+    static const struct leadership_callbacks of_leadership = {.lead = on_lead, .step_down = on_step_down};
+    static const struct config_engine_callbacks of_config = {
+        .read = on_config_read, .lead = on_config_lead, .compare = on_config_compare};
+    const struct daemon *in = &c->in;
+    if (clients_make(in->base, settings, in->access, in->version, &c->hooks, in->log, &c->clients, err) != 0)
+        return -1;
+    c->in.http = c->clients.http;
+    c->in.kube = c->clients.kube;
+    c->tracing = tracing_new(in, settings);
+    c->in.tracer = tracing_tracer(c->tracing);
+    if (c->mappings.count > 0)
+        c->sources = sources_new(in, c->mappings.services, c->mappings.service_count, on_change, c);
+    c->leadership = leadership_new(in, &of_leadership, c);
+    if (settings->config_source == SETTINGS_CONFIG_TEMPLATE)
+        c->pods = pod_targets_new(in, &c->clients, &c->hooks);
+    const struct config_engine_options config = {.in = in,
+                                                 .settings = settings,
+                                                 .pods = c->pods,
+                                                 .target_count = settings_haproxy_count(settings),
+                                                 .keep = c->mappings.keep};
+    c->config = config_engine_new(&config, &of_config, c, err);
+    if (c->config == NULL)
+        return -1;
+    c->events = events_new(in, &c->mappings, c->sources, config_engine_source(c->config));
+    config_engine_report_to(c->config, c->events);
+    const struct status_parts parts = {.mappings = &c->mappings,
+                                       .sources = c->sources,
+                                       .leadership = c->leadership,
+                                       .clients = &c->clients,
+                                       .config = c->config};
+    if (settings->status_page)
+        c->status = status_new(in, &parts, on_status_changed, c);
+    return make_servers(c, err);
+}
+
+/* The parts are made each in its turn (make_parts), as it needs what stands before it:
+ *   clients     first the helper processes, which are forked; then http and what goes over it
+ *   tracing     is asked for by all that is done for a change
+ *   sources     of Kubernetes, where servers are managed
+ *   leadership, pods
+ *   config      has STATE_DIR, and follows CONFIG_SOURCE; pods follow its templates' targets
+ *   events      of the sources' Services and the config's object; the config reports to them
+ *   status      shows all of these
+ *   servers     answer from then on
+ * Nothing is asked of Kubernetes or HAProxy before controller_start. They end in the opposite order (controller_free). */
+struct controller *controller_new(struct event_base *base, struct settings *settings, const struct kube_access *access,
+                                  const char *version, const struct log *log, struct error *err)
+{
+    struct controller *c = controller_begin(base, settings, access, version, log);
+    if (make_parts(c, settings, err) == 0)
+        return c;
+    controller_free(c);
+    return NULL;
 }
 
 int controller_state_fd(const struct controller *c)
@@ -687,7 +594,7 @@ void controller_free(struct controller *c)
     clients_free(&c->clients);
     telemetry_fini(&c->telemetry);
     notify_free(c->notify);
-    history_free(c->history);
+    history_free(c->in.history);
     timer_fini(&c->coalesce);
     timer_fini(&c->drain);
     timer_fini(&c->heartbeat);
@@ -706,7 +613,7 @@ void controller_start(struct controller *c)
     timer_set(&c->heartbeat, 0); /* the loop runs */
     sources_start(c->sources);
     config_engine_start(c->config);
-    if (!c->settings->leader_elect)
+    if (!c->in.settings->leader_elect)
         leadership_start(c->leadership); /* HAProxy is read while the caches fill */
 }
 
@@ -714,7 +621,7 @@ void controller_compare(struct controller *c)
 {
     if (c->stopping)
         return;
-    log_info(c->log, "refreshing now (SIGHUP, or `config apply`)");
+    log_info(c->in.log, "refreshing now (SIGHUP, or `config apply`)");
     for (size_t i = 0; i < c->mappings.count; i++)
         log_limit_reset(&c->states[i].wait_limit);
     sources_poke(c->sources);
@@ -733,7 +640,7 @@ void controller_stop(struct controller *c)
     if (c->stopping)
         return;
     c->stopping = true;
-    log_info(c->log, "stopping; HAProxy keeps its servers");
+    log_info(c->in.log, "stopping; HAProxy keeps its servers");
     timer_set(&c->deadline, STOP_DEADLINE_MS);
     notify_systemd(c);
     sources_stop(c->sources);

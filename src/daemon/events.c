@@ -15,7 +15,8 @@
 #include "kube/event_writer.h"
 #include "host/name.h"
 #include "host/timer.h"
-#include "report/metrics.h"
+#include "report/telemetry.h"
+#include "settings/settings.h"
 #include "report/event_correlator.h"
 #include "report/history.h"
 #include "daemon/config/config_source.h"
@@ -34,15 +35,10 @@
 
 _Static_assert(EVENT_REASONS <= (int)CORRELATOR_REASONS, "the correlator has a place for each");
 
-/* The object that Events are about. */
-struct place {
-    const char *api_version, *kind, *namespace, *name, *uid;
-};
-
 /* An Event that waits, or is under way. */
 struct item {
     struct about *about;
-    struct place object; /* of events_tell_about: owned texts; kind NULL: the place of `about` */
+    struct events_object object; /* of events_tell_about: owned texts; kind NULL: the place of `about` */
     enum event_reason reason;
     uint64_t id;
     char *message;
@@ -62,7 +58,10 @@ struct about {
 };
 
 struct events {
-    struct events_options options;
+    const struct daemon *in;
+    const struct mappings *mappings;
+    const struct sources *sources;
+    const struct config_source *source; /* of the Secret or ConfigMap; NULL: none */
     char host[HOST_NAME_BYTES];
     struct history_listener listener;
     struct timer timer;
@@ -78,40 +77,114 @@ struct events {
     struct log_limit dropped_limit;
 };
 
+/* ---- which history entries are Events, and their texts ---- */
+
+enum event_reason event_reason_of(const struct history_entry *e)
+{
+    switch (e->kind) {
+    case HISTORY_IN_SYNC:
+        return EVENT_SYNCED;
+    case HISTORY_COMMITTED:
+    case HISTORY_RUNTIME_UPDATE:
+    case HISTORY_RUNTIME_COMMAND:
+        return str_eq(e->state, "drain") ? EVENT_DRAINING : EVENT_NONE;
+    case HISTORY_REMOVAL_DELAYED:
+        return EVENT_REMOVAL_DELAYED;
+    case HISTORY_APPLY_FAILED:
+        return EVENT_APPLY_FAILED;
+    case HISTORY_RELOAD_FAILED:
+        return EVENT_RELOAD_FAILED;
+    case HISTORY_DRIFT_REPAIRED:
+        return EVENT_DRIFT_REPAIRED;
+    case HISTORY_RELOAD_AGAIN:
+    case HISTORY_NOT_WRITTEN:
+    case HISTORY_CONFIG_APPLIED: /* daemon/config/config_report makes those */
+    case HISTORY_CONFIG_REJECTED:
+    case HISTORY_CONFIG_DRIFTED:
+    case HISTORY_CONFIG_ROLLED_BACK:
+    case HISTORY_KINDS:
+        break;
+    }
+    return EVENT_NONE;
+}
+
+const char *event_reason_name(enum event_reason r)
+{
+    static const char *const names[EVENT_REASONS] = {
+        [EVENT_NONE] = "",
+        [EVENT_SYNCED] = "Synced",
+        [EVENT_DRAINING] = "Draining",
+        [EVENT_REMOVAL_DELAYED] = "RemovalDelayed",
+        [EVENT_APPLY_FAILED] = "ApplyFailed",
+        [EVENT_RELOAD_FAILED] = "ReloadFailed",
+        [EVENT_DRIFT_REPAIRED] = "DriftRepaired",
+        [EVENT_VALIDATION_PASSED] = "ValidationPassed",
+        [EVENT_APPLY_SUCCEEDED] = "ApplySucceeded",
+        [EVENT_CONFIG_UNCHANGED] = "ConfigUnchanged",
+        [EVENT_CERT_SYNCED] = "CertSynced",
+        [EVENT_CANARY_PASSED] = "CanaryPassed",
+        [EVENT_CERT_SYNC_FAILED] = "CertSyncFailed",
+        [EVENT_CONFIG_REJECTED] = "ConfigRejected",
+        [EVENT_AUTH_ERROR] = "AuthError",
+        [EVENT_TLS_CONNECTION_ERROR] = "TLSConnectionError",
+        [EVENT_CONNECTION_ERROR] = "ConnectionError",
+        [EVENT_CONFLICT_ERROR] = "ConflictError",
+        [EVENT_TRANSIENT_ERROR] = "TransientError",
+        [EVENT_CONFIG_DRIFT] = "ConfigDrift",
+        [EVENT_CANARY_FAILED] = "CanaryFailed",
+        [EVENT_CONFIG_DEGRADED] = "ConfigDegraded",
+        [EVENT_CONFIG_ROLLED_BACK] = "ConfigRolledBack",
+        [EVENT_LEFT_OUT] = "LeftOut",
+        [EVENT_CHANGE_REFUSED] = "ChangeRefused",
+        [EVENT_TEMPLATE_NOTE] = "TemplateNote",
+        [EVENT_ANNOTATION_NOTE] = "AnnotationIgnored",
+    };
+    return names[r];
+}
+
+bool event_reason_warns(enum event_reason r)
+{
+    return r == EVENT_REMOVAL_DELAYED || r == EVENT_APPLY_FAILED || r == EVENT_RELOAD_FAILED ||
+           r >= EVENT_CONFIG_REJECTED;
+}
+
+char *event_text_of(const struct history_entry *e)
+{
+    bool one = e->backend != NULL;
+    return mem_printf("%s%s at %s: %s%s%s", one ? "backend " : "HAProxy", one ? e->backend : "", e->target, e->text,
+                      str_empty(e->why) ? "" : ": ", str_empty(e->why) ? "" : e->why);
+}
+
+/* ---- what they are about ---- */
+
 /* The last is that of the Secret or ConfigMap. */
 static size_t events_places(const struct events *e)
 {
-    return e->options.mappings->service_count + 1;
+    return e->mappings->service_count + 1;
 }
 
-/* NULL: not known. */
-static const char *events_uid(const struct events *e, size_t i)
+/* Its uid may not be known. */
+static struct events_object events_place(const struct events *e, const struct item *item)
 {
-    if (i >= e->options.mappings->service_count) {
-        const struct secret_object *secret = config_source_secret(e->options.config_source);
-        return secret != NULL ? secret->uid : NULL;
-    }
-    const struct service *known =
-        cache_find(sources_caches(e->options.sources, i)->services, e->options.mappings->services[i].name);
-    return known != NULL ? known->uid : NULL;
-}
-
-static struct place events_place(const struct events *e, const struct item *item)
-{
-    const struct mappings *m = e->options.mappings;
-    const struct events_options *o = &e->options;
+    const struct mappings *m = e->mappings;
+    const struct settings *s = e->in->settings;
     if (item->object.kind != NULL)
         return item->object;
     size_t i = (size_t)(item->about - e->about);
-    return i < m->service_count
-               ? (struct place){NULL, "Service", m->services[i].namespace, m->services[i].name, events_uid(e, i)}
-               : (struct place){NULL, o->source_kind, o->source_namespace, o->source_name, events_uid(e, i)};
-}
-
-static struct place place_copy(const struct place *p)
-{
-    return (struct place){mem_strdup(p->api_version), mem_strdup(p->kind), mem_strdup(p->namespace),
-                          mem_strdup(p->name), mem_strdup(p->uid)};
+    if (i < m->service_count) {
+        const struct sources_service *of = &m->services[i];
+        const struct service *known = cache_find(sources_caches(e->sources, i)->services, of->name);
+        return (struct events_object){
+            .kind = "Service", .namespace = of->namespace, .name = of->name, .uid = known != NULL ? known->uid : NULL};
+    }
+    const struct secret_object *object = config_source_object(e->source);
+    bool is_secret = s->config_source == SETTINGS_CONFIG_SECRET;
+    return (struct events_object){.kind = is_secret ? "Secret" : "ConfigMap",
+                                  .namespace = is_secret ? s->config_secret_namespace : s->template_from.namespace,
+                                  .name = is_secret                   ? s->config_secret_name
+                                          : settings_template_pods(s) ? "config"
+                                                                      : s->template_from.name,
+                                  .uid = object != NULL ? object->uid : NULL};
 }
 
 static void item_fini(struct item *item)
@@ -125,7 +198,7 @@ static void item_fini(struct item *item)
 
 static void count(const struct events *e, const char *result)
 {
-    metric_add(e->options.written, 1, result, NULL);
+    metric_add(e->in->telemetry->kubernetes_events, 1, result, NULL);
 }
 
 /* ---- the queue ---- */
@@ -147,28 +220,25 @@ static struct item *waiting(struct events *e, const struct about *about, uint64_
     return NULL;
 }
 
-static void events_make_room(struct events *e)
-{
-    unsigned held_back;
-    if (e->count < QUEUE_MAX)
-        return;
-    take_out(e, e->busy ? 1 : 0, "dropped");
-    if (log_limit_pass(&e->dropped_limit, clock_mono_ms(), "", &held_back))
-        log_warn(e->options.log, "Kubernetes Event queue full; dropping the oldest", log_int("waiting", e->count),
-                 log_if(held_back > 0, log_int("repeated", held_back)));
-}
-
-static void put_in(struct events *e, struct about *about, const struct place *object, enum event_reason reason,
+static void put_in(struct events *e, struct about *about, const struct events_object *object, enum event_reason reason,
                    const struct correlated *c, const char *text)
 {
+    unsigned held_back;
     cleanup(mem_free_ptr) char *whole = mem_printf("%s%s", c->combined ? COMBINED : "", text);
     struct item *item = waiting(e, about, c->id);
     if (item == NULL) {
-        events_make_room(e);
+        if (e->count == QUEUE_MAX) {
+            take_out(e, e->busy ? 1 : 0, "dropped");
+            if (log_limit_pass(&e->dropped_limit, clock_mono_ms(), "", &held_back))
+                log_warn(e->in->log, "Kubernetes Event queue full; dropping the oldest", log_int("waiting", e->count),
+                         log_if(held_back > 0, log_int("repeated", held_back)));
+        }
         item = &e->queue[e->count++];
         *item = (struct item){.about = about, .reason = reason, .id = c->id, .since_ms = clock_mono_ms()};
         if (object != NULL)
-            item->object = place_copy(object);
+            item->object = (struct events_object){mem_strdup(object->api_version), mem_strdup(object->kind),
+                                                  mem_strdup(object->namespace), mem_strdup(object->name),
+                                                  mem_strdup(object->uid)};
     } else {
         count(e, "merged");
     }
@@ -179,13 +249,13 @@ static void put_in(struct events *e, struct about *about, const struct place *ob
     item->last_wall_ms = clock_wall_ms();
 }
 
-static void events_step(struct events *e);
+static void events_step(void *arg);
 
 /* ---- from the history ---- */
 
 /* object NULL: it is about the place of `about`. */
-static void happened(struct events *e, struct about *about, const struct place *object, enum event_reason reason,
-                     const char *text)
+static void happened(struct events *e, struct about *about, const struct events_object *object,
+                     enum event_reason reason, const char *text)
 {
     struct correlated c;
     uint64_t now_ms = clock_mono_ms();
@@ -200,13 +270,15 @@ static void happened(struct events *e, struct about *about, const struct place *
         count(e, "denied");
     else
         put_in(e, about, object, reason, &c, text);
+    if (e->count > 0 && !e->busy)
+        timer_set_sooner(&e->timer, 0);
 }
 
 /* What is about a whole HAProxy is about each Service, once. */
 static void on_entry(void *arg, const struct history_entry *entry)
 {
     struct events *e = arg;
-    const struct mappings *m = e->options.mappings;
+    const struct mappings *m = e->mappings;
     enum event_reason reason = event_reason_of(entry);
     if (reason == EVENT_NONE)
         return;
@@ -220,17 +292,12 @@ static void on_entry(void *arg, const struct history_entry *entry)
         about->done = true;
         happened(e, about, NULL, reason, text);
     }
-    if (e->count > 0 && !e->busy)
-        timer_set_sooner(&e->timer, 0);
 }
 
 void events_tell(struct events *e, enum event_reason reason, const char *text)
 {
-    if (e == NULL || e->options.config_source == NULL)
-        return;
-    happened(e, &e->about[events_places(e) - 1], NULL, reason, text);
-    if (e->count > 0 && !e->busy)
-        timer_set_sooner(&e->timer, 0);
+    if (e != NULL && e->source != NULL)
+        happened(e, &e->about[events_places(e) - 1], NULL, reason, text);
 }
 
 static void about_init(struct about *a, const struct events *e)
@@ -240,36 +307,29 @@ static void about_init(struct about *a, const struct events *e)
     a->trouble_limit.period_ms = LOG_PERIOD_MS;
 }
 
-static struct about *about_objects(struct events *e, const char *namespace)
-{
-    struct about *found;
-    HASH_FIND_STR(e->objects, namespace, found);
-    if (found == NULL && HASH_COUNT(e->objects) == NAMESPACES_MAX)
-        return e->objects;
-    if (found == NULL) {
-        found = mem_alloc(sizeof(*found));
-        found->namespace = mem_strdup(namespace);
-        about_init(found, e);
-        HASH_ADD_KEYPTR(hh, e->objects, found->namespace, strlen(namespace), found);
-    }
-    return found;
-}
-
 void events_tell_about(struct events *e, const struct events_object *o, enum event_reason reason, const char *text)
 {
     if (e == NULL)
         return;
-    const struct place place = {o->api_version, o->kind, o->namespace != NULL ? o->namespace : "default", o->name,
-                                o->uid};
-    happened(e, about_objects(e, place.namespace), &place, reason, text);
-    if (e->count > 0 && !e->busy)
-        timer_set_sooner(&e->timer, 0);
+    struct events_object place = *o;
+    struct about *about;
+    place.namespace = o->namespace != NULL ? o->namespace : "default";
+    HASH_FIND_STR(e->objects, place.namespace, about);
+    if (about == NULL && HASH_COUNT(e->objects) == NAMESPACES_MAX)
+        about = e->objects;
+    if (about == NULL) {
+        about = mem_alloc(sizeof(*about));
+        about->namespace = mem_strdup(place.namespace);
+        about_init(about, e);
+        HASH_ADD_KEYPTR(hh, e->objects, about->namespace, strlen(about->namespace), about);
+    }
+    happened(e, about, &place, reason, text);
 }
 
 /* ---- what the API says ---- */
 
 /* Of the log. */
-static const char *events_field(const struct place *p)
+static const char *events_field(const struct events_object *p)
 {
     return str_eq(p->kind, "Service") ? "service" : str_eq(p->kind, "Secret") ? "secret" : "object";
 }
@@ -277,31 +337,15 @@ static const char *events_field(const struct place *p)
 static void log_trouble(struct events *e, struct log_limit *limit, const char *what, const char *hint,
                         const struct item *item, const struct error *err)
 {
-    const struct place place = events_place(e, item);
+    const struct events_object place = events_place(e, item);
     unsigned held_back;
-    if (kube_client_has_logged(e->options.client, err->message) ||
+    if (kube_client_has_logged(e->in->kube, err->message) ||
         !log_limit_pass_message(limit, clock_mono_ms(), err->message, &held_back))
         return;
     item->about->in_trouble = true;
-    log_warn(e->options.log, what, log_str("namespace", place.namespace), log_str(events_field(&place), place.name),
+    log_warn(e->in->log, what, log_str("namespace", place.namespace), log_str(events_field(&place), place.name),
              log_str("event", event_reason_name(item->reason)), log_str("error", err->message), log_str("hint", hint),
              log_if(held_back > 0, log_int("repeated", held_back)));
-}
-
-static void events_written(struct events *e, const struct item *item)
-{
-    struct about *about = item->about;
-    correlator_set_written(&about->correlator, item->id, true);
-    about->denied_until_ms = 0;
-    backoff_reset(&e->backoff);
-    const struct place place = events_place(e, item);
-    if (about->in_trouble)
-        log_info(e->options.log, "Kubernetes Events are written again", log_str("namespace", place.namespace),
-                 log_str(events_field(&place), place.name));
-    about->in_trouble = false;
-    log_limit_reset(&about->denied_limit);
-    log_limit_reset(&about->trouble_limit);
-    take_out(e, 0, "written");
 }
 
 static void denied(struct events *e, const struct item *item, const struct error *err)
@@ -332,10 +376,21 @@ static void events_on_done(void *arg, enum event_outcome outcome, int64_t retry_
 {
     struct events *e = arg;
     struct item *item = &e->queue[0];
+    struct about *about = item->about;
+    const struct events_object place = events_place(e, item);
     e->busy = false;
     switch (outcome) {
     case EVENT_WRITTEN:
-        events_written(e, item);
+        correlator_set_written(&about->correlator, item->id, true);
+        about->denied_until_ms = 0;
+        backoff_reset(&e->backoff);
+        if (about->in_trouble)
+            log_info(e->in->log, "Kubernetes Events are written again", log_str("namespace", place.namespace),
+                     log_str(events_field(&place), place.name));
+        about->in_trouble = false;
+        log_limit_reset(&about->denied_limit);
+        log_limit_reset(&about->trouble_limit);
+        take_out(e, 0, "written");
         break;
     case EVENT_GONE:
     case EVENT_EXISTS: /* at once, the other way */
@@ -363,7 +418,7 @@ static void send_first(struct events *e)
 {
     struct item *item = &e->queue[0];
     struct about *about = item->about;
-    const struct place place = events_place(e, item);
+    const struct events_object place = events_place(e, item);
     cleanup(mem_free_ptr) char *name = mem_printf("%s.%016" PRIx64, place.name, item->id);
     const struct event_object object = {.namespace = place.namespace,
                                         .name = name,
@@ -385,8 +440,9 @@ static void send_first(struct events *e)
         later(e, item, -1, &err);
 }
 
-static void events_step(struct events *e)
+static void events_step(void *arg)
 {
+    struct events *e = arg;
     uint64_t now_ms = clock_mono_ms();
     if (e->busy)
         return;
@@ -397,11 +453,6 @@ static void events_step(struct events *e)
         send_first(e);
     if (e->count > 0 && !e->busy)
         timer_set(&e->timer, e->not_before_ms > now_ms ? e->not_before_ms - now_ms : 1);
-}
-
-static void on_timer(void *arg)
-{
-    events_step(arg);
 }
 
 static void about_retry(struct about *a)
@@ -425,16 +476,26 @@ void events_poke(struct events *e)
 
 /* ---- life ---- */
 
-struct events *events_new(struct event_base *base, const struct events_options *options)
+struct events *events_new(const struct daemon *in, const struct mappings *mappings, const struct sources *sources,
+                          const struct config_source *source)
 {
+    const struct settings *s = in->settings;
+    bool by_secret = s->config_source == SETTINGS_CONFIG_SECRET,
+         by_template = s->config_source == SETTINGS_CONFIG_TEMPLATE,
+         by_services = s->config_source == SETTINGS_CONFIG_SERVICES;
+    bool of_secret = by_secret && (s->emit_events || s->config_report == SETTINGS_REPORT_EVENTS);
+    bool of_others = s->emit_events && (by_template || by_services || mappings->count > 0);
+    if (s->dry_run || (!of_secret && !of_others))
+        return NULL;
     struct events *e = mem_alloc(sizeof(*e));
     unsigned seed = backoff_random_seed();
-    e->options = *options;
+    bool by_object = by_secret || (by_template && s->template_from.namespace != NULL);
+    *e = (struct events){.in = in, .mappings = mappings, .sources = sources, .source = by_object ? source : NULL};
     host_name(e->host);
     if (e->host[0] == '\0')
         snprintf(e->host, sizeof(e->host), "unknown");
-    timer_init(&e->timer, base, on_timer, e);
-    e->writer = event_writer_new(options->client, events_on_done, e);
+    timer_init(&e->timer, in->base, events_step, e);
+    e->writer = event_writer_new(in->kube, events_on_done, e);
     e->about = mem_array(events_places(e), sizeof(e->about[0]));
     e->first_id = clock_wall_ms() * 1000000u + seed % 1000000u;
     for (size_t i = 0; i < events_places(e); i++)
@@ -442,8 +503,8 @@ struct events *events_new(struct event_base *base, const struct events_options *
     backoff_init(&e->backoff, 1000, 60000, 500, seed);
     e->dropped_limit.period_ms = LOG_PERIOD_MS;
     e->listener = (struct history_listener){.added = on_entry, .arg = e};
-    if (options->history != NULL)
-        history_listen(options->history, &e->listener);
+    if (s->emit_events)
+        history_listen(in->history, &e->listener);
     return e;
 }
 
@@ -451,7 +512,7 @@ void events_free(struct events *e)
 {
     if (e == NULL)
         return;
-    if (e->options.history != NULL)
+    if (e->in->settings->emit_events)
         history_forget_listener(&e->listener);
     event_writer_free(e->writer);
     timer_fini(&e->timer);

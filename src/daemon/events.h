@@ -7,33 +7,18 @@
 #ifndef DAEMON_EVENTS_H
 #define DAEMON_EVENTS_H
 
-#include "base/compiler.h"
-#include "base/log.h"
+#include "daemon/daemon.h"
 
 struct config_source;
-struct event_base;
 struct events;
-struct history;
 struct history_entry;
-struct kube_client;
 struct mappings;
-struct metric;
 struct sources;
 
-/* All of it borrowed. */
-struct events_options {
-    struct kube_client *client;
-    struct history *history;         /* NULL: no Events on the Services */
-    const struct mappings *mappings; /* backend -> Service */
-    const struct sources *sources;   /* for the Services' uids */
-    /* The Secret or ConfigMap that a whole configuration comes from; NULL: none. */
-    const struct config_source *config_source;
-    const char *source_kind, *source_namespace, *source_name;
-    struct metric *written; /* kubernetes_events_total{result} */
-    const struct log *log;
-};
-
-struct events *events_new(struct event_base *base, const struct events_options *options) must_check;
+/* mappings: backend -> Service; sources: for the Services' uids; source: its Secret or ConfigMap, where it has one (NULL: none). All
+ * borrowed. NULL: none are to be written. */
+struct events *events_new(const struct daemon *in, const struct mappings *mappings, const struct sources *sources,
+                          const struct config_source *source) must_check;
 /* What waits is dropped, a request under way is cancelled. NULL is allowed; before the client and the history. */
 void events_free(struct events *e);
 
@@ -76,7 +61,6 @@ enum event_reason {
 enum event_reason event_reason_of(const struct history_entry *e);
 const char *event_reason_name(enum event_reason r); /* "Synced", ...: stable */
 bool event_reason_warns(enum event_reason r);
-/* "backend web at http://lb1:5555: removal of 3 of 4 servers delayed: n2, n3, n4: 3 of ...". Allocates. */
 /* Any object of the cluster. */
 struct events_object {
     const char *api_version, *kind, *namespace, *name; /* namespace NULL: it is in none */
@@ -86,6 +70,7 @@ struct events_object {
 void events_tell_about(struct events *e, const struct events_object *o, enum event_reason reason, const char *text);
 /* On the Secret or ConfigMap; e NULL, or without one: nothing happens. */
 void events_tell(struct events *e, enum event_reason reason, const char *text);
+/* "backend web at http://lb1:5555: removal of 3 of 4 servers delayed: n2, n3, n4: 3 of ...". Allocates. */
 char *event_text_of(const struct history_entry *e) must_check;
 
 #endif

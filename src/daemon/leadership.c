@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -15,10 +14,10 @@
 #include "host/name.h"
 #include "kube/client.h"
 #include "kube/lease/election.h"
-#include "report/metrics.h"
+#include "report/telemetry.h"
 
 struct leadership {
-    struct leadership_options options;
+    const struct daemon *in;
     struct leadership_callbacks callbacks;
     void *arg;
     struct election *election; /* NULL: there is none */
@@ -27,20 +26,6 @@ struct leadership {
     bool started;
     struct kube_client_listener listener;
 };
-
-/* The host's name, which in a pod is the pod's, and what distinguishes two processes on it: a restart is another
- * candidate. */
-static char *make_identity(void)
-{
-    char host[HOST_NAME_BYTES];
-    uint64_t random = 0;
-    host_name(host);
-    if (host[0] == '\0')
-        snprintf(host, sizeof(host), "unknown");
-    if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-        random = (uint64_t)getpid();
-    return mem_printf("%s_%016" PRIx64, host, random);
-}
 
 const char *leadership_namespace(const struct settings *settings, const char *pod_namespace)
 {
@@ -51,13 +36,13 @@ const char *leadership_namespace(const struct settings *settings, const char *po
 
 static void set_leading(struct leadership *l, bool leading)
 {
-    metric_set(l->options.leader, leading ? 1 : 0, NULL);
+    metric_set(l->in->telemetry->leader, leading ? 1 : 0, NULL);
 }
 
 static void on_elected(void *arg)
 {
     struct leadership *l = arg;
-    log_info(l->options.log, "leadership acquired", log_str("lease", l->lease), log_str("identity", l->identity));
+    log_info(l->in->log, "leadership acquired", log_str("lease", l->lease), log_str("identity", l->identity));
     set_leading(l, true);
     l->callbacks.lead(l->arg);
 }
@@ -66,9 +51,9 @@ static void on_deposed(void *arg)
 {
     struct leadership *l = arg;
     const char *problem = election_problem(l->election), *holder = election_holder(l->election);
-    log_warn(l->options.log, "leadership lost; HAProxy keeps its servers", log_str("lease", l->lease),
+    log_warn(l->in->log, "leadership lost; HAProxy keeps its servers", log_str("lease", l->lease),
              log_str("holder", str_empty(holder) ? NULL : holder),
-             log_str("problem", kube_client_is_away(l->options.client) ? NULL : problem)); /* which was logged */
+             log_str("problem", kube_client_is_away(l->in->kube) ? NULL : problem)); /* which was logged */
     set_leading(l, false);
     l->callbacks.step_down(l->arg);
 }
@@ -77,9 +62,9 @@ static void on_holder(void *arg, const char *identity)
 {
     struct leadership *l = arg;
     if (str_empty(identity))
-        log_info(l->options.log, "no leader", log_str("lease", l->lease));
+        log_info(l->in->log, "no leader", log_str("lease", l->lease));
     else if (!str_eq(identity, l->identity))
-        log_info(l->options.log, "standing by: another replica leads", log_str("lease", l->lease),
+        log_info(l->in->log, "standing by: another replica leads", log_str("lease", l->lease),
                  log_str("leader", identity));
 }
 
@@ -88,31 +73,32 @@ static void leadership_on_credentials(void *arg)
     leadership_poke(arg);
 }
 
-struct leadership *leadership_new(struct event_base *base, const struct leadership_options *options,
-                                  const struct leadership_callbacks *callbacks, void *arg)
+struct leadership *leadership_new(const struct daemon *in, const struct leadership_callbacks *callbacks, void *arg)
 {
+    const struct settings *settings = in->settings;
     struct leadership *l = mem_alloc(sizeof(*l));
-    l->options = *options;
-    l->callbacks = *callbacks;
-    l->arg = arg;
+    *l = (struct leadership){.in = in, .callbacks = *callbacks, .arg = arg};
     set_leading(l, false);
     /* A dry run must not keep the Lease from a replica that writes, and as a standby it would show nothing. */
-    if (!options->settings->leader_elect || options->settings->dry_run)
+    if (!settings->leader_elect || settings->dry_run)
         return l;
     static const struct election_callbacks callbacks_of_election = {
         .elected = on_elected, .deposed = on_deposed, .holder = on_holder};
-    const char *place = leadership_namespace(options->settings, options->access->namespace);
-    l->identity = make_identity();
-    l->lease = mem_printf("%s/%s", place, options->settings->lease_name);
-    l->election = election_new(base,
-                               &(struct election_options){.client = options->client,
-                                                          .log = options->log,
-                                                          .namespace = place,
-                                                          .name = options->settings->lease_name,
-                                                          .identity = l->identity},
-                               &callbacks_of_election, l);
+    const char *place = leadership_namespace(settings, in->access->namespace);
+    l->lease = mem_printf("%s/%s", place, settings->lease_name);
+    /* The host's name, which in a pod is the pod's, and what distinguishes two processes on it: a restart is another
+     * candidate. */
+    char host[HOST_NAME_BYTES];
+    uint64_t random = 0;
+    host_name(host);
+    if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+        random = (uint64_t)getpid();
+    l->identity = mem_printf("%s_%016" PRIx64, host[0] != '\0' ? host : "unknown", random);
+    const struct election_options election = {
+        .client = in->kube, .log = in->log, .namespace = place, .name = settings->lease_name, .identity = l->identity};
+    l->election = election_new(in->base, &election, &callbacks_of_election, l);
     l->listener = (struct kube_client_listener){.on_credentials = leadership_on_credentials, .arg = l};
-    kube_client_on_credentials(options->client, &l->listener);
+    kube_client_on_credentials(in->kube, &l->listener);
     return l;
 }
 

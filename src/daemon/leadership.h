@@ -8,17 +8,9 @@
 #ifndef DAEMON_LEADERSHIP_H
 #define DAEMON_LEADERSHIP_H
 
-#include <stdbool.h>
+#include "daemon/daemon.h"
 
-#include "base/log.h"
-
-struct checks;
-struct settings;
-struct event_base;
-struct kube_access;
-struct kube_client;
 struct leadership;
-struct metric;
 
 /* From the loop, or from inside leadership_start if there is no election. */
 struct leadership_callbacks {
@@ -26,16 +18,8 @@ struct leadership_callbacks {
     void (*step_down)(void *arg); /* open transactions have 4 s to end */
 };
 
-struct leadership_options {
-    const struct settings *settings; /* borrowed, as are those below */
-    const struct kube_access *access;
-    struct kube_client *client;
-    struct metric *leader; /* gauge without labels: 1 for the leader */
-    const struct log *log;
-};
-
-struct leadership *leadership_new(struct event_base *base, const struct leadership_options *options,
-                                  const struct leadership_callbacks *callbacks, void *arg) must_check;
+struct leadership *leadership_new(const struct daemon *in, const struct leadership_callbacks *callbacks,
+                                  void *arg) must_check;
 void leadership_free(struct leadership *l); /* NULL is allowed */
 
 /* Of the Lease: the setting, else the pod's own (NULL: none), else that of the first Service. */

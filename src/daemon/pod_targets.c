@@ -12,6 +12,7 @@
 #include "host/timer.h"
 #include "model/objects.h"
 #include "report/checks.h"
+#include "settings/kubeconfig/kubeconfig.h"
 #include "settings/settings.h"
 #include "template/set.h"
 
@@ -37,8 +38,10 @@ struct pod_link {
 };
 
 struct pod_targets {
-    struct event_base *base;
-    struct pod_targets_options options;
+    const struct daemon *in;
+    struct clients *clients;
+    const struct clients_hooks *hooks;
+    const char *namespace;           /* of targets that name none: the template set's, or this pod's; NULL: not known */
     struct template_targets follows; /* port 0: nothing yet */
     struct source source;
     struct pod_list pods;
@@ -61,22 +64,6 @@ static void pod_list_fini(struct pod_list *l)
     for (size_t i = 0; i < l->count; i++)
         pod_entry_fini(&l->list[i]);
     free(l->list);
-}
-
-static struct pod_entry *pod_list_find(const struct pod_list *l, const char *identity)
-{
-    for (size_t i = 0; i < l->count; i++)
-        if (str_eq(l->list[i].identity, identity))
-            return &l->list[i];
-    return NULL;
-}
-
-static struct pod_entry *pod_list_find_url(const struct pod_list *l, const char *url)
-{
-    for (size_t i = 0; i < l->count; i++)
-        if (str_eq(l->list[i].url, url))
-            return &l->list[i];
-    return NULL;
 }
 
 static int pod_entry_compare(const void *a, const void *b)
@@ -117,7 +104,10 @@ static struct pod_list pod_targets_search(const struct pod_targets *p, size_t *r
         qsort(s.found.list, s.found.count, sizeof(s.found.list[0]), pod_entry_compare);
     kept.list = mem_array(s.found.count, sizeof(kept.list[0]));
     for (size_t i = 0; i < s.found.count; i++) {
-        if (kept.count < POD_TARGETS_MAX && pod_list_find_url(&kept, s.found.list[i].url) == NULL) {
+        bool fits = kept.count < POD_TARGETS_MAX;
+        for (size_t k = 0; k < kept.count; k++)
+            fits = fits && !str_eq(kept.list[k].url, s.found.list[i].url);
+        if (fits) {
             kept.list[kept.count++] = s.found.list[i];
             continue;
         }
@@ -139,13 +129,12 @@ static void pod_targets_on_gone(void *arg)
 
 static int pod_targets_connect(struct pod_targets *p, const struct pod_entry *e, struct error *err)
 {
-    const struct pod_targets_options *o = &p->options;
     struct clients_dataplane d;
-    if (clients_add(p->base, o->clients, o->settings, e->url, o->hooks, o->log, &d, err) != 0)
+    if (clients_add(p->in->base, p->clients, p->in->settings, e->url, p->hooks, p->in->log, &d, err) != 0)
         return -1;
     struct pod_link *link = mem_alloc(sizeof(*link));
-    *link = (struct pod_link){.clients = o->clients, .file = d.file};
-    const struct target_addition a = {.driver = dataplane_driver_new(p->base, d.file, d.runtime),
+    *link = (struct pod_link){.clients = p->clients, .file = d.file};
+    const struct target_addition a = {.driver = dataplane_driver_new(p->in->base, d.file, d.runtime),
                                       .pod = e->pod,
                                       .identity = e->identity,
                                       .gone = pod_targets_on_gone,
@@ -156,32 +145,22 @@ static int pod_targets_connect(struct pod_targets *p, const struct pod_entry *e,
     return -1;
 }
 
-static void pod_targets_add(struct pod_targets *p, struct pod_entry *e)
-{
-    struct error err = {0};
-    if (pod_targets_connect(p, e, &err) == 0) {
-        e->added = true;
-        log_info(p->options.log, "HAProxy pod is a target now", log_str("pod", e->pod), log_str("target", e->url));
-        return;
-    }
-    log_error(p->options.log, "HAProxy pod cannot be a target; tried again", log_str("pod", e->pod),
-              log_str("target", e->url), log_str("error", err.message));
-    timer_set(&p->compare, RETRY_MS);
-}
-
-static void pod_targets_remove(struct pod_targets *p, const struct pod_entry *e)
-{
-    if (p->targets == NULL || !e->added)
-        return;
-    log_info(p->options.log, "HAProxy pod is no target any more", log_str("pod", e->pod), log_str("target", e->url));
-    targets_remove(p->targets, e->identity);
-}
-
 static void pod_targets_add_all(struct pod_targets *p)
 {
-    for (size_t i = 0; p->targets != NULL && i < p->pods.count; i++)
-        if (!p->pods.list[i].added)
-            pod_targets_add(p, &p->pods.list[i]);
+    for (size_t i = 0; p->targets != NULL && i < p->pods.count; i++) {
+        struct pod_entry *e = &p->pods.list[i];
+        struct error err = {0};
+        if (e->added)
+            continue;
+        e->added = pod_targets_connect(p, e, &err) == 0;
+        if (e->added) {
+            log_info(p->in->log, "HAProxy pod is a target now", log_str("pod", e->pod), log_str("target", e->url));
+            continue;
+        }
+        log_error(p->in->log, "HAProxy pod cannot be a target; tried again", log_str("pod", e->pod),
+                  log_str("target", e->url), log_str("error", err.message));
+        timer_set(&p->compare, RETRY_MS);
+    }
 }
 
 /* First those that are gone: another one may have their address. */
@@ -193,14 +172,20 @@ static void pod_targets_compare(void *arg)
     size_t left_out;
     struct pod_list now = pod_targets_search(p, &left_out);
     for (size_t i = 0; i < p->pods.count; i++) {
-        struct pod_entry *same = pod_list_find(&now, p->pods.list[i].identity);
-        if (same != NULL)
-            same->added = p->pods.list[i].added;
-        else
-            pod_targets_remove(p, &p->pods.list[i]);
+        const struct pod_entry *was = &p->pods.list[i];
+        struct pod_entry *same = NULL;
+        for (size_t k = 0; k < now.count && same == NULL; k++)
+            same = str_eq(now.list[k].identity, was->identity) ? &now.list[k] : NULL;
+        if (same != NULL) {
+            same->added = was->added;
+        } else if (p->targets != NULL && was->added) {
+            log_info(p->in->log, "HAProxy pod is no target any more", log_str("pod", was->pod),
+                     log_str("target", was->url));
+            targets_remove(p->targets, was->identity);
+        }
     }
     if (left_out > p->left_out)
-        log_warn(p->options.log, "HAProxy pods are left out: too many, or several at one address",
+        log_warn(p->in->log, "HAProxy pods are left out: too many, or several at one address",
                  log_int("pods", (int64_t)left_out), log_int("most", POD_TARGETS_MAX));
     p->left_out = left_out;
     pod_list_fini(&p->pods);
@@ -228,14 +213,9 @@ static void pod_targets_on_changed(void *arg, const char *cause, uint64_t receiv
     timer_set(&p->compare, 0);
 }
 
-static void pod_targets_on_moved(void *arg)
-{
-    (void)arg;
-}
-
 static int pod_targets_check(const struct pod_targets *p, const struct template_targets *t, struct error *err)
 {
-    const struct settings *s = p->options.settings;
+    const struct settings *s = p->in->settings;
     bool pods = settings_haproxies_are_pods(s);
     if (t->port == 0 && pods)
         return error_set(
@@ -252,7 +232,7 @@ static int pod_targets_check(const struct pod_targets *p, const struct template_
         return error_set(err, ERROR_INVALID,
                          "targets: scheme: expected https, as SPIRE_AGENT_SOCKET is set: without TLS no SPIFFE ID is "
                          "checked");
-    if (t->namespace == NULL && p->options.namespace == NULL)
+    if (t->namespace == NULL && p->namespace == NULL)
         return error_set(err, ERROR_INVALID, "targets: namespace: expected that of the pods; the daemon is in no pod");
     return 0;
 }
@@ -272,7 +252,7 @@ int pod_targets_follow(struct pod_targets *p, const struct template_targets *t, 
         return 0;
     if (pod_targets_check(p, t, err) != 0)
         return -1;
-    const char *namespace = t->namespace != NULL ? t->namespace : p->options.namespace;
+    const char *namespace = t->namespace != NULL ? t->namespace : p->namespace;
     struct template_targets *f = &p->follows;
     if (t->port == 0 || (f->port == t->port && f->https == t->https && str_eq(f->namespace, namespace) &&
                          str_eq(f->label_selector, t->label_selector)))
@@ -282,14 +262,11 @@ int pod_targets_follow(struct pod_targets *p, const struct template_targets *t, 
                                    .label_selector = mem_strdup(t->label_selector),
                                    .port = t->port,
                                    .https = t->https};
-    p->source = (struct source){.scope = f->namespace,
-                                .telemetry = p->options.telemetry,
-                                .changed = pod_targets_on_changed,
-                                .moved = pod_targets_on_moved,
-                                .arg = p};
+    p->source = (struct source){
+        .scope = f->namespace, .telemetry = p->in->telemetry, .changed = pod_targets_on_changed, .arg = p};
     const struct informer_options options = {
         .resource = &kube_pods, .namespace = f->namespace, .label_selector = f->label_selector, .scope = f->namespace};
-    source_init(&p->source, p->base, p->options.clients->kube, p->options.log, &options, NULL);
+    source_init(&p->source, p->in->base, p->in->kube, p->in->log, &options, NULL);
     informer_start(p->source.informer);
     return 0;
 }
@@ -309,11 +286,13 @@ bool pod_targets_ready(const struct pod_targets *p, struct checks *checks)
 
 /* ---- life ---- */
 
-struct pod_targets *pod_targets_new(struct event_base *base, const struct pod_targets_options *options)
+struct pod_targets *pod_targets_new(const struct daemon *in, struct clients *clients, const struct clients_hooks *hooks)
 {
+    const char *of_set = in->settings->template_from.namespace;
     struct pod_targets *p = mem_alloc(sizeof(*p));
-    *p = (struct pod_targets){.base = base, .options = *options};
-    timer_init(&p->compare, base, pod_targets_compare, p);
+    *p = (struct pod_targets){
+        .in = in, .clients = clients, .hooks = hooks, .namespace = of_set != NULL ? of_set : in->access->namespace};
+    timer_init(&p->compare, in->base, pod_targets_compare, p);
     return p;
 }
 

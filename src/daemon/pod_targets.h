@@ -6,34 +6,19 @@
 #ifndef DAEMON_POD_TARGETS_H
 #define DAEMON_POD_TARGETS_H
 
-#include <stdbool.h>
+#include "daemon/daemon.h"
 
-#include "base/error.h"
-#include "base/log.h"
-
-struct checks;
 struct clients;
 struct clients_hooks;
-struct event_base;
 struct pod_targets;
-struct settings;
 struct targets;
-struct telemetry;
 struct template_targets;
 
 #define POD_TARGETS_MAX 64 /* further pods are left out, by name */
 
-/* Borrowed. */
-struct pod_targets_options {
-    const struct settings *settings;
-    struct clients *clients;
-    const struct clients_hooks *hooks; /* of their connections */
-    const char *namespace;             /* of targets that name none; NULL: not known */
-    struct telemetry *telemetry;
-    const struct log *log;
-};
-
-struct pod_targets *pod_targets_new(struct event_base *base, const struct pod_targets_options *options) must_check;
+/* hooks: of their connections. All borrowed. */
+struct pod_targets *pod_targets_new(const struct daemon *in, struct clients *clients,
+                                    const struct clients_hooks *hooks) must_check;
 /* In all of these NULL is allowed: there are no templates. */
 void pod_targets_free(struct pod_targets *p); /* after the targets */
 

@@ -11,6 +11,7 @@
 #include "host/timer.h"
 #include "report/checks.h"
 #include "report/telemetry.h"
+#include "settings/settings.h"
 
 #define NAMES_SHOWN 5
 #define VERDICT_WITHIN_MS 3000
@@ -23,7 +24,8 @@ struct verdict {
 };
 
 struct quarantine {
-    struct quarantine_options options;
+    const struct daemon *in;
+    int state_fd;
     void (*again)(void *arg);
     void *arg;
     struct culprits culprits;
@@ -31,7 +33,7 @@ struct quarantine {
     bool read;
     bool composing;         /* the document that was given last is of other objects than the search has now */
     struct verdict of_last; /* of that document */
-    struct verdict next;    /* the search is told next */
+    struct verdict next;    /* the search gets it next */
     bool missed;            /* a document was refused that was out of date by then; none was judged since */
     uint64_t given_ms;      /* the last one */
     char *kept;             /* in STATE_DIR; NULL: nothing that is known */
@@ -47,15 +49,6 @@ static void verdict_set(struct verdict *to, const struct culprits_verdict *from)
         to->is = from->accepted ? ACCEPTED : REFUSED;
         to->load = from->load;
     }
-}
-
-static void quarantine_keep(struct quarantine *q)
-{
-    struct buf text = {0};
-    culprits_print(&q->culprits, &text);
-    state_text_keep(q->options.folder, q->options.folder_fd, STATE_QUARANTINE, q->kept, buf_str(&text), q->options.log);
-    free(q->kept);
-    q->kept = buf_take(&text);
 }
 
 /* One that changes again and again is tried after a pause. */
@@ -84,26 +77,30 @@ static void quarantine_on_judge(void *arg)
     bool searched = q->culprits.searching, again = culprits_judge(&q->culprits, &v, clock_mono_ms());
     q->checks++;
     if (!searched && q->culprits.searching && !v.accepted)
-        log_warn(q->options.log, "HAProxy refuses the configuration; the objects that it is refused for are searched",
+        log_warn(q->in->log, "HAProxy refuses the configuration; the objects that it is refused for are searched",
                  log_str("error", next->why));
     if (searched && !q->culprits.searching)
-        log_info(q->options.log, "search for objects that HAProxy refuses ended",
+        log_info(q->in->log, "search for objects that HAProxy refuses ended",
                  log_int("found", (int64_t)(culprits_count(&q->culprits))), log_int("checks", (int64_t)q->checks));
     if (!q->culprits.searching)
         q->checks = 0;
     verdict_set(&q->next, NULL);
-    quarantine_keep(q);
+    struct buf text = {0};
+    culprits_print(&q->culprits, &text);
+    state_text_keep(q->in->settings->state_dir, q->state_fd, STATE_QUARANTINE, q->kept, buf_str(&text), q->in->log);
+    free(q->kept);
+    q->kept = buf_take(&text);
     quarantine_wait(q);
     if (again)
         q->again(q->arg);
 }
 
-struct quarantine *quarantine_new(struct event_base *base, const struct quarantine_options *options)
+struct quarantine *quarantine_new(const struct daemon *in, int state_fd)
 {
     struct quarantine *q = mem_alloc(sizeof(*q));
-    q->options = *options;
-    timer_init(&q->judge, base, quarantine_on_judge, q);
-    timer_init(&q->wake, base, quarantine_on_wake, q);
+    *q = (struct quarantine){.in = in, .state_fd = state_fd};
+    timer_init(&q->judge, in->base, quarantine_on_judge, q);
+    timer_init(&q->wake, in->base, quarantine_on_wake, q);
     return q;
 }
 
@@ -133,7 +130,7 @@ void quarantine_begin(struct quarantine *q)
     if (q == NULL)
         return;
     if (!q->read) {
-        cleanup(mem_free_ptr) char *text = state_text_recall(q->options.folder, STATE_QUARANTINE, q->options.log);
+        cleanup(mem_free_ptr) char *text = state_text_recall(q->in->settings->state_dir, STATE_QUARANTINE, q->in->log);
         culprits_read(&q->culprits, text);
         q->read = true;
     }
@@ -157,33 +154,18 @@ void quarantine_end(struct quarantine *q)
 
 void quarantine_poke(struct quarantine *q)
 {
-    if (q != NULL)
-        culprits_try_again(&q->culprits);
+    culprits_try_again(&q->culprits);
 }
 
-enum culprits_form quarantine_form(const struct quarantine *q, const char *key)
+const struct culprits *quarantine_culprits(const struct quarantine *q)
 {
-    return q != NULL ? culprits_form(&q->culprits, key) : CULPRITS_AS_IT_IS;
-}
-
-bool quarantine_has_former(const struct quarantine *q, const char *key)
-{
-    return q != NULL && culprits_has_former(&q->culprits, key);
-}
-
-bool quarantine_may_go_back(const struct quarantine *q)
-{
-    return q != NULL && culprits_may_go_back(&q->culprits);
+    static const struct culprits none;
+    return q != NULL ? &q->culprits : &none;
 }
 
 bool quarantine_settled(const struct quarantine *q)
 {
     return q != NULL && q->of_last.is == ACCEPTED && !culprits_may_go_back(&q->culprits);
-}
-
-bool quarantine_leaves_any_out(const struct quarantine *q)
-{
-    return q != NULL && culprits_leaves_any_out(&q->culprits);
 }
 
 char *quarantine_why(const struct quarantine *q, const char *key, bool served)
@@ -193,17 +175,6 @@ char *quarantine_why(const struct quarantine *q, const char *key, bool served)
                                     served ? "served as it was before the change" : "left out until it changes",
                                     served ? "that" : "it", why)
                        : NULL;
-}
-
-void quarantine_each(const struct quarantine *q, void (*fn)(void *arg, const char *key, const char *why), void *arg)
-{
-    if (q != NULL)
-        culprits_each(&q->culprits, fn, arg);
-}
-
-bool quarantine_trial(const struct quarantine *q)
-{
-    return q != NULL && culprits_trial(&q->culprits);
 }
 
 static void quarantine_tell(struct quarantine *q, const struct culprits_verdict *v)
@@ -238,8 +209,7 @@ void quarantine_gives(struct quarantine *q, bool same)
 
 void quarantine_miss(struct quarantine *q)
 {
-    if (q != NULL)
-        q->missed = true;
+    q->missed = true;
 }
 
 uint64_t quarantine_hold_ms(const struct quarantine *q)
@@ -252,7 +222,7 @@ uint64_t quarantine_hold_ms(const struct quarantine *q)
 
 void quarantine_judge(struct quarantine *q, const struct culprits_verdict *v)
 {
-    if (q == NULL || q->of_last.is == (v->accepted ? ACCEPTED : REFUSED))
+    if (q->of_last.is == (v->accepted ? ACCEPTED : REFUSED))
         return;
     verdict_set(&q->of_last, v);
     if (!q->composing)
@@ -268,8 +238,7 @@ void quarantine_refuse(struct quarantine *q, const char *why)
 void quarantine_keep_none(struct quarantine *q)
 {
     const struct culprits_verdict accepted = {.accepted = true};
-    if (q != NULL)
-        quarantine_tell(q, q->culprits.searching ? &accepted : NULL);
+    quarantine_tell(q, q->culprits.searching ? &accepted : NULL);
 }
 
 static void quarantine_name(void *arg, const char *key, const char *why)
@@ -283,7 +252,7 @@ static void quarantine_name(void *arg, const char *key, const char *why)
 void quarantine_check(const struct quarantine *q, struct checks *checks)
 {
     struct text_list names = {.between = ", ", .max = NAMES_SHOWN};
-    quarantine_each(q, quarantine_name, &names);
+    culprits_each(&q->culprits, quarantine_name, &names);
     cleanup(mem_free_ptr) char *list = text_list_take(&names);
     if (list != NULL)
         checks_add(
@@ -297,6 +266,5 @@ void quarantine_check(const struct quarantine *q, struct checks *checks)
 
 void quarantine_measure(const struct quarantine *q)
 {
-    if (q != NULL)
-        metric_set(q->options.telemetry->quarantined_objects, (double)culprits_count(&q->culprits), NULL);
+    metric_set(q->in->telemetry->quarantined_objects, (double)culprits_count(&q->culprits), NULL);
 }

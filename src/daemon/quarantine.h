@@ -1,56 +1,37 @@
 /*
  * Objects that HAProxy refuses a configuration for, left out of it, or in it as they were before their change: the search (configuration/culprits) between a source that makes
- * documents of objects, and the configuration engine, which has each judged by HAProxy. A culprit is told by the source (a line of the
+ * documents of objects, and the configuration engine, which has each judged by HAProxy. The source reports a culprit (a line of the
  * log, an Event, /status), counted by the metric quarantined_objects, and kept in STATE_DIR, until it changes.
  *
  * A source, each time: quarantine_begin, quarantine_see for each object, quarantine_end; then a document with each object as
- * quarantine_form says, and one of quarantine_gives (before it is given away), quarantine_refuse and quarantine_keep_none. It is
+ * culprits_form says, and one of quarantine_gives (before it is given away), quarantine_refuse and quarantine_keep_none. It is
  * asked for another one by `again`.
  */
 #ifndef DAEMON_QUARANTINE_H
 #define DAEMON_QUARANTINE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/log.h"
 #include "configuration/culprits.h"
+#include "daemon/daemon.h"
 
-struct checks;
-struct event_base;
 struct quarantine;
-struct telemetry;
 
-/* Borrowed. */
-struct quarantine_options {
-    const char *folder; /* STATE_DIR, and its descriptor; -1: nothing is kept */
-    int folder_fd;
-    struct telemetry *telemetry;
-    const struct log *log;
-};
-
-struct quarantine *quarantine_new(struct event_base *base, const struct quarantine_options *options) must_check;
-/* NULL is allowed in all of these: nothing is left out. */
+/* state_fd: of STATE_DIR, to write to; -1: nothing is kept. */
+struct quarantine *quarantine_new(const struct daemon *in, int state_fd) must_check;
+/* NULL is allowed in what a source of objects calls: nothing is left out. */
 void quarantine_free(struct quarantine *q);
 /* The source; from the loop. */
 void quarantine_listen(struct quarantine *q, void (*again)(void *arg), void *arg);
 
 void quarantine_poke(struct quarantine *q);  /* SIGHUP: culprits are tried again; the source is asked, too */
 void quarantine_begin(struct quarantine *q); /* the first time it reads what was kept */
-/* True: it has changed since it was accepted; the source keeps what it was as long as quarantine_has_former. */
+/* True: it has changed since it was accepted; the source keeps what it was as long as culprits_has_former. */
 bool quarantine_see(struct quarantine *q, const char *key, uint64_t hash);
 void quarantine_end(struct quarantine *q);
 
-enum culprits_form quarantine_form(const struct quarantine *q, const char *key);
-bool quarantine_has_former(const struct quarantine *q, const char *key);
-bool quarantine_leaves_any_out(const struct quarantine *q); /* or has it as it was */
+/* Which objects are left out, or in it as they were. */
+const struct culprits *quarantine_culprits(const struct quarantine *q);
 /* For people; served: as it was. Allocates; NULL: it is no culprit. */
 char *quarantine_why(const struct quarantine *q, const char *key, bool served) must_check;
-void quarantine_each(const struct quarantine *q, void (*fn)(void *arg, const char *key, const char *why), void *arg);
-bool quarantine_trial(const struct quarantine *q); /* the document is to be checked, and not written */
-/* What it has may be withdrawn: of an object that changed the last good form may come back. */
-bool quarantine_may_go_back(const struct quarantine *q);
 bool quarantine_settled(const struct quarantine *q); /* it was accepted, and nothing of it is withdrawn */
 
 /* same: it is the one that was given last. */
@@ -62,7 +43,7 @@ void quarantine_miss(struct quarantine *q);
 /* What changes all the time would have each document out of date before HAProxy has judged it, so that no culprit were ever found: the next
  * one waits, and asks again after that time. 0: it does not wait. */
 uint64_t quarantine_hold_ms(const struct quarantine *q);
-/* The same, as it was told; false: nothing is known. Borrowed until the loop goes on. */
+/* The same, as it was judged last; false: nothing is known. Borrowed until the loop goes on. */
 bool quarantine_verdict(const struct quarantine *q, struct culprits_verdict *ret);
 void quarantine_refuse(struct quarantine *q, const char *why); /* what the objects come to can be no document */
 void quarantine_keep_none(struct quarantine *q);               /* none is given: what runs stays */

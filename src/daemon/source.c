@@ -20,8 +20,9 @@ static void source_on_changed(void *arg, const char *cause, uint64_t received_us
 
 static void source_on_status(void *arg)
 {
-    struct source *s = arg;
-    s->moved(s->arg);
+    const struct source *s = arg;
+    if (s->moved != NULL)
+        s->moved(s->arg);
 }
 
 static void source_on_requested(void *arg, int code)
@@ -33,7 +34,7 @@ static void source_on_requested(void *arg, int code)
         metric_add(s->telemetry->http_requests, 1, "kubernetes", "GET", text, NULL);
     if (code == 403 || code == 404) {
         s->refused_us = clock_mono_us();
-        s->moved(s->arg);
+        source_on_status(s);
     }
 }
 
@@ -51,6 +52,11 @@ static void source_on_relisted(void *arg, const char *resource, const char *reas
         metric_add(s->telemetry->relists, 1, resource, reason, NULL);
 }
 
+static void source_on_credentials(void *arg)
+{
+    informer_poke(((struct source *)arg)->informer);
+}
+
 void source_init(struct source *s, struct event_base *base, struct kube_client *client, const struct log *log,
                  const struct informer_options *options, const struct informer_sink *sink)
 {
@@ -66,10 +72,14 @@ void source_init(struct source *s, struct event_base *base, struct kube_client *
         cache = informer_sink_cache(s->cache);
     }
     s->informer = informer_new(base, client, sink != NULL ? sink : &cache, log, options, &callbacks, s);
+    s->listener = (struct kube_client_listener){.on_credentials = source_on_credentials, .arg = s};
+    kube_client_on_credentials(client, &s->listener);
 }
 
 void source_fini(struct source *s)
 {
+    if (s->informer != NULL)
+        kube_client_forget_listener(&s->listener);
     informer_free(s->informer);
     cache_free(s->cache);
     s->informer = NULL;
@@ -95,7 +105,7 @@ bool source_refused_since(struct source *s, uint64_t us)
         return false;
     if (s->refused_us > us)
         return true;
-    if (s->asked_us <= us) { /* once: the answer tells; without one the backoff goes on */
+    if (s->asked_us <= us) { /* once: the answer decides; without one the backoff goes on */
         s->asked_us = clock_mono_us();
         informer_poke(s->informer);
     }

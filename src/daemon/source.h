@@ -7,19 +7,16 @@
 #ifndef DAEMON_SOURCE_H
 #define DAEMON_SOURCE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "daemon/daemon.h"
+#include "kube/client.h"
 #include "kube/informer.h"
 #include "model/cache.h"
 
-struct checks;
-struct telemetry;
-
 struct source {
     struct informer *informer;
-    struct cache *cache;  /* NULL: another sink */
-    const char *resource; /* "nodes" */
+    struct kube_client_listener listener; /* it asks again at once when credentials come */
+    struct cache *cache;                  /* NULL: another sink */
+    const char *resource;                 /* "nodes" */
     const char
         *scope; /* "ns/name" where there are several Services, "ns" of one namespace's objects; or NULL; borrowed */
     struct telemetry *telemetry;
@@ -29,7 +26,7 @@ struct source {
     uint64_t asked_us;   /* asked again by source_refused_since */
 
     void (*changed)(void *arg, const char *cause, uint64_t received_us);
-    void (*moved)(void *arg); /* its status, or another refusal */
+    void (*moved)(void *arg); /* its status, or another refusal; NULL: not called */
     void *arg;
 };
 
@@ -45,7 +42,7 @@ void source_forget(struct source *s);
 struct informer_status source_status(const struct source *s);
 
 /* Whether it was refused after that moment (0: which has not come yet, so no). Where that is not known it is asked
- * again at once, and `moved` tells. Only for one that is denied. */
+ * again at once, and `moved` is called. Only for one that is denied. */
 bool source_refused_since(struct source *s, uint64_t us);
 
 /* Adds "watch nodes": "synced, 5 objects"; false where it is needed and not synced or not in contact. */

@@ -1,26 +1,19 @@
 /*
  * What is watched: Nodes, and for each Service its EndpointSlices, the Service itself, and its Endpoints only if
- * slices are forbidden or not served. Owns the caches that they fill.
+ * slices are denied. Owns the caches that they fill. Denied means 403 or 404 of the resource; the informer retries with its backoff (30 s
+ * at most), so granting a right needs no restart.
  *
  * Each watch is a connection of its own: one, and two for each Service (64 Services: 129).
  */
 #ifndef DAEMON_SOURCES_H
 #define DAEMON_SOURCES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/log.h"
+#include "daemon/daemon.h"
 #include "model/cache.h"
 #include "model/objects.h"
 
-struct checks;
-struct event_base;
-struct kube_client;
 struct source;
 struct sources;
-struct telemetry;
 
 /* Borrowed for the time of sources_new. */
 struct sources_service {
@@ -28,20 +21,12 @@ struct sources_service {
     const char *name;
 };
 
-struct sources_options {
-    const struct sources_service *services; /* each of them once */
-    size_t service_count;
-    const char *node_selector;   /* label selector; NULL: all Nodes */
-    struct telemetry *telemetry; /* NULL: not measured */
-    const struct log *log;
-};
-
 #define SOURCES_ALL SIZE_MAX
 
-/* changed: this service has changed; cause is valid during the call. SOURCES_ALL: the Nodes, so
+/* services: each of them once. changed: this service has changed; cause is valid during the call. SOURCES_ALL: the Nodes, so
  * for each that sources_synced is true of. Never called for a service before that. It may be called from inside
  * libcurl: set a timer, start no request. */
-struct sources *sources_new(struct event_base *base, struct kube_client *client, const struct sources_options *options,
+struct sources *sources_new(const struct daemon *in, const struct sources_service *services, size_t count,
                             void (*changed)(void *arg, size_t service, const char *cause, uint64_t received_us),
                             void *arg) must_check;
 void sources_free(struct sources *s);
@@ -80,6 +65,6 @@ bool sources_outage(const struct sources *s, struct checks *checks, bool *ret_lo
 void sources_each(const struct sources *s, void (*fn)(void *arg, const struct source *of), void *arg);
 
 /* Sets the gauges that are read at scrape time. */
-void sources_measure(struct sources *s, struct telemetry *t);
+void sources_measure(const struct sources *s, struct telemetry *t);
 
 #endif

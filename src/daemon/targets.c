@@ -15,7 +15,7 @@ struct target_entry {
     struct targets *of;
     const struct engine *configuration; /* its; NULL: none */
     char *identity;                     /* NULL: it is one of the settings */
-    void (*gone)(void *arg);            /* NULL: nobody is told */
+    void (*gone)(void *arg);            /* NULL: not called */
     void *arg;
     bool ended; /* it was removed, and nothing of it is under way */
 };
@@ -109,14 +109,6 @@ int targets_add(struct targets *t, const struct target_addition *a, struct error
     return 0;
 }
 
-static bool targets_have(const struct targets *t, const char *url)
-{
-    for (size_t i = 0; i < t->here.count; i++)
-        if (str_eq(instance_view(t->here.list[i]->target.instance).url, url))
-            return true;
-    return false;
-}
-
 static void targets_sweep(void *arg)
 {
     struct targets *t = arg;
@@ -127,9 +119,12 @@ static void targets_sweep(void *arg)
         target_list_drop(&t->leaving, i);
         cleanup(mem_free_ptr) char *url = mem_strdup(instance_view(e->target.instance).url);
         const struct engine *engine = e->configuration;
+        bool has_successor = false; /* which counts on */
         target_entry_free(e);
         configuration_forget(t->options.configuration, engine);
-        if (!targets_have(t, url)) /* else its successor counts on */
+        for (size_t k = 0; k < t->here.count; k++)
+            has_successor = has_successor || str_eq(instance_view(t->here.list[k]->target.instance).url, url);
+        if (!has_successor)
             metrics_forget(t->options.instance.telemetry->registry, "target", url);
     }
 }

@@ -5,15 +5,11 @@
 #ifndef DAEMON_TARGETS_H
 #define DAEMON_TARGETS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "configuration/configuration.h"
+#include "daemon/daemon.h"
 #include "haproxy/instance.h"
 #include "servers/servers.h"
 
-struct checks;
 struct driver;
 struct targets;
 

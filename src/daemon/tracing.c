@@ -17,7 +17,8 @@
 #define SPANS_MAX 1024 /* that wait for a collector which is away */
 
 struct tracing {
-    struct tracing_options options;
+    const struct daemon *in;
+    struct settings *settings;
     struct http_endpoint endpoint;
     char *url, *path;
     struct tls_files *tls; /* NULL: it is not https */
@@ -30,25 +31,15 @@ struct tracing {
 
 /* ---- who it is ---- */
 
-static void tracing_set_pairs(struct otlp_resource *r, const char *text)
-{
-    cleanup(settings_pairs_fini) struct settings_pairs pairs = {0};
-    const char *why;
-    if (text == NULL || settings_pairs_parse(text, &pairs, &why) != 0) /* checked with the settings */
-        return;
-    for (size_t i = 0; i < pairs.count; i++)
-        otlp_resource_set(r, pairs.list[i].key, pairs.list[i].value);
-}
-
 /* By themselves, then what the settings say, the more special the later. */
 static void tracing_describe(struct tracing *t)
 {
     struct otlp_resource *r = &t->resource;
-    const struct settings_traces *s = &t->options.settings->traces;
-    const char *namespace = t->options.access->namespace;
+    const struct settings_traces *s = &t->settings->traces;
+    const char *namespace = t->in->access->namespace;
     char host[HOST_NAME_BYTES];
     otlp_resource_set(r, "service.name", "haproxy-k8s-sync");
-    otlp_resource_set(r, "service.version", t->options.version);
+    otlp_resource_set(r, "service.version", t->in->version);
     host_name(host);
     if (host[0] != '\0') {
         otlp_resource_set(r, "service.instance.id", host);
@@ -59,7 +50,12 @@ static void tracing_describe(struct tracing *t)
         if (host[0] != '\0')
             otlp_resource_set(r, "k8s.pod.name", host);
     }
-    tracing_set_pairs(r, s->attributes);
+    cleanup(settings_pairs_fini) struct settings_pairs pairs = {0};
+    const char *why;
+    bool any =
+        s->attributes != NULL && settings_pairs_parse(s->attributes, &pairs, &why) == 0; /* as they were checked */
+    for (size_t i = 0; any && i < pairs.count; i++)
+        otlp_resource_set(r, pairs.list[i].key, pairs.list[i].value);
     if (s->service_name != NULL)
         otlp_resource_set(r, "service.name", s->service_name);
 }
@@ -69,7 +65,7 @@ static void tracing_describe(struct tracing *t)
 static void tracing_make_headers(struct tracing *t)
 {
     cleanup(settings_pairs_fini) struct settings_pairs pairs = {0};
-    const char *value = t->options.settings->traces.headers.value, *why;
+    const char *value = t->settings->traces.headers.value, *why;
     mem_wipe_free_list(t->headers);
     t->headers = NULL;
     if (value == NULL || settings_headers_refuse(value) != NULL || settings_pairs_parse(value, &pairs, &why) != 0)
@@ -85,17 +81,17 @@ static void tracing_make_headers(struct tracing *t)
 static void tracing_prepare(void *arg, struct http_request_options *options)
 {
     struct tracing *t = arg;
-    struct secret *secret = &t->options.settings->traces.headers;
+    struct secret *secret = &t->settings->traces.headers;
     struct error err = {0};
     bool changed = false;
     unsigned held_back;
     if (secret->path != NULL && secret_refresh(secret, false, &changed, &err) != 0 &&
         log_limit_pass_message(&t->secret_limit, clock_mono_ms(), err.message, &held_back))
-        log_warn(t->options.log, "OTEL_EXPORTER_OTLP_HEADERS_FILE cannot be read; its old value is used",
+        log_warn(t->in->log, "OTEL_EXPORTER_OTLP_HEADERS_FILE cannot be read; its old value is used",
                  log_str("error", err.message));
     if (changed)
         tracing_make_headers(t);
-    tls_files_follow(t->tls, t->options.log);
+    tls_files_follow(t->tls, t->in->log);
     options->headers = t->headers;
 }
 
@@ -123,23 +119,21 @@ int tracing_check(const struct settings *settings, struct error *err)
     return status;
 }
 
-struct tracing *tracing_new(struct event_base *base, const struct tracing_options *options)
+struct tracing *tracing_new(const struct daemon *in, struct settings *settings)
 {
     struct error err = {0};
-    const struct settings_traces *s = &options->settings->traces;
+    const struct settings_traces *s = &settings->traces;
     double ratio = settings_traces_ratio(s);
     char *url = settings_traces_url(s);
     struct tls_files *tls = NULL;
-    if (url != NULL && ratio > 0 && tracing_tls(options->settings, url, &tls, &err) != 0)
-        log_error(options->log, "no traces are sent", log_str("url", url), log_str("error", err.message));
+    if (url != NULL && ratio > 0 && tracing_tls(settings, url, &tls, &err) != 0)
+        log_error(in->log, "no traces are sent", log_str("url", url), log_str("error", err.message));
     if (url == NULL || ratio <= 0 || err.kind != ERROR_NONE) {
         free(url);
         return NULL;
     }
     struct tracing *t = mem_alloc(sizeof(*t));
-    t->options = *options;
-    t->url = url;
-    t->tls = tls;
+    *t = (struct tracing){.in = in, .settings = settings, .url = url, .tls = tls};
     t->secret_limit.period_ms = (uint64_t)600 * 1000;
     const char *host = strstr(url, "://") + 3;
     const char *path = host + strcspn(host, "/");
@@ -148,21 +142,21 @@ struct tracing *tracing_new(struct event_base *base, const struct tracing_option
                                          .tls = tls != NULL ? tls_files_current(tls) : NULL};
     tracing_describe(t);
     tracing_make_headers(t);
-    const struct otlp_exporter_options exporter = {.http = options->http,
+    const struct otlp_exporter_options exporter = {.http = in->http,
                                                    .endpoint = &t->endpoint,
                                                    .path = t->path,
                                                    .url = t->url,
                                                    .timeout_ms = s->timeout_ms,
                                                    .resource = &t->resource,
-                                                   .version = options->version,
+                                                   .version = in->version,
                                                    .max_spans = SPANS_MAX,
                                                    .ratio = ratio,
-                                                   .results = options->telemetry->trace_spans,
+                                                   .results = in->telemetry->trace_spans,
                                                    .prepare = tracing_prepare,
                                                    .arg = t,
-                                                   .log = options->log};
-    t->exporter = otlp_exporter_new(base, &exporter);
-    log_info(options->log, "traces are exported", log_str("url", t->url));
+                                                   .log = in->log};
+    t->exporter = otlp_exporter_new(in->base, &exporter);
+    log_info(in->log, "traces are exported", log_str("url", t->url));
     return t;
 }
 

@@ -2,31 +2,12 @@
 #ifndef DAEMON_TRACING_H
 #define DAEMON_TRACING_H
 
-#include <stdint.h>
+#include "daemon/daemon.h"
 
-#include "base/error.h"
-#include "base/log.h"
-
-struct event_base;
-struct http;
-struct kube_access;
-struct settings;
-struct telemetry;
-struct tracer;
 struct tracing;
 
-/* Borrowed. */
-struct tracing_options {
-    struct settings *settings; /* its secret is read again where it changed */
-    struct http *http;
-    const struct kube_access *access; /* of a pod: its namespace */
-    struct telemetry *telemetry;
-    const char *version;
-    const struct log *log;
-};
-
-/* NULL: none are asked for, or (logged) the certificates for them cannot be used: HAProxy is managed without. */
-struct tracing *tracing_new(struct event_base *base, const struct tracing_options *options) must_check;
+/* settings: those of `in`; the secret in them is read again where it changed. NULL: none are asked for, or (logged) the certificates for them cannot be used: HAProxy is managed without. */
+struct tracing *tracing_new(const struct daemon *in, struct settings *settings) must_check;
 /* NULL is allowed in all of these. */
 void tracing_free(struct tracing *t);
 struct tracer *tracing_tracer(struct tracing *t); /* NULL: nothing is recorded */

@@ -89,8 +89,10 @@ static void note_all(struct service_slices *s)
         g->changed = s->changes;
 }
 
-bool service_slices_put(struct service_slices *s, struct service_slice *slice)
+bool service_slices_put(void *slices, void *object)
 {
+    struct service_slices *s = slices;
+    struct service_slice *slice = object;
     const struct service_slice *was = cache_find(s->cache, slice->set.name);
     cleanup(mem_free_ptr) char *from = was != NULL ? mem_strdup(was->service) : NULL;
     cleanup(mem_free_ptr) char *to = mem_strdup(slice->service);
@@ -102,8 +104,9 @@ bool service_slices_put(struct service_slices *s, struct service_slice *slice)
     return changed;
 }
 
-bool service_slices_delete(struct service_slices *s, const char *name)
+bool service_slices_delete(void *slices, const char *name)
 {
+    struct service_slices *s = slices;
     const struct service_slice *was = cache_find(s->cache, name);
     cleanup(mem_free_ptr) char *from = was != NULL ? mem_strdup(was->service) : NULL;
     bool changed = cache_delete(s->cache, name);
@@ -112,38 +115,36 @@ bool service_slices_delete(struct service_slices *s, const char *name)
     return changed;
 }
 
-void service_slices_keep(struct service_slices *s, const char *name)
+void service_slices_keep(void *slices, const char *name)
 {
-    cache_keep(s->cache, name);
+    cache_keep(((struct service_slices *)slices)->cache, name);
 }
 
-void service_slices_begin(struct service_slices *s)
+void service_slices_begin(void *slices)
 {
-    cache_replace_begin(s->cache);
+    cache_replace_begin(((struct service_slices *)slices)->cache);
 }
 
-void service_slices_abort(struct service_slices *s)
+void service_slices_abort(void *slices)
 {
-    cache_replace_abort(s->cache);
+    cache_replace_abort(((struct service_slices *)slices)->cache);
 }
 
-bool service_slices_end(struct service_slices *s)
+bool service_slices_end(void *slices, size_t *ret_count)
 {
+    struct service_slices *s = slices;
     bool changed = cache_replace_end(s->cache);
     if (changed)
         note_all(s);
+    *ret_count = cache_count(s->cache);
     return changed;
 }
 
-void service_slices_forget(struct service_slices *s)
+void service_slices_forget(void *slices)
 {
+    struct service_slices *s = slices;
     cache_forget(s->cache);
     note_all(s);
-}
-
-size_t service_slices_count(const struct service_slices *s)
-{
-    return cache_count(s->cache);
 }
 
 /* ---- the index ---- */

@@ -33,23 +33,18 @@ static bool is_one_of_many(struct correlator_group *g, uint64_t hash, uint64_t n
     return false;
 }
 
-static struct correlator_record *event_correlator_find(struct correlator *c, unsigned reason, uint64_t hash,
-                                                       uint64_t now_ms)
+/* The one of that reason and hash, else a new one in place of the oldest. */
+static struct correlator_record *record_of(struct correlator *c, unsigned reason, uint64_t hash, uint64_t now_ms,
+                                           uint64_t wall_ms)
 {
+    struct correlator_record *oldest = &c->records[0];
     for (size_t i = 0; i < CORRELATOR_RECORDS; i++) {
         struct correlator_record *r = &c->records[i];
         if (r->id != 0 && r->reason == reason && r->hash == hash && now_ms - r->last_ms <= CORRELATOR_FORGET_MS)
             return r;
+        if (oldest->id != 0 && (r->id == 0 || r->last_ms < oldest->last_ms))
+            oldest = r;
     }
-    return NULL;
-}
-
-static struct correlator_record *make(struct correlator *c, unsigned reason, uint64_t hash, uint64_t wall_ms)
-{
-    struct correlator_record *oldest = &c->records[0];
-    for (size_t i = 0; i < CORRELATOR_RECORDS && oldest->id != 0; i++)
-        if (c->records[i].id == 0 || c->records[i].last_ms < oldest->last_ms)
-            oldest = &c->records[i];
     *oldest = (struct correlator_record){.id = c->next_id++, .hash = hash, .reason = reason, .first_wall_ms = wall_ms};
     return oldest;
 }
@@ -72,9 +67,7 @@ void correlator_take(struct correlator *c, unsigned reason, bool warning, const 
     uint64_t hash = hash_bytes(HASH_START, message, strlen(message));
     if (!c->many && is_one_of_many(&c->groups[reason], hash, now_ms))
         hash = COMBINED_HASH;
-    struct correlator_record *r = event_correlator_find(c, reason, hash, now_ms);
-    if (r == NULL)
-        r = make(c, reason, hash, wall_ms);
+    struct correlator_record *r = record_of(c, reason, hash, now_ms, wall_ms);
     r->last_ms = now_ms;
     r->count += r->count < INT_MAX; /* the API has an int32 */
     *ret = (struct correlated){.send = may_send(c, &c->buckets[warning], now_ms),

@@ -7,7 +7,7 @@
  * - The tenth different message of a reason within 10 minutes, and each after it, is a combined Event of that reason: the same one
  *   again with the latest message, until none of that reason comes for 10 minutes.
  * - 25 requests at once, then one in 5 minutes; for normal ones and warnings apart. What is not sent is counted all the same, and
- *   the next request tells.
+ *   the next request has the count.
  *
  * Unlike client-go: an Event that was not seen again for 55 minutes is a new one, since the API forgets them after an
  * hour. And of many objects, which a namespace has, none is combined with that of another, and the bucket is larger.

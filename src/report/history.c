@@ -65,33 +65,24 @@ void history_free(struct history *j)
     free(j);
 }
 
-static const char *history_keep(char **at, const char *text)
-{
-    if (text == NULL)
-        return NULL;
-    return *at = text_shown(text, TEXT_AS_IS, HISTORY_TEXT_MAX_BYTES);
-}
-
 void history_add(struct history *j, const struct history_entry *e)
 {
+    static const size_t texts[] = {offsetof(struct history_entry, target), offsetof(struct history_entry, backend),
+                                   offsetof(struct history_entry, server), offsetof(struct history_entry, state),
+                                   offsetof(struct history_entry, text),   offsetof(struct history_entry, why),
+                                   offsetof(struct history_entry, cause)};
     if (j == NULL)
         return;
     struct kept *k = &j->kept[j->added % HISTORY_SIZE];
     kept_clear(k);
-    k->entry = (struct history_entry){
-        .kind = e->kind,
-        .number = ++j->added,
-        .wall_ms = clock_wall_ms(),
-        .target = history_keep(&k->texts[0], e->target),
-        .backend = history_keep(&k->texts[1], e->backend),
-        .server = history_keep(&k->texts[2], e->server),
-        .state = history_keep(&k->texts[3], e->state),
-        .text = history_keep(&k->texts[4], e->text),
-        .why = history_keep(&k->texts[5], e->why),
-        .cause = history_keep(&k->texts[6], e->cause),
-        .took_us = e->took_us,
-        .latency_us = e->latency_us,
-    };
+    k->entry = *e;
+    k->entry.number = ++j->added;
+    k->entry.wall_ms = (int64_t)clock_wall_ms();
+    for (size_t i = 0; i < array_len(texts); i++) {
+        const char **text = (const char **)((char *)&k->entry + texts[i]);
+        k->texts[i] = *text != NULL ? text_shown(*text, TEXT_AS_IS, HISTORY_TEXT_MAX_BYTES) : NULL;
+        *text = k->texts[i];
+    }
     struct history_listener *l, *next;
     for (l = LIST_FIRST(&j->listeners); l != NULL; l = next) {
         next = LIST_NEXT(l, entry);

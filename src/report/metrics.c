@@ -77,22 +77,17 @@ void metric_clear(struct metric *x)
     }
 }
 
-static void metric_free(struct metric *x)
-{
-    metric_clear(x);
-    for (size_t l = 0; l < LABELS_MAX; l++)
-        free(x->label_names[l]);
-    free(x->name);
-    free(x);
-}
-
 void metrics_free(struct metrics *m)
 {
     if (m == NULL)
         return;
     for (struct metric *x = m->first, *next; x != NULL; x = next) {
         next = x->next;
-        metric_free(x);
+        metric_clear(x);
+        for (size_t l = 0; l < LABELS_MAX; l++)
+            free(x->label_names[l]);
+        free(x->name);
+        free(x);
     }
     buf_fini(&m->label);
     free(m);
@@ -162,15 +157,6 @@ static struct series *find_series(const struct metric *x, va_list ap)
     return s;
 }
 
-/* Whether there are as many values of the last label, beside these of the others, as a peer can make. */
-static bool is_full(const struct metric *x, const char *others)
-{
-    size_t count = 0, len = strlen(others);
-    for (const struct series *s = x->series; s != NULL; s = s->hh.next)
-        count += strncmp(s->labels, others, len) == 0;
-    return count >= PEER_VALUES_MAX;
-}
-
 static struct series *get_series(struct metric *x, va_list ap)
 {
     struct series *s;
@@ -183,7 +169,10 @@ static struct series *get_series(struct metric *x, va_list ap)
         cleanup(buf_fini) struct buf others = {0};
         print_labels(x, x->label_count - 1, again, &others);
         buf_printf(&others, "%s%s=\"", x->label_count > 1 ? "," : "", x->label_names[x->label_count - 1]);
-        if (is_full(x, buf_str(&others))) {
+        size_t count = 0; /* of values of the last label with these of the others */
+        for (const struct series *one = x->series; one != NULL; one = one->hh.next)
+            count += strncmp(one->labels, buf_str(&others), others.len) == 0;
+        if (count >= PEER_VALUES_MAX) {
             buf_add(&others, "other\"");
             buf_clear(&labels);
             buf_add(&labels, buf_str(&others));
@@ -237,8 +226,14 @@ void metrics_forget(struct metrics *m, const char *label, const char *value)
         }
 }
 
-static void metrics_reader(struct histogram *h, double seconds)
+void metric_observe(struct metric *x, double seconds, ...)
 {
+    va_list ap;
+    va_start(ap, seconds);
+    struct histogram *h = isnan(seconds) ? NULL : get_series(x, ap)->histogram;
+    va_end(ap);
+    if (h == NULL)
+        return;
     for (size_t i = 0; i < array_len(bounds); i++)
         if (seconds <= bounds[i]) {
             h->buckets[i]++;
@@ -246,16 +241,6 @@ static void metrics_reader(struct histogram *h, double seconds)
         }
     h->count++;
     h->sum += seconds;
-}
-
-void metric_observe(struct metric *x, double seconds, ...)
-{
-    va_list ap;
-    va_start(ap, seconds);
-    struct histogram *h = isnan(seconds) ? NULL : get_series(x, ap)->histogram;
-    va_end(ap);
-    if (h != NULL)
-        metrics_reader(h, seconds);
 }
 
 double metric_value(struct metric *x, ...)

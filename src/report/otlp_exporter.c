@@ -1,13 +1,18 @@
 #include "report/otlp_exporter.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <yyjson.h>
 
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "host/timer.h"
+#include "json/read.h"
+#include "json/write.h"
 #include "net/http.h"
 #include "report/metrics.h"
 
@@ -20,6 +25,128 @@
 #define ANSWER_MAX_BYTES 65536
 #define CONNECT_TIMEOUT_MS 5000
 #define LOG_PERIOD_MS 600000
+#define SCOPE "haproxy-k8s-sync"
+#define NUMBER_BYTES 24
+#define KIND_INTERNAL 1 /* enum SpanKind */
+#define STATUS_ERROR 2  /* enum StatusCode */
+
+/* ---- who sends them ---- */
+
+void otlp_resource_set(struct otlp_resource *r, const char *key, const char *value)
+{
+    size_t i = 0;
+    while (i < r->count && !str_eq(r->list[i].key, key))
+        i++;
+    if (i == r->count) {
+        r->list = mem_resize(r->list, r->count + 1, sizeof(r->list[0]));
+        r->list[r->count++] = (struct otlp_attribute){.key = mem_strdup(key)};
+    }
+    free(r->list[i].value);
+    r->list[i].value = mem_strdup(value);
+}
+
+void otlp_resource_fini(struct otlp_resource *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        free(r->list[i].key);
+        free(r->list[i].value);
+    }
+    free(r->list);
+    *r = (struct otlp_resource){0};
+}
+
+/* ---- the request ---- */
+
+static void otlp_put_number(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, int64_t n)
+{
+    char text[NUMBER_BYTES];
+    snprintf(text, sizeof(text), "%" PRId64, n);
+    json_put_text(doc, obj, key, text);
+}
+
+static void otlp_put_id(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, const unsigned char *id, size_t len)
+{
+    char text[2 * TRACE_ID_BYTES + 1];
+    for (size_t i = 0; i < len; i++)
+        snprintf(text + 2 * i, 3, "%02x", id[i]);
+    json_put_text(doc, obj, key, text);
+}
+
+static yyjson_mut_val *otlp_add_key(yyjson_mut_doc *doc, yyjson_mut_val *list, const char *key)
+{
+    yyjson_mut_val *pair = json_add_object(doc, list);
+    json_put_text(doc, pair, "key", key);
+    return json_put_object(doc, pair, "value");
+}
+
+static void otlp_add_span(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct span_view *v)
+{
+    yyjson_mut_val *span = json_add_object(doc, list);
+    otlp_put_id(doc, span, "traceId", v->trace, sizeof(v->trace));
+    otlp_put_id(doc, span, "spanId", v->id, sizeof(v->id));
+    if (!v->is_root)
+        otlp_put_id(doc, span, "parentSpanId", v->parent, sizeof(v->parent));
+    json_put_text(doc, span, "name", v->name);
+    json_put_count(doc, span, "kind", KIND_INTERNAL);
+    otlp_put_number(doc, span, "startTimeUnixNano", (int64_t)v->begin_ns);
+    otlp_put_number(doc, span, "endTimeUnixNano", (int64_t)v->end_ns);
+    yyjson_mut_val *attributes = json_put_list(doc, span, "attributes");
+    for (size_t i = 0; i < v->attribute_count; i++) {
+        const struct span_attribute *a = &v->attributes[i];
+        yyjson_mut_val *value = otlp_add_key(doc, attributes, a->key);
+        if (a->type == SPAN_TEXT)
+            json_put_text(doc, value, "stringValue", a->text);
+        else if (a->type == SPAN_BOOL)
+            json_put_bool(doc, value, "boolValue", a->number != 0);
+        else
+            otlp_put_number(doc, value, "intValue", a->number);
+    }
+    yyjson_mut_val *status = json_put_object(doc, span, "status");
+    if (!v->failed)
+        return;
+    if (v->message != NULL)
+        json_put_text(doc, status, "message", v->message);
+    json_put_count(doc, status, "code", STATUS_ERROR);
+}
+
+char *otlp_encode(const struct otlp_resource *resource, const char *version, struct span *const *list, size_t count)
+{
+    yyjson_mut_val *root;
+    yyjson_mut_doc *doc = json_new(&root);
+    yyjson_mut_val *of = json_add_object(doc, json_put_list(doc, root, "resourceSpans"));
+    yyjson_mut_val *attributes = json_put_list(doc, json_put_object(doc, of, "resource"), "attributes");
+    for (size_t i = 0; i < resource->count; i++)
+        json_put_text(doc, otlp_add_key(doc, attributes, resource->list[i].key), "stringValue",
+                      resource->list[i].value);
+    yyjson_mut_val *by = json_add_object(doc, json_put_list(doc, of, "scopeSpans"));
+    yyjson_mut_val *scope = json_put_object(doc, by, "scope");
+    json_put_text(doc, scope, "name", SCOPE);
+    json_put_text(doc, scope, "version", version);
+    yyjson_mut_val *spans = json_put_list(doc, by, "spans");
+    for (size_t i = 0; i < count; i++) {
+        const struct span_view v = span_view(list[i]);
+        otlp_add_span(doc, spans, &v);
+    }
+    return json_take(doc);
+}
+
+/* ---- the answer ---- */
+
+/* A number, or a string of one: both are JSON of an int64. */
+uint64_t otlp_rejected(const char *body, size_t len)
+{
+    struct error err = {0};
+    uint64_t n = 0;
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(body, len, 0, "the answer", &err);
+    yyjson_val *partial = doc != NULL ? yyjson_obj_get(yyjson_doc_get_root(doc), "partialSuccess") : NULL;
+    yyjson_val *rejected = yyjson_obj_get(partial, "rejectedSpans");
+    const char *text = yyjson_get_str(rejected);
+    if (yyjson_is_uint(rejected))
+        return yyjson_get_uint(rejected);
+    return text != NULL && str_parse_uint(text, UINT32_MAX, &n) == 0 ? n : 0;
+}
+
+/* ---- a batch ---- */
 
 struct otlp_exporter {
     struct otlp_exporter_options options;
@@ -63,8 +190,9 @@ static void otlp_exporter_ended(void *arg)
 }
 
 /* What is there by now, soon; more than a batch of it at once. */
-static void otlp_exporter_schedule(struct otlp_exporter *x)
+static void otlp_exporter_schedule(void *arg)
 {
+    struct otlp_exporter *x = arg;
     size_t waiting = tracer_waiting(x->tracer);
     if (x->request != NULL || x->batch != NULL)
         return;
@@ -72,11 +200,6 @@ static void otlp_exporter_schedule(struct otlp_exporter *x)
         timer_set_sooner(&x->send, waiting >= BATCH_SPANS || x->finishing ? 0 : BATCH_DELAY_MS);
     else if (x->finishing)
         timer_set(&x->end, 0);
-}
-
-static void otlp_exporter_on_span(void *arg)
-{
-    otlp_exporter_schedule(arg);
 }
 
 /* ---- how a request ended ---- */
@@ -107,12 +230,6 @@ static void otlp_exporter_failed(struct otlp_exporter *x, const char *message, b
         timer_set(&x->send, (uint64_t)after_ms);
 }
 
-/* As the OTLP specification lists them; no answer at all is as one of them. */
-static bool otlp_exporter_is_retryable(int status)
-{
-    return status == 429 || status == 502 || status == 503 || status == 504;
-}
-
 static void otlp_exporter_on_done(void *arg, const struct http_response *r, const struct error *err)
 {
     struct otlp_exporter *x = arg;
@@ -131,26 +248,15 @@ static void otlp_exporter_on_done(void *arg, const struct http_response *r, cons
         otlp_exporter_drop_batch(x);
     } else {
         cleanup(mem_free_ptr) char *message = mem_printf("the collector answered %d", r->status);
-        otlp_exporter_failed(x, message, otlp_exporter_is_retryable(r->status), http_response_retry_after_ms(r));
+        /* As the OTLP specification lists them; no answer at all is as one of them. */
+        bool retryable = r->status == 429 || r->status == 502 || r->status == 503 || r->status == 504;
+        otlp_exporter_failed(x, message, retryable, http_response_retry_after_ms(r));
     }
     if (!timer_is_set(&x->send))
         otlp_exporter_schedule(x);
 }
 
 /* ---- a request ---- */
-
-static void otlp_exporter_take_batch(struct otlp_exporter *x)
-{
-    struct span *list[BATCH_SPANS];
-    size_t count = tracer_take(x->tracer, list, BATCH_SPANS);
-    if (count == 0)
-        return;
-    x->batch = otlp_encode(x->options.resource, x->options.version, list, count);
-    x->spans = count;
-    x->since_ms = clock_mono_ms();
-    for (size_t i = 0; i < count; i++)
-        span_free(list[i]);
-}
 
 static void otlp_exporter_send(void *arg)
 {
@@ -159,10 +265,17 @@ static void otlp_exporter_send(void *arg)
     struct error err = {0};
     if (x->request != NULL)
         return;
-    if (x->batch == NULL)
-        otlp_exporter_take_batch(x);
-    if (x->batch == NULL)
-        return;
+    if (x->batch == NULL) {
+        struct span *list[BATCH_SPANS];
+        size_t count = tracer_take(x->tracer, list, BATCH_SPANS);
+        if (count == 0)
+            return;
+        x->batch = otlp_encode(x->options.resource, x->options.version, list, count);
+        x->spans = count;
+        x->since_ms = clock_mono_ms();
+        for (size_t i = 0; i < count; i++)
+            span_free(list[i]);
+    }
     struct http_request_options options = {
         .method = "POST",
         .path = x->options.path,
@@ -189,7 +302,7 @@ struct otlp_exporter *otlp_exporter_new(struct event_base *base, const struct ot
     const struct tracer_options tracer = {.max_spans = options->max_spans,
                                           .ratio = options->ratio,
                                           .results = options->results,
-                                          .waits = otlp_exporter_on_span,
+                                          .waits = otlp_exporter_schedule,
                                           .arg = x};
     x->options = *options;
     x->tracer = tracer_new(&tracer);

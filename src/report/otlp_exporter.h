@@ -3,6 +3,9 @@
  * ended. What a collector asks to be sent again (429, 502, 503, 504, and where there was no answer) is, by Retry-After or
  * backoff, for some minutes; whatever else it answers costs that batch. Nothing waits for it: while it is away spans wait
  * in the tracer, which drops the oldest ones.
+ *
+ * A body has the spans in JSON (opentelemetry-proto, ExportTraceServiceRequest; the mapping of the OTLP specification): IDs in lower-case
+ * hex, 64-bit numbers and times as strings, enums as numbers.
  */
 #ifndef REPORT_OTLP_EXPORTER_H
 #define REPORT_OTLP_EXPORTER_H
@@ -10,7 +13,6 @@
 #include <stdint.h>
 
 #include "base/log.h"
-#include "report/otlp.h"
 #include "report/trace.h"
 
 struct event_base;
@@ -18,6 +20,27 @@ struct http;
 struct http_endpoint;
 struct http_request_options;
 struct otlp_exporter;
+
+struct otlp_attribute {
+    char *key, *value;
+};
+
+/* Who sends them. */
+struct otlp_resource {
+    struct otlp_attribute *list;
+    size_t count;
+};
+
+/* In the place of what has that key. key and value are copied. */
+void otlp_resource_set(struct otlp_resource *r, const char *key, const char *value);
+void otlp_resource_fini(struct otlp_resource *r);
+
+/* version: of this program. Allocates. */
+char *otlp_encode(const struct otlp_resource *resource, const char *version, struct span *const *list,
+                  size_t count) must_check;
+
+/* How many of them the answer to a request that went well says it did not take (partialSuccess.rejectedSpans). */
+uint64_t otlp_rejected(const char *body, size_t len) must_check;
 
 /* Borrowed, but for the plain values. */
 struct otlp_exporter_options {

@@ -6,63 +6,27 @@
 
 struct telemetry {
     struct metrics *registry;
-    struct metric *in_sync;
-    struct metric *last_in_sync;
-    struct metric *servers_desired;
-    struct metric *servers_up;
-    struct metric *servers_draining;
-    struct metric *servers_configured;
-    struct metric *servers_parked;
-    struct metric *servers_overridden;
-    struct metric *servers_removal_delayed;
-    struct metric *changes_pending;
-    struct metric *changes_reverted;
-    struct metric *paused;
-    struct metric *dry_run;
-    struct metric *ready;
-    struct metric *check_ok;
-    struct metric *leader;
-    struct metric *reconciles;
-    struct metric *transactions;
-    struct metric *transaction_duration;
-    struct metric *reloads;
-    struct metric *drifts;
-    struct metric *runtime_updates;
-    struct metric *runtime_commands;
-    struct metric *runtime_verification;
-    struct metric *watch_event_to_commit;
-    struct metric *watch_event_to_runtime;
-    struct metric *http_requests;
-    struct metric *local_requests;
-    struct metric *watch_restarts;
-    struct metric *relists;
-    struct metric *cached_objects;
-    struct metric *watch_last_byte;
-    struct metric *certificate_expiration;
-    struct metric *svid_expiration;
-    struct metric *kubernetes_events;
-    struct metric *configuration_applied;
-    struct metric *configuration_last_applied;
-    struct metric *configuration_results;
-    struct metric *configuration_rollbacks;
-    struct metric *configuration_rolled_back;
-    struct metric *configuration_canary_pending;
-    struct metric *template_renders;
-    struct metric *template_render_duration;
-    struct metric *template_objects;
-    struct metric *template_object_bytes;
-    struct metric *template_objects_left_out;
-    struct metric *template_resource_synced;
-    struct metric *template_removals_delayed;
-    struct metric *template_render_ok;
-    struct metric *template_last_render;
-    struct metric *annotated_ports;
-    struct metric *quarantined_objects;
-    struct metric *publications;
-    struct metric *load_balancers;
-    struct metric *trace_spans;
-    struct metric *log_lines_dropped;
-    struct metric *build_info;
+    /* servers in HAProxy, each of a backend at a target */
+    struct metric *in_sync, *last_in_sync, *servers_desired, *servers_up, *servers_draining, *servers_configured,
+        *servers_parked, *servers_overridden, *servers_removal_delayed, *changes_pending, *changes_reverted, *paused;
+    /* the daemon */
+    struct metric *dry_run, *ready, *check_ok, *leader, *log_lines_dropped, *build_info;
+    /* what it does to a HAProxy */
+    struct metric *reconciles, *transactions, *transaction_duration, *reloads, *drifts, *runtime_updates,
+        *runtime_commands, *runtime_verification, *watch_event_to_commit, *watch_event_to_runtime, *http_requests,
+        *local_requests;
+    /* Kubernetes, certificates, traces */
+    struct metric *watch_restarts, *relists, *cached_objects, *watch_last_byte, *certificate_expiration,
+        *svid_expiration, *kubernetes_events, *trace_spans;
+    /* whole configurations */
+    struct metric *configuration_applied, *configuration_last_applied, *configuration_results, *configuration_rollbacks,
+        *configuration_rolled_back, *configuration_canary_pending;
+    /* templates */
+    struct metric *template_renders, *template_render_duration, *template_objects, *template_object_bytes,
+        *template_objects_left_out, *template_resource_synced, *template_removals_delayed, *template_render_ok,
+        *template_last_render;
+    /* annotated Services, what HAProxy refuses, etcd */
+    struct metric *annotated_ports, *quarantined_objects, *publications, *load_balancers;
 };
 
 void telemetry_init(struct telemetry *t, const char *version);

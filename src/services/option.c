@@ -15,17 +15,12 @@
 #define CLUSTER "CLUSTER"
 #define SECRET "secret:"
 #define ALL_OF_IPV4 "0.0.0.0"
+#define PAUSED SERVICES_OWN_PREFIX "paused"
 
 static void put(char **member, char *value)
 {
     free(*member);
     *member = value;
-}
-
-static int put_bool(const char *value, bool *ret)
-{
-    *ret = str_eq(value, "true");
-    return *ret || str_eq(value, "false") ? 0 : -1;
 }
 
 /* ---- host names ---- */
@@ -111,28 +106,6 @@ static int parse_mode(struct port_options *o, const char *value, const struct op
 
 /* ---- TLS ---- */
 
-static int parse_tls(struct port_options *o, const char *value, const struct option_rules *rules, struct buf *why)
-{
-    (void)rules, (void)why;
-    o->tls_given = true;
-    return put_bool(value, &o->tls);
-}
-
-static int parse_backends_tls(struct port_options *o, const char *value, const struct option_rules *rules,
-                              struct buf *why)
-{
-    (void)rules, (void)why;
-    o->backends_tls_given = true;
-    return put_bool(value, &o->backends_tls);
-}
-
-static int parse_backends_verify(struct port_options *o, const char *value, const struct option_rules *rules,
-                                 struct buf *why)
-{
-    (void)rules, (void)why;
-    return put_bool(value, &o->backends_verify);
-}
-
 /* Of a Secret or a namespace: what Kubernetes takes for one (RFC 1123), and no more. */
 static bool is_object_name(const char *s, size_t len, const char *between, size_t max)
 {
@@ -146,14 +119,6 @@ static bool is_object_name(const char *s, size_t len, const char *between, size_
     return true;
 }
 
-static bool may_name(const char *namespace, const struct option_rules *rules)
-{
-    bool may = str_eq(namespace, rules->namespace);
-    for (size_t i = 0; i < rules->secret_namespace_count && !may; i++)
-        may = str_eq(namespace, rules->secret_namespaces[i]);
-    return may;
-}
-
 /* "NAME", "NAMESPACE/NAME" */
 static int parse_secret(struct port_options *o, const char *value, const struct option_rules *rules, struct buf *why)
 {
@@ -164,7 +129,10 @@ static int parse_secret(struct port_options *o, const char *value, const struct 
         return -1;
     cleanup(mem_free_ptr) char *namespace =
         slash != NULL ? mem_strndup(value, (size_t)(slash - value)) : mem_strdup(rules->namespace);
-    if (!may_name(namespace, rules)) {
+    bool may = str_eq(namespace, rules->namespace);
+    for (size_t i = 0; i < rules->secret_namespace_count && !may; i++)
+        may = str_eq(namespace, rules->secret_namespaces[i]);
+    if (!may) {
         buf_add(why, "it is in another namespace, which is none of SERVICES_SECRET_NAMESPACES");
         return -1;
     }
@@ -240,18 +208,6 @@ static int parse_health_path(struct port_options *o, const char *value, const st
     return 0;
 }
 
-static int parse_proxy_v2(struct port_options *o, const char *value, const struct option_rules *rules, struct buf *why)
-{
-    (void)rules, (void)why;
-    return put_bool(value, &o->proxy_v2);
-}
-
-static int parse_redirect(struct port_options *o, const char *value, const struct option_rules *rules, struct buf *why)
-{
-    (void)rules, (void)why;
-    return put_bool(value, &o->redirect);
-}
-
 /* ---- the table ---- */
 
 #define TRUE_OR_FALSE "true or false"
@@ -259,34 +215,47 @@ static int parse_redirect(struct port_options *o, const char *value, const struc
 
 const struct service_option service_options[] = {
     {"hostname", "none", "a DNS name; CLUSTER in it becomes CLUSTER_NAME",
-     "The host name of requests that are for this port. With HTTP there has to be one.", parse_hostname},
+     "The host name of requests that are for this port. With HTTP there has to be one.", .parse = parse_hostname},
     {"listen-ip", "*", "* or an IP address, of SERVICES_ADDRESSES", "The address that HAProxy listens at.",
-     parse_listen_ip},
+     .parse = parse_listen_ip},
     {"listen-port", "443", "a port from 1 to 65535, of SERVICES_PORTS where that is set",
-     "The port that HAProxy listens at. Several host names can share one.", parse_listen_port},
+     "The port that HAProxy listens at. Several host names can share one.", .parse = parse_listen_port},
     {"haproxy-mode", "http", "http or tcp", "How HAProxy treats connections. With tcp the port is this one's alone.",
-     parse_mode},
-    {"use-ssl", "true with http, else false", TRUE_OR_FALSE, "Whether clients come over TLS.", parse_tls},
+     .parse = parse_mode},
+    {"use-ssl", "true with http, else false", TRUE_OR_FALSE, "Whether clients come over TLS.",
+     .flag = offsetof(struct port_options, tls), .given = offsetof(struct port_options, tls_given)},
     {"ssl-certificate", "the host name and .pem",
      "a file's path below SERVICES_CERTIFICATES_DIR (letters, digits and ._-/, no part of it begins with a dot), or "
      "secret:NAME or secret:NAMESPACE/NAME of a TLS Secret",
-     "The certificate of clients' TLS, with its key.", parse_certificate},
+     "The certificate of clients' TLS, with its key.", .parse = parse_certificate},
     {"path", "/", A_PATH, "The path of the requests; paths below it are included, and the longest match is used.",
-     parse_path},
+     .parse = parse_path},
     {"http-redirect", "false", TRUE_OR_FALSE, "Whether port 80 sends clients of this host name to its TLS port.",
-     parse_redirect},
+     .flag = offsetof(struct port_options, redirect)},
     {"backends-balance-method", "roundrobin", "roundrobin, static-rr, leastconn, first, source, random or uri",
-     "How HAProxy spreads connections over the nodes.", parse_balance},
+     "How HAProxy spreads connections over the nodes.", .parse = parse_balance},
     {"backends-use-ssl", "as use-ssl", TRUE_OR_FALSE, "Whether HAProxy connects to the nodes over TLS.",
-     parse_backends_tls},
+     .flag = offsetof(struct port_options, backends_tls), .given = offsetof(struct port_options, backends_tls_given)},
     {"backends-verify-ssl", "false", TRUE_OR_FALSE, "Whether it then checks their certificates.",
-     parse_backends_verify},
+     .flag = offsetof(struct port_options, backends_verify)},
     {"send-proxy-v2", "false", TRUE_OR_FALSE, "Whether HAProxy sends the client's address to the nodes, by PROXY v2.",
-     parse_proxy_v2},
+     .flag = offsetof(struct port_options, proxy_v2)},
     {"health-path", "none: a TCP connection", A_PATH, "The path of an HTTP health check of the nodes.",
-     parse_health_path},
+     .parse = parse_health_path},
 };
 const size_t service_option_count = array_len(service_options);
+
+int service_option_parse(const struct service_option *o, struct port_options *to, const char *value,
+                         const struct option_rules *rules, struct buf *why)
+{
+    if (o->parse != NULL)
+        return o->parse(to, value, rules, why);
+    bool *ret = (bool *)((char *)to + o->flag);
+    if (o->given != 0)
+        *(bool *)((char *)to + o->given) = true;
+    *ret = str_eq(value, "true");
+    return *ret || str_eq(value, "false") ? 0 : -1;
+}
 
 const struct service_option *service_option_find(const char *name)
 {
@@ -321,4 +290,81 @@ void port_options_settle(struct port_options *o)
         o->backends_tls = o->tls;
     if (o->tls && o->certificate == NULL && o->secret == NULL && o->hostname != NULL)
         o->certificate = mem_printf("%s.pem", o->hostname);
+}
+
+/* ---- annotations by port and option ---- */
+
+const char *service_note_rest(const char *annotation, const char *prefix, bool *ret_own)
+{
+    *ret_own = str_has_prefix(annotation, SERVICES_OWN_PREFIX);
+    if (*ret_own)
+        return str_eq(annotation, PAUSED) ? NULL : annotation + strlen(SERVICES_OWN_PREFIX);
+    size_t len = prefix != NULL ? strlen(prefix) : 0;
+    return len > 0 && strncmp(annotation, prefix, len) == 0 && annotation[len] == '.' ? annotation + len + 1 : NULL;
+}
+
+static int order_of_ports(const struct service_note *n, const char *port, size_t len)
+{
+    int order = (n->port_len > len) - (n->port_len < len);
+    return order != 0 ? order : strncmp(n->port, port, len);
+}
+
+static int order_of_notes(const void *a, const void *b)
+{
+    const struct service_note *x = a, *y = b;
+    int order = order_of_ports(x, y->port, y->port_len);
+    if (order == 0)
+        order = strcmp(x->option, y->option);
+    return order != 0 ? order : x->own - y->own;
+}
+
+void service_notes_init(struct service_notes *n, const struct annotated_service *s, const char *prefix)
+{
+    *n = (struct service_notes){.list = mem_array(s->annotation_count, sizeof(n->list[0]))};
+    for (size_t i = 0; i < s->annotation_count; i++) {
+        bool own;
+        const char *rest = service_note_rest(s->annotations[i].name, prefix, &own);
+        const char *dot = rest != NULL ? strrchr(rest, '.') : NULL;
+        if (rest != NULL)
+            n->list[n->count++] = (struct service_note){.annotation = &s->annotations[i],
+                                                        .port = rest,
+                                                        .option = dot != NULL ? dot + 1 : rest,
+                                                        .port_len = dot != NULL ? (size_t)(dot - rest) : 0,
+                                                        .own = own};
+    }
+    if (n->count > 0)
+        qsort(n->list, n->count, sizeof(n->list[0]), order_of_notes);
+}
+
+void service_notes_fini(struct service_notes *n)
+{
+    free(n->list);
+    *n = (struct service_notes){0};
+}
+
+struct service_note *service_notes_of(const struct service_notes *n, const char *port, size_t *ret_count)
+{
+    size_t first = 0, end = n->count, len = strlen(port);
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        if (order_of_ports(&n->list[middle], port, len) < 0)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    while (end < n->count && order_of_ports(&n->list[end], port, len) == 0)
+        end++;
+    *ret_count = end - first;
+    return n->list + first;
+}
+
+const struct object_annotation *service_notes_find(const struct service_notes *n, const char *port, const char *option)
+{
+    size_t count;
+    const struct object_annotation *found = NULL;
+    const struct service_note *of = service_notes_of(n, port, &count);
+    for (size_t i = 0; i < count; i++)
+        if (str_eq(of[i].option, option))
+            found = of[i].annotation;
+    return found;
 }

@@ -13,7 +13,7 @@ struct service_owners {
     struct service_owner *all; /* by their keys; NULL: none */
 };
 
-/* Borrowed until the next change; NULL: nobody. o NULL: nobody. */
+/* Borrowed until the next change; NULL: it has none. o NULL: there are none. */
 const char *service_owners_find(const struct service_owners *o, const char *key);
 void service_owners_set(struct service_owners *o, const char *key, const char *owner); /* copies both */
 /* Host names that `from` has of those owners who are keys of `of`. */

@@ -31,29 +31,6 @@ static void remark(struct services_plan *p, const struct annotated_service *s, c
 
 /* ---- what the annotations of a Service say ---- */
 
-static void remark_unknown_option(struct services_plan *p, const struct annotated_service *s, const char *port,
-                                  const char *annotation, const char *option)
-{
-    cleanup(nearest_fini) struct nearest near;
-    nearest_init(&near, option);
-    for (size_t i = 0; i < service_option_count; i++)
-        nearest_add(&near, service_options[i].name, nearest_distance(&near, service_options[i].name));
-    cleanup(mem_free_ptr) char *meant = nearest_text(&near);
-    remark(p, s, port, false, "%s: there is no such option%s%s%s", annotation, meant != NULL ? "; did you mean " : "",
-           meant != NULL ? meant : "", meant != NULL ? "?" : "");
-}
-
-static char *ports_text(const struct service *s)
-{
-    struct buf text = {0};
-    for (size_t i = 0; i < s->port_count && i < PORTS_SHOWN; i++)
-        buf_printf(&text, "%s%s", i > 0 ? ", " : "",
-                   *s->ports[i].name != '\0' ? s->ports[i].name : "one without a name");
-    if (s->port_count > PORTS_SHOWN)
-        buf_printf(&text, " and %u more", (unsigned)s->port_count - PORTS_SHOWN);
-    return text.len > 0 ? buf_take(&text) : mem_strdup("none");
-}
-
 /* Annotations that no option of a port takes. */
 static void check_names(struct services_plan *p, const struct annotated_service *s, const struct service_notes *notes)
 {
@@ -62,15 +39,27 @@ static void check_names(struct services_plan *p, const struct annotated_service 
         struct service_note *of = service_notes_of(notes, s->service.ports[i].name, &count);
         for (size_t k = 0; k < count && !of[k].checked; k++) {
             of[k].checked = true;
-            if (service_option_find(of[k].option) == NULL)
-                remark_unknown_option(p, s, s->service.ports[i].name, of[k].annotation->name, of[k].option);
+            if (service_option_find(of[k].option) != NULL)
+                continue;
+            cleanup(nearest_fini) struct nearest near;
+            nearest_init(&near, of[k].option);
+            for (size_t o = 0; o < service_option_count; o++)
+                nearest_add(&near, service_options[o].name, nearest_distance(&near, service_options[o].name));
+            cleanup(mem_free_ptr) char *meant = nearest_text(&near);
+            remark(p, s, s->service.ports[i].name, false, "%s: there is no such option%s%s%s", of[k].annotation->name,
+                   meant != NULL ? "; did you mean " : "", meant != NULL ? meant : "", meant != NULL ? "?" : "");
         }
     }
-    cleanup(mem_free_ptr) char *ports = ports_text(&s->service);
+    cleanup(buf_fini) struct buf ports = {0};
+    for (size_t i = 0; i < s->service.port_count && i < PORTS_SHOWN; i++)
+        buf_printf(&ports, "%s%s", i > 0 ? ", " : "",
+                   *s->service.ports[i].name != '\0' ? s->service.ports[i].name : "one without a name");
+    if (s->service.port_count > PORTS_SHOWN)
+        buf_printf(&ports, " and %u more", (unsigned)s->service.port_count - PORTS_SHOWN);
     for (size_t i = 0; i < notes->count; i++)
         if (!notes->list[i].checked)
             remark(p, s, NULL, false, "%s: the Service has no such TCP port; it has %s",
-                   notes->list[i].annotation->name, ports);
+                   notes->list[i].annotation->name, ports.len > 0 ? buf_str(&ports) : "none");
 }
 
 /* Its key in a cache is "namespace/name". */
@@ -92,7 +81,7 @@ static bool parse_options(struct services_plan *p, struct service_route *r, cons
         const struct service_option *o = &service_options[i];
         const struct object_annotation *a = service_notes_find(notes, r->port->name, o->name);
         cleanup(buf_fini) struct buf why = {0};
-        if (a == NULL || o->parse(&r->options, a->value, &of, &why) == 0)
+        if (a == NULL || service_option_parse(o, &r->options, a->value, &of, &why) == 0)
             continue;
         good = false;
         cleanup(mem_free_ptr) char *value = text_shown(a->value, TEXT_MESSAGE, VALUE_SHOWN);
@@ -101,21 +90,6 @@ static bool parse_options(struct services_plan *p, struct service_route *r, cons
     }
     port_options_settle(&r->options);
     return good;
-}
-
-/* Where its certificate is none that can be shown. */
-static const char *why_no_certificate(const struct service_route *r, const struct services_rules *rules,
-                                      struct buf *said)
-{
-    const struct port_options *o = &r->options;
-    if (o->secret == NULL)
-        return rules->has_certificate != NULL && !rules->has_certificate(rules->arg, o->certificate)
-                   ? "its certificate is not there (see ssl-certificate)"
-                   : NULL;
-    buf_printf(said, "its certificate, Secret %s: ", o->secret);
-    return rules->has_secret != NULL && !rules->has_secret(rules->arg, o->secret, r->service->service.name, said)
-               ? buf_str(said)
-               : NULL;
 }
 
 /* What only several of them together say; said: for what is no constant. */
@@ -130,7 +104,17 @@ static const char *why_not(const struct service_route *r, const struct services_
         return "path and http-redirect are of haproxy-mode http, not of tcp";
     if (o->redirect && (!o->tls || o->listen_port == SERVICES_REDIRECT_PORT))
         return "http-redirect is to a TLS port: it needs use-ssl, at another port than 80";
-    return o->tls ? why_no_certificate(r, rules, said) : NULL;
+    if (!o->tls)
+        return NULL;
+    /* Its certificate may be none that can be shown. */
+    if (o->secret == NULL)
+        return rules->has_certificate != NULL && !rules->has_certificate(rules->arg, o->certificate)
+                   ? "its certificate is not there (see ssl-certificate)"
+                   : NULL;
+    buf_printf(said, "its certificate, Secret %s: ", o->secret);
+    return rules->has_secret != NULL && !rules->has_secret(rules->arg, o->secret, r->service->service.name, said)
+               ? buf_str(said)
+               : NULL;
 }
 
 /* A document has limits, which are for all. */
@@ -166,29 +150,10 @@ static bool refuse_taken(struct services_plan *p, const struct service_route *r,
     return taken;
 }
 
-static void add_redirect(struct services_plan *p, const struct service_route *of, const struct services_rules *rules)
-{
-    struct service_route r = *of;
-    r.backend = NULL;
-    r.redirect = true;
-    r.listen_port = SERVICES_REDIRECT_PORT;
-    if (!refuse_taken(p, &r, rules))
-        route_add(p, &r);
-}
-
 static bool is_of_namespace(const struct service_route *r, const char *namespace)
 {
     size_t len = strlen(namespace);
     return strncmp(r->service->service.name, namespace, len) == 0 && r->service->service.name[len] == '/';
-}
-
-/* Of what is wrong, too, so that no mistake gives a host away. */
-static void keep_host(struct services_plan *p, const struct service_route *r, const struct services_rules *rules)
-{
-    const char *host = r->options.hostname,
-               *before = host != NULL ? service_owners_find(rules->incumbents, host) : NULL;
-    if (before != NULL && is_of_namespace(r, before))
-        service_owners_set(&p->owners, host, before);
 }
 
 /* refused: for something that was said already. */
@@ -207,15 +172,23 @@ static void add_port(struct services_plan *p, const struct annotated_service *s,
     made.place = made.options.listen_ip != NULL ? made.options.listen_ip : ALL_ADDRESSES;
     made.listen_port = made.options.listen_port;
     if (!good || why != NULL || refused || refuse_taken(p, &made, rules)) {
-        keep_host(p, &made, rules);
+        /* It keeps its host name, so that no mistake gives that away. */
+        const char *host = made.options.hostname,
+                   *before = host != NULL ? service_owners_find(rules->incumbents, host) : NULL;
+        if (before != NULL && is_of_namespace(&made, before))
+            service_owners_set(&p->owners, host, before);
         port_options_fini(&made.options);
         return;
     }
     made.backend = mem_printf("k8s-service_%.*s_%s_%s_backend", slash != NULL ? (int)(slash - s->service.name) : 0,
                               s->service.name, slash != NULL ? slash + 1 : s->service.name, port->name);
     route_add(p, &made);
-    if (made.options.redirect)
-        add_redirect(p, &made, rules);
+    struct service_route redirect = made;
+    redirect.backend = NULL;
+    redirect.redirect = true;
+    redirect.listen_port = SERVICES_REDIRECT_PORT;
+    if (made.options.redirect && !refuse_taken(p, &redirect, rules))
+        route_add(p, &redirect);
 }
 
 /* Who set such an annotation for another controller believes that it protects here, too. */
@@ -292,14 +265,6 @@ static int order_of_places(const void *a, const void *b)
     return order != 0 ? order : (x->listen_port > y->listen_port) - (x->listen_port < y->listen_port);
 }
 
-static int order_of_ranks(const struct service_route *x, const struct service_route *y)
-{
-    int order = (x->rank > y->rank) - (x->rank < y->rank);
-    if (order == 0)
-        order = (x->port > y->port) - (x->port < y->port);
-    return order != 0 ? order : x->redirect - y->redirect;
-}
-
 static int order_of_requests(const struct service_route *x, const struct service_route *y)
 {
     int order = order_of_texts(x->options.hostname, y->options.hostname);
@@ -314,10 +279,15 @@ static int order_of_requests(const struct service_route *x, const struct service
 /* Of one path the older stands first. */
 static int order_of_routes(const void *a, const void *b)
 {
+    const struct service_route *x = a, *y = b;
     int order = order_of_places(a, b);
     if (order == 0)
-        order = order_of_requests(a, b);
-    return order != 0 ? order : order_of_ranks(a, b);
+        order = order_of_requests(x, y);
+    if (order == 0)
+        order = (x->rank > y->rank) - (x->rank < y->rank);
+    if (order == 0)
+        order = (x->port > y->port) - (x->port < y->port);
+    return order != 0 ? order : x->redirect - y->redirect;
 }
 
 /* Of one frontend; what is for the address itself stands before what is for all. */
@@ -338,14 +308,6 @@ static void refuse(struct services_plan *p, struct service_route *r, const char 
 
 /* ---- hosts and ports have an owner ---- */
 
-static bool may_be_shared(const char *host, const struct services_rules *rules)
-{
-    bool may = rules->any_owner;
-    for (size_t i = 0; i < rules->shared_host_count && !may; i++)
-        may = str_eq(host, rules->shared_hosts[i]);
-    return may;
-}
-
 /* Routes are in the order of their Services' ages. */
 static void claim_hosts(struct services_plan *p, const struct services_rules *rules)
 {
@@ -354,7 +316,10 @@ static void claim_hosts(struct services_plan *p, const struct services_rules *ru
         for (size_t i = 0; i < p->route_count; i++) {
             struct service_route *r = &p->routes[i];
             const char *host = r->options.hostname;
-            if (host == NULL || r->refused || may_be_shared(host, rules))
+            bool shared = rules->any_owner;
+            for (size_t k = 0; host != NULL && k < rules->shared_host_count && !shared; k++)
+                shared = str_eq(host, rules->shared_hosts[k]);
+            if (host == NULL || r->refused || shared)
                 continue;
             const char *before = service_owners_find(rules->incumbents, host),
                        *owner = service_owners_find(&owners, host);
@@ -391,7 +356,7 @@ static bool has_tls(const struct service_route *r)
     return r->options.tls && !r->redirect;
 }
 
-/* Why r cannot be served beside other; NULL: it can. All addresses have each of them. */
+/* Why r cannot be served together with other; NULL: it can. All addresses have each of them. */
 static const char *why_not_beside(const struct service_route *r, const struct service_route *other)
 {
     if (r->listen_port != other->listen_port)
@@ -408,7 +373,7 @@ static const char *why_not_beside(const struct service_route *r, const struct se
     return NULL;
 }
 
-/* Who is served already for the requests that this program tells apart. */
+/* Who is served already for the requests that this program distinguishes. */
 struct served {
     const struct service_route **kinds; /* one of each mode at each address and port */
     size_t count;
@@ -462,7 +427,7 @@ static void claim_places(struct services_plan *p, const struct services_rules *r
     free(served.kinds);
 }
 
-/* What would be served and is left out: once of each Service it is told why. */
+/* What would be served and is left out: the reason is reported to each Service once. */
 static void withhold(struct services_plan *p, const struct services_rules *rules)
 {
     const struct annotated_service *told = NULL;

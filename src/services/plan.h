@@ -15,7 +15,6 @@
 #include "base/compiler.h"
 #include "base/tally.h"
 #include "model/objects.h"
-#include "services/notes.h"
 #include "services/option.h"
 #include "services/owners.h"
 
@@ -45,7 +44,7 @@ struct services_rules {
     bool unprotected; /* FOREIGN_PROTECTION=warn: those that ask for a protection that is not there are served, too */
     /* Whether something else listens at that address ("*": all) and port, and what: "haproxy.cfg, line 12"; NULL: not known. */
     bool (*is_taken)(void *arg, const char *place, uint16_t port, struct buf *by);
-    /* Whether a Service is left out, whatever it would be served by; *ret_why: what is told it, allocated, NULL: nothing yet. It keeps
+    /* Whether a Service is left out, whatever it would be served by; *ret_why: what is reported to it, allocated, NULL: nothing yet. It keeps
      * what is its own. NULL: none is. */
     bool (*withheld)(void *arg, const char *service, char **ret_why);
     void *arg;
@@ -104,9 +103,6 @@ char *services_place(const struct service_route *r) must_check;
 /* What came of each annotation of s, which p was made with, as lines for people. */
 void services_explain(const struct services_plan *p, const struct annotated_service *s,
                       const struct services_rules *rules, struct buf *out);
-
-/* Whether a route of it may be a redirect, now or later. */
-bool services_may_redirect(const struct service_frontend *f);
 
 /*
  * Files of a frontend, so that another host name or path is no other haproxy.cfg, and that no line of it is too long. Of an HTTP

@@ -131,7 +131,7 @@ def test_each_annotation_has_its_row() -> None:
 
 
 def test_each_event_has_its_row() -> None:
-    source = (ROOT / "src/daemon/event_rules.c").read_text()
+    source = (ROOT / "src/daemon/events.c").read_text()
     names = dict(re.findall(r'\[EVENT_(\w+)\] = "(\w+)"', source))
     report = (ROOT / "src/daemon/config/config_report.c").read_text()
     told = {names[reason] for reason in re.findall(r"\bEVENT_([A-Z_]+)", report) if reason != "NONE"}

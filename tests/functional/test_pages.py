@@ -107,7 +107,7 @@ def registered(file: str) -> dict[str, set[str]]:
 
 def test_table_of_the_operators_metrics_is_what_is_registered() -> None:
     """Name and labels; that each comes to the page is told in tests/unit/daemon/test_config_report."""
-    found = registered("daemon/config/operator_metrics.c")
+    found = registered("daemon/config/config_report.c")
     assert found == documented("haproxy_operator_") and len(found) == 9
 
 

@@ -10,7 +10,7 @@ RESTORE = "configuration/target_restore.c"
 RETRY = "configuration/retry.c"
 ANNOTATE = "kube/annotate.c"
 REPORT = "daemon/config/config_report.c"
-OPERATOR = "daemon/config/operator_metrics.c"
+OPERATOR = "daemon/config/config_report.c"
 FILES_OF_TARGET = "configuration/target_files.c"
 STORE = "configuration/store.c"
 CONTENT = "configuration/store_content.c"
@@ -299,34 +299,34 @@ room("configuration, what is told of it", ("test_annotate", "test_config_report"
     Mutant("a request outlives its annotator", ANNOTATE, "    http_cancel(a->request);\n", ""),
     Mutant("applied by one is applied", REPORT, "bool applied = trouble == NULL && running == targets;", "bool applied = trouble == NULL && running > 0;"),
     Mutant("unchanged is not running", REPORT, "config_report_count(r, CONFIGURATION_APPLIED) + config_report_count(r, CONFIGURATION_UNCHANGED)", "config_report_count(r, CONFIGURATION_APPLIED)"),
-    Mutant("all is written again", REPORT, "    if (!differs)\n        return;\n", ""),
+    Mutant("all is written again", REPORT, "    if (differs) {\n", "    {\n"),
     Mutant("what is on its way is written again", REPORT, "    if (on_secret && str_eq(r->written_version, o->version))\n        return;\n", ""),
     Mutant("what a ConfigMap missed stays away", REPORT, "    r->written_version = NULL;\n    config_report_forget_written(r);\n", "    r->written_version = NULL;\n"),
     Mutant("nothing is written after what is on its way to a ConfigMap", REPORT, "if (!on_secret) /*", "if (false) /*"),
     Mutant("who leads again knows what was written before", REPORT, "    r->active = false;\n    config_report_forget_written(r);\n", "    r->active = false;\n"),
     Mutant("a ConfigMap waits for the Secret", REPORT, "(on_secret && (o == NULL || o->version == NULL))", "(o == NULL || o->version == NULL)"),
     Mutant("the same is told again", REPORT, "if (reason == EVENT_NONE || str_eq(text, t->text))", "if (reason == EVENT_NONE)"),
-    Mutant("a dry run tells", REPORT, "    if (!r->options.dry_run)\n        events_tell", "    events_tell"),
-    Mutant("a dry run writes annotations", REPORT, "if (options->kube != NULL && !options->dry_run)", "if (options->kube != NULL)"),
+    Mutant("a dry run tells", REPORT, "    if (!r->settings->dry_run)\n        events_tell", "    events_tell"),
+    Mutant("a dry run writes annotations", REPORT, "if (annotates && !settings->dry_run)", "if (annotates)"),
     Mutant("an API that is away stops HAProxy", REPORT, "!configuration_event_of_watch(e->kind) && !(failed && runs))", "!configuration_event_of_watch(e->kind))"),
     Mutant("a right that is missing is asked for again at once", REPORT, "outcome == ANNOTATE_DENIED ? DENIED_PAUSE_MS : backoff", "backoff"),
     Mutant("who leads no longer writes", REPORT, "    r->active = false;\n", ""),
-    Mutant("a rejection waits", REPORT, "e->kind == CONFIGURATION_REJECTED || config_report_running", "config_report_running"),
+    Mutant("a rejection waits", REPORT, "e->kind == CONFIGURATION_REJECTED || applied ? 0", "applied ? 0"),
     Mutant("what cannot be used has a hash", REPORT, "judged && r->hash != NULL ?", "trouble != NULL && r->hash != NULL ?"),
     Mutant("a rejection is never taken back", REPORT, "ret[FAILED] = applied ? mem_strdup(\"\") : ", "ret[FAILED] = "),
     Mutant("what went goes for ever", REPORT, "str_eq(value, has != NULL ? has : \"\")", "str_eq(value, has)"),
     Mutant("a failure has no class", REPORT, "        t->class = retry_class_name(retry_class_of(e->error));\n", "        t->class = \"Failed\";\n"),
-    Mutant("what fails in the file fails before it", REPORT, "r->told[i].writing ? \"Apply\" : \"\"", "\"\""),
+    Mutant("what fails in the file fails before it", REPORT, "r->reported[i].writing ? \"Apply\" : \"\"", "\"\""),
     Mutant("what fails before the file fails in it", REPORT, "t->writing = e->kind == CONFIGURATION_WRITING;", "t->writing = true;"),
     Mutant("certificates that are stored were applied", REPORT, "else if (!configuration_event_is_step(e->kind) && !configuration", "else if (!configuration"),
     Mutant("a map is a certificate", REPORT, "        if (e->document->files.list[i].kind == STORAGE_CERTIFICATE)\n", ""),
     Mutant("a request is a result", REPORT, "    if (kinds[e->kind].result == NULL)\n        return;\n", ""),
     Mutant("a write is a validation", OPERATOR, "e->kind == CONFIGURATION_WRITING ? \"apply\" : \"validate\"", "\"validate\""),
-    Mutant("what is tried again is no transient error", OPERATOR, "    if (configuration_event_failed(e->kind))\n        metric_add(m->metrics[TRANSIENT]", "    if (false)\n        metric_add(m->metrics[TRANSIENT]"),
+    Mutant("what is tried again is no transient error", OPERATOR, "    if (failed)\n        metric_add(r->metrics[TRANSIENT]", "    if (false)\n        metric_add(r->metrics[TRANSIENT]"),
     Mutant("unchanged is no success", OPERATOR, "if (e->kind == CONFIGURATION_APPLIED || e->kind == CONFIGURATION_UNCHANGED)", "if (e->kind == CONFIGURATION_APPLIED)"),
-    Mutant("a hash stays for ever", OPERATOR, "        metric_clear(m->metrics[HASH]);\n        metric_set", "        metric_set"),
-    Mutant("drift ends by itself", OPERATOR, "drifted ? 0 : 1, m->source", "1, m->source"),
-    Mutant("who leads no longer has a hash", OPERATOR, "    metric_clear(m->metrics[HASH]);\n    metric_clear(m->metrics[IN_SYNC]);\n", ""),
+    Mutant("a hash stays for ever", OPERATOR, "        metric_clear(r->metrics[HASH]);\n        metric_set", "        metric_set"),
+    Mutant("drift ends by itself", OPERATOR, "drifted ? 0 : 1, r->origin", "1, r->origin"),
+    Mutant("who leads no longer has a hash", OPERATOR, "    metric_clear(r->metrics[HASH]);\n    metric_clear(r->metrics[IN_SYNC]);\n", ""),
     Mutant("a gateway has a port", OPERATOR, "literal ? \"]\" : \":/\"", "literal ? \"]\" : \"/\""),
     Mutant("a CA is a client certificate", OPERATOR, "else if (str_eq(which, \"client\"))", "else"),
     Mutant("one that runs is all of them", REPORT, "bool applied = config_report_running(r) == config_report_targets(r);", "bool applied = config_report_running(r) > 0;"),

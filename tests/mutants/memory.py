@@ -5,7 +5,7 @@ from .mutant import Mutant, room
 
 MEMORY = "cli/daemon_memory.c"
 DECIDE = "cli/inspect_report.c"
-STATUS = "daemon/status/status_memory.c"
+STATUS = "daemon/status/status_haproxy.c"
 
 room("memory", ("test_daemon_memory", "test_inspect_decide", "test_server_state"), (
     Mutant("a daemon that does not lead is believed", MEMORY, "if (stopping || !leading)", "if (stopping)"),
@@ -43,7 +43,7 @@ room("memory", ("test_daemon_memory", "test_inspect_decide", "test_server_state"
 ))
 # Of the daemon's side; what it lacks, plan decides otherwise than the daemon.
 room("memory told", ("test_status_memory", "test_sequences"), (
-    Mutant("whether a removal is delayed is not told", STATUS, '    json_put_bool(j->doc, row, "delayed", l->losses[i].held);\n', "") ,
+    Mutant("whether a removal is delayed is not told", STATUS, '    json_put_bool(doc, row, "delayed", l->losses[i].held);\n', "") ,
     Mutant("losses that may leave are not told", STATUS, "i < l->count; i++) {", "i < l->count && l->losses[i].held; i++) {"),
     Mutant("since when a server is parked is not told", STATUS, "    memory_time(&j, row, \"since\", is.since_ms);\n", ""),
     Mutant("what an operator has set is not told", STATUS, "runtime_admin_name(mark->theirs)", "runtime_admin_name(RUNTIME_READY)"),

@@ -24,8 +24,8 @@ room("settings, a password over http", ("test_dataplanes", "test_url"), (
     Mutant("one address is this machine", "settings/url.c", "ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET", "ntohl(v4.s_addr) == INADDR_LOOPBACK"),
 ))
 room("metrics", ("test_metrics",), (
-    Mutant("a peer makes series without an end", METRICS, "return count >= PEER_VALUES_MAX;", "return false;"),
-    Mutant("what one peer does takes the series of another", METRICS, "count += strncmp(s->labels, others, len) == 0;", "count++;"),
+    Mutant("a peer makes series without an end", METRICS, "if (count >= PEER_VALUES_MAX)", "if (false)"),
+    Mutant("what one peer does takes the series of another", METRICS, "count += strncmp(one->labels, buf_str(&others), others.len) == 0;", "count++;"),
     Mutant("series of the configuration are merged", METRICS, "if (s == NULL && x->from_peers)", "if (s == NULL && x->label_count > 0)"),
     Mutant("configured values are cut", METRICS, "x->from_peers && l + 1 == x->label_count ? PEER_VALUE_BYTES", "true ? PEER_VALUE_BYTES"),
     Mutant("what a peer says is as long as it likes", METRICS, "x->from_peers && l + 1 == x->label_count ? PEER_VALUE_BYTES", "false ? PEER_VALUE_BYTES"),
@@ -44,21 +44,21 @@ room("health", ("test_codec_runtime", "test_drift", "test_engine_running_state",
     Mutant("what cannot be read is nought", "servers/report.c", ".away || !s->at->runtime.readable || !s->have_desired", ".away || !s->have_desired"),
     Mutant("what was read long ago is shown", "servers/report.c", "instance_view(s->engine->instance).away || !s->at->runtime", "!s->at->runtime"),
     Mutant("a failed look leaves the last figure", "haproxy/instance_read.c", "    ENGINES_DO(in, read_failed);\n", ""),
-    Mutant("a server that is down is up on the page", STATUS, 'runtime_fails_check(v->running) ? "down" : "up";', '"up";'),
-    Mutant("who is parked counts as down", STATUS, "v->running == NULL || v->running->admin == RUNTIME_MAINT", "v->running == NULL"),
+    Mutant("a server that is down is up on the page", STATUS, 'runtime_fails_check(v->running) ? "down" : "up")', '"up")'),
+    Mutant("who is parked counts as down", STATUS, "v->running != NULL && v->running->admin != RUNTIME_MAINT;", "v->running != NULL;"),
     Mutant("no server is counted as down", STATUS, "            down += is_down(&v);\n", "            ;\n"),
-    Mutant("no server is counted as UP", STATUS, "            up += is_up(&v);\n", "            ;\n"),
+    Mutant("no server is counted as UP", STATUS, "up += v.place == PLACE_LIVE &&", "up += false &&"),
     Mutant("what cannot be read is not UP", STATUS, "s->at->runtime.readable ? (int64_t)up : -1", "(int64_t)up"),
     Mutant("DOWN begins anew with each reading", RUNTIME, "was != NULL && was->down_since_s != 0 ? was->down_since_s", "false ? was->down_since_s"),
     Mutant("who is up was DOWN once", RUNTIME, "s->down_since_s = !runtime_fails_check(s)                 ? 0", "s->down_since_s = false ? 0"),
-    Mutant("one that does not answer is of now", STATUS, "bool answers = !v->away && !v->silent;", "bool answers = !v->silent;"),
+    Mutant("one that does not answer is of now", STATUS, "bool answers = !v.away && !v.silent;", "bool answers = !v.silent;"),
     Mutant("in sync began with each reading", "servers/report.c", "if (s->in_sync != in_sync || s->since_ms == 0)", "if (true)"),
-    Mutant("it was never in sync", STATUS, "since_ms > h->in_sync_since_ms ? since_ms", "false ? since_ms"),
+    Mutant("it was never in sync", STATUS, "since_ms = (int64_t)e->backends[i].since_ms + h->wall_minus_mono_ms;", "since_ms = 0;"),
     Mutant("readiness says nothing of who is DOWN", "servers/report.c", "    if (down > 0)\n", "    if (false)\n"),
     Mutant("readiness calls those DOWN that are up", "servers/report.c", "is != NULL && runtime_fails_check(is);\n        }\n", "is != NULL;\n        }\n"),
     Mutant("what is read is not shown", "servers/read.c", "if (again || e->unread)\n            servers_measure_up(s);\n", ""),
 ))
-SINCE_FILE = "daemon/status/status_since.c"
+SINCE_FILE = "daemon/status/status.c"
 room("since when", ("test_status_since",), (
     Mutant("what fails begins anew each time", SINCE_FILE, "since_ms != 0 ? since_ms : now_ms", "now_ms"),
     Mutant("a remark is as old as the failure before", SINCE_FILE, "s->list[i].state == c->state && str_eq", "str_eq"),

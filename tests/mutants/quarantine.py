@@ -69,7 +69,7 @@ room("quarantine: documents that are out of date", ("test_quarantine",), (
     Mutant("nothing waits for a verdict", "daemon/quarantine.c", "q->next.is != NONE || awaited ? HOLD_MS : 0", "0"),
     Mutant("a verdict is waited for without an end", "daemon/quarantine.c", "q->of_last.is == NONE && clock_mono_ms() - q->given_ms < VERDICT_WITHIN_MS", "q->of_last.is == NONE"),
     Mutant("a search waits for no verdict", "daemon/quarantine.c", "(!q->missed && !q->culprits.searching)", "!q->missed"),
-    Mutant("a verdict that was missed is none", "daemon/quarantine.c", "        q->missed = true;\n", "        q->missed = false;\n"),
+    Mutant("a verdict that was missed is none", "daemon/quarantine.c", "    q->missed = true;\n", "    q->missed = false;\n"),
 ))
 room("quarantine: what an object was", ("test_cache",), (
     Mutant("what was is not kept", "model/cache.c", "    c->keeps_past = true;\n", ""),

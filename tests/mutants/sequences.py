@@ -45,7 +45,7 @@ REPORTS = (
            "(v.dirty || decide_overdue(s)) && v.may_begin && !rejected;", "(v.dirty || decide_overdue(s)) && !rejected;"),
     Mutant("a dry run looks at what a transaction would write", "servers/servers.c", "    if (e->options.rules.dry_run)\n        return false;\n", ""),
     Mutant("a spare is parked", "daemon/status/status_haproxy.c",
-           "desired_find_spare(s->desired, v->line->name) != NULL ? PLACE_SPARE", "false ? PLACE_SPARE"),
+           "desired_find_spare(s->desired, line->name) != NULL ? PLACE_SPARE", "false ? PLACE_SPARE"),
     Mutant("a pause hides who was told to leave before it", "servers/decide.c", "    if (would.command_count == 0 && parked == NULL)\n", "    if (true)\n"),
     Mutant("who joins a transaction is in sync before its reload", "servers/write.c",
            "    servers_set_in_sync(s, false); /* until its reload, also where it joined another's transaction */\n", ""),

@@ -25,7 +25,7 @@ room("service rows: lines", ("test_service_rows",), (
     Mutant("what drains takes part in losses", ROW, "        if (s->state != SERVER_LIVE)\n            continue;\n        report.live++;", "        report.live++;"),
     Mutant("a guess is a loss", ROW, "!r->guess || guess,", "true,"),
     Mutant("nothing is a loss", ROW, "!r->guess || guess,", "false,"),
-    Mutant("a delay has no end", ROW, "        due_sooner(r, until_ms);\n", ""),
+    Mutant("a delay has no end", ROW, "        if (until_ms != 0 && (r->due_ms == 0 || until_ms < r->due_ms))\n", "        if (false)\n"),
     Mutant("a drain stays though nothing is desired", ROW, "if (to.list[to.count].state == SERVER_DRAINING)", "if (false)"),
     Mutant("ALLOW_EMPTY is not asked", ROW, "rules->allow_empty && d->state", "false && d->state"),
     Mutant("a pause is not asked", ROW, "bool paused = d->paused && service_row_is_live(r);", "bool paused = false;"),

@@ -4,9 +4,9 @@ from .mutant import Mutant, room
 
 OPTION = "services/option.c"
 PLAN = "services/plan.c"
-NOTES = "services/notes.c"
+NOTES = "services/option.c"
 PRINT = "services/print.c"
-MAP = "services/files.c"
+MAP = "services/print.c"
 BINDS = "haproxy/cfg/binds.c"
 DECODE = "kube/decode/decode_annotated.c"
 PORTS = "settings/annotated.c"
@@ -37,8 +37,8 @@ room("services: options", ("test_service_option",), (
 ))
 room("services: plan", ("test_services_plan",), (
     Mutant("who asks for a protection that is not there is served", PLAN, "return unmet && !rules->unprotected;", "return unmet && false;"),
-    Mutant("a mistake gives a host away", PLAN, "        keep_host(p, &made, rules);\n", "        (void)keep_host;\n"),
-    Mutant("what is wrong takes a host", PLAN, "    if (before != NULL && is_of_namespace(r, before))\n        service_owners_set(&p->owners", "    if (before != NULL)\n        service_owners_set(&p->owners"),
+    Mutant("a mistake gives a host away", PLAN, "if (before != NULL && is_of_namespace(&made, before))", "if (false)"),
+    Mutant("what is wrong takes a host", PLAN, "if (before != NULL && is_of_namespace(&made, before))", "if (before != NULL)"),
     Mutant("FOREIGN_PROTECTION=warn refuses, too", PLAN, "return unmet && !rules->unprotected;", "return unmet;"),
     Mutant("a port's own option asks for a protection", PLAN, "if ((rest != NULL && strchr(rest, '.') != NULL) || !asks", "if (!asks"),
     Mutant("no annotation of this program's asks for a protection", PLAN, "(rest != NULL && strchr(rest, '.') != NULL)", "(rest != NULL)"),
@@ -58,7 +58,7 @@ room("services: plan", ("test_services_plan",), (
     Mutant("a host name is anybody's", PLAN, "} else if (!incumbents && !is_of_namespace(r, owner)) {", "} else if (false) {"),
     Mutant("who was served before is nobody", PLAN, "(!incumbents || (before != NULL && is_of_namespace(r, before)))", "true"),
     Mutant("a namespace is a word's beginning", PLAN, " && r->service->service.name[len] == '/';", ";"),
-    Mutant("a host name that is shared is one's", PLAN, "host == NULL || r->refused || may_be_shared(host, rules)", "host == NULL || r->refused"),
+    Mutant("a host name that is shared is one's", PLAN, "host == NULL || r->refused || shared)", "host == NULL || r->refused)"),
     Mutant("how a port was served before is nothing", PLAN, "bool waits = incumbents && !str_eq(service_owners_find(rules->incumbents, at), mode);", "bool waits = false;"),
     Mutant("Services of any namespace are served", PLAN, "served = rules->namespace_count == 0, unprotected;", "served = true, unprotected;"),
     Mutant("what is refused owns its host name", PLAN, "        if (r->refused && !r->withheld)\n            continue;\n        if (r->options.hostname != NULL)", "        if (r->options.hostname != NULL)"),
@@ -74,13 +74,13 @@ room("services: plan", ("test_services_plan",), (
     Mutant("what is taken has a host name", PLAN, " || refused || refuse_taken(p, &made, rules)) {", " || refused) {"),
     Mutant("HTTP without a host is served", PLAN, "if (!o->tcp && o->hostname == NULL)", "if (false)"),
     Mutant("a refused route is served", PLAN, "        if (!p->routes[i].refused)\n            f.routes", "        if (true)\n            f.routes"),
-    Mutant("a host is in its map for each path", MAP, "else if (before == NULL || !str_eq(before->options.hostname, r->options.hostname))", "else"),
-    Mutant("a path is the beginning of a word", MAP, '"%s%s/ ", o->hostname', '"%s%s ", o->hostname'),
+    Mutant("a host is in its map for each path", MAP, "else if (!str_eq(before, host))", "else"),
+    Mutant("a path is the beginning of a word", MAP, '"%s%s/ %s\\n", host', '"%s%s %s\\n", host'),
     Mutant("a host is unknown with its port", MAP, '"%s %s\\n%s:%u %s\\n", host, host, host, r->listen_port, host);', '"%s %s\\n", host, host);'),
     Mutant("a redirect is to port 443, whichever it is", MAP, "return o->listen_port == 443 ?", "return true ?"),
     Mutant("a Data Plane API renames a map", MAP, "*c == '.' ? '_'", "*c == '.' ? '.'"),
     Mutant("a line of certificates has no end", MAP, "same && names < NAMES_A_LINE ?", "same ?"),
-    Mutant("no frontend redirects but one that does now", MAP, "(r->redirect || !r->options.tls)", "r->redirect"),
+    Mutant("no frontend redirects but one that does now", MAP, "(first->redirect || !first->options.tls)", "first->redirect"),
     Mutant("the backend of a refused route is printed", PRINT, "if (!p->routes[i].refused && !p->routes[i].redirect)", "if (!p->routes[i].redirect)"),
     Mutant("certificates are verified by nobody", PRINT, "o->backends_verify ? ", "false ? "),
 ))

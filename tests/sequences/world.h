@@ -18,7 +18,6 @@
 #include "daemon/mappings.h"
 #include "daemon/targets.h"
 #include "report/telemetry.h"
-#include "daemon/mapping_state.h"
 
 #define TARGETS_MAX 3
 #define TIMERS_MAX 64

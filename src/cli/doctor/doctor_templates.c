@@ -2,6 +2,7 @@
 #include <stddef.h>
 
 #include "base/str.h"
+#include "daemon/config/config_source.h"
 #include "daemon/template/remarks.h"
 #include "daemon/template/template_source.h"
 #include "daemon/template/watches.h"
@@ -163,12 +164,12 @@ void doctor_templates_report(struct doctor *doctor, const struct doctor_kubernet
     timer_init(&d.deadline, doctor->base, on_end, &d);
     timer_set(&d.poll, POLL_MS);
     timer_set(&d.deadline, doctor->options->timeout_ms);
-    template_source_start(d.source);
+    template_source_ops.start(d.source);
     doctor_wait(doctor, &d.over);
-    template_source_stop(d.source);
+    template_source_ops.stop(d.source);
     const struct template_view v = template_source_view(d.source);
     report_view(&v, doctor_section(doctor->report, "templates", v.from, NULL));
     timer_fini(&d.poll);
     timer_fini(&d.deadline);
-    template_source_free(d.source);
+    template_source_ops.free(d.source);
 }

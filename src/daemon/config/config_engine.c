@@ -1,20 +1,23 @@
 #include "daemon/config/config_engine.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "configuration/configuration.h"
 #include "configuration/culprits.h"
+#include "configuration/file_source.h"
 #include "configuration/store.h"
-#include "daemon/certificates.h"
+#include "daemon/clients.h"
 #include "daemon/config/config_report.h"
-#include "daemon/config/config_requests.h"
 #include "daemon/config/config_source.h"
 #include "daemon/config/config_trace.h"
-#include "daemon/config/operator_metrics.h"
 #include "daemon/etcd/etcd_access.h"
 #include "daemon/etcd/etcd_report.h"
+#include "daemon/etcd/etcd_source.h"
 #include "daemon/etcd/load_balancers.h"
 #include "daemon/etcd/publisher.h"
 #include "host/timer.h"
@@ -23,12 +26,14 @@
 #include "settings/settings.h"
 
 #define TAKE_MS 500
+#define REQUEST_MAX_BYTES 64
 /* A load balancer that says nothing of a version for so long is waited for no longer. One that is gone left before. */
 #define WAIT_MS (ETCD_REPORT_LEASE_S * 1000u)
 
 struct config_engine {
-    struct event_base *base;
     struct config_engine_options options;
+    const struct daemon *in;
+    const struct settings *settings;
     struct config_engine_callbacks callbacks;
     void *arg;
     struct store *store; /* taken while this replica leads */
@@ -41,11 +46,11 @@ struct config_engine {
     struct timer judge;                    /* what they make of a version */
     uint64_t judged, judged_since_ms;      /* that version; when it lay there first */
     struct config_source *source;
-    struct config_requests *requests; /* NULL: no STATE_DIR */
-    struct config_report *report;
-    struct config_trace *trace; /* NULL: none */
-    struct operator_metrics *operator_metrics;
-    struct configuration *configuration; /* NULL: another replica leads */
+    struct file_source *requests; /* NULL: no STATE_DIR */
+    char *request_path;
+    struct config_report *report; /* NULL: no CONFIG_SOURCE */
+    struct config_trace *trace;
+    struct configuration *configuration; /* NULL: another replica leads, or no CONFIG_SOURCE */
     bool seen;                           /* the source knows what its HAProxies had in their files */
     struct events *events;               /* NULL: none are written */
 };
@@ -106,15 +111,12 @@ static void config_engine_on_followed(void *arg, struct document *d)
 static void config_engine_fall_back(const struct config_engine *e)
 {
     struct error err = {0};
-    if (e->options.settings->config_source != SETTINGS_CONFIG_ETCD || e->configuration == NULL ||
-        config_source_has(e->source) || store_count(e->store) == 0)
-        return;
     cleanup(document_unref_ptr) struct document *d = store_document(e->store, store_version(e->store, 0)->number, &err);
     if (d == NULL) {
-        log_warn(e->options.log, "the last configuration cannot be read from STATE_DIR", log_str("error", err.message));
+        log_warn(e->in->log, "the last configuration cannot be read from STATE_DIR", log_str("error", err.message));
         return;
     }
-    log_warn(e->options.log, "etcd cannot be read: the configuration that ran last is used until then",
+    log_warn(e->in->log, "etcd cannot be read: the configuration that ran last is used until then",
              log_str("source", d->origin), log_str("sha256", d->hash));
     configuration_set(e->configuration, d);
 }
@@ -126,7 +128,9 @@ static void config_engine_on_failed(void *arg, const struct error *err)
     e->callbacks.read(e->arg);
     config_trace_refused(e->trace, err);
     publisher_refuse(e->publisher, err);
-    config_engine_fall_back(e);
+    if (e->settings->config_source == SETTINGS_CONFIG_ETCD && e->configuration != NULL &&
+        !config_source_has(e->source) && store_count(e->store) > 0)
+        config_engine_fall_back(e);
     if (e->configuration != NULL)
         configuration_refuse(e->configuration, err);
     config_engine_poke_report(e);
@@ -141,22 +145,39 @@ static void config_engine_on_paused(void *arg, bool paused)
 
 /* ---- what an operator asks for ---- */
 
-static bool config_engine_takes(void *arg)
+static int config_engine_do(const struct config_engine *e, const char *words, struct error *err)
 {
-    const struct config_engine *e = arg;
-    return e->configuration != NULL;
+    static const char rollback[] = CONFIG_REQUEST_ROLLBACK " ";
+    uint64_t number;
+    if (str_eq(words, CONFIG_REQUEST_APPLY)) {
+        e->callbacks.compare(e->arg);
+        return 0;
+    }
+    if (str_has_prefix(words, rollback) && str_parse_uint(words + strlen(rollback), UINT32_MAX, &number) == 0)
+        return configuration_rollback(e->configuration, (unsigned)number, err);
+    return error_set(err, ERROR_INVALID, "it is not one that `haproxy-k8s-sync config` makes");
 }
 
-static void config_engine_on_apply(void *arg)
+static void config_engine_on_request(void *arg, const char *bytes, size_t len, const char *hash,
+                                     struct storage_files *files)
 {
     const struct config_engine *e = arg;
-    e->callbacks.compare(e->arg);
+    struct error err = {0};
+    (void)hash, (void)files;
+    if (e->configuration == NULL)
+        return; /* it is for another replica, which leads */
+    cleanup(mem_free_ptr) char *words = mem_strndup(bytes, len > 0 && bytes[len - 1] == '\n' ? len - 1 : len);
+    if (config_engine_do(e, words, &err) != 0)
+        log_error(e->in->log, "request refused", log_str("request", words), log_str("file", e->request_path),
+                  log_str("error", err.message));
+    else
+        log_info(e->in->log, "request done", log_str("request", words));
+    unlinkat(store_folder_fd(e->store), CONFIG_REQUEST_FILE, 0);
 }
 
-static int config_engine_on_rollback(void *arg, unsigned number, struct error *err)
+static void config_engine_on_no_request(void *arg, const struct error *err)
 {
-    const struct config_engine *e = arg;
-    return configuration_rollback(e->configuration, number, err);
+    (void)arg, (void)err;
 }
 
 /* ---- what load balancers make of it ---- */
@@ -167,7 +188,7 @@ static void config_engine_judge_published(void *arg)
     const struct publisher_view v = publisher_view(e->publisher);
     struct culprits_verdict verdict;
     uint64_t now_ms = clock_mono_ms();
-    if (!v.leads || v.sha256 == NULL || e->options.settings->dry_run)
+    if (!v.leads || v.sha256 == NULL || e->settings->dry_run)
         return;
     if (e->judged != v.version)
         e->judged_since_ms = now_ms;
@@ -179,7 +200,7 @@ static void config_engine_judge_published(void *arg)
         timer_set(&e->judge, until_ms - now_ms);
 }
 
-static void config_engine_on_heard(void *arg)
+static void config_engine_judge_soon(void *arg)
 {
     struct config_engine *e = arg;
     timer_set_sooner(&e->judge, 0);
@@ -187,65 +208,55 @@ static void config_engine_on_heard(void *arg)
 
 /* ---- life ---- */
 
-static void config_engine_use_etcd(struct config_engine *e)
-{
-    const struct config_engine_options *o = &e->options;
-    struct etcd_client *client = etcd_access_client(e->etcd);
-    if (o->settings->config_target == SETTINGS_TARGET_ETCD) {
-        const struct publisher_options options = {.settings = o->settings,
-                                                  .client = client,
-                                                  .telemetry = o->telemetry,
-                                                  .log = o->log,
-                                                  .published = config_engine_on_heard,
-                                                  .arg = e};
-        e->publisher = publisher_new(e->base, &options);
-        e->load_balancers = load_balancers_new(e->base, o->settings, client, o->log);
-        load_balancers_listen(e->load_balancers, config_engine_on_heard, e);
-        return;
-    }
-    const struct etcd_report_options options = {
-        .settings = o->settings, .client = client, .source = config_source_etcd(e->source), .log = o->log};
-    e->etcd_report = etcd_report_new(e->base, &options);
-}
-
 static int config_engine_open(struct config_engine *e, struct error *err)
 {
-    static const struct config_source_callbacks source = {.changed = config_engine_on_changed,
-                                                          .followed = config_engine_on_followed,
-                                                          .failed = config_engine_on_failed,
-                                                          .paused = config_engine_on_paused};
-    static const struct config_requests_callbacks requests = {
-        .takes = config_engine_takes, .apply = config_engine_on_apply, .rollback = config_engine_on_rollback};
-    const struct config_engine_options *o = &e->options;
-    bool publishes = o->settings->config_target == SETTINGS_TARGET_ETCD;
-    enum document_use use = o->settings->local.file != NULL || publishes ? DOCUMENT_FOR_FILE : DOCUMENT_FOR_APIS;
-    if (settings_use_etcd(o->settings) &&
-        (e->etcd = etcd_access_new(e->base, o->http, o->settings, o->log, err)) == NULL)
-        return -1;
-    e->store = store_new(o->settings->state_dir, o->log, err);
+    static const struct config_source_callbacks of_source = {.changed = config_engine_on_changed,
+                                                             .followed = config_engine_on_followed,
+                                                             .failed = config_engine_on_failed,
+                                                             .paused = config_engine_on_paused};
+    static const struct file_source_callbacks of_requests = {.changed = config_engine_on_request,
+                                                             .failed = config_engine_on_no_request};
+    const struct daemon *in = e->in;
+    const struct settings *settings = e->settings;
+    bool any = settings->config_source != SETTINGS_CONFIG_NONE,
+         publishes = settings->config_target == SETTINGS_TARGET_ETCD;
+    enum document_use use = settings->local.file != NULL || publishes ? DOCUMENT_FOR_FILE : DOCUMENT_FOR_APIS;
+    struct etcd_client *etcd = NULL;
+    if (any && settings_use_etcd(settings)) {
+        e->etcd = etcd_access_new(in->base, in->http, e->options.settings, in->log, err);
+        if (e->etcd == NULL)
+            return -1;
+        etcd = etcd_access_client(e->etcd);
+    }
+    /* STATE_DIR, and what is asked for there. */
+    e->store = store_new(any ? settings->state_dir : NULL, in->log, err);
     if (e->store == NULL)
         return -1;
-    const struct config_source_options options = {.settings = o->settings,
-                                                  .use = use,
-                                                  .kube = o->kube,
-                                                  .etcd = e->etcd != NULL ? etcd_access_client(e->etcd) : NULL,
-                                                  .pods = o->pods,
-                                                  .state_fd = store_folder_fd(e->store),
-                                                  .telemetry = o->telemetry,
-                                                  .trace = e->trace,
-                                                  .log = o->log};
     store_use(e->store, use);
     if (store_is_kept(e->store)) {
-        e->requests = config_requests_new(e->base, o->settings->state_dir, store_folder_fd(e->store),
-                                          o->settings->resync_period_ms, &requests, e, o->log, err);
+        e->request_path = mem_printf("%s/" CONFIG_REQUEST_FILE, settings->state_dir);
+        const struct file_source_options requests = {
+            .path = e->request_path, .max_bytes = REQUEST_MAX_BYTES, .reread_ms = settings->resync_period_ms};
+        e->requests = file_source_new(in->base, &requests, &of_requests, e, err);
         if (e->requests == NULL)
             return -1;
+        file_source_start(e->requests);
     }
-    e->source = config_source_new(e->base, &options, &source, e, err);
+    const struct config_source_options source = {.in = in,
+                                                 .use = use,
+                                                 .etcd = etcd,
+                                                 .pods = e->options.pods,
+                                                 .state_fd = store_folder_fd(e->store),
+                                                 .trace = e->trace};
+    e->source = config_source_new(&source, &of_source, e, err);
     if (e->source == NULL)
         return -1;
-    if (e->etcd != NULL)
-        config_engine_use_etcd(e);
+    if (etcd != NULL && publishes) {
+        e->publisher = publisher_new(in, etcd, config_engine_judge_soon, e);
+        e->load_balancers = load_balancers_new(in, etcd, config_engine_judge_soon, e);
+    } else if (etcd != NULL) {
+        e->etcd_report = etcd_report_new(in, etcd, config_source_as(e->source, &etcd_source_ops));
+    }
     return 0;
 }
 
@@ -255,17 +266,16 @@ static void config_engine_take(void *arg)
     e->callbacks.lead(e->arg);
 }
 
-struct config_engine *config_engine_new(struct event_base *base, const struct config_engine_options *options,
+struct config_engine *config_engine_new(const struct config_engine_options *options,
                                         const struct config_engine_callbacks *callbacks, void *arg, struct error *err)
 {
+    const struct daemon *in = options->in;
     struct config_engine *e = mem_alloc(sizeof(*e));
-    e->base = base;
-    e->options = *options;
-    e->callbacks = *callbacks;
-    e->arg = arg;
-    timer_init(&e->take, base, config_engine_take, e);
-    timer_init(&e->judge, base, config_engine_judge_published, e);
-    e->trace = config_trace_new(base, options->tracer, options->target_count, !options->settings->dry_run);
+    *e = (struct config_engine){
+        .options = *options, .in = in, .settings = in->settings, .callbacks = *callbacks, .arg = arg};
+    timer_init(&e->take, in->base, config_engine_take, e);
+    timer_init(&e->judge, in->base, config_engine_judge_published, e);
+    e->trace = config_trace_new(in->base, in->tracer, options->target_count, !in->settings->dry_run);
     if (config_engine_open(e, err) == 0)
         return e;
     config_engine_free(e);
@@ -282,66 +292,41 @@ void config_engine_free(struct config_engine *e)
     publisher_free(e->publisher);
     load_balancers_free(e->load_balancers);
     configuration_free(e->configuration);
-    config_requests_free(e->requests);
+    file_source_free(e->requests);
     config_report_free(e->report);
-    operator_metrics_free(e->operator_metrics);
     config_source_free(e->source);
     etcd_access_free(e->etcd);
     config_trace_free(e->trace);
     store_free(e->store);
+    free(e->request_path);
     free(e);
 }
 
 void config_engine_report_to(struct config_engine *e, struct events *events)
 {
-    if (e == NULL)
-        return;
-    const struct settings *settings = e->options.settings;
     e->events = events;
-    bool by_secret = settings->config_source == SETTINGS_CONFIG_SECRET;
-    cleanup(mem_free_ptr) char *source =
-        by_secret ? mem_printf("%s/%s", settings->config_secret_namespace, settings->config_secret_name)
-                  : mem_strdup(settings->config_file != NULL ? settings->config_file : "templates");
-    e->operator_metrics = operator_metrics_new(e->options.telemetry->registry, source);
-    bool annotates = by_secret && (settings->config_report_configmap != NULL ||
-                                   settings->config_report == SETTINGS_REPORT_ANNOTATION);
-    const struct config_report_options options = {.target_count = e->options.target_count,
-                                                  .kube = annotates ? e->options.kube : NULL,
-                                                  .configmap = settings->config_report_configmap,
-                                                  .source = e->source,
-                                                  .secret_namespace = settings->config_secret_namespace,
-                                                  .secret_name = settings->config_secret_name,
-                                                  .events = events,
-                                                  .telemetry = e->options.telemetry,
-                                                  .operator_metrics = e->operator_metrics,
-                                                  .history = e->options.history,
-                                                  .dry_run = settings->dry_run,
-                                                  .log = e->options.log};
-    e->report = config_report_new(e->base, &options);
+    if (e->settings->config_source != SETTINGS_CONFIG_NONE)
+        e->report = config_report_new(e->in, e->options.target_count, e->source, events);
 }
 
 void config_engine_start(struct config_engine *e)
 {
-    if (e == NULL)
-        return;
     config_source_start(e->source);
-    load_balancers_start(e->load_balancers);
+    if (e->load_balancers != NULL)
+        load_balancers_start(e->load_balancers);
 }
 
 void config_engine_stop(struct config_engine *e)
 {
-    if (e == NULL)
-        return;
     config_source_stop(e->source);
-    load_balancers_stop(e->load_balancers);
+    if (e->load_balancers != NULL)
+        load_balancers_stop(e->load_balancers);
     publisher_lead(e->publisher, false);
     etcd_report_lead(e->etcd_report, NULL);
 }
 
 void config_engine_poke(struct config_engine *e)
 {
-    if (e == NULL)
-        return;
     config_source_poke(e->source);
     publisher_poke(e->publisher);
 }
@@ -377,15 +362,13 @@ static void config_engine_on_event(void *arg, const struct configuration_event *
 
 bool config_engine_may_lead(struct config_engine *e)
 {
-    bool waited = e != NULL && e->waits;
-    if (e == NULL)
-        return true;
+    bool waited = e->waits;
     e->waits = !store_take(e->store);
     if (!e->waits)
         return true;
     if (!waited)
-        log_warn(e->options.log, "STATE_DIR is used by another haproxy-k8s-sync; HAProxy is left alone until that ends",
-                 log_str("folder", e->options.settings->state_dir));
+        log_warn(e->in->log, "STATE_DIR is used by another haproxy-k8s-sync; HAProxy is left alone until that ends",
+                 log_str("folder", e->settings->state_dir));
     timer_set(&e->take, TAKE_MS);
     return false;
 }
@@ -399,9 +382,9 @@ struct configuration *config_engine_lead(struct config_engine *e)
         [SETTINGS_ROLLBACK_AUTO] = CONFIGURATION_ROLLBACK_AUTO,
         [SETTINGS_ROLLBACK_SERVING] = CONFIGURATION_ROLLBACK_SERVING,
         [SETTINGS_ROLLBACK_REPORT] = CONFIGURATION_ROLLBACK_REPORT};
-    if (e == NULL)
+    const struct settings *settings = e->settings;
+    if (settings->config_source == SETTINGS_CONFIG_NONE)
         return NULL;
-    const struct settings *settings = e->options.settings;
     if (e->publisher != NULL) {
         publisher_lead(e->publisher, true);
         return NULL;
@@ -419,8 +402,8 @@ struct configuration *config_engine_lead(struct config_engine *e)
         .min_interval_ms = settings->config_min_interval_ms,
         .store = e->store,
         .listener = {.happened = config_engine_on_event, .read = config_engine_on_read, .arg = e},
-        .log = e->options.log};
-    e->configuration = configuration_new(e->base, &options);
+        .log = e->in->log};
+    e->configuration = configuration_new(e->in->base, &options);
     e->seen = false;
     etcd_report_lead(e->etcd_report, settings->dry_run ? NULL : e->configuration);
     return e->configuration;
@@ -428,53 +411,48 @@ struct configuration *config_engine_lead(struct config_engine *e)
 
 void config_engine_give(struct config_engine *e)
 {
-    if (e == NULL)
-        return;
-    config_source_lead(e->source, true);
-    config_source_tell_to(e->source, e->events);
+    config_source_lead(e->source, true, e->events);
     config_source_give(e->source);
-    config_requests_poke(e->requests); /* what was asked for while nobody led */
+    if (e->requests != NULL)
+        file_source_poke(e->requests); /* what was asked for while no replica led */
 }
 
 void config_engine_end_traces(struct config_engine *e)
 {
-    if (e != NULL)
-        config_trace_stop(e->trace);
+    config_trace_stop(e->trace);
 }
 
 void config_engine_step_down(struct config_engine *e)
 {
-    if (e == NULL)
-        return;
     config_trace_stop(e->trace);
     timer_cancel(&e->take);
     e->waits = false;
-    config_source_lead(e->source, false);
-    config_source_tell_to(e->source, NULL);
+    config_source_lead(e->source, false, NULL);
     publisher_lead(e->publisher, false);
     etcd_report_lead(e->etcd_report, NULL);
     configuration_free(e->configuration);
     e->configuration = NULL;
     store_give_back(e->store);
-    config_report_stop(e->report);
+    if (e->report != NULL)
+        config_report_stop(e->report);
 }
 
 /* ---- how it stands ---- */
 
 bool config_engine_ready(const struct config_engine *e, struct checks *checks)
 {
-    return e == NULL || config_source_ready(e->source, checks);
+    return config_source_ready(e->source, checks);
 }
 
 void config_engine_measure(const struct config_engine *e, const struct clients *clients)
 {
-    if (e == NULL)
+    const struct telemetry *t = e->in->telemetry;
+    if (e->report == NULL)
         return;
-    const struct telemetry *t = e->options.telemetry;
-    certificates_each(clients, operator_metrics_certificate, e->operator_metrics);
+    certificates_each(clients, config_report_certificate, e->report);
     config_source_measure(e->source);
     if (e->publisher != NULL)
-        load_balancers_measure(e->load_balancers, publisher_view(e->publisher).version, t);
+        load_balancers_measure(e->load_balancers, publisher_view(e->publisher).version);
     metric_clear(t->configuration_rolled_back);
     metric_clear(t->configuration_canary_pending);
     if (e->configuration == NULL)
@@ -485,12 +463,12 @@ void config_engine_measure(const struct config_engine *e, const struct clients *
 
 bool config_engine_applied(const struct config_engine *e, struct checks *checks)
 {
-    if (e != NULL && e->waits)
+    if (e->waits)
         checks_add(checks, CHECK_FAIL, mem_strdup("STATE_DIR"), mem_strdup("used by another haproxy-k8s-sync"), NULL);
-    if (e != NULL && !publisher_ready(e->publisher, checks))
+    if (!publisher_ready(e->publisher, checks))
         return false;
-    if (e == NULL || e->waits || e->configuration == NULL)
-        return e == NULL || !e->waits;
+    if (e->waits || e->configuration == NULL)
+        return !e->waits;
     bool held = !e->seen && config_source_has(e->source) && config_source_places(e->source);
     return configuration_ready(e->configuration,
                                held ? "waits for HAProxy, where servers have places that they keep" : NULL, checks);
@@ -498,20 +476,20 @@ bool config_engine_applied(const struct config_engine *e, struct checks *checks)
 
 const struct publisher *config_engine_publisher(const struct config_engine *e)
 {
-    return e != NULL ? e->publisher : NULL;
+    return e->publisher;
 }
 
 const struct load_balancers *config_engine_load_balancers(const struct config_engine *e)
 {
-    return e != NULL ? e->load_balancers : NULL;
+    return e->load_balancers;
 }
 
 const struct config_source *config_engine_source(const struct config_engine *e)
 {
-    return e != NULL ? e->source : NULL;
+    return e->source;
 }
 
 int config_engine_state_fd(const struct config_engine *e)
 {
-    return e != NULL && e->store != NULL ? store_folder_fd(e->store) : -1;
+    return store_folder_fd(e->store);
 }

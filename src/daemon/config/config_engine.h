@@ -1,46 +1,35 @@
 /*
  * The second engine in the daemon: from CONFIG_SOURCE to the configuration that the targets drive, and to what is reported
- * about it. The source is read by every replica; the configuration is there while this one leads.
+ * about it. The source is read by every replica; the configuration is there while this one leads. Without a CONFIG_SOURCE there is no
+ * source, no configuration, and nothing is reported.
  */
 #ifndef DAEMON_CONFIG_CONFIG_ENGINE_H
 #define DAEMON_CONFIG_CONFIG_ENGINE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/error.h"
-#include "base/log.h"
 #include "configuration/keep.h"
+#include "daemon/daemon.h"
 
-struct checks;
 struct clients;
 struct config_engine;
 struct config_source;
 struct configuration;
-struct event_base;
-struct events;
-struct history;
-struct http;
 struct load_balancers;
-struct kube_client;
 struct pod_targets;
 struct publisher;
-struct settings;
-struct telemetry;
-struct tracer;
+
+/* What an operator asks of the running daemon by `haproxy-k8s-sync config rollback` and `config apply`: a line in this
+ * file of STATE_DIR, which only the daemon's own user can write. The daemon removes it when it has done so. */
+#define CONFIG_REQUEST_FILE "request"
+#define CONFIG_REQUEST_APPLY "apply"       /* forget rejections, compare, and apply what the source has */
+#define CONFIG_REQUEST_ROLLBACK "rollback" /* and a version: "rollback 3" */
 
 /* All of it borrowed. */
 struct config_engine_options {
+    const struct daemon *in;
     struct settings *settings; /* its secrets are read again where they changed */
-    struct http *http;
-    struct kube_client *kube; /* NULL: not needed */
-    struct pod_targets *pods; /* NULL: no templates */
+    struct pod_targets *pods;  /* NULL: no templates */
     size_t target_count;
     struct keep_rules keep; /* whose server lines are no document's */
-    struct telemetry *telemetry;
-    struct tracer *tracer; /* NULL: no traces */
-    struct history *history;
-    const struct log *log;
 };
 
 /* From the loop. */
@@ -51,12 +40,10 @@ struct config_engine_callbacks {
 };
 
 /* NULL with ERROR_FATAL: STATE_DIR is unwritable, or there is no inotify. */
-struct config_engine *config_engine_new(struct event_base *base, const struct config_engine_options *options,
+struct config_engine *config_engine_new(const struct config_engine_options *options,
                                         const struct config_engine_callbacks *callbacks, void *arg,
                                         struct error *err) must_check;
-
-/* In all of these NULL is allowed: there is no CONFIG_SOURCE. */
-void config_engine_free(struct config_engine *e); /* after the targets, before the events */
+void config_engine_free(struct config_engine *e); /* after the targets, before the events; NULL is allowed */
 /* Once, before it starts; events NULL: none are written. */
 void config_engine_report_to(struct config_engine *e, struct events *events);
 void config_engine_start(struct config_engine *e);

@@ -13,7 +13,6 @@
 #include "configuration/event.h"
 #include "configuration/retry.h"
 #include "daemon/config/config_source.h"
-#include "daemon/config/operator_metrics.h"
 #include "daemon/events.h"
 #include "host/timer.h"
 #include "kube/annotate.h"
@@ -21,13 +20,14 @@
 #include "model/objects.h"
 #include "report/history.h"
 #include "report/telemetry.h"
+#include "settings/settings.h"
 
 #define SETTLE_MS 1000 /* what is on its way is worth no write */
 #define DENIED_PAUSE_MS 600000
 #define MESSAGE_MAX_BYTES 1024
 
 /* What one target, or the source, has of the document. */
-struct told {
+struct reported {
     bool counts; /* there is such a target */
     enum configuration_event_kind kind;
     const char *class; /* of the last failure */
@@ -47,11 +47,61 @@ static const char *const note_names[NOTES] = {
     [APPLIED_AT] = SECRET_ANNOTATIONS "last-applied-time",
 };
 
+/* ---- the metrics of that operator ---- */
+
+enum metric_of {
+    ATTEMPTS,
+    RESULTS,
+    TRANSIENT,
+    HASH,
+    LAST_APPLY,
+    DRIFT,
+    IN_SYNC,
+    SERVER_CERTIFICATE,
+    CLIENT_CERTIFICATE,
+    METRICS,
+};
+
+static const struct {
+    enum metric_type type;
+    const char *name, *help, *labels;
+} metric_rows[METRICS] = {
+    [ATTEMPTS] = {METRIC_COUNTER, "reconcile_attempts_total",
+                  "Validations and writes of a configuration that were sent, by phase (validate, apply).", "phase"},
+    [RESULTS] = {METRIC_COUNTER, "reconcile_results_total",
+                 "Configurations by their result: applied (verified), ConfigRejected, ApplyFailed (not loaded), or the "
+                 "class of a failure.",
+                 "class"},
+    [TRANSIENT] = {METRIC_COUNTER, "transient_errors_total", "Failures after which it is tried again, by class.",
+                   "class"},
+    [HASH] = {METRIC_GAUGE, "config_hash",
+              "Always 1: the SHA-256 of the configuration that was applied or rejected last.", "hash,state"},
+    [LAST_APPLY] = {METRIC_GAUGE, "last_successful_apply_timestamp_seconds",
+                    "When a HAProxy was last verified to run a configuration, in seconds since the Unix epoch.", ""},
+    [DRIFT] = {METRIC_COUNTER, "config_drift_total",
+               "Times that haproxy.cfg differed from the configuration that was applied.", "secret"},
+    [IN_SYNC] = {METRIC_GAUGE, "config_in_sync", "0 while haproxy.cfg differs from the configuration that was applied.",
+                 "secret"},
+    [SERVER_CERTIFICATE] = {METRIC_GAUGE, "dataplane_server_cert_expiry_timestamp_seconds",
+                            "When the certificate of this Data Plane API, as last seen, expires, in seconds since the "
+                            "Unix epoch.",
+                            "gateway"},
+    [CLIENT_CERTIFICATE] =
+        {METRIC_GAUGE, "dataplane_client_cert_expiry_timestamp_seconds",
+         "When the daemon's client certificate expires, in seconds since the Unix epoch; 0: there is none.", ""},
+};
+
 struct config_report {
-    struct config_report_options options;
-    struct told *told; /* by their numbers */
-    size_t told_count;
-    struct told source;
+    const struct daemon *in;
+    const struct settings *settings;
+    size_t target_count; /* that are there from the start */
+    const struct config_source *source_of;
+    struct events *events;           /* NULL: none */
+    struct metric *metrics[METRICS]; /* the operator's */
+    char *origin;                    /* of its label `secret`: "namespace/name" or the path of a file */
+    struct reported *reported;       /* by their numbers */
+    size_t reported_count;
+    struct reported source;
     char *hash;                  /* of the document; NULL: none yet */
     struct error problem;        /* the last one of any target or of the source */
     struct annotator *annotator; /* NULL: none */
@@ -106,19 +156,13 @@ static const enum event_reason failures[RETRY_CLASSES] = {
     [RETRY_CONNECTION] = EVENT_CONNECTION_ERROR,
 };
 
-static enum event_reason config_report_reason(const struct configuration_event *e)
+static void config_report_event(struct config_report *r, struct reported *t, const struct configuration_event *e)
 {
-    if (!configuration_event_failed(e->kind))
-        return kinds[e->kind].reason;
+    enum event_reason reason =
+        configuration_event_failed(e->kind) ? failures[retry_class_of(e->error)] : kinds[e->kind].reason;
     for (size_t i = 0; e->kind == CONFIGURATION_NOT_STORED && i < e->document->files.count; i++)
         if (e->document->files.list[i].kind == STORAGE_CERTIFICATE)
-            return EVENT_CERT_SYNC_FAILED;
-    return failures[retry_class_of(e->error)];
-}
-
-static void config_report_tell(struct config_report *r, struct told *t, const struct configuration_event *e)
-{
-    enum event_reason reason = config_report_reason(e);
+            reason = EVENT_CERT_SYNC_FAILED;
     const char *why = e->error != NULL ? e->error->message : "";
     cleanup(mem_free_ptr) char *text =
         mem_printf("%s%s%s%.12s %s%s%s", e->url != NULL ? e->url : "", e->url != NULL ? ": " : "",
@@ -128,17 +172,37 @@ static void config_report_tell(struct config_report *r, struct told *t, const st
         return;
     free(t->text);
     t->text = mem_strdup(text);
-    if (!r->options.dry_run)
-        events_tell(r->options.events, reason, text);
+    if (!r->settings->dry_run)
+        events_tell(r->events, reason, text);
+}
+
+static void config_report_measure_as_operator(const struct config_report *r, const struct configuration_event *e)
+{
+    /* NULL: it is no result. */
+    static const char *const classes[CONFIGURATION_EVENT_KINDS] = {[CONFIGURATION_APPLIED] = "applied",
+                                                                   [CONFIGURATION_REFUSED] = "ConfigRejected",
+                                                                   [CONFIGURATION_REJECTED] = "ConfigRejected",
+                                                                   [CONFIGURATION_LOAD_FAILED] = "ApplyFailed"};
+    bool failed = configuration_event_failed(e->kind);
+    const char *class = failed ? retry_class_name(retry_class_of(e->error)) : classes[e->kind];
+    if (e->kind == CONFIGURATION_VALIDATING || e->kind == CONFIGURATION_WRITING)
+        metric_add(r->metrics[ATTEMPTS], 1, e->kind == CONFIGURATION_WRITING ? "apply" : "validate", NULL);
+    if (class != NULL)
+        metric_add(r->metrics[RESULTS], 1, class, NULL);
+    if (failed)
+        metric_add(r->metrics[TRANSIENT], 1, class, NULL);
+    if (e->kind == CONFIGURATION_APPLIED || e->kind == CONFIGURATION_UNCHANGED)
+        metric_set(r->metrics[LAST_APPLY], (double)clock_wall_ms() / 1000.0, NULL);
+    if (e->kind == CONFIGURATION_DRIFTED)
+        metric_add(r->metrics[DRIFT], 1, r->origin, NULL);
 }
 
 static void config_report_measure(const struct config_report *r, const struct configuration_event *e)
 {
-    const struct telemetry *t = r->options.telemetry;
+    const struct telemetry *t = r->in->telemetry;
     const char *target = e->url != NULL ? e->url : "";
     bool runs = e->kind == CONFIGURATION_APPLIED || e->kind == CONFIGURATION_UNCHANGED;
-    if (r->options.operator_metrics != NULL)
-        operator_metrics_take(r->options.operator_metrics, e);
+    config_report_measure_as_operator(r, e);
     if (kinds[e->kind].result == NULL)
         return;
     metric_add(t->configuration_results, 1, kinds[e->kind].result, target, NULL);
@@ -157,16 +221,16 @@ static void config_report_measure(const struct config_report *r, const struct co
 static size_t config_report_count(const struct config_report *r, enum configuration_event_kind kind)
 {
     size_t count = r->source.kind == kind ? 1 : 0;
-    for (size_t i = 0; i < r->told_count; i++)
-        count += r->told[i].counts && r->told[i].kind == kind ? 1 : 0;
+    for (size_t i = 0; i < r->reported_count; i++)
+        count += r->reported[i].counts && r->reported[i].kind == kind ? 1 : 0;
     return count;
 }
 
 static size_t config_report_targets(const struct config_report *r)
 {
     size_t count = 0;
-    for (size_t i = 0; i < r->told_count; i++)
-        count += r->told[i].counts;
+    for (size_t i = 0; i < r->reported_count; i++)
+        count += r->reported[i].counts;
     return count;
 }
 
@@ -183,17 +247,6 @@ static void config_report_forget_written(struct config_report *r)
     }
 }
 
-/* NULL: not said. o NULL: the ConfigMap. */
-static const char *config_report_has(const struct config_report *r, const struct secret_object *o, enum note note)
-{
-    if (o == NULL)
-        return r->written[note];
-    for (size_t i = 0; i < o->annotation_count; i++)
-        if (str_eq(o->annotations[i].name, note_names[note]))
-            return o->annotations[i].value;
-    return NULL;
-}
-
 /* The operator's words for what is wrong; NULL: nothing is. */
 static char *config_report_trouble(const struct config_report *r)
 {
@@ -208,9 +261,9 @@ static char *config_report_trouble(const struct config_report *r)
     for (size_t i = 0; i < array_len(words); i++)
         if (config_report_count(r, words[i].kind) > 0)
             return mem_strdup(words[i].status);
-    for (size_t i = 0; i < r->told_count; i++)
-        if (r->told[i].counts && configuration_event_failed(r->told[i].kind))
-            return mem_printf("%s%s", r->told[i].writing ? "Apply" : "", r->told[i].class);
+    for (size_t i = 0; i < r->reported_count; i++)
+        if (r->reported[i].counts && configuration_event_failed(r->reported[i].kind))
+            return mem_printf("%s%s", r->reported[i].writing ? "Apply" : "", r->reported[i].class);
     return NULL;
 }
 
@@ -231,11 +284,14 @@ static void config_report_state(const struct config_report *r, char *ret[NOTES])
     ret[FAILED] = applied ? mem_strdup("") : judged && r->hash != NULL ? mem_strdup(r->hash) : NULL;
 }
 
-/* Whether it says so: what is to go is not there. */
+/* Whether it says so: what is to go is not there. o NULL: the ConfigMap. */
 static bool config_report_says(const struct config_report *r, const struct secret_object *o, enum note note,
                                const char *value)
 {
-    const char *has = config_report_has(r, o, note);
+    const char *has = o == NULL ? r->written[note] : NULL;
+    for (size_t i = 0; o != NULL && i < o->annotation_count && has == NULL; i++)
+        if (str_eq(o->annotations[i].name, note_names[note]))
+            has = o->annotations[i].value;
     return value == NULL || str_eq(value, has != NULL ? has : "");
 }
 
@@ -257,9 +313,9 @@ static void config_report_send(struct config_report *r, const struct secret_obje
         free(r->written[i]);
         r->written[i] = mem_strdup(notes[i]);
     }
-    cleanup(mem_free_ptr) char *path =
-        mem_printf("/api/v1/namespaces/%s/%s/%s", r->options.secret_namespace, o == NULL ? "configmaps" : "secrets",
-                   o == NULL ? r->options.configmap : r->options.secret_name);
+    cleanup(mem_free_ptr) char *path = mem_printf(
+        "/api/v1/namespaces/%s/%s/%s", r->settings->config_secret_namespace, o == NULL ? "configmaps" : "secrets",
+        o == NULL ? r->settings->config_report_configmap : r->settings->config_secret_name);
     r->busy = annotator_send(r->annotator, path, o != NULL ? o->version : NULL, list, count, &err) == 0;
     if (r->busy)
         return;
@@ -267,32 +323,26 @@ static void config_report_send(struct config_report *r, const struct secret_obje
     timer_set(&r->timer, backoff_next_ms(&r->backoff));
 }
 
-/* Sends what differs. */
-static void config_report_compare(struct config_report *r, const struct secret_object *o, char *notes[NOTES])
-{
-    bool differs = false;
-    for (enum note i = 0; i < UPDATED; i++)
-        differs = differs || !config_report_says(r, o, i, notes[i]);
-    if (!differs)
-        return;
-    free(r->written_version);
-    r->written_version = o != NULL ? mem_strdup(o->version) : NULL;
-    config_report_send(r, o, notes);
-}
-
 static void config_report_write(void *arg)
 {
     struct config_report *r = arg;
     char *notes[NOTES] = {NULL};
-    bool on_secret = r->options.configmap == NULL;
-    const struct secret_object *o = on_secret ? config_source_secret(r->options.source) : NULL;
+    bool differs = false;
+    bool on_secret = r->settings->config_report_configmap == NULL;
+    const struct secret_object *o = on_secret ? config_source_object(r->source_of) : NULL;
     if (r->busy || !r->active || (on_secret && (o == NULL || o->version == NULL)))
         return;
     /* Ours has not come back by the watch yet. */
     if (on_secret && str_eq(r->written_version, o->version))
         return;
     config_report_state(r, notes);
-    config_report_compare(r, o, notes);
+    for (enum note i = 0; i < UPDATED; i++)
+        differs = differs || !config_report_says(r, o, i, notes[i]);
+    if (differs) {
+        free(r->written_version);
+        r->written_version = o != NULL ? mem_strdup(o->version) : NULL;
+        config_report_send(r, o, notes);
+    }
     for (size_t i = 0; i < NOTES; i++)
         free(notes[i]);
 }
@@ -302,10 +352,10 @@ static void config_report_on_done(void *arg, enum annotate_outcome outcome, cons
     struct config_report *r = arg;
     unsigned held_back;
     r->busy = false;
-    bool on_secret = r->options.configmap == NULL;
+    bool on_secret = r->settings->config_report_configmap == NULL;
     if (outcome == ANNOTATE_WRITTEN) {
         backoff_reset(&r->backoff);
-        if (!on_secret) /* of a Secret the watch brings it, and config_report_source_changed looks again */
+        if (!on_secret) /* of a Secret the watch brings it, and config_report_source_changed compares again */
             timer_set_sooner(&r->timer, 0);
         return;
     }
@@ -313,12 +363,12 @@ static void config_report_on_done(void *arg, enum annotate_outcome outcome, cons
     r->written_version = NULL;
     config_report_forget_written(r);
     timer_set(&r->timer, outcome == ANNOTATE_DENIED ? DENIED_PAUSE_MS : backoff_next_ms(&r->backoff));
-    if (outcome != ANNOTATE_CONFLICT && !kube_client_has_logged(r->options.kube, err->message) &&
+    if (outcome != ANNOTATE_CONFLICT && !kube_client_has_logged(r->in->kube, err->message) &&
         log_limit_pass_message(&r->limit, clock_mono_ms(), err->message, &held_back))
-        log_warn(r->options.log,
+        log_warn(r->in->log,
                  on_secret ? "cannot write annotations of the Secret" : "cannot write CONFIG_REPORT_CONFIGMAP",
-                 log_str("namespace", r->options.secret_namespace), log_str("secret", r->options.secret_name),
-                 log_str("error", err->message),
+                 log_str("namespace", r->settings->config_secret_namespace),
+                 log_str("secret", r->settings->config_secret_name), log_str("error", err->message),
                  log_str("hint", outcome != ANNOTATE_DENIED ? NULL
                                  : on_secret ? "the right patch on this one Secret, or CONFIG_REPORT=events"
                                              : "the right patch on this one ConfigMap"),
@@ -327,7 +377,7 @@ static void config_report_on_done(void *arg, enum annotate_outcome outcome, cons
 
 void config_report_source_changed(struct config_report *r)
 {
-    if (r != NULL && r->annotator != NULL && r->active)
+    if (r->annotator != NULL && r->active)
         timer_set_sooner(&r->timer, 0);
 }
 
@@ -336,8 +386,8 @@ void config_report_source_changed(struct config_report *r)
 static void config_report_forget_all(struct config_report *r)
 {
     r->source.kind = CONFIGURATION_CHANGED;
-    for (size_t i = 0; i < r->told_count; i++)
-        r->told[i].kind = CONFIGURATION_CHANGED;
+    for (size_t i = 0; i < r->reported_count; i++)
+        r->reported[i].kind = CONFIGURATION_CHANGED;
 }
 
 static void config_report_remember(const struct config_report *r, const struct configuration_event *e)
@@ -359,30 +409,24 @@ static void config_report_remember(const struct config_report *r, const struct c
                                         .target = e->url != NULL ? e->url : "",
                                         .text = text,
                                         .why = e->error != NULL ? e->error->message : NULL};
-    history_add(r->options.history, &entry);
-}
-
-static struct told *config_report_told(struct config_report *r, const struct configuration_event *e)
-{
-    if (e->url == NULL)
-        return &r->source;
-    if (e->target >= r->told_count) {
-        r->told = mem_resize(r->told, e->target + 1, sizeof(r->told[0]));
-        memset(&r->told[r->told_count], 0, (e->target + 1 - r->told_count) * sizeof(r->told[0]));
-        r->told_count = e->target + 1;
-    }
-    r->told[e->target].counts = true;
-    return &r->told[e->target];
+    history_add(r->in->history, &entry);
 }
 
 void config_report_take(struct config_report *r, const struct configuration_event *e)
 {
-    if (r == NULL)
-        return;
-    struct told *t = config_report_told(r, e);
+    struct reported *t = &r->source;
+    if (e->url != NULL) {
+        if (e->target >= r->reported_count) {
+            r->reported = mem_resize(r->reported, e->target + 1, sizeof(r->reported[0]));
+            memset(&r->reported[r->reported_count], 0, (e->target + 1 - r->reported_count) * sizeof(r->reported[0]));
+            r->reported_count = e->target + 1;
+        }
+        t = &r->reported[e->target];
+        t->counts = true;
+    }
     if (e->kind == CONFIGURATION_GONE) {
         free(t->text);
-        *t = (struct told){0};
+        *t = (struct reported){0};
         return;
     }
     r->active = true;
@@ -393,7 +437,7 @@ void config_report_take(struct config_report *r, const struct configuration_even
         r->hash = mem_strdup(e->document->hash);
         config_report_forget_all(r);
     }
-    config_report_tell(r, t, e);
+    config_report_event(r, t, e);
     /* What t has now; HAProxy goes on with what it runs while its API is away. */
     bool runs = t->kind == CONFIGURATION_APPLIED || t->kind == CONFIGURATION_UNCHANGED;
     bool failed = configuration_event_failed(e->kind);
@@ -409,44 +453,72 @@ void config_report_take(struct config_report *r, const struct configuration_even
     bool drifted = config_report_count(r, CONFIGURATION_DRIFTED) > 0;
     bool rejected = config_report_count(r, CONFIGURATION_REJECTED) > 0;
     bool applied = config_report_running(r) == config_report_targets(r);
-    if (r->options.operator_metrics != NULL)
-        operator_metrics_state(r->options.operator_metrics, r->hash,
-                               rejected  ? "rejected"
-                               : applied ? "applied"
-                                         : NULL,
-                               drifted);
+    if ((rejected || applied) && r->hash != NULL) {
+        metric_clear(r->metrics[HASH]);
+        metric_set(r->metrics[HASH], 1, r->hash, rejected ? "rejected" : "applied", NULL);
+    }
+    if (drifted || (applied && !rejected))
+        metric_set(r->metrics[IN_SYNC], drifted ? 0 : 1, r->origin, NULL);
     if (r->annotator != NULL)
-        timer_set_sooner(
-            &r->timer,
-            e->kind == CONFIGURATION_REJECTED || config_report_running(r) == config_report_targets(r) ? 0 : SETTLE_MS);
+        timer_set_sooner(&r->timer, e->kind == CONFIGURATION_REJECTED || applied ? 0 : SETTLE_MS);
 }
 
 void config_report_stop(struct config_report *r)
 {
-    if (r == NULL)
-        return;
     r->active = false;
     config_report_forget_written(r);
-    if (r->options.operator_metrics != NULL)
-        operator_metrics_stop(r->options.operator_metrics);
+    metric_clear(r->metrics[HASH]);
+    metric_clear(r->metrics[IN_SYNC]);
     config_report_forget_all(r);
-    for (size_t i = r->options.target_count; i < r->told_count; i++)
-        r->told[i].counts = false; /* they may be others when it leads again */
+    for (size_t i = r->target_count; i < r->reported_count; i++)
+        r->reported[i].counts = false; /* they may be others when it leads again */
 }
 
 /* ---- life ---- */
 
-struct config_report *config_report_new(struct event_base *base, const struct config_report_options *options)
+/* The host of the URL, as its user wrote it, without brackets. */
+void config_report_certificate(void *report, const char *peer, const char *which, int64_t not_after_s)
 {
+    const struct config_report *r = report;
+    const char *host = strstr(peer, "://");
+    if (host == NULL)
+        return;
+    host += strlen("://");
+    bool literal = host[0] == '[';
+    cleanup(mem_free_ptr) char *gateway = mem_strndup(host + literal, strcspn(host + literal, literal ? "]" : ":/"));
+    if (str_eq(which, "server"))
+        metric_set(r->metrics[SERVER_CERTIFICATE], (double)not_after_s, gateway, NULL);
+    else if (str_eq(which, "client"))
+        metric_set(r->metrics[CLIENT_CERTIFICATE], (double)not_after_s, NULL);
+}
+
+struct config_report *config_report_new(const struct daemon *in, size_t target_count,
+                                        const struct config_source *source, struct events *events)
+{
+    const struct settings *settings = in->settings;
+    bool by_secret = settings->config_source == SETTINGS_CONFIG_SECRET;
+    bool annotates = by_secret && (settings->config_report_configmap != NULL ||
+                                   settings->config_report == SETTINGS_REPORT_ANNOTATION);
     struct config_report *r = mem_alloc(sizeof(*r));
-    r->options = *options;
-    r->told = mem_array(options->target_count, sizeof(r->told[0]));
-    r->told_count = options->target_count;
-    for (size_t i = 0; i < r->told_count; i++)
-        r->told[i].counts = true;
-    if (options->kube != NULL && !options->dry_run)
-        r->annotator = annotator_new(options->kube, config_report_on_done, r);
-    timer_init(&r->timer, base, config_report_write, r);
+    *r = (struct config_report){.in = in,
+                                .settings = settings,
+                                .target_count = target_count,
+                                .source_of = source,
+                                .events = events,
+                                .reported = mem_array(target_count, sizeof(r->reported[0])),
+                                .reported_count = target_count};
+    r->origin = by_secret ? mem_printf("%s/%s", settings->config_secret_namespace, settings->config_secret_name)
+                          : mem_strdup(settings->config_file != NULL ? settings->config_file : "templates");
+    for (size_t i = 0; i < METRICS; i++) {
+        cleanup(mem_free_ptr) char *name = mem_printf("haproxy_operator_%s", metric_rows[i].name);
+        r->metrics[i] = metrics_register_whole(in->telemetry->registry, metric_rows[i].type, name, metric_rows[i].help,
+                                               metric_rows[i].labels);
+    }
+    for (size_t i = 0; i < r->reported_count; i++)
+        r->reported[i].counts = true;
+    if (annotates && !settings->dry_run)
+        r->annotator = annotator_new(in->kube, config_report_on_done, r);
+    timer_init(&r->timer, in->base, config_report_write, r);
     backoff_init(&r->backoff, 1000, 60000, 500, backoff_random_seed());
     r->limit.period_ms = DENIED_PAUSE_MS;
     return r;
@@ -459,10 +531,11 @@ void config_report_free(struct config_report *r)
     annotator_free(r->annotator);
     timer_fini(&r->timer);
     config_report_forget_written(r);
-    for (size_t i = 0; i < r->told_count; i++)
-        free(r->told[i].text);
+    for (size_t i = 0; i < r->reported_count; i++)
+        free(r->reported[i].text);
     free(r->source.text);
-    free(r->told);
+    free(r->origin);
+    free(r->reported);
     free(r->hash);
     free(r->written_version);
     free(r);

@@ -132,8 +132,6 @@ void config_trace_render_dropped(struct config_trace *t)
 
 void config_trace_document(struct config_trace *t, const struct document *d, bool used)
 {
-    if (t == NULL)
-        return;
     bool same = str_eq(t->last, d->id) && used, is_rendered = t->rendering != NULL && t->render == NULL;
     free(t->refusal);
     t->refusal = NULL;
@@ -155,11 +153,9 @@ void config_trace_document(struct config_trace *t, const struct document *d, boo
         memcpy(t->last, d->id, sizeof(t->last));
 }
 
-/* Of a render its end is told beside this. */
+/* The end of a render is reported apart from this. */
 void config_trace_refused(struct config_trace *t, const struct error *err)
 {
-    if (t == NULL)
-        return;
     bool news = !str_eq(t->refusal, err->message);
     free(t->refusal);
     t->refusal = mem_strdup(err->message);
@@ -226,7 +222,7 @@ static void config_trace_open(struct config_trace *t, const struct configuration
     timer_set(&t->limit, CHANGE_MAX_MS);
 }
 
-/* Which others there are then is told anew. */
+/* Events say anew which others there are. */
 static void config_trace_forget_ways(struct config_trace *t)
 {
     for (size_t i = 0; i < t->way_count; i++)
@@ -266,15 +262,6 @@ static void config_trace_settle(struct config_trace *t)
     config_trace_end(&t->root, t->result != NULL ? t->result : "unfinished", NULL);
 }
 
-/* Of what is tried again: what was asked for is asked for anew, what was written is still to be seen to run. */
-static void config_trace_failed(struct way *w, const char *why)
-{
-    if (w->step == STEP_RELOAD || w->step == STEP_VERIFY)
-        span_text(w->span, "retry.error", why);
-    else
-        config_trace_step_ends(w, why);
-}
-
 static void config_trace_take_of(struct config_trace *t, struct way *w, const struct configuration_event *e)
 {
     static const char *const results[CONFIGURATION_EVENT_KINDS] = {
@@ -283,7 +270,11 @@ static void config_trace_take_of(struct config_trace *t, struct way *w, const st
         [CONFIGURATION_LOAD_FAILED] = "load_failed", [CONFIGURATION_CANARY_FAILED] = "canary_failed"};
     const char *why = e->error != NULL ? e->error->message : NULL;
     if (configuration_event_failed(e->kind)) {
-        config_trace_failed(w, why != NULL ? why : "");
+        why = why != NULL ? why : "";
+        if (w->step == STEP_RELOAD || w->step == STEP_VERIFY) /* what was written is still to be seen to run */
+            span_text(w->span, "retry.error", why);
+        else /* what was asked for is asked for anew */
+            config_trace_step_ends(w, why);
         return;
     }
     if (results[e->kind] == NULL) {
@@ -320,40 +311,26 @@ static void config_trace_take_of(struct config_trace *t, struct way *w, const st
     config_trace_settle(t);
 }
 
-/* *ret_new: it was none before. */
-static struct way *config_trace_way(struct config_trace *t, size_t number, bool *ret_new)
-{
-    if (number >= t->way_count) {
-        t->ways = mem_resize(t->ways, number + 1, sizeof(t->ways[0]));
-        memset(&t->ways[t->way_count], 0, (number + 1 - t->way_count) * sizeof(t->ways[0]));
-        t->way_count = number + 1;
-    }
-    *ret_new = !t->ways[number].there;
-    t->ways[number].there = true;
-    return &t->ways[number];
-}
-
-static void config_trace_gone(struct config_trace *t, struct way *w)
-{
-    span_text(w->span, "change.result", "gone");
-    config_trace_step_ends(w, NULL);
-    *w = (struct way){.there = false};
-    if (timer_is_set(&t->limit))
-        config_trace_settle(t);
-}
-
 void config_trace_take(struct config_trace *t, const struct configuration_event *e)
 {
-    if (t == NULL)
-        return;
     if (e->kind == CONFIGURATION_CHANGED)
         config_trace_changed(t, e);
     if (e->url == NULL)
         return;
-    bool new;
-    struct way *w = config_trace_way(t, e->target, &new);
+    if (e->target >= t->way_count) {
+        t->ways = mem_resize(t->ways, e->target + 1, sizeof(t->ways[0]));
+        memset(&t->ways[t->way_count], 0, (e->target + 1 - t->way_count) * sizeof(t->ways[0]));
+        t->way_count = e->target + 1;
+    }
+    struct way *w = &t->ways[e->target];
+    bool new = !w->there;
+    w->there = true;
     if (e->kind == CONFIGURATION_GONE) {
-        config_trace_gone(t, w);
+        span_text(w->span, "change.result", "gone");
+        config_trace_step_ends(w, NULL);
+        *w = (struct way){.there = false};
+        if (timer_is_set(&t->limit))
+            config_trace_settle(t);
         return;
     }
     bool begins = e->kind == CONFIGURATION_VALIDATING || e->kind == CONFIGURATION_WRITING;
@@ -368,8 +345,6 @@ void config_trace_take(struct config_trace *t, const struct configuration_event 
 
 void config_trace_stop(struct config_trace *t)
 {
-    if (t == NULL)
-        return;
     config_trace_drop_render(t, "stopped");
     config_trace_end(&t->waits.root, "stopped", NULL);
     config_trace_close(t, "stopped");
@@ -379,8 +354,6 @@ void config_trace_stop(struct config_trace *t)
 
 struct config_trace *config_trace_new(struct event_base *base, struct tracer *tracer, size_t target_count, bool writes)
 {
-    if (tracer == NULL)
-        return NULL;
     struct config_trace *t = mem_alloc(sizeof(*t));
     *t = (struct config_trace){.tracer = tracer,
                                .first_count = target_count,

@@ -7,23 +7,18 @@
 #ifndef DAEMON_CONFIG_CONFIG_TRACE_H
 #define DAEMON_CONFIG_CONFIG_TRACE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include "base/compiler.h"
-
+#include "daemon/daemon.h"
 struct config_trace;
 struct configuration_event;
 struct document;
 struct error;
-struct event_base;
-struct tracer;
 
-/* tracer NULL: NULL, which is allowed in all of these. writes: false with DRY_RUN: a change ends when it is validated. */
+/* tracer NULL: nothing is recorded. writes: false with DRY_RUN: a change ends when it is validated. */
 struct config_trace *config_trace_new(struct event_base *base, struct tracer *tracer, size_t target_count,
                                       bool writes) must_check;
-void config_trace_free(struct config_trace *t); /* before the tracer; ends all spans */
+void config_trace_free(struct config_trace *t); /* before the tracer; ends all spans; NULL is allowed */
 
-/* ---- of the source */
+/* ---- of the source; NULL is allowed in what is of renders */
 
 /* What templates see has changed; of several before the next render, the first is its cause. */
 void config_trace_caused(struct config_trace *t, const char *cause);

@@ -2,24 +2,10 @@
 
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "daemon/source.h"
-#include "host/timer.h"
-#include "kube/informer.h"
-
-struct secret_source {
-    struct source source;
-    char *scope, *field_selector;
-    struct secret_object *object; /* NULL: there is none */
-    struct secret_object *past;   /* as it was when that was taken last; NULL: it is so, or none is kept */
-    bool keeps_past;
-    bool seen;   /* in the list that comes in */
-    bool synced; /* a list was complete */
-    struct timer changed;
-    void (*callback)(void *arg);
-    void *arg;
-};
+#include "haproxy/storage_files.h"
 
 static void secret_source_drop(struct secret_source *s)
 {
@@ -61,7 +47,8 @@ static void secret_sink_keep(void *arg, const char *name)
     ((struct secret_source *)arg)->seen = true;
 }
 
-static void secret_sink_abort(void *arg)
+/* Of abort and forget: what is known stays until there is another list. */
+static void secret_sink_nothing(void *arg)
 {
     (void)arg;
 }
@@ -77,11 +64,6 @@ static bool secret_sink_end(void *arg, size_t *ret_count)
     return changed;
 }
 
-static void secret_sink_forget(void *arg)
-{
-    (void)arg;
-}
-
 /* ---- the informer's callbacks, from inside libcurl's ---- */
 
 static void secret_source_on_changed(void *arg, const char *cause, uint64_t received_us)
@@ -91,11 +73,6 @@ static void secret_source_on_changed(void *arg, const char *cause, uint64_t rece
     (void)received_us;
     if (s->synced)
         timer_set(&s->changed, 0);
-}
-
-static void secret_source_on_moved(void *arg)
-{
-    (void)arg;
 }
 
 static void secret_source_tell(void *arg)
@@ -116,20 +93,17 @@ struct secret_source *secret_source_new(struct event_base *base, struct kube_cli
                                        .put = secret_sink_put,
                                        .remove = secret_sink_remove,
                                        .keep = secret_sink_keep,
-                                       .abort = secret_sink_abort,
+                                       .abort = secret_sink_nothing,
                                        .end = secret_sink_end,
-                                       .forget = secret_sink_forget};
+                                       .forget = secret_sink_nothing};
     s->callback = changed;
     s->arg = arg;
     s->keeps_past = options->keeps_past;
     s->scope = mem_printf("%s/%s", options->namespace, options->name);
     s->field_selector = mem_printf("metadata.name=%s", options->name);
     timer_init(&s->changed, base, secret_source_tell, s);
-    s->source = (struct source){.scope = s->scope,
-                                .telemetry = options->telemetry,
-                                .changed = secret_source_on_changed,
-                                .moved = secret_source_on_moved,
-                                .arg = s};
+    s->source = (struct source){
+        .scope = s->scope, .telemetry = options->telemetry, .changed = secret_source_on_changed, .arg = s};
     const struct informer_options watch = {.resource = options->of,
                                            .namespace = options->namespace,
                                            .field_selector = s->field_selector,
@@ -152,26 +126,6 @@ void secret_source_free(struct secret_source *s)
     free(s);
 }
 
-void secret_source_start(struct secret_source *s)
-{
-    informer_start(s->source.informer);
-}
-
-void secret_source_stop(struct secret_source *s)
-{
-    informer_stop(s->source.informer);
-}
-
-void secret_source_poke(struct secret_source *s)
-{
-    informer_poke(s->source.informer);
-}
-
-const struct secret_object *secret_source_object(const struct secret_source *s)
-{
-    return s->object;
-}
-
 struct secret_object *secret_source_take_past(struct secret_source *s)
 {
     struct secret_object *past = s->past;
@@ -179,17 +133,33 @@ struct secret_object *secret_source_take_past(struct secret_source *s)
     return past;
 }
 
-bool secret_source_synced(const struct secret_source *s)
+/* ---- a certificate ---- */
+
+const struct secret_value *secret_value_of(const struct secret_object *o, const char *key)
 {
-    return s->synced;
+    for (size_t i = 0; i < o->value_count; i++)
+        if (str_eq(o->values[i].key, key))
+            return &o->values[i];
+    return NULL;
 }
 
-struct informer_status secret_source_status(const struct secret_source *s)
+int secret_certificate_add(const struct secret_object *o, const char *name, struct storage_known *known,
+                           struct storage_files *files, struct error *err)
 {
-    return source_status(&s->source);
-}
-
-bool secret_source_ready(const struct secret_source *s, struct checks *checks)
-{
-    return source_ready(&s->source, true, checks);
+    static const char *const keys[] = {"tls.crt", "ca.crt", "tls.key"};
+    cleanup(buf_fini) struct buf pem;
+    buf_init_secret(&pem, 0);
+    if (o == NULL)
+        return error_set(err, ERROR_INVALID, "it does not exist");
+    for (size_t i = 0; i < array_len(keys); i++) {
+        const struct secret_value *v = secret_value_of(o, keys[i]);
+        if (v == NULL && i != 1)
+            return error_set(err, ERROR_INVALID, "it has no key %s", keys[i]);
+        if (v == NULL)
+            continue;
+        buf_addn(&pem, v->bytes, v->len);
+        if (v->len > 0 && v->bytes[v->len - 1] != '\n')
+            buf_add(&pem, "\n");
+    }
+    return storage_files_add_known(files, known, STORAGE_CERTIFICATE, name, buf_str(&pem), pem.len, err);
 }

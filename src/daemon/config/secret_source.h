@@ -1,19 +1,30 @@
-/* One Secret, or a ConfigMap, which is read as one: watched by its name, so that rights by resourceNames are enough. */
+/* One Secret, or a ConfigMap, which is read as one: watched by its name, so that rights by resourceNames are enough. And what a TLS
+ * Secret has, as HAProxy reads a certificate: its chain, then the key. */
 #ifndef DAEMON_SECRET_SOURCE_H
 #define DAEMON_SECRET_SOURCE_H
 
-#include <stdbool.h>
-
-#include "base/log.h"
+#include "daemon/daemon.h"
+#include "daemon/source.h"
+#include "host/timer.h"
 #include "kube/informer.h"
 #include "model/objects.h"
 
-struct checks;
-struct event_base;
-struct kube_client;
 struct kube_resource;
-struct secret_source;
-struct telemetry;
+struct storage_known;
+
+/* To be read by its owner, who starts, stops and pokes its informer. */
+struct secret_source {
+    struct source source;
+    struct secret_object *object; /* NULL: there is none, or it is not known yet; until the loop goes on */
+    struct secret_object *past;   /* as it was when that was taken last; NULL: it is so, or none is kept */
+    bool keeps_past;
+    bool synced; /* a list was complete */
+    bool seen;   /* in the list that comes in */
+    char *scope, *field_selector;
+    struct timer changed;
+    void (*callback)(void *arg);
+    void *arg;
+};
 
 struct secret_source_options {
     const struct kube_resource *of; /* kube_secrets, kube_config_maps */
@@ -29,16 +40,14 @@ struct secret_source *secret_source_new(struct event_base *base, struct kube_cli
                                         void *arg) must_check;
 void secret_source_free(struct secret_source *s); /* NULL is allowed */
 
-void secret_source_start(struct secret_source *s);
-void secret_source_stop(struct secret_source *s);
-void secret_source_poke(struct secret_source *s);
-
-/* NULL: there is none, or it is not known yet. Borrowed until the loop goes on. */
-const struct secret_object *secret_source_object(const struct secret_source *s);
 /* As it was when this was asked last, if it has changed since; else NULL. The caller's (secret_record). */
 struct secret_object *secret_source_take_past(struct secret_source *s) must_check;
-bool secret_source_synced(const struct secret_source *s);
-struct informer_status secret_source_status(const struct secret_source *s);
-bool secret_source_ready(const struct secret_source *s, struct checks *checks);
+
+/* NULL: it has none of that key. */
+const struct secret_value *secret_value_of(const struct secret_object *o, const char *key);
+/* Adds tls.crt, ca.crt (which may be absent) and tls.key as a certificate of that name. o NULL: there is no such Secret.
+ * known: as of storage_files_add_known. ERROR_INVALID: why it is none, "it has no key tls.key". */
+int secret_certificate_add(const struct secret_object *o, const char *name, struct storage_known *known,
+                           struct storage_files *files, struct error *err) must_check;
 
 #endif

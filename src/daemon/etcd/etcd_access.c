@@ -11,7 +11,7 @@
 #include "net/tls_files.h"
 #include "settings/settings.h"
 
-#define FOLLOW_MS 5000 /* how often files are looked at */
+#define FOLLOW_MS 5000 /* how often files are checked */
 
 struct etcd_access {
     struct settings *settings;
@@ -21,22 +21,6 @@ struct etcd_access {
     struct timer follow;
     struct log_limit secret_limit;
 };
-
-static int etcd_access_tls(const struct settings *settings, struct tls_files **ret, struct error *err)
-{
-    const struct settings_etcd *e = &settings->etcd;
-    const struct tls_files_options options = {.peer = "etcd",
-                                              .ca = {.name = "ETCD_CA_FILE", .path = e->ca_file},
-                                              .cert = {.name = "ETCD_CERT_FILE", .path = e->cert_file},
-                                              .key = {.name = "ETCD_KEY_FILE", .path = e->key_file}};
-    bool https = false;
-    *ret = NULL;
-    for (size_t i = 0; i < e->endpoints.count; i++)
-        https = https || str_has_prefix(e->endpoints.list[i], "https://");
-    if (https)
-        *ret = tls_files_new(&options, err);
-    return https && *ret == NULL ? -1 : 0;
-}
 
 static void etcd_access_follow(void *arg)
 {
@@ -62,7 +46,16 @@ struct etcd_access *etcd_access_new(struct event_base *base, struct http *http, 
     a->log = log;
     a->secret_limit.period_ms = 60000;
     timer_init(&a->follow, base, etcd_access_follow, a);
-    if (etcd_access_tls(settings, &a->tls, err) == 0) {
+    const struct tls_files_options tls = {.peer = "etcd",
+                                          .ca = {.name = "ETCD_CA_FILE", .path = e->ca_file},
+                                          .cert = {.name = "ETCD_CERT_FILE", .path = e->cert_file},
+                                          .key = {.name = "ETCD_KEY_FILE", .path = e->key_file}};
+    bool https = false;
+    for (size_t i = 0; i < e->endpoints.count; i++)
+        https = https || str_has_prefix(e->endpoints.list[i], "https://");
+    if (https)
+        a->tls = tls_files_new(&tls, err);
+    if (!https || a->tls != NULL) {
         const struct etcd_client_options options = {.endpoints = e->endpoints.list,
                                                     .endpoint_count = e->endpoints.count,
                                                     .tls = a->tls != NULL ? tls_files_current(a->tls) : NULL,

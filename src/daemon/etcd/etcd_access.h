@@ -2,14 +2,10 @@
 #ifndef DAEMON_ETCD_ETCD_ACCESS_H
 #define DAEMON_ETCD_ETCD_ACCESS_H
 
-#include "base/error.h"
-#include "base/log.h"
+#include "daemon/daemon.h"
 
 struct etcd_access;
 struct etcd_client;
-struct event_base;
-struct http;
-struct settings;
 struct tls_files;
 
 /* All of it borrowed; the password in settings is read again where its file changed. ERROR_INVALID: files that cannot be used. */

@@ -21,7 +21,9 @@
 #define KEEP_ALIVE_MS (ETCD_REPORT_LEASE_S * 1000 / 3)
 
 struct etcd_report {
-    struct etcd_report_options options;
+    const struct daemon *in;
+    struct etcd_client *client;
+    const struct etcd_source *source;
     const struct configuration *configuration; /* NULL: it says nothing */
     struct timer timer;
     struct etcd_call *call; /* one at a time; NULL: none */
@@ -39,30 +41,24 @@ struct etcd_report {
 
 /* ---- what there is to say ---- */
 
-/* The worst of them, and why. */
-static enum load_balancer_state report_judge(const struct configuration_view *v, const char **ret_reason)
-{
-    bool failed = str_eq(v->state, "rejected") || v->failure != NULL || v->withdrawn != NULL || v->away;
-    *ret_reason = v->reason != NULL     ? v->reason
-                  : v->evidence != NULL ? v->evidence
-                  : v->away             ? "HAProxy does not answer"
-                                        : "";
-    return failed                                         ? LOAD_BALANCER_FAILED
-           : str_eq(v->state, "applied") && !v->overtaken ? LOAD_BALANCER_IN_SYNC
-                                                          : LOAD_BALANCER_BEHIND;
-}
-
 static void report_fill(const struct etcd_report *r, struct load_balancer *l)
 {
-    const struct settings *settings = r->options.settings;
+    const struct settings *settings = r->in->settings;
     size_t count = settings_haproxy_count(settings);
     l->name = mem_strdup(r->name);
-    l->version = etcd_source_version(r->options.source);
+    l->version = etcd_source_version(r->source);
     l->haproxies = mem_array(count, sizeof(l->haproxies[0]));
     for (size_t i = 0; i < count; i++) {
-        const char *reason;
+        /* The worst of them, and why. */
         struct configuration_view v = configuration_view(r->configuration, i);
-        enum load_balancer_state state = report_judge(&v, &reason);
+        bool failed = str_eq(v.state, "rejected") || v.failure != NULL || v.withdrawn != NULL || v.away;
+        enum load_balancer_state state = failed                                       ? LOAD_BALANCER_FAILED
+                                         : str_eq(v.state, "applied") && !v.overtaken ? LOAD_BALANCER_IN_SYNC
+                                                                                      : LOAD_BALANCER_BEHIND;
+        const char *reason = v.reason != NULL     ? v.reason
+                             : v.evidence != NULL ? v.evidence
+                             : v.away             ? "HAProxy does not answer"
+                                                  : "";
         const char *runs = v.runs != NULL ? v.runs : "";
         l->haproxies[l->haproxy_count++] = mem_strdup(settings_haproxy_name(settings, i));
         if (i == 0 && strlen(runs) < sizeof(l->sha256))
@@ -75,7 +71,7 @@ static void report_fill(const struct etcd_report *r, struct load_balancer *l)
             l->reason = mem_strdup(state == LOAD_BALANCER_IN_SYNC ? "" : reason);
         }
     }
-    const char *problem = etcd_source_problem(r->options.source);
+    const char *problem = etcd_source_problem(r->source);
     l->accepted = problem == NULL && r->accepted;
     l->refused = mem_strdup(problem == NULL && r->refused != NULL ? r->refused : "");
     if (problem != NULL) {
@@ -83,20 +79,6 @@ static void report_fill(const struct etcd_report *r, struct load_balancer *l)
         free(l->reason);
         l->reason = mem_strdup(problem);
     }
-}
-
-/* Allocates. */
-static char *report_text(struct etcd_report *r)
-{
-    cleanup(load_balancer_fini) struct load_balancer l = {0};
-    struct buf out = {0};
-    report_fill(r, &l);
-    if (r->since_ms == 0 || l.state != r->state)
-        r->since_ms = (int64_t)clock_wall_ms();
-    r->state = l.state;
-    l.since_ms = r->since_ms;
-    load_balancer_print(&l, &out);
-    return buf_take(&out);
 }
 
 /* ---- saying it ---- */
@@ -117,7 +99,7 @@ static void report_rest(struct etcd_report *r, uint64_t ms)
 static void report_fail(struct etcd_report *r, const struct error *err)
 {
     if (!r->failed)
-        log_warn(r->options.log, "cannot write the state of this load balancer to etcd", log_str("key", r->key),
+        log_warn(r->in->log, "cannot write the state of this load balancer to etcd", log_str("key", r->key),
                  log_str("error", err->message));
     r->failed = true;
     r->again = false;
@@ -139,14 +121,6 @@ static void report_on_put(void *arg, bool succeeded, int64_t revision, const str
     r->said = r->to_say;
     r->to_say = NULL;
     report_rest(r, KEEP_ALIVE_MS);
-}
-
-static void report_put(struct etcd_report *r)
-{
-    const struct etcd_put put = {.key = r->key, .value = r->to_say, .value_len = strlen(r->to_say), .lease = r->lease};
-    const struct etcd_txn txn = {.puts = &put, .put_count = 1};
-    report_forget(r); /* it may be carried out, whatever is answered */
-    r->call = etcd_txn(r->options.client, &txn, report_on_put, r);
 }
 
 static void report_on_lease(void *arg, int64_t id, int64_t ttl_s, const struct error *err)
@@ -176,31 +150,43 @@ static void report_go_on(void *arg)
         return;
     if (r->lease == 0) {
         report_forget(r);
-        r->call = etcd_lease_grant(r->options.client, ETCD_REPORT_LEASE_S, report_on_lease, r);
+        r->call = etcd_lease_grant(r->client, ETCD_REPORT_LEASE_S, report_on_lease, r);
         return;
     }
+    cleanup(load_balancer_fini) struct load_balancer l = {0};
+    struct buf text = {0};
+    report_fill(r, &l);
+    if (r->since_ms == 0 || l.state != r->state)
+        r->since_ms = (int64_t)clock_wall_ms();
+    r->state = l.state;
+    l.since_ms = r->since_ms;
+    load_balancer_print(&l, &text);
     free(r->to_say);
-    r->to_say = report_text(r);
+    r->to_say = buf_take(&text);
     uint64_t behind_ms = clock_wall_ms() - (uint64_t)r->since_ms;
-    if (r->state == LOAD_BALANCER_BEHIND && behind_ms < BEHIND_MS && !r->accepted)
+    if (r->state == LOAD_BALANCER_BEHIND && behind_ms < BEHIND_MS && !r->accepted) {
         timer_set(&r->timer, BEHIND_MS - behind_ms);
-    else if (r->said == NULL || !str_eq(r->said, r->to_say))
-        report_put(r);
-    else if (now - r->kept_ms >= KEEP_ALIVE_MS)
-        r->call = etcd_lease_keep_alive(r->options.client, r->lease, report_on_lease, r);
-    else
+    } else if (!str_eq(r->said, r->to_say)) {
+        const struct etcd_put put = {
+            .key = r->key, .value = r->to_say, .value_len = strlen(r->to_say), .lease = r->lease};
+        report_forget(r); /* it may be carried out, whatever is answered */
+        r->call = etcd_txn(r->client, &(struct etcd_txn){.puts = &put, .put_count = 1}, report_on_put, r);
+    } else if (now - r->kept_ms >= KEEP_ALIVE_MS) {
+        r->call = etcd_lease_keep_alive(r->client, r->lease, report_on_lease, r);
+    } else {
         timer_set(&r->timer, KEEP_ALIVE_MS - (now - r->kept_ms));
+    }
 }
 
 /* ---- life ---- */
 
-struct etcd_report *etcd_report_new(struct event_base *base, const struct etcd_report_options *options)
+struct etcd_report *etcd_report_new(const struct daemon *in, struct etcd_client *client,
+                                    const struct etcd_source *source)
 {
     struct etcd_report *r = mem_alloc(sizeof(*r));
-    r->options = *options;
-    r->name = etcd_own_name(options->settings);
-    r->key = etcd_key(options->settings, "status/", r->name);
-    timer_init(&r->timer, base, report_go_on, r);
+    *r = (struct etcd_report){.in = in, .client = client, .source = source, .name = etcd_own_name(in->settings)};
+    r->key = etcd_key(in->settings, "status/", r->name);
+    timer_init(&r->timer, in->base, report_go_on, r);
     return r;
 }
 

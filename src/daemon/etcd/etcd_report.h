@@ -6,7 +6,7 @@
 #ifndef DAEMON_ETCD_ETCD_REPORT_H
 #define DAEMON_ETCD_ETCD_REPORT_H
 
-#include "base/log.h"
+#include "daemon/daemon.h"
 
 #define ETCD_REPORT_LEASE_S 60
 
@@ -15,18 +15,9 @@ struct culprits_verdict;
 struct etcd_client;
 struct etcd_report;
 struct etcd_source;
-struct event_base;
-struct settings;
 
-/* Borrowed. */
-struct etcd_report_options {
-    const struct settings *settings;
-    struct etcd_client *client;
-    const struct etcd_source *source;
-    const struct log *log;
-};
-
-struct etcd_report *etcd_report_new(struct event_base *base, const struct etcd_report_options *options) must_check;
+struct etcd_report *etcd_report_new(const struct daemon *in, struct etcd_client *client,
+                                    const struct etcd_source *source) must_check;
 /* NULL is allowed in all of these. */
 void etcd_report_free(struct etcd_report *r);
 /* This replica leads, and drives that from now on; NULL: no longer, and it says nothing more. */

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "configuration/published.h"
+#include "daemon/config/config_source.h"
 #include "daemon/etcd/etcd_access.h"
 #include "daemon/etcd/publisher_kept.h"
 #include "etcd/client.h"
@@ -23,13 +24,13 @@
 
 struct etcd_source {
     struct etcd_source_options options;
-    struct etcd_source_callbacks callbacks;
-    void *arg;
+    const struct settings *settings;
     struct etcd_watch *watch, *trials;
     char *trial_key;
-    struct timer retry;     /* or to look whether it is still that */
-    unsigned tries;         /* that failed one behind the other */
-    struct etcd_call *call; /* the one that is under way; NULL: none */
+    struct timer retry;                                              /* or to look whether it is still that */
+    unsigned tries;                                                  /* that failed one behind the other */
+    struct etcd_call *call;                                          /* the one that is under way; NULL: none */
+    void (*next)(struct etcd_source *s, const struct etcd_got *got); /* takes what it gets */
     /* What is read. */
     int64_t revision;         /* at which */
     int64_t created, changed; /* of the key then: which value it is */
@@ -49,7 +50,7 @@ struct etcd_source {
 };
 
 static void source_read(struct etcd_source *s);
-static void source_on_trial(void *arg, const struct etcd_got *got, const struct error *err);
+static void source_take_trial(struct etcd_source *s, const struct etcd_got *got);
 static void source_next(struct etcd_source *s);
 
 static void source_clear(struct etcd_source *s)
@@ -67,35 +68,14 @@ static void source_clear(struct etcd_source *s)
 /* What runs stays. It is tried again, and at once when another version comes. */
 static void source_fail(struct etcd_source *s, const struct error *err)
 {
-    struct error told = *err;
+    struct error named = *err;
     source_clear(s);
     timer_set(&s->retry, backoff_limit_ms(RETRY_MIN_MS, RETRY_MAX_MS, s->tries++));
-    (void)error_prefix(&told, "%s", s->options.settings->etcd.path);
-    bool same = s->problem.kind != ERROR_NONE && str_eq(s->problem.message, told.message);
-    s->problem = told;
+    (void)error_prefix(&named, "%s", s->settings->etcd.path);
+    bool same = s->problem.kind != ERROR_NONE && str_eq(s->problem.message, named.message);
+    s->problem = named;
     if (!same)
-        s->callbacks.failed(s->arg, &told);
-}
-
-static void source_take(struct etcd_source *s, const struct buf *text, struct storage_files *files)
-{
-    cleanup(mem_free_ptr) char *origin =
-        s->manifest.version != 0
-            ? mem_printf("etcd, %s, version %llu%s", s->options.settings->etcd.path,
-                         (unsigned long long)s->manifest.version, s->trial ? ", only to be checked" : "")
-            : mem_printf("etcd, %s", s->options.settings->etcd.path);
-    bool look = s->look;
-    s->version = s->manifest.version;
-    s->taken = true;
-    s->tries = 0;
-    error_clear(&s->problem);
-    timer_set(&s->retry, s->trial ? TRIAL_MS : s->options.settings->resync_period_ms);
-    s->tried = s->trial;
-    s->look = false;
-    s->callbacks.made(s->arg, origin, buf_str(text), text->len, files);
-    source_clear(s);
-    if (look)
-        s->call = etcd_get(s->options.client, &(struct etcd_get){.key = s->trial_key}, source_on_trial, s);
+        s->options.failed(s->options.arg, &named);
 }
 
 static void source_refuse(struct etcd_source *s, const char *why)
@@ -103,6 +83,44 @@ static void source_refuse(struct etcd_source *s, const char *why)
     struct error err = {0};
     (void)error_set(&err, ERROR_INVALID, "%s", why);
     source_fail(s, &err);
+}
+
+static void source_on_got(void *arg, const struct etcd_got *got, const struct error *err)
+{
+    struct etcd_source *s = arg;
+    s->call = NULL;
+    if (err != NULL)
+        source_fail(s, err);
+    else
+        s->next(s, got);
+}
+
+static void source_get(struct etcd_source *s, const struct etcd_get *get,
+                       void (*next)(struct etcd_source *s, const struct etcd_got *got))
+{
+    s->next = next;
+    s->call = etcd_get(s->options.client, get, source_on_got, s);
+}
+
+static void source_take(struct etcd_source *s, const struct buf *text, struct storage_files *files)
+{
+    cleanup(mem_free_ptr) char *origin =
+        s->manifest.version != 0
+            ? mem_printf("etcd, %s, version %llu%s", s->settings->etcd.path, (unsigned long long)s->manifest.version,
+                         s->trial ? ", only to be checked" : "")
+            : mem_printf("etcd, %s", s->settings->etcd.path);
+    bool look = s->look;
+    s->version = s->manifest.version;
+    s->taken = true;
+    s->tries = 0;
+    error_clear(&s->problem);
+    timer_set(&s->retry, s->trial ? TRIAL_MS : s->settings->resync_period_ms);
+    s->tried = s->trial;
+    s->look = false;
+    (void)s->options.made(s->options.arg, origin, buf_str(text), text->len, files);
+    source_clear(s);
+    if (look)
+        source_get(s, &(struct etcd_get){.key = s->trial_key}, source_take_trial);
 }
 
 /* All is there. */
@@ -123,29 +141,16 @@ static void source_finish(struct etcd_source *s)
 
 /* ---- parts ---- */
 
-/* Those of the configuration are read only where it is not at its key itself. */
-static size_t source_first_part(const struct etcd_source *s)
-{
-    bool whole = published_is(buf_str(&s->plain), s->plain.len, s->manifest.hash);
-    return whole ? s->manifest.text.count : 0;
-}
-
 static const char *source_part_hash(const struct etcd_source *s)
 {
     const struct published_manifest *m = &s->manifest;
     return s->part < m->text.count ? m->text.list[s->part] : m->files.list[s->part - m->text.count];
 }
 
-static void source_on_part(void *arg, const struct etcd_got *got, const struct error *err)
+static void source_take_part(struct etcd_source *s, const struct etcd_got *got)
 {
-    struct etcd_source *s = arg;
     struct error problem = {0};
     const char *hash = source_part_hash(s);
-    s->call = NULL;
-    if (err != NULL) {
-        source_fail(s, err);
-        return;
-    }
     if (got->count != 1)
         (void)error_set(&problem, ERROR_INVALID, "the part %s is missing in etcd; the producer repairs that", hash);
     else if (!published_is(got->list[0].value, got->list[0].value_len, hash))
@@ -165,82 +170,67 @@ static void source_next(struct etcd_source *s)
         source_finish(s);
         return;
     }
-    cleanup(mem_free_ptr) char *key = etcd_key(s->options.settings, "parts/", source_part_hash(s));
+    cleanup(mem_free_ptr) char *key = etcd_key(s->settings, "parts/", source_part_hash(s));
     const struct etcd_get get = {.key = key}; /* its bytes are always the same */
-    s->call = etcd_get(s->options.client, &get, source_on_part, s);
+    source_get(s, &get, source_take_part);
 }
 
-/* ---- no manifest ---- */
+/* ---- the configuration, then its manifest ---- */
 
-static void source_on_versions(void *arg, const struct etcd_got *got, const struct error *err)
+/* There is no manifest: of an older producer there are no versions, either. */
+static void source_take_versions(struct etcd_source *s, const struct etcd_got *got)
 {
-    struct etcd_source *s = arg;
-    s->call = NULL;
-    if (err != NULL)
-        source_fail(s, err);
-    else if (got->count > 0)
+    if (got->count > 0)
         source_refuse(s, "its manifest in etcd is gone: which files belong to the value is unknown; the producer "
                          "repairs it within its RESYNC_PERIOD");
     else
         source_finish(s);
 }
 
-/* Of an older producer there are no versions, either. */
-static void source_without_manifest(struct etcd_source *s)
-{
-    cleanup(mem_free_ptr) char *key = etcd_key(s->options.settings, "versions/", "");
-    const struct etcd_get get = {.key = key, .prefix = true, .revision = s->revision, .limit = 1, .keys_only = true};
-    s->call = etcd_get(s->options.client, &get, source_on_versions, s);
-}
-
-/* ---- the manifest ---- */
-
-/* Somebody else has written there since. */
-static bool source_is_foreign(const struct etcd_source *s)
-{
-    return !published_is(buf_str(&s->plain), s->plain.len, s->manifest.hash) &&
-           !str_eq(buf_str(&s->plain), PUBLISHED_TOO_LARGE);
-}
-
-static void source_take_manifest(struct etcd_source *s, const struct etcd_kv *kv)
-{
-    struct error err = {0};
-    if (published_manifest_parse(kv->value, kv->value_len, &s->manifest, &err) != 0) {
-        (void)error_prefix(&err, "its manifest in etcd cannot be read");
-        source_fail(s, &err);
-    } else if (source_is_foreign(s)) {
-        source_refuse(s, "its value in etcd does not match its manifest: another writer changed it; the producer "
-                         "repairs it within its RESYNC_PERIOD");
-    } else {
-        s->part = source_first_part(s);
-        source_next(s);
-    }
-}
-
 static void source_on_manifest(void *arg, const struct etcd_got *got, const struct error *err)
 {
     struct etcd_source *s = arg;
+    struct error bad = {0};
     s->call = NULL;
-    if (err != NULL && err->kind == ERROR_GONE)
+    if (err != NULL && err->kind == ERROR_GONE) {
         source_read(s); /* compacted in between */
-    else if (err != NULL)
+        return;
+    }
+    if (err != NULL) {
         source_fail(s, err);
-    else if (got->count == 0)
-        source_without_manifest(s);
-    else
-        source_take_manifest(s, &got->list[0]);
+        return;
+    }
+    if (got->count == 0) {
+        cleanup(mem_free_ptr) char *key = etcd_key(s->settings, "versions/", "");
+        const struct etcd_get get = {
+            .key = key, .prefix = true, .revision = s->revision, .limit = 1, .keys_only = true};
+        source_get(s, &get, source_take_versions);
+        return;
+    }
+    if (published_manifest_parse(got->list[0].value, got->list[0].value_len, &s->manifest, &bad) != 0) {
+        (void)error_prefix(&bad, "its manifest in etcd cannot be read");
+        source_fail(s, &bad);
+        return;
+    }
+    bool whole = published_is(buf_str(&s->plain), s->plain.len, s->manifest.hash);
+    if (!whole && !str_eq(buf_str(&s->plain), PUBLISHED_TOO_LARGE)) {
+        source_refuse(s, "its value in etcd does not match its manifest: another writer changed it; the producer "
+                         "repairs it within its RESYNC_PERIOD");
+        return;
+    }
+    s->part =
+        whole ? s->manifest.text.count : 0; /* parts of the configuration are read where it is not at its key itself */
+    source_next(s);
 }
 
-/* ---- the configuration ---- */
-
-static void source_take_plain(struct etcd_source *s, const struct etcd_kv *kv, int64_t revision)
+static void source_take_value(struct etcd_source *s, const struct etcd_kv *kv, int64_t revision)
 {
     source_clear(s);
     s->revision = revision;
     s->created = kv->create_revision;
     s->changed = kv->mod_revision;
     buf_addn(&s->plain, kv->value, kv->value_len);
-    cleanup(mem_free_ptr) char *key = etcd_key(s->options.settings, "manifest", "");
+    cleanup(mem_free_ptr) char *key = etcd_key(s->settings, "manifest", "");
     const struct etcd_get get = {.key = key, .revision = revision};
     s->call = etcd_get(s->options.client, &get, source_on_manifest, s);
 }
@@ -252,56 +242,41 @@ static void source_none(struct etcd_source *s)
            "stays");
 }
 
-static void source_on_plain(void *arg, const struct etcd_got *got, const struct error *err)
+static void source_take_plain(struct etcd_source *s, const struct etcd_got *got)
 {
-    struct etcd_source *s = arg;
-    s->call = NULL;
-    if (err != NULL) {
-        source_fail(s, err);
-        return;
-    }
     s->revision = got->revision;
     etcd_watch_start(s->watch, s->revision + 1);
     etcd_watch_start(s->trials, s->revision + 1);
     if (got->count == 0)
         source_none(s);
     else
-        source_take_plain(s, &got->list[0], got->revision);
+        source_take_value(s, &got->list[0], got->revision);
 }
 
 static void source_read(struct etcd_source *s)
 {
     source_clear(s);
     s->look = true;
-    const struct etcd_get get = {.key = s->options.settings->etcd.path};
-    s->call = etcd_get(s->options.client, &get, source_on_plain, s);
+    source_get(s, &(struct etcd_get){.key = s->settings->etcd.path}, source_take_plain);
 }
 
 /* ---- whether it is still that ---- */
 
+/* Of a trial: so that one that ended unseen is no longer tried. */
 static void source_on_looked(void *arg, const struct etcd_got *got, const struct error *err)
 {
     struct etcd_source *s = arg;
+    bool same = err != NULL || (s->tried ? got->count > 0
+                                         : got->count == 1 && got->list[0].create_revision == s->created &&
+                                               got->list[0].mod_revision == s->changed);
     s->call = NULL;
-    if (err != NULL ||
-        (got->count == 1 && got->list[0].create_revision == s->created && got->list[0].mod_revision == s->changed))
-        timer_set(&s->retry, s->options.settings->resync_period_ms);
+    if (same)
+        timer_set(&s->retry, s->tried ? TRIAL_MS : s->settings->resync_period_ms);
     else
         source_read(s);
 }
 
-/* So that one that ended unseen is no longer tried. */
-static void source_on_trial_looked(void *arg, const struct etcd_got *got, const struct error *err)
-{
-    struct etcd_source *s = arg;
-    s->call = NULL;
-    if (err == NULL && got->count == 0)
-        source_read(s);
-    else
-        timer_set(&s->retry, TRIAL_MS);
-}
-
-/* A watch does not tell of an etcd that was set back and is further by now than what was read. */
+/* A watch does not notice that etcd was set back and is further by now than what was read. */
 static void source_look(void *arg)
 {
     struct etcd_source *s = arg;
@@ -309,9 +284,9 @@ static void source_look(void *arg)
         source_read(s);
         return;
     }
-    const struct etcd_get get = {.key = s->tried ? s->trial_key : s->options.settings->etcd.path, .keys_only = true};
+    const struct etcd_get get = {.key = s->tried ? s->trial_key : s->settings->etcd.path, .keys_only = true};
     source_clear(s);
-    s->call = etcd_get(s->options.client, &get, s->tried ? source_on_trial_looked : source_on_looked, s);
+    s->call = etcd_get(s->options.client, &get, source_on_looked, s);
 }
 
 /* ---- what changes ---- */
@@ -327,13 +302,13 @@ static void source_on_changed(void *arg, const struct etcd_event *events, size_t
         source_clear(s);
         source_none(s);
     } else {
-        source_take_plain(s, last->kv, last->kv->mod_revision);
+        source_take_value(s, last->kv, last->kv->mod_revision);
     }
 }
 
 /* ---- what is only to be checked ---- */
 
-static void source_take_trial(struct etcd_source *s, const struct etcd_kv *kv)
+static void source_take_trial_manifest(struct etcd_source *s, const struct etcd_kv *kv)
 {
     cleanup(published_manifest_fini) struct published_manifest m = {0};
     if (published_manifest_parse(kv->value, kv->value_len, &m, NULL) != 0 || m.version <= s->version)
@@ -346,14 +321,11 @@ static void source_take_trial(struct etcd_source *s, const struct etcd_kv *kv)
     source_next(s);
 }
 
-static void source_on_trial(void *arg, const struct etcd_got *got, const struct error *err)
+/* Where this read fails, all is read again: otherwise a trial would be missed until another one comes. */
+static void source_take_trial(struct etcd_source *s, const struct etcd_got *got)
 {
-    struct etcd_source *s = arg;
-    s->call = NULL;
-    if (err != NULL) /* none looks for it otherwise until another one comes */
-        source_fail(s, err);
-    else if (got->count == 1)
-        source_take_trial(s, &got->list[0]);
+    if (got->count == 1)
+        source_take_trial_manifest(s, &got->list[0]);
 }
 
 static void source_on_trials_changed(void *arg, const struct etcd_event *events, size_t count, int64_t revision)
@@ -363,18 +335,18 @@ static void source_on_trials_changed(void *arg, const struct etcd_event *events,
     if (events[count - 1].deleted)
         source_read(s);
     else
-        source_take_trial(s, events[count - 1].kv);
+        source_take_trial_manifest(s, events[count - 1].kv);
 }
 
 static void source_on_trials_state(void *arg, bool connected, const struct error *err)
 {
-    (void)arg, (void)connected, (void)err; /* the other watch tells of it */
+    (void)arg, (void)connected, (void)err; /* the other watch reports it */
 }
 
 static void source_on_compacted(void *arg, int64_t compact_revision)
 {
     struct etcd_source *s = arg;
-    log_info(s->options.log, "etcd was compacted after the last read; reading again",
+    log_info(s->options.in->log, "etcd was compacted after the last read; reading again",
              log_int("compact_revision", compact_revision));
     source_read(s);
 }
@@ -383,38 +355,36 @@ static void source_on_state(void *arg, bool connected, const struct error *err)
 {
     struct etcd_source *s = arg;
     if (connected && !s->connected && s->away.kind != ERROR_NONE)
-        log_info(s->options.log, "etcd is followed again", log_str("path", s->options.settings->etcd.path));
+        log_info(s->options.in->log, "etcd is followed again", log_str("path", s->settings->etcd.path));
     if (!connected && s->connected)
-        log_warn(s->options.log, "etcd does not answer; HAProxy keeps its configuration",
-                 log_str("path", s->options.settings->etcd.path), log_str("error", err != NULL ? err->message : NULL));
+        log_warn(s->options.in->log, "etcd does not answer; HAProxy keeps its configuration",
+                 log_str("path", s->settings->etcd.path), log_str("error", err != NULL ? err->message : NULL));
     s->connected = connected;
     s->away = err != NULL ? *err : (struct error){0};
 }
 
 /* ---- life ---- */
 
-struct etcd_source *etcd_source_new(struct event_base *base, const struct etcd_source_options *options,
-                                    const struct etcd_source_callbacks *callbacks, void *arg)
+struct etcd_source *etcd_source_new(const struct etcd_source_options *options)
 {
     static const struct etcd_watch_callbacks watch = {
         .changed = source_on_changed, .compacted = source_on_compacted, .state = source_on_state};
     static const struct etcd_watch_callbacks trials = {
         .changed = source_on_trials_changed, .compacted = source_on_compacted, .state = source_on_trials_state};
+    struct event_base *base = options->in->base;
     struct etcd_source *s = mem_alloc(sizeof(*s));
     s->options = *options;
-    s->callbacks = *callbacks;
-    s->arg = arg;
+    s->settings = options->in->settings;
     timer_init(&s->retry, base, source_look, s);
-    s->watch = etcd_watch_new(base, options->client, options->settings->etcd.path, false, &watch, s);
-    s->trial_key = etcd_key(options->settings, "versions/", KEPT_TRIAL);
+    s->watch = etcd_watch_new(base, options->client, s->settings->etcd.path, false, &watch, s);
+    s->trial_key = etcd_key(s->settings, "versions/", KEPT_TRIAL);
     s->trials = etcd_watch_new(base, options->client, s->trial_key, false, &trials, s);
     return s;
 }
 
-void etcd_source_free(struct etcd_source *s)
+static void etcd_source_free(void *source)
 {
-    if (s == NULL)
-        return;
+    struct etcd_source *s = source;
     source_clear(s);
     etcd_watch_free(s->watch);
     etcd_watch_free(s->trials);
@@ -426,34 +396,26 @@ void etcd_source_free(struct etcd_source *s)
     free(s);
 }
 
-void etcd_source_start(struct etcd_source *s)
+static void etcd_source_stop(void *source)
 {
-    if (s != NULL)
-        source_read(s);
-}
-
-void etcd_source_stop(struct etcd_source *s)
-{
-    if (s == NULL)
-        return;
+    struct etcd_source *s = source;
     source_clear(s);
     timer_cancel(&s->retry);
     etcd_watch_stop(s->watch);
     etcd_watch_stop(s->trials);
 }
 
-void etcd_source_poke(struct etcd_source *s)
+/* Reads it anew. */
+static void etcd_source_poke(void *source)
 {
-    if (s == NULL)
-        return;
+    struct etcd_source *s = source;
     s->tries = 0;
     source_read(s);
 }
 
-bool etcd_source_ready(const struct etcd_source *s, struct checks *checks)
+static bool etcd_source_ready(const void *source, struct checks *checks)
 {
-    if (s == NULL)
-        return true;
+    const struct etcd_source *s = source;
     bool ok = s->taken && s->connected;
     const char *why = !s->taken && s->problem.kind != ERROR_NONE ? s->problem.message
                       : s->away.kind != ERROR_NONE               ? s->away.message
@@ -463,17 +425,24 @@ bool etcd_source_ready(const struct etcd_source *s, struct checks *checks)
     return ok;
 }
 
+const struct source_ops etcd_source_ops = {.free = etcd_source_free,
+                                           .start = etcd_source_poke,
+                                           .stop = etcd_source_stop,
+                                           .poke = etcd_source_poke,
+                                           .ready = etcd_source_ready,
+                                           .may_have_no_files = true};
+
 bool etcd_source_trial(const struct etcd_source *s)
 {
-    return s != NULL && s->trial;
+    return s->trial;
 }
 
 uint64_t etcd_source_version(const struct etcd_source *s)
 {
-    return s != NULL ? s->version : 0;
+    return s->version;
 }
 
 const char *etcd_source_problem(const struct etcd_source *s)
 {
-    return s != NULL && s->problem.kind != ERROR_NONE ? s->problem.message : NULL;
+    return s->problem.kind != ERROR_NONE ? s->problem.message : NULL;
 }

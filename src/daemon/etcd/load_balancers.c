@@ -18,8 +18,8 @@
 #define RETRY_MS 5000
 
 struct load_balancers {
+    const struct daemon *in;
     struct etcd_client *client;
-    const struct log *log;
     char *prefix; /* "PATH/status/" */
     struct etcd_call *call;
     struct etcd_watch *watch;
@@ -28,7 +28,7 @@ struct load_balancers {
     size_t count, size;
     bool too_many; /* logged */
     struct log_limit refused_limit, unreadable_limit;
-    void (*changed)(void *arg); /* NULL: not called */
+    void (*changed)(void *arg);
     void *arg;
 };
 
@@ -78,7 +78,7 @@ static void list_put(struct load_balancers *l, struct load_balancer *one)
     }
     if (l->count == LOAD_BALANCERS_MAX) {
         if (!l->too_many)
-            log_warn(l->log, "there are more load balancers in etcd than are shown",
+            log_warn(l->in->log, "there are more load balancers in etcd than are shown",
                      log_int("shown", LOAD_BALANCERS_MAX));
         l->too_many = true;
         load_balancer_fini(one);
@@ -93,17 +93,6 @@ static void list_put(struct load_balancers *l, struct load_balancer *one)
     l->count++;
 }
 
-/* Once, where it begins to; and not by each of a thousand. */
-static void load_balancers_log_refused(struct load_balancers *l, const struct load_balancer *one)
-{
-    size_t at = list_place(l, one->name);
-    bool before = list_has(l, at, one->name) && !str_empty(l->list[at].refused);
-    if (!str_empty(one->refused) && !before &&
-        log_limit_pass_message(&l->refused_limit, clock_mono_ms(), one->refused, NULL))
-        log_warn(l->log, "a load balancer refuses what is published; it keeps what it runs", log_str("name", one->name),
-                 log_int("version", one->version), log_str("error", one->refused));
-}
-
 /* Its name is that of its key: what its value says counts for nothing there. */
 static void load_balancers_take(struct load_balancers *l, const struct etcd_kv *kv)
 {
@@ -112,21 +101,21 @@ static void load_balancers_take(struct load_balancers *l, const struct etcd_kv *
     const char *name = kv->key + strlen(l->prefix);
     if (load_balancer_parse(kv->value, kv->value_len, &one, &err) != 0) {
         if (log_limit_pass(&l->unreadable_limit, clock_mono_ms(), "", NULL))
-            log_warn(l->log, "cannot read the state of a load balancer in etcd", log_str("key", kv->key),
+            log_warn(l->in->log, "cannot read the state of a load balancer in etcd", log_str("key", kv->key),
                      log_str("error", err.message));
         list_remove(l, name);
         return;
     }
     free(one.name);
     one.name = mem_strdup(name);
-    load_balancers_log_refused(l, &one);
+    /* Logged once, where it begins to refuse; and not by each of a thousand. */
+    size_t at = list_place(l, name);
+    bool before = list_has(l, at, name) && !str_empty(l->list[at].refused);
+    if (!str_empty(one.refused) && !before &&
+        log_limit_pass_message(&l->refused_limit, clock_mono_ms(), one.refused, NULL))
+        log_warn(l->in->log, "a load balancer refuses what is published; it keeps what it runs", log_str("name", name),
+                 log_int("version", one.version), log_str("error", one.refused));
     list_put(l, &one);
-}
-
-static void load_balancers_are_changed(const struct load_balancers *l)
-{
-    if (l->changed != NULL)
-        l->changed(l->arg);
 }
 
 /* ---- etcd ---- */
@@ -135,14 +124,14 @@ static void load_balancers_on_read(void *arg, const struct etcd_got *got, const 
 {
     struct load_balancers *l = arg;
     l->call = NULL;
-    if (err != NULL) { /* what etcd itself says of it is the publisher's to tell */
+    if (err != NULL) { /* the publisher reports what etcd itself says of it */
         timer_set(&l->retry, RETRY_MS);
         return;
     }
     list_clear(l);
     for (size_t i = 0; i < got->count; i++)
         load_balancers_take(l, &got->list[i]);
-    load_balancers_are_changed(l);
+    l->changed(l->arg);
     etcd_watch_start(l->watch, got->revision + 1);
 }
 
@@ -163,7 +152,7 @@ static void load_balancers_on_changed(void *arg, const struct etcd_event *events
             list_remove(l, events[i].kv->key + strlen(l->prefix));
         else
             load_balancers_take(l, events[i].kv);
-    load_balancers_are_changed(l);
+    l->changed(l->arg);
 }
 
 static void load_balancers_on_compacted(void *arg, int64_t compact_revision)
@@ -179,19 +168,18 @@ static void load_balancers_on_state(void *arg, bool connected, const struct erro
 
 /* ---- life ---- */
 
-struct load_balancers *load_balancers_new(struct event_base *base, const struct settings *settings,
-                                          struct etcd_client *client, const struct log *log)
+struct load_balancers *load_balancers_new(const struct daemon *in, struct etcd_client *client,
+                                          void (*changed)(void *arg), void *arg)
 {
     static const struct etcd_watch_callbacks callbacks = {.changed = load_balancers_on_changed,
                                                           .compacted = load_balancers_on_compacted,
                                                           .state = load_balancers_on_state};
     struct load_balancers *l = mem_alloc(sizeof(*l));
-    l->client = client;
-    l->log = log;
+    *l = (struct load_balancers){.in = in, .client = client, .changed = changed, .arg = arg};
     l->refused_limit.period_ms = l->unreadable_limit.period_ms = 60000;
-    l->prefix = etcd_key(settings, "status/", "");
-    timer_init(&l->retry, base, load_balancers_read, l);
-    l->watch = etcd_watch_new(base, client, l->prefix, true, &callbacks, l);
+    l->prefix = etcd_key(in->settings, "status/", "");
+    timer_init(&l->retry, in->base, load_balancers_read, l);
+    l->watch = etcd_watch_new(in->base, client, l->prefix, true, &callbacks, l);
     return l;
 }
 
@@ -208,36 +196,23 @@ void load_balancers_free(struct load_balancers *l)
     free(l);
 }
 
-void load_balancers_listen(struct load_balancers *l, void (*changed)(void *arg), void *arg)
-{
-    l->changed = changed;
-    l->arg = arg;
-}
-
 void load_balancers_start(struct load_balancers *l)
 {
-    if (l != NULL)
-        load_balancers_read(l);
+    load_balancers_read(l);
 }
 
 void load_balancers_stop(struct load_balancers *l)
 {
-    if (l == NULL)
-        return;
     etcd_call_cancel(l->call);
     l->call = NULL;
     etcd_watch_stop(l->watch);
     timer_cancel(&l->retry);
 }
 
-size_t load_balancers_count(const struct load_balancers *l)
+const struct load_balancer *load_balancers_list(const struct load_balancers *l, size_t *ret_count)
 {
-    return l != NULL ? l->count : 0;
-}
-
-const struct load_balancer *load_balancers_at(const struct load_balancers *l, size_t i)
-{
-    return &l->list[i];
+    *ret_count = l->count;
+    return l->list;
 }
 
 enum load_balancer_state load_balancer_stands(const struct load_balancer *l, uint64_t version)
@@ -270,13 +245,12 @@ bool load_balancers_judge(const struct load_balancers *l, uint64_t version, cons
     return true;
 }
 
-void load_balancers_measure(const struct load_balancers *l, uint64_t version, const struct telemetry *t)
+void load_balancers_measure(const struct load_balancers *l, uint64_t version)
 {
     size_t counts[LOAD_BALANCER_STATES] = {0};
-    if (l == NULL)
-        return;
     for (size_t i = 0; i < l->count; i++)
         counts[load_balancer_stands(&l->list[i], version)]++;
     for (unsigned i = 0; i < LOAD_BALANCER_STATES; i++)
-        metric_set(t->load_balancers, (double)counts[i], load_balancer_state_name((enum load_balancer_state)i), NULL);
+        metric_set(l->in->telemetry->load_balancers, (double)counts[i],
+                   load_balancer_state_name((enum load_balancer_state)i), NULL);
 }

@@ -20,7 +20,10 @@
 #define WAIT_MAX_MS 30000
 
 struct publisher {
-    struct publisher_options options;
+    const struct daemon *in;
+    struct etcd_client *client;
+    void (*published)(void *arg); /* NULL: not called */
+    void *arg;
     struct timer timer; /* the next round */
     unsigned tries;     /* that failed one behind the other */
     char *name;         /* of this producer */
@@ -28,8 +31,9 @@ struct publisher {
     struct document *document; /* what the source has; NULL: nothing yet */
     struct error refused;      /* why it has nothing else now; kind NONE: document is that */
     /* A round. */
-    struct etcd_call *call; /* NULL: none is under way */
-    bool again;             /* something came in between */
+    struct etcd_call *call;                                        /* NULL: none is under way */
+    void (*next)(struct publisher *p, const struct etcd_got *got); /* takes what it gets */
+    bool again;                                                    /* something came in between */
     struct publication publication;
     int64_t revision; /* at which all is read */
     struct etcd_compare plain, manifest;
@@ -47,7 +51,6 @@ struct publisher {
     struct error problem;
 };
 
-static void publisher_begin(void *arg);
 static void publisher_put_next(struct publisher *p);
 
 /* The document of this round is only to be checked. */
@@ -58,7 +61,7 @@ static bool publisher_tries(const struct publisher *p)
 
 static char *publisher_part_key(const struct publisher *p)
 {
-    return etcd_key(p->options.settings, "parts/", publication_part(&p->publication, p->part).hash);
+    return etcd_key(p->in->settings, "parts/", publication_part(&p->publication, p->part).hash);
 }
 
 /* ---- the end of a round ---- */
@@ -91,37 +94,54 @@ static void publisher_retry(struct publisher *p)
 
 static void publisher_fail(struct publisher *p, const struct error *err)
 {
-    struct error told = *err;
-    (void)error_prefix(&told, "%s", p->options.settings->etcd.path);
-    bool same = p->problem.kind != ERROR_NONE && str_eq(p->problem.message, told.message);
-    p->problem = told;
+    struct error named = *err;
+    (void)error_prefix(&named, "%s", p->in->settings->etcd.path);
+    bool same = p->problem.kind != ERROR_NONE && str_eq(p->problem.message, named.message);
+    p->problem = named;
     p->in_sync = false;
-    metric_add(p->options.telemetry->publications, 1, "failed", NULL);
+    metric_add(p->in->telemetry->publications, 1, "failed", NULL);
     if (!same)
-        log_error(p->options.log, "the configuration cannot be published", log_str("error", told.message));
+        log_error(p->in->log, "the configuration cannot be published", log_str("error", named.message));
     publisher_retry(p);
+}
+
+static void publisher_on_got(void *arg, const struct etcd_got *got, const struct error *err)
+{
+    struct publisher *p = arg;
+    p->call = NULL;
+    if (err != NULL)
+        publisher_fail(p, err);
+    else
+        p->next(p, got);
+}
+
+static void publisher_get(struct publisher *p, const struct etcd_get *get,
+                          void (*next)(struct publisher *p, const struct etcd_got *got))
+{
+    p->next = next;
+    p->call = etcd_get(p->client, get, publisher_on_got, p);
 }
 
 static void publisher_done(struct publisher *p, uint64_t version, int64_t published_ms)
 {
     if (p->problem.kind != ERROR_NONE)
-        log_info(p->options.log, "etcd works again", log_str("path", p->options.settings->etcd.path));
+        log_info(p->in->log, "etcd works again", log_str("path", p->in->settings->etcd.path));
     error_clear(&p->problem);
     p->in_sync = p->publication.document == p->document; /* else that is the next round's */
     p->version = version;
     p->published_ms = published_ms;
     p->tries = 0;
-    publisher_rest(p, p->options.settings->resync_period_ms);
-    if (p->in_sync && p->options.published != NULL)
-        p->options.published(p->options.arg);
+    publisher_rest(p, p->in->settings->resync_period_ms);
+    if (p->in_sync && p->published != NULL)
+        p->published(p->arg);
 }
 
 /* Another producer was faster: look again. */
 static void publisher_lost(struct publisher *p)
 {
-    log_info(p->options.log, "another producer has written in between; reading again",
-             log_str("path", p->options.settings->etcd.path));
-    metric_add(p->options.telemetry->publications, 1, "conflict", NULL);
+    log_info(p->in->log, "another producer has written in between; reading again",
+             log_str("path", p->in->settings->etcd.path));
+    metric_add(p->in->telemetry->publications, 1, "conflict", NULL);
     publisher_retry(p);
 }
 
@@ -133,7 +153,7 @@ static void publisher_on_cleaned(void *arg, bool succeeded, int64_t revision, co
     (void)succeeded, (void)revision;
     p->call = NULL;
     if (err != NULL) /* it is deleted with the next version */
-        log_warn(p->options.log, "old versions are left in etcd for now", log_str("error", err->message));
+        log_warn(p->in->log, "old versions are left in etcd for now", log_str("error", err->message));
     publisher_done(p, p->version, p->published_ms);
 }
 
@@ -153,28 +173,28 @@ static void publisher_on_committed(void *arg, bool succeeded, int64_t revision, 
         return;
     }
     bool trial = publisher_tries(p);
-    metric_add(p->options.telemetry->publications, 1, "published", NULL);
-    log_info(p->options.log, trial ? "configuration published, only to be checked" : "configuration published",
-             log_str("path", p->options.settings->etcd.path), log_int("version", m->version),
-             log_str("sha256", m->hash), log_int("bytes", m->len), log_int("files", m->file_count),
+    metric_add(p->in->telemetry->publications, 1, "published", NULL);
+    log_info(p->in->log, trial ? "configuration published, only to be checked" : "configuration published",
+             log_str("path", p->in->settings->etcd.path), log_int("version", m->version), log_str("sha256", m->hash),
+             log_int("bytes", m->len), log_int("files", m->file_count),
              log_int("parts", publication_part_count(&p->publication)),
              log_str("source", p->publication.document->origin));
     p->version = m->version;
     p->published_ms = m->published_ms;
-    /* Only as long as that is what was just written: what nothing else can name by now. A trial is one beside the versions. */
+    /* Only as long as that is what was just written: what nothing else can name by now. A trial lies among the versions. */
     const struct published_manifest *newest = kept_newest(&p->kept);
     const struct etcd_compare unchanged[] = {
         {.key = p->manifest_key, .mod_revision = trial ? p->manifest.mod_revision : revision},
         {.key = p->trial_key, .mod_revision = trial ? revision : 0}};
     struct etcd_delete deletes[KEPT_DELETES_MAX];
     bool cleans = !trial || (newest != NULL ? newest->version : 0) == p->there.version;
-    size_t count = cleans ? kept_old(&p->kept, m, p->options.settings->etcd.keep + trial, deletes) : 0;
+    size_t count = cleans ? kept_old(&p->kept, m, p->in->settings->etcd.keep + trial, deletes) : 0;
     const struct etcd_txn txn = {
         .compares = unchanged, .compare_count = array_len(unchanged), .deletes = deletes, .delete_count = count};
     if (count == 0)
         publisher_done(p, p->version, p->published_ms);
     else
-        p->call = etcd_txn(p->options.client, &txn, publisher_on_cleaned, p);
+        p->call = etcd_txn(p->client, &txn, publisher_on_cleaned, p);
 }
 
 static void publisher_commit(struct publisher *p)
@@ -184,7 +204,7 @@ static void publisher_commit(struct publisher *p)
     struct published_manifest *m = &p->publication.manifest;
     size_t compare_count = 3 + kept_compare(&p->kept, m, compares + 3);
     cleanup(buf_fini) struct buf text = {0};
-    const char *cluster = p->options.settings->cluster_name;
+    const char *cluster = p->in->settings->cluster_name;
     m->version = kept_next_version(&p->kept, p->there.version, p->version);
     m->published_ms = (int64_t)clock_wall_ms();
     m->producer = mem_strdup(p->name);
@@ -192,7 +212,7 @@ static void publisher_commit(struct publisher *p)
     published_manifest_print(m, &text);
     bool trial = publisher_tries(p);
     cleanup(mem_free_ptr) char *number = mem_printf("%llu", (unsigned long long)m->version);
-    p->version_key = etcd_key(p->options.settings, "versions/", trial ? KEPT_TRIAL : number);
+    p->version_key = etcd_key(p->in->settings, "versions/", trial ? KEPT_TRIAL : number);
     size_t plain_len;
     const char *plain = publication_plain(&p->publication, &plain_len);
     const struct etcd_put puts[] = {{.key = p->version_key, .value = buf_str(&text), .value_len = text.len},
@@ -205,7 +225,7 @@ static void publisher_commit(struct publisher *p)
                                  .put_count = trial ? 1 : array_len(puts),
                                  .deletes = &ends,
                                  .delete_count = !trial && p->kept.trial_revision != 0 ? 1 : 0};
-    p->call = etcd_txn(p->options.client, &txn, publisher_on_committed, p);
+    p->call = etcd_txn(p->client, &txn, publisher_on_committed, p);
 }
 
 /* ---- parts ---- */
@@ -249,34 +269,22 @@ static void publisher_put(struct publisher *p, int64_t mod_revision)
     const struct etcd_compare same = {.key = key, .mod_revision = mod_revision};
     const struct etcd_put put = {.key = key, .value = part.bytes, .value_len = part.len};
     const struct etcd_txn txn = {.compares = &same, .compare_count = 1, .puts = &put, .put_count = 1};
-    p->call = etcd_txn(p->options.client, &txn, publisher_on_put, p);
+    p->call = etcd_txn(p->client, &txn, publisher_on_put, p);
 }
 
-static void publisher_on_part(void *arg, const struct etcd_got *got, const struct error *err)
+static void publisher_take_part(struct publisher *p, const struct etcd_got *got)
 {
-    struct publisher *p = arg;
     struct publication_part part = publication_part(&p->publication, p->part);
-    p->call = NULL;
-    if (err != NULL) {
-        publisher_fail(p, err);
-    } else if (got->count == 1 && published_is(got->list[0].value, got->list[0].value_len, part.hash)) {
+    if (got->count == 1 && published_is(got->list[0].value, got->list[0].value_len, part.hash)) {
         cleanup(mem_free_ptr) char *key = publisher_part_key(p);
         kept_set_part(&p->kept, key, got->list[0].mod_revision);
         kept_set_part(&p->verified, key, got->list[0].mod_revision);
         p->part++;
         publisher_put_next(p);
     } else {
-        log_warn(p->options.log, "a part in etcd does not match its name; writing it again",
-                 log_str("part", part.hash));
+        log_warn(p->in->log, "a part in etcd does not match its name; writing it again", log_str("part", part.hash));
         publisher_put(p, got->count > 0 ? got->list[0].mod_revision : 0);
     }
-}
-
-/* One whose bytes were not seen, or put, by this daemon is looked at once. */
-static void publisher_verify(struct publisher *p)
-{
-    cleanup(mem_free_ptr) char *key = publisher_part_key(p);
-    p->call = etcd_get(p->options.client, &(struct etcd_get){.key = key}, publisher_on_part, p);
 }
 
 static void publisher_put_next(struct publisher *p)
@@ -289,16 +297,17 @@ static void publisher_put_next(struct publisher *p)
         if (revision == 0 || kept_part_revision(&p->verified, hash) != revision)
             break;
     }
-    if (p->part < count && revision == 0)
+    if (p->part < count && revision == 0) {
         publisher_put(p, 0);
-    else if (p->part < count)
-        publisher_verify(p);
-    else if (!publisher_is_there(p))
+    } else if (p->part < count) { /* bytes that were not seen, or put, by this daemon are read once */
+        cleanup(mem_free_ptr) char *key = publisher_part_key(p);
+        publisher_get(p, &(struct etcd_get){.key = key}, publisher_take_part);
+    } else if (!publisher_is_there(p)) {
         publisher_commit(p);
-    else if (publisher_tries(p))
-        publisher_done(p, p->kept.trial.version, p->kept.trial.published_ms);
-    else
-        publisher_done(p, p->there.version, p->there.published_ms);
+    } else {
+        const struct published_manifest *m = publisher_tries(p) ? &p->kept.trial : &p->there;
+        publisher_done(p, m->version, m->published_ms);
+    }
 }
 
 /* ---- what lies there ---- */
@@ -306,7 +315,7 @@ static void publisher_put_next(struct publisher *p)
 /* A key that holds something else than what a producer of this cluster published. A manifest that was deleted is made anew. */
 static int publisher_refuse_foreign(const struct publisher *p, struct error *err)
 {
-    const char *cluster = p->options.settings->cluster_name;
+    const char *cluster = p->in->settings->cluster_name;
     const struct published_manifest *last = p->there.version != 0 ? &p->there : kept_newest(&p->kept);
     if (p->plain.mod_revision != 0 && last == NULL)
         return error_set(err, ERROR_INVALID,
@@ -321,90 +330,60 @@ static int publisher_refuse_foreign(const struct publisher *p, struct error *err
     return 0;
 }
 
-static void publisher_would(struct publisher *p)
+static void publisher_take_versions(struct publisher *p, const struct etcd_got *got)
 {
+    struct error err = {0};
     const struct published_manifest *m = &p->publication.manifest;
+    kept_take_versions(&p->kept, got);
+    if (publisher_refuse_foreign(p, &err) != 0) {
+        publisher_fail(p, &err);
+        return;
+    }
+    if (!p->in->settings->dry_run) {
+        publisher_put_next(p);
+        return;
+    }
     if (!publisher_is_there(p) && !p->in_sync)
-        log_info(p->options.log, "dry run: the configuration would be published",
-                 log_str("path", p->options.settings->etcd.path), log_str("sha256", m->hash), log_int("bytes", m->len),
+        log_info(p->in->log, "dry run: the configuration would be published",
+                 log_str("path", p->in->settings->etcd.path), log_str("sha256", m->hash), log_int("bytes", m->len),
                  log_int("files", m->file_count));
     publisher_done(p, p->there.version, p->there.published_ms);
 }
 
-static void publisher_judge(struct publisher *p)
+static void publisher_take_parts(struct publisher *p, const struct etcd_got *got)
 {
-    struct error err = {0};
-    if (publisher_refuse_foreign(p, &err) != 0)
-        publisher_fail(p, &err);
-    else if (p->options.settings->dry_run)
-        publisher_would(p);
-    else
-        publisher_put_next(p);
-}
-
-static void publisher_on_versions(void *arg, const struct etcd_got *got, const struct error *err)
-{
-    struct publisher *p = arg;
-    p->call = NULL;
-    if (err != NULL) {
-        publisher_fail(p, err);
-        return;
-    }
-    kept_take_versions(&p->kept, got);
-    publisher_judge(p);
-}
-
-static void publisher_on_parts(void *arg, const struct etcd_got *got, const struct error *err)
-{
-    struct publisher *p = arg;
-    p->call = NULL;
-    if (err != NULL) {
-        publisher_fail(p, err);
-        return;
-    }
     kept_take_parts(&p->kept, got);
     kept_forget_parts(&p->verified, &p->kept);
-    cleanup(mem_free_ptr) char *key = etcd_key(p->options.settings, "versions/", "");
-    const struct etcd_get get = {.key = key, .prefix = true, .revision = p->revision};
-    p->call = etcd_get(p->options.client, &get, publisher_on_versions, p);
+    cleanup(mem_free_ptr) char *key = etcd_key(p->in->settings, "versions/", "");
+    publisher_get(p, &(struct etcd_get){.key = key, .prefix = true, .revision = p->revision}, publisher_take_versions);
 }
 
-static void publisher_on_manifest(void *arg, const struct etcd_got *got, const struct error *err)
+static void publisher_take_manifest(struct publisher *p, const struct etcd_got *got)
 {
-    struct publisher *p = arg;
     struct error bad = {0};
-    p->call = NULL;
     p->manifest = (struct etcd_compare){.key = p->manifest_key};
-    if (err == NULL && got->count > 0) {
+    if (got->count > 0) {
         p->manifest.mod_revision = got->list[0].mod_revision;
-        if (published_manifest_parse(got->list[0].value, got->list[0].value_len, &p->there, &bad) != 0)
+        if (published_manifest_parse(got->list[0].value, got->list[0].value_len, &p->there, &bad) != 0) {
             (void)error_prefix(&bad, "its manifest cannot be read; delete %s, or set another ETCD_PATH",
                                p->manifest_key);
+            publisher_fail(p, &bad);
+            return;
+        }
     }
-    if (err != NULL || bad.kind != ERROR_NONE) {
-        publisher_fail(p, err != NULL ? err : &bad);
-        return;
-    }
-    cleanup(mem_free_ptr) char *key = etcd_key(p->options.settings, "parts/", "");
+    cleanup(mem_free_ptr) char *key = etcd_key(p->in->settings, "parts/", "");
     const struct etcd_get get = {.key = key, .prefix = true, .revision = p->revision, .keys_only = true};
-    p->call = etcd_get(p->options.client, &get, publisher_on_parts, p);
+    publisher_get(p, &get, publisher_take_parts);
 }
 
-static void publisher_on_plain(void *arg, const struct etcd_got *got, const struct error *err)
+static void publisher_take_plain(struct publisher *p, const struct etcd_got *got)
 {
-    struct publisher *p = arg;
-    p->call = NULL;
-    if (err != NULL) {
-        publisher_fail(p, err);
-        return;
-    }
     bool there = got->count > 0;
     p->revision = got->revision;
     p->plain = (struct etcd_compare){.key = p->plain_key, .mod_revision = there ? got->list[0].mod_revision : 0};
     p->plain_len = there ? got->list[0].value_len : 0;
     digest_sha256_hex(there ? got->list[0].value : "", p->plain_len, p->plain_hash);
-    const struct etcd_get get = {.key = p->manifest_key, .revision = p->revision};
-    p->call = etcd_get(p->options.client, &get, publisher_on_manifest, p);
+    publisher_get(p, &(struct etcd_get){.key = p->manifest_key, .revision = p->revision}, publisher_take_manifest);
 }
 
 static void publisher_begin(void *arg)
@@ -418,21 +397,21 @@ static void publisher_begin(void *arg)
         publisher_fail(p, &err);
         return;
     }
-    const struct etcd_get get = {.key = p->plain_key};
-    p->call = etcd_get(p->options.client, &get, publisher_on_plain, p);
+    publisher_get(p, &(struct etcd_get){.key = p->plain_key}, publisher_take_plain);
 }
 
 /* ---- life ---- */
 
-struct publisher *publisher_new(struct event_base *base, const struct publisher_options *options)
+struct publisher *publisher_new(const struct daemon *in, struct etcd_client *client, void (*published)(void *arg),
+                                void *arg)
 {
     struct publisher *p = mem_alloc(sizeof(*p));
-    p->options = *options;
-    p->name = etcd_own_name(options->settings);
-    p->plain_key = mem_strdup(options->settings->etcd.path);
-    p->manifest_key = etcd_key(options->settings, "manifest", "");
-    p->trial_key = etcd_key(options->settings, "versions/", KEPT_TRIAL);
-    timer_init(&p->timer, base, publisher_begin, p);
+    *p = (struct publisher){.in = in, .client = client, .published = published, .arg = arg};
+    p->name = etcd_own_name(in->settings);
+    p->plain_key = mem_strdup(in->settings->etcd.path);
+    p->manifest_key = etcd_key(in->settings, "manifest", "");
+    p->trial_key = etcd_key(in->settings, "versions/", KEPT_TRIAL);
+    timer_init(&p->timer, in->base, publisher_begin, p);
     return p;
 }
 
@@ -452,11 +431,11 @@ void publisher_free(struct publisher *p)
 }
 
 /* A round that is under way ends first: what it has begun is whole then. */
-static void publisher_is_news(struct publisher *p)
+void publisher_poke(struct publisher *p)
 {
-    if (p->call != NULL)
+    if (p != NULL && p->call != NULL)
         p->again = true;
-    else if (p->leads)
+    else if (p != NULL && p->leads)
         timer_set(&p->timer, 0);
 }
 
@@ -466,7 +445,7 @@ void publisher_lead(struct publisher *p, bool leads)
         return;
     p->leads = leads;
     if (leads) {
-        publisher_is_news(p);
+        publisher_poke(p);
         return;
     }
     timer_cancel(&p->timer);
@@ -483,32 +462,13 @@ void publisher_set(struct publisher *p, struct document *d)
     error_clear(&p->refused);
     p->in_sync = false;
     p->tries = 0;
-    publisher_is_news(p);
+    publisher_poke(p);
 }
 
 void publisher_refuse(struct publisher *p, const struct error *err)
 {
     if (p != NULL)
         p->refused = *err;
-}
-
-void publisher_poke(struct publisher *p)
-{
-    if (p != NULL)
-        publisher_is_news(p);
-}
-
-bool publisher_ready(const struct publisher *p, struct checks *checks)
-{
-    if (p == NULL || !p->leads)
-        return true;
-    bool ok = p->in_sync && p->refused.kind == ERROR_NONE;
-    char *why = p->refused.kind != ERROR_NONE   ? mem_strdup(p->refused.message)
-                : p->problem.kind != ERROR_NONE ? mem_strdup(p->problem.message)
-                : ok ? mem_printf("version %llu is published", (unsigned long long)p->version)
-                     : mem_strdup("not published yet");
-    checks_add(checks, ok ? CHECK_OK : CHECK_FAIL, mem_strdup("etcd"), why, NULL);
-    return ok;
 }
 
 struct publisher_view publisher_view(const struct publisher *p)
@@ -521,4 +481,17 @@ struct publisher_view publisher_view(const struct publisher *p)
                                               : p->problem.kind != ERROR_NONE ? p->problem.message
                                                                               : NULL,
                                    .published_ms = p->published_ms};
+}
+
+bool publisher_ready(const struct publisher *p, struct checks *checks)
+{
+    if (p == NULL || !p->leads)
+        return true;
+    bool ok = p->in_sync && p->refused.kind == ERROR_NONE;
+    const char *problem = publisher_view(p).problem;
+    char *why = problem != NULL ? mem_strdup(problem)
+                : ok            ? mem_printf("version %llu is published", (unsigned long long)p->version)
+                                : mem_strdup("not published yet");
+    checks_add(checks, ok ? CHECK_OK : CHECK_FAIL, mem_strdup("etcd"), why, NULL);
+    return ok;
 }

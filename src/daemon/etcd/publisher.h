@@ -8,31 +8,15 @@
 #ifndef DAEMON_ETCD_PUBLISHER_H
 #define DAEMON_ETCD_PUBLISHER_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "daemon/daemon.h"
 
-#include "base/error.h"
-#include "base/log.h"
-
-struct checks;
 struct document;
 struct etcd_client;
-struct event_base;
 struct publisher;
-struct settings;
-struct telemetry;
 
-/* Borrowed. */
-struct publisher_options {
-    const struct settings *settings;
-    struct etcd_client *client;
-    struct telemetry *telemetry;
-    const struct log *log;
-    void (*published)(void *arg); /* what the source has lies there, or is found so; NULL: not called */
-    void *arg;
-};
-
-struct publisher *publisher_new(struct event_base *base, const struct publisher_options *options) must_check;
+/* published: what the source has lies there, or is found so; NULL: not called. */
+struct publisher *publisher_new(const struct daemon *in, struct etcd_client *client, void (*published)(void *arg),
+                                void *arg) must_check;
 /* NULL is allowed in all of these. */
 void publisher_free(struct publisher *p);
 /* This replica leads, and so writes; or no longer. */

@@ -126,21 +126,17 @@ size_t kept_compare(const struct kept *k, const struct published_manifest *m, st
     return count;
 }
 
-static bool kept_is_named(const struct kept *k, size_t versions, const char *hash)
-{
-    for (size_t i = 0; i < versions; i++)
-        if (published_manifest_names(&k->versions[i].manifest, hash))
-            return true;
-    return false;
-}
-
 size_t kept_old(const struct kept *k, const struct published_manifest *m, unsigned keep, struct etcd_delete *ret)
 {
     size_t count = 0, stay = keep - 1 < k->version_count ? keep - 1 : k->version_count;
     for (size_t i = stay; i < k->version_count && count < KEPT_DELETES_MAX; i++)
         ret[count++] = (struct etcd_delete){.key = k->versions[i].key};
-    for (size_t i = 0; i < k->part_count && count < KEPT_DELETES_MAX; i++)
-        if (!published_manifest_names(m, k->parts[i].hash) && !kept_is_named(k, stay, k->parts[i].hash))
+    for (size_t i = 0; i < k->part_count && count < KEPT_DELETES_MAX; i++) {
+        bool named = published_manifest_names(m, k->parts[i].hash);
+        for (size_t v = 0; v < stay && !named; v++)
+            named = published_manifest_names(&k->versions[v].manifest, k->parts[i].hash);
+        if (!named)
             ret[count++] = (struct etcd_delete){.key = k->parts[i].key};
+    }
     return count;
 }

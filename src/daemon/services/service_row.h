@@ -71,4 +71,9 @@ struct service_row_print {
 };
 void service_row_print(const struct service_row *r, const struct service_row_print *how, struct buf *out);
 
+/* The servers that a haproxy.cfg of this program has, for a daemon that starts: its losses are counted from them, and where nothing is
+ * desired they stay. Calls fn for each backend of `text` that has servers, by the lines that service_row_print makes; all other lines are
+ * passed over. What fn gets is valid during the call. */
+void service_recall(const char *text, void (*fn)(void *arg, const struct service_servers *servers), void *arg);
+
 #endif

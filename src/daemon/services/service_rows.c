@@ -10,7 +10,6 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "daemon/mappings.h"
-#include "daemon/services/service_recall.h"
 #include "daemon/services/service_row.h"
 #include "model/cache.h"
 #include "model/service_slices.h"
@@ -34,7 +33,7 @@ struct entry {
 };
 
 /* What was logged last: it is logged again once it is something else, and a minute later at the earliest. */
-struct told {
+struct logged {
     struct log_limit limit;
     char *names; /* NULL: nothing */
     size_t count;
@@ -49,7 +48,7 @@ struct service_rows {
     struct entry *entries; /* by backend */
     uint64_t pass, nodes, now_ms;
     size_t computed; /* in this pass */
-    struct told delayed_told, kept_told;
+    struct logged delayed_logged, kept_logged;
 };
 
 struct service_rows *service_rows_new(const struct settings *settings, const struct cache *nodes,
@@ -64,7 +63,7 @@ struct service_rows *service_rows_new(const struct settings *settings, const str
                                .rules = {.max_loss_percent = plan.max_loss_percent,
                                          .loss_window_ms = plan.loss_window_ms,
                                          .allow_empty = settings->allow_empty}};
-    r->delayed_told.limit.period_ms = r->kept_told.limit.period_ms = REPEAT_LOG_MS;
+    r->delayed_logged.limit.period_ms = r->kept_logged.limit.period_ms = REPEAT_LOG_MS;
     return r;
 }
 
@@ -86,8 +85,8 @@ void service_rows_free(struct service_rows *r)
         return;
     HASH_ITER (hh, r->entries, e, next)
         entry_drop(r, e);
-    free(r->delayed_told.names);
-    free(r->kept_told.names);
+    free(r->delayed_logged.names);
+    free(r->kept_logged.names);
     free(r);
 }
 
@@ -151,19 +150,6 @@ static int order_of_desired(const void *a, const void *b)
     return strcmp(((const struct desired_server *)a)->name, ((const struct desired_server *)b)->name);
 }
 
-/* Its endpoints are not known: kube-proxy may forward from any node, and health checks say which answer. */
-static void desire_every_node(const struct service_rows *r, const struct service_route *route, struct desired *ret)
-{
-    const struct cache *nodes = r->caches.nodes;
-    desired_init(ret);
-    ret->servers = mem_array(cache_count(nodes), sizeof(ret->servers[0]));
-    cache_each(nodes, see_node, &(struct node_search){route, &r->settings->nodes, ret});
-    if (ret->server_count > 1)
-        qsort(ret->servers, ret->server_count, sizeof(ret->servers[0]), order_of_desired);
-    ret->state = ret->server_count > 0 ? DESIRED_OK : DESIRED_EMPTY;
-    ret->paused = route->service->service.paused;
-}
-
 static void desire_by_endpoints(const struct service_rows *r, const struct service_route *route,
                                 struct server_states *states, struct desired *ret)
 {
@@ -187,8 +173,16 @@ static bool desire(const struct service_rows *r, const struct entry *e, const st
     if (ret->state == DESIRED_OK || (r->rules.allow_empty && ret->state == DESIRED_EMPTY) ||
         (e != NULL && !e->row.guess && service_row_is_live(&e->row)))
         return false;
+    /* Its endpoints are not known: kube-proxy may forward from any node, and health checks say which answer. */
+    const struct cache *nodes = r->caches.nodes;
     desired_fini(ret);
-    desire_every_node(r, route, ret);
+    desired_init(ret);
+    ret->servers = mem_array(cache_count(nodes), sizeof(ret->servers[0]));
+    cache_each(nodes, see_node, &(struct node_search){route, &r->settings->nodes, ret});
+    if (ret->server_count > 1)
+        qsort(ret->servers, ret->server_count, sizeof(ret->servers[0]), order_of_desired);
+    ret->state = ret->server_count > 0 ? DESIRED_OK : DESIRED_EMPTY;
+    ret->paused = route->service->service.paused;
     return true;
 }
 
@@ -198,28 +192,6 @@ static bool drains(const struct service_rows *r, const struct service_route *rou
 {
     bool by_endpoints = setting_is_given(r->settings, SETTING(node_mode)) && r->settings->node_mode != NODE_MODE_ALL;
     return by_endpoints || route->service->service.local;
-}
-
-static void entry_compute(struct service_rows *r, struct entry *e, const struct service_route *route)
-{
-    struct desired d;
-    if (!drains(r, route)) {
-        server_states_free(e->states);
-        e->states = NULL;
-    } else if (e->states == NULL) {
-        e->states = server_states_new();
-    }
-    bool guess = desire(r, e, route, e->states, &d);
-    service_row_take(&e->row, e->backend, &d, guess, &r->rules, r->now_ms);
-    desired_fini(&d);
-}
-
-static bool entry_is_fresh(const struct service_rows *r, const struct entry *e, const struct service_route *route,
-                           uint64_t slices)
-{
-    return e->service != NULL && e->nodes == r->nodes && e->slices == slices &&
-           e->node_port == route->port->node_port && (e->row.due_ms == 0 || r->now_ms < e->row.due_ms) &&
-           record_eq(&service_record, e->service, &route->service->service);
 }
 
 static struct entry *entry_need(struct service_rows *r, const char *backend)
@@ -259,10 +231,22 @@ void service_rows_print(void *rows, const struct service_route *route, struct bu
     struct service_rows *r = rows;
     struct entry *e = entry_need(r, route->backend);
     uint64_t slices = service_slices_of(r->slices, route->service->service.name).changed;
-    if (!entry_is_fresh(r, e, route, slices)) {
+    bool fresh = e->service != NULL && e->nodes == r->nodes && e->slices == slices &&
+                 e->node_port == route->port->node_port && (e->row.due_ms == 0 || r->now_ms < e->row.due_ms) &&
+                 record_eq(&service_record, e->service, &route->service->service);
+    if (!fresh) {
         if (e->node_port != 0)
             service_row_renumber(&e->row, e->node_port, route->port->node_port);
-        entry_compute(r, e, route);
+        if (!drains(r, route)) {
+            server_states_free(e->states);
+            e->states = NULL;
+        } else if (e->states == NULL) {
+            e->states = server_states_new();
+        }
+        struct desired d;
+        bool guess = desire(r, e, route, e->states, &d);
+        service_row_take(&e->row, e->backend, &d, guess, &r->rules, r->now_ms);
+        desired_fini(&d);
         size_t bytes;
         free(e->service);
         e->service = record_pack(&service_record, &route->service->service, 0, &bytes);
@@ -280,8 +264,8 @@ void service_rows_print(void *rows, const struct service_route *route, struct bu
 
 /* ---- the end of a pass ---- */
 
-static void tell(struct service_rows *r, struct told *last, struct text_list *list, size_t count, const char *why,
-                 const char *what)
+static void log_names(struct service_rows *r, struct logged *last, struct text_list *list, size_t count,
+                      const char *why, const char *what)
 {
     unsigned before;
     cleanup(mem_free_ptr) char *names = text_list_take(list);
@@ -298,7 +282,7 @@ static void tell(struct service_rows *r, struct told *last, struct text_list *li
     names = NULL;
 }
 
-static void tell_all(struct service_rows *r)
+static void log_all(struct service_rows *r)
 {
     struct text_list delayed = {.between = ", ", .max = NAMES_SHOWN}, kept = delayed;
     const struct loss_limit *first = NULL;
@@ -313,9 +297,9 @@ static void tell_all(struct service_rows *r)
     }
     const struct service_rows_view view = service_rows_view(r);
     cleanup(mem_free_ptr) char *why = first != NULL ? loss_limit_text(first, r->rules.max_loss_percent) : NULL;
-    tell(r, &r->delayed_told, &delayed, view.delayed, why, "too many servers would be removed; removal delayed");
-    tell(r, &r->kept_told, &kept, view.kept, NULL,
-         "no usable endpoint; keeping the last servers, or each node where there were none");
+    log_names(r, &r->delayed_logged, &delayed, view.delayed, why, "too many servers would be removed; removal delayed");
+    log_names(r, &r->kept_logged, &kept, view.kept, NULL,
+              "no usable endpoint; keeping the last servers, or each node where there were none");
 }
 
 void service_rows_end(struct service_rows *r)
@@ -324,7 +308,7 @@ void service_rows_end(struct service_rows *r)
     HASH_ITER (hh, r->entries, e, next)
         if (e->pass != r->pass)
             entry_drop(r, e);
-    tell_all(r);
+    log_all(r);
 }
 
 uint64_t service_rows_due_ms(const struct service_rows *r)

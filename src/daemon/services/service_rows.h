@@ -10,20 +10,12 @@
 #ifndef DAEMON_SERVICES_SERVICE_ROWS_H
 #define DAEMON_SERVICES_SERVICE_ROWS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/compiler.h"
-
-struct buf;
+#include "daemon/daemon.h"
 struct cache;
-struct checks;
 struct log;
 struct service_route;
 struct service_rows;
 struct service_slices;
-struct settings;
 
 /* All borrowed. */
 struct service_rows *service_rows_new(const struct settings *settings, const struct cache *nodes,

@@ -8,7 +8,6 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "daemon/config/secret_certificate.h"
 #include "daemon/config/secret_source.h"
 #include "haproxy/storage_files.h"
 #include "kube/resource.h"
@@ -39,8 +38,8 @@ struct namespace_budget {
 };
 
 struct service_secrets {
-    struct event_base *base;
-    struct service_secrets_options options;
+    const struct daemon *in;
+    struct storage_known *known;
     void (*changed)(void *arg);
     void *arg;
     struct service_secret *all; /* by name */
@@ -48,11 +47,11 @@ struct service_secrets {
     bool complete; /* all were known once */
 };
 
-struct service_secrets *service_secrets_new(struct event_base *base, const struct service_secrets_options *options,
+struct service_secrets *service_secrets_new(const struct daemon *in, struct storage_known *known,
                                             void (*changed)(void *arg), void *arg)
 {
     struct service_secrets *s = mem_alloc(sizeof(*s));
-    *s = (struct service_secrets){.base = base, .options = *options, .changed = changed, .arg = arg};
+    *s = (struct service_secrets){.in = in, .known = known, .changed = changed, .arg = arg};
     return s;
 }
 
@@ -92,14 +91,14 @@ void service_secrets_stop(struct service_secrets *s)
 {
     for (struct service_secret *one = s->all; one != NULL; one = one->hh.next)
         if (one->source != NULL)
-            secret_source_stop(one->source);
+            informer_stop(one->source->source.informer);
 }
 
 void service_secrets_poke(struct service_secrets *s)
 {
     for (struct service_secret *one = s->all; one != NULL; one = one->hh.next)
         if (one->source != NULL)
-            secret_source_poke(one->source);
+            informer_poke(one->source->source.informer);
 }
 
 /* ---- how many a namespace may have ---- */
@@ -117,18 +116,6 @@ enum secret_admission secrets_admit(struct secrets_budget *b, enum secret_found 
     return b->there < SERVICE_SECRETS_MAX ? SECRET_ASKED_LATER : SECRET_TOO_MANY;
 }
 
-static struct secrets_budget *secrets_budget_of(struct service_secrets *s, const char *namespace)
-{
-    struct namespace_budget *b;
-    HASH_FIND_STR(s->budgets, namespace, b);
-    if (b == NULL) {
-        b = mem_alloc(sizeof(*b));
-        b->namespace = mem_strdup(namespace);
-        HASH_ADD_STR(s->budgets, namespace, b);
-    }
-    return &b->count;
-}
-
 /* ---- a composition ---- */
 
 static struct service_secret *service_secrets_find(const struct service_secrets *s, const char *name)
@@ -138,27 +125,23 @@ static struct service_secret *service_secrets_find(const struct service_secrets 
     return one;
 }
 
-/* What runs has its certificate, perhaps. */
-static void service_secret_recall(const struct service_secrets *s, struct service_secret *one)
-{
-    cleanup(mem_free_ptr) char *name = service_secrets_file_name(one->name);
-    buf_init_secret(&one->last, STORAGE_FILE_MAX_BYTES);
-    for (unsigned i = STORAGE_CERTIFICATE; s->options.local != NULL && i < STORAGE_KINDS && one->last.len == 0; i++) {
-        cleanup(mem_free_ptr) char *folder = settings_local_folder(s->options.local, (enum settings_folder)i);
-        cleanup(mem_free_ptr) char *stored = storage_stored_name((enum storage_kind)i, name);
-        cleanup(mem_free_ptr) char *path = mem_printf("%s/%s", folder, stored);
-        if (buf_read_file(&one->last, path) != 0)
-            buf_wipe(&one->last);
-    }
-}
-
+/* What runs has its certificate, perhaps, where HAProxy's files are on this machine. */
 static struct service_secret *service_secrets_add(struct service_secrets *s, const char *name)
 {
+    const struct settings_local *local = &s->in->settings->local;
+    cleanup(mem_free_ptr) char *file = service_secrets_file_name(name);
     struct service_secret *one = mem_alloc(sizeof(*one));
     *one = (struct service_secret){
         .name = mem_strdup(name), .namespace = mem_strndup(name, strcspn(name, "/")), .since_ms = clock_mono_ms()};
     HASH_ADD_STR(s->all, name, one);
-    service_secret_recall(s, one);
+    buf_init_secret(&one->last, STORAGE_FILE_MAX_BYTES);
+    for (unsigned i = STORAGE_CERTIFICATE; local->file != NULL && i < STORAGE_KINDS && one->last.len == 0; i++) {
+        cleanup(mem_free_ptr) char *folder = settings_local_folder(local, (enum settings_folder)i);
+        cleanup(mem_free_ptr) char *stored = storage_stored_name((enum storage_kind)i, file);
+        cleanup(mem_free_ptr) char *path = mem_printf("%s/%s", folder, stored);
+        if (buf_read_file(&one->last, path) != 0)
+            buf_wipe(&one->last);
+    }
     return one;
 }
 
@@ -173,26 +156,25 @@ void service_secrets_begin(struct service_secrets *s)
 
 static bool service_secret_is_read(const struct service_secret *one)
 {
-    return one->source != NULL && secret_source_synced(one->source);
+    return one->source != NULL && one->source->synced;
 }
 
 static enum secret_found service_secret_found(const struct service_secret *one)
 {
     if (service_secret_is_read(one))
-        return secret_source_object(one->source) != NULL ? SECRET_THERE : SECRET_MISSING;
+        return one->source->object != NULL ? SECRET_THERE : SECRET_MISSING;
     return one->missing && clock_mono_ms() - one->since_ms < ASK_AGAIN_MS ? SECRET_MISSING : SECRET_UNKNOWN;
 }
 
 static int service_secret_add_to(const struct service_secrets *s, const struct service_secret *one, const char *name,
                                  struct storage_files *files, struct error *err)
 {
-    const struct secret_object *now = one->source != NULL ? secret_source_object(one->source) : NULL;
+    const struct secret_object *now = one->source != NULL ? one->source->object : NULL;
     if (one->shows_kept || service_secret_found(one) != SECRET_UNKNOWN)
-        return secret_certificate_add(one->shows_kept ? one->kept : now, name, s->options.known, files, err);
+        return secret_certificate_add(one->shows_kept ? one->kept : now, name, s->known, files, err);
     if (one->last.len == 0)
         return error_set(err, ERROR_INVALID, "it cannot be read");
-    return storage_files_add_known(files, s->options.known, STORAGE_CERTIFICATE, name, buf_str(&one->last),
-                                   one->last.len, err);
+    return storage_files_add_known(files, s->known, STORAGE_CERTIFICATE, name, buf_str(&one->last), one->last.len, err);
 }
 
 bool service_secrets_use(struct service_secrets *s, const char *name, const char *namespace, struct buf *why)
@@ -204,7 +186,14 @@ bool service_secrets_use(struct service_secrets *s, const char *name, const char
         one = service_secrets_add(s, name);
     const enum secret_found found = service_secret_found(one);
     if (one->of == NULL) {
-        one->of = secrets_budget_of(s, namespace);
+        struct namespace_budget *b;
+        HASH_FIND_STR(s->budgets, namespace, b);
+        if (b == NULL) {
+            b = mem_alloc(sizeof(*b));
+            b->namespace = mem_strdup(namespace);
+            HASH_ADD_STR(s->budgets, namespace, b);
+        }
+        one->of = &b->count;
         one->admission = secrets_admit(one->of, found);
     }
     if (one->admission == SECRET_TOO_MANY) {
@@ -214,7 +203,7 @@ bool service_secrets_use(struct service_secrets *s, const char *name, const char
     }
     if (found == SECRET_UNKNOWN && one->last.len == 0) {
         const struct informer_status status =
-            one->source != NULL ? secret_source_status(one->source) : (struct informer_status){0};
+            one->source != NULL ? source_status(&one->source->source) : (struct informer_status){0};
         buf_printf(why, "it cannot be read%s%s", status.problem[0] != '\0' ? ": " : " yet", status.problem);
         return false;
     }
@@ -225,20 +214,6 @@ bool service_secrets_use(struct service_secrets *s, const char *name, const char
         buf_printf(why, ", like more than %d others that Services of namespace %s name: it is asked for now and then",
                    SERVICE_SECRETS_MISSING_MAX, namespace);
     return false;
-}
-
-static void service_secret_watch(const struct service_secrets *s, struct service_secret *one)
-{
-    const struct secret_source_options options = {.of = &kube_secrets,
-                                                  .namespace = one->namespace,
-                                                  .name = strchr(one->name, '/') + 1,
-                                                  .keeps_past = true,
-                                                  .telemetry = s->options.telemetry,
-                                                  .log = s->options.log};
-    one->source = secret_source_new(s->base, s->options.kube, &options, s->changed, s->arg);
-    one->since_ms = clock_mono_ms();
-    one->missing = false;
-    secret_source_start(one->source);
 }
 
 void service_secrets_end(struct service_secrets *s)
@@ -254,7 +229,16 @@ void service_secrets_end(struct service_secrets *s)
             one->kept = NULL;
         }
         if (one->admission == SECRET_WATCHED && one->source == NULL) {
-            service_secret_watch(s, one);
+            const struct secret_source_options options = {.of = &kube_secrets,
+                                                          .namespace = one->namespace,
+                                                          .name = strchr(one->name, '/') + 1,
+                                                          .keeps_past = true,
+                                                          .telemetry = s->in->telemetry,
+                                                          .log = s->in->log};
+            one->source = secret_source_new(s->in->base, s->in->kube, &options, s->changed, s->arg);
+            one->since_ms = clock_mono_ms();
+            one->missing = false;
+            informer_start(one->source->source.informer);
         } else if (one->admission != SECRET_WATCHED && one->source != NULL) {
             one->missing = service_secret_found(one) == SECRET_MISSING;
             one->since_ms = clock_mono_ms();
@@ -267,22 +251,16 @@ void service_secrets_end(struct service_secrets *s)
 }
 
 /* Without an answer the first composition is waited for, as what runs may serve it; later it holds up no other. */
-static bool service_secret_settled(const struct service_secret *one, bool complete, uint64_t now_ms)
-{
-    if (service_secret_found(one) != SECRET_UNKNOWN || one->admission == SECRET_TOO_MANY)
-        return true;
-    if (one->source != NULL && secret_source_status(one->source).denied != INFORMER_ALLOWED)
-        return true;
-    bool waits = one->source != NULL && one->last.len == 0 && !complete;
-    return !waits && now_ms - one->since_ms >= READ_WITHIN_MS;
-}
-
 bool service_secrets_settled(struct service_secrets *s)
 {
     uint64_t now_ms = clock_mono_ms();
-    for (const struct service_secret *one = s->all; one != NULL; one = one->hh.next)
-        if (!service_secret_settled(one, s->complete, now_ms))
+    for (const struct service_secret *one = s->all; one != NULL; one = one->hh.next) {
+        bool denied = one->source != NULL && source_status(&one->source->source).denied != INFORMER_ALLOWED;
+        bool waits = one->source != NULL && one->last.len == 0 && !s->complete;
+        if (service_secret_found(one) == SECRET_UNKNOWN && one->admission != SECRET_TOO_MANY && !denied &&
+            (waits || now_ms - one->since_ms < READ_WITHIN_MS))
             return false;
+    }
     s->complete = true;
     return true;
 }
@@ -292,9 +270,9 @@ bool service_secrets_ready(const struct service_secrets *s, struct checks *check
     bool all = true;
     for (const struct service_secret *one = s->all; one != NULL; one = one->hh.next) {
         bool serves = service_secret_is_read(one) || one->last.len > 0;
-        bool denied = one->source != NULL && secret_source_status(one->source).denied != INFORMER_ALLOWED;
+        bool denied = one->source != NULL && source_status(&one->source->source).denied != INFORMER_ALLOWED;
         if (one->source != NULL && (denied ? serves : !s->complete))
-            all = secret_source_ready(one->source, checks) && all;
+            all = source_ready(&one->source->source, true, checks) && all;
     }
     return all;
 }
@@ -302,7 +280,7 @@ bool service_secrets_ready(const struct service_secrets *s, struct checks *check
 uint64_t service_secrets_hash(const struct service_secrets *s, const char *name)
 {
     const struct service_secret *one = service_secrets_find(s, name);
-    const struct secret_object *o = one != NULL && one->source != NULL ? secret_source_object(one->source) : NULL;
+    const struct secret_object *o = one != NULL && one->source != NULL ? one->source->object : NULL;
     uint64_t h = HASH_START;
     for (size_t i = 0; o != NULL && i < o->value_count; i++)
         h = hash_bytes(hash_string(h, o->values[i].key), o->values[i].bytes, o->values[i].len);
@@ -351,14 +329,6 @@ char *service_secrets_file_name(const char *secret)
     return mem_printf(SERVICES_FILES_PREFIX "%.*s_%s.pem", (int)(name - secret), secret, *name != '\0' ? name + 1 : "");
 }
 
-static int service_secrets_add_file(const struct service_secrets *s, const char *secret, struct storage_files *files)
-{
-    const struct service_secret *one = service_secrets_find(s, secret);
-    cleanup(mem_free_ptr) char *name = service_secrets_file_name(secret);
-    struct error err = {0};
-    return one != NULL ? service_secret_add_to(s, one, name, files, &err) : -1;
-}
-
 int service_secrets_add_files(const struct service_secrets *s, const struct services_plan *p,
                               struct storage_files *files)
 {
@@ -371,9 +341,13 @@ int service_secrets_add_files(const struct service_secrets *s, const struct serv
             list[count++] = p->routes[i].options.secret;
     if (count > 0)
         qsort(list, count, sizeof(list[0]), str_order);
-    for (size_t i = 0; i < count && status == 0; i++)
+    for (size_t i = 0; i < count && status == 0; i++) {
+        const struct service_secret *one = service_secrets_find(s, list[i]);
+        cleanup(mem_free_ptr) char *name = service_secrets_file_name(list[i]);
+        struct error err = {0};
         if (i == 0 || !str_eq(list[i - 1], list[i]))
-            status = service_secrets_add_file(s, list[i], files);
+            status = one != NULL ? service_secret_add_to(s, one, name, files, &err) : -1;
+    }
     free(list);
     return status;
 }

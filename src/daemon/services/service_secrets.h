@@ -10,38 +10,17 @@
 #ifndef DAEMON_SERVICES_SERVICE_SECRETS_H
 #define DAEMON_SERVICES_SERVICE_SECRETS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/compiler.h"
-#include "base/log.h"
+#include "daemon/daemon.h"
 
 #define SERVICE_SECRETS_MAX 200        /* that exist, of one namespace */
 #define SERVICE_SECRETS_MISSING_MAX 20 /* that do not, and are watched at once */
 
-struct buf;
-struct checks;
-struct event_base;
-struct kube_client;
 struct service_secrets;
 struct services_plan;
-struct settings_local;
-struct storage_files;
 struct storage_known;
-struct telemetry;
 
-/* Borrowed. */
-struct service_secrets_options {
-    struct kube_client *kube;
-    struct storage_known *known;        /* NULL: certificates are parsed each time */
-    const struct settings_local *local; /* where HAProxy has its files; NULL: not on this machine */
-    struct telemetry *telemetry;
-    const struct log *log;
-};
-
-/* changed: one of them is another one, or has been read; from the loop. */
-struct service_secrets *service_secrets_new(struct event_base *base, const struct service_secrets_options *options,
+/* known: NULL: certificates are parsed each time. changed: one of them is another one, or has been read; from the loop. */
+struct service_secrets *service_secrets_new(const struct daemon *in, struct storage_known *known,
                                             void (*changed)(void *arg), void *arg) must_check;
 void service_secrets_free(struct service_secrets *s); /* NULL is allowed */
 void service_secrets_stop(struct service_secrets *s);

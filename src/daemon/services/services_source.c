@@ -11,18 +11,17 @@
 #include "base/str.h"
 #include "configuration/document.h"
 #include "configuration/file_source.h"
+#include "daemon/config/config_source.h"
 #include "daemon/quarantine.h"
-#include "daemon/services/service_binds.h"
-#include "daemon/services/service_files.h"
-#include "daemon/services/service_report.h"
+#include "daemon/services/service_document.h"
 #include "daemon/services/service_secrets.h"
 #include "daemon/services/service_rows.h"
-#include "daemon/services/slices_sink.h"
 #include "daemon/source.h"
 #include "daemon/state_text.h"
 #include "daemon/template/remarks.h"
 #include "haproxy/storage_files.h"
 #include "host/timer.h"
+#include "json/write.h"
 #include "kube/client.h"
 #include "kube/decode/decode_annotated.h"
 #include "model/service_slices.h"
@@ -34,20 +33,19 @@
 #define REFRACTORY_MS 100
 #define SECRETS_WAIT_MS 200
 #define ORIGIN "annotated Services"
-#define HEADER "# By haproxy-k8s-sync, of annotated Services: what is changed here is lost.\n"
-#define NOTHING "userlist k8s-service_none\n" /* a configuration has a section */
+
+enum watched { SERVICES, NODES, SLICES, WATCHED };
 
 struct services_source {
     struct services_source_options options;
-    struct services_source_callbacks callbacks;
-    void *arg;
+    const struct daemon *in;
+    const struct settings *settings;
     char *prefix_dot; /* "haproxy-kubefigurator." */
     struct annotated_prefixes prefixes;
     struct kube_resource resource;
-    struct source services, nodes, slices;
+    struct source watches[WATCHED];
     struct service_slices *of_slices;
     struct service_rows *rows;
-    struct kube_client_listener listener;
     struct service_secrets *secrets;
     struct service_binds binds; /* of the last composition */
     struct file_source *file;   /* NULL: nothing stands before */
@@ -60,12 +58,12 @@ struct services_source {
     char *given;          /* the text that was given last; NULL: none, or it failed since */
     char given_files[DIGEST_SHA256_HEX_BYTES];
     bool given_trial;
-    char *said; /* why it failed last; NULL: it did not */
+    char *problem; /* why it failed last; NULL: it did not */
     size_t count, served, refused;
     struct service_owners owners; /* of the last composition; */
     struct service_owners next;   /* once that is accepted, where it gives something up; else empty */
     struct cache *kept; /* of annotated_services: as they were when they were accepted, of those that changed since */
-    struct service_report report;
+    struct yyjson_mut_doc *report; /* service_report_new of the last composition */
 };
 
 /* ---- what is there ---- */
@@ -78,6 +76,11 @@ struct services_gathered {
     struct service_owners held; /* namespaces with a Service that is left out */
 };
 
+static struct cache *services_cache(const struct services_source *s)
+{
+    return s->watches[SERVICES].cache;
+}
+
 static void gather(void *arg, const void *object)
 {
     struct services_gathered *g = arg;
@@ -86,7 +89,7 @@ static void gather(void *arg, const void *object)
 
 static struct services_gathered gather_all(const struct services_source *s)
 {
-    const struct cache *c = s->services.cache;
+    const struct cache *c = services_cache(s);
     struct services_gathered g = {.list = mem_array(cache_count(c), sizeof(g.list[0]))};
     cache_each(c, gather, &g);
     return g;
@@ -105,7 +108,7 @@ static void gather_before(const struct services_source *s, struct services_gathe
     g->as_before = mem_array(cache_count(s->kept), sizeof(g->as_before[0]));
     for (size_t i = 0; i < g->count; i++) {
         const struct annotated_service *now = g->list[i], *was = cache_find(s->kept, now->service.name);
-        const enum culprits_form form = quarantine_form(s->options.quarantine, now->service.name);
+        const enum culprits_form form = culprits_form(quarantine_culprits(s->options.quarantine), now->service.name);
         if (form == CULPRITS_LEFT_OUT) {
             cleanup(mem_free_ptr) char *namespace = mem_strndup(now->service.name, strcspn(now->service.name, "/"));
             service_owners_set(&g->held, namespace, "");
@@ -118,25 +121,6 @@ static void gather_before(const struct services_source *s, struct services_gathe
         one->annotation_count = was->annotation_count;
         g->list[i] = one;
     }
-}
-
-/* Last good forms that are none any more. */
-struct services_stale {
-    const struct quarantine *q;
-    const char **names;
-    size_t count;
-};
-
-/* What a print asks for. */
-struct services_asked {
-    struct service_rows *rows;
-    const struct service_paths *paths;
-};
-
-static void print_servers(void *arg, const struct service_route *r, struct buf *out)
-{
-    const struct services_asked *a = arg;
-    service_rows_print(a->rows, r, out);
 }
 
 /* ---- remarks ---- */
@@ -153,8 +137,8 @@ static struct remark remark_of(const struct service *of, char *text)
                            .text = text};
 }
 
-static void tell_remarks(struct services_source *s, const struct services_gathered *services,
-                         const struct services_plan *p)
+static void report_remarks(struct services_source *s, const struct services_gathered *services,
+                           const struct services_plan *p)
 {
     struct remark *list = mem_array(p->remark_count + services->before_count, sizeof(list[0]));
     size_t count = 0;
@@ -175,29 +159,17 @@ static void tell_remarks(struct services_source *s, const struct services_gather
 
 /* ---- from them to a configuration ---- */
 
-static bool services_synced(const struct services_source *s)
-{
-    return source_status(&s->services).synced && source_status(&s->nodes).synced && source_status(&s->slices).synced &&
-           (s->file == NULL || s->before_read);
-}
-
 static bool has_certificate(void *arg, const char *name)
 {
     const struct services_source *s = arg;
-    cleanup(mem_free_ptr) char *path = mem_printf("%s/%s", s->options.settings->services_certificates_dir, name);
+    cleanup(mem_free_ptr) char *path = mem_printf("%s/%s", s->settings->services_certificates_dir, name);
     return access(path, F_OK) == 0;
-}
-
-/* Older consumers take the text alone, and no keys. */
-static bool services_are_published(const struct services_source *s)
-{
-    return s->options.settings->config_target == SETTINGS_TARGET_ETCD;
 }
 
 static bool has_secret(void *arg, const char *name, const char *service, struct buf *why)
 {
     const struct services_source *s = arg;
-    if (services_are_published(s)) {
+    if (s->settings->config_target == SETTINGS_TARGET_ETCD) { /* older consumers take the text alone, and no keys */
         buf_add(why, "keys are not published by etcd; name a file that lies on the load balancers");
         return false;
     }
@@ -214,7 +186,7 @@ static bool is_taken(void *arg, const char *place, uint16_t port, struct buf *by
 static bool is_withheld(void *arg, const char *service, char **ret_why)
 {
     const struct services_source *s = arg;
-    if (quarantine_form(s->options.quarantine, service) != CULPRITS_LEFT_OUT)
+    if (culprits_form(quarantine_culprits(s->options.quarantine), service) != CULPRITS_LEFT_OUT)
         return false;
     *ret_why = quarantine_why(s->options.quarantine, service, false);
     return true;
@@ -222,7 +194,7 @@ static bool is_withheld(void *arg, const char *service, char **ret_why)
 
 static struct services_rules services_rules_of(const struct services_source *s)
 {
-    const struct settings *settings = s->options.settings;
+    const struct settings *settings = s->settings;
     return (struct services_rules){
         .options = {.cluster = settings->cluster_name,
                     .ports = settings->services_ports.list,
@@ -248,73 +220,18 @@ static struct services_rules services_rules_of(const struct services_source *s)
     };
 }
 
-static char *path_of_secret(void *arg, const char *name)
-{
-    const struct services_asked *a = arg;
-    return service_paths_secret(a->paths, name);
-}
-
-/* The operator's default certificate is in each document of a search, also in one without a port that shows it: no object is to blame for it. */
-static void services_print_default(const struct services_source *s, const struct services_plan *p, struct buf *text)
-{
-    const char *certificate = s->options.settings->services_default_certificate;
-    bool shown = certificate == NULL || !quarantine_leaves_any_out(s->options.quarantine);
-    for (size_t i = 0; i < p->frontend_count && !shown; i++)
-        shown = p->frontends[i].served->options.tls && !p->frontends[i].served->redirect;
-    if (!shown)
-        buf_printf(text,
-                   "backend k8s-service_default\n    server certificate 127.0.0.1:1 ssl verify none crt %s disabled\n",
-                   certificate);
-}
-
-/* haproxy.cfg and its files; the certificates of Secrets first, whose paths others have. */
-static int services_make_all(const struct services_source *s, const struct services_plan *p,
-                             struct storage_files *files, struct buf *text)
-{
-    const struct settings *settings = s->options.settings;
-    cleanup(service_paths_fini) struct service_paths paths;
-    service_paths_init(&paths, &settings->local, files);
-    struct services_asked asked = {.rows = s->rows, .paths = &paths};
-    const struct services_print how = {.certificates = settings->services_certificates_dir,
-                                       .maps = services_are_published(s) ? NULL : paths.folders[STORAGE_MAP],
-                                       .lists = paths.folders[STORAGE_GENERAL],
-                                       .default_certificate = settings->services_default_certificate,
-                                       .trusted = settings->trusted_proxies.list,
-                                       .trusted_count = settings->trusted_proxies.count,
-                                       .secret = path_of_secret,
-                                       .servers = print_servers,
-                                       .arg = &asked};
-    int status = service_secrets_add_files(s->secrets, p, files);
-    if (status == 0)
-        status = service_files_add(files, p, &how);
-    if (status == 0) {
-        buf_add(text, buf_str(&s->before));
-        if (text->len > 0 && text->data[text->len - 1] != '\n')
-            buf_add(text, "\n");
-        buf_add(text, s->served == 0 && s->before.len == 0 ? HEADER NOTHING : HEADER);
-        service_rows_begin(s->rows, s->composed_ms);
-        services_plan_print(p, &how, text);
-        services_print_default(s, p, text);
-        service_rows_end(s->rows);
-        log_debug(s->options.log, "configuration made of annotated Services", log_int("ports", s->served),
-                  log_int("computed", service_rows_view(s->rows).computed),
-                  log_us_as_ms("took_ms", clock_mono_us() - s->began_us));
-    }
-    return status;
-}
-
 /* Told once. */
 static void services_fail(struct services_source *s, const char *why)
 {
     struct error err = {0};
-    if (s->said != NULL && str_eq(s->said, why))
+    if (str_eq(s->problem, why))
         return;
-    free(s->said);
-    s->said = mem_strdup(why);
+    free(s->problem);
+    s->problem = mem_strdup(why);
     free(s->given);
     s->given = NULL;
     error_set(&err, ERROR_INVALID, ORIGIN ": %s", why);
-    s->callbacks.failed(s->arg, &err);
+    s->options.failed(s->options.arg, &err);
 }
 
 /* ---- what HAProxy refuses ---- */
@@ -372,7 +289,7 @@ static void services_see(const struct services_source *s, const struct annotated
     const char *name = of->service.name;
     if (!quarantine_see(s->options.quarantine, name, services_hash(s, of)))
         return;
-    const struct annotated_service *was = cache_past(s->services.cache, name);
+    const struct annotated_service *was = cache_past(services_cache(s), name);
     was = was != NULL ? was : of;
     each_secret(s, was, keep_secret);
     cache_put_copy(s->kept, was);
@@ -397,29 +314,27 @@ static void show_kept_secret(const struct services_source *s, const char *secret
     service_secrets_show_kept(s->secrets, secret);
 }
 
+/* Last good forms that are none any more. */
+struct services_stale {
+    const struct quarantine *q;
+    const char **names;
+    size_t count;
+};
+
 static void gather_stale(void *arg, const void *object)
 {
     const struct annotated_service *of = object;
     struct services_stale *stale = arg;
-    if (!quarantine_has_former(stale->q, of->service.name))
+    if (!culprits_has_former(quarantine_culprits(stale->q), of->service.name))
         stale->names[stale->count++] = of->service.name;
-}
-
-static void services_drop_kept(struct services_source *s)
-{
-    struct services_stale stale = {.q = s->options.quarantine,
-                                   .names = mem_array(cache_count(s->kept), sizeof(stale.names[0]))};
-    cache_each(s->kept, gather_stale, &stale);
-    for (size_t i = 0; i < stale.count; i++)
-        (void)cache_delete(s->kept, stale.names[i]);
-    free(stale.names);
 }
 
 /* Whether any is left out. What only a load can refuse is a listener: who brings one is suspected first. */
 static bool services_search(struct services_source *s, const struct services_gathered *services,
                             const struct services_plan *p)
 {
-    quarantine_begin(s->options.quarantine);
+    struct quarantine *q = s->options.quarantine;
+    quarantine_begin(q);
     for (size_t i = 0; i < p->route_count; i++) {
         cleanup(mem_free_ptr) char *at = services_place(&p->routes[i]);
         if (!p->routes[i].refused && service_owners_find(&s->owners, at) == NULL)
@@ -427,11 +342,28 @@ static bool services_search(struct services_source *s, const struct services_gat
     }
     for (size_t i = 0; i < services->count; i++)
         services_see(s, services->list[i]);
-    quarantine_end(s->options.quarantine);
-    cache_forget_past(s->services.cache);
+    quarantine_end(q);
+    cache_forget_past(services_cache(s));
     service_secrets_forget_past(s->secrets);
-    services_drop_kept(s);
-    return quarantine_leaves_any_out(s->options.quarantine);
+    struct services_stale stale = {.q = q, .names = mem_array(cache_count(s->kept), sizeof(stale.names[0]))};
+    cache_each(s->kept, gather_stale, &stale);
+    for (size_t i = 0; i < stale.count; i++)
+        (void)cache_delete(s->kept, stale.names[i]);
+    free(stale.names);
+    return culprits_leaves_any_out(quarantine_culprits(q));
+}
+
+/* The operator's default certificate is in each document of a search, also in one without a port that shows it: no object is to blame for it. */
+static void services_print_default(const struct services_source *s, const struct services_plan *p, struct buf *text)
+{
+    const char *certificate = s->settings->services_default_certificate;
+    bool shown = certificate == NULL || !culprits_leaves_any_out(quarantine_culprits(s->options.quarantine));
+    for (size_t i = 0; i < p->frontend_count && !shown; i++)
+        shown = p->frontends[i].served->options.tls && !p->frontends[i].served->redirect;
+    if (!shown)
+        buf_printf(text,
+                   "backend k8s-service_default\n    server certificate 127.0.0.1:1 ssl verify none crt %s disabled\n",
+                   certificate);
 }
 
 static void services_make(struct services_source *s, const struct services_plan *p)
@@ -439,7 +371,10 @@ static void services_make(struct services_source *s, const struct services_plan 
     cleanup(buf_fini) struct buf text = {0};
     cleanup(storage_files_fini) struct storage_files files = {0};
     char hash[DIGEST_SHA256_HEX_BYTES];
-    if (services_make_all(s, p, &files, &text) != 0) {
+    const struct service_document document = {
+        .settings = s->settings, .secrets = s->secrets, .rows = s->rows, .now_ms = s->composed_ms};
+    buf_add(&text, buf_str(&s->before));
+    if (service_document_make(&document, p, &files, &text) != 0) {
         static const char why[] =
             "their host names, paths and certificates are more than the files of a HAProxy may have; "
             "what runs stays";
@@ -447,12 +382,15 @@ static void services_make(struct services_source *s, const struct services_plan 
         quarantine_refuse(s->options.quarantine, why);
         return;
     }
+    services_print_default(s, p, &text);
+    log_debug(s->in->log, "configuration made of annotated Services", log_int("ports", s->served),
+              log_int("computed", service_rows_view(s->rows).computed),
+              log_us_as_ms("took_ms", clock_mono_us() - s->began_us));
     storage_files_hash(&files, hash);
-    free(s->said);
-    s->said = NULL;
-    bool trial = quarantine_trial(s->options.quarantine);
-    if (s->given != NULL && str_eq(s->given, buf_str(&text)) && str_eq(s->given_files, hash) &&
-        s->given_trial == trial) {
+    free(s->problem);
+    s->problem = NULL;
+    bool trial = culprits_trial(quarantine_culprits(s->options.quarantine));
+    if (str_eq(s->given, buf_str(&text)) && str_eq(s->given_files, hash) && s->given_trial == trial) {
         quarantine_gives(s->options.quarantine, true);
         return;
     }
@@ -460,7 +398,7 @@ static void services_make(struct services_source *s, const struct services_plan 
     free(s->given);
     s->given = mem_strdup(buf_str(&text));
     memcpy(s->given_files, hash, sizeof(hash));
-    if (s->callbacks.made(s->arg, ORIGIN, buf_str(&text), text.len, &files) == 0)
+    if (s->options.made(s->options.arg, ORIGIN, buf_str(&text), text.len, &files) == 0)
         return;
     free(s->given);
     s->given = NULL;
@@ -473,7 +411,7 @@ static void services_keep_owners(struct services_source *s, struct service_owner
     service_owners_print(&s->owners, &before);
     service_owners_print(of, &now);
     service_owners_fini(&s->next);
-    if (quarantine_may_go_back(s->options.quarantine)) {
+    if (culprits_may_go_back(quarantine_culprits(s->options.quarantine))) {
         s->next = *of;
         service_owners_read(&s->owners, buf_str(&now));
         service_owners_read(&s->owners, buf_str(&before));
@@ -484,15 +422,18 @@ static void services_keep_owners(struct services_source *s, struct service_owner
         s->owners = *of;
     }
     *of = (struct service_owners){0};
-    state_text_keep(s->options.settings->state_dir, s->options.state_fd, STATE_HOST_OWNERS, buf_str(&before),
-                    buf_str(&now), s->options.log);
+    state_text_keep(s->settings->state_dir, s->options.state_fd, STATE_HOST_OWNERS, buf_str(&before), buf_str(&now),
+                    s->in->log);
 }
 
 static void services_compose(void *arg)
 {
     struct services_source *s = arg;
-    const struct settings *settings = s->options.settings;
-    if (!services_synced(s))
+    const struct settings *settings = s->settings;
+    for (size_t i = 0; i < WATCHED; i++)
+        if (!source_status(&s->watches[i]).synced)
+            return;
+    if (s->file != NULL && !s->before_read)
         return;
     uint64_t hold_ms = quarantine_hold_ms(s->options.quarantine);
     if (hold_ms > 0) {
@@ -514,7 +455,8 @@ static void services_compose(void *arg)
     services_plan_make((const struct annotated_service *const *)services.list, services.count, &rules, &plan);
     cache_each(s->kept, use_kept_secrets, s);
     service_secrets_end(s->secrets);
-    if (!service_secrets_settled(s->secrets)) { /* it tells when they are read; that they cannot be is seen so */
+    if (!service_secrets_settled(
+            s->secrets)) { /* it calls back when they are read; that they cannot be is noticed so */
         services_plan_fini(&plan);
         gathered_fini(&services);
         timer_set_sooner(&s->compose, SECRETS_WAIT_MS);
@@ -528,15 +470,16 @@ static void services_compose(void *arg)
         rules.held = &services.held;
         services_plan_make((const struct annotated_service *const *)services.list, services.count, &rules, &plan);
     }
-    tell_remarks(s, &services, &plan);
+    report_remarks(s, &services, &plan);
     s->count = services.count;
     s->served = s->refused = 0;
     for (size_t i = 0; i < plan.route_count; i++)
         s->served += !plan.routes[i].refused && !plan.routes[i].redirect;
     for (size_t i = 0; i < plan.remark_count; i++)
         s->refused += plan.remarks[i].refused;
-    service_report_take(&s->report, &plan);
-    if (s->served > 0 || settings->allow_empty || quarantine_trial(s->options.quarantine)) {
+    json_free(s->report);
+    s->report = service_report_new(&plan);
+    if (s->served > 0 || settings->allow_empty || culprits_trial(quarantine_culprits(s->options.quarantine))) {
         services_make(s, &plan);
     } else {
         cleanup(mem_free_ptr) char *why =
@@ -555,49 +498,29 @@ static void services_compose(void *arg)
     timer_set_sooner(&s->compose, settings->resync_period_ms); /* certificates come and go */
 }
 
-static void services_is_changed(struct services_source *s)
+/* ---- what comes ---- */
+
+static void services_is_changed(void *source)
 {
+    struct services_source *s = source;
     uint64_t now = clock_mono_ms(), free_at = s->composed_ms + REFRACTORY_MS;
     timer_set_sooner(&s->compose, s->composed_ms == 0 || now >= free_at ? 0 : free_at - now);
 }
 
-/* ---- what comes ---- */
-
 /* From inside libcurl. */
-static void services_on_object(void *arg, const char *cause)
+static void services_on_object(void *arg, const char *cause, uint64_t received_us)
 {
     struct services_source *s = arg;
-    log_debug(s->options.log, "objects of annotated Services changed", log_str("cause", cause));
-    services_is_changed(s);
-}
-
-static void services_on_changed(void *arg, const char *cause, uint64_t received_us)
-{
     (void)received_us;
-    services_on_object(arg, cause);
-}
-
-static void services_on_secret(void *arg)
-{
-    services_is_changed(arg);
+    log_debug(s->in->log, "objects of annotated Services changed", log_str("cause", cause));
+    services_is_changed(s);
 }
 
 static void services_on_nodes(void *arg, const char *cause, uint64_t received_us)
 {
     struct services_source *s = arg;
-    (void)received_us;
     service_rows_nodes_changed(s->rows);
-    services_on_object(s, cause);
-}
-
-static void services_on_moved(void *arg)
-{
-    (void)arg;
-}
-
-static void services_on_credentials(void *arg)
-{
-    services_source_poke(arg);
+    services_on_object(s, cause, received_us);
 }
 
 static void services_on_file(void *arg, const char *bytes, size_t len, const char *hash, struct storage_files *files)
@@ -615,104 +538,22 @@ static void services_on_file_failed(void *arg, const struct error *err)
     struct services_source *s = arg;
     free(s->given);
     s->given = NULL; /* it is given again once the file can be read */
-    s->callbacks.failed(s->arg, err);
-}
-
-static int services_make_file(struct services_source *s, struct event_base *base, struct error *err)
-{
-    static const struct file_source_callbacks callbacks = {.changed = services_on_file,
-                                                           .failed = services_on_file_failed};
-    const struct settings *settings = s->options.settings;
-    const struct file_source_options options = {.path = settings->config_file,
-                                                .max_bytes = DOCUMENT_MAX_BYTES,
-                                                .reread_ms = settings->resync_period_ms,
-                                                .once = !settings->config_file_watch};
-    if (settings->config_file == NULL)
-        return 0;
-    s->file = file_source_new(base, &options, &callbacks, s, err);
-    return s->file != NULL ? 0 : -1;
-}
-
-/* What runs, where its file is on this machine. Where it cannot be read, or is not ours, nothing is known of before. */
-static void services_recall(struct services_source *s)
-{
-    cleanup(buf_fini) struct buf text;
-    buf_init(&text, DOCUMENT_MAX_BYTES);
-    cleanup(mem_free_ptr) char *owners =
-        state_text_recall(s->options.settings->state_dir, STATE_HOST_OWNERS, s->options.log);
-    service_owners_read(&s->owners, owners);
-    if (s->options.settings->local.file != NULL && buf_read_file(&text, s->options.settings->local.file) == 0)
-        service_rows_recall(s->rows, buf_str(&text));
+    s->options.failed(s->options.arg, err);
 }
 
 /* ---- life ---- */
 
-static void services_watch(struct services_source *s, struct source *of, struct event_base *base,
-                           const struct informer_options *options, const struct informer_sink *sink)
+static void services_source_free(void *source)
 {
-    *of = (struct source){
-        .telemetry = s->options.telemetry, .changed = services_on_changed, .moved = services_on_moved, .arg = s};
-    source_init(of, base, s->options.kube, s->options.log, options, sink);
-}
-
-struct services_source *services_source_new(struct event_base *base, const struct services_source_options *options,
-                                            const struct services_source_callbacks *callbacks, void *arg,
-                                            struct error *err)
-{
-    struct services_source *s = mem_alloc(sizeof(*s));
-    const struct settings *settings = options->settings;
-    s->options = *options;
-    s->callbacks = *callbacks;
-    s->arg = arg;
-    timer_init(&s->compose, base, services_compose, s);
-    s->remarks = remarks_new(REMARKS_OF_ANNOTATIONS, options->log);
-    const struct service_secrets_options secrets = {.kube = options->kube,
-                                                    .known = options->known,
-                                                    .local = settings->local.file != NULL ? &settings->local : NULL,
-                                                    .telemetry = options->telemetry,
-                                                    .log = options->log};
-    s->secrets = service_secrets_new(base, &secrets, services_on_secret, s);
-    if (services_make_file(s, base, err) != 0) {
-        services_source_free(s);
-        return NULL;
-    }
-    s->prefix_dot = mem_printf("%s.", settings->annotation_prefix);
-    s->prefixes = (struct annotated_prefixes){{SERVICES_OWN_PREFIX, s->prefix_dot}};
-    s->resource = kube_annotated_services(&s->prefixes);
-    const struct informer_options services = {.resource = &s->resource, .label_selector = settings->services_label},
-                                  nodes = {.resource = &kube_nodes, .label_selector = settings->nodes_watched},
-                                  slices = {.resource = &kube_service_slices};
-    s->of_slices = service_slices_new();
-    const struct informer_sink sink = slices_sink(s->of_slices);
-    services_watch(s, &s->services, base, &services, NULL);
-    services_watch(s, &s->nodes, base, &nodes, NULL);
-    services_watch(s, &s->slices, base, &slices, &sink);
-    s->nodes.changed = services_on_nodes;
-    s->kept = cache_new(&annotated_service_record);
-    if (options->quarantine != NULL)
-        cache_keep_past(s->services.cache);
-    quarantine_listen(options->quarantine, services_on_secret, s);
-    s->rows = service_rows_new(settings, s->nodes.cache, s->of_slices, options->log);
-    s->listener = (struct kube_client_listener){.on_credentials = services_on_credentials, .arg = s};
-    kube_client_on_credentials(options->kube, &s->listener);
-    return s;
-}
-
-void services_source_free(struct services_source *s)
-{
-    if (s == NULL)
-        return;
-    if (s->prefix_dot != NULL)
-        kube_client_forget_listener(&s->listener);
+    struct services_source *s = source;
     service_rows_free(s->rows);
-    source_fini(&s->services);
-    source_fini(&s->nodes);
-    source_fini(&s->slices);
+    for (size_t i = 0; i < WATCHED; i++)
+        source_fini(&s->watches[i]);
     service_slices_free(s->of_slices);
     file_source_free(s->file);
     service_secrets_free(s->secrets);
     service_binds_fini(&s->binds);
-    service_report_fini(&s->report);
+    json_free(s->report);
     remarks_free(s->remarks);
     service_owners_fini(&s->owners);
     service_owners_fini(&s->next);
@@ -721,57 +562,105 @@ void services_source_free(struct services_source *s)
     buf_fini(&s->before);
     free(s->prefix_dot);
     free(s->given);
-    free(s->said);
+    free(s->problem);
     free(s);
 }
 
-void services_source_start(struct services_source *s)
+/* What runs, where its file is on this machine. Where it cannot be read, or is not this program's, nothing is known of before. */
+static void services_source_start(void *source)
 {
-    if (s == NULL)
-        return;
-    services_recall(s);
+    struct services_source *s = source;
+    cleanup(buf_fini) struct buf text;
+    buf_init(&text, DOCUMENT_MAX_BYTES);
+    cleanup(mem_free_ptr) char *owners = state_text_recall(s->settings->state_dir, STATE_HOST_OWNERS, s->in->log);
+    service_owners_read(&s->owners, owners);
+    if (s->settings->local.file != NULL && buf_read_file(&text, s->settings->local.file) == 0)
+        service_rows_recall(s->rows, buf_str(&text));
     if (s->file != NULL)
         file_source_start(s->file);
-    informer_start(s->services.informer);
-    informer_start(s->nodes.informer);
-    informer_start(s->slices.informer);
+    for (size_t i = 0; i < WATCHED; i++)
+        informer_start(s->watches[i].informer);
 }
 
-void services_source_stop(struct services_source *s)
+static void services_source_stop(void *source)
 {
-    if (s == NULL)
-        return;
+    struct services_source *s = source;
     timer_cancel(&s->compose);
-    informer_stop(s->services.informer);
-    informer_stop(s->nodes.informer);
+    for (size_t i = 0; i < WATCHED; i++)
+        informer_stop(s->watches[i].informer);
     service_secrets_stop(s->secrets);
-    informer_stop(s->slices.informer);
 }
 
-void services_source_poke(struct services_source *s)
+static void services_source_poke(void *source)
 {
-    if (s == NULL)
-        return;
+    struct services_source *s = source;
     if (s->file != NULL)
         file_source_poke(s->file);
-    informer_poke(s->services.informer);
-    informer_poke(s->nodes.informer);
+    for (size_t i = 0; i < WATCHED; i++)
+        informer_poke(s->watches[i].informer);
     service_secrets_poke(s->secrets);
-    informer_poke(s->slices.informer);
     services_is_changed(s);
 }
 
-void services_source_tell_to(struct services_source *s, struct events *events)
+struct services_source *services_source_new(const struct services_source_options *options, struct error *err)
 {
-    if (s != NULL)
-        remarks_tell_to(s->remarks, events);
+    static const struct file_source_callbacks of_file = {.changed = services_on_file,
+                                                         .failed = services_on_file_failed};
+    const struct daemon *in = options->in;
+    const struct settings *settings = in->settings;
+    const struct file_source_options file = {.path = settings->config_file,
+                                             .max_bytes = DOCUMENT_MAX_BYTES,
+                                             .reread_ms = settings->resync_period_ms,
+                                             .once = !settings->config_file_watch};
+    struct services_source *s = mem_alloc(sizeof(*s));
+    *s = (struct services_source){.options = *options, .in = in, .settings = settings};
+    if (settings->config_file != NULL && (s->file = file_source_new(in->base, &file, &of_file, s, err)) == NULL) {
+        free(s);
+        return NULL;
+    }
+    timer_init(&s->compose, in->base, services_compose, s);
+    s->remarks = remarks_new(REMARKS_OF_ANNOTATIONS, in->log);
+    s->secrets = service_secrets_new(in, options->known, services_is_changed, s);
+    s->prefix_dot = mem_printf("%s.", settings->annotation_prefix);
+    s->prefixes = (struct annotated_prefixes){{SERVICES_OWN_PREFIX, s->prefix_dot}};
+    s->resource = kube_annotated_services(&s->prefixes);
+    s->of_slices = service_slices_new();
+    const struct informer_sink sink = {.arg = s->of_slices,
+                                       .begin = service_slices_begin,
+                                       .put = service_slices_put,
+                                       .remove = service_slices_delete,
+                                       .keep = service_slices_keep,
+                                       .abort = service_slices_abort,
+                                       .end = service_slices_end,
+                                       .forget = service_slices_forget};
+    const struct informer_options watches[WATCHED] = {
+        [SERVICES] = {.resource = &s->resource, .label_selector = settings->services_label},
+        [NODES] = {.resource = &kube_nodes, .label_selector = settings->nodes_watched},
+        [SLICES] = {.resource = &kube_service_slices}};
+    for (size_t i = 0; i < WATCHED; i++) {
+        s->watches[i] = (struct source){
+            .telemetry = in->telemetry, .changed = i == NODES ? services_on_nodes : services_on_object, .arg = s};
+        source_init(&s->watches[i], in->base, in->kube, in->log, &watches[i], i == SLICES ? &sink : NULL);
+    }
+    s->kept = cache_new(&annotated_service_record);
+    s->report = service_report_new(&(struct services_plan){0});
+    if (options->quarantine != NULL)
+        cache_keep_past(services_cache(s));
+    quarantine_listen(options->quarantine, services_is_changed, s);
+    s->rows = service_rows_new(settings, s->watches[NODES].cache, s->of_slices, in->log);
+    return s;
 }
 
-void services_source_measure(const struct services_source *s)
+static void services_source_lead(void *source, bool leads, struct events *events)
 {
-    if (s == NULL)
-        return;
-    struct metric *ports = s->options.telemetry->annotated_ports;
+    (void)leads;
+    remarks_tell_to(((struct services_source *)source)->remarks, events);
+}
+
+static void services_source_measure(const void *source)
+{
+    const struct services_source *s = source;
+    struct metric *ports = s->in->telemetry->annotated_ports;
     const struct service_rows_view rows = service_rows_view(s->rows);
     metric_set(ports, (double)s->served, "served", NULL);
     metric_set(ports, (double)s->refused, "refused", NULL);
@@ -779,17 +668,26 @@ void services_source_measure(const struct services_source *s)
     metric_set(ports, (double)rows.kept, "no_endpoint", NULL);
 }
 
-bool services_source_ready(const struct services_source *s, struct checks *checks)
+static bool services_source_ready(const void *source, struct checks *checks)
 {
-    if (s == NULL)
-        return true;
-    bool all = source_ready(&s->services, true, checks);
-    all = source_ready(&s->nodes, true, checks) && all;
-    all = source_ready(&s->slices, true, checks) && all;
+    const struct services_source *s = source;
+    bool all = true;
+    for (size_t i = 0; i < WATCHED; i++)
+        all = source_ready(&s->watches[i], true, checks) && all;
     all = service_secrets_ready(s->secrets, checks) && all;
     service_rows_check(s->rows, checks);
     return all;
 }
+
+const struct source_ops services_source_ops = {.free = services_source_free,
+                                               .start = services_source_start,
+                                               .stop = services_source_stop,
+                                               .poke = services_source_poke,
+                                               .lead = services_source_lead,
+                                               .measure = services_source_measure,
+                                               .ready = services_source_ready};
+
+/* ---- for people ---- */
 
 struct services_view services_source_view(const struct services_source *s)
 {
@@ -797,9 +695,9 @@ struct services_view services_source_view(const struct services_source *s)
     return (struct services_view){.services = s->count,
                                   .served = s->served,
                                   .refused = s->refused,
-                                  .report = &s->report,
+                                  .report = s->report,
                                   .remarks = s->remarks,
-                                  .problem = s->said,
+                                  .problem = s->problem,
                                   .no_endpoint = rows.kept,
                                   .delayed = rows.delayed};
 }

@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/settings.h"
-#include "daemon/certificates.h"
 #include "daemon/clients.h"
 #include "report/history.h"
 #include "json/write.h"
@@ -18,11 +17,12 @@
 #include "daemon/sources.h"
 #include "report/checks.h"
 #include "daemon/status/status_parts.h"
-#include "daemon/status/status_since.h"
 #include "daemon/targets.h"
+#include "servers/desired/desired.h"
 
 struct status {
-    struct status_options options;
+    const struct daemon *in;
+    struct status_parts of;
     const struct desired **desired; /* shared; mappings->count; NULL: not computed yet */
     uint64_t started_mono_ms;
     int64_t started_wall_ms;
@@ -39,17 +39,19 @@ static void on_history(void *arg, const struct history_entry *e)
     s->changed(s->arg);
 }
 
-struct status *status_new(const struct status_options *options, void (*changed)(void *arg), void *arg)
+struct status *status_new(const struct daemon *in, const struct status_parts *parts, void (*changed)(void *arg),
+                          void *arg)
 {
     struct status *s = mem_alloc(sizeof(*s));
-    s->options = *options;
-    s->changed = changed;
-    s->arg = arg;
-    s->decided = (struct history_listener){.added = on_history, .arg = s};
-    history_listen(options->history, &s->decided);
-    s->desired = mem_array(options->mappings->count, sizeof(s->desired[0]));
-    s->started_mono_ms = clock_mono_ms();
-    s->started_wall_ms = (int64_t)clock_wall_ms();
+    *s = (struct status){.in = in,
+                         .of = *parts,
+                         .desired = mem_array(parts->mappings->count, sizeof(s->desired[0])),
+                         .started_mono_ms = clock_mono_ms(),
+                         .started_wall_ms = (int64_t)clock_wall_ms(),
+                         .decided = {.added = on_history, .arg = s},
+                         .changed = changed,
+                         .arg = arg};
+    history_listen(in->history, &s->decided);
     return s;
 }
 
@@ -58,7 +60,7 @@ void status_free(struct status *s)
     if (s == NULL)
         return;
     history_forget_listener(&s->decided);
-    for (size_t i = 0; i < s->options.mappings->count; i++)
+    for (size_t i = 0; i < s->of.mappings->count; i++)
         desired_unref(s->desired[i]);
     status_since_fini(&s->since);
     free(s->desired);
@@ -79,6 +81,132 @@ void status_take(struct status *s, size_t mapping, const struct desired *desired
     s->changed(s->arg);
 }
 
+/* ---- since when a check fails ---- */
+
+uint64_t status_since_of(const struct status_since *s, const struct check *c)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->list[i].state == c->state && str_eq(s->list[i].name, c->name))
+            return s->list[i].since_ms;
+    return 0;
+}
+
+uint64_t status_since_oldest(const struct status_since *s, enum check_state state)
+{
+    uint64_t oldest = 0;
+    for (size_t i = 0; i < s->count; i++)
+        if (s->list[i].state == state && (oldest == 0 || s->list[i].since_ms < oldest))
+            oldest = s->list[i].since_ms;
+    return oldest;
+}
+
+void status_since_look(struct status_since *s, const struct checks *checks, uint64_t now_ms)
+{
+    struct status_since next = {0};
+    for (size_t i = 0; i < checks->count; i++) {
+        const struct check *c = &checks->list[i];
+        if (c->state != CHECK_FAIL && c->state != CHECK_WARN)
+            continue;
+        uint64_t since_ms = status_since_of(s, c);
+        next.list = mem_resize(next.list, next.count + 1, sizeof(next.list[0]));
+        next.list[next.count++] = (struct status_since_entry){
+            .name = mem_strdup(c->name), .state = c->state, .since_ms = since_ms != 0 ? since_ms : now_ms};
+    }
+    status_since_fini(s);
+    *s = next;
+}
+
+void status_since_fini(struct status_since *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        free(s->list[i].name);
+    free(s->list);
+    *s = (struct status_since){0};
+}
+
+/* ---- a desired state ---- */
+
+struct node_listing {
+    const struct desired *desired;
+    yyjson_mut_doc *doc;
+    yyjson_mut_val *list;
+    size_t room;
+};
+
+static yyjson_mut_val *status_nodes_add(struct node_listing *l, const char *name, const char *state,
+                                        const struct desired_server *s, const char *reason)
+{
+    yyjson_mut_val *obj = json_add_object(l->doc, l->list);
+    l->room--;
+    json_put_text(l->doc, obj, "name", name);
+    json_put_text(l->doc, obj, "state", state);
+    json_put_text(l->doc, obj, "address", s != NULL ? s->address : NULL);
+    json_put_int_or_null(l->doc, obj, "port", s != NULL && s->port != 0 ? s->port : -1);
+    json_put_int_or_null(l->doc, obj, "weight", s != NULL ? s->weight : -1);
+    json_put_text(l->doc, obj, "reason", reason);
+    return obj;
+}
+
+static void status_nodes_add_servers(struct node_listing *l, const struct desired_server *from, size_t count,
+                                     enum server_state which, const char *state)
+{
+    for (size_t i = 0; i < count && l->room > 0; i++) {
+        if (from[i].state != which)
+            continue;
+        cleanup(mem_free_ptr) char *reason = desired_server_reason(l->desired, &from[i]);
+        status_nodes_add(l, from[i].name, state, &from[i], reason);
+    }
+}
+
+static void add_skips(struct node_listing *l, bool ordinary)
+{
+    const struct desired *d = l->desired;
+    for (size_t i = 0; i < d->skip_count && l->room > 0; i++) {
+        const struct desired_skip *s = &d->skips[i];
+        if (s->ordinary != ordinary)
+            continue;
+        cleanup(mem_free_ptr) char *subject = desired_skip_subject(d, s), *reason = desired_skip_reason(d, s);
+        yyjson_mut_val *obj = status_nodes_add(l, s->server, "out", NULL, reason);
+        json_put_text(l->doc, obj, "subject", subject);
+        json_put_bool(l->doc, obj, "ordinary", s->ordinary);
+        json_put_bool(l->doc, obj, "announced", s->announced);
+    }
+}
+
+void status_nodes_put(const struct desired *d, yyjson_mut_doc *doc, yyjson_mut_val *obj, size_t *left)
+{
+    static const char *const states[] = {[DESIRED_OK] = "ok",
+                                         [DESIRED_EMPTY] = "empty",
+                                         [DESIRED_NOT_SYNCED] = "waiting",
+                                         [DESIRED_UNDECIDED] = "undecided"};
+    static const struct desired nothing = {.state = DESIRED_NOT_SYNCED};
+    if (d == NULL)
+        d = &nothing;
+    size_t draining = 0, listed = d->server_count + d->skip_count + d->spare_count;
+    listed = listed < STATUS_LIST_MAX ? listed : STATUS_LIST_MAX;
+    listed = listed < *left ? listed : *left;
+    *left -= listed;
+    for (size_t i = 0; i < d->server_count; i++)
+        draining += d->servers[i].state == SERVER_DRAINING;
+    json_put_text(doc, obj, "state", states[d->state]);
+    json_put_text(doc, obj, "problem", d->problem);
+    json_put_text(doc, obj, "note", d->note);
+    json_put_bool(doc, obj, "paused", d->paused);
+    json_put_count(doc, obj, "endpoints", d->endpoint_count);
+    yyjson_mut_val *nodes = json_put_object(doc, obj, "nodes");
+    json_put_count(doc, nodes, "live", d->server_count - draining);
+    json_put_count(doc, nodes, "draining", draining);
+    json_put_count(doc, nodes, "out", d->skip_count);
+    json_put_count(doc, nodes, "spare", d->spare_count);
+    json_put_count(doc, nodes, "listed", listed);
+    struct node_listing l = {.desired = d, .doc = doc, .list = json_put_list(doc, nodes, "list"), .room = listed};
+    status_nodes_add_servers(&l, d->servers, d->server_count, SERVER_DRAINING, "draining");
+    add_skips(&l, false);
+    status_nodes_add_servers(&l, d->servers, d->server_count, SERVER_LIVE, "live");
+    add_skips(&l, true);
+    status_nodes_add_servers(&l, d->spares, d->spare_count, SERVER_OUT, "spare");
+}
+
 /* ---- Kubernetes ---- */
 
 struct listing {
@@ -86,7 +214,6 @@ struct listing {
     yyjson_mut_val *list;
     const struct checks *checks;
     enum status_state worst;
-    int64_t in_sync_since_ms; /* the last of the HAProxies, wall clock; 0: none is, or it is not known */
 };
 
 static void add_watch(void *arg, const struct source *of)
@@ -119,14 +246,6 @@ static void add_certificate(void *arg, const char *peer, const char *which, int6
     json_put_time(l->doc, obj, "not_after", not_after_s * 1000);
 }
 
-static void put_loss_limit(const struct status *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
-{
-    const struct plan_rules rules = rules_for_plan(s->options.settings);
-    yyjson_mut_val *obj = json_put_object(doc, root, "loss_limit");
-    json_put_count(doc, obj, "max_loss_percent", rules.max_loss_percent);
-    json_put_count(doc, obj, "delay_seconds", rules.loss_window_ms / 1000);
-}
-
 /* ---- backends and HAProxies ---- */
 
 static int64_t wall_minus_mono_ms(const struct status *s)
@@ -138,8 +257,8 @@ static void put_backends(const struct status *s, yyjson_mut_doc *doc, yyjson_mut
 {
     yyjson_mut_val *list = json_put_list(doc, root, "backends");
     size_t left = STATUS_LISTS_MAX, memory_left = STATUS_LISTS_MAX;
-    for (size_t i = 0; i < s->options.mappings->count; i++) {
-        const struct mapping *m = &s->options.mappings->list[i];
+    for (size_t i = 0; i < s->of.mappings->count; i++) {
+        const struct mapping *m = &s->of.mappings->list[i];
         yyjson_mut_val *obj = json_add_object(doc, list), *service = NULL;
         json_put_text(doc, obj, "backend", m->backend);
         service = json_put_object(doc, obj, "service");
@@ -151,26 +270,11 @@ static void put_backends(const struct status *s, yyjson_mut_doc *doc, yyjson_mut
     }
 }
 
-static void add_haproxies(const struct status *s, const struct status_now *now, struct listing *l)
-{
-    struct status_haproxies h = {.checks = now->checks,
-                                 .wall_minus_mono_ms = wall_minus_mono_ms(s),
-                                 .left = STATUS_LISTS_MAX,
-                                 .memory_left = STATUS_LISTS_MAX};
-    if (now->targets == NULL)
-        for (size_t i = 0; i < settings_haproxy_count(s->options.settings); i++)
-            status_haproxy_add_standby(settings_haproxy_name(s->options.settings, i), l->doc, l->list);
-    else
-        for (size_t i = 0; i < targets_count(now->targets); i++)
-            status_haproxy_add(targets_at(now->targets, i), &h, l->doc, l->list, &l->worst);
-    l->in_sync_since_ms = h.in_sync_since_ms;
-}
-
 /* ---- history ---- */
 
 static void put_history(const struct status *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
-    const struct history *j = s->options.history;
+    const struct history *j = s->in->history;
     yyjson_mut_val *list = json_put_list(doc, root, "history");
     for (size_t i = 0; i < history_count(j); i++) {
         const struct history_entry *e = history_at(j, i);
@@ -208,29 +312,6 @@ static int64_t status_wall_ms(const struct status *s, uint64_t mono_ms)
     return mono_ms != 0 ? (int64_t)mono_ms + wall_minus_mono_ms(s) : 0;
 }
 
-static void put_checks(const struct status *s, const struct checks *checks, yyjson_mut_doc *doc, yyjson_mut_val *root)
-{
-    yyjson_mut_val *list = json_put_list(doc, root, "checks");
-    for (size_t i = 0; i < checks->count; i++) {
-        const struct check *c = &checks->list[i];
-        yyjson_mut_val *obj = json_add_object(doc, list);
-        json_put_text(doc, obj, "name", c->name);
-        json_put_text(doc, obj, "state", check_state_word(c->state));
-        json_put_text(doc, obj, "reason", c->reason);
-        json_put_text(doc, obj, "hint", c->hint);
-        json_put_time(doc, obj, "since", status_wall_ms(s, status_since_of(&s->since, c)));
-    }
-}
-
-/* In sync: since the last HAProxy became so. Else what fails first, or has a remark, says it. */
-static int64_t status_holds_since_ms(const struct status *s, const char *state, const struct listing *haproxies)
-{
-    if (str_eq(state, status_state_name(STATUS_IN_SYNC)))
-        return haproxies->in_sync_since_ms;
-    uint64_t since_ms = status_since_oldest(&s->since, CHECK_FAIL);
-    return status_wall_ms(s, since_ms != 0 ? since_ms : status_since_oldest(&s->since, CHECK_WARN));
-}
-
 /* The part of the document that stays the same while nothing happens. */
 static void print_news(const struct status *s, const struct status_now *now, struct buf *json)
 {
@@ -239,38 +320,58 @@ static void print_news(const struct status *s, const struct status_now *now, str
     struct listing watches = {.doc = doc, .list = yyjson_mut_arr(doc), .checks = now->checks},
                    certificates = {.doc = doc, .list = yyjson_mut_arr(doc)},
                    haproxies = {.doc = doc, .list = yyjson_mut_arr(doc)};
-    sources_each(s->options.sources, add_watch, &watches);
-    certificates_each(s->options.clients, add_certificate, &certificates);
-    add_haproxies(s, now, &haproxies);
+    sources_each(s->of.sources, add_watch, &watches);
+    certificates_each(s->of.clients, add_certificate, &certificates);
+    struct status_haproxies h = {.checks = now->checks,
+                                 .wall_minus_mono_ms = wall_minus_mono_ms(s),
+                                 .left = STATUS_LISTS_MAX,
+                                 .memory_left = STATUS_LISTS_MAX};
+    for (size_t i = 0; now->targets == NULL && i < settings_haproxy_count(s->in->settings); i++)
+        status_haproxy_add_standby(settings_haproxy_name(s->in->settings, i), doc, haproxies.list);
+    for (size_t i = 0; now->targets != NULL && i < targets_count(now->targets); i++)
+        status_haproxy_add(targets_at(now->targets, i), &h, doc, haproxies.list, &haproxies.worst);
     cleanup(mem_free_ptr) char *summary = checks_summary(now->checks, "in sync");
-    json_put_text(doc, root, "version", s->options.version);
-    json_put_text(doc, root, "cluster", s->options.settings->cluster_name);
+    json_put_text(doc, root, "version", s->in->version);
+    json_put_text(doc, root, "cluster", s->in->settings->cluster_name);
     json_put_time(doc, root, "started_at", s->started_wall_ms);
-    json_put_bool(doc, root, "dry_run", s->options.settings->dry_run);
+    json_put_bool(doc, root, "dry_run", s->in->settings->dry_run);
     json_put_bool(doc, root, "stopping", now->stopping);
     const char *state = overall(now, watches.worst > haproxies.worst ? watches.worst : haproxies.worst);
     json_put_text(doc, root, "state", state);
-    json_put_time(doc, root, "since", status_holds_since_ms(s, state, &haproxies));
+    /* In sync: since the last HAProxy became so. Else what fails first, or has a remark, says it. */
+    uint64_t fails_ms = status_since_oldest(&s->since, CHECK_FAIL);
+    uint64_t since_ms = fails_ms != 0 ? fails_ms : status_since_oldest(&s->since, CHECK_WARN);
+    bool in_sync = str_eq(state, status_state_name(STATUS_IN_SYNC));
+    json_put_time(doc, root, "since", in_sync ? h.in_sync_since_ms : status_wall_ms(s, since_ms));
     json_put_text(doc, root, "summary", summary);
     json_put_bool(doc, root, "ready", now->ready);
-    put_checks(s, now->checks, doc, root);
-    const struct leadership_status is = leadership_status(s->options.leadership);
-    yyjson_mut_val *obj = json_put_object(doc, root, "leader");
+    yyjson_mut_val *obj, *checks = json_put_list(doc, root, "checks");
+    for (size_t i = 0; i < now->checks->count; i++) {
+        const struct check *c = &now->checks->list[i];
+        obj = json_add_object(doc, checks);
+        json_put_text(doc, obj, "name", c->name);
+        json_put_text(doc, obj, "state", check_state_word(c->state));
+        json_put_text(doc, obj, "reason", c->reason);
+        json_put_text(doc, obj, "hint", c->hint);
+        json_put_time(doc, obj, "since", status_wall_ms(s, status_since_of(&s->since, c)));
+    }
+    const struct leadership_status is = leadership_status(s->of.leadership);
+    obj = json_put_object(doc, root, "leader");
     json_put_bool(doc, obj, "election", is.election);
     json_put_bool(doc, obj, "leading", is.leading);
     json_put_text(doc, obj, "lease", is.lease);
     json_put_text(doc, obj, "holder", is.holder);
     json_put_text(doc, obj, "problem", is.problem);
-    json_put_count(doc, root, "nodes_known",
-                   s->options.sources != NULL ? cache_count(sources_nodes(s->options.sources)) : 0);
+    json_put_count(doc, root, "nodes_known", s->of.sources != NULL ? cache_count(sources_nodes(s->of.sources)) : 0);
     json_put(doc, root, "watches", watches.list);
     json_put(doc, root, "certificates", certificates.list);
-    put_loss_limit(s, doc, root);
+    const struct plan_rules rules = rules_for_plan(s->in->settings);
+    obj = json_put_object(doc, root, "loss_limit");
+    json_put_count(doc, obj, "max_loss_percent", rules.max_loss_percent);
+    json_put_count(doc, obj, "delay_seconds", rules.loss_window_ms / 1000);
     put_backends(s, doc, root);
     json_put(doc, root, "haproxies", haproxies.list);
-    status_templates_put(now->templates, doc, root);
-    status_services_put(now->services, doc, root);
-    status_etcd_put(now->publisher, now->load_balancers, now->etcd, doc, root);
+    status_source_put(s->of.config, doc, root);
     put_history(s, doc, root);
     json_write(doc, false, json);
     json_free(doc);

@@ -89,43 +89,32 @@
 #ifndef DAEMON_STATUS_H
 #define DAEMON_STATUS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/buf.h"
-#include "base/compiler.h"
+#include "daemon/daemon.h"
 
-struct checks;
 struct clients;
-struct settings;
+struct config_engine;
 struct desired;
-struct etcd_source;
-struct history;
-struct load_balancers;
 struct leadership;
 struct mappings;
-struct services_source;
-struct publisher;
 struct sources;
 struct status;
-struct template_source;
 struct targets;
 
 #define STATUS_SCHEMA_VERSION 1
 
 /* All of it borrowed. */
-struct status_options {
-    const struct settings *settings;
+struct status_parts {
     const struct mappings *mappings;
-    const struct sources *sources;
+    const struct sources *sources; /* NULL: nothing is watched for servers */
     const struct leadership *leadership;
     const struct clients *clients;
-    struct history *history;
-    const char *version;
+    const struct config_engine *config;
 };
 
 /* changed: something may be new; it may start no request, and reads nothing of s (sets a timer). */
-struct status *status_new(const struct status_options *options, void (*changed)(void *arg), void *arg) must_check;
+struct status *status_new(const struct daemon *in, const struct status_parts *parts, void (*changed)(void *arg),
+                          void *arg) must_check;
 void status_free(struct status *s); /* before the history; NULL is allowed */
 
 /* Now and then, and before it is printed: since when a check fails is known as exactly as that. */
@@ -136,12 +125,7 @@ void status_take(struct status *s, size_t mapping, const struct desired *desired
 
 /* What else it is made of. */
 struct status_now {
-    const struct targets *targets;           /* NULL: another replica leads */
-    const struct template_source *templates; /* NULL: none */
-    const struct services_source *services;  /* NULL: none */
-    const struct publisher *publisher;       /* NULL: nothing is published */
-    const struct load_balancers *load_balancers;
-    const struct etcd_source *etcd; /* NULL: nothing is read there */
+    const struct targets *targets; /* NULL: another replica leads */
     bool ready;
     const struct checks *checks; /* the lines of /readyz */
     bool stopping;

@@ -8,7 +8,107 @@
 #include "haproxy/dataplane/client.h"
 #include "json/write.h"
 #include "daemon/targets.h"
+#include "servers/desired/server_state.h"
 #include "servers/servers_internal.h"
+
+/* ---- what is decided by, and not shown elsewhere ---- */
+
+struct memory_json {
+    int64_t wall_minus_mono_ms;
+    size_t *left;
+    yyjson_mut_doc *doc;
+    yyjson_mut_val *obj;
+    bool complete;
+};
+
+/* NULL: there is no room for all of them. */
+static yyjson_mut_val *memory_list(struct memory_json *j, const char *key, size_t count)
+{
+    yyjson_mut_val *list = json_put_list(j->doc, j->obj, key);
+    if (count > STATUS_LIST_MAX || count > *j->left) {
+        j->complete = false;
+        return NULL;
+    }
+    *j->left -= count;
+    return list;
+}
+
+static yyjson_mut_val *memory_add(struct memory_json *j, yyjson_mut_val *list, const char *server)
+{
+    yyjson_mut_val *row = json_add_object(j->doc, list);
+    json_put_text(j->doc, row, "server", server);
+    return row;
+}
+
+static void memory_time(struct memory_json *j, yyjson_mut_val *obj, const char *key, uint64_t mono_ms)
+{
+    json_put_time(j->doc, obj, key, mono_ms != 0 ? (int64_t)mono_ms + j->wall_minus_mono_ms : 0);
+}
+
+void status_memory_put_nodes(const struct server_states *states, int64_t wall_minus_mono_ms, size_t *left,
+                             yyjson_mut_doc *doc, yyjson_mut_val *obj)
+{
+    struct memory_json j = {wall_minus_mono_ms, left, doc, json_put_object(doc, obj, "memory"), true};
+    cleanup(mem_free_ptr) struct server_memory *list = NULL;
+    size_t count = server_states_memory(states, &list);
+    yyjson_mut_val *to = memory_list(&j, "nodes", count);
+    for (size_t i = 0; to != NULL && i < count; i++) {
+        yyjson_mut_val *row = memory_add(&j, to, list[i].name);
+        json_put_text(doc, row, "state", server_state_name(list[i].state));
+        memory_time(&j, row, "until", list[i].state == SERVER_DRAINING ? list[i].until_ms : 0);
+        json_put_bool(doc, row, "announced", list[i].announced);
+    }
+    json_put_bool(doc, j.obj, "complete", j.complete);
+}
+
+/* ---- of a backend in one HAProxy ---- */
+
+void status_memory_put_servers(struct servers_backend *s, int64_t wall_minus_mono_ms, size_t *left, yyjson_mut_doc *doc,
+                               yyjson_mut_val *obj)
+{
+    struct memory_json j = {wall_minus_mono_ms, left, doc, json_put_object(doc, obj, "memory"), true};
+    const struct backend_decision_input in = servers_decision_input(s);
+    json_put_bool(doc, j.obj, "runtime_updates", in.at.open);
+    json_put_bool(doc, j.obj, "reload_due", in.dirty);
+    json_put_text(doc, j.obj, "file_problem", in.file_problem);
+    memory_time(&j, j.obj, "paused_until", in.conflict ? s->conflict.until_ms : 0);
+    json_put_text(doc, j.obj, "reverted", in.conflict ? s->last.reverted_how : NULL);
+    const struct loss_limit *l = &s->loss_limit;
+    yyjson_mut_val *to = memory_list(&j, "losses", l->count);
+    for (size_t i = 0; to != NULL && i < l->count; i++) {
+        yyjson_mut_val *row = memory_add(&j, to, l->losses[i].server);
+        memory_time(&j, row, "until", l->losses[i].until_ms);
+        json_put_count(doc, row, "of", l->losses[i].live);
+        json_put_bool(doc, row, "delayed", l->losses[i].held);
+    }
+    json_put_count(doc, j.obj, "lost", l->over);
+    json_put_count(doc, j.obj, "lost_of", l->of);
+    const struct parking *p = s->parking;
+    struct parking_memory is;
+    size_t count = 0;
+    while (p != NULL && parking_memory(p, count, &is))
+        count++;
+    to = memory_list(&j, "parked", count);
+    for (size_t i = 0; to != NULL && i < count; i++) {
+        (void)parking_memory(p, i, &is);
+        yyjson_mut_val *row = memory_add(&j, to, is.server);
+        memory_time(&j, row, "since", is.since_ms);
+        json_put_bool(j.doc, row, "spare", is.spare);
+    }
+    to = memory_list(&j, "admin_states", s->states.count);
+    for (size_t i = 0; to != NULL && i < s->states.count; i++) {
+        const struct admin_state *mark = &s->states.marks[i];
+        yyjson_mut_val *row = memory_add(&j, to, mark->name);
+        json_put_text(doc, row, "operator", runtime_admin_name(mark->theirs));
+        json_put_text(doc, row, "commanded", runtime_admin_name(mark->ours));
+        json_put_bool(doc, row, "lost", mark->lost);
+    }
+    json_put_bool(doc, j.obj, "admin_states_known", s->states.looked);
+    to = memory_list(&j, "nodes", s->desired->alias_count);
+    for (size_t i = 0; to != NULL && i < s->desired->alias_count; i++)
+        json_put_text(doc, memory_add(&j, to, s->desired->aliases[i].name), "node", s->desired->aliases[i].node);
+    json_put_bool(doc, j.obj, "complete", j.complete);
+}
 
 /* ---- one server ---- */
 
@@ -40,42 +140,24 @@ struct server_view {
     enum place place;
 };
 
-static enum place status_haproxy_place_of(const struct servers_backend *s, const struct server_view *v)
-{
-    const struct desired_server *want = desired_find(s->desired, v->line->name);
-    const struct diff_rules *rules = &s->engine->options.rules.diff;
-    if (diff_server_is_foreign(v->line, rules, s->desired))
-        return diff_server_is_others(v->line, rules) ? PLACE_OTHERS : PLACE_UNMANAGED;
-    if (want == NULL && v->line->maintenance)
-        return desired_find_spare(s->desired, v->line->name) != NULL ? PLACE_SPARE : PLACE_PARKED;
-    if (want == NULL && s->have_desired && s->desired->state == DESIRED_OK)
-        return PLACE_LEAVING;
-    bool rests = v->line->maintenance || (v->running != NULL && v->running->admin != RUNTIME_READY);
-    return rests && v->theirs == RUNTIME_READY ? PLACE_DRAINING : PLACE_LIVE;
-}
-
 static struct server_view view_of(const struct servers_backend *s, const struct backend_server *line)
 {
     const struct admin_state *mark = admin_states_find(&s->states, line->name);
     struct server_view v = {.line = line,
                             .running = s->at->runtime.readable ? runtime_find(&s->at->runtime, line->name) : NULL,
                             .theirs = mark != NULL ? mark->theirs : RUNTIME_READY};
-    v.place = status_haproxy_place_of(s, &v);
+    const struct diff_rules *rules = &s->engine->options.rules.diff;
+    bool desired = desired_find(s->desired, line->name) != NULL;
+    bool rests = line->maintenance || (v.running != NULL && v.running->admin != RUNTIME_READY);
+    if (diff_server_is_foreign(line, rules, s->desired))
+        v.place = diff_server_is_others(line, rules) ? PLACE_OTHERS : PLACE_UNMANAGED;
+    else if (!desired && line->maintenance)
+        v.place = desired_find_spare(s->desired, line->name) != NULL ? PLACE_SPARE : PLACE_PARKED;
+    else if (!desired && s->have_desired && s->desired->state == DESIRED_OK)
+        v.place = PLACE_LEAVING;
+    else
+        v.place = rests && v.theirs == RUNTIME_READY ? PLACE_DRAINING : PLACE_LIVE;
     return v;
-}
-
-/* NULL: not checked (in maint), or not known. */
-static const char *health_of(const struct server_view *v)
-{
-    if (v->running == NULL || v->running->admin == RUNTIME_MAINT)
-        return NULL;
-    return runtime_fails_check(v->running) ? "down" : "up";
-}
-
-/* Takes connections as far as its check goes; without a check it does. */
-static bool is_up(const struct server_view *v)
-{
-    return v->place == PLACE_LIVE && v->running != NULL && !v->running->down;
 }
 
 static bool is_down(const struct server_view *v)
@@ -98,7 +180,8 @@ static void status_haproxy_add_server(const struct servers_backend *s, const str
     json_put_text(doc, obj, "state", place_names[v->place]);
     json_put_text(doc, obj, "line", v->line->maintenance ? "maintenance" : "live");
     json_put_text(doc, obj, "running", v->running != NULL ? runtime_admin_name(v->running->admin) : NULL);
-    json_put_text(doc, obj, "health", health_of(v));
+    bool checked = v->running != NULL && v->running->admin != RUNTIME_MAINT;
+    json_put_text(doc, obj, "health", !checked ? NULL : runtime_fails_check(v->running) ? "down" : "up");
     json_put_time(doc, obj, "down_since",
                   v->running != NULL && v->running->down_since_s != 0
                       ? (int64_t)v->running->down_since_s * 1000 + h->wall_minus_mono_ms
@@ -109,11 +192,6 @@ static void status_haproxy_add_server(const struct servers_backend *s, const str
 }
 
 /* The notable ones come first: perhaps not all can be listed. */
-static bool is_notable(const struct server_view *v)
-{
-    return v->place == PLACE_DRAINING || v->place == PLACE_LEAVING || v->theirs != RUNTIME_READY || is_down(v);
-}
-
 static void status_haproxy_put_servers(const struct servers_backend *s, struct status_haproxies *h, yyjson_mut_doc *doc,
                                        yyjson_mut_val *obj)
 {
@@ -123,11 +201,14 @@ static void status_haproxy_put_servers(const struct servers_backend *s, struct s
     for (int notable = 1; notable >= 0; notable--) {
         for (size_t i = 0; i < s->at->actual.server_count; i++) {
             const struct server_view v = view_of(s, &s->at->actual.servers[i]);
-            if (is_notable(&v) != (notable == 1))
+            bool is_notable =
+                v.place == PLACE_DRAINING || v.place == PLACE_LEAVING || v.theirs != RUNTIME_READY || is_down(&v);
+            if (is_notable != (notable == 1))
                 continue;
             count[v.place]++;
             overridden += v.theirs != RUNTIME_READY;
-            up += is_up(&v);
+            /* Takes connections as far as its check goes; without a check it does. */
+            up += v.place == PLACE_LIVE && v.running != NULL && !v.running->down;
             down += is_down(&v);
             if (listed < max) {
                 status_haproxy_add_server(s, h, doc, list, &v);
@@ -195,7 +276,7 @@ static enum status_state status_haproxy_add_backend(const struct instance_view *
 
 /* ---- one HAProxy ---- */
 
-/* The worse of the two is told of that HAProxy. */
+/* That HAProxy has the worse state of the two. */
 static void status_haproxy_put_configuration(const struct target *t, const struct status_haproxies *h,
                                              yyjson_mut_doc *doc, yyjson_mut_val *obj, enum status_state *state,
                                              char **text)
@@ -227,27 +308,6 @@ static void status_haproxy_put_configuration(const struct target *t, const struc
     *text = check != NULL ? checks_text(check) : NULL;
 }
 
-/* Since all that is managed in it is in sync; wall clock. */
-static int64_t status_haproxy_in_sync_since_ms(const struct target *t, const struct status_haproxies *h)
-{
-    int64_t since_ms = t->configuration != NULL ? configuration_view(t->configuration, t->number).runs_since_ms : 0;
-    for (size_t i = 0; t->servers != NULL && i < t->servers->options.backend_count; i++) {
-        int64_t of_ms = (int64_t)t->servers->backends[i].since_ms + h->wall_minus_mono_ms;
-        since_ms = of_ms > since_ms ? of_ms : since_ms;
-    }
-    return since_ms;
-}
-
-/* One that does not answer: everything that is shown of it is as of then. */
-static void put_answers(const struct instance_view *v, const struct status_haproxies *h, yyjson_mut_doc *doc,
-                        yyjson_mut_val *obj)
-{
-    bool answers = !v->away && !v->silent;
-    json_put_bool(doc, obj, "answers", answers);
-    json_put_time(doc, obj, "as_of",
-                  answers || v->answered_ms == 0 ? 0 : (int64_t)v->answered_ms + h->wall_minus_mono_ms);
-}
-
 void status_haproxy_add(const struct target *t, struct status_haproxies *h, yyjson_mut_doc *doc, yyjson_mut_val *list,
                         enum status_state *worst)
 {
@@ -271,7 +331,10 @@ void status_haproxy_add(const struct target *t, struct status_haproxies *h, yyjs
         status_haproxy_put_configuration(t, h, doc, obj, &state, &text);
     json_put_text(doc, obj, "state", status_state_name(state));
     json_put_text(doc, obj, "text", text);
-    put_answers(&v, h, doc, obj);
+    bool answers = !v.away && !v.silent; /* else everything that is shown of it is as of then */
+    json_put_bool(doc, obj, "answers", answers);
+    json_put_time(doc, obj, "as_of",
+                  answers || v.answered_ms == 0 ? 0 : (int64_t)v.answered_ms + h->wall_minus_mono_ms);
     json_put_int_or_null(doc, obj, "version", v.version);
     json_put_int_or_null(doc, obj, "worker_pid", v.worker_pid);
     static const char *const names[] = {
@@ -283,10 +346,17 @@ void status_haproxy_add(const struct target *t, struct status_haproxies *h, yyjs
     json_put_text(doc, obj, "runtime_verification", verification_state_name(v.verification));
     json_put_text(doc, obj, "drift", v.drift);
     json_put(doc, obj, "backends", backends);
-    int64_t since_ms = state == STATUS_IN_SYNC ? status_haproxy_in_sync_since_ms(t, h) : 0;
-    h->in_sync_since_ms = since_ms > h->in_sync_since_ms ? since_ms : h->in_sync_since_ms;
     if (state > *worst)
         *worst = state;
+    if (state != STATUS_IN_SYNC)
+        return;
+    /* Since all that is managed in it is in sync. */
+    int64_t since_ms = t->configuration != NULL ? configuration_view(t->configuration, t->number).runs_since_ms : 0;
+    h->in_sync_since_ms = since_ms > h->in_sync_since_ms ? since_ms : h->in_sync_since_ms;
+    for (size_t i = 0; e != NULL && i < e->options.backend_count; i++) {
+        since_ms = (int64_t)e->backends[i].since_ms + h->wall_minus_mono_ms;
+        h->in_sync_since_ms = since_ms > h->in_sync_since_ms ? since_ms : h->in_sync_since_ms;
+    }
 }
 
 void status_haproxy_add_standby(const char *url, yyjson_mut_doc *doc, yyjson_mut_val *list)

@@ -10,19 +10,15 @@
 #define STATUS_LIST_MAX 500   /* of one list */
 #define STATUS_LISTS_MAX 1000 /* of all lists of a document together, nodes and servers apart */
 
+struct config_engine;
 struct desired;
-struct etcd_source;
-struct load_balancers;
-struct publisher;
 struct server_states;
 struct servers_backend;
-struct services_source;
 struct target;
-struct template_source;
 struct yyjson_mut_doc;
 struct yyjson_mut_val;
 
-/* status_nodes.c: state, problem, note, paused, endpoints and nodes (at most STATUS_LIST_MAX, the most notable first). d NULL:
+/* status.c: state, problem, note, paused, endpoints and nodes (at most STATUS_LIST_MAX, the most notable first). d NULL:
  * nothing was computed yet. *left: how many may still be listed. */
 void status_nodes_put(const struct desired *d, struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj, size_t *left);
 
@@ -40,20 +36,34 @@ void status_haproxy_add(const struct target *t, struct status_haproxies *h, stru
 /* One that the leading replica manages. */
 void status_haproxy_add_standby(const char *url, struct yyjson_mut_doc *doc, struct yyjson_mut_val *list);
 
-/* status_templates.c: "templates" of the document. t NULL: there are none. */
-void status_templates_put(const struct template_source *t, struct yyjson_mut_doc *doc, struct yyjson_mut_val *root);
+/* status_source.c: "templates", "services" and "etcd" of the document. */
+void status_source_put(const struct config_engine *e, struct yyjson_mut_doc *doc, struct yyjson_mut_val *root);
 
-/* status_services.c: "services" of the document. s NULL: there are none. */
-void status_services_put(const struct services_source *s, struct yyjson_mut_doc *doc, struct yyjson_mut_val *root);
-/* status_etcd.c: "etcd" of the document. p and l: of a producer; s: of a load balancer; all NULL: null. */
-void status_etcd_put(const struct publisher *p, const struct load_balancers *l, const struct etcd_source *s,
-                     struct yyjson_mut_doc *doc, struct yyjson_mut_val *root);
-
-/* status_memory.c: what the daemon decides by and neither HAProxy nor Kubernetes shows, for `plan` (cli/daemon_memory), as "memory"
+/* status_haproxy.c: what the daemon decides by and neither HAProxy nor Kubernetes shows, for `plan` (cli/daemon_memory), as "memory"
  * of a Service's backend, and of a backend in one HAProxy. A list is there as a whole, or `complete` is false and it is empty. */
 void status_memory_put_nodes(const struct server_states *states, int64_t wall_minus_mono_ms, size_t *left,
                              struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj);
 void status_memory_put_servers(struct servers_backend *s, int64_t wall_minus_mono_ms, size_t *left,
                                struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj);
+
+/* status.c: since when each check of /readyz fails, or has a remark: only those are kept. A plain value. */
+struct status_since_entry {
+    char *name;
+    enum check_state state;
+    uint64_t since_ms; /* as given */
+};
+
+struct status_since {
+    struct status_since_entry *list;
+    size_t count;
+};
+
+/* To be called again and again: what is not known yet begins at now_ms, what is over is forgotten. */
+void status_since_look(struct status_since *s, const struct checks *checks, uint64_t now_ms);
+/* 0: it is ok, or was not checked. */
+uint64_t status_since_of(const struct status_since *s, const struct check *c);
+/* The oldest in that state; 0: none is. */
+uint64_t status_since_oldest(const struct status_since *s, enum check_state state);
+void status_since_fini(struct status_since *s); /* a zeroed one is allowed */
 
 #endif

@@ -34,7 +34,7 @@ static void pods_source_note_left_out(struct pods_source *s)
     struct remark *list = mem_array(s->pods.left_out_count, sizeof(list[0]));
     for (size_t i = 0; i < s->pods.left_out_count; i++) {
         const struct pods_left_out *left = &s->pods.left_out[i];
-        const struct secret_object *o = secret_source_object(s->of[left->of]);
+        const struct secret_object *o = s->of[left->of]->object;
         list[i] = (struct remark){.api_version = mem_strdup("v1"),
                                   .kind = mem_strdup(pods_object_kind(left->of)),
                                   .namespace = mem_strdup(s->options.settings->template_from.namespace),
@@ -54,9 +54,9 @@ static void pods_source_on_object(void *arg)
     struct error err = {0};
     size_t bytes = 0;
     for (size_t i = 0; i < PODS_OBJECTS; i++) {
-        if (!secret_source_synced(s->of[i]))
+        if (!s->of[i]->synced)
             return;
-        of[i] = secret_source_object(s->of[i]);
+        of[i] = s->of[i]->object;
         for (size_t k = 0; of[i] != NULL && k < of[i]->value_count; k++)
             bytes += of[i]->values[k].len;
     }
@@ -159,19 +159,19 @@ void pods_source_free(struct pods_source *s)
 void pods_source_start(struct pods_source *s)
 {
     for (size_t i = 0; i < PODS_OBJECTS; i++)
-        secret_source_start(s->of[i]);
+        informer_start(s->of[i]->source.informer);
 }
 
 void pods_source_stop(struct pods_source *s)
 {
     for (size_t i = 0; i < PODS_OBJECTS; i++)
-        secret_source_stop(s->of[i]);
+        informer_stop(s->of[i]->source.informer);
 }
 
 void pods_source_poke(struct pods_source *s)
 {
     for (size_t i = 0; i < PODS_OBJECTS; i++)
-        secret_source_poke(s->of[i]);
+        informer_poke(s->of[i]->source.informer);
 }
 
 void pods_source_tell_to(struct pods_source *s, struct events *events)
@@ -181,7 +181,7 @@ void pods_source_tell_to(struct pods_source *s, struct events *events)
 
 const struct secret_object *pods_source_config(const struct pods_source *s)
 {
-    return secret_source_object(s->of[PODS_CONFIG]);
+    return s->of[PODS_CONFIG]->object;
 }
 
 const struct remarks *pods_source_remarks(const struct pods_source *s)
@@ -193,6 +193,6 @@ bool pods_source_ready(const struct pods_source *s, struct checks *checks)
 {
     bool all = true;
     for (size_t i = 0; i < PODS_OBJECTS; i++)
-        all = secret_source_ready(s->of[i], checks) && all;
+        all = source_ready(&s->of[i]->source, true, checks) && all;
     return all;
 }

@@ -115,7 +115,7 @@ void set_quarantine_free(struct set_quarantine *s)
 /* A form that is not known is none. */
 static enum culprits_form form_of(const struct set_quarantine *s, const char *key)
 {
-    enum culprits_form form = quarantine_form(s->q, key);
+    enum culprits_form form = culprits_form(quarantine_culprits(s->q), key);
     return form == CULPRITS_AS_BEFORE && form_find(s, key) == NULL ? CULPRITS_LEFT_OUT : form;
 }
 
@@ -123,7 +123,7 @@ bool set_quarantine_withholds(void *arg, const char *resource, const char *objec
 {
     const struct set_quarantine *s = arg;
     cleanup(mem_free_ptr) char *key = key_of(resource, object);
-    return quarantine_form(s->q, key) != CULPRITS_AS_IT_IS;
+    return culprits_form(quarantine_culprits(s->q), key) != CULPRITS_AS_IT_IS;
 }
 
 static const char *shown_json(void *arg, const char *resource, const struct template_object *o)
@@ -304,7 +304,7 @@ static void show_forms(struct set_quarantine *s)
 {
     struct form *f, *next;
     HASH_ITER (hh, s->forms, f, next) {
-        if (!quarantine_has_former(s->q, f->parts[0].key)) {
+        if (!culprits_has_former(quarantine_culprits(s->q), f->parts[0].key)) {
             form_drop(s, f);
             continue;
         }
@@ -356,7 +356,7 @@ void set_quarantine_prepare(struct set_quarantine *s, const struct template_set 
     seeing_fini(&e);
     for (size_t i = 0; i < objects_resource_count(objects); i++)
         cache_forget_past(objects_cache(objects, i));
-    bool any = quarantine_leaves_any_out(s->q);
+    bool any = culprits_leaves_any_out(quarantine_culprits(s->q));
     show_forms(s);
     if (any)
         each_watch(&e, hold_watch);
@@ -393,5 +393,5 @@ static void tell(void *arg, const char *key, const char *why)
 
 void set_quarantine_remark(const struct set_quarantine *s, const struct template_set *watched, struct rendered *r)
 {
-    quarantine_each(s->q, tell, &(struct telling){s, watched, r});
+    culprits_each(quarantine_culprits(s->q), tell, &(struct telling){s, watched, r});
 }

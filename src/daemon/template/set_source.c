@@ -108,9 +108,9 @@ static int set_source_compare(const void *a, const void *b)
 static void set_source_on_config_map(void *arg)
 {
     struct set_source *s = arg;
-    const struct secret_object *o = secret_source_object(s->config_map);
+    const struct secret_object *o = s->config_map->object;
     struct error err = {0};
-    if (!secret_source_synced(s->config_map))
+    if (!s->config_map->synced)
         return;
     if (o == NULL) {
         (void)error_set(&err, ERROR_INVALID, "%s does not exist", s->name);
@@ -173,7 +173,7 @@ void set_source_free(struct set_source *s)
 void set_source_start(struct set_source *s)
 {
     if (s->config_map != NULL)
-        secret_source_start(s->config_map);
+        informer_start(s->config_map->source.informer);
     else if (s->pods != NULL)
         pods_source_start(s->pods);
     else
@@ -183,7 +183,7 @@ void set_source_start(struct set_source *s)
 void set_source_stop(struct set_source *s)
 {
     if (s->config_map != NULL)
-        secret_source_stop(s->config_map);
+        informer_stop(s->config_map->source.informer);
     else if (s->pods != NULL)
         pods_source_stop(s->pods);
     else
@@ -193,7 +193,7 @@ void set_source_stop(struct set_source *s)
 void set_source_poke(struct set_source *s)
 {
     if (s->config_map != NULL)
-        secret_source_poke(s->config_map);
+        informer_poke(s->config_map->source.informer);
     else if (s->pods != NULL)
         pods_source_poke(s->pods);
     else
@@ -217,13 +217,11 @@ const char *set_source_hash(const struct set_source *s)
 
 const struct secret_object *set_source_config_map(const struct set_source *s)
 {
-    return s->config_map != NULL ? secret_source_object(s->config_map)
-           : s->pods != NULL     ? pods_source_config(s->pods)
-                                 : NULL;
+    return s->config_map != NULL ? s->config_map->object : s->pods != NULL ? pods_source_config(s->pods) : NULL;
 }
 
 bool set_source_ready(const struct set_source *s, struct checks *checks)
 {
-    return s->config_map != NULL ? secret_source_ready(s->config_map, checks)
+    return s->config_map != NULL ? source_ready(&s->config_map->source, true, checks)
                                  : s->pods == NULL || pods_source_ready(s->pods, checks);
 }

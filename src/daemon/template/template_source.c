@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "daemon/config/config_source.h"
 #include "daemon/config/config_trace.h"
 #include "daemon/mappings.h"
 #include "daemon/pod_targets.h"
@@ -137,7 +138,7 @@ static void template_source_take_owners(struct template_source *s, const char *n
 {
     struct service_owners all = {0};
     struct buf text = {0};
-    bool may_go_back = quarantine_may_go_back(s->options.quarantine);
+    bool may_go_back = culprits_may_go_back(quarantine_culprits(s->options.quarantine));
     free(s->next_owners);
     s->next_owners = may_go_back ? mem_strdup(now) : NULL;
     service_owners_read(&all, now);
@@ -188,7 +189,7 @@ static int template_source_take(struct template_source *s, struct rendered *r, s
     if (rendered_files(r, s->options.known, &files, err) != 0)
         return error_prefix(err, "%s", set_source_name(s->source));
     template_source_hash(r, &files, hash);
-    bool trial = quarantine_trial(s->options.quarantine);
+    bool trial = culprits_trial(quarantine_culprits(s->options.quarantine));
     bool same = str_eq(hash, s->hash) && trial == s->trial, of_newest = e == &s->newest;
     bool recovers = of_newest && s->problem.kind != ERROR_NONE; /* the same, too, is what the source has now */
     renders_succeeded(s->renders, r, &files, same, of_newest);
@@ -551,10 +552,9 @@ struct template_source *template_source_new(struct event_base *base, const struc
     return s;
 }
 
-void template_source_free(struct template_source *s)
+static void template_source_free(void *source)
 {
-    if (s == NULL)
-        return;
+    struct template_source *s = source;
     kube_client_forget_listener(&s->listener);
     template_source_drop_render(s);
     edition_fini(&s->newest);
@@ -575,10 +575,9 @@ void template_source_free(struct template_source *s)
     free(s);
 }
 
-void template_source_start(struct template_source *s)
+static void template_source_start(void *source)
 {
-    if (s != NULL)
-        set_source_start(s->source);
+    set_source_start(((struct template_source *)source)->source);
 }
 
 static void template_source_each_watches(const struct template_source *s, void (*fn)(struct watches *))
@@ -589,10 +588,9 @@ static void template_source_each_watches(const struct template_source *s, void (
         fn(s->good.watched->watches);
 }
 
-void template_source_stop(struct template_source *s)
+static void template_source_stop(void *source)
 {
-    if (s == NULL)
-        return;
+    struct template_source *s = source;
     template_source_keep(s);
     set_source_stop(s->source);
     template_source_each_watches(s, watches_stop);
@@ -600,10 +598,9 @@ void template_source_stop(struct template_source *s)
     timer_cancel(&s->keep);
 }
 
-void template_source_poke(struct template_source *s)
+static void template_source_poke(void *source)
 {
-    if (s == NULL)
-        return;
+    struct template_source *s = source;
     set_source_poke(s->source);
     template_source_each_watches(s, watches_poke);
     config_trace_caused(s->options.trace, "SIGHUP, or `config apply`");
@@ -612,17 +609,19 @@ void template_source_poke(struct template_source *s)
     template_source_schedule(s);
 }
 
-void template_source_lead(struct template_source *s, bool leads)
+static void template_source_lead(void *source, bool leads, struct events *events)
 {
-    if (s == NULL)
-        return;
+    struct template_source *s = source;
     s->leads = leads;
     timer_set_sooner(&s->keep, 0);
+    remarks_tell_to(s->remarks, events);
+    if (set_source_pods(s->source) != NULL)
+        pods_source_tell_to(set_source_pods(s->source), events);
 }
 
 bool template_source_places(const struct template_source *s)
 {
-    return s != NULL && s->places;
+    return s->places;
 }
 
 void template_source_see(struct template_source *s, struct buf *text)
@@ -643,28 +642,17 @@ static const struct watches *template_source_watches(const struct template_sourc
     return e->set != NULL ? e->watched->watches : NULL;
 }
 
-bool template_source_ready(const struct template_source *s, struct checks *checks)
+static bool template_source_ready(const void *source, struct checks *checks)
 {
-    if (s == NULL)
-        return true;
+    const struct template_source *s = source;
     bool all = set_source_ready(s->source, checks);
     return watches_ready(template_source_watches(s), checks) && all;
 }
 
-void template_source_tell_to(struct template_source *s, struct events *events)
+static void template_source_measure(const void *source)
 {
-    if (s == NULL)
-        return;
-    remarks_tell_to(s->remarks, events);
-    if (set_source_pods(s->source) != NULL)
-        pods_source_tell_to(set_source_pods(s->source), events);
-}
-
-void template_source_measure(const struct template_source *s)
-{
-    struct telemetry *t = s != NULL ? s->options.telemetry : NULL;
-    if (t == NULL)
-        return;
+    const struct template_source *s = source;
+    struct telemetry *t = s->options.telemetry;
     struct metric *const gauges[] = {t->template_objects, t->template_object_bytes, t->template_objects_left_out,
                                      t->template_resource_synced, t->template_removals_delayed};
     for (size_t i = 0; i < array_len(gauges); i++)
@@ -681,10 +669,20 @@ void template_source_measure(const struct template_source *s)
     }
 }
 
-const struct secret_object *template_source_config_map(const struct template_source *s)
+static const struct secret_object *template_source_object(const void *source)
 {
-    return set_source_config_map(s->source);
+    return set_source_config_map(((const struct template_source *)source)->source);
 }
+
+const struct source_ops template_source_ops = {.free = template_source_free,
+                                               .start = template_source_start,
+                                               .stop = template_source_stop,
+                                               .poke = template_source_poke,
+                                               .lead = template_source_lead,
+                                               .measure = template_source_measure,
+                                               .ready = template_source_ready,
+                                               .object = template_source_object,
+                                               .may_have_no_files = true};
 
 struct template_view template_source_view(const struct template_source *s)
 {

@@ -16,16 +16,14 @@
 #include "daemon/template/renders.h"
 
 struct buf;
-struct checks;
 struct config_trace;
 struct event_base;
-struct events;
 struct kube_client;
 struct pod_targets;
 struct quarantine;
 struct remarks;
-struct secret_object;
 struct settings;
+struct source_ops;
 struct storage_files;
 struct storage_known;
 struct telemetry;
@@ -62,22 +60,13 @@ int template_source_check(const struct settings *settings, struct error *err) mu
 struct template_source *template_source_new(struct event_base *base, const struct template_source_options *options,
                                             const struct template_source_callbacks *callbacks, void *arg,
                                             struct error *err) must_check;
-/* NULL is allowed in all of these. */
-void template_source_free(struct template_source *s);
-void template_source_start(struct template_source *s);
-void template_source_stop(struct template_source *s);
-void template_source_poke(struct template_source *s);
-/* Not NULL: this replica leads, what templates say of objects becomes Events on them, once for as long as they say it. */
-void template_source_tell_to(struct template_source *s, struct events *events);
-/* Whether this replica leads: it keeps what its templates see in STATE_DIR. */
-void template_source_lead(struct template_source *s, bool leads);
+/* A struct template_source. Where this replica leads, what templates say of objects becomes Events on them, once for as long as they
+ * say it, and what they see is kept in STATE_DIR. Its object is the ConfigMap of the set. */
+extern const struct source_ops template_source_ops;
 /* What it gave last has places of servers (slots): they depend on what it gave before. */
 bool template_source_places(const struct template_source *s);
 /* In place of that: what HAProxies have. Takes the text, renders, and gives what comes of it, even the same. */
 void template_source_see(struct template_source *s, struct buf *text);
-void template_source_measure(const struct template_source *s); /* for a scrape */
-/* As known now; NULL: there is none, or it is a folder. Borrowed until the loop goes on. */
-const struct secret_object *template_source_config_map(const struct template_source *s);
 
 struct template_view {
     const char *from;            /* "ConfigMap ns/name", "pods:ns", or the folder's path */
@@ -91,6 +80,5 @@ struct template_view {
     const struct error *problem;   /* of the set or the last render; kind NONE: there is none */
 };
 struct template_view template_source_view(const struct template_source *s);
-bool template_source_ready(const struct template_source *s, struct checks *checks);
 
 #endif

@@ -12,11 +12,12 @@
 #include "kube/outage.h"
 #include "model/cache.h"
 #include "net/http.h"
-#include "report/metrics.h"
+#include "report/telemetry.h"
 #include "report/history.h"
 #include "daemon/mappings.h"
 #include "daemon/sources.h"
 #include "settings/kubeconfig/kubeconfig.h"
+#include "settings/settings.h"
 
 #define MINUTE_MS 60000ull
 #define URL "http://lb1:5555"
@@ -45,6 +46,9 @@ static struct {
     struct history *history;
     int log_fd;
     struct log log;
+    struct settings settings;
+    struct telemetry telemetry;
+    struct daemon in;
     struct events *events;
 } w;
 
@@ -215,9 +219,11 @@ static inline void setup(void)
     w.log_fd = memfd_create("log", 0);
     w.log = (struct log){.level = LOG_LEVEL_DEBUG, .fd = w.log_fd};
     make_client();
-    const struct events_options options = {
-        .history = w.history, .mappings = &mappings, .client = w.client, .written = w.written, .log = &w.log};
-    w.events = events_new(NULL, &options);
+    w.telemetry.kubernetes_events = w.written;
+    w.settings.emit_events = true;
+    w.in = (struct daemon){
+        .settings = &w.settings, .telemetry = &w.telemetry, .history = w.history, .kube = w.client, .log = &w.log};
+    w.events = events_new(&w.in, &mappings, NULL, NULL);
 }
 
 static inline void teardown(void)

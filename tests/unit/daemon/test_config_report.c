@@ -1,11 +1,11 @@
 /* src/daemon/config/config_report: annotations and Events of what the engine did, in virtual time. The Secret, who
  * writes to it, and who takes Events are this file's. */
 #include "daemon/config/config_report.h"
+#include "settings/settings.h"
 
 #include "base/clock.h"
 #include "configuration/document.h"
 #include "daemon/config/config_source.h"
-#include "daemon/config/operator_metrics.h"
 #include "daemon/events.h"
 #include "kube/annotate.h"
 #include "model/objects.h"
@@ -24,7 +24,8 @@ static struct {
     struct buf events;
     unsigned event_count;
     struct telemetry telemetry;
-    struct operator_metrics *operator_metrics;
+    struct settings settings;
+    struct daemon in;
     struct config_report *r;
     struct document *document;
 } w;
@@ -35,7 +36,7 @@ static struct {
 
 /* ---- what it calls ---- */
 
-const struct secret_object *config_source_secret(const struct config_source *s)
+const struct secret_object *config_source_object(const struct config_source *s)
 {
     return w.gone ? NULL : &w.secret;
 }
@@ -125,16 +126,15 @@ static void world_begin_as(bool dry_run, const char *configmap)
     w.secret.version = first;
     w.secret.annotations = w.notes;
     telemetry_init(&w.telemetry, "0");
-    w.operator_metrics = operator_metrics_new(w.telemetry.registry, "ns/s");
-    const struct config_report_options options = {.target_count = 2,
-                                                  .kube = (struct kube_client *)&w,
-                                                  .configmap = configmap,
-                                                  .secret_namespace = "ns",
-                                                  .secret_name = "s",
-                                                  .telemetry = &w.telemetry,
-                                                  .operator_metrics = w.operator_metrics,
-                                                  .dry_run = dry_run};
-    w.r = config_report_new(NULL, &options);
+    static char namespace[] = "ns", name[] = "s";
+    w.settings = (struct settings){.config_source = SETTINGS_CONFIG_SECRET,
+                                   .config_secret_namespace = namespace,
+                                   .config_secret_name = name,
+                                   .config_report = SETTINGS_REPORT_ANNOTATION,
+                                   .config_report_configmap = (char *)(uintptr_t)configmap,
+                                   .dry_run = dry_run};
+    w.in = (struct daemon){.settings = &w.settings, .kube = (struct kube_client *)&w, .telemetry = &w.telemetry};
+    w.r = config_report_new(&w.in, 2, NULL, NULL);
     w.document = document_new("Secret", "global\n", 7, NULL, &flaw);
     ck_assert_msg(w.document != NULL, "%s", flaw.message);
 }
@@ -147,7 +147,6 @@ static void world_begin(void)
 static void world_end(void)
 {
     config_report_free(w.r);
-    operator_metrics_free(w.operator_metrics);
     document_unref(w.document);
     telemetry_fini(&w.telemetry);
     buf_fini(&w.events);
@@ -386,12 +385,12 @@ TEST(the_operators_metrics)
 
 TEST(the_operators_metrics_of_certificates)
 {
-    operator_metrics_certificate(w.operator_metrics, "kubernetes", "client", 1);
-    operator_metrics_certificate(w.operator_metrics, "https://lb:5555/path", "server", 2);
-    operator_metrics_certificate(w.operator_metrics, "https://[2001:db8::1]:5555", "server", 3);
-    operator_metrics_certificate(w.operator_metrics, "https://lb:5555", "ca", 4);
+    config_report_certificate(w.r, "kubernetes", "client", 1);
+    config_report_certificate(w.r, "https://lb:5555/path", "server", 2);
+    config_report_certificate(w.r, "https://[2001:db8::1]:5555", "server", 3);
+    config_report_certificate(w.r, "https://lb:5555", "ca", 4);
     ck_assert(page_has("dataplane_client_cert_expiry_timestamp_seconds 0\n"));
-    operator_metrics_certificate(w.operator_metrics, "https://lb:5555", "client", 5);
+    config_report_certificate(w.r, "https://lb:5555", "client", 5);
     ck_assert(page_has("dataplane_client_cert_expiry_timestamp_seconds 5\n"));
     ck_assert(page_has("dataplane_server_cert_expiry_timestamp_seconds{gateway=\"lb\"} 2\n"));
     ck_assert(page_has("dataplane_server_cert_expiry_timestamp_seconds{gateway=\"2001:db8::1\"} 3\n"));

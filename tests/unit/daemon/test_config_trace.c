@@ -291,7 +291,8 @@ TEST(without_a_tracer_there_is_nothing)
     begin_with(1, true);
     config_trace_free(w.t);
     w.t = config_trace_new(NULL, NULL, 1, true);
-    ck_assert_ptr_null(w.t);
     play("CAUSE:x RENDERED NO:x changed STOP");
-    config_trace_render_dropped(w.t);
+    ck_assert_uint_eq(tracer_waiting(w.tracer), 0);
+    config_trace_caused(NULL, "x");
+    config_trace_render_dropped(NULL);
 }

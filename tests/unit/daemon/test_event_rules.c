@@ -1,4 +1,4 @@
-/* src/daemon/event_rules: what of the journal is an Event, and in which words. */
+/* src/daemon/events: what of the journal is an Event, and in which words. */
 
 #include "daemon/events.h"
 #include "report/history.h"

@@ -1,6 +1,7 @@
 /* src/daemon/quarantine: the search in time, with a source of one object and what HAProxy makes of it. */
 #include "base/hash.h"
 #include "daemon/quarantine.h"
+#include "settings/settings.h"
 
 #include "../test.h"
 
@@ -21,7 +22,7 @@ static void give(void *arg)
     quarantine_begin(w.q);
     (void)quarantine_see(w.q, "evil/web", w.object);
     quarantine_end(w.q);
-    uint64_t shown = quarantine_form(w.q, "evil/web") == CULPRITS_AS_IT_IS ? w.object : 0;
+    uint64_t shown = culprits_form(quarantine_culprits(w.q), "evil/web") == CULPRITS_AS_IT_IS ? w.object : 0;
     bool same = w.given_any && shown == w.given;
     w.given = shown;
     w.given_any = true;
@@ -59,10 +60,11 @@ static void nothing(void *arg)
 
 static void setup(void)
 {
-    const struct quarantine_options options = {.folder_fd = -1};
+    static const struct settings settings;
+    static const struct daemon in = {.settings = &settings};
     memset(&w, 0, sizeof(w));
     w.now_us = 1000000;
-    w.q = quarantine_new(NULL, &options);
+    w.q = quarantine_new(&in, -1);
     quarantine_listen(w.q, give, NULL);
 }
 

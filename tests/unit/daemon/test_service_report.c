@@ -1,6 +1,9 @@
-/* daemon/services/service_report: what is kept of a plan for /status, and how much of it. */
+/* daemon/services/service_document: what is kept of a plan for /status, and how much of it. */
 
-#include "daemon/services/service_report.h"
+#include <yyjson.h>
+
+#include "daemon/services/service_document.h"
+#include "json/write.h"
 #include "services/plan.h"
 
 #include "../test.h"
@@ -42,68 +45,80 @@ static void unmake(size_t count, struct services_plan *p)
     }
 }
 
+static yyjson_mut_val *frontends_of(yyjson_mut_doc *report)
+{
+    return yyjson_mut_obj_get(yyjson_mut_doc_get_root(report), "frontends");
+}
+
+static uint64_t frontend_count(yyjson_mut_doc *report)
+{
+    return yyjson_mut_get_uint(yyjson_mut_obj_get(yyjson_mut_doc_get_root(report), "frontend_count"));
+}
+
+/* As JSON. */
+static void check(yyjson_mut_val *value, const char *expected)
+{
+    char *text = yyjson_mut_val_write(value, 0, NULL);
+    ck_assert_str_eq(text, expected);
+    free(text);
+}
+
 TEST(what_is_kept)
 {
     struct services_plan p;
-    struct service_report r = {0};
     make(2, (const char *const[]){"443", "8443"}, 2, &p);
-    service_report_take(&r, &p);
+    yyjson_mut_doc *r = service_report_new(&p);
     unmake(2, &p); /* nothing of it is borrowed */
-    ck_assert_uint_eq(r.count, 3);
-    ck_assert_uint_eq(r.frontend_count, 3);
-    const struct reported_frontend *http = &r.frontends[0], *https = &r.frontends[1];
-    ck_assert(http->port == 80 && !http->tls && !http->tcp && http->route_count == 1 && http->kept == 1);
-    ck_assert_str_eq(http->address, "*");
-    ck_assert_str_eq(http->routes[0].sends, "https://h0.example");
-    ck_assert_ptr_null(http->routes[0].backend);
-    ck_assert(https->port == 443 && https->tls);
-    ck_assert_str_eq(https->routes[0].host, "h0.example");
-    ck_assert_str_eq(https->routes[0].service, "ns/s0");
-    ck_assert_str_eq(https->routes[0].port, "web");
-    ck_assert_str_eq(https->routes[0].backend, "k8s-service_ns_s0_web_backend");
-    ck_assert_ptr_null(https->routes[0].sends);
-    ck_assert_ptr_null(https->routes[0].path);
-    service_report_fini(&r);
+    ck_assert_uint_eq(yyjson_mut_arr_size(frontends_of(r)), 3);
+    ck_assert_uint_eq(frontend_count(r), 3);
+    check(yyjson_mut_arr_get(frontends_of(r), 0),
+          "{\"address\":\"*\",\"port\":80,\"mode\":\"http\",\"tls\":false,\"route_count\":1,\"routes\":[{\"host\":"
+          "\"h0.example\",\"path\":null,\"service\":\"ns/s0\",\"port\":\"web\",\"backend\":null,\"redirect\":"
+          "\"https://h0.example\"}]}");
+    check(yyjson_mut_arr_get(frontends_of(r), 1),
+          "{\"address\":\"*\",\"port\":443,\"mode\":\"http\",\"tls\":true,\"route_count\":1,\"routes\":[{\"host\":"
+          "\"h0.example\",\"path\":null,\"service\":\"ns/s0\",\"port\":\"web\",\"backend\":"
+          "\"k8s-service_ns_s0_web_backend\",\"redirect\":null}]}");
+    json_free(r);
 }
 
 /* So many routes of all frontends together; the counts are of all. */
 TEST(how_much)
 {
     struct services_plan p;
-    struct service_report r = {0};
+    size_t kept = 0, routes = 0, i, max;
+    yyjson_mut_val *one;
     make(SERVICES, (const char *const[]){"8001", "8002", "8003"}, 3, &p);
-    for (int times = 0; times < 2; times++)
-        service_report_take(&r, &p);
-    size_t kept = 0, routes = 0;
-    for (size_t i = 0; i < r.count; i++) {
-        kept += r.frontends[i].kept;
-        routes += r.frontends[i].route_count;
+    yyjson_mut_doc *r = service_report_new(&p);
+    yyjson_mut_arr_foreach (frontends_of(r), i, max, one) {
+        kept += yyjson_mut_arr_size(yyjson_mut_obj_get(one, "routes"));
+        routes += yyjson_mut_get_uint(yyjson_mut_obj_get(one, "route_count"));
     }
     ck_assert_uint_eq(kept, SERVICE_REPORT_MAX);
-    ck_assert_uint_eq(r.frontend_count, 3);
+    ck_assert_uint_eq(frontend_count(r), 3);
     ck_assert_uint_eq(routes, SERVICES);
+    json_free(r);
     unmake(SERVICES, &p);
     make(0, (const char *const[]){"1"}, 1, &p);
-    service_report_take(&r, &p);
-    ck_assert(r.count == 0 && r.frontend_count == 0);
+    r = service_report_new(&p);
+    ck_assert(yyjson_mut_arr_size(frontends_of(r)) == 0 && frontend_count(r) == 0);
     unmake(0, &p);
-    service_report_fini(&r);
+    json_free(r);
 }
 
 /* Frontends whose routes are all beyond the bound are counted alone. */
 TEST(how_many_frontends)
 {
     struct services_plan p;
-    struct service_report r = {0};
     char *listen_ports[SERVICES];
     for (size_t i = 0; i < SERVICES; i++)
         listen_ports[i] = mem_printf("%zu", 1000 + i);
     make(SERVICES, (const char *const *)listen_ports, SERVICES, &p);
-    service_report_take(&r, &p);
-    ck_assert_uint_eq(r.count, SERVICE_REPORT_MAX);
-    ck_assert_uint_eq(r.frontend_count, SERVICES);
+    yyjson_mut_doc *r = service_report_new(&p);
+    ck_assert_uint_eq(yyjson_mut_arr_size(frontends_of(r)), SERVICE_REPORT_MAX);
+    ck_assert_uint_eq(frontend_count(r), SERVICES);
     unmake(SERVICES, &p);
     for (size_t i = 0; i < SERVICES; i++)
         free(listen_ports[i]);
-    service_report_fini(&r);
+    json_free(r);
 }

@@ -1,4 +1,4 @@
-/* src/daemon/status/status_memory: what is shown for `plan` to decide by. The world is engine_world.h's. */
+/* src/daemon/status/status_haproxy: what is shown for `plan` to decide by. The world is engine_world.h's. */
 #include "../engine_world.h"
 
 #include <yyjson.h>

@@ -1,6 +1,6 @@
 /* src/daemon/status/status_since: since when checks are not ok, as they come and go. */
 
-#include "daemon/status/status_since.h"
+#include "daemon/status/status_parts.h"
 
 #include "../test.h"
 

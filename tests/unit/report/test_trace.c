@@ -1,9 +1,9 @@
-/* Spans: src/report/trace.c, and how OTLP has them in JSON: src/report/otlp.c. IDs are this file's. */
+/* Spans: src/report/trace.c, and how OTLP has them in JSON: src/report/otlp_exporter.c. IDs are this file's. */
 #include <sys/random.h>
 
 #include "../json_text.h"
 #include "report/metrics.h"
-#include "report/otlp.h"
+#include "report/otlp_exporter.h"
 #include "report/trace.h"
 
 #define WALL_US 1544712660000000

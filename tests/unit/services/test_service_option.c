@@ -157,7 +157,7 @@ TEST_EACH(values, array_len(rows))
     struct port_options o;
     port_options_init(&o);
     ck_assert_ptr_nonnull(option);
-    int parsed = option->parse(&o, rows[_i].value, &rules, &why);
+    int parsed = service_option_parse(option, &o, rows[_i].value, &rules, &why);
     ck_assert_msg((parsed == 0) == (rows[_i].says != NULL), "%s \"%s\"", rows[_i].option, rows[_i].value);
     cleanup(mem_free_ptr) char *text = text_of(rows[_i].option, &o);
     if (parsed == 0)
@@ -172,7 +172,7 @@ static bool may_listen_at(const char *value, const char *all, const char *one)
     cleanup(buf_fini) struct buf why = {0};
     struct port_options o;
     port_options_init(&o);
-    bool may = service_option_find("listen-ip")->parse(&o, value, &rules, &why) == 0;
+    bool may = service_option_parse(service_option_find("listen-ip"), &o, value, &rules, &why) == 0;
     ck_assert_str_eq(buf_str(&why), may ? "" : "it is none of SERVICES_ADDRESSES");
     port_options_fini(&o);
     return may;
@@ -243,11 +243,11 @@ TEST(what_others_say)
     cleanup(buf_fini) struct buf why = {0};
     struct port_options o;
     port_options_init(&o);
-    ck_assert_int_eq(service_option_find("hostname")->parse(&o, "CLUSTER.a", &rules, &why), -1);
+    ck_assert_int_eq(service_option_parse(service_option_find("hostname"), &o, "CLUSTER.a", &rules, &why), -1);
     ck_assert_str_eq(buf_str(&why), "it has CLUSTER, and CLUSTER_NAME is not set");
-    ck_assert_int_eq(service_option_find("hostname")->parse(&o, "a.example", &rules, &why), 0);
-    ck_assert_int_eq(service_option_find("listen-port")->parse(&o, "0", &rules, &why), -1);
-    ck_assert_int_eq(service_option_find("listen-port")->parse(&o, "65535", &rules, &why), 0);
+    ck_assert_int_eq(service_option_parse(service_option_find("hostname"), &o, "a.example", &rules, &why), 0);
+    ck_assert_int_eq(service_option_parse(service_option_find("listen-port"), &o, "0", &rules, &why), -1);
+    ck_assert_int_eq(service_option_parse(service_option_find("listen-port"), &o, "65535", &rules, &why), 0);
     port_options_settle(&o);
     ck_assert(o.tls && o.backends_tls && !o.backends_verify);
     ck_assert_str_eq(o.certificate, "a.example.pem");
@@ -256,24 +256,25 @@ TEST(what_others_say)
     const struct option_rules alone = {.namespace = "shop"};
     buf_clear(&why);
     port_options_init(&o);
-    ck_assert_int_eq(service_option_find("hostname")->parse(&o, "a.example", &alone, &why), 0);
-    ck_assert_int_eq(service_option_find("ssl-certificate")->parse(&o, "secret:certs/tls", &alone, &why), -1);
+    ck_assert_int_eq(service_option_parse(service_option_find("hostname"), &o, "a.example", &alone, &why), 0);
+    ck_assert_int_eq(service_option_parse(service_option_find("ssl-certificate"), &o, "secret:certs/tls", &alone, &why),
+                     -1);
     ck_assert_str_eq(buf_str(&why), "it is in another namespace, which is none of SERVICES_SECRET_NAMESPACES");
-    ck_assert_int_eq(service_option_find("ssl-certificate")->parse(&o, "secret:tls", &alone, &why), 0);
+    ck_assert_int_eq(service_option_parse(service_option_find("ssl-certificate"), &o, "secret:tls", &alone, &why), 0);
     port_options_settle(&o);
     ck_assert_ptr_null(o.certificate);
     port_options_fini(&o);
 
     port_options_init(&o);
-    ck_assert_int_eq(service_option_find("haproxy-mode")->parse(&o, "tcp", &rules, &why), 0);
+    ck_assert_int_eq(service_option_parse(service_option_find("haproxy-mode"), &o, "tcp", &rules, &why), 0);
     port_options_settle(&o);
     ck_assert(!o.tls && !o.backends_tls && o.certificate == NULL && o.listen_port == 443);
     ck_assert_str_eq(o.balance, "roundrobin");
     port_options_fini(&o);
 
     port_options_init(&o);
-    ck_assert_int_eq(service_option_find("use-ssl")->parse(&o, "false", &rules, &why), 0);
-    ck_assert_int_eq(service_option_find("backends-use-ssl")->parse(&o, "true", &rules, &why), 0);
+    ck_assert_int_eq(service_option_parse(service_option_find("use-ssl"), &o, "false", &rules, &why), 0);
+    ck_assert_int_eq(service_option_parse(service_option_find("backends-use-ssl"), &o, "true", &rules, &why), 0);
     port_options_settle(&o);
     ck_assert(!o.tls && o.backends_tls);
     port_options_fini(&o);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "configuration/document.h"
 #include "configuration/published.h"
+#include "daemon/config/config_source.h"
 #include "daemon/etcd/etcd_source.h"
 #include "daemon/etcd/publisher.h"
 #include "haproxy/storage_files.h"
@@ -41,6 +42,7 @@ struct issue {
 };
 
 struct producer {
+    struct daemon in;
     struct etcd_client client;
     struct settings settings;
     struct publisher *publisher;
@@ -50,6 +52,7 @@ struct producer {
 };
 
 struct consumer {
+    struct daemon in;
     struct etcd_client client;
     struct etcd_source *source;
     bool tries;                /* what it was given is only to be checked */
@@ -315,9 +318,8 @@ static inline void producer_lead(struct producer *p, bool leads)
 
 static inline void producer_new(struct producer *p)
 {
-    const struct publisher_options options = {
-        .settings = &p->settings, .client = &p->client, .telemetry = &s.telemetry, .log = &s.log};
-    p->publisher = publisher_new(NULL, &options);
+    p->in = (struct daemon){.settings = &p->settings, .telemetry = &s.telemetry, .log = &s.log};
+    p->publisher = publisher_new(&p->in, &p->client, NULL, NULL);
     producer_lead(p, true);
     producer_give(p, p->has);
 }
@@ -351,7 +353,7 @@ static inline void check_claims(void)
 
 /* ---- consumers ---- */
 
-static inline void on_made(void *arg, const char *origin, const char *bytes, size_t len, struct storage_files *files)
+static inline int on_made(void *arg, const char *origin, const char *bytes, size_t len, struct storage_files *files)
 {
     struct consumer *c = arg;
     char files_hash[DIGEST_SHA256_HEX_BYTES];
@@ -359,7 +361,7 @@ static inline void on_made(void *arg, const char *origin, const char *bytes, siz
     c->given = NULL;
     c->tries = etcd_source_trial(c->source);
     if (str_eq(bytes, BY_HAND) && files->count == 0 && etcd_source_version(c->source) == 0)
-        return; /* an older producer's, for all that it knows */
+        return 0; /* an older producer's, for all that it knows */
     storage_files_hash(files, files_hash);
     for (size_t i = 0; i < s.known_count && is == NULL; i++)
         if (s.known[i].published && str_eq(s.known[i].files, files_hash) &&
@@ -370,6 +372,7 @@ static inline void on_made(void *arg, const char *origin, const char *bytes, siz
     must(was_issued(etcd_source_version(c->source), is), "%s is another version", origin);
     c->given = is;
     storage_files_fini(files);
+    return 0;
 }
 
 static inline void on_failed(void *arg, const struct error *err)
@@ -381,16 +384,17 @@ static inline void on_failed(void *arg, const struct error *err)
 
 static inline void consumer_new(struct consumer *c)
 {
-    static const struct etcd_source_callbacks callbacks = {.made = on_made, .failed = on_failed};
+    c->in = (struct daemon){.settings = &s.producers[0].settings, .log = &s.log};
     const struct etcd_source_options options = {
-        .settings = &s.producers[0].settings, .client = &c->client, .log = &s.log};
+        .in = &c->in, .client = &c->client, .made = on_made, .failed = on_failed, .arg = c};
     c->given = NULL;
-    c->source = etcd_source_new(NULL, &options, &callbacks, c);
-    etcd_source_start(c->source);
+    c->source = etcd_source_new(&options);
+    etcd_source_ops.start(c->source);
 }
 
 static inline void consumer_die(struct consumer *c)
 {
-    etcd_source_free(c->source);
+    if (c->source != NULL)
+        etcd_source_ops.free(c->source);
     c->source = NULL;
 }

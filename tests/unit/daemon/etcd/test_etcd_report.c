@@ -15,6 +15,7 @@
 #define MINUTE_MS 60000
 
 static struct {
+    struct daemon in;
     struct etcd_client client;
     struct settings settings;
     struct settings_dataplane dataplanes[3];
@@ -65,8 +66,8 @@ static void begin(unsigned seed, size_t haproxies)
         r.dataplanes[i].url = urls[i];
         r.views[i] = (struct configuration_view){.state = "applied", .runs = HASH};
     }
-    const struct etcd_report_options options = {.settings = &r.settings, .client = &r.client, .log = &r.log};
-    r.report = etcd_report_new(NULL, &options);
+    r.in = (struct daemon){.settings = &r.settings, .log = &r.log};
+    r.report = etcd_report_new(&r.in, &r.client, NULL);
     etcd_report_lead(r.report, leading);
 }
 

@@ -145,7 +145,7 @@ static void consumers_change(void)
     else if (dice_one_in(&w.dice, 3))
         consumer_die(c);
     else
-        etcd_source_poke(c->source);
+        etcd_source_ops.poke(c->source);
 }
 
 static void happen(void)
@@ -236,7 +236,7 @@ static void check_consumers(uint64_t version)
         must(c->given == known_first(s.latest) && !c->tries, "%zu", i);
         must(etcd_source_problem(c->source) == NULL, "%s", etcd_source_problem(c->source));
         must(etcd_source_version(c->source) == version, "%zu", i);
-        must(etcd_source_ready(c->source, &checks), "%zu", i);
+        must(etcd_source_ops.ready(c->source, &checks), "%zu", i);
     }
 }
 
@@ -385,7 +385,7 @@ TEST_EACH(changes_alone_are_no_failure, effort(10))
     for (unsigned i = 0; i < 60; i++) {
         give(10 + i, i);
         model_pass(dice_below(&w.dice, 500));
-        etcd_source_poke(s.consumers[0].source);
+        etcd_source_ops.poke(s.consumers[0].source);
     }
     model_pass(1000);
     for (unsigned i = 0; i < CONSUMERS; i++) {
@@ -567,7 +567,7 @@ TEST_EACH(what_is_wrong_is_said, array_len(harms))
         model_put(HAND, key, harms[_i].value);
     else
         model_delete(HAND, key, false);
-    etcd_source_poke(s.consumers[0].source);
+    etcd_source_ops.poke(s.consumers[0].source);
     model_pass(100000);
     const char *problem = etcd_source_problem(s.consumers[0].source);
     ck_assert(s.consumers[0].given == before);

@@ -12,11 +12,19 @@
 #define STATUS "/lb/x/status/"
 
 static struct {
+    struct daemon in;
+    struct telemetry telemetry;
+    unsigned heard; /* changes */
     struct etcd_client client;
     struct settings settings;
     struct log log;
     struct load_balancers *list;
 } l;
+
+static void on_changed(void *arg)
+{
+    ++*(unsigned *)arg;
+}
 
 static void begin(unsigned seed)
 {
@@ -25,7 +33,8 @@ static void begin(unsigned seed)
     model_begin(seed);
     l.settings.etcd.path = path;
     l.log.fd = -1;
-    l.list = load_balancers_new(NULL, &l.settings, &l.client, &l.log);
+    l.in = (struct daemon){.settings = &l.settings, .telemetry = &l.telemetry, .log = &l.log};
+    l.list = load_balancers_new(&l.in, &l.client, on_changed, &l.heard);
 }
 
 static void end(void)
@@ -53,8 +62,10 @@ static void go(const char *name)
 static void check_list(const char *expected)
 {
     cleanup(buf_fini) struct buf is = {0};
-    for (size_t i = 0; i < load_balancers_count(l.list); i++) {
-        const struct load_balancer *one = load_balancers_at(l.list, i);
+    size_t count;
+    const struct load_balancer *list = load_balancers_list(l.list, &count);
+    for (size_t i = 0; i < count; i++) {
+        const struct load_balancer *one = &list[i];
         buf_printf(&is, "%s%s=%llu", i > 0 ? "," : "", one->name, (unsigned long long)one->version);
     }
     ck_assert_str_eq(buf_str(&is), expected);
@@ -135,24 +146,17 @@ TEST_EACH(half_of_them_accept_and_more_refuse, array_len(verdicts))
     check_verdict(verdicts[_i].at_last, false);
 }
 
-static void on_changed(void *arg)
-{
-    ++*(unsigned *)arg;
-}
-
 TEST(who_listens_hears_of_each_change)
 {
-    unsigned heard = 0;
     begin(7);
-    load_balancers_listen(l.list, on_changed, &heard);
     load_balancers_start(l.list);
     model_pass(1000);
-    ck_assert_uint_eq(heard, 1);
+    ck_assert_uint_eq(l.heard, 1);
     say("a", 1, "in_sync");
     model_pass(1000);
     go("a");
     model_pass(1000);
-    ck_assert_uint_eq(heard, 3);
+    ck_assert_uint_eq(l.heard, 3);
 }
 
 TEST(they_are_read_and_then_followed)
@@ -224,22 +228,21 @@ TEST(a_failure_and_a_compaction_are_no_end)
 
 TEST(they_are_counted)
 {
-    struct telemetry t;
+    struct telemetry *t = &l.telemetry;
     begin(3);
-    telemetry_init(&t, "test");
-    load_balancers_measure(NULL, 1, &t);
+    telemetry_init(t, "test");
     say("a", 3, "in_sync"), say("b", 2, "in_sync"), say("c", 3, "failed"), say("d", 3, "in_sync");
     load_balancers_start(l.list);
     model_pass(1000);
-    load_balancers_measure(l.list, 3, &t);
-    ck_assert_double_eq(metric_value(t.load_balancers, "in_sync", NULL), 2);
-    ck_assert_double_eq(metric_value(t.load_balancers, "behind", NULL), 1);
-    ck_assert_double_eq(metric_value(t.load_balancers, "failed", NULL), 1);
+    load_balancers_measure(l.list, 3);
+    ck_assert_double_eq(metric_value(t->load_balancers, "in_sync", NULL), 2);
+    ck_assert_double_eq(metric_value(t->load_balancers, "behind", NULL), 1);
+    ck_assert_double_eq(metric_value(t->load_balancers, "failed", NULL), 1);
     go("c");
     model_pass(1000);
-    load_balancers_measure(l.list, 3, &t);
-    ck_assert_double_eq(metric_value(t.load_balancers, "failed", NULL), 0);
-    telemetry_fini(&t);
+    load_balancers_measure(l.list, 3);
+    ck_assert_double_eq(metric_value(t->load_balancers, "failed", NULL), 0);
+    telemetry_fini(t);
 }
 
 TEST(there_is_an_end_to_what_is_shown)
@@ -254,8 +257,10 @@ TEST(there_is_an_end_to_what_is_shown)
     }
     load_balancers_start(l.list);
     model_pass(1000);
-    ck_assert_uint_eq(load_balancers_count(l.list), LOAD_BALANCERS_MAX);
+    size_t count;
+    (void)load_balancers_list(l.list, &count);
+    ck_assert_uint_eq(count, LOAD_BALANCERS_MAX);
     say("00005", 7, "failed"); /* one that is there is followed */
     model_pass(1000);
-    ck_assert_uint_eq(load_balancers_at(l.list, 5)->version, 7);
+    ck_assert_uint_eq(load_balancers_list(l.list, &count)[5].version, 7);
 }

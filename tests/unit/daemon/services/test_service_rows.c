@@ -600,6 +600,7 @@ static void check_rest(struct rows_world *w)
 
 static void event_relist(struct rows_world *w, struct dice *d)
 {
+    size_t count;
     service_slices_begin(w->slices);
     for (unsigned i = 0; i < WORLD_SERVICES; i++)
         if (!dice_one_in(d, 3))
@@ -607,7 +608,7 @@ static void event_relist(struct rows_world *w, struct dice *d)
     if (dice_one_in(d, 4))
         service_slices_abort(w->slices);
     else
-        service_slices_end(w->slices);
+        (void)service_slices_end(w->slices, &count);
 }
 
 /* By its number. */

@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include "daemon/quarantine.h"
+#include "settings/settings.h"
 #include "daemon/template/set_quarantine.h"
 #include "model/cache.h"
 #include "template/objects.h"
@@ -34,14 +35,16 @@ static void again(void *arg)
 static void setup(void)
 {
     const struct template_file file = {TEMPLATE_SET_FILE, (char *)(uintptr_t)WATCHES, strlen(WATCHES)};
-    const struct quarantine_options options = {.folder_fd = -1};
+    static const struct settings settings;
+    static struct daemon in;
     base = event_base_new();
+    in = (struct daemon){.base = base, .settings = &settings};
     set = template_set_parse(&file, 1, &flaw);
     ck_assert_msg(set != NULL, "%s", flaw.message);
     objects = objects_new();
     for (size_t i = 0; i < set->watch_count; i++)
         objects_add_watch(objects, &set->watches[i]);
-    q = quarantine_new(base, &options);
+    q = quarantine_new(&in, -1);
     quarantine_listen(q, again, NULL);
     s = set_quarantine_new(q);
 }
