@@ -83,13 +83,6 @@ static void add_document(struct document *d, struct evbuffer *to)
         abort(); /* out of memory */
 }
 
-static bool status_feed_is_news(const struct document *old, const struct document *d)
-{
-    size_t len = d->text.len - d->news_at;
-    return old == NULL || old->text.len - old->news_at != len ||
-           memcmp(old->text.data + old->news_at, d->text.data + d->news_at, len) != 0;
-}
-
 static void status_feed_build(struct status_feed *f)
 {
     struct document *d = mem_alloc(sizeof(*d));
@@ -97,7 +90,10 @@ static void status_feed_build(struct status_feed *f)
     d->refs = 1;
     buf_init(&d->text, 0);
     f->fill(f->arg, &d->text, &d->news_at);
-    f->id += status_feed_is_news(f->current, d);
+    const struct document *old = f->current;
+    size_t len = d->text.len - d->news_at;
+    f->id += old == NULL || old->text.len - old->news_at != len ||
+             memcmp(old->text.data + old->news_at, d->text.data + d->news_at, len) != 0;
     document_unref(f->current);
     f->current = d;
     f->built_ms = clock_mono_ms();
