@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "kube/client.h"
 #include "kube/event_writer.h"
-#include "host/name.h"
+#include "host/process.h"
 #include "host/timer.h"
 #include "report/metrics.h"
 #include "report/event_correlator.h"

@@ -46,19 +46,6 @@ double process_start_seconds(void)
     return (double)clock_wall_ms() / 1e3 - ago;
 }
 
-/* Descriptors that are open, without the one that looks; -1: not known. */
-static long count_fds(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    long count = -1; /* the directory itself */
-    if (dir == NULL)
-        return -1;
-    for (const struct dirent *e; (e = readdir(dir)) != NULL;)
-        count += e->d_name[0] != '.';
-    closedir(dir);
-    return count;
-}
-
 static void process_print_one(struct buf *out, const char *name, const char *type, const char *help, double value,
                               int decimals, const char *labels)
 {
@@ -71,7 +58,12 @@ void process_print(double start_seconds, const char *labels, struct buf *out)
 {
     uint64_t stat[STAT_FIELDS];
     struct rlimit limit;
-    long fds = count_fds();
+    DIR *dir = opendir("/proc/self/fd");
+    long fds = -1; /* without the one that lists them; -1: not known */
+    for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
+        fds += e->d_name[0] != '.';
+    if (dir != NULL)
+        closedir(dir);
     double ticks = (double)sysconf(_SC_CLK_TCK);
     if (start_seconds > 0)
         process_print_one(out, "process_start_time_seconds", "gauge",
@@ -90,4 +82,11 @@ void process_print(double start_seconds, const char *labels, struct buf *out)
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         process_print_one(out, "process_max_fds", "gauge", "Maximum number of open file descriptors.",
                           (double)limit.rlim_cur, 0, labels);
+}
+
+void host_name(char ret[HOST_NAME_BYTES])
+{
+    if (gethostname(ret, HOST_NAME_BYTES) != 0)
+        ret[0] = '\0';
+    ret[HOST_NAME_BYTES - 1] = '\0'; /* POSIX leaves it open whether one that is cut has an end */
 }

@@ -104,7 +104,7 @@ room("templates, what a copy may do", ("test_sandbox",), (
     Mutant("the folder cannot be written", SANDBOX, "(folder >= 0 && syscall(SYS_landlock_add_rule", "(false && syscall(SYS_landlock_add_rule"),
     Mutant("Landlock stays unused", SANDBOX, "        syscall(SYS_landlock_restrict_self, rules, 0) != 0)", "        false)"),
     Mutant("what is there is emptied", SANDBOX, "(abi >= 3 ? LANDLOCK_ACCESS_FS_TRUNCATE : 0)", "0u"),
-    Mutant("copies without templates", SANDBOX, "rc == 0 && copies && i < array_len(allowed_to_fork)", "rc == 0 && i < array_len(allowed_to_fork)"),
+    Mutant("copies without templates", SANDBOX, "with_to_fork = copies ? array_len(allowed_with_to_fork) : 0", "with_to_fork = array_len(allowed_with_to_fork)"),
 ))
 room("templates, what a render changed", ("test_lines", "test_renders"), (
     Mutant("a line that stays is both added and removed", LINES, "        k += n >= 0;", "        k += n > 0;"),
