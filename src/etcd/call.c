@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/text.h"
 #include "etcd/client_internal.h"
 
@@ -60,6 +61,17 @@ void etcd_call_end(struct etcd_call *call, const struct error *err)
 }
 
 /* ---- the end of a try ---- */
+
+void etcd_explain_transport(const struct http_endpoint *e, const struct http_response *r, struct error *err)
+{
+    struct http_connection connection = http_response_connection(r);
+    bool tls = str_has_prefix(e->base_url, "https:"), has_cert = e->tls != NULL && e->tls->cert_pem != NULL;
+    struct error why = *err;
+    if (connection.verify != 0)
+        error_set(err, why.kind, "%s; ETCD_CA_FILE names the CA of its certificate", why.message);
+    else if (tls && !has_cert && connection.reached >= HTTP_REACHED_PEER && why.kind == ERROR_RETRY && r->status == 0)
+        error_set(err, why.kind, "%s; where etcd asks for a client certificate, ETCD_CERT_FILE names it", why.message);
+}
 
 static size_t index_of(const struct etcd_call *call)
 {
@@ -135,18 +147,6 @@ static void end_unsure(struct etcd_call *call, const struct error *why)
     end_as_written(call, &err);
 }
 
-static void on_no_answer(struct etcd_call *call, const struct http_response *r, const struct error *why)
-{
-    struct error err = *why;
-    etcd_explain_transport(endpoint_of(call), r, &err);
-    if (call->kind->once && r->progress != HTTP_NOT_SENT)
-        end_unsure(call, &err);
-    else if (why->kind == ERROR_INVALID && r->status == 200)
-        end_as_written(call, &err); /* over the cap: it would be elsewhere */
-    else
-        try_elsewhere(call, &err);
-}
-
 /* ---- answers ---- */
 
 /* What is no refusal to who asked. */
@@ -179,7 +179,7 @@ static void on_refused(struct etcd_call *call, int status, const struct etcd_ref
         etcd_client_answered(call->client, index_of(call));
     if (is_settled(call, r))
         return;
-    etcd_explain(call->client, status, r, call->about, &err);
+    etcd_refusal_explain(r, status, call->client->user, call->about, &err);
     error_prefix(&err, "POST %s%s", endpoint_of(call)->base_url, call->kind->path);
     call->passing = call->passing || trouble || not_now;
     if (unsure && call->kind->once)
@@ -218,7 +218,14 @@ static void call_on_done(void *arg, const struct http_response *r, const struct 
     struct etcd_refusal refusal;
     call->request = NULL;
     if (err != NULL) {
-        on_no_answer(call, r, err);
+        struct error why = *err;
+        etcd_explain_transport(endpoint_of(call), r, &why);
+        if (call->kind->once && r->progress != HTTP_NOT_SENT)
+            end_unsure(call, &why);
+        else if (why.kind == ERROR_INVALID && r->status == 200)
+            end_as_written(call, &why); /* over the cap: it would be elsewhere */
+        else
+            try_elsewhere(call, &why);
     } else if (r->status == 200) {
         on_good(call, r);
     } else {
@@ -228,16 +235,6 @@ static void call_on_done(void *arg, const struct http_response *r, const struct 
 }
 
 /* ---- a try ---- */
-
-/* An endpoint that says nothing takes half of what is left, the last one all; a write that was sent waits for its
- * answer. */
-static void set_time(const struct etcd_call *call, uint64_t left, struct http_request_options *o)
-{
-    bool last = call->tried + 1 >= endpoints_of(call);
-    uint64_t half = left / 2 > TRY_LEAST_MS ? left / 2 : TRY_LEAST_MS, share = last ? left : half;
-    o->connect_timeout_ms = share < left ? share : left;
-    o->total_timeout_ms = call->kind->once ? left : o->connect_timeout_ms;
-}
 
 static int start_try(struct etcd_call *call, uint64_t left, struct error *err)
 {
@@ -255,7 +252,12 @@ static int start_try(struct etcd_call *call, uint64_t left, struct error *err)
         .max_body_bytes = ANSWER_MAX_BYTES,
         /* On one that was kept libcurl would send it a second time where that turned out dead. */
         .new_connection = call->kind->once};
-    set_time(call, left, &o);
+    /* An endpoint that says nothing takes half of what is left, the last one all; a write that was sent waits for its
+     * answer. */
+    bool last = call->tried + 1 >= endpoints_of(call);
+    uint64_t half = left / 2 > TRY_LEAST_MS ? left / 2 : TRY_LEAST_MS, share = last ? left : half;
+    o.connect_timeout_ms = share < left ? share : left;
+    o.total_timeout_ms = call->kind->once ? left : o.connect_timeout_ms;
     call->token_number = c->token_number;
     call->request = http_start(c->http, endpoint_of(call), &o, &callbacks, call, err);
     mem_wipe_free(headers[0]);

@@ -109,9 +109,6 @@ void etcd_token_unwanted(struct etcd_client *c);
  * one for. */
 bool etcd_token_refused(struct etcd_client *c, unsigned number);
 
-/* Puts into words what is wrong, and what to do about it; about: which key, NULL where it is none. */
-void etcd_explain(const struct etcd_client *c, int status, const struct etcd_refusal *r, const char *about,
-                  struct error *err);
 /* What to do about a connection that was not made, behind what http says of it. */
 void etcd_explain_transport(const struct http_endpoint *e, const struct http_response *r, struct error *err);
 

@@ -56,14 +56,6 @@ static unsigned on_created(struct etcd_watch_machine *m, int64_t revision, uint6
     return ETCD_WATCH_TELL_CONNECTED | (behind ? ETCD_WATCH_CHECK : 0);
 }
 
-static unsigned on_no_token(struct etcd_watch_machine *m, uint64_t now)
-{
-    if (m->token_renewed)
-        return lose(m, NULL, now) | ETCD_WATCH_RENEW_TOKEN;
-    m->token_renewed = true;
-    return ETCD_WATCH_CANCEL | ETCD_WATCH_RENEW_TOKEN | ask(m, now);
-}
-
 static unsigned on_timer(struct etcd_watch_machine *m, uint64_t now)
 {
     switch (m->state) {
@@ -139,7 +131,12 @@ unsigned etcd_watch_step(struct etcd_watch_machine *m, const struct etcd_watch_i
     case ETCD_WATCH_UNREADABLE:
         return asked ? ETCD_WATCH_TELL_LOST | begin_anew(m, m->next) : 0;
     case ETCD_WATCH_NO_TOKEN:
-        return asked ? on_no_token(m, now) : 0;
+        if (!asked)
+            return 0;
+        if (m->token_renewed)
+            return lose(m, NULL, now) | ETCD_WATCH_RENEW_TOKEN;
+        m->token_renewed = true;
+        return ETCD_WATCH_CANCEL | ETCD_WATCH_RENEW_TOKEN | ask(m, now);
     case ETCD_WATCH_LOST:
         return asked ? lose(m, NULL, now) : 0;
     default:
