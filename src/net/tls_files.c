@@ -55,28 +55,23 @@ static int blame(const struct source *s, struct error *err)
     return error_prefix(err, "%s %s", s->name, s->path != NULL ? s->path : "given inline");
 }
 
-static int read_file(const struct source *s, char **ret_pem, struct secret_stamp *ret_stamp, struct error *err)
-{
-    cleanup(secret_file_fini) struct secret_file file;
-    if (secret_file_read(s->path, MAX_PEM_BYTES, &file, err) != 0)
-        return error_prefix(err, "%s", s->name);
-    if (strlen(file.text) != file.len)
-        return error_set(err, ERROR_INVALID, "%s %s: contains a NUL byte, so it is not PEM", s->name, s->path);
-    *ret_pem = mem_strdup(file.text);
-    *ret_stamp = file.stamp;
-    return 0;
-}
-
 /* *ret is to be freed in either case. */
 static int read_set(const struct tls_files *t, struct set *ret, struct error *err)
 {
     *ret = (struct set){0};
     for (int i = 0; i < PARTS; i++) {
         const struct source *s = &t->sources[i];
-        if (s->path == NULL)
+        if (s->path == NULL) {
             ret->pem[i] = mem_strdup(s->text);
-        else if (read_file(s, &ret->pem[i], &ret->stamps[i], err) != 0)
-            return -1;
+            continue;
+        }
+        cleanup(secret_file_fini) struct secret_file file;
+        if (secret_file_read(s->path, MAX_PEM_BYTES, &file, err) != 0)
+            return error_prefix(err, "%s", s->name);
+        if (strlen(file.text) != file.len)
+            return error_set(err, ERROR_INVALID, "%s %s: contains a NUL byte, so it is not PEM", s->name, s->path);
+        ret->pem[i] = mem_strdup(file.text);
+        ret->stamps[i] = file.stamp;
     }
     return 0;
 }
@@ -164,22 +159,6 @@ static bool is_same_file(const struct tls_files *t, const struct secret_stamp *s
     return true;
 }
 
-static bool tls_files_same_text(const struct set *a, const struct set *b)
-{
-    for (int i = 0; i < PARTS; i++)
-        if (!str_eq(a->pem[i], b->pem[i]))
-            return false;
-    return true;
-}
-
-static int tls_files_refuse(struct tls_files *t, const struct set *fresh, const struct error *why)
-{
-    t->refused = true;
-    t->refused_why = *why;
-    memcpy(t->refused_stamps, fresh->stamps, sizeof(t->refused_stamps));
-    return -1;
-}
-
 /* Renewed, unchanged after all, or refused. */
 static int read_again(struct tls_files *t, bool *ret_renewed, struct error *err)
 {
@@ -187,14 +166,20 @@ static int read_again(struct tls_files *t, bool *ret_renewed, struct error *err)
     struct error why = {0};
     if (read_set(t, &fresh, err) != 0)
         return -1;
-    if (tls_files_same_text(&fresh, &t->used)) {
+    bool same = true;
+    for (int i = 0; i < PARTS; i++)
+        same = same && str_eq(fresh.pem[i], t->used.pem[i]);
+    if (same) {
         memcpy(t->used.stamps, fresh.stamps, sizeof(t->used.stamps));
         return 0;
     }
     if (check_set(t, &fresh, &why) != 0) {
         if (err != NULL)
             *err = why;
-        return tls_files_refuse(t, &fresh, &why);
+        t->refused = true;
+        t->refused_why = why;
+        memcpy(t->refused_stamps, fresh.stamps, sizeof(t->refused_stamps));
+        return -1;
     }
     tls_files_use(t, &fresh);
     *ret_renewed = true;

@@ -3,7 +3,7 @@
 
 #include "haproxy/dataplane/about.h"
 #include "kube/access_review.h"
-#include "net/proxy_talk.h"
+#include "net/proxy_probe.h"
 #include "base/mem.h"
 #include "cli/doctor/doctor_clock.h"
 #include "cli/doctor_local/doctor_local_gather.h"
