@@ -25,8 +25,9 @@ struct kube_resource {
      * alone. */
     const struct proto_message *message;
     const char *message_kind;
-    bool by_namespace; /* its objects are called "namespace/name" */
-    const void *arg;   /* of one that is made at run time: what its decoder needs */
+    size_t max_object_bytes; /* of one object, in either encoding; 0: FRAME_MAX_OBJECT_BYTES */
+    bool by_namespace;       /* its objects are called "namespace/name" */
+    const void *arg;         /* of one that is made at run time: what its decoder needs */
 };
 
 extern const struct kube_resource kube_nodes, kube_slices, kube_endpoints, kube_services, kube_pods, kube_secrets,

@@ -56,6 +56,10 @@ static unsigned start_list(struct watch *w, uint64_t now_ms)
     forget_pages(w);
     w->short_watches = 0;
     w->listed_ms = now_ms;
+    if (w->changes_only) {
+        memcpy(w->version, "0", sizeof("0"));
+        return request(w, WATCH_WATCHING, now_ms);
+    }
     return WATCH_REPLACE_BEGIN | WATCH_LISTED | request(w, pages ? WATCH_LISTING : WATCH_STREAMING, now_ms);
 }
 
@@ -95,6 +99,8 @@ static unsigned watch_wait_for(struct watch *w, bool watch, int64_t retry_after_
 {
     w->state = WATCH_WAITING;
     w->wait_for_watch = watch;
+    if (w->changes_only && w->denied_status != 0)
+        retry_after_ms = WATCH_DENIED_HINT_MS;
     w->wait_until_ms = now_ms + pause_ms(w, retry_after_ms);
     return contact_lost(w);
 }

@@ -25,8 +25,9 @@ char *watch_request_path(const struct watch *w)
                           "&timeoutSeconds=%u",
                           w->path, w->timeout_s);
     cleanup(mem_free_ptr) char *version = str_url_encode(w->version);
-    return mem_printf("%swatch=1&allowWatchBookmarks=true&resourceVersion=%s&timeoutSeconds=%u", w->path, version,
-                      w->timeout_s);
+    /* Without a list no bookmarks: a server over etcd 3.4 would end the watch with an error. */
+    return mem_printf("%swatch=1%s&resourceVersion=%s&timeoutSeconds=%u", w->path,
+                      w->changes_only ? "" : "&allowWatchBookmarks=true", version, w->timeout_s);
 }
 
 bool watch_request_is_list(const struct watch *w)

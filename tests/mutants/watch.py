@@ -91,6 +91,8 @@ room("watch machine", ("test_watch_table", "test_watch", "test_watch_time", "tes
     Mutant("why there is no list yet is lost with the cache", WATCH, "    w->wait_for_watch = false;\n", "    w->wait_for_watch = false;\n    w->detail[0] = '\\0';\n"),
     Mutant("a page that ends a stream leaves it under way", WATCH, "on_misfit,           on_page,     on_misfit, ", "nothing,             on_page,     nothing, "),
     Mutant("objects of a stream in a list are nothing", WATCH, "on_initial_object,   on_misfit,", "on_initial_object,   nothing,"),
+    Mutant("changes alone are listed first", WATCH, "    if (w->changes_only) {", "    if (false) {"),
+    Mutant("a hint that is denied is asked for again and again", WATCH, "if (w->changes_only && w->denied_status != 0)", "if (false)"),
     Mutant("a version that is too old is watched again", RULES, '"resourceVersion is too old",              L,   W,   R}', '"resourceVersion is too old",              L,   W,   A}'),
     Mutant("a mute watch is begun from the same version", RULES, '"headers, then no data",                   P,   L,   R}', '"headers, then no data",                   P,   L,   A}'),
     Mutant("a refused streaming list never becomes pages", RULES, '"request refused",                         P,   L,   RL}', '"request refused",                         L,   L,   RL}'),

@@ -15,9 +15,9 @@
 #include "base/str.h"
 #include "kube/client.h"
 #include "kube/decode/decode.h"
+#include "kube/informer.h"
 #include "kube/lease/lease_machine.h"
 #include "kube/lease/lease.h"
-#include "kube/lease/lease_watch.h"
 #include "net/http.h"
 #include "host/timer.h"
 
@@ -37,7 +37,8 @@ struct election {
 
     struct lease_machine machine;
     struct timer timer, release_timer;
-    struct lease_watch *watch;
+    struct informer *watch; /* while it stands by */
+    struct lease_hint hint;
     struct http_request *request;
     const char *method;    /* of it */
     bool fresh_connection; /* the last one may have hung on a dead connection: the next takes a new one */
@@ -144,9 +145,9 @@ static void election_carry_out(struct election *e, unsigned actions)
     }
     enum lease_machine_state state = e->machine.state;
     if (state != LEASE_IDLE && state != LEASE_OVER && !e->machine.leading && !e->machine.stopping)
-        lease_watch_start(e->watch);
+        informer_start(e->watch);
     else
-        lease_watch_stop(e->watch);
+        informer_stop(e->watch);
 }
 
 static void election_done(struct election *e)
@@ -308,7 +309,8 @@ struct election *election_new(struct event_base *base, const struct election_opt
     lease_machine_init(&e->machine, options->identity, backoff_random_seed());
     timer_init(&e->timer, base, election_on_timer, e);
     timer_init(&e->release_timer, base, on_release_timer, e);
-    e->watch = lease_watch_new(base, e->client, e->log, e->collection, e->name, check_soon, e);
+    e->hint = (struct lease_hint){.free_now = check_soon, .arg = e};
+    e->watch = lease_watch_new(base, e->client, e->log, e->namespace, e->name, &e->hint);
     return e;
 }
 
@@ -317,7 +319,7 @@ void election_free(struct election *e)
     if (e == NULL)
         return;
     http_cancel(e->request);
-    lease_watch_free(e->watch);
+    informer_free(e->watch);
     timer_fini(&e->timer);
     timer_fini(&e->release_timer);
     buf_fini(&e->json);

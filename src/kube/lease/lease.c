@@ -3,11 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "json/write.h"
 #include "kube/decode/decode_field.h"
+#include "kube/informer.h"
 #include "kube/protobuf/schema.h"
+#include "kube/watch.h"
 #include "model/record.h"
 
 #define API_VERSION "coordination.k8s.io/v1"
@@ -118,12 +121,52 @@ const struct kube_resource kube_leases = {
     .decode = decode_held_lease,
     .message = &proto_lease,
     .message_kind = "Lease",
+    .max_object_bytes = LEASE_MAX_BYTES,
 };
 
-bool lease_event_is_free(const struct kube_event *e)
+bool lease_is_free(const void *object)
 {
-    const struct held_lease *l = e->object;
-    return e->type == KUBE_DELETED || (l != NULL && l->holder[0] == '\0');
+    const struct held_lease *l = object;
+    return l != NULL && l->holder[0] == '\0';
+}
+
+static bool take_hint(void *arg, struct sink_change *change)
+{
+    const struct lease_hint *to = arg;
+    bool is_free = change->step == SINK_REMOVE || (change->step == SINK_PUT && lease_is_free(change->object));
+    if (change->step == SINK_PUT)
+        record_free(&held_lease_record, change->object);
+    if (is_free)
+        to->free_now(to->arg);
+    return false;
+}
+
+static void on_watch_status(void *arg)
+{
+    struct lease_hint *to = arg;
+    struct informer_status s;
+    informer_get_status(to->watch, &s);
+    if (s.denied == INFORMER_FORBIDDEN && !to->denied)
+        log_debug(to->log, "watching the Lease is denied; reading it every two seconds", log_str("error", s.problem));
+    to->denied = s.denied == INFORMER_FORBIDDEN;
+}
+
+struct informer *lease_watch_new(struct event_base *base, struct kube_client *client, const struct log *log,
+                                 const char *namespace, const char *name, struct lease_hint *to)
+{
+    static const struct watch_deadlines deadlines = {
+        .answer_ms = 60000, .grace_ms = 30000, .timeout_least_s = 240, .timeout_most_s = 300};
+    static const struct informer_callbacks callbacks = {.status = on_watch_status};
+    cleanup(mem_free_ptr) char *field = mem_printf("metadata.name=%s", name);
+    const struct informer_options options = {.resource = &kube_leases,
+                                             .namespace = namespace,
+                                             .field_selector = field,
+                                             .changes_only = true,
+                                             .deadlines = &deadlines};
+    const struct informer_sink sink = {take_hint, to};
+    to->log = log;
+    to->watch = informer_new(base, client, &sink, log, &options, &callbacks, to);
+    return to->watch;
 }
 
 /* ---- writing ---- */
