@@ -80,7 +80,7 @@ struct informer_callbacks {
     void (*changed)(void *arg, const char *cause, uint64_t received_us);
     /* The status changed: for readiness and for the fallback from slices to Endpoints. */
     void (*status)(void *arg);
-    /* Metrics: a watch ended / a list was started, and why (a fixed set of words, see watch_rules.c). */
+    /* Metrics: a watch ended / a list was started, and why (a fixed set of words, see watch.c). */
     void (*watch_restarted)(void *arg, const char *resource, const char *reason);
     void (*relisted)(void *arg, const char *resource, const char *reason);
     /* Each request, once, as soon as it is answered (a watch then goes on): code 0 for no answer; method GET. */

@@ -9,8 +9,8 @@
  * WATCHING:  changes from the last version on ("Efficient detection of changes").
  * WAITING:   no request is under way until the backoff is over.
  *
- * What ends a request and what follows is one table, in watch_rules.c; which event is answered how in which state
- * another, in watch.c. A resourceVersion is an opaque string.
+ * What ends a request and what follows is one table, which event is answered how in which state another. A
+ * resourceVersion is an opaque string.
  */
 #ifndef KUBE_WATCH_H
 #define KUBE_WATCH_H
