@@ -61,16 +61,6 @@ static int decode_name(struct decode *d, yyjson_val *metadata, struct kube_event
     return 0;
 }
 
-static int decode_uid(struct decode *d, yyjson_val *metadata, struct error *err)
-{
-    const char *uid;
-    if (json_get_line(metadata, "uid", UID_MAX_BYTES, &uid, err) != 0)
-        return -1;
-    d->uid = uid;
-    d->uid_hash = uid != NULL ? hash_bytes(HASH_START, uid, strlen(uid)) : 0;
-    return 0;
-}
-
 /* As much as there is goes into *ret, so that the version counts even where the name cannot be used. */
 static int decode_meta(struct decode *d, yyjson_val *object, bool version_needed, struct kube_event *ret,
                        struct error *err)
@@ -86,20 +76,12 @@ static int decode_meta(struct decode *d, yyjson_val *object, bool version_needed
         *err = version_error;
         return error_prefix(err, "metadata");
     }
-    if (decode_uid(d, metadata, err) != 0)
+    const char *uid;
+    if (json_get_line(metadata, "uid", UID_MAX_BYTES, &uid, err) != 0)
         return error_prefix(err, "metadata");
+    d->uid = uid;
+    d->uid_hash = uid != NULL ? hash_bytes(HASH_START, uid, strlen(uid)) : 0;
     return 0;
-}
-
-static int decode_object(struct decode *d, yyjson_val *from, struct kube_event *ret)
-{
-    ret->object = mem_alloc(ret->of->record->bytes);
-    *(char **)ret->object = mem_strdup(d->name);
-    if (ret->of->decode(d, from, ret->object, &ret->skipped) == 0)
-        return 0;
-    record_free(ret->of->record, ret->object);
-    ret->object = NULL;
-    return -1;
 }
 
 /* ADDED, MODIFIED, DELETED. Whatever is wrong in it ends in `skipped` or `partial`. */
@@ -107,8 +89,15 @@ static void decode_change(yyjson_val *object, bool version_needed, struct kube_e
 {
     struct decode d = {.of = ret->of, .partial = &ret->partial};
     int result = decode_meta(&d, object, version_needed, ret, &ret->skipped);
-    if (result == 0 && ret->type != KUBE_DELETED)
-        result = decode_object(&d, object, ret);
+    if (result == 0 && ret->type != KUBE_DELETED) {
+        ret->object = mem_alloc(ret->of->record->bytes);
+        *(char **)ret->object = mem_strdup(d.name);
+        result = ret->of->decode(&d, object, ret->object, &ret->skipped);
+        if (result != 0) {
+            record_free(ret->of->record, ret->object);
+            ret->object = NULL;
+        }
+    }
     if (result != 0) {
         error_prefix(&ret->skipped, "%s %s is skipped", ret->of->kind,
                      d.name != NULL ? d.name : "without a usable name");
@@ -118,38 +107,20 @@ static void decode_change(yyjson_val *object, bool version_needed, struct kube_e
     }
 }
 
-static int decode_bookmark(yyjson_val *object, struct kube_event *ret, struct error *err)
-{
-    yyjson_val *metadata, *annotations;
-    if (json_get_object(object, "metadata", &metadata, err) != 0)
-        return error_prefix(err, "BOOKMARK");
-    if (decode_version(metadata, ret, err) != 0)
-        return error_prefix(err, "BOOKMARK: metadata");
-    annotations = yyjson_obj_get(metadata, "annotations");
-    ret->initial_events_end = yyjson_equals_str(yyjson_obj_get(annotations, INITIAL_EVENTS_END), "true");
-    return 0;
-}
-
-static enum kube_event_type event_type(const char *name)
-{
-    static const char *const names[] = {[KUBE_ADDED] = "ADDED",
-                                        [KUBE_MODIFIED] = "MODIFIED",
-                                        [KUBE_DELETED] = "DELETED",
-                                        [KUBE_BOOKMARK] = "BOOKMARK",
-                                        [KUBE_ERROR] = "ERROR"};
-    for (size_t i = 0; i < array_len(names); i++)
-        if (str_eq(name, names[i]))
-            return (enum kube_event_type)i;
-    return KUBE_UNKNOWN;
-}
-
 static int event_of(yyjson_val *root, struct kube_event *ret, struct error *err)
 {
     yyjson_val *object = yyjson_obj_get(root, "object");
     const char *type = yyjson_get_str(yyjson_obj_get(root, "type"));
     if (type == NULL)
         return error_set(err, ERROR_INVALID, "type is %s, not a string", json_type(yyjson_obj_get(root, "type")));
-    ret->type = event_type(type);
+    static const char *const names[] = {[KUBE_ADDED] = "ADDED",
+                                        [KUBE_MODIFIED] = "MODIFIED",
+                                        [KUBE_DELETED] = "DELETED",
+                                        [KUBE_BOOKMARK] = "BOOKMARK",
+                                        [KUBE_ERROR] = "ERROR"};
+    ret->type = KUBE_ADDED;
+    while (ret->type < KUBE_UNKNOWN && !str_eq(type, names[ret->type]))
+        ret->type++;
     if (ret->type == KUBE_UNKNOWN)
         return 0;
     if (ret->type == KUBE_ERROR) {
@@ -158,9 +129,17 @@ static int event_of(yyjson_val *root, struct kube_event *ret, struct error *err)
     }
     if (!yyjson_is_obj(object))
         return error_set(err, ERROR_INVALID, "%s: object is %s, not an object", type, json_type(object));
-    if (ret->type == KUBE_BOOKMARK)
-        return decode_bookmark(object, ret, err);
-    decode_change(object, true, ret);
+    if (ret->type != KUBE_BOOKMARK) {
+        decode_change(object, true, ret);
+        return 0;
+    }
+    yyjson_val *metadata;
+    if (json_get_object(object, "metadata", &metadata, err) != 0)
+        return error_prefix(err, "BOOKMARK");
+    if (decode_version(metadata, ret, err) != 0)
+        return error_prefix(err, "BOOKMARK: metadata");
+    yyjson_val *annotations = yyjson_obj_get(metadata, "annotations");
+    ret->initial_events_end = yyjson_equals_str(yyjson_obj_get(annotations, INITIAL_EVENTS_END), "true");
     return 0;
 }
 

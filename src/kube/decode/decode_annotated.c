@@ -12,14 +12,6 @@
 #define TIME_MAX_BYTES 64u
 #define VALUE_MAX_BYTES 4096u
 
-static bool annotation_wanted(const struct annotated_prefixes *p, const char *name)
-{
-    for (size_t i = 0; i < array_len(p->list); i++)
-        if (p->list[i] != NULL && str_has_prefix(name, p->list[i]))
-            return true;
-    return false;
-}
-
 static int read_annotation(yyjson_val *key, yyjson_val *value, struct annotated_service *s, struct error *err)
 {
     if (!yyjson_is_str(value))
@@ -52,11 +44,15 @@ static int decode_annotated(struct decode *d, yyjson_val *from, void *object, st
     if (yyjson_obj_size(all) == 0)
         return 0;
     s->annotations = mem_array(yyjson_obj_size(all), sizeof(s->annotations[0]));
-    yyjson_obj_foreach (all, i, max, key, value)
-        if ((annotation_wanted(d->of->arg, yyjson_get_str(key)) ||
-             (yyjson_is_str(value) && asks_for_protection(yyjson_get_str(key), yyjson_get_str(value)))) &&
-            read_annotation(key, value, s, decode_part_error(d)) != 0)
-            decode_left_out(d, "metadata.annotations[\"%s\"]", yyjson_get_str(key));
+    const struct annotated_prefixes *p = d->of->arg;
+    yyjson_obj_foreach (all, i, max, key, value) {
+        const char *name = yyjson_get_str(key);
+        bool kept = yyjson_is_str(value) && asks_for_protection(name, yyjson_get_str(value));
+        for (size_t k = 0; k < array_len(p->list); k++)
+            kept = kept || (p->list[k] != NULL && str_has_prefix(name, p->list[k]));
+        if (kept && read_annotation(key, value, s, decode_part_error(d)) != 0)
+            decode_left_out(d, "metadata.annotations[\"%s\"]", name);
+    }
     return 0;
 }
 

@@ -8,11 +8,11 @@
 #define ADDRESS_MAX_BYTES 64u
 #define PATH_BYTES 48
 
-static int endpoints_address_of(yyjson_val *address, bool ready, struct endpoint *ret, struct error *err)
+static int endpoints_address_of(yyjson_val *address, void *item, const void *arg, struct error *err)
 {
+    struct endpoint *ret = item;
+    const bool *ready = arg;
     const char *ip, *node_name;
-    if (!yyjson_is_obj(address))
-        return error_set(err, ERROR_INVALID, "is %s, not an object", json_type(address));
     if (json_get_line(address, "ip", ADDRESS_MAX_BYTES, &ip, err) != 0 ||
         json_get_line(address, "nodeName", KUBE_NAME_MAX_BYTES, &node_name, err) != 0)
         return -1;
@@ -22,43 +22,27 @@ static int endpoints_address_of(yyjson_val *address, bool ready, struct endpoint
         return -1;
     ret->address = mem_strdup(ip);
     ret->node_name = str_empty(node_name) ? NULL : mem_strdup(node_name);
-    ret->ready = ret->serving = ready; /* Endpoints have no terminating state */
-    return 0;
-}
-
-static int add_addresses(struct decode *d, yyjson_val *subset, const char *path, bool ready, struct endpoint_group *g,
-                         struct error *err)
-{
-    const char *key = ready ? "addresses" : "notReadyAddresses";
-    size_t i, max;
-    yyjson_val *addresses, *address;
-    if (json_get_array(subset, key, &addresses, err) != 0 || decode_count(d, yyjson_arr_size(addresses), key, err) != 0)
-        return -1;
-    if (yyjson_arr_size(addresses) == 0)
-        return 0;
-    size_t room = g->endpoint_count + yyjson_arr_size(addresses);
-    g->endpoints = mem_resize(g->endpoints, room, sizeof(*g->endpoints));
-    yyjson_arr_foreach (addresses, i, max, address) {
-        struct endpoint *e = &g->endpoints[g->endpoint_count];
-        *e = (struct endpoint){NULL, NULL, false, false, false};
-        if (endpoints_address_of(address, ready, e, decode_part_error(d)) != 0)
-            decode_left_out(d, "%s%s[%zu]", path, key, i);
-        else
-            g->endpoint_count++;
-    }
+    ret->ready = ret->serving = *ready; /* Endpoints have no terminating state */
     return 0;
 }
 
 static int endpoints_fill_group(struct decode *d, yyjson_val *subset, size_t index, struct endpoint_group *g,
                                 struct error *err)
 {
+    static const bool states[] = {true, false};
+    struct decode_list l = {.item_bytes = sizeof(*g->endpoints), .read = endpoints_address_of};
     char path[PATH_BYTES];
     snprintf(path, sizeof(path), "subsets[%zu].", index);
     if (!yyjson_is_obj(subset))
         return error_set(err, ERROR_INVALID, "is %s, not an object", json_type(subset));
-    if (decode_ports(d, subset, path, g, err) != 0 || add_addresses(d, subset, path, true, g, err) != 0)
-        return -1;
-    return add_addresses(d, subset, path, false, g, err);
+    int rc = decode_ports(d, subset, path, g, err);
+    for (size_t i = 0; rc == 0 && i < array_len(states); i++) {
+        l.arg = &states[i];
+        rc = decode_list(d, subset, path, states[i] ? "addresses" : "notReadyAddresses", &l, err);
+    }
+    g->endpoints = l.items;
+    g->endpoint_count = l.count;
+    return rc;
 }
 
 static int decode_endpoints(struct decode *d, yyjson_val *from, void *object, struct error *err)

@@ -51,66 +51,45 @@ static int add_family(yyjson_val *family, struct service *s, struct error *err)
     return 0;
 }
 
-/* ret->number stays 0 where this is a port that is not usable: not TCP. */
-static int service_port_of(yyjson_val *port, struct service_port *ret, struct error *err)
+/* One that is not TCP is of no use. */
+static int service_port_of(yyjson_val *port, void *item, const void *arg, struct error *err)
 {
+    struct service_port *ret = item;
     const char *name, *protocol;
-    uint16_t number;
-    if (!yyjson_is_obj(port))
-        return error_set(err, ERROR_INVALID, "is %s, not an object", json_type(port));
+    (void)arg;
     if (json_get_line(port, "protocol", ENUM_MAX_BYTES, &protocol, err) != 0)
         return -1;
     if (!str_empty(protocol) && !str_eq(protocol, "TCP"))
-        return 0;
+        return 1;
     if (json_get_line(port, "name", KUBE_NAME_MAX_BYTES, &name, err) != 0 ||
-        field_port(port, "port", 1, &number, err) != 0 || field_port(port, "nodePort", 0, &ret->node_port, err) != 0)
+        field_port(port, "port", 1, &ret->number, err) != 0 ||
+        field_port(port, "nodePort", 0, &ret->node_port, err) != 0)
         return -1;
-    if (number == 0)
+    if (ret->number == 0)
         return error_set(err, ERROR_INVALID, "port is absent");
     ret->name = mem_strdup(name != NULL ? name : "");
-    ret->number = number;
-    return 0;
-}
-
-static int read_ports(struct decode *d, yyjson_val *spec, struct service *s, struct error *err)
-{
-    size_t i, max;
-    yyjson_val *ports, *port;
-    if (json_get_array(spec, "ports", &ports, err) != 0 || decode_count(d, yyjson_arr_size(ports), "ports", err) != 0)
-        return error_prefix(err, "spec");
-    if (yyjson_arr_size(ports) == 0)
-        return 0;
-    s->ports = mem_array(yyjson_arr_size(ports), sizeof(*s->ports));
-    yyjson_arr_foreach (ports, i, max, port) {
-        struct service_port read = {NULL, 0, 0};
-        if (service_port_of(port, &read, decode_part_error(d)) != 0)
-            decode_left_out(d, "spec.ports[%zu]", i);
-        else if (read.number != 0)
-            s->ports[s->port_count++] = read;
-    }
-    return 0;
-}
-
-/* Annotations that cannot be read may well pause. */
-static int read_pause(struct decode *d, yyjson_val *metadata, struct service *s, struct error *err)
-{
-    yyjson_val *annotations;
-    if (json_get_object(metadata, "annotations", &annotations, err) != 0)
-        return error_prefix(err, "metadata");
-    if (field_switch(annotations, PAUSED_ANNOTATION, &s->paused, decode_part_error(d)) != 0)
-        decode_left_out(d, "metadata.annotations");
     return 0;
 }
 
 static int decode_service(struct decode *d, yyjson_val *from, void *object, struct error *err)
 {
     struct service *s = object;
-    yyjson_val *spec;
+    struct decode_list l = {.item_bytes = sizeof(*s->ports), .read = service_port_of};
+    yyjson_val *spec, *annotations;
     s->uid_hash = d->uid_hash;
     s->uid = mem_strdup(d->uid);
-    if (json_get_object(from, "spec", &spec, err) != 0 || read_ports(d, spec, s, err) != 0 ||
-        read_pause(d, yyjson_obj_get(from, "metadata"), s, err) != 0)
+    if (json_get_object(from, "spec", &spec, err) != 0)
         return -1;
+    int rc = decode_list(d, spec, "spec.", "ports", &l, err);
+    s->ports = l.items;
+    s->port_count = l.count;
+    if (rc != 0)
+        return error_prefix(err, "spec");
+    /* Annotations that cannot be read may well pause. */
+    if (json_get_object(yyjson_obj_get(from, "metadata"), "annotations", &annotations, err) != 0)
+        return error_prefix(err, "metadata");
+    if (field_switch(annotations, PAUSED_ANNOTATION, &s->paused, decode_part_error(d)) != 0)
+        decode_left_out(d, "metadata.annotations");
     if (decode_service_type_of(spec, &s->type, decode_part_error(d)) != 0)
         decode_left_out(d, "spec");
     if (policy_of(spec, &s->local, decode_part_error(d)) != 0)
