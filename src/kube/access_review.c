@@ -51,9 +51,13 @@ static int review_parse(const char *json, size_t len, const char *kind, yyjson_d
     return 0;
 }
 
-static int read_review(yyjson_val *root, struct access_review *ret, struct error *err)
+int access_review_decode(const char *json, size_t len, struct access_review *ret, struct error *err)
 {
-    yyjson_val *status = yyjson_obj_get(root, "status"), *allowed = yyjson_obj_get(status, "allowed");
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = NULL;
+    if (review_parse(json, len, KIND, &doc, err) != 0)
+        return -1;
+    yyjson_val *status = yyjson_obj_get(yyjson_doc_get_root(doc), "status");
+    yyjson_val *allowed = yyjson_obj_get(status, "allowed");
     const char *reason = yyjson_get_str(yyjson_obj_get(status, "reason"));
     if (reason == NULL)
         reason = yyjson_get_str(yyjson_obj_get(status, "evaluationError"));
@@ -62,12 +66,6 @@ static int read_review(yyjson_val *root, struct access_review *ret, struct error
     ret->allowed = yyjson_get_bool(allowed);
     ret->reason = mem_strdup(reason != NULL ? reason : "");
     return 0;
-}
-
-int access_review_decode(const char *json, size_t len, struct access_review *ret, struct error *err)
-{
-    cleanup(json_doc_free_ptr) yyjson_doc *doc = NULL;
-    return review_parse(json, len, KIND, &doc, err) == 0 ? read_review(yyjson_doc_get_root(doc), ret, err) : -1;
 }
 
 void access_review_fini(struct access_review *r)

@@ -42,34 +42,7 @@ static struct tls_source source(const char *name, const struct kube_pem *from)
     return (struct tls_source){.name = name, .text = from->text, .path = from->path};
 }
 
-static int load_tls(struct kube_client *c, const struct kube_access *a, struct error *err)
-{
-    const struct tls_files_options options = {.peer = "Kubernetes API",
-                                              .ca = source("CA", &a->ca),
-                                              .cert = source("client certificate", &a->cert),
-                                              .key = source("client key", &a->key),
-                                              .server_name = a->server_name,
-                                              .insecure = a->insecure};
-    c->tls = tls_files_new(&options, err);
-    if (c->tls == NULL)
-        return -1;
-    c->endpoint.tls = tls_files_current(c->tls);
-    c->endpoint.server_not_after_s = &c->server_not_after_s;
-    return 0;
-}
-
 /* ---- life ---- */
-
-static int load_token(struct kube_client *c, const struct kube_access *a, struct error *err)
-{
-    if (a->token_path == NULL) {
-        if (a->token != NULL)
-            secret_set_value(&c->token, a->token);
-        return 0;
-    }
-    secret_set_path(&c->token, a->token_path);
-    return secret_refresh(&c->token, true, NULL, err) == 0 ? 0 : error_prefix(err, "token");
-}
 
 static void client_on_credentials(void *arg)
 {
@@ -94,11 +67,27 @@ struct kube_client *kube_client_new(struct http *http, const struct kube_access 
     c->username = mem_strdup(access->username);
     c->password = mem_strdup(access->password);
     c->server_not_after_s = INT64_MAX;
-    if (load_tls(c, access, err) != 0 || load_token(c, access, err) != 0) {
+    const struct tls_files_options tls = {.peer = "Kubernetes API",
+                                          .ca = source("CA", &access->ca),
+                                          .cert = source("client certificate", &access->cert),
+                                          .key = source("client key", &access->key),
+                                          .server_name = access->server_name,
+                                          .insecure = access->insecure};
+    c->tls = tls_files_new(&tls, err);
+    int rc = c->tls != NULL ? 0 : -1;
+    if (rc == 0 && access->token_path != NULL) {
+        secret_set_path(&c->token, access->token_path);
+        rc = secret_refresh(&c->token, true, NULL, err) == 0 ? 0 : error_prefix(err, "token");
+    } else if (rc == 0 && access->token != NULL) {
+        secret_set_value(&c->token, access->token);
+    }
+    if (rc != 0) {
         error_prefix(err, "Kubernetes API, %s", access->source);
         kube_client_free(c);
         return NULL;
     }
+    c->endpoint.tls = tls_files_current(c->tls);
+    c->endpoint.server_not_after_s = &c->server_not_after_s;
     const struct exec_plugin_options options = {
         .base = http_base(c->http), .access = access, .tls = c->tls, .log = c->log};
     if (kube_access_runs_plugin(access))

@@ -64,33 +64,6 @@ static int get_text(yyjson_val *of, const char *key, char **ret, struct error *e
     return 0;
 }
 
-/* It goes into a header as it is. */
-static int check_token(const char *token, struct error *err)
-{
-    if (strlen(token) > EXEC_CREDENTIAL_MAX_TOKEN)
-        return error_set(err, ERROR_INVALID, "status.token is longer than 64 KiB");
-    for (const char *s = token; *s != '\0'; s++)
-        if ((unsigned char)*s <= ' ' || (unsigned char)*s >= 0x7f)
-            return error_set(err, ERROR_INVALID,
-                             "status.token holds a line break, a space or another character that no token has");
-    return 0;
-}
-
-static int get_expiry(yyjson_val *status, int64_t *ret_ms, struct error *err)
-{
-    yyjson_val *v = yyjson_obj_get(status, "expirationTimestamp");
-    *ret_ms = EXEC_CREDENTIAL_NEVER;
-    if (v == NULL || yyjson_is_null(v))
-        return 0;
-    int64_t us;
-    if (!yyjson_is_str(v) || rfc3339_parse(yyjson_get_str(v), &us) != 0)
-        return error_set(err, ERROR_INVALID,
-                         "status.expirationTimestamp is not an RFC 3339 time such as 2030-01-02T15:04:05Z");
-    if (us / 1000 != GO_ZERO_TIME_MS)
-        *ret_ms = us / 1000000 * 1000; /* without a fraction */
-    return 0;
-}
-
 static int exec_credential_read_status(yyjson_val *status, struct exec_answer *a, struct error *err)
 {
     if (status == NULL || yyjson_is_null(status))
@@ -99,25 +72,29 @@ static int exec_credential_read_status(yyjson_val *status, struct exec_answer *a
         return error_set(err, ERROR_INVALID, "its status is not an object");
     if (get_text(status, "token", &a->token, err) != 0 ||
         get_text(status, "clientCertificateData", &a->cert_pem, err) != 0 ||
-        get_text(status, "clientKeyData", &a->key_pem, err) != 0 || get_expiry(status, &a->expires_ms, err) != 0)
+        get_text(status, "clientKeyData", &a->key_pem, err) != 0)
         return -1;
+    yyjson_val *expiry = yyjson_obj_get(status, "expirationTimestamp");
+    int64_t us;
+    if (expiry != NULL && !yyjson_is_null(expiry)) {
+        if (!yyjson_is_str(expiry) || rfc3339_parse(yyjson_get_str(expiry), &us) != 0)
+            return error_set(err, ERROR_INVALID,
+                             "status.expirationTimestamp is not an RFC 3339 time such as 2030-01-02T15:04:05Z");
+        if (us / 1000 != GO_ZERO_TIME_MS)
+            a->expires_ms = us / 1000000 * 1000; /* without a fraction */
+    }
     if (a->token == NULL && a->cert_pem == NULL && a->key_pem == NULL)
         return error_set(err, ERROR_INVALID, "it has neither a token nor a client certificate");
     if ((a->cert_pem == NULL) != (a->key_pem == NULL))
         return error_set(err, ERROR_INVALID, "it has a client %s without its %s",
                          a->cert_pem != NULL ? "certificate" : "key", a->cert_pem != NULL ? "key" : "certificate");
-    return a->token != NULL ? check_token(a->token, err) : 0;
-}
-
-static int exec_credential_check_head(yyjson_val *root, const char *api_version, struct error *err)
-{
-    const char *kind = yyjson_get_str(yyjson_obj_get(root, "kind"));
-    const char *version = yyjson_get_str(yyjson_obj_get(root, "apiVersion"));
-    if (!str_eq(kind, KIND))
-        return error_set(err, ERROR_INVALID, "it is not an object of kind " KIND);
-    if (!str_eq(version, api_version))
-        return error_set(err, ERROR_INVALID, "its apiVersion is %.100s: the kubeconfig asks for %s",
-                         version != NULL ? version : "missing", api_version);
+    /* The token goes into a header as it is. */
+    if (a->token != NULL && strlen(a->token) > EXEC_CREDENTIAL_MAX_TOKEN)
+        return error_set(err, ERROR_INVALID, "status.token is longer than 64 KiB");
+    for (const char *s = a->token; s != NULL && *s != '\0'; s++)
+        if ((unsigned char)*s <= ' ' || (unsigned char)*s >= 0x7f)
+            return error_set(err, ERROR_INVALID,
+                             "status.token holds a line break, a space or another character that no token has");
     return 0;
 }
 
@@ -130,8 +107,13 @@ static int exec_credential_read_answer(const char *json, size_t len, yyjson_alc 
     if (doc == NULL)
         return error_set(err, ERROR_INVALID, "not JSON (%zu bytes): at byte %zu: %s", len, why.pos + 1, why.msg);
     yyjson_val *root = yyjson_doc_get_root(doc);
-    int rc = exec_credential_check_head(root, api_version, err);
-    return rc != 0 ? rc : exec_credential_read_status(yyjson_obj_get(root, "status"), a, err);
+    const char *version = yyjson_get_str(yyjson_obj_get(root, "apiVersion"));
+    if (!yyjson_equals_str(yyjson_obj_get(root, "kind"), KIND))
+        return error_set(err, ERROR_INVALID, "it is not an object of kind " KIND);
+    if (!str_eq(version, api_version))
+        return error_set(err, ERROR_INVALID, "its apiVersion is %.100s: the kubeconfig asks for %s",
+                         version != NULL ? version : "missing", api_version);
+    return exec_credential_read_status(yyjson_obj_get(root, "status"), a, err);
 }
 
 int exec_credential_decode(const char *json, size_t len, const char *api_version, struct exec_answer *ret,

@@ -51,17 +51,12 @@ struct exec_plugin {
 
 /* ---- what it gets ---- */
 
-static bool exec_plugin_same_name(const char *a, const char *b)
-{
-    size_t n = strcspn(a, "=");
-    return strncmp(a, b, n) == 0 && b[n] == '=';
-}
-
 /* The last one of a name wins; the environment of programs in Go says so, too. */
 static void exec_plugin_put(char **env, size_t *count, const char *variable)
 {
+    size_t name = strcspn(variable, "=");
     for (size_t i = 0; i < *count; i++)
-        if (exec_plugin_same_name(variable, env[i])) {
+        if (strncmp(variable, env[i], name) == 0 && env[i][name] == '=') {
             mem_wipe_free(env[i]);
             env[i] = mem_strdup(variable);
             return;
@@ -99,12 +94,6 @@ static char **environment(const struct exec_plugin *p)
 /* ---- when it is run ---- */
 
 static void exec_plugin_on_done(void *arg, const struct child_result *r);
-
-static bool is_expired(const struct exec_plugin *p)
-{
-    return p->answered && p->answer.expires_ms != EXEC_CREDENTIAL_NEVER &&
-           (int64_t)clock_wall_ms() >= p->answer.expires_ms;
-}
 
 /* Why it is to be run; NULL: it need not be. */
 static const char *reason(const struct exec_plugin *p)
@@ -153,8 +142,9 @@ static void exec_plugin_fail(struct exec_plugin *p, const struct error *err)
 }
 
 /* Where it has to be and may be. */
-static void exec_plugin_run(struct exec_plugin *p)
+static void exec_plugin_run(void *arg)
 {
+    struct exec_plugin *p = arg;
     const char *why = reason(p);
     if (why == NULL || p->child != NULL || clock_mono_ms() < p->not_before_ms) {
         exec_plugin_set_timer(p);
@@ -180,11 +170,6 @@ static void exec_plugin_run(struct exec_plugin *p)
     exec_plugin_set_timer(p);
 }
 
-static void exec_plugin_on_timer(void *arg)
-{
-    exec_plugin_run(arg);
-}
-
 static void on_notify(void *arg)
 {
     struct exec_plugin *p = arg;
@@ -193,17 +178,6 @@ static void on_notify(void *arg)
 }
 
 /* ---- its answers ---- */
-
-/* Answers that are of no use come no faster than failures. */
-static uint64_t pause_after_answer_ms(struct exec_plugin *p, const struct exec_answer *a)
-{
-    bool useless = a->expires_ms <= (int64_t)clock_wall_ms();
-    bool short_lived = p->refused && clock_mono_ms() - p->answered_ms < PAUSE_MAX_MS;
-    if (useless || short_lived)
-        return backoff_next_ms(&p->backoff);
-    backoff_reset(&p->backoff);
-    return p->pause_ms;
-}
 
 static int exec_plugin_adopt(struct exec_plugin *p, struct exec_answer *a, struct error *err)
 {
@@ -223,7 +197,11 @@ static int exec_plugin_adopt(struct exec_plugin *p, struct exec_answer *a, struc
         log_warn(p->log, "credentials from the plugin have already expired; check its clock and this machine's",
                  log_str("plugin", p->access.exec->command));
     int64_t previous_ms = p->answered ? p->answer.expires_ms : EXEC_CREDENTIAL_NEVER;
-    p->not_before_ms = clock_mono_ms() + pause_after_answer_ms(p, a);
+    /* Answers that are of no use come no faster than failures. */
+    bool useless = left_ms <= 0 || (p->refused && clock_mono_ms() - p->answered_ms < PAUSE_MAX_MS);
+    if (!useless)
+        backoff_reset(&p->backoff);
+    p->not_before_ms = clock_mono_ms() + (useless ? backoff_next_ms(&p->backoff) : p->pause_ms);
     p->renew_at_ms = exec_credential_renew_at_ms(a->expires_ms, (int64_t)clock_wall_ms(), previous_ms);
     exec_answer_fini(&p->answer);
     p->answer = *a;
@@ -265,12 +243,6 @@ static void exec_plugin_on_done(void *arg, const struct child_result *r)
 
 /* ---- for the client ---- */
 
-static unsigned seconds_until(uint64_t ms)
-{
-    uint64_t now_ms = clock_mono_ms();
-    return ms > now_ms ? (unsigned)((ms - now_ms + 999) / 1000) : 0;
-}
-
 bool exec_plugin_lacks(const struct exec_plugin *p)
 {
     return !p->answered || (p->refused && p->child != NULL);
@@ -286,7 +258,8 @@ int exec_plugin_use(struct exec_plugin *p, const char **ret_token, struct error 
     p->waited_for = true;
     if (p->child != NULL)
         return error_set(err, ERROR_RETRY, "waiting for the credential plugin %s", p->access.exec->command);
-    return error_set(err, ERROR_RETRY, "%s; run again in %u s", p->problem, seconds_until(p->not_before_ms));
+    uint64_t now_ms = clock_mono_ms(), left_ms = p->not_before_ms > now_ms ? p->not_before_ms - now_ms : 0;
+    return error_set(err, ERROR_RETRY, "%s; run again in %u s", p->problem, (unsigned)((left_ms + 999) / 1000));
 }
 
 void exec_plugin_refused(struct exec_plugin *p)
@@ -300,7 +273,8 @@ void exec_plugin_refused(struct exec_plugin *p)
 bool exec_plugin_ready(const struct exec_plugin *p, const char **ret_command, struct buf *text)
 {
     *ret_command = p->access.exec->command;
-    bool good = p->answered && !p->refused && !is_expired(p);
+    bool expired = p->answer.expires_ms != EXEC_CREDENTIAL_NEVER && (int64_t)clock_wall_ms() >= p->answer.expires_ms;
+    bool good = p->answered && !p->refused && !expired;
     if (p->answered && p->answer.expires_ms != EXEC_CREDENTIAL_NEVER && good)
         buf_printf(text, "for another %lld s", (long long)(p->answer.expires_ms - (int64_t)clock_wall_ms()) / 1000);
     else if (p->answered)
@@ -335,7 +309,7 @@ struct exec_plugin *exec_plugin_new(const struct exec_plugin_options *options, v
                                .insecure = a->insecure,
                                .exec = kube_exec_copy(a->exec)};
     backoff_init(&p->backoff, p->pause_ms, PAUSE_MAX_MS, p->pause_ms, backoff_random_seed());
-    timer_init(&p->timer, options->base, exec_plugin_on_timer, p);
+    timer_init(&p->timer, options->base, exec_plugin_run, p);
     timer_init(&p->tell, options->base, on_notify, p);
     return p;
 }

@@ -102,22 +102,19 @@ static void no_trouble(struct election *e, const char *holder)
 static void election_feed(struct election *e, const struct lease_machine_event *event);
 static void election_on_done(void *arg, const struct http_response *r, const struct error *err);
 
-static char *body_of(struct election *e, struct error *err)
-{
-    struct lease next;
-    lease_machine_next(&e->machine, clock_wall_ms() * 1000u, &next);
-    if (e->machine.state == LEASE_CREATING)
-        return lease_encode_new(e->namespace, e->name, &next);
-    return lease_encode(buf_str(&e->json), e->json.len, &next, err);
-}
-
 static int election_start_request(struct election *e, unsigned action, struct error *err)
 {
     static const struct http_callbacks callbacks = {.on_done = election_on_done};
     cleanup(mem_free_ptr) char *body = NULL;
     e->method = action == LEASE_GET ? "GET" : action == LEASE_POST ? "POST" : "PUT";
-    if (action != LEASE_GET && (body = body_of(e, err)) == NULL)
-        return -1;
+    if (action != LEASE_GET) {
+        struct lease next;
+        lease_machine_next(&e->machine, clock_wall_ms() * 1000u, &next);
+        body = e->machine.state == LEASE_CREATING ? lease_encode_new(e->namespace, e->name, &next)
+                                                  : lease_encode(buf_str(&e->json), e->json.len, &next, err);
+        if (body == NULL)
+            return -1;
+    }
     struct http_request_options options = {.method = e->method,
                                            .path = action == LEASE_POST ? e->collection : e->path,
                                            .content_type = body != NULL ? "application/json" : NULL,

@@ -30,23 +30,6 @@ static int text_of(const struct protobuf_field *f, yyjson_mut_doc *doc, yyjson_m
     return 0;
 }
 
-static int number_of(const struct protobuf_field *f, yyjson_mut_doc *doc, yyjson_mut_val **ret, struct error *err)
-{
-    if (protobuf_expect(f, PROTOBUF_VARINT, 0, "number", err) != 0)
-        return -1;
-    /* int32, too, is sent as the 64 bits of its value. */
-    *ret = f->value <= INT64_MAX ? yyjson_mut_uint(doc, f->value) : yyjson_mut_sint(doc, (int64_t)f->value);
-    return 0;
-}
-
-static int bool_of(const struct protobuf_field *f, yyjson_mut_doc *doc, yyjson_mut_val **ret, struct error *err)
-{
-    if (protobuf_expect(f, PROTOBUF_VARINT, 0, "bool", err) != 0)
-        return -1;
-    *ret = yyjson_mut_bool(doc, f->value != 0);
-    return 0;
-}
-
 static int message_of(const struct reading *r, const struct protobuf_field *f, yyjson_mut_val **ret, struct error *err)
 {
     struct protobuf inner;
@@ -117,9 +100,16 @@ static int value_of(const struct reading *r, const struct protobuf_field *f, yyj
     case PROTO_TEXT:
         return text_of(f, r->doc, ret, err);
     case PROTO_BOOL:
-        return bool_of(f, r->doc, ret, err);
+        if (protobuf_expect(f, PROTOBUF_VARINT, 0, "bool", err) != 0)
+            return -1;
+        *ret = yyjson_mut_bool(r->doc, f->value != 0);
+        return 0;
     case PROTO_INT:
-        return number_of(f, r->doc, ret, err);
+        if (protobuf_expect(f, PROTOBUF_VARINT, 0, "number", err) != 0)
+            return -1;
+        /* int32, too, is sent as the 64 bits of its value. */
+        *ret = f->value <= INT64_MAX ? yyjson_mut_uint(r->doc, f->value) : yyjson_mut_sint(r->doc, (int64_t)f->value);
+        return 0;
     case PROTO_TIME:
         return time_of(r, f, ret, err);
     case PROTO_MESSAGE:
@@ -129,15 +119,6 @@ static int value_of(const struct reading *r, const struct protobuf_field *f, yyj
     return message_of(r, f, ret, err);
 }
 
-/* What Go leaves out of JSON by "omitempty". */
-static bool is_omitted(const struct proto_field *field, const struct protobuf_field *f)
-{
-    if (field->keeps_zero || field->list)
-        return false;
-    return field->kind == PROTO_TEXT ? f->len == 0
-                                     : (field->kind == PROTO_BOOL || field->kind == PROTO_INT) && f->value == 0;
-}
-
 static int add_field(const struct reading *r, const struct protobuf_field *f, struct error *err)
 {
     yyjson_mut_val *value = NULL;
@@ -145,7 +126,10 @@ static int add_field(const struct reading *r, const struct protobuf_field *f, st
         return add_entry(r, f, err);
     if (value_of(r, f, &value, err) != 0)
         return -1;
-    if (value == NULL || is_omitted(r->field, f))
+    enum proto_kind kind = r->field->kind;
+    bool zero = kind == PROTO_TEXT ? f->len == 0 : (kind == PROTO_BOOL || kind == PROTO_INT) && f->value == 0;
+    bool omitted = zero && !r->field->keeps_zero && !r->field->list; /* by Go, which says "omitempty" */
+    if (value == NULL || omitted)
         return 0;
     if (!r->field->list) {
         yyjson_mut_obj_add_val(r->doc, r->to, r->field->name, value);
