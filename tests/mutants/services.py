@@ -8,7 +8,7 @@ NOTES = "services/notes.c"
 PRINT = "services/print.c"
 MAP = "services/files.c"
 BINDS = "haproxy/cfg/binds.c"
-DECODE = "kube/decode/decode_annotated.c"
+DECODE = "kube/decode/decode_service.c"
 PORTS = "settings/annotated.c"
 
 room("services: options", ("test_service_option",), (

@@ -49,8 +49,4 @@ int field_switch(yyjson_val *of, const char *key, bool *ret, struct error *err) 
 /* An IP literal that a packet can be sent to. family: AF_INET, AF_INET6, 0 for both. */
 int check_ip(const char *text, const char *what, int family, struct error *err) must_check;
 
-/* `ports` of a slice or of a subset (path: "" or "subsets[1]."): the usable ones into g. */
-int decode_ports(struct decode *d, yyjson_val *of, const char *path, struct endpoint_group *g,
-                 struct error *err) must_check;
-
 #endif

@@ -9,7 +9,7 @@
 #include "json/write.h"
 #include "kube/decode/decode_field.h"
 #include "kube/informer.h"
-#include "kube/protobuf/schema.h"
+#include "kube/protobuf/message.h"
 #include "kube/watch.h"
 #include "model/record.h"
 

@@ -4,8 +4,7 @@
 
 #include "base/protobuf.h"
 #include "base/str.h"
-#include "kube/protobuf/envelope.h"
-#include "kube/protobuf/schema.h"
+#include "kube/protobuf/message.h"
 
 #define WATCH_LENGTH_BYTES 4u
 #define TYPE_META_MAX_BYTES 1024u
