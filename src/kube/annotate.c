@@ -5,10 +5,8 @@
 #include <yyjson.h>
 
 #include "base/mem.h"
-#include "base/str.h"
 #include "json/write.h"
 #include "kube/client.h"
-#include "kube/decode/decode.h"
 #include "net/http.h"
 
 #define REQUEST_MS 10000
@@ -47,20 +45,12 @@ static void annotator_on_done(void *arg, const struct http_response *r, const st
     struct annotator *a = arg;
     struct error err = {0};
     a->request = NULL;
-    kube_client_note_answer(a->client, r, failure);
-    if (failure == NULL && r->status >= 200 && r->status <= 202) {
+    if (kube_client_result(a->client, r, failure, "PATCH", a->path, NULL, &err) == 0) {
         a->done(a->arg, ANNOTATE_WRITTEN, NULL);
         return;
     }
-    if (failure != NULL) {
-        a->done(a->arg, ANNOTATE_LATER, failure);
-        return;
-    }
-    cleanup(kube_event_fini) struct kube_event status = {0};
-    kube_decode_status(buf_str(r->body), r->body->len, &status);
-    (void)error_set_http(&err, r->status, "PATCH %s%s: HTTP %d%s%s", kube_client_server(a->client), a->path, r->status,
-                         str_empty(status.status_message) ? "" : ": ", status.status_message);
-    a->done(a->arg, r->status == 409 ? ANNOTATE_CONFLICT : r->status == 403 ? ANNOTATE_DENIED : ANNOTATE_LATER, &err);
+    int status = failure == NULL ? r->status : 0;
+    a->done(a->arg, status == 409 ? ANNOTATE_CONFLICT : status == 403 ? ANNOTATE_DENIED : ANNOTATE_LATER, &err);
 }
 
 int annotator_send(struct annotator *a, const char *path, const char *version, const struct annotation *list,

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "kube/decode/decode.h"
 #include "settings/kubeconfig/kubeconfig.h"
 #include "settings/secrets/secret.h"
 #include "kube/exec_plugin.h"
@@ -241,6 +242,29 @@ void kube_client_note_answer(struct kube_client *c, const struct http_response *
         (void)kube_outage_begin(&c->outage, c->log, &loss, clock_mono_ms());
     else if (err == NULL)
         kube_outage_end(&c->outage, c->log, clock_mono_ms());
+}
+
+int kube_client_result(struct kube_client *c, const struct http_response *r, const struct error *failure,
+                       const char *method, const char *path, int64_t *ret_retry_after_ms, struct error *err)
+{
+    int64_t retry_after_ms = -1;
+    int rc = 0;
+    kube_client_note_answer(c, r, failure);
+    if (failure != NULL) {
+        *err = *failure;
+        rc = -1;
+    } else if (r->status < 200 || r->status > 202) {
+        cleanup(kube_event_fini) struct kube_event status = {0};
+        kube_decode_status(buf_str(r->body), r->body->len, &status);
+        retry_after_ms = http_response_retry_after_ms(r);
+        if (retry_after_ms < 0 && status.retry_after_seconds >= 0)
+            retry_after_ms = (int64_t)status.retry_after_seconds * 1000;
+        rc = error_set_http(err, r->status, "%s %s%s: HTTP %d%s%s", method, kube_client_server(c), path, r->status,
+                            str_empty(status.status_message) ? "" : ": ", status.status_message);
+    }
+    if (ret_retry_after_ms != NULL)
+        *ret_retry_after_ms = retry_after_ms;
+    return rc;
 }
 
 bool kube_client_is_away(const struct kube_client *c)

@@ -2,15 +2,73 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <yyjson.h>
 
 #include "base/mem.h"
+#include "base/rfc3339.h"
 #include "base/str.h"
+#include "json/write.h"
 #include "kube/client.h"
-#include "kube/decode/decode.h"
 #include "net/http.h"
 
 #define REQUEST_MS 10000
 #define ANSWER_MAX_BYTES (256u << 10) /* the object as the API has it, with what admission added */
+
+/* ---- the JSON of an Event ---- */
+
+/* Kubernetes' Time: whole seconds. */
+static void put_time(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *key, uint64_t wall_ms)
+{
+    char text[RFC3339_BYTES];
+    rfc3339_format(wall_ms < INT64_MAX / 1000 ? (int64_t)wall_ms * 1000 : INT64_MAX, 0, text);
+    json_put_text(doc, object, key, text);
+}
+
+/* What is said of each occurrence. */
+static void put_latest(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct event_object *e)
+{
+    json_put_count(doc, root, "count", e->count);
+    put_time(doc, root, "lastTimestamp", e->last_ms);
+    json_put_text(doc, root, "message", e->message);
+}
+
+char *event_encode_new(const struct event_object *e)
+{
+    yyjson_mut_val *root;
+    yyjson_mut_doc *doc = json_new(&root);
+    json_put_text(doc, root, "apiVersion", "v1");
+    json_put_text(doc, root, "kind", "Event");
+    yyjson_mut_val *metadata = json_put_object(doc, root, "metadata");
+    json_put_text(doc, metadata, "namespace", e->namespace);
+    json_put_text(doc, metadata, "name", e->name);
+    yyjson_mut_val *about = json_put_object(doc, root, "involvedObject");
+    json_put_text(doc, about, "apiVersion", e->api_version != NULL ? e->api_version : "v1");
+    json_put_text(doc, about, "kind", e->kind);
+    json_put_text(doc, about, "namespace", e->namespace);
+    json_put_text(doc, about, "name", e->about);
+    if (e->uid != NULL)
+        json_put_text(doc, about, "uid", e->uid);
+    json_put_text(doc, root, "type", e->warning ? "Warning" : "Normal");
+    json_put_text(doc, root, "reason", e->reason);
+    put_latest(doc, root, e);
+    put_time(doc, root, "firstTimestamp", e->first_ms);
+    yyjson_mut_val *source = json_put_object(doc, root, "source");
+    json_put_text(doc, source, "component", EVENT_COMPONENT);
+    json_put_text(doc, source, "host", e->host);
+    json_put_text(doc, root, "reportingComponent", EVENT_COMPONENT);
+    json_put_text(doc, root, "reportingInstance", e->host);
+    return json_take(doc);
+}
+
+char *event_encode_again(const struct event_object *e)
+{
+    yyjson_mut_val *root;
+    yyjson_mut_doc *doc = json_new(&root);
+    put_latest(doc, root, e);
+    return json_take(doc);
+}
+
+/* ---- writing them ---- */
 
 struct event_writer {
     struct kube_client *client;
@@ -70,47 +128,24 @@ static enum event_outcome outcome_of(int status, bool again)
     }
 }
 
-static void event_writer_on_answer(struct event_writer *w, const struct http_response *r)
-{
-    enum event_outcome outcome = outcome_of(r->status, w->again);
-    if (outcome == EVENT_WRITTEN) {
-        w->done(w->arg, outcome, -1, NULL);
-        return;
-    }
-    cleanup(kube_event_fini) struct kube_event status = {0};
-    struct error err = {0};
-    kube_decode_status(buf_str(r->body), r->body->len, &status);
-    int64_t retry_after_ms = http_response_retry_after_ms(r);
-    if (retry_after_ms < 0 && status.retry_after_seconds >= 0)
-        retry_after_ms = (int64_t)status.retry_after_seconds * 1000;
-    error_set_http(&err, r->status, "%s %s%s: HTTP %d%s%s", method_of(w), kube_client_server(w->client), w->path,
-                   r->status, str_empty(status.status_message) ? "" : ": ", status.status_message);
-    w->done(w->arg, outcome, retry_after_ms, &err);
-}
-
-static void event_writer_on_done(void *arg, const struct http_response *r, const struct error *err)
+static void event_writer_on_done(void *arg, const struct http_response *r, const struct error *failure)
 {
     struct event_writer *w = arg;
+    struct error err = {0};
+    int64_t retry_after_ms;
     w->request = NULL;
-    kube_client_note_answer(w->client, r, err);
-    if (err != NULL)
-        w->done(w->arg, EVENT_LATER, -1, err);
-    else
-        event_writer_on_answer(w, r);
-}
-
-static char *path_of(const struct event_object *e, bool again)
-{
-    cleanup(mem_free_ptr) char *namespace = str_url_encode(e->namespace), *name = str_url_encode(e->name);
-    return mem_printf("/api/v1/namespaces/%s/events%s%s", namespace, again ? "/" : "", again ? name : "");
+    int rc = kube_client_result(w->client, r, failure, method_of(w), w->path, &retry_after_ms, &err);
+    w->done(w->arg, failure != NULL ? EVENT_LATER : outcome_of(r->status, w->again), retry_after_ms,
+            rc != 0 ? &err : NULL);
 }
 
 int event_writer_send(struct event_writer *w, const struct event_object *e, bool again, struct error *err)
 {
     static const struct http_callbacks callbacks = {.on_done = event_writer_on_done};
     cleanup(mem_free_ptr) char *body = again ? event_encode_again(e) : event_encode_new(e);
+    cleanup(mem_free_ptr) char *namespace = str_url_encode(e->namespace), *name = str_url_encode(e->name);
     free(w->path);
-    w->path = path_of(e, again);
+    w->path = mem_printf("/api/v1/namespaces/%s/events%s%s", namespace, again ? "/" : "", again ? name : "");
     w->again = again;
     struct http_request_options options = {.method = method_of(w),
                                            .path = w->path,

@@ -83,7 +83,7 @@ room("templates, which editions share watches", ("test_edition",), (
     Mutant("what watches otherwise shares", EDITION, "watches_same(of->set, set) && ", ""),
 ))
 room("templates, from a kind to a path", ("test_discovery",), (
-    Mutant("a subresource is the resource", DISCOVERY, "if (name == NULL || strchr(name, '/') != NULL)", "if (name == NULL)"),
+    Mutant("a subresource is the resource", DISCOVERY, "if (name == NULL || strchr(name, '/') != NULL || !is_it)", "if (name == NULL || !is_it)"),
     Mutant("what cannot be watched is watched", DISCOVERY, 'if (!discovery_has_verb(resource, "list") || !discovery_has_verb(resource, "watch"))', "if (false && discovery_has_verb(resource, \"\"))"),
     Mutant("what is not there is wrong", DISCOVERY, "return error_set(err, ERROR_GONE,", "return error_set(err, ERROR_INVALID,"),
     Mutant("the core group is one of the others", DISCOVERY, "strchr(api_version, '/') != NULL ? \"apis\" : \"api\"", '"apis"'),
