@@ -13,30 +13,17 @@
 #define KEY_MAX_BITS 8192
 #define DH_MAX_BITS 4096
 
-static void bio_free_ptr(BIO **b)
-{
-    BIO_free(*b);
-}
-
-static void x509_free_ptr(X509 **x)
-{
-    X509_free(*x);
-}
-
-static void key_free_ptr(EVP_PKEY **k)
-{
-    EVP_PKEY_free(*k);
-}
-
-static void context_free_ptr(SSL_CTX **c)
-{
-    SSL_CTX_free(*c);
-}
-
-static void time_free_ptr(ASN1_TIME **t)
-{
-    ASN1_TIME_free(*t);
-}
+/* For cleanup(): what_free_ptr. */
+#define FREE_PTR(what, type, free_it)     \
+    static void what##_free_ptr(type **p) \
+    {                                     \
+        free_it(*p);                      \
+    }
+FREE_PTR(bio, BIO, BIO_free)
+FREE_PTR(x509, X509, X509_free)
+FREE_PTR(key, EVP_PKEY, EVP_PKEY_free)
+FREE_PTR(context, SSL_CTX, SSL_CTX_free)
+FREE_PTR(time, ASN1_TIME, ASN1_TIME_free)
 
 /* OpenSSL's own word for what just failed. */
 static const char *why(void)

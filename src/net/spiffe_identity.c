@@ -37,20 +37,16 @@ static void stack_free_ptr(STACK_OF(X509) * *s)
     sk_X509_pop_free(*s, X509_free);
 }
 
-static void pkcs8_free_ptr(PKCS8_PRIV_KEY_INFO **p)
-{
-    PKCS8_PRIV_KEY_INFO_free(*p);
-}
-
-static void pkey_free_ptr(EVP_PKEY **k)
-{
-    EVP_PKEY_free(*k);
-}
-
-static void bio_free_ptr(BIO **b)
-{
-    BIO_free(*b);
-}
+/* For cleanup(): what_free_ptr. */
+#define FREE_PTR(what, type, free_it)     \
+    static void what##_free_ptr(type **p) \
+    {                                     \
+        free_it(*p);                      \
+    }
+FREE_PTR(pkcs8, PKCS8_PRIV_KEY_INFO, PKCS8_PRIV_KEY_INFO_free)
+FREE_PTR(pkey, EVP_PKEY, EVP_PKEY_free)
+FREE_PTR(bio, BIO, BIO_free)
+FREE_PTR(names, GENERAL_NAMES, GENERAL_NAMES_free)
 
 /* ---- DER and PEM ---- */
 
@@ -279,11 +275,6 @@ bool spiffe_identity_same(const struct spiffe_identity *a, const struct spiffe_i
 }
 
 /* ---- a server ---- */
-
-static void names_free_ptr(GENERAL_NAMES **n)
-{
-    GENERAL_NAMES_free(*n);
-}
 
 char *spiffe_id_of_certificate(const X509 *x, struct error *err)
 {

@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "host/timer.h"
-#include "serve/answer.h"
 
 #define PACE_MS 1000
 #define REFRESH_MS 2000
@@ -153,8 +152,8 @@ static void send_chunk(const struct stream *s, struct evbuffer *chunk)
 
 static void send_document(struct stream *s, const char *before)
 {
-    struct evbuffer *chunk = answer_content();
-    if (evbuffer_add_printf(chunk, "%sid: %llu\ndata: ", before, (unsigned long long)s->feed->id) < 0)
+    struct evbuffer *chunk = evbuffer_new();
+    if (chunk == NULL || evbuffer_add_printf(chunk, "%sid: %llu\ndata: ", before, (unsigned long long)s->feed->id) < 0)
         abort(); /* out of memory */
     add_document(s->feed->current, chunk);
     if (evbuffer_add(chunk, "\n\n", 2) != 0)
@@ -188,8 +187,8 @@ static void on_beat(void *arg)
     for (struct stream *s = LIST_FIRST(&f->streams); s != NULL; s = LIST_NEXT(s, entry)) {
         if (!status_feed_is_drained(s))
             continue;
-        struct evbuffer *chunk = answer_content();
-        if (evbuffer_add_printf(chunk, "event: beat\ndata: %llu\n\n", (unsigned long long)f->id) < 0)
+        struct evbuffer *chunk = evbuffer_new();
+        if (chunk == NULL || evbuffer_add_printf(chunk, "event: beat\ndata: %llu\n\n", (unsigned long long)f->id) < 0)
             abort(); /* out of memory */
         send_chunk(s, chunk);
     }
