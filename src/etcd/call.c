@@ -56,7 +56,7 @@ void etcd_call_end(struct etcd_call *call, const struct error *err)
 {
     LIST_REMOVE(call, entry);
     timer_cancel(&call->timer);
-    call->kind->tell(call, err);
+    etcd_call_report(call, err);
     free_parts(call);
 }
 
@@ -197,7 +197,7 @@ static void on_good(struct etcd_call *call, const struct http_response *r)
     const char *body = buf_str(r->body);
     if (call->kind->stream && etcd_refusal_in_stream(body, r->body->len, &refusal)) {
         on_refused(call, r->status, &refusal);
-    } else if (call->kind->read(call, body, r->body->len, &err) == 0) {
+    } else if (etcd_call_read(call, body, r->body->len, &err) == 0) {
         etcd_client_answered(call->client, index_of(call));
         etcd_call_end(call, NULL);
     } else {

@@ -80,23 +80,70 @@ void etcd_call_cancel(struct etcd_call *call)
         etcd_call_free(call);
 }
 
-/* ---- reading ---- */
+/* ---- answers ---- */
 
-static int client_read_got(struct etcd_call *call, const char *body, size_t len, struct error *err)
+int etcd_call_read(struct etcd_call *call, const char *body, size_t len, struct error *err)
 {
-    return etcd_codec_read_got(body, len, &call->result.got, err);
+    bool unused;
+    int64_t revision;
+    switch (call->kind->answer) {
+    case ETCD_GOT:
+        return etcd_codec_read_got(body, len, &call->result.got, err);
+    case ETCD_TXN:
+        return etcd_codec_read_txn(body, len, &call->result.txn.succeeded, &call->result.txn.revision, err);
+    case ETCD_GRANT:
+        return etcd_codec_read_grant(body, len, &call->result.lease.id, &call->result.lease.ttl_s, err);
+    case ETCD_KEEP_ALIVE:
+        return etcd_codec_read_keep_alive(body, len, &call->result.lease.ttl_s, err);
+    case ETCD_REVOKE: /* nothing in it is of use */
+        return etcd_codec_read_txn(body, len, &unused, &revision, err);
+    case ETCD_TOKEN:
+        break;
+    }
+    return etcd_codec_read_token(body, len, &call->result.token, err);
 }
 
-static void tell_got(struct etcd_call *call, const struct error *err)
+static void token_came(struct etcd_call *call, const struct error *err)
 {
-    call->done.got(call->arg, err == NULL ? &call->result.got : NULL, err);
+    struct etcd_client *c = call->client;
+    c->authenticating = NULL;
+    c->token_number++;
     if (err == NULL)
-        etcd_got_fini(&call->result.got);
+        c->token = call->result.token;
+    struct etcd_call *each;
+    LIST_FOREACH (each, &c->calls, entry)
+        etcd_call_token_came(each, err);
+    etcd_watches_token_came(c, err);
 }
+
+void etcd_call_report(struct etcd_call *call, const struct error *err)
+{
+    bool good = err == NULL;
+    switch (call->kind->answer) {
+    case ETCD_GOT:
+        call->done.got(call->arg, good ? &call->result.got : NULL, err);
+        if (good)
+            etcd_got_fini(&call->result.got);
+        break;
+    case ETCD_TXN:
+        call->done.txn(call->arg, good && call->result.txn.succeeded, good ? call->result.txn.revision : 0, err);
+        break;
+    case ETCD_GRANT:
+    case ETCD_KEEP_ALIVE:
+    case ETCD_REVOKE:
+        call->done.lease(call->arg, good ? call->result.lease.id : 0, good ? call->result.lease.ttl_s : 0, err);
+        break;
+    case ETCD_TOKEN:
+        token_came(call, err);
+        break;
+    }
+}
+
+/* ---- reading ---- */
 
 struct etcd_call *etcd_get(struct etcd_client *c, const struct etcd_get *get, etcd_got_fn *done, void *arg)
 {
-    static const struct etcd_call_kind kind = {.path = "/v3/kv/range", .read = client_read_got, .tell = tell_got};
+    static const struct etcd_call_kind kind = {ETCD_GOT, .path = "/v3/kv/range"};
     struct etcd_call *call = etcd_call_new(c, &kind, etcd_codec_get(get), arg);
     call->done.got = done;
     call->about = mem_printf("%s \"%s\"", get->prefix ? "the keys that begin with" : "the key", get->key);
@@ -106,7 +153,7 @@ struct etcd_call *etcd_get(struct etcd_client *c, const struct etcd_get *get, et
 struct etcd_call *etcd_newest(struct etcd_client *c, size_t endpoint, const char *key, bool prefix, etcd_got_fn *done,
                               void *arg)
 {
-    static const struct etcd_call_kind kind = {.path = "/v3/kv/range", .read = client_read_got, .tell = tell_got};
+    static const struct etcd_call_kind kind = {ETCD_GOT, .path = "/v3/kv/range"};
     struct etcd_call *call = etcd_call_new(c, &kind, etcd_codec_newest(key, prefix), arg);
     call->first = endpoint;
     call->only_one = true;
@@ -115,17 +162,6 @@ struct etcd_call *etcd_newest(struct etcd_client *c, size_t endpoint, const char
 }
 
 /* ---- writing ---- */
-
-static int client_read_txn(struct etcd_call *call, const char *body, size_t len, struct error *err)
-{
-    return etcd_codec_read_txn(body, len, &call->result.txn.succeeded, &call->result.txn.revision, err);
-}
-
-static void tell_txn(struct etcd_call *call, const struct error *err)
-{
-    bool good = err == NULL;
-    call->done.txn(call->arg, good && call->result.txn.succeeded, good ? call->result.txn.revision : 0, err);
-}
 
 /* Etcd does not say which of them it was. */
 static char *keys_of(const struct etcd_txn *txn)
@@ -146,8 +182,7 @@ static char *keys_of(const struct etcd_txn *txn)
 
 struct etcd_call *etcd_txn(struct etcd_client *c, const struct etcd_txn *txn, etcd_txn_fn *done, void *arg)
 {
-    static const struct etcd_call_kind kind = {
-        .path = "/v3/kv/txn", .once = true, .read = client_read_txn, .tell = tell_txn};
+    static const struct etcd_call_kind kind = {ETCD_TXN, .path = "/v3/kv/txn", .once = true};
     struct etcd_call *call = etcd_call_new(c, &kind, etcd_codec_txn(txn), arg);
     call->done.txn = done;
     cleanup(mem_free_ptr) char *keys = keys_of(txn);
@@ -156,31 +191,6 @@ struct etcd_call *etcd_txn(struct etcd_client *c, const struct etcd_txn *txn, et
 }
 
 /* ---- leases ---- */
-
-static int client_read_grant(struct etcd_call *call, const char *body, size_t len, struct error *err)
-{
-    return etcd_codec_read_grant(body, len, &call->result.lease.id, &call->result.lease.ttl_s, err);
-}
-
-static int client_read_keep_alive(struct etcd_call *call, const char *body, size_t len, struct error *err)
-{
-    return etcd_codec_read_keep_alive(body, len, &call->result.lease.ttl_s, err);
-}
-
-/* Nothing in it is of use. */
-static int client_read_revoke(struct etcd_call *call, const char *body, size_t len, struct error *err)
-{
-    bool unused;
-    int64_t revision;
-    (void)call;
-    return etcd_codec_read_txn(body, len, &unused, &revision, err);
-}
-
-static void tell_lease(struct etcd_call *call, const struct error *err)
-{
-    bool good = err == NULL;
-    call->done.lease(call->arg, good ? call->result.lease.id : 0, good ? call->result.lease.ttl_s : 0, err);
-}
 
 static struct etcd_call *lease_call(struct etcd_client *c, const struct etcd_call_kind *kind, char *body, int64_t id,
                                     etcd_lease_fn *done, void *arg)
@@ -194,25 +204,20 @@ static struct etcd_call *lease_call(struct etcd_client *c, const struct etcd_cal
 /* A grant whose answer was lost left a lease that nobody keeps: it ends by itself. */
 struct etcd_call *etcd_lease_grant(struct etcd_client *c, int64_t ttl_s, etcd_lease_fn *done, void *arg)
 {
-    static const struct etcd_call_kind kind = {
-        .path = "/v3/lease/grant", .read = client_read_grant, .tell = tell_lease};
+    static const struct etcd_call_kind kind = {ETCD_GRANT, .path = "/v3/lease/grant"};
     return lease_call(c, &kind, etcd_codec_grant(ttl_s), 0, done, arg);
 }
 
 struct etcd_call *etcd_lease_keep_alive(struct etcd_client *c, int64_t id, etcd_lease_fn *done, void *arg)
 {
-    static const struct etcd_call_kind kind = {.path = "/v3/lease/keepalive",
-                                               .gone_is_ended = true,
-                                               .stream = true,
-                                               .read = client_read_keep_alive,
-                                               .tell = tell_lease};
+    static const struct etcd_call_kind kind = {ETCD_KEEP_ALIVE, .path = "/v3/lease/keepalive", .gone_is_ended = true,
+                                               .stream = true};
     return lease_call(c, &kind, etcd_codec_lease(id), id, done, arg);
 }
 
 struct etcd_call *etcd_lease_revoke(struct etcd_client *c, int64_t id, etcd_lease_fn *done, void *arg)
 {
-    static const struct etcd_call_kind kind = {
-        .path = "/v3/lease/revoke", .gone_is_ended = true, .read = client_read_revoke, .tell = tell_lease};
+    static const struct etcd_call_kind kind = {ETCD_REVOKE, .path = "/v3/lease/revoke", .gone_is_ended = true};
     return lease_call(c, &kind, etcd_codec_lease(id), id, done, arg);
 }
 
@@ -220,28 +225,9 @@ struct etcd_call *etcd_lease_revoke(struct etcd_client *c, int64_t id, etcd_leas
 
 /* The token of a user is fetched before the first request and when etcd knows it no more (a simple token ends five
  * minutes after its last use, and with the member that made it). */
-static int token_read(struct etcd_call *call, const char *body, size_t len, struct error *err)
-{
-    return etcd_codec_read_token(body, len, &call->result.token, err);
-}
-
-static void token_tell(struct etcd_call *call, const struct error *err)
-{
-    struct etcd_client *c = call->client;
-    c->authenticating = NULL;
-    c->token_number++;
-    if (err == NULL)
-        c->token = call->result.token;
-    struct etcd_call *each;
-    LIST_FOREACH (each, &c->calls, entry)
-        etcd_call_token_came(each, err);
-    etcd_watches_token_came(c, err);
-}
-
 bool etcd_token_ready(struct etcd_client *c)
 {
-    static const struct etcd_call_kind kind = {
-        .path = "/v3/auth/authenticate", .without_token = true, .read = token_read, .tell = token_tell};
+    static const struct etcd_call_kind kind = {ETCD_TOKEN, .path = "/v3/auth/authenticate", .without_token = true};
     if (c->user == NULL || c->token != NULL || c->auth_off)
         return true;
     if (c->authenticating == NULL)

@@ -37,16 +37,16 @@ struct etcd_client {
     struct etcd_call *authenticating; /* NULL: it is not under way */
 };
 
-/* What a call asks, and what to do with the answer. */
+enum etcd_answer { ETCD_GOT, ETCD_TXN, ETCD_GRANT, ETCD_KEEP_ALIVE, ETCD_REVOKE, ETCD_TOKEN };
+
+/* What a call asks. */
 struct etcd_call_kind {
+    enum etcd_answer answer;
     const char *path;
     bool once;          /* carried out twice is not as once: no second try where that is possible */
     bool gone_is_ended; /* a lease that is gone is an answer, not an error */
     bool without_token;
     bool stream; /* the answer is a line of one: an error may stand in it, too */
-    /* Takes over what it needs; -1: what came is no such answer. */
-    int (*read)(struct etcd_call *call, const char *body, size_t len, struct error *err);
-    void (*tell)(struct etcd_call *call, const struct error *err);
 };
 
 struct etcd_call {
@@ -87,6 +87,11 @@ struct etcd_call {
     struct error why;      /* not, by the endpoint that was asked last but for those that only were not there */
     struct buf tries;      /* what each of them said */
 };
+
+/* Takes over what is needed of its answer; -1: what came is no such answer. */
+int etcd_call_read(struct etcd_call *call, const char *body, size_t len, struct error *err) must_check;
+/* Reports it to who asked; err NULL: it was read. */
+void etcd_call_report(struct etcd_call *call, const struct error *err);
 
 struct etcd_call *etcd_call_new(struct etcd_client *c, const struct etcd_call_kind *kind, char *body,
                                 void *arg) must_check;

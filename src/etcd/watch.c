@@ -213,14 +213,6 @@ static int watch_request(struct etcd_watch *w, struct error *err)
     return w->request != NULL ? 0 : error_prefix(err, "etcd");
 }
 
-static void watch_ask(struct etcd_watch *w)
-{
-    struct error err = {0};
-    w->waits_for_token = !etcd_token_ready(w->client);
-    if (!w->waits_for_token && watch_request(w, &err) != 0)
-        watch_end(w, &err);
-}
-
 void etcd_watches_token_came(struct etcd_client *c, const struct error *err)
 {
     struct etcd_watch *w;
@@ -275,14 +267,6 @@ static void tell_changed(struct etcd_watch *w)
     etcd_watch_message_fini(&batch);
 }
 
-static void tell_connected(struct etcd_watch *w)
-{
-    bool news = w->told != TOLD_CONNECTED;
-    w->told = TOLD_CONNECTED;
-    if (news && w->callbacks.state != NULL)
-        w->callbacks.state(w->arg, true, NULL);
-}
-
 static void tell_lost(struct etcd_watch *w)
 {
     struct error err = w->why;
@@ -303,6 +287,8 @@ static void tell_lost(struct etcd_watch *w)
 static void etcd_watch_do(struct etcd_watch *w, enum etcd_watch_action action)
 {
     size_t count = w->client->endpoint_count;
+    struct error err = {0};
+    bool news;
     switch (action) {
     case ETCD_WATCH_TELL_CHANGED:
         tell_changed(w);
@@ -311,7 +297,10 @@ static void etcd_watch_do(struct etcd_watch *w, enum etcd_watch_action action)
         watch_cancel(w);
         break;
     case ETCD_WATCH_TELL_CONNECTED:
-        tell_connected(w);
+        news = w->told != TOLD_CONNECTED;
+        w->told = TOLD_CONNECTED;
+        if (news && w->callbacks.state != NULL)
+            w->callbacks.state(w->arg, true, NULL);
         break;
     case ETCD_WATCH_TELL_LOST:
         tell_lost(w);
@@ -328,7 +317,9 @@ static void etcd_watch_do(struct etcd_watch *w, enum etcd_watch_action action)
         w->endpoint = (w->endpoint + 1) % count;
         break;
     case ETCD_WATCH_REQUEST:
-        watch_ask(w);
+        w->waits_for_token = !etcd_token_ready(w->client);
+        if (!w->waits_for_token && watch_request(w, &err) != 0)
+            watch_end(w, &err);
         break;
     case ETCD_WATCH_CHECK:
         w->check = etcd_newest(w->client, w->endpoint % count, w->key, w->prefix, on_checked, w);

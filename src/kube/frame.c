@@ -101,19 +101,6 @@ void frame_give_back(struct buf *object)
 #endif
 }
 
-static int hand_out(struct frame *f, struct input *in, struct error *err)
-{
-    static const char padding[FRAME_PADDING_BYTES];
-    size_t len = f->object.len;
-    if (buf_append(&f->object, padding, sizeof(padding)) != 0) /* never: the cap has room for it */
-        return error_set(err, ERROR_INVALID, "no room for the padding of an object");
-    f->state = f->mode == FRAME_LIST ? ITEMS_NEXT : BETWEEN;
-    f->frames++;
-    int result = in->fn(in->arg, f->object.data, len, err);
-    frame_give_back(&f->object);
-    return result == 0 ? 0 : -1;
-}
-
 static int feed_object(struct frame *f, struct input *in, struct error *err)
 {
     size_t taken;
@@ -125,7 +112,17 @@ static int feed_object(struct frame *f, struct input *in, struct error *err)
                          "at byte %llu of the answer: an object has %s%zu bytes, at most %zu are accepted",
                          offset_of(f, in), closed ? "" : "at least ", f->object.len + taken, f->max_object_bytes);
     in->at += taken;
-    return closed ? hand_out(f, in, err) : 0;
+    if (!closed)
+        return 0;
+    static const char padding[FRAME_PADDING_BYTES];
+    size_t len = f->object.len;
+    if (buf_append(&f->object, padding, sizeof(padding)) != 0) /* never: the cap has room for it */
+        return error_set(err, ERROR_INVALID, "no room for the padding of an object");
+    f->state = f->mode == FRAME_LIST ? ITEMS_NEXT : BETWEEN;
+    f->frames++;
+    int result = in->fn(in->arg, f->object.data, len, err);
+    frame_give_back(&f->object);
+    return result == 0 ? 0 : -1;
 }
 
 static void member_string_byte(struct frame *f, char c)

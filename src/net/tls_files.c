@@ -160,48 +160,40 @@ static bool is_same_file(const struct tls_files *t, const struct secret_stamp *s
 }
 
 /* Renewed, unchanged after all, or refused. */
-static int read_again(struct tls_files *t, bool *ret_renewed, struct error *err)
-{
-    cleanup(set_fini) struct set fresh;
-    struct error why = {0};
-    if (read_set(t, &fresh, err) != 0)
-        return -1;
-    bool same = true;
-    for (int i = 0; i < PARTS; i++)
-        same = same && str_eq(fresh.pem[i], t->used.pem[i]);
-    if (same) {
-        memcpy(t->used.stamps, fresh.stamps, sizeof(t->used.stamps));
-        return 0;
-    }
-    if (check_set(t, &fresh, &why) != 0) {
-        if (err != NULL)
-            *err = why;
-        t->refused = true;
-        t->refused_why = why;
-        memcpy(t->refused_stamps, fresh.stamps, sizeof(t->refused_stamps));
-        return -1;
-    }
-    tls_files_use(t, &fresh);
-    *ret_renewed = true;
-    return 0;
-}
-
 int tls_files_refresh(struct tls_files *t, bool *ret_renewed, struct error *err)
 {
-    bool renewed = false;
-    int status = 0;
-    if (!is_same_file(t, t->used.stamps)) {
-        if (t->refused && is_same_file(t, t->refused_stamps)) {
-            if (err != NULL)
-                *err = t->refused_why;
-            return -1;
-        }
-        t->refused = false;
-        status = read_again(t, &renewed, err);
+    bool changed = !is_same_file(t, t->used.stamps), renewed = false;
+    struct error why = {0};
+    if (changed && t->refused && is_same_file(t, t->refused_stamps)) {
+        if (err != NULL)
+            *err = t->refused_why;
+        return -1;
     }
-    if (status == 0 && ret_renewed != NULL)
+    if (changed) {
+        cleanup(set_fini) struct set fresh;
+        t->refused = false;
+        if (read_set(t, &fresh, err) != 0)
+            return -1;
+        bool same = true;
+        for (int i = 0; i < PARTS; i++)
+            same = same && str_eq(fresh.pem[i], t->used.pem[i]);
+        if (same) {
+            memcpy(t->used.stamps, fresh.stamps, sizeof(t->used.stamps));
+        } else if (check_set(t, &fresh, &why) != 0) {
+            if (err != NULL)
+                *err = why;
+            t->refused = true;
+            t->refused_why = why;
+            memcpy(t->refused_stamps, fresh.stamps, sizeof(t->refused_stamps));
+            return -1;
+        } else {
+            tls_files_use(t, &fresh);
+            renewed = true;
+        }
+    }
+    if (ret_renewed != NULL)
         *ret_renewed = renewed;
-    return status;
+    return 0;
 }
 
 int tls_files_set_pair(struct tls_files *t, const char *cert_pem, const char *key_pem, struct error *err)

@@ -27,15 +27,6 @@ static int lease_text_of(yyjson_val *of, const char *key, size_t max_bytes, cons
     return 0;
 }
 
-static int lease_number_of(yyjson_val *of, const char *key, int32_t *ret, struct error *err)
-{
-    int64_t n;
-    if (json_get_int(of, key, 0, INT32_MAX, 0, &n, err) != 0)
-        return -1;
-    *ret = (int32_t)n;
-    return 0;
-}
-
 static int read_lease(yyjson_val *root, struct lease *l, struct error *err)
 {
     yyjson_val *metadata;
@@ -48,19 +39,28 @@ static int read_lease(yyjson_val *root, struct lease *l, struct error *err)
     if (version[0] == '\0')
         return error_set(err, ERROR_INVALID, "it has no resourceVersion");
     snprintf(l->version, sizeof(l->version), "%s", version);
+    const struct {
+        const char *key;
+        char *text;
+        size_t max_bytes;
+    } texts[] = {{"holderIdentity", l->holder, LEASE_MAX_HOLDER_BYTES},
+                 {"acquireTime", l->acquire_time, LEASE_TIME_BYTES},
+                 {"renewTime", l->renew_time, LEASE_TIME_BYTES}};
     yyjson_val *spec;
-    const char *holder, *acquired, *renewed;
+    const char *text;
+    int64_t duration_s, transitions;
     if (json_get_object(root, "spec", &spec, err) != 0)
         return -1;
-    if (lease_text_of(spec, "holderIdentity", LEASE_MAX_HOLDER_BYTES, &holder, err) != 0 ||
-        lease_text_of(spec, "acquireTime", LEASE_TIME_BYTES, &acquired, err) != 0 ||
-        lease_text_of(spec, "renewTime", LEASE_TIME_BYTES, &renewed, err) != 0 ||
-        lease_number_of(spec, "leaseDurationSeconds", &l->duration_s, err) != 0 ||
-        lease_number_of(spec, "leaseTransitions", &l->transitions, err) != 0)
+    for (size_t i = 0; i < array_len(texts); i++) {
+        if (lease_text_of(spec, texts[i].key, texts[i].max_bytes, &text, err) != 0)
+            return error_prefix(err, "spec");
+        snprintf(texts[i].text, texts[i].max_bytes + 1, "%s", text);
+    }
+    if (json_get_int(spec, "leaseDurationSeconds", 0, INT32_MAX, 0, &duration_s, err) != 0 ||
+        json_get_int(spec, "leaseTransitions", 0, INT32_MAX, 0, &transitions, err) != 0)
         return error_prefix(err, "spec");
-    snprintf(l->holder, sizeof(l->holder), "%s", holder);
-    snprintf(l->acquire_time, sizeof(l->acquire_time), "%s", acquired);
-    snprintf(l->renew_time, sizeof(l->renew_time), "%s", renewed);
+    l->duration_s = (int32_t)duration_s;
+    l->transitions = (int32_t)transitions;
     return 0;
 }
 
