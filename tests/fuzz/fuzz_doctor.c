@@ -2,7 +2,7 @@
 #include <stddef.h>
 
 #include "haproxy/dataplane/about.h"
-#include "kube/access_review.h"
+#include "kube/discovery.h"
 #include "net/proxy_probe.h"
 #include "base/mem.h"
 #include "cli/doctor/doctor_clock.h"

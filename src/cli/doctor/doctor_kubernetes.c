@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "json/read.h"
-#include "kube/access_review.h"
+#include "kube/discovery.h"
 #include "kube/decode/decode.h"
 
 #define CONNECT_TIMEOUT_MS 5000
