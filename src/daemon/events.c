@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "kube/client.h"
-#include "kube/event_writer.h"
+#include "kube/writer.h"
 #include "host/process.h"
 #include "host/timer.h"
 #include "report/metrics.h"

@@ -312,29 +312,6 @@ static void output_open(struct output *o, struct child *c, struct event_base *ba
         abort(); /* out of memory */
 }
 
-static struct child *child_begin(struct event_base *base, const struct child_options *options, pid_t pid, int out,
-                                 int err)
-{
-    struct child *c = mem_alloc(sizeof(*c));
-    c->pid = pid;
-    buf_init_secret(&c->out.text, options->max_out_bytes);
-    buf_init_secret(&c->err.text, SAID_BYTES + READ_BYTES);
-    output_open(&c->out, c, base, out);
-    output_open(&c->err, c, base, err);
-    timer_init(&c->deadline, base, child_on_deadline, c);
-    timer_init(&c->ask, base, child_check, c);
-    timer_set(&c->deadline, options->timeout_ms);
-    c->pidfd = options->without_pidfd ? -1 : (int)syscall(SYS_pidfd_open, c->pid, 0);
-    if (c->pidfd < 0) {
-        timer_set(&c->ask, ASK_EVERY_MS);
-        return c;
-    }
-    c->ended = event_new(base, c->pidfd, EV_READ | EV_PERSIST, child_on_ended, c);
-    if (c->ended == NULL || event_add(c->ended, NULL) != 0)
-        abort(); /* out of memory */
-    return c;
-}
-
 struct child *child_start(struct event_base *base, const struct child_options *options,
                           void (*on_done)(void *arg, const struct child_result *result), void *arg, struct error *err)
 {
@@ -359,8 +336,24 @@ struct child *child_start(struct event_base *base, const struct child_options *o
         say_not_started(options->command, rc, err);
         return NULL;
     }
-    struct child *c = child_begin(base, options, pid, out[0], error_out[0]);
+    struct child *c = mem_alloc(sizeof(*c));
+    c->pid = pid;
     c->on_done = on_done;
     c->arg = arg;
+    buf_init_secret(&c->out.text, options->max_out_bytes);
+    buf_init_secret(&c->err.text, SAID_BYTES + READ_BYTES);
+    output_open(&c->out, c, base, out[0]);
+    output_open(&c->err, c, base, error_out[0]);
+    timer_init(&c->deadline, base, child_on_deadline, c);
+    timer_init(&c->ask, base, child_check, c);
+    timer_set(&c->deadline, options->timeout_ms);
+    c->pidfd = options->without_pidfd ? -1 : (int)syscall(SYS_pidfd_open, c->pid, 0);
+    if (c->pidfd < 0) {
+        timer_set(&c->ask, ASK_EVERY_MS);
+        return c;
+    }
+    c->ended = event_new(base, c->pidfd, EV_READ | EV_PERSIST, child_on_ended, c);
+    if (c->ended == NULL || event_add(c->ended, NULL) != 0)
+        abort(); /* out of memory */
     return c;
 }

@@ -31,20 +31,21 @@ void http_endpoint_fini(struct http_endpoint *e)
 
 /* ---- what a callback may ask ---- */
 
-const char *http_response_header(const struct http_response *r, const char *name)
+static const char *http_field(const struct http_response *r, const char *name, unsigned origin)
 {
     struct curl_header *h;
-    if (r->request == NULL || curl_easy_header(r->request->easy, name, 0, CURLH_HEADER, -1, &h) != CURLHE_OK)
-        return NULL;
-    return h->value;
+    bool known = r->request != NULL && curl_easy_header(r->request->easy, name, 0, origin, -1, &h) == CURLHE_OK;
+    return known ? h->value : NULL;
+}
+
+const char *http_response_header(const struct http_response *r, const char *name)
+{
+    return http_field(r, name, CURLH_HEADER);
 }
 
 const char *http_response_trailer(const struct http_response *r, const char *name)
 {
-    struct curl_header *h;
-    if (curl_easy_header(r->request->easy, name, 0, CURLH_TRAILER, -1, &h) != CURLHE_OK)
-        return NULL;
-    return h->value;
+    return http_field(r, name, CURLH_TRAILER);
 }
 
 char *http_response_take_body(const struct http_response *r)

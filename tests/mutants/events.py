@@ -4,7 +4,7 @@ from .mutant import Mutant, room
 
 CORRELATOR = "report/event_correlator.c"
 EVENTS = "daemon/events.c"
-WRITER = "kube/event_writer.c"
+WRITER = "kube/writer.c"
 
 room("events", ("test_event_correlator", "test_events", "test_events_about", "test_events_trouble", "test_event_writer", "test_event_object"), (
     Mutant("every Event is sent", CORRELATOR, "    if (b->credit_ms < c->refill_ms)\n        return false;\n", ""),

@@ -1,4 +1,4 @@
-/* host/name: in a namespace of the test's own, where a host may be called anything. */
+/* host_name of host/process: in a namespace of the test's own, where a host may be called anything. */
 #include "host/process.h"
 
 #include <sched.h>

@@ -1,4 +1,4 @@
-/* kube/access_review: what is asked, and what is made of the answers. */
+/* kube/discovery, of this client: what is asked, and what is made of the answers. */
 #include "kube/discovery.h"
 
 #include "../test.h"
