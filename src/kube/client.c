@@ -276,20 +276,3 @@ bool kube_client_has_logged(struct kube_client *c, const char *message)
 {
     return kube_client_is_away(c) || kube_outage_holds(&c->outage, message, clock_mono_ms());
 }
-
-const char *kube_client_refusal_hint(const char *said)
-{
-    if (strstr(said, "\"system:anonymous\"") != NULL)
-        return "no credentials are sent: the kubeconfig's user needs a token, a client certificate or a plugin";
-    static const char *const ours[] = {"services", "endpoints", "endpointslices", "nodes", "leases", "events"};
-    const char *resource = strstr(said, "resource \"");
-    if (resource == NULL)
-        return "deploy/rbac.yaml grants it";
-    resource += strlen("resource \"");
-    for (size_t i = 0; i < array_len(ours); i++)
-        if (str_has_prefix(resource, ours[i]) && resource[strlen(ours[i])] == '"')
-            return "deploy/rbac.yaml grants it";
-    return str_has_prefix(resource, "secrets\"")
-               ? "deploy/config/rbac.yaml grants it"
-               : "a Role or ClusterRole has to grant it, which the chart makes of templates.watch";
-}

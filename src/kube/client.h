@@ -91,10 +91,4 @@ bool kube_client_is_away(const struct kube_client *c);
  * the watches log it, or will (kube_outage_holds). */
 bool kube_client_has_logged(struct kube_client *c, const char *message);
 
-/* What to do about a 403 of the API, for the log and /readyz. said: the server's message, which only chooses between
- * hints: a request without credentials is refused to a user system:anonymous, and no server says that credentials are
- * missing; rights would be the wrong hint. Secrets are in no manifest but that of a whole configuration; what templates watch
- * is in none. */
-const char *kube_client_refusal_hint(const char *said);
-
 #endif

@@ -90,10 +90,11 @@ static void report_status(struct informer *i)
 
 static bool informer_sink_take(struct informer *i, enum sink_step step, void *object, const char *name)
 {
-    return i->sink.take(i->sink.arg, &(struct sink_change){.step = step, .object = object, .name = name});
+    size_t unused;
+    return i->sink.take(i->sink.arg, &(struct sink_change){.step = step, .object = object, .name = name}, &unused);
 }
 
-static bool take_into_cache(void *arg, struct sink_change *change)
+static bool take_into_cache(void *arg, const struct sink_change *change, size_t *ret_count)
 {
     struct cache *c = arg;
     switch (change->step) {
@@ -112,7 +113,7 @@ static bool take_into_cache(void *arg, struct sink_change *change)
         return false;
     case SINK_END: {
         bool changed = cache_replace_end(c);
-        change->ret_count = cache_count(c);
+        *ret_count = cache_count(c);
         return changed;
     }
     case SINK_FORGET:
@@ -195,11 +196,11 @@ static void informer_carry_out(struct informer *i, unsigned actions, uint64_t no
     if (actions & WATCH_REPLACE_ABORT)
         informer_sink_take(i, SINK_ABORT, NULL, NULL);
     if (actions & WATCH_REPLACE_END) {
-        struct sink_change end = {.step = SINK_END};
-        bool changed = i->sink.take(i->sink.arg, &end);
+        size_t count = 0;
+        bool changed = i->sink.take(i->sink.arg, &(struct sink_change){.step = SINK_END}, &count);
         if (i->listed >= TRIM_OBJECTS)
             malloc_trim(0);
-        informer_log_synced(&i->log, end.ret_count, i->is_list, clock_mono_us() - i->list_started_us);
+        informer_log_synced(&i->log, count, i->is_list, clock_mono_us() - i->list_started_us);
         if (changed)
             report_changed(i, "list of", i->of->plural, NULL);
     }

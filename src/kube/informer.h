@@ -25,7 +25,7 @@ enum sink_step {
     SINK_REMOVE, /* name */
     SINK_KEEP,   /* name: there, but not readable: what is known of it stays */
     SINK_ABORT,
-    SINK_END,    /* ret_count */
+    SINK_END,    /* *ret_count: how many there are now */
     SINK_FORGET, /* all of it: the watch is given up, or begins anew */
 };
 
@@ -33,13 +33,12 @@ struct sink_change {
     enum sink_step step;
     void *object;
     const char *name;
-    size_t ret_count; /* by the sink: how many there are now */
 };
 
 /* Where the objects go. */
 struct informer_sink {
     /* True where what is kept changed, and not only for the end of a relist. */
-    bool (*take)(void *arg, struct sink_change *change);
+    bool (*take)(void *arg, const struct sink_change *change, size_t *ret_count);
     void *arg;
 };
 

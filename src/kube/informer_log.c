@@ -92,7 +92,7 @@ static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now
     l->last_key = key;
     l->loss_was_said = true;
     log_warn(l->log, lost_text(w), OF(l), log_str("reason", w->reason), log_str("error", w->detail),
-             log_if(str_eq(w->reason, "forbidden"), log_str("hint", kube_client_refusal_hint(w->detail))),
+             log_if(str_eq(w->reason, "forbidden"), log_str("hint", kube_refusal_hint(w->detail))),
              log_if(w->state == WATCH_WAITING, log_us_as_ms("retry_ms", (w->wait_until_ms - now_ms) * 1000)),
              log_if(held_back > 0, log_int("repeated", held_back)));
 }

@@ -55,4 +55,10 @@ bool kube_outage_holds(struct kube_outage *o, const char *message, uint64_t now_
 /* There is contact. */
 void kube_outage_end(struct kube_outage *o, const struct log *log, uint64_t now_ms);
 
+/* What to do about a 403 of the API, for the log and /readyz. said: the server's message, which only chooses between
+ * hints: a request without credentials is refused to a user system:anonymous, and no server says that credentials are
+ * missing; rights would be the wrong hint. Secrets are in no manifest but that of a whole configuration; what templates watch
+ * is in none. */
+const char *kube_refusal_hint(const char *said);
+
 #endif

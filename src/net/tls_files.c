@@ -108,7 +108,7 @@ static void tls_files_use(struct tls_files *t, struct set *fresh)
 
 /* ---- life ---- */
 
-static void source_init(struct source *to, const struct tls_source *from)
+static void tls_source_copy(struct source *to, const struct tls_source *from)
 {
     to->name = mem_strdup(from->name);
     to->text = mem_strdup(from->text);
@@ -119,9 +119,9 @@ struct tls_files *tls_files_new(const struct tls_files_options *o, struct error 
 {
     struct tls_files *t = mem_alloc(sizeof(*t));
     t->peer = mem_strdup(o->peer);
-    source_init(&t->sources[CA], &o->ca);
-    source_init(&t->sources[CERT], &o->cert);
-    source_init(&t->sources[KEY], &o->key);
+    tls_source_copy(&t->sources[CA], &o->ca);
+    tls_source_copy(&t->sources[CERT], &o->cert);
+    tls_source_copy(&t->sources[KEY], &o->key);
     t->tls.server_name = t->server_name = mem_strdup(o->server_name);
     t->tls.insecure = o->insecure;
     t->trouble.period_ms = TROUBLE_LOG_PERIOD_MS;

@@ -2,7 +2,7 @@
 
 from .mutant import Mutant, room
 
-CALL = "etcd/call.c"
+CALL = "etcd/client.c"
 TOKEN = "etcd/client.c"
 REFUSAL = "etcd/refusal.c"
 CODEC = "etcd/codec.c"

@@ -32,7 +32,7 @@ static void secret_source_drop(struct secret_source *s)
 
 /* ---- the informer's sink ---- */
 
-static bool secret_source_take(void *arg, struct sink_change *change)
+static bool secret_source_take(void *arg, const struct sink_change *change, size_t *ret_count)
 {
     struct secret_source *s = arg;
     struct secret_object *o = change->object;
@@ -58,7 +58,7 @@ static bool secret_source_take(void *arg, struct sink_change *change)
         if (!s->seen)
             secret_source_drop(s);
         s->synced = true;
-        change->ret_count = s->object != NULL ? 1 : 0;
+        *ret_count = s->object != NULL ? 1 : 0;
         return changed;
     }
     case SINK_ABORT:

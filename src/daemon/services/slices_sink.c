@@ -2,7 +2,7 @@
 
 #include "model/service_slices.h"
 
-static bool take_slices(void *arg, struct sink_change *change)
+static bool take_slices(void *arg, const struct sink_change *change, size_t *ret_count)
 {
     struct service_slices *to = arg;
     switch (change->step) {
@@ -21,7 +21,7 @@ static bool take_slices(void *arg, struct sink_change *change)
         return false;
     case SINK_END: {
         bool changed = service_slices_end(to);
-        change->ret_count = service_slices_count(to);
+        *ret_count = service_slices_count(to);
         return changed;
     }
     case SINK_FORGET:

@@ -72,7 +72,7 @@ static bool sink_sweep(struct namespace_sink *s)
     return w.gone_count > 0;
 }
 
-static bool namespace_sink_take(void *arg, struct sink_change *change)
+static bool namespace_sink_take(void *arg, const struct sink_change *change, size_t *ret_count)
 {
     struct namespace_sink *s = arg;
     switch (change->step) {
@@ -97,7 +97,7 @@ static bool namespace_sink_take(void *arg, struct sink_change *change)
         bool changed = sink_sweep(s) || !s->synced;
         s->synced = true;
         sink_forget_seen(s);
-        change->ret_count = s->count;
+        *ret_count = s->count;
         return changed;
     }
     case SINK_FORGET:

@@ -18,6 +18,7 @@
 #include "kube/informer.h"
 #include "kube/lease/lease_machine.h"
 #include "kube/lease/lease.h"
+#include "kube/outage.h"
 #include "net/http.h"
 #include "host/timer.h"
 
@@ -224,7 +225,7 @@ static void on_refusal(struct election *e, const struct http_response *r)
     const char *said = str_empty(status.status_message) ? "" : status.status_message;
     error_set_http(&err, r->status, "%s %s%s: HTTP %d%s%s%s%s", e->method, kube_client_server(e->client),
                    str_eq(e->method, "POST") ? e->collection : e->path, r->status, said[0] != '\0' ? ": " : "", said,
-                   r->status == 403 ? "; " : "", r->status == 403 ? kube_client_refusal_hint(said) : "");
+                   r->status == 403 ? "; " : "", r->status == 403 ? kube_refusal_hint(said) : "");
     trouble(e, is_write(e) && (r->status == 403 || r->status == 404 || err.kind == ERROR_INVALID), err.message);
     if (r->status == 404)
         election_feed_type(e, LEASE_EVENT_MISSING);

@@ -130,9 +130,10 @@ bool lease_is_free(const void *object)
     return l != NULL && l->holder[0] == '\0';
 }
 
-static bool take_hint(void *arg, struct sink_change *change)
+static bool take_hint(void *arg, const struct sink_change *change, size_t *ret_count)
 {
     const struct lease_hint *to = arg;
+    (void)ret_count;
     bool is_free = change->step == SINK_REMOVE || (change->step == SINK_PUT && lease_is_free(change->object));
     if (change->step == SINK_PUT)
         record_free(&held_lease_record, change->object);

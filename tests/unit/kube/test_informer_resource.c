@@ -109,7 +109,7 @@ TEST(a_config_map_that_cannot_be_used)
 
 static struct buf calls;
 
-static bool on_change(void *arg, struct sink_change *c)
+static bool on_change(void *arg, const struct sink_change *c, size_t *ret_count)
 {
     static const char *const words[] = {[SINK_BEGIN] = "begin", [SINK_REMOVE] = "remove", [SINK_KEEP] = "keep",
                                         [SINK_ABORT] = "abort", [SINK_END] = "end",       [SINK_FORGET] = "forget"};
@@ -120,7 +120,7 @@ static bool on_change(void *arg, struct sink_change *c)
         return true;
     }
     buf_printf(arg, "%s%s%s ", words[c->step], c->name != NULL ? " " : "", c->name != NULL ? c->name : "");
-    c->ret_count = 7;
+    *ret_count = 7;
     return c->step == SINK_REMOVE || c->step == SINK_END;
 }
 

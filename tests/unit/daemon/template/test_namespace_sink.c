@@ -29,10 +29,8 @@ static void teardown(void)
 static bool take(struct informer_sink *s, enum sink_step step, void *object, const char *name, size_t *ret_count)
 {
     struct sink_change change = {.step = step, .object = object, .name = name};
-    bool changed = s->take(s->arg, &change);
-    if (ret_count != NULL)
-        *ret_count = change.ret_count;
-    return changed;
+    size_t unused;
+    return s->take(s->arg, &change, ret_count != NULL ? ret_count : &unused);
 }
 
 static bool put(struct informer_sink *s, const char *name, const char *json)
