@@ -213,7 +213,7 @@ static void token_came(struct etcd_call *call, const struct error *err)
     etcd_watches_token_came(c, err);
 }
 
-/* Reports it to who asked; err NULL: it was read. */
+/* Reports it to the caller; err NULL: it was read. */
 static void call_report(struct etcd_call *call, const struct error *err)
 {
     bool good = err == NULL;
@@ -274,7 +274,7 @@ void etcd_call_cancel(struct etcd_call *call)
     free_parts(call);
 }
 
-/* Who is told may do anything with the client, so that the call is none of its calls any more. */
+/* The callback may do anything with the client, so that the call is none of its calls any more. */
 static void call_end(struct etcd_call *call, const struct error *err)
 {
     LIST_REMOVE(call, entry);
@@ -372,7 +372,7 @@ static void end_unsure(struct etcd_call *call, const struct error *why)
 
 /* ---- answers ---- */
 
-/* What is no refusal to who asked. */
+/* What is no refusal to the caller. */
 static bool is_settled(struct etcd_call *call, const struct etcd_refusal *r)
 {
     bool token = r->kind == ETCD_REFUSED_TOKEN || r->kind == ETCD_REFUSED_NO_USER;
@@ -512,7 +512,7 @@ static void next_try(void *arg)
         try_elsewhere(call, &err);
 }
 
-/* Told in a turn of the loop of its own: who is told may do anything with the other calls. */
+/* Reported in a turn of the loop of its own: a callback may do anything with the other calls. */
 static void call_token_came(struct etcd_call *call, const struct error *err)
 {
     if (!call->waits_for_token)
@@ -586,7 +586,7 @@ static struct etcd_call *lease_call(struct etcd_client *c, const struct etcd_cal
     return call;
 }
 
-/* A grant whose answer was lost left a lease that nobody keeps: it ends by itself. */
+/* A grant whose answer was lost left a lease that is not kept alive: it ends by itself. */
 struct etcd_call *etcd_lease_grant(struct etcd_client *c, int64_t ttl_s, etcd_lease_fn *done, void *arg)
 {
     static const struct etcd_call_kind kind = {ETCD_GRANT, .path = "/v3/lease/grant"};

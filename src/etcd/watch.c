@@ -15,7 +15,7 @@
 #define CONNECT_MS 5000
 #define COLLECTED_MAX_BYTES (64u << 20) /* of one batch that came in pieces */
 
-enum told { TOLD_NOTHING, TOLD_CONNECTED, TOLD_LOST };
+enum reported { REPORTED_NOTHING, REPORTED_CONNECTED, REPORTED_LOST };
 
 struct etcd_watch {
     LIST_ENTRY(etcd_watch) entry;
@@ -27,8 +27,8 @@ struct etcd_watch {
     struct etcd_watch_machine machine;
     struct timer timer;
     size_t endpoint;
-    enum told told;
-    enum error_kind told_kind;
+    enum reported reported;
+    enum error_kind reported_kind;
     unsigned calling; /* depth of what may call back */
     bool freed;       /* meanwhile: its memory goes at the end of that */
     unsigned turn;    /* steps so far: one within a callback makes the rest of the outer one void */
@@ -41,7 +41,7 @@ struct etcd_watch {
     struct etcd_watch_stream stream;
     bool bytes_came; /* since the last turn */
     bool ended;
-    struct error end;                /* why it ended, which is told behind what came before */
+    struct error end;                /* why it ended, which is reported behind what came before */
     struct error why;                /* of the step that is taken */
     struct etcd_watch_message batch; /* its items: what came of it so far */
 };
@@ -255,7 +255,7 @@ static void watch_cancel(struct etcd_watch *w)
     etcd_watch_stream_fini(&w->stream);
 }
 
-static void tell_changed(struct etcd_watch *w)
+static void report_changed(struct etcd_watch *w)
 {
     struct etcd_watch_message batch = w->batch;
     struct etcd_event *events = mem_array(batch.count, sizeof(events[0]));
@@ -267,16 +267,16 @@ static void tell_changed(struct etcd_watch *w)
     etcd_watch_message_fini(&batch);
 }
 
-static void tell_lost(struct etcd_watch *w)
+static void report_lost(struct etcd_watch *w)
 {
     struct error err = w->why;
     if (w->machine.reason != NULL || err.kind == ERROR_NONE)
         error_set(&err, ERROR_RETRY, "etcd: POST %s%s: %s", watch_endpoint(w)->base_url, PATH,
                   w->machine.reason != NULL ? w->machine.reason : "lost");
     error_clear(&w->why);
-    bool news = w->told != TOLD_LOST || w->told_kind != err.kind;
-    w->told = TOLD_LOST;
-    w->told_kind = err.kind;
+    bool news = w->reported != REPORTED_LOST || w->reported_kind != err.kind;
+    w->reported = REPORTED_LOST;
+    w->reported_kind = err.kind;
     error_prefix(&err, "watch of \"%s\"", w->key);
     log_debug(w->client->log, "etcd watch lost", log_str("error", err.message));
     if (news && w->callbacks.state != NULL)
@@ -290,22 +290,22 @@ static void etcd_watch_do(struct etcd_watch *w, enum etcd_watch_action action)
     struct error err = {0};
     bool news;
     switch (action) {
-    case ETCD_WATCH_TELL_CHANGED:
-        tell_changed(w);
+    case ETCD_WATCH_REPORT_CHANGED:
+        report_changed(w);
         break;
     case ETCD_WATCH_CANCEL:
         watch_cancel(w);
         break;
-    case ETCD_WATCH_TELL_CONNECTED:
-        news = w->told != TOLD_CONNECTED;
-        w->told = TOLD_CONNECTED;
+    case ETCD_WATCH_REPORT_CONNECTED:
+        news = w->reported != REPORTED_CONNECTED;
+        w->reported = REPORTED_CONNECTED;
         if (news && w->callbacks.state != NULL)
             w->callbacks.state(w->arg, true, NULL);
         break;
-    case ETCD_WATCH_TELL_LOST:
-        tell_lost(w);
+    case ETCD_WATCH_REPORT_LOST:
+        report_lost(w);
         break;
-    case ETCD_WATCH_TELL_COMPACTED:
+    case ETCD_WATCH_REPORT_COMPACTED:
         w->callbacks.compacted(w->arg, w->machine.oldest);
         break;
     case ETCD_WATCH_RENEW_TOKEN:
@@ -327,7 +327,7 @@ static void etcd_watch_do(struct etcd_watch *w, enum etcd_watch_action action)
     }
 }
 
-/* In the order of the bits, until who was told takes another step or frees it. */
+/* In the order of the bits, until a callback takes another step or frees it. */
 static void etcd_watch_act(struct etcd_watch *w, unsigned actions)
 {
     unsigned turn = ++w->turn;

@@ -279,7 +279,7 @@ static int copy(const struct child_options *options, int out, int err, pid_t *re
         _exit(run_copy(options, out, err));
     if (*ret < 0)
         return errno;
-    (void)setpgid(*ret, *ret); /* whoever of both is first */
+    (void)setpgid(*ret, *ret); /* both processes do, since either may be first */
     return 0;
 }
 

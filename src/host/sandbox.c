@@ -106,10 +106,10 @@ int sandbox_confine(int folder, struct error *err)
 
 /* ---- the rules ---- */
 
-/* One argument: (value & mask) == wanted. All arguments of a rule have to hold; rules of one call are alternatives. */
+/* One argument: (value & mask) == expected. All arguments of a rule have to hold; rules of one call are alternatives. */
 struct argument {
     unsigned at;
-    uint64_t mask, wanted;
+    uint64_t mask, expected;
 };
 
 struct rule {
@@ -122,7 +122,7 @@ struct rule {
 #define INT 0xffffffffu /* the kernel reads an int; what is above it is anything */
 /* clang-format off */
 #define C(name) SCMP_SYS(name)
-#define ARG(name, at, mask, wanted) {SCMP_SYS(name), 1, {{at, mask, wanted}}}
+#define ARG(name, at, mask, expected) {SCMP_SYS(name), 1, {{at, mask, expected}}}
 /* clang-format on */
 
 #define NEW_NAMESPACES \
@@ -259,7 +259,7 @@ static int add_allowed(scmp_filter_ctx ctx, const struct rule *rules, size_t cou
         struct scmp_arg_cmp arguments[array_len(r->arguments)];
         for (unsigned i = 0; i < r->count; i++) {
             const struct argument *a = &r->arguments[i];
-            arguments[i] = SCMP_CMP64(a->at, SCMP_CMP_MASKED_EQ, a->mask, a->wanted);
+            arguments[i] = SCMP_CMP64(a->at, SCMP_CMP_MASKED_EQ, a->mask, a->expected);
         }
         if (r->call >= 0)
             rc = seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, r->call, r->count, arguments);

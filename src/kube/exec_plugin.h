@@ -1,5 +1,5 @@
 /*
- * Credentials by a plugin: the program is run beside the loop, its answer kept, and it is run again
+ * Credentials by a plugin: the program runs as a child process, its answer is kept, and it is run again
  *   - a little before the answer expires (exec_credential_renew_at_ms), by the wall clock, which is read once a minute,
  *   - when the server refuses the answer: once for each answer,
  *   - after it failed, with a pause of 1 s to 1 min; the same pauses hold where each new answer is refused, too.

@@ -37,7 +37,7 @@ struct informer {
     struct http_request *request; /* NULL: none */
     char *path;                   /* and query of it, or of the last one */
     bool cancelled;               /* it is over for us, but not yet ended */
-    bool wanted;                  /* another one is to be started */
+    bool to_start;                /* another one is to be started */
     bool is_list;                 /* it is a LIST */
     bool asked_protobuf;          /* as the encoding that it would rather have */
     bool good;                    /* its headers promise objects */
@@ -186,7 +186,7 @@ static void informer_carry_out(struct informer *i, unsigned actions, uint64_t no
 {
     informer_apply(i, actions);
     if (actions & WATCH_CANCEL) {
-        i->wanted = false;
+        i->to_start = false;
         if (i->request != NULL) {
             count_request(i, 0);
             i->cancelled = i->failed = true;
@@ -212,7 +212,7 @@ static void informer_carry_out(struct informer *i, unsigned actions, uint64_t no
     if (actions & WATCH_CREDENTIALS)
         kube_client_credentials_refused(i->client);
     if (actions & WATCH_REQUEST)
-        i->wanted = true;
+        i->to_start = true;
     informer_log_step(&i->log, actions, &i->watch, now_ms);
     if ((actions & WATCH_ENDED) && i->callbacks.watch_restarted != NULL)
         i->callbacks.watch_restarted(i->arg, i->of->plural, i->watch.reason);
@@ -222,7 +222,7 @@ static void informer_carry_out(struct informer *i, unsigned actions, uint64_t no
 
 static void informer_set_timer(struct informer *i)
 {
-    if (i->cancelled || (i->wanted && i->request == NULL)) {
+    if (i->cancelled || (i->to_start && i->request == NULL)) {
         timer_set(&i->timer, 0);
         return;
     }
@@ -384,7 +384,7 @@ static void informer_start_request(struct informer *i)
 {
     static const struct http_callbacks callbacks = {
         .on_head = informer_on_head, .on_data = informer_on_data, .on_done = informer_on_done};
-    i->wanted = i->counted = i->good = false;
+    i->to_start = i->counted = i->good = false;
     i->is_list = watch_request_is_list(&i->watch);
     i->asked_protobuf = kube_client_wants_protobuf(i->client);
     kube_answer_fini(&i->answer);
@@ -413,7 +413,7 @@ static void informer_on_timer(void *arg)
         i->request = NULL;
         i->cancelled = false;
     }
-    if (i->wanted)
+    if (i->to_start)
         informer_start_request(i);
     else
         informer_feed_type(i, WATCH_EVENT_TIMER, NULL);

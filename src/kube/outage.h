@@ -21,7 +21,7 @@ struct kube_outage {
     bool met;          /* there was contact before */
     char problem[512]; /* as last noticed, with what to do about it */
     struct log_limit limit;
-    /* What many requests are told in the same words: by watches, by others, and since when by others. */
+    /* What many requests get as an answer in the same words: by watches, by others, and since when by others. */
     struct log_limit watches, others, heard;
     uint64_t heard_ms;
 };

@@ -44,7 +44,7 @@ extern const struct watch_deadlines watch_usual_deadlines;
 #define WATCH_LIST_SPACING_MS 5000 /* lists that follow trouble in the stream */
 #define WATCH_RETRY_STREAMING_MS 3600000
 #define WATCH_DENIED_HINT_MS 60000 /* changes_only: a right that is missing comes with an edit by hand */
-#define WATCH_SHORT_TRIES 3        /* watches that ended at once, in a row: what they do not tell is listed */
+#define WATCH_SHORT_TRIES 3        /* watches that ended at once, in a row: what they do not report is listed */
 #define WATCH_STREAMING_TRIES 3    /* streaming lists cut in a row before pages are tried */
 #define WATCH_MAX_RETRY_AFTER_MS 120000
 

@@ -63,7 +63,7 @@ int event_writer_send(struct event_writer *w, const struct event_object *e, bool
 
 /* Annotations of one object, by a merge patch (RFC 7396) of its metadata at the version that was read: what another writer
  * wrote since is not overwritten, and annotations that are not named stay as they are; or the same of the data of a
- * ConfigMap that nobody reads. One request at a time. */
+ * ConfigMap that is not watched. One request at a time. */
 struct annotator;
 
 struct annotation {

@@ -20,8 +20,8 @@
 #define REAP_US 2000
 
 /* Hands the finished requests to their owners. Owners may start and cancel others: read one message at a time. Many may
- * be finished at once, each with a list to be read: what takes longer goes on in the loop's next turn, so that nobody
- * else waits for all of them. */
+ * be finished at once, each with a list to be read: what takes longer goes on in the loop's next turn, so that no
+ * other part of the daemon waits for all of them. */
 static void http_loop_reap(void *arg)
 {
     struct http *http = arg;

@@ -286,7 +286,7 @@ static void pause_accepting(struct server *s)
         close(fd);
 }
 
-/* Fires beside libevent's own event, before or after it. */
+/* Fires in addition to libevent's own event, before or after it. */
 static void on_announced(evutil_socket_t fd, short what, void *arg)
 {
     struct server *s = arg;

@@ -57,7 +57,7 @@ room("etcd watches", ("test_etcd_watch_machine", "test_etcd_watch"), (
     Mutant("a callback that stops a watch is not heard", WATCH, "bit <= actions && w->turn == turn;", "bit <= actions;"),
     Mutant("a check goes on when its stream is gone", WATCH, "    etcd_call_cancel(w->check);\n", ""),
     Mutant("the same endpoint again", WATCH, "w->endpoint = (w->endpoint + 1) % count;", "w->endpoint = w->endpoint % count;"),
-    Mutant("the state is told again and again", WATCH, "news = w->told != TOLD_CONNECTED;", "news = true;"),
+    Mutant("the state is told again and again", WATCH, "news = w->reported != REPORTED_CONNECTED;", "news = true;"),
     Mutant("progress is not kept", MACHINE, "    case ETCD_WATCH_PROGRESS:\n        heard(m, e->revision);\n", "    case ETCD_WATCH_PROGRESS:\n"),
     Mutant("the last event comes twice", MACHINE, "        m->next = revision + 1;\n    if (m->missing", "        m->next = revision;\n    if (m->missing"),
     Mutant("a revision goes back", MACHINE, "    if (revision >= m->next)\n", ""),

@@ -1,4 +1,4 @@
-/* For those who decode a resource: one object at a time, its fields, and what had to be left out of it. */
+/* For the decoders of resources: one object at a time, its fields, and what had to be left out of it. */
 #ifndef KUBE_DECODE_DECODE_FIELD_H
 #define KUBE_DECODE_DECODE_FIELD_H
 

@@ -94,7 +94,7 @@ static int read_addresses(struct decode *d, yyjson_val *status, struct node *n, 
     return -1;
 }
 
-/* ---- who may serve ---- */
+/* ---- which nodes may serve ---- */
 
 /* The taint that matters may be the one that cannot be read. */
 static int read_taints(yyjson_val *object, struct node *n, struct error *err)

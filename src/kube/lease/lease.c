@@ -91,7 +91,7 @@ bool lease_same_record(const struct lease *a, const struct lease *b)
 /* ---- in a watch ---- */
 
 struct held_lease {
-    char *name, *holder; /* "": nobody's */
+    char *name, *holder; /* "": it has no holder */
 };
 
 static const struct record_member held_lease_rows[] = {RECORD_TEXT(struct held_lease, name),
