@@ -102,8 +102,10 @@ void etcd_client_free(struct etcd_client *c)
     if (c == NULL)
         return;
     etcd_watches_end(c);
-    while (!LIST_EMPTY(&c->calls))
-        etcd_call_cancel(LIST_FIRST(&c->calls));
+    for (struct etcd_call *call = LIST_FIRST(&c->calls), *next; call != NULL; call = next) {
+        next = LIST_NEXT(call, entry);
+        etcd_call_cancel(call);
+    }
     for (size_t i = 0; i < c->endpoint_count; i++)
         http_endpoint_fini(&c->endpoints[i]);
     free(c->endpoints);
@@ -207,8 +209,7 @@ static void token_came(struct etcd_call *call, const struct error *err)
     c->token_number++;
     if (err == NULL)
         c->token = call->result.token;
-    struct etcd_call *each;
-    LIST_FOREACH (each, &c->calls, entry)
+    for (struct etcd_call *each = LIST_FIRST(&c->calls); each != NULL; each = LIST_NEXT(each, entry))
         call_token_came(each, err);
     etcd_watches_token_came(c, err);
 }

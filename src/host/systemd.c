@@ -37,7 +37,7 @@ struct notify *notify_new(const struct log *log)
     static const char *const names[] = {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"};
     const char *name = getenv(names[0]);
     struct notify *n = NULL;
-    if (!str_empty(name)) {
+    if (name != NULL && name[0] != '\0') {
         n = mem_alloc(sizeof(*n));
         *n = (struct notify){.fd = -1, .name = mem_strdup(name), .log = log};
         size_t len = strlen(name);
