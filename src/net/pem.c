@@ -14,16 +14,16 @@
 #define DH_MAX_BITS 4096
 
 /* For cleanup(): what_free_ptr. */
-#define FREE_PTR(what, type, free_it)     \
-    static void what##_free_ptr(type **p) \
-    {                                     \
-        free_it(*p);                      \
+#define FREE_PTR(what, pointer, free_it)                \
+    static void what##_free_ptr(__typeof__(pointer) *p) \
+    {                                                   \
+        free_it(*p);                                    \
     }
-FREE_PTR(bio, BIO, BIO_free)
-FREE_PTR(x509, X509, X509_free)
-FREE_PTR(key, EVP_PKEY, EVP_PKEY_free)
-FREE_PTR(context, SSL_CTX, SSL_CTX_free)
-FREE_PTR(time, ASN1_TIME, ASN1_TIME_free)
+FREE_PTR(bio, BIO *, BIO_free)
+FREE_PTR(x509, X509 *, X509_free)
+FREE_PTR(key, EVP_PKEY *, EVP_PKEY_free)
+FREE_PTR(context, SSL_CTX *, SSL_CTX_free)
+FREE_PTR(time, ASN1_TIME *, ASN1_TIME_free)
 
 /* OpenSSL's own word for what just failed. */
 static const char *why(void)

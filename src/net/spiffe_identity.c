@@ -38,15 +38,15 @@ static void stack_free_ptr(STACK_OF(X509) * *s)
 }
 
 /* For cleanup(): what_free_ptr. */
-#define FREE_PTR(what, type, free_it)     \
-    static void what##_free_ptr(type **p) \
-    {                                     \
-        free_it(*p);                      \
+#define FREE_PTR(what, pointer, free_it)                \
+    static void what##_free_ptr(__typeof__(pointer) *p) \
+    {                                                   \
+        free_it(*p);                                    \
     }
-FREE_PTR(pkcs8, PKCS8_PRIV_KEY_INFO, PKCS8_PRIV_KEY_INFO_free)
-FREE_PTR(pkey, EVP_PKEY, EVP_PKEY_free)
-FREE_PTR(bio, BIO, BIO_free)
-FREE_PTR(names, GENERAL_NAMES, GENERAL_NAMES_free)
+FREE_PTR(pkcs8, PKCS8_PRIV_KEY_INFO *, PKCS8_PRIV_KEY_INFO_free)
+FREE_PTR(pkey, EVP_PKEY *, EVP_PKEY_free)
+FREE_PTR(bio, BIO *, BIO_free)
+FREE_PTR(names, GENERAL_NAMES *, GENERAL_NAMES_free)
 
 /* ---- DER and PEM ---- */
 
