@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "kube/outage.h"
 #include "report/checks.h"
 #include "base/mem.h"
 #include "kube/client.h"
@@ -91,12 +92,11 @@ static void settle_service(struct service_sources *s)
     struct informer_status status = source_status(service);
     if (status.denied != INFORMER_ALLOWED && !s->denied && source_refused_since(service, others_synced_us(s))) {
         s->denied = true;
-        log_warn(
-            s->log,
-            status.synced ? "the Service may not be read any more; its last state stays in use"
-                          : "the Service may not be read; continuing without it",
-            log_str("service", s->scope), log_str("why", status.problem),
-            log_if(status.denied == INFORMER_FORBIDDEN, log_str("hint", kube_client_refusal_hint(status.problem))));
+        log_warn(s->log,
+                 status.synced ? "the Service may not be read any more; its last state stays in use"
+                               : "the Service may not be read; continuing without it",
+                 log_str("service", s->scope), log_str("why", status.problem),
+                 log_if(status.denied == INFORMER_FORBIDDEN, log_str("hint", kube_refusal_hint(status.problem))));
         informer_set_quiet(service->informer, true);
         service_sources_changed(s, "the Service may not be read", clock_mono_us());
     } else if (status.denied == INFORMER_ALLOWED && s->denied && status.synced && !status.stale) {

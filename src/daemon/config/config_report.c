@@ -16,7 +16,7 @@
 #include "daemon/config/operator_metrics.h"
 #include "daemon/events.h"
 #include "host/timer.h"
-#include "kube/annotate.h"
+#include "kube/writer.h"
 #include "kube/client.h"
 #include "model/objects.h"
 #include "report/history.h"

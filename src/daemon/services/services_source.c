@@ -24,7 +24,7 @@
 #include "haproxy/storage_files.h"
 #include "host/timer.h"
 #include "kube/client.h"
-#include "kube/decode/decode_annotated.h"
+#include "kube/resource.h"
 #include "model/service_slices.h"
 #include "report/checks.h"
 #include "report/telemetry.h"

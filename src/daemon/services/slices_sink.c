@@ -2,51 +2,36 @@
 
 #include "model/service_slices.h"
 
-static void slices_begin(void *arg)
+static bool take_slices(void *arg, const struct sink_change *change, size_t *ret_count)
 {
-    service_slices_begin(arg);
-}
-
-static bool slices_put(void *arg, void *object)
-{
-    return service_slices_put(arg, object);
-}
-
-static bool slices_remove(void *arg, const char *name)
-{
-    return service_slices_delete(arg, name);
-}
-
-static void slices_keep(void *arg, const char *name)
-{
-    service_slices_keep(arg, name);
-}
-
-static void slices_abort(void *arg)
-{
-    service_slices_abort(arg);
-}
-
-static bool slices_end(void *arg, size_t *ret_count)
-{
-    bool changed = service_slices_end(arg);
-    *ret_count = service_slices_count(arg);
-    return changed;
-}
-
-static void slices_forget(void *arg)
-{
-    service_slices_forget(arg);
+    struct service_slices *to = arg;
+    switch (change->step) {
+    case SINK_BEGIN:
+        service_slices_begin(to);
+        return false;
+    case SINK_PUT:
+        return service_slices_put(to, change->object);
+    case SINK_REMOVE:
+        return service_slices_delete(to, change->name);
+    case SINK_KEEP:
+        service_slices_keep(to, change->name);
+        return false;
+    case SINK_ABORT:
+        service_slices_abort(to);
+        return false;
+    case SINK_END: {
+        bool changed = service_slices_end(to);
+        *ret_count = service_slices_count(to);
+        return changed;
+    }
+    case SINK_FORGET:
+        service_slices_forget(to);
+        return false;
+    }
+    return false;
 }
 
 struct informer_sink slices_sink(struct service_slices *to)
 {
-    return (struct informer_sink){.arg = to,
-                                  .begin = slices_begin,
-                                  .put = slices_put,
-                                  .remove = slices_remove,
-                                  .keep = slices_keep,
-                                  .abort = slices_abort,
-                                  .end = slices_end,
-                                  .forget = slices_forget};
+    return (struct informer_sink){.take = take_slices, .arg = to};
 }

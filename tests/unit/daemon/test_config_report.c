@@ -7,7 +7,7 @@
 #include "daemon/config/config_source.h"
 #include "daemon/config/operator_metrics.h"
 #include "daemon/events.h"
-#include "kube/annotate.h"
+#include "kube/writer.h"
 #include "model/objects.h"
 #include "report/telemetry.h"
 
