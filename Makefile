@@ -281,7 +281,7 @@ clean:
 	rm -rf $B
 
 # The page that the assembler puts into it is no header, so the compiler does not tell.
-$(foreach kind,obj san quick fuzz/obj coverage/obj,$B/$(kind)/src/serve/web_page.o): src/serve/status.html
+$(foreach kind,obj san quick fuzz/obj coverage/obj,$B/$(kind)/src/serve/server.o): src/serve/status.html
 
 # What the compiler wrote beside the objects that there are; no rule makes one.
 -include $(wildcard $(OBJ:.o=.d) $B/san/*/*/*.d $B/san/*/*/*/*.d $B/san/*/*/*/*/*.d $B/obj/tests/bench/*.d)

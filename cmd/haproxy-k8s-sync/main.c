@@ -15,7 +15,7 @@
 #include "host/sandbox.h"
 #include "settings/parse.h"
 #include "settings/settings.h"
-#include "net/library_memory.h"
+#include "net/http.h"
 #include "daemon/controller.h"
 #include "cli/command.h"
 #include "cli/flags.h"

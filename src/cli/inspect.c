@@ -198,6 +198,7 @@ static void fill(struct inspect *i)
         for (size_t m = 0; m < r->mapping_count; m++)
             if (t->backends[m].seen)
                 fill_backend(i, t->url, &i->mappings.list[m], &t->backends[m]);
+        t->dirty = t->dirty || (t->unverified && !daemon_memory_used(&i->daemon));
         inspect_decide(t, r->mapping_count, &rules);
     }
     if (r->node == NULL || i->sources == NULL || inspect_explain_status(r) == EXIT_SUCCESS)

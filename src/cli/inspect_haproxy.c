@@ -80,12 +80,26 @@ static void check_drift(struct inspect_haproxy *h)
     h->target->dirty = h->target->dirty || h->target->drift != NULL;
 }
 
-/* Like the daemon, which continues without the list. */
+/* As the daemon judges it when it starts. */
+static void check_unverified(struct inspect_haproxy *h)
+{
+    bool readable = h->readout.worker_pid >= 0;
+    for (size_t i = 0; i < h->count; i++) {
+        const struct inspect_backend *b = &h->target->backends[i];
+        readable = readable && (!b->seen || !b->actual.exists || b->runtime.readable);
+    }
+    h->target->unverified = !readable;
+    check_drift(h);
+}
+
 static void finish_without_history(struct inspect_haproxy *h, const struct error *err)
 {
-    h->target->warning =
-        mem_printf("the list of reloads cannot be read, assuming that the last one succeeded: %s", err->message);
-    check_drift(h);
+    check_unverified(h);
+    h->target->warning = mem_printf(
+        h->target->unverified ? "neither the list of reloads nor the running HAProxy can be read; a daemon that starts "
+                                "reloads HAProxy once: %s"
+                              : "the list of reloads cannot be read, and HAProxy runs what is compared here: %s",
+        err->message);
     finish(h);
 }
 
@@ -125,8 +139,13 @@ static void on_history(void *arg, const struct reload_history *history, const st
         bool silent = history->response[strspn(history->response, " \t\r\n")] == '\0';
         h->target->warning =
             mem_printf("HAProxy's last reload failed: %s", silent ? "no message (is it running?)" : history->response);
-    } else {
+    } else if (history->response != NULL || history->unlisted) {
         check_drift(h);
+    } else {
+        check_unverified(h);
+        if (h->target->unverified)
+            h->target->warning = mem_strdup("the Data Plane API knows of no reload, and the running HAProxy cannot be "
+                                            "read; a daemon that starts reloads HAProxy once");
     }
     bool previews = h->driver->ops->preview != NULL && h->readout.file != NULL && !h->readout.split &&
                     h->readout.file_problem == NULL && h->count > 0;

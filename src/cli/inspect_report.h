@@ -100,6 +100,7 @@ struct inspect_target {
     bool adds;                        /* servers come and go without a reload */
     bool regroups;                    /* by a Data Plane API */
     bool dirty;                       /* it may not run what haproxy.cfg says: each change needs a reload */
+    bool unverified; /* no reload is known, and what it runs is neither: a daemon that starts reloads it */
     char
         *drift; /* how what it runs differs from haproxy.cfg; NULL: it does not, or a reload is pending or has failed */
     char *file_problem; /* why a write would change the meaning of haproxy.cfg; NULL: it would not */

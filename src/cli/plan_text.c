@@ -365,7 +365,9 @@ static void print_verdict(const struct inspect_target *t, const struct inspect_b
     else if (v == INSPECT_CHANGES || v == INSPECT_NOT_WRITTEN)
         verdict_changes(b, &text);
     else if (v == INSPECT_RELOAD_AGAIN)
-        buf_add(&text, t->drift != NULL || !t->dirty
+        buf_add(&text, t->unverified && t->drift == NULL
+                           ? "what HAProxy runs is not known; an empty commit would reload it"
+                       : t->drift != NULL || !t->dirty
                            ? "running HAProxy differs from haproxy.cfg; an empty commit would reload it"
                            : "the last reload failed; an empty commit would reload HAProxy");
     if (!str_empty(why))

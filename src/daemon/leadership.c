@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "settings/settings.h"
 #include "settings/kubeconfig/kubeconfig.h"
-#include "host/name.h"
+#include "host/process.h"
 #include "kube/client.h"
 #include "kube/lease/election.h"
 #include "report/telemetry.h"

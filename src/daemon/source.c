@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "kube/outage.h"
 #include "report/checks.h"
 #include "kube/client.h"
 #include "model/cache.h"
@@ -133,6 +134,6 @@ bool source_ready(const struct source *s, bool needed, struct checks *checks)
     else
         checks_add(checks, needed ? CHECK_FAIL : CHECK_OK, source_check_name(s),
                    mem_printf("%s%s", how, status.problem[0] != '\0' ? status.problem : "waiting for the first answer"),
-                   status.denied == INFORMER_FORBIDDEN ? mem_strdup(kube_client_refusal_hint(status.problem)) : NULL);
+                   status.denied == INFORMER_FORBIDDEN ? mem_strdup(kube_refusal_hint(status.problem)) : NULL);
     return ok || !needed;
 }

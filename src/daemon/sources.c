@@ -85,12 +85,11 @@ static void settle_service(struct service_sources *s)
         others_us = 0;
     if (status.denied != INFORMER_ALLOWED && !s->denied && source_refused_since(service, others_us)) {
         s->denied = true;
-        log_warn(
-            s->of->log,
-            status.synced ? "the Service may not be read any more; its last state stays in use"
-                          : "the Service may not be read; continuing without it",
-            log_str("service", s->scope), log_str("why", status.problem),
-            log_if(status.denied == INFORMER_FORBIDDEN, log_str("hint", kube_client_refusal_hint(status.problem))));
+        log_warn(s->of->log,
+                 status.synced ? "the Service may not be read any more; its last state stays in use"
+                               : "the Service may not be read; continuing without it",
+                 log_str("service", s->scope), log_str("why", status.problem),
+                 log_if(status.denied == INFORMER_FORBIDDEN, log_str("hint", kube_refusal_hint(status.problem))));
         informer_set_quiet(service->informer, true);
         service_sources_changed(s, "the Service may not be read", clock_mono_us());
     } else if (status.denied == INFORMER_ALLOWED && s->denied && status.synced && !status.stale) {

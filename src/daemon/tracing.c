@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "host/name.h"
+#include "host/process.h"
 #include "net/http.h"
 #include "net/tls_files.h"
 #include "report/otlp_exporter.h"

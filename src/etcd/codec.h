@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "etcd/client.h"
+#include "etcd/refusal.h"
 
 char *etcd_codec_get(const struct etcd_get *get) must_check;
 char *etcd_codec_txn(const struct etcd_txn *txn) must_check;
@@ -37,5 +38,29 @@ int etcd_codec_read_keep_alive(const char *json, size_t len, int64_t *ret_ttl_s,
 /* Both are secrets: mem_wipe_free. */
 char *etcd_codec_authenticate(const char *user, const char *password) must_check;
 int etcd_codec_read_token(const char *json, size_t len, char **ret, struct error *err) must_check;
+
+struct etcd_watch_item {
+    struct etcd_kv kv;
+    bool deleted;
+};
+
+struct etcd_watch_message {
+    int64_t revision; /* of the header; 0: none */
+    bool created;
+    bool canceled;            /* by etcd, also where created: why is in `refusal`, unless */
+    int64_t compact_revision; /* above 0: that is why */
+    bool fragment;            /* more of the same follows */
+    struct etcd_watch_item *items;
+    size_t count, bytes; /* of keys and values */
+    struct etcd_refusal refusal;
+};
+
+/* From that revision on; in pieces of no more than a request may have, and with progress notifications. */
+char *etcd_codec_watch(const char *key, bool prefix, int64_t revision) must_check;
+int etcd_codec_read_watch(const char *json, size_t len, struct etcd_watch_message *ret, struct error *err) must_check;
+void etcd_watch_message_fini(struct etcd_watch_message *m);
+
+/* The newest change of what is there now: of the key, or of those that begin so; answered as a get. */
+char *etcd_codec_newest(const char *key, bool prefix) must_check;
 
 #endif

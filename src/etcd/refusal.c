@@ -35,13 +35,6 @@ static const struct {
     {"SubConns are in TransientFailure", ETCD_REFUSED_GATEWAY},
 };
 
-/* Codes of gRPC (google/rpc/code.proto) that say nothing about the request: another endpoint, or the same later, may
- * do it. */
-static bool is_trouble(int64_t code)
-{
-    return code == 1 || code == 2 || code == 4 || code == 8 || code == 10 || (code >= 13 && code <= 15);
-}
-
 static void set_message(const char *message, struct etcd_refusal *ret)
 {
     cleanup(mem_free_ptr) char *shown = text_shown(message, TEXT_LINE, sizeof(ret->message) - 1);
@@ -68,8 +61,12 @@ static bool refusal_of_status(yyjson_val *from, struct etcd_refusal *ret)
         json_get_string(from, "message", &message, NULL) != 0 || grpc_code == 0)
         return false;
     set_message(message, ret);
+    /* Codes of gRPC (google/rpc/code.proto) that say nothing about the request: another endpoint, or the same later, may
+     * do it. */
+    bool trouble = grpc_code == 1 || grpc_code == 2 || grpc_code == 4 || grpc_code == 8 || grpc_code == 10 ||
+                   (grpc_code >= 13 && grpc_code <= 15);
     if (!known(message, ret))
-        ret->kind = is_trouble(grpc_code) ? ETCD_REFUSED_UNSURE : ETCD_REFUSED_OTHERWISE;
+        ret->kind = trouble ? ETCD_REFUSED_UNSURE : ETCD_REFUSED_OTHERWISE;
     return true;
 }
 
@@ -103,4 +100,43 @@ void etcd_refusal_of_message(const char *message, struct etcd_refusal *ret)
     *ret = (struct etcd_refusal){.kind = ETCD_REFUSED_UNSURE};
     set_message(message, ret);
     (void)known(message, ret);
+}
+
+void etcd_refusal_explain(const struct etcd_refusal *r, int status, const char *user, const char *about,
+                          struct error *err)
+{
+    static const struct {
+        enum error_kind kind;
+        const char *behind; /* what etcd says */
+    } meaning[] = {
+        [ETCD_REFUSED_OTHERWISE] = {ERROR_INVALID, ""},
+        [ETCD_REFUSED_NOT_NOW] = {ERROR_RETRY, ""},
+        [ETCD_REFUSED_UNSURE] = {ERROR_RETRY, ""},
+        [ETCD_REFUSED_COMPACTED] = {ERROR_GONE, ""},
+        [ETCD_REFUSED_NO_LEASE] = {ERROR_GONE, ""},
+        [ETCD_REFUSED_TOKEN] = {ERROR_AUTH, ", though the token is new; do all endpoints belong to one cluster?"},
+        [ETCD_REFUSED_AUTH_OFF] = {ERROR_AUTH, ""},
+        [ETCD_REFUSED_NO_USER] = {ERROR_AUTH, ": etcd has authentication enabled; set ETCD_USER and ETCD_PASSWORD"},
+        [ETCD_REFUSED_GATEWAY] = {ERROR_RETRY,
+                                  ": etcd's gateway does not reach the server beside it; with --client-cert-auth it "
+                                  "shows the server's certificate there, which then has to be one for clients, too "
+                                  "(clientAuth)"},
+        [ETCD_REFUSED_TOO_LARGE] = {ERROR_INVALID, ": --max-request-bytes of etcd is the limit"},
+        [ETCD_REFUSED_NO_SPACE] = {ERROR_RETRY, ": compact and defragment it, then etcdctl alarm disarm"},
+    };
+    if (r->kind == ETCD_REFUSED_UNKNOWN)
+        error_set(err, ERROR_INVALID,
+                  "status %d, which is not how etcd refuses; is this etcd 3.4 or newer with --enable-grpc-gateway? It "
+                  "answered: %s",
+                  status, r->message);
+    else if (r->kind == ETCD_REFUSED_PASSWORD)
+        error_set(err, ERROR_AUTH,
+                  "%s: there is no user \"%s\", or the password is another one; see ETCD_USER and ETCD_PASSWORD",
+                  r->message, user != NULL ? user : "");
+    else if (r->kind == ETCD_REFUSED_PERMISSION)
+        error_set(err, ERROR_AUTH, "%s: user \"%s\" may not do this to %s; etcdctl role grant-permission allows it",
+                  r->message, user != NULL ? user : "", about != NULL ? about : "what was asked for");
+    else
+        error_set(err, meaning[r->kind].kind, "%s%s", r->message, meaning[r->kind].behind);
+    err->http_status = status;
 }

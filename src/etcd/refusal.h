@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/error.h"
+
 struct yyjson_val;
 
 #define ETCD_REFUSAL_BYTES 256
@@ -44,5 +46,9 @@ bool etcd_refusal_in_stream(const char *json, size_t len, struct etcd_refusal *r
 bool etcd_refusal_of_object(struct yyjson_val *root, struct etcd_refusal *ret);
 /* By the text alone: a cancel_reason. */
 void etcd_refusal_of_message(const char *message, struct etcd_refusal *ret);
+
+/* Puts into words what is wrong, and what to do about it. user: NULL: none; about: which key, NULL where it is none. */
+void etcd_refusal_explain(const struct etcd_refusal *r, int status, const char *user, const char *about,
+                          struct error *err);
 
 #endif

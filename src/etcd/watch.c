@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "etcd/client_internal.h"
-#include "etcd/codec_watch.h"
+#include "etcd/codec.h"
 #include "etcd/watch_machine.h"
 #include "etcd/watch_stream.h"
 
@@ -15,7 +15,7 @@
 #define CONNECT_MS 5000
 #define COLLECTED_MAX_BYTES (64u << 20) /* of one batch that came in pieces */
 
-enum told { TOLD_NOTHING, TOLD_CONNECTED, TOLD_LOST };
+enum reported { REPORTED_NOTHING, REPORTED_CONNECTED, REPORTED_LOST };
 
 struct etcd_watch {
     LIST_ENTRY(etcd_watch) entry;
@@ -27,8 +27,8 @@ struct etcd_watch {
     struct etcd_watch_machine machine;
     struct timer timer;
     size_t endpoint;
-    enum told told;
-    enum error_kind told_kind;
+    enum reported reported;
+    enum error_kind reported_kind;
     unsigned calling; /* depth of what may call back */
     bool freed;       /* meanwhile: its memory goes at the end of that */
     unsigned turn;    /* steps so far: one within a callback makes the rest of the outer one void */
@@ -41,7 +41,7 @@ struct etcd_watch {
     struct etcd_watch_stream stream;
     bool bytes_came; /* since the last turn */
     bool ended;
-    struct error end;                /* why it ended, which is told behind what came before */
+    struct error end;                /* why it ended, which is reported behind what came before */
     struct error why;                /* of the step that is taken */
     struct etcd_watch_message batch; /* its items: what came of it so far */
 };
@@ -86,16 +86,10 @@ static void on_canceled(struct etcd_watch *w, const struct etcd_watch_message *m
         watch_step(w, ETCD_WATCH_COMPACTED, m->compact_revision, 0);
         return;
     }
-    etcd_explain(w->client, w->stream.status, r, "the keys that are watched", &w->why);
+    etcd_refusal_explain(r, w->stream.status, w->client->user, "the keys that are watched", &w->why);
     error_prefix(&w->why, "etcd: POST %s%s", watch_endpoint(w)->base_url, PATH);
     bool token = r->kind == ETCD_REFUSED_TOKEN || r->kind == ETCD_REFUSED_NO_USER;
     watch_step(w, token && w->client->user != NULL ? ETCD_WATCH_NO_TOKEN : ETCD_WATCH_LOST, 0, 0);
-}
-
-static void on_created(struct etcd_watch *w, const struct etcd_watch_message *m)
-{
-    etcd_client_answered(w->client, w->endpoint % w->client->endpoint_count);
-    watch_step(w, ETCD_WATCH_CREATED, m->revision, 0);
 }
 
 static void on_events(struct etcd_watch *w, struct etcd_watch_message *m)
@@ -125,14 +119,16 @@ static void watch_turn(void *arg)
     struct etcd_watch_message m;
     w->calling++;
     while (etcd_watch_stream_take(&w->stream, &m)) {
-        if (m.canceled)
+        if (m.canceled) {
             on_canceled(w, &m);
-        else if (m.created)
-            on_created(w, &m);
-        else if (m.count > 0 || m.fragment)
+        } else if (m.created) {
+            etcd_client_answered(w->client, w->endpoint % w->client->endpoint_count);
+            watch_step(w, ETCD_WATCH_CREATED, m.revision, 0);
+        } else if (m.count > 0 || m.fragment) {
             on_events(w, &m);
-        else
+        } else {
             watch_step(w, ETCD_WATCH_PROGRESS, m.revision, 0);
+        }
         etcd_watch_message_fini(&m);
     }
     if (w->bytes_came)
@@ -217,14 +213,6 @@ static int watch_request(struct etcd_watch *w, struct error *err)
     return w->request != NULL ? 0 : error_prefix(err, "etcd");
 }
 
-static void watch_ask(struct etcd_watch *w)
-{
-    struct error err = {0};
-    w->waits_for_token = !etcd_token_ready(w->client);
-    if (!w->waits_for_token && watch_request(w, &err) != 0)
-        watch_end(w, &err);
-}
-
 void etcd_watches_token_came(struct etcd_client *c, const struct error *err)
 {
     struct etcd_watch *w;
@@ -267,7 +255,7 @@ static void watch_cancel(struct etcd_watch *w)
     etcd_watch_stream_fini(&w->stream);
 }
 
-static void tell_changed(struct etcd_watch *w)
+static void report_changed(struct etcd_watch *w)
 {
     struct etcd_watch_message batch = w->batch;
     struct etcd_event *events = mem_array(batch.count, sizeof(events[0]));
@@ -279,73 +267,74 @@ static void tell_changed(struct etcd_watch *w)
     etcd_watch_message_fini(&batch);
 }
 
-static void tell_connected(struct etcd_watch *w)
-{
-    bool news = w->told != TOLD_CONNECTED;
-    w->told = TOLD_CONNECTED;
-    if (news && w->callbacks.state != NULL)
-        w->callbacks.state(w->arg, true, NULL);
-}
-
-static void tell_lost(struct etcd_watch *w)
+static void report_lost(struct etcd_watch *w)
 {
     struct error err = w->why;
     if (w->machine.reason != NULL || err.kind == ERROR_NONE)
         error_set(&err, ERROR_RETRY, "etcd: POST %s%s: %s", watch_endpoint(w)->base_url, PATH,
                   w->machine.reason != NULL ? w->machine.reason : "lost");
     error_clear(&w->why);
-    bool news = w->told != TOLD_LOST || w->told_kind != err.kind;
-    w->told = TOLD_LOST;
-    w->told_kind = err.kind;
+    bool news = w->reported != REPORTED_LOST || w->reported_kind != err.kind;
+    w->reported = REPORTED_LOST;
+    w->reported_kind = err.kind;
     error_prefix(&err, "watch of \"%s\"", w->key);
     log_debug(w->client->log, "etcd watch lost", log_str("error", err.message));
     if (news && w->callbacks.state != NULL)
         w->callbacks.state(w->arg, false, &err);
 }
 
-static void tell_compacted(struct etcd_watch *w)
-{
-    w->callbacks.compacted(w->arg, w->machine.oldest);
-}
-
-static void renew_token(struct etcd_watch *w)
-{
-    error_clear(&w->why);
-    etcd_token_refused(w->client, w->token_number);
-}
-
-static void next_endpoint(struct etcd_watch *w)
+/* Carries out one of them. */
+static void etcd_watch_do(struct etcd_watch *w, enum etcd_watch_action action)
 {
     size_t count = w->client->endpoint_count;
-    etcd_client_failed(w->client, w->endpoint % count);
-    w->endpoint = (w->endpoint + 1) % count;
+    struct error err = {0};
+    bool news;
+    switch (action) {
+    case ETCD_WATCH_REPORT_CHANGED:
+        report_changed(w);
+        break;
+    case ETCD_WATCH_CANCEL:
+        watch_cancel(w);
+        break;
+    case ETCD_WATCH_REPORT_CONNECTED:
+        news = w->reported != REPORTED_CONNECTED;
+        w->reported = REPORTED_CONNECTED;
+        if (news && w->callbacks.state != NULL)
+            w->callbacks.state(w->arg, true, NULL);
+        break;
+    case ETCD_WATCH_REPORT_LOST:
+        report_lost(w);
+        break;
+    case ETCD_WATCH_REPORT_COMPACTED:
+        w->callbacks.compacted(w->arg, w->machine.oldest);
+        break;
+    case ETCD_WATCH_RENEW_TOKEN:
+        error_clear(&w->why);
+        etcd_token_refused(w->client, w->token_number);
+        break;
+    case ETCD_WATCH_NEXT_ENDPOINT:
+        etcd_client_failed(w->client, w->endpoint % count);
+        w->endpoint = (w->endpoint + 1) % count;
+        break;
+    case ETCD_WATCH_REQUEST:
+        w->waits_for_token = !etcd_token_ready(w->client);
+        if (!w->waits_for_token && watch_request(w, &err) != 0)
+            watch_end(w, &err);
+        break;
+    case ETCD_WATCH_CHECK:
+        w->check = etcd_newest(w->client, w->endpoint % count, w->key, w->prefix, on_checked, w);
+        break;
+    }
 }
 
-static void watch_check(struct etcd_watch *w)
-{
-    w->check = etcd_newest(w->client, w->endpoint % w->client->endpoint_count, w->key, w->prefix, on_checked, w);
-}
-
-/* In this order, until who was told takes another step or frees it. */
+/* In the order of the bits, until a callback takes another step or frees it. */
 static void etcd_watch_act(struct etcd_watch *w, unsigned actions)
 {
-    static const struct {
-        enum etcd_watch_action action;
-        void (*fn)(struct etcd_watch *w);
-    } table[] = {{ETCD_WATCH_TELL_CHANGED, tell_changed},
-                 {ETCD_WATCH_CANCEL, watch_cancel},
-                 {ETCD_WATCH_TELL_CONNECTED, tell_connected},
-                 {ETCD_WATCH_TELL_LOST, tell_lost},
-                 {ETCD_WATCH_TELL_COMPACTED, tell_compacted},
-                 {ETCD_WATCH_RENEW_TOKEN, renew_token},
-                 {ETCD_WATCH_NEXT_ENDPOINT, next_endpoint},
-                 {ETCD_WATCH_REQUEST, watch_ask},
-                 {ETCD_WATCH_CHECK, watch_check}};
     unsigned turn = ++w->turn;
     w->calling++;
-    for (size_t i = 0; i < array_len(table) && w->turn == turn; i++)
-        if (actions & table[i].action)
-            table[i].fn(w);
+    for (unsigned bit = 1; bit <= actions && w->turn == turn; bit <<= 1)
+        if (actions & bit)
+            etcd_watch_do(w, bit);
     uint64_t due = etcd_watch_due_ms(&w->machine), now = clock_mono_ms();
     if (w->ended || etcd_watch_stream_has(&w->stream))
         timer_set(&w->timer, 0);

@@ -23,14 +23,14 @@ static unsigned lose(struct etcd_watch_machine *m, const char *reason, uint64_t 
     m->state = ETCD_WATCH_WAITING;
     m->since_ms = now + backoff_next_ms(&m->backoff);
     m->reason = reason;
-    return ETCD_WATCH_CANCEL | ETCD_WATCH_TELL_LOST | ETCD_WATCH_NEXT_ENDPOINT;
+    return ETCD_WATCH_CANCEL | ETCD_WATCH_REPORT_LOST | ETCD_WATCH_NEXT_ENDPOINT;
 }
 
 static unsigned begin_anew(struct etcd_watch_machine *m, int64_t oldest)
 {
     m->state = ETCD_WATCH_STOPPED;
     m->oldest = oldest;
-    return ETCD_WATCH_CANCEL | ETCD_WATCH_TELL_COMPACTED;
+    return ETCD_WATCH_CANCEL | ETCD_WATCH_REPORT_COMPACTED;
 }
 
 static void heard(struct etcd_watch_machine *m, int64_t revision)
@@ -53,15 +53,7 @@ static unsigned on_created(struct etcd_watch_machine *m, int64_t revision, uint6
     m->check_ms = behind ? 0 : now + ETCD_WATCH_CHECK_MS;
     m->missing = 0;
     m->token_renewed = false;
-    return ETCD_WATCH_TELL_CONNECTED | (behind ? ETCD_WATCH_CHECK : 0);
-}
-
-static unsigned on_no_token(struct etcd_watch_machine *m, uint64_t now)
-{
-    if (m->token_renewed)
-        return lose(m, NULL, now) | ETCD_WATCH_RENEW_TOKEN;
-    m->token_renewed = true;
-    return ETCD_WATCH_CANCEL | ETCD_WATCH_RENEW_TOKEN | ask(m, now);
+    return ETCD_WATCH_REPORT_CONNECTED | (behind ? ETCD_WATCH_CHECK : 0);
 }
 
 static unsigned on_timer(struct etcd_watch_machine *m, uint64_t now)
@@ -98,7 +90,7 @@ static unsigned on_running(struct etcd_watch_machine *m, const struct etcd_watch
         return 0;
     case ETCD_WATCH_EVENTS:
         heard(m, e->revision);
-        return ETCD_WATCH_TELL_CHANGED;
+        return ETCD_WATCH_REPORT_CHANGED;
     case ETCD_WATCH_PROGRESS:
         heard(m, e->revision);
         return 0;
@@ -137,9 +129,14 @@ unsigned etcd_watch_step(struct etcd_watch_machine *m, const struct etcd_watch_i
     case ETCD_WATCH_COMPACTED:
         return asked ? begin_anew(m, e->revision) : 0;
     case ETCD_WATCH_UNREADABLE:
-        return asked ? ETCD_WATCH_TELL_LOST | begin_anew(m, m->next) : 0;
+        return asked ? ETCD_WATCH_REPORT_LOST | begin_anew(m, m->next) : 0;
     case ETCD_WATCH_NO_TOKEN:
-        return asked ? on_no_token(m, now) : 0;
+        if (!asked)
+            return 0;
+        if (m->token_renewed)
+            return lose(m, NULL, now) | ETCD_WATCH_RENEW_TOKEN;
+        m->token_renewed = true;
+        return ETCD_WATCH_CANCEL | ETCD_WATCH_RENEW_TOKEN | ask(m, now);
     case ETCD_WATCH_LOST:
         return asked ? lose(m, NULL, now) : 0;
     default:

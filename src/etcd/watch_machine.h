@@ -53,11 +53,11 @@ struct etcd_watch_input {
 
 /* Carried out in this order. */
 enum etcd_watch_action {
-    ETCD_WATCH_TELL_CHANGED = 1 << 0, /* the events that came */
-    ETCD_WATCH_CANCEL = 1 << 1,       /* end the request and the check under way; what they bring is ignored */
-    ETCD_WATCH_TELL_CONNECTED = 1 << 2,
-    ETCD_WATCH_TELL_LOST = 1 << 3,      /* why: `reason`, or as the event said */
-    ETCD_WATCH_TELL_COMPACTED = 1 << 4, /* `oldest` */
+    ETCD_WATCH_REPORT_CHANGED = 1 << 0, /* the events that came */
+    ETCD_WATCH_CANCEL = 1 << 1,         /* end the request and the check under way; what they bring is ignored */
+    ETCD_WATCH_REPORT_CONNECTED = 1 << 2,
+    ETCD_WATCH_REPORT_LOST = 1 << 3,      /* why: `reason`, or as the event said */
+    ETCD_WATCH_REPORT_COMPACTED = 1 << 4, /* `oldest` */
     ETCD_WATCH_RENEW_TOKEN = 1 << 5,
     ETCD_WATCH_NEXT_ENDPOINT = 1 << 6,
     ETCD_WATCH_REQUEST = 1 << 7, /* from `next` on */
@@ -67,8 +67,8 @@ enum etcd_watch_action {
 struct etcd_watch_machine {
     enum etcd_watch_state state;
     int64_t next;       /* the first revision that has not come */
-    int64_t oldest;     /* TELL_COMPACTED */
-    const char *reason; /* TELL_LOST: where no event says why; NULL: the event does */
+    int64_t oldest;     /* REPORT_COMPACTED */
+    const char *reason; /* REPORT_LOST: where no event says why; NULL: the event does */
     struct backoff backoff;
     uint64_t since_ms;   /* ASKING: asked; RUNNING: created; WAITING: until then */
     uint64_t heard_ms;   /* RUNNING: something came */

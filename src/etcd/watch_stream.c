@@ -76,14 +76,6 @@ static int add(struct etcd_watch_stream *s, const char *bytes, size_t len, struc
                      ETCD_WATCH_LINE_MAX_BYTES);
 }
 
-static void clear_line(struct etcd_watch_stream *s)
-{
-    if (s->line.size > KEEP_BYTES)
-        buf_fini(&s->line);
-    else
-        buf_clear(&s->line);
-}
-
 int etcd_watch_stream_feed(struct etcd_watch_stream *s, const char *bytes, size_t len, struct error *err)
 {
     if (s->status != 200) {
@@ -98,7 +90,7 @@ int etcd_watch_stream_feed(struct etcd_watch_stream *s, const char *bytes, size_
         if (end != NULL && s->line.len > 0 && read_line(s, err) != 0)
             return -1;
         if (end != NULL)
-            clear_line(s);
+            (s->line.size > KEEP_BYTES ? buf_fini : buf_clear)(&s->line);
         bytes += taken;
         len -= taken;
     }

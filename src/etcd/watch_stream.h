@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "etcd/codec_watch.h"
+#include "etcd/codec.h"
 
 #define ETCD_WATCH_LINE_MAX_BYTES (16u << 20)
 

@@ -68,24 +68,19 @@ static void kill_for(struct child *c, enum child_outcome why)
     kill_all(c);
 }
 
-static void collect(struct output *o, const char *bytes, size_t len)
-{
-    struct child *c = o->child;
-    bool fits = buf_append(&o->text, bytes, len) == 0;
-    if (o == &c->out && !fits)
-        kill_for(c, CHILD_OVER_CAP);
-    if (o == &c->err && o->text.len > SAID_BYTES)
-        buf_consume(&o->text, o->text.len - SAID_BYTES);
-}
-
 /* Until it is empty for now or at its end, where no listener may be left. */
 static void output_read(struct output *o)
 {
-    const struct child *c = o->child;
+    struct child *c = o->child;
     char bytes[READ_BYTES];
     ssize_t n = 0;
-    while (o->fd >= 0 && c->outcome != CHILD_OVER_CAP && ((n = read(o->fd, bytes, sizeof(bytes))) > 0))
-        collect(o, bytes, (size_t)n);
+    while (o->fd >= 0 && c->outcome != CHILD_OVER_CAP && ((n = read(o->fd, bytes, sizeof(bytes))) > 0)) {
+        bool fits = buf_append(&o->text, bytes, (size_t)n) == 0;
+        if (o == &c->out && !fits)
+            kill_for(c, CHILD_OVER_CAP);
+        if (o == &c->err && o->text.len > SAID_BYTES)
+            buf_consume(&o->text, o->text.len - SAID_BYTES);
+    }
     explicit_bzero(bytes, sizeof(bytes));
     if (c->outcome == CHILD_OVER_CAP || n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
         output_close(o);
@@ -142,8 +137,9 @@ static int child_reap(const struct child *c)
     return status;
 }
 
-static void child_check(struct child *c)
+static void child_check(void *arg)
 {
+    struct child *c = arg;
     if (!is_over(c)) {
         timer_set(&c->ask, ASK_EVERY_MS);
         return;
@@ -164,11 +160,6 @@ static void child_on_ended(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd;
     (void)what;
-    child_check(arg);
-}
-
-static void on_ask(void *arg)
-{
     child_check(arg);
 }
 
@@ -229,31 +220,6 @@ static int make_pipe(int ret[2])
     return -1;
 }
 
-/* The descriptors that libraries and we ourselves open are closed by exec already; this is for those that a caller
- * forgets. The order matters where our own first three were closed and the pipes are among them: the ends that are used
- * here are never 0. */
-static int set_files(posix_spawn_file_actions_t *files, int out, int err)
-{
-    int rc = posix_spawn_file_actions_addopen(files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    rc = rc != 0 ? rc : posix_spawn_file_actions_adddup2(files, out, STDOUT_FILENO);
-    rc = rc != 0 ? rc : posix_spawn_file_actions_adddup2(files, err, STDERR_FILENO);
-    return rc != 0 ? rc : posix_spawn_file_actions_addclosefrom_np(files, STDERR_FILENO + 1);
-}
-
-static int set_attributes(posix_spawnattr_t *attributes)
-{
-    sigset_t none, defaults;
-    sigemptyset(&none);
-    sigemptyset(&defaults);
-    sigaddset(&defaults, SIGPIPE);
-    int rc = posix_spawnattr_setsigmask(attributes, &none);
-    rc = rc != 0 ? rc : posix_spawnattr_setsigdefault(attributes, &defaults);
-    rc = rc != 0 ? rc : posix_spawnattr_setpgroup(attributes, 0);
-    return rc != 0 ? rc
-                   : posix_spawnattr_setflags(attributes,
-                                              POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-}
-
 /* 0, or what is wrong as errno has it. */
 static int spawn(const struct child_options *options, int out, int err, pid_t *ret)
 {
@@ -268,8 +234,22 @@ static int spawn(const struct child_options *options, int out, int err, pid_t *r
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_init(&attributes);
-    int rc = set_files(&files, out, err);
-    rc = rc != 0 ? rc : set_attributes(&attributes);
+    sigset_t none, defaults;
+    sigemptyset(&none);
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGPIPE);
+    /* The descriptors that libraries and we ourselves open are closed by exec already; closefrom is for those that a
+     * caller forgets. The order matters where our own first three were closed and the pipes are among them: the ends that
+     * are used here are never 0. */
+    int rc = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    rc = rc != 0 ? rc : posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
+    rc = rc != 0 ? rc : posix_spawn_file_actions_adddup2(&files, err, STDERR_FILENO);
+    rc = rc != 0 ? rc : posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+    rc = rc != 0 ? rc : posix_spawnattr_setsigmask(&attributes, &none);
+    rc = rc != 0 ? rc : posix_spawnattr_setsigdefault(&attributes, &defaults);
+    rc = rc != 0 ? rc : posix_spawnattr_setpgroup(&attributes, 0);
+    short flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+    rc = rc != 0 ? rc : posix_spawnattr_setflags(&attributes, flags);
     /* It returns when the program runs, or cannot. */
     rc = rc != 0 ? rc : posix_spawnp(ret, command, &files, &attributes, argv, options->env);
     posix_spawn_file_actions_destroy(&files);
@@ -299,7 +279,7 @@ static int copy(const struct child_options *options, int out, int err, pid_t *re
         _exit(run_copy(options, out, err));
     if (*ret < 0)
         return errno;
-    (void)setpgid(*ret, *ret); /* whoever of both is first */
+    (void)setpgid(*ret, *ret); /* both processes do, since either may be first */
     return 0;
 }
 
@@ -332,34 +312,6 @@ static void output_open(struct output *o, struct child *c, struct event_base *ba
         abort(); /* out of memory */
 }
 
-static void watch_end(struct child *c, struct event_base *base, bool without_pidfd)
-{
-    c->pidfd = without_pidfd ? -1 : (int)syscall(SYS_pidfd_open, c->pid, 0);
-    if (c->pidfd < 0) {
-        timer_set(&c->ask, ASK_EVERY_MS);
-        return;
-    }
-    c->ended = event_new(base, c->pidfd, EV_READ | EV_PERSIST, child_on_ended, c);
-    if (c->ended == NULL || event_add(c->ended, NULL) != 0)
-        abort(); /* out of memory */
-}
-
-static struct child *child_begin(struct event_base *base, const struct child_options *options, pid_t pid, int out,
-                                 int err)
-{
-    struct child *c = mem_alloc(sizeof(*c));
-    c->pid = pid;
-    buf_init_secret(&c->out.text, options->max_out_bytes);
-    buf_init_secret(&c->err.text, SAID_BYTES + READ_BYTES);
-    output_open(&c->out, c, base, out);
-    output_open(&c->err, c, base, err);
-    timer_init(&c->deadline, base, child_on_deadline, c);
-    timer_init(&c->ask, base, on_ask, c);
-    timer_set(&c->deadline, options->timeout_ms);
-    watch_end(c, base, options->without_pidfd);
-    return c;
-}
-
 struct child *child_start(struct event_base *base, const struct child_options *options,
                           void (*on_done)(void *arg, const struct child_result *result), void *arg, struct error *err)
 {
@@ -384,8 +336,24 @@ struct child *child_start(struct event_base *base, const struct child_options *o
         say_not_started(options->command, rc, err);
         return NULL;
     }
-    struct child *c = child_begin(base, options, pid, out[0], error_out[0]);
+    struct child *c = mem_alloc(sizeof(*c));
+    c->pid = pid;
     c->on_done = on_done;
     c->arg = arg;
+    buf_init_secret(&c->out.text, options->max_out_bytes);
+    buf_init_secret(&c->err.text, SAID_BYTES + READ_BYTES);
+    output_open(&c->out, c, base, out[0]);
+    output_open(&c->err, c, base, error_out[0]);
+    timer_init(&c->deadline, base, child_on_deadline, c);
+    timer_init(&c->ask, base, child_check, c);
+    timer_set(&c->deadline, options->timeout_ms);
+    c->pidfd = options->without_pidfd ? -1 : (int)syscall(SYS_pidfd_open, c->pid, 0);
+    if (c->pidfd < 0) {
+        timer_set(&c->ask, ASK_EVERY_MS);
+        return c;
+    }
+    c->ended = event_new(base, c->pidfd, EV_READ | EV_PERSIST, child_on_ended, c);
+    if (c->ended == NULL || event_add(c->ended, NULL) != 0)
+        abort(); /* out of memory */
     return c;
 }

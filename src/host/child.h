@@ -1,5 +1,5 @@
 /*
- * Runs another program beside the event loop: nothing on its standard input, what it prints collected, a deadline. It
+ * Runs another program without blocking the event loop: nothing on its standard input, what it prints collected, a deadline. It
  * gets its own process group, and with the program all that it left in there is ended. No descriptor but the three
  * standard ones reaches it; its signal mask is empty and SIGPIPE is as the system has it.
  *

@@ -92,22 +92,6 @@ void path_watch_end(struct path_watch *w)
 
 /* ---- what happens there ---- */
 
-/* In how many ms; a negative one: never. */
-static int path_watch_matters(const struct path_watch *w, const struct inotify_event *e)
-{
-    bool matters = (e->mask & IN_Q_OVERFLOW) != 0, any = false;
-    for (size_t i = 0; i < w->watch_count; i++) {
-        const struct watched *x = &w->watches[i];
-        if (x->wd != e->wd)
-            continue;
-        matters = matters || e->len == 0 || str_eq(x->name, e->name);
-        any = any || str_eq(x->name, PATH_WATCH_ANY);
-    }
-    if (!matters && !any)
-        return -1;
-    return !matters || (e->mask & (IN_CREATE | IN_ATTRIB)) != 0 ? PATH_WATCH_SETTLE_MS : 0; /* files come in numbers */
-}
-
 static void path_watch_on_event(evutil_socket_t fd, short what, void *arg)
 {
     struct path_watch *w = arg;
@@ -119,9 +103,18 @@ static void path_watch_on_event(evutil_socket_t fd, short what, void *arg)
     for (ssize_t n; (n = read(fd, in.bytes, sizeof(in.bytes))) > 0;) {
         for (const char *at = in.bytes; at < in.bytes + n;) {
             const struct inotify_event *e = (const struct inotify_event *)(const void *)at;
-            int wait_ms = path_watch_matters(w, e);
-            if (wait_ms >= 0)
-                w->changed(w->arg, (uint64_t)wait_ms);
+            bool matters = (e->mask & IN_Q_OVERFLOW) != 0, any = false;
+            for (size_t i = 0; i < w->watch_count; i++) {
+                const struct watched *x = &w->watches[i];
+                if (x->wd != e->wd)
+                    continue;
+                matters = matters || e->len == 0 || str_eq(x->name, e->name);
+                any = any || str_eq(x->name, PATH_WATCH_ANY);
+            }
+            /* Files come in numbers: what is made is given time. */
+            bool settles = !matters || (e->mask & (IN_CREATE | IN_ATTRIB)) != 0;
+            if (matters || any)
+                w->changed(w->arg, settles ? PATH_WATCH_SETTLE_MS : 0);
             at += sizeof(*e) + e->len;
         }
     }

@@ -46,48 +46,45 @@ double process_start_seconds(void)
     return (double)clock_wall_ms() / 1e3 - ago;
 }
 
-/* Descriptors that are open, without the one that looks; -1: not known. */
-static long count_fds(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    long count = -1; /* the directory itself */
-    if (dir == NULL)
-        return -1;
-    for (const struct dirent *e; (e = readdir(dir)) != NULL;)
-        count += e->d_name[0] != '.';
-    closedir(dir);
-    return count;
-}
-
-static void process_print_one(struct buf *out, const char *name, const char *type, const char *help, double value,
-                              int decimals, const char *labels)
-{
-    bool any = labels[0] != '\0';
-    buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n%s%s%s%s %.*f\n", name, help, name, type, name, any ? "{" : "", labels,
-               any ? "}" : "", decimals, value);
-}
-
 void process_print(double start_seconds, const char *labels, struct buf *out)
 {
-    uint64_t stat[STAT_FIELDS];
-    struct rlimit limit;
-    long fds = count_fds();
+    uint64_t stat[STAT_FIELDS] = {0};
+    struct rlimit limit = {0};
+    DIR *dir = opendir("/proc/self/fd");
+    long fds = -1; /* without the one that lists them; -1: not known */
+    for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
+        fds += e->d_name[0] != '.';
+    if (dir != NULL)
+        closedir(dir);
     double ticks = (double)sysconf(_SC_CLK_TCK);
-    if (start_seconds > 0)
-        process_print_one(out, "process_start_time_seconds", "gauge",
-                          "Start time of the process since unix epoch in seconds.", start_seconds, 2, labels);
-    if (read_stat(stat) == 0 && ticks > 0) {
-        process_print_one(out, "process_cpu_seconds_total", "counter",
-                          "Total user and system CPU time spent in seconds.",
-                          (double)(stat[STAT_UTIME] + stat[STAT_STIME]) / ticks, 2, labels);
-        process_print_one(out, "process_virtual_memory_bytes", "gauge", "Virtual memory size in bytes.",
-                          (double)stat[STAT_VSIZE], 0, labels);
-        process_print_one(out, "process_resident_memory_bytes", "gauge", "Resident memory size in bytes.",
-                          (double)stat[STAT_RSS] * (double)sysconf(_SC_PAGESIZE), 0, labels);
-    }
-    if (fds >= 0)
-        process_print_one(out, "process_open_fds", "gauge", "Number of open file descriptors.", (double)fds, 0, labels);
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        process_print_one(out, "process_max_fds", "gauge", "Maximum number of open file descriptors.",
-                          (double)limit.rlim_cur, 0, labels);
+    bool stats = read_stat(stat) == 0 && ticks > 0, any = labels[0] != '\0';
+    bool limited = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    const struct {
+        const char *name, *type, *help;
+        bool known;
+        int decimals;
+        double value;
+    } rows[] = {
+        {"process_start_time_seconds", "gauge", "Start time of the process since unix epoch in seconds.",
+         start_seconds > 0, 2, start_seconds},
+        {"process_cpu_seconds_total", "counter", "Total user and system CPU time spent in seconds.", stats, 2,
+         (double)(stat[STAT_UTIME] + stat[STAT_STIME]) / ticks},
+        {"process_virtual_memory_bytes", "gauge", "Virtual memory size in bytes.", stats, 0, (double)stat[STAT_VSIZE]},
+        {"process_resident_memory_bytes", "gauge", "Resident memory size in bytes.", stats, 0,
+         (double)stat[STAT_RSS] * (double)sysconf(_SC_PAGESIZE)},
+        {"process_open_fds", "gauge", "Number of open file descriptors.", fds >= 0, 0, (double)fds},
+        {"process_max_fds", "gauge", "Maximum number of open file descriptors.", limited, 0, (double)limit.rlim_cur},
+    };
+    for (size_t i = 0; i < array_len(rows); i++)
+        if (rows[i].known)
+            buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n%s%s%s%s %.*f\n", rows[i].name, rows[i].help, rows[i].name,
+                       rows[i].type, rows[i].name, any ? "{" : "", labels, any ? "}" : "", rows[i].decimals,
+                       rows[i].value);
+}
+
+void host_name(char ret[HOST_NAME_BYTES])
+{
+    if (gethostname(ret, HOST_NAME_BYTES) != 0)
+        ret[0] = '\0';
+    ret[HOST_NAME_BYTES - 1] = '\0'; /* POSIX leaves it open whether one that is cut has an end */
 }

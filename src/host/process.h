@@ -12,4 +12,9 @@ double process_start_seconds(void);
  * printed; "": none. */
 void process_print(double start_seconds, const char *labels, struct buf *out);
 
+#define HOST_NAME_BYTES 65 /* as long as Linux has them, and their end */
+
+/* "" where it has none. */
+void host_name(char ret[HOST_NAME_BYTES]);
+
 #endif

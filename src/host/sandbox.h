@@ -26,6 +26,8 @@
 #define HOST_SANDBOX_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -61,5 +63,12 @@ int sandbox_enter_strict(struct error *err) must_check;
  * own doors and keys are refused by EPERM, calls of another architecture end the process. ERROR_FATAL.
  */
 int sandbox_enter_wide(struct error *err) must_check;
+
+/*
+ * What a copy of this process that computes something (child_options.run) may take of the machine, by the kernel's limits, and that it
+ * ends with its parent. To be called in the child, before its filter. cpu_s: processor time; more_bytes: of memory besides what it has now,
+ * 0: any. No dump, no other file than the three it has.
+ */
+void limits_set(uint64_t cpu_s, size_t more_bytes);
 
 #endif

@@ -32,53 +32,36 @@ struct notify {
 
 /* ---- the socket ---- */
 
-static int parse_address(struct notify *n)
-{
-    size_t len = strlen(n->name);
-    if ((n->name[0] != '/' && n->name[0] != '@') || len < 2 || len >= sizeof(n->to.sun_path)) {
-        log_warn(n->log, "cannot notify systemd: NOTIFY_SOCKET is not a socket path", log_str("socket", n->name));
-        return -1;
-    }
-    n->to.sun_family = AF_UNIX;
-    memcpy(n->to.sun_path, n->name, len + 1);
-    if (n->name[0] == '@')
-        n->to.sun_path[0] = '\0';
-    /* A name of the abstract namespace ends with its length, a path with its NUL. */
-    n->to_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len + (n->name[0] == '/' ? 1 : 0));
-    return 0;
-}
-
-static int open_socket(struct notify *n)
-{
-    n->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (n->fd >= 0)
-        return 0;
-    cleanup(mem_free_ptr) char *why = mem_printf("%m");
-    log_warn(n->log, "cannot notify systemd: no socket", log_str("error", why));
-    return -1;
-}
-
-/* WATCHDOG_PID is that of another process where that one started us. */
-static uint64_t watchdog_interval_ms(void)
-{
-    const char *interval = getenv("WATCHDOG_USEC"), *whose = getenv("WATCHDOG_PID");
-    uint64_t us = 0, pid = 0;
-    if (interval == NULL || str_parse_uint(interval, WATCHDOG_MAX_US, &us) != 0)
-        return 0;
-    if (whose != NULL && (str_parse_uint(whose, INT32_MAX, &pid) != 0 || pid != (uint64_t)getpid()))
-        return 0;
-    return us / 1000;
-}
-
 struct notify *notify_new(const struct log *log)
 {
     static const char *const names[] = {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"};
     const char *name = getenv(names[0]);
     struct notify *n = NULL;
-    if (!str_empty(name)) {
+    if (name != NULL && name[0] != '\0') {
         n = mem_alloc(sizeof(*n));
-        *n = (struct notify){.fd = -1, .name = mem_strdup(name), .log = log, .watchdog_ms = watchdog_interval_ms() / 2};
-        if (parse_address(n) != 0 || open_socket(n) != 0) {
+        *n = (struct notify){.fd = -1, .name = mem_strdup(name), .log = log};
+        size_t len = strlen(name);
+        if ((name[0] != '/' && name[0] != '@') || len < 2 || len >= sizeof(n->to.sun_path)) {
+            log_warn(log, "cannot notify systemd: NOTIFY_SOCKET is not a socket path", log_str("socket", name));
+        } else {
+            n->to.sun_family = AF_UNIX;
+            memcpy(n->to.sun_path, name, len + 1);
+            if (name[0] == '@')
+                n->to.sun_path[0] = '\0';
+            /* A name of the abstract namespace ends with its length, a path with its NUL. */
+            n->to_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len + (name[0] == '/' ? 1 : 0));
+            n->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+            cleanup(mem_free_ptr) char *why = n->fd < 0 ? mem_printf("%m") : NULL;
+            if (n->fd < 0)
+                log_warn(log, "cannot notify systemd: no socket", log_str("error", why));
+        }
+        const char *interval = getenv(names[1]), *whose = getenv(names[2]);
+        uint64_t us = 0, pid = 0;
+        /* WATCHDOG_PID is that of another process where that one started us. */
+        if (interval != NULL && str_parse_uint(interval, WATCHDOG_MAX_US, &us) == 0 &&
+            (whose == NULL || (str_parse_uint(whose, INT32_MAX, &pid) == 0 && pid == (uint64_t)getpid())))
+            n->watchdog_ms = us / 1000 / 2;
+        if (n->fd < 0) {
             notify_free(n);
             n = NULL;
         }

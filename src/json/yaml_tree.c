@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
 
 #define ANCHORS_MAX 1000u
 
@@ -122,13 +123,6 @@ static int yaml_tree_on_start(struct builder *b, enum yaml_node_kind kind, const
     return 0;
 }
 
-static int on_end(struct builder *b)
-{
-    struct yaml_node *n = b->stack[--b->depth];
-    n->open = false;
-    return attach(b, n, n->line);
-}
-
 /* 1: the stream is over. */
 static int yaml_tree_on_event(struct builder *b, const yaml_event_t *e)
 {
@@ -146,38 +140,16 @@ static int yaml_tree_on_event(struct builder *b, const yaml_event_t *e)
     case YAML_MAPPING_START_EVENT:
         return yaml_tree_on_start(b, NODE_MAPPING, e, e->data.mapping_start.anchor);
     case YAML_SEQUENCE_END_EVENT:
-    case YAML_MAPPING_END_EVENT:
-        return on_end(b);
+    case YAML_MAPPING_END_EVENT: {
+        struct yaml_node *n = b->stack[--b->depth];
+        n->open = false;
+        return attach(b, n, n->line);
+    }
     case YAML_STREAM_END_EVENT:
         return 1;
     default:
         return 0;
     }
-}
-
-static int parse_failed(struct builder *b)
-{
-    const yaml_parser_t *p = &b->parser;
-    if (p->error == YAML_READER_ERROR)
-        return error_set(b->err, ERROR_FATAL, "invalid YAML: %s at byte %zu", p->problem, p->problem_offset);
-    return error_set(b->err, ERROR_FATAL, "line %zu: invalid YAML: %s%s%s", line_of(&p->problem_mark),
-                     p->problem != NULL ? p->problem : "it cannot be read", p->context != NULL ? " " : "",
-                     p->context != NULL ? p->context : "");
-}
-
-static int yaml_tree_build(struct builder *b)
-{
-    for (int rc = 0; rc == 0;) {
-        yaml_event_t event;
-        if (yaml_parser_parse(&b->parser, &event) == 0)
-            return parse_failed(b);
-        rc = yaml_tree_on_event(b, &event);
-        /* What libyaml frees here is not overwritten; it gives us no way to. */
-        yaml_event_delete(&event);
-        if (rc < 0)
-            return -1;
-    }
-    return 0;
 }
 
 int yaml_tree_parse(const char *text, size_t len, struct yaml_tree *ret, struct error *err)
@@ -186,13 +158,28 @@ int yaml_tree_parse(const char *text, size_t len, struct yaml_tree *ret, struct 
     if (yaml_parser_initialize(&b.parser) == 0)
         return error_set(err, ERROR_FATAL, "no memory for a YAML parser");
     yaml_parser_set_input_string(&b.parser, (const unsigned char *)text, len);
-    int rc = yaml_tree_build(&b);
+    int rc = 0;
+    while (rc == 0) {
+        yaml_event_t event;
+        if (yaml_parser_parse(&b.parser, &event) == 0) {
+            const yaml_parser_t *p = &b.parser;
+            rc = p->error == YAML_READER_ERROR
+                     ? error_set(err, ERROR_FATAL, "invalid YAML: %s at byte %zu", p->problem, p->problem_offset)
+                     : error_set(err, ERROR_FATAL, "line %zu: invalid YAML: %s%s%s", line_of(&p->problem_mark),
+                                 p->problem != NULL ? p->problem : "it cannot be read", p->context != NULL ? " " : "",
+                                 p->context != NULL ? p->context : "");
+            break;
+        }
+        rc = yaml_tree_on_event(&b, &event);
+        /* What libyaml frees here is not overwritten; it gives us no way to. */
+        yaml_event_delete(&event);
+    }
     yaml_parser_delete(&b.parser);
-    if (rc != 0)
+    if (rc < 0)
         yaml_tree_fini(&b.tree);
     else
         *ret = b.tree;
-    return rc;
+    return rc < 0 ? -1 : 0;
 }
 
 void yaml_tree_fini(struct yaml_tree *t)
@@ -248,4 +235,78 @@ const struct yaml_node *yaml_node_get(const struct yaml_node *mapping, const cha
     for (size_t i = 0; i < merged->kid_count && found == NULL; i++)
         found = yaml_node_get(merged->kids[i], key, ret_twice);
     return found;
+}
+
+/* ---- as JSON ---- */
+
+static const char digits[] = "0123456789";
+
+/* RFC 8259's number, so that it can be passed on as it is written. */
+static bool yaml_json_is_number(const char *s)
+{
+    s += *s == '-';
+    size_t n = strspn(s, digits);
+    if (n == 0 || (n > 1 && s[0] == '0'))
+        return false;
+    s += n;
+    if (*s == '.') {
+        n = strspn(s + 1, digits);
+        if (n == 0)
+            return false;
+        s += n + 1;
+    }
+    if (*s == 'e' || *s == 'E') {
+        s += s[1] == '+' || s[1] == '-' ? 2 : 1;
+        n = strspn(s, digits);
+        if (n == 0)
+            return false;
+        s += n;
+    }
+    return *s == '\0';
+}
+
+static void add_text(const char *s, struct buf *out)
+{
+    buf_add(out, "\"");
+    text_add(out, s, TEXT_QUOTED, TEXT_WHOLE);
+    buf_add(out, "\"");
+}
+
+static void add_scalar(const struct yaml_node *n, struct buf *out)
+{
+    static const char *const truths[][3] = {{"true", "True", "TRUE"}, {"false", "False", "FALSE"}};
+    if (yaml_node_is_null(n)) {
+        buf_add(out, "null");
+        return;
+    }
+    for (size_t i = 0; n->plain && i < array_len(truths); i++)
+        for (size_t k = 0; k < array_len(truths[i]); k++)
+            if (str_eq(n->text, truths[i][k])) {
+                buf_add(out, truths[i][0]);
+                return;
+            }
+    if (n->plain && yaml_json_is_number(n->text))
+        buf_add(out, n->text);
+    else
+        add_text(n->text, out);
+}
+
+/* Recursive: the tree's depth has a cap. */
+void yaml_json_add(const struct yaml_node *n, struct buf *out)
+{
+    bool mapping = n->kind == NODE_MAPPING;
+    if (n->kind == NODE_SCALAR) {
+        add_scalar(n, out);
+        return;
+    }
+    buf_add(out, mapping ? "{" : "[");
+    for (size_t i = 0; i < n->kid_count; i += mapping ? 2 : 1) {
+        buf_add(out, i > 0 ? "," : "");
+        if (mapping) {
+            add_text(n->kids[i]->kind == NODE_SCALAR ? n->kids[i]->text : "", out);
+            buf_add(out, ":");
+        }
+        yaml_json_add(n->kids[mapping ? i + 1 : i], out);
+    }
+    buf_add(out, mapping ? "}" : "]");
 }

@@ -11,13 +11,13 @@ const char *kube_answer_accept(const struct kube_resource *of, bool protobuf)
     return protobuf && of->message != NULL ? TYPE_PROTOBUF "," TYPE_JSON : TYPE_JSON;
 }
 
-void kube_answer_init(struct kube_answer *a, const struct kube_resource *of, bool is_list, size_t max_object_bytes)
+void kube_answer_init(struct kube_answer *a, const struct kube_resource *of, bool is_list)
 {
     enum frame_mode mode = is_list ? FRAME_LIST : FRAME_WATCH;
     *a = (struct kube_answer){.of = of, .is_list = is_list, .encoding = KUBE_NOT_READABLE};
-    frame_init(&a->json, mode, max_object_bytes);
+    frame_init(&a->json, mode, of->max_object_bytes);
     a->json.object.secret = of->record->secret; /* parsed in place: its strings are nowhere else */
-    proto_frame_init(&a->protobuf, mode, of->message_kind, max_object_bytes);
+    proto_frame_init(&a->protobuf, mode, of->message_kind, of->max_object_bytes);
 }
 
 void kube_answer_fini(struct kube_answer *a)

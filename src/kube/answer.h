@@ -26,9 +26,8 @@ struct kube_answer {
 /* What to ask for (RFC 9110, Accept): JSON alone where protobuf is not asked for or the resource has none. A constant. */
 const char *kube_answer_accept(const struct kube_resource *of, bool protobuf) must_check;
 
-/* max_object_bytes: of one object, in either encoding; 0: FRAME_MAX_OBJECT_BYTES. A zeroed one is allowed for _fini, which leaves it
- * so. */
-void kube_answer_init(struct kube_answer *a, const struct kube_resource *of, bool is_list, size_t max_object_bytes);
+/* A zeroed one is allowed for _fini, which leaves it so. */
+void kube_answer_init(struct kube_answer *a, const struct kube_resource *of, bool is_list);
 void kube_answer_fini(struct kube_answer *a);
 
 /* The media type of its headers; NULL: they have none. */

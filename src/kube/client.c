@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "kube/decode/decode.h"
 #include "settings/kubeconfig/kubeconfig.h"
 #include "settings/secrets/secret.h"
 #include "kube/exec_plugin.h"
@@ -42,34 +43,7 @@ static struct tls_source source(const char *name, const struct kube_pem *from)
     return (struct tls_source){.name = name, .text = from->text, .path = from->path};
 }
 
-static int load_tls(struct kube_client *c, const struct kube_access *a, struct error *err)
-{
-    const struct tls_files_options options = {.peer = "Kubernetes API",
-                                              .ca = source("CA", &a->ca),
-                                              .cert = source("client certificate", &a->cert),
-                                              .key = source("client key", &a->key),
-                                              .server_name = a->server_name,
-                                              .insecure = a->insecure};
-    c->tls = tls_files_new(&options, err);
-    if (c->tls == NULL)
-        return -1;
-    c->endpoint.tls = tls_files_current(c->tls);
-    c->endpoint.server_not_after_s = &c->server_not_after_s;
-    return 0;
-}
-
 /* ---- life ---- */
-
-static int load_token(struct kube_client *c, const struct kube_access *a, struct error *err)
-{
-    if (a->token_path == NULL) {
-        if (a->token != NULL)
-            secret_set_value(&c->token, a->token);
-        return 0;
-    }
-    secret_set_path(&c->token, a->token_path);
-    return secret_refresh(&c->token, true, NULL, err) == 0 ? 0 : error_prefix(err, "token");
-}
 
 static void client_on_credentials(void *arg)
 {
@@ -94,11 +68,27 @@ struct kube_client *kube_client_new(struct http *http, const struct kube_access 
     c->username = mem_strdup(access->username);
     c->password = mem_strdup(access->password);
     c->server_not_after_s = INT64_MAX;
-    if (load_tls(c, access, err) != 0 || load_token(c, access, err) != 0) {
+    const struct tls_files_options tls = {.peer = "Kubernetes API",
+                                          .ca = source("CA", &access->ca),
+                                          .cert = source("client certificate", &access->cert),
+                                          .key = source("client key", &access->key),
+                                          .server_name = access->server_name,
+                                          .insecure = access->insecure};
+    c->tls = tls_files_new(&tls, err);
+    int rc = c->tls != NULL ? 0 : -1;
+    if (rc == 0 && access->token_path != NULL) {
+        secret_set_path(&c->token, access->token_path);
+        rc = secret_refresh(&c->token, true, NULL, err) == 0 ? 0 : error_prefix(err, "token");
+    } else if (rc == 0 && access->token != NULL) {
+        secret_set_value(&c->token, access->token);
+    }
+    if (rc != 0) {
         error_prefix(err, "Kubernetes API, %s", access->source);
         kube_client_free(c);
         return NULL;
     }
+    c->endpoint.tls = tls_files_current(c->tls);
+    c->endpoint.server_not_after_s = &c->server_not_after_s;
     const struct exec_plugin_options options = {
         .base = http_base(c->http), .access = access, .tls = c->tls, .log = c->log};
     if (kube_access_runs_plugin(access))
@@ -254,6 +244,29 @@ void kube_client_note_answer(struct kube_client *c, const struct http_response *
         kube_outage_end(&c->outage, c->log, clock_mono_ms());
 }
 
+int kube_client_result(struct kube_client *c, const struct http_response *r, const struct error *failure,
+                       const char *method, const char *path, int64_t *ret_retry_after_ms, struct error *err)
+{
+    int64_t retry_after_ms = -1;
+    int rc = 0;
+    kube_client_note_answer(c, r, failure);
+    if (failure != NULL) {
+        *err = *failure;
+        rc = -1;
+    } else if (r->status < 200 || r->status > 202) {
+        cleanup(kube_event_fini) struct kube_event status = {0};
+        kube_decode_status(buf_str(r->body), r->body->len, &status);
+        retry_after_ms = http_response_retry_after_ms(r);
+        if (retry_after_ms < 0 && status.retry_after_seconds >= 0)
+            retry_after_ms = (int64_t)status.retry_after_seconds * 1000;
+        rc = error_set_http(err, r->status, "%s %s%s: HTTP %d%s%s", method, kube_client_server(c), path, r->status,
+                            str_empty(status.status_message) ? "" : ": ", status.status_message);
+    }
+    if (ret_retry_after_ms != NULL)
+        *ret_retry_after_ms = retry_after_ms;
+    return rc;
+}
+
 bool kube_client_is_away(const struct kube_client *c)
 {
     return c->outage.lost_ms != 0 || kube_client_lacks_credentials(c);
@@ -262,21 +275,4 @@ bool kube_client_is_away(const struct kube_client *c)
 bool kube_client_has_logged(struct kube_client *c, const char *message)
 {
     return kube_client_is_away(c) || kube_outage_holds(&c->outage, message, clock_mono_ms());
-}
-
-const char *kube_client_refusal_hint(const char *said)
-{
-    if (strstr(said, "\"system:anonymous\"") != NULL)
-        return "no credentials are sent: the kubeconfig's user needs a token, a client certificate or a plugin";
-    static const char *const ours[] = {"services", "endpoints", "endpointslices", "nodes", "leases", "events"};
-    const char *resource = strstr(said, "resource \"");
-    if (resource == NULL)
-        return "deploy/rbac.yaml grants it";
-    resource += strlen("resource \"");
-    for (size_t i = 0; i < array_len(ours); i++)
-        if (str_has_prefix(resource, ours[i]) && resource[strlen(ours[i])] == '"')
-            return "deploy/rbac.yaml grants it";
-    return str_has_prefix(resource, "secrets\"")
-               ? "deploy/config/rbac.yaml grants it"
-               : "a Role or ClusterRole has to grant it, which the chart makes of templates.watch";
 }

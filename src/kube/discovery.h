@@ -1,6 +1,12 @@
 /*
- * What an API server serves in one group and version (GET /api/v1 or /apis/GROUP/VERSION, an APIResourceList): from the
- * kind that a user names to the path that is watched.
+ * What an API server is asked about itself and this client.
+ *
+ * What it serves in one group and version (GET /api/v1 or /apis/GROUP/VERSION, an APIResourceList): from the kind that a
+ * user names to the path that is watched.
+ *
+ * Who it takes this client for (authentication.k8s.io/v1 SelfSubjectReview, Kubernetes 1.28 and later), and whether it may do
+ * something (authorization.k8s.io/v1 SelfSubjectAccessReview). Both are POSTs that leave nothing behind; requests and answers
+ * are texts, which the caller moves.
  */
 #ifndef KUBE_DISCOVERY_H
 #define KUBE_DISCOVERY_H
@@ -36,5 +42,34 @@ struct discovery *discovery_start(struct kube_client *client, const char *api_ve
                                   void (*done)(void *arg, struct discovered *found, const struct error *err), void *arg,
                                   struct error *err) must_check;
 void discovery_free(struct discovery *d); /* NULL is allowed; not from done, after which it is freed */
+
+#define ACCESS_REVIEW_PATH "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+#define SELF_REVIEW_PATH "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+#define ACCESS_REVIEW_MAX_BYTES (256u << 10)
+
+/* A verb on a resource; authorization.k8s.io/v1 ResourceAttributes. All borrowed. */
+struct access_right {
+    const char *group; /* "": core */
+    const char *resource;
+    const char *verb;
+    const char *namespace; /* NULL: of the whole cluster */
+    const char *name;      /* of one object; NULL: of all */
+};
+
+/* The body of the POST to ACCESS_REVIEW_PATH. Allocates. */
+char *access_review_encode(const struct access_right *right) must_check;
+
+struct access_review {
+    bool allowed;
+    char *reason; /* the server's own words, "" where it has none; often so where it says no */
+};
+
+/* The answer. ERROR_INVALID, with *ret untouched: no JSON, no such review, no verdict in it. */
+int access_review_decode(const char *json, size_t len, struct access_review *ret, struct error *err) must_check;
+void access_review_fini(struct access_review *r); /* a zeroed one is allowed */
+
+/* The body of the POST to SELF_REVIEW_PATH, and the user's name in its answer (allocates). */
+extern const char self_review_body[];
+int self_review_decode(const char *json, size_t len, char **ret_user, struct error *err) must_check;
 
 #endif

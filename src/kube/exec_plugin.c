@@ -1,15 +1,19 @@
 #include "kube/exec_plugin.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <yyjson.h>
 
 #include "base/backoff.h"
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/rfc3339.h"
 #include "base/str.h"
+#include "json/write.h"
 #include "settings/kubeconfig/kubeconfig.h"
-#include "kube/exec_credential.h"
 #include "host/child.h"
 #include "net/http.h"
 #include "host/timer.h"
@@ -21,6 +25,159 @@
 #define REFRESH_MS 60000 /* the wall clock may be set, and a machine may sleep */
 #define LOG_PERIOD_MS 300000
 #define INFO "KUBERNETES_EXEC_INFO"
+
+/* ---- the two texts between the daemon and a credential plugin ---- */
+
+#define KIND "ExecCredential"
+#define GO_ZERO_TIME_MS (-62135596800000) /* 0001-01-01T00:00:00Z: how a program in Go says nothing */
+#define LEAD_MS 30000
+#define AFTER_MS 1000
+
+static void put_text(yyjson_mut_doc *doc, yyjson_mut_val *to, const char *key, const char *value)
+{
+    if (value != NULL)
+        json_put_text(doc, to, key, value);
+}
+
+char *exec_credential_request(const struct kube_access *access, const char *ca_pem)
+{
+    yyjson_mut_val *root;
+    yyjson_mut_doc *doc = json_new(&root);
+    put_text(doc, root, "kind", KIND);
+    put_text(doc, root, "apiVersion", access->exec->api_version);
+    yyjson_mut_val *spec = json_put_object(doc, root, "spec");
+    if (access->exec->provide_cluster_info) {
+        /* In the order and with the omissions of client-go. */
+        yyjson_mut_val *cluster = json_put_object(doc, spec, "cluster");
+        cleanup(mem_free_ptr) char *ca = ca_pem != NULL ? base64_encode(ca_pem, strlen(ca_pem)) : NULL;
+        put_text(doc, cluster, "server", access->server);
+        put_text(doc, cluster, "tls-server-name", access->server_name);
+        if (access->insecure)
+            json_put_bool(doc, cluster, "insecure-skip-tls-verify", true);
+        put_text(doc, cluster, "certificate-authority-data", ca);
+        put_text(doc, cluster, "proxy-url", access->proxy_url);
+        const char *config = access->exec->cluster_config != NULL ? access->exec->cluster_config : "null";
+        json_put(doc, cluster, "config", yyjson_mut_rawcpy(doc, config));
+    }
+    json_put_bool(doc, spec, "interactive", false);
+    return json_take(doc);
+}
+
+/* *ret NULL: absent, null or "". */
+static int get_text(yyjson_val *of, const char *key, char **ret, struct error *err)
+{
+    yyjson_val *v = yyjson_obj_get(of, key);
+    *ret = NULL;
+    if (v == NULL || yyjson_is_null(v))
+        return 0;
+    if (!yyjson_is_str(v) || strlen(yyjson_get_str(v)) != yyjson_get_len(v))
+        return error_set(err, ERROR_INVALID, "status.%s is not a string", key);
+    if (yyjson_get_len(v) > 0)
+        *ret = mem_strdup(yyjson_get_str(v));
+    return 0;
+}
+
+static int exec_credential_read_status(yyjson_val *status, struct exec_answer *a, struct error *err)
+{
+    if (status == NULL || yyjson_is_null(status))
+        return error_set(err, ERROR_INVALID, "it has no status");
+    if (!yyjson_is_obj(status))
+        return error_set(err, ERROR_INVALID, "its status is not an object");
+    if (get_text(status, "token", &a->token, err) != 0 ||
+        get_text(status, "clientCertificateData", &a->cert_pem, err) != 0 ||
+        get_text(status, "clientKeyData", &a->key_pem, err) != 0)
+        return -1;
+    yyjson_val *expiry = yyjson_obj_get(status, "expirationTimestamp");
+    int64_t us;
+    if (expiry != NULL && !yyjson_is_null(expiry)) {
+        if (!yyjson_is_str(expiry) || rfc3339_parse(yyjson_get_str(expiry), &us) != 0)
+            return error_set(err, ERROR_INVALID,
+                             "status.expirationTimestamp is not an RFC 3339 time such as 2030-01-02T15:04:05Z");
+        if (us / 1000 != GO_ZERO_TIME_MS)
+            a->expires_ms = us / 1000000 * 1000; /* without a fraction */
+    }
+    if (a->token == NULL && a->cert_pem == NULL && a->key_pem == NULL)
+        return error_set(err, ERROR_INVALID, "it has neither a token nor a client certificate");
+    if ((a->cert_pem == NULL) != (a->key_pem == NULL))
+        return error_set(err, ERROR_INVALID, "it has a client %s without its %s",
+                         a->cert_pem != NULL ? "certificate" : "key", a->cert_pem != NULL ? "key" : "certificate");
+    /* The token goes into a header as it is. */
+    if (a->token != NULL && strlen(a->token) > EXEC_CREDENTIAL_MAX_TOKEN)
+        return error_set(err, ERROR_INVALID, "status.token is longer than 64 KiB");
+    for (const char *s = a->token; s != NULL && *s != '\0'; s++)
+        if ((unsigned char)*s <= ' ' || (unsigned char)*s >= 0x7f)
+            return error_set(err, ERROR_INVALID,
+                             "status.token holds a line break, a space or another character that no token has");
+    return 0;
+}
+
+static int exec_credential_read_answer(const char *json, size_t len, yyjson_alc *memory, const char *api_version,
+                                       struct exec_answer *a, struct error *err)
+{
+    yyjson_read_err why;
+    /* Without YYJSON_READ_INSITU it only reads. */
+    yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)json, len, 0, memory, &why);
+    if (doc == NULL)
+        return error_set(err, ERROR_INVALID, "not JSON (%zu bytes): at byte %zu: %s", len, why.pos + 1, why.msg);
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    const char *version = yyjson_get_str(yyjson_obj_get(root, "apiVersion"));
+    if (!yyjson_equals_str(yyjson_obj_get(root, "kind"), KIND))
+        return error_set(err, ERROR_INVALID, "it is not an object of kind " KIND);
+    if (!str_eq(version, api_version))
+        return error_set(err, ERROR_INVALID, "its apiVersion is %.100s: the kubeconfig asks for %s",
+                         version != NULL ? version : "missing", api_version);
+    return exec_credential_read_status(yyjson_obj_get(root, "status"), a, err);
+}
+
+int exec_credential_decode(const char *json, size_t len, const char *api_version, struct exec_answer *ret,
+                           struct error *err)
+{
+    if (len == 0)
+        return error_set(err, ERROR_INVALID, "it printed nothing");
+    if (len > EXEC_CREDENTIAL_MAX_BYTES)
+        return error_set(err, ERROR_INVALID, "more than 1 MiB");
+    /* Memory of our own, so that it can be wiped: the parser copies what it reads. */
+    size_t size = yyjson_read_max_memory_usage(len, 0);
+    char *memory = mem_alloc(size);
+    yyjson_alc pool;
+    struct exec_answer a = {.expires_ms = EXEC_CREDENTIAL_NEVER};
+    if (!yyjson_alc_pool_init(&pool, memory, size))
+        abort(); /* it is as large as it was said to have to be */
+    int rc = exec_credential_read_answer(json, len, &pool, api_version, &a, err);
+    explicit_bzero(memory, size);
+    free(memory);
+    if (rc == 0)
+        *ret = a;
+    else
+        exec_answer_fini(&a);
+    return rc;
+}
+
+void exec_answer_fini(struct exec_answer *a)
+{
+    mem_wipe_free(a->token);
+    mem_wipe_free(a->cert_pem);
+    mem_wipe_free(a->key_pem);
+    *a = (struct exec_answer){.expires_ms = EXEC_CREDENTIAL_NEVER};
+}
+
+/*
+ * client-go runs a plugin when a request finds its credentials expired, and lets that request wait. Here nothing waits:
+ * it is run so much earlier that the new ones are there in time, which is more than a plugin needs and little of the
+ * minutes that such credentials live; of short-lived ones, a tenth. A plugin that keeps its credentials until they
+ * expire gives the same ones again then: it is asked right after.
+ */
+int64_t exec_credential_renew_at_ms(int64_t expires_ms, int64_t received_ms, int64_t previous_ms)
+{
+    if (expires_ms == EXEC_CREDENTIAL_NEVER)
+        return EXEC_CREDENTIAL_NEVER;
+    if (expires_ms == previous_ms || expires_ms <= received_ms)
+        return expires_ms + AFTER_MS;
+    int64_t tenth = (expires_ms - received_ms) / 10;
+    return expires_ms - (tenth < LEAD_MS ? tenth : LEAD_MS);
+}
+
+/* ---- the plugin ---- */
 
 struct exec_plugin {
     struct event_base *base;
@@ -51,17 +208,12 @@ struct exec_plugin {
 
 /* ---- what it gets ---- */
 
-static bool exec_plugin_same_name(const char *a, const char *b)
-{
-    size_t n = strcspn(a, "=");
-    return strncmp(a, b, n) == 0 && b[n] == '=';
-}
-
 /* The last one of a name wins; the environment of programs in Go says so, too. */
 static void exec_plugin_put(char **env, size_t *count, const char *variable)
 {
+    size_t name = strcspn(variable, "=");
     for (size_t i = 0; i < *count; i++)
-        if (exec_plugin_same_name(variable, env[i])) {
+        if (strncmp(variable, env[i], name) == 0 && env[i][name] == '=') {
             mem_wipe_free(env[i]);
             env[i] = mem_strdup(variable);
             return;
@@ -99,12 +251,6 @@ static char **environment(const struct exec_plugin *p)
 /* ---- when it is run ---- */
 
 static void exec_plugin_on_done(void *arg, const struct child_result *r);
-
-static bool is_expired(const struct exec_plugin *p)
-{
-    return p->answered && p->answer.expires_ms != EXEC_CREDENTIAL_NEVER &&
-           (int64_t)clock_wall_ms() >= p->answer.expires_ms;
-}
 
 /* Why it is to be run; NULL: it need not be. */
 static const char *reason(const struct exec_plugin *p)
@@ -153,8 +299,9 @@ static void exec_plugin_fail(struct exec_plugin *p, const struct error *err)
 }
 
 /* Where it has to be and may be. */
-static void exec_plugin_run(struct exec_plugin *p)
+static void exec_plugin_run(void *arg)
 {
+    struct exec_plugin *p = arg;
     const char *why = reason(p);
     if (why == NULL || p->child != NULL || clock_mono_ms() < p->not_before_ms) {
         exec_plugin_set_timer(p);
@@ -180,11 +327,6 @@ static void exec_plugin_run(struct exec_plugin *p)
     exec_plugin_set_timer(p);
 }
 
-static void exec_plugin_on_timer(void *arg)
-{
-    exec_plugin_run(arg);
-}
-
 static void on_notify(void *arg)
 {
     struct exec_plugin *p = arg;
@@ -193,17 +335,6 @@ static void on_notify(void *arg)
 }
 
 /* ---- its answers ---- */
-
-/* Answers that are of no use come no faster than failures. */
-static uint64_t pause_after_answer_ms(struct exec_plugin *p, const struct exec_answer *a)
-{
-    bool useless = a->expires_ms <= (int64_t)clock_wall_ms();
-    bool short_lived = p->refused && clock_mono_ms() - p->answered_ms < PAUSE_MAX_MS;
-    if (useless || short_lived)
-        return backoff_next_ms(&p->backoff);
-    backoff_reset(&p->backoff);
-    return p->pause_ms;
-}
 
 static int exec_plugin_adopt(struct exec_plugin *p, struct exec_answer *a, struct error *err)
 {
@@ -223,7 +354,11 @@ static int exec_plugin_adopt(struct exec_plugin *p, struct exec_answer *a, struc
         log_warn(p->log, "credentials from the plugin have already expired; check its clock and this machine's",
                  log_str("plugin", p->access.exec->command));
     int64_t previous_ms = p->answered ? p->answer.expires_ms : EXEC_CREDENTIAL_NEVER;
-    p->not_before_ms = clock_mono_ms() + pause_after_answer_ms(p, a);
+    /* Answers that are of no use come no faster than failures. */
+    bool useless = left_ms <= 0 || (p->refused && clock_mono_ms() - p->answered_ms < PAUSE_MAX_MS);
+    if (!useless)
+        backoff_reset(&p->backoff);
+    p->not_before_ms = clock_mono_ms() + (useless ? backoff_next_ms(&p->backoff) : p->pause_ms);
     p->renew_at_ms = exec_credential_renew_at_ms(a->expires_ms, (int64_t)clock_wall_ms(), previous_ms);
     exec_answer_fini(&p->answer);
     p->answer = *a;
@@ -265,12 +400,6 @@ static void exec_plugin_on_done(void *arg, const struct child_result *r)
 
 /* ---- for the client ---- */
 
-static unsigned seconds_until(uint64_t ms)
-{
-    uint64_t now_ms = clock_mono_ms();
-    return ms > now_ms ? (unsigned)((ms - now_ms + 999) / 1000) : 0;
-}
-
 bool exec_plugin_lacks(const struct exec_plugin *p)
 {
     return !p->answered || (p->refused && p->child != NULL);
@@ -286,7 +415,8 @@ int exec_plugin_use(struct exec_plugin *p, const char **ret_token, struct error 
     p->waited_for = true;
     if (p->child != NULL)
         return error_set(err, ERROR_RETRY, "waiting for the credential plugin %s", p->access.exec->command);
-    return error_set(err, ERROR_RETRY, "%s; run again in %u s", p->problem, seconds_until(p->not_before_ms));
+    uint64_t now_ms = clock_mono_ms(), left_ms = p->not_before_ms > now_ms ? p->not_before_ms - now_ms : 0;
+    return error_set(err, ERROR_RETRY, "%s; run again in %u s", p->problem, (unsigned)((left_ms + 999) / 1000));
 }
 
 void exec_plugin_refused(struct exec_plugin *p)
@@ -300,7 +430,8 @@ void exec_plugin_refused(struct exec_plugin *p)
 bool exec_plugin_ready(const struct exec_plugin *p, const char **ret_command, struct buf *text)
 {
     *ret_command = p->access.exec->command;
-    bool good = p->answered && !p->refused && !is_expired(p);
+    bool expired = p->answer.expires_ms != EXEC_CREDENTIAL_NEVER && (int64_t)clock_wall_ms() >= p->answer.expires_ms;
+    bool good = p->answered && !p->refused && !expired;
     if (p->answered && p->answer.expires_ms != EXEC_CREDENTIAL_NEVER && good)
         buf_printf(text, "for another %lld s", (long long)(p->answer.expires_ms - (int64_t)clock_wall_ms()) / 1000);
     else if (p->answered)
@@ -335,7 +466,7 @@ struct exec_plugin *exec_plugin_new(const struct exec_plugin_options *options, v
                                .insecure = a->insecure,
                                .exec = kube_exec_copy(a->exec)};
     backoff_init(&p->backoff, p->pause_ms, PAUSE_MAX_MS, p->pause_ms, backoff_random_seed());
-    timer_init(&p->timer, options->base, exec_plugin_on_timer, p);
+    timer_init(&p->timer, options->base, exec_plugin_run, p);
     timer_init(&p->tell, options->base, on_notify, p);
     return p;
 }

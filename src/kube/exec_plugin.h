@@ -1,19 +1,25 @@
 /*
- * Credentials by a plugin: the program is run beside the loop, its answer kept, and it is run again
+ * Credentials by a plugin: the program runs as a child process, its answer is kept, and it is run again
  *   - a little before the answer expires (exec_credential_renew_at_ms), by the wall clock, which is read once a minute,
  *   - when the server refuses the answer: once for each answer,
  *   - after it failed, with a pause of 1 s to 1 min; the same pauses hold where each new answer is refused, too.
  * Never two at a time, and none before credentials are needed. The last answer stays in use, also an expired one, while
  * the plugin runs again or fails; a refused one is not used while the plugin runs, but it is after that has failed,
  * since a server that starts may refuse everything for a while.
+ *
+ * Two texts go between the daemon and a plugin: its input (in KUBERNETES_EXEC_INFO), and what it answers on its standard
+ * output. Both are an ExecCredential of client.authentication.k8s.io, v1 or v1beta1; what is demanded of the answer is what
+ * client-go 1.34 demands. https://kubernetes.io/docs/reference/config-api/client-authentication.v1/
  */
 #ifndef KUBE_EXEC_PLUGIN_H
 #define KUBE_EXEC_PLUGIN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/compiler.h"
 #include "base/error.h"
 #include "base/log.h"
 
@@ -21,6 +27,30 @@ struct event_base;
 struct exec_plugin;
 struct kube_access;
 struct tls_files;
+
+#define EXEC_CREDENTIAL_MAX_BYTES (1u << 20)   /* of an answer */
+#define EXEC_CREDENTIAL_MAX_TOKEN (64u * 1024) /* what no server takes in a header */
+#define EXEC_CREDENTIAL_NEVER INT64_MAX
+
+/* Secrets; each NULL where the answer does not have it. */
+struct exec_answer {
+    char *token;
+    char *cert_pem, *key_pem; /* both or neither; not parsed yet */
+    int64_t expires_ms;       /* since the Unix epoch; EXEC_CREDENTIAL_NEVER: not said */
+};
+
+/* The JSON for KUBERNETES_EXEC_INFO. ca_pem: the CA's certificates as they are now, NULL: the system's; of use only
+ * where the plugin asks for the cluster. Allocates. */
+char *exec_credential_request(const struct kube_access *access, const char *ca_pem) must_check;
+
+/* json: of at most EXEC_CREDENTIAL_MAX_BYTES. ERROR_INVALID, with nothing of the answer's secrets in its text. */
+int exec_credential_decode(const char *json, size_t len, const char *api_version, struct exec_answer *ret,
+                           struct error *err) must_check;
+void exec_answer_fini(struct exec_answer *a); /* wipes */
+
+/* When to run the plugin again, since the Unix epoch; EXEC_CREDENTIAL_NEVER: only when the credentials are refused.
+ * previous_ms: when the credentials before these expired. */
+int64_t exec_credential_renew_at_ms(int64_t expires_ms, int64_t received_ms, int64_t previous_ms);
 
 struct exec_plugin_options {
     struct event_base *base;

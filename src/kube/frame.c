@@ -85,12 +85,6 @@ static int scan_some(struct frame *f, struct input *in, size_t *ret_taken, bool 
                      offset_of(f, in), SCAN_MAX_DEPTH);
 }
 
-static void start_object(struct frame *f)
-{
-    f->scan = (struct scan){0, false, false};
-    f->state = OBJECT;
-}
-
 /* glibc keeps what was freed, and takes longer to return anything the larger the blocks were; so it gets a hint, where
  * that is worth a walk through its heap. */
 void frame_give_back(struct buf *object)
@@ -107,19 +101,6 @@ void frame_give_back(struct buf *object)
 #endif
 }
 
-static int hand_out(struct frame *f, struct input *in, struct error *err)
-{
-    static const char padding[FRAME_PADDING_BYTES];
-    size_t len = f->object.len;
-    if (buf_append(&f->object, padding, sizeof(padding)) != 0) /* never: the cap has room for it */
-        return error_set(err, ERROR_INVALID, "no room for the padding of an object");
-    f->state = f->mode == FRAME_LIST ? ITEMS_NEXT : BETWEEN;
-    f->frames++;
-    int result = in->fn(in->arg, f->object.data, len, err);
-    frame_give_back(&f->object);
-    return result == 0 ? 0 : -1;
-}
-
 static int feed_object(struct frame *f, struct input *in, struct error *err)
 {
     size_t taken;
@@ -131,44 +112,17 @@ static int feed_object(struct frame *f, struct input *in, struct error *err)
                          "at byte %llu of the answer: an object has %s%zu bytes, at most %zu are accepted",
                          offset_of(f, in), closed ? "" : "at least ", f->object.len + taken, f->max_object_bytes);
     in->at += taken;
-    return closed ? hand_out(f, in, err) : 0;
-}
-
-static int feed_between(struct frame *f, struct input *in, struct error *err)
-{
-    char c = in->bytes[in->at];
-    if (frame_is_blank(c)) {
-        in->at++;
+    if (!closed)
         return 0;
-    }
-    if (c != '{')
-        return unexpected(f, in, "the { of an object", err);
-    start_object(f);
-    return 0;
-}
-
-static int feed_list_start(struct frame *f, struct input *in, struct error *err)
-{
-    char c = in->bytes[in->at];
-    if (!frame_is_blank(c)) {
-        if (c != '{')
-            return unexpected(f, in, "the { of a list", err);
-        if (add_to_envelope(f, in, 1, err) != 0)
-            return -1;
-        f->state = LIST_MEMBERS;
-    }
-    in->at++;
-    return 0;
-}
-
-static void open_value(struct frame *f, char c)
-{
-    if (c == '[' && f->is_items && f->after_colon) {
-        f->state = ITEMS_FIRST;
-        return;
-    }
-    f->scan = (struct scan){1, false, false};
-    f->state = LIST_NESTED;
+    static const char padding[FRAME_PADDING_BYTES];
+    size_t len = f->object.len;
+    if (buf_append(&f->object, padding, sizeof(padding)) != 0) /* never: the cap has room for it */
+        return error_set(err, ERROR_INVALID, "no room for the padding of an object");
+    f->state = f->mode == FRAME_LIST ? ITEMS_NEXT : BETWEEN;
+    f->frames++;
+    int result = in->fn(in->arg, f->object.data, len, err);
+    frame_give_back(&f->object);
+    return result == 0 ? 0 : -1;
 }
 
 static void member_string_byte(struct frame *f, char c)
@@ -203,7 +157,12 @@ static void member_byte(struct frame *f, char c)
         break;
     case '{':
     case '[':
-        open_value(f, c);
+        if (c == '[' && f->is_items && f->after_colon) {
+            f->state = ITEMS_FIRST;
+            break;
+        }
+        f->scan = (struct scan){1, false, false};
+        f->state = LIST_NESTED;
         break;
     case '}':
         f->state = LIST_END;
@@ -230,25 +189,14 @@ static int feed_members(struct frame *f, struct input *in, struct error *err)
     return 0;
 }
 
-static int feed_nested(struct frame *f, struct input *in, struct error *err)
-{
-    size_t taken;
-    bool closed;
-    if (scan_some(f, in, &taken, &closed, err) != 0 || add_to_envelope(f, in, taken, err) != 0)
-        return -1;
-    in->at += taken;
-    if (closed)
-        f->state = LIST_MEMBERS;
-    return 0;
-}
-
 static int feed_items(struct frame *f, struct input *in, struct error *err)
 {
     char c = in->bytes[in->at];
     if (frame_is_blank(c)) {
         in->at++;
     } else if (c == '{' && f->state != ITEMS_NEXT) {
-        start_object(f);
+        f->scan = (struct scan){0, false, false};
+        f->state = OBJECT;
     } else if (c == ',' && f->state == ITEMS_NEXT) {
         f->state = ITEMS_COMMA;
         in->at++;
@@ -266,23 +214,44 @@ static int feed_items(struct frame *f, struct input *in, struct error *err)
 
 static int frame_step(struct frame *f, struct input *in, struct error *err)
 {
+    size_t taken;
+    bool closed, blank = frame_is_blank(in->bytes[in->at]);
     switch ((enum state)f->state) {
     case BETWEEN:
-        return feed_between(f, in, err);
+    case LIST_START:
+        if (blank) {
+            in->at++;
+            return 0;
+        }
+        if (in->bytes[in->at] != '{')
+            return unexpected(f, in, f->state == BETWEEN ? "the { of an object" : "the { of a list", err);
+        if (f->state == BETWEEN) {
+            f->scan = (struct scan){0, false, false};
+            f->state = OBJECT;
+            return 0;
+        }
+        if (add_to_envelope(f, in, 1, err) != 0)
+            return -1;
+        f->state = LIST_MEMBERS;
+        in->at++;
+        return 0;
     case OBJECT:
         return feed_object(f, in, err);
-    case LIST_START:
-        return feed_list_start(f, in, err);
     case LIST_MEMBERS:
         return feed_members(f, in, err);
     case LIST_NESTED:
-        return feed_nested(f, in, err);
+        if (scan_some(f, in, &taken, &closed, err) != 0 || add_to_envelope(f, in, taken, err) != 0)
+            return -1;
+        in->at += taken;
+        if (closed)
+            f->state = LIST_MEMBERS;
+        return 0;
     case ITEMS_FIRST:
     case ITEMS_NEXT:
     case ITEMS_COMMA:
         return feed_items(f, in, err);
     case LIST_END:
-        if (!frame_is_blank(in->bytes[in->at]))
+        if (!blank)
             return unexpected(f, in, "nothing more behind the list", err);
         in->at++;
         return 0;

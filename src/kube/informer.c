@@ -17,6 +17,7 @@
 #include "kube/informer_log.h"
 #include "kube/outage.h"
 #include "kube/watch.h"
+#include "model/cache.h"
 #include "net/http.h"
 #include "host/timer.h"
 
@@ -36,7 +37,7 @@ struct informer {
     struct http_request *request; /* NULL: none */
     char *path;                   /* and query of it, or of the last one */
     bool cancelled;               /* it is over for us, but not yet ended */
-    bool wanted;                  /* another one is to be started */
+    bool to_start;                /* another one is to be started */
     bool is_list;                 /* it is a LIST */
     bool asked_protobuf;          /* as the encoding that it would rather have */
     bool good;                    /* its headers promise objects */
@@ -56,16 +57,14 @@ struct informer {
 
 /* ---- status ---- */
 
-static enum informer_denied denied_of(int status)
-{
-    return status == 403 ? INFORMER_FORBIDDEN : status == 404 ? INFORMER_NOT_SERVED : INFORMER_ALLOWED;
-}
-
 void informer_get_status(const struct informer *i, struct informer_status *ret)
 {
+    int denied = i->watch.denied_status;
     *ret = (struct informer_status){
         .synced = i->watch.synced,
-        .denied = denied_of(i->watch.denied_status),
+        .denied = denied == 403   ? INFORMER_FORBIDDEN
+                  : denied == 404 ? INFORMER_NOT_SERVED
+                                  : INFORMER_ALLOWED,
         .last_byte_ms = i->last_byte_ms,
     };
     ret->stale = ret->synced && !i->watch.contact;
@@ -89,6 +88,46 @@ static void report_status(struct informer *i)
 
 /* ---- objects ---- */
 
+static bool informer_sink_take(struct informer *i, enum sink_step step, void *object, const char *name)
+{
+    size_t unused;
+    return i->sink.take(i->sink.arg, &(struct sink_change){.step = step, .object = object, .name = name}, &unused);
+}
+
+static bool take_into_cache(void *arg, const struct sink_change *change, size_t *ret_count)
+{
+    struct cache *c = arg;
+    switch (change->step) {
+    case SINK_BEGIN:
+        cache_replace_begin(c);
+        return false;
+    case SINK_PUT:
+        return cache_put(c, change->object);
+    case SINK_REMOVE:
+        return cache_delete(c, change->name);
+    case SINK_KEEP:
+        cache_keep(c, change->name);
+        return false;
+    case SINK_ABORT:
+        cache_replace_abort(c);
+        return false;
+    case SINK_END: {
+        bool changed = cache_replace_end(c);
+        *ret_count = cache_count(c);
+        return changed;
+    }
+    case SINK_FORGET:
+        cache_forget(c);
+        return false;
+    }
+    return false;
+}
+
+struct informer_sink informer_sink_cache(struct cache *c)
+{
+    return (struct informer_sink){.take = take_into_cache, .arg = c};
+}
+
 static char *cause_of(const struct informer *i, const char *verb, const char *kind, const char *name)
 {
     const char *space = name != NULL ? " " : "", *shown = name != NULL ? name : "";
@@ -111,18 +150,6 @@ static void report_changed(struct informer *i, const char *verb, const char *kin
     i->callbacks.changed(i->arg, cause, i->received_us);
 }
 
-/* True where the sink holds something else. What cannot be used is not put: its last good state stays. */
-static bool informer_put(struct informer *i, struct kube_event *e)
-{
-    void *object = e->object;
-    e->object = NULL; /* it belongs to the sink now */
-    if (object != NULL)
-        return i->sink.put(i->sink.arg, object);
-    if (e->name != NULL)
-        i->sink.keep(i->sink.arg, e->name);
-    return false;
-}
-
 static void informer_apply(struct informer *i, unsigned actions)
 {
     static const char *const types[] = {
@@ -132,12 +159,15 @@ static void informer_apply(struct informer *i, unsigned actions)
         return;
     informer_log_object(&i->log, e);
     bool changed = false;
-    if (actions & WATCH_PUT) {
-        changed = informer_put(i, e);
-        i->listed++;
+    if ((actions & WATCH_PUT) && e->object != NULL) {
+        void *object = e->object;
+        e->object = NULL; /* it belongs to the sink now */
+        changed = informer_sink_take(i, SINK_PUT, object, NULL);
     } else if (e->name != NULL) {
-        changed = i->sink.remove(i->sink.arg, e->name);
+        /* What cannot be used is not put: its last good state stays. */
+        changed = informer_sink_take(i, actions & WATCH_PUT ? SINK_KEEP : SINK_REMOVE, NULL, e->name);
     }
+    i->listed += (actions & WATCH_PUT) != 0;
     if (changed)
         report_changed(i, types[e->type], i->of->kind, e->name);
 }
@@ -151,27 +181,23 @@ static void count_request(struct informer *i, int code)
     i->counted = true;
 }
 
-static void informer_cancel(struct informer *i)
-{
-    i->wanted = false;
-    if (i->request == NULL)
-        return;
-    count_request(i, 0);
-    i->cancelled = i->failed = true;
-    timer_set(&i->timer, 0);
-}
-
 /* In the order of the bits. Requests are started and ended from the timer. */
 static void informer_carry_out(struct informer *i, unsigned actions, uint64_t now_ms)
 {
     informer_apply(i, actions);
-    if (actions & WATCH_CANCEL)
-        informer_cancel(i);
+    if (actions & WATCH_CANCEL) {
+        i->to_start = false;
+        if (i->request != NULL) {
+            count_request(i, 0);
+            i->cancelled = i->failed = true;
+            timer_set(&i->timer, 0);
+        }
+    }
     if (actions & WATCH_REPLACE_ABORT)
-        i->sink.abort(i->sink.arg);
+        informer_sink_take(i, SINK_ABORT, NULL, NULL);
     if (actions & WATCH_REPLACE_END) {
         size_t count = 0;
-        bool changed = i->sink.end(i->sink.arg, &count);
+        bool changed = i->sink.take(i->sink.arg, &(struct sink_change){.step = SINK_END}, &count);
         if (i->listed >= TRIM_OBJECTS)
             malloc_trim(0);
         informer_log_synced(&i->log, count, i->is_list, clock_mono_us() - i->list_started_us);
@@ -179,14 +205,14 @@ static void informer_carry_out(struct informer *i, unsigned actions, uint64_t no
             report_changed(i, "list of", i->of->plural, NULL);
     }
     if (actions & WATCH_REPLACE_BEGIN) {
-        i->sink.begin(i->sink.arg);
+        informer_sink_take(i, SINK_BEGIN, NULL, NULL);
         i->list_started_us = clock_mono_us();
         i->listed = 0;
     }
     if (actions & WATCH_CREDENTIALS)
         kube_client_credentials_refused(i->client);
     if (actions & WATCH_REQUEST)
-        i->wanted = true;
+        i->to_start = true;
     informer_log_step(&i->log, actions, &i->watch, now_ms);
     if ((actions & WATCH_ENDED) && i->callbacks.watch_restarted != NULL)
         i->callbacks.watch_restarted(i->arg, i->of->plural, i->watch.reason);
@@ -196,7 +222,7 @@ static void informer_carry_out(struct informer *i, unsigned actions, uint64_t no
 
 static void informer_set_timer(struct informer *i)
 {
-    if (i->cancelled || (i->wanted && i->request == NULL)) {
+    if (i->cancelled || (i->to_start && i->request == NULL)) {
         timer_set(&i->timer, 0);
         return;
     }
@@ -296,29 +322,6 @@ static int informer_on_data(void *arg, const char *bytes, size_t len)
     return i->cancelled ? -1 : 0;
 }
 
-static void list_done(struct informer *i)
-{
-    struct error err;
-    struct kube_list_meta meta;
-    if (kube_answer_end(&i->answer, &meta, &err) != 0) {
-        informer_on_garbled(i, &err);
-        return;
-    }
-    informer_feed(i, &(struct watch_event){.type = WATCH_EVENT_PAGE,
-                                           .version = meta.resource_version,
-                                           .continue_token = meta.continue_token});
-    kube_list_meta_fini(&meta);
-}
-
-static void watch_done(struct informer *i)
-{
-    struct error err;
-    if (kube_answer_end(&i->answer, NULL, &err) != 0)
-        informer_feed_type(i, WATCH_EVENT_LOST, err.message);
-    else
-        informer_feed_type(i, WATCH_EVENT_CLOSED, NULL);
-}
-
 static void answer_done(struct informer *i, const struct http_response *r)
 {
     cleanup(kube_event_fini) struct kube_event status = {0};
@@ -337,24 +340,22 @@ static void answer_done(struct informer *i, const struct http_response *r)
                                            .detail = detail});
 }
 
-/* The query of our requests says nothing to an operator and is long. */
-static char *without_query(const struct informer *i, const char *message)
-{
-    const char *at = strstr(message, i->path), *query = strchr(i->path, '?');
-    if (at == NULL || query == NULL)
-        return mem_strdup(message);
-    return mem_printf("%.*s%s", (int)(at - message + (query - i->path)), message, at + strlen(i->path));
-}
-
 static void connection_lost(struct informer *i, int status, const struct error *err)
 {
-    cleanup(mem_free_ptr) char *detail = without_query(i, err->message);
+    /* The query of our requests says nothing to an operator and is long. */
+    const char *at = strstr(err->message, i->path), *query = strchr(i->path, '?');
+    cleanup(mem_free_ptr) char *detail =
+        at == NULL || query == NULL
+            ? mem_strdup(err->message)
+            : mem_printf("%.*s%s", (int)(at - err->message + (query - i->path)), err->message, at + strlen(i->path));
     informer_feed(i, &(struct watch_event){.type = WATCH_EVENT_LOST, .status = status, .detail = detail});
 }
 
 static void informer_on_done(void *arg, const struct http_response *r, const struct error *err)
 {
     struct informer *i = arg;
+    struct error cut = {0};
+    struct kube_list_meta meta = {NULL, NULL};
     i->request = NULL;
     if (i->cancelled) { /* the machine is past it */
         i->cancelled = false;
@@ -367,21 +368,27 @@ static void informer_on_done(void *arg, const struct http_response *r, const str
         connection_lost(i, 0, err);
     else if (!i->good)
         answer_done(i, r);
+    else if (kube_answer_end(&i->answer, &meta, &cut) != 0 && i->is_list)
+        informer_on_garbled(i, &cut);
     else if (i->is_list)
-        list_done(i);
+        informer_feed(i, &(struct watch_event){.type = WATCH_EVENT_PAGE,
+                                               .version = meta.resource_version,
+                                               .continue_token = meta.continue_token});
     else
-        watch_done(i);
+        informer_feed_type(i, cut.kind != ERROR_NONE ? WATCH_EVENT_LOST : WATCH_EVENT_CLOSED,
+                           cut.kind != ERROR_NONE ? cut.message : NULL);
+    kube_list_meta_fini(&meta);
 }
 
 static void informer_start_request(struct informer *i)
 {
     static const struct http_callbacks callbacks = {
         .on_head = informer_on_head, .on_data = informer_on_data, .on_done = informer_on_done};
-    i->wanted = i->counted = i->good = false;
+    i->to_start = i->counted = i->good = false;
     i->is_list = watch_request_is_list(&i->watch);
     i->asked_protobuf = kube_client_wants_protobuf(i->client);
     kube_answer_fini(&i->answer);
-    kube_answer_init(&i->answer, i->of, i->is_list, 0);
+    kube_answer_init(&i->answer, i->of, i->is_list);
     buf_clear(&i->error_body);
     free(i->path);
     i->path = watch_request_path(&i->watch);
@@ -406,7 +413,7 @@ static void informer_on_timer(void *arg)
         i->request = NULL;
         i->cancelled = false;
     }
-    if (i->wanted)
+    if (i->to_start)
         informer_start_request(i);
     else
         informer_feed_type(i, WATCH_EVENT_TIMER, NULL);
@@ -430,7 +437,7 @@ void informer_poke(struct informer *i)
 
 void informer_forget(struct informer *i)
 {
-    i->sink.forget(i->sink.arg);
+    informer_sink_take(i, SINK_FORGET, NULL, NULL);
     informer_feed_type(i, WATCH_EVENT_FORGET, NULL);
     report_status(i); /* where it waits nothing else follows */
 }
@@ -456,13 +463,15 @@ struct informer *informer_new(struct event_base *base, struct kube_client *clien
                    options->namespace != NULL ? options->namespace : "", i->of->plural);
     watch_init(&i->watch, kube_client_watch_server(client), path, options->label_selector, options->field_selector,
                backoff_random_seed());
+    i->watch.changes_only = options->changes_only;
     if (options->deadlines != NULL)
         i->watch.deadlines = *options->deadlines;
     timer_init(&i->timer, base, informer_on_timer, i);
-    kube_answer_init(&i->answer, i->of, false, 0);
+    kube_answer_init(&i->answer, i->of, false);
     buf_init(&i->error_body, MAX_ERROR_BODY_BYTES);
     informer_log_init(&i->log, log, kube_client_outage(client), i->of->plural, i->scope, options->scope_is);
     i->log.may_be_denied = options->may_be_denied;
+    i->log.quiet = options->changes_only;
     return i;
 }
 

@@ -17,19 +17,29 @@ struct informer;
 struct kube_client;
 struct watch_deadlines;
 
-/* Where the objects go. A relist is between begin and end: what was not put or kept in it is gone with the end; abort:
- * as if it had never begun. */
+/* What an informer does to what its sink holds. A relist is between BEGIN and END: what was not put or kept in it is gone
+ * with the end; ABORT: as if it had never begun. */
+enum sink_step {
+    SINK_BEGIN,
+    SINK_PUT,    /* object, of the resource's record, whose owner is the sink from now on */
+    SINK_REMOVE, /* name */
+    SINK_KEEP,   /* name: there, but not readable: what is known of it stays */
+    SINK_ABORT,
+    SINK_END,    /* *ret_count: how many there are now */
+    SINK_FORGET, /* all of it: the watch is given up, or begins anew */
+};
+
+struct sink_change {
+    enum sink_step step;
+    void *object;
+    const char *name;
+};
+
+/* Where the objects go. */
 struct informer_sink {
+    /* True where what is kept changed, and not only for the end of a relist. */
+    bool (*take)(void *arg, const struct sink_change *change, size_t *ret_count);
     void *arg;
-    void (*begin)(void *arg);
-    /* Takes ownership of an object of the resource's record. True where what is kept changed, and not only for the end
-     * of a relist. Likewise the next two. */
-    bool (*put)(void *arg, void *object);
-    bool (*remove)(void *arg, const char *name);
-    void (*keep)(void *arg, const char *name); /* there, but not readable: what is known of it stays */
-    void (*abort)(void *arg);
-    bool (*end)(void *arg, size_t *ret_count); /* how many there are now */
-    void (*forget)(void *arg);                 /* all of it: the watch is given up, or begins anew */
 };
 
 /* One whose record is that of the resource. */
@@ -42,7 +52,10 @@ struct informer_options {
     const char *field_selector; /* NULL or unencoded */
     const char *scope;    /* "ns/name" or "ns", where several watch the same resource: for logs and causes; or NULL */
     const char *scope_is; /* what it is, as the log calls it; NULL: "service" */
-    bool may_be_denied;   /* the owner reports 403 and 404, by its status: the log does not */
+    /* No list: what is there comes by the watch, and then what changes. For a hint, whose sink gets no other step than PUT,
+     * REMOVE and KEEP. What fails is tried again, where it is denied in a minute, and said at debug level. */
+    bool changes_only;
+    bool may_be_denied;                      /* the owner reports 403 and 404, by its status: the log does not */
     const struct watch_deadlines *deadlines; /* copied; NULL: the usual ones */
 };
 
@@ -66,7 +79,7 @@ struct informer_callbacks {
     void (*changed)(void *arg, const char *cause, uint64_t received_us);
     /* The status changed: for readiness and for the fallback from slices to Endpoints. */
     void (*status)(void *arg);
-    /* Metrics: a watch ended / a list was started, and why (a fixed set of words, see watch_rules.c). */
+    /* Metrics: a watch ended / a list was started, and why (a fixed set of words, see watch.c). */
     void (*watch_restarted)(void *arg, const char *resource, const char *reason);
     void (*relisted)(void *arg, const char *resource, const char *reason);
     /* Each request, once, as soon as it is answered (a watch then goes on): code 0 for no answer; method GET. */

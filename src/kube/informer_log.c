@@ -37,27 +37,6 @@ void informer_log_synced(struct informer_log *l, size_t objects, bool paged, uin
              log_str("how", paged ? "paged list" : "streaming list"), log_us_as_ms("ms", took_us));
 }
 
-/* One outage shows as several of these in turn: lost, then unreachable, ... */
-static const char *key_of(const char *reason)
-{
-    static const char *const outage[] = {"lost", "unreachable", "closed", "no_answer", "silent", "no_data"};
-    for (size_t i = 0; i < array_len(outage); i++)
-        if (str_eq(reason, outage[i]))
-            return "outage";
-    return reason;
-}
-
-static bool is_denial(const char *reason)
-{
-    return str_eq(reason, "forbidden") || str_eq(reason, "not_found");
-}
-
-/* The next request tells whether there is a connection to be had. */
-static bool is_cut(const char *reason)
-{
-    return str_eq(reason, "lost") || str_eq(reason, "closed");
-}
-
 static const char *lost_text(const struct watch *w)
 {
     return w->synced ? "no contact with the Kubernetes API; keeping the last state"
@@ -67,11 +46,17 @@ static const char *lost_text(const struct watch *w)
 static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now_ms)
 {
     unsigned held_back;
-    const char *key = key_of(w->reason);
+    /* One outage shows as several of these in turn: lost, then unreachable, ... */
+    static const char *const outage[] = {"lost", "unreachable", "closed", "no_answer", "silent", "no_data"};
+    const char *key = w->reason;
+    for (size_t i = 0; i < array_len(outage); i++)
+        if (str_eq(w->reason, outage[i]))
+            key = "outage";
+    bool denied = str_eq(w->reason, "forbidden") || str_eq(w->reason, "not_found");
     bool first = l->lost_ms == 0;
     if (first)
         l->lost_ms = now_ms;
-    if ((l->quiet && !w->synced) || (l->may_be_denied && is_denial(w->reason))) {
+    if ((l->quiet && !w->synced) || (l->may_be_denied && denied)) {
         log_debug(l->log, w->synced ? "still denied" : "still no list", OF(l), log_str("error", w->detail));
         return;
     }
@@ -92,7 +77,7 @@ static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now
         return;
     }
     l->is_out = false;
-    if (first && is_cut(w->reason)) {
+    if (first && (str_eq(w->reason, "lost") || str_eq(w->reason, "closed"))) { /* the next request tells more */
         log_debug(l->log, "connection ended", OF(l), log_str("reason", w->reason), log_str("error", w->detail));
         return;
     }
@@ -107,7 +92,7 @@ static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now
     l->last_key = key;
     l->loss_was_said = true;
     log_warn(l->log, lost_text(w), OF(l), log_str("reason", w->reason), log_str("error", w->detail),
-             log_if(str_eq(w->reason, "forbidden"), log_str("hint", kube_client_refusal_hint(w->detail))),
+             log_if(str_eq(w->reason, "forbidden"), log_str("hint", kube_refusal_hint(w->detail))),
              log_if(w->state == WATCH_WAITING, log_us_as_ms("retry_ms", (w->wait_until_ms - now_ms) * 1000)),
              log_if(held_back > 0, log_int("repeated", held_back)));
 }

@@ -6,7 +6,6 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/str.h"
-#include "kube/client.h"
 #include "net/http.h"
 
 #define LIMIT_MS 60000
@@ -42,11 +41,28 @@ const char *kube_outage_reason(const struct kube_outage *o, const struct http_re
     return r->status == 403 && outage_is_anonymous(buf_str(r->body)) ? "forbidden" : NULL;
 }
 
+const char *kube_refusal_hint(const char *said)
+{
+    if (strstr(said, "\"system:anonymous\"") != NULL)
+        return "no credentials are sent: the kubeconfig's user needs a token, a client certificate or a plugin";
+    static const char *const ours[] = {"services", "endpoints", "endpointslices", "nodes", "leases", "events"};
+    const char *resource = strstr(said, "resource \"");
+    if (resource == NULL)
+        return "deploy/rbac.yaml grants it";
+    resource += strlen("resource \"");
+    for (size_t i = 0; i < array_len(ours); i++)
+        if (str_has_prefix(resource, ours[i]) && resource[strlen(ours[i])] == '"')
+            return "deploy/rbac.yaml grants it";
+    return str_has_prefix(resource, "secrets\"")
+               ? "deploy/config/rbac.yaml grants it"
+               : "a Role or ClusterRole has to grant it, which the chart makes of templates.watch";
+}
+
 bool kube_outage_begin(struct kube_outage *o, const struct log *log, const struct kube_outage_loss *loss,
                        uint64_t now_ms)
 {
     unsigned held_back;
-    const char *hint = str_eq(loss->reason, "forbidden") ? kube_client_refusal_hint(loss->error) : NULL;
+    const char *hint = str_eq(loss->reason, "forbidden") ? kube_refusal_hint(loss->error) : NULL;
     snprintf(o->problem, sizeof(o->problem), "%s%s%s", loss->error, hint != NULL ? "; " : "", hint != NULL ? hint : "");
     if (o->lost_ms == 0)
         o->lost_ms = now_ms;

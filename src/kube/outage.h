@@ -21,7 +21,7 @@ struct kube_outage {
     bool met;          /* there was contact before */
     char problem[512]; /* as last noticed, with what to do about it */
     struct log_limit limit;
-    /* What many requests are told in the same words: by watches, by others, and since when by others. */
+    /* What many requests get as an answer in the same words: by watches, by others, and since when by others. */
     struct log_limit watches, others, heard;
     uint64_t heard_ms;
 };
@@ -54,5 +54,11 @@ bool kube_outage_is_shared(struct kube_outage *o, const char *message, uint64_t 
 bool kube_outage_holds(struct kube_outage *o, const char *message, uint64_t now_ms);
 /* There is contact. */
 void kube_outage_end(struct kube_outage *o, const struct log *log, uint64_t now_ms);
+
+/* What to do about a 403 of the API, for the log and /readyz. said: the server's message, which only chooses between
+ * hints: a request without credentials is refused to a user system:anonymous, and no server says that credentials are
+ * missing; rights would be the wrong hint. Secrets are in no manifest but that of a whole configuration; what templates watch
+ * is in none. */
+const char *kube_refusal_hint(const char *said);
 
 #endif

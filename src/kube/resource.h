@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "base/compiler.h"
 #include "model/record.h"
 
 struct decode;
@@ -25,12 +26,22 @@ struct kube_resource {
      * alone. */
     const struct proto_message *message;
     const char *message_kind;
-    bool by_namespace; /* its objects are called "namespace/name" */
-    const void *arg;   /* of one that is made at run time: what its decoder needs */
+    size_t max_object_bytes; /* of one object, in either encoding; 0: FRAME_MAX_OBJECT_BYTES */
+    bool by_namespace;       /* its objects are called "namespace/name" */
+    const void *arg;         /* of one that is made at run time: what its decoder needs */
 };
 
 extern const struct kube_resource kube_nodes, kube_slices, kube_endpoints, kube_services, kube_pods, kube_secrets,
     kube_service_slices, /* of all Services: struct service_slice */
     kube_config_maps;    /* whose objects are read as Secrets */
+
+/* Services that say by annotations how HAProxy is to serve them: struct annotated_service. Annotations are kept whose
+ * name begins with one of these, with a value of at most 4096 bytes. Borrowed. */
+struct annotated_prefixes {
+    const char *list[2]; /* NULL: none */
+};
+
+/* prefixes have to live as long as what it decodes. */
+struct kube_resource kube_annotated_services(const struct annotated_prefixes *prefixes) must_check;
 
 #endif

@@ -9,8 +9,8 @@
  * WATCHING:  changes from the last version on ("Efficient detection of changes").
  * WAITING:   no request is under way until the backoff is over.
  *
- * What ends a request and what follows is one table, in watch_rules.c; which event is answered how in which state
- * another, in watch.c. A resourceVersion is an opaque string.
+ * What ends a request and what follows is one table, which event is answered how in which state another. A
+ * resourceVersion is an opaque string.
  */
 #ifndef KUBE_WATCH_H
 #define KUBE_WATCH_H
@@ -43,8 +43,9 @@ extern const struct watch_deadlines watch_usual_deadlines;
 #define WATCH_DENIED_MS 10000
 #define WATCH_LIST_SPACING_MS 5000 /* lists that follow trouble in the stream */
 #define WATCH_RETRY_STREAMING_MS 3600000
-#define WATCH_SHORT_TRIES 3     /* watches that ended at once, in a row: what they do not tell is listed */
-#define WATCH_STREAMING_TRIES 3 /* streaming lists cut in a row before pages are tried */
+#define WATCH_DENIED_HINT_MS 60000 /* changes_only: a right that is missing comes with an edit by hand */
+#define WATCH_SHORT_TRIES 3        /* watches that ended at once, in a row: what they do not report is listed */
+#define WATCH_STREAMING_TRIES 3    /* streaming lists cut in a row before pages are tried */
 #define WATCH_MAX_RETRY_AFTER_MS 120000
 
 #define WATCH_MAX_VERSION_BYTES 1025 /* what kube/decode/decode lets through */
@@ -114,6 +115,7 @@ enum watch_action {
 struct watch {
     struct watch_server *server; /* borrowed */
     char *path;                  /* with selectors; ends with '?' or '&' */
+    bool changes_only; /* never LISTING or STREAMING: a watch from whatever the server has, which begins with that */
     unsigned page_size;
     struct watch_deadlines deadlines;
     struct backoff backoff;

@@ -64,10 +64,9 @@ struct service {
 
 /* The same of one that says by annotations how HAProxy is to serve it. */
 struct annotated_service {
-    struct service service; /* its name is "namespace/name" */
-    int64_t created_us;     /* metadata.creationTimestamp, since the Unix epoch; 0: not known */
-    struct object_annotation
-        *annotations; /* of the prefixes that its resource has (kube/decode/decode_annotated), and those
+    struct service service;                /* its name is "namespace/name" */
+    int64_t created_us;                    /* metadata.creationTimestamp, since the Unix epoch; 0: not known */
+    struct object_annotation *annotations; /* of the prefixes that its resource has (kube_annotated_services), and those
                                                that ask for a protection (model/protection) */
     uint32_t annotation_count;
 };

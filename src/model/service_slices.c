@@ -89,10 +89,8 @@ static void note_all(struct service_slices *s)
         g->changed = s->changes;
 }
 
-bool service_slices_put(void *slices, void *object)
+bool service_slices_put(struct service_slices *s, struct service_slice *slice)
 {
-    struct service_slices *s = slices;
-    struct service_slice *slice = object;
     const struct service_slice *was = cache_find(s->cache, slice->set.name);
     cleanup(mem_free_ptr) char *from = was != NULL ? mem_strdup(was->service) : NULL;
     cleanup(mem_free_ptr) char *to = mem_strdup(slice->service);
@@ -104,9 +102,8 @@ bool service_slices_put(void *slices, void *object)
     return changed;
 }
 
-bool service_slices_delete(void *slices, const char *name)
+bool service_slices_delete(struct service_slices *s, const char *name)
 {
-    struct service_slices *s = slices;
     const struct service_slice *was = cache_find(s->cache, name);
     cleanup(mem_free_ptr) char *from = was != NULL ? mem_strdup(was->service) : NULL;
     bool changed = cache_delete(s->cache, name);
@@ -115,24 +112,23 @@ bool service_slices_delete(void *slices, const char *name)
     return changed;
 }
 
-void service_slices_keep(void *slices, const char *name)
+void service_slices_keep(struct service_slices *s, const char *name)
 {
-    cache_keep(((struct service_slices *)slices)->cache, name);
+    cache_keep(s->cache, name);
 }
 
-void service_slices_begin(void *slices)
+void service_slices_begin(struct service_slices *s)
 {
-    cache_replace_begin(((struct service_slices *)slices)->cache);
+    cache_replace_begin(s->cache);
 }
 
-void service_slices_abort(void *slices)
+void service_slices_abort(struct service_slices *s)
 {
-    cache_replace_abort(((struct service_slices *)slices)->cache);
+    cache_replace_abort(s->cache);
 }
 
-bool service_slices_end(void *slices, size_t *ret_count)
+bool service_slices_end(struct service_slices *s, size_t *ret_count)
 {
-    struct service_slices *s = slices;
     bool changed = cache_replace_end(s->cache);
     if (changed)
         note_all(s);
@@ -140,9 +136,8 @@ bool service_slices_end(void *slices, size_t *ret_count)
     return changed;
 }
 
-void service_slices_forget(void *slices)
+void service_slices_forget(struct service_slices *s)
 {
-    struct service_slices *s = slices;
     cache_forget(s->cache);
     note_all(s);
 }

@@ -18,15 +18,15 @@ struct service_slices;
 struct service_slices *service_slices_new(void) must_check;
 void service_slices_free(struct service_slices *s); /* NULL is allowed */
 
-/* As those of model/cache, and as an informer calls its sink: of a struct service_slices, and a struct service_slice. What they change is noted for the Services that it is about; a relist that changes anything is
+/* As those of model/cache. What they change is noted for the Services that it is about; a relist that changes anything is
  * about all of them. */
-bool service_slices_put(void *slices, void *slice);
-bool service_slices_delete(void *slices, const char *name);
-void service_slices_keep(void *slices, const char *name);
-void service_slices_begin(void *slices);
-void service_slices_abort(void *slices);
-bool service_slices_end(void *slices, size_t *ret_count); /* how many there are now */
-void service_slices_forget(void *slices);
+bool service_slices_put(struct service_slices *s, struct service_slice *slice);
+bool service_slices_delete(struct service_slices *s, const char *name);
+void service_slices_keep(struct service_slices *s, const char *name);
+void service_slices_begin(struct service_slices *s);
+void service_slices_abort(struct service_slices *s);
+bool service_slices_end(struct service_slices *s, size_t *ret_count); /* how many there are now */
+void service_slices_forget(struct service_slices *s);
 
 struct service_slices_found {
     const struct endpoint_set *const *sets; /* ordered by name; valid until the next change */

@@ -1,11 +1,13 @@
 #include "net/http.h"
 
 #include <curl/curl.h>
+#include <openssl/x509.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -16,6 +18,8 @@
 #define MANY_BYTES 131072u     /* at a time; libcurl's own are 16 KiB */
 #define DEFAULT_CONNECT_TIMEOUT_MS 10000
 #define DEFAULT_TCP_USER_TIMEOUT_MS 30000
+#define STARS 3u          /* what stands in the place of credentials */
+#define PROOF_MIN_BYTES 8 /* a shorter one would be found in what is not it, and is no secret to speak of */
 
 void http_endpoint_fini(struct http_endpoint *e)
 {
@@ -27,20 +31,21 @@ void http_endpoint_fini(struct http_endpoint *e)
 
 /* ---- what a callback may ask ---- */
 
-const char *http_response_header(const struct http_response *r, const char *name)
+static const char *http_field(const struct http_response *r, const char *name, unsigned origin)
 {
     struct curl_header *h;
-    if (r->request == NULL || curl_easy_header(r->request->easy, name, 0, CURLH_HEADER, -1, &h) != CURLHE_OK)
-        return NULL;
-    return h->value;
+    bool known = r->request != NULL && curl_easy_header(r->request->easy, name, 0, origin, -1, &h) == CURLHE_OK;
+    return known ? h->value : NULL;
+}
+
+const char *http_response_header(const struct http_response *r, const char *name)
+{
+    return http_field(r, name, CURLH_HEADER);
 }
 
 const char *http_response_trailer(const struct http_response *r, const char *name)
 {
-    struct curl_header *h;
-    if (curl_easy_header(r->request->easy, name, 0, CURLH_TRAILER, -1, &h) != CURLHE_OK)
-        return NULL;
-    return h->value;
+    return http_field(r, name, CURLH_TRAILER);
 }
 
 char *http_response_take_body(const struct http_response *r)
@@ -55,6 +60,120 @@ int64_t http_response_retry_after_ms(const struct http_response *r)
     if (value == NULL || str_parse_uint(value, UINT32_MAX, &seconds) != 0)
         return -1;
     return (int64_t)(seconds > 3600 ? 3600 : seconds) * 1000;
+}
+
+/* ---- how far its connection got ---- */
+
+static curl_off_t time_us(CURL *easy, CURLINFO which)
+{
+    curl_off_t us = 0;
+    return curl_easy_getinfo(easy, which, &us) == CURLE_OK ? us : 0;
+}
+
+static enum http_reached reached_of(const struct http_request *q, bool secure)
+{
+    long local_port = 0;
+    switch (q->ended) {
+    case CURLE_OK: /* by a kept connection, perhaps: that took no time */
+        return HTTP_REACHED_TLS;
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+        return HTTP_REACHED_NOTHING;
+    case CURLE_COULDNT_CONNECT:
+        return HTTP_REACHED_NAME;
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CIPHER:
+    case CURLE_SSL_ISSUER_ERROR:
+        return HTTP_REACHED_PEER;
+    default:
+        break;
+    }
+    /* A deadline, or a connection that was lost: as far as there are times, and an address of our own. */
+    if (time_us(q->easy, secure ? CURLINFO_APPCONNECT_TIME_T : CURLINFO_CONNECT_TIME_T) > 0)
+        return HTTP_REACHED_TLS;
+    if (curl_easy_getinfo(q->easy, CURLINFO_LOCAL_PORT, &local_port) == CURLE_OK && local_port > 0)
+        return secure ? HTTP_REACHED_PEER : HTTP_REACHED_TLS;
+    return time_us(q->easy, CURLINFO_NAMELOOKUP_TIME_T) > 0 ? HTTP_REACHED_NAME : HTTP_REACHED_NOTHING;
+}
+
+struct http_connection http_response_connection(const struct http_response *r)
+{
+    return http_request_connection(r->request);
+}
+
+struct http_connection http_request_connection(const struct http_request *q)
+{
+    struct http_connection c = {.reached = HTTP_REACHED_NOTHING};
+    if (q == NULL)
+        return c;
+    CURL *easy = q->easy;
+    bool secure = str_has_prefix(q->url, "https:");
+    long os_error = 0;
+    curl_off_t connected = time_us(easy, CURLINFO_CONNECT_TIME_T), secured = time_us(easy, CURLINFO_APPCONNECT_TIME_T);
+    c.reached = reached_of(q, secure);
+    c.took_us = (uint64_t)(secured > connected ? secured : connected);
+    const char *ip = NULL;
+    long port = 0;
+    if (curl_easy_getinfo(easy, CURLINFO_PRIMARY_IP, &ip) == CURLE_OK && !str_empty(ip) &&
+        curl_easy_getinfo(easy, CURLINFO_PRIMARY_PORT, &port) == CURLE_OK && port > 0)
+        snprintf(c.peer, sizeof(c.peer), strchr(ip, ':') != NULL ? "[%s]:%ld" : "%s:%ld", ip, port);
+    (void)curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &os_error);
+    c.os_error = (int)os_error;
+    if (curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &c.verify) != CURLE_OK || c.verify == X509_V_ERR_UNSPECIFIED)
+        c.verify = 0; /* libcurl's value before it has asked */
+    return c;
+}
+
+/* ---- credentials ---- */
+
+static void http_set_credentials(struct http_request *q, const struct http_request_options *o)
+{
+    if (o->bearer_token != NULL) {
+        char *line = mem_join("Authorization: Bearer ", o->bearer_token);
+        q->headers = curl_slist_append(q->headers, line);
+        mem_wipe_free(line);
+        q->proof = mem_strdup(o->bearer_token);
+    } else if (o->basic_user != NULL) {
+        const char *password = o->basic_password != NULL ? o->basic_password : "";
+        curl_easy_setopt(q->easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+        curl_easy_setopt(q->easy, CURLOPT_USERNAME, o->basic_user);
+        curl_easy_setopt(q->easy, CURLOPT_PASSWORD, password);
+        /* As curl sends them. Without the padding, which a page may escape. */
+        char *head = mem_join(o->basic_user, ":"), *both = mem_join(head, password);
+        q->proof = base64_encode(both, strlen(both));
+        q->proof[strcspn(q->proof, "=")] = '\0';
+        mem_wipe_free(head);
+        mem_wipe_free(both);
+    }
+}
+
+static void http_wipe_credentials(struct http_request *q)
+{
+    for (struct curl_slist *h = q->headers; h != NULL; h = h->next)
+        explicit_bzero(h->data, strlen(h->data)); /* the bearer token is among them */
+    if (q->key_pem != NULL)
+        explicit_bzero(q->key_pem, strlen(q->key_pem));
+    mem_wipe_free(q->proof);
+    q->proof = NULL;
+}
+
+/* Puts stars where the server repeats them in what it said: its new length. What is no HTTP API (a debugging page, a proxy)
+ * may repeat the request in its answer, and what a server says of a failure is logged. */
+static size_t http_hide_credentials(const struct http_request *q, char *bytes, size_t len)
+{
+    size_t proof = q->proof != NULL ? strlen(q->proof) : 0;
+    if (proof < PROOF_MIN_BYTES)
+        return len;
+    for (char *at = bytes; (at = memmem(at, len - (size_t)(at - bytes), q->proof, proof)) != NULL; at += STARS) {
+        size_t behind = len - (size_t)(at - bytes) - proof;
+        memset(at, '*', STARS);
+        memmove(at + STARS, at + proof, behind);
+        len -= proof - STARS;
+    }
+    return len;
 }
 
 /* ---- libcurl's callbacks ---- */
@@ -78,32 +197,25 @@ static bool is_quoted(const struct http_request *q, const char *bytes, size_t le
     return status < 200 || status >= 300 || (len > 0 && bytes[0] == '<');
 }
 
-/* The final answer's headers are complete (an empty line) and were not reported yet. */
-static int report_head(struct http_request *q)
-{
-    if (q->head_reported || q->callbacks.on_head == NULL)
-        return 0;
-    struct http_response r;
-    fill_response(q, &r);
-    if (r.status < 200)
-        return 0;
-    q->head_reported = true;
-    /* A stream may last for hours, and other ones be current by then. */
-    if (r.status < 300)
-        http_wipe_credentials(q);
-    return q->callbacks.on_head(q->arg, &r);
-}
-
 static size_t on_header(char *line, size_t one, size_t len, void *arg)
 {
     struct http_request *q = arg;
     (void)one;
-    bool end = len <= 2 && (line[0] == '\r' || line[0] == '\n');
-    if (end && report_head(q) != 0) {
-        q->stopped = true;
-        return CURL_WRITEFUNC_ERROR;
-    }
-    return len;
+    struct http_response r;
+    if (len > 2 || (line[0] != '\r' && line[0] != '\n') || q->head_reported || q->callbacks.on_head == NULL)
+        return len;
+    /* The final answer's headers are complete (an empty line) and were not reported yet. */
+    fill_response(q, &r);
+    if (r.status < 200)
+        return len;
+    q->head_reported = true;
+    /* A stream may last for hours, and other ones be current by then. */
+    if (r.status < 300)
+        http_wipe_credentials(q);
+    if (q->callbacks.on_head(q->arg, &r) == 0)
+        return len;
+    q->stopped = true;
+    return CURL_WRITEFUNC_ERROR;
 }
 
 static size_t on_body(char *bytes, size_t one, size_t len, void *arg)
@@ -152,26 +264,6 @@ static bool is_tls_refusal(CURLcode code)
     }
 }
 
-/* Whether the server can have seen the request at all. */
-static enum http_progress progress_of(struct http_request *q, CURLcode code)
-{
-    if (code == CURLE_OK)
-        return HTTP_ANSWERED;
-    if (q->withheld)
-        return HTTP_NOT_SENT;
-    curl_off_t pretransfer = 0;
-    curl_easy_getinfo(q->easy, CURLINFO_PRETRANSFER_TIME_T, &pretransfer);
-    return pretransfer > 0 ? HTTP_SENT : HTTP_NOT_SENT;
-}
-
-/* A proxy's URL may hold a password, and libcurl shows the whole of one that it cannot use. */
-static const char *http_text_of(const struct http_request *q, CURLcode code)
-{
-    if (q->error_text[0] == '\0')
-        return curl_easy_strerror(code);
-    return str_has_prefix(q->error_text, "Unsupported proxy") ? "the URL of the proxy cannot be used" : q->error_text;
-}
-
 /* libcurl names neither the reason nor, for a unix socket, the place. */
 static void explain_no_connection(struct http_request *q, const char *text, struct error *err)
 {
@@ -190,23 +282,23 @@ static void explain_no_connection(struct http_request *q, const char *text, stru
                   os_error != 0 ? why : "", os_error != 0 ? ")" : "", q->proxy_hint);
 }
 
-static void hide_in_body(struct http_request *q)
-{
-    if (q->body.len == 0 || !is_quoted(q, q->body.data, q->body.len))
-        return;
-    q->body.len = http_hide_credentials(q, q->body.data, q->body.len);
-    q->body.data[q->body.len] = '\0';
-}
-
 void http_request_finished(struct http_request *q, CURLcode code)
 {
     struct http_response r;
     struct error err = {0};
     fill_response(q, &r);
-    r.progress = progress_of(q, code);
+    /* Whether the server can have seen the request at all. */
+    curl_off_t pretransfer = 0;
+    curl_easy_getinfo(q->easy, CURLINFO_PRETRANSFER_TIME_T, &pretransfer);
+    if (code == CURLE_OK)
+        r.progress = HTTP_ANSWERED;
+    else if (q->withheld || pretransfer <= 0)
+        r.progress = HTTP_NOT_SENT;
     q->ended = code;
     if (code != CURLE_OK) {
-        const char *text = http_text_of(q, code);
+        const char *text = q->error_text[0] != '\0' ? q->error_text : curl_easy_strerror(code);
+        if (str_has_prefix(text, "Unsupported proxy")) /* it may hold a password, and libcurl shows the whole of it */
+            text = "the URL of the proxy cannot be used";
         if (q->over_cap)
             error_set(&err, ERROR_INVALID, "%s %s: the answer is larger than %zu bytes", q->method, q->url,
                       q->body.max_bytes);
@@ -227,7 +319,10 @@ void http_request_finished(struct http_request *q, CURLcode code)
             error_set(&err, ERROR_RETRY, "%s %s: %s%s%s", q->method, q->url, text, http_tls_hint(q, code),
                       q->proxy_hint);
     }
-    hide_in_body(q);
+    if (q->body.len > 0 && is_quoted(q, q->body.data, q->body.len)) {
+        q->body.len = http_hide_credentials(q, q->body.data, q->body.len);
+        q->body.data[q->body.len] = '\0';
+    }
     curl_multi_remove_handle(q->http->multi, q->easy);
     q->callbacks.on_done(q->arg, &r, code == CURLE_OK ? NULL : &err);
     http_request_free(q);

@@ -160,4 +160,11 @@ struct http_request *http_start(struct http *http, const struct http_endpoint *e
 /* Ends it now; nothing is called back. NULL is allowed. */
 void http_cancel(struct http_request *request);
 
+/*
+ * libcurl and OpenSSL copy what they are given (user name and password, header lines, keys) and free it as it is. Both
+ * let their user choose how they allocate: what they free, or move when it grows, is overwritten first.
+ * For the whole process, once, before anything else is asked of either library. ERROR_FATAL.
+ */
+int library_memory_wipe(struct error *err) must_check;
+
 #endif

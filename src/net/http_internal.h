@@ -58,12 +58,6 @@ struct http_request {
 void http_request_finished(struct http_request *q, CURLcode code);
 void http_request_free(struct http_request *q);
 
-/* The credentials for it (http_credentials.c): sent, forgotten, and replaced by stars in what the server said: its new
- * length. */
-void http_set_credentials(struct http_request *q, const struct http_request_options *o);
-void http_wipe_credentials(struct http_request *q);
-size_t http_hide_credentials(const struct http_request *q, char *bytes, size_t len) must_check;
-
 /* How the server is trusted and the client's identity (http_tls.c); before the headers are set. -1: an unusable name. */
 int http_set_tls(struct http_request *q, const struct http_tls *tls, struct error *err) must_check;
 /* What a failure of the connection may mean over TLS; "" or text to put behind the reason. */

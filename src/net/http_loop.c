@@ -1,9 +1,12 @@
 /* libcurl's multi_socket interface on libevent: libcurl says which sockets and which timeout it waits for. */
+#include <curl/curl.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/crypto.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
@@ -17,8 +20,8 @@
 #define REAP_US 2000
 
 /* Hands the finished requests to their owners. Owners may start and cancel others: read one message at a time. Many may
- * be finished at once, each with a list to be read: what takes longer goes on in the loop's next turn, so that nobody
- * else waits for all of them. */
+ * be finished at once, each with a list to be read: what takes longer goes on in the loop's next turn, so that no
+ * other part of the daemon waits for all of them. */
 static void http_loop_reap(void *arg)
 {
     struct http *http = arg;
@@ -166,4 +169,38 @@ void http_free(struct http *http)
     free(http->user_agent);
     free(http);
     curl_global_cleanup();
+}
+
+/* ---- memory of the libraries ---- */
+
+/* OpenSSL adds the place in its source, too. */
+static void *crypto_malloc(size_t bytes, const char *file, int line)
+{
+    (void)file;
+    (void)line;
+    return malloc(bytes);
+}
+
+static void *crypto_realloc(void *p, size_t bytes, const char *file, int line)
+{
+    (void)file;
+    (void)line;
+    return mem_wiping_realloc(p, bytes);
+}
+
+static void crypto_free(void *p, const char *file, int line)
+{
+    (void)file;
+    (void)line;
+    mem_wiping_free(p);
+}
+
+int library_memory_wipe(struct error *err)
+{
+    if (CRYPTO_set_mem_functions(crypto_malloc, crypto_realloc, crypto_free) != 1)
+        return error_set(err, ERROR_FATAL, "OpenSSL is in use already: what it frees would not be wiped");
+    if (curl_global_init_mem(CURL_GLOBAL_DEFAULT, malloc, mem_wiping_free, mem_wiping_realloc, strdup, calloc) !=
+        CURLE_OK)
+        return error_set(err, ERROR_FATAL, "libcurl cannot be initialised");
+    return 0;
 }

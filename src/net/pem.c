@@ -13,30 +13,17 @@
 #define KEY_MAX_BITS 8192
 #define DH_MAX_BITS 4096
 
-static void bio_free_ptr(BIO **b)
-{
-    BIO_free(*b);
-}
-
-static void x509_free_ptr(X509 **x)
-{
-    X509_free(*x);
-}
-
-static void key_free_ptr(EVP_PKEY **k)
-{
-    EVP_PKEY_free(*k);
-}
-
-static void context_free_ptr(SSL_CTX **c)
-{
-    SSL_CTX_free(*c);
-}
-
-static void time_free_ptr(ASN1_TIME **t)
-{
-    ASN1_TIME_free(*t);
-}
+/* For cleanup(): what_free_ptr. */
+#define FREE_PTR(what, pointer, free_it)                \
+    static void what##_free_ptr(__typeof__(pointer) *p) \
+    {                                                   \
+        free_it(*p);                                    \
+    }
+FREE_PTR(bio, BIO *, BIO_free)
+FREE_PTR(x509, X509 *, X509_free)
+FREE_PTR(key, EVP_PKEY *, EVP_PKEY_free)
+FREE_PTR(context, SSL_CTX *, SSL_CTX_free)
+FREE_PTR(time, ASN1_TIME *, ASN1_TIME_free)
 
 /* OpenSSL's own word for what just failed. */
 static const char *why(void)
@@ -98,29 +85,22 @@ int pem_check_certificates(const char *pem, struct error *err)
     return read_certificates(pem, &first, err);
 }
 
-/* What libcurl will do with them: this knows what else OpenSSL does not like, such as a short key or an old
- * signature. */
-static int check_use(X509 *x, EVP_PKEY *key, struct error *err)
-{
-    cleanup(context_free_ptr) SSL_CTX *context = SSL_CTX_new(TLS_client_method());
-    if (context != NULL && SSL_CTX_use_certificate(context, x) == 1 && SSL_CTX_use_PrivateKey(context, key) == 1)
-        return 0;
-    return error_set(err, ERROR_FATAL, "OpenSSL does not accept the client certificate: %s", why());
-}
-
 int pem_check_key(const char *key_pem, const char *cert_pem, struct error *err)
 {
     cleanup(bio_free_ptr) BIO *cert_in = pem_reader(cert_pem), *key_in = pem_reader(key_pem);
     cleanup(x509_free_ptr) X509 *x = read_certificate(cert_in);
     cleanup(key_free_ptr) EVP_PKEY *key = PEM_read_bio_PrivateKey(key_in, NULL, no_passphrase, NULL);
+    cleanup(context_free_ptr) SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     int status = 0;
     if (key == NULL)
         status = error_set(err, ERROR_FATAL, "no PEM private key that can be read (one with a passphrase cannot): %s",
                            why());
     else if (x == NULL || X509_check_private_key(x, key) != 1)
         status = error_set(err, ERROR_FATAL, "the private key does not belong to the client certificate");
-    else
-        status = check_use(x, key, err);
+    /* What libcurl will do with them: this knows what else OpenSSL does not like, such as a short key or an old
+     * signature. */
+    else if (context == NULL || SSL_CTX_use_certificate(context, x) != 1 || SSL_CTX_use_PrivateKey(context, key) != 1)
+        status = error_set(err, ERROR_FATAL, "OpenSSL does not accept the client certificate: %s", why());
     ERR_clear_error();
     return status;
 }
@@ -186,16 +166,6 @@ int pem_check_served(const char *pem, struct error *err)
     return status;
 }
 
-static bool certificate_has_serial(const X509 *x, const char *serial)
-{
-    BIGNUM *number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(x), NULL);
-    char *text = number != NULL ? BN_bn2dec(number) : NULL;
-    bool same = text != NULL && str_eq(text, serial);
-    OPENSSL_free(text);
-    BN_free(number);
-    return same;
-}
-
 bool pem_has_serial(const char *pem, const char *serial)
 {
     cleanup(bio_free_ptr) BIO *in = pem_reader(pem);
@@ -204,20 +174,14 @@ bool pem_has_serial(const char *pem, const char *serial)
         cleanup(x509_free_ptr) X509 *x = read_certificate(in);
         if (x == NULL)
             break;
-        found = certificate_has_serial(x, serial);
+        BIGNUM *number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(x), NULL);
+        char *text = number != NULL ? BN_bn2dec(number) : NULL;
+        found = text != NULL && str_eq(text, serial);
+        OPENSSL_free(text);
+        BN_free(number);
     }
     ERR_clear_error();
     return found;
-}
-
-static void certificate_sha1(const X509 *x, char ret[PEM_SHA1_HEX_BYTES])
-{
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned len = 0;
-    size_t written;
-    if (X509_digest(x, EVP_sha1(), digest, &len) != 1 ||
-        OPENSSL_buf2hexstr_ex(ret, PEM_SHA1_HEX_BYTES, &written, digest, len, '\0') != 1)
-        ret[0] = '\0';
 }
 
 struct pem_identity pem_identify(const char *pem)
@@ -228,8 +192,13 @@ struct pem_identity pem_identify(const char *pem)
         cleanup(x509_free_ptr) X509 *x = read_certificate(in);
         if (x == NULL)
             break;
-        if (i.certificates == 0)
-            certificate_sha1(x, i.sha1);
+        unsigned char digest[EVP_MAX_MD_SIZE];
+        unsigned len = 0;
+        size_t written;
+        if (i.certificates == 0 &&
+            (X509_digest(x, EVP_sha1(), digest, &len) != 1 ||
+             OPENSSL_buf2hexstr_ex(i.sha1, PEM_SHA1_HEX_BYTES, &written, digest, len, '\0') != 1))
+            i.sha1[0] = '\0';
     }
     ERR_clear_error();
     return i;

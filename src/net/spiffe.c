@@ -54,12 +54,12 @@ static int64_t now_s(void)
 
 static bool expired(const struct spiffe *s)
 {
-    return spiffe_identity_not_after_s(s->identity) <= now_s();
+    return s->identity->not_after_s <= now_s();
 }
 
 static void end_text(const struct spiffe_identity *i, char text[RFC3339_BYTES])
 {
-    rfc3339_format(spiffe_identity_not_after_s(i) * 1000000, 0, text);
+    rfc3339_format(i->not_after_s * 1000000, 0, text);
 }
 
 /* ---- the identity ---- */
@@ -80,7 +80,7 @@ static void spiffe_on_news(void *arg)
 
 static void await_expiry(struct spiffe *s)
 {
-    int64_t left_s = spiffe_identity_not_after_s(s->identity) - now_s();
+    int64_t left_s = s->identity->not_after_s - now_s();
     timer_set(&s->expiry, left_s <= 0 ? 0 : left_s < TIMER_MAX_MS / 1000 ? (uint64_t)left_s * 1000 : TIMER_MAX_MS);
 }
 
@@ -93,18 +93,18 @@ static void spiffe_use(struct spiffe *s, struct spiffe_identity *fresh)
         return;
     }
     s->identity = s->verification.identity = fresh;
-    s->tls.cert_pem = spiffe_identity_cert_pem(fresh);
-    s->tls.key_pem = spiffe_identity_key_pem(fresh);
-    s->tls.ca_pem = spiffe_identity_bundles_pem(fresh);
+    s->tls.cert_pem = fresh->cert_pem;
+    s->tls.key_pem = fresh->key_pem;
+    s->tls.ca_pem = fresh->bundles_pem;
     const struct spiffe_identity *i = s->identity;
     char end[RFC3339_BYTES];
     end_text(i, end);
-    bool svid = old != NULL && !str_eq(spiffe_identity_cert_pem(old), spiffe_identity_cert_pem(i));
-    bool bundle = old != NULL && !str_eq(spiffe_identity_bundles_pem(old), spiffe_identity_bundles_pem(i));
-    log_info(
-        s->options.log, old == NULL ? "SPIFFE identity received" : "SPIFFE identity renewed; new connections use it",
-        log_str("spiffe_id", spiffe_identity_id(i)), log_str("expires", end),
-        log_if(old != NULL, log_bool("svid_changed", svid)), log_if(old != NULL, log_bool("bundle_changed", bundle)));
+    bool svid = old != NULL && !str_eq(old->cert_pem, i->cert_pem);
+    bool bundle = old != NULL && !str_eq(old->bundles_pem, i->bundles_pem);
+    log_info(s->options.log,
+             old == NULL ? "SPIFFE identity received" : "SPIFFE identity renewed; new connections use it",
+             log_str("spiffe_id", i->id), log_str("expires", end), log_if(old != NULL, log_bool("svid_changed", svid)),
+             log_if(old != NULL, log_bool("bundle_changed", bundle)));
     await_expiry(s);
     settle(s, news);
     spiffe_identity_unref(old);
@@ -165,7 +165,7 @@ static void on_expiry(void *arg)
         return;
     }
     log_error(s->options.log, "X.509 SVID expired; nothing is sent to the Data Plane API until there is a new one",
-              log_str("spiffe_id", spiffe_identity_id(s->identity)), log_str("socket", s->options.socket),
+              log_str("spiffe_id", s->identity->id), log_str("socket", s->options.socket),
               log_str("error", s->problem.kind != ERROR_NONE ? s->problem.message : NULL));
     if (s->request == NULL)
         return;
@@ -269,7 +269,7 @@ int spiffe_usable(const struct spiffe *s, struct error *err)
     return error_set(err, ERROR_RETRY,
                      "the X.509 SVID %s expired at %s, and the SPIFFE Workload API at %s (SPIRE_AGENT_SOCKET) has "
                      "sent no other: %s",
-                     spiffe_identity_id(s->identity), end, s->options.socket, problem);
+                     s->identity->id, end, s->options.socket, problem);
 }
 
 const struct http_tls *spiffe_tls(const struct spiffe *s)
@@ -281,8 +281,8 @@ struct spiffe_state spiffe_state(const struct spiffe *s)
 {
     const struct spiffe_identity *i = s->identity;
     return (struct spiffe_state){.socket = s->options.socket,
-                                 .id = i != NULL ? spiffe_identity_id(i) : NULL,
-                                 .not_after_s = i != NULL ? spiffe_identity_not_after_s(i) : INT64_MAX,
+                                 .id = i != NULL ? i->id : NULL,
+                                 .not_after_s = i != NULL ? i->not_after_s : INT64_MAX,
                                  .peer_id = s->options.peer_id,
                                  .expired = i != NULL && expired(s),
                                  .problem = s->problem.kind != ERROR_NONE ? s->problem.message : NULL};

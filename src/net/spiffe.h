@@ -41,7 +41,7 @@ int spiffe_usable(const struct spiffe *s, struct error *err) must_check;
  * is usable. */
 const struct http_tls *spiffe_tls(const struct spiffe *s);
 
-/* What there is to tell of it. */
+/* What /status and the doctor report of it. */
 struct spiffe_state {
     const char *socket;
     const char *id;      /* NULL: none yet */

@@ -19,18 +19,9 @@ enum { RESPONSE_SVIDS = 1, RESPONSE_FEDERATED = 3 };
 enum { SVID_ID = 1, SVID_CHAIN = 2, SVID_KEY = 3, SVID_BUNDLE = 4 };
 enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 };
 
-struct bundle {
+struct spiffe_bundle {
     char *domain; /* "spiffe://example.org" */
     STACK_OF(X509) * certificates;
-};
-
-struct spiffe_identity {
-    unsigned references;
-    char *id;
-    int64_t not_after_s;
-    struct bundle *bundles; /* the first: our own */
-    size_t bundle_count;
-    char *cert_pem, *key_pem, *bundles_pem;
 };
 
 /* What the SVID of a message is made of, in it. */
@@ -46,20 +37,16 @@ static void stack_free_ptr(STACK_OF(X509) * *s)
     sk_X509_pop_free(*s, X509_free);
 }
 
-static void pkcs8_free_ptr(PKCS8_PRIV_KEY_INFO **p)
-{
-    PKCS8_PRIV_KEY_INFO_free(*p);
-}
-
-static void pkey_free_ptr(EVP_PKEY **k)
-{
-    EVP_PKEY_free(*k);
-}
-
-static void bio_free_ptr(BIO **b)
-{
-    BIO_free(*b);
-}
+/* For cleanup(): what_free_ptr. */
+#define FREE_PTR(what, pointer, free_it)                \
+    static void what##_free_ptr(__typeof__(pointer) *p) \
+    {                                                   \
+        free_it(*p);                                    \
+    }
+FREE_PTR(pkcs8, PKCS8_PRIV_KEY_INFO *, PKCS8_PRIV_KEY_INFO_free)
+FREE_PTR(pkey, EVP_PKEY *, EVP_PKEY_free)
+FREE_PTR(bio, BIO *, BIO_free)
+FREE_PTR(names, GENERAL_NAMES *, GENERAL_NAMES_free)
 
 /* ---- DER and PEM ---- */
 
@@ -85,17 +72,6 @@ static STACK_OF(X509) * read_certificates(const struct protobuf_field *f, const 
     STACK_OF(X509) *ret = list;
     list = NULL;
     return ret;
-}
-
-static EVP_PKEY *read_key(const struct protobuf_field *f, struct error *err)
-{
-    const unsigned char *at = f->data;
-    cleanup(pkcs8_free_ptr) PKCS8_PRIV_KEY_INFO *info = d2i_PKCS8_PRIV_KEY_INFO(NULL, &at, (long)f->len);
-    EVP_PKEY *key = info != NULL && at == f->data + f->len ? EVP_PKCS82PKEY(info) : NULL;
-    ERR_clear_error();
-    if (key == NULL)
-        error_set(err, ERROR_INVALID, "its private key cannot be read: no PKCS#8 in DER form");
-    return key;
 }
 
 static char *take_text(BIO *out)
@@ -139,11 +115,11 @@ static int read_svid(const struct protobuf *outer, const struct protobuf_field *
 }
 
 /* The domain is taken; NULL: it is set later. */
-static struct bundle *add_bundle(struct spiffe_identity *i, char *domain)
+static struct spiffe_bundle *add_bundle(struct spiffe_identity *i, char *domain)
 {
     i->bundles = mem_resize(i->bundles, i->bundle_count + 1, sizeof(i->bundles[0]));
-    struct bundle *b = &i->bundles[i->bundle_count++];
-    *b = (struct bundle){.domain = domain};
+    struct spiffe_bundle *b = &i->bundles[i->bundle_count++];
+    *b = (struct spiffe_bundle){.domain = domain};
     return b;
 }
 
@@ -182,22 +158,12 @@ static int read_federated(const struct protobuf *outer, const struct protobuf_fi
         return -1;
     if (i->bundle_count > DOMAINS_MAX)
         return error_set(err, ERROR_INVALID, "more than %d federated bundles", DOMAINS_MAX);
-    struct bundle *b = add_bundle(i, mem_strndup(id, spiffe_id_domain_len(id)));
+    struct spiffe_bundle *b = add_bundle(i, mem_strndup(id, spiffe_id_domain_len(id)));
     b->certificates = read_certificates(&value, id, err);
     return b->certificates != NULL ? 0 : -1;
 }
 
 /* ---- an identity ---- */
-
-static void write_bundles(struct spiffe_identity *i)
-{
-    cleanup(bio_free_ptr) BIO *out = BIO_new(BIO_s_mem());
-    for (size_t n = 0; n < i->bundle_count; n++) {
-        BIO_printf(out, "# %s\n", i->bundles[n].domain);
-        write_certificates(out, i->bundles[n].certificates);
-    }
-    i->bundles_pem = take_text(out);
-}
 
 static int use_svid(struct spiffe_identity *i, const struct svid *svid, struct error *err)
 {
@@ -205,7 +171,14 @@ static int use_svid(struct spiffe_identity *i, const struct svid *svid, struct e
     if (i->id == NULL)
         return -1;
     cleanup(stack_free_ptr) STACK_OF(X509) *chain = read_certificates(&svid->chain, "its X.509 SVID", err);
-    cleanup(pkey_free_ptr) EVP_PKEY *key = chain != NULL ? read_key(&svid->key, err) : NULL;
+    const unsigned char *at = svid->key.data;
+    cleanup(pkcs8_free_ptr) PKCS8_PRIV_KEY_INFO *info =
+        chain != NULL ? d2i_PKCS8_PRIV_KEY_INFO(NULL, &at, (long)svid->key.len) : NULL;
+    bool whole = info != NULL && at == svid->key.data + svid->key.len;
+    cleanup(pkey_free_ptr) EVP_PKEY *key = whole ? EVP_PKCS82PKEY(info) : NULL;
+    ERR_clear_error();
+    if (chain != NULL && key == NULL)
+        error_set(err, ERROR_INVALID, "its private key cannot be read: no PKCS#8 in DER form");
     i->bundles[0].domain = mem_strndup(i->id, spiffe_id_domain_len(i->id));
     if (key != NULL)
         i->bundles[0].certificates = read_certificates(&svid->bundle, "its trust bundle", err);
@@ -265,7 +238,12 @@ struct spiffe_identity *spiffe_identity_parse(const char *message, size_t len, s
         error_prefix(err, "the SPIFFE Workload API's answer cannot be used");
         return NULL;
     }
-    write_bundles(i);
+    cleanup(bio_free_ptr) BIO *out = BIO_new(BIO_s_mem());
+    for (size_t n = 0; n < i->bundle_count; n++) {
+        BIO_printf(out, "# %s\n", i->bundles[n].domain);
+        write_certificates(out, i->bundles[n].certificates);
+    }
+    i->bundles_pem = take_text(out);
     return i;
 }
 
@@ -291,42 +269,12 @@ void spiffe_identity_unref(struct spiffe_identity *i)
     free(i);
 }
 
-const char *spiffe_identity_id(const struct spiffe_identity *i)
-{
-    return i->id;
-}
-
-int64_t spiffe_identity_not_after_s(const struct spiffe_identity *i)
-{
-    return i->not_after_s;
-}
-
-const char *spiffe_identity_cert_pem(const struct spiffe_identity *i)
-{
-    return i->cert_pem;
-}
-
-const char *spiffe_identity_key_pem(const struct spiffe_identity *i)
-{
-    return i->key_pem;
-}
-
-const char *spiffe_identity_bundles_pem(const struct spiffe_identity *i)
-{
-    return i->bundles_pem;
-}
-
 bool spiffe_identity_same(const struct spiffe_identity *a, const struct spiffe_identity *b)
 {
     return str_eq(a->cert_pem, b->cert_pem) && str_eq(a->key_pem, b->key_pem) && str_eq(a->bundles_pem, b->bundles_pem);
 }
 
 /* ---- a server ---- */
-
-static void names_free_ptr(GENERAL_NAMES **n)
-{
-    GENERAL_NAMES_free(*n);
-}
 
 char *spiffe_id_of_certificate(const X509 *x, struct error *err)
 {
@@ -348,18 +296,7 @@ char *spiffe_id_of_certificate(const X509 *x, struct error *err)
     return read_id(&text, "the URI in its certificate", err);
 }
 
-/* What an X.509 SVID may not be (sections 4.1 to 4.3). */
-static int check_leaf(X509 *x, struct error *err)
-{
-    uint32_t flags = X509_get_extension_flags(x), usage = X509_get_key_usage(x); /* all ones where there is none */
-    if ((flags & EXFLAG_CA) != 0)
-        return error_set(err, ERROR_INVALID, "its certificate is that of a CA: expected that of a workload");
-    if ((flags & EXFLAG_KUSAGE) != 0 && (usage & (KU_KEY_CERT_SIGN | KU_CRL_SIGN)) != 0)
-        return error_set(err, ERROR_INVALID, "its certificate's key may sign others: expected that of a workload");
-    return 0;
-}
-
-static const struct bundle *bundle_of(const struct spiffe_identity *i, const char *id)
+static const struct spiffe_bundle *bundle_of(const struct spiffe_identity *i, const char *id)
 {
     size_t len = spiffe_id_domain_len(id);
     for (size_t n = 0; n < i->bundle_count; n++)
@@ -369,10 +306,10 @@ static const struct bundle *bundle_of(const struct spiffe_identity *i, const cha
 }
 
 /* The one to verify that ID by, where it may be the server's at all; NULL: *err says why not. */
-static const struct bundle *bundle_for(const struct spiffe_identity *i, const char *peer_id, const char *id,
-                                       struct error *err)
+static const struct spiffe_bundle *bundle_for(const struct spiffe_identity *i, const char *peer_id, const char *id,
+                                              struct error *err)
 {
-    const struct bundle *b = bundle_of(i, id);
+    const struct spiffe_bundle *b = bundle_of(i, id);
     if (peer_id != NULL && !str_eq(id, peer_id)) {
         error_set(err, ERROR_INVALID, "its SPIFFE ID is %s: expected %s (SPIFFE_PEER_ID)", id, peer_id);
         return NULL;
@@ -393,27 +330,29 @@ static const struct bundle *bundle_for(const struct spiffe_identity *i, const ch
     return b;
 }
 
-static int check_chain(const struct bundle *b, X509_STORE_CTX *context, const char *id, struct error *err)
-{
-    X509_STORE_CTX_set0_trusted_stack(context, b->certificates);
-    X509_STORE_CTX_set_flags(context, X509_V_FLAG_PARTIAL_CHAIN); /* a bundle may hold an intermediate CA */
-    if (X509_verify_cert(context) == 1)
-        return 0;
-    return error_set(err, ERROR_INVALID, "the certificate of %s is not trusted by the bundle of %s: %s", id, b->domain,
-                     X509_verify_cert_error_string(X509_STORE_CTX_get_error(context)));
-}
-
 int spiffe_identity_verify(const struct spiffe_identity *i, const char *peer_id, X509_STORE_CTX *context,
                            struct error *err)
 {
     X509 *leaf = X509_STORE_CTX_get0_cert(context);
     X509_STORE_CTX_set_error(context, X509_V_ERR_APPLICATION_VERIFICATION);
     cleanup(mem_free_ptr) char *id = leaf != NULL ? spiffe_id_of_certificate(leaf, err) : NULL;
-    if (id == NULL || check_leaf(leaf, err) != 0)
+    if (id == NULL)
         return -1;
-    const struct bundle *b = bundle_for(i, peer_id, id, err);
+    /* What an X.509 SVID may not be (sections 4.1 to 4.3). */
+    uint32_t flags = X509_get_extension_flags(leaf),
+             usage = X509_get_key_usage(leaf); /* all ones where there is none */
+    if ((flags & EXFLAG_CA) != 0)
+        return error_set(err, ERROR_INVALID, "its certificate is that of a CA: expected that of a workload");
+    if ((flags & EXFLAG_KUSAGE) != 0 && (usage & (KU_KEY_CERT_SIGN | KU_CRL_SIGN)) != 0)
+        return error_set(err, ERROR_INVALID, "its certificate's key may sign others: expected that of a workload");
+    const struct spiffe_bundle *b = bundle_for(i, peer_id, id, err);
     if (b == NULL)
         return -1;
     X509_STORE_CTX_set_error(context, X509_V_OK);
-    return check_chain(b, context, id, err);
+    X509_STORE_CTX_set0_trusted_stack(context, b->certificates);
+    X509_STORE_CTX_set_flags(context, X509_V_FLAG_PARTIAL_CHAIN); /* a bundle may hold an intermediate CA */
+    if (X509_verify_cert(context) == 1)
+        return 0;
+    return error_set(err, ERROR_INVALID, "the certificate of %s is not trusted by the bundle of %s: %s", id, b->domain,
+                     X509_verify_cert_error_string(X509_STORE_CTX_get_error(context)));
 }

@@ -12,9 +12,22 @@
 
 #include "base/error.h"
 
-struct spiffe_identity; /* is not changed after it was made, and is shared by all requests that began with it */
-struct x509_st;         /* OpenSSL's X509 */
+struct spiffe_bundle;
+struct x509_st; /* OpenSSL's X509 */
 struct x509_store_ctx_st;
+
+/* Is not changed after it was made, and is shared by all requests that began with it. */
+struct spiffe_identity {
+    char *id;
+    int64_t not_after_s; /* of the SVID */
+    /* PEM texts for libcurl, as long as the identity is there. The bundles are those of all trust domains together: for
+     * noticing a change, not to verify by. */
+    char *cert_pem, *key_pem, *bundles_pem;
+    /* private to spiffe_identity.c */
+    unsigned references;
+    struct spiffe_bundle *bundles; /* the first: of its own trust domain */
+    size_t bundle_count;
+};
 
 /* The first SVID of the message, which is the default one, with its bundle and the federated ones. ERROR_INVALID where
  * anything of it cannot be used. */
@@ -22,14 +35,6 @@ struct spiffe_identity *spiffe_identity_parse(const char *message, size_t len, s
 struct spiffe_identity *spiffe_identity_ref(struct spiffe_identity *i) must_check;
 void spiffe_identity_unref(struct spiffe_identity *i); /* the last one wipes the key; NULL is allowed */
 
-const char *spiffe_identity_id(const struct spiffe_identity *i);
-int64_t spiffe_identity_not_after_s(const struct spiffe_identity *i); /* of the SVID */
-
-/* PEM texts for libcurl, as long as the identity is there. The bundles are those of all trust domains together: for
- * noticing a change, not to verify by. */
-const char *spiffe_identity_cert_pem(const struct spiffe_identity *i);
-const char *spiffe_identity_key_pem(const struct spiffe_identity *i);
-const char *spiffe_identity_bundles_pem(const struct spiffe_identity *i);
 bool spiffe_identity_same(const struct spiffe_identity *a, const struct spiffe_identity *b);
 
 /* In place of OpenSSL's verification of a server: its ID is peer_id, or, NULL, any one of the daemon's own trust domain, and its

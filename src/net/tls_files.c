@@ -55,28 +55,23 @@ static int blame(const struct source *s, struct error *err)
     return error_prefix(err, "%s %s", s->name, s->path != NULL ? s->path : "given inline");
 }
 
-static int read_file(const struct source *s, char **ret_pem, struct secret_stamp *ret_stamp, struct error *err)
-{
-    cleanup(secret_file_fini) struct secret_file file;
-    if (secret_file_read(s->path, MAX_PEM_BYTES, &file, err) != 0)
-        return error_prefix(err, "%s", s->name);
-    if (strlen(file.text) != file.len)
-        return error_set(err, ERROR_INVALID, "%s %s: contains a NUL byte, so it is not PEM", s->name, s->path);
-    *ret_pem = mem_strdup(file.text);
-    *ret_stamp = file.stamp;
-    return 0;
-}
-
 /* *ret is to be freed in either case. */
 static int read_set(const struct tls_files *t, struct set *ret, struct error *err)
 {
     *ret = (struct set){0};
     for (int i = 0; i < PARTS; i++) {
         const struct source *s = &t->sources[i];
-        if (s->path == NULL)
+        if (s->path == NULL) {
             ret->pem[i] = mem_strdup(s->text);
-        else if (read_file(s, &ret->pem[i], &ret->stamps[i], err) != 0)
-            return -1;
+            continue;
+        }
+        cleanup(secret_file_fini) struct secret_file file;
+        if (secret_file_read(s->path, MAX_PEM_BYTES, &file, err) != 0)
+            return error_prefix(err, "%s", s->name);
+        if (strlen(file.text) != file.len)
+            return error_set(err, ERROR_INVALID, "%s %s: contains a NUL byte, so it is not PEM", s->name, s->path);
+        ret->pem[i] = mem_strdup(file.text);
+        ret->stamps[i] = file.stamp;
     }
     return 0;
 }
@@ -113,7 +108,7 @@ static void tls_files_use(struct tls_files *t, struct set *fresh)
 
 /* ---- life ---- */
 
-static void source_init(struct source *to, const struct tls_source *from)
+static void tls_source_copy(struct source *to, const struct tls_source *from)
 {
     to->name = mem_strdup(from->name);
     to->text = mem_strdup(from->text);
@@ -124,9 +119,9 @@ struct tls_files *tls_files_new(const struct tls_files_options *o, struct error 
 {
     struct tls_files *t = mem_alloc(sizeof(*t));
     t->peer = mem_strdup(o->peer);
-    source_init(&t->sources[CA], &o->ca);
-    source_init(&t->sources[CERT], &o->cert);
-    source_init(&t->sources[KEY], &o->key);
+    tls_source_copy(&t->sources[CA], &o->ca);
+    tls_source_copy(&t->sources[CERT], &o->cert);
+    tls_source_copy(&t->sources[KEY], &o->key);
     t->tls.server_name = t->server_name = mem_strdup(o->server_name);
     t->tls.insecure = o->insecure;
     t->trouble.period_ms = TROUBLE_LOG_PERIOD_MS;
@@ -164,59 +159,41 @@ static bool is_same_file(const struct tls_files *t, const struct secret_stamp *s
     return true;
 }
 
-static bool tls_files_same_text(const struct set *a, const struct set *b)
-{
-    for (int i = 0; i < PARTS; i++)
-        if (!str_eq(a->pem[i], b->pem[i]))
-            return false;
-    return true;
-}
-
-static int tls_files_refuse(struct tls_files *t, const struct set *fresh, const struct error *why)
-{
-    t->refused = true;
-    t->refused_why = *why;
-    memcpy(t->refused_stamps, fresh->stamps, sizeof(t->refused_stamps));
-    return -1;
-}
-
 /* Renewed, unchanged after all, or refused. */
-static int read_again(struct tls_files *t, bool *ret_renewed, struct error *err)
-{
-    cleanup(set_fini) struct set fresh;
-    struct error why = {0};
-    if (read_set(t, &fresh, err) != 0)
-        return -1;
-    if (tls_files_same_text(&fresh, &t->used)) {
-        memcpy(t->used.stamps, fresh.stamps, sizeof(t->used.stamps));
-        return 0;
-    }
-    if (check_set(t, &fresh, &why) != 0) {
-        if (err != NULL)
-            *err = why;
-        return tls_files_refuse(t, &fresh, &why);
-    }
-    tls_files_use(t, &fresh);
-    *ret_renewed = true;
-    return 0;
-}
-
 int tls_files_refresh(struct tls_files *t, bool *ret_renewed, struct error *err)
 {
-    bool renewed = false;
-    int status = 0;
-    if (!is_same_file(t, t->used.stamps)) {
-        if (t->refused && is_same_file(t, t->refused_stamps)) {
-            if (err != NULL)
-                *err = t->refused_why;
-            return -1;
-        }
-        t->refused = false;
-        status = read_again(t, &renewed, err);
+    bool changed = !is_same_file(t, t->used.stamps), renewed = false;
+    struct error why = {0};
+    if (changed && t->refused && is_same_file(t, t->refused_stamps)) {
+        if (err != NULL)
+            *err = t->refused_why;
+        return -1;
     }
-    if (status == 0 && ret_renewed != NULL)
+    if (changed) {
+        cleanup(set_fini) struct set fresh;
+        t->refused = false;
+        if (read_set(t, &fresh, err) != 0)
+            return -1;
+        bool same = true;
+        for (int i = 0; i < PARTS; i++)
+            same = same && str_eq(fresh.pem[i], t->used.pem[i]);
+        if (same) {
+            memcpy(t->used.stamps, fresh.stamps, sizeof(t->used.stamps));
+        } else if (check_set(t, &fresh, &why) != 0) {
+            if (err != NULL)
+                *err = why;
+            t->refused = true;
+            t->refused_why = why;
+            memcpy(t->refused_stamps, fresh.stamps, sizeof(t->refused_stamps));
+            return -1;
+        } else {
+            tls_files_use(t, &fresh);
+            renewed = true;
+        }
+    }
+    if (ret_renewed != NULL)
         *ret_renewed = renewed;
-    return status;
+    return 0;
 }
 
 int tls_files_set_pair(struct tls_files *t, const char *cert_pem, const char *key_pem, struct error *err)

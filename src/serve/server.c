@@ -1,5 +1,6 @@
 #include "serve/server.h"
 
+#include <errno.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
@@ -7,6 +8,10 @@
 #include <event2/http_struct.h>
 #include <event2/keyvalq_struct.h>
 #include <event2/listener.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -17,11 +22,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "host/timer.h"
-#include "serve/answer.h"
-#include "serve/listen.h"
+#include "net/digest.h"
 #include "report/metrics.h"
 #include "serve/status_feed.h"
-#include "serve/web_page.h"
 
 #define MAX_CONNECTIONS 64
 #define MAX_HEADER_BYTES 8192
@@ -38,6 +41,7 @@
 
 #define EXPOSITION "text/plain; version=0.0.4; charset=utf-8"
 #define HTML "text/html; charset=utf-8"
+#define TEXT "text/plain; charset=utf-8"
 #define JSON "application/json"
 #define EVENT_STREAM "text/event-stream"
 #define STREAM_RETRY_S "30"
@@ -72,7 +76,7 @@ struct server {
     struct server_callbacks callbacks;
     void *arg;
     struct status_feed *feed; /* NULL: no status page */
-    struct web_page page;
+    char *page_policy;        /* Content-Security-Policy of the status page */
     uint16_t port;
     unsigned max_connections;
     uint64_t request_ms;
@@ -85,26 +89,93 @@ struct server {
     struct log_limit full_limit, pause_limit;
 };
 
+/* ---- the socket ---- */
+
+/* Short: connections beyond our own limit wait here. */
+#define BACKLOG 64
+
+/* -1 with errno set. */
+static int open_one(int family, const struct sockaddr *address, socklen_t len, bool both_families)
+{
+    int on = 1, off = 0;
+    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    /* A restart must not wait for the last one's connections to leave TIME_WAIT. */
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+        (both_families && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) != 0) ||
+        bind(fd, address, len) != 0 || listen(fd, BACKLOG) != 0) {
+        int saved = errno;
+        close(fd);
+        errno = saved;
+        return -1;
+    }
+    return fd;
+}
+
+/* What an operator can do about it. */
+static const char *listen_advice(int error)
+{
+    switch (error) {
+    case EADDRINUSE:
+        return "; another process has that port: stop it, or choose another with LISTEN_ADDRESS";
+    case EACCES:
+        return "; ports below 1024 need CAP_NET_BIND_SERVICE: choose another with LISTEN_ADDRESS";
+    case EADDRNOTAVAIL:
+        return "; no interface of this machine has that address: choose another with LISTEN_ADDRESS";
+    default:
+        return "";
+    }
+}
+
+/* host "": every address of both families, or of IPv4 where the machine has no IPv6; a name: the first of its addresses
+ * that works. Returns the descriptor; -1: ERROR_FATAL naming the address. */
+static int listen_open(const char *host, uint16_t port, struct error *err)
+{
+    struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM}, *list = NULL;
+    bool v6 = strchr(host, ':') != NULL;
+    char service[8];
+    int fd = -1;
+    if (str_empty(host)) {
+        const struct sockaddr_in6 six = {
+            .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = IN6ADDR_ANY_INIT};
+        const struct sockaddr_in four = {
+            .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_ANY)}};
+        fd = open_one(AF_INET6, (const struct sockaddr *)&six, sizeof(six), true);
+        if (fd < 0 && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL))
+            fd = open_one(AF_INET, (const struct sockaddr *)&four, sizeof(four), false);
+    } else {
+        snprintf(service, sizeof(service), "%u", port);
+        int failed = getaddrinfo(host, service, &hints, &list);
+        if (failed != 0)
+            return error_set(err, ERROR_FATAL, "cannot listen on %s:%u: %s; see LISTEN_ADDRESS", host, port,
+                             gai_strerror(failed));
+        for (const struct addrinfo *a = list; a != NULL && fd < 0; a = a->ai_next)
+            fd = open_one(a->ai_family, a->ai_addr, a->ai_addrlen, false);
+    }
+    int saved = errno;
+    if (list != NULL)
+        freeaddrinfo(list);
+    errno = saved; /* for %m */
+    if (fd < 0)
+        return error_set(err, ERROR_FATAL, "cannot listen on %s%s%s:%u: %m%s", v6 ? "[" : "", host, v6 ? "]" : "", port,
+                         listen_advice(saved));
+    return fd;
+}
+
+/* The port it got; 0: none. */
+static uint16_t listen_port(int fd)
+{
+    struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
+    socklen_t len = sizeof(address);
+    if (getsockname(fd, (struct sockaddr *)&address, &len) != 0)
+        return 0;
+    if (address.ss_family == AF_INET6)
+        return ntohs(((const struct sockaddr_in6 *)&address)->sin6_port);
+    return address.ss_family == AF_INET ? ntohs(((const struct sockaddr_in *)&address)->sin_port) : 0;
+}
+
 /* ---- connections ---- */
-
-static bool was_given_up(const struct connection *c)
-{
-    void *evhttps_own = NULL;
-    bufferevent_getcb(c->bev, NULL, NULL, NULL, &evhttps_own);
-    return evhttps_own == NULL;
-}
-
-static void cut_off_when_late(struct server *s, struct connection *c, uint64_t now_ms)
-{
-    uint64_t limit_ms = s->request_ms;
-    if (s->count >= s->max_connections)
-        limit_ms /= c->asked ? CROWDED_PART : CROWDED_IDLE_PART;
-    if (c->cut_off || c->streams || now_ms - c->accepted_ms < limit_ms)
-        return;
-    log_debug(s->log, "closing an HTTP connection that took too long", log_int("limit_ms", limit_ms));
-    shutdown(bufferevent_getfd(c->bev), SHUT_RDWR);
-    c->cut_off = true;
-}
 
 static void server_release(struct connection *c)
 {
@@ -117,14 +188,23 @@ static void sweep(struct server *s)
 {
     uint64_t now_ms = clock_mono_ms();
     for (struct connection **at = &s->connections, *c; (c = *at) != NULL;) {
-        if (was_given_up(c)) {
+        void *evhttps_own = NULL;
+        bufferevent_getcb(c->bev, NULL, NULL, NULL, &evhttps_own);
+        if (evhttps_own == NULL) { /* given up */
             *at = c->next;
             s->count--;
             server_release(c);
             continue;
         }
-        cut_off_when_late(s, c, now_ms);
         at = &c->next;
+        uint64_t limit_ms = s->request_ms;
+        if (s->count >= s->max_connections)
+            limit_ms /= c->asked ? CROWDED_PART : CROWDED_IDLE_PART;
+        if (c->cut_off || c->streams || now_ms - c->accepted_ms < limit_ms)
+            continue;
+        log_debug(s->log, "closing an HTTP connection that took too long", log_int("limit_ms", limit_ms));
+        shutdown(bufferevent_getfd(c->bev), SHUT_RDWR);
+        c->cut_off = true;
     }
 }
 
@@ -206,7 +286,7 @@ static void pause_accepting(struct server *s)
         close(fd);
 }
 
-/* Fires beside libevent's own event, before or after it. */
+/* Fires in addition to libevent's own event, before or after it. */
 static void on_announced(evutil_socket_t fd, short what, void *arg)
 {
     struct server *s = arg;
@@ -222,6 +302,81 @@ static void on_accept_failed(struct evconnlistener *listener, void *evhttps_own)
 {
     (void)evhttps_own;
     evconnlistener_disable(listener);
+}
+
+/* ---- the status page ---- */
+
+/* status.html, one file in the binary as it is. What it shows comes from other servers: the policy lets its own style and
+ * script run, by their hashes, and nothing else, and lets it fetch from here alone.
+ * The assembler reads the file, which the Makefile knows, from the root of the tree, where all compilers run. */
+__asm__(".pushsection .rodata\n"
+        "web_page_html:\n"
+        ".incbin \"src/serve/status.html\"\n"
+        ".byte 0\n"
+        ".popsection\n");
+extern const char web_page_html[] __attribute__((visibility("hidden")));
+
+/* Of what stands between the first <tag> and its end, which is what a browser hashes. */
+static void page_hash(const char *html, const char *tag, char ret[DIGEST_SHA256_TEXT_BYTES])
+{
+    cleanup(mem_free_ptr) char *open = mem_printf("<%s>", tag), *close = mem_printf("</%s>", tag);
+    const char *from = strstr(html, open);
+    const char *to = from != NULL ? strstr(from, close) : NULL;
+    if (to == NULL)
+        abort(); /* the page was built without its style or script */
+    from += strlen(open);
+    digest_sha256(from, (size_t)(to - from), ret);
+}
+
+/* ---- answers: whole, with the same headers each time, and without the body for HEAD ---- */
+
+static void answer_add_headers(struct evhttp_request *req, const char *type)
+{
+    struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
+    evhttp_add_header(headers, "Content-Type", type);
+    evhttp_add_header(headers, "Cache-Control", "no-store");
+    evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
+    evhttp_add_header(headers, "Cross-Origin-Resource-Policy", "same-origin");
+    evhttp_add_header(headers, "Connection", "close");
+}
+
+static struct evbuffer *answer_content(void)
+{
+    struct evbuffer *content = evbuffer_new();
+    if (content == NULL)
+        abort(); /* out of memory */
+    return content;
+}
+
+static bool answer_is_head(const struct evhttp_request *req)
+{
+    return evhttp_request_get_command(req) == EVHTTP_REQ_HEAD;
+}
+
+/* Takes over content. */
+static void answer_with(struct evhttp_request *req, int status, const char *type, struct evbuffer *content)
+{
+    size_t len = evbuffer_get_length(content);
+    cleanup(mem_free_ptr) char *length = mem_printf("%zu", len);
+    if (answer_is_head(req) && evbuffer_drain(content, len) != 0)
+        abort();
+    answer_add_headers(req, type);
+    evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Length", length);
+    evhttp_send_reply(req, status, NULL, content);
+    evbuffer_free(content);
+}
+
+static void answer(struct evhttp_request *req, int status, const char *type, const char *body, size_t len)
+{
+    struct evbuffer *content = answer_content();
+    if (evbuffer_add(content, body, len) != 0)
+        abort(); /* out of memory */
+    answer_with(req, status, type, content);
+}
+
+static void answer_text(struct evhttp_request *req, int status, const char *text)
+{
+    answer(req, status, TEXT, text, strlen(text));
 }
 
 /* ---- requests ---- */
@@ -253,9 +408,13 @@ static void metrics(struct server *s, struct evhttp_request *req)
 static void page(struct server *s, struct evhttp_request *req)
 {
     struct evbuffer *content = answer_content();
-    if (evbuffer_add_reference(content, s->page.html, s->page.len, NULL, NULL) != 0)
+    struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
+    if (evbuffer_add_reference(content, web_page_html, strlen(web_page_html), NULL, NULL) != 0)
         abort(); /* out of memory */
-    web_page_add_headers(&s->page, evhttp_request_get_output_headers(req));
+    evhttp_add_header(headers, "Content-Security-Policy", s->page_policy);
+    evhttp_add_header(headers, "X-Frame-Options", "DENY"); /* for browsers that do not know frame-ancestors */
+    evhttp_add_header(headers, "Referrer-Policy", "no-referrer");
+    evhttp_add_header(headers, "Cross-Origin-Opener-Policy", "same-origin");
     answer_with(req, 200, HTML, content);
 }
 
@@ -306,11 +465,6 @@ static const struct route {
     {"/status/stream", SERVER_PAGE, stream},
 };
 
-static bool server_has(const struct server *s, enum server_part part)
-{
-    return part == SERVER_PAGE ? s->feed != NULL : s->callbacks.parts == 0 || (s->callbacks.parts & part) != 0;
-}
-
 #define PATHS "/healthz and /livez (alive), /readyz (in sync), /metrics (Prometheus)"
 #define PATHS_OF_STATUS_PAGE ", / (status page), /status (JSON), /status/stream (the same, live)"
 
@@ -324,7 +478,9 @@ static void on_request(struct evhttp_request *req, void *arg)
     const char *path = uri != NULL ? evhttp_uri_get_path(uri) : NULL;
     enum evhttp_cmd_type method = evhttp_request_get_command(req);
     for (size_t i = 0; i < array_len(routes); i++) {
-        if (!str_eq(path, routes[i].path) || !server_has(s, routes[i].part))
+        bool served = routes[i].part == SERVER_PAGE ? s->feed != NULL
+                                                    : s->callbacks.parts == 0 || (s->callbacks.parts & routes[i].part);
+        if (!str_eq(path, routes[i].path) || !served)
             continue;
         if (method == EVHTTP_REQ_GET || method == EVHTTP_REQ_HEAD) {
             routes[i].serve(s, req);
@@ -387,7 +543,14 @@ struct server *server_new(struct event_base *base, const char *host, uint16_t po
     timer_init(&s->pause, base, on_pause_over, s);
     if (callbacks->status != NULL) {
         s->feed = status_feed_new(base, callbacks->status, arg);
-        web_page_init(&s->page);
+        char style[DIGEST_SHA256_TEXT_BYTES], script[DIGEST_SHA256_TEXT_BYTES];
+        page_hash(web_page_html, "style", style);
+        page_hash(web_page_html, "script", script);
+        s->page_policy =
+            mem_printf("default-src 'none'; style-src 'sha256-%s'; script-src 'sha256-%s'; connect-src 'self'; "
+                       "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+                       "require-trusted-types-for 'script'",
+                       style, script);
     }
     if (start_http(s, fd, err) != 0) {
         server_free(s);
@@ -411,7 +574,7 @@ void server_free(struct server *s)
     }
     timer_fini(&s->sweep);
     timer_fini(&s->pause);
-    web_page_fini(&s->page);
+    free(s->page_policy);
     free(s);
 }
 

@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "host/timer.h"
-#include "serve/answer.h"
 
 #define PACE_MS 1000
 #define REFRESH_MS 2000
@@ -83,13 +82,6 @@ static void add_document(struct document *d, struct evbuffer *to)
         abort(); /* out of memory */
 }
 
-static bool status_feed_is_news(const struct document *old, const struct document *d)
-{
-    size_t len = d->text.len - d->news_at;
-    return old == NULL || old->text.len - old->news_at != len ||
-           memcmp(old->text.data + old->news_at, d->text.data + d->news_at, len) != 0;
-}
-
 static void status_feed_build(struct status_feed *f)
 {
     struct document *d = mem_alloc(sizeof(*d));
@@ -97,7 +89,10 @@ static void status_feed_build(struct status_feed *f)
     d->refs = 1;
     buf_init(&d->text, 0);
     f->fill(f->arg, &d->text, &d->news_at);
-    f->id += status_feed_is_news(f->current, d);
+    const struct document *old = f->current;
+    size_t len = d->text.len - d->news_at;
+    f->id += old == NULL || old->text.len - old->news_at != len ||
+             memcmp(old->text.data + old->news_at, d->text.data + d->news_at, len) != 0;
     document_unref(f->current);
     f->current = d;
     f->built_ms = clock_mono_ms();
@@ -157,8 +152,8 @@ static void send_chunk(const struct stream *s, struct evbuffer *chunk)
 
 static void send_document(struct stream *s, const char *before)
 {
-    struct evbuffer *chunk = answer_content();
-    if (evbuffer_add_printf(chunk, "%sid: %llu\ndata: ", before, (unsigned long long)s->feed->id) < 0)
+    struct evbuffer *chunk = evbuffer_new();
+    if (chunk == NULL || evbuffer_add_printf(chunk, "%sid: %llu\ndata: ", before, (unsigned long long)s->feed->id) < 0)
         abort(); /* out of memory */
     add_document(s->feed->current, chunk);
     if (evbuffer_add(chunk, "\n\n", 2) != 0)
@@ -192,8 +187,8 @@ static void on_beat(void *arg)
     for (struct stream *s = LIST_FIRST(&f->streams); s != NULL; s = LIST_NEXT(s, entry)) {
         if (!status_feed_is_drained(s))
             continue;
-        struct evbuffer *chunk = answer_content();
-        if (evbuffer_add_printf(chunk, "event: beat\ndata: %llu\n\n", (unsigned long long)f->id) < 0)
+        struct evbuffer *chunk = evbuffer_new();
+        if (chunk == NULL || evbuffer_add_printf(chunk, "event: beat\ndata: %llu\n\n", (unsigned long long)f->id) < 0)
             abort(); /* out of memory */
         send_chunk(s, chunk);
     }

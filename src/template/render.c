@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "host/child.h"
-#include "host/limits.h"
 #include "host/sandbox.h"
 #include "settings/settings.h"
 #include "template/objects.h"

@@ -27,7 +27,7 @@ static int decoded_answer(const struct kube_resource *of, bool list, const char 
 {
     struct kube_answer answer;
     struct kube_list_meta meta = {0};
-    kube_answer_init(&answer, of, list, 0);
+    kube_answer_init(&answer, of, list);
     int result = kube_answer_head(&answer, type) == KUBE_NOT_READABLE
                      ? error_set(err, ERROR_INVALID, "%s is not read", type)
                      : kube_answer_feed(&answer, buf_str(body), body->len, text_on_event, out, err);

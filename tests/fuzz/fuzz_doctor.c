@@ -2,8 +2,8 @@
 #include <stddef.h>
 
 #include "haproxy/dataplane/about.h"
-#include "kube/access_review.h"
-#include "net/proxy_talk.h"
+#include "kube/discovery.h"
+#include "net/proxy_probe.h"
 #include "base/mem.h"
 #include "cli/doctor/doctor_connection.h"
 #include "cli/doctor/doctor_local.h"

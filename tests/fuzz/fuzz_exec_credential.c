@@ -1,6 +1,6 @@
 /* Whatever a credential plugin prints: whole credentials that can go into a header, or an error with a text. */
 #include "settings/kubeconfig/kubeconfig.h"
-#include "kube/exec_credential.h"
+#include "kube/exec_plugin.h"
 #include "fuzz.h"
 
 static void check_answer(const struct exec_answer *a)

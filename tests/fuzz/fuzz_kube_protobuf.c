@@ -30,7 +30,7 @@ static int answer(const struct kube_resource *of, bool list, const char *bytes, 
     struct kube_answer a;
     struct kube_list_meta meta = {0};
     int result = 0;
-    kube_answer_init(&a, of, list, 0);
+    kube_answer_init(&a, of, list);
     check(kube_answer_head(&a, "application/vnd.kubernetes.protobuf;stream=watch") == KUBE_PROTOBUF);
     for (size_t at = 0; result == 0 && at < len; at += chunk) {
         size_t n = len - at < chunk ? len - at : chunk;

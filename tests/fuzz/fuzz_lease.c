@@ -25,7 +25,7 @@ static void event(const char *json, size_t len)
     int result = kube_decode_event(&kube_leases, copy, len, &e, &err);
     free(copy); /* nothing may point into it */
     check(result == 0 || (err.kind == ERROR_INVALID && err.message[0] != '\0'));
-    check(!lease_event_is_free(&e) || e.type == KUBE_DELETED || (e.object != NULL && e.name != NULL));
+    check(!lease_is_free(e.object) || (e.object != NULL && e.name != NULL));
     kube_event_fini(&e);
 }
 

@@ -13,7 +13,7 @@ static int on_message(void *arg, const char *message, size_t len, struct error *
     struct spiffe_identity *i = spiffe_identity_parse(message, len, &why);
     (void)err;
     check(len <= CAP && (i != NULL || (why.kind == ERROR_INVALID && why.message[0] != '\0')));
-    check(i == NULL || spiffe_id_problem(spiffe_identity_id(i)) == NULL);
+    check(i == NULL || spiffe_id_problem(i->id) == NULL);
     spiffe_identity_unref(i);
     ++*count;
     return 0;

@@ -8,7 +8,7 @@ RUNS = "configuration/target_runs.c"
 BY_RUNTIME_FILE = "configuration/target_runtime.c"
 RESTORE = "configuration/target_restore.c"
 RETRY = "configuration/retry.c"
-ANNOTATE = "kube/annotate.c"
+ANNOTATE = "kube/writer.c"
 REPORT = "daemon/config/config_report.c"
 OPERATOR = "daemon/config/config_report.c"
 FILES_OF_TARGET = "configuration/target_files.c"
@@ -292,10 +292,10 @@ room("configuration, certificates that are known", ("test_storage_known",), (
 room("configuration, what is told of it", ("test_annotate", "test_config_report"), (
     Mutant("annotations of others are overwritten", ANNOTATE, '        json_put_text(doc, holder, "resourceVersion", version);\n', ""),
     Mutant("a ConfigMap is annotated", ANNOTATE, 'version != NULL ? "metadata" : "data"', '"metadata"'),
-    Mutant("a conflict is no conflict", ANNOTATE, "r->status == 409 ? ANNOTATE_CONFLICT :", ""),
-    Mutant("a right that is missing comes with time", ANNOTATE, "r->status == 403 ? ANNOTATE_DENIED :", ""),
-    Mutant("any answer is a success", ANNOTATE, "r->status >= 200 && r->status <= 202", "r->status >= 200"),
-    Mutant("credentials are kept", ANNOTATE, "    kube_client_note_answer(a->client, r, failure);\n", ""),
+    Mutant("a conflict is no conflict", ANNOTATE, "status == 409 ? ANNOTATE_CONFLICT :", ""),
+    Mutant("a right that is missing comes with time", ANNOTATE, "status == 403 ? ANNOTATE_DENIED :", ""),
+    Mutant("any answer is a success", "kube/client.c", "r->status < 200 || r->status > 202", "r->status < 200"),
+    Mutant("credentials are kept", "kube/client.c", "    kube_client_note_answer(c, r, failure);\n", ""),
     Mutant("a request outlives its annotator", ANNOTATE, "    http_cancel(a->request);\n", ""),
     Mutant("applied by one is applied", REPORT, "bool applied = trouble == NULL && running == targets;", "bool applied = trouble == NULL && running > 0;"),
     Mutant("unchanged is not running", REPORT, "config_report_count(r, CONFIGURATION_APPLIED) + config_report_count(r, CONFIGURATION_UNCHANGED)", "config_report_count(r, CONFIGURATION_APPLIED)"),

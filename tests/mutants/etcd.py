@@ -2,11 +2,11 @@
 
 from .mutant import Mutant, room
 
-CALL = "etcd/call.c"
-TOKEN = "etcd/token.c"
+CALL = "etcd/client.c"
+TOKEN = "etcd/client.c"
 REFUSAL = "etcd/refusal.c"
 CODEC = "etcd/codec.c"
-LINE = "etcd/codec_watch.c"
+LINE = CODEC
 MACHINE = "etcd/watch_machine.c"
 STREAM = "etcd/watch_stream.c"
 WATCH = "etcd/watch.c"
@@ -18,8 +18,8 @@ room("etcd calls", ("test_etcd_codec", "test_etcd_client"), (
     Mutant("a write that something else took for good is sent elsewhere", CALL, "trouble || (unknown && status < 300)", "trouble"),
     Mutant("an endpoint that refuses does not answer", CALL, "    if (!unknown && !not_now && !trouble)\n", "    if (false)\n"),
     Mutant("a write goes by a connection that was kept", CALL, ".new_connection = call->kind->once", ".new_connection = false"),
-    Mutant("a silent endpoint takes all the time", CALL, "o->total_timeout_ms = call->kind->once ? left : o->connect_timeout_ms;",
-           "o->total_timeout_ms = left;"),
+    Mutant("a silent endpoint takes all the time", CALL, "o.total_timeout_ms = call->kind->once ? left : o.connect_timeout_ms;",
+           "o.total_timeout_ms = left;"),
     Mutant("nobody waits for a leader", CALL, "call->passing = call->passing || trouble || not_now;", ""),
     Mutant("a token is fetched for ever", CALL, "        call->renewed_token = true;\n", ""),
     Mutant("what one said for good beats that another was not there", CALL, "if (call->why.kind != ERROR_RETRY)",
@@ -33,7 +33,7 @@ room("etcd calls", ("test_etcd_codec", "test_etcd_client"), (
     Mutant("authentication that came on is not noticed", TOKEN, "        c->auth_off = false;\n", ""),
     Mutant("that there are no users is logged each time", TOKEN, "    c->auth_off_logged = true;\n", ""),
     Mutant("one code of gRPC is enough", REFUSAL, "    if (!known(message, ret))\n", ""),
-    Mutant("unavailable is for good", REFUSAL, "code >= 13 && code <= 15", "code == 13 || code == 15"),
+    Mutant("unavailable is for good", REFUSAL, "grpc_code >= 13 && grpc_code <= 15", "grpc_code == 13 || grpc_code == 15"),
     Mutant("a page of a proxy that has trouble is for good", REFUSAL, "status >= 500 ? ETCD_REFUSED_UNSURE :", "false ? ETCD_REFUSED_UNSURE :"),
     Mutant("a prefix ends at itself", CODEC, "    end[end_len - 1]++;\n", ""),
     Mutant("a prefix of bytes that cannot grow ends early", CODEC, "        end_len--;\n", "        break;\n"),
@@ -41,23 +41,23 @@ room("etcd calls", ("test_etcd_codec", "test_etcd_client"), (
     Mutant("a number begins with a blank", CODEC, "    if (!digit ||", "    if ("),
     Mutant("a number is larger than it can be", CODEC, " || errno != 0)", ")"),
     Mutant("an answer needs no revision", CODEC, "return *ret > 0 ? 0 :", "return true ? 0 :"),
-    Mutant("a key may be empty", CODEC, "if (ret->key_len == 0)", "if (false)"),
-    Mutant("a lease without a number is one", "etcd/codec_lease.c", "if (*ret_id == 0 || *ret_ttl_s <= 0)", "if (*ret_ttl_s <= 0)"),
+    Mutant("a key may be empty", CODEC, "else if (rc == 0 && ret->key_len == 0)", "else if (false)"),
+    Mutant("a lease without a number is one", CODEC, "if (*ret_id == 0 || *ret_ttl_s <= 0)", "if (*ret_ttl_s <= 0)"),
 ))
 room("etcd watches", ("test_etcd_watch_machine", "test_etcd_watch"), (
     Mutant("a check is asked of others", CALL, "return call->only_one ? 1 : ", "return "),
-    Mutant("an event of another kind is a put", LINE, "if (!ret->deleted && type[0] != '\\0' &&", "if (false &&"),
-    Mutant("a deletion is a put", LINE, 'ret->deleted = strcmp(type, "DELETE") == 0;', 'ret->deleted = false && strcmp(type, "") == 0;'),
+    Mutant("an event of another kind is a put", LINE, "if (!deleted && type[0] != '\\0' &&", "if (false &&"),
+    Mutant("a deletion is a put", LINE, 'bool deleted = strcmp(type, "DELETE") == 0;', 'bool deleted = false && strcmp(type, "") == 0;'),
     Mutant("the last line is lost where it has no end", STREAM, "if (s->status == 200 && s->line.len > 0) {", "if (false) {"),
     Mutant("a line that is too long is only a lost stream", STREAM, "    s->over_cap = true;\n", ""),
-    Mutant("two lines are one", STREAM, "        if (end != NULL)\n            clear_line(s);\n", ""),
+    Mutant("two lines are one", STREAM, "(s->line.size > KEEP_BYTES ? buf_fini : buf_clear)(&s->line);", ";"),
     Mutant("pieces of a batch are told one by one", WATCH, "if (!m->fragment && w->batch.count > 0)", "if (w->batch.count > 0)"),
     Mutant("what came of a stream that ended is told behind another's", WATCH, "    etcd_watch_message_fini(&w->batch);\n    etcd_watch_stream_fini",
            "    etcd_watch_stream_fini"),
-    Mutant("a callback that stops a watch is not heard", WATCH, "i < array_len(table) && w->turn == turn;", "i < array_len(table);"),
+    Mutant("a callback that stops a watch is not heard", WATCH, "bit <= actions && w->turn == turn;", "bit <= actions;"),
     Mutant("a check goes on when its stream is gone", WATCH, "    etcd_call_cancel(w->check);\n", ""),
     Mutant("the same endpoint again", WATCH, "w->endpoint = (w->endpoint + 1) % count;", "w->endpoint = w->endpoint % count;"),
-    Mutant("the state is told again and again", WATCH, "bool news = w->told != TOLD_CONNECTED;", "bool news = true;"),
+    Mutant("the state is told again and again", WATCH, "news = w->reported != REPORTED_CONNECTED;", "news = true;"),
     Mutant("progress is not kept", MACHINE, "    case ETCD_WATCH_PROGRESS:\n        heard(m, e->revision);\n", "    case ETCD_WATCH_PROGRESS:\n"),
     Mutant("the last event comes twice", MACHINE, "        m->next = revision + 1;\n    if (m->missing", "        m->next = revision;\n    if (m->missing"),
     Mutant("a revision goes back", MACHINE, "    if (revision >= m->next)\n", ""),

@@ -4,7 +4,7 @@ from .mutant import Mutant, room
 
 CORRELATOR = "report/event_correlator.c"
 EVENTS = "daemon/events.c"
-WRITER = "kube/event_writer.c"
+WRITER = "kube/writer.c"
 
 room("events", ("test_event_correlator", "test_events", "test_events_about", "test_events_trouble", "test_event_writer", "test_event_object"), (
     Mutant("every Event is sent", CORRELATOR, "    if (b->credit_ms < c->refill_ms)\n        return false;\n", ""),
@@ -38,7 +38,7 @@ room("events", ("test_event_correlator", "test_events", "test_events_about", "te
     Mutant("a combined one does not say so", EVENTS, 'c->combined ? COMBINED : ""', '""'),
     Mutant("a lost answer makes it gone", WRITER, "return again ? EVENT_LATER : EVENT_EXISTS;", "return EVENT_LATER;"),
     Mutant("one that is gone is refused", WRITER, "return again ? EVENT_GONE : EVENT_REFUSED;", "return EVENT_REFUSED;"),
-    Mutant("a refused token stays", WRITER, "kube_client_note_answer(w->client, r, err);", ";"),
+    Mutant("a refused token stays", "kube/client.c", "    kube_client_note_answer(c, r, failure);\n", ""),
 ))
 room("journal", ("test_engine_history",), (
     Mutant("a trouble fills the journal", "haproxy/instance_report.c",

@@ -59,7 +59,7 @@ room("lease", ("test_lease_machine", "test_lease"), (
     Mutant("unknown members of the spec are lost", LEASE, "if (!yyjson_mut_is_obj(spec))", "if (true)"),
     Mutant("numbers of others lose digits", LEASE, "parse(read_json, len, YYJSON_READ_NUMBER_AS_RAW, err)", "parse(read_json, len, 0, err)"),
     Mutant("any JSON is a Lease", LEASE, 'if (!yyjson_equals_str(yyjson_obj_get(root, "kind"), "Lease"))', "if (false)"),
-    Mutant("a huge duration wraps", LEASE, "json_get_int(of, key, 0, INT32_MAX, 0, &n, err)", "json_get_int(of, key, 0, INT64_MAX, 0, &n, err)"),
-    Mutant("an event with a holder is a hint", LEASE, "(l != NULL && l->holder[0] == '\\0');", "l != NULL;"),
+    Mutant("a huge duration wraps", LEASE, "\"leaseDurationSeconds\", 0, INT32_MAX, 0, &duration_s, err)", "\"leaseDurationSeconds\", 0, INT64_MAX, 0, &duration_s, err)"),
+    Mutant("an event with a holder is a hint", LEASE, "return l != NULL && l->holder[0] == '\\0';", "return l != NULL;"),
     Mutant("the version that was read is written, not the one that is meant", LEASE, 'lease_put_text(doc, yyjson_mut_obj_get(root, "metadata"), "resourceVersion", l->version);', ""),
 ))

@@ -190,6 +190,6 @@ room("local, single entries of a map", ("test_map_commands",), (
     Mutant("entries are never sorted", MAP, "    if (!sorted)\n", "    if (false)\n"),
 ))
 room("local, who a certificate is", ("test_pem",), (
-    Mutant("the last certificate is the first", PEM, "        if (i.certificates == 0)\n            certificate_sha1(x, i.sha1);", "        certificate_sha1(x, i.sha1);"),
-    Mutant("a certificate has no digest", PEM, "            certificate_sha1(x, i.sha1);", "            i.sha1[0] = '\\0';"),
+    Mutant("the last certificate is the first", PEM, "        if (i.certificates == 0 &&", "        if ("),
+    Mutant("a certificate has no digest", PEM, "(X509_digest(x, EVP_sha1(), digest, &len) != 1 ||", "(true ||"),
 ))

@@ -31,8 +31,8 @@ room("exclusions", ("test_node_rules", "test_decode_node"), (
     Mutant("a node that is deleted is not excluded", "kube/decode/decode_node.c", "n->excluded_by |= node_excluded_by(EXCLUDED_BY_DELETION, NULL);", ";"),
 ))
 room("sinks", ("test_informer_resource",), (
-    Mutant("what cannot be read is not kept", INFORMER, "        i->sink.keep(i->sink.arg, e->name);\n", "        ;\n"),
-    Mutant("a list that was cut stays open", INFORMER, "        i->sink.abort(i->sink.arg);\n", "        ;\n"),
-    Mutant("a sink is not told to forget", INFORMER, "    i->sink.forget(i->sink.arg);\n", ""),
+    Mutant("what cannot be read is not kept", INFORMER, "SINK_KEEP : SINK_REMOVE", "SINK_REMOVE : SINK_REMOVE"),
+    Mutant("a list that was cut stays open", INFORMER, "        informer_sink_take(i, SINK_ABORT, NULL, NULL);\n", "        ;\n"),
+    Mutant("a sink is not told to forget", INFORMER, "    informer_sink_take(i, SINK_FORGET, NULL, NULL);\n", ""),
     Mutant("a namespace is not asked for", INFORMER, 'options->namespace != NULL ? options->namespace : ""', '"other"'),
 ))

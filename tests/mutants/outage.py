@@ -28,8 +28,8 @@ room("outage", ("test_outage", "test_informer_log"), (
     Mutant("others wait for ever", OUTAGE, "    if (log_limit_pass_message(&o->heard, now_ms, words, &held_back))\n        o->heard_ms", "    o->heard_ms"),
     Mutant("others share a hang", OUTAGE, "if (words == NULL || !str_has_prefix(words, \": HTTP \"))", "if (words == NULL)"),
     Mutant("each watch says the same", INFORMER, "if (kube_outage_is_shared(l->outage, w->detail, now_ms)) {", "if (kube_outage_is_shared(l->outage, w->detail, now_ms) && w == NULL) {"),
-    Mutant("a cut is said before the next request", INFORMER, "if (first && is_cut(w->reason)) {", "if (first && is_cut(\"\")) {"),
-    Mutant("a cut is never said", INFORMER, "if (first && is_cut(w->reason)) {", "if (is_cut(w->reason)) {"),
+    Mutant("a cut is said before the next request", INFORMER, "if (first && (str_eq(w->reason, \"lost\") || str_eq(w->reason, \"closed\"))) {", "if (false) {"),
+    Mutant("a cut is never said", INFORMER, "if (first && (str_eq(w->reason, \"lost\")", "if ((str_eq(w->reason, \"lost\")"),
 ))
 room("health", ("test_doctor_health", "test_served"), (
     Mutant("who is up is named", HEALTH, "if (is == NULL || !runtime_fails_check(is))", "if (is == NULL)"),

@@ -8,7 +8,7 @@ NOTES = "services/option.c"
 PRINT = "services/print.c"
 MAP = "services/print.c"
 BINDS = "haproxy/cfg/binds.c"
-DECODE = "kube/decode/decode_annotated.c"
+DECODE = "kube/decode/decode_service.c"
 PORTS = "settings/annotated.c"
 
 room("services: options", ("test_service_option",), (
@@ -85,7 +85,7 @@ room("services: plan", ("test_services_plan",), (
     Mutant("certificates are verified by nobody", PRINT, "o->backends_verify ? ", "false ? "),
 ))
 room("services: decoded", ("test_decode_annotated",), (
-    Mutant("annotations of others are kept", DECODE, "if (p->list[i] != NULL && str_has_prefix(name, p->list[i]))", "if (p->list[i] != NULL)"),
+    Mutant("annotations of others are kept", DECODE, "kept = kept || (p->list[k] != NULL && str_has_prefix(name, p->list[k]));", "kept = kept || p->list[k] != NULL;"),
     Mutant("a value may be longer", DECODE, "> VALUE_MAX_BYTES)", "> VALUE_MAX_BYTES + 1)"),
     Mutant("a NUL cuts a value", DECODE, "if (strlen(yyjson_get_str(value)) != yyjson_get_len(value))", "if (false)"),
     Mutant("a time that is none is taken", DECODE, "if (created != NULL && rfc3339_parse(created, &s->created_us) != 0)", "if (created != NULL && rfc3339_parse(created, &s->created_us) > 0)"),

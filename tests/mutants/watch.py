@@ -3,10 +3,8 @@
 from .mutant import Mutant, room
 
 WATCH = "kube/watch.c"
-RULES = "kube/watch_rules.c"
-REQUEST = "kube/watch_request.c"
 
-FORGET = "[WATCH_EVENT_FORGET]   = {on_forget, "
+FORGET = "[WATCH_EVENT_FORGET]   = {on_forget,      "
 
 room("watch machine", ("test_watch_table", "test_watch", "test_watch_time", "test_watch_pairs"), (
     Mutant("timeoutSeconds is longer than asked for", WATCH, "% (most - least + 1)", "% (most + 1)"),
@@ -19,7 +17,7 @@ room("watch machine", ("test_watch_table", "test_watch", "test_watch_time", "tes
     Mutant("contact is back again and again", WATCH, "    if (w->contact)\n        return 0;\n", ""),
     Mutant("a huge Retry-After is waited for", WATCH, "if (retry_after_ms > WATCH_MAX_RETRY_AFTER_MS)", "if (false)"),
     Mutant("a short Retry-After shortens the backoff", WATCH,
-           "return retry_after_ms > 0 && (uint64_t)retry_after_ms > wait ?", "return retry_after_ms > 0 ?"),
+           "bool longer = retry_after_ms > 0 && (uint64_t)retry_after_ms > wait;", "bool longer = retry_after_ms > 0;"),
     Mutant("a wait for a list ends in a watch", WATCH, "w->wait_for_watch = watch;", "w->wait_for_watch = true;"),
     Mutant("a wait for a watch ends in a list", WATCH, "w->wait_for_watch = watch;", "w->wait_for_watch = false;"),
     Mutant("streaming lists are tried once more", WATCH, "++w->cut_streams >= WATCH_STREAMING_TRIES", "++w->cut_streams > WATCH_STREAMING_TRIES"),
@@ -52,9 +50,9 @@ room("watch machine", ("test_watch_table", "test_watch", "test_watch_time", "tes
     Mutant("a good answer does not make a 401 the first again", WATCH, "    w->credentials_refused = false;\n", ""),
     Mutant("a good answer leaves the refusal standing", WATCH, "    note_refusal(w, 0, now_ms);\n", ""),
     Mutant("bytes are no sign of life", WATCH, "    (void)e;\n    w->last_byte_ms = now_ms;\n", "    (void)e;\n"),
-    Mutant("a watch that spoke is called mute", WATCH, "w->state == WATCH_WATCHING && !w->spoke ?", "w->state == WATCH_WATCHING ?"),
+    Mutant("a watch that spoke is called mute", WATCH, "watching && !w->spoke ?", "watching ?"),
     Mutant("a watch from a version of the future waits for ever", WATCH,
-           "w->state == WATCH_WATCHING && !w->spoke ? TROUBLE_MUTE : TROUBLE_SILENT;", "TROUBLE_SILENT;"),
+           "watching && !w->spoke ? TROUBLE_MUTE : TROUBLE_SILENT;", "TROUBLE_SILENT;"),
     Mutant("a quiet watch never proves contact", WATCH, "        actions = contact_back(w);\n", "        ;\n"),
     Mutant("an object without a version empties ours", WATCH, "if (str_empty(version) || str_eq(to, version))", "if (version == NULL || str_eq(to, version))"),
     Mutant("that streaming lists failed is not remembered", WATCH, "    if (w->paged) /*", "    if (false) /*"),
@@ -82,25 +80,27 @@ room("watch machine", ("test_watch_table", "test_watch", "test_watch_time", "tes
     Mutant("no connection is taken for a lost one", WATCH, "TROUBLE_NO_CREDENTIALS : TROUBLE_UNREACHABLE, e", "TROUBLE_NO_CREDENTIALS : TROUBLE_LOST, e"),
     Mutant("credentials that are not there yet are a server that is not", WATCH,
            "e->status == 401 ? TROUBLE_NO_CREDENTIALS : TROUBLE_UNREACHABLE", "TROUBLE_UNREACHABLE"),
-    Mutant("a cache that is emptied while it watches is not listed", WATCH, FORGET + "on_forget,           on_forget,   on_forget, ", FORGET + "on_forget,           on_forget,   nothing, "),
+    Mutant("a cache that is emptied while it watches is not listed", WATCH, FORGET + "on_forget,           on_forget,         on_forget, ", FORGET + "on_forget,           on_forget,         nothing, "),
     Mutant("a cache that is emptied while it lists in pages is not listed", WATCH, FORGET + "on_forget,           on_forget,", FORGET + "on_forget,           nothing,"),
     Mutant("a cache that is emptied while a list streams is not listed", WATCH, FORGET + "on_forget, ", FORGET + "nothing, "),
     Mutant("a cache that is emptied while it is stopped is taken for complete", WATCH, "[WATCH_EVENT_FORGET]   = {on_forget,", "[WATCH_EVENT_FORGET]   = {nothing,"),
     Mutant("the half list of a cache that is emptied stays open", WATCH, "WATCH_CANCEL | (is_list(w->state) ? WATCH_REPLACE_ABORT : 0);", "WATCH_CANCEL;"),
     Mutant("the request of a cache that is emptied goes on beside the next", WATCH, "WATCH_CANCEL | (is_list(w->state) ? WATCH_REPLACE_ABORT : 0);", "(is_list(w->state) ? WATCH_REPLACE_ABORT : 0);"),
     Mutant("why there is no list yet is lost with the cache", WATCH, "    w->wait_for_watch = false;\n", "    w->wait_for_watch = false;\n    w->detail[0] = '\\0';\n"),
-    Mutant("a page that ends a stream leaves it under way", WATCH, "on_misfit,           on_page,     on_misfit, ", "nothing,             on_page,     nothing, "),
-    Mutant("objects of a stream in a list are nothing", WATCH, "on_initial_object,   on_misfit,", "on_initial_object,   nothing,"),
-    Mutant("a version that is too old is watched again", RULES, '"resourceVersion is too old",              L,   W,   R}', '"resourceVersion is too old",              L,   W,   A}'),
-    Mutant("a mute watch is begun from the same version", RULES, '"headers, then no data",                   P,   L,   R}', '"headers, then no data",                   P,   L,   A}'),
-    Mutant("a refused streaming list never becomes pages", RULES, '"request refused",                         P,   L,   RL}', '"request refused",                         L,   L,   RL}'),
-    Mutant("what cannot be read is watched again", RULES, '"unreadable data",                         T,   L,   R}', '"unreadable data",                         T,   L,   A}'),
-    Mutant("a list that expires is begun again with pages", RULES, '"resourceVersion is too old",              L,   W,   R}', '"resourceVersion is too old",              L,   L,   R}'),
-    Mutant("410 is any answer", RULES, "    case 410:\n        return TROUBLE_EXPIRED;\n", ""),
-    Mutant("Expired without its number is not known", RULES, 'str_eq(e->reason, "Expired") || ', ""),
-    Mutant("any 504 is about a version", RULES, "return e->status == 504 && e->too_large ?", "return e->status == 504 ?"),
-    Mutant("the next page is the first again", REQUEST, '"%slimit=%u&continue=%s", w->path, w->page_size, token', '"%slimit=%u&continue=", w->path, w->page_size'),
-    Mutant("streams that send no bookmarks are called silent", REQUEST, "if (w->bookmarks_seen)", "if (true)"),
-    Mutant("nobody wakes up to see that a quiet watch is in contact", REQUEST, "return w->contact ? due :", "return true ? due :"),
-    Mutant("a list in pages has no end of its time", REQUEST, "w->state == WATCH_LISTING ? w->deadlines.list_ms :", "w->state == WATCH_LISTING ? w->deadlines.list_ms * 100 :"),
+    Mutant("a page that ends a stream leaves it under way", WATCH, "on_misfit,           on_page,           on_misfit, ", "nothing,             on_page,           nothing, "),
+    Mutant("objects of a stream in a list are nothing", WATCH, "on_listed_object,    on_misfit,", "on_listed_object,    nothing,"),
+    Mutant("changes alone are listed first", WATCH, "    if (w->changes_only) {", "    if (false) {"),
+    Mutant("a hint that is denied is asked for again and again", WATCH, "if (w->changes_only && w->denied_status != 0)", "if (false)"),
+    Mutant("a version that is too old is watched again", WATCH, '"resourceVersion is too old",              L,   W,   R}', '"resourceVersion is too old",              L,   W,   A}'),
+    Mutant("a mute watch is begun from the same version", WATCH, '"headers, then no data",                   P,   L,   R}', '"headers, then no data",                   P,   L,   A}'),
+    Mutant("a refused streaming list never becomes pages", WATCH, '"request refused",                         P,   L,   RL}', '"request refused",                         L,   L,   RL}'),
+    Mutant("what cannot be read is watched again", WATCH, '"unreadable data",                         T,   L,   R}', '"unreadable data",                         T,   L,   A}'),
+    Mutant("a list that expires is begun again with pages", WATCH, '"resourceVersion is too old",              L,   W,   R}', '"resourceVersion is too old",              L,   L,   R}'),
+    Mutant("410 is any answer", WATCH, "    case 410:\n        return TROUBLE_EXPIRED;\n", ""),
+    Mutant("Expired without its number is not known", WATCH, 'str_eq(e->reason, "Expired") || ', ""),
+    Mutant("any 504 is about a version", WATCH, "return e->status == 504 && e->too_large ?", "return e->status == 504 ?"),
+    Mutant("the next page is the first again", WATCH, '"%slimit=%u&continue=%s", w->path, w->page_size, token', '"%slimit=%u&continue=", w->path, w->page_size'),
+    Mutant("streams that send no bookmarks are called silent", WATCH, "if (w->bookmarks_seen)", "if (true)"),
+    Mutant("nobody wakes up to see that a quiet watch is in contact", WATCH, "return w->contact ? due :", "return true ? due :"),
+    Mutant("a list in pages has no end of its time", WATCH, "w->state == WATCH_LISTING ? w->deadlines.list_ms :", "w->state == WATCH_LISTING ? w->deadlines.list_ms * 100 :"),
 ))

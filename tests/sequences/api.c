@@ -68,6 +68,7 @@ void api_init(struct api *a, struct world *w, size_t number)
     local_init(a);
     running_load(&a->running, &a->on_disk);
     a->pid = 100;
+    a->outcomes[++a->reload_number] = 's'; /* HAProxy was loaded by it once, before the daemon came */
     a->pid_since_us = w->now_us;
     a->window_us = w->now_us;
 }

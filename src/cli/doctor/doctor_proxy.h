@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "net/proxy_talk.h"
+#include "net/proxy_probe.h"
 
 struct settings;
 struct doctor_section;

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "daemon/leadership.h"
 #include "settings/settings.h"
-#include "kube/access_review.h"
+#include "kube/discovery.h"
 #include "cli/doctor/doctor_report.h"
 #include "template/pods.h"
 

@@ -15,7 +15,7 @@
 #include "daemon/config/config_source.h"
 #include "daemon/events.h"
 #include "host/timer.h"
-#include "kube/annotate.h"
+#include "kube/writer.h"
 #include "kube/client.h"
 #include "model/objects.h"
 #include "report/history.h"

@@ -18,50 +18,40 @@ static void secret_source_drop(struct secret_source *s)
 
 /* ---- the informer's sink ---- */
 
-static void secret_sink_begin(void *arg)
-{
-    ((struct secret_source *)arg)->seen = false;
-}
-
-static bool secret_sink_put(void *arg, void *object)
+static bool secret_source_take(void *arg, const struct sink_change *change, size_t *ret_count)
 {
     struct secret_source *s = arg;
-    struct secret_object *o = object;
-    bool same = s->object != NULL && o->version != NULL && str_eq(s->object->version, o->version);
-    s->seen = true;
-    secret_source_drop(s);
-    s->object = o;
-    return !same;
-}
-
-static bool secret_sink_remove(void *arg, const char *name)
-{
-    (void)name;
-    secret_source_drop(arg);
-    return true;
-}
-
-static void secret_sink_keep(void *arg, const char *name)
-{
-    (void)name;
-    ((struct secret_source *)arg)->seen = true;
-}
-
-/* Of abort and forget: what is known stays until there is another list. */
-static void secret_sink_nothing(void *arg)
-{
-    (void)arg;
-}
-
-static bool secret_sink_end(void *arg, size_t *ret_count)
-{
-    struct secret_source *s = arg;
-    bool changed = !s->synced || (!s->seen && s->object != NULL);
-    if (!s->seen)
+    struct secret_object *o = change->object;
+    switch (change->step) {
+    case SINK_BEGIN:
+        s->seen = false;
+        return false;
+    case SINK_PUT: {
+        bool same = s->object != NULL && o->version != NULL && str_eq(s->object->version, o->version);
+        s->seen = true;
         secret_source_drop(s);
-    s->synced = true;
-    *ret_count = s->object != NULL ? 1 : 0;
-    return changed;
+        s->object = o;
+        return !same;
+    }
+    case SINK_REMOVE:
+        secret_source_drop(s);
+        return true;
+    case SINK_KEEP:
+        s->seen = true;
+        return false;
+    case SINK_END: {
+        bool changed = !s->synced || (!s->seen && s->object != NULL);
+        if (!s->seen)
+            secret_source_drop(s);
+        s->synced = true;
+        *ret_count = s->object != NULL ? 1 : 0;
+        return changed;
+    }
+    case SINK_ABORT: /* what is known stays until there is another list */
+    case SINK_FORGET:
+        break;
+    }
+    return false;
 }
 
 /* ---- the informer's callbacks, from inside libcurl's ---- */
@@ -88,14 +78,7 @@ struct secret_source *secret_source_new(struct event_base *base, struct kube_cli
                                         void *arg)
 {
     struct secret_source *s = mem_alloc(sizeof(*s));
-    const struct informer_sink sink = {.arg = s,
-                                       .begin = secret_sink_begin,
-                                       .put = secret_sink_put,
-                                       .remove = secret_sink_remove,
-                                       .keep = secret_sink_keep,
-                                       .abort = secret_sink_nothing,
-                                       .end = secret_sink_end,
-                                       .forget = secret_sink_nothing};
+    const struct informer_sink sink = {.take = secret_source_take, .arg = s};
     s->callback = changed;
     s->arg = arg;
     s->keeps_past = options->keeps_past;

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "etcd/client.h"
-#include "host/name.h"
+#include "host/process.h"
 #include "host/timer.h"
 #include "net/tls_files.h"
 #include "settings/settings.h"

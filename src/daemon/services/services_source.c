@@ -23,7 +23,7 @@
 #include "host/timer.h"
 #include "json/write.h"
 #include "kube/client.h"
-#include "kube/decode/decode_annotated.h"
+#include "kube/resource.h"
 #include "model/service_slices.h"
 #include "report/checks.h"
 #include "report/telemetry.h"
@@ -516,6 +516,32 @@ static void services_on_object(void *arg, const char *cause, uint64_t received_u
     services_is_changed(s);
 }
 
+static bool take_slices(void *arg, const struct sink_change *change, size_t *ret_count)
+{
+    struct service_slices *to = arg;
+    switch (change->step) {
+    case SINK_BEGIN:
+        service_slices_begin(to);
+        return false;
+    case SINK_PUT:
+        return service_slices_put(to, change->object);
+    case SINK_REMOVE:
+        return service_slices_delete(to, change->name);
+    case SINK_KEEP:
+        service_slices_keep(to, change->name);
+        return false;
+    case SINK_ABORT:
+        service_slices_abort(to);
+        return false;
+    case SINK_END:
+        return service_slices_end(to, ret_count);
+    case SINK_FORGET:
+        service_slices_forget(to);
+        return false;
+    }
+    return false;
+}
+
 static void services_on_nodes(void *arg, const char *cause, uint64_t received_us)
 {
     struct services_source *s = arg;
@@ -625,14 +651,7 @@ struct services_source *services_source_new(const struct services_source_options
     s->prefixes = (struct annotated_prefixes){{SERVICES_OWN_PREFIX, s->prefix_dot}};
     s->resource = kube_annotated_services(&s->prefixes);
     s->of_slices = service_slices_new();
-    const struct informer_sink sink = {.arg = s->of_slices,
-                                       .begin = service_slices_begin,
-                                       .put = service_slices_put,
-                                       .remove = service_slices_delete,
-                                       .keep = service_slices_keep,
-                                       .abort = service_slices_abort,
-                                       .end = service_slices_end,
-                                       .forget = service_slices_forget};
+    const struct informer_sink sink = {.take = take_slices, .arg = s->of_slices};
     const struct informer_options watches[WATCHED] = {
         [SERVICES] = {.resource = &s->resource, .label_selector = settings->services_label},
         [NODES] = {.resource = &kube_nodes, .label_selector = settings->nodes_watched},

@@ -44,39 +44,6 @@ static void sink_see(struct namespace_sink *s, const char *name)
     (void)cache_put(s->seen, seen);
 }
 
-static void sink_begin(void *arg)
-{
-    struct namespace_sink *s = arg;
-    sink_forget_seen(s);
-    s->seen = cache_new(&seen_record);
-}
-
-/* At once, within a list, too: it is how the object is now. */
-static bool sink_put(void *arg, void *object)
-{
-    struct namespace_sink *s = arg;
-    sink_see(s, record_name(object));
-    return cache_put(s->to, object);
-}
-
-static bool sink_remove(void *arg, const char *name)
-{
-    struct namespace_sink *s = arg;
-    if (s->seen != NULL)
-        (void)cache_delete(s->seen, name);
-    return cache_delete(s->to, name);
-}
-
-static void sink_keep(void *arg, const char *name)
-{
-    sink_see(arg, name);
-}
-
-static void sink_abort(void *arg)
-{
-    sink_forget_seen(arg);
-}
-
 static void sweep_one(void *arg, const void *object)
 {
     struct sweep *w = arg;
@@ -105,22 +72,41 @@ static bool sink_sweep(struct namespace_sink *s)
     return w.gone_count > 0;
 }
 
-static bool sink_end(void *arg, size_t *ret_count)
+static bool namespace_sink_take(void *arg, const struct sink_change *change, size_t *ret_count)
 {
     struct namespace_sink *s = arg;
-    bool changed = sink_sweep(s) || !s->synced;
-    s->synced = true;
-    sink_forget_seen(s);
-    *ret_count = s->count;
-    return changed;
-}
-
-static void sink_forget(void *arg)
-{
-    struct namespace_sink *s = arg;
-    sink_forget_seen(s);
-    (void)sink_sweep(s);
-    s->synced = false;
+    switch (change->step) {
+    case SINK_BEGIN:
+        sink_forget_seen(s);
+        s->seen = cache_new(&seen_record);
+        return false;
+    case SINK_PUT: /* at once, within a list, too: it is how the object is now */
+        sink_see(s, record_name(change->object));
+        return cache_put(s->to, change->object);
+    case SINK_REMOVE:
+        if (s->seen != NULL)
+            (void)cache_delete(s->seen, change->name);
+        return cache_delete(s->to, change->name);
+    case SINK_KEEP:
+        sink_see(s, change->name);
+        return false;
+    case SINK_ABORT:
+        sink_forget_seen(s);
+        return false;
+    case SINK_END: {
+        bool changed = sink_sweep(s) || !s->synced;
+        s->synced = true;
+        sink_forget_seen(s);
+        *ret_count = s->count;
+        return changed;
+    }
+    case SINK_FORGET:
+        sink_forget_seen(s);
+        (void)sink_sweep(s);
+        s->synced = false;
+        return false;
+    }
+    return false;
 }
 
 struct namespace_sink *namespace_sink_new(struct cache *to, const char *namespace)
@@ -141,12 +127,5 @@ void namespace_sink_free(struct namespace_sink *s)
 
 struct informer_sink namespace_sink_of(struct namespace_sink *s)
 {
-    return (struct informer_sink){.arg = s,
-                                  .begin = sink_begin,
-                                  .put = sink_put,
-                                  .remove = sink_remove,
-                                  .keep = sink_keep,
-                                  .abort = sink_abort,
-                                  .end = sink_end,
-                                  .forget = sink_forget};
+    return (struct informer_sink){.take = namespace_sink_take, .arg = s};
 }

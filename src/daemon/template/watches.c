@@ -16,6 +16,7 @@
 #include "kube/client.h"
 #include "kube/decode/decode_field.h"
 #include "kube/discovery.h"
+#include "kube/outage.h"
 #include "model/cache.h"
 #include "report/checks.h"
 #include "template/json_path.h"
@@ -292,7 +293,7 @@ bool watches_ready(const struct watches *w, struct checks *checks)
                 e->problem.kind == ERROR_NONE
                     ? mem_strdup("waiting for the first answer")
                     : mem_printf("cannot be watched%s: %s", gone ? ", continuing without it" : "", e->problem.message),
-                e->problem.http_status == 403 ? mem_strdup(kube_client_refusal_hint(e->problem.message)) : NULL);
+                e->problem.http_status == 403 ? mem_strdup(kube_refusal_hint(e->problem.message)) : NULL);
         all = all && (gone || e->found.plural != NULL);
         char *delayed = losses_text(w->losses, i);
         if (delayed != NULL)

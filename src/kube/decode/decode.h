@@ -94,16 +94,4 @@ int kube_decode_list_meta_protobuf(const char *bytes, size_t len, struct kube_li
  * beginning of the text as its message. */
 void kube_decode_status(const char *body, size_t len, struct kube_event *ret);
 
-/* ---- for the other files of this folder: of what is parsed already ---- */
-
-/* The Status in `from` into the status_* members. */
-void decode_status(struct yyjson_val *from, struct kube_event *ret);
-/* As kube_decode_event, kube_decode_item and kube_decode_list_meta, without the resource in front of the error. */
-int decode_event(const struct kube_resource *of, struct yyjson_val *root, struct kube_event *ret,
-                 struct error *err) must_check;
-void decode_item(const struct kube_resource *of, struct yyjson_val *root, struct kube_event *ret);
-int decode_list_meta(struct yyjson_val *root, struct kube_list_meta *ret, struct error *err) must_check;
-/* The JSON of a body that is a Status in protobuf; `kind` says whether it is. NULL: it is no protobuf. */
-struct yyjson_doc *decode_protobuf_status(const char *body, size_t len) must_check;
-
 #endif

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "kube/decode/decode_field.h"
 
@@ -34,6 +35,28 @@ int decode_count(struct decode *d, size_t more, const char *field, struct error 
                      KUBE_MAX_PARTS);
 }
 
+int decode_list(struct decode *d, yyjson_val *of, const char *path, const char *key, struct decode_list *l,
+                struct error *err)
+{
+    size_t i, max;
+    yyjson_val *list, *each;
+    if (json_get_array(of, key, &list, err) != 0 || decode_count(d, yyjson_arr_size(list), key, err) != 0)
+        return -1;
+    if (yyjson_arr_size(list) > 0)
+        l->items = mem_resize(l->items, l->count + yyjson_arr_size(list), l->item_bytes);
+    yyjson_arr_foreach (list, i, max, each) {
+        struct error *why = decode_part_error(d);
+        void *item = (char *)l->items + l->count * l->item_bytes;
+        memset(item, 0, l->item_bytes);
+        int rc = yyjson_is_obj(each) ? l->read(each, item, l->arg, why)
+                                     : error_set(why, ERROR_INVALID, "is %s, not an object", json_type(each));
+        if (rc < 0)
+            decode_left_out(d, "%s%s[%zu]", path, key, i);
+        l->count += rc == 0;
+    }
+    return 0;
+}
+
 int field_port(yyjson_val *of, const char *key, uint16_t min, uint16_t *ret, struct error *err)
 {
     int64_t port;
@@ -56,27 +79,6 @@ int field_switch(yyjson_val *of, const char *key, bool *ret, struct error *err)
     return error_set(err, ERROR_INVALID, "%s is %s, not a string", key, json_type(value));
 }
 
-/* To many at once: HAProxy cannot connect to that. 240.0.0.0/4 is in use as private space. */
-static bool is_group(int family, const unsigned char *bytes)
-{
-    static const unsigned char broadcast[4] = {255, 255, 255, 255};
-    if (family == AF_INET6)
-        return bytes[0] == 0xff;
-    return (bytes[0] & 0xf0) == 0xe0 || memcmp(bytes, broadcast, sizeof(broadcast)) == 0;
-}
-
-static const char *why_not_ip(int family, const unsigned char *bytes)
-{
-    static const unsigned char unspecified[16]; /* 0.0.0.0 and ::, which HAProxy takes for "where the client went to" */
-    if (memcmp(bytes, unspecified, sizeof(unspecified)) == 0)
-        return "the unspecified address, not that of a machine";
-    if (is_group(family, bytes))
-        return "a multicast or broadcast address, not that of a machine";
-    if (family == AF_INET6 && bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80)
-        return "link-local, which needs an interface";
-    return NULL;
-}
-
 int check_ip(const char *text, const char *what, int family, struct error *err)
 {
     unsigned char bytes[16] = {0};
@@ -86,6 +88,16 @@ int check_ip(const char *text, const char *what, int family, struct error *err)
                          family == AF_INET    ? "IPv4"
                          : family == AF_INET6 ? "IPv6"
                                               : "IP");
-    const char *why = inet_pton(is, text, bytes) == 1 ? why_not_ip(is, bytes) : "not readable";
+    static const unsigned char unspecified[16], broadcast[4] = {255, 255, 255, 255};
+    bool v6 = is == AF_INET6, readable = inet_pton(is, text, bytes) == 1;
+    const char *why = NULL;
+    if (!readable)
+        why = "not readable";
+    else if (memcmp(bytes, unspecified, sizeof(unspecified)) == 0)
+        why = "the unspecified address, not that of a machine"; /* HAProxy takes it for "where the client went to" */
+    else if (v6 ? bytes[0] == 0xff : (bytes[0] & 0xf0) == 0xe0 || memcmp(bytes, broadcast, sizeof(broadcast)) == 0)
+        why = "a multicast or broadcast address, not that of a machine"; /* 240.0.0.0/4 is in use as private space */
+    else if (v6 && bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80)
+        why = "link-local, which needs an interface";
     return why == NULL ? 0 : error_set(err, ERROR_INVALID, "%s %s is %s", what, text, why);
 }

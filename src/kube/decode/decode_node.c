@@ -3,27 +3,16 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "kube/decode/decode_field.h"
-#include "kube/protobuf/schema.h"
+#include "kube/protobuf/message.h"
 #include "model/node_rules.h"
 
 #define ADDRESS_TYPE_MAX_BYTES 64u
 #define ADDRESS_MAX_BYTES 253u
 #define LABEL_BYTES 63u
+#define PHASE_MAX_BYTES 64u
+#define POD_IP_MAX_BYTES 64u
 
 /* ---- addresses ---- */
-
-static bool all_of(const char *s, size_t len, const char *chars)
-{
-    return strspn(s, chars) >= len;
-}
-
-/* "10.1" and "0x7f000001" are addresses to a resolver. */
-static bool decode_node_is_number(const char *label, size_t len)
-{
-    if (len >= 2 && label[0] == '0' && (label[1] == 'x' || label[1] == 'X'))
-        return all_of(label + 2, len - 2, "0123456789abcdefABCDEF");
-    return all_of(label, len, "0123456789");
-}
 
 /* As HAProxy's resolvers take them: RFC 1123, and underscores. */
 static bool is_dns_name(const char *name)
@@ -33,21 +22,14 @@ static bool is_dns_name(const char *name)
         size_t len = strspn(label, chars);
         if (len == 0 || len > LABEL_BYTES || label[0] == '-' || label[len - 1] == '-')
             return false;
-        if (label[len] == '\0')
-            return !decode_node_is_number(label, len);
+        if (label[len] == '\0') { /* "10.1" and "0x7f000001" are addresses to a resolver */
+            bool hex = len >= 2 && label[0] == '0' && (label[1] == 'x' || label[1] == 'X');
+            return hex ? strspn(label + 2, "0123456789abcdefABCDEF") < len - 2 : strspn(label, "0123456789") < len;
+        }
         if (label[len] != '.')
             return false;
         label += len;
     }
-}
-
-static int decode_node_checks_text(enum node_address_type type, const char *text, struct error *err)
-{
-    if (str_empty(text))
-        return error_set(err, ERROR_INVALID, "address is absent");
-    if (type != NODE_HOSTNAME || str_ip_family(text) != 0)
-        return check_ip(text, "address", 0, err);
-    return is_dns_name(text) ? 0 : error_set(err, ERROR_INVALID, "address \"%.80s\" is not a DNS name", text);
 }
 
 /* *ret_text stays NULL where the type is not used; *ret_type as far as it can be read. */
@@ -66,28 +48,17 @@ static int node_address_of(yyjson_val *address, enum node_address_type *ret_type
     *ret_type = (enum node_address_type)type;
     if (type == NODE_ADDRESS_TYPES)
         return 0;
-    if (json_get_line(address, "address", ADDRESS_MAX_BYTES, &text, err) != 0 ||
-        decode_node_checks_text(*ret_type, text, err) != 0)
+    if (json_get_line(address, "address", ADDRESS_MAX_BYTES, &text, err) != 0)
+        return -1;
+    if (str_empty(text))
+        return error_set(err, ERROR_INVALID, "address is absent");
+    bool named = *ret_type == NODE_HOSTNAME && str_ip_family(text) == 0;
+    if (named && !is_dns_name(text))
+        return error_set(err, ERROR_INVALID, "address \"%.80s\" is not a DNS name", text);
+    if (!named && check_ip(text, "address", 0, err) != 0)
         return -1;
     *ret_text = text;
     return 0;
-}
-
-static bool has_type(const struct node *n, enum node_address_type type)
-{
-    for (size_t i = 0; i < n->address_count; i++)
-        if (n->addresses[i].type == type)
-            return true;
-    return false;
-}
-
-/* Only the first of each type and family is kept: so NODE_ADDRESSES_MAX is enough. */
-static void add_address(struct node *n, enum node_address_type type, const char *text)
-{
-    for (size_t i = 0; i < n->address_count; i++)
-        if (n->addresses[i].type == type && str_ip_family(n->addresses[i].text) == str_ip_family(text))
-            return;
-    n->addresses[n->address_count++] = (struct node_address){type, mem_strdup(text)};
 }
 
 /* No InternalIP (or nothing at all) although there seems to be one: an error, so that the state before it is kept. */
@@ -95,7 +66,7 @@ static int read_addresses(struct decode *d, yyjson_val *status, struct node *n, 
 {
     size_t i, max;
     yyjson_val *addresses, *address;
-    bool lost_internal = false;
+    bool lost_internal = false, has_internal = false;
     if (json_get_array(status, "addresses", &addresses, err) != 0)
         return error_prefix(err, "status");
     if (yyjson_arr_size(addresses) > 0)
@@ -107,16 +78,23 @@ static int read_addresses(struct decode *d, yyjson_val *status, struct node *n, 
             lost_internal |= type == NODE_INTERNAL_IP;
             decode_left_out(d, "status.addresses[%zu]", i);
         } else if (text != NULL) {
-            add_address(n, type, text);
+            /* Only the first of each type and family is kept: so NODE_ADDRESSES_MAX is enough. */
+            size_t k = 0;
+            while (k < n->address_count &&
+                   (n->addresses[k].type != type || str_ip_family(n->addresses[k].text) != str_ip_family(text)))
+                k++;
+            if (k == n->address_count)
+                n->addresses[n->address_count++] = (struct node_address){type, mem_strdup(text)};
+            has_internal |= type == NODE_INTERNAL_IP;
         }
     }
-    if (d->left_out == 0 || has_type(n, NODE_INTERNAL_IP) || (n->address_count > 0 && !lost_internal))
+    if (d->left_out == 0 || has_internal || (n->address_count > 0 && !lost_internal))
         return 0;
     *err = *d->partial;
     return -1;
 }
 
-/* ---- who may serve ---- */
+/* ---- which nodes may serve ---- */
 
 /* The taint that matters may be the one that cannot be read. */
 static int read_taints(yyjson_val *object, struct node *n, struct error *err)
@@ -138,49 +116,38 @@ static int read_taints(yyjson_val *object, struct node *n, struct error *err)
     return 0;
 }
 
-/* A label or a deletionTimestamp that is there is there, whatever its value. */
-static int read_metadata(yyjson_val *metadata, struct node *n, struct error *err)
+static int decode_node(struct decode *d, yyjson_val *from, void *object, struct error *err)
 {
-    yyjson_val *labels, *deleted = yyjson_obj_get(metadata, "deletionTimestamp");
+    struct node *n = object;
+    yyjson_val *status, *labels, *metadata = yyjson_obj_get(from, "metadata");
+    n->uid_hash = d->uid_hash;
+    if (json_get_object(from, "status", &status, err) != 0 || read_addresses(d, status, n, err) != 0 ||
+        read_taints(from, n, err) != 0)
+        return -1;
+    /* A label or a deletionTimestamp that is there is there, whatever its value. */
     if (json_get_object(metadata, "labels", &labels, err) != 0)
         return error_prefix(err, "metadata");
     for (size_t row = 0; row < NODE_EXCLUSIONS; row++)
         if (node_exclusions[row].by == EXCLUDED_BY_LABEL && yyjson_obj_get(labels, node_exclusions[row].key) != NULL)
             n->excluded_by |= (uint8_t)(1u << row);
+    yyjson_val *deleted = yyjson_obj_get(metadata, "deletionTimestamp"), *spec = yyjson_obj_get(from, "spec");
     if (deleted != NULL && !yyjson_is_null(deleted))
         n->excluded_by |= node_excluded_by(EXCLUDED_BY_DELETION, NULL);
-    return 0;
-}
-
-/* ---- what is only reported ---- */
-
-static int read_condition(yyjson_val *condition, struct node *n, struct error *err)
-{
-    if (!yyjson_is_obj(condition))
-        return error_set(err, ERROR_INVALID, "is %s, not an object", json_type(condition));
-    if (yyjson_equals_str(yyjson_obj_get(condition, "type"), "Ready"))
-        n->not_ready = !yyjson_equals_str(yyjson_obj_get(condition, "status"), "True");
-    return 0;
-}
-
-static int decode_node(struct decode *d, yyjson_val *from, void *object, struct error *err)
-{
-    struct node *n = object;
-    yyjson_val *status;
-    n->uid_hash = d->uid_hash;
-    if (json_get_object(from, "status", &status, err) != 0 || read_addresses(d, status, n, err) != 0 ||
-        read_taints(from, n, err) != 0 || read_metadata(yyjson_obj_get(from, "metadata"), n, err) != 0)
-        return -1;
-    yyjson_val *spec = yyjson_obj_get(from, "spec");
+    /* What is only reported. */
     size_t i, max;
     yyjson_val *conditions = NULL, *condition;
     if (json_get_bool(spec, "unschedulable", false, &n->cordoned, decode_part_error(d)) != 0)
         decode_left_out(d, "spec");
     if (json_get_array(status, "conditions", &conditions, decode_part_error(d)) != 0)
         decode_left_out(d, "status");
-    yyjson_arr_foreach (conditions, i, max, condition)
-        if (read_condition(condition, n, decode_part_error(d)) != 0)
+    yyjson_arr_foreach (conditions, i, max, condition) {
+        if (!yyjson_is_obj(condition)) {
+            (void)error_set(decode_part_error(d), ERROR_INVALID, "is %s, not an object", json_type(condition));
             decode_left_out(d, "status.conditions[%zu]", i);
+        } else if (yyjson_equals_str(yyjson_obj_get(condition, "type"), "Ready")) {
+            n->not_ready = !yyjson_equals_str(yyjson_obj_get(condition, "status"), "True");
+        }
+    }
     return 0;
 }
 
@@ -192,4 +159,37 @@ const struct kube_resource kube_nodes = {
     .decode = decode_node,
     .message = &proto_node,
     .message_kind = "Node",
+};
+
+/* ---- Pods ---- */
+
+static int decode_pod(struct decode *d, yyjson_val *from, void *object, struct error *err)
+{
+    struct pod *p = object;
+    yyjson_val *status, *metadata = yyjson_obj_get(from, "metadata");
+    const char *phase, *address;
+    if (d->uid == NULL)
+        return error_set(err, ERROR_INVALID, "metadata.uid is absent");
+    if (json_get_object(from, "status", &status, err) != 0)
+        return -1;
+    if (json_get_line(status, "phase", PHASE_MAX_BYTES, &phase, err) != 0 ||
+        json_get_line(status, "podIP", POD_IP_MAX_BYTES, &address, err) != 0 ||
+        (!str_empty(address) && check_ip(address, "podIP", 0, err) != 0))
+        return error_prefix(err, "status");
+    p->uid = mem_strdup(d->uid);
+    p->address = str_empty(address) ? NULL : mem_strdup(address);
+    p->running = str_eq(phase, "Running");
+    p->terminating = yyjson_is_str(yyjson_obj_get(metadata, "deletionTimestamp"));
+    return 0;
+}
+
+const struct kube_resource kube_pods = {
+    .kind = "pod",
+    .plural = "pods",
+    .api = "/api/v1",
+    .record = &pod_record,
+    .decode = decode_pod,
+    .message = &proto_pod,
+    .message_kind = "Pod",
+    .by_namespace = true,
 };

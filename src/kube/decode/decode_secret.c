@@ -21,21 +21,6 @@ static int read_value(yyjson_val *key, yyjson_val *from, struct secret_object *s
     return 0;
 }
 
-static int read_values(struct decode *d, yyjson_val *from, struct secret_object *s, struct error *err)
-{
-    size_t i, max;
-    yyjson_val *data, *key, *value;
-    if (json_get_object(from, "data", &data, err) != 0 || decode_count(d, yyjson_obj_size(data), "data", err) != 0)
-        return -1;
-    if (data == NULL)
-        return 0;
-    s->values = mem_array(yyjson_obj_size(data), sizeof(s->values[0]));
-    yyjson_obj_foreach (data, i, max, key, value)
-        if (read_value(key, value, s, decode_part_error(d)) != 0)
-            decode_left_out(d, "data");
-    return 0;
-}
-
 /* Annotations that cannot be read may well pause. */
 static int read_annotations(struct decode *d, yyjson_val *metadata, struct secret_object *s, struct error *err)
 {
@@ -61,18 +46,6 @@ static int read_annotations(struct decode *d, yyjson_val *metadata, struct secre
     return 0;
 }
 
-static int decode_secret(struct decode *d, yyjson_val *from, void *object, struct error *err)
-{
-    struct secret_object *s = object;
-    const char *version;
-    yyjson_val *metadata = yyjson_obj_get(from, "metadata");
-    s->uid = mem_strdup(d->uid);
-    if (json_get_line(metadata, "resourceVersion", VERSION_MAX_BYTES, &version, err) != 0)
-        return error_prefix(err, "metadata");
-    s->version = mem_strdup(version);
-    return read_annotations(d, metadata, s, err) != 0 || read_values(d, from, s, err) != 0 ? -1 : 0;
-}
-
 static int read_text(yyjson_val *key, yyjson_val *from, struct secret_object *s, struct error *err)
 {
     const char *text = yyjson_get_str(from);
@@ -85,30 +58,41 @@ static int read_text(yyjson_val *key, yyjson_val *from, struct secret_object *s,
     return 0;
 }
 
-/* What it has as text (data) and as bytes (binaryData), one list. */
-static int decode_config_map(struct decode *d, yyjson_val *from, void *object, struct error *err)
+/* What it has as text (a ConfigMap's data) and as bytes (its binaryData, a Secret's data), one list. */
+static int decode_values(struct decode *d, yyjson_val *from, struct secret_object *s, const char *text_key,
+                         const char *bytes_key, struct error *err)
 {
-    struct secret_object *s = object;
     const char *version;
-    yyjson_val *metadata = yyjson_obj_get(from, "metadata"), *data, *binary, *key, *value;
+    yyjson_val *metadata = yyjson_obj_get(from, "metadata"), *text = NULL, *binary, *key, *value;
     size_t i, max;
     s->uid = mem_strdup(d->uid);
     if (json_get_line(metadata, "resourceVersion", VERSION_MAX_BYTES, &version, err) != 0)
         return error_prefix(err, "metadata");
     s->version = mem_strdup(version);
-    if (json_get_object(from, "data", &data, err) != 0 || json_get_object(from, "binaryData", &binary, err) != 0)
+    if ((text_key != NULL && json_get_object(from, text_key, &text, err) != 0) ||
+        json_get_object(from, bytes_key, &binary, err) != 0)
         return -1;
-    size_t count = yyjson_obj_size(data) + yyjson_obj_size(binary);
+    size_t count = yyjson_obj_size(text) + yyjson_obj_size(binary);
     if (decode_count(d, count, "data", err) != 0)
         return -1;
-    s->values = mem_array(count, sizeof(s->values[0]));
-    yyjson_obj_foreach (data, i, max, key, value)
+    s->values = count > 0 ? mem_array(count, sizeof(s->values[0])) : NULL;
+    yyjson_obj_foreach (text, i, max, key, value)
         if (read_text(key, value, s, decode_part_error(d)) != 0)
-            decode_left_out(d, "data");
+            decode_left_out(d, "%s", text_key);
     yyjson_obj_foreach (binary, i, max, key, value)
         if (read_value(key, value, s, decode_part_error(d)) != 0)
-            decode_left_out(d, "binaryData");
+            decode_left_out(d, "%s", bytes_key);
     return read_annotations(d, metadata, s, err);
+}
+
+static int decode_secret(struct decode *d, yyjson_val *from, void *object, struct error *err)
+{
+    return decode_values(d, from, object, NULL, "data", err);
+}
+
+static int decode_config_map(struct decode *d, yyjson_val *from, void *object, struct error *err)
+{
+    return decode_values(d, from, object, "data", "binaryData", err);
 }
 
 const struct kube_resource kube_config_maps = {

@@ -1,11 +1,16 @@
 #include <arpa/inet.h>
+#include <string.h>
 
 #include "base/mem.h"
+#include "base/rfc3339.h"
 #include "base/str.h"
 #include "kube/decode/decode_field.h"
-#include "kube/protobuf/schema.h"
+#include "kube/protobuf/message.h"
+#include "model/protection.h"
 
 #define ENUM_MAX_BYTES 64u
+#define TIME_MAX_BYTES 64u
+#define VALUE_MAX_BYTES 4096u
 #define PAUSED_ANNOTATION "haproxy-k8s-sync/paused"
 
 static int unknown_value(const char *what, const char *value, const char *as, struct error *err)
@@ -51,66 +56,45 @@ static int add_family(yyjson_val *family, struct service *s, struct error *err)
     return 0;
 }
 
-/* ret->number stays 0 where this is a port that is not usable: not TCP. */
-static int service_port_of(yyjson_val *port, struct service_port *ret, struct error *err)
+/* One that is not TCP is of no use. */
+static int service_port_of(yyjson_val *port, void *item, const void *arg, struct error *err)
 {
+    struct service_port *ret = item;
     const char *name, *protocol;
-    uint16_t number;
-    if (!yyjson_is_obj(port))
-        return error_set(err, ERROR_INVALID, "is %s, not an object", json_type(port));
+    (void)arg;
     if (json_get_line(port, "protocol", ENUM_MAX_BYTES, &protocol, err) != 0)
         return -1;
     if (!str_empty(protocol) && !str_eq(protocol, "TCP"))
-        return 0;
+        return 1;
     if (json_get_line(port, "name", KUBE_NAME_MAX_BYTES, &name, err) != 0 ||
-        field_port(port, "port", 1, &number, err) != 0 || field_port(port, "nodePort", 0, &ret->node_port, err) != 0)
+        field_port(port, "port", 1, &ret->number, err) != 0 ||
+        field_port(port, "nodePort", 0, &ret->node_port, err) != 0)
         return -1;
-    if (number == 0)
+    if (ret->number == 0)
         return error_set(err, ERROR_INVALID, "port is absent");
     ret->name = mem_strdup(name != NULL ? name : "");
-    ret->number = number;
-    return 0;
-}
-
-static int read_ports(struct decode *d, yyjson_val *spec, struct service *s, struct error *err)
-{
-    size_t i, max;
-    yyjson_val *ports, *port;
-    if (json_get_array(spec, "ports", &ports, err) != 0 || decode_count(d, yyjson_arr_size(ports), "ports", err) != 0)
-        return error_prefix(err, "spec");
-    if (yyjson_arr_size(ports) == 0)
-        return 0;
-    s->ports = mem_array(yyjson_arr_size(ports), sizeof(*s->ports));
-    yyjson_arr_foreach (ports, i, max, port) {
-        struct service_port read = {NULL, 0, 0};
-        if (service_port_of(port, &read, decode_part_error(d)) != 0)
-            decode_left_out(d, "spec.ports[%zu]", i);
-        else if (read.number != 0)
-            s->ports[s->port_count++] = read;
-    }
-    return 0;
-}
-
-/* Annotations that cannot be read may well pause. */
-static int read_pause(struct decode *d, yyjson_val *metadata, struct service *s, struct error *err)
-{
-    yyjson_val *annotations;
-    if (json_get_object(metadata, "annotations", &annotations, err) != 0)
-        return error_prefix(err, "metadata");
-    if (field_switch(annotations, PAUSED_ANNOTATION, &s->paused, decode_part_error(d)) != 0)
-        decode_left_out(d, "metadata.annotations");
     return 0;
 }
 
 static int decode_service(struct decode *d, yyjson_val *from, void *object, struct error *err)
 {
     struct service *s = object;
-    yyjson_val *spec;
+    struct decode_list l = {.item_bytes = sizeof(*s->ports), .read = service_port_of};
+    yyjson_val *spec, *annotations;
     s->uid_hash = d->uid_hash;
     s->uid = mem_strdup(d->uid);
-    if (json_get_object(from, "spec", &spec, err) != 0 || read_ports(d, spec, s, err) != 0 ||
-        read_pause(d, yyjson_obj_get(from, "metadata"), s, err) != 0)
+    if (json_get_object(from, "spec", &spec, err) != 0)
         return -1;
+    int rc = decode_list(d, spec, "spec.", "ports", &l, err);
+    s->ports = l.items;
+    s->port_count = l.count;
+    if (rc != 0)
+        return error_prefix(err, "spec");
+    /* Annotations that cannot be read may well pause. */
+    if (json_get_object(yyjson_obj_get(from, "metadata"), "annotations", &annotations, err) != 0)
+        return error_prefix(err, "metadata");
+    if (field_switch(annotations, PAUSED_ANNOTATION, &s->paused, decode_part_error(d)) != 0)
+        decode_left_out(d, "metadata.annotations");
     if (decode_service_type_of(spec, &s->type, decode_part_error(d)) != 0)
         decode_left_out(d, "spec");
     if (policy_of(spec, &s->local, decode_part_error(d)) != 0)
@@ -136,3 +120,64 @@ const struct kube_resource kube_services = {
     .message = &proto_service,
     .message_kind = "Service",
 };
+
+/* ---- those that say by annotations how HAProxy is to serve them ---- */
+
+static int read_annotation(yyjson_val *key, yyjson_val *value, struct annotated_service *s, struct error *err)
+{
+    if (!yyjson_is_str(value))
+        return error_set(err, ERROR_INVALID, "is %s, not a string", json_type(value));
+    if (yyjson_get_len(value) > VALUE_MAX_BYTES)
+        return error_set(err, ERROR_INVALID, "has %zu bytes, more than %u", yyjson_get_len(value), VALUE_MAX_BYTES);
+    if (strlen(yyjson_get_str(value)) != yyjson_get_len(value))
+        return error_set(err, ERROR_INVALID, "has a NUL");
+    s->annotations[s->annotation_count++] =
+        (struct object_annotation){mem_strdup(yyjson_get_str(key)), mem_strdup(yyjson_get_str(value))};
+    return 0;
+}
+
+static int decode_annotated(struct decode *d, yyjson_val *from, void *object, struct error *err)
+{
+    struct annotated_service *s = object;
+    const char *created;
+    yyjson_val *metadata = yyjson_obj_get(from, "metadata");
+    if (decode_service(d, from, &s->service, err) != 0)
+        return -1;
+    if (json_get_line(metadata, "creationTimestamp", TIME_MAX_BYTES, &created, err) != 0)
+        return error_prefix(err, "metadata");
+    if (created != NULL && rfc3339_parse(created, &s->created_us) != 0)
+        return error_set(err, ERROR_INVALID, "metadata.creationTimestamp is \"%s\", no time of RFC 3339", created);
+    size_t i, max;
+    yyjson_val *all, *key, *value;
+    if (json_get_object(metadata, "annotations", &all, err) != 0 ||
+        decode_count(d, yyjson_obj_size(all), "annotations", err) != 0)
+        return error_prefix(err, "metadata");
+    if (yyjson_obj_size(all) == 0)
+        return 0;
+    s->annotations = mem_array(yyjson_obj_size(all), sizeof(s->annotations[0]));
+    const struct annotated_prefixes *p = d->of->arg;
+    yyjson_obj_foreach (all, i, max, key, value) {
+        const char *name = yyjson_get_str(key);
+        bool kept = yyjson_is_str(value) && asks_for_protection(name, yyjson_get_str(value));
+        for (size_t k = 0; k < array_len(p->list); k++)
+            kept = kept || (p->list[k] != NULL && str_has_prefix(name, p->list[k]));
+        if (kept && read_annotation(key, value, s, decode_part_error(d)) != 0)
+            decode_left_out(d, "metadata.annotations[\"%s\"]", name);
+    }
+    return 0;
+}
+
+struct kube_resource kube_annotated_services(const struct annotated_prefixes *prefixes)
+{
+    return (struct kube_resource){
+        .kind = "service",
+        .plural = "services",
+        .api = "/api/v1",
+        .record = &annotated_service_record,
+        .decode = decode_annotated,
+        .message = &proto_service,
+        .message_kind = "Service",
+        .by_namespace = true,
+        .arg = prefixes,
+    };
+}

@@ -15,9 +15,10 @@
 #include "base/str.h"
 #include "kube/client.h"
 #include "kube/decode/decode.h"
+#include "kube/informer.h"
 #include "kube/lease/lease_machine.h"
 #include "kube/lease/lease.h"
-#include "kube/lease/lease_watch.h"
+#include "kube/outage.h"
 #include "net/http.h"
 #include "host/timer.h"
 
@@ -37,7 +38,8 @@ struct election {
 
     struct lease_machine machine;
     struct timer timer, release_timer;
-    struct lease_watch *watch;
+    struct informer *watch; /* while it stands by */
+    struct lease_hint hint;
     struct http_request *request;
     const char *method;    /* of it */
     bool fresh_connection; /* the last one may have hung on a dead connection: the next takes a new one */
@@ -101,22 +103,19 @@ static void no_trouble(struct election *e, const char *holder)
 static void election_feed(struct election *e, const struct lease_machine_event *event);
 static void election_on_done(void *arg, const struct http_response *r, const struct error *err);
 
-static char *body_of(struct election *e, struct error *err)
-{
-    struct lease next;
-    lease_machine_next(&e->machine, clock_wall_ms() * 1000u, &next);
-    if (e->machine.state == LEASE_CREATING)
-        return lease_encode_new(e->namespace, e->name, &next);
-    return lease_encode(buf_str(&e->json), e->json.len, &next, err);
-}
-
 static int election_start_request(struct election *e, unsigned action, struct error *err)
 {
     static const struct http_callbacks callbacks = {.on_done = election_on_done};
     cleanup(mem_free_ptr) char *body = NULL;
     e->method = action == LEASE_GET ? "GET" : action == LEASE_POST ? "POST" : "PUT";
-    if (action != LEASE_GET && (body = body_of(e, err)) == NULL)
-        return -1;
+    if (action != LEASE_GET) {
+        struct lease next;
+        lease_machine_next(&e->machine, clock_wall_ms() * 1000u, &next);
+        body = e->machine.state == LEASE_CREATING ? lease_encode_new(e->namespace, e->name, &next)
+                                                  : lease_encode(buf_str(&e->json), e->json.len, &next, err);
+        if (body == NULL)
+            return -1;
+    }
     struct http_request_options options = {.method = e->method,
                                            .path = action == LEASE_POST ? e->collection : e->path,
                                            .content_type = body != NULL ? "application/json" : NULL,
@@ -144,9 +143,9 @@ static void election_carry_out(struct election *e, unsigned actions)
     }
     enum lease_machine_state state = e->machine.state;
     if (state != LEASE_IDLE && state != LEASE_OVER && !e->machine.leading && !e->machine.stopping)
-        lease_watch_start(e->watch);
+        informer_start(e->watch);
     else
-        lease_watch_stop(e->watch);
+        informer_stop(e->watch);
 }
 
 static void election_done(struct election *e)
@@ -226,7 +225,7 @@ static void on_refusal(struct election *e, const struct http_response *r)
     const char *said = str_empty(status.status_message) ? "" : status.status_message;
     error_set_http(&err, r->status, "%s %s%s: HTTP %d%s%s%s%s", e->method, kube_client_server(e->client),
                    str_eq(e->method, "POST") ? e->collection : e->path, r->status, said[0] != '\0' ? ": " : "", said,
-                   r->status == 403 ? "; " : "", r->status == 403 ? kube_client_refusal_hint(said) : "");
+                   r->status == 403 ? "; " : "", r->status == 403 ? kube_refusal_hint(said) : "");
     trouble(e, is_write(e) && (r->status == 403 || r->status == 404 || err.kind == ERROR_INVALID), err.message);
     if (r->status == 404)
         election_feed_type(e, LEASE_EVENT_MISSING);
@@ -308,7 +307,8 @@ struct election *election_new(struct event_base *base, const struct election_opt
     lease_machine_init(&e->machine, options->identity, backoff_random_seed());
     timer_init(&e->timer, base, election_on_timer, e);
     timer_init(&e->release_timer, base, on_release_timer, e);
-    e->watch = lease_watch_new(base, e->client, e->log, e->collection, e->name, check_soon, e);
+    e->hint = (struct lease_hint){.free_now = check_soon, .arg = e};
+    e->watch = lease_watch_new(base, e->client, e->log, e->namespace, e->name, &e->hint);
     return e;
 }
 
@@ -317,7 +317,7 @@ void election_free(struct election *e)
     if (e == NULL)
         return;
     http_cancel(e->request);
-    lease_watch_free(e->watch);
+    informer_free(e->watch);
     timer_fini(&e->timer);
     timer_fini(&e->release_timer);
     buf_fini(&e->json);

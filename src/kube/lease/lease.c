@@ -3,11 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "json/write.h"
 #include "kube/decode/decode_field.h"
-#include "kube/protobuf/schema.h"
+#include "kube/informer.h"
+#include "kube/protobuf/message.h"
+#include "kube/watch.h"
 #include "model/record.h"
 
 #define API_VERSION "coordination.k8s.io/v1"
@@ -24,15 +27,6 @@ static int lease_text_of(yyjson_val *of, const char *key, size_t max_bytes, cons
     return 0;
 }
 
-static int lease_number_of(yyjson_val *of, const char *key, int32_t *ret, struct error *err)
-{
-    int64_t n;
-    if (json_get_int(of, key, 0, INT32_MAX, 0, &n, err) != 0)
-        return -1;
-    *ret = (int32_t)n;
-    return 0;
-}
-
 static int read_lease(yyjson_val *root, struct lease *l, struct error *err)
 {
     yyjson_val *metadata;
@@ -45,19 +39,28 @@ static int read_lease(yyjson_val *root, struct lease *l, struct error *err)
     if (version[0] == '\0')
         return error_set(err, ERROR_INVALID, "it has no resourceVersion");
     snprintf(l->version, sizeof(l->version), "%s", version);
+    const struct {
+        const char *key;
+        char *text;
+        size_t max_bytes;
+    } texts[] = {{"holderIdentity", l->holder, LEASE_MAX_HOLDER_BYTES},
+                 {"acquireTime", l->acquire_time, LEASE_TIME_BYTES},
+                 {"renewTime", l->renew_time, LEASE_TIME_BYTES}};
     yyjson_val *spec;
-    const char *holder, *acquired, *renewed;
+    const char *text;
+    int64_t duration_s, transitions;
     if (json_get_object(root, "spec", &spec, err) != 0)
         return -1;
-    if (lease_text_of(spec, "holderIdentity", LEASE_MAX_HOLDER_BYTES, &holder, err) != 0 ||
-        lease_text_of(spec, "acquireTime", LEASE_TIME_BYTES, &acquired, err) != 0 ||
-        lease_text_of(spec, "renewTime", LEASE_TIME_BYTES, &renewed, err) != 0 ||
-        lease_number_of(spec, "leaseDurationSeconds", &l->duration_s, err) != 0 ||
-        lease_number_of(spec, "leaseTransitions", &l->transitions, err) != 0)
+    for (size_t i = 0; i < array_len(texts); i++) {
+        if (lease_text_of(spec, texts[i].key, texts[i].max_bytes, &text, err) != 0)
+            return error_prefix(err, "spec");
+        snprintf(texts[i].text, texts[i].max_bytes + 1, "%s", text);
+    }
+    if (json_get_int(spec, "leaseDurationSeconds", 0, INT32_MAX, 0, &duration_s, err) != 0 ||
+        json_get_int(spec, "leaseTransitions", 0, INT32_MAX, 0, &transitions, err) != 0)
         return error_prefix(err, "spec");
-    snprintf(l->holder, sizeof(l->holder), "%s", holder);
-    snprintf(l->acquire_time, sizeof(l->acquire_time), "%s", acquired);
-    snprintf(l->renew_time, sizeof(l->renew_time), "%s", renewed);
+    l->duration_s = (int32_t)duration_s;
+    l->transitions = (int32_t)transitions;
     return 0;
 }
 
@@ -88,7 +91,7 @@ bool lease_same_record(const struct lease *a, const struct lease *b)
 /* ---- in a watch ---- */
 
 struct held_lease {
-    char *name, *holder; /* "": nobody's */
+    char *name, *holder; /* "": it has no holder */
 };
 
 static const struct record_member held_lease_rows[] = {RECORD_TEXT(struct held_lease, name),
@@ -118,12 +121,53 @@ const struct kube_resource kube_leases = {
     .decode = decode_held_lease,
     .message = &proto_lease,
     .message_kind = "Lease",
+    .max_object_bytes = LEASE_MAX_BYTES,
 };
 
-bool lease_event_is_free(const struct kube_event *e)
+bool lease_is_free(const void *object)
 {
-    const struct held_lease *l = e->object;
-    return e->type == KUBE_DELETED || (l != NULL && l->holder[0] == '\0');
+    const struct held_lease *l = object;
+    return l != NULL && l->holder[0] == '\0';
+}
+
+static bool take_hint(void *arg, const struct sink_change *change, size_t *ret_count)
+{
+    const struct lease_hint *to = arg;
+    (void)ret_count;
+    bool is_free = change->step == SINK_REMOVE || (change->step == SINK_PUT && lease_is_free(change->object));
+    if (change->step == SINK_PUT)
+        record_free(&held_lease_record, change->object);
+    if (is_free)
+        to->free_now(to->arg);
+    return false;
+}
+
+static void on_watch_status(void *arg)
+{
+    struct lease_hint *to = arg;
+    struct informer_status s;
+    informer_get_status(to->watch, &s);
+    if (s.denied == INFORMER_FORBIDDEN && !to->denied)
+        log_debug(to->log, "watching the Lease is denied; reading it every two seconds", log_str("error", s.problem));
+    to->denied = s.denied == INFORMER_FORBIDDEN;
+}
+
+struct informer *lease_watch_new(struct event_base *base, struct kube_client *client, const struct log *log,
+                                 const char *namespace, const char *name, struct lease_hint *to)
+{
+    static const struct watch_deadlines deadlines = {
+        .answer_ms = 60000, .grace_ms = 30000, .timeout_least_s = 240, .timeout_most_s = 300};
+    static const struct informer_callbacks callbacks = {.status = on_watch_status};
+    cleanup(mem_free_ptr) char *field = mem_printf("metadata.name=%s", name);
+    const struct informer_options options = {.resource = &kube_leases,
+                                             .namespace = namespace,
+                                             .field_selector = field,
+                                             .changes_only = true,
+                                             .deadlines = &deadlines};
+    const struct informer_sink sink = {take_hint, to};
+    to->log = log;
+    to->watch = informer_new(base, client, &sink, log, &options, &callbacks, to);
+    return to->watch;
 }
 
 /* ---- writing ---- */

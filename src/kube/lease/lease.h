@@ -11,8 +11,11 @@
 
 #include "base/error.h"
 
-struct kube_event;
+struct event_base;
+struct informer;
+struct kube_client;
 struct kube_resource;
+struct log;
 
 #define LEASE_MAX_BYTES (2u << 20) /* etcd takes 1.5 MB for an object */
 #define LEASE_MAX_HOLDER_BYTES 512u
@@ -37,8 +40,24 @@ bool lease_same_record(const struct lease *a, const struct lease *b);
 
 /* Leases as a watch has them: who holds one, and nothing else. */
 extern const struct kube_resource kube_leases;
-/* Whether an event of a watch of these says that the Lease has no holder (any more). What cannot be read does not. */
-bool lease_event_is_free(const struct kube_event *e);
+/* Whether such an object says that the Lease has no holder (any more). NULL does not. */
+bool lease_is_free(const void *object);
+
+/*
+ * A watch of one Lease, for a standby: reports at once that it was released, so that a clean change of the leader does
+ * not wait for the next read. A hint, and nothing else: the standby then reads the Lease, and reads it every two seconds
+ * all the same. free_now may come from inside libcurl. to: borrowed.
+ */
+struct lease_hint {
+    void (*free_now)(void *arg);
+    void *arg;
+    /* private to lease.c */
+    const struct log *log;
+    struct informer *watch;
+    bool denied; /* which was said */
+};
+struct informer *lease_watch_new(struct event_base *base, struct kube_client *client, const struct log *log,
+                                 const char *namespace, const char *name, struct lease_hint *to) must_check;
 
 /* The body of a POST. Allocates; the length is that of the string. */
 char *lease_encode_new(const char *namespace, const char *name, const struct lease *l) must_check;

@@ -52,18 +52,13 @@ static unsigned over(struct lease_machine *l)
     return LEASE_DONE;
 }
 
-static uint64_t jitter_ms(struct lease_machine *l)
-{
-    l->random = l->random * 6364136223846793005u + 1442695040888963407u;
-    return (l->random >> 33) % (LEASE_JITTER_MS + 1);
-}
-
 /* This try is over. */
 static unsigned rest(struct lease_machine *l, uint64_t at_least_ms, uint64_t now_ms)
 {
     if (l->stopping)
         return over(l);
-    uint64_t pause = LEASE_RETRY_MS + jitter_ms(l);
+    l->random = l->random * 6364136223846793005u + 1442695040888963407u;
+    uint64_t pause = LEASE_RETRY_MS + (l->random >> 33) % (LEASE_JITTER_MS + 1);
     /* Another holder's lease runs out before that: nothing is gained by being late. */
     if (!l->leading && l->taken_until_ms > now_ms && l->taken_until_ms - now_ms < pause)
         pause = l->taken_until_ms - now_ms;
@@ -151,16 +146,6 @@ static unsigned machine_reader(struct lease_machine *l, const struct lease *r, u
     return depose(l);
 }
 
-/* It was there, and was deleted: the last holder, perhaps unseen, may not know yet. */
-static void observe_missing(struct lease_machine *l, uint64_t now_ms)
-{
-    uint64_t ms = duration_ms(&l->lease), least = LEASE_DURATION_S * 1000u;
-    if (l->known && !l->missing && !lease_machine_may_act(l, now_ms))
-        taken_for(l, ms > least ? ms : least, now_ms);
-    l->known = l->missing = true;
-    l->stale = false;
-}
-
 static unsigned machine_written(struct lease_machine *l, uint64_t now_ms)
 {
     if (!lease_machine_is_held(l))
@@ -181,22 +166,16 @@ static unsigned machine_written(struct lease_machine *l, uint64_t now_ms)
 
 /* ---- events ---- */
 
-static unsigned on_record(struct lease_machine *l, const struct lease *r, uint64_t now_ms)
-{
-    enum lease_machine_state state = l->state;
-    unsigned actions = machine_reader(l, r, now_ms);
-    if (state == LEASE_READING)
-        return actions | machine_decide(l, now_ms);
-    if (state == LEASE_RELEASING)
-        return actions | over(l);
-    return actions | machine_written(l, now_ms);
-}
-
 static unsigned on_missing(struct lease_machine *l, uint64_t now_ms)
 {
+    uint64_t ms = duration_ms(&l->lease), least = LEASE_DURATION_S * 1000u;
     switch (l->state) {
     case LEASE_READING:
-        observe_missing(l, now_ms);
+        /* It was there, and was deleted: the last holder, perhaps unseen, may not know yet. */
+        if (l->known && !l->missing && !lease_machine_may_act(l, now_ms))
+            taken_for(l, ms > least ? ms : least, now_ms);
+        l->known = l->missing = true;
+        l->stale = false;
         return machine_decide(l, now_ms);
     case LEASE_UPDATING:
         l->stale = true;
@@ -206,14 +185,6 @@ static unsigned on_missing(struct lease_machine *l, uint64_t now_ms)
     default: /* a POST: the namespace is not there */
         return rest(l, 0, now_ms);
     }
-}
-
-static unsigned on_conflict(struct lease_machine *l, uint64_t now_ms)
-{
-    if (l->state == LEASE_READING)
-        return rest(l, 0, now_ms);
-    l->stale = true;
-    return machine_read_again(l, now_ms);
 }
 
 static unsigned on_failed(struct lease_machine *l, int64_t retry_after_ms, uint64_t now_ms)
@@ -262,14 +233,12 @@ static unsigned on_hint(struct lease_machine *l, uint64_t now_ms)
     return 0;
 }
 
-static bool is_request(enum lease_machine_state s)
-{
-    return s == LEASE_READING || s == LEASE_CREATING || s == LEASE_UPDATING || s == LEASE_RELEASING;
-}
-
 static unsigned machine_step(struct lease_machine *l, const struct lease_machine_event *e, uint64_t now_ms)
 {
-    bool answer = is_request(l->state);
+    enum lease_machine_state state = l->state;
+    bool answer =
+        state == LEASE_READING || state == LEASE_CREATING || state == LEASE_UPDATING || state == LEASE_RELEASING;
+    unsigned actions = 0;
     switch (e->type) {
     case LEASE_EVENT_START:
         return l->state == LEASE_IDLE ? begin_try(l, now_ms) : 0;
@@ -280,11 +249,19 @@ static unsigned machine_step(struct lease_machine *l, const struct lease_machine
     case LEASE_EVENT_RELEASE:
         return on_release(l, now_ms);
     case LEASE_EVENT_RECORD:
-        return answer ? on_record(l, e->lease, now_ms) : 0;
+        if (!answer)
+            return 0;
+        actions = machine_reader(l, e->lease, now_ms);
+        if (state == LEASE_READING)
+            return actions | machine_decide(l, now_ms);
+        return actions | (state == LEASE_RELEASING ? over(l) : machine_written(l, now_ms));
     case LEASE_EVENT_MISSING:
         return answer ? on_missing(l, now_ms) : 0;
     case LEASE_EVENT_CONFLICT:
-        return answer ? on_conflict(l, now_ms) : 0;
+        if (!answer || state == LEASE_READING)
+            return answer ? rest(l, 0, now_ms) : 0;
+        l->stale = true;
+        return machine_read_again(l, now_ms);
     case LEASE_EVENT_FAILED:
         return answer ? on_failed(l, e->retry_after_ms, now_ms) : 0;
     }

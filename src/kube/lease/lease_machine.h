@@ -1,6 +1,6 @@
 /*
  * The rules of leader election by a Lease: (state, event, now) -> actions, over a plain struct. No I/O and no clock:
- * who drives it (kube/lease/election) moves the bytes, hands in the time of one clock that never goes back, and carries
+ * its driver (kube/lease/election) moves the bytes, hands in the time of one clock that never goes back, and carries
  * out what each step answers.
  *
  *     IDLE --start--> READING --free--> UPDATING or CREATING --written--> WAITING --2 s--> UPDATING ...

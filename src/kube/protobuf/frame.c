@@ -4,8 +4,7 @@
 
 #include "base/protobuf.h"
 #include "base/str.h"
-#include "kube/protobuf/envelope.h"
-#include "kube/protobuf/schema.h"
+#include "kube/protobuf/message.h"
 
 #define WATCH_LENGTH_BYTES 4u
 #define TYPE_META_MAX_BYTES 1024u
@@ -64,17 +63,6 @@ static void next_state(struct proto_frame *f, enum state state)
 
 /* ---- what is looked at as a whole ---- */
 
-static int take_kind(const struct proto_frame *f, const char *bytes, size_t len, struct error *err)
-{
-    char kind[PROTO_KIND_MAX_BYTES];
-    size_t stem = strlen(f->kind);
-    if (proto_kind_read(bytes, len, kind, err) != 0)
-        return error_prefix(err, "typeMeta");
-    if (strncmp(kind, f->kind, stem) == 0 && str_eq(kind + stem, LIST_SUFFIX))
-        return 0;
-    return error_set(err, ERROR_INVALID, "the answer is a \"%s\", not a %s%s", kind, f->kind, LIST_SUFFIX);
-}
-
 static int take_part(struct proto_frame *f, const struct input *in, const char *bytes, size_t len, struct error *err)
 {
     unsigned long long begin = position(f, in) - len;
@@ -86,7 +74,13 @@ static int take_part(struct proto_frame *f, const struct input *in, const char *
     } else if (f->in_list) {
         result = buf_append(&f->meta, bytes, len); /* never over the cap: len is not */
     } else {
-        result = take_kind(f, bytes, len, err);
+        char kind[PROTO_KIND_MAX_BYTES];
+        size_t stem = strlen(f->kind);
+        result = proto_kind_read(bytes, len, kind, err);
+        if (result != 0)
+            error_prefix(err, "typeMeta");
+        else if (strncmp(kind, f->kind, stem) != 0 || !str_eq(kind + stem, LIST_SUFFIX))
+            result = error_set(err, ERROR_INVALID, "the answer is a \"%s\", not a %s%s", kind, f->kind, LIST_SUFFIX);
     }
     return result == 0 ? 0 : error_prefix(err, "at byte %llu of the answer", begin);
 }
@@ -134,23 +128,20 @@ static void skip(struct proto_frame *f, uint64_t len)
     f->left = len;
 }
 
-static int begin_field_of_list(struct proto_frame *f, const struct input *in, uint64_t len, struct error *err)
-{
-    if (len > f->list_end - position(f, in))
-        return refuse(f, in, "a length leads beyond the end of the list", err);
-    if (f->field == PROTO_LIST_METADATA && f->meta_seen)
-        return refuse(f, in, "a second metadata of the list", err);
-    f->meta_seen |= f->field == PROTO_LIST_METADATA;
-    if (f->field == PROTO_LIST_METADATA || f->field == PROTO_LIST_ITEMS)
-        return begin_part(f, in, len, f->max_object_bytes, err);
-    skip(f, len);
-    return 0;
-}
-
 static int begin_field(struct proto_frame *f, const struct input *in, uint64_t len, struct error *err)
 {
-    if (f->in_list)
-        return begin_field_of_list(f, in, len, err);
+    bool metadata = f->in_list && f->field == PROTO_LIST_METADATA;
+    if (f->in_list) {
+        if (len > f->list_end - position(f, in))
+            return refuse(f, in, "a length leads beyond the end of the list", err);
+        if (metadata && f->meta_seen)
+            return refuse(f, in, "a second metadata of the list", err);
+        f->meta_seen |= metadata;
+        if (metadata || f->field == PROTO_LIST_ITEMS)
+            return begin_part(f, in, len, f->max_object_bytes, err);
+        skip(f, len);
+        return 0;
+    }
     if (len > INT64_MAX)
         return refuse(f, in, "an impossible length", err);
     switch (f->field) {
@@ -200,19 +191,6 @@ static int after_tag(struct proto_frame *f, const struct input *in, uint64_t tag
     }
 }
 
-static int after_varint(struct proto_frame *f, const struct input *in, uint64_t value, struct error *err)
-{
-    switch ((enum state)f->state) {
-    case TAG:
-        return after_tag(f, in, value, err);
-    case LENGTH:
-        return begin_field(f, in, value, err);
-    default: /* NUMBER */
-        next_state(f, TAG);
-        return 0;
-    }
-}
-
 static int feed_varint(struct proto_frame *f, struct input *in, struct error *err)
 {
     if (f->in_list && position(f, in) >= f->list_end) {
@@ -225,27 +203,18 @@ static int feed_varint(struct proto_frame *f, struct input *in, struct error *er
         return refuse(f, in, "a number has more than 64 bits", err);
     f->number |= (uint64_t)(byte & 0x7f) << (7 * f->got++);
     in->at++;
-    return (byte & 0x80) != 0 ? 0 : after_varint(f, in, f->number, err);
-}
-
-/* ---- the rest ---- */
-
-static int feed_magic(struct proto_frame *f, struct input *in, struct error *err)
-{
-    static const char magic[PROTO_MAGIC_BYTES] = PROTO_MAGIC;
-    if (in->bytes[in->at] != magic[f->got])
-        return refuse(f, in, "it does not begin as that of Kubernetes does; is there a proxy in between?", err);
-    in->at++;
-    if (++f->got == PROTO_MAGIC_BYTES)
-        next_state(f, TAG);
+    if ((byte & 0x80) != 0)
+        return 0;
+    uint64_t value = f->number;
+    if (f->state == TAG)
+        return after_tag(f, in, value, err);
+    if (f->state == LENGTH)
+        return begin_field(f, in, value, err);
+    next_state(f, TAG);
     return 0;
 }
 
-static int feed_watch_length(struct proto_frame *f, struct input *in, struct error *err)
-{
-    f->number = f->number << 8 | (uint8_t)in->bytes[in->at++];
-    return ++f->got == WATCH_LENGTH_BYTES ? begin_part(f, in, f->number, f->max_object_bytes, err) : 0;
-}
+/* ---- the rest ---- */
 
 static int feed_skip(struct proto_frame *f, struct input *in, struct error *err)
 {
@@ -264,9 +233,15 @@ static int proto_frame_step(struct proto_frame *f, struct input *in, struct erro
 {
     switch ((enum state)f->state) {
     case WATCH_LENGTH:
-        return feed_watch_length(f, in, err);
+        f->number = f->number << 8 | (uint8_t)in->bytes[in->at++];
+        return ++f->got == WATCH_LENGTH_BYTES ? begin_part(f, in, f->number, f->max_object_bytes, err) : 0;
     case MAGIC:
-        return feed_magic(f, in, err);
+        if (in->bytes[in->at] != PROTO_MAGIC[f->got])
+            return refuse(f, in, "it does not begin as that of Kubernetes does; is there a proxy in between?", err);
+        in->at++;
+        if (++f->got == PROTO_MAGIC_BYTES)
+            next_state(f, TAG);
+        return 0;
     case TAG:
     case NUMBER:
     case LENGTH:
@@ -281,18 +256,13 @@ static int proto_frame_step(struct proto_frame *f, struct input *in, struct erro
     return error_set(err, ERROR_INVALID, "this answer was given up before");
 }
 
-/* Something that is empty ends with its length, although no more bytes may come. */
-static bool is_due(const struct proto_frame *f)
-{
-    return (f->state == COLLECT || f->state == SKIP) && f->left == 0;
-}
-
 int proto_frame_feed(struct proto_frame *f, const char *bytes, size_t len,
                      int (*fn)(void *arg, const char *object, size_t len, struct error *err), void *arg,
                      struct error *err)
 {
     struct input in = {bytes, len, 0, fn, arg};
-    while (in.at < in.len || is_due(f))
+    /* Something that is empty ends with its length, although no more bytes may come. */
+    while (in.at < in.len || ((f->state == COLLECT || f->state == SKIP) && f->left == 0))
         if (proto_frame_step(f, &in, err) != 0) {
             f->state = GIVEN_UP;
             return -1;

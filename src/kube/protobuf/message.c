@@ -1,5 +1,6 @@
 #include "kube/protobuf/message.h"
 
+#include <string.h>
 #include <yyjson.h>
 
 #include "base/protobuf.h"
@@ -27,23 +28,6 @@ static int text_of(const struct protobuf_field *f, yyjson_mut_doc *doc, yyjson_m
         return error_set(err, ERROR_INVALID, "protobuf: byte %zu of the text at offset %zu is no UTF-8", good,
                          f->offset);
     *ret = yyjson_mut_strn(doc, text != NULL ? text : "", f->len);
-    return 0;
-}
-
-static int number_of(const struct protobuf_field *f, yyjson_mut_doc *doc, yyjson_mut_val **ret, struct error *err)
-{
-    if (protobuf_expect(f, PROTOBUF_VARINT, 0, "number", err) != 0)
-        return -1;
-    /* int32, too, is sent as the 64 bits of its value. */
-    *ret = f->value <= INT64_MAX ? yyjson_mut_uint(doc, f->value) : yyjson_mut_sint(doc, (int64_t)f->value);
-    return 0;
-}
-
-static int bool_of(const struct protobuf_field *f, yyjson_mut_doc *doc, yyjson_mut_val **ret, struct error *err)
-{
-    if (protobuf_expect(f, PROTOBUF_VARINT, 0, "bool", err) != 0)
-        return -1;
-    *ret = yyjson_mut_bool(doc, f->value != 0);
     return 0;
 }
 
@@ -117,9 +101,16 @@ static int value_of(const struct reading *r, const struct protobuf_field *f, yyj
     case PROTO_TEXT:
         return text_of(f, r->doc, ret, err);
     case PROTO_BOOL:
-        return bool_of(f, r->doc, ret, err);
+        if (protobuf_expect(f, PROTOBUF_VARINT, 0, "bool", err) != 0)
+            return -1;
+        *ret = yyjson_mut_bool(r->doc, f->value != 0);
+        return 0;
     case PROTO_INT:
-        return number_of(f, r->doc, ret, err);
+        if (protobuf_expect(f, PROTOBUF_VARINT, 0, "number", err) != 0)
+            return -1;
+        /* int32, too, is sent as the 64 bits of its value. */
+        *ret = f->value <= INT64_MAX ? yyjson_mut_uint(r->doc, f->value) : yyjson_mut_sint(r->doc, (int64_t)f->value);
+        return 0;
     case PROTO_TIME:
         return time_of(r, f, ret, err);
     case PROTO_MESSAGE:
@@ -129,15 +120,6 @@ static int value_of(const struct reading *r, const struct protobuf_field *f, yyj
     return message_of(r, f, ret, err);
 }
 
-/* What Go leaves out of JSON by "omitempty". */
-static bool is_omitted(const struct proto_field *field, const struct protobuf_field *f)
-{
-    if (field->keeps_zero || field->list)
-        return false;
-    return field->kind == PROTO_TEXT ? f->len == 0
-                                     : (field->kind == PROTO_BOOL || field->kind == PROTO_INT) && f->value == 0;
-}
-
 static int add_field(const struct reading *r, const struct protobuf_field *f, struct error *err)
 {
     yyjson_mut_val *value = NULL;
@@ -145,7 +127,10 @@ static int add_field(const struct reading *r, const struct protobuf_field *f, st
         return add_entry(r, f, err);
     if (value_of(r, f, &value, err) != 0)
         return -1;
-    if (value == NULL || is_omitted(r->field, f))
+    enum proto_kind kind = r->field->kind;
+    bool zero = kind == PROTO_TEXT ? f->len == 0 : (kind == PROTO_BOOL || kind == PROTO_INT) && f->value == 0;
+    bool omitted = zero && !r->field->keeps_zero && !r->field->list; /* by Go, which says "omitempty" */
+    if (value == NULL || omitted)
         return 0;
     if (!r->field->list) {
         yyjson_mut_obj_add_val(r->doc, r->to, r->field->name, value);
@@ -179,6 +164,104 @@ int proto_read(const struct proto_message *of, struct protobuf *from, struct yyj
         seen[row] = true;
         if (add_field(&(struct reading){doc, to, from, field, &lists[row]}, &f, err) != 0)
             return error_prefix(err, "%s", field->name);
+    }
+    return more;
+}
+
+/* ---- what is around each object ---- */
+
+/* TypeMeta: apiVersion = 1, kind = 2. */
+static int kind_of(struct protobuf *p, char ret[PROTO_KIND_MAX_BYTES], struct error *err)
+{
+    struct protobuf_field f;
+    int more;
+    while ((more = protobuf_next(p, &f, err)) > 0) {
+        if (f.number != 2)
+            continue;
+        if (protobuf_expect(&f, PROTOBUF_BYTES, PROTO_KIND_MAX_BYTES - 1, "kind", err) != 0)
+            return -1;
+        memcpy(ret, f.data, f.len);
+        ret[f.len] = '\0';
+    }
+    return more;
+}
+
+int proto_kind_read(const void *bytes, size_t len, char ret[PROTO_KIND_MAX_BYTES], struct error *err)
+{
+    struct protobuf p;
+    ret[0] = '\0';
+    protobuf_init(&p, bytes, len);
+    return kind_of(&p, ret, err);
+}
+
+static int read_part(const struct protobuf *p, const struct protobuf_field *f, struct proto_unknown *ret,
+                     struct error *err)
+{
+    struct protobuf inner;
+    switch (f->number) {
+    case UNKNOWN_TYPE_META:
+        return protobuf_enter(p, f, "typeMeta", &inner, err) != 0 ? -1 : kind_of(&inner, ret->kind, err);
+    case UNKNOWN_RAW:
+        if (protobuf_expect(f, PROTOBUF_BYTES, SIZE_MAX, "raw", err) != 0)
+            return -1;
+        ret->raw = (struct proto_bytes){f->data, f->len};
+        return 0;
+    case UNKNOWN_CONTENT_ENCODING:
+        return protobuf_expect(f, PROTOBUF_BYTES, 0, "contentEncoding", err);
+    default:
+        return 0;
+    }
+}
+
+int proto_unknown_read(const void *start, const void *bytes, size_t len, struct proto_unknown *ret, struct error *err)
+{
+    struct protobuf p;
+    struct protobuf_field f;
+    int more;
+    *ret = (struct proto_unknown){.kind = "", .raw = {bytes, 0}};
+    if (len < PROTO_MAGIC_BYTES || memcmp(bytes, PROTO_MAGIC, PROTO_MAGIC_BYTES) != 0)
+        return error_set(err, ERROR_INVALID, "it does not begin as protobuf of Kubernetes does");
+    protobuf_init_within(&p, start, (const uint8_t *)bytes + PROTO_MAGIC_BYTES, len - PROTO_MAGIC_BYTES);
+    while ((more = protobuf_next(&p, &f, err)) > 0)
+        if (read_part(&p, &f, ret, err) != 0)
+            return -1;
+    return more;
+}
+
+/* RawExtension: raw = 1. */
+static int raw_of(const struct protobuf *p, const struct protobuf_field *f, struct proto_bytes *ret, struct error *err)
+{
+    struct protobuf inner;
+    struct protobuf_field part;
+    int more;
+    if (protobuf_enter(p, f, "object", &inner, err) != 0)
+        return -1;
+    while ((more = protobuf_next(&inner, &part, err)) > 0) {
+        if (part.number != 1)
+            continue;
+        if (protobuf_expect(&part, PROTOBUF_BYTES, SIZE_MAX, "raw", err) != 0)
+            return -1;
+        *ret = (struct proto_bytes){part.data, part.len};
+    }
+    return more;
+}
+
+/* WatchEvent: type = 1, object = 2. */
+int proto_watch_event_read(const void *bytes, size_t len, struct proto_watch_event *ret, struct error *err)
+{
+    struct protobuf p;
+    struct protobuf_field f;
+    int more;
+    *ret = (struct proto_watch_event){{NULL, 0}, {NULL, 0}};
+    protobuf_init(&p, bytes, len);
+    while ((more = protobuf_next(&p, &f, err)) > 0) {
+        if (f.number == 1) {
+            if (protobuf_expect(&f, PROTOBUF_BYTES, SIZE_MAX, "type", err) != 0)
+                return -1;
+            ret->type = (struct proto_bytes){f.data, f.len};
+        } else if (f.number == 2 && raw_of(&p, &f, &ret->object, err) != 0) {
+            return -1;
+        }
     }
     return more;
 }

@@ -1,4 +1,4 @@
-#include "kube/protobuf/schema.h"
+#include "kube/protobuf/message.h"
 
 #include "base/compiler.h"
 

@@ -1,7 +1,7 @@
 /* cli/doctor/doctor_rights: which permissions the settings need, and what is said of those that are missing. */
 #include "cli/doctor/doctor_rights.h"
 
-#include "kube/access_review.h"
+#include "kube/discovery.h"
 
 #include "../settings_text.h"
 #include "doctor_text.h"

@@ -1,4 +1,4 @@
-/* Events from the history to requests, in virtual time: the API is what a test answers, in place of kube/event_writer. */
+/* Events from the history to requests, in virtual time: the API is what a test answers, in place of kube/writer. */
 #pragma once
 
 #include "daemon/events.h"
@@ -8,7 +8,7 @@
 
 #include "../log_text.h"
 #include "kube/client.h"
-#include "kube/event_writer.h"
+#include "kube/writer.h"
 #include "kube/outage.h"
 #include "model/cache.h"
 #include "net/http.h"

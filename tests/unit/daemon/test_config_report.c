@@ -7,7 +7,7 @@
 #include "configuration/document.h"
 #include "daemon/config/config_source.h"
 #include "daemon/events.h"
-#include "kube/annotate.h"
+#include "kube/writer.h"
 #include "model/objects.h"
 #include "report/telemetry.h"
 

@@ -1,7 +1,6 @@
-/* etcd/codec, codec_watch and refusal over what etcd 3.4.23 and 3.6.5 sent: each answer as it came, byte for byte. */
+/* etcd/codec and refusal over what etcd 3.4.23 and 3.6.5 sent: each answer as it came, byte for byte. */
 #include "etcd/codec.h"
 
-#include "etcd/codec_watch.h"
 #include "etcd/refusal.h"
 
 #include "../test.h"

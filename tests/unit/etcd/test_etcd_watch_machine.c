@@ -45,17 +45,17 @@ static void setup(void)
 static void run_from(int64_t revision)
 {
     ck_assert_uint_eq(feed(ETCD_WATCH_START, revision), ETCD_WATCH_CANCEL | ETCD_WATCH_REQUEST);
-    ck_assert_uint_eq(feed(ETCD_WATCH_CREATED, revision), ETCD_WATCH_TELL_CONNECTED);
+    ck_assert_uint_eq(feed(ETCD_WATCH_CREATED, revision), ETCD_WATCH_REPORT_CONNECTED);
 }
 
-#define LOSS (ETCD_WATCH_CANCEL | ETCD_WATCH_TELL_LOST | ETCD_WATCH_NEXT_ENDPOINT)
+#define LOSS (ETCD_WATCH_CANCEL | ETCD_WATCH_REPORT_LOST | ETCD_WATCH_NEXT_ENDPOINT)
 
 FIXTURE(setup, NULL)
 
 TEST(what_comes_moves_the_revision)
 {
     run_from(10);
-    ck_assert_uint_eq(feed(ETCD_WATCH_EVENTS, 12), ETCD_WATCH_TELL_CHANGED);
+    ck_assert_uint_eq(feed(ETCD_WATCH_EVENTS, 12), ETCD_WATCH_REPORT_CHANGED);
     ck_assert_int_eq(m.next, 13);
     ck_assert_uint_eq(feed(ETCD_WATCH_PROGRESS, 20), 0);
     ck_assert_int_eq(m.next, 21);
@@ -69,7 +69,7 @@ TEST(what_comes_moves_the_revision)
 TEST(from_now_on)
 {
     (void)feed(ETCD_WATCH_START, 0);
-    ck_assert_uint_eq(feed(ETCD_WATCH_CREATED, 30), ETCD_WATCH_TELL_CONNECTED);
+    ck_assert_uint_eq(feed(ETCD_WATCH_CREATED, 30), ETCD_WATCH_REPORT_CONNECTED);
     ck_assert_int_eq(m.next, 31);
 }
 
@@ -94,7 +94,7 @@ TEST(waits_grow_until_news_come)
         ck_assert(wait >= ETCD_WATCH_BACKOFF_MIN_MS && wait <= ETCD_WATCH_BACKOFF_CAP_MS);
         longest = wait > longest ? wait : longest;
         ck_assert_uint_eq(timer(), ETCD_WATCH_REQUEST);
-        ck_assert_uint_eq(feed(ETCD_WATCH_CREATED, 10), ETCD_WATCH_TELL_CONNECTED);
+        ck_assert_uint_eq(feed(ETCD_WATCH_CREATED, 10), ETCD_WATCH_REPORT_CONNECTED);
     }
     ck_assert_uint_gt(longest, ETCD_WATCH_BACKOFF_CAP_MS / 2);
     (void)feed(ETCD_WATCH_EVENTS, 11);
@@ -144,7 +144,7 @@ TEST(a_change_that_does_not_come)
     run_from(10);
     ck_assert_uint_eq(timer(), ETCD_WATCH_CHECK);
     ck_assert_uint_eq(checked(15, 20), 0);
-    ck_assert_uint_eq(came(ETCD_WATCH_EVENTS, 12), ETCD_WATCH_TELL_CHANGED); /* an older one */
+    ck_assert_uint_eq(came(ETCD_WATCH_EVENTS, 12), ETCD_WATCH_REPORT_CHANGED); /* an older one */
     ck_assert_uint_eq(timer(), LOSS);
     ck_assert_ptr_nonnull(strstr(m.reason, "missed a change"));
 }
@@ -154,7 +154,7 @@ TEST(a_change_that_comes_a_little_later)
     run_from(10);
     (void)timer();
     ck_assert_uint_eq(checked(15, 20), 0);
-    ck_assert_uint_eq(came(ETCD_WATCH_EVENTS, 15), ETCD_WATCH_TELL_CHANGED);
+    ck_assert_uint_eq(came(ETCD_WATCH_EVENTS, 15), ETCD_WATCH_REPORT_CHANGED);
     ck_assert_uint_eq(timer(), ETCD_WATCH_CHECK);
 }
 
@@ -168,7 +168,7 @@ TEST(a_change_that_takes_its_time)
         ck_assert_uint_eq(feed(ETCD_WATCH_BYTES, 0), 0);
         ck_assert_uint_eq(feed(ETCD_WATCH_TIMER, 0), 0);
     }
-    ck_assert_uint_eq(came(ETCD_WATCH_EVENTS, 15), ETCD_WATCH_TELL_CHANGED);
+    ck_assert_uint_eq(came(ETCD_WATCH_EVENTS, 15), ETCD_WATCH_REPORT_CHANGED);
     ck_assert_uint_eq(etcd_watch_due_ms(&m), now + ETCD_WATCH_CHECK_MS);
 }
 
@@ -197,13 +197,13 @@ TEST(silence_for_too_long)
 TEST(set_back)
 {
     (void)feed(ETCD_WATCH_START, 100);
-    ck_assert_uint_eq(feed(ETCD_WATCH_CREATED, 99), ETCD_WATCH_TELL_CONNECTED); /* all that there is */
+    ck_assert_uint_eq(feed(ETCD_WATCH_CREATED, 99), ETCD_WATCH_REPORT_CONNECTED); /* all that there is */
     (void)feed(ETCD_WATCH_LOST, 0);
     (void)timer();
-    ck_assert_uint_eq(feed(ETCD_WATCH_CREATED, 98), ETCD_WATCH_TELL_CONNECTED | ETCD_WATCH_CHECK);
+    ck_assert_uint_eq(feed(ETCD_WATCH_CREATED, 98), ETCD_WATCH_REPORT_CONNECTED | ETCD_WATCH_CHECK);
     ck_assert_uint_eq(checked(40, 99), 0); /* that member alone is behind */
     ck_assert_uint_eq(timer(), ETCD_WATCH_CHECK);
-    ck_assert_uint_eq(checked(40, 98), ETCD_WATCH_CANCEL | ETCD_WATCH_TELL_COMPACTED);
+    ck_assert_uint_eq(checked(40, 98), ETCD_WATCH_CANCEL | ETCD_WATCH_REPORT_COMPACTED);
     ck_assert_int_eq(m.oldest, 98);
     ck_assert_uint_eq(etcd_watch_due_ms(&m), 0);
 }
@@ -211,11 +211,11 @@ TEST(set_back)
 TEST(compacted)
 {
     run_from(10);
-    ck_assert_uint_eq(feed(ETCD_WATCH_COMPACTED, 30), ETCD_WATCH_CANCEL | ETCD_WATCH_TELL_COMPACTED);
+    ck_assert_uint_eq(feed(ETCD_WATCH_COMPACTED, 30), ETCD_WATCH_CANCEL | ETCD_WATCH_REPORT_COMPACTED);
     ck_assert_int_eq(m.oldest, 30);
     run_from(30);
     ck_assert_uint_eq(feed(ETCD_WATCH_UNREADABLE, 0),
-                      ETCD_WATCH_CANCEL | ETCD_WATCH_TELL_LOST | ETCD_WATCH_TELL_COMPACTED);
+                      ETCD_WATCH_CANCEL | ETCD_WATCH_REPORT_LOST | ETCD_WATCH_REPORT_COMPACTED);
     ck_assert_int_eq(m.oldest, 30);
 }
 

@@ -1,5 +1,5 @@
-/* host/name: in a namespace of the test's own, where a host may be called anything. */
-#include "host/name.h"
+/* host_name of host/process: in a namespace of the test's own, where a host may be called anything. */
+#include "host/process.h"
 
 #include <sched.h>
 #include <sys/utsname.h>

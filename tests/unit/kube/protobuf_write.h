@@ -15,8 +15,7 @@
 #include "base/buf.h"
 #include "base/protobuf.h"
 #include "base/rfc3339.h"
-#include "kube/protobuf/envelope.h"
-#include "kube/protobuf/schema.h"
+#include "kube/protobuf/message.h"
 #include "kube/resource.h"
 
 #define PROTO_UNKNOWN_FIELD 1000u

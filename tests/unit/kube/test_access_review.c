@@ -1,5 +1,5 @@
-/* kube/access_review: what is asked, and what is made of the answers. */
-#include "kube/access_review.h"
+/* kube/discovery, of this client: what is asked, and what is made of the answers. */
+#include "kube/discovery.h"
 
 #include "../test.h"
 

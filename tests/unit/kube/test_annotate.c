@@ -1,5 +1,5 @@
-/* src/kube/annotate: which request it makes, and what each answer means. The client below it is this file's. */
-#include "kube/annotate.h"
+/* src/kube/writer, annotations: which request it makes, and what each answer means. The client below it is this file's. */
+#include "kube/writer.h"
 
 #include "client_double.h"
 

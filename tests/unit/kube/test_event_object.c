@@ -1,5 +1,5 @@
-/* src/kube/event_object: the JSON of an Event, to the byte. The real answers to it are conformance's. */
-#include "kube/event_object.h"
+/* src/kube/writer: the JSON of an Event, to the byte. The real answers to it are conformance's. */
+#include "kube/writer.h"
 
 #include "../test.h"
 

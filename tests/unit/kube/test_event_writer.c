@@ -1,6 +1,6 @@
-/* src/kube/event_writer: which request it makes, and what each answer means. The client below it is this file's; over real HTTP it
+/* src/kube/writer: which request it makes, and what each answer means. The client below it is this file's; over real HTTP it
  * is seen by tests/functional/test_events.py. */
-#include "kube/event_writer.h"
+#include "kube/writer.h"
 
 #include "client_double.h"
 

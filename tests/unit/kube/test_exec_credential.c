@@ -1,5 +1,5 @@
 /* What a credential plugin is told and what is made of its answers. */
-#include "kube/exec_credential.h"
+#include "kube/exec_plugin.h"
 
 #include "settings/kubeconfig/kubeconfig.h"
 

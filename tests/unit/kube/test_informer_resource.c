@@ -109,45 +109,19 @@ TEST(a_config_map_that_cannot_be_used)
 
 static struct buf calls;
 
-static void on_begin(void *arg)
+static bool on_change(void *arg, const struct sink_change *c, size_t *ret_count)
 {
-    buf_add(arg, "begin ");
-}
-
-static bool on_put(void *arg, void *object)
-{
-    const struct config_map *s = object;
-    buf_printf(arg, "put %s/%u ", s->name, s->data_count);
-    record_free(&config_map_record, object);
-    return true;
-}
-
-static bool on_remove(void *arg, const char *name)
-{
-    buf_printf(arg, "remove %s ", name);
-    return true;
-}
-
-static void on_keep(void *arg, const char *name)
-{
-    buf_printf(arg, "keep %s ", name);
-}
-
-static void on_abort(void *arg)
-{
-    buf_add(arg, "abort ");
-}
-
-static bool on_end(void *arg, size_t *ret_count)
-{
-    buf_add(arg, "end ");
+    static const char *const words[] = {[SINK_BEGIN] = "begin", [SINK_REMOVE] = "remove", [SINK_KEEP] = "keep",
+                                        [SINK_ABORT] = "abort", [SINK_END] = "end",       [SINK_FORGET] = "forget"};
+    const struct config_map *s = c->object;
+    if (c->step == SINK_PUT) {
+        buf_printf(arg, "put %s/%u ", s->name, s->data_count);
+        record_free(&config_map_record, c->object);
+        return true;
+    }
+    buf_printf(arg, "%s%s%s ", words[c->step], c->name != NULL ? " " : "", c->name != NULL ? c->name : "");
     *ret_count = 7;
-    return true;
-}
-
-static void on_forget(void *arg)
-{
-    buf_add(arg, "forget ");
+    return c->step == SINK_REMOVE || c->step == SINK_END;
 }
 
 TEST(config_maps_in_a_sink_that_is_no_cache)
@@ -156,14 +130,7 @@ TEST(config_maps_in_a_sink_that_is_no_cache)
         {.expect = "sendInitialEvents=true", .body = EVENT("ADDED", MAP("web", "1", "{}")), .after = CUT},
         {.expect = "sendInitialEvents=true", .body = TWO_MAPS, .after = HOLD},
         {.expect = "sendInitialEvents=true", .body = TWO_MAPS, .after = HOLD}};
-    const struct informer_sink sink = {.arg = &calls,
-                                       .begin = on_begin,
-                                       .put = on_put,
-                                       .remove = on_remove,
-                                       .keep = on_keep,
-                                       .abort = on_abort,
-                                       .end = on_end,
-                                       .forget = on_forget};
+    const struct informer_sink sink = {.take = on_change, .arg = &calls};
     buf_init(&calls, 0);
     start_sink(steps, array_len(steps), &row, &sink, &callbacks);
     UNTIL(peer.next == 1 && peer.last == NULL);

@@ -3,6 +3,7 @@
 #include "kube/client.h"
 
 #include "../test.h"
+#include "kube/outage.h"
 
 #define OF(user)                                                                                                   \
     "HTTP 403: nodes is forbidden: User " user " cannot list resource \"nodes\" in API group \"\" at the cluster " \
@@ -30,6 +31,6 @@ static const struct {
 
 TEST_EACH(cure_of_a_refusal, array_len(rows))
 {
-    const char *hint = kube_client_refusal_hint(rows[_i].said);
+    const char *hint = kube_refusal_hint(rows[_i].said);
     ck_assert_msg(strncmp(hint, rows[_i].wanted, strlen(rows[_i].wanted)) == 0, "%s: %s", rows[_i].said, hint);
 }

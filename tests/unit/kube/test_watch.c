@@ -367,6 +367,28 @@ TEST(a_forgotten_cache_is_listed_again)
     assert_path(STREAMING_PATH);
 }
 
+/* No step of it is one of a list, whatever ends it; what is denied is asked for a minute later. */
+TEST(changes_alone_need_no_list)
+{
+    start_anew();
+    w.changes_only = true;
+    ck_assert_uint_eq(feed_type(WATCH_EVENT_START), WATCH_REQUEST);
+    assert_path("/api/v1/nodes?watch=1&resourceVersion=0&timeoutSeconds=");
+    feed_head();
+    ck_assert(feed_object("20") & WATCH_PUT);
+    ck_assert(!w.synced && w.contact);
+    feed_type(WATCH_EVENT_CLOSED);
+    assert_path("/api/v1/nodes?watch=1&resourceVersion=20&timeoutSeconds=");
+    feed_head();
+    feed_error(410);
+    feed_due();
+    assert_path("/api/v1/nodes?watch=1&resourceVersion=0&timeoutSeconds=");
+    ck_assert_uint_eq(feed_answer(403) & ~(unsigned)WATCH_CONTACT_LOST, WATCH_ENDED);
+    ck_assert_uint_eq(watch_due_ms(&w), now + WATCH_DENIED_HINT_MS);
+    now = watch_due_ms(&w);
+    ck_assert_uint_eq(feed_type(WATCH_EVENT_TIMER), WATCH_REQUEST);
+}
+
 TEST(selectors_are_encoded)
 {
     watch_fini(&w);

@@ -1,5 +1,5 @@
-/* What net/proxy_talk says to a port, and what it makes of the answers. */
-#include "net/proxy_talk.h"
+/* What net/proxy_probe says to a port, and what it makes of the answers. */
+#include "net/proxy_probe.h"
 
 #include "../test.h"
 

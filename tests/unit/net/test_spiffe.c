@@ -313,10 +313,10 @@ TEST(renewed_on_the_same_stream)
     wait_for(has_renewed);
     const struct http_tls *tls = spiffe_tls(client);
     const struct spiffe_identity *i = tls->spiffe->identity;
-    ck_assert_str_ne(spiffe_identity_cert_pem(i), first);
-    ck_assert_ptr_eq(tls->cert_pem, spiffe_identity_cert_pem(i));
-    ck_assert_ptr_eq(tls->key_pem, spiffe_identity_key_pem(i));
-    ck_assert_ptr_eq(tls->ca_pem, spiffe_identity_bundles_pem(i));
+    ck_assert_str_ne(i->cert_pem, first);
+    ck_assert_ptr_eq(tls->cert_pem, i->cert_pem);
+    ck_assert_ptr_eq(tls->key_pem, i->key_pem);
+    ck_assert_ptr_eq(tls->ca_pem, i->bundles_pem);
     ck_assert_uint_eq(agent.asked, 1);
 }
 

@@ -33,12 +33,12 @@ FIXTURE(svids_setup, svids_teardown)
 TEST(identity_of_a_message)
 {
     struct spiffe_identity *i = identity(true), *same = spiffe_identity_ref(i);
-    ck_assert_str_eq(spiffe_identity_id(i), OURS);
-    int64_t left = spiffe_identity_not_after_s(i) - (int64_t)time(NULL);
+    ck_assert_str_eq(i->id, OURS);
+    int64_t left = i->not_after_s - (int64_t)time(NULL);
     ck_assert_msg(left > AN_HOUR_S - 60 && left <= AN_HOUR_S, "%lld", (long long)left);
-    ck_assert_ptr_nonnull(strstr(spiffe_identity_cert_pem(i), "BEGIN CERTIFICATE"));
-    ck_assert_ptr_nonnull(strstr(spiffe_identity_key_pem(i), "BEGIN PRIVATE KEY"));
-    ck_assert_ptr_nonnull(strstr(spiffe_identity_bundles_pem(i), FOREIGN));
+    ck_assert_ptr_nonnull(strstr(i->cert_pem, "BEGIN CERTIFICATE"));
+    ck_assert_ptr_nonnull(strstr(i->key_pem, "BEGIN PRIVATE KEY"));
+    ck_assert_ptr_nonnull(strstr(i->bundles_pem, FOREIGN));
     ck_assert(spiffe_identity_same(i, same));
     spiffe_identity_unref(same);
     spiffe_identity_unref(i);
@@ -78,7 +78,7 @@ TEST(first_of_several)
     add_svid(&message, FOREIGN "/us", b, leaf_key, other.x);
     struct spiffe_identity *i = parse(&message, &flaw);
     ck_assert_msg(i != NULL, "%s", flaw.message);
-    ck_assert_str_eq(spiffe_identity_id(i), OURS);
+    ck_assert_str_eq(i->id, OURS);
     spiffe_identity_unref(i);
     X509_free(a);
     X509_free(b);

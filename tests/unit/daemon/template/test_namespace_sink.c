@@ -26,11 +26,18 @@ static void teardown(void)
     cache_free(cache);
 }
 
+static bool take(struct informer_sink *s, enum sink_step step, void *object, const char *name, size_t *ret_count)
+{
+    struct sink_change change = {.step = step, .object = object, .name = name};
+    size_t unused;
+    return s->take(s->arg, &change, ret_count != NULL ? ret_count : &unused);
+}
+
 static bool put(struct informer_sink *s, const char *name, const char *json)
 {
     struct template_object *o = mem_alloc(sizeof(*o));
     *o = (struct template_object){mem_strdup(name), mem_strdup(json)};
-    return s->put(s->arg, o);
+    return take(s, SINK_PUT, o, NULL, NULL);
 }
 
 static void add_name(void *arg, const void *object)
@@ -51,12 +58,12 @@ static void assert_there(const char *names)
 static bool list(struct informer_sink *s, const char *one, const char *two, size_t count)
 {
     size_t got = 99;
-    s->begin(s->arg);
+    take(s, SINK_BEGIN, NULL, NULL, NULL);
     if (one[0] != '\0')
         put(s, one, "{}");
     if (two[0] != '\0')
         put(s, two, "{}");
-    bool changed = s->end(s->arg, &got);
+    bool changed = take(s, SINK_END, NULL, NULL, &got);
     ck_assert_uint_eq(got, count);
     return changed;
 }
@@ -79,7 +86,7 @@ TEST(the_first_list_is_news_if_it_is_empty)
 {
     ck_assert(list(&a, "", "", 0));
     ck_assert(!list(&a, "", "", 0));
-    a.forget(a.arg);
+    take(&a, SINK_FORGET, NULL, NULL, NULL);
     ck_assert(list(&a, "", "", 0));
 }
 
@@ -88,8 +95,8 @@ TEST(changes_say_whether_they_are_some)
     list(&a, "a/x", "", 1);
     ck_assert(!put(&a, "a/x", "{}"));
     ck_assert(put(&a, "a/x", "{\"n\":1}"));
-    ck_assert(a.remove(a.arg, "a/x"));
-    ck_assert(!a.remove(a.arg, "a/x"));
+    ck_assert(take(&a, SINK_REMOVE, NULL, "a/x", NULL));
+    ck_assert(!take(&a, SINK_REMOVE, NULL, "a/x", NULL));
     assert_there("");
 }
 
@@ -97,20 +104,20 @@ TEST(what_cannot_be_read_stays)
 {
     size_t got;
     list(&a, "a/x", "a/y", 2);
-    a.begin(a.arg);
-    a.keep(a.arg, "a/x");
-    ck_assert(a.end(a.arg, &got));
+    take(&a, SINK_BEGIN, NULL, NULL, NULL);
+    take(&a, SINK_KEEP, NULL, "a/x", NULL);
+    ck_assert(take(&a, SINK_END, NULL, NULL, &got));
     assert_there("a/x ");
 }
 
 TEST(an_aborted_list_takes_nothing_away)
 {
     list(&a, "a/x", "a/y", 2);
-    a.begin(a.arg);
+    take(&a, SINK_BEGIN, NULL, NULL, NULL);
     put(&a, "a/x", "{}");
-    a.abort(a.arg);
+    take(&a, SINK_ABORT, NULL, NULL, NULL);
     assert_there("a/x a/y ");
-    a.begin(a.arg); /* one that begins again starts from nothing */
+    take(&a, SINK_BEGIN, NULL, NULL, NULL); /* one that begins again starts from nothing */
     put(&a, "a/x", "{}");
     ck_assert(list(&a, "a/y", "", 1));
     assert_there("a/y ");
@@ -119,10 +126,10 @@ TEST(an_aborted_list_takes_nothing_away)
 TEST(what_goes_within_a_list_is_gone)
 {
     size_t got;
-    a.begin(a.arg);
+    take(&a, SINK_BEGIN, NULL, NULL, NULL);
     put(&a, "a/x", "{}");
-    a.remove(a.arg, "a/x");
-    a.end(a.arg, &got);
+    take(&a, SINK_REMOVE, NULL, "a/x", NULL);
+    take(&a, SINK_END, NULL, NULL, &got);
     assert_there("");
 }
 
@@ -130,6 +137,6 @@ TEST(forgotten_are_those_of_the_namespace)
 {
     list(&a, "a/x", "", 1);
     list(&b, "b/x", "", 1);
-    a.forget(a.arg);
+    take(&a, SINK_FORGET, NULL, NULL, NULL);
     assert_there("b/x ");
 }

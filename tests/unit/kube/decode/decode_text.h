@@ -145,7 +145,7 @@ static inline void text_of_event(struct buf *to, const struct kube_event *e)
         else if (e->of == &kube_pods)
             text_of_pod(to, e->object);
         else if (e->of == &kube_leases)
-            buf_add(to, lease_event_is_free(e) ? " lease free" : " lease held");
+            buf_add(to, lease_is_free(e->object) ? " lease free" : " lease held");
         else if (e->of == &kube_secrets || e->of == &kube_config_maps)
             text_of_secret(to, e->object);
         else
@@ -254,7 +254,7 @@ static inline char *text_of_answer(const struct kube_resource *of, bool list, co
     struct error err = {ERROR_NONE, 0, ""};
     struct kube_answer answer;
     struct kube_list_meta meta = {0};
-    kube_answer_init(&answer, of, list, 0);
+    kube_answer_init(&answer, of, list);
     ck_assert_int_ne(kube_answer_head(&answer, type), KUBE_NOT_READABLE);
     for (size_t at = 0; at < body->len; at += chunk) {
         size_t n = body->len - at < chunk ? body->len - at : chunk;

@@ -1,6 +1,6 @@
 #include "decode_text.h"
 
-#include "kube/decode/decode_annotated.h"
+#include "kube/resource.h"
 
 #define SERVICE(metadata)                                                                        \
     "{'metadata':{'name':'web','namespace':'shop','resourceVersion':'5','uid':'u'" metadata "}," \

@@ -74,7 +74,7 @@ TEST_EACH(an_answer_that_is_cut, array_len(pairs))
         struct kube_list_meta meta = {0};
         cleanup(mem_free_ptr) char *copy = malloc(len > 0 ? len : 1);
         memcpy(copy, body.data, len);
-        kube_answer_init(&a, pairs[_i].of, pairs[_i].list, 0);
+        kube_answer_init(&a, pairs[_i].of, pairs[_i].list);
         ck_assert_int_eq(kube_answer_head(&a, "application/vnd.kubernetes.protobuf"), KUBE_PROTOBUF);
         ck_assert_msg(kube_answer_feed(&a, copy, len, text_on_event, &out, &flaw) == 0, "%zu: %s", len, flaw.message);
         if (kube_answer_end(&a, &meta, &flaw) != 0)

@@ -172,7 +172,7 @@ static inline void on_request(struct evhttp_request *q, void *arg)
 {
     const char *auth = evhttp_find_header(evhttp_request_get_input_headers(q), "Authorization");
     snprintf(peer.authorization, sizeof(peer.authorization), "%s", auth != NULL ? auth : "");
-    if (strstr(evhttp_request_get_uri(q), "watch=true") != NULL) {
+    if (strstr(evhttp_request_get_uri(q), "watch=1") != NULL) {
         begin_watch(q);
         return;
     }

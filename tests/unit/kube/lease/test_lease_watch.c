@@ -1,5 +1,5 @@
 /* The watch of one Lease: what it asks, which event is a hint, and that it comes back. */
-#include "kube/lease/lease_watch.h"
+#include "kube/informer.h"
 
 #include "lease_peer.h"
 
@@ -7,7 +7,7 @@
     "{\"kind\":\"Lease\",\"metadata\":{\"name\":\"the-lease\",\"resourceVersion\":\"5\"},\"spec\":{" \
     "\"holderIdentity\":\"" holder "\"}}"
 
-static struct lease_watch *w;
+static struct informer *w;
 static unsigned hints;
 
 static void on_free(void *arg)
@@ -16,17 +16,19 @@ static void on_free(void *arg)
     hints++;
 }
 
+static struct lease_hint hint = {.free_now = on_free, .arg = &hints};
+
 static void begin(void)
 {
     setup();
     make_client();
     hints = 0;
-    w = lease_watch_new(base, client, &log_to_file, COLLECTION, "the-lease", on_free, &hints);
+    w = lease_watch_new(base, client, &log_to_file, "ns", "the-lease", &hint);
 }
 
 static void end(void)
 {
-    lease_watch_free(w);
+    informer_free(w);
     teardown();
 }
 
@@ -45,8 +47,8 @@ FIXTURE(begin, end)
 TEST(a_free_lease_is_a_hint_and_a_taken_one_is_not)
 {
     peer_store(LEASE("a"));
-    lease_watch_start(w);
-    lease_watch_start(w);
+    informer_start(w);
+    informer_start(w);
     await(open_watches() == 1);
     ck_assert_ptr_nonnull(strstr(peer.watch_uri, "fieldSelector=metadata.name%3Dthe-lease&"));
     ck_assert_ptr_nonnull(strstr(peer.watch_uri, "timeoutSeconds="));
@@ -62,7 +64,7 @@ TEST(a_free_lease_is_a_hint_and_a_taken_one_is_not)
 TEST(it_comes_back_after_its_end)
 {
     peer_store(LEASE("a"));
-    lease_watch_start(w);
+    informer_start(w);
     await(open_watches() == 1);
     evhttp_send_reply_end(peer.watches[0]);
     peer.watches[0] = NULL;
@@ -77,7 +79,7 @@ TEST(garbage_is_no_hint)
 {
     free(peer.json);
     peer.json = mem_strdup("[\"{}\", {\"holderIdentity\":\"\"}]");
-    lease_watch_start(w);
+    informer_start(w);
     await(open_watches() == 1);
     struct evbuffer *out = evbuffer_new();
     evbuffer_add_printf(out, "<html>");
@@ -98,7 +100,7 @@ TEST_EACH(one_that_is_too_long_is_no_hint, 2)
     memset(blanks, ' ', room);
     free(peer.json);
     peer.json = mem_printf("{%s%s", blanks, head + 1);
-    lease_watch_start(w);
+    informer_start(w);
     await(peer.watches_begun == 1);
     if (_i == 0)
         await(hints == 1);
@@ -110,14 +112,14 @@ TEST_EACH(one_that_is_too_long_is_no_hint, 2)
 TEST(forbidden_is_said_once)
 {
     peer.refuse_watches = 403;
-    lease_watch_start(w);
+    informer_start(w);
     await(times_logged("watching the Lease is denied") == 1);
     for (unsigned i = 2; i < 4; i++) { /* as the election does when it leads in between */
-        lease_watch_stop(w);
-        lease_watch_start(w);
+        informer_stop(w);
+        informer_start(w);
         await(peer.watches_begun == i);
     }
-    lease_watch_stop(w);
+    informer_stop(w);
     ck_assert_uint_eq(times_logged("watching the Lease is denied"), 1);
     ck_assert_uint_eq(times_logged("level=warn") + times_logged("level=info"), 0);
 }
@@ -125,14 +127,14 @@ TEST(forbidden_is_said_once)
 TEST(stopped)
 {
     peer_store(LEASE("a"));
-    lease_watch_start(w);
+    informer_start(w);
     await(open_watches() == 1);
-    lease_watch_stop(w);
-    lease_watch_stop(w);
+    informer_stop(w);
+    informer_stop(w);
     tell_watches("DELETED");
     while (pass())
         continue;
     ck_assert_uint_eq(hints, 0);
     ck_assert_uint_eq(peer.watches_begun, 1);
-    lease_watch_free(NULL);
+    informer_free(NULL);
 }
