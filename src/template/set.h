@@ -130,7 +130,8 @@ void template_set_free(struct template_set *s); /* NULL is allowed */
 const char *template_kind_folder(enum template_kind kind);
 /* "contains", ... */
 const char *assertion_name(enum assertion_kind kind);
-const struct template_test *template_set_test(const struct template_set *s, const char *name); /* NULL: none */
+const struct template_watch *template_set_find_watch(const struct template_set *s, const char *name); /* NULL: none */
+const struct template_test *template_set_test(const struct template_set *s, const char *name);        /* NULL: none */
 /* The names of its tests, for messages: "; did you mean a?", "; there are a, b"; to be freed. */
 char *template_set_known_tests(const struct template_set *s, const char *name) must_check;
 

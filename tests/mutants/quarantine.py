@@ -9,7 +9,7 @@ TARGET = "configuration/target.c"
 BY_RUNTIME = "configuration/target_runtime.c"
 OBJECTS = "template/objects.c"
 FORMS = "daemon/template/set_quarantine.c"
-WATCH = "template/set_watch.c"
+SET = "template/set.c"
 PEM = "net/pem.c"
 
 room("quarantine: the search", ("test_culprits",), (
@@ -96,8 +96,8 @@ room("quarantine: what is withheld of templates", ("test_template_objects",), (
     Mutant("templates see what is withheld", OBJECTS, "const char *json = o->shown != NULL ? o->shown(o->shown_arg, r->name, t) : t->json;", "const char *json = t->json;"),
 ))
 room("quarantine: what a set says of it", ("test_template_set",), (
-    Mutant("what an object names may be anything", WATCH, "            if (at == s->watch_count)\n", "            if (false)\n"),
-    Mutant("nothing is left out", WATCH, "    w->quarantine = true;\n", ""),
+    Mutant("what an object names may be anything", SET, "            if (template_set_find_watch(s, w->uses[i].resource) == NULL)\n", "            if (false)\n"),
+    Mutant("nothing is left out", SET, "    w->quarantine = true;\n", ""),
 ))
 room("quarantine: certificates that are not served", ("test_pem",), (
     Mutant("a chain may be weak", PEM, "(int)SSL_CTX_add1_chain_cert(context, x)", "1"),

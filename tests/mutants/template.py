@@ -6,7 +6,6 @@ PATH = "template/json_path.c"
 KEEP = "template/keep.c"
 KEYS = "template/set_keys.c"
 SET = "template/set.c"
-WATCH = "template/set_watch.c"
 TESTS = "template/set_tests.c"
 FIXTURES = "template/fixtures.c"
 ASSERTIONS = "template/assertions.c"
@@ -34,37 +33,37 @@ room("templates, what is kept", ("test_template_keep",), (
     Mutant("drop has no effect", KEEP, "i < w->drop.count", "i < 0 * w->drop.count"),
 ))
 room("templates, sets", ("test_template_set", "test_template_set_tests"), (
-    Mutant("a key by two of its names", KEYS, "    if (r->as[first] != NULL)\n", "    if (false)\n"),
+    Mutant("a key by two of its names", KEYS, "    if (given->key != NULL)\n", "    if (false)\n"),
     Mutant("a key twice", KEYS, "        if (twice != 0)\n", "        if (false)\n"),
     Mutant("a letter is meant by any name", KEYS, "bool tiny = strlen(name) < NAME_WITHIN_MIN ||", "bool tiny = false &&"),
-    Mutant("null is a text", KEYS, "    if (value->kind != NODE_SCALAR || yaml_node_is_null(value))\n        return set_wrong(value, err, \"%s: expected a text\", key);", "    if (value->kind != NODE_SCALAR)\n        return set_wrong(value, err, \"%s: expected a text\", key);"),
+    Mutant("null is a text", KEYS, "    if (p->value->kind != NODE_SCALAR || yaml_node_is_null(p->value))\n        return set_wrong(p->value, err, \"%s: expected a text\", p->key);\n    free", "    if (p->value->kind != NODE_SCALAR)\n        return set_wrong(p->value, err, \"%s: expected a text\", p->key);\n    free"),
     Mutant("match_labels is a label", KEYS, "value->kid_count == 2 && value->kids[1]->kind == NODE_MAPPING &&", "false &&"),
     Mutant("the line of a YAML error is lost", SET, "*end == ':' ? error_set(", "false ? error_set("),
     Mutant("a file may be called ../x", SET, "name[strspn(name, STORAGE_NAME_ALPHABET)] != '\\0' ||", ""),
     Mutant("a file may be hidden", SET, "name[0] == '\\0' || name[0] == '.' ||", "name[0] == '\\0' ||"),
     Mutant("two files are stored as one", SET, "        if (str_eq(a, b))\n", "        if (false)\n"),
     Mutant("two templates of one name", SET, "        if (str_eq(other->source, t->source))\n", "        if (false)\n"),
-    Mutant("extra hides resources", SET, "str_eq(key->text, \"resources\") ||", ""),
+    Mutant("extra hides resources", SET, "str_eq(p->key, \"resources\") ||", ""),
     Mutant("targets twice", SET, "    if (s->targets.port != 0)\n", "    if (false)\n"),
     Mutant("targets without a selector", SET, "return !str_empty(s->targets.label_selector) ?", "return true ?"),
     Mutant("templates have any bytes", SET, " || text_utf8_len(f->bytes, f->len) != f->len)", ")"),
     Mutant("a NUL ends a template", SET, "memchr(f->bytes, '\\0', f->len) != NULL || ", ""),
     Mutant("a file beside set.yaml is lost", SET, "(file[len] == '/' || file[len] == '_')", "file[len] == '_'"),
-    Mutant("a group of a group", WATCH, " && strchr(slash + 1, '/') == NULL);", ");"),
-    Mutant("a watch without a kind", WATCH, "w->api_version == NULL || (w->kind == NULL && w->plural == NULL)", "w->api_version == NULL"),
-    Mutant("a watch has any name", WATCH, " || strspn(name->text, DIGITS \"-\") > 0)", ")"),
-    Mutant("what all watches ignore is kept", WATCH, "rc == 0 && i < s->watch_count", "false"),
+    Mutant("a group of a group", SET, " && strchr(slash + 1, '/') == NULL);", ");"),
+    Mutant("a watch without a kind", SET, "w->api_version == NULL || (w->kind == NULL && w->plural == NULL)", "w->api_version == NULL"),
+    Mutant("a watch has any name", SET, " || strspn(p->key, DIGITS \"-\") > 0)", ")"),
+    Mutant("what all watches ignore is kept", SET, "rc == 0 && i < s->watch_count", "false"),
 ))
 room("templates, tests of sets", ("test_template_set_tests", "test_template_set"), (
-    Mutant("what an assertion needs may be missing", TESTS, "if ((row->needs & bit) != 0 && (r->given & bit) == 0)", "if (false)"),
-    Mutant("what an assertion does not look at may be there", TESTS, "if (((row->needs | row->takes) & bit) == 0 && (r->given & bit) != 0)", "if (false)"),
-    Mutant("a target may be anything", TESTS, "    if (str_eq(r->into->target, \"haproxy.cfg\"))\n", "    if (true)\n"),
-    Mutant("cert: is no certificate", TESTS, "str_has_prefix(r->into->target, \"cert:\")", "false"),
+    Mutant("what an assertion needs may be missing", TESTS, "if ((row->needs & bit) != 0 && (given & bit) == 0)", "if (false)"),
+    Mutant("what an assertion does not look at may be there", TESTS, "if (((row->needs | row->takes) & bit) == 0 && (given & bit) != 0)", "if (false)"),
+    Mutant("a target may be anything", TESTS, "    if (str_eq(a->target, \"haproxy.cfg\"))\n", "    if (true)\n"),
+    Mutant("cert: is no certificate", TESTS, "str_has_prefix(a->target, \"cert:\")", "false"),
     Mutant("a fixture needs no name", TESTS, "        if (own == NULL || own->kind != NODE_SCALAR || yaml_node_is_null(own))\n", "        if (false)\n"),
-    Mutant("fixtures of what is not watched", TESTS, "    if (!known)\n", "    if (false)\n"),
-    Mutant("two tests of one name", TESTS, "    bool twice = template_set_test(s, t->name) != NULL;", "    bool twice = false;"),
+    Mutant("fixtures of what is not watched", TESTS, "    if (template_set_find_watch(s, p->key) == NULL) {\n", "    if (false) {\n"),
+    Mutant("two tests of one name", TESTS, ": template_set_test(s, p->key) != NULL;", ": false;"),
     Mutant("assertions for all tests", TESTS, "    if (r->global)\n", "    if (false)\n"),
-    Mutant("expected is no count", TESTS, "r->into->kind != ASSERT_MATCH_COUNT || (r->given", "true || (r->given"),
+    Mutant("expected is no count", TESTS, "if (a->kind == ASSERT_MATCH_COUNT && (given", "if (false && (given"),
 ))
 room("templates, fixtures", ("test_template_objects",), (
     Mutant("a fixture of another set is an error, too", FIXTURES, "at == set->watch_count && others", "false"),
