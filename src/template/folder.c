@@ -62,7 +62,7 @@ static int folder_walk(const char *path, const char *below, unsigned depth, stru
     return 0;
 }
 
-static int folder_compare(const void *a, const void *b)
+int template_file_order(const void *a, const void *b)
 {
     return strcmp(((const struct template_file *)a)->name, ((const struct template_file *)b)->name);
 }
@@ -75,7 +75,7 @@ int template_folder_read(const char *path, struct template_folder *ret, struct e
         return -1;
     }
     if (ret->count > 0)
-        qsort(ret->files, ret->count, sizeof(ret->files[0]), folder_compare);
+        qsort(ret->files, ret->count, sizeof(ret->files[0]), template_file_order);
     return 0;
 }
 

@@ -478,9 +478,15 @@ struct template_set *template_set_parse(const struct template_file *files, size_
     return NULL;
 }
 
+struct template_set *template_set_ref(struct template_set *s)
+{
+    s->references++;
+    return s;
+}
+
 void template_set_free(struct template_set *s)
 {
-    if (s == NULL)
+    if (s == NULL || s->references-- > 0)
         return;
     for (size_t i = 0; i < s->watch_count; i++) {
         struct template_watch *w = &s->watches[i];

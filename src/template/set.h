@@ -108,6 +108,7 @@ struct template_test {
 };
 
 struct template_set {
+    unsigned references; /* besides the first */
     struct template_watch *watches;
     size_t watch_count;
     struct template_text *texts; /* in the order of kind and name; one is haproxy.cfg */
@@ -124,7 +125,8 @@ struct template_set {
 
 /* NULL with ERROR_INVALID: which file, which line, what is wrong, what was probably meant. */
 struct template_set *template_set_parse(const struct template_file *files, size_t count, struct error *err) must_check;
-void template_set_free(struct template_set *s); /* NULL is allowed */
+struct template_set *template_set_ref(struct template_set *s) must_check;
+void template_set_free(struct template_set *s); /* once for parse, and for each ref; NULL is allowed */
 
 /* "" and "maps" .. "snippets": the folder of a kind. */
 const char *template_kind_folder(enum template_kind kind);

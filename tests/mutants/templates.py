@@ -6,7 +6,6 @@ SINK = "daemon/template/namespace_sink.c"
 WATCHES = "daemon/template/watches.c"
 DISCOVERY = "kube/discovery.c"
 LINES = "base/lines.c"
-EDITION = "daemon/template/edition.c"
 RENDERS = "daemon/template/renders.c"
 DECODE = "kube/decode/decode.c"
 SANDBOX = "host/sandbox.c"
@@ -23,11 +22,11 @@ room("templates, one namespace's share of a cache", ("test_namespace_sink",), (
     Mutant("a list that begins again has what the other had", SINK, "        sink_forget_seen(s);\n        s->seen = cache_new(&seen_record);", "        if (s->seen == NULL)\n            s->seen = cache_new(&seen_record);"),
 ))
 room("templates, whether two sets watch the same", ("test_watches",), (
-    Mutant("another name is the same", WATCHES, "!str_eq(x->name, y->name) || ", ""),
-    Mutant("another kind is the same", WATCHES, "!str_eq(x->kind, y->kind) ||", ""),
-    Mutant("some namespaces are all", WATCHES, "(x->namespaces == NULL) != (y->namespaces == NULL) ||", ""),
-    Mutant("another selector is the same", WATCHES, "!str_eq(x->label_selector, y->label_selector) ||", ""),
-    Mutant("other fields are the same", WATCHES, "!paths_same(&x->keep, &y->keep) ||", ""),
+    Mutant("another name is the same", WATCHES, "str_eq(a->name, b->name) && ", ""),
+    Mutant("another kind is the same", WATCHES, "str_eq(a->kind, b->kind) &&", ""),
+    Mutant("some namespaces are all", WATCHES, "(a->namespaces == NULL) == (b->namespaces == NULL) &&", ""),
+    Mutant("another selector is the same", WATCHES, "str_eq(a->label_selector, b->label_selector) &&", ""),
+    Mutant("other fields are the same", WATCHES, "paths_same(&a->keep, &b->keep) &&", ""),
     Mutant("another index is the same", WATCHES, "x->steps[k].index != y->steps[k].index", "false"),
 ))
 room("templates, what a render waits for", ("test_watches",), (
@@ -75,12 +74,12 @@ room("templates, the loss limit", ("test_losses",), (
     Mutant("what goes is not kept", LOSSES, "            l->changed = true;\n            member_unlose", "            member_unlose"),
     Mutant("100 is a limit", LOSSES, "if (l->max_percent < 100)", "if (l->max_percent > 100)"),
 ))
-room("templates, which editions share watches", ("test_edition",), (
-    Mutant("other namespaces are no matter", EDITION, "(follows || edition_same_namespaces(of->set, set))", "(follows || edition_same_namespaces(of->set, of->set))"),
-    Mutant("some of the namespaces are all", EDITION, "        if (x != NULL && y != NULL && *x != *y) /* both end with NULL */\n            return false;\n", ""),
-    Mutant("watches go with the first that shares them", EDITION, "        of->references++;\n", ""),
-    Mutant("the set of watches goes before them", EDITION, "if (e->set != NULL && e->set != e->watched->set)", "if (e->set != NULL)"),
-    Mutant("what watches otherwise shares", EDITION, "watches_same(of->set, set) && ", ""),
+room("templates, which sets share watches", ("test_watches",), (
+    Mutant("other namespaces are no matter", WATCHES, "(follows || namespaces_same(a->namespaces, b->namespaces)) &&", ""),
+    Mutant("some of the namespaces are all of them", WATCHES, "    return *a == *b; /* both end with NULL */\n", "    return true;\n"),
+    Mutant("watches go with the first that shares them", WATCHES, "    w->references++;\n", ""),
+    Mutant("the set of watches goes before them", "template/set.c", "    s->references++;\n", ""),
+    Mutant("what watches otherwise shares", WATCHES, "        if (!watch_same(&w->set->watches[i], &set->watches[i], follows))\n", "        if (false && !watch_same(&w->set->watches[i], &set->watches[i], follows))\n"),
 ))
 room("templates, from a kind to a path", ("test_discovery",), (
     Mutant("a subresource is the resource", DISCOVERY, "if (name == NULL || strchr(name, '/') != NULL || !is_it)", "if (name == NULL || !is_it)"),

@@ -36,15 +36,15 @@ static void put_some(const struct remarks *remarks, bool left_out, size_t *room,
                      yyjson_mut_val *list)
 {
     for (size_t i = 0; i < remarks_count(remarks) && *room > 0; i++) {
-        const struct remark_view m = remarks_at(remarks, i);
-        if (m.left_out != left_out)
+        const struct remark *m = remarks_at(remarks, i);
+        if (m->left_out != left_out)
             continue;
         yyjson_mut_val *obj = json_add_object(doc, list);
-        json_put_text(doc, obj, "namespace", m.namespace);
-        json_put_text(doc, obj, "name", m.name);
-        json_put_bool(doc, obj, "left_out", m.left_out);
-        json_put_bool(doc, obj, "as_before", m.as_before);
-        json_put_text(doc, obj, "text", m.text);
+        json_put_text(doc, obj, "namespace", m->namespace);
+        json_put_text(doc, obj, "name", m->name);
+        json_put_bool(doc, obj, "left_out", m->left_out);
+        json_put_bool(doc, obj, "as_before", m->as_before);
+        json_put_text(doc, obj, "text", m->text);
         (*room)--;
     }
 }

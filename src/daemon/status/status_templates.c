@@ -83,17 +83,17 @@ static size_t status_templates_put_some(const struct remarks *remarks, bool left
 {
     size_t listed = 0;
     for (size_t i = 0; remarks != NULL && i < remarks_count(remarks) && listed < room; i++) {
-        const struct remark_view m = remarks_at(remarks, i);
-        if (m.left_out != left_out)
+        const struct remark *m = remarks_at(remarks, i);
+        if (m->left_out != left_out)
             continue;
         yyjson_mut_val *obj = json_add_object(doc, list);
-        json_put_text(doc, obj, "resource", m.resource);
-        json_put_text(doc, obj, "kind", m.kind);
-        json_put_text(doc, obj, "namespace", m.namespace);
-        json_put_text(doc, obj, "name", m.name);
-        json_put_bool(doc, obj, "left_out", m.left_out);
-        json_put_bool(doc, obj, "as_before", m.as_before);
-        json_put_text(doc, obj, "text", m.text);
+        json_put_text(doc, obj, "resource", m->resource);
+        json_put_text(doc, obj, "kind", m->kind);
+        json_put_text(doc, obj, "namespace", m->namespace);
+        json_put_text(doc, obj, "name", m->name);
+        json_put_bool(doc, obj, "left_out", m->left_out);
+        json_put_bool(doc, obj, "as_before", m->as_before);
+        json_put_text(doc, obj, "text", m->text);
         listed++;
     }
     return listed;

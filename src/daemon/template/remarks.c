@@ -184,8 +184,7 @@ size_t remarks_left_out(const struct remarks *r, const char *resource)
     return n;
 }
 
-struct remark_view remarks_at(const struct remarks *r, size_t i)
+const struct remark *remarks_at(const struct remarks *r, size_t i)
 {
-    const struct remark *m = &r->list[i];
-    return (struct remark_view){m->resource, m->kind, m->namespace, m->name, m->text, m->left_out, m->as_before};
+    return &r->list[i];
 }

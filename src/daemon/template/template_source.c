@@ -13,9 +13,7 @@
 #include "daemon/pod_targets.h"
 #include "daemon/quarantine.h"
 #include "daemon/state_text.h"
-#include "daemon/template/edition.h"
 #include "daemon/template/losses.h"
-#include "daemon/template/pods_source.h"
 #include "daemon/template/remarks.h"
 #include "daemon/template/set_quarantine.h"
 #include "daemon/template/renders.h"
@@ -45,33 +43,45 @@
 #define KEEP_TIMES 100               /* as long as it takes to keep what is seen it is not kept again */
 #define OUTPUT_MAX_BYTES (80u << 20) /* haproxy.cfg and all files (haproxy/storage_files) */
 
+/* A template set that was read, and the watches that it is rendered with: two that watch the same share those. */
+struct edition {
+    struct template_set *set; /* NULL: there is none */
+    struct watches *watches;
+    size_t bytes;
+    char hash[DIGEST_SHA256_HEX_BYTES];
+    bool good; /* it was rendered well */
+};
+
+#define GIVEN_MAX 4
+
 struct template_source {
     struct event_base *base;
     struct template_source_options options;
     struct template_source_callbacks callbacks;
     void *arg;
     struct set_source *source;
+    bool of_pods; /* their set goes with the variables that it had, not with what is watched */
     struct kube_client_listener listener;
     struct edition newest; /* no set: what was read last is none, or nothing was read */
     struct edition good;   /* the one before: rendered, if it was rendered well, until the newest was so, too */
     char *folders[SETTINGS_FOLDERS];
-    yyjson_doc *given; /* settings that stand for values of the set's own */
-    char *owners;      /* of hosts, by the last render that left them to somebody */
+    yyjson_doc *given;                           /* settings that stand for values of the set's own */
+    struct engine_variable variables[GIVEN_MAX]; /* of these */
+    size_t variable_count;
+    char *owners;      /* of hosts, by the last render that left each to one namespace */
+    char *next_owners; /* once what was given last is accepted; NULL: these are they */
     struct buf before; /* the haproxy.cfg that was given last, where it has places; a trial is none */
     bool places;       /* what was rendered last has */
-    char *next_owners; /* once what was given last is accepted; NULL: these are they */
     struct set_quarantine *quarantine;
 
     struct timer start, keep;
-    uint64_t keep_pause_ms;         /* from a change of what is seen until it is kept */
-    bool leads;                     /* who does not keeps nothing: the folder may be shared */
-    char *recalled;                 /* what an earlier run has kept of it; NULL: it was read, or there is none */
-    struct render *render;          /* NULL: none is under way */
-    const struct edition *rendered; /* by it */
-    bool again;                     /* something changed since it began */
-    uint64_t due_ms;                /* then what its losses delayed goes; 0: nothing is */
-    void (*prepare)(void *arg, struct render_options *options); /* besides losses; NULL: nothing */
-    void *prepare_arg;
+    uint64_t keep_pause_ms;             /* from a change of what is seen until it is kept */
+    bool leads;                         /* who does not keeps nothing: the folder may be shared */
+    char *recalled;                     /* what an earlier run has kept of it; NULL: it was read, or there is none */
+    struct render *render;              /* NULL: none is under way */
+    const struct edition *rendered;     /* by it */
+    bool again;                         /* something changed since it began */
+    uint64_t due_ms;                    /* then what its losses delayed goes; 0: nothing is */
     uint64_t began_ms;                  /* the last one; 0: there was none */
     bool fails;                         /* the newest, and the good one is rendered instead, */
     bool owed;                          /* objects have changed since it was tried; */
@@ -84,10 +94,16 @@ struct template_source {
     struct log_limit losses_limit;
 };
 
-/* Templates over pods have their variables with the set, not with what is watched: the one before is none any more. */
+static void edition_fini(struct edition *e)
+{
+    template_set_free(e->set);
+    watches_free(e->watches);
+    *e = (struct edition){0};
+}
+
 static bool template_source_has_good(const struct template_source *s)
 {
-    return s->good.good && set_source_pods(s->source) == NULL;
+    return s->good.good && !s->of_pods;
 }
 
 /* rendered: by a render; else the set is none. */
@@ -117,11 +133,10 @@ static int template_source_make(struct template_source *s, const struct rendered
     const struct render_file *cfg = &r->files[0];
     cleanup(buf_fini) struct buf stored;
     buf_init_secret(&stored, 0);
-    bool own_paths = set_source_pods(s->source) != NULL;
-    if (own_paths)
+    if (s->of_pods)
         stored_paths(cfg->bytes, cfg->len, files, (const char *const *)s->folders, &stored);
-    return s->callbacks.made(s->arg, set_source_name(s->source), own_paths ? buf_str(&stored) : cfg->bytes,
-                             own_paths ? stored.len : cfg->len, files, err);
+    return s->callbacks.made(s->arg, set_source_name(s->source), s->of_pods ? buf_str(&stored) : cfg->bytes,
+                             s->of_pods ? stored.len : cfg->len, files, err);
 }
 
 static void template_source_set_owners(struct template_source *s, char *owners)
@@ -168,7 +183,7 @@ static void template_source_keep(void *arg)
 {
     struct template_source *s = arg;
     const struct edition *e = s->newest.good ? &s->newest : &s->good;
-    struct losses *losses = e->good ? watches_losses(e->watched->watches) : NULL;
+    struct losses *losses = e->good ? watches_losses(e->watches) : NULL;
     if (!s->leads || s->options.state_fd < 0 || losses == NULL || !losses_changed(losses))
         return;
     uint64_t began_ms = clock_mono_ms();
@@ -204,8 +219,8 @@ static int template_source_take(struct template_source *s, struct rendered *r, s
     }
     if (r->owners != NULL)
         template_source_take_owners(s, r->owners);
-    set_quarantine_remark(s->quarantine, e->watched->set, r);
-    remarks_take(s->remarks, e->watched->set, watches_objects(e->watched->watches), r);
+    set_quarantine_remark(s->quarantine, e->set, r);
+    remarks_take(s->remarks, e->set, watches_objects(e->watches), r);
     if (of_newest) {
         error_clear(&s->problem);
         edition_fini(&s->good);
@@ -265,7 +280,7 @@ static void template_source_on_rendered(void *arg, struct rendered *r, const str
         (void)error_prefix(&wrong, "%s", set_source_name(s->source));
     }
     if (r != NULL)
-        budget_add_remarks(s->rendered->set, watches_objects(s->rendered->watched->watches), r);
+        budget_add_remarks(s->rendered->set, watches_objects(s->rendered->watches), r);
     if (r == NULL || template_source_take(s, r, &wrong) != 0) {
         template_source_fail_render(s, &wrong);
         if (wrong.kind == ERROR_INVALID && !template_source_has_good(s))
@@ -281,25 +296,14 @@ static void template_source_on_rendered(void *arg, struct rendered *r, const str
         timer_set_sooner(&s->start, s->try_ms > clock_mono_ms() ? s->try_ms - clock_mono_ms() : 0);
 }
 
-static size_t edition_objects(const struct edition *e)
-{
-    const struct watches *w = e->watched->watches;
-    size_t count = 0;
-    for (size_t i = 0; i < watches_count(w); i++)
-        count += cache_count(objects_cache(watches_objects(w), i));
-    return count;
-}
-
-/* Whose turn it is; NULL: nobody's yet. */
+/* Which one is rendered next; NULL: none yet. */
 static const struct edition *template_source_next(struct template_source *s)
 {
     bool tries = !s->fails || (s->owed && clock_mono_ms() >= s->try_ms);
-    if (s->newest.set != NULL && tries && watches_settled(s->newest.watched->watches))
+    if (s->newest.set != NULL && tries && watches_settled(s->newest.watches))
         return &s->newest;
-    return template_source_has_good(s) && watches_settled(s->good.watched->watches) ? &s->good : NULL;
+    return template_source_has_good(s) && watches_settled(s->good.watches) ? &s->good : NULL;
 }
-
-#define GIVEN_MAX 4
 
 static void given_names(yyjson_mut_doc *doc, const char *name, const struct settings *s, const struct setting *row,
                         const struct settings_names *names)
@@ -317,40 +321,34 @@ static void given_word(yyjson_mut_doc *doc, const char *name, const struct setti
 }
 
 /* Who runs the daemon has the last word on these, whatever stands in a set's `extra`. */
-static yyjson_doc *template_source_given(const struct settings *s)
+static void template_source_fill_given(struct template_source *s, const struct settings *settings)
 {
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
-    given_word(doc, "host_ownership", s, SETTING(host_ownership));
-    given_word(doc, "foreign_protection", s, SETTING(foreign_protection));
-    given_names(doc, "shared_hosts", s, SETTING(shared_hosts), &s->shared_hosts);
-    given_names(doc, "trusted_proxies", s, SETTING(trusted_proxies), &s->trusted_proxies);
+    given_word(doc, "host_ownership", settings, SETTING(host_ownership));
+    given_word(doc, "foreign_protection", settings, SETTING(foreign_protection));
+    given_names(doc, "shared_hosts", settings, SETTING(shared_hosts), &settings->shared_hosts);
+    given_names(doc, "trusted_proxies", settings, SETTING(trusted_proxies), &settings->trusted_proxies);
     cleanup(mem_free_ptr) char *text = json_take(doc);
-    return yyjson_read(text, strlen(text), 0);
-}
-
-static size_t template_source_variables(const struct template_source *s, struct engine_variable *ret)
-{
-    size_t i, max, count = 0;
+    s->given = yyjson_read(text, strlen(text), 0);
+    size_t i, max;
     yyjson_val *key, *value;
     yyjson_obj_foreach (yyjson_doc_get_root(s->given), i, max, key, value)
-        ret[count++] = (struct engine_variable){{yyjson_get_str(key), yyjson_get_len(key)}, value};
-    return count;
+        s->variables[s->variable_count++] = (struct engine_variable){{yyjson_get_str(key), yyjson_get_len(key)}, value};
 }
 
 /* In the child. */
 static void template_source_on_prepare(void *arg, struct render_options *options)
 {
     const struct template_source *s = arg;
-    losses_apply(watches_losses(s->rendered->watched->watches), options->objects);
+    losses_apply(watches_losses(s->rendered->watches), options->objects);
     budget_apply(s->rendered->set, options->objects);
-    if (s->prepare != NULL)
-        s->prepare(s->prepare_arg, options);
+    set_source_prepare(s->source, options);
 }
 
 static void template_source_limit_losses(struct template_source *s, const struct edition *e)
 {
-    const struct watches *w = e->watched->watches;
+    const struct watches *w = e->watches;
     struct losses *losses = watches_losses(w);
     s->due_ms = losses_decide(losses, clock_mono_ms());
     for (size_t i = 0; s->due_ms != 0 && i < watches_count(w); i++) {
@@ -377,19 +375,19 @@ static void template_source_begin(void *arg)
     if (e == NULL)
         return;
     const struct settings *settings = s->options.settings;
-    struct engine_variable variables[GIVEN_MAX];
     struct render_options options = {.set = e->set,
-                                     .objects = watches_objects(e->watched->watches),
+                                     .objects = watches_objects(e->watches),
                                      .known = s->options.known,
                                      .before = buf_str(&s->before),
-                                     .variables = variables,
-                                     .variable_count = template_source_variables(s, variables),
+                                     .variables = s->variables,
+                                     .variable_count = s->variable_count,
                                      .folders = {s->folders[0], s->folders[1], s->folders[2]},
                                      .timeout_ms = settings->template_timeout_ms,
                                      .memory_bytes = (size_t)settings->template_memory_mb << 20,
-                                     .output_bytes = OUTPUT_MAX_BYTES};
-    if (set_source_pods(s->source) != NULL)
-        pods_source_prepare(set_source_pods(s->source), options.objects, &options);
+                                     .output_bytes = OUTPUT_MAX_BYTES,
+                                     .prepare = template_source_on_prepare,
+                                     .prepare_arg = s};
+    set_source_refresh(s->source);
     if (s->next_owners != NULL && quarantine_settled(s->options.quarantine)) {
         template_source_set_owners(s, s->next_owners);
         s->next_owners = NULL;
@@ -397,16 +395,14 @@ static void template_source_begin(void *arg)
     set_quarantine_prepare(s->quarantine, e->set, options.objects);
     cleanup(mem_free_ptr) char *owners = template_source_owners(s);
     options.owners = owners;
-    s->prepare = options.prepare;
-    s->prepare_arg = options.prepare_arg;
-    options.prepare = template_source_on_prepare;
-    options.prepare_arg = s;
     template_source_limit_losses(s, e);
     s->began_ms = clock_mono_ms();
     s->again = false;
     s->owed = s->owed && e != &s->newest;
     s->rendered = e;
-    const struct config_trace_render traced = {.templates = e->set->text_count, .objects = edition_objects(e)};
+    struct config_trace_render traced = {.templates = e->set->text_count};
+    for (size_t i = 0; i < watches_count(e->watches); i++)
+        traced.objects += cache_count(objects_cache(options.objects, i));
     config_trace_rendering(s->options.trace, set_source_name(s->source), &traced);
     s->render = render_start(s->base, &options, template_source_on_rendered, s, &err);
     if (s->render == NULL)
@@ -481,21 +477,22 @@ static void template_source_on_set(void *arg, struct template_set *set, size_t b
                                             .log = s->options.log,
                                             .max_loss_percent = rules.max_loss_percent,
                                             .loss_window_ms = rules.loss_window_ms};
-    bool shares = edition_init(&s->newest, set, s->good.watched, set_source_pods(s->source) != NULL, s->base, &options,
-                               template_source_on_watched, s);
+    struct watches *shared = watches_share(s->good.watches, set, s->of_pods);
+    s->newest = (struct edition){.set = set, .watches = shared, .bytes = bytes};
+    if (shared == NULL)
+        s->newest.watches = watches_new(s->base, set, &options, template_source_on_watched, s);
     if (s->options.quarantine != NULL)
-        losses_withhold(watches_losses(s->newest.watched->watches), set_quarantine_withholds, s->quarantine);
+        losses_withhold(watches_losses(s->newest.watches), set_quarantine_withholds, s->quarantine);
     if (s->recalled != NULL)
-        losses_recall(watches_losses(s->newest.watched->watches), s->recalled);
+        losses_recall(watches_losses(s->newest.watches), s->recalled);
     free(s->recalled);
     s->recalled = NULL;
-    s->newest.bytes = bytes;
     memcpy(s->newest.hash, set_source_hash(s->source), sizeof(s->newest.hash));
-    if (shares) {
+    if (shared != NULL) {
         template_source_schedule(s);
     } else {
         set_quarantine_forget(s->quarantine);
-        watches_start(s->newest.watched->watches);
+        watches_start(s->newest.watches);
     }
 }
 
@@ -534,8 +531,9 @@ struct template_source *template_source_new(struct event_base *base, const struc
         free(s);
         return NULL;
     }
+    s->of_pods = set_source_remarks(s->source) != NULL;
     render_folders_init(s->folders, &options->settings->local);
-    s->given = template_source_given(options->settings);
+    template_source_fill_given(s, options->settings);
     buf_init_secret(&s->before, 0);
     s->owners = state_text_recall(options->settings->state_dir, STATE_HOST_OWNERS, options->log);
     s->recalled = state_text_recall(options->settings->state_dir, STATE_OBJECTS, options->log);
@@ -583,10 +581,10 @@ void template_source_start(struct template_source *s)
 
 static void template_source_each_watches(const struct template_source *s, void (*fn)(struct watches *))
 {
-    if (s->newest.watched != NULL)
-        fn(s->newest.watched->watches);
-    if (s->good.watched != NULL && s->good.watched != s->newest.watched)
-        fn(s->good.watched->watches);
+    if (s->newest.watches != NULL)
+        fn(s->newest.watches);
+    if (s->good.watches != NULL && s->good.watches != s->newest.watches)
+        fn(s->good.watches);
 }
 
 void template_source_stop(struct template_source *s)
@@ -640,7 +638,7 @@ void template_source_see(struct template_source *s, struct buf *text)
 static const struct watches *template_source_watches(const struct template_source *s)
 {
     const struct edition *e = s->newest.set != NULL ? &s->newest : &s->good;
-    return e->set != NULL ? e->watched->watches : NULL;
+    return e->watches;
 }
 
 bool template_source_ready(const struct template_source *s, struct checks *checks)
@@ -656,8 +654,7 @@ void template_source_tell_to(struct template_source *s, struct events *events)
     if (s == NULL)
         return;
     remarks_tell_to(s->remarks, events);
-    if (set_source_pods(s->source) != NULL)
-        pods_source_tell_to(set_source_pods(s->source), events);
+    set_source_tell_to(s->source, events);
 }
 
 void template_source_measure(const struct template_source *s)
@@ -688,7 +685,6 @@ const struct secret_object *template_source_config_map(const struct template_sou
 
 struct template_view template_source_view(const struct template_source *s)
 {
-    const struct pods_source *pods = set_source_pods(s->source);
     const struct edition *read = s->newest.set != NULL ? &s->newest : &s->good;
     bool goes_on = template_source_has_good(s) && (s->fails || s->newest.set == NULL);
     return (struct template_view){.from = set_source_name(s->source),
@@ -699,6 +695,6 @@ struct template_view template_source_view(const struct template_source *s)
                                   .watches = template_source_watches(s),
                                   .renders = renders_view(s->renders),
                                   .remarks = s->remarks,
-                                  .of_pods = pods != NULL ? pods_source_remarks(pods) : NULL,
+                                  .of_pods = set_source_remarks(s->source),
                                   .problem = &s->problem};
 }
