@@ -253,8 +253,8 @@ int run_template(const struct run *r)
         template_set_schema(&schema);
         return fputs(buf_str(&schema), stdout) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
     }
-    if (render_unavailable()[0] != '\0') {
-        (void)error_set(&err, ERROR_INVALID, "%s", render_unavailable());
+    if (engine_unavailable()[0] != '\0') {
+        (void)error_set(&err, ERROR_INVALID, "%s", engine_unavailable());
         return run_fail(&err, EXIT_FAILURE);
     }
     cleanup(template_set_free_ptr) struct template_set *set = template_read(command->operand, &err);

@@ -12,6 +12,7 @@
 #include "model/protection.h"
 #include "template/engine.h"
 #include "template/objects.h"
+#include "template/set.h"
 
 /* yyjson's own functions take values that could be changed; none is here. */
 static yyjson_val *engine_value(const struct yyjson_val *node)
@@ -71,28 +72,22 @@ const struct yyjson_val *engine_node_value_of(const struct yyjson_val *key)
 
 /* ---- resources ---- */
 
-ptrdiff_t engine_resource_find(const struct objects *all, struct engine_text name)
-{
-    for (size_t i = 0; i < objects_resource_count(all); i++) {
-        const char *own = objects_resource_name(all, i);
-        if (strlen(own) == name.len && memcmp(own, name.bytes, name.len) == 0)
-            return (ptrdiff_t)i;
-    }
-    return -1;
-}
-
 bool engine_resource_name(const struct objects *all, size_t resource, struct engine_text *ret)
 {
     if (resource >= objects_resource_count(all))
         return false;
-    const char *name = objects_resource_name(all, resource);
+    const char *name = objects_watch(all, resource)->name;
     *ret = (struct engine_text){name, strlen(name)};
     return true;
 }
 
-size_t engine_resource_list(struct objects *all, size_t resource, const struct yyjson_val *const **ret)
+ptrdiff_t engine_resource_find(const struct objects *all, struct engine_text name)
 {
-    return objects_list(all, resource, ret);
+    struct engine_text own;
+    for (size_t i = 0; engine_resource_name(all, i, &own); i++)
+        if (own.len == name.len && memcmp(own.bytes, name.bytes, name.len) == 0)
+            return (ptrdiff_t)i;
+    return -1;
 }
 
 size_t engine_resource_fetch(struct objects *all, size_t resource, const struct engine_text *keys, size_t count,
@@ -108,7 +103,7 @@ size_t engine_resource_fetch(struct objects *all, size_t resource, const struct 
 
 size_t engine_resource_keys(const struct objects *all, size_t resource)
 {
-    return objects_key_count(all, resource);
+    return objects_watch(all, resource)->index_by.count;
 }
 
 void *engine_base64_decode(struct engine_text text, size_t *ret_len)
@@ -165,12 +160,7 @@ void engine_prepare(void)
     free(engine_file_problem(NULL, 1, (struct engine_text){"a.pem", 5}, (struct engine_text){"-", 1}, &place));
 }
 
-void engine_free(void *bytes)
-{
-    free(bytes);
-}
-
-/* ---- builds without the engine: who asks for a template is told so ---- */
+/* ---- builds without the engine say so where a template is asked for ---- */
 
 #ifdef WITHOUT_TEMPLATES
 

@@ -16,7 +16,6 @@
 #include "host/child.h"
 #include "settings/environment.h"
 #include "template/render.h"
-#include "template/rendered_files.h"
 
 #define SAID_MAX_BYTES (1u << 20)
 #define HAPROXY_CFG "haproxy.cfg"

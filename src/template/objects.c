@@ -37,9 +37,7 @@ struct index_row {
 };
 
 struct resource {
-    char *name, *kind;
-    struct json_path *const *index_by;
-    size_t key_count;
+    const struct template_watch *watch;
     struct cache *cache;
 
     bool read;
@@ -54,7 +52,7 @@ struct resource {
 };
 
 struct objects {
-    struct resource **resources;
+    struct resource *resources;
     size_t count;
     objects_shown_fn *shown; /* NULL: all are, as they are */
     void *shown_arg;
@@ -62,9 +60,14 @@ struct objects {
         memory; /* of what was read, of the keys of the indexes and of what was fetched, which the templates may keep */
 };
 
-struct objects *objects_new(void)
+struct objects *objects_new(const struct template_set *set)
 {
-    return mem_alloc(sizeof(struct objects));
+    struct objects *o = mem_alloc(sizeof(*o));
+    o->count = set->watch_count;
+    o->resources = mem_array(o->count, sizeof(o->resources[0]));
+    for (size_t i = 0; i < o->count; i++)
+        o->resources[i] = (struct resource){.watch = &set->watches[i], .cache = cache_new(&template_object_record)};
+    return o;
 }
 
 static void resource_forget_index(struct resource *r)
@@ -78,7 +81,7 @@ static void resource_forget_index(struct resource *r)
 void objects_forget_read(struct objects *o)
 {
     for (size_t i = 0; i < o->count; i++) {
-        struct resource *r = o->resources[i];
+        struct resource *r = &o->resources[i];
         resource_forget_index(r);
         free(r->objects);
         free(r->by_root);
@@ -97,34 +100,10 @@ void objects_free(struct objects *o)
     if (o == NULL)
         return;
     objects_forget_read(o);
-    for (size_t i = 0; i < o->count; i++) {
-        cache_free(o->resources[i]->cache);
-        free(o->resources[i]->name);
-        free(o->resources[i]->kind);
-        free(o->resources[i]);
-    }
+    for (size_t i = 0; i < o->count; i++)
+        cache_free(o->resources[i].cache);
     free(o->resources);
     free(o);
-}
-
-size_t objects_add_resource(struct objects *o, const char *name, const char *kind, struct json_path *const *index_by,
-                            size_t key_count)
-{
-    struct resource *r = mem_alloc(sizeof(*r));
-    *r = (struct resource){.name = mem_strdup(name),
-                           .kind = mem_strdup(kind),
-                           .index_by = index_by,
-                           .key_count = key_count,
-                           .cache = cache_new(&template_object_record)};
-    o->resources = mem_resize(o->resources, o->count + 1, sizeof(o->resources[0]));
-    o->resources[o->count] = r;
-    return o->count++;
-}
-
-size_t objects_add_watch(struct objects *o, const struct template_watch *w)
-{
-    const char *kind = w->kind != NULL ? w->kind : w->plural;
-    return objects_add_resource(o, w->name, kind, w->index_by.list, w->index_by.count);
 }
 
 size_t objects_resource_count(const struct objects *o)
@@ -132,24 +111,14 @@ size_t objects_resource_count(const struct objects *o)
     return o != NULL ? o->count : 0;
 }
 
-const char *objects_resource_name(const struct objects *o, size_t resource)
+const struct template_watch *objects_watch(const struct objects *o, size_t resource)
 {
-    return o->resources[resource]->name;
-}
-
-const char *objects_resource_kind(const struct objects *o, size_t resource)
-{
-    return o->resources[resource]->kind;
-}
-
-size_t objects_key_count(const struct objects *o, size_t resource)
-{
-    return o->resources[resource]->key_count;
+    return o->resources[resource].watch;
 }
 
 struct cache *objects_cache(const struct objects *o, size_t resource)
 {
-    return o->resources[resource]->cache;
+    return o->resources[resource].cache;
 }
 
 void objects_show_by(struct objects *o, objects_shown_fn *fn, void *arg)
@@ -189,7 +158,7 @@ static void resource_read_one(void *arg, const void *object)
     const struct template_object *t = object;
     struct resource *r = reading->r;
     struct objects *o = reading->o;
-    const char *json = o->shown != NULL ? o->shown(o->shown_arg, r->name, t) : t->json;
+    const char *json = o->shown != NULL ? o->shown(o->shown_arg, r->watch->name, t) : t->json;
     if (json == NULL)
         return;
     const yyjson_alc alc = {read_malloc, read_realloc, read_free, &o->memory};
@@ -215,7 +184,7 @@ static void resource_read(struct objects *o, struct resource *r)
 
 size_t objects_list(struct objects *o, size_t resource, const yyjson_val *const **ret)
 {
-    struct resource *r = o->resources[resource];
+    struct resource *r = &o->resources[resource];
     resource_read(o, r);
     *ret = r->list;
     return r->list_count;
@@ -249,7 +218,7 @@ static struct read_object *objects_find_read(struct objects *o, const yyjson_val
 {
     struct read_object *found = NULL;
     for (*ret_resource = 0; *ret_resource < o->count; ++*ret_resource)
-        if ((found = resource_find(o->resources[*ret_resource], object)) != NULL)
+        if ((found = resource_find(&o->resources[*ret_resource], object)) != NULL)
             break;
     return found;
 }
@@ -278,7 +247,7 @@ bool objects_leave_out(struct objects *o, const yyjson_val *object)
 void objects_hide_left_out(struct objects *o)
 {
     for (size_t i = 0; i < o->count; i++) {
-        struct resource *r = o->resources[i];
+        struct resource *r = &o->resources[i];
         size_t left = 0;
         for (size_t k = 0; k < r->object_count; k++)
             if (!r->objects[k].left_out)
@@ -323,8 +292,8 @@ static bool index_add_key(void *arg, yyjson_val *found)
 static void index_add(struct index_add *a)
 {
     struct resource *r = a->r;
-    if (a->key < r->key_count) {
-        json_path_each(r->index_by[a->key], (yyjson_val *)(uintptr_t)a->object, index_add_key, a);
+    if (a->key < r->watch->index_by.count) {
+        json_path_each(r->watch->index_by.list[a->key], (yyjson_val *)(uintptr_t)a->object, index_add_key, a);
         return;
     }
     if (r->row_count == r->row_room) {
@@ -375,7 +344,7 @@ static int index_compare_row(const void *key, const void *row)
 
 size_t objects_fetch(struct objects *o, size_t resource, const char *keys, size_t len, const yyjson_val *const **ret)
 {
-    struct resource *r = o->resources[resource];
+    struct resource *r = &o->resources[resource];
     resource_index(o, r);
     const struct index_row key = {.keys = keys, .len = len};
     size_t first = sorted_place(&key, r->rows, r->row_count, sizeof(r->rows[0]), index_compare_row);

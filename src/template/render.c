@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "haproxy/storage_files.h"
 #include "host/child.h"
 #include "host/sandbox.h"
 #include "settings/settings.h"
@@ -224,7 +225,7 @@ static void render_take_error(const struct objects *objects, const struct wire *
     if (texts[WIRE_SOURCE_LINE][0] != '\0')
         buf_printf(&text, "; the line: %s", texts[WIRE_SOURCE_LINE] + strspn(texts[WIRE_SOURCE_LINE], " \t"));
     if (texts[WIRE_OBJECT][0] != '\0')
-        buf_printf(&text, "; the last object: %s %s", objects_resource_kind(objects, head->resource),
+        buf_printf(&text, "; the last object: %s %s", template_watch_kind(objects_watch(objects, head->resource)),
                    texts[WIRE_OBJECT]);
     (void)error_set(err, ERROR_INVALID, "%s", buf_str(&text));
     buf_fini(&text);
@@ -367,6 +368,17 @@ void render_cancel(struct render *r)
     free(r);
 }
 
+int rendered_files(const struct rendered *r, struct storage_known *known, struct storage_files *ret, struct error *err)
+{
+    static const enum storage_kind kinds[] = {
+        [ENGINE_MAP] = STORAGE_MAP, [ENGINE_CERTIFICATE] = STORAGE_CERTIFICATE, [ENGINE_FILE] = STORAGE_GENERAL};
+    for (size_t i = 1; i < r->file_count; i++)
+        if (storage_files_add_known(ret, known, kinds[r->files[i].kind], r->files[i].name, r->files[i].bytes,
+                                    r->files[i].len, err) != 0)
+            return -1;
+    return 0;
+}
+
 /* ---- waited for ---- */
 
 struct render_wait {
@@ -406,9 +418,4 @@ void render_folders_init(char *ret[3], const struct settings_local *l)
         cleanup(mem_free_ptr) char *folder = settings_local_folder(l, (enum settings_folder)i);
         ret[i] = mem_printf("%s/", folder);
     }
-}
-
-const char *render_unavailable(void)
-{
-    return engine_unavailable();
 }

@@ -55,6 +55,12 @@ struct template_watch {
     size_t line;            /* in set.yaml */
 };
 
+/* For messages: "Ingress". */
+static inline const char *template_watch_kind(const struct template_watch *w)
+{
+    return w->kind != NULL ? w->kind : w->plural;
+}
+
 /* The order is that of enum engine_output_kind. */
 enum template_kind { TEMPLATE_HAPROXY_CFG, TEMPLATE_MAP, TEMPLATE_CERTIFICATE, TEMPLATE_FILE, TEMPLATE_SNIPPET };
 #define TEMPLATE_KINDS 5

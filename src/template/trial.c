@@ -2,11 +2,14 @@
 
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
+#include "json/read.h"
+#include "model/cache.h"
 #include "settings/settings.h"
 #include "template/assertions.h"
-#include "template/fixtures.h"
 #include "template/haproxy_check.h"
+#include "template/keep.h"
 #include "template/objects.h"
 #include "template/render.h"
 #include "template/set.h"
@@ -14,10 +17,62 @@
 #define MEMORY_BYTES (512u << 20)
 #define OUTPUT_BYTES (64u << 20)
 
+/* ---- objects without a cluster ---- */
+
+int fixtures_add(struct objects *o, const struct template_set *set, yyjson_val *fixtures, bool others,
+                 struct error *err)
+{
+    size_t i, max, k, count;
+    yyjson_val *key, *list, *from;
+    if (json_is_object(fixtures, "fixtures", err) != 0)
+        return -1;
+    yyjson_obj_foreach (fixtures, i, max, key, list) {
+        const struct template_watch *w = template_set_find_watch(set, yyjson_get_str(key));
+        if (w == NULL && others)
+            continue;
+        if (w == NULL)
+            return error_set(err, ERROR_INVALID, "fixtures: the set watches no %s", yyjson_get_str(key));
+        if (!yyjson_is_arr(list))
+            return error_set(err, ERROR_INVALID, "fixtures: %s: expected a list of objects", yyjson_get_str(key));
+        yyjson_arr_foreach (list, k, count, from) {
+            struct template_object *object = template_keep(w, from, err);
+            if (object == NULL)
+                return error_prefix(err, "fixture %s[%zu]", w->name, k);
+            (void)cache_put(objects_cache(o, (size_t)(w - set->watches)), object);
+        }
+    }
+    return 0;
+}
+
+static void fixtures_put(void *arg, const void *object)
+{
+    struct buf *out = arg;
+    buf_add(out, out->data[out->len - 1] == '[' ? "" : ",");
+    buf_add(out, ((const struct template_object *)object)->json);
+}
+
+yyjson_doc *fixtures_document(const struct objects *o, const struct template_set *set)
+{
+    cleanup(buf_fini) struct buf out = {0};
+    cleanup(mem_free_ptr) char *extra =
+        set->extra != NULL ? json_text_of(yyjson_doc_get_root(set->extra)) : mem_strdup("{}");
+    buf_add(&out, "{\"resources\":{");
+    for (size_t i = 0; i < objects_resource_count(o); i++) {
+        buf_printf(&out, "%s\"%s\":[", i > 0 ? "," : "", objects_watch(o, i)->name); /* a name has nothing to escape */
+        cache_each(objects_cache(o, i), fixtures_put, &out);
+        buf_add(&out, "]");
+    }
+    buf_printf(&out, "},\"extra\":%s}", extra);
+    yyjson_doc *doc = yyjson_read(buf_str(&out), out.len, 0);
+    if (doc == NULL)
+        abort(); /* out of memory: all of it was JSON before */
+    return doc;
+}
+
 struct objects *trial_objects(const struct template_set *set, const struct template_set *fixtures,
                               const struct template_test *test, bool others, struct error *err)
 {
-    struct objects *o = fixtures_new(set);
+    struct objects *o = objects_new(set);
     yyjson_doc *const from[] = {fixtures->global_fixtures, test != NULL ? test->fixtures : NULL};
     for (size_t i = 0; i < array_len(from); i++)
         if (from[i] != NULL && fixtures_add(o, set, yyjson_doc_get_root(from[i]), others, err) != 0) {

@@ -75,8 +75,8 @@ room("quarantine: what an object was", ("test_cache",), (
     Mutant("what was is not kept", "model/cache.c", "    c->keeps_past = true;\n", ""),
 ))
 room("quarantine: what many name", ("test_set_quarantine",), (
-    Mutant("each form has its own copy", FORMS, "    if (one->text == NULL) {\n", "    if (true) {\n"),
-    Mutant("a form has a part for each mention", FORMS, "        if (f->parts[i].text == one->text)\n            return;\n", "        ;\n"),
+    Mutant("each form has its own copy", FORMS, "    if (one->json == NULL)\n", "    if (true)\n"),
+    Mutant("a form has a part for each mention", FORMS, "        if (f->parts[i].json == one->json)\n            return;\n", "        ;\n"),
 ))
 room("quarantine: what is withheld of Services", ("test_services_plan",), (
     Mutant("what is withheld is served", PLAN, "        r->refused = r->withheld = true;\n", "        r->withheld = true;\n"),
@@ -93,7 +93,7 @@ room("quarantine: documents that are only checked", ("test_target", "test_config
     Mutant("what is only checked keeps the next one waiting", TARGET, "restores || (writes && !target_by_runtime(t))", "restores || !target_by_runtime(t)"),
 ))
 room("quarantine: what is withheld of templates", ("test_template_objects",), (
-    Mutant("templates see what is withheld", OBJECTS, "const char *json = o->shown != NULL ? o->shown(o->shown_arg, r->name, t) : t->json;", "const char *json = t->json;"),
+    Mutant("templates see what is withheld", OBJECTS, "const char *json = o->shown != NULL ? o->shown(o->shown_arg, r->watch->name, t) : t->json;", "const char *json = t->json;"),
 ))
 room("quarantine: what a set says of it", ("test_template_set",), (
     Mutant("what an object names may be anything", SET, "            if (template_set_find_watch(s, w->uses[i].resource) == NULL)\n", "            if (false)\n"),

@@ -7,7 +7,6 @@ KEEP = "template/keep.c"
 KEYS = "template/set_keys.c"
 SET = "template/set.c"
 TESTS = "template/set_tests.c"
-FIXTURES = "template/fixtures.c"
 ASSERTIONS = "template/assertions.c"
 TRIAL = "template/trial.c"
 CHECK = "template/haproxy_check.c"
@@ -66,9 +65,9 @@ room("templates, tests of sets", ("test_template_set_tests", "test_template_set"
     Mutant("expected is no count", TESTS, "if (a->kind == ASSERT_MATCH_COUNT && (given", "if (false && (given"),
 ))
 room("templates, fixtures", ("test_template_objects",), (
-    Mutant("a fixture of another set is an error, too", FIXTURES, "at == set->watch_count && others", "false"),
-    Mutant("a fixture of nothing is passed over", FIXTURES, "        if (at == set->watch_count && others)\n", "        if (at == set->watch_count)\n"),
-    Mutant("a fixture that is no list", FIXTURES, "        if (!yyjson_is_arr(list))\n", "        if (false)\n"),
+    Mutant("a fixture of another set is an error, too", TRIAL, "        if (w == NULL && others)\n", "        if (false)\n"),
+    Mutant("a fixture of nothing is passed over", TRIAL, "        if (w == NULL && others)\n", "        if (w == NULL)\n"),
+    Mutant("a fixture that is no list", TRIAL, "        if (!yyjson_is_arr(list))\n", "        if (false)\n"),
 ))
 room("templates, assertions", ("test_template_assertions",), (
     Mutant("contains is not_contains", ASSERTIONS, "found == (a->kind == ASSERT_CONTAINS)", "found == (a->kind != ASSERT_CONTAINS)"),

@@ -46,8 +46,8 @@ room("templates, remarks", ("test_remarks",), (
 ))
 room("templates, budgets", ("test_budget",), (
     Mutant("the oldest are left out", "template/budget.c", "int order = strcmp(x->created, y->created);", "int order = strcmp(y->created, x->created);"),
-    Mutant("the budget is for all", "template/budget.c", "tally_add(&taken, s.list[i].namespace, bytes)", 'tally_add(&taken, "", bytes)'),
-    Mutant("all is one namespace", "template/budget.c", "return mem_strndup(o->name, strcspn(o->name, \"/\"));", "return mem_strndup(o->name, 0);"),
+    Mutant("the budget is for all", "template/budget.c", "    s->count = s->bytes = 0;\n", "    s->count = 0;\n"),
+    Mutant("all is one namespace", "template/budget.c", "    if (strcspn(before, \"/\") != len || strncmp(before, o->name, len) != 0)\n", "    if (false)\n"),
     Mutant("none is a budget of nothing", "template/budget.c", "if (namespace_bytes == 0 || cache_bytes", "if (cache_bytes"),
 ))
 room("templates, the loss limit", ("test_losses",), (
@@ -72,7 +72,7 @@ room("templates, the loss limit", ("test_losses",), (
     Mutant("what is watched otherwise is missed", LOSSES, "if (strncmp(buf_str(&own), line, own.len - 1) == 0 && line", "if (own.len > 0 || line"),
     Mutant("what is not listed yet is called lost", LOSSES, "l->recalled ? NULL : f->groups", "f->groups"),
     Mutant("what goes is not kept", LOSSES, "            l->changed = true;\n            member_unlose", "            member_unlose"),
-    Mutant("100 is a limit", LOSSES, "if (l->max_percent < 100)", "if (l->max_percent > 100)"),
+    Mutant("100 is a limit", LOSSES, "        if (max_percent < 100)\n", "        if (max_percent > 100)\n"),
 ))
 room("templates, which sets share watches", ("test_watches",), (
     Mutant("other namespaces are no matter", WATCHES, "(follows || namespaces_same(a->namespaces, b->namespaces)) &&", ""),

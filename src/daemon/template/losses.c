@@ -67,16 +67,9 @@ struct losses {
     bool (*withheld)(void *arg, const char *resource, const char *name); /* NULL: nothing is */
     void *withheld_arg;
     unsigned decisions;
-    struct followed **list;
+    struct followed *list;
     size_t count;
 };
-
-struct losses *losses_new(unsigned max_percent, uint64_t period_ms)
-{
-    struct losses *l = mem_alloc(sizeof(*l));
-    *l = (struct losses){.max_percent = max_percent, .period_ms = period_ms, .changed = true};
-    return l;
-}
 
 /* ---- groups and members ---- */
 
@@ -181,9 +174,8 @@ void losses_free(struct losses *l)
 {
     for (size_t i = 0; l != NULL && i < l->count; i++) {
         struct group *g, *next;
-        HASH_ITER (hh, l->list[i]->groups, g, next)
-            group_free(l->list[i], g);
-        free(l->list[i]);
+        HASH_ITER (hh, l->list[i].groups, g, next)
+            group_free(&l->list[i], g);
     }
     if (l != NULL)
         free(l->list);
@@ -324,14 +316,21 @@ static enum losses_kind losses_kind_of(const struct template_watch *w)
                : LOSSES_OF_OBJECTS;
 }
 
-void losses_follow(struct losses *l, const struct template_watch *w, struct cache *c)
+struct losses *losses_new(const struct template_set *set, const struct objects *of, unsigned max_percent,
+                          uint64_t period_ms)
 {
-    struct followed *f = mem_alloc(sizeof(*f));
-    *f = (struct followed){.in = l, .kind = losses_kind_of(w), .watch = w, .cache = c};
-    l->list = mem_resize(l->list, l->count + 1, sizeof(struct followed *));
-    l->list[l->count++] = f;
-    if (l->max_percent < 100)
-        cache_follow(c, followed_comes, followed_goes, f);
+    struct losses *l = mem_alloc(sizeof(*l));
+    *l =
+        (struct losses){.max_percent = max_percent, .period_ms = period_ms, .changed = true, .count = set->watch_count};
+    l->list = mem_array(l->count, sizeof(l->list[0]));
+    for (size_t i = 0; i < l->count; i++) {
+        struct followed *f = &l->list[i];
+        const struct template_watch *w = &set->watches[i];
+        *f = (struct followed){.in = l, .kind = losses_kind_of(w), .watch = w, .cache = objects_cache(of, i)};
+        if (max_percent < 100)
+            cache_follow(f->cache, followed_comes, followed_goes, f);
+    }
+    return l;
 }
 
 void losses_withhold(struct losses *l, bool (*withheld)(void *arg, const char *resource, const char *name), void *arg)
@@ -397,11 +396,11 @@ uint64_t losses_decide(struct losses *l, uint64_t now_ms)
     l->recalled = false;
     for (size_t i = 0; i < l->count; i++) {
         struct group *g, *next;
-        HASH_ITER (hh, l->list[i]->groups, g, next) {
-            uint64_t due = group_decide(l, l->list[i], g, now_ms);
+        HASH_ITER (hh, l->list[i].groups, g, next) {
+            uint64_t due = group_decide(l, &l->list[i], g, now_ms);
             due_ms = due != 0 && (due_ms == 0 || due < due_ms) ? due : due_ms;
             if (g->member_count == 0 && g->limit.count == 0)
-                group_free(l->list[i], g);
+                group_free(&l->list[i], g);
         }
     }
     return due_ms;
@@ -461,8 +460,8 @@ void losses_apply(const struct losses *l, struct objects *to)
 {
     for (size_t i = 0; i < l->count; i++) {
         cache_follow(objects_cache(to, i), NULL, NULL, NULL); /* what is added was not seen */
-        for (const struct group *g = l->list[i]->groups; g != NULL; g = g->hh.next)
-            group_apply(l->list[i], g, objects_cache(to, i));
+        for (const struct group *g = l->list[i].groups; g != NULL; g = g->hh.next)
+            group_apply(&l->list[i], g, objects_cache(to, i));
     }
 }
 
@@ -471,7 +470,7 @@ void losses_apply(const struct losses *l, struct objects *to)
 /* How it is watched: of one that is watched otherwise now nothing is recalled. */
 static void print_watch(const struct template_watch *w, struct buf *to)
 {
-    buf_printf(to, "# %s %s %s", w->name, w->api_version, w->kind != NULL ? w->kind : w->plural);
+    buf_printf(to, "# %s %s %s", w->name, w->api_version, template_watch_kind(w));
     buf_printf(to, " %s %s", w->label_selector != NULL ? w->label_selector : "",
                w->field_selector != NULL ? w->field_selector : "");
     for (char *const *namespace = w->namespaces; namespace != NULL && *namespace != NULL; namespace ++)
@@ -491,7 +490,7 @@ static void print_object(void *arg, const void *object)
 void losses_print(const struct losses *l, struct buf *to)
 {
     for (size_t i = 0; l->max_percent < 100 && i < l->count; i++) {
-        const struct followed *f = l->list[i];
+        const struct followed *f = &l->list[i];
         struct cache *lost = cache_new(&template_object_record);
         for (const struct group *g = f->groups; g != NULL; g = g->hh.next)
             group_apply(f, g, lost);
@@ -506,9 +505,9 @@ static struct followed *losses_watched_as(const struct losses *l, const char *li
 {
     for (size_t i = 0; i < l->count; i++) {
         cleanup(buf_fini) struct buf own = {0};
-        print_watch(l->list[i]->watch, &own);
+        print_watch(l->list[i].watch, &own);
         if (strncmp(buf_str(&own), line, own.len - 1) == 0 && line[own.len - 1] == '\0')
-            return l->list[i];
+            return &l->list[i];
     }
     return NULL;
 }
@@ -552,7 +551,7 @@ bool losses_changed(struct losses *l)
 
 struct losses_view losses_view(const struct losses *l, size_t resource)
 {
-    const struct followed *f = l->list[resource];
+    const struct followed *f = &l->list[resource];
     struct losses_view v = {.endpoints = f->kind == LOSSES_OF_ENDPOINTS};
     for (const struct group *g = l->recalled ? NULL : f->groups; g != NULL; g = g->hh.next) {
         v.delayed += g->lost_count;

@@ -79,7 +79,7 @@ static struct remark remark_of(const struct template_set *watched, const struct 
                        .left_out = from->left_out,
                        .as_before = from->as_before};
     if (m.kind == NULL) /* items of a list have none */
-        m.kind = mem_strdup(objects_resource_kind(objects, from->resource));
+        m.kind = mem_strdup(template_watch_kind(w));
     yyjson_doc_free(doc);
     return m;
 }

@@ -34,7 +34,6 @@
 #include "template/budget.h"
 #include "template/objects.h"
 #include "template/render.h"
-#include "template/rendered_files.h"
 #include "template/set.h"
 #include "template/stored_paths.h"
 
@@ -506,9 +505,9 @@ static void template_source_on_credentials(void *arg)
 
 int template_source_check(const struct settings *settings, struct error *err)
 {
-    if (settings->config_source != SETTINGS_CONFIG_TEMPLATE || render_unavailable()[0] == '\0')
+    if (settings->config_source != SETTINGS_CONFIG_TEMPLATE || engine_unavailable()[0] == '\0')
         return 0;
-    return error_set(err, ERROR_INVALID, "CONFIG_SOURCE=template: %s", render_unavailable());
+    return error_set(err, ERROR_INVALID, "CONFIG_SOURCE=template: %s", engine_unavailable());
 }
 
 struct template_source *template_source_new(struct event_base *base, const struct template_source_options *options,

@@ -420,18 +420,16 @@ struct watches *watches_new(struct event_base *base, struct template_set *set, c
                           .options = *options,
                           .changed = changed,
                           .arg = arg,
-                          .objects = objects_new(),
-                          .losses = losses_new(options->max_loss_percent, options->loss_window_ms)};
+                          .objects = objects_new(set)};
+    w->losses = losses_new(set, w->objects, options->max_loss_percent, options->loss_window_ms);
     timer_init(&w->tell, base, watches_on_tell, w);
     w->count = set->watch_count;
     w->list = mem_array(w->count, sizeof(w->list[0]));
     for (size_t i = 0; i < w->count; i++) {
         struct watch_entry *e = &w->list[i];
         const struct template_watch *t = &set->watches[i];
-        *e = (struct watch_entry){.in = w, .watch = t};
-        e->text = mem_printf("%s %s", t->api_version, t->kind != NULL ? t->kind : t->plural);
-        e->number = objects_add_watch(w->objects, t);
-        losses_follow(w->losses, t, objects_cache(w->objects, e->number));
+        *e = (struct watch_entry){.in = w, .watch = t, .number = i};
+        e->text = mem_printf("%s %s", t->api_version, template_watch_kind(t));
         e->limit.period_ms = 600000;
         backoff_init(&e->backoff, ASK_FIRST_MS, ASK_MAX_MS, ASK_FIRST_MS / 2, backoff_random_seed());
         timer_init(&e->ask, w->base, watch_ask, e);

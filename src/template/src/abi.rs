@@ -135,12 +135,12 @@ impl Record {
 
 extern "C" {
     /// What C has allocated.
-    fn engine_free(bytes: *mut c_void);
-    /// NULL: it is none. Else to be freed by engine_free.
+    fn free(bytes: *mut c_void);
+    /// NULL: it is none. Else to be freed by free.
     fn engine_base64_decode(text: Text, ret_len: *mut usize) -> *mut c_void;
-    /// Of a map, a certificate, a file: to be freed by engine_free.
+    /// Of a map, a certificate, a file: to be freed by free.
     fn engine_stored_name(kind: c_int, name: Text) -> *mut c_char;
-    /// NULL: it can be stored. Else why not, to be freed by engine_free.
+    /// NULL: it can be stored. Else why not, to be freed by free.
     fn engine_file_problem(known: *mut c_void, kind: c_int, name: Text, bytes: Text, ret_place: *mut c_int) -> *mut c_char;
 
     pub fn engine_node_read(node: NodePtr, ret: *mut Scalar);
@@ -154,7 +154,7 @@ extern "C" {
     pub fn engine_resource_find(resources: *mut c_void, name: Text) -> isize;
     pub fn engine_resource_name(resources: *mut c_void, index: usize, ret: *mut Text) -> bool;
     /// Those that are not left out; borrowed until something is left out.
-    pub fn engine_resource_list(resources: *mut c_void, resource: usize, ret: *mut *const NodePtr) -> usize;
+    pub fn objects_list(resources: *mut c_void, resource: usize, ret: *mut *const NodePtr) -> usize;
     pub fn engine_resource_fetch(
         resources: *mut c_void,
         resource: usize,
@@ -174,7 +174,7 @@ unsafe fn taken(text: *mut c_char) -> Option<String> {
         return None;
     }
     let own = CStr::from_ptr(text).to_string_lossy().into_owned();
-    engine_free(text.cast());
+    free(text.cast());
     Some(own)
 }
 
@@ -208,7 +208,7 @@ pub fn base64_decode(text: &str) -> Option<Vec<u8>> {
             return None;
         }
         let own = slice::from_raw_parts(bytes.cast::<u8>(), len).to_vec();
-        engine_free(bytes);
+        free(bytes);
         Some(own)
     }
 }

@@ -341,7 +341,7 @@ impl fmt::Debug for Resource {
 impl Resource {
     fn list(&self) -> Objects {
         let mut list = ptr::null();
-        let count = unsafe { engine_resource_list(self.all, self.at, &mut list) };
+        let count = unsafe { objects_list(self.all, self.at, &mut list) };
         Objects { list, count }
     }
 

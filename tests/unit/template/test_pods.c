@@ -103,7 +103,7 @@ static char *rendered_with(const char *template)
     ck_assert_msg(read_with(template) == 0, "%s", err.message);
     pods_see(&pods, &cluster.view);
     struct rendered r = {0};
-    struct objects *none = objects_new();
+    struct objects *none = objects_new(pods.set);
     const struct render_options options = {.set = pods.set,
                                            .objects = none,
                                            .variables = pods.variables,

@@ -48,8 +48,8 @@ static const struct {
 
 TEST_EACH(a_test, array_len(rows))
 {
-    if (render_unavailable()[0] != '\0') {
-        printf("SKIPPED: what templates give: %s\n", render_unavailable());
+    if (engine_unavailable()[0] != '\0') {
+        printf("SKIPPED: what templates give: %s\n", engine_unavailable());
         return;
     }
     struct trial_result r;
