@@ -113,13 +113,12 @@ void *engine_base64_decode(struct engine_text text, size_t *ret_len)
 }
 
 /* A kind of the engine's is one of the storage's. */
-static const enum storage_kind kinds[] = {STORAGE_MAP, STORAGE_CERTIFICATE, STORAGE_GENERAL};
 _Static_assert(STORAGE_MAP == 0 && STORAGE_CERTIFICATE == 1 && STORAGE_GENERAL == 2, "as src/lib.rs counts them");
 
 char *engine_stored_name(int kind, struct engine_text name)
 {
     cleanup(mem_free_ptr) char *copy = mem_strndup(name.bytes, name.len);
-    return storage_stored_name(kinds[kind], copy);
+    return storage_stored_name((enum storage_kind)kind, copy);
 }
 
 char *engine_file_problem(struct storage_known *known, int kind, struct engine_text name, struct engine_text bytes,
@@ -128,7 +127,7 @@ char *engine_file_problem(struct storage_known *known, int kind, struct engine_t
     cleanup(storage_files_fini) struct storage_files files = {0};
     cleanup(mem_free_ptr) char *copy = mem_strndup(name.bytes, name.len);
     struct error err = {0};
-    if (storage_files_add_known(&files, known, kinds[kind], copy, bytes.bytes, bytes.len, &err) != 0)
+    if (storage_files_add_known(&files, known, (enum storage_kind)kind, copy, bytes.bytes, bytes.len, &err) != 0)
         return mem_strdup(err.message);
     *ret_place = (int)files.list[0].place;
     return NULL;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/fd.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/storage_files.h"
@@ -47,32 +48,10 @@ int haproxy_check_init(struct haproxy_check *c, struct error *err)
 static int check_write(const char *path, const char *bytes, size_t len, struct error *err)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    bool good = fd >= 0;
-    for (size_t at = 0; good && at < len;) {
-        ssize_t n = write(fd, bytes + at, len - at);
-        good = n > 0;
-        at += good ? (size_t)n : 0;
-    }
-    int rc = good ? 0 : error_set(err, ERROR_RETRY, "cannot write %s: %m", path);
+    int rc = fd >= 0 && fd_write_all(fd, bytes, len) ? 0 : error_set(err, ERROR_RETRY, "cannot write %s: %m", path);
     if (fd >= 0)
         close(fd);
     return rc;
-}
-
-/* By the names that they are stored by, which lead nowhere else. */
-static int check_write_all(const struct haproxy_check *c, const struct rendered *r, const char *config,
-                           struct error *err)
-{
-    cleanup(storage_files_fini) struct storage_files files = {0};
-    if (rendered_files(r, NULL, &files, err) != 0 || check_write(config, r->files[0].bytes, r->files[0].len, err) != 0)
-        return -1;
-    for (size_t i = 0; i < files.count; i++) {
-        const struct storage_file *f = &files.list[i];
-        cleanup(mem_free_ptr) char *path = mem_printf("%s%s", c->folders[f->place], f->stored);
-        if (check_write(path, f->bytes, f->len, err) != 0)
-            return -1;
-    }
-    return 0;
 }
 
 struct check_wait {
@@ -126,8 +105,15 @@ int haproxy_check_run(const struct haproxy_check *c, const struct rendered *r, c
 {
     char quiet[] = "-c", file[] = "-f";
     cleanup(mem_free_ptr) char *config = mem_printf("%s/" HAPROXY_CFG, c->folder);
-    if (check_write_all(c, r, config, err) != 0)
+    cleanup(storage_files_fini) struct storage_files files = {0};
+    if (rendered_files(r, NULL, &files, err) != 0 || check_write(config, r->files[0].bytes, r->files[0].len, err) != 0)
         return -1;
+    for (size_t i = 0; i < files.count; i++) { /* by the names that they are stored by, which lead nowhere else */
+        const struct storage_file *f = &files.list[i];
+        cleanup(mem_free_ptr) char *path = mem_printf("%s%s", c->folders[f->place], f->stored);
+        if (check_write(path, f->bytes, f->len, err) != 0)
+            return -1;
+    }
     char *const args[] = {quiet, file, config, NULL};
     const struct child_options run = {.command = program,
                                       .args = args,

@@ -199,28 +199,25 @@ static int by_root_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static struct read_object *resource_find(struct resource *r, const yyjson_val *object)
-{
-    struct read_object wanted = {.root = object}, *key = &wanted;
-    if (r->object_count == 0)
-        return NULL;
-    if (r->by_root == NULL) {
-        r->by_root = mem_array(r->object_count, sizeof(r->by_root[0]));
-        for (size_t i = 0; i < r->object_count; i++)
-            r->by_root[i] = &r->objects[i];
-        qsort(r->by_root, r->object_count, sizeof(r->by_root[0]), by_root_compare);
-    }
-    struct read_object **found = bsearch(&key, r->by_root, r->object_count, sizeof(r->by_root[0]), by_root_compare);
-    return found != NULL ? *found : NULL;
-}
-
+/* In whichever resource; NULL: none of them. */
 static struct read_object *objects_find_read(struct objects *o, const yyjson_val *object, size_t *ret_resource)
 {
-    struct read_object *found = NULL;
-    for (*ret_resource = 0; *ret_resource < o->count; ++*ret_resource)
-        if ((found = resource_find(&o->resources[*ret_resource], object)) != NULL)
-            break;
-    return found;
+    struct read_object wanted = {.root = object}, *key = &wanted;
+    for (*ret_resource = 0; *ret_resource < o->count; ++*ret_resource) {
+        struct resource *r = &o->resources[*ret_resource];
+        if (r->object_count == 0)
+            continue;
+        if (r->by_root == NULL) {
+            r->by_root = mem_array(r->object_count, sizeof(r->by_root[0]));
+            for (size_t i = 0; i < r->object_count; i++)
+                r->by_root[i] = &r->objects[i];
+            qsort(r->by_root, r->object_count, sizeof(r->by_root[0]), by_root_compare);
+        }
+        struct read_object **found = bsearch(&key, r->by_root, r->object_count, sizeof(r->by_root[0]), by_root_compare);
+        if (found != NULL)
+            return *found;
+    }
+    return NULL;
 }
 
 bool objects_find(struct objects *o, const yyjson_val *object, size_t *ret_resource, const char **ret_key)

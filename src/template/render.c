@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/mem.h"
 #include "haproxy/storage_files.h"
 #include "host/child.h"
@@ -151,17 +152,6 @@ static int pass_run(struct pass *p)
     return rc;
 }
 
-static bool write_all(const struct buf *b)
-{
-    for (size_t at = 0; at < b->len;) {
-        ssize_t n = write(STDOUT_FILENO, b->data + at, b->len - at);
-        if (n <= 0)
-            return false;
-        at += (size_t)n;
-    }
-    return true;
-}
-
 /* Until nothing more is left out: an error before that may be of an object that is. */
 static void render_passes(struct pass *p)
 {
@@ -200,18 +190,13 @@ static int render_run(void *arg)
     if (options->prepare != NULL)
         options->prepare(options->prepare_arg, options);
     render_passes(&p);
-    return write_all(&p.remarks) && write_all(&p.out) ? 0 : 1;
+    return fd_write_all(STDOUT_FILENO, p.remarks.data, p.remarks.len) &&
+                   fd_write_all(STDOUT_FILENO, p.out.data, p.out.len)
+               ? 0
+               : 1;
 }
 
 /* ---- the parent ---- */
-
-static char *wire_next(const char **at, size_t len)
-{
-    char *text = mem_alloc(len + 1);
-    memcpy(text, *at, len);
-    *at += len;
-    return text;
-}
 
 static void render_take_error(const struct objects *objects, const struct wire *head, char *const texts[WIRE_TEXTS],
                               struct error *err)
@@ -236,8 +221,11 @@ static bool render_take(const struct objects *objects, const struct wire *head, 
                         struct error *err)
 {
     char *texts[WIRE_TEXTS];
-    for (size_t i = 0; i < WIRE_TEXTS; i++)
-        texts[i] = wire_next(at, head->len[i]);
+    for (size_t i = 0; i < WIRE_TEXTS; i++) {
+        texts[i] = mem_alloc(head->len[i] + 1);
+        memcpy(texts[i], *at, head->len[i]);
+        *at += head->len[i];
+    }
     bool good = head->what != ENGINE_ERROR;
     if (head->what == ENGINE_OUTPUT) {
         r->files = mem_one_more(r->files, r->file_count, sizeof(r->files[0]));

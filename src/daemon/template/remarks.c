@@ -84,16 +84,11 @@ static struct remark remark_of(const struct template_set *watched, const struct 
     return m;
 }
 
-static bool remark_same(const struct remark *a, const struct remark *b)
-{
-    return a->left_out == b->left_out && str_eq(a->text, b->text) && str_eq(a->name, b->name) &&
-           str_eq(a->namespace, b->namespace) && str_eq(a->kind, b->kind) && str_eq(a->uid, b->uid);
-}
-
 static bool remarks_has(const struct remark *list, size_t count, const struct remark *m)
 {
-    for (size_t i = 0; i < count; i++)
-        if (remark_same(&list[i], m))
+    for (const struct remark *one = list; one < list + count; one++)
+        if (one->left_out == m->left_out && str_eq(one->text, m->text) && str_eq(one->name, m->name) &&
+            str_eq(one->namespace, m->namespace) && str_eq(one->kind, m->kind) && str_eq(one->uid, m->uid))
             return true;
     return false;
 }
