@@ -133,14 +133,6 @@ static void member_drop_unused(struct group *g, struct member *m)
     free(m);
 }
 
-static void member_lose(struct group *g, struct member *m, struct past *past)
-{
-    g->lost = mem_resize(g->lost, g->lost_count + 1, sizeof(g->lost[0]));
-    g->lost[g->lost_count++] = (struct lost){m, past};
-    m->lost = (unsigned)g->lost_count;
-    past->references++;
-}
-
 /* It is back, announced, or need not stay any longer. */
 static void member_unlose(struct group *g, struct member *m)
 {
@@ -182,105 +174,39 @@ void losses_free(struct losses *l)
     free(l);
 }
 
-/* ---- what an object has ---- */
+/* ---- what comes and goes: of one that changes first what it was goes, then what it is comes ---- */
+
+struct losses_event {
+    struct followed *f;
+    bool announced;
+    struct past *past; /* of one that goes; NULL: it comes */
+};
 
 struct seen_member {
     const char *group, *name;
     bool ready, announced;
 };
 
-typedef void losses_fn(void *arg, const struct seen_member *m);
-
-static bool is_condition(yyjson_val *endpoint, const char *name, bool otherwise)
+static void member_goes(const struct losses_event *e, const struct seen_member *seen)
 {
-    yyjson_val *v = yyjson_obj_get(yyjson_obj_get(endpoint, "conditions"), name);
-    return yyjson_is_bool(v) ? yyjson_get_bool(v) : otherwise;
-}
-
-static const char *endpoint_address(yyjson_val *endpoint)
-{
-    return yyjson_get_str(yyjson_arr_get_first(yyjson_obj_get(endpoint, "addresses")));
-}
-
-static void slice_each(yyjson_val *root, losses_fn *fn, void *arg)
-{
-    yyjson_val *meta = yyjson_obj_get(root, "metadata"), *one;
-    const char *namespace = yyjson_get_str(yyjson_obj_get(meta, "namespace")),
-               *service = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(meta, "labels"), "kubernetes.io/service-name"));
-    size_t i, max;
-    if (namespace == NULL || service == NULL)
-        return;
-    cleanup(mem_free_ptr) char *group = mem_printf("%s/%s", namespace, service);
-    yyjson_arr_foreach (yyjson_obj_get(root, "endpoints"), i, max, one) {
-        const struct seen_member m = {.group = group,
-                                      .name = endpoint_address(one),
-                                      .ready = is_condition(one, "ready", true),
-                                      .announced = is_condition(one, "terminating", false)};
-        if (m.name != NULL)
-            fn(arg, &m);
-    }
-}
-
-static void object_each(const struct followed *f, const struct template_object *o, losses_fn *fn, void *arg)
-{
-    yyjson_doc *doc = yyjson_read(o->json, strlen(o->json), 0);
-    yyjson_val *root = yyjson_doc_get_root(doc), *meta = yyjson_obj_get(root, "metadata");
-    const char *slash = strchr(o->name, '/');
-    cleanup(mem_free_ptr) char *namespace =
-        f->kind == LOSSES_OF_PODS ? mem_strndup(o->name, slash != NULL ? (size_t)(slash - o->name) : 0) : NULL;
-    const struct seen_member m = {.group = f->kind == LOSSES_OF_PODS      ? namespace
-                                           : f->kind == LOSSES_OF_CLASSES ? o->name
-                                                                          : "",
-                                  .name = o->name,
-                                  .ready = f->kind != LOSSES_OF_PODS || pods_is_ready(root),
-                                  .announced = yyjson_obj_get(meta, "deletionTimestamp") != NULL};
-    if (f->kind == LOSSES_OF_ENDPOINTS)
-        slice_each(root, fn, arg);
-    else
-        fn(arg, &m);
-    yyjson_doc_free(doc);
-}
-
-/* ---- what comes and goes: of one that changes first what it was goes, then what it is comes ---- */
-
-struct losses_event {
-    struct followed *f;
-    bool announced;
-    struct past *past;
-};
-
-static void member_goes(void *arg, const struct seen_member *seen)
-{
-    const struct losses_event *e = arg;
-    const struct losses *l = e->f->in;
     struct group *g = group_need(e->f, seen->group);
     struct member *m = seen->ready ? member_find(g, seen->name) : NULL;
     if (m == NULL || m->there == 0 || --m->there > 0)
         return;
-    bool fresh = m->since == l->decisions;
+    bool fresh = m->since == e->f->in->decisions;
     g->there--;
     g->fresh -= fresh;
-    if (!fresh && !seen->announced && !e->announced)
-        member_lose(g, m, e->past);
+    if (!fresh && !seen->announced && !e->announced) {
+        g->lost = mem_resize(g->lost, g->lost_count + 1, sizeof(g->lost[0]));
+        g->lost[g->lost_count++] = (struct lost){m, e->past};
+        m->lost = (unsigned)g->lost_count;
+        e->past->references++;
+    }
     member_drop_unused(g, m);
 }
 
-static void followed_goes(void *arg, const void *object)
+static void member_comes(const struct losses_event *e, const struct seen_member *seen)
 {
-    struct followed *f = arg;
-    const struct template_object *o = object;
-    struct losses *l = f->in;
-    l->changed = true;
-    bool withheld = l->withheld != NULL && l->withheld(l->withheld_arg, f->watch->name, o->name);
-    const struct losses_event e = {.f = f, .announced = l->announced || withheld, .past = mem_alloc(sizeof(*e.past))};
-    *e.past = (struct past){.references = 1, .name = mem_strdup(o->name), .json = mem_strdup(o->json)};
-    object_each(e.f, o, member_goes, (void *)&e);
-    past_drop(e.past);
-}
-
-static void member_comes(void *arg, const struct seen_member *seen)
-{
-    const struct losses_event *e = arg;
     struct group *g = group_need(e->f, seen->group);
     struct member *m = seen->ready ? member_need(g, seen->name) : member_find(g, seen->name);
     if (seen->ready && m->there++ == 0) {
@@ -296,11 +222,70 @@ static void member_comes(void *arg, const struct seen_member *seen)
     member_drop_unused(g, m);
 }
 
+static bool is_condition(yyjson_val *endpoint, const char *name, bool otherwise)
+{
+    yyjson_val *v = yyjson_obj_get(yyjson_obj_get(endpoint, "conditions"), name);
+    return yyjson_is_bool(v) ? yyjson_get_bool(v) : otherwise;
+}
+
+static const char *endpoint_address(yyjson_val *endpoint)
+{
+    return yyjson_get_str(yyjson_arr_get_first(yyjson_obj_get(endpoint, "addresses")));
+}
+
+/* Its members: the endpoints of an EndpointSlice, else itself. */
+static void object_moves(const struct losses_event *e, const struct template_object *o)
+{
+    void (*fn)(const struct losses_event *e, const struct seen_member *seen) =
+        e->past != NULL ? member_goes : member_comes;
+    enum losses_kind kind = e->f->kind;
+    yyjson_doc *doc = yyjson_read(o->json, strlen(o->json), 0);
+    yyjson_val *root = yyjson_doc_get_root(doc), *meta = yyjson_obj_get(root, "metadata"), *one;
+    size_t namespace_len = strchr(o->name, '/') != NULL ? strcspn(o->name, "/") : 0, i, max;
+    cleanup(mem_free_ptr) char *namespace = mem_strndup(o->name, namespace_len);
+    if (kind != LOSSES_OF_ENDPOINTS) {
+        const struct seen_member m = {.group = kind == LOSSES_OF_PODS      ? namespace
+                                               : kind == LOSSES_OF_CLASSES ? o->name
+                                                                           : "",
+                                      .name = o->name,
+                                      .ready = kind != LOSSES_OF_PODS || pods_is_ready(root),
+                                      .announced = yyjson_obj_get(meta, "deletionTimestamp") != NULL};
+        fn(e, &m);
+        yyjson_doc_free(doc);
+        return;
+    }
+    const char *service = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(meta, "labels"), "kubernetes.io/service-name"));
+    cleanup(mem_free_ptr) char *group =
+        namespace_len > 0 && service != NULL ? mem_printf("%s/%s", namespace, service) : NULL;
+    yyjson_arr_foreach (yyjson_obj_get(root, "endpoints"), i, max, one) {
+        const struct seen_member m = {.group = group,
+                                      .name = endpoint_address(one),
+                                      .ready = is_condition(one, "ready", true),
+                                      .announced = is_condition(one, "terminating", false)};
+        if (group != NULL && m.name != NULL)
+            fn(e, &m);
+    }
+    yyjson_doc_free(doc);
+}
+
+static void followed_goes(void *arg, const void *object)
+{
+    struct followed *f = arg;
+    const struct template_object *o = object;
+    struct losses *l = f->in;
+    l->changed = true;
+    bool withheld = l->withheld != NULL && l->withheld(l->withheld_arg, f->watch->name, o->name);
+    const struct losses_event e = {.f = f, .announced = l->announced || withheld, .past = mem_alloc(sizeof(*e.past))};
+    *e.past = (struct past){.references = 1, .name = mem_strdup(o->name), .json = mem_strdup(o->json)};
+    object_moves(&e, o);
+    past_drop(e.past);
+}
+
 static void followed_comes(void *arg, const void *object)
 {
     const struct losses_event e = {.f = arg};
     e.f->in->changed = true;
-    object_each(e.f, object, member_comes, (void *)&e);
+    object_moves(&e, object);
 }
 
 static enum losses_kind losses_kind_of(const struct template_watch *w)
@@ -353,29 +338,24 @@ static bool member_returned(const void *arg, const char *name)
 }
 
 /* Live is what the render before was given. An object that is the only one may go. */
-static void group_report(const struct losses *l, const struct followed *f, struct group *g, uint64_t now_ms)
-{
-    size_t live = g->there + g->lost_count - (g->fresh_since + 1 == l->decisions ? g->fresh : 0);
-    cleanup(mem_free_ptr) const char **lost = mem_array(g->lost_count, sizeof(lost[0]));
-    for (size_t i = 0; i < g->lost_count; i++)
-        lost[i] = g->lost[i].member->name;
-    struct loss_limit_report report = {.lost = lost,
-                                       .lost_count = g->lost_count,
-                                       .live = f->kind == LOSSES_OF_OBJECTS && live == 1 ? 2 : live,
-                                       .max_percent = l->max_percent,
-                                       .period_ms = l->period_ms,
-                                       .now_ms = now_ms,
-                                       .returned = member_returned,
-                                       .arg = g};
-    loss_limit_report(&g->limit, &report);
-}
-
 static uint64_t group_decide(struct losses *l, const struct followed *f, struct group *g, uint64_t now_ms)
 {
     uint64_t due_ms = 0, until_ms;
     if (g->lost_count == 0 && g->limit.count == 0)
         return 0;
-    group_report(l, f, g, now_ms);
+    size_t live = g->there + g->lost_count - (g->fresh_since + 1 == l->decisions ? g->fresh : 0);
+    cleanup(mem_free_ptr) const char **lost = mem_array(g->lost_count, sizeof(lost[0]));
+    for (size_t i = 0; i < g->lost_count; i++)
+        lost[i] = g->lost[i].member->name;
+    const struct loss_limit_report report = {.lost = lost,
+                                             .lost_count = g->lost_count,
+                                             .live = f->kind == LOSSES_OF_OBJECTS && live == 1 ? 2 : live,
+                                             .max_percent = l->max_percent,
+                                             .period_ms = l->period_ms,
+                                             .now_ms = now_ms,
+                                             .returned = member_returned,
+                                             .arg = g};
+    loss_limit_report(&g->limit, &report);
     for (size_t i = g->lost_count; i-- > 0;) { /* another one takes the place of one that goes */
         struct member *m = g->lost[i].member;
         if (!loss_limit_delays(&g->limit, m->name, now_ms, &until_ms)) {
@@ -512,32 +492,27 @@ static struct followed *losses_watched_as(const struct losses *l, const char *li
     return NULL;
 }
 
-/* As if it had come, been given to a render, and gone: a list that has it brings it back. */
-static void recall_object(struct followed *f, char *line)
-{
-    char *json = strstr(line, " {");
-    yyjson_doc *doc = json != NULL ? yyjson_read(json + 1, strlen(json + 1), 0) : NULL;
-    if (doc != NULL) {
-        *json = '\0';
-        const struct template_object o = {line, json + 1};
-        followed_comes(f, &o);
-        f->in->decisions++;
-        followed_goes(f, &o);
-    }
-    yyjson_doc_free(doc);
-}
-
+/* As if each had come, been given to a render, and gone: a list that has it brings it back. */
 void losses_recall(struct losses *l, const char *text)
 {
     cleanup(mem_free_ptr) char *lines = mem_strdup(text);
     struct followed *f = NULL;
     char *rest = lines;
     l->recalled = true;
-    for (char *line; l->max_percent < 100 && (line = strsep(&rest, "\n")) != NULL;)
+    for (char *line; l->max_percent < 100 && (line = strsep(&rest, "\n")) != NULL;) {
+        char *json = strstr(line, " {");
         if (*line == '#')
             f = losses_watched_as(l, line);
-        else if (f != NULL)
-            recall_object(f, line);
+        yyjson_doc *doc = *line != '#' && f != NULL && json != NULL ? yyjson_read(json + 1, strlen(json + 1), 0) : NULL;
+        if (doc != NULL) {
+            *json = '\0';
+            const struct template_object o = {line, json + 1};
+            followed_comes(f, &o);
+            l->decisions++;
+            followed_goes(f, &o);
+        }
+        yyjson_doc_free(doc);
+    }
 }
 
 bool losses_changed(struct losses *l)

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "daemon/config/secret_source.h"
 #include "daemon/template/remarks.h"
+#include "daemon/template/template_source.h"
 #include "host/path_watch.h"
 #include "host/timer.h"
 #include "kube/resource.h"
@@ -32,7 +33,7 @@ struct of_pods {
 };
 
 struct set_source {
-    struct set_source_options options;
+    struct template_source_options options;
     struct set_source_callbacks callbacks;
     void *arg;
     char *name;
@@ -230,7 +231,7 @@ static void set_source_watch(struct set_source *s, struct event_base *base, cons
     s->objects[s->object_count++] = secret_source_new(base, s->options.kube, &object, changed, s);
 }
 
-struct set_source *set_source_new(struct event_base *base, const struct set_source_options *options,
+struct set_source *set_source_new(struct event_base *base, const struct template_source_options *options,
                                   const struct set_source_callbacks *callbacks, void *arg, struct error *err)
 {
     const struct settings_template_from *from = &options->settings->template_from;

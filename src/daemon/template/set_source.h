@@ -12,29 +12,16 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "base/log.h"
 
 struct checks;
 struct event_base;
 struct events;
-struct kube_client;
 struct remarks;
 struct render_options;
 struct secret_object;
 struct set_source;
-struct settings;
-struct storage_known;
-struct telemetry;
 struct template_set;
-
-/* Borrowed. */
-struct set_source_options {
-    const struct settings *settings;
-    struct kube_client *kube;
-    struct storage_known *known; /* certificates that need no other check; NULL: none are */
-    struct telemetry *telemetry;
-    const struct log *log;
-};
+struct template_source_options;
 
 /* From the loop. */
 struct set_source_callbacks {
@@ -43,7 +30,7 @@ struct set_source_callbacks {
 };
 
 /* NULL, ERROR_FATAL: no inotify. */
-struct set_source *set_source_new(struct event_base *base, const struct set_source_options *options,
+struct set_source *set_source_new(struct event_base *base, const struct template_source_options *options,
                                   const struct set_source_callbacks *callbacks, void *arg,
                                   struct error *err) must_check;
 void set_source_free(struct set_source *s); /* NULL is allowed */

@@ -503,29 +503,19 @@ static void template_source_on_credentials(void *arg)
 
 /* ---- life ---- */
 
-int template_source_check(const struct settings *settings, struct error *err)
-{
-    if (settings->config_source != SETTINGS_CONFIG_TEMPLATE || engine_unavailable()[0] == '\0')
-        return 0;
-    return error_set(err, ERROR_INVALID, "CONFIG_SOURCE=template: %s", engine_unavailable());
-}
-
 struct template_source *template_source_new(struct event_base *base, const struct template_source_options *options,
                                             const struct template_source_callbacks *callbacks, void *arg,
                                             struct error *err)
 {
     static const struct set_source_callbacks of_set = {.changed = template_source_on_set,
                                                        .failed = template_source_on_set_failed};
-    if (template_source_check(options->settings, err) != 0)
+    if (engine_unavailable()[0] != '\0') {
+        (void)error_set(err, ERROR_INVALID, "CONFIG_SOURCE=template: %s", engine_unavailable());
         return NULL;
-    const struct set_source_options source = {.settings = options->settings,
-                                              .kube = options->kube,
-                                              .known = options->known,
-                                              .telemetry = options->telemetry,
-                                              .log = options->log};
+    }
     struct template_source *s = mem_alloc(sizeof(*s));
     *s = (struct template_source){.base = base, .options = *options, .callbacks = *callbacks, .arg = arg};
-    s->source = set_source_new(base, &source, &of_set, s, err);
+    s->source = set_source_new(base, options, &of_set, s, err);
     if (s->source == NULL) {
         free(s);
         return NULL;
