@@ -75,7 +75,8 @@ static void budget_count(void *arg, const void *object)
     s->bytes += strlen(o->json);
 }
 
-size_t budget_excess(const struct cache *c, size_t namespace_bytes, char ***ret_names)
+/* Their names; each is to be freed, and the list. */
+static size_t budget_excess(const struct cache *c, size_t namespace_bytes, char ***ret_names)
 {
     struct budget_search s = {.namespace_bytes = namespace_bytes};
     *ret_names = NULL;

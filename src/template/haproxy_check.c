@@ -170,5 +170,5 @@ char *haproxy_check_program(char *const *environment)
             return program;
         free(program);
     }
-    return mem_strdup(str_empty(given) ? NULL : given); /* one that is named, and is not there, is told */
+    return mem_strdup(str_empty(given) ? NULL : given); /* one that is named and not there is an error later */
 }

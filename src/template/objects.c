@@ -37,6 +37,7 @@ struct index_row {
 };
 
 struct resource {
+    struct objects *in;
     const struct template_watch *watch;
     struct cache *cache;
 
@@ -66,7 +67,8 @@ struct objects *objects_new(const struct template_set *set)
     o->count = set->watch_count;
     o->resources = mem_array(o->count, sizeof(o->resources[0]));
     for (size_t i = 0; i < o->count; i++)
-        o->resources[i] = (struct resource){.watch = &set->watches[i], .cache = cache_new(&template_object_record)};
+        o->resources[i] =
+            (struct resource){.in = o, .watch = &set->watches[i], .cache = cache_new(&template_object_record)};
     return o;
 }
 
@@ -147,17 +149,11 @@ static void read_free(void *arena, void *old)
     (void)old; /* with all others */
 }
 
-struct reading {
-    struct objects *o;
-    struct resource *r;
-};
-
 static void resource_read_one(void *arg, const void *object)
 {
-    const struct reading *reading = arg;
     const struct template_object *t = object;
-    struct resource *r = reading->r;
-    struct objects *o = reading->o;
+    struct resource *r = arg;
+    struct objects *o = r->in;
     const char *json = o->shown != NULL ? o->shown(o->shown_arg, r->watch->name, t) : t->json;
     if (json == NULL)
         return;
@@ -171,21 +167,20 @@ static void resource_read_one(void *arg, const void *object)
     r->list[r->list_count++] = root;
 }
 
-static void resource_read(struct objects *o, struct resource *r)
+static void resource_read(struct resource *r)
 {
-    struct reading reading = {o, r};
     if (r->read)
         return;
     r->read = true;
     r->objects = mem_array(cache_count(r->cache), sizeof(r->objects[0]));
     r->list = mem_array(cache_count(r->cache), sizeof(r->list[0]));
-    cache_each(r->cache, resource_read_one, &reading);
+    cache_each(r->cache, resource_read_one, r);
 }
 
 size_t objects_list(struct objects *o, size_t resource, const yyjson_val *const **ret)
 {
     struct resource *r = &o->resources[resource];
-    resource_read(o, r);
+    resource_read(r);
     *ret = r->list;
     return r->list_count;
 }
@@ -259,7 +254,6 @@ void objects_hide_left_out(struct objects *o)
 /* ---- the index ---- */
 
 struct index_add {
-    struct objects *o;
     struct resource *r;
     const yyjson_val *object;
     size_t order, key;
@@ -297,7 +291,7 @@ static void index_add(struct index_add *a)
         r->row_room = r->row_room > 0 ? 2 * r->row_room : r->list_count;
         r->rows = mem_resize(r->rows, r->row_room, sizeof(r->rows[0]));
     }
-    char *keys = arena_alloc(&a->o->memory, a->keys.len);
+    char *keys = arena_alloc(&r->in->memory, a->keys.len);
     memcpy(keys, buf_str(&a->keys), a->keys.len);
     r->rows[r->row_count++] = (struct index_row){keys, a->keys.len, a->object, a->order};
 }
@@ -315,14 +309,13 @@ static int index_compare(const void *a, const void *b)
     return order != 0 ? order : (x->order > y->order) - (x->order < y->order);
 }
 
-static void resource_index(struct objects *o, struct resource *r)
+static void resource_index(struct resource *r)
 {
-    struct index_add a = {.o = o, .r = r};
-    resource_read(o, r);
+    struct index_add a = {.r = r};
+    resource_read(r);
     if (r->indexed)
         return;
     r->indexed = true;
-    buf_init(&a.keys, 0);
     for (size_t i = 0; i < r->list_count; i++) {
         a.object = r->list[i];
         a.order = i;
@@ -342,7 +335,7 @@ static int index_compare_row(const void *key, const void *row)
 size_t objects_fetch(struct objects *o, size_t resource, const char *keys, size_t len, const yyjson_val *const **ret)
 {
     struct resource *r = &o->resources[resource];
-    resource_index(o, r);
+    resource_index(r);
     const struct index_row key = {.keys = keys, .len = len};
     size_t first = sorted_place(&key, r->rows, r->row_count, sizeof(r->rows[0]), index_compare_row);
     size_t end = first, found = 0;

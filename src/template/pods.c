@@ -31,7 +31,7 @@ const char *pods_object_kind(enum pods_object o)
 
 /* A pod that may be a server. */
 struct ready_pod {
-    yyjson_doc *doc;
+    yyjson_val *root;
     const char *name, *namespace;
     yyjson_val *labels;
 };
@@ -85,30 +85,6 @@ static int pod_compare(const void *a, const void *b)
     const struct ready_pod *x = a, *y = b;
     int order = strcmp(x->name, y->name);
     return order != 0 ? order : strcmp(x->namespace, y->namespace);
-}
-
-static void pod_list_fini(struct pod_list *l)
-{
-    for (size_t i = 0; i < l->count; i++)
-        yyjson_doc_free(l->list[i].doc);
-    free(l->list);
-}
-
-/* By name. What is no pod with a name is none of ours. */
-static void pod_list_fill(struct pod_list *l, const struct pods_view *view)
-{
-    l->list = mem_array(view->pod_count + 1, sizeof(l->list[0]));
-    for (size_t i = 0; i < view->pod_count; i++) {
-        yyjson_doc *doc = yyjson_read(view->pods[i], strlen(view->pods[i]), 0);
-        yyjson_val *root = yyjson_doc_get_root(doc), *meta = yyjson_obj_get(root, "metadata");
-        struct ready_pod pod = {doc, yyjson_get_str(yyjson_obj_get(meta, "name")),
-                                yyjson_get_str(yyjson_obj_get(meta, "namespace")), yyjson_obj_get(meta, "labels")};
-        if (pod.name != NULL && pod.namespace != NULL && pods_is_ready(root))
-            l->list[l->count++] = pod;
-        else
-            yyjson_doc_free(doc);
-    }
-    qsort(l->list, l->count, sizeof(l->list[0]), pod_compare);
 }
 
 /* ---- selectors: {"app": "web"}, or a label selector in words ---- */
@@ -216,8 +192,7 @@ static void add_service(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
     for (size_t i = 0; i < pods->count; i++) {
         const struct ready_pod *pod = &pods->list[i];
         if (str_eq(pod->namespace, namespace) && selector_matches(selector, pod->labels))
-            yyjson_mut_obj_add(own, yyjson_mut_strcpy(doc, pod->name),
-                               yyjson_val_mut_copy(doc, yyjson_doc_get_root(pod->doc)));
+            yyjson_mut_obj_add(own, yyjson_mut_strcpy(doc, pod->name), yyjson_val_mut_copy(doc, pod->root));
     }
     json_set(doc, of, "pods", own);
     json_add(list, of);
@@ -375,13 +350,22 @@ void pods_see(struct pods *p, const struct pods_view *view)
 {
     static const char *const names[] = {"services", "certificates", "ssldir", "stats", "env"};
     static const char unset[] = "stats.password: STATISTICS_PASSWORD is not set";
-    cleanup(pod_list_fini) struct pod_list pods = {0};
+    struct pod_list pods = {.list = mem_array(view->pod_count + 1, sizeof(pods.list[0]))};
     yyjson_mut_val *root;
     cleanup(json_free_ptr) yyjson_mut_doc *doc = json_new(&root);
-    pod_list_fill(&pods, view);
+    for (size_t i = 0; i < view->pod_count; i++) { /* what is no pod with a name is not used */
+        yyjson_val *one = (yyjson_val *)(uintptr_t)view->pods[i], *meta = yyjson_obj_get(one, "metadata");
+        const struct ready_pod pod = {one, yyjson_get_str(yyjson_obj_get(meta, "name")),
+                                      yyjson_get_str(yyjson_obj_get(meta, "namespace")),
+                                      yyjson_obj_get(meta, "labels")};
+        if (pod.name != NULL && pod.namespace != NULL && pods_is_ready(one))
+            pods.list[pods.count++] = pod;
+    }
+    qsort(pods.list, pods.count, sizeof(pods.list[0]), pod_compare);
     yyjson_mut_val *services = json_put_list(doc, root, "services");
     for (size_t i = 0; i < p->service_count; i++)
         add_service(doc, services, &p->services[i], &pods);
+    free(pods.list);
     yyjson_mut_val *certificates = json_put_list(doc, root, "certificates");
     for (size_t i = 0; i < p->certificate_count; i++)
         json_add(certificates, yyjson_mut_strcpy(doc, p->certificates[i].name));

@@ -28,10 +28,8 @@
 
 struct render {
     struct child *child;
-    const struct objects *objects;
+    struct render_options options; /* what they point to is there until start returns; objects stay */
     uint64_t began_us;
-    size_t memory_bytes, output_bytes;
-    uint64_t timeout_ms;
     void (*on_done)(void *arg, struct rendered *ret, const struct error *err);
     void *arg;
 };
@@ -284,22 +282,22 @@ int rendered_read(struct rendered *r, const struct objects *objects, const struc
     return 0;
 }
 
-static int render_judge(const struct render *r, const struct child_result *result, struct rendered *ret,
+static int render_judge(const struct render_options *o, const struct child_result *result, struct rendered *ret,
                         struct error *err)
 {
-    const struct child_options names = {.timeout_ms = r->timeout_ms, .max_out_bytes = r->output_bytes};
+    const struct child_options names = {.timeout_ms = o->timeout_ms, .max_out_bytes = o->output_bytes};
     cleanup(mem_free_ptr) char *text = child_result_text(result, &names);
     if (result->outcome == CHILD_OVERDUE)
         return error_set(err, ERROR_INVALID,
                          "the templates were still being rendered after %.3g s: is there a loop without an end? "
                          "TEMPLATE_TIMEOUT is the limit",
-                         (double)r->timeout_ms / 1000);
+                         (double)o->timeout_ms / 1000);
     if (result->outcome == CHILD_OVER_CAP)
-        return error_set(err, ERROR_INVALID, "the templates gave more than %zu MB", r->output_bytes >> 20);
+        return error_set(err, ERROR_INVALID, "the templates gave more than %zu MB", o->output_bytes >> 20);
     if (result->outcome == CHILD_EXITED && result->status == ENGINE_MEMORY_STATUS)
         return error_set(err, ERROR_INVALID,
                          "the templates took more than %zu MB of memory: TEMPLATE_MEMORY is the limit",
-                         r->memory_bytes >> 20);
+                         o->memory_bytes >> 20);
     if (result->outcome == CHILD_SIGNALED && result->status == SIGSEGV)
         return error_set(
             err, ERROR_INVALID,
@@ -307,7 +305,7 @@ static int render_judge(const struct render *r, const struct child_result *resul
     if (result->outcome != CHILD_EXITED || result->status != 0)
         return error_set(err, ERROR_INVALID, "the render failed: %s%s%s", text, result->said[0] != '\0' ? ": " : "",
                          result->said);
-    return rendered_read(ret, r->objects, result->out, err);
+    return rendered_read(ret, o->objects, result->out, err);
 }
 
 static void render_on_child(void *arg, const struct child_result *result)
@@ -315,7 +313,7 @@ static void render_on_child(void *arg, const struct child_result *result)
     struct render *r = arg;
     struct rendered rendered = {0};
     struct error err = {0};
-    int rc = render_judge(r, result, &rendered, &err);
+    int rc = render_judge(&r->options, result, &rendered, &err);
     rendered.took_us = clock_mono_us() - r->began_us;
     r->on_done(r->arg, rc == 0 ? &rendered : NULL, &err);
     rendered_fini(&rendered);
@@ -326,20 +324,13 @@ struct render *render_start(struct event_base *base, const struct render_options
                             void (*on_done)(void *arg, struct rendered *ret, const struct error *err), void *arg,
                             struct error *err)
 {
-    struct render_options copy = *options;
+    struct render *r = mem_alloc(sizeof(*r));
+    *r = (struct render){.options = *options, .began_us = clock_mono_us(), .on_done = on_done, .arg = arg};
     const struct child_options child = {.run = render_run,
-                                        .run_arg = &copy,
+                                        .run_arg = &r->options,
                                         .command = "the render",
                                         .max_out_bytes = options->output_bytes,
                                         .timeout_ms = options->timeout_ms};
-    struct render *r = mem_alloc(sizeof(*r));
-    *r = (struct render){.objects = options->objects,
-                         .began_us = clock_mono_us(),
-                         .memory_bytes = options->memory_bytes,
-                         .output_bytes = options->output_bytes,
-                         .timeout_ms = options->timeout_ms,
-                         .on_done = on_done,
-                         .arg = arg};
     engine_prepare(); /* once for all children */
     r->child = child_start(base, &child, render_on_child, r, err);
     if (r->child != NULL)

@@ -1,6 +1,6 @@
 /*
- * A template set: what is watched, and the templates that make haproxy.cfg and the files beside it of that. YAML in
- * `set.yaml`; templates stand in it, or in files of their own beside it: haproxy.cfg.j2, maps/NAME.j2, certificates/NAME.j2,
+ * A template set: what is watched, and the templates that make haproxy.cfg and its further files of that. YAML in
+ * `set.yaml`; templates stand in it, or in files of their own next to it: haproxy.cfg.j2, maps/NAME.j2, certificates/NAME.j2,
  * files/NAME.j2, snippets/NAME.j2 (in a ConfigMap, whose keys have no slash: maps_NAME.j2 and so on). docs/templates.md,
  * and its JSON Schema in docs/template-set.schema.json.
  */

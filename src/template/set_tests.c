@@ -133,7 +133,7 @@ static const struct set_key assertion_keys[] = {
 };
 const struct set_keys set_assertion_keys = SET_KEYS("assertion", "What has to hold.", assertion_keys);
 
-/* What it needs, and nothing that it does not look at. given: a bit for each row. */
+/* It has what it needs, and nothing that it does not use. given: a bit for each row. */
 static int assertion_check(struct template_assertion *a, unsigned given, const struct yaml_node *at, const char *what,
                            struct error *err)
 {

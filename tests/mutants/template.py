@@ -121,6 +121,5 @@ room("memory that ends together", ("test_arena",), (
     Mutant("what is given back is left", "base/arena.c", "    a->left += (size_t)(a->next - next);\n    a->next = next;\n", "    (void)next;\n"),
 ))
 room("templates, folders", ("test_template_folder",), (
-    Mutant("a folder may have one byte more", "template/folder.c", "bytes.len > TEMPLATE_SET_MAX_BYTES - f->bytes)",
-           "bytes.len > TEMPLATE_SET_MAX_BYTES - f->bytes + 1)"),
+    Mutant("a folder may have one byte more", "template/folder.c", "rc == 0 ? bytes.len > left :", "rc == 0 ? bytes.len > left + 1 :"),
 ))

@@ -11,7 +11,7 @@
 #include "report/telemetry.h"
 #include "template/render.h"
 
-/* What is kept of one file that was rendered: enough to tell how the next one differs. */
+/* What is kept of one file that was rendered: enough to say how the next one differs. */
 struct file_memory {
     enum storage_kind kind;
     bool cfg; /* haproxy.cfg: no kind */

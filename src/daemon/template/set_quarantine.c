@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/shared_text.h"
-#include "base/str.h"
+#include "base/tally.h"
 #include "daemon/quarantine.h"
 #include "model/cache.h"
 #include "template/json_path.h"
@@ -28,16 +28,11 @@ struct form {
     size_t count;
 };
 
-struct held {
-    UT_hash_handle hh;
-    char namespace[];
-};
-
 struct set_quarantine {
     struct quarantine *q;
     struct form *forms; /* by the object's key */
     struct part *shown; /* in place of what is in the caches, by its key; of the forms */
-    struct held *held;  /* namespaces */
+    struct tally held;  /* namespaces: each is 1 */
 };
 
 /* Allocates. */
@@ -76,15 +71,6 @@ void set_quarantine_forget(struct set_quarantine *s)
         form_drop(s, f);
 }
 
-static void held_clear(struct set_quarantine *s)
-{
-    struct held *h, *next;
-    HASH_ITER (hh, s->held, h, next) {
-        HASH_DEL(s->held, h); /* NOLINT(clang-analyzer-unix.Malloc) */
-        free(h);
-    }
-}
-
 struct set_quarantine *set_quarantine_new(struct quarantine *q)
 {
     struct set_quarantine *s = mem_alloc(sizeof(*s));
@@ -97,7 +83,7 @@ void set_quarantine_free(struct set_quarantine *s)
     if (s == NULL)
         return;
     set_quarantine_forget(s);
-    held_clear(s);
+    tally_fini(&s->held);
     free(s);
 }
 
@@ -126,11 +112,9 @@ static const char *shown_json(void *arg, const char *resource, const struct temp
     return form_of(s, key) == CULPRITS_LEFT_OUT ? NULL : o->json;
 }
 
-bool set_quarantine_holds(const struct set_quarantine *s, const char *namespace)
+bool set_quarantine_holds(struct set_quarantine *s, const char *namespace)
 {
-    struct held *found;
-    HASH_FIND_STR(s->held, namespace, found);
-    return found != NULL;
+    return tally_add(&s->held, namespace, 0) > 0;
 }
 
 /* ---- what an object has, and those that it names ---- */
@@ -230,16 +214,6 @@ static bool keep_used(void *arg, yyjson_val *name)
     return true;
 }
 
-static void keep_form(struct seeing *e, const char *key)
-{
-    const struct template_object *was = cache_past(e->cache, e->of->name);
-    form_drop(e->s, form_find(e->s, key));
-    e->form = mem_alloc(sizeof(*e->form));
-    form_add(e, e->watch->name, was != NULL ? was : e->of);
-    each_used(e, e->form->parts[0].json, keep_used);
-    HASH_ADD_KEYPTR(hh, e->s->forms, e->form->parts[0].key, strlen(e->form->parts[0].key), e->form);
-}
-
 static void see_object(void *arg, const void *object)
 {
     struct seeing *e = arg;
@@ -247,8 +221,14 @@ static void see_object(void *arg, const void *object)
     e->hash = hash_string(HASH_START, e->of->json);
     each_used(e, e->of->json, hash_used);
     cleanup(mem_free_ptr) char *key = key_of(e->watch->name, e->of->name);
-    if (quarantine_see(e->s->q, key, e->hash))
-        keep_form(e, key);
+    if (!quarantine_see(e->s->q, key, e->hash))
+        return;
+    const struct template_object *was = cache_past(e->cache, e->of->name);
+    form_drop(e->s, form_find(e->s, key));
+    e->form = mem_alloc(sizeof(*e->form));
+    form_add(e, e->watch->name, was != NULL ? was : e->of);
+    each_used(e, e->form->parts[0].json, keep_used);
+    HASH_ADD_KEYPTR(hh, e->s->forms, e->form->parts[0].key, strlen(e->form->parts[0].key), e->form);
 }
 
 /* ---- what a render sees ---- */
@@ -258,16 +238,9 @@ static void hold_namespace(void *arg, const void *object)
     const struct seeing *e = arg;
     const struct template_object *o = object;
     cleanup(mem_free_ptr) char *key = key_of(e->watch->name, o->name);
-    size_t len = strcspn(o->name, "/");
-    struct held *h;
-    if (form_of(e->s, key) != CULPRITS_LEFT_OUT)
-        return;
-    HASH_FIND(hh, e->s->held, o->name, len, h);
-    if (h != NULL)
-        return;
-    h = mem_alloc(sizeof(*h) + len + 1);
-    memcpy(h->namespace, o->name, len);
-    HASH_ADD_STR(e->s->held, namespace, h);
+    cleanup(mem_free_ptr) char *namespace = mem_strndup(o->name, strcspn(o->name, "/"));
+    if (form_of(e->s, key) == CULPRITS_LEFT_OUT)
+        (void)tally_add(&e->s->held, namespace, 1);
 }
 
 /* Of two that keep another form of what both name, the first one's is seen. */
@@ -310,7 +283,7 @@ void set_quarantine_prepare(struct set_quarantine *s, const struct template_set 
     struct seeing e = {.s = s, .set = set, .objects = objects};
     struct once *one, *next;
     HASH_CLEAR(hh, s->shown);
-    held_clear(s);
+    tally_fini(&s->held);
     quarantine_begin(s->q);
     each_object(&e, see_object);
     quarantine_end(s->q);

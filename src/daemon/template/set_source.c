@@ -14,7 +14,6 @@
 #include "host/path_watch.h"
 #include "host/timer.h"
 #include "kube/resource.h"
-#include "model/cache.h"
 #include "model/objects.h"
 #include "net/digest.h"
 #include "settings/settings.h"
@@ -171,27 +170,15 @@ static void set_source_on_pods_object(void *arg)
     s->callbacks.changed(s->arg, set, bytes);
 }
 
-struct pods_list {
-    const char **list;
-    size_t count;
-};
-
-static void pods_list_add(void *arg, const void *object)
-{
-    struct pods_list *l = arg;
-    l->list[l->count++] = ((const struct template_object *)object)->json;
-}
-
 void set_source_prepare(struct set_source *s, struct render_options *options)
 {
     if (s->pods == NULL)
         return;
     struct pods *p = &s->pods->pods;
-    struct cache *cache = objects_cache(options->objects, 0);
-    struct pods_list pods = {.list = mem_array(cache_count(cache), sizeof(pods.list[0]))};
-    cache_each(cache, pods_list_add, &pods);
-    const struct pods_view view = {.pods = pods.list,
-                                   .pod_count = pods.count,
+    const yyjson_val *const *list;
+    size_t count = objects_list(options->objects, 0, &list);
+    const struct pods_view view = {.pods = list,
+                                   .pod_count = count,
                                    .ssldir = s->pods->ssldir,
                                    .statistics_password = s->pods->password.value,
                                    .env = environ};

@@ -250,7 +250,7 @@ static void template_source_schedule(struct template_source *s)
 static void template_source_fail_render(struct template_source *s, const struct error *err)
 {
     config_trace_rendered(s->options.trace, false, err);
-    if (s->rendered == &s->good) { /* what is told stays the newest's */
+    if (s->rendered == &s->good) { /* the problem stays the newest's */
         renders_failed(s->renders, err, true);
         log_warn(s->options.log, "the last good template set cannot be rendered, either",
                  log_str("error", err->message));

@@ -66,7 +66,7 @@ struct watches {
     struct watch_entry *list;
     size_t count;
     struct timer tell; /* out of libcurl's callbacks */
-    char *cause;       /* of the first change that is not told yet */
+    char *cause;       /* of the first change that is not reported yet */
     struct kube_client_listener listener;
     bool running, settled;
     bool complete; /* it was settled once: what is new and may not be read holds up no other */
@@ -214,7 +214,7 @@ static void watch_on_found(void *arg, struct discovered *found, const struct err
                                              .by_namespace = e->found.namespaced,
                                              .arg = e->watch};
         watch_follow(e);
-        if (e->part_count == 0) /* of no namespace: no informer tells */
+        if (e->part_count == 0) /* of no namespace: no informer reports it */
             watches_note(e->in, "what can be watched");
         return;
     }
@@ -249,23 +249,18 @@ bool watches_decides(const struct informer_status *status, bool complete)
            (status->denied == INFORMER_FORBIDDEN && complete);
 }
 
-static bool watch_settled(const struct watch_entry *e)
-{
-    if (e->found.plural == NULL)
-        return e->problem.kind == ERROR_GONE;
-    for (size_t i = 0; i < e->part_count; i++) {
-        const struct informer_status status = source_status(&e->parts[i]->source);
-        if (!watches_decides(&status, e->in->complete))
-            return false;
-    }
-    return true;
-}
-
 bool watches_settled(struct watches *w)
 {
     w->settled = true;
-    for (size_t i = 0; i < w->count; i++)
-        w->settled = w->settled && watch_settled(&w->list[i]);
+    for (size_t i = 0; i < w->count; i++) {
+        const struct watch_entry *e = &w->list[i];
+        bool found = e->found.plural != NULL;
+        w->settled = w->settled && (found || e->problem.kind == ERROR_GONE);
+        for (size_t k = 0; found && k < e->part_count; k++) {
+            const struct informer_status status = source_status(&e->parts[k]->source);
+            w->settled = w->settled && watches_decides(&status, w->complete);
+        }
+    }
     w->complete = w->complete || w->settled;
     return w->settled;
 }

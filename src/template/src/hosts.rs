@@ -51,7 +51,7 @@ pub fn protections(ingress: &Given) -> Vec<String> {
 }
 
 impl Hosts {
-    /// owners: "HOST NAMESPACE\n" for each, with " held" behind those that stay whoever asks.
+    /// owners: "HOST NAMESPACE\n" for each, with " held" behind those that stay in any case.
     pub fn new(owners: &str) -> Hosts {
         let mut made = Hosts::default();
         for (host, rest) in owners.lines().filter_map(|line| line.split_once(' ')) {
@@ -146,7 +146,7 @@ impl Hosts {
         !object.is_null() && self.refused.contains(&object)
     }
 
-    /// Whether its certificate may be shown for that name: to it go the requests for it. A wildcard that nobody serves, nor anything
+    /// Whether its certificate may be shown for that name: to it go the requests for it. A wildcard that is not served, nor anything
     /// else that it matches, is of those with hosts below it, where that is one namespace: by the kind of its key a client may prefer it
     /// to the certificate of a host itself.
     fn may_name(&self, namespace: &str, host: &str) -> bool {
@@ -215,14 +215,14 @@ impl Hosts {
         (names, wrong)
     }
 
-    /// Hosts whose namespace has not what no host has: what they, and the wildcard above them, have no path for is nobody else's.
+    /// Hosts whose namespace has not what no host has: what they, and the wildcard above them, have no path for belongs to no other namespace.
     pub fn closed(&self) -> Vec<String> {
         let Some(all) = self.of.get("*").filter(|_| !self.is_shared("*")) else { return Vec::new() };
         let goes_on = |host: &str| above(host).is_some_and(|above| self.of.contains_key(&above));
         self.of.iter().filter(|(host, of)| *host != "*" && *of != all && !goes_on(host)).map(|(host, _)| host.clone()).collect()
     }
 
-    /// As new() reads them; None: nobody asked.
+    /// As new() reads them; None: claim() was not called.
     pub fn owners(&self) -> Option<String> {
         let owned = self.of.iter().filter(|(host, _)| !self.is_shared(host));
         self.judged.then(|| owned.map(|(host, of)| [host, " ", &of[0], "\n"].concat()).collect())

@@ -1,5 +1,5 @@
 //! Python's `"text %s" % value`, which minijinja has only as a filter: the operator `%` becomes a call of the filter `_percent`, which
-//! does what the operator does with numbers. Lines stay; `Insert` tells which column was which.
+//! does what the operator does with numbers. Lines stay; `Insert` says which column was which.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What an Ingress (networking.k8s.io/v1) wants, host by host and path by path: one object for each, in the order of its rules.
+//! What an Ingress (networking.k8s.io/v1) asks for, host by host and path by path: one object for each, in the order of its rules.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
