@@ -24,16 +24,6 @@ struct budget_search {
     size_t name_count;
 };
 
-static char *budget_created(const struct template_object *o)
-{
-    yyjson_doc *doc = yyjson_read(o->json, strlen(o->json), 0);
-    yyjson_val *meta = yyjson_obj_get(yyjson_doc_get_root(doc), "metadata");
-    const char *created = yyjson_get_str(yyjson_obj_get(meta, "creationTimestamp"));
-    char *copy = mem_strdup(created != NULL ? created : "");
-    yyjson_doc_free(doc);
-    return copy;
-}
-
 /* RFC 3339 in UTC sorts as text. */
 static int budget_order(const void *a, const void *b)
 {
@@ -46,8 +36,14 @@ static void budget_end_namespace(struct budget_search *s)
 {
     size_t bytes = 0;
     bool over = s->bytes > s->namespace_bytes;
-    for (size_t i = 0; over && i < s->count; i++)
-        s->list[i].created = budget_created(s->list[i].object);
+    for (size_t i = 0; over && i < s->count; i++) {
+        const char *json = s->list[i].object->json;
+        yyjson_doc *doc = yyjson_read(json, strlen(json), 0);
+        yyjson_val *meta = yyjson_obj_get(yyjson_doc_get_root(doc), "metadata");
+        const char *created = yyjson_get_str(yyjson_obj_get(meta, "creationTimestamp"));
+        s->list[i].created = mem_strdup(created != NULL ? created : "");
+        yyjson_doc_free(doc);
+    }
     if (over)
         qsort(s->list, s->count, sizeof(s->list[0]), budget_order);
     for (size_t i = 0; over && i < s->count; i++) {

@@ -251,15 +251,6 @@ static bool render_take(const struct objects *objects, const struct wire *head, 
     return good;
 }
 
-/* The child runs what tenants wrote: its numbers are indexes here, so none of them is taken on trust. */
-static bool wire_is_valid(const struct wire *head, const struct objects *objects)
-{
-    if (head->what == ENGINE_OUTPUT)
-        return head->kind <= ENGINE_FILE;
-    bool has_object = head->what < ENGINE_ERROR || head->len[WIRE_OBJECT] > 0;
-    return head->what <= ENGINE_PLACED && (!has_object || head->resource < objects_resource_count(objects));
-}
-
 int rendered_read(struct rendered *r, const struct objects *objects, const struct buf *out, struct error *err)
 {
     const char *at = buf_str(out), *end = at + out->len;
@@ -272,7 +263,12 @@ int rendered_read(struct rendered *r, const struct objects *objects, const struc
         for (size_t i = 0, left = (size_t)(end - at); i < WIRE_TEXTS; left -= head.len[i++])
             if (head.len[i] > left)
                 return error_set(err, ERROR_RETRY, "the render ended amid its answer");
-        if (!wire_is_valid(&head, objects))
+        /* The child runs what tenants wrote: its numbers are indexes here, so none of them is taken on trust. */
+        bool has_object = head.what < ENGINE_ERROR || head.len[WIRE_OBJECT] > 0;
+        bool valid = head.what == ENGINE_OUTPUT ? head.kind <= ENGINE_FILE
+                                                : head.what <= ENGINE_PLACED &&
+                                                      (!has_object || head.resource < objects_resource_count(objects));
+        if (!valid)
             return error_set(err, ERROR_RETRY, "the render's answer has a number that is out of range");
         if (!render_take(objects, &head, &at, r, err))
             return -1;

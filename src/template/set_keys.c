@@ -154,15 +154,6 @@ int set_read_json(const struct set_pair *p, struct yyjson_doc **ret, struct erro
     return *ret != NULL ? 0 : set_wrong(p->value, err, "%s: this cannot be read as JSON", p->key);
 }
 
-static int set_read_choice(const struct set_pair *p, bool *ret, struct error *err)
-{
-    const char *text = p->value->kind == NODE_SCALAR ? p->value->text : "", *const *words = p->row->words;
-    *ret = str_eq(text, words[p->row->which]);
-    return *ret || str_eq(text, words[1 - p->row->which])
-               ? 0
-               : set_wrong(p->value, err, "%s: expected %s or %s", p->key, words[0], words[1]);
-}
-
 static int set_read_member(void *of, const struct set_pair *p, struct error *err)
 {
     union {
@@ -170,6 +161,8 @@ static int set_read_member(void *of, const struct set_pair *p, struct error *err
         bool truth;
     } nowhere = {0};
     void *member = p->row->at == SET_NOWHERE ? (void *)&nowhere : (char *)of + p->row->at;
+    const char *text = p->value->kind == NODE_SCALAR ? p->value->text : "", *const *words = p->row->words;
+    unsigned which = p->row->which;
     int rc = -1;
     switch (p->row->value) {
     case SET_TEXT:
@@ -179,7 +172,10 @@ static int set_read_member(void *of, const struct set_pair *p, struct error *err
         rc = set_read_selector(p, member, err);
         break;
     case SET_CHOICE:
-        rc = set_read_choice(p, member, err);
+        *(bool *)member = str_eq(text, words[which]);
+        rc = str_eq(text, words[which]) || str_eq(text, words[1 - which])
+                 ? 0
+                 : set_wrong(p->value, err, "%s: expected %s or %s", p->key, words[0], words[1]);
         break;
     case SET_INT:
         rc = set_read_int(p, p->row->min, INT64_MAX, member, err);

@@ -145,31 +145,29 @@ static void trial_found(struct trial_result *r, const struct template_assertion 
     r->skipped += verdict == TRIAL_SKIPPED;
 }
 
-static char *trial_nondeterministic(struct trial *t)
-{
-    cleanup(rendered_fini) struct rendered again = {0};
-    struct error err = {0};
-    if (t->subject.rendered == NULL)
-        return mem_strdup("nothing was rendered");
-    if (trial_render(t->set, t->objects, t->options, &again, &err) != 0)
-        return mem_printf("the second render failed: %s", err.message);
-    return assertion_difference(&t->rendered, &again);
-}
-
 static void trial_assert(struct trial *t, const struct template_assertion *a)
 {
-    if (a->kind == ASSERT_HAPROXY_VALID) {
+    struct error err = {0};
+    char *why = NULL;
+    bool rendered = t->subject.rendered != NULL;
+    if (!rendered && (a->kind == ASSERT_HAPROXY_VALID || a->kind == ASSERT_DETERMINISTIC)) {
+        why = mem_strdup("nothing was rendered");
+    } else if (a->kind == ASSERT_HAPROXY_VALID) {
         const char *skipped;
-        struct error err = {0};
-        if (t->subject.rendered == NULL)
-            trial_found(t->result, a, TRIAL_FAILED, mem_strdup("nothing was rendered"));
-        else if (trial_check_haproxy(t->set, t->objects, t->options, &skipped, &err) != 0)
-            trial_found(t->result, a, TRIAL_FAILED, mem_strdup(err.message));
-        else
-            trial_found(t->result, a, skipped != NULL ? TRIAL_SKIPPED : TRIAL_PASSED, mem_strdup(skipped));
-        return;
+        if (trial_check_haproxy(t->set, t->objects, t->options, &skipped, &err) != 0) {
+            why = mem_strdup(err.message);
+        } else if (skipped != NULL) {
+            trial_found(t->result, a, TRIAL_SKIPPED, mem_strdup(skipped));
+            return;
+        }
+    } else if (a->kind == ASSERT_DETERMINISTIC) {
+        cleanup(rendered_fini) struct rendered again = {0};
+        why = trial_render(t->set, t->objects, t->options, &again, &err) == 0
+                  ? assertion_difference(&t->rendered, &again)
+                  : mem_printf("the second render failed: %s", err.message);
+    } else {
+        why = assertion_failure(a, &t->subject);
     }
-    char *why = a->kind == ASSERT_DETERMINISTIC ? trial_nondeterministic(t) : assertion_failure(a, &t->subject);
     trial_found(t->result, a, why != NULL ? TRIAL_FAILED : TRIAL_PASSED, why);
 }
 

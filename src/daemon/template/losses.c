@@ -110,20 +110,6 @@ static struct member *member_find(const struct group *g, const char *name)
     return member_of(tfind(name, &g->members, member_order));
 }
 
-static struct member *member_need(struct group *g, const char *name)
-{
-    struct member *m = member_find(g, name);
-    if (m != NULL)
-        return m;
-    size_t bytes = strlen(name) + 1;
-    m = mem_alloc(sizeof(*m) + bytes);
-    memcpy(m->name, name, bytes);
-    if (tsearch(m->name, &g->members, member_order) == NULL)
-        abort(); /* as base/mem without memory */
-    g->member_count++;
-    return m;
-}
-
 static void member_drop_unused(struct group *g, struct member *m)
 {
     if (m->there > 0 || m->lost > 0)
@@ -208,7 +194,15 @@ static void member_goes(const struct losses_event *e, const struct seen_member *
 static void member_comes(const struct losses_event *e, const struct seen_member *seen)
 {
     struct group *g = group_need(e->f, seen->group);
-    struct member *m = seen->ready ? member_need(g, seen->name) : member_find(g, seen->name);
+    struct member *m = member_find(g, seen->name);
+    if (m == NULL && seen->ready) {
+        size_t bytes = strlen(seen->name) + 1;
+        m = mem_alloc(sizeof(*m) + bytes);
+        memcpy(m->name, seen->name, bytes);
+        if (tsearch(m->name, &g->members, member_order) == NULL)
+            abort(); /* as base/mem without memory */
+        g->member_count++;
+    }
     if (seen->ready && m->there++ == 0) {
         bool fresh = m->lost == 0;
         m->since = fresh ? e->f->in->decisions : m->since;

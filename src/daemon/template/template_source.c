@@ -115,29 +115,6 @@ static void template_source_fail(struct template_source *s, const struct error *
 
 /* ---- what was rendered ---- */
 
-static void template_source_hash(const struct rendered *r, const struct storage_files *files,
-                                 char ret[DIGEST_SHA256_HEX_BYTES])
-{
-    char of_text[DIGEST_SHA256_HEX_BYTES], of_files[DIGEST_SHA256_HEX_BYTES];
-    digest_sha256_hex(r->files[0].bytes, r->files[0].len, of_text);
-    storage_files_hash(files, of_files);
-    cleanup(mem_free_ptr) char *both = mem_printf("%s %s", of_text, of_files);
-    digest_sha256_hex(both, strlen(both), ret);
-}
-
-/* Templates over pods write paths by themselves: with the names that files have in their objects. */
-static int template_source_make(struct template_source *s, const struct rendered *r, struct storage_files *files,
-                                struct error *err)
-{
-    const struct render_file *cfg = &r->files[0];
-    cleanup(buf_fini) struct buf stored;
-    buf_init_secret(&stored, 0);
-    if (s->of_pods)
-        stored_paths(cfg->bytes, cfg->len, files, (const char *const *)s->folders, &stored);
-    return s->callbacks.made(s->arg, set_source_name(s->source), s->of_pods ? buf_str(&stored) : cfg->bytes,
-                             s->of_pods ? stored.len : cfg->len, files, err);
-}
-
 static void template_source_set_owners(struct template_source *s, char *owners)
 {
     state_text_keep(s->options.settings->state_dir, s->options.state_fd, STATE_HOST_OWNERS, s->owners, owners,
@@ -198,23 +175,32 @@ static int template_source_take(struct template_source *s, struct rendered *r, s
 {
     const struct edition *e = s->rendered;
     cleanup(storage_files_fini) struct storage_files files = {0};
-    char hash[DIGEST_SHA256_HEX_BYTES];
+    const struct render_file *cfg = &r->files[0];
+    char hash[DIGEST_SHA256_HEX_BYTES], of_text[DIGEST_SHA256_HEX_BYTES], of_files[DIGEST_SHA256_HEX_BYTES];
     if (rendered_files(r, s->options.known, &files, err) != 0)
         return error_prefix(err, "%s", set_source_name(s->source));
-    template_source_hash(r, &files, hash);
+    digest_sha256_hex(cfg->bytes, cfg->len, of_text);
+    storage_files_hash(&files, of_files);
+    cleanup(mem_free_ptr) char *both = mem_printf("%s %s", of_text, of_files);
+    digest_sha256_hex(both, strlen(both), hash);
     bool trial = quarantine_trial(s->options.quarantine);
     bool same = str_eq(hash, s->hash) && trial == s->trial, of_newest = e == &s->newest;
     bool recovers = of_newest && s->problem.kind != ERROR_NONE; /* the same, too, is what the source has now */
     renders_succeeded(s->renders, r, &files, same, of_newest);
+    cleanup(buf_fini) struct buf stored;
+    buf_init_secret(&stored, 0);
+    if (s->of_pods) /* such templates write paths by themselves, with the names that files have in their objects */
+        stored_paths(cfg->bytes, cfg->len, &files, (const char *const *)s->folders, &stored);
     if (same && !recovers)
         quarantine_gives(s->options.quarantine, true);
-    else if (template_source_make(s, r, &files, err) != 0)
+    else if (s->callbacks.made(s->arg, set_source_name(s->source), s->of_pods ? buf_str(&stored) : cfg->bytes,
+                               s->of_pods ? stored.len : cfg->len, &files, err) != 0)
         return -1;
     log_debug(s->options.log, "templates rendered", log_us_as_ms("took_ms", r->took_us), log_bool("changed", !same));
     s->places = r->placed;
     if (!same && !trial) {
         buf_clear(&s->before);
-        buf_addn(&s->before, r->files[0].bytes, r->placed ? r->files[0].len : 0);
+        buf_addn(&s->before, cfg->bytes, r->placed ? cfg->len : 0);
     }
     if (r->owners != NULL)
         template_source_take_owners(s, r->owners);
@@ -345,22 +331,6 @@ static void template_source_on_prepare(void *arg, struct render_options *options
     set_source_prepare(s->source, options);
 }
 
-static void template_source_limit_losses(struct template_source *s, const struct edition *e)
-{
-    const struct watches *w = e->watches;
-    struct losses *losses = watches_losses(w);
-    s->due_ms = losses_decide(losses, clock_mono_ms());
-    for (size_t i = 0; s->due_ms != 0 && i < watches_count(w); i++) {
-        struct watch_view v;
-        unsigned before;
-        cleanup(mem_free_ptr) char *why = losses_text(losses, i);
-        watches_view(w, i, &v);
-        if (why != NULL && log_limit_pass_message(&s->losses_limit, clock_mono_ms(), why, &before))
-            log_warn(s->options.log, "too many objects of the templates vanished; removal delayed",
-                     log_str("resource", v.name), log_int("count", v.delayed), log_str("why", why));
-    }
-}
-
 static void template_source_begin(void *arg)
 {
     struct template_source *s = arg;
@@ -394,14 +364,25 @@ static void template_source_begin(void *arg)
     set_quarantine_prepare(s->quarantine, e->set, options.objects);
     cleanup(mem_free_ptr) char *owners = template_source_owners(s);
     options.owners = owners;
-    template_source_limit_losses(s, e);
+    struct losses *losses = watches_losses(e->watches);
     s->began_ms = clock_mono_ms();
+    s->due_ms = losses_decide(losses, s->began_ms);
     s->again = false;
     s->owed = s->owed && e != &s->newest;
     s->rendered = e;
     struct config_trace_render traced = {.templates = e->set->text_count};
-    for (size_t i = 0; i < watches_count(e->watches); i++)
+    for (size_t i = 0; i < watches_count(e->watches); i++) {
+        struct watch_view v;
+        unsigned before;
         traced.objects += cache_count(objects_cache(options.objects, i));
+        if (s->due_ms == 0)
+            continue;
+        cleanup(mem_free_ptr) char *why = losses_text(losses, i);
+        watches_view(e->watches, i, &v);
+        if (why != NULL && log_limit_pass_message(&s->losses_limit, s->began_ms, why, &before))
+            log_warn(s->options.log, "too many objects of the templates vanished; removal delayed",
+                     log_str("resource", v.name), log_int("count", v.delayed), log_str("why", why));
+    }
     config_trace_rendering(s->options.trace, set_source_name(s->source), &traced);
     s->render = render_start(s->base, &options, template_source_on_rendered, s, &err);
     if (s->render == NULL)

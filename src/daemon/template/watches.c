@@ -149,21 +149,11 @@ static void part_free(struct part *p)
     free(p);
 }
 
-/* Its objects go with it. */
-static void part_end(struct part *p)
-{
-    struct losses *losses = p->of->in->losses;
-    informer_stop(p->source.informer);
-    losses_announce(losses, true);
-    informer_forget(p->source.informer);
-    losses_announce(losses, false);
-    part_free(p);
-}
-
 /* Those that its namespaces ask for, and no other. */
 static void watch_follow(struct watch_entry *e)
 {
     char *const *namespaces = e->found.namespaced ? e->in->now->watches[e->number].namespaces : NULL;
+    struct losses *losses = e->in->losses;
     size_t kept = 0;
     if (namespaces == NULL) {
         if (e->part_count == 0)
@@ -171,13 +161,19 @@ static void watch_follow(struct watch_entry *e)
         return;
     }
     for (size_t i = 0; i < e->part_count; i++) {
+        struct part *p = e->parts[i];
         char *const *name = namespaces;
-        while (*name != NULL && !str_eq(*name, e->parts[i]->namespace))
+        while (*name != NULL && !str_eq(*name, p->namespace))
             name++;
-        if (*name != NULL)
-            e->parts[kept++] = e->parts[i];
-        else
-            part_end(e->parts[i]);
+        if (*name != NULL) {
+            e->parts[kept++] = p;
+            continue;
+        }
+        informer_stop(p->source.informer);
+        losses_announce(losses, true);
+        informer_forget(p->source.informer); /* its objects go with it */
+        losses_announce(losses, false);
+        part_free(p);
     }
     e->part_count = kept;
     for (char *const *name = namespaces; *name != NULL; name++) {
