@@ -2,7 +2,7 @@
  * TEMPLATE_FROM=pods:NAMESPACE: what the templates of an older system see, whose four objects go on as they are. ConfigMap
  * `services` (each key JSON: namespace, selector, and what else the template uses), ConfigMap `certificates` and Secret
  * `keys` (two halves by one name), ConfigMap `config` (its key `template`). Pure: objects in; a template set, its variables
- * and files out. daemon/template/pods_source watches them.
+ * and files out. daemon/template/set_source watches them.
  */
 #ifndef TEMPLATE_PODS_H
 #define TEMPLATE_PODS_H

@@ -43,6 +43,10 @@ struct objects *trial_objects(const struct template_set *set, const struct templ
 int trial_render(const struct template_set *set, struct objects *objects, const struct trial_options *o,
                  struct rendered *ret, struct error *err) must_check;
 
+/* Of the environment: HAPROXY_BIN, otherwise haproxy; of PATH or an sbin folder. NULL: none is named, and there is none. To be
+ * freed. */
+char *trial_haproxy(char *const *environment) must_check;
+
 /* Renders, and asks HAProxy what it says of that. *ret_skipped: why it could not be asked; NULL: it was. */
 int trial_check_haproxy(const struct template_set *set, struct objects *objects, const struct trial_options *o,
                         const char **ret_skipped, struct error *err) must_check;

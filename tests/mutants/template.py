@@ -9,7 +9,6 @@ SET = "template/set.c"
 TESTS = "template/set_tests.c"
 ASSERTIONS = "template/assertions.c"
 TRIAL = "template/trial.c"
-CHECK = "template/haproxy_check.c"
 
 room("templates, paths", ("test_json_path",), (
     Mutant("a backslash is a part of the name", PATH, "        if (*at == '\\\\' && at[1] != '\\0')\n            at++;\n", ""),
@@ -91,9 +90,9 @@ room("templates, trials", ("test_template_trial",), (
     Mutant("an error passes where nothing is asserted of it", TRIAL, "t.subject.rendered == NULL && trial_is_rendered(test)", "false"),
     Mutant("an error that is expected fails", TRIAL, "t.subject.rendered == NULL && trial_is_rendered(test)", "t.subject.rendered == NULL"),
     Mutant("what was skipped has passed", TRIAL, "trial_found(t->result, a, TRIAL_SKIPPED, ", "trial_found(t->result, a, TRIAL_PASSED, "),
-    Mutant("HAPROXY_BIN does not count", CHECK, "str_empty(given) ? \"haproxy\" : given;", "\"haproxy\";"),
-    Mutant("PATH may be relative", CHECK, "folder[0] == '/' && access(program, X_OK) == 0", "folder[0] == '/'"),
-    Mutant("a haproxy that is named and not there is none", CHECK, "mem_strdup(str_empty(given) ? NULL : given)", "mem_strdup(NULL)"),
+    Mutant("HAPROXY_BIN does not count", TRIAL, "str_empty(given) ? \"haproxy\" : given;", "\"haproxy\";"),
+    Mutant("PATH may be relative", TRIAL, "folder[0] == '/' && access(program, X_OK) == 0", "folder[0] == '/'"),
+    Mutant("a haproxy that is named and not there is none", TRIAL, "mem_strdup(str_empty(given) ? NULL : given)", "mem_strdup(NULL)"),
 ))
 room("templates, what a render's process wrote", ("test_rendered",), (
     Mutant("any kind of file", "template/render.c", "head.kind <= ENGINE_FILE", "true"),

@@ -1,4 +1,4 @@
-/* src/template/objects, src/template/fixtures: what templates see of a cluster, and what stands in for one. */
+/* src/template/objects, src/template/trial: what templates see of a cluster, and what stands in for one. */
 
 #include "json/read.h"
 #include "model/cache.h"
