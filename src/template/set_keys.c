@@ -200,9 +200,9 @@ static int set_read_member(void *of, const struct set_pair *p, struct error *err
 void set_keys_fini(void *of, const struct set_keys *keys)
 {
     for (const struct set_key *row = keys->list; row < keys->list + keys->count; row++) {
-        void *member = (char *)of + row->at;
         if (row->at == SET_NOWHERE)
             continue;
+        void *member = (char *)of + row->at;
         if (row->value == SET_TEXT || row->value == SET_SELECTOR)
             free(*(char **)member);
         if (row->value == SET_PATHS)
