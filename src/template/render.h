@@ -56,6 +56,11 @@ int rendered_read(struct rendered *r, const struct objects *objects, const struc
  * NULL. ERROR_INVALID: which one cannot be stored, and why. */
 int rendered_files(const struct rendered *r, struct storage_known *known, struct storage_files *ret,
                    struct error *err) must_check;
+/* A text that refers to certificates by the names that they have where they come from, by where they are stored
+ * (haproxy/storage_files): "/etc/haproxy/ssl/shop.example.pem" becomes "/etc/haproxy/ssl/shop_example.pem". folders: by enum
+ * storage_kind, each with a slash at its end. */
+void stored_paths(const char *text, size_t len, const struct storage_files *files, const char *const folders[3],
+                  struct buf *out);
 void rendered_fini(struct rendered *r); /* wipes, for there are private keys in it; a zeroed one is allowed */
 
 struct render_options {

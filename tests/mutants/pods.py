@@ -3,7 +3,7 @@
 from .mutant import Mutant, room
 
 PODS = "template/pods.c"
-STORED = "template/stored_paths.c"
+STORED = "template/render.c"
 OBJECTS = "template/objects.c"
 
 room("template, pods", ("test_pods",), (

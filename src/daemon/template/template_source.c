@@ -35,7 +35,6 @@
 #include "template/objects.h"
 #include "template/render.h"
 #include "template/set.h"
-#include "template/stored_paths.h"
 
 #define RETRY_MS 5000
 #define TRY_AFTER 10                 /* times as long as the render took that failed */
