@@ -162,7 +162,7 @@ static int watch_api(void *of, const struct set_pair *p, struct error *err)
 static int watch_namespaces(void *of, const struct set_pair *p, struct error *err)
 {
     struct template_watch *w = of;
-    if (set_read_names(p, &w->namespaces, err) != 0)
+    if (set_read_texts(p, &w->namespaces, NULL, err) != 0)
         return -1;
     for (char *const *name = w->namespaces; name != NULL && *name != NULL; name++)
         if (**name == '\0' || (*name)[strspn(*name, LETTERS DIGITS "-")] != '\0')
@@ -176,7 +176,7 @@ static int watch_use(void *arg, const struct set_pair *p, struct error *err)
     w->uses = mem_resize(w->uses, w->use_count + 1, sizeof(w->uses[0]));
     struct template_use *use = &w->uses[w->use_count++];
     *use = (struct template_use){.resource = mem_strdup(p->key)};
-    return set_read_paths(p, &use->names, err);
+    return set_read_texts(p, NULL, &use->names, err);
 }
 
 static int watch_quarantine(void *of, const struct set_pair *p, struct error *err)
@@ -269,9 +269,9 @@ static int set_take_ignored(void *of, const struct set_pair *p, struct error *er
     struct template_paths checked = {0}; /* where there are no watches, too */
     if (p->value->kind == NODE_MAPPING)
         return set_wrong(p->value, err, "%s: expected a list of paths", p->key);
-    int rc = set_read_paths(p, &checked, err);
+    int rc = set_read_texts(p, NULL, &checked, err);
     for (size_t i = 0; rc == 0 && i < s->watch_count; i++)
-        rc = set_read_paths(p, &s->watches[i].drop, err);
+        rc = set_read_texts(p, NULL, &s->watches[i].drop, err);
     set_free_paths(&checked);
     return rc;
 }

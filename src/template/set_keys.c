@@ -76,8 +76,7 @@ void set_add_name(char ***list, const char *name)
     (*list)[count + 1] = NULL;
 }
 
-/* A text, or each of a list of them, as a name or as a path; the other one is NULL. */
-static int set_read_texts(const struct set_pair *p, char ***names, struct template_paths *paths, struct error *err)
+int set_read_texts(const struct set_pair *p, char ***names, struct template_paths *paths, struct error *err)
 {
     bool is_list = p->value->kind == NODE_SEQUENCE;
     for (size_t i = 0; i < (is_list ? p->value->kid_count : 1); i++) {
@@ -96,16 +95,6 @@ static int set_read_texts(const struct set_pair *p, char ***names, struct templa
         paths->list[paths->count++] = path;
     }
     return 0;
-}
-
-int set_read_names(const struct set_pair *p, char ***ret, struct error *err)
-{
-    return set_read_texts(p, ret, NULL, err);
-}
-
-int set_read_paths(const struct set_pair *p, struct template_paths *ret, struct error *err)
-{
-    return set_read_texts(p, NULL, ret, err);
 }
 
 void set_free_paths(struct template_paths *p)
@@ -181,10 +170,10 @@ static int set_read_member(void *of, const struct set_pair *p, struct error *err
         rc = set_read_int(p, p->row->min, INT64_MAX, member, err);
         break;
     case SET_NAMES:
-        rc = set_read_names(p, member, err);
+        rc = set_read_texts(p, member, NULL, err);
         break;
     case SET_PATHS:
-        rc = set_read_paths(p, member, err);
+        rc = set_read_texts(p, NULL, member, err);
         break;
     case SET_JSON:
         rc = set_read_json(p, member, err);

@@ -88,8 +88,8 @@ char *set_known(const char *name, const char *const *known, size_t count) must_c
 /* As rows are read without a `read`. */
 int set_read_text(const struct set_pair *p, char **ret, struct error *err) must_check;
 int set_read_int(const struct set_pair *p, int64_t min, int64_t max, int64_t *ret, struct error *err) must_check;
-int set_read_names(const struct set_pair *p, char ***ret, struct error *err) must_check;
-int set_read_paths(const struct set_pair *p, struct template_paths *ret, struct error *err) must_check;
+/* A text, or each of a list of them, as a name or as a path; the other one is NULL. */
+int set_read_texts(const struct set_pair *p, char ***names, struct template_paths *paths, struct error *err) must_check;
 int set_read_selector(const struct set_pair *p, char **ret, struct error *err) must_check;
 int set_read_json(const struct set_pair *p, struct yyjson_doc **ret, struct error *err) must_check;
 void set_free_paths(struct template_paths *p);

@@ -90,7 +90,7 @@ static int assertion_patterns(void *of, const struct set_pair *p, struct error *
 {
     if (p->value->kind != NODE_SEQUENCE || p->value->kid_count == 0)
         return set_wrong(p->value, err, "%s: expected a list of patterns", p->key);
-    return set_read_names(p, &((struct template_assertion *)of)->patterns, err);
+    return set_read_texts(p, &((struct template_assertion *)of)->patterns, NULL, err);
 }
 
 /* null and nothing are texts here, too. */
