@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "daemon/config/config_trace.h"
-#include "daemon/mappings.h"
 #include "daemon/pod_targets.h"
 #include "daemon/quarantine.h"
 #include "daemon/state_text.h"
@@ -450,16 +449,10 @@ static void template_source_on_set(void *arg, struct template_set *set, size_t b
     config_trace_caused(s->options.trace, set_source_name(s->source));
     template_source_supersede(s);
     s->hash[0] = '\0';
-    const struct plan_rules rules = rules_for_plan(s->options.settings);
-    const struct watches_options options = {.kube = s->options.kube,
-                                            .telemetry = s->options.telemetry,
-                                            .log = s->options.log,
-                                            .max_loss_percent = rules.max_loss_percent,
-                                            .loss_window_ms = rules.loss_window_ms};
     struct watches *shared = watches_share(s->good.watches, set, s->of_pods);
     s->newest = (struct edition){.set = set, .watches = shared, .bytes = bytes};
     if (shared == NULL)
-        s->newest.watches = watches_new(s->base, set, &options, template_source_on_watched, s);
+        s->newest.watches = watches_new(s->base, set, &s->options, template_source_on_watched, s);
     if (s->options.quarantine != NULL)
         losses_withhold(watches_losses(s->newest.watches), set_quarantine_withholds, s->quarantine);
     if (s->recalled != NULL)

@@ -9,9 +9,11 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "daemon/mappings.h"
 #include "daemon/source.h"
 #include "daemon/template/losses.h"
 #include "daemon/template/namespace_sink.h"
+#include "daemon/template/template_source.h"
 #include "host/timer.h"
 #include "kube/client.h"
 #include "kube/decode/decode_field.h"
@@ -58,7 +60,7 @@ struct watches {
     struct template_set *set; /* the first that is watched so */
     struct template_set *now; /* the one whose namespaces are watched */
     struct event_base *base;
-    struct watches_options options;
+    struct template_source_options options;
     void (*changed)(void *arg, const char *cause);
     void *arg;
     struct objects *objects;
@@ -401,7 +403,8 @@ static void watches_on_credentials(void *arg)
     watches_poke(arg);
 }
 
-struct watches *watches_new(struct event_base *base, struct template_set *set, const struct watches_options *options,
+struct watches *watches_new(struct event_base *base, struct template_set *set,
+                            const struct template_source_options *options,
                             void (*changed)(void *arg, const char *cause), void *arg)
 {
     struct watches *w = mem_alloc(sizeof(*w));
@@ -412,7 +415,8 @@ struct watches *watches_new(struct event_base *base, struct template_set *set, c
                           .changed = changed,
                           .arg = arg,
                           .objects = objects_new(set)};
-    w->losses = losses_new(set, w->objects, options->max_loss_percent, options->loss_window_ms);
+    const struct plan_rules rules = rules_for_plan(options->settings);
+    w->losses = losses_new(set, w->objects, rules.max_loss_percent, rules.loss_window_ms);
     timer_init(&w->tell, base, watches_on_tell, w);
     w->count = set->watch_count;
     w->list = mem_array(w->count, sizeof(w->list[0]));

@@ -2,11 +2,13 @@
  * of them frees what, whichever goes first. */
 #include <event2/event.h>
 
+#include "daemon/template/template_source.h"
 #include "daemon/template/watches.h"
 #include "kube/client.h"
 #include "kube/informer.h"
 #include "net/http.h"
 #include "settings/kubeconfig/kubeconfig.h"
+#include "settings/settings.h"
 #include "template/set.h"
 
 #include "../../test.h"
@@ -45,7 +47,8 @@ static void changed(void *arg, const char *cause)
 /* The set's reference is the watches'. */
 static struct watches *watches_of(struct template_set *set)
 {
-    const struct watches_options options = {.kube = w.kube, .log = &w.log};
+    static const struct settings settings;
+    const struct template_source_options options = {.settings = &settings, .kube = w.kube, .log = &w.log};
     struct watches *watches = watches_new(w.base, set, &options, changed, NULL);
     template_set_free(set);
     return watches;
