@@ -46,7 +46,7 @@ room("templates, remarks", ("test_remarks",), (
 ))
 room("templates, budgets", ("test_budget",), (
     Mutant("the oldest are left out", "template/budget.c", "int order = strcmp(x->created, y->created);", "int order = strcmp(y->created, x->created);"),
-    Mutant("the budget is for all", "template/budget.c", "    s->count = s->bytes = 0;\n", "    s->count = 0;\n"),
+    Mutant("the budget is for all", "template/budget.c", "    s->count = s->bytes = 0;\n", "    s->bytes = 0;\n"),
     Mutant("all is one namespace", "template/budget.c", "    if (strcspn(before, \"/\") != len || strncmp(before, o->name, len) != 0)\n", "    if (false)\n"),
     Mutant("none is a budget of nothing", "template/budget.c", "if (namespace_bytes == 0 || cache_bytes", "if (cache_bytes"),
 ))
