@@ -42,15 +42,15 @@ enum set_value {
 struct set_key {
     const char *name;
     enum set_value value;
-    size_t at;          /* of the member; SET_NOWHERE: it is read and forgotten */
-    const char *alias;  /* of the older controller; NULL: none */
-    set_read_fn *read;  /* NULL: as `value` is read */
-    const char *schema; /* JSON; NULL: that of `value` */
-    const char *help;   /* a sentence */
-    const char *words[2];
+    size_t at;            /* of the member; SET_NOWHERE: it is read and forgotten */
+    const char *alias;    /* of the older controller; NULL: none */
+    set_read_fn *read;    /* NULL: as `value` is read */
+    const char *schema;   /* JSON; NULL: that of `value` */
+    const char *help;     /* a sentence */
+    const char *words[2]; /* of a CHOICE; otherwise as `read` takes them, as `which` */
     unsigned which;
-    int64_t min;
-    bool late; /* it is read once all others are */
+    int64_t min; /* of an INT */
+    bool late;   /* it is read once all others are */
 };
 
 struct set_keys {
