@@ -116,9 +116,7 @@ void engine_node_read(const struct yyjson_val *node, struct engine_scalar *ret);
 const struct yyjson_val *engine_node_get(const struct yyjson_val *object, const char *key, size_t len);
 const struct yyjson_val *engine_node_at(const struct yyjson_val *array, size_t index);
 const struct yyjson_val *engine_node_first(const struct yyjson_val *container);
-const struct yyjson_val *engine_node_next(const struct yyjson_val *element);
-const struct yyjson_val *engine_node_value_of(const struct yyjson_val *key);
-ptrdiff_t engine_resource_find(const struct objects *all, struct engine_text name);
+const struct yyjson_val *engine_node_next(const struct yyjson_val *element, bool is_key);
 bool engine_resource_name(const struct objects *all, size_t resource, struct engine_text *ret);
 size_t engine_resource_fetch(struct objects *all, size_t resource, const struct engine_text *keys, size_t count,
                              const struct yyjson_val *const **ret);

@@ -60,14 +60,9 @@ const struct yyjson_val *engine_node_first(const struct yyjson_val *container)
     return unsafe_yyjson_get_first(engine_value(container));
 }
 
-const struct yyjson_val *engine_node_next(const struct yyjson_val *element)
+const struct yyjson_val *engine_node_next(const struct yyjson_val *element, bool is_key)
 {
-    return unsafe_yyjson_get_next(engine_value(element));
-}
-
-const struct yyjson_val *engine_node_value_of(const struct yyjson_val *key)
-{
-    return key + 1;
+    return unsafe_yyjson_get_next(engine_value(element) + is_key);
 }
 
 /* ---- resources ---- */
@@ -79,15 +74,6 @@ bool engine_resource_name(const struct objects *all, size_t resource, struct eng
     const char *name = objects_watch(all, resource)->name;
     *ret = (struct engine_text){name, strlen(name)};
     return true;
-}
-
-ptrdiff_t engine_resource_find(const struct objects *all, struct engine_text name)
-{
-    struct engine_text own;
-    for (size_t i = 0; engine_resource_name(all, i, &own); i++)
-        if (own.len == name.len && memcmp(own.bytes, name.bytes, name.len) == 0)
-            return (ptrdiff_t)i;
-    return -1;
 }
 
 size_t engine_resource_fetch(struct objects *all, size_t resource, const struct engine_text *keys, size_t count,

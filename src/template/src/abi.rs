@@ -167,10 +167,9 @@ extern "C" {
     pub fn engine_node_at(array: NodePtr, index: usize) -> NodePtr;
     /// The first element (of an object: the first key); the next one of it. NULL: there is none.
     pub fn engine_node_first(container: NodePtr) -> NodePtr;
-    pub fn engine_node_next(element: NodePtr) -> NodePtr;
-    pub fn engine_node_value_of(key: NodePtr) -> NodePtr;
+    pub fn engine_node_next(element: NodePtr, is_key: bool) -> NodePtr;
 
-    pub fn engine_resource_find(resources: Handle, name: Text) -> isize;
+    /// False: there are fewer.
     pub fn engine_resource_name(resources: Handle, index: usize, ret: *mut Text) -> bool;
     /// Those that are not left out; borrowed until something is left out.
     pub fn objects_list(resources: Handle, resource: usize, ret: *mut *const NodePtr) -> usize;

@@ -85,7 +85,7 @@ impl Iterator for Elements {
         }
         let now = self.next;
         self.left -= 1;
-        self.next = unsafe { engine_node_next(if self.keys { engine_node_value_of(now) } else { now }) };
+        self.next = unsafe { engine_node_next(now, self.keys) };
         Some(now)
     }
 
@@ -257,22 +257,25 @@ impl Object for Objects {
 #[derive(Debug)]
 pub struct Resources(pub Handle);
 
+impl Resources {
+    fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
+        let mut name = Text::of("");
+        (0..).map_while(move |at| unsafe { engine_resource_name(self.0, at, &mut name) }.then(|| name.str()))
+    }
+}
+
 impl Object for Resources {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         key.as_str().and_then(|name| self.get_value_by_str(name))
     }
 
     fn get_value_by_str(self: &Arc<Self>, name: &str) -> Option<Value> {
-        let found = unsafe { engine_resource_find(self.0, Text::of(name)) };
-        usize::try_from(found).ok().map(|at| Value::from_object(Resource { all: self.0, at, name: name.into() }))
+        let at = self.names().position(|own| own == name)?;
+        Some(Value::from_object(Resource { all: self.0, at, name: name.into() }))
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        let (mut names, mut name) = (Vec::new(), Text::of(""));
-        while unsafe { engine_resource_name(self.0, names.len(), &mut name) } {
-            names.push(Value::from(name.str()));
-        }
-        Enumerator::Values(names)
+        Enumerator::Values(self.names().map(Value::from).collect())
     }
 }
 
