@@ -36,3 +36,14 @@ bool fd_put(int fd, const char *text, size_t len)
     } while (n < 0 && errno == EINTR);
     return n == (ssize_t)len;
 }
+
+bool fd_write_all(int fd, const char *bytes, size_t len)
+{
+    for (size_t at = 0; at < len;) {
+        ssize_t n = write(fd, bytes + at, len - at);
+        if (n <= 0)
+            return false;
+        at += (size_t)n;
+    }
+    return true;
+}

@@ -88,9 +88,10 @@ static int services_view(const struct services_source *source, const struct serv
     const struct remarks *remarks = services_source_view(source).remarks;
     fputs(buf_str(&l->text), stdout);
     for (size_t i = 0; i < remarks_count(remarks); i++) {
-        const struct remark_view m = remarks_at(remarks, i);
-        cleanup(mem_free_ptr) char *text = text_shown(m.text, TEXT_TERMINAL, TEXT_WHOLE);
-        fprintf(stderr, "%s Service %s/%s: %s\n", m.left_out ? "not served:" : "no effect:", m.namespace, m.name, text);
+        const struct remark *m = remarks_at(remarks, i);
+        cleanup(mem_free_ptr) char *text = text_shown(m->text, TEXT_TERMINAL, TEXT_WHOLE);
+        fprintf(stderr, "%s Service %s/%s: %s\n", m->left_out ? "not served:" : "no effect:", m->namespace, m->name,
+                text);
     }
     if (l->said.kind != ERROR_NONE)
         fprintf(stderr, "error: %s\n", l->said.message);

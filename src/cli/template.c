@@ -10,7 +10,6 @@
 #include "cli/template.h"
 #include "json/write.h"
 #include "settings/environment.h"
-#include "template/haproxy_check.h"
 #include "template/objects.h"
 #include "template/render.h"
 #include "template/set.h"
@@ -253,8 +252,8 @@ int run_template(const struct run *r)
         template_set_schema(&schema);
         return fputs(buf_str(&schema), stdout) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
     }
-    if (render_unavailable()[0] != '\0') {
-        (void)error_set(&err, ERROR_INVALID, "%s", render_unavailable());
+    if (engine_unavailable()[0] != '\0') {
+        (void)error_set(&err, ERROR_INVALID, "%s", engine_unavailable());
         return run_fail(&err, EXIT_FAILURE);
     }
     cleanup(template_set_free_ptr) struct template_set *set = template_read(command->operand, &err);
@@ -262,7 +261,7 @@ int run_template(const struct run *r)
         return template_fail(command->operand, &err);
     bool filtered = true;
     const char *seccomp = environment_get(r->environ, "SECCOMP");
-    cleanup(mem_free_ptr) char *haproxy = haproxy_check_program(r->environ);
+    cleanup(mem_free_ptr) char *haproxy = trial_haproxy(r->environ);
     if (!str_empty(seccomp) && str_parse_bool(seccomp, &filtered) != 0) {
         (void)error_set(&err, ERROR_INVALID, "SECCOMP: expected true or false");
         return run_fail(&err, EXIT_FAILURE);

@@ -56,8 +56,8 @@ static void template_print(const struct objects *objects, const struct rendered 
     for (size_t i = 0; i < r->remark_count; i++) {
         const struct render_remark *remark = &r->remarks[i];
         cleanup(mem_free_ptr) char *text = text_shown(remark->text, TEXT_TERMINAL, TEXT_WHOLE);
-        fprintf(stderr, "%s %s: %s%s\n", objects_resource_kind(objects, remark->resource), remark->key, text,
-                remark->left_out ? " (left out)" : "");
+        fprintf(stderr, "%s %s: %s%s\n", template_watch_kind(objects_watch(objects, remark->resource)), remark->key,
+                text, remark->left_out ? " (left out)" : "");
     }
     for (size_t i = 0; i < r->file_count; i++) {
         cleanup(mem_free_ptr) char *name = template_file_name(&r->files[i]);
@@ -81,7 +81,7 @@ static void template_print_json(const struct objects *objects, const struct rend
     }
     for (size_t i = 0; i < r->remark_count; i++) {
         yyjson_mut_val *remark = json_add_object(doc, remarks);
-        json_put_text(doc, remark, "kind", objects_resource_kind(objects, r->remarks[i].resource));
+        json_put_text(doc, remark, "kind", template_watch_kind(objects_watch(objects, r->remarks[i].resource)));
         json_put_text(doc, remark, "object", r->remarks[i].key);
         json_put_text(doc, remark, "text", r->remarks[i].text);
         json_put_bool(doc, remark, "left_out", r->remarks[i].left_out);

@@ -13,7 +13,8 @@
 
 #define SHOWN_BYTES 200
 
-char *assertion_target_of(const struct render_file *f)
+/* "haproxy.cfg", "map:hosts.map": as a target has it. Allocates. */
+static char *assertion_target_of(const struct render_file *f)
 {
     static const char *const kinds[] = {"", "map:", "certificate:", "file:"};
     return mem_printf("%s%s", kinds[f->kind], f->name);

@@ -20,7 +20,4 @@ char *assertion_failure(const struct template_assertion *a, const struct asserti
 /* Of DETERMINISTIC: of two renders of the same. */
 char *assertion_difference(const struct rendered *a, const struct rendered *b) must_check;
 
-/* "haproxy.cfg", "map:hosts.map": as a target has it. To be freed. */
-char *assertion_target_of(const struct render_file *f) must_check;
-
 #endif

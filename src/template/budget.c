@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/tally.h"
 #include "model/cache.h"
 #include "template/objects.h"
 #include "template/render.h"
@@ -14,53 +13,16 @@
 
 struct budgeted {
     const struct template_object *object; /* borrowed */
-    char *namespace, *created;
+    char *created;
 };
 
 struct budget_search {
-    struct tally bytes;
     size_t namespace_bytes;
-    struct budgeted *list;
-    size_t count;
+    struct budgeted *list; /* of one namespace: a cache has them side by side */
+    size_t count, bytes;
+    char **names; /* of the excess */
+    size_t name_count;
 };
-
-/* One that is in no namespace is alone. */
-static char *budget_namespace(const struct template_object *o)
-{
-    return mem_strndup(o->name, strcspn(o->name, "/"));
-}
-
-static void budget_count(void *arg, const void *object)
-{
-    struct budget_search *s = arg;
-    const struct template_object *o = object;
-    cleanup(mem_free_ptr) char *namespace = budget_namespace(o);
-    (void)tally_add(&s->bytes, namespace, strlen(o->json));
-}
-
-static char *budget_created(const struct template_object *o)
-{
-    yyjson_doc *doc = yyjson_read(o->json, strlen(o->json), 0);
-    yyjson_val *meta = yyjson_obj_get(yyjson_doc_get_root(doc), "metadata");
-    const char *created = yyjson_get_str(yyjson_obj_get(meta, "creationTimestamp"));
-    char *copy = mem_strdup(created != NULL ? created : "");
-    yyjson_doc_free(doc);
-    return copy;
-}
-
-/* Of namespaces that have too much. */
-static void budget_list(void *arg, const void *object)
-{
-    struct budget_search *s = arg;
-    const struct template_object *o = object;
-    char *namespace = budget_namespace(o);
-    if (tally_add(&s->bytes, namespace, 0) <= s->namespace_bytes) {
-        free(namespace);
-        return;
-    }
-    s->list = mem_one_more(s->list, s->count, sizeof(s->list[0]));
-    s->list[s->count++] = (struct budgeted){o, namespace, budget_created(o)};
-}
 
 /* RFC 3339 in UTC sorts as text. */
 static int budget_order(const void *a, const void *b)
@@ -70,29 +32,57 @@ static int budget_order(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->object->name, y->object->name);
 }
 
-size_t budget_excess(const struct cache *c, size_t namespace_bytes, char ***ret_names)
+static void budget_end_namespace(struct budget_search *s)
+{
+    size_t bytes = 0;
+    bool over = s->bytes > s->namespace_bytes;
+    for (size_t i = 0; over && i < s->count; i++) {
+        const char *json = s->list[i].object->json;
+        yyjson_doc *doc = yyjson_read(json, strlen(json), 0);
+        yyjson_val *meta = yyjson_obj_get(yyjson_doc_get_root(doc), "metadata");
+        const char *created = yyjson_get_str(yyjson_obj_get(meta, "creationTimestamp"));
+        s->list[i].created = mem_strdup(created != NULL ? created : "");
+        yyjson_doc_free(doc);
+    }
+    if (over)
+        qsort(s->list, s->count, sizeof(s->list[0]), budget_order);
+    for (size_t i = 0; over && i < s->count; i++) {
+        bytes += strlen(s->list[i].object->json);
+        free(s->list[i].created);
+        if (bytes <= s->namespace_bytes)
+            continue;
+        s->names = mem_one_more(s->names, s->name_count, sizeof(s->names[0]));
+        s->names[s->name_count++] = mem_strdup(s->list[i].object->name);
+    }
+    s->count = s->bytes = 0;
+}
+
+/* One that is in no namespace is alone. */
+static void budget_count(void *arg, const void *object)
+{
+    struct budget_search *s = arg;
+    const struct template_object *o = object;
+    const char *before = s->count > 0 ? s->list[0].object->name : o->name;
+    size_t len = strcspn(o->name, "/");
+    if (strcspn(before, "/") != len || strncmp(before, o->name, len) != 0)
+        budget_end_namespace(s);
+    s->list = mem_one_more(s->list, s->count, sizeof(s->list[0]));
+    s->list[s->count++] = (struct budgeted){.object = o};
+    s->bytes += strlen(o->json);
+}
+
+/* Their names; each is to be freed, and the list. */
+static size_t budget_excess(const struct cache *c, size_t namespace_bytes, char ***ret_names)
 {
     struct budget_search s = {.namespace_bytes = namespace_bytes};
-    cleanup(tally_fini) struct tally taken = {0};
-    size_t count = 0;
     *ret_names = NULL;
     if (namespace_bytes == 0 || cache_bytes(c) <= namespace_bytes)
         return 0;
     cache_each(c, budget_count, &s);
-    cache_each(c, budget_list, &s);
-    *ret_names = mem_array(s.count, sizeof(char *));
-    if (s.count > 0)
-        qsort(s.list, s.count, sizeof(s.list[0]), budget_order);
-    for (size_t i = 0; i < s.count; i++) {
-        size_t bytes = strlen(s.list[i].object->json);
-        if (tally_add(&taken, s.list[i].namespace, bytes) + bytes > namespace_bytes)
-            (*ret_names)[count++] = mem_strdup(s.list[i].object->name);
-        free(s.list[i].namespace);
-        free(s.list[i].created);
-    }
+    budget_end_namespace(&s);
     free(s.list);
-    tally_fini(&s.bytes);
-    return count;
+    *ret_names = s.names;
+    return s.name_count;
 }
 
 void budget_apply(const struct template_set *set, const struct objects *objects)

@@ -5,17 +5,9 @@
 #ifndef TEMPLATE_BUDGET_H
 #define TEMPLATE_BUDGET_H
 
-#include <stddef.h>
-
-#include "base/compiler.h"
-
-struct cache;
 struct objects;
 struct rendered;
 struct template_set;
-
-/* Their names; each is to be freed, and the list. */
-size_t budget_excess(const struct cache *c, size_t namespace_bytes, char ***ret_names) must_check;
 
 /* In the process of a render, whose objects go with it. */
 void budget_apply(const struct template_set *set, const struct objects *objects);

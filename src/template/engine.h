@@ -111,16 +111,13 @@ int engine_run_job(const struct engine_job *job);
 /* "" where this build has the engine; else what to build it with. */
 const char *engine_unavailable(void);
 
-/* What the engine asks for: template/engine_values.c. */
+/* What the engine asks for: template/engine_values.c, objects_list of template/objects, and free. */
 void engine_node_read(const struct yyjson_val *node, struct engine_scalar *ret);
 const struct yyjson_val *engine_node_get(const struct yyjson_val *object, const char *key, size_t len);
 const struct yyjson_val *engine_node_at(const struct yyjson_val *array, size_t index);
 const struct yyjson_val *engine_node_first(const struct yyjson_val *container);
-const struct yyjson_val *engine_node_next(const struct yyjson_val *element);
-const struct yyjson_val *engine_node_value_of(const struct yyjson_val *key);
-ptrdiff_t engine_resource_find(const struct objects *all, struct engine_text name);
+const struct yyjson_val *engine_node_next(const struct yyjson_val *element, bool is_key);
 bool engine_resource_name(const struct objects *all, size_t resource, struct engine_text *ret);
-size_t engine_resource_list(struct objects *all, size_t resource, const struct yyjson_val *const **ret);
 size_t engine_resource_fetch(struct objects *all, size_t resource, const struct engine_text *keys, size_t count,
                              const struct yyjson_val *const **ret);
 size_t engine_resource_keys(const struct objects *all, size_t resource);
@@ -134,6 +131,5 @@ bool engine_protects(struct engine_text name, struct engine_text value); /* mode
 void *engine_piece(size_t bytes);
 /* What may read files, as OpenSSL does its settings: before a filter of system calls keeps it from that. */
 void engine_prepare(void);
-void engine_free(void *bytes);
 
 #endif

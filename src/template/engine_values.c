@@ -12,6 +12,7 @@
 #include "model/protection.h"
 #include "template/engine.h"
 #include "template/objects.h"
+#include "template/set.h"
 
 /* yyjson's own functions take values that could be changed; none is here. */
 static yyjson_val *engine_value(const struct yyjson_val *node)
@@ -59,40 +60,20 @@ const struct yyjson_val *engine_node_first(const struct yyjson_val *container)
     return unsafe_yyjson_get_first(engine_value(container));
 }
 
-const struct yyjson_val *engine_node_next(const struct yyjson_val *element)
+const struct yyjson_val *engine_node_next(const struct yyjson_val *element, bool is_key)
 {
-    return unsafe_yyjson_get_next(engine_value(element));
-}
-
-const struct yyjson_val *engine_node_value_of(const struct yyjson_val *key)
-{
-    return key + 1;
+    return unsafe_yyjson_get_next(engine_value(element) + is_key);
 }
 
 /* ---- resources ---- */
-
-ptrdiff_t engine_resource_find(const struct objects *all, struct engine_text name)
-{
-    for (size_t i = 0; i < objects_resource_count(all); i++) {
-        const char *own = objects_resource_name(all, i);
-        if (strlen(own) == name.len && memcmp(own, name.bytes, name.len) == 0)
-            return (ptrdiff_t)i;
-    }
-    return -1;
-}
 
 bool engine_resource_name(const struct objects *all, size_t resource, struct engine_text *ret)
 {
     if (resource >= objects_resource_count(all))
         return false;
-    const char *name = objects_resource_name(all, resource);
+    const char *name = objects_watch(all, resource)->name;
     *ret = (struct engine_text){name, strlen(name)};
     return true;
-}
-
-size_t engine_resource_list(struct objects *all, size_t resource, const struct yyjson_val *const **ret)
-{
-    return objects_list(all, resource, ret);
 }
 
 size_t engine_resource_fetch(struct objects *all, size_t resource, const struct engine_text *keys, size_t count,
@@ -108,7 +89,7 @@ size_t engine_resource_fetch(struct objects *all, size_t resource, const struct 
 
 size_t engine_resource_keys(const struct objects *all, size_t resource)
 {
-    return objects_key_count(all, resource);
+    return objects_watch(all, resource)->index_by.count;
 }
 
 void *engine_base64_decode(struct engine_text text, size_t *ret_len)
@@ -118,13 +99,12 @@ void *engine_base64_decode(struct engine_text text, size_t *ret_len)
 }
 
 /* A kind of the engine's is one of the storage's. */
-static const enum storage_kind kinds[] = {STORAGE_MAP, STORAGE_CERTIFICATE, STORAGE_GENERAL};
 _Static_assert(STORAGE_MAP == 0 && STORAGE_CERTIFICATE == 1 && STORAGE_GENERAL == 2, "as src/lib.rs counts them");
 
 char *engine_stored_name(int kind, struct engine_text name)
 {
     cleanup(mem_free_ptr) char *copy = mem_strndup(name.bytes, name.len);
-    return storage_stored_name(kinds[kind], copy);
+    return storage_stored_name((enum storage_kind)kind, copy);
 }
 
 char *engine_file_problem(struct storage_known *known, int kind, struct engine_text name, struct engine_text bytes,
@@ -133,7 +113,7 @@ char *engine_file_problem(struct storage_known *known, int kind, struct engine_t
     cleanup(storage_files_fini) struct storage_files files = {0};
     cleanup(mem_free_ptr) char *copy = mem_strndup(name.bytes, name.len);
     struct error err = {0};
-    if (storage_files_add_known(&files, known, kinds[kind], copy, bytes.bytes, bytes.len, &err) != 0)
+    if (storage_files_add_known(&files, known, (enum storage_kind)kind, copy, bytes.bytes, bytes.len, &err) != 0)
         return mem_strdup(err.message);
     *ret_place = (int)files.list[0].place;
     return NULL;
@@ -165,12 +145,7 @@ void engine_prepare(void)
     free(engine_file_problem(NULL, 1, (struct engine_text){"a.pem", 5}, (struct engine_text){"-", 1}, &place));
 }
 
-void engine_free(void *bytes)
-{
-    free(bytes);
-}
-
-/* ---- builds without the engine: who asks for a template is told so ---- */
+/* ---- builds without the engine say so where a template is asked for ---- */
 
 #ifdef WITHOUT_TEMPLATES
 

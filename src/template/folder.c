@@ -13,16 +13,14 @@
 static int folder_take(const char *path, const char *name, struct template_folder *f, struct error *err)
 {
     struct buf bytes;
-    buf_init(&bytes, TEMPLATE_SET_MAX_BYTES - f->bytes + 1); /* one more than there may be, for 0 is no cap */
+    size_t left = TEMPLATE_SET_MAX_BYTES - f->bytes;
+    buf_init(&bytes, left + 1); /* one more than there may be, for 0 is no cap */
     int rc = buf_read_file(&bytes, path);
-    if (rc == 0 && bytes.len > TEMPLATE_SET_MAX_BYTES - f->bytes) {
-        errno = EFBIG;
-        rc = -1;
-    }
+    if (rc == 0 ? bytes.len > left : errno == EFBIG)
+        rc = error_set(err, ERROR_INVALID, "%s: a template set has at most %u MB", path, TEMPLATE_SET_MAX_BYTES >> 20);
+    else if (rc != 0)
+        rc = error_set(err, ERROR_INVALID, "cannot read %s: %m", path);
     if (rc != 0) {
-        (void)(errno == EFBIG ? error_set(err, ERROR_INVALID, "%s: a template set has at most %u MB", path,
-                                          TEMPLATE_SET_MAX_BYTES >> 20)
-                              : error_set(err, ERROR_INVALID, "cannot read %s: %m", path));
         buf_fini(&bytes);
         return -1;
     }
@@ -62,7 +60,7 @@ static int folder_walk(const char *path, const char *below, unsigned depth, stru
     return 0;
 }
 
-static int folder_compare(const void *a, const void *b)
+int template_file_order(const void *a, const void *b)
 {
     return strcmp(((const struct template_file *)a)->name, ((const struct template_file *)b)->name);
 }
@@ -75,7 +73,7 @@ int template_folder_read(const char *path, struct template_folder *ret, struct e
         return -1;
     }
     if (ret->count > 0)
-        qsort(ret->files, ret->count, sizeof(ret->files[0]), folder_compare);
+        qsort(ret->files, ret->count, sizeof(ret->files[0]), template_file_order);
     return 0;
 }
 

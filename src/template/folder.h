@@ -1,4 +1,4 @@
-/* A template set in a folder: its files as template/set wants them. */
+/* A template set in a folder: its files as template/set reads them. */
 #ifndef TEMPLATE_FOLDER_H
 #define TEMPLATE_FOLDER_H
 
@@ -17,6 +17,7 @@ struct template_folder {
 
 /* ERROR_INVALID: what cannot be read, and why. */
 int template_folder_read(const char *path, struct template_folder *ret, struct error *err) must_check;
-void template_folder_fini(struct template_folder *f); /* for cleanup() */
+int template_file_order(const void *a, const void *b); /* for qsort over template_file */
+void template_folder_fini(struct template_folder *f);  /* for cleanup() */
 
 #endif

@@ -65,15 +65,6 @@ static const char *json_path_field(struct json_path *p, const char *at)
     return at;
 }
 
-static const char *json_path_step(struct json_path *p, const char *at)
-{
-    if (*at == '[')
-        return json_path_bracket(p, at + 1);
-    if (*at == '.')
-        at++;
-    return json_path_field(p, at);
-}
-
 struct json_path *json_path_parse(const char *text, struct error *err)
 {
     struct json_path *p = mem_alloc(sizeof(*p));
@@ -83,7 +74,10 @@ struct json_path *json_path_parse(const char *text, struct error *err)
     const char *at = plain + (plain[0] == '$' ? 1 : 0), *from;
     do {
         from = at;
-        at = p->count < MAX_STEPS ? json_path_step(p, at) : NULL;
+        if (p->count == MAX_STEPS)
+            at = NULL;
+        else
+            at = *at == '[' ? json_path_bracket(p, at + 1) : json_path_field(p, *at == '.' ? at + 1 : at);
     } while (at != NULL && *at != '\0');
     if (at != NULL)
         return p;

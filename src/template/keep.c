@@ -115,16 +115,6 @@ static void keep_drop(yyjson_mut_doc *doc, yyjson_mut_val *at, const struct json
     }
 }
 
-static yyjson_mut_val *keep_all(yyjson_mut_doc *doc, yyjson_val *from)
-{
-    yyjson_mut_val *to = yyjson_val_mut_copy(doc, from);
-    yyjson_mut_val *metadata = yyjson_mut_obj_get(to, "metadata");
-    yyjson_mut_obj_remove_str(metadata, "managedFields");
-    yyjson_mut_val *annotations = yyjson_mut_obj_get(metadata, "annotations");
-    yyjson_mut_obj_remove_str(annotations, "kubectl.kubernetes.io/last-applied-configuration");
-    return to;
-}
-
 /* What is not there yet. */
 static void keep_identity(yyjson_mut_doc *doc, yyjson_mut_val *to, yyjson_val *from)
 {
@@ -139,15 +129,6 @@ static void keep_identity(yyjson_mut_doc *doc, yyjson_mut_val *to, yyjson_val *f
         keep_copy(doc, metadata, yyjson_obj_get(from, "metadata"), identity[i]);
 }
 
-static yyjson_mut_val *keep_some(yyjson_mut_doc *doc, const struct template_watch *w, yyjson_val *from)
-{
-    yyjson_mut_val *to = yyjson_mut_obj(doc);
-    keep_identity(doc, to, from);
-    for (size_t i = 0; i < w->keep.count; i++)
-        keep_path(doc, to, from, w->keep.list[i], 0);
-    return to;
-}
-
 struct template_object *template_keep(const struct template_watch *w, yyjson_val *from, struct error *err)
 {
     yyjson_val *metadata;
@@ -159,7 +140,19 @@ struct template_object *template_keep(const struct template_watch *w, yyjson_val
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     if (doc == NULL)
         abort(); /* out of memory */
-    yyjson_mut_val *root = w->keep.count > 0 ? keep_some(doc, w, from) : keep_all(doc, from);
+    yyjson_mut_val *root;
+    if (w->keep.count > 0) {
+        root = yyjson_mut_obj(doc);
+        keep_identity(doc, root, from);
+        for (size_t i = 0; i < w->keep.count; i++)
+            keep_path(doc, root, from, w->keep.list[i], 0);
+    } else {
+        root = yyjson_val_mut_copy(doc, from);
+        yyjson_mut_val *kept = yyjson_mut_obj_get(root, "metadata");
+        yyjson_mut_obj_remove_str(kept, "managedFields");
+        yyjson_mut_val *annotations = yyjson_mut_obj_get(kept, "annotations");
+        yyjson_mut_obj_remove_str(annotations, "kubectl.kubernetes.io/last-applied-configuration");
+    }
     for (size_t i = 0; i < w->drop.count; i++)
         keep_drop(doc, root, w->drop.list[i], 0);
     keep_identity(doc, root, from);

@@ -37,9 +37,8 @@ struct index_row {
 };
 
 struct resource {
-    char *name, *kind;
-    struct json_path *const *index_by;
-    size_t key_count;
+    struct objects *in;
+    const struct template_watch *watch;
     struct cache *cache;
 
     bool read;
@@ -54,7 +53,7 @@ struct resource {
 };
 
 struct objects {
-    struct resource **resources;
+    struct resource *resources;
     size_t count;
     objects_shown_fn *shown; /* NULL: all are, as they are */
     void *shown_arg;
@@ -62,9 +61,15 @@ struct objects {
         memory; /* of what was read, of the keys of the indexes and of what was fetched, which the templates may keep */
 };
 
-struct objects *objects_new(void)
+struct objects *objects_new(const struct template_set *set)
 {
-    return mem_alloc(sizeof(struct objects));
+    struct objects *o = mem_alloc(sizeof(*o));
+    o->count = set->watch_count;
+    o->resources = mem_array(o->count, sizeof(o->resources[0]));
+    for (size_t i = 0; i < o->count; i++)
+        o->resources[i] =
+            (struct resource){.in = o, .watch = &set->watches[i], .cache = cache_new(&template_object_record)};
+    return o;
 }
 
 static void resource_forget_index(struct resource *r)
@@ -78,7 +83,7 @@ static void resource_forget_index(struct resource *r)
 void objects_forget_read(struct objects *o)
 {
     for (size_t i = 0; i < o->count; i++) {
-        struct resource *r = o->resources[i];
+        struct resource *r = &o->resources[i];
         resource_forget_index(r);
         free(r->objects);
         free(r->by_root);
@@ -97,34 +102,10 @@ void objects_free(struct objects *o)
     if (o == NULL)
         return;
     objects_forget_read(o);
-    for (size_t i = 0; i < o->count; i++) {
-        cache_free(o->resources[i]->cache);
-        free(o->resources[i]->name);
-        free(o->resources[i]->kind);
-        free(o->resources[i]);
-    }
+    for (size_t i = 0; i < o->count; i++)
+        cache_free(o->resources[i].cache);
     free(o->resources);
     free(o);
-}
-
-size_t objects_add_resource(struct objects *o, const char *name, const char *kind, struct json_path *const *index_by,
-                            size_t key_count)
-{
-    struct resource *r = mem_alloc(sizeof(*r));
-    *r = (struct resource){.name = mem_strdup(name),
-                           .kind = mem_strdup(kind),
-                           .index_by = index_by,
-                           .key_count = key_count,
-                           .cache = cache_new(&template_object_record)};
-    o->resources = mem_resize(o->resources, o->count + 1, sizeof(o->resources[0]));
-    o->resources[o->count] = r;
-    return o->count++;
-}
-
-size_t objects_add_watch(struct objects *o, const struct template_watch *w)
-{
-    const char *kind = w->kind != NULL ? w->kind : w->plural;
-    return objects_add_resource(o, w->name, kind, w->index_by.list, w->index_by.count);
 }
 
 size_t objects_resource_count(const struct objects *o)
@@ -132,24 +113,14 @@ size_t objects_resource_count(const struct objects *o)
     return o != NULL ? o->count : 0;
 }
 
-const char *objects_resource_name(const struct objects *o, size_t resource)
+const struct template_watch *objects_watch(const struct objects *o, size_t resource)
 {
-    return o->resources[resource]->name;
-}
-
-const char *objects_resource_kind(const struct objects *o, size_t resource)
-{
-    return o->resources[resource]->kind;
-}
-
-size_t objects_key_count(const struct objects *o, size_t resource)
-{
-    return o->resources[resource]->key_count;
+    return o->resources[resource].watch;
 }
 
 struct cache *objects_cache(const struct objects *o, size_t resource)
 {
-    return o->resources[resource]->cache;
+    return o->resources[resource].cache;
 }
 
 void objects_show_by(struct objects *o, objects_shown_fn *fn, void *arg)
@@ -178,18 +149,12 @@ static void read_free(void *arena, void *old)
     (void)old; /* with all others */
 }
 
-struct reading {
-    struct objects *o;
-    struct resource *r;
-};
-
 static void resource_read_one(void *arg, const void *object)
 {
-    const struct reading *reading = arg;
     const struct template_object *t = object;
-    struct resource *r = reading->r;
-    struct objects *o = reading->o;
-    const char *json = o->shown != NULL ? o->shown(o->shown_arg, r->name, t) : t->json;
+    struct resource *r = arg;
+    struct objects *o = r->in;
+    const char *json = o->shown != NULL ? o->shown(o->shown_arg, r->watch->name, t) : t->json;
     if (json == NULL)
         return;
     const yyjson_alc alc = {read_malloc, read_realloc, read_free, &o->memory};
@@ -202,21 +167,20 @@ static void resource_read_one(void *arg, const void *object)
     r->list[r->list_count++] = root;
 }
 
-static void resource_read(struct objects *o, struct resource *r)
+static void resource_read(struct resource *r)
 {
-    struct reading reading = {o, r};
     if (r->read)
         return;
     r->read = true;
     r->objects = mem_array(cache_count(r->cache), sizeof(r->objects[0]));
     r->list = mem_array(cache_count(r->cache), sizeof(r->list[0]));
-    cache_each(r->cache, resource_read_one, &reading);
+    cache_each(r->cache, resource_read_one, r);
 }
 
 size_t objects_list(struct objects *o, size_t resource, const yyjson_val *const **ret)
 {
-    struct resource *r = o->resources[resource];
-    resource_read(o, r);
+    struct resource *r = &o->resources[resource];
+    resource_read(r);
     *ret = r->list;
     return r->list_count;
 }
@@ -230,28 +194,25 @@ static int by_root_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static struct read_object *resource_find(struct resource *r, const yyjson_val *object)
-{
-    struct read_object wanted = {.root = object}, *key = &wanted;
-    if (r->object_count == 0)
-        return NULL;
-    if (r->by_root == NULL) {
-        r->by_root = mem_array(r->object_count, sizeof(r->by_root[0]));
-        for (size_t i = 0; i < r->object_count; i++)
-            r->by_root[i] = &r->objects[i];
-        qsort(r->by_root, r->object_count, sizeof(r->by_root[0]), by_root_compare);
-    }
-    struct read_object **found = bsearch(&key, r->by_root, r->object_count, sizeof(r->by_root[0]), by_root_compare);
-    return found != NULL ? *found : NULL;
-}
-
+/* In whichever resource; NULL: none of them. */
 static struct read_object *objects_find_read(struct objects *o, const yyjson_val *object, size_t *ret_resource)
 {
-    struct read_object *found = NULL;
-    for (*ret_resource = 0; *ret_resource < o->count; ++*ret_resource)
-        if ((found = resource_find(o->resources[*ret_resource], object)) != NULL)
-            break;
-    return found;
+    struct read_object wanted = {.root = object}, *key = &wanted;
+    for (*ret_resource = 0; *ret_resource < o->count; ++*ret_resource) {
+        struct resource *r = &o->resources[*ret_resource];
+        if (r->object_count == 0)
+            continue;
+        if (r->by_root == NULL) {
+            r->by_root = mem_array(r->object_count, sizeof(r->by_root[0]));
+            for (size_t i = 0; i < r->object_count; i++)
+                r->by_root[i] = &r->objects[i];
+            qsort(r->by_root, r->object_count, sizeof(r->by_root[0]), by_root_compare);
+        }
+        struct read_object **found = bsearch(&key, r->by_root, r->object_count, sizeof(r->by_root[0]), by_root_compare);
+        if (found != NULL)
+            return *found;
+    }
+    return NULL;
 }
 
 bool objects_find(struct objects *o, const yyjson_val *object, size_t *ret_resource, const char **ret_key)
@@ -278,7 +239,7 @@ bool objects_leave_out(struct objects *o, const yyjson_val *object)
 void objects_hide_left_out(struct objects *o)
 {
     for (size_t i = 0; i < o->count; i++) {
-        struct resource *r = o->resources[i];
+        struct resource *r = &o->resources[i];
         size_t left = 0;
         for (size_t k = 0; k < r->object_count; k++)
             if (!r->objects[k].left_out)
@@ -293,7 +254,6 @@ void objects_hide_left_out(struct objects *o)
 /* ---- the index ---- */
 
 struct index_add {
-    struct objects *o;
     struct resource *r;
     const yyjson_val *object;
     size_t order, key;
@@ -323,15 +283,15 @@ static bool index_add_key(void *arg, yyjson_val *found)
 static void index_add(struct index_add *a)
 {
     struct resource *r = a->r;
-    if (a->key < r->key_count) {
-        json_path_each(r->index_by[a->key], (yyjson_val *)(uintptr_t)a->object, index_add_key, a);
+    if (a->key < r->watch->index_by.count) {
+        json_path_each(r->watch->index_by.list[a->key], (yyjson_val *)(uintptr_t)a->object, index_add_key, a);
         return;
     }
     if (r->row_count == r->row_room) {
         r->row_room = r->row_room > 0 ? 2 * r->row_room : r->list_count;
         r->rows = mem_resize(r->rows, r->row_room, sizeof(r->rows[0]));
     }
-    char *keys = arena_alloc(&a->o->memory, a->keys.len);
+    char *keys = arena_alloc(&r->in->memory, a->keys.len);
     memcpy(keys, buf_str(&a->keys), a->keys.len);
     r->rows[r->row_count++] = (struct index_row){keys, a->keys.len, a->object, a->order};
 }
@@ -349,14 +309,13 @@ static int index_compare(const void *a, const void *b)
     return order != 0 ? order : (x->order > y->order) - (x->order < y->order);
 }
 
-static void resource_index(struct objects *o, struct resource *r)
+static void resource_index(struct resource *r)
 {
-    struct index_add a = {.o = o, .r = r};
-    resource_read(o, r);
+    struct index_add a = {.r = r};
+    resource_read(r);
     if (r->indexed)
         return;
     r->indexed = true;
-    buf_init(&a.keys, 0);
     for (size_t i = 0; i < r->list_count; i++) {
         a.object = r->list[i];
         a.order = i;
@@ -375,8 +334,8 @@ static int index_compare_row(const void *key, const void *row)
 
 size_t objects_fetch(struct objects *o, size_t resource, const char *keys, size_t len, const yyjson_val *const **ret)
 {
-    struct resource *r = o->resources[resource];
-    resource_index(o, r);
+    struct resource *r = &o->resources[resource];
+    resource_index(r);
     const struct index_row key = {.keys = keys, .len = len};
     size_t first = sorted_place(&key, r->rows, r->row_count, sizeof(r->rows[0]), index_compare_row);
     size_t end = first, found = 0;

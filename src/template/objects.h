@@ -14,8 +14,8 @@
 #include "model/record.h"
 
 struct cache;
-struct json_path;
 struct objects;
+struct template_set;
 struct template_watch;
 
 /* In the caches. */
@@ -25,19 +25,11 @@ struct template_object {
 };
 extern const struct record template_object_record;
 
-struct objects *objects_new(void) must_check;
-void objects_free(struct objects *o); /* NULL is allowed */
-
-/* Its number, which are given from 0 on. kind: for messages, "Ingress". index_by: the keys that Fetch finds by; borrowed, as
- * long as o is there. */
-size_t objects_add_resource(struct objects *o, const char *name, const char *kind, struct json_path *const *index_by,
-                            size_t key_count);
-/* The same of a watch, which has to stay as long. */
-size_t objects_add_watch(struct objects *o, const struct template_watch *w);
+/* Empty, with a resource for each watch of the set, which has to stay. */
+struct objects *objects_new(const struct template_set *set) must_check;
+void objects_free(struct objects *o);                   /* NULL is allowed */
 size_t objects_resource_count(const struct objects *o); /* o NULL: 0 */
-const char *objects_resource_name(const struct objects *o, size_t resource);
-const char *objects_resource_kind(const struct objects *o, size_t resource);
-size_t objects_key_count(const struct objects *o, size_t resource);
+const struct template_watch *objects_watch(const struct objects *o, size_t resource);
 struct cache *objects_cache(const struct objects *o,
                             size_t resource); /* of template_objects; what is put there is seen */
 

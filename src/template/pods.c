@@ -31,7 +31,7 @@ const char *pods_object_kind(enum pods_object o)
 
 /* A pod that may be a server. */
 struct ready_pod {
-    yyjson_doc *doc;
+    yyjson_val *root;
     const char *name, *namespace;
     yyjson_val *labels;
 };
@@ -65,14 +65,6 @@ static const struct secret_value **values_sorted(const struct secret_object *o)
     return list;
 }
 
-static const struct secret_value *value_of(const struct secret_object *o, const char *key)
-{
-    for (size_t i = 0; o != NULL && i < o->value_count; i++)
-        if (str_eq(o->values[i].key, key))
-            return &o->values[i];
-    return NULL;
-}
-
 /* ---- pods ---- */
 
 bool pods_is_ready(struct yyjson_val *pod)
@@ -93,30 +85,6 @@ static int pod_compare(const void *a, const void *b)
     const struct ready_pod *x = a, *y = b;
     int order = strcmp(x->name, y->name);
     return order != 0 ? order : strcmp(x->namespace, y->namespace);
-}
-
-static void pod_list_fini(struct pod_list *l)
-{
-    for (size_t i = 0; i < l->count; i++)
-        yyjson_doc_free(l->list[i].doc);
-    free(l->list);
-}
-
-/* By name. What is no pod with a name is none of ours. */
-static void pod_list_fill(struct pod_list *l, const struct pods_view *view)
-{
-    l->list = mem_array(view->pod_count + 1, sizeof(l->list[0]));
-    for (size_t i = 0; i < view->pod_count; i++) {
-        yyjson_doc *doc = yyjson_read(view->pods[i], strlen(view->pods[i]), 0);
-        yyjson_val *root = yyjson_doc_get_root(doc), *meta = yyjson_obj_get(root, "metadata");
-        struct ready_pod pod = {doc, yyjson_get_str(yyjson_obj_get(meta, "name")),
-                                yyjson_get_str(yyjson_obj_get(meta, "namespace")), yyjson_obj_get(meta, "labels")};
-        if (pod.name != NULL && pod.namespace != NULL && pods_is_ready(root))
-            l->list[l->count++] = pod;
-        else
-            yyjson_doc_free(doc);
-    }
-    qsort(l->list, l->count, sizeof(l->list[0]), pod_compare);
 }
 
 /* ---- selectors: {"app": "web"}, or a label selector in words ---- */
@@ -224,8 +192,7 @@ static void add_service(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
     for (size_t i = 0; i < pods->count; i++) {
         const struct ready_pod *pod = &pods->list[i];
         if (str_eq(pod->namespace, namespace) && selector_matches(selector, pod->labels))
-            yyjson_mut_obj_add(own, yyjson_mut_strcpy(doc, pod->name),
-                               yyjson_val_mut_copy(doc, yyjson_doc_get_root(pod->doc)));
+            yyjson_mut_obj_add(own, yyjson_mut_strcpy(doc, pod->name), yyjson_val_mut_copy(doc, pod->root));
     }
     json_set(doc, of, "pods", own);
     json_add(list, of);
@@ -265,20 +232,6 @@ static void pods_read_services(struct pods *p, const struct secret_object *o)
 
 /* ---- certificates ---- */
 
-static void add_certificate(struct pods *p, const struct secret_value *certificate, const struct secret_value *key)
-{
-    struct buf pem;
-    buf_init_secret(&pem, 0);
-    buf_addn(&pem, key->bytes, key->len);
-    if (key->len > 0 && key->bytes[key->len - 1] != '\n')
-        buf_add(&pem, "\n");
-    buf_addn(&pem, certificate->bytes, certificate->len);
-    size_t len = pem.len;
-    p->certificates[p->certificate_count++] =
-        (struct pods_certificate){mem_strdup(certificate->key), buf_take(&pem), len};
-    buf_fini(&pem);
-}
-
 /* A name that is no name of a file would be one elsewhere. */
 static void pods_read_certificates(struct pods *p, const struct secret_object *certificates,
                                    const struct secret_object *keys)
@@ -292,10 +245,20 @@ static void pods_read_certificates(struct pods *p, const struct secret_object *c
             k++;
         if (halves[k] == NULL || !str_eq(halves[k]->key, name))
             continue;
-        if (strchr(name, '/') != NULL || name[0] == '.')
+        if (strchr(name, '/') != NULL || name[0] == '.') {
             pods_leave_out(p, PODS_CERTIFICATES, name, "it is no name of a file");
-        else
-            add_certificate(p, values[i], halves[k]);
+            continue;
+        }
+        const struct secret_value *certificate = values[i], *key = halves[k];
+        struct buf pem;
+        buf_init_secret(&pem, 0);
+        buf_addn(&pem, key->bytes, key->len);
+        if (key->len > 0 && key->bytes[key->len - 1] != '\n')
+            buf_add(&pem, "\n");
+        buf_addn(&pem, certificate->bytes, certificate->len);
+        size_t len = pem.len;
+        p->certificates[p->certificate_count++] = (struct pods_certificate){mem_strdup(name), buf_take(&pem), len};
+        buf_fini(&pem);
     }
 }
 
@@ -342,20 +305,23 @@ static bool is_credential(const char *name, size_t len)
     return false;
 }
 
-static void add_env(yyjson_mut_doc *doc, yyjson_mut_val *of, char *const *env)
-{
-    for (; env != NULL && *env != NULL; env++) {
-        size_t len = strcspn(*env, "=");
-        if ((*env)[len] == '=' && !is_credential(*env, len))
-            yyjson_mut_obj_add(of, yyjson_mut_strncpy(doc, *env, len), json_text(doc, *env + len + 1));
-    }
-}
-
 /* ---- all of it ---- */
 
-static int pods_read_set(struct pods *p, const struct secret_value *text, struct error *err)
+static int pods_fill(struct pods *p, const struct secret_object *const of[PODS_OBJECTS], struct error *err)
 {
+    static const enum pods_object needed[] = {PODS_SERVICES, PODS_CONFIG};
+    const struct secret_value *text = NULL;
     cleanup(buf_fini) struct buf set = {0};
+    for (size_t i = 0; i < array_len(needed); i++)
+        if (of[needed[i]] == NULL)
+            return error_set(err, ERROR_INVALID, "ConfigMap %s does not exist", pods_object_name(needed[i]));
+    for (size_t i = 0; i < of[PODS_CONFIG]->value_count; i++)
+        if (str_eq(of[PODS_CONFIG]->values[i].key, "template"))
+            text = &of[PODS_CONFIG]->values[i];
+    if (text == NULL)
+        return error_set(err, ERROR_INVALID, "ConfigMap config has no key template");
+    pods_read_services(p, of[PODS_SERVICES]);
+    pods_read_certificates(p, of[PODS_CERTIFICATES], of[PODS_KEYS]);
     buf_add(&set, SET);
     for (size_t i = 0; i < p->namespace_count; i++)
         buf_printf(&set, "'%s', ", p->namespaces[i]);
@@ -371,40 +337,35 @@ static int pods_read_set(struct pods *p, const struct secret_value *text, struct
     return 0;
 }
 
-static int pods_fill(struct pods *p, const struct secret_object *const of[PODS_OBJECTS], struct error *err)
-{
-    static const enum pods_object needed[] = {PODS_SERVICES, PODS_CONFIG};
-    for (size_t i = 0; i < array_len(needed); i++)
-        if (of[needed[i]] == NULL)
-            return error_set(err, ERROR_INVALID, "ConfigMap %s does not exist", pods_object_name(needed[i]));
-    const struct secret_value *text = value_of(of[PODS_CONFIG], "template");
-    if (text == NULL)
-        return error_set(err, ERROR_INVALID, "ConfigMap config has no key template");
-    pods_read_services(p, of[PODS_SERVICES]);
-    pods_read_certificates(p, of[PODS_CERTIFICATES], of[PODS_KEYS]);
-    return pods_read_set(p, text, err);
-}
-
 int pods_read(const struct secret_object *const of[PODS_OBJECTS], struct pods *ret, struct error *err)
 {
     *ret = (struct pods){0};
-    if (pods_fill(ret, of, err) == 0)
-        return 0;
-    pods_fini(ret);
-    return -1;
+    int rc = pods_fill(ret, of, err);
+    if (rc != 0)
+        pods_fini(ret);
+    return rc;
 }
 
 void pods_see(struct pods *p, const struct pods_view *view)
 {
     static const char *const names[] = {"services", "certificates", "ssldir", "stats", "env"};
     static const char unset[] = "stats.password: STATISTICS_PASSWORD is not set";
-    cleanup(pod_list_fini) struct pod_list pods = {0};
+    struct pod_list pods = {.list = mem_array(view->pod_count + 1, sizeof(pods.list[0]))};
     yyjson_mut_val *root;
     cleanup(json_free_ptr) yyjson_mut_doc *doc = json_new(&root);
-    pod_list_fill(&pods, view);
+    for (size_t i = 0; i < view->pod_count; i++) { /* what is no pod with a name is not used */
+        yyjson_val *one = (yyjson_val *)(uintptr_t)view->pods[i], *meta = yyjson_obj_get(one, "metadata");
+        const struct ready_pod pod = {one, yyjson_get_str(yyjson_obj_get(meta, "name")),
+                                      yyjson_get_str(yyjson_obj_get(meta, "namespace")),
+                                      yyjson_obj_get(meta, "labels")};
+        if (pod.name != NULL && pod.namespace != NULL && pods_is_ready(one))
+            pods.list[pods.count++] = pod;
+    }
+    qsort(pods.list, pods.count, sizeof(pods.list[0]), pod_compare);
     yyjson_mut_val *services = json_put_list(doc, root, "services");
     for (size_t i = 0; i < p->service_count; i++)
         add_service(doc, services, &p->services[i], &pods);
+    free(pods.list);
     yyjson_mut_val *certificates = json_put_list(doc, root, "certificates");
     for (size_t i = 0; i < p->certificate_count; i++)
         json_add(certificates, yyjson_mut_strcpy(doc, p->certificates[i].name));
@@ -412,7 +373,12 @@ void pods_see(struct pods *p, const struct pods_view *view)
     yyjson_mut_val *stats = json_put_object(doc, root, "stats");
     json_put_text(doc, stats, "username", "stats");
     json_put_text(doc, stats, "password", view->statistics_password);
-    add_env(doc, json_put_object(doc, root, "env"), view->env);
+    yyjson_mut_val *environment = json_put_object(doc, root, "env");
+    for (char *const *env = view->env; env != NULL && *env != NULL; env++) {
+        size_t len = strcspn(*env, "=");
+        if ((*env)[len] == '=' && !is_credential(*env, len))
+            yyjson_mut_obj_add(environment, yyjson_mut_strncpy(doc, *env, len), json_text(doc, *env + len + 1));
+    }
     p->doc = yyjson_mut_doc_imut_copy(doc, NULL);
     yyjson_val *all = yyjson_doc_get_root(p->doc);
     for (size_t i = 0; i < array_len(names); i++)

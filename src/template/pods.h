@@ -1,8 +1,8 @@
 /*
  * TEMPLATE_FROM=pods:NAMESPACE: what the templates of an older system see, whose four objects go on as they are. ConfigMap
- * `services` (each key JSON: namespace, selector, and what the template wants besides), ConfigMap `certificates` and Secret
+ * `services` (each key JSON: namespace, selector, and what else the template uses), ConfigMap `certificates` and Secret
  * `keys` (two halves by one name), ConfigMap `config` (its key `template`). Pure: objects in; a template set, its variables
- * and files out. daemon/template/pods_source watches them.
+ * and files out. daemon/template/set_source watches them.
  */
 #ifndef TEMPLATE_PODS_H
 #define TEMPLATE_PODS_H
@@ -69,15 +69,15 @@ void pods_check_certificates(struct pods *p, struct storage_known *known);
 
 /* What else templates see. Borrowed. */
 struct pods_view {
-    const char *const *pods; /* JSON; of all namespaces that services name; more are no harm */
+    const struct yyjson_val *const *pods; /* of all namespaces that services name; more are no harm */
     size_t pod_count;
     const char *ssldir;              /* as templates write it: "/etc/haproxy/ssl" */
     const char *statistics_password; /* NULL: not set; a template that asks for it is an error then */
     char *const *env;                /* "NAME=value", ends with NULL; the daemon's credentials are left out of it */
 };
-/* Makes the variables, once. */
 /* Whether it has an address, and all of its containers are ready. */
 bool pods_is_ready(struct yyjson_val *pod);
+/* Makes the variables, once. */
 void pods_see(struct pods *p, const struct pods_view *view);
 
 void pods_fini(struct pods *p); /* wipes, for there are private keys in it; a zeroed one is allowed */

@@ -10,7 +10,10 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/storage_files.h"
 #include "host/child.h"
 #include "host/sandbox.h"
 #include "settings/settings.h"
@@ -26,10 +29,8 @@
 
 struct render {
     struct child *child;
-    const struct objects *objects;
+    struct render_options options; /* what they point to is there until start returns; objects stay */
     uint64_t began_us;
-    size_t memory_bytes, output_bytes;
-    uint64_t timeout_ms;
     void (*on_done)(void *arg, struct rendered *ret, const struct error *err);
     void *arg;
 };
@@ -150,17 +151,6 @@ static int pass_run(struct pass *p)
     return rc;
 }
 
-static bool write_all(const struct buf *b)
-{
-    for (size_t at = 0; at < b->len;) {
-        ssize_t n = write(STDOUT_FILENO, b->data + at, b->len - at);
-        if (n <= 0)
-            return false;
-        at += (size_t)n;
-    }
-    return true;
-}
-
 /* Until nothing more is left out: an error before that may be of an object that is. */
 static void render_passes(struct pass *p)
 {
@@ -199,18 +189,13 @@ static int render_run(void *arg)
     if (options->prepare != NULL)
         options->prepare(options->prepare_arg, options);
     render_passes(&p);
-    return write_all(&p.remarks) && write_all(&p.out) ? 0 : 1;
+    return fd_write_all(STDOUT_FILENO, p.remarks.data, p.remarks.len) &&
+                   fd_write_all(STDOUT_FILENO, p.out.data, p.out.len)
+               ? 0
+               : 1;
 }
 
 /* ---- the parent ---- */
-
-static char *wire_next(const char **at, size_t len)
-{
-    char *text = mem_alloc(len + 1);
-    memcpy(text, *at, len);
-    *at += len;
-    return text;
-}
 
 static void render_take_error(const struct objects *objects, const struct wire *head, char *const texts[WIRE_TEXTS],
                               struct error *err)
@@ -224,7 +209,7 @@ static void render_take_error(const struct objects *objects, const struct wire *
     if (texts[WIRE_SOURCE_LINE][0] != '\0')
         buf_printf(&text, "; the line: %s", texts[WIRE_SOURCE_LINE] + strspn(texts[WIRE_SOURCE_LINE], " \t"));
     if (texts[WIRE_OBJECT][0] != '\0')
-        buf_printf(&text, "; the last object: %s %s", objects_resource_kind(objects, head->resource),
+        buf_printf(&text, "; the last object: %s %s", template_watch_kind(objects_watch(objects, head->resource)),
                    texts[WIRE_OBJECT]);
     (void)error_set(err, ERROR_INVALID, "%s", buf_str(&text));
     buf_fini(&text);
@@ -235,8 +220,11 @@ static bool render_take(const struct objects *objects, const struct wire *head, 
                         struct error *err)
 {
     char *texts[WIRE_TEXTS];
-    for (size_t i = 0; i < WIRE_TEXTS; i++)
-        texts[i] = wire_next(at, head->len[i]);
+    for (size_t i = 0; i < WIRE_TEXTS; i++) {
+        texts[i] = mem_alloc(head->len[i] + 1);
+        memcpy(texts[i], *at, head->len[i]);
+        *at += head->len[i];
+    }
     bool good = head->what != ENGINE_ERROR;
     if (head->what == ENGINE_OUTPUT) {
         r->files = mem_one_more(r->files, r->file_count, sizeof(r->files[0]));
@@ -264,15 +252,6 @@ static bool render_take(const struct objects *objects, const struct wire *head, 
     return good;
 }
 
-/* The child runs what tenants wrote: its numbers are indexes here, so none of them is taken on trust. */
-static bool wire_is_valid(const struct wire *head, const struct objects *objects)
-{
-    if (head->what == ENGINE_OUTPUT)
-        return head->kind <= ENGINE_FILE;
-    bool has_object = head->what < ENGINE_ERROR || head->len[WIRE_OBJECT] > 0;
-    return head->what <= ENGINE_PLACED && (!has_object || head->resource < objects_resource_count(objects));
-}
-
 int rendered_read(struct rendered *r, const struct objects *objects, const struct buf *out, struct error *err)
 {
     const char *at = buf_str(out), *end = at + out->len;
@@ -285,7 +264,12 @@ int rendered_read(struct rendered *r, const struct objects *objects, const struc
         for (size_t i = 0, left = (size_t)(end - at); i < WIRE_TEXTS; left -= head.len[i++])
             if (head.len[i] > left)
                 return error_set(err, ERROR_RETRY, "the render ended amid its answer");
-        if (!wire_is_valid(&head, objects))
+        /* The child runs what tenants wrote: its numbers are indexes here, so none of them is taken on trust. */
+        bool has_object = head.what < ENGINE_ERROR || head.len[WIRE_OBJECT] > 0;
+        bool valid = head.what == ENGINE_OUTPUT ? head.kind <= ENGINE_FILE
+                                                : head.what <= ENGINE_PLACED &&
+                                                      (!has_object || head.resource < objects_resource_count(objects));
+        if (!valid)
             return error_set(err, ERROR_RETRY, "the render's answer has a number that is out of range");
         if (!render_take(objects, &head, &at, r, err))
             return -1;
@@ -295,22 +279,22 @@ int rendered_read(struct rendered *r, const struct objects *objects, const struc
     return 0;
 }
 
-static int render_judge(const struct render *r, const struct child_result *result, struct rendered *ret,
+static int render_judge(const struct render_options *o, const struct child_result *result, struct rendered *ret,
                         struct error *err)
 {
-    const struct child_options names = {.timeout_ms = r->timeout_ms, .max_out_bytes = r->output_bytes};
+    const struct child_options names = {.timeout_ms = o->timeout_ms, .max_out_bytes = o->output_bytes};
     cleanup(mem_free_ptr) char *text = child_result_text(result, &names);
     if (result->outcome == CHILD_OVERDUE)
         return error_set(err, ERROR_INVALID,
                          "the templates were still being rendered after %.3g s: is there a loop without an end? "
                          "TEMPLATE_TIMEOUT is the limit",
-                         (double)r->timeout_ms / 1000);
+                         (double)o->timeout_ms / 1000);
     if (result->outcome == CHILD_OVER_CAP)
-        return error_set(err, ERROR_INVALID, "the templates gave more than %zu MB", r->output_bytes >> 20);
+        return error_set(err, ERROR_INVALID, "the templates gave more than %zu MB", o->output_bytes >> 20);
     if (result->outcome == CHILD_EXITED && result->status == ENGINE_MEMORY_STATUS)
         return error_set(err, ERROR_INVALID,
                          "the templates took more than %zu MB of memory: TEMPLATE_MEMORY is the limit",
-                         r->memory_bytes >> 20);
+                         o->memory_bytes >> 20);
     if (result->outcome == CHILD_SIGNALED && result->status == SIGSEGV)
         return error_set(
             err, ERROR_INVALID,
@@ -318,7 +302,7 @@ static int render_judge(const struct render *r, const struct child_result *resul
     if (result->outcome != CHILD_EXITED || result->status != 0)
         return error_set(err, ERROR_INVALID, "the render failed: %s%s%s", text, result->said[0] != '\0' ? ": " : "",
                          result->said);
-    return rendered_read(ret, r->objects, result->out, err);
+    return rendered_read(ret, o->objects, result->out, err);
 }
 
 static void render_on_child(void *arg, const struct child_result *result)
@@ -326,7 +310,7 @@ static void render_on_child(void *arg, const struct child_result *result)
     struct render *r = arg;
     struct rendered rendered = {0};
     struct error err = {0};
-    int rc = render_judge(r, result, &rendered, &err);
+    int rc = render_judge(&r->options, result, &rendered, &err);
     rendered.took_us = clock_mono_us() - r->began_us;
     r->on_done(r->arg, rc == 0 ? &rendered : NULL, &err);
     rendered_fini(&rendered);
@@ -337,20 +321,13 @@ struct render *render_start(struct event_base *base, const struct render_options
                             void (*on_done)(void *arg, struct rendered *ret, const struct error *err), void *arg,
                             struct error *err)
 {
-    struct render_options copy = *options;
+    struct render *r = mem_alloc(sizeof(*r));
+    *r = (struct render){.options = *options, .began_us = clock_mono_us(), .on_done = on_done, .arg = arg};
     const struct child_options child = {.run = render_run,
-                                        .run_arg = &copy,
+                                        .run_arg = &r->options,
                                         .command = "the render",
                                         .max_out_bytes = options->output_bytes,
                                         .timeout_ms = options->timeout_ms};
-    struct render *r = mem_alloc(sizeof(*r));
-    *r = (struct render){.objects = options->objects,
-                         .began_us = clock_mono_us(),
-                         .memory_bytes = options->memory_bytes,
-                         .output_bytes = options->output_bytes,
-                         .timeout_ms = options->timeout_ms,
-                         .on_done = on_done,
-                         .arg = arg};
     engine_prepare(); /* once for all children */
     r->child = child_start(base, &child, render_on_child, r, err);
     if (r->child != NULL)
@@ -365,6 +342,72 @@ void render_cancel(struct render *r)
         return;
     child_cancel(r->child);
     free(r);
+}
+
+/* ---- as a HAProxy gets it ---- */
+
+int rendered_files(const struct rendered *r, struct storage_known *known, struct storage_files *ret, struct error *err)
+{
+    static const enum storage_kind kinds[] = {
+        [ENGINE_MAP] = STORAGE_MAP, [ENGINE_CERTIFICATE] = STORAGE_CERTIFICATE, [ENGINE_FILE] = STORAGE_GENERAL};
+    for (size_t i = 1; i < r->file_count; i++)
+        if (storage_files_add_known(ret, known, kinds[r->files[i].kind], r->files[i].name, r->files[i].bytes,
+                                    r->files[i].len, err) != 0)
+            return -1;
+    return 0;
+}
+
+static int stored_order(const void *a, const void *b)
+{
+    const struct storage_file *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+/* Certificates that are stored by another name, or elsewhere, in the order of names. */
+static const struct storage_file **stored_renamed(const struct storage_files *files, size_t *ret_count)
+{
+    const struct storage_file **list = mem_array(files->count + 1, sizeof(list[0]));
+    *ret_count = 0;
+    for (size_t i = 0; i < files->count; i++) {
+        const struct storage_file *f = &files->list[i];
+        if (f->kind == STORAGE_CERTIFICATE && (f->place != f->kind || !str_eq(f->name, f->stored)))
+            list[(*ret_count)++] = f;
+    }
+    if (*ret_count > 0)
+        qsort(list, *ret_count, sizeof(list[0]), stored_order);
+    return list;
+}
+
+static const struct storage_file *stored_find(const struct storage_file *const *list, size_t count, const char *name,
+                                              size_t len)
+{
+    cleanup(mem_free_ptr) char *copy = mem_strndup(name, len);
+    const struct storage_file wanted = {.name = copy}, *key = &wanted;
+    const struct storage_file *const *found = bsearch(&key, list, count, sizeof(list[0]), stored_order);
+    return found != NULL ? *found : NULL;
+}
+
+void stored_paths(const char *text, size_t len, const struct storage_files *files, const char *const folders[3],
+                  struct buf *out)
+{
+    const char *from = folders[STORAGE_CERTIFICATE], *at = text, *end = text + len;
+    size_t count, from_len = strlen(from);
+    cleanup(mem_free_ptr) const struct storage_file **list = stored_renamed(files, &count);
+    for (const char *hit; count > 0 && (hit = memmem(at, (size_t)(end - at), from, from_len)) != NULL;) {
+        const char *name = hit + from_len;
+        size_t name_len = 0;
+        while (name + name_len < end && storage_is_of_name(name[name_len]))
+            name_len++;
+        bool whole = hit == text || !storage_is_of_name(hit[-1]); /* and no end of another path */
+        const struct storage_file *f = whole ? stored_find(list, count, name, name_len) : NULL;
+        buf_addn(out, at, (size_t)(hit - at));
+        if (f != NULL)
+            buf_printf(out, "%s%s", folders[f->place], f->stored);
+        else
+            buf_addn(out, hit, from_len + name_len);
+        at = name + name_len;
+    }
+    buf_addn(out, at, (size_t)(end - at));
 }
 
 /* ---- waited for ---- */
@@ -406,9 +449,4 @@ void render_folders_init(char *ret[3], const struct settings_local *l)
         cleanup(mem_free_ptr) char *folder = settings_local_folder(l, (enum settings_folder)i);
         ret[i] = mem_printf("%s/", folder);
     }
-}
-
-const char *render_unavailable(void)
-{
-    return engine_unavailable();
 }

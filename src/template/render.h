@@ -19,6 +19,7 @@ struct event_base;
 struct objects;
 struct render;
 struct settings_local;
+struct storage_files;
 struct storage_known;
 struct template_set;
 
@@ -51,6 +52,15 @@ struct rendered {
  * ERROR_INVALID: the template's own error. objects NULL: there are none. */
 int rendered_read(struct rendered *r, const struct objects *objects, const struct buf *out,
                   struct error *err) must_check;
+/* Adds what was rendered besides haproxy.cfg as the files that a HAProxy gets, copied. known: as of storage_files_add_known, or
+ * NULL. ERROR_INVALID: which one cannot be stored, and why. */
+int rendered_files(const struct rendered *r, struct storage_known *known, struct storage_files *ret,
+                   struct error *err) must_check;
+/* A text that refers to certificates by the names that they have where they come from, by where they are stored
+ * (haproxy/storage_files): "/etc/haproxy/ssl/shop.example.pem" becomes "/etc/haproxy/ssl/shop_example.pem". folders: by enum
+ * storage_kind, each with a slash at its end. */
+void stored_paths(const char *text, size_t len, const struct storage_files *files, const char *const folders[3],
+                  struct buf *out);
 void rendered_fini(struct rendered *r); /* wipes, for there are private keys in it; a zeroed one is allowed */
 
 struct render_options {
@@ -89,8 +99,5 @@ int render_now(const struct render_options *options, struct rendered *ret, struc
 /* What path() says the folders are: of maps, certificates and other files, each with a slash at its end. For
  * render_options; allocates. */
 void render_folders_init(char *ret[3], const struct settings_local *l);
-
-/* "" where this build has templates; else what to build it with. */
-const char *render_unavailable(void);
 
 #endif

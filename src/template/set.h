@@ -1,6 +1,6 @@
 /*
- * A template set: what is watched, and the templates that make haproxy.cfg and the files beside it of that. YAML in
- * `set.yaml`; templates stand in it, or in files of their own beside it: haproxy.cfg.j2, maps/NAME.j2, certificates/NAME.j2,
+ * A template set: what is watched, and the templates that make haproxy.cfg and its further files of that. YAML in
+ * `set.yaml`; templates stand in it, or in files of their own next to it: haproxy.cfg.j2, maps/NAME.j2, certificates/NAME.j2,
  * files/NAME.j2, snippets/NAME.j2 (in a ConfigMap, whose keys have no slash: maps_NAME.j2 and so on). docs/templates.md,
  * and its JSON Schema in docs/template-set.schema.json.
  */
@@ -55,6 +55,12 @@ struct template_watch {
     size_t line;            /* in set.yaml */
 };
 
+/* For messages: "Ingress". */
+static inline const char *template_watch_kind(const struct template_watch *w)
+{
+    return w->kind != NULL ? w->kind : w->plural;
+}
+
 /* The order is that of enum engine_output_kind. */
 enum template_kind { TEMPLATE_HAPROXY_CFG, TEMPLATE_MAP, TEMPLATE_CERTIFICATE, TEMPLATE_FILE, TEMPLATE_SNIPPET };
 #define TEMPLATE_KINDS 5
@@ -108,6 +114,7 @@ struct template_test {
 };
 
 struct template_set {
+    unsigned references; /* besides the first */
     struct template_watch *watches;
     size_t watch_count;
     struct template_text *texts; /* in the order of kind and name; one is haproxy.cfg */
@@ -124,13 +131,15 @@ struct template_set {
 
 /* NULL with ERROR_INVALID: which file, which line, what is wrong, what was probably meant. */
 struct template_set *template_set_parse(const struct template_file *files, size_t count, struct error *err) must_check;
-void template_set_free(struct template_set *s); /* NULL is allowed */
+struct template_set *template_set_ref(struct template_set *s) must_check;
+void template_set_free(struct template_set *s); /* once for parse, and for each ref; NULL is allowed */
 
 /* "" and "maps" .. "snippets": the folder of a kind. */
 const char *template_kind_folder(enum template_kind kind);
 /* "contains", ... */
 const char *assertion_name(enum assertion_kind kind);
-const struct template_test *template_set_test(const struct template_set *s, const char *name); /* NULL: none */
+const struct template_watch *template_set_find_watch(const struct template_set *s, const char *name); /* NULL: none */
+const struct template_test *template_set_test(const struct template_set *s, const char *name);        /* NULL: none */
 /* The names of its tests, for messages: "; did you mean a?", "; there are a, b"; to be freed. */
 char *template_set_known_tests(const struct template_set *s, const char *name) must_check;
 

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "base/str.h"
+#include "json/write.h"
 #include "template/json_path.h"
 
 /* A name of fewer letters is within many others. */
@@ -21,8 +22,6 @@ int set_wrong(const struct yaml_node *at, struct error *err, const char *fmt, ..
     va_end(ap);
     return error_set(err, ERROR_INVALID, TEMPLATE_SET_FILE ":%zu: %s", at->line, text);
 }
-
-/* ---- mappings ---- */
 
 char *set_known(const char *name, const char *const *known, size_t count)
 {
@@ -43,144 +42,58 @@ char *set_known(const char *name, const char *const *known, size_t count)
     return buf_take(&all);
 }
 
-static int set_unknown_key(const char *what, const struct yaml_node *key, const struct set_keys *keys,
-                           struct error *err)
-{
-    cleanup(mem_free_ptr) const char **names = mem_array(keys->count, sizeof(names[0]));
-    for (size_t i = 0; i < keys->count; i++)
-        names[i] = keys->list[i].name;
-    cleanup(mem_free_ptr) char *known = set_known(key->text, names, keys->count);
-    return set_wrong(key, err, "%s has no key %s%s", what, key->text, known);
-}
-
-struct mapping_reader {
-    void *of;
-    const char *what;
-    const struct set_keys *keys;
-    const char **as; /* how each row was given, by the first of those that read the same */
-};
-
-static int set_read_pair(void *arg, const struct yaml_node *key, const struct yaml_node *value, struct error *err)
-{
-    const struct mapping_reader *r = arg;
-    const struct set_key *list = r->keys->list;
-    size_t row = 0, first = 0;
-    while (row < r->keys->count && !str_eq(list[row].name, key->text))
-        row++;
-    if (row == r->keys->count)
-        return set_unknown_key(r->what, key, r->keys, err);
-    while (list[first].read != list[row].read)
-        first++;
-    if (r->as[first] != NULL)
-        return set_wrong(key, err, "%s has %s already, as %s", r->what, key->text, r->as[first]);
-    r->as[first] = key->text;
-    return list[row].read(r->of, key->text, value, err);
-}
-
-int set_read_mapping(void *of, const char *what, const struct yaml_node *mapping, const struct set_keys *keys,
-                     struct error *err)
-{
-    cleanup(mem_free_ptr) const char **as = mem_array(keys->count, sizeof(as[0]));
-    struct mapping_reader reader = {of, what, keys, as};
-    return set_each_pair(what, mapping, set_read_pair, &reader, err);
-}
-
-int set_each_pair(const char *what, const struct yaml_node *mapping,
-                  int (*fn)(void *arg, const struct yaml_node *key, const struct yaml_node *value, struct error *err),
-                  void *arg, struct error *err)
-{
-    if (mapping->kind != NODE_MAPPING)
-        return set_wrong(mapping, err, "%s: expected a mapping of keys to values", what);
-    for (size_t i = 0; i + 1 < mapping->kid_count; i += 2) {
-        const struct yaml_node *key = mapping->kids[i];
-        if (key->kind != NODE_SCALAR || str_empty(key->text))
-            return set_wrong(key, err, "%s: expected a name", what);
-        size_t twice;
-        (void)yaml_node_get(mapping, key->text, &twice);
-        if (twice != 0)
-            return error_set(err, ERROR_INVALID, TEMPLATE_SET_FILE ":%zu: %s has the key %s twice", twice, what,
-                             key->text);
-        if (fn(arg, key, mapping->kids[i + 1], err) != 0)
-            return -1;
-    }
-    return 0;
-}
-
 /* ---- values ---- */
 
-int set_read_text(const char *key, const struct yaml_node *value, char **ret, struct error *err)
+int set_read_text(const struct set_pair *p, char **ret, struct error *err)
 {
-    if (value->kind != NODE_SCALAR || yaml_node_is_null(value))
-        return set_wrong(value, err, "%s: expected a text", key);
+    if (p->value->kind != NODE_SCALAR || yaml_node_is_null(p->value))
+        return set_wrong(p->value, err, "%s: expected a text", p->key);
     free(*ret);
-    *ret = mem_strdup(value->text);
+    *ret = mem_strdup(p->value->text);
     return 0;
 }
 
-int set_read_bool(const char *key, const struct yaml_node *value, bool *ret, struct error *err)
-{
-    bool is_true = value->kind == NODE_SCALAR && str_eq(value->text, "true");
-    if (!is_true && (value->kind != NODE_SCALAR || !str_eq(value->text, "false")))
-        return set_wrong(value, err, "%s: expected true or false", key);
-    *ret = is_true;
-    return 0;
-}
-
-int set_read_int(const char *key, const struct yaml_node *value, int64_t min, int64_t max, int64_t *ret,
-                 struct error *err)
+int set_read_int(const struct set_pair *p, int64_t min, int64_t max, int64_t *ret, struct error *err)
 {
     char *end = NULL;
     errno = 0;
-    long long number = value->kind == NODE_SCALAR ? strtoll(value->text, &end, 10) : 0;
-    if (end == NULL || end == value->text || *end != '\0' || errno != 0 || number < min || number > max)
-        return set_wrong(value, err, "%s: expected a whole number%s", key, min == 0 ? " that is not negative" : "");
+    const char *text = p->value->kind == NODE_SCALAR ? p->value->text : "";
+    long long number = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0 || number < min || number > max)
+        return set_wrong(p->value, err, "%s: expected a whole number%s", p->key,
+                         min == 0 ? " that is not negative" : "");
     *ret = number;
     return 0;
 }
 
-int set_each_text(const char *key, const struct yaml_node *value,
-                  int (*fn)(void *arg, const char *text, struct error *err), void *arg, struct error *err)
+void set_add_name(char ***list, const char *name)
 {
-    bool is_list = value->kind == NODE_SEQUENCE;
-    for (size_t i = 0; i < (is_list ? value->kid_count : 1); i++) {
-        const struct yaml_node *one = is_list ? value->kids[i] : value;
-        if (one->kind != NODE_SCALAR || yaml_node_is_null(one))
-            return set_wrong(one, err, "%s: expected a text or a list of them", key);
-        struct error why = {0};
-        if (fn(arg, one->text, &why) != 0)
-            return set_wrong(one, err, "%s: %s", key, why.message);
-    }
-    return 0;
-}
-
-int set_add_name(void *arg, const char *text, struct error *err)
-{
-    char ***list = arg;
     size_t count = 0;
-    (void)err;
     while (*list != NULL && (*list)[count] != NULL)
         count++;
     *list = mem_resize(*list, count + 2, sizeof(char *));
-    (*list)[count] = mem_strdup(text);
+    (*list)[count] = mem_strdup(name);
     (*list)[count + 1] = NULL;
-    return 0;
 }
 
-void set_free_names(char **list)
+int set_read_texts(const struct set_pair *p, char ***names, struct template_paths *paths, struct error *err)
 {
-    for (size_t i = 0; list != NULL && list[i] != NULL; i++)
-        free(list[i]);
-    free(list);
-}
-
-int set_add_path(void *arg, const char *text, struct error *err)
-{
-    struct template_paths *p = arg;
-    struct json_path *path = json_path_parse(text, err);
-    if (path == NULL)
-        return -1;
-    p->list = mem_resize(p->list, p->count + 1, sizeof(struct json_path *));
-    p->list[p->count++] = path;
+    bool is_list = p->value->kind == NODE_SEQUENCE;
+    for (size_t i = 0; i < (is_list ? p->value->kid_count : 1); i++) {
+        const struct yaml_node *one = is_list ? p->value->kids[i] : p->value;
+        struct error why = {0};
+        if (one->kind != NODE_SCALAR || yaml_node_is_null(one))
+            return set_wrong(one, err, "%s: expected a text or a list of them", p->key);
+        if (names != NULL) {
+            set_add_name(names, one->text);
+            continue;
+        }
+        struct json_path *path = json_path_parse(one->text, &why);
+        if (path == NULL)
+            return set_wrong(one, err, "%s: %s", p->key, why.message);
+        paths->list = mem_resize(paths->list, paths->count + 1, sizeof(struct json_path *));
+        paths->list[paths->count++] = path;
+    }
     return 0;
 }
 
@@ -196,35 +109,235 @@ struct selector {
     struct buf text;
 };
 
-static int set_add_label(void *arg, const struct yaml_node *key, const struct yaml_node *value, struct error *err)
+static int selector_add(void *arg, const struct set_pair *p, struct error *err)
 {
     struct selector *s = arg;
-    if (value->kind != NODE_SCALAR)
-        return set_wrong(value, err, "%s: %s: expected a text", s->key, key->text);
-    buf_printf(&s->text, "%s%s=%s", s->text.len > 0 ? "," : "", key->text, value->text);
+    if (p->value->kind != NODE_SCALAR)
+        return set_wrong(p->value, err, "%s: %s: expected a text", s->key, p->key);
+    buf_printf(&s->text, "%s%s=%s", s->text.len > 0 ? "," : "", p->key, p->value->text);
     return 0;
 }
 
-int set_read_selector(const char *key, const struct yaml_node *value, char **ret, struct error *err)
+int set_read_selector(const struct set_pair *p, char **ret, struct error *err)
 {
+    const struct yaml_node *value = p->value;
     if (value->kind == NODE_SCALAR)
-        return set_read_text(key, value, ret, err);
+        return set_read_text(p, ret, err);
     if (value->kind == NODE_MAPPING && value->kid_count == 2 && value->kids[1]->kind == NODE_MAPPING &&
         (str_eq(value->kids[0]->text, "match_labels") || str_eq(value->kids[0]->text, "matchLabels")))
         value = value->kids[1];
     if (value->kind != NODE_MAPPING)
-        return set_wrong(value, err, "%s: expected a selector: a=b,c=d", key);
-    struct selector s = {.key = key};
-    int rc = set_each_pair(key, value, set_add_label, &s, err);
+        return set_wrong(value, err, "%s: expected a selector: a=b,c=d", p->key);
+    struct selector s = {.key = p->key};
+    int rc = set_each_pair(p->key, value, selector_add, &s, err);
     free(*ret);
     *ret = buf_take(&s.text);
     return rc;
 }
 
-int set_read_json(const char *key, const struct yaml_node *value, struct yyjson_doc **ret, struct error *err)
+int set_read_json(const struct set_pair *p, struct yyjson_doc **ret, struct error *err)
 {
     cleanup(buf_fini) struct buf json = {0};
-    yaml_json_add(value, &json);
+    yaml_json_add(p->value, &json);
     *ret = yyjson_read(buf_str(&json), json.len, 0);
-    return *ret != NULL ? 0 : set_wrong(value, err, "%s: this cannot be read as JSON", key);
+    return *ret != NULL ? 0 : set_wrong(p->value, err, "%s: this cannot be read as JSON", p->key);
+}
+
+static int set_read_member(void *of, const struct set_pair *p, struct error *err)
+{
+    union {
+        char *text;
+        bool truth;
+    } nowhere = {0};
+    void *member = p->row->at == SET_NOWHERE ? (void *)&nowhere : (char *)of + p->row->at;
+    const char *text = p->value->kind == NODE_SCALAR ? p->value->text : "", *const *words = p->row->words;
+    unsigned which = p->row->which;
+    int rc = -1;
+    switch (p->row->value) {
+    case SET_TEXT:
+        rc = set_read_text(p, member, err);
+        break;
+    case SET_SELECTOR:
+        rc = set_read_selector(p, member, err);
+        break;
+    case SET_CHOICE:
+        *(bool *)member = str_eq(text, words[which]);
+        rc = str_eq(text, words[which]) || str_eq(text, words[1 - which])
+                 ? 0
+                 : set_wrong(p->value, err, "%s: expected %s or %s", p->key, words[0], words[1]);
+        break;
+    case SET_INT:
+        rc = set_read_int(p, p->row->min, INT64_MAX, member, err);
+        break;
+    case SET_NAMES:
+        rc = set_read_texts(p, member, NULL, err);
+        break;
+    case SET_PATHS:
+        rc = set_read_texts(p, NULL, member, err);
+        break;
+    case SET_JSON:
+        rc = set_read_json(p, member, err);
+        break;
+    case SET_OWN: /* has a `read` */
+        break;
+    }
+    if (p->row->at == SET_NOWHERE && p->row->value == SET_TEXT)
+        free(nowhere.text);
+    return rc;
+}
+
+void set_keys_fini(void *of, const struct set_keys *keys)
+{
+    for (const struct set_key *row = keys->list; row < keys->list + keys->count; row++) {
+        if (row->at == SET_NOWHERE)
+            continue;
+        void *member = (char *)of + row->at;
+        if (row->value == SET_TEXT || row->value == SET_SELECTOR)
+            free(*(char **)member);
+        if (row->value == SET_PATHS)
+            set_free_paths(member);
+        if (row->value == SET_JSON)
+            yyjson_doc_free(*(yyjson_doc **)member);
+        for (char **name = row->value == SET_NAMES ? *(char ***)member : NULL; name != NULL && *name != NULL; name++)
+            free(*name);
+        if (row->value == SET_NAMES)
+            free(*(char ***)member);
+    }
+}
+
+/* ---- mappings ---- */
+
+int set_each_pair(const char *what, const struct yaml_node *mapping, set_read_fn *fn, void *arg, struct error *err)
+{
+    if (mapping->kind != NODE_MAPPING)
+        return set_wrong(mapping, err, "%s: expected a mapping of keys to values", what);
+    for (size_t i = 0; i + 1 < mapping->kid_count; i += 2) {
+        const struct yaml_node *key = mapping->kids[i];
+        if (key->kind != NODE_SCALAR || str_empty(key->text))
+            return set_wrong(key, err, "%s: expected a name", what);
+        size_t twice;
+        (void)yaml_node_get(mapping, key->text, &twice);
+        if (twice != 0)
+            return error_set(err, ERROR_INVALID, TEMPLATE_SET_FILE ":%zu: %s has the key %s twice", twice, what,
+                             key->text);
+        const struct set_pair pair = {.at = key, .key = key->text, .value = mapping->kids[i + 1]};
+        if (fn(arg, &pair, err) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+struct mapping_reader {
+    void *of;
+    const char *what;
+    const struct set_keys *keys;
+    struct set_pair *given; /* by rows; key NULL: it is not */
+};
+
+static int mapping_read_pair(void *arg, const struct set_pair *p, struct error *err)
+{
+    const struct mapping_reader *r = arg;
+    const struct set_key *list = r->keys->list;
+    size_t row = 0, names = 0;
+    while (row < r->keys->count && !str_eq(list[row].name, p->key) && !str_eq(list[row].alias, p->key))
+        row++;
+    if (row == r->keys->count) {
+        cleanup(mem_free_ptr) const char **known = mem_array(2 * r->keys->count, sizeof(known[0]));
+        for (size_t i = 0; i < r->keys->count; i++) {
+            known[names++] = list[i].name;
+            if (list[i].alias != NULL)
+                known[names++] = list[i].alias;
+        }
+        cleanup(mem_free_ptr) char *text = set_known(p->key, known, names);
+        return set_wrong(p->at, err, "%s has no key %s%s", r->what, p->key, text);
+    }
+    struct set_pair *given = &r->given[row];
+    if (given->key != NULL)
+        return set_wrong(p->at, err, "%s has %s already, as %s", r->what, p->key, given->key);
+    *given = *p;
+    given->row = &list[row];
+    if (list[row].late)
+        return 0;
+    return (list[row].read != NULL ? list[row].read : set_read_member)(r->of, given, err);
+}
+
+int set_read_mapping(void *of, const char *what, const struct yaml_node *mapping, const struct set_keys *keys,
+                     unsigned *ret_given, struct error *err)
+{
+    cleanup(mem_free_ptr) struct set_pair *given = mem_array(keys->count, sizeof(given[0]));
+    struct mapping_reader reader = {of, what, keys, given};
+    if (set_each_pair(what, mapping, mapping_read_pair, &reader, err) != 0)
+        return -1;
+    for (size_t i = 0; i < keys->count; i++)
+        if (given[i].key != NULL && given[i].row->late && given[i].row->read(of, &given[i], err) != 0)
+            return -1;
+    for (size_t i = 0; ret_given != NULL && i < keys->count; i++)
+        *ret_given |= given[i].key != NULL ? 1u << i : 0;
+    return 0;
+}
+
+/* ---- the JSON Schema ---- */
+
+static const char *const schemas[] = {[SET_TEXT] = SCHEMA_TEXT,
+                                      [SET_SELECTOR] = "{\"$ref\": \"#/$defs/selector\"}",
+                                      [SET_NAMES] = SCHEMA_TEXTS,
+                                      [SET_PATHS] = SCHEMA_TEXTS,
+                                      [SET_JSON] = "{\"type\": \"object\"}"};
+
+/* What rows refer to and what is no mapping of keys. */
+static const struct {
+    const char *name, *json;
+} others[] = {
+    {"texts", "{\"anyOf\": [" SCHEMA_TEXT ", {\"type\": \"array\", \"items\": " SCHEMA_TEXT "}]}"},
+    {"selector", "{\"anyOf\": [" SCHEMA_TEXT ", {\"type\": \"object\"}]}"},
+    {"template", "{\"anyOf\": [" SCHEMA_TEXT ", {\"$ref\": \"#/$defs/text\"}]}"},
+    {"tests", "{\"anyOf\": [" SCHEMA_EACH("test") ", {\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/test\"}}]}"},
+};
+
+static yyjson_mut_val *schema_of_json(yyjson_mut_doc *doc, const char *json)
+{
+    yyjson_doc *read = yyjson_read(json, strlen(json), 0);
+    yyjson_mut_val *copy = read != NULL ? yyjson_val_mut_copy(doc, yyjson_doc_get_root(read)) : NULL;
+    yyjson_doc_free(read);
+    if (copy == NULL)
+        abort(); /* a row has no JSON, or there is no memory */
+    return copy;
+}
+
+static void schema_put_keys(yyjson_mut_doc *doc, yyjson_mut_val *to, const struct set_keys *keys)
+{
+    json_put_text(doc, to, "description", keys->help);
+    json_put_text(doc, to, "type", "object");
+    json_put_bool(doc, to, "additionalProperties", false);
+    yyjson_mut_val *properties = json_put_object(doc, to, "properties");
+    for (const struct set_key *key = keys->list; key < keys->list + keys->count; key++) {
+        cleanup(mem_free_ptr) char *same = mem_printf("The same as %s.", key->name);
+        const char *const names[] = {key->name, key->alias}, *const helps[] = {key->help, same};
+        for (size_t i = 0; i < array_len(names) && names[i] != NULL; i++) {
+            yyjson_mut_val *schema = schema_of_json(doc, key->schema != NULL ? key->schema : schemas[key->value]);
+            json_put_text(doc, schema, "description", helps[i]);
+            json_put(doc, properties, names[i], schema);
+        }
+    }
+}
+
+void template_set_schema(struct buf *out)
+{
+    static const struct set_keys *const mappings[] = {&set_watch_keys,    &set_text_keys, &set_target_keys,
+                                                      &set_settings_keys, &set_test_keys, &set_assertion_keys};
+    yyjson_mut_val *root;
+    cleanup(json_free_ptr) yyjson_mut_doc *doc = json_new(&root);
+    json_put_text(doc, root, "$schema", "https://json-schema.org/draft/2020-12/schema");
+    json_put_text(doc, root, "title", "set.yaml");
+    schema_put_keys(doc, root, &set_root_keys);
+    yyjson_mut_val *defs = json_put_object(doc, root, "$defs");
+    for (size_t i = 0; i < array_len(mappings); i++)
+        schema_put_keys(doc, json_put_object(doc, defs, mappings[i]->name), mappings[i]);
+    for (size_t i = 0; i < array_len(others); i++)
+        json_put(doc, defs, others[i].name, schema_of_json(doc, others[i].json));
+    yyjson_mut_val *names = json_put_list(doc, json_put_object(doc, defs, "assertion_type"), "enum");
+    for (unsigned kind = 0; kind < ASSERTION_KINDS; kind++)
+        json_add(names, json_text(doc, assertion_name(kind)));
+    json_write(doc, true, out);
+    buf_add(out, "\n");
 }

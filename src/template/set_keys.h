@@ -1,6 +1,6 @@
 /*
- * The mappings of a set.yaml: each key is a row, which reads its value and says what the JSON Schema says of it. Only
- * template/set and what it is made of include this.
+ * The mappings of a set.yaml: each key is a row, which says how its value is read, which member it becomes, and what the
+ * JSON Schema says of it. Only template/set and what it is made of include this.
  */
 #ifndef TEMPLATE_SET_KEYS_H
 #define TEMPLATE_SET_KEYS_H
@@ -13,14 +13,44 @@
 #include "json/yaml_tree.h"
 #include "template/set.h"
 
-struct yyjson_doc;
+struct set_key;
+
+/* A pair of a mapping. */
+struct set_pair {
+    const struct yaml_node *at; /* the key */
+    const char *key;            /* as it was written, for messages */
+    const struct yaml_node *value;
+    const struct set_key *row; /* NULL: the mapping has any keys */
+};
+
+typedef int set_read_fn(void *of, const struct set_pair *p, struct error *err);
+
+/* What a member is, for reading and freeing it. */
+enum set_value {
+    SET_OWN,      /* `read` alone knows */
+    SET_TEXT,     /* char * */
+    SET_SELECTOR, /* char *: "a=b,c=d" as it is, or a mapping of them, also below match_labels or matchLabels */
+    SET_CHOICE,   /* bool: whether it is the word `which` of the two `words` */
+    SET_INT,      /* int64_t from `min` on */
+    SET_NAMES,    /* char **, ends with NULL: a text or a list of them */
+    SET_PATHS,    /* struct template_paths: likewise */
+    SET_JSON,     /* yyjson_doc * */
+};
+
+#define SET_NOWHERE SIZE_MAX
 
 struct set_key {
     const char *name;
-    /* key: as it was written, for messages. */
-    int (*read)(void *of, const char *key, const struct yaml_node *value, struct error *err);
-    const char *schema; /* JSON */
-    const char *help;   /* a sentence; NULL: another name of the key that has the same `read` */
+    enum set_value value;
+    size_t at;            /* of the member; SET_NOWHERE: it is read and forgotten */
+    const char *alias;    /* of the older controller; NULL: none */
+    set_read_fn *read;    /* NULL: as `value` is read */
+    const char *schema;   /* JSON; NULL: that of `value` */
+    const char *help;     /* a sentence */
+    const char *words[2]; /* of a CHOICE; otherwise as `read` takes them, as `which` */
+    unsigned which;
+    int64_t min; /* of an INT */
+    bool late;   /* it is read once all others are */
 };
 
 struct set_keys {
@@ -37,52 +67,37 @@ struct set_keys {
 
 /* What rows have as `schema`. */
 #define SCHEMA_TEXT "{\"type\": \"string\"}"
-#define SCHEMA_BOOL "{\"type\": \"boolean\"}"
 #define SCHEMA_TEXTS "{\"$ref\": \"#/$defs/texts\"}"
-#define SCHEMA_SELECTOR "{\"$ref\": \"#/$defs/selector\"}"
 #define SCHEMA_EACH(of) "{\"type\": \"object\", \"additionalProperties\": {\"$ref\": \"#/$defs/" of "\"}}"
 
 /* "set.yaml:12: ..."; -1. */
 int set_wrong(const struct yaml_node *at, struct error *err, const char *fmt, ...) printf_like(3, 4);
 
-/* Each key by its row, none twice, also by another name. what: how messages call the mapping. */
+/* Each key by its row, none twice, also by another name. what: how messages call the mapping. ret_given: a bit for each
+ * row; NULL: not asked for. */
 int set_read_mapping(void *of, const char *what, const struct yaml_node *mapping, const struct set_keys *keys,
-                     struct error *err) must_check;
-/* fn for each pair. key: has to be a text, and no two are the same. */
-int set_each_pair(const char *what, const struct yaml_node *mapping,
-                  int (*fn)(void *arg, const struct yaml_node *key, const struct yaml_node *value, struct error *err),
-                  void *arg, struct error *err) must_check;
+                     unsigned *ret_given, struct error *err) must_check;
+/* Frees what the rows have read. */
+void set_keys_fini(void *of, const struct set_keys *keys);
+/* fn for each pair. Keys have to be texts, and no two are the same. */
+int set_each_pair(const char *what, const struct yaml_node *mapping, set_read_fn *fn, void *arg,
+                  struct error *err) must_check;
 /* A name that is none of the known: "; did you mean a, b?", or "; there are a, b, c"; to be freed. */
 char *set_known(const char *name, const char *const *known, size_t count) must_check;
 
-int set_read_text(const char *key, const struct yaml_node *value, char **ret, struct error *err) must_check;
-int set_read_bool(const char *key, const struct yaml_node *value, bool *ret, struct error *err) must_check;
-int set_read_int(const char *key, const struct yaml_node *value, int64_t min, int64_t max, int64_t *ret,
-                 struct error *err) must_check;
-/* fn for a text, or for each of a list of them; what it finds wrong gets the place. */
-int set_each_text(const char *key, const struct yaml_node *value,
-                  int (*fn)(void *arg, const char *text, struct error *err), void *arg, struct error *err) must_check;
-/* For set_each_text; arg: a list that ends with NULL (NULL: empty), a struct template_paths. */
-int set_add_name(void *arg, const char *text, struct error *err) must_check;
-int set_add_path(void *arg, const char *text, struct error *err) must_check;
-void set_free_names(char **list); /* NULL is allowed */
+/* As rows are read without a `read`. */
+int set_read_text(const struct set_pair *p, char **ret, struct error *err) must_check;
+int set_read_int(const struct set_pair *p, int64_t min, int64_t max, int64_t *ret, struct error *err) must_check;
+/* A text, or each of a list of them, as a name or as a path; the other one is NULL. */
+int set_read_texts(const struct set_pair *p, char ***names, struct template_paths *paths, struct error *err) must_check;
+int set_read_selector(const struct set_pair *p, char **ret, struct error *err) must_check;
+int set_read_json(const struct set_pair *p, struct yyjson_doc **ret, struct error *err) must_check;
 void set_free_paths(struct template_paths *p);
-/* "a=b,c=d" as it is, or a mapping of them, also below match_labels or matchLabels. */
-int set_read_selector(const char *key, const struct yaml_node *value, char **ret, struct error *err) must_check;
-int set_read_json(const char *key, const struct yaml_node *value, struct yyjson_doc **ret,
-                  struct error *err) must_check;
+void set_add_name(char ***list, const char *name);
 
-/* ---- parts of a set: template/set_watch, template/set_tests */
+/* ---- parts of a set: template/set_tests */
 
-int set_read_watches(void *set, const char *key, const struct yaml_node *value, struct error *err) must_check;
-/* Of all watches that were read: what none of them keeps. */
-int set_read_ignored(struct template_set *s, const char *key, const struct yaml_node *value,
-                     struct error *err) must_check;
-int set_check_uses(const struct template_set *s, struct error *err) must_check;
-void set_watch_fini(struct template_watch *w);
-/* Once the watches are read, which fixtures are of. */
-int set_read_tests(struct template_set *s, const char *key, const struct yaml_node *value,
-                   struct error *err) must_check;
+set_read_fn set_read_tests; /* of: a struct template_set whose watches are read */
 void set_test_fini(struct template_test *t);
 
 /* All kinds of mappings, for the JSON Schema; the first is the whole set. */

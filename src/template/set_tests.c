@@ -11,10 +11,16 @@
 
 /* ---- assertions ---- */
 
-enum { PART_PATTERN = 1, PART_PATTERNS = 2, PART_EXPECTED = 4, PART_COUNT = 8, PART_PATH = 16, PART_TARGET = 32 };
-
-/* Their parts, in the order of the bits. */
-static const char *const parts[] = {"pattern", "patterns", "expected", "count", "jsonpath", "target"};
+/* The rows of assertion_keys, and their bits. */
+enum { ROW_TYPE, ROW_DESCRIPTION, ROW_TARGET, ROW_PATTERN, ROW_PATTERNS, ROW_EXPECTED, ROW_COUNT, ROW_PATH };
+enum {
+    PART_TARGET = 1 << ROW_TARGET,
+    PART_PATTERN = 1 << ROW_PATTERN,
+    PART_PATTERNS = 1 << ROW_PATTERNS,
+    PART_EXPECTED = 1 << ROW_EXPECTED,
+    PART_COUNT = 1 << ROW_COUNT,
+    PART_PATH = 1 << ROW_PATH
+};
 
 static const struct assertion_row {
     const char *name;
@@ -36,300 +42,247 @@ const char *assertion_name(enum assertion_kind kind)
     return assertions[kind].name;
 }
 
-/* While it is read. */
-struct assertion_reader {
-    struct template_assertion *into;
-    bool typed;
-    unsigned given;
-};
-
-static int assertion_type(void *of, const char *key, const struct yaml_node *value, struct error *err)
+static int assertion_type(void *of, const struct set_pair *p, struct error *err)
 {
-    struct assertion_reader *r = of;
-    const char *names[ASSERTION_KINDS], *text = value->kind == NODE_SCALAR ? value->text : "";
+    const char *names[ASSERTION_KINDS], *text = p->value->kind == NODE_SCALAR ? p->value->text : "";
     for (size_t i = 0; i < ASSERTION_KINDS; i++) {
         names[i] = assertions[i].name;
         if (str_eq(text, names[i])) {
-            r->into->kind = (enum assertion_kind)i;
-            r->typed = true;
+            ((struct template_assertion *)of)->kind = (enum assertion_kind)i;
             return 0;
         }
     }
     cleanup(mem_free_ptr) char *known = set_known(text, names, ASSERTION_KINDS);
-    return set_wrong(value, err, "%s: there is no assertion %s%s", key, text, known);
+    return set_wrong(p->value, err, "%s: there is no assertion %s%s", p->key, text, known);
 }
 
-static int assertion_description(void *of, const char *key, const struct yaml_node *value, struct error *err)
+static int assertion_target(void *of, const struct set_pair *p, struct error *err)
 {
-    return set_read_text(key, value, &((struct assertion_reader *)of)->into->description, err);
-}
-
-static int assertion_target(void *of, const char *key, const struct yaml_node *value, struct error *err)
-{
-    struct assertion_reader *r = of;
-    r->given |= PART_TARGET;
-    if (set_read_text(key, value, &r->into->target, err) != 0)
-        return -1;
     static const char *const prefixes[] = {"map:", "file:", "certificate:"};
+    struct template_assertion *a = of;
+    if (set_read_text(p, &a->target, err) != 0)
+        return -1;
     for (size_t i = 0; i < array_len(prefixes); i++)
-        if (str_has_prefix(r->into->target, prefixes[i]) && r->into->target[strlen(prefixes[i])] != '\0')
+        if (str_has_prefix(a->target, prefixes[i]) && a->target[strlen(prefixes[i])] != '\0')
             return 0;
-    if (str_eq(r->into->target, "haproxy.cfg"))
+    if (str_eq(a->target, "haproxy.cfg"))
         return 0;
-    if (str_has_prefix(r->into->target, "cert:")) { /* the older controller's */
-        char *target = mem_printf("certificate:%s", r->into->target + strlen("cert:"));
-        free(r->into->target);
-        r->into->target = target;
+    if (str_has_prefix(a->target, "cert:")) { /* the older controller's */
+        char *target = mem_printf("certificate:%s", a->target + strlen("cert:"));
+        free(a->target);
+        a->target = target;
         return 0;
     }
-    return set_wrong(value, err, "%s: \"%s\" is none of haproxy.cfg, map:NAME, file:NAME, certificate:NAME", key,
-                     value->text);
+    return set_wrong(p->value, err, "%s: \"%s\" is none of haproxy.cfg, map:NAME, file:NAME, certificate:NAME", p->key,
+                     a->target);
 }
 
-static int assertion_pattern(void *of, const char *key, const struct yaml_node *value, struct error *err)
+static int assertion_pattern(void *of, const struct set_pair *p, struct error *err)
 {
-    struct assertion_reader *r = of;
     cleanup(mem_free_ptr) char *pattern = NULL;
-    r->given |= PART_PATTERN;
-    if (set_read_text(key, value, &pattern, err) != 0)
+    if (set_read_text(p, &pattern, err) != 0)
         return -1;
-    return set_add_name(&r->into->patterns, pattern, err);
-}
-
-static int assertion_patterns(void *of, const char *key, const struct yaml_node *value, struct error *err)
-{
-    struct assertion_reader *r = of;
-    r->given |= PART_PATTERNS;
-    if (value->kind != NODE_SEQUENCE || value->kid_count == 0)
-        return set_wrong(value, err, "%s: expected a list of patterns", key);
-    return set_each_text(key, value, set_add_name, &r->into->patterns, err);
-}
-
-static int assertion_expected(void *of, const char *key, const struct yaml_node *value, struct error *err)
-{
-    struct assertion_reader *r = of;
-    r->given |= PART_EXPECTED;
-    if (value->kind != NODE_SCALAR)
-        return set_wrong(value, err, "%s: expected a text", key);
-    r->into->expected = mem_strdup(value->text); /* null and nothing are texts here, too */
+    set_add_name(&((struct template_assertion *)of)->patterns, pattern);
     return 0;
 }
 
-static int assertion_count(void *of, const char *key, const struct yaml_node *value, struct error *err)
+static int assertion_patterns(void *of, const struct set_pair *p, struct error *err)
 {
-    struct assertion_reader *r = of;
-    r->given |= PART_COUNT;
-    return set_read_int(key, value, 0, INT64_MAX, &r->into->count, err);
+    if (p->value->kind != NODE_SEQUENCE || p->value->kid_count == 0)
+        return set_wrong(p->value, err, "%s: expected a list of patterns", p->key);
+    return set_read_texts(p, &((struct template_assertion *)of)->patterns, NULL, err);
 }
 
-static int assertion_path(void *of, const char *key, const struct yaml_node *value, struct error *err)
+/* null and nothing are texts here, too. */
+static int assertion_expected(void *of, const struct set_pair *p, struct error *err)
 {
-    struct assertion_reader *r = of;
-    r->given |= PART_PATH;
-    struct error why = {0};
-    if (value->kind != NODE_SCALAR || (r->into->path = json_path_parse(value->text, &why)) == NULL)
-        return set_wrong(value, err, "%s: %s", key, value->kind == NODE_SCALAR ? why.message : "expected a path");
+    if (p->value->kind != NODE_SCALAR)
+        return set_wrong(p->value, err, "%s: expected a text", p->key);
+    ((struct template_assertion *)of)->expected = mem_strdup(p->value->text);
     return 0;
 }
+
+static int assertion_path(void *of, const struct set_pair *p, struct error *err)
+{
+    struct error why = {.message = "expected a path"};
+    struct json_path *path = p->value->kind == NODE_SCALAR ? json_path_parse(p->value->text, &why) : NULL;
+    ((struct template_assertion *)of)->path = path;
+    return path != NULL ? 0 : set_wrong(p->value, err, "%s: %s", p->key, why.message);
+}
+
+#define ASSERTION(member) offsetof(struct template_assertion, member)
 
 static const struct set_key assertion_keys[] = {
-    {"type", assertion_type, "{\"$ref\": \"#/$defs/assertion_type\"}", "What is asserted."},
-    {"description", assertion_description, SCHEMA_TEXT, "For people."},
-    {"target", assertion_target, SCHEMA_TEXT, "haproxy.cfg (default), map:NAME, file:NAME, certificate:NAME."},
-    {"pattern", assertion_pattern, SCHEMA_TEXT, "An extended regular expression; ^ and $ are those of a line."},
-    {"patterns", assertion_patterns, "{\"type\": \"array\", \"items\": {\"type\": \"string\"}, \"minItems\": 1}",
-     "For match_order: patterns in their order."},
-    {"expected", assertion_expected, "{\"type\": [\"string\", \"number\", \"boolean\", \"null\"]}",
-     "The expected text."},
-    {"count", assertion_count, "{\"type\": \"integer\", \"minimum\": 0}", "For match_count: the number of matches."},
-    {"jsonpath", assertion_path, SCHEMA_TEXT, "Of a target that is JSON; without a target, of resources and extra."},
+    [ROW_TYPE] = {"type", .read = assertion_type, .help = "What is asserted.",
+                  .schema = "{\"$ref\": \"#/$defs/assertion_type\"}"},
+    [ROW_DESCRIPTION] = {"description", SET_TEXT, ASSERTION(description), .help = "For people."},
+    [ROW_TARGET] = {"target", SET_TEXT, ASSERTION(target), .read = assertion_target,
+                    .help = "haproxy.cfg (default), map:NAME, file:NAME, certificate:NAME."},
+    [ROW_PATTERN] = {"pattern", .read = assertion_pattern,
+                     .help = "An extended regular expression; ^ and $ are those of a line.", .schema = SCHEMA_TEXT},
+    [ROW_PATTERNS] = {"patterns", SET_NAMES, ASSERTION(patterns), .read = assertion_patterns,
+                      .help = "For match_order: patterns in their order.",
+                      .schema = "{\"type\": \"array\", \"items\": {\"type\": \"string\"}, \"minItems\": 1}"},
+    [ROW_EXPECTED] = {"expected", SET_TEXT, ASSERTION(expected), .read = assertion_expected,
+                      .help = "The expected text.",
+                      .schema = "{\"type\": [\"string\", \"number\", \"boolean\", \"null\"]}"},
+    [ROW_COUNT] = {"count", SET_INT, ASSERTION(count), .help = "For match_count: the number of matches.",
+                   .schema = "{\"type\": \"integer\", \"minimum\": 0}"},
+    [ROW_PATH] = {"jsonpath", .read = assertion_path,
+                  .help = "Of a target that is JSON; without a target, of resources and extra.", .schema = SCHEMA_TEXT},
 };
 const struct set_keys set_assertion_keys = SET_KEYS("assertion", "What has to hold.", assertion_keys);
 
-/* What it needs, and nothing that it does not look at. */
-static int assertion_check(const struct assertion_reader *r, const struct yaml_node *at, const char *what,
+/* It has what it needs, and nothing that it does not use. given: a bit for each row. */
+static int assertion_check(struct template_assertion *a, unsigned given, const struct yaml_node *at, const char *what,
                            struct error *err)
 {
-    const struct assertion_row *row = &assertions[r->into->kind];
-    if (!r->typed)
+    const struct assertion_row *row = &assertions[a->kind];
+    /* The older controller counted by `expected`. */
+    if (a->kind == ASSERT_MATCH_COUNT && (given & (PART_EXPECTED | PART_COUNT)) == PART_EXPECTED) {
+        uint64_t count;
+        if (str_parse_uint(a->expected, INT64_MAX, &count) != 0)
+            return set_wrong(at, err, "expected: \"%s\" is no number of matches", a->expected);
+        a->count = (int64_t)count;
+        given ^= PART_EXPECTED | PART_COUNT;
+    }
+    if ((given & 1 << ROW_TYPE) == 0)
         return set_wrong(at, err, "%s: an assertion needs a type", what);
-    for (unsigned i = 0; i < array_len(parts); i++) {
+    for (unsigned i = ROW_TARGET; i < array_len(assertion_keys); i++) {
         unsigned bit = 1u << i;
-        if ((row->needs & bit) != 0 && (r->given & bit) == 0)
-            return set_wrong(at, err, "%s: %s needs %s", what, row->name, parts[i]);
-        if (((row->needs | row->takes) & bit) == 0 && (r->given & bit) != 0)
-            return set_wrong(at, err, "%s: %s takes no %s", what, row->name, parts[i]);
+        if ((row->needs & bit) != 0 && (given & bit) == 0)
+            return set_wrong(at, err, "%s: %s needs %s", what, row->name, assertion_keys[i].name);
+        if (((row->needs | row->takes) & bit) == 0 && (given & bit) != 0)
+            return set_wrong(at, err, "%s: %s takes no %s", what, row->name, assertion_keys[i].name);
     }
     return 0;
 }
 
-/* The older controller counted by `expected`. */
-static int assertion_count_expected(struct assertion_reader *r, const struct yaml_node *at, struct error *err)
-{
-    uint64_t count;
-    if (r->into->kind != ASSERT_MATCH_COUNT || (r->given & PART_EXPECTED) == 0 || (r->given & PART_COUNT) != 0)
-        return 0;
-    if (str_parse_uint(r->into->expected, INT64_MAX, &count) != 0)
-        return set_wrong(at, err, "expected: \"%s\" is no number of matches", r->into->expected);
-    r->into->count = (int64_t)count;
-    r->given = (r->given | PART_COUNT) & ~(unsigned)PART_EXPECTED;
-    return 0;
-}
+/* ---- tests ---- */
 
 struct test_reader {
+    struct template_test test; /* the first, for the rows are of its members */
     const struct template_set *set;
-    struct template_test *test;
     bool global;
 };
 
-static int test_assertions(void *of, const char *key, const struct yaml_node *value, struct error *err)
+static int test_assertions(void *of, const struct set_pair *p, struct error *err)
 {
     struct test_reader *r = of;
     if (r->global)
-        return set_wrong(value, err, "tests.%s has fixtures alone, for all tests", GLOBAL);
-    if (value->kind != NODE_SEQUENCE)
-        return set_wrong(value, err, "%s: expected a list", key);
-    cleanup(mem_free_ptr) char *what = mem_printf("tests.%s", r->test->name);
-    r->test->assertions = mem_array(value->kid_count + 1, sizeof(r->test->assertions[0]));
-    for (size_t i = 0; i < value->kid_count; i++) {
-        struct assertion_reader a = {.into = &r->test->assertions[r->test->assertion_count++]};
-        a.into->line = value->kids[i]->line;
-        if (set_read_mapping(&a, what, value->kids[i], &set_assertion_keys, err) != 0 ||
-            assertion_count_expected(&a, value->kids[i], err) != 0 ||
-            assertion_check(&a, value->kids[i], what, err) != 0)
+        return set_wrong(p->value, err, "tests.%s has fixtures alone, for all tests", GLOBAL);
+    if (p->value->kind != NODE_SEQUENCE)
+        return set_wrong(p->value, err, "%s: expected a list", p->key);
+    cleanup(mem_free_ptr) char *what = mem_printf("tests.%s", r->test.name);
+    r->test.assertions = mem_array(p->value->kid_count + 1, sizeof(r->test.assertions[0]));
+    for (size_t i = 0; i < p->value->kid_count; i++) {
+        const struct yaml_node *at = p->value->kids[i];
+        struct template_assertion *a = &r->test.assertions[r->test.assertion_count++];
+        unsigned given = 0;
+        a->line = at->line;
+        if (set_read_mapping(a, what, at, &set_assertion_keys, &given, err) != 0 ||
+            assertion_check(a, given, at, what, err) != 0)
             return -1;
     }
     return 0;
 }
 
-/* ---- fixtures ---- */
-
-static int fixture_check(void *arg, const struct yaml_node *name, const struct yaml_node *list, struct error *err)
+static int fixture_check(void *arg, const struct set_pair *p, struct error *err)
 {
-    const struct test_reader *r = arg;
-    const struct template_set *s = r->set;
-    cleanup(mem_free_ptr) const char **names = mem_array(s->watch_count + 1, sizeof(names[0]));
-    bool known = false;
-    for (size_t i = 0; i < s->watch_count; i++) {
-        names[i] = s->watches[i].name;
-        known = known || str_eq(names[i], name->text);
+    const struct template_set *s = ((const struct test_reader *)arg)->set;
+    if (template_set_find_watch(s, p->key) == NULL) {
+        cleanup(mem_free_ptr) const char **names = mem_array(s->watch_count + 1, sizeof(names[0]));
+        for (size_t i = 0; i < s->watch_count; i++)
+            names[i] = s->watches[i].name;
+        cleanup(mem_free_ptr) char *others = set_known(p->key, names, s->watch_count);
+        return set_wrong(p->at, err, "fixtures: the set watches no %s%s", p->key, others);
     }
-    cleanup(mem_free_ptr) char *others = set_known(name->text, names, s->watch_count);
-    if (!known)
-        return set_wrong(name, err, "fixtures: the set watches no %s%s", name->text, others);
-    if (list->kind != NODE_SEQUENCE)
-        return set_wrong(list, err, "fixtures: %s: expected a list of objects", name->text);
-    for (size_t i = 0; i < list->kid_count; i++) {
+    if (p->value->kind != NODE_SEQUENCE)
+        return set_wrong(p->value, err, "fixtures: %s: expected a list of objects", p->key);
+    for (size_t i = 0; i < p->value->kid_count; i++) {
         size_t twice;
-        const struct yaml_node *metadata = yaml_node_get(list->kids[i], "metadata", &twice);
+        const struct yaml_node *metadata = yaml_node_get(p->value->kids[i], "metadata", &twice);
         const struct yaml_node *own = yaml_node_get(metadata, "name", &twice);
         if (own == NULL || own->kind != NODE_SCALAR || yaml_node_is_null(own))
-            return set_wrong(list->kids[i], err, "fixtures: %s: an object needs metadata.name", name->text);
+            return set_wrong(p->value->kids[i], err, "fixtures: %s: an object needs metadata.name", p->key);
     }
     return 0;
 }
 
-static int test_fixtures(void *of, const char *key, const struct yaml_node *value, struct error *err)
+static int test_fixtures(void *of, const struct set_pair *p, struct error *err)
 {
     struct test_reader *r = of;
-    if (set_each_pair(key, value, fixture_check, r, err) != 0)
+    if (set_each_pair(p->key, p->value, fixture_check, r, err) != 0)
         return -1;
-    return set_read_json(key, value, &r->test->fixtures, err);
-}
-
-/* ---- tests ---- */
-
-static int test_description(void *of, const char *key, const struct yaml_node *value, struct error *err)
-{
-    return set_read_text(key, value, &((struct test_reader *)of)->test->description, err);
+    return set_read_json(p, &r->test.fixtures, err);
 }
 
 /* In a list it was read before; in a mapping the key is the name. */
-static int test_name(void *of, const char *key, const struct yaml_node *value, struct error *err)
+static int test_name(void *of, const struct set_pair *p, struct error *err)
 {
-    const char *name = ((struct test_reader *)of)->test->name;
-    if (value->kind != NODE_SCALAR || !str_eq(value->text, name))
-        return set_wrong(value, err, "%s: the test already has the name %s", key, name);
+    const char *name = ((struct test_reader *)of)->test.name;
+    if (p->value->kind != NODE_SCALAR || !str_eq(p->value->text, name))
+        return set_wrong(p->value, err, "%s: the test already has the name %s", p->key, name);
     return 0;
 }
 
+#define TEST(member) offsetof(struct template_test, member)
+
 static const struct set_key test_keys[] = {
-    {"name", test_name, SCHEMA_TEXT, "Where tests are a list."},
-    {"description", test_description, SCHEMA_TEXT, "For people."},
-    {"fixtures", test_fixtures,
-     "{\"type\": \"object\", \"additionalProperties\": {\"type\": \"array\", \"items\": {\"type\": \"object\"}}}",
-     "Objects, by the names of their watches."},
-    {"assertions", test_assertions, "{\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/assertion\"}}",
-     "What has to hold."},
+    {"name", SET_TEXT, TEST(name), .read = test_name, .help = "Where tests are a list."},
+    {"description", SET_TEXT, TEST(description), .help = "For people."},
+    {"fixtures", SET_JSON, TEST(fixtures), .read = test_fixtures, .help = "Objects, by the names of their watches.",
+     .schema =
+         "{\"type\": \"object\", \"additionalProperties\": {\"type\": \"array\", \"items\": {\"type\": \"object\"}}}"},
+    {"assertions", .read = test_assertions, .help = "What has to hold.",
+     .schema = "{\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/assertion\"}}"},
 };
 const struct set_keys set_test_keys = SET_KEYS("test", "A test; _global has the fixtures of all tests.", test_keys);
 
 void set_test_fini(struct template_test *t)
 {
     for (size_t i = 0; i < t->assertion_count; i++) {
-        struct template_assertion *a = &t->assertions[i];
-        free(a->description);
-        free(a->target);
-        set_free_names(a->patterns);
-        free(a->expected);
-        json_path_free(a->path);
+        set_keys_fini(&t->assertions[i], &set_assertion_keys);
+        json_path_free(t->assertions[i].path);
     }
     free(t->assertions);
-    free(t->name);
-    free(t->description);
-    yyjson_doc_free(t->fixtures);
+    set_keys_fini(t, &set_test_keys);
 }
 
-/* What it has is the set's, whether it is right or not. */
-static int test_keep(struct template_set *s, const struct template_test *t, const struct yaml_node *at,
-                     struct error *err)
+static int test_read(void *of, const struct set_pair *p, struct error *err)
 {
-    bool twice = template_set_test(s, t->name) != NULL;
+    struct template_set *s = of;
+    struct test_reader r = {.set = s, .global = str_eq(p->key, GLOBAL)};
+    r.test = (struct template_test){.name = mem_strdup(p->key), .line = p->at->line};
+    cleanup(mem_free_ptr) char *what = mem_printf("tests.%s", p->key);
+    int rc = set_read_mapping(&r, what, p->value, &set_test_keys, NULL, err);
+    bool twice = r.global ? s->global_fixtures != NULL : template_set_test(s, p->key) != NULL;
+    if (rc == 0 && r.global && !twice) {
+        s->global_fixtures = r.test.fixtures;
+        r.test.fixtures = NULL;
+    }
+    if (rc != 0 || r.global || twice) {
+        set_test_fini(&r.test);
+        return rc == 0 && twice ? set_wrong(p->at, err, "there are two tests %s", p->key) : rc;
+    }
     s->tests = mem_resize(s->tests, s->test_count + 1, sizeof(s->tests[0]));
-    s->tests[s->test_count++] = *t;
-    return !twice ? 0 : set_wrong(at, err, "there are two tests %s", t->name);
+    s->tests[s->test_count++] = r.test;
+    return 0;
 }
 
-static int test_keep_global(struct template_set *s, struct template_test *t, const struct yaml_node *at,
-                            struct error *err)
+int set_read_tests(void *of, const struct set_pair *p, struct error *err)
 {
-    bool twice = s->global_fixtures != NULL;
-    if (!twice) {
-        s->global_fixtures = t->fixtures;
-        t->fixtures = NULL;
-    }
-    set_test_fini(t);
-    return !twice ? 0 : set_wrong(at, err, "there are two tests " GLOBAL);
-}
-
-static int test_read(struct template_set *s, const struct yaml_node *at, const char *name,
-                     const struct yaml_node *value, struct error *err)
-{
-    struct template_test t = {.name = mem_strdup(name), .line = at->line};
-    struct test_reader r = {.set = s, .test = &t, .global = str_eq(name, GLOBAL)};
-    cleanup(mem_free_ptr) char *what = mem_printf("tests.%s", name);
-    if (set_read_mapping(&r, what, value, &set_test_keys, err) != 0) {
-        set_test_fini(&t);
-        return -1;
-    }
-    return r.global ? test_keep_global(s, &t, at, err) : test_keep(s, &t, at, err);
-}
-
-static int test_read_pair(void *set, const struct yaml_node *name, const struct yaml_node *value, struct error *err)
-{
-    return test_read(set, name, name->text, value, err);
-}
-
-int set_read_tests(struct template_set *s, const char *key, const struct yaml_node *value, struct error *err)
-{
-    if (value->kind == NODE_MAPPING)
-        return set_each_pair(key, value, test_read_pair, s, err);
-    for (size_t i = 0; i < value->kid_count; i++) {
+    if (p->value->kind == NODE_SCALAR)
+        return set_wrong(p->value, err, "%s: expected tests", p->key);
+    if (p->value->kind == NODE_MAPPING)
+        return set_each_pair(p->key, p->value, test_read, of, err);
+    for (size_t i = 0; i < p->value->kid_count; i++) {
         size_t twice;
-        const struct yaml_node *name = yaml_node_get(value->kids[i], "name", &twice);
+        const struct yaml_node *one = p->value->kids[i], *name = yaml_node_get(one, "name", &twice);
         if (name == NULL || name->kind != NODE_SCALAR || str_empty(name->text))
-            return set_wrong(value->kids[i], err, "%s: a test in a list needs a name", key);
-        if (test_read(s, value->kids[i], name->text, value->kids[i], err) != 0)
+            return set_wrong(one, err, "%s: a test in a list needs a name", p->key);
+        const struct set_pair pair = {.at = one, .key = name->text, .value = one};
+        if (test_read(of, &pair, err) != 0)
             return -1;
     }
     return 0;

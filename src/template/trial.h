@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <yyjson.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
@@ -14,6 +15,15 @@ struct rendered;
 struct template_assertion;
 struct template_set;
 struct template_test;
+
+/* {"ingresses": [object, ...], ...}: each as its watch would have kept it. One of the same namespace and name is replaced.
+ * others: of what the set does not watch, too, which is then left out. ERROR_INVALID: which fixture, and what is wrong with
+ * it. */
+int fixtures_add(struct objects *o, const struct template_set *set, yyjson_val *fixtures, bool others,
+                 struct error *err) must_check;
+
+/* All objects, and the set's own values: {"resources": {"ingresses": [...]}, "extra": {...}}. */
+yyjson_doc *fixtures_document(const struct objects *o, const struct template_set *set) must_check;
 
 #define TRIAL_TIMEOUT_MS 10000
 
@@ -32,6 +42,10 @@ struct objects *trial_objects(const struct template_set *set, const struct templ
 /* As render_now, with the folders that HAProxy's packages have. */
 int trial_render(const struct template_set *set, struct objects *objects, const struct trial_options *o,
                  struct rendered *ret, struct error *err) must_check;
+
+/* Of the environment: HAPROXY_BIN, otherwise haproxy; of PATH or an sbin folder. NULL: none is named, and there is none. To be
+ * freed. */
+char *trial_haproxy(char *const *environment) must_check;
 
 /* Renders, and asks HAProxy what it says of that. *ret_skipped: why it could not be asked; NULL: it was. */
 int trial_check_haproxy(const struct template_set *set, struct objects *objects, const struct trial_options *o,

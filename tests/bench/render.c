@@ -12,9 +12,9 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "json/read.h"
-#include "template/fixtures.h"
 #include "template/folder.h"
 #include "template/objects.h"
+#include "template/trial.h"
 #include "template/render.h"
 
 static int compare(const void *a, const void *b)
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
     if (rc == 0)
         rc = (doc = json_parse(buf_str(&json), json.len, 0, "the fixtures", &err)) != NULL ? 0 : -1;
     if (rc == 0)
-        rc = fixtures_add(objects = fixtures_new(set), set, yyjson_doc_get_root(doc), false, &err);
+        rc = fixtures_add(objects = objects_new(set), set, yyjson_doc_get_root(doc), false, &err);
     if (rc == 0)
         rc = render_all(set, objects, runs, argc > 4 ? argv[4] : NULL, &err);
     if (rc != 0)

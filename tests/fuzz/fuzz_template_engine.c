@@ -8,9 +8,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "template/engine.h"
-#include "template/fixtures.h"
 #include "template/objects.h"
 #include "template/set.h"
+#include "template/trial.h"
 #include "fuzz.h"
 
 #define FUEL 20000u
@@ -91,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct template_file file = {TEMPLATE_SET_FILE, SET, strlen(SET)};
     struct template_set *set = template_set_parse(&file, 1, &err);
     check(set != NULL);
-    struct world world = {template, fixtures_new(set)};
+    struct world world = {template, objects_new(set)};
     if (yyjson_is_obj(yyjson_doc_get_root(doc)) &&
         fixtures_add(world.objects, set, yyjson_doc_get_root(doc), true, &err) != 0)
         check(err.kind == ERROR_INVALID);

@@ -1,15 +1,15 @@
 /* A set.yaml, and the fixtures and assertions that it has. Nothing is rendered: that is another process. */
 #include "base/mem.h"
 #include "base/str.h"
-#include "template/fixtures.h"
 #include "template/objects.h"
 #include "template/set.h"
+#include "template/trial.h"
 #include "fuzz.h"
 
 static void check_test(const struct template_set *s, const struct template_test *t)
 {
     struct error err = {0};
-    struct objects *o = fixtures_new(s);
+    struct objects *o = objects_new(s);
     yyjson_doc *const from[] = {s->global_fixtures, t->fixtures};
     for (size_t i = 0; i < array_len(from); i++)
         if (from[i] != NULL && fixtures_add(o, s, yyjson_doc_get_root(from[i]), false, &err) != 0)

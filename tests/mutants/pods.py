@@ -3,7 +3,7 @@
 from .mutant import Mutant, room
 
 PODS = "template/pods.c"
-STORED = "template/stored_paths.c"
+STORED = "template/render.c"
 OBJECTS = "template/objects.c"
 
 room("template, pods", ("test_pods",), (
@@ -14,7 +14,7 @@ room("template, pods", ("test_pods",), (
     Mutant("notin is in", PODS, " == str_has_prefix(word, \"in\")", ""),
     Mutant("an empty selector is of all pods", PODS, "yyjson_get_len(selector) == 0 ? ", "false ? "),
     Mutant("one broken service takes the others with it", PODS, "            pods_leave_out(p, PODS_SERVICES, values[i]->key, wrong);\n", "            yyjson_doc_free(service);\n            break;\n"),
-    Mutant("a certificate goes before its key", PODS, "    buf_addn(&pem, key->bytes, key->len);\n", "    buf_addn(&pem, certificate->bytes, certificate->len);\n    buf_addn(&pem, key->bytes, key->len);\n"),
+    Mutant("a certificate goes before its key", PODS, "        buf_addn(&pem, key->bytes, key->len);\n", "        buf_addn(&pem, certificate->bytes, certificate->len);\n        buf_addn(&pem, key->bytes, key->len);\n"),
     Mutant("a name leads out of the folder", PODS, "strchr(name, '/') != NULL || ", ""),
     Mutant("credentials are in env", PODS, " && !is_credential(*env, len)", ""),
     Mutant("a password that is not set is none", PODS, "    if (view->statistics_password == NULL)\n", "    if (false)\n"),

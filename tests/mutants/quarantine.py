@@ -9,7 +9,7 @@ TARGET = "configuration/target.c"
 BY_RUNTIME = "configuration/target_runtime.c"
 OBJECTS = "template/objects.c"
 FORMS = "daemon/template/set_quarantine.c"
-WATCH = "template/set_watch.c"
+SET = "template/set.c"
 PEM = "net/pem.c"
 
 room("quarantine: the search", ("test_culprits",), (
@@ -75,8 +75,8 @@ room("quarantine: what an object was", ("test_cache",), (
     Mutant("what was is not kept", "model/cache.c", "    c->keeps_past = true;\n", ""),
 ))
 room("quarantine: what many name", ("test_set_quarantine",), (
-    Mutant("each form has its own copy", FORMS, "    if (one->text == NULL) {\n", "    if (true) {\n"),
-    Mutant("a form has a part for each mention", FORMS, "        if (f->parts[i].text == one->text)\n            return;\n", "        ;\n"),
+    Mutant("what forms have goes with the search", FORMS, ".json = shared_text(one->json)};", ".json = one->json};"),
+    Mutant("a form has a part for each mention", FORMS, "        if (f->parts[i].json == one->json)\n            return;\n", "        ;\n"),
 ))
 room("quarantine: what is withheld of Services", ("test_services_plan",), (
     Mutant("what is withheld is served", PLAN, "        r->refused = r->withheld = true;\n", "        r->withheld = true;\n"),
@@ -93,11 +93,11 @@ room("quarantine: documents that are only checked", ("test_target", "test_config
     Mutant("what is only checked keeps the next one waiting", TARGET, "restores || (writes && !target_by_runtime(t))", "restores || !target_by_runtime(t)"),
 ))
 room("quarantine: what is withheld of templates", ("test_template_objects",), (
-    Mutant("templates see what is withheld", OBJECTS, "const char *json = o->shown != NULL ? o->shown(o->shown_arg, r->name, t) : t->json;", "const char *json = t->json;"),
+    Mutant("templates see what is withheld", OBJECTS, "const char *json = o->shown != NULL ? o->shown(o->shown_arg, r->watch->name, t) : t->json;", "const char *json = t->json;"),
 ))
 room("quarantine: what a set says of it", ("test_template_set",), (
-    Mutant("what an object names may be anything", WATCH, "            if (at == s->watch_count)\n", "            if (false)\n"),
-    Mutant("nothing is left out", WATCH, "    w->quarantine = true;\n", ""),
+    Mutant("what an object names may be anything", SET, "            if (template_set_find_watch(s, w->uses[i].resource) == NULL)\n", "            if (false)\n"),
+    Mutant("nothing is left out", SET, "    w->quarantine = true;\n", ""),
 ))
 room("quarantine: certificates that are not served", ("test_pem",), (
     Mutant("a chain may be weak", PEM, "(int)SSL_CTX_add1_chain_cert(context, x)", "1"),

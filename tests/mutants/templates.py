@@ -6,7 +6,6 @@ SINK = "daemon/template/namespace_sink.c"
 WATCHES = "daemon/template/watches.c"
 DISCOVERY = "kube/discovery.c"
 LINES = "base/lines.c"
-EDITION = "daemon/template/edition.c"
 RENDERS = "daemon/template/renders.c"
 DECODE = "kube/decode/decode.c"
 SANDBOX = "host/sandbox.c"
@@ -23,11 +22,11 @@ room("templates, one namespace's share of a cache", ("test_namespace_sink",), (
     Mutant("a list that begins again has what the other had", SINK, "        sink_forget_seen(s);\n        s->seen = cache_new(&seen_record);", "        if (s->seen == NULL)\n            s->seen = cache_new(&seen_record);"),
 ))
 room("templates, whether two sets watch the same", ("test_watches",), (
-    Mutant("another name is the same", WATCHES, "!str_eq(x->name, y->name) || ", ""),
-    Mutant("another kind is the same", WATCHES, "!str_eq(x->kind, y->kind) ||", ""),
-    Mutant("some namespaces are all", WATCHES, "(x->namespaces == NULL) != (y->namespaces == NULL) ||", ""),
-    Mutant("another selector is the same", WATCHES, "!str_eq(x->label_selector, y->label_selector) ||", ""),
-    Mutant("other fields are the same", WATCHES, "!paths_same(&x->keep, &y->keep) ||", ""),
+    Mutant("another name is the same", WATCHES, "str_eq(a->name, b->name) && ", ""),
+    Mutant("another kind is the same", WATCHES, "str_eq(a->kind, b->kind) &&", ""),
+    Mutant("some namespaces are all", WATCHES, "(a->namespaces == NULL) == (b->namespaces == NULL) &&", ""),
+    Mutant("another selector is the same", WATCHES, "str_eq(a->label_selector, b->label_selector) &&", ""),
+    Mutant("other fields are the same", WATCHES, "paths_same(&a->keep, &b->keep) &&", ""),
     Mutant("another index is the same", WATCHES, "x->steps[k].index != y->steps[k].index", "false"),
 ))
 room("templates, what a render waits for", ("test_watches",), (
@@ -47,8 +46,8 @@ room("templates, remarks", ("test_remarks",), (
 ))
 room("templates, budgets", ("test_budget",), (
     Mutant("the oldest are left out", "template/budget.c", "int order = strcmp(x->created, y->created);", "int order = strcmp(y->created, x->created);"),
-    Mutant("the budget is for all", "template/budget.c", "tally_add(&taken, s.list[i].namespace, bytes)", 'tally_add(&taken, "", bytes)'),
-    Mutant("all is one namespace", "template/budget.c", "return mem_strndup(o->name, strcspn(o->name, \"/\"));", "return mem_strndup(o->name, 0);"),
+    Mutant("the budget is for all", "template/budget.c", "    s->count = s->bytes = 0;\n", "    s->bytes = 0;\n"),
+    Mutant("all is one namespace", "template/budget.c", "    if (strcspn(before, \"/\") != len || strncmp(before, o->name, len) != 0)\n", "    if (false)\n"),
     Mutant("none is a budget of nothing", "template/budget.c", "if (namespace_bytes == 0 || cache_bytes", "if (cache_bytes"),
 ))
 room("templates, the loss limit", ("test_losses",), (
@@ -61,26 +60,26 @@ room("templates, the loss limit", ("test_losses",), (
     Mutant("what moves to another slice is lost", LOSSES, "if (m == NULL || m->there == 0 || --m->there > 0)", "if (m == NULL || m->there == 0 || --m->there > 99)"),
     Mutant("those that come make a loss smaller", LOSSES, "- (g->fresh_since + 1 == l->decisions ? g->fresh : 0)", ""),
     Mutant("a Service's endpoints are all endpoints", LOSSES, 'mem_printf("%s/%s", namespace, service)', 'mem_printf("%s", namespace)'),
-    Mutant("a class is one of many", LOSSES, ": f->kind == LOSSES_OF_CLASSES ? o->name", ": f->kind == LOSSES_OF_CLASSES ? \"\""),
+    Mutant("a class is one of many", LOSSES, ": kind == LOSSES_OF_CLASSES ? o->name", ": kind == LOSSES_OF_CLASSES ? \"\""),
     Mutant("the only object may not go", LOSSES, "f->kind == LOSSES_OF_OBJECTS && live == 1 ? 2 : live", "live"),
-    Mutant("a pod of another namespace counts", LOSSES, ".group = f->kind == LOSSES_OF_PODS      ? namespace", '.group = f->kind == LOSSES_OF_PODS      ? ""'),
-    Mutant("a pod that is not ready is there", LOSSES, "f->kind != LOSSES_OF_PODS || pods_is_ready(root)", "true"),
+    Mutant("a pod of another namespace counts", LOSSES, ".group = kind == LOSSES_OF_PODS      ? namespace", '.group = kind == LOSSES_OF_PODS      ? ""'),
+    Mutant("a pod that is not ready is there", LOSSES, "kind != LOSSES_OF_PODS || pods_is_ready(root)", "true"),
     Mutant("what stays is all that the slice had", LOSSES, "if (group_past(g, endpoint_address(one)) == past)", "if (true)"),
     Mutant("what stays has no end", LOSSES, "if (!loss_limit_delays(&g->limit, m->name, now_ms, &until_ms)) {", "(void)loss_limit_delays(&g->limit, m->name, now_ms, &until_ms);\n        if (false) {"),
     Mutant("nobody comes back for what stays", LOSSES, "due_ms = until_ms;\n        }", ";\n        }"),
-    Mutant("what vanishes during a restart is not missed", LOSSES, "        followed_goes(f, &o);\n", ""),
+    Mutant("what vanishes during a restart is not missed", LOSSES, "            followed_goes(f, &o);\n", ""),
     Mutant("what is delayed goes with a restart", LOSSES, "        cache_each(lost, print_object, to);\n", ""),
     Mutant("what is watched otherwise is missed", LOSSES, "if (strncmp(buf_str(&own), line, own.len - 1) == 0 && line", "if (own.len > 0 || line"),
     Mutant("what is not listed yet is called lost", LOSSES, "l->recalled ? NULL : f->groups", "f->groups"),
     Mutant("what goes is not kept", LOSSES, "            l->changed = true;\n            member_unlose", "            member_unlose"),
-    Mutant("100 is a limit", LOSSES, "if (l->max_percent < 100)", "if (l->max_percent > 100)"),
+    Mutant("100 is a limit", LOSSES, "        if (max_percent < 100)\n", "        if (max_percent > 100)\n"),
 ))
-room("templates, which editions share watches", ("test_edition",), (
-    Mutant("other namespaces are no matter", EDITION, "(follows || edition_same_namespaces(of->set, set))", "(follows || edition_same_namespaces(of->set, of->set))"),
-    Mutant("some of the namespaces are all", EDITION, "        if (x != NULL && y != NULL && *x != *y) /* both end with NULL */\n            return false;\n", ""),
-    Mutant("watches go with the first that shares them", EDITION, "        of->references++;\n", ""),
-    Mutant("the set of watches goes before them", EDITION, "if (e->set != NULL && e->set != e->watched->set)", "if (e->set != NULL)"),
-    Mutant("what watches otherwise shares", EDITION, "watches_same(of->set, set) && ", ""),
+room("templates, which sets share watches", ("test_watches",), (
+    Mutant("other namespaces are no matter", WATCHES, "(follows || namespaces_same(a->namespaces, b->namespaces)) &&", ""),
+    Mutant("some of the namespaces are all of them", WATCHES, "    return *a == *b; /* both end with NULL */\n", "    return true;\n"),
+    Mutant("watches go with the first that shares them", WATCHES, "    w->references++;\n", ""),
+    Mutant("the set of watches goes before them", "template/set.c", "    s->references++;\n", ""),
+    Mutant("what watches otherwise shares", WATCHES, "        if (!watch_same(&w->set->watches[i], &set->watches[i], follows))\n", "        if (false && !watch_same(&w->set->watches[i], &set->watches[i], follows))\n"),
 ))
 room("templates, from a kind to a path", ("test_discovery",), (
     Mutant("a subresource is the resource", DISCOVERY, "if (name == NULL || strchr(name, '/') != NULL || !is_it)", "if (name == NULL || !is_it)"),
@@ -109,6 +108,6 @@ room("templates, what a copy may do", ("test_sandbox",), (
 room("templates, what a render changed", ("test_lines", "test_renders"), (
     Mutant("a line that stays is both added and removed", LINES, "        k += n >= 0;", "        k += n > 0;"),
     Mutant("what differs ends where the shorter text does", LINES, "last < least - first && before", "last < least && before"),
-    Mutant("what failed meanwhile has changed all", RENDERS, "    if (file_memories_differ(&r->last, &now)) {", "    if (now.count > 0) {"),
-    Mutant("a file that goes is not told", RENDERS, "                renders_add_change(r, &r->last.list[i], \"gone\", &r->last.list[i].lines, &none);", "                ;"),
+    Mutant("what failed meanwhile has changed all", RENDERS, "    r->differs = false;\n", "    renders_forget_changes(r);\n"),
+    Mutant("a file that goes is not told", RENDERS, "            renders_add_change(r, &r->last.list[i], \"gone\", &r->last.list[i].lines, &none);", "            ;"),
 ))

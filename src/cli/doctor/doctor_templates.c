@@ -97,10 +97,10 @@ static void report_left_out(const struct remarks *remarks, struct doctor_section
     static const char id[] = "templates.left-out", label[] = "left out";
     size_t count = 0;
     for (size_t i = 0; i < remarks_count(remarks); i++) {
-        const struct remark_view m = remarks_at(remarks, i);
-        if (m.left_out && count++ < LEFT_OUT_MAX)
-            doctor_warn(s, id, label, "%s %s%s%s: %s", m.kind != NULL ? m.kind : m.resource,
-                        m.namespace != NULL ? m.namespace : "", m.namespace != NULL ? "/" : "", m.name, m.text);
+        const struct remark *m = remarks_at(remarks, i);
+        if (m->left_out && count++ < LEFT_OUT_MAX)
+            doctor_warn(s, id, label, "%s %s%s%s: %s", m->kind != NULL ? m->kind : m->resource,
+                        m->namespace != NULL ? m->namespace : "", m->namespace != NULL ? "/" : "", m->name, m->text);
     }
     if (count > LEFT_OUT_MAX)
         doctor_warn(s, id, label, "and %zu more", count - LEFT_OUT_MAX);

@@ -20,19 +20,19 @@ static void add_remarks(const struct remarks *remarks, bool of_any, bool left_ou
                         yyjson_mut_val *list)
 {
     for (size_t i = 0; remarks != NULL && i < remarks_count(remarks) && *room > 0; i++) {
-        const struct remark_view m = remarks_at(remarks, i);
-        if (m.left_out != left_out)
+        const struct remark *m = remarks_at(remarks, i);
+        if (m->left_out != left_out)
             continue;
         yyjson_mut_val *obj = json_add_object(doc, list);
         if (of_any) {
-            json_put_text(doc, obj, "resource", m.resource);
-            json_put_text(doc, obj, "kind", m.kind);
+            json_put_text(doc, obj, "resource", m->resource);
+            json_put_text(doc, obj, "kind", m->kind);
         }
-        json_put_text(doc, obj, "namespace", m.namespace);
-        json_put_text(doc, obj, "name", m.name);
-        json_put_bool(doc, obj, "left_out", m.left_out);
-        json_put_bool(doc, obj, "as_before", m.as_before);
-        json_put_text(doc, obj, "text", m.text);
+        json_put_text(doc, obj, "namespace", m->namespace);
+        json_put_text(doc, obj, "name", m->name);
+        json_put_bool(doc, obj, "left_out", m->left_out);
+        json_put_bool(doc, obj, "as_before", m->as_before);
+        json_put_text(doc, obj, "text", m->text);
         (*room)--;
     }
 }

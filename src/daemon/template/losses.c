@@ -67,16 +67,9 @@ struct losses {
     bool (*withheld)(void *arg, const char *resource, const char *name); /* NULL: nothing is */
     void *withheld_arg;
     unsigned decisions;
-    struct followed **list;
+    struct followed *list;
     size_t count;
 };
-
-struct losses *losses_new(unsigned max_percent, uint64_t period_ms)
-{
-    struct losses *l = mem_alloc(sizeof(*l));
-    *l = (struct losses){.max_percent = max_percent, .period_ms = period_ms, .changed = true};
-    return l;
-}
 
 /* ---- groups and members ---- */
 
@@ -117,20 +110,6 @@ static struct member *member_find(const struct group *g, const char *name)
     return member_of(tfind(name, &g->members, member_order));
 }
 
-static struct member *member_need(struct group *g, const char *name)
-{
-    struct member *m = member_find(g, name);
-    if (m != NULL)
-        return m;
-    size_t bytes = strlen(name) + 1;
-    m = mem_alloc(sizeof(*m) + bytes);
-    memcpy(m->name, name, bytes);
-    if (tsearch(m->name, &g->members, member_order) == NULL)
-        abort(); /* as base/mem without memory */
-    g->member_count++;
-    return m;
-}
-
 static void member_drop_unused(struct group *g, struct member *m)
 {
     if (m->there > 0 || m->lost > 0)
@@ -138,14 +117,6 @@ static void member_drop_unused(struct group *g, struct member *m)
     (void)tdelete(m->name, &g->members, member_order);
     g->member_count--;
     free(m);
-}
-
-static void member_lose(struct group *g, struct member *m, struct past *past)
-{
-    g->lost = mem_resize(g->lost, g->lost_count + 1, sizeof(g->lost[0]));
-    g->lost[g->lost_count++] = (struct lost){m, past};
-    m->lost = (unsigned)g->lost_count;
-    past->references++;
 }
 
 /* It is back, announced, or need not stay any longer. */
@@ -181,72 +152,12 @@ void losses_free(struct losses *l)
 {
     for (size_t i = 0; l != NULL && i < l->count; i++) {
         struct group *g, *next;
-        HASH_ITER (hh, l->list[i]->groups, g, next)
-            group_free(l->list[i], g);
-        free(l->list[i]);
+        HASH_ITER (hh, l->list[i].groups, g, next)
+            group_free(&l->list[i], g);
     }
     if (l != NULL)
         free(l->list);
     free(l);
-}
-
-/* ---- what an object has ---- */
-
-struct seen_member {
-    const char *group, *name;
-    bool ready, announced;
-};
-
-typedef void losses_fn(void *arg, const struct seen_member *m);
-
-static bool is_condition(yyjson_val *endpoint, const char *name, bool otherwise)
-{
-    yyjson_val *v = yyjson_obj_get(yyjson_obj_get(endpoint, "conditions"), name);
-    return yyjson_is_bool(v) ? yyjson_get_bool(v) : otherwise;
-}
-
-static const char *endpoint_address(yyjson_val *endpoint)
-{
-    return yyjson_get_str(yyjson_arr_get_first(yyjson_obj_get(endpoint, "addresses")));
-}
-
-static void slice_each(yyjson_val *root, losses_fn *fn, void *arg)
-{
-    yyjson_val *meta = yyjson_obj_get(root, "metadata"), *one;
-    const char *namespace = yyjson_get_str(yyjson_obj_get(meta, "namespace")),
-               *service = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(meta, "labels"), "kubernetes.io/service-name"));
-    size_t i, max;
-    if (namespace == NULL || service == NULL)
-        return;
-    cleanup(mem_free_ptr) char *group = mem_printf("%s/%s", namespace, service);
-    yyjson_arr_foreach (yyjson_obj_get(root, "endpoints"), i, max, one) {
-        const struct seen_member m = {.group = group,
-                                      .name = endpoint_address(one),
-                                      .ready = is_condition(one, "ready", true),
-                                      .announced = is_condition(one, "terminating", false)};
-        if (m.name != NULL)
-            fn(arg, &m);
-    }
-}
-
-static void object_each(const struct followed *f, const struct template_object *o, losses_fn *fn, void *arg)
-{
-    yyjson_doc *doc = yyjson_read(o->json, strlen(o->json), 0);
-    yyjson_val *root = yyjson_doc_get_root(doc), *meta = yyjson_obj_get(root, "metadata");
-    const char *slash = strchr(o->name, '/');
-    cleanup(mem_free_ptr) char *namespace =
-        f->kind == LOSSES_OF_PODS ? mem_strndup(o->name, slash != NULL ? (size_t)(slash - o->name) : 0) : NULL;
-    const struct seen_member m = {.group = f->kind == LOSSES_OF_PODS      ? namespace
-                                           : f->kind == LOSSES_OF_CLASSES ? o->name
-                                                                          : "",
-                                  .name = o->name,
-                                  .ready = f->kind != LOSSES_OF_PODS || pods_is_ready(root),
-                                  .announced = yyjson_obj_get(meta, "deletionTimestamp") != NULL};
-    if (f->kind == LOSSES_OF_ENDPOINTS)
-        slice_each(root, fn, arg);
-    else
-        fn(arg, &m);
-    yyjson_doc_free(doc);
 }
 
 /* ---- what comes and goes: of one that changes first what it was goes, then what it is comes ---- */
@@ -254,43 +165,44 @@ static void object_each(const struct followed *f, const struct template_object *
 struct losses_event {
     struct followed *f;
     bool announced;
-    struct past *past;
+    struct past *past; /* of one that goes; NULL: it comes */
 };
 
-static void member_goes(void *arg, const struct seen_member *seen)
+struct seen_member {
+    const char *group, *name;
+    bool ready, announced;
+};
+
+static void member_goes(const struct losses_event *e, const struct seen_member *seen)
 {
-    const struct losses_event *e = arg;
-    const struct losses *l = e->f->in;
     struct group *g = group_need(e->f, seen->group);
     struct member *m = seen->ready ? member_find(g, seen->name) : NULL;
     if (m == NULL || m->there == 0 || --m->there > 0)
         return;
-    bool fresh = m->since == l->decisions;
+    bool fresh = m->since == e->f->in->decisions;
     g->there--;
     g->fresh -= fresh;
-    if (!fresh && !seen->announced && !e->announced)
-        member_lose(g, m, e->past);
+    if (!fresh && !seen->announced && !e->announced) {
+        g->lost = mem_resize(g->lost, g->lost_count + 1, sizeof(g->lost[0]));
+        g->lost[g->lost_count++] = (struct lost){m, e->past};
+        m->lost = (unsigned)g->lost_count;
+        e->past->references++;
+    }
     member_drop_unused(g, m);
 }
 
-static void followed_goes(void *arg, const void *object)
+static void member_comes(const struct losses_event *e, const struct seen_member *seen)
 {
-    struct followed *f = arg;
-    const struct template_object *o = object;
-    struct losses *l = f->in;
-    l->changed = true;
-    bool withheld = l->withheld != NULL && l->withheld(l->withheld_arg, f->watch->name, o->name);
-    const struct losses_event e = {.f = f, .announced = l->announced || withheld, .past = mem_alloc(sizeof(*e.past))};
-    *e.past = (struct past){.references = 1, .name = mem_strdup(o->name), .json = mem_strdup(o->json)};
-    object_each(e.f, o, member_goes, (void *)&e);
-    past_drop(e.past);
-}
-
-static void member_comes(void *arg, const struct seen_member *seen)
-{
-    const struct losses_event *e = arg;
     struct group *g = group_need(e->f, seen->group);
-    struct member *m = seen->ready ? member_need(g, seen->name) : member_find(g, seen->name);
+    struct member *m = member_find(g, seen->name);
+    if (m == NULL && seen->ready) {
+        size_t bytes = strlen(seen->name) + 1;
+        m = mem_alloc(sizeof(*m) + bytes);
+        memcpy(m->name, seen->name, bytes);
+        if (tsearch(m->name, &g->members, member_order) == NULL)
+            abort(); /* as base/mem without memory */
+        g->member_count++;
+    }
     if (seen->ready && m->there++ == 0) {
         bool fresh = m->lost == 0;
         m->since = fresh ? e->f->in->decisions : m->since;
@@ -304,11 +216,70 @@ static void member_comes(void *arg, const struct seen_member *seen)
     member_drop_unused(g, m);
 }
 
+static bool is_condition(yyjson_val *endpoint, const char *name, bool otherwise)
+{
+    yyjson_val *v = yyjson_obj_get(yyjson_obj_get(endpoint, "conditions"), name);
+    return yyjson_is_bool(v) ? yyjson_get_bool(v) : otherwise;
+}
+
+static const char *endpoint_address(yyjson_val *endpoint)
+{
+    return yyjson_get_str(yyjson_arr_get_first(yyjson_obj_get(endpoint, "addresses")));
+}
+
+/* Its members: the endpoints of an EndpointSlice, else itself. */
+static void object_moves(const struct losses_event *e, const struct template_object *o)
+{
+    void (*fn)(const struct losses_event *e, const struct seen_member *seen) =
+        e->past != NULL ? member_goes : member_comes;
+    enum losses_kind kind = e->f->kind;
+    yyjson_doc *doc = yyjson_read(o->json, strlen(o->json), 0);
+    yyjson_val *root = yyjson_doc_get_root(doc), *meta = yyjson_obj_get(root, "metadata"), *one;
+    size_t namespace_len = strchr(o->name, '/') != NULL ? strcspn(o->name, "/") : 0, i, max;
+    cleanup(mem_free_ptr) char *namespace = mem_strndup(o->name, namespace_len);
+    if (kind != LOSSES_OF_ENDPOINTS) {
+        const struct seen_member m = {.group = kind == LOSSES_OF_PODS      ? namespace
+                                               : kind == LOSSES_OF_CLASSES ? o->name
+                                                                           : "",
+                                      .name = o->name,
+                                      .ready = kind != LOSSES_OF_PODS || pods_is_ready(root),
+                                      .announced = yyjson_obj_get(meta, "deletionTimestamp") != NULL};
+        fn(e, &m);
+        yyjson_doc_free(doc);
+        return;
+    }
+    const char *service = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(meta, "labels"), "kubernetes.io/service-name"));
+    cleanup(mem_free_ptr) char *group =
+        namespace_len > 0 && service != NULL ? mem_printf("%s/%s", namespace, service) : NULL;
+    yyjson_arr_foreach (yyjson_obj_get(root, "endpoints"), i, max, one) {
+        const struct seen_member m = {.group = group,
+                                      .name = endpoint_address(one),
+                                      .ready = is_condition(one, "ready", true),
+                                      .announced = is_condition(one, "terminating", false)};
+        if (group != NULL && m.name != NULL)
+            fn(e, &m);
+    }
+    yyjson_doc_free(doc);
+}
+
+static void followed_goes(void *arg, const void *object)
+{
+    struct followed *f = arg;
+    const struct template_object *o = object;
+    struct losses *l = f->in;
+    l->changed = true;
+    bool withheld = l->withheld != NULL && l->withheld(l->withheld_arg, f->watch->name, o->name);
+    const struct losses_event e = {.f = f, .announced = l->announced || withheld, .past = mem_alloc(sizeof(*e.past))};
+    *e.past = (struct past){.references = 1, .name = mem_strdup(o->name), .json = mem_strdup(o->json)};
+    object_moves(&e, o);
+    past_drop(e.past);
+}
+
 static void followed_comes(void *arg, const void *object)
 {
     const struct losses_event e = {.f = arg};
     e.f->in->changed = true;
-    object_each(e.f, object, member_comes, (void *)&e);
+    object_moves(&e, object);
 }
 
 static enum losses_kind losses_kind_of(const struct template_watch *w)
@@ -324,14 +295,21 @@ static enum losses_kind losses_kind_of(const struct template_watch *w)
                : LOSSES_OF_OBJECTS;
 }
 
-void losses_follow(struct losses *l, const struct template_watch *w, struct cache *c)
+struct losses *losses_new(const struct template_set *set, const struct objects *of, unsigned max_percent,
+                          uint64_t period_ms)
 {
-    struct followed *f = mem_alloc(sizeof(*f));
-    *f = (struct followed){.in = l, .kind = losses_kind_of(w), .watch = w, .cache = c};
-    l->list = mem_resize(l->list, l->count + 1, sizeof(struct followed *));
-    l->list[l->count++] = f;
-    if (l->max_percent < 100)
-        cache_follow(c, followed_comes, followed_goes, f);
+    struct losses *l = mem_alloc(sizeof(*l));
+    *l =
+        (struct losses){.max_percent = max_percent, .period_ms = period_ms, .changed = true, .count = set->watch_count};
+    l->list = mem_array(l->count, sizeof(l->list[0]));
+    for (size_t i = 0; i < l->count; i++) {
+        struct followed *f = &l->list[i];
+        const struct template_watch *w = &set->watches[i];
+        *f = (struct followed){.in = l, .kind = losses_kind_of(w), .watch = w, .cache = objects_cache(of, i)};
+        if (max_percent < 100)
+            cache_follow(f->cache, followed_comes, followed_goes, f);
+    }
+    return l;
 }
 
 void losses_withhold(struct losses *l, bool (*withheld)(void *arg, const char *resource, const char *name), void *arg)
@@ -354,29 +332,24 @@ static bool member_returned(const void *arg, const char *name)
 }
 
 /* Live is what the render before was given. An object that is the only one may go. */
-static void group_report(const struct losses *l, const struct followed *f, struct group *g, uint64_t now_ms)
-{
-    size_t live = g->there + g->lost_count - (g->fresh_since + 1 == l->decisions ? g->fresh : 0);
-    cleanup(mem_free_ptr) const char **lost = mem_array(g->lost_count, sizeof(lost[0]));
-    for (size_t i = 0; i < g->lost_count; i++)
-        lost[i] = g->lost[i].member->name;
-    struct loss_limit_report report = {.lost = lost,
-                                       .lost_count = g->lost_count,
-                                       .live = f->kind == LOSSES_OF_OBJECTS && live == 1 ? 2 : live,
-                                       .max_percent = l->max_percent,
-                                       .period_ms = l->period_ms,
-                                       .now_ms = now_ms,
-                                       .returned = member_returned,
-                                       .arg = g};
-    loss_limit_report(&g->limit, &report);
-}
-
 static uint64_t group_decide(struct losses *l, const struct followed *f, struct group *g, uint64_t now_ms)
 {
     uint64_t due_ms = 0, until_ms;
     if (g->lost_count == 0 && g->limit.count == 0)
         return 0;
-    group_report(l, f, g, now_ms);
+    size_t live = g->there + g->lost_count - (g->fresh_since + 1 == l->decisions ? g->fresh : 0);
+    cleanup(mem_free_ptr) const char **lost = mem_array(g->lost_count, sizeof(lost[0]));
+    for (size_t i = 0; i < g->lost_count; i++)
+        lost[i] = g->lost[i].member->name;
+    const struct loss_limit_report report = {.lost = lost,
+                                             .lost_count = g->lost_count,
+                                             .live = f->kind == LOSSES_OF_OBJECTS && live == 1 ? 2 : live,
+                                             .max_percent = l->max_percent,
+                                             .period_ms = l->period_ms,
+                                             .now_ms = now_ms,
+                                             .returned = member_returned,
+                                             .arg = g};
+    loss_limit_report(&g->limit, &report);
     for (size_t i = g->lost_count; i-- > 0;) { /* another one takes the place of one that goes */
         struct member *m = g->lost[i].member;
         if (!loss_limit_delays(&g->limit, m->name, now_ms, &until_ms)) {
@@ -397,11 +370,11 @@ uint64_t losses_decide(struct losses *l, uint64_t now_ms)
     l->recalled = false;
     for (size_t i = 0; i < l->count; i++) {
         struct group *g, *next;
-        HASH_ITER (hh, l->list[i]->groups, g, next) {
-            uint64_t due = group_decide(l, l->list[i], g, now_ms);
+        HASH_ITER (hh, l->list[i].groups, g, next) {
+            uint64_t due = group_decide(l, &l->list[i], g, now_ms);
             due_ms = due != 0 && (due_ms == 0 || due < due_ms) ? due : due_ms;
             if (g->member_count == 0 && g->limit.count == 0)
-                group_free(l->list[i], g);
+                group_free(&l->list[i], g);
         }
     }
     return due_ms;
@@ -461,8 +434,8 @@ void losses_apply(const struct losses *l, struct objects *to)
 {
     for (size_t i = 0; i < l->count; i++) {
         cache_follow(objects_cache(to, i), NULL, NULL, NULL); /* what is added was not seen */
-        for (const struct group *g = l->list[i]->groups; g != NULL; g = g->hh.next)
-            group_apply(l->list[i], g, objects_cache(to, i));
+        for (const struct group *g = l->list[i].groups; g != NULL; g = g->hh.next)
+            group_apply(&l->list[i], g, objects_cache(to, i));
     }
 }
 
@@ -471,7 +444,7 @@ void losses_apply(const struct losses *l, struct objects *to)
 /* How it is watched: of one that is watched otherwise now nothing is recalled. */
 static void print_watch(const struct template_watch *w, struct buf *to)
 {
-    buf_printf(to, "# %s %s %s", w->name, w->api_version, w->kind != NULL ? w->kind : w->plural);
+    buf_printf(to, "# %s %s %s", w->name, w->api_version, template_watch_kind(w));
     buf_printf(to, " %s %s", w->label_selector != NULL ? w->label_selector : "",
                w->field_selector != NULL ? w->field_selector : "");
     for (char *const *namespace = w->namespaces; namespace != NULL && *namespace != NULL; namespace ++)
@@ -491,7 +464,7 @@ static void print_object(void *arg, const void *object)
 void losses_print(const struct losses *l, struct buf *to)
 {
     for (size_t i = 0; l->max_percent < 100 && i < l->count; i++) {
-        const struct followed *f = l->list[i];
+        const struct followed *f = &l->list[i];
         struct cache *lost = cache_new(&template_object_record);
         for (const struct group *g = f->groups; g != NULL; g = g->hh.next)
             group_apply(f, g, lost);
@@ -506,39 +479,34 @@ static struct followed *losses_watched_as(const struct losses *l, const char *li
 {
     for (size_t i = 0; i < l->count; i++) {
         cleanup(buf_fini) struct buf own = {0};
-        print_watch(l->list[i]->watch, &own);
+        print_watch(l->list[i].watch, &own);
         if (strncmp(buf_str(&own), line, own.len - 1) == 0 && line[own.len - 1] == '\0')
-            return l->list[i];
+            return &l->list[i];
     }
     return NULL;
 }
 
-/* As if it had come, been given to a render, and gone: a list that has it brings it back. */
-static void recall_object(struct followed *f, char *line)
-{
-    char *json = strstr(line, " {");
-    yyjson_doc *doc = json != NULL ? yyjson_read(json + 1, strlen(json + 1), 0) : NULL;
-    if (doc != NULL) {
-        *json = '\0';
-        const struct template_object o = {line, json + 1};
-        followed_comes(f, &o);
-        f->in->decisions++;
-        followed_goes(f, &o);
-    }
-    yyjson_doc_free(doc);
-}
-
+/* As if each had come, been given to a render, and gone: a list that has it brings it back. */
 void losses_recall(struct losses *l, const char *text)
 {
     cleanup(mem_free_ptr) char *lines = mem_strdup(text);
     struct followed *f = NULL;
     char *rest = lines;
     l->recalled = true;
-    for (char *line; l->max_percent < 100 && (line = strsep(&rest, "\n")) != NULL;)
+    for (char *line; l->max_percent < 100 && (line = strsep(&rest, "\n")) != NULL;) {
+        char *json = strstr(line, " {");
         if (*line == '#')
             f = losses_watched_as(l, line);
-        else if (f != NULL)
-            recall_object(f, line);
+        yyjson_doc *doc = *line != '#' && f != NULL && json != NULL ? yyjson_read(json + 1, strlen(json + 1), 0) : NULL;
+        if (doc != NULL) {
+            *json = '\0';
+            const struct template_object o = {line, json + 1};
+            followed_comes(f, &o);
+            l->decisions++;
+            followed_goes(f, &o);
+        }
+        yyjson_doc_free(doc);
+    }
 }
 
 bool losses_changed(struct losses *l)
@@ -552,7 +520,7 @@ bool losses_changed(struct losses *l)
 
 struct losses_view losses_view(const struct losses *l, size_t resource)
 {
-    const struct followed *f = l->list[resource];
+    const struct followed *f = &l->list[resource];
     struct losses_view v = {.endpoints = f->kind == LOSSES_OF_ENDPOINTS};
     for (const struct group *g = l->recalled ? NULL : f->groups; g != NULL; g = g->hh.next) {
         v.delayed += g->lost_count;

@@ -22,15 +22,14 @@
 #include "base/compiler.h"
 
 struct buf;
-struct cache;
 struct losses;
 struct objects;
-struct template_watch;
+struct template_set;
 
-struct losses *losses_new(unsigned max_percent, uint64_t period_ms) must_check;
+/* Follows the caches of a set's objects, which are empty yet; both borrowed. */
+struct losses *losses_new(const struct template_set *set, const struct objects *of, unsigned max_percent,
+                          uint64_t period_ms) must_check;
 void losses_free(struct losses *l); /* NULL is allowed */
-/* The cache of the resource that has the next number, empty yet; borrowed, and not used any more when l goes. */
-void losses_follow(struct losses *l, const struct template_watch *w, struct cache *c);
 /* What goes until it is called again is announced. */
 void losses_announce(struct losses *l, bool announced);
 

@@ -79,21 +79,16 @@ static struct remark remark_of(const struct template_set *watched, const struct 
                        .left_out = from->left_out,
                        .as_before = from->as_before};
     if (m.kind == NULL) /* items of a list have none */
-        m.kind = mem_strdup(objects_resource_kind(objects, from->resource));
+        m.kind = mem_strdup(template_watch_kind(w));
     yyjson_doc_free(doc);
     return m;
 }
 
-static bool remark_same(const struct remark *a, const struct remark *b)
-{
-    return a->left_out == b->left_out && str_eq(a->text, b->text) && str_eq(a->name, b->name) &&
-           str_eq(a->namespace, b->namespace) && str_eq(a->kind, b->kind) && str_eq(a->uid, b->uid);
-}
-
 static bool remarks_has(const struct remark *list, size_t count, const struct remark *m)
 {
-    for (size_t i = 0; i < count; i++)
-        if (remark_same(&list[i], m))
+    for (const struct remark *one = list; one < list + count; one++)
+        if (one->left_out == m->left_out && str_eq(one->text, m->text) && str_eq(one->name, m->name) &&
+            str_eq(one->namespace, m->namespace) && str_eq(one->kind, m->kind) && str_eq(one->uid, m->uid))
             return true;
     return false;
 }
@@ -184,8 +179,7 @@ size_t remarks_left_out(const struct remarks *r, const char *resource)
     return n;
 }
 
-struct remark_view remarks_at(const struct remarks *r, size_t i)
+const struct remark *remarks_at(const struct remarks *r, size_t i)
 {
-    const struct remark *m = &r->list[i];
-    return (struct remark_view){m->resource, m->kind, m->namespace, m->name, m->text, m->left_out, m->as_before};
+    return &r->list[i];
 }

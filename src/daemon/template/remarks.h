@@ -42,14 +42,7 @@ size_t remarks_count(const struct remarks *r);
 /* Objects of a resource of the set, by its name there. */
 size_t remarks_left_out(const struct remarks *r, const char *resource);
 
-struct remark_view {
-    const char *resource;                /* as the set calls it; NULL: of none */
-    const char *kind, *namespace, *name; /* of the object; NULL: not known, in no namespace */
-    const char *text;
-    bool left_out;  /* by warn() */
-    bool as_before; /* as of a remark */
-};
 /* Borrowed, until the next render. */
-struct remark_view remarks_at(const struct remarks *r, size_t i);
+const struct remark *remarks_at(const struct remarks *r, size_t i);
 
 #endif

@@ -11,7 +11,7 @@
 #include "report/telemetry.h"
 #include "template/render.h"
 
-/* What is kept of one file that was rendered: enough to tell how the next one differs. */
+/* What is kept of one file that was rendered: enough to say how the next one differs. */
 struct file_memory {
     enum storage_kind kind;
     bool cfg; /* haproxy.cfg: no kind */
@@ -27,6 +27,7 @@ struct file_memories {
 
 struct renders {
     struct telemetry *telemetry;
+    bool differs; /* what is compared now: a change was found */
     struct renders_view view;
     struct render_change *changes;
     struct file_memories last;
@@ -45,30 +46,19 @@ static void file_memories_fini(struct file_memories *t)
     *t = (struct file_memories){0};
 }
 
-static bool file_memory_is(const struct file_memory *a, const struct file_memory *b)
-{
-    return a->cfg == b->cfg && a->kind == b->kind && str_eq(a->name, b->name);
-}
-
 /* *next: where it probably is, behind the one that was found before: both lists are in one order. */
 static const struct file_memory *file_memories_find(const struct file_memories *t, const struct file_memory *like,
                                                     size_t *next)
 {
     for (size_t i = 0; i < t->count; i++) {
         size_t at = (*next + i) % t->count;
-        if (!file_memory_is(&t->list[at], like))
+        const struct file_memory *one = &t->list[at];
+        if (one->cfg != like->cfg || one->kind != like->kind || !str_eq(one->name, like->name))
             continue;
         *next = at + 1;
-        return &t->list[at];
+        return one;
     }
     return NULL;
-}
-
-static const char *file_memory_kind(const struct file_memory *t)
-{
-    static const char *const names[STORAGE_KINDS] = {
-        [STORAGE_MAP] = "map", [STORAGE_CERTIFICATE] = "certificate", [STORAGE_GENERAL] = "file"};
-    return t->cfg ? "haproxy.cfg" : names[t->kind];
 }
 
 static void renders_forget_changes(struct renders *r)
@@ -78,12 +68,21 @@ static void renders_forget_changes(struct renders *r)
     r->view.change_count = r->view.added = r->view.removed = 0;
 }
 
-/* one: what of it is there, before or now. */
+/* one: what of it is there, before or now. What failed meanwhile has changed nothing: the changes of before stay without one. */
 static void renders_add_change(struct renders *r, const struct file_memory *one, const char *what,
                                const struct lines *was, const struct lines *is)
 {
-    struct render_change c = {
-        .kind = file_memory_kind(one), .what = what, .counted = one->cfg || one->kind != STORAGE_CERTIFICATE};
+    static const char *const kinds[STORAGE_KINDS] = {
+        [STORAGE_MAP] = "map", [STORAGE_CERTIFICATE] = "certificate", [STORAGE_GENERAL] = "file"};
+    struct render_change c = {.kind = one->cfg ? "haproxy.cfg" : kinds[one->kind],
+                              .what = what,
+                              .counted = one->cfg || one->kind != STORAGE_CERTIFICATE};
+    if (!r->differs) {
+        r->differs = true;
+        renders_forget_changes(r);
+        r->view.first = r->last.count == 0;
+        r->view.changed_wall_ms = r->view.succeeded_wall_ms;
+    }
     (void)lines_differ(was, is, &c.added, &c.removed);
     r->view.added += c.added;
     r->view.removed += c.removed;
@@ -93,55 +92,34 @@ static void renders_add_change(struct renders *r, const struct file_memory *one,
     r->changes[r->view.change_count - 1] = c;
 }
 
-static bool file_memory_differs(const struct file_memory *was, const struct file_memory *is)
-{
-    return was == NULL || (is->cfg ? !lines_same(&was->lines, &is->lines) : !str_eq(was->hash, is->hash));
-}
-
-static bool file_memories_differ(const struct file_memories *was, const struct file_memories *is)
-{
-    size_t next = 0;
-    for (size_t i = 0; i < is->count; i++)
-        if (file_memory_differs(file_memories_find(was, &is->list[i], &next), &is->list[i]))
-            return true;
-    return was->count != is->count;
-}
-
-/* What failed meanwhile has changed nothing: then it may be all the same. */
 static void renders_compare(struct renders *r, const struct rendered *rendered, const struct storage_files *files)
 {
     static const struct lines none;
-    struct file_memories now;
-    struct file_memories *t = &now;
     const struct render_file *cfg = &rendered->files[0];
-    *t = (struct file_memories){.list = mem_array(files->count + 1, sizeof(t->list[0])), .count = files->count + 1};
-    t->list[0] = (struct file_memory){.cfg = true, .name = mem_strdup("haproxy.cfg")};
-    lines_init(&t->list[0].lines, cfg->bytes, cfg->len);
+    struct file_memories now = {.list = mem_array(files->count + 1, sizeof(now.list[0])), .count = files->count + 1};
+    now.list[0] = (struct file_memory){.cfg = true, .name = mem_strdup("haproxy.cfg")};
+    lines_init(&now.list[0].lines, cfg->bytes, cfg->len);
     for (size_t i = 0; i < files->count; i++) {
         const struct storage_file *f = &files->list[i];
-        struct file_memory *at = &t->list[i + 1];
+        struct file_memory *at = &now.list[i + 1];
         *at = (struct file_memory){.kind = f->kind, .name = mem_strdup(f->name)};
         memcpy(at->hash, f->hash, sizeof(at->hash));
         if (f->kind != STORAGE_CERTIFICATE)
             lines_init(&at->lines, f->bytes, f->len);
     }
-    if (file_memories_differ(&r->last, &now)) {
-        renders_forget_changes(r);
-        r->view.first = r->last.count == 0;
-        r->view.changed_wall_ms = r->view.succeeded_wall_ms;
-        size_t next = 0;
-        for (size_t i = 0; i < now.count; i++) {
-            const struct file_memory *was = file_memories_find(&r->last, &now.list[i], &next);
-            if (was == NULL)
-                renders_add_change(r, &now.list[i], "new", &none, &now.list[i].lines);
-            else if (file_memory_differs(was, &now.list[i]))
-                renders_add_change(r, &now.list[i], "changed", &was->lines, &now.list[i].lines);
-        }
-        next = 0;
-        for (size_t i = 0; i < r->last.count; i++)
-            if (file_memories_find(&now, &r->last.list[i], &next) == NULL)
-                renders_add_change(r, &r->last.list[i], "gone", &r->last.list[i].lines, &none);
+    r->differs = false;
+    size_t next = 0;
+    for (size_t i = 0; i < now.count; i++) {
+        const struct file_memory *is = &now.list[i], *was = file_memories_find(&r->last, is, &next);
+        if (was == NULL)
+            renders_add_change(r, is, "new", &none, &is->lines);
+        else if (is->cfg ? !lines_same(&was->lines, &is->lines) : !str_eq(was->hash, is->hash))
+            renders_add_change(r, is, "changed", &was->lines, &is->lines);
     }
+    next = 0;
+    for (size_t i = 0; i < r->last.count; i++)
+        if (file_memories_find(&now, &r->last.list[i], &next) == NULL)
+            renders_add_change(r, &r->last.list[i], "gone", &r->last.list[i].lines, &none);
     file_memories_fini(&r->last);
     r->last = now;
 }

@@ -6,7 +6,8 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/shared_text.h"
+#include "base/tally.h"
 #include "daemon/quarantine.h"
 #include "model/cache.h"
 #include "template/json_path.h"
@@ -14,16 +15,10 @@
 #include "template/render.h"
 #include "template/set.h"
 
-/* One for all forms that were kept with it at once: a thousand objects may name the same certificate. */
-struct text {
-    size_t references;
-    char json[];
-};
-
 /* Of a last good form: the object itself, or one that it names. */
 struct part {
-    char *key; /* "ingresses web/shop" */
-    struct text *text;
+    char *key;         /* "ingresses web/shop" */
+    const char *json;  /* shared: a thousand objects may name the same certificate */
     UT_hash_handle hh; /* where renders see it */
 };
 
@@ -33,16 +28,11 @@ struct form {
     size_t count;
 };
 
-struct held {
-    UT_hash_handle hh;
-    char namespace[];
-};
-
 struct set_quarantine {
     struct quarantine *q;
     struct form *forms; /* by the object's key */
     struct part *shown; /* in place of what is in the caches, by its key; of the forms */
-    struct held *held;  /* namespaces */
+    struct tally held;  /* namespaces: each is 1 */
 };
 
 /* Allocates. */
@@ -60,12 +50,6 @@ static struct form *form_find(const struct set_quarantine *s, const char *key)
     return found;
 }
 
-static void text_drop(struct text *t)
-{
-    if (t != NULL && --t->references == 0)
-        free(t);
-}
-
 static void form_drop(struct set_quarantine *s, struct form *f)
 {
     if (f == NULL)
@@ -73,7 +57,7 @@ static void form_drop(struct set_quarantine *s, struct form *f)
     HASH_DEL(s->forms, f); /* NOLINT(clang-analyzer-unix.Malloc) */
     for (size_t i = 0; i < f->count; i++) {
         free(f->parts[i].key);
-        text_drop(f->parts[i].text);
+        shared_text_free(f->parts[i].json);
     }
     free(f->parts);
     free(f);
@@ -85,15 +69,6 @@ void set_quarantine_forget(struct set_quarantine *s)
     HASH_CLEAR(hh, s->shown);
     HASH_ITER (hh, s->forms, f, next)
         form_drop(s, f);
-}
-
-static void held_clear(struct set_quarantine *s)
-{
-    struct held *h, *next;
-    HASH_ITER (hh, s->held, h, next) {
-        HASH_DEL(s->held, h); /* NOLINT(clang-analyzer-unix.Malloc) */
-        free(h);
-    }
 }
 
 struct set_quarantine *set_quarantine_new(struct quarantine *q)
@@ -108,7 +83,7 @@ void set_quarantine_free(struct set_quarantine *s)
     if (s == NULL)
         return;
     set_quarantine_forget(s);
-    held_clear(s);
+    tally_fini(&s->held);
     free(s);
 }
 
@@ -133,15 +108,13 @@ static const char *shown_json(void *arg, const char *resource, const struct temp
     cleanup(mem_free_ptr) char *key = key_of(resource, o->name);
     HASH_FIND_STR(s->shown, key, instead);
     if (instead != NULL)
-        return instead->text->json;
+        return instead->json;
     return form_of(s, key) == CULPRITS_LEFT_OUT ? NULL : o->json;
 }
 
-bool set_quarantine_holds(const struct set_quarantine *s, const char *namespace)
+bool set_quarantine_holds(struct set_quarantine *s, const char *namespace)
 {
-    struct held *found;
-    HASH_FIND_STR(s->held, namespace, found);
-    return found != NULL;
+    return tally_add(&s->held, namespace, 0) > 0;
 }
 
 /* ---- what an object has, and those that it names ---- */
@@ -151,7 +124,7 @@ struct once {
     UT_hash_handle hh;
     const struct template_object *object;
     uint64_t hash;
-    struct text *text; /* NULL: no form has it */
+    const char *json; /* shared; NULL: no form has it */
 };
 
 struct seeing {
@@ -180,40 +153,22 @@ static struct once *once(struct seeing *e, const struct template_object *object)
     return found;
 }
 
-static void seeing_fini(struct seeing *e)
-{
-    struct once *one, *next;
-    HASH_ITER (hh, e->seen, one, next) {
-        HASH_DEL(e->seen, one); /* NOLINT(clang-analyzer-unix.Malloc) */
-        text_drop(one->text);
-        free(one);
-    }
-}
-
 static void form_add(struct seeing *e, const char *resource, const struct template_object *o)
 {
     struct form *f = e->form;
     struct once *one = once(e, o);
     for (size_t i = 0; i < f->count; i++)
-        if (f->parts[i].text == one->text)
+        if (f->parts[i].json == one->json)
             return;
-    if (one->text == NULL) {
-        size_t bytes = strlen(o->json) + 1;
-        one->text = mem_alloc(sizeof(*one->text) + bytes);
-        one->text->references = 1;
-        memcpy(one->text->json, o->json, bytes);
-    }
-    one->text->references++;
+    if (one->json == NULL)
+        one->json = shared_text(o->json);
     f->parts = mem_resize(f->parts, f->count + 1, sizeof(f->parts[0]));
-    f->parts[f->count++] = (struct part){.key = key_of(resource, o->name), .text = one->text};
+    f->parts[f->count++] = (struct part){.key = key_of(resource, o->name), .json = shared_text(one->json)};
 }
 
-static size_t resource_of(const struct objects *objects, const char *name)
+static size_t watch_number(const struct seeing *e, const char *resource)
 {
-    size_t i = 0;
-    while (i < objects_resource_count(objects) && !str_eq(objects_resource_name(objects, i), name))
-        i++;
-    return i;
+    return (size_t)(template_set_find_watch(e->set, resource) - e->set->watches);
 }
 
 static void each_used(struct seeing *e, const char *json, bool (*fn)(void *arg, yyjson_val *name))
@@ -221,8 +176,8 @@ static void each_used(struct seeing *e, const char *json, bool (*fn)(void *arg, 
     yyjson_doc *doc = e->watch->use_count > 0 ? yyjson_read(json, strlen(json), 0) : NULL;
     for (size_t i = 0; doc != NULL && i < e->watch->use_count; i++) {
         const struct template_use *use = &e->watch->uses[i];
-        e->used = resource_of(e->objects, use->resource);
-        for (size_t k = 0; e->used < objects_resource_count(e->objects) && k < use->names.count; k++)
+        e->used = watch_number(e, use->resource);
+        for (size_t k = 0; k < use->names.count; k++)
             json_path_each(use->names.list[k], yyjson_doc_get_root(doc), fn, e);
     }
     yyjson_doc_free(doc);
@@ -255,18 +210,8 @@ static bool keep_used(void *arg, yyjson_val *name)
     cleanup(mem_free_ptr) char *key = used_name(e, name);
     const struct template_object *was = key != NULL ? cache_past(objects_cache(e->objects, e->used), key) : NULL;
     if (was != NULL)
-        form_add(e, objects_resource_name(e->objects, e->used), was);
+        form_add(e, e->set->watches[e->used].name, was);
     return true;
-}
-
-static void keep_form(struct seeing *e, const char *key)
-{
-    const struct template_object *was = cache_past(e->cache, e->of->name);
-    form_drop(e->s, form_find(e->s, key));
-    e->form = mem_alloc(sizeof(*e->form));
-    form_add(e, e->watch->name, was != NULL ? was : e->of);
-    each_used(e, e->form->parts[0].text->json, keep_used);
-    HASH_ADD_KEYPTR(hh, e->s->forms, e->form->parts[0].key, strlen(e->form->parts[0].key), e->form);
 }
 
 static void see_object(void *arg, const void *object)
@@ -276,8 +221,14 @@ static void see_object(void *arg, const void *object)
     e->hash = hash_string(HASH_START, e->of->json);
     each_used(e, e->of->json, hash_used);
     cleanup(mem_free_ptr) char *key = key_of(e->watch->name, e->of->name);
-    if (quarantine_see(e->s->q, key, e->hash))
-        keep_form(e, key);
+    if (!quarantine_see(e->s->q, key, e->hash))
+        return;
+    const struct template_object *was = cache_past(e->cache, e->of->name);
+    form_drop(e->s, form_find(e->s, key));
+    e->form = mem_alloc(sizeof(*e->form));
+    form_add(e, e->watch->name, was != NULL ? was : e->of);
+    each_used(e, e->form->parts[0].json, keep_used);
+    HASH_ADD_KEYPTR(hh, e->s->forms, e->form->parts[0].key, strlen(e->form->parts[0].key), e->form);
 }
 
 /* ---- what a render sees ---- */
@@ -287,16 +238,9 @@ static void hold_namespace(void *arg, const void *object)
     const struct seeing *e = arg;
     const struct template_object *o = object;
     cleanup(mem_free_ptr) char *key = key_of(e->watch->name, o->name);
-    size_t len = strcspn(o->name, "/");
-    struct held *h;
-    if (form_of(e->s, key) != CULPRITS_LEFT_OUT)
-        return;
-    HASH_FIND(hh, e->s->held, o->name, len, h);
-    if (h != NULL)
-        return;
-    h = mem_alloc(sizeof(*h) + len + 1);
-    memcpy(h->namespace, o->name, len);
-    HASH_ADD_STR(e->s->held, namespace, h);
+    cleanup(mem_free_ptr) char *namespace = mem_strndup(o->name, strcspn(o->name, "/"));
+    if (form_of(e->s, key) == CULPRITS_LEFT_OUT)
+        (void)tally_add(&e->s->held, namespace, 1);
 }
 
 /* Of two that keep another form of what both name, the first one's is seen. */
@@ -319,51 +263,45 @@ static void show_forms(struct set_quarantine *s)
     }
 }
 
-static void each_watch(struct seeing *e, void (*fn)(struct seeing *e))
+/* Each object of a watch with `quarantine`. */
+static void each_object(struct seeing *e, void (*fn)(void *arg, const void *object))
 {
     for (size_t i = 0; e->s->q != NULL && i < e->set->watch_count; i++) {
         e->watch = &e->set->watches[i];
         e->cache = objects_cache(e->objects, i);
-        if (e->watch->quarantine)
-            fn(e);
+        if (!e->watch->quarantine)
+            continue;
+        cache_keep_past(e->cache);
+        for (size_t k = 0; k < e->watch->use_count; k++)
+            cache_keep_past(objects_cache(e->objects, watch_number(e, e->watch->uses[k].resource)));
+        cache_each(e->cache, fn, e);
     }
-}
-
-static void see_watch(struct seeing *e)
-{
-    cache_keep_past(e->cache);
-    for (size_t i = 0; i < e->watch->use_count; i++) {
-        size_t used = resource_of(e->objects, e->watch->uses[i].resource);
-        if (used < objects_resource_count(e->objects))
-            cache_keep_past(objects_cache(e->objects, used));
-    }
-    cache_each(e->cache, see_object, e);
-}
-
-static void hold_watch(struct seeing *e)
-{
-    cache_each(e->cache, hold_namespace, e);
 }
 
 void set_quarantine_prepare(struct set_quarantine *s, const struct template_set *set, struct objects *objects)
 {
     struct seeing e = {.s = s, .set = set, .objects = objects};
+    struct once *one, *next;
     HASH_CLEAR(hh, s->shown);
-    held_clear(s);
+    tally_fini(&s->held);
     quarantine_begin(s->q);
-    each_watch(&e, see_watch);
+    each_object(&e, see_object);
     quarantine_end(s->q);
-    seeing_fini(&e);
+    HASH_ITER (hh, e.seen, one, next) {
+        HASH_DEL(e.seen, one); /* NOLINT(clang-analyzer-unix.Malloc) */
+        shared_text_free(one->json);
+        free(one);
+    }
     for (size_t i = 0; i < objects_resource_count(objects); i++)
         cache_forget_past(objects_cache(objects, i));
     bool any = culprits_leaves_any_out(quarantine_culprits(s->q));
     show_forms(s);
     if (any)
-        each_watch(&e, hold_watch);
+        each_object(&e, hold_namespace);
     objects_show_by(objects, any ? shown_json : NULL, s);
 }
 
-/* ---- what is told ---- */
+/* ---- what is said of it ---- */
 
 struct telling {
     const struct set_quarantine *s;
@@ -374,21 +312,20 @@ struct telling {
 static void tell(void *arg, const char *key, const char *why)
 {
     const struct telling *t = arg;
+    struct rendered *r = t->rendered;
     const char *space = strchr(key, ' ');
+    cleanup(mem_free_ptr) char *resource = mem_strndup(key, strcspn(key, " "));
+    const struct template_watch *w = space != NULL ? template_set_find_watch(t->set, resource) : NULL;
     bool served = form_of(t->s, key) == CULPRITS_AS_BEFORE;
     (void)why;
-    for (size_t i = 0; space != NULL && i < t->set->watch_count; i++) {
-        const char *name = t->set->watches[i].name;
-        if (strlen(name) != (size_t)(space - key) || strncmp(name, key, strlen(name)) != 0)
-            continue;
-        struct rendered *r = t->rendered;
-        r->remarks = mem_resize(r->remarks, r->remark_count + 1, sizeof(r->remarks[0]));
-        r->remarks[r->remark_count++] = (struct render_remark){.left_out = !served,
-                                                               .as_before = served,
-                                                               .resource = i,
-                                                               .key = mem_strdup(space + 1),
-                                                               .text = quarantine_why(t->s->q, key, served)};
-    }
+    if (w == NULL)
+        return;
+    r->remarks = mem_resize(r->remarks, r->remark_count + 1, sizeof(r->remarks[0]));
+    r->remarks[r->remark_count++] = (struct render_remark){.left_out = !served,
+                                                           .as_before = served,
+                                                           .resource = (size_t)(w - t->set->watches),
+                                                           .key = mem_strdup(space + 1),
+                                                           .text = quarantine_why(t->s->q, key, served)};
 }
 
 void set_quarantine_remark(const struct set_quarantine *s, const struct template_set *watched, struct rendered *r)

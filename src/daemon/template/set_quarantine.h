@@ -27,8 +27,8 @@ void set_quarantine_forget(struct set_quarantine *s);
 /* arg: the struct set_quarantine. Whether no render sees it as it is. */
 bool set_quarantine_withholds(void *arg, const char *resource, const char *object);
 /* Whether the host names of a namespace stay its own: some of its objects are left out, and cannot say which are theirs. */
-bool set_quarantine_holds(const struct set_quarantine *s, const char *namespace);
-/* Adds what is told to those that are left out, or served as they were, as by warn() and event(). */
+bool set_quarantine_holds(struct set_quarantine *s, const char *namespace);
+/* Adds a remark on each that is left out, or served as it was, as by warn() and event(). */
 void set_quarantine_remark(const struct set_quarantine *s, const struct template_set *watched, struct rendered *r);
 
 #endif

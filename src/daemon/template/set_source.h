@@ -1,6 +1,9 @@
 /*
- * Where the template set comes from (TEMPLATE_FROM): a folder, a ConfigMap, or the four objects of daemon/template/pods_source;
- * each followed. What it gives is parsed; the same bytes are not given twice.
+ * Where the template set comes from (TEMPLATE_FROM): a folder, a ConfigMap, or the four objects of pods:NAMESPACE (template/pods);
+ * each followed. What a folder or a ConfigMap gives is parsed, and the same bytes are not given twice.
+ *
+ * While one of the four is not known there is nothing; one that is gone or wrong is an error; a key that is wrong is left out,
+ * reported by the log, and by an Event on its object from the replica that leads.
  */
 #ifndef DAEMON_TEMPLATE_SET_SOURCE_H
 #define DAEMON_TEMPLATE_SET_SOURCE_H
@@ -9,27 +12,16 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "base/log.h"
 
 struct checks;
 struct event_base;
-struct kube_client;
-struct pods_source;
+struct events;
+struct remarks;
+struct render_options;
 struct secret_object;
 struct set_source;
-struct settings;
-struct storage_known;
-struct telemetry;
 struct template_set;
-
-/* Borrowed. */
-struct set_source_options {
-    const struct settings *settings;
-    struct kube_client *kube;
-    struct storage_known *known; /* certificates that need no other check; NULL: none are */
-    struct telemetry *telemetry;
-    const struct log *log;
-};
+struct template_source_options;
 
 /* From the loop. */
 struct set_source_callbacks {
@@ -38,7 +30,7 @@ struct set_source_callbacks {
 };
 
 /* NULL, ERROR_FATAL: no inotify. */
-struct set_source *set_source_new(struct event_base *base, const struct set_source_options *options,
+struct set_source *set_source_new(struct event_base *base, const struct template_source_options *options,
                                   const struct set_source_callbacks *callbacks, void *arg,
                                   struct error *err) must_check;
 void set_source_free(struct set_source *s); /* NULL is allowed */
@@ -46,8 +38,15 @@ void set_source_start(struct set_source *s);
 void set_source_stop(struct set_source *s);
 void set_source_poke(struct set_source *s);
 
+/* Before a render: reads STATISTICS_PASSWORD_FILE again. */
+void set_source_refresh(struct set_source *s);
+/* In the child of a render of the set that was given last, which ends with all of it: over pods, variables and certificates. */
+void set_source_prepare(struct set_source *s, struct render_options *options);
+void set_source_tell_to(struct set_source *s, struct events *events); /* NULL: another replica leads */
+
 const char *set_source_name(const struct set_source *s); /* "ConfigMap ns/name", "pods:ns", or the folder's path */
-struct pods_source *set_source_pods(const struct set_source *s); /* NULL: it is another one */
+/* Over pods: what was left out of the four objects; NULL: it is another source. */
+const struct remarks *set_source_remarks(const struct set_source *s);
 /* SHA-256 of what was given last, in hexadecimal digits; "": nothing, or it is wrong now. */
 const char *set_source_hash(const struct set_source *s);
 /* As known now; NULL: there is none, or it is a folder. Borrowed until the loop goes on. */

@@ -10,13 +10,10 @@
 #include "base/str.h"
 #include "daemon/config/config_source.h"
 #include "daemon/config/config_trace.h"
-#include "daemon/mappings.h"
 #include "daemon/pod_targets.h"
 #include "daemon/quarantine.h"
 #include "daemon/state_text.h"
-#include "daemon/template/edition.h"
 #include "daemon/template/losses.h"
-#include "daemon/template/pods_source.h"
 #include "daemon/template/remarks.h"
 #include "daemon/template/set_quarantine.h"
 #include "daemon/template/renders.h"
@@ -37,14 +34,23 @@
 #include "template/budget.h"
 #include "template/objects.h"
 #include "template/render.h"
-#include "template/rendered_files.h"
 #include "template/set.h"
-#include "template/stored_paths.h"
 
 #define RETRY_MS 5000
 #define TRY_AFTER 10                 /* times as long as the render took that failed */
 #define KEEP_TIMES 100               /* as long as it takes to keep what is seen it is not kept again */
 #define OUTPUT_MAX_BYTES (80u << 20) /* haproxy.cfg and all files (haproxy/storage_files) */
+
+/* A template set that was read, and the watches that it is rendered with: two that watch the same share those. */
+struct edition {
+    struct template_set *set; /* NULL: there is none */
+    struct watches *watches;
+    size_t bytes;
+    char hash[DIGEST_SHA256_HEX_BYTES];
+    bool good; /* it was rendered well */
+};
+
+#define GIVEN_MAX 4
 
 struct template_source {
     struct event_base *base;
@@ -52,27 +58,28 @@ struct template_source {
     struct template_source_callbacks callbacks;
     void *arg;
     struct set_source *source;
+    bool of_pods; /* their set goes with the variables that it had, not with what is watched */
     struct kube_client_listener listener;
     struct edition newest; /* no set: what was read last is none, or nothing was read */
     struct edition good;   /* the one before: rendered, if it was rendered well, until the newest was so, too */
     char *folders[SETTINGS_FOLDERS];
-    yyjson_doc *given; /* settings that stand for values of the set's own */
-    char *owners;      /* of hosts, by the last render that left them to somebody */
+    yyjson_doc *given;                           /* settings that stand for values of the set's own */
+    struct engine_variable variables[GIVEN_MAX]; /* of these */
+    size_t variable_count;
+    char *owners;      /* of hosts, by the last render that left each to one namespace */
+    char *next_owners; /* once what was given last is accepted; NULL: these are they */
     struct buf before; /* the haproxy.cfg that was given last, where it has places; a trial is none */
     bool places;       /* what was rendered last has */
-    char *next_owners; /* once what was given last is accepted; NULL: these are they */
     struct set_quarantine *quarantine;
 
     struct timer start, keep;
-    uint64_t keep_pause_ms;         /* from a change of what is seen until it is kept */
-    bool leads;                     /* who does not keeps nothing: the folder may be shared */
-    char *recalled;                 /* what an earlier run has kept of it; NULL: it was read, or there is none */
-    struct render *render;          /* NULL: none is under way */
-    const struct edition *rendered; /* by it */
-    bool again;                     /* something changed since it began */
-    uint64_t due_ms;                /* then what its losses delayed goes; 0: nothing is */
-    void (*prepare)(void *arg, struct render_options *options); /* besides losses; NULL: nothing */
-    void *prepare_arg;
+    uint64_t keep_pause_ms;             /* from a change of what is seen until it is kept */
+    bool leads;                         /* who does not keeps nothing: the folder may be shared */
+    char *recalled;                     /* what an earlier run has kept of it; NULL: it was read, or there is none */
+    struct render *render;              /* NULL: none is under way */
+    const struct edition *rendered;     /* by it */
+    bool again;                         /* something changed since it began */
+    uint64_t due_ms;                    /* then what its losses delayed goes; 0: nothing is */
     uint64_t began_ms;                  /* the last one; 0: there was none */
     bool fails;                         /* the newest, and the good one is rendered instead, */
     bool owed;                          /* objects have changed since it was tried; */
@@ -85,10 +92,16 @@ struct template_source {
     struct log_limit losses_limit;
 };
 
-/* Templates over pods have their variables with the set, not with what is watched: the one before is none any more. */
+static void edition_fini(struct edition *e)
+{
+    template_set_free(e->set);
+    watches_free(e->watches);
+    *e = (struct edition){0};
+}
+
 static bool template_source_has_good(const struct template_source *s)
 {
-    return s->good.good && set_source_pods(s->source) == NULL;
+    return s->good.good && !s->of_pods;
 }
 
 /* rendered: by a render; else the set is none. */
@@ -100,30 +113,6 @@ static void template_source_fail(struct template_source *s, const struct error *
 }
 
 /* ---- what was rendered ---- */
-
-static void template_source_hash(const struct rendered *r, const struct storage_files *files,
-                                 char ret[DIGEST_SHA256_HEX_BYTES])
-{
-    char of_text[DIGEST_SHA256_HEX_BYTES], of_files[DIGEST_SHA256_HEX_BYTES];
-    digest_sha256_hex(r->files[0].bytes, r->files[0].len, of_text);
-    storage_files_hash(files, of_files);
-    cleanup(mem_free_ptr) char *both = mem_printf("%s %s", of_text, of_files);
-    digest_sha256_hex(both, strlen(both), ret);
-}
-
-/* Templates over pods write paths by themselves: with the names that files have in their objects. */
-static int template_source_make(struct template_source *s, const struct rendered *r, struct storage_files *files,
-                                struct error *err)
-{
-    const struct render_file *cfg = &r->files[0];
-    cleanup(buf_fini) struct buf stored;
-    buf_init_secret(&stored, 0);
-    bool own_paths = set_source_pods(s->source) != NULL;
-    if (own_paths)
-        stored_paths(cfg->bytes, cfg->len, files, (const char *const *)s->folders, &stored);
-    return s->callbacks.made(s->arg, set_source_name(s->source), own_paths ? buf_str(&stored) : cfg->bytes,
-                             own_paths ? stored.len : cfg->len, files, err);
-}
 
 static void template_source_set_owners(struct template_source *s, char *owners)
 {
@@ -169,7 +158,7 @@ static void template_source_keep(void *arg)
 {
     struct template_source *s = arg;
     const struct edition *e = s->newest.good ? &s->newest : &s->good;
-    struct losses *losses = e->good ? watches_losses(e->watched->watches) : NULL;
+    struct losses *losses = e->good ? watches_losses(e->watches) : NULL;
     if (!s->leads || s->options.state_fd < 0 || losses == NULL || !losses_changed(losses))
         return;
     uint64_t began_ms = clock_mono_ms();
@@ -185,28 +174,37 @@ static int template_source_take(struct template_source *s, struct rendered *r, s
 {
     const struct edition *e = s->rendered;
     cleanup(storage_files_fini) struct storage_files files = {0};
-    char hash[DIGEST_SHA256_HEX_BYTES];
+    const struct render_file *cfg = &r->files[0];
+    char hash[DIGEST_SHA256_HEX_BYTES], of_text[DIGEST_SHA256_HEX_BYTES], of_files[DIGEST_SHA256_HEX_BYTES];
     if (rendered_files(r, s->options.known, &files, err) != 0)
         return error_prefix(err, "%s", set_source_name(s->source));
-    template_source_hash(r, &files, hash);
+    digest_sha256_hex(cfg->bytes, cfg->len, of_text);
+    storage_files_hash(&files, of_files);
+    cleanup(mem_free_ptr) char *both = mem_printf("%s %s", of_text, of_files);
+    digest_sha256_hex(both, strlen(both), hash);
     bool trial = culprits_trial(quarantine_culprits(s->options.quarantine));
     bool same = str_eq(hash, s->hash) && trial == s->trial, of_newest = e == &s->newest;
     bool recovers = of_newest && s->problem.kind != ERROR_NONE; /* the same, too, is what the source has now */
     renders_succeeded(s->renders, r, &files, same, of_newest);
+    cleanup(buf_fini) struct buf stored;
+    buf_init_secret(&stored, 0);
+    if (s->of_pods) /* such templates write paths by themselves, with the names that files have in their objects */
+        stored_paths(cfg->bytes, cfg->len, &files, (const char *const *)s->folders, &stored);
     if (same && !recovers)
         quarantine_gives(s->options.quarantine, true);
-    else if (template_source_make(s, r, &files, err) != 0)
+    else if (s->callbacks.made(s->arg, set_source_name(s->source), s->of_pods ? buf_str(&stored) : cfg->bytes,
+                               s->of_pods ? stored.len : cfg->len, &files, err) != 0)
         return -1;
     log_debug(s->options.log, "templates rendered", log_us_as_ms("took_ms", r->took_us), log_bool("changed", !same));
     s->places = r->placed;
     if (!same && !trial) {
         buf_clear(&s->before);
-        buf_addn(&s->before, r->files[0].bytes, r->placed ? r->files[0].len : 0);
+        buf_addn(&s->before, cfg->bytes, r->placed ? cfg->len : 0);
     }
     if (r->owners != NULL)
         template_source_take_owners(s, r->owners);
-    set_quarantine_remark(s->quarantine, e->watched->set, r);
-    remarks_take(s->remarks, e->watched->set, watches_objects(e->watched->watches), r);
+    set_quarantine_remark(s->quarantine, e->set, r);
+    remarks_take(s->remarks, e->set, watches_objects(e->watches), r);
     if (of_newest) {
         error_clear(&s->problem);
         edition_fini(&s->good);
@@ -237,7 +235,7 @@ static void template_source_schedule(struct template_source *s)
 static void template_source_fail_render(struct template_source *s, const struct error *err)
 {
     config_trace_rendered(s->options.trace, false, err);
-    if (s->rendered == &s->good) { /* what is told stays the newest's */
+    if (s->rendered == &s->good) { /* the problem stays the newest's */
         renders_failed(s->renders, err, true);
         log_warn(s->options.log, "the last good template set cannot be rendered, either",
                  log_str("error", err->message));
@@ -266,7 +264,7 @@ static void template_source_on_rendered(void *arg, struct rendered *r, const str
         (void)error_prefix(&wrong, "%s", set_source_name(s->source));
     }
     if (r != NULL)
-        budget_add_remarks(s->rendered->set, watches_objects(s->rendered->watched->watches), r);
+        budget_add_remarks(s->rendered->set, watches_objects(s->rendered->watches), r);
     if (r == NULL || template_source_take(s, r, &wrong) != 0) {
         template_source_fail_render(s, &wrong);
         if (wrong.kind == ERROR_INVALID && !template_source_has_good(s))
@@ -282,25 +280,14 @@ static void template_source_on_rendered(void *arg, struct rendered *r, const str
         timer_set_sooner(&s->start, s->try_ms > clock_mono_ms() ? s->try_ms - clock_mono_ms() : 0);
 }
 
-static size_t edition_objects(const struct edition *e)
-{
-    const struct watches *w = e->watched->watches;
-    size_t count = 0;
-    for (size_t i = 0; i < watches_count(w); i++)
-        count += cache_count(objects_cache(watches_objects(w), i));
-    return count;
-}
-
-/* Whose turn it is; NULL: nobody's yet. */
+/* Which one is rendered next; NULL: none yet. */
 static const struct edition *template_source_next(struct template_source *s)
 {
     bool tries = !s->fails || (s->owed && clock_mono_ms() >= s->try_ms);
-    if (s->newest.set != NULL && tries && watches_settled(s->newest.watched->watches))
+    if (s->newest.set != NULL && tries && watches_settled(s->newest.watches))
         return &s->newest;
-    return template_source_has_good(s) && watches_settled(s->good.watched->watches) ? &s->good : NULL;
+    return template_source_has_good(s) && watches_settled(s->good.watches) ? &s->good : NULL;
 }
-
-#define GIVEN_MAX 4
 
 static void given_names(yyjson_mut_doc *doc, const char *name, const struct settings *s, const struct setting *row,
                         const struct settings_names *names)
@@ -318,51 +305,29 @@ static void given_word(yyjson_mut_doc *doc, const char *name, const struct setti
 }
 
 /* Who runs the daemon has the last word on these, whatever stands in a set's `extra`. */
-static yyjson_doc *template_source_given(const struct settings *s)
+static void template_source_fill_given(struct template_source *s, const struct settings *settings)
 {
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
-    given_word(doc, "host_ownership", s, SETTING(host_ownership));
-    given_word(doc, "foreign_protection", s, SETTING(foreign_protection));
-    given_names(doc, "shared_hosts", s, SETTING(shared_hosts), &s->shared_hosts);
-    given_names(doc, "trusted_proxies", s, SETTING(trusted_proxies), &s->trusted_proxies);
+    given_word(doc, "host_ownership", settings, SETTING(host_ownership));
+    given_word(doc, "foreign_protection", settings, SETTING(foreign_protection));
+    given_names(doc, "shared_hosts", settings, SETTING(shared_hosts), &settings->shared_hosts);
+    given_names(doc, "trusted_proxies", settings, SETTING(trusted_proxies), &settings->trusted_proxies);
     cleanup(mem_free_ptr) char *text = json_take(doc);
-    return yyjson_read(text, strlen(text), 0);
-}
-
-static size_t template_source_variables(const struct template_source *s, struct engine_variable *ret)
-{
-    size_t i, max, count = 0;
+    s->given = yyjson_read(text, strlen(text), 0);
+    size_t i, max;
     yyjson_val *key, *value;
     yyjson_obj_foreach (yyjson_doc_get_root(s->given), i, max, key, value)
-        ret[count++] = (struct engine_variable){{yyjson_get_str(key), yyjson_get_len(key)}, value};
-    return count;
+        s->variables[s->variable_count++] = (struct engine_variable){{yyjson_get_str(key), yyjson_get_len(key)}, value};
 }
 
 /* In the child. */
 static void template_source_on_prepare(void *arg, struct render_options *options)
 {
     const struct template_source *s = arg;
-    losses_apply(watches_losses(s->rendered->watched->watches), options->objects);
+    losses_apply(watches_losses(s->rendered->watches), options->objects);
     budget_apply(s->rendered->set, options->objects);
-    if (s->prepare != NULL)
-        s->prepare(s->prepare_arg, options);
-}
-
-static void template_source_limit_losses(struct template_source *s, const struct edition *e)
-{
-    const struct watches *w = e->watched->watches;
-    struct losses *losses = watches_losses(w);
-    s->due_ms = losses_decide(losses, clock_mono_ms());
-    for (size_t i = 0; s->due_ms != 0 && i < watches_count(w); i++) {
-        struct watch_view v;
-        unsigned before;
-        cleanup(mem_free_ptr) char *why = losses_text(losses, i);
-        watches_view(w, i, &v);
-        if (why != NULL && log_limit_pass_message(&s->losses_limit, clock_mono_ms(), why, &before))
-            log_warn(s->options.log, "too many objects of the templates vanished; removal delayed",
-                     log_str("resource", v.name), log_int("count", v.delayed), log_str("why", why));
-    }
+    set_source_prepare(s->source, options);
 }
 
 static void template_source_begin(void *arg)
@@ -378,19 +343,19 @@ static void template_source_begin(void *arg)
     if (e == NULL)
         return;
     const struct settings *settings = s->options.settings;
-    struct engine_variable variables[GIVEN_MAX];
     struct render_options options = {.set = e->set,
-                                     .objects = watches_objects(e->watched->watches),
+                                     .objects = watches_objects(e->watches),
                                      .known = s->options.known,
                                      .before = buf_str(&s->before),
-                                     .variables = variables,
-                                     .variable_count = template_source_variables(s, variables),
+                                     .variables = s->variables,
+                                     .variable_count = s->variable_count,
                                      .folders = {s->folders[0], s->folders[1], s->folders[2]},
                                      .timeout_ms = settings->template_timeout_ms,
                                      .memory_bytes = (size_t)settings->template_memory_mb << 20,
-                                     .output_bytes = OUTPUT_MAX_BYTES};
-    if (set_source_pods(s->source) != NULL)
-        pods_source_prepare(set_source_pods(s->source), options.objects, &options);
+                                     .output_bytes = OUTPUT_MAX_BYTES,
+                                     .prepare = template_source_on_prepare,
+                                     .prepare_arg = s};
+    set_source_refresh(s->source);
     if (s->next_owners != NULL && quarantine_settled(s->options.quarantine)) {
         template_source_set_owners(s, s->next_owners);
         s->next_owners = NULL;
@@ -398,16 +363,25 @@ static void template_source_begin(void *arg)
     set_quarantine_prepare(s->quarantine, e->set, options.objects);
     cleanup(mem_free_ptr) char *owners = template_source_owners(s);
     options.owners = owners;
-    s->prepare = options.prepare;
-    s->prepare_arg = options.prepare_arg;
-    options.prepare = template_source_on_prepare;
-    options.prepare_arg = s;
-    template_source_limit_losses(s, e);
+    struct losses *losses = watches_losses(e->watches);
     s->began_ms = clock_mono_ms();
+    s->due_ms = losses_decide(losses, s->began_ms);
     s->again = false;
     s->owed = s->owed && e != &s->newest;
     s->rendered = e;
-    const struct config_trace_render traced = {.templates = e->set->text_count, .objects = edition_objects(e)};
+    struct config_trace_render traced = {.templates = e->set->text_count};
+    for (size_t i = 0; i < watches_count(e->watches); i++) {
+        struct watch_view v;
+        unsigned before;
+        traced.objects += cache_count(objects_cache(options.objects, i));
+        if (s->due_ms == 0)
+            continue;
+        cleanup(mem_free_ptr) char *why = losses_text(losses, i);
+        watches_view(e->watches, i, &v);
+        if (why != NULL && log_limit_pass_message(&s->losses_limit, s->began_ms, why, &before))
+            log_warn(s->options.log, "too many objects of the templates vanished; removal delayed",
+                     log_str("resource", v.name), log_int("count", v.delayed), log_str("why", why));
+    }
     config_trace_rendering(s->options.trace, set_source_name(s->source), &traced);
     s->render = render_start(s->base, &options, template_source_on_rendered, s, &err);
     if (s->render == NULL)
@@ -476,27 +450,22 @@ static void template_source_on_set(void *arg, struct template_set *set, size_t b
     config_trace_caused(s->options.trace, set_source_name(s->source));
     template_source_supersede(s);
     s->hash[0] = '\0';
-    const struct plan_rules rules = rules_for_plan(s->options.settings);
-    const struct watches_options options = {.kube = s->options.kube,
-                                            .telemetry = s->options.telemetry,
-                                            .log = s->options.log,
-                                            .max_loss_percent = rules.max_loss_percent,
-                                            .loss_window_ms = rules.loss_window_ms};
-    bool shares = edition_init(&s->newest, set, s->good.watched, set_source_pods(s->source) != NULL, s->base, &options,
-                               template_source_on_watched, s);
+    struct watches *shared = watches_share(s->good.watches, set, s->of_pods);
+    s->newest = (struct edition){.set = set, .watches = shared, .bytes = bytes};
+    if (shared == NULL)
+        s->newest.watches = watches_new(s->base, set, &s->options, template_source_on_watched, s);
     if (s->options.quarantine != NULL)
-        losses_withhold(watches_losses(s->newest.watched->watches), set_quarantine_withholds, s->quarantine);
+        losses_withhold(watches_losses(s->newest.watches), set_quarantine_withholds, s->quarantine);
     if (s->recalled != NULL)
-        losses_recall(watches_losses(s->newest.watched->watches), s->recalled);
+        losses_recall(watches_losses(s->newest.watches), s->recalled);
     free(s->recalled);
     s->recalled = NULL;
-    s->newest.bytes = bytes;
     memcpy(s->newest.hash, set_source_hash(s->source), sizeof(s->newest.hash));
-    if (shares) {
+    if (shared != NULL) {
         template_source_schedule(s);
     } else {
         set_quarantine_forget(s->quarantine);
-        watches_start(s->newest.watched->watches);
+        watches_start(s->newest.watches);
     }
 }
 
@@ -508,35 +477,26 @@ static void template_source_on_credentials(void *arg)
 
 /* ---- life ---- */
 
-int template_source_check(const struct settings *settings, struct error *err)
-{
-    if (settings->config_source != SETTINGS_CONFIG_TEMPLATE || render_unavailable()[0] == '\0')
-        return 0;
-    return error_set(err, ERROR_INVALID, "CONFIG_SOURCE=template: %s", render_unavailable());
-}
-
 struct template_source *template_source_new(struct event_base *base, const struct template_source_options *options,
                                             const struct template_source_callbacks *callbacks, void *arg,
                                             struct error *err)
 {
     static const struct set_source_callbacks of_set = {.changed = template_source_on_set,
                                                        .failed = template_source_on_set_failed};
-    if (template_source_check(options->settings, err) != 0)
+    if (engine_unavailable()[0] != '\0') {
+        (void)error_set(err, ERROR_INVALID, "CONFIG_SOURCE=template: %s", engine_unavailable());
         return NULL;
-    const struct set_source_options source = {.settings = options->settings,
-                                              .kube = options->kube,
-                                              .known = options->known,
-                                              .telemetry = options->telemetry,
-                                              .log = options->log};
+    }
     struct template_source *s = mem_alloc(sizeof(*s));
     *s = (struct template_source){.base = base, .options = *options, .callbacks = *callbacks, .arg = arg};
-    s->source = set_source_new(base, &source, &of_set, s, err);
+    s->source = set_source_new(base, options, &of_set, s, err);
     if (s->source == NULL) {
         free(s);
         return NULL;
     }
+    s->of_pods = set_source_remarks(s->source) != NULL;
     render_folders_init(s->folders, &options->settings->local);
-    s->given = template_source_given(options->settings);
+    template_source_fill_given(s, options->settings);
     buf_init_secret(&s->before, 0);
     s->owners = state_text_recall(options->settings->state_dir, STATE_HOST_OWNERS, options->log);
     s->recalled = state_text_recall(options->settings->state_dir, STATE_OBJECTS, options->log);
@@ -582,10 +542,10 @@ static void template_source_start(void *source)
 
 static void template_source_each_watches(const struct template_source *s, void (*fn)(struct watches *))
 {
-    if (s->newest.watched != NULL)
-        fn(s->newest.watched->watches);
-    if (s->good.watched != NULL && s->good.watched != s->newest.watched)
-        fn(s->good.watched->watches);
+    if (s->newest.watches != NULL)
+        fn(s->newest.watches);
+    if (s->good.watches != NULL && s->good.watches != s->newest.watches)
+        fn(s->good.watches);
 }
 
 static void template_source_stop(void *source)
@@ -615,8 +575,7 @@ static void template_source_lead(void *source, bool leads, struct events *events
     s->leads = leads;
     timer_set_sooner(&s->keep, 0);
     remarks_tell_to(s->remarks, events);
-    if (set_source_pods(s->source) != NULL)
-        pods_source_tell_to(set_source_pods(s->source), events);
+    set_source_tell_to(s->source, events);
 }
 
 bool template_source_places(const struct template_source *s)
@@ -639,7 +598,7 @@ void template_source_see(struct template_source *s, struct buf *text)
 static const struct watches *template_source_watches(const struct template_source *s)
 {
     const struct edition *e = s->newest.set != NULL ? &s->newest : &s->good;
-    return e->set != NULL ? e->watched->watches : NULL;
+    return e->watches;
 }
 
 static bool template_source_ready(const void *source, struct checks *checks)
@@ -686,7 +645,6 @@ const struct source_ops template_source_ops = {.free = template_source_free,
 
 struct template_view template_source_view(const struct template_source *s)
 {
-    const struct pods_source *pods = set_source_pods(s->source);
     const struct edition *read = s->newest.set != NULL ? &s->newest : &s->good;
     bool goes_on = template_source_has_good(s) && (s->fails || s->newest.set == NULL);
     return (struct template_view){.from = set_source_name(s->source),
@@ -697,6 +655,6 @@ struct template_view template_source_view(const struct template_source *s)
                                   .watches = template_source_watches(s),
                                   .renders = renders_view(s->renders),
                                   .remarks = s->remarks,
-                                  .of_pods = pods != NULL ? pods_source_remarks(pods) : NULL,
+                                  .of_pods = set_source_remarks(s->source),
                                   .problem = &s->problem};
 }

@@ -53,10 +53,7 @@ struct template_source_callbacks {
     void (*failed)(void *arg, const struct error *err); /* it names the set */
 };
 
-/* ERROR_INVALID where this build has no templates: says what to build it with. */
-int template_source_check(const struct settings *settings, struct error *err) must_check;
-
-/* NULL: as template_source_check; ERROR_FATAL: no inotify. */
+/* NULL: ERROR_INVALID, where this build has no templates: says what to build it with; ERROR_FATAL: no inotify. */
 struct template_source *template_source_new(struct event_base *base, const struct template_source_options *options,
                                             const struct template_source_callbacks *callbacks, void *arg,
                                             struct error *err) must_check;

@@ -9,9 +9,11 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "daemon/mappings.h"
 #include "daemon/source.h"
 #include "daemon/template/losses.h"
 #include "daemon/template/namespace_sink.h"
+#include "daemon/template/template_source.h"
 #include "host/timer.h"
 #include "kube/client.h"
 #include "kube/decode/decode_field.h"
@@ -40,8 +42,7 @@ struct watch_entry {
     struct watches *in;
     const struct template_watch *watch;
     size_t number;
-    char *text;        /* "networking.k8s.io/v1 Ingress" */
-    char **namespaces; /* ends with NULL; NULL: all */
+    char *text; /* "networking.k8s.io/v1 Ingress" */
     struct discovery *discovery;
     struct timer ask;
     struct backoff backoff;
@@ -55,8 +56,11 @@ struct watch_entry {
 };
 
 struct watches {
+    unsigned references;      /* besides the first */
+    struct template_set *set; /* the first that is watched so */
+    struct template_set *now; /* the one whose namespaces are watched */
     struct event_base *base;
-    struct watches_options options;
+    struct template_source_options options;
     void (*changed)(void *arg, const char *cause);
     void *arg;
     struct objects *objects;
@@ -64,7 +68,7 @@ struct watches {
     struct watch_entry *list;
     size_t count;
     struct timer tell; /* out of libcurl's callbacks */
-    char *cause;       /* of the first change that is not told yet */
+    char *cause;       /* of the first change that is not reported yet */
     struct kube_client_listener listener;
     bool running, settled;
     bool complete; /* it was settled once: what is new and may not be read holds up no other */
@@ -147,59 +151,40 @@ static void part_free(struct part *p)
     free(p);
 }
 
-/* Its objects go with it. */
-static void part_end(struct part *p)
-{
-    struct losses *losses = p->of->in->losses;
-    informer_stop(p->source.informer);
-    losses_announce(losses, true);
-    informer_forget(p->source.informer);
-    losses_announce(losses, false);
-    part_free(p);
-}
-
-static bool names_have(char *const *names, const char *name)
-{
-    while (*names != NULL && !str_eq(*names, name))
-        names++;
-    return *names != NULL;
-}
-
-static bool watch_has_part(const struct watch_entry *e, const char *namespace)
-{
-    for (size_t i = 0; i < e->part_count; i++)
-        if (str_eq(e->parts[i]->namespace, namespace))
-            return true;
-    return false;
-}
-
 /* Those that its namespaces ask for, and no other. */
 static void watch_follow(struct watch_entry *e)
 {
+    char *const *namespaces = e->found.namespaced ? e->in->now->watches[e->number].namespaces : NULL;
+    struct losses *losses = e->in->losses;
     size_t kept = 0;
-    if (e->namespaces == NULL || !e->found.namespaced) {
+    if (namespaces == NULL) {
         if (e->part_count == 0)
             part_begin(e, NULL);
         return;
     }
-    for (size_t i = 0; i < e->part_count; i++)
-        if (names_have(e->namespaces, e->parts[i]->namespace))
-            e->parts[kept++] = e->parts[i];
-        else
-            part_end(e->parts[i]);
+    for (size_t i = 0; i < e->part_count; i++) {
+        struct part *p = e->parts[i];
+        char *const *name = namespaces;
+        while (*name != NULL && !str_eq(*name, p->namespace))
+            name++;
+        if (*name != NULL) {
+            e->parts[kept++] = p;
+            continue;
+        }
+        informer_stop(p->source.informer);
+        losses_announce(losses, true);
+        informer_forget(p->source.informer); /* its objects go with it */
+        losses_announce(losses, false);
+        part_free(p);
+    }
     e->part_count = kept;
-    for (char *const *namespace = e->namespaces; *namespace != NULL; namespace ++)
-        if (!watch_has_part(e, *namespace))
-            part_begin(e, *namespace);
-}
-
-static char *watch_lower(const char *text)
-{
-    char *lower = mem_strdup(text);
-    for (char *at = lower; *at != '\0'; at++)
-        if (*at >= 'A' && *at <= 'Z')
-            *at = (char)(*at - 'A' + 'a');
-    return lower;
+    for (char *const *name = namespaces; *name != NULL; name++) {
+        size_t i = 0;
+        while (i < e->part_count && !str_eq(e->parts[i]->namespace, *name))
+            i++;
+        if (i == e->part_count)
+            part_begin(e, *name);
+    }
 }
 
 /* ---- looking it up ---- */
@@ -215,7 +200,9 @@ static void watch_on_found(void *arg, struct discovered *found, const struct err
         if (e->problem.kind != ERROR_NONE)
             log_info(e->in->options.log, "resource of the templates is served now", log_str("resource", e->text));
         error_clear(&e->problem);
-        e->kind = watch_lower(e->found.kind);
+        e->kind = mem_strdup(e->found.kind);
+        for (char *at = e->kind; *at != '\0'; at++)
+            *at = (char)(*at >= 'A' && *at <= 'Z' ? *at - 'A' + 'a' : *at);
         e->api = discovery_path(e->watch->api_version);
         e->resource = (struct kube_resource){.kind = e->kind,
                                              .plural = e->found.plural,
@@ -225,7 +212,7 @@ static void watch_on_found(void *arg, struct discovered *found, const struct err
                                              .by_namespace = e->found.namespaced,
                                              .arg = e->watch};
         watch_follow(e);
-        if (e->part_count == 0) /* of no namespace: no informer tells */
+        if (e->part_count == 0) /* of no namespace: no informer reports it */
             watches_note(e->in, "what can be watched");
         return;
     }
@@ -260,23 +247,18 @@ bool watches_decides(const struct informer_status *status, bool complete)
            (status->denied == INFORMER_FORBIDDEN && complete);
 }
 
-static bool watch_settled(const struct watch_entry *e)
-{
-    if (e->found.plural == NULL)
-        return e->problem.kind == ERROR_GONE;
-    for (size_t i = 0; i < e->part_count; i++) {
-        const struct informer_status status = source_status(&e->parts[i]->source);
-        if (!watches_decides(&status, e->in->complete))
-            return false;
-    }
-    return true;
-}
-
 bool watches_settled(struct watches *w)
 {
     w->settled = true;
-    for (size_t i = 0; i < w->count; i++)
-        w->settled = w->settled && watch_settled(&w->list[i]);
+    for (size_t i = 0; i < w->count; i++) {
+        const struct watch_entry *e = &w->list[i];
+        bool found = e->found.plural != NULL;
+        w->settled = w->settled && (found || e->problem.kind == ERROR_GONE);
+        for (size_t k = 0; found && k < e->part_count; k++) {
+            const struct informer_status status = source_status(&e->parts[k]->source);
+            w->settled = w->settled && watches_decides(&status, w->complete);
+        }
+    }
     w->complete = w->complete || w->settled;
     return w->settled;
 }
@@ -357,7 +339,7 @@ void watches_view(const struct watches *w, size_t i, struct watch_view *ret)
         snprintf(ret->problem, sizeof(ret->problem), "%s", source_status(&e->parts[k]->source).problem);
 }
 
-/* ---- whether two sets watch the same, but for namespaces ---- */
+/* ---- what two sets share ---- */
 
 static bool paths_same(const struct template_paths *a, const struct template_paths *b)
 {
@@ -375,50 +357,43 @@ static bool paths_same(const struct template_paths *a, const struct template_pat
     return true;
 }
 
-bool watches_same(const struct template_set *a, const struct template_set *b)
+static bool namespaces_same(char *const *a, char *const *b)
 {
-    if (a->watch_count != b->watch_count)
-        return false;
-    for (size_t i = 0; i < a->watch_count; i++) {
-        const struct template_watch *x = &a->watches[i], *y = &b->watches[i];
-        if (!str_eq(x->name, y->name) || !str_eq(x->api_version, y->api_version) || !str_eq(x->kind, y->kind) ||
-            !str_eq(x->plural, y->plural) || (x->namespaces == NULL) != (y->namespaces == NULL) ||
-            !str_eq(x->label_selector, y->label_selector) || !str_eq(x->field_selector, y->field_selector) ||
-            !paths_same(&x->index_by, &y->index_by) || !paths_same(&x->keep, &y->keep) ||
-            !paths_same(&x->drop, &y->drop))
+    if (a == NULL || b == NULL)
+        return a == b;
+    for (; *a != NULL && *b != NULL; a++, b++)
+        if (!str_eq(*a, *b))
             return false;
-    }
-    return true;
+    return *a == *b; /* both end with NULL */
 }
 
-static char **names_copy(char *const *names)
+/* follows: they may list other namespaces. */
+static bool watch_same(const struct template_watch *a, const struct template_watch *b, bool follows)
 {
-    size_t count = 0;
-    while (names != NULL && names[count] != NULL)
-        count++;
-    char **copy = names != NULL ? mem_array(count + 1, sizeof(copy[0])) : NULL;
-    for (size_t i = 0; i < count; i++)
-        copy[i] = mem_strdup(names[i]);
-    return copy;
+    return str_eq(a->name, b->name) && str_eq(a->api_version, b->api_version) && str_eq(a->kind, b->kind) &&
+           str_eq(a->plural, b->plural) && (a->namespaces == NULL) == (b->namespaces == NULL) &&
+           (follows || namespaces_same(a->namespaces, b->namespaces)) && str_eq(a->label_selector, b->label_selector) &&
+           str_eq(a->field_selector, b->field_selector) && paths_same(&a->index_by, &b->index_by) &&
+           paths_same(&a->keep, &b->keep) && paths_same(&a->drop, &b->drop);
 }
 
-static void names_free(char **names)
+struct watches *watches_share(struct watches *w, struct template_set *set, bool follows)
 {
-    for (char **name = names; name != NULL && *name != NULL; name++)
-        free(*name);
-    free(names);
-}
-
-void watches_follow(struct watches *w, const struct template_set *set)
-{
-    for (size_t i = 0; i < w->count; i++) {
-        struct watch_entry *e = &w->list[i];
-        names_free(e->namespaces);
-        e->namespaces = names_copy(set->watches[i].namespaces);
-        if (e->found.plural != NULL)
-            watch_follow(e);
-    }
+    if (w == NULL || w->set->watch_count != set->watch_count)
+        return NULL;
+    for (size_t i = 0; i < set->watch_count; i++)
+        if (!watch_same(&w->set->watches[i], &set->watches[i], follows))
+            return NULL;
+    w->references++;
+    if (!follows)
+        return w;
+    template_set_free(w->now);
+    w->now = template_set_ref(set);
+    for (size_t i = 0; i < w->count; i++)
+        if (w->list[i].found.plural != NULL)
+            watch_follow(&w->list[i]);
     w->settled = false;
+    return w;
 }
 
 /* ---- life ---- */
@@ -428,23 +403,28 @@ static void watches_on_credentials(void *arg)
     watches_poke(arg);
 }
 
-struct watches *watches_new(struct event_base *base, const struct watches_options *options,
+struct watches *watches_new(struct event_base *base, struct template_set *set,
+                            const struct template_source_options *options,
                             void (*changed)(void *arg, const char *cause), void *arg)
 {
     struct watches *w = mem_alloc(sizeof(*w));
-    *w = (struct watches){.base = base, .options = *options, .changed = changed, .arg = arg, .objects = objects_new()};
-    w->losses = losses_new(options->max_loss_percent, options->loss_window_ms);
+    *w = (struct watches){.set = template_set_ref(set),
+                          .now = template_set_ref(set),
+                          .base = base,
+                          .options = *options,
+                          .changed = changed,
+                          .arg = arg,
+                          .objects = objects_new(set)};
+    const struct plan_rules rules = rules_for_plan(options->settings);
+    w->losses = losses_new(set, w->objects, rules.max_loss_percent, rules.loss_window_ms);
     timer_init(&w->tell, base, watches_on_tell, w);
-    w->count = options->set->watch_count;
+    w->count = set->watch_count;
     w->list = mem_array(w->count, sizeof(w->list[0]));
     for (size_t i = 0; i < w->count; i++) {
         struct watch_entry *e = &w->list[i];
-        const struct template_watch *t = &w->options.set->watches[i];
-        *e = (struct watch_entry){.in = w, .watch = t};
-        e->text = mem_printf("%s %s", t->api_version, t->kind != NULL ? t->kind : t->plural);
-        e->namespaces = names_copy(t->namespaces);
-        e->number = objects_add_watch(w->objects, t);
-        losses_follow(w->losses, t, objects_cache(w->objects, e->number));
+        const struct template_watch *t = &set->watches[i];
+        *e = (struct watch_entry){.in = w, .watch = t, .number = i};
+        e->text = mem_printf("%s %s", t->api_version, template_watch_kind(t));
         e->limit.period_ms = 600000;
         backoff_init(&e->backoff, ASK_FIRST_MS, ASK_MAX_MS, ASK_FIRST_MS / 2, backoff_random_seed());
         timer_init(&e->ask, w->base, watch_ask, e);
@@ -454,31 +434,29 @@ struct watches *watches_new(struct event_base *base, const struct watches_option
     return w;
 }
 
-static void watch_fini(struct watch_entry *e)
-{
-    discovery_free(e->discovery);
-    timer_fini(&e->ask);
-    for (size_t i = 0; i < e->part_count; i++)
-        part_free(e->parts[i]);
-    free(e->parts);
-    names_free(e->namespaces);
-    discovered_fini(&e->found);
-    free(e->kind);
-    free(e->api);
-    free(e->text);
-}
-
 void watches_free(struct watches *w)
 {
-    if (w == NULL)
+    if (w == NULL || w->references-- > 0)
         return;
     kube_client_forget_listener(&w->listener);
-    for (size_t i = 0; i < w->count; i++)
-        watch_fini(&w->list[i]);
+    for (size_t i = 0; i < w->count; i++) {
+        struct watch_entry *e = &w->list[i];
+        discovery_free(e->discovery);
+        timer_fini(&e->ask);
+        for (size_t k = 0; k < e->part_count; k++)
+            part_free(e->parts[k]);
+        free(e->parts);
+        discovered_fini(&e->found);
+        free(e->kind);
+        free(e->api);
+        free(e->text);
+    }
     free(w->list);
     timer_fini(&w->tell);
     objects_free(w->objects);
     losses_free(w->losses);
+    template_set_free(w->set);
+    template_set_free(w->now);
     free(w->cause);
     free(w);
 }

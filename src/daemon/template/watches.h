@@ -11,40 +11,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/log.h"
+#include "base/compiler.h"
 
 struct checks;
 struct event_base;
 struct informer_status;
-struct kube_client;
 struct losses;
 struct objects;
-struct telemetry;
 struct template_set;
+struct template_source_options;
 struct watches;
-
-struct watches_options {
-    const struct template_set *set; /* whose watches these are; borrowed */
-    struct kube_client *kube;
-    struct telemetry *telemetry;
-    const struct log *log;
-    unsigned max_loss_percent; /* of the loss limit (daemon/template/losses); 100: there is none */
-    uint64_t loss_window_ms;
-};
 
 /* changed: an object did, or more is known of what can be watched; cause is valid in the call. From the loop, where requests
  * may be started. */
-struct watches *watches_new(struct event_base *base, const struct watches_options *options,
+struct watches *watches_new(struct event_base *base, struct template_set *set,
+                            const struct template_source_options *options,
                             void (*changed)(void *arg, const char *cause), void *arg) must_check;
-void watches_free(struct watches *w); /* NULL is allowed */
+void watches_free(struct watches *w); /* once for watches_new, and for each watches_share; NULL is allowed */
+/* The same for another set, where that watches the same in the same order; NULL: it does not, or w is NULL. follows: it may list
+ * other namespaces, and from now on those are watched. */
+struct watches *watches_share(struct watches *w, struct template_set *set, bool follows) must_check;
 void watches_start(struct watches *w);
 void watches_stop(struct watches *w);
 void watches_poke(struct watches *w); /* asks again now */
-
-/* Whether two sets watch the same, in the same order, but that each may list other namespaces. */
-bool watches_same(const struct template_set *a, const struct template_set *b);
-/* Namespaces that a set which watches the same lists: watches of new ones begin, of others end. It is not kept. */
-void watches_follow(struct watches *w, const struct template_set *set);
 
 /* A resource for each watch, in their order. */
 struct objects *watches_objects(const struct watches *w);

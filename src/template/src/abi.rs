@@ -26,8 +26,27 @@ impl Text {
     }
 }
 
-/// A JSON value of C's: null and its like are told apart by `kind`.
-pub type NodePtr = *const c_void;
+/// A JSON value of C's: null and its like are distinguished by `kind`. Nothing changes it while a template is rendered.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NodePtr(pub *const c_void);
+unsafe impl Send for NodePtr {}
+unsafe impl Sync for NodePtr {}
+
+impl NodePtr {
+    pub const NULL: NodePtr = NodePtr(std::ptr::null());
+
+    pub fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+}
+
+/// What C has and gives back to itself: all resources, the certificates that it has parsed.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug)]
+pub struct Handle(pub *mut c_void);
+unsafe impl Send for Handle {}
+unsafe impl Sync for Handle {}
 
 pub const KIND_NULL: c_int = 0;
 pub const KIND_BOOL: c_int = 1;
@@ -90,10 +109,10 @@ pub struct Job {
     pub outputs: *const Output,
     pub output_count: usize,
     pub folders: [Text; 3],
-    pub resources: *mut c_void, // NULL: there are none
-    pub known: *mut c_void,     // certificates that C has looked at; NULL: none
-    pub owners: Text,           // of hosts, "HOST NAMESPACE[ held]\n" for each
-    pub before: Text,           // the haproxy.cfg that was given last
+    pub resources: Handle, // NULL: there are none
+    pub known: Handle,     // certificates that need no other check; NULL: none
+    pub owners: Text,      // of hosts, "HOST NAMESPACE[ held]\n" for each
+    pub before: Text,      // the haproxy.cfg that was given last
     pub unset: Unset,
     pub arg: *mut c_void,
     pub emit: extern "C" fn(arg: *mut c_void, record: *const Record),
@@ -128,44 +147,37 @@ impl Record {
             source_line: Text::of(""),
             line: 0,
             column: 0,
-            object: std::ptr::null(),
+            object: NodePtr::NULL,
         }
     }
 }
 
 extern "C" {
     /// What C has allocated.
-    fn engine_free(bytes: *mut c_void);
-    /// NULL: it is none. Else to be freed by engine_free.
+    fn free(bytes: *mut c_void);
+    /// NULL: it is none. Else to be freed by free.
     fn engine_base64_decode(text: Text, ret_len: *mut usize) -> *mut c_void;
-    /// Of a map, a certificate, a file: to be freed by engine_free.
+    /// Of a map, a certificate, a file: to be freed by free.
     fn engine_stored_name(kind: c_int, name: Text) -> *mut c_char;
-    /// NULL: it can be stored. Else why not, to be freed by engine_free.
-    fn engine_file_problem(known: *mut c_void, kind: c_int, name: Text, bytes: Text, ret_place: *mut c_int) -> *mut c_char;
+    /// NULL: it can be stored. Else why not, to be freed by free.
+    fn engine_file_problem(known: Handle, kind: c_int, name: Text, bytes: Text, ret_place: *mut c_int) -> *mut c_char;
 
     pub fn engine_node_read(node: NodePtr, ret: *mut Scalar);
     pub fn engine_node_get(object: NodePtr, key: *const c_char, len: usize) -> NodePtr;
     pub fn engine_node_at(array: NodePtr, index: usize) -> NodePtr;
     /// The first element (of an object: the first key); the next one of it. NULL: there is none.
     pub fn engine_node_first(container: NodePtr) -> NodePtr;
-    pub fn engine_node_next(element: NodePtr) -> NodePtr;
-    pub fn engine_node_value_of(key: NodePtr) -> NodePtr;
+    pub fn engine_node_next(element: NodePtr, is_key: bool) -> NodePtr;
 
-    pub fn engine_resource_find(resources: *mut c_void, name: Text) -> isize;
-    pub fn engine_resource_name(resources: *mut c_void, index: usize, ret: *mut Text) -> bool;
+    /// False: there are fewer.
+    pub fn engine_resource_name(resources: Handle, index: usize, ret: *mut Text) -> bool;
     /// Those that are not left out; borrowed until something is left out.
-    pub fn engine_resource_list(resources: *mut c_void, resource: usize, ret: *mut *const NodePtr) -> usize;
-    pub fn engine_resource_fetch(
-        resources: *mut c_void,
-        resource: usize,
-        keys: *const Text,
-        count: usize,
-        ret: *mut *const NodePtr,
-    ) -> usize;
+    pub fn objects_list(resources: Handle, resource: usize, ret: *mut *const NodePtr) -> usize;
+    pub fn engine_resource_fetch(resources: Handle, resource: usize, keys: *const Text, count: usize, ret: *mut *const NodePtr) -> usize;
     /// Whether an annotation asks for a protection of its host.
     pub fn engine_protects(name: Text, value: Text) -> bool;
     /// How many keys its index has; 0: none.
-    pub fn engine_resource_keys(resources: *mut c_void, resource: usize) -> usize;
+    pub fn engine_resource_keys(resources: Handle, resource: usize) -> usize;
 }
 
 /// A text of C's that is ours to free; None: it is NULL.
@@ -174,7 +186,7 @@ unsafe fn taken(text: *mut c_char) -> Option<String> {
         return None;
     }
     let own = CStr::from_ptr(text).to_string_lossy().into_owned();
-    engine_free(text.cast());
+    free(text.cast());
     Some(own)
 }
 
@@ -183,17 +195,11 @@ pub fn stored_name(kind: usize, name: &str) -> String {
     unsafe { taken(engine_stored_name(kind as c_int, Text::of(name))) }.unwrap_or_default()
 }
 
-/// The certificates that C has looked at.
-#[derive(Clone, Copy)]
-pub struct Known(pub *mut c_void);
-unsafe impl Send for Known {}
-unsafe impl Sync for Known {}
-
 /// The kind whose folder a file of that kind is put into; else why it cannot be stored.
-pub fn place_of(known: Known, kind: usize, name: &str, content: &[u8]) -> Result<usize, String> {
+pub fn place_of(known: Handle, kind: usize, name: &str, content: &[u8]) -> Result<usize, String> {
     let mut place = kind as c_int;
     let bytes = Text { bytes: content.as_ptr().cast(), len: content.len() };
-    match unsafe { taken(engine_file_problem(known.0, kind as c_int, Text::of(name), bytes, &mut place)) } {
+    match unsafe { taken(engine_file_problem(known, kind as c_int, Text::of(name), bytes, &mut place)) } {
         Some(problem) => Err(problem),
         None => Ok(place as usize),
     }
@@ -208,7 +214,7 @@ pub fn base64_decode(text: &str) -> Option<Vec<u8>> {
             return None;
         }
         let own = slice::from_raw_parts(bytes.cast::<u8>(), len).to_vec();
-        engine_free(bytes);
+        free(bytes);
         Some(own)
     }
 }

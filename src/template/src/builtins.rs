@@ -199,10 +199,6 @@ pub fn is_too_wide(form: &str) -> bool {
     form.split(|c: char| !c.is_ascii_digit()).any(|run| !run.is_empty() && run.parse::<usize>().map_or(true, |n| n > WIDEST))
 }
 
-fn too_wide() -> Error {
-    invalid(format!("a format is at most {WIDEST} wide"))
-}
-
 /// How many values a format takes, and with %r and %s as Python has them; None: by names.
 fn prepared(form: &str, args: &mut Vec<Value>) -> Result<(String, Option<usize>), Error> {
     let (mut prepared, mut taken, mut by_name) = (String::with_capacity(form.len()), 0, false);
@@ -247,7 +243,7 @@ fn prepared(form: &str, args: &mut Vec<Value>) -> Result<(String, Option<usize>)
             prepared.push(c);
         }
         if is_too_wide(prepared[begin..].rsplit(')').next().unwrap_or("")) {
-            return Err(too_wide());
+            return Err(invalid(format!("a format is at most {WIDEST} wide")));
         }
     }
     Ok((prepared, (!by_name).then_some(taken)))
@@ -283,10 +279,6 @@ fn percent(state: &mut State, left: Value, right: Value) -> Result<Value, Error>
     state.env().compile_expression("a % b")?.eval(minijinja::context! { a => left, b => right })
 }
 
-fn is_sequence(value: Value) -> bool {
-    matches!(value.kind(), ValueKind::Seq | ValueKind::Map | ValueKind::String) || value.len().is_some()
-}
-
 pub fn add_all(env: &mut Environment) {
     env.add_filter("_dictsort", minijinja::filters::dictsort);
     env.add_filter("_percent", percent);
@@ -308,7 +300,9 @@ pub fn add_all(env: &mut Environment) {
     env.add_filter("truncate", truncate);
     env.add_filter("urlencode", urlencode);
     env.add_filter("wordcount", wordcount);
-    env.add_test("sequence", is_sequence);
+    env.add_test("sequence", |value: Value| {
+        matches!(value.kind(), ValueKind::Seq | ValueKind::Map | ValueKind::String) || value.len().is_some()
+    });
     env.add_function("cycler", |items: Rest<Value>| minijinja_contrib::globals::cycler(items.to_vec()));
     env.add_function("joiner", minijinja_contrib::globals::joiner);
 }

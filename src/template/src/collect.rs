@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use minijinja::{Environment, Error, Value};
 
-use crate::abi::{place_of, Known};
+use crate::abi::{place_of, Handle};
 use crate::hosts::{protections, Hosts};
 use crate::values::Given;
 use crate::{kind_of, routes};
@@ -46,7 +46,7 @@ impl Seen {
 }
 
 /// owners: of hosts, as the render before had them.
-pub fn add_all(env: &mut Environment, known: Known, owners: &str) -> Arc<Mutex<Seen>> {
+pub fn add_all(env: &mut Environment, known: Handle, owners: &str) -> Arc<Mutex<Seen>> {
     let seen = Arc::new(Mutex::new(Seen { hosts: Hosts::new(owners), ..Seen::default() }));
     let given = seen.clone();
     let all = seen.clone();

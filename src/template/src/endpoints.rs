@@ -12,16 +12,10 @@ use minijinja::{Error, Value};
 use crate::filters::invalid;
 use crate::values::Given;
 
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Endpoint {
     address: IpAddr,
     port: u16,
-}
-
-impl fmt::Debug for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.target())
-    }
 }
 
 /// In decimal: there are so many of them that what can do all takes too long.

@@ -25,10 +25,6 @@ fn b64decode(text: &str) -> Result<Value, Error> {
     Ok(String::from_utf8(bytes).map_or_else(|e| Value::from_bytes(e.into_bytes()), Value::from))
 }
 
-fn is_base64(value: Value) -> bool {
-    value.as_str().is_some_and(|text| b64decode(text).is_ok())
-}
-
 pub fn glob(text: &str, pattern: &str) -> bool {
     match (CString::new(pattern), CString::new(text)) {
         (Ok(pattern), Ok(text)) => unsafe { fnmatch(pattern.as_ptr(), text.as_ptr(), 0) == 0 },
@@ -240,7 +236,7 @@ pub fn sanitize(text: &str) -> String {
 
 pub fn add_all(env: &mut Environment) {
     env.add_filter("b64decode", b64decode);
-    env.add_test("base64", is_base64);
+    env.add_test("base64", |value: Value| value.as_str().is_some_and(|text| b64decode(text).is_ok()));
     env.add_test("host", |value: Value| value.as_str().is_some_and(routes::is_host));
     env.add_filter("routes", routes::routes);
     env.add_filter("of_class", routes::of_class);

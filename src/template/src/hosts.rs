@@ -21,7 +21,7 @@ pub struct Hosts {
     held: Vec<(String, String)>,
     shared: HashSet<String>,
     any: bool,
-    refused: HashSet<usize>, // their nodes
+    refused: HashSet<NodePtr>,
     judged: bool,
     own: Own, // of the Ingress that was asked about last
 }
@@ -29,7 +29,7 @@ pub struct Hosts {
 /// The hosts of an Ingress's own rules that its certificates may be shown for, and how many names its entries were given so far.
 #[derive(Default)]
 struct Own {
-    node: usize,
+    node: Option<NodePtr>, // None: no Ingress
     all: Vec<String>,
     below: HashMap<String, Vec<String>>, // by wildcard
     given: usize,
@@ -51,7 +51,7 @@ pub fn protections(ingress: &Given) -> Vec<String> {
 }
 
 impl Hosts {
-    /// owners: "HOST NAMESPACE\n" for each, with " held" behind those that stay whoever asks.
+    /// owners: "HOST NAMESPACE\n" for each, with " held" behind those that stay in any case.
     pub fn new(owners: &str) -> Hosts {
         let mut made = Hosts::default();
         for (host, rest) in owners.lines().filter_map(|line| line.split_once(' ')) {
@@ -113,7 +113,7 @@ impl Hosts {
             let (at, ingress) = (node_of(&ingress), Given::from(ingress));
             let refused = refuse && !protections(&ingress).is_empty();
             if refused {
-                self.refused.insert(at as usize);
+                self.refused.insert(at);
             }
             let mut last = String::new();
             for route in all_of(&ingress) {
@@ -143,10 +143,10 @@ impl Hosts {
     }
 
     pub fn is_refused(&self, object: NodePtr) -> bool {
-        !object.is_null() && self.refused.contains(&(object as usize))
+        !object.is_null() && self.refused.contains(&object)
     }
 
-    /// Whether its certificate may be shown for that name: to it go the requests for it. A wildcard that nobody serves, nor anything
+    /// Whether its certificate may be shown for that name: to it go the requests for it. A wildcard that is not served, nor anything
     /// else that it matches, is of those with hosts below it, where that is one namespace: by the kind of its key a client may prefer it
     /// to the certificate of a host itself.
     fn may_name(&self, namespace: &str, host: &str) -> bool {
@@ -158,7 +158,7 @@ impl Hosts {
         !others && served.map_or(own, |all| all.iter().any(|one| one == namespace))
     }
 
-    fn own_of(&self, node: usize, ingress: &Given, namespace: &str) -> Own {
+    fn own_of(&self, node: NodePtr, ingress: &Given, namespace: &str) -> Own {
         let rules = ingress.get("spec").get("rules");
         let hosts = rules.each().map(|rule| text(&rule.get("host")));
         let all: Vec<String> = hosts.filter(|host| self.are_served(host, namespace) && self.may_name(namespace, host)).collect();
@@ -166,14 +166,14 @@ impl Hosts {
         for host in &all {
             below.entry(above(host).unwrap_or_default()).or_default().push(host.clone());
         }
-        Own { node, all, below, given: 0 }
+        Own { node: Some(node), all, below, given: 0 }
     }
 
     /// The names of an entry of spec.tls that its certificate is shown for, and why not for others.
     pub fn names_of(&mut self, ingress: Value, entry: Value) -> (Vec<String>, Vec<String>) {
-        let (node, ingress) = (node_of(&ingress) as usize, Given::from(ingress));
+        let (node, ingress) = (node_of(&ingress), Given::from(ingress));
         let namespace = namespace_of(&ingress);
-        if self.own.node != node || node == 0 {
+        if self.own.node != Some(node) || node.is_null() {
             self.own = self.own_of(node, &ingress, &namespace);
         }
         if self.own.given > MAX_NAMES {
@@ -215,14 +215,14 @@ impl Hosts {
         (names, wrong)
     }
 
-    /// Hosts whose namespace has not what no host has: what they, and the wildcard above them, have no path for is nobody else's.
+    /// Hosts whose namespace has not what no host has: what they, and the wildcard above them, have no path for belongs to no other namespace.
     pub fn closed(&self) -> Vec<String> {
         let Some(all) = self.of.get("*").filter(|_| !self.is_shared("*")) else { return Vec::new() };
         let goes_on = |host: &str| above(host).is_some_and(|above| self.of.contains_key(&above));
         self.of.iter().filter(|(host, of)| *host != "*" && *of != all && !goes_on(host)).map(|(host, _)| host.clone()).collect()
     }
 
-    /// As new() reads them; None: nobody asked.
+    /// As new() reads them; None: claim() was not called.
     pub fn owners(&self) -> Option<String> {
         let owned = self.of.iter().filter(|(host, _)| !self.is_shared(host));
         self.judged.then(|| owned.map(|(host, of)| [host, " ", &of[0], "\n"].concat()).collect())

@@ -38,7 +38,7 @@ struct Said {
     files: BTreeMap<(usize, String), Vec<u8>>,
     /// Certificates whose path was asked for by their name alone.
     asked: BTreeSet<String>,
-    records: Vec<(c_int, usize, String)>,
+    records: Vec<(c_int, NodePtr, String)>,
     seen: Option<Arc<Mutex<collect::Seen>>>,
 }
 
@@ -54,7 +54,7 @@ fn bytes_of(content: Value) -> Vec<u8> {
 
 /// Where a file will be: certificates with an Ed25519 key are no certificates to a Data Plane API, and go to the other files.
 /// What cannot be stored is refused later, with its name.
-fn path_of(folders: &[String; 3], known: Known, kind: usize, name: &str, content: Option<&[u8]>) -> String {
+fn path_of(folders: &[String; 3], known: Handle, kind: usize, name: &str, content: Option<&[u8]>) -> String {
     let place = match content {
         Some(bytes) if kind == CERTIFICATE => place_of(known, kind, name, bytes).unwrap_or(kind),
         _ => kind,
@@ -64,7 +64,7 @@ fn path_of(folders: &[String; 3], known: Known, kind: usize, name: &str, content
 
 /// A path that a template has is the one by the name alone, and the file will be elsewhere.
 fn check_asked(job: &Job, asked: &BTreeSet<String>, name: &str, content: &[u8]) -> Result<(), Error> {
-    if !asked.contains(name) || place_of(Known(job.known), CERTIFICATE, name, content).unwrap_or(CERTIFICATE) == CERTIFICATE {
+    if !asked.contains(name) || place_of(job.known, CERTIFICATE, name, content).unwrap_or(CERTIFICATE) == CERTIFICATE {
         return Ok(());
     }
     Err(invalid(format!(
@@ -73,27 +73,22 @@ fn check_asked(job: &Job, asked: &BTreeSet<String>, name: &str, content: &[u8]) 
     )))
 }
 
-fn object_of(value: &Value, function: &str) -> Result<usize, Error> {
-    let node = values::node_of(value);
-    if node.is_null() {
-        return Err(invalid(format!("{function}: the first argument has to be an object of a watched resource")));
-    }
-    Ok(node as usize)
-}
-
 fn add_functions(env: &mut Environment, job: &Job, said: &Shared) {
     env.add_function("fail", |text: String| -> Result<Value, Error> { Err(invalid(text)) });
     for (name, what) in [("warn", RECORD_WARNING), ("event", RECORD_EVENT)] {
         let shared = said.clone();
         env.add_function(name, move |object: Value, text: String| -> Result<&str, Error> {
-            let node = object_of(&object, name)?;
+            let node = values::node_of(&object);
+            if node.is_null() {
+                return Err(invalid(format!("{name}: the first argument has to be an object of a watched resource")));
+            }
             shared.lock().unwrap().records.push((what, node, text));
             Ok("")
         });
     }
     let folders: [String; 3] = job.folders.map(|folder| folder.str().to_string());
     let of = folders.clone();
-    let known = Known(job.known);
+    let known = job.known;
     let shared = said.clone();
     env.add_function("path", move |kind: &str, name: &str, content: Option<Value>| -> Result<String, Error> {
         let kind = kind_of(kind)?;
@@ -122,30 +117,8 @@ fn add_functions(env: &mut Environment, job: &Job, said: &Shared) {
     });
 }
 
-/// As Python prints them.
-fn add_formatter(env: &mut Environment) {
-    env.set_formatter(|out, state, value| match python::write_text(out, value) {
-        Some(written) => written.map_err(Error::from),
-        None => minijinja::escape_formatter(out, state, value),
-    });
-}
-
 /// The templates' sources as they were given, and what was rewritten in them.
 type Rewritten = BTreeMap<String, Vec<rewrite::Insert>>;
-
-fn add_sources(env: &mut Environment<'static>, job: &Job, syntax: &SyntaxConfig, rewritten: &mut Rewritten) -> Result<(), Error> {
-    for source in unsafe { slice(job.sources, job.source_count) } {
-        let (name, text) = (source.name.str(), source.text.str());
-        match rewrite::percent(text, syntax) {
-            Some((text, inserts)) => {
-                rewritten.insert(name.to_string(), inserts);
-                env.add_template_owned(name.to_string(), text)?;
-            }
-            None => env.add_template_owned(name.to_string(), text.to_string())?,
-        }
-    }
-    Ok(())
-}
 
 fn environment(job: &Job, said: &Shared, rewritten: &mut Rewritten) -> Result<Environment<'static>, Error> {
     let mut env = Environment::new();
@@ -158,18 +131,31 @@ fn environment(job: &Job, said: &Shared, rewritten: &mut Rewritten) -> Result<En
     env.set_undefined_behavior(if job.lenient { UndefinedBehavior::Lenient } else { UndefinedBehavior::Strict });
     env.set_fuel((job.fuel > 0).then_some(job.fuel));
     env.set_unknown_method_callback(methods::call);
-    add_formatter(&mut env);
+    env.set_formatter(|out, state, value| match python::write_text(out, value) {
+        Some(written) => written.map_err(Error::from), // as Python prints it
+        None => minijinja::escape_formatter(out, state, value),
+    });
     builtins::add_all(&mut env);
     filters::add_all(&mut env);
-    said.lock().unwrap().seen = Some(collect::add_all(&mut env, Known(job.known), job.owners.str()));
+    said.lock().unwrap().seen = Some(collect::add_all(&mut env, job.known, job.owners.str()));
     add_functions(&mut env, job, said);
     for variable in unsafe { slice(job.variables, job.variable_count) } {
         env.add_global(variable.name.str().to_string(), values::to_value(variable.value));
     }
-    if !job.resources.is_null() {
-        env.add_global("resources", Value::from_object(values::Resources::new(job.resources)));
+    if !job.resources.0.is_null() {
+        env.add_global("resources", Value::from_object(values::Resources(job.resources)));
     }
-    add_sources(&mut env, job, &syntax, rewritten)?;
+    for source in unsafe { slice(job.sources, job.source_count) } {
+        let (name, text) = (source.name.str(), source.text.str());
+        let text = rewrite::percent(text, &syntax).map_or_else(
+            || text.to_string(),
+            |(text, inserts)| {
+                rewritten.insert(name.to_string(), inserts);
+                text
+            },
+        );
+        env.add_template_owned(name.to_string(), text)?;
+    }
     Ok(env)
 }
 
@@ -214,7 +200,7 @@ fn render(job: &Job, rewritten: &mut Rewritten) -> Result<(), Error> {
     }
     // Without what is left out there may be no error.
     for (what, node, text) in said.records.iter().filter(|(what, ..)| done.is_ok() || *what == RECORD_WARNING) {
-        emit(job, &Record { text: Text::of(text), object: *node as NodePtr, ..Record::new(*what) });
+        emit(job, &Record { text: Text::of(text), object: *node, ..Record::new(*what) });
     }
     // All is rendered anew where something is to be left out; else the process ends, which is quicker.
     if job.ends && said.records.iter().all(|(what, ..)| *what != RECORD_WARNING) {

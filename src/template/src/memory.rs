@@ -1,4 +1,4 @@
-//! The memory of a render, and a limit on it: Rust aborts where it gets no memory, which would look like any other crash. What is
+//! The memory of a render, and a limit on it: Rust aborts where it gets no memory, as in any other crash. What is
 //! small, which is nearly all, is cut from one large piece in a process that ends with its render: what is given back waits in a
 //! list for the next one of its size. All else is malloc's.
 

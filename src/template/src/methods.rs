@@ -56,19 +56,6 @@ fn is_title(text: &str) -> bool {
     any
 }
 
-fn is_identifier(text: &str) -> bool {
-    let mut chars = text.chars();
-    chars.next().is_some_and(|c| c.is_alphabetic() || c == '_') && chars.all(|c| c.is_alphanumeric() || c == '_')
-}
-
-fn swapped(c: char) -> String {
-    if c.is_uppercase() {
-        c.to_lowercase().collect()
-    } else {
-        c.to_uppercase().collect()
-    }
-}
-
 fn expanded(state: &State, text: &str, width: usize) -> Result<String, Error> {
     let (mut expanded, mut column) = (String::with_capacity(text.len()), 0);
     for c in text.chars() {
@@ -84,14 +71,10 @@ fn expanded(state: &State, text: &str, width: usize) -> Result<String, Error> {
     Ok(expanded)
 }
 
-/// Whether a format between braces is wider than is sensible.
-fn is_wide_format(text: &str) -> bool {
-    text.split('{').skip(1).filter_map(|part| part.split('}').next()?.split_once(':')).any(|(_, spec)| is_too_wide(spec))
-}
-
 /// `{!r}` and `{!s}` of Python's str.format become values of their own.
 fn formatted(state: &mut State, value: &Value, text: &str, args: &[Value]) -> Result<Value, Error> {
-    if is_wide_format(text) {
+    let mut braces = text.split('{').skip(1).filter_map(|part| part.split('}').next()?.split_once(':'));
+    if braces.any(|(_, spec)| is_too_wide(spec)) {
         return Err(invalid("format: it is wider than is sensible"));
     }
     if !text.contains("!r}") && !text.contains("!s}") {
@@ -142,36 +125,36 @@ fn text_method(state: &mut State, value: &Value, text: &str, method: &str, args:
         }
         "removeprefix" => Value::from(text.strip_prefix(from_args::<(&str,)>(args)?.0).unwrap_or(text)),
         "removesuffix" => Value::from(text.strip_suffix(from_args::<(&str,)>(args)?.0).unwrap_or(text)),
-        "swapcase" => Value::from(text.chars().map(swapped).collect::<String>()),
+        "swapcase" => {
+            let swapped = |c: char| if c.is_uppercase() { c.to_lowercase().to_string() } else { c.to_uppercase().to_string() };
+            Value::from(text.chars().map(swapped).collect::<String>())
+        }
         "casefold" => Value::from(text.to_lowercase().replace('ß', "ss")),
         "expandtabs" => Value::from(expanded(state, text, from_args::<(Option<usize>,)>(args)?.0.unwrap_or(8))?),
         "istitle" => Value::from(is_title(text)),
         "isdecimal" => Value::from(!text.is_empty() && text.chars().all(|c| c.is_ascii_digit())),
-        "isidentifier" => Value::from(is_identifier(text)),
+        "isidentifier" => {
+            let begins = text.starts_with(|c: char| c.is_alphabetic() || c == '_');
+            Value::from(begins && text.chars().all(|c| c.is_alphanumeric() || c == '_'))
+        }
         "format" => formatted(state, value, text, args)?,
         _ => return Ok(None),
     }))
 }
 
-fn list_method(value: &Value, method: &str, args: &[Value]) -> Result<Option<Value>, Error> {
-    match method {
-        "index" => {
+fn container_method(value: &Value, method: &str, args: &[Value]) -> Result<Option<Value>, Error> {
+    match (value.kind(), method) {
+        (ValueKind::Seq, "index") => {
             let (what,): (Value,) = from_args(args)?;
             let found = value.try_iter()?.position(|v| v == what);
             found.map(|at| Some(Value::from(at))).ok_or_else(|| invalid("index: it is not in there"))
         }
-        "copy" => Ok(Some(value.try_iter()?.collect())),
-        _ => Ok(None),
-    }
-}
-
-fn map_method(value: &Value, method: &str, args: &[Value]) -> Result<Option<Value>, Error> {
-    match method {
-        "has_key" => {
+        (ValueKind::Seq, "copy") => Ok(Some(value.try_iter()?.collect())),
+        (ValueKind::Map, "has_key") => {
             let (key,): (Value,) = from_args(args)?;
             Ok(Some(Value::from(!value.get_item(&key)?.is_undefined())))
         }
-        "copy" => Ok(Some(value.clone())),
+        (ValueKind::Map, "copy") => Ok(Some(value.clone())),
         _ => Ok(None),
     }
 }
@@ -181,11 +164,9 @@ const CHANGES: [&str; 13] =
 
 pub fn call(state: &mut State, value: &Value, method: &str, args: &[Value]) -> Result<Value, Error> {
     let kind = value.kind();
-    let own = match (kind, value.as_str()) {
-        (_, Some(text)) => text_method(state, value, text, method, args)?,
-        (ValueKind::Seq, _) => list_method(value, method, args)?,
-        (ValueKind::Map, _) => map_method(value, method, args)?,
-        _ => None,
+    let own = match value.as_str() {
+        Some(text) => text_method(state, value, text, method, args)?,
+        None => container_method(value, method, args)?,
     };
     if let Some(own) = own {
         return Ok(own);

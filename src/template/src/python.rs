@@ -31,10 +31,6 @@ fn float(f: f64) -> String {
     }
 }
 
-fn float_of(value: &Value) -> Option<f64> {
-    (value.kind() == ValueKind::Number && !value.is_integer()).then(|| f64::try_from(value.clone()).ok()).flatten()
-}
-
 fn write_repr(out: &mut dyn Write, value: &Value, depth: usize) -> fmt::Result {
     if depth > DEEPEST {
         return out.write_str("...");
@@ -43,9 +39,9 @@ fn write_repr(out: &mut dyn Write, value: &Value, depth: usize) -> fmt::Result {
         ValueKind::Bool => out.write_str(if value.is_true() { "True" } else { "False" }),
         ValueKind::None => out.write_str("None"),
         ValueKind::Undefined => out.write_str("Undefined"),
-        ValueKind::Number => match float_of(value) {
-            Some(f) => out.write_str(&float(f)),
-            None => write!(out, "{value}"),
+        ValueKind::Number => match f64::try_from(value.clone()) {
+            Ok(f) if !value.is_integer() => out.write_str(&float(f)),
+            _ => write!(out, "{value}"),
         },
         ValueKind::Seq => {
             let tuple = value.is_tuple();

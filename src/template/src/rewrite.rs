@@ -1,5 +1,5 @@
 //! Python's `"text %s" % value`, which minijinja has only as a filter: the operator `%` becomes a call of the filter `_percent`, which
-//! does what the operator does with numbers. Lines stay; `Insert` tells which column was which.
+//! does what the operator does with numbers. Lines stay; `Insert` says which column was which.
 
 use std::ops::Range;
 
@@ -16,35 +16,20 @@ fn is_close(token: &Token) -> bool {
     matches!(token, Token::ParenClose | Token::BracketClose | Token::BraceClose)
 }
 
-/// Behind the bracket that closes what `at` opens.
-fn behind_bracket(tokens: &Tokens, at: usize) -> Option<usize> {
-    let mut depth = 0usize;
-    for (i, (token, _)) in tokens.iter().enumerate().skip(at) {
-        if is_open(token) {
-            depth += 1;
-        } else if is_close(token) {
-            depth -= 1;
-            if depth == 0 {
-                return Some(i + 1);
-            }
-        }
+/// The bracket that belongs to the one at `at`.
+fn partner(tokens: &Tokens, at: usize) -> Option<usize> {
+    let forward = is_open(&tokens[at].0);
+    let mut depth = 0i32;
+    let mut is_partner = |&i: &usize| {
+        let (open, close) = (is_open(&tokens[i].0), is_close(&tokens[i].0));
+        depth += if open == forward { i32::from(open || close) } else { -i32::from(open || close) };
+        depth == 0
+    };
+    if forward {
+        (at..tokens.len()).find(&mut is_partner)
+    } else {
+        (0..=at).rev().find(&mut is_partner)
     }
-    None
-}
-
-fn opening_of(tokens: &Tokens, close: usize) -> Option<usize> {
-    let mut depth = 0usize;
-    for i in (0..=close).rev() {
-        if is_close(&tokens[i].0) {
-            depth += 1;
-        } else if is_open(&tokens[i].0) {
-            depth -= 1;
-            if depth == 0 {
-                return Some(i);
-            }
-        }
-    }
-    None
 }
 
 /// Behind the operand that begins at `at`: signs, a primary, and what follows it by `.`, `[`, `(` or `|`.
@@ -52,11 +37,11 @@ fn behind_operand(tokens: &Tokens, mut at: usize) -> Option<usize> {
     while matches!(tokens.get(at)?.0, Token::Minus | Token::Plus) {
         at += 1;
     }
-    at = if is_open(&tokens.get(at)?.0) { behind_bracket(tokens, at)? } else { at + 1 };
+    at = if is_open(&tokens.get(at)?.0) { partner(tokens, at)? + 1 } else { at + 1 };
     loop {
         match tokens.get(at).map(|t| &t.0) {
             Some(Token::Dot | Token::Pipe) => at += 2,
-            Some(Token::ParenOpen | Token::BracketOpen) => at = behind_bracket(tokens, at)?,
+            Some(Token::ParenOpen | Token::BracketOpen) => at = partner(tokens, at)? + 1,
             _ => return (at <= tokens.len()).then_some(at),
         }
     }
@@ -67,7 +52,7 @@ fn begin_of_operand(tokens: &Tokens, at: usize) -> Option<usize> {
     let mut begin = at.checked_sub(1)?;
     loop {
         if is_close(&tokens[begin].0) {
-            begin = opening_of(tokens, begin)?;
+            begin = partner(tokens, begin)?;
             // A call or a subscript belongs to what stands before it; anything else in brackets is a primary.
             match begin.checked_sub(1).map(|i| &tokens[i].0) {
                 Some(Token::Ident(word)) if !is_word(word) => begin -= 1,

@@ -1,7 +1,6 @@
-//! What an Ingress (networking.k8s.io/v1) wants, host by host and path by path: one object for each, in the order of its rules.
+//! What an Ingress (networking.k8s.io/v1) asks for, host by host and path by path: one object for each, in the order of its rules.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use minijinja::value::{Enumerator, Object, Tuple};
@@ -13,6 +12,7 @@ use crate::values::{node_of, Given};
 
 const PATH_MAX_BYTES: usize = 2000;
 
+#[derive(Debug)]
 pub struct Route {
     pub host: String, // "*": any
     path: String,
@@ -22,12 +22,6 @@ pub struct Route {
     service: String,
     port: String,
     pub wrong: String, // "": nothing; else why it is none
-}
-
-impl fmt::Debug for Route {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.host, self.path)
-    }
 }
 
 impl Route {

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::ffi::{c_int, c_void};
-use std::fmt;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,7 +15,7 @@ use crate::abi::*;
 static CURRENT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
 pub fn current() -> NodePtr {
-    CURRENT.load(Ordering::Relaxed)
+    NodePtr(CURRENT.load(Ordering::Relaxed))
 }
 
 pub fn forget_current() {
@@ -28,12 +27,12 @@ static UNSET: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static UNSET_TEXT: Mutex<String> = Mutex::new(String::new());
 
 pub fn is_unset(value: &Unset) {
-    UNSET.store(value.value.cast_mut(), Ordering::Relaxed);
+    UNSET.store(value.value.0.cast_mut(), Ordering::Relaxed);
     *UNSET_TEXT.lock().unwrap() = value.text.str().to_string();
 }
 
 fn handed_out(node: NodePtr) -> Value {
-    CURRENT.store(node.cast_mut(), Ordering::Relaxed);
+    CURRENT.store(node.0.cast_mut(), Ordering::Relaxed);
     to_value(node)
 }
 
@@ -48,7 +47,7 @@ pub fn to_value(node: NodePtr) -> Value {
     if node.is_null() {
         return Value::UNDEFINED;
     }
-    if std::ptr::eq(node, UNSET.load(Ordering::Relaxed)) {
+    if ptr::eq(node.0, UNSET.load(Ordering::Relaxed)) {
         return Value::from(Error::new(ErrorKind::InvalidOperation, UNSET_TEXT.lock().unwrap().clone()));
     }
     let scalar = read(node);
@@ -63,20 +62,11 @@ pub fn to_value(node: NodePtr) -> Value {
     }
 }
 
+#[derive(Debug)]
 pub struct Node {
     at: NodePtr,
     kind: c_int,
     size: usize,
-}
-
-// Nothing changes them while a template is rendered.
-unsafe impl Send for Node {}
-unsafe impl Sync for Node {}
-
-impl fmt::Debug for Node {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("node")
-    }
 }
 
 /// The elements of an array, the keys of an object.
@@ -85,9 +75,6 @@ pub struct Elements {
     keys: bool,
     left: usize,
 }
-
-unsafe impl Send for Elements {}
-unsafe impl Sync for Elements {}
 
 impl Iterator for Elements {
     type Item = NodePtr;
@@ -98,7 +85,7 @@ impl Iterator for Elements {
         }
         let now = self.next;
         self.left -= 1;
-        self.next = unsafe { engine_node_next(if self.keys { engine_node_value_of(now) } else { now }) };
+        self.next = unsafe { engine_node_next(now, self.keys) };
         Some(now)
     }
 
@@ -152,7 +139,7 @@ impl Object for Node {
 
 /// The JSON value that it is; NULL: another one.
 pub fn node_of(value: &Value) -> NodePtr {
-    value.downcast_object_ref::<Node>().map_or(ptr::null(), |node| node.at)
+    value.downcast_object_ref::<Node>().map_or(NodePtr::NULL, |node| node.at)
 }
 
 /// What a filter is given: a value, or a JSON value of C's within it, which is read where it is, as no template sees it.
@@ -245,25 +232,8 @@ impl Given {
 }
 
 /// Objects of a resource: all of them, or those of a key.
-struct Objects {
-    list: *const NodePtr,
-    count: usize,
-}
-
-unsafe impl Send for Objects {}
-unsafe impl Sync for Objects {}
-
-impl fmt::Debug for Objects {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} objects", self.count)
-    }
-}
-
-impl Objects {
-    fn at(&self, i: usize) -> Value {
-        handed_out(unsafe { *self.list.add(i) })
-    }
-}
+#[derive(Debug)]
+struct Objects(&'static [NodePtr]);
 
 impl Object for Objects {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
@@ -271,36 +241,26 @@ impl Object for Objects {
     }
 
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        key.as_usize().filter(|&i| i < self.count).map(|i| self.at(i))
+        key.as_usize().and_then(|i| self.0.get(i)).map(|node| handed_out(*node))
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        let all = self.clone();
-        Enumerator::Iter(Box::new((0..self.count).map(move |i| all.at(i))))
+        Enumerator::Iter(Box::new(self.0.iter().map(|node| handed_out(*node))))
     }
 
     fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
-        Some(self.count)
+        Some(self.0.len())
     }
 }
 
 /// `resources`: what is watched, by the names of the template set.
-pub struct Resources {
-    all: *mut c_void,
-}
-
-unsafe impl Send for Resources {}
-unsafe impl Sync for Resources {}
+#[derive(Debug)]
+pub struct Resources(pub Handle);
 
 impl Resources {
-    pub fn new(all: *mut c_void) -> Resources {
-        Resources { all }
-    }
-}
-
-impl fmt::Debug for Resources {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("resources")
+    fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
+        let mut name = Text::of("");
+        (0..).map_while(move |at| unsafe { engine_resource_name(self.0, at, &mut name) }.then(|| name.str()))
     }
 }
 
@@ -310,39 +270,27 @@ impl Object for Resources {
     }
 
     fn get_value_by_str(self: &Arc<Self>, name: &str) -> Option<Value> {
-        let found = unsafe { engine_resource_find(self.all, Text::of(name)) };
-        usize::try_from(found).ok().map(|at| Value::from_object(Resource { all: self.all, at, name: name.into() }))
+        let at = self.names().position(|own| own == name)?;
+        Some(Value::from_object(Resource { all: self.0, at, name: name.into() }))
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        let (mut names, mut name) = (Vec::new(), Text::of(""));
-        while unsafe { engine_resource_name(self.all, names.len(), &mut name) } {
-            names.push(Value::from(name.str()));
-        }
-        Enumerator::Values(names)
+        Enumerator::Values(self.names().map(Value::from).collect())
     }
 }
 
+#[derive(Debug)]
 struct Resource {
-    all: *mut c_void,
+    all: Handle,
     at: usize,
     name: String,
-}
-
-unsafe impl Send for Resource {}
-unsafe impl Sync for Resource {}
-
-impl fmt::Debug for Resource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "resources.{}", self.name)
-    }
 }
 
 impl Resource {
     fn list(&self) -> Objects {
         let mut list = ptr::null();
-        let count = unsafe { engine_resource_list(self.all, self.at, &mut list) };
-        Objects { list, count }
+        let count = unsafe { objects_list(self.all, self.at, &mut list) };
+        Objects(unsafe { slice(list, count) })
     }
 
     fn fetch(&self, method: &str, args: &[Value]) -> Result<Objects, Error> {
@@ -363,7 +311,7 @@ impl Resource {
         let borrowed: Vec<Text> = texts.iter().map(|text| Text::of(text)).collect();
         let mut list = ptr::null();
         let count = unsafe { engine_resource_fetch(self.all, self.at, borrowed.as_ptr(), borrowed.len(), &mut list) };
-        Ok(Objects { list, count })
+        Ok(Objects(unsafe { slice(list, count) }))
     }
 }
 
@@ -381,7 +329,7 @@ impl Object for Resource {
     }
 
     fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
-        Some(self.list().count)
+        Some(self.list().0.len())
     }
 
     fn call_method(self: &Arc<Self>, _state: &mut State<'_, '_>, method: &str, args: &[Value]) -> Result<Value, Error> {
@@ -390,12 +338,12 @@ impl Object for Resource {
             "Fetch" | "fetch" => Ok(Value::from_object(self.fetch(method, args)?)),
             "GetSingle" | "get_single" => {
                 let found = self.fetch(method, args)?;
-                match found.count {
-                    0 => Ok(Value::from(())),
-                    1 => Ok(found.at(0)),
+                match found.0 {
+                    [] => Ok(Value::from(())),
+                    [one] => Ok(handed_out(*one)),
                     many => Err(Error::new(
                         ErrorKind::InvalidOperation,
-                        format!("resources.{}.{method} finds {many} objects, not one: give it more keys", self.name),
+                        format!("resources.{}.{method} finds {} objects, not one: give it more keys", self.name, many.len()),
                     )),
                 }
             }

@@ -18,9 +18,7 @@ static void begin(void)
     const struct template_file file = {TEMPLATE_SET_FILE, (char *)(uintptr_t)text, strlen(text)};
     set = template_set_parse(&file, 1, &flaw);
     ck_assert_msg(set != NULL, "%s", flaw.message);
-    objects = objects_new();
-    for (size_t i = 0; i < set->watch_count; i++)
-        objects_add_watch(objects, &set->watches[i]);
+    objects = objects_new(set);
 }
 
 static void end(void)
@@ -71,9 +69,10 @@ TEST(the_youngest_of_a_namespace_that_has_too_much)
     put(1, "nor this", 1);
     budget_add_remarks(set, objects, &said);
     ck_assert_uint_eq(said.remark_count, 2);
-    ck_assert(said.remarks[1].left_out && said.remarks[1].resource == 1);
-    ck_assert_str_eq(said.remarks[1].key, "a/x");
-    ck_assert_str_eq(said.remarks[1].text,
+    ck_assert(said.remarks[0].left_out && said.remarks[0].resource == 1);
+    ck_assert_str_eq(said.remarks[0].key, "a/x");
+    ck_assert_str_eq(said.remarks[1].key, "c/z");
+    ck_assert_str_eq(said.remarks[0].text,
                      "the older some of its namespace take the 200 bytes that those of one namespace may: "
                      "watch.some.namespace_bytes of the template set");
     rendered_fini(&said);

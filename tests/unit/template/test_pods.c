@@ -20,7 +20,8 @@ static struct {
     yyjson_doc *doc;
     struct secret_object object[PODS_OBJECTS];
     const struct secret_object *of[PODS_OBJECTS];
-    char *pod[16], *env[8];
+    const yyjson_val *pod[16];
+    char *env[8];
     struct pods_view view;
 } cluster;
 
@@ -65,11 +66,11 @@ static void set_up(void)
         }
     }
     yyjson_arr_foreach (yyjson_obj_get(root, "pods"), i, max, one)
-        cluster.pod[i] = json_text_of(one);
+        cluster.pod[i] = one;
     cluster.view.pod_count = max;
     yyjson_arr_foreach (yyjson_obj_get(root, "env"), i, max, one)
         cluster.env[i] = mem_strdup(yyjson_get_str(one));
-    cluster.view.pods = (const char *const *)cluster.pod;
+    cluster.view.pods = cluster.pod;
     cluster.view.ssldir = "/etc/haproxy/ssl";
     cluster.view.statistics_password = "s3cr3t";
     cluster.view.env = cluster.env;
@@ -81,8 +82,6 @@ static void tear_down(void)
     yyjson_doc_free(cluster.doc);
     for (enum pods_object o = 0; o < PODS_OBJECTS; o++)
         forget(o);
-    for (size_t i = 0; i < array_len(cluster.pod); i++)
-        free(cluster.pod[i]);
     for (size_t i = 0; i < array_len(cluster.env); i++)
         free(cluster.env[i]);
     memset(&cluster, 0, sizeof(cluster));
@@ -103,7 +102,7 @@ static char *rendered_with(const char *template)
     ck_assert_msg(read_with(template) == 0, "%s", err.message);
     pods_see(&pods, &cluster.view);
     struct rendered r = {0};
-    struct objects *none = objects_new();
+    struct objects *none = objects_new(pods.set);
     const struct render_options options = {.set = pods.set,
                                            .objects = none,
                                            .variables = pods.variables,

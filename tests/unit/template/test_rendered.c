@@ -3,7 +3,6 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "set_text.h"
-#include "template/fixtures.h"
 #include "template/objects.h"
 #include "template/render.h"
 
@@ -23,7 +22,7 @@ static struct buf out;
 static void setup(void)
 {
     s = good_set("watch:\n  pods: {apiVersion: v1, kind: Pod}\n  nodes: {apiVersion: v1, kind: Node}\n");
-    o = fixtures_new(s);
+    o = objects_new(s);
 }
 
 static void teardown(void)

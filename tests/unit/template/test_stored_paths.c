@@ -1,5 +1,5 @@
-/* template/stored_paths: where certificates are, in a text that calls them by other names. */
-#include "template/stored_paths.h"
+/* template/render: where certificates are, in a text that calls them by other names. */
+#include "template/render.h"
 
 #include "haproxy/storage_files.h"
 

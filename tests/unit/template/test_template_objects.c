@@ -1,10 +1,10 @@
-/* src/template/objects, src/template/fixtures: what templates see of a cluster, and what stands in for one. */
+/* src/template/objects, src/template/trial: what templates see of a cluster, and what stands in for one. */
 
 #include "json/read.h"
 #include "model/cache.h"
 #include "set_text.h"
-#include "template/fixtures.h"
 #include "template/objects.h"
+#include "template/trial.h"
 
 #define SET                                                                                                        \
     "watch:\n  pods: {apiVersion: v1, kind: Pod, index_by: [metadata.namespace, 'spec.ports[*]'], keep: [spec]}\n" \
@@ -25,7 +25,7 @@ static void setup(void)
 {
     err = (struct error){0};
     s = good_set(SET);
-    o = fixtures_new(s);
+    o = objects_new(s);
 }
 
 static void teardown(void)
@@ -81,8 +81,8 @@ TEST(what_a_render_sees)
 {
     ck_assert_msg(add(pods, false) == 0, "%s", err.message);
     ck_assert_uint_eq(objects_resource_count(o), 2);
-    ck_assert_str_eq(objects_resource_kind(o, 0), "Pod");
-    ck_assert_uint_eq(objects_key_count(o, 0), 2);
+    ck_assert_str_eq(objects_watch(o, 0)->kind, "Pod");
+    ck_assert_uint_eq(objects_watch(o, 0)->index_by.count, 2);
     assert_listed(0, "x/a x/b x/none y/a "); /* by namespace and name */
     assert_listed(1, "/n ");
     assert_fetched("x", NULL, "x/a x/b "); /* one that has no key is not found */

@@ -1,7 +1,6 @@
-/* src/template/trial, src/template/haproxy_check: a test of a set, from its fixtures to what its assertions say. */
+/* src/template/trial: a test of a set, from its fixtures to what its assertions say. */
 #include "../folder.h"
 #include "set_text.h"
-#include "template/haproxy_check.h"
 #include "template/objects.h"
 #include "template/render.h"
 #include "template/trial.h"
@@ -48,8 +47,8 @@ static const struct {
 
 TEST_EACH(a_test, array_len(rows))
 {
-    if (render_unavailable()[0] != '\0') {
-        printf("SKIPPED: what templates give: %s\n", render_unavailable());
+    if (engine_unavailable()[0] != '\0') {
+        printf("SKIPPED: what templates give: %s\n", engine_unavailable());
         return;
     }
     struct trial_result r;
@@ -79,7 +78,7 @@ TEST(the_program)
                  {{lost, path, NULL}, "no-such-haproxy"},
                  {{lost, NULL}, "no-such-haproxy"}};
     for (size_t i = 0; i < array_len(cases); i++) {
-        cleanup(mem_free_ptr) char *found = haproxy_check_program(cases[i].env);
+        cleanup(mem_free_ptr) char *found = trial_haproxy(cases[i].env);
         ck_assert_str_eq(found, cases[i].found);
     }
     folder_remove();
@@ -87,9 +86,14 @@ TEST(the_program)
 
 TEST(a_folder_that_cannot_be_made)
 {
-    struct haproxy_check c;
+    const char *skipped;
+    const struct trial_options with = {.haproxy = "/bin/true", .timeout_ms = 10000};
+    struct template_set *set = good_set("trim_blocks: true\n");
+    struct objects *objects = objects_new(set);
     ck_assert_int_eq(setenv("TMPDIR", "/nonexistent", 1), 0);
-    ck_assert_int_eq(haproxy_check_init(&c, &flaw), -1);
+    ck_assert_int_eq(trial_check_haproxy(set, objects, &with, &skipped, &flaw), -1);
     ck_assert_msg(strstr(flaw.message, "cannot make a folder /nonexistent/") != NULL, "%s", flaw.message);
     ck_assert_int_eq(unsetenv("TMPDIR"), 0);
+    objects_free(objects);
+    template_set_free(set);
 }

@@ -23,23 +23,13 @@ static struct objects *objects;
 static struct losses *losses;
 static uint64_t now_ms;
 
-static struct objects *watched(void)
-{
-    struct objects *o = objects_new();
-    for (size_t i = 0; i < set->watch_count; i++)
-        objects_add_watch(o, &set->watches[i]);
-    return o;
-}
-
 static void open_with(unsigned max_percent)
 {
     const struct template_file file = {TEMPLATE_SET_FILE, (char *)(uintptr_t)WATCHES, strlen(WATCHES)};
     set = template_set_parse(&file, 1, &flaw);
     ck_assert_msg(set != NULL, "%s", flaw.message);
-    objects = watched();
-    losses = losses_new(max_percent, PERIOD_MS);
-    for (size_t i = 0; i < set->watch_count; i++)
-        losses_follow(losses, &set->watches[i], objects_cache(objects, i));
+    objects = objects_new(set);
+    losses = losses_new(set, objects, max_percent, PERIOD_MS);
     now_ms = 1000000;
 }
 
@@ -127,7 +117,7 @@ static const char *decided(size_t resource)
 {
     static char text[512];
     struct buf list = {0};
-    struct objects *given = watched();
+    struct objects *given = objects_new(set);
     (void)losses_decide(losses, now_ms);
     losses_apply(losses, given);
     cache_each(objects_cache(given, resource), list_one, &list);

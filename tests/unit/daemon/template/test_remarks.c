@@ -25,7 +25,7 @@ static size_t kept_of_last(const size_t *counts, size_t namespaces)
     ck_assert_uint_le(remarks_count(r), REMARKS_MAX);
     cleanup(mem_free_ptr) char *last = mem_printf("n%zu", namespaces - 1);
     for (size_t i = 0; i < remarks_count(r); i++)
-        kept += str_eq(remarks_at(r, i).namespace, last);
+        kept += str_eq(remarks_at(r, i)->namespace, last);
     remarks_free(r);
     return kept;
 }

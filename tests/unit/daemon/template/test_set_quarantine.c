@@ -41,9 +41,7 @@ static void setup(void)
     in = (struct daemon){.base = base, .settings = &settings};
     set = template_set_parse(&file, 1, &flaw);
     ck_assert_msg(set != NULL, "%s", flaw.message);
-    objects = objects_new();
-    for (size_t i = 0; i < set->watch_count; i++)
-        objects_add_watch(objects, &set->watches[i]);
+    objects = objects_new(set);
     q = quarantine_new(&in, -1);
     quarantine_listen(q, again, NULL);
     s = set_quarantine_new(q);
