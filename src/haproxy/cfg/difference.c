@@ -12,9 +12,11 @@
 #include "haproxy/cfg/entries.h"
 #include "haproxy/cfg/inherit.h"
 #include "haproxy/cfg/keywords.h"
+#include "haproxy/cfg/mask.h"
 #include "haproxy/cfg/words.h"
 
 #define NAME_SHOWN 64
+#define MEANINGS_SHOWN 5
 #define DEFAULTS_CHAIN_MAX 64
 #define WEIGHT_MAX 256
 
@@ -49,6 +51,14 @@ static bool piece_is_among(struct piece p, const char *const *texts, size_t coun
     return false;
 }
 
+/* "backend b" */
+static void add_section_name(struct buf *out, const struct cfg_file_section *s)
+{
+    const char *name = cfg_file_name(s);
+    buf_printf(out, "%s%s", s->kind, name[0] != '\0' ? " " : "");
+    text_add(out, name, TEXT_LINE, NAME_SHOWN);
+}
+
 /* "backend b: ", with `before`, what, and " name" where there is one. */
 static void difference_add(struct cfg_difference *d, const struct cfg_file_section *s, enum cfg_effect effect,
                            const char *before, struct piece what, const char *behind)
@@ -58,9 +68,7 @@ static void difference_add(struct cfg_difference *d, const struct cfg_file_secti
     if (d->count++ >= CFG_DIFFERENCE_MAX && !most)
         return;
     struct buf text = {0};
-    const char *name = cfg_file_name(s);
-    buf_printf(&text, "%s%s", s->kind, name[0] != '\0' ? " " : "");
-    text_add(&text, name, TEXT_LINE, NAME_SHOWN);
+    add_section_name(&text, s);
     buf_printf(&text, ": %s", before);
     text_addn(&text, what.text, what.len, TEXT_LINE, NAME_SHOWN);
     if (what.len == 0 && str_has_suffix(before, " ")) /* "server " of a line that has no name */
@@ -440,62 +448,85 @@ static void compare_servers(struct cfg_difference *d, struct in_hand *in, struct
 
 /* ---- other lines ---- */
 
-static const char **texts_of(struct cfg_run run)
+/* Which lines of two runs have none of the same text in the other one, whatever their order is. */
+struct lone_lines {
+    bool *gone, *new;
+    size_t gone_count, new_count;
+};
+
+static void lone_lines_fini(struct lone_lines *l)
 {
-    const char **list = mem_array(run.count, sizeof(*list));
+    free(l->gone);
+    free(l->new);
+}
+
+static int order_of_texts(const void *a, const void *b)
+{
+    const struct cfg_entry *const *x = a, *const *y = b;
+    int n = strcmp((*x)->text, (*y)->text);
+    return n != 0 ? n : ((*x)->order > (*y)->order) - ((*x)->order < (*y)->order);
+}
+
+static const struct cfg_entry **sorted_by_text(struct cfg_run run)
+{
+    const struct cfg_entry **list = mem_array(run.count, sizeof(*list));
     for (size_t i = 0; i < run.count; i++)
-        list[i] = run.list[i].text;
+        list[i] = &run.list[i];
     if (run.count > 1)
-        qsort(list, run.count, sizeof(*list), str_order);
+        qsort(list, run.count, sizeof(*list), order_of_texts);
     return list;
+}
+
+static struct lone_lines lone_lines_of(struct cfg_run was, struct cfg_run is)
+{
+    cleanup(mem_free_ptr) const struct cfg_entry **a = sorted_by_text(was);
+    cleanup(mem_free_ptr) const struct cfg_entry **b = sorted_by_text(is);
+    struct lone_lines ret = {.gone = mem_array(was.count, sizeof(bool)), .new = mem_array(is.count, sizeof(bool))};
+    for (size_t i = 0, k = 0; i < was.count || k < is.count;) {
+        int n = i == was.count ? 1 : k == is.count ? -1 : strcmp(a[i]->text, b[k]->text);
+        if (n < 0)
+            ret.gone[a[i] - was.list] = true;
+        if (n > 0)
+            ret.new[b[k] - is.list] = true;
+        ret.gone_count += n < 0;
+        ret.new_count += n > 0;
+        i += n <= 0;
+        k += n >= 0;
+    }
+    return ret;
 }
 
 static void compare_lines(struct cfg_difference *d, struct cfg_run was, struct cfg_run is, struct piece kind)
 {
-    cleanup(mem_free_ptr) const char **a = texts_of(was);
-    cleanup(mem_free_ptr) const char **b = texts_of(is);
+    cleanup(lone_lines_fini) struct lone_lines lone = lone_lines_of(was, is);
     const struct cfg_file_section *s = is.count > 0 ? is.list->in : was.list->in;
-    size_t gone = 0, new = 0, i = 0, k = 0;
-    while (i < was.count || k < is.count) {
-        int n = i == was.count ? 1 : k == is.count ? -1 : strcmp(a[i], b[k]);
-        gone += n < 0;
-        new += n > 0;
-        i += n <= 0;
-        k += n >= 0;
-    }
     difference_add(d, s, CFG_EFFECT_RELOAD,
-                   gone + new == 0 ? "order of "
-                   : gone == 0     ? "new "
-                                   : "",
-                   kind, gone > 0 && new == 0 ? " removed" : "");
+                   lone.gone_count + lone.new_count == 0 ? "order of "
+                   : lone.gone_count == 0                ? "new "
+                                                         : "",
+                   kind, lone.gone_count > 0 && lone.new_count == 0 ? " removed" : "");
 }
 
 /* ---- the difference ---- */
-
-/* ret_only: the section is in one of them alone. */
-static void compare_headers(struct cfg_difference *d, struct cfg_run was, struct cfg_run is, bool *ret_only)
-{
-    *ret_only = was.count == 0 || is.count == 0;
-    if (was.count == 0)
-        difference_add(d, is.list->in, CFG_EFFECT_RELOAD, "new", NOTHING, "");
-    else if (is.count == 0)
-        difference_add(d, was.list->in, CFG_EFFECT_RELOAD, "removed", NOTHING, "");
-    else
-        difference_add(d, is.list->in, CFG_EFFECT_RELOAD, was.count == is.count ? "from" : "how often it is there",
-                       NOTHING, "");
-}
 
 static void compare_run(struct cfg_difference *d, struct in_hand *s, struct cfg_run was, struct cfg_run is)
 {
     const struct cfg_entry *first = is.count > 0 ? is.list : was.list;
     struct piece kind = piece_of(strrchr(first->key, '\n') + 1, BETWEEN);
     bool proxy = str_eq(first->in->kind, "backend") || str_eq(first->in->kind, "listen");
-    if (cfg_entry_is_header(first))
-        compare_headers(d, was, is, &s->done);
-    else if (proxy && s->was != NULL && (piece_is(kind, "server") || piece_is(kind, "server-template")))
+    if (cfg_entry_is_header(first)) {
+        s->done = was.count == 0 || is.count == 0; /* the section is in one of them alone */
+        difference_add(d, first->in, CFG_EFFECT_RELOAD,
+                       was.count == 0          ? "new"
+                       : is.count == 0         ? "removed"
+                       : was.count == is.count ? "from"
+                                               : "how often it is there",
+                       NOTHING, "");
+    } else if (proxy && s->was != NULL && (piece_is(kind, "server") || piece_is(kind, "server-template"))) {
         compare_servers(d, s, was, is, kind.text);
-    else
+    } else {
         compare_lines(d, was, is, kind);
+    }
 }
 
 /* ---- what HAProxy reads as it stands in the file ---- */
@@ -594,23 +625,6 @@ static bool is_same_file(struct side_by_side *both, const struct cfg_file *a, co
     return true;
 }
 
-static bool is_same_but_for_changes(const struct changes *changes, const struct cfg_file *a, const struct cfg_file *b,
-                                    const struct cfg_file_section **ret_in)
-{
-    cleanup(mem_free_ptr) const struct change **list = mem_array(changes->count, sizeof(list[0]));
-    struct side_by_side both = {.changes = list, .count = changes->count};
-    cfg_line_init(&both.a);
-    cfg_line_init(&both.b);
-    for (size_t i = 0; i < changes->count; i++)
-        list[i] = changes->list[i];
-    if (both.count > 1)
-        qsort(list, both.count, sizeof(list[0]), order_of_changes);
-    bool same = is_same_file(&both, a, b, ret_in);
-    cfg_line_fini(&both.a);
-    cfg_line_fini(&both.b);
-    return same;
-}
-
 /* What the comparison by kinds of lines, which a Data Plane API keeps apart, does not see: their order. */
 static void compare_order(struct cfg_difference *d, const struct cfg_file *before, const struct cfg_file *after)
 {
@@ -618,32 +632,45 @@ static void compare_order(struct cfg_difference *d, const struct cfg_file *befor
     const struct cfg_file_section *in;
     if (d->effect == CFG_EFFECT_NONE && has_same_tokens(before, after))
         return;
-    if (!is_same_but_for_changes(&d->changes, before, after, &in) || d->effect == CFG_EFFECT_NONE)
+    cleanup(mem_free_ptr) const struct change **list = mem_array(d->changes.count, sizeof(list[0]));
+    struct side_by_side both = {.changes = list, .count = d->changes.count};
+    cfg_line_init(&both.a);
+    cfg_line_init(&both.b);
+    for (size_t i = 0; i < both.count; i++)
+        list[i] = d->changes.list[i];
+    if (both.count > 1)
+        qsort(list, both.count, sizeof(list[0]), order_of_changes);
+    if (!is_same_file(&both, before, after, &in) || d->effect == CFG_EFFECT_NONE)
         difference_add(d, in != NULL ? in : &whole, CFG_EFFECT_RELOAD, "order or quoting of lines", NOTHING, "");
+    cfg_line_fini(&both.a);
+    cfg_line_fini(&both.b);
+}
+
+struct comparison {
+    struct cfg_difference *d;
+    struct in_hand in;
+};
+
+static void difference_see(void *arg, struct cfg_run was, struct cfg_run is)
+{
+    struct comparison *c = arg;
+    const struct cfg_entry *first = is.count > 0 ? is.list : was.list;
+    struct piece section = {first->key, (size_t)(strrchr(first->key, '\n') - first->key)};
+    bool same = was.count == is.count, once = was.count == 1 && is.count == 1;
+    for (size_t i = 0; same && i < was.count; i++)
+        same = str_eq(was.list[i].text, is.list[i].text);
+    if (cfg_entry_is_header(first) || !piece_eq(section, c->in.name))
+        c->in = (struct in_hand){.was = once ? was.list->in : NULL, .is = once ? is.list->in : NULL, .name = section};
+    if (!same && !c->in.done)
+        compare_run(c->d, &c->in, was, is);
 }
 
 void cfg_difference_init(struct cfg_difference *d, const struct cfg_file *before, const struct cfg_file *after,
                          bool regrouped)
 {
-    cleanup(cfg_entries_fini) struct cfg_entries a;
-    cleanup(cfg_entries_fini) struct cfg_entries b;
-    struct cfg_run was, is;
-    struct in_hand s = {.name = NOTHING};
+    struct comparison c = {.d = d, .in = {.name = NOTHING}};
     *d = (struct cfg_difference){.effect = CFG_EFFECT_NONE};
-    cfg_entries_init_both(&a, &b, before, after, NULL);
-    while (cfg_entries_next(&a, &b, &was, &is)) {
-        const struct cfg_entry *first = is.count > 0 ? is.list : was.list;
-        struct piece section = {first->key, (size_t)(strrchr(first->key, '\n') - first->key)};
-        bool same = was.count == is.count;
-        for (size_t i = 0; same && i < was.count; i++)
-            same = str_eq(was.list[i].text, is.list[i].text);
-        if (cfg_entry_is_header(first) || !piece_eq(section, s.name))
-            s = (struct in_hand){.was = was.count == 1 && is.count == 1 ? was.list->in : NULL,
-                                 .is = was.count == 1 && is.count == 1 ? is.list->in : NULL,
-                                 .name = section};
-        if (!same && !s.done)
-            compare_run(d, &s, was, is);
-    }
+    cfg_entries_compare(before, after, NULL, difference_see, &c);
     if (!regrouped && d->effect != CFG_EFFECT_RELOAD)
         compare_order(d, before, after);
 }
@@ -664,4 +691,108 @@ bool cfg_same_meaning(const struct cfg_file *a, const struct cfg_file *b, bool r
         return has_same_tokens(a, b);
     cfg_difference_init(&d, a, b, true);
     return d.effect == CFG_EFFECT_NONE;
+}
+
+/* ---- line by line ---- */
+
+static void line_difference_add(struct cfg_line_difference *d, struct cfg_run run, const bool *alone, char sign)
+{
+    for (size_t i = 0; i < run.count; i++) {
+        const struct cfg_entry *e = &run.list[i];
+        if (!alone[i] || d->count++ >= CFG_LINE_DIFFERENCE_MAX)
+            continue;
+        struct buf section = {0}, text = {0};
+        add_section_name(&section, e->in);
+        buf_printf(&text, "%c ", sign);
+        cfg_mask_line(e->line->text, e->line->len, CFG_LINE_DIFFERENCE_LINE_MAX_BYTES, &text);
+        d->lines[d->count - 1] = (struct cfg_line_of){.section = buf_take(&section), .text = buf_take(&text)};
+    }
+}
+
+static void line_difference_see(void *d, struct cfg_run was, struct cfg_run is)
+{
+    cleanup(lone_lines_fini) struct lone_lines lone = lone_lines_of(was, is);
+    line_difference_add(d, was, lone.gone, '-');
+    line_difference_add(d, is, lone.new, '+');
+}
+
+void cfg_line_difference_init(struct cfg_line_difference *d, const struct cfg_file *before,
+                              const struct cfg_file *after)
+{
+    *d = (struct cfg_line_difference){0};
+    cfg_entries_compare(before, after, NULL, line_difference_see, d);
+}
+
+void cfg_line_difference_fini(struct cfg_line_difference *d)
+{
+    for (size_t i = 0; i < d->count && i < CFG_LINE_DIFFERENCE_MAX; i++) {
+        free(d->lines[i].section);
+        free(d->lines[i].text);
+    }
+    *d = (struct cfg_line_difference){0};
+}
+
+/* ---- what a write would damage ---- */
+
+/* "line 7 ("http-request deny" of frontend web) ", without the line where it is none of the file's, and without the second
+ * word where that may be a secret. */
+static void damage_say(struct text_list *r, const struct cfg_entry *e, bool before, const char *what)
+{
+    if (!text_list_next(r))
+        return;
+    cleanup(buf_fini) struct buf words = {0};
+    cfg_mask_line(e->line->text, e->line->len, NAME_SHOWN, &words);
+    size_t shown = strcspn(buf_str(&words), " ");
+    shown += shown < words.len ? 1 + strcspn(buf_str(&words) + shown + 1, " ") : 0;
+    if (before)
+        buf_printf(&r->text, "line %u ", e->line->number);
+    buf_add(&r->text, "(");
+    if (!cfg_entry_is_header(e))
+        buf_printf(&r->text, "\"%.*s\" of ", (int)shown, buf_str(&words));
+    buf_printf(&r->text, "%s%s%.*s) %s", e->in->kind, e->in->name[0] != '\0' ? " " : "", NAME_SHOWN, e->in->name, what);
+}
+
+static void damage_of_headers(struct text_list *r, struct cfg_run before, struct cfg_run after)
+{
+    if (after.count == 0)
+        damage_say(r, &before.list[0], true, "would be lost");
+    else if (before.count == 0)
+        damage_say(r, &after.list[0], false, "would be added");
+    else if (before.count != after.count)
+        damage_say(r, &before.list[0], true, "would be there fewer times");
+    for (size_t i = 0; before.count == after.count && i < before.count; i++) {
+        const char *was = before.list[i].text, *is = after.list[i].text;
+        cleanup(mem_free_ptr) char *what =
+            mem_printf("would inherit from %s%.*s instead of %s%.*s", is[0] != '\0' ? "defaults " : "nothing",
+                       NAME_SHOWN, is, was[0] != '\0' ? "defaults " : "nothing", NAME_SHOWN, was);
+        if (strcmp(was, is) != 0)
+            damage_say(r, &before.list[i], true, what);
+    }
+}
+
+static void damage_see(void *r, struct cfg_run before, struct cfg_run after)
+{
+    size_t i = 0;
+    if (cfg_entry_is_header(before.count > 0 ? &before.list[0] : &after.list[0])) {
+        damage_of_headers(r, before, after);
+        return;
+    }
+    while (i < before.count && i < after.count && strcmp(before.list[i].text, after.list[i].text) == 0)
+        i++;
+    if (i == before.count && i == after.count)
+        return;
+    cleanup(lone_lines_fini) struct lone_lines lone = lone_lines_of(before, after);
+    if (i < before.count && lone.gone[i])
+        damage_say(r, &before.list[i], true, "would be lost or changed");
+    else if (i < after.count && lone.new[i])
+        damage_say(r, &after.list[i], false, "would be added");
+    else if (i < before.count)
+        damage_say(r, &before.list[i], true, "would move behind what follows it now");
+}
+
+char *cfg_file_compare(const struct cfg_file *before, const struct cfg_file *after, const struct cfg_file_managed *ours)
+{
+    struct text_list r = {.between = "; ", .max = MEANINGS_SHOWN};
+    cfg_entries_compare(before, after, ours, damage_see, &r);
+    return text_list_take(&r);
 }
