@@ -73,16 +73,6 @@ struct named_defaults {
     size_t count;
 };
 
-/* HAProxy has to know it when it comes to s. */
-static const struct cfg_file_section *cfg_file_find_from(const struct named_defaults *d,
-                                                         const struct cfg_file_section *s)
-{
-    const struct cfg_file_section wanted = {.name = s->from}, *key = &wanted, **found = NULL;
-    if (d->count > 0)
-        found = bsearch(&key, d->list, d->count, sizeof(*d->list), order_of_names);
-    return found != NULL && (*found)->line->number < s->line->number ? *found : NULL;
-}
-
 /* The defaults section of that name in the files before f, or (NULL) the last one of all; NULL: none. */
 static const struct cfg_file_section *cfg_file_find_before(const struct cfg_file *f, const char *name)
 {
@@ -105,7 +95,11 @@ static void cfg_file_find_defaults(struct cfg_file *f)
     for (size_t i = 0; i < f->section_count; i++) {
         struct cfg_file_section *s = &f->sections[i];
         if (s->from[0] != '\0') {
-            s->defaults = cfg_file_find_from(&named, s);
+            /* HAProxy has to know it when it comes to s. */
+            const struct cfg_file_section wanted = {.name = s->from}, *key = &wanted, **found = NULL;
+            if (named.count > 0)
+                found = bsearch(&key, named.list, named.count, sizeof(*named.list), order_of_names);
+            s->defaults = found != NULL && (*found)->line->number < s->line->number ? *found : NULL;
             if (s->defaults == NULL)
                 s->defaults = cfg_file_find_before(f, s->from);
         } else if (cfg_file_is_proxy(s->kind))
@@ -113,23 +107,6 @@ static void cfg_file_find_defaults(struct cfg_file *f)
         last = str_eq(s->kind, "defaults") ? s : last;
     }
     free(named.list);
-}
-
-static void cfg_file_name_defaults(struct cfg_file *f)
-{
-    size_t count = f->section_count * 3 + 2, number = 0; /* each section may have two of them, and need one */
-    cleanup(mem_free_ptr) bool *used = NULL;
-    for (size_t i = 0; i < f->section_count; i++) {
-        struct cfg_file_section *s = &f->sections[i];
-        if (!str_eq(s->kind, "defaults") || s->name[0] != '\0')
-            continue;
-        if (used == NULL)
-            used = cfg_file_numbers_in_use(f, count);
-        do
-            number++;
-        while (used[number]);
-        s->given_name = mem_printf(GIVEN_NAME "%zu", number);
-    }
 }
 
 static bool begins_section(const char *word, size_t len)
@@ -235,19 +212,6 @@ const struct cfg_file_section *cfg_file_backend_again(const struct cfg_file *f, 
     return cfg_file_find_backend(f, (size_t)(first - f->sections) + 1, first->name);
 }
 
-static void cfg_file_mark_conditional(struct cfg_file *f, struct cfg_line *words)
-{
-    int depth = 0;
-    for (size_t i = 0; i < f->line_count; i++) {
-        struct cfg_file_line *line = &f->lines[i];
-        line->conditional = depth > 0 && !cfg_file_is_directive(line);
-        if (!cfg_file_is_directive(line))
-            continue;
-        cfg_line_split(words, line->text, line->len);
-        depth += str_eq(cfg_word(words, 0), ".if") ? 1 : str_eq(cfg_word(words, 0), ".endif") ? -1 : 0;
-    }
-}
-
 void cfg_file_parse(struct cfg_file *f, const char *text, size_t len)
 {
     cfg_file_parse_behind(f, text, len, NULL);
@@ -263,7 +227,15 @@ void cfg_file_parse_behind(struct cfg_file *f, const char *text, size_t len, con
     while (f->line_count <= LINES_MAX && cfg_file_next(f, &line))
         take_line(f, &room, &words, line);
     f->too_many = f->line_count > LINES_MAX;
-    cfg_file_mark_conditional(f, &words);
+    int depth = 0;
+    for (size_t i = 0; i < f->line_count; i++) {
+        struct cfg_file_line *at = &f->lines[i];
+        at->conditional = depth > 0 && !cfg_file_is_directive(at);
+        if (!cfg_file_is_directive(at))
+            continue;
+        cfg_line_split(&words, at->text, at->len);
+        depth += str_eq(cfg_word(&words, 0), ".if") ? 1 : str_eq(cfg_word(&words, 0), ".endif") ? -1 : 0;
+    }
     if (f->section_count > 0) {
         /* Now that the lines stay where they are. */
         const struct cfg_file_line *end = f->lines + f->line_count;
@@ -276,7 +248,19 @@ void cfg_file_parse_behind(struct cfg_file *f, const char *text, size_t len, con
         }
     }
     cfg_file_find_defaults(f);
-    cfg_file_name_defaults(f);
+    size_t count = f->section_count * 3 + 2, number = 0; /* each section may have two of them, and need one */
+    cleanup(mem_free_ptr) bool *used = NULL;
+    for (size_t i = 0; i < f->section_count; i++) {
+        struct cfg_file_section *s = &f->sections[i];
+        if (!str_eq(s->kind, "defaults") || s->name[0] != '\0')
+            continue;
+        if (used == NULL)
+            used = cfg_file_numbers_in_use(f, count);
+        do
+            number++;
+        while (used[number]);
+        s->given_name = mem_printf(GIVEN_NAME "%zu", number);
+    }
 }
 
 int cfg_file_init(struct cfg_file *f, const char *text, size_t len, struct error *err)

@@ -78,14 +78,6 @@ static bool is_again(const struct cfg_file_section *first, const struct cfg_file
            !cfg_is_among(s->kind, joined, array_len(joined));
 }
 
-/* What HAProxy applies to the lines behind it alone. */
-static bool is_for_what_follows(const char *word)
-{
-    static const char *const ones[] = {"setenv",   "presetenv",    "unsetenv",  "resetenv",  "crt-base", "ca-base",
-                                       "key-base", "default-path", "unix-bind", "localpeer", "log"};
-    return cfg_is_among(word, ones, array_len(ones)) || str_has_prefix(word, "ssl-default-");
-}
-
 static int check_sections(const struct cfg_file *f, struct error *err)
 {
     const struct cfg_file_line *lost = line_of_no_section(f);
@@ -116,7 +108,12 @@ static int check_sections(const struct cfg_file *f, struct error *err)
         }
         for (size_t k = 0; other != NULL && k < s->line_count; k++) {
             cfg_line_split(&words, s->lines[k].text, s->lines[k].len);
-            if (is_for_what_follows(cfg_word(&words, 0)))
+            /* What HAProxy applies to the lines behind it alone. */
+            const char *word = cfg_word(&words, 0);
+            static const char *const ones[] = {"setenv",    "presetenv", "unsetenv", "resetenv",
+                                               "crt-base",  "ca-base",   "key-base", "default-path",
+                                               "unix-bind", "localpeer", "log"};
+            if ((cfg_is_among(word, ones, array_len(ones)) || str_has_prefix(word, "ssl-default-")))
                 return error_set(err, ERROR_INVALID,
                                  "line %u: %s in a global section behind another section (line %u), which the Data "
                                  "Plane API would write before it: move it to where that does no harm, the beginning",

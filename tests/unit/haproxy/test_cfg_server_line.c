@@ -2,7 +2,7 @@
 #include <yyjson.h>
 
 #include "haproxy/cfg/keywords.h"
-#include "haproxy/cfg/server_line.h"
+#include "haproxy/cfg/servers.h"
 
 #include "../test.h"
 
