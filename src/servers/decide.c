@@ -129,23 +129,6 @@ static void decide_stay_loudly(struct servers_backend *s, const char *result, co
                  log_int("servers", s->plan.diff.managed_count), log_if(before > 0, log_int("repeated", before)));
 }
 
-static void decide_withhold(struct servers_backend *s)
-{
-    decide_stay(s, "not_written");
-    const struct change_log_place at = servers_place(s);
-    change_log_not_written(&at, &s->not_written_limit, clock_mono_ms(), &s->plan, s->cause);
-    decide_done(s);
-}
-
-static void decide_refuse(struct servers_backend *s)
-{
-    struct error err = {0};
-    error_set(&err, ERROR_INVALID, "%s", s->plan.why);
-    if (instance_view(s->engine->instance).reload != RELOAD_PENDING) /* its polls decide, too */
-        instance_count_reconcile(s->engine->instance, "refused");
-    servers_problem(s, "not writing to HAProxy", &err);
-}
-
 /* ---- what is written, if it may ---- */
 
 uint64_t servers_overdue_ms(const struct servers_backend *s)
@@ -219,20 +202,6 @@ static enum need decide_write(struct servers_backend *s)
 }
 
 /* ---- each backend ---- */
-
-static void decide_measure(struct servers_backend *s)
-{
-    struct telemetry *m = servers_telemetry(s);
-    const struct diff *d = &s->plan.diff;
-    bool withheld = s->plan.verdict == PLAN_NOT_WRITTEN;
-    if (s->plan.verdict != PLAN_WAIT) { /* then nothing was compared */
-        servers_measure(s, m->servers_configured, (double)(d->managed_count - d->parked_count));
-        servers_measure(s, m->servers_parked, (double)d->parked_count);
-    }
-    servers_measure(s, m->servers_removal_delayed, (double)s->plan.held_back);
-    servers_measure(s, m->changes_pending,
-                    withheld ? (double)(d->change_count + (d->backend_change || d->create_backend ? 1 : 0)) : 0);
-}
 
 struct backend_decision_input servers_decision_input(struct servers_backend *s)
 {
@@ -370,12 +339,22 @@ static enum need decide_act(struct servers_backend *s)
         decide_stay_loudly(s, "removal_delayed", "too many servers would be removed; removal delayed");
         s->event_us = s->latest_event_us = 0; /* a delay on purpose is no latency; its cause is still logged later */
         return NEED_NOTHING;
-    case PLAN_NOT_WRITTEN:
-        decide_withhold(s);
+    case PLAN_NOT_WRITTEN: {
+        decide_stay(s, "not_written");
+        const struct change_log_place at = servers_place(s);
+        change_log_not_written(&at, &s->not_written_limit, clock_mono_ms(), &s->plan, s->cause);
+        decide_done(s);
+    }
         return NEED_NOTHING;
     case PLAN_REFUSE:
-        if (instance_view(s->engine->instance).file_problem == NULL || s->plan.diff.verdict == DIFF_REFUSE)
-            decide_refuse(s); /* by itself */
+        if (instance_view(s->engine->instance).file_problem == NULL || s->plan.diff.verdict == DIFF_REFUSE) {
+            struct error err = {0};
+            error_set(&err, ERROR_INVALID, "%s", s->plan.why);
+            if (instance_view(s->engine->instance).reload != RELOAD_PENDING) /* its polls decide, too */
+                instance_count_reconcile(s->engine->instance, "refused");
+            servers_problem(s, "not writing to HAProxy", &err);
+        }
+        /* by itself */
         servers_set_in_sync(s, false);
         return NEED_NOTHING;
     case PLAN_WRITE:
@@ -394,8 +373,18 @@ static enum need decide_backend(struct servers_backend *s)
         servers_problem(s, "cannot read HAProxy's configuration", &s->at->unreadable);
         return NEED_NOTHING;
     }
-    if (decide_plan(s))
-        decide_measure(s);
+    if (decide_plan(s)) {
+        struct telemetry *m = servers_telemetry(s);
+        const struct diff *d = &s->plan.diff;
+        bool withheld = s->plan.verdict == PLAN_NOT_WRITTEN;
+        if (s->plan.verdict != PLAN_WAIT) { /* then nothing was compared */
+            servers_measure(s, m->servers_configured, (double)(d->managed_count - d->parked_count));
+            servers_measure(s, m->servers_parked, (double)d->parked_count);
+        }
+        servers_measure(s, m->servers_removal_delayed, (double)s->plan.held_back);
+        servers_measure(s, m->changes_pending,
+                        withheld ? (double)(d->change_count + (d->backend_change || d->create_backend ? 1 : 0)) : 0);
+    }
     const struct change_log_place at = servers_place(s);
     change_log_skips(&at, &s->skip_limit, clock_mono_ms(), &s->plan.diff, s->engine->options.rules.diff.proxy_v2);
     servers_note_delayed(s);

@@ -275,17 +275,6 @@ static void make_distinct(struct work *w, struct desired_server *list, size_t co
     }
 }
 
-static void format_all(struct work *w, struct desired *d)
-{
-    format_list(w, d->servers, d->server_count);
-    format_list(w, d->spares, d->spare_count);
-    make_distinct(w, d->servers, d->server_count);
-    for (size_t i = 0; i < d->spare_count; i++)
-        if (desired_find(d, d->spares[i].name) != NULL)
-            names_add_node(w, &d->spares[i]);
-    make_distinct(w, d->spares, d->spare_count);
-}
-
 /* By the line of a node that is out its return is to be recognised. */
 static bool names_is_out(const struct work *w, const char *name)
 {
@@ -319,22 +308,6 @@ static void adopt_list(struct work *w, const struct backend_server *const *own, 
 }
 
 /* ---- renaming ---- */
-
-static void names_add_server(struct desired *d, size_t which, const char *name)
-{
-    d->servers = mem_resize(d->servers, d->server_count + 1, sizeof(d->servers[0]));
-    const struct desired_server *like = &d->servers[which];
-    d->servers[d->server_count++] = (struct desired_server){
-        .name = desired_text(d, name),
-        .node = like->node != NULL ? like->node : like->name,
-        .address = like->address,
-        .port = like->port,
-        .state = like->state,
-        .weight = -1,
-        .why = desired_why_take(d, mem_printf("it serves until %s, with the same address and port, does "
-                                              "(ADOPT_SERVERS=rename)",
-                                              like->name))};
-}
 
 static void names_add_skip(struct desired *d, char *subject, char *reason, const char *server, bool announced)
 {
@@ -375,8 +348,20 @@ static void rename_one(struct work *w, const struct backend_server *own, size_t 
             names_add_skip(d, mem_printf("server %s", found->line->name),
                            mem_printf("server %s has replaced it (ADOPT_SERVERS=rename)", s->name), found->line->name,
                            true);
-        else if (!found->line->maintenance)
-            names_add_server(d, which, found->line->name);
+        else if (!found->line->maintenance) {
+            d->servers = mem_resize(d->servers, d->server_count + 1, sizeof(d->servers[0]));
+            const struct desired_server *like = &d->servers[which];
+            d->servers[d->server_count++] = (struct desired_server){
+                .name = desired_text(d, found->line->name),
+                .node = like->node != NULL ? like->node : like->name,
+                .address = like->address,
+                .port = like->port,
+                .state = like->state,
+                .weight = -1,
+                .why = desired_why_take(d, mem_printf("it serves until %s, with the same address and port, does "
+                                                      "(ADOPT_SERVERS=rename)",
+                                                      like->name))};
+        }
     }
 }
 
@@ -490,7 +475,13 @@ bool names_apply(const struct names_input *in, struct desired *ret)
     desired_init(&out);
     if (!plain) {
         desired_copy(&out, in->desired);
-        format_all(&w, &out);
+        format_list(&w, out.servers, out.server_count);
+        format_list(&w, out.spares, out.spare_count);
+        make_distinct(&w, out.servers, out.server_count);
+        for (size_t i = 0; i < out.spare_count; i++)
+            if (desired_find(&out, out.spares[i].name) != NULL)
+                names_add_node(&w, &out.spares[i]);
+        make_distinct(&w, out.spares, out.spare_count);
     }
     const struct desired *d = plain ? in->desired : &out;
     w.names = mem_array(d->server_count + d->spare_count, sizeof(w.names[0]));

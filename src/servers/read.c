@@ -7,16 +7,6 @@
 #include "servers/names.h"
 #include "servers/servers_internal.h"
 
-static void read_log_adopted(struct servers_backend *s)
-{
-    char *now = s->desired != s->by_node ? names_adopted(s->desired, &s->engine->options.rules.diff) : NULL;
-    if (now != NULL && !str_eq(now, s->adopted))
-        log_info(servers_log(s), "servers adopted under their names in haproxy.cfg (ADOPT_SERVERS)",
-                 log_str("target", servers_url(s)), log_str("backend", s->name), log_str("servers", now));
-    free(s->adopted);
-    s->adopted = now;
-}
-
 void servers_name(struct servers_backend *s, const struct desired *before)
 {
     struct desired named;
@@ -34,7 +24,12 @@ void servers_name(struct servers_backend *s, const struct desired *before)
     s->named = !differs && before == s->by_node;
     desired_unref(s->desired);
     s->desired = differs ? desired_share(&named) : desired_ref(s->by_node);
-    read_log_adopted(s);
+    char *now = s->desired != s->by_node ? names_adopted(s->desired, &s->engine->options.rules.diff) : NULL;
+    if (now != NULL && !str_eq(now, s->adopted))
+        log_info(servers_log(s), "servers adopted under their names in haproxy.cfg (ADOPT_SERVERS)",
+                 log_str("target", servers_url(s)), log_str("backend", s->name), log_str("servers", now));
+    free(s->adopted);
+    s->adopted = now;
 }
 
 void servers_read(void *engine)
@@ -71,8 +66,15 @@ bool servers_runtime_read(void *engine, bool other_worker)
     return again;
 }
 
-static void read_log_overrides(struct servers_backend *s)
+void servers_remember(struct servers_backend *s)
 {
+    const struct instance *in = s->engine->instance;
+    bool decided = s->have_desired && (s->desired->state == DESIRED_OK || s->desired->state == DESIRED_EMPTY);
+    servers_replan(s);
+    s->remembered = instance_at_rest(in) && decided && s->at->actual.exists && s->at->unreadable.kind == ERROR_NONE;
+    if (s->remembered)
+        admin_states_refresh(&s->states, &s->at->actual, &s->at->runtime, s->desired, &s->engine->options.rules.diff,
+                             instance_view(in).worker);
     size_t count = 0;
     char *now = admin_states_overrides(&s->states, &count);
     if (now != NULL && !str_eq(now, s->overrides))
@@ -86,18 +88,6 @@ static void read_log_overrides(struct servers_backend *s)
     free(s->overrides);
     s->overrides = now;
     servers_measure(s, servers_telemetry(s)->servers_overridden, (double)count);
-}
-
-void servers_remember(struct servers_backend *s)
-{
-    const struct instance *in = s->engine->instance;
-    bool decided = s->have_desired && (s->desired->state == DESIRED_OK || s->desired->state == DESIRED_EMPTY);
-    servers_replan(s);
-    s->remembered = instance_at_rest(in) && decided && s->at->actual.exists && s->at->unreadable.kind == ERROR_NONE;
-    if (s->remembered)
-        admin_states_refresh(&s->states, &s->at->actual, &s->at->runtime, s->desired, &s->engine->options.rules.diff,
-                             instance_view(in).worker);
-    read_log_overrides(s);
 }
 
 void servers_concluded(void *engine)

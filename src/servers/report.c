@@ -104,15 +104,6 @@ void servers_problem_over(struct servers_backend *s)
 
 /* ---- /readyz ---- */
 
-static const char *report_unfinished(const struct servers_backend *s, const struct instance_view *v)
-{
-    return !s->have_desired                         ? "waiting for Kubernetes"
-           : s->desired->state == DESIRED_UNDECIDED ? "nothing is written while the mapping is undecided"
-           : !v->fresh                              ? "not compared yet"
-           : !v->last_reload_known                  ? "waiting for the result of the last reload"
-                                                    : "changing";
-}
-
 /* Adds what stands behind the name. */
 static enum check_state report_check(const struct servers_backend *s, struct buf *text)
 {
@@ -155,7 +146,11 @@ static enum check_state report_check(const struct servers_backend *s, struct buf
         buf_printf(text, "committed, waiting for reload %s", v.reload_id);
         return CHECK_WARN;
     }
-    buf_add(text, report_unfinished(s, &v));
+    buf_add(text, !s->have_desired                         ? "waiting for Kubernetes"
+                  : s->desired->state == DESIRED_UNDECIDED ? "nothing is written while the mapping is undecided"
+                  : !v.fresh                               ? "not compared yet"
+                  : !v.last_reload_known                   ? "waiting for the result of the last reload"
+                                                           : "changing");
     return CHECK_FAIL;
 }
 

@@ -129,15 +129,6 @@ void servers_command_failed(void *engine, const struct instance_backend *b, cons
  * maintenance in the file, without a reload, which the next leader may end.
  */
 
-/* What was read last is up to date as far as is known, and may be written to. */
-static bool runtime_may_leave(const struct servers_backend *s)
-{
-    struct instance *in = s->engine->instance;
-    return s->have_desired && s->at->was_read && s->at->unreadable.kind == ERROR_NONE &&
-           instance_runtime_usable(in, s->at) && s->at->actual.version == instance_view(in).version &&
-           !s->engine->options.rules.dry_run && !s->desired->paused && s->plan.verdict != PLAN_REFUSE;
-}
-
 /* A server that is to stay, be it by the loss limit, is not taken out of rotation only because an earlier command may have
  * been carried out. */
 static bool runtime_is_out(const struct servers_backend *s, const char *name)
@@ -167,7 +158,14 @@ bool servers_last_update(void *engine, const struct instance_backend **ret_b, st
     struct servers *e = engine;
     for (size_t i = 0; i < e->options.backend_count; i++) {
         const struct servers_backend *s = &e->backends[i];
-        const struct backend_server *line = runtime_may_leave(s) ? runtime_first_drained(s) : NULL;
+        /* What was read last is up to date as far as is known, and may be written to. */
+        struct instance *in = s->engine->instance;
+        const struct backend_server *line =
+            (s->have_desired && s->at->was_read && s->at->unreadable.kind == ERROR_NONE &&
+             instance_runtime_usable(in, s->at) && s->at->actual.version == instance_view(in).version &&
+             !s->engine->options.rules.dry_run && !s->desired->paused && s->plan.verdict != PLAN_REFUSE)
+                ? runtime_first_drained(s)
+                : NULL;
         if (line == NULL)
             continue;
         backend_server_copy(ret, line);

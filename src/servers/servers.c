@@ -132,41 +132,6 @@ static const struct engine_ops servers_ops = {
 
 /* ---- life ---- */
 
-static void servers_backend_init(struct servers_backend *s, struct servers *e, const char *name, unsigned seed)
-{
-    struct desired nothing;
-    desired_init(&nothing);
-    s->engine = e;
-    s->name = name;
-    s->by_node = desired_share(&nothing);
-    s->desired = desired_ref(s->by_node);
-    buf_init(&s->taken_over, 0);
-    s->parking = e->options.park_ttl_ms > 0 ? parking_new(e->options.park_ttl_ms) : NULL;
-    last_write_init(&s->last, seed);
-    s->asked = true;
-    s->problem_limit.period_ms = s->skip_limit.period_ms = s->no_endpoint_limit.period_ms = INSTANCE_REPEAT_LOG_MS;
-    s->not_written_limit.period_ms = REPEAT_NOT_WRITTEN_MS;
-    notes_init(&s->notes);
-}
-
-static void servers_backend_fini(struct servers_backend *s)
-{
-    plan_fini(&s->plan);
-    loss_limit_fini(&s->loss_limit);
-    desired_unref(s->desired);
-    desired_unref(s->by_node);
-    free(s->adopted);
-    admin_states_fini(&s->states);
-    route_fini(&s->route);
-    parking_free(s->parking);
-    buf_fini(&s->taken_over);
-    last_write_fini(&s->last);
-    notes_fini(&s->notes);
-    free(s->overrides);
-    free(s->cause);
-    free(s->write_cause);
-}
-
 struct servers *servers_new(const struct servers_options *options)
 {
     struct servers *e = mem_alloc(sizeof(*e));
@@ -176,7 +141,20 @@ struct servers *servers_new(const struct servers_options *options)
     e->claims = mem_array(options->backend_count, sizeof(e->claims[0]));
     unsigned parts = ENGINE_SERVERS | (options->rules.diff.keep_settings ? 0 : ENGINE_SETTINGS);
     for (size_t i = 0; i < options->backend_count; i++) {
-        servers_backend_init(&e->backends[i], e, options->backends[i], seed + (unsigned)i);
+        struct desired nothing;
+        desired_init(&nothing);
+        e->backends[i].engine = e;
+        e->backends[i].name = options->backends[i];
+        e->backends[i].by_node = desired_share(&nothing);
+        e->backends[i].desired = desired_ref(e->backends[i].by_node);
+        buf_init(&e->backends[i].taken_over, 0);
+        e->backends[i].parking = e->options.park_ttl_ms > 0 ? parking_new(e->options.park_ttl_ms) : NULL;
+        last_write_init(&e->backends[i].last, (seed + (unsigned)i));
+        e->backends[i].asked = true;
+        e->backends[i].problem_limit.period_ms = e->backends[i].skip_limit.period_ms =
+            e->backends[i].no_endpoint_limit.period_ms = INSTANCE_REPEAT_LOG_MS;
+        e->backends[i].not_written_limit.period_ms = REPEAT_NOT_WRITTEN_MS;
+        notes_init(&e->backends[i].notes);
         e->claims[i] = (struct engine_claim){.backend = options->backends[i], .parts = parts};
     }
     e->last_updated = options->backend_count - 1;
@@ -190,8 +168,22 @@ void servers_free(struct servers *e)
     if (e == NULL)
         return;
     servers_end_traces(e);
-    for (size_t i = 0; i < e->options.backend_count; i++)
-        servers_backend_fini(&e->backends[i]);
+    for (size_t i = 0; i < e->options.backend_count; i++) {
+        plan_fini(&e->backends[i].plan);
+        loss_limit_fini(&e->backends[i].loss_limit);
+        desired_unref(e->backends[i].desired);
+        desired_unref(e->backends[i].by_node);
+        free(e->backends[i].adopted);
+        admin_states_fini(&e->backends[i].states);
+        route_fini(&e->backends[i].route);
+        parking_free(e->backends[i].parking);
+        buf_fini(&e->backends[i].taken_over);
+        last_write_fini(&e->backends[i].last);
+        notes_fini(&e->backends[i].notes);
+        free(e->backends[i].overrides);
+        free(e->backends[i].cause);
+        free(e->backends[i].write_cause);
+    }
     free(e->backends);
     free(e->claims);
     free(e);

@@ -111,32 +111,28 @@ static const char same_in_all_clusters[] =
     " (that is the whole backend's: HAPROXY_BALANCE, HAPROXY_ADV_CHECK, HAPROXY_HEALTH_CHECK and HAPROXY_SEND_PROXY_V2 "
     "have to be the same in all clusters that share it)";
 
-/* What was written instead is kept as it was then, whatever is desired later. */
-static void write_count_reverted(struct servers_backend *s, uint64_t now)
-{
-    struct last_write *w = &s->last;
-    cleanup(buf_fini) struct buf text = {0};
-    write_say_difference(s, &text);
-    free(w->reverted_how);
-    bool setting = s->plan.diff.change_count == 0, shared = s->engine->options.rules.diff.cluster != NULL;
-    w->reverted_how = mem_printf("version %lld differs from version %lld, which haproxy-k8s-sync wrote: %s%s",
-                                 (long long)s->at->actual.version, (long long)w->ours, buf_str(&text),
-                                 setting && shared ? same_in_all_clusters : "");
-    w->ours = -1; /* counted */
-    metric_add(servers_telemetry(s)->changes_reverted, 1, s->name, servers_url(s), NULL);
-    (void)conflict_reverted(&s->conflict, now);
-    if (s->cause == NULL)
-        s->cause = mem_printf("another writer wrote version %lld", (long long)s->at->actual.version);
-}
-
 bool servers_is_fought_over(struct servers_backend *s)
 {
     uint64_t now = clock_mono_ms();
     bool undone = s->last.ours >= 0 && write_as_committed(s) && s->at->actual.version != s->last.ours;
     if (undone && write_may_be_put_back(s))
         return true;
-    if (undone)
-        write_count_reverted(s, now);
+    if (undone) {
+        /* What was written instead is kept as it was then, whatever is desired later. */
+        struct last_write *w = &s->last;
+        cleanup(buf_fini) struct buf text = {0};
+        write_say_difference(s, &text);
+        free(w->reverted_how);
+        bool setting = s->plan.diff.change_count == 0, shared = s->engine->options.rules.diff.cluster != NULL;
+        w->reverted_how = mem_printf("version %lld differs from version %lld, which haproxy-k8s-sync wrote: %s%s",
+                                     (long long)s->at->actual.version, (long long)w->ours, buf_str(&text),
+                                     setting && shared ? same_in_all_clusters : "");
+        w->ours = -1; /* counted */
+        metric_add(servers_telemetry(s)->changes_reverted, 1, s->name, servers_url(s), NULL);
+        (void)conflict_reverted(&s->conflict, now);
+        if (s->cause == NULL)
+            s->cause = mem_printf("another writer wrote version %lld", (long long)s->at->actual.version);
+    }
     if (!conflict_pauses(&s->conflict, now))
         return false;
     struct error err = {0};
@@ -202,20 +198,6 @@ static void write_reject(struct servers_backend *s, const char *what, const stru
     servers_problem(s, what, err);
 }
 
-/* What was refused together is tried apart: removals (another line may name the server: `use-server`, `track`), and all else. */
-static void write_choose_part(struct servers_backend *s)
-{
-    struct diff *d = &s->plan.diff;
-    bool apart = s->last.apart_until_ms > clock_mono_ms();
-    s->may_part = diff_has_parts(d);
-    s->removals_may_go_first = s->may_part && diff_leaves_live(d);
-    s->part = !apart || !s->may_part                                            ? WRITE_ALL
-              : s->last.next_part == WRITE_REMOVALS && s->removals_may_go_first ? WRITE_REMOVALS
-                                                                                : WRITE_OTHERS;
-    if (s->part != WRITE_ALL)
-        diff_take_part(d, s->part == WRITE_REMOVALS);
-}
-
 /* Refused: true where the next part is tried at once. */
 static bool write_tries_apart(struct servers_backend *s, const struct error *err)
 {
@@ -238,7 +220,16 @@ static void write_add_changes(struct servers_backend *s)
     struct error err = {0};
     size_t count;
     write_plan_for_file(s);
-    write_choose_part(s);
+    /* What was refused together is tried apart: removals (another line may name the server: `use-server`, `track`), and all else. */
+    struct diff *d = &s->plan.diff;
+    bool apart = s->last.apart_until_ms > clock_mono_ms();
+    s->may_part = diff_has_parts(d);
+    s->removals_may_go_first = s->may_part && diff_leaves_live(d);
+    s->part = !apart || !s->may_part                                            ? WRITE_ALL
+              : s->last.next_part == WRITE_REMOVALS && s->removals_may_go_first ? WRITE_REMOVALS
+                                                                                : WRITE_OTHERS;
+    if (s->part != WRITE_ALL)
+        diff_take_part(d, s->part == WRITE_REMOVALS);
     cleanup(mem_free_ptr) struct change *list = changes_of(&s->at->actual, &s->plan.diff, &count);
     if (instance_change(s->engine->instance, s->at, list, count, &err) != 0) {
         write_reject(s, cannot_be_worded, &err);

@@ -91,19 +91,6 @@ static bool is_desired_live(const struct look *l)
     return l->want != NULL && l->want->state == SERVER_LIVE;
 }
 
-static void judge_ready(struct admin_state *mark, const struct look *l)
-{
-    mark->sent_again = mark->sent_again && mark->corrected;
-    mark->unheeded = mark->corrected;
-    mark->corrected = false;
-    if (mark->theirs != RUNTIME_READY && l->worker != WORKER_SAME)
-        mark->lost = true;
-    else if (!mark->lost && !l->stale)
-        mark->theirs = RUNTIME_READY; /* taken back */
-    if (is_desired_live(l) && !l->stale)
-        mark->ours = RUNTIME_READY;
-}
-
 static void judge_set(struct admin_state *mark, const struct look *l)
 {
     if (l->stale) {
@@ -149,9 +136,17 @@ static void admin_states_judge(struct admin_state *mark, struct look *l)
     if (mark->in_file && mark->theirs == RUNTIME_READY && l->row->admin == RUNTIME_MAINT)
         mark->ours = RUNTIME_MAINT; /* another writer brought the line back, and no command was sent */
     mark->in_file = false;
-    if (l->row->admin == RUNTIME_READY)
-        judge_ready(mark, l);
-    else
+    if (l->row->admin == RUNTIME_READY) {
+        mark->sent_again = mark->sent_again && mark->corrected;
+        mark->unheeded = mark->corrected;
+        mark->corrected = false;
+        if (mark->theirs != RUNTIME_READY && l->worker != WORKER_SAME)
+            mark->lost = true;
+        else if (!mark->lost && !l->stale)
+            mark->theirs = RUNTIME_READY; /* taken back */
+        if (is_desired_live(l) && !l->stale)
+            mark->ours = RUNTIME_READY;
+    } else
         judge_set(mark, l);
 }
 
@@ -169,14 +164,6 @@ static bool is_empty(const struct route_lines *lines, const struct runtime *r, c
             return false;
     }
     return wanted;
-}
-
-static struct admin_state take_admin_state(const struct admin_states *m, const char *name)
-{
-    const struct admin_state *was = admin_states_find_mark(m, name);
-    struct admin_state mark = was != NULL ? *was : (struct admin_state){.name = NULL};
-    mark.name = mem_strdup(name);
-    return mark;
 }
 
 void admin_states_refresh(struct admin_states *m, const struct backend *actual, const struct runtime *r,
@@ -199,7 +186,9 @@ void admin_states_refresh(struct admin_states *m, const struct backend *actual, 
                          .first = first,
                          .empty = empty,
                          .worker = m->worker};
-        struct admin_state mark = take_admin_state(m, name);
+        const struct admin_state *was = admin_states_find_mark(m, name);
+        struct admin_state mark = was != NULL ? *was : (struct admin_state){.name = NULL};
+        mark.name = mem_strdup(name);
         if (l.row != NULL && !l.row->unresolved) /* then the state is HAProxy's, until it has an address */
             admin_states_judge(&mark, &l);
         if (anybody_set_it(&mark) || mark.in_file || mark.late_periods > 0 || mark.unheeded || mark.sent_again)

@@ -2,21 +2,16 @@
 
 #include <string.h>
 
-static void conflict_drop_old(struct conflict *r, uint64_t now_ms)
-{
-    size_t old = 0;
-    while (old < r->count && now_ms - r->reverted_ms[old] > CONFLICT_WINDOW_MS)
-        old++;
-    r->count -= old;
-    memmove(r->reverted_ms, r->reverted_ms + old, r->count * sizeof(r->reverted_ms[0]));
-}
-
 bool conflict_reverted(struct conflict *r, uint64_t now_ms)
 {
     if (conflict_pauses(r, now_ms))
         return false;
     bool again = r->until_ms != 0 && now_ms - r->until_ms <= CONFLICT_WINDOW_MS;
-    conflict_drop_old(r, now_ms);
+    size_t old = 0;
+    while (old < r->count && now_ms - r->reverted_ms[old] > CONFLICT_WINDOW_MS)
+        old++;
+    r->count -= old;
+    memmove(r->reverted_ms, r->reverted_ms + old, r->count * sizeof(r->reverted_ms[0]));
     r->reverted_ms[r->count++] = now_ms;
     if (!again && r->count < CONFLICT_TIMES)
         return false;

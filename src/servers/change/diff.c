@@ -118,21 +118,6 @@ static bool same_name(const struct lines *l, size_t i, size_t j)
     return strcmp(l->list[i].server->name, l->list[j].server->name) == 0;
 }
 
-static void lines_read(struct lines *l, const struct backend *actual, const struct desired *desired,
-                       const struct diff_rules *rules)
-{
-    l->count = actual->server_count;
-    l->list = mem_array(l->count, sizeof(l->list[0]));
-    for (size_t i = 0; i < l->count; i++)
-        l->list[i] =
-            (struct line){&actual->servers[i], diff_server_is_foreign(&actual->servers[i], rules, desired), false};
-    if (l->count > 1)
-        qsort(l->list, l->count, sizeof(l->list[0]), diff_line_order);
-    for (size_t i = 1; i < l->count; i++)
-        if (same_name(l, i - 1, i))
-            l->list[i - 1].doubled = l->list[i].doubled = true;
-}
-
 /* The first line of a name, or the unmanaged one: it decides for all of them. *i moves behind the last. */
 static const struct line *lines_next(const struct lines *l, size_t *i)
 {
@@ -147,29 +132,6 @@ static const struct line *lines_next(const struct lines *l, size_t *i)
 static int line_by_name(const void *name, const void *line)
 {
     return strcmp(name, ((const struct line *)line)->server->name);
-}
-
-static bool lines_have(const struct lines *l, const char *name)
-{
-    return l->count > 0 && bsearch(name, l->list, l->count, sizeof(l->list[0]), line_by_name) != NULL;
-}
-
-static void count_lines(const struct lines *l, const struct backend *actual, const struct desired *desired,
-                        const struct diff_rules *rules, struct diff *d)
-{
-    bool known = desired->state == DESIRED_OK || desired->state == DESIRED_EMPTY;
-    for (size_t i = 0; i < l->count; i++) {
-        const struct backend_server *s = l->list[i].server;
-        if (l->list[i].foreign) {
-            d->foreign_count++;
-            d->others_count += diff_server_is_others(s, rules);
-            continue;
-        }
-        d->managed_count++;
-        d->live_count += !s->maintenance;
-        d->parked_count += s->maintenance && known && desired_find(desired, s->name) == NULL;
-    }
-    d->foreign_count += actual->template_count;
 }
 
 /* What all managed lines have in common. */
@@ -256,22 +218,6 @@ static enum parking_verdict parked_verdict(const struct merge *m, const struct l
     return parking_verdict(m->rules->parking, line->server->name);
 }
 
-/* What goes makes room, be it lazy: wherever that matters, there is a transaction that takes it along. */
-static void find_room(struct merge *m)
-{
-    size_t stay = 0;
-    for (size_t i = 0; i < m->lines->count; i++) {
-        const struct line *l = &m->lines->list[i];
-        const char *name = l->server->name;
-        if (l->foreign || !l->server->maintenance || desired_find(m->desired, name) != NULL ||
-            parked_verdict(m, l) != PARKING_STAY)
-            continue;
-        m->parked++;
-        stay += desired_find_spare(m->desired, name) == NULL;
-    }
-    m->room = m->rules->runtime ? PARKING_MAX : stay < PARKING_MAX ? PARKING_MAX - stay : 0;
-}
-
 /* A live line that nothing desired states for. */
 static bool take_room(struct merge *m, const char *name)
 {
@@ -313,7 +259,8 @@ static void add_spares(struct merge *m)
     for (size_t i = 0; i < m->desired->spare_count && m->parked < PARKING_MAX; i++) {
         const struct desired_server *spare = &m->desired->spares[i];
         cleanup(mem_free_ptr) char *why = clash(m->actual, NULL, spare->name, m->rules);
-        if (why != NULL || lines_have(m->lines, spare->name))
+        if (why != NULL || (m->lines->count > 0 && bsearch(spare->name, m->lines->list, m->lines->count,
+                                                           sizeof(m->lines->list[0]), line_by_name) != NULL))
             continue;
         diff_add_server(m->d, m->actual, spare, m->new_weight, m->common, m->desired, m->rules);
         m->d->changes[m->d->change_count - 1].structural = true;
@@ -338,16 +285,6 @@ static void drop_idle(struct diff *d)
 
 /* ---- the whole list ---- */
 
-/* The change that was made last, if it was made since there were `before` of them. */
-static void note_route(const struct merge *m, size_t before, const struct line *line)
-{
-    if (m->d->change_count == before)
-        return;
-    struct diff_change *c = &m->d->changes[before];
-    c->structural = !m->rules->runtime || line == NULL || line->doubled ||
-                    diff_line_needs_transaction(m->actual, line->server, c, m->rules);
-}
-
 /* One name: what is there (line, or NULL), what is desired (want, or NULL), or both. */
 static void merge_one(struct merge *m, const struct line *line, const struct desired_server *want)
 {
@@ -368,7 +305,12 @@ static void merge_one(struct merge *m, const struct line *line, const struct des
         else if (want->state == SERVER_LIVE)
             diff_add_server(m->d, m->actual, want, m->new_weight, m->common, m->desired, m->rules);
     }
-    note_route(m, before, line);
+    /* The change that was made last, if it was made since there were `before` of them. */
+    if (m->d->change_count == before)
+        return;
+    struct diff_change *c = &m->d->changes[before];
+    c->structural = !m->rules->runtime || line == NULL || line->doubled ||
+                    diff_line_needs_transaction(m->actual, line->server, c, m->rules);
 }
 
 /* Both sides in the order of their names, one step each. */
@@ -376,8 +318,20 @@ static void diff_servers(struct merge *m)
 {
     const struct lines *lines = m->lines;
     size_t i = 0, w = 0;
-    if (m->rules->parking != NULL)
-        find_room(m);
+    if (m->rules->parking != NULL) {
+        /* What goes makes room, be it lazy: wherever that matters, there is a transaction that takes it along. */
+        size_t stay = 0;
+        for (size_t k = 0; k < lines->count; k++) {
+            const struct line *l = &lines->list[k];
+            const char *name = l->server->name;
+            if (l->foreign || !l->server->maintenance || desired_find(m->desired, name) != NULL ||
+                parked_verdict(m, l) != PARKING_STAY)
+                continue;
+            m->parked++;
+            stay += desired_find_spare(m->desired, name) == NULL;
+        }
+        m->room = m->rules->runtime ? PARKING_MAX : stay < PARKING_MAX ? PARKING_MAX - stay : 0;
+    }
     while (i < lines->count || w < m->desired->server_count) {
         const struct desired_server *want = w < m->desired->server_count ? &m->desired->servers[w] : NULL;
         int order = want == NULL ? -1 : i == lines->count ? 1 : strcmp(lines->list[i].server->name, want->name);
@@ -402,27 +356,9 @@ void diff_sort(struct diff *d)
         qsort(d->changes, d->change_count, sizeof(d->changes[0]), diff_change_order);
 }
 
-static size_t count_inherit(const struct lines *l, const struct backend *actual)
-{
-    size_t count = actual->template_count;
-    for (size_t i = 0; i < l->count; i++)
-        if (l->list[i].foreign && !l->list[i].server->send_proxy_v2)
-            count++;
-    return count;
-}
-
 static const char *or_none(const char *s)
 {
     return str_empty(s) ? "(none)" : s;
-}
-
-/* An httpchk that the daemon sets asks GET /healthz, unless an operator's line says what to ask for. */
-static void diff_adv_check(const struct backend *actual, const struct diff *d, struct buf *said)
-{
-    if (d->settings.adv_check != NULL && !str_eq(actual->adv_check, d->settings.adv_check))
-        diff_say(said, "adv_check %s -> %s", or_none(actual->adv_check), d->settings.adv_check);
-    if (d->settings.httpchk_healthz && !actual->httpchk_params)
-        diff_say(said, "httpchk GET /healthz");
 }
 
 static void diff_settings(const struct backend *actual, const struct lines *lines, const struct diff_rules *rules,
@@ -431,10 +367,16 @@ static void diff_settings(const struct backend *actual, const struct lines *line
     cleanup(buf_fini) struct buf said = {0};
     if (rules->balance != NULL && !str_eq(actual->balance, rules->balance))
         diff_say(&said, "balance %s -> %s", or_none(actual->balance), rules->balance);
-    diff_adv_check(actual, d, &said);
+    /* An httpchk that the daemon sets asks GET /healthz, unless an operator's line says what to ask for. */
+    if (d->settings.adv_check != NULL && !str_eq(actual->adv_check, d->settings.adv_check))
+        diff_say(&said, "adv_check %s -> %s", or_none(actual->adv_check), d->settings.adv_check);
+    if (d->settings.httpchk_healthz && !actual->httpchk_params)
+        diff_say(&said, "httpchk GET /healthz");
     if (rules->proxy_v2 && !actual->default_send_proxy_v2) {
         diff_say(&said, "default-server send-proxy-v2 on");
-        d->foreign_inherit_count = count_inherit(lines, actual);
+        d->foreign_inherit_count = actual->template_count;
+        for (size_t i = 0; i < lines->count; i++)
+            d->foreign_inherit_count += lines->list[i].foreign && !lines->list[i].server->send_proxy_v2;
     }
     if (said.len == 0)
         return;
@@ -477,8 +419,29 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
     cleanup(lines_fini) struct lines lines;
     cleanup(desired_outs_fini) struct desired_outs outs = {.count = 0};
     *ret = (struct diff){.verdict = DIFF_NOTHING};
-    lines_read(&lines, actual, desired, rules);
-    count_lines(&lines, actual, desired, rules, ret);
+    lines.count = actual->server_count;
+    lines.list = mem_array(lines.count, sizeof(lines.list[0]));
+    for (size_t i = 0; i < lines.count; i++)
+        lines.list[i] =
+            (struct line){&actual->servers[i], diff_server_is_foreign(&actual->servers[i], rules, desired), false};
+    if (lines.count > 1)
+        qsort(lines.list, lines.count, sizeof(lines.list[0]), diff_line_order);
+    for (size_t i = 1; i < lines.count; i++)
+        if (same_name(&lines, i - 1, i))
+            lines.list[i - 1].doubled = lines.list[i].doubled = true;
+    bool known = desired->state == DESIRED_OK || desired->state == DESIRED_EMPTY;
+    for (size_t i = 0; i < lines.count; i++) {
+        const struct backend_server *s = lines.list[i].server;
+        if (lines.list[i].foreign) {
+            ret->foreign_count++;
+            ret->others_count += diff_server_is_others(s, rules);
+            continue;
+        }
+        ret->managed_count++;
+        ret->live_count += !s->maintenance;
+        ret->parked_count += s->maintenance && known && desired_find(desired, s->name) == NULL;
+    }
+    ret->foreign_count += actual->template_count;
     ret->why = refusal(actual, desired, rules);
     if (ret->why != NULL) {
         ret->verdict = DIFF_REFUSE;

@@ -60,18 +60,6 @@ printf_like(3, 4) static void find(struct finding *f, unsigned field, const char
     va_end(ap);
 }
 
-static void own_address(struct backend_server *s, const struct desired_server *want, struct finding *f)
-{
-    if (!address_eq(s->address, want->address)) {
-        find(f, SERVER_ADDRESS, "address %s -> %s", str_empty(s->address) ? "(none)" : s->address, want->address);
-        shared_text_set(&s->address, want->address);
-    }
-    if (s->port != want->port) {
-        find(f, SERVER_PORT, "port %u -> %u", s->port, want->port);
-        s->port = want->port;
-    }
-}
-
 static void own_check(struct backend_server *s, uint16_t port, bool own_port, struct finding *f)
 {
     if (s->tracks) /* HAProxy takes no check of its own beside that */
@@ -119,23 +107,24 @@ static void own_backup(struct backend_server *s, struct finding *f)
     s->no_backup = true;
 }
 
-static void own_state(struct backend_server *s, enum server_state state, const struct diff_rules *rules,
-                      struct finding *f)
-{
-    if (state == SERVER_LIVE)
-        own_maintenance(s, false, "maintenance off", f);
-    else if (state == SERVER_OUT)
-        own_maintenance(s, true, "maintenance on (parked)", f);
-    else if (!rules->runtime)
-        own_maintenance(s, true, "maintenance on (draining)", f);
-}
-
 /* Puts our fields into s and finds what that changed. */
 static void own_fields(struct backend_server *s, const struct desired_server *want, const struct desired *desired,
                        const struct diff_rules *rules, struct finding *f)
 {
-    own_state(s, want->state, rules, f);
-    own_address(s, want, f);
+    if (want->state == SERVER_LIVE)
+        own_maintenance(s, false, "maintenance off", f);
+    else if (want->state == SERVER_OUT)
+        own_maintenance(s, true, "maintenance on (parked)", f);
+    else if (!rules->runtime)
+        own_maintenance(s, true, "maintenance on (draining)", f);
+    if (!address_eq(s->address, want->address)) {
+        find(f, SERVER_ADDRESS, "address %s -> %s", str_empty(s->address) ? "(none)" : s->address, want->address);
+        shared_text_set(&s->address, want->address);
+    }
+    if (s->port != want->port) {
+        find(f, SERVER_PORT, "port %u -> %u", s->port, want->port);
+        s->port = want->port;
+    }
     own_check(s, diff_check_port(desired, rules), rules->own_check_port, f);
     own_weight(s, want->weight, f);
     own_backup(s, f);

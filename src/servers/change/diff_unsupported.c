@@ -59,21 +59,18 @@ static bool has_unsupported(const struct backend *b, const struct desired *desir
     return false;
 }
 
-static char *unsupported_text(const struct backend *b)
-{
-    struct text_list list = {.between = "; ", .max = UNSUPPORTED_SHOWN};
-    for (size_t i = 0; i < b->unsupported_count; i++)
-        if (text_list_next(&list))
-            buf_printf(&list.text, "line %u \"%s\": %s", b->unsupported[i].line, b->unsupported[i].text,
-                       b->unsupported[i].reason);
-    cleanup(mem_free_ptr) char *lines = text_list_take(&list);
-    return mem_printf("backend %s has lines in haproxy.cfg that a write would damage: %s", b->name, lines);
-}
-
 char *diff_unsupported_problem(const struct backend *actual, const struct desired *desired,
                                const struct diff_rules *rules)
 {
-    return has_unsupported(actual, desired, rules) ? unsupported_text(actual) : NULL;
+    struct text_list list = {.between = "; ", .max = UNSUPPORTED_SHOWN};
+    for (size_t i = 0; i < actual->unsupported_count; i++)
+        if (text_list_next(&list))
+            buf_printf(&list.text, "line %u \"%s\": %s", actual->unsupported[i].line, actual->unsupported[i].text,
+                       actual->unsupported[i].reason);
+    cleanup(mem_free_ptr) char *lines = text_list_take(&list);
+    return has_unsupported(actual, desired, rules)
+               ? (mem_printf("backend %s has lines in haproxy.cfg that a write would damage: %s", actual->name, lines))
+               : NULL;
 }
 
 char *diff_backup_problem(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules)

@@ -70,46 +70,6 @@ static size_t live_now(const struct loss_limit *b, const struct loss_limit_repor
     return let_go < r->live ? r->live - let_go : 0;
 }
 
-static size_t base_of(const struct loss_limit *b, size_t live, uint64_t now_ms)
-{
-    const struct loss_limit_loss *oldest = NULL;
-    for (size_t i = 0; i < b->count; i++) {
-        const struct loss_limit_loss *l = &b->losses[i];
-        bool older = oldest == NULL || l->until_ms < oldest->until_ms ||
-                     (l->until_ms == oldest->until_ms && l->live > oldest->live);
-        if (counts(l, now_ms) && older)
-            oldest = l;
-    }
-    return oldest != NULL ? oldest->live : live;
-}
-
-static size_t count_counting(const struct loss_limit *b, uint64_t now_ms)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < b->count; i++)
-        count += counts(&b->losses[i], now_ms);
-    return count;
-}
-
-static size_t loss_limit_count_new(const struct loss_limit *b, const struct loss_limit_report *r)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < r->lost_count; i++)
-        count += loss_limit_find(b, b->count, r->lost[i]) == NULL;
-    return count;
-}
-
-static void add_new(struct loss_limit *b, const struct loss_limit_report *r, size_t new_count, bool held)
-{
-    size_t known = b->count, live = live_now(b, r);
-    b->losses = mem_resize(b->losses, known + new_count, sizeof(b->losses[0]));
-    for (size_t i = 0; i < r->lost_count; i++)
-        if (loss_limit_find(b, known, r->lost[i]) == NULL)
-            b->losses[b->count++] = (struct loss_limit_loss){
-                .server = mem_strdup(r->lost[i]), .until_ms = r->now_ms + r->period_ms, .live = live, .held = held};
-    qsort(b->losses, b->count, sizeof(b->losses[0]), compare_losses);
-}
-
 void loss_limit_recall(struct loss_limit *b, const char *server, const struct loss_limit_loss *loss)
 {
     size_t at = b->count++;
@@ -132,12 +92,30 @@ void loss_limit_report(struct loss_limit *b, const struct loss_limit_report *r)
     for (size_t i = 0; i < b->count; i++)
         if (b->losses[i].until_ms == 0)
             b->losses[i].until_ms = r->now_ms + r->period_ms;
-    size_t new_count = loss_limit_count_new(b, r);
+    size_t new_count = 0;
+    for (size_t i = 0; i < r->lost_count; i++)
+        new_count += loss_limit_find(b, b->count, r->lost[i]) == NULL;
     if (new_count == 0)
         return;
-    size_t lost = count_counting(b, r->now_ms) + new_count, base = base_of(b, live_now(b, r), r->now_ms);
+    size_t known = b->count, live = live_now(b, r), lost = new_count;
+    const struct loss_limit_loss *oldest = NULL; /* of those that count */
+    for (size_t i = 0; i < known; i++) {
+        const struct loss_limit_loss *l = &b->losses[i];
+        if (!counts(l, r->now_ms))
+            continue;
+        lost++;
+        if (oldest == NULL || l->until_ms < oldest->until_ms ||
+            (l->until_ms == oldest->until_ms && l->live > oldest->live))
+            oldest = l;
+    }
+    size_t base = oldest != NULL ? oldest->live : live;
     bool held = (uint64_t)lost * 100 > (uint64_t)base * r->max_percent;
-    add_new(b, r, new_count, held);
+    b->losses = mem_resize(b->losses, known + new_count, sizeof(b->losses[0]));
+    for (size_t i = 0; i < r->lost_count; i++)
+        if (loss_limit_find(b, known, r->lost[i]) == NULL)
+            b->losses[b->count++] = (struct loss_limit_loss){
+                .server = mem_strdup(r->lost[i]), .until_ms = r->now_ms + r->period_ms, .live = live, .held = held};
+    qsort(b->losses, b->count, sizeof(b->losses[0]), compare_losses);
     if (held) {
         b->over = lost;
         b->of = base;

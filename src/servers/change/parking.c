@@ -74,18 +74,6 @@ static struct entry entry_now(const struct parking *p, const struct desired *des
     return (struct entry){.name = mem_strdup(name), .since_ms = goes_on ? was->since_ms : now_ms, .spare = spare};
 }
 
-/* Where a name stands on several lines, one entry is enough. */
-static size_t without_doubles(struct entry *list, size_t count)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++)
-        if (kept > 0 && strcmp(list[kept - 1].name, list[i].name) == 0)
-            free(list[i].name);
-        else
-            list[kept++] = list[i];
-    return kept;
-}
-
 static struct entry *parking_list(const struct parking *p, const struct backend *actual, const struct desired *desired,
                                   const struct diff_rules *rules, uint64_t now_ms, size_t *ret_count)
 {
@@ -100,7 +88,14 @@ static struct entry *parking_list(const struct parking *p, const struct backend 
     }
     if (count > 1)
         qsort(list, count, sizeof(list[0]), parking_name_order);
-    *ret_count = without_doubles(list, count);
+    /* Where a name stands on several lines, one entry is enough. */
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (kept > 0 && strcmp(list[kept - 1].name, list[i].name) == 0)
+            free(list[i].name);
+        else
+            list[kept++] = list[i];
+    *ret_count = kept;
     return list;
 }
 
@@ -117,18 +112,6 @@ static void parking_judge(struct entry *e, enum parking_verdict verdict, const c
 {
     e->verdict = verdict;
     e->reason = reason;
-}
-
-static void parking_make_room(struct parking *p)
-{
-    cleanup(mem_free_ptr) struct entry **parked = mem_array(p->parked, sizeof(struct entry *));
-    size_t count = 0;
-    for (size_t i = 0; i < p->count; i++)
-        if (!p->list[i].spare)
-            parked[count++] = &p->list[i];
-    qsort(parked, count, sizeof(struct entry *), leaving_order);
-    for (size_t i = 0; i < count - PARKING_MAX; i++)
-        parking_judge(parked[i], PARKING_NOW, "more than 64 servers are parked, and it is among the longest parked");
 }
 
 static bool parking_differs(const struct parking *p, const struct entry *before, size_t count)
@@ -164,8 +147,17 @@ void parking_refresh(struct parking *p, const struct backend *actual, const stru
         else if (now_ms - e->since_ms >= p->ttl_ms)
             parking_judge(e, PARKING_LAZY, "it was parked for PARK_TTL");
     }
-    if (p->parked > PARKING_MAX)
-        parking_make_room(p);
+    if (p->parked > PARKING_MAX) {
+        cleanup(mem_free_ptr) struct entry **parked = mem_array(p->parked, sizeof(struct entry *));
+        size_t count = 0;
+        for (size_t i = 0; i < p->count; i++)
+            if (!p->list[i].spare)
+                parked[count++] = &p->list[i];
+        qsort(parked, count, sizeof(struct entry *), leaving_order);
+        for (size_t i = 0; i < count - PARKING_MAX; i++)
+            parking_judge(parked[i], PARKING_NOW,
+                          "more than 64 servers are parked, and it is among the longest parked");
+    }
     p->changes += parking_differs(p, before, before_count);
     list_free(before, before_count);
 }

@@ -74,23 +74,6 @@ static int compare_delayed(const void *a, const void *b)
     return strcmp(((const struct plan_delayed *)a)->server, ((const struct plan_delayed *)b)->server);
 }
 
-static void take_delayed(struct plan *p, const struct loss_limit *loss_limit, uint64_t now_ms)
-{
-    const struct diff *d = &p->diff;
-    p->held = mem_array(d->loss_count, sizeof(p->held[0]));
-    for (size_t i = 0; i < d->change_count; i++) {
-        const struct diff_change *c = &d->changes[i];
-        uint64_t until_ms;
-        if (!c->loss || c->announced || !loss_limit_delays(loss_limit, c->server.name, now_ms, &until_ms))
-            continue;
-        p->held[p->held_back++] = (struct plan_delayed){mem_strdup(c->server.name), until_ms};
-        if (p->delayed_until_ms == 0 || until_ms < p->delayed_until_ms)
-            p->delayed_until_ms = until_ms;
-    }
-    if (p->held_back > 1)
-        qsort(p->held, p->held_back, sizeof(p->held[0]), compare_delayed);
-}
-
 /* "n1, n2 and 3 more", or with the time that each stays until. */
 static char *names_of_delayed(const struct plan *p, bool with_times, int64_t wall_minus_mono_ms)
 {
@@ -129,16 +112,6 @@ static bool plan_is_delayed(const void *arg, const char *server)
     return plan_find_delayed(arg, server) != NULL;
 }
 
-static void delay_removals(struct plan *p, const struct plan_rules *rules, const struct loss_limit *loss_limit,
-                           bool dirty)
-{
-    p->delayed_names = names_of_delayed(p, false, 0);
-    p->text = loss_limit_text(loss_limit, rules->max_loss_percent);
-    p->why = p->text;
-    if (!diff_withhold_losses(&p->diff, plan_is_delayed, p))
-        p->verdict = dirty ? PLAN_RELOAD_AGAIN : PLAN_LOSS_LIMIT;
-}
-
 /* Without a desired state, or with an empty one, each delay begins anew with the next one: a control plane that recovers
  * fills up step by step, and what it does not list again yet is not lost. While the file cannot be compared, time passes. */
 static void limit_losses(struct plan *p, const struct desired *desired, const struct plan_rules *rules, bool dirty,
@@ -151,9 +124,26 @@ static void limit_losses(struct plan *p, const struct desired *desired, const st
         return;
     }
     report_losses(&p->diff, desired, rules, loss_limit, now_ms);
-    take_delayed(p, loss_limit, now_ms);
-    if (p->held_back > 0)
-        delay_removals(p, rules, loss_limit, dirty);
+    const struct diff *d = &p->diff;
+    p->held = mem_array(d->loss_count, sizeof(p->held[0]));
+    for (size_t i = 0; i < d->change_count; i++) {
+        const struct diff_change *c = &d->changes[i];
+        uint64_t until_ms;
+        if (!c->loss || c->announced || !loss_limit_delays(loss_limit, c->server.name, now_ms, &until_ms))
+            continue;
+        p->held[p->held_back++] = (struct plan_delayed){mem_strdup(c->server.name), until_ms};
+        if (p->delayed_until_ms == 0 || until_ms < p->delayed_until_ms)
+            p->delayed_until_ms = until_ms;
+    }
+    if (p->held_back > 1)
+        qsort(p->held, p->held_back, sizeof(p->held[0]), compare_delayed);
+    if (p->held_back > 0) {
+        p->delayed_names = names_of_delayed(p, false, 0);
+        p->text = loss_limit_text(loss_limit, rules->max_loss_percent);
+        p->why = p->text;
+        if (!diff_withhold_losses(&p->diff, plan_is_delayed, p))
+            p->verdict = dirty ? PLAN_RELOAD_AGAIN : PLAN_LOSS_LIMIT;
+    }
 }
 
 /* ---- nothing may be written ---- */

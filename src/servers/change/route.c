@@ -80,23 +80,6 @@ static bool sets_maintenance(const struct diff_change *c)
     return c->op == DIFF_CHANGE && (c->fields & SERVER_MAINTENANCE) && c->server.maintenance;
 }
 
-static void read_leaving(struct chooser *c)
-{
-    const struct diff *d = c->in->diff;
-    c->leaving = mem_array(d->change_count, sizeof(c->leaving[0]));
-    for (size_t i = 0; i < d->change_count; i++)
-        if (d->changes[i].op == DIFF_REMOVE || sets_maintenance(&d->changes[i]))
-            c->leaving[c->leaving_count++] = &d->changes[i];
-    if (c->leaving_count > 1)
-        qsort(c->leaving, c->leaving_count, sizeof(c->leaving[0]), route_change_order);
-}
-
-static bool is_leaving(const struct chooser *c, const char *name)
-{
-    return c->leaving_count > 0 &&
-           bsearch(name, c->leaving, c->leaving_count, sizeof(c->leaving[0]), compare_change) != NULL;
-}
-
 static enum runtime_admin *after_of(const struct chooser *c, const struct runtime_server *row)
 {
     return &c->after[row - c->in->runtime->servers];
@@ -187,7 +170,8 @@ static const char *call_for_live(const struct chooser *c, const char *name, cons
     const struct desired_server *want = desired_for(c, name);
     /* Or its line was brought back, and no reload has come yet: the command need not wait for that. */
     bool by_us = now != RUNTIME_READY && (mark->ours != RUNTIME_READY || (mark->in_file && now == RUNTIME_MAINT));
-    if (want == NULL && is_leaving(c, name)) {
+    if (want == NULL && c->leaving_count > 0 &&
+        bsearch(name, c->leaving, c->leaving_count, sizeof(c->leaving[0]), compare_change) != NULL) {
         *ret = RUNTIME_MAINT;
         return now != RUNTIME_MAINT && !stands_in(c, name) ? WHY_LEAVES : NULL;
     }
@@ -222,12 +206,6 @@ static const char *call_for(const struct chooser *c, const struct backend_server
     return now == RUNTIME_READY && goes ? WHY_FILE : NULL;
 }
 
-/* The desired state takes it away. */
-static bool takes_away(const struct runtime_command *call)
-{
-    return str_eq(call->why, WHY_LEAVES) || str_eq(call->why, WHY_DRAINS);
-}
-
 /* One is desired live that HAProxy does not have so yet: a write, a transaction or its reload brings it. */
 static bool one_is_to_come(const struct chooser *c)
 {
@@ -254,7 +232,8 @@ static void delay_leaving_commands(struct route *ret, bool one_comes)
 {
     size_t left = 0;
     for (size_t i = 0; i < ret->command_count; i++)
-        if (!takes_away(&ret->commands[i]) && !(one_comes && str_eq(ret->commands[i].why, WHY_FILE)))
+        if (!(str_eq(ret->commands[i].why, WHY_LEAVES) || str_eq(ret->commands[i].why, WHY_DRAINS)) &&
+            !(one_comes && str_eq(ret->commands[i].why, WHY_FILE)))
             ret->commands[left++] = ret->commands[i];
     ret->command_count = left;
 }
@@ -318,20 +297,6 @@ static char *transaction_reason(const struct chooser *c, const struct diff_chang
     return runtime_find(c->in->runtime, name) == NULL ? mem_printf("HAProxy does not run server %s yet", name) : NULL;
 }
 
-static void choose_transaction(struct chooser *c, bool open)
-{
-    const struct diff *d = c->in->diff;
-    if (d->create_backend)
-        need_transaction(c->ret, mem_strdup("the backend is new"));
-    for (size_t i = 0; i < d->change_count; i++) {
-        char *why = transaction_reason(c, &d->changes[i], open);
-        if (why != NULL)
-            need_transaction(c->ret, why);
-    }
-    if (d->backend_change)
-        need_transaction(c->ret, mem_printf("the backend: %s", d->backend_detail));
-}
-
 /* ---- writes ---- */
 
 /* The order among writes. */
@@ -342,55 +307,37 @@ static unsigned rank(const struct diff_change *c)
     return (c->fields & (SERVER_MAINTENANCE | SERVER_ADDRESS | SERVER_PORT)) ? 0 : 1;
 }
 
-static bool keeps_maintenance(const struct diff_change *c)
-{
-    return (c->fields & SERVER_MAINTENANCE) && !c->server.maintenance && (c->fields & (SERVER_ADDRESS | SERVER_PORT));
-}
-
-static void add_writes(struct chooser *c, unsigned wanted)
-{
-    const struct diff *d = c->in->diff;
-    for (size_t i = 0; i < d->change_count; i++) {
-        const struct diff_change *change = &d->changes[i];
-        if (change->op != DIFF_CHANGE || rank(change) != wanted)
-            continue;
-        cleanup(mem_free_ptr) char *why = transaction_reason(c, change, true);
-        if (why == NULL)
-            c->ret->updates[c->ret->update_count++] = (struct route_update){i, keeps_maintenance(change)};
-    }
-}
-
-static void apply_write(const struct chooser *c, const struct route_update *w)
-{
-    const struct diff_change *change = &c->in->diff->changes[w->change];
-    if ((change->fields & SERVER_MAINTENANCE) && !w->keep_maintenance)
-        *after_of(c, runtime_find(c->in->runtime, change->server.name)) =
-            change->server.maintenance ? RUNTIME_MAINT : RUNTIME_READY;
-}
-
-/* To the transaction, or until another is there. They are the last ones of the list. */
-static void delay_leaving_updates(struct chooser *c)
-{
-    struct route *ret = c->ret;
-    while (ret->update_count > 0 && sets_maintenance(&c->in->diff->changes[ret->updates[ret->update_count - 1].change]))
-        ret->update_count--;
-}
-
 static void choose_writes(struct chooser *c)
 {
     struct route *ret = c->ret;
     ret->updates = mem_array(c->in->diff->change_count, sizeof(ret->updates[0]));
-    for (unsigned i = 0; i <= 2; i++)
-        add_writes(c, i);
+    for (unsigned wanted = 0; wanted <= 2; wanted++)
+        for (size_t i = 0; i < c->in->diff->change_count; i++) {
+            const struct diff_change *change = &c->in->diff->changes[i];
+            if (change->op != DIFF_CHANGE || rank(change) != wanted)
+                continue;
+            cleanup(mem_free_ptr) char *why = transaction_reason(c, change, true);
+            bool keeps = (change->fields & SERVER_MAINTENANCE) && !change->server.maintenance &&
+                         (change->fields & (SERVER_ADDRESS | SERVER_PORT));
+            if (why == NULL)
+                ret->updates[ret->update_count++] = (struct route_update){i, keeps};
+        }
     if (ret->update_count > ROUTE_UPDATES_MAX) {
         need_transaction(ret, mem_printf("%zu changes at once", ret->update_count));
         ret->update_count = 0;
         return;
     }
-    for (size_t i = 0; i < ret->update_count; i++)
-        apply_write(c, &ret->updates[i]);
+    for (size_t i = 0; i < ret->update_count; i++) {
+        const struct diff_change *change = &c->in->diff->changes[ret->updates[i].change];
+        if ((change->fields & SERVER_MAINTENANCE) && !ret->updates[i].keep_maintenance)
+            *after_of(c, runtime_find(c->in->runtime, change->server.name)) =
+                change->server.maintenance ? RUNTIME_MAINT : RUNTIME_READY;
+    }
+    /* What leaves goes to the transaction, or waits until another is there: the last ones of the list. */
     if (!any_ready(c) && (ret->transaction || one_is_to_come(c)))
-        delay_leaving_updates(c);
+        while (ret->update_count > 0 &&
+               sets_maintenance(&c->in->diff->changes[ret->updates[ret->update_count - 1].change]))
+            ret->update_count--;
 }
 
 void route_choose(const struct route_input *in, struct route *ret)
@@ -401,10 +348,24 @@ void route_choose(const struct route_input *in, struct route *ret)
         return;
     cleanup(chooser_fini) struct chooser c = {.in = in, .ret = ret};
     route_lines_read(&c.lines, in->actual, in->desired, in->rules);
-    choose_transaction(&c, open);
+    const struct diff *d = in->diff;
+    if (d->create_backend)
+        need_transaction(ret, mem_strdup("the backend is new"));
+    for (size_t i = 0; i < d->change_count; i++) {
+        char *why = transaction_reason(&c, &d->changes[i], open);
+        if (why != NULL)
+            need_transaction(ret, why);
+    }
+    if (d->backend_change)
+        need_transaction(ret, mem_printf("the backend: %s", d->backend_detail));
     if (!open)
         return;
-    read_leaving(&c);
+    c.leaving = mem_array(d->change_count, sizeof(c.leaving[0]));
+    for (size_t i = 0; i < d->change_count; i++)
+        if (d->changes[i].op == DIFF_REMOVE || sets_maintenance(&d->changes[i]))
+            c.leaving[c.leaving_count++] = &d->changes[i];
+    if (c.leaving_count > 1)
+        qsort(c.leaving, c.leaving_count, sizeof(c.leaving[0]), route_change_order);
     route_read_states(&c);
     choose_calls(&c);
     ret->commands = mem_resize(ret->commands, ret->command_count, sizeof(ret->commands[0])); /* it is kept */

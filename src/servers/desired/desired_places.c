@@ -175,33 +175,6 @@ static uint16_t lower_port(uint16_t a, uint16_t b)
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-/* Another slice lists it, too: the better one counts, and of its port the one that says one. */
-static void merge(struct placed_endpoint *s, const struct placed_endpoint *seen)
-{
-    uint16_t port = seen->rank == s->rank  ? lower_port(s->port, seen->port)
-                    : seen->rank > s->rank ? (seen->port != 0 ? seen->port : s->port)
-                                           : (s->port != 0 ? s->port : seen->port);
-    if (seen->rank > s->rank)
-        *s = *seen;
-    s->port = port;
-}
-
-static void see_endpoint(struct reader *in, const struct placed_endpoint *seen)
-{
-    struct run *r = in->r;
-    const char *address = seen->endpoint->address;
-    size_t slot = hash_text(address, seen->place) & in->endpoint_mask;
-    for (; in->endpoint_slots[slot] != 0; slot = (slot + 1) & in->endpoint_mask) {
-        struct placed_endpoint *s = &r->placed[in->endpoint_slots[slot] - 1];
-        if (s->place != seen->place || strcmp(s->endpoint->address, address) != 0)
-            continue;
-        merge(s, seen);
-        return;
-    }
-    r->placed[r->placed_count++] = *seen;
-    in->endpoint_slots[slot] = (uint32_t)r->placed_count;
-}
-
 void run_part_endpoint(struct reader *in, const struct run_set *set, const struct endpoint_group *g,
                        const struct endpoint *e, uint32_t place)
 {
@@ -213,7 +186,24 @@ void run_part_endpoint(struct reader *in, const struct run_set *set, const struc
                                          .place = place,
                                          .port = in->port,
                                          .rank = in->served ? (uint8_t)rank_of(e) : RANK_UNSERVED};
-    see_endpoint(in, &seen);
+    struct run *r = in->r;
+    const char *address = seen.endpoint->address;
+    size_t slot = hash_text(address, seen.place) & in->endpoint_mask;
+    for (; in->endpoint_slots[slot] != 0; slot = (slot + 1) & in->endpoint_mask) {
+        struct placed_endpoint *s = &r->placed[in->endpoint_slots[slot] - 1];
+        if (s->place != seen.place || strcmp(s->endpoint->address, address) != 0)
+            continue;
+        /* Another slice lists it, too: the better one counts, and of its port the one that says one. */
+        uint16_t port = seen.rank == s->rank  ? lower_port(s->port, seen.port)
+                        : seen.rank > s->rank ? (seen.port != 0 ? seen.port : s->port)
+                                              : (s->port != 0 ? s->port : seen.port);
+        if (seen.rank > s->rank)
+            *s = seen;
+        s->port = port;
+        return;
+    }
+    r->placed[r->placed_count++] = seen;
+    in->endpoint_slots[slot] = (uint32_t)r->placed_count;
 }
 
 static void see_group(struct reader *in, const struct run_set *set, const struct endpoint_group *g)
@@ -332,30 +322,6 @@ static void note_port(struct run *r, const struct endpoint_port *port)
     r->port_count++;
 }
 
-/* One name with different numbers in different slices is one port of the Service; twice in one slice is not. */
-static void note_ports(struct run *r, const struct endpoint_group *g)
-{
-    for (size_t i = 0; i < g->port_count; i++) {
-        note_port(r, &g->ports[i]);
-        if (!str_eq(g->ports[i].name, r->ports[0].name))
-            r->several_ports = true;
-    }
-    if (g->port_count > 1)
-        r->several_ports = true;
-}
-
-static void read_sets(struct reader *in)
-{
-    struct run *r = in->r;
-    bool ask_which = r->port.source == PORT_ENDPOINT && r->port.name == NULL;
-    for (size_t s = 0; s < r->set_count; s++)
-        for (size_t g = 0; g < r->sets[s].set->group_count; g++) {
-            if (ask_which)
-                note_ports(r, &r->sets[s].set->groups[g]);
-            see_group(in, &r->sets[s], &r->sets[s].set->groups[g]);
-        }
-}
-
 void run_read(struct run *r, const char *ask, bool list)
 {
     struct reader in = {.r = r};
@@ -377,7 +343,18 @@ void run_read(struct run *r, const char *ask, bool list)
     r->listed = list ? mem_array(r->endpoint_count, sizeof(r->listed[0])) : NULL;
     if (r->all)
         cache_each(r->in->caches->nodes, desired_places_add_node, &in);
-    read_sets(&in);
+    bool ask_which = r->port.source == PORT_ENDPOINT && r->port.name == NULL;
+    for (size_t s = 0; s < r->set_count; s++)
+        for (size_t g = 0; g < r->sets[s].set->group_count; g++) {
+            const struct endpoint_group *group = &r->sets[s].set->groups[g];
+            /* One name with different numbers in different slices is one port of the Service; twice in one slice is not. */
+            for (size_t i = 0; ask_which && i < group->port_count; i++) {
+                note_port(r, &group->ports[i]);
+                if (i > 0 || !str_eq(group->ports[i].name, r->ports[0].name))
+                    r->several_ports = true;
+            }
+            see_group(&in, &r->sets[s], group);
+        }
     if (ask != NULL && cache_find(r->in->caches->nodes, ask) != NULL)
         find_place(&in, ask, true);
     tally_up(r);

@@ -64,24 +64,20 @@ char *problem_of_place(const struct run *r, const struct place *p)
 
 /* ---- empty ---- */
 
-static char *without_sets(const struct run *r)
-{
-    const char *kind = r->cache == NULL || r->cache == r->in->caches->slices ? "EndpointSlice" : "Endpoints";
-    if (r->service != NULL)
-        return mem_printf("Service %s has no %s: does it have a selector that matches pods?", r->where, kind);
-    if (cache_synced(r->in->caches->services))
-        return mem_printf(
-            "Service %s does not exist: check INGRESS_NAMESPACE and INGRESS_SERVICE_NAME, or INGRESS_SERVICES",
-            r->where);
-    return mem_printf(
-        "Service %s has no %s: does it exist? Check INGRESS_NAMESPACE and INGRESS_SERVICE_NAME, or INGRESS_SERVICES",
-        r->where, kind);
-}
-
 char *problem_empty(const struct run *r, const struct desired *d)
 {
-    if (r->set_count == 0)
-        return without_sets(r);
+    if (r->set_count == 0) {
+        const char *kind = r->cache == NULL || r->cache == r->in->caches->slices ? "EndpointSlice" : "Endpoints";
+        if (r->service != NULL)
+            return mem_printf("Service %s has no %s: does it have a selector that matches pods?", r->where, kind);
+        if (cache_synced(r->in->caches->services))
+            return mem_printf(
+                "Service %s does not exist: check INGRESS_NAMESPACE and INGRESS_SERVICE_NAME, or INGRESS_SERVICES",
+                r->where);
+        return mem_printf("Service %s has no %s: does it exist? Check INGRESS_NAMESPACE and INGRESS_SERVICE_NAME, or "
+                          "INGRESS_SERVICES",
+                          r->where, kind);
+    }
     if (r->endpoint_count == 0)
         return mem_strdup("the Service has no endpoints: no pod matches its selector");
     if (r->all && cache_count(r->in->caches->nodes) == 0)

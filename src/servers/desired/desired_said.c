@@ -45,19 +45,15 @@ struct desired_why run_endpoints(const struct place *p, const struct tally *t, e
     return why;
 }
 
-static enum desired_why_kind said_kind(const struct place *p)
-{
-    return p->step.state == SERVER_DRAINING ? WHY_DRAINING
-           : p->sign == SIGN_ENDING         ? WHY_ENDING
-           : p->by == &p->ready             ? WHY_READY
-                                            : WHY_TERMINATING;
-}
-
 struct desired_why run_why(const struct run *r, const struct place *p)
 {
     struct desired_why why = {.kind = WHY_EVERY};
     if (p->by != NULL)
-        why = run_endpoints(p, p->by, said_kind(p));
+        why = run_endpoints(p, p->by,
+                            p->step.state == SERVER_DRAINING ? WHY_DRAINING
+                            : p->sign == SIGN_ENDING         ? WHY_ENDING
+                            : p->by == &p->ready             ? WHY_READY
+                                                             : WHY_TERMINATING);
     if (p->server == NULL || strcmp(p->server, p->name) == 0)
         return why;
     /* The server's name does not say it all. */
@@ -80,33 +76,23 @@ static bool is_about_node(const struct place *p)
     }
 }
 
-/* The ready or leaving ones that speak for it or are given away; NULL: neither. */
-static const struct tally *said_here(const struct place *p)
-{
-    return p->by != NULL ? p->by : p->ready.first != NULL ? &p->ready : p->leaving.first != NULL ? &p->leaving : NULL;
-}
-
-/* The ports that its group has, as it does not serve the one that is asked for. */
-static const char *said_ports(const struct place *p, struct desired *d)
-{
-    const struct endpoint_group *g = p->best->set->set->groups;
-    while (p->best->endpoint < g->endpoints || p->best->endpoint >= g->endpoints + g->endpoint_count)
-        g++;
-    struct buf b = {0};
-    for (size_t i = 0; i < g->port_count && i < PORTS_SHOWN; i++)
-        buf_printf(&b, "%s%s%s%u", i > 0 ? ", " : "", g->ports[i].name, str_empty(g->ports[i].name) ? "" : " ",
-                   g->ports[i].number);
-    buf_add(&b, g->port_count > PORTS_SHOWN ? ", ..." : "");
-    return desired_text_take(d, buf_take(&b));
-}
-
 static const char *said_detail(const struct place *p, struct desired *d)
 {
     switch (p->cause) {
     case CAUSE_EXCLUDED:
         return p->exclusion;
-    case CAUSE_UNSERVED:
-        return said_ports(p, d);
+    case CAUSE_UNSERVED: {
+        /* The ports that its group has, as it does not serve the one that is asked for. */
+        const struct endpoint_group *g = p->best->set->set->groups;
+        while (p->best->endpoint < g->endpoints || p->best->endpoint >= g->endpoints + g->endpoint_count)
+            g++;
+        struct buf b = {0};
+        for (size_t i = 0; i < g->port_count && i < PORTS_SHOWN; i++)
+            buf_printf(&b, "%s%s%s%u", i > 0 ? ", " : "", g->ports[i].name, str_empty(g->ports[i].name) ? "" : " ",
+                       g->ports[i].number);
+        buf_add(&b, g->port_count > PORTS_SHOWN ? ", ..." : "");
+        return desired_text_take(d, buf_take(&b));
+    }
     case CAUSE_OTHER_FAMILY:
         return desired_text(d, p->address);
     case CAUSE_NAME_TAKEN:
@@ -118,7 +104,10 @@ static const char *said_detail(const struct place *p, struct desired *d)
 
 struct desired_skip run_skip(const struct place *p, struct desired *d)
 {
-    const struct tally *t = said_here(p);
+    const struct tally *t = p->by != NULL              ? p->by
+                            : p->ready.first != NULL   ? &p->ready
+                            : p->leaving.first != NULL ? &p->leaving
+                                                       : NULL;
     const struct placed_endpoint *speaks = is_about_node(p) ? NULL : t != NULL ? t->first : p->best;
     bool same_name = p->server != NULL && strcmp(p->server, p->name) == 0;
     struct desired_skip s = {.server = p->server,

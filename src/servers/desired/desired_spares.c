@@ -35,23 +35,6 @@ static int find_position(const struct search *s, const char *server)
     return (int)at;
 }
 
-static void insert(struct search *s, size_t at, struct found f)
-{
-    if (s->count == DESIRED_SPARES_MAX)
-        free(s->found[--s->count].server);
-    memmove(&s->found[at + 1], &s->found[at], (s->count - at) * sizeof(f));
-    s->found[at] = f;
-    s->count++;
-}
-
-static bool can_be_spare(const struct search *s, const struct node *n, const char *server)
-{
-    const struct run *r = s->r;
-    return node_exclusion(n, &r->rules->nodes) == NULL &&
-           node_address_choose(n, &r->rules->nodes, r->service, r->node_port) != NULL &&
-           desired_find(s->d, server) == NULL;
-}
-
 /* Of two with one server name the first by its own name has it. */
 static void see_node(void *arg, const void *node)
 {
@@ -60,11 +43,18 @@ static void see_node(void *arg, const void *node)
     cleanup(mem_free_ptr) char *other = desired_is_server_name(n->name) ? NULL : desired_server_name(n->name);
     const char *server = other != NULL ? other : n->name;
     int at = find_position(s, server);
-    if (at < 0 || !can_be_spare(s, n, server))
+    const struct run *r = s->r;
+    if (at < 0 || node_exclusion(n, &r->rules->nodes) != NULL ||
+        node_address_choose(n, &r->rules->nodes, r->service, r->node_port) == NULL ||
+        desired_find(s->d, server) != NULL)
         return;
     struct found *same = (size_t)at < s->count ? &s->found[at] : NULL;
     if (same == NULL || strcmp(found_name(same), server) != 0) {
-        insert(s, (size_t)at, (struct found){other, n});
+        if (s->count == DESIRED_SPARES_MAX)
+            free(s->found[--s->count].server);
+        memmove(&s->found[at + 1], &s->found[at], (s->count - (size_t)at) * sizeof(s->found[0]));
+        s->found[at] = (struct found){other, n};
+        s->count++;
     } else if (strcmp(n->name, same->node->name) < 0) {
         free(same->server);
         *same = (struct found){other, n};
@@ -80,22 +70,6 @@ static uint16_t spare_port(const struct run *r, const struct desired *d)
     return r->port.source == PORT_ENDPOINT ? d->servers[0].port : r->port.number;
 }
 
-static struct desired_server spare_of(const struct search *s, const struct found *f)
-{
-    char usual[ADDRESS_TEXT_BYTES];
-    const struct run *r = s->r;
-    const struct node_address *a = node_address_choose(f->node, &r->rules->nodes, r->service, r->node_port);
-    struct desired_server spare = {.name = desired_text(s->d, found_name(f)),
-                                   .address = desired_text(s->d, run_usual_address(a->text, usual)),
-                                   .port = spare_port(r, s->d),
-                                   .state = SERVER_OUT,
-                                   .weight = r->rules->weights == WEIGHTS_EQUAL ? SERVER_WEIGHT_DEFAULT : -1,
-                                   .why = {.kind = WHY_SPARE}};
-    if (f->server != NULL) /* its name does not say it all */
-        spare.why = desired_why_take(s->d, text_server_reason(r->words, f->node->name, &spare.why));
-    return spare;
-}
-
 void run_spares(const struct run *r, struct desired *d)
 {
     struct search s = {.r = r, .d = d};
@@ -104,7 +78,17 @@ void run_spares(const struct run *r, struct desired *d)
     cache_each(r->in->caches->nodes, see_node, &s);
     d->spares = mem_array(s.count, sizeof(d->spares[0]));
     for (size_t i = 0; i < s.count; i++) {
-        d->spares[d->spare_count++] = spare_of(&s, &s.found[i]);
+        char usual[ADDRESS_TEXT_BYTES];
+        const struct node_address *a = node_address_choose(s.found[i].node, &r->rules->nodes, r->service, r->node_port);
+        struct desired_server spare = {.name = desired_text(s.d, found_name(&s.found[i])),
+                                       .address = desired_text(s.d, run_usual_address(a->text, usual)),
+                                       .port = spare_port(r, s.d),
+                                       .state = SERVER_OUT,
+                                       .weight = r->rules->weights == WEIGHTS_EQUAL ? SERVER_WEIGHT_DEFAULT : -1,
+                                       .why = {.kind = WHY_SPARE}};
+        if (s.found[i].server != NULL) /* its name does not say it all */
+            spare.why = desired_why_take(s.d, text_server_reason(r->words, s.found[i].node->name, &spare.why));
+        d->spares[d->spare_count++] = spare;
         free(s.found[i].server);
     }
 }

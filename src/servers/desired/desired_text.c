@@ -142,21 +142,6 @@ static char *unusable(const struct desired_skip *s, const char *what)
     return mem_printf("%s (on node %s, none of its %u is usable)", what, s->place, s->endpoint_count);
 }
 
-static char *unserved(const struct desired_words *w, const struct desired_skip *s)
-{
-    cleanup(mem_free_ptr) char *what = str_empty(w->port)
-                                           ? mem_printf("it has no unnamed port; it has %s", s->detail)
-                                           : mem_printf("it does not serve port %s; it has %s", w->port, s->detail);
-    return unusable(s, what);
-}
-
-static char *unknown_node(const struct desired_words *w, const struct desired_skip *s)
-{
-    if (w->node_selector == NULL)
-        return mem_printf("its node %s is not known", s->place);
-    return mem_printf("its node %s is not known (NODE_SELECTOR may exclude it: %s)", s->place, w->node_selector);
-}
-
 static char *drained(const struct desired_words *w, const struct desired_skip *s)
 {
     cleanup(mem_free_ptr) char *timeout = text_duration(w->drain_timeout_ms);
@@ -171,18 +156,13 @@ static char *drained(const struct desired_words *w, const struct desired_skip *s
     return buf_take(&b);
 }
 
-static char *gone_from_node(const struct desired_skip *s, const char *said)
-{
-    return s->detail != NULL ? mem_printf("%s, and no endpoint of the Service is on it any more", s->detail)
-                             : mem_printf("no endpoint of the Service is on it any more%s", said);
-}
-
 /* Of a server that is remembered, and of which nothing is left. */
 static char *gone(const struct desired_skip *s)
 {
     const char *said = s->announced ? ", as announced" : "";
     if (s->cause == CAUSE_GONE_FROM_NODE)
-        return gone_from_node(s, said);
+        return s->detail != NULL ? mem_printf("%s, and no endpoint of the Service is on it any more", s->detail)
+                                 : mem_printf("no endpoint of the Service is on it any more%s", said);
     return mem_printf("it is no longer %s%s", s->cause == CAUSE_GONE_ENDPOINT ? "an endpoint of the Service" : "known",
                       said);
 }
@@ -193,7 +173,9 @@ char *text_skip_reason(const struct desired_words *w, const struct desired_skip 
     case CAUSE_NONE:
         return mem_strdup(s->detail);
     case CAUSE_UNKNOWN_NODE:
-        return unknown_node(w, s);
+        if (w->node_selector == NULL)
+            return mem_printf("its node %s is not known", s->place);
+        return mem_printf("its node %s is not known (NODE_SELECTOR may exclude it: %s)", s->place, w->node_selector);
     case CAUSE_EXCLUDED:
         return with_loss(w, s, mem_strdup(s->detail));
     case CAUSE_NO_ADDRESS:
@@ -209,8 +191,12 @@ char *text_skip_reason(const struct desired_words *w, const struct desired_skip 
         return mem_strdup("no endpoint of the Service is on it");
     case CAUSE_NONE_USABLE:
         return mem_strdup("the Service has no usable endpoint on any node");
-    case CAUSE_UNSERVED:
-        return unserved(w, s);
+    case CAUSE_UNSERVED: {
+        cleanup(mem_free_ptr) char *what = str_empty(w->port)
+                                               ? mem_printf("it has no unnamed port; it has %s", s->detail)
+                                               : mem_printf("it does not serve port %s; it has %s", w->port, s->detail);
+        return unusable(s, what);
+    }
     case CAUSE_NOT_READY:
         return unusable(s, "it is not ready");
     case CAUSE_TERMINATING:

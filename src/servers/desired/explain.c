@@ -182,20 +182,6 @@ static char *failed_text(const struct run *r, const struct place *p)
     return text;
 }
 
-static char *verdict_in(const struct run *r, const struct place *p)
-{
-    const struct desired_why why = run_why(r, p);
-    return text_server_reason(r->words, p->name, &why);
-}
-
-static const struct place *explain_find(const struct run *r, const char *name)
-{
-    const struct place *p = run_find_place(r, name, true);
-    if (p == NULL)
-        p = run_find_place(r, name, false);
-    return p != NULL && p->cause == CAUSE_SAME_SERVER ? p->winner : p;
-}
-
 int explain_node(const struct desired_input *in, const char *name, struct explanation *ret)
 {
     struct desired_input stateless = *in;
@@ -209,12 +195,17 @@ int explain_node(const struct desired_input *in, const char *name, struct explan
     run_judge(&r);
     run_settle(&r);
     run_say(&r);
-    const struct place *p = explain_find(&r, name);
+    const struct place *p = run_find_place(&r, name, true);
+    if (p == NULL)
+        p = run_find_place(&r, name, false);
+    if (p != NULL && p->cause == CAUSE_SAME_SERVER)
+        p = p->winner;
     if (p != NULL) {
         enum step failing = failing_step(&r, p);
         ret->state = failing == STEPS ? p->step.state : SERVER_OUT;
         ret->server = p->server != NULL ? mem_strdup(p->server) : desired_server_name(p->name);
-        ret->verdict = failing == STEPS ? verdict_in(&r, p) : failed_text(&r, p);
+        const struct desired_why why = failing == STEPS ? run_why(&r, p) : (struct desired_why){.kind = WHY_UNSAID};
+        ret->verdict = failing == STEPS ? text_server_reason(r.words, p->name, &why) : failed_text(&r, p);
         ret->rules = mem_array(STEPS, sizeof(ret->rules[0]));
         for (enum step s = STEP_KNOWN; s < STEPS && s <= failing; s++) {
             struct explain_rule *rule = &ret->rules[ret->rule_count++];

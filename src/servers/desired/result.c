@@ -43,13 +43,6 @@ static bool has_node_port(const struct service *s, uint16_t number)
     return false;
 }
 
-/* Policy Cluster: kube-proxy forwards from any node to any endpoint. If the Service is unknown, the setting is taken as
- * it is. */
-static bool all_applies(const struct service *s)
-{
-    return s == NULL || (!s->local && (s->type == SERVICE_NODE_PORT || s->type == SERVICE_LOAD_BALANCER));
-}
-
 int run_open(struct run *r, const struct desired_input *in, struct text_pool *texts, char **ret_problem)
 {
     const struct mapping_rules *rules = in->rules;
@@ -65,7 +58,10 @@ int run_open(struct run *r, const struct desired_input *in, struct text_pool *te
     r->where = mem_printf("%s/%s", rules->namespace, rules->service);
     service_port_choose(r->service, r->where, rules->port, rules->fixed_port, &r->port);
     r->node_port = r->port.source != PORT_ENDPOINT && has_node_port(r->service, r->port.number);
-    r->all = rules->node_mode == NODE_MODE_ALL && all_applies(r->service);
+    r->all =
+        rules->node_mode == NODE_MODE_ALL &&
+        (r->service == NULL ||
+         (!r->service->local && (r->service->type == SERVICE_NODE_PORT || r->service->type == SERVICE_LOAD_BALANCER)));
     return 0;
 }
 
@@ -162,15 +158,10 @@ static bool place_is_ordinary(const struct run *r, const struct place *p, bool e
     }
 }
 
-/* The problem names the first undecided place. */
-static bool result_is_worth_a_line(enum cause c)
-{
-    return c != CAUSE_NONE && c != CAUSE_SAME_SERVER && c != CAUSE_NO_ENDPOINT && !cause_is_undecided(c);
-}
-
 void run_add_skip(const struct run *r, const struct place *p, bool empty, struct desired *d)
 {
-    if (!result_is_worth_a_line(p->cause))
+    if (!(p->cause != CAUSE_NONE && p->cause != CAUSE_SAME_SERVER && p->cause != CAUSE_NO_ENDPOINT &&
+          !cause_is_undecided(p->cause)))
         return;
     struct desired_skip *s = desired_new_skip(d);
     *s = run_skip(p, d);

@@ -51,12 +51,6 @@ size_t desired_memory_full(const struct desired_memory *m)
 
 /* ---- all ---- */
 
-/* Whether a change of one place can be that of one server. */
-static bool is_divisible(const struct run *r, const struct desired *d)
-{
-    return d->state == DESIRED_OK && !r->all && r->in->states != NULL && r->in->objects == NULL;
-}
-
 static const struct desired *update_all(struct desired_memory *m, const struct desired_input *in)
 {
     struct run r;
@@ -66,7 +60,8 @@ static const struct desired *update_all(struct desired_memory *m, const struct d
     if (run_all(&r, in, true, &d) != 0)
         return desired_share(&d);
     const struct desired *shared = desired_share(&d);
-    if (is_divisible(&r, shared) && whereabouts_init(&m->where, &r) == 0) {
+    if (shared->state == DESIRED_OK && !r.all && r.in->states != NULL && r.in->objects == NULL &&
+        whereabouts_init(&m->where, &r) == 0) {
         m->last = desired_ref(shared);
         m->cache = r.cache;
         m->states = in->states;
@@ -81,16 +76,6 @@ static const struct desired *update_all(struct desired_memory *m, const struct d
 }
 
 /* ---- a part ---- */
-
-/* All that concerns all places is as it was. */
-static bool memory_holds(const struct desired_memory *m, const struct desired_input *in, const struct run *r)
-{
-    return in->objects == NULL && in->states == m->states && m->pass == server_states_pass(in->states) &&
-           r->cache == m->cache && cache_removed(in->caches->nodes) <= m->nodes_version &&
-           m->services_version == cache_version(in->caches->services) && m->service_denied == in->service_denied &&
-           m->where.set_count == cache_count(m->cache) &&
-           text_pool_bytes(m->where.texts) <= m->where.texts_bytes * 2 + WASTE_BYTES;
-}
 
 struct changes {
     struct whereabouts *where;
@@ -108,33 +93,6 @@ static void take_set(void *arg, const void *set)
     c->of_all = c->of_all || whereabouts_replace(c->where, set) != 0;
 }
 
-/* Which places are to be seen again, and what the others say. */
-static void touch_unsteady(struct whereabouts *w, struct run *r)
-{
-    unsigned says = 0;
-    for (size_t i = 0; i < w->place_count; i++) {
-        struct known_place *p = &w->places[i];
-        p->touched = p->touched || (p->flags & (KNOWN_STEADY | KNOWN_EMPTY)) == 0;
-        p->part = 0;
-        if (!p->touched)
-            says |= p->flags;
-    }
-    r->part = true;
-    r->rest = (struct run_rest){.ready = (says & KNOWN_READY) != 0,
-                                .port = (says & KNOWN_PORT) != 0,
-                                .same_family = (says & KNOWN_FAMILY) != 0,
-                                .alone = (says & KNOWN_ALONE) != 0};
-}
-
-static size_t count_touched(const struct whereabouts *w)
-{
-    size_t count = 0;
-    for (size_t s = 0; s < w->set_count; s++)
-        for (size_t i = 0; i < w->sets[s].count; i++)
-            count += w->places[w->sets[s].places[i]].touched;
-    return count;
-}
-
 /* A steady place depends on no other; all that do are seen again, and hear what the steady ones say. -1: it concerns
  * all. */
 static int judge_part(struct desired_memory *m, struct run *r)
@@ -146,8 +104,25 @@ static int judge_part(struct desired_memory *m, struct run *r)
     cache_each_since(m->cache, m->sets_version, take_set, &c);
     if (c.of_all)
         return -1;
-    touch_unsteady(&m->where, r);
-    struct reader *in = run_part_begin(r, count_touched(&m->where));
+    /* Which places are to be seen again, and what the others say. */
+    unsigned says = 0;
+    for (size_t i = 0; i < m->where.place_count; i++) {
+        struct known_place *p = &m->where.places[i];
+        p->touched = p->touched || (p->flags & (KNOWN_STEADY | KNOWN_EMPTY)) == 0;
+        p->part = 0;
+        if (!p->touched)
+            says |= p->flags;
+    }
+    r->part = true;
+    r->rest = (struct run_rest){.ready = (says & KNOWN_READY) != 0,
+                                .port = (says & KNOWN_PORT) != 0,
+                                .same_family = (says & KNOWN_FAMILY) != 0,
+                                .alone = (says & KNOWN_ALONE) != 0};
+    size_t count = 0;
+    for (size_t s = 0; s < m->where.set_count; s++)
+        for (size_t i = 0; i < m->where.sets[s].count; i++)
+            count += m->where.places[m->where.sets[s].places[i]].touched;
+    struct reader *in = run_part_begin(r, count);
     r->sets = mem_array(m->where.set_count, sizeof(r->sets[0]));
     for (; r->set_count < m->where.set_count; r->set_count++) {
         const struct known_set *s = &m->where.sets[r->set_count];
@@ -184,16 +159,6 @@ static size_t last_place(const struct desired *last, const char *server)
                     ? sorted_place(server, last->servers, last->server_count, sizeof(last->servers[0]), compare_server)
                     : last->server_count;
     return at < last->server_count && str_eq(last->servers[at].name, server) ? at : last->server_count;
-}
-
-/* What was at a place that is seen again is not taken over. */
-static bool *replaced_servers(const struct desired *last, const struct whereabouts *w)
-{
-    bool *replaced = mem_array(last->server_count + 1, sizeof(replaced[0]));
-    for (size_t i = 0; i < w->place_count; i++)
-        if (w->places[i].touched)
-            replaced[last_place(last, w->places[i].server)] = true;
-    return replaced;
 }
 
 struct merge {
@@ -242,7 +207,11 @@ static void merge_servers(const struct run *r, struct merge *m)
 static const struct desired *settle_part(struct desired_memory *m, struct run *r)
 {
     struct desired d;
-    cleanup(mem_free_ptr) bool *replaced = replaced_servers(m->last, &m->where);
+    /* What was at a place that is seen again is not taken over. */
+    cleanup(mem_free_ptr) bool *replaced = mem_array(m->last->server_count + 1, sizeof(replaced[0]));
+    for (size_t i = 0; i < m->where.place_count; i++)
+        if (m->where.places[i].touched)
+            replaced[last_place(m->last, m->where.places[i].server)] = true;
     struct merge merge = {.last = m->last, .replaced = replaced, .d = &d};
     desired_init(&d);
     /* Nothing is at it any more. */
@@ -287,7 +256,11 @@ const struct desired *desired_update(struct desired_memory *m, const struct desi
     cleanup(mem_free_ptr) char *problem = NULL;
     if (m->last != NULL && run_open(&r, in, m->where.texts, &problem) == 0) {
         r.words = m->last->words;
-        if (memory_holds(m, in, &r) && judge_part(m, &r) == 0)
+        if (in->objects == NULL && in->states == m->states && m->pass == server_states_pass(in->states) &&
+            r.cache == m->cache && cache_removed(in->caches->nodes) <= m->nodes_version &&
+            m->services_version == cache_version(in->caches->services) && m->service_denied == in->service_denied &&
+            m->where.set_count == cache_count(m->cache) &&
+            text_pool_bytes(m->where.texts) <= m->where.texts_bytes * 2 + WASTE_BYTES && judge_part(m, &r) == 0)
             ret = settle_part(m, &r);
         run_close(&r);
     }
