@@ -66,8 +66,8 @@ static void decide_in_sync(struct servers_backend *s)
     const struct instance_view v = instance_view(in);
     struct error err = {0};
     servers_stuck(s);
-    if (conflict_pauses(&s->conflict, clock_mono_ms()))
-        conflict_forget(&s->conflict); /* the other writer has stopped */
+    if (revert_pause_holds(&s->pause, clock_mono_ms()))
+        revert_pause_end(&s->pause); /* the other writer has stopped */
     if (!instance_commanded(in, s->at) || s->route.command_count > 0) {
         servers_set_in_sync(s, false);
         return;
@@ -153,7 +153,7 @@ static bool decide_awaits_command(const struct servers_backend *s)
 }
 
 /* That another cluster's server is UP was read before, perhaps long before, the last own one was to go. */
-static bool decide_reads_first(struct servers_backend *s)
+static bool decide_await_reading(struct servers_backend *s)
 {
     if (!s->plan.diff.leaves_none)
         return false;
@@ -177,13 +177,13 @@ static enum need decide_write(struct servers_backend *s)
         servers_note_drift(s); /* for the history, once it is repaired */
     if (!v.file_allows)
         return NEED_TIME;
-    if (decide_reads_first(s))
+    if (decide_await_reading(s))
         return NEED_READING;
     if (s->plan.verdict == PLAN_RELOAD_AGAIN)
         return decide_reload(s);
     /* What was refused of this backend holds up itself alone: runtime updates need nothing of it. */
     bool rejected = v.may_write && !servers_may_write(s);
-    if (servers_is_fought_over(s) || !v.may_write || servers_does_not_stick(s))
+    if (servers_judge_reverts(s) || !v.may_write || servers_judge_missing(s))
         return NEED_TIME;
     if (!instance_commanded(in, s->at))
         return NEED_TIME; /* for a moment: what is commanded must not come after what is written */
@@ -201,7 +201,7 @@ static enum need decide_write(struct servers_backend *s)
     return v.gathers ? NEED_TIME : NEED_WRITE;
 }
 
-/* ---- each backend ---- */
+/* ---- its plan ---- */
 
 struct backend_decision_input servers_decision_input(struct servers_backend *s)
 {
@@ -226,8 +226,27 @@ struct backend_decision_input servers_decision_input(struct servers_backend *s)
         .loss_limit = &s->loss_limit,
         .now_ms = now,
         .dirty = v.dirty || stuck,
-        .conflict = conflict_pauses(&s->conflict, now),
+        .conflict = revert_pause_holds(&s->pause, now),
     };
+}
+
+/* With sanitizers: ends the program where the same input gives another plan than the one that stands. */
+static void servers_check_standing(struct servers_backend *s, const struct backend_decision_input *in)
+{
+#ifdef SERVERS_CHECK_STANDING
+    cleanup(plan_fini) struct plan plan = {0};
+    cleanup(route_fini) struct route route = {0};
+    backend_decision_plan(in, &plan);
+    backend_decision_route(in, &plan, &route);
+    if (plan.verdict != PLAN_IN_SYNC || plan.diff.managed_count != s->plan.diff.managed_count ||
+        plan.diff.parked_count != s->plan.diff.parked_count || plan.diff.change_count != s->plan.diff.change_count ||
+        plan.diff.skip_count != s->plan.diff.skip_count || route.command_count > 0 || route.update_count > 0 ||
+        route.transaction)
+        abort(); /* something changed what it depends on, and did not say so: servers_replan */
+#else
+    (void)s;
+    (void)in;
+#endif
 }
 
 bool servers_choose(struct servers_backend *s, struct plan *ret_plan, struct route *ret)
@@ -235,7 +254,13 @@ bool servers_choose(struct servers_backend *s, struct plan *ret_plan, struct rou
     if (!s->states.looked && s->at->was_read && s->at->runtime.readable)
         servers_remember(s);
     const struct backend_decision_input input = servers_decision_input(s);
-    if (servers_plan_stands(s, &input)) {
+    /* Most events are about another backend, and most readings find what was there before. What else a plan depends on, no
+     * event of this backend tells: where any of it is so, nothing stands. */
+    bool ordinary = input.at.being_written == NULL && input.at.being_stopped == NULL && input.file_problem == NULL &&
+                    !input.dirty && !input.conflict && !s->desired->paused;
+    uint64_t parking = s->parking != NULL ? parking_changes(s->parking) : 0;
+    if (ordinary && s->planned.stands && s->loss_limit.count == 0 && s->planned.open == input.at.open &&
+        s->planned.parking == parking) {
         servers_check_standing(s, &input);
         return false;
     }
@@ -244,14 +269,18 @@ bool servers_choose(struct servers_backend *s, struct plan *ret_plan, struct rou
     route_fini(ret);
     backend_decision_plan(&input, ret_plan);
     backend_decision_route(&input, ret_plan, ret);
-    if (ret_plan == &s->plan)
-        servers_planned(s, &input);
+    if (ret_plan != &s->plan)
+        return true;
+    s->planned.open = input.at.open;
+    s->planned.parking = parking;
+    s->planned.stands = ordinary && s->loss_limit.count == 0 && s->plan.verdict == PLAN_IN_SYNC &&
+                        ret->command_count == 0 && ret->update_count == 0 && !ret->transaction;
     return true;
 }
 
 /* Paused, or in a dry run, nothing brings back a server that left before, or takes one out that runs on: what runs is not
  * as desired, though the file is. */
-static bool decide_withholds(struct servers_backend *s)
+static bool decide_withhold(struct servers_backend *s)
 {
     const bool dry_run = s->engine->options.rules.dry_run;
     const char *by = dry_run ? "DRY_RUN=true" : "paused by the Service's annotation";
@@ -283,7 +312,7 @@ static size_t decide_command_count(const struct servers_backend *s, const struct
     const struct instance_view v = instance_view(s->engine->instance);
     size_t back = 0;
     if (!r->transaction || p->verdict != PLAN_WRITE || !decide_overdue(s) || !v.file_allows || !v.may_begin ||
-        v.gathers || !servers_may_write(s) || conflict_pauses(&s->conflict, clock_mono_ms()))
+        v.gathers || !servers_may_write(s) || revert_pause_holds(&s->pause, clock_mono_ms()))
         return r->command_count;
     while (back < r->command_count && r->commands[back].state == RUNTIME_READY)
         back++;
@@ -312,9 +341,12 @@ static bool decide_plan(struct servers_backend *s)
     return true;
 }
 
+/* ---- each backend ---- */
+
 static enum need decide_act(struct servers_backend *s)
 {
     const struct instance_view v = instance_view(s->engine->instance);
+    const struct change_log_place at = servers_place(s);
     switch (s->plan.verdict) {
     case PLAN_WAIT:
         servers_problem_over(s); /* what is missing is reported by the checks of Kubernetes and of the mapping */
@@ -323,7 +355,7 @@ static enum need decide_act(struct servers_backend *s)
         servers_set_in_sync(s, false);
         return NEED_NOTHING;
     case PLAN_IN_SYNC:
-        if (decide_withholds(s))
+        if (decide_withhold(s))
             return NEED_NOTHING;
         if (v.reload != RELOAD_PENDING && decide_runs_parked(s) != NULL) {
             servers_set_in_sync(s, false);
@@ -339,22 +371,19 @@ static enum need decide_act(struct servers_backend *s)
         decide_stay_loudly(s, "removal_delayed", "too many servers would be removed; removal delayed");
         s->event_us = s->latest_event_us = 0; /* a delay on purpose is no latency; its cause is still logged later */
         return NEED_NOTHING;
-    case PLAN_NOT_WRITTEN: {
+    case PLAN_NOT_WRITTEN:
         decide_stay(s, "not_written");
-        const struct change_log_place at = servers_place(s);
         change_log_not_written(&at, &s->not_written_limit, clock_mono_ms(), &s->plan, s->cause);
         decide_done(s);
-    }
         return NEED_NOTHING;
     case PLAN_REFUSE:
-        if (instance_view(s->engine->instance).file_problem == NULL || s->plan.diff.verdict == DIFF_REFUSE) {
+        if (v.file_problem == NULL || s->plan.diff.verdict == DIFF_REFUSE) { /* by itself */
             struct error err = {0};
             error_set(&err, ERROR_INVALID, "%s", s->plan.why);
-            if (instance_view(s->engine->instance).reload != RELOAD_PENDING) /* its polls decide, too */
+            if (v.reload != RELOAD_PENDING) /* its polls decide, too */
                 instance_count_reconcile(s->engine->instance, "refused");
             servers_problem(s, "not writing to HAProxy", &err);
         }
-        /* by itself */
         servers_set_in_sync(s, false);
         return NEED_NOTHING;
     case PLAN_WRITE:
@@ -401,11 +430,10 @@ static enum need decide_backend(struct servers_backend *s)
 void servers_decide(void *engine, struct engine_wants *ret_wants)
 {
     struct servers *e = engine;
-    size_t next = e->options.backend_count; /* none */
+    struct servers_backend *next = NULL;
     e->decisions++;
     bool one_by_one = instance_view(e->instance).one_by_one;
-    for (size_t i = 0; i < e->options.backend_count; i++) {
-        struct servers_backend *s = &e->backends[i];
+    for (struct servers_backend *s = e->backends; s < e->end; s++) {
         s->chosen = false;
         if (!s->have_desired)
             continue;
@@ -414,9 +442,10 @@ void servers_decide(void *engine, struct engine_wants *ret_wants)
         ret_wants->reload = ret_wants->reload || need == NEED_RELOAD;
         ret_wants->reading = ret_wants->reading || need == NEED_READING;
         /* The next after the last one: each has its turn. */
-        if (need == NEED_UPDATE && (!ret_wants->update || (next <= e->last_updated && i > e->last_updated))) {
+        if (need == NEED_UPDATE &&
+            (!ret_wants->update || (next != NULL && next <= e->last_updated && s > e->last_updated))) {
             ret_wants->update = true;
-            next = i;
+            next = s;
         }
         if (need == NEED_WRITE && !(one_by_one && ret_wants->transaction)) {
             s->chosen = ret_wants->transaction = true;

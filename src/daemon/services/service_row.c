@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "model/record.h"
-#include "servers/change/loss_notice.h"
+#include "servers/change/plan.h"
 
 static const struct record_member server_rows[] = {
     RECORD_TEXT(struct service_server, name),   RECORD_TEXT(struct service_server, address),

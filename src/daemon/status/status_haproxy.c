@@ -150,13 +150,13 @@ static void status_haproxy_put_servers(const struct servers_backend *s, struct s
 static enum status_state status_haproxy_state_of(const struct instance_view *v, const struct servers_backend *s)
 {
     bool undecided = s->have_desired && s->desired->state == DESIRED_UNDECIDED; /* an operator has to act */
-    if (s->problem.kind != ERROR_NONE || v->problem->kind != ERROR_NONE || undecided)
+    if (s->report.problem.kind != ERROR_NONE || v->problem->kind != ERROR_NONE || undecided)
         return STATUS_PROBLEM;
     if (s->holding)
         return s->plan.verdict == PLAN_NO_ENDPOINT && s->plan.diff.managed_count == 0 ? STATUS_PROBLEM
                : s->plan.verdict == PLAN_NOT_WRITTEN                                  ? STATUS_NOT_WRITTEN
                                                                                       : STATUS_REMOVAL_DELAYED;
-    if (s->in_sync)
+    if (s->report.in_sync)
         return STATUS_IN_SYNC;
     bool waits = !s->have_desired || s->desired->state == DESIRED_NOT_SYNCED;
     return waits || !s->at->was_read || !v->last_reload_known ? STATUS_WAITING : STATUS_CHANGING;
@@ -181,7 +181,7 @@ static enum status_state status_haproxy_add_backend(const struct instance_view *
     json_put_text(doc, obj, "state", status_state_name(state));
     json_put_text(doc, obj, "text", text);
     json_put_bool(doc, obj, "readable", s->at->runtime.readable);
-    json_put_time(doc, obj, "since", (int64_t)s->since_ms + h->wall_minus_mono_ms);
+    json_put_time(doc, obj, "since", (int64_t)s->report.since_ms + h->wall_minus_mono_ms);
     yyjson_mut_val *held = json_put_object(doc, obj, "removal_delayed");
     bool any = s->plan.held_back > 0;
     json_put_count(doc, held, "servers", s->plan.held_back);
@@ -232,7 +232,7 @@ static int64_t status_haproxy_in_sync_since_ms(const struct target *t, const str
 {
     int64_t since_ms = t->configuration != NULL ? configuration_view(t->configuration, t->number).runs_since_ms : 0;
     for (size_t i = 0; t->servers != NULL && i < t->servers->options.backend_count; i++) {
-        int64_t of_ms = (int64_t)t->servers->backends[i].since_ms + h->wall_minus_mono_ms;
+        int64_t of_ms = (int64_t)t->servers->backends[i].report.since_ms + h->wall_minus_mono_ms;
         since_ms = of_ms > since_ms ? of_ms : since_ms;
     }
     return since_ms;

@@ -91,7 +91,7 @@ void status_memory_put_servers(struct servers_backend *s, int64_t wall_minus_mon
     json_put_bool(doc, j.obj, "runtime_updates", in.at.open);
     json_put_bool(doc, j.obj, "reload_due", in.dirty);
     json_put_text(doc, j.obj, "file_problem", in.file_problem);
-    memory_time(&j, j.obj, "paused_until", in.conflict ? s->conflict.until_ms : 0);
+    memory_time(&j, j.obj, "paused_until", in.conflict ? s->pause.until_ms : 0);
     json_put_text(doc, j.obj, "reverted", in.conflict ? s->last.reverted_how : NULL);
     memory_put_losses(&j, &s->loss_limit);
     const struct parking *p = s->parking;

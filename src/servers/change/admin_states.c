@@ -1,4 +1,5 @@
-/* Who set which admin state in the running HAProxy: the daemon or an operator. */
+#include "servers/change/admin_states.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,10 +7,38 @@
 #include "base/mem.h"
 #include "base/sorted.h"
 #include "base/text.h"
-#include "servers/change/route_internal.h"
 
 #define OVERRIDES_SHOWN 10
 #define LATE_PERIODS 3 /* the one that has begun, and two more */
+
+static int route_line_order(const void *a, const void *b)
+{
+    const struct backend_server *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+void route_lines_read(struct route_lines *l, const struct backend *actual, const struct desired *desired,
+                      const struct diff_rules *rules)
+{
+    size_t count = actual->server_count, i = 0;
+    *l = (struct route_lines){.list = mem_array(count, sizeof(l->list[0]))};
+    for (size_t k = 0; k < count; k++)
+        l->list[k] = &actual->servers[k];
+    if (count > 1)
+        qsort(l->list, count, sizeof(l->list[0]), route_line_order);
+    while (i < count) {
+        size_t first = i++;
+        while (i < count && strcmp(l->list[first]->name, l->list[i]->name) == 0)
+            i++;
+        if (i - first == 1 && !diff_server_is_foreign(l->list[first], rules, desired))
+            l->list[l->count++] = l->list[first];
+    }
+}
+
+void route_lines_fini(struct route_lines *l)
+{
+    free(l->list);
+}
 
 static void marks_free(struct admin_state *marks, size_t count)
 {
@@ -69,7 +98,7 @@ const struct admin_state *admin_states_find(const struct admin_states *m, const 
     return mark != NULL && anybody_set_it(mark) ? mark : NULL;
 }
 
-enum runtime_admin route_state_now(const struct admin_state *mark, const struct runtime_server *row)
+enum runtime_admin admin_state_now(const struct admin_state *mark, const struct runtime_server *row)
 {
     return mark != NULL && mark->asked ? mark->told : row->admin;
 }

@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "servers/change/loss_notice.h"
 
 #define NAMES_SHOWN 5
 
@@ -38,6 +37,33 @@ static enum plan_verdict verdict_of(enum diff_verdict verdict, const struct back
 }
 
 /* ---- the loss limit ---- */
+
+void loss_notice_init(struct loss_notice *n, const struct desired *desired)
+{
+    *n = (struct loss_notice){.desired = desired, .announced = mem_array(desired->skip_count, sizeof(n->announced[0]))};
+    for (size_t i = 0; i < desired->skip_count; i++)
+        if (desired->skips[i].announced && desired->skips[i].server != NULL)
+            n->announced[n->count++] = desired->skips[i].server;
+    if (n->count > 1)
+        qsort(n->announced, n->count, sizeof(n->announced[0]), str_order);
+}
+
+void loss_notice_fini(struct loss_notice *n)
+{
+    free(n->announced);
+    *n = (struct loss_notice){.count = 0};
+}
+
+bool loss_notice_announced(const struct loss_notice *n, const char *server)
+{
+    return n->count > 0 && bsearch(&server, n->announced, n->count, sizeof(n->announced[0]), str_order) != NULL;
+}
+
+bool loss_notice_returned(const void *notice, const char *server)
+{
+    const struct loss_notice *n = notice;
+    return desired_find(n->desired, server) != NULL || loss_notice_announced(n, server);
+}
 
 void plan_note_returns(const struct desired *desired, struct loss_limit *loss_limit)
 {
@@ -195,4 +221,56 @@ void plan_fini(struct plan *p)
     free(p->held);
     free(p->delayed_names);
     *p = (struct plan){0};
+}
+
+/* ---- what one backend needs, and which way it goes ---- */
+
+bool backend_decision_suspended(const struct backend_decision_input *in)
+{
+    return !in->as_if && (in->rules->dry_run || in->at.desired->paused);
+}
+
+void backend_decision_plan(const struct backend_decision_input *in, struct plan *ret)
+{
+    cleanup(loss_limit_fini) struct loss_limit none = {0};
+    struct plan_rules rules = *in->rules;
+    rules.file_problem = in->file_problem;
+    rules.diff.parking = in->parking;
+    rules.diff.others_up = diff_others_up(in->at.actual, in->at.runtime, &rules.diff);
+    /* A plan that is only shown is as a transaction would do it, because runtime commands are no part of a
+     * difference. */
+    rules.diff.sets_check_port = in->at.sets_check_port;
+    rules.diff.runtime = in->at.open && !in->for_file && !backend_decision_suspended(in);
+    plan_make(in->at.actual, in->at.desired, &rules, in->dirty, in->loss_limit != NULL ? in->loss_limit : &none,
+              in->now_ms, ret);
+}
+
+/* Whether anything may be written, or commanded, by this plan. */
+static bool backend_decision_may_act(const struct backend_decision_input *in, enum plan_verdict v)
+{
+    /* Where the file is as desired there is no conflict; earlier runtime commands are taken back. */
+    if (backend_decision_suspended(in) || (v != PLAN_IN_SYNC && in->conflict))
+        return false;
+    if (v == PLAN_REFUSE) /* what HAProxy is commanded is in no file: drains go on */
+        return in->file_problem != NULL;
+    return v != PLAN_WAIT && v != PLAN_NO_ENDPOINT;
+}
+
+void backend_decision_route(const struct backend_decision_input *in, const struct plan *p, struct route *ret)
+{
+    struct route_input at = in->at;
+    at.diff = &p->diff;
+    at.rules = &in->rules->diff;
+    at.may_write = backend_decision_may_act(in, p->verdict);
+    route_choose(&at, ret);
+}
+
+bool backend_decision_joins(const struct backend_decision_input *in, enum plan_verdict v)
+{
+    const struct desired *desired = in->at.desired;
+    bool drains = false;
+    for (size_t i = 0; i < desired->server_count; i++)
+        drains = drains || desired->servers[i].state == SERVER_DRAINING;
+    return drains && in->at.open && !in->conflict &&
+           (v == PLAN_IN_SYNC || v == PLAN_LOSS_LIMIT || v == PLAN_RELOAD_AGAIN);
 }

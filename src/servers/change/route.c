@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "model/address.h"
-#include "servers/change/route_internal.h"
 
 #define WHY_DRAINS "it drains"
 #define WHY_LEAVES "it is no longer desired"
@@ -14,37 +13,6 @@
 #define WHY_DELAYED "its removal is delayed by the loss limit"
 #define WHY_FILE "haproxy.cfg has it in maintenance"
 #define WHY_OPERATOR "an operator set it before HAProxy was reloaded"
-
-/* ---- lines ---- */
-
-static int route_line_order(const void *a, const void *b)
-{
-    const struct backend_server *const *x = a, *const *y = b;
-    return strcmp((*x)->name, (*y)->name);
-}
-
-void route_lines_read(struct route_lines *l, const struct backend *actual, const struct desired *desired,
-                      const struct diff_rules *rules)
-{
-    size_t count = actual->server_count, i = 0;
-    *l = (struct route_lines){.list = mem_array(count, sizeof(l->list[0]))};
-    for (size_t k = 0; k < count; k++)
-        l->list[k] = &actual->servers[k];
-    if (count > 1)
-        qsort(l->list, count, sizeof(l->list[0]), route_line_order);
-    while (i < count) {
-        size_t first = i++;
-        while (i < count && strcmp(l->list[first]->name, l->list[i]->name) == 0)
-            i++;
-        if (i - first == 1 && !diff_server_is_foreign(l->list[first], rules, desired))
-            l->list[l->count++] = l->list[first];
-    }
-}
-
-void route_lines_fini(struct route_lines *l)
-{
-    free(l->list);
-}
 
 /* ---- the choice so far ---- */
 
@@ -119,14 +87,14 @@ static void route_read_states(struct chooser *c)
     for (size_t i = 0; i < r->count; i++)
         c->after[i] = shared && backend_find_template(c->in->actual, r->servers[i].name) == NULL
                           ? RUNTIME_MAINT
-                          : route_state_now(admin_states_any(c->in->memory, r->servers[i].name), &r->servers[i]);
+                          : admin_state_now(admin_states_any(c->in->memory, r->servers[i].name), &r->servers[i]);
     for (size_t i = 0, at = 0; i < c->in->actual->server_count; i++) {
         const struct backend_server *line = &c->in->actual->servers[i];
         const struct runtime_server *row = runtime_find_next(r, line->name, &at);
         if (row != NULL && does_not_count(c, line, row))
             *after_of(c, row) = RUNTIME_MAINT;
         else if (row != NULL && shared)
-            *after_of(c, row) = route_state_now(admin_states_any(c->in->memory, row->name), row);
+            *after_of(c, row) = admin_state_now(admin_states_any(c->in->memory, row->name), row);
     }
 }
 
@@ -192,7 +160,7 @@ static const char *call_for(const struct chooser *c, const struct backend_server
 {
     static const struct admin_state none;
     const struct admin_state *mark = admin_states_any(c->in->memory, line->name);
-    enum runtime_admin now = route_state_now(mark, row);
+    enum runtime_admin now = admin_state_now(mark, row);
     if (!line->maintenance)
         return call_for_live(c, line->name, mark != NULL ? mark : &none, now, ret);
     const struct desired_server *want = desired_for(c, line->name);

@@ -2,7 +2,7 @@
 
 #include "../route_text.h"
 #include "diff_apply.h"
-#include "servers/change/backend_decision.h"
+#include "servers/change/plan.h"
 #include "servers/change/ownership.h"
 #include "servers/change/parking.h"
 #include "servers/names.h"

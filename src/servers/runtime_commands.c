@@ -1,5 +1,4 @@
 /* Runtime commands, and the last updates before the end. */
-
 #include "base/clock.h"
 #include "base/mem.h"
 #include "haproxy/driver.h"
@@ -24,24 +23,10 @@ void servers_command_all(struct servers *e)
 {
     if (instance_view(e->instance).away) /* what was read is outdated, and it does not answer either */
         return;
-    for (size_t i = 0; i < e->options.backend_count; i++) {
-        struct servers_backend *s = &e->backends[i];
+    for (struct servers_backend *s = e->backends; s < e->end; s++) {
         if (s->have_desired && s->at->was_read && s->at->unreadable.kind == ERROR_NONE)
             runtime_command_desired(s);
     }
-}
-
-/* What turned meanwhile need not wait for what the file's connection is at. */
-void servers_commands_done(void *engine)
-{
-    struct servers *e = engine;
-    for (size_t i = 0; i < e->options.backend_count; i++)
-        if (e->backends[i].commanded) { /* once for perhaps some thousand */
-            e->backends[i].commanded = false;
-            servers_measure_up(&e->backends[i]);
-        }
-    if (e->decisions == e->commanded_at)
-        servers_command_all(e);
 }
 
 /* ---- what came of it ---- */
@@ -88,12 +73,9 @@ static void runtime_note(struct servers_backend *s, const struct runtime_command
 void servers_command_done(void *engine, const struct instance_backend *b, const struct runtime_command *c, bool crossed,
                           uint64_t took_us, uint64_t arrived_us)
 {
-    struct servers *e = engine;
-    struct servers_backend *s = servers_backend_of(e, b);
-    e->commanded_at = e->decisions;
-    s->commanded = true;
+    struct servers_backend *s = servers_backend_of(engine, b);
     uint64_t event_us = arrived_us != 0 ? clock_mono_us() - arrived_us : 0;
-    servers_replan(s);
+    servers_commanded(s);
     admin_states_called(&s->states, c->name, c->state);
     if (crossed)
         admin_states_crossed(&s->states, c->name);
@@ -156,8 +138,7 @@ static const struct backend_server *runtime_first_drained(const struct servers_b
 bool servers_last_update(void *engine, const struct instance_backend **ret_b, struct backend_server *ret)
 {
     struct servers *e = engine;
-    for (size_t i = 0; i < e->options.backend_count; i++) {
-        const struct servers_backend *s = &e->backends[i];
+    for (const struct servers_backend *s = e->backends; s < e->end; s++) {
         /* What was read last is up to date as far as is known, and may be written to. */
         struct instance *in = s->engine->instance;
         const struct backend_server *line =
