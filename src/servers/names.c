@@ -398,11 +398,6 @@ static void add_alias(struct work *w, const struct backend_server *line, const s
     w->differs = true;
 }
 
-static int alias_order(const void *a, const void *b)
-{
-    return strcmp(((const struct desired_alias *)a)->name, ((const struct desired_alias *)b)->name);
-}
-
 /* The own line at the place of a stranger, by which that was taken over, also when neither is desired any more; NULL:
  * it is not. */
 static const struct spot *taken_over_by(const struct work *w, const struct spot *stranger)
@@ -428,7 +423,7 @@ static void add_aliases(struct work *w)
     if (d->took_over_count > 1)
         qsort(d->took_over, d->took_over_count, sizeof(d->took_over[0]), str_order);
     if (d->alias_count > 1)
-        qsort(d->aliases, d->alias_count, sizeof(d->aliases[0]), alias_order);
+        qsort(d->aliases, d->alias_count, sizeof(d->aliases[0]), str_order);
 }
 
 /* ---- the whole ---- */

@@ -6,39 +6,11 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/sorted.h"
+#include "base/str.h"
 #include "base/text.h"
 
 #define OVERRIDES_SHOWN 10
 #define LATE_PERIODS 3 /* the one that has begun, and two more */
-
-static int route_line_order(const void *a, const void *b)
-{
-    const struct backend_server *const *x = a, *const *y = b;
-    return strcmp((*x)->name, (*y)->name);
-}
-
-void route_lines_read(struct route_lines *l, const struct backend *actual, const struct desired *desired,
-                      const struct diff_rules *rules)
-{
-    size_t count = actual->server_count, i = 0;
-    *l = (struct route_lines){.list = mem_array(count, sizeof(l->list[0]))};
-    for (size_t k = 0; k < count; k++)
-        l->list[k] = &actual->servers[k];
-    if (count > 1)
-        qsort(l->list, count, sizeof(l->list[0]), route_line_order);
-    while (i < count) {
-        size_t first = i++;
-        while (i < count && strcmp(l->list[first]->name, l->list[i]->name) == 0)
-            i++;
-        if (i - first == 1 && !diff_server_is_foreign(l->list[first], rules, desired))
-            l->list[l->count++] = l->list[first];
-    }
-}
-
-void route_lines_fini(struct route_lines *l)
-{
-    free(l->list);
-}
 
 static void marks_free(struct admin_state *marks, size_t count)
 {
@@ -53,15 +25,10 @@ void admin_states_fini(struct admin_states *m)
     *m = (struct admin_states){.count = 0};
 }
 
-static int compare_mark(const void *name, const void *mark)
-{
-    return strcmp(name, ((const struct admin_state *)mark)->name);
-}
-
 /* The place of that name among the marks, or where it would stand. */
 static size_t admin_states_place_of(const struct admin_states *m, const char *name)
 {
-    return sorted_place(name, m->marks, m->count, sizeof(m->marks[0]), compare_mark);
+    return sorted_place(&name, m->marks, m->count, sizeof(m->marks[0]), str_order);
 }
 
 static struct admin_state *admin_states_find_mark(const struct admin_states *m, const char *name)
@@ -179,22 +146,6 @@ static void admin_states_judge(struct admin_state *mark, struct look *l)
         judge_set(mark, l);
 }
 
-/* Something is desired live, and nothing of that is ready. */
-static bool is_empty(const struct route_lines *lines, const struct runtime *r, const struct desired *desired)
-{
-    bool wanted = false;
-    for (size_t i = 0; i < lines->count; i++) {
-        const struct desired_server *want = desired_find(desired, lines->list[i]->name);
-        const struct runtime_server *row = runtime_find(r, lines->list[i]->name);
-        if (want == NULL || want->state != SERVER_LIVE)
-            continue;
-        wanted = true;
-        if (row != NULL && row->admin == RUNTIME_READY)
-            return false;
-    }
-    return wanted;
-}
-
 void admin_states_refresh(struct admin_states *m, const struct backend *actual, const struct runtime *r,
                           const struct desired *desired, const struct diff_rules *rules, enum worker_change worker)
 {
@@ -202,18 +153,28 @@ void admin_states_refresh(struct admin_states *m, const struct backend *actual, 
         m->worker = worker;
     if (!r->readable)
         return;
-    cleanup(route_lines_fini) struct route_lines lines;
-    route_lines_read(&lines, actual, desired, rules);
+    cleanup(diff_lines_fini) struct diff_lines lines;
+    diff_lines_read(&lines, actual, desired, rules);
     struct admin_state *marks = mem_array(lines.count, sizeof(marks[0]));
     size_t count = 0;
-    bool first = !m->looked && desired->state == DESIRED_OK, empty = first && is_empty(&lines, r, desired);
+    bool first = !m->looked && desired->state == DESIRED_OK, wanted = false, ready = false;
+    for (size_t i = 0; first && !ready && i < lines.count; i++) {
+        const struct desired_server *want = desired_find(desired, lines.list[i].name);
+        const struct runtime_server *row = runtime_find(r, lines.list[i].name);
+        if (!diff_line_is_own(&lines.list[i]) || want == NULL || want->state != SERVER_LIVE)
+            continue;
+        wanted = true;
+        ready = row != NULL && row->admin == RUNTIME_READY;
+    }
     for (size_t i = 0; i < lines.count; i++) {
-        const char *name = lines.list[i]->name;
-        struct look l = {.line = lines.list[i],
+        const char *name = lines.list[i].name;
+        if (!diff_line_is_own(&lines.list[i]))
+            continue;
+        struct look l = {.line = lines.list[i].server,
                          .row = runtime_find(r, name),
                          .want = desired_find(desired, name),
                          .first = first,
-                         .empty = empty,
+                         .empty = wanted && !ready,
                          .worker = m->worker};
         const struct admin_state *was = admin_states_find_mark(m, name);
         struct admin_state mark = was != NULL ? *was : (struct admin_state){.name = NULL};

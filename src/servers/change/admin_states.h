@@ -14,16 +14,6 @@
 #include "servers/change/diff.h"
 #include "servers/desired/desired.h"
 
-/* The lines that a command can mean: managed, and the only one of its name. Ordered by name. */
-struct route_lines {
-    const struct backend_server **list;
-    size_t count;
-};
-
-void route_lines_read(struct route_lines *l, const struct backend *actual, const struct desired *desired,
-                      const struct diff_rules *rules);
-void route_lines_fini(struct route_lines *l);
-
 struct admin_state {
     char *name;
     enum runtime_admin theirs; /* an operator has set it; READY: nothing */

@@ -89,53 +89,46 @@ void diff_fini(struct diff *d)
 
 /* ---- the lines that are there, in the order of their names ---- */
 
-struct line {
-    const struct backend_server *server;
-    bool foreign;
-    bool doubled; /* others have its name */
-};
+/* The order in the file decides between equal names; they lie in one array, so their addresses give it. */
+static int diff_line_order(const void *a, const void *b)
+{
+    const struct diff_line *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    return order != 0 ? order : (x->server > y->server) - (x->server < y->server);
+}
 
-struct lines {
-    struct line *list;
-    size_t count;
-};
+void diff_lines_read(struct diff_lines *l, const struct backend *actual, const struct desired *desired,
+                     const struct diff_rules *rules)
+{
+    *l = (struct diff_lines){mem_array(actual->server_count, sizeof(l->list[0])), actual->server_count};
+    for (size_t i = 0; i < l->count; i++) {
+        const struct backend_server *s = &actual->servers[i];
+        l->list[i] = (struct diff_line){s->name, s, diff_server_is_foreign(s, rules, desired), false};
+    }
+    if (l->count > 1)
+        qsort(l->list, l->count, sizeof(l->list[0]), diff_line_order);
+    for (size_t i = 1; i < l->count; i++)
+        if (strcmp(l->list[i - 1].name, l->list[i].name) == 0)
+            l->list[i - 1].doubled = l->list[i].doubled = true;
+}
 
-static void lines_fini(struct lines *l)
+void diff_lines_fini(struct diff_lines *l)
 {
     free(l->list);
 }
 
-/* The order in the file decides between equal names; they lie in one array, so their addresses give it. */
-static int diff_line_order(const void *a, const void *b)
-{
-    const struct line *x = a, *y = b;
-    int order = strcmp(x->server->name, y->server->name);
-    return order != 0 ? order : (x->server > y->server) - (x->server < y->server);
-}
-
-static bool same_name(const struct lines *l, size_t i, size_t j)
-{
-    return strcmp(l->list[i].server->name, l->list[j].server->name) == 0;
-}
-
 /* The first line of a name, or the unmanaged one: it decides for all of them. *i moves behind the last. */
-static const struct line *lines_next(const struct lines *l, size_t *i)
+static const struct diff_line *lines_next(const struct diff_lines *l, size_t *i)
 {
-    const struct line *decides = &l->list[*i];
-    size_t first = *i;
-    for (; *i < l->count && same_name(l, first, *i); (*i)++)
+    const struct diff_line *first = &l->list[*i], *decides = first;
+    for (; *i < l->count && strcmp(l->list[*i].name, first->name) == 0; (*i)++)
         if (l->list[*i].foreign && !decides->foreign)
             decides = &l->list[*i];
     return decides;
 }
 
-static int line_by_name(const void *name, const void *line)
-{
-    return strcmp(name, ((const struct line *)line)->server->name);
-}
-
 /* What all managed lines have in common. */
-static const char *diff_common_rest(const struct lines *l)
+static const char *diff_common_rest(const struct diff_lines *l)
 {
     const char *common = NULL, *last = NULL;
     bool any = false;
@@ -153,7 +146,7 @@ static const char *diff_common_rest(const struct lines *l)
 }
 
 /* What one managed line has beyond that. Allocates; NULL: none has. */
-static char *diff_uneven(const struct lines *l, const char *common)
+static char *diff_uneven(const struct diff_lines *l, const char *common)
 {
     for (size_t i = 0; i < l->count; i++) {
         const struct backend_server *s = l->list[i].server;
@@ -171,7 +164,7 @@ static char *diff_uneven(const struct lines *l, const char *common)
 /* ---- clashes ---- */
 
 /* Why a server of this name cannot be managed; NULL: it can. */
-static char *clash(const struct backend *actual, const struct line *line, const char *name,
+static char *clash(const struct backend *actual, const struct diff_line *line, const char *name,
                    const struct diff_rules *rules)
 {
     const struct backend_template *t = backend_find_template(actual, name);
@@ -187,83 +180,51 @@ static char *clash(const struct backend *actual, const struct line *line, const 
     return NULL;
 }
 
-struct merge {
-    const struct backend *actual;
-    const struct lines *lines;
-    const struct desired *desired;
-    const struct desired_outs *outs; /* of desired state */
-    const struct diff_rules *rules;
-    struct diff *d;
-    int new_weight;
-    const char *common; /* to all managed lines (haproxy/siblings); NULL: nothing */
-    size_t live;        /* desired states that can be had and are to serve */
-    size_t room;        /* with rules.parking: so many live lines that are no spares may be parked */
-    size_t parked;      /* so many lines will be, spares among them */
-};
-
 /* ---- parking ---- */
 
-static bool can_be_parked(const struct merge *m, const struct line *line)
+static bool can_be_parked(const struct diff_merge *m, const struct diff_line *line)
 {
-    return m->rules->parking != NULL && !line->doubled && backend_find_template(m->actual, line->server->name) == NULL;
+    return m->rules->parking != NULL && !line->doubled && backend_find_template(m->actual, line->name) == NULL;
 }
 
 /* What becomes of a line in maintenance that is not desired. */
-static enum parking_verdict parked_verdict(const struct merge *m, const struct line *line)
+static enum parking_verdict parked_verdict(const struct diff_merge *m, const struct diff_line *line)
 {
     if (!can_be_parked(m, line))
         return PARKING_NOW;
-    if (desired_find_spare(m->desired, line->server->name) != NULL)
+    if (desired_find_spare(m->desired, line->name) != NULL)
         return PARKING_STAY;
-    return parking_verdict(m->rules->parking, line->server->name);
-}
-
-/* A live line that nothing desired states for. */
-static bool take_room(struct merge *m, const char *name)
-{
-    bool spare = desired_find_spare(m->desired, name) != NULL;
-    if (!spare && m->room == 0)
-        return false;
-    m->room -= !spare;
-    m->parked++;
-    return true;
-}
-
-/* A line in maintenance that nothing desired states for. */
-static void leave_parked(struct merge *m, const struct line *line)
-{
-    const struct backend_server *is = line->server;
-    enum parking_verdict verdict = parked_verdict(m, line);
-    if (verdict == PARKING_STAY)
-        return;
-    diff_remove_server(m->d, is, m->desired, NULL, parking_reason(m->rules->parking, is->name));
-    m->d->changes[m->d->change_count - 1].lazy = verdict == PARKING_LAZY;
+    return parking_verdict(m->rules->parking, line->name);
 }
 
 /* A managed line that is not desired; why: it is desired, but not possible. */
-static void leave(struct merge *m, const struct line *line, const char *why)
+static void leave(struct diff_merge *m, const struct diff_line *line, const char *why)
 {
     const struct backend_server *is = line->server;
-    const struct desired_skip *out = desired_outs_find(m->outs, is->name);
-    bool may_stay = why == NULL && can_be_parked(m, line);
-    if (may_stay && is->maintenance)
-        leave_parked(m, line);
-    else if (may_stay && take_room(m, is->name))
-        diff_park_server(m->d, is, m->desired, out);
-    else
-        diff_remove_server(m->d, is, m->desired, out, why);
+    bool may_stay = why == NULL && can_be_parked(m, line), spare = desired_find_spare(m->desired, is->name) != NULL;
+    if (may_stay && is->maintenance) {
+        enum parking_verdict verdict = parked_verdict(m, line);
+        if (verdict != PARKING_STAY)
+            diff_remove_server(m, is, parking_reason(m->rules->parking, is->name))->lazy = verdict == PARKING_LAZY;
+    } else if (may_stay && (spare || m->room > 0)) {
+        m->room -= !spare;
+        m->parked++;
+        diff_park_server(m, is);
+    } else {
+        diff_remove_server(m, is, why);
+    }
 }
 
-static void add_spares(struct merge *m)
+static void add_spares(struct diff_merge *m)
 {
+    const struct diff_lines *l = m->lines;
     for (size_t i = 0; i < m->desired->spare_count && m->parked < PARKING_MAX; i++) {
         const struct desired_server *spare = &m->desired->spares[i];
         cleanup(mem_free_ptr) char *why = clash(m->actual, NULL, spare->name, m->rules);
-        if (why != NULL || (m->lines->count > 0 && bsearch(spare->name, m->lines->list, m->lines->count,
-                                                           sizeof(m->lines->list[0]), line_by_name) != NULL))
+        if (why != NULL ||
+            (l->count > 0 && bsearch(&spare->name, l->list, l->count, sizeof(l->list[0]), str_order) != NULL))
             continue;
-        diff_add_server(m->d, m->actual, spare, m->new_weight, m->common, m->desired, m->rules);
-        m->d->changes[m->d->change_count - 1].structural = true;
+        diff_add_server(m, spare)->structural = true;
         m->parked++;
     }
 }
@@ -286,7 +247,7 @@ static void drop_idle(struct diff *d)
 /* ---- the whole list ---- */
 
 /* One name: what is there (line, or NULL), what is desired (want, or NULL), or both. */
-static void merge_one(struct merge *m, const struct line *line, const struct desired_server *want)
+static void merge_one(struct diff_merge *m, const struct diff_line *line, const struct desired_server *want)
 {
     char *why = want != NULL ? clash(m->actual, line, want->name, m->rules) : NULL;
     bool ours = line != NULL && !line->foreign;
@@ -301,9 +262,9 @@ static void merge_one(struct merge *m, const struct line *line, const struct des
     } else {
         m->live += want->state == SERVER_LIVE;
         if (line != NULL)
-            diff_change_server(m->d, line->server, want, m->desired, m->rules);
+            diff_change_server(m, line->server, want);
         else if (want->state == SERVER_LIVE)
-            diff_add_server(m->d, m->actual, want, m->new_weight, m->common, m->desired, m->rules);
+            diff_add_server(m, want);
     }
     /* The change that was made last, if it was made since there were `before` of them. */
     if (m->d->change_count == before)
@@ -314,15 +275,15 @@ static void merge_one(struct merge *m, const struct line *line, const struct des
 }
 
 /* Both sides in the order of their names, one step each. */
-static void diff_servers(struct merge *m)
+static void diff_servers(struct diff_merge *m)
 {
-    const struct lines *lines = m->lines;
+    const struct diff_lines *lines = m->lines;
     size_t i = 0, w = 0;
     if (m->rules->parking != NULL) {
         /* What goes makes room, be it lazy: wherever that matters, there is a transaction that takes it along. */
         size_t stay = 0;
         for (size_t k = 0; k < lines->count; k++) {
-            const struct line *l = &lines->list[k];
+            const struct diff_line *l = &lines->list[k];
             const char *name = l->server->name;
             if (l->foreign || !l->server->maintenance || desired_find(m->desired, name) != NULL ||
                 parked_verdict(m, l) != PARKING_STAY)
@@ -334,8 +295,8 @@ static void diff_servers(struct merge *m)
     }
     while (i < lines->count || w < m->desired->server_count) {
         const struct desired_server *want = w < m->desired->server_count ? &m->desired->servers[w] : NULL;
-        int order = want == NULL ? -1 : i == lines->count ? 1 : strcmp(lines->list[i].server->name, want->name);
-        const struct line *line = order <= 0 ? lines_next(lines, &i) : NULL;
+        int order = want == NULL ? -1 : i == lines->count ? 1 : strcmp(lines->list[i].name, want->name);
+        const struct diff_line *line = order <= 0 ? lines_next(lines, &i) : NULL;
         if (order >= 0)
             w++;
         merge_one(m, line, order >= 0 ? want : NULL);
@@ -361,7 +322,7 @@ static const char *or_none(const char *s)
     return str_empty(s) ? "(none)" : s;
 }
 
-static void diff_settings(const struct backend *actual, const struct lines *lines, const struct diff_rules *rules,
+static void diff_settings(const struct backend *actual, const struct diff_lines *lines, const struct diff_rules *rules,
                           struct diff *d)
 {
     cleanup(buf_fini) struct buf said = {0};
@@ -416,19 +377,10 @@ static char *no_endpoint_reason(const struct desired *desired, const struct diff
 void diff_compute(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules,
                   struct diff *ret)
 {
-    cleanup(lines_fini) struct lines lines;
+    cleanup(diff_lines_fini) struct diff_lines lines;
     cleanup(desired_outs_fini) struct desired_outs outs = {.count = 0};
     *ret = (struct diff){.verdict = DIFF_NOTHING};
-    lines.count = actual->server_count;
-    lines.list = mem_array(lines.count, sizeof(lines.list[0]));
-    for (size_t i = 0; i < lines.count; i++)
-        lines.list[i] =
-            (struct line){&actual->servers[i], diff_server_is_foreign(&actual->servers[i], rules, desired), false};
-    if (lines.count > 1)
-        qsort(lines.list, lines.count, sizeof(lines.list[0]), diff_line_order);
-    for (size_t i = 1; i < lines.count; i++)
-        if (same_name(&lines, i - 1, i))
-            lines.list[i - 1].doubled = lines.list[i].doubled = true;
+    diff_lines_read(&lines, actual, desired, rules);
     bool known = desired->state == DESIRED_OK || desired->state == DESIRED_EMPTY;
     for (size_t i = 0; i < lines.count; i++) {
         const struct backend_server *s = lines.list[i].server;
@@ -448,14 +400,14 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
         return;
     }
     desired_outs_init(&outs, desired);
-    struct merge m = {.actual = actual,
-                      .lines = &lines,
-                      .desired = desired,
-                      .outs = &outs,
-                      .rules = rules,
-                      .d = ret,
-                      .new_weight = diff_common_weight(actual, desired),
-                      .common = diff_common_rest(&lines)};
+    struct diff_merge m = {.actual = actual,
+                           .lines = &lines,
+                           .desired = desired,
+                           .outs = &outs,
+                           .rules = rules,
+                           .d = ret,
+                           .new_weight = diff_common_weight(actual, desired),
+                           .common = diff_common_rest(&lines)};
     diff_servers(&m);
     ret->uneven = diff_uneven(&lines, m.common);
     shared_text_free(m.common);

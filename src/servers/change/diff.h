@@ -130,6 +130,26 @@ const struct diff_change *diff_find_change(const struct diff *d, const char *ser
  * After it loss_count and change_count are what is left; the other counts are unchanged. */
 bool diff_withhold_losses(struct diff *d, bool (*is_held)(const void *arg, const char *server), const void *arg);
 
+/* The lines of a backend in the order of their names; those of one name as in the file. */
+struct diff_line {
+    const char *name;
+    const struct backend_server *server;
+    bool foreign; /* unmanaged */
+    bool doubled; /* others have its name */
+};
+struct diff_lines {
+    struct diff_line *list;
+    size_t count;
+};
+void diff_lines_read(struct diff_lines *l, const struct backend *actual, const struct desired *desired,
+                     const struct diff_rules *rules);
+void diff_lines_fini(struct diff_lines *l);
+/* A command can mean it: managed, and the only one of its name. */
+static inline bool diff_line_is_own(const struct diff_line *l)
+{
+    return !l->foreign && !l->doubled;
+}
+
 /* desired NULL: nothing was taken over. */
 bool diff_server_is_foreign(const struct backend_server *s, const struct diff_rules *rules,
                             const struct desired *desired);

@@ -6,19 +6,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-static int compare_losses(const void *a, const void *b)
-{
-    return strcmp(((const struct loss_limit_loss *)a)->server, ((const struct loss_limit_loss *)b)->server);
-}
-
-static int compare_name_to_loss(const void *name, const void *loss)
-{
-    return strcmp(name, ((const struct loss_limit_loss *)loss)->server);
-}
-
 static struct loss_limit_loss *loss_limit_find(const struct loss_limit *b, size_t count, const char *server)
 {
-    return count > 0 ? bsearch(server, b->losses, count, sizeof(b->losses[0]), compare_name_to_loss) : NULL;
+    return count > 0 ? bsearch(&server, b->losses, count, sizeof(b->losses[0]), str_order) : NULL;
 }
 
 static bool is_lost(const struct loss_limit_report *r, const char *server)
@@ -115,7 +105,7 @@ void loss_limit_report(struct loss_limit *b, const struct loss_limit_report *r)
         if (loss_limit_find(b, known, r->lost[i]) == NULL)
             b->losses[b->count++] = (struct loss_limit_loss){
                 .server = mem_strdup(r->lost[i]), .until_ms = r->now_ms + r->period_ms, .live = live, .held = held};
-    qsort(b->losses, b->count, sizeof(b->losses[0]), compare_losses);
+    qsort(b->losses, b->count, sizeof(b->losses[0]), str_order);
     if (held) {
         b->over = lost;
         b->of = base;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "haproxy/backend.h"
 #include "servers/desired/desired.h"
 #include "servers/change/diff.h"
@@ -46,15 +47,9 @@ void parking_free(struct parking *p)
     free(p);
 }
 
-static int parking_name_order(const void *a, const void *b)
-{
-    return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
-}
-
 static const struct entry *parking_find(const struct parking *p, const char *name)
 {
-    struct entry key = {.name = (char *)name};
-    return p->count > 0 ? bsearch(&key, p->list, p->count, sizeof(key), parking_name_order) : NULL;
+    return p->count > 0 ? bsearch(&name, p->list, p->count, sizeof(p->list[0]), str_order) : NULL;
 }
 
 /* ---- refresh ---- */
@@ -87,7 +82,7 @@ static struct entry *parking_list(const struct parking *p, const struct backend 
             list[count++] = entry_now(p, desired, s->name, now_ms);
     }
     if (count > 1)
-        qsort(list, count, sizeof(list[0]), parking_name_order);
+        qsort(list, count, sizeof(list[0]), str_order);
     /* Where a name stands on several lines, one entry is enough. */
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
@@ -105,7 +100,7 @@ static int leaving_order(const void *a, const void *b)
     const struct entry *x = *(struct entry *const *)a, *y = *(struct entry *const *)b;
     if (x->verdict != y->verdict)
         return x->verdict == PARKING_LAZY ? -1 : 1;
-    return x->since_ms != y->since_ms ? (x->since_ms < y->since_ms ? -1 : 1) : parking_name_order(x, y);
+    return x->since_ms != y->since_ms ? (x->since_ms < y->since_ms ? -1 : 1) : strcmp(x->name, y->name);
 }
 
 static void parking_judge(struct entry *e, enum parking_verdict verdict, const char *reason)

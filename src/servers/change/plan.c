@@ -38,66 +38,32 @@ static enum plan_verdict verdict_of(enum diff_verdict verdict, const struct back
 
 /* ---- the loss limit ---- */
 
-void loss_notice_init(struct loss_notice *n, const struct desired *desired)
-{
-    *n = (struct loss_notice){.desired = desired, .announced = mem_array(desired->skip_count, sizeof(n->announced[0]))};
-    for (size_t i = 0; i < desired->skip_count; i++)
-        if (desired->skips[i].announced && desired->skips[i].server != NULL)
-            n->announced[n->count++] = desired->skips[i].server;
-    if (n->count > 1)
-        qsort(n->announced, n->count, sizeof(n->announced[0]), str_order);
-}
-
-void loss_notice_fini(struct loss_notice *n)
-{
-    free(n->announced);
-    *n = (struct loss_notice){.count = 0};
-}
-
-bool loss_notice_announced(const struct loss_notice *n, const char *server)
-{
-    return n->count > 0 && bsearch(&server, n->announced, n->count, sizeof(n->announced[0]), str_order) != NULL;
-}
-
-bool loss_notice_returned(const void *notice, const char *server)
-{
-    const struct loss_notice *n = notice;
-    return desired_find(n->desired, server) != NULL || loss_notice_announced(n, server);
-}
-
 void plan_note_returns(const struct desired *desired, struct loss_limit *loss_limit)
 {
-    struct loss_notice notice;
+    cleanup(desired_outs_fini) struct desired_outs outs = {.count = 0};
     if (desired->state != DESIRED_OK || loss_limit->count == 0)
         return;
-    loss_notice_init(&notice, desired);
-    loss_limit_forget(loss_limit, loss_notice_returned, &notice);
-    loss_notice_fini(&notice);
+    desired_outs_init(&outs, desired);
+    loss_limit_forget(loss_limit, desired_outs_returned, &outs);
 }
 
 static void report_losses(const struct diff *d, const struct desired *desired, const struct plan_rules *rules,
                           struct loss_limit *loss_limit, uint64_t now_ms)
 {
-    struct loss_notice notice;
+    cleanup(desired_outs_fini) struct desired_outs outs;
     cleanup(mem_free_ptr) const char **lost = mem_array(d->loss_count, sizeof(lost[0]));
     struct loss_limit_report r = {.lost = lost,
                                   .live = d->live_count,
                                   .max_percent = rules->max_loss_percent,
                                   .period_ms = rules->loss_window_ms,
                                   .now_ms = now_ms,
-                                  .returned = loss_notice_returned,
-                                  .arg = &notice};
+                                  .returned = desired_outs_returned,
+                                  .arg = &outs};
     for (size_t i = 0; i < d->change_count; i++)
         if (d->changes[i].loss && !d->changes[i].announced)
             lost[r.lost_count++] = d->changes[i].server.name;
-    loss_notice_init(&notice, desired);
+    desired_outs_init(&outs, desired);
     loss_limit_report(loss_limit, &r);
-    loss_notice_fini(&notice);
-}
-
-static int compare_delayed(const void *a, const void *b)
-{
-    return strcmp(((const struct plan_delayed *)a)->server, ((const struct plan_delayed *)b)->server);
 }
 
 /* "n1, n2 and 3 more", or with the time that each stays until. */
@@ -122,15 +88,9 @@ char *plan_delayed_text(const struct plan *p, int64_t wall_minus_mono_ms)
     return names_of_delayed(p, true, wall_minus_mono_ms);
 }
 
-static int compare_name_to_delayed(const void *server, const void *held)
-{
-    return strcmp(server, ((const struct plan_delayed *)held)->server);
-}
-
 const struct plan_delayed *plan_find_delayed(const struct plan *p, const char *server)
 {
-    return p->held_back > 0 ? bsearch(server, p->held, p->held_back, sizeof(p->held[0]), compare_name_to_delayed)
-                            : NULL;
+    return p->held_back > 0 ? bsearch(&server, p->held, p->held_back, sizeof(p->held[0]), str_order) : NULL;
 }
 
 static bool plan_is_delayed(const void *arg, const char *server)
@@ -162,7 +122,7 @@ static void limit_losses(struct plan *p, const struct desired *desired, const st
             p->delayed_until_ms = until_ms;
     }
     if (p->held_back > 1)
-        qsort(p->held, p->held_back, sizeof(p->held[0]), compare_delayed);
+        qsort(p->held, p->held_back, sizeof(p->held[0]), str_order);
     if (p->held_back > 0) {
         p->delayed_names = names_of_delayed(p, false, 0);
         p->text = loss_limit_text(loss_limit, rules->max_loss_percent);

@@ -65,20 +65,6 @@ const struct plan_delayed *plan_find_delayed(const struct plan *p, const char *s
 /* "n1 until 2026-01-02T03:04:05.678Z, n2 until ... and 3 more"; NULL: no removal is delayed. Allocates. */
 char *plan_delayed_text(const struct plan *p, int64_t wall_minus_mono_ms) must_check;
 
-/* What a desired state says of servers that are not lost any more, for the loss limit. */
-struct loss_notice {
-    const struct desired *desired;
-    const char **announced; /* ordered */
-    size_t count;
-};
-
-void loss_notice_init(struct loss_notice *n, const struct desired *desired); /* which is borrowed */
-void loss_notice_fini(struct loss_notice *n);
-/* Its end was announced. */
-bool loss_notice_announced(const struct loss_notice *n, const char *server);
-/* notice: a struct loss_notice. It is desired, or was announced (`returned` of struct loss_limit_report). */
-bool loss_notice_returned(const void *notice, const char *server);
-
 struct backend_decision_input {
     struct route_input at; /* what is there and desired; without diff and may_write */
     /* For all backends: parking, file_problem and diff.runtime are those of this one. */

@@ -19,28 +19,17 @@
 struct chooser {
     const struct route_input *in;
     struct route *ret;
-    struct route_lines lines;
-    const struct diff_change **leaving; /* changes that take a live line away; ordered by name */
+    struct diff_lines lines;
+    const char **leaving; /* servers whose live lines the changes take away; ordered */
     size_t leaving_count;
     enum runtime_admin *after; /* of each row of the runtime: the state once all of this is done */
 };
 
 static void chooser_fini(struct chooser *c)
 {
-    route_lines_fini(&c->lines);
+    diff_lines_fini(&c->lines);
     free(c->leaving);
     free(c->after);
-}
-
-static int route_change_order(const void *a, const void *b)
-{
-    const struct diff_change *const *x = a, *const *y = b;
-    return strcmp((*x)->server.name, (*y)->server.name);
-}
-
-static int compare_change(const void *name, const void *change)
-{
-    return strcmp(name, (*(const struct diff_change *const *)change)->server.name);
 }
 
 static bool sets_maintenance(const struct diff_change *c)
@@ -139,7 +128,7 @@ static const char *call_for_live(const struct chooser *c, const char *name, cons
     /* Or its line was brought back, and no reload has come yet: the command need not wait for that. */
     bool by_us = now != RUNTIME_READY && (mark->ours != RUNTIME_READY || (mark->in_file && now == RUNTIME_MAINT));
     if (want == NULL && c->leaving_count > 0 &&
-        bsearch(name, c->leaving, c->leaving_count, sizeof(c->leaving[0]), compare_change) != NULL) {
+        bsearch(&name, c->leaving, c->leaving_count, sizeof(c->leaving[0]), str_order) != NULL) {
         *ret = RUNTIME_MAINT;
         return now != RUNTIME_MAINT && !stands_in(c, name) ? WHY_LEAVES : NULL;
     }
@@ -210,10 +199,10 @@ static void delay_leaving_commands(struct route *ret, bool one_comes)
 static void add_calls(struct chooser *c, bool back)
 {
     for (size_t i = 0, at = 0; i < c->lines.count; i++) {
-        const struct backend_server *line = c->lines.list[i];
+        const struct backend_server *line = c->lines.list[i].server;
         const struct runtime_server *row = runtime_find_next(c->in->runtime, line->name, &at);
         struct runtime_command call = {.name = line->name};
-        if (is_being_written(c, line->name))
+        if (!diff_line_is_own(&c->lines.list[i]) || is_being_written(c, line->name))
             continue;
         call.why = row != NULL && !row->unresolved ? call_for(c, line, row, &call.state) : NULL;
         if (call.why != NULL && (call.state == RUNTIME_READY) == back)
@@ -315,7 +304,7 @@ void route_choose(const struct route_input *in, struct route *ret)
     if (!in->may_write || in->diff->verdict == DIFF_NO_ENDPOINT || in->diff->verdict == DIFF_REFUSE)
         return;
     cleanup(chooser_fini) struct chooser c = {.in = in, .ret = ret};
-    route_lines_read(&c.lines, in->actual, in->desired, in->rules);
+    diff_lines_read(&c.lines, in->actual, in->desired, in->rules);
     const struct diff *d = in->diff;
     if (d->create_backend)
         need_transaction(ret, mem_strdup("the backend is new"));
@@ -331,9 +320,9 @@ void route_choose(const struct route_input *in, struct route *ret)
     c.leaving = mem_array(d->change_count, sizeof(c.leaving[0]));
     for (size_t i = 0; i < d->change_count; i++)
         if (d->changes[i].op == DIFF_REMOVE || sets_maintenance(&d->changes[i]))
-            c.leaving[c.leaving_count++] = &d->changes[i];
+            c.leaving[c.leaving_count++] = d->changes[i].server.name;
     if (c.leaving_count > 1)
-        qsort(c.leaving, c.leaving_count, sizeof(c.leaving[0]), route_change_order);
+        qsort(c.leaving, c.leaving_count, sizeof(c.leaving[0]), str_order);
     route_read_states(&c);
     choose_calls(&c);
     ret->commands = mem_resize(ret->commands, ret->command_count, sizeof(ret->commands[0])); /* it is kept */
