@@ -143,15 +143,6 @@ static bool decide_overdue(const struct servers_backend *s)
     return since != 0 && clock_mono_ms() >= since;
 }
 
-/* What brings a server back could not be commanded, and is again in a moment: who leaves because of it waits for it. */
-static bool decide_awaits_command(const struct servers_backend *s)
-{
-    const struct route *r = &s->route;
-    const struct diff_change *first = &s->plan.diff.changes[r->updates[0].change];
-    return r->command_count > 0 && r->commands[0].state == RUNTIME_READY && (first->fields & SERVER_MAINTENANCE) &&
-           first->server.maintenance;
-}
-
 /* That another cluster's server is UP was read before, perhaps long before, the last own one was to go. */
 static bool decide_await_reading(struct servers_backend *s)
 {
@@ -191,8 +182,12 @@ static enum need decide_write(struct servers_backend *s)
      * update is verified all the same, and a server need not wait. */
     bool prefers_transaction = (v.dirty || decide_overdue(s)) && v.may_begin && !rejected;
     if (s->route.update_count > 0 && !prefers_transaction && !servers_update_did_not_stick(s) &&
-        (!rejected || s->last.updates_after_ms <= clock_mono_ms()))
-        return decide_awaits_command(s) ? NEED_TIME : NEED_UPDATE;
+        (!rejected || s->last.updates_after_ms <= clock_mono_ms())) {
+        /* What brings a server back could not be commanded, and is again in a moment: who leaves because of it waits for it. */
+        const struct diff_change *first = &s->plan.diff.changes[s->route.updates[0].change];
+        bool back = s->route.command_count > 0 && s->route.commands[0].state == RUNTIME_READY;
+        return back && (first->fields & SERVER_MAINTENANCE) && first->server.maintenance ? NEED_TIME : NEED_UPDATE;
+    }
     if (rejected)
         return NEED_TIME;
     if (instance_runtime_usable(in, s->at) && s->route.update_count == 0 && !s->route.transaction &&
@@ -305,23 +300,17 @@ static bool decide_withhold(struct servers_backend *s)
     return true;
 }
 
-/* Thousands of commands take longer than the transaction and its reload, which say the same: from then on only what brings
- * a server back is commanded. */
-static size_t decide_command_count(const struct servers_backend *s, const struct plan *p, const struct route *r)
-{
-    const struct instance_view v = instance_view(s->engine->instance);
-    size_t back = 0;
-    if (!r->transaction || p->verdict != PLAN_WRITE || !decide_overdue(s) || !v.file_allows || !v.may_begin ||
-        v.gathers || !servers_may_write(s) || revert_pause_holds(&s->pause, clock_mono_ms()))
-        return r->command_count;
-    while (back < r->command_count && r->commands[back].state == RUNTIME_READY)
-        back++;
-    return back;
-}
-
 void servers_command(struct servers_backend *s, const struct plan *p, const struct route *r)
 {
-    instance_command(s->engine->instance, s->at, r->commands, decide_command_count(s, p, r), s->latest_event_us);
+    const struct instance_view v = instance_view(s->engine->instance);
+    size_t count = r->command_count;
+    /* Thousands of commands take longer than the transaction and its reload, which say the same: from then on only what
+     * brings a server back is commanded. */
+    if (r->transaction && p->verdict == PLAN_WRITE && decide_overdue(s) && v.file_allows && v.may_begin && !v.gathers &&
+        servers_may_write(s) && !revert_pause_holds(&s->pause, clock_mono_ms()))
+        for (count = 0; count < r->command_count && r->commands[count].state == RUNTIME_READY;)
+            count++;
+    instance_command(s->engine->instance, s->at, r->commands, count, s->latest_event_us);
 }
 
 /* False: it needs nothing, as before. */

@@ -160,17 +160,6 @@ static bool is_free(struct work *w, const struct backend_server *line)
            !has_name(w, line->name) && backend_find_template(w->in->actual, line->name) == NULL;
 }
 
-/* A line that serves already goes before one that was just put beside it. */
-static unsigned names_rank_of(const struct names_input *in, const struct backend_server *line)
-{
-    bool known = in->runtime != NULL && in->runtime->readable;
-    if (line->maintenance)
-        return 3;
-    if (known && runtime_find(in->runtime, line->name) == NULL)
-        return 2;
-    return in->before != NULL && desired_find(in->before, line->name) != NULL ? 0 : 1;
-}
-
 /* Names that several lines have are taken by none. */
 static void find_spots(struct work *w)
 {
@@ -192,7 +181,14 @@ static void find_spots(struct work *w)
         if (!doubled && is_free(w, lines[i])) {
             const struct backend_server *line = lines[i];
             struct spot *s = mem_alloc(sizeof(*s));
-            *s = (struct spot){.line = line, .rank = names_rank_of(w->in, line), .stranger = is_stranger(w, line)};
+            /* A line that serves already goes before one that was just put next to it. */
+            const struct names_input *in = w->in;
+            bool known = in->runtime != NULL && in->runtime->readable;
+            unsigned rank = line->maintenance                                                    ? 3
+                            : known && runtime_find(in->runtime, line->name) == NULL             ? 2
+                            : in->before != NULL && desired_find(in->before, line->name) != NULL ? 0
+                                                                                                 : 1;
+            *s = (struct spot){.line = line, .rank = rank, .stranger = is_stranger(w, line)};
             s->address = address_canonical(line->address, s->canonical) == 0 ? s->canonical : line->address;
             w->spots[w->spot_count++] = s;
         }
@@ -289,22 +285,17 @@ static struct spot *next_at(const struct work *w, size_t *i, const struct desire
     return NULL;
 }
 
-static void names_adopt(struct work *w, struct desired_server *s)
-{
-    size_t i = find_spot(w, s);
-    struct spot *found = next_at(w, &i, s);
-    if (found == NULL)
-        return;
-    found->taken = w->differs = true;
-    call_it(w, s, mem_strdup(found->line->name));
-}
-
 static void adopt_list(struct work *w, const struct backend_server *const *own, struct desired_server *list,
                        size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (own[i] == NULL)
-            names_adopt(w, &list[i]);
+    for (size_t i = 0; i < count; i++) {
+        size_t at = own[i] == NULL ? find_spot(w, &list[i]) : w->spot_count;
+        struct spot *found = next_at(w, &at, &list[i]);
+        if (found == NULL)
+            continue;
+        found->taken = w->differs = true;
+        call_it(w, &list[i], mem_strdup(found->line->name));
+    }
 }
 
 /* ---- renaming ---- */
@@ -367,22 +358,19 @@ static void rename_one(struct work *w, const struct backend_server *own, size_t 
 
 /* ---- lines whose server is out ---- */
 
-static char *node_of_line(const struct names_input *in, const struct backend_server *line)
-{
-    const char *node = in->before != NULL ? desired_node(in->before, line->name) : NULL;
-    if (node != NULL && !str_eq(node, line->name))
-        return mem_strdup(node);
-    const struct diff_rules *rules = in->rules;
-    char *by_format =
-        is_plain(rules->server_name_format) ? NULL : node_in_name(rules->server_name_format, rules->cluster, line);
-    return by_format != NULL ? by_format : node_in_name("{node}-{port}", NULL, line);
-}
-
 /* of: the line that says which node's it is, itself or the one that replaces it. */
 static void add_alias(struct work *w, const struct backend_server *line, const struct backend_server *of)
 {
     struct desired *d = w->out;
-    char *node = names_is_out(w, line->name) ? NULL : node_of_line(w->in, of); /* else it is that node's */
+    const struct diff_rules *rules = w->in->rules;
+    if (names_is_out(w, line->name)) /* it is that node's */
+        return;
+    const char *known = w->in->before != NULL ? desired_node(w->in->before, of->name) : NULL;
+    char *node = known != NULL && !str_eq(known, of->name) ? mem_strdup(known) : NULL;
+    if (node == NULL && !is_plain(rules->server_name_format))
+        node = node_in_name(rules->server_name_format, rules->cluster, of);
+    if (node == NULL)
+        node = node_in_name("{node}-{port}", NULL, of);
     if (node == NULL)
         return;
     for (size_t i = desired_outs_place(&w->outs, node); i < w->outs.count; i++) {
@@ -398,24 +386,21 @@ static void add_alias(struct work *w, const struct backend_server *line, const s
     w->differs = true;
 }
 
-/* The own line at the place of a stranger, by which that was taken over, also when neither is desired any more; NULL:
- * it is not. */
-static const struct spot *taken_over_by(const struct work *w, const struct spot *stranger)
-{
-    for (size_t i = 0; i < w->spot_count; i++)
-        if (!w->spots[i]->stranger && !w->spots[i]->taken &&
-            names_place_order(w->spots[i], stranger->address, stranger->line->port) == 0)
-            return w->spots[i];
-    return NULL;
-}
-
 static void add_aliases(struct work *w)
 {
     struct desired *d = w->out;
     for (size_t i = 0; i < w->spot_count; i++) {
         struct spot *s = w->spots[i];
-        const struct spot *by = s->stranger && !s->taken ? taken_over_by(w, s) : s;
-        if (s->taken || by == NULL)
+        const struct spot *by = s->taken ? NULL : s;
+        if (by != NULL && s->stranger) {
+            /* The own line at its place, by which it was taken over, also when neither is desired any more. */
+            size_t k = 0;
+            while (k < w->spot_count && (w->spots[k]->stranger || w->spots[k]->taken ||
+                                         names_place_order(w->spots[k], s->address, s->line->port) != 0))
+                k++;
+            by = k < w->spot_count ? w->spots[k] : NULL;
+        }
+        if (by == NULL)
             continue;
         names_take_over(w, s);
         add_alias(w, s->line, by->line);

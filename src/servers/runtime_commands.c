@@ -7,25 +7,21 @@
 
 /* ---- what is to be commanded ---- */
 
-static void runtime_command_desired(struct servers_backend *s)
-{
-    cleanup(plan_fini) struct plan plan = {0};
-    cleanup(route_fini) struct route route = {0};
-    if (!servers_choose(s, &plan, &route))
-        return;
-    if (plan.verdict != PLAN_IN_SYNC)
-        servers_set_in_sync(s, false); /* what is under way may take a minute, and only then is it written, or said */
-    if (instance_runtime_usable(s->engine->instance, s->at))
-        servers_command(s, &plan, &route);
-}
-
 void servers_command_all(struct servers *e)
 {
     if (instance_view(e->instance).away) /* what was read is outdated, and it does not answer either */
         return;
     for (struct servers_backend *s = e->backends; s < e->end; s++) {
-        if (s->have_desired && s->at->was_read && s->at->unreadable.kind == ERROR_NONE)
-            runtime_command_desired(s);
+        cleanup(plan_fini) struct plan plan = {0};
+        cleanup(route_fini) struct route route = {0};
+        if (!s->have_desired || !s->at->was_read || s->at->unreadable.kind != ERROR_NONE ||
+            !servers_choose(s, &plan, &route))
+            continue;
+        if (plan.verdict != PLAN_IN_SYNC)
+            servers_set_in_sync(s,
+                                false); /* what is under way may take a minute, and only then is it written, or said */
+        if (instance_runtime_usable(e->instance, s->at))
+            servers_command(s, &plan, &route);
     }
 }
 
@@ -111,25 +107,21 @@ void servers_command_failed(void *engine, const struct instance_backend *b, cons
  * maintenance in the file, without a reload, which the next leader may end.
  */
 
-/* A server that is to stay, be it by the loss limit, is not taken out of rotation only because an earlier command may have
- * been carried out. */
-static bool runtime_is_out(const struct servers_backend *s, const char *name)
-{
-    const struct runtime_server *row = runtime_find(&s->at->runtime, name);
-    const struct desired_server *want = desired_find(s->desired, name);
-    uint64_t until_ms;
-    bool stays = s->desired->state != DESIRED_OK || (want != NULL && want->state == SERVER_LIVE) ||
-                 loss_limit_delays(&s->loss_limit, name, clock_mono_ms(), &until_ms);
-    return !stays || (row != NULL && row->admin != RUNTIME_READY);
-}
-
 static const struct backend_server *runtime_first_drained(const struct servers_backend *s)
 {
     for (size_t i = 0; i < s->at->actual.server_count; i++) {
         const struct backend_server *line = &s->at->actual.servers[i];
         const struct admin_state *mark = line->maintenance ? NULL : admin_states_find(&s->states, line->name);
-        if (mark != NULL && mark->ours != RUNTIME_READY && mark->theirs == RUNTIME_READY &&
-            runtime_is_out(s, line->name))
+        if (mark == NULL || mark->ours == RUNTIME_READY || mark->theirs != RUNTIME_READY)
+            continue;
+        /* A server that is to stay, be it by the loss limit, is not taken out of rotation only because an earlier command
+         * may have been carried out. */
+        const struct runtime_server *row = runtime_find(&s->at->runtime, line->name);
+        const struct desired_server *want = desired_find(s->desired, line->name);
+        uint64_t until_ms;
+        bool stays = s->desired->state != DESIRED_OK || (want != NULL && want->state == SERVER_LIVE) ||
+                     loss_limit_delays(&s->loss_limit, line->name, clock_mono_ms(), &until_ms);
+        if (!stays || (row != NULL && row->admin != RUNTIME_READY))
             return line;
     }
     return NULL;

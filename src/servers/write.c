@@ -299,17 +299,6 @@ static void write_updated(struct servers_backend *s, const struct updated *u, ui
         w->write_after_ms = 0;
 }
 
-static void write_note_not_verified(struct servers_backend *s, const struct updated *u)
-{
-    if (instance_view(s->engine->instance).reload == RELOAD_PENDING)
-        return; /* it may have missed it: no sign of anything */
-    servers_note(s, (struct history_entry){.kind = HISTORY_APPLY_FAILED,
-                                           .server = u->wanted->name,
-                                           .text = "runtime update not applied by HAProxy; reloading",
-                                           .why = u->error.message,
-                                           .cause = s->write_cause});
-}
-
 void servers_updated(void *engine, const struct instance_backend *b, const struct updated *u, int64_t was)
 {
     struct servers *e = engine;
@@ -339,6 +328,11 @@ void servers_updated(void *engine, const struct instance_backend *b, const struc
                                                          .event_us = s->write_event_us});
     if (written)
         write_updated(s, u, event_us);
-    else if (u->result == UPDATE_UNVERIFIED)
-        write_note_not_verified(s, u);
+    else if (u->result == UPDATE_UNVERIFIED && instance_view(e->instance).reload != RELOAD_PENDING)
+        /* While a reload is pending it may have missed the update, which is no sign of anything. */
+        servers_note(s, (struct history_entry){.kind = HISTORY_APPLY_FAILED,
+                                               .server = u->wanted->name,
+                                               .text = "runtime update not applied by HAProxy; reloading",
+                                               .why = u->error.message,
+                                               .cause = s->write_cause});
 }

@@ -84,17 +84,6 @@ static void cfg_entries_add(struct cfg_entries *b, struct cfg_entry e)
     b->list[b->count++] = e;
 }
 
-/* Whether the API writes the words behind the first in an order of its own, up to the condition. */
-static bool is_regrouped(const struct cfg_line *l)
-{
-    static const char *const lines[] = {"cookie", "http-check", "http-error", "stick-table", "tcp-check"};
-    static const char *const rules[] = {"http-request", "http-response"};
-    static const char *const actions[] = {"deny", "return", "tarpit"};
-    return cfg_is_among(cfg_word(l, 0), lines, array_len(lines)) ||
-           (cfg_is_among(cfg_word(l, 0), rules, array_len(rules)) &&
-            cfg_is_among(cfg_word(l, 1), actions, array_len(actions)));
-}
-
 /* What begins a group of words in such a line; others are its arguments. */
 static const char groups_begin[] =
     " ! addr alpn attr body body-lf comment connect content-type default deny_status domain dynamic "
@@ -128,13 +117,20 @@ static int order_of_groups(const void *a, const void *b)
     return n != 0 ? n : (x->count > y->count) - (x->count < y->count);
 }
 
-/* As the API regroups and names them, too: by the alphabet. */
+/* The API writes the words behind the first of such a line in an order of its own, up to the condition, and names some
+ * otherwise; here they stand by the alphabet. */
 static void regroup(struct cfg_line *l)
 {
+    static const char *const lines[] = {"cookie", "http-check", "http-error", "stick-table", "tcp-check"};
+    static const char *const rules[] = {"http-request", "http-response"};
+    static const char *const actions[] = {"deny", "return", "tarpit"};
     struct cfg_word words[RAWCFG_MAX_WORDS];
     struct word_group groups[RAWCFG_MAX_WORDS];
     size_t end = 1, count = 0, to = 2;
-    bool rule = str_has_prefix(cfg_word(l, 0), "http-re");
+    bool rule = cfg_is_among(cfg_word(l, 0), rules, array_len(rules));
+    if (rule ? !cfg_is_among(cfg_word(l, 1), actions, array_len(actions))
+             : !cfg_is_among(cfg_word(l, 0), lines, array_len(lines)))
+        return;
     for (; end < l->count && !str_eq(l->words[end].text, "if") && !str_eq(l->words[end].text, "unless"); end++)
         if (rule && str_eq(l->words[end].text, "status"))
             l->words[end] = (struct cfg_word){.text = "deny_status", .plain = true};
@@ -193,7 +189,7 @@ static void add_lines(struct cfg_entries *b, const struct cfg_file_section *s, c
         /* Among peers, the order of the servers says nothing. */
         bool peers = str_eq(s->kind, "peers");
         bool server = cfg_is_among(kind, servers, array_len(servers));
-        if (!words->broken && is_regrouped(words))
+        if (!words->broken)
             regroup(words);
         defaults += str_eq(kind, "default-server"); /* counts for what follows it */
         cfg_entries_add(b, (struct cfg_entry){.key = mem_printf("%s\n%s%s%s", section, kind,

@@ -43,15 +43,6 @@ static const char *const named[] = {
     "resolvers",   "ring",   "server", "server-template", "use-server",      "use_backend", "user",     "userlist",
 };
 
-static size_t mask_line_from(const struct cfg_line *l, size_t first)
-{
-    for (size_t i = 0; i < array_len(lines); i++)
-        if (str_eq(cfg_word(l, first), lines[i].first) &&
-            (lines[i].second == NULL || str_eq(cfg_word(l, first + 1), lines[i].second)))
-            return first + lines[i].from;
-    return WHOLE;
-}
-
 /* ---- what a word says ---- */
 
 static const char *const secret_names[] = {
@@ -152,15 +143,6 @@ static void mask_learn(struct mask *m, const struct cfg_line *l, size_t first, s
         m->values = 1; /* the sample */
 }
 
-/* How many of the words from i on are a flag of a comparison and its argument. */
-static size_t mask_flag(const struct cfg_line *l, size_t i)
-{
-    static const char *const alone[] = {"-i", "-n", "-M", "--"}, *const with[] = {"-m", "-f", "-u"};
-    if (cfg_is_among(cfg_word(l, i), with, array_len(with)))
-        return 2;
-    return cfg_is_among(cfg_word(l, i), alone, array_len(alone)) ? 1 : 0;
-}
-
 static bool mask_ends(const struct mask *m, const char *word)
 {
     static const char *const rules[] = {"if",   "unless", "groups", "hdr", "body",   "body-lf",
@@ -174,11 +156,18 @@ static bool mask_ends(const struct mask *m, const char *word)
 /* ret: how much of each word may be shown. */
 static void mask_words(const struct cfg_line *l, size_t ret[RAWCFG_MAX_WORDS])
 {
+    static const char *const alone[] = {"-i", "-n", "-M", "--"}, *const with[] = {"-m", "-f", "-u"};
     struct mask m = {0};
-    size_t first = str_eq(cfg_word(l, 0), "no"), from = mask_line_from(l, first);
+    size_t first = str_eq(cfg_word(l, 0), "no"), from = WHOLE;
+    for (size_t i = array_len(lines); i-- > 0;)
+        if (str_eq(cfg_word(l, first), lines[i].first) &&
+            (lines[i].second == NULL || str_eq(cfg_word(l, first + 1), lines[i].second)))
+            from = first + lines[i].from;
     for (size_t i = 0; i < l->count; i++) {
         const char *word = cfg_word(l, i);
-        size_t flag = m.compares && m.values == 0 ? mask_flag(l, i) : 0;
+        /* A flag of a comparison, and its argument. */
+        bool compares = m.compares && m.values == 0, with_argument = cfg_is_among(word, with, array_len(with));
+        size_t flag = !compares ? 0 : with_argument ? 2 : cfg_is_among(word, alone, array_len(alone)) ? 1 : 0;
         if (l->broken || i >= from) {
             ret[i] = l->broken && i == 0 ? WHOLE : 0;
             continue;

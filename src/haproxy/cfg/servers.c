@@ -15,6 +15,7 @@
 
 #define MAX_UNSUPPORTED 64
 #define MAX_UNSUPPORTED_TEXT 203
+#define BROKEN "a quote does not end, or there are too many words"
 
 /* ---- one server line against its object ---- */
 
@@ -154,14 +155,6 @@ static char *key_in(yyjson_val *obj, const char *word)
     return NULL;
 }
 
-static bool has_argument(const struct found *f, yyjson_val *obj)
-{
-    if (f->keyword != NULL)
-        return cfg_keyword_takes_argument(f->keyword);
-    yyjson_val *val = yyjson_obj_get(obj, f->key);
-    return !yyjson_is_bool(val) && !yyjson_equals_str(val, "enabled") && !yyjson_equals_str(val, "disabled");
-}
-
 /* Fills k; otherwise the problem. */
 static char *read_keywords(const struct cfg_line *l, size_t first, yyjson_val *obj, struct line_keywords *k)
 {
@@ -175,7 +168,10 @@ static char *read_keywords(const struct cfg_line *l, size_t first, yyjson_val *o
             return mem_printf("\"%.64s\" is not known to the Data Plane API, which may lose it with any write",
                               f->word->text);
         k->count++;
-        if (!has_argument(f, obj))
+        yyjson_val *val = yyjson_obj_get(obj, f->key);
+        if (f->keyword != NULL
+                ? !cfg_keyword_takes_argument(f->keyword)
+                : yyjson_is_bool(val) || yyjson_equals_str(val, "enabled") || yyjson_equals_str(val, "disabled"))
             continue;
         if (++i == l->count)
             return mem_printf("\"%.64s\" lacks its argument", f->word->text);
@@ -315,22 +311,11 @@ static char *not_shown(const char *kind, const char *name, char *why)
     return text;
 }
 
-static char *compare_with(const struct walk *w, const struct backend_server *s)
-{
-    if (s->json == NULL)
-        return NULL;
-    cleanup(json_doc_free_ptr) yyjson_doc *doc =
-        json_parse(s->json, strlen(s->json), YYJSON_READ_BIGNUM_AS_RAW, "the server", NULL);
-    if (!yyjson_is_obj(yyjson_doc_get_root(doc)))
-        return mem_strdup("what the Data Plane API shows of it cannot be read");
-    return cfg_server_problem(&w->words, yyjson_doc_get_root(doc));
-}
-
 static char *server_reason(struct walk *w)
 {
     const struct cfg_line *l = &w->words;
     if (l->broken)
-        return mem_strdup("a quote does not end, or there are too many words");
+        return mem_strdup(BROKEN);
     if (l->count < 3)
         return mem_strdup("a server line needs a name and an address");
     /* The API's tokenizer leaves quotes and escapes in the name. */
@@ -350,31 +335,15 @@ static char *server_reason(struct walk *w)
         return mem_strdup("its name is quoted or escaped, which the Data Plane API takes literally");
     if (before != 0)
         return mem_printf("line %u has a server of that name already", before);
-    return first != NULL ? compare_with(w, first->server)
-                         : not_shown("server ", name, cfg_keywords_problem(l, 3, NULL, false));
-}
-
-static char *template_reason(struct walk *w)
-{
-    const struct cfg_line *l = &w->words;
-    if (l->broken || l->count < 4)
-        return mem_strdup("a server-template line needs a prefix, a range and an address");
-    char *why = cfg_keywords_problem(l, 4, NULL, false);
-    for (size_t i = 0; i < w->b->template_count; i++)
-        if (str_eq(w->b->templates[i].prefix, l->words[1].text))
-            return why;
-    return not_shown("server-template ", l->words[1].text, why);
-}
-
-/* Several lines are shown as one object, so only the keywords can be compared. */
-static char *default_reason(struct walk *w)
-{
-    yyjson_val *obj = yyjson_obj_get(yyjson_doc_get_root(w->backend_doc), "default_server");
-    if (w->words.broken)
-        return mem_strdup("a quote does not end, or there are too many words");
-    if (w->backend_doc != NULL && !yyjson_is_obj(obj) && w->words.count > 1)
-        return not_shown("default-server", "", cfg_keywords_problem(&w->words, 1, NULL, false));
-    return cfg_keywords_problem(&w->words, 1, obj, false);
+    if (first == NULL)
+        return not_shown("server ", name, cfg_keywords_problem(l, 3, NULL, false));
+    if (first->server->json == NULL)
+        return NULL;
+    cleanup(json_doc_free_ptr) yyjson_doc *doc =
+        json_parse(first->server->json, strlen(first->server->json), YYJSON_READ_BIGNUM_AS_RAW, "the server", NULL);
+    if (!yyjson_is_obj(yyjson_doc_get_root(doc)))
+        return mem_strdup("what the Data Plane API shows of it cannot be read");
+    return cfg_server_problem(l, yyjson_doc_get_root(doc));
 }
 
 static void forget_unsupported(struct backend *b)
@@ -405,12 +374,29 @@ static void check_section(struct walk *w, const struct cfg_file_section *s, unsi
         w->line = &s->lines[i];
         cfg_line_split(&w->words, w->line->text, w->line->len);
         const char *first = cfg_word(&w->words, 0);
-        if (str_eq(first, "server"))
-            add_this(w, server_reason(w));
-        else if (str_eq(first, "server-template"))
-            add_this(w, template_reason(w));
-        else if (str_eq(first, "default-server"))
-            add_this(w, default_reason(w));
+        char *why = NULL;
+        if (str_eq(first, "server")) {
+            why = server_reason(w);
+        } else if (str_eq(first, "server-template") && (w->words.broken || w->words.count < 4)) {
+            why = mem_strdup("a server-template line needs a prefix, a range and an address");
+        } else if (str_eq(first, "server-template")) {
+            size_t k = 0;
+            while (k < w->b->template_count && !str_eq(w->b->templates[k].prefix, w->words.words[1].text))
+                k++;
+            why = cfg_keywords_problem(&w->words, 4, NULL, false);
+            if (k == w->b->template_count)
+                why = not_shown("server-template ", w->words.words[1].text, why);
+        } else if (str_eq(first, "default-server") && w->words.broken) {
+            why = mem_strdup(BROKEN);
+        } else if (str_eq(first, "default-server")) {
+            /* Several lines are shown as one object, so only the keywords can be compared. */
+            yyjson_val *obj = yyjson_obj_get(yyjson_doc_get_root(w->backend_doc), "default_server");
+            bool shown = w->backend_doc == NULL || yyjson_is_obj(obj) || w->words.count <= 1;
+            why = cfg_keywords_problem(&w->words, 1, shown ? obj : NULL, false);
+            if (!shown)
+                why = not_shown("default-server", "", why);
+        }
+        add_this(w, why);
     }
 }
 

@@ -28,27 +28,12 @@ static bool loss_limit_is_delayed(const struct loss_limit_loss *l, uint64_t now_
 
 /* ---- a report ---- */
 
-static bool is_kept(const struct loss_limit_loss *l, const struct loss_limit_report *r)
-{
-    if (is_lost(r, l->server))
-        return true;
-    return !l->held && counts(l, r->now_ms) && !r->returned(r->arg, l->server);
-}
-
 static void keep_if(bool keep, struct loss_limit *b, size_t i, size_t *left)
 {
     if (keep)
         b->losses[(*left)++] = b->losses[i];
     else
         free(b->losses[i].server);
-}
-
-static void forget_others(struct loss_limit *b, const struct loss_limit_report *r)
-{
-    size_t left = 0;
-    for (size_t i = 0; i < b->count; i++)
-        keep_if(is_kept(&b->losses[i], r), b, i, &left);
-    b->count = left;
 }
 
 /* Live lines, but for those that may leave and have not yet. */
@@ -72,13 +57,19 @@ void loss_limit_recall(struct loss_limit *b, const char *server, const struct lo
 
 void loss_limit_report(struct loss_limit *b, const struct loss_limit_report *r)
 {
+    size_t left = 0;
     if (r->max_percent >= 100) {
         loss_limit_fini(b);
         return;
     }
     if (r->lost_count > 1)
         qsort(r->lost, r->lost_count, sizeof(r->lost[0]), str_order);
-    forget_others(b, r);
+    for (size_t i = 0; i < b->count; i++) {
+        const struct loss_limit_loss *l = &b->losses[i];
+        bool left_with_leave = !l->held && counts(l, r->now_ms) && !r->returned(r->arg, l->server);
+        keep_if(is_lost(r, l->server) || left_with_leave, b, i, &left);
+    }
+    b->count = left;
     for (size_t i = 0; i < b->count; i++)
         if (b->losses[i].until_ms == 0)
             b->losses[i].until_ms = r->now_ms + r->period_ms;

@@ -54,21 +54,6 @@ static const struct entry *parking_find(const struct parking *p, const char *nam
 
 /* ---- refresh ---- */
 
-static bool is_spare(const struct desired *desired, const struct entry *was, const char *name)
-{
-    if (desired->state == DESIRED_EMPTY)
-        return was != NULL && was->spare;
-    return desired_find_spare(desired, name) != NULL;
-}
-
-static struct entry entry_now(const struct parking *p, const struct desired *desired, const char *name, uint64_t now_ms)
-{
-    const struct entry *was = parking_find(p, name);
-    bool spare = is_spare(desired, was, name);
-    bool goes_on = was != NULL && was->spare == spare;
-    return (struct entry){.name = mem_strdup(name), .since_ms = goes_on ? was->since_ms : now_ms, .spare = spare};
-}
-
 static struct entry *parking_list(const struct parking *p, const struct backend *actual, const struct desired *desired,
                                   const struct diff_rules *rules, uint64_t now_ms, size_t *ret_count)
 {
@@ -78,8 +63,14 @@ static struct entry *parking_list(const struct parking *p, const struct backend 
     struct entry *list = mem_array(in_maintenance, sizeof(list[0]));
     for (size_t i = 0; i < actual->server_count; i++) {
         const struct backend_server *s = &actual->servers[i];
-        if (s->maintenance && !diff_server_is_foreign(s, rules, desired) && desired_find(desired, s->name) == NULL)
-            list[count++] = entry_now(p, desired, s->name, now_ms);
+        if (s->maintenance && !diff_server_is_foreign(s, rules, desired) && desired_find(desired, s->name) == NULL) {
+            const struct entry *was = parking_find(p, s->name);
+            bool spare = desired->state == DESIRED_EMPTY ? was != NULL && was->spare
+                                                         : desired_find_spare(desired, s->name) != NULL;
+            bool goes_on = was != NULL && was->spare == spare;
+            list[count++] = (struct entry){
+                .name = mem_strdup(s->name), .since_ms = goes_on ? was->since_ms : now_ms, .spare = spare};
+        }
     }
     if (count > 1)
         qsort(list, count, sizeof(list[0]), str_order);
@@ -107,18 +98,6 @@ static void parking_judge(struct entry *e, enum parking_verdict verdict, const c
 {
     e->verdict = verdict;
     e->reason = reason;
-}
-
-static bool parking_differs(const struct parking *p, const struct entry *before, size_t count)
-{
-    if (p->count != count)
-        return true;
-    for (size_t i = 0; i < count; i++) {
-        const struct entry *is = &p->list[i], *was = &before[i];
-        if (strcmp(is->name, was->name) != 0 || is->spare != was->spare || is->reason != was->reason)
-            return true;
-    }
-    return false;
 }
 
 void parking_refresh(struct parking *p, const struct backend *actual, const struct desired *desired,
@@ -153,7 +132,11 @@ void parking_refresh(struct parking *p, const struct backend *actual, const stru
             parking_judge(parked[i], PARKING_NOW,
                           "more than 64 servers are parked, and it is among the longest parked");
     }
-    p->changes += parking_differs(p, before, before_count);
+    bool same = p->count == before_count;
+    for (size_t i = 0; same && i < p->count; i++)
+        same = strcmp(p->list[i].name, before[i].name) == 0 && p->list[i].spare == before[i].spare &&
+               p->list[i].reason == before[i].reason;
+    p->changes += !same;
     list_free(before, before_count);
 }
 

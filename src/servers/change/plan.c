@@ -11,23 +11,18 @@
 
 #define NAMES_SHOWN 5
 
-/* Nothing in the file stands against a write but that it lacks what the API shows. With a reload that failed, that is
- * no riddle: the file went back, and an empty commit brings it up to what the API has. */
-static bool file_is_behind(const struct backend *actual)
-{
-    for (size_t i = 0; i < actual->unsupported_count; i++)
-        if (!actual->unsupported[i].only_shown)
-            return false;
-    return actual->exists && actual->unsupported_count > 0;
-}
-
 static enum plan_verdict verdict_of(enum diff_verdict verdict, const struct backend *actual, bool dirty)
 {
+    bool behind = actual->exists && actual->unsupported_count > 0;
     switch (verdict) {
     case DIFF_WRITE:
         return PLAN_WRITE;
     case DIFF_REFUSE:
-        return dirty && file_is_behind(actual) ? PLAN_RELOAD_AGAIN : PLAN_REFUSE;
+        /* Nothing in the file stands against a write but that it lacks what the API shows. With a reload that failed, that
+         * is no riddle: the file went back, and an empty commit brings it up to what the API has. */
+        for (size_t i = 0; i < actual->unsupported_count; i++)
+            behind = behind && actual->unsupported[i].only_shown;
+        return dirty && behind ? PLAN_RELOAD_AGAIN : PLAN_REFUSE;
     case DIFF_NO_ENDPOINT:
         return dirty ? PLAN_RELOAD_AGAIN : PLAN_NO_ENDPOINT;
     case DIFF_NOTHING:
@@ -132,24 +127,7 @@ static void limit_losses(struct plan *p, const struct desired *desired, const st
     }
 }
 
-/* ---- nothing may be written ---- */
-
-static void withhold(struct plan *p, const struct desired *desired, const struct plan_rules *rules)
-{
-    if (p->verdict != PLAN_WRITE && p->verdict != PLAN_RELOAD_AGAIN)
-        return;
-    if (!desired->paused && !rules->dry_run)
-        return;
-    const char *paused =
-        "the Service has the annotation haproxy-k8s-sync/paused: nothing is written until it is removed";
-    char *braked = p->held_back > 0 ? p->text : NULL;
-    p->text = mem_printf("%s%s%s%s%s", rules->dry_run ? "DRY_RUN=true: nothing is written" : "",
-                         rules->dry_run && desired->paused ? "; " : "", desired->paused ? paused : "",
-                         braked != NULL ? "; also, " : "", braked != NULL ? braked : "");
-    free(braked);
-    p->why = p->text;
-    p->verdict = PLAN_NOT_WRITTEN;
-}
+/* ---- the plan ---- */
 
 void plan_make(const struct backend *actual, const struct desired *desired, const struct plan_rules *rules, bool dirty,
                struct loss_limit *loss_limit, uint64_t now_ms, struct plan *ret)
@@ -164,7 +142,16 @@ void plan_make(const struct backend *actual, const struct desired *desired, cons
     ret->verdict = verdict_of(ret->diff.verdict, actual, dirty);
     ret->why = ret->diff.why;
     limit_losses(ret, desired, rules, dirty, loss_limit, now_ms); /* also of what runtime commands do */
-    withhold(ret, desired, rules);
+    if ((desired->paused || rules->dry_run) && (ret->verdict == PLAN_WRITE || ret->verdict == PLAN_RELOAD_AGAIN)) {
+        const char *paused =
+            "the Service has the annotation haproxy-k8s-sync/paused: nothing is written until it is removed";
+        cleanup(mem_free_ptr) char *delayed = ret->held_back > 0 ? ret->text : NULL;
+        ret->text = mem_printf("%s%s%s%s%s", rules->dry_run ? "DRY_RUN=true: nothing is written" : "",
+                               rules->dry_run && desired->paused ? "; " : "", desired->paused ? paused : "",
+                               delayed != NULL ? "; also, " : "", delayed != NULL ? delayed : "");
+        ret->why = ret->text;
+        ret->verdict = PLAN_NOT_WRITTEN;
+    }
     if (rules->file_problem != NULL && ret->diff.verdict != DIFF_REFUSE) {
         free(ret->text);
         ret->why = ret->text = mem_printf("a write would change the meaning of haproxy.cfg: %s", rules->file_problem);
@@ -205,23 +192,16 @@ void backend_decision_plan(const struct backend_decision_input *in, struct plan 
               in->now_ms, ret);
 }
 
-/* Whether anything may be written, or commanded, by this plan. */
-static bool backend_decision_may_act(const struct backend_decision_input *in, enum plan_verdict v)
-{
-    /* Where the file is as desired there is no conflict; earlier runtime commands are taken back. */
-    if (backend_decision_suspended(in) || (v != PLAN_IN_SYNC && in->conflict))
-        return false;
-    if (v == PLAN_REFUSE) /* what HAProxy is commanded is in no file: drains go on */
-        return in->file_problem != NULL;
-    return v != PLAN_WAIT && v != PLAN_NO_ENDPOINT;
-}
-
 void backend_decision_route(const struct backend_decision_input *in, const struct plan *p, struct route *ret)
 {
     struct route_input at = in->at;
+    enum plan_verdict v = p->verdict;
     at.diff = &p->diff;
     at.rules = &in->rules->diff;
-    at.may_write = backend_decision_may_act(in, p->verdict);
+    /* Where the file is as desired there is no conflict; earlier runtime commands are taken back. What HAProxy is commanded
+     * is in no file: drains go on where only the file stands against a write. */
+    at.may_write = !backend_decision_suspended(in) && (v == PLAN_IN_SYNC || !in->conflict) && v != PLAN_WAIT &&
+                   v != PLAN_NO_ENDPOINT && (v != PLAN_REFUSE || in->file_problem != NULL);
     route_choose(&at, ret);
 }
 

@@ -47,23 +47,16 @@ static bool is_being_written(const struct chooser *c, const char *name)
     return str_eq(c->in->being_written, name);
 }
 
-/* A command to stop it got no answer, and no reading has shown the result since: an API that hung may still carry it
- * out. */
-static bool may_be_stopped_yet(const struct chooser *c, const struct runtime_server *row)
-{
-    const struct admin_state *mark = admin_states_any(c->in->memory, row->name);
-    return mark != NULL && mark->unanswered;
-}
-
 /* Cannot be counted on for new connections whatever its state is: backup servers only stand in, a weight of 0 gets
- * none, the result of a write or command that is under way or unanswered is unknown, and another cluster may take its
- * own away in the same moment, which only a write finds out. */
+ * none, the result of a write or command that is under way or unanswered is unknown (an API that hung may still carry it
+ * out), and another cluster may take its own away in the same moment, which only a write finds out. */
 static bool does_not_count(const struct chooser *c, const struct backend_server *line, const struct runtime_server *row)
 {
+    const struct admin_state *mark = admin_states_any(c->in->memory, row->name);
     return line->backup ||
            (c->in->rules->cluster != NULL && diff_server_is_foreign(line, c->in->rules, c->in->desired)) ||
            row->unresolved || is_being_written(c, line->name) || str_eq(c->in->being_stopped, line->name) ||
-           may_be_stopped_yet(c, row) || (row->weight >= 0 ? row->weight : line->weight) == 0;
+           (mark != NULL && mark->unanswered) || (row->weight >= 0 ? row->weight : line->weight) == 0;
 }
 
 /* Where several clusters share the backend, a server without a line does not count either: it runs until the next
@@ -183,18 +176,6 @@ static void apply_call(const struct chooser *c, const struct runtime_command *ca
     *after_of(c, runtime_find(c->in->runtime, call->name)) = call->state;
 }
 
-/* An operator's state does not wait. That of the file does, for a server that is to come: a commit may have replaced
- * what runs until its reload. */
-static void delay_leaving_commands(struct route *ret, bool one_comes)
-{
-    size_t left = 0;
-    for (size_t i = 0; i < ret->command_count; i++)
-        if (!(str_eq(ret->commands[i].why, WHY_LEAVES) || str_eq(ret->commands[i].why, WHY_DRAINS)) &&
-            !(one_comes && str_eq(ret->commands[i].why, WHY_FILE)))
-            ret->commands[left++] = ret->commands[i];
-    ret->command_count = left;
-}
-
 /* Adds the commands that bring something back, or the others. */
 static void add_calls(struct chooser *c, bool back)
 {
@@ -219,7 +200,17 @@ static void choose_calls(struct chooser *c)
         apply_call(c, &c->ret->commands[i]);
     if (any_ready(c))
         return;
-    delay_leaving_commands(c->ret, one_is_to_come(c));
+    /* An operator's state does not wait. That of the file does, for a server that is to come: a commit may have replaced
+     * what runs until its reload. */
+    bool one_comes = one_is_to_come(c);
+    size_t left = 0;
+    for (size_t i = 0; i < c->ret->command_count; i++) {
+        const struct runtime_command *call = &c->ret->commands[i];
+        bool takes_away = str_eq(call->why, WHY_LEAVES) || str_eq(call->why, WHY_DRAINS);
+        if (!takes_away && !(one_comes && str_eq(call->why, WHY_FILE)))
+            c->ret->commands[left++] = *call;
+    }
+    c->ret->command_count = left;
     free(c->after);
     route_read_states(c);
     for (size_t i = 0; i < c->ret->command_count; i++)
@@ -256,14 +247,6 @@ static char *transaction_reason(const struct chooser *c, const struct diff_chang
 
 /* ---- writes ---- */
 
-/* The order among writes. */
-static unsigned rank(const struct diff_change *c)
-{
-    if (sets_maintenance(c))
-        return 2;
-    return (c->fields & (SERVER_MAINTENANCE | SERVER_ADDRESS | SERVER_PORT)) ? 0 : 1;
-}
-
 static void choose_writes(struct chooser *c)
 {
     struct route *ret = c->ret;
@@ -271,7 +254,10 @@ static void choose_writes(struct chooser *c)
     for (unsigned wanted = 0; wanted <= 2; wanted++)
         for (size_t i = 0; i < c->in->diff->change_count; i++) {
             const struct diff_change *change = &c->in->diff->changes[i];
-            if (change->op != DIFF_CHANGE || rank(change) != wanted)
+            unsigned rank = sets_maintenance(change)                                                 ? 2
+                            : (change->fields & (SERVER_MAINTENANCE | SERVER_ADDRESS | SERVER_PORT)) ? 0
+                                                                                                     : 1;
+            if (change->op != DIFF_CHANGE || rank != wanted)
                 continue;
             cleanup(mem_free_ptr) char *why = transaction_reason(c, change, true);
             bool keeps = (change->fields & SERVER_MAINTENANCE) && !change->server.maintenance &&

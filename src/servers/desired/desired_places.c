@@ -83,17 +83,6 @@ static enum cause find_bar(const struct run *r, struct place *p)
     return CAUSE_NONE;
 }
 
-static const char *server_name_of(const struct run *r, const struct place *p)
-{
-    char address[ADDRESS_TEXT_BYTES];
-    if (!p->named)
-        return address_canonical(p->name, address) == 0 ? text_pool_add(r->texts, address) : NULL;
-    if (desired_is_server_name(p->name))
-        return text_pool_add(r->texts, p->name);
-    cleanup(mem_free_ptr) char *name = desired_server_name(p->name);
-    return text_pool_add(r->texts, name);
-}
-
 /* server: its name, where it is known already. */
 static uint32_t add_place(struct run *r, const char *name, bool named, const char *server)
 {
@@ -106,7 +95,13 @@ static uint32_t add_place(struct run *r, const char *name, bool named, const cha
     if (named)
         p->node = cache_find(r->in->caches->nodes, name);
     p->cause = find_bar(r, p);
-    p->server = server != NULL ? server : server_name_of(r, p);
+    char address[ADDRESS_TEXT_BYTES];
+    cleanup(mem_free_ptr) char *made = NULL;
+    if (server == NULL && named)
+        server = text_pool_add(r->texts, desired_is_server_name(name) ? name : (made = desired_server_name(name)));
+    else if (server == NULL && address_canonical(name, address) == 0)
+        server = text_pool_add(r->texts, address);
+    p->server = server;
     return (uint32_t)r->place_count++;
 }
 
@@ -131,24 +126,13 @@ static void desired_places_add_node(void *arg, const void *node)
 
 struct place *run_find_place(const struct run *r, const char *name, bool named)
 {
-    for (size_t i = 0; i < r->place_count; i++) {
-        struct place *p = &r->places[i];
+    for (struct place *p = r->places; p < r->places + r->place_count; p++)
         if (p->named == named && (named ? strcmp(p->name, name) == 0 : address_eq(p->name, name)))
             return p;
-    }
     return NULL;
 }
 
 /* ---- endpoints ---- */
-
-static enum rank rank_of(const struct endpoint *e)
-{
-    if (e->ready)
-        return RANK_READY;
-    if (e->terminating)
-        return e->serving ? RANK_LEAVING : RANK_TERMINATING;
-    return RANK_NOT_READY;
-}
 
 /* Whether the group's endpoints serve the chosen port, and by which number of their own (0: they say none). */
 static bool group_port(const struct run *r, const struct endpoint_group *g, uint16_t *ret)
@@ -185,7 +169,11 @@ void run_part_endpoint(struct reader *in, const struct run_set *set, const struc
                                          .set = set,
                                          .place = place,
                                          .port = in->port,
-                                         .rank = in->served ? (uint8_t)rank_of(e) : RANK_UNSERVED};
+                                         .rank = !in->served                    ? RANK_UNSERVED
+                                                 : e->ready                     ? RANK_READY
+                                                 : e->terminating && e->serving ? RANK_LEAVING
+                                                 : e->terminating               ? RANK_TERMINATING
+                                                                                : RANK_NOT_READY};
     struct run *r = in->r;
     const char *address = seen.endpoint->address;
     size_t slot = hash_text(address, seen.place) & in->endpoint_mask;
@@ -246,17 +234,6 @@ static bool same_family(const char *server_address, const char *address)
     return family == 0 || family == str_ip_family(address);
 }
 
-/* On host network: what listens there listens at the server's address. */
-static bool is_at_node(const struct place *p, const char *address)
-{
-    if (!p->named || address_eq(address, p->address))
-        return true;
-    for (size_t i = 0; i < p->node->address_count; i++)
-        if (address_eq(address, p->node->addresses[i].text))
-            return same_family(p->address, address);
-    return false;
-}
-
 /* What a usable endpoint says about its place's port, where that has to be its own. */
 static void note_own_port(struct place *p, struct tally *t, const struct placed_endpoint *s)
 {
@@ -264,7 +241,14 @@ static void note_own_port(struct place *p, struct tally *t, const struct placed_
     if (s->port == 0)
         return;
     p->says_port = true;
-    if (is_at_node(p, address)) {
+    /* On host network: what listens there listens at the server's address. */
+    bool at_node = !p->named || address_eq(address, p->address);
+    for (size_t i = 0; !at_node && i < p->node->address_count; i++)
+        if (address_eq(address, p->node->addresses[i].text)) {
+            at_node = same_family(p->address, address);
+            break;
+        }
+    if (at_node) {
         p->says_family = p->says_family || p->named;
         t->own_port = lower_port(t->own_port, s->port);
         return;
@@ -311,17 +295,6 @@ static void collect_set(void *arg, const void *object)
         r->endpoint_count += s->groups[g].endpoint_count;
 }
 
-static void note_port(struct run *r, const struct endpoint_port *port)
-{
-    size_t shown = r->port_count < PORTS_SHOWN ? r->port_count : PORTS_SHOWN;
-    for (size_t i = 0; i < shown; i++)
-        if (r->ports[i].number == port->number && str_eq(r->ports[i].name, port->name))
-            return;
-    if (shown < PORTS_SHOWN)
-        r->ports[shown] = (struct run_port){port->name, port->number};
-    r->port_count++;
-}
-
 void run_read(struct run *r, const char *ask, bool list)
 {
     struct reader in = {.r = r};
@@ -349,7 +322,13 @@ void run_read(struct run *r, const char *ask, bool list)
             const struct endpoint_group *group = &r->sets[s].set->groups[g];
             /* One name with different numbers in different slices is one port of the Service; twice in one slice is not. */
             for (size_t i = 0; ask_which && i < group->port_count; i++) {
-                note_port(r, &group->ports[i]);
+                const struct endpoint_port *port = &group->ports[i];
+                size_t shown = r->port_count < PORTS_SHOWN ? r->port_count : PORTS_SHOWN, k = 0;
+                while (k < shown && (r->ports[k].number != port->number || !str_eq(r->ports[k].name, port->name)))
+                    k++;
+                if (k == shown && shown < PORTS_SHOWN)
+                    r->ports[shown] = (struct run_port){port->name, port->number};
+                r->port_count += k == shown;
                 if (i > 0 || !str_eq(group->ports[i].name, r->ports[0].name))
                     r->several_ports = true;
             }

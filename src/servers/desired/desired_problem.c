@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "servers/desired/desired_internal.h"
 
 /* ---- undecided ---- */
@@ -97,24 +98,6 @@ bool run_counts_endpoints(const struct run *r)
     return !r->all && (r->service == NULL || r->service->local || !r->node_port);
 }
 
-static void desired_problem_say(struct buf *b, const char *what)
-{
-    buf_printf(b, "%s%s", b->len > 0 ? "; " : "", what);
-}
-
-static void note_all(const struct run *r, struct buf *b)
-{
-    if (r->rules->node_mode != NODE_MODE_ALL || r->all)
-        return;
-    if (r->service->local)
-        desired_problem_say(
-            b, "NODE_MODE=all is not used: externalTrafficPolicy is Local, so only nodes with usable endpoints serve");
-    else
-        desired_problem_say(
-            b, "NODE_MODE=all is not used: the Service is not of type NodePort or LoadBalancer, so only nodes with "
-               "usable endpoints serve");
-}
-
 /* NULL: the health check port is used. */
 static const char *no_check_port(const struct run *r)
 {
@@ -135,20 +118,20 @@ static const char *no_check_port(const struct run *r)
 
 char *run_notes(const struct run *r, struct desired *d)
 {
-    struct buf b = {0};
-    note_all(r, &b);
-    if (r->rules->weights == WEIGHTS_ENDPOINTS && !run_counts_endpoints(r))
-        buf_printf(&b,
-                   "%sSERVER_WEIGHTS=endpoints is not used: kube-proxy on each node balances over all endpoints (%s), "
+    struct text_list notes = {.between = "; ", .max = 3};
+    if (r->rules->node_mode == NODE_MODE_ALL && !r->all && text_list_next(&notes))
+        buf_printf(&notes.text, "NODE_MODE=all is not used: %s, so only nodes with usable endpoints serve",
+                   r->service->local ? "externalTrafficPolicy is Local"
+                                     : "the Service is not of type NodePort or LoadBalancer");
+    if (r->rules->weights == WEIGHTS_ENDPOINTS && !run_counts_endpoints(r) && text_list_next(&notes))
+        buf_printf(&notes.text,
+                   "SERVER_WEIGHTS=endpoints is not used: kube-proxy on each node balances over all endpoints (%s), "
                    "so all weights are equal",
-                   b.len > 0 ? "; " : "", r->all ? "NODE_MODE=all" : "externalTrafficPolicy is Cluster");
+                   r->all ? "NODE_MODE=all" : "externalTrafficPolicy is Cluster");
     const char *lack = r->rules->node_port_check ? no_check_port(r) : NULL;
     if (r->rules->node_port_check && lack == NULL)
         d->check_port = r->service->health_check_node_port;
-    else if (lack != NULL)
-        buf_printf(&b, "%sHAPROXY_HEALTH_CHECK=node-port is not used: %s", b.len > 0 ? "; " : "", lack);
-    if (b.len > 0)
-        return buf_take(&b);
-    buf_fini(&b);
-    return NULL;
+    else if (lack != NULL && text_list_next(&notes))
+        buf_printf(&notes.text, "HAPROXY_HEALTH_CHECK=node-port is not used: %s", lack);
+    return text_list_take(&notes);
 }

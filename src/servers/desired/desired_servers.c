@@ -18,35 +18,24 @@
 
 static char *not_synced(const struct desired_input *in)
 {
-    bool nodes = cache_synced(in->caches->nodes), found = in->objects != NULL;
-    bool sets = found || cache_synced(in->caches->slices) || cache_synced(in->caches->endpoints);
-    bool service = found || in->service_denied || cache_synced(in->caches->services);
-    const char *missing[3];
-    size_t count = 0;
-    if (!nodes)
-        missing[count++] = "Nodes";
-    if (!sets)
-        missing[count++] = "EndpointSlices (or Endpoints)";
-    if (!service)
-        missing[count++] = "the Service";
+    bool found = in->objects != NULL;
+    const char *const missing[] = {cache_synced(in->caches->nodes) ? NULL : "Nodes",
+                                   found || cache_synced(in->caches->slices) || cache_synced(in->caches->endpoints)
+                                       ? NULL
+                                       : "EndpointSlices (or Endpoints)",
+                                   found || in->service_denied || cache_synced(in->caches->services) ? NULL
+                                                                                                     : "the Service"};
+    size_t left = 0;
+    for (size_t i = 0; i < array_len(missing); i++)
+        left += missing[i] != NULL;
     struct buf b = {0};
-    for (size_t i = 0; i < count; i++)
-        buf_printf(&b, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " and ", missing[i]);
-    buf_add(&b, " not read completely yet");
-    char *text = buf_take(&b);
-    if (count == 0) {
-        free(text);
+    for (size_t i = 0; i < array_len(missing); i++)
+        if (missing[i] != NULL)
+            buf_printf(&b, "%s%s", b.len == 0 ? "" : left-- == 2 ? " and " : ", ", missing[i]);
+    if (b.len == 0)
         return NULL;
-    }
-    return text;
-}
-
-static bool has_node_port(const struct service *s, uint16_t number)
-{
-    for (size_t i = 0; s != NULL && number != 0 && i < s->port_count; i++)
-        if (s->ports[i].node_port == number)
-            return true;
-    return false;
+    buf_add(&b, " not read completely yet");
+    return buf_take(&b);
 }
 
 int run_open(struct run *r, const struct desired_input *in, struct text_pool *texts, char **ret_problem)
@@ -63,7 +52,9 @@ int run_open(struct run *r, const struct desired_input *in, struct text_pool *te
     r->service = in->objects != NULL ? in->objects->service : cache_find(in->caches->services, rules->service);
     r->where = mem_printf("%s/%s", rules->namespace, rules->service);
     service_port_choose(r->service, r->where, rules->port, rules->fixed_port, &r->port);
-    r->node_port = r->port.source != PORT_ENDPOINT && has_node_port(r->service, r->port.number);
+    for (size_t i = 0; r->service != NULL && r->port.number != 0 && i < r->service->port_count; i++)
+        r->node_port = r->node_port || r->service->ports[i].node_port == r->port.number;
+    r->node_port = r->node_port && r->port.source != PORT_ENDPOINT;
     r->all =
         rules->node_mode == NODE_MODE_ALL &&
         (r->service == NULL ||
@@ -86,16 +77,6 @@ void run_close(struct run *r)
 
 /* ---- the result ---- */
 
-/* The family that kube-proxy serves at the address; both at a name. */
-static uint32_t endpoints_behind(const struct place *p)
-{
-    uint32_t count4 = p->by->count4, count6 = p->by->count6;
-    int family = str_ip_family(p->address);
-    if (count4 == 0 || count6 == 0)
-        return count4 + count6;
-    return family == 0 ? (count4 > count6 ? count4 : count6) : strchr(p->address, ':') != NULL ? count6 : count4;
-}
-
 static int weight_of(const struct run *r, const struct place *p)
 {
     if (r->rules->weights == WEIGHTS_EQUAL)
@@ -105,7 +86,12 @@ static int weight_of(const struct run *r, const struct place *p)
         return -1;
     if (!run_counts_endpoints(r))
         return SERVER_WEIGHT_DEFAULT; /* earlier counted weights would starve the old servers beside a new one */
-    uint32_t count = endpoints_behind(p);
+    /* Of both families that which kube-proxy serves at the address; at a name either. */
+    uint32_t four = p->by->count4, six = p->by->count6;
+    uint32_t count = four == 0 || six == 0             ? four + six
+                     : str_ip_family(p->address) == 0  ? (four > six ? four : six)
+                     : strchr(p->address, ':') != NULL ? six
+                                                       : four;
     return count < 1 ? 1 : count > DESIRED_WEIGHT_MAX ? DESIRED_WEIGHT_MAX : (int)count;
 }
 
@@ -115,19 +101,14 @@ const char *run_usual_address(const char *address, char *buf)
     return strchr(address, ':') != NULL && address_canonical(address, buf) == 0 ? buf : address;
 }
 
-/* known: the same text, perhaps. */
-static const char *address_of(const struct run *r, const char *address, const char *known)
-{
-    char buf[ADDRESS_TEXT_BYTES];
-    const char *text = run_usual_address(address, buf);
-    return str_eq(text, known) ? known : text_pool_add(r->texts, text);
-}
-
 struct desired_server run_server(const struct run *r, const struct place *p, const struct desired_server *known)
 {
-    /* Of a place that is an address the name is its usual spelling already. */
-    const char *address =
-        p->address == p->name ? p->server : address_of(r, p->address, known != NULL ? known->address : NULL);
+    char buf[ADDRESS_TEXT_BYTES];
+    const char *address = p->server; /* of a place that is an address the name is its usual spelling already */
+    if (p->address != p->name) {
+        const char *text = run_usual_address(p->address, buf);
+        address = known != NULL && str_eq(text, known->address) ? known->address : text_pool_add(r->texts, text);
+    }
     return (struct desired_server){.name = p->server,
                                    .address = address,
                                    .port = p->port,

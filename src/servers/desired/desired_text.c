@@ -62,19 +62,6 @@ struct desired_why run_why(const struct run *r, const struct place *p)
     return (struct desired_why){.text = text_pool_add(r->texts, text), .kind = WHY_TEXT};
 }
 
-/* What is said about the node itself; the rest is about an endpoint. */
-static bool is_about_node(const struct place *p)
-{
-    switch (p->cause) {
-    case CAUSE_EXCLUDED:
-    case CAUSE_NO_ADDRESS:
-    case CAUSE_NAME_TAKEN:
-        return p->named;
-    default:
-        return p->best == NULL;
-    }
-}
-
 static const char *said_detail(const struct place *p, struct desired *d)
 {
     switch (p->cause) {
@@ -107,7 +94,11 @@ struct desired_skip run_skip(const struct place *p, struct desired *d)
                             : p->ready.first != NULL   ? &p->ready
                             : p->leaving.first != NULL ? &p->leaving
                                                        : NULL;
-    const struct placed_endpoint *speaks = is_about_node(p) ? NULL : t != NULL ? t->first : p->best;
+    /* What is said about the node itself; the rest is about an endpoint. */
+    bool of_node = p->cause == CAUSE_EXCLUDED || p->cause == CAUSE_NO_ADDRESS || p->cause == CAUSE_NAME_TAKEN
+                       ? p->named
+                       : p->best == NULL;
+    const struct placed_endpoint *speaks = of_node ? NULL : t != NULL ? t->first : p->best;
     bool same_name = p->server != NULL && strcmp(p->server, p->name) == 0;
     struct desired_skip s = {.server = p->server,
                              .place = same_name ? p->server : desired_text(d, p->name),

@@ -147,16 +147,6 @@ static void whereabouts_fini(struct whereabouts *w)
 
 /* ---- a change ---- */
 
-/* Whether it is clear without asking which of its ports is meant. */
-static bool known_port_is_clear(const struct whereabouts *w, const struct endpoint_set *set)
-{
-    for (size_t g = 0; w->ask_port && g < set->group_count; g++)
-        if (set->groups[g].port_count > 1 ||
-            (set->groups[g].port_count == 1 && !str_eq(set->groups[g].ports[0].name, w->port)))
-            return false;
-    return true;
-}
-
 static int known_place_of(struct whereabouts *w, const struct endpoint *e, uint32_t *ret)
 {
     bool named = e->node_name != NULL;
@@ -172,27 +162,20 @@ static int known_place_of(struct whereabouts *w, const struct endpoint *e, uint3
     return 0;
 }
 
-static void whereabouts_touch(struct whereabouts *w, const char *node)
-{
-    uint32_t slot = *known_slot(w, node, true);
-    if (slot != 0)
-        w->places[slot - 1].touched = true;
-}
-
-static void known_touch(struct whereabouts *w, const struct known_set *s)
-{
-    for (size_t i = 0; i < s->count; i++)
-        w->places[s->places[i]].touched = true;
-}
-
 static int whereabouts_replace(struct whereabouts *w, const struct endpoint_set *set)
 {
     struct known_set *s =
         w->set_count > 0 ? bsearch(&set->name, w->sets, w->set_count, sizeof(w->sets[0]), str_order) : NULL;
     size_t at = 0;
-    if (s == NULL || !known_port_is_clear(w, set))
+    /* Whether it is clear without asking which of its ports is meant. */
+    bool clear = s != NULL;
+    for (size_t g = 0; w->ask_port && g < set->group_count; g++)
+        clear = clear && set->groups[g].port_count <= 1 &&
+                (set->groups[g].port_count == 0 || str_eq(set->groups[g].ports[0].name, w->port));
+    if (!clear)
         return -1;
-    known_touch(w, s);
+    for (size_t i = 0; i < s->count; i++)
+        w->places[s->places[i]].touched = true;
     w->endpoint_count -= s->count;
     s->set = set;
     s->count = endpoints_of(set);
@@ -204,7 +187,8 @@ static int whereabouts_replace(struct whereabouts *w, const struct endpoint_set 
                 s->count = at - 1; /* the rest says nothing */
                 return -1;
             }
-    known_touch(w, s);
+    for (size_t i = 0; i < s->count; i++)
+        w->places[s->places[i]].touched = true;
     return 0;
 }
 
@@ -281,9 +265,13 @@ struct changes {
     bool of_all;
 };
 
+/* It is to be seen again; a node without a place is nothing to see. */
 static void take_node(void *arg, const void *node)
 {
-    whereabouts_touch(arg, record_name(node));
+    struct whereabouts *w = arg;
+    uint32_t slot = *known_slot(w, record_name(node), true);
+    if (slot != 0)
+        w->places[slot - 1].touched = true;
 }
 
 static void take_set(void *arg, const void *set)
