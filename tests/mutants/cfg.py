@@ -6,7 +6,7 @@ EDIT = "haproxy/cfg/edit.c"
 FILE = "haproxy/cfg/file.c"
 SOURCE = "haproxy/cfg/source.c"
 MASK = "haproxy/cfg/mask.c"
-LINES = "haproxy/cfg/line_difference.c"
+LINES = "haproxy/cfg/difference.c"
 
 room("cfg, printed", ("test_cfg_edit", "test_cfg_words"), (
     Mutant("a CR is part of the line", FILE, "bool carriage_return = len > 0 && begin[len - 1] == '\\r';", "bool carriage_return = false;"),
@@ -143,7 +143,7 @@ room("cfg, shown", ("test_cfg_mask", "test_cfg_line_difference", "test_replaceme
     Mutant("a part of a secret is enough", MASK, "return (x < y) - (x > y);", "return (x > y) - (x < y);"),
     Mutant("quotes hide a secret", MASK, "            if (!w->plain && shown[i] == 0)\n                mask_quote", "            if (false)\n                mask_quote"),
     Mutant("messages quote secrets", "haproxy/dataplane/replacement.c", "    replacement_mask(r, r->request.text);\n", ""),
-    Mutant("a second word is shown", "haproxy/cfg/compare.c", "    cfg_mask_line(e->line->text, e->line->len, NAME_SHOWN, &text);\n", "    buf_addn(&text, e->line->text + strspn(e->line->text, \" \"), e->line->len - strspn(e->line->text, \" \"));\n"),
+    Mutant("a second word is shown", "haproxy/cfg/difference.c", "    cfg_mask_line(e->line->text, e->line->len, NAME_SHOWN, &text);\n", "    buf_addn(&text, e->line->text + strspn(e->line->text, \" \"), e->line->len - strspn(e->line->text, \" \"));\n"),
     Mutant("lines of one side alone", LINES, "        if (n > 0)\n            new", "        if (false)\n            new"),
     Mutant("a line is there once", LINES, "        k += n >= 0;\n", "        k += n > 0 || (n == 0 && (i == was.count || !str_eq(a[i]->text, b[k]->text)));\n"),
     Mutant("any line is shown", LINES, "cfg_mask_line(e->line->text, e->line->len,", "cfg_mask_line(e->in->line->text, e->in->line->len,"),

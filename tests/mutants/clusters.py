@@ -28,7 +28,7 @@ room("clusters", ("test_clusters", "test_ownership", "test_engine_clusters"), (
            "const struct spot *by = s->stranger ? NULL : s;"),
     Mutant("a '_' of a node's name shifts the cluster's part", NAMES, "cluster != NULL && *text == '_' ? \"-\" : text", "text"),
     Mutant("two nodes at one address get a name of another cluster", NAMES, "rules->cluster != NULL ? ownership_extend(", "false ? ownership_extend("),
-    Mutant("the last own server never goes", "servers/change/backend_decision.c", "rules.diff.others_up = diff_others_up(in->at.actual, in->at.runtime, &rules.diff);", ""),
+    Mutant("the last own server never goes", "servers/change/plan.c", "rules.diff.others_up = diff_others_up(in->at.actual, in->at.runtime, &rules.diff);", ""),
     Mutant("a server that is DOWN is one to rely on", DIFF, "is->admin == RUNTIME_READY && !is->down &&", "is->admin == RUNTIME_READY &&"),
     Mutant("a server that drains is one to rely on", DIFF, "is != NULL && is->admin == RUNTIME_READY &&", "is != NULL &&"),
     Mutant("a server of no weight is one to rely on", DIFF, "(is->weight >= 0 ? is->weight : s->weight) != 0 && diff_server_is_others(s, rules))",

@@ -3,7 +3,7 @@
 from .mutant import Mutant, room
 
 FILE = "haproxy/cfg/file.c"
-COMPARE = "haproxy/cfg/compare.c"
+COMPARE = "haproxy/cfg/difference.c"
 ENTRIES = "haproxy/cfg/entries.c"
 
 room("guard, the file", ("test_cfg_file",), (
@@ -64,7 +64,7 @@ room("guard, what is written", ("test_instance_guard", "test_plan", "test_inspec
     Mutant("what no room hides passes", "haproxy/instance_write.c",
            "f.result == TRANSACTION_LIMIT && in->guard.unsure == in->version", "f.result == TRANSACTION_LIMIT"),
     Mutant("a refused begin stops all", "haproxy/instance_write.c", "if (f.result != TRANSACTION_LIMIT && ", "if ("),
-    Mutant("drains wait for the file", "servers/change/backend_decision.c", "return in->file_problem != NULL;", "return false;"),
+    Mutant("drains wait for the file", "servers/change/plan.c", "return in->file_problem != NULL;", "return false;"),
     Mutant("a file that is refused is in step", "haproxy/instance_write.c", "    if (in->guard.problem != NULL) {", "    if (false) {"),
     Mutant("no commit is looked at", "haproxy/instance_write.c",
            "return first && guard_passed(&in->guard, in->version)", "return false && guard_passed(&in->guard, in->version)"),

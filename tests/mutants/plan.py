@@ -6,7 +6,7 @@ DIFF = "servers/change/diff.c"
 SERVER = "servers/change/diff_server.c"
 PLAN = "servers/change/plan.c"
 LOSS_LIMIT = "servers/change/loss_limit.c"
-NOTICE = "servers/change/loss_notice.c"
+NOTICE = "servers/desired/desired.c"
 
 room("difference", ("test_diff", "test_diff_state", "test_diff_route", "test_diff_parking", "test_plan"), (
     Mutant("backup servers are ours", DIFF, "if (s->backup || keep_glob", "if (keep_glob"),

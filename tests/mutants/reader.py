@@ -4,7 +4,7 @@ from .mutant import Mutant, room
 
 READER = "haproxy/dataplane/reader.c"
 RUNNING = "haproxy/dataplane/reader_running.c"
-ORDER = "haproxy/cfg/server_order.c"
+ORDER = "haproxy/cfg/servers.c"
 CODEC = "haproxy/dataplane/codec.c"
 INSTANCE_READ = "haproxy/instance_read.c"
 INSTANCE_WRITE = "haproxy/instance_write.c"

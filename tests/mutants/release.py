@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from .mutant import Mutant, room
 
-PLAN = "servers/change/release_plan.c"
+PLAN = "servers/release_command.c"
 
-room("release", ("test_release_plan",), (
+room("release", ("test_release_command",), (
     Mutant("who is not managed goes, too", PLAN, "if (diff_server_is_foreign(line, rules, NULL)) {", "if (false) {"),
     Mutant("live servers go unasked", PLAN, "servers || line->maintenance", "true"),
     Mutant("live servers stay though they are to go", PLAN, "servers || line->maintenance", "line->maintenance"),

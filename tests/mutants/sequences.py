@@ -10,16 +10,16 @@ STATUS = "daemon/status/status_haproxy.c"
 STREAMS = (
     Mutant("a file that went back is at rest", "haproxy/instance_read.c",
            "in->running.drift == NULL && in->running.split_version < 0 &&", "in->running.drift == NULL &&"),
-    Mutant("the end takes out who is to serve", "servers/runtime.c", "return !stays || (row != NULL && row->admin != RUNTIME_READY);", "return true;"),
-    Mutant("the end takes out who is held by the loss limit", "servers/runtime.c",
+    Mutant("the end takes out who is to serve", "servers/runtime_commands.c", "return !stays || (row != NULL && row->admin != RUNTIME_READY);", "return true;"),
+    Mutant("the end takes out who is held by the loss limit", "servers/runtime_commands.c",
            "(want != NULL && want->state == SERVER_LIVE) ||\n                 loss_limit_delays(&s->loss_limit, name, clock_mono_ms(), &until_ms);",
            "(want != NULL && want->state == SERVER_LIVE) || (until_ms = 0, false);"),
     Mutant("what an earlier run wrote and did not see run is applied", "configuration/target.c", "    t->unloaded = true;\n    log_warn(t->of->options.log, \"haproxy.cfg was written by", "    return;\n    log_warn(t->of->options.log, \"haproxy.cfg was written by"),
     Mutant("a difference begins anew with each write", "haproxy/instance_read.c", "(r->drift == NULL || !str_eq(r->drift, what))", "true"),
     Mutant("what was written is read once its reload has ended", "haproxy/instance.c", "    if (!quiet && !in->fresh)\n",
            "    if (!quiet && !in->fresh && in->reload.state != RELOAD_PENDING)\n"),
-    Mutant("what is paused while something is under way is in sync", "servers/runtime.c", "plan.verdict != PLAN_IN_SYNC", "plan.verdict == PLAN_WRITE"),
-    Mutant("who is left to another writer is told nothing though the file is as wanted", "servers/change/backend_decision.c",
+    Mutant("what is paused while something is under way is in sync", "servers/runtime_commands.c", "plan.verdict != PLAN_IN_SYNC", "plan.verdict == PLAN_WRITE"),
+    Mutant("who is left to another writer is told nothing though the file is as wanted", "servers/change/plan.c",
            "(v != PLAN_IN_SYNC && in->conflict)", "in->conflict"),
 )
 
@@ -74,7 +74,7 @@ LOCAL = (
 FOUND = (
     Mutant("a loss is forgotten as soon as it is over", LOSS_LIMIT, "return !l->held && counts(l, r->now_ms) && !r->returned(r->arg, l->server);", "return false;"),
     Mutant("no loss is held", LOSS_LIMIT, "bool held = (uint64_t)lost * 100 > (uint64_t)base * r->max_percent;", "bool held = false;"),
-    Mutant("who drains is told again and again", "servers/runtime.c", "    admin_states_called(&s->states, c->name, c->state);\n", ""),
+    Mutant("who drains is told again and again", "servers/runtime_commands.c", "    admin_states_called(&s->states, c->name, c->state);\n", ""),
     Mutant("a line is made anew instead of changed", "haproxy/dataplane/codec_write.c", "start_from(s->json != NULL ? s->json : s->rest, what, err);", "start_from(NULL, what, err);"),
     Mutant("a file that is behind is not seen", "haproxy/dataplane/reader.c", "o->to->split = o->file_version >= 0 && o->file_version != o->to->version;", "o->to->split = false;"),
 )
@@ -142,7 +142,7 @@ CLUSTERS = (
     Mutant("another cluster's server is managed where streams have one", DIFF,
            "ownership_of(rules->server_name_format, rules->cluster, s->name) != OWNERSHIP_OWN &&",
            "ownership_of(rules->server_name_format, rules->cluster, s->name) == OWNERSHIP_NONE &&"),
-    Mutant("the last own server goes though no other cluster's is UP", "servers/change/backend_decision.c",
+    Mutant("the last own server goes though no other cluster's is UP", "servers/change/plan.c",
            "rules.diff.others_up = diff_others_up(in->at.actual, in->at.runtime, &rules.diff);", "rules.diff.others_up = rules.diff.cluster != NULL;"),
     Mutant("a server that is DOWN lets the last own one go", DIFF, "is->admin == RUNTIME_READY && !is->down &&", "is->admin == RUNTIME_READY &&"),
     Mutant("the last own server goes by an old reading", "servers/decide.c", "if (decide_reads_first(s))", "if (false)"),

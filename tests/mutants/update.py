@@ -4,7 +4,7 @@ taken over that is no more."""
 from .mutant import Mutant, room
 
 UPDATE = "servers/desired/update.c"
-WHERE = "servers/desired/whereabouts.c"
+WHERE = "servers/desired/update.c"
 STATES = "servers/desired/server_state.c"
 CACHE = "model/cache.c"
 
@@ -45,7 +45,7 @@ room("desired updates", ("test_cache", "test_update", "test_server_state"), (
     Mutant("desired: a pause ends by an event", UPDATE, "    d.paused = m->last->paused;\n", ""),
     Mutant("desired: spares for servers that came", UPDATE, "m->moved = m->moved || was == m->last->server_count;", ""),
     Mutant("desired: no spare for what went", UPDATE, "m->moved = m->moved || again != replaced;", ""),
-    Mutant("desired: spares keep a port", "servers/desired/desired_spares.c", "        s->port = spare_port(r, d);\n", ""),
+    Mutant("desired: spares keep a port", "servers/desired/desired_servers.c", "        s->port = spare_port(r, d);\n", ""),
     Mutant("desired: a pass sees what went", STATES, "        e->pass = 0;\n", "        ;\n"),
     Mutant("desired: time stands still", STATES, "void server_states_resume(struct server_states *s, uint64_t now_ms, uint64_t drain_timeout_ms)\n{\n    s->now_ms = now_ms;\n",
            "void server_states_resume(struct server_states *s, uint64_t now_ms, uint64_t drain_timeout_ms)\n{\n    (void)now_ms;\n"),

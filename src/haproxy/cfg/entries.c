@@ -382,3 +382,47 @@ void cfg_entries_compare(const struct cfg_file *before, const struct cfg_file *a
         see(arg, was, is);
     }
 }
+
+/* ---- the lines of one kind ---- */
+
+void cfg_lone_lines_fini(struct cfg_lone_lines *l)
+{
+    free(l->gone);
+    free(l->new);
+}
+
+static int order_of_texts(const void *a, const void *b)
+{
+    const struct cfg_entry *const *x = a, *const *y = b;
+    int n = strcmp((*x)->text, (*y)->text);
+    return n != 0 ? n : ((*x)->order > (*y)->order) - ((*x)->order < (*y)->order);
+}
+
+static const struct cfg_entry **sorted_by_text(struct cfg_run run)
+{
+    const struct cfg_entry **list = mem_array(run.count, sizeof(*list));
+    for (size_t i = 0; i < run.count; i++)
+        list[i] = &run.list[i];
+    if (run.count > 1)
+        qsort(list, run.count, sizeof(*list), order_of_texts);
+    return list;
+}
+
+struct cfg_lone_lines cfg_lone_lines_of(struct cfg_run was, struct cfg_run is)
+{
+    cleanup(mem_free_ptr) const struct cfg_entry **a = sorted_by_text(was);
+    cleanup(mem_free_ptr) const struct cfg_entry **b = sorted_by_text(is);
+    struct cfg_lone_lines ret = {.gone = mem_array(was.count, sizeof(bool)), .new = mem_array(is.count, sizeof(bool))};
+    for (size_t i = 0, k = 0; i < was.count || k < is.count;) {
+        int n = i == was.count ? 1 : k == is.count ? -1 : strcmp(a[i]->text, b[k]->text);
+        if (n < 0)
+            ret.gone[a[i] - was.list] = true;
+        if (n > 0)
+            ret.new[b[k] - is.list] = true;
+        ret.gone_count += n < 0;
+        ret.new_count += n > 0;
+        i += n <= 0;
+        k += n >= 0;
+    }
+    return ret;
+}

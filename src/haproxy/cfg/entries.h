@@ -32,6 +32,14 @@ typedef void cfg_entries_see(void *arg, struct cfg_run was, struct cfg_run is);
 void cfg_entries_compare(const struct cfg_file *before, const struct cfg_file *after,
                          const struct cfg_file_managed *ours, cfg_entries_see *see, void *arg);
 
+/* Which lines of two runs have none of the same text in the other one, whatever their order is. */
+struct cfg_lone_lines {
+    bool *gone, *new;
+    size_t gone_count, new_count;
+};
+struct cfg_lone_lines cfg_lone_lines_of(struct cfg_run was, struct cfg_run is) must_check;
+void cfg_lone_lines_fini(struct cfg_lone_lines *l);
+
 bool cfg_entry_is_header(const struct cfg_entry *e);
 
 /* The same tokens, but for blanks and the comment; behind a quote or a backslash, byte for byte. */
