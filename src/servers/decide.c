@@ -66,6 +66,7 @@ static void decide_in_sync(struct servers_backend *s)
     const struct instance_view v = instance_view(in);
     struct error err = {0};
     servers_stuck(s);
+    s->took_over = true;
     if (revert_pause_holds(&s->pause, clock_mono_ms()))
         revert_pause_end(&s->pause); /* the other writer has stopped */
     if (!instance_commanded(in, s->at) || s->route.command_count > 0) {

@@ -38,7 +38,6 @@ void servers_write_sooner(struct servers_backend *s, uint64_t when_ms)
 void servers_stuck(struct servers_backend *s)
 {
     struct last_write *w = &s->last;
-    s->took_over = true;
     /* A runtime update is still to be read back. */
     w->version = w->by_update ? s->at->actual.version : -1;
     if (!w->by_update) {

@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "haproxy/driver.h"
 #include "report/telemetry.h"
-#include "servers/change/changes.h"
+#include "haproxy/change.h"
 #include "servers/servers_internal.h"
 
 #define APART_MS 600000 /* after removals were refused with other changes, until they are in one write again */

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/shared_text.h"
 #include "base/str.h"
+#include "haproxy/change.h"
 #include "haproxy/runtime.h"
 #include "haproxy/siblings.h"
 #include "servers/change/diff_internal.h"
@@ -491,4 +492,27 @@ bool diff_withhold_losses(struct diff *d, bool (*is_held)(const void *arg, const
     if (d->verdict == DIFF_WRITE && !any)
         d->verdict = DIFF_NOTHING;
     return any;
+}
+
+struct change *changes_of(const struct backend *actual, const struct diff *d, size_t *ret_count)
+{
+    static const struct {
+        enum diff_op op;
+        enum change_kind kind;
+    } order[] = {{DIFF_CHANGE, CHANGE_SET_SERVER}, {DIFF_ADD, CHANGE_ADD_SERVER}, {DIFF_REMOVE, CHANGE_REMOVE_SERVER}};
+    struct change *list = mem_array(d->change_count + 1, sizeof(list[0]));
+    size_t count = 0;
+    if (d->create_backend || d->backend_change)
+        list[count++] = (struct change){.kind = d->create_backend ? CHANGE_MAKE_BACKEND : CHANGE_SET_BACKEND,
+                                        .backend = actual,
+                                        .settings = d->settings};
+    for (size_t o = 0; o < array_len(order); o++)
+        for (size_t i = 0; i < d->change_count; i++)
+            if (d->changes[i].op == order[o].op)
+                list[count++] = (struct change){.kind = order[o].kind,
+                                                .backend = actual,
+                                                .server = &d->changes[i].server,
+                                                .fields = d->changes[i].fields};
+    *ret_count = count;
+    return list;
 }

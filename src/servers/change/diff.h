@@ -30,10 +30,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/compiler.h"
 #include "haproxy/backend.h"
 #include "model/choices.h"
 #include "servers/desired/desired.h"
 
+struct change;
 struct parking;
 
 struct diff_rules {
@@ -124,6 +126,10 @@ bool diff_leaves_live(const struct diff *d);
 void diff_take_part(struct diff *d, bool removals); /* that, or all else; the rest is taken out */
 void diff_sort(struct diff *d);                     /* after an `op` was changed */
 const struct diff_change *diff_find_change(const struct diff *d, const char *server); /* NULL: none is about it */
+
+/* As the changes that an instance is asked for: the backend, then changes of servers, additions, removals, so that at no
+ * point it has fewer servers than before or after. They borrow from both; free() the list. */
+struct change *changes_of(const struct backend *actual, const struct diff *d, size_t *ret_count) must_check;
 
 /* Takes unannounced losses out of d (is_held NULL: all of them), for the loss limit, and the lazy changes that nothing
  * else carries then; true where there is something left to write, else a verdict of DIFF_WRITE becomes DIFF_NOTHING.

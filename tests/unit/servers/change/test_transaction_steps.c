@@ -3,7 +3,8 @@
 
 #include "haproxy/dataplane/transaction_steps.h"
 #include "../../json_text.h"
-#include "servers/change/changes.h"
+#include "haproxy/change.h"
+#include "servers/change/diff.h"
 #include "servers/change/diff.h"
 
 static char *writable(const char *s)
