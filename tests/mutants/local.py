@@ -48,7 +48,7 @@ room("local, what a document is for", ("test_document", "test_store"), (
     Mutant("a HAProxy that reads the file itself gets what an API gets", "configuration/document.c", "use == DOCUMENT_FOR_FILE || cfg_source_is_as_sent(file)", "cfg_source_is_as_sent(file)"),
     Mutant("what an API cannot keep is refused for a file", "configuration/document.c", "use == DOCUMENT_FOR_FILE ? cfg_source_init_as_it_is(&file, buf_str(&text), len, err)", "false ? cfg_source_init_as_it_is(&file, buf_str(&text), len, err)"),
     Mutant("a carriage return is refused for a file", "haproxy/cfg/source.c", "if (!as_it_is && memchr(line.text, '\\r', line.len) != NULL)", "if (memchr(line.text, '\\r', line.len) != NULL)"),
-    Mutant("any bytes are a file", "haproxy/cfg/source.c", "if (check_bytes(f, true, err) == 0 && check_is_one(f, err) == 0)", "if (check_is_one(f, err) == 0)"),
+    Mutant("any bytes are a file", "haproxy/cfg/source.c", "if (check_bytes(f, as_it_is, err) != 0 || ", "if ((!as_it_is && check_bytes(f, as_it_is, err) != 0) || "),
     Mutant("versions are read for APIs", "configuration/store.c", "    s->use = use;\n", "    (void)use;\n"),
 ))
 room("local, settings", ("test_settings_local",), (
@@ -69,14 +69,14 @@ RUN = "haproxy/local/driver_commands.c"
 room("local, lines", ("test_local_config", "test_local_config_edit"), (
     Mutant("what a conditional decides is read", READ_CFG, "if (line->conditional)", "if (false)"),
     Mutant("a conditional behind the backend is within it", READ_CFG, "line = s->line; line < s->lines + s->line_count; line++", "line = s->line; line <= s->lines + s->line_count; line++"),
-    Mutant("a conditional never ends", "haproxy/cfg/file.c", 'str_eq(cfg_word(words, 0), ".endif") ? -1 : 0', "0"),
-    Mutant("every directive begins a conditional", "haproxy/cfg/file.c", 'depth += str_eq(cfg_word(words, 0), ".if") ? 1', "depth += true ? 1"),
+    Mutant("a conditional never ends", "haproxy/cfg/file.c", 'str_eq(cfg_word(&words, 0), ".endif") ? -1 : 0', "0"),
+    Mutant("every directive begins a conditional", "haproxy/cfg/file.c", 'depth += str_eq(cfg_word(&words, 0), ".if") ? 1', "depth += true ? 1"),
     Mutant("defaults under a conditional are read", READ_CFG, "for (; s != NULL; s = s->defaults) {", "for (; s != NULL; s = NULL) {"),
     Mutant("a variable is its name", "haproxy/cfg/words.c", "for (size_t i = 0; !w->plain && i + 1 < w->raw_len; i++)", "for (size_t i = 0; false && i + 1 < w->raw_len; i++)"),
     Mutant("the first of two backends is the one", READ_CFG, "cfg_file_backend_again(f, first);", "NULL;"),
     Mutant("an argument of nobody knows what is a keyword", READ_CFG, "return !word->known && cfg_is_among(", "return false && cfg_is_among("),
     Mutant("a port with a sign is a number", READ_CFG, "bool has_port = colon != NULL && str_parse_uint(colon + 1, UINT16_MAX, &port) == 0;", "bool has_port = colon != NULL && (str_parse_uint(colon + 1, UINT16_MAX, &port) == 0 || true);"),
-    Mutant("a default-server says nothing of a line's state", READ_CFG, "    cfg_inherit_apply(&inherit, w->b);\n", ""),
+    Mutant("a default-server says nothing of a line's state", READ_CFG, "    cfg_inherit_apply(own, w->b);\n", ""),
     Mutant("a variable in inherited defaults is its name", READ_CFG, "if (config_is_of(own, s) && ", "if (false && "),
     Mutant("a variable in anybody's defaults is ours", READ_CFG, "if (config_is_of(own, s) && ", "if ("),
     Mutant("a new line stands in a conditional", "haproxy/cfg/file.c", "        if (!cfg_file_is_directive(&s->lines[i]))\n            return", "        if (true)\n            return"),

@@ -51,5 +51,5 @@ room("memory told", ("test_status_memory", "test_sequences"), (
     Mutant("runtime updates that failed are not told", STATUS, '"runtime_updates", in.at.open', '"runtime_updates", true'),
     Mutant("a reload that is due is not told", STATUS, '"reload_due", in.dirty', '"reload_due", false'),
     Mutant("a file that may not be written to is not told", STATUS, '"file_problem", in.file_problem', '"file_problem", NULL'),
-    Mutant("a pause is not told", STATUS, "in.conflict ? s->conflict.until_ms : 0", "0"),
+    Mutant("a pause is not told", STATUS, "in.conflict ? s->pause.until_ms : 0", "0"),
 ))

@@ -52,11 +52,11 @@ room("health", ("test_codec_runtime", "test_drift", "test_engine_running_state",
     Mutant("DOWN begins anew with each reading", RUNTIME, "was != NULL && was->down_since_s != 0 ? was->down_since_s", "false ? was->down_since_s"),
     Mutant("who is up was DOWN once", RUNTIME, "s->down_since_s = !runtime_fails_check(s)                 ? 0", "s->down_since_s = false ? 0"),
     Mutant("one that does not answer is of now", STATUS, "bool answers = !v->away && !v->silent;", "bool answers = !v->silent;"),
-    Mutant("in sync began with each reading", "servers/report.c", "if (s->in_sync != in_sync || s->since_ms == 0)", "if (true)"),
+    Mutant("in sync began with each reading", "servers/report.c", "if (s->report.in_sync != in_sync || s->report.since_ms == 0)", "if (true)"),
     Mutant("it was never in sync", STATUS, "since_ms > h->in_sync_since_ms ? since_ms", "false ? since_ms"),
     Mutant("readiness says nothing of who is DOWN", "servers/report.c", "    if (down > 0)\n", "    if (false)\n"),
     Mutant("readiness calls those DOWN that are up", "servers/report.c", "is != NULL && runtime_fails_check(is);\n        }\n", "is != NULL;\n        }\n"),
-    Mutant("what is read is not shown", "servers/read.c", "if (again || e->unread)\n            servers_measure_up(s);\n", ""),
+    Mutant("what is read is not shown", "servers/servers.c", "if (again || e->unread)\n            servers_measure_up(s);\n", ""),
 ))
 SINCE_FILE = "daemon/status/status_since.c"
 room("since when", ("test_status_since",), (

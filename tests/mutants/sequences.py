@@ -10,17 +10,16 @@ STATUS = "daemon/status/status_haproxy.c"
 STREAMS = (
     Mutant("a file that went back is at rest", "haproxy/instance_read.c",
            "in->running.drift == NULL && in->running.split_version < 0 &&", "in->running.drift == NULL &&"),
-    Mutant("the end takes out who is to serve", "servers/runtime_commands.c", "return !stays || (row != NULL && row->admin != RUNTIME_READY);", "return true;"),
+    Mutant("the end takes out who is to serve", "servers/runtime_commands.c", "if (!stays || (row != NULL && row->admin != RUNTIME_READY))", "if (true)"),
     Mutant("the end takes out who is held by the loss limit", "servers/runtime_commands.c",
-           "(want != NULL && want->state == SERVER_LIVE) ||\n                 loss_limit_delays(&s->loss_limit, name, clock_mono_ms(), &until_ms);",
-           "(want != NULL && want->state == SERVER_LIVE) || (until_ms = 0, false);"),
+           "(want != NULL && want->state == SERVER_LIVE) ||\n                     loss_limit_delays(&s->loss_limit, line->name, clock_mono_ms(), &until_ms);", "(want != NULL && want->state == SERVER_LIVE) || (until_ms = 0, false);"),
     Mutant("what an earlier run wrote and did not see run is applied", "configuration/target.c", "    t->unloaded = true;\n    log_warn(t->of->options.log, \"haproxy.cfg was written by", "    return;\n    log_warn(t->of->options.log, \"haproxy.cfg was written by"),
     Mutant("a difference begins anew with each write", "haproxy/instance_read.c", "(r->drift == NULL || !str_eq(r->drift, what))", "true"),
     Mutant("what was written is read once its reload has ended", "haproxy/instance.c", "    if (!quiet && !in->fresh)\n",
            "    if (!quiet && !in->fresh && in->reload.state != RELOAD_PENDING)\n"),
     Mutant("what is paused while something is under way is in sync", "servers/runtime_commands.c", "plan.verdict != PLAN_IN_SYNC", "plan.verdict == PLAN_WRITE"),
     Mutant("who is left to another writer is told nothing though the file is as wanted", "servers/change/plan.c",
-           "(v != PLAN_IN_SYNC && in->conflict)", "in->conflict"),
+           "(v == PLAN_IN_SYNC || !in->conflict)", "!in->conflict"),
 )
 
 REPAIRS = (
@@ -43,7 +42,7 @@ REPORTS = (
     Mutant("a held server is not told to serve", "servers/change/route.c", "want != NULL ? WHY_BACK : WHY_DELAYED;", "want != NULL ? WHY_BACK : NULL;"),
     Mutant("without room for a transaction nothing is written", "servers/decide.c",
            "(v.dirty || decide_overdue(s)) && v.may_begin && !rejected;", "(v.dirty || decide_overdue(s)) && !rejected;"),
-    Mutant("a dry run looks at what a transaction would write", "servers/servers.c", "    if (e->options.rules.dry_run)\n        return false;\n", ""),
+    Mutant("a dry run looks at what a transaction would write", "servers/servers.c", "s < e->end && !e->options.rules.dry_run; s++)", "s < e->end; s++)"),
     Mutant("a spare is parked", "daemon/status/status_haproxy.c",
            "desired_find_spare(s->desired, v->line->name) != NULL ? PLACE_SPARE", "false ? PLACE_SPARE"),
     Mutant("a pause hides who was told to leave before it", "servers/decide.c", "    if (would.command_count == 0 && parked == NULL)\n", "    if (true)\n"),
@@ -72,7 +71,7 @@ LOCAL = (
 
 # Others that the tests of their own rooms notice, too: the streams are to find them without being told where to look.
 FOUND = (
-    Mutant("a loss is forgotten as soon as it is over", LOSS_LIMIT, "return !l->held && counts(l, r->now_ms) && !r->returned(r->arg, l->server);", "return false;"),
+    Mutant("a loss is forgotten as soon as it is over", LOSS_LIMIT, "bool counts_on = !l->held && counts(l, r->now_ms) && !r->returned(r->arg, l->server);", "bool counts_on = false;"),
     Mutant("no loss is held", LOSS_LIMIT, "bool held = (uint64_t)lost * 100 > (uint64_t)base * r->max_percent;", "bool held = false;"),
     Mutant("who drains is told again and again", "servers/runtime_commands.c", "    admin_states_called(&s->states, c->name, c->state);\n", ""),
     Mutant("a line is made anew instead of changed", "haproxy/dataplane/codec_write.c", "start_from(s->json != NULL ? s->json : s->rest, what, err);", "start_from(NULL, what, err);"),
@@ -145,9 +144,8 @@ CLUSTERS = (
     Mutant("the last own server goes though no other cluster's is UP", "servers/change/plan.c",
            "rules.diff.others_up = diff_others_up(in->at.actual, in->at.runtime, &rules.diff);", "rules.diff.others_up = rules.diff.cluster != NULL;"),
     Mutant("a server that is DOWN lets the last own one go", DIFF, "is->admin == RUNTIME_READY && !is->down &&", "is->admin == RUNTIME_READY &&"),
-    Mutant("the last own server goes by an old reading", "servers/decide.c", "if (decide_reads_first(s))", "if (false)"),
-    Mutant("the loss limit counts another cluster's servers", DIFF, "        if (l->list[i].foreign) {\n            d->foreign_count++;",
-           "        if (l->list[i].foreign) {\n            d->foreign_count++;\n            d->live_count += !s->maintenance;"),
+    Mutant("the last own server goes by an old reading", "servers/decide.c", "if (decide_await_reading(s))", "if (false)"),
+    Mutant("the loss limit counts another cluster's servers", DIFF, "        if (lines.list[i].foreign) {\n            ret->foreign_count++;", "        if (lines.list[i].foreign) {\n            ret->foreign_count++;\n            ret->live_count += !s->maintenance;"),
     Mutant("a command takes the last own server, as another cluster's serves", "servers/change/route.c",
            "(c->in->rules->cluster != NULL && diff_server_is_foreign(line, c->in->rules, c->in->desired)) ||", "false ||"),
     Mutant("a daemon does not give the file to the next one", "haproxy/local/driver.c", "if (d->options.takes_turns && !loads)", "if (false && !loads)"),

@@ -62,6 +62,9 @@ static int order_of_sections(const void *a, const void *b)
 
 static int check_sections(const struct cfg_file *f, struct error *err)
 {
+    /* What HAProxy applies to the lines behind it alone. */
+    static const char *const ones[] = {"setenv",   "presetenv",    "unsetenv",  "resetenv",  "crt-base", "ca-base",
+                                       "key-base", "default-path", "unix-bind", "localpeer", "log"};
     static const char *const joined[] = {"global", "traces"}; /* by the API, too */
     const struct cfg_file_line *lost = f->lines;              /* but for directives (.notice and the like) */
     while (lost < f->sections[0].line && cfg_file_is_directive(lost))
@@ -94,12 +97,9 @@ static int check_sections(const struct cfg_file *f, struct error *err)
         }
         for (size_t k = 0; other != NULL && k < s->line_count; k++) {
             cfg_line_split(&words, s->lines[k].text, s->lines[k].len);
-            /* What HAProxy applies to the lines behind it alone. */
             const char *word = cfg_word(&words, 0);
-            static const char *const ones[] = {"setenv",    "presetenv", "unsetenv", "resetenv",
-                                               "crt-base",  "ca-base",   "key-base", "default-path",
-                                               "unix-bind", "localpeer", "log"};
-            if ((cfg_is_among(word, ones, array_len(ones)) || str_has_prefix(word, "ssl-default-")))
+            bool for_what_follows = cfg_is_among(word, ones, array_len(ones)) || str_has_prefix(word, "ssl-default-");
+            if (for_what_follows)
                 return error_set(err, ERROR_INVALID,
                                  "line %u: %s in a global section behind another section (line %u), which the Data "
                                  "Plane API would write before it: move it to where that does no harm, the beginning",

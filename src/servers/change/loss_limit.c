@@ -66,8 +66,8 @@ void loss_limit_report(struct loss_limit *b, const struct loss_limit_report *r)
         qsort(r->lost, r->lost_count, sizeof(r->lost[0]), str_order);
     for (size_t i = 0; i < b->count; i++) {
         const struct loss_limit_loss *l = &b->losses[i];
-        bool left_with_leave = !l->held && counts(l, r->now_ms) && !r->returned(r->arg, l->server);
-        keep_if(is_lost(r, l->server) || left_with_leave, b, i, &left);
+        bool counts_on = !l->held && counts(l, r->now_ms) && !r->returned(r->arg, l->server);
+        keep_if(is_lost(r, l->server) || counts_on, b, i, &left);
     }
     b->count = left;
     for (size_t i = 0; i < b->count; i++)

@@ -1,4 +1,4 @@
-/* src/haproxy/cfg/line_difference: which lines differ, as they are shown. */
+/* src/haproxy/cfg/difference: which lines differ, as they are shown. */
 #include "haproxy/cfg/difference.h"
 
 #include "../test.h"

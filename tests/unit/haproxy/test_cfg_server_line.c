@@ -1,4 +1,4 @@
-/* src/haproxy/cfg/server_line, cfg_keywords: a server line against the object that the API shows of it. */
+/* src/haproxy/cfg/servers, cfg_keywords: a server line against the object that the API shows of it. */
 #include <yyjson.h>
 
 #include "haproxy/cfg/keywords.h"

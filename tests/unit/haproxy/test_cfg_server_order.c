@@ -1,4 +1,4 @@
-/* src/haproxy/cfg/server_order: servers in any order get that of their lines, or are left as they are. */
+/* src/haproxy/cfg/servers: servers in any order get that of their lines, or are left as they are. */
 #include "haproxy/cfg/servers.h"
 
 #include "haproxy/backend.h"

@@ -1,4 +1,4 @@
-/* src/servers/change/release_plan: what is removed where a backend is given up. */
+/* src/servers/release_command: what is removed where a backend is given up. */
 
 #include "base/shared_text.h"
 #include "servers/release_command.h"
