@@ -220,23 +220,15 @@ void change_log_not_written(const struct change_log_place *at, struct log_limit 
     history_add(at->history, &e);
 }
 
-/* True the first time. */
-static bool change_log_add_taken_over(struct buf *logged, const char *server)
-{
-    cleanup(mem_free_ptr) char *line = mem_printf("\n%s\n", server);
-    bool is_new = strstr(buf_str(logged), line) == NULL;
-    if (is_new)
-        buf_add(logged, line);
-    return is_new;
-}
-
 void change_log_takeover(const struct change_log_place *at, const struct diff *d, struct buf *logged)
 {
     for (size_t i = 0; i < d->change_count; i++) {
         const struct diff_change *c = &d->changes[i];
         bool parked = c->op == DIFF_CHANGE && c->parks;
-        if ((c->op != DIFF_REMOVE && !parked) || !change_log_add_taken_over(logged, c->server.name))
+        cleanup(mem_free_ptr) char *line = mem_printf("\n%s\n", c->server.name);
+        if ((c->op != DIFF_REMOVE && !parked) || strstr(buf_str(logged), line) != NULL)
             continue;
+        buf_add(logged, line);
         log_warn(at->log,
                  parked ? "taking over the backend: parking an existing server (in maintenance until removed after "
                           "PARK_TTL); HAPROXY_KEEP_SERVERS would keep it"

@@ -314,23 +314,6 @@ void servers_command(struct servers_backend *s, const struct plan *p, const stru
     instance_command(s->engine->instance, s->at, r->commands, count, s->latest_event_us);
 }
 
-/* False: it needs nothing, as before. */
-static bool decide_plan(struct servers_backend *s)
-{
-    const struct servers_options *o = &s->engine->options;
-    if (s->parking != NULL)
-        parking_refresh(s->parking, &s->at->actual, s->desired, &o->rules.diff, o->node_exists, o->node_arg,
-                        clock_mono_ms());
-    if (!servers_choose(s, &s->plan, &s->route))
-        return false;
-    if (!s->route.transaction)
-        s->transaction_since_ms = 0;
-    else if (s->transaction_since_ms == 0)
-        s->transaction_since_ms = clock_mono_ms();
-    servers_command(s, &s->plan, &s->route);
-    return true;
-}
-
 /* ---- each backend ---- */
 
 static enum need decide_act(struct servers_backend *s)
@@ -392,7 +375,14 @@ static enum need decide_backend(struct servers_backend *s)
         servers_problem(s, "cannot read HAProxy's configuration", &s->at->unreadable);
         return NEED_NOTHING;
     }
-    if (decide_plan(s)) {
+    const struct servers_options *o = &s->engine->options;
+    if (s->parking != NULL)
+        parking_refresh(s->parking, &s->at->actual, s->desired, &o->rules.diff, o->node_exists, o->node_arg,
+                        clock_mono_ms());
+    if (servers_choose(s, &s->plan, &s->route)) {
+        bool first = s->route.transaction && s->transaction_since_ms == 0;
+        s->transaction_since_ms = first ? clock_mono_ms() : s->route.transaction ? s->transaction_since_ms : 0;
+        servers_command(s, &s->plan, &s->route);
         struct telemetry *m = servers_telemetry(s);
         const struct diff *d = &s->plan.diff;
         bool withheld = s->plan.verdict == PLAN_NOT_WRITTEN;

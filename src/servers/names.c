@@ -118,6 +118,15 @@ static int names_line_order(const void *a, const void *b)
     return strcmp((*(const struct backend_server *const *)a)->name, (*(const struct backend_server *const *)b)->name);
 }
 
+/* The line of that name; NULL: none. */
+static const struct backend_server *own_line(const struct work *w, const char *name)
+{
+    const struct backend_server key = {.name = name}, *at = &key;
+    const struct backend_server **found =
+        bsearch(&at, w->lines, w->in->actual->server_count, sizeof(w->lines[0]), names_line_order);
+    return found != NULL ? *found : NULL;
+}
+
 static int names_place_order(const struct spot *s, const char *address, uint16_t port)
 {
     int order = strcmp(s->address, address);
@@ -222,12 +231,10 @@ static void call_it(struct work *w, struct desired_server *s, char *name)
 static void format_list(struct work *w, struct desired_server *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        char *name = own_name(w->in->rules, list[i].name, list[i].address, list[i].port);
-        if (str_eq(name, list[i].name)) {
-            free(name);
+        cleanup(mem_free_ptr) char *name = own_name(w->in->rules, list[i].name, list[i].address, list[i].port);
+        if (str_eq(name, list[i].name))
             continue;
-        }
-        call_it(w, &list[i], name);
+        call_it(w, &list[i], mem_strdup(name));
         w->differs = true;
     }
 }
@@ -285,11 +292,10 @@ static struct spot *next_at(const struct work *w, size_t *i, const struct desire
     return NULL;
 }
 
-static void adopt_list(struct work *w, const struct backend_server *const *own, struct desired_server *list,
-                       size_t count)
+static void adopt_list(struct work *w, struct desired_server *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        size_t at = own[i] == NULL ? find_spot(w, &list[i]) : w->spot_count;
+        size_t at = own_line(w, list[i].name) == NULL ? find_spot(w, &list[i]) : w->spot_count;
         struct spot *found = next_at(w, &at, &list[i]);
         if (found == NULL)
             continue;
@@ -327,9 +333,10 @@ static void names_take_over(struct work *w, const struct spot *s)
     d->took_over[d->took_over_count++] = desired_text(d, s->line->name);
 }
 
-static void rename_one(struct work *w, const struct backend_server *own, size_t which)
+static void rename_one(struct work *w, size_t which)
 {
     struct desired *d = w->out;
+    const struct backend_server *own = own_line(w, d->servers[which].name);
     size_t i = find_spot(w, &d->servers[which]);
     for (struct spot *found; (found = next_at(w, &i, &d->servers[which])) != NULL;) {
         const struct desired_server *s = &d->servers[which];
@@ -413,32 +420,17 @@ static void add_aliases(struct work *w)
 
 /* ---- the whole ---- */
 
-/* The own line of each of the list, NULL where it has none. */
-static const struct backend_server **own_lines(const struct work *w, const struct desired_server *list, size_t count)
-{
-    size_t line_count = w->in->actual->server_count;
-    const struct backend_server **own = mem_array(count, sizeof(own[0]));
-    for (size_t i = 0; i < count; i++) {
-        const struct backend_server key = {.name = list[i].name}, *at = &key;
-        const struct backend_server **found = bsearch(&at, w->lines, line_count, sizeof(w->lines[0]), names_line_order);
-        own[i] = found != NULL ? *found : NULL;
-    }
-    return own;
-}
-
 static void names_settle(struct work *w)
 {
     struct desired *d = w->out;
     size_t count = d->server_count; /* renaming adds to them */
     desired_outs_init(&w->outs, w->in->desired);
-    cleanup(mem_free_ptr) const struct backend_server **servers = own_lines(w, d->servers, count);
-    cleanup(mem_free_ptr) const struct backend_server **spares = own_lines(w, d->spares, d->spare_count);
     if (w->in->rules->adopt == ADOPT_KEEP) {
-        adopt_list(w, servers, d->servers, count);
-        adopt_list(w, spares, d->spares, d->spare_count);
+        adopt_list(w, d->servers, count);
+        adopt_list(w, d->spares, d->spare_count);
     } else if (w->in->rules->adopt == ADOPT_RENAME) {
         for (size_t i = 0; i < count; i++)
-            rename_one(w, servers[i], i);
+            rename_one(w, i);
     }
     add_aliases(w);
     sort(d->servers, d->server_count);

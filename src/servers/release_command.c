@@ -12,31 +12,6 @@
 
 /* ---- the plan ---- */
 
-static char *release_refusal(const struct backend *b, const struct release_plan *p, bool servers)
-{
-    for (size_t i = 0; i < b->unsupported_count; i++)
-        if (!b->unsupported[i].only_shown)
-            return mem_printf("line %u of haproxy.cfg would be damaged by a write (%s): %s", b->unsupported[i].line,
-                              b->unsupported[i].text, b->unsupported[i].reason);
-    if (!servers && p->kept == 0 && p->others_live == 0 && p->removed_count > 0)
-        return mem_printf("no server of backend %s is live, and %zu %s parked: without them it would have none. To "
-                          "remove them all the same: haproxy-k8s-sync release --servers",
-                          b->name, p->removed_count, p->removed_count == 1 ? "is" : "are");
-    return NULL;
-}
-
-static void release_judge_running(const struct backend_server *line, const struct runtime *runtime, size_t *at,
-                                  struct release_plan *p)
-{
-    const struct runtime_server *runs = runtime->readable ? runtime_find_next(runtime, line->name, at) : NULL;
-    if (runs == NULL)
-        return;
-    if (runs->admin == RUNTIME_DRAIN)
-        p->undrained[p->undrained_count++] = mem_strdup(line->name);
-    else if (runs->admin == RUNTIME_MAINT)
-        p->by_operator[p->by_operator_count++] = mem_strdup(line->name);
-}
-
 void release_plan_make(const struct backend *actual, const struct runtime *runtime, const struct diff_rules *rules,
                        bool servers, struct release_plan *ret)
 {
@@ -54,10 +29,23 @@ void release_plan_make(const struct backend *actual, const struct runtime *runti
             backend_server_copy(&p.removed[p.removed_count++], line);
         } else {
             p.kept++;
-            release_judge_running(line, runtime, &at, &p);
+            const struct runtime_server *runs = runtime->readable ? runtime_find_next(runtime, line->name, &at) : NULL;
+            if (runs != NULL && runs->admin == RUNTIME_DRAIN)
+                p.undrained[p.undrained_count++] = mem_strdup(line->name);
+            else if (runs != NULL && runs->admin == RUNTIME_MAINT)
+                p.by_operator[p.by_operator_count++] = mem_strdup(line->name);
         }
     }
-    char *refused = release_refusal(actual, &p, servers);
+    char *refused = NULL;
+    for (size_t i = 0; i < actual->unsupported_count && refused == NULL; i++)
+        if (!actual->unsupported[i].only_shown)
+            refused =
+                mem_printf("line %u of haproxy.cfg would be damaged by a write (%s): %s", actual->unsupported[i].line,
+                           actual->unsupported[i].text, actual->unsupported[i].reason);
+    if (refused == NULL && !servers && p.kept == 0 && p.others_live == 0 && p.removed_count > 0)
+        refused = mem_printf("no server of backend %s is live, and %zu %s parked: without them it would have none. To "
+                             "remove them all the same: haproxy-k8s-sync release --servers",
+                             actual->name, p.removed_count, p.removed_count == 1 ? "is" : "are");
     if (refused != NULL) {
         release_plan_fini(&p);
         p.refused = refused;
@@ -116,14 +104,6 @@ static void release_attach(void *self, struct instance *in)
         b->at = instance_backend(in, b->name);
 }
 
-static struct release_backend *release_backend_of(struct release *r, const struct instance_backend *b)
-{
-    for (struct release_backend *one = r->backends; one < r->end; one++)
-        if (one->at == b)
-            return one;
-    return NULL;
-}
-
 static void release_fail(struct release_backend *b, const char *what, const char *why)
 {
     free(b->failed);
@@ -143,7 +123,7 @@ static bool release_writes(const void *self)
 }
 
 /* Drains end first: a reload would end them, too, but only one that comes. They have ended once that is read back. */
-static void release_decide_backend(struct release *r, struct release_backend *b, struct engine_wants *ret_wants)
+static void release_decide_backend(const struct release *r, struct release_backend *b, struct engine_wants *ret_wants)
 {
     const struct instance_view v = instance_view(r->instance);
     b->read = true;
@@ -266,11 +246,14 @@ static void release_reload_failed(void *self, bool lost)
 static void release_command_done(void *self, const struct instance_backend *at, const struct runtime_command *c,
                                  bool crossed, uint64_t took_us, uint64_t event_us)
 {
-    struct release_backend *b = release_backend_of(self, at);
+    struct release *r = self;
+    struct release_backend *b = r->backends;
+    while (b < r->end && b->at != at)
+        b++;
     (void)c;
     (void)took_us;
     (void)event_us;
-    if (b != NULL)
+    if (b < r->end)
         b->readings = crossed ? 2 : 1; /* the one under way may have been before it */
 }
 

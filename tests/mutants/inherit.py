@@ -4,7 +4,7 @@ from .mutant import Mutant, room
 
 INHERIT = "haproxy/cfg/inherit.c"
 SERVER = "servers/change/diff_server.c"
-ALIENS = "servers/change/diff_unsupported.c"
+ALIENS = "servers/change/diff.c"
 WRITE = "haproxy/dataplane/codec_write.c"
 
 room("default-server", ("test_cfg_servers", "test_codec"), (

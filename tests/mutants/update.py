@@ -31,7 +31,7 @@ room("desired updates", ("test_cache", "test_update", "test_server_state"), (
     Mutant("desired: names are all plain", WHERE, "w->odd = w->odd || !plain || !p->named;", ""),
     Mutant("desired: places without end", WHERE, "|| (w->place_count + 1) * 2 > w->slot_count)", ")"),
     Mutant("desired: where an endpoint was it stays", WHERE, "    for (size_t i = 0; i < s->count; i++)\n        w->places[s->places[i]].touched = true;\n    w->endpoint_count -=", "    w->endpoint_count -="),
-    Mutant("desired: where an endpoint comes nothing is seen", WHERE, "    for (size_t i = 0; i < s->count; i++)\n        w->places[s->places[i]].touched = true;\n    return 0;", "    return 0;"),
+    Mutant("desired: where an endpoint comes nothing is seen", WHERE, "                return;\n            }\n    for (size_t i = 0; i < s->count; i++)\n        w->places[s->places[i]].touched = true;\n", "                return;\n            }\n"),
     Mutant("desired: endpoints are counted twice", WHERE, "    w->endpoint_count -= s->count;\n", ""),
     Mutant("desired: time changes nothing", UPDATE, "p->touched = p->touched || (p->flags & (KNOWN_STEADY | KNOWN_EMPTY)) == 0;", ""),
     Mutant("desired: a server that drains is steady", WHERE, "serves && p->sign == SIGN_USABLE;", "serves;"),

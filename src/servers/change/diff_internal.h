@@ -41,16 +41,7 @@ void diff_park_server(struct diff_merge *m, const struct backend_server *is);
 bool diff_line_needs_transaction(const struct backend *actual, const struct backend_server *is,
                                  const struct diff_change *c, const struct diff_rules *rules);
 
-/* Lines that only a default-server makes backup servers, and that are not desired: they may be an operator's, or
- * managed ones from before it did. In one sentence; NULL: none. */
-char *diff_backup_problem(const struct backend *actual, const struct desired *desired,
-                          const struct diff_rules *rules) must_check;
-
 /* The port at which each managed server is checked by HTTP; 0: none. */
 uint16_t diff_check_port(const struct desired *desired, const struct diff_rules *rules);
-
-/* The lines that a write would damage, in one sentence; NULL: none stands in the way. */
-char *diff_unsupported_problem(const struct backend *actual, const struct desired *desired,
-                               const struct diff_rules *rules) must_check;
 
 #endif

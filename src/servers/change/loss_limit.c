@@ -36,15 +36,6 @@ static void keep_if(bool keep, struct loss_limit *b, size_t i, size_t *left)
         free(b->losses[i].server);
 }
 
-/* Live lines, but for those that may leave and have not yet. */
-static size_t live_now(const struct loss_limit *b, const struct loss_limit_report *r)
-{
-    size_t let_go = 0;
-    for (size_t i = 0; i < b->count; i++)
-        let_go += !loss_limit_is_delayed(&b->losses[i], r->now_ms) && is_lost(r, b->losses[i].server);
-    return let_go < r->live ? r->live - let_go : 0;
-}
-
 void loss_limit_recall(struct loss_limit *b, const char *server, const struct loss_limit_loss *loss)
 {
     size_t at = b->count++;
@@ -78,10 +69,11 @@ void loss_limit_report(struct loss_limit *b, const struct loss_limit_report *r)
         new_count += loss_limit_find(b, b->count, r->lost[i]) == NULL;
     if (new_count == 0)
         return;
-    size_t known = b->count, live = live_now(b, r), lost = new_count;
+    size_t known = b->count, lost = new_count, let_go = 0;
     const struct loss_limit_loss *oldest = NULL; /* of those that count */
     for (size_t i = 0; i < known; i++) {
         const struct loss_limit_loss *l = &b->losses[i];
+        let_go += !loss_limit_is_delayed(l, r->now_ms) && is_lost(r, l->server);
         if (!counts(l, r->now_ms))
             continue;
         lost++;
@@ -89,6 +81,8 @@ void loss_limit_report(struct loss_limit *b, const struct loss_limit_report *r)
             (l->until_ms == oldest->until_ms && l->live > oldest->live))
             oldest = l;
     }
+    /* Live lines, but for those that may leave and have not yet. */
+    size_t live = let_go < r->live ? r->live - let_go : 0;
     size_t base = oldest != NULL ? oldest->live : live;
     bool held = (uint64_t)lost * 100 > (uint64_t)base * r->max_percent;
     b->losses = mem_resize(b->losses, known + new_count, sizeof(b->losses[0]));

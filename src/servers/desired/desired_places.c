@@ -194,18 +194,6 @@ void run_part_endpoint(struct reader *in, const struct run_set *set, const struc
     in->endpoint_slots[slot] = (uint32_t)r->placed_count;
 }
 
-static void see_group(struct reader *in, const struct run_set *set, const struct endpoint_group *g)
-{
-    struct run *r = in->r;
-    for (size_t i = 0; i < g->endpoint_count; i++) {
-        const struct endpoint *e = &g->endpoints[i];
-        uint32_t place = find_place(in, e->node_name != NULL ? e->node_name : e->address, e->node_name != NULL);
-        if (r->listed != NULL)
-            r->listed[r->listed_count++] = place;
-        run_part_endpoint(in, set, g, e, place);
-    }
-}
-
 /* ---- what they are good for ---- */
 
 static void tally_add(struct tally *t, const struct placed_endpoint *s)
@@ -332,7 +320,14 @@ void run_read(struct run *r, const char *ask, bool list)
                 if (i > 0 || !str_eq(group->ports[i].name, r->ports[0].name))
                     r->several_ports = true;
             }
-            see_group(&in, &r->sets[s], group);
+            for (size_t i = 0; i < group->endpoint_count; i++) {
+                const struct endpoint *e = &group->endpoints[i];
+                bool named = e->node_name != NULL;
+                uint32_t place = find_place(&in, named ? e->node_name : e->address, named);
+                if (r->listed != NULL)
+                    r->listed[r->listed_count++] = place;
+                run_part_endpoint(&in, &r->sets[s], group, e, place);
+            }
         }
     if (ask != NULL && cache_find(r->in->caches->nodes, ask) != NULL)
         find_place(&in, ask, true);

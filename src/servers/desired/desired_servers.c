@@ -136,17 +136,6 @@ static const char *found_name(const struct found *f)
     return f->server != NULL ? f->server : f->node->name;
 }
 
-/* Where it belongs among them; -1: behind the last that there is room for. */
-static int find_position(const struct search *s, const char *server)
-{
-    size_t at = s->count;
-    if (at == DESIRED_SPARES_MAX && strcmp(server, found_name(&s->found[at - 1])) > 0)
-        return -1;
-    while (at > 0 && strcmp(server, found_name(&s->found[at - 1])) <= 0)
-        at--;
-    return (int)at;
-}
-
 /* Of two with one server name the first by its own name has it. */
 static void see_node(void *arg, const void *node)
 {
@@ -154,17 +143,21 @@ static void see_node(void *arg, const void *node)
     struct search *s = arg;
     cleanup(mem_free_ptr) char *other = desired_is_server_name(n->name) ? NULL : desired_server_name(n->name);
     const char *server = other != NULL ? other : n->name;
-    int at = find_position(s, server);
+    /* Where it belongs among them, if there is room. */
+    size_t at = s->count;
+    bool last = at == DESIRED_SPARES_MAX && strcmp(server, found_name(&s->found[at - 1])) > 0;
+    while (!last && at > 0 && strcmp(server, found_name(&s->found[at - 1])) <= 0)
+        at--;
     const struct run *r = s->r;
-    if (at < 0 || node_exclusion(n, &r->rules->nodes) != NULL ||
+    if (last || node_exclusion(n, &r->rules->nodes) != NULL ||
         node_address_choose(n, &r->rules->nodes, r->service, r->node_port) == NULL ||
         desired_find(s->d, server) != NULL)
         return;
-    struct found *same = (size_t)at < s->count ? &s->found[at] : NULL;
+    struct found *same = at < s->count ? &s->found[at] : NULL;
     if (same == NULL || strcmp(found_name(same), server) != 0) {
         if (s->count == DESIRED_SPARES_MAX)
             free(s->found[--s->count].server);
-        memmove(&s->found[at + 1], &s->found[at], (s->count - (size_t)at) * sizeof(s->found[0]));
+        memmove(&s->found[at + 1], &s->found[at], (s->count - at) * sizeof(s->found[0]));
         s->found[at] = (struct found){other, n};
         s->count++;
     } else if (strcmp(n->name, same->node->name) < 0) {

@@ -19,17 +19,9 @@ struct desired_why run_endpoints(const struct place *p, const struct tally *t, e
     return why;
 }
 
-static struct desired_why said_of_all(const struct run *r)
-{
-    static const struct place anywhere = {.named = true};
-    const struct tally *t = r->ready.first != NULL ? &r->ready : &r->leaving;
-    if (!r->all || t->first == NULL)
-        return (struct desired_why){.kind = WHY_UNSAID};
-    return run_endpoints(&anywhere, t, t == &r->ready ? WHY_READY : WHY_TERMINATING);
-}
-
 void run_say(struct run *r)
 {
+    static const struct place anywhere = {.named = true};
     struct desired_words *w = text_pool_alloc(r->texts, sizeof(*w));
     cleanup(mem_free_ptr) char *addresses = node_rules_text(&r->rules->nodes, r->service, r->node_port);
     *w = (struct desired_words){.of_endpoints = r->cache != NULL && r->cache == r->in->caches->endpoints,
@@ -42,7 +34,10 @@ void run_say(struct run *r)
                                 .port_reason = text_pool_add(r->texts, r->port.reason),
                                 .node_selector = text_pool_add(r->texts, r->rules->node_selector),
                                 .addresses = text_pool_add(r->texts, addresses),
-                                .every = said_of_all(r)};
+                                .every = {.kind = WHY_UNSAID}};
+    const struct tally *t = r->ready.first != NULL ? &r->ready : &r->leaving;
+    if (r->all && t->first != NULL)
+        w->every = run_endpoints(&anywhere, t, t == &r->ready ? WHY_READY : WHY_TERMINATING);
     r->words = w;
 }
 

@@ -110,8 +110,7 @@ static void states_step(const struct server_states *s, struct entry *e, enum ser
 void server_states_begin(struct server_states *s, uint64_t now_ms, uint64_t drain_timeout_ms)
 {
     s->pass++;
-    s->now_ms = now_ms;
-    s->drain_timeout_ms = drain_timeout_ms;
+    server_states_resume(s, now_ms, drain_timeout_ms);
 }
 
 void server_states_resume(struct server_states *s, uint64_t now_ms, uint64_t drain_timeout_ms)

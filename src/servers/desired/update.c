@@ -45,7 +45,8 @@ struct whereabouts {
     size_t texts_bytes;      /* then */
     const char *port;        /* with ask_port the name of the only one; NULL: none has one yet */
     bool ask_port;
-    bool odd; /* a server's name is not just that of its node */
+    bool of_all; /* a change concerns all places */
+    bool odd;    /* a server's name is not just that of its node */
     struct known_place *places;
     size_t place_count, place_room;
     uint32_t *slots; /* 1 + index, by name */
@@ -162,18 +163,22 @@ static int known_place_of(struct whereabouts *w, const struct endpoint *e, uint3
     return 0;
 }
 
-static int whereabouts_replace(struct whereabouts *w, const struct endpoint_set *set)
+/* The slice has another object: its old and its new places are touched. */
+static void take_set(void *arg, const void *object)
 {
+    struct whereabouts *w = arg;
+    const struct endpoint_set *set = object;
     struct known_set *s =
         w->set_count > 0 ? bsearch(&set->name, w->sets, w->set_count, sizeof(w->sets[0]), str_order) : NULL;
     size_t at = 0;
     /* Whether it is clear without asking which of its ports is meant. */
-    bool clear = s != NULL;
+    bool clear = s != NULL && !w->of_all;
     for (size_t g = 0; w->ask_port && g < set->group_count; g++)
         clear = clear && set->groups[g].port_count <= 1 &&
                 (set->groups[g].port_count == 0 || str_eq(set->groups[g].ports[0].name, w->port));
+    w->of_all = !clear;
     if (!clear)
-        return -1;
+        return;
     for (size_t i = 0; i < s->count; i++)
         w->places[s->places[i]].touched = true;
     w->endpoint_count -= s->count;
@@ -185,11 +190,11 @@ static int whereabouts_replace(struct whereabouts *w, const struct endpoint_set 
         for (size_t i = 0; i < set->groups[g].endpoint_count; i++)
             if (known_place_of(w, &set->groups[g].endpoints[i], &s->places[at++]) != 0) {
                 s->count = at - 1; /* the rest says nothing */
-                return -1;
+                w->of_all = true;
+                return;
             }
     for (size_t i = 0; i < s->count; i++)
         w->places[s->places[i]].touched = true;
-    return 0;
 }
 
 /* ---- the memory ---- */
@@ -260,11 +265,6 @@ static const struct desired *update_all(struct desired_memory *m, const struct d
 
 /* ---- a part ---- */
 
-struct changes {
-    struct whereabouts *where;
-    bool of_all;
-};
-
 /* It is to be seen again; a node without a place is nothing to see. */
 static void take_node(void *arg, const void *node)
 {
@@ -274,22 +274,15 @@ static void take_node(void *arg, const void *node)
         w->places[slot - 1].touched = true;
 }
 
-static void take_set(void *arg, const void *set)
-{
-    struct changes *c = arg;
-    c->of_all = c->of_all || whereabouts_replace(c->where, set) != 0;
-}
-
 /* A steady place depends on no other; all that do are seen again, and hear what the steady ones say. -1: it concerns
  * all. */
 static int judge_part(struct desired_memory *m, struct run *r)
 {
-    struct changes c = {.where = &m->where};
     const struct cache *nodes = r->in->caches->nodes;
     if (cache_version(nodes) != m->nodes_version)
         cache_each_since(nodes, m->nodes_version, take_node, &m->where);
-    cache_each_since(m->cache, m->sets_version, take_set, &c);
-    if (c.of_all)
+    cache_each_since(m->cache, m->sets_version, take_set, &m->where);
+    if (m->where.of_all)
         return -1;
     /* Which places are to be seen again, and what the others say. */
     unsigned says = 0;
