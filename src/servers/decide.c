@@ -247,7 +247,7 @@ static void servers_check_standing(struct servers_backend *s, const struct backe
 
 bool servers_choose(struct servers_backend *s, struct plan *ret_plan, struct route *ret)
 {
-    if (!s->states.looked && s->at->was_read && s->at->runtime.readable)
+    if (!s->states.known && s->at->was_read && s->at->runtime.readable)
         servers_remember(s);
     const struct backend_decision_input input = servers_decision_input(s);
     /* Most events are about another backend, and most readings find what was there before. What else a plan depends on, no

@@ -7,8 +7,8 @@ MEMORY = "servers/change/admin_states.c"
 MACHINE = "haproxy/dataplane/runtime_update.c"
 
 room("runtime updates", ("test_route", "test_admin_states"), (
-    Mutant("equal names are told something", "servers/change/diff.h", "return !l->foreign && !l->doubled;", "return !l->foreign;"),
-    Mutant("foreign lines are told something", "servers/change/diff.h", "return !l->foreign && !l->doubled;", "return !l->doubled;"),
+    Mutant("equal names are told something", "servers/change/diff.c", "return !l->foreign && !l->doubled;", "return !l->foreign;"),
+    Mutant("foreign lines are told something", "servers/change/diff.c", "return !l->foreign && !l->doubled;", "return !l->doubled;"),
     Mutant("a parked one goes before the one that it stands in for runs", LANE, "want == NULL ? !stands_in(c, line->name) :", "want == NULL ? true :"),
     Mutant("a removal tells nobody", LANE, "d->changes[i].op == DIFF_REMOVE || sets_maintenance", "sets_maintenance"),
     Mutant("backup servers count as serving", LANE, "return line->backup ||\n           (c->", "return (c->"),
@@ -54,11 +54,11 @@ room("runtime updates", ("test_route", "test_admin_states"), (
     Mutant("a held plan writes", LANE, "in->diff->verdict == DIFF_NO_ENDPOINT ||", ""),
     Mutant("what may not be written is written", LANE, "if (!in->may_write || in->diff->verdict", "if (in->diff->verdict"),
     Mutant("a mark without anybody is told of", MEMORY, "return mark != NULL && anybody_set_it(mark) ? mark : NULL;", "return mark;"),
-    Mutant("what we told last does not count", MEMORY, "return mark != NULL && mark->asked ? mark->told : row->admin;", "return row->admin;"),
+    Mutant("what we told last does not count", MEMORY, "return mark != NULL && mark->unseen ? mark->commanded : row->admin;", "return row->admin;"),
     Mutant("a reload takes an operator's state away for good", MEMORY, "if (mark->theirs != RUNTIME_READY && l->worker != WORKER_SAME)", "if (false)"),
     Mutant("an operator can take nothing back", MEMORY, "        mark->theirs = RUNTIME_READY; /* taken back */\n", "        ;\n"),
     Mutant("a server whose command to stop got no answer is counted on", LANE, "(mark != NULL && mark->unanswered) ||", "false ||"),
-    Mutant("a server that is read ready again is about to stop still", LANE, "(mark != NULL && mark->unanswered) ||", "(mark != NULL && mark->ours != RUNTIME_READY && !mark->asked) ||"),
+    Mutant("a server that is read ready again is about to stop still", LANE, "(mark != NULL && mark->unanswered) ||", "(mark != NULL && mark->ours != RUNTIME_READY && !mark->unseen) ||"),
     Mutant("an old reading ends our drain", MEMORY, "if (is_desired_live(l) && !l->stale)", "if (is_desired_live(l))"),
     Mutant("an old reading is an operator's", MEMORY, "    if (l->stale) {\n        mark->unheeded", "    if (false) {\n        mark->unheeded"),
     Mutant("after our own reload everything is an operator's", MEMORY, "(l->worker == WORKER_BY_OUR_RELOAD || late || again || loaded)", "(late || again || loaded)"),
@@ -72,12 +72,12 @@ room("runtime updates", ("test_route", "test_admin_states"), (
     Mutant("what leaves nothing is ours, maint as well", MEMORY, "(l->empty && l->row->admin == RUNTIME_DRAIN);", "l->empty;"),
     Mutant("a parked server forgets its operator", MEMORY, "        mark->parked = mark->theirs != RUNTIME_READY;\n", ""),
     Mutant("a server that comes back is not told its operator's state", MEMORY, "    mark->lost = mark->lost || mark->parked;\n", ""),
-    Mutant("the answer to a call is believed for ever", MEMORY, "    mark->asked = mark->unanswered = false;\n", "    mark->unanswered = false;\n"),
-    Mutant("a server whose command to stop got no answer is not counted on for ever", MEMORY, "    mark->asked = mark->unanswered = false;\n", "    mark->asked = false;\n"),
+    Mutant("the answer to a call is believed for ever", MEMORY, "    mark->unseen = mark->unanswered = false;\n", "    mark->unanswered = false;\n"),
+    Mutant("a server whose command to stop got no answer is not counted on for ever", MEMORY, "    mark->unseen = mark->unanswered = false;\n", "    mark->unseen = false;\n"),
     Mutant("a state of HAProxy's that cannot be read empties the memory", MEMORY, "    if (!r->readable)\n        return;\n", ""),
     Mutant("a call whose answer is lost is an operator's", MEMORY, "        mark->ours = state;\n}\n\nvoid admin_states_unanswered", "        ;\n}\n\nvoid admin_states_unanswered"),
     Mutant("ready by us leaves the operator's mark", MEMORY, "    if (state == RUNTIME_READY)\n        mark->theirs = RUNTIME_READY;\n", ""),
-    Mutant("a reload leaves our drains", MEMORY, "        m->marks[i].ours = RUNTIME_READY;\n        m->marks[i].asked", "        m->marks[i].asked"),
+    Mutant("a reload leaves our drains", MEMORY, "        m->marks[i].ours = RUNTIME_READY;\n        m->marks[i].unseen", "        m->marks[i].unseen"),
     Mutant("parked servers are shown as an operator's", MEMORY, "mark->theirs != RUNTIME_READY && !mark->parked && ", "mark->theirs != RUNTIME_READY && "),
 ))
 room("write without a reload", ("test_runtime_update",), (
@@ -107,7 +107,7 @@ room("calls and looks that cross", ("test_engine_running_state", "test_admin_sta
     Mutant("what a crossed look could not show is not looked at", "haproxy/instance_read.c",
            "            in->unverified = true;\n", "            ;\n"),
     Mutant("who is back amid a look stays down", MEMORY,
-           "runtime_set_admin(&r->servers[i], mark->told);", "r->servers[i].admin = mark->told;"),
+           "runtime_set_admin(&r->servers[i], mark->commanded);", "r->servers[i].admin = mark->commanded;"),
     Mutant("another process was told, too", MEMORY, "mark->crossed && !other_worker && ", "mark->crossed && "),
     Mutant("a call crosses the next look as well", MEMORY, "            mark->crossed = false;\n", "            ;\n"),
 ))

@@ -80,7 +80,7 @@ static void memory_put_admin_states(struct memory_json *j, const struct admin_st
         json_put_text(j->doc, row, "commanded", runtime_admin_name(mark->ours));
         json_put_bool(j->doc, row, "lost", mark->lost);
     }
-    json_put_bool(j->doc, j->obj, "admin_states_known", states->looked);
+    json_put_bool(j->doc, j->obj, "admin_states_known", states->known);
 }
 
 void status_memory_put_servers(struct servers_backend *s, int64_t wall_minus_mono_ms, size_t *left, yyjson_mut_doc *doc,

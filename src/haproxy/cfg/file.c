@@ -294,7 +294,7 @@ static void cfg_file_add_problem(struct buf *out, struct text_list *lines, const
         buf_printf(out, "%sline%s %s: %s", out->len > 0 ? "; " : "", plural, list, what);
 }
 
-/* Whether it is worth a look: its first word may begin with one of the two letters. */
+/* Its first word may begin with one of the two letters: only then it is split. */
 static bool may_begin_with(const struct cfg_file_line *line, const char letters[static 2])
 {
     return line->plain == NULL || line->plain[0] == letters[0] || line->plain[0] == letters[1];

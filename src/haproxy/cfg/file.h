@@ -24,7 +24,7 @@ struct cfg_file_line {
     unsigned end_len : 2; /* of "\n" or "\r\n"; behind the last line there may be none, or a "\r" */
     bool
         conditional : 1; /* stands between .if and .endif, and is no directive itself; of the lines of a struct cfg_file */
-    const char *plain; /* where its words begin, as cfg_line_plain has it; NULL: it is another line, or not looked at */
+    const char *plain; /* where its words begin, as cfg_line_plain has it; NULL: it is another line, or was not split */
     size_t plain_len;
 };
 

@@ -11,7 +11,7 @@
 #include "haproxy/cfg/words.h"
 
 #define WHOLE SIZE_MAX
-#define QUOTED_MIN_BYTES 3 /* of a secret that is looked for in a message: less is in any */
+#define QUOTED_MIN_BYTES 3 /* of a secret that is searched in a message: less is in any */
 
 /* ---- what is known by the first words of a line ---- */
 
@@ -116,7 +116,7 @@ struct mask {
     bool to_end;   /* of the line: in an acl a word such as "or" is a value, too */
 };
 
-/* The word tells what follows it. */
+/* What the word says of those that follow it. */
 static void mask_learn(struct mask *m, const struct cfg_line *l, size_t first, size_t i)
 {
     static const char *const two[] = {"replace-header", "replace-value"};

@@ -177,26 +177,13 @@ static char *read_keywords(const struct cfg_line *l, size_t first, yyjson_val *o
             return mem_printf("\"%.64s\" lacks its argument", f->word->text);
         f->argument = &l->words[i];
         if (f->keyword != NULL && f->keyword->form == RAWCFG_SOURCE) {
-            char **source = &k->source;
-            char *joined = *source == NULL ? mem_strdup(f->argument->text)
-                                           : mem_printf("%s %s %s", *source, f->word->text, f->argument->text);
-            free(*source);
-            *source = joined;
+            char *joined = k->source == NULL ? mem_strdup(f->argument->text)
+                                             : mem_printf("%s %s %s", k->source, f->word->text, f->argument->text);
+            free(k->source);
+            k->source = joined;
         }
     }
     return NULL;
-}
-
-/* A later word for the same field overrides; set-proxy-v2-tlv-fmt is the one that adds up. */
-static bool is_overridden(const struct line_keywords *k, size_t i)
-{
-    const struct found *f = &k->list[i];
-    if (f->keyword != NULL && f->keyword->form == RAWCFG_TLV)
-        return false;
-    for (size_t j = i + 1; j < k->count; j++)
-        if (str_eq(k->list[j].key, f->key))
-            return true;
-    return false;
 }
 
 static char *compare_keyword(const struct found *f, yyjson_val *obj, const char *source, bool values)
@@ -218,9 +205,15 @@ char *cfg_keywords_problem(const struct cfg_line *l, size_t first, yyjson_val *o
 {
     cleanup(line_keywords_fini) struct line_keywords k = {0};
     char *problem = read_keywords(l, first, obj, &k);
-    for (size_t i = 0; problem == NULL && obj != NULL && i < k.count; i++)
-        if (!is_overridden(&k, i))
-            problem = compare_keyword(&k.list[i], obj, k.source, values);
+    for (size_t i = 0; problem == NULL && obj != NULL && i < k.count; i++) {
+        /* A later word for the same field overrides; set-proxy-v2-tlv-fmt is the one that adds up. */
+        const struct found *f = &k.list[i];
+        bool overridden = false, adds_up = f->keyword != NULL && f->keyword->form == RAWCFG_TLV;
+        for (size_t j = i + 1; j < k.count && !adds_up; j++)
+            overridden = overridden || str_eq(k.list[j].key, f->key);
+        if (!overridden)
+            problem = compare_keyword(f, obj, k.source, values);
+    }
     return problem;
 }
 

@@ -67,7 +67,7 @@ const struct admin_state *admin_states_find(const struct admin_states *m, const 
 
 enum runtime_admin admin_state_now(const struct admin_state *mark, const struct runtime_server *row)
 {
-    return mark != NULL && mark->asked ? mark->told : row->admin;
+    return mark != NULL && mark->unseen ? mark->commanded : row->admin;
 }
 
 /* ---- refresh ---- */
@@ -90,7 +90,7 @@ static bool is_desired_live(const struct look *l)
 static void judge_set(struct admin_state *mark, const struct look *l)
 {
     if (l->stale) {
-        mark->unheeded = mark->told == RUNTIME_READY;
+        mark->unheeded = mark->commanded == RUNTIME_READY;
         return;
     }
     /* HAProxy said that it is ready: the command is sent once more before anything else is assumed. */
@@ -118,8 +118,8 @@ static void judge_set(struct admin_state *mark, const struct look *l)
 
 static void admin_states_judge(struct admin_state *mark, struct look *l)
 {
-    l->stale = mark->asked && mark->told != l->row->admin;
-    mark->asked = mark->unanswered = false;
+    l->stale = mark->unseen && mark->commanded != l->row->admin;
+    mark->unseen = mark->unanswered = false;
     if (l->line->maintenance) {
         mark->ours = RUNTIME_READY; /* it is the file's now */
         mark->parked = mark->theirs != RUNTIME_READY;
@@ -157,7 +157,7 @@ void admin_states_refresh(struct admin_states *m, const struct backend *actual, 
     diff_lines_read(&lines, actual, desired, rules);
     struct admin_state *marks = mem_array(lines.count, sizeof(marks[0]));
     size_t count = 0;
-    bool first = !m->looked && desired->state == DESIRED_OK, wanted = false, ready = false;
+    bool first = !m->known && desired->state == DESIRED_OK, wanted = false, ready = false;
     for (size_t i = 0; first && !ready && i < lines.count; i++) {
         const struct desired_server *want = desired_find(desired, lines.list[i].name);
         const struct runtime_server *row = runtime_find(r, lines.list[i].name);
@@ -189,7 +189,7 @@ void admin_states_refresh(struct admin_states *m, const struct backend *actual, 
     marks_free(m->marks, m->count);
     m->marks = mem_resize(marks, count, sizeof(marks[0])); /* of hardly any server there is one */
     m->count = count;
-    m->looked = m->looked || first;
+    m->known = m->known || first;
     m->worker = WORKER_SAME;
 }
 
@@ -219,8 +219,8 @@ void admin_states_age(struct admin_states *m)
 void admin_states_called(struct admin_states *m, const char *name, enum runtime_admin state)
 {
     struct admin_state *mark = find_or_add(m, name);
-    mark->asked = true;
-    mark->told = state;
+    mark->unseen = true;
+    mark->commanded = state;
     if (state == RUNTIME_READY)
         mark->theirs = RUNTIME_READY;
     mark->ours = state == mark->theirs ? RUNTIME_READY : state;
@@ -240,12 +240,12 @@ bool admin_states_correct(struct admin_states *m, struct runtime *r, bool other_
     bool differs = false;
     for (size_t i = 0; i < r->count; i++) {
         struct admin_state *mark = admin_states_find_mark(m, r->servers[i].name);
-        bool told = mark != NULL && mark->crossed && !other_worker && r->servers[i].admin != mark->told;
+        bool told = mark != NULL && mark->crossed && !other_worker && r->servers[i].admin != mark->commanded;
         if (told)
-            runtime_set_admin(&r->servers[i], mark->told);
+            runtime_set_admin(&r->servers[i], mark->commanded);
         if (mark != NULL) {
             mark->crossed = false;
-            mark->corrected = told && mark->told == RUNTIME_READY;
+            mark->corrected = told && mark->commanded == RUNTIME_READY;
         }
         differs = differs || told;
     }
@@ -257,7 +257,7 @@ void admin_states_written(struct admin_states *m, const char *name, bool mainten
     struct admin_state *mark = maintenance ? find_or_add(m, name) : admin_states_find_mark(m, name);
     if (mark == NULL)
         return;
-    mark->asked = false;
+    mark->unseen = false;
     mark->in_file = maintenance;                /* another writer may bring the line back before it is read */
     mark->lost = mark->theirs != RUNTIME_READY; /* no harm where it is there still */
 }
@@ -283,7 +283,7 @@ void admin_states_reloads(struct admin_states *m)
 {
     for (size_t i = 0; i < m->count; i++) {
         m->marks[i].ours = RUNTIME_READY;
-        m->marks[i].asked = false;
+        m->marks[i].unseen = false;
     }
 }
 

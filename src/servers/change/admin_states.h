@@ -21,8 +21,8 @@ struct admin_state {
     bool parked;               /* theirs: the line is in maintenance now, and forgets it when it comes back */
     bool lost;                 /* theirs: HAProxy forgot it, and it was not ended; it is to be set again */
     bool in_file; /* the line was in maintenance: where it is not any more, and HAProxy is, that is no operator's */
-    bool asked;   /* a command has set the state `told`, and no reading has shown it yet */
-    enum runtime_admin told;
+    bool unseen;  /* a command has set the state `commanded`, and no reading has shown it yet */
+    enum runtime_admin commanded;
     bool unheeded, sent_again; /* it was ready, as HAProxy said, and the reading showed otherwise; and a second time */
     bool crossed;              /* asked, while a reading was under way */
     bool corrected;            /* ... to be ready, which the reading did not show */
@@ -34,7 +34,7 @@ struct admin_state {
 struct admin_states {
     struct admin_state *marks; /* ordered by name */
     size_t count;
-    bool looked;               /* at least once, with a desired state to compare with */
+    bool known;                /* at least once, with a desired state to compare with */
     enum worker_change worker; /* since the last reading of what runs */
 };
 

@@ -121,6 +121,11 @@ void diff_lines_fini(struct diff_lines *l)
     free(l->list);
 }
 
+bool diff_line_is_own(const struct diff_line *l)
+{
+    return !l->foreign && !l->doubled;
+}
+
 /* The first line of a name, or the unmanaged one: it decides for all of them. *i moves behind the last. */
 static const struct diff_line *lines_next(const struct diff_lines *l, size_t *i)
 {

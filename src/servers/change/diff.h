@@ -151,10 +151,7 @@ void diff_lines_read(struct diff_lines *l, const struct backend *actual, const s
                      const struct diff_rules *rules);
 void diff_lines_fini(struct diff_lines *l);
 /* A command can mean it: managed, and the only one of its name. */
-static inline bool diff_line_is_own(const struct diff_line *l)
-{
-    return !l->foreign && !l->doubled;
-}
+bool diff_line_is_own(const struct diff_line *l);
 
 /* desired NULL: nothing was taken over. */
 bool diff_server_is_foreign(const struct backend_server *s, const struct diff_rules *rules,

@@ -75,7 +75,7 @@ enum desired_why_kind {
     WHY_READY,
     WHY_TERMINATING,
     WHY_ENDING,   /* only terminating ones, and no ready one anywhere */
-    WHY_DRAINING, /* only terminating ones, beside ready ones elsewhere */
+    WHY_DRAINING, /* only terminating ones, while others are ready elsewhere */
     WHY_EVERY,    /* it is a node, and with NODE_MODE all each is one */
     WHY_SPARE,
 };

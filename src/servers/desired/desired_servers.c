@@ -85,7 +85,7 @@ static int weight_of(const struct run *r, const struct place *p)
     if (r->rules->weights == WEIGHTS_KEEP || p->step.state != SERVER_LIVE)
         return -1;
     if (!run_counts_endpoints(r))
-        return SERVER_WEIGHT_DEFAULT; /* earlier counted weights would starve the old servers beside a new one */
+        return SERVER_WEIGHT_DEFAULT; /* weights that were counted earlier would starve the old servers once a new one comes */
     /* Of both families that which kube-proxy serves at the address; at a name either. */
     uint32_t four = p->by->count4, six = p->by->count6;
     uint32_t count = four == 0 || six == 0             ? four + six

@@ -1,4 +1,4 @@
-/* src/servers/names, change/diff, change/backend_decision: several clusters in one backend, each with its own servers. */
+/* src/servers/names, change/diff, change/plan: several clusters in one backend, each with its own servers. */
 
 #include "../route_text.h"
 #include "diff_apply.h"

@@ -1,4 +1,4 @@
-/* src/servers/change/changes and src/haproxy/dataplane/transaction_steps: from a difference to the requests of a
+/* src/servers/change/diff and src/haproxy/dataplane/transaction_steps: from a difference to the requests of a
  * transaction. */
 
 #include "haproxy/dataplane/transaction_steps.h"
