@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/text.h"
 #include "report/telemetry.h"
 #include "servers/servers_internal.h"
@@ -18,6 +19,26 @@ enum need {
     NEED_RELOAD,  /* an empty commit */
     NEED_READING, /* what was read is too old for its plan */
 };
+
+struct servers_backend *servers_backend_of(const struct servers *e, const struct instance_backend *b)
+{
+    for (struct servers_backend *s = e->backends; s < e->end; s++)
+        if (s->at == b)
+            return s;
+    return NULL;
+}
+
+void servers_replan(struct servers_backend *s)
+{
+    s->planned.stands = false;
+}
+
+void servers_commanded(struct servers_backend *s)
+{
+    s->engine->commanded_at = s->engine->decisions;
+    s->commanded = true;
+    servers_replan(s);
+}
 
 /* Nothing is left to write for the event that changed the desired state. */
 static void decide_done(struct servers_backend *s)
@@ -175,7 +196,9 @@ static enum need decide_write(struct servers_backend *s)
         return decide_reload(s);
     /* What was refused of this backend holds up itself alone: runtime updates need nothing of it. */
     bool rejected = v.may_write && !servers_may_write(s);
-    if (servers_judge_reverts(s) || !v.may_write || servers_judge_missing(s))
+    if (servers_count_revert(s) && s->cause == NULL)
+        s->cause = mem_printf("another writer wrote version %lld", (long long)s->at->actual.version);
+    if (servers_pause_writes(s) || !v.may_write || servers_judge_missing(s))
         return NEED_TIME;
     if (!instance_commanded(in, s->at))
         return NEED_TIME; /* for a moment: what is commanded must not come after what is written */
@@ -198,6 +221,30 @@ static enum need decide_write(struct servers_backend *s)
 }
 
 /* ---- its plan ---- */
+
+void servers_remember(struct servers_backend *s)
+{
+    const struct instance *in = s->engine->instance;
+    bool decided = s->have_desired && (s->desired->state == DESIRED_OK || s->desired->state == DESIRED_EMPTY);
+    servers_replan(s);
+    s->remembered = instance_at_rest(in) && decided && s->at->actual.exists && s->at->unreadable.kind == ERROR_NONE;
+    if (s->remembered)
+        admin_states_refresh(&s->states, &s->at->actual, &s->at->runtime, s->desired, &s->engine->options.rules.diff,
+                             instance_view(in).worker);
+    size_t count = 0;
+    char *now = admin_states_overrides(&s->states, &count);
+    if (now != NULL && !str_eq(now, s->overrides))
+        log_warn(servers_log(s),
+                 "admin states set by an operator; left alone until set to ready (a daemon killed during a drain "
+                 "leaves the same)",
+                 log_str("target", servers_url(s)), log_str("backend", s->name), log_str("what", now));
+    else if (now == NULL && s->overrides != NULL)
+        log_info(servers_log(s), "admin states set by an operator are cleared", log_str("target", servers_url(s)),
+                 log_str("backend", s->name));
+    free(s->overrides);
+    s->overrides = now;
+    servers_measure(s, servers_telemetry(s)->servers_overridden, (double)count);
+}
 
 struct backend_decision_input servers_decision_input(struct servers_backend *s)
 {

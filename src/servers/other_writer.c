@@ -31,8 +31,9 @@ void servers_write_later(struct servers_backend *s)
 
 void servers_write_sooner(struct servers_backend *s, uint64_t when_ms)
 {
-    if (s->last.write_after_ms > when_ms)
-        s->last.write_after_ms = when_ms;
+    struct last_write *w = &s->last;
+    if (w->write_after_ms > when_ms)
+        w->write_after_ms = when_ms;
 }
 
 void servers_stuck(struct servers_backend *s)
@@ -102,28 +103,36 @@ static const char same_in_all_clusters[] =
     " (that is the whole backend's: HAPROXY_BALANCE, HAPROXY_ADV_CHECK, HAPROXY_HEALTH_CHECK and HAPROXY_SEND_PROXY_V2 "
     "have to be the same in all clusters that share it)";
 
-bool servers_judge_reverts(struct servers_backend *s)
+/* What was written for this desired state is gone, at another writer's version. */
+static bool write_is_undone(const struct servers_backend *s)
 {
-    uint64_t now = clock_mono_ms();
-    bool undone = s->last.ours >= 0 && write_as_committed(s) && s->at->actual.version != s->last.ours;
-    if (undone && write_may_be_put_back(s))
+    return s->last.ours >= 0 && write_as_committed(s) && s->at->actual.version != s->last.ours;
+}
+
+bool servers_count_revert(struct servers_backend *s)
+{
+    struct last_write *w = &s->last;
+    if (!write_is_undone(s) || write_may_be_put_back(s))
+        return false;
+    /* What was written instead is kept as it was then, whatever is desired later. */
+    cleanup(buf_fini) struct buf text = {0};
+    write_say_difference(s, &text);
+    free(w->reverted_how);
+    bool setting = s->plan.diff.change_count == 0, shared = s->engine->options.rules.diff.cluster != NULL;
+    w->reverted_how = mem_printf("version %lld differs from version %lld, which haproxy-k8s-sync wrote: %s%s",
+                                 (long long)s->at->actual.version, (long long)w->ours, buf_str(&text),
+                                 setting && shared ? same_in_all_clusters : "");
+    w->ours = -1; /* counted */
+    metric_add(servers_telemetry(s)->changes_reverted, 1, s->name, servers_url(s), NULL);
+    (void)revert_pause_count(&s->pause, clock_mono_ms());
+    return true;
+}
+
+bool servers_pause_writes(struct servers_backend *s)
+{
+    if (write_is_undone(s) && write_may_be_put_back(s))
         return true;
-    if (undone) {
-        /* What was written instead is kept as it was then, whatever is desired later. */
-        struct last_write *w = &s->last;
-        cleanup(buf_fini) struct buf text = {0};
-        write_say_difference(s, &text);
-        free(w->reverted_how);
-        bool setting = s->plan.diff.change_count == 0, shared = s->engine->options.rules.diff.cluster != NULL;
-        w->reverted_how = mem_printf("version %lld differs from version %lld, which haproxy-k8s-sync wrote: %s%s",
-                                     (long long)s->at->actual.version, (long long)w->ours, buf_str(&text),
-                                     setting && shared ? same_in_all_clusters : "");
-        w->ours = -1; /* counted */
-        metric_add(servers_telemetry(s)->changes_reverted, 1, s->name, servers_url(s), NULL);
-        (void)revert_pause_count(&s->pause, now);
-        servers_caused_by(s, mem_printf("another writer wrote version %lld", (long long)s->at->actual.version));
-    }
-    if (!revert_pause_holds(&s->pause, now))
+    if (!revert_pause_holds(&s->pause, clock_mono_ms()))
         return false;
     struct error err = {0};
     error_set(&err, ERROR_CONFLICT,

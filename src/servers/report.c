@@ -91,9 +91,10 @@ void servers_measure_up(const struct servers_backend *s)
 void servers_set_in_sync(struct servers_backend *s, bool in_sync)
 {
     struct telemetry *m = servers_telemetry(s);
-    if (s->report.in_sync != in_sync || s->report.since_ms == 0)
-        s->report.since_ms = clock_mono_ms();
-    s->report.in_sync = in_sync;
+    struct servers_report *r = &s->report;
+    if (r->in_sync != in_sync || r->since_ms == 0)
+        r->since_ms = clock_mono_ms();
+    r->in_sync = in_sync;
     servers_measure(s, m->in_sync, in_sync ? 1 : 0);
     if (in_sync)
         servers_measure(s, m->last_in_sync, (double)clock_wall_ms() / 1000.0);
@@ -115,34 +116,37 @@ static struct span *trace_root(const struct servers_backend *s, const char *caus
 void servers_trace_write(struct servers_backend *s, const struct servers_trace_write *w)
 {
     uint64_t now_us = clock_mono_us(), since_us = now_us - w->took_us;
-    if (s->report.trace.root == NULL)
-        s->report.trace.root = trace_root(s, w->cause, w->event_us, since_us);
-    struct span *span = span_child(s->report.trace.root, w->name, since_us);
+    struct servers_report *r = &s->report;
+    if (r->trace.root == NULL)
+        r->trace.root = trace_root(s, w->cause, w->event_us, since_us);
+    struct span *span = span_child(r->trace.root, w->name, since_us);
     span_text(span, "write.changes", w->what);
     if (w->why != NULL)
         span_fail(span, w->why);
     span_end(span, now_us);
-    if (s->report.trace.verify == NULL)
-        s->report.trace.verify = span_child(s->report.trace.root, "verify", now_us);
+    if (r->trace.verify == NULL)
+        r->trace.verify = span_child(r->trace.root, "verify", now_us);
 }
 
 void servers_trace_end(struct servers_backend *s, const char *result, const char *why)
 {
     uint64_t now_us = clock_mono_us();
+    struct servers_report *r = &s->report;
     if (why != NULL) {
-        span_fail(s->report.trace.verify, why);
-        span_fail(s->report.trace.root, why);
+        span_fail(r->trace.verify, why);
+        span_fail(r->trace.root, why);
     }
-    span_end(s->report.trace.verify, now_us);
-    span_text(s->report.trace.root, "change.result", result);
-    span_end(s->report.trace.root, now_us);
-    s->report.trace.root = s->report.trace.verify = NULL;
+    span_end(r->trace.verify, now_us);
+    span_text(r->trace.root, "change.result", result);
+    span_end(r->trace.root, now_us);
+    r->trace.root = r->trace.verify = NULL;
 }
 
 void servers_trace_refused(struct servers_backend *s, const struct error *err)
 {
-    if (s->report.trace.root == NULL)
-        s->report.trace.root = trace_root(s, s->write_cause, s->write_event_us, clock_mono_us());
+    struct servers_report *r = &s->report;
+    if (r->trace.root == NULL)
+        r->trace.root = trace_root(s, s->write_cause, s->write_event_us, clock_mono_us());
     servers_trace_end(s, "rejected", err->message);
 }
 
@@ -180,8 +184,9 @@ void servers_note_written(struct servers_backend *s, const char *what, uint64_t 
 
 void servers_note_passed_by(struct servers_backend *s, int64_t was, int64_t version)
 {
-    if (s->report.settled_version == was)
-        s->report.settled_version = version;
+    struct servers_report *r = &s->report;
+    if (r->settled_version == was)
+        r->settled_version = version;
 }
 
 void servers_note_in_sync(struct servers_backend *s)
@@ -190,10 +195,10 @@ void servers_note_in_sync(struct servers_backend *s)
     n->settled_version = s->at->actual.version;
     n->settled_number = s->number;
     if (n->drift != NULL) {
-        cleanup(mem_free_ptr) char *text = mem_printf("repaired a change of another writer %s", s->report.drift);
+        cleanup(mem_free_ptr) char *text = mem_printf("repaired a change of another writer %s", n->drift);
         servers_note(s, (struct history_entry){.kind = HISTORY_DRIFT_REPAIRED, .text = text});
-        free(s->report.drift);
-        s->report.drift = NULL;
+        free(n->drift);
+        n->drift = NULL;
     }
     servers_trace_end(s, "in_sync", NULL);
     if (!n->news)
@@ -250,25 +255,28 @@ bool servers_is_drift(const struct servers_backend *s)
 void servers_note_drift(struct servers_backend *s)
 {
     cleanup(mem_free_ptr) char *what = change_log_sentence(&s->plan.diff);
-    s->report.drift = mem_printf("in version %lld: %s", (long long)s->at->actual.version, what);
+    struct servers_report *r = &s->report;
+    r->drift = mem_printf("in version %lld: %s", (long long)s->at->actual.version, what);
 }
 
 /* ---- problems ---- */
 
 void servers_note_trouble(struct servers_backend *s, bool out_of_sync)
 {
+    struct servers_report *r = &s->report;
     if (out_of_sync)
         servers_set_in_sync(s, false);
-    s->report.news = true;
+    r->news = true;
 }
 
 void servers_problem(struct servers_backend *s, const char *what, const struct error *err)
 {
+    struct servers_report *r = &s->report;
     unsigned before;
     servers_set_in_sync(s, false);
-    instance_log_problem(s->engine->instance, s->name, &s->report.problem, &s->report.problem_limit, what, err);
-    s->report.news = true;
-    if (log_limit_pass_message(&s->report.trouble_limit, clock_mono_ms(), s->report.problem.message, &before))
+    instance_log_problem(s->engine->instance, s->name, &r->problem, &r->problem_limit, what, err);
+    r->news = true;
+    if (log_limit_pass_message(&r->trouble_limit, clock_mono_ms(), r->problem.message, &before))
         servers_note(s, (struct history_entry){
                             .kind = HISTORY_APPLY_FAILED, .text = what, .why = err->message, .cause = s->cause});
     servers_trace_end(s, "failed", err->message);

@@ -11,27 +11,6 @@
 
 #define REPEAT_NOT_WRITTEN_MS 3600000
 
-struct servers_backend *servers_backend_of(const struct servers *e, const struct instance_backend *b)
-{
-    for (struct servers_backend *s = e->backends; s < e->end; s++)
-        if (s->at == b)
-            return s;
-    return NULL;
-}
-
-void servers_replan(struct servers_backend *s)
-{
-    s->planned.stands = false;
-}
-
-void servers_caused_by(struct servers_backend *s, char *cause)
-{
-    if (s->cause == NULL)
-        s->cause = cause;
-    else
-        free(cause);
-}
-
 /* ---- what the instance asks ---- */
 
 static void servers_attach(void *engine, struct instance *in)
@@ -105,13 +84,6 @@ static bool servers_manages(const void *engine, const struct instance_backend *b
     const struct servers *e = engine;
     const struct servers_backend *s = servers_backend_of(e, b);
     return s != NULL && !diff_server_is_foreign(line, &e->options.rules.diff, s->desired);
-}
-
-void servers_commanded(struct servers_backend *s)
-{
-    s->engine->commanded_at = s->engine->decisions;
-    s->commanded = true;
-    servers_replan(s);
 }
 
 /* What turned meanwhile need not wait for what the file's connection is at. */
@@ -199,30 +171,6 @@ static void servers_read_failed(void *engine)
     e->unread = true;
     for (struct servers_backend *s = e->backends; s < e->end; s++)
         servers_measure_up(s);
-}
-
-void servers_remember(struct servers_backend *s)
-{
-    const struct instance *in = s->engine->instance;
-    bool decided = s->have_desired && (s->desired->state == DESIRED_OK || s->desired->state == DESIRED_EMPTY);
-    servers_replan(s);
-    s->remembered = instance_at_rest(in) && decided && s->at->actual.exists && s->at->unreadable.kind == ERROR_NONE;
-    if (s->remembered)
-        admin_states_refresh(&s->states, &s->at->actual, &s->at->runtime, s->desired, &s->engine->options.rules.diff,
-                             instance_view(in).worker);
-    size_t count = 0;
-    char *now = admin_states_overrides(&s->states, &count);
-    if (now != NULL && !str_eq(now, s->overrides))
-        log_warn(servers_log(s),
-                 "admin states set by an operator; left alone until set to ready (a daemon killed during a drain "
-                 "leaves the same)",
-                 log_str("target", servers_url(s)), log_str("backend", s->name), log_str("what", now));
-    else if (now == NULL && s->overrides != NULL)
-        log_info(servers_log(s), "admin states set by an operator are cleared", log_str("target", servers_url(s)),
-                 log_str("backend", s->name));
-    free(s->overrides);
-    s->overrides = now;
-    servers_measure(s, servers_telemetry(s)->servers_overridden, (double)count);
 }
 
 static void servers_concluded(void *engine)

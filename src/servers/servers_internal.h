@@ -135,17 +135,14 @@ struct servers {
     struct servers_backend *last_updated, *next_update; /* by a runtime update: each has its turn */
 };
 
-/* servers.c */
+/* decide.c */
 /* NULL: another engine's. */
 struct servers_backend *servers_backend_of(const struct servers *e, const struct instance_backend *b);
 /* Something that its plan depends on has changed: what is desired, there, running, or who set which state. */
 void servers_replan(struct servers_backend *s);
-void servers_caused_by(struct servers_backend *s, char *cause); /* unless another cause is known; takes it over */
-void servers_commanded(struct servers_backend *s);              /* a command was answered */
+void servers_commanded(struct servers_backend *s); /* a command was answered */
 /* After a reading, or when the first desired state comes after one. */
 void servers_remember(struct servers_backend *s);
-
-/* decide.c */
 /* When the transaction that it needs waits for nothing else any more; 0: it needs none. */
 uint64_t servers_overdue_ms(const struct servers_backend *s);
 void servers_decide(void *engine, struct engine_wants *ret_wants);
@@ -163,9 +160,10 @@ void servers_stuck(struct servers_backend *s);
 /* True: the API took a change and answers as if it had not. The same again would be a commit and a reload for nothing,
  * and is a problem. */
 bool servers_judge_missing(struct servers_backend *s);
-/* What was written for this desired state is gone, at another writer's version: it is counted. True: writes pause, because
- * that was too often, or a pause is not over. */
-bool servers_judge_reverts(struct servers_backend *s);
+/* Counts that what was written for this desired state is gone, at another writer's version. False: it is not. */
+bool servers_count_revert(struct servers_backend *s);
+/* True: writes pause, because that was too often, or a pause is not over; which is a problem. */
+bool servers_pause_writes(struct servers_backend *s);
 bool servers_may_write(const struct servers_backend *s);
 void servers_write_sooner(struct servers_backend *s, uint64_t when_ms); /* at the latest */
 void servers_write_later(struct servers_backend *s);                    /* it was refused at this version */

@@ -52,7 +52,7 @@ room("journal", ("test_engine_history",), (
     Mutant("the end of a hold is no news", "servers/report.c", "n->news = n->news || holds || limited;", ";"),
     Mutant("a pause is a brake", "servers/report.c", " && p->verdict != PLAN_NOT_WRITTEN && p->verdict != PLAN_REFUSE;", ";"),
     Mutant("our own writes are drift", "servers/report.c", "    n->settled_version = -1;\n    if (n->event_us", "    if (n->event_us"),
-    Mutant("writes to other backends are drift", "servers/report.c", "        s->report.settled_version = version;\n", "        ;\n"),
+    Mutant("writes to other backends are drift", "servers/report.c", "        r->settled_version = version;\n", "        ;\n"),
     Mutant("another wish is drift", "servers/report.c", " &&\n           n->settled_number == s->number;", ";"),
     Mutant("what somebody else mended is our repair", "haproxy/instance_report.c", "    if (in->drift_answered)\n", ""),
 ))

@@ -9,8 +9,8 @@ LOSS_LIMIT = "servers/change/loss_limit.c"
 NOTICE = "servers/desired/desired.c"
 
 room("difference", ("test_diff", "test_diff_state", "test_diff_route", "test_diff_parking", "test_plan"), (
-    Mutant("backup servers are ours", DIFF, "if (s->backup || keep_glob", "if (keep_glob"),
-    Mutant("HAPROXY_KEEP_SERVERS is not asked", DIFF, "if (s->backup || keep_glob(s->name, rules) != NULL)", "if (s->backup)"),
+    Mutant("backup servers are ours", "servers/change/ownership.c", "if (s->backup || diff_keep_glob", "if (diff_keep_glob"),
+    Mutant("HAPROXY_KEEP_SERVERS is not asked", "servers/change/ownership.c", "if (s->backup || diff_keep_glob(s->name, rules) != NULL)", "if (s->backup)"),
     Mutant("the first of two equal names counts as single", DIFF,
            "l->list[i - 1].doubled = l->list[i].doubled = true;", "l->list[i].doubled = true;"),
     Mutant("the last of equal names decides", DIFF,

@@ -14,7 +14,7 @@ room("plans that stand", ("test_engine", "test_engine_backends", "test_engine_tu
     Mutant("a file that may not be written is no matter", PLANNED, " && input.file_problem == NULL &&", " &&"),
     Mutant("what is desired is no matter", "servers/servers.c", "    servers_replan(s);\n    s->by_node", "    s->by_node"),
     Mutant("who set what is judged once for all", "servers/servers.c", "bool known = s->remembered && s->at", "bool known = s->at"),
-    Mutant("a command is no matter", "servers/servers.c", "    s->commanded = true;\n    servers_replan(s);\n", "    s->commanded = true;\n"),
+    Mutant("a command is no matter", "servers/decide.c", "    s->commanded = true;\n    servers_replan(s);\n", "    s->commanded = true;\n"),
 ))
 room("parked as before", ("test_parking",), (
     Mutant("every refresh changes what is parked", PARKING, "    p->changes += !same;\n", "    p->changes++;\n"),

@@ -1,6 +1,5 @@
 #include "servers/change/diff.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,56 +9,12 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "haproxy/change.h"
-#include "haproxy/runtime.h"
 #include "haproxy/siblings.h"
 #include "servers/change/diff_internal.h"
 #include "servers/change/ownership.h"
 #include "servers/change/parking.h"
 
 #define UNSUPPORTED_SHOWN 3
-
-/* The glob that a name matches; NULL: none. */
-static const char *keep_glob(const char *name, const struct diff_rules *rules)
-{
-    for (size_t i = 0; i < rules->keep_count; i++)
-        if (fnmatch(rules->keep_servers[i], name, 0) == 0)
-            return rules->keep_servers[i];
-    return NULL;
-}
-
-bool diff_server_is_foreign(const struct backend_server *s, const struct diff_rules *rules,
-                            const struct desired *desired)
-{
-    if (s->backup || keep_glob(s->name, rules) != NULL)
-        return true;
-    return rules->cluster != NULL &&
-           ownership_of(rules->server_name_format, rules->cluster, s->name) != OWNERSHIP_OWN &&
-           (desired == NULL || !desired_took_over(desired, s->name));
-}
-
-bool diff_manages(const void *owner, const struct backend_server *line)
-{
-    const struct diff_owner *o = owner;
-    return !diff_server_is_foreign(line, o->rules, o->desired);
-}
-
-bool diff_server_is_others(const struct backend_server *s, const struct diff_rules *rules)
-{
-    return rules->cluster != NULL &&
-           ownership_of(rules->server_name_format, rules->cluster, s->name) == OWNERSHIP_OTHER;
-}
-
-bool diff_others_up(const struct backend *actual, const struct runtime *r, const struct diff_rules *rules)
-{
-    for (size_t i = 0, at = 0; rules->cluster != NULL && r->readable && i < actual->server_count; i++) {
-        const struct backend_server *s = &actual->servers[i];
-        const struct runtime_server *is = runtime_find_next(r, s->name, &at);
-        if (is != NULL && is->admin == RUNTIME_READY && !is->down && !s->maintenance && !s->backup &&
-            (is->weight >= 0 ? is->weight : s->weight) != 0 && diff_server_is_others(s, rules))
-            return true;
-    }
-    return false;
-}
 
 static void change_fini(struct diff_change *c)
 {
@@ -180,7 +135,7 @@ static char *clash(const struct backend *actual, const struct diff_line *line, c
     if (t != NULL)
         return mem_printf("the line \"server-template %s %u-%u\" of the backend makes a server of that name", t->prefix,
                           t->first, t->last);
-    const char *glob = keep_glob(name, rules);
+    const char *glob = diff_keep_glob(name, rules);
     if (glob != NULL)
         return mem_printf("the name matches %s in HAPROXY_KEEP_SERVERS, so it would never be changed or removed", glob);
     if (line != NULL && line->foreign)

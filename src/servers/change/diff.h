@@ -33,6 +33,7 @@
 #include "base/compiler.h"
 #include "haproxy/backend.h"
 #include "model/choices.h"
+#include "servers/change/ownership.h"
 #include "servers/desired/desired.h"
 
 struct change;
@@ -152,20 +153,5 @@ void diff_lines_read(struct diff_lines *l, const struct backend *actual, const s
 void diff_lines_fini(struct diff_lines *l);
 /* A command can mean it: managed, and the only one of its name. */
 bool diff_line_is_own(const struct diff_line *l);
-
-/* desired NULL: nothing was taken over. */
-bool diff_server_is_foreign(const struct backend_server *s, const struct diff_rules *rules,
-                            const struct desired *desired);
-/* The opposite, as haproxy/drift asks it. */
-struct diff_owner {
-    const struct diff_rules *rules;
-    const struct desired *desired; /* NULL: nothing was taken over */
-};
-bool diff_manages(const void *owner, const struct backend_server *line);
-/* Another cluster's by its name, whatever else is said of it. */
-bool diff_server_is_others(const struct backend_server *s, const struct diff_rules *rules);
-/* Whether one of those takes new connections: neither in maintenance nor drained, not DOWN. */
-struct runtime;
-bool diff_others_up(const struct backend *actual, const struct runtime *r, const struct diff_rules *rules);
 
 #endif

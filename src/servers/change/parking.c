@@ -9,7 +9,7 @@
 #include "servers/desired/desired.h"
 #include "servers/change/diff.h"
 
-struct entry {
+struct parked {
     char *name;
     uint64_t since_ms;
     bool spare;
@@ -19,7 +19,7 @@ struct entry {
 
 struct parking {
     uint64_t ttl_ms;
-    struct entry *list; /* ordered by name; each once */
+    struct parked *list; /* ordered by name; each once */
     size_t count;
     size_t parked; /* of these, no spares */
     uint64_t changes;
@@ -32,7 +32,7 @@ struct parking *parking_new(uint64_t ttl_ms)
     return p;
 }
 
-static void list_free(struct entry *list, size_t count)
+static void list_free(struct parked *list, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         free(list[i].name);
@@ -47,28 +47,28 @@ void parking_free(struct parking *p)
     free(p);
 }
 
-static const struct entry *parking_find(const struct parking *p, const char *name)
+static const struct parked *parking_find(const struct parking *p, const char *name)
 {
     return p->count > 0 ? bsearch(&name, p->list, p->count, sizeof(p->list[0]), str_order) : NULL;
 }
 
 /* ---- refresh ---- */
 
-static struct entry *parking_list(const struct parking *p, const struct backend *actual, const struct desired *desired,
-                                  const struct diff_rules *rules, uint64_t now_ms, size_t *ret_count)
+static struct parked *parking_list(const struct parking *p, const struct backend *actual, const struct desired *desired,
+                                   const struct diff_rules *rules, uint64_t now_ms, size_t *ret_count)
 {
     size_t in_maintenance = 0, count = 0;
     for (size_t i = 0; i < actual->server_count; i++)
         in_maintenance += actual->servers[i].maintenance;
-    struct entry *list = mem_array(in_maintenance, sizeof(list[0]));
+    struct parked *list = mem_array(in_maintenance, sizeof(list[0]));
     for (size_t i = 0; i < actual->server_count; i++) {
         const struct backend_server *s = &actual->servers[i];
         if (s->maintenance && !diff_server_is_foreign(s, rules, desired) && desired_find(desired, s->name) == NULL) {
-            const struct entry *was = parking_find(p, s->name);
+            const struct parked *was = parking_find(p, s->name);
             bool spare = desired->state == DESIRED_EMPTY ? was != NULL && was->spare
                                                          : desired_find_spare(desired, s->name) != NULL;
             bool goes_on = was != NULL && was->spare == spare;
-            list[count++] = (struct entry){
+            list[count++] = (struct parked){
                 .name = mem_strdup(s->name), .since_ms = goes_on ? was->since_ms : now_ms, .spare = spare};
         }
     }
@@ -88,13 +88,13 @@ static struct entry *parking_list(const struct parking *p, const struct backend 
 /* What may go anyway goes first, then what is parked longest. */
 static int leaving_order(const void *a, const void *b)
 {
-    const struct entry *x = *(struct entry *const *)a, *y = *(struct entry *const *)b;
+    const struct parked *x = *(struct parked *const *)a, *y = *(struct parked *const *)b;
     if (x->verdict != y->verdict)
         return x->verdict == PARKING_LAZY ? -1 : 1;
     return x->since_ms != y->since_ms ? (x->since_ms < y->since_ms ? -1 : 1) : strcmp(x->name, y->name);
 }
 
-static void parking_judge(struct entry *e, enum parking_verdict verdict, const char *reason)
+static void parking_judge(struct parked *e, enum parking_verdict verdict, const char *reason)
 {
     e->verdict = verdict;
     e->reason = reason;
@@ -106,12 +106,12 @@ void parking_refresh(struct parking *p, const struct backend *actual, const stru
 {
     if (desired->state != DESIRED_OK && desired->state != DESIRED_EMPTY)
         return;
-    struct entry *before = p->list;
+    struct parked *before = p->list;
     size_t before_count = p->count;
     p->list = parking_list(p, actual, desired, rules, now_ms, &p->count);
     p->parked = 0;
     for (size_t i = 0; i < p->count; i++) {
-        struct entry *e = &p->list[i];
+        struct parked *e = &p->list[i];
         if (e->spare)
             continue;
         p->parked++;
@@ -122,12 +122,12 @@ void parking_refresh(struct parking *p, const struct backend *actual, const stru
             parking_judge(e, PARKING_LAZY, "it was parked for PARK_TTL");
     }
     if (p->parked > PARKING_MAX) {
-        cleanup(mem_free_ptr) struct entry **parked = mem_array(p->parked, sizeof(struct entry *));
+        cleanup(mem_free_ptr) struct parked **parked = mem_array(p->parked, sizeof(struct parked *));
         size_t count = 0;
         for (size_t i = 0; i < p->count; i++)
             if (!p->list[i].spare)
                 parked[count++] = &p->list[i];
-        qsort(parked, count, sizeof(struct entry *), leaving_order);
+        qsort(parked, count, sizeof(struct parked *), leaving_order);
         for (size_t i = 0; i < count - PARKING_MAX; i++)
             parking_judge(parked[i], PARKING_NOW,
                           "more than 64 servers are parked, and it is among the longest parked");
@@ -159,19 +159,19 @@ void parking_recall(struct parking *p, const struct parking_memory *m)
     p->list = mem_resize(p->list, p->count, sizeof(p->list[0]));
     for (; at > 0 && strcmp(p->list[at - 1].name, m->server) > 0; at--)
         p->list[at] = p->list[at - 1];
-    p->list[at] = (struct entry){.name = mem_strdup(m->server), .since_ms = m->since_ms, .spare = m->spare};
+    p->list[at] = (struct parked){.name = mem_strdup(m->server), .since_ms = m->since_ms, .spare = m->spare};
 }
 
 /* ---- what it says ---- */
 
 enum parking_verdict parking_verdict(const struct parking *p, const char *server)
 {
-    const struct entry *e = parking_find(p, server);
+    const struct parked *e = parking_find(p, server);
     return e != NULL ? e->verdict : PARKING_STAY;
 }
 
 const char *parking_reason(const struct parking *p, const char *server)
 {
-    const struct entry *e = parking_find(p, server);
+    const struct parked *e = parking_find(p, server);
     return e != NULL ? e->reason : NULL;
 }

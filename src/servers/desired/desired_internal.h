@@ -192,13 +192,15 @@ void run_read(struct run *r, const char *ask, bool list);                       
 struct place *run_find_place(const struct run *r, const char *name, bool named); /* NULL: there is none */
 size_t run_hash(const char *name, bool named) must_check;
 
-/* The same for a part: room for so many endpoints, each place once, then its endpoints in the order of the sets. */
+/* The same for a part, with what the others say: room for so many endpoints and sets; each place once, then its endpoints in
+ * the order of the sets. endpoint_count: of all. */
 struct reader;
-struct reader *run_part_begin(struct run *r, size_t endpoint_count) must_check;
+struct reader *run_part_begin(struct run *r, struct run_rest rest, size_t room, size_t set_count) must_check;
+const struct run_set *run_part_set(struct reader *in, const struct endpoint_set *set, const char *name) must_check;
 uint32_t run_part_place(struct reader *in, const char *name, bool named, const char *server) must_check;
 void run_part_endpoint(struct reader *in, const struct run_set *set, const struct endpoint_group *g,
                        const struct endpoint *e, uint32_t place);
-void run_part_end(struct reader *in);
+void run_part_end(struct reader *in, size_t endpoint_count);
 
 static inline uint32_t tally_count(const struct tally *t)
 {
@@ -230,7 +232,7 @@ struct desired_skip *desired_new_skip(struct desired *d) must_check; /* zeroed *
 /* ---- desired_text.c ---- */
 
 /* The texts of what is said of r's places. */
-void run_say(struct run *r);
+const struct desired_words *run_say(const struct run *r) must_check;
 /* What a reason is made of. */
 struct desired_why run_why(const struct run *r, const struct place *p) must_check;
 /* The same of a place that has no server; its texts are d's. */

@@ -336,14 +336,24 @@ void run_read(struct run *r, const char *ask, bool list)
 
 /* ---- a part ---- */
 
-struct reader *run_part_begin(struct run *r, size_t endpoint_count)
+struct reader *run_part_begin(struct run *r, struct run_rest rest, size_t room, size_t set_count)
 {
     struct reader *in = mem_alloc(sizeof(*in));
-    size_t slots = slots_for(endpoint_count);
+    size_t slots = slots_for(room);
     *in = (struct reader){
         .r = r, .endpoint_slots = mem_array(slots, sizeof(in->endpoint_slots[0])), .endpoint_mask = slots - 1};
-    r->placed = mem_array(endpoint_count, sizeof(r->placed[0]));
+    r->part = true;
+    r->rest = rest;
+    r->placed = mem_array(room, sizeof(r->placed[0]));
+    r->sets = mem_array(set_count, sizeof(r->sets[0]));
     return in;
+}
+
+const struct run_set *run_part_set(struct reader *in, const struct endpoint_set *set, const char *name)
+{
+    struct run_set *added = &in->r->sets[in->r->set_count++];
+    *added = (struct run_set){set, name};
+    return added;
 }
 
 uint32_t run_part_place(struct reader *in, const char *name, bool named, const char *server)
@@ -351,9 +361,11 @@ uint32_t run_part_place(struct reader *in, const char *name, bool named, const c
     return add_place(in->r, name, named, server);
 }
 
-void run_part_end(struct reader *in)
+void run_part_end(struct reader *in, size_t endpoint_count)
 {
-    tally_up(in->r);
+    struct run *r = in->r;
+    tally_up(r);
+    r->endpoint_count = endpoint_count;
     free(in->endpoint_slots);
     free(in);
 }

@@ -301,7 +301,7 @@ int run_all(struct run *r, const struct desired_input *in, bool list, struct des
     run_read(r, NULL, list);
     run_judge(r);
     run_settle(r);
-    run_say(r);
+    r->words = run_say(r);
     ret->texts = text_pool_new(r->texts);
     ret->words = r->words;
     ret->endpoint_count = r->endpoint_count;

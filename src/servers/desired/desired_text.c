@@ -19,7 +19,7 @@ struct desired_why run_endpoints(const struct place *p, const struct tally *t, e
     return why;
 }
 
-void run_say(struct run *r)
+const struct desired_words *run_say(const struct run *r)
 {
     static const struct place anywhere = {.named = true};
     struct desired_words *w = text_pool_alloc(r->texts, sizeof(*w));
@@ -38,7 +38,7 @@ void run_say(struct run *r)
     const struct tally *t = r->ready.first != NULL ? &r->ready : &r->leaving;
     if (r->all && t->first != NULL)
         w->every = run_endpoints(&anywhere, t, t == &r->ready ? WHY_READY : WHY_TERMINATING);
-    r->words = w;
+    return w;
 }
 
 struct desired_why run_why(const struct run *r, const struct place *p)

@@ -176,7 +176,7 @@ int explain_node(const struct desired_input *in, const char *name, struct explan
     run_read(&r, name, false);
     run_judge(&r);
     run_settle(&r);
-    run_say(&r);
+    r.words = run_say(&r);
     const struct place *p = run_find_place(&r, name, true);
     if (p == NULL)
         p = run_find_place(&r, name, false);

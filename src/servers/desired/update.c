@@ -293,21 +293,17 @@ static int judge_part(struct desired_memory *m, struct run *r)
         if (!p->touched)
             says |= p->flags;
     }
-    r->part = true;
-    r->rest = (struct run_rest){.ready = (says & KNOWN_READY) != 0,
-                                .port = (says & KNOWN_PORT) != 0,
-                                .same_family = (says & KNOWN_FAMILY) != 0,
-                                .alone = (says & KNOWN_ALONE) != 0};
+    const struct run_rest rest = {.ready = (says & KNOWN_READY) != 0,
+                                  .port = (says & KNOWN_PORT) != 0,
+                                  .same_family = (says & KNOWN_FAMILY) != 0,
+                                  .alone = (says & KNOWN_ALONE) != 0};
     size_t count = 0;
     for (size_t s = 0; s < m->where.set_count; s++)
         for (size_t i = 0; i < m->where.sets[s].count; i++)
             count += m->where.places[m->where.sets[s].places[i]].touched;
-    struct reader *in = run_part_begin(r, count);
-    r->sets = mem_array(m->where.set_count, sizeof(r->sets[0]));
-    for (; r->set_count < m->where.set_count; r->set_count++) {
-        const struct known_set *s = &m->where.sets[r->set_count];
-        r->sets[r->set_count] = (struct run_set){s->set, s->name};
-        const struct run_set *as = &r->sets[r->set_count];
+    struct reader *in = run_part_begin(r, rest, count, m->where.set_count);
+    for (const struct known_set *s = m->where.sets; s < m->where.sets + m->where.set_count; s++) {
+        const struct run_set *as = run_part_set(in, s->set, s->name);
         const uint32_t *at = s->places;
         for (size_t g = 0; g < s->set->group_count; g++)
             for (size_t i = 0; i < s->set->groups[g].endpoint_count; i++, at++) {
@@ -319,8 +315,7 @@ static int judge_part(struct desired_memory *m, struct run *r)
                 run_part_endpoint(in, as, &s->set->groups[g], &s->set->groups[g].endpoints[i], p->part - 1);
             }
     }
-    run_part_end(in);
-    r->endpoint_count = m->where.endpoint_count;
+    run_part_end(in, m->where.endpoint_count);
     run_judge(r);
     return r->problem == NULL && r->any_ready ? 0 : -1;
 }
