@@ -98,16 +98,10 @@ struct settings_local {
 
 /* Traces, by the variables that OpenTelemetry has for all programs. */
 struct settings_traces {
-    bool disabled;
-    char *endpoint;        /* "http(s)://host:port[/prefix]", no slash at its end; NULL: none */
-    char *own;             /* of traces alone, used as it is; NULL: none */
+    char *endpoint;        /* "http(s)://host:port[/prefix]"; NULL: none */
     struct secret headers; /* settings_pairs_parse takes it */
-    unsigned timeout_ms;
-    char *protocol;
-    char *ca_file; /* NULL: the system's trust store */
-    char *service_name;
-    char *attributes;                 /* settings_pairs_parse takes it; NULL: none */
-    char *sampler, *sampler_argument; /* see settings_traces_ratio */
+    char *ca_file;         /* NULL: the system's trust store */
+    char *attributes;      /* settings_pairs_parse takes it; NULL: none */
 };
 
 /* key=value,key=value, as W3C Baggage has it: values may be percent-encoded. */
@@ -302,8 +296,6 @@ char *settings_local_folder(const struct settings_local *l, enum settings_folder
 
 /* Where traces go, as a URL; NULL: there are none. Allocates. */
 char *settings_traces_url(const struct settings_traces *t);
-/* How many of them are recorded, 0 to 1. */
-double settings_traces_ratio(const struct settings_traces *t);
 /* -1: *ret_why says why, and holds no part of the text (a constant); *ret is empty then. */
 int settings_pairs_parse(const char *text, struct settings_pairs *ret, const char **ret_why) must_check;
 void settings_pairs_fini(struct settings_pairs *p); /* wipes */

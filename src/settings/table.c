@@ -1158,14 +1158,6 @@ const struct setting setting_table[] = {
         .example = "http://otel-collector:4318",
     },
     {
-        .name = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-        TEXT(traces.own, check_otlp_url),
-        .unset = "OTEL_EXPORTER_OTLP_ENDPOINT with /v1/traces behind it",
-        .expected = "a URL http(s)://host[:port][/path] without user name and query",
-        .help = "URL for traces, in place of OTEL_EXPORTER_OTLP_ENDPOINT. It is used as it is, without a suffix.",
-        .example = "https://traces.example.com/otlp/v1/traces",
-    },
-    {
         .name = "OTEL_EXPORTER_OTLP_HEADERS",
         SECRET(traces.headers),
         .unset = "no further headers",
@@ -1177,23 +1169,6 @@ const struct setting setting_table[] = {
         .masked = true,
     },
     {
-        .name = "OTEL_EXPORTER_OTLP_TIMEOUT",
-        NUMBER(traces.timeout_ms, 1, 600000),
-        .fallback = "10000",
-        .expected = "a number of milliseconds, 1 to 600000",
-        .help = "How long the collector may take to answer, in milliseconds.",
-        .example = "3000",
-    },
-    {
-        .name = "OTEL_EXPORTER_OTLP_PROTOCOL",
-        TEXT(traces.protocol, check_otlp_protocol),
-        .fallback = "http/json",
-        .expected = "http/json",
-        .help = "Protocol of the collector; http/json is the only one. With grpc or http/protobuf there is a "
-                "warning, and http/json is used.",
-        .example = "http/json",
-    },
-    {
         .name = "OTEL_EXPORTER_OTLP_CERTIFICATE",
         TEXT(traces.ca_file, check_path),
         .unset = "the system's trust store",
@@ -1202,44 +1177,14 @@ const struct setting setting_table[] = {
         .example = "/etc/haproxy-k8s-sync/collector-ca.pem",
     },
     {
-        .name = "OTEL_SERVICE_NAME",
-        TEXT(traces.service_name, check_text_line),
-        .unset = "that of OTEL_RESOURCE_ATTRIBUTES, or haproxy-k8s-sync",
-        .expected = "a name without control characters",
-        .help = "The attribute service.name of all traces.",
-        .example = "haproxy-edge",
-    },
-    {
         .name = "OTEL_RESOURCE_ATTRIBUTES",
         TEXT(traces.attributes, check_pairs),
         .unset = "none",
         .expected = "key=value, separated by commas, values perhaps percent-encoded",
-        .help = "Further attributes of all traces. service.version, service.instance.id, host.name and, in a "
-                "pod, k8s.pod.name and k8s.namespace.name are always set.",
+        .help = "Further attributes of all traces. service.name is haproxy-k8s-sync unless it is among them. "
+                "service.version, service.instance.id, host.name and, in a pod, k8s.pod.name and k8s.namespace.name are "
+                "always set.",
         .example = "deployment.environment.name=production,k8s.cluster.name=edge",
-    },
-    {
-        .name = "OTEL_TRACES_SAMPLER",
-        TEXT(traces.sampler, check_sampler),
-        .fallback = "parentbased_always_on",
-        .expected = "always_on, always_off, traceidratio, or one of them behind parentbased_",
-        .help = "Which traces are recorded: all, none, or the share of OTEL_TRACES_SAMPLER_ARG. No trace has a "
-                "parent elsewhere, so parentbased_ makes no difference. With jaeger_remote or xray there is a "
-                "warning, and all traces are recorded.",
-        .example = "traceidratio",
-    },
-    {
-        .name = "OTEL_TRACES_SAMPLER_ARG",
-        TEXT(traces.sampler_argument, check_ratio),
-        .unset = "1",
-        .expected = "a number from 0 to 1",
-        .help = "Share of traces that traceidratio records.",
-        .example = "0.1",
-    },
-    {
-        .name = "OTEL_SDK_DISABLED",
-        FLAG_OFF(traces.disabled),
-        .help = "Whether to send no traces, whatever the settings above say.",
     },
     {.name = NULL},
 };

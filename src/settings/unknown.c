@@ -15,6 +15,19 @@
 #define SHORT_NAME 10     /* up to this length, two edits away is another name */
 #define PREFIX "HAPROXY_" /* of most settings, and easily left out */
 
+/* Settings of old, and what takes their place. */
+static const struct {
+    const char *name, *instead;
+} removed[] = {
+    {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "set OTEL_EXPORTER_OTLP_ENDPOINT, to which /v1/traces is appended"},
+    {"OTEL_EXPORTER_OTLP_TIMEOUT", "the collector has always 10 s to answer"},
+    {"OTEL_EXPORTER_OTLP_PROTOCOL", "traces always go as http/json, which collectors accept at port 4318"},
+    {"OTEL_SERVICE_NAME", "set service.name in OTEL_RESOURCE_ATTRIBUTES"},
+    {"OTEL_TRACES_SAMPLER", "all traces are recorded; the collector can sample them"},
+    {"OTEL_TRACES_SAMPLER_ARG", "all traces are recorded; the collector can sample them"},
+    {"OTEL_SDK_DISABLED", "without OTEL_EXPORTER_OTLP_ENDPOINT there are no traces"},
+};
+
 struct known {
     char names[KNOWN_MAX][NAME_MAX_BYTES];
     size_t count;
@@ -196,6 +209,16 @@ static const char *meant_by_any(const struct known *k, const char *name)
     return best != NULL ? best : longer_name(k, with_prefix, 100);
 }
 
+static bool removed_report(const char *name, struct settings_findings *found)
+{
+    for (size_t i = 0; i < array_len(removed); i++)
+        if (str_eq(name, removed[i].name)) {
+            finding_error(found, "%s is no longer a setting: %s; remove it", name, removed[i].instead);
+            return true;
+        }
+    return false;
+}
+
 static void unknown_report_one(const struct known *k, const char *name, struct settings_findings *found)
 {
     char upper[NAME_MAX_BYTES];
@@ -240,6 +263,8 @@ void unknown_report(char *const *env, struct settings_findings *found)
             continue;
         memcpy(name, *env, len);
         name[len] = '\0';
+        if ((*env)[len + 1] != '\0' && removed_report(name, found))
+            continue;
         if (!is_known(&k, name) && !(aliases && is_alias(name)) && !environment_is_service_link(name, *env + len + 1))
             unknown_report_one(&k, name, found);
     }
