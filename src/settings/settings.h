@@ -161,8 +161,7 @@ struct settings {
     struct settings_names config_keep_backends; /* none of the mappings' */
     struct settings_names config_certs_secrets;
     struct settings_template_from template_from;
-    uint64_t template_timeout_ms, template_refractory_ms;
-    unsigned template_memory_mb;
+    uint64_t template_timeout_ms;
     struct secret statistics_password;
     char *services_label; /* label selector, checked */
     char *annotation_prefix;

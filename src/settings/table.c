@@ -215,24 +215,6 @@ const struct setting setting_table[] = {
         .example = "30s",
     },
     {
-        .name = "TEMPLATE_MEMORY",
-        NUMBER(template_memory_mb, 16, 16384),
-        .fallback = "256",
-        .expected = "a number of megabytes, 16 to 16384",
-        .help = "How much memory a render of the template set may take, beside the objects. A render that needs "
-                "more is an error.",
-        .example = "512",
-    },
-    {
-        .name = "TEMPLATE_REFRACTORY",
-        DURATION(template_refractory_ms, 0, HOUR_MS),
-        .fallback = "100ms",
-        .expected = "a duration from 0s to 1h",
-        .help = "Least time from the start of one render to the start of the next. The first change is rendered "
-                "at once; changes that follow within this time are rendered together.",
-        .example = "1s",
-    },
-    {
         .name = "STATISTICS_PASSWORD",
         SECRET(statistics_password),
         .unset = "none: a template that asks for it is an error",

@@ -86,9 +86,7 @@ deployment.yaml names those files.
 {{- else }}
 {{- $_ := set $settings "TEMPLATE_FROM" (printf "configmap:%s/%s" (default (include "haproxy-k8s-sync.namespace" $) .configMap.namespace) .configMap.name) }}
 {{- end }}
-{{- range $name, $value := pick . "timeout" "memory" "refractory" }}
-{{- $_ := set $settings (snakecase $name | upper | printf "TEMPLATE_%s") $value }}
-{{- end }}
+{{- $_ := set $settings "TEMPLATE_TIMEOUT" .timeout }}
 {{- end }}
 {{- else }}
 {{- $_ := set $settings "CONFIG_SECRET_NAMESPACE" (include "haproxy-k8s-sync.configNamespace" .) }}

@@ -121,7 +121,6 @@ static const struct {
     {{FILE_SOURCE, "FOREIGN_PROTECTION=warn"}, "warning: FOREIGN_PROTECTION has no effect without CONFIG_SOURCE="},
     {{TEMPLATES, "FOREIGN_PROTECTION=no"}, "error: FOREIGN_PROTECTION=\"no\": expected refuse or warn"},
     {{TEMPLATES, "SHARED_HOSTS=a.*.example"}, "error: SHARED_HOSTS=\"a.*.example\": expected 1 to 64 DNS names"},
-    {{TEMPLATES, "TEMPLATE_MEMORY=8"}, "error: TEMPLATE_MEMORY=\"8\": expected a number of megabytes, 16 to 16384"},
     {{"CONFIG_SOURCE=secret"},
      "error: CONFIG_SOURCE=secret needs CONFIG_SECRET_NAMESPACE: expected a namespace's name"},
     {{"CONFIG_SOURCE=secret", "CONFIG_SECRET_NAMESPACE=ns"}, "error: CONFIG_SOURCE=secret needs CONFIG_SECRET_NAME: "},
@@ -184,8 +183,6 @@ TEST(templates_from_a_folder_or_an_object)
     assert_silent(&folder);
     ck_assert_str_eq(folder.settings.template_from.folder, "/t");
     ck_assert_uint_eq(folder.settings.template_timeout_ms, 10000);
-    ck_assert_uint_eq(folder.settings.template_refractory_ms, 100);
-    ck_assert_uint_eq(folder.settings.template_memory_mb, 256);
     ck_assert_uint_eq(folder.settings.mapping_count, 0);
     ck_assert(settings_need_kubernetes(&folder.settings));
     /* Where a Data Plane API puts them. */
