@@ -118,7 +118,6 @@ struct settings_pairs {
 struct settings_etcd {
     struct settings_names endpoints; /* URLs with a port, no slash at their ends */
     char *path;                      /* "/a/b", no slash at its end */
-    unsigned keep;                   /* versions */
     char *ca_file;                   /* NULL: the system's trust store */
     char *cert_file, *key_file;      /* both or none */
     char *user;                      /* NULL: no authentication */

@@ -383,14 +383,6 @@ const struct setting setting_table[] = {
         .example = "/haproxy/east",
     },
     {
-        .name = "ETCD_KEEP",
-        NUMBER(etcd.keep, 1, 100),
-        .fallback = "5",
-        .expected = "a number of versions, 1 to 100",
-        .help = "How many versions of the configuration CONFIG_TARGET=etcd keeps in etcd, the newest included.",
-        .example = "10",
-    },
-    {
         .name = "ETCD_CA_FILE",
         TEXT(etcd.ca_file, check_path),
         .unset = "the system's trust store",

@@ -19,6 +19,7 @@
 static const struct {
     const char *name, *instead;
 } removed[] = {
+    {"ETCD_KEEP", "the last 5 versions are always kept"},
     {"TEMPLATE_MEMORY", "a render may always take 256 MB beside the objects"},
     {"TEMPLATE_REFRACTORY", "changes within 100 ms are always rendered together; CONFIG_MIN_INTERVAL is between configurations"},
     {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "set OTEL_EXPORTER_OTLP_ENDPOINT, to which /v1/traces is appended"},

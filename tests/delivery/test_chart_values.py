@@ -362,7 +362,7 @@ def test_each_setting_of_etcd_has_its_value_and_default() -> None:
     there = {path for path, _ in readme.leaves(schema, schema) if path.startswith("etcd.")}
     assert there == {value(name) for name in OF_ETCD} | {"etcd.existingSecret"}
     settings = {name: default for name, default in of_the_daemon().items() if name in OF_ETCD and default is not None}
-    assert settings == {"ETCD_KEEP": as_text(given["etcd"]["keep"]), "ETCD_PATH": readme.at(schema, "properties.etcd.properties.path.description").split("empty: ")[1]}
+    assert settings == {"ETCD_PATH": readme.at(schema, "properties.etcd.properties.path.description").split("empty: ")[1]}
     assert given["etcd"]["path"] == "", "it is the daemon's by an empty value"
 
 

@@ -39,7 +39,7 @@ deployment.yaml names those files.
 {{- if include "haproxy-k8s-sync.publishes" . }}
 {{- $settings = omit $settings "HAPROXY_DATAPLANE_URL" }}
 {{- $haproxy = dict }}
-{{- range $name, $value := pick .Values.etcd "endpoints" "path" "keep" "name" "user" }}
+{{- range $name, $value := pick .Values.etcd "endpoints" "path" "name" "user" }}
 {{- $_ := set $settings (upper $name | printf "ETCD_%s") $value }}
 {{- end }}
 {{- $_ := set $settings "CLUSTER_NAME" (default .Values.env.clusterName .Values.annotatedServices.clusterName) }}

@@ -196,6 +196,7 @@ static void config_engine_use_etcd(struct config_engine *e)
                                                   .client = client,
                                                   .telemetry = o->telemetry,
                                                   .log = o->log,
+                                                  .versions = PUBLISHER_VERSIONS,
                                                   .published = config_engine_on_heard,
                                                   .arg = e};
         e->publisher = publisher_new(e->base, &options);
