@@ -149,7 +149,6 @@ struct settings {
     char *config_secret_key;
     enum settings_config_report config_report;
     char *config_report_configmap; /* NULL: none */
-    bool config_require_all;
     enum settings_config_drift config_drift;
     uint64_t config_min_interval_ms;
     unsigned config_canary; /* fewer than there are targets; 0: none */

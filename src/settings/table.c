@@ -435,12 +435,6 @@ const struct setting setting_table[] = {
         .example = "lb-1",
     },
     {
-        .name = "CONFIG_REQUIRE_ALL",
-        FLAG_OFF(config_require_all),
-        .help = "Whether all HAProxies must answer before any of them gets a new configuration. With false those "
-                "that answer get it, and each of the others once it has validated it.",
-    },
-    {
         .name = "CONFIG_ALLOW_LOCKOUT",
         FLAG_OFF(config_allow_lockout),
         .help = "Whether to apply a configuration that locks the daemon out of HAProxy. It lacks something that "

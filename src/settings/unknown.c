@@ -19,9 +19,12 @@
 static const struct {
     const char *name, *instead;
 } removed[] = {
+    {"CONFIG_REQUIRE_ALL",
+     "a HAProxy that does not answer gets the configuration once it is back, and the others do not wait for it"},
     {"ETCD_KEEP", "the last 5 versions are always kept"},
     {"TEMPLATE_MEMORY", "a render may always take 256 MB beside the objects"},
-    {"TEMPLATE_REFRACTORY", "changes within 100 ms are always rendered together; CONFIG_MIN_INTERVAL is between configurations"},
+    {"TEMPLATE_REFRACTORY",
+     "changes within 100 ms are always rendered together; CONFIG_MIN_INTERVAL is between configurations"},
     {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "set OTEL_EXPORTER_OTLP_ENDPOINT, to which /v1/traces is appended"},
     {"OTEL_EXPORTER_OTLP_TIMEOUT", "the collector has always 10 s to answer"},
     {"OTEL_EXPORTER_OTLP_PROTOCOL", "traces always go as http/json, which collectors accept at port 4318"},

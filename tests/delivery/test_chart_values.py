@@ -321,7 +321,7 @@ def test_each_setting_has_the_value_that_its_name_promises_and_no_other_is_there
 
 
 def config_value_of(setting: str) -> str:
-    """CONFIG_REQUIRE_ALL -> config.requireAll, CONFIG_SECRET_KEY -> config.secret.key."""
+    """CONFIG_ALLOW_LOCKOUT -> config.allowLockout, CONFIG_SECRET_KEY -> config.secret.key."""
     rest = setting.removeprefix("CONFIG_")
     if rest.startswith("SECRET_"):
         return "config.secret." + rest.removeprefix("SECRET_").lower()

@@ -78,8 +78,8 @@ room("configuration, its pace", ("test_configuration", "test_target"), (
 ))
 room("configuration, the engine", ("test_configuration", "test_configuration_streams"), (
     Mutant("a rejection by one stops none", ENGINE, "        if (t->progress == PROGRESS_REJECTED || t->progress == PROGRESS_RESTORING || t->progress == PROGRESS_RESTORED)\n            return false;\n", ""),
-    Mutant("none waits for the others", ENGINE, "if (t->progress == PROGRESS_NEW && !target_is_valid(t) && (!t->away || c->options.require_all))", "if (false)"),
-    Mutant("all are always waited for", ENGINE, "(!t->away || c->options.require_all)", "true"),
+    Mutant("none waits for the others", ENGINE, "if (t->progress == PROGRESS_NEW && !target_is_valid(t) && !t->away)", "if (false)"),
+    Mutant("all are always waited for", ENGINE, "!target_is_valid(t) && !t->away)", "!target_is_valid(t))"),
     Mutant("what runs is known before all were asked", ENGINE, "if (!t->read && !t->away)", "if (false)"),
     Mutant("who does not answer has what runs", ENGINE, "return first != NULL;", "return true;"),
     Mutant("a dry run writes", ENGINE, "return !c->options.dry_run && !c->paused;", "return !c->paused;"),

@@ -409,7 +409,6 @@ struct configuration *config_engine_lead(struct config_engine *e)
     }
     const struct configuration_options options = {
         .target_count = e->options.target_count,
-        .require_all = settings->config_require_all,
         .dry_run = settings->dry_run,
         .allow_lockout = settings->config_allow_lockout,
         .keep = e->options.keep,

@@ -99,7 +99,7 @@ static const struct {
     {"TEMPLATE_FROM", "Templates"},
     {"SERVICES_LABEL", "Annotated Services"},
     {"CONFIG_TARGET", "etcd"},
-    {"CONFIG_REQUIRE_ALL", "How a whole haproxy.cfg is applied"},
+    {"CONFIG_ALLOW_LOCKOUT", "How a whole haproxy.cfg is applied"},
     {"NODE_MODE", "Nodes and their addresses"},
     {"HAPROXY_CONFIG_FILE", "HAProxy on this machine, without a Data Plane API"},
     {"HAPROXY_DATAPLANE_URL", "The Data Plane API"},
