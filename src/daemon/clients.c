@@ -272,8 +272,6 @@ int clients_make(struct event_base *base, struct settings *settings, const struc
         http_use_proxy_variables(ret->http);
     if (access->server != NULL && (ret->kube = kube_client_new(ret->http, access, log, err)) == NULL)
         return -1;
-    if (ret->kube != NULL && settings->kube_encoding == SETTINGS_KUBE_JSON)
-        kube_client_set_json(ret->kube);
     if (clients_dataplane_tls(settings, log, &ret->dataplane_tls, err) != 0)
         return -1;
     clients_spiffe(base, settings, hooks, log, ret);

@@ -30,7 +30,6 @@ enum settings_config_source {
     SETTINGS_CONFIG_SERVICES,
     SETTINGS_CONFIG_ETCD
 };
-enum settings_kube_encoding { SETTINGS_KUBE_AUTO, SETTINGS_KUBE_JSON };
 /* Where it goes. */
 enum settings_config_report { SETTINGS_REPORT_EVENTS, SETTINGS_REPORT_ANNOTATION };
 enum settings_host_ownership { SETTINGS_HOSTS_OF_NAMESPACE, SETTINGS_HOSTS_OF_ANY };
@@ -228,7 +227,6 @@ struct settings {
     char *lease_name;
     char *lease_namespace; /* NULL: the pod's own, or outside of one that of the first Service */
 
-    enum settings_kube_encoding kube_encoding;
     bool proxy_from_environment; /* http_proxy, https_proxy and no_proxy count */
     bool seccomp;
 

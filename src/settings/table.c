@@ -1023,17 +1023,6 @@ const struct setting setting_table[] = {
         .flag = "kubeconfig",
     },
     {
-        .name = "KUBE_ENCODING",
-        WORDS(kube_encoding, [SETTINGS_KUBE_AUTO] = "auto", [SETTINGS_KUBE_JSON] = "json"),
-        .fallback = "auto",
-        .expected = "auto or json",
-        .help = "Encoding in which Nodes, Services, EndpointSlices, Endpoints, Pods and Leases are read. auto: "
-                "protobuf, which costs the API server and the daemon a fraction of what JSON costs; JSON if a "
-                "server has no protobuf or its protobuf cannot be read. json: JSON only. All other resources are "
-                "read as JSON in any case.",
-        .example = "json",
-    },
-    {
         .name = "PROXY_FROM_ENVIRONMENT",
         FLAG_OFF(proxy_from_environment),
         .help = "Whether to use http_proxy, https_proxy and no_proxy for both APIs. HTTPS_PROXY and NO_PROXY "

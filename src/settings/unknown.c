@@ -19,6 +19,7 @@
 static const struct {
     const char *name, *instead;
 } removed[] = {
+    {"KUBE_ENCODING", "the daemon reads protobuf, and JSON where a server has none or one that cannot be read"},
     {"CONFIG_REQUIRE_ALL",
      "a HAProxy that does not answer gets the configuration once it is back, and the others do not wait for it"},
     {"ETCD_KEEP", "the last 5 versions are always kept"},
