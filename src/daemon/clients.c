@@ -268,8 +268,6 @@ int clients_make(struct event_base *base, struct settings *settings, const struc
     ret->http = http_new(base, agent, err);
     if (ret->http == NULL)
         return -1;
-    if (settings->proxy_from_environment)
-        http_use_proxy_variables(ret->http);
     if (access->server != NULL && (ret->kube = kube_client_new(ret->http, access, log, err)) == NULL)
         return -1;
     if (clients_dataplane_tls(settings, log, &ret->dataplane_tls, err) != 0)

@@ -103,21 +103,15 @@ void settings_wipe_environment(char *const *env)
 }
 
 /* Programs in Go use these by themselves, and whoever comes from one expects it. */
-static void settings_check_proxies(char *const *env, const struct settings *s, struct settings_findings *found)
+static void settings_check_proxies(char *const *env, struct settings_findings *found)
 {
     static const char *const names[] = {"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"};
-    for (size_t i = 0; i < array_len(names); i++) {
-        if (str_empty(environment_get(env, names[i])))
-            continue;
-        if (!s->proxy_from_environment)
+    for (size_t i = 0; i < array_len(names); i++)
+        if (!str_empty(environment_get(env, names[i])))
             finding_warning(found,
-                            "%s is set and not used: set PROXY_FROM_ENVIRONMENT=true where the way to the APIs leads "
-                            "through that proxy, or unset it",
+                            "%s is set and not used: name a proxy in front of the API server as proxy-url in the "
+                            "kubeconfig, or unset it",
                             names[i]);
-        else if (str_eq(names[i], "HTTP_PROXY"))
-            finding_warning(found, "HTTP_PROXY is not used, as a web server sets it to what a client sent: call it "
-                                   "http_proxy");
-    }
 }
 
 /* Likewise: in a program in Go they replace the system's trust store. libcurl does not read them. */
@@ -334,7 +328,7 @@ int settings_parse(char *const *env, struct settings *ret, struct settings_findi
             finding_warning(found, "LEASE_NAME and LEASE_NAMESPACE have no effect without LEADER_ELECT=true");
     }
     dataplanes_check_tls(&s, found);
-    settings_check_proxies(env, &s, found);
+    settings_check_proxies(env, found);
     settings_check_trust(env, &s, found);
     settings_check_namespace(env, &s, found);
     unknown_report(env, found);

@@ -227,7 +227,6 @@ struct settings {
     char *lease_name;
     char *lease_namespace; /* NULL: the pod's own, or outside of one that of the first Service */
 
-    bool proxy_from_environment; /* http_proxy, https_proxy and no_proxy count */
     bool seccomp;
 
     char *kubeconfig; /* colon-separated list of files; NULL: in-cluster */

@@ -1023,13 +1023,6 @@ const struct setting setting_table[] = {
         .flag = "kubeconfig",
     },
     {
-        .name = "PROXY_FROM_ENVIRONMENT",
-        FLAG_OFF(proxy_from_environment),
-        .help = "Whether to use http_proxy, https_proxy and no_proxy for both APIs. HTTPS_PROXY and NO_PROXY "
-                "count, too, by libcurl's rules. By default they are ignored, and only a proxy-url in the "
-                "kubeconfig is used.",
-    },
-    {
         .name = "SECCOMP",
         FLAG_OFF(seccomp),
         .help = "Whether to install a system call filter after the start. The daemon can then start no program, "
@@ -1138,9 +1131,10 @@ const struct setting setting_table[] = {
         TEXT(traces.attributes, check_pairs),
         .unset = "none",
         .expected = "key=value, separated by commas, values perhaps percent-encoded",
-        .help = "Further attributes of all traces. service.name is haproxy-k8s-sync unless it is among them. "
-                "service.version, service.instance.id, host.name and, in a pod, k8s.pod.name and k8s.namespace.name are "
-                "always set.",
+        .help =
+            "Further attributes of all traces. service.name is haproxy-k8s-sync unless it is among them. "
+            "service.version, service.instance.id, host.name and, in a pod, k8s.pod.name and k8s.namespace.name are "
+            "always set.",
         .example = "deployment.environment.name=production,k8s.cluster.name=edge",
     },
     {.name = NULL},

@@ -19,6 +19,8 @@
 static const struct {
     const char *name, *instead;
 } removed[] = {
+    {"PROXY_FROM_ENVIRONMENT",
+     "name a proxy in front of the API server as proxy-url in the kubeconfig; nothing else goes through one"},
     {"KUBE_ENCODING", "the daemon reads protobuf, and JSON where a server has none or one that cannot be read"},
     {"CONFIG_REQUIRE_ALL",
      "a HAProxy that does not answer gets the configuration once it is back, and the others do not wait for it"},

@@ -22,8 +22,7 @@ room("settings, aliases", ("test_aliases",), (
 ))
 TYPES = "settings/types.c"
 room("settings, from elsewhere", ("test_settings", "test_services"), (
-    Mutant("a proxy of the environment is passed over in silence", PARSE, "        if (!s->proxy_from_environment)\n", "        if (false)\n"),
-    Mutant("HTTP_PROXY is taken for http_proxy", PARSE, "        else if (str_eq(names[i], \"HTTP_PROXY\"))\n", "        else if (false)\n"),
+    Mutant("a proxy of the environment is passed over in silence", PARSE, "        if (!str_empty(environment_get(env, names[i])))\n            finding_warning(found,\n                            \"%s is set and not used: name a proxy", "        if (false)\n            finding_warning(found,\n                            \"%s is set and not used: name a proxy"),
     Mutant("all namespaces are one in silence", PARSE, "    if (value != NULL && value[0] == '\\0' && s->mapping_count > 0 &&", "    if (false &&"),
     Mutant("an empty namespace counts beside a list", PARSE, " && !setting_is_given(s, SETTING(ingress_services)))", ")"),
     Mutant("what cannot be off is refused without a word", TYPES, "    if (is_duration && ms == 0 && row->min > 0)\n", "    if (false)\n"),

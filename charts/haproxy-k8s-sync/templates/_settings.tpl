@@ -17,7 +17,7 @@ deployment.yaml names those files.
 {{- if not $servers }}
 {{- /* What has no effect without servers is left out; the daemon refuses some of it. */}}
 {{- $settings = pick $settings "HAPROXY_DATAPLANE_URL" }}
-{{- $kept := list "dryRun" "resyncPeriod" "emitEvents" "statusPage" "logFormat" "logLevel" "listenAddress" "proxyFromEnvironment" "seccomp" }}
+{{- $kept := list "dryRun" "resyncPeriod" "emitEvents" "statusPage" "logFormat" "logLevel" "listenAddress" "seccomp" }}
 {{- if include "haproxy-k8s-sync.annotated" . }}
 {{- $kept = concat $kept (list "nodeSelector" "nodeExcludeLabel" "nodeAddressTypes" "ipFamily" "allowEmpty") }}
 {{- end }}
