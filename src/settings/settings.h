@@ -90,7 +90,7 @@ struct settings_local {
     char *program;                          /* a path, or a name in PATH */
     char *environment_file;                 /* NULL: HAProxy is asked */
     struct settings_names check_files;      /* absolute */
-    char *maps_dir, *certs_dir, *files_dir; /* absolute; NULL: beside the file, see settings_local_folder */
+    char *storage_dir;                      /* absolute; NULL: that of the file, see settings_local_folder */
     enum settings_reload reload;
     char *reload_command; /* words; NULL: none */
 };

@@ -114,7 +114,7 @@ const struct setting setting_table[] = {
         .expected = "the absolute path of a folder",
         .help = "Folder of the files that CONFIG_FILE refers to: maps/NAME, certs/NAME and files/NAME. They are "
                 "stored before the configuration is validated: by the Data Plane API in its own folders or, with "
-                "HAPROXY_CONFIG_FILE, in HAPROXY_MAPS_DIR, HAPROXY_CERTS_DIR and HAPROXY_FILES_DIR. Map entries "
+                "HAPROXY_CONFIG_FILE, in HAPROXY_STORAGE_DIR. Map entries "
                 "and files are deleted when the configuration no longer needs them. The folder is followed, too. "
                 "Names and paths: docs/configuration-files.md.",
         .example = "/etc/haproxy-k8s-sync/haproxy.d",
@@ -635,33 +635,17 @@ const struct setting setting_table[] = {
         .is_list = true,
     },
     {
-        .name = "HAPROXY_MAPS_DIR",
-        TEXT(local.maps_dir, check_absolute_path),
-        .unset = "maps, beside HAPROXY_CONFIG_FILE",
+        .name = "HAPROXY_STORAGE_DIR",
+        TEXT(local.storage_dir, check_absolute_path),
+        .unset = "the folder of HAPROXY_CONFIG_FILE; with a Data Plane API /etc/haproxy",
         .expected = "the absolute path of a folder",
-        .help = "Folder for the maps of a whole configuration, with HAPROXY_CONFIG_FILE. If it is missing, it is "
-                "created in its parent folder, which must exist; the same holds for HAPROXY_CERTS_DIR and "
-                "HAPROXY_FILES_DIR.",
-        .example = "/etc/haproxy/maps",
-    },
-    {
-        .name = "HAPROXY_CERTS_DIR",
-        TEXT(local.certs_dir, check_absolute_path),
-        .unset = "ssl, beside HAPROXY_CONFIG_FILE",
-        .expected = "the absolute path of a folder",
-        .help = "Folder for the certificates of a whole configuration, each with its key, with "
-                "HAPROXY_CONFIG_FILE. Those with an Ed25519 key are put into HAPROXY_FILES_DIR, as a Data Plane "
-                "API does.",
-        .example = "/etc/haproxy/ssl",
-    },
-    {
-        .name = "HAPROXY_FILES_DIR",
-        TEXT(local.files_dir, check_absolute_path),
-        .unset = "general, beside HAPROXY_CONFIG_FILE",
-        .expected = "the absolute path of a folder",
-        .help = "Folder for the other files of a whole configuration, with HAPROXY_CONFIG_FILE. The daemon's "
-                "list of all files that it stored is there, too.",
-        .example = "/etc/haproxy/general",
+        .help =
+            "Folder that has those of the files of a whole configuration. They are maps, ssl (each certificate with "
+            "its key) and general (all other files, certificates with an Ed25519 key, and the daemon's list of all "
+            "files that it stored). With HAPROXY_CONFIG_FILE the daemon creates one that is missing. With "
+            "CONFIG_SOURCE template or services it says where a Data Plane API has them, which does not tell: the "
+            "folder above maps_dir, ssl_certs_dir and general_storage_dir of dataplaneapi.yml.",
+        .example = "/var/lib/haproxy",
     },
     {
         .name = "HAPROXY_RELOAD",

@@ -19,6 +19,9 @@
 static const struct {
     const char *name, *instead;
 } removed[] = {
+    {"HAPROXY_MAPS_DIR", "it is maps in HAPROXY_STORAGE_DIR"},
+    {"HAPROXY_CERTS_DIR", "it is ssl in HAPROXY_STORAGE_DIR"},
+    {"HAPROXY_FILES_DIR", "it is general in HAPROXY_STORAGE_DIR"},
     {"PROXY_FROM_ENVIRONMENT",
      "name a proxy in front of the API server as proxy-url in the kubeconfig; nothing else goes through one"},
     {"KUBE_ENCODING", "the daemon reads protobuf, and JSON where a server has none or one that cannot be read"},

@@ -34,7 +34,7 @@ TEST(services_with_annotations)
     cleanup(parsed_fini) struct parsed p =
         parse(LOGIN, "CONFIG_SOURCE=services", "CONFIG_FILE=/etc/haproxy.cfg", "CLUSTER_NAME=east-1",
               "SERVICES_PORTS=80, 8000-8999", "ANNOTATION_PREFIX=example.com/lb", "SERVICES_SECRET_NAMESPACES=certs,a",
-              "HAPROXY_MAPS_DIR=/data/maps", "SHARED_HOSTS=*,*.a.example,b.example");
+              "HAPROXY_STORAGE_DIR=/data", "SHARED_HOSTS=*,*.a.example,b.example");
     assert_silent(&p); /* where a Data Plane API puts maps has an effect, too */
     ck_assert_uint_eq(p.settings.services_secret_namespaces.count, 2);
     ck_assert_str_eq(p.settings.services_secret_namespaces.list[1], "a");
@@ -179,7 +179,7 @@ TEST(the_cluster_of_servers)
 TEST(templates_from_a_folder_or_an_object)
 {
     cleanup(parsed_fini) struct parsed folder =
-        parse(LOGIN, TEMPLATES, "HAPROXY_MAPS_DIR=/data/maps", "SHARED_HOSTS=*,*.a.example,b.example");
+        parse(LOGIN, TEMPLATES, "HAPROXY_STORAGE_DIR=/data", "SHARED_HOSTS=*,*.a.example,b.example");
     assert_silent(&folder);
     ck_assert_str_eq(folder.settings.template_from.folder, "/t");
     ck_assert_uint_eq(folder.settings.template_timeout_ms, 10000);

@@ -241,7 +241,8 @@ TEST(warnings_do_not_refuse)
         {"HAPROXY_BALANCE=rdp-cookie", "Remote Desktop"},
         {"HAPROXY_KEEP_SERVERS=a,*", "keeps every server"},
         {"INGRESS_NAMESPACE=", "the Service is the one in namespace ingress-nginx"},
-        {"http_proxy=http://p:1", "http_proxy is set and not used: name a proxy in front of the API server as proxy-url"},
+        {"http_proxy=http://p:1",
+         "http_proxy is set and not used: name a proxy in front of the API server as proxy-url"},
         {"HTTPS_PROXY=http://p:1", "HTTPS_PROXY is set and not used"},
     };
     for (size_t i = 0; i < array_len(rows); i++) {

@@ -41,12 +41,13 @@ static void assert_folder(const struct parsed *p, enum settings_folder kind, con
 /* Where the Data Plane API has them by default, so that one configuration serves both. */
 TEST(files_are_beside_it_or_where_they_are_said_to_be)
 {
-    cleanup(parsed_fini) struct parsed p =
-        parse(SOURCE, OWN, MASTER, "CONFIG_FILES_DIR=/etc/git/files", "HAPROXY_CERTS_DIR=/srv/certs");
+    cleanup(parsed_fini) struct parsed p = parse(SOURCE, OWN, MASTER, "CONFIG_FILES_DIR=/etc/git/files");
     assert_silent(&p);
     assert_folder(&p, SETTINGS_FOLDER_MAPS, "/etc/haproxy/maps");
-    assert_folder(&p, SETTINGS_FOLDER_CERTS, "/srv/certs");
     assert_folder(&p, SETTINGS_FOLDER_FILES, "/etc/haproxy/general");
+    cleanup(parsed_fini) struct parsed apart = parse(SOURCE, OWN, MASTER, "HAPROXY_STORAGE_DIR=/srv/h");
+    assert_silent(&apart);
+    assert_folder(&apart, SETTINGS_FOLDER_CERTS, "/srv/h/ssl");
     cleanup(parsed_fini) struct parsed top = parse(SOURCE, MASTER, "HAPROXY_CONFIG_FILE=/haproxy.cfg");
     assert_silent(&top);
     assert_folder(&top, SETTINGS_FOLDER_CERTS, "/ssl");
@@ -77,15 +78,10 @@ static const struct {
     const char *one, *two, *says;
 } rows[] = {
     {MASTER, "HAPROXY_DATAPLANE_URL=http://a:1", "HAPROXY_CONFIG_FILE and HAPROXY_DATAPLANE_URL are both set"},
-    {MASTER, "HAPROXY_MAPS_DIR=maps", "it does not begin with '/'"},
-    {MASTER, "HAPROXY_MAPS_DIR=/etc//haproxy/ssl/",
-     "HAPROXY_MAPS_DIR and HAPROXY_CERTS_DIR are the same folder, /etc//haproxy/ssl/: expected one for each"},
-    {MASTER, "CONFIG_FILES_DIR=/etc/haproxy", "HAPROXY_MAPS_DIR is /etc/haproxy/maps, which CONFIG_FILES_DIR has"},
-    {"CONFIG_FILES_DIR=/d", "HAPROXY_CERTS_DIR=/d/files", "HAPROXY_CERTS_DIR is /d/files, which CONFIG_FILES_DIR has"},
-    {MASTER, "HAPROXY_FILES_DIR=/etc//./haproxy/",
-     "HAPROXY_FILES_DIR is /etc//./haproxy/, the folder of /etc/haproxy/haproxy.cfg, which HAPROXY_CONFIG_FILE has"},
-    {"HAPROXY_CHECK_FILES=/etc/conf.d/a.cfg,/srv/b.cfg", "HAPROXY_MAPS_DIR=/srv",
-     "HAPROXY_MAPS_DIR is /srv, the folder of /srv/b.cfg, which HAPROXY_CHECK_FILES has"},
+    {MASTER, "HAPROXY_STORAGE_DIR=maps", "it does not begin with '/'"},
+    {MASTER, "CONFIG_FILES_DIR=/etc/haproxy", "files are put into /etc/haproxy/maps, which CONFIG_FILES_DIR has"},
+    {"HAPROXY_CHECK_FILES=/etc/conf.d/a.cfg,/srv//ssl/./b.cfg", "HAPROXY_STORAGE_DIR=/srv",
+     "files are put into /srv/ssl, the folder of /srv//ssl/./b.cfg, which HAPROXY_CHECK_FILES has"},
     {MASTER, "CONFIG_FILE=/etc/./haproxy//haproxy.cfg", "CONFIG_FILE and HAPROXY_CONFIG_FILE are the same file"},
     {MASTER, "HAPROXY_RELOAD=command", "HAPROXY_RELOAD=command needs HAPROXY_RELOAD_COMMAND"},
     {"HAPROXY_RELOAD=signal", "HAPROXY_STATS_SOCKET=/s", "HAPROXY_RELOAD=signal needs HAPROXY_MASTER_SOCKET"},
@@ -107,7 +103,7 @@ static const struct {
     {OWN, "HAPROXY_DATAPLANE_USERNAME=u", "HAPROXY_DATAPLANE_USERNAME has no effect beside HAPROXY_CONFIG_FILE"},
     {OWN, "HAPROXY_RELOAD_COMMAND=x", "HAPROXY_RELOAD_COMMAND has no effect without HAPROXY_RELOAD=command"},
     {"STATE_DIR=/s", "HAPROXY_BIN=/x", "HAPROXY_BIN has no effect without HAPROXY_CONFIG_FILE"},
-    {"STATE_DIR=/s", "HAPROXY_MAPS_DIR=/d", "HAPROXY_MAPS_DIR has no effect without HAPROXY_CONFIG_FILE"},
+    {"STATE_DIR=/s", "HAPROXY_STORAGE_DIR=/d", "HAPROXY_STORAGE_DIR has no effect without HAPROXY_CONFIG_FILE"},
     {"STATE_DIR=/s", "HAPROXY_RELOAD=signal", "HAPROXY_RELOAD has no effect without HAPROXY_CONFIG_FILE"},
 };
 

@@ -370,10 +370,9 @@ static const char *other_half(const struct setting *row, const char *value)
 /* Those of a HAProxy on this machine need it, and are not for the others. */
 static int parse_beside(const char *entry, const char *other, struct settings *c, struct settings_findings *r)
 {
-    static const char *const names[] = {
-        "HAPROXY_CONFIG_FILE=", "HAPROXY_MASTER_SOCKET=",  "HAPROXY_STATS_SOCKET=",    "HAPROXY_BIN=",
-        "HAPROXY_CHECK_FILES=", "HAPROXY_MAPS_DIR=",       "HAPROXY_CERTS_DIR=",       "HAPROXY_FILES_DIR=",
-        "HAPROXY_RELOAD=",      "HAPROXY_RELOAD_COMMAND=", "HAPROXY_ENVIRONMENT_FILE="};
+    static const char *const names[] = {"HAPROXY_CONFIG_FILE=", "HAPROXY_MASTER_SOCKET=",  "HAPROXY_STATS_SOCKET=",
+                                        "HAPROXY_BIN=",         "HAPROXY_CHECK_FILES=",    "HAPROXY_STORAGE_DIR=",
+                                        "HAPROXY_RELOAD=",      "HAPROXY_RELOAD_COMMAND=", "HAPROXY_ENVIRONMENT_FILE="};
     bool local = false;
     for (size_t i = 0; i < array_len(names); i++)
         local = local || (str_has_prefix(entry, names[i]) && strlen(entry) > strlen(names[i]));

@@ -8,7 +8,8 @@ TEST(where_they_go)
 {
     static const struct {
         const char *base, *url;
-    } rows[] = {{"", NULL}, {"http://c:4318", "http://c:4318/v1/traces"}, {"https://c/otlp//", "https://c/otlp/v1/traces"}};
+    } rows[] = {
+        {"", NULL}, {"http://c:4318", "http://c:4318/v1/traces"}, {"https://c/otlp//", "https://c/otlp/v1/traces"}};
     for (size_t i = 0; i < array_len(rows); i++) {
         cleanup(mem_free_ptr) char *base = mem_printf("OTEL_EXPORTER_OTLP_ENDPOINT=%s", rows[i].base);
         struct parsed p = parse(BESIDE, base);
