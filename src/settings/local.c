@@ -60,7 +60,6 @@ static void local_check_without(const struct settings *s, struct settings_findin
                   {SETTING(local.environment_file), l->environment_file != NULL},
                   {SETTING(local.check_files), l->check_files.count > 0},
                   {SETTING(local.storage_dir), l->storage_dir != NULL && !makes_paths},
-                  {SETTING(local.reload), l->reload != SETTINGS_RELOAD_MASTER},
                   {SETTING(local.reload_command), l->reload_command != NULL}};
     for (size_t i = 0; i < array_len(theirs); i++)
         if (theirs[i].set && setting_is_given(s, theirs[i].row))
@@ -126,16 +125,11 @@ void local_check(const struct settings *s, struct settings_findings *found)
         finding_error(found, "CONFIG_FILE and HAPROXY_CONFIG_FILE are the same file: expected the source in one, and "
                              "HAProxy's own in the other");
     const struct settings_local *l = &s->local;
-    if (l->reload == SETTINGS_RELOAD_COMMAND && l->reload_command == NULL &&
+    if (l->reload_command == NULL && l->master_socket == NULL && !setting_is_given(s, SETTING(local.master_socket)) &&
         !setting_is_given(s, SETTING(local.reload_command)))
-        finding_error(found, "HAPROXY_RELOAD=command needs HAPROXY_RELOAD_COMMAND: expected %s",
-                      SETTING(local.reload_command)->expected);
-    if (l->reload != SETTINGS_RELOAD_COMMAND && l->reload_command != NULL)
-        finding_warning(found, "HAPROXY_RELOAD_COMMAND has no effect without HAPROXY_RELOAD=command");
-    if (l->reload != SETTINGS_RELOAD_COMMAND && l->master_socket == NULL &&
-        !setting_is_given(s, SETTING(local.master_socket)))
-        finding_error(found,
-                      "HAPROXY_RELOAD=%s needs HAPROXY_MASTER_SOCKET: expected the socket that HAProxy was started "
-                      "with (haproxy -W -S SOCKET; Debian's haproxy.service: /run/haproxy-master.sock)",
-                      SETTING(local.reload)->words[l->reload]);
+        finding_error(
+            found,
+            "HAPROXY_CONFIG_FILE needs HAPROXY_MASTER_SOCKET or HAPROXY_RELOAD_COMMAND: expected the socket that "
+            "HAProxy was started with (haproxy -W -S SOCKET; Debian's haproxy.service: "
+            "/run/haproxy-master.sock), or a command that reloads it");
 }

@@ -77,22 +77,19 @@ struct settings_names {
     size_t count;
 };
 
-enum settings_reload { SETTINGS_RELOAD_MASTER, SETTINGS_RELOAD_SIGNAL, SETTINGS_RELOAD_COMMAND };
-
 /* Folders of files beside it, in the order of haproxy/storage_files. */
 enum settings_folder { SETTINGS_FOLDER_MAPS, SETTINGS_FOLDER_CERTS, SETTINGS_FOLDER_FILES };
 #define SETTINGS_FOLDERS 3
 
 /* A HAProxy on this machine, by its own file and sockets. */
 struct settings_local {
-    char *file;                             /* absolute; NULL: none, the HAProxies are behind Data Plane APIs */
-    char *master_socket, *stats_socket;     /* absolute; NULL: none */
-    char *program;                          /* a path, or a name in PATH */
-    char *environment_file;                 /* NULL: HAProxy is asked */
-    struct settings_names check_files;      /* absolute */
-    char *storage_dir;                      /* absolute; NULL: that of the file, see settings_local_folder */
-    enum settings_reload reload;
-    char *reload_command; /* words; NULL: none */
+    char *file;                         /* absolute; NULL: none, the HAProxies are behind Data Plane APIs */
+    char *master_socket, *stats_socket; /* absolute; NULL: none */
+    char *program;                      /* a path, or a name in PATH */
+    char *environment_file;             /* NULL: HAProxy is asked */
+    struct settings_names check_files;  /* absolute */
+    char *storage_dir;                  /* absolute; NULL: that of the file, see settings_local_folder */
+    char *reload_command;               /* words; NULL: by the master socket */
 };
 
 /* Traces, by the variables that OpenTelemetry has for all programs. */

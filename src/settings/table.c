@@ -648,22 +648,13 @@ const struct setting setting_table[] = {
         .example = "/var/lib/haproxy",
     },
     {
-        .name = "HAPROXY_RELOAD",
-        WORDS(local.reload, [SETTINGS_RELOAD_MASTER] = "master", [SETTINGS_RELOAD_SIGNAL] = "signal",
-              [SETTINGS_RELOAD_COMMAND] = "command"),
-        .fallback = "master",
-        .expected = "master, signal or command",
-        .help = "How the HAProxy of HAPROXY_CONFIG_FILE is reloaded. master: by its master socket. signal: by "
-                "the signal USR2 to its master process. command: by HAPROXY_RELOAD_COMMAND.",
-        .example = "command",
-    },
-    {
         .name = "HAPROXY_RELOAD_COMMAND",
         TEXT(local.reload_command, check_path),
-        .unset = "no command",
+        .unset = "by the master socket",
         .expected = "a program and its arguments, separated by blanks; there is no shell",
-        .help = "The command of HAPROXY_RELOAD=command. It has to end once the reload was requested; exit status "
-                "0 means that it was.",
+        .help =
+            "A command that reloads the HAProxy of HAPROXY_CONFIG_FILE, in place of its master socket. It has to end "
+            "once the reload was requested; exit status 0 means that it was.",
         .example = "systemctl reload haproxy",
     },
     {

@@ -19,6 +19,7 @@
 static const struct {
     const char *name, *instead;
 } removed[] = {
+    {"HAPROXY_RELOAD", "HAPROXY_MASTER_SOCKET reloads HAProxy or, where it is set, HAPROXY_RELOAD_COMMAND"},
     {"HAPROXY_MAPS_DIR", "it is maps in HAPROXY_STORAGE_DIR"},
     {"HAPROXY_CERTS_DIR", "it is ssl in HAPROXY_STORAGE_DIR"},
     {"HAPROXY_FILES_DIR", "it is general in HAPROXY_STORAGE_DIR"},

@@ -292,7 +292,7 @@ BY_OTHER_VALUES = {name for name in of_the_daemon() if name.startswith(("CONFIG_
     "STATE_DIR", "METRICS_ADDRESS", "PROBE_ADDRESS", "HAPROXY_CONFIG_FILE", "HAPROXY_MASTER_SOCKET"} | OF_ANNOTATED | OF_ETCD | BY_EXTRA_ENV
 # What is mounted into a pod is always followed.
 NOT_IN_A_CLUSTER = {"CONFIG_FILE_WATCH", "HAPROXY_STATS_SOCKET", "HAPROXY_BIN", "HAPROXY_ENVIRONMENT_FILE", "HAPROXY_CHECK_FILES", "HAPROXY_STORAGE_DIR",
-                    "HAPROXY_RELOAD", "HAPROXY_RELOAD_COMMAND"}
+                    "HAPROXY_RELOAD_COMMAND"}
 # OpenTelemetry has ways of its own to bring these into a pod; extraEnv is another (docs/traces.md).
 NOT_IN_A_CLUSTER |= {name for name in of_the_daemon() if name.startswith("OTEL_")}
 ACRONYMS = {"Url": "URL", "Ttl": "TTL"}

@@ -13,11 +13,10 @@ TEST(a_file_and_a_master_socket_are_enough)
     ck_assert_uint_eq(settings_haproxy_count(&p.settings), 1);
     ck_assert_str_eq(settings_haproxy_name(&p.settings, 0), "/etc/haproxy/haproxy.cfg");
     ck_assert_str_eq(p.settings.local.program, "haproxy");
-    ck_assert_int_eq(p.settings.local.reload, SETTINGS_RELOAD_MASTER);
+    ck_assert_ptr_null(p.settings.local.reload_command);
     ck_assert(p.settings.local.stats_socket == NULL && p.settings.local.check_files.count == 0);
     cleanup(mem_free_ptr) char *text = printed(&p.settings);
     ck_assert_ptr_nonnull(strstr(text, OWN "  # from the environment\n"));
-    ck_assert_ptr_nonnull(strstr(text, "HAPROXY_RELOAD=master  # default\n"));
     ck_assert_ptr_null(strstr(text, "http://haproxy:5555"));
 }
 
@@ -56,13 +55,12 @@ TEST(files_are_beside_it_or_where_they_are_said_to_be)
 TEST(all_that_there_is)
 {
     cleanup(parsed_fini) struct parsed p =
-        parse(SOURCE, OWN, "HAPROXY_STATS_SOCKET=/run/stats", "HAPROXY_BIN=/opt/haproxy", "HAPROXY_RELOAD=command",
+        parse(SOURCE, OWN, "HAPROXY_STATS_SOCKET=/run/stats", "HAPROXY_BIN=/opt/haproxy",
               "HAPROXY_RELOAD_COMMAND=systemctl reload haproxy",
               "HAPROXY_CHECK_FILES=/etc/a.cfg, /etc/haproxy/haproxy.cfg,/etc/b.cfg");
     assert_silent(&p);
     ck_assert_uint_eq(p.settings.local.check_files.count, 3);
     ck_assert_str_eq(p.settings.local.check_files.list[2], "/etc/b.cfg");
-    ck_assert_int_eq(p.settings.local.reload, SETTINGS_RELOAD_COMMAND);
     ck_assert_str_eq(p.settings.local.reload_command, "systemctl reload haproxy");
 }
 
@@ -83,11 +81,9 @@ static const struct {
     {"HAPROXY_CHECK_FILES=/etc/conf.d/a.cfg,/srv//ssl/./b.cfg", "HAPROXY_STORAGE_DIR=/srv",
      "files are put into /srv/ssl, the folder of /srv//ssl/./b.cfg, which HAPROXY_CHECK_FILES has"},
     {MASTER, "CONFIG_FILE=/etc/./haproxy//haproxy.cfg", "CONFIG_FILE and HAPROXY_CONFIG_FILE are the same file"},
-    {MASTER, "HAPROXY_RELOAD=command", "HAPROXY_RELOAD=command needs HAPROXY_RELOAD_COMMAND"},
-    {"HAPROXY_RELOAD=signal", "HAPROXY_STATS_SOCKET=/s", "HAPROXY_RELOAD=signal needs HAPROXY_MASTER_SOCKET"},
+    {"STATE_DIR=/s", "HAPROXY_STATS_SOCKET=/s", "needs HAPROXY_MASTER_SOCKET or HAPROXY_RELOAD_COMMAND"},
     {MASTER, "HAPROXY_CHECK_FILES=/a,/a", "HAPROXY_CHECK_FILES"},
     {MASTER, "HAPROXY_CHECK_FILES=a", "it does not begin with '/'"},
-    {MASTER, "HAPROXY_RELOAD=hup", "expected master, signal or command"},
 };
 
 TEST_EACH(what_does_not_fit_is_an_error, array_len(rows))
@@ -101,10 +97,9 @@ static const struct {
     const char *one, *two, *says;
 } idle[] = {
     {OWN, "HAPROXY_DATAPLANE_USERNAME=u", "HAPROXY_DATAPLANE_USERNAME has no effect beside HAPROXY_CONFIG_FILE"},
-    {OWN, "HAPROXY_RELOAD_COMMAND=x", "HAPROXY_RELOAD_COMMAND has no effect without HAPROXY_RELOAD=command"},
     {"STATE_DIR=/s", "HAPROXY_BIN=/x", "HAPROXY_BIN has no effect without HAPROXY_CONFIG_FILE"},
     {"STATE_DIR=/s", "HAPROXY_STORAGE_DIR=/d", "HAPROXY_STORAGE_DIR has no effect without HAPROXY_CONFIG_FILE"},
-    {"STATE_DIR=/s", "HAPROXY_RELOAD=signal", "HAPROXY_RELOAD has no effect without HAPROXY_CONFIG_FILE"},
+    {"STATE_DIR=/s", "HAPROXY_RELOAD_COMMAND=x", "HAPROXY_RELOAD_COMMAND has no effect without HAPROXY_CONFIG_FILE"},
 };
 
 TEST_EACH(what_has_no_effect_is_said, array_len(idle))
