@@ -189,13 +189,15 @@ TEST(templates_from_a_folder_or_an_object)
     cleanup(mem_free_ptr) char *maps = settings_local_folder(&folder.settings.local, SETTINGS_FOLDER_MAPS),
                                *certs = settings_local_folder(&folder.settings.local, SETTINGS_FOLDER_CERTS);
     ck_assert_str_eq(maps, "/data/maps");
-    ck_assert_str_eq(certs, "/etc/haproxy/ssl");
+    ck_assert_str_eq(certs, "/data/ssl");
     cleanup(parsed_fini) struct parsed object =
         parse(LOGIN, "CONFIG_SOURCE=template", "TEMPLATE_FROM=configmap:ns/a.b");
     assert_silent(&object);
     ck_assert(object.settings.template_from.folder == NULL);
     ck_assert_str_eq(object.settings.template_from.namespace, "ns");
     ck_assert_str_eq(object.settings.template_from.name, "a.b");
+    cleanup(mem_free_ptr) char *usual = settings_local_folder(&object.settings.local, SETTINGS_FOLDER_CERTS);
+    ck_assert_str_eq(usual, "/etc/haproxy/ssl");
     ck_assert_str_eq(settings_first_namespace(&object.settings), "ns");
     struct buf out = {0};
     settings_print(&object.settings, &out);
