@@ -112,55 +112,59 @@ static bool words_are_in(const char *name, const char *known)
     }
 }
 
-/* The shortest known name that begins with name, or NULL. */
-static const char *longer_name(const struct known *k, const char *name, size_t min_percent)
+/* How likely name is meant for known, as a rank that is smaller the likelier; UNLIKELY: it is not. Tighter questions
+ * first, and among the answers to one of them the name with the fewest other letters. */
+#define UNLIKELY SIZE_MAX
+#define ANSWER(question, distance) ((question) * (size_t)1000 + (distance))
+
+/* A name with a prefix that only settings have. */
+static size_t rank_of_ours(const char *name, const char *known)
 {
-    const char *best = NULL;
-    for (size_t i = 0; i < k->count; i++)
-        if (str_has_prefix(k->names[i], name) && strlen(name) * 100 >= strlen(k->names[i]) * min_percent)
-            if (best == NULL || strlen(k->names[i]) < strlen(best))
-                best = k->names[i];
-    return best;
+    const char *rest = name + strcspn(name, "_");
+    size_t len = strlen(name), known_len = strlen(known), most = known_len <= SHORT_NAME ? 1 : 2;
+    size_t edits = str_distance(name, known, most);
+    return *rest != '\0' && str_eq(known, rest + 1)                ? ANSWER(0, 0) /* HAPROXY_LOG_LEVEL */
+           : words_are_in(name, known)                             ? ANSWER(1, known_len)
+           : str_has_prefix(known, name)                           ? ANSWER(2, known_len)
+           : str_has_prefix(name, known) && name[known_len] == '_' ? ANSWER(3, len - known_len)
+           : edits <= most                                         ? ANSWER(4, edits)
+                                                                   : UNLIKELY;
 }
 
-/* The longest known name that name only adds words to, or NULL. */
-static const char *shorter_name(const struct known *k, const char *name)
+/* Where none of that helps: behind PREFIX, where most settings are, good for a hint only. */
+static size_t rank_of_guess(const char *name, const char *known)
 {
-    const char *best = NULL;
-    for (size_t i = 0; i < k->count; i++)
-        if (str_has_prefix(name, k->names[i]) && name[strlen(k->names[i])] == '_')
-            if (best == NULL || strlen(k->names[i]) > strlen(best))
-                best = k->names[i];
-    return best;
+    size_t edits = str_distance(name, known, strlen(name) / 3);
+    return edits <= strlen(name) / 3 ? edits : UNLIKELY;
 }
 
-/* The known name that is fewest edits away, at most limit; 0: one or two, by its length. */
-static const char *close_name(const struct known *k, const char *name, size_t limit)
+/* A name that may belong to another program. */
+static size_t rank_of_any(const char *name, const char *known)
+{
+    size_t len = strlen(name), known_len = strlen(known), most = known_len <= SHORT_NAME ? 1 : 2;
+    size_t edits = str_distance(name, known, most);
+    return str_has_prefix(known, name) && len * 100 >= known_len * 70              ? ANSWER(0, known_len)
+           : edits <= most                                                         ? ANSWER(1, edits)
+           : str_has_prefix(known, PREFIX) && str_eq(known + strlen(PREFIX), name) ? ANSWER(2, 0)
+                                                                                   : UNLIKELY;
+}
+
+static const char *unknown_nearest(const struct known *k, const char *name, size_t (*rank)(const char *, const char *))
 {
     const char *best = NULL;
-    size_t fewest = SIZE_MAX;
+    size_t least = UNLIKELY;
     for (size_t i = 0; i < k->count; i++) {
-        size_t most = limit != 0 ? limit : strlen(k->names[i]) <= SHORT_NAME ? 1 : 2;
-        size_t edits = str_distance(name, k->names[i], most);
-        if (edits <= most && edits < fewest) {
-            fewest = edits;
+        size_t r = rank(name, k->names[i]);
+        if (r < least) {
+            least = r;
             best = k->names[i];
         }
     }
     return best;
 }
 
-static const char *name_with_words(const struct known *k, const char *name)
-{
-    const char *best = NULL;
-    for (size_t i = 0; i < k->count; i++)
-        if (words_are_in(name, k->names[i]) && (best == NULL || strlen(k->names[i]) < strlen(best)))
-            best = k->names[i];
-    return best;
-}
-
 /* The one known name with the same first word, or NULL. */
-static const char *only_name_with_first_word(const struct known *k, const char *name)
+static const char *unknown_only_with_first_word(const struct known *k, const char *name)
 {
     const char *only = NULL;
     size_t len = strcspn(name, "_") + 1;
@@ -173,53 +177,12 @@ static const char *only_name_with_first_word(const struct known *k, const char *
     return only;
 }
 
-/* The known name behind the first word of name (HAPROXY_LOG_LEVEL), or NULL. */
-static const char *name_behind_first_word(const struct known *k, const char *name)
-{
-    const char *rest = name + strcspn(name, "_");
-    for (size_t i = 0; *rest != '\0' && i < k->count; i++)
-        if (str_eq(k->names[i], rest + 1))
-            return k->names[i];
-    return NULL;
-}
-
-/* Of a name with a prefix that only settings have. Tighter questions first. */
-static const char *meant_by_known(const struct known *k, const char *name)
-{
-    const char *best = name_behind_first_word(k, name);
-    if (best == NULL)
-        best = name_with_words(k, name);
-    if (best == NULL)
-        best = longer_name(k, name, 0);
-    if (best == NULL)
-        best = shorter_name(k, name);
-    return best != NULL ? best : close_name(k, name, 0);
-}
-
-/* The same where none of that helps: behind PREFIX, where most settings are, good for a hint only. */
-static const char *guess_of_known(const struct known *k, const char *name)
-{
-    const char *best = close_name(k, name, strlen(name) / 3);
-    return best != NULL ? best : only_name_with_first_word(k, name);
-}
-
 static bool is_safety(const char *name)
 {
     for (const struct setting *row = setting_table; row->name != NULL; row++)
         if (str_eq(row->name, name))
             return row->safety;
     return false;
-}
-
-/* Of a name that may belong to another program. */
-static const char *meant_by_any(const struct known *k, const char *name)
-{
-    char with_prefix[sizeof(PREFIX) + NAME_MAX_BYTES];
-    snprintf(with_prefix, sizeof(with_prefix), "%s%s", PREFIX, name);
-    const char *best = longer_name(k, name, 70);
-    if (best == NULL)
-        best = close_name(k, name, 0);
-    return best != NULL ? best : longer_name(k, with_prefix, 100);
 }
 
 static bool removed_report(const char *name, struct settings_findings *found)
@@ -239,8 +202,11 @@ static void unknown_report_one(const struct known *k, const char *name, struct s
     for (size_t i = 0; i <= len; i++)
         upper[i] = name[i] == '-' || name[i] == '.' ? '_' : (char)toupper((unsigned char)name[i]);
     bool ours = has_our_prefix(upper);
-    const char *meant = ours ? meant_by_known(k, upper) : meant_by_any(k, upper);
-    const char *suggestion = meant == NULL && ours ? guess_of_known(k, upper) : meant;
+    const char *meant = unknown_nearest(k, upper, ours ? rank_of_ours : rank_of_any), *suggestion = meant;
+    if (suggestion == NULL && ours)
+        suggestion = unknown_nearest(k, upper, rank_of_guess);
+    if (suggestion == NULL && ours)
+        suggestion = unknown_only_with_first_word(k, upper);
     bool is_sure = meant != NULL || !str_has_prefix(upper, PREFIX);
     if (suggestion == NULL && !ours)
         return;
