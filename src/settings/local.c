@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "settings/local.h"
+#include "settings/parse.h"
 #include "settings/settings.h"
 #include "settings/table.h"
 
@@ -46,26 +46,6 @@ static char *local_plain(const char *path)
     return buf_take(&plain);
 }
 
-static void local_check_without(const struct settings *s, struct settings_findings *found)
-{
-    const struct settings_local *l = &s->local;
-    /* What is made here names files by the paths that a Data Plane API gives them. */
-    bool makes_paths = s->config_source == SETTINGS_CONFIG_TEMPLATE || s->config_source == SETTINGS_CONFIG_SERVICES;
-    const struct {
-        const struct setting *row;
-        bool set;
-    } theirs[] = {{SETTING(local.master_socket), l->master_socket != NULL},
-                  {SETTING(local.stats_socket), l->stats_socket != NULL},
-                  {SETTING(local.program), !str_eq(l->program, SETTING(local.program)->fallback)},
-                  {SETTING(local.environment_file), l->environment_file != NULL},
-                  {SETTING(local.check_files), l->check_files.count > 0},
-                  {SETTING(local.storage_dir), l->storage_dir != NULL && !makes_paths},
-                  {SETTING(local.reload_command), l->reload_command != NULL}};
-    for (size_t i = 0; i < array_len(theirs); i++)
-        if (theirs[i].set && setting_is_given(s, theirs[i].row))
-            finding_warning(found, "%s has no effect without HAPROXY_CONFIG_FILE", theirs[i].row->name);
-}
-
 static bool local_same_path(const char *a, const char *b)
 {
     cleanup(mem_free_ptr) char *x = local_plain(a), *y = local_plain(b);
@@ -101,11 +81,8 @@ static void local_check_folder(const struct settings *s, enum settings_folder ki
 
 void local_check(const struct settings *s, struct settings_findings *found)
 {
-    if (s->local.file == NULL) {
-        if (!setting_is_given(s, SETTING(local.file)))
-            local_check_without(s, found);
+    if (s->local.file == NULL)
         return;
-    }
     /* Settings of the other way. */
     const struct setting *theirs[] = {
         SETTING(dataplane_username),         SETTING(dataplane_password),    SETTING(dataplane_token),

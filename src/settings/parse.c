@@ -9,7 +9,6 @@
 #include "settings/aliases.h"
 #include "settings/environment.h"
 #include "settings/findings.h"
-#include "settings/local.h"
 #include "settings/table.h"
 #include "settings/types.h"
 
@@ -152,8 +151,6 @@ static void settings_check_pods(char *const *env, const struct settings *s, stru
     if (settings_template_pods(s) && !str_empty(environment_get(env, "ETCD2BASE")))
         finding_warning(found, "ETCD2BASE is no longer needed: templates read only Kubernetes, and HAProxy is updated "
                                "without etcd; unset it");
-    if (!settings_template_pods(s) && setting_is_given(s, SETTING(statistics_password)))
-        finding_warning(found, "STATISTICS_PASSWORD has no effect without TEMPLATE_FROM=pods:NAMESPACE");
 }
 
 static void settings_check_source(const struct settings *s, struct settings_findings *found)
@@ -163,61 +160,68 @@ static void settings_check_source(const struct settings *s, struct settings_find
         finding_error(found, "CONFIG_SOURCE=file needs CONFIG_FILE: expected %s", SETTING(config_file)->expected);
     if (s->config_source == SETTINGS_CONFIG_SECRET)
         settings_check_secret(s, found);
-    bool templates = s->config_source == SETTINGS_CONFIG_TEMPLATE,
-         is_given = setting_is_given(s, SETTING(template_from));
-    if (templates && !is_given)
+    if (s->config_source == SETTINGS_CONFIG_TEMPLATE && !setting_is_given(s, SETTING(template_from)))
         finding_error(found, "CONFIG_SOURCE=template needs TEMPLATE_FROM: expected %s",
                       SETTING(template_from)->expected);
-    if (!templates && is_given)
-        finding_warning(found, "TEMPLATE_FROM has no effect without CONFIG_SOURCE=template");
-    if (s->config_source != SETTINGS_CONFIG_FILE && s->config_source != SETTINGS_CONFIG_SERVICES &&
-        s->config_file != NULL)
-        finding_warning(found, "CONFIG_FILE has no effect without CONFIG_SOURCE=file or services");
+    if (s->config_source == SETTINGS_CONFIG_SERVICES && !setting_is_given(s, SETTING(config_file)) &&
+        s->local.file == NULL && s->config_file == NULL && s->config_target != SETTINGS_TARGET_ETCD)
+        finding_error(found,
+                      "CONFIG_SOURCE=services needs CONFIG_FILE where HAProxy is behind a Data Plane API: expected "
+                      "the path of a haproxy.cfg with what is not made of Services (global, defaults, userlist)");
     if (s->config_source != SETTINGS_CONFIG_SECRET && setting_is_given(s, SETTING(config_secret_namespace)) &&
         setting_is_given(s, SETTING(config_secret_name)))
         finding_warning(found, "CONFIG_SECRET_NAMESPACE and CONFIG_SECRET_NAME have no effect without "
                                "CONFIG_SOURCE=secret");
 }
 
-static bool settings_is_fallback(const struct settings *s, const struct setting *row)
+/* Unset, refused, or no more than its default, by what is shown of it. */
+static bool settings_is_usual(const struct settings *s, const struct setting *row)
 {
     cleanup(buf_fini) struct buf value = {0};
     row->type->print(row, s, &value);
-    return str_eq(buf_str(&value), row->fallback);
+    return !setting_is_given(s, row) || value.len == 0 || str_eq(buf_str(&value), row->fallback);
 }
 
-static void settings_check_report(const struct settings *s, struct settings_findings *found)
+/* Settings that count only with others. */
+static void settings_check_idle(const struct settings *s, struct settings_findings *found)
 {
-    const struct setting *theirs[] = {SETTING(config_report), SETTING(config_report_configmap)};
-    for (size_t i = 0; i < array_len(theirs) && s->config_source != SETTINGS_CONFIG_SECRET; i++)
-        if (setting_is_given(s, theirs[i]) && !settings_is_fallback(s, theirs[i]))
-            finding_warning(found, "%s has no effect without CONFIG_SOURCE=secret", theirs[i]->name);
-}
-
-static void settings_check_services(const struct settings *s, struct settings_findings *found)
-{
-    const struct setting *theirs[] = {SETTING(services_label),
-                                      SETTING(annotation_prefix),
-                                      SETTING(services_ports),
-                                      SETTING(services_certificates_dir),
-                                      SETTING(services_secret_namespaces),
-                                      SETTING(services_namespaces),
-                                      SETTING(services_addresses),
-                                      SETTING(services_default_certificate)};
-    const struct setting *of_both[] = {SETTING(host_ownership), SETTING(shared_hosts), SETTING(foreign_protection),
-                                       SETTING(trusted_proxies)};
-    bool services = s->config_source == SETTINGS_CONFIG_SERVICES;
-    for (size_t i = 0; i < array_len(theirs) && !services; i++)
-        if (setting_is_given(s, theirs[i]) && !settings_is_fallback(s, theirs[i]))
-            finding_warning(found, "%s has no effect without CONFIG_SOURCE=services", theirs[i]->name);
-    for (size_t i = 0; i < array_len(of_both) && !services && s->config_source != SETTINGS_CONFIG_TEMPLATE; i++)
-        if (setting_is_given(s, of_both[i]) && !settings_is_fallback(s, of_both[i]))
-            finding_warning(found, "%s has no effect without CONFIG_SOURCE=services or template", of_both[i]->name);
-    if (services && !setting_is_given(s, SETTING(config_file)) && s->local.file == NULL && s->config_file == NULL &&
-        s->config_target != SETTINGS_TARGET_ETCD)
-        finding_error(found,
-                      "CONFIG_SOURCE=services needs CONFIG_FILE where HAProxy is behind a Data Plane API: expected "
-                      "the path of a haproxy.cfg with what is not made of Services (global, defaults, userlist)");
+    enum settings_config_source source = s->config_source;
+    bool services = source == SETTINGS_CONFIG_SERVICES, template = source == SETTINGS_CONFIG_TEMPLATE;
+    bool local = s->local.file != NULL || setting_is_given(s, SETTING(local.file));
+    const struct {
+        bool count;
+        const char *with;
+        const struct setting *rows[9]; /* then NULL */
+    } groups[] = {
+        {source == SETTINGS_CONFIG_FILE || services, "CONFIG_SOURCE=file or services", {SETTING(config_file)}},
+        {source == SETTINGS_CONFIG_SECRET,
+         "CONFIG_SOURCE=secret",
+         {SETTING(config_report), SETTING(config_report_configmap)}},
+        {template, "CONFIG_SOURCE=template", {SETTING(template_from)}},
+        {settings_template_pods(s), "TEMPLATE_FROM=pods:NAMESPACE", {SETTING(statistics_password)}},
+        {services,
+         "CONFIG_SOURCE=services",
+         {SETTING(services_label), SETTING(annotation_prefix), SETTING(services_ports),
+          SETTING(services_certificates_dir), SETTING(services_secret_namespaces), SETTING(services_namespaces),
+          SETTING(services_addresses), SETTING(services_default_certificate)}},
+        {services || template,
+         "CONFIG_SOURCE=services or template",
+         {SETTING(host_ownership), SETTING(shared_hosts), SETTING(foreign_protection), SETTING(trusted_proxies)}},
+        {settings_use_etcd(s),
+         "CONFIG_SOURCE=etcd or CONFIG_TARGET=etcd",
+         {SETTING(etcd.endpoints), SETTING(etcd.user), SETTING(etcd.ca_file), SETTING(etcd.cert_file),
+          SETTING(etcd.key_file), SETTING(etcd.name)}},
+        {local,
+         "HAPROXY_CONFIG_FILE",
+         {SETTING(local.master_socket), SETTING(local.stats_socket), SETTING(local.program),
+          SETTING(local.environment_file), SETTING(local.check_files), SETTING(local.reload_command)}},
+        /* What is made here names files by the paths that a Data Plane API gives them. */
+        {local || services || template, "HAPROXY_CONFIG_FILE", {SETTING(local.storage_dir)}},
+    };
+    for (size_t i = 0; i < array_len(groups); i++)
+        for (const struct setting *const *row = groups[i].rows; !groups[i].count && *row != NULL; row++)
+            if (!settings_is_usual(s, *row))
+                finding_warning(found, "%s has no effect without %s", (*row)->name, groups[i].with);
 }
 
 static void settings_check_canary(const struct settings *s, struct settings_findings *found)
@@ -302,8 +306,7 @@ int settings_parse(char *const *env, struct settings *ret, struct settings_findi
     credentials_parse(env, &s, found);
     services_parse(&s, found);
     settings_check_source(&s, found);
-    settings_check_report(&s, found);
-    settings_check_services(&s, found);
+    settings_check_idle(&s, found);
     settings_check_pods(env, &s, found);
     settings_check_canary(&s, found);
     dataplanes_check_pods(&s, found);

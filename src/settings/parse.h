@@ -29,6 +29,9 @@ void services_parse(struct settings *c, struct settings_findings *found);
 /* What does not go with HAProxies that are pods of a template set. */
 void dataplanes_check_pods(const struct settings *c, struct settings_findings *found);
 
+/* What several settings of a HAProxy by its own file say together. */
+void local_check(const struct settings *s, struct settings_findings *found);
+
 /* What of etcd's settings does not go together, or goes with no HAProxy. */
 void etcd_check(const struct settings *c, struct settings_findings *found);
 
