@@ -6,11 +6,10 @@
 #include "settings/aliases.h"
 #include "settings/parse.h"
 #include "settings/secrets/credentials_file.h"
-#include "settings/dataplane_url.h"
+#include "settings/url.h"
 #include "settings/environment.h"
 #include "settings/table.h"
 #include "settings/types.h"
-#include "settings/url.h"
 
 #define BAD_LINES_SHOWN 5
 #define URL_EDITS_MAX 3
@@ -240,21 +239,6 @@ static void set_line(const char *path, struct settings_dataplane *d, struct sett
     }
 }
 
-/* It is no credential of a Data Plane API. */
-static void parse_password(char *const *env, const struct setting *row, struct settings *c,
-                           struct settings_findings *found)
-{
-    struct given g = {.part = SECRET_PASSWORD, .row = row, .secret = &SETTING_MEMBER(struct secret, row, c)};
-    g.name = g.row->name;
-    g.file_name = mem_printf("%s_FILE", g.name);
-    g.value = credentials_take(env, g.name, &g.empty);
-    g.path = credentials_take(env, g.file_name, &g.empty);
-    credentials_parse_one(&g, found);
-    if (credentials_is_given(&g))
-        setting_set_given(c, g.row);
-    free(g.file_name);
-}
-
 #define NO_VARIABLES \
     "neither HAPROXY_DATAPLANE_USERNAME and HAPROXY_DATAPLANE_PASSWORD nor HAPROXY_DATAPLANE_TOKEN is set"
 #define NO_CREDENTIALS "gets requests without credentials, which it refuses unless a proxy in front of it adds them"
@@ -272,11 +256,14 @@ static void warn_of_none(const struct settings *c, const struct settings_datapla
 void credentials_parse(char *const *env, struct settings *c, struct settings_findings *found)
 {
     bool variables = parse_variables(env, c, found);
-    parse_password(env, SETTING(statistics_password), c, found);
-    parse_password(env, SETTING(etcd.password), c, found);
-    struct given g = {.row = SETTING(traces.headers), .secret = &c->traces.headers, .refuse = settings_headers_refuse};
-    credentials_take_given(env, &g, c, found);
-    free(g.file_name);
+    struct given others[] = {
+        {.part = SECRET_PASSWORD, .row = SETTING(statistics_password), .secret = &c->statistics_password},
+        {.part = SECRET_PASSWORD, .row = SETTING(etcd.password), .secret = &c->etcd.password},
+        {.row = SETTING(traces.headers), .secret = &c->traces.headers, .refuse = settings_headers_refuse}};
+    for (size_t i = 0; i < array_len(others); i++) {
+        credentials_take_given(env, &others[i], c, found);
+        free(others[i].file_name);
+    }
     cleanup(secret_file_fini) struct secret_file file = {0};
     cleanup(credentials_file_fini) struct credentials_file lines = {0};
     if (c->dataplane_credentials_file == NULL) {
