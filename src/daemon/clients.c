@@ -9,7 +9,7 @@
 #include "haproxy/dataplane/driver.h"
 #include "haproxy/local/driver.h"
 #include "haproxy/local/helper.h"
-#include "settings/dataplane_url.h"
+#include "settings/url.h"
 #include "settings/settings.h"
 #include "kube/client.h"
 #include "settings/kubeconfig/kubeconfig.h"

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "settings/dataplane_url.h"
+#include "settings/url.h"
 #include "settings/parse.h"
 #include "settings/types.h"
 

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/settings.h"
-#include "settings/dataplane_url.h"
+#include "settings/url.h"
 #include "settings/names.h"
 #include "settings/findings.h"
 #include "settings/selector.h"

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "settings/dataplane_url.h"
+#include "settings/url.h"
 
 #define BLANK " \t"
 
