@@ -49,23 +49,12 @@ static const struct service_port *service_port_find_port(const struct service *s
     return NULL;
 }
 
-static char *lacks_port(const struct service *s, const char *where, const char *wanted)
+/* What the settings and the Service leave open; NULL: *ret is the port, or NULL where none was asked for. */
+static char *service_port_find_problem(const struct service *s, const char *where, const char *wanted, bool fixed,
+                                       const struct service_port **ret)
 {
-    cleanup(mem_free_ptr) char *ports = list_ports(s);
-    return mem_printf("Service %s has no port \"%s\"; it has %s: fix INGRESS_SERVICE_PORT or INGRESS_SERVICES", where,
-                      wanted, ports);
-}
-
-static char *several_ports(const struct service *s, const char *where)
-{
-    cleanup(mem_free_ptr) char *ports = list_ports(s);
-    return mem_printf("Service %s has %u ports (%s): set INGRESS_SERVICE_PORT to the name or number of one, or give it "
-                      "in INGRESS_SERVICES",
-                      where, s->port_count, ports);
-}
-
-static char *no_port(const struct service *s, const char *where)
-{
+    if (fixed && wanted == NULL)
+        return NULL;
     if (s->type == SERVICE_EXTERNAL_NAME)
         return mem_printf("Service %s is of type ExternalName, a DNS alias without endpoints of its own: name the "
                           "Service whose pods take the traffic",
@@ -74,24 +63,18 @@ static char *no_port(const struct service *s, const char *where)
         return mem_printf("Service %s has no TCP port, and servers of HAProxy speak TCP: give it one, or name another "
                           "Service",
                           where);
-    return NULL;
-}
-
-/* What the settings and the Service leave open; NULL: *ret is the port, or NULL where none was asked for. */
-static char *service_port_find_problem(const struct service *s, const char *where, const char *wanted, bool fixed,
-                                       const struct service_port **ret)
-{
-    char *problem = fixed && wanted == NULL ? NULL : no_port(s, where);
-    if (problem != NULL)
-        return problem;
-    if (wanted != NULL) {
-        *ret = service_port_find_port(s, wanted);
-        return *ret == NULL ? lacks_port(s, where, wanted) : NULL;
+    if (wanted == NULL && s->port_count > 1) {
+        cleanup(mem_free_ptr) char *ports = list_ports(s);
+        return mem_printf("Service %s has %u ports (%s): set INGRESS_SERVICE_PORT to the name or number of one, or "
+                          "give it in INGRESS_SERVICES",
+                          where, s->port_count, ports);
     }
-    if (!fixed && s->port_count > 1)
-        return several_ports(s, where);
-    *ret = fixed ? NULL : &s->ports[0];
-    return NULL;
+    *ret = wanted != NULL ? service_port_find_port(s, wanted) : &s->ports[0];
+    if (*ret != NULL)
+        return NULL;
+    cleanup(mem_free_ptr) char *ports = list_ports(s);
+    return mem_printf("Service %s has no port \"%s\"; it has %s: fix INGRESS_SERVICE_PORT or INGRESS_SERVICES", where,
+                      wanted, ports);
 }
 
 static char *endpoint_reason(const char *name)

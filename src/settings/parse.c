@@ -55,14 +55,6 @@ static bool settings_is_injected(char *const *env, const struct setting *row, co
     return true;
 }
 
-/* With MODE=local the operator's API is the one beside it, as is ours by default. */
-static const char *settings_fallback(const struct setting *row, const struct settings *s, bool *ret_alias)
-{
-    *ret_alias = s->beside_mode && row->alias_fallback != NULL &&
-                 !(row == SETTING(dataplanes) && s->config_source == SETTINGS_CONFIG_FILE);
-    return *ret_alias ? row->alias_fallback : row->fallback;
-}
-
 static void settings_parse_row(char *const *env, const struct setting *row, struct settings *s,
                                struct settings_findings *found)
 {
@@ -75,8 +67,10 @@ static void settings_parse_row(char *const *env, const struct setting *row, stru
         setting_set_given(s, row);
     } else if (row != SETTING(dataplanes) || (s->local.file == NULL && s->config_source != SETTINGS_CONFIG_TEMPLATE &&
                                               s->config_target != SETTINGS_TARGET_ETCD)) {
-        bool alias;
-        value = settings_fallback(row, s, &alias);
+        /* With MODE=local the operator's API is the one beside it, as is ours by default. */
+        bool alias = s->beside_mode && row->alias_fallback != NULL &&
+                     !(row == SETTING(dataplanes) && s->config_source == SETTINGS_CONFIG_FILE);
+        value = alias ? row->alias_fallback : row->fallback;
         name = alias && row->alias != NULL ? row->alias : row->name;
     }
     if (value != NULL)
@@ -101,53 +95,34 @@ void settings_wipe_environment(char *const *env)
     }
 }
 
-/* Programs in Go use these by themselves, and whoever comes from one expects it. */
-static void settings_check_proxies(char *const *env, struct settings_findings *found)
+/* Variables that are no settings here, but mean something to another program that did the same work. */
+static void settings_check_environment(char *const *env, const struct settings *s, struct settings_findings *found)
 {
-    static const char *const names[] = {"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"};
-    for (size_t i = 0; i < array_len(names); i++)
-        if (!str_empty(environment_get(env, names[i])))
+    /* Programs in Go use these two kinds by themselves, and whoever comes from one expects it. */
+    static const char *const proxies[] = {"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"};
+    static const char *const trust[] = {"SSL_CERT_FILE", "SSL_CERT_DIR"};
+    for (size_t i = 0; i < array_len(proxies); i++)
+        if (!str_empty(environment_get(env, proxies[i])))
             finding_warning(found,
                             "%s is set and not used: name a proxy in front of the API server as proxy-url in the "
                             "kubeconfig, or unset it",
-                            names[i]);
-}
-
-/* Likewise: in a program in Go they replace the system's trust store. libcurl does not read them. */
-static void settings_check_trust(char *const *env, const struct settings *s, struct settings_findings *found)
-{
-    static const char *const names[] = {"SSL_CERT_FILE", "SSL_CERT_DIR"};
-    if (!dataplanes_any_https(s) || s->dataplane_ca_file != NULL || s->dataplane_insecure || s->spire_socket != NULL)
-        return;
-    for (size_t i = 0; i < array_len(names); i++)
-        if (!str_empty(environment_get(env, names[i])))
+                            proxies[i]);
+    bool trusts = dataplanes_any_https(s) && s->dataplane_ca_file == NULL && !s->dataplane_insecure &&
+                  s->spire_socket == NULL; /* by the system's store, which these replace in a program in Go */
+    for (size_t i = 0; i < array_len(trust) && trusts; i++)
+        if (!str_empty(environment_get(env, trust[i])))
             finding_warning(found,
                             "%s is set and not used: set HAPROXY_DATAPLANE_CA_FILE to the CA that signed the Data "
                             "Plane API's certificate, or unset it",
-                            names[i]);
-}
-
-/* An empty variable is as good as none, but here another program meant all namespaces. */
-static void settings_check_namespace(char *const *env, const struct settings *s, struct settings_findings *found)
-{
-    const char *value = environment_get(env, SETTING(ingress_namespace)->name);
-    if (value != NULL && value[0] == '\0' && s->mapping_count > 0 && !setting_is_given(s, SETTING(ingress_services)))
+                            trust[i]);
+    /* An empty variable is as good as none, but here another program meant all namespaces. */
+    const char *namespace = environment_get(env, SETTING(ingress_namespace)->name);
+    if (namespace != NULL && namespace[0] == '\0' && s->mapping_count > 0 &&
+        !setting_is_given(s, SETTING(ingress_services)))
         finding_warning(found,
                         "INGRESS_NAMESPACE is set and empty: the Service is the one in namespace %s, and in no "
                         "other; name its namespace",
                         s->mappings[0].namespace);
-}
-
-static void settings_check_secret(const struct settings *s, struct settings_findings *found)
-{
-    const struct setting *needed[] = {SETTING(config_secret_namespace), SETTING(config_secret_name)};
-    for (size_t i = 0; i < array_len(needed); i++)
-        if (SETTING_MEMBER(char *const, needed[i], s) == NULL && !setting_is_given(s, needed[i])) /* else it is said */
-            finding_error(found, "CONFIG_SOURCE=secret needs %s: expected %s", needed[i]->name, needed[i]->expected);
-}
-
-static void settings_check_pods(char *const *env, const struct settings *s, struct settings_findings *found)
-{
     if (settings_template_pods(s) && !str_empty(environment_get(env, "ETCD2BASE")))
         finding_warning(found, "ETCD2BASE is no longer needed: templates read only Kubernetes, and HAProxy is updated "
                                "without etcd; unset it");
@@ -158,8 +133,11 @@ static void settings_check_source(const struct settings *s, struct settings_find
     if (s->config_source == SETTINGS_CONFIG_FILE && s->config_file == NULL &&
         !setting_is_given(s, SETTING(config_file)))
         finding_error(found, "CONFIG_SOURCE=file needs CONFIG_FILE: expected %s", SETTING(config_file)->expected);
-    if (s->config_source == SETTINGS_CONFIG_SECRET)
-        settings_check_secret(s, found);
+    const struct setting *of_secret[] = {SETTING(config_secret_namespace), SETTING(config_secret_name)};
+    for (size_t i = 0; i < array_len(of_secret) && s->config_source == SETTINGS_CONFIG_SECRET; i++)
+        if (!setting_is_given(s, of_secret[i]) && SETTING_MEMBER(char *const, of_secret[i], s) == NULL)
+            finding_error(found, "CONFIG_SOURCE=secret needs %s: expected %s", of_secret[i]->name,
+                          of_secret[i]->expected);
     if (s->config_source == SETTINGS_CONFIG_TEMPLATE && !setting_is_given(s, SETTING(template_from)))
         finding_error(found, "CONFIG_SOURCE=template needs TEMPLATE_FROM: expected %s",
                       SETTING(template_from)->expected);
@@ -307,7 +285,6 @@ int settings_parse(char *const *env, struct settings *ret, struct settings_findi
     services_parse(&s, found);
     settings_check_source(&s, found);
     settings_check_idle(&s, found);
-    settings_check_pods(env, &s, found);
     settings_check_canary(&s, found);
     dataplanes_check_pods(&s, found);
     settings_check_both(&s, found);
@@ -331,9 +308,7 @@ int settings_parse(char *const *env, struct settings *ret, struct settings_findi
             finding_warning(found, "LEASE_NAME and LEASE_NAMESPACE have no effect without LEADER_ELECT=true");
     }
     dataplanes_check_tls(&s, found);
-    settings_check_proxies(env, found);
-    settings_check_trust(env, &s, found);
-    settings_check_namespace(env, &s, found);
+    settings_check_environment(env, &s, found);
     unknown_report(env, found);
     enum log_format format = s.log_format;
     if (found->error_count > 0) {

@@ -255,21 +255,6 @@ static void services_parse_entry(struct entry *e, struct settings_mapping *m, st
         m->backend = mem_strdup(m->service);
 }
 
-static void services_check_backend(const struct settings *c, const struct entry *entries, size_t i,
-                                   struct settings_findings *found)
-{
-    const char *backend = c->mappings[i].backend;
-    for (size_t k = 0; backend != NULL && k < i; k++) {
-        if (!str_eq(backend, c->mappings[k].backend))
-            continue;
-        bool add = !entries[i].own_backend || !entries[k].own_backend;
-        cleanup(mem_free_ptr) char *note = mem_printf("%s is that of entry %zu%s", backend, entries[k].number,
-                                                      add ? "; without =backend it has the name of the Service" : "");
-        services_refuse(&entries[i], "a backend of its own", note, found);
-        return;
-    }
-}
-
 static void services_parse_entries(struct settings *c, struct settings_findings *found)
 {
     struct entry entries[SETTINGS_MAPPINGS_MAX];
@@ -282,7 +267,17 @@ static void services_parse_entries(struct settings *c, struct settings_findings 
         size_t i = c->mapping_count++;
         entries[i] = (struct entry){.number = i + 1, .text = text};
         services_parse_entry(&entries[i], &c->mappings[i], found);
-        services_check_backend(c, entries, i, found);
+        const char *backend = c->mappings[i].backend;
+        size_t k = 0;
+        while (k < i && (backend == NULL || !str_eq(backend, c->mappings[k].backend)))
+            k++;
+        if (k < i) {
+            bool add = !entries[i].own_backend || !entries[k].own_backend;
+            cleanup(mem_free_ptr) char *note =
+                mem_printf("%s is that of entry %zu%s", backend, entries[k].number,
+                           add ? "; without =backend it has the name of the Service" : "");
+            services_refuse(&entries[i], "a backend of its own", note, found);
+        }
         entries[i].text = NULL;
     }
 }
@@ -304,35 +299,28 @@ static void services_check_beside(const struct settings *c, struct settings_find
                       c->mapping_count);
 }
 
-static void services_take_single(struct settings *c)
-{
-    c->mappings = mem_array(1, sizeof(c->mappings[0]));
-    c->mapping_count = 1;
-    c->mappings[0] = (struct settings_mapping){.namespace = mem_strdup(c->ingress_namespace),
-                                               .service = mem_strdup(c->ingress_service),
-                                               .port = mem_strdup(c->ingress_port),
-                                               .backend = mem_strdup(c->backend_name)};
-}
-
-/* Beside a whole configuration, servers are managed only where one of these is set. */
-static bool services_is_single(const struct settings *c)
-{
-    for (const struct setting *row = setting_table; row->name != NULL; row++)
-        if (row->single && setting_is_given(c, row))
-            return true;
-    return false;
-}
-
 void services_parse(struct settings *c, struct settings_findings *found)
 {
     if (c->backend_name == NULL)
         c->backend_name = mem_strdup(c->ingress_service);
     if (c->ingress_services != NULL)
         services_parse_entries(c, found);
-    if (setting_is_given(c, SETTING(ingress_services)))
+    if (setting_is_given(c, SETTING(ingress_services))) {
         services_check_beside(c, found);
-    else if (c->config_source == SETTINGS_CONFIG_NONE || services_is_single(c))
-        services_take_single(c);
+        return;
+    }
+    /* Beside a whole configuration, servers are managed only where one of the single variables is set. */
+    bool single = c->config_source == SETTINGS_CONFIG_NONE;
+    for (const struct setting *row = setting_table; row->name != NULL; row++)
+        single = single || (row->single && setting_is_given(c, row));
+    if (!single)
+        return;
+    c->mappings = mem_array(1, sizeof(c->mappings[0]));
+    c->mapping_count = 1;
+    c->mappings[0] = (struct settings_mapping){.namespace = mem_strdup(c->ingress_namespace),
+                                               .service = mem_strdup(c->ingress_service),
+                                               .port = mem_strdup(c->ingress_port),
+                                               .backend = mem_strdup(c->backend_name)};
 }
 
 bool settings_need_kubernetes(const struct settings *c)

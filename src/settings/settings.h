@@ -212,8 +212,7 @@ struct settings {
     char *balance;         /* NULL: keep */
     char *adv_check;       /* NULL: keep */
     enum settings_health_check health_check;
-    char **keep_servers; /* globs */
-    size_t keep_server_count;
+    struct settings_names keep_servers; /* globs */
     bool create_backend;
     bool allow_empty;
     uint64_t park_ttl_ms; /* 0: servers that are out are removed at once */

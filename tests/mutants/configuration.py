@@ -30,8 +30,8 @@ PACE = "haproxy/pace.c"
 
 room("configuration, its settings", ("test_config_source", "test_settings"), (
     Mutant("a file's path that is none is none, too", "settings/parse.c", " &&\n        !setting_is_given(s, SETTING(config_file)))", ")"),
-    Mutant("the trust store of a program in Go is told beside a CA file", "settings/parse.c", "s->dataplane_ca_file != NULL || s->dataplane_insecure || ", "s->dataplane_insecure || "),
-    Mutant("a Secret's name that is none is none, too", "settings/parse.c", "== NULL && !setting_is_given(s, needed[i]))", "== NULL)"),
+    Mutant("the trust store of a program in Go is told beside a CA file", "settings/parse.c", "s->dataplane_ca_file == NULL && !s->dataplane_insecure", "!s->dataplane_insecure"),
+    Mutant("a Secret's name that is none is none, too", "settings/parse.c", "!setting_is_given(s, of_secret[i]) && SETTING_MEMBER", "SETTING_MEMBER"),
 ))
 room("secrets that are freed", ("test_mem",), (
     Mutant("a secret behind a NUL stays", "base/mem.c", "    mem_wiping_free(secret); ", "    if (secret != NULL)\n        explicit_bzero(secret, strlen(secret));\n    free(secret); "),

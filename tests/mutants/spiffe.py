@@ -68,6 +68,6 @@ room("SPIFFE, the stream", ("test_spiffe",), (
 ))
 room("SPIFFE, settings", ("test_settings_access",), (
     Mutant("files are passed over in silence", SETTINGS, "        if (files[i].set)\n", "        if (false)\n"),
-    Mutant("one https URL is enough", SETTINGS, "return https == c->dataplane_count && https > 0;", "return https > 0;"),
+    Mutant("one https URL is enough", SETTINGS, "bool all = https == c->dataplane_count && https > 0;", "bool all = https > 0;"),
     Mutant("a peer ID is passed over in silence", SETTINGS, "if (c->spiffe_peer_id != NULL && c->spire_socket == NULL)", "if (false)"),
 ))

@@ -35,19 +35,6 @@ static bool pem_is_set(const struct kube_pem *p)
     return p->text != NULL || p->path != NULL;
 }
 
-static int server_name_field(const struct kubeconfig_object *o, struct kube_access *ret, struct error *err)
-{
-    const char *name = NULL;
-    if (kubeconfig_line(o, "tls-server-name", &name, err) != 0)
-        return -1;
-    if (name == NULL)
-        return 0;
-    if (!name_made_of(name, NAME_ALNUM "-._") && str_ip_family(name) == 0)
-        return kubeconfig_fail(o, "tls-server-name", err, "expected a host name or an IP address");
-    ret->server_name = mem_strdup(name);
-    return 0;
-}
-
 static int url_field(const struct kubeconfig_object *o, const char *key, unsigned rules, char **ret, struct error *err)
 {
     const char *text = NULL, *why;
@@ -62,9 +49,15 @@ static int url_field(const struct kubeconfig_object *o, const char *key, unsigne
 
 static int fill_cluster(const struct kubeconfig_object *o, struct kube_access *ret, struct error *err)
 {
+    const char *name = NULL;
     if (url_field(o, "server", URL_PLAIN, &ret->server, err) != 0 ||
-        url_field(o, "proxy-url", URL_PROXY, &ret->proxy_url, err) != 0 || server_name_field(o, ret, err) != 0 ||
-        kubeconfig_bool(o, "insecure-skip-tls-verify", &ret->insecure, err) != 0 ||
+        url_field(o, "proxy-url", URL_PROXY, &ret->proxy_url, err) != 0 ||
+        kubeconfig_line(o, "tls-server-name", &name, err) != 0)
+        return -1;
+    if (name != NULL && !name_made_of(name, NAME_ALNUM "-._") && str_ip_family(name) == 0)
+        return kubeconfig_fail(o, "tls-server-name", err, "expected a host name or an IP address");
+    ret->server_name = mem_strdup(name);
+    if (kubeconfig_bool(o, "insecure-skip-tls-verify", &ret->insecure, err) != 0 ||
         pem_field(o, "certificate-authority", "CERTIFICATE-----", &ret->ca, err) != 0)
         return -1;
     if (ret->server == NULL)
@@ -97,23 +90,16 @@ static int refuse_unsupported(const struct kubeconfig_object *o, struct error *e
     return 0;
 }
 
-static int fill_token(const struct kubeconfig_object *o, struct kube_access *ret, struct error *err)
+static int fill_login(const struct kubeconfig_object *o, struct kube_access *ret, struct error *err)
 {
-    const char *token = NULL, *path = NULL;
-    if (kubeconfig_line(o, "token", &token, err) != 0 || kubeconfig_line(o, "tokenFile", &path, err) != 0)
+    const char *token = NULL, *path = NULL, *username = NULL, *password = NULL;
+    if (kubeconfig_line(o, "token", &token, err) != 0 || kubeconfig_line(o, "tokenFile", &path, err) != 0 ||
+        kubeconfig_line(o, "username", &username, err) != 0 || kubeconfig_line(o, "password", &password, err) != 0)
         return -1;
     if (path != NULL)
         ret->token_path = kubeconfig_path(o, path);
     else if (token != NULL)
         ret->token = mem_strdup(token);
-    return 0;
-}
-
-static int fill_basic(const struct kubeconfig_object *o, struct kube_access *ret, struct error *err)
-{
-    const char *username = NULL, *password = NULL;
-    if (kubeconfig_line(o, "username", &username, err) != 0 || kubeconfig_line(o, "password", &password, err) != 0)
-        return -1;
     if (username == NULL)
         return password != NULL ? kubeconfig_fail(o, "password", err, "is set without a username") : 0;
     if (strchr(username, ':') != NULL)
@@ -125,33 +111,25 @@ static int fill_basic(const struct kubeconfig_object *o, struct kube_access *ret
     return 0;
 }
 
-/* Credentials that are there already come first, and the program is not run: client-go does so. */
-static void settle_exec(struct kube_exec *exec, struct kube_access *a)
-{
-    bool beside = a->token != NULL || a->token_path != NULL || a->username != NULL || pem_is_set(&a->cert);
-    if (exec != NULL && beside) {
-        a->unused_exec = mem_strdup(exec->command);
-        kube_exec_free(exec);
-        exec = NULL;
-    }
-    a->exec = exec;
-}
-
 static int fill_user(const struct kubeconfig_object *o, const struct kubeconfig_object *cluster,
                      struct kube_access *ret, struct error *err)
 {
-    if (refuse_unsupported(o, err) != 0 || fill_token(o, ret, err) != 0 || fill_basic(o, ret, err) != 0 ||
+    if (refuse_unsupported(o, err) != 0 || fill_login(o, ret, err) != 0 ||
         pem_field(o, "client-certificate", "CERTIFICATE-----", &ret->cert, err) != 0 ||
         pem_field(o, "client-key", "PRIVATE KEY-----", &ret->key, err) != 0)
         return -1;
-    if (pem_is_set(&ret->cert) != pem_is_set(&ret->key))
-        return kubeconfig_fail(o, NULL, err, "has a client %s without its %s",
-                               pem_is_set(&ret->cert) ? "certificate" : "key",
-                               pem_is_set(&ret->cert) ? "key (client-key)" : "certificate (client-certificate)");
-    struct kube_exec *exec = NULL;
-    if (kubeconfig_exec(o, cluster, &exec, err) != 0)
+    bool cert = pem_is_set(&ret->cert);
+    if (cert != pem_is_set(&ret->key))
+        return kubeconfig_fail(o, NULL, err, "has a client %s without its %s", cert ? "certificate" : "key",
+                               cert ? "key (client-key)" : "certificate (client-certificate)");
+    if (kubeconfig_exec(o, cluster, &ret->exec, err) != 0)
         return -1;
-    settle_exec(exec, ret);
+    /* Credentials that are there already come first, and the program is not run: client-go does so. */
+    if (ret->exec != NULL && (cert || ret->token != NULL || ret->token_path != NULL || ret->username != NULL)) {
+        ret->unused_exec = mem_strdup(ret->exec->command);
+        kube_exec_free(ret->exec);
+        ret->exec = NULL;
+    }
     return 0;
 }
 

@@ -93,16 +93,6 @@ static void credentials_parse_path(const struct given *g, struct settings_findin
     finding_error(found, "%s: expected the file to hold %s; %s", shown, g->row->expected, why);
 }
 
-static void credentials_parse_one(const struct given *g, struct settings_findings *found)
-{
-    if (g->value != NULL && g->path != NULL)
-        finding_error(found, "%s and %s are both set: expected one of them", g->name, g->file_name);
-    else if (g->value != NULL)
-        credentials_parse_value(g, found);
-    else if (g->path != NULL)
-        credentials_parse_path(g, found);
-}
-
 static void check_half(const struct given *has, const struct given *lacks, struct settings_findings *found)
 {
     if (credentials_is_given(has) && !credentials_is_given(lacks))
@@ -119,7 +109,12 @@ static void credentials_take_given(char *const *env, struct given *g, struct set
     if (g->value == NULL)
         g->value = alias_get(env, g->row);
     g->path = credentials_take(env, g->file_name, &g->empty);
-    credentials_parse_one(g, found);
+    if (g->value != NULL && g->path != NULL)
+        finding_error(found, "%s and %s are both set: expected one of them", g->name, g->file_name);
+    else if (g->value != NULL)
+        credentials_parse_value(g, found);
+    else if (g->path != NULL)
+        credentials_parse_path(g, found);
     if (credentials_is_given(g))
         setting_set_given(c, g->row);
 }
@@ -151,14 +146,6 @@ static bool parse_variables(char *const *env, struct settings *c, struct setting
 
 /* ---- the file with a line for each URL ---- */
 
-static bool is_of_a_dataplane(const struct settings *c, const char *url)
-{
-    for (size_t i = 0; i < c->dataplane_count; i++)
-        if (dataplane_url_same(c->dataplanes[i].url, url))
-            return true;
-    return false;
-}
-
 /* What is odd about a line that can be used. */
 static void warn_of_line(const char *shown, const struct settings *c, const struct credentials_file *f,
                          const struct credentials_line *line, struct settings_findings *found)
@@ -166,8 +153,10 @@ static void warn_of_line(const char *shown, const struct settings *c, const stru
     if (line->blank_around)
         finding_warning(found, "%s, line %zu: the password begins or ends with white space, which is part of it", shown,
                         line->number);
-    /* Where no URL could be used, an error says so already. */
-    if (c->dataplane_count == 0 || is_of_a_dataplane(c, line->url))
+    for (size_t i = 0; i < c->dataplane_count; i++)
+        if (dataplane_url_same(c->dataplanes[i].url, line->url))
+            return;
+    if (c->dataplane_count == 0) /* an error says already that no URL can be used */
         return;
     cleanup(mem_free_ptr) char *masked = url_masked(line->url);
     cleanup(mem_free_ptr) char *quoted = finding_quoted(masked);

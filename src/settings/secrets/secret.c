@@ -69,55 +69,36 @@ static const char *secret_checks_text(char *text, size_t len)
     return strlen(text) < len || str_has_control(text) ? "holds a control character: expected one line" : NULL;
 }
 
-/* Whether value, NULL included, is another one than before; it is the secret's from here on. */
-static bool secret_take(struct secret *s, const char *value)
-{
-    if (str_eq(s->value, value))
-        return false;
-    mem_wipe_free(s->value);
-    s->value = mem_strdup(value);
-    s->changes++;
-    return true;
-}
-
-static int secret_take_whole(struct secret *s, struct secret_file *file, bool *ret_changed, struct error *err)
-{
-    const char *why = secret_checks_text(file->text, file->len);
-    if (why != NULL)
-        return error_set(err, ERROR_INVALID, "%s: %s", s->path, why);
-    *ret_changed = secret_take(s, file->text);
-    return 0;
-}
-
-static int secret_take_part(struct secret *s, struct secret_file *file, bool *ret_changed, struct error *err)
-{
-    cleanup(credentials_file_fini) struct credentials_file lines;
-    credentials_file_parse(file->text, file->len, &lines);
-    const struct credentials_line *bad = credentials_file_first_bad(&lines);
-    if (bad != NULL)
-        return error_set(err, ERROR_INVALID, "%s, line %zu: expected " CREDENTIALS_LINE_EXPECTED "; %s", s->path,
-                         bad->number, bad->why);
-    const struct credentials_line *line = credentials_file_find(&lines, s->url);
-    if (line == NULL)
-        return error_set(err, ERROR_INVALID,
-                         "%s: the line for %s was removed; put it back, or restart to use the settings", s->path,
-                         s->url);
-    *ret_changed = secret_take(s, s->part == SECRET_USER       ? line->user
-                                  : s->part == SECRET_PASSWORD ? line->password
-                                                               : line->token);
-    return 0;
-}
-
 static int secret_read_again(struct secret *s, bool *ret_changed, struct error *err)
 {
     cleanup(secret_file_fini) struct secret_file file;
+    cleanup(credentials_file_fini) struct credentials_file lines = {0};
     if (secret_file_read(s->path, SECRET_FILE_MAX_BYTES, &file, err) != 0)
         return -1;
-    int rc =
-        s->url == NULL ? secret_take_whole(s, &file, ret_changed, err) : secret_take_part(s, &file, ret_changed, err);
-    if (rc == 0)
-        s->stamp = file.stamp;
-    return rc;
+    const char *value = file.text, *why = s->url == NULL ? secret_checks_text(file.text, file.len) : NULL;
+    if (why != NULL)
+        return error_set(err, ERROR_INVALID, "%s: %s", s->path, why);
+    if (s->url != NULL) {
+        credentials_file_parse(file.text, file.len, &lines);
+        const struct credentials_line *bad = credentials_file_first_bad(&lines);
+        if (bad != NULL)
+            return error_set(err, ERROR_INVALID, "%s, line %zu: expected " CREDENTIALS_LINE_EXPECTED "; %s", s->path,
+                             bad->number, bad->why);
+        const struct credentials_line *line = credentials_file_find(&lines, s->url);
+        if (line == NULL)
+            return error_set(err, ERROR_INVALID,
+                             "%s: the line for %s was removed; put it back, or restart to use the settings", s->path,
+                             s->url);
+        value = s->part == SECRET_USER ? line->user : s->part == SECRET_PASSWORD ? line->password : line->token;
+    }
+    s->stamp = file.stamp;
+    *ret_changed = !str_eq(s->value, value);
+    if (*ret_changed) {
+        mem_wipe_free(s->value);
+        s->value = mem_strdup(value);
+        s->changes++;
+    }
+    return 0;
 }
 
 int secret_refresh(struct secret *s, bool force, bool *ret_changed, struct error *err)

@@ -30,17 +30,6 @@ bool secret_file_unchanged(const char *path, const struct secret_stamp *then)
     return same_stamp(then, &now);
 }
 
-/* What is remembered of the file. One that was written a moment ago may be written again within the same tick of the
- * file system's clock and look the same: it is not trusted to be unchanged until it has settled. */
-static struct secret_stamp settled_stamp(const struct stat *before, const struct stat *after)
-{
-    struct secret_stamp a = stamp_of(before), b = stamp_of(after);
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    bool settled = same_stamp(&a, &b) && now.tv_sec >= b.mtime.tv_sec + SETTLED_SECONDS;
-    return settled ? b : (struct secret_stamp){0};
-}
-
 /* Reads up to size bytes; the number, or -1 with errno. */
 static ssize_t read_all(int fd, char *to, size_t size)
 {
@@ -93,7 +82,13 @@ static int read_text(const char *path, struct secret_file *f, struct error *err)
         return error_set(err, ERROR_INVALID, "%s: is larger than %zu KiB, the limit", path, max_bytes / 1024);
     f->len = (size_t)len;
     f->text[len] = '\0';
-    f->stamp = settled_stamp(&before, &after);
+    /* A file that was written a moment ago may be written again within the same tick of the file system's clock and look
+     * the same: it is not trusted to be unchanged until it has settled. */
+    struct secret_stamp a = stamp_of(&before), b = stamp_of(&after);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    bool settled = same_stamp(&a, &b) && now.tv_sec >= b.mtime.tv_sec + SETTLED_SECONDS;
+    f->stamp = settled ? b : (struct secret_stamp){0};
     return 0;
 }
 

@@ -19,7 +19,7 @@ TEST(what_there_is_without_a_setting)
     ck_assert_ptr_null(c->dataplane_credentials_file);
     ck_assert_str_eq(c->backend_name, "ingress-nginx");
     ck_assert_uint_eq(c->backend_port, 0);
-    ck_assert_uint_eq(c->keep_server_count, 0);
+    ck_assert_uint_eq(c->keep_servers.count, 0);
     ck_assert_ptr_null(c->kubeconfig);
     ck_assert(!secret_is_set(&c->dataplane_token));
     ck_assert_uint_eq(c->mapping_count, 1);
@@ -282,8 +282,8 @@ TEST(too_many_globs)
     *strrchr(entry.data, 's') = '\0';
     cleanup(parsed_fini) struct parsed q = parse(LOGIN, entry.data);
     assert_silent(&q);
-    ck_assert_uint_eq(q.settings.keep_server_count, 256);
-    ck_assert_str_eq(q.settings.keep_servers[255], "s255");
+    ck_assert_uint_eq(q.settings.keep_servers.count, 256);
+    ck_assert_str_eq(q.settings.keep_servers.list[255], "s255");
     buf_fini(&entry);
 }
 
