@@ -41,25 +41,25 @@ static const struct {
     {"OTEL_SDK_DISABLED", "without OTEL_EXPORTER_OTLP_ENDPOINT there are no traces"},
 };
 
+#define FILE_SUFFIX "_FILE"
+
 struct known {
-    char names[KNOWN_MAX][NAME_MAX_BYTES];
+    struct known_name {
+        char name[NAME_MAX_BYTES];
+        const struct setting *row;
+    } list[KNOWN_MAX];
     size_t count;
 };
 
-static bool is_known(const struct known *k, const char *name)
+/* Aliases are no names to guess: some are as short as MODE. */
+static bool unknown_is_setting(const char *name, bool aliases)
 {
-    for (size_t i = 0; i < k->count; i++)
-        if (str_eq(k->names[i], name))
+    for (const struct setting *row = setting_table; row->name != NULL; row++) {
+        size_t len = strlen(row->name);
+        bool file = row->or_file && str_has_prefix(name, row->name) && str_eq(name + len, FILE_SUFFIX);
+        if (file || str_eq(row->name, name) || (aliases && str_eq(row->alias, name)))
             return true;
-    return false;
-}
-
-/* They are no names to guess: some are as short as MODE. */
-static bool is_alias(const char *name)
-{
-    for (const struct setting *row = setting_table; row->name != NULL; row++)
-        if (str_eq(row->alias, name))
-            return true;
+    }
     return false;
 }
 
@@ -149,40 +149,33 @@ static size_t rank_of_any(const char *name, const char *known)
                                                                                    : UNLIKELY;
 }
 
-static const char *unknown_nearest(const struct known *k, const char *name, size_t (*rank)(const char *, const char *))
+static const struct known_name *unknown_nearest(const struct known *k, const char *name,
+                                                size_t (*rank)(const char *, const char *))
 {
-    const char *best = NULL;
+    const struct known_name *best = NULL;
     size_t least = UNLIKELY;
     for (size_t i = 0; i < k->count; i++) {
-        size_t r = rank(name, k->names[i]);
+        size_t r = rank(name, k->list[i].name);
         if (r < least) {
             least = r;
-            best = k->names[i];
+            best = &k->list[i];
         }
     }
     return best;
 }
 
 /* The one known name with the same first word, or NULL. */
-static const char *unknown_only_with_first_word(const struct known *k, const char *name)
+static const struct known_name *unknown_only_with_first_word(const struct known *k, const char *name)
 {
-    const char *only = NULL;
+    const struct known_name *only = NULL;
     size_t len = strcspn(name, "_") + 1;
     for (size_t i = 0; i < k->count; i++)
-        if (strncmp(k->names[i], name, len) == 0) {
+        if (strncmp(k->list[i].name, name, len) == 0) {
             if (only != NULL)
                 return NULL;
-            only = k->names[i];
+            only = &k->list[i];
         }
     return only;
-}
-
-static bool is_safety(const char *name)
-{
-    for (const struct setting *row = setting_table; row->name != NULL; row++)
-        if (str_eq(row->name, name))
-            return row->safety;
-    return false;
 }
 
 static bool removed_report(const char *name, struct settings_findings *found)
@@ -202,7 +195,7 @@ static void unknown_report_one(const struct known *k, const char *name, struct s
     for (size_t i = 0; i <= len; i++)
         upper[i] = name[i] == '-' || name[i] == '.' ? '_' : (char)toupper((unsigned char)name[i]);
     bool ours = has_our_prefix(upper);
-    const char *meant = unknown_nearest(k, upper, ours ? rank_of_ours : rank_of_any), *suggestion = meant;
+    const struct known_name *meant = unknown_nearest(k, upper, ours ? rank_of_ours : rank_of_any), *suggestion = meant;
     if (suggestion == NULL && ours)
         suggestion = unknown_nearest(k, upper, rank_of_guess);
     if (suggestion == NULL && ours)
@@ -211,14 +204,14 @@ static void unknown_report_one(const struct known *k, const char *name, struct s
     if (suggestion == NULL && !ours)
         return;
     cleanup(mem_free_ptr) char *quoted = finding_quoted(name);
-    if (suggestion != NULL && is_sure && is_safety(suggestion))
+    if (suggestion != NULL && is_sure && suggestion->row->safety)
         finding_error(found,
                       "%s is not a setting of this program; did you mean %s? It is not safe to ignore it: correct the "
                       "name or remove it",
-                      quoted, suggestion);
+                      quoted, suggestion->name);
     else if (suggestion != NULL)
         finding_warning(found, "%s is not a setting of this program and is ignored; did you mean %s?", quoted,
-                        suggestion);
+                        suggestion->name);
     else
         finding_warning(found,
                         "%s is not a setting of this program and is ignored; haproxy-k8s-sync help settings lists all",
@@ -230,9 +223,11 @@ void unknown_report(char *const *env, struct settings_findings *found)
     struct known k;
     k.count = 0;
     for (const struct setting *row = setting_table; row->name != NULL; row++) {
-        snprintf(k.names[k.count++], NAME_MAX_BYTES, "%s", row->name);
-        if (row->or_file)
-            snprintf(k.names[k.count++], NAME_MAX_BYTES, "%s_FILE", row->name);
+        for (int file = 0; file <= row->or_file; file++) {
+            struct known_name *n = &k.list[k.count++];
+            snprintf(n->name, NAME_MAX_BYTES, "%s%s", row->name, file ? FILE_SUFFIX : "");
+            n->row = row;
+        }
     }
     bool aliases = aliases_count(env);
     for (; *env != NULL; env++) {
@@ -244,7 +239,7 @@ void unknown_report(char *const *env, struct settings_findings *found)
         name[len] = '\0';
         if ((*env)[len + 1] != '\0' && removed_report(name, found))
             continue;
-        if (!is_known(&k, name) && !(aliases && is_alias(name)) && !environment_is_service_link(name, *env + len + 1))
+        if (!unknown_is_setting(name, aliases) && !environment_is_service_link(name, *env + len + 1))
             unknown_report_one(&k, name, found);
     }
 }
