@@ -9,7 +9,6 @@
 #include "settings/names.h"
 #include "settings/findings.h"
 #include "settings/selector.h"
-#include "settings/spiffe_id.h"
 #include "settings/types.h"
 
 #define WHITE " \t\r\n"

@@ -6,7 +6,7 @@ from .mutant import Mutant, room
 
 PROTOBUF = "base/protobuf.c"
 GRPC = "net/grpc.c"
-ID = "settings/spiffe_id.c"
+ID = "settings/names.c"
 IDENTITY = "net/spiffe_identity.c"
 SETTINGS = "settings/dataplanes.c"
 CLIENT = "net/spiffe.c"
