@@ -29,15 +29,6 @@ static bool is_unused(const struct settings *s, const struct setting *row)
            row != SETTING(traces.headers) && s->dataplane_count > 0 && setting_is_given(s, row);
 }
 
-/* The flag that gave it; NULL: none. */
-static const char *show_flag(const struct settings_show *how, const struct setting *row)
-{
-    for (size_t i = 0; i < how->flag_count; i++)
-        if (str_eq(how->flags[i].name, row->name) || str_eq(how->flags[i].name, row->alias))
-            return how->flags[i].word;
-    return NULL;
-}
-
 static void show_add_dataplanes(struct buf *out, const struct settings *c)
 {
     for (size_t i = 0; i < c->dataplane_count; i++) {
@@ -87,7 +78,10 @@ void settings_print_as(const struct settings *s, const struct settings_show *how
             row->type->print(row, s, out);
         buf_add(out, "  # ");
         /* Where the value comes from. */
-        const char *flag = show_flag(how, row);
+        const char *flag = NULL;
+        for (size_t i = 0; flag == NULL && i < how->flag_count; i++)
+            if (str_eq(how->flags[i].name, row->name) || str_eq(how->flags[i].name, row->alias))
+                flag = how->flags[i].word;
         const char *path = row->or_file ? SETTING_MEMBER(const struct secret, row, s).path : NULL;
         if (is_unused(s, row))
             buf_add(out, "not used: each URL has its line in the credentials file");

@@ -31,7 +31,7 @@ room("gRPC, frames", ("test_grpc",), (
 ))
 room("SPIFFE, IDs", ("test_spiffe_id",), (
     Mutant("an upper-case trust domain passes", ID, "NAME_LOWER NAME_DIGITS \"-._\"", "NAME_ALNUM \"-._\""),
-    Mutant("no trust domain passes", ID, "if (len == 0 || len > DOMAIN_MAX_BYTES", "if (len > DOMAIN_MAX_BYTES"),
+    Mutant("no trust domain passes", ID, "if (len == 0 || len > SPIFFE_DOMAIN_MAX_BYTES", "if (len > SPIFFE_DOMAIN_MAX_BYTES"),
     Mutant("a path of dots passes", ID, "if ((len == 1 && segment[0] == '.') || ", "if ("),
     Mutant("an empty segment passes", ID, "        if (len == 0)\n", "        if (false)\n"),
     Mutant("any path passes", ID, "        if (!spiffe_id_all_of(segment, len, NAME_ALNUM \"-._\"))\n", "        if (false)\n"),

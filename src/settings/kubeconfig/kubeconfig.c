@@ -221,14 +221,6 @@ static int incluster_check_readable(const char *path, struct error *err)
                      path);
 }
 
-static int check_host(const char *host, struct error *err)
-{
-    if (str_ip_family(host) != 0 || name_made_of(host, NAME_ALNUM "-."))
-        return 0;
-    return error_set(err, ERROR_FATAL, "in-cluster: KUBERNETES_SERVICE_HOST: \"%s\" is not an IP address or host name",
-                     host);
-}
-
 /* NULL where it is unknown: it is only a default. */
 static char *read_namespace(const char *dir)
 {
@@ -254,8 +246,9 @@ int kube_access_in_cluster(char *const *env, const char *dir, struct kube_access
         return error_set(err, ERROR_FATAL,
                          "no access to the Kubernetes API: neither KUBECONFIG nor %s, which every pod has, is set",
                          str_empty(host) ? "KUBERNETES_SERVICE_HOST" : "KUBERNETES_SERVICE_PORT");
-    if (check_host(host, err) != 0)
-        return -1;
+    if (str_ip_family(host) == 0 && !name_made_of(host, NAME_ALNUM "-."))
+        return error_set(err, ERROR_FATAL,
+                         "in-cluster: KUBERNETES_SERVICE_HOST: \"%s\" is not an IP address or host name", host);
     if (str_parse_uint(port, UINT16_MAX, &number) != 0 || number == 0)
         return error_set(err, ERROR_FATAL, "in-cluster: KUBERNETES_SERVICE_PORT: \"%s\" is not a port number", port);
     dir = dir != NULL ? dir : ACCOUNT_DIR;
