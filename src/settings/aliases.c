@@ -22,7 +22,7 @@ const char *alias_get(char *const *env, const struct setting *row)
     return str_empty(value) ? NULL : value;
 }
 
-/* Without the path, which we add, and with the port, which we want to be told. */
+/* Without the path, which the daemon appends, and with the port, which HAPROXY_DATAPLANE_URL must have. */
 static char *alias_url(const char *value)
 {
     size_t len = strlen(value), slash = str_has_suffix(value, API_PATH "/") ? 1 : 0;
@@ -33,9 +33,9 @@ static char *alias_url(const char *value)
         return mem_strdup(url);
     host += strlen("://");
     size_t address = host[0] == '[' ? strcspn(host, "]") : 0, authority = address + strcspn(host + address, "/");
-    bool told = memchr(host + address, ':', authority - address) != NULL;
+    bool has_port = memchr(host + address, ':', authority - address) != NULL;
     return mem_printf("%.*s%s%s", (int)(host - url + (ptrdiff_t)authority), url,
-                      told                              ? ""
+                      has_port                          ? ""
                       : str_has_prefix(url, "https://") ? ":443"
                                                         : ":80",
                       host + authority);

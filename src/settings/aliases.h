@@ -1,5 +1,5 @@
 /*
- * The names that settings have with an operator for haproxy.cfg in a Secret (struct setting): who comes from it changes
+ * The names that settings have with an operator for haproxy.cfg in a Secret (struct setting): a user who comes from it changes
  * the image and keeps the environment. They count where its MODE is set, as some are short enough to be another
  * program's.
  */

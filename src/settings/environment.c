@@ -74,7 +74,7 @@ bool environment_is_injected(char *const *env, const char *name, const char *val
         return true;
     if (!str_has_suffix(name, service_port))
         return false;
-    /* X_SERVICE_PORT never comes alone: X_SERVICE_HOST and X_PORT=tcp://host:port, of the same port, are beside it. A
+    /* X_SERVICE_PORT never comes alone: X_SERVICE_HOST and X_PORT=tcp://host:port, of the same port, come with it. A
      * value that was set in the pod's spec takes its place; then these two are of another port. */
     int len = (int)(strlen(name) - strlen(service_port));
     cleanup(mem_free_ptr) char *host_name = mem_printf("%.*s%s", len, name, service_host);

@@ -8,7 +8,7 @@
 const char *environment_get(char *const *env, const char *name);
 
 /*
- * Kubernetes tells every pod about the Services of its namespace by variables (and Docker's links did before): for
+ * Kubernetes gives every pod variables with the Services of its namespace (and Docker's links did before): for
  * Service x-y these are X_Y_SERVICE_HOST, X_Y_SERVICE_PORT[_NAME], X_Y_PORT=tcp://ip:port and
  * X_Y_PORT_443_TCP[_PROTO|_PORT|_ADDR].
  * https://kubernetes.io/docs/tutorials/services/connect-applications-service/#environment-variables

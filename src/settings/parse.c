@@ -67,7 +67,7 @@ static void settings_parse_row(char *const *env, const struct setting *row, stru
         setting_set_given(s, row);
     } else if (row != SETTING(dataplanes) || (s->local.file == NULL && s->config_source != SETTINGS_CONFIG_TEMPLATE &&
                                               s->config_target != SETTINGS_TARGET_ETCD)) {
-        /* With MODE=local the operator's API is the one beside it, as is ours by default. */
+        /* With MODE=local the operator's API runs on the same machine, as ours does by default. */
         bool alias = s->beside_mode && row->alias_fallback != NULL &&
                      !(row == SETTING(dataplanes) && s->config_source == SETTINGS_CONFIG_FILE);
         value = alias ? row->alias_fallback : row->fallback;
@@ -98,7 +98,7 @@ void settings_wipe_environment(char *const *env)
 /* Variables that are no settings here, but mean something to another program that did the same work. */
 static void settings_check_environment(char *const *env, const struct settings *s, struct settings_findings *found)
 {
-    /* Programs in Go use these two kinds by themselves, and whoever comes from one expects it. */
+    /* Programs in Go use these two kinds by themselves, and a user who comes from one expects it. */
     static const char *const proxies[] = {"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"};
     static const char *const trust[] = {"SSL_CERT_FILE", "SSL_CERT_DIR"};
     for (size_t i = 0; i < array_len(proxies); i++)
@@ -219,7 +219,7 @@ static void settings_check_canary(const struct settings *s, struct settings_find
                       s->config_canary, count);
 }
 
-/* Beside a whole configuration, the servers engine owns the server lines alone: the settings of its backends are those
+/* With a whole configuration, the servers engine owns the server lines alone: the settings of its backends are those
  * of the configuration. */
 static void settings_check_both(struct settings *s, struct settings_findings *found)
 {

@@ -309,7 +309,7 @@ void services_parse(struct settings *c, struct settings_findings *found)
         services_check_beside(c, found);
         return;
     }
-    /* Beside a whole configuration, servers are managed only where one of the single variables is set. */
+    /* With a whole configuration, servers are managed only where one of the single variables is set. */
     bool single = c->config_source == SETTINGS_CONFIG_NONE;
     for (const struct setting *row = setting_table; row->name != NULL; row++)
         single = single || (row->single && setting_is_given(c, row));

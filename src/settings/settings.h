@@ -1,5 +1,5 @@
 /*
- * All settings of the daemon, parsed once from the environment into one validated struct. No field is looked up
+ * All settings of the daemon, parsed once from the environment into one validated struct. No field is found
  * by name anywhere else. What says how each is read and shown is its row in settings/table.c.
  */
 #ifndef SETTINGS_SETTINGS_H
@@ -77,7 +77,7 @@ struct settings_names {
     size_t count;
 };
 
-/* Folders of files beside it, in the order of haproxy/storage_files. */
+/* Folders of its files, in the order of haproxy/storage_files. */
 enum settings_folder { SETTINGS_FOLDER_MAPS, SETTINGS_FOLDER_CERTS, SETTINGS_FOLDER_FILES };
 #define SETTINGS_FOLDERS 3
 
@@ -280,7 +280,7 @@ void settings_dataplane_fini(struct settings_dataplane *d);
 size_t settings_haproxy_count(const struct settings *s);
 const char *settings_haproxy_name(const struct settings *s, size_t i);
 
-/* Where files of that kind are put: as given, or beside the file; without one where a Data Plane API puts them by default.
+/* Where files of that kind are put: in HAPROXY_STORAGE_DIR, or in the folder of the file; without one where a Data Plane API puts them by default.
  * Allocates. */
 char *settings_local_folder(const struct settings_local *l, enum settings_folder kind);
 

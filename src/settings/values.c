@@ -377,7 +377,7 @@ static int globs_parse(const struct setting *row, const char *value, struct sett
 
 const struct setting_type type_globs = {globs_parse, names_print, names_fini};
 
-/* ---- LISTEN_ADDRESS and those beside it ---- */
+/* ---- LISTEN_ADDRESS, METRICS_ADDRESS, PROBE_ADDRESS ---- */
 
 /* Why host is none, given whether it stood in brackets; NULL: fine. */
 static const char *refuse_host(const char *host, bool brackets)

@@ -47,7 +47,7 @@ static int exec_read_program(const struct kubeconfig_object *o, struct kube_exec
                                quoted);
     }
     e->api_version = mem_strdup(version);
-    /* A name alone is looked for in PATH, with a slash it is a path and relative to the kubeconfig. */
+    /* A name alone is searched in PATH; with a slash it is a path and relative to the kubeconfig. */
     if (kubeconfig_line(o, "command", &command, err) != 0 || kubeconfig_text(o, "installHint", &hint, err) != 0)
         return -1;
     if (command == NULL)

@@ -1,6 +1,6 @@
 /*
  * A secret that is given as a value or as a file that is read again when it changes (a mounted Secret swaps symlinks,
- * so the path is looked up anew each time): the whole file, or a part of a line of it
+ * so the path is opened anew each time): the whole file, or a part of a line of it
  * (settings/secrets/credentials_file.h). A file that cannot be used keeps the old value in use.
  */
 #ifndef SETTINGS_SECRETS_SECRET_H
@@ -37,7 +37,7 @@ void secret_forget(struct secret *s);
 /* Given, in whichever form; of a line: it had this part when it was last read. */
 bool secret_is_set(const struct secret *s);
 
-/* Reads the file again where it changed (or `force`); one trailing newline is dropped. *ret_changed (may be NULL) tells
+/* Reads the file again where it changed (or `force`); one trailing newline is dropped. *ret_changed (may be NULL):
  * whether the value is another one, or is gone because the line is of the other kind now. -1 with ERROR_INVALID naming
  * the path: unreadable, no regular file, empty, over 64 KiB, or with control characters; of a line also: any line of
  * the file is malformed, or none is for the URL. The same message for each part of a line. The old value stays then,
