@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "settings/aliases.h"
 #include "settings/environment.h"
 #include "settings/findings.h"
 #include "settings/table.h"

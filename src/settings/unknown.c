@@ -5,7 +5,6 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "settings/aliases.h"
 #include "settings/environment.h"
 #include "settings/parse.h"
 #include "settings/table.h"

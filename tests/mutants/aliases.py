@@ -2,7 +2,7 @@
 
 from .mutant import Mutant, room
 
-ALIASES = "settings/aliases.c"
+ALIASES = "settings/environment.c"
 PARSE = "settings/parse.c"
 FLAGS = "cli/flags.c"
 SECRET = "kube/decode/decode_secret.c"

@@ -3,11 +3,10 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "settings/aliases.h"
+#include "settings/environment.h"
 #include "settings/parse.h"
 #include "settings/secrets/credentials_file.h"
 #include "settings/url.h"
-#include "settings/environment.h"
 #include "settings/table.h"
 #include "settings/types.h"
 
