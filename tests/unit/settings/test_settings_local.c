@@ -80,6 +80,8 @@ static const struct {
     {MASTER, "CONFIG_FILES_DIR=/etc/haproxy", "files are put into /etc/haproxy/maps, which CONFIG_FILES_DIR has"},
     {"HAPROXY_CHECK_FILES=/etc/conf.d/a.cfg,/srv//ssl/./b.cfg", "HAPROXY_STORAGE_DIR=/srv",
      "files are put into /srv/ssl, the folder of /srv//ssl/./b.cfg, which HAPROXY_CHECK_FILES has"},
+    {"HAPROXY_STORAGE_DIR=/srv/", "HAPROXY_CONFIG_FILE=/srv/./maps/haproxy.cfg",
+     "files are put into /srv//maps, the folder of /srv/./maps/haproxy.cfg, which HAPROXY_CONFIG_FILE has"},
     {MASTER, "CONFIG_FILE=/etc/./haproxy//haproxy.cfg", "CONFIG_FILE and HAPROXY_CONFIG_FILE are the same file"},
     {"STATE_DIR=/s", "HAPROXY_STATS_SOCKET=/s", "needs HAPROXY_MASTER_SOCKET or HAPROXY_RELOAD_COMMAND"},
     {MASTER, "HAPROXY_CHECK_FILES=/a,/a", "HAPROXY_CHECK_FILES"},
