@@ -3,7 +3,6 @@
 #include "cli/doctor/doctor_local.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 

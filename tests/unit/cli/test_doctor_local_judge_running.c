@@ -122,6 +122,13 @@ static void not_asked(struct world *w)
 STRIKE(level_operator, put(&w->facts.stats.level, "operator"))
 STRIKE(of_another_haproxy, w->facts.info.pid = 99)
 
+static void level_user_by_command(struct world *w)
+{
+    level_user(w);
+    w->settings.local.reload_command = (char *)(uintptr_t) "/bin/again now";
+    put(&w->facts.reload_program, "/bin/again");
+}
+
 static void of_an_old_worker(struct world *w)
 {
     old_workers(w);
@@ -179,6 +186,7 @@ static const struct wrong rows[] = {
     {command_is_gone, "haproxy.reload", CHECK_FAIL, SAYS("/bin/again now: no such program that user sync may run")},
     {no_master_is_set, "haproxy.reload", CHECK_OK, SAYS("by /bin/again now")},
     {level_user, "haproxy.reload", CHECK_FAIL, SAYS("level user, which refuses a reload")},
+    {level_user_by_command, "haproxy.reload", CHECK_OK, SAYS("by /bin/again now")},
 
     {stats_gone, "haproxy.runtime", CHECK_FAIL,
      SAYS("there is no " STATS_PATH " (HAPROXY_STATS_SOCKET)", "HAPROXY_STATS_SOCKET=/run/h/other.sock",
