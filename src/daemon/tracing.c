@@ -14,7 +14,8 @@
 #include "settings/kubeconfig/kubeconfig.h"
 #include "settings/settings.h"
 
-#define SPANS_MAX 1024 /* that wait for a collector which is away */
+#define SPANS_MAX 1024   /* that wait for a collector which is away */
+#define TIMEOUT_MS 10000 /* until it has answered */
 
 struct tracing {
     struct tracing_options options;
@@ -60,8 +61,6 @@ static void tracing_describe(struct tracing *t)
             otlp_resource_set(r, "k8s.pod.name", host);
     }
     tracing_set_pairs(r, s->attributes);
-    if (s->service_name != NULL)
-        otlp_resource_set(r, "service.name", s->service_name);
 }
 
 /* ---- each request ---- */
@@ -126,13 +125,11 @@ int tracing_check(const struct settings *settings, struct error *err)
 struct tracing *tracing_new(struct event_base *base, const struct tracing_options *options)
 {
     struct error err = {0};
-    const struct settings_traces *s = &options->settings->traces;
-    double ratio = settings_traces_ratio(s);
-    char *url = settings_traces_url(s);
+    char *url = settings_traces_url(&options->settings->traces);
     struct tls_files *tls = NULL;
-    if (url != NULL && ratio > 0 && tracing_tls(options->settings, url, &tls, &err) != 0)
+    if (url != NULL && tracing_tls(options->settings, url, &tls, &err) != 0)
         log_error(options->log, "no traces are sent", log_str("url", url), log_str("error", err.message));
-    if (url == NULL || ratio <= 0 || err.kind != ERROR_NONE) {
+    if (url == NULL || err.kind != ERROR_NONE) {
         free(url);
         return NULL;
     }
@@ -152,11 +149,10 @@ struct tracing *tracing_new(struct event_base *base, const struct tracing_option
                                                    .endpoint = &t->endpoint,
                                                    .path = t->path,
                                                    .url = t->url,
-                                                   .timeout_ms = s->timeout_ms,
+                                                   .timeout_ms = TIMEOUT_MS,
                                                    .resource = &t->resource,
                                                    .version = options->version,
                                                    .max_spans = SPANS_MAX,
-                                                   .ratio = ratio,
                                                    .results = options->telemetry->trace_spans,
                                                    .prepare = tracing_prepare,
                                                    .arg = t,

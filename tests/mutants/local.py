@@ -54,7 +54,7 @@ room("local, what a document is for", ("test_document", "test_store"), (
 room("local, settings", ("test_settings_local",), (
     Mutant("both ways to HAProxy are taken", "settings/local.c", "    if (setting_is_given(s, SETTING(dataplanes)))\n        finding_error", "    if (false)\n        finding_error"),
     Mutant("the default URL is a HAProxy, too", "settings/parse.c", "(s->local.file == NULL && s->config_source != SETTINGS_CONFIG_TEMPLATE &&", "(s->config_source != SETTINGS_CONFIG_TEMPLATE &&"),
-    Mutant("a reload without a way to it", "settings/local.c", "l->reload != SETTINGS_RELOAD_COMMAND && l->master_socket == NULL &&", "false && l->master_socket == NULL &&"),
+    Mutant("a reload without a way to it", "settings/local.c", "l->reload_command == NULL && l->master_socket == NULL &&", "false && l->master_socket == NULL &&"),
     Mutant("the source may be HAProxy's own file", "settings/local.c", "local_same_path(s->config_file, s->local.file)", "false"),
     Mutant("a name alone is a file to check", "settings/services.c", "        return check_absolute_path(name, note);", "        return 0;"),
     Mutant("an API without credentials is warned of where there is none", "settings/secrets/credentials.c", "if (!variables && c->local.file == NULL && c->config_target", "if (!variables && c->config_target"),
@@ -275,9 +275,6 @@ room("local, what the helper is asked", ("test_local_requests",), (
     Mutant("a file that is not there cannot be deleted", PROCESS, "AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)", "AT_SYMLINK_NOFOLLOW) != 0 && false)"),
     Mutant("the worker is asked as the master", PROCESS, 'through_master ? "@1 " : ""', '""'),
     Mutant("half an answer is one", PROCESS, "        return 0;\n    buf_clear(&w->data);\n    helper_fail(w, \"%s\", err.message);", "        return 0;\n    helper_fail(w, \"%s\", err.message);"),
-    Mutant("process 1 gets the signal", PROCESS, "return rc != 0 || *ret <= 1 ? -1 : 0;", "return rc != 0 || *ret <= 0 ? -1 : 0;"),
-    Mutant("any process is HAProxy's master", PROCESS, "helper_check_master(w, pid) != 0)", "false)"),
-    Mutant("a long name is another program's", PROCESS, "strncmp(buf_str(&comm), name, COMM_BYTES) == 0", "str_eq(buf_str(&comm), name)"),
     Mutant("a reload command that failed is done", PROCESS, "    if (w->outcome != CHILD_EXITED || w->exit_status != 0)\n", "    if (false)\n"),
     Mutant("the end of the daemon is not seen", PROCESS, "    w->helper->peer_gone = true;\n", ""),
     Mutant("a socket is waited for forever", TALK, "        if (now >= t->until_ms)\n            return -1;\n        int n = poll(fds, array_len(fds), (int)(t->until_ms - now));", "        int n = poll(fds, array_len(fds), -1);"),

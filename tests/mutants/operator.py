@@ -5,9 +5,10 @@ from .mutant import Mutant, room
 UNKNOWN = "settings/unknown.c"
 
 room("settings", ("test_unknown", "test_settings"), (
-    Mutant("a misspelt safety setting is ignored", UNKNOWN, "if (suggestion != NULL && is_sure && is_safety(suggestion))", "if (false)"),
-    Mutant("a wild guess stops the start", UNKNOWN, "suggestion != NULL && is_sure && is_safety", "suggestion != NULL && is_safety"),
-    Mutant("any misspelt setting stops the start", UNKNOWN, "&& is_safety(suggestion))", ")"),
+    Mutant("a misspelt safety setting is ignored", UNKNOWN, "if (suggestion != NULL && is_sure && suggestion->row->safety)", "if (false)"),
+    Mutant("an old name is ignored", UNKNOWN, "removed_report(name, found))", "false)"),
+    Mutant("a wild guess stops the start", UNKNOWN, "suggestion != NULL && is_sure && suggestion->row", "suggestion != NULL && suggestion->row"),
+    Mutant("any misspelt setting stops the start", UNKNOWN, "&& suggestion->row->safety)", ")"),
     Mutant("a name that adds words is another one", UNKNOWN, '"DRY_RUN",    "LEADER_ELECT"', '"LEADER_ELECT"'),
     Mutant("anything sends the PROXY protocol or not", "settings/values.c", 'return str_eq(s, "true") || str_eq(s, "false") ? 0 : -1;', "return 0;"),
 ))

@@ -9,7 +9,7 @@ PRINT = "services/print.c"
 MAP = "services/files.c"
 BINDS = "haproxy/cfg/binds.c"
 DECODE = "kube/decode/decode_service.c"
-PORTS = "settings/annotated.c"
+PORTS = "settings/services.c"
 
 room("services: options", ("test_service_option",), (
     Mutant("a label may begin with a dash", OPTION, "(s[i] != '-' || label == 0)", "s[i] != '-'"),

@@ -41,7 +41,7 @@ room("desired updates", ("test_cache", "test_update", "test_server_state"), (
     Mutant("desired: a Node changed, and no place did", WHERE, "    if (slot != 0)\n        w->places[slot - 1].touched = true;\n", "    (void)slot;\n"),
     Mutant("desired: no spare for a Node that came", UPDATE, "merge.moved || m->nodes_version != cache_version(r->in->caches->nodes)", "merge.moved"),
     Mutant("desired: what is deleted is not removed", CACHE, "            c->removed = c->version;\n        }\n        return", "        }\n        return"),
-    Mutant("desired: what is not listed is not removed", CACHE, "        c->removed = c->version;\n        removed", "        removed"),
+    Mutant("desired: what is not listed is not removed", CACHE, "        c->removed = c->version;\n        changed", "        changed"),
     Mutant("desired: a pause ends by an event", UPDATE, "    d.paused = m->last->paused;\n", ""),
     Mutant("desired: spares for servers that came", UPDATE, "m->moved = m->moved || was == m->last->server_count;", ""),
     Mutant("desired: no spare for what went", UPDATE, "m->moved = m->moved || again != replaced;", ""),

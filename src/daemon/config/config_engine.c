@@ -196,6 +196,7 @@ static void config_engine_use_etcd(struct config_engine *e)
                                                   .client = client,
                                                   .telemetry = o->telemetry,
                                                   .log = o->log,
+                                                  .versions = PUBLISHER_VERSIONS,
                                                   .published = config_engine_on_heard,
                                                   .arg = e};
         e->publisher = publisher_new(e->base, &options);
@@ -408,7 +409,6 @@ struct configuration *config_engine_lead(struct config_engine *e)
     }
     const struct configuration_options options = {
         .target_count = e->options.target_count,
-        .require_all = settings->config_require_all,
         .dry_run = settings->dry_run,
         .allow_lockout = settings->config_allow_lockout,
         .keep = e->options.keep,

@@ -168,7 +168,7 @@ static void publisher_on_committed(void *arg, bool succeeded, int64_t revision, 
         {.key = p->trial_key, .mod_revision = trial ? revision : 0}};
     struct etcd_delete deletes[KEPT_DELETES_MAX];
     bool cleans = !trial || (newest != NULL ? newest->version : 0) == p->there.version;
-    size_t count = cleans ? kept_old(&p->kept, m, p->options.settings->etcd.keep + trial, deletes) : 0;
+    size_t count = cleans ? kept_old(&p->kept, m, p->options.versions + trial, deletes) : 0;
     const struct etcd_txn txn = {
         .compares = unchanged, .compare_count = array_len(unchanged), .deletes = deletes, .delete_count = count};
     if (count == 0)

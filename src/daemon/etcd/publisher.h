@@ -23,11 +23,14 @@ struct settings;
 struct telemetry;
 
 /* Borrowed. */
+#define PUBLISHER_VERSIONS 5
+
 struct publisher_options {
     const struct settings *settings;
     struct etcd_client *client;
     struct telemetry *telemetry;
     const struct log *log;
+    unsigned versions;            /* that are kept, the newest included */
     void (*published)(void *arg); /* what the source has lies there, or is found so; NULL: not called */
     void *arg;
 };
