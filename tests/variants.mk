@@ -51,7 +51,7 @@ fuzz:
 SHARE ?= 1/1
 
 # What of the sources is another one in tests, and the rest of the quick build.
-TESTED_SRC := src/servers/planned.c src/haproxy/instance_read.c
+TESTED_SRC := src/servers/decide.c src/haproxy/instance_read.c
 $B/mutants/libsrc.so: $(TESTED_SRC:%.c=$B/mutants/obj/%.o) $(patsubst %.c,$B/quick/%.o,$(filter-out $(TESTED_SRC),$(SRC))) $(ENGINE_QUICK)
 	$(call SAY,LD)$(CC) -shared -o $@ $^ $(PKG_LIBS)
 MUTANTS_LD = $(CC) -o $@ $(filter %.o,$^) -L$B/mutants -lsrc -Wl,-rpath,'$$ORIGIN' $(PKG_LIBS)

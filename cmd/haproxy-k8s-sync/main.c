@@ -171,15 +171,6 @@ static int main_misuse(const struct error *err)
     return COMMAND_USAGE_EXIT_CODE;
 }
 
-static int main_help(const struct command *command)
-{
-    cleanup(buf_fini) struct buf out = {0};
-    struct error err = {0};
-    if (help_print(command, &out, &err) != 0)
-        return main_misuse(&err);
-    return show_text(&out, stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
 int main(int argc, char **argv, char **environ_)
 {
     struct command command;
@@ -190,8 +181,12 @@ int main(int argc, char **argv, char **environ_)
     if (older < 0 || (older == 0 && flags_take(argc, argv, environ_, &flags, &err) != 0) ||
         command_parse(flags.argc, flags.argv, &command, &err) != 0 || command_check_flags(&command, &flags, &err) != 0)
         return main_misuse(&err);
-    if (command.kind == COMMAND_HELP)
-        return main_help(&command);
+    if (command.kind == COMMAND_HELP) {
+        cleanup(buf_fini) struct buf out = {0};
+        if (help_print(&command, &out, &err) != 0)
+            return main_misuse(&err);
+        return show_text(&out, stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
     if (command.kind == COMMAND_VERSION) {
         puts("haproxy-k8s-sync " PROJECT_VERSION BUILT);
         return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

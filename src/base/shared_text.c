@@ -14,11 +14,6 @@ struct shared {
 
 static struct shared *all;
 
-static struct shared *shared_of(const char *s)
-{
-    return (struct shared *)((uintptr_t)s - offsetof(struct shared, text));
-}
-
 const char *shared_text(const char *s)
 {
     if (s == NULL)
@@ -48,7 +43,7 @@ void shared_text_free(const char *s)
 {
     if (s == NULL)
         return;
-    struct shared *one = shared_of(s);
+    struct shared *one = (struct shared *)((uintptr_t)s - offsetof(struct shared, text));
     if (--one->refs != 0)
         return;
     HASH_DELETE(hh, all, one);

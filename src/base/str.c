@@ -152,12 +152,6 @@ char *str_url_encode(const char *s)
 
 #define DISTANCE_MAX 64
 
-static size_t min3(size_t a, size_t b, size_t c)
-{
-    size_t m = a < b ? a : b;
-    return m < c ? m : c;
-}
-
 /* Optimal string alignment; three rows are enough. */
 size_t str_distance(const char *a, const char *b, size_t limit)
 {
@@ -171,7 +165,9 @@ size_t str_distance(const char *a, const char *b, size_t limit)
     for (size_t i = 1; i <= la; i++) {
         now[0] = i;
         for (size_t j = 1; j <= lb; j++) {
-            now[j] = min3(last[j] + 1, now[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1]));
+            size_t gone = last[j] + 1, new = now[j - 1] + 1, other = last[j - 1] + (a[i - 1] != b[j - 1]);
+            now[j] = gone < new ? gone : new;
+            now[j] = other < now[j] ? other : now[j];
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < now[j])
                 now[j] = before[j - 2] + 1;
         }

@@ -87,7 +87,6 @@ static int config_start(struct config_job *j, const struct run *r, struct error 
     const struct keep_rules none_kept = {0};
     bool alone = settings->config_source == SETTINGS_CONFIG_NONE;
     const struct configuration_options options = {.target_count = settings_haproxy_count(settings),
-                                                  .require_all = settings->config_require_all,
                                                   .dry_run = j->what != COMMAND_CONFIG_APPLY,
                                                   .foresees = j->what == COMMAND_CONFIG_PLAN,
                                                   .allow_lockout = settings->config_allow_lockout,

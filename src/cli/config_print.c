@@ -12,7 +12,6 @@
 #include "configuration/document.h"
 #include "haproxy/cfg/content.h"
 #include "haproxy/cfg/difference.h"
-#include "haproxy/cfg/line_difference.h"
 #include "haproxy/storage_foresight.h"
 #include "json/write.h"
 

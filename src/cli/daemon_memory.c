@@ -203,7 +203,7 @@ static int memory_take_backend(const struct daemon_memory *m, yyjson_val *of, st
         json_get_line(of, "reverted", TEXT_MAX_BYTES, &d->reverted, err) != 0 ||
         json_get_int(of, "lost", 0, COUNT_MAX, 0, &lost, err) != 0 ||
         json_get_int(of, "lost_of", 0, COUNT_MAX, 0, &lost_of, err) != 0 ||
-        json_get_bool(of, "admin_states_known", false, &to->memory.looked, err) != 0 ||
+        json_get_bool(of, "admin_states_known", false, &to->memory.known, err) != 0 ||
         memory_each(m, of, "losses", memory_take_loss, &d->loss_limit, err) != 0 ||
         memory_each(m, of, "parked", memory_take_parked, to->parking, err) != 0)
         return -1;

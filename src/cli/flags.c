@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "base/str.h"
-#include "settings/aliases.h"
+#include "settings/environment.h"
 #include "settings/settings.h"
 #include "settings/table.h"
 #include "settings/types.h"

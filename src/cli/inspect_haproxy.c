@@ -10,7 +10,7 @@
 #include "haproxy/drift.h"
 #include "haproxy/guard.h"
 #include "haproxy/local/config_edit.h"
-#include "servers/change/changes.h"
+#include "haproxy/change.h"
 #include "servers/change/diff.h"
 
 /* What is inconsistent is read again, once: a reload causes that for a moment. */

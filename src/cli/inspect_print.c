@@ -153,7 +153,7 @@ const struct admin_state *inspect_overridden(const struct inspect_backend *b, co
 {
     const struct admin_state *mark = admin_states_find(&b->memory, server);
     /* Without a desired state it is unknown who set it. */
-    return mark != NULL && b->memory.looked && mark->theirs != RUNTIME_READY && !mark->parked ? mark : NULL;
+    return mark != NULL && b->memory.known && mark->theirs != RUNTIME_READY && !mark->parked ? mark : NULL;
 }
 
 enum inspect_line inspect_line(const struct inspect_report *r, const struct inspect_backend *b,

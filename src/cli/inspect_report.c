@@ -7,7 +7,7 @@
 #include "base/rfc3339.h"
 #include "base/str.h"
 #include "cli/daemon_memory.h"
-#include "servers/change/backend_decision.h"
+#include "servers/change/plan.h"
 #include "servers/change/parking.h"
 
 void inspect_report_init(struct inspect_report *r, size_t target_count, size_t mapping_count)

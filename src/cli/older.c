@@ -151,7 +151,6 @@ static void older_put_all(const struct older *o, char *const *environ_, const ch
         const char *file = older_has(o, OLDER_FILE) ? buf_str(&o->values[OLDER_FILE]) : FILE_DEFAULT;
         cleanup(mem_free_ptr) char *whole = file[0] == '/' ? mem_strdup(file) : mem_printf("%s/%s", folder, file);
         older_put(f, "HAPROXY_CONFIG_FILE", whole);
-        older_put(f, "HAPROXY_RELOAD", "command");
         older_put(f, "HAPROXY_RELOAD_COMMAND",
                   older_has(o, OLDER_EXEC) ? buf_str(&o->values[OLDER_EXEC]) : RELOAD_DEFAULT);
         return;

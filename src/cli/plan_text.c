@@ -410,7 +410,7 @@ static void print_backend(const struct inspect_report *r, const struct inspect_t
     }
     end_part(p, &before);
     if (inspect_has_lines(b)) {
-        cleanup(mem_free_ptr) char *set = b->memory.looked ? admin_states_overrides(&b->memory, &overridden) : NULL;
+        cleanup(mem_free_ptr) char *set = b->memory.known ? admin_states_overrides(&b->memory, &overridden) : NULL;
         if (set != NULL)
             print_line(p, INK_YELLOW, "! ", "admin states set by an operator: %s; left alone until set to ready", set);
         print_parked(r, b, p);

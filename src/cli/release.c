@@ -1,6 +1,6 @@
 /*
  * `release`: gives up the backends of the settings in each HAProxy, as a way back to another controller or to none
- * (servers/release.h). Without --yes it prints what it would do, and writes nothing. It refuses while a daemon runs,
+ * (servers/release_command.h). Without --yes it prints what it would do, and writes nothing. It refuses while a daemon runs,
  * which would put it all back. Kubernetes is asked for the Lease alone. Its JSON has
  *
  *     released    nothing is left to be done
@@ -23,7 +23,7 @@
 #include "haproxy/instance.h"
 #include "haproxy/local/helper.h"
 #include "json/write.h"
-#include "servers/release.h"
+#include "servers/release_command.h"
 
 #define SETTLED_MS 10 /* how often it is checked whether all is known */
 #define ASK_MS 2000

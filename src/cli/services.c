@@ -149,11 +149,7 @@ int run_services(const struct run *r)
     if (l.base == NULL)
         return run_fail(&err, EXIT_FAILURE);
     struct http *http = http_new(l.base, agent, &err);
-    if (http != NULL && settings->proxy_from_environment)
-        http_use_proxy_variables(http);
     l.kube = http != NULL ? kube_client_new(http, &access, &log, &err) : NULL;
-    if (l.kube != NULL && settings->kube_encoding == SETTINGS_KUBE_JSON)
-        kube_client_set_json(l.kube);
     const struct daemon in = {.base = l.base, .settings = settings, .kube = l.kube, .log = &log};
     struct quarantine *quarantine = quarantine_new(&in, -1);
     const struct services_source_options options = {.in = &in,

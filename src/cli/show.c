@@ -5,7 +5,7 @@
 
 #include "base/str.h"
 #include "cli/run.h"
-#include "haproxy/cfg/line_difference.h"
+#include "haproxy/cfg/difference.h"
 #include "json/write.h"
 #include "settings/environment.h"
 

@@ -9,7 +9,6 @@
 #include "cli/template.h"
 #include "haproxy/cfg/difference.h"
 #include "haproxy/cfg/file.h"
-#include "haproxy/cfg/line_difference.h"
 #include "json/write.h"
 #include "template/objects.h"
 #include "template/render.h"

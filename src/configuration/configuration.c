@@ -69,7 +69,7 @@ bool configuration_may_write(const struct configuration *c)
             continue;
         if (t->progress == PROGRESS_REJECTED || t->progress == PROGRESS_RESTORING || t->progress == PROGRESS_RESTORED)
             return false;
-        if (t->progress == PROGRESS_NEW && !target_is_valid(t) && (!t->away || c->options.require_all))
+        if (t->progress == PROGRESS_NEW && !target_is_valid(t) && !t->away)
             return false;
     }
     return configuration_writes(c) && !c->document->trial;

@@ -38,7 +38,6 @@ enum configuration_rollback_policy {
 
 struct configuration_options {
     size_t target_count;    /* those with the numbers from 0 on; others may be added */
-    bool require_all;       /* a target that does not answer keeps the others waiting */
     bool dry_run;           /* validates only */
     bool foresees;          /* with dry_run: what its files would take, too */
     bool allow_lockout;     /* a document may lack what the daemon manages a target by (configuration/lockout) */

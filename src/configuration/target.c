@@ -13,7 +13,6 @@
 #include "configuration/store.h"
 #include "haproxy/cfg/content.h"
 #include "haproxy/cfg/difference.h"
-#include "haproxy/cfg/line_difference.h"
 #include "haproxy/driver.h"
 #include "haproxy/instance.h"
 

@@ -11,7 +11,7 @@
 #include "haproxy/dataplane/driver.h"
 #include "haproxy/local/driver.h"
 #include "haproxy/local/helper.h"
-#include "settings/dataplane_url.h"
+#include "settings/url.h"
 #include "settings/settings.h"
 #include "kube/client.h"
 #include "settings/kubeconfig/kubeconfig.h"
@@ -189,9 +189,6 @@ static struct clients_folders clients_folders(const struct settings_local *l)
 static struct local_helper *clients_helper(struct event_base *base, const struct settings *settings,
                                            const struct clients_hooks *hooks, struct error *err)
 {
-    static const enum local_reload_way ways[] = {[SETTINGS_RELOAD_MASTER] = LOCAL_RELOAD_MASTER,
-                                                 [SETTINGS_RELOAD_SIGNAL] = LOCAL_RELOAD_SIGNAL,
-                                                 [SETTINGS_RELOAD_COMMAND] = LOCAL_RELOAD_COMMAND};
     const struct settings_local *l = &settings->local;
     cleanup(mem_free_ptr) const char **before = clients_check_files(l, false), **after = clients_check_files(l, true);
     cleanup(mem_free_ptr) char *text = mem_strdup(l->reload_command != NULL ? l->reload_command : "");
@@ -210,7 +207,6 @@ static struct local_helper *clients_helper(struct event_base *base, const struct
                                                  .environment_file = l->environment_file,
                                                  .master_socket = l->master_socket,
                                                  .stats_socket = l->stats_socket,
-                                                 .reload = ways[l->reload],
                                                  .reload_command = l->reload_command != NULL ? command : NULL,
                                                  .without_seccomp = !settings->seccomp};
     struct local_helper *h = local_helper_start(&options, err);
@@ -237,7 +233,7 @@ struct driver **clients_drivers(struct event_base *base, const struct clients *c
                                                .files_before = before[0] != NULL,
                                                .files_after = after[0] != NULL,
                                                .takes_turns = settings_share_backends(settings),
-                                               .by_master = l->reload == SETTINGS_RELOAD_MASTER};
+                                               .by_master = l->reload_command == NULL};
     if (c->local_file != NULL)
         list[n++] = local_driver_new(base, &local);
     for (size_t i = 0; i < c->dataplane_count && c->dataplanes[i].own == NULL; i++)
@@ -267,12 +263,8 @@ int clients_make(struct event_base *base, struct settings *settings, const struc
     ret->http = http_new(base, agent, err);
     if (ret->http == NULL)
         return -1;
-    if (settings->proxy_from_environment)
-        http_use_proxy_variables(ret->http);
     if (access->server != NULL && (ret->kube = kube_client_new(ret->http, access, log, err)) == NULL)
         return -1;
-    if (ret->kube != NULL && settings->kube_encoding == SETTINGS_KUBE_JSON)
-        kube_client_set_json(ret->kube);
     if (clients_dataplane_tls(settings, log, &ret->dataplane_tls, err) != 0)
         return -1;
     clients_spiffe(base, settings, hooks, log, ret);

@@ -14,7 +14,8 @@
 #include "settings/kubeconfig/kubeconfig.h"
 #include "settings/settings.h"
 
-#define SPANS_MAX 1024 /* that wait for a collector which is away */
+#define SPANS_MAX 1024   /* that wait for a collector which is away */
+#define TIMEOUT_MS 10000 /* until it has answered */
 
 struct tracing {
     const struct daemon *in;
@@ -56,8 +57,6 @@ static void tracing_describe(struct tracing *t)
         s->attributes != NULL && settings_pairs_parse(s->attributes, &pairs, &why) == 0; /* as they were checked */
     for (size_t i = 0; any && i < pairs.count; i++)
         otlp_resource_set(r, pairs.list[i].key, pairs.list[i].value);
-    if (s->service_name != NULL)
-        otlp_resource_set(r, "service.name", s->service_name);
 }
 
 /* ---- each request ---- */
@@ -122,13 +121,11 @@ int tracing_check(const struct settings *settings, struct error *err)
 struct tracing *tracing_new(const struct daemon *in, struct settings *settings)
 {
     struct error err = {0};
-    const struct settings_traces *s = &settings->traces;
-    double ratio = settings_traces_ratio(s);
-    char *url = settings_traces_url(s);
+    char *url = settings_traces_url(&settings->traces);
     struct tls_files *tls = NULL;
-    if (url != NULL && ratio > 0 && tracing_tls(settings, url, &tls, &err) != 0)
+    if (url != NULL && tracing_tls(settings, url, &tls, &err) != 0)
         log_error(in->log, "no traces are sent", log_str("url", url), log_str("error", err.message));
-    if (url == NULL || ratio <= 0 || err.kind != ERROR_NONE) {
+    if (url == NULL || err.kind != ERROR_NONE) {
         free(url);
         return NULL;
     }
@@ -146,11 +143,10 @@ struct tracing *tracing_new(const struct daemon *in, struct settings *settings)
                                                    .endpoint = &t->endpoint,
                                                    .path = t->path,
                                                    .url = t->url,
-                                                   .timeout_ms = s->timeout_ms,
+                                                   .timeout_ms = TIMEOUT_MS,
                                                    .resource = &t->resource,
                                                    .version = in->version,
                                                    .max_spans = SPANS_MAX,
-                                                   .ratio = ratio,
                                                    .results = in->telemetry->trace_spans,
                                                    .prepare = tracing_prepare,
                                                    .arg = t,

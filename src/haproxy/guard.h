@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "haproxy/cfg/file.h"
+#include "haproxy/cfg/difference.h"
 #include "net/digest.h"
 
 struct cfg_content;

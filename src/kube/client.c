@@ -32,7 +32,6 @@ struct kube_client {
     struct log_limit token_limit;
     struct watch_server watch_server;
     struct kube_outage outage;
-    bool json_alone;        /* as configured */
     uint64_t json_until_ms; /* protobuf could not be read */
 };
 
@@ -198,12 +197,7 @@ const char *kube_client_server(const struct kube_client *c)
 
 bool kube_client_wants_protobuf(const struct kube_client *c)
 {
-    return !c->json_alone && clock_mono_ms() >= c->json_until_ms;
-}
-
-void kube_client_set_json(struct kube_client *c)
-{
-    c->json_alone = true;
+    return clock_mono_ms() >= c->json_until_ms;
 }
 
 void kube_client_protobuf_failed(struct kube_client *c, const char *resource, const char *why)
@@ -212,8 +206,7 @@ void kube_client_protobuf_failed(struct kube_client *c, const char *resource, co
         return;
     c->json_until_ms = clock_mono_ms() + JSON_MS;
     log_warn(c->log, "protobuf of the Kubernetes API is unreadable; JSON is used for an hour",
-             log_str("resource", resource), log_str("server", kube_client_server(c)), log_str("error", why),
-             log_str("hint", "KUBE_ENCODING=json asks for nothing else"));
+             log_str("resource", resource), log_str("server", kube_client_server(c)), log_str("error", why));
 }
 
 struct watch_server *kube_client_watch_server(struct kube_client *c)

@@ -69,7 +69,6 @@ const char *kube_client_server(const struct kube_client *c); /* for messages */
 
 /* Whether lists and watches ask for protobuf; at first they do. */
 bool kube_client_wants_protobuf(const struct kube_client *c);
-void kube_client_set_json(struct kube_client *c); /* never, as configured */
 /* An answer in protobuf could not be read: for an hour JSON is asked for, which is logged once in that time. */
 void kube_client_protobuf_failed(struct kube_client *c, const char *resource, const char *why);
 

@@ -71,12 +71,6 @@ static void entries_add(struct entries *to, struct cached *e)
     to->count++;
 }
 
-static void entries_remove(struct entries *from, struct cached *e)
-{
-    (void)tdelete(e->object, &from->tree, by_name);
-    from->count--;
-}
-
 static void keep_entry(void *object)
 {
     (void)object;
@@ -136,7 +130,8 @@ static void remove_entry(struct cache *c, struct entries *from, struct cached *e
         if (c->goes != NULL)
             c->goes(c->arg, e->object);
     }
-    entries_remove(from, e);
+    (void)tdelete(e->object, &from->tree, by_name);
+    from->count--;
     if (from == &c->live && c->keeps_past && entries_find(&c->past, record_name(e->object)) == NULL)
         entries_add(&c->past, e);
     else
@@ -162,17 +157,6 @@ static void cache_insert(struct cache *c, struct entries *to, struct cached *e)
     entries_add(to, e);
 }
 
-/* Live has just that already: in a replace this is the latest state of the name so far. */
-static void put_unchanged(struct cache *c, struct cached *live, const char *name)
-{
-    if (!c->replacing)
-        return;
-    struct cached *earlier = entries_find(&c->aside, name);
-    if (earlier != NULL)
-        remove_entry(c, &c->aside, earlier);
-    live->listed = c->replace;
-}
-
 static bool put_changed(struct cache *c, const void *object, struct cached *live)
 {
     struct entries *to = c->replacing ? &c->aside : &c->live;
@@ -192,11 +176,15 @@ static bool put_changed(struct cache *c, const void *object, struct cached *live
 bool cache_put(struct cache *c, void *object)
 {
     struct cached *live = entries_find(&c->live, record_name(object));
-    bool changed = false;
-    if (live != NULL && record_eq(c->record, live->object, object))
-        put_unchanged(c, live, record_name(object));
-    else
+    bool same = live != NULL && record_eq(c->record, live->object, object), changed = false;
+    if (!same) {
         changed = put_changed(c, object, live);
+    } else if (c->replacing) { /* this is the latest state of the name so far */
+        struct cached *earlier = entries_find(&c->aside, record_name(object));
+        if (earlier != NULL)
+            remove_entry(c, &c->aside, earlier);
+        live->listed = c->replace;
+    }
     record_free(c->record, object);
     return changed;
 }
@@ -278,26 +266,19 @@ void cache_follow(struct cache *c, void (*comes)(void *arg, const void *object),
     c->arg = arg;
 }
 
-static bool remove_unlisted(struct cache *c)
+bool cache_replace_end(struct cache *c)
 {
-    bool removed = false;
+    if (!c->replacing)
+        return false;
+    bool changed = !c->synced || c->aside.count != 0;
     cleanup(mem_free_ptr) struct cached **all = entries_list(&c->live);
     for (size_t i = 0, count = c->live.count; i < count; i++) {
         if (all[i]->listed == c->replace)
             continue;
         remove_entry(c, &c->live, all[i]);
         c->removed = c->version;
-        removed = true;
+        changed = true;
     }
-    return removed;
-}
-
-bool cache_replace_end(struct cache *c)
-{
-    if (!c->replacing)
-        return false;
-    bool changed = !c->synced || c->aside.count != 0;
-    changed = remove_unlisted(c) || changed;
     if (c->live.count == 0) { /* the usual first list: no need to build the tree twice */
         c->live = c->aside;
         entries_each(&c->live, first_version, c);

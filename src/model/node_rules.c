@@ -46,11 +46,6 @@ struct families {
     int not_offered; /* one that the rules allow and the Service lacks; 0: none */
 };
 
-static bool service_has(const struct service *s, int family)
-{
-    return s->families[0] == family || s->families[1] == family;
-}
-
 static struct families families_of(enum ip_family_rule rule, const struct service *service, bool strict)
 {
     bool known = service != NULL && service->families[0] != 0;
@@ -60,7 +55,7 @@ static struct families families_of(enum ip_family_rule rule, const struct servic
     size_t allowed = rule == IP_FAMILY_IPV4 || rule == IP_FAMILY_IPV6 ? 1 : 2;
     struct families f = {.ordered = rule != IP_FAMILY_DUAL || known};
     for (size_t i = 0; i < allowed; i++)
-        if (strict && known && !service_has(service, order[i]))
+        if (strict && known && service->families[0] != order[i] && service->families[1] != order[i])
             f.not_offered = order[i];
         else
             f.list[f.count++] = order[i];
@@ -74,35 +69,17 @@ static bool is_of_family(const struct node_address *a, int family)
     return own == family || (own == 0 && a->type == NODE_HOSTNAME && !str_empty(a->text));
 }
 
-static bool is_of_any(const struct node_address *a, const int *families, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (is_of_family(a, families[i]))
-            return true;
-    return false;
-}
-
-/* The first address of the type in one of the families, in the node's order. */
-static const struct node_address *first_of(const struct node *n, enum node_address_type type, const int *families,
-                                           size_t count)
-{
-    for (size_t i = 0; i < n->address_count; i++)
-        if (n->addresses[i].type == type && is_of_any(&n->addresses[i], families, count))
-            return &n->addresses[i];
-    return NULL;
-}
-
 const struct node_address *node_address_choose(const struct node *n, const struct node_rules *rules,
                                                const struct service *service, bool strict)
 {
     struct families f = families_of(rules->family, service, strict);
     size_t at_once = f.ordered ? 1 : f.count;
     for (size_t t = 0; t < rules->type_count; t++)
-        for (size_t i = 0; i < f.count; i += at_once) {
-            const struct node_address *a = first_of(n, rules->types[t], &f.list[i], at_once);
-            if (a != NULL)
-                return a;
-        }
+        for (size_t i = 0; i < f.count; i += at_once)
+            for (size_t k = 0; k < n->address_count; k++) /* in the node's order */
+                for (size_t family = i; family < i + at_once; family++)
+                    if (n->addresses[k].type == rules->types[t] && is_of_family(&n->addresses[k], f.list[family]))
+                        return &n->addresses[k];
     return NULL;
 }
 

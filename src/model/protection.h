@@ -1,4 +1,4 @@
-/* Annotations by which other controllers protect a host: who comes from there believes that it is protected here, too. Pure. */
+/* Annotations by which other controllers protect a host. A user who comes from one of them believes that they protect it here, too. Pure. */
 #ifndef MODEL_PROTECTION_H
 #define MODEL_PROTECTION_H
 

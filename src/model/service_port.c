@@ -29,19 +29,19 @@ static char *list_ports(const struct service *s)
     return buf_take(&b);
 }
 
-static bool service_port_is_number(const char *wanted, uint64_t *ret)
+static bool service_port_is_number(const char *asked, uint64_t *ret)
 {
-    return str_parse_uint(wanted, UINT16_MAX, ret) == 0;
+    return str_parse_uint(asked, UINT16_MAX, ret) == 0;
 }
 
 /* A name first: Kubernetes allows names that are all digits. */
-static const struct service_port *service_port_find_port(const struct service *s, const char *wanted)
+static const struct service_port *service_port_find_port(const struct service *s, const char *asked)
 {
     uint64_t number = 0;
     for (size_t i = 0; i < s->port_count; i++)
-        if (str_eq(s->ports[i].name, wanted))
+        if (str_eq(s->ports[i].name, asked))
             return &s->ports[i];
-    if (!service_port_is_number(wanted, &number))
+    if (!service_port_is_number(asked, &number))
         return NULL;
     for (size_t i = 0; i < s->port_count; i++)
         if (s->ports[i].number == number)
@@ -49,23 +49,12 @@ static const struct service_port *service_port_find_port(const struct service *s
     return NULL;
 }
 
-static char *lacks_port(const struct service *s, const char *where, const char *wanted)
+/* What the settings and the Service leave open; NULL: *ret is the port, or NULL where none was asked for. */
+static char *service_port_find_problem(const struct service *s, const char *where, const char *asked, bool fixed,
+                                       const struct service_port **ret)
 {
-    cleanup(mem_free_ptr) char *ports = list_ports(s);
-    return mem_printf("Service %s has no port \"%s\"; it has %s: fix INGRESS_SERVICE_PORT or INGRESS_SERVICES", where,
-                      wanted, ports);
-}
-
-static char *several_ports(const struct service *s, const char *where)
-{
-    cleanup(mem_free_ptr) char *ports = list_ports(s);
-    return mem_printf("Service %s has %u ports (%s): set INGRESS_SERVICE_PORT to the name or number of one, or give it "
-                      "in INGRESS_SERVICES",
-                      where, s->port_count, ports);
-}
-
-static char *no_port(const struct service *s, const char *where)
-{
+    if (fixed && asked == NULL)
+        return NULL;
     if (s->type == SERVICE_EXTERNAL_NAME)
         return mem_printf("Service %s is of type ExternalName, a DNS alias without endpoints of its own: name the "
                           "Service whose pods take the traffic",
@@ -74,24 +63,18 @@ static char *no_port(const struct service *s, const char *where)
         return mem_printf("Service %s has no TCP port, and servers of HAProxy speak TCP: give it one, or name another "
                           "Service",
                           where);
-    return NULL;
-}
-
-/* What the settings and the Service leave open; NULL: *ret is the port, or NULL where none was asked for. */
-static char *service_port_find_problem(const struct service *s, const char *where, const char *wanted, bool fixed,
-                                       const struct service_port **ret)
-{
-    char *problem = fixed && wanted == NULL ? NULL : no_port(s, where);
-    if (problem != NULL)
-        return problem;
-    if (wanted != NULL) {
-        *ret = service_port_find_port(s, wanted);
-        return *ret == NULL ? lacks_port(s, where, wanted) : NULL;
+    if (asked == NULL && s->port_count > 1) {
+        cleanup(mem_free_ptr) char *ports = list_ports(s);
+        return mem_printf("Service %s has %u ports (%s): set INGRESS_SERVICE_PORT to the name or number of one, or "
+                          "give it in INGRESS_SERVICES",
+                          where, s->port_count, ports);
     }
-    if (!fixed && s->port_count > 1)
-        return several_ports(s, where);
-    *ret = fixed ? NULL : &s->ports[0];
-    return NULL;
+    *ret = asked != NULL ? service_port_find_port(s, asked) : &s->ports[0];
+    if (*ret != NULL)
+        return NULL;
+    cleanup(mem_free_ptr) char *ports = list_ports(s);
+    return mem_printf("Service %s has no port \"%s\"; it has %s: fix INGRESS_SERVICE_PORT or INGRESS_SERVICES", where,
+                      asked, ports);
 }
 
 static char *endpoint_reason(const char *name)
@@ -99,11 +82,11 @@ static char *endpoint_reason(const char *name)
     return str_empty(name) ? mem_strdup("the endpoint's own port") : mem_printf("the endpoint's own port %s", name);
 }
 
-static void choose_known(const struct service *s, const char *where, const char *wanted, uint16_t fixed_port,
+static void choose_known(const struct service *s, const char *where, const char *asked, uint16_t fixed_port,
                          struct port_choice *ret)
 {
     const struct service_port *port = NULL;
-    ret->problem = service_port_find_problem(s, where, wanted, fixed_port != 0, &port);
+    ret->problem = service_port_find_problem(s, where, asked, fixed_port != 0, &port);
     if (ret->problem != NULL)
         return;
     ret->name = port != NULL ? port->name : NULL;
@@ -122,31 +105,31 @@ static void choose_known(const struct service *s, const char *where, const char 
     }
 }
 
-static void choose_unknown(const char *where, const char *wanted, uint16_t fixed_port, struct port_choice *ret)
+static void choose_unknown(const char *where, const char *asked, uint16_t fixed_port, struct port_choice *ret)
 {
     uint64_t number = 0;
-    bool numeric = wanted != NULL && service_port_is_number(wanted, &number);
+    bool numeric = asked != NULL && service_port_is_number(asked, &number);
     if (numeric && fixed_port == 0) {
         ret->problem = mem_printf("port %s of Service %s is a number, which needs the Service, and that does not exist "
                                   "or may not be read: grant list and watch on services, or give the port's "
                                   "name in INGRESS_SERVICE_PORT or INGRESS_SERVICES",
-                                  wanted, where);
+                                  asked, where);
         return;
     }
-    ret->name = numeric ? NULL : wanted;
+    ret->name = numeric ? NULL : asked;
     ret->source = fixed_port != 0 ? PORT_FIXED : PORT_ENDPOINT;
     ret->number = fixed_port;
-    ret->reason = fixed_port != 0 ? mem_strdup("HAPROXY_BACKEND_PORT") : endpoint_reason(wanted);
+    ret->reason = fixed_port != 0 ? mem_strdup("HAPROXY_BACKEND_PORT") : endpoint_reason(asked);
 }
 
-void service_port_choose(const struct service *service, const char *where, const char *wanted, uint16_t fixed_port,
+void service_port_choose(const struct service *service, const char *where, const char *asked, uint16_t fixed_port,
                          struct port_choice *ret)
 {
     *ret = (struct port_choice){.source = PORT_UNDECIDED};
-    if (str_empty(wanted))
-        wanted = NULL;
+    if (str_empty(asked))
+        asked = NULL;
     if (service != NULL)
-        choose_known(service, where, wanted, fixed_port, ret);
+        choose_known(service, where, asked, fixed_port, ret);
     else
-        choose_unknown(where, wanted, fixed_port, ret);
+        choose_unknown(where, asked, fixed_port, ret);
 }

@@ -23,15 +23,15 @@ struct port_choice {
     enum port_source source;
     uint16_t number;
     /* Of the Service's port; endpoints without a port of that name (of those that have any) do not serve it. NULL: not
-     * known, or not asked for: every endpoint counts. Borrowed from service or wanted. */
+     * known, or not asked for: every endpoint counts. Borrowed from service or asked. */
     const char *name;
     char *problem; /* PORT_UNDECIDED: "Service ns/web has 2 ports (http 80, https 443): set INGRESS_SERVICE_PORT ..." */
     char *reason; /* otherwise: "nodePort 30443 of its port https", "HAPROXY_BACKEND_PORT", "the endpoint's own port" */
 };
 
-/* service NULL: it cannot be read, or there is none. wanted: INGRESS_SERVICE_PORT or the port of a mapping, a name or a
+/* service NULL: it cannot be read, or there is none. asked: INGRESS_SERVICE_PORT or the port of a mapping, a name or a
  * number of the Service's port; NULL: not given. fixed_port 0: not given. where: "ns/web" for messages. */
-void service_port_choose(const struct service *service, const char *where, const char *wanted, uint16_t fixed_port,
+void service_port_choose(const struct service *service, const char *where, const char *asked, uint16_t fixed_port,
                          struct port_choice *ret);
 void port_choice_fini(struct port_choice *c);
 

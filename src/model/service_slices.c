@@ -37,18 +37,13 @@ static void group_drop(struct service_slices *s, struct group *g)
     free(g);
 }
 
-static void groups_drop_all(struct service_slices *s)
-{
-    struct group *g, *next;
-    HASH_ITER (hh, s->groups, g, next)
-        group_drop(s, g);
-}
-
 void service_slices_free(struct service_slices *s)
 {
+    struct group *g, *next;
     if (s == NULL)
         return;
-    groups_drop_all(s);
+    HASH_ITER (hh, s->groups, g, next)
+        group_drop(s, g);
     cache_free(s->cache);
     free(s->sets);
     free(s);

@@ -425,24 +425,6 @@ static void set_method(struct http_request *q, const struct http_request_options
         curl_easy_setopt(q->easy, CURLOPT_CUSTOMREQUEST, o->method);
 }
 
-/* libcurl names the proxy's address in place of the server's, and does not say that it is one; nor whether no_proxy
- * excepts this server. */
-static const char *hint_of_variables(const char *url)
-{
-    static const struct {
-        const char *scheme, *name, *hint;
-    } variables[] = {{"https:", "https_proxy", " (https_proxy names a proxy)"},
-                     {"https:", "HTTPS_PROXY", " (HTTPS_PROXY names a proxy)"},
-                     {"http:", "http_proxy", " (http_proxy names a proxy)"},
-                     {"http", "all_proxy", " (all_proxy names a proxy)"},
-                     {"http", "ALL_PROXY", " (ALL_PROXY names a proxy)"}};
-    for (size_t i = 0; i < array_len(variables); i++) {
-        if (str_has_prefix(url, variables[i].scheme) && !str_empty(getenv(variables[i].name)))
-            return variables[i].hint;
-    }
-    return "";
-}
-
 static void set_connection(struct http_request *q, const struct http_endpoint *e, const struct http_request_options *o)
 {
     CURL *easy = q->easy;
@@ -454,11 +436,10 @@ static void set_connection(struct http_request *q, const struct http_endpoint *e
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     if (e->proxy_url != NULL) {
         curl_easy_setopt(q->easy, CURLOPT_PROXY, e->proxy_url);
-        q->proxy_hint = " (proxy-url names a proxy)";
-    } else if (!q->http->proxy_variables || e->unix_socket != NULL) {
-        curl_easy_setopt(q->easy, CURLOPT_PROXY, ""); /* unset, libcurl goes by the variables */
+        q->proxy_hint =
+            " (proxy-url names a proxy)"; /* libcurl's text has the proxy's address in place of the server's */
     } else {
-        q->proxy_hint = hint_of_variables(q->url);
+        curl_easy_setopt(q->easy, CURLOPT_PROXY, ""); /* unset, libcurl goes by http_proxy and its like */
     }
     if (e->unix_socket != NULL)
         curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, e->unix_socket);

@@ -22,9 +22,6 @@ struct spiffe_identity;
 /* Failure: ERROR_FATAL. */
 struct http *http_new(struct event_base *base, const char *user_agent, struct error *err) must_check;
 struct event_base *http_base(const struct http *http);
-/* Endpoints of TCP without a proxy of their own: by http_proxy, https_proxy, all_proxy and no_proxy, as libcurl reads
- * them. Not so until this is called. */
-void http_use_proxy_variables(struct http *http);
 /* Cancels what is under way without calling back. NULL is allowed. */
 void http_free(struct http *http);
 
@@ -51,7 +48,7 @@ struct http_spiffe {
 struct http_endpoint {
     char *base_url;    /* "http(s)://host:port[/prefix]", no trailing slash, no userinfo */
     char *unix_socket; /* path; then base_url is "http://localhost" or so */
-    char *proxy_url;   /* NULL: none, but for http_use_proxy_variables */
+    char *proxy_url;   /* NULL: none; http_proxy and its like do not count */
     /* Borrowed; NULL: the system's trust store alone. What is in it may be others from one request to the next:
      * connections that were made with other material are not used again. */
     const struct http_tls *tls;

@@ -14,7 +14,6 @@ struct http {
     struct event_base *base;
     CURLM *multi;
     char *user_agent;
-    bool proxy_variables;
     struct timer timer; /* the one timeout that libcurl asks for */
     struct timer reap;  /* set: finished requests are left for the next turn */
     LIST_HEAD(http_requests, http_request) requests;

@@ -151,11 +151,6 @@ struct event_base *http_base(const struct http *http)
     return http->base;
 }
 
-void http_use_proxy_variables(struct http *http)
-{
-    http->proxy_variables = true;
-}
-
 void http_free(struct http *http)
 {
     if (http == NULL)

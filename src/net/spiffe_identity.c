@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/protobuf.h"
 #include "base/str.h"
-#include "settings/spiffe_id.h"
+#include "settings/names.h"
 #include "net/pem.h"
 
 #define CERTIFICATES_MAX 1000 /* of a chain or a bundle */

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "settings/secrets/secret_file.h"
+#include "settings/secrets/secret.h"
 #include "net/pem.h"
 
 #define MAX_PEM_BYTES (1u << 20) /* the whole trust store of a system is a quarter of that */

@@ -299,11 +299,8 @@ static void otlp_exporter_send(void *arg)
 struct otlp_exporter *otlp_exporter_new(struct event_base *base, const struct otlp_exporter_options *options)
 {
     struct otlp_exporter *x = mem_alloc(sizeof(*x));
-    const struct tracer_options tracer = {.max_spans = options->max_spans,
-                                          .ratio = options->ratio,
-                                          .results = options->results,
-                                          .waits = otlp_exporter_schedule,
-                                          .arg = x};
+    const struct tracer_options tracer = {
+        .max_spans = options->max_spans, .results = options->results, .waits = otlp_exporter_schedule, .arg = x};
     x->options = *options;
     x->tracer = tracer_new(&tracer);
     x->limit.period_ms = LOG_PERIOD_MS;

@@ -52,7 +52,6 @@ struct otlp_exporter_options {
     const struct otlp_resource *resource;
     const char *version;
     size_t max_spans;       /* that wait */
-    double ratio;           /* of traces */
     struct metric *results; /* trace_spans_total */
     /* Adds what goes with each request (headers); may be NULL. */
     void (*prepare)(void *arg, struct http_request_options *options);

@@ -59,15 +59,9 @@ static void span_random(unsigned char *ret, size_t len)
 struct span *span_root(struct tracer *t, const char *name, uint64_t at_us, uint64_t wall_us)
 {
     unsigned char trace[TRACE_ID_BYTES];
-    uint64_t low = 0;
     if (t == NULL)
         return NULL;
     span_random(trace, sizeof(trace));
-    /* As TraceIdRatioBased of the specification: by the ID alone, so that all who see the trace decide alike. */
-    for (size_t i = TRACE_ID_BYTES - 8; i < TRACE_ID_BYTES; i++)
-        low = low << 8 | trace[i];
-    if (t->options.ratio < 1 && (double)(low >> 1) >= t->options.ratio * (double)(UINT64_MAX >> 1))
-        return NULL;
     struct span *s = mem_alloc(sizeof(*s));
     *s = (struct span){
         .of = t, .root = s, .name = name, .begin_us = at_us, .wall_minus_mono_us = wall_us - at_us, .spans = 1};

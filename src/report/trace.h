@@ -49,7 +49,6 @@ struct span_view {
 
 struct tracer_options {
     size_t max_spans;       /* that wait */
-    double ratio;           /* of traces that are recorded, 0 to 1 */
     struct metric *results; /* trace_spans_total; NULL: nothing is counted */
     /* A span waits; may be NULL. */
     void (*waits)(void *arg);

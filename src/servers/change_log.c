@@ -54,22 +54,6 @@ static const char *change_log_list(const struct diff *d, enum word word, const s
     return count > 0 ? buf_str(out) : NULL;
 }
 
-/* Why servers leave, drain or come back: "n2: its node is to be deleted; n3: ...". NULL: nothing of the kind. */
-static const char *reasons(const struct diff *d, struct buf *out)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < d->change_count; i++) {
-        const struct diff_change *c = &d->changes[i];
-        bool moves = c->op == DIFF_REMOVE || c->loss || strstr(c->detail, "maintenance") != NULL;
-        if (!moves || c->reason == NULL || ++count > REASONS_IN_A_LINE)
-            continue;
-        buf_printf(out, "%s%s: %s", count > 1 ? "; " : "", c->server.name, c->reason);
-    }
-    if (count > REASONS_IN_A_LINE)
-        buf_printf(out, "; and %zu more", count - REASONS_IN_A_LINE);
-    return count > 0 ? buf_str(out) : NULL;
-}
-
 /* The lists of a difference, as text; each NULL where there is none. */
 struct lists {
     struct buf bufs[WORDS], why_buf;
@@ -83,7 +67,18 @@ static void lists_make(struct lists *l, const struct diff *d)
         l->of[i] = change_log_list(d, (enum word)i, &of_a_line, &l->bufs[i]);
     }
     buf_init(&l->why_buf, 0);
-    l->why = reasons(d, &l->why_buf);
+    /* Why servers leave, drain or come back: "n2: its node is to be deleted; n3: ...". NULL: nothing of the kind. */
+    size_t count = 0;
+    for (size_t i = 0; i < d->change_count; i++) {
+        const struct diff_change *c = &d->changes[i];
+        bool moves = c->op == DIFF_REMOVE || c->loss || strstr(c->detail, "maintenance") != NULL;
+        if (!moves || c->reason == NULL || ++count > REASONS_IN_A_LINE)
+            continue;
+        buf_printf(&l->why_buf, "%s%s: %s", count > 1 ? "; " : "", c->server.name, c->reason);
+    }
+    if (count > REASONS_IN_A_LINE)
+        buf_printf(&l->why_buf, "; and %zu more", count - REASONS_IN_A_LINE);
+    l->why = count > 0 ? buf_str(&l->why_buf) : NULL;
 }
 
 static void lists_fini(struct lists *l)
@@ -91,15 +86,6 @@ static void lists_fini(struct lists *l)
     for (int i = 0; i < WORDS; i++)
         buf_fini(&l->bufs[i]);
     buf_fini(&l->why_buf);
-}
-
-/* All of it as one text, to compare with the one before. */
-static char *lists_text(const struct lists *l)
-{
-    struct buf b = {0};
-    for (int i = 0; i < WORDS; i++)
-        buf_printf(&b, "%s|", l->of[i] != NULL ? l->of[i] : "");
-    return buf_take(&b);
 }
 
 /* ---- for people ---- */
@@ -140,18 +126,6 @@ static bool drains(const struct diff_change *c)
     return c->op == DIFF_CHANGE && (c->fields & SERVER_MAINTENANCE) && c->server.maintenance && !c->parks;
 }
 
-/* The servers that go into drain by it, where the file is the first to know. *ret_name: where it is but one. */
-static size_t count_drains(const struct change_log_place *at, const struct diff *d, const char **ret_name)
-{
-    size_t count = 0;
-    for (size_t i = 0; !at->logs_drains && i < d->change_count; i++)
-        if (drains(&d->changes[i]) && count++ == 0)
-            *ret_name = d->changes[i].server.name;
-    if (count != 1)
-        *ret_name = NULL;
-    return count;
-}
-
 static struct history_entry entry_of(const struct change_log_place *at, enum history_kind kind, const char *text)
 {
     return (struct history_entry){.kind = kind, .target = at->url, .backend = at->backend, .text = text};
@@ -176,7 +150,15 @@ void change_log_commit(const struct change_log_place *at, const struct plan *p, 
     const char *why = l.why;
     cleanup(mem_free_ptr) char *text = change_log_sentence(&p->diff);
     struct history_entry e = entry_of(at, HISTORY_COMMITTED, text);
-    if (count_drains(at, &p->diff, &e.server) > 0)
+    /* The servers that go into drain by it, where the file is the first to know. *ret_name: where it is but one. */
+    const char **ret_name = &e.server;
+    size_t count = 0;
+    for (size_t i = 0; !at->logs_drains && i < p->diff.change_count; i++)
+        if (drains(&p->diff.changes[i]) && count++ == 0)
+            *ret_name = p->diff.changes[i].server.name;
+    if (count != 1)
+        *ret_name = NULL;
+    if (count > 0)
         e.state = "drain";
     e.why = why;
     e.cause = cause;
@@ -212,7 +194,11 @@ void change_log_not_written(const struct change_log_place *at, struct log_limit 
     cleanup(lists_fini) struct lists l;
     unsigned held_back;
     lists_make(&l, d);
-    cleanup(mem_free_ptr) char *lists = lists_text(&l);
+    /* All of it as one text, to compare with the one before. */
+    struct buf b = {0};
+    for (int i = 0; i < WORDS; i++)
+        buf_printf(&b, "%s|", l.of[i] != NULL ? l.of[i] : "");
+    cleanup(mem_free_ptr) char *lists = (buf_take(&b));
     cleanup(mem_free_ptr) char *all =
         mem_printf("%s|%s%s|%s", p->why, lists, d->backend_detail != NULL ? d->backend_detail : "",
                    p->delayed_names != NULL ? p->delayed_names : "");
@@ -234,23 +220,15 @@ void change_log_not_written(const struct change_log_place *at, struct log_limit 
     history_add(at->history, &e);
 }
 
-/* True the first time. */
-static bool change_log_add_taken_over(struct buf *logged, const char *server)
-{
-    cleanup(mem_free_ptr) char *line = mem_printf("\n%s\n", server);
-    bool is_new = strstr(buf_str(logged), line) == NULL;
-    if (is_new)
-        buf_add(logged, line);
-    return is_new;
-}
-
 void change_log_takeover(const struct change_log_place *at, const struct diff *d, struct buf *logged)
 {
     for (size_t i = 0; i < d->change_count; i++) {
         const struct diff_change *c = &d->changes[i];
         bool parked = c->op == DIFF_CHANGE && c->parks;
-        if ((c->op != DIFF_REMOVE && !parked) || !change_log_add_taken_over(logged, c->server.name))
+        cleanup(mem_free_ptr) char *line = mem_printf("\n%s\n", c->server.name);
+        if ((c->op != DIFF_REMOVE && !parked) || strstr(buf_str(logged), line) != NULL)
             continue;
+        buf_add(logged, line);
         log_warn(at->log,
                  parked ? "taking over the backend: parking an existing server (in maintenance until removed after "
                           "PARK_TTL); HAPROXY_KEEP_SERVERS would keep it"

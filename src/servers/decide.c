@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/text.h"
 #include "report/telemetry.h"
 #include "servers/servers_internal.h"
@@ -18,6 +19,26 @@ enum need {
     NEED_RELOAD,  /* an empty commit */
     NEED_READING, /* what was read is too old for its plan */
 };
+
+struct servers_backend *servers_backend_of(const struct servers *e, const struct instance_backend *b)
+{
+    for (struct servers_backend *s = e->backends; s < e->end; s++)
+        if (s->at == b)
+            return s;
+    return NULL;
+}
+
+void servers_replan(struct servers_backend *s)
+{
+    s->planned.stands = false;
+}
+
+void servers_commanded(struct servers_backend *s)
+{
+    s->engine->commanded_at = s->engine->decisions;
+    s->commanded = true;
+    servers_replan(s);
+}
 
 /* Nothing is left to write for the event that changed the desired state. */
 static void decide_done(struct servers_backend *s)
@@ -66,8 +87,9 @@ static void decide_in_sync(struct servers_backend *s)
     const struct instance_view v = instance_view(in);
     struct error err = {0};
     servers_stuck(s);
-    if (conflict_pauses(&s->conflict, clock_mono_ms()))
-        conflict_forget(&s->conflict); /* the other writer has stopped */
+    s->took_over = true;
+    if (revert_pause_holds(&s->pause, clock_mono_ms()))
+        revert_pause_end(&s->pause); /* the other writer has stopped */
     if (!instance_commanded(in, s->at) || s->route.command_count > 0) {
         servers_set_in_sync(s, false);
         return;
@@ -129,23 +151,6 @@ static void decide_stay_loudly(struct servers_backend *s, const char *result, co
                  log_int("servers", s->plan.diff.managed_count), log_if(before > 0, log_int("repeated", before)));
 }
 
-static void decide_withhold(struct servers_backend *s)
-{
-    decide_stay(s, "not_written");
-    const struct change_log_place at = servers_place(s);
-    change_log_not_written(&at, &s->not_written_limit, clock_mono_ms(), &s->plan, s->cause);
-    decide_done(s);
-}
-
-static void decide_refuse(struct servers_backend *s)
-{
-    struct error err = {0};
-    error_set(&err, ERROR_INVALID, "%s", s->plan.why);
-    if (instance_view(s->engine->instance).reload != RELOAD_PENDING) /* its polls decide, too */
-        instance_count_reconcile(s->engine->instance, "refused");
-    servers_problem(s, "not writing to HAProxy", &err);
-}
-
 /* ---- what is written, if it may ---- */
 
 uint64_t servers_overdue_ms(const struct servers_backend *s)
@@ -160,17 +165,8 @@ static bool decide_overdue(const struct servers_backend *s)
     return since != 0 && clock_mono_ms() >= since;
 }
 
-/* What brings a server back could not be commanded, and is again in a moment: who leaves because of it waits for it. */
-static bool decide_awaits_command(const struct servers_backend *s)
-{
-    const struct route *r = &s->route;
-    const struct diff_change *first = &s->plan.diff.changes[r->updates[0].change];
-    return r->command_count > 0 && r->commands[0].state == RUNTIME_READY && (first->fields & SERVER_MAINTENANCE) &&
-           first->server.maintenance;
-}
-
 /* That another cluster's server is UP was read before, perhaps long before, the last own one was to go. */
-static bool decide_reads_first(struct servers_backend *s)
+static bool decide_await_reading(struct servers_backend *s)
 {
     if (!s->plan.diff.leaves_none)
         return false;
@@ -194,13 +190,15 @@ static enum need decide_write(struct servers_backend *s)
         servers_note_drift(s); /* for the history, once it is repaired */
     if (!v.file_allows)
         return NEED_TIME;
-    if (decide_reads_first(s))
+    if (decide_await_reading(s))
         return NEED_READING;
     if (s->plan.verdict == PLAN_RELOAD_AGAIN)
         return decide_reload(s);
     /* What was refused of this backend holds up itself alone: runtime updates need nothing of it. */
     bool rejected = v.may_write && !servers_may_write(s);
-    if (servers_is_fought_over(s) || !v.may_write || servers_does_not_stick(s))
+    if (servers_count_revert(s) && s->cause == NULL)
+        s->cause = mem_printf("another writer wrote version %lld", (long long)s->at->actual.version);
+    if (servers_pause_writes(s) || !v.may_write || servers_judge_missing(s))
         return NEED_TIME;
     if (!instance_commanded(in, s->at))
         return NEED_TIME; /* for a moment: what is commanded must not come after what is written */
@@ -208,8 +206,12 @@ static enum need decide_write(struct servers_backend *s)
      * update is verified all the same, and a server need not wait. */
     bool prefers_transaction = (v.dirty || decide_overdue(s)) && v.may_begin && !rejected;
     if (s->route.update_count > 0 && !prefers_transaction && !servers_update_did_not_stick(s) &&
-        (!rejected || s->last.updates_after_ms <= clock_mono_ms()))
-        return decide_awaits_command(s) ? NEED_TIME : NEED_UPDATE;
+        (!rejected || s->last.updates_after_ms <= clock_mono_ms())) {
+        /* What brings a server back could not be commanded, and is again in a moment: who leaves because of it waits for it. */
+        const struct diff_change *first = &s->plan.diff.changes[s->route.updates[0].change];
+        bool back = s->route.command_count > 0 && s->route.commands[0].state == RUNTIME_READY;
+        return back && (first->fields & SERVER_MAINTENANCE) && first->server.maintenance ? NEED_TIME : NEED_UPDATE;
+    }
     if (rejected)
         return NEED_TIME;
     if (instance_runtime_usable(in, s->at) && s->route.update_count == 0 && !s->route.transaction &&
@@ -218,20 +220,30 @@ static enum need decide_write(struct servers_backend *s)
     return v.gathers ? NEED_TIME : NEED_WRITE;
 }
 
-/* ---- each backend ---- */
+/* ---- its plan ---- */
 
-static void decide_measure(struct servers_backend *s)
+void servers_remember(struct servers_backend *s)
 {
-    struct telemetry *m = servers_telemetry(s);
-    const struct diff *d = &s->plan.diff;
-    bool withheld = s->plan.verdict == PLAN_NOT_WRITTEN;
-    if (s->plan.verdict != PLAN_WAIT) { /* then nothing was compared */
-        servers_measure(s, m->servers_configured, (double)(d->managed_count - d->parked_count));
-        servers_measure(s, m->servers_parked, (double)d->parked_count);
-    }
-    servers_measure(s, m->servers_removal_delayed, (double)s->plan.held_back);
-    servers_measure(s, m->changes_pending,
-                    withheld ? (double)(d->change_count + (d->backend_change || d->create_backend ? 1 : 0)) : 0);
+    const struct instance *in = s->engine->instance;
+    bool decided = s->have_desired && (s->desired->state == DESIRED_OK || s->desired->state == DESIRED_EMPTY);
+    servers_replan(s);
+    s->remembered = instance_at_rest(in) && decided && s->at->actual.exists && s->at->unreadable.kind == ERROR_NONE;
+    if (s->remembered)
+        admin_states_refresh(&s->states, &s->at->actual, &s->at->runtime, s->desired, &s->engine->options.rules.diff,
+                             instance_view(in).worker);
+    size_t count = 0;
+    char *now = admin_states_overrides(&s->states, &count);
+    if (now != NULL && !str_eq(now, s->overrides))
+        log_warn(servers_log(s),
+                 "admin states set by an operator; left alone until set to ready (a daemon killed during a drain "
+                 "leaves the same)",
+                 log_str("target", servers_url(s)), log_str("backend", s->name), log_str("what", now));
+    else if (now == NULL && s->overrides != NULL)
+        log_info(servers_log(s), "admin states set by an operator are cleared", log_str("target", servers_url(s)),
+                 log_str("backend", s->name));
+    free(s->overrides);
+    s->overrides = now;
+    servers_measure(s, servers_telemetry(s)->servers_overridden, (double)count);
 }
 
 struct backend_decision_input servers_decision_input(struct servers_backend *s)
@@ -257,16 +269,41 @@ struct backend_decision_input servers_decision_input(struct servers_backend *s)
         .loss_limit = &s->loss_limit,
         .now_ms = now,
         .dirty = v.dirty || stuck,
-        .conflict = conflict_pauses(&s->conflict, now),
+        .conflict = revert_pause_holds(&s->pause, now),
     };
+}
+
+/* With sanitizers: ends the program where the same input gives another plan than the one that stands. */
+static void servers_check_standing(struct servers_backend *s, const struct backend_decision_input *in)
+{
+#ifdef SERVERS_CHECK_STANDING
+    cleanup(plan_fini) struct plan plan = {0};
+    cleanup(route_fini) struct route route = {0};
+    backend_decision_plan(in, &plan);
+    backend_decision_route(in, &plan, &route);
+    if (plan.verdict != PLAN_IN_SYNC || plan.diff.managed_count != s->plan.diff.managed_count ||
+        plan.diff.parked_count != s->plan.diff.parked_count || plan.diff.change_count != s->plan.diff.change_count ||
+        plan.diff.skip_count != s->plan.diff.skip_count || route.command_count > 0 || route.update_count > 0 ||
+        route.transaction)
+        abort(); /* something changed what it depends on, and did not say so: servers_replan */
+#else
+    (void)s;
+    (void)in;
+#endif
 }
 
 bool servers_choose(struct servers_backend *s, struct plan *ret_plan, struct route *ret)
 {
-    if (!s->states.looked && s->at->was_read && s->at->runtime.readable)
+    if (!s->states.known && s->at->was_read && s->at->runtime.readable)
         servers_remember(s);
     const struct backend_decision_input input = servers_decision_input(s);
-    if (servers_plan_stands(s, &input)) {
+    /* Most events are about another backend, and most readings find what was there before. What else a plan depends on, no
+     * event of this backend tells: where any of it is so, nothing stands. */
+    bool ordinary = input.at.being_written == NULL && input.at.being_stopped == NULL && input.file_problem == NULL &&
+                    !input.dirty && !input.conflict && !s->desired->paused;
+    uint64_t parking = s->parking != NULL ? parking_changes(s->parking) : 0;
+    if (ordinary && s->planned.stands && s->loss_limit.count == 0 && s->planned.open == input.at.open &&
+        s->planned.parking == parking) {
         servers_check_standing(s, &input);
         return false;
     }
@@ -275,14 +312,18 @@ bool servers_choose(struct servers_backend *s, struct plan *ret_plan, struct rou
     route_fini(ret);
     backend_decision_plan(&input, ret_plan);
     backend_decision_route(&input, ret_plan, ret);
-    if (ret_plan == &s->plan)
-        servers_planned(s, &input);
+    if (ret_plan != &s->plan)
+        return true;
+    s->planned.open = input.at.open;
+    s->planned.parking = parking;
+    s->planned.stands = ordinary && s->loss_limit.count == 0 && s->plan.verdict == PLAN_IN_SYNC &&
+                        ret->command_count == 0 && ret->update_count == 0 && !ret->transaction;
     return true;
 }
 
 /* Paused, or in a dry run, nothing brings back a server that left before, or takes one out that runs on: what runs is not
  * as desired, though the file is. */
-static bool decide_withholds(struct servers_backend *s)
+static bool decide_withhold(struct servers_backend *s)
 {
     const bool dry_run = s->engine->options.rules.dry_run;
     const char *by = dry_run ? "DRY_RUN=true" : "paused by the Service's annotation";
@@ -307,45 +348,25 @@ static bool decide_withholds(struct servers_backend *s)
     return true;
 }
 
-/* Thousands of commands take longer than the transaction and its reload, which say the same: from then on only what brings
- * a server back is commanded. */
-static size_t decide_command_count(const struct servers_backend *s, const struct plan *p, const struct route *r)
-{
-    const struct instance_view v = instance_view(s->engine->instance);
-    size_t back = 0;
-    if (!r->transaction || p->verdict != PLAN_WRITE || !decide_overdue(s) || !v.file_allows || !v.may_begin ||
-        v.gathers || !servers_may_write(s) || conflict_pauses(&s->conflict, clock_mono_ms()))
-        return r->command_count;
-    while (back < r->command_count && r->commands[back].state == RUNTIME_READY)
-        back++;
-    return back;
-}
-
 void servers_command(struct servers_backend *s, const struct plan *p, const struct route *r)
 {
-    instance_command(s->engine->instance, s->at, r->commands, decide_command_count(s, p, r), s->latest_event_us);
+    const struct instance_view v = instance_view(s->engine->instance);
+    size_t count = r->command_count;
+    /* Thousands of commands take longer than the transaction and its reload, which say the same: from then on only what
+     * brings a server back is commanded. */
+    if (r->transaction && p->verdict == PLAN_WRITE && decide_overdue(s) && v.file_allows && v.may_begin && !v.gathers &&
+        servers_may_write(s) && !revert_pause_holds(&s->pause, clock_mono_ms()))
+        for (count = 0; count < r->command_count && r->commands[count].state == RUNTIME_READY;)
+            count++;
+    instance_command(s->engine->instance, s->at, r->commands, count, s->latest_event_us);
 }
 
-/* False: it needs nothing, as before. */
-static bool decide_plan(struct servers_backend *s)
-{
-    const struct servers_options *o = &s->engine->options;
-    if (s->parking != NULL)
-        parking_refresh(s->parking, &s->at->actual, s->desired, &o->rules.diff, o->node_exists, o->node_arg,
-                        clock_mono_ms());
-    if (!servers_choose(s, &s->plan, &s->route))
-        return false;
-    if (!s->route.transaction)
-        s->transaction_since_ms = 0;
-    else if (s->transaction_since_ms == 0)
-        s->transaction_since_ms = clock_mono_ms();
-    servers_command(s, &s->plan, &s->route);
-    return true;
-}
+/* ---- each backend ---- */
 
 static enum need decide_act(struct servers_backend *s)
 {
     const struct instance_view v = instance_view(s->engine->instance);
+    const struct change_log_place at = servers_place(s);
     switch (s->plan.verdict) {
     case PLAN_WAIT:
         servers_problem_over(s); /* what is missing is reported by the checks of Kubernetes and of the mapping */
@@ -354,7 +375,7 @@ static enum need decide_act(struct servers_backend *s)
         servers_set_in_sync(s, false);
         return NEED_NOTHING;
     case PLAN_IN_SYNC:
-        if (decide_withholds(s))
+        if (decide_withhold(s))
             return NEED_NOTHING;
         if (v.reload != RELOAD_PENDING && decide_runs_parked(s) != NULL) {
             servers_set_in_sync(s, false);
@@ -371,11 +392,18 @@ static enum need decide_act(struct servers_backend *s)
         s->event_us = s->latest_event_us = 0; /* a delay on purpose is no latency; its cause is still logged later */
         return NEED_NOTHING;
     case PLAN_NOT_WRITTEN:
-        decide_withhold(s);
+        decide_stay(s, "not_written");
+        change_log_not_written(&at, &s->not_written_limit, clock_mono_ms(), &s->plan, s->cause);
+        decide_done(s);
         return NEED_NOTHING;
     case PLAN_REFUSE:
-        if (instance_view(s->engine->instance).file_problem == NULL || s->plan.diff.verdict == DIFF_REFUSE)
-            decide_refuse(s); /* by itself */
+        if (v.file_problem == NULL || s->plan.diff.verdict == DIFF_REFUSE) { /* by itself */
+            struct error err = {0};
+            error_set(&err, ERROR_INVALID, "%s", s->plan.why);
+            if (v.reload != RELOAD_PENDING) /* its polls decide, too */
+                instance_count_reconcile(s->engine->instance, "refused");
+            servers_problem(s, "not writing to HAProxy", &err);
+        }
         servers_set_in_sync(s, false);
         return NEED_NOTHING;
     case PLAN_WRITE:
@@ -394,8 +422,25 @@ static enum need decide_backend(struct servers_backend *s)
         servers_problem(s, "cannot read HAProxy's configuration", &s->at->unreadable);
         return NEED_NOTHING;
     }
-    if (decide_plan(s))
-        decide_measure(s);
+    const struct servers_options *o = &s->engine->options;
+    if (s->parking != NULL)
+        parking_refresh(s->parking, &s->at->actual, s->desired, &o->rules.diff, o->node_exists, o->node_arg,
+                        clock_mono_ms());
+    if (servers_choose(s, &s->plan, &s->route)) {
+        bool first = s->route.transaction && s->transaction_since_ms == 0;
+        s->transaction_since_ms = first ? clock_mono_ms() : s->route.transaction ? s->transaction_since_ms : 0;
+        servers_command(s, &s->plan, &s->route);
+        struct telemetry *m = servers_telemetry(s);
+        const struct diff *d = &s->plan.diff;
+        bool withheld = s->plan.verdict == PLAN_NOT_WRITTEN;
+        if (s->plan.verdict != PLAN_WAIT) { /* then nothing was compared */
+            servers_measure(s, m->servers_configured, (double)(d->managed_count - d->parked_count));
+            servers_measure(s, m->servers_parked, (double)d->parked_count);
+        }
+        servers_measure(s, m->servers_removal_delayed, (double)s->plan.held_back);
+        servers_measure(s, m->changes_pending,
+                        withheld ? (double)(d->change_count + (d->backend_change || d->create_backend ? 1 : 0)) : 0);
+    }
     const struct change_log_place at = servers_place(s);
     change_log_skips(&at, &s->skip_limit, clock_mono_ms(), &s->plan.diff, s->engine->options.rules.diff.proxy_v2);
     servers_note_delayed(s);
@@ -412,11 +457,10 @@ static enum need decide_backend(struct servers_backend *s)
 void servers_decide(void *engine, struct engine_wants *ret_wants)
 {
     struct servers *e = engine;
-    size_t next = e->options.backend_count; /* none */
+    struct servers_backend *next = NULL;
     e->decisions++;
     bool one_by_one = instance_view(e->instance).one_by_one;
-    for (size_t i = 0; i < e->options.backend_count; i++) {
-        struct servers_backend *s = &e->backends[i];
+    for (struct servers_backend *s = e->backends; s < e->end; s++) {
         s->chosen = false;
         if (!s->have_desired)
             continue;
@@ -425,9 +469,10 @@ void servers_decide(void *engine, struct engine_wants *ret_wants)
         ret_wants->reload = ret_wants->reload || need == NEED_RELOAD;
         ret_wants->reading = ret_wants->reading || need == NEED_READING;
         /* The next after the last one: each has its turn. */
-        if (need == NEED_UPDATE && (!ret_wants->update || (next <= e->last_updated && i > e->last_updated))) {
+        if (need == NEED_UPDATE &&
+            (!ret_wants->update || (next != NULL && next <= e->last_updated && s > e->last_updated))) {
             ret_wants->update = true;
-            next = i;
+            next = s;
         }
         if (need == NEED_WRITE && !(one_by_one && ret_wants->transaction)) {
             s->chosen = ret_wants->transaction = true;

@@ -118,6 +118,15 @@ static int names_line_order(const void *a, const void *b)
     return strcmp((*(const struct backend_server *const *)a)->name, (*(const struct backend_server *const *)b)->name);
 }
 
+/* The line of that name; NULL: none. */
+static const struct backend_server *own_line(const struct work *w, const char *name)
+{
+    const struct backend_server key = {.name = name}, *at = &key;
+    const struct backend_server **found =
+        bsearch(&at, w->lines, w->in->actual->server_count, sizeof(w->lines[0]), names_line_order);
+    return found != NULL ? *found : NULL;
+}
+
 static int names_place_order(const struct spot *s, const char *address, uint16_t port)
 {
     int order = strcmp(s->address, address);
@@ -160,17 +169,6 @@ static bool is_free(struct work *w, const struct backend_server *line)
            !has_name(w, line->name) && backend_find_template(w->in->actual, line->name) == NULL;
 }
 
-/* A line that serves already goes before one that was just put beside it. */
-static unsigned names_rank_of(const struct names_input *in, const struct backend_server *line)
-{
-    bool known = in->runtime != NULL && in->runtime->readable;
-    if (line->maintenance)
-        return 3;
-    if (known && runtime_find(in->runtime, line->name) == NULL)
-        return 2;
-    return in->before != NULL && desired_find(in->before, line->name) != NULL ? 0 : 1;
-}
-
 /* Names that several lines have are taken by none. */
 static void find_spots(struct work *w)
 {
@@ -192,7 +190,14 @@ static void find_spots(struct work *w)
         if (!doubled && is_free(w, lines[i])) {
             const struct backend_server *line = lines[i];
             struct spot *s = mem_alloc(sizeof(*s));
-            *s = (struct spot){.line = line, .rank = names_rank_of(w->in, line), .stranger = is_stranger(w, line)};
+            /* A line that serves already goes before one that was just put next to it. */
+            const struct names_input *in = w->in;
+            bool known = in->runtime != NULL && in->runtime->readable;
+            unsigned rank = line->maintenance                                                    ? 3
+                            : known && runtime_find(in->runtime, line->name) == NULL             ? 2
+                            : in->before != NULL && desired_find(in->before, line->name) != NULL ? 0
+                                                                                                 : 1;
+            *s = (struct spot){.line = line, .rank = rank, .stranger = is_stranger(w, line)};
             s->address = address_canonical(line->address, s->canonical) == 0 ? s->canonical : line->address;
             w->spots[w->spot_count++] = s;
         }
@@ -226,12 +231,10 @@ static void call_it(struct work *w, struct desired_server *s, char *name)
 static void format_list(struct work *w, struct desired_server *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        char *name = own_name(w->in->rules, list[i].name, list[i].address, list[i].port);
-        if (str_eq(name, list[i].name)) {
-            free(name);
+        cleanup(mem_free_ptr) char *name = own_name(w->in->rules, list[i].name, list[i].address, list[i].port);
+        if (str_eq(name, list[i].name))
             continue;
-        }
-        call_it(w, &list[i], name);
+        call_it(w, &list[i], mem_strdup(name));
         w->differs = true;
     }
 }
@@ -275,17 +278,6 @@ static void make_distinct(struct work *w, struct desired_server *list, size_t co
     }
 }
 
-static void format_all(struct work *w, struct desired *d)
-{
-    format_list(w, d->servers, d->server_count);
-    format_list(w, d->spares, d->spare_count);
-    make_distinct(w, d->servers, d->server_count);
-    for (size_t i = 0; i < d->spare_count; i++)
-        if (desired_find(d, d->spares[i].name) != NULL)
-            names_add_node(w, &d->spares[i]);
-    make_distinct(w, d->spares, d->spare_count);
-}
-
 /* By the line of a node that is out its return is to be recognised. */
 static bool names_is_out(const struct work *w, const char *name)
 {
@@ -300,41 +292,19 @@ static struct spot *next_at(const struct work *w, size_t *i, const struct desire
     return NULL;
 }
 
-static void names_adopt(struct work *w, struct desired_server *s)
+static void adopt_list(struct work *w, struct desired_server *list, size_t count)
 {
-    size_t i = find_spot(w, s);
-    struct spot *found = next_at(w, &i, s);
-    if (found == NULL)
-        return;
-    found->taken = w->differs = true;
-    call_it(w, s, mem_strdup(found->line->name));
-}
-
-static void adopt_list(struct work *w, const struct backend_server *const *own, struct desired_server *list,
-                       size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (own[i] == NULL)
-            names_adopt(w, &list[i]);
+    for (size_t i = 0; i < count; i++) {
+        size_t at = own_line(w, list[i].name) == NULL ? find_spot(w, &list[i]) : w->spot_count;
+        struct spot *found = next_at(w, &at, &list[i]);
+        if (found == NULL)
+            continue;
+        found->taken = w->differs = true;
+        call_it(w, &list[i], mem_strdup(found->line->name));
+    }
 }
 
 /* ---- renaming ---- */
-
-static void names_add_server(struct desired *d, size_t which, const char *name)
-{
-    d->servers = mem_resize(d->servers, d->server_count + 1, sizeof(d->servers[0]));
-    const struct desired_server *like = &d->servers[which];
-    d->servers[d->server_count++] = (struct desired_server){
-        .name = desired_text(d, name),
-        .node = like->node != NULL ? like->node : like->name,
-        .address = like->address,
-        .port = like->port,
-        .state = like->state,
-        .weight = -1,
-        .why = desired_why_take(d, mem_printf("it serves until %s, with the same address and port, does "
-                                              "(ADOPT_SERVERS=rename)",
-                                              like->name))};
-}
 
 static void names_add_skip(struct desired *d, char *subject, char *reason, const char *server, bool announced)
 {
@@ -363,9 +333,10 @@ static void names_take_over(struct work *w, const struct spot *s)
     d->took_over[d->took_over_count++] = desired_text(d, s->line->name);
 }
 
-static void rename_one(struct work *w, const struct backend_server *own, size_t which)
+static void rename_one(struct work *w, size_t which)
 {
     struct desired *d = w->out;
+    const struct backend_server *own = own_line(w, d->servers[which].name);
     size_t i = find_spot(w, &d->servers[which]);
     for (struct spot *found; (found = next_at(w, &i, &d->servers[which])) != NULL;) {
         const struct desired_server *s = &d->servers[which];
@@ -375,29 +346,38 @@ static void rename_one(struct work *w, const struct backend_server *own, size_t 
             names_add_skip(d, mem_printf("server %s", found->line->name),
                            mem_printf("server %s has replaced it (ADOPT_SERVERS=rename)", s->name), found->line->name,
                            true);
-        else if (!found->line->maintenance)
-            names_add_server(d, which, found->line->name);
+        else if (!found->line->maintenance) {
+            d->servers = mem_resize(d->servers, d->server_count + 1, sizeof(d->servers[0]));
+            const struct desired_server *like = &d->servers[which];
+            d->servers[d->server_count++] = (struct desired_server){
+                .name = desired_text(d, found->line->name),
+                .node = like->node != NULL ? like->node : like->name,
+                .address = like->address,
+                .port = like->port,
+                .state = like->state,
+                .weight = -1,
+                .why = desired_why_take(d, mem_printf("it serves until %s, with the same address and port, does "
+                                                      "(ADOPT_SERVERS=rename)",
+                                                      like->name))};
+        }
     }
 }
 
 /* ---- lines whose server is out ---- */
 
-static char *node_of_line(const struct names_input *in, const struct backend_server *line)
-{
-    const char *node = in->before != NULL ? desired_node(in->before, line->name) : NULL;
-    if (node != NULL && !str_eq(node, line->name))
-        return mem_strdup(node);
-    const struct diff_rules *rules = in->rules;
-    char *by_format =
-        is_plain(rules->server_name_format) ? NULL : node_in_name(rules->server_name_format, rules->cluster, line);
-    return by_format != NULL ? by_format : node_in_name("{node}-{port}", NULL, line);
-}
-
 /* of: the line that says which node's it is, itself or the one that replaces it. */
 static void add_alias(struct work *w, const struct backend_server *line, const struct backend_server *of)
 {
     struct desired *d = w->out;
-    char *node = names_is_out(w, line->name) ? NULL : node_of_line(w->in, of); /* else it is that node's */
+    const struct diff_rules *rules = w->in->rules;
+    if (names_is_out(w, line->name)) /* it is that node's */
+        return;
+    const char *known = w->in->before != NULL ? desired_node(w->in->before, of->name) : NULL;
+    char *node = known != NULL && !str_eq(known, of->name) ? mem_strdup(known) : NULL;
+    if (node == NULL && !is_plain(rules->server_name_format))
+        node = node_in_name(rules->server_name_format, rules->cluster, of);
+    if (node == NULL)
+        node = node_in_name("{node}-{port}", NULL, of);
     if (node == NULL)
         return;
     for (size_t i = desired_outs_place(&w->outs, node); i < w->outs.count; i++) {
@@ -413,29 +393,21 @@ static void add_alias(struct work *w, const struct backend_server *line, const s
     w->differs = true;
 }
 
-static int alias_order(const void *a, const void *b)
-{
-    return strcmp(((const struct desired_alias *)a)->name, ((const struct desired_alias *)b)->name);
-}
-
-/* The own line at the place of a stranger, by which that was taken over, also when neither is desired any more; NULL:
- * it is not. */
-static const struct spot *taken_over_by(const struct work *w, const struct spot *stranger)
-{
-    for (size_t i = 0; i < w->spot_count; i++)
-        if (!w->spots[i]->stranger && !w->spots[i]->taken &&
-            names_place_order(w->spots[i], stranger->address, stranger->line->port) == 0)
-            return w->spots[i];
-    return NULL;
-}
-
 static void add_aliases(struct work *w)
 {
     struct desired *d = w->out;
     for (size_t i = 0; i < w->spot_count; i++) {
         struct spot *s = w->spots[i];
-        const struct spot *by = s->stranger && !s->taken ? taken_over_by(w, s) : s;
-        if (s->taken || by == NULL)
+        const struct spot *by = s->taken ? NULL : s;
+        if (by != NULL && s->stranger) {
+            /* The own line at its place, by which it was taken over, also when neither is desired any more. */
+            size_t k = 0;
+            while (k < w->spot_count && (w->spots[k]->stranger || w->spots[k]->taken ||
+                                         names_place_order(w->spots[k], s->address, s->line->port) != 0))
+                k++;
+            by = k < w->spot_count ? w->spots[k] : NULL;
+        }
+        if (by == NULL)
             continue;
         names_take_over(w, s);
         add_alias(w, s->line, by->line);
@@ -443,37 +415,22 @@ static void add_aliases(struct work *w)
     if (d->took_over_count > 1)
         qsort(d->took_over, d->took_over_count, sizeof(d->took_over[0]), str_order);
     if (d->alias_count > 1)
-        qsort(d->aliases, d->alias_count, sizeof(d->aliases[0]), alias_order);
+        qsort(d->aliases, d->alias_count, sizeof(d->aliases[0]), str_order);
 }
 
 /* ---- the whole ---- */
-
-/* The own line of each of the list, NULL where it has none. */
-static const struct backend_server **own_lines(const struct work *w, const struct desired_server *list, size_t count)
-{
-    size_t line_count = w->in->actual->server_count;
-    const struct backend_server **own = mem_array(count, sizeof(own[0]));
-    for (size_t i = 0; i < count; i++) {
-        const struct backend_server key = {.name = list[i].name}, *at = &key;
-        const struct backend_server **found = bsearch(&at, w->lines, line_count, sizeof(w->lines[0]), names_line_order);
-        own[i] = found != NULL ? *found : NULL;
-    }
-    return own;
-}
 
 static void names_settle(struct work *w)
 {
     struct desired *d = w->out;
     size_t count = d->server_count; /* renaming adds to them */
     desired_outs_init(&w->outs, w->in->desired);
-    cleanup(mem_free_ptr) const struct backend_server **servers = own_lines(w, d->servers, count);
-    cleanup(mem_free_ptr) const struct backend_server **spares = own_lines(w, d->spares, d->spare_count);
     if (w->in->rules->adopt == ADOPT_KEEP) {
-        adopt_list(w, servers, d->servers, count);
-        adopt_list(w, spares, d->spares, d->spare_count);
+        adopt_list(w, d->servers, count);
+        adopt_list(w, d->spares, d->spare_count);
     } else if (w->in->rules->adopt == ADOPT_RENAME) {
         for (size_t i = 0; i < count; i++)
-            rename_one(w, servers[i], i);
+            rename_one(w, i);
     }
     add_aliases(w);
     sort(d->servers, d->server_count);
@@ -490,7 +447,13 @@ bool names_apply(const struct names_input *in, struct desired *ret)
     desired_init(&out);
     if (!plain) {
         desired_copy(&out, in->desired);
-        format_all(&w, &out);
+        format_list(&w, out.servers, out.server_count);
+        format_list(&w, out.spares, out.spare_count);
+        make_distinct(&w, out.servers, out.server_count);
+        for (size_t i = 0; i < out.spare_count; i++)
+            if (desired_find(&out, out.spares[i].name) != NULL)
+                names_add_node(&w, &out.spares[i]);
+        make_distinct(&w, out.spares, out.spare_count);
     }
     const struct desired *d = plain ? in->desired : &out;
     w.names = mem_array(d->server_count + d->spare_count, sizeof(w.names[0]));

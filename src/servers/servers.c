@@ -4,36 +4,30 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "report/telemetry.h"
+#include "servers/names.h"
 #include "servers/servers_internal.h"
 
 #define REPEAT_NOT_WRITTEN_MS 3600000
+
+/* ---- what the instance asks ---- */
 
 static void servers_attach(void *engine, struct instance *in)
 {
     struct servers *e = engine;
     e->instance = in;
-    for (size_t i = 0; i < e->options.backend_count; i++) {
-        e->backends[i].at = instance_backend(in, e->backends[i].name);
-        servers_set_in_sync(&e->backends[i], false);
+    for (struct servers_backend *s = e->backends; s < e->end; s++) {
+        s->at = instance_backend(in, s->name);
+        servers_set_in_sync(s, false);
     }
 }
-
-struct servers_backend *servers_backend_of(struct servers *e, const struct instance_backend *b)
-{
-    for (size_t i = 0; i < e->options.backend_count; i++)
-        if (e->backends[i].at == b)
-            return &e->backends[i];
-    return NULL;
-}
-
-/* ---- what the instance asks ---- */
 
 static bool servers_have_desired(const void *engine)
 {
     const struct servers *e = engine;
-    for (size_t i = 0; i < e->options.backend_count; i++)
-        if (e->backends[i].have_desired)
+    for (const struct servers_backend *s = e->backends; s < e->end; s++)
+        if (s->have_desired)
             return true;
     return false;
 }
@@ -42,10 +36,8 @@ static bool servers_have_desired(const void *engine)
 static bool servers_may_ever_write(const void *engine)
 {
     const struct servers *e = engine;
-    if (e->options.rules.dry_run)
-        return false;
-    for (size_t i = 0; i < e->options.backend_count; i++)
-        if (e->backends[i].have_desired && !e->backends[i].desired->paused)
+    for (const struct servers_backend *s = e->backends; s < e->end && !e->options.rules.dry_run; s++)
+        if (s->have_desired && !s->desired->paused)
             return true;
     return false;
 }
@@ -54,11 +46,10 @@ static uint64_t servers_due(const void *engine, uint64_t now)
 {
     const struct servers *e = engine;
     uint64_t due = 0;
-    for (size_t i = 0; i < e->options.backend_count; i++) {
-        const struct servers_backend *s = &e->backends[i];
+    for (const struct servers_backend *s = e->backends; s < e->end; s++) {
         engine_sooner(&due, s->last.write_after_ms, now);
         engine_sooner(&due, s->plan.held_back > 0 ? s->plan.delayed_until_ms : 0, now);
-        engine_sooner(&due, s->conflict.until_ms, now);
+        engine_sooner(&due, s->pause.until_ms, now);
         engine_sooner(&due, servers_overdue_ms(s), now);
     }
     return due;
@@ -67,23 +58,22 @@ static uint64_t servers_due(const void *engine, uint64_t now)
 static void servers_resync(void *engine)
 {
     struct servers *e = engine;
-    for (size_t i = 0; i < e->options.backend_count; i++) {
-        if (e->backends[i].states.count > 0)
-            servers_replan(&e->backends[i]);
-        admin_states_age(&e->backends[i].states);
+    for (struct servers_backend *s = e->backends; s < e->end; s++) {
+        if (s->states.count > 0)
+            servers_replan(s);
+        admin_states_age(&s->states);
     }
 }
 
 static void servers_refresh(void *engine)
 {
     struct servers *e = engine;
-    for (size_t i = 0; i < e->options.backend_count; i++) {
-        struct servers_backend *s = &e->backends[i];
+    for (struct servers_backend *s = e->backends; s < e->end; s++) {
         servers_replan(s);
         servers_write_sooner(s, 0);
         s->asked = true;
-        conflict_forget(&s->conflict);
-        log_limit_reset(&s->problem_limit);
+        revert_pause_end(&s->pause);
+        log_limit_reset(&s->report.problem_limit);
         log_limit_reset(&s->no_endpoint_limit);
         log_limit_reset(&s->not_written_limit);
     }
@@ -92,11 +82,109 @@ static void servers_refresh(void *engine)
 static bool servers_manages(const void *engine, const struct instance_backend *b, const struct backend_server *line)
 {
     const struct servers *e = engine;
-    for (size_t i = 0; i < e->options.backend_count; i++)
-        if (e->backends[i].at == b)
-            return !diff_server_is_foreign(line, &e->options.rules.diff, e->backends[i].desired);
-    return false;
+    const struct servers_backend *s = servers_backend_of(e, b);
+    return s != NULL && !diff_server_is_foreign(line, &e->options.rules.diff, s->desired);
 }
+
+/* What turned meanwhile need not wait for what the file's connection is at. */
+static void servers_commands_done(void *engine)
+{
+    struct servers *e = engine;
+    for (struct servers_backend *s = e->backends; s < e->end; s++)
+        if (s->commanded) { /* once for perhaps some thousand */
+            s->commanded = false;
+            servers_measure_up(s);
+        }
+    if (e->decisions == e->commanded_at)
+        servers_command_all(e);
+}
+
+static void servers_trouble(void *engine, bool out_of_sync)
+{
+    struct servers *e = engine;
+    for (struct servers_backend *s = e->backends; s < e->end; s++)
+        servers_note_trouble(s, out_of_sync);
+}
+
+/* ---- what a reading means ---- */
+
+static void servers_name(struct servers_backend *s, const struct desired *before)
+{
+    struct desired named;
+    const struct names_input in = {.desired = s->by_node,
+                                   .before = before,
+                                   .actual = &s->at->actual,
+                                   .runtime = &s->at->runtime,
+                                   .rules = &s->engine->options.rules.diff};
+    if (s->at->unreadable.kind != ERROR_NONE)
+        return;
+    bool differs = names_apply(&in, &named);
+    if (differs || s->desired != s->by_node)
+        servers_replan(s);
+    /* Else the names from before decide about those that come next: */
+    s->named = !differs && before == s->by_node;
+    desired_unref(s->desired);
+    s->desired = differs ? desired_share(&named) : desired_ref(s->by_node);
+    char *now = s->desired != s->by_node ? names_adopted(s->desired, &s->engine->options.rules.diff) : NULL;
+    if (now != NULL && !str_eq(now, s->adopted))
+        log_info(servers_log(s), "servers adopted under their names in haproxy.cfg (ADOPT_SERVERS)",
+                 log_str("target", servers_url(s)), log_str("backend", s->name), log_str("servers", now));
+    free(s->adopted);
+    s->adopted = now;
+}
+
+static void servers_read(void *engine)
+{
+    struct servers *e = engine;
+    for (struct servers_backend *s = e->backends; s < e->end; s++) {
+        s->last.by_update = false;
+        if (!s->at->as_before) {
+            servers_replan(s);
+            s->remembered = false;
+        }
+        bool again = !s->at->as_before || !s->named;
+        if (again)
+            servers_name(s, s->desired);
+        if (again || e->unread)
+            servers_measure_up(s);
+    }
+    e->unread = false;
+}
+
+static bool servers_runtime_read(void *engine, bool other_worker)
+{
+    struct servers *e = engine;
+    bool again = false;
+    for (struct servers_backend *s = e->backends; s < e->end; s++) {
+        if (!admin_states_correct(&s->states, &s->at->runtime, other_worker))
+            continue;
+        again = true;
+        servers_replan(s);
+        servers_measure_up(s);
+    }
+    return again;
+}
+
+static void servers_read_failed(void *engine)
+{
+    struct servers *e = engine;
+    e->unread = true;
+    for (struct servers_backend *s = e->backends; s < e->end; s++)
+        servers_measure_up(s);
+}
+
+static void servers_concluded(void *engine)
+{
+    struct servers *e = engine;
+    bool other = instance_view(e->instance).worker != WORKER_SAME;
+    for (struct servers_backend *s = e->backends; s < e->end; s++) {
+        bool known = s->remembered && s->at->as_before && s->states.count == 0 && s->states.worker == WORKER_SAME;
+        if (!known || other)
+            servers_remember(s);
+    }
+}
+
+/* ---- life ---- */
 
 static const struct engine_ops servers_ops = {
     .name = "servers",
@@ -104,7 +192,7 @@ static const struct engine_ops servers_ops = {
     .read = servers_read,
     .runtime_read = servers_runtime_read,
     .concluded = servers_concluded,
-    .read_failed = servers_measure_all_up,
+    .read_failed = servers_read_failed,
     .resync = servers_resync,
     .refresh = servers_refresh,
     .has_desired = servers_have_desired,
@@ -130,43 +218,6 @@ static const struct engine_ops servers_ops = {
     .trouble = servers_trouble,
 };
 
-/* ---- life ---- */
-
-static void servers_backend_init(struct servers_backend *s, struct servers *e, const char *name, unsigned seed)
-{
-    struct desired nothing;
-    desired_init(&nothing);
-    s->engine = e;
-    s->name = name;
-    s->by_node = desired_share(&nothing);
-    s->desired = desired_ref(s->by_node);
-    buf_init(&s->taken_over, 0);
-    s->parking = e->options.park_ttl_ms > 0 ? parking_new(e->options.park_ttl_ms) : NULL;
-    last_write_init(&s->last, seed);
-    s->asked = true;
-    s->problem_limit.period_ms = s->skip_limit.period_ms = s->no_endpoint_limit.period_ms = INSTANCE_REPEAT_LOG_MS;
-    s->not_written_limit.period_ms = REPEAT_NOT_WRITTEN_MS;
-    notes_init(&s->notes);
-}
-
-static void servers_backend_fini(struct servers_backend *s)
-{
-    plan_fini(&s->plan);
-    loss_limit_fini(&s->loss_limit);
-    desired_unref(s->desired);
-    desired_unref(s->by_node);
-    free(s->adopted);
-    admin_states_fini(&s->states);
-    route_fini(&s->route);
-    parking_free(s->parking);
-    buf_fini(&s->taken_over);
-    last_write_fini(&s->last);
-    notes_fini(&s->notes);
-    free(s->overrides);
-    free(s->cause);
-    free(s->write_cause);
-}
-
 struct servers *servers_new(const struct servers_options *options)
 {
     struct servers *e = mem_alloc(sizeof(*e));
@@ -175,11 +226,25 @@ struct servers *servers_new(const struct servers_options *options)
     e->backends = mem_array(options->backend_count, sizeof(e->backends[0]));
     e->claims = mem_array(options->backend_count, sizeof(e->claims[0]));
     unsigned parts = ENGINE_SERVERS | (options->rules.diff.keep_settings ? 0 : ENGINE_SETTINGS);
+    e->end = e->backends + options->backend_count;
     for (size_t i = 0; i < options->backend_count; i++) {
-        servers_backend_init(&e->backends[i], e, options->backends[i], seed + (unsigned)i);
+        struct servers_backend *s = &e->backends[i];
+        struct desired nothing;
+        desired_init(&nothing);
+        s->engine = e;
+        s->name = options->backends[i];
+        s->by_node = desired_share(&nothing);
+        s->desired = desired_ref(s->by_node);
+        buf_init(&s->taken_over, 0);
+        s->parking = e->options.park_ttl_ms > 0 ? parking_new(e->options.park_ttl_ms) : NULL;
+        last_write_init(&s->last, seed + (unsigned)i);
+        s->asked = true;
+        s->skip_limit.period_ms = s->no_endpoint_limit.period_ms = INSTANCE_REPEAT_LOG_MS;
+        s->not_written_limit.period_ms = REPEAT_NOT_WRITTEN_MS;
+        servers_report_init(&s->report);
         e->claims[i] = (struct engine_claim){.backend = options->backends[i], .parts = parts};
     }
-    e->last_updated = options->backend_count - 1;
+    e->last_updated = e->end - 1;
     e->engine =
         (struct engine){.ops = &servers_ops, .self = e, .claims = e->claims, .claim_count = options->backend_count};
     return e;
@@ -190,8 +255,22 @@ void servers_free(struct servers *e)
     if (e == NULL)
         return;
     servers_end_traces(e);
-    for (size_t i = 0; i < e->options.backend_count; i++)
-        servers_backend_fini(&e->backends[i]);
+    for (struct servers_backend *s = e->backends; s < e->end; s++) {
+        plan_fini(&s->plan);
+        loss_limit_fini(&s->loss_limit);
+        desired_unref(s->desired);
+        desired_unref(s->by_node);
+        free(s->adopted);
+        admin_states_fini(&s->states);
+        route_fini(&s->route);
+        parking_free(s->parking);
+        buf_fini(&s->taken_over);
+        last_write_fini(&s->last);
+        servers_report_fini(&s->report);
+        free(s->overrides);
+        free(s->cause);
+        free(s->write_cause);
+    }
     free(e->backends);
     free(e->claims);
     free(e);

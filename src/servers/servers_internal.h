@@ -1,8 +1,8 @@
 /*
- * The inside of the servers engine, for its own files: servers.c (life, and what is desired), read.c (what a reading
- * means), decide.c (what each backend needs), planned.c (whether that is known already), write.c (transactions and
- * runtime updates), runtime.c (runtime commands, and the last updates before the end), notes.c (history), report.c (log,
- * /readyz, gauges).
+ * The inside of the servers engine, for its own files: servers.c (life, what a reading means, and what is desired), decide.c
+ * (what each backend needs), write.c (transactions and runtime updates), other_writer.c (whether they stick),
+ * runtime_commands.c (runtime commands, and the last updates before the end), report.c (gauges, trace, history, log,
+ * /readyz).
  */
 #ifndef SERVERS_SERVERS_INTERNAL_H
 #define SERVERS_SERVERS_INTERNAL_H
@@ -12,17 +12,22 @@
 #include "base/error.h"
 #include "haproxy/instance.h"
 #include "report/history.h"
-#include "servers/change/backend_decision.h"
-#include "servers/change/conflict.h"
 #include "servers/change/loss_limit.h"
 #include "servers/change/parking.h"
+#include "servers/change/plan.h"
+#include "servers/change/revert_pause.h"
 #include "servers/change_log.h"
 #include "servers/servers.h"
 
 struct metric;
 
-/* What the history has of a backend, so that each event is added once; notes.c. */
-struct notes {
+/* What is reported of a backend, and what the history has of it, so that each event is added once; report.c. */
+struct servers_report {
+    bool in_sync;
+    uint64_t since_ms;    /* it is in sync, or is not */
+    struct error problem; /* kind NONE: none; for /readyz */
+    struct log_limit problem_limit, trouble_limit;
+
     bool news; /* it was written to, kept or had a problem since it was in sync last: the next time gets an entry */
     struct buf written; /* what was */
     unsigned more;      /* writes that did not fit in there */
@@ -37,7 +42,9 @@ struct notes {
     uint64_t settled_number;
     char *drift; /* what is written because of another writer, until it is repaired; NULL: nothing */
 
-    struct log_limit trouble_limit;
+    struct {
+        struct span *root, *verify; /* of a change that HAProxy is not seen to run yet; NULL: there is none */
+    } trace;
 };
 
 /* What was refused is tried again so soon where something else is desired by now. */
@@ -45,7 +52,7 @@ struct notes {
 
 enum write_part { WRITE_ALL, WRITE_OTHERS, WRITE_REMOVALS };
 
-/* What was written last, to find changes that are missing or were reverted by another writer; write.c. */
+/* What was written last, to find changes that are missing or were reverted by another writer. */
 struct last_write {
     int64_t version;    /* of the last commit, until it was read back; -1 */
     uint64_t number;    /* of what was desired then */
@@ -97,9 +104,9 @@ struct servers_backend {
         bool open;        /* then; as in route_input */
         uint64_t parking; /* then: its changes */
         uint64_t made;    /* so many plans, for tests */
-    } planned;            /* planned.c */
+    } planned;
     struct loss_limit loss_limit;
-    struct conflict conflict;
+    struct revert_pause pause;
     bool took_over;        /* it was in sync once: what goes from now on goes for a reason that the log has */
     struct buf taken_over; /* those that the log named before that */
 
@@ -111,15 +118,10 @@ struct servers_backend {
     uint64_t write_event_us, write_number;
     struct last_write last;
 
-    bool in_sync, holding;
-    uint64_t since_ms;    /* it is in sync, or is not */
-    bool asked;           /* "in sync" is to be logged (after the start, SIGHUP) */
-    struct error problem; /* kind NONE: none; for /readyz */
-    struct log_limit problem_limit, skip_limit, no_endpoint_limit, not_written_limit;
-    struct notes notes;
-    struct {
-        struct span *root, *verify; /* of a change that HAProxy is not seen to run yet; NULL: there is none */
-    } trace;
+    bool holding; /* it stays as it is on purpose */
+    bool asked;   /* "in sync" is to be logged (after the start, SIGHUP) */
+    struct log_limit skip_limit, no_endpoint_limit, not_written_limit;
+    struct servers_report report;
 };
 
 struct servers {
@@ -127,26 +129,20 @@ struct servers {
     struct engine engine;
     struct engine_claim *claims;
     struct instance *instance;
-    struct servers_backend *backends; /* options.backend_count */
-    bool unread;                      /* the last reading failed: gauges of what runs are gone */
-    uint64_t decisions, commanded_at; /* so many; so many when the last command was answered */
-    size_t last_updated, next_update; /* the backends of the last runtime update, and of the next: each has its turn */
+    struct servers_backend *backends, *end;             /* options.backend_count */
+    bool unread;                                        /* the last reading failed: gauges of what runs are gone */
+    uint64_t decisions, commanded_at;                   /* so many; so many when the last command was answered */
+    struct servers_backend *last_updated, *next_update; /* by a runtime update: each has its turn */
 };
 
-/* servers.c */
-struct servers_backend *servers_backend_of(struct servers *e,
-                                           const struct instance_backend *b); /* NULL: another engine's */
-
-/* read.c */
-void servers_read(void *engine);
-bool servers_runtime_read(void *engine, bool other_worker);
-void servers_concluded(void *engine);
+/* decide.c */
+/* NULL: another engine's. */
+struct servers_backend *servers_backend_of(const struct servers *e, const struct instance_backend *b);
+/* Something that its plan depends on has changed: what is desired, there, running, or who set which state. */
+void servers_replan(struct servers_backend *s);
+void servers_commanded(struct servers_backend *s); /* a command was answered */
 /* After a reading, or when the first desired state comes after one. */
 void servers_remember(struct servers_backend *s);
-/* The names in its desired state anew, by what was read; before: the last names, or what was there instead of them. */
-void servers_name(struct servers_backend *s, const struct desired *before);
-
-/* decide.c */
 /* When the transaction that it needs waits for nothing else any more; 0: it needs none. */
 uint64_t servers_overdue_ms(const struct servers_backend *s);
 void servers_decide(void *engine, struct engine_wants *ret_wants);
@@ -156,27 +152,24 @@ void servers_command(struct servers_backend *s, const struct plan *p, const stru
 /* What it needs now, and which way that goes. False: nothing, as before: the plan of s stands. ret: zeroed, or earlier ones. */
 bool servers_choose(struct servers_backend *s, struct plan *ret_plan, struct route *ret);
 
-/* planned.c */
-/* Something that its plan depends on has changed: what is desired, there, running, or who set which state. */
-void servers_replan(struct servers_backend *s);
-void servers_planned(struct servers_backend *s, const struct backend_decision_input *in); /* now, by that input */
-bool servers_plan_stands(const struct servers_backend *s, const struct backend_decision_input *in);
-/* With sanitizers: ends the program where the same input gives another plan than the one that stands. */
-void servers_check_standing(struct servers_backend *s, const struct backend_decision_input *in);
-
-/* write.c */
+/* other_writer.c */
 void last_write_init(struct last_write *w, unsigned seed);
 void last_write_fini(struct last_write *w);
 /* It is in sync: what differs from now on is another writer's doing. */
 void servers_stuck(struct servers_backend *s);
-/* The API took a change and answers as if it had not: the same again would be a commit and a reload for nothing. */
-bool servers_does_not_stick(struct servers_backend *s);
-/* What was written for this desired state is gone, at another writer's version. True: writes pause, because that was
- * too often, or a pause is not over. */
-bool servers_is_fought_over(struct servers_backend *s);
+/* True: the API took a change and answers as if it had not. The same again would be a commit and a reload for nothing,
+ * and is a problem. */
+bool servers_judge_missing(struct servers_backend *s);
+/* Counts that what was written for this desired state is gone, at another writer's version. False: it is not. */
+bool servers_count_revert(struct servers_backend *s);
+/* True: writes pause, because that was too often, or a pause is not over; which is a problem. */
+bool servers_pause_writes(struct servers_backend *s);
 bool servers_may_write(const struct servers_backend *s);
 void servers_write_sooner(struct servers_backend *s, uint64_t when_ms); /* at the latest */
+void servers_write_later(struct servers_backend *s);                    /* it was refused at this version */
 bool servers_update_did_not_stick(const struct servers_backend *s);
+
+/* write.c */
 void servers_collect(void *engine);
 bool servers_may_change(const void *engine, const char *kind, const char *name, const char *first, const char *second);
 void servers_committed(void *engine, const struct written *t);
@@ -187,10 +180,9 @@ void servers_rewritten(void *engine, int64_t was, int64_t version);
 void servers_update(void *engine);
 void servers_updated(void *engine, const struct instance_backend *b, const struct updated *u, int64_t was);
 
-/* runtime.c */
+/* runtime_commands.c */
 /* What the running HAProxy is to be commanded by what is desired now, whatever else is under way. */
 void servers_command_all(struct servers *e);
-void servers_commands_done(void *engine);
 void servers_command_sent(void *engine, const struct instance_backend *b, const struct runtime_command *c);
 void servers_command_done(void *engine, const struct instance_backend *b, const struct runtime_command *c, bool crossed,
                           uint64_t took_us, uint64_t event_us);
@@ -199,7 +191,21 @@ void servers_command_failed(void *engine, const struct instance_backend *b, cons
 bool servers_last_update(void *engine, const struct instance_backend **ret_b, struct backend_server *ret);
 void servers_last_updated(void *engine, const struct instance_backend *b, const struct updated *u);
 
-/* trace.c */
+/* report.c */
+void servers_report_init(struct servers_report *r);
+void servers_report_fini(struct servers_report *r);
+const struct log *servers_log(const struct servers_backend *s);
+struct telemetry *servers_telemetry(const struct servers_backend *s);
+const char *servers_url(const struct servers_backend *s);
+const char *servers_target(const struct servers_backend *s); /* for the log: NULL where there is only one */
+struct change_log_place servers_place(const struct servers_backend *s);
+size_t servers_count_desired(const struct servers_backend *s, enum server_state state); /* one that is renamed is one */
+/* One that each backend has. */
+void servers_measure(const struct servers_backend *s, struct metric *gauge, double value);
+/* When what is desired, or what is known to run, is another. */
+void servers_measure_up(const struct servers_backend *s);
+void servers_set_in_sync(struct servers_backend *s, bool in_sync);
+
 struct servers_trace_write {
     const char *name;  /* of the span: a constant */
     const char *cause; /* NULL: none is known */
@@ -211,13 +217,7 @@ void servers_trace_write(struct servers_backend *s, const struct servers_trace_w
 void servers_trace_end(struct servers_backend *s, const char *result, const char *why);   /* NULL: it went well */
 void servers_trace_refused(struct servers_backend *s, const struct error *err);
 
-/* notes.c */
-void notes_init(struct notes *n);
-void notes_fini(struct notes *n);
-struct change_log_place servers_place(const struct servers_backend *s);
 void servers_note(const struct servers_backend *s, struct history_entry e);
-/* While it goes on, now and then. After `problem` was set. */
-void servers_note_problem(struct servers_backend *s, const char *what, const char *why);
 /* It was written to. what: for the entry that it is in sync; NULL: an empty commit. */
 void servers_note_written(struct servers_backend *s, const char *what, uint64_t event_us);
 /* Another backend or engine was written; s was in sync at the version before. */
@@ -227,22 +227,9 @@ void servers_note_delayed(struct servers_backend *s); /* or not, by its plan */
 /* It was in sync, nothing else is desired, and the file has another version. */
 bool servers_is_drift(const struct servers_backend *s);
 void servers_note_drift(struct servers_backend *s); /* by its plan, which repairs it */
-
-/* report.c */
-const struct log *servers_log(const struct servers_backend *s);
-struct telemetry *servers_telemetry(const struct servers_backend *s);
-const char *servers_url(const struct servers_backend *s);
-const char *servers_target(const struct servers_backend *s); /* for the log: NULL where there is only one */
+void servers_note_trouble(struct servers_backend *s, bool out_of_sync);
 /* Keeps the problem for /readyz, logs it and puts it into the history, rate-limited. */
 void servers_problem(struct servers_backend *s, const char *what, const struct error *err);
 void servers_problem_over(struct servers_backend *s);
-void servers_set_in_sync(struct servers_backend *s, bool in_sync);
-void servers_trouble(void *engine, bool out_of_sync);
-size_t servers_count_desired(const struct servers_backend *s, enum server_state state); /* one that is renamed is one */
-void servers_measure(const struct servers_backend *s, struct metric *gauge,
-                     double value); /* one that each backend has */
-void servers_measure_up(
-    const struct servers_backend *s); /* when what is desired, or what is known to run, is another */
-void servers_measure_all_up(void *engine);
 
 #endif

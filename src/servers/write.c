@@ -1,169 +1,17 @@
-/* Writes, by a transaction or a runtime update: what goes into them, what their endings mean, and whether they
- * stick. */
+/* Writes, by a transaction or a runtime update: what goes into them, and what their endings mean. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/driver.h"
-#include "haproxy/pace.h"
 #include "report/telemetry.h"
-#include "servers/change/changes.h"
+#include "haproxy/change.h"
 #include "servers/servers_internal.h"
 
 #define APART_MS 600000 /* after removals were refused with other changes, until they are in one write again */
 
 static const char cannot_be_worded[] = "cannot express the change in haproxy.cfg";
-
-/* ---- whether it sticks ---- */
-
-void last_write_init(struct last_write *w, unsigned seed)
-{
-    *w = (struct last_write){.version = -1, .ours = -1, .rejected_version = -1};
-    pace_init_rejected(&w->reject_backoff, seed);
-}
-
-void last_write_fini(struct last_write *w)
-{
-    free(w->reverted_how);
-    free(w->updated);
-}
-
-static void servers_write_not_before(struct servers_backend *s, uint64_t when_ms)
-{
-    if (s->last.write_after_ms < when_ms)
-        s->last.write_after_ms = when_ms;
-}
-
-void servers_write_sooner(struct servers_backend *s, uint64_t when_ms)
-{
-    if (s->last.write_after_ms > when_ms)
-        s->last.write_after_ms = when_ms;
-}
-
-void servers_stuck(struct servers_backend *s)
-{
-    struct last_write *w = &s->last;
-    s->took_over = true;
-    /* A runtime update is still to be read back. */
-    w->version = w->by_update ? s->at->actual.version : -1;
-    if (!w->by_update) {
-        free(w->updated);
-        w->updated = NULL;
-    }
-    w->number = s->number; /* also where this desired state needed no write */
-    w->held_back = 0;
-    w->commanded = instance_runtime_usable(s->engine->instance, s->at);
-}
-
-/* The first difference, for messages: what the API has -> what is desired. */
-static void write_say_difference(const struct servers_backend *s, struct buf *out)
-{
-    const struct diff *d = &s->plan.diff;
-    if (d->change_count == 0) {
-        buf_add(out, d->backend_detail != NULL ? d->backend_detail : "its settings");
-        return;
-    }
-    const struct diff_change *c = &d->changes[0];
-    buf_printf(out, "server %s: %s", c->server.name,
-               c->op == DIFF_ADD      ? "it is gone"
-               : c->op == DIFF_REMOVE ? "it is there again"
-                                      : c->detail);
-}
-
-/* The last commit was all that is desired now. What the loss limit delayed then may be written now, and draining
- * servers where a command was enough before: that is neither another writer's doing nor a missing change. */
-static bool write_as_committed(const struct servers_backend *s)
-{
-    const struct last_write *w = &s->last;
-    return s->number == w->number && s->plan.held_back == w->held_back &&
-           (!w->commanded || instance_runtime_usable(s->engine->instance, s->at));
-}
-
-/* A reload that failed puts the file back, and a file that the API has never written is then read as if another writer
- * edited it: until the reload's result is known, the reason of a missing change is unknown. */
-static bool write_may_be_put_back(const struct servers_backend *s)
-{
-    return instance_view(s->engine->instance).reload == RELOAD_PENDING;
-}
-
-bool servers_does_not_stick(struct servers_backend *s)
-{
-    struct last_write *w = &s->last;
-    if (s->at->actual.version != w->version || !write_as_committed(s))
-        return false;
-    if (write_may_be_put_back(s))
-        return true;
-    cleanup(buf_fini) struct buf text = {0};
-    struct error err = {0};
-    write_say_difference(s, &text);
-    error_set(&err, ERROR_INVALID, "version %lld was committed, but reading it back still differs: %s",
-              (long long)s->at->actual.version, buf_str(&text));
-    servers_problem(s, "committed change missing in HAProxy's configuration", &err);
-    w->version = w->ours = -1;
-    w->rejected_version = s->at->actual.version;
-    servers_write_not_before(s, clock_mono_ms() + backoff_next_ms(&w->reject_backoff));
-    return true;
-}
-
-static const char same_in_all_clusters[] =
-    " (that is the whole backend's: HAPROXY_BALANCE, HAPROXY_ADV_CHECK, HAPROXY_HEALTH_CHECK and HAPROXY_SEND_PROXY_V2 "
-    "have to be the same in all clusters that share it)";
-
-/* What was written instead is kept as it was then, whatever is desired later. */
-static void write_count_reverted(struct servers_backend *s, uint64_t now)
-{
-    struct last_write *w = &s->last;
-    cleanup(buf_fini) struct buf text = {0};
-    write_say_difference(s, &text);
-    free(w->reverted_how);
-    bool setting = s->plan.diff.change_count == 0, shared = s->engine->options.rules.diff.cluster != NULL;
-    w->reverted_how = mem_printf("version %lld differs from version %lld, which haproxy-k8s-sync wrote: %s%s",
-                                 (long long)s->at->actual.version, (long long)w->ours, buf_str(&text),
-                                 setting && shared ? same_in_all_clusters : "");
-    w->ours = -1; /* counted */
-    metric_add(servers_telemetry(s)->changes_reverted, 1, s->name, servers_url(s), NULL);
-    (void)conflict_reverted(&s->conflict, now);
-    if (s->cause == NULL)
-        s->cause = mem_printf("another writer wrote version %lld", (long long)s->at->actual.version);
-}
-
-bool servers_is_fought_over(struct servers_backend *s)
-{
-    uint64_t now = clock_mono_ms();
-    bool undone = s->last.ours >= 0 && write_as_committed(s) && s->at->actual.version != s->last.ours;
-    if (undone && write_may_be_put_back(s))
-        return true;
-    if (undone)
-        write_count_reverted(s, now);
-    if (!conflict_pauses(&s->conflict, now))
-        return false;
-    struct error err = {0};
-    error_set(&err, ERROR_CONFLICT,
-              "%s; reverted %d times within %d minutes, or again after a pause. Stop the other writer (another "
-              "controller on this backend?) and send SIGHUP; otherwise writes resume %d minutes after the last revert",
-              s->last.reverted_how, CONFLICT_TIMES, CONFLICT_WINDOW_MS / 60000, CONFLICT_PAUSE_MS / 60000);
-    servers_problem(s, "another writer keeps reverting the daemon's changes; pausing writes for 10 min", &err);
-    return true;
-}
-
-bool servers_may_write(const struct servers_backend *s)
-{
-    const struct last_write *w = &s->last;
-    if (!instance_view(s->engine->instance).may_write)
-        return false;
-    /* Rejected before, but something has changed since: that may have been the fix. */
-    return w->write_after_ms <= clock_mono_ms() ||
-           (w->rejected_version >= 0 && w->rejected_version != s->at->actual.version);
-}
-
-/* The API said that it was written, and a reading shows that it is not. */
-bool servers_update_did_not_stick(const struct servers_backend *s)
-{
-    const struct diff_change *c = &s->plan.diff.changes[s->route.updates[0].change];
-    return !s->last.by_update && s->last.updated_number == s->number && str_eq(c->server.name, s->last.updated);
-}
 
 /* ---- a transaction ---- */
 
@@ -194,30 +42,15 @@ static void write_plan_for_file(struct servers_backend *s)
 
 static void write_reject(struct servers_backend *s, const char *what, const struct error *err)
 {
-    s->last.rejected_version = s->at->actual.version;
-    servers_write_not_before(s, clock_mono_ms() + backoff_next_ms(&s->last.reject_backoff));
+    servers_write_later(s);
     if (s->number != s->write_number)
         servers_write_sooner(s, clock_mono_ms() + REJECTED_PAUSE_MS);
     servers_trace_refused(s, err);
     servers_problem(s, what, err);
 }
 
-/* What was refused together is tried apart: removals (another line may name the server: `use-server`, `track`), and all else. */
-static void write_choose_part(struct servers_backend *s)
-{
-    struct diff *d = &s->plan.diff;
-    bool apart = s->last.apart_until_ms > clock_mono_ms();
-    s->may_part = diff_has_parts(d);
-    s->removals_may_go_first = s->may_part && diff_leaves_live(d);
-    s->part = !apart || !s->may_part                                            ? WRITE_ALL
-              : s->last.next_part == WRITE_REMOVALS && s->removals_may_go_first ? WRITE_REMOVALS
-                                                                                : WRITE_OTHERS;
-    if (s->part != WRITE_ALL)
-        diff_take_part(d, s->part == WRITE_REMOVALS);
-}
-
 /* Refused: true where the next part is tried at once. */
-static bool write_tries_apart(struct servers_backend *s, const struct error *err)
+static bool write_try_apart(struct servers_backend *s, const struct error *err)
 {
     enum write_part was = s->part;
     bool again = s->may_part && (was == WRITE_ALL || (was == WRITE_OTHERS && s->removals_may_go_first));
@@ -238,7 +71,16 @@ static void write_add_changes(struct servers_backend *s)
     struct error err = {0};
     size_t count;
     write_plan_for_file(s);
-    write_choose_part(s);
+    /* What was refused together is tried apart: removals (another line may name the server: `use-server`, `track`), and all else. */
+    struct diff *d = &s->plan.diff;
+    bool apart = s->last.apart_until_ms > clock_mono_ms();
+    s->may_part = diff_has_parts(d);
+    s->removals_may_go_first = s->may_part && diff_leaves_live(d);
+    s->part = !apart || !s->may_part                                            ? WRITE_ALL
+              : s->last.next_part == WRITE_REMOVALS && s->removals_may_go_first ? WRITE_REMOVALS
+                                                                                : WRITE_OTHERS;
+    if (s->part != WRITE_ALL)
+        diff_take_part(d, s->part == WRITE_REMOVALS);
     cleanup(mem_free_ptr) struct change *list = changes_of(&s->at->actual, &s->plan.diff, &count);
     if (instance_change(s->engine->instance, s->at, list, count, &err) != 0) {
         write_reject(s, cannot_be_worded, &err);
@@ -261,8 +103,7 @@ static void write_begin(struct servers_backend *s)
 void servers_collect(void *engine)
 {
     struct servers *e = engine;
-    for (size_t i = 0; i < e->options.backend_count; i++) {
-        struct servers_backend *s = &e->backends[i];
+    for (struct servers_backend *s = e->backends; s < e->end; s++) {
         const struct backend_decision_input input = servers_decision_input(s);
         /* One that was rejected joins no other: what that one needs would be rejected with it, again and again. */
         if (!s->chosen && !instance_view(e->instance).one_by_one && s->have_desired && servers_may_write(s) &&
@@ -280,31 +121,24 @@ void servers_collect(void *engine)
     }
 }
 
-static bool write_is_our_server(const struct servers_backend *s, const char *name)
-{
-    for (size_t i = 0; i < s->at->actual.server_count; i++)
-        if (str_eq(s->at->actual.servers[i].name, name))
-            return !diff_server_is_foreign(&s->at->actual.servers[i], &s->engine->options.rules.diff, s->desired);
-    return true;
-}
-
 /* Our servers, and the settings that its plan changes. */
 bool servers_may_change(const void *engine, const char *kind, const char *name, const char *first, const char *second)
 {
     const struct servers *e = engine;
-    const struct servers_backend *s = NULL;
-    for (size_t i = 0; i < e->options.backend_count && str_eq(kind, "backend"); i++)
-        if (str_eq(name, e->backends[i].name))
-            s = &e->backends[i];
-    if (s == NULL)
+    const struct servers_backend *s = e->backends;
+    while (s < e->end && !str_eq(name, s->name))
+        s++;
+    if (s == e->end || !str_eq(kind, "backend"))
         return false;
     const struct diff *d = &s->plan.diff;
     if (s->at->writing && d->create_backend)
         return true;
     if (first == NULL)
         return false;
-    if (str_eq(first, "server"))
-        return write_is_our_server(s, second);
+    if (str_eq(first, "server")) {
+        const struct backend_server *line = backend_find(&s->at->actual, second);
+        return line == NULL || !diff_server_is_foreign(line, &e->options.rules.diff, s->desired);
+    }
     return s->at->writing && d->backend_change &&
            (str_eq(first, "balance") || str_eq(first, "default-server") ||
             (str_eq(first, "option") && (str_has_suffix(second, "chk") || str_has_suffix(second, "-check"))));
@@ -361,8 +195,7 @@ void servers_committed(void *engine, const struct written *t)
 {
     struct servers *e = engine;
     uint64_t now_us = clock_mono_us();
-    for (size_t i = 0; i < e->options.backend_count; i++) {
-        struct servers_backend *s = &e->backends[i];
+    for (struct servers_backend *s = e->backends; s < e->end; s++) {
         servers_replan(s);
         if (write_is_carried(s))
             write_committed(s, t, now_us);
@@ -376,8 +209,7 @@ void servers_committed(void *engine, const struct written *t)
 void servers_not_committed(void *engine)
 {
     struct servers *e = engine;
-    for (size_t i = 0; i < e->options.backend_count; i++) {
-        struct servers_backend *s = &e->backends[i];
+    for (struct servers_backend *s = e->backends; s < e->end; s++) {
         if (write_is_carried(s) && s->write_event_us != 0)
             s->event_us = s->write_event_us; /* older than any that came since */
     }
@@ -386,10 +218,9 @@ void servers_not_committed(void *engine)
 void servers_rejected(void *engine, const char *what, const struct error *err)
 {
     struct servers *e = engine;
-    for (size_t i = 0; i < e->options.backend_count; i++) {
-        struct servers_backend *s = &e->backends[i];
+    for (struct servers_backend *s = e->backends; s < e->end; s++) {
         bool update = instance_updating(e->instance, s->at) != NULL;
-        if (!s->at->writing || (!update && write_tries_apart(s, err)))
+        if (!s->at->writing || (!update && write_try_apart(s, err)))
             continue;
         write_reject(s, what, err);
         s->last.updates_after_ms = update ? s->last.write_after_ms : s->last.updates_after_ms;
@@ -399,10 +230,10 @@ void servers_rejected(void *engine, const char *what, const struct error *err)
 void servers_reload_failed(void *engine, bool lost)
 {
     struct servers *e = engine;
-    for (size_t i = 0; i < e->options.backend_count; i++) {
-        e->backends[i].last.version = e->backends[i].last.ours = -1;
+    for (struct servers_backend *s = e->backends; s < e->end; s++) {
+        s->last.version = s->last.ours = -1;
         if (!lost)
-            servers_trace_end(&e->backends[i], "load_failed", "HAProxy could not load it");
+            servers_trace_end(s, "load_failed", "HAProxy could not load it");
     }
 }
 
@@ -410,8 +241,7 @@ void servers_reload_failed(void *engine, bool lost)
 void servers_rewritten(void *engine, int64_t was, int64_t version)
 {
     struct servers *e = engine;
-    for (size_t i = 0; i < e->options.backend_count; i++) {
-        struct servers_backend *s = &e->backends[i];
+    for (struct servers_backend *s = e->backends; s < e->end; s++) {
         write_passed_by(s, was, version);
         s->last.version = -1;
         if (s->last.ours >= 0)
@@ -424,9 +254,8 @@ void servers_rewritten(void *engine, int64_t was, int64_t version)
 void servers_update(void *engine)
 {
     struct servers *e = engine;
-    struct servers_backend *s = &e->backends[e->next_update];
+    struct servers_backend *s = e->last_updated = e->next_update;
     struct error err = {0};
-    e->last_updated = e->next_update;
     s->update = s->route.updates[0];
     const struct diff_change *c = &s->plan.diff.changes[s->update.change];
     if (instance_update(e->instance, s->at, &c->server, c->fields, s->update.keep_maintenance, &err) != 0) {
@@ -470,23 +299,11 @@ static void write_updated(struct servers_backend *s, const struct updated *u, ui
         w->write_after_ms = 0;
 }
 
-static void write_note_not_verified(struct servers_backend *s, const struct updated *u)
-{
-    if (instance_view(s->engine->instance).reload == RELOAD_PENDING)
-        return; /* it may have missed it: no sign of anything */
-    servers_note(s, (struct history_entry){.kind = HISTORY_APPLY_FAILED,
-                                           .server = u->wanted->name,
-                                           .text = "runtime update not applied by HAProxy; reloading",
-                                           .why = u->error.message,
-                                           .cause = s->write_cause});
-}
-
 void servers_updated(void *engine, const struct instance_backend *b, const struct updated *u, int64_t was)
 {
     struct servers *e = engine;
     bool written = u->result == UPDATE_WRITTEN;
-    for (size_t i = 0; i < e->options.backend_count; i++) {
-        struct servers_backend *s = &e->backends[i];
+    for (struct servers_backend *s = e->backends; s < e->end; s++) {
         if (s->at != b && written)
             write_passed_by(s, was, u->version);
         else if (s->at != b)
@@ -511,6 +328,11 @@ void servers_updated(void *engine, const struct instance_backend *b, const struc
                                                          .event_us = s->write_event_us});
     if (written)
         write_updated(s, u, event_us);
-    else if (u->result == UPDATE_UNVERIFIED)
-        write_note_not_verified(s, u);
+    else if (u->result == UPDATE_UNVERIFIED && instance_view(e->instance).reload != RELOAD_PENDING)
+        /* While a reload is pending it may have missed the update, which is no sign of anything. */
+        servers_note(s, (struct history_entry){.kind = HISTORY_APPLY_FAILED,
+                                               .server = u->wanted->name,
+                                               .text = "runtime update not applied by HAProxy; reloading",
+                                               .why = u->error.message,
+                                               .cause = s->write_cause});
 }

@@ -3,18 +3,11 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "settings/dataplane_url.h"
+#include "settings/url.h"
 #include "settings/parse.h"
 #include "settings/types.h"
 
 #define WHITE " \t\r\n"
-
-struct list {
-    const char *value;
-    size_t count;
-    bool shown; /* an entry may be: nothing in the whole value looks as if something secret were cut apart by a ',' */
-    bool login; /* an entry that is refused looks as if it held user name and password */
-};
 
 /* The next entry from *rest on, which is moved behind it; NULL: none. Allocates. */
 static char *next_entry(const char **rest)
@@ -25,14 +18,6 @@ static char *next_entry(const char **rest)
     while (len > 0 && strchr(WHITE, start[len - 1]) != NULL)
         len--;
     return len > 0 ? mem_strndup(start, len) : NULL;
-}
-
-static size_t count_entries(const char *value)
-{
-    size_t count = 0;
-    for (char *entry; (entry = next_entry(&value)) != NULL; count++)
-        free(entry);
-    return count;
 }
 
 /* Two of them with white space in between, which a path can hold but a list is not made of. */
@@ -61,36 +46,6 @@ static int dataplanes_check_entry(const char *entry, const struct settings *c, s
     return 0;
 }
 
-static void dataplanes_add_why(const struct list *l, size_t number, const char *entry, const char *why,
-                               struct buf *note)
-{
-    if (note->len > 0)
-        buf_add(note, "; ");
-    if (l->count > 1)
-        buf_printf(note, "entry %zu", number);
-    if (l->count > 1 && l->shown) {
-        buf_add(note, ", ");
-        finding_quote(note, entry);
-    }
-    buf_printf(note, "%s%s", l->count > 1 && !str_empty(why) ? ": " : "", why);
-}
-
-static int dataplanes_parse_entries(struct list *l, struct settings *c, struct buf *note)
-{
-    int rc = 0;
-    const char *rest = l->value;
-    for (char *entry; (entry = next_entry(&rest)) != NULL; free(entry)) {
-        cleanup(buf_fini) struct buf why = {0};
-        struct settings_dataplane *d = &c->dataplanes[c->dataplane_count++];
-        if (dataplanes_check_entry(entry, c, d, &why) == 0)
-            continue;
-        rc = -1;
-        dataplanes_add_why(l, c->dataplane_count, entry, buf_str(&why), note);
-        l->login |= dataplane_url_socket(entry) == NULL && strchr(entry, '@') != NULL;
-    }
-    return rc;
-}
-
 void settings_dataplane_fini(struct settings_dataplane *d)
 {
     free(d->url);
@@ -112,18 +67,38 @@ static void dataplanes_fini(const struct setting *row, struct settings *c)
 
 static int dataplanes_parse(const struct setting *row, const char *value, struct settings *s, struct buf *note)
 {
-    struct list l = {.value = value, .count = count_entries(value), .shown = strpbrk(value, "@?#") == NULL};
-    if (l.count == 0 || l.count > SETTINGS_DATAPLANES_MAX) {
-        buf_printf(note, "it has %zu", l.count);
+    /* Whether an entry may be shown: nothing in the whole value looks as if something secret were cut apart by a ','. */
+    bool shown = strpbrk(value, "@?#") == NULL, bad = false, login = false;
+    size_t count = 0;
+    const char *rest = value;
+    for (char *entry; (entry = next_entry(&rest)) != NULL; count++)
+        free(entry);
+    if (count == 0 || count > SETTINGS_DATAPLANES_MAX) {
+        buf_printf(note, "it has %zu", count);
         return -1;
     }
-    s->dataplanes = mem_array(l.count, sizeof(s->dataplanes[0]));
-    if (dataplanes_parse_entries(&l, s, note) == 0)
+    s->dataplanes = mem_array(count, sizeof(s->dataplanes[0]));
+    rest = value;
+    for (char *entry; (entry = next_entry(&rest)) != NULL; free(entry)) {
+        cleanup(buf_fini) struct buf why = {0};
+        struct settings_dataplane *d = &s->dataplanes[s->dataplane_count++];
+        if (dataplanes_check_entry(entry, s, d, &why) == 0)
+            continue;
+        buf_add(note, note->len > 0 ? "; " : "");
+        if (count > 1)
+            buf_printf(note, "entry %zu%s", s->dataplane_count, shown ? ", " : "");
+        if (count > 1 && shown)
+            finding_quote(note, entry);
+        buf_printf(note, "%s%s", count > 1 && why.len > 0 ? ": " : "", buf_str(&why));
+        bad = true;
+        login |= dataplane_url_socket(entry) == NULL && strchr(entry, '@') != NULL;
+    }
+    if (!bad)
         return 0;
-    if (l.login)
+    if (login)
         buf_printf(note,
                    "; put user name and password into HAPROXY_DATAPLANE_USERNAME and HAPROXY_DATAPLANE_PASSWORD%s",
-                   l.count > 1 ? ", or into the file of HAPROXY_DATAPLANE_CREDENTIALS_FILE" : "");
+                   count > 1 ? ", or into the file of HAPROXY_DATAPLANE_CREDENTIALS_FILE" : "");
     dataplanes_fini(row, s);
     return -1;
 }
@@ -172,14 +147,6 @@ void dataplanes_check_pods(const struct settings *c, struct settings_findings *f
                         "template set), whose URLs are not known before");
 }
 
-static bool dataplanes_all_https(const struct settings *c)
-{
-    size_t https = 0;
-    for (size_t i = 0; i < c->dataplane_count; i++)
-        https += str_has_prefix(c->dataplanes[i].url, "https://");
-    return https == c->dataplane_count && https > 0;
-}
-
 static void dataplanes_check_spiffe(const struct settings *c, struct settings_findings *found)
 {
     const struct {
@@ -200,19 +167,13 @@ static void dataplanes_check_spiffe(const struct settings *c, struct settings_fi
                 found,
                 "%s is set beside SPIRE_AGENT_SOCKET: expected one of them, because SPIFFE identifies both sides",
                 files[i].row->name);
-    if (!dataplanes_all_https(c) && !settings_haproxies_are_pods(c) && found->error_count == 0)
+    size_t https = 0;
+    for (size_t i = 0; i < c->dataplane_count; i++)
+        https += str_has_prefix(c->dataplanes[i].url, "https://");
+    bool all = https == c->dataplane_count && https > 0;
+    if (!all && !settings_haproxies_are_pods(c) && found->error_count == 0)
         finding_error(found, "SPIRE_AGENT_SOCKET is set, and not every HAProxy has an https URL in "
                              "HAPROXY_DATAPLANE_URL: without TLS no SPIFFE ID is checked");
-}
-
-/* A password that anyone on the way can read. */
-static void dataplanes_check_plain(const struct settings *c, struct settings_findings *found)
-{
-    for (size_t i = 0; i < c->dataplane_count; i++) {
-        const struct settings_dataplane *d = &c->dataplanes[i];
-        if (d->socket == NULL && (secret_is_set(&d->password) || secret_is_set(&d->token)))
-            finding_plain_password(found, SETTING(dataplanes)->name, d->url);
-    }
 }
 
 void dataplanes_check_tls(const struct settings *c, struct settings_findings *found)
@@ -227,7 +188,11 @@ void dataplanes_check_tls(const struct settings *c, struct settings_findings *fo
         finding_warning(found, "HAPROXY_DATAPLANE_INSECURE=true: nothing is verified, so %s has no effect",
                         c->dataplane_ca_file != NULL ? "HAPROXY_DATAPLANE_CA_FILE" : "HAPROXY_DATAPLANE_SERVER_NAME");
     dataplanes_check_spiffe(c, found);
-    dataplanes_check_plain(c, found);
+    for (size_t i = 0; i < c->dataplane_count; i++) {
+        const struct settings_dataplane *d = &c->dataplanes[i];
+        if (d->socket == NULL && (secret_is_set(&d->password) || secret_is_set(&d->token)))
+            finding_plain_password(found, SETTING(dataplanes)->name, d->url);
+    }
     if (any && c->dataplane_count > 0 && !dataplanes_any_https(c))
         finding_warning(found, "the TLS settings (HAPROXY_DATAPLANE_CA_FILE and so on) have no effect: there is no "
                                "https URL in HAPROXY_DATAPLANE_URL");

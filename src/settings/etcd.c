@@ -100,31 +100,23 @@ static void etcd_check_target(const struct settings *s, struct settings_findings
 
 void etcd_check(const struct settings *s, struct settings_findings *found)
 {
-    const struct setting *theirs[] = {SETTING(etcd.endpoints), SETTING(etcd.user),     SETTING(etcd.ca_file),
-                                      SETTING(etcd.cert_file), SETTING(etcd.key_file), SETTING(etcd.name)};
+    const struct settings_etcd *e = &s->etcd;
     if (s->config_target == SETTINGS_TARGET_ETCD)
         etcd_check_target(s, found);
-    if (settings_use_etcd(s)) {
-        const struct settings_etcd *e = &s->etcd;
-        if (e->endpoints.count == 0 && !setting_is_given(s, SETTING(etcd.endpoints)))
-            finding_error(found, "%s needs ETCD_ENDPOINTS: expected %s",
-                          s->config_target == SETTINGS_TARGET_ETCD ? "CONFIG_TARGET=etcd" : "CONFIG_SOURCE=etcd",
-                          SETTING(etcd.endpoints)->expected);
-        if ((e->cert_file != NULL) != (e->key_file != NULL))
-            finding_error(found, "%s needs %s beside it", e->cert_file != NULL ? "ETCD_CERT_FILE" : "ETCD_KEY_FILE",
-                          e->cert_file != NULL ? "ETCD_KEY_FILE" : "ETCD_CERT_FILE");
-        if (e->user != NULL && !secret_is_set(&e->password))
-            finding_error(found,
-                          "ETCD_USER needs ETCD_PASSWORD beside it: etcd's JSON gateway does not take the name in a "
-                          "client's certificate");
-        if (e->user == NULL && secret_is_set(&e->password))
-            finding_error(found, "ETCD_PASSWORD needs ETCD_USER beside it");
-        for (size_t i = 0; i < e->endpoints.count && secret_is_set(&e->password); i++)
-            finding_plain_password(found, SETTING(etcd.endpoints)->name, e->endpoints.list[i]);
+    if (!settings_use_etcd(s))
         return;
-    }
-    for (size_t i = 0; i < array_len(theirs); i++)
-        if (setting_is_given(s, theirs[i]))
-            finding_warning(found, "%s has no effect without CONFIG_SOURCE=etcd or CONFIG_TARGET=etcd",
-                            theirs[i]->name);
+    if (e->endpoints.count == 0 && !setting_is_given(s, SETTING(etcd.endpoints)))
+        finding_error(found, "%s needs ETCD_ENDPOINTS: expected %s",
+                      s->config_target == SETTINGS_TARGET_ETCD ? "CONFIG_TARGET=etcd" : "CONFIG_SOURCE=etcd",
+                      SETTING(etcd.endpoints)->expected);
+    if ((e->cert_file != NULL) != (e->key_file != NULL))
+        finding_error(found, "%s needs %s beside it", e->cert_file != NULL ? "ETCD_CERT_FILE" : "ETCD_KEY_FILE",
+                      e->cert_file != NULL ? "ETCD_KEY_FILE" : "ETCD_CERT_FILE");
+    if (e->user != NULL && !secret_is_set(&e->password))
+        finding_error(found, "ETCD_USER needs ETCD_PASSWORD beside it: etcd's JSON gateway does not take the name in a "
+                             "client's certificate");
+    if (e->user == NULL && secret_is_set(&e->password))
+        finding_error(found, "ETCD_PASSWORD needs ETCD_USER beside it");
+    for (size_t i = 0; i < e->endpoints.count && secret_is_set(&e->password); i++)
+        finding_plain_password(found, SETTING(etcd.endpoints)->name, e->endpoints.list[i]);
 }

@@ -31,8 +31,8 @@ void finding_add(struct settings_findings *found, bool is_error, const char *fmt
 /* A password goes there: a warning where it leaves this machine unencrypted. row: the setting's name. */
 void finding_plain_password(struct settings_findings *found, const char *row, const char *url);
 
-/* Whether it looks like a URL: any of the values could by mistake be one with a password in it, and no other holds what
- * makes it look so. Then no part of it may be shown but by finding_name_value. */
+/* Whether it may be a URL: any of the values could by mistake be one with a password in it, and no other holds what
+ * makes it seem one. Then no part of it may be shown but by finding_name_value. */
 bool finding_is_delicate(const char *value);
 
 /* NAME="value", quoted and cut; of what looks like a URL, no part that may be secret. Not for secrets. Allocates. */

@@ -10,6 +10,8 @@
 #define LABEL_MAX 63 /* RFC 1123, and so Kubernetes */
 #define SUBDOMAIN_MAX 253
 #define BACKEND_MAX 255
+#define SPIFFE_SCHEME "spiffe://"
+#define SPIFFE_DOMAIN_MAX_BYTES 255
 
 bool name_made_of(const char *s, const char *characters)
 {
@@ -79,4 +81,46 @@ int name_check_label_key(const char *s, struct buf *note)
         return 0;
     buf_add(note, "as a label's key");
     return -1;
+}
+
+/* ---- SPIFFE IDs ---- */
+
+static bool spiffe_id_all_of(const char *s, size_t len, const char *set)
+{
+    return strspn(s, set) >= len;
+}
+
+size_t spiffe_id_domain_len(const char *id)
+{
+    size_t scheme = str_has_prefix(id, SPIFFE_SCHEME) ? strlen(SPIFFE_SCHEME) : 0;
+    return scheme + strcspn(id + scheme, "/");
+}
+
+static const char *path_problem(const char *path)
+{
+    while (*path == '/') {
+        const char *segment = ++path;
+        size_t len = strcspn(segment, "/");
+        path += len;
+        if (len == 0)
+            return "its path has an empty segment, or ends with '/'";
+        if ((len == 1 && segment[0] == '.') || (len == 2 && segment[0] == '.' && segment[1] == '.'))
+            return "its path has a segment . or ..";
+        if (!spiffe_id_all_of(segment, len, NAME_ALNUM "-._"))
+            return "its path has characters other than letters, digits, '-', '.' and '_'";
+    }
+    return NULL;
+}
+
+const char *spiffe_id_problem(const char *id)
+{
+    if (!str_has_prefix(id, SPIFFE_SCHEME))
+        return "it does not begin with spiffe://";
+    if (strlen(id) > SPIFFE_ID_MAX_BYTES)
+        return "it has more than 2048 bytes";
+    const char *domain = id + strlen(SPIFFE_SCHEME);
+    size_t len = spiffe_id_domain_len(id) - strlen(SPIFFE_SCHEME);
+    if (len == 0 || len > SPIFFE_DOMAIN_MAX_BYTES || !spiffe_id_all_of(domain, len, NAME_LOWER NAME_DIGITS "-._"))
+        return "its trust domain is not 1 to 255 lower-case letters, digits, '-', '.' and '_'";
+    return path_problem(domain + len);
 }

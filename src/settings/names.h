@@ -1,8 +1,9 @@
-/* What names in Kubernetes and HAProxy are made of. */
+/* What names in Kubernetes, HAProxy and SPIFFE are made of. */
 #ifndef SETTINGS_NAMES_H
 #define SETTINGS_NAMES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/buf.h"
 #include "base/compiler.h"
@@ -29,5 +30,14 @@ int name_check_port(const char *s, struct buf *note) must_check;
 /* Of a label: a name, perhaps behind a prefix and a slash. */
 int name_check_label_key(const char *s, struct buf *note) must_check;
 int name_check_backend(const char *s, struct buf *note) must_check;
+
+/* SPIFFE IDs (the SPIFFE-ID specification, section 2): spiffe://TRUST-DOMAIN/PATH. */
+#define SPIFFE_ID_MAX_BYTES 2048
+
+/* What is wrong with it; NULL: it is one. That of a trust domain alone has no path. */
+const char *spiffe_id_problem(const char *id);
+
+/* How many bytes of an ID are that of its trust domain: "spiffe://example.org". */
+size_t spiffe_id_domain_len(const char *id);
 
 #endif

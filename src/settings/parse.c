@@ -6,10 +6,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "settings/aliases.h"
 #include "settings/environment.h"
 #include "settings/findings.h"
-#include "settings/local.h"
 #include "settings/table.h"
 #include "settings/types.h"
 
@@ -56,14 +54,6 @@ static bool settings_is_injected(char *const *env, const struct setting *row, co
     return true;
 }
 
-/* With MODE=local the operator's API is the one beside it, as is ours by default. */
-static const char *settings_fallback(const struct setting *row, const struct settings *s, bool *ret_alias)
-{
-    *ret_alias = s->beside_mode && row->alias_fallback != NULL &&
-                 !(row == SETTING(dataplanes) && s->config_source == SETTINGS_CONFIG_FILE);
-    return *ret_alias ? row->alias_fallback : row->fallback;
-}
-
 static void settings_parse_row(char *const *env, const struct setting *row, struct settings *s,
                                struct settings_findings *found)
 {
@@ -76,8 +66,10 @@ static void settings_parse_row(char *const *env, const struct setting *row, stru
         setting_set_given(s, row);
     } else if (row != SETTING(dataplanes) || (s->local.file == NULL && s->config_source != SETTINGS_CONFIG_TEMPLATE &&
                                               s->config_target != SETTINGS_TARGET_ETCD)) {
-        bool alias;
-        value = settings_fallback(row, s, &alias);
+        /* With MODE=local the operator's API runs on the same machine, as ours does by default. */
+        bool alias = s->beside_mode && row->alias_fallback != NULL &&
+                     !(row == SETTING(dataplanes) && s->config_source == SETTINGS_CONFIG_FILE);
+        value = alias ? row->alias_fallback : row->fallback;
         name = alias && row->alias != NULL ? row->alias : row->name;
     }
     if (value != NULL)
@@ -102,64 +94,37 @@ void settings_wipe_environment(char *const *env)
     }
 }
 
-/* Programs in Go use these by themselves, and whoever comes from one expects it. */
-static void settings_check_proxies(char *const *env, const struct settings *s, struct settings_findings *found)
+/* Variables that are no settings here, but mean something to another program that did the same work. */
+static void settings_check_environment(char *const *env, const struct settings *s, struct settings_findings *found)
 {
-    static const char *const names[] = {"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"};
-    for (size_t i = 0; i < array_len(names); i++) {
-        if (str_empty(environment_get(env, names[i])))
-            continue;
-        if (!s->proxy_from_environment)
+    /* Programs in Go use these two kinds by themselves, and a user who comes from one expects it. */
+    static const char *const proxies[] = {"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"};
+    static const char *const trust[] = {"SSL_CERT_FILE", "SSL_CERT_DIR"};
+    for (size_t i = 0; i < array_len(proxies); i++)
+        if (!str_empty(environment_get(env, proxies[i])))
             finding_warning(found,
-                            "%s is set and not used: set PROXY_FROM_ENVIRONMENT=true where the way to the APIs leads "
-                            "through that proxy, or unset it",
-                            names[i]);
-        else if (str_eq(names[i], "HTTP_PROXY"))
-            finding_warning(found, "HTTP_PROXY is not used, as a web server sets it to what a client sent: call it "
-                                   "http_proxy");
-    }
-}
-
-/* Likewise: in a program in Go they replace the system's trust store. libcurl does not read them. */
-static void settings_check_trust(char *const *env, const struct settings *s, struct settings_findings *found)
-{
-    static const char *const names[] = {"SSL_CERT_FILE", "SSL_CERT_DIR"};
-    if (!dataplanes_any_https(s) || s->dataplane_ca_file != NULL || s->dataplane_insecure || s->spire_socket != NULL)
-        return;
-    for (size_t i = 0; i < array_len(names); i++)
-        if (!str_empty(environment_get(env, names[i])))
+                            "%s is set and not used: name a proxy in front of the API server as proxy-url in the "
+                            "kubeconfig, or unset it",
+                            proxies[i]);
+    bool trusts = dataplanes_any_https(s) && s->dataplane_ca_file == NULL && !s->dataplane_insecure &&
+                  s->spire_socket == NULL; /* by the system's store, which these replace in a program in Go */
+    for (size_t i = 0; i < array_len(trust) && trusts; i++)
+        if (!str_empty(environment_get(env, trust[i])))
             finding_warning(found,
                             "%s is set and not used: set HAPROXY_DATAPLANE_CA_FILE to the CA that signed the Data "
                             "Plane API's certificate, or unset it",
-                            names[i]);
-}
-
-/* An empty variable is as good as none, but here another program meant all namespaces. */
-static void settings_check_namespace(char *const *env, const struct settings *s, struct settings_findings *found)
-{
-    const char *value = environment_get(env, SETTING(ingress_namespace)->name);
-    if (value != NULL && value[0] == '\0' && s->mapping_count > 0 && !setting_is_given(s, SETTING(ingress_services)))
+                            trust[i]);
+    /* An empty variable is as good as none, but here another program meant all namespaces. */
+    const char *namespace = environment_get(env, SETTING(ingress_namespace)->name);
+    if (namespace != NULL && namespace[0] == '\0' && s->mapping_count > 0 &&
+        !setting_is_given(s, SETTING(ingress_services)))
         finding_warning(found,
                         "INGRESS_NAMESPACE is set and empty: the Service is the one in namespace %s, and in no "
                         "other; name its namespace",
                         s->mappings[0].namespace);
-}
-
-static void settings_check_secret(const struct settings *s, struct settings_findings *found)
-{
-    const struct setting *needed[] = {SETTING(config_secret_namespace), SETTING(config_secret_name)};
-    for (size_t i = 0; i < array_len(needed); i++)
-        if (SETTING_MEMBER(char *const, needed[i], s) == NULL && !setting_is_given(s, needed[i])) /* else it is said */
-            finding_error(found, "CONFIG_SOURCE=secret needs %s: expected %s", needed[i]->name, needed[i]->expected);
-}
-
-static void settings_check_pods(char *const *env, const struct settings *s, struct settings_findings *found)
-{
     if (settings_template_pods(s) && !str_empty(environment_get(env, "ETCD2BASE")))
         finding_warning(found, "ETCD2BASE is no longer needed: templates read only Kubernetes, and HAProxy is updated "
                                "without etcd; unset it");
-    if (!settings_template_pods(s) && setting_is_given(s, SETTING(statistics_password)))
-        finding_warning(found, "STATISTICS_PASSWORD has no effect without TEMPLATE_FROM=pods:NAMESPACE");
 }
 
 static void settings_check_source(const struct settings *s, struct settings_findings *found)
@@ -167,63 +132,73 @@ static void settings_check_source(const struct settings *s, struct settings_find
     if (s->config_source == SETTINGS_CONFIG_FILE && s->config_file == NULL &&
         !setting_is_given(s, SETTING(config_file)))
         finding_error(found, "CONFIG_SOURCE=file needs CONFIG_FILE: expected %s", SETTING(config_file)->expected);
-    if (s->config_source == SETTINGS_CONFIG_SECRET)
-        settings_check_secret(s, found);
-    bool templates = s->config_source == SETTINGS_CONFIG_TEMPLATE,
-         is_given = setting_is_given(s, SETTING(template_from));
-    if (templates && !is_given)
+    const struct setting *of_secret[] = {SETTING(config_secret_namespace), SETTING(config_secret_name)};
+    for (size_t i = 0; i < array_len(of_secret) && s->config_source == SETTINGS_CONFIG_SECRET; i++)
+        if (!setting_is_given(s, of_secret[i]) && SETTING_MEMBER(char *const, of_secret[i], s) == NULL)
+            finding_error(found, "CONFIG_SOURCE=secret needs %s: expected %s", of_secret[i]->name,
+                          of_secret[i]->expected);
+    if (s->config_source == SETTINGS_CONFIG_TEMPLATE && !setting_is_given(s, SETTING(template_from)))
         finding_error(found, "CONFIG_SOURCE=template needs TEMPLATE_FROM: expected %s",
                       SETTING(template_from)->expected);
-    if (!templates && is_given)
-        finding_warning(found, "TEMPLATE_FROM has no effect without CONFIG_SOURCE=template");
-    if (s->config_source != SETTINGS_CONFIG_FILE && s->config_source != SETTINGS_CONFIG_SERVICES &&
-        s->config_file != NULL)
-        finding_warning(found, "CONFIG_FILE has no effect without CONFIG_SOURCE=file or services");
+    if (s->config_source == SETTINGS_CONFIG_SERVICES && !setting_is_given(s, SETTING(config_file)) &&
+        s->local.file == NULL && s->config_file == NULL && s->config_target != SETTINGS_TARGET_ETCD)
+        finding_error(found,
+                      "CONFIG_SOURCE=services needs CONFIG_FILE where HAProxy is behind a Data Plane API: expected "
+                      "the path of a haproxy.cfg with what is not made of Services (global, defaults, userlist)");
     if (s->config_source != SETTINGS_CONFIG_SECRET && setting_is_given(s, SETTING(config_secret_namespace)) &&
         setting_is_given(s, SETTING(config_secret_name)))
         finding_warning(found, "CONFIG_SECRET_NAMESPACE and CONFIG_SECRET_NAME have no effect without "
                                "CONFIG_SOURCE=secret");
 }
 
-static bool settings_is_fallback(const struct settings *s, const struct setting *row)
+/* Unset, refused, or no more than its default, by what is shown of it. */
+static bool settings_is_usual(const struct settings *s, const struct setting *row)
 {
     cleanup(buf_fini) struct buf value = {0};
     row->type->print(row, s, &value);
-    return str_eq(buf_str(&value), row->fallback);
+    return !setting_is_given(s, row) || value.len == 0 || str_eq(buf_str(&value), row->fallback);
 }
 
-static void settings_check_report(const struct settings *s, struct settings_findings *found)
+/* Settings that count only with others. */
+static void settings_check_idle(const struct settings *s, struct settings_findings *found)
 {
-    const struct setting *theirs[] = {SETTING(config_report), SETTING(config_report_configmap)};
-    for (size_t i = 0; i < array_len(theirs) && s->config_source != SETTINGS_CONFIG_SECRET; i++)
-        if (setting_is_given(s, theirs[i]) && !settings_is_fallback(s, theirs[i]))
-            finding_warning(found, "%s has no effect without CONFIG_SOURCE=secret", theirs[i]->name);
-}
-
-static void settings_check_services(const struct settings *s, struct settings_findings *found)
-{
-    const struct setting *theirs[] = {SETTING(services_label),
-                                      SETTING(annotation_prefix),
-                                      SETTING(services_ports),
-                                      SETTING(services_certificates_dir),
-                                      SETTING(services_secret_namespaces),
-                                      SETTING(services_namespaces),
-                                      SETTING(services_addresses),
-                                      SETTING(services_default_certificate)};
-    const struct setting *of_both[] = {SETTING(host_ownership), SETTING(shared_hosts), SETTING(foreign_protection),
-                                       SETTING(trusted_proxies)};
-    bool services = s->config_source == SETTINGS_CONFIG_SERVICES;
-    for (size_t i = 0; i < array_len(theirs) && !services; i++)
-        if (setting_is_given(s, theirs[i]) && !settings_is_fallback(s, theirs[i]))
-            finding_warning(found, "%s has no effect without CONFIG_SOURCE=services", theirs[i]->name);
-    for (size_t i = 0; i < array_len(of_both) && !services && s->config_source != SETTINGS_CONFIG_TEMPLATE; i++)
-        if (setting_is_given(s, of_both[i]) && !settings_is_fallback(s, of_both[i]))
-            finding_warning(found, "%s has no effect without CONFIG_SOURCE=services or template", of_both[i]->name);
-    if (services && !setting_is_given(s, SETTING(config_file)) && s->local.file == NULL && s->config_file == NULL &&
-        s->config_target != SETTINGS_TARGET_ETCD)
-        finding_error(found,
-                      "CONFIG_SOURCE=services needs CONFIG_FILE where HAProxy is behind a Data Plane API: expected "
-                      "the path of a haproxy.cfg with what is not made of Services (global, defaults, userlist)");
+    enum settings_config_source source = s->config_source;
+    bool services = source == SETTINGS_CONFIG_SERVICES, template = source == SETTINGS_CONFIG_TEMPLATE;
+    bool local = s->local.file != NULL || setting_is_given(s, SETTING(local.file));
+    const struct {
+        bool count;
+        const char *with;
+        const struct setting *rows[9]; /* then NULL */
+    } groups[] = {
+        {source == SETTINGS_CONFIG_FILE || services, "CONFIG_SOURCE=file or services", {SETTING(config_file)}},
+        {source == SETTINGS_CONFIG_SECRET,
+         "CONFIG_SOURCE=secret",
+         {SETTING(config_report), SETTING(config_report_configmap)}},
+        {template, "CONFIG_SOURCE=template", {SETTING(template_from)}},
+        {settings_template_pods(s), "TEMPLATE_FROM=pods:NAMESPACE", {SETTING(statistics_password)}},
+        {services,
+         "CONFIG_SOURCE=services",
+         {SETTING(services_label), SETTING(annotation_prefix), SETTING(services_ports),
+          SETTING(services_certificates_dir), SETTING(services_secret_namespaces), SETTING(services_namespaces),
+          SETTING(services_addresses), SETTING(services_default_certificate)}},
+        {services || template,
+         "CONFIG_SOURCE=services or template",
+         {SETTING(host_ownership), SETTING(shared_hosts), SETTING(foreign_protection), SETTING(trusted_proxies)}},
+        {settings_use_etcd(s),
+         "CONFIG_SOURCE=etcd or CONFIG_TARGET=etcd",
+         {SETTING(etcd.endpoints), SETTING(etcd.user), SETTING(etcd.ca_file), SETTING(etcd.cert_file),
+          SETTING(etcd.key_file), SETTING(etcd.name)}},
+        {local,
+         "HAPROXY_CONFIG_FILE",
+         {SETTING(local.master_socket), SETTING(local.stats_socket), SETTING(local.program),
+          SETTING(local.environment_file), SETTING(local.check_files), SETTING(local.reload_command)}},
+        /* What is made here names files by the paths that a Data Plane API gives them. */
+        {local || services || template, "HAPROXY_CONFIG_FILE", {SETTING(local.storage_dir)}},
+    };
+    for (size_t i = 0; i < array_len(groups); i++)
+        for (const struct setting *const *row = groups[i].rows; !groups[i].count && *row != NULL; row++)
+            if (!settings_is_usual(s, *row))
+                finding_warning(found, "%s has no effect without %s", (*row)->name, groups[i].with);
 }
 
 static void settings_check_canary(const struct settings *s, struct settings_findings *found)
@@ -243,7 +218,7 @@ static void settings_check_canary(const struct settings *s, struct settings_find
                       s->config_canary, count);
 }
 
-/* Beside a whole configuration, the servers engine owns the server lines alone: the settings of its backends are those
+/* With a whole configuration, the servers engine owns the server lines alone: the settings of its backends are those
  * of the configuration. */
 static void settings_check_both(struct settings *s, struct settings_findings *found)
 {
@@ -308,9 +283,7 @@ int settings_parse(char *const *env, struct settings *ret, struct settings_findi
     credentials_parse(env, &s, found);
     services_parse(&s, found);
     settings_check_source(&s, found);
-    settings_check_report(&s, found);
-    settings_check_services(&s, found);
-    settings_check_pods(env, &s, found);
+    settings_check_idle(&s, found);
     settings_check_canary(&s, found);
     dataplanes_check_pods(&s, found);
     settings_check_both(&s, found);
@@ -334,9 +307,7 @@ int settings_parse(char *const *env, struct settings *ret, struct settings_findi
             finding_warning(found, "LEASE_NAME and LEASE_NAMESPACE have no effect without LEADER_ELECT=true");
     }
     dataplanes_check_tls(&s, found);
-    settings_check_proxies(env, &s, found);
-    settings_check_trust(env, &s, found);
-    settings_check_namespace(env, &s, found);
+    settings_check_environment(env, &s, found);
     unknown_report(env, found);
     enum log_format format = s.log_format;
     if (found->error_count > 0) {

@@ -22,12 +22,15 @@ void settings_fini(struct settings *c);
 void credentials_parse(char *const *environ, struct settings *c, struct settings_findings *found);
 
 /* Makes c->mappings and c's default of the backend's name of what the other fields hold (INGRESS_SERVICES, or the
- * variables of the single form), and reports everything that is wrong with INGRESS_SERVICES and beside it. The mappings
+ * variables of the single form), and reports everything that is wrong with INGRESS_SERVICES and what does not go with it. The mappings
  * are complete only where no problem was reported at all. */
 void services_parse(struct settings *c, struct settings_findings *found);
 
 /* What does not go with HAProxies that are pods of a template set. */
 void dataplanes_check_pods(const struct settings *c, struct settings_findings *found);
+
+/* What several settings of a HAProxy by its own file say together. */
+void local_check(const struct settings *s, struct settings_findings *found);
 
 /* What of etcd's settings does not go together, or goes with no HAProxy. */
 void etcd_check(const struct settings *c, struct settings_findings *found);
@@ -35,7 +38,7 @@ void etcd_check(const struct settings *c, struct settings_findings *found);
 /* Reports which of the TLS settings do not go together, or have no effect. */
 void dataplanes_check_tls(const struct settings *c, struct settings_findings *found);
 
-/* Variables that look like settings and are not: a warning for each, with the name that was probably meant; an error
+/* Variables that seem to be settings and are not: a warning for each, with the name that was probably meant; an error
  * where that is a setting of safety and no wild guess. Their values are never shown: they may be secrets. */
 void unknown_report(char *const *environ, struct settings_findings *found);
 

@@ -9,6 +9,10 @@
 #include "settings/table.h"
 #include "settings/types.h"
 
+#define PREFIX_MAX 128
+#define CLUSTER_NAME_MAX 63
+#define PORT_RANGES_MAX 64
+
 /* One entry of INGRESS_SERVICES. */
 struct entry {
     size_t number;    /* from 1 */
@@ -130,6 +134,71 @@ void names_fini(const struct setting *row, struct settings *s)
 
 const struct setting_type type_names = {names_parse, names_print, names_fini};
 
+/* ---- ANNOTATION_PREFIX, CLUSTER_NAME, SERVICES_PORTS ---- */
+
+/* A qualified name's beginning, as annotations have it: a part before a slash, and behind it what PORTNAME.OPTION follows. */
+int check_annotation_prefix(const char *s, struct buf *note)
+{
+    const char *slash = strchr(s, '/');
+    size_t len = strlen(s);
+    (void)note;
+    return len <= PREFIX_MAX && name_made_of(s, NAME_ALNUM "-_./") && strchr("-_./", s[0]) == NULL &&
+                   strchr("._/", s[len - 1]) == NULL && (slash == NULL || strchr(slash + 1, '/') == NULL)
+               ? 0
+               : -1;
+}
+
+int check_cluster_name(const char *s, struct buf *note)
+{
+    (void)note;
+    return strlen(s) <= CLUSTER_NAME_MAX && name_made_of(s, NAME_ALNUM "-.") ? 0 : -1;
+}
+
+/* "8000-8999", or one port. */
+static int ports_parse_range(const char *text, struct port_range *ret)
+{
+    uint64_t from, to;
+    const char *dash = strchr(text, '-');
+    cleanup(mem_free_ptr) char *first = dash != NULL ? mem_strndup(text, (size_t)(dash - text)) : mem_strdup(text);
+    if (str_parse_uint(first, UINT16_MAX, &from) != 0 ||
+        str_parse_uint(dash != NULL ? dash + 1 : first, UINT16_MAX, &to) != 0 || from == 0 || from > to)
+        return -1;
+    *ret = (struct port_range){(uint16_t)from, (uint16_t)to};
+    return 0;
+}
+
+static int ports_parse(const struct setting *row, const char *value, struct settings *s, struct buf *note)
+{
+    struct settings_ports *ret = &SETTING_MEMBER(struct settings_ports, row, s);
+    (void)note;
+    ret->list = mem_array(PORT_RANGES_MAX, sizeof(ret->list[0]));
+    for (char *range; (range = value_next_entry(&value)) != NULL;) {
+        bool good = ret->count < PORT_RANGES_MAX && ports_parse_range(range, &ret->list[ret->count]) == 0;
+        free(range);
+        if (!good)
+            return -1;
+        ret->count++;
+    }
+    return ret->count > 0 ? 0 : -1;
+}
+
+static void ports_print(const struct setting *row, const struct settings *s, struct buf *out)
+{
+    const struct settings_ports *ports = &SETTING_MEMBER(const struct settings_ports, row, s);
+    for (size_t i = 0; i < ports->count; i++) {
+        buf_printf(out, "%s%u", i > 0 ? "," : "", ports->list[i].from);
+        if (ports->list[i].to != ports->list[i].from)
+            buf_printf(out, "-%u", ports->list[i].to);
+    }
+}
+
+static void ports_fini(const struct setting *row, struct settings *s)
+{
+    free(SETTING_MEMBER(struct settings_ports, row, s).list);
+}
+
+const struct setting_type type_ports = {ports_parse, ports_print, ports_fini};
+
 /* ---- INGRESS_SERVICES ---- */
 
 static void services_refuse(const struct entry *e, const char *expected, const char *note,
@@ -186,21 +255,6 @@ static void services_parse_entry(struct entry *e, struct settings_mapping *m, st
         m->backend = mem_strdup(m->service);
 }
 
-static void services_check_backend(const struct settings *c, const struct entry *entries, size_t i,
-                                   struct settings_findings *found)
-{
-    const char *backend = c->mappings[i].backend;
-    for (size_t k = 0; backend != NULL && k < i; k++) {
-        if (!str_eq(backend, c->mappings[k].backend))
-            continue;
-        bool add = !entries[i].own_backend || !entries[k].own_backend;
-        cleanup(mem_free_ptr) char *note = mem_printf("%s is that of entry %zu%s", backend, entries[k].number,
-                                                      add ? "; without =backend it has the name of the Service" : "");
-        services_refuse(&entries[i], "a backend of its own", note, found);
-        return;
-    }
-}
-
 static void services_parse_entries(struct settings *c, struct settings_findings *found)
 {
     struct entry entries[SETTINGS_MAPPINGS_MAX];
@@ -213,7 +267,17 @@ static void services_parse_entries(struct settings *c, struct settings_findings 
         size_t i = c->mapping_count++;
         entries[i] = (struct entry){.number = i + 1, .text = text};
         services_parse_entry(&entries[i], &c->mappings[i], found);
-        services_check_backend(c, entries, i, found);
+        const char *backend = c->mappings[i].backend;
+        size_t k = 0;
+        while (k < i && (backend == NULL || !str_eq(backend, c->mappings[k].backend)))
+            k++;
+        if (k < i) {
+            bool add = !entries[i].own_backend || !entries[k].own_backend;
+            cleanup(mem_free_ptr) char *note =
+                mem_printf("%s is that of entry %zu%s", backend, entries[k].number,
+                           add ? "; without =backend it has the name of the Service" : "");
+            services_refuse(&entries[i], "a backend of its own", note, found);
+        }
         entries[i].text = NULL;
     }
 }
@@ -235,35 +299,28 @@ static void services_check_beside(const struct settings *c, struct settings_find
                       c->mapping_count);
 }
 
-static void services_take_single(struct settings *c)
-{
-    c->mappings = mem_array(1, sizeof(c->mappings[0]));
-    c->mapping_count = 1;
-    c->mappings[0] = (struct settings_mapping){.namespace = mem_strdup(c->ingress_namespace),
-                                               .service = mem_strdup(c->ingress_service),
-                                               .port = mem_strdup(c->ingress_port),
-                                               .backend = mem_strdup(c->backend_name)};
-}
-
-/* Beside a whole configuration, servers are managed only where one of these is set. */
-static bool services_is_single(const struct settings *c)
-{
-    for (const struct setting *row = setting_table; row->name != NULL; row++)
-        if (row->single && setting_is_given(c, row))
-            return true;
-    return false;
-}
-
 void services_parse(struct settings *c, struct settings_findings *found)
 {
     if (c->backend_name == NULL)
         c->backend_name = mem_strdup(c->ingress_service);
     if (c->ingress_services != NULL)
         services_parse_entries(c, found);
-    if (setting_is_given(c, SETTING(ingress_services)))
+    if (setting_is_given(c, SETTING(ingress_services))) {
         services_check_beside(c, found);
-    else if (c->config_source == SETTINGS_CONFIG_NONE || services_is_single(c))
-        services_take_single(c);
+        return;
+    }
+    /* With a whole configuration, servers are managed only where one of the single variables is set. */
+    bool single = c->config_source == SETTINGS_CONFIG_NONE;
+    for (const struct setting *row = setting_table; row->name != NULL; row++)
+        single = single || (row->single && setting_is_given(c, row));
+    if (!single)
+        return;
+    c->mappings = mem_array(1, sizeof(c->mappings[0]));
+    c->mapping_count = 1;
+    c->mappings[0] = (struct settings_mapping){.namespace = mem_strdup(c->ingress_namespace),
+                                               .service = mem_strdup(c->ingress_service),
+                                               .port = mem_strdup(c->ingress_port),
+                                               .backend = mem_strdup(c->backend_name)};
 }
 
 bool settings_need_kubernetes(const struct settings *c)

@@ -1,5 +1,5 @@
 /*
- * All settings of the daemon, parsed once from the environment into one validated struct. No field is looked up
+ * All settings of the daemon, parsed once from the environment into one validated struct. No field is found
  * by name anywhere else. What says how each is read and shown is its row in settings/table.c.
  */
 #ifndef SETTINGS_SETTINGS_H
@@ -30,7 +30,6 @@ enum settings_config_source {
     SETTINGS_CONFIG_SERVICES,
     SETTINGS_CONFIG_ETCD
 };
-enum settings_kube_encoding { SETTINGS_KUBE_AUTO, SETTINGS_KUBE_JSON };
 /* Where it goes. */
 enum settings_config_report { SETTINGS_REPORT_EVENTS, SETTINGS_REPORT_ANNOTATION };
 enum settings_host_ownership { SETTINGS_HOSTS_OF_NAMESPACE, SETTINGS_HOSTS_OF_ANY };
@@ -78,36 +77,27 @@ struct settings_names {
     size_t count;
 };
 
-enum settings_reload { SETTINGS_RELOAD_MASTER, SETTINGS_RELOAD_SIGNAL, SETTINGS_RELOAD_COMMAND };
-
-/* Folders of files beside it, in the order of haproxy/storage_files. */
+/* Folders of its files, in the order of haproxy/storage_files. */
 enum settings_folder { SETTINGS_FOLDER_MAPS, SETTINGS_FOLDER_CERTS, SETTINGS_FOLDER_FILES };
 #define SETTINGS_FOLDERS 3
 
 /* A HAProxy on this machine, by its own file and sockets. */
 struct settings_local {
-    char *file;                             /* absolute; NULL: none, the HAProxies are behind Data Plane APIs */
-    char *master_socket, *stats_socket;     /* absolute; NULL: none */
-    char *program;                          /* a path, or a name in PATH */
-    char *environment_file;                 /* NULL: HAProxy is asked */
-    struct settings_names check_files;      /* absolute */
-    char *maps_dir, *certs_dir, *files_dir; /* absolute; NULL: beside the file, see settings_local_folder */
-    enum settings_reload reload;
-    char *reload_command; /* words; NULL: none */
+    char *file;                         /* absolute; NULL: none, the HAProxies are behind Data Plane APIs */
+    char *master_socket, *stats_socket; /* absolute; NULL: none */
+    char *program;                      /* a path, or a name in PATH */
+    char *environment_file;             /* NULL: HAProxy is asked */
+    struct settings_names check_files;  /* absolute */
+    char *storage_dir;                  /* absolute; NULL: that of the file, see settings_local_folder */
+    char *reload_command;               /* words; NULL: by the master socket */
 };
 
 /* Traces, by the variables that OpenTelemetry has for all programs. */
 struct settings_traces {
-    bool disabled;
-    char *endpoint;        /* "http(s)://host:port[/prefix]", no slash at its end; NULL: none */
-    char *own;             /* of traces alone, used as it is; NULL: none */
+    char *endpoint;        /* "http(s)://host:port[/prefix]"; NULL: none */
     struct secret headers; /* settings_pairs_parse takes it */
-    unsigned timeout_ms;
-    char *protocol;
-    char *ca_file; /* NULL: the system's trust store */
-    char *service_name;
-    char *attributes;                 /* settings_pairs_parse takes it; NULL: none */
-    char *sampler, *sampler_argument; /* see settings_traces_ratio */
+    char *ca_file;         /* NULL: the system's trust store */
+    char *attributes;      /* settings_pairs_parse takes it; NULL: none */
 };
 
 /* key=value,key=value, as W3C Baggage has it: values may be percent-encoded. */
@@ -124,7 +114,6 @@ struct settings_pairs {
 struct settings_etcd {
     struct settings_names endpoints; /* URLs with a port, no slash at their ends */
     char *path;                      /* "/a/b", no slash at its end */
-    unsigned keep;                   /* versions */
     char *ca_file;                   /* NULL: the system's trust store */
     char *cert_file, *key_file;      /* both or none */
     char *user;                      /* NULL: no authentication */
@@ -156,7 +145,6 @@ struct settings {
     char *config_secret_key;
     enum settings_config_report config_report;
     char *config_report_configmap; /* NULL: none */
-    bool config_require_all;
     enum settings_config_drift config_drift;
     uint64_t config_min_interval_ms;
     unsigned config_canary; /* fewer than there are targets; 0: none */
@@ -167,8 +155,7 @@ struct settings {
     struct settings_names config_keep_backends; /* none of the mappings' */
     struct settings_names config_certs_secrets;
     struct settings_template_from template_from;
-    uint64_t template_timeout_ms, template_refractory_ms;
-    unsigned template_memory_mb;
+    uint64_t template_timeout_ms;
     struct secret statistics_password;
     char *services_label; /* label selector, checked */
     char *annotation_prefix;
@@ -225,8 +212,7 @@ struct settings {
     char *balance;         /* NULL: keep */
     char *adv_check;       /* NULL: keep */
     enum settings_health_check health_check;
-    char **keep_servers; /* globs */
-    size_t keep_server_count;
+    struct settings_names keep_servers; /* globs */
     bool create_backend;
     bool allow_empty;
     uint64_t park_ttl_ms; /* 0: servers that are out are removed at once */
@@ -237,8 +223,6 @@ struct settings {
     char *lease_name;
     char *lease_namespace; /* NULL: the pod's own, or outside of one that of the first Service */
 
-    enum settings_kube_encoding kube_encoding;
-    bool proxy_from_environment; /* http_proxy, https_proxy and no_proxy count */
     bool seccomp;
 
     char *kubeconfig; /* colon-separated list of files; NULL: in-cluster */
@@ -296,14 +280,12 @@ void settings_dataplane_fini(struct settings_dataplane *d);
 size_t settings_haproxy_count(const struct settings *s);
 const char *settings_haproxy_name(const struct settings *s, size_t i);
 
-/* Where files of that kind are put: as given, or beside the file; without one where a Data Plane API puts them by default.
+/* Where files of that kind are put: in HAPROXY_STORAGE_DIR, or in the folder of the file; without one where a Data Plane API puts them by default.
  * Allocates. */
 char *settings_local_folder(const struct settings_local *l, enum settings_folder kind);
 
 /* Where traces go, as a URL; NULL: there are none. Allocates. */
 char *settings_traces_url(const struct settings_traces *t);
-/* How many of them are recorded, 0 to 1. */
-double settings_traces_ratio(const struct settings_traces *t);
 /* -1: *ret_why says why, and holds no part of the text (a constant); *ret is empty then. */
 int settings_pairs_parse(const char *text, struct settings_pairs *ret, const char **ret_why) must_check;
 void settings_pairs_fini(struct settings_pairs *p); /* wipes */

@@ -1,11 +1,18 @@
 #include "settings/show.h"
 
+#include <ctype.h>
+
+#include "base/mem.h"
+#include "base/nearest.h"
+#include "base/page.h"
 #include "base/str.h"
 #include "settings/settings.h"
 #include "settings/table.h"
 #include "settings/types.h"
 
 #define NOT_SHOWN "***"
+#define HELP_WIDTH 110
+#define HELP_MARGIN 6
 
 static bool has_line(const struct settings_dataplane *d)
 {
@@ -20,15 +27,6 @@ static bool is_unused(const struct settings *s, const struct setting *row)
             return false;
     return row->or_file && row != SETTING(statistics_password) && row != SETTING(etcd.password) &&
            row != SETTING(traces.headers) && s->dataplane_count > 0 && setting_is_given(s, row);
-}
-
-/* The flag that gave it; NULL: none. */
-static const char *show_flag(const struct settings_show *how, const struct setting *row)
-{
-    for (size_t i = 0; i < how->flag_count; i++)
-        if (str_eq(how->flags[i].name, row->name) || str_eq(how->flags[i].name, row->alias))
-            return how->flags[i].word;
-    return NULL;
 }
 
 static void show_add_dataplanes(struct buf *out, const struct settings *c)
@@ -80,7 +78,10 @@ void settings_print_as(const struct settings *s, const struct settings_show *how
             row->type->print(row, s, out);
         buf_add(out, "  # ");
         /* Where the value comes from. */
-        const char *flag = show_flag(how, row);
+        const char *flag = NULL;
+        for (size_t i = 0; flag == NULL && i < how->flag_count; i++)
+            if (str_eq(how->flags[i].name, row->name) || str_eq(how->flags[i].name, row->alias))
+                flag = how->flags[i].word;
         const char *path = row->or_file ? SETTING_MEMBER(const struct secret, row, s).path : NULL;
         if (is_unused(s, row))
             buf_add(out, "not used: each URL has its line in the credentials file");
@@ -120,4 +121,67 @@ void settings_print(const struct settings *s, struct buf *out)
 {
     static const struct settings_show whole = {0};
     settings_print_as(s, &whole, out);
+}
+
+/* ---- help settings ---- */
+
+static void pages_add_paragraph(struct page *p, const char *word, const char *text)
+{
+    cleanup(mem_free_ptr) char *line = mem_printf("%s%s%s", word, word[0] != '\0' ? ": " : "", text);
+    page_to(p, HELP_MARGIN);
+    page_flow_line(p, INK_PLAIN, line);
+}
+
+static void pages_add_setting(struct page *p, const struct setting *row)
+{
+    page_printf(p, INK_PLAIN, "  %s%s%s%s", row->name, row->or_file ? " or " : "", row->or_file ? row->name : "",
+                row->or_file ? "_FILE" : "");
+    page_end_line(p);
+    pages_add_paragraph(p, "", row->help);
+    pages_add_paragraph(p, "expected", row->expected);
+    pages_add_paragraph(p, row->fallback != NULL ? "default" : "not set",
+                        row->fallback != NULL ? row->fallback : row->unset);
+    if (row->alias != NULL || row->alias_fallback != NULL) {
+        cleanup(mem_free_ptr) char *alias = setting_alias_text(row);
+        pages_add_paragraph(p, "beside MODE", alias);
+    }
+    if (row->flag != NULL && row->alias == NULL) {
+        cleanup(mem_free_ptr) char *flag = mem_printf("--%s%s", row->flag, row->type == &type_flag ? "" : "=...");
+        pages_add_paragraph(p, "flag", flag);
+    }
+}
+
+static const char help_head[] =
+    "Settings are environment variables. An empty one counts as not set. The start checks all of them, lists every\n"
+    "problem and exits with status 78 if one is invalid. Some are flags, too, which are stronger. Beside MODE, the\n"
+    "names of an operator for a haproxy.cfg in a Secret count, too, and each is a flag (MODE=k8s is --mode=k8s).\n"
+    "\n";
+
+void settings_print_help(struct buf *out)
+{
+    struct page p;
+    page_init(&p, out, false, HELP_WIDTH);
+    buf_add(out, help_head);
+    for (const struct setting *row = setting_table; row->name != NULL; row++)
+        pages_add_setting(&p, row);
+}
+
+int settings_print_help_of(const char *name, struct buf *out, char **ret_nearest)
+{
+    struct page p;
+    cleanup(nearest_fini) struct nearest n;
+    cleanup(mem_free_ptr) char *upper = mem_strdup(name);
+    for (char *at = upper; *at != '\0'; at++)
+        *at = *at == '-' ? '_' : (char)toupper((unsigned char)*at);
+    page_init(&p, out, false, HELP_WIDTH);
+    nearest_init(&n, upper);
+    for (const struct setting *row = setting_table; row->name != NULL; row++) {
+        if (str_eq(upper, row->name) || str_eq(upper, row->alias)) {
+            pages_add_setting(&p, row);
+            return 0;
+        }
+        nearest_add(&n, row->name, nearest_distance(&n, row->name));
+    }
+    *ret_nearest = nearest_text(&n);
+    return -1;
 }

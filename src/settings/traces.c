@@ -15,8 +15,6 @@
 #define TRACES_PATH "/v1/traces"
 #define PAIRS_MAX 64
 #define BLANK " \t"
-#define PARENT_BASED "parentbased_"
-#define RATIO "traceidratio"
 
 /* ---- key=value,key=value ---- */
 
@@ -123,8 +121,6 @@ int check_pairs(const char *s, struct buf *note)
     return settings_pairs_parse(s, &pairs, &why) == 0 ? 0 : value_refuse(note, why);
 }
 
-/* ---- where they go ---- */
-
 int check_otlp_url(const char *s, struct buf *note)
 {
     cleanup(mem_free_ptr) char *url = NULL;
@@ -132,63 +128,14 @@ int check_otlp_url(const char *s, struct buf *note)
     return url_check(s, URL_PLAIN, &url, &why) == 0 ? 0 : value_refuse(note, why);
 }
 
-int check_otlp_protocol(const char *s, struct buf *note)
-{
-    if (str_eq(s, "http/json"))
-        return 0;
-    if (!str_eq(s, "grpc") && !str_eq(s, "http/protobuf"))
-        return -1;
-    buf_printf(note, "traces go as http/json all the same, the one protocol here%s",
-               s[0] == 'g' ? ": the collector's port for HTTP is mostly 4318" : "");
-    return 0;
-}
-
 char *settings_traces_url(const struct settings_traces *t)
 {
-    if (t->disabled || (t->own == NULL && t->endpoint == NULL))
+    if (t->endpoint == NULL)
         return NULL;
-    if (t->own != NULL)
-        return mem_strdup(t->own);
     size_t len = strlen(t->endpoint);
     while (len > 0 && t->endpoint[len - 1] == '/')
         len--;
     return mem_printf("%.*s" TRACES_PATH, (int)len, t->endpoint);
-}
-
-/* ---- which ---- */
-
-static const char *sampler_own(const char *s)
-{
-    return str_has_prefix(s, PARENT_BASED) ? s + strlen(PARENT_BASED) : s;
-}
-
-int check_sampler(const char *s, struct buf *note)
-{
-    const char *own = sampler_own(s);
-    if (str_eq(own, "always_on") || str_eq(own, "always_off") || str_eq(own, RATIO))
-        return 0;
-    if (!str_eq(own, "jaeger_remote") && !str_eq(s, "xray"))
-        return -1;
-    buf_add(note, "this sampler is not here; all traces are recorded");
-    return 0;
-}
-
-int check_ratio(const char *s, struct buf *note)
-{
-    char *end;
-    (void)note;
-    if (!name_made_of(s, NAME_DIGITS "."))
-        return -1;
-    double ratio = strtod(s, &end);
-    return *end == '\0' && ratio >= 0 && ratio <= 1 ? 0 : -1;
-}
-
-double settings_traces_ratio(const struct settings_traces *t)
-{
-    const char *own = sampler_own(t->sampler);
-    if (str_eq(own, RATIO))
-        return t->sampler_argument != NULL ? strtod(t->sampler_argument, NULL) : 1;
-    return str_eq(own, "always_off") ? 0 : 1;
 }
 
 int check_text_line(const char *s, struct buf *note)

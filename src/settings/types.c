@@ -86,24 +86,19 @@ int words_find(const char *const *words, const char *value, struct buf *note)
     return -1;
 }
 
-/* Without the white space on either side of each ','. */
-static char *tight_commas(const char *value)
+static int words_parse(const struct setting *row, const char *value, struct settings *s, struct buf *note)
 {
-    char *copy = mem_strdup(value), *to = copy;
+    /* Without the white space on either side of each ','. */
+    cleanup(mem_free_ptr) char *tight = mem_strdup(value);
+    char *to = tight;
     for (const char *p = value; *p != '\0';) {
         size_t space = strspn(p, WHITE);
-        if (space > 0 && (p[space] == ',' || (to > copy && to[-1] == ',')))
+        if (space > 0 && (p[space] == ',' || (to > tight && to[-1] == ',')))
             p += space;
         else
             *to++ = *p++;
     }
     *to = '\0';
-    return copy;
-}
-
-static int words_parse(const struct setting *row, const char *value, struct settings *s, struct buf *note)
-{
-    cleanup(mem_free_ptr) char *tight = tight_commas(value);
     int i = words_find(row->words, tight, note);
     if (i < 0)
         return -1;

@@ -43,10 +43,7 @@ int check_secret_key(const char *s, struct buf *note) must_check;
 int check_lease_name(const char *s, struct buf *note) must_check;
 /* Those of traces are in settings/traces.c. */
 int check_otlp_url(const char *s, struct buf *note) must_check;
-int check_otlp_protocol(const char *s, struct buf *note) must_check;
 int check_pairs(const char *s, struct buf *note) must_check;
-int check_sampler(const char *s, struct buf *note) must_check;
-int check_ratio(const char *s, struct buf *note) must_check;
 int check_text_line(const char *s, struct buf *note) must_check;
 int check_annotation_prefix(const char *s, struct buf *note) must_check;
 int check_cluster_name(const char *s, struct buf *note) must_check;

@@ -5,7 +5,6 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "settings/aliases.h"
 #include "settings/environment.h"
 #include "settings/parse.h"
 #include "settings/table.h"
@@ -15,25 +14,51 @@
 #define SHORT_NAME 10     /* up to this length, two edits away is another name */
 #define PREFIX "HAPROXY_" /* of most settings, and easily left out */
 
+/* Settings of old, and what takes their place. */
+static const struct {
+    const char *name, *instead;
+} removed[] = {
+    {"HAPROXY_RELOAD", "HAPROXY_MASTER_SOCKET reloads HAProxy or, where it is set, HAPROXY_RELOAD_COMMAND"},
+    {"HAPROXY_MAPS_DIR", "it is maps in HAPROXY_STORAGE_DIR"},
+    {"HAPROXY_CERTS_DIR", "it is ssl in HAPROXY_STORAGE_DIR"},
+    {"HAPROXY_FILES_DIR", "it is general in HAPROXY_STORAGE_DIR"},
+    {"PROXY_FROM_ENVIRONMENT",
+     "name a proxy in front of the API server as proxy-url in the kubeconfig; nothing else goes through one"},
+    {"KUBE_ENCODING", "the daemon reads protobuf, and JSON where a server has none or one that cannot be read"},
+    {"CONFIG_REQUIRE_ALL",
+     "a HAProxy that does not answer gets the configuration once it is back, and the others do not wait for it"},
+    {"ETCD_KEEP", "the last 5 versions are always kept"},
+    {"TEMPLATE_MEMORY", "a render may always take 256 MB beside the objects"},
+    {"TEMPLATE_REFRACTORY",
+     "changes within 100 ms are always rendered together; CONFIG_MIN_INTERVAL is between configurations"},
+    {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "set OTEL_EXPORTER_OTLP_ENDPOINT, to which /v1/traces is appended"},
+    {"OTEL_EXPORTER_OTLP_TIMEOUT", "the collector has always 10 s to answer"},
+    {"OTEL_EXPORTER_OTLP_PROTOCOL", "traces always go as http/json, which collectors accept at port 4318"},
+    {"OTEL_SERVICE_NAME", "set service.name in OTEL_RESOURCE_ATTRIBUTES"},
+    {"OTEL_TRACES_SAMPLER", "all traces are recorded; the collector can sample them"},
+    {"OTEL_TRACES_SAMPLER_ARG", "all traces are recorded; the collector can sample them"},
+    {"OTEL_SDK_DISABLED", "without OTEL_EXPORTER_OTLP_ENDPOINT there are no traces"},
+};
+
+#define FILE_SUFFIX "_FILE"
+
 struct known {
-    char names[KNOWN_MAX][NAME_MAX_BYTES];
+    struct known_name {
+        char name[NAME_MAX_BYTES];
+        const struct setting *row;
+    } list[KNOWN_MAX];
     size_t count;
 };
 
-static bool is_known(const struct known *k, const char *name)
+/* Aliases are no names to guess: some are as short as MODE. */
+static bool unknown_is_setting(const char *name, bool aliases)
 {
-    for (size_t i = 0; i < k->count; i++)
-        if (str_eq(k->names[i], name))
+    for (const struct setting *row = setting_table; row->name != NULL; row++) {
+        size_t len = strlen(row->name);
+        bool file = row->or_file && str_has_prefix(name, row->name) && str_eq(name + len, FILE_SUFFIX);
+        if (file || str_eq(row->name, name) || (aliases && str_eq(row->alias, name)))
             return true;
-    return false;
-}
-
-/* They are no names to guess: some are as short as MODE. */
-static bool is_alias(const char *name)
-{
-    for (const struct setting *row = setting_table; row->name != NULL; row++)
-        if (str_eq(row->alias, name))
-            return true;
+    }
     return false;
 }
 
@@ -86,114 +111,80 @@ static bool words_are_in(const char *name, const char *known)
     }
 }
 
-/* The shortest known name that begins with name, or NULL. */
-static const char *longer_name(const struct known *k, const char *name, size_t min_percent)
+/* How likely name is meant for known, as a rank that is smaller the likelier; UNLIKELY: it is not. Tighter questions
+ * first, and among the answers to one of them the name with the fewest other letters. */
+#define UNLIKELY SIZE_MAX
+#define ANSWER(question, distance) ((question) * (size_t)1000 + (distance))
+
+/* A name with a prefix that only settings have. */
+static size_t rank_of_ours(const char *name, const char *known)
 {
-    const char *best = NULL;
-    for (size_t i = 0; i < k->count; i++)
-        if (str_has_prefix(k->names[i], name) && strlen(name) * 100 >= strlen(k->names[i]) * min_percent)
-            if (best == NULL || strlen(k->names[i]) < strlen(best))
-                best = k->names[i];
-    return best;
+    const char *rest = name + strcspn(name, "_");
+    size_t len = strlen(name), known_len = strlen(known), most = known_len <= SHORT_NAME ? 1 : 2;
+    size_t edits = str_distance(name, known, most);
+    return *rest != '\0' && str_eq(known, rest + 1)                ? ANSWER(0, 0) /* HAPROXY_LOG_LEVEL */
+           : words_are_in(name, known)                             ? ANSWER(1, known_len)
+           : str_has_prefix(known, name)                           ? ANSWER(2, known_len)
+           : str_has_prefix(name, known) && name[known_len] == '_' ? ANSWER(3, len - known_len)
+           : edits <= most                                         ? ANSWER(4, edits)
+                                                                   : UNLIKELY;
 }
 
-/* The longest known name that name only adds words to, or NULL. */
-static const char *shorter_name(const struct known *k, const char *name)
+/* Where none of that helps: behind PREFIX, where most settings are, good for a hint only. */
+static size_t rank_of_guess(const char *name, const char *known)
 {
-    const char *best = NULL;
-    for (size_t i = 0; i < k->count; i++)
-        if (str_has_prefix(name, k->names[i]) && name[strlen(k->names[i])] == '_')
-            if (best == NULL || strlen(k->names[i]) > strlen(best))
-                best = k->names[i];
-    return best;
+    size_t edits = str_distance(name, known, strlen(name) / 3);
+    return edits <= strlen(name) / 3 ? edits : UNLIKELY;
 }
 
-/* The known name that is fewest edits away, at most limit; 0: one or two, by its length. */
-static const char *close_name(const struct known *k, const char *name, size_t limit)
+/* A name that may belong to another program. */
+static size_t rank_of_any(const char *name, const char *known)
 {
-    const char *best = NULL;
-    size_t fewest = SIZE_MAX;
+    size_t len = strlen(name), known_len = strlen(known), most = known_len <= SHORT_NAME ? 1 : 2;
+    size_t edits = str_distance(name, known, most);
+    return str_has_prefix(known, name) && len * 100 >= known_len * 70              ? ANSWER(0, known_len)
+           : edits <= most                                                         ? ANSWER(1, edits)
+           : str_has_prefix(known, PREFIX) && str_eq(known + strlen(PREFIX), name) ? ANSWER(2, 0)
+                                                                                   : UNLIKELY;
+}
+
+static const struct known_name *unknown_nearest(const struct known *k, const char *name,
+                                                size_t (*rank)(const char *, const char *))
+{
+    const struct known_name *best = NULL;
+    size_t least = UNLIKELY;
     for (size_t i = 0; i < k->count; i++) {
-        size_t most = limit != 0 ? limit : strlen(k->names[i]) <= SHORT_NAME ? 1 : 2;
-        size_t edits = str_distance(name, k->names[i], most);
-        if (edits <= most && edits < fewest) {
-            fewest = edits;
-            best = k->names[i];
+        size_t r = rank(name, k->list[i].name);
+        if (r < least) {
+            least = r;
+            best = &k->list[i];
         }
     }
     return best;
 }
 
-static const char *name_with_words(const struct known *k, const char *name)
-{
-    const char *best = NULL;
-    for (size_t i = 0; i < k->count; i++)
-        if (words_are_in(name, k->names[i]) && (best == NULL || strlen(k->names[i]) < strlen(best)))
-            best = k->names[i];
-    return best;
-}
-
 /* The one known name with the same first word, or NULL. */
-static const char *only_name_with_first_word(const struct known *k, const char *name)
+static const struct known_name *unknown_only_with_first_word(const struct known *k, const char *name)
 {
-    const char *only = NULL;
+    const struct known_name *only = NULL;
     size_t len = strcspn(name, "_") + 1;
     for (size_t i = 0; i < k->count; i++)
-        if (strncmp(k->names[i], name, len) == 0) {
+        if (strncmp(k->list[i].name, name, len) == 0) {
             if (only != NULL)
                 return NULL;
-            only = k->names[i];
+            only = &k->list[i];
         }
     return only;
 }
 
-/* The known name behind the first word of name (HAPROXY_LOG_LEVEL), or NULL. */
-static const char *name_behind_first_word(const struct known *k, const char *name)
+static bool removed_report(const char *name, struct settings_findings *found)
 {
-    const char *rest = name + strcspn(name, "_");
-    for (size_t i = 0; *rest != '\0' && i < k->count; i++)
-        if (str_eq(k->names[i], rest + 1))
-            return k->names[i];
-    return NULL;
-}
-
-/* Of a name with a prefix that only settings have. Tighter questions first. */
-static const char *meant_by_known(const struct known *k, const char *name)
-{
-    const char *best = name_behind_first_word(k, name);
-    if (best == NULL)
-        best = name_with_words(k, name);
-    if (best == NULL)
-        best = longer_name(k, name, 0);
-    if (best == NULL)
-        best = shorter_name(k, name);
-    return best != NULL ? best : close_name(k, name, 0);
-}
-
-/* The same where none of that helps: behind PREFIX, where most settings are, good for a hint only. */
-static const char *guess_of_known(const struct known *k, const char *name)
-{
-    const char *best = close_name(k, name, strlen(name) / 3);
-    return best != NULL ? best : only_name_with_first_word(k, name);
-}
-
-static bool is_safety(const char *name)
-{
-    for (const struct setting *row = setting_table; row->name != NULL; row++)
-        if (str_eq(row->name, name))
-            return row->safety;
+    for (size_t i = 0; i < array_len(removed); i++)
+        if (str_eq(name, removed[i].name)) {
+            finding_error(found, "%s is no longer a setting: %s; remove it", name, removed[i].instead);
+            return true;
+        }
     return false;
-}
-
-/* Of a name that may belong to another program. */
-static const char *meant_by_any(const struct known *k, const char *name)
-{
-    char with_prefix[sizeof(PREFIX) + NAME_MAX_BYTES];
-    snprintf(with_prefix, sizeof(with_prefix), "%s%s", PREFIX, name);
-    const char *best = longer_name(k, name, 70);
-    if (best == NULL)
-        best = close_name(k, name, 0);
-    return best != NULL ? best : longer_name(k, with_prefix, 100);
 }
 
 static void unknown_report_one(const struct known *k, const char *name, struct settings_findings *found)
@@ -203,20 +194,23 @@ static void unknown_report_one(const struct known *k, const char *name, struct s
     for (size_t i = 0; i <= len; i++)
         upper[i] = name[i] == '-' || name[i] == '.' ? '_' : (char)toupper((unsigned char)name[i]);
     bool ours = has_our_prefix(upper);
-    const char *meant = ours ? meant_by_known(k, upper) : meant_by_any(k, upper);
-    const char *suggestion = meant == NULL && ours ? guess_of_known(k, upper) : meant;
+    const struct known_name *meant = unknown_nearest(k, upper, ours ? rank_of_ours : rank_of_any), *suggestion = meant;
+    if (suggestion == NULL && ours)
+        suggestion = unknown_nearest(k, upper, rank_of_guess);
+    if (suggestion == NULL && ours)
+        suggestion = unknown_only_with_first_word(k, upper);
     bool is_sure = meant != NULL || !str_has_prefix(upper, PREFIX);
     if (suggestion == NULL && !ours)
         return;
     cleanup(mem_free_ptr) char *quoted = finding_quoted(name);
-    if (suggestion != NULL && is_sure && is_safety(suggestion))
+    if (suggestion != NULL && is_sure && suggestion->row->safety)
         finding_error(found,
                       "%s is not a setting of this program; did you mean %s? It is not safe to ignore it: correct the "
                       "name or remove it",
-                      quoted, suggestion);
+                      quoted, suggestion->name);
     else if (suggestion != NULL)
         finding_warning(found, "%s is not a setting of this program and is ignored; did you mean %s?", quoted,
-                        suggestion);
+                        suggestion->name);
     else
         finding_warning(found,
                         "%s is not a setting of this program and is ignored; haproxy-k8s-sync help settings lists all",
@@ -228,9 +222,11 @@ void unknown_report(char *const *env, struct settings_findings *found)
     struct known k;
     k.count = 0;
     for (const struct setting *row = setting_table; row->name != NULL; row++) {
-        snprintf(k.names[k.count++], NAME_MAX_BYTES, "%s", row->name);
-        if (row->or_file)
-            snprintf(k.names[k.count++], NAME_MAX_BYTES, "%s_FILE", row->name);
+        for (int file = 0; file <= row->or_file; file++) {
+            struct known_name *n = &k.list[k.count++];
+            snprintf(n->name, NAME_MAX_BYTES, "%s%s", row->name, file ? FILE_SUFFIX : "");
+            n->row = row;
+        }
     }
     bool aliases = aliases_count(env);
     for (; *env != NULL; env++) {
@@ -240,7 +236,9 @@ void unknown_report(char *const *env, struct settings_findings *found)
             continue;
         memcpy(name, *env, len);
         name[len] = '\0';
-        if (!is_known(&k, name) && !(aliases && is_alias(name)) && !environment_is_service_link(name, *env + len + 1))
+        if ((*env)[len + 1] != '\0' && removed_report(name, found))
+            continue;
+        if (!unknown_is_setting(name, aliases) && !environment_is_service_link(name, *env + len + 1))
             unknown_report_one(&k, name, found);
     }
 }

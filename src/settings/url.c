@@ -8,7 +8,9 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "settings/findings.h"
 
+#define SOCKET_MAX 107 /* bytes of sockaddr_un.sun_path, without its NUL */
 #define WHY_FORM "that is not scheme://host:port"
 
 static void curlu_free(CURLU **u)
@@ -53,50 +55,34 @@ static const char *refuse_text(const char *text, unsigned rules)
     return slashes[3] == '/' || slashes[3] == '\0' ? "its host is missing" : NULL;
 }
 
-static const char *refuse_scheme(CURLU *u, unsigned rules)
-{
-    static const char *const schemes[] = {"http", "https", "socks5", "socks5h"};
-    cleanup(curl_str_free) char *scheme = NULL;
-    if (curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK)
-        return WHY_FORM;
-    size_t count = (rules & URL_PROXY) != 0 ? array_len(schemes) : 2;
-    for (size_t i = 0; i < count; i++)
-        if (str_eq(scheme, schemes[i]))
-            return NULL;
-    return (rules & URL_PROXY) != 0 ? "its scheme is not http, https, socks5 or socks5h"
-                                    : "its scheme is neither http nor https";
-}
-
-static const char *refuse_parts(CURLU *u, unsigned rules)
-{
-    cleanup(curl_str_free) char *port = NULL, *path = NULL;
-    CURLUcode code = curl_url_get(u, CURLUPART_PORT, &port, 0);
-    if (code == CURLUE_NO_PORT && (rules & URL_NEED_PORT) != 0)
-        return "its port is missing (a URL without one means :80 with http, :443 with https)";
-    if (code == CURLUE_OK && str_eq(port, "0"))
-        return why_of(CURLUE_BAD_PORT_NUMBER);
-    if ((rules & URL_PROXY) != 0 && curl_url_get(u, CURLUPART_PATH, &path, 0) == CURLUE_OK && strlen(path) > 1)
-        return "a proxy has no path";
-    return NULL;
-}
-
 int url_check(const char *text, unsigned rules, char **ret_url, const char **ret_why)
 {
-    const char *why = refuse_text(text, rules);
+    static const char *const schemes[] = {"http", "https", "socks5", "socks5h"};
+    bool proxy = (rules & URL_PROXY) != 0, allowed = false;
     cleanup(curlu_free) CURLU *u = curl_url();
-    if (why == NULL) {
-        CURLUcode code = curl_url_set(u, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME);
-        why = code != CURLUE_OK ? why_of(code) : refuse_scheme(u, rules);
-    }
-    if (why == NULL)
-        why = refuse_parts(u, rules);
-    cleanup(curl_str_free) char *url = NULL;
-    if (why == NULL && curl_url_get(u, CURLUPART_URL, &url, 0) != CURLUE_OK)
-        why = WHY_FORM;
-    if (why != NULL) {
-        *ret_why = why;
+    cleanup(curl_str_free) char *scheme = NULL, *port = NULL, *path = NULL, *url = NULL;
+    *ret_why = refuse_text(text, rules);
+    if (*ret_why != NULL)
         return -1;
-    }
+    CURLUcode code = curl_url_set(u, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME);
+    *ret_why = code != CURLUE_OK ? why_of(code) : WHY_FORM;
+    if (code != CURLUE_OK || curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK)
+        return -1;
+    for (size_t i = 0; i < (proxy ? array_len(schemes) : 2); i++)
+        allowed = allowed || str_eq(scheme, schemes[i]);
+    code = curl_url_get(u, CURLUPART_PORT, &port, 0);
+    if (!allowed)
+        *ret_why = proxy ? "its scheme is not http, https, socks5 or socks5h" : "its scheme is neither http nor https";
+    else if (code == CURLUE_NO_PORT && (rules & URL_NEED_PORT) != 0)
+        *ret_why = "its port is missing (a URL without one means :80 with http, :443 with https)";
+    else if (code == CURLUE_OK && str_eq(port, "0"))
+        *ret_why = why_of(CURLUE_BAD_PORT_NUMBER);
+    else if (proxy && curl_url_get(u, CURLUPART_PATH, &path, 0) == CURLUE_OK && strlen(path) > 1)
+        *ret_why = "a proxy has no path";
+    else if (curl_url_get(u, CURLUPART_URL, &url, 0) == CURLUE_OK)
+        *ret_why = NULL;
+    if (*ret_why != NULL)
+        return -1;
     size_t len = strlen(url);
     while (len > 0 && url[len - 1] == '/')
         len--;
@@ -129,4 +115,69 @@ char *url_masked(const char *text)
     const char *tail = rest[shown] != '\0' ? "***" : "";
     return mem_printf("%.*s%s%.*s%s", (int)(start - text), text, at != NULL ? "***" : "",
                       (int)(rest[shown] != '\0' ? shown + 1 : shown), rest, tail);
+}
+
+/* ---- of a Data Plane API ---- */
+
+static int check_socket(const char *path, char **ret_url, char **ret_socket, struct buf *note)
+{
+    const char *why = path[0] != '/' ? "the path of a unix socket begins with '/'" : NULL;
+    while (path[0] == '/' && path[1] == '/')
+        path++;
+    if (why == NULL && str_has_control(path))
+        why = "it holds a control character";
+    if (why == NULL && path[strlen(path) - 1] == '/')
+        why = "that is a directory, not a socket";
+    if (why != NULL)
+        return value_refuse(note, why);
+    if (strlen(path) > SOCKET_MAX) {
+        buf_printf(note, "the path of a unix socket has at most %d bytes", SOCKET_MAX);
+        return -1;
+    }
+    *ret_url = mem_printf("unix:%s", path);
+    if (ret_socket != NULL)
+        *ret_socket = mem_strdup(path);
+    return 0;
+}
+
+const char *dataplane_url_socket(const char *text)
+{
+    if (text[0] == '/')
+        return text;
+    if (str_has_prefix(text, "unix:///"))
+        return text + strlen("unix://");
+    return str_has_prefix(text, "unix:") || str_has_prefix(text, "unix@") ? text + strlen("unix:") : NULL;
+}
+
+int dataplane_url_check(const char *text, char **ret_url, char **ret_socket, struct buf *note)
+{
+    const char *why, *path = dataplane_url_socket(text);
+    if (str_has_prefix(text, "unix://") && !str_has_prefix(text, "unix:///"))
+        return value_refuse(note, "a unix socket has no host: unix:/path or unix:///path");
+    if (path != NULL)
+        return check_socket(path, ret_url, ret_socket, note);
+    cleanup(mem_free_ptr) char *url = NULL;
+    if (url_check(text, URL_NEED_PORT, &url, &why) != 0)
+        return value_refuse(note, why);
+    /* A path that says which version of the API: we add that ourselves, so it would be there twice. */
+    const char *prefix = strchr(strstr(url, "://") + 3, '/');
+    if (prefix != NULL && strstr(prefix, "/v2") != NULL)
+        return value_refuse(note, "version 2 of the API is not supported; leave out the path and use Data Plane API 3");
+    if (prefix != NULL && (str_has_suffix(prefix, "/v3") || strstr(prefix, "/v3/") != NULL))
+        return value_refuse(note, "leave out /v3 and what follows: it is added");
+    *ret_url = url;
+    url = NULL;
+    if (ret_socket != NULL)
+        *ret_socket = NULL;
+    return 0;
+}
+
+bool dataplane_url_same(const char *a, const char *b)
+{
+    const char *host = strstr(a, "://");
+    if (str_has_prefix(a, "unix:") || host == NULL)
+        return str_eq(a, b);
+    size_t len = (size_t)(host - a) + 3;
+    len += strcspn(a + len, "/");
+    return strncasecmp(a, b, len) == 0 && str_eq(a + len, b + len);
 }

@@ -5,11 +5,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/settings.h"
-#include "settings/dataplane_url.h"
+#include "settings/url.h"
 #include "settings/names.h"
 #include "settings/findings.h"
 #include "settings/selector.h"
-#include "settings/spiffe_id.h"
 #include "settings/types.h"
 
 #define WHITE " \t\r\n"
@@ -192,20 +191,6 @@ bool settings_share_backends(const struct settings *s)
 
 /* ---- NODE_SELECTOR, SERVICES_LABEL ---- */
 
-/* Nothing around it, and spaces only inside, so that it is one line. */
-static char *trimmed(const char *value)
-{
-    value += strspn(value, WHITE);
-    size_t len = strlen(value);
-    while (len > 0 && strchr(WHITE, value[len - 1]) != NULL)
-        len--;
-    char *copy = mem_strndup(value, len);
-    for (char *p = copy; *p != '\0'; p++)
-        if (strchr(WHITE, *p) != NULL)
-            *p = ' ';
-    return copy;
-}
-
 static void add_fault(const char *text, const struct selector_fault *f, struct buf *note)
 {
     if (f->len == 0) {
@@ -236,7 +221,16 @@ static int selector_parse(const struct setting *row, const char *value, struct s
     /* All of them, for the API server; here more likely a mistake. */
     if (value[strspn(value, WHITE)] == '\0')
         return value_refuse(note, "it is nothing but white space");
-    SETTING_MEMBER(char *, row, s) = trimmed(value);
+    /* Nothing around it, and spaces only inside, so that it is one line. */
+    value += strspn(value, WHITE);
+    size_t len = strlen(value);
+    while (strchr(WHITE, value[len - 1]) != NULL)
+        len--;
+    char *copy = mem_strndup(value, len);
+    for (char *p = copy; *p != '\0'; p++)
+        if (strchr(WHITE, *p) != NULL)
+            *p = ' ';
+    SETTING_MEMBER(char *, row, s) = copy;
     return 0;
 }
 
@@ -281,24 +275,20 @@ const struct setting_type type_address_types = {address_types_parse, address_typ
 #define FROM_CONFIGMAP "configmap:"
 #define FROM_PODS "pods:"
 
-static int template_from_parse_object(const char *value, struct settings_template_from *ret, struct buf *note)
-{
-    const char *slash = strchr(value, '/');
-    if (slash == NULL)
-        return value_refuse(note, "the namespace is missing: configmap:namespace/name");
-    cleanup(mem_free_ptr) char *namespace = mem_strndup(value, (size_t)(slash - value));
-    if (name_check_label(namespace, note) != 0 || name_check_subdomain(slash + 1, note) != 0)
-        return -1;
-    ret->namespace = mem_strdup(namespace);
-    ret->name = mem_strdup(slash + 1);
-    return 0;
-}
-
 static int template_from_parse(const struct setting *row, const char *value, struct settings *s, struct buf *note)
 {
     struct settings_template_from *ret = &SETTING_MEMBER(struct settings_template_from, row, s);
-    if (str_has_prefix(value, FROM_CONFIGMAP))
-        return template_from_parse_object(value + strlen(FROM_CONFIGMAP), ret, note);
+    if (str_has_prefix(value, FROM_CONFIGMAP)) {
+        const char *namespace = value + strlen(FROM_CONFIGMAP), *slash = strchr(namespace, '/');
+        if (slash == NULL)
+            return value_refuse(note, "the namespace is missing: configmap:namespace/name");
+        cleanup(mem_free_ptr) char *first = mem_strndup(namespace, (size_t)(slash - namespace));
+        if (name_check_label(first, note) != 0 || name_check_subdomain(slash + 1, note) != 0)
+            return -1;
+        ret->namespace = mem_strdup(first);
+        ret->name = mem_strdup(slash + 1);
+        return 0;
+    }
     if (str_has_prefix(value, FROM_PODS)) {
         if (name_check_label(value + strlen(FROM_PODS), note) != 0)
             return -1;
@@ -370,39 +360,24 @@ static const char *refuse_glob(const char *glob)
 
 static int globs_parse(const struct setting *row, const char *value, struct settings *s, struct buf *note)
 {
-    (void)row;
+    struct settings_names *ret = &SETTING_MEMBER(struct settings_names, row, s);
+    ret->list = mem_array(KEEP_MAX, sizeof(ret->list[0]));
     for (char *glob; (glob = value_next_entry(&value)) != NULL;) {
-        const char *why = s->keep_server_count == KEEP_MAX ? "more than 256 of them" : refuse_glob(glob);
+        const char *why = ret->count == KEEP_MAX ? "more than 256 of them" : refuse_glob(glob);
         if (why != NULL) {
             free(glob);
             return value_refuse(note, why);
         }
         if (name_made_of(glob, "*"))
             buf_add(note, note->len > 0 ? "" : "keeps every server: none would ever be changed or removed");
-        s->keep_servers = mem_resize(s->keep_servers, s->keep_server_count + 1, sizeof(*s->keep_servers));
-        s->keep_servers[s->keep_server_count++] = glob;
+        ret->list[ret->count++] = glob;
     }
     return 0;
 }
 
-static void globs_print(const struct setting *row, const struct settings *s, struct buf *out)
-{
-    (void)row;
-    for (size_t i = 0; i < s->keep_server_count; i++)
-        buf_printf(out, "%s%s", i > 0 ? "," : "", s->keep_servers[i]);
-}
+const struct setting_type type_globs = {globs_parse, names_print, names_fini};
 
-static void globs_fini(const struct setting *row, struct settings *s)
-{
-    (void)row;
-    for (size_t i = 0; i < s->keep_server_count; i++)
-        free(s->keep_servers[i]);
-    free(s->keep_servers);
-}
-
-const struct setting_type type_globs = {globs_parse, globs_print, globs_fini};
-
-/* ---- LISTEN_ADDRESS and those beside it ---- */
+/* ---- LISTEN_ADDRESS, METRICS_ADDRESS, PROBE_ADDRESS ---- */
 
 /* Why host is none, given whether it stood in brackets; NULL: fine. */
 static const char *refuse_host(const char *host, bool brackets)

@@ -292,8 +292,7 @@ static int render_judge(const struct render_options *o, const struct child_resul
     if (result->outcome == CHILD_OVER_CAP)
         return error_set(err, ERROR_INVALID, "the templates gave more than %zu MB", o->output_bytes >> 20);
     if (result->outcome == CHILD_EXITED && result->status == ENGINE_MEMORY_STATUS)
-        return error_set(err, ERROR_INVALID,
-                         "the templates took more than %zu MB of memory: TEMPLATE_MEMORY is the limit",
+        return error_set(err, ERROR_INVALID, "the templates took more than %zu MB of memory, the limit",
                          o->memory_bytes >> 20);
     if (result->outcome == CHILD_SIGNALED && result->status == SIGSEGV)
         return error_set(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import statistics
 import time
 
 from tests.harness import objects
@@ -48,26 +47,18 @@ def _print(runs: list[dict[str, float]], aims: dict[str, str]) -> None:
 
 
 def real(target: Target, kube: RealKube, nodes: int, runs: int) -> None:
-    """In both encodings by turns, and what each costs the API server, from our start until we are in sync."""
+    """Also what it costs the API server, from our start until we are in sync."""
     report.heading(f"first sync, {nodes:,} nodes of 50 images each on a real kube-apiserver")
     kube.admin.put(cluster.slice_of(PODS))
     assert kube.process is not None
-    taken: dict[str, list[dict[str, float]]] = {"json": [], "auto": []}
+    daemon = target.daemon(kube.kubeconfig(), cluster.NAMESPACE)
+    taken: list[dict[str, float]] = []
     for _ in range(runs):
-        for encoding, run_of in taken.items():
-            daemon = target.daemon(kube.kubeconfig(), cluster.NAMESPACE, name=f"daemon-{encoding}", KUBE_ENCODING=encoding)
-            before = cpu_seconds(kube.process.pid)
-            run = one(target, daemon)
-            run_of.append({**run, "server": cpu_seconds(kube.process.pid) - before})
-    for encoding, aims in (("json", {}), ("auto", {"peak": "<= 14 MB", "anon": "<= 3 MB"})):
-        report.heading(f"  KUBE_ENCODING={encoding}")
-        _print(taken[encoding], aims)
-        report.figure("CPU of the API server", report.spread([run["server"] for run in taken[encoding]], "s", 2))
-    report.heading("  protobuf beside JSON, each of its medians")
-    for key, name, aim in (("commit", "exec to first commit", "<= 1/3"), ("cpu", "CPU until the first commit", "<= 1/2"),
-                           ("server", "CPU of the API server", "<= 1/4"), ("peak", "peak RSS (VmHWM)", "")):
-        json_, auto = (statistics.median([run[key] for run in taken[encoding]]) for encoding in ("json", "auto"))
-        report.figure(name, f"{auto / json_:.2f}", aim)
+        before = cpu_seconds(kube.process.pid)
+        run = one(target, daemon)
+        taken.append({**run, "server": cpu_seconds(kube.process.pid) - before})
+    _print(taken, {"peak": "<= 14 MB", "anon": "<= 3 MB"})
+    report.figure("CPU of the API server", report.spread([run["server"] for run in taken], "s", 2))
 
 
 def double(target: Target, home: pathlib.Path, nodes: int, runs: int, streaming: bool, aims: dict[str, str]) -> None:

@@ -28,7 +28,6 @@ OFTEN_S apart instead, and no other, of which one is of all."""
 REPEATED_UP_TO, TIMES = 5_000, 3
 PROBED = 0.03
 """Share of a core that 50 questions a second may cost."""
-NAMES = {"auto": "protobuf", "json": "JSON"}
 MIB_TO_MB = 1.048576
 DELETION_TAINT = "ToBeDeletedByClusterAutoscaler"
 Figures = dict[str, float]
@@ -44,22 +43,20 @@ def _sizes(name: str, fallback: str) -> list[tuple[int, int]]:
 
 
 def _over_nodes(home: pathlib.Path) -> list[Plot]:
-    taken: dict[str, dict[int, Figures]] = {"json": {}, "auto": {}}
+    taken: dict[int, Figures] = {}
     with Target(home / "target") as target:
         report.heading(f"first sync over nodes of 50 images each, from the Kubernetes double without TLS; {target.describe()}")
         for nodes, _ in _sizes("OVER_NODES", "500 1000 2000 5000 10000 20000 50000"):
             (at := home / f"nodes-{nodes}").mkdir()
             with KubeDouble(at, generate_nodes=nodes) as kube:
                 kube.put(cluster.slice_of(first_sync.PODS, namespace=objects.NAMESPACE))
-                daemons = {encoding: target.daemon(kube.kubeconfig(at / "kubeconfig"), objects.NAMESPACE, name=f"daemon-{encoding}",
-                                                   INGRESS_SERVICE_NAME=SERVICE, KUBE_ENCODING=encoding) for encoding in taken}
-                first_sync.one(target, daemons["auto"])  # the double puts each node into protobuf once, which takes it longer than all else
-                for encoding, by_size in taken.items():
-                    runs = [first_sync.one(target, daemons[encoding]) for _ in range(TIMES if nodes <= REPEATED_UP_TO else 1)]
-                    by_size[nodes] = {key: statistics.median([run[key] for run in runs]) for key in runs[0]}
-                    report.figure(f"{nodes:,} nodes, {NAMES[encoding]}", "{commit:.2f} s, {cpu:.3f} s of CPU, {anon:.1f} MiB anonymous, {peak:.1f} MiB at most".format(
-                        **by_size[nodes]))
-    return [_plot(title, unit, "nodes", [(NAMES[encoding], taken[encoding], key, factor) for encoding in ("auto", "json")], aims)
+                daemon = target.daemon(kube.kubeconfig(at / "kubeconfig"), objects.NAMESPACE, INGRESS_SERVICE_NAME=SERVICE)
+                first_sync.one(target, daemon)  # the double puts each node into protobuf once, which takes it longer than all else
+                runs = [first_sync.one(target, daemon) for _ in range(TIMES if nodes <= REPEATED_UP_TO else 1)]
+                taken[nodes] = {key: statistics.median([run[key] for run in runs]) for key in runs[0]}
+                report.figure(f"{nodes:,} nodes", "{commit:.2f} s, {cpu:.3f} s of CPU, {anon:.1f} MiB anonymous, {peak:.1f} MiB at most".format(
+                    **taken[nodes]))
+    return [_plot(title, unit, "nodes", [("protobuf", taken, key, factor)], aims)
             for title, unit, key, factor, aims in (
                 ("Time from the start to the first sync", "s", "commit", 1, ()),
                 ("CPU of the daemon to the first sync", "ms", "cpu", 1000, ()),

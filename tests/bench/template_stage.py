@@ -63,7 +63,7 @@ class TemplateStage:
             "CONFIG_SOURCE": "template", "TEMPLATE_FROM": f"file:{self.set}", "CONFIG_MIN_INTERVAL": "0", "RESYNC_PERIOD": "1h",
             "STATE_DIR": str(home / "state"), "LOG_LEVEL": "debug", "TEMPLATE_TIMEOUT": "30s",
             "KUBECONFIG": str(self.kube.kubeconfig(home / "kubeconfig")), **self.plane.settings(),
-            **({} if local else {"HAPROXY_MAPS_DIR": str(self.plane.dir / "real" / "maps")})})
+            **({} if local else {"HAPROXY_STORAGE_DIR": str(self.plane.dir / "real")})})
 
     @contextlib.contextmanager
     def started(self) -> Iterator["TemplateStage"]:

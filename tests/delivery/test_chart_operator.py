@@ -130,9 +130,9 @@ def test_both_names_with_one_value(helm: pathlib.Path) -> None:
 
 def test_own_values_beside_them(helm: pathlib.Path) -> None:
     """What the operator has no name for, and what it has one for that is not used."""
-    got = settings(helm, URL, {"config": {"drift": "ignore", "requireAll": True, "secret": {"key": "mine.cfg"}},
+    got = settings(helm, URL, {"config": {"drift": "ignore", "allowLockout": True, "secret": {"key": "mine.cfg"}},
                                "leaderElection": {"leaseName": "mine"}})
-    assert (got["CONFIG_DRIFT"], got["CONFIG_REQUIRE_ALL"], got["CONFIG_SECRET_KEY"], got["LEASE_NAME"]) == ("ignore", "true", "mine.cfg", "mine")
+    assert (got["CONFIG_DRIFT"], got["CONFIG_ALLOW_LOCKOUT"], got["CONFIG_SECRET_KEY"], got["LEASE_NAME"]) == ("ignore", "true", "mine.cfg", "mine")
 
 
 def test_its_image_is_said(helm: pathlib.Path, tmp_path: pathlib.Path) -> None:

@@ -291,8 +291,8 @@ BY_OTHER_VALUES = {name for name in of_the_daemon() if name.startswith(("CONFIG_
     "HAPROXY_DATAPLANE_CREDENTIALS_FILE", "HAPROXY_DATAPLANE_CA_FILE", "HAPROXY_DATAPLANE_CERT_FILE", "HAPROXY_DATAPLANE_KEY_FILE", "KUBECONFIG",
     "STATE_DIR", "METRICS_ADDRESS", "PROBE_ADDRESS", "HAPROXY_CONFIG_FILE", "HAPROXY_MASTER_SOCKET"} | OF_ANNOTATED | OF_ETCD | BY_EXTRA_ENV
 # What is mounted into a pod is always followed.
-NOT_IN_A_CLUSTER = {"CONFIG_FILE_WATCH", "HAPROXY_STATS_SOCKET", "HAPROXY_BIN", "HAPROXY_ENVIRONMENT_FILE", "HAPROXY_CHECK_FILES", "HAPROXY_MAPS_DIR",
-                    "HAPROXY_CERTS_DIR", "HAPROXY_FILES_DIR", "HAPROXY_RELOAD", "HAPROXY_RELOAD_COMMAND"}
+NOT_IN_A_CLUSTER = {"CONFIG_FILE_WATCH", "HAPROXY_STATS_SOCKET", "HAPROXY_BIN", "HAPROXY_ENVIRONMENT_FILE", "HAPROXY_CHECK_FILES", "HAPROXY_STORAGE_DIR",
+                    "HAPROXY_RELOAD_COMMAND"}
 # OpenTelemetry has ways of its own to bring these into a pod; extraEnv is another (docs/traces.md).
 NOT_IN_A_CLUSTER |= {name for name in of_the_daemon() if name.startswith("OTEL_")}
 ACRONYMS = {"Url": "URL", "Ttl": "TTL"}
@@ -321,7 +321,7 @@ def test_each_setting_has_the_value_that_its_name_promises_and_no_other_is_there
 
 
 def config_value_of(setting: str) -> str:
-    """CONFIG_REQUIRE_ALL -> config.requireAll, CONFIG_SECRET_KEY -> config.secret.key."""
+    """CONFIG_ALLOW_LOCKOUT -> config.allowLockout, CONFIG_SECRET_KEY -> config.secret.key."""
     rest = setting.removeprefix("CONFIG_")
     if rest.startswith("SECRET_"):
         return "config.secret." + rest.removeprefix("SECRET_").lower()
@@ -362,7 +362,7 @@ def test_each_setting_of_etcd_has_its_value_and_default() -> None:
     there = {path for path, _ in readme.leaves(schema, schema) if path.startswith("etcd.")}
     assert there == {value(name) for name in OF_ETCD} | {"etcd.existingSecret"}
     settings = {name: default for name, default in of_the_daemon().items() if name in OF_ETCD and default is not None}
-    assert settings == {"ETCD_KEEP": as_text(given["etcd"]["keep"]), "ETCD_PATH": readme.at(schema, "properties.etcd.properties.path.description").split("empty: ")[1]}
+    assert settings == {"ETCD_PATH": readme.at(schema, "properties.etcd.properties.path.description").split("empty: ")[1]}
     assert given["etcd"]["path"] == "", "it is the daemon's by an empty value"
 
 

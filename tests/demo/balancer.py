@@ -78,8 +78,7 @@ def folders_of(plane: DataPlane) -> dict[str, str]:
     """Of the Data Plane API, which does not tell; beside HAProxy they are the daemon's own."""
     if plane.kind == LocalFiles.kind:
         return {}
-    folder = plane.dir / ("real" if plane.kind == "real" else "storage")
-    return {"HAPROXY_MAPS_DIR": str(folder / "maps"), "HAPROXY_CERTS_DIR": str(folder / "ssl"), "HAPROXY_FILES_DIR": str(folder / "general")}
+    return {"HAPROXY_STORAGE_DIR": str(plane.dir / ("real" if plane.kind == "real" else "storage"))}
 
 
 class Balancer:

@@ -134,22 +134,6 @@ def test_what_another_writer_changes(sites: Sites, policy: str) -> None:
     assert "backend by-hand" not in dataplane.file()
 
 
-@pytest.mark.needs_api("several HAProxies of one daemon")
-def test_all_are_waited_for_on_demand(sites: Sites) -> None:
-    sites.add()
-    first, second = sites.list[0][1], sites.list[1][1]
-    second.stop()
-    sites.source.write_text(sites.text())
-    daemon = sites.start(CONFIG_REQUIRE_ALL="true")
-    wait_until(lambda: "only_validate" in first.access_log(), 20)
-    daemon.wait_not_ready("validated; not written yet")
-    version, reads = first.version(), first.access_log().count("GET /v3/services/haproxy/configuration/raw")
-    wait_until(lambda: first.access_log().count("GET /v3/services/haproxy/configuration/raw") > reads + 2, 20)
-    assert first.version() == version
-    second.start()
-    wait_until(lambda: daemon.log().count("msg=\"configuration applied\"") == 2, 40)
-
-
 def swap(folder: pathlib.Path, name: str, text: str) -> None:
     """As a kubelet writes a volume: a folder for each version, ..data points to it."""
     folder.joinpath(name).mkdir()

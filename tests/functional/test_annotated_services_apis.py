@@ -37,7 +37,7 @@ class Site:
     def start(self, **more: str) -> None:
         self.daemon = self.rig.start(**{"CONFIG_SOURCE": "services", "CONFIG_FILE": str(self.before), "CONFIG_MIN_INTERVAL": "0s", "INGRESS_NAMESPACE": "", "INGRESS_SERVICE_NAME": "",
                                         "HAPROXY_BACKEND_NAME": "", "HAPROXY_BACKEND_PORT": "", "MAX_LOSS_PERCENT": "", "RESYNC_PERIOD": "1s",
-                                        "HAPROXY_MAPS_DIR": str(self.own / "maps"), "HAPROXY_CERTS_DIR": str(self.own / "ssl"), "HAPROXY_FILES_DIR": str(self.own / "general"), **more})
+                                        "HAPROXY_STORAGE_DIR": str(self.own), **more})
 
     def answers(self, host: str, path: str = "/") -> int:
         return http.request(f"http://127.0.0.1:{self.port}", "GET", path, headers={"host": host}).status

@@ -361,15 +361,6 @@ def test_levels(running: Place) -> None:
         found.says("haproxy.reload", "skip", "needs the master's socket")
 
 
-@root
-def test_a_signal_needs_a_right(running: Place) -> None:
-    found = running.look(settings={"HAPROXY_RELOAD": "signal"})
-    found.says("haproxy.reload", "ok", "by a signal to the master; 0 so far")
-    found = running.look(before=AS_NOBODY, settings={"HAPROXY_RELOAD": "signal"})
-    master = running.haproxy.process.pid  # type: ignore[union-attr]
-    found.says("haproxy.reload", "fail", f"user nobody may not send a signal to HAProxy's master, process {master}")
-
-
 def test_a_reload_that_failed(running: Place) -> None:
     good = running.config.read_text()
     running.config.write_text(good.replace("timeout client", "timeout cliant"))

@@ -113,7 +113,7 @@ def test_redirect_by_kubernetes_is_not_followed(rig: Rig, place: Place) -> None:
 
 # --- proxies
 
-def test_proxy_variables_are_nobodys_business_unless_asked_for(rig: Rig, place: Place) -> None:
+def test_proxy_variables_are_nobodys_business(rig: Rig, place: Place) -> None:
     rig.start(**variables(place))
     rig.wait_in_sync()
     rig.pods(1, 2)
@@ -121,34 +121,18 @@ def test_proxy_variables_are_nobodys_business_unless_asked_for(rig: Rig, place: 
     assert place.heads == []
 
 
-def test_proxy_variables_are_used_when_asked_for_and_see_no_secret(tls: Rig, place: Place) -> None:
-    tls.start(PROXY_FROM_ENVIRONMENT="true", https_proxy=place.url, HAPROXY_DATAPLANE_CA_FILE=str(tls.kube.ca), RESYNC_PERIOD="1s")
+def test_the_proxy_of_the_kubeconfig_is_used_and_sees_no_secret(tls: Rig, place: Place) -> None:
+    by_proxy = tls.kube.kubeconfig(tls.home / "by-proxy", cluster={"proxy-url": place.url})
+    tls.start(KUBECONFIG=str(by_proxy), HAPROXY_DATAPLANE_CA_FILE=str(tls.kube.ca), RESYNC_PERIOD="1s", **variables(place))
     tls.wait_in_sync()
     tls.pods(1, 2)
     tls.wait_servers(1, 2)
     targets = {found[1] for head in place.heads if (found := re.match(rb"CONNECT (\S+) ", head))}
-    assert targets == {f"127.0.0.1:{port}".encode() for port in (tls.kube.port, tls.dataplane.port)}
+    assert targets == {f"127.0.0.1:{tls.kube.port}".encode()}, "the Data Plane API is asked directly"
     assert not [head for head in place.heads if SECRETS.search(head)]
     tls.wait_in_sync()
 
 
-def test_http_goes_to_its_proxy_when_asked_for(rig: Rig, place: Place) -> None:
-    rig.start(PROXY_FROM_ENVIRONMENT="true", http_proxy=place.url)
+def test_http_goes_to_its_proxy(rig: Rig, place: Place) -> None:
+    rig.start(KUBECONFIG=str(rig.kube.kubeconfig(rig.home / "by-proxy", cluster={"proxy-url": place.url})))
     wait_until(lambda: any(head.startswith(b"GET http://127.0.0.1:") for head in place.heads), 20, "a request by way of the proxy")
-
-
-def test_no_proxy_is_heard(rig: Rig, place: Place) -> None:
-    rig.start(PROXY_FROM_ENVIRONMENT="true", no_proxy="127.0.0.1", **variables(place))
-    rig.wait_in_sync()
-    assert place.heads == []
-
-
-def test_unix_socket_has_no_proxy(tmp_path: pathlib.Path, place: Place) -> None:
-    made = Rig(tmp_path)
-    made.dataplane.more += ["--listen", f"unix:{tmp_path}/api.sock"]
-    with made as rig:
-        rig.start(PROXY_FROM_ENVIRONMENT="true", no_proxy="127.0.0.1", HAPROXY_DATAPLANE_URL=f"unix:{tmp_path}/api.sock", **variables(place))
-        rig.wait_in_sync()
-        rig.pods(1, 2)
-        rig.wait_servers(1, 2)
-        assert place.heads == []

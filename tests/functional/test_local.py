@@ -186,7 +186,7 @@ def test_a_reload_that_nobody_can_be_asked_for_rejects_nothing(local: Local) -> 
     program.write_text(f"#!/bin/sh\necho >>{asked}\nkill -9 $$\n")
     program.chmod(0o755)
     local.put(local.text("one"))
-    with local.daemon(HAPROXY_RELOAD="command", HAPROXY_RELOAD_COMMAND=str(program)) as daemon:
+    with local.daemon(HAPROXY_RELOAD_COMMAND=str(program)) as daemon:
         wait_until(lambda: asked.exists() and asked.read_text().count("\n") >= 2, 60, "it is tried again")
         assert local.haproxy.config.read_text() == local.text("one") and local.says() == "zero"
         assert "is lost: " in daemon.log() and "HAProxy reloaded" not in daemon.log() and not daemon.ready(), daemon.tail()

@@ -129,8 +129,9 @@ def test_they_are_served_and_followed(site: Site) -> None:
 
 def test_folders_can_be_elsewhere(site: Site) -> None:
     elsewhere = site.home / "elsewhere"
-    with site.serving(text=site.text().replace(f"{site.own}/maps", str(elsewhere)), HAPROXY_MAPS_DIR=str(elsewhere)):
-        assert (elsewhere / "hosts.map").read_text() == "x one\n" and not (site.own / "maps").exists()
+    elsewhere.mkdir()
+    with site.serving(text=site.text().replace(f"{site.own}/maps", f"{elsewhere}/maps"), HAPROXY_STORAGE_DIR=str(elsewhere)):
+        assert (elsewhere / "maps" / "hosts.map").read_text() == "x one\n" and not (site.own / "maps").exists()
 
 
 def test_what_is_rejected_leaves_them_as_they_were(site: Site) -> None:

@@ -1,4 +1,4 @@
-"""The ways to check and reload a HAProxy of this machine: a signal, a command, further files of its; what hangs there, and whoever ends
+"""The ways to check and reload a HAProxy of this machine: a command, further files of its; what hangs there, and whoever ends
 the daemon meanwhile."""
 
 from __future__ import annotations
@@ -26,18 +26,16 @@ def script(path: pathlib.Path, text: str) -> str:
     return str(path)
 
 
-def by(home: pathlib.Path, way: str, pid_file: pathlib.Path, first: str = "") -> dict[str, str]:
-    if way == "command":
-        return {"HAPROXY_RELOAD": way, "HAPROXY_RELOAD_COMMAND": script(home / "reload", f"{first}\nexec kill -USR2 $(cat {pid_file})")}
-    return {"HAPROXY_RELOAD": way}
+def by_command(home: pathlib.Path, pid_file: pathlib.Path, first: str = "") -> dict[str, str]:
+    return {"HAPROXY_RELOAD_COMMAND": script(home / "reload", f"{first}\nexec kill -USR2 $(cat {pid_file})")}
 
 
-# --- by a signal, by a command
+# --- by a command
 
 
 def test_a_whole_configuration_is_loaded_by_a_command(local: Local) -> None:
     local.put(local.text("one"))
-    with local.daemon(**by(local.home, "command", local.haproxy.pid_file)) as daemon:
+    with local.daemon(**by_command(local.home, local.haproxy.pid_file)) as daemon:
         for count, word in enumerate(("one", "two"), 1):
             local.put(local.text(word))
             local.await_says(word)
@@ -46,10 +44,10 @@ def test_a_whole_configuration_is_loaded_by_a_command(local: Local) -> None:
         assert daemon.metrics().sum("reloads_total", result="succeeded") == 2
 
 
-def test_servers_are_loaded_by_a_signal(rig: Rig, tmp_path: pathlib.Path) -> None:
+def test_servers_are_loaded_by_a_command(rig: Rig, tmp_path: pathlib.Path) -> None:
     """With a change that no command can make."""
     worker = rig.haproxy.worker()
-    daemon = rig.start(**beside(rig, HAPROXY_BALANCE="source", **by(tmp_path, "signal", rig.haproxy.pid_file)))
+    daemon = rig.start(**beside(rig, HAPROXY_BALANCE="source", **by_command(tmp_path, rig.haproxy.pid_file)))
     rig.pods(1, 2)
     wait_until(lambda: state(rig, "n2") == "ready", 15, "n2 runs")
     daemon.wait_ready()
@@ -64,7 +62,7 @@ def test_a_haproxy_without_a_master_is_named(local: Local) -> None:
     try:
         wait_until(lambda: local.says() == "zero", 10, "HAProxy without a master")
         local.put(local.text("one"))
-        with local.daemon(HAPROXY_RELOAD="signal", HAPROXY_MASTER_SOCKET=str(local.haproxy.socket)) as daemon:
+        with local.daemon(HAPROXY_MASTER_SOCKET=str(local.haproxy.socket)) as daemon:
             await_log(daemon, "(is it the master's socket, and was HAProxy started with -W?)")
             daemon.wait_not_ready("written; not verified yet")
             assert alone.alive and local.says() == "zero" and "Data Plane" not in daemon.log()
@@ -113,7 +111,7 @@ class Gate:
         if step == "check":
             self.settings = {"HAPROXY_BIN": script(local.home / "checker", f'{waits}\nexec {local.haproxy.binary} "$@"')}
         else:
-            self.settings = by(local.home, "command", local.haproxy.pid_file, waits)
+            self.settings = by_command(local.home, local.haproxy.pid_file, waits)
 
     def close(self) -> None:
         os.mkfifo(self.hold)

@@ -23,7 +23,7 @@ def never_reloads(home: pathlib.Path) -> tuple[dict[str, str], pathlib.Path]:
     program, asked = home / "hangs", home / "asked"
     program.write_text(f"#!/bin/sh\n: >{asked}\nexec sleep 1000\n")
     program.chmod(0o755)
-    return {"HAPROXY_RELOAD": "command", "HAPROXY_RELOAD_COMMAND": str(program)}, asked
+    return {"HAPROXY_RELOAD_COMMAND": str(program)}, asked
 
 
 def test_a_configuration_that_was_not_loaded_is_loaded_by_the_next_daemon(local: Local) -> None:

@@ -37,7 +37,7 @@ def refused(daemon: Daemon, said: str) -> bool:
 
 
 def test_a_set_that_is_wrong_changes_nothing(site: Site) -> None:
-    with site.daemon(TEMPLATE_MEMORY="128") as daemon:
+    with site.daemon() as daemon:
         site.await_says("a.example x y")
         wait_until(daemon.ready, 20, "ready")
         worker = site.haproxy.worker()

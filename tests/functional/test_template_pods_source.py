@@ -149,7 +149,7 @@ def test_a_broken_service_is_left_out_and_told_once(place: Place) -> None:
 def test_without_services_or_config_what_runs_stays(place: Place) -> None:
     place.put_all()
     gone = place.pod("web-a")
-    with place.daemon(TEMPLATE_REFRACTORY="0s") as daemon:
+    with place.daemon() as daemon:
         for name in ("services", "config"):
             place.await_expected()
             wait_until(daemon.ready, 20, "ready")

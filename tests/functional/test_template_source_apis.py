@@ -38,7 +38,7 @@ class Site:
 
     def start(self, **more: str) -> None:
         settings = {**SOURCE, "CONFIG_SOURCE": "template", "CONFIG_SECRET_NAME": "", "CONFIG_SECRET_NAMESPACE": "", "TEMPLATE_FROM": "configmap:lb/templates",
-                    "HAPROXY_MAPS_DIR": str(self.own / "maps"), **more}
+                    "HAPROXY_STORAGE_DIR": str(self.own), **more}
         self.daemon = self.rig.start(**settings)
 
     def shown(self) -> list[str]:
@@ -72,7 +72,7 @@ def test_maps_are_stored_by_the_api(site: Site) -> None:
     site.daemon.wait_ready()
     assert site.rig.haproxy.worker() == worker, "a large map changes without a reload"
     site.rig.kube.put(site.config_map("\n# {{ path('certificate', 'a.b.pem') }} {{ path('file', 'x') }} {{ path('map', 'hosts.map') }}\n"))
-    wait_until(lambda: "# /etc/haproxy/ssl/a_b.pem /etc/haproxy/general/x" in site.rig.haproxy.config.read_text(), 30, "the defaults of an API")
+    wait_until(lambda: f"# {site.own}/ssl/a_b.pem {site.own}/general/x" in site.rig.haproxy.config.read_text(), 30, "the paths of all kinds")
 
 
 def test_certificates_of_templates_over_pods_are_stored_by_the_api(site: Site, tmp_path: pathlib.Path) -> None:
@@ -83,7 +83,7 @@ def test_certificates_of_templates_over_pods_are_stored_by_the_api(site: Site, t
     site.rig.kube.put(*({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "lb"}, "data": keys} for name, keys in data.items()))
     keys = {"shop.example": base64.b64encode(pair.key.read_bytes()).decode()}
     site.rig.kube.put({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys", "namespace": "lb"}, "data": keys})
-    site.start(TEMPLATE_FROM="pods:lb", HAPROXY_CERTS_DIR=str(site.own / "ssl"))
+    site.start(TEMPLATE_FROM="pods:lb")
     wait_until(lambda: f" crt {site.own}/ssl/shop_example.pem\n" in site.rig.haproxy.config.read_text(), 30, "the path that it is stored by")
     site.daemon.wait_ready()
     assert ssl.get_server_certificate(("127.0.0.1", tls)).split() == pair.certificate.read_text().split()

@@ -48,8 +48,8 @@ def caused_by(words: str) -> Callable[[Trace], bool]:
 
 
 def test_a_change_is_one_whole_tree_from_its_event_to_what_runs(site: Site, collector: Collector) -> None:
-    with site.daemon(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url + "/", OTEL_RESOURCE_ATTRIBUTES="k8s.cluster.name=ed%20ge,service.name=never",
-                     OTEL_SERVICE_NAME="edge", OTEL_EXPORTER_OTLP_HEADERS="authorization=Bearer%20hunter2, x-more=1") as daemon:
+    with site.daemon(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url + "/", OTEL_RESOURCE_ATTRIBUTES="k8s.cluster.name=ed%20ge,service.name=edge",
+                     OTEL_EXPORTER_OTLP_HEADERS="authorization=Bearer%20hunter2, x-more=1") as daemon:
         site.await_says("a.example x y")
         first = await_traces(collector, lambda t: t.result() == "applied", "the first change")[0]
         assert first.names() == ["render", "validate", "apply", "reload", "verify"]
@@ -78,7 +78,7 @@ def test_a_change_is_one_whole_tree_from_its_event_to_what_runs(site: Site, coll
 
 
 def test_what_fails_has_its_reason(site: Site, collector: Collector) -> None:
-    with site.daemon(OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=collector.url + "/as/it/is"):
+    with site.daemon(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url + "/below/it"):
         site.await_says("a.example x y")
         site.write("haproxy.cfg.j2", site.template() + "\nlisten nonsense\n  bind nowhere at all\n")
         rejected = await_traces(collector, lambda t: t.result() == "rejected", "a configuration that HAProxy refuses")[0]
@@ -88,7 +88,7 @@ def test_what_fails_has_its_reason(site: Site, collector: Collector) -> None:
         refused = await_traces(collector, lambda t: t.result() == "refused", "a template that fails")[0]
         assert refused.names() == ["render"] and "haproxy.cfg:2" in str(refused.named("render")[0].error)
         assert caused_by(str(site.set))(refused)
-    assert set(collector.paths) == {"/as/it/is"}
+    assert set(collector.paths) == {"/below/it/v1/traces"}
 
 
 def test_a_file_and_the_end_by_https(site: Site) -> None:
@@ -142,7 +142,7 @@ def test_a_hostile_collector_costs_nothing_but_its_traces_until_it_is_a_collecto
     with Collector(free_port()) as elsewhere:
         answers: list[otlp.Answer] = [lambda handler: otlp.reply(handler, 400, b"no"), otlp.redirect(elsewhere.url), otlp.vast(collector),
                                       otlp.slow(collector), otlp.silent(collector)]
-        with site.daemon(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, OTEL_EXPORTER_OTLP_TIMEOUT="300") as daemon:
+        with site.daemon(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url) as daemon:
             for i, answer in enumerate(answers):
                 collector.answer = answer
                 asked = collector.asked

@@ -3,7 +3,6 @@
 #include "haproxy/cfg/binds.h"
 #include "haproxy/cfg/difference.h"
 #include "haproxy/cfg/file.h"
-#include "haproxy/cfg/line_difference.h"
 #include "haproxy/cfg/mask.h"
 #include "fuzz.h"
 

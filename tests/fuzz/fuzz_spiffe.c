@@ -1,7 +1,7 @@
 /* A SPIFFE Workload API's stream: gRPC's frames, whole and byte by byte, and what each message says. */
 #include "net/grpc.h"
 #include "net/spiffe_identity.h"
-#include "settings/spiffe_id.h"
+#include "settings/names.h"
 #include "fuzz.h"
 
 #define CAP 65536

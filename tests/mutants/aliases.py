@@ -2,7 +2,7 @@
 
 from .mutant import Mutant, room
 
-ALIASES = "settings/aliases.c"
+ALIASES = "settings/environment.c"
 PARSE = "settings/parse.c"
 FLAGS = "cli/flags.c"
 SECRET = "kube/decode/decode_secret.c"
@@ -12,20 +12,19 @@ room("settings, aliases", ("test_aliases",), (
     Mutant("words that are none of the operator's are ours", ALIASES, "        return mem_strdup(\"\"); /* it is none of them */\n", "        return mem_strdup(value);\n"),
     Mutant("the operator's URL keeps its path", ALIASES, "    bool path = slash == 1 || ", "    bool path = false && "),
     Mutant("a port has to be told", ALIASES, "? \":443\"\n", "? \"\"\n"),
-    Mutant("a port is told twice", ALIASES, "bool told = memchr(host + address, ':', authority - address) != NULL;", "bool told = false;"),
+    Mutant("a port is given twice", ALIASES, "bool has_port = memchr(host + address, ':', authority - address) != NULL;", "bool has_port = false;"),
     Mutant("an address of IPv6 has a port", ALIASES, "host[0] == '[' ? strcspn(host, \"]\") : 0", "0"),
     Mutant("two values of one setting pass", ALIASES, "        if (!str_eq(own, translated))\n", "        if (false)\n"),
     Mutant("its API server is passed over in silence", ALIASES, "    if (aliases_count(env) && !str_empty(environment_get(env, \"KUBE_APISERVER\")))", "    if (false)"),
-    Mutant("its defaults do not count", PARSE, "*ret_alias = s->beside_mode && row->alias_fallback != NULL", "*ret_alias = false && row->alias_fallback != NULL"),
+    Mutant("its defaults do not count", PARSE, "bool alias = s->beside_mode && row->alias_fallback != NULL", "bool alias = false && row->alias_fallback != NULL"),
     Mutant("in local mode the API is elsewhere", PARSE, "!(row == SETTING(dataplanes) && s->config_source == SETTINGS_CONFIG_FILE)", "true"),
     Mutant("its secrets stay in the environment", PARSE, "        if (row->or_file && row->alias != NULL)\n", "        if (false)\n"),
 ))
 TYPES = "settings/types.c"
 room("settings, from elsewhere", ("test_settings", "test_services"), (
-    Mutant("a proxy of the environment is passed over in silence", PARSE, "        if (!s->proxy_from_environment)\n", "        if (false)\n"),
-    Mutant("HTTP_PROXY is taken for http_proxy", PARSE, "        else if (str_eq(names[i], \"HTTP_PROXY\"))\n", "        else if (false)\n"),
-    Mutant("all namespaces are one in silence", PARSE, "    if (value != NULL && value[0] == '\\0' && s->mapping_count > 0 &&", "    if (false &&"),
-    Mutant("an empty namespace counts beside a list", PARSE, " && !setting_is_given(s, SETTING(ingress_services)))", ")"),
+    Mutant("a proxy of the environment is passed over in silence", PARSE, "!str_empty(environment_get(env, proxies[i]))", "false"),
+    Mutant("all namespaces are one in silence", PARSE, "    if (namespace != NULL && namespace[0] == '\\0' && s->mapping_count > 0 &&", "    if (false &&"),
+    Mutant("an empty namespace counts beside a list", PARSE, " &&\n        !setting_is_given(s, SETTING(ingress_services)))", ")"),
     Mutant("what cannot be off is refused without a word", TYPES, "    if (is_duration && ms == 0 && row->min > 0)\n", "    if (false)\n"),
     Mutant("what may be off cannot be", TYPES, "    if (is_duration && ms == 0 && row->min > 0)\n", "    if (is_duration && ms == 0)\n"),
     Mutant("port 0 has no fix", TYPES, "    if (is_number && number == 0 && row->min > 0 && row->unset != NULL)\n", "    if (false)\n"),

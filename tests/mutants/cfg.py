@@ -6,7 +6,7 @@ EDIT = "haproxy/cfg/edit.c"
 FILE = "haproxy/cfg/file.c"
 SOURCE = "haproxy/cfg/source.c"
 MASK = "haproxy/cfg/mask.c"
-LINES = "haproxy/cfg/line_difference.c"
+LINES = "haproxy/cfg/difference.c"
 
 room("cfg, printed", ("test_cfg_edit", "test_cfg_words"), (
     Mutant("a CR is part of the line", FILE, "bool carriage_return = len > 0 && begin[len - 1] == '\\r';", "bool carriage_return = false;"),
@@ -19,7 +19,7 @@ room("cfg, printed", ("test_cfg_edit", "test_cfg_words"), (
     Mutant("a CR within a line is a blank", "haproxy/cfg/words.c", "        if (c == '\\r') /*", "        if (false) /*"),
 ))
 room("cfg, sent", ("test_cfg_source",), (
-    Mutant("a late global says what holds for what follows", SOURCE, "            if (is_for_what_follows(cfg_word(&words, 0)))", "            if (false)"),
+    Mutant("a late global says what holds for what follows", SOURCE, "            if (for_what_follows)\n", "            if (false)\n"),
     Mutant("a second global is late", SOURCE, "            other = other != NULL ? other : s;\n            continue;\n", "            other = other != NULL ? other : s;\n            continue;\n        }\n        if (other == NULL) {\n            other = s;\n"),
     Mutant("a byte order mark is a word", SOURCE, "    if (f->len >= 3 && memcmp(", "    if (false && memcmp("),
     Mutant("several defaults are sent as they are", SOURCE, "return count_defaults(f) <= 1 && f->len > 0", "return f->len > 0"),
@@ -34,17 +34,17 @@ room("cfg, sent", ("test_cfg_source",), (
     Mutant("a CR anywhere", SOURCE, "if (!as_it_is && memchr(line.text, '\\r', line.len) != NULL)", "if (false)"),
     Mutant("a NUL is sent", SOURCE, "if (memchr(line.text, '\\0', line.len) != NULL)", "if (false)"),
     Mutant("conditionals are sent", SOURCE, "    if (problem != NULL)\n", "    if (false)\n"),
-    Mutant("a line without a section is sent", SOURCE, "    if (lost != NULL)\n", "    if (false)\n"),
-    Mutant("a directive needs a section", SOURCE, "if (!cfg_file_is_directive(line))\n            return line;", "if (true)\n            return line;"),
-    Mutant("a section may be lost", SOURCE, "if (is_again(list[i - 1], list[i]))", "if (false)"),
-    Mutant("sections of other kinds are one", SOURCE, "return str_eq(first->kind, s->kind) && ", "return "),
+    Mutant("a line without a section is sent", SOURCE, "    if (lost < f->sections[0].line)\n        return", "    if (false)\n        return"),
+    Mutant("a directive needs a section", SOURCE, "while (lost < f->sections[0].line && cfg_file_is_directive(lost))", "while (false)"),
+    Mutant("a section may be lost", SOURCE, "        if (str_eq(list[i - 1]->kind, list[i]->kind) &&", "        if (false && str_eq(list[i - 1]->kind, list[i]->kind) &&"),
+    Mutant("sections of other kinds are one", SOURCE, "        if (str_eq(list[i - 1]->kind, list[i]->kind) && str_eq(", "        if (str_eq("),
     Mutant("two global are refused", SOURCE, '{"global", "traces"}', '{"traces"}'),
     Mutant("what inherits nothing is sent", SOURCE, "if (count > 0 && cfg_file_is_proxy", "if (false && cfg_file_is_proxy"),
     Mutant("any name behind from", SOURCE, "if (count > 1 && s->defaults != NULL && ", "if (false && "),
     Mutant("names are asked of a single defaults", SOURCE, "if (count > 1 && s->defaults != NULL && ", "if (s->defaults != NULL && "),
     Mutant("a single defaults gets a name", SOURCE, "count_defaults(f) > 1;", "count_defaults(f) > 0;"),
     Mutant("a name is given twice", FILE, "while (used[number]);", "while (false);"),
-    Mutant("names that are only referred to are free", FILE, "{f->sections[i].name, f->sections[i].from}", "{f->sections[i].name}"),
+    Mutant("names that are only referred to are free", FILE, "? f->sections[i / 2].name : f->sections[i / 2].from;", '? f->sections[i / 2].name : "";'),
     Mutant("proxies take from the first", FILE, "        last = str_eq(s->kind, \"defaults\") ? s : last;", "        last = last == NULL && str_eq(s->kind, \"defaults\") ? s : last;"),
     Mutant("from is never a name", FILE, "!(words->count == 3 && str_eq", "!(str_eq"),
     Mutant("a backslash swallows the from", SOURCE, " || w->raw[w->raw_len - 1] == '\\\\'", ""),
@@ -58,7 +58,7 @@ ENTRIES = "haproxy/cfg/entries.c"
 INHERIT = "haproxy/cfg/inherit.c"
 
 room("cfg, meaning", ("test_cfg_difference", "test_cfg_file"), (
-    Mutant("a number moves to another keyword", ENTRIES, "if (count > 0 && !cfg_is_among(", "if (false && !cfg_is_among("),
+    Mutant("a number moves to another keyword", ENTRIES, "if (count > 0 && !begins_group(", "if (false && !begins_group("),
     Mutant("default-server is for the servers before it, too", ENTRIES, "server ? defaults : 0)", "0)"),
     Mutant("a header may hold any words", ENTRIES, "return words->count > 1 + ", "return false && words->count > 1 + "),
     Mutant("within quotes a blank is a blank", ENTRIES, "c == '\"' || c == '\\'' ||", "c == '\\'' ||"),
@@ -69,13 +69,13 @@ room("cfg, meaning", ("test_cfg_difference", "test_cfg_file"), (
     Mutant("a section less a line is the same", ENTRIES, "if (a->line_count != b->line_count || ", "if (a->line_count > b->line_count || "),
     Mutant("what it inherits is no matter", ENTRIES, " || !str_eq(inherits_from(a), inherits_from(b)) ||", " ||"),
     Mutant("from is not the place", ENTRIES, "s->from[0] == '\\0' && s->defaults != NULL ?", "false ?"),
-    Mutant("peers are proxies", DIFFERENCE, 'bool proxy = str_eq(first->in->kind, "backend") ||', 'bool proxy = str_eq(first->in->kind, "backend") || str_eq(first->in->kind, "peers") ||'),
-    Mutant("the first of two sections is all", DIFFERENCE, "s = (struct in_hand){.was = was.count == 1 && is.count == 1 ? was.list->in : NULL,\n                                 .is = was.count == 1 && is.count == 1 ?",
-           "s = (struct in_hand){.was = was.count > 0 && is.count > 0 ? was.list->in : NULL,\n                                 .is = was.count > 0 && is.count > 0 ?"),
+    Mutant("peers are proxies", DIFFERENCE, 'proxy && s->was != NULL && (str_eq(kind, "server") ||',
+           '(proxy || str_eq(first->in->kind, "peers")) && s->was != NULL && (str_has_prefix(kind, "server") ||'),
+    Mutant("the first of two sections is all", DIFFERENCE, "once = was.count == 1 && is.count == 1;", "once = was.count > 0 && is.count > 0;"),
     Mutant("order is no difference", DIFFERENCE, "if (moved_to[i] != 0 && moved_to[i] < last) {", "if (false) {"),
     Mutant("a server that is gone is not seen", DIFFERENCE, "compare_lone_server(d, in, &a[i++], false, kind, 0);", "i++;"),
-    Mutant("the lines of a new section are said, too", DIFFERENCE, "if (!same && !s.done)", "if (!same)"),
-    Mutant("sections are one", DIFFERENCE, "if (cfg_entry_is_header(first) || !piece_eq(section, s.name))", "if (s.name.len == 0)"),
+    Mutant("the lines of a new section are said, too", DIFFERENCE, "if (!same && !c->in.done)", "if (!same)"),
+    Mutant("sections are one", DIFFERENCE, "if (cfg_entry_is_header(first) || len != c->in.name_len || memcmp(first->key, c->in.name, len) != 0)", "if (c->in.name_len == 0)"),
 ))
 room("cfg, cost", ("test_cfg_difference",), (
     Mutant("a name is an address", DIFFERENCE, "if (str_ip_family(host + brackets) == 0)", "if (false)"),
@@ -83,9 +83,9 @@ room("cfg, cost", ("test_cfg_difference",), (
     Mutant("a relative port is one", DIFFERENCE, "str_parse_uint(colon + 1,", "str_parse_uint(colon + 1 + (colon[1] == '+'),"),
     Mutant("weights under any algorithm", DIFFERENCE, "return d->in->of_was.dynamic && d->in->of_is.dynamic && take_weight(", "return take_weight("),
     Mutant("the algorithm of defaults is none", INHERIT, "for (; s != NULL; s = s->defaults) {", "for (; s != NULL; s = NULL) {"),
-    Mutant("a tracking server has a state", DIFFERENCE, "(cfg_keyword_find(name) == NULL || str_eq(name, \"track\"))", "cfg_keyword_find(name) == NULL"),
+    Mutant("a tracking server has a state", DIFFERENCE, '(k.known == NULL || str_eq(k.word, "track"))', "k.known == NULL"),
     Mutant("defaults say nothing of servers", DIFFERENCE, "i < DEFAULTS_CHAIN_MAX; i++, s = s->defaults) {", "i < DEFAULTS_CHAIN_MAX; i++, s = NULL) {"),
-    Mutant("any weight by the runtime", DIFFERENCE, "str_parse_uint(number, WEIGHT_MAX, &weight) != 0", "str_parse_uint(number, UINT64_MAX, &weight) != 0"),
+    Mutant("any weight by the runtime", DIFFERENCE, "str_parse_uint(k.argument, WEIGHT_MAX, &weight)", "str_parse_uint(k.argument, UINT64_MAX, &weight)"),
     Mutant("new servers under any algorithm", DIFFERENCE, "in->of_was.dynamic &&\n               in->of_is.dynamic && take_address", "take_address"),
     Mutant("a template that goes is a server", DIFFERENCE, "bool can = str_eq(kind, \"server\") && ", "bool can = "),
     Mutant("a server that goes comes", DIFFERENCE, "comes ? CHANGE_ADD_SERVER : CHANGE_REMOVE_SERVER", "CHANGE_ADD_SERVER"),
@@ -95,7 +95,7 @@ room("cfg, cost", ("test_cfg_difference",), (
     Mutant("what has no words is none", DIFFERENCE, "if (s.effect == CFG_EFFECT_NONE || template || ", "if (template || "),
     Mutant("the order of lines is no matter", DIFFERENCE, "if (!regrouped && d->effect != CFG_EFFECT_RELOAD)", "if (false)"),
     Mutant("a Data Plane API keeps the order of lines", DIFFERENCE, "if (!regrouped && d->effect", "if (d->effect"),
-    Mutant("other lines may move where servers change", DIFFERENCE, "if (!is_same_but_for_changes(&d->changes, before, after, &in) || d->effect", "(void)is_same_but_for_changes(&d->changes, before, after, &in);\n    if (d->effect"),
+    Mutant("other lines may move where servers change", DIFFERENCE, "if (!is_same_file(&both, before, after, &in) || d->effect", "(void)is_same_file(&both, before, after, &in);\n    if (d->effect"),
     Mutant("lines of a section may move", DIFFERENCE, ": !is_same_text(x, y))", ": false)"),
     Mutant("a header may change", DIFFERENCE, "    if (!is_same_text(a->line, b->line))\n        return false;\n", ""),
     Mutant("lines before the sections may change", DIFFERENCE, "for (size_t i = 0; i < first; i++)", "for (size_t i = first; i < first; i++)"),
@@ -107,7 +107,7 @@ room("cfg, cost", ("test_cfg_difference",), (
     Mutant("a default-server behind servers is before them", DIFFERENCE, " || (servers && defaults))", ")"),
     Mutant("who comes is known though a conditional decides", DIFFERENCE, "&& in->of_was.known && in->of_is.known && in->of_was.dynamic &&", "&& in->of_was.dynamic &&"),
     Mutant("who changes is known though a conditional decides", DIFFERENCE, "|| !in->of_was.known || !in->of_is.known ||", "||"),
-    Mutant("what nobody knows is a keyword alone", DIFFERENCE, "(cfg_keyword_find(name) == NULL || str_eq", "(str_eq"),
+    Mutant("what nobody knows is a keyword alone", DIFFERENCE, "(k.known == NULL || str_eq(", "(str_eq("),
     Mutant("the order of a server's keywords is no matter", DIFFERENCE, " || !is_same_but_for_runtime(was, is))", ")"),
     Mutant("a backup server comes before others", DIFFERENCE, "if (comes && can && is_backup(s) && s->place < last_backup)", "if (false)"),
     Mutant("a default-server makes no backup servers", DIFFERENCE, 'return server_has(s, "backup") || (s->of->backup', 'return server_has(s, "backup") || (false'),
@@ -118,8 +118,8 @@ room("cfg, cost", ("test_cfg_difference",), (
     Mutant("without balance it is a static one", INHERIT, 'cfg_word(words, 1) : "roundrobin";', 'cfg_word(words, 1) : "static-rr";'),
     Mutant("the last keyword decides", DIFFERENCE, "runtime && d->effect != CFG_EFFECT_RELOAD ?", "runtime ?"),
     Mutant("the last difference decides", DIFFERENCE, "d->effect = most ? effect : d->effect;", "d->effect = effect;"),
-    Mutant("any line by the runtime", DIFFERENCE, "difference_add(d, s, CFG_EFFECT_RELOAD,\n", "difference_add(d, s, CFG_EFFECT_RUNTIME,\n"),
-    Mutant("arguments are said", DIFFERENCE, "buf_addn(&d->words, word.text, word.len);", "buf_add(&d->words, word.text);"),
+    Mutant("any line by the runtime", DIFFERENCE, "difference_add(d, first->in, CFG_EFFECT_RELOAD,\n                       lone", "difference_add(d, first->in, CFG_EFFECT_RUNTIME,\n                       lone"),
+    Mutant("arguments are said", DIFFERENCE, "server_differs(d, k.word, take_keyword(d, is, k.word));", '{\n            bool runtime = take_keyword(d, is, k.word);\n            cleanup(mem_free_ptr) char *all = mem_printf("%s %s", k.word, k.argument);\n            server_differs(d, all, runtime);\n        }'),
 ))
 room("cfg, shown", ("test_cfg_mask", "test_cfg_line_difference", "test_replacement", "test_validation_text", "test_cfg_file"), (
     Mutant("the rest of such a line is shown", MASK, "if (l->broken || i >= from) {", "if (l->broken) {"),
@@ -129,13 +129,13 @@ room("cfg, shown", ("test_cfg_mask", "test_cfg_line_difference", "test_replaceme
     Mutant("what a sample is compared with is shown", MASK, "*m = (struct mask){.compares = true, .to_end = acl};", "*m = (struct mask){0};"),
     Mutant("an acl ends at a word", MASK, "    if (m->to_end)\n        return false;\n", ""),
     Mutant("a condition never ends", MASK, 'return str_eq(word, "}") ||', "return"),
-    Mutant("a flag is a value", MASK, "size_t flag = m.compares && m.values == 0 ? mask_flag(l, i) : 0;", "size_t flag = 0;"),
+    Mutant("a flag is a value", MASK, "size_t flag = !compares ? 0 : with_argument ?", "size_t flag = true ? 0 : with_argument ?"),
     Mutant("a regular expression is the value", MASK, "array_len(two)) ? 2 : 1,", "array_len(two)) ? 1 : 1,"),
     Mutant("cookies are no secret", MASK, 'strcasestr(word, "cookie") != NULL || ', ""),
     Mutant("a server's name says what follows", MASK, "        (i == first + 1 && cfg_is_among(cfg_word(l, first), named, array_len(named))))\n", "        false)\n"),
     Mutant("a body is shown", MASK, "        *m = (struct mask){.values = 1};\n    if", "        *m = (struct mask){0};\n    if"),
-    Mutant("a login in a URL is shown", MASK, "return login != NULL && at < host ? login : NULL;", "return NULL;"),
-    Mutant("a hash is shown", MASK, "    if (mask_is_hash(word))\n        return 0;\n", ""),
+    Mutant("a login in a URL is shown", MASK, "{has_login ? login : NULL, strpbrk", "{NULL, strpbrk"),
+    Mutant("a hash is shown", MASK, "    if (word[0] == '$' && isalnum((unsigned char)word[1]) && strchr", "    if (false && strchr"),
     Mutant("what a word has behind a name is shown", MASK, "const char *end = mask_named_value(word), *others", "const char *end = NULL, *others"),
     Mutant("headers of a check are shown", MASK, 'strpbrk(word, "\\r\\n")', "NULL"),
     Mutant("a number is a secret", MASK, 'strspn(w->text, "0123456789") == strlen(w->text)', "false"),
@@ -143,9 +143,9 @@ room("cfg, shown", ("test_cfg_mask", "test_cfg_line_difference", "test_replaceme
     Mutant("a part of a secret is enough", MASK, "return (x < y) - (x > y);", "return (x > y) - (x < y);"),
     Mutant("quotes hide a secret", MASK, "            if (!w->plain && shown[i] == 0)\n                mask_quote", "            if (false)\n                mask_quote"),
     Mutant("messages quote secrets", "haproxy/dataplane/replacement.c", "    replacement_mask(r, r->request.text);\n", ""),
-    Mutant("a second word is shown", "haproxy/cfg/compare.c", "    cfg_mask_line(e->line->text, e->line->len, NAME_SHOWN, &text);\n", "    buf_addn(&text, e->line->text + strspn(e->line->text, \" \"), e->line->len - strspn(e->line->text, \" \"));\n"),
-    Mutant("lines of one side alone", LINES, "        if (n > 0)\n            new", "        if (false)\n            new"),
-    Mutant("a line is there once", LINES, "        k += n >= 0;\n", "        k += n > 0 || (n == 0 && (i == was.count || !str_eq(a[i]->text, b[k]->text)));\n"),
-    Mutant("any line is shown", LINES, "cfg_mask_line(e->line->text, e->line->len,", "cfg_mask_line(e->in->line->text, e->in->line->len,"),
-    Mutant("all lines are kept", LINES, "    if (d->count++ >= CFG_LINE_DIFFERENCE_MAX)\n        return;\n", "    d->count++;\n    if (d->count > 99)\n        return;\n"),
+    Mutant("a second word is shown", "haproxy/cfg/difference.c", "    cfg_mask_line(e->line->text, e->line->len, NAME_SHOWN, &words);\n", '    buf_addn(&words, e->line->text + strspn(e->line->text, " "), e->line->len - strspn(e->line->text, " "));\n'),
+    Mutant("lines of one side alone", "haproxy/cfg/entries.c", "        if (n > 0)\n            ret.new", "        if (false)\n            ret.new"),
+    Mutant("a line is there once", "haproxy/cfg/entries.c", "        k += n >= 0;\n", "        k += n > 0 || (n == 0 && (i == was.count || !str_eq(a[i]->text, b[k]->text)));\n"),
+    Mutant("any line is shown", LINES, "cfg_mask_line(e->line->text, e->line->len, CFG_LINE", "cfg_mask_line(e->in->line->text, e->in->line->len, CFG_LINE"),
+    Mutant("all lines are kept", LINES, "if (!alone[i] || d->count++ >= CFG_LINE_DIFFERENCE_MAX)", "if (!alone[i] || d->count++ >= 99)"),
 ))

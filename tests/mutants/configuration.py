@@ -30,8 +30,8 @@ PACE = "haproxy/pace.c"
 
 room("configuration, its settings", ("test_config_source", "test_settings"), (
     Mutant("a file's path that is none is none, too", "settings/parse.c", " &&\n        !setting_is_given(s, SETTING(config_file)))", ")"),
-    Mutant("the trust store of a program in Go is told beside a CA file", "settings/parse.c", "s->dataplane_ca_file != NULL || s->dataplane_insecure || ", "s->dataplane_insecure || "),
-    Mutant("a Secret's name that is none is none, too", "settings/parse.c", "== NULL && !setting_is_given(s, needed[i]))", "== NULL)"),
+    Mutant("the trust store of a program in Go is told beside a CA file", "settings/parse.c", "s->dataplane_ca_file == NULL && !s->dataplane_insecure", "!s->dataplane_insecure"),
+    Mutant("a Secret's name that is none is none, too", "settings/parse.c", "!setting_is_given(s, of_secret[i]) && SETTING_MEMBER", "SETTING_MEMBER"),
 ))
 room("secrets that are freed", ("test_mem",), (
     Mutant("a secret behind a NUL stays", "base/mem.c", "    mem_wiping_free(secret); ", "    if (secret != NULL)\n        explicit_bzero(secret, strlen(secret));\n    free(secret); "),
@@ -78,8 +78,8 @@ room("configuration, its pace", ("test_configuration", "test_target"), (
 ))
 room("configuration, the engine", ("test_configuration", "test_configuration_streams"), (
     Mutant("a rejection by one stops none", ENGINE, "        if (t->progress == PROGRESS_REJECTED || t->progress == PROGRESS_RESTORING || t->progress == PROGRESS_RESTORED)\n            return false;\n", ""),
-    Mutant("none waits for the others", ENGINE, "if (t->progress == PROGRESS_NEW && !target_is_valid(t) && (!t->away || c->options.require_all))", "if (false)"),
-    Mutant("all are always waited for", ENGINE, "(!t->away || c->options.require_all)", "true"),
+    Mutant("none waits for the others", ENGINE, "if (t->progress == PROGRESS_NEW && !target_is_valid(t) && !t->away)", "if (false)"),
+    Mutant("all are always waited for", ENGINE, "!target_is_valid(t) && !t->away)", "!target_is_valid(t))"),
     Mutant("what runs is known before all were asked", ENGINE, "if (!t->read && !t->away)", "if (false)"),
     Mutant("who does not answer has what runs", ENGINE, "return first != NULL;", "return true;"),
     Mutant("a dry run writes", ENGINE, "return !c->options.dry_run && !c->paused;", "return !c->paused;"),

@@ -3,7 +3,7 @@
 from .mutant import Mutant, room
 
 FILE = "haproxy/cfg/file.c"
-COMPARE = "haproxy/cfg/compare.c"
+COMPARE = "haproxy/cfg/difference.c"
 ENTRIES = "haproxy/cfg/entries.c"
 
 room("guard, the file", ("test_cfg_file",), (
@@ -20,14 +20,14 @@ room("guard, the file", ("test_cfg_file",), (
     Mutant("templates are no servers", FILE, '"server", "server-template", ', '"server", '),
     Mutant("proxies of the last defaults are in doubt", FILE, "for (size_t i = 0; i < last; i++)", "for (size_t i = 0; i < f->section_count; i++)"),
     Mutant("a proxy with from is in doubt", FILE, " && f->sections[i].from[0] == '\\0')", ")"),
-    Mutant("the last version counts", FILE, "if (f->version >= 0 || ", "if ("),
+    Mutant("the last version counts", FILE, "if (f->version < 0 && line.len", "if (line.len"),
     Mutant("a file has lines without end", FILE, "    f->too_many = f->line_count > LINES_MAX;\n", "    f->too_many = false;\n"),
     Mutant("a NUL is a character", FILE, "if (len > 0 && memchr(text, '\\0', len) != NULL)", "if (false)"),
     Mutant("an order is no matter", COMPARE, "    else if (i < before.count)\n", "    else if (false)\n"),
-    Mutant("what is gone is not seen", COMPARE, "if (i < before.count && !has(&after", "if (false && !has(&after"),
-    Mutant("what is new is not seen", COMPARE, "else if (i < after.count && !has(&before", "else if (false && !has(&before"),
+    Mutant("what is gone is not seen", COMPARE, "if (i < before.count && lone.gone[i])", "if (false && lone.gone[i])"),
+    Mutant("what is new is not seen", COMPARE, "else if (i < after.count && lone.new[i])", "else if (false && lone.new[i])"),
     Mutant("other defaults are the same", COMPARE, "if (strcmp(was, is) != 0)", "if (false)"),
-    Mutant("a section that is gone is not seen", COMPARE, "    if (after.count == 0) {", "    if (false) {"),
+    Mutant("a section that is gone is not seen", COMPARE, "    if (after.count == 0)\n        damage_say", "    if (false)\n        damage_say"),
     Mutant("unnamed defaults have no number", FILE, "            number++;\n", "            number = 1;\n"),
     Mutant("servers behind a default-server are as before it", ENTRIES, "server ? defaults : 0", "0"),
     Mutant("checks have no order", ENTRIES, "        return mem_strdup(\"check\");", "        return mem_strdup(second);"),
@@ -36,7 +36,7 @@ room("guard, the file", ("test_cfg_file",), (
     Mutant("conditions have no order", ENTRIES,
            '!str_eq(l->words[end].text, "if") && !str_eq(l->words[end].text, "unless")', "true"),
     Mutant("a variable is a text", "haproxy/cfg/words.c", "bool as_it_is = !w->plain && ", "bool as_it_is = false && "),
-    Mutant("secrets are said", COMPARE, "    if (second != NULL)\n", "    if (false)\n"),
+    Mutant("secrets are said", COMPARE, 'shown += shown < words.len ? 1 + strcspn(buf_str(&words) + shown + 1, " ") : 0;', "shown = words.len;"),
     Mutant("ours are compared", ENTRIES, "        if (is_ours(ours, s, cfg_word(words, 0), cfg_word(words, 1)))\n            continue;\n", ""),
     Mutant("kinds are one", ENTRIES, 'mem_printf("%s\\n%s%s%s", section, kind,', 'mem_printf("%s\\n%.0s%s%s", section, kind,'),
 ))
@@ -64,7 +64,7 @@ room("guard, what is written", ("test_instance_guard", "test_plan", "test_inspec
     Mutant("what no room hides passes", "haproxy/instance_write.c",
            "f.result == TRANSACTION_LIMIT && in->guard.unsure == in->version", "f.result == TRANSACTION_LIMIT"),
     Mutant("a refused begin stops all", "haproxy/instance_write.c", "if (f.result != TRANSACTION_LIMIT && ", "if ("),
-    Mutant("drains wait for the file", "servers/change/backend_decision.c", "return in->file_problem != NULL;", "return false;"),
+    Mutant("drains wait for the file", "servers/change/plan.c", "(v != PLAN_REFUSE || in->file_problem != NULL)", "v != PLAN_REFUSE"),
     Mutant("a file that is refused is in step", "haproxy/instance_write.c", "    if (in->guard.problem != NULL) {", "    if (false) {"),
     Mutant("no commit is looked at", "haproxy/instance_write.c",
            "return first && guard_passed(&in->guard, in->version)", "return false && guard_passed(&in->guard, in->version)"),

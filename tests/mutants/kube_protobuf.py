@@ -68,7 +68,7 @@ room("protobuf decoded", ("test_decode_protobuf", "test_decode_both"), (
 room("encodings", ("test_informer_protobuf",), (
     Mutant("protobuf is asked for what has none", ANSWER, "return protobuf && of->message != NULL ?", "return protobuf ?"),
     Mutant("protobuf is read of what has none", ANSWER, "is_type(content_type, TYPE_PROTOBUF) && a->of->message != NULL", "is_type(content_type, TYPE_PROTOBUF)"),
-    Mutant("protobuf is asked for although it is switched off", CLIENT, "return !c->json_alone && clock_mono_ms()", "return clock_mono_ms()"),
+    Mutant("protobuf that cannot be read is asked for all the same", CLIENT, "return clock_mono_ms() >= c->json_until_ms;", "return true;"),
     Mutant("unreadable protobuf is asked for again", CLIENT, "    c->json_until_ms = clock_mono_ms() + JSON_MS;\n", ""),
     Mutant("JSON in place of unreadable protobuf is waited for", "kube/informer.c", ".other_encoding = is_protobuf && i->asked_protobuf", ".other_encoding = false"),
 ))

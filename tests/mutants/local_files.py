@@ -79,10 +79,10 @@ room("local, files that are put", ("test_local_store", "test_local_store_failure
     Mutant("anybody reads a key", "haproxy/local/files.c", "#define NEW_FILE_MODE 0640", "#define NEW_FILE_MODE 0644"),
 ))
 room("local, folders of files", ("test_settings_local",), (
-    Mutant("folders stand in the one above", SETTINGS, 'return mem_printf("%s/%s", folder, beside[kind]);', 'return mem_printf("%s%s", folder, beside[kind]);'),
-    Mutant("a folder that is set is another", SETTINGS, "    if (given[kind] != NULL)\n", "    if (given[kind] == NULL)\n"),
-    Mutant("two kinds share a folder", SETTINGS, "if (k > i && local_same_path(folders[i], folders[k]))", "if (false)"),
-    Mutant("the source is written to", SETTINGS, "if (local_same_path(folders[i], source))", "if (false)"),
+    Mutant("folders stand in the one above", SETTINGS, 'return mem_printf("%s/%s", above, names[kind]);', 'return mem_printf("%s%s", above, names[kind]);'),
+    Mutant("a folder that is set is another", SETTINGS, "= l->storage_dir != NULL ? mem_strdup(l->storage_dir)", "= false ? NULL"),
+    Mutant("files are put beside those that HAProxy reads", SETTINGS, "if (local_same_path(folder, above))", "if (false)"),
+    Mutant("the source is written to", SETTINGS, "if (local_same_path(folder, source))", "if (false)"),
     Mutant("a slash more is another folder", SETTINGS, 'slashes > 0 ? "/" : ""', '"///" + 3 - slashes'),
     Mutant("a dot is another folder", SETTINGS, "if (len > 0 && !(len == 1 && path[slashes] == '.'))", "if (len > 0)"),
     Mutant("a file of the source replaces haproxy.cfg", SETTINGS, "for (size_t i = 0; i <= l->check_files.count; i++) {", "for (size_t i = 1; i <= l->check_files.count; i++) {"),

@@ -26,7 +26,7 @@ room("memory", ("test_daemon_memory", "test_inspect_decide", "test_server_state"
     Mutant("times are the daemon's", MEMORY, "int64_t ms = us / 1000 - m->wall_minus_mono_ms;", "int64_t ms = us / 1000;"),
     Mutant("what is over is far ahead", MEMORY, "*ret_mono_ms = ms > 0 ? (uint64_t)ms : 0;", "*ret_mono_ms = (uint64_t)ms;"),
     Mutant("the states are known before anything was read", MEMORY,
-           'json_get_bool(of, "admin_states_known", false, &to->memory.looked, err) != 0 ||', ""),
+           'json_get_bool(of, "admin_states_known", false, &to->memory.known, err) != 0 ||', ""),
     Mutant("what drained is forgotten at once", "servers/desired/server_state.c", "    e->last_ms = now_ms;\n}", "}"),
     Mutant("a drain that is recalled ends without notice", "servers/desired/server_state.c",
            "    e->until_ms = m->until_ms;\n", ""),
@@ -51,5 +51,5 @@ room("memory told", ("test_status_memory", "test_sequences"), (
     Mutant("runtime updates that failed are not told", STATUS, '"runtime_updates", in.at.open', '"runtime_updates", true'),
     Mutant("a reload that is due is not told", STATUS, '"reload_due", in.dirty', '"reload_due", false'),
     Mutant("a file that may not be written to is not told", STATUS, '"file_problem", in.file_problem', '"file_problem", NULL'),
-    Mutant("a pause is not told", STATUS, "in.conflict ? s->conflict.until_ms : 0", "0"),
+    Mutant("a pause is not told", STATUS, "in.conflict ? s->pause.until_ms : 0", "0"),
 ))

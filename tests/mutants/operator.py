@@ -5,9 +5,10 @@ from .mutant import Mutant, room
 UNKNOWN = "settings/unknown.c"
 
 room("settings", ("test_unknown", "test_settings"), (
-    Mutant("a misspelt safety setting is ignored", UNKNOWN, "if (suggestion != NULL && is_sure && is_safety(suggestion))", "if (false)"),
-    Mutant("a wild guess stops the start", UNKNOWN, "suggestion != NULL && is_sure && is_safety", "suggestion != NULL && is_safety"),
-    Mutant("any misspelt setting stops the start", UNKNOWN, "&& is_safety(suggestion))", ")"),
+    Mutant("a misspelt safety setting is ignored", UNKNOWN, "if (suggestion != NULL && is_sure && suggestion->row->safety)", "if (false)"),
+    Mutant("an old name is ignored", UNKNOWN, "removed_report(name, found))", "false)"),
+    Mutant("a wild guess stops the start", UNKNOWN, "suggestion != NULL && is_sure && suggestion->row", "suggestion != NULL && suggestion->row"),
+    Mutant("any misspelt setting stops the start", UNKNOWN, "&& suggestion->row->safety)", ")"),
     Mutant("a name that adds words is another one", UNKNOWN, '"DRY_RUN",    "LEADER_ELECT"', '"LEADER_ELECT"'),
     Mutant("anything sends the PROXY protocol or not", "settings/values.c", 'return str_eq(s, "true") || str_eq(s, "false") ? 0 : -1;', "return 0;"),
 ))
@@ -52,11 +53,11 @@ room("health", ("test_codec_runtime", "test_drift", "test_engine_running_state",
     Mutant("DOWN begins anew with each reading", RUNTIME, "was != NULL && was->down_since_s != 0 ? was->down_since_s", "false ? was->down_since_s"),
     Mutant("who is up was DOWN once", RUNTIME, "s->down_since_s = !runtime_fails_check(s)                 ? 0", "s->down_since_s = false ? 0"),
     Mutant("one that does not answer is of now", STATUS, "bool answers = !v.away && !v.silent;", "bool answers = !v.silent;"),
-    Mutant("in sync began with each reading", "servers/report.c", "if (s->in_sync != in_sync || s->since_ms == 0)", "if (true)"),
-    Mutant("it was never in sync", STATUS, "since_ms = (int64_t)e->backends[i].since_ms + h->wall_minus_mono_ms;", "since_ms = 0;"),
+    Mutant("in sync began with each reading", "servers/report.c", "if (r->in_sync != in_sync || r->since_ms == 0)", "if (true)"),
+    Mutant("it was never in sync", STATUS, "since_ms = (int64_t)e->backends[i].report.since_ms + h->wall_minus_mono_ms;", "since_ms = 0;"),
     Mutant("readiness says nothing of who is DOWN", "servers/report.c", "    if (down > 0)\n", "    if (false)\n"),
     Mutant("readiness calls those DOWN that are up", "servers/report.c", "is != NULL && runtime_fails_check(is);\n        }\n", "is != NULL;\n        }\n"),
-    Mutant("what is read is not shown", "servers/read.c", "if (again || e->unread)\n            servers_measure_up(s);\n", ""),
+    Mutant("what is read is not shown", "servers/servers.c", "if (again || e->unread)\n            servers_measure_up(s);\n", ""),
 ))
 SINCE_FILE = "daemon/status/status.c"
 room("since when", ("test_status_since",), (

@@ -4,7 +4,7 @@ from .mutant import Mutant, room
 
 READER = "haproxy/dataplane/reader.c"
 RUNNING = "haproxy/dataplane/reader_running.c"
-ORDER = "haproxy/cfg/server_order.c"
+ORDER = "haproxy/cfg/servers.c"
 CODEC = "haproxy/dataplane/codec.c"
 INSTANCE_READ = "haproxy/instance_read.c"
 INSTANCE_WRITE = "haproxy/instance_write.c"
@@ -45,9 +45,9 @@ room("reader: the list", ("test_cfg_server_order", "test_codec", "test_reader"),
     Mutant("servers keep the order of the list", ORDER, "b->servers[i] = old[servers.list[i].at];", "b->servers[i] = old[i];"),
     Mutant("templates keep the order of the list", ORDER, "b->templates[i] = old_templates[templates.list[i].at];", "b->templates[i] = old_templates[i];"),
     Mutant("a line twice is a line", ORDER, "if (found == NULL || found->line != 0)", "if (found == NULL)"),
-    Mutant("a server without a line has one", ORDER, "servers->lines == servers->count &&", "true &&"),
-    Mutant("a template without a line has one", ORDER, "&& templates->lines == templates->count;", ";"),
-    Mutant("two backends of a name are one", ORDER, " || cfg_file_backend_again(f, s) != NULL)", ")"),
+    Mutant("a server without a line has one", ORDER, "servers.lines != servers.count ||", "false ||"),
+    Mutant("a template without a line has one", ORDER, "|| templates.lines != templates.count)", ")"),
+    Mutant("two backends of a name are one", ORDER, "bool same = s != NULL && cfg_file_backend_again(f, s) == NULL;", "bool same = s != NULL;"),
     Mutant("a line that is broken counts", ORDER, "same = !words.broken && words.count > 1 &&", "same = words.count > 1 &&"),
     Mutant("a listen section is a backend", "haproxy/cfg/file.c", 'if (str_eq(f->sections[i].kind, "backend") && str_eq(f->sections[i].name, backend))',
            "if (str_eq(f->sections[i].name, backend))"),

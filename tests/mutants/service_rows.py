@@ -48,7 +48,7 @@ room("service rows: lines", ("test_service_rows",), (
     Mutant("what is explained is what is desired alone", ROWS, "i < e->row.servers->count; i++)\n        explain_server", "false; i++)\n        explain_server"),
     Mutant("a row of a Service that is gone stays", ROWS, "if (e->pass != r->pass)", "if (false)"),
     Mutant("what drains is forgotten", ROWS, "if (!drains(r, route)) {", "if (true) {"),
-    Mutant("an announcement is not heard", "servers/change/loss_notice.c", "if (desired->skips[i].announced &&", "if (false &&"),
+    Mutant("an announcement is not heard", "servers/desired/desired.c", "        returned = o->list[i]->announced;\n", "        returned = false;\n"),
 ))
 room("service rows: budgets of Secrets", ("test_service_secrets",), (
     Mutant("a missing one takes the place of another", SECRETS, "    if (found == SECRET_MISSING)\n        return b->missing", "    if (found == SECRET_MISSING && b->there++ < 99)\n        return b->missing"),

@@ -9,7 +9,7 @@ PRINT = "services/print.c"
 MAP = "services/print.c"
 BINDS = "haproxy/cfg/binds.c"
 DECODE = "kube/decode/decode_service.c"
-PORTS = "settings/annotated.c"
+PORTS = "settings/services.c"
 
 room("services: options", ("test_service_option",), (
     Mutant("a label may begin with a dash", OPTION, "(s[i] != '-' || label == 0)", "s[i] != '-'"),
@@ -99,8 +99,8 @@ room("services: settings", ("test_config_source",), (
 room("services: binds", ("test_cfg_binds",), (
     Mutant("all addresses are no address", BINDS, 'str_eq(address, "0.0.0.0") || str_eq(address, "::");', "false;"),
     Mutant("the last port of a range is free", BINDS, "one->from <= port && port <= one->to", "one->from <= port && port < one->to"),
-    Mutant("a protocol is no matter", BINDS, "? at + 1 : NULL;", "? at + 1 : at + 1;"),
-    Mutant("IPv6 alone is IPv4, too", BINDS, "bool alone = str_eq(new.address, ALL) && of->v6only;", "bool alone = false;"),
-    Mutant("an address in brackets is none", BINDS, "text[0] == '[' && text[len - 1] == ']'", "false"),
+    Mutant("a protocol is no matter", BINDS, "if (!cfg_is_among(text, families, array_len(families)))", "if (false)"),
+    Mutant("IPv6 alone is IPv4, too", BINDS, "if (is_all(address) && of->v6only && new.six)", "if (false)"),
+    Mutant("an address in brackets is none", BINDS, "len >= 2 && address[0] == '[' &&", "false && address[0] == '[' &&"),
     Mutant("any address takes all of them", BINDS, ": str_eq(one->address, wanted);", ": true;"),
 ))

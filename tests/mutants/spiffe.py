@@ -6,7 +6,7 @@ from .mutant import Mutant, room
 
 PROTOBUF = "base/protobuf.c"
 GRPC = "net/grpc.c"
-ID = "settings/spiffe_id.c"
+ID = "settings/names.c"
 IDENTITY = "net/spiffe_identity.c"
 SETTINGS = "settings/dataplanes.c"
 CLIENT = "net/spiffe.c"
@@ -31,7 +31,7 @@ room("gRPC, frames", ("test_grpc",), (
 ))
 room("SPIFFE, IDs", ("test_spiffe_id",), (
     Mutant("an upper-case trust domain passes", ID, "NAME_LOWER NAME_DIGITS \"-._\"", "NAME_ALNUM \"-._\""),
-    Mutant("no trust domain passes", ID, "if (len == 0 || len > DOMAIN_MAX_BYTES", "if (len > DOMAIN_MAX_BYTES"),
+    Mutant("no trust domain passes", ID, "if (len == 0 || len > SPIFFE_DOMAIN_MAX_BYTES", "if (len > SPIFFE_DOMAIN_MAX_BYTES"),
     Mutant("a path of dots passes", ID, "if ((len == 1 && segment[0] == '.') || ", "if ("),
     Mutant("an empty segment passes", ID, "        if (len == 0)\n", "        if (false)\n"),
     Mutant("any path passes", ID, "        if (!spiffe_id_all_of(segment, len, NAME_ALNUM \"-._\"))\n", "        if (false)\n"),
@@ -68,6 +68,6 @@ room("SPIFFE, the stream", ("test_spiffe",), (
 ))
 room("SPIFFE, settings", ("test_settings_access",), (
     Mutant("files are passed over in silence", SETTINGS, "        if (files[i].set)\n", "        if (false)\n"),
-    Mutant("one https URL is enough", SETTINGS, "return https == c->dataplane_count && https > 0;", "return https > 0;"),
+    Mutant("one https URL is enough", SETTINGS, "bool all = https == c->dataplane_count && https > 0;", "bool all = https > 0;"),
     Mutant("a peer ID is passed over in silence", SETTINGS, "if (c->spiffe_peer_id != NULL && c->spire_socket == NULL)", "if (false)"),
 ))

@@ -24,17 +24,17 @@ room("what was refused", ("test_engine", "test_engine_runtime_update", "test_ins
     Mutant("removals never go first", WRITE, "s->removals_may_go_first = s->may_part && diff_leaves_live(d);", "s->removals_may_go_first = false;"),
     Mutant("removals are tried with nothing else at first", WRITE, "s->last.next_part == WRITE_REMOVALS && s->removals", "s->removals"),
     Mutant("a part counts as all", WRITE, "(s->at->writing && s->part == WRITE_ALL) ||", "s->at->writing ||"),
-    Mutant("what is refused holds up runtime updates", DECIDE, "if (servers_is_fought_over(s) || !v.may_write ||", "if (servers_is_fought_over(s) || rejected || !v.may_write ||"),
+    Mutant("what is refused holds up runtime updates", DECIDE, "if (servers_pause_writes(s) || !v.may_write ||", "if (servers_pause_writes(s) || rejected || !v.may_write ||"),
     Mutant("a transaction that is refused goes before a runtime update", DECIDE, "&& v.may_begin && !rejected;", "&& v.may_begin;"),
     Mutant("a runtime update that is refused is made again at once", DECIDE, "(!rejected || s->last.updates_after_ms <= clock_mono_ms()))", "true)"),
     Mutant("what is refused is tried again at once", DECIDE, "    if (rejected)\n        return NEED_TIME;\n", ""),
 ))
 room("what was undone", ("test_engine_conflict",), (
-    Mutant("what a failed reload took back was undone by somebody", "servers/write.c",
-           "    if (undone && write_may_be_put_back(s))\n        return true;\n", ""),
-    Mutant("what a failed reload took back does not stick", "servers/write.c", "    if (write_may_be_put_back(s))\n        return true;\n", ""),
-    Mutant("what is undone during a reload of ours counts never", "servers/write.c",
-           "    if (undone)\n        write_count_reverted(s, now);", "    if (undone && s->in_sync)\n        write_count_reverted(s, now);"),
+    Mutant("what a failed reload took back was undone by somebody", "servers/other_writer.c",
+           "if (!write_is_undone(s) || write_may_be_put_back(s))", "if (!write_is_undone(s))"),
+    Mutant("what a failed reload took back does not stick", "servers/other_writer.c", "    if (write_may_be_put_back(s))\n        return true;\n", ""),
+    Mutant("what is undone during a reload of ours counts never", "servers/other_writer.c",
+           "if (!write_is_undone(s) || write_may_be_put_back(s))", "if (!write_is_undone(s) || write_may_be_put_back(s) || !s->report.in_sync)"),
 ))
 room("end of an engine", ("test_engine_shutdown",), (
     Mutant("drains that a commit carried are left once more", "haproxy/instance_update.c",

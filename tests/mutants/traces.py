@@ -12,7 +12,6 @@ room("traces", ("test_trace", "test_otlp_exporter", "test_config_trace"), (
     Mutant("a child begins before its parent", TRACE, "at_us > parent->begin_us ? at_us : parent->begin_us", "at_us"),
     Mutant("a span ends before it begins", TRACE, "at_us > s->begin_us ? at_us : s->begin_us", "at_us"),
     Mutant("a trace grows for ever", TRACE, "++parent->root->spans > TRACE_SPANS_MAX", "++parent->root->spans > 2 * TRACE_SPANS_MAX"),
-    Mutant("the sampler records all", TRACE, "if (t->options.ratio < 1 &&", "if (false &&"),
     Mutant("Retry-After does not count", EXPORTER, "after_ms >= 0 ? (uint64_t)after_ms : backoff_next_ms(&x->backoff)", "backoff_next_ms(&x->backoff)"),
     Mutant("what is refused is sent again", EXPORTER, "bool retryable = r->status == 429 ||", "bool retryable = r->status >= 400 ||"),
     Mutant("a batch is tried for ever", EXPORTER, "< BATCH_AGE_MAX_MS;", "> 0;"),

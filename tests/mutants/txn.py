@@ -4,7 +4,7 @@ from .mutant import Mutant, room
 
 TXN = "haproxy/dataplane/transaction.c"
 STEPS = "haproxy/dataplane/transaction_steps.c"
-CHANGES = "servers/change/changes.c"
+CHANGES = "servers/change/diff.c"
 VERDICT = "haproxy/dataplane/transaction_verdict.c"
 
 room("transaction", ("test_transaction", "test_transaction_left_behind", "test_transaction_steps"), (

@@ -35,9 +35,9 @@ static bool rests(const struct servers_backend *s)
     const struct backend_decision_input in = servers_decision_input((struct servers_backend *)(uintptr_t)s);
     const struct instance_view v = instance_view(s->engine->instance);
     for (size_t i = 0; i < s->states.count; i++)
-        if (s->states.marks[i].asked || s->states.marks[i].late_periods > 0 || s->states.marks[i].in_file)
+        if (s->states.marks[i].unseen || s->states.marks[i].late_periods > 0 || s->states.marks[i].in_file)
             return false;
-    return s->have_desired && s->states.looked && s->at->was_read && s->at->unreadable.kind == ERROR_NONE && v.fresh &&
+    return s->have_desired && s->states.known && s->at->was_read && s->at->unreadable.kind == ERROR_NONE && v.fresh &&
            !v.stopping && in.at.being_written == NULL && in.at.being_stopped == NULL &&
            instance_at_rest(s->engine->instance) && instance_view(s->engine->instance).worker == WORKER_SAME;
 }

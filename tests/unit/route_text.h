@@ -90,8 +90,8 @@ static inline void text_mark(struct admin_states *m, char *words)
         else if (strcmp(word, "ours") == 0)
             mark->ours = text_admin(strsep(&words, " "));
         else if (strcmp(word, "told") == 0) {
-            mark->asked = true;
-            mark->told = text_admin(strsep(&words, " "));
+            mark->unseen = true;
+            mark->commanded = text_admin(strsep(&words, " "));
         } else if (strcmp(word, "late") == 0) {
             mark->late = text_admin(strsep(&words, " "));
             mark->late_periods = 1;
@@ -112,7 +112,7 @@ static inline void text_memory(struct admin_states *m, const char *text)
 {
     cleanup(mem_free_ptr) char *copy = mem_strdup(text);
     char *rest = copy;
-    *m = (struct admin_states){.looked = true};
+    *m = (struct admin_states){.known = true};
     for (char *words; (words = strsep(&rest, ";")) != NULL;)
         if (words[0] != '\0')
             text_mark(m, words + (words[0] == ' '));
@@ -129,8 +129,8 @@ static inline char *text_of_memory(const struct admin_states *m)
         if (mark->ours != RUNTIME_READY)
             buf_printf(&b, " ours %s", runtime_admin_name(mark->ours));
         buf_printf(&b, "%s%s", mark->lost ? " lost" : "", mark->parked ? " parked" : "");
-        if (mark->asked)
-            buf_printf(&b, " told %s", runtime_admin_name(mark->told));
+        if (mark->unseen)
+            buf_printf(&b, " told %s", runtime_admin_name(mark->commanded));
         buf_add(&b, mark->unanswered ? " unanswered" : "");
     }
     return buf_take(&b);

@@ -17,7 +17,7 @@ deployment.yaml names those files.
 {{- if not $servers }}
 {{- /* What has no effect without servers is left out; the daemon refuses some of it. */}}
 {{- $settings = pick $settings "HAPROXY_DATAPLANE_URL" }}
-{{- $kept := list "dryRun" "resyncPeriod" "emitEvents" "statusPage" "logFormat" "logLevel" "listenAddress" "kubeEncoding" "proxyFromEnvironment" "seccomp" }}
+{{- $kept := list "dryRun" "resyncPeriod" "emitEvents" "statusPage" "logFormat" "logLevel" "listenAddress" "seccomp" }}
 {{- if include "haproxy-k8s-sync.annotated" . }}
 {{- $kept = concat $kept (list "nodeSelector" "nodeExcludeLabel" "nodeAddressTypes" "ipFamily" "allowEmpty") }}
 {{- end }}
@@ -39,7 +39,7 @@ deployment.yaml names those files.
 {{- if include "haproxy-k8s-sync.publishes" . }}
 {{- $settings = omit $settings "HAPROXY_DATAPLANE_URL" }}
 {{- $haproxy = dict }}
-{{- range $name, $value := pick .Values.etcd "endpoints" "path" "keep" "name" "user" }}
+{{- range $name, $value := pick .Values.etcd "endpoints" "path" "name" "user" }}
 {{- $_ := set $settings (upper $name | printf "ETCD_%s") $value }}
 {{- end }}
 {{- $_ := set $settings "CLUSTER_NAME" (default .Values.env.clusterName .Values.annotatedServices.clusterName) }}
@@ -86,9 +86,7 @@ deployment.yaml names those files.
 {{- else }}
 {{- $_ := set $settings "TEMPLATE_FROM" (printf "configmap:%s/%s" (default (include "haproxy-k8s-sync.namespace" $) .configMap.namespace) .configMap.name) }}
 {{- end }}
-{{- range $name, $value := pick . "timeout" "memory" "refractory" }}
-{{- $_ := set $settings (snakecase $name | upper | printf "TEMPLATE_%s") $value }}
-{{- end }}
+{{- $_ := set $settings "TEMPLATE_TIMEOUT" .timeout }}
 {{- end }}
 {{- else }}
 {{- $_ := set $settings "CONFIG_SECRET_NAMESPACE" (include "haproxy-k8s-sync.configNamespace" .) }}

@@ -46,8 +46,6 @@ static void make_clients(struct doctor *d)
     c->http = http_new(d->base, agent, &d->no_kube);
     if (c->http == NULL)
         abort(); /* out of memory */
-    if (settings->proxy_from_environment)
-        http_use_proxy_variables(c->http);
     if (d->options->access == NULL)
         d->no_kube = *d->options->no_access;
     else if (settings_need_kubernetes(settings))

@@ -191,7 +191,6 @@ static struct doctor_peer peer_of(const struct doctor_etcd *d, const struct memb
     return (struct doctor_peer){
         .kind = DOCTOR_PEER_ETCD,
         .url = m->endpoint.base_url,
-        .proxy = d->settings->proxy_from_environment ? "a proxy may be in between (PROXY_FROM_ENVIRONMENT)" : NULL,
         .ca_setting = "ETCD_CA_FILE",
         .cert_setting = secure && e->cert_file == NULL ? "ETCD_CERT_FILE and ETCD_KEY_FILE" : NULL,
         .refused_why = "nothing listens at that address; by default etcd listens at localhost alone "

@@ -243,9 +243,6 @@ static struct doctor_peer peer_of(const struct doctor_dataplane *p, const struct
         .kind = DOCTOR_PEER_HAPROXY,
         .url = of->url,
         .unix_socket = of->socket,
-        .proxy = d->settings->proxy_from_environment && of->socket == NULL
-                     ? "a proxy may be in between (PROXY_FROM_ENVIRONMENT)"
-                     : NULL,
         .ca_setting = d->settings->dataplane_insecure ? "HAPROXY_DATAPLANE_INSECURE" : "HAPROXY_DATAPLANE_CA_FILE",
         .name_setting = "HAPROXY_DATAPLANE_SERVER_NAME",
         .refused_why =

@@ -285,9 +285,7 @@ static struct doctor_peer peer_of(const struct doctor *d)
     return (struct doctor_peer){
         .kind = DOCTOR_PEER_KUBERNETES,
         .url = access->server,
-        .proxy = access->proxy_url != NULL             ? "through the kubeconfig's proxy-url"
-                 : d->settings->proxy_from_environment ? "a proxy may be in between (PROXY_FROM_ENVIRONMENT)"
-                                                       : NULL,
+        .proxy = access->proxy_url != NULL ? "through the kubeconfig's proxy-url" : NULL,
         .ca_setting = access->insecure ? "the kubeconfig's insecure-skip-tls-verify"
                                        : "the kubeconfig's certificate-authority(-data)",
         .name_setting = "the kubeconfig's tls-server-name",

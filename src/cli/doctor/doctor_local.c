@@ -3,7 +3,6 @@
 #include "cli/doctor/doctor_local.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,8 +136,6 @@ static void ask_master(struct local_facts *f, struct doctor *d)
     int rc = r.status == LOCAL_OK ? cli_processes_init(&f->processes, buf_str(&r.data), &err) : -1;
     f->has_processes = rc == 0;
     take_first(&r, rc, &err, &f->master);
-    if (rc == 0 && d->settings->local.reload == SETTINGS_RELOAD_SIGNAL && kill(f->processes.master_pid, 0) != 0)
-        f->signal_error = errno;
     if (f->master.ask_error == 0) /* a level that is too low may be why it says nothing */
         ask_level(d, LOCAL_SOCKET_MASTER, &f->master);
 }

@@ -104,7 +104,6 @@ struct local_facts {
     struct cli_info info; /* `show info` */
     bool has_no_master;   /* the process behind the stats socket is seen here, and was not started by a master */
     char *reload_program; /* of HAPROXY_RELOAD_COMMAND, as found; NULL: not there, or none */
-    int signal_error;     /* errno of a signal to the master; 0: allowed, or not asked */
 };
 
 /* The user of this process, the file and what is in it as far as it can be read, sockets and programs; nothing is run. */

@@ -439,9 +439,8 @@ static void judge_reload(const struct local_facts *f, const struct settings *set
 {
     const struct settings_local *l = &settings->local;
     const struct cli_processes *p = &f->processes;
-    bool by_command = l->reload == SETTINGS_RELOAD_COMMAND, by_signal = l->reload == SETTINGS_RELOAD_SIGNAL;
+    bool by_command = l->reload_command != NULL;
     doctor_set(s, "command", l->reload_command);
-    doctor_set(s, "way", by_signal ? "a signal to the master" : "the master's socket");
     doctor_word(s, "failed-reloads", "%u", p->failed_reloads);
     doctor_word(s, "reloads", "%u", p->reloads);
     const struct doctor_row rows[] = {
@@ -453,14 +452,11 @@ static void judge_reload(const struct local_facts *f, const struct settings *set
          "the last one failed, {failed-reloads} in a row\n"
          "why HAProxy keeps what it ran before; what the file has is not what runs\n"
          "fix see why:\n  journalctl -u haproxy -n 50"},
-        {by_signal && f->signal_error != 0, CHECK_FAIL,
-         "user {user} may not send a signal to HAProxy's master, process {master-pid}\n"
-         "fix let its socket reload it:\n  HAPROXY_RELOAD=master"},
-        {l->reload == SETTINGS_RELOAD_MASTER && str_eq(f->master.level, "user"), CHECK_FAIL,
+        {!by_command && str_eq(f->master.level, "user"), CHECK_FAIL,
          "the master's socket has level user, which refuses a reload" FIX_START},
         {by_command, CHECK_OK, "by {command}"},
-        {p->reloads > 0, CHECK_OK, "by {way}; {reloads} so far, the last one succeeded"},
-        {true, CHECK_OK, "by {way}; {reloads} so far"},
+        {p->reloads > 0, CHECK_OK, "by the master's socket; {reloads} so far, the last one succeeded"},
+        {true, CHECK_OK, "by the master's socket; {reloads} so far"},
     };
     doctor_first(s, "haproxy.reload", "reload", rows);
 }

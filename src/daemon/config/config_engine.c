@@ -252,7 +252,7 @@ static int config_engine_open(struct config_engine *e, struct error *err)
     if (e->source == NULL)
         return -1;
     if (etcd != NULL && publishes) {
-        e->publisher = publisher_new(in, etcd, config_engine_judge_soon, e);
+        e->publisher = publisher_new(in, etcd, PUBLISHER_VERSIONS, config_engine_judge_soon, e);
         e->load_balancers = load_balancers_new(in, etcd, config_engine_judge_soon, e);
     } else if (etcd != NULL) {
         e->etcd_report = etcd_report_new(in, etcd, config_source_as(e->source, &etcd_source_ops));
@@ -391,7 +391,6 @@ struct configuration *config_engine_lead(struct config_engine *e)
     }
     const struct configuration_options options = {
         .target_count = e->options.target_count,
-        .require_all = settings->config_require_all,
         .dry_run = settings->dry_run,
         .allow_lockout = settings->config_allow_lockout,
         .keep = e->options.keep,

@@ -22,6 +22,7 @@
 struct publisher {
     const struct daemon *in;
     struct etcd_client *client;
+    unsigned versions;            /* that are kept, the newest included */
     void (*published)(void *arg); /* NULL: not called */
     void *arg;
     struct timer timer; /* the next round */
@@ -188,7 +189,7 @@ static void publisher_on_committed(void *arg, bool succeeded, int64_t revision, 
         {.key = p->trial_key, .mod_revision = trial ? revision : 0}};
     struct etcd_delete deletes[KEPT_DELETES_MAX];
     bool cleans = !trial || (newest != NULL ? newest->version : 0) == p->there.version;
-    size_t count = cleans ? kept_old(&p->kept, m, p->in->settings->etcd.keep + trial, deletes) : 0;
+    size_t count = cleans ? kept_old(&p->kept, m, p->versions + trial, deletes) : 0;
     const struct etcd_txn txn = {
         .compares = unchanged, .compare_count = array_len(unchanged), .deletes = deletes, .delete_count = count};
     if (count == 0)
@@ -402,11 +403,11 @@ static void publisher_begin(void *arg)
 
 /* ---- life ---- */
 
-struct publisher *publisher_new(const struct daemon *in, struct etcd_client *client, void (*published)(void *arg),
-                                void *arg)
+struct publisher *publisher_new(const struct daemon *in, struct etcd_client *client, unsigned versions,
+                                void (*published)(void *arg), void *arg)
 {
     struct publisher *p = mem_alloc(sizeof(*p));
-    *p = (struct publisher){.in = in, .client = client, .published = published, .arg = arg};
+    *p = (struct publisher){.in = in, .client = client, .versions = versions, .published = published, .arg = arg};
     p->name = etcd_own_name(in->settings);
     p->plain_key = mem_strdup(in->settings->etcd.path);
     p->manifest_key = etcd_key(in->settings, "manifest", "");

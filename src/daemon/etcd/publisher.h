@@ -14,9 +14,11 @@ struct document;
 struct etcd_client;
 struct publisher;
 
-/* published: what the source has lies there, or is found so; NULL: not called. */
-struct publisher *publisher_new(const struct daemon *in, struct etcd_client *client, void (*published)(void *arg),
-                                void *arg) must_check;
+#define PUBLISHER_VERSIONS 5
+
+/* versions: that are kept, the newest included. published: what the source has lies there, or is found so; NULL: not called. */
+struct publisher *publisher_new(const struct daemon *in, struct etcd_client *client, unsigned versions,
+                                void (*published)(void *arg), void *arg) must_check;
 /* NULL is allowed in all of these. */
 void publisher_free(struct publisher *p);
 /* This replica leads, and so writes; or no longer. */

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "model/record.h"
-#include "servers/change/loss_notice.h"
 
 #define WORDS_MAX 8 /* server NAME ADDRESS port N no-check-send-proxy weight N */
 
@@ -99,25 +98,25 @@ static void report_losses(struct service_row *r, const struct desired *d, const 
 {
     size_t count = r->servers != NULL ? r->servers->count : 0;
     cleanup(mem_free_ptr) const char **lost = mem_array(count, sizeof(lost[0]));
-    struct loss_notice notice;
-    loss_notice_init(&notice, d);
+    struct desired_outs outs;
+    desired_outs_init(&outs, d);
     struct loss_limit_report report = {.lost = lost,
                                        .max_percent = rules->max_loss_percent,
                                        .period_ms = rules->loss_window_ms,
                                        .now_ms = now_ms,
-                                       .returned = loss_notice_returned,
-                                       .arg = &notice};
+                                       .returned = desired_outs_returned,
+                                       .arg = &outs};
     for (size_t i = 0; i < count; i++) {
         const struct service_server *s = &r->servers->list[i];
         if (s->state != SERVER_LIVE)
             continue;
         report.live++;
-        if (!loss_notice_returned(&notice, s->name))
+        if (!desired_outs_returned(&outs, s->name))
             lost[report.lost_count++] = s->name;
     }
     if (report.lost_count > 0 || r->losses.count > 0)
         loss_limit_report(&r->losses, &report);
-    loss_notice_fini(&notice);
+    desired_outs_fini(&outs);
 }
 
 static void row_replace(struct service_row *r, const char *backend, const struct desired *d, bool limited,

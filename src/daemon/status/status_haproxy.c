@@ -71,7 +71,7 @@ void status_memory_put_servers(struct servers_backend *s, int64_t wall_minus_mon
     json_put_bool(doc, j.obj, "runtime_updates", in.at.open);
     json_put_bool(doc, j.obj, "reload_due", in.dirty);
     json_put_text(doc, j.obj, "file_problem", in.file_problem);
-    memory_time(&j, j.obj, "paused_until", in.conflict ? s->conflict.until_ms : 0);
+    memory_time(&j, j.obj, "paused_until", in.conflict ? s->pause.until_ms : 0);
     json_put_text(doc, j.obj, "reverted", in.conflict ? s->last.reverted_how : NULL);
     const struct loss_limit *l = &s->loss_limit;
     yyjson_mut_val *to = memory_list(&j, "losses", l->count);
@@ -103,7 +103,7 @@ void status_memory_put_servers(struct servers_backend *s, int64_t wall_minus_mon
         json_put_text(doc, row, "commanded", runtime_admin_name(mark->ours));
         json_put_bool(doc, row, "lost", mark->lost);
     }
-    json_put_bool(doc, j.obj, "admin_states_known", s->states.looked);
+    json_put_bool(doc, j.obj, "admin_states_known", s->states.known);
     to = memory_list(&j, "nodes", s->desired->alias_count);
     for (size_t i = 0; to != NULL && i < s->desired->alias_count; i++)
         json_put_text(doc, memory_add(&j, to, s->desired->aliases[i].name), "node", s->desired->aliases[i].node);
@@ -231,13 +231,13 @@ static void status_haproxy_put_servers(const struct servers_backend *s, struct s
 static enum status_state status_haproxy_state_of(const struct instance_view *v, const struct servers_backend *s)
 {
     bool undecided = s->have_desired && s->desired->state == DESIRED_UNDECIDED; /* an operator has to act */
-    if (s->problem.kind != ERROR_NONE || v->problem->kind != ERROR_NONE || undecided)
+    if (s->report.problem.kind != ERROR_NONE || v->problem->kind != ERROR_NONE || undecided)
         return STATUS_PROBLEM;
     if (s->holding)
         return s->plan.verdict == PLAN_NO_ENDPOINT && s->plan.diff.managed_count == 0 ? STATUS_PROBLEM
                : s->plan.verdict == PLAN_NOT_WRITTEN                                  ? STATUS_NOT_WRITTEN
                                                                                       : STATUS_REMOVAL_DELAYED;
-    if (s->in_sync)
+    if (s->report.in_sync)
         return STATUS_IN_SYNC;
     bool waits = !s->have_desired || s->desired->state == DESIRED_NOT_SYNCED;
     return waits || !s->at->was_read || !v->last_reload_known ? STATUS_WAITING : STATUS_CHANGING;
@@ -262,7 +262,7 @@ static enum status_state status_haproxy_add_backend(const struct instance_view *
     json_put_text(doc, obj, "state", status_state_name(state));
     json_put_text(doc, obj, "text", text);
     json_put_bool(doc, obj, "readable", s->at->runtime.readable);
-    json_put_time(doc, obj, "since", (int64_t)s->since_ms + h->wall_minus_mono_ms);
+    json_put_time(doc, obj, "since", (int64_t)s->report.since_ms + h->wall_minus_mono_ms);
     yyjson_mut_val *held = json_put_object(doc, obj, "removal_delayed");
     bool any = s->plan.held_back > 0;
     json_put_count(doc, held, "servers", s->plan.held_back);
@@ -354,7 +354,7 @@ void status_haproxy_add(const struct target *t, struct status_haproxies *h, yyjs
     int64_t since_ms = t->configuration != NULL ? configuration_view(t->configuration, t->number).runs_since_ms : 0;
     h->in_sync_since_ms = since_ms > h->in_sync_since_ms ? since_ms : h->in_sync_since_ms;
     for (size_t i = 0; e != NULL && i < e->options.backend_count; i++) {
-        since_ms = (int64_t)e->backends[i].since_ms + h->wall_minus_mono_ms;
+        since_ms = (int64_t)e->backends[i].report.since_ms + h->wall_minus_mono_ms;
         h->in_sync_since_ms = since_ms > h->in_sync_since_ms ? since_ms : h->in_sync_since_ms;
     }
 }

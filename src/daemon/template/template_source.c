@@ -37,9 +37,11 @@
 #include "template/set.h"
 
 #define RETRY_MS 5000
-#define TRY_AFTER 10                 /* times as long as the render took that failed */
-#define KEEP_TIMES 100               /* as long as it takes to keep what is seen it is not kept again */
-#define OUTPUT_MAX_BYTES (80u << 20) /* haproxy.cfg and all files (haproxy/storage_files) */
+#define TRY_AFTER 10                  /* times as long as the render took that failed */
+#define KEEP_TIMES 100                /* as long as it takes to keep what is seen it is not kept again */
+#define REFRACTORY_MS 100             /* from the start of one render to the start of the next, at least */
+#define MEMORY_MAX_BYTES (256u << 20) /* of a render, beside the objects */
+#define OUTPUT_MAX_BYTES (80u << 20)  /* haproxy.cfg and all files (haproxy/storage_files) */
 
 /* A template set that was read, and the watches that it is rendered with: two that watch the same share those. */
 struct edition {
@@ -224,7 +226,7 @@ static int template_source_take(struct template_source *s, struct rendered *r, s
 
 static void template_source_schedule(struct template_source *s)
 {
-    uint64_t now_ms = clock_mono_ms(), free_ms = s->began_ms + s->options.settings->template_refractory_ms;
+    uint64_t now_ms = clock_mono_ms(), free_ms = s->began_ms + REFRACTORY_MS;
     if (s->render != NULL)
         s->again = true;
     else
@@ -351,7 +353,7 @@ static void template_source_begin(void *arg)
                                      .variable_count = s->variable_count,
                                      .folders = {s->folders[0], s->folders[1], s->folders[2]},
                                      .timeout_ms = settings->template_timeout_ms,
-                                     .memory_bytes = (size_t)settings->template_memory_mb << 20,
+                                     .memory_bytes = MEMORY_MAX_BYTES,
                                      .output_bytes = OUTPUT_MAX_BYTES,
                                      .prepare = template_source_on_prepare,
                                      .prepare_arg = s};

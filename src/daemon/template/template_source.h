@@ -1,6 +1,6 @@
 /*
  * The source of CONFIG_SOURCE=template: a set (daemon/template/set_source), what it watches (daemon/template/watches), and
- * renders of both (template/render). The first change is rendered at once, then no sooner than TEMPLATE_REFRACTORY after the
+ * renders of both (template/render). The first change is rendered at once, then no sooner than 100 ms after the
  * last beginning; one that comes while a render is under way is rendered after it. The same output is given once. While the newest
  * set is wrong, or cannot be rendered, the last good one is rendered with the objects as they are then: endpoints go on.
  */

@@ -21,59 +21,42 @@ static bool is_all(const char *address)
     return str_empty(address) || str_eq(address, ALL) || str_eq(address, "0.0.0.0") || str_eq(address, "::");
 }
 
-/* "443", "8000-8999" */
-static int parse_ports(const char *text, struct cfg_bind *ret)
-{
-    uint64_t from, to;
-    const char *dash = strchr(text, '-');
-    cleanup(mem_free_ptr) char *first = dash != NULL ? mem_strndup(text, (size_t)(dash - text)) : mem_strdup(text);
-    if (str_parse_uint(first, UINT16_MAX, &from) != 0 ||
-        str_parse_uint(dash != NULL ? dash + 1 : text, UINT16_MAX, &to) != 0)
-        return -1;
-    ret->from = (uint16_t)from;
-    ret->to = (uint16_t)to;
-    return 0;
-}
-
-/* The address in front of the last colon, an IPv6 one with or without brackets. */
-static int parse_address(char *text, struct cfg_bind *ret)
-{
-    size_t len = strlen(text);
-    if (len >= 2 && text[0] == '[' && text[len - 1] == ']') {
-        text[len - 1] = '\0';
-        text++;
-    }
-    if (!is_all(text))
-        return address_canonical(text, ret->address);
-    ret->address[0] = '*';
-    return 0;
-}
-
-/* Behind what says the family or the protocol; NULL: it is no address of TCP. */
-static char *behind_family(char *text, bool *ret_six)
-{
-    static const char *const families[] = {"ipv4", "ipv6", "tcp", "tcp4", "tcp6", "mptcp", "mptcp4", "mptcp6"};
-    char *at = strchr(text, '@');
-    *ret_six = at != NULL && at > text && at[-1] == '6';
-    if (at == NULL)
-        return text;
-    *at = '\0';
-    return cfg_is_among(text, families, array_len(families)) ? at + 1 : NULL;
-}
-
+/* One address of a bind line, "ipv6@[::]:8000-8999"; `of`: what the line says of all. */
 static void add_address(struct cfg_binds *b, char *text, const struct cfg_bind *of)
 {
+    static const char *const families[] = {"ipv4", "ipv6", "tcp", "tcp4", "tcp6", "mptcp", "mptcp4", "mptcp6"};
     struct cfg_bind new = *of;
-    char *address = behind_family(text, &new.six), *colon = address != NULL ? strrchr(address, ':') : NULL;
-    if (colon == NULL || parse_ports(colon + 1, &new) != 0)
+    uint64_t from, to;
+    char *address = text, *at = strchr(text, '@');
+    if (at != NULL) {
+        new.six = at > text &&at[-1] == '6';
+        *at = '\0';
+        address = at + 1;
+        if (!cfg_is_among(text, families, array_len(families)))
+            return; /* it is no address of TCP */
+    }
+    char *colon = strrchr(address, ':'), *dash = colon != NULL ? strchr(colon, '-') : NULL;
+    if (colon == NULL || str_parse_uint(dash != NULL ? dash + 1 : colon + 1, UINT16_MAX, &to) != 0)
         return;
+    if (dash != NULL)
+        *dash = '\0';
+    if (str_parse_uint(colon + 1, UINT16_MAX, &from) != 0)
+        return;
+    new.from = (uint16_t)from;
+    new.to = (uint16_t)to;
     *colon = '\0';
     new.six = new.six || strchr(address, ':') != NULL;
-    if (parse_address(address, &new) != 0)
-        return;
-    bool alone = str_eq(new.address, ALL) && of->v6only;
-    if (alone && new.six) /* IPv4 is not its matter */
+    size_t len = strlen(address); /* an IPv6 one stands there with or without brackets */
+    if (len >= 2 && address[0] == '[' && address[len - 1] == ']') {
+        address[len - 1] = '\0';
+        address++;
+    }
+    if (is_all(address) && of->v6only && new.six) /* IPv4 is not its matter */
         memcpy(new.address, "::", sizeof("::"));
+    else if (is_all(address))
+        memcpy(new.address, ALL, sizeof(ALL));
+    else if (address_canonical(address, new.address) != 0)
+        return;
     b->list = mem_one_more(b->list, b->count, sizeof(b->list[0]));
     b->list[b->count++] = new;
 }

@@ -1,6 +1,5 @@
 #include "haproxy/cfg/difference.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,58 +11,39 @@
 #include "haproxy/cfg/entries.h"
 #include "haproxy/cfg/inherit.h"
 #include "haproxy/cfg/keywords.h"
+#include "haproxy/cfg/mask.h"
 #include "haproxy/cfg/words.h"
 
 #define NAME_SHOWN 64
+#define MEANINGS_SHOWN 5
 #define DEFAULTS_CHAIN_MAX 64
 #define WEIGHT_MAX 256
 
-/* A part of a text. */
-struct piece {
-    const char *text;
-    size_t len;
-};
+/* A text of an entry that ends, too, where the next of its words begins. */
+#define BETWEEN ((char[]){CFG_BETWEEN_WORDS, '\0'})
 
-static struct piece piece_of(const char *text, const char *ends_before)
+/* "backend b" */
+static void add_section_name(struct buf *out, const struct cfg_file_section *s)
 {
-    return (struct piece){text, strcspn(text, ends_before)};
-}
-
-static bool piece_eq(struct piece a, struct piece b)
-{
-    return a.len == b.len && (a.len == 0 || memcmp(a.text, b.text, a.len) == 0);
-}
-
-#define NOTHING ((struct piece){"", 0})
-
-static bool piece_is(struct piece p, const char *text)
-{
-    return piece_eq(p, (struct piece){text, strlen(text)});
-}
-
-static bool piece_is_among(struct piece p, const char *const *texts, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (piece_is(p, texts[i]))
-            return true;
-    return false;
+    const char *name = cfg_file_name(s);
+    buf_printf(out, "%s%s", s->kind, name[0] != '\0' ? " " : "");
+    text_add(out, name, TEXT_LINE, NAME_SHOWN);
 }
 
 /* "backend b: ", with `before`, what, and " name" where there is one. */
 static void difference_add(struct cfg_difference *d, const struct cfg_file_section *s, enum cfg_effect effect,
-                           const char *before, struct piece what, const char *behind)
+                           const char *before, const char *what, const char *behind)
 {
+    size_t len = strcspn(what, BETWEEN);
     bool most = effect > d->effect;
     d->effect = most ? effect : d->effect;
     if (d->count++ >= CFG_DIFFERENCE_MAX && !most)
         return;
     struct buf text = {0};
-    const char *name = cfg_file_name(s);
-    buf_printf(&text, "%s%s", s->kind, name[0] != '\0' ? " " : "");
-    text_add(&text, name, TEXT_LINE, NAME_SHOWN);
+    add_section_name(&text, s);
     buf_printf(&text, ": %s", before);
-    text_addn(&text, what.text, what.len, TEXT_LINE, NAME_SHOWN);
-    if (what.len == 0 && str_has_suffix(before, " ")) /* "server " of a line that has no name */
+    text_addn(&text, what, len, TEXT_LINE, NAME_SHOWN);
+    if (len == 0 && str_has_suffix(before, " ")) /* "server " of a line that has no name */
         text.data[--text.len] = '\0';
     buf_add(&text, behind);
     if (most) {
@@ -84,7 +64,8 @@ struct of_section {
 
 /* The section in hand. */
 struct in_hand {
-    struct piece name;
+    const char *name; /* which has name_len bytes */
+    size_t name_len;
     const struct cfg_file_section *was, *is; /* where it is there once, in both; else NULL */
     bool done;                               /* its other runs say nothing more */
     struct of_section of_was, of_is;
@@ -92,91 +73,108 @@ struct in_hand {
 
 /* ---- servers ---- */
 
-/* Of an entry: what stands between CFG_BETWEEN_WORDS. */
-#define BETWEEN ((char[]){CFG_BETWEEN_WORDS, '\0'})
-
-/* The next of them; false: there is none. */
-static bool next_piece(const char **text, struct piece *ret)
-{
-    if (**text == '\0')
-        return false;
-    *text += **text == CFG_BETWEEN_WORDS;
-    *ret = piece_of(*text, BETWEEN);
-    *text += ret->len;
-    return true;
-}
-
-/* A keyword of a server, "weight", and what it takes, "10". */
-struct keyword {
-    struct piece word, argument;
-};
-
-static bool keyword_takes_argument(struct piece word)
-{
-    cleanup(mem_free_ptr) char *name = mem_strndup(word.text, word.len);
-    const struct cfg_keyword *k = cfg_keyword_find(name);
-    return k != NULL && cfg_keyword_takes_argument(k);
-}
-
-/* Not a keyword: so many default-server lines are before it (haproxy/cfg/entries). */
-static bool entry_counts_defaults(struct piece word)
-{
-    return word.len > 0 && word.text[0] >= '0' && word.text[0] <= '9';
-}
-
-/* What no table knows is a keyword alone: its argument, too. */
-static bool next_keyword(const char **text, struct keyword *ret)
-{
-    if (!next_piece(text, &ret->word))
-        return false;
-    ret->argument = NOTHING;
-    if (keyword_takes_argument(ret->word))
-        (void)next_piece(text, &ret->argument);
-    return true;
-}
-
+/* Its words are those of its entry. */
 struct server {
-    struct piece name, address;
-    const char *keywords; /* the rest */
+    const char *name, *address; /* "": none */
+    char *text;
+    const char **words;
+    size_t count, first; /* of the keywords */
     const struct cfg_entry *entry;
     const struct of_section *of;
     size_t place;
 };
 
-static struct server server_of(const struct cfg_entry *e, const struct of_section *of, size_t place)
+struct server_list {
+    struct server *list; /* ordered by name */
+    size_t count;
+};
+
+static void server_list_fini(struct server_list *l)
 {
-    struct server s = {.name = NOTHING, .address = NOTHING, .keywords = e->text, .entry = e, .of = of, .place = place};
-    struct piece kind, range;
-    if (next_piece(&s.keywords, &kind) && next_piece(&s.keywords, &s.name) &&
-        (piece_is(kind, "server") || next_piece(&s.keywords, &range)))
-        (void)next_piece(&s.keywords, &s.address);
-    return s;
+    for (size_t i = 0; i < l->count; i++) {
+        mem_wipe_free(l->list[i].text);
+        free(l->list[i].words);
+    }
+    free(l->list);
+}
+
+static int order_of_servers(const void *a, const void *b)
+{
+    const struct server *x = a, *y = b;
+    int n = strcmp(x->name, y->name);
+    return n != 0 ? n : (x->place > y->place) - (x->place < y->place);
+}
+
+static struct server_list servers_of(struct cfg_run run, const struct of_section *of)
+{
+    struct server_list ret = {mem_array(run.count, sizeof(ret.list[0])), run.count};
+    for (size_t i = 0; i < run.count; i++) {
+        struct server *s = &ret.list[i];
+        size_t room = 1;
+        *s = (struct server){.entry = &run.list[i], .of = of, .place = i, .text = mem_strdup(run.list[i].text)};
+        for (const char *c = s->text; *c != '\0'; c++)
+            room += *c == CFG_BETWEEN_WORDS;
+        s->words = mem_array(room, sizeof(s->words[0]));
+        char *rest = s->text;
+        for (char *word; (word = strsep(&rest, BETWEEN)) != NULL;)
+            s->words[s->count++] = word;
+        size_t address = str_eq(s->words[0], "server") ? 2 : 3; /* behind the range of a template */
+        s->name = s->count > 1 ? s->words[1] : "";
+        s->address = s->count > address ? s->words[address] : "";
+        s->first = address + 1;
+    }
+    if (ret.count > 1)
+        qsort(ret.list, ret.count, sizeof(ret.list[0]), order_of_servers);
+    return ret;
+}
+
+/* A keyword of a server, "weight", and what it takes, "10". */
+struct keyword {
+    const char *word, *argument;     /* "": none */
+    const struct cfg_keyword *known; /* NULL: it is in no table */
+};
+
+/* Not a keyword: so many default-server lines are before it (haproxy/cfg/entries). */
+static bool entry_counts_defaults(const char *word)
+{
+    return word[0] >= '0' && word[0] <= '9';
+}
+
+/* From *at on. What no table knows is a keyword alone: its argument, too. */
+static bool next_keyword(const struct server *s, size_t *at, struct keyword *ret)
+{
+    if (*at >= s->count)
+        return false;
+    *ret = (struct keyword){s->words[*at], "", cfg_keyword_find(s->words[*at])};
+    ++*at;
+    if (ret->known != NULL && cfg_keyword_takes_argument(ret->known) && *at < s->count)
+        ret->argument = s->words[(*at)++];
+    return true;
 }
 
 /* The last one counts, as HAProxy has it. false: there is none. */
-static bool find_keyword(const char *keywords, struct piece word, struct keyword *ret)
+static bool find_keyword(const struct server *s, const char *word, struct keyword *ret)
 {
     struct keyword k;
     bool found = false;
-    while (next_keyword(&keywords, &k)) {
-        if (!piece_eq(k.word, word))
-            continue;
-        *ret = k;
-        found = true;
-    }
+    for (size_t at = s->first; next_keyword(s, &at, &k);)
+        if (str_eq(k.word, word)) {
+            *ret = k;
+            found = true;
+        }
     return found;
 }
 
 static bool server_has(const struct server *s, const char *word)
 {
     struct keyword k;
-    return find_keyword(s->keywords, (struct piece){word, strlen(word)}, &k);
+    return find_keyword(s, word, &k);
 }
 
 /* An address of IP and port, which HAProxy takes at run time. ret_ip is base/shared_text's. */
-static bool take_address(struct piece p, const char **ret_ip, uint16_t *ret_port)
+static bool take_address(const char *address, const char **ret_ip, uint16_t *ret_port)
 {
-    cleanup(mem_free_ptr) char *host = mem_strndup(p.text, p.len);
+    cleanup(mem_free_ptr) char *host = mem_strdup(address);
     char *colon = strrchr(host, ':');
     uint64_t port;
     if (colon == NULL || str_parse_uint(colon + 1, UINT16_MAX, &port) != 0 || port == 0)
@@ -225,13 +223,8 @@ static bool take_weight(const struct server *s, int *ret)
 {
     struct keyword k;
     uint64_t weight = 1;
-    if (find_keyword(s->keywords, (struct piece){"weight", 6}, &k)) {
-        cleanup(mem_free_ptr) char *number = mem_strndup(k.argument.text, k.argument.len);
-        if (str_parse_uint(number, WEIGHT_MAX, &weight) != 0)
-            return false;
-    } else if (s->of->weight) {
+    if (find_keyword(s, "weight", &k) ? str_parse_uint(k.argument, WEIGHT_MAX, &weight) != 0 : s->of->weight)
         return false;
-    }
     *ret = (int)weight;
     return true;
 }
@@ -252,13 +245,10 @@ static bool is_backup(const struct server *s)
 /* All keywords are in the table, so that none is another one's argument; none makes it follow another server. */
 static bool is_plain_server(const struct server *s)
 {
-    const char *rest = s->keywords;
     struct keyword k;
-    while (next_keyword(&rest, &k)) {
-        cleanup(mem_free_ptr) char *name = mem_strndup(k.word.text, k.word.len);
-        if (!entry_counts_defaults(k.word) && (cfg_keyword_find(name) == NULL || str_eq(name, "track")))
+    for (size_t at = s->first; next_keyword(s, &at, &k);)
+        if (!entry_counts_defaults(k.word) && (k.known == NULL || str_eq(k.word, "track")))
             return false;
-    }
     return true;
 }
 
@@ -272,20 +262,19 @@ struct server_difference {
 };
 
 /* What the runtime API can set of it; false: that word takes a reload. */
-static bool take_keyword(struct server_difference *d, const struct server *is, struct piece word)
+static bool take_keyword(struct server_difference *d, const struct server *is, const char *word)
 {
-    if (piece_is(word, "weight")) {
+    if (str_eq(word, "weight")) {
         d->change.fields |= SERVER_WEIGHT;
         return d->in->of_was.dynamic && d->in->of_is.dynamic && take_weight(is, &d->to.weight);
     }
     d->change.fields |= SERVER_MAINTENANCE;
-    return (piece_is(word, "disabled") || piece_is(word, "enabled")) && take_maintenance(is, &d->to.maintenance);
+    return (str_eq(word, "disabled") || str_eq(word, "enabled")) && take_maintenance(is, &d->to.maintenance);
 }
 
-static void server_differs(struct server_difference *d, struct piece word, bool runtime)
+static void server_differs(struct server_difference *d, const char *word, bool runtime)
 {
-    buf_add(&d->words, d->words.len > 0 ? ", " : " ");
-    buf_addn(&d->words, word.text, word.len);
+    buf_printf(&d->words, "%s%s", d->words.len > 0 ? ", " : " ", word);
     d->effect = runtime && d->effect != CFG_EFFECT_RELOAD ? CFG_EFFECT_RUNTIME : CFG_EFFECT_RELOAD;
 }
 
@@ -294,36 +283,37 @@ static void server_differs(struct server_difference *d, struct piece word, bool 
 static void compare_keywords(struct server_difference *d, const struct server *a, const struct server *b, bool lacks,
                              const struct server *is)
 {
-    const char *rest = a->keywords;
     struct keyword k, other;
-    while (next_keyword(&rest, &k)) {
-        bool there = find_keyword(b->keywords, k.word, &other);
-        if (there && (lacks || piece_eq(k.argument, other.argument)))
+    for (size_t at = a->first; next_keyword(a, &at, &k);) {
+        bool there = find_keyword(b, k.word, &other);
+        if (there && (lacks || str_eq(k.argument, other.argument)))
             continue;
         if (entry_counts_defaults(k.word))
-            server_differs(d, (struct piece){"default-server", strlen("default-server")}, false);
+            server_differs(d, "default-server", false);
         else
             server_differs(d, k.word, take_keyword(d, is, k.word));
     }
 }
 
+/* The next one that is not set at run time. */
+static bool next_fixed_keyword(const struct server *s, size_t *at, struct keyword *ret)
+{
+    while (next_keyword(s, at, ret))
+        if (!str_eq(ret->word, "weight") && !str_eq(ret->word, "disabled") && !str_eq(ret->word, "enabled"))
+            return true;
+    return false;
+}
+
 /* The same but for what is set at run time: the same keywords in the same order. */
 static bool is_same_but_for_runtime(const struct server *a, const struct server *b)
 {
-    static const char *const set[] = {"weight", "disabled", "enabled"};
-    const char *x = a->keywords, *y = b->keywords;
-    struct keyword k = {.word = NOTHING}, m = {.word = NOTHING};
+    size_t x = a->first, y = b->first;
+    struct keyword k, m;
     for (;;) {
-        bool more, others;
-        do
-            more = next_keyword(&x, &k);
-        while (more && piece_is_among(k.word, set, array_len(set)));
-        do
-            others = next_keyword(&y, &m);
-        while (others && piece_is_among(m.word, set, array_len(set)));
+        bool more = next_fixed_keyword(a, &x, &k), others = next_fixed_keyword(b, &y, &m);
         if (!more || !others)
             return more == others;
-        if (!piece_eq(k.word, m.word) || !piece_eq(k.argument, m.argument))
+        if (!str_eq(k.word, m.word) || !str_eq(k.argument, m.argument))
             return false;
     }
 }
@@ -334,7 +324,7 @@ static void change_add(struct cfg_difference *d, enum change_kind kind, const st
 {
     const struct backend backend = {.name = s->entry->in->name};
     const struct change change = {.kind = kind, .backend = &backend, .server = to, .fields = fields};
-    to->name = shared_text_take(mem_strndup(s->name.text, s->name.len));
+    to->name = shared_text(s->name);
     changes_add(&d->changes, &change);
 }
 
@@ -346,11 +336,10 @@ static void compare_server(struct cfg_difference *d, const struct in_hand *in, c
         return;
     bool template = str_has_prefix(is->entry->text, "server-template");
     bool plain = take_address(is->address, &s.to.address, &s.to.port);
-    if (!piece_eq(was->address, is->address)) {
+    if (!str_eq(was->address, is->address)) {
         cleanup(backend_server_fini) struct backend_server from = {0};
         s.change.fields = SERVER_ADDRESS | SERVER_PORT;
-        server_differs(&s, (struct piece){"address", 7},
-                       plain && take_address(was->address, &from.address, &from.port));
+        server_differs(&s, "address", plain && take_address(was->address, &from.address, &from.port));
     }
     compare_keywords(&s, was, is, false, is);
     compare_keywords(&s, is, was, true, is);
@@ -383,43 +372,21 @@ static void compare_lone_server(struct cfg_difference *d, const struct in_hand *
     backend_server_fini(&to);
 }
 
-static int order_of_servers(const void *a, const void *b)
-{
-    const struct server *x = a, *y = b;
-    size_t len = x->name.len < y->name.len ? x->name.len : y->name.len;
-    int n = len > 0 ? memcmp(x->name.text, y->name.text, len) : 0;
-    if (n == 0)
-        n = (x->name.len > y->name.len) - (x->name.len < y->name.len);
-    return n != 0 ? n : (x->place > y->place) - (x->place < y->place);
-}
-
-/* By name. */
-static struct server *servers_of(struct cfg_run run, const struct of_section *of)
-{
-    struct server *list = mem_array(run.count, sizeof(*list));
-    for (size_t i = 0; i < run.count; i++)
-        list[i] = server_of(&run.list[i], of, i);
-    if (run.count > 1)
-        qsort(list, run.count, sizeof(*list), order_of_servers);
-    return list;
-}
-
 static void compare_servers(struct cfg_difference *d, struct in_hand *in, struct cfg_run was, struct cfg_run is,
                             const char *kind)
 {
     in->of_was = of_section(in->was);
     in->of_is = of_section(in->is);
-    cleanup(mem_free_ptr) struct server *a = servers_of(was, &in->of_was);
-    cleanup(mem_free_ptr) struct server *b = servers_of(is, &in->of_is);
+    cleanup(server_list_fini) struct server_list before = servers_of(was, &in->of_was);
+    cleanup(server_list_fini) struct server_list after = servers_of(is, &in->of_is);
+    const struct server *a = before.list, *b = after.list;
     cleanup(mem_free_ptr) size_t *moved_to = mem_array(was.count, sizeof(*moved_to)); /* + 1; 0: it is gone */
     size_t last_backup = 0;
     for (size_t i = 0; i < is.count; i++)
         if (b[i].place > last_backup && is_backup(&b[i]))
             last_backup = b[i].place;
     for (size_t i = 0, k = 0; i < was.count || k < is.count;) {
-        int n = i == was.count ? 1 : k == is.count ? -1 : 0;
-        if (n == 0 && !piece_eq(a[i].name, b[k].name))
-            n = order_of_servers(&a[i], &b[k]);
+        int n = i == was.count ? 1 : k == is.count ? -1 : strcmp(a[i].name, b[k].name);
         if (n == 0) {
             moved_to[a[i].place] = b[k].place + 1;
             compare_server(d, in, &a[i++], &b[k++]);
@@ -431,71 +398,38 @@ static void compare_servers(struct cfg_difference *d, struct in_hand *in, struct
     }
     for (size_t i = 0, last = 0; i < was.count; i++) {
         if (moved_to[i] != 0 && moved_to[i] < last) {
-            difference_add(d, in->is, CFG_EFFECT_RELOAD, "order of ", piece_of(kind, ""), "");
+            difference_add(d, in->is, CFG_EFFECT_RELOAD, "order of ", kind, "");
             break;
         }
         last = moved_to[i] != 0 ? moved_to[i] : last;
     }
 }
 
-/* ---- other lines ---- */
-
-static const char **texts_of(struct cfg_run run)
-{
-    const char **list = mem_array(run.count, sizeof(*list));
-    for (size_t i = 0; i < run.count; i++)
-        list[i] = run.list[i].text;
-    if (run.count > 1)
-        qsort(list, run.count, sizeof(*list), str_order);
-    return list;
-}
-
-static void compare_lines(struct cfg_difference *d, struct cfg_run was, struct cfg_run is, struct piece kind)
-{
-    cleanup(mem_free_ptr) const char **a = texts_of(was);
-    cleanup(mem_free_ptr) const char **b = texts_of(is);
-    const struct cfg_file_section *s = is.count > 0 ? is.list->in : was.list->in;
-    size_t gone = 0, new = 0, i = 0, k = 0;
-    while (i < was.count || k < is.count) {
-        int n = i == was.count ? 1 : k == is.count ? -1 : strcmp(a[i], b[k]);
-        gone += n < 0;
-        new += n > 0;
-        i += n <= 0;
-        k += n >= 0;
-    }
-    difference_add(d, s, CFG_EFFECT_RELOAD,
-                   gone + new == 0 ? "order of "
-                   : gone == 0     ? "new "
-                                   : "",
-                   kind, gone > 0 && new == 0 ? " removed" : "");
-}
-
 /* ---- the difference ---- */
-
-/* ret_only: the section is in one of them alone. */
-static void compare_headers(struct cfg_difference *d, struct cfg_run was, struct cfg_run is, bool *ret_only)
-{
-    *ret_only = was.count == 0 || is.count == 0;
-    if (was.count == 0)
-        difference_add(d, is.list->in, CFG_EFFECT_RELOAD, "new", NOTHING, "");
-    else if (is.count == 0)
-        difference_add(d, was.list->in, CFG_EFFECT_RELOAD, "removed", NOTHING, "");
-    else
-        difference_add(d, is.list->in, CFG_EFFECT_RELOAD, was.count == is.count ? "from" : "how often it is there",
-                       NOTHING, "");
-}
 
 static void compare_run(struct cfg_difference *d, struct in_hand *s, struct cfg_run was, struct cfg_run is)
 {
     const struct cfg_entry *first = is.count > 0 ? is.list : was.list;
-    struct piece kind = piece_of(strrchr(first->key, '\n') + 1, BETWEEN);
+    const char *kind = strrchr(first->key, '\n') + 1;
     bool proxy = str_eq(first->in->kind, "backend") || str_eq(first->in->kind, "listen");
-    if (cfg_entry_is_header(first))
-        compare_headers(d, was, is, &s->done);
-    else if (proxy && s->was != NULL && (piece_is(kind, "server") || piece_is(kind, "server-template")))
-        compare_servers(d, s, was, is, kind.text);
-    else
-        compare_lines(d, was, is, kind);
+    if (cfg_entry_is_header(first)) {
+        s->done = was.count == 0 || is.count == 0; /* the section is in one of them alone */
+        difference_add(d, first->in, CFG_EFFECT_RELOAD,
+                       was.count == 0          ? "new"
+                       : is.count == 0         ? "removed"
+                       : was.count == is.count ? "from"
+                                               : "how often it is there",
+                       "", "");
+    } else if (proxy && s->was != NULL && (str_eq(kind, "server") || str_eq(kind, "server-template"))) {
+        compare_servers(d, s, was, is, kind);
+    } else {
+        cleanup(cfg_lone_lines_fini) struct cfg_lone_lines lone = cfg_lone_lines_of(was, is);
+        difference_add(d, first->in, CFG_EFFECT_RELOAD,
+                       lone.gone_count + lone.new_count == 0 ? "order of "
+                       : lone.gone_count == 0                ? "new "
+                                                             : "",
+                       kind, lone.gone_count > 0 && lone.new_count == 0 ? " removed" : "");
+    }
 }
 
 /* ---- what HAProxy reads as it stands in the file ---- */
@@ -570,18 +504,14 @@ static bool is_same_section(struct side_by_side *both, const struct cfg_file_sec
     }
 }
 
-static size_t lines_before_sections(const struct cfg_file *f)
-{
-    return f->section_count > 0 ? (size_t)(f->sections[0].line - f->lines) : f->line_count;
-}
-
 /* All that HAProxy reads. ret_in: where the first other line is; NULL: not within a section. */
 static bool is_same_file(struct side_by_side *both, const struct cfg_file *a, const struct cfg_file *b,
                          const struct cfg_file_section **ret_in)
 {
-    size_t first = lines_before_sections(a);
+    size_t first = a->section_count > 0 ? (size_t)(a->sections[0].line - a->lines) : a->line_count;
+    size_t of_b = b->section_count > 0 ? (size_t)(b->sections[0].line - b->lines) : b->line_count;
     *ret_in = NULL;
-    if (a->section_count != b->section_count || first != lines_before_sections(b) || a->too_many || b->too_many)
+    if (a->section_count != b->section_count || first != of_b || a->too_many || b->too_many)
         return false;
     for (size_t i = 0; i < first; i++)
         if (!is_same_text(&a->lines[i], &b->lines[i]))
@@ -594,23 +524,6 @@ static bool is_same_file(struct side_by_side *both, const struct cfg_file *a, co
     return true;
 }
 
-static bool is_same_but_for_changes(const struct changes *changes, const struct cfg_file *a, const struct cfg_file *b,
-                                    const struct cfg_file_section **ret_in)
-{
-    cleanup(mem_free_ptr) const struct change **list = mem_array(changes->count, sizeof(list[0]));
-    struct side_by_side both = {.changes = list, .count = changes->count};
-    cfg_line_init(&both.a);
-    cfg_line_init(&both.b);
-    for (size_t i = 0; i < changes->count; i++)
-        list[i] = changes->list[i];
-    if (both.count > 1)
-        qsort(list, both.count, sizeof(list[0]), order_of_changes);
-    bool same = is_same_file(&both, a, b, ret_in);
-    cfg_line_fini(&both.a);
-    cfg_line_fini(&both.b);
-    return same;
-}
-
 /* What the comparison by kinds of lines, which a Data Plane API keeps apart, does not see: their order. */
 static void compare_order(struct cfg_difference *d, const struct cfg_file *before, const struct cfg_file *after)
 {
@@ -618,32 +531,46 @@ static void compare_order(struct cfg_difference *d, const struct cfg_file *befor
     const struct cfg_file_section *in;
     if (d->effect == CFG_EFFECT_NONE && has_same_tokens(before, after))
         return;
-    if (!is_same_but_for_changes(&d->changes, before, after, &in) || d->effect == CFG_EFFECT_NONE)
-        difference_add(d, in != NULL ? in : &whole, CFG_EFFECT_RELOAD, "order or quoting of lines", NOTHING, "");
+    cleanup(mem_free_ptr) const struct change **list = mem_array(d->changes.count, sizeof(list[0]));
+    struct side_by_side both = {.changes = list, .count = d->changes.count};
+    cfg_line_init(&both.a);
+    cfg_line_init(&both.b);
+    for (size_t i = 0; i < both.count; i++)
+        list[i] = d->changes.list[i];
+    if (both.count > 1)
+        qsort(list, both.count, sizeof(list[0]), order_of_changes);
+    if (!is_same_file(&both, before, after, &in) || d->effect == CFG_EFFECT_NONE)
+        difference_add(d, in != NULL ? in : &whole, CFG_EFFECT_RELOAD, "order or quoting of lines", "", "");
+    cfg_line_fini(&both.a);
+    cfg_line_fini(&both.b);
+}
+
+struct comparison {
+    struct cfg_difference *d;
+    struct in_hand in;
+};
+
+static void difference_see(void *arg, struct cfg_run was, struct cfg_run is)
+{
+    struct comparison *c = arg;
+    const struct cfg_entry *first = is.count > 0 ? is.list : was.list;
+    size_t len = (size_t)(strrchr(first->key, '\n') - first->key);
+    bool same = was.count == is.count, once = was.count == 1 && is.count == 1;
+    for (size_t i = 0; same && i < was.count; i++)
+        same = str_eq(was.list[i].text, is.list[i].text);
+    if (cfg_entry_is_header(first) || len != c->in.name_len || memcmp(first->key, c->in.name, len) != 0)
+        c->in = (struct in_hand){
+            .was = once ? was.list->in : NULL, .is = once ? is.list->in : NULL, .name = first->key, .name_len = len};
+    if (!same && !c->in.done)
+        compare_run(c->d, &c->in, was, is);
 }
 
 void cfg_difference_init(struct cfg_difference *d, const struct cfg_file *before, const struct cfg_file *after,
                          bool regrouped)
 {
-    cleanup(cfg_entries_fini) struct cfg_entries a;
-    cleanup(cfg_entries_fini) struct cfg_entries b;
-    struct cfg_run was, is;
-    struct in_hand s = {.name = NOTHING};
+    struct comparison c = {.d = d, .in = {.name = ""}};
     *d = (struct cfg_difference){.effect = CFG_EFFECT_NONE};
-    cfg_entries_init_both(&a, &b, before, after, NULL);
-    while (cfg_entries_next(&a, &b, &was, &is)) {
-        const struct cfg_entry *first = is.count > 0 ? is.list : was.list;
-        struct piece section = {first->key, (size_t)(strrchr(first->key, '\n') - first->key)};
-        bool same = was.count == is.count;
-        for (size_t i = 0; same && i < was.count; i++)
-            same = str_eq(was.list[i].text, is.list[i].text);
-        if (cfg_entry_is_header(first) || !piece_eq(section, s.name))
-            s = (struct in_hand){.was = was.count == 1 && is.count == 1 ? was.list->in : NULL,
-                                 .is = was.count == 1 && is.count == 1 ? is.list->in : NULL,
-                                 .name = section};
-        if (!same && !s.done)
-            compare_run(d, &s, was, is);
-    }
+    cfg_entries_compare(before, after, NULL, difference_see, &c);
     if (!regrouped && d->effect != CFG_EFFECT_RELOAD)
         compare_order(d, before, after);
 }
@@ -664,4 +591,108 @@ bool cfg_same_meaning(const struct cfg_file *a, const struct cfg_file *b, bool r
         return has_same_tokens(a, b);
     cfg_difference_init(&d, a, b, true);
     return d.effect == CFG_EFFECT_NONE;
+}
+
+/* ---- line by line ---- */
+
+static void line_difference_add(struct cfg_line_difference *d, struct cfg_run run, const bool *alone, char sign)
+{
+    for (size_t i = 0; i < run.count; i++) {
+        const struct cfg_entry *e = &run.list[i];
+        if (!alone[i] || d->count++ >= CFG_LINE_DIFFERENCE_MAX)
+            continue;
+        struct buf section = {0}, text = {0};
+        add_section_name(&section, e->in);
+        buf_printf(&text, "%c ", sign);
+        cfg_mask_line(e->line->text, e->line->len, CFG_LINE_DIFFERENCE_LINE_MAX_BYTES, &text);
+        d->lines[d->count - 1] = (struct cfg_line_of){.section = buf_take(&section), .text = buf_take(&text)};
+    }
+}
+
+static void line_difference_see(void *d, struct cfg_run was, struct cfg_run is)
+{
+    cleanup(cfg_lone_lines_fini) struct cfg_lone_lines lone = cfg_lone_lines_of(was, is);
+    line_difference_add(d, was, lone.gone, '-');
+    line_difference_add(d, is, lone.new, '+');
+}
+
+void cfg_line_difference_init(struct cfg_line_difference *d, const struct cfg_file *before,
+                              const struct cfg_file *after)
+{
+    *d = (struct cfg_line_difference){0};
+    cfg_entries_compare(before, after, NULL, line_difference_see, d);
+}
+
+void cfg_line_difference_fini(struct cfg_line_difference *d)
+{
+    for (size_t i = 0; i < d->count && i < CFG_LINE_DIFFERENCE_MAX; i++) {
+        free(d->lines[i].section);
+        free(d->lines[i].text);
+    }
+    *d = (struct cfg_line_difference){0};
+}
+
+/* ---- what a write would damage ---- */
+
+/* "line 7 ("http-request deny" of frontend web) ", without the line where it is none of the file's, and without the second
+ * word where that may be a secret. */
+static void damage_say(struct text_list *r, const struct cfg_entry *e, bool before, const char *what)
+{
+    if (!text_list_next(r))
+        return;
+    cleanup(buf_fini) struct buf words = {0};
+    cfg_mask_line(e->line->text, e->line->len, NAME_SHOWN, &words);
+    size_t shown = strcspn(buf_str(&words), " ");
+    shown += shown < words.len ? 1 + strcspn(buf_str(&words) + shown + 1, " ") : 0;
+    if (before)
+        buf_printf(&r->text, "line %u ", e->line->number);
+    buf_add(&r->text, "(");
+    if (!cfg_entry_is_header(e))
+        buf_printf(&r->text, "\"%.*s\" of ", (int)shown, buf_str(&words));
+    buf_printf(&r->text, "%s%s%.*s) %s", e->in->kind, e->in->name[0] != '\0' ? " " : "", NAME_SHOWN, e->in->name, what);
+}
+
+static void damage_of_headers(struct text_list *r, struct cfg_run before, struct cfg_run after)
+{
+    if (after.count == 0)
+        damage_say(r, &before.list[0], true, "would be lost");
+    else if (before.count == 0)
+        damage_say(r, &after.list[0], false, "would be added");
+    else if (before.count != after.count)
+        damage_say(r, &before.list[0], true, "would be there fewer times");
+    for (size_t i = 0; before.count == after.count && i < before.count; i++) {
+        const char *was = before.list[i].text, *is = after.list[i].text;
+        cleanup(mem_free_ptr) char *what =
+            mem_printf("would inherit from %s%.*s instead of %s%.*s", is[0] != '\0' ? "defaults " : "nothing",
+                       NAME_SHOWN, is, was[0] != '\0' ? "defaults " : "nothing", NAME_SHOWN, was);
+        if (strcmp(was, is) != 0)
+            damage_say(r, &before.list[i], true, what);
+    }
+}
+
+static void damage_see(void *r, struct cfg_run before, struct cfg_run after)
+{
+    size_t i = 0;
+    if (cfg_entry_is_header(before.count > 0 ? &before.list[0] : &after.list[0])) {
+        damage_of_headers(r, before, after);
+        return;
+    }
+    while (i < before.count && i < after.count && strcmp(before.list[i].text, after.list[i].text) == 0)
+        i++;
+    if (i == before.count && i == after.count)
+        return;
+    cleanup(cfg_lone_lines_fini) struct cfg_lone_lines lone = cfg_lone_lines_of(before, after);
+    if (i < before.count && lone.gone[i])
+        damage_say(r, &before.list[i], true, "would be lost or changed");
+    else if (i < after.count && lone.new[i])
+        damage_say(r, &after.list[i], false, "would be added");
+    else if (i < before.count)
+        damage_say(r, &before.list[i], true, "would move behind what follows it now");
+}
+
+char *cfg_file_compare(const struct cfg_file *before, const struct cfg_file *after, const struct cfg_file_managed *ours)
+{
+    struct text_list r = {.between = "; ", .max = MEANINGS_SHOWN};
+    cfg_entries_compare(before, after, ours, damage_see, &r);
+    return text_list_take(&r);
 }

@@ -10,6 +10,7 @@
 #ifndef HAPROXY_CFG_DIFFERENCE_H
 #define HAPROXY_CFG_DIFFERENCE_H
 
+#include "base/compiler.h"
 #include "haproxy/cfg/file.h"
 #include "haproxy/change.h"
 
@@ -44,5 +45,35 @@ void cfg_difference_fini(struct cfg_difference *d);
 
 /* HAProxy reads the same in both, for certain. */
 bool cfg_same_meaning(const struct cfg_file *a, const struct cfg_file *b, bool regrouped);
+
+#define CFG_LINE_DIFFERENCE_MAX 20
+#define CFG_LINE_DIFFERENCE_LINE_MAX_BYTES 200
+
+/* The same line by line, for people, with secrets masked (haproxy/cfg/mask). Where the lines are the same, and only their
+ * order differs, there is none of them. */
+struct cfg_line_difference {
+    size_t count;
+    struct cfg_line_of {
+        char *section;                /* "backend b" */
+        char *text;                   /* "- server n1 10.0.0.1:80 check" of the first file, "+ ..." of the second */
+    } lines[CFG_LINE_DIFFERENCE_MAX]; /* the first of them */
+};
+
+void cfg_line_difference_init(struct cfg_line_difference *d, const struct cfg_file *before,
+                              const struct cfg_file *after);
+void cfg_line_difference_fini(struct cfg_line_difference *d);
+
+/* Which lines may differ: those that a transaction is to write. section NULL: the header of s itself. */
+struct cfg_file_managed {
+    bool (*is_ours)(const void *arg, const char *kind, const char *name, const char *first, const char *second);
+    const void *arg;
+};
+
+/* What of `before` means something else in `after`, which the API would write in its place, with line numbers of
+ * `before`: not comments, white space, quotes, the order of sections or that of lines of different kinds. `ours`
+ * NULL: nothing may differ. NULL: nothing. Allocates. Lines are named by their first two words: what follows may be
+ * a secret. */
+char *cfg_file_compare(const struct cfg_file *before, const struct cfg_file *after,
+                       const struct cfg_file_managed *ours) must_check;
 
 #endif

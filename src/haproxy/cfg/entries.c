@@ -9,6 +9,11 @@
 #include "base/str.h"
 #include "haproxy/cfg/words.h"
 
+struct cfg_entries {
+    struct cfg_entry *list; /* ordered by key, then as in the file */
+    size_t count, room, at;
+};
+
 /* ---- which lines are of one kind ---- */
 
 /* Of these the last one counts, or what comes later builds upon it: one kind. */
@@ -79,83 +84,23 @@ static void cfg_entries_add(struct cfg_entries *b, struct cfg_entry e)
     b->list[b->count++] = e;
 }
 
-/* Whether the API writes the words behind the first in an order of its own, up to the condition. */
-static bool is_regrouped(const struct cfg_line *l)
-{
-    static const char *const lines[] = {"cookie", "http-check", "http-error", "stick-table", "tcp-check"};
-    static const char *const rules[] = {"http-request", "http-response"};
-    static const char *const actions[] = {"deny", "return", "tarpit"};
-    return cfg_is_among(cfg_word(l, 0), lines, array_len(lines)) ||
-           (cfg_is_among(cfg_word(l, 0), rules, array_len(rules)) &&
-            cfg_is_among(cfg_word(l, 1), actions, array_len(actions)));
-}
-
 /* What begins a group of words in such a line; others are its arguments. */
-static const char *const groups_begin[] = {"!",
-                                           "addr",
-                                           "alpn",
-                                           "attr",
-                                           "body",
-                                           "body-lf",
-                                           "comment",
-                                           "connect",
-                                           "content-type",
-                                           "default",
-                                           "deny_status",
-                                           "domain",
-                                           "dynamic",
-                                           "errorfile",
-                                           "errorfiles",
-                                           "error-status",
-                                           "expect",
-                                           "expire",
-                                           "fhdr",
-                                           "file",
-                                           "hdr",
-                                           "httponly",
-                                           "indirect",
-                                           "insert",
-                                           "len",
-                                           "lf-file",
-                                           "lf-string",
-                                           "linger",
-                                           "maxidle",
-                                           "maxlife",
-                                           "meth",
-                                           "min-recv",
-                                           "nocache",
-                                           "nopurge",
-                                           "ok-status",
-                                           "on-error",
-                                           "on-success",
-                                           "peers",
-                                           "port",
-                                           "postonly",
-                                           "prefix",
-                                           "preserve",
-                                           "proto",
-                                           "recv-only",
-                                           "rewrite",
-                                           "rstatus",
-                                           "rstring",
-                                           "secure",
-                                           "send-proxy",
-                                           "size",
-                                           "sni",
-                                           "srvkey",
-                                           "ssl",
-                                           "status",
-                                           "status-code",
-                                           "store",
-                                           "string",
-                                           "tout-status",
-                                           "type",
-                                           "uri",
-                                           "uri-lf",
-                                           "ver",
-                                           "via-socks4",
-                                           "default-errorfiles",
-                                           "write-to"};
+static const char groups_begin[] =
+    " ! addr alpn attr body body-lf comment connect content-type default deny_status domain dynamic "
+    "errorfile errorfiles error-status expect expire fhdr file hdr httponly indirect insert len lf-file "
+    "lf-string linger maxidle maxlife meth min-recv nocache nopurge ok-status on-error on-success peers "
+    "port postonly prefix preserve proto recv-only rewrite rstatus rstring secure send-proxy size sni "
+    "srvkey ssl status status-code store string tout-status type uri uri-lf ver via-socks4 "
+    "default-errorfiles write-to ";
+
+static bool begins_group(const char *word)
+{
+    const char *found = word[0] != '\0' ? groups_begin : NULL;
+    size_t len = strlen(word);
+    while (found != NULL && (found = strstr(found + 1, word)) != NULL && (found[-1] != ' ' || found[len] != ' '))
+        ;
+    return found != NULL && strchr(word, ' ') == NULL;
+}
 
 /* A word of those, and its arguments. */
 struct word_group {
@@ -172,13 +117,20 @@ static int order_of_groups(const void *a, const void *b)
     return n != 0 ? n : (x->count > y->count) - (x->count < y->count);
 }
 
-/* As the API regroups and names them, too: by the alphabet. */
+/* The API writes the words behind the first of such a line in an order of its own, up to the condition, and names some
+ * otherwise; here they stand by the alphabet. */
 static void regroup(struct cfg_line *l)
 {
+    static const char *const lines[] = {"cookie", "http-check", "http-error", "stick-table", "tcp-check"};
+    static const char *const rules[] = {"http-request", "http-response"};
+    static const char *const actions[] = {"deny", "return", "tarpit"};
     struct cfg_word words[RAWCFG_MAX_WORDS];
     struct word_group groups[RAWCFG_MAX_WORDS];
     size_t end = 1, count = 0, to = 2;
-    bool rule = str_has_prefix(cfg_word(l, 0), "http-re");
+    bool rule = cfg_is_among(cfg_word(l, 0), rules, array_len(rules));
+    if (rule ? !cfg_is_among(cfg_word(l, 1), actions, array_len(actions))
+             : !cfg_is_among(cfg_word(l, 0), lines, array_len(lines)))
+        return;
     for (; end < l->count && !str_eq(l->words[end].text, "if") && !str_eq(l->words[end].text, "unless"); end++)
         if (rule && str_eq(l->words[end].text, "status"))
             l->words[end] = (struct cfg_word){.text = "deny_status", .plain = true};
@@ -186,7 +138,7 @@ static void regroup(struct cfg_line *l)
         return;
     memcpy(words, l->words, end * sizeof(words[0]));
     for (size_t i = 2; i < end; i++) {
-        if (count > 0 && !cfg_is_among(words[i].text, groups_begin, array_len(groups_begin)))
+        if (count > 0 && !begins_group(words[i].text))
             groups[count - 1].count++;
         else
             groups[count++] = (struct word_group){&words[i], 1};
@@ -237,7 +189,7 @@ static void add_lines(struct cfg_entries *b, const struct cfg_file_section *s, c
         /* Among peers, the order of the servers says nothing. */
         bool peers = str_eq(s->kind, "peers");
         bool server = cfg_is_among(kind, servers, array_len(servers));
-        if (!words->broken && is_regrouped(words))
+        if (!words->broken)
             regroup(words);
         defaults += str_eq(kind, "default-server"); /* counts for what follows it */
         cfg_entries_add(b, (struct cfg_entry){.key = mem_printf("%s\n%s%s%s", section, kind,
@@ -285,12 +237,6 @@ static int order_of_entries(const void *a, const void *b)
     const struct cfg_entry *x = a, *y = b;
     int n = strcmp(x->key, y->key);
     return n != 0 ? n : (x->order > y->order) - (x->order < y->order);
-}
-
-static void cfg_entries_sort(struct cfg_entries *b)
-{
-    if (b->count > 1)
-        qsort(b->list, b->count, sizeof(b->list[0]), order_of_entries);
 }
 
 /* ---- sections that need no entries ---- */
@@ -372,13 +318,13 @@ static size_t count_namesakes(const struct cfg_file_section **list, size_t count
     return n;
 }
 
-void cfg_entries_init_both(struct cfg_entries *a, struct cfg_entries *b, const struct cfg_file *before,
-                           const struct cfg_file *after, const struct cfg_file_managed *ours)
+/* Without the sections that are there once in both, and have the same lines. */
+static void read_both(struct cfg_entries *a, struct cfg_entries *b, const struct cfg_file *before,
+                      const struct cfg_file *after, const struct cfg_file_managed *ours)
 {
     cleanup(cfg_line_fini) struct cfg_line words;
     cleanup(mem_free_ptr) const struct cfg_file_section **was = ordered_sections(before);
     cleanup(mem_free_ptr) const struct cfg_file_section **is = ordered_sections(after);
-    *a = *b = (struct cfg_entries){0};
     cfg_line_init(&words);
     for (size_t i = 0, k = 0; i < before->section_count || k < after->section_count;) {
         size_t n = count_namesakes(was, before->section_count, i), m = count_namesakes(is, after->section_count, k);
@@ -391,11 +337,13 @@ void cfg_entries_init_both(struct cfg_entries *a, struct cfg_entries *b, const s
             if (!same)
                 add_section(b, is[k], &words, ours);
     }
-    cfg_entries_sort(a);
-    cfg_entries_sort(b);
+    if (a->count > 1)
+        qsort(a->list, a->count, sizeof(a->list[0]), order_of_entries);
+    if (b->count > 1)
+        qsort(b->list, b->count, sizeof(b->list[0]), order_of_entries);
 }
 
-void cfg_entries_fini(struct cfg_entries *b)
+static void cfg_entries_fini(struct cfg_entries *b)
 {
     for (size_t i = 0; i < b->count; i++) {
         free(b->list[i].key);
@@ -413,23 +361,68 @@ bool cfg_entry_is_header(const struct cfg_entry *e)
 
 static struct cfg_run take_run(struct cfg_entries *b, const char *key)
 {
-    struct cfg_run r = {0};
     size_t begin = b->at;
     while (b->at < b->count && str_eq(b->list[b->at].key, key))
         b->at++;
-    if (b->at > begin)
-        r = (struct cfg_run){&b->list[begin], b->at - begin};
+    struct cfg_run r = {b->at > begin ? &b->list[begin] : NULL, b->at - begin};
     return r.count > 1 && last_counts(key) ? (struct cfg_run){&b->list[b->at - 1], 1} : r;
 }
 
-bool cfg_entries_next(struct cfg_entries *a, struct cfg_entries *b, struct cfg_run *ret_a, struct cfg_run *ret_b)
+void cfg_entries_compare(const struct cfg_file *before, const struct cfg_file *after,
+                         const struct cfg_file_managed *ours, cfg_entries_see *see, void *arg)
 {
-    const char *key_a = a->at < a->count ? a->list[a->at].key : NULL;
-    const char *key_b = b->at < b->count ? b->list[b->at].key : NULL;
-    if (key_a == NULL && key_b == NULL)
-        return false;
-    const char *key = key_b == NULL || (key_a != NULL && strcmp(key_a, key_b) <= 0) ? key_a : key_b;
-    *ret_a = take_run(a, key);
-    *ret_b = take_run(b, key);
-    return true;
+    cleanup(cfg_entries_fini) struct cfg_entries a = {0};
+    cleanup(cfg_entries_fini) struct cfg_entries b = {0};
+    read_both(&a, &b, before, after, ours);
+    while (a.at < a.count || b.at < b.count) {
+        const char *key_a = a.at < a.count ? a.list[a.at].key : NULL;
+        const char *key_b = b.at < b.count ? b.list[b.at].key : NULL;
+        const char *key = key_b == NULL || (key_a != NULL && strcmp(key_a, key_b) <= 0) ? key_a : key_b;
+        struct cfg_run was = take_run(&a, key), is = take_run(&b, key);
+        see(arg, was, is);
+    }
+}
+
+/* ---- the lines of one kind ---- */
+
+void cfg_lone_lines_fini(struct cfg_lone_lines *l)
+{
+    free(l->gone);
+    free(l->new);
+}
+
+static int order_of_texts(const void *a, const void *b)
+{
+    const struct cfg_entry *const *x = a, *const *y = b;
+    int n = strcmp((*x)->text, (*y)->text);
+    return n != 0 ? n : ((*x)->order > (*y)->order) - ((*x)->order < (*y)->order);
+}
+
+static const struct cfg_entry **sorted_by_text(struct cfg_run run)
+{
+    const struct cfg_entry **list = mem_array(run.count, sizeof(*list));
+    for (size_t i = 0; i < run.count; i++)
+        list[i] = &run.list[i];
+    if (run.count > 1)
+        qsort(list, run.count, sizeof(*list), order_of_texts);
+    return list;
+}
+
+struct cfg_lone_lines cfg_lone_lines_of(struct cfg_run was, struct cfg_run is)
+{
+    cleanup(mem_free_ptr) const struct cfg_entry **a = sorted_by_text(was);
+    cleanup(mem_free_ptr) const struct cfg_entry **b = sorted_by_text(is);
+    struct cfg_lone_lines ret = {.gone = mem_array(was.count, sizeof(bool)), .new = mem_array(is.count, sizeof(bool))};
+    for (size_t i = 0, k = 0; i < was.count || k < is.count;) {
+        int n = i == was.count ? 1 : k == is.count ? -1 : strcmp(a[i]->text, b[k]->text);
+        if (n < 0)
+            ret.gone[a[i] - was.list] = true;
+        if (n > 0)
+            ret.new[b[k] - is.list] = true;
+        ret.gone_count += n < 0;
+        ret.new_count += n > 0;
+        i += n <= 0;
+        k += n >= 0;
+    }
+    return ret;
 }

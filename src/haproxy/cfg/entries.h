@@ -1,12 +1,12 @@
 /*
  * A haproxy.cfg as what it says, in an order that makes two of them comparable: by section, then by kind of line, and
  * within a kind, where the order matters, as in the file. Comments, white space, quotes, the order of sections and of
- * lines of different kinds say nothing (HAProxy's configuration manual, 2.1). For haproxy/cfg/compare and difference.
+ * lines of different kinds say nothing (HAProxy's configuration manual, 2.1). For haproxy/cfg/difference.
  */
 #ifndef HAPROXY_CFG_ENTRIES_H
 #define HAPROXY_CFG_ENTRIES_H
 
-#include "haproxy/cfg/file.h"
+#include "haproxy/cfg/difference.h"
 
 /* A line, or a section's header. */
 struct cfg_entry {
@@ -20,26 +20,25 @@ struct cfg_entry {
 
 #define CFG_BETWEEN_WORDS '\x1f'
 
-struct cfg_entries {
-    struct cfg_entry *list; /* ordered by key, then as in the file */
-    size_t count, room;
-    size_t at; /* of cfg_entries_next */
-};
-
-/* Of two files that are to be compared, which are borrowed: without the sections that are there once in both, and have
- * the same lines. ours NULL: all lines. */
-void cfg_entries_init_both(struct cfg_entries *a, struct cfg_entries *b, const struct cfg_file *before,
-                           const struct cfg_file *after, const struct cfg_file_managed *ours);
-void cfg_entries_fini(struct cfg_entries *e);
-
 /* Those of one key; where the last one counts, that alone. */
 struct cfg_run {
     const struct cfg_entry *list; /* NULL: none */
     size_t count;
 };
 
-/* The runs of the next key, in both or in one of them. false: that was all. */
-bool cfg_entries_next(struct cfg_entries *a, struct cfg_entries *b, struct cfg_run *ret_a, struct cfg_run *ret_b);
+/* Calls `see` for each key that one of two files has, with the runs of both: without the sections that are there once in
+ * both, and have the same lines. ours NULL: all lines count. */
+typedef void cfg_entries_see(void *arg, struct cfg_run was, struct cfg_run is);
+void cfg_entries_compare(const struct cfg_file *before, const struct cfg_file *after,
+                         const struct cfg_file_managed *ours, cfg_entries_see *see, void *arg);
+
+/* Which lines of two runs have none of the same text in the other one, whatever their order is. */
+struct cfg_lone_lines {
+    bool *gone, *new;
+    size_t gone_count, new_count;
+};
+struct cfg_lone_lines cfg_lone_lines_of(struct cfg_run was, struct cfg_run is) must_check;
+void cfg_lone_lines_fini(struct cfg_lone_lines *l);
 
 bool cfg_entry_is_header(const struct cfg_entry *e);
 

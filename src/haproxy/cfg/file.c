@@ -12,6 +12,7 @@
 #define LINES_SHOWN 5
 /* 64 backends of 5,000 servers have a third of that. What is kept of a line is many times one of a single letter. */
 #define LINES_MAX 1000000
+#define VERSION_MARK "# _version="
 #define GIVEN_NAME "unnamed_defaults_"
 
 /* Any of these as the first word begins a section, wherever it stands. */
@@ -32,35 +33,6 @@ static void add_line(struct cfg_file *f, size_t *room, struct cfg_file_line line
     f->lines[f->line_count++] = line;
 }
 
-/* Of the first line that says one. */
-static void take_version(struct cfg_file *f, struct cfg_file_line line)
-{
-    static const char mark[] = "# _version=";
-    uint64_t version;
-    if (f->version >= 0 || line.len <= strlen(mark) || memcmp(line.text, mark, strlen(mark)) != 0)
-        return;
-    cleanup(mem_free_ptr) char *digits = mem_strndup(line.text + strlen(mark), line.len - strlen(mark));
-    digits[strcspn(digits, " \t")] = '\0';
-    if (str_parse_uint(digits, INT64_MAX, &version) == 0)
-        f->version = (int64_t)version;
-}
-
-/* Which numbers of unnamed_defaults_N are names in the file already, of any section: HAProxy 3.3 refuses a proxy that is
- * called like a defaults section. As many as are ever needed. */
-static bool *cfg_file_numbers_in_use(const struct cfg_file *f, size_t count)
-{
-    bool *used = mem_array(count, sizeof(*used));
-    for (size_t i = 0; i < f->section_count; i++) {
-        const char *const names[] = {f->sections[i].name, f->sections[i].from};
-        uint64_t n;
-        for (size_t k = 0; k < array_len(names); k++)
-            if (str_has_prefix(names[k], GIVEN_NAME) &&
-                str_parse_uint(names[k] + strlen(GIVEN_NAME), count - 1, &n) == 0)
-                used[n] = true;
-    }
-    return used;
-}
-
 static int order_of_names(const void *a, const void *b)
 {
     return strcmp((*(const struct cfg_file_section *const *)a)->name,
@@ -72,16 +44,6 @@ struct named_defaults {
     const struct cfg_file_section **list;
     size_t count;
 };
-
-/* HAProxy has to know it when it comes to s. */
-static const struct cfg_file_section *cfg_file_find_from(const struct named_defaults *d,
-                                                         const struct cfg_file_section *s)
-{
-    const struct cfg_file_section wanted = {.name = s->from}, *key = &wanted, **found = NULL;
-    if (d->count > 0)
-        found = bsearch(&key, d->list, d->count, sizeof(*d->list), order_of_names);
-    return found != NULL && (*found)->line->number < s->line->number ? *found : NULL;
-}
 
 /* The defaults section of that name in the files before f, or (NULL) the last one of all; NULL: none. */
 static const struct cfg_file_section *cfg_file_find_before(const struct cfg_file *f, const char *name)
@@ -105,7 +67,11 @@ static void cfg_file_find_defaults(struct cfg_file *f)
     for (size_t i = 0; i < f->section_count; i++) {
         struct cfg_file_section *s = &f->sections[i];
         if (s->from[0] != '\0') {
-            s->defaults = cfg_file_find_from(&named, s);
+            /* HAProxy has to know it when it comes to s. */
+            const struct cfg_file_section wanted = {.name = s->from}, *key = &wanted, **found = NULL;
+            if (named.count > 0)
+                found = bsearch(&key, named.list, named.count, sizeof(*named.list), order_of_names);
+            s->defaults = found != NULL && (*found)->line->number < s->line->number ? *found : NULL;
             if (s->defaults == NULL)
                 s->defaults = cfg_file_find_before(f, s->from);
         } else if (cfg_file_is_proxy(s->kind))
@@ -113,23 +79,6 @@ static void cfg_file_find_defaults(struct cfg_file *f)
         last = str_eq(s->kind, "defaults") ? s : last;
     }
     free(named.list);
-}
-
-static void cfg_file_name_defaults(struct cfg_file *f)
-{
-    size_t count = f->section_count * 3 + 2, number = 0; /* each section may have two of them, and need one */
-    cleanup(mem_free_ptr) bool *used = NULL;
-    for (size_t i = 0; i < f->section_count; i++) {
-        struct cfg_file_section *s = &f->sections[i];
-        if (!str_eq(s->kind, "defaults") || s->name[0] != '\0')
-            continue;
-        if (used == NULL)
-            used = cfg_file_numbers_in_use(f, count);
-        do
-            number++;
-        while (used[number]);
-        s->given_name = mem_printf(GIVEN_NAME "%zu", number);
-    }
 }
 
 static bool begins_section(const char *word, size_t len)
@@ -140,26 +89,27 @@ static bool begins_section(const char *word, size_t len)
     return false;
 }
 
-/* Whether it needs no splitting. */
-static bool is_simple(const struct cfg_file_line *line)
-{
-    size_t first = 0;
-    if (line->plain == NULL || line->plain_len > 2 * CFGFILE_WORDS_MAX) /* a word and a blank, so often */
-        return false;
-    while (first < line->plain_len && line->plain[first] != ' ' &&
-           !(line->plain[first] >= '\t' && line->plain[first] <= '\r'))
-        first++;
-    return !begins_section(line->plain, first);
-}
-
 static void take_line(struct cfg_file *f, size_t *room, struct cfg_line *words, struct cfg_file_line line)
 {
     bool carriage_return = line.end_len > 0 && line.text[line.len] == '\r';
     if (line.len + carriage_return >= CFGFILE_LINE_MAX_BYTES && f->too_long == 0)
         f->too_long = line.number;
-    take_version(f, line);
+    uint64_t version;
+    if (f->version < 0 && line.len > strlen(VERSION_MARK) &&
+        memcmp(line.text, VERSION_MARK, strlen(VERSION_MARK)) == 0) {
+        cleanup(mem_free_ptr) char *digits =
+            mem_strndup(line.text + strlen(VERSION_MARK), line.len - strlen(VERSION_MARK));
+        digits[strcspn(digits, " \t")] = '\0';
+        if (str_parse_uint(digits, INT64_MAX, &version) == 0)
+            f->version = (int64_t)version; /* of the first line that says one */
+    }
     line.plain = cfg_line_plain(line.text, line.len, &line.plain_len);
-    if (is_simple(&line)) {
+    size_t first = 0; /* word's end */
+    while (line.plain != NULL && first < line.plain_len && line.plain[first] != ' ' &&
+           !(line.plain[first] >= '\t' && line.plain[first] <= '\r'))
+        first++;
+    /* Most lines need no splitting: a word and a blank, so often, are too few for more words than HAProxy takes. */
+    if (line.plain != NULL && line.plain_len <= 2 * CFGFILE_WORDS_MAX && !begins_section(line.plain, first)) {
         if (line.plain_len > 0)
             add_line(f, room, line);
         return;
@@ -235,19 +185,6 @@ const struct cfg_file_section *cfg_file_backend_again(const struct cfg_file *f, 
     return cfg_file_find_backend(f, (size_t)(first - f->sections) + 1, first->name);
 }
 
-static void cfg_file_mark_conditional(struct cfg_file *f, struct cfg_line *words)
-{
-    int depth = 0;
-    for (size_t i = 0; i < f->line_count; i++) {
-        struct cfg_file_line *line = &f->lines[i];
-        line->conditional = depth > 0 && !cfg_file_is_directive(line);
-        if (!cfg_file_is_directive(line))
-            continue;
-        cfg_line_split(words, line->text, line->len);
-        depth += str_eq(cfg_word(words, 0), ".if") ? 1 : str_eq(cfg_word(words, 0), ".endif") ? -1 : 0;
-    }
-}
-
 void cfg_file_parse(struct cfg_file *f, const char *text, size_t len)
 {
     cfg_file_parse_behind(f, text, len, NULL);
@@ -263,7 +200,15 @@ void cfg_file_parse_behind(struct cfg_file *f, const char *text, size_t len, con
     while (f->line_count <= LINES_MAX && cfg_file_next(f, &line))
         take_line(f, &room, &words, line);
     f->too_many = f->line_count > LINES_MAX;
-    cfg_file_mark_conditional(f, &words);
+    int depth = 0;
+    for (size_t i = 0; i < f->line_count; i++) {
+        struct cfg_file_line *at = &f->lines[i];
+        at->conditional = depth > 0 && !cfg_file_is_directive(at);
+        if (!cfg_file_is_directive(at))
+            continue;
+        cfg_line_split(&words, at->text, at->len);
+        depth += str_eq(cfg_word(&words, 0), ".if") ? 1 : str_eq(cfg_word(&words, 0), ".endif") ? -1 : 0;
+    }
     if (f->section_count > 0) {
         /* Now that the lines stay where they are. */
         const struct cfg_file_line *end = f->lines + f->line_count;
@@ -276,7 +221,25 @@ void cfg_file_parse_behind(struct cfg_file *f, const char *text, size_t len, con
         }
     }
     cfg_file_find_defaults(f);
-    cfg_file_name_defaults(f);
+    /* Which numbers of given names are in the file already, as names of any section: HAProxy 3.3 refuses a proxy that is
+     * called like a defaults section. Each section may have two of them, and need one. */
+    size_t count = f->section_count * 3 + 2, number = 0;
+    cleanup(mem_free_ptr) bool *used = mem_array(count, sizeof(*used));
+    for (size_t i = 0; i < 2 * f->section_count; i++) {
+        const char *name = i % 2 == 0 ? f->sections[i / 2].name : f->sections[i / 2].from;
+        uint64_t n;
+        if (str_has_prefix(name, GIVEN_NAME) && str_parse_uint(name + strlen(GIVEN_NAME), count - 1, &n) == 0)
+            used[n] = true;
+    }
+    for (size_t i = 0; i < f->section_count; i++) {
+        struct cfg_file_section *s = &f->sections[i];
+        if (!str_eq(s->kind, "defaults") || s->name[0] != '\0')
+            continue;
+        do
+            number++;
+        while (used[number]);
+        s->given_name = mem_printf(GIVEN_NAME "%zu", number);
+    }
 }
 
 int cfg_file_init(struct cfg_file *f, const char *text, size_t len, struct error *err)
@@ -331,7 +294,7 @@ static void cfg_file_add_problem(struct buf *out, struct text_list *lines, const
         buf_printf(out, "%sline%s %s: %s", out->len > 0 ? "; " : "", plural, list, what);
 }
 
-/* Whether it is worth a look: its first word may begin with one of the two letters. */
+/* Its first word may begin with one of the two letters: only then it is split. */
 static bool may_begin_with(const struct cfg_file_line *line, const char letters[static 2])
 {
     return line->plain == NULL || line->plain[0] == letters[0] || line->plain[0] == letters[1];

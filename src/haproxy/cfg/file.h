@@ -24,7 +24,7 @@ struct cfg_file_line {
     unsigned end_len : 2; /* of "\n" or "\r\n"; behind the last line there may be none, or a "\r" */
     bool
         conditional : 1; /* stands between .if and .endif, and is no directive itself; of the lines of a struct cfg_file */
-    const char *plain; /* where its words begin, as cfg_line_plain has it; NULL: it is another line, or not looked at */
+    const char *plain; /* where its words begin, as cfg_line_plain has it; NULL: it is another line, or was not split */
     size_t plain_len;
 };
 
@@ -91,18 +91,5 @@ char *cfg_file_problem(const struct cfg_file *f) must_check;
 /* Proxies without `from` among several defaults sections: some Data Plane APIs write the `from` that keeps each under
  * its own, some do not, which only a preview shows. NULL: none. Allocates. */
 char *cfg_file_defaults_problem(const struct cfg_file *f) must_check;
-
-/* Which lines may differ: those that a transaction is to write. section NULL: the header of s itself. */
-struct cfg_file_managed {
-    bool (*is_ours)(const void *arg, const char *kind, const char *name, const char *first, const char *second);
-    const void *arg;
-};
-
-/* What of `before` means something else in `after`, which the API would write in its place, with line numbers of
- * `before`: not comments, white space, quotes, the order of sections or that of lines of different kinds. managed
- * NULL: nothing may differ. NULL: nothing. Allocates. Lines are named by their first two words: what follows may be
- * a secret. */
-char *cfg_file_compare(const struct cfg_file *before, const struct cfg_file *after,
-                       const struct cfg_file_managed *ours) must_check;
 
 #endif

@@ -1,10 +1,13 @@
 #include "haproxy/cfg/inherit.h"
 
-#include <stdlib.h>
-
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/cfg/keywords.h"
+
+/* The lines that say `disabled` and `backup`; 0: none, or a later one took it back. */
+struct cfg_state {
+    unsigned disabled_line, backup_line;
+};
 
 static const struct cfg_file_line *cfg_inherit_last(const struct cfg_file_section *s, const char *keyword,
                                                     struct cfg_line *words)
@@ -42,65 +45,47 @@ unsigned cfg_state_file_line(const struct cfg_file *f, const char *backend)
     return 0;
 }
 
-void cfg_inherit_fini(struct cfg_inherit *r)
+/* A default-server line. */
+static void inherit_line(struct cfg_state *at, const struct cfg_line *l, unsigned number)
 {
-    for (size_t i = 0; i < r->count; i++)
-        free(r->defaults[i].name);
-    free(r->defaults);
-    *r = (struct cfg_inherit){.count = 0};
-}
-
-static struct cfg_state cfg_inherit_state_of(const struct cfg_inherit *r, const char *name)
-{
-    for (size_t i = r->count; i-- > 0;)
-        if (str_eq(r->defaults[i].name, name))
-            return r->defaults[i].state;
-    return (struct cfg_state){0};
-}
-
-void cfg_inherit_section(struct cfg_inherit *r, const struct cfg_file_section *section, const char *backend)
-{
-    r->at = NULL;
-    if (str_eq(section->kind, "defaults")) {
-        struct cfg_state state =
-            section->from[0] != '\0' ? cfg_inherit_state_of(r, section->from) : (struct cfg_state){0};
-        r->defaults = mem_resize(r->defaults, r->count + 1, sizeof(r->defaults[0]));
-        r->defaults[r->count] = (struct cfg_defaults){mem_strdup(section->name), state};
-        r->at = &r->defaults[r->count++].state;
-    } else if (str_eq(section->kind, "backend") && str_eq(section->name, backend)) {
-        /* Without `from` it is the last section before it, whether that has a name or not. */
-        if (section->from[0] != '\0')
-            r->backend = cfg_inherit_state_of(r, section->from);
-        else
-            r->backend = r->count > 0 ? r->defaults[r->count - 1].state : (struct cfg_state){0};
-        r->at = &r->backend;
-    }
-}
-
-void cfg_inherit_line(struct cfg_inherit *r, const struct cfg_line *l, unsigned number)
-{
-    if (r->at == NULL)
-        return;
     for (size_t i = 1; i < l->count; i++) {
         const char *word = l->words[i].text;
         const struct cfg_keyword *k = cfg_keyword_find(word);
         if (str_eq(word, "disabled"))
-            r->at->disabled_line = number;
+            at->disabled_line = number;
         else if (str_eq(word, "enabled"))
-            r->at->disabled_line = 0;
+            at->disabled_line = 0;
         else if (str_eq(word, "backup"))
-            r->at->backup_line = number;
+            at->backup_line = number;
         else if (str_eq(word, "no-backup"))
-            r->at->backup_line = 0;
+            at->backup_line = 0;
         else
             i += k != NULL && cfg_keyword_takes_argument(k);
     }
 }
 
-void cfg_inherit_apply(const struct cfg_inherit *r, struct backend *b)
+void cfg_inherit_apply(const struct cfg_file_section *own, struct backend *b)
 {
-    b->disabled_line = r->backend.disabled_line;
-    b->backup_line = r->backend.backup_line;
+    cleanup(cfg_line_fini) struct cfg_line words;
+    struct cfg_state state = {0};
+    size_t count = 0, at = 0;
+    for (const struct cfg_file_section *s = own; s != NULL; s = s->defaults)
+        count++;
+    cleanup(mem_free_ptr) const struct cfg_file_section **chain = mem_array(count, sizeof(chain[0]));
+    for (const struct cfg_file_section *s = own; s != NULL; s = s->defaults)
+        chain[at++] = s;
+    cfg_line_init(&words);
+    while (at-- > 0) /* the furthest first */
+        for (size_t i = 0; i < chain[at]->line_count; i++) {
+            const struct cfg_file_line *line = &chain[at]->lines[i];
+            if (line->plain != NULL && line->plain[0] != 'd')
+                continue;
+            cfg_line_split(&words, line->text, line->len);
+            if (str_eq(cfg_word(&words, 0), "default-server"))
+                inherit_line(&state, &words, line->number);
+        }
+    b->disabled_line = state.disabled_line;
+    b->backup_line = state.backup_line;
     for (size_t i = 0; i < b->server_count; i++) {
         struct backend_server *s = &b->servers[i];
         s->default_disabled = b->disabled_line != 0;

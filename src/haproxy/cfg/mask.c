@@ -11,7 +11,7 @@
 #include "haproxy/cfg/words.h"
 
 #define WHOLE SIZE_MAX
-#define QUOTED_MIN_BYTES 3 /* of a secret that is looked for in a message: less is in any */
+#define QUOTED_MIN_BYTES 3 /* of a secret that is searched in a message: less is in any */
 
 /* ---- what is known by the first words of a line ---- */
 
@@ -42,15 +42,6 @@ static const char *const named[] = {
     "http-errors", "listen", "mailer", "mailers",         "nameserver",      "peer",        "peers",    "program",
     "resolvers",   "ring",   "server", "server-template", "use-server",      "use_backend", "user",     "userlist",
 };
-
-static size_t mask_line_from(const struct cfg_line *l, size_t first)
-{
-    for (size_t i = 0; i < array_len(lines); i++)
-        if (str_eq(cfg_word(l, first), lines[i].first) &&
-            (lines[i].second == NULL || str_eq(cfg_word(l, first + 1), lines[i].second)))
-            return first + lines[i].from;
-    return WHOLE;
-}
 
 /* ---- what a word says ---- */
 
@@ -95,34 +86,23 @@ static const char *mask_behind(const char *word, const char *what)
     return at != NULL ? at + strlen(what) : NULL;
 }
 
-/* "https://user:password@host": the user and all behind it. */
-static const char *mask_url_login(const char *word)
-{
-    const char *login = mask_behind(word, "://");
-    size_t host = login != NULL ? strcspn(login, "/?") : 0, at = login != NULL ? strcspn(login, "@") : 0;
-    return login != NULL && at < host ? login : NULL;
-}
-
-/* "$6$SALT$HASH". */
-static bool mask_is_hash(const char *word)
-{
-    return word[0] == '$' && isalnum((unsigned char)word[1]) && strchr(word + 2, '$') != NULL;
-}
-
 /* How much of a word may be shown. */
 static size_t mask_shown_of(const char *word)
 {
     static const char *const keyed[] = {"aes_cbc_dec(", "aes_cbc_enc(", "aes_gcm_dec(", "aes_gcm_enc(", "hmac(",
                                         "jwt_decrypt_", "jwt_verify(",  "basic ",       "bearer ",      "digest "};
-    const char *end = mask_named_value(word), *others[] = {mask_url_login(word), strpbrk(word, "\r\n")};
+    /* "https://user:password@host": the user and all behind it. */
+    const char *login = mask_behind(word, "://");
+    bool has_login = login != NULL && strcspn(login, "@") < strcspn(login, "/?");
+    const char *end = mask_named_value(word), *others[] = {has_login ? login : NULL, strpbrk(word, "\r\n")};
     for (size_t i = 0; i < array_len(keyed); i++) {
         const char *at = mask_behind(word, keyed[i]);
         end = at != NULL && (end == NULL || at < end) ? at : end;
     }
     for (size_t i = 0; i < array_len(others); i++)
         end = others[i] != NULL && (end == NULL || others[i] < end) ? others[i] : end;
-    if (mask_is_hash(word))
-        return 0;
+    if (word[0] == '$' && isalnum((unsigned char)word[1]) && strchr(word + 2, '$') != NULL)
+        return 0; /* the hash of a password, "$6$SALT$HASH" */
     return end != NULL && *end != '\0' ? (size_t)(end - word) : WHOLE;
 }
 
@@ -136,20 +116,16 @@ struct mask {
     bool to_end;   /* of the line: in an acl a word such as "or" is a value, too */
 };
 
-static bool mask_is_header(const struct cfg_line *l, size_t i)
-{
-    const char *word = cfg_word(l, i);
-    return cfg_is_among(cfg_word(l, i - 1), header_verbs, array_len(header_verbs)) &&
-           (strcasestr(word, "auth") != NULL || strcasestr(word, "cookie") != NULL || strcasestr(word, "key") != NULL);
-}
-
-/* The word tells what follows it. */
+/* What the word says of those that follow it. */
 static void mask_learn(struct mask *m, const struct cfg_line *l, size_t first, size_t i)
 {
     static const char *const two[] = {"replace-header", "replace-value"};
     static const char *const contents[] = {"agent-send", "body", "body-lf"};
     const char *word = cfg_word(l, i);
-    bool name = mask_find_name(word) != NULL, header = i > 0 && mask_is_header(l, i);
+    bool name = mask_find_name(word) != NULL;
+    bool header =
+        i > 0 && cfg_is_among(cfg_word(l, i - 1), header_verbs, array_len(header_verbs)) &&
+        (strcasestr(word, "auth") != NULL || strcasestr(word, "cookie") != NULL || strcasestr(word, "key") != NULL);
     if (cfg_is_among(word, contents, array_len(contents)))
         *m = (struct mask){.values = 1};
     if ((!name && !header) || word[0] == '/' || (i > 0 && str_eq(cfg_word(l, i - 1), "del-header")) ||
@@ -167,15 +143,6 @@ static void mask_learn(struct mask *m, const struct cfg_line *l, size_t first, s
         m->values = 1; /* the sample */
 }
 
-/* How many of the words from i on are a flag of a comparison and its argument. */
-static size_t mask_flag(const struct cfg_line *l, size_t i)
-{
-    static const char *const alone[] = {"-i", "-n", "-M", "--"}, *const with[] = {"-m", "-f", "-u"};
-    if (cfg_is_among(cfg_word(l, i), with, array_len(with)))
-        return 2;
-    return cfg_is_among(cfg_word(l, i), alone, array_len(alone)) ? 1 : 0;
-}
-
 static bool mask_ends(const struct mask *m, const char *word)
 {
     static const char *const rules[] = {"if",   "unless", "groups", "hdr", "body",   "body-lf",
@@ -189,11 +156,18 @@ static bool mask_ends(const struct mask *m, const char *word)
 /* ret: how much of each word may be shown. */
 static void mask_words(const struct cfg_line *l, size_t ret[RAWCFG_MAX_WORDS])
 {
+    static const char *const alone[] = {"-i", "-n", "-M", "--"}, *const with[] = {"-m", "-f", "-u"};
     struct mask m = {0};
-    size_t first = str_eq(cfg_word(l, 0), "no"), from = mask_line_from(l, first);
+    size_t first = str_eq(cfg_word(l, 0), "no"), from = WHOLE;
+    for (size_t i = array_len(lines); i-- > 0;)
+        if (str_eq(cfg_word(l, first), lines[i].first) &&
+            (lines[i].second == NULL || str_eq(cfg_word(l, first + 1), lines[i].second)))
+            from = first + lines[i].from;
     for (size_t i = 0; i < l->count; i++) {
         const char *word = cfg_word(l, i);
-        size_t flag = m.compares && m.values == 0 ? mask_flag(l, i) : 0;
+        /* A flag of a comparison, and its argument. */
+        bool compares = m.compares && m.values == 0, with_argument = cfg_is_among(word, with, array_len(with));
+        size_t flag = !compares ? 0 : with_argument ? 2 : cfg_is_among(word, alone, array_len(alone)) ? 1 : 0;
         if (l->broken || i >= from) {
             ret[i] = l->broken && i == 0 ? WHOLE : 0;
             continue;

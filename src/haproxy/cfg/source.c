@@ -21,17 +21,6 @@ static size_t count_defaults(const struct cfg_file *f)
 
 /* ---- what cannot be sent ---- */
 
-/* But for directives (.notice and the like). */
-static const struct cfg_file_line *line_of_no_section(const struct cfg_file *f)
-{
-    for (size_t i = 0; i < f->line_count && f->lines[i].number < f->sections[0].line->number; i++) {
-        const struct cfg_file_line *line = &f->lines[i];
-        if (!cfg_file_is_directive(line))
-            return line;
-    }
-    return NULL;
-}
-
 /* No text, or none that a Data Plane API and HAProxy read alike. */
 static int check_bytes(const struct cfg_file *f, bool as_it_is, struct error *err)
 {
@@ -71,25 +60,16 @@ static int order_of_sections(const void *a, const void *b)
     return n != 0 ? n : (x->line->number > y->line->number) - (x->line->number < y->line->number);
 }
 
-static bool is_again(const struct cfg_file_section *first, const struct cfg_file_section *s)
-{
-    static const char *const joined[] = {"global", "traces"}; /* by the API, too */
-    return str_eq(first->kind, s->kind) && str_eq(cfg_file_name(first), cfg_file_name(s)) &&
-           !cfg_is_among(s->kind, joined, array_len(joined));
-}
-
-/* What HAProxy applies to the lines behind it alone. */
-static bool is_for_what_follows(const char *word)
-{
-    static const char *const ones[] = {"setenv",   "presetenv",    "unsetenv",  "resetenv",  "crt-base", "ca-base",
-                                       "key-base", "default-path", "unix-bind", "localpeer", "log"};
-    return cfg_is_among(word, ones, array_len(ones)) || str_has_prefix(word, "ssl-default-");
-}
-
 static int check_sections(const struct cfg_file *f, struct error *err)
 {
-    const struct cfg_file_line *lost = line_of_no_section(f);
-    if (lost != NULL)
+    /* What HAProxy applies to the lines behind it alone. */
+    static const char *const ones[] = {"setenv",   "presetenv",    "unsetenv",  "resetenv",  "crt-base", "ca-base",
+                                       "key-base", "default-path", "unix-bind", "localpeer", "log"};
+    static const char *const joined[] = {"global", "traces"}; /* by the API, too */
+    const struct cfg_file_line *lost = f->lines;              /* but for directives (.notice and the like) */
+    while (lost < f->sections[0].line && cfg_file_is_directive(lost))
+        lost++;
+    if (lost < f->sections[0].line)
         return error_set(err, ERROR_INVALID,
                          "line %u: it stands before the first section (line %u): begin the file with `global` or "
                          "another section, and see how that is spelt",
@@ -99,7 +79,8 @@ static int check_sections(const struct cfg_file *f, struct error *err)
         list[i] = &f->sections[i];
     qsort(list, f->section_count, sizeof(*list), order_of_sections);
     for (size_t i = 1; i < f->section_count; i++)
-        if (is_again(list[i - 1], list[i]))
+        if (str_eq(list[i - 1]->kind, list[i]->kind) && str_eq(cfg_file_name(list[i - 1]), cfg_file_name(list[i])) &&
+            !cfg_is_among(list[i]->kind, joined, array_len(joined)))
             return error_set(err, ERROR_INVALID,
                              "line %u: a second section \"%s %.*s\" (line %u begins one), of which the Data Plane API "
                              "would keep the last alone: make one of them, or give it another name",
@@ -116,7 +97,9 @@ static int check_sections(const struct cfg_file *f, struct error *err)
         }
         for (size_t k = 0; other != NULL && k < s->line_count; k++) {
             cfg_line_split(&words, s->lines[k].text, s->lines[k].len);
-            if (is_for_what_follows(cfg_word(&words, 0)))
+            const char *word = cfg_word(&words, 0);
+            bool for_what_follows = cfg_is_among(word, ones, array_len(ones)) || str_has_prefix(word, "ssl-default-");
+            if (for_what_follows)
                 return error_set(err, ERROR_INVALID,
                                  "line %u: %s in a global section behind another section (line %u), which the Data "
                                  "Plane API would write before it: move it to where that does no harm, the beginning",
@@ -192,33 +175,31 @@ static int check_lines(const struct cfg_file *f, struct error *err)
     return 0;
 }
 
-static int check_is_one(const struct cfg_file *f, struct error *err)
+static int source_init(struct cfg_file *f, const char *text, size_t len, bool as_it_is, struct error *err)
 {
-    if (f->len == 0)
-        return error_set(err, ERROR_INVALID, "it is empty: a haproxy.cfg has at least one section");
-    if (f->section_count == 0)
-        return error_set(err, ERROR_INVALID,
-                         "there is no section (global, defaults, frontend, ...) in it: is this a haproxy.cfg?");
-    return 0;
+    int status = -1;
+    cfg_file_parse(f, text, len);
+    if (check_bytes(f, as_it_is, err) != 0 || (!as_it_is && check_lines(f, err) != 0))
+        status = -1;
+    else if (f->len == 0)
+        status = error_set(err, ERROR_INVALID, "it is empty: a haproxy.cfg has at least one section");
+    else if (f->section_count == 0)
+        status = error_set(err, ERROR_INVALID,
+                           "there is no section (global, defaults, frontend, ...) in it: is this a haproxy.cfg?");
+    else if (as_it_is || (check_sections(f, err) == 0 && check_defaults(f, err) == 0))
+        return 0;
+    cfg_file_fini(f);
+    return status;
 }
 
 int cfg_source_init(struct cfg_file *f, const char *text, size_t len, struct error *err)
 {
-    cfg_file_parse(f, text, len);
-    if (check_bytes(f, false, err) == 0 && check_lines(f, err) == 0 && check_is_one(f, err) == 0 &&
-        check_sections(f, err) == 0 && check_defaults(f, err) == 0)
-        return 0;
-    cfg_file_fini(f);
-    return -1;
+    return source_init(f, text, len, false, err);
 }
 
 int cfg_source_init_as_it_is(struct cfg_file *f, const char *text, size_t len, struct error *err)
 {
-    cfg_file_parse(f, text, len);
-    if (check_bytes(f, true, err) == 0 && check_is_one(f, err) == 0)
-        return 0;
-    cfg_file_fini(f);
-    return -1;
+    return source_init(f, text, len, true, err);
 }
 
 /* ---- what is sent ---- */

@@ -104,16 +104,10 @@ static void cfg_words_escape(struct scan *s, bool in_quotes)
     }
 }
 
-/* What means nothing but itself, within quotes or without: most of a file. */
-static bool cfg_words_is_ordinary(char c)
-{
-    return (unsigned char)c > '#' && c != '\'' && c != '\\';
-}
-
 static void put_ordinary(struct scan *s)
 {
     const char *begin = s->at;
-    while (s->at < s->end && cfg_words_is_ordinary(*s->at))
+    while (s->at < s->end && (unsigned char)(*s->at) > '#' && (*s->at) != '\'' && (*s->at) != '\\')
         s->at++;
     memcpy(s->out, begin, (size_t)(s->at - begin));
     s->out += s->at - begin;

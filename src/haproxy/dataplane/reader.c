@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/cfg/content.h"
-#include "haproxy/cfg/server_order.h"
 #include "haproxy/cfg/servers.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/codec.h"

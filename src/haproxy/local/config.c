@@ -318,11 +318,9 @@ static bool config_is_server_line(const struct cfg_file_line *line)
 /* What default-server lines say of the state of servers, those of the defaults section, too. */
 static int config_inherit(const struct cfg_file *f, const struct cfg_file_section *own, struct config_walk *w)
 {
-    cleanup(cfg_inherit_fini) struct cfg_inherit inherit = {0};
     for (const struct cfg_file_section *s = f->sections; s <= own; s++) {
         if (s != own && !str_eq(s->kind, "defaults"))
             continue;
-        cfg_inherit_section(&inherit, s, w->b->name);
         for (size_t i = 0; i < s->line_count; i++) {
             w->line = &s->lines[i];
             if (config_is_server_line(w->line))
@@ -332,10 +330,9 @@ static int config_inherit(const struct cfg_file *f, const struct cfg_file_sectio
                 continue;
             if (config_is_of(own, s) && config_check_words(w, 1, w->words.count) != 0)
                 return -1;
-            cfg_inherit_line(&inherit, &w->words, w->line->number);
         }
     }
-    cfg_inherit_apply(&inherit, w->b);
+    cfg_inherit_apply(own, w->b);
     return 0;
 }
 

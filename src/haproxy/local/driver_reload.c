@@ -203,6 +203,10 @@ static void driver_reload_on_seen(void *arg, const struct local_answer *a)
     driver_reload_who(d, a, &worker, &failed);
     if (o->step == LOCAL_RELOAD_BEFORE && worker < 0 && clock_mono_ms() < o->until_ms) {
         timer_set(&o->again, AGAIN_MS);
+    } else if (o->step == LOCAL_RELOAD_BEFORE && d->options.by_master && str_has_prefix(a->data, "Unknown command")) {
+        driver_reload_end(d, LOCAL_RELOAD_LOST, /* it would load nothing */
+                          "is lost: HAProxy says: Unknown command (is it the master's socket, and was HAProxy started "
+                          "with -W?)");
     } else if (o->step == LOCAL_RELOAD_BEFORE) {
         o->worker = worker;
         o->failed = failed;

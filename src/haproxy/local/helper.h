@@ -37,12 +37,6 @@ struct local_request;
 #define LOCAL_ANSWER_MAX_BYTES ((size_t)16 << 20)  /* what a socket or a program says */
 #define LOCAL_MESSAGE_MAX_BYTES ((size_t)64 << 10) /* HAProxy's message about a file */
 
-enum local_reload_way {
-    LOCAL_RELOAD_MASTER,  /* `reload` on the master socket */
-    LOCAL_RELOAD_SIGNAL,  /* SIGUSR2 to the master that `show proc` names */
-    LOCAL_RELOAD_COMMAND, /* a program */
-};
-
 enum local_socket { LOCAL_SOCKET_MASTER, LOCAL_SOCKET_STATS };
 
 /* Everything that the helper may touch. The strings are read by the helper itself, which has a copy of them from the
@@ -55,8 +49,7 @@ struct local_helper_options {
     const char *environment_file;      /* of `haproxy -c`: lines NAME=VALUE; NULL: HAProxy is asked for its own */
     const char *master_socket;         /* NULL: none */
     const char *stats_socket;          /* NULL: none: LOCAL_SOCKET_STATS then goes by `@1` through the master */
-    enum local_reload_way reload;      /* */
-    const char *const *reload_command; /* program and arguments; ends with NULL */
+    const char *const *reload_command; /* program and arguments; ends with NULL; NULL: `reload` on the master socket */
     const char *const *folders;  /* of maps, certificates, ...: known by their index; ends with NULL; NULL: none */
     uint64_t check_timeout_ms;   /* of `haproxy -c`; 0: 60 s */
     uint64_t command_timeout_ms; /* of a command to a socket; 0: 10 s */

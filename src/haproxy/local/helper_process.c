@@ -11,7 +11,6 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "haproxy/local/cli.h"
 #include "haproxy/local/files.h"
 #include "haproxy/local/helper_internal.h"
 #include "haproxy/local/message.h"
@@ -21,7 +20,6 @@
 #define COMMAND_TIMEOUT_MS 10000
 #define RELOAD_TIMEOUT_MS 60000
 #define NEW_FOLDER_MODE 0750
-#define COMM_BYTES 15 /* of a program's name, as the kernel shows it */
 
 static uint64_t helper_command_timeout(const struct local_helper_options *o)
 {
@@ -123,70 +121,17 @@ int helper_talk(struct helper_work *w, enum local_socket socket, const char *com
 
 /* ---- reload ---- */
 
-/* -1: said in w. */
-static int helper_master_pid(struct helper_work *w, pid_t *ret)
-{
-    cleanup(cli_processes_fini) struct cli_processes list = {0};
-    struct error err = {0};
-    if (helper_talk(w, LOCAL_SOCKET_MASTER, "show proc", helper_command_timeout(w->helper->options)) != 0)
-        return -1;
-    int rc = cli_processes_init(&list, buf_str(&w->data), &err);
-    buf_clear(&w->data);
-    *ret = list.master_pid;
-    errno = ESRCH;
-    if (rc != 0)
-        helper_fail(w, "%s", err.message);
-    else if (*ret <= 1)
-        helper_fail(w, "HAProxy's master socket names process %d as the master: it gets no signal", (int)*ret);
-    return rc != 0 || *ret <= 1 ? -1 : 0;
-}
-
-/* A number is all that the socket says: in another namespace, or by now, it is another process. */
-static int helper_check_master(struct helper_work *w, pid_t pid)
-{
-    const char *program = w->helper->options->haproxy, *slash = program != NULL ? strrchr(program, '/') : NULL;
-    const char *name = slash != NULL ? slash + 1 : program != NULL ? program : "haproxy";
-    cleanup(mem_free_ptr) char *path = mem_printf("/proc/%d/comm", (int)pid);
-    cleanup(buf_fini) struct buf comm = {.max_bytes = 64};
-    bool known = buf_read_file(&comm, path) == 0;
-    if (known && comm.len > 0)
-        comm.data[comm.len - 1] = '\0'; /* its newline */
-    if (known && (strncmp(buf_str(&comm), name, COMM_BYTES) == 0 || str_eq(buf_str(&comm), "haproxy")))
-        return 0;
-    errno = ESRCH;
-    helper_fail(w,
-                "HAProxy's master socket names process %d as the master, which is %s%s here: it gets no signal; "
-                "HAPROXY_RELOAD=signal needs HAProxy and the daemon in one pid namespace, HAPROXY_RELOAD=master "
-                "does not",
-                (int)pid, known ? "the program " : "no process", known ? buf_str(&comm) : "");
-    return -1;
-}
-
-static void helper_reload_by_signal(struct helper_work *w)
-{
-    pid_t pid;
-    if (helper_master_pid(w, &pid) != 0 || helper_check_master(w, pid) != 0)
-        return;
-    if (kill(pid, SIGUSR2) != 0)
-        helper_fail(w, "cannot send SIGUSR2 to HAProxy's master process %d: %m", (int)pid);
-    else
-        w->answer.pid = pid;
-}
-
 static void helper_reload_by_command(struct helper_work *w)
 {
     const struct local_helper_options *o = w->helper->options;
-    const struct child_options run = {
-        .command = o->reload_command != NULL ? o->reload_command[0] : NULL,
-        .args = o->reload_command != NULL ? (char *const *)(uintptr_t)(o->reload_command + 1) : NULL,
-        .env = w->helper->environment,
-        .max_out_bytes = LOCAL_ANSWER_MAX_BYTES,
-        .timeout_ms = RELOAD_TIMEOUT_MS,
-        .together = true};
+    const struct child_options run = {.command = o->reload_command[0],
+                                      .args = (char *const *)(uintptr_t)(o->reload_command + 1),
+                                      .env = w->helper->environment,
+                                      .max_out_bytes = LOCAL_ANSWER_MAX_BYTES,
+                                      .timeout_ms = RELOAD_TIMEOUT_MS,
+                                      .together = true};
     errno = 0;
-    if (run.command == NULL)
-        helper_fail(w, "no reload command is configured");
-    if (run.command == NULL || helper_run(w, &run) != 0)
+    if (helper_run(w, &run) != 0)
         return;
     errno = 0;
     if (w->outcome != CHILD_EXITED || w->exit_status != 0)
@@ -197,13 +142,10 @@ static void helper_reload_by_command(struct helper_work *w)
 
 static void helper_reload(struct helper_work *w)
 {
-    const struct local_helper_options *o = w->helper->options;
-    if (o->reload == LOCAL_RELOAD_COMMAND)
+    if (w->helper->options->reload_command != NULL)
         helper_reload_by_command(w);
-    else if (o->reload == LOCAL_RELOAD_SIGNAL)
-        helper_reload_by_signal(w);
     else if (helper_talk(w, LOCAL_SOCKET_MASTER, "reload", RELOAD_TIMEOUT_MS) != 0)
-        return;
+        return; /* w says why */
 }
 
 /* ---- files of folders ---- */

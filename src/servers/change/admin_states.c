@@ -1,12 +1,13 @@
-/* Who set which admin state in the running HAProxy: the daemon or an operator. */
+#include "servers/change/admin_states.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/sorted.h"
+#include "base/str.h"
 #include "base/text.h"
-#include "servers/change/route_internal.h"
 
 #define OVERRIDES_SHOWN 10
 #define LATE_PERIODS 3 /* the one that has begun, and two more */
@@ -24,15 +25,10 @@ void admin_states_fini(struct admin_states *m)
     *m = (struct admin_states){.count = 0};
 }
 
-static int compare_mark(const void *name, const void *mark)
-{
-    return strcmp(name, ((const struct admin_state *)mark)->name);
-}
-
 /* The place of that name among the marks, or where it would stand. */
 static size_t admin_states_place_of(const struct admin_states *m, const char *name)
 {
-    return sorted_place(name, m->marks, m->count, sizeof(m->marks[0]), compare_mark);
+    return sorted_place(&name, m->marks, m->count, sizeof(m->marks[0]), str_order);
 }
 
 static struct admin_state *admin_states_find_mark(const struct admin_states *m, const char *name)
@@ -69,9 +65,9 @@ const struct admin_state *admin_states_find(const struct admin_states *m, const 
     return mark != NULL && anybody_set_it(mark) ? mark : NULL;
 }
 
-enum runtime_admin route_state_now(const struct admin_state *mark, const struct runtime_server *row)
+enum runtime_admin admin_state_now(const struct admin_state *mark, const struct runtime_server *row)
 {
-    return mark != NULL && mark->asked ? mark->told : row->admin;
+    return mark != NULL && mark->unseen ? mark->commanded : row->admin;
 }
 
 /* ---- refresh ---- */
@@ -91,23 +87,10 @@ static bool is_desired_live(const struct look *l)
     return l->want != NULL && l->want->state == SERVER_LIVE;
 }
 
-static void judge_ready(struct admin_state *mark, const struct look *l)
-{
-    mark->sent_again = mark->sent_again && mark->corrected;
-    mark->unheeded = mark->corrected;
-    mark->corrected = false;
-    if (mark->theirs != RUNTIME_READY && l->worker != WORKER_SAME)
-        mark->lost = true;
-    else if (!mark->lost && !l->stale)
-        mark->theirs = RUNTIME_READY; /* taken back */
-    if (is_desired_live(l) && !l->stale)
-        mark->ours = RUNTIME_READY;
-}
-
 static void judge_set(struct admin_state *mark, const struct look *l)
 {
     if (l->stale) {
-        mark->unheeded = mark->told == RUNTIME_READY;
+        mark->unheeded = mark->commanded == RUNTIME_READY;
         return;
     }
     /* HAProxy said that it is ready: the command is sent once more before anything else is assumed. */
@@ -135,8 +118,8 @@ static void judge_set(struct admin_state *mark, const struct look *l)
 
 static void admin_states_judge(struct admin_state *mark, struct look *l)
 {
-    l->stale = mark->asked && mark->told != l->row->admin;
-    mark->asked = mark->unanswered = false;
+    l->stale = mark->unseen && mark->commanded != l->row->admin;
+    mark->unseen = mark->unanswered = false;
     if (l->line->maintenance) {
         mark->ours = RUNTIME_READY; /* it is the file's now */
         mark->parked = mark->theirs != RUNTIME_READY;
@@ -149,34 +132,18 @@ static void admin_states_judge(struct admin_state *mark, struct look *l)
     if (mark->in_file && mark->theirs == RUNTIME_READY && l->row->admin == RUNTIME_MAINT)
         mark->ours = RUNTIME_MAINT; /* another writer brought the line back, and no command was sent */
     mark->in_file = false;
-    if (l->row->admin == RUNTIME_READY)
-        judge_ready(mark, l);
-    else
+    if (l->row->admin == RUNTIME_READY) {
+        mark->sent_again = mark->sent_again && mark->corrected;
+        mark->unheeded = mark->corrected;
+        mark->corrected = false;
+        if (mark->theirs != RUNTIME_READY && l->worker != WORKER_SAME)
+            mark->lost = true;
+        else if (!mark->lost && !l->stale)
+            mark->theirs = RUNTIME_READY; /* taken back */
+        if (is_desired_live(l) && !l->stale)
+            mark->ours = RUNTIME_READY;
+    } else
         judge_set(mark, l);
-}
-
-/* Something is desired live, and nothing of that is ready. */
-static bool is_empty(const struct route_lines *lines, const struct runtime *r, const struct desired *desired)
-{
-    bool wanted = false;
-    for (size_t i = 0; i < lines->count; i++) {
-        const struct desired_server *want = desired_find(desired, lines->list[i]->name);
-        const struct runtime_server *row = runtime_find(r, lines->list[i]->name);
-        if (want == NULL || want->state != SERVER_LIVE)
-            continue;
-        wanted = true;
-        if (row != NULL && row->admin == RUNTIME_READY)
-            return false;
-    }
-    return wanted;
-}
-
-static struct admin_state take_admin_state(const struct admin_states *m, const char *name)
-{
-    const struct admin_state *was = admin_states_find_mark(m, name);
-    struct admin_state mark = was != NULL ? *was : (struct admin_state){.name = NULL};
-    mark.name = mem_strdup(name);
-    return mark;
 }
 
 void admin_states_refresh(struct admin_states *m, const struct backend *actual, const struct runtime *r,
@@ -186,20 +153,32 @@ void admin_states_refresh(struct admin_states *m, const struct backend *actual, 
         m->worker = worker;
     if (!r->readable)
         return;
-    cleanup(route_lines_fini) struct route_lines lines;
-    route_lines_read(&lines, actual, desired, rules);
+    cleanup(diff_lines_fini) struct diff_lines lines;
+    diff_lines_read(&lines, actual, desired, rules);
     struct admin_state *marks = mem_array(lines.count, sizeof(marks[0]));
     size_t count = 0;
-    bool first = !m->looked && desired->state == DESIRED_OK, empty = first && is_empty(&lines, r, desired);
+    bool first = !m->known && desired->state == DESIRED_OK, wanted = false, ready = false;
+    for (size_t i = 0; first && !ready && i < lines.count; i++) {
+        const struct desired_server *want = desired_find(desired, lines.list[i].name);
+        const struct runtime_server *row = runtime_find(r, lines.list[i].name);
+        if (!diff_line_is_own(&lines.list[i]) || want == NULL || want->state != SERVER_LIVE)
+            continue;
+        wanted = true;
+        ready = row != NULL && row->admin == RUNTIME_READY;
+    }
     for (size_t i = 0; i < lines.count; i++) {
-        const char *name = lines.list[i]->name;
-        struct look l = {.line = lines.list[i],
+        const char *name = lines.list[i].name;
+        if (!diff_line_is_own(&lines.list[i]))
+            continue;
+        struct look l = {.line = lines.list[i].server,
                          .row = runtime_find(r, name),
                          .want = desired_find(desired, name),
                          .first = first,
-                         .empty = empty,
+                         .empty = wanted && !ready,
                          .worker = m->worker};
-        struct admin_state mark = take_admin_state(m, name);
+        const struct admin_state *was = admin_states_find_mark(m, name);
+        struct admin_state mark = was != NULL ? *was : (struct admin_state){.name = NULL};
+        mark.name = mem_strdup(name);
         if (l.row != NULL && !l.row->unresolved) /* then the state is HAProxy's, until it has an address */
             admin_states_judge(&mark, &l);
         if (anybody_set_it(&mark) || mark.in_file || mark.late_periods > 0 || mark.unheeded || mark.sent_again)
@@ -210,7 +189,7 @@ void admin_states_refresh(struct admin_states *m, const struct backend *actual, 
     marks_free(m->marks, m->count);
     m->marks = mem_resize(marks, count, sizeof(marks[0])); /* of hardly any server there is one */
     m->count = count;
-    m->looked = m->looked || first;
+    m->known = m->known || first;
     m->worker = WORKER_SAME;
 }
 
@@ -240,8 +219,8 @@ void admin_states_age(struct admin_states *m)
 void admin_states_called(struct admin_states *m, const char *name, enum runtime_admin state)
 {
     struct admin_state *mark = find_or_add(m, name);
-    mark->asked = true;
-    mark->told = state;
+    mark->unseen = true;
+    mark->commanded = state;
     if (state == RUNTIME_READY)
         mark->theirs = RUNTIME_READY;
     mark->ours = state == mark->theirs ? RUNTIME_READY : state;
@@ -261,12 +240,12 @@ bool admin_states_correct(struct admin_states *m, struct runtime *r, bool other_
     bool differs = false;
     for (size_t i = 0; i < r->count; i++) {
         struct admin_state *mark = admin_states_find_mark(m, r->servers[i].name);
-        bool told = mark != NULL && mark->crossed && !other_worker && r->servers[i].admin != mark->told;
+        bool told = mark != NULL && mark->crossed && !other_worker && r->servers[i].admin != mark->commanded;
         if (told)
-            runtime_set_admin(&r->servers[i], mark->told);
+            runtime_set_admin(&r->servers[i], mark->commanded);
         if (mark != NULL) {
             mark->crossed = false;
-            mark->corrected = told && mark->told == RUNTIME_READY;
+            mark->corrected = told && mark->commanded == RUNTIME_READY;
         }
         differs = differs || told;
     }
@@ -278,7 +257,7 @@ void admin_states_written(struct admin_states *m, const char *name, bool mainten
     struct admin_state *mark = maintenance ? find_or_add(m, name) : admin_states_find_mark(m, name);
     if (mark == NULL)
         return;
-    mark->asked = false;
+    mark->unseen = false;
     mark->in_file = maintenance;                /* another writer may bring the line back before it is read */
     mark->lost = mark->theirs != RUNTIME_READY; /* no harm where it is there still */
 }
@@ -304,7 +283,7 @@ void admin_states_reloads(struct admin_states *m)
 {
     for (size_t i = 0; i < m->count; i++) {
         m->marks[i].ours = RUNTIME_READY;
-        m->marks[i].asked = false;
+        m->marks[i].unseen = false;
     }
 }
 

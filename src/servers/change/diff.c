@@ -1,6 +1,5 @@
 #include "servers/change/diff.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,54 +7,14 @@
 #include "base/mem.h"
 #include "base/shared_text.h"
 #include "base/str.h"
-#include "haproxy/runtime.h"
+#include "base/text.h"
+#include "haproxy/change.h"
 #include "haproxy/siblings.h"
 #include "servers/change/diff_internal.h"
 #include "servers/change/ownership.h"
 #include "servers/change/parking.h"
 
-/* The glob that a name matches; NULL: none. */
-static const char *keep_glob(const char *name, const struct diff_rules *rules)
-{
-    for (size_t i = 0; i < rules->keep_count; i++)
-        if (fnmatch(rules->keep_servers[i], name, 0) == 0)
-            return rules->keep_servers[i];
-    return NULL;
-}
-
-bool diff_server_is_foreign(const struct backend_server *s, const struct diff_rules *rules,
-                            const struct desired *desired)
-{
-    if (s->backup || keep_glob(s->name, rules) != NULL)
-        return true;
-    return rules->cluster != NULL &&
-           ownership_of(rules->server_name_format, rules->cluster, s->name) != OWNERSHIP_OWN &&
-           (desired == NULL || !desired_took_over(desired, s->name));
-}
-
-bool diff_manages(const void *owner, const struct backend_server *line)
-{
-    const struct diff_owner *o = owner;
-    return !diff_server_is_foreign(line, o->rules, o->desired);
-}
-
-bool diff_server_is_others(const struct backend_server *s, const struct diff_rules *rules)
-{
-    return rules->cluster != NULL &&
-           ownership_of(rules->server_name_format, rules->cluster, s->name) == OWNERSHIP_OTHER;
-}
-
-bool diff_others_up(const struct backend *actual, const struct runtime *r, const struct diff_rules *rules)
-{
-    for (size_t i = 0, at = 0; rules->cluster != NULL && r->readable && i < actual->server_count; i++) {
-        const struct backend_server *s = &actual->servers[i];
-        const struct runtime_server *is = runtime_find_next(r, s->name, &at);
-        if (is != NULL && is->admin == RUNTIME_READY && !is->down && !s->maintenance && !s->backup &&
-            (is->weight >= 0 ? is->weight : s->weight) != 0 && diff_server_is_others(s, rules))
-            return true;
-    }
-    return false;
-}
+#define UNSUPPORTED_SHOWN 3
 
 static void change_fini(struct diff_change *c)
 {
@@ -89,91 +48,51 @@ void diff_fini(struct diff *d)
 
 /* ---- the lines that are there, in the order of their names ---- */
 
-struct line {
-    const struct backend_server *server;
-    bool foreign;
-    bool doubled; /* others have its name */
-};
+/* The order in the file decides between equal names; they lie in one array, so their addresses give it. */
+static int diff_line_order(const void *a, const void *b)
+{
+    const struct diff_line *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    return order != 0 ? order : (x->server > y->server) - (x->server < y->server);
+}
 
-struct lines {
-    struct line *list;
-    size_t count;
-};
+void diff_lines_read(struct diff_lines *l, const struct backend *actual, const struct desired *desired,
+                     const struct diff_rules *rules)
+{
+    *l = (struct diff_lines){mem_array(actual->server_count, sizeof(l->list[0])), actual->server_count};
+    for (size_t i = 0; i < l->count; i++) {
+        const struct backend_server *s = &actual->servers[i];
+        l->list[i] = (struct diff_line){s->name, s, diff_server_is_foreign(s, rules, desired), false};
+    }
+    if (l->count > 1)
+        qsort(l->list, l->count, sizeof(l->list[0]), diff_line_order);
+    for (size_t i = 1; i < l->count; i++)
+        if (strcmp(l->list[i - 1].name, l->list[i].name) == 0)
+            l->list[i - 1].doubled = l->list[i].doubled = true;
+}
 
-static void lines_fini(struct lines *l)
+void diff_lines_fini(struct diff_lines *l)
 {
     free(l->list);
 }
 
-/* The order in the file decides between equal names; they lie in one array, so their addresses give it. */
-static int diff_line_order(const void *a, const void *b)
+bool diff_line_is_own(const struct diff_line *l)
 {
-    const struct line *x = a, *y = b;
-    int order = strcmp(x->server->name, y->server->name);
-    return order != 0 ? order : (x->server > y->server) - (x->server < y->server);
-}
-
-static bool same_name(const struct lines *l, size_t i, size_t j)
-{
-    return strcmp(l->list[i].server->name, l->list[j].server->name) == 0;
-}
-
-static void lines_read(struct lines *l, const struct backend *actual, const struct desired *desired,
-                       const struct diff_rules *rules)
-{
-    l->count = actual->server_count;
-    l->list = mem_array(l->count, sizeof(l->list[0]));
-    for (size_t i = 0; i < l->count; i++)
-        l->list[i] =
-            (struct line){&actual->servers[i], diff_server_is_foreign(&actual->servers[i], rules, desired), false};
-    if (l->count > 1)
-        qsort(l->list, l->count, sizeof(l->list[0]), diff_line_order);
-    for (size_t i = 1; i < l->count; i++)
-        if (same_name(l, i - 1, i))
-            l->list[i - 1].doubled = l->list[i].doubled = true;
+    return !l->foreign && !l->doubled;
 }
 
 /* The first line of a name, or the unmanaged one: it decides for all of them. *i moves behind the last. */
-static const struct line *lines_next(const struct lines *l, size_t *i)
+static const struct diff_line *lines_next(const struct diff_lines *l, size_t *i)
 {
-    const struct line *decides = &l->list[*i];
-    size_t first = *i;
-    for (; *i < l->count && same_name(l, first, *i); (*i)++)
+    const struct diff_line *first = &l->list[*i], *decides = first;
+    for (; *i < l->count && strcmp(l->list[*i].name, first->name) == 0; (*i)++)
         if (l->list[*i].foreign && !decides->foreign)
             decides = &l->list[*i];
     return decides;
 }
 
-static int line_by_name(const void *name, const void *line)
-{
-    return strcmp(name, ((const struct line *)line)->server->name);
-}
-
-static bool lines_have(const struct lines *l, const char *name)
-{
-    return l->count > 0 && bsearch(name, l->list, l->count, sizeof(l->list[0]), line_by_name) != NULL;
-}
-
-static void count_lines(const struct lines *l, const struct backend *actual, const struct desired *desired,
-                        const struct diff_rules *rules, struct diff *d)
-{
-    bool known = desired->state == DESIRED_OK || desired->state == DESIRED_EMPTY;
-    for (size_t i = 0; i < l->count; i++) {
-        const struct backend_server *s = l->list[i].server;
-        if (l->list[i].foreign) {
-            d->foreign_count++;
-            d->others_count += diff_server_is_others(s, rules);
-            continue;
-        }
-        d->managed_count++;
-        d->live_count += !s->maintenance;
-        d->parked_count += s->maintenance && known && desired_find(desired, s->name) == NULL;
-    }
-    d->foreign_count += actual->template_count;
-}
-
 /* What all managed lines have in common. */
-static const char *diff_common_rest(const struct lines *l)
+static const char *diff_common_rest(const struct diff_lines *l)
 {
     const char *common = NULL, *last = NULL;
     bool any = false;
@@ -191,7 +110,7 @@ static const char *diff_common_rest(const struct lines *l)
 }
 
 /* What one managed line has beyond that. Allocates; NULL: none has. */
-static char *diff_uneven(const struct lines *l, const char *common)
+static char *diff_uneven(const struct diff_lines *l, const char *common)
 {
     for (size_t i = 0; i < l->count; i++) {
         const struct backend_server *s = l->list[i].server;
@@ -209,14 +128,14 @@ static char *diff_uneven(const struct lines *l, const char *common)
 /* ---- clashes ---- */
 
 /* Why a server of this name cannot be managed; NULL: it can. */
-static char *clash(const struct backend *actual, const struct line *line, const char *name,
+static char *clash(const struct backend *actual, const struct diff_line *line, const char *name,
                    const struct diff_rules *rules)
 {
     const struct backend_template *t = backend_find_template(actual, name);
     if (t != NULL)
         return mem_printf("the line \"server-template %s %u-%u\" of the backend makes a server of that name", t->prefix,
                           t->first, t->last);
-    const char *glob = keep_glob(name, rules);
+    const char *glob = diff_keep_glob(name, rules);
     if (glob != NULL)
         return mem_printf("the name matches %s in HAPROXY_KEEP_SERVERS, so it would never be changed or removed", glob);
     if (line != NULL && line->foreign)
@@ -225,98 +144,51 @@ static char *clash(const struct backend *actual, const struct line *line, const 
     return NULL;
 }
 
-struct merge {
-    const struct backend *actual;
-    const struct lines *lines;
-    const struct desired *desired;
-    const struct desired_outs *outs; /* of desired state */
-    const struct diff_rules *rules;
-    struct diff *d;
-    int new_weight;
-    const char *common; /* to all managed lines (haproxy/siblings); NULL: nothing */
-    size_t live;        /* desired states that can be had and are to serve */
-    size_t room;        /* with rules.parking: so many live lines that are no spares may be parked */
-    size_t parked;      /* so many lines will be, spares among them */
-};
-
 /* ---- parking ---- */
 
-static bool can_be_parked(const struct merge *m, const struct line *line)
+static bool can_be_parked(const struct diff_merge *m, const struct diff_line *line)
 {
-    return m->rules->parking != NULL && !line->doubled && backend_find_template(m->actual, line->server->name) == NULL;
+    return m->rules->parking != NULL && !line->doubled && backend_find_template(m->actual, line->name) == NULL;
 }
 
 /* What becomes of a line in maintenance that is not desired. */
-static enum parking_verdict parked_verdict(const struct merge *m, const struct line *line)
+static enum parking_verdict parked_verdict(const struct diff_merge *m, const struct diff_line *line)
 {
     if (!can_be_parked(m, line))
         return PARKING_NOW;
-    if (desired_find_spare(m->desired, line->server->name) != NULL)
+    if (desired_find_spare(m->desired, line->name) != NULL)
         return PARKING_STAY;
-    return parking_verdict(m->rules->parking, line->server->name);
-}
-
-/* What goes makes room, be it lazy: wherever that matters, there is a transaction that takes it along. */
-static void find_room(struct merge *m)
-{
-    size_t stay = 0;
-    for (size_t i = 0; i < m->lines->count; i++) {
-        const struct line *l = &m->lines->list[i];
-        const char *name = l->server->name;
-        if (l->foreign || !l->server->maintenance || desired_find(m->desired, name) != NULL ||
-            parked_verdict(m, l) != PARKING_STAY)
-            continue;
-        m->parked++;
-        stay += desired_find_spare(m->desired, name) == NULL;
-    }
-    m->room = m->rules->runtime ? PARKING_MAX : stay < PARKING_MAX ? PARKING_MAX - stay : 0;
-}
-
-/* A live line that nothing desired states for. */
-static bool take_room(struct merge *m, const char *name)
-{
-    bool spare = desired_find_spare(m->desired, name) != NULL;
-    if (!spare && m->room == 0)
-        return false;
-    m->room -= !spare;
-    m->parked++;
-    return true;
-}
-
-/* A line in maintenance that nothing desired states for. */
-static void leave_parked(struct merge *m, const struct line *line)
-{
-    const struct backend_server *is = line->server;
-    enum parking_verdict verdict = parked_verdict(m, line);
-    if (verdict == PARKING_STAY)
-        return;
-    diff_remove_server(m->d, is, m->desired, NULL, parking_reason(m->rules->parking, is->name));
-    m->d->changes[m->d->change_count - 1].lazy = verdict == PARKING_LAZY;
+    return parking_verdict(m->rules->parking, line->name);
 }
 
 /* A managed line that is not desired; why: it is desired, but not possible. */
-static void leave(struct merge *m, const struct line *line, const char *why)
+static void leave(struct diff_merge *m, const struct diff_line *line, const char *why)
 {
     const struct backend_server *is = line->server;
-    const struct desired_skip *out = desired_outs_find(m->outs, is->name);
-    bool may_stay = why == NULL && can_be_parked(m, line);
-    if (may_stay && is->maintenance)
-        leave_parked(m, line);
-    else if (may_stay && take_room(m, is->name))
-        diff_park_server(m->d, is, m->desired, out);
-    else
-        diff_remove_server(m->d, is, m->desired, out, why);
+    bool may_stay = why == NULL && can_be_parked(m, line), spare = desired_find_spare(m->desired, is->name) != NULL;
+    if (may_stay && is->maintenance) {
+        enum parking_verdict verdict = parked_verdict(m, line);
+        if (verdict != PARKING_STAY)
+            diff_remove_server(m, is, parking_reason(m->rules->parking, is->name))->lazy = verdict == PARKING_LAZY;
+    } else if (may_stay && (spare || m->room > 0)) {
+        m->room -= !spare;
+        m->parked++;
+        diff_park_server(m, is);
+    } else {
+        diff_remove_server(m, is, why);
+    }
 }
 
-static void add_spares(struct merge *m)
+static void add_spares(struct diff_merge *m)
 {
+    const struct diff_lines *l = m->lines;
     for (size_t i = 0; i < m->desired->spare_count && m->parked < PARKING_MAX; i++) {
         const struct desired_server *spare = &m->desired->spares[i];
         cleanup(mem_free_ptr) char *why = clash(m->actual, NULL, spare->name, m->rules);
-        if (why != NULL || lines_have(m->lines, spare->name))
+        if (why != NULL ||
+            (l->count > 0 && bsearch(&spare->name, l->list, l->count, sizeof(l->list[0]), str_order) != NULL))
             continue;
-        diff_add_server(m->d, m->actual, spare, m->new_weight, m->common, m->desired, m->rules);
-        m->d->changes[m->d->change_count - 1].structural = true;
+        diff_add_server(m, spare)->structural = true;
         m->parked++;
     }
 }
@@ -338,18 +210,8 @@ static void drop_idle(struct diff *d)
 
 /* ---- the whole list ---- */
 
-/* The change that was made last, if it was made since there were `before` of them. */
-static void note_route(const struct merge *m, size_t before, const struct line *line)
-{
-    if (m->d->change_count == before)
-        return;
-    struct diff_change *c = &m->d->changes[before];
-    c->structural = !m->rules->runtime || line == NULL || line->doubled ||
-                    diff_line_needs_transaction(m->actual, line->server, c, m->rules);
-}
-
 /* One name: what is there (line, or NULL), what is desired (want, or NULL), or both. */
-static void merge_one(struct merge *m, const struct line *line, const struct desired_server *want)
+static void merge_one(struct diff_merge *m, const struct diff_line *line, const struct desired_server *want)
 {
     char *why = want != NULL ? clash(m->actual, line, want->name, m->rules) : NULL;
     bool ours = line != NULL && !line->foreign;
@@ -364,24 +226,41 @@ static void merge_one(struct merge *m, const struct line *line, const struct des
     } else {
         m->live += want->state == SERVER_LIVE;
         if (line != NULL)
-            diff_change_server(m->d, line->server, want, m->desired, m->rules);
+            diff_change_server(m, line->server, want);
         else if (want->state == SERVER_LIVE)
-            diff_add_server(m->d, m->actual, want, m->new_weight, m->common, m->desired, m->rules);
+            diff_add_server(m, want);
     }
-    note_route(m, before, line);
+    /* The change that was made last, if it was made since there were `before` of them. */
+    if (m->d->change_count == before)
+        return;
+    struct diff_change *c = &m->d->changes[before];
+    c->structural = !m->rules->runtime || line == NULL || line->doubled ||
+                    diff_line_needs_transaction(m->actual, line->server, c, m->rules);
 }
 
 /* Both sides in the order of their names, one step each. */
-static void diff_servers(struct merge *m)
+static void diff_servers(struct diff_merge *m)
 {
-    const struct lines *lines = m->lines;
+    const struct diff_lines *lines = m->lines;
     size_t i = 0, w = 0;
-    if (m->rules->parking != NULL)
-        find_room(m);
+    if (m->rules->parking != NULL) {
+        /* What goes makes room, be it lazy: wherever that matters, there is a transaction that takes it along. */
+        size_t stay = 0;
+        for (size_t k = 0; k < lines->count; k++) {
+            const struct diff_line *l = &lines->list[k];
+            const char *name = l->server->name;
+            if (l->foreign || !l->server->maintenance || desired_find(m->desired, name) != NULL ||
+                parked_verdict(m, l) != PARKING_STAY)
+                continue;
+            m->parked++;
+            stay += desired_find_spare(m->desired, name) == NULL;
+        }
+        m->room = m->rules->runtime ? PARKING_MAX : stay < PARKING_MAX ? PARKING_MAX - stay : 0;
+    }
     while (i < lines->count || w < m->desired->server_count) {
         const struct desired_server *want = w < m->desired->server_count ? &m->desired->servers[w] : NULL;
-        int order = want == NULL ? -1 : i == lines->count ? 1 : strcmp(lines->list[i].server->name, want->name);
-        const struct line *line = order <= 0 ? lines_next(lines, &i) : NULL;
+        int order = want == NULL ? -1 : i == lines->count ? 1 : strcmp(lines->list[i].name, want->name);
+        const struct diff_line *line = order <= 0 ? lines_next(lines, &i) : NULL;
         if (order >= 0)
             w++;
         merge_one(m, line, order >= 0 ? want : NULL);
@@ -402,44 +281,113 @@ void diff_sort(struct diff *d)
         qsort(d->changes, d->change_count, sizeof(d->changes[0]), diff_change_order);
 }
 
-static size_t count_inherit(const struct lines *l, const struct backend *actual)
-{
-    size_t count = actual->template_count;
-    for (size_t i = 0; i < l->count; i++)
-        if (l->list[i].foreign && !l->list[i].server->send_proxy_v2)
-            count++;
-    return count;
-}
-
 static const char *or_none(const char *s)
 {
     return str_empty(s) ? "(none)" : s;
 }
 
-/* An httpchk that the daemon sets asks GET /healthz, unless an operator's line says what to ask for. */
-static void diff_adv_check(const struct backend *actual, const struct diff *d, struct buf *said)
-{
-    if (d->settings.adv_check != NULL && !str_eq(actual->adv_check, d->settings.adv_check))
-        diff_say(said, "adv_check %s -> %s", or_none(actual->adv_check), d->settings.adv_check);
-    if (d->settings.httpchk_healthz && !actual->httpchk_params)
-        diff_say(said, "httpchk GET /healthz");
-}
-
-static void diff_settings(const struct backend *actual, const struct lines *lines, const struct diff_rules *rules,
+static void diff_settings(const struct backend *actual, const struct diff_lines *lines, const struct diff_rules *rules,
                           struct diff *d)
 {
     cleanup(buf_fini) struct buf said = {0};
     if (rules->balance != NULL && !str_eq(actual->balance, rules->balance))
         diff_say(&said, "balance %s -> %s", or_none(actual->balance), rules->balance);
-    diff_adv_check(actual, d, &said);
+    /* An httpchk that the daemon sets asks GET /healthz, unless an operator's line says what to ask for. */
+    if (d->settings.adv_check != NULL && !str_eq(actual->adv_check, d->settings.adv_check))
+        diff_say(&said, "adv_check %s -> %s", or_none(actual->adv_check), d->settings.adv_check);
+    if (d->settings.httpchk_healthz && !actual->httpchk_params)
+        diff_say(&said, "httpchk GET /healthz");
     if (rules->proxy_v2 && !actual->default_send_proxy_v2) {
         diff_say(&said, "default-server send-proxy-v2 on");
-        d->foreign_inherit_count = count_inherit(lines, actual);
+        d->foreign_inherit_count = actual->template_count;
+        for (size_t i = 0; i < lines->count; i++)
+            d->foreign_inherit_count += lines->list[i].foreign && !lines->list[i].server->send_proxy_v2;
     }
     if (said.len == 0)
         return;
     d->backend_change = true;
     d->backend_detail = buf_take(&said);
+}
+
+/* ---- what stands against a write ---- */
+
+/* The length of `prefix` and the digits after it; 0: words does not begin so. */
+static size_t word_and_number(const char *words, const char *prefix)
+{
+    size_t digits = str_has_prefix(words, prefix) ? strspn(words + strlen(prefix), "0123456789") : 0;
+    return digits > 0 ? strlen(prefix) + digits : 0;
+}
+
+/* "check", "weight 100", "disabled": all that a line which the daemon wrote may have behind its address. */
+static bool only_our_words(const char *words)
+{
+    static const char *const flags[] = {" check",   " send-proxy-v2", " disabled",
+                                        " enabled", " no-backup",     " init-addr last,libc,none"};
+    while (*words != '\0') {
+        size_t len = word_and_number(words, " weight ");
+        if (len == 0)
+            len = word_and_number(words, " port ");
+        for (size_t i = 0; i < array_len(flags) && len == 0; i++)
+            if (str_has_prefix(words, flags[i]))
+                len = strlen(flags[i]);
+        if (len == 0 || (words[len] != ' ' && words[len] != '\0'))
+            return false;
+        words += len;
+    }
+    return true;
+}
+
+/* A line that is exactly as desired, and that the API has not read (yet): the write makes it again. */
+static bool unsupported_is_among(const struct backend *b, const struct backend_unsupported_line *a,
+                                 const struct desired_server *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct desired_server *w = &list[i];
+        cleanup(mem_free_ptr) char *place = str_host_port(w->address, w->port);
+        cleanup(mem_free_ptr) char *line = mem_printf("server %s %s", w->name, place);
+        if (str_has_prefix(a->text, line) && only_our_words(a->text + strlen(line)))
+            return backend_find(b, w->name) == NULL;
+    }
+    return false;
+}
+
+/* The lines that a write would damage, in one sentence; NULL: none stands in the way. */
+static char *unsupported_problem(const struct backend *b, const struct desired *desired, const struct diff_rules *rules)
+{
+    struct text_list list = {.between = "; ", .max = UNSUPPORTED_SHOWN};
+    size_t spares = rules->parking != NULL ? desired->spare_count : 0;
+    bool any = false;
+    for (size_t i = 0; i < b->unsupported_count; i++) {
+        const struct backend_unsupported_line *a = &b->unsupported[i];
+        any = any || (!unsupported_is_among(b, a, desired->servers, desired->server_count) &&
+                      !unsupported_is_among(b, a, desired->spares, spares));
+        if (text_list_next(&list))
+            buf_printf(&list.text, "line %u \"%s\": %s", a->line, a->text, a->reason);
+    }
+    cleanup(mem_free_ptr) char *lines = text_list_take(&list);
+    return any ? mem_printf("backend %s has lines in haproxy.cfg that a write would damage: %s", b->name, lines) : NULL;
+}
+
+/* Lines that only a default-server makes backup servers, and that are not desired: they may be an operator's, or
+ * managed ones from before it did. In one sentence; NULL: none. */
+static char *backup_problem(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules)
+{
+    struct text_list list = {.between = ", ", .max = UNSUPPORTED_SHOWN};
+    for (size_t i = 0; i < actual->server_count; i++) {
+        const struct backend_server *s = &actual->servers[i];
+        if (!s->default_backup || s->no_backup || diff_server_is_foreign(s, rules, desired) ||
+            desired_find(desired, s->name) != NULL || desired_find_spare(desired, s->name) != NULL)
+            continue;
+        if (text_list_next(&list))
+            buf_add(&list.text, s->name);
+    }
+    cleanup(mem_free_ptr) char *names = text_list_take(&list);
+    if (names == NULL)
+        return NULL;
+    return mem_printf("line %u of haproxy.cfg (default-server backup) makes backup servers of lines in backend %s that "
+                      "do not say so themselves: %s. Add backup to such a line to leave it alone, or no-backup to have "
+                      "it managed; or remove backup from line %u",
+                      actual->backup_line, actual->name, names, actual->backup_line);
 }
 
 /* Why nothing may be written at all; NULL: it may. */
@@ -451,8 +399,8 @@ static char *refusal(const struct backend *actual, const struct desired *desired
         return mem_printf("HAProxy has no backend %s: add it to haproxy.cfg, fix its name in HAPROXY_BACKEND_NAME or "
                           "INGRESS_SERVICES, or create it with HAPROXY_CREATE_BACKEND=true",
                           actual->name);
-    char *problem = diff_backup_problem(actual, desired, rules);
-    return problem != NULL ? problem : diff_unsupported_problem(actual, desired, rules);
+    char *problem = backup_problem(actual, desired, rules);
+    return problem != NULL ? problem : unsupported_problem(actual, desired, rules);
 }
 
 static char *no_endpoint_reason(const struct desired *desired, const struct diff_rules *rules, const struct diff *d)
@@ -474,25 +422,37 @@ static char *no_endpoint_reason(const struct desired *desired, const struct diff
 void diff_compute(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules,
                   struct diff *ret)
 {
-    cleanup(lines_fini) struct lines lines;
+    cleanup(diff_lines_fini) struct diff_lines lines;
     cleanup(desired_outs_fini) struct desired_outs outs = {.count = 0};
     *ret = (struct diff){.verdict = DIFF_NOTHING};
-    lines_read(&lines, actual, desired, rules);
-    count_lines(&lines, actual, desired, rules, ret);
+    diff_lines_read(&lines, actual, desired, rules);
+    bool known = desired->state == DESIRED_OK || desired->state == DESIRED_EMPTY;
+    for (size_t i = 0; i < lines.count; i++) {
+        const struct backend_server *s = lines.list[i].server;
+        if (lines.list[i].foreign) {
+            ret->foreign_count++;
+            ret->others_count += diff_server_is_others(s, rules);
+            continue;
+        }
+        ret->managed_count++;
+        ret->live_count += !s->maintenance;
+        ret->parked_count += s->maintenance && known && desired_find(desired, s->name) == NULL;
+    }
+    ret->foreign_count += actual->template_count;
     ret->why = refusal(actual, desired, rules);
     if (ret->why != NULL) {
         ret->verdict = DIFF_REFUSE;
         return;
     }
     desired_outs_init(&outs, desired);
-    struct merge m = {.actual = actual,
-                      .lines = &lines,
-                      .desired = desired,
-                      .outs = &outs,
-                      .rules = rules,
-                      .d = ret,
-                      .new_weight = diff_common_weight(actual, desired),
-                      .common = diff_common_rest(&lines)};
+    struct diff_merge m = {.actual = actual,
+                           .lines = &lines,
+                           .desired = desired,
+                           .outs = &outs,
+                           .rules = rules,
+                           .d = ret,
+                           .new_weight = diff_common_weight(actual, desired),
+                           .common = diff_common_rest(&lines)};
     diff_servers(&m);
     ret->uneven = diff_uneven(&lines, m.common);
     shared_text_free(m.common);
@@ -576,4 +536,27 @@ bool diff_withhold_losses(struct diff *d, bool (*is_held)(const void *arg, const
     if (d->verdict == DIFF_WRITE && !any)
         d->verdict = DIFF_NOTHING;
     return any;
+}
+
+struct change *changes_of(const struct backend *actual, const struct diff *d, size_t *ret_count)
+{
+    static const struct {
+        enum diff_op op;
+        enum change_kind kind;
+    } order[] = {{DIFF_CHANGE, CHANGE_SET_SERVER}, {DIFF_ADD, CHANGE_ADD_SERVER}, {DIFF_REMOVE, CHANGE_REMOVE_SERVER}};
+    struct change *list = mem_array(d->change_count + 1, sizeof(list[0]));
+    size_t count = 0;
+    if (d->create_backend || d->backend_change)
+        list[count++] = (struct change){.kind = d->create_backend ? CHANGE_MAKE_BACKEND : CHANGE_SET_BACKEND,
+                                        .backend = actual,
+                                        .settings = d->settings};
+    for (size_t o = 0; o < array_len(order); o++)
+        for (size_t i = 0; i < d->change_count; i++)
+            if (d->changes[i].op == order[o].op)
+                list[count++] = (struct change){.kind = order[o].kind,
+                                                .backend = actual,
+                                                .server = &d->changes[i].server,
+                                                .fields = d->changes[i].fields};
+    *ret_count = count;
+    return list;
 }

@@ -30,10 +30,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/compiler.h"
 #include "haproxy/backend.h"
 #include "model/choices.h"
+#include "servers/change/ownership.h"
 #include "servers/desired/desired.h"
 
+struct change;
 struct parking;
 
 struct diff_rules {
@@ -125,24 +128,30 @@ void diff_take_part(struct diff *d, bool removals); /* that, or all else; the re
 void diff_sort(struct diff *d);                     /* after an `op` was changed */
 const struct diff_change *diff_find_change(const struct diff *d, const char *server); /* NULL: none is about it */
 
+/* As the changes that an instance is asked for: the backend, then changes of servers, additions, removals, so that at no
+ * point it has fewer servers than before or after. They borrow from both; free() the list. */
+struct change *changes_of(const struct backend *actual, const struct diff *d, size_t *ret_count) must_check;
+
 /* Takes unannounced losses out of d (is_held NULL: all of them), for the loss limit, and the lazy changes that nothing
  * else carries then; true where there is something left to write, else a verdict of DIFF_WRITE becomes DIFF_NOTHING.
  * After it loss_count and change_count are what is left; the other counts are unchanged. */
 bool diff_withhold_losses(struct diff *d, bool (*is_held)(const void *arg, const char *server), const void *arg);
 
-/* desired NULL: nothing was taken over. */
-bool diff_server_is_foreign(const struct backend_server *s, const struct diff_rules *rules,
-                            const struct desired *desired);
-/* The opposite, as haproxy/drift asks it. */
-struct diff_owner {
-    const struct diff_rules *rules;
-    const struct desired *desired; /* NULL: nothing was taken over */
+/* The lines of a backend in the order of their names; those of one name as in the file. */
+struct diff_line {
+    const char *name;
+    const struct backend_server *server;
+    bool foreign; /* unmanaged */
+    bool doubled; /* others have its name */
 };
-bool diff_manages(const void *owner, const struct backend_server *line);
-/* Another cluster's by its name, whatever else is said of it. */
-bool diff_server_is_others(const struct backend_server *s, const struct diff_rules *rules);
-/* Whether one of those takes new connections: neither in maintenance nor drained, not DOWN. */
-struct runtime;
-bool diff_others_up(const struct backend *actual, const struct runtime *r, const struct diff_rules *rules);
+struct diff_lines {
+    struct diff_line *list;
+    size_t count;
+};
+void diff_lines_read(struct diff_lines *l, const struct backend *actual, const struct desired *desired,
+                     const struct diff_rules *rules);
+void diff_lines_fini(struct diff_lines *l);
+/* A command can mean it: managed, and the only one of its name. */
+bool diff_line_is_own(const struct diff_line *l);
 
 #endif

@@ -60,47 +60,6 @@ printf_like(3, 4) static void find(struct finding *f, unsigned field, const char
     va_end(ap);
 }
 
-static void own_address(struct backend_server *s, const struct desired_server *want, struct finding *f)
-{
-    if (!address_eq(s->address, want->address)) {
-        find(f, SERVER_ADDRESS, "address %s -> %s", str_empty(s->address) ? "(none)" : s->address, want->address);
-        shared_text_set(&s->address, want->address);
-    }
-    if (s->port != want->port) {
-        find(f, SERVER_PORT, "port %u -> %u", s->port, want->port);
-        s->port = want->port;
-    }
-}
-
-static void own_check(struct backend_server *s, uint16_t port, bool own_port, struct finding *f)
-{
-    if (s->tracks) /* HAProxy takes no check of its own beside that */
-        return;
-    if (!s->check) {
-        find(f, SERVER_CHECK, "check on");
-        s->check = true;
-    }
-    if (!own_port || s->check_port == port)
-        return;
-    if (port != 0)
-        find(f, SERVER_CHECK_PORT, "check port %u", port);
-    else
-        find(f, SERVER_CHECK_PORT, "check port off");
-    s->check_port = port;
-}
-
-static void own_weight(struct backend_server *s, int weight, struct finding *f)
-{
-    int wanted = weight >= 0 ? weight : s->weight >= 0 ? s->weight : SERVER_WEIGHT_DEFAULT;
-    if (s->weight == wanted)
-        return;
-    if (s->weight < 0)
-        find(f, SERVER_WEIGHT, "weight %d", wanted);
-    else
-        find(f, SERVER_WEIGHT, "weight %d -> %d", s->weight, wanted);
-    s->weight = wanted;
-}
-
 static void own_maintenance(struct backend_server *s, bool on, const char *said, struct finding *f)
 {
     if (s->maintenance == on)
@@ -110,35 +69,45 @@ static void own_maintenance(struct backend_server *s, bool on, const char *said,
     s->enabled = !on && (s->enabled || s->default_disabled);
 }
 
-/* A default-server may make backup servers of all lines that do not say otherwise. */
-static void own_backup(struct backend_server *s, struct finding *f)
-{
-    if (!s->default_backup || s->backup || s->no_backup)
-        return;
-    find(f, SERVER_BACKUP, "no-backup");
-    s->no_backup = true;
-}
-
-static void own_state(struct backend_server *s, enum server_state state, const struct diff_rules *rules,
-                      struct finding *f)
-{
-    if (state == SERVER_LIVE)
-        own_maintenance(s, false, "maintenance off", f);
-    else if (state == SERVER_OUT)
-        own_maintenance(s, true, "maintenance on (parked)", f);
-    else if (!rules->runtime)
-        own_maintenance(s, true, "maintenance on (draining)", f);
-}
-
 /* Puts our fields into s and finds what that changed. */
 static void own_fields(struct backend_server *s, const struct desired_server *want, const struct desired *desired,
                        const struct diff_rules *rules, struct finding *f)
 {
-    own_state(s, want->state, rules, f);
-    own_address(s, want, f);
-    own_check(s, diff_check_port(desired, rules), rules->own_check_port, f);
-    own_weight(s, want->weight, f);
-    own_backup(s, f);
+    if (want->state == SERVER_LIVE)
+        own_maintenance(s, false, "maintenance off", f);
+    else if (want->state == SERVER_OUT)
+        own_maintenance(s, true, "maintenance on (parked)", f);
+    else if (!rules->runtime)
+        own_maintenance(s, true, "maintenance on (draining)", f);
+    if (!address_eq(s->address, want->address)) {
+        find(f, SERVER_ADDRESS, "address %s -> %s", str_empty(s->address) ? "(none)" : s->address, want->address);
+        shared_text_set(&s->address, want->address);
+    }
+    if (s->port != want->port) {
+        find(f, SERVER_PORT, "port %u -> %u", s->port, want->port);
+        s->port = want->port;
+    }
+    /* A server that tracks another one takes no check of its own. */
+    if (!s->check && !s->tracks) {
+        find(f, SERVER_CHECK, "check on");
+        s->check = true;
+    }
+    uint16_t check_port = diff_check_port(desired, rules);
+    if (rules->own_check_port && !s->tracks && s->check_port != check_port) {
+        find(f, SERVER_CHECK_PORT, check_port != 0 ? "check port %u" : "check port off", check_port);
+        s->check_port = check_port;
+    }
+    int weight = want->weight >= 0 ? want->weight : s->weight >= 0 ? s->weight : SERVER_WEIGHT_DEFAULT;
+    if (s->weight < 0)
+        find(f, SERVER_WEIGHT, "weight %d", weight);
+    else if (s->weight != weight)
+        find(f, SERVER_WEIGHT, "weight %d -> %d", s->weight, weight);
+    s->weight = weight;
+    /* A default-server may make backup servers of all lines that do not say otherwise. */
+    if (s->default_backup && !s->backup && !s->no_backup) {
+        find(f, SERVER_BACKUP, "no-backup");
+        s->no_backup = true;
+    }
     /* With the backend's default-server on, what stands on the line itself makes no difference. */
     if (!rules->proxy_v2 && !rules->keep_settings && s->send_proxy_v2) {
         find(f, SERVER_PROXY_V2, "send-proxy-v2 off");
@@ -163,19 +132,19 @@ int diff_common_weight(const struct backend *actual, const struct desired *desir
     return count > 0 ? weights[(count - 1) / 2] : -1;
 }
 
-void diff_add_server(struct diff *d, const struct backend *actual, const struct desired_server *want, int weight,
-                     const char *rest, const struct desired *desired, const struct diff_rules *rules)
+struct diff_change *diff_add_server(struct diff_merge *m, const struct desired_server *want)
 {
     cleanup(finding_fini) struct finding f = {.added = true};
-    struct diff_change *c = diff_server_add_change(d, DIFF_ADD);
+    struct diff_change *c = diff_server_add_change(m->d, DIFF_ADD);
     c->server.name = shared_text(want->name);
-    c->server.weight = weight;
-    c->server.rest = shared_text(rest);
-    c->server.default_disabled = c->server.maintenance = actual->disabled_line != 0;
-    c->server.default_backup = actual->backup_line != 0;
-    own_fields(&c->server, want, desired, rules, &f);
+    c->server.weight = m->new_weight;
+    c->server.rest = shared_text(m->common);
+    c->server.default_disabled = c->server.maintenance = m->actual->disabled_line != 0;
+    c->server.default_backup = m->actual->backup_line != 0;
+    own_fields(&c->server, want, m->desired, m->rules, &f);
     c->parks = want->state == SERVER_OUT;
     c->detail = mem_strdup("");
+    return c;
 }
 
 static struct diff_change *add_found(struct diff *d, const struct backend_server *to_be, struct finding *f)
@@ -187,57 +156,52 @@ static struct diff_change *add_found(struct diff *d, const struct backend_server
     return c;
 }
 
-void diff_change_server(struct diff *d, const struct backend_server *is, const struct desired_server *want,
-                        const struct desired *desired, const struct diff_rules *rules)
+void diff_change_server(struct diff_merge *m, const struct backend_server *is, const struct desired_server *want)
 {
     cleanup(finding_fini) struct finding f = {0};
     cleanup(backend_server_fini) struct backend_server to_be;
     backend_server_copy(&to_be, is);
-    own_fields(&to_be, want, desired, rules, &f);
+    own_fields(&to_be, want, m->desired, m->rules, &f);
     if (f.fields == 0)
         return;
-    struct diff_change *c = add_found(d, &to_be, &f);
-    c->reason = desired_server_reason(desired, want);
+    struct diff_change *c = add_found(m->d, &to_be, &f);
+    c->reason = desired_server_reason(m->desired, want);
     c->loss = c->announced = to_be.maintenance && !is->maintenance; /* a drain is an announcement */
 }
 
 /* ---- what is not desired ---- */
 
 /* Counts what it costs, and says why; reason NULL: what the desired state says of it, if anything. */
-static void say_why_out(struct diff *d, struct diff_change *c, const struct backend_server *is,
-                        const struct desired *desired, const struct desired_skip *out, const char *reason)
+static void say_why_out(struct diff_merge *m, struct diff_change *c, const struct backend_server *is,
+                        const char *reason)
 {
+    const struct desired_skip *out = reason == NULL ? desired_outs_find(m->outs, is->name) : NULL;
     c->loss = !is->maintenance;
-    c->announced = reason == NULL && out != NULL && out->announced;
-    if (reason != NULL)
-        c->reason = mem_strdup(reason);
-    else if (out != NULL)
-        c->reason = desired_skip_text(desired, out);
-    else
-        c->reason = mem_strdup("no endpoint of the Service is on a node of that name");
-    if (c->loss && !c->announced)
-        d->loss_count++;
+    c->announced = out != NULL && out->announced;
+    c->reason = out != NULL
+                    ? desired_skip_text(m->desired, out)
+                    : mem_strdup(reason != NULL ? reason : "no endpoint of the Service is on a node of that name");
+    m->d->loss_count += c->loss && !c->announced;
 }
 
-void diff_remove_server(struct diff *d, const struct backend_server *is, const struct desired *desired,
-                        const struct desired_skip *out, const char *reason)
+struct diff_change *diff_remove_server(struct diff_merge *m, const struct backend_server *is, const char *reason)
 {
-    struct diff_change *c = diff_server_add_change(d, DIFF_REMOVE);
+    struct diff_change *c = diff_server_add_change(m->d, DIFF_REMOVE);
     backend_server_copy(&c->server, is);
     c->detail = mem_strdup("");
-    say_why_out(d, c, is, desired, out, reason);
+    say_why_out(m, c, is, reason);
+    return c;
 }
 
-void diff_park_server(struct diff *d, const struct backend_server *is, const struct desired *desired,
-                      const struct desired_skip *out)
+void diff_park_server(struct diff_merge *m, const struct backend_server *is)
 {
     cleanup(finding_fini) struct finding f = {0};
     cleanup(backend_server_fini) struct backend_server to_be;
     backend_server_copy(&to_be, is);
     own_maintenance(&to_be, true, "maintenance on (parked)", &f);
-    struct diff_change *c = add_found(d, &to_be, &f);
+    struct diff_change *c = add_found(m->d, &to_be, &f);
     c->parks = true;
-    say_why_out(d, c, is, desired, out, NULL);
+    say_why_out(m, c, is, NULL);
 }
 
 /* ---- what can be set at runtime ---- */

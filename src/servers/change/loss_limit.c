@@ -6,19 +6,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-static int compare_losses(const void *a, const void *b)
-{
-    return strcmp(((const struct loss_limit_loss *)a)->server, ((const struct loss_limit_loss *)b)->server);
-}
-
-static int compare_name_to_loss(const void *name, const void *loss)
-{
-    return strcmp(name, ((const struct loss_limit_loss *)loss)->server);
-}
-
 static struct loss_limit_loss *loss_limit_find(const struct loss_limit *b, size_t count, const char *server)
 {
-    return count > 0 ? bsearch(server, b->losses, count, sizeof(b->losses[0]), compare_name_to_loss) : NULL;
+    return count > 0 ? bsearch(&server, b->losses, count, sizeof(b->losses[0]), str_order) : NULL;
 }
 
 static bool is_lost(const struct loss_limit_report *r, const char *server)
@@ -38,76 +28,12 @@ static bool loss_limit_is_delayed(const struct loss_limit_loss *l, uint64_t now_
 
 /* ---- a report ---- */
 
-static bool is_kept(const struct loss_limit_loss *l, const struct loss_limit_report *r)
-{
-    if (is_lost(r, l->server))
-        return true;
-    return !l->held && counts(l, r->now_ms) && !r->returned(r->arg, l->server);
-}
-
 static void keep_if(bool keep, struct loss_limit *b, size_t i, size_t *left)
 {
     if (keep)
         b->losses[(*left)++] = b->losses[i];
     else
         free(b->losses[i].server);
-}
-
-static void forget_others(struct loss_limit *b, const struct loss_limit_report *r)
-{
-    size_t left = 0;
-    for (size_t i = 0; i < b->count; i++)
-        keep_if(is_kept(&b->losses[i], r), b, i, &left);
-    b->count = left;
-}
-
-/* Live lines, but for those that may leave and have not yet. */
-static size_t live_now(const struct loss_limit *b, const struct loss_limit_report *r)
-{
-    size_t let_go = 0;
-    for (size_t i = 0; i < b->count; i++)
-        let_go += !loss_limit_is_delayed(&b->losses[i], r->now_ms) && is_lost(r, b->losses[i].server);
-    return let_go < r->live ? r->live - let_go : 0;
-}
-
-static size_t base_of(const struct loss_limit *b, size_t live, uint64_t now_ms)
-{
-    const struct loss_limit_loss *oldest = NULL;
-    for (size_t i = 0; i < b->count; i++) {
-        const struct loss_limit_loss *l = &b->losses[i];
-        bool older = oldest == NULL || l->until_ms < oldest->until_ms ||
-                     (l->until_ms == oldest->until_ms && l->live > oldest->live);
-        if (counts(l, now_ms) && older)
-            oldest = l;
-    }
-    return oldest != NULL ? oldest->live : live;
-}
-
-static size_t count_counting(const struct loss_limit *b, uint64_t now_ms)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < b->count; i++)
-        count += counts(&b->losses[i], now_ms);
-    return count;
-}
-
-static size_t loss_limit_count_new(const struct loss_limit *b, const struct loss_limit_report *r)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < r->lost_count; i++)
-        count += loss_limit_find(b, b->count, r->lost[i]) == NULL;
-    return count;
-}
-
-static void add_new(struct loss_limit *b, const struct loss_limit_report *r, size_t new_count, bool held)
-{
-    size_t known = b->count, live = live_now(b, r);
-    b->losses = mem_resize(b->losses, known + new_count, sizeof(b->losses[0]));
-    for (size_t i = 0; i < r->lost_count; i++)
-        if (loss_limit_find(b, known, r->lost[i]) == NULL)
-            b->losses[b->count++] = (struct loss_limit_loss){
-                .server = mem_strdup(r->lost[i]), .until_ms = r->now_ms + r->period_ms, .live = live, .held = held};
-    qsort(b->losses, b->count, sizeof(b->losses[0]), compare_losses);
 }
 
 void loss_limit_recall(struct loss_limit *b, const char *server, const struct loss_limit_loss *loss)
@@ -122,22 +48,49 @@ void loss_limit_recall(struct loss_limit *b, const char *server, const struct lo
 
 void loss_limit_report(struct loss_limit *b, const struct loss_limit_report *r)
 {
+    size_t left = 0;
     if (r->max_percent >= 100) {
         loss_limit_fini(b);
         return;
     }
     if (r->lost_count > 1)
         qsort(r->lost, r->lost_count, sizeof(r->lost[0]), str_order);
-    forget_others(b, r);
+    for (size_t i = 0; i < b->count; i++) {
+        const struct loss_limit_loss *l = &b->losses[i];
+        bool counts_on = !l->held && counts(l, r->now_ms) && !r->returned(r->arg, l->server);
+        keep_if(is_lost(r, l->server) || counts_on, b, i, &left);
+    }
+    b->count = left;
     for (size_t i = 0; i < b->count; i++)
         if (b->losses[i].until_ms == 0)
             b->losses[i].until_ms = r->now_ms + r->period_ms;
-    size_t new_count = loss_limit_count_new(b, r);
+    size_t new_count = 0;
+    for (size_t i = 0; i < r->lost_count; i++)
+        new_count += loss_limit_find(b, b->count, r->lost[i]) == NULL;
     if (new_count == 0)
         return;
-    size_t lost = count_counting(b, r->now_ms) + new_count, base = base_of(b, live_now(b, r), r->now_ms);
+    size_t known = b->count, lost = new_count, let_go = 0;
+    const struct loss_limit_loss *oldest = NULL; /* of those that count */
+    for (size_t i = 0; i < known; i++) {
+        const struct loss_limit_loss *l = &b->losses[i];
+        let_go += !loss_limit_is_delayed(l, r->now_ms) && is_lost(r, l->server);
+        if (!counts(l, r->now_ms))
+            continue;
+        lost++;
+        if (oldest == NULL || l->until_ms < oldest->until_ms ||
+            (l->until_ms == oldest->until_ms && l->live > oldest->live))
+            oldest = l;
+    }
+    /* Live lines, but for those that may leave and have not yet. */
+    size_t live = let_go < r->live ? r->live - let_go : 0;
+    size_t base = oldest != NULL ? oldest->live : live;
     bool held = (uint64_t)lost * 100 > (uint64_t)base * r->max_percent;
-    add_new(b, r, new_count, held);
+    b->losses = mem_resize(b->losses, known + new_count, sizeof(b->losses[0]));
+    for (size_t i = 0; i < r->lost_count; i++)
+        if (loss_limit_find(b, known, r->lost[i]) == NULL)
+            b->losses[b->count++] = (struct loss_limit_loss){
+                .server = mem_strdup(r->lost[i]), .until_ms = r->now_ms + r->period_ms, .live = live, .held = held};
+    qsort(b->losses, b->count, sizeof(b->losses[0]), str_order);
     if (held) {
         b->over = lost;
         b->of = base;

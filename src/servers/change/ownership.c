@@ -1,11 +1,12 @@
 #include "servers/change/ownership.h"
 
-#include <stdbool.h>
-#include <stddef.h>
+#include <fnmatch.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "haproxy/runtime.h"
+#include "servers/change/diff.h"
 
 static const char cluster_mark[] = "{cluster}";
 
@@ -82,4 +83,49 @@ char *ownership_extend(const char *format, const char *name, const char *more)
     const char *part = ownership_part(name, ownership_count(format, last));
     const char *end = part + strcspn(part, "_") - strcspn(last, "_");
     return mem_printf("%.*s%s%s", (int)(end - name), name, more, end);
+}
+
+/* ---- lines ---- */
+
+/* The glob that a name matches; NULL: none. */
+const char *diff_keep_glob(const char *name, const struct diff_rules *rules)
+{
+    for (size_t i = 0; i < rules->keep_count; i++)
+        if (fnmatch(rules->keep_servers[i], name, 0) == 0)
+            return rules->keep_servers[i];
+    return NULL;
+}
+
+bool diff_server_is_foreign(const struct backend_server *s, const struct diff_rules *rules,
+                            const struct desired *desired)
+{
+    if (s->backup || diff_keep_glob(s->name, rules) != NULL)
+        return true;
+    return rules->cluster != NULL &&
+           ownership_of(rules->server_name_format, rules->cluster, s->name) != OWNERSHIP_OWN &&
+           (desired == NULL || !desired_took_over(desired, s->name));
+}
+
+bool diff_manages(const void *owner, const struct backend_server *line)
+{
+    const struct diff_owner *o = owner;
+    return !diff_server_is_foreign(line, o->rules, o->desired);
+}
+
+bool diff_server_is_others(const struct backend_server *s, const struct diff_rules *rules)
+{
+    return rules->cluster != NULL &&
+           ownership_of(rules->server_name_format, rules->cluster, s->name) == OWNERSHIP_OTHER;
+}
+
+bool diff_others_up(const struct backend *actual, const struct runtime *r, const struct diff_rules *rules)
+{
+    for (size_t i = 0, at = 0; rules->cluster != NULL && r->readable && i < actual->server_count; i++) {
+        const struct backend_server *s = &actual->servers[i];
+        const struct runtime_server *is = runtime_find_next(r, s->name, &at);
+        if (is != NULL && is->admin == RUNTIME_READY && !is->down && !s->maintenance && !s->backup &&
+            (is->weight >= 0 ? is->weight : s->weight) != 0 && diff_server_is_others(s, rules))
+            return true;
+    }
+    return false;
 }

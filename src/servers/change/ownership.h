@@ -8,6 +8,8 @@
 #ifndef SERVERS_CHANGE_OWNERSHIP_H
 #define SERVERS_CHANGE_OWNERSHIP_H
 
+#include <stdbool.h>
+
 #include "base/compiler.h"
 
 enum ownership {
@@ -25,5 +27,29 @@ char *ownership_cluster(const char *format, const char *name) must_check;
 /* `name` is by the format: `more` put behind what the last placeholder but {cluster} became, so that it stays the same
  * cluster's. Allocates. */
 char *ownership_extend(const char *format, const char *name, const char *more) must_check;
+
+/* ---- lines: whose they are by the rules, their names, and what the desired state says ---- */
+
+struct backend;
+struct backend_server;
+struct desired;
+struct diff_rules;
+struct runtime;
+
+/* The glob of HAPROXY_KEEP_SERVERS that a name matches; NULL: none. */
+const char *diff_keep_glob(const char *name, const struct diff_rules *rules);
+/* desired NULL: nothing was taken over. */
+bool diff_server_is_foreign(const struct backend_server *s, const struct diff_rules *rules,
+                            const struct desired *desired);
+/* The opposite, as haproxy/drift asks it. */
+struct diff_owner {
+    const struct diff_rules *rules;
+    const struct desired *desired; /* NULL: nothing was taken over */
+};
+bool diff_manages(const void *owner, const struct backend_server *line);
+/* Another cluster's by its name, whatever else is said of it. */
+bool diff_server_is_others(const struct backend_server *s, const struct diff_rules *rules);
+/* Whether one of those takes new connections: neither in maintenance nor drained, not DOWN. */
+bool diff_others_up(const struct backend *actual, const struct runtime *r, const struct diff_rules *rules);
 
 #endif

@@ -4,11 +4,12 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "haproxy/backend.h"
 #include "servers/desired/desired.h"
 #include "servers/change/diff.h"
 
-struct entry {
+struct parked {
     char *name;
     uint64_t since_ms;
     bool spare;
@@ -18,7 +19,7 @@ struct entry {
 
 struct parking {
     uint64_t ttl_ms;
-    struct entry *list; /* ordered by name; each once */
+    struct parked *list; /* ordered by name; each once */
     size_t count;
     size_t parked; /* of these, no spares */
     uint64_t changes;
@@ -31,7 +32,7 @@ struct parking *parking_new(uint64_t ttl_ms)
     return p;
 }
 
-static void list_free(struct entry *list, size_t count)
+static void list_free(struct parked *list, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         free(list[i].name);
@@ -46,101 +47,57 @@ void parking_free(struct parking *p)
     free(p);
 }
 
-static int parking_name_order(const void *a, const void *b)
+static const struct parked *parking_find(const struct parking *p, const char *name)
 {
-    return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
-}
-
-static const struct entry *parking_find(const struct parking *p, const char *name)
-{
-    struct entry key = {.name = (char *)name};
-    return p->count > 0 ? bsearch(&key, p->list, p->count, sizeof(key), parking_name_order) : NULL;
+    return p->count > 0 ? bsearch(&name, p->list, p->count, sizeof(p->list[0]), str_order) : NULL;
 }
 
 /* ---- refresh ---- */
 
-static bool is_spare(const struct desired *desired, const struct entry *was, const char *name)
+static struct parked *parking_list(const struct parking *p, const struct backend *actual, const struct desired *desired,
+                                   const struct diff_rules *rules, uint64_t now_ms, size_t *ret_count)
 {
-    if (desired->state == DESIRED_EMPTY)
-        return was != NULL && was->spare;
-    return desired_find_spare(desired, name) != NULL;
-}
-
-static struct entry entry_now(const struct parking *p, const struct desired *desired, const char *name, uint64_t now_ms)
-{
-    const struct entry *was = parking_find(p, name);
-    bool spare = is_spare(desired, was, name);
-    bool goes_on = was != NULL && was->spare == spare;
-    return (struct entry){.name = mem_strdup(name), .since_ms = goes_on ? was->since_ms : now_ms, .spare = spare};
-}
-
-/* Where a name stands on several lines, one entry is enough. */
-static size_t without_doubles(struct entry *list, size_t count)
-{
+    size_t in_maintenance = 0, count = 0;
+    for (size_t i = 0; i < actual->server_count; i++)
+        in_maintenance += actual->servers[i].maintenance;
+    struct parked *list = mem_array(in_maintenance, sizeof(list[0]));
+    for (size_t i = 0; i < actual->server_count; i++) {
+        const struct backend_server *s = &actual->servers[i];
+        if (s->maintenance && !diff_server_is_foreign(s, rules, desired) && desired_find(desired, s->name) == NULL) {
+            const struct parked *was = parking_find(p, s->name);
+            bool spare = desired->state == DESIRED_EMPTY ? was != NULL && was->spare
+                                                         : desired_find_spare(desired, s->name) != NULL;
+            bool goes_on = was != NULL && was->spare == spare;
+            list[count++] = (struct parked){
+                .name = mem_strdup(s->name), .since_ms = goes_on ? was->since_ms : now_ms, .spare = spare};
+        }
+    }
+    if (count > 1)
+        qsort(list, count, sizeof(list[0]), str_order);
+    /* Where a name stands on several lines, one entry is enough. */
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
         if (kept > 0 && strcmp(list[kept - 1].name, list[i].name) == 0)
             free(list[i].name);
         else
             list[kept++] = list[i];
-    return kept;
-}
-
-static struct entry *parking_list(const struct parking *p, const struct backend *actual, const struct desired *desired,
-                                  const struct diff_rules *rules, uint64_t now_ms, size_t *ret_count)
-{
-    size_t in_maintenance = 0, count = 0;
-    for (size_t i = 0; i < actual->server_count; i++)
-        in_maintenance += actual->servers[i].maintenance;
-    struct entry *list = mem_array(in_maintenance, sizeof(list[0]));
-    for (size_t i = 0; i < actual->server_count; i++) {
-        const struct backend_server *s = &actual->servers[i];
-        if (s->maintenance && !diff_server_is_foreign(s, rules, desired) && desired_find(desired, s->name) == NULL)
-            list[count++] = entry_now(p, desired, s->name, now_ms);
-    }
-    if (count > 1)
-        qsort(list, count, sizeof(list[0]), parking_name_order);
-    *ret_count = without_doubles(list, count);
+    *ret_count = kept;
     return list;
 }
 
 /* What may go anyway goes first, then what is parked longest. */
 static int leaving_order(const void *a, const void *b)
 {
-    const struct entry *x = *(struct entry *const *)a, *y = *(struct entry *const *)b;
+    const struct parked *x = *(struct parked *const *)a, *y = *(struct parked *const *)b;
     if (x->verdict != y->verdict)
         return x->verdict == PARKING_LAZY ? -1 : 1;
-    return x->since_ms != y->since_ms ? (x->since_ms < y->since_ms ? -1 : 1) : parking_name_order(x, y);
+    return x->since_ms != y->since_ms ? (x->since_ms < y->since_ms ? -1 : 1) : strcmp(x->name, y->name);
 }
 
-static void parking_judge(struct entry *e, enum parking_verdict verdict, const char *reason)
+static void parking_judge(struct parked *e, enum parking_verdict verdict, const char *reason)
 {
     e->verdict = verdict;
     e->reason = reason;
-}
-
-static void parking_make_room(struct parking *p)
-{
-    cleanup(mem_free_ptr) struct entry **parked = mem_array(p->parked, sizeof(struct entry *));
-    size_t count = 0;
-    for (size_t i = 0; i < p->count; i++)
-        if (!p->list[i].spare)
-            parked[count++] = &p->list[i];
-    qsort(parked, count, sizeof(struct entry *), leaving_order);
-    for (size_t i = 0; i < count - PARKING_MAX; i++)
-        parking_judge(parked[i], PARKING_NOW, "more than 64 servers are parked, and it is among the longest parked");
-}
-
-static bool parking_differs(const struct parking *p, const struct entry *before, size_t count)
-{
-    if (p->count != count)
-        return true;
-    for (size_t i = 0; i < count; i++) {
-        const struct entry *is = &p->list[i], *was = &before[i];
-        if (strcmp(is->name, was->name) != 0 || is->spare != was->spare || is->reason != was->reason)
-            return true;
-    }
-    return false;
 }
 
 void parking_refresh(struct parking *p, const struct backend *actual, const struct desired *desired,
@@ -149,12 +106,12 @@ void parking_refresh(struct parking *p, const struct backend *actual, const stru
 {
     if (desired->state != DESIRED_OK && desired->state != DESIRED_EMPTY)
         return;
-    struct entry *before = p->list;
+    struct parked *before = p->list;
     size_t before_count = p->count;
     p->list = parking_list(p, actual, desired, rules, now_ms, &p->count);
     p->parked = 0;
     for (size_t i = 0; i < p->count; i++) {
-        struct entry *e = &p->list[i];
+        struct parked *e = &p->list[i];
         if (e->spare)
             continue;
         p->parked++;
@@ -164,9 +121,22 @@ void parking_refresh(struct parking *p, const struct backend *actual, const stru
         else if (now_ms - e->since_ms >= p->ttl_ms)
             parking_judge(e, PARKING_LAZY, "it was parked for PARK_TTL");
     }
-    if (p->parked > PARKING_MAX)
-        parking_make_room(p);
-    p->changes += parking_differs(p, before, before_count);
+    if (p->parked > PARKING_MAX) {
+        cleanup(mem_free_ptr) struct parked **parked = mem_array(p->parked, sizeof(struct parked *));
+        size_t count = 0;
+        for (size_t i = 0; i < p->count; i++)
+            if (!p->list[i].spare)
+                parked[count++] = &p->list[i];
+        qsort(parked, count, sizeof(struct parked *), leaving_order);
+        for (size_t i = 0; i < count - PARKING_MAX; i++)
+            parking_judge(parked[i], PARKING_NOW,
+                          "more than 64 servers are parked, and it is among the longest parked");
+    }
+    bool same = p->count == before_count;
+    for (size_t i = 0; same && i < p->count; i++)
+        same = strcmp(p->list[i].name, before[i].name) == 0 && p->list[i].spare == before[i].spare &&
+               p->list[i].reason == before[i].reason;
+    p->changes += !same;
     list_free(before, before_count);
 }
 
@@ -189,19 +159,19 @@ void parking_recall(struct parking *p, const struct parking_memory *m)
     p->list = mem_resize(p->list, p->count, sizeof(p->list[0]));
     for (; at > 0 && strcmp(p->list[at - 1].name, m->server) > 0; at--)
         p->list[at] = p->list[at - 1];
-    p->list[at] = (struct entry){.name = mem_strdup(m->server), .since_ms = m->since_ms, .spare = m->spare};
+    p->list[at] = (struct parked){.name = mem_strdup(m->server), .since_ms = m->since_ms, .spare = m->spare};
 }
 
 /* ---- what it says ---- */
 
 enum parking_verdict parking_verdict(const struct parking *p, const char *server)
 {
-    const struct entry *e = parking_find(p, server);
+    const struct parked *e = parking_find(p, server);
     return e != NULL ? e->verdict : PARKING_STAY;
 }
 
 const char *parking_reason(const struct parking *p, const char *server)
 {
-    const struct entry *e = parking_find(p, server);
+    const struct parked *e = parking_find(p, server);
     return e != NULL ? e->reason : NULL;
 }

@@ -1,5 +1,6 @@
 /*
- * What to do next about one backend of one HAProxy. Pure.
+ * What to do next about one backend of one HAProxy, and which way it goes there: the daemon and `plan` decide here, by what
+ * each of them knows. Pure.
  */
 #ifndef SERVERS_CHANGE_PLAN_H
 #define SERVERS_CHANGE_PLAN_H
@@ -13,6 +14,7 @@
 #include "servers/desired/desired.h"
 #include "servers/change/diff.h"
 #include "servers/change/loss_limit.h"
+#include "servers/change/route.h"
 
 enum plan_verdict {
     PLAN_WAIT,         /* the desired state is not known yet or needs a choice by the user: nothing is written */
@@ -62,5 +64,26 @@ const struct plan_delayed *plan_find_delayed(const struct plan *p, const char *s
                                                                                          * delayed */
 /* "n1 until 2026-01-02T03:04:05.678Z, n2 until ... and 3 more"; NULL: no removal is delayed. Allocates. */
 char *plan_delayed_text(const struct plan *p, int64_t wall_minus_mono_ms) must_check;
+
+struct backend_decision_input {
+    struct route_input at; /* what is there and desired; without diff and may_write */
+    /* For all backends: parking, file_problem and diff.runtime are those of this one. */
+    const struct plan_rules *rules;
+    const struct parking *parking;
+    const char *file_problem;
+    struct loss_limit *loss_limit; /* NULL: nothing was lost before */
+    uint64_t now_ms;
+    bool dirty;    /* HAProxy may run something else than its file says */
+    bool conflict; /* another writer reverts the daemon's changes, so that they pause */
+    bool as_if;    /* neither paused nor a dry run: to show what would be done */
+    bool for_file; /* the file is to say everything, as a reload forgets what the running HAProxy alone was commanded */
+};
+
+bool backend_decision_suspended(const struct backend_decision_input *in);
+void backend_decision_plan(const struct backend_decision_input *in, struct plan *ret);
+/* Of a plan for that input. */
+void backend_decision_route(const struct backend_decision_input *in, const struct plan *p, struct route *ret);
+/* What the running HAProxy alone was commanded of this one is to go into another backend's transaction. */
+bool backend_decision_joins(const struct backend_decision_input *in, enum plan_verdict verdict);
 
 #endif

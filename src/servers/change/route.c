@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "model/address.h"
-#include "servers/change/route_internal.h"
 
 #define WHY_DRAINS "it drains"
 #define WHY_LEAVES "it is no longer desired"
@@ -15,86 +14,27 @@
 #define WHY_FILE "haproxy.cfg has it in maintenance"
 #define WHY_OPERATOR "an operator set it before HAProxy was reloaded"
 
-/* ---- lines ---- */
-
-static int route_line_order(const void *a, const void *b)
-{
-    const struct backend_server *const *x = a, *const *y = b;
-    return strcmp((*x)->name, (*y)->name);
-}
-
-void route_lines_read(struct route_lines *l, const struct backend *actual, const struct desired *desired,
-                      const struct diff_rules *rules)
-{
-    size_t count = actual->server_count, i = 0;
-    *l = (struct route_lines){.list = mem_array(count, sizeof(l->list[0]))};
-    for (size_t k = 0; k < count; k++)
-        l->list[k] = &actual->servers[k];
-    if (count > 1)
-        qsort(l->list, count, sizeof(l->list[0]), route_line_order);
-    while (i < count) {
-        size_t first = i++;
-        while (i < count && strcmp(l->list[first]->name, l->list[i]->name) == 0)
-            i++;
-        if (i - first == 1 && !diff_server_is_foreign(l->list[first], rules, desired))
-            l->list[l->count++] = l->list[first];
-    }
-}
-
-void route_lines_fini(struct route_lines *l)
-{
-    free(l->list);
-}
-
 /* ---- the choice so far ---- */
 
 struct chooser {
     const struct route_input *in;
     struct route *ret;
-    struct route_lines lines;
-    const struct diff_change **leaving; /* changes that take a live line away; ordered by name */
+    struct diff_lines lines;
+    const char **leaving; /* servers whose live lines the changes take away; ordered */
     size_t leaving_count;
     enum runtime_admin *after; /* of each row of the runtime: the state once all of this is done */
 };
 
 static void chooser_fini(struct chooser *c)
 {
-    route_lines_fini(&c->lines);
+    diff_lines_fini(&c->lines);
     free(c->leaving);
     free(c->after);
-}
-
-static int route_change_order(const void *a, const void *b)
-{
-    const struct diff_change *const *x = a, *const *y = b;
-    return strcmp((*x)->server.name, (*y)->server.name);
-}
-
-static int compare_change(const void *name, const void *change)
-{
-    return strcmp(name, (*(const struct diff_change *const *)change)->server.name);
 }
 
 static bool sets_maintenance(const struct diff_change *c)
 {
     return c->op == DIFF_CHANGE && (c->fields & SERVER_MAINTENANCE) && c->server.maintenance;
-}
-
-static void read_leaving(struct chooser *c)
-{
-    const struct diff *d = c->in->diff;
-    c->leaving = mem_array(d->change_count, sizeof(c->leaving[0]));
-    for (size_t i = 0; i < d->change_count; i++)
-        if (d->changes[i].op == DIFF_REMOVE || sets_maintenance(&d->changes[i]))
-            c->leaving[c->leaving_count++] = &d->changes[i];
-    if (c->leaving_count > 1)
-        qsort(c->leaving, c->leaving_count, sizeof(c->leaving[0]), route_change_order);
-}
-
-static bool is_leaving(const struct chooser *c, const char *name)
-{
-    return c->leaving_count > 0 &&
-           bsearch(name, c->leaving, c->leaving_count, sizeof(c->leaving[0]), compare_change) != NULL;
 }
 
 static enum runtime_admin *after_of(const struct chooser *c, const struct runtime_server *row)
@@ -107,23 +47,16 @@ static bool is_being_written(const struct chooser *c, const char *name)
     return str_eq(c->in->being_written, name);
 }
 
-/* A command to stop it got no answer, and no reading has shown the result since: an API that hung may still carry it
- * out. */
-static bool may_be_stopped_yet(const struct chooser *c, const struct runtime_server *row)
-{
-    const struct admin_state *mark = admin_states_any(c->in->memory, row->name);
-    return mark != NULL && mark->unanswered;
-}
-
 /* Cannot be counted on for new connections whatever its state is: backup servers only stand in, a weight of 0 gets
- * none, the result of a write or command that is under way or unanswered is unknown, and another cluster may take its
- * own away in the same moment, which only a write finds out. */
+ * none, the result of a write or command that is under way or unanswered is unknown (an API that hung may still carry it
+ * out), and another cluster may take its own away in the same moment, which only a write finds out. */
 static bool does_not_count(const struct chooser *c, const struct backend_server *line, const struct runtime_server *row)
 {
+    const struct admin_state *mark = admin_states_any(c->in->memory, row->name);
     return line->backup ||
            (c->in->rules->cluster != NULL && diff_server_is_foreign(line, c->in->rules, c->in->desired)) ||
            row->unresolved || is_being_written(c, line->name) || str_eq(c->in->being_stopped, line->name) ||
-           may_be_stopped_yet(c, row) || (row->weight >= 0 ? row->weight : line->weight) == 0;
+           (mark != NULL && mark->unanswered) || (row->weight >= 0 ? row->weight : line->weight) == 0;
 }
 
 /* Where several clusters share the backend, a server without a line does not count either: it runs until the next
@@ -136,14 +69,14 @@ static void route_read_states(struct chooser *c)
     for (size_t i = 0; i < r->count; i++)
         c->after[i] = shared && backend_find_template(c->in->actual, r->servers[i].name) == NULL
                           ? RUNTIME_MAINT
-                          : route_state_now(admin_states_any(c->in->memory, r->servers[i].name), &r->servers[i]);
+                          : admin_state_now(admin_states_any(c->in->memory, r->servers[i].name), &r->servers[i]);
     for (size_t i = 0, at = 0; i < c->in->actual->server_count; i++) {
         const struct backend_server *line = &c->in->actual->servers[i];
         const struct runtime_server *row = runtime_find_next(r, line->name, &at);
         if (row != NULL && does_not_count(c, line, row))
             *after_of(c, row) = RUNTIME_MAINT;
         else if (row != NULL && shared)
-            *after_of(c, row) = route_state_now(admin_states_any(c->in->memory, row->name), row);
+            *after_of(c, row) = admin_state_now(admin_states_any(c->in->memory, row->name), row);
     }
 }
 
@@ -187,7 +120,8 @@ static const char *call_for_live(const struct chooser *c, const char *name, cons
     const struct desired_server *want = desired_for(c, name);
     /* Or its line was brought back, and no reload has come yet: the command need not wait for that. */
     bool by_us = now != RUNTIME_READY && (mark->ours != RUNTIME_READY || (mark->in_file && now == RUNTIME_MAINT));
-    if (want == NULL && is_leaving(c, name)) {
+    if (want == NULL && c->leaving_count > 0 &&
+        bsearch(&name, c->leaving, c->leaving_count, sizeof(c->leaving[0]), str_order) != NULL) {
         *ret = RUNTIME_MAINT;
         return now != RUNTIME_MAINT && !stands_in(c, name) ? WHY_LEAVES : NULL;
     }
@@ -208,7 +142,7 @@ static const char *call_for(const struct chooser *c, const struct backend_server
 {
     static const struct admin_state none;
     const struct admin_state *mark = admin_states_any(c->in->memory, line->name);
-    enum runtime_admin now = route_state_now(mark, row);
+    enum runtime_admin now = admin_state_now(mark, row);
     if (!line->maintenance)
         return call_for_live(c, line->name, mark != NULL ? mark : &none, now, ret);
     const struct desired_server *want = desired_for(c, line->name);
@@ -220,12 +154,6 @@ static const char *call_for(const struct chooser *c, const struct backend_server
         return WHY_BACK;
     bool goes = want == NULL ? !stands_in(c, line->name) : want->state != SERVER_LIVE;
     return now == RUNTIME_READY && goes ? WHY_FILE : NULL;
-}
-
-/* The desired state takes it away. */
-static bool takes_away(const struct runtime_command *call)
-{
-    return str_eq(call->why, WHY_LEAVES) || str_eq(call->why, WHY_DRAINS);
 }
 
 /* One is desired live that HAProxy does not have so yet: a write, a transaction or its reload brings it. */
@@ -248,25 +176,14 @@ static void apply_call(const struct chooser *c, const struct runtime_command *ca
     *after_of(c, runtime_find(c->in->runtime, call->name)) = call->state;
 }
 
-/* An operator's state does not wait. That of the file does, for a server that is to come: a commit may have replaced
- * what runs until its reload. */
-static void delay_leaving_commands(struct route *ret, bool one_comes)
-{
-    size_t left = 0;
-    for (size_t i = 0; i < ret->command_count; i++)
-        if (!takes_away(&ret->commands[i]) && !(one_comes && str_eq(ret->commands[i].why, WHY_FILE)))
-            ret->commands[left++] = ret->commands[i];
-    ret->command_count = left;
-}
-
 /* Adds the commands that bring something back, or the others. */
 static void add_calls(struct chooser *c, bool back)
 {
     for (size_t i = 0, at = 0; i < c->lines.count; i++) {
-        const struct backend_server *line = c->lines.list[i];
+        const struct backend_server *line = c->lines.list[i].server;
         const struct runtime_server *row = runtime_find_next(c->in->runtime, line->name, &at);
         struct runtime_command call = {.name = line->name};
-        if (is_being_written(c, line->name))
+        if (!diff_line_is_own(&c->lines.list[i]) || is_being_written(c, line->name))
             continue;
         call.why = row != NULL && !row->unresolved ? call_for(c, line, row, &call.state) : NULL;
         if (call.why != NULL && (call.state == RUNTIME_READY) == back)
@@ -283,7 +200,17 @@ static void choose_calls(struct chooser *c)
         apply_call(c, &c->ret->commands[i]);
     if (any_ready(c))
         return;
-    delay_leaving_commands(c->ret, one_is_to_come(c));
+    /* An operator's state does not wait. That of the file does, for a server that is to come: a commit may have replaced
+     * what runs until its reload. */
+    bool one_comes = one_is_to_come(c);
+    size_t left = 0;
+    for (size_t i = 0; i < c->ret->command_count; i++) {
+        const struct runtime_command *call = &c->ret->commands[i];
+        bool takes_away = str_eq(call->why, WHY_LEAVES) || str_eq(call->why, WHY_DRAINS);
+        if (!takes_away && !(one_comes && str_eq(call->why, WHY_FILE)))
+            c->ret->commands[left++] = *call;
+    }
+    c->ret->command_count = left;
     free(c->after);
     route_read_states(c);
     for (size_t i = 0; i < c->ret->command_count; i++)
@@ -318,79 +245,42 @@ static char *transaction_reason(const struct chooser *c, const struct diff_chang
     return runtime_find(c->in->runtime, name) == NULL ? mem_printf("HAProxy does not run server %s yet", name) : NULL;
 }
 
-static void choose_transaction(struct chooser *c, bool open)
-{
-    const struct diff *d = c->in->diff;
-    if (d->create_backend)
-        need_transaction(c->ret, mem_strdup("the backend is new"));
-    for (size_t i = 0; i < d->change_count; i++) {
-        char *why = transaction_reason(c, &d->changes[i], open);
-        if (why != NULL)
-            need_transaction(c->ret, why);
-    }
-    if (d->backend_change)
-        need_transaction(c->ret, mem_printf("the backend: %s", d->backend_detail));
-}
-
 /* ---- writes ---- */
-
-/* The order among writes. */
-static unsigned rank(const struct diff_change *c)
-{
-    if (sets_maintenance(c))
-        return 2;
-    return (c->fields & (SERVER_MAINTENANCE | SERVER_ADDRESS | SERVER_PORT)) ? 0 : 1;
-}
-
-static bool keeps_maintenance(const struct diff_change *c)
-{
-    return (c->fields & SERVER_MAINTENANCE) && !c->server.maintenance && (c->fields & (SERVER_ADDRESS | SERVER_PORT));
-}
-
-static void add_writes(struct chooser *c, unsigned wanted)
-{
-    const struct diff *d = c->in->diff;
-    for (size_t i = 0; i < d->change_count; i++) {
-        const struct diff_change *change = &d->changes[i];
-        if (change->op != DIFF_CHANGE || rank(change) != wanted)
-            continue;
-        cleanup(mem_free_ptr) char *why = transaction_reason(c, change, true);
-        if (why == NULL)
-            c->ret->updates[c->ret->update_count++] = (struct route_update){i, keeps_maintenance(change)};
-    }
-}
-
-static void apply_write(const struct chooser *c, const struct route_update *w)
-{
-    const struct diff_change *change = &c->in->diff->changes[w->change];
-    if ((change->fields & SERVER_MAINTENANCE) && !w->keep_maintenance)
-        *after_of(c, runtime_find(c->in->runtime, change->server.name)) =
-            change->server.maintenance ? RUNTIME_MAINT : RUNTIME_READY;
-}
-
-/* To the transaction, or until another is there. They are the last ones of the list. */
-static void delay_leaving_updates(struct chooser *c)
-{
-    struct route *ret = c->ret;
-    while (ret->update_count > 0 && sets_maintenance(&c->in->diff->changes[ret->updates[ret->update_count - 1].change]))
-        ret->update_count--;
-}
 
 static void choose_writes(struct chooser *c)
 {
     struct route *ret = c->ret;
     ret->updates = mem_array(c->in->diff->change_count, sizeof(ret->updates[0]));
-    for (unsigned i = 0; i <= 2; i++)
-        add_writes(c, i);
+    for (unsigned wanted = 0; wanted <= 2; wanted++)
+        for (size_t i = 0; i < c->in->diff->change_count; i++) {
+            const struct diff_change *change = &c->in->diff->changes[i];
+            unsigned rank = sets_maintenance(change)                                                 ? 2
+                            : (change->fields & (SERVER_MAINTENANCE | SERVER_ADDRESS | SERVER_PORT)) ? 0
+                                                                                                     : 1;
+            if (change->op != DIFF_CHANGE || rank != wanted)
+                continue;
+            cleanup(mem_free_ptr) char *why = transaction_reason(c, change, true);
+            bool keeps = (change->fields & SERVER_MAINTENANCE) && !change->server.maintenance &&
+                         (change->fields & (SERVER_ADDRESS | SERVER_PORT));
+            if (why == NULL)
+                ret->updates[ret->update_count++] = (struct route_update){i, keeps};
+        }
     if (ret->update_count > ROUTE_UPDATES_MAX) {
         need_transaction(ret, mem_printf("%zu changes at once", ret->update_count));
         ret->update_count = 0;
         return;
     }
-    for (size_t i = 0; i < ret->update_count; i++)
-        apply_write(c, &ret->updates[i]);
+    for (size_t i = 0; i < ret->update_count; i++) {
+        const struct diff_change *change = &c->in->diff->changes[ret->updates[i].change];
+        if ((change->fields & SERVER_MAINTENANCE) && !ret->updates[i].keep_maintenance)
+            *after_of(c, runtime_find(c->in->runtime, change->server.name)) =
+                change->server.maintenance ? RUNTIME_MAINT : RUNTIME_READY;
+    }
+    /* What leaves goes to the transaction, or waits until another is there: the last ones of the list. */
     if (!any_ready(c) && (ret->transaction || one_is_to_come(c)))
-        delay_leaving_updates(c);
+        while (ret->update_count > 0 &&
+               sets_maintenance(&c->in->diff->changes[ret->updates[ret->update_count - 1].change]))
+            ret->update_count--;
 }
 
 void route_choose(const struct route_input *in, struct route *ret)
@@ -400,11 +290,25 @@ void route_choose(const struct route_input *in, struct route *ret)
     if (!in->may_write || in->diff->verdict == DIFF_NO_ENDPOINT || in->diff->verdict == DIFF_REFUSE)
         return;
     cleanup(chooser_fini) struct chooser c = {.in = in, .ret = ret};
-    route_lines_read(&c.lines, in->actual, in->desired, in->rules);
-    choose_transaction(&c, open);
+    diff_lines_read(&c.lines, in->actual, in->desired, in->rules);
+    const struct diff *d = in->diff;
+    if (d->create_backend)
+        need_transaction(ret, mem_strdup("the backend is new"));
+    for (size_t i = 0; i < d->change_count; i++) {
+        char *why = transaction_reason(&c, &d->changes[i], open);
+        if (why != NULL)
+            need_transaction(ret, why);
+    }
+    if (d->backend_change)
+        need_transaction(ret, mem_printf("the backend: %s", d->backend_detail));
     if (!open)
         return;
-    read_leaving(&c);
+    c.leaving = mem_array(d->change_count, sizeof(c.leaving[0]));
+    for (size_t i = 0; i < d->change_count; i++)
+        if (d->changes[i].op == DIFF_REMOVE || sets_maintenance(&d->changes[i]))
+            c.leaving[c.leaving_count++] = d->changes[i].server.name;
+    if (c.leaving_count > 1)
+        qsort(c.leaving, c.leaving_count, sizeof(c.leaving[0]), str_order);
     route_read_states(&c);
     choose_calls(&c);
     ret->commands = mem_resize(ret->commands, ret->command_count, sizeof(ret->commands[0])); /* it is kept */

@@ -89,27 +89,6 @@ struct desired_skip *desired_add_skip(struct desired *d, char *subject, char *re
     return s;
 }
 
-char *desired_server_reason(const struct desired *d, const struct desired_server *s)
-{
-    return text_server_reason(d->words, s->node != NULL ? s->node : s->name, &s->why);
-}
-
-char *desired_skip_subject(const struct desired *d, const struct desired_skip *s)
-{
-    return text_skip_subject(d->words, s);
-}
-
-char *desired_skip_reason(const struct desired *d, const struct desired_skip *s)
-{
-    return text_skip_reason(d->words, s);
-}
-
-char *desired_skip_text(const struct desired *d, const struct desired_skip *s)
-{
-    cleanup(mem_free_ptr) char *subject = desired_skip_subject(d, s), *reason = desired_skip_reason(d, s);
-    return mem_printf("%s: %s", subject, reason);
-}
-
 /* ---- shared ---- */
 
 const struct desired *desired_share(struct desired *d)
@@ -168,14 +147,9 @@ bool desired_eq(const struct desired *a, const struct desired *b)
            servers_eq(a->servers, b->servers, a->server_count) && servers_eq(a->spares, b->spares, a->spare_count);
 }
 
-static int desired_compare_name(const void *name, const void *server)
-{
-    return strcmp(name, ((const struct desired_server *)server)->name);
-}
-
 static const struct desired_server *find_name(const struct desired_server *list, size_t count, const char *name)
 {
-    return count > 0 ? bsearch(name, list, count, sizeof(list[0]), desired_compare_name) : NULL;
+    return count > 0 ? bsearch(&name, list, count, sizeof(list[0]), str_order) : NULL;
 }
 
 const struct desired_server *desired_find(const struct desired *d, const char *server_name)
@@ -211,7 +185,7 @@ static int out_order(const void *a, const void *b)
 
 void desired_outs_init(struct desired_outs *o, const struct desired *d)
 {
-    *o = (struct desired_outs){.list = mem_array(d->skip_count, sizeof(o->list[0]))};
+    *o = (struct desired_outs){.of = d, .list = mem_array(d->skip_count, sizeof(o->list[0]))};
     for (size_t i = 0; i < d->skip_count; i++)
         if (d->skips[i].server != NULL)
             o->list[o->count++] = &d->skips[i];
@@ -241,15 +215,22 @@ const struct desired_skip *desired_outs_find(const struct desired_outs *o, const
     return at < o->count && str_eq(o->list[at]->server, server_name) ? o->list[at] : NULL;
 }
 
+bool desired_outs_returned(const void *outs, const char *server_name)
+{
+    const struct desired_outs *o = outs;
+    bool returned = desired_find(o->of, server_name) != NULL;
+    for (size_t i = desired_outs_place(o, server_name); !returned && i < o->count; i++) {
+        if (!str_eq(o->list[i]->server, server_name))
+            break;
+        returned = o->list[i]->announced;
+    }
+    return returned;
+}
+
 bool desired_took_over(const struct desired *d, const char *server_name)
 {
     return d->took_over_count > 0 &&
            bsearch(&server_name, d->took_over, d->took_over_count, sizeof(d->took_over[0]), str_order) != NULL;
-}
-
-static int compare_alias(const void *name, const void *alias)
-{
-    return strcmp(name, ((const struct desired_alias *)alias)->name);
 }
 
 const char *desired_node(const struct desired *d, const char *server_name)
@@ -260,8 +241,7 @@ const char *desired_node(const struct desired *d, const char *server_name)
     if (s != NULL)
         return s->node != NULL ? s->node : s->name;
     const struct desired_alias *a =
-        d->alias_count > 0 ? bsearch(server_name, d->aliases, d->alias_count, sizeof(d->aliases[0]), compare_alias)
-                           : NULL;
+        d->alias_count > 0 ? bsearch(&server_name, d->aliases, d->alias_count, sizeof(d->aliases[0]), str_order) : NULL;
     return a != NULL ? a->node : NULL;
 }
 

@@ -75,7 +75,7 @@ enum desired_why_kind {
     WHY_READY,
     WHY_TERMINATING,
     WHY_ENDING,   /* only terminating ones, and no ready one anywhere */
-    WHY_DRAINING, /* only terminating ones, beside ready ones elsewhere */
+    WHY_DRAINING, /* only terminating ones, while others are ready elsewhere */
     WHY_EVERY,    /* it is a node, and with NODE_MODE all each is one */
     WHY_SPARE,
 };
@@ -201,6 +201,7 @@ bool desired_eq(const struct desired *a, const struct desired *b);
 
 /* The servers with a reason why they are not desired, in the order of their names: to ask of thousands. Borrows. */
 struct desired_outs {
+    const struct desired *of;
     const struct desired_skip **list;
     size_t count;
 };
@@ -210,6 +211,9 @@ void desired_outs_fini(struct desired_outs *o);
  * count. */
 size_t desired_outs_place(const struct desired_outs *o, const char *server_name);
 const struct desired_skip *desired_outs_find(const struct desired_outs *o, const char *server_name); /* NULL: none */
+/* outs: a struct desired_outs. It is desired, or its end was announced: for the loss limit (`returned` of struct
+ * loss_limit_report). */
+bool desired_outs_returned(const void *outs, const char *server_name);
 
 /* Why the server of that name is not desired; NULL: nothing is known of it, or it is. */
 const struct desired_skip *desired_why_out(const struct desired *d, const char *server_name);

@@ -130,25 +130,6 @@ static int desired_decide_place_order(const void *a, const void *b)
     return order != 0 ? order : (int)y->named - (int)x->named;
 }
 
-static struct server_step stateless_step(const struct run *r, enum server_sign sign)
-{
-    if (sign == SIGN_USABLE || sign == SIGN_ENDING)
-        return (struct server_step){.state = SERVER_LIVE};
-    if (sign == SIGN_LEAVING && r->rules->drain_timeout_ms > 0)
-        return (struct server_step){.state = SERVER_DRAINING, .until_ms = r->in->now_ms + r->rules->drain_timeout_ms};
-    return (struct server_step){.state = SERVER_OUT, .announced = sign != SIGN_GONE};
-}
-
-/* Of the places of one name the first has it. Two spellings of one address are one server; two nodes are not. */
-static void share_name(struct place *winner, struct place *p)
-{
-    p->step = winner->step;
-    if (p->cause != CAUSE_NONE)
-        return;
-    p->cause = p->named || winner->named ? CAUSE_NAME_TAKEN : CAUSE_SAME_SERVER;
-    p->winner = winner;
-}
-
 /* ---- all places ---- */
 
 static char *desired_decide_find_problem(struct run *r)
@@ -191,20 +172,30 @@ void run_judge(struct run *r)
 
 void run_settle(struct run *r)
 {
-    if (r->problem == NULL && r->in->states != NULL)
-        (r->part ? server_states_resume : server_states_begin)(r->in->states, r->in->now_ms,
-                                                               r->rules->drain_timeout_ms);
+    uint64_t drain_ms = r->rules->drain_timeout_ms;
+    struct server_states *states = r->problem == NULL ? r->in->states : NULL;
+    if (states != NULL)
+        (r->part ? server_states_resume : server_states_begin)(states, r->in->now_ms, drain_ms);
     struct place *winner = NULL;
     for (size_t i = 0; i < r->place_count; i++) {
         struct place *p = r->order[i];
+        /* Of the places of one name the first has it. Two spellings of one address are one server; two nodes are not. */
         if (winner != NULL && p->server != NULL && str_eq(winner->server, p->server)) {
-            share_name(winner, p);
+            p->step = winner->step;
+            if (p->cause != CAUSE_NONE)
+                continue;
+            p->cause = p->named || winner->named ? CAUSE_NAME_TAKEN : CAUSE_SAME_SERVER;
+            p->winner = winner;
             continue;
         }
-        if (r->problem != NULL || r->in->states == NULL || p->server == NULL)
-            p->step = stateless_step(r, p->sign);
+        if (states != NULL && p->server != NULL)
+            p->step = server_states_see(states, p->server, p->sign);
+        else if (p->sign == SIGN_USABLE || p->sign == SIGN_ENDING)
+            p->step = (struct server_step){.state = SERVER_LIVE};
+        else if (p->sign == SIGN_LEAVING && drain_ms > 0)
+            p->step = (struct server_step){.state = SERVER_DRAINING, .until_ms = r->in->now_ms + drain_ms};
         else
-            p->step = server_states_see(r->in->states, p->server, p->sign);
+            p->step = (struct server_step){.state = SERVER_OUT, .announced = p->sign != SIGN_GONE};
         if (p->cause == CAUSE_NONE && p->step.state == SERVER_OUT)
             p->cause = CAUSE_DRAINED;
         winner = p;

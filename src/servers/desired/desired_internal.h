@@ -163,7 +163,7 @@ struct run {
     char *problem;        /* undecided */
 };
 
-/* ---- result.c ---- */
+/* ---- desired_servers.c ---- */
 
 /* texts: to add to; NULL: new ones. -1: not synced; *ret_problem says what (free() it), and there is nothing to
  * close. */
@@ -180,6 +180,10 @@ const char *run_usual_address(const char *address, char *buf) must_check;
 /* What the states remember; d->due_ms. */
 void run_end_pass(const struct run *r, struct desired *d);
 void run_close(struct run *r);
+/* Fills d->spares where they are asked for; d->servers is there. */
+void run_spares(const struct run *r, struct desired *d);
+/* The same where the servers have the names that they had, and no node changed. */
+void run_spares_again(const struct run *r, const struct desired *last, struct desired *d);
 
 /* ---- desired_places.c ---- */
 
@@ -188,13 +192,15 @@ void run_read(struct run *r, const char *ask, bool list);                       
 struct place *run_find_place(const struct run *r, const char *name, bool named); /* NULL: there is none */
 size_t run_hash(const char *name, bool named) must_check;
 
-/* The same for a part: room for so many endpoints, each place once, then its endpoints in the order of the sets. */
+/* The same for a part, with what the others say: room for so many endpoints and sets; each place once, then its endpoints in
+ * the order of the sets. endpoint_count: of all. */
 struct reader;
-struct reader *run_part_begin(struct run *r, size_t endpoint_count) must_check;
+struct reader *run_part_begin(struct run *r, struct run_rest rest, size_t room, size_t set_count) must_check;
+const struct run_set *run_part_set(struct reader *in, const struct endpoint_set *set, const char *name) must_check;
 uint32_t run_part_place(struct reader *in, const char *name, bool named, const char *server) must_check;
 void run_part_endpoint(struct reader *in, const struct run_set *set, const struct endpoint_group *g,
                        const struct endpoint *e, uint32_t place);
-void run_part_end(struct reader *in);
+void run_part_end(struct reader *in, size_t endpoint_count);
 
 static inline uint32_t tally_count(const struct tally *t)
 {
@@ -219,17 +225,14 @@ bool cause_is_undecided(enum cause c);
 /* It has endpoints that would be used if nothing else were in the way. */
 bool place_is_usable(const struct run *r, const struct place *p);
 
-/* ---- desired_spares.c ---- */
+/* ---- desired.c ---- */
 
-/* Fills d->spares where they are asked for; d->servers is there. */
-void run_spares(const struct run *r, struct desired *d);
-/* The same where the servers have the names that they had, and no node changed. */
-void run_spares_again(const struct run *r, const struct desired *last, struct desired *d);
+struct desired_skip *desired_new_skip(struct desired *d) must_check; /* zeroed */
 
-/* ---- desired_said.c ---- */
+/* ---- desired_text.c ---- */
 
 /* The texts of what is said of r's places. */
-void run_say(struct run *r);
+const struct desired_words *run_say(const struct run *r) must_check;
 /* What a reason is made of. */
 struct desired_why run_why(const struct run *r, const struct place *p) must_check;
 /* The same of a place that has no server; its texts are d's. */
@@ -237,16 +240,9 @@ struct desired_skip run_skip(const struct place *p, struct desired *d) must_chec
 /* The endpoints of t, which is p's; kind: what is said of them. */
 struct desired_why run_endpoints(const struct place *p, const struct tally *t, enum desired_why_kind kind) must_check;
 
-/* ---- desired.c ---- */
-
-struct desired_skip *desired_new_skip(struct desired *d) must_check; /* zeroed */
-
-/* ---- desired_text.c: allocated sentences ---- */
-
+/* Allocated sentences. */
 /* place: its node, or the endpoint's address. NULL: no reason was given. */
 char *text_server_reason(const struct desired_words *w, const char *place, const struct desired_why *why) must_check;
-char *text_skip_subject(const struct desired_words *w, const struct desired_skip *s) must_check;
-char *text_skip_reason(const struct desired_words *w, const struct desired_skip *s) must_check;
 /* "2 ready endpoints on node n1 (slice a)". */
 char *text_endpoints(const struct desired_words *w, const char *place, const struct desired_why *why) must_check;
 char *text_duration(uint64_t ms) must_check; /* "30s", "1m30s", "1500ms" */

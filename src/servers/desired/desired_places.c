@@ -83,17 +83,6 @@ static enum cause find_bar(const struct run *r, struct place *p)
     return CAUSE_NONE;
 }
 
-static const char *server_name_of(const struct run *r, const struct place *p)
-{
-    char address[ADDRESS_TEXT_BYTES];
-    if (!p->named)
-        return address_canonical(p->name, address) == 0 ? text_pool_add(r->texts, address) : NULL;
-    if (desired_is_server_name(p->name))
-        return text_pool_add(r->texts, p->name);
-    cleanup(mem_free_ptr) char *name = desired_server_name(p->name);
-    return text_pool_add(r->texts, name);
-}
-
 /* server: its name, where it is known already. */
 static uint32_t add_place(struct run *r, const char *name, bool named, const char *server)
 {
@@ -106,7 +95,13 @@ static uint32_t add_place(struct run *r, const char *name, bool named, const cha
     if (named)
         p->node = cache_find(r->in->caches->nodes, name);
     p->cause = find_bar(r, p);
-    p->server = server != NULL ? server : server_name_of(r, p);
+    char address[ADDRESS_TEXT_BYTES];
+    cleanup(mem_free_ptr) char *made = NULL;
+    if (server == NULL && named)
+        server = text_pool_add(r->texts, desired_is_server_name(name) ? name : (made = desired_server_name(name)));
+    else if (server == NULL && address_canonical(name, address) == 0)
+        server = text_pool_add(r->texts, address);
+    p->server = server;
     return (uint32_t)r->place_count++;
 }
 
@@ -131,24 +126,13 @@ static void desired_places_add_node(void *arg, const void *node)
 
 struct place *run_find_place(const struct run *r, const char *name, bool named)
 {
-    for (size_t i = 0; i < r->place_count; i++) {
-        struct place *p = &r->places[i];
+    for (struct place *p = r->places; p < r->places + r->place_count; p++)
         if (p->named == named && (named ? strcmp(p->name, name) == 0 : address_eq(p->name, name)))
             return p;
-    }
     return NULL;
 }
 
 /* ---- endpoints ---- */
-
-static enum rank rank_of(const struct endpoint *e)
-{
-    if (e->ready)
-        return RANK_READY;
-    if (e->terminating)
-        return e->serving ? RANK_LEAVING : RANK_TERMINATING;
-    return RANK_NOT_READY;
-}
 
 /* Whether the group's endpoints serve the chosen port, and by which number of their own (0: they say none). */
 static bool group_port(const struct run *r, const struct endpoint_group *g, uint16_t *ret)
@@ -175,33 +159,6 @@ static uint16_t lower_port(uint16_t a, uint16_t b)
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-/* Another slice lists it, too: the better one counts, and of its port the one that says one. */
-static void merge(struct placed_endpoint *s, const struct placed_endpoint *seen)
-{
-    uint16_t port = seen->rank == s->rank  ? lower_port(s->port, seen->port)
-                    : seen->rank > s->rank ? (seen->port != 0 ? seen->port : s->port)
-                                           : (s->port != 0 ? s->port : seen->port);
-    if (seen->rank > s->rank)
-        *s = *seen;
-    s->port = port;
-}
-
-static void see_endpoint(struct reader *in, const struct placed_endpoint *seen)
-{
-    struct run *r = in->r;
-    const char *address = seen->endpoint->address;
-    size_t slot = hash_text(address, seen->place) & in->endpoint_mask;
-    for (; in->endpoint_slots[slot] != 0; slot = (slot + 1) & in->endpoint_mask) {
-        struct placed_endpoint *s = &r->placed[in->endpoint_slots[slot] - 1];
-        if (s->place != seen->place || strcmp(s->endpoint->address, address) != 0)
-            continue;
-        merge(s, seen);
-        return;
-    }
-    r->placed[r->placed_count++] = *seen;
-    in->endpoint_slots[slot] = (uint32_t)r->placed_count;
-}
-
 void run_part_endpoint(struct reader *in, const struct run_set *set, const struct endpoint_group *g,
                        const struct endpoint *e, uint32_t place)
 {
@@ -212,20 +169,29 @@ void run_part_endpoint(struct reader *in, const struct run_set *set, const struc
                                          .set = set,
                                          .place = place,
                                          .port = in->port,
-                                         .rank = in->served ? (uint8_t)rank_of(e) : RANK_UNSERVED};
-    see_endpoint(in, &seen);
-}
-
-static void see_group(struct reader *in, const struct run_set *set, const struct endpoint_group *g)
-{
+                                         .rank = !in->served                    ? RANK_UNSERVED
+                                                 : e->ready                     ? RANK_READY
+                                                 : e->terminating && e->serving ? RANK_LEAVING
+                                                 : e->terminating               ? RANK_TERMINATING
+                                                                                : RANK_NOT_READY};
     struct run *r = in->r;
-    for (size_t i = 0; i < g->endpoint_count; i++) {
-        const struct endpoint *e = &g->endpoints[i];
-        uint32_t place = find_place(in, e->node_name != NULL ? e->node_name : e->address, e->node_name != NULL);
-        if (r->listed != NULL)
-            r->listed[r->listed_count++] = place;
-        run_part_endpoint(in, set, g, e, place);
+    const char *address = seen.endpoint->address;
+    size_t slot = hash_text(address, seen.place) & in->endpoint_mask;
+    for (; in->endpoint_slots[slot] != 0; slot = (slot + 1) & in->endpoint_mask) {
+        struct placed_endpoint *s = &r->placed[in->endpoint_slots[slot] - 1];
+        if (s->place != seen.place || strcmp(s->endpoint->address, address) != 0)
+            continue;
+        /* Another slice lists it, too: the better one counts, and of its port the one that says one. */
+        uint16_t port = seen.rank == s->rank  ? lower_port(s->port, seen.port)
+                        : seen.rank > s->rank ? (seen.port != 0 ? seen.port : s->port)
+                                              : (s->port != 0 ? s->port : seen.port);
+        if (seen.rank > s->rank)
+            *s = seen;
+        s->port = port;
+        return;
     }
+    r->placed[r->placed_count++] = seen;
+    in->endpoint_slots[slot] = (uint32_t)r->placed_count;
 }
 
 /* ---- what they are good for ---- */
@@ -256,17 +222,6 @@ static bool same_family(const char *server_address, const char *address)
     return family == 0 || family == str_ip_family(address);
 }
 
-/* On host network: what listens there listens at the server's address. */
-static bool is_at_node(const struct place *p, const char *address)
-{
-    if (!p->named || address_eq(address, p->address))
-        return true;
-    for (size_t i = 0; i < p->node->address_count; i++)
-        if (address_eq(address, p->node->addresses[i].text))
-            return same_family(p->address, address);
-    return false;
-}
-
 /* What a usable endpoint says about its place's port, where that has to be its own. */
 static void note_own_port(struct place *p, struct tally *t, const struct placed_endpoint *s)
 {
@@ -274,7 +229,14 @@ static void note_own_port(struct place *p, struct tally *t, const struct placed_
     if (s->port == 0)
         return;
     p->says_port = true;
-    if (is_at_node(p, address)) {
+    /* On host network: what listens there listens at the server's address. */
+    bool at_node = !p->named || address_eq(address, p->address);
+    for (size_t i = 0; !at_node && i < p->node->address_count; i++)
+        if (address_eq(address, p->node->addresses[i].text)) {
+            at_node = same_family(p->address, address);
+            break;
+        }
+    if (at_node) {
         p->says_family = p->says_family || p->named;
         t->own_port = lower_port(t->own_port, s->port);
         return;
@@ -321,41 +283,6 @@ static void collect_set(void *arg, const void *object)
         r->endpoint_count += s->groups[g].endpoint_count;
 }
 
-static void note_port(struct run *r, const struct endpoint_port *port)
-{
-    size_t shown = r->port_count < PORTS_SHOWN ? r->port_count : PORTS_SHOWN;
-    for (size_t i = 0; i < shown; i++)
-        if (r->ports[i].number == port->number && str_eq(r->ports[i].name, port->name))
-            return;
-    if (shown < PORTS_SHOWN)
-        r->ports[shown] = (struct run_port){port->name, port->number};
-    r->port_count++;
-}
-
-/* One name with different numbers in different slices is one port of the Service; twice in one slice is not. */
-static void note_ports(struct run *r, const struct endpoint_group *g)
-{
-    for (size_t i = 0; i < g->port_count; i++) {
-        note_port(r, &g->ports[i]);
-        if (!str_eq(g->ports[i].name, r->ports[0].name))
-            r->several_ports = true;
-    }
-    if (g->port_count > 1)
-        r->several_ports = true;
-}
-
-static void read_sets(struct reader *in)
-{
-    struct run *r = in->r;
-    bool ask_which = r->port.source == PORT_ENDPOINT && r->port.name == NULL;
-    for (size_t s = 0; s < r->set_count; s++)
-        for (size_t g = 0; g < r->sets[s].set->group_count; g++) {
-            if (ask_which)
-                note_ports(r, &r->sets[s].set->groups[g]);
-            see_group(in, &r->sets[s], &r->sets[s].set->groups[g]);
-        }
-}
-
 void run_read(struct run *r, const char *ask, bool list)
 {
     struct reader in = {.r = r};
@@ -377,7 +304,31 @@ void run_read(struct run *r, const char *ask, bool list)
     r->listed = list ? mem_array(r->endpoint_count, sizeof(r->listed[0])) : NULL;
     if (r->all)
         cache_each(r->in->caches->nodes, desired_places_add_node, &in);
-    read_sets(&in);
+    bool ask_which = r->port.source == PORT_ENDPOINT && r->port.name == NULL;
+    for (size_t s = 0; s < r->set_count; s++)
+        for (size_t g = 0; g < r->sets[s].set->group_count; g++) {
+            const struct endpoint_group *group = &r->sets[s].set->groups[g];
+            /* One name with different numbers in different slices is one port of the Service; twice in one slice is not. */
+            for (size_t i = 0; ask_which && i < group->port_count; i++) {
+                const struct endpoint_port *port = &group->ports[i];
+                size_t shown = r->port_count < PORTS_SHOWN ? r->port_count : PORTS_SHOWN, k = 0;
+                while (k < shown && (r->ports[k].number != port->number || !str_eq(r->ports[k].name, port->name)))
+                    k++;
+                if (k == shown && shown < PORTS_SHOWN)
+                    r->ports[shown] = (struct run_port){port->name, port->number};
+                r->port_count += k == shown;
+                if (i > 0 || !str_eq(group->ports[i].name, r->ports[0].name))
+                    r->several_ports = true;
+            }
+            for (size_t i = 0; i < group->endpoint_count; i++) {
+                const struct endpoint *e = &group->endpoints[i];
+                bool named = e->node_name != NULL;
+                uint32_t place = find_place(&in, named ? e->node_name : e->address, named);
+                if (r->listed != NULL)
+                    r->listed[r->listed_count++] = place;
+                run_part_endpoint(&in, &r->sets[s], group, e, place);
+            }
+        }
     if (ask != NULL && cache_find(r->in->caches->nodes, ask) != NULL)
         find_place(&in, ask, true);
     tally_up(r);
@@ -385,14 +336,24 @@ void run_read(struct run *r, const char *ask, bool list)
 
 /* ---- a part ---- */
 
-struct reader *run_part_begin(struct run *r, size_t endpoint_count)
+struct reader *run_part_begin(struct run *r, struct run_rest rest, size_t room, size_t set_count)
 {
     struct reader *in = mem_alloc(sizeof(*in));
-    size_t slots = slots_for(endpoint_count);
+    size_t slots = slots_for(room);
     *in = (struct reader){
         .r = r, .endpoint_slots = mem_array(slots, sizeof(in->endpoint_slots[0])), .endpoint_mask = slots - 1};
-    r->placed = mem_array(endpoint_count, sizeof(r->placed[0]));
+    r->part = true;
+    r->rest = rest;
+    r->placed = mem_array(room, sizeof(r->placed[0]));
+    r->sets = mem_array(set_count, sizeof(r->sets[0]));
     return in;
+}
+
+const struct run_set *run_part_set(struct reader *in, const struct endpoint_set *set, const char *name)
+{
+    struct run_set *added = &in->r->sets[in->r->set_count++];
+    *added = (struct run_set){set, name};
+    return added;
 }
 
 uint32_t run_part_place(struct reader *in, const char *name, bool named, const char *server)
@@ -400,9 +361,11 @@ uint32_t run_part_place(struct reader *in, const char *name, bool named, const c
     return add_place(in->r, name, named, server);
 }
 
-void run_part_end(struct reader *in)
+void run_part_end(struct reader *in, size_t endpoint_count)
 {
-    tally_up(in->r);
+    struct run *r = in->r;
+    tally_up(r);
+    r->endpoint_count = endpoint_count;
     free(in->endpoint_slots);
     free(in);
 }

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "servers/desired/desired_internal.h"
 
 /* ---- undecided ---- */
@@ -64,24 +65,20 @@ char *problem_of_place(const struct run *r, const struct place *p)
 
 /* ---- empty ---- */
 
-static char *without_sets(const struct run *r)
-{
-    const char *kind = r->cache == NULL || r->cache == r->in->caches->slices ? "EndpointSlice" : "Endpoints";
-    if (r->service != NULL)
-        return mem_printf("Service %s has no %s: does it have a selector that matches pods?", r->where, kind);
-    if (cache_synced(r->in->caches->services))
-        return mem_printf(
-            "Service %s does not exist: check INGRESS_NAMESPACE and INGRESS_SERVICE_NAME, or INGRESS_SERVICES",
-            r->where);
-    return mem_printf(
-        "Service %s has no %s: does it exist? Check INGRESS_NAMESPACE and INGRESS_SERVICE_NAME, or INGRESS_SERVICES",
-        r->where, kind);
-}
-
 char *problem_empty(const struct run *r, const struct desired *d)
 {
-    if (r->set_count == 0)
-        return without_sets(r);
+    if (r->set_count == 0) {
+        const char *kind = r->cache == NULL || r->cache == r->in->caches->slices ? "EndpointSlice" : "Endpoints";
+        if (r->service != NULL)
+            return mem_printf("Service %s has no %s: does it have a selector that matches pods?", r->where, kind);
+        if (cache_synced(r->in->caches->services))
+            return mem_printf(
+                "Service %s does not exist: check INGRESS_NAMESPACE and INGRESS_SERVICE_NAME, or INGRESS_SERVICES",
+                r->where);
+        return mem_printf("Service %s has no %s: does it exist? Check INGRESS_NAMESPACE and INGRESS_SERVICE_NAME, or "
+                          "INGRESS_SERVICES",
+                          r->where, kind);
+    }
     if (r->endpoint_count == 0)
         return mem_strdup("the Service has no endpoints: no pod matches its selector");
     if (r->all && cache_count(r->in->caches->nodes) == 0)
@@ -99,24 +96,6 @@ char *problem_empty(const struct run *r, const struct desired *d)
 bool run_counts_endpoints(const struct run *r)
 {
     return !r->all && (r->service == NULL || r->service->local || !r->node_port);
-}
-
-static void desired_problem_say(struct buf *b, const char *what)
-{
-    buf_printf(b, "%s%s", b->len > 0 ? "; " : "", what);
-}
-
-static void note_all(const struct run *r, struct buf *b)
-{
-    if (r->rules->node_mode != NODE_MODE_ALL || r->all)
-        return;
-    if (r->service->local)
-        desired_problem_say(
-            b, "NODE_MODE=all is not used: externalTrafficPolicy is Local, so only nodes with usable endpoints serve");
-    else
-        desired_problem_say(
-            b, "NODE_MODE=all is not used: the Service is not of type NodePort or LoadBalancer, so only nodes with "
-               "usable endpoints serve");
 }
 
 /* NULL: the health check port is used. */
@@ -139,20 +118,20 @@ static const char *no_check_port(const struct run *r)
 
 char *run_notes(const struct run *r, struct desired *d)
 {
-    struct buf b = {0};
-    note_all(r, &b);
-    if (r->rules->weights == WEIGHTS_ENDPOINTS && !run_counts_endpoints(r))
-        buf_printf(&b,
-                   "%sSERVER_WEIGHTS=endpoints is not used: kube-proxy on each node balances over all endpoints (%s), "
+    struct text_list notes = {.between = "; ", .max = 3};
+    if (r->rules->node_mode == NODE_MODE_ALL && !r->all && text_list_next(&notes))
+        buf_printf(&notes.text, "NODE_MODE=all is not used: %s, so only nodes with usable endpoints serve",
+                   r->service->local ? "externalTrafficPolicy is Local"
+                                     : "the Service is not of type NodePort or LoadBalancer");
+    if (r->rules->weights == WEIGHTS_ENDPOINTS && !run_counts_endpoints(r) && text_list_next(&notes))
+        buf_printf(&notes.text,
+                   "SERVER_WEIGHTS=endpoints is not used: kube-proxy on each node balances over all endpoints (%s), "
                    "so all weights are equal",
-                   b.len > 0 ? "; " : "", r->all ? "NODE_MODE=all" : "externalTrafficPolicy is Cluster");
+                   r->all ? "NODE_MODE=all" : "externalTrafficPolicy is Cluster");
     const char *lack = r->rules->node_port_check ? no_check_port(r) : NULL;
     if (r->rules->node_port_check && lack == NULL)
         d->check_port = r->service->health_check_node_port;
-    else if (lack != NULL)
-        buf_printf(&b, "%sHAPROXY_HEALTH_CHECK=node-port is not used: %s", b.len > 0 ? "; " : "", lack);
-    if (b.len > 0)
-        return buf_take(&b);
-    buf_fini(&b);
-    return NULL;
+    else if (lack != NULL && text_list_next(&notes))
+        buf_printf(&notes.text, "HAPROXY_HEALTH_CHECK=node-port is not used: %s", lack);
+    return text_list_take(&notes);
 }

@@ -1,4 +1,5 @@
-/* The sentences about one place: why it has its server, or none. Made when they are read, as nearly none ever is. */
+/* The sentences about one place: why it has its server, or none. What they need is kept when a run ends, as the objects in the
+ * caches may go; they are made when they are read, as nearly none ever is. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +7,109 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "servers/desired/desired_internal.h"
+
+/* ---- what is kept ---- */
+
+struct desired_why run_endpoints(const struct place *p, const struct tally *t, enum desired_why_kind kind)
+{
+    struct desired_why why = {
+        .kind = (uint8_t)kind, .count = tally_count(t), .more_sets = t->more_sets, .alone = !p->named};
+    for (size_t i = 0; i < DESIRED_SETS && t->sets[i] != NULL; i++)
+        why.sets[i] = t->sets[i]->name;
+    return why;
+}
+
+const struct desired_words *run_say(const struct run *r)
+{
+    static const struct place anywhere = {.named = true};
+    struct desired_words *w = text_pool_alloc(r->texts, sizeof(*w));
+    cleanup(mem_free_ptr) char *addresses = node_rules_text(&r->rules->nodes, r->service, r->node_port);
+    *w = (struct desired_words){.of_endpoints = r->cache != NULL && r->cache == r->in->caches->endpoints,
+                                .node_port = r->node_port,
+                                .fixed_port = r->port.source == PORT_FIXED,
+                                .own_port = r->port.source == PORT_ENDPOINT,
+                                .family = r->rules->nodes.family,
+                                .drain_timeout_ms = r->rules->drain_timeout_ms,
+                                .port = text_pool_add(r->texts, r->port.name),
+                                .port_reason = text_pool_add(r->texts, r->port.reason),
+                                .node_selector = text_pool_add(r->texts, r->rules->node_selector),
+                                .addresses = text_pool_add(r->texts, addresses),
+                                .every = {.kind = WHY_UNSAID}};
+    const struct tally *t = r->ready.first != NULL ? &r->ready : &r->leaving;
+    if (r->all && t->first != NULL)
+        w->every = run_endpoints(&anywhere, t, t == &r->ready ? WHY_READY : WHY_TERMINATING);
+    return w;
+}
+
+struct desired_why run_why(const struct run *r, const struct place *p)
+{
+    struct desired_why why = {.kind = WHY_EVERY};
+    if (p->by != NULL)
+        why = run_endpoints(p, p->by,
+                            p->step.state == SERVER_DRAINING ? WHY_DRAINING
+                            : p->sign == SIGN_ENDING         ? WHY_ENDING
+                            : p->by == &p->ready             ? WHY_READY
+                                                             : WHY_TERMINATING);
+    if (p->server == NULL || strcmp(p->server, p->name) == 0)
+        return why;
+    /* The server's name does not say it all. */
+    cleanup(mem_free_ptr) char *text = text_server_reason(r->words, p->name, &why);
+    return (struct desired_why){.text = text_pool_add(r->texts, text), .kind = WHY_TEXT};
+}
+
+static const char *said_detail(const struct place *p, struct desired *d)
+{
+    switch (p->cause) {
+    case CAUSE_EXCLUDED:
+        return p->exclusion;
+    case CAUSE_UNSERVED: {
+        /* The ports that its group has, as it does not serve the one that is asked for. */
+        const struct endpoint_group *g = p->best->set->set->groups;
+        while (p->best->endpoint < g->endpoints || p->best->endpoint >= g->endpoints + g->endpoint_count)
+            g++;
+        struct buf b = {0};
+        for (size_t i = 0; i < g->port_count && i < PORTS_SHOWN; i++)
+            buf_printf(&b, "%s%s%s%u", i > 0 ? ", " : "", g->ports[i].name, str_empty(g->ports[i].name) ? "" : " ",
+                       g->ports[i].number);
+        buf_add(&b, g->port_count > PORTS_SHOWN ? ", ..." : "");
+        return desired_text_take(d, buf_take(&b));
+    }
+    case CAUSE_OTHER_FAMILY:
+        return desired_text(d, p->address);
+    case CAUSE_NAME_TAKEN:
+        return desired_text(d, p->winner->name);
+    default:
+        return NULL;
+    }
+}
+
+struct desired_skip run_skip(const struct place *p, struct desired *d)
+{
+    const struct tally *t = p->by != NULL              ? p->by
+                            : p->ready.first != NULL   ? &p->ready
+                            : p->leaving.first != NULL ? &p->leaving
+                                                       : NULL;
+    /* What is said about the node itself; the rest is about an endpoint. */
+    bool of_node = p->cause == CAUSE_EXCLUDED || p->cause == CAUSE_NO_ADDRESS || p->cause == CAUSE_NAME_TAKEN
+                       ? p->named
+                       : p->best == NULL;
+    const struct placed_endpoint *speaks = of_node ? NULL : t != NULL ? t->first : p->best;
+    bool same_name = p->server != NULL && strcmp(p->server, p->name) == 0;
+    struct desired_skip s = {.server = p->server,
+                             .place = same_name ? p->server : desired_text(d, p->name),
+                             .detail = said_detail(p, d),
+                             .endpoint_count = p->endpoint_count,
+                             .cause = (uint8_t)p->cause,
+                             .named = p->named,
+                             .announced = p->step.announced};
+    if (t != NULL)
+        s.here = run_endpoints(p, t, t == &p->ready ? WHY_READY : WHY_TERMINATING);
+    if (speaks != NULL) {
+        s.endpoint = speaks->endpoint->address == p->name ? s.place : desired_text(d, speaks->endpoint->address);
+        s.set = speaks->set->name;
+    }
+    return s;
+}
 
 char *text_duration(uint64_t ms)
 {
@@ -107,14 +211,19 @@ char *text_server_reason(const struct desired_words *w, const char *place, const
     return NULL;
 }
 
+char *desired_server_reason(const struct desired *d, const struct desired_server *s)
+{
+    return text_server_reason(d->words, s->node != NULL ? s->node : s->name, &s->why);
+}
+
 /* ---- out ---- */
 
-char *text_skip_subject(const struct desired_words *w, const struct desired_skip *s)
+char *desired_skip_subject(const struct desired *d, const struct desired_skip *s)
 {
     if (s->cause == CAUSE_NONE)
         return mem_strdup(s->place);
     if (s->endpoint != NULL)
-        return mem_printf("endpoint %s of %s %s", s->endpoint, set_word(w, false), s->set);
+        return mem_printf("endpoint %s of %s %s", s->endpoint, set_word(d->words, false), s->set);
     return mem_printf("%s %s", s->cause == CAUSE_GONE_ENDPOINT ? "endpoint" : "node", s->place);
 }
 
@@ -142,21 +251,6 @@ static char *unusable(const struct desired_skip *s, const char *what)
     return mem_printf("%s (on node %s, none of its %u is usable)", what, s->place, s->endpoint_count);
 }
 
-static char *unserved(const struct desired_words *w, const struct desired_skip *s)
-{
-    cleanup(mem_free_ptr) char *what = str_empty(w->port)
-                                           ? mem_printf("it has no unnamed port; it has %s", s->detail)
-                                           : mem_printf("it does not serve port %s; it has %s", w->port, s->detail);
-    return unusable(s, what);
-}
-
-static char *unknown_node(const struct desired_words *w, const struct desired_skip *s)
-{
-    if (w->node_selector == NULL)
-        return mem_printf("its node %s is not known", s->place);
-    return mem_printf("its node %s is not known (NODE_SELECTOR may exclude it: %s)", s->place, w->node_selector);
-}
-
 static char *drained(const struct desired_words *w, const struct desired_skip *s)
 {
     cleanup(mem_free_ptr) char *timeout = text_duration(w->drain_timeout_ms);
@@ -171,29 +265,27 @@ static char *drained(const struct desired_words *w, const struct desired_skip *s
     return buf_take(&b);
 }
 
-static char *gone_from_node(const struct desired_skip *s, const char *said)
-{
-    return s->detail != NULL ? mem_printf("%s, and no endpoint of the Service is on it any more", s->detail)
-                             : mem_printf("no endpoint of the Service is on it any more%s", said);
-}
-
 /* Of a server that is remembered, and of which nothing is left. */
 static char *gone(const struct desired_skip *s)
 {
     const char *said = s->announced ? ", as announced" : "";
     if (s->cause == CAUSE_GONE_FROM_NODE)
-        return gone_from_node(s, said);
+        return s->detail != NULL ? mem_printf("%s, and no endpoint of the Service is on it any more", s->detail)
+                                 : mem_printf("no endpoint of the Service is on it any more%s", said);
     return mem_printf("it is no longer %s%s", s->cause == CAUSE_GONE_ENDPOINT ? "an endpoint of the Service" : "known",
                       said);
 }
 
-char *text_skip_reason(const struct desired_words *w, const struct desired_skip *s)
+char *desired_skip_reason(const struct desired *d, const struct desired_skip *s)
 {
+    const struct desired_words *w = d->words;
     switch ((enum cause)s->cause) {
     case CAUSE_NONE:
         return mem_strdup(s->detail);
     case CAUSE_UNKNOWN_NODE:
-        return unknown_node(w, s);
+        if (w->node_selector == NULL)
+            return mem_printf("its node %s is not known", s->place);
+        return mem_printf("its node %s is not known (NODE_SELECTOR may exclude it: %s)", s->place, w->node_selector);
     case CAUSE_EXCLUDED:
         return with_loss(w, s, mem_strdup(s->detail));
     case CAUSE_NO_ADDRESS:
@@ -209,8 +301,12 @@ char *text_skip_reason(const struct desired_words *w, const struct desired_skip 
         return mem_strdup("no endpoint of the Service is on it");
     case CAUSE_NONE_USABLE:
         return mem_strdup("the Service has no usable endpoint on any node");
-    case CAUSE_UNSERVED:
-        return unserved(w, s);
+    case CAUSE_UNSERVED: {
+        cleanup(mem_free_ptr) char *what = str_empty(w->port)
+                                               ? mem_printf("it has no unnamed port; it has %s", s->detail)
+                                               : mem_printf("it does not serve port %s; it has %s", w->port, s->detail);
+        return unusable(s, what);
+    }
     case CAUSE_NOT_READY:
         return unusable(s, "it is not ready");
     case CAUSE_TERMINATING:
@@ -236,4 +332,10 @@ char *text_skip_reason(const struct desired_words *w, const struct desired_skip 
         break;
     }
     return mem_strdup("");
+}
+
+char *desired_skip_text(const struct desired *d, const struct desired_skip *s)
+{
+    cleanup(mem_free_ptr) char *subject = desired_skip_subject(d, s), *reason = desired_skip_reason(d, s);
+    return mem_printf("%s: %s", subject, reason);
 }

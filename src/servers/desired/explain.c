@@ -64,12 +64,6 @@ static enum step failing_step(const struct run *r, const struct place *p)
 
 /* ---- what is said of a rule that lets the place pass ---- */
 
-static char *known(const struct place *p)
-{
-    return p->named ? mem_printf("Node %s is known", p->name)
-                    : mem_printf("endpoint %s names no node and is a server itself", p->name);
-}
-
 static char *eligible(const struct place *p)
 {
     const char *signs = "";
@@ -84,22 +78,18 @@ static char *eligible(const struct place *p)
     return mem_printf("no exclude label, no ToBeDeleted taint, not being deleted%s", signs);
 }
 
-static const char *explain_type_of(const struct place *p)
+static char *address(const struct run *r, const struct place *p)
 {
     static const char *const names[] = {
         [NODE_INTERNAL_IP] = "InternalIP", [NODE_EXTERNAL_IP] = "ExternalIP", [NODE_HOSTNAME] = "Hostname"};
-    for (size_t i = 0; i < p->node->address_count; i++)
-        if (p->node->addresses[i].text == p->address)
-            return names[p->node->addresses[i].type];
-    return "address";
-}
-
-static char *address(const struct run *r, const struct place *p)
-{
     if (!p->named)
         return mem_printf("%s, its own", p->name);
     cleanup(mem_free_ptr) char *wanted = node_rules_text(&r->rules->nodes, r->service, r->node_port);
-    return mem_printf("%s %s (required: %s)", explain_type_of(p), p->address, wanted);
+    const char *type = "address";
+    for (size_t i = 0; i < p->node->address_count; i++)
+        if (p->node->addresses[i].text == p->address)
+            type = names[p->node->addresses[i].type];
+    return mem_printf("%s %s (required: %s)", type, p->address, wanted);
 }
 
 static char *policy(const struct run *r)
@@ -126,27 +116,13 @@ static char *endpoints(const struct run *r, const struct place *p)
     return mem_printf("%s%s", text, p->sign == SIGN_ENDING ? ", used because no ready one is usable" : "");
 }
 
-static char *port(const struct run *r, const struct place *p)
-{
-    return p->port != r->port.number ? mem_printf("%u: the endpoint's own port", p->port)
-                                     : mem_printf("%u: %s", p->port, r->port.reason);
-}
-
-static char *state(const struct run *r, const struct place *p)
-{
-    if (p->step.state == SERVER_LIVE)
-        return mem_strdup("live");
-    cleanup(mem_free_ptr) char *timeout = text_duration(r->rules->drain_timeout_ms);
-    return mem_printf("draining: nothing is ready on it, others are ready; no new connections, and out after %s "
-                      "(DRAIN_TIMEOUT) or with its last endpoint",
-                      timeout);
-}
-
 static char *passed_text(const struct run *r, const struct place *p, enum step step)
 {
+    cleanup(mem_free_ptr) char *timeout = NULL;
     switch (step) {
     case STEP_KNOWN:
-        return known(p);
+        return p->named ? mem_printf("Node %s is known", p->name)
+                        : mem_printf("endpoint %s names no node and is a server itself", p->name);
     case STEP_ELIGIBLE:
         return eligible(p);
     case STEP_ADDRESS:
@@ -156,11 +132,17 @@ static char *passed_text(const struct run *r, const struct place *p, enum step s
     case STEP_ENDPOINTS:
         return endpoints(r, p);
     case STEP_PORT:
-        return port(r, p);
+        return p->port != r->port.number ? mem_printf("%u: the endpoint's own port", p->port)
+                                         : mem_printf("%u: %s", p->port, r->port.reason);
     case STEP_NAME:
         return mem_printf("its server in HAProxy is %s", p->server);
     case STEP_STATE:
-        return state(r, p);
+        if (p->step.state == SERVER_LIVE)
+            return mem_strdup("live");
+        timeout = text_duration(r->rules->drain_timeout_ms);
+        return mem_printf("draining: nothing is ready on it, others are ready; no new connections, and out after %s "
+                          "(DRAIN_TIMEOUT) or with its last endpoint",
+                          timeout);
     case STEPS:
         break;
     }
@@ -182,20 +164,6 @@ static char *failed_text(const struct run *r, const struct place *p)
     return text;
 }
 
-static char *verdict_in(const struct run *r, const struct place *p)
-{
-    const struct desired_why why = run_why(r, p);
-    return text_server_reason(r->words, p->name, &why);
-}
-
-static const struct place *explain_find(const struct run *r, const char *name)
-{
-    const struct place *p = run_find_place(r, name, true);
-    if (p == NULL)
-        p = run_find_place(r, name, false);
-    return p != NULL && p->cause == CAUSE_SAME_SERVER ? p->winner : p;
-}
-
 int explain_node(const struct desired_input *in, const char *name, struct explanation *ret)
 {
     struct desired_input stateless = *in;
@@ -208,13 +176,18 @@ int explain_node(const struct desired_input *in, const char *name, struct explan
     run_read(&r, name, false);
     run_judge(&r);
     run_settle(&r);
-    run_say(&r);
-    const struct place *p = explain_find(&r, name);
+    r.words = run_say(&r);
+    const struct place *p = run_find_place(&r, name, true);
+    if (p == NULL)
+        p = run_find_place(&r, name, false);
+    if (p != NULL && p->cause == CAUSE_SAME_SERVER)
+        p = p->winner;
     if (p != NULL) {
         enum step failing = failing_step(&r, p);
         ret->state = failing == STEPS ? p->step.state : SERVER_OUT;
         ret->server = p->server != NULL ? mem_strdup(p->server) : desired_server_name(p->name);
-        ret->verdict = failing == STEPS ? verdict_in(&r, p) : failed_text(&r, p);
+        const struct desired_why why = failing == STEPS ? run_why(&r, p) : (struct desired_why){.kind = WHY_UNSAID};
+        ret->verdict = failing == STEPS ? text_server_reason(r.words, p->name, &why) : failed_text(&r, p);
         ret->rules = mem_array(STEPS, sizeof(ret->rules[0]));
         for (enum step s = STEP_KNOWN; s < STEPS && s <= failing; s++) {
             struct explain_rule *rule = &ret->rules[ret->rule_count++];

@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 
-struct entry {
+struct state_entry {
     UT_hash_handle hh;
     char *name;
     uint64_t pass;    /* the last one that saw it */
@@ -18,7 +18,7 @@ struct entry {
 };
 
 struct server_states {
-    struct entry *entries; /* by name */
+    struct state_entry *entries; /* by name */
     uint64_t pass;
     uint64_t now_ms;
     uint64_t drain_timeout_ms;
@@ -29,7 +29,7 @@ struct server_states *server_states_new(void)
     return mem_alloc(sizeof(struct server_states));
 }
 
-static void states_forget(struct server_states *s, struct entry *e)
+static void states_forget(struct server_states *s, struct state_entry *e)
 {
     /* The analyzer does not see that the table's own list has no e any more. */
     HASH_DEL(s->entries, e); /* NOLINT(clang-analyzer-unix.Malloc) */
@@ -39,7 +39,7 @@ static void states_forget(struct server_states *s, struct entry *e)
 
 void server_states_free(struct server_states *s)
 {
-    struct entry *e, *next;
+    struct state_entry *e, *next;
     if (s == NULL)
         return;
     HASH_ITER (hh, s->entries, e, next)
@@ -52,36 +52,36 @@ const char *server_state_name(enum server_state state)
     return state == SERVER_LIVE ? "live" : state == SERVER_DRAINING ? "draining" : "out";
 }
 
-static struct entry *states_find(const struct server_states *s, const char *name)
+static struct state_entry *states_find(const struct server_states *s, const char *name)
 {
-    struct entry *e;
+    struct state_entry *e;
     HASH_FIND_STR(s->entries, name, e);
     return e;
 }
 
-static struct entry *states_add(struct server_states *s, const char *name)
+static struct state_entry *states_add(struct server_states *s, const char *name)
 {
-    struct entry *e = mem_alloc(sizeof(*e));
-    *e = (struct entry){.name = mem_strdup(name), .state = SERVER_LIVE};
+    struct state_entry *e = mem_alloc(sizeof(*e));
+    *e = (struct state_entry){.name = mem_strdup(name), .state = SERVER_LIVE};
     HASH_ADD_STR(s->entries, name, e);
     return e;
 }
 
 /* ---- the machine ---- */
 
-static void go_out(struct entry *e, bool announced)
+static void go_out(struct state_entry *e, bool announced)
 {
     e->announced = announced;
     e->state = SERVER_OUT;
 }
 
-static void vanish(struct entry *e)
+static void vanish(struct state_entry *e)
 {
     if (e->state != SERVER_OUT)
         go_out(e, e->ending);
 }
 
-static void states_step(const struct server_states *s, struct entry *e, enum server_sign sign)
+static void states_step(const struct server_states *s, struct state_entry *e, enum server_sign sign)
 {
     switch (sign) {
     case SIGN_USABLE:
@@ -110,8 +110,7 @@ static void states_step(const struct server_states *s, struct entry *e, enum ser
 void server_states_begin(struct server_states *s, uint64_t now_ms, uint64_t drain_timeout_ms)
 {
     s->pass++;
-    s->now_ms = now_ms;
-    s->drain_timeout_ms = drain_timeout_ms;
+    server_states_resume(s, now_ms, drain_timeout_ms);
 }
 
 void server_states_resume(struct server_states *s, uint64_t now_ms, uint64_t drain_timeout_ms)
@@ -127,14 +126,14 @@ uint64_t server_states_pass(const struct server_states *s)
 
 void server_states_unsee(struct server_states *s, const char *name)
 {
-    struct entry *e = name != NULL ? states_find(s, name) : NULL;
+    struct state_entry *e = name != NULL ? states_find(s, name) : NULL;
     if (e != NULL)
         e->pass = 0;
 }
 
 struct server_step server_states_see(struct server_states *s, const char *name, enum server_sign sign)
 {
-    struct entry *e = states_find(s, name);
+    struct state_entry *e = states_find(s, name);
     if (e == NULL && sign == SIGN_GONE) /* it never was anything: nothing to remember */
         return (struct server_step){.state = SERVER_OUT};
     if (e == NULL)
@@ -151,15 +150,15 @@ struct server_step server_states_see(struct server_states *s, const char *name, 
 
 static int entry_by_name(const void *a, const void *b)
 {
-    const struct entry *const *x = a, *const *y = b;
+    const struct state_entry *const *x = a, *const *y = b;
     return strcmp((*x)->name, (*y)->name);
 }
 
 void server_states_end(struct server_states *s, void (*gone)(void *arg, const char *name, bool announced), void *arg)
 {
-    struct entry *e, *next;
+    struct state_entry *e, *next;
     size_t count = 0;
-    cleanup(mem_free_ptr) struct entry **unseen = mem_array(HASH_COUNT(s->entries), sizeof(struct entry *));
+    cleanup(mem_free_ptr) struct state_entry **unseen = mem_array(HASH_COUNT(s->entries), sizeof(struct state_entry *));
     HASH_ITER (hh, s->entries, e, next)
         if (e->state == SERVER_OUT && s->now_ms - e->last_ms >= STATES_REMEMBER_MS)
             states_forget(s, e);
@@ -179,7 +178,7 @@ void server_states_end(struct server_states *s, void (*gone)(void *arg, const ch
 
 void server_states_announce(struct server_states *s, const char *name)
 {
-    struct entry *e = states_find(s, name);
+    struct state_entry *e = states_find(s, name);
     if (e != NULL && e->state == SERVER_OUT)
         e->announced = true;
 }
@@ -188,7 +187,7 @@ size_t server_states_memory(const struct server_states *s, struct server_memory 
 {
     size_t count = 0;
     *ret = mem_array(HASH_COUNT(s->entries), sizeof((*ret)[0]));
-    for (const struct entry *e = s->entries; e != NULL; e = e->hh.next)
+    for (const struct state_entry *e = s->entries; e != NULL; e = e->hh.next)
         if (e->state != SERVER_LIVE)
             (*ret)[count++] = (struct server_memory){e->name, e->state, e->announced, e->until_ms};
     return count;
@@ -196,7 +195,7 @@ size_t server_states_memory(const struct server_states *s, struct server_memory 
 
 void server_states_recall(struct server_states *s, const struct server_memory *m, uint64_t now_ms)
 {
-    struct entry *e = states_find(s, m->name);
+    struct state_entry *e = states_find(s, m->name);
     if (e == NULL)
         e = states_add(s, m->name);
     s->pass++; /* none saw this */
@@ -210,7 +209,7 @@ void server_states_recall(struct server_states *s, const struct server_memory *m
 uint64_t server_states_due_ms(const struct server_states *s)
 {
     uint64_t due = 0;
-    for (const struct entry *e = s->entries; e != NULL; e = e->hh.next)
+    for (const struct state_entry *e = s->entries; e != NULL; e = e->hh.next)
         if (e->state == SERVER_DRAINING && (due == 0 || e->until_ms < due))
             due = e->until_ms;
     return due;

@@ -1,14 +1,20 @@
 #include "settings/kubeconfig/kubeconfig.h"
 
+#include <netinet/in.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/base64.h"
 #include "settings/kubeconfig/kubeconfig_file.h"
+#include "settings/environment.h"
 #include "settings/names.h"
 #include "settings/findings.h"
 #include "settings/url.h"
+
+#define ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
+#define NAMESPACE_MAX_BYTES 256
 
 /* KEY-data (base64) beats KEY (a file). label: what the PEM text must hold. */
 static int pem_field(const struct kubeconfig_object *o, const char *key, const char *label, struct kube_pem *ret,
@@ -35,19 +41,6 @@ static bool pem_is_set(const struct kube_pem *p)
     return p->text != NULL || p->path != NULL;
 }
 
-static int server_name_field(const struct kubeconfig_object *o, struct kube_access *ret, struct error *err)
-{
-    const char *name = NULL;
-    if (kubeconfig_line(o, "tls-server-name", &name, err) != 0)
-        return -1;
-    if (name == NULL)
-        return 0;
-    if (!name_made_of(name, NAME_ALNUM "-._") && str_ip_family(name) == 0)
-        return kubeconfig_fail(o, "tls-server-name", err, "expected a host name or an IP address");
-    ret->server_name = mem_strdup(name);
-    return 0;
-}
-
 static int url_field(const struct kubeconfig_object *o, const char *key, unsigned rules, char **ret, struct error *err)
 {
     const char *text = NULL, *why;
@@ -62,9 +55,15 @@ static int url_field(const struct kubeconfig_object *o, const char *key, unsigne
 
 static int fill_cluster(const struct kubeconfig_object *o, struct kube_access *ret, struct error *err)
 {
+    const char *name = NULL;
     if (url_field(o, "server", URL_PLAIN, &ret->server, err) != 0 ||
-        url_field(o, "proxy-url", URL_PROXY, &ret->proxy_url, err) != 0 || server_name_field(o, ret, err) != 0 ||
-        kubeconfig_bool(o, "insecure-skip-tls-verify", &ret->insecure, err) != 0 ||
+        url_field(o, "proxy-url", URL_PROXY, &ret->proxy_url, err) != 0 ||
+        kubeconfig_line(o, "tls-server-name", &name, err) != 0)
+        return -1;
+    if (name != NULL && !name_made_of(name, NAME_ALNUM "-._") && str_ip_family(name) == 0)
+        return kubeconfig_fail(o, "tls-server-name", err, "expected a host name or an IP address");
+    ret->server_name = mem_strdup(name);
+    if (kubeconfig_bool(o, "insecure-skip-tls-verify", &ret->insecure, err) != 0 ||
         pem_field(o, "certificate-authority", "CERTIFICATE-----", &ret->ca, err) != 0)
         return -1;
     if (ret->server == NULL)
@@ -97,23 +96,16 @@ static int refuse_unsupported(const struct kubeconfig_object *o, struct error *e
     return 0;
 }
 
-static int fill_token(const struct kubeconfig_object *o, struct kube_access *ret, struct error *err)
+static int fill_login(const struct kubeconfig_object *o, struct kube_access *ret, struct error *err)
 {
-    const char *token = NULL, *path = NULL;
-    if (kubeconfig_line(o, "token", &token, err) != 0 || kubeconfig_line(o, "tokenFile", &path, err) != 0)
+    const char *token = NULL, *path = NULL, *username = NULL, *password = NULL;
+    if (kubeconfig_line(o, "token", &token, err) != 0 || kubeconfig_line(o, "tokenFile", &path, err) != 0 ||
+        kubeconfig_line(o, "username", &username, err) != 0 || kubeconfig_line(o, "password", &password, err) != 0)
         return -1;
     if (path != NULL)
         ret->token_path = kubeconfig_path(o, path);
     else if (token != NULL)
         ret->token = mem_strdup(token);
-    return 0;
-}
-
-static int fill_basic(const struct kubeconfig_object *o, struct kube_access *ret, struct error *err)
-{
-    const char *username = NULL, *password = NULL;
-    if (kubeconfig_line(o, "username", &username, err) != 0 || kubeconfig_line(o, "password", &password, err) != 0)
-        return -1;
     if (username == NULL)
         return password != NULL ? kubeconfig_fail(o, "password", err, "is set without a username") : 0;
     if (strchr(username, ':') != NULL)
@@ -125,33 +117,25 @@ static int fill_basic(const struct kubeconfig_object *o, struct kube_access *ret
     return 0;
 }
 
-/* Credentials that are there already come first, and the program is not run: client-go does so. */
-static void settle_exec(struct kube_exec *exec, struct kube_access *a)
-{
-    bool beside = a->token != NULL || a->token_path != NULL || a->username != NULL || pem_is_set(&a->cert);
-    if (exec != NULL && beside) {
-        a->unused_exec = mem_strdup(exec->command);
-        kube_exec_free(exec);
-        exec = NULL;
-    }
-    a->exec = exec;
-}
-
 static int fill_user(const struct kubeconfig_object *o, const struct kubeconfig_object *cluster,
                      struct kube_access *ret, struct error *err)
 {
-    if (refuse_unsupported(o, err) != 0 || fill_token(o, ret, err) != 0 || fill_basic(o, ret, err) != 0 ||
+    if (refuse_unsupported(o, err) != 0 || fill_login(o, ret, err) != 0 ||
         pem_field(o, "client-certificate", "CERTIFICATE-----", &ret->cert, err) != 0 ||
         pem_field(o, "client-key", "PRIVATE KEY-----", &ret->key, err) != 0)
         return -1;
-    if (pem_is_set(&ret->cert) != pem_is_set(&ret->key))
-        return kubeconfig_fail(o, NULL, err, "has a client %s without its %s",
-                               pem_is_set(&ret->cert) ? "certificate" : "key",
-                               pem_is_set(&ret->cert) ? "key (client-key)" : "certificate (client-certificate)");
-    struct kube_exec *exec = NULL;
-    if (kubeconfig_exec(o, cluster, &exec, err) != 0)
+    bool cert = pem_is_set(&ret->cert);
+    if (cert != pem_is_set(&ret->key))
+        return kubeconfig_fail(o, NULL, err, "has a client %s without its %s", cert ? "certificate" : "key",
+                               cert ? "key (client-key)" : "certificate (client-certificate)");
+    if (kubeconfig_exec(o, cluster, &ret->exec, err) != 0)
         return -1;
-    settle_exec(exec, ret);
+    /* Credentials that are there already come first, and the program is not run: client-go does so. */
+    if (ret->exec != NULL && (cert || ret->token != NULL || ret->token_path != NULL || ret->username != NULL)) {
+        ret->unused_exec = mem_strdup(ret->exec->command);
+        kube_exec_free(ret->exec);
+        ret->exec = NULL;
+    }
     return 0;
 }
 
@@ -224,6 +208,63 @@ int kube_access_from_kubeconfig(const char *list, struct kube_access *ret, struc
         *ret = access;
     return rc;
 }
+
+/* ---- from inside a pod ---- */
+
+static int incluster_check_readable(const char *path, struct error *err)
+{
+    if (access(path, R_OK) == 0)
+        return 0;
+    return error_set(err, ERROR_FATAL,
+                     "in-cluster: %s: %m; does the pod have a service account, and is automountServiceAccountToken not "
+                     "false?",
+                     path);
+}
+
+/* NULL where it is unknown: it is only a default. */
+static char *read_namespace(const char *dir)
+{
+    cleanup(mem_free_ptr) char *path = mem_printf("%s/namespace", dir);
+    cleanup(buf_fini) struct buf text, note = {0};
+    buf_init(&text, NAMESPACE_MAX_BYTES);
+    if (buf_read_file(&text, path) != 0)
+        return NULL;
+    size_t len = strcspn(buf_str(&text), "\r\n");
+    char *name = mem_strndup(buf_str(&text), len);
+    if (name_check_label(name, &note) == 0 && name[0] != '\0')
+        return name;
+    free(name);
+    return NULL;
+}
+
+int kube_access_in_cluster(char *const *env, const char *dir, struct kube_access *ret, struct error *err)
+{
+    const char *host = environment_get(env, "KUBERNETES_SERVICE_HOST");
+    const char *port = environment_get(env, "KUBERNETES_SERVICE_PORT");
+    uint64_t number;
+    if (str_empty(host) || str_empty(port))
+        return error_set(err, ERROR_FATAL,
+                         "no access to the Kubernetes API: neither KUBECONFIG nor %s, which every pod has, is set",
+                         str_empty(host) ? "KUBERNETES_SERVICE_HOST" : "KUBERNETES_SERVICE_PORT");
+    if (str_ip_family(host) == 0 && !name_made_of(host, NAME_ALNUM "-."))
+        return error_set(err, ERROR_FATAL,
+                         "in-cluster: KUBERNETES_SERVICE_HOST: \"%s\" is not an IP address or host name", host);
+    if (str_parse_uint(port, UINT16_MAX, &number) != 0 || number == 0)
+        return error_set(err, ERROR_FATAL, "in-cluster: KUBERNETES_SERVICE_PORT: \"%s\" is not a port number", port);
+    dir = dir != NULL ? dir : ACCOUNT_DIR;
+    cleanup(mem_free_ptr) char *ca = mem_printf("%s/ca.crt", dir), *token = mem_printf("%s/token", dir);
+    if (incluster_check_readable(ca, err) != 0 || incluster_check_readable(token, err) != 0)
+        return -1;
+    cleanup(mem_free_ptr) char *place = str_host_port(host, (unsigned)number);
+    *ret = (struct kube_access){.server = mem_printf("https://%s", place),
+                                .ca.path = mem_strdup(ca),
+                                .token_path = mem_strdup(token),
+                                .namespace = read_namespace(dir),
+                                .source = mem_strdup("in-cluster")};
+    return 0;
+}
+
+/* ---- of both ---- */
 
 bool kube_access_runs_plugin(const struct kube_access *a)
 {

@@ -39,7 +39,7 @@ struct kube_access {
     char *token;      /* NULL where token_path is used */
     char *token_path; /* read again at least every 60 s and after a 401 */
     char *username, *password;
-    /* NULL: none, or not to be run because there are credentials beside it, which come first (as in client-go). */
+    /* NULL: none, or not to be run because there are other credentials, which come first (as in client-go). */
     struct kube_exec *exec;
     char *unused_exec; /* the command of such a one, to warn of; else NULL */
     char *namespace;   /* the pod's own; NULL: not in a pod, or unknown */

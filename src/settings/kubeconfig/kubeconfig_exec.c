@@ -32,9 +32,9 @@ static int exec_get_list(const struct kubeconfig_object *o, const char *key, con
     return 0;
 }
 
-static int kubeconfig_exec_read_version(const struct kubeconfig_object *o, struct kube_exec *e, struct error *err)
+static int exec_read_program(const struct kubeconfig_object *o, struct kube_exec *e, struct error *err)
 {
-    const char *version = NULL;
+    const char *version = NULL, *command = NULL, *hint = NULL, *mode = NULL;
     if (kubeconfig_line(o, "apiVersion", &version, err) != 0)
         return -1;
     if (version == NULL)
@@ -47,28 +47,16 @@ static int kubeconfig_exec_read_version(const struct kubeconfig_object *o, struc
                                quoted);
     }
     e->api_version = mem_strdup(version);
-    return 0;
-}
-
-/* A name alone is looked for in PATH, with a slash it is a path and relative to the kubeconfig. */
-static int read_command(const struct kubeconfig_object *o, struct kube_exec *e, struct error *err)
-{
-    const char *command = NULL, *hint = NULL;
+    /* A name alone is searched in PATH; with a slash it is a path and relative to the kubeconfig. */
     if (kubeconfig_line(o, "command", &command, err) != 0 || kubeconfig_text(o, "installHint", &hint, err) != 0)
         return -1;
     if (command == NULL)
         return kubeconfig_fail(o, NULL, err, "has no command: expected the program that prints the credentials");
     e->command = strchr(command, '/') != NULL ? kubeconfig_path(o, command) : mem_strdup(command);
     e->install_hint = mem_strdup(hint);
-    return 0;
-}
-
-static int read_mode(const struct kubeconfig_object *o, const struct kube_exec *e, struct error *err)
-{
-    const char *mode = NULL;
     if (kubeconfig_line(o, "interactiveMode", &mode, err) != 0)
         return -1;
-    if (mode == NULL && str_eq(e->api_version, KUBE_EXEC_V1))
+    if (mode == NULL && str_eq(version, KUBE_EXEC_V1))
         return kubeconfig_fail(o, NULL, err,
                                "has no interactiveMode, which " KUBE_EXEC_V1 " demands: expected Never or IfAvailable");
     if (mode == NULL || str_eq(mode, "Never") || str_eq(mode, "IfAvailable"))
@@ -79,21 +67,6 @@ static int read_mode(const struct kubeconfig_object *o, const struct kube_exec *
                                "or IfAvailable, a tokenFile or a client certificate");
     cleanup(mem_free_ptr) char *quoted = finding_quoted(mode);
     return kubeconfig_fail(o, "interactiveMode", err, "%s: expected Never or IfAvailable", quoted);
-}
-
-static int read_args(const struct kubeconfig_object *o, struct kube_exec *e, struct error *err)
-{
-    const struct yaml_node *list = NULL;
-    if (exec_get_list(o, "args", &list, err) != 0)
-        return -1;
-    e->args = mem_array((list != NULL ? list->kid_count : 0) + 1, sizeof(e->args[0]));
-    for (size_t i = 0; list != NULL && i < list->kid_count; i++) {
-        const struct yaml_node *n = list->kids[i];
-        if (n->kind != NODE_SCALAR)
-            return kubeconfig_fail(o, "args", err, "element %zu (line %zu): expected a text", i + 1, n->line);
-        e->args[i] = mem_strdup(yaml_node_is_null(n) ? "" : n->text);
-    }
-    return 0;
 }
 
 /* One {name, value}; "name=value" in *ret. */
@@ -115,14 +88,23 @@ static int read_variable(const struct kubeconfig_object *o, const struct yaml_no
     return 0;
 }
 
-static int read_env(const struct kubeconfig_object *o, struct kube_exec *e, struct error *err)
+static int exec_read_lists(const struct kubeconfig_object *o, struct kube_exec *e, struct error *err)
 {
-    const struct yaml_node *list = NULL;
-    if (exec_get_list(o, "env", &list, err) != 0)
+    const struct yaml_node *args = NULL, *env = NULL;
+    if (exec_get_list(o, "args", &args, err) != 0)
         return -1;
-    e->env = mem_array((list != NULL ? list->kid_count : 0) + 1, sizeof(e->env[0]));
-    for (size_t i = 0; list != NULL && i < list->kid_count; i++)
-        if (read_variable(o, list->kids[i], &e->env[i], err) != 0)
+    e->args = mem_array((args != NULL ? args->kid_count : 0) + 1, sizeof(e->args[0]));
+    for (size_t i = 0; args != NULL && i < args->kid_count; i++) {
+        const struct yaml_node *n = args->kids[i];
+        if (n->kind != NODE_SCALAR)
+            return kubeconfig_fail(o, "args", err, "element %zu (line %zu): expected a text", i + 1, n->line);
+        e->args[i] = mem_strdup(yaml_node_is_null(n) ? "" : n->text);
+    }
+    if (exec_get_list(o, "env", &env, err) != 0)
+        return -1;
+    e->env = mem_array((env != NULL ? env->kid_count : 0) + 1, sizeof(e->env[0]));
+    for (size_t i = 0; env != NULL && i < env->kid_count; i++)
+        if (read_variable(o, env->kids[i], &e->env[i], err) != 0)
             return -1;
     return 0;
 }
@@ -167,8 +149,7 @@ int kubeconfig_exec(const struct kubeconfig_object *user, const struct kubeconfi
     o.line = node->line;
     o.node = node;
     struct kube_exec *e = mem_alloc(sizeof(*e));
-    if (kubeconfig_exec_read_version(&o, e, err) != 0 || read_command(&o, e, err) != 0 || read_mode(&o, e, err) != 0 ||
-        read_args(&o, e, err) != 0 || read_env(&o, e, err) != 0 ||
+    if (exec_read_program(&o, e, err) != 0 || exec_read_lists(&o, e, err) != 0 ||
         kubeconfig_bool(&o, "provideClusterInfo", &e->provide_cluster_info, err) != 0 ||
         read_extension(cluster, e, err) != 0) {
         kube_exec_free(e);

@@ -45,17 +45,17 @@ static int load_file(const char *path, struct kubeconfig_file *f, struct error *
     f->path = mem_strdup(path);
     if (yaml_tree_parse(buf_str(&text), text.len, &f->tree, err) != 0)
         return error_prefix(err, "kubeconfig %s", path);
-    static const char *const wanted[][2] = {{"apiVersion", "v1"}, {"kind", "Config"}};
+    static const char *const expected[][2] = {{"apiVersion", "v1"}, {"kind", "Config"}};
     if (yaml_node_is_null(f->tree.root))
         return 0;
     if (f->tree.root->kind != NODE_MAPPING)
         return fail_at(f, f->tree.root->line, err, "is not a kubeconfig: expected clusters, users and contexts");
-    for (size_t i = 0; i < array_len(wanted); i++) {
+    for (size_t i = 0; i < array_len(expected); i++) {
         const struct yaml_node *n;
-        if (top_get(f, wanted[i][0], &n, err) != 0)
+        if (top_get(f, expected[i][0], &n, err) != 0)
             return -1;
-        if (!yaml_node_is_null(n) && (n->kind != NODE_SCALAR || !str_eq(n->text, wanted[i][1])))
-            return fail_at(f, n->line, err, "%s: expected %s; is this a kubeconfig?", wanted[i][0], wanted[i][1]);
+        if (!yaml_node_is_null(n) && (n->kind != NODE_SCALAR || !str_eq(n->text, expected[i][1])))
+            return fail_at(f, n->line, err, "%s: expected %s; is this a kubeconfig?", expected[i][0], expected[i][1]);
     }
     return 0;
 }
@@ -119,26 +119,26 @@ static const char *element_name(const struct yaml_node *element)
     return name != NULL && name->kind == NODE_SCALAR && twice == 0 ? name->text : NULL;
 }
 
-static int find_in_file(const struct kubeconfig_file *f, const struct kubeconfig_object *wanted,
+static int find_in_file(const struct kubeconfig_file *f, const struct kubeconfig_object *asked,
                         struct kubeconfig_object *ret, struct error *err)
 {
     const struct yaml_node *list = NULL;
-    if (kubeconfig_get_list(f, wanted->list, &list, err) != 0)
+    if (kubeconfig_get_list(f, asked->list, &list, err) != 0)
         return -1;
     const struct yaml_node *found = NULL;
     for (size_t i = 0; list != NULL && i < list->kid_count; i++) {
         const struct yaml_node *element = list->kids[i];
         const char *name = element_name(element);
         if (name == NULL)
-            return fail_at(f, element->line, err, "%s: an element without a name, or with two", wanted->list);
-        if (!str_eq(name, wanted->name))
+            return fail_at(f, element->line, err, "%s: an element without a name, or with two", asked->list);
+        if (!str_eq(name, asked->name))
             continue;
         if (found != NULL)
             return kubeconfig_fail(ret, NULL, err, "appears twice (lines %zu and %zu)", found->line, element->line);
         found = element;
         size_t twice;
-        const struct yaml_node *inner = yaml_node_get(element, wanted->inner, &twice);
-        *ret = *wanted;
+        const struct yaml_node *inner = yaml_node_get(element, asked->inner, &twice);
+        *ret = *asked;
         ret->file = f;
         ret->line = element->line;
         ret->node = yaml_node_is_null(inner) ? NULL : inner;
@@ -151,10 +151,10 @@ static int find_in_file(const struct kubeconfig_file *f, const struct kubeconfig
 int kubeconfig_find(const struct kubeconfig_files *k, const char *list, const char *inner, const char *name,
                     struct kubeconfig_object *ret, struct error *err)
 {
-    const struct kubeconfig_object wanted = {.list = list, .inner = inner, .name = name};
-    *ret = wanted;
+    const struct kubeconfig_object asked = {.list = list, .inner = inner, .name = name};
+    *ret = asked;
     for (size_t i = 0; i < k->count && ret->file == NULL; i++)
-        if (find_in_file(&k->files[i], &wanted, ret, err) != 0)
+        if (find_in_file(&k->files[i], &asked, ret, err) != 0)
             return -1;
     return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * The files that KUBECONFIG lists, read as they are, and their entries looked up by the rule that the first file wins.
+ * The files that KUBECONFIG lists, read as they are, and their entries found by the rule that the first file wins.
  * https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/#merging-kubeconfig-files
  */
 #ifndef SETTINGS_KUBECONFIG_KUBECONFIG_FILE_H

@@ -3,14 +3,12 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "settings/aliases.h"
+#include "settings/environment.h"
 #include "settings/parse.h"
 #include "settings/secrets/credentials_file.h"
-#include "settings/dataplane_url.h"
-#include "settings/environment.h"
+#include "settings/url.h"
 #include "settings/table.h"
 #include "settings/types.h"
-#include "settings/url.h"
 
 #define BAD_LINES_SHOWN 5
 #define URL_EDITS_MAX 3
@@ -94,16 +92,6 @@ static void credentials_parse_path(const struct given *g, struct settings_findin
     finding_error(found, "%s: expected the file to hold %s; %s", shown, g->row->expected, why);
 }
 
-static void credentials_parse_one(const struct given *g, struct settings_findings *found)
-{
-    if (g->value != NULL && g->path != NULL)
-        finding_error(found, "%s and %s are both set: expected one of them", g->name, g->file_name);
-    else if (g->value != NULL)
-        credentials_parse_value(g, found);
-    else if (g->path != NULL)
-        credentials_parse_path(g, found);
-}
-
 static void check_half(const struct given *has, const struct given *lacks, struct settings_findings *found)
 {
     if (credentials_is_given(has) && !credentials_is_given(lacks))
@@ -120,7 +108,12 @@ static void credentials_take_given(char *const *env, struct given *g, struct set
     if (g->value == NULL)
         g->value = alias_get(env, g->row);
     g->path = credentials_take(env, g->file_name, &g->empty);
-    credentials_parse_one(g, found);
+    if (g->value != NULL && g->path != NULL)
+        finding_error(found, "%s and %s are both set: expected one of them", g->name, g->file_name);
+    else if (g->value != NULL)
+        credentials_parse_value(g, found);
+    else if (g->path != NULL)
+        credentials_parse_path(g, found);
     if (credentials_is_given(g))
         setting_set_given(c, g->row);
 }
@@ -152,14 +145,6 @@ static bool parse_variables(char *const *env, struct settings *c, struct setting
 
 /* ---- the file with a line for each URL ---- */
 
-static bool is_of_a_dataplane(const struct settings *c, const char *url)
-{
-    for (size_t i = 0; i < c->dataplane_count; i++)
-        if (dataplane_url_same(c->dataplanes[i].url, url))
-            return true;
-    return false;
-}
-
 /* What is odd about a line that can be used. */
 static void warn_of_line(const char *shown, const struct settings *c, const struct credentials_file *f,
                          const struct credentials_line *line, struct settings_findings *found)
@@ -167,8 +152,10 @@ static void warn_of_line(const char *shown, const struct settings *c, const stru
     if (line->blank_around)
         finding_warning(found, "%s, line %zu: the password begins or ends with white space, which is part of it", shown,
                         line->number);
-    /* Where no URL could be used, an error says so already. */
-    if (c->dataplane_count == 0 || is_of_a_dataplane(c, line->url))
+    for (size_t i = 0; i < c->dataplane_count; i++)
+        if (dataplane_url_same(c->dataplanes[i].url, line->url))
+            return;
+    if (c->dataplane_count == 0) /* an error says already that no URL can be used */
         return;
     cleanup(mem_free_ptr) char *masked = url_masked(line->url);
     cleanup(mem_free_ptr) char *quoted = finding_quoted(masked);
@@ -240,21 +227,6 @@ static void set_line(const char *path, struct settings_dataplane *d, struct sett
     }
 }
 
-/* It is no credential of a Data Plane API. */
-static void parse_password(char *const *env, const struct setting *row, struct settings *c,
-                           struct settings_findings *found)
-{
-    struct given g = {.part = SECRET_PASSWORD, .row = row, .secret = &SETTING_MEMBER(struct secret, row, c)};
-    g.name = g.row->name;
-    g.file_name = mem_printf("%s_FILE", g.name);
-    g.value = credentials_take(env, g.name, &g.empty);
-    g.path = credentials_take(env, g.file_name, &g.empty);
-    credentials_parse_one(&g, found);
-    if (credentials_is_given(&g))
-        setting_set_given(c, g.row);
-    free(g.file_name);
-}
-
 #define NO_VARIABLES \
     "neither HAPROXY_DATAPLANE_USERNAME and HAPROXY_DATAPLANE_PASSWORD nor HAPROXY_DATAPLANE_TOKEN is set"
 #define NO_CREDENTIALS "gets requests without credentials, which it refuses unless a proxy in front of it adds them"
@@ -272,11 +244,14 @@ static void warn_of_none(const struct settings *c, const struct settings_datapla
 void credentials_parse(char *const *env, struct settings *c, struct settings_findings *found)
 {
     bool variables = parse_variables(env, c, found);
-    parse_password(env, SETTING(statistics_password), c, found);
-    parse_password(env, SETTING(etcd.password), c, found);
-    struct given g = {.row = SETTING(traces.headers), .secret = &c->traces.headers, .refuse = settings_headers_refuse};
-    credentials_take_given(env, &g, c, found);
-    free(g.file_name);
+    struct given others[] = {
+        {.part = SECRET_PASSWORD, .row = SETTING(statistics_password), .secret = &c->statistics_password},
+        {.part = SECRET_PASSWORD, .row = SETTING(etcd.password), .secret = &c->etcd.password},
+        {.row = SETTING(traces.headers), .secret = &c->traces.headers, .refuse = settings_headers_refuse}};
+    for (size_t i = 0; i < array_len(others); i++) {
+        credentials_take_given(env, &others[i], c, found);
+        free(others[i].file_name);
+    }
     cleanup(secret_file_fini) struct secret_file file = {0};
     cleanup(credentials_file_fini) struct credentials_file lines = {0};
     if (c->dataplane_credentials_file == NULL) {

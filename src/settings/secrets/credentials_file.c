@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "settings/dataplane_url.h"
+#include "settings/url.h"
 
 #define BLANK " \t"
 
@@ -52,14 +52,6 @@ static char *credentials_take_token(char *text, struct credentials_line *ret)
     return why_with("its token", credentials_refuse(SECRET_TOKEN, text));
 }
 
-/* A second URL in front of user name and password, rather than a user name such as "unix". */
-static bool is_url_and_more(const char *text)
-{
-    bool url = str_has_prefix(text, "http://") || str_has_prefix(text, "https://") || str_has_prefix(text, "unix:/");
-    const char *more = strpbrk(text, BLANK);
-    return url && more != NULL && strchr(more, ':') != NULL;
-}
-
 static char *credentials_take_login(char *text, struct credentials_line *ret)
 {
     char *colon = strchr(text, ':');
@@ -67,7 +59,10 @@ static char *credentials_take_login(char *text, struct credentials_line *ret)
         return mem_strdup(behind_word(text, "Basic") != NULL
                               ? "write user name and password in plain text, not as Basic and base64"
                               : "there is no ':' between user name and password");
-    if (is_url_and_more(text))
+    /* A second URL in front of user name and password, rather than a user name such as "unix". */
+    bool url = str_has_prefix(text, "http://") || str_has_prefix(text, "https://") || str_has_prefix(text, "unix:/");
+    const char *more = strpbrk(text, BLANK);
+    if (url && more != NULL && strchr(more, ':') != NULL)
         return mem_strdup("there are two URLs: write a line for each");
     *colon = '\0';
     ret->user = text;
@@ -103,13 +98,6 @@ static char *credentials_take_line(char *line, struct credentials_line *ret)
     return token != NULL ? credentials_take_token(token, ret) : credentials_take_login(rest, ret);
 }
 
-/* A line that is bad has nothing else: none of it is used by mistake. */
-static void set_bad(struct credentials_line *line, char *why)
-{
-    free(line->url);
-    *line = (struct credentials_line){.number = line->number, .why = why};
-}
-
 static void credentials_add_line(struct credentials_file *f, char *text, size_t len, size_t number)
 {
     struct credentials_line line = {.number = number};
@@ -123,8 +111,10 @@ static void credentials_add_line(struct credentials_file *f, char *text, size_t 
     const struct credentials_line *same = why == NULL ? credentials_file_find(f, line.url) : NULL;
     if (same != NULL)
         why = mem_printf("line %zu has the same URL", same->number);
-    if (why != NULL)
-        set_bad(&line, why);
+    if (why != NULL) { /* a line that is bad has nothing else: none of it is used by mistake */
+        free(line.url);
+        line = (struct credentials_line){.number = number, .why = why};
+    }
     f->lines = mem_resize(f->lines, f->count + 1, sizeof(*f->lines));
     f->lines[f->count++] = line;
 }

@@ -21,7 +21,7 @@ enum secret_part { SECRET_USER, SECRET_PASSWORD, SECRET_TOKEN };
 
 struct credentials_line {
     size_t number;               /* in the file, from 1 */
-    char *url;                   /* as settings/dataplane_url.h checks it; NULL where the line is bad */
+    char *url;                   /* as settings/url.h checks it; NULL where the line is bad */
     const char *user, *password; /* both or none; parts of the text that was parsed, as the token */
     const char *token;           /* instead */
     bool blank_around;           /* the password begins or ends with white space, which is part of it */

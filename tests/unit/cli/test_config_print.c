@@ -6,7 +6,6 @@
 #include "configuration/configuration.h"
 #include "configuration/document.h"
 #include "haproxy/cfg/difference.h"
-#include "haproxy/cfg/line_difference.h"
 #include "haproxy/storage_foresight.h"
 
 #include "../test.h"

@@ -19,7 +19,6 @@ static void no_sockets(struct world *w)
     silent(w);
     w->facts.master.path = w->facts.stats.path = NULL;
     w->facts.stats.asked = false;
-    w->settings.local.reload = SETTINGS_RELOAD_COMMAND;
     w->settings.local.reload_command = (char *)(uintptr_t) "systemctl reload haproxy";
     put(&w->facts.reload_program, "/usr/bin/systemctl");
 }
@@ -82,7 +81,6 @@ static void no_master_is_set(struct world *w)
 {
     w->facts.master.path = NULL;
     w->facts.master.answered = w->facts.has_processes = false;
-    w->settings.local.reload = SETTINGS_RELOAD_COMMAND;
     w->settings.local.reload_command = (char *)(uintptr_t) "/bin/again now";
     put(&w->facts.reload_program, "/bin/again");
 }
@@ -93,14 +91,6 @@ static void command_is_gone(struct world *w)
 {
     no_master_is_set(w);
     put(&w->facts.reload_program, NULL);
-}
-
-STRIKE(by_signal, w->settings.local.reload = SETTINGS_RELOAD_SIGNAL)
-
-static void by_signal_forbidden(struct world *w)
-{
-    by_signal(w);
-    w->facts.signal_error = EPERM;
 }
 
 STRIKE(level_user, put(&w->facts.master.level, "user"))
@@ -132,10 +122,11 @@ static void not_asked(struct world *w)
 STRIKE(level_operator, put(&w->facts.stats.level, "operator"))
 STRIKE(of_another_haproxy, w->facts.info.pid = 99)
 
-static void level_user_by_signal(struct world *w)
+static void level_user_by_command(struct world *w)
 {
     level_user(w);
-    by_signal(w);
+    w->settings.local.reload_command = (char *)(uintptr_t) "/bin/again now";
+    put(&w->facts.reload_program, "/bin/again");
 }
 
 static void of_an_old_worker(struct world *w)
@@ -194,10 +185,8 @@ static const struct wrong rows[] = {
     {master_gone, "haproxy.reload", CHECK_SKIP, SAYS("needs the master's socket")},
     {command_is_gone, "haproxy.reload", CHECK_FAIL, SAYS("/bin/again now: no such program that user sync may run")},
     {no_master_is_set, "haproxy.reload", CHECK_OK, SAYS("by /bin/again now")},
-    {by_signal, "haproxy.reload", CHECK_OK, SAYS("by a signal to the master; 3 so far")},
-    {by_signal_forbidden, "haproxy.reload", CHECK_FAIL,
-     SAYS("may not send a signal to HAProxy's master, process 70", "HAPROXY_RELOAD=master")},
     {level_user, "haproxy.reload", CHECK_FAIL, SAYS("level user, which refuses a reload")},
+    {level_user_by_command, "haproxy.reload", CHECK_OK, SAYS("by /bin/again now")},
 
     {stats_gone, "haproxy.runtime", CHECK_FAIL,
      SAYS("there is no " STATS_PATH " (HAPROXY_STATS_SOCKET)", "HAPROXY_STATS_SOCKET=/run/h/other.sock",
@@ -208,7 +197,6 @@ static const struct wrong rows[] = {
      SAYS(STATS_PATH " has level operator", "level admin", "each takes a reload")},
     {of_another_haproxy, "haproxy.runtime", CHECK_FAIL, SAYS("belongs to process 99, which is no worker of master 70")},
     {no_master_is_set, "haproxy.runtime", CHECK_OK, SAYS("answers, level admin")},
-    {level_user_by_signal, "haproxy.reload", CHECK_OK, SAYS("by a signal")},
     {of_an_old_worker, "haproxy.runtime", CHECK_OK, SAYS("answers")},
     {chrooted, "haproxy.chroot", CHECK_OK, SAYS("/var/lib/haproxy: sockets, maps")},
 };

@@ -35,7 +35,7 @@ static char *taken(const char *line, const char *variable)
 
 #define ETCD "CONFIG_TARGET=etcd"
 #define HERE "ETCD_ENDPOINTS=http://127.0.0.1:2379"
-#define RELOADS "HAPROXY_RELOAD=command;HAPROXY_RELOAD_COMMAND="
+#define RELOADS "HAPROXY_RELOAD_COMMAND="
 
 static const struct {
     const char *line, *wanted;

@@ -141,7 +141,7 @@ static struct document *document_of(const char *text)
 
 static void begin_with(size_t targets, bool writes)
 {
-    const struct tracer_options options = {.max_spans = 128, .ratio = 1};
+    const struct tracer_options options = {.max_spans = 128};
     memset(&w, 0, sizeof(w));
     w.now_us = 1000000000;
     w.tracer = tracer_new(&options);

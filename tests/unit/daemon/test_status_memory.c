@@ -100,7 +100,7 @@ TEST(who_set_which_state)
     expect(false, "[{\"server\":\"n1\",\"operator\":\"drain\",\"commanded\":\"ready\",\"lost\":false},"
                   "{\"server\":\"n2\",\"operator\":\"ready\",\"commanded\":\"maint\",\"lost\":true}],"
                   "\"admin_states_known\":true");
-    s->states.looked = false;
+    s->states.known = false;
     expect(false, "\"admin_states_known\":false");
     /* Nobody can take it back while what runs cannot be read. */
     s->at->runtime_lost = true;
@@ -113,7 +113,7 @@ TEST(another_writer)
 {
     s->last.reverted_how = mem_strdup("so");
     expect(false, "\"paused_until\":null,\"reverted\":null");
-    s->conflict.until_ms = clock_mono_ms() + 60000;
+    s->pause.until_ms = clock_mono_ms() + 60000;
     expect(false, "\"paused_until\":\"2001-09-");
     expect(false, "\"reverted\":\"so\"");
 }

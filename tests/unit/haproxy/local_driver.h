@@ -215,7 +215,7 @@ static inline void make_driver_of(struct local_helper *file)
                                            .has_stats = options.stats_socket != NULL,
                                            .files_before = options.files_before != NULL,
                                            .files_after = options.files_after != NULL,
-                                           .by_master = options.reload == LOCAL_RELOAD_MASTER,
+                                           .by_master = options.reload_command == NULL,
                                            .takes_turns = turns,
                                            .deadline_ms = deadline_ms};
     driver = local_driver_new(base, &o);

@@ -1,5 +1,5 @@
-/* src/haproxy/cfg/line_difference: which lines differ, as they are shown. */
-#include "haproxy/cfg/line_difference.h"
+/* src/haproxy/cfg/difference: which lines differ, as they are shown. */
+#include "haproxy/cfg/difference.h"
 
 #include "../test.h"
 

@@ -1,5 +1,5 @@
-/* src/haproxy/cfg/server_order: servers in any order get that of their lines, or are left as they are. */
-#include "haproxy/cfg/server_order.h"
+/* src/haproxy/cfg/servers: servers in any order get that of their lines, or are left as they are. */
+#include "haproxy/cfg/servers.h"
 
 #include "haproxy/backend.h"
 #include "haproxy/cfg/file.h"

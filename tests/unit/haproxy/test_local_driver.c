@@ -103,9 +103,9 @@ TEST(a_reload_that_haproxy_refuses_is_told)
     ck_assert_int_eq(readout.worker_pid, pid);
 }
 
-static void reload_by(enum local_reload_way way)
+static void reload_by(const char *const *command)
 {
-    options.reload = way;
+    options.reload_command = command;
     start_again();
     read_it();
 }
@@ -124,19 +124,10 @@ static const struct {
 TEST_EACH(a_command_that_fails_is_no_command_that_cannot_be_run, array_len(commanded))
 {
     const char *const words[] = {commanded[_i].program, "-c", commanded[_i].script, NULL};
-    options.reload_command = words;
-    reload_by(LOCAL_RELOAD_COMMAND);
+    reload_by(words);
     ck_assert_int_eq(reload_it(), RELOAD_BROKEN);
     ck_assert_msg(strstr(reload.error.message, commanded[_i].why) != NULL, "%s", reload.error.message);
     ck_assert_int_eq(reload.error.kind, commanded[_i].kind);
-}
-
-TEST(a_signal_that_nobody_gets_is_lost)
-{
-    reload_by(LOCAL_RELOAD_SIGNAL);
-    end_haproxy();
-    ck_assert_int_eq(reload_it(), RELOAD_BROKEN);
-    ck_assert_msg(reload.error.kind == ERROR_RETRY, "%s", reload.error.message);
 }
 
 /* It comes about later than we waited for it: whoever reads next sees that, and asks for no other one. */
@@ -144,8 +135,7 @@ TEST(a_reload_that_was_lost_is_found)
 {
     static const char *const words[] = {"/bin/sh", "-c", "kill -9 $$", NULL};
     struct cfg_content *c = content_of("backend more\n");
-    options.reload_command = words;
-    reload_by(LOCAL_RELOAD_COMMAND);
+    reload_by(words);
     struct cli_processes before = processes(); /* a master that has begun executes itself anew before it says that */
     ck_assert_int_eq(replace(readout.version, c, true), TRANSACTION_COMMITTED);
     read_it();
@@ -168,9 +158,13 @@ TEST(a_reload_that_was_lost_is_found)
     cfg_content_unref(c);
 }
 
-TEST(a_reload_by_signal_is_seen_by_who_runs)
+TEST(a_reload_by_command_is_seen_by_who_runs)
 {
-    reload_by(LOCAL_RELOAD_SIGNAL);
+    struct cli_processes before = processes();
+    cleanup(mem_free_ptr) char *kill = mem_printf("kill -USR2 %d", (int)before.master_pid);
+    const char *const words[] = {"/bin/sh", "-c", kill, NULL};
+    cli_processes_fini(&before);
+    reload_by(words);
     int64_t pid = readout.worker_pid;
     ck_assert_int_eq(reload_it(), RELOAD_DONE);
     read_it();

@@ -137,7 +137,6 @@ TEST(an_update_right_behind_a_write_loads_no_more)
 TEST(what_was_read_before_the_end_of_a_reload)
 {
     static const char *const command[] = {"/bin/true", NULL};
-    options.reload = LOCAL_RELOAD_COMMAND;
     options.reload_command = command;
     options.master_socket = NULL;
     without_commands = true;

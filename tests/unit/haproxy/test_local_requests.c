@@ -280,58 +280,9 @@ TEST(test_requests_that_are_none)
     ck_assert_int_eq(local_message_get_ask(b.data + LOCAL_FRAME_HEAD_BYTES, len, &got), -1);
 }
 
-/* As a master with that process number answers. */
-static enum local_status reload_as(int listens, pid_t pid)
-{
-    char *says = mem_printf("#<PID>          <type>          <reloads>       <uptime>        <version>\n"
-                            "%d              master          0               0d00h00m05s     2.6.12\n",
-                            (int)pid);
-    pid_t serves = serve(listens, says, true, false);
-    enum local_status status = wait_for(local_reload(helper, on_answer, NULL));
-    waitpid(serves, NULL, 0);
-    free(says);
-    return status;
-}
-
-/* Whoever has the number gets none: another namespace has other numbers. */
-TEST(test_reload_by_signal)
-{
-    char self[64];
-    sigset_t usr2, pending;
-    struct buf comm = {0};
-    ck_assert_int_eq(buf_read_file(&comm, "/proc/self/comm"), 0);
-    snprintf(self, sizeof(self), "/opt/%.*s-and-more", (int)comm.len - 1, comm.data);
-    buf_fini(&comm);
-    sigemptyset(&usr2);
-    sigaddset(&usr2, SIGUSR2);
-    sigprocmask(SIG_BLOCK, &usr2, NULL);
-    int fd = unix_socket(master, true), number;
-    options.master_socket = master;
-    options.haproxy = self;
-    options.reload = LOCAL_RELOAD_SIGNAL;
-    start();
-    ck_assert_int_eq(reload_as(fd, getpid()), LOCAL_OK);
-    ck_assert_int_eq(seen.answer.pid, getpid());
-    ck_assert_int_eq(sigwait(&usr2, &number), 0);
-    ck_assert_int_eq(reload_as(fd, 1), LOCAL_FAILED);
-    ck_assert_ptr_nonnull(strstr(seen.message, "names process 1 as the master: it gets no signal"));
-    ck_assert_int_eq(reload_as(fd, INT32_MAX), LOCAL_FAILED);
-    ck_assert_ptr_nonnull(strstr(seen.message, "2147483647 as the master, which is no process here"));
-    local_helper_free(helper);
-    options.haproxy = "/usr/sbin/nobody";
-    start();
-    ck_assert_int_eq(reload_as(fd, getpid()), LOCAL_FAILED);
-    ck_assert_ptr_nonnull(strstr(seen.message, "as the master, which is the program test_local_"));
-    ck_assert(sigpending(&pending) == 0 && sigismember(&pending, SIGUSR2) == 0);
-    close(fd);
-    ck_assert_int_eq(wait_for(local_reload(helper, on_answer, NULL)), LOCAL_FAILED);
-    ck_assert_int_eq(seen.answer.error_number, ECONNREFUSED);
-}
-
 TEST(test_reload_by_command)
 {
     static const char *const command[] = {"/bin/sh", "-c", "echo said; exit 3", NULL};
-    options.reload = LOCAL_RELOAD_COMMAND;
     options.reload_command = command;
     start();
     ck_assert_int_eq(wait_for(local_reload(helper, on_answer, NULL)), LOCAL_REJECTED);

@@ -159,15 +159,6 @@ TEST(nonsense_in_a_list_is_asked_again_as_json)
     ck_assert_uint_ge(times_logged("it does not begin as that of Kubernetes does; is there a proxy in between?"), 1);
 }
 
-TEST(json_alone_as_configured)
-{
-    kube_client_set_json(client);
-    START(SYNCED);
-    UNTIL(status().synced);
-    ck_assert_uint_eq(times_asked(JSON_ALONE), 1);
-    ck_assert_uint_eq(times_asked(BOTH), 0);
-}
-
 /* What has no protobuf here is not asked for it, and not read as if it had. */
 TEST(a_resource_without_a_message)
 {

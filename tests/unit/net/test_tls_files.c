@@ -2,7 +2,7 @@
 #include "net/tls_files.h"
 
 #include "base/clock.h"
-#include "settings/secrets/secret_file.h"
+#include "settings/secrets/secret.h"
 
 #include "../certs.h"
 #include "../folder.h"

@@ -121,7 +121,6 @@ static void begin(void)
                                                   .resource = &w.resource,
                                                   .version = "1",
                                                   .max_spans = MAX_SPANS,
-                                                  .ratio = 1,
                                                   .results = w.results,
                                                   .log = &w.log};
     w.x = otlp_exporter_new(NULL, &options);

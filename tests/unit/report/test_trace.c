@@ -23,10 +23,9 @@ static void on_waits(void *arg)
     waits++;
 }
 
-static struct tracer *tracer_of(size_t max_spans, double ratio, struct metric *results)
+static struct tracer *tracer_of(size_t max_spans, struct metric *results)
 {
-    const struct tracer_options options = {
-        .max_spans = max_spans, .ratio = ratio, .results = results, .waits = on_waits};
+    const struct tracer_options options = {.max_spans = max_spans, .results = results, .waits = on_waits};
     waits = 0;
     next_byte = 0x10;
     return tracer_new(&options);
@@ -35,7 +34,7 @@ static struct tracer *tracer_of(size_t max_spans, double ratio, struct metric *r
 /* The mapping of the OTLP specification, as its example has it. */
 TEST(golden)
 {
-    struct tracer *t = tracer_of(8, 1, NULL);
+    struct tracer *t = tracer_of(8, NULL);
     struct otlp_resource resource = {0};
     otlp_resource_set(&resource, "service.name", "another");
     otlp_resource_set(&resource, "host.name", "h");
@@ -79,7 +78,7 @@ TEST(golden)
 
 TEST(no_span_leaves_its_parent_or_ends_before_it_begins)
 {
-    struct tracer *t = tracer_of(8, 1, NULL);
+    struct tracer *t = tracer_of(8, NULL);
     struct span *root = span_root(t, "r", 1000, WALL_US), *list[2];
     struct span *child = span_child(root, "c", 500);
     span_end(child, 400);
@@ -98,7 +97,7 @@ TEST(the_oldest_are_dropped_and_counted)
 {
     struct metrics *registry = metrics_new();
     struct metric *results = metrics_register(registry, METRIC_COUNTER, "spans", "", "result");
-    struct tracer *t = tracer_of(3, 1, results);
+    struct tracer *t = tracer_of(3, results);
     struct span *list[4];
     for (uint64_t i = 1; i <= 5; i++)
         span_end(span_root(t, "r", i, i), i);
@@ -118,7 +117,7 @@ TEST(the_oldest_are_dropped_and_counted)
 
 TEST(what_a_trace_has_is_bounded)
 {
-    struct tracer *t = tracer_of(2 * TRACE_SPANS_MAX, 1, NULL);
+    struct tracer *t = tracer_of(2 * TRACE_SPANS_MAX, NULL);
     struct span *root = span_root(t, "r", 1, 1), *list[2 * TRACE_SPANS_MAX];
     static const char *const keys[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i",
                                        "j", "k", "l", "m", "n", "o", "p", "q", "r"};
@@ -146,29 +145,9 @@ TEST(what_a_trace_has_is_bounded)
     tracer_free(t);
 }
 
-/* By the last bytes of the ID: half of them are below one half. */
-TEST(a_part_is_recorded)
-{
-    unsigned recorded = 0;
-    struct tracer *t = tracer_of(1, 0.5, NULL);
-    for (unsigned i = 0; i < 256; i++) {
-        next_byte = (unsigned char)i;
-        struct span *s = span_root(t, "r", 1, 1);
-        ck_assert((s != NULL) == (i < 0x80));
-        recorded += s != NULL;
-        span_free(s);
-    }
-    ck_assert_uint_eq(recorded, 128);
-    tracer_free(t);
-    t = tracer_of(1, 0, NULL);
-    next_byte = 0;
-    ck_assert_ptr_null(span_root(t, "r", 1, 1));
-    tracer_free(t);
-}
-
 TEST(ids_are_never_zero)
 {
-    struct tracer *t = tracer_of(1, 1, NULL);
+    struct tracer *t = tracer_of(1, NULL);
     next_byte = 0;
     struct span *s = span_root(t, "r", 1, 1);
     static const unsigned char none[TRACE_ID_BYTES];

@@ -1,8 +1,8 @@
-/* src/servers/names, change/diff, change/backend_decision: several clusters in one backend, each with its own servers. */
+/* src/servers/names, change/diff, change/plan: several clusters in one backend, each with its own servers. */
 
 #include "../route_text.h"
 #include "diff_apply.h"
-#include "servers/change/backend_decision.h"
+#include "servers/change/plan.h"
 #include "servers/change/ownership.h"
 #include "servers/change/parking.h"
 #include "servers/names.h"
@@ -142,7 +142,7 @@ static void judge(const char *file, const char *loaded, const char *running, con
                   struct plan *p, struct route *route)
 {
     struct plan_rules rules = {.diff = {OF_A}, .max_loss_percent = 100};
-    const struct admin_states memory = {.looked = true};
+    const struct admin_states memory = {.known = true};
     cleanup(backend_fini) struct backend b, in_haproxy;
     cleanup(desired_fini) struct desired desired;
     cleanup(runtime_fini) struct runtime r;

@@ -34,7 +34,7 @@ TEST(services_with_annotations)
     cleanup(parsed_fini) struct parsed p =
         parse(LOGIN, "CONFIG_SOURCE=services", "CONFIG_FILE=/etc/haproxy.cfg", "CLUSTER_NAME=east-1",
               "SERVICES_PORTS=80, 8000-8999", "ANNOTATION_PREFIX=example.com/lb", "SERVICES_SECRET_NAMESPACES=certs,a",
-              "HAPROXY_MAPS_DIR=/data/maps", "SHARED_HOSTS=*,*.a.example,b.example");
+              "HAPROXY_STORAGE_DIR=/data", "SHARED_HOSTS=*,*.a.example,b.example");
     assert_silent(&p); /* where a Data Plane API puts maps has an effect, too */
     ck_assert_uint_eq(p.settings.services_secret_namespaces.count, 2);
     ck_assert_str_eq(p.settings.services_secret_namespaces.list[1], "a");
@@ -121,7 +121,6 @@ static const struct {
     {{FILE_SOURCE, "FOREIGN_PROTECTION=warn"}, "warning: FOREIGN_PROTECTION has no effect without CONFIG_SOURCE="},
     {{TEMPLATES, "FOREIGN_PROTECTION=no"}, "error: FOREIGN_PROTECTION=\"no\": expected refuse or warn"},
     {{TEMPLATES, "SHARED_HOSTS=a.*.example"}, "error: SHARED_HOSTS=\"a.*.example\": expected 1 to 64 DNS names"},
-    {{TEMPLATES, "TEMPLATE_MEMORY=8"}, "error: TEMPLATE_MEMORY=\"8\": expected a number of megabytes, 16 to 16384"},
     {{"CONFIG_SOURCE=secret"},
      "error: CONFIG_SOURCE=secret needs CONFIG_SECRET_NAMESPACE: expected a namespace's name"},
     {{"CONFIG_SOURCE=secret", "CONFIG_SECRET_NAMESPACE=ns"}, "error: CONFIG_SOURCE=secret needs CONFIG_SECRET_NAME: "},
@@ -180,25 +179,25 @@ TEST(the_cluster_of_servers)
 TEST(templates_from_a_folder_or_an_object)
 {
     cleanup(parsed_fini) struct parsed folder =
-        parse(LOGIN, TEMPLATES, "HAPROXY_MAPS_DIR=/data/maps", "SHARED_HOSTS=*,*.a.example,b.example");
+        parse(LOGIN, TEMPLATES, "HAPROXY_STORAGE_DIR=/data", "SHARED_HOSTS=*,*.a.example,b.example");
     assert_silent(&folder);
     ck_assert_str_eq(folder.settings.template_from.folder, "/t");
     ck_assert_uint_eq(folder.settings.template_timeout_ms, 10000);
-    ck_assert_uint_eq(folder.settings.template_refractory_ms, 100);
-    ck_assert_uint_eq(folder.settings.template_memory_mb, 256);
     ck_assert_uint_eq(folder.settings.mapping_count, 0);
     ck_assert(settings_need_kubernetes(&folder.settings));
     /* Where a Data Plane API puts them. */
     cleanup(mem_free_ptr) char *maps = settings_local_folder(&folder.settings.local, SETTINGS_FOLDER_MAPS),
                                *certs = settings_local_folder(&folder.settings.local, SETTINGS_FOLDER_CERTS);
     ck_assert_str_eq(maps, "/data/maps");
-    ck_assert_str_eq(certs, "/etc/haproxy/ssl");
+    ck_assert_str_eq(certs, "/data/ssl");
     cleanup(parsed_fini) struct parsed object =
         parse(LOGIN, "CONFIG_SOURCE=template", "TEMPLATE_FROM=configmap:ns/a.b");
     assert_silent(&object);
     ck_assert(object.settings.template_from.folder == NULL);
     ck_assert_str_eq(object.settings.template_from.namespace, "ns");
     ck_assert_str_eq(object.settings.template_from.name, "a.b");
+    cleanup(mem_free_ptr) char *usual = settings_local_folder(&object.settings.local, SETTINGS_FOLDER_CERTS);
+    ck_assert_str_eq(usual, "/etc/haproxy/ssl");
     ck_assert_str_eq(settings_first_namespace(&object.settings), "ns");
     struct buf out = {0};
     settings_print(&object.settings, &out);

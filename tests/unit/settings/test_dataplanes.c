@@ -1,4 +1,4 @@
-#include "settings/dataplane_url.h"
+#include "settings/url.h"
 
 #include "../settings_text.h"
 

@@ -11,7 +11,6 @@ static const char *const taken[] = {
     "HAPROXY_DATAPLANE_SERVER_NAME=lb-1.example.com",
     "HAPROXY_DATAPLANE_INSECURE=true",
     "LEADER_ELECT=true",
-    "PROXY_FROM_ENVIRONMENT=true",
     "SECCOMP=true",
     "EMIT_EVENTS=true",
     "STATUS_PAGE=false",
@@ -145,7 +144,7 @@ TEST(by_default)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, HTTPS);
     assert_silent(&p);
-    ck_assert(!p.settings.leader_elect && !p.settings.seccomp && !p.settings.proxy_from_environment);
+    ck_assert(!p.settings.leader_elect && !p.settings.seccomp);
     ck_assert(!p.settings.dataplane_insecure);
     ck_assert_str_eq(p.settings.lease_name, "haproxy-k8s-sync");
     ck_assert_ptr_null(p.settings.lease_namespace);

@@ -99,7 +99,7 @@ static const struct {
     {"TEMPLATE_FROM", "Templates"},
     {"SERVICES_LABEL", "Annotated Services"},
     {"CONFIG_TARGET", "etcd"},
-    {"CONFIG_REQUIRE_ALL", "How a whole haproxy.cfg is applied"},
+    {"CONFIG_ALLOW_LOCKOUT", "How a whole haproxy.cfg is applied"},
     {"NODE_MODE", "Nodes and their addresses"},
     {"HAPROXY_CONFIG_FILE", "HAProxy on this machine, without a Data Plane API"},
     {"HAPROXY_DATAPLANE_URL", "The Data Plane API"},
@@ -371,13 +371,11 @@ static const char *other_half(const struct setting *row, const char *value)
 static int parse_beside(const char *entry, const char *other, struct settings *c, struct settings_findings *r)
 {
     static const char *const names[] = {
-        "HAPROXY_CONFIG_FILE=", "HAPROXY_MASTER_SOCKET=",  "HAPROXY_STATS_SOCKET=",    "HAPROXY_BIN=",
-        "HAPROXY_CHECK_FILES=", "HAPROXY_MAPS_DIR=",       "HAPROXY_CERTS_DIR=",       "HAPROXY_FILES_DIR=",
-        "HAPROXY_RELOAD=",      "HAPROXY_RELOAD_COMMAND=", "HAPROXY_ENVIRONMENT_FILE="};
+        "HAPROXY_CONFIG_FILE=", "HAPROXY_MASTER_SOCKET=", "HAPROXY_STATS_SOCKET=",   "HAPROXY_BIN=",
+        "HAPROXY_CHECK_FILES=", "HAPROXY_STORAGE_DIR=",   "HAPROXY_RELOAD_COMMAND=", "HAPROXY_ENVIRONMENT_FILE="};
     bool local = false;
     for (size_t i = 0; i < array_len(names); i++)
         local = local || (str_has_prefix(entry, names[i]) && strlen(entry) > strlen(names[i]));
-    bool command = local && (str_has_suffix(entry, "RELOAD=command") || strstr(entry, "RELOAD_COMMAND=") != NULL);
     bool peer = str_has_prefix(entry, "SPIFFE_PEER_ID=s");
     const char *const apis[] = {LOGIN_USER, LOGIN_PASSWORD, entry, HTTPS_URL, peer ? "SPIRE_AGENT_SOCKET=/s" : other,
                                 NULL};
@@ -409,14 +407,8 @@ static int parse_beside(const char *entry, const char *other, struct settings *c
                                      : str_has_prefix(entry, "ETCD_PASS") ? "ETCD_USER=u"
                                                                           : NULL,
                                      NULL};
-    const char *const own[] = {entry,
-                               "HAPROXY_CONFIG_FILE=/h",
-                               "HAPROXY_MASTER_SOCKET=/m",
-                               "CONFIG_SOURCE=file",
-                               "CONFIG_FILE=/f",
-                               command ? "HAPROXY_RELOAD=command" : NULL,
-                               "HAPROXY_RELOAD_COMMAND=/c",
-                               NULL};
+    const char *const own[] = {
+        entry, "HAPROXY_CONFIG_FILE=/h", "HAPROXY_MASTER_SOCKET=/m", "CONFIG_SOURCE=file", "CONFIG_FILE=/f", NULL};
     return settings_parse((char *const *)(uintptr_t)(local      ? own
                                                      : secret   ? of_secret
                                                      : services ? annotated

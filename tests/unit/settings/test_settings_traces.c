@@ -7,41 +7,15 @@
 TEST(where_they_go)
 {
     static const struct {
-        const char *base, *own, *disabled, *url;
-    } rows[] = {{"", "", "", NULL},
-                {"http://c:4318", "", "", "http://c:4318/v1/traces"},
-                {"https://c/otlp//", "", "", "https://c/otlp/v1/traces"},
-                {"http://c:4318", "http://d/as/it/is/", "", "http://d/as/it/is/"},
-                {"http://c:4318", "http://d", "true", NULL}};
+        const char *base, *url;
+    } rows[] = {
+        {"", NULL}, {"http://c:4318", "http://c:4318/v1/traces"}, {"https://c/otlp//", "https://c/otlp/v1/traces"}};
     for (size_t i = 0; i < array_len(rows); i++) {
         cleanup(mem_free_ptr) char *base = mem_printf("OTEL_EXPORTER_OTLP_ENDPOINT=%s", rows[i].base);
-        cleanup(mem_free_ptr) char *own = mem_printf("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=%s", rows[i].own);
-        cleanup(mem_free_ptr) char *disabled = mem_printf("OTEL_SDK_DISABLED=%s", rows[i].disabled);
-        struct parsed p = parse(BESIDE, base, own, disabled);
+        struct parsed p = parse(BESIDE, base);
         assert_silent(&p);
         cleanup(mem_free_ptr) char *url = settings_traces_url(&p.settings.traces);
         ck_assert_msg(str_eq(url, rows[i].url), "%s", url);
-        parsed_fini(&p);
-    }
-}
-
-TEST(which_are_recorded)
-{
-    static const struct {
-        const char *sampler, *argument;
-        double ratio;
-    } rows[] = {{"", "", 1},
-                {"always_on", "0.5", 1},
-                {"always_off", "", 0},
-                {"traceidratio", "0.25", 0.25},
-                {"parentbased_always_off", "", 0},
-                {"parentbased_traceidratio", "0", 0}};
-    for (size_t i = 0; i < array_len(rows); i++) {
-        cleanup(mem_free_ptr) char *sampler = mem_printf("OTEL_TRACES_SAMPLER=%s", rows[i].sampler);
-        cleanup(mem_free_ptr) char *argument = mem_printf("OTEL_TRACES_SAMPLER_ARG=%s", rows[i].argument);
-        struct parsed p = parse(BESIDE, sampler, argument);
-        assert_silent(&p);
-        ck_assert_double_eq(settings_traces_ratio(&p.settings.traces), rows[i].ratio);
         parsed_fini(&p);
     }
 }
@@ -53,13 +27,7 @@ TEST(what_is_wrong_is_named)
     } rows[] = {
         {"OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318", "error: OTEL_EXPORTER_OTLP_ENDPOINT"},
         {"OTEL_EXPORTER_OTLP_ENDPOINT=http://u:hunter2@c:4318", "must not contain a user name or password"},
-        {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=ftp://c", "neither http nor https"},
-        {"OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "warning: OTEL_EXPORTER_OTLP_PROTOCOL=\"grpc\": traces go as http/json"},
-        {"OTEL_EXPORTER_OTLP_PROTOCOL=smoke", "error: OTEL_EXPORTER_OTLP_PROTOCOL=\"smoke\": expected http/json"},
-        {"OTEL_TRACES_SAMPLER=jaeger_remote", "warning: OTEL_TRACES_SAMPLER=\"jaeger_remote\""},
-        {"OTEL_TRACES_SAMPLER=sometimes", "error: OTEL_TRACES_SAMPLER=\"sometimes\": expected always_on"},
-        {"OTEL_TRACES_SAMPLER_ARG=1.5", "error: OTEL_TRACES_SAMPLER_ARG"},
-        {"OTEL_EXPORTER_OTLP_TIMEOUT=10s", "error: OTEL_EXPORTER_OTLP_TIMEOUT"},
+        {"OTEL_EXPORTER_OTLP_ENDPOINT=ftp://c", "neither http nor https"},
         {"OTEL_RESOURCE_ATTRIBUTES=a=b,c", "an entry has no '='"},
         {"OTEL_RESOURCE_ATTRIBUTES=a=%4", "two hexadecimal digits"},
         {"OTEL_RESOURCE_ATTRIBUTES=a=%00b", "no text of one line"},

@@ -1,4 +1,4 @@
-#include "settings/spiffe_id.h"
+#include "settings/names.h"
 
 #include "../test.h"
 

@@ -230,3 +230,38 @@ TEST(environment_is_searched_by_whole_names)
     ck_assert_ptr_null(environment_get((char *const *)env, "B"));
     ck_assert_ptr_null(environment_get((char *const *)env, "C"));
 }
+
+/* What was a setting is none that is ignored: each has what takes its place. */
+static const struct {
+    const char *entry, *says;
+} old_rows[] = {
+    {"HAPROXY_RELOAD=command", "error: HAPROXY_RELOAD is no longer a setting: HAPROXY_MASTER_SOCKET reloads HAProxy"},
+    {"HAPROXY_MAPS_DIR=/m", "it is maps in HAPROXY_STORAGE_DIR; remove it"},
+    {"HAPROXY_CERTS_DIR=/c", "it is ssl in HAPROXY_STORAGE_DIR"},
+    {"HAPROXY_FILES_DIR=/f", "it is general in HAPROXY_STORAGE_DIR"},
+    {"PROXY_FROM_ENVIRONMENT=true", "proxy-url in the kubeconfig"},
+    {"KUBE_ENCODING=json", "JSON"},
+    {"CONFIG_REQUIRE_ALL=true", "gets the configuration once it is back"},
+    {"ETCD_KEEP=9", "the last 5 versions"},
+    {"TEMPLATE_MEMORY=512", "256 MB"},
+    {"TEMPLATE_REFRACTORY=1s", "CONFIG_MIN_INTERVAL"},
+    {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://c", "set OTEL_EXPORTER_OTLP_ENDPOINT"},
+    {"OTEL_EXPORTER_OTLP_TIMEOUT=1", "10 s"},
+    {"OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "http/json"},
+    {"OTEL_SERVICE_NAME=a", "service.name in OTEL_RESOURCE_ATTRIBUTES"},
+    {"OTEL_TRACES_SAMPLER=always_on", "all traces are recorded"},
+    {"OTEL_TRACES_SAMPLER_ARG=0.5", "all traces are recorded"},
+    {"OTEL_SDK_DISABLED=true", "without OTEL_EXPORTER_OTLP_ENDPOINT"},
+};
+
+TEST_EACH(an_old_name_is_an_error_with_its_fix, array_len(old_rows))
+{
+    char text[512], name[64];
+    ck_assert_uint_eq(warn(old_rows[_i].entry, text, sizeof(text)), 1);
+    ck_assert_msg(strstr(text, old_rows[_i].says) != NULL, "%s", text);
+    ck_assert_msg(str_has_prefix(text, "error: ") && str_has_suffix(text, "; remove it"), "%s", text);
+    size_t len = strcspn(old_rows[_i].entry, "=");
+    snprintf(name, sizeof(name), "%.*s=", (int)len, old_rows[_i].entry);
+    (void)warn(name, text, sizeof(text)); /* an empty one counts as not set */
+    ck_assert_ptr_null(strstr(text, "is no longer a setting"));
+}

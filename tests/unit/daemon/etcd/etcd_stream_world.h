@@ -47,6 +47,7 @@ struct producer {
     struct settings settings;
     struct publisher *publisher;
     const struct known *has;
+    unsigned versions;
     bool leads;
     int64_t read_at; /* the revision at which it has read PATH last */
 };
@@ -299,7 +300,7 @@ static inline void producer_start(struct producer *p, int who)
     p->client.who = who;
     p->settings = (struct settings){.resync_period_ms = RESYNC_MS, .cluster_name = who < 2 ? east : west};
     p->settings.etcd.path = path;
-    p->settings.etcd.keep = KEEP;
+    p->versions = KEEP;
     p->settings.etcd.name = names[who];
 }
 
@@ -319,7 +320,7 @@ static inline void producer_lead(struct producer *p, bool leads)
 static inline void producer_new(struct producer *p)
 {
     p->in = (struct daemon){.settings = &p->settings, .telemetry = &s.telemetry, .log = &s.log};
-    p->publisher = publisher_new(&p->in, &p->client, NULL, NULL);
+    p->publisher = publisher_new(&p->in, &p->client, p->versions, NULL, NULL);
     producer_lead(p, true);
     producer_give(p, p->has);
 }
@@ -328,6 +329,15 @@ static inline void producer_die(struct producer *p)
 {
     publisher_free(p->publisher);
     p->publisher = NULL;
+}
+
+/* Another one in its place, which keeps so many versions. */
+static inline void producer_keep(struct producer *p, unsigned versions)
+{
+    p->versions = versions;
+    if (p->publisher != NULL)
+        producer_die(p);
+    producer_new(p);
 }
 
 static inline bool was_issued(uint64_t version, const struct known *what)

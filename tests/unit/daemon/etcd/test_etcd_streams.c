@@ -377,7 +377,7 @@ TEST_EACH(what_comes_amid_a_round_is_next, effort(10))
 TEST_EACH(changes_alone_are_no_failure, effort(10))
 {
     begin_calm((unsigned)_i);
-    s.producers[0].settings.etcd.keep = 100;
+    producer_keep(&s.producers[0], 100);
     give(1, 1);
     model_pass(1000);
     for (unsigned i = 0; i < CONSUMERS; i++)
@@ -504,7 +504,8 @@ TEST_EACH(a_trial_is_read_whatever_was_lost, effort(20))
 /* So that whichever part is harmed, it is one of what is read. */
 static void give_one_of_two_parts(void)
 {
-    s.producers[0].settings.etcd.keep = 1;
+    if (s.producers[0].versions != 1)
+        producer_keep(&s.producers[0], 1);
     give(2000, 0);
     model_pass(1000);
 }
@@ -528,9 +529,8 @@ TEST_EACH(a_hand_writes_amid_a_round, effort(10))
 TEST_EACH(another_producer_commits_before_the_old_is_gone, effort(20))
 {
     begin_calm((unsigned)_i);
-    producer_new(&s.producers[1]);
     for (unsigned i = 0; i < 2; i++)
-        s.producers[i].settings.etcd.keep = 1;
+        producer_keep(&s.producers[i], 1);
     w.slow_one_in = 8;
     const struct known *const two[] = {known_new(10, 1, false), known_new(20, 2, false)};
     for (unsigned i = 0; i < 2; i++)

@@ -219,11 +219,12 @@ TEST(every_story)
             story = s->story;
             admin_states_fini(&m);
             text_memory(&m, str_eq(s->before, FIRST) ? "" : s->before);
-            m.looked = !str_eq(s->before, FIRST);
+            m.known = !str_eq(s->before, FIRST);
         }
         take_step(&m, s);
         /* One that says nothing is as good as none. */
-        bool empty = m.count == 1 && admin_states_find(&m, "n1") == NULL && !m.marks[0].asked && !m.marks[0].unanswered;
+        bool empty =
+            m.count == 1 && admin_states_find(&m, "n1") == NULL && !m.marks[0].unseen && !m.marks[0].unanswered;
         cleanup(mem_free_ptr) char *have = empty ? mem_strdup("") : text_of_memory(&m);
         ck_assert_msg(strcmp(have, s->memory) == 0, "%s, %s:\n  have %s\n  want %s", story, s->what, have, s->memory);
     }

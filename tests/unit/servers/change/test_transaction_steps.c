@@ -1,9 +1,10 @@
-/* src/servers/change/changes and src/haproxy/dataplane/transaction_steps: from a difference to the requests of a
+/* src/servers/change/diff and src/haproxy/dataplane/transaction_steps: from a difference to the requests of a
  * transaction. */
 
 #include "haproxy/dataplane/transaction_steps.h"
 #include "../../json_text.h"
-#include "servers/change/changes.h"
+#include "haproxy/change.h"
+#include "servers/change/diff.h"
 #include "servers/change/diff.h"
 
 static char *writable(const char *s)

@@ -1,6 +1,6 @@
-/* src/servers/change/conflict: when being undone is a fight, and for how long we stay out of it. */
+/* src/servers/change/revert_pause: when being undone is a fight, and for how long we stay out of it. */
 
-#include "servers/change/conflict.h"
+#include "servers/change/revert_pause.h"
 
 #include "../../test.h"
 
@@ -30,32 +30,32 @@ static const struct {
 
 TEST_EACH(fights, array_len(rows))
 {
-    struct conflict r = {0};
+    struct revert_pause r = {0};
     uint64_t until = 0;
     for (size_t i = 0; rows[_i].fights[i] != '\0'; i++) {
         uint64_t now = rows[_i].at_ms[i];
-        ck_assert_msg(conflict_pauses(&r, now) == (now < until), "%s, %zu: pauses", rows[_i].what, i);
-        bool fight = conflict_reverted(&r, now);
+        ck_assert_msg(revert_pause_holds(&r, now) == (now < until), "%s, %zu: pauses", rows[_i].what, i);
+        bool fight = revert_pause_count(&r, now);
         ck_assert_msg(fight == (rows[_i].fights[i] == '!'), "%s, %zu", rows[_i].what, i);
         if (fight)
-            until = now + CONFLICT_PAUSE_MS;
+            until = now + REVERT_PAUSE_MS;
         ck_assert_uint_eq(r.until_ms > now ? r.until_ms : 0, until > now ? until : 0);
     }
-    ck_assert(until == 0 || conflict_pauses(&r, until - 1));
-    ck_assert(!conflict_pauses(&r, until));
+    ck_assert(until == 0 || revert_pause_holds(&r, until - 1));
+    ck_assert(!revert_pause_holds(&r, until));
 }
 
 TEST(forgotten)
 {
-    struct conflict r = {0};
-    ck_assert(!conflict_pauses(&r, 0));
-    for (unsigned i = 0; i < CONFLICT_TIMES; i++)
-        conflict_reverted(&r, MIN);
-    ck_assert(conflict_pauses(&r, MIN));
-    conflict_forget(&r);
-    ck_assert(!conflict_pauses(&r, MIN));
-    for (unsigned i = 1; i < CONFLICT_TIMES; i++)
-        ck_assert(!conflict_reverted(&r, 2 * MIN));
-    conflict_forget(&r);
-    ck_assert(!conflict_reverted(&r, 2 * MIN));
+    struct revert_pause r = {0};
+    ck_assert(!revert_pause_holds(&r, 0));
+    for (unsigned i = 0; i < REVERT_PAUSE_TIMES; i++)
+        revert_pause_count(&r, MIN);
+    ck_assert(revert_pause_holds(&r, MIN));
+    revert_pause_end(&r);
+    ck_assert(!revert_pause_holds(&r, MIN));
+    for (unsigned i = 1; i < REVERT_PAUSE_TIMES; i++)
+        ck_assert(!revert_pause_count(&r, 2 * MIN));
+    revert_pause_end(&r);
+    ck_assert(!revert_pause_count(&r, 2 * MIN));
 }

@@ -1,9 +1,9 @@
-/* src/servers/change/release_plan: what is removed where a backend is given up. */
+/* src/servers/release_command: what is removed where a backend is given up. */
 
 #include "base/shared_text.h"
-#include "servers/change/release_plan.h"
+#include "servers/release_command.h"
 
-#include "../../test.h"
+#include "../test.h"
 
 /* Of a line "n1", "n1-" (in maintenance), "n1!" (backup); what runs: "n1=drain". */
 static struct backend_server line_of(const char *word)

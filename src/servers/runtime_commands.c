@@ -1,5 +1,4 @@
 /* Runtime commands, and the last updates before the end. */
-
 #include "base/clock.h"
 #include "base/mem.h"
 #include "haproxy/driver.h"
@@ -8,40 +7,22 @@
 
 /* ---- what is to be commanded ---- */
 
-static void runtime_command_desired(struct servers_backend *s)
-{
-    cleanup(plan_fini) struct plan plan = {0};
-    cleanup(route_fini) struct route route = {0};
-    if (!servers_choose(s, &plan, &route))
-        return;
-    if (plan.verdict != PLAN_IN_SYNC)
-        servers_set_in_sync(s, false); /* what is under way may take a minute, and only then is it written, or said */
-    if (instance_runtime_usable(s->engine->instance, s->at))
-        servers_command(s, &plan, &route);
-}
-
 void servers_command_all(struct servers *e)
 {
     if (instance_view(e->instance).away) /* what was read is outdated, and it does not answer either */
         return;
-    for (size_t i = 0; i < e->options.backend_count; i++) {
-        struct servers_backend *s = &e->backends[i];
-        if (s->have_desired && s->at->was_read && s->at->unreadable.kind == ERROR_NONE)
-            runtime_command_desired(s);
+    for (struct servers_backend *s = e->backends; s < e->end; s++) {
+        cleanup(plan_fini) struct plan plan = {0};
+        cleanup(route_fini) struct route route = {0};
+        if (!s->have_desired || !s->at->was_read || s->at->unreadable.kind != ERROR_NONE ||
+            !servers_choose(s, &plan, &route))
+            continue;
+        if (plan.verdict != PLAN_IN_SYNC)
+            servers_set_in_sync(s,
+                                false); /* what is under way may take a minute, and only then is it written, or said */
+        if (instance_runtime_usable(e->instance, s->at))
+            servers_command(s, &plan, &route);
     }
-}
-
-/* What turned meanwhile need not wait for what the file's connection is at. */
-void servers_commands_done(void *engine)
-{
-    struct servers *e = engine;
-    for (size_t i = 0; i < e->options.backend_count; i++)
-        if (e->backends[i].commanded) { /* once for perhaps some thousand */
-            e->backends[i].commanded = false;
-            servers_measure_up(&e->backends[i]);
-        }
-    if (e->decisions == e->commanded_at)
-        servers_command_all(e);
 }
 
 /* ---- what came of it ---- */
@@ -88,12 +69,9 @@ static void runtime_note(struct servers_backend *s, const struct runtime_command
 void servers_command_done(void *engine, const struct instance_backend *b, const struct runtime_command *c, bool crossed,
                           uint64_t took_us, uint64_t arrived_us)
 {
-    struct servers *e = engine;
-    struct servers_backend *s = servers_backend_of(e, b);
-    e->commanded_at = e->decisions;
-    s->commanded = true;
+    struct servers_backend *s = servers_backend_of(engine, b);
     uint64_t event_us = arrived_us != 0 ? clock_mono_us() - arrived_us : 0;
-    servers_replan(s);
+    servers_commanded(s);
     admin_states_called(&s->states, c->name, c->state);
     if (crossed)
         admin_states_crossed(&s->states, c->name);
@@ -129,34 +107,21 @@ void servers_command_failed(void *engine, const struct instance_backend *b, cons
  * maintenance in the file, without a reload, which the next leader may end.
  */
 
-/* What was read last is up to date as far as is known, and may be written to. */
-static bool runtime_may_leave(const struct servers_backend *s)
-{
-    struct instance *in = s->engine->instance;
-    return s->have_desired && s->at->was_read && s->at->unreadable.kind == ERROR_NONE &&
-           instance_runtime_usable(in, s->at) && s->at->actual.version == instance_view(in).version &&
-           !s->engine->options.rules.dry_run && !s->desired->paused && s->plan.verdict != PLAN_REFUSE;
-}
-
-/* A server that is to stay, be it by the loss limit, is not taken out of rotation only because an earlier command may have
- * been carried out. */
-static bool runtime_is_out(const struct servers_backend *s, const char *name)
-{
-    const struct runtime_server *row = runtime_find(&s->at->runtime, name);
-    const struct desired_server *want = desired_find(s->desired, name);
-    uint64_t until_ms;
-    bool stays = s->desired->state != DESIRED_OK || (want != NULL && want->state == SERVER_LIVE) ||
-                 loss_limit_delays(&s->loss_limit, name, clock_mono_ms(), &until_ms);
-    return !stays || (row != NULL && row->admin != RUNTIME_READY);
-}
-
 static const struct backend_server *runtime_first_drained(const struct servers_backend *s)
 {
     for (size_t i = 0; i < s->at->actual.server_count; i++) {
         const struct backend_server *line = &s->at->actual.servers[i];
         const struct admin_state *mark = line->maintenance ? NULL : admin_states_find(&s->states, line->name);
-        if (mark != NULL && mark->ours != RUNTIME_READY && mark->theirs == RUNTIME_READY &&
-            runtime_is_out(s, line->name))
+        if (mark == NULL || mark->ours == RUNTIME_READY || mark->theirs != RUNTIME_READY)
+            continue;
+        /* A server that is to stay, be it by the loss limit, is not taken out of rotation only because an earlier command
+         * may have been carried out. */
+        const struct runtime_server *row = runtime_find(&s->at->runtime, line->name);
+        const struct desired_server *want = desired_find(s->desired, line->name);
+        uint64_t until_ms;
+        bool stays = s->desired->state != DESIRED_OK || (want != NULL && want->state == SERVER_LIVE) ||
+                     loss_limit_delays(&s->loss_limit, line->name, clock_mono_ms(), &until_ms);
+        if (!stays || (row != NULL && row->admin != RUNTIME_READY))
             return line;
     }
     return NULL;
@@ -165,9 +130,15 @@ static const struct backend_server *runtime_first_drained(const struct servers_b
 bool servers_last_update(void *engine, const struct instance_backend **ret_b, struct backend_server *ret)
 {
     struct servers *e = engine;
-    for (size_t i = 0; i < e->options.backend_count; i++) {
-        const struct servers_backend *s = &e->backends[i];
-        const struct backend_server *line = runtime_may_leave(s) ? runtime_first_drained(s) : NULL;
+    for (const struct servers_backend *s = e->backends; s < e->end; s++) {
+        /* What was read last is up to date as far as is known, and may be written to. */
+        struct instance *in = s->engine->instance;
+        const struct backend_server *line =
+            (s->have_desired && s->at->was_read && s->at->unreadable.kind == ERROR_NONE &&
+             instance_runtime_usable(in, s->at) && s->at->actual.version == instance_view(in).version &&
+             !s->engine->options.rules.dry_run && !s->desired->paused && s->plan.verdict != PLAN_REFUSE)
+                ? runtime_first_drained(s)
+                : NULL;
         if (line == NULL)
             continue;
         backend_server_copy(ret, line);

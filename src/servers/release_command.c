@@ -1,4 +1,4 @@
-#include "servers/release.h"
+#include "servers/release_command.h"
 
 #include <stdlib.h>
 
@@ -9,6 +9,71 @@
 #include "haproxy/instance.h"
 
 #define DRAIN_ENDS "it is released"
+
+/* ---- the plan ---- */
+
+void release_plan_make(const struct backend *actual, const struct runtime *runtime, const struct diff_rules *rules,
+                       bool servers, struct release_plan *ret)
+{
+    struct release_plan p = {0};
+    size_t at = 0, count = actual->server_count;
+    p.removed = mem_array(count, sizeof(p.removed[0]));
+    p.undrained = mem_array(count, sizeof(p.undrained[0]));
+    p.by_operator = mem_array(count, sizeof(p.by_operator[0]));
+    for (size_t i = 0; i < count; i++) {
+        const struct backend_server *line = &actual->servers[i];
+        if (diff_server_is_foreign(line, rules, NULL)) {
+            p.others++;
+            p.others_live += !line->backup && !line->maintenance;
+        } else if (servers || line->maintenance) {
+            backend_server_copy(&p.removed[p.removed_count++], line);
+        } else {
+            p.kept++;
+            const struct runtime_server *runs = runtime->readable ? runtime_find_next(runtime, line->name, &at) : NULL;
+            if (runs != NULL && runs->admin == RUNTIME_DRAIN)
+                p.undrained[p.undrained_count++] = mem_strdup(line->name);
+            else if (runs != NULL && runs->admin == RUNTIME_MAINT)
+                p.by_operator[p.by_operator_count++] = mem_strdup(line->name);
+        }
+    }
+    char *refused = NULL;
+    for (size_t i = 0; i < actual->unsupported_count && refused == NULL; i++)
+        if (!actual->unsupported[i].only_shown)
+            refused =
+                mem_printf("line %u of haproxy.cfg would be damaged by a write (%s): %s", actual->unsupported[i].line,
+                           actual->unsupported[i].text, actual->unsupported[i].reason);
+    if (refused == NULL && !servers && p.kept == 0 && p.others_live == 0 && p.removed_count > 0)
+        refused = mem_printf("no server of backend %s is live, and %zu %s parked: without them it would have none. To "
+                             "remove them all the same: haproxy-k8s-sync release --servers",
+                             actual->name, p.removed_count, p.removed_count == 1 ? "is" : "are");
+    if (refused != NULL) {
+        release_plan_fini(&p);
+        p.refused = refused;
+    }
+    *ret = p;
+}
+
+void release_plan_fini(struct release_plan *p)
+{
+    for (size_t i = 0; i < p->removed_count; i++)
+        backend_server_fini(&p->removed[i]);
+    for (size_t i = 0; i < p->undrained_count; i++)
+        free((char *)p->undrained[i]);
+    for (size_t i = 0; i < p->by_operator_count; i++)
+        free((char *)p->by_operator[i]);
+    free(p->removed);
+    free(p->undrained);
+    free(p->by_operator);
+    free(p->refused);
+    *p = (struct release_plan){0};
+}
+
+bool release_plan_is_empty(const struct release_plan *p)
+{
+    return p->refused == NULL && p->removed_count == 0 && p->undrained_count == 0;
+}
+
+/* ---- the engine ---- */
 
 struct release_backend {
     const char *name;
@@ -26,7 +91,7 @@ struct release_backend {
 struct release {
     struct release_options options;
     struct instance *instance;
-    struct release_backend *backends;
+    struct release_backend *backends, *end;
     struct engine_claim *claims;
     struct engine engine;
 };
@@ -35,16 +100,8 @@ static void release_attach(void *self, struct instance *in)
 {
     struct release *r = self;
     r->instance = in;
-    for (size_t i = 0; i < r->options.backend_count; i++)
-        r->backends[i].at = instance_backend(in, r->backends[i].name);
-}
-
-static struct release_backend *release_backend_of(struct release *r, const struct instance_backend *b)
-{
-    for (size_t i = 0; i < r->options.backend_count; i++)
-        if (r->backends[i].at == b)
-            return &r->backends[i];
-    return NULL;
+    for (struct release_backend *b = r->backends; b < r->end; b++)
+        b->at = instance_backend(in, b->name);
 }
 
 static void release_fail(struct release_backend *b, const char *what, const char *why)
@@ -65,17 +122,8 @@ static bool release_writes(const void *self)
     return r->options.writes;
 }
 
-static void release_count_drains(struct release_backend *b)
-{
-    if (b->plan.refused != NULL || !b->at->runtime.readable)
-        return;
-    if (b->plan.undrained_count > b->drains)
-        b->drains = b->plan.undrained_count;
-    b->undrained = b->drains - b->plan.undrained_count;
-}
-
 /* Drains end first: a reload would end them, too, but only one that comes. They have ended once that is read back. */
-static void release_decide_backend(struct release *r, struct release_backend *b, struct engine_wants *ret_wants)
+static void release_decide_backend(const struct release *r, struct release_backend *b, struct engine_wants *ret_wants)
 {
     const struct instance_view v = instance_view(r->instance);
     b->read = true;
@@ -91,7 +139,10 @@ static void release_decide_backend(struct release *r, struct release_backend *b,
         release_fail(b, "haproxy.cfg is not written to", v.file_problem);
     if (b->failed != NULL || !r->options.writes)
         return;
-    release_count_drains(b);
+    if (b->at->runtime.readable) {
+        b->drains = b->plan.undrained_count > b->drains ? b->plan.undrained_count : b->drains;
+        b->undrained = b->drains - b->plan.undrained_count;
+    }
     if (!instance_commanded(r->instance, b->at)) {
         ret_wants->waits = true;
     } else if (b->readings > 0) {
@@ -119,8 +170,8 @@ static void release_decide_backend(struct release *r, struct release_backend *b,
 static void release_decide(void *self, struct engine_wants *ret_wants)
 {
     struct release *r = self;
-    for (size_t i = 0; i < r->options.backend_count; i++)
-        release_decide_backend(r, &r->backends[i], ret_wants);
+    for (struct release_backend *b = r->backends; b < r->end; b++)
+        release_decide_backend(r, b, ret_wants);
 }
 
 static bool release_manages(const void *self, const struct instance_backend *b, const struct backend_server *line)
@@ -135,8 +186,7 @@ static bool release_manages(const void *self, const struct instance_backend *b, 
 static void release_collect(void *self)
 {
     struct release *r = self;
-    for (size_t i = 0; i < r->options.backend_count; i++) {
-        struct release_backend *b = &r->backends[i];
+    for (struct release_backend *b = r->backends; b < r->end; b++) {
         struct error err = {0};
         b->in_hand = 0;
         if (b->failed != NULL || b->plan.removed_count == 0)
@@ -159,8 +209,7 @@ static bool release_may_change(const void *self, const char *kind, const char *n
     const struct release *r = self;
     if (!str_eq(kind, "backend") || !str_eq(first, "server"))
         return false;
-    for (size_t i = 0; i < r->options.backend_count; i++) {
-        const struct release_backend *b = &r->backends[i];
+    for (const struct release_backend *b = r->backends; b < r->end; b++) {
         for (size_t k = 0; str_eq(name, b->name) && k < b->plan.removed_count; k++)
             if (str_eq(second, b->plan.removed[k].name))
                 return true;
@@ -172,36 +221,39 @@ static void release_committed(void *self, const struct written *w)
 {
     struct release *r = self;
     (void)w;
-    for (size_t i = 0; i < r->options.backend_count; i++) {
-        r->backends[i].removed += r->backends[i].in_hand;
-        r->backends[i].in_hand = 0;
+    for (struct release_backend *b = r->backends; b < r->end; b++) {
+        b->removed += b->in_hand;
+        b->in_hand = 0;
     }
 }
 
 static void release_rejected(void *self, const char *what, const struct error *err)
 {
     struct release *r = self;
-    for (size_t i = 0; i < r->options.backend_count; i++)
-        if (r->backends[i].in_hand > 0)
-            release_fail(&r->backends[i], what, err->message);
+    for (struct release_backend *b = r->backends; b < r->end; b++)
+        if (b->in_hand > 0)
+            release_fail(b, what, err->message);
 }
 
 static void release_reload_failed(void *self, bool lost)
 {
     struct release *r = self;
     const char *why = instance_view(r->instance).reload_problem;
-    for (size_t i = 0; i < r->options.backend_count && !lost; i++)
-        release_fail(&r->backends[i], "HAProxy could not load it", why != NULL ? why : "it does not say why");
+    for (struct release_backend *b = r->backends; b < r->end && !lost; b++)
+        release_fail(b, "HAProxy could not load it", why != NULL ? why : "it does not say why");
 }
 
 static void release_command_done(void *self, const struct instance_backend *at, const struct runtime_command *c,
                                  bool crossed, uint64_t took_us, uint64_t event_us)
 {
-    struct release_backend *b = release_backend_of(self, at);
+    struct release *r = self;
+    struct release_backend *b = r->backends;
+    while (b < r->end && b->at != at)
+        b++;
     (void)c;
     (void)took_us;
     (void)event_us;
-    if (b != NULL)
+    if (b < r->end)
         b->readings = crossed ? 2 : 1; /* the one under way may have been before it */
 }
 
@@ -209,8 +261,8 @@ static bool release_runtime_read(void *self, bool other_worker)
 {
     struct release *r = self;
     (void)other_worker;
-    for (size_t i = 0; i < r->options.backend_count; i++)
-        r->backends[i].readings -= r->backends[i].readings > 0;
+    for (struct release_backend *b = r->backends; b < r->end; b++)
+        b->readings -= b->readings > 0;
     return false;
 }
 
@@ -237,6 +289,7 @@ struct release *release_new(const struct release_options *options)
     struct release *r = mem_alloc(sizeof(*r));
     r->options = *options;
     r->backends = mem_array(options->backend_count, sizeof(r->backends[0]));
+    r->end = r->backends + options->backend_count;
     r->claims = mem_array(options->backend_count, sizeof(r->claims[0]));
     for (size_t i = 0; i < options->backend_count; i++) {
         r->backends[i].name = options->backends[i];
@@ -251,9 +304,9 @@ void release_free(struct release *r)
 {
     if (r == NULL)
         return;
-    for (size_t i = 0; i < r->options.backend_count; i++) {
-        release_plan_fini(&r->backends[i].plan);
-        free(r->backends[i].failed);
+    for (struct release_backend *b = r->backends; b < r->end; b++) {
+        release_plan_fini(&b->plan);
+        free(b->failed);
     }
     free(r->backends);
     free(r->claims);
