@@ -109,8 +109,8 @@ def test_pods_that_move_reload_nothing_by_a_dataplane_api(tmp_path: pathlib.Path
     before.write_text(rows.haproxy.config.read_text())
     rows.haproxy.files, rows.dynamic = [rows.haproxy.config], rows.haproxy.config
     api = DoubleDataPlane(rows.haproxy, rows.haproxy.config, tmp_path / "dataplane", reload_delay=0.1)
-    rows.settings = {name: value for name, value in rows.settings.items() if not name.startswith("HAPROXY_")} | api.settings() | {"CONFIG_FILE": str(before)} | {
-        f"HAPROXY_{name}_DIR": str(tmp_path / "dataplane" / "storage" / folder) for name, folder in (("MAPS", "maps"), ("CERTS", "ssl"), ("FILES", "general"))}
+    rows.settings = {name: value for name, value in rows.settings.items() if not name.startswith("HAPROXY_")} | api.settings() | {
+        "CONFIG_FILE": str(before), "HAPROXY_STORAGE_DIR": str(tmp_path / "dataplane" / "storage")}
     with rows.haproxy, api, rows.kube, HealthPort(NODES, rows.node_port):
         rows.kube.put(*(objects.node(name, address) for name, address in NODES.items()))
         rows.put_service()

@@ -377,7 +377,7 @@ def restless(place: Services | Templates, change: Callable[[int], Any]) -> Itera
     checker, end = place.home / "checker", threading.Event()
     checker.write_text(f'#!/bin/sh\nsleep 0.6\nexec {place.haproxy.binary} "$@"\n')
     checker.chmod(0o755)
-    place.settings |= {"HAPROXY_BIN": str(checker), "TEMPLATE_REFRACTORY": "50ms"}
+    place.settings |= {"HAPROXY_BIN": str(checker)}
     place.kube.put(change(1))
 
     def changes() -> None:
