@@ -105,7 +105,7 @@ room("configuration, the engine", ("test_configuration", "test_configuration_str
     Mutant("a rejection is one of any files", "configuration/document.c", "    if (d->files.count == 0)\n        return;\n", "    return;\n"),
     Mutant("a rejection is forgotten by a restart", TARGET, "    if (t->progress != PROGRESS_NEW || message == NULL)\n        return;\n", "    return;\n"),
     Mutant("another version of HAProxy is not asked", TARGET, "if (t->progress == PROGRESS_REJECTED && !str_eq(t->judge, haproxy))", "if (false)"),
-    Mutant("what is rejected is not kept", TARGET, "    store_reject(t->of->options.store,", "    if (false)\n        store_reject(t->of->options.store,"),
+    Mutant("what is rejected is not kept", TARGET, "    store_reject(t->of->options.store, target_document", "    if (false)\n        store_reject(t->of->options.store, target_document"),
     Mutant("SIGHUP asks nobody again", TARGET, "    store_forget_rejections(t->of->options.store, NULL, target_name(t)); /* whatever the source has next */\n", ""),
     Mutant("drift is not seen", TARGET, "    if (o->drift == CONFIGURATION_DRIFT_IGNORE)\n        return;\n", "    return;\n"),
     Mutant("drift is told with each reading", TARGET, "    if (news) {", "    if (true) {"),
