@@ -515,8 +515,11 @@ static void target_replaced(void *self, const struct replaced *r)
     t->unloaded = t->unloaded || (r->result == TRANSACTION_COMMITTED && !r->runs) || r->result == TRANSACTION_UNKNOWN;
     if (r->result != TRANSACTION_COMMITTED)
         target_not_written(t, asked);
-    /* A newer document came meanwhile: that is to be validated first, whatever became of this one. */
+    /* A newer document came meanwhile: that is to be validated first, whatever became of this one; it may come again. */
     if (asked != target_document(t)) {
+        if (r->result == TRANSACTION_REJECTED || r->result == TRANSACTION_HARMFUL)
+            store_reject(t->of->options.store, asked->id, target_name(t), instance_view(t->in).haproxy,
+                         r->error.message);
         if (r->result == TRANSACTION_PREVIEWED) /* after any other the file is read anew */
             target_look(t);
         return;

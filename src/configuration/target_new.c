@@ -60,7 +60,7 @@ void target_new_step(struct configuration *c)
     for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
         if (rejected && target_new_has_none(t)) {
             target_new_take(t);
-        } else if (!rejected && t->own != NULL) {
+        } else if (!rejected && t->own != NULL && !target_files_half_way(t)) { /* as configuration_half_way has it */
             target_new_end(t);
             target_set(t);
         }

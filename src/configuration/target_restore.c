@@ -34,6 +34,10 @@ static bool target_recall_good(struct target *t, bool latest)
     if (t->good != NULL)
         return latest || t->unloaded;
     cleanup(document_unref_ptr) struct document *d = target_ran_last(t);
+    if (d == NULL && instance_view(t->in).behind) { /* nor of what ran, but the API does */
+        t->good = cfg_content_ref(t->file);
+        return true;
+    }
     bool there = d != NULL && target_file_means(t, d->content);
     bool ours = t->unloaded || store_was_writing(t->of->options.store, target_name(t));
     if (d == NULL || (latest ? there : !there && !ours))
@@ -47,6 +51,9 @@ static bool target_recall_good(struct target *t, bool latest)
  * is behind is no such: a Data Plane API has put back the one that it loaded last, without what HAProxy was told since. */
 void target_left_alone(struct target *t)
 {
+    /* An earlier run wrote it, and knows of none before; the Data Plane API has put back what it loaded last. */
+    if (t->restores && instance_view(t->in).behind && cfg_content_same(t->good, t->unloadable))
+        cfg_content_hold(&t->good, t->file);
     if (!t->restores || instance_view(t->in).behind || target_may_repair(t) ||
         cfg_content_file(t->file, NULL) == NULL || target_file_means(t, t->unloadable) || target_file_means(t, t->good))
         return;

@@ -124,6 +124,41 @@ TEST(one_that_rejects_the_last_that_ran_gets_none)
     ck_assert_uint_eq(w.validations, validations);
 }
 
+/* It rejected the one that runs elsewhere when another came meanwhile, which is rejected, too: it gets none. The model fails
+ * where it is asked again. */
+TEST(what_it_rejects_while_another_comes_is_known)
+{
+    begin(false);
+    bad_document("reject", 2);
+    passes(ENOUGH);
+    cleanup(mem_free_ptr) char *ran = mem_strdup(w.text);
+    come(&w.of[2]);
+    w.meanwhile = "reject";
+    w.meanwhile_checks = true;
+    passes(ENOUGH);
+    ck_assert_str_eq(state_of(1), "rejected");
+    ck_assert_ptr_nonnull(w.of[2].rejected);
+    ck_assert_str_eq(w.of[2].rejected, ran);
+    ck_assert_str_ne(w.of[2].running, ran);
+}
+
+/* The last that ran is written to it, and not loaded, when an operator asks for the latest again. The model fails where it is
+ * loaded beside the files of another. */
+TEST(what_is_half_way_to_it_is_loaded_first)
+{
+    begin(true);
+    cleanup(mem_free_ptr) char *ran = mem_strdup(w.text);
+    bad_document("reject", 1);
+    passes(ENOUGH);
+    come(&w.of[2]);
+    PASS_UNTIL(str_eq(w.of[2].file, ran));
+    ck_assert(w.of[2].dirty);
+    refresh();
+    passes(ENOUGH);
+    ck_assert_str_eq(w.of[2].running, ran);
+    ck_assert_uint_eq(w.of[2].map, number_of(ran));
+}
+
 /* The latest is the only one that ran, and went back where it did. */
 TEST(one_that_comes_gets_none_that_went_back)
 {
@@ -284,4 +319,19 @@ TEST(it_keeps_no_document_waiting_for_an_interval)
     new_document(true);
     passes(3);
     ck_assert_str_eq(w.of[0].running, w.text);
+}
+
+/* Written by a run that ended before its load, which fails; nothing ran before that the daemon knows, and the API has put back what it
+ * loaded last. */
+TEST(what_an_api_put_back_stays_where_nothing_else_is_known)
+{
+    begin_calm(CONFIGURATION_DRIFT_REPORT);
+    cleanup(mem_free_ptr) char *first = mem_strdup(w.of[0].file);
+    bad_document("unloadable", 0);
+    PASS_UNTIL(str_eq(w.of[0].file, w.text));
+    restart();
+    passes(ENOUGH);
+    ck_assert_str_eq(w.of[0].file, first);
+    ck_assert_str_eq(w.of[0].memory, first);
+    ck_assert_str_eq(state_of(0), "rejected");
 }
