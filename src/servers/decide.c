@@ -123,7 +123,7 @@ static void decide_in_sync(struct servers_backend *s)
     servers_note_in_sync(s);
     if (s->asked)
         log_info(servers_log(s), "HAProxy is in sync", log_str("backend", s->name),
-                 log_str("target", servers_target(s)), log_int("servers", s->plan.diff.managed_count),
+                 log_str("target", servers_target(s)), log_int("servers", diff_configured_count(&s->plan.diff)),
                  log_int("version", s->at->actual.version));
     s->asked = false;
 }
@@ -148,7 +148,8 @@ static void decide_stay_loudly(struct servers_backend *s, const char *result, co
     if (log_limit_pass(&s->no_endpoint_limit, clock_mono_ms(), s->plan.why, &before))
         log_warn(servers_log(s), what, log_str("backend", s->name), log_str("target", servers_target(s)),
                  log_str("why", s->plan.why), log_str("removal_delayed", delayed),
-                 log_int("servers", s->plan.diff.managed_count), log_if(before > 0, log_int("repeated", before)));
+                 log_int("servers", diff_configured_count(&s->plan.diff)),
+                 log_if(before > 0, log_int("repeated", before)));
 }
 
 /* ---- what is written, if it may ---- */
@@ -434,7 +435,7 @@ static enum need decide_backend(struct servers_backend *s)
         const struct diff *d = &s->plan.diff;
         bool withheld = s->plan.verdict == PLAN_NOT_WRITTEN;
         if (s->plan.verdict != PLAN_WAIT) { /* then nothing was compared */
-            servers_measure(s, m->servers_configured, (double)(d->managed_count - d->parked_count));
+            servers_measure(s, m->servers_configured, (double)diff_configured_count(d));
             servers_measure(s, m->servers_parked, (double)d->parked_count);
         }
         servers_measure(s, m->servers_removal_delayed, (double)s->plan.held_back);

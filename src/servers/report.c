@@ -204,7 +204,7 @@ void servers_note_in_sync(struct servers_backend *s)
     if (!n->news)
         return;
     cleanup(mem_free_ptr) char *more = n->more > 0 ? mem_printf("; and %u more writes", n->more) : NULL;
-    size_t count = s->plan.diff.managed_count - s->plan.diff.parked_count;
+    size_t count = diff_configured_count(&s->plan.diff);
     cleanup(mem_free_ptr) char *text =
         mem_printf("in sync with %zu server%s%s%s%s", count, count == 1 ? "" : "s", n->written.len > 0 ? ": " : "",
                    buf_str(&n->written), more != NULL ? more : "");

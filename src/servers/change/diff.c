@@ -494,6 +494,11 @@ bool diff_has_parts(const struct diff *d)
     return removals > 0 && (removals < d->change_count || d->backend_change);
 }
 
+size_t diff_configured_count(const struct diff *d)
+{
+    return d->managed_count - d->parked_count;
+}
+
 bool diff_leaves_live(const struct diff *d)
 {
     size_t removed = 0;

@@ -122,6 +122,8 @@ void diff_compute(const struct backend *actual, const struct desired *desired, c
 void diff_fini(struct diff *d); /* a zeroed one is allowed */
 /* Removals, and something else. */
 bool diff_has_parts(const struct diff *d);
+/* Managed lines without the parked ones: what people count as servers. */
+size_t diff_configured_count(const struct diff *d);
 /* A managed live server stays where the removals alone are written. */
 bool diff_leaves_live(const struct diff *d);
 void diff_take_part(struct diff *d, bool removals); /* that, or all else; the rest is taken out */

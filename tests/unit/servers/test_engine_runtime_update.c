@@ -15,6 +15,9 @@ static const struct scene scenes[] = {
      "verification verified | metric watch_event_to_commit 1 | metric servers_configured/be 2 | "
      "metric servers_parked/be 1 | desired n1 n2 n3 | settle | trace FR | running n1 n2 n3 | pass resync | trace R | "
      "commits 0 | reloads 0 | logged runtime updates verified"},
+    {"the log counts no parked ones",
+     "desired n2 n3 | settle | running n1* n2 n3 | forget | refresh | settle | logged HAProxy is in sync | "
+     "logged servers=2"},
     {"from a drain to the park",
      "desired n1* n2 n3 | settle | desired n2 n3 | settle | trace dmFR | running n1* n2 n3 | desired n1 n2 n3 | "
      "settle | trace FR | running n1 n2 n3 | reloads 0"},
