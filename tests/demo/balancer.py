@@ -120,9 +120,10 @@ class Balancer:
         return self.dataplane.settings()
 
     def settings_file(self) -> pathlib.Path:
-        """The same for `env $(cat ...)`: no value has a space."""
+        """The same, and where the daemon listens, for `env $(cat ...)`: no value has a space."""
         path = self.home / "settings.env"
-        path.write_text("".join(f"{name}={value}\n" for name, value in self.settings().items()))
+        settings = self.settings() | {"LISTEN_ADDRESS": f"127.0.0.1:{self.daemon.port}"}
+        path.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
         return path
 
     def ask_daemon(self, *arguments: str) -> str:

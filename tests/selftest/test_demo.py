@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import signal
+import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -34,9 +35,9 @@ def place(said: str, what: str) -> str:
 
 
 @contextlib.contextmanager
-def kept(target: str, log: pathlib.Path, which: str, last: str, folder: str) -> Iterator[tuple[Process, str, pathlib.Path]]:
+def kept(target: str, log: pathlib.Path, last: str, folder: str, *words: str) -> Iterator[tuple[Process, str, pathlib.Path]]:
     """It, what it said once it is through, and a place that it named; interrupted at the end, it leaves nothing."""
-    demo = started(target, log, which, "--keep")
+    demo = started(target, log, "--keep", *words)
     try:
         wait_until(lambda: not demo.alive or last in demo.log(), 60, "the demo to be through")
         assert demo.alive, demo.log()
@@ -64,9 +65,17 @@ def test_servers_come_and_go_without_an_api(tmp_path: pathlib.Path) -> None:
         demo.stop()
 
 
+def test_what_runs_on_is_asked_with_its_own_environment(tmp_path: pathlib.Path) -> None:
+    with kept("api", tmp_path / "log", "Edit a manifest and watch", "manifests") as (_, said, _):
+        plan = re.search(r"^     (env \$\(cat .* plan)$", said, re.M)
+        assert plan, said
+        asked = subprocess.run(["/bin/sh", "-c", plan[1]], capture_output=True, text=True, timeout=60)
+        assert asked.returncode == 0 and "its memory is used" in asked.stdout, asked
+
+
 @pytest.mark.parametrize("target", ["api", "local"])
 def test_a_whole_configuration_is_shown_and_stays_editable(target: str, tmp_path: pathlib.Path) -> None:
-    with kept(target, tmp_path / "log", "--configuration", "Edit the file and watch", "the file") as (demo, said, source):
+    with kept(target, tmp_path / "log", "Edit the file and watch", "the file", "--configuration") as (demo, said, source):
         assert re.search(r"rejected: line 21: unknown keyword 'balanse'", said), said
         assert [row[:3] for row in rows(said, "unchanged|applied|rejected")] == [
             ("the file as it is", "unchanged", "0"), ("three servers", "applied", "1"), ("a comment", "unchanged", "0"),
@@ -76,7 +85,7 @@ def test_a_whole_configuration_is_shown_and_stays_editable(target: str, tmp_path
 
 
 def test_ingresses_by_the_shipped_set(tmp_path: pathlib.Path) -> None:
-    with kept("local", tmp_path / "log", "--ingress", "What does the set make of", "manifests") as (_, said, manifests):
+    with kept("local", tmp_path / "log", "What does the set make of", "manifests", "--ingress") as (_, said, manifests):
         assert re.search(r"^\[-\]configuration source: .*: ingress-backend:\d+:14: .*the line: balance {{ options\[1\] or balanse }}", said, re.M), said
         assert re.search(r"^   Event: .*ingress/takeover .*Ingress shop/shop has it already", said, re.M), said
         steps = rows(said, "reload|runtime|refused")
@@ -90,7 +99,7 @@ def test_ingresses_by_the_shipped_set(tmp_path: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("target", ["api", "local"])
 def test_annotated_services_on_two_haproxies(target: str, tmp_path: pathlib.Path) -> None:
-    with kept(target, tmp_path / "log", "--services", "What comes of them?", "manifests") as (_, said, manifests):
+    with kept(target, tmp_path / "log", "What comes of them?", "manifests", "--services") as (_, said, manifests):
         assert re.search(r'^   Event: .*LeftOut +service/blog +haproxy-k8s-sync/web.path is "today": expected a path', said, re.M), said
         assert [row[:3] for row in rows(said, "reload|runtime")] == [
             ("a Service is annotated", "reload", "2"), ("another Service", "reload", "2"), ("another host name, a path", *(("reload", "2") if target == "api" else ("runtime", "0"))),
