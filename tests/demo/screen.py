@@ -8,7 +8,7 @@ import shutil
 import sys
 import textwrap
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 BOLD, DIM, RED, GREEN, CYAN = "1", "2", "31", "32", "36"
 _POLL_S = 0.05
@@ -21,6 +21,8 @@ class Screen:
         self._terminal = sys.stdout.isatty()
         self._colours = self._terminal and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
         self._lock = threading.Lock()
+        self.before_heading: list[Callable[[], None]] = []
+        """What belongs to the part that ends."""
 
     def paint(self, text: str, code: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self._colours else text
@@ -30,6 +32,8 @@ class Screen:
             print(text, flush=True)
 
     def heading(self, text: str) -> None:
+        for show in self.before_heading:
+            show()
         self.line()
         self.line(self.paint(f"== {text}", BOLD))
 
@@ -78,10 +82,13 @@ class LogTail:
 
     def __init__(self, screen: Screen, who: str, path: pathlib.Path):
         self.screen, self.who, self.path = screen, who, path
+        self._at, self._rest = 0, ""
+        self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> "LogTail":
+        self.screen.before_heading.append(self.show)
         self._thread.start()
         return self
 
@@ -89,17 +96,19 @@ class LogTail:
         self._stop.set()
         self._thread.join(5)
 
-    def _run(self) -> None:
-        at, rest = 0, ""
-        while True:
-            last = self._stop.wait(_POLL_S)
+    def show(self) -> None:
+        """What has been written since."""
+        with self._lock:
             if self.path.exists():
                 with open(self.path, errors="replace") as f:
-                    f.seek(at)
-                    rest += f.read()
-                    at = f.tell()
-            *lines, rest = rest.split("\n")
+                    f.seek(self._at)
+                    self._rest += f.read()
+                    self._at = f.tell()
+            *lines, self._rest = self._rest.split("\n")
             for line in lines:
                 self.screen.log(self.who, line)
-            if last:
-                return
+
+    def _run(self) -> None:
+        while not self._stop.wait(_POLL_S):
+            self.show()
+        self.show()

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.demo.screen import LogTail, Screen
 from tests.harness import http
 from tests.harness.daemon import quick_program
 from tests.harness.process import ROOT, Process, wait_until
@@ -71,6 +72,18 @@ def test_what_runs_on_is_asked_with_its_own_environment(tmp_path: pathlib.Path) 
         assert plan, said
         asked = subprocess.run(["/bin/sh", "-c", plan[1]], capture_output=True, text=True, timeout=60)
         assert asked.returncode == 0 and "its memory is used" in asked.stdout, asked
+
+
+def test_a_heading_comes_after_the_log_of_what_was_before(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch,
+                                                          capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("tests.demo.screen._POLL_S", 600)
+    shown = Screen()
+    with LogTail(shown, "daemon", tmp_path / "log"):
+        (tmp_path / "log").write_text("parked\nhal")
+        shown.heading("the next")
+        assert capsys.readouterr().out == "   daemon | parked\n\n== the next\n"
+        (tmp_path / "log").write_text("parked\nhalf\n")
+    assert capsys.readouterr().out == "   daemon | half\n"
 
 
 @pytest.mark.parametrize("target", ["api", "local"])
