@@ -247,8 +247,10 @@ int command_check_flags(const struct command *c, const struct flags *flags, stru
 /* The next word that is neither an option nor its value; argc: none. */
 static int command_next_word(int argc, char *const *argv, int at)
 {
-    for (int next; at < argc && !str_eq(argv[at], "--"); at = next) {
+    for (int next; at < argc; at = next) {
         struct command_item item;
+        if (str_eq(argv[at], "--"))
+            return at + 1;
         next = command_read(argc, argv, at, &item);
         if (!item.is_option)
             return at;
@@ -272,7 +274,7 @@ static bool command_has_help(int argc, char *const *argv)
 /* Without a command word. */
 static int command_parse_none(int argc, char *const *argv, struct command *c, struct error *err)
 {
-    if (argc <= 1)
+    if (argc <= 1 || (argc == 2 && str_eq(argv[1], "--")))
         return 0;
     if (command_has_help(argc, argv))
         return command_ask_help(c, false);
@@ -348,6 +350,18 @@ static int command_parse_row(int argc, char *const *argv, int word, int sub, str
     return command_check(c, err);
 }
 
+/* A word that is no command; behind a flag that is none it is that one's value: "--foo 1 plan". */
+static int command_unknown_at(int argc, char *const *argv, int at, const char *of, struct error *err)
+{
+    struct command_item item;
+    for (int i = 1, next; i < at; i = next) {
+        next = command_read(argc, argv, i, &item);
+        if (item.is_option && item.option == NULL && !str_eq(item.word, "--"))
+            return command_unknown_flag(NULL, item.word, err);
+    }
+    return command_unknown_word(of, argv[at], err);
+}
+
 int command_parse(int argc, char *const *argv, struct command *ret, struct error *err)
 {
     *ret = (struct command){.kind = COMMAND_RUN, .daemon = "", .timeout_ms = INSPECT_TIMEOUT_MS};
@@ -360,7 +374,7 @@ int command_parse(int argc, char *const *argv, struct command *ret, struct error
         return command_parse_help(argc - at - 1, argv + at + 1, ret, err);
     ret->row = command_find(argv[at], NULL);
     if (ret->row == NULL)
-        return command_unknown_word(NULL, argv[at], err);
+        return command_unknown_at(argc, argv, at, NULL, err);
     if (ret->row->sub == NULL)
         return command_parse_row(argc, argv, at, 0, ret, err);
     sub = command_next_word(argc, argv, at + 1);
@@ -371,5 +385,5 @@ int command_parse(int argc, char *const *argv, struct command *ret, struct error
         return error_set(err, ERROR_INVALID, "%s needs one of %s", argv[at], words);
     ret->row = command_find(argv[at], argv[sub]);
     return ret->row != NULL ? command_parse_row(argc, argv, at, sub, ret, err)
-                            : command_unknown_word(argv[at], argv[sub], err);
+                            : command_unknown_at(argc, argv, sub, argv[at], err);
 }
