@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/page.h"
 #include "base/str.h"
+#include "settings/parse.h"
 #include "settings/settings.h"
 
 #define PROGRAM "haproxy-k8s-sync"
@@ -106,6 +107,9 @@ int help_print(const struct command *c, struct buf *out, struct error *err)
     case COMMAND_HELP_SETTINGS:
         if (c->operand == NULL)
             settings_print_help(out);
+        else if (settings_instead_of(c->operand) != NULL)
+            return error_set(err, ERROR_INVALID, "%s is no longer a setting: %s", c->operand,
+                             settings_instead_of(c->operand));
         else if (settings_print_help_of(c->operand, out, &nearest) != 0)
             return error_set(err, ERROR_INVALID, "unknown setting \"%s\"%s%s%s", c->operand,
                              nearest != NULL ? "; did you mean " : "", nearest != NULL ? nearest : "",

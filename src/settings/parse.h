@@ -41,5 +41,7 @@ void dataplanes_check_tls(const struct settings *c, struct settings_findings *fo
 /* Variables that seem to be settings and are not: a warning for each, with the name that was probably meant; an error
  * where that is a setting of safety and no wild guess. Their values are never shown: they may be secrets. */
 void unknown_report(char *const *environ, struct settings_findings *found);
+/* What takes the place of a setting of old; NULL: there was none of that name. */
+const char *settings_instead_of(const char *name);
 
 #endif

@@ -177,14 +177,20 @@ static const struct known_name *unknown_only_with_first_word(const struct known 
     return only;
 }
 
-static bool removed_report(const char *name, struct settings_findings *found)
+const char *settings_instead_of(const char *name)
 {
     for (size_t i = 0; i < array_len(removed); i++)
-        if (str_eq(name, removed[i].name)) {
-            finding_error(found, "%s is no longer a setting: %s; remove it", name, removed[i].instead);
-            return true;
-        }
-    return false;
+        if (str_eq(name, removed[i].name))
+            return removed[i].instead;
+    return NULL;
+}
+
+static bool removed_report(const char *name, struct settings_findings *found)
+{
+    const char *instead = settings_instead_of(name);
+    if (instead != NULL)
+        finding_error(found, "%s is no longer a setting: %s; remove it", name, instead);
+    return instead != NULL;
 }
 
 static void unknown_report_one(const struct known *k, const char *name, struct settings_findings *found)

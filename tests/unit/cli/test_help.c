@@ -73,4 +73,6 @@ TEST(settings_by_name)
     ck_assert(strstr(all, "\n  PARK_TTL\n") != NULL && strstr(all, "\n  DRY_RUN\n") != NULL);
     ck_assert(str_has_prefix(one, "  PARK_TTL\n") && strstr(one, "  DRY_RUN\n") == NULL);
     ck_assert_str_eq(wrong, "unknown setting \"PARK_TLT\"; did you mean PARK_TTL?");
+    cleanup(mem_free_ptr) char *old = help(COMMAND_HELP_SETTINGS, NULL, NULL, "ETCD_KEEP");
+    ck_assert_str_eq(old, "ETCD_KEEP is no longer a setting: the last 5 versions are always kept");
 }
