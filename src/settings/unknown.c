@@ -185,10 +185,13 @@ const char *settings_instead_of(const char *name)
     return NULL;
 }
 
-static bool removed_report(const char *name, struct settings_findings *found)
+/* OpenTelemetry's names are set for all containers of a namespace: without traces here they say nothing. */
+static bool removed_report(const char *name, bool traces, struct settings_findings *found)
 {
     const char *instead = settings_instead_of(name);
-    if (instead != NULL)
+    if (instead != NULL && str_has_prefix(name, "OTEL_") && !traces)
+        finding_warning(found, "%s is not used: %s", name, instead);
+    else if (instead != NULL)
         finding_error(found, "%s is no longer a setting: %s; remove it", name, instead);
     return instead != NULL;
 }
@@ -234,7 +237,7 @@ void unknown_report(char *const *env, struct settings_findings *found)
             n->row = row;
         }
     }
-    bool aliases = aliases_count(env);
+    bool aliases = aliases_count(env), traces = !str_empty(environment_get(env, "OTEL_EXPORTER_OTLP_ENDPOINT"));
     for (; *env != NULL; env++) {
         char name[NAME_MAX_BYTES];
         size_t len = strcspn(*env, "=");
@@ -242,7 +245,7 @@ void unknown_report(char *const *env, struct settings_findings *found)
             continue;
         memcpy(name, *env, len);
         name[len] = '\0';
-        if ((*env)[len + 1] != '\0' && removed_report(name, found))
+        if ((*env)[len + 1] != '\0' && removed_report(name, traces, found))
             continue;
         if (!unknown_is_setting(name, aliases) && !environment_is_service_link(name, *env + len + 1))
             unknown_report_one(&k, name, found);

@@ -6,7 +6,7 @@ UNKNOWN = "settings/unknown.c"
 
 room("settings", ("test_unknown", "test_settings"), (
     Mutant("a misspelt safety setting is ignored", UNKNOWN, "if (suggestion != NULL && is_sure && suggestion->row->safety)", "if (false)"),
-    Mutant("an old name is ignored", UNKNOWN, "removed_report(name, found))", "false)"),
+    Mutant("an old name is ignored", UNKNOWN, "removed_report(name, traces, found))", "false)"),
     Mutant("a wild guess stops the start", UNKNOWN, "suggestion != NULL && is_sure && suggestion->row", "suggestion != NULL && suggestion->row"),
     Mutant("any misspelt setting stops the start", UNKNOWN, "&& suggestion->row->safety)", ")"),
     Mutant("a name that adds words is another one", UNKNOWN, '"DRY_RUN",    "LEADER_ELECT"', '"LEADER_ELECT"'),

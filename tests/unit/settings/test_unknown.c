@@ -4,10 +4,10 @@
 
 #include "../test.h"
 
-/* One entry's findings: how many, and the text of the first. */
-static size_t warn(const char *entry, char *ret_text, size_t size)
+/* The findings of one entry, or of two: how many, and the text of the first. */
+static size_t warn_beside(const char *entry, const char *other, char *ret_text, size_t size)
 {
-    const char *const env[] = {entry, NULL};
+    const char *const env[] = {entry, other, NULL};
     struct settings_findings r = {0};
     unknown_report((char *const *)env, &r);
     size_t count = r.count;
@@ -17,6 +17,11 @@ static size_t warn(const char *entry, char *ret_text, size_t size)
     ck_assert_uint_eq(r.error_count, str_has_prefix(ret_text, "error: ") ? 1 : 0);
     settings_findings_fini(&r);
     return count;
+}
+
+static size_t warn(const char *entry, char *ret_text, size_t size)
+{
+    return warn_beside(entry, NULL, ret_text, size);
 }
 
 /* A name that is not ours, and the one that was meant; NULL: none can be told, "" no warning at all. */
@@ -257,11 +262,23 @@ static const struct {
 TEST_EACH(an_old_name_is_an_error_with_its_fix, array_len(old_rows))
 {
     char text[512], name[64];
-    ck_assert_uint_eq(warn(old_rows[_i].entry, text, sizeof(text)), 1);
+    ck_assert_uint_eq(warn_beside("OTEL_EXPORTER_OTLP_ENDPOINT=http://c", old_rows[_i].entry, text, sizeof(text)), 1);
     ck_assert_msg(strstr(text, old_rows[_i].says) != NULL, "%s", text);
     ck_assert_msg(str_has_prefix(text, "error: ") && str_has_suffix(text, "; remove it"), "%s", text);
     size_t len = strcspn(old_rows[_i].entry, "=");
     snprintf(name, sizeof(name), "%.*s=", (int)len, old_rows[_i].entry);
     (void)warn(name, text, sizeof(text)); /* an empty one counts as not set */
     ck_assert_ptr_null(strstr(text, "is no longer a setting"));
+}
+
+/* They are OpenTelemetry's, for all containers of a namespace, and say nothing where this one has no traces. */
+TEST(opentelemetrys_names_are_no_error_without_traces)
+{
+    char text[512];
+    ck_assert_uint_eq(warn("OTEL_SERVICE_NAME=a", text, sizeof(text)), 1);
+    ck_assert_str_eq(text, "OTEL_SERVICE_NAME is not used: set service.name in OTEL_RESOURCE_ATTRIBUTES");
+    ck_assert_uint_eq(warn_beside("OTEL_EXPORTER_OTLP_ENDPOINT=", "OTEL_SDK_DISABLED=true", text, sizeof(text)), 1);
+    ck_assert_str_eq(text, "OTEL_SDK_DISABLED is not used: without OTEL_EXPORTER_OTLP_ENDPOINT there are no traces");
+    ck_assert_uint_eq(warn("KUBE_ENCODING=json", text, sizeof(text)), 1);
+    ck_assert(str_has_prefix(text, "error: "));
 }
