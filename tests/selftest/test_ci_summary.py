@@ -32,11 +32,11 @@ def test_all_is_well(tmp_path: pathlib.Path) -> None:
 
 def test_what_failed_is_told_again(tmp_path: pathlib.Path) -> None:
     status, told = closing_lines(tmp_path, {
-        "test": (2, "tests/unit/test_x.c:12:F:x:y:0: Assertion failed\nmuch else\nunit: 4 passed, 1 failed\n"
+        "test": (2, "tests/unit/test_x.c:12:F:x:y:0: Assertion failed\nmuch else\ntests/unit/peer.h:9:F:x:z:0: waited\nunit: 4 passed, 1 failed\n"
                     "FAILED tests/functional/test_z.py::test_w - assert 1 == 2\n1 failed, 3 passed in 2.31s\n"),
         "check": (1, "check-tidy: FAILED (7 s)\n7 passed, 1 failed, 0 skipped\n")})
     assert status == 1
-    for line in ("test_x.c:12:F", "test_z.py::test_w - assert 1 == 2", "check-tidy: FAILED"):
+    for line in ("test_x.c:12:F", "peer.h:9:F", "test_z.py::test_w - assert 1 == 2", "check-tidy: FAILED"):
         assert line in told.partition("=== failed in test")[2], line
     assert "much else" not in told
     assert told.splitlines()[-1] == "14 passed, 3 failed, 0 skipped"
