@@ -44,11 +44,11 @@ class Node:
                 threading.Thread(target=self._take, args=(taken,), daemon=True).start()
 
     def _take(self, sock: socket.socket) -> None:
-        """A check hangs up as soon as it knows enough."""
+        """A check hangs up as soon as it knows enough, and one on a busy machine before it has said anything: that is no arrival."""
         with sock:
             sock.settimeout(3)
             command, name, payload = "", "plain", b""
-            with contextlib.suppress(ConnectionResetError):
+            with contextlib.suppress(OSError):
                 first = sock.recv(16, socket.MSG_PEEK)
                 if first.startswith(SIGNATURE):
                     head = sock.recv(16, socket.MSG_WAITALL)
@@ -59,7 +59,8 @@ class Node:
                 if first[:1] == b"\x16":
                     name, sock = self._decrypted(sock)
                 payload = sock.recv(1)
-            self.arrivals.add(("traffic" if payload == b"x" else "check", command, name))
+            if payload:
+                self.arrivals.add(("traffic" if payload == b"x" else "check", command, name))
             sock.close()
 
     def _decrypted(self, sock: socket.socket) -> tuple[str, socket.socket]:
