@@ -193,6 +193,14 @@ static void report_clocks(const struct answers *a)
                                  doctor_dataplane_skew(a->dataplanes[i]), s);
 }
 
+/* The command for what the settings manage; what is rendered, or published in etcd, no command reads as the daemon does. */
+static const char *plan_of(const struct settings *s)
+{
+    if (s->config_target == SETTINGS_TARGET_ETCD)
+        return NULL;
+    return s->mapping_count > 0 ? "plan" : s->config_file != NULL ? "config plan" : NULL;
+}
+
 void doctor_run(struct event_base *base, struct settings *settings, const struct doctor_options *options,
                 struct doctor_report *ret)
 {
@@ -202,6 +210,7 @@ void doctor_run(struct event_base *base, struct settings *settings, const struct
     report_settings(settings, options->findings, options->version, doctor_section(ret, "settings", NULL, NULL));
     if (settings == NULL)
         return;
+    ret->plan = plan_of(settings);
     make_clients(&d);
     ask_all(&a, &d);
     if (settings_need_kubernetes(settings))

@@ -189,7 +189,7 @@ bool doctor_connection_report(const struct doctor_peer *p, const struct http_con
         doctor_say(s, CHECK_FAIL, id[ID_ANSWER], "answer", "connected, but no answer came: {error}");
         if (secure && p->cert_setting != NULL)
             doctor_help(s, "fix where the server asks for a client certificate, set {cert-setting}");
-        doctor_help(s, "or see the server's log: it accepted the request and did not answer");
+        doctor_help(s, "or see the server's log: it accepted the connection and did not answer");
     }
     return !failed;
 }

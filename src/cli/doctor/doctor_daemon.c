@@ -119,7 +119,7 @@ static void daemon_report_warnings(yyjson_val *root, struct doctor_section *s)
 }
 
 /* "[-]watch nodes: ..." Without STATUS_PAGE there is nothing else. */
-static void daemon_report_ready(const struct answer *ready, struct doctor_section *s)
+static void daemon_report_ready(const struct answer *ready, struct doctor_report *r, struct doctor_section *s)
 {
     struct text_list failed = {.between = "; ", .max = 1};
     for (const char *line = ready->body; line != NULL && *line != '\0';) {
@@ -129,6 +129,7 @@ static void daemon_report_ready(const struct answer *ready, struct doctor_sectio
         line += len + (line[len] == '\n');
     }
     cleanup(mem_free_ptr) char *what = text_list_take(&failed);
+    r->not_ready = ready->status != 200;
     if (ready->status == 200)
         doctor_ok(s, "daemon.ready", "ready", "yes, /readyz says so");
     else
@@ -169,7 +170,7 @@ void doctor_daemon_report(struct doctor *d)
     ask(&ready, d, url, "/readyz");
     if (!daemon_report_running(&ready, s))
         return;
-    daemon_report_ready(&ready, s);
+    daemon_report_ready(&ready, d->report, s);
     ask(&page, d, url, "/status");
     cleanup(json_doc_free_ptr) yyjson_doc *doc = page.status == 200 && page.body != NULL
                                                      ? json_parse(page.body, strlen(page.body), 0, "its status", NULL)

@@ -245,6 +245,9 @@ static struct doctor_peer peer_of(const struct doctor_dataplane *p, const struct
         .unix_socket = of->socket,
         .ca_setting = d->settings->dataplane_insecure ? "HAPROXY_DATAPLANE_INSECURE" : "HAPROXY_DATAPLANE_CA_FILE",
         .name_setting = "HAPROXY_DATAPLANE_SERVER_NAME",
+        .cert_setting = secure && !spiffe && d->settings->dataplane_cert_file == NULL
+                            ? "HAPROXY_DATAPLANE_CERT_FILE and HAPROXY_DATAPLANE_KEY_FILE"
+                            : NULL,
         .refused_why =
             of->socket != NULL
                 ? "no Data Plane API listens at that socket"

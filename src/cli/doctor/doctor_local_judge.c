@@ -422,7 +422,7 @@ static void judge_master(const struct local_facts *f, struct doctor_section *s)
         {forbidden, CHECK_FAIL,
          "{problem}\n"
          "why the socket belongs to the user that started HAProxy, unless -S sets another one" FIX_START "\n"
-         "and and in the daemon's unit (systemctl edit haproxy-k8s-sync):\n  [Service]\n"
+         "and in the daemon's unit (systemctl edit haproxy-k8s-sync):\n  [Service]\n"
          "  SupplementaryGroups={master-group}"},
         {f->has_no_master, CHECK_FAIL,
          "{problem}\n"

@@ -294,9 +294,14 @@ void doctor_print(const struct doctor_report *r, struct page *p)
     }
     print_counts(r, p);
     bool failed = doctor_count(r, CHECK_FAIL) > 0;
-    page_flow_line(p, failed ? INK_RED : INK_GREEN,
-                   failed ? "Not ready. Fix the first [FAIL] first: it may cause the others. Then run doctor again."
-                          : "Ready. haproxy-k8s-sync plan shows what would change.");
+    cleanup(mem_free_ptr) char *last =
+        failed ? mem_strdup("Not ready. Fix the first [FAIL] first: it may cause the others. Then run doctor again.")
+               : mem_printf("%s%s%s%s",
+                            r->not_ready ? "Nothing failed, but the daemon that runs is not ready, see its section."
+                                         : "Ready.",
+                            r->plan != NULL ? " haproxy-k8s-sync " : "", r->plan != NULL ? r->plan : "",
+                            r->plan != NULL ? " shows what would change." : "");
+    page_flow_line(p, failed ? INK_RED : r->not_ready ? INK_YELLOW : INK_GREEN, last);
 }
 
 /* ---- as JSON ---- */

@@ -69,6 +69,8 @@ struct doctor_report {
     struct doctor_section **sections;
     size_t section_count;
     bool settings_failed; /* nothing but the settings could be checked */
+    bool not_ready;       /* nothing may have failed, and the daemon that runs says that it is not ready */
+    const char *plan;     /* the command that shows what would change; a constant; NULL: none does */
 };
 
 void doctor_report_fini(struct doctor_report *r); /* a zeroed one is allowed */

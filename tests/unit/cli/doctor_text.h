@@ -30,9 +30,13 @@ static inline char *section_text(const struct doctor_section *s)
         buf_printf(&text, "%s %s: %s\n", check_state_word(c->is.state), c->is.name, c->is.reason);
         if (c->why != NULL)
             buf_printf(&text, "  why %s\n", c->why);
-        for (size_t k = 0; k < c->fix_count; k++)
+        for (size_t k = 0; k < c->fix_count; k++) {
+            /* What joins it to the one before stands in front of it. */
+            ck_assert_msg(strncmp(c->fixes[k].how, "and ", 4) != 0 && strncmp(c->fixes[k].how, "or ", 3) != 0, "%s",
+                          c->fixes[k].how);
             buf_printf(&text, "  %s %s%s%s\n", c->fixes[k].also ? "and" : "fix", c->fixes[k].how,
                        c->fixes[k].lines != NULL ? "\n" : "", c->fixes[k].lines != NULL ? c->fixes[k].lines : "");
+        }
     }
     /* A word that the section does not know stays as it is. */
     for (const char *at = buf_str(&text); (at = strchr(at, '{')) != NULL; at++)

@@ -99,11 +99,27 @@ TEST(in_colour_and_narrow)
 
 TEST(all_is_well)
 {
-    cleanup(doctor_report_fini) struct doctor_report r = {0};
-    doctor_ok(doctor_section(&r, "settings", NULL, NULL), "settings", "settings", "fine");
-    cleanup(mem_free_ptr) char *is = printed(&r, false, 100);
-    ck_assert_str_eq(is, "Settings\n  [ok]   settings        fine\n\n1 ok\n"
-                         "Ready. haproxy-k8s-sync plan shows what would change.\n");
+    static const struct {
+        const char *plan;
+        bool not_ready;
+        const char *last;
+    } ends[] = {
+        {"plan", false, "Ready. haproxy-k8s-sync plan shows what would change.\n"},
+        {"config plan", false, "Ready. haproxy-k8s-sync config plan shows what would change.\n"},
+        {NULL, false, "Ready.\n"},
+        {NULL, true, "Nothing failed, but the daemon that runs is not ready, see its section.\n"},
+        {"plan", true,
+         "Nothing failed, but the daemon that runs is not ready, see its section. haproxy-k8s-sync plan "
+         "shows\nwhat would change.\n"},
+    };
+    for (size_t i = 0; i < array_len(ends); i++) {
+        cleanup(doctor_report_fini) struct doctor_report r = {.plan = ends[i].plan, .not_ready = ends[i].not_ready};
+        doctor_ok(doctor_section(&r, "settings", NULL, NULL), "settings", "settings", "fine");
+        cleanup(mem_free_ptr) char *is = printed(&r, false, 100);
+        cleanup(mem_free_ptr) char *expected =
+            mem_printf("Settings\n  [ok]   settings        fine\n\n1 ok\n%s", ends[i].last);
+        ck_assert_str_eq(is, expected);
+    }
 }
 
 /* What a word stands for begins no line of another kind, and is no text with words. */
