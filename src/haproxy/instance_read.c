@@ -93,13 +93,15 @@ static void instance_read_split(struct instance *in, bool split)
     instance_note_trouble(in, HISTORY_RELOAD_FAILED, what, NULL);
 }
 
-/* A whole configuration was written, and who wrote it ended before the commit that loads it. */
+/* A whole configuration was written, and who wrote it ended before the commit that loads it; or a reload of ours did not load
+ * it, which is said with the reload. */
 static void instance_read_unloaded(struct instance *in)
 {
     if (in->dirty || in->reload.state == RELOAD_PENDING || !in->readout.unloaded)
         return;
-    log_warn(in->options.log, "haproxy.cfg was written and not loaded; loading it", log_str("target", instance_url(in)),
-             log_int("version", in->version));
+    if (!in->ended.waits || in->ended.done)
+        log_warn(in->options.log, "haproxy.cfg was written and not loaded; loading it",
+                 log_str("target", instance_url(in)), log_int("version", in->version));
     instance_must_reload(in);
 }
 
@@ -415,11 +417,14 @@ static bool instance_is_of_two_moments(struct instance *in, bool other)
 static void instance_read_take_runtime(struct instance *in)
 {
     struct instance_running *r = &in->running;
+    bool is_back = r->silent && !in->readout.worker_silent;
     r->silent = in->readout.worker_silent;
     if (!r->silent)
         in->answered_ms = clock_mono_ms();
     instance_read_version(in);
     bool other = instance_read_worker(in);
+    if (is_back && other) /* what failed while it did not run need not wait any longer */
+        pace_write_sooner(&in->pace, clock_mono_ms());
     r->others += other || in->readout.worker_pid < 0;
     if (other && r->worker == WORKER_SAME)
         r->worker = WORKER_OTHER;

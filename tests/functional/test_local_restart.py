@@ -45,6 +45,20 @@ def test_a_configuration_that_was_not_loaded_is_loaded_by_the_next_daemon(local:
         assert local.haproxy.worker() == worker and UNLOADED not in last.log()
 
 
+def test_a_haproxy_that_does_not_run_is_one_cause(local: Local) -> None:
+    """Each reload that fails is not taken for what an earlier daemon left."""
+    local.put(local.first)
+    with local.daemon() as daemon:
+        wait_until(daemon.ready, 10, "ready")
+        local.haproxy.stop()
+        local.put(local.text("one"))
+        await_log(daemon, "reload without a change", 2)
+        assert daemon.log().count("reload failed; HAProxy keeps what it ran before") == 1 and UNLOADED not in daemon.log()
+        local.haproxy.start()
+        local.await_says("one")
+        wait_until(daemon.ready, 15, "ready")
+
+
 def test_another_configuration_comes_meanwhile(local: Local) -> None:
     local.put(local.text("one"))
     hangs, asked = never_reloads(local.home)
