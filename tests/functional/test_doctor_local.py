@@ -108,7 +108,7 @@ def running(place: Place) -> Place:
 
 def test_all_is_well(running: Place) -> None:
     found = running.look()
-    assert found.status == 0, found.text
+    assert found.status == 0 and "\nReady. haproxy-k8s-sync config plan shows what would change.\n" in found.text, found.text
     assert {check["status"] for check in found.checks if check["id"] not in ("clock.synchronised", "daemon.running")} == {"ok"}, found.text
     worker, master = running.haproxy.worker(), running.haproxy.process.pid  # type: ignore[union-attr]
     version = ".".join(map(str, haproxy_version(running.haproxy.binary)))
@@ -131,6 +131,22 @@ def test_while_the_daemon_runs(running: Place) -> None:
         assert found.status == 0, found.text
         found.says("haproxy.lock", "ok", f"process {daemon.pid} manages this file")
         found.says("haproxy.reload", "ok", "1 so far, the last one succeeded")
+
+
+@root
+def test_a_stats_socket_that_is_closed_to_the_daemon(running: Place) -> None:
+    """The master's says that a new worker is there: nothing is loaded again and again for the other one."""
+    for path in (running.home, running.haproxy.dir, running.config):
+        os.chown(path, NOBODY, NOBODY)
+    running.source.write_text(running.source.read_text().replace("timeout client 5s", "timeout client 6s"))
+    frame = pathlib.Path(running.script("frame", f"exec {' '.join(AS_NOBODY)} {quick_program()}"))
+    with Daemon(running.home / "daemon", running.settings, frame) as daemon:
+        daemon.wait_log('msg="configuration applied"')
+        daemon.wait_ready()
+        assert daemon.metrics().sum("reloads_total") == 1
+    found = running.look(before=AS_NOBODY)
+    found.says("haproxy.running", "ok", f"runs, process {running.haproxy.worker()}, as its master says")
+    found.says("haproxy.runtime", "fail", f"user nobody may not connect to {running.haproxy.socket}")
 
 
 # --- servers of a Service

@@ -310,6 +310,11 @@ static void judge_environment(const struct local_facts *f, const struct settings
 
 /* ---- the process ---- */
 
+static bool socket_is_forbidden(const struct local_socket_facts *k)
+{
+    return k->error == EACCES || (k->error == 0 && k->is_socket && (k->ask_error == EACCES || k->ask_error == EPERM));
+}
+
 static void judge_process(const struct local_facts *f, int64_t now_s, struct doctor_section *s)
 {
     struct local_version program, v;
@@ -319,8 +324,13 @@ static void judge_process(const struct local_facts *f, int64_t now_s, struct doc
                     !str_eq(program.text, f->info.version);
     bool newer = f->file.real != NULL && f->info.uptime_s >= 0 && f->file.modified_s > now_s - f->info.uptime_s + 1;
     int64_t age = f->info.uptime_s > 0 ? f->info.uptime_s : 0;
+    bool master_shows = f->master.answered && f->processes.worker_pid > 0;
+    const struct local_socket_facts *closed = socket_is_forbidden(&f->stats)    ? &f->stats
+                                              : socket_is_forbidden(&f->master) ? &f->master
+                                                                                : NULL;
     doctor_set(s, "running", f->info.version);
-    doctor_word(s, "pid", "%d", (int)f->info.pid);
+    doctor_word(s, "pid", "%d", (int)(f->has_info ? f->info.pid : f->processes.worker_pid));
+    doctor_set(s, "closed", closed != NULL ? closed->path : NULL);
     if (age < 3600)
         doctor_word(s, "age", "%" PRId64 "%s", age < 60 ? age : age / 60, age < 60 ? "s" : "m");
     else if (age < 86400)
@@ -330,6 +340,9 @@ static void judge_process(const struct local_facts *f, int64_t now_s, struct doc
     const struct doctor_row rows[] = {
         {!f->has_info && !f->stats.asked && f->master.path == NULL, CHECK_SKIP,
          "needs HAPROXY_MASTER_SOCKET or HAPROXY_STATS_SOCKET"},
+        {!f->has_info && master_shows, CHECK_OK,
+         "runs, process {pid}, as its master says; its version is unknown, see runtime"},
+        {!f->has_info && closed != NULL, CHECK_SKIP, "not known: user {user} may not connect to {closed}, see below"},
         {!f->has_info, CHECK_FAIL,
          "no HAProxy answers at a socket that is set\n"
          "why it does not run, runs with other sockets, or in a container whose sockets are not shared\n"
@@ -367,11 +380,6 @@ static char *socket_problem(const struct local_socket_facts *k, const char *sett
     if (k->ask_error == ECONNREFUSED)
         return mem_printf("no process listens at %s any more (%s)", k->path, setting);
     return mem_printf("%s: %s", k->path, k->problem != NULL ? k->problem : "not asked");
-}
-
-static bool socket_is_forbidden(const struct local_socket_facts *k)
-{
-    return k->error == EACCES || (k->error == 0 && k->is_socket && (k->ask_error == EACCES || k->ask_error == EPERM));
 }
 
 #define FIX_START                                                                               \

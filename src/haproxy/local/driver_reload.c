@@ -170,14 +170,17 @@ static void driver_reload_watch_on(struct local_driver *d, const char *why_lost)
     driver_reload_end(d, LOCAL_RELOAD_LOST, why);
 }
 
-/* HAProxy 3 shows a worker that still starts: it has the file once it answers itself. */
+/* HAProxy 3 shows a worker that still starts: it has the file once it answers itself. A socket that is closed to this user
+ * will not say so; a master that does not say how a reload ended (before 2.7) shows a worker that has the file. */
 static void driver_reload_on_answers(void *arg, const struct local_answer *a)
 {
     struct local_driver *d = arg;
     struct cli_info info;
     struct error err = {0};
     d->reload.request = NULL;
-    if (a->status == LOCAL_OK && cli_info_read(&info, a->data, &err) == 0 && info.pid != d->reload.worker)
+    driver_reload_note(&d->reload, a);
+    bool closed = a->status != LOCAL_OK && a->error_number == EACCES && d->options.by_master;
+    if (closed || (a->status == LOCAL_OK && cli_info_read(&info, a->data, &err) == 0 && info.pid != d->reload.worker))
         driver_reload_end(d, LOCAL_RELOAD_SUCCEEDED, NULL);
     else
         driver_reload_watch_on(d, "is lost: the new worker does not answer");

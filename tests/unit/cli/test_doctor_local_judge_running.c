@@ -106,6 +106,20 @@ static void stats_gone(struct world *w)
     f->global.socket_count = 2;
 }
 
+static void stats_forbidden(struct world *w)
+{
+    struct local_facts *f = &w->facts;
+    f->has_info = f->stats.answered = false;
+    f->stats.ask_error = EACCES;
+    f->stats.owner = owned("root", "root", 0600, false, false);
+}
+
+static void both_forbidden(struct world *w)
+{
+    stats_forbidden(w);
+    master_forbidden(w);
+}
+
 static void by_master(struct world *w)
 {
     w->settings.local.stats_socket = NULL;
@@ -204,6 +218,28 @@ static const struct wrong rows[] = {
 TEST_EACH(what_is_wrong, array_len(rows))
 {
     expect_wrong(&rows[_i]);
+}
+
+/* A socket that cannot be asked is a failure of its own, and no reason to start a HAProxy that runs. */
+TEST(who_runs_behind_a_closed_socket)
+{
+    static const struct {
+        void (*strike)(struct world *);
+        const char *says;
+    } closed[] = {
+        {stats_gone, "ok HAProxy: runs, process 71, as its master says"},
+        {stats_forbidden, "ok HAProxy: runs, process 71, as its master says"},
+        {both_forbidden, "skip HAProxy: not known: user sync may not connect to " STATS_PATH ", see below"},
+    };
+    for (size_t i = 0; i < array_len(closed); i++) {
+        cleanup(world_fini) struct world w = world_new();
+        cleanup(doctored_fini) struct doctored d = doctored_new();
+        closed[i].strike(&w);
+        local_judge(&w.facts, &w.settings, NULL, NOW_S, d.section);
+        expect_text(&d, closed[i].says);
+        expect_mark(&d, "haproxy.runtime", CHECK_FAIL);
+        expect_no_text(&d, "systemctl start haproxy");
+    }
 }
 
 /* What was read of the backends, beside what was asked. */
