@@ -36,6 +36,7 @@ def test_a_daemon_that_runs(running: Rig) -> None:
     assert found.one("daemon.running")["status"] == "ok"
     found.says("daemon.ready", "ok", "yes")
     found.says("daemon.sync", "ok", "yes")
+    assert "\nReady. haproxy-k8s-sync plan shows what would change.\n" in found.text
     found.says("daemon.version", "ok", "as this program")
 
 
