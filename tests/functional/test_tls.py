@@ -21,6 +21,7 @@ from tests.harness.certificates import Authority, Pair
 from tests.harness.daemon import Daemon, clean_env
 from tests.harness.process import free_port, wait_until
 
+from .doctor import look
 from .rig import Rig, program
 
 pytestmark = pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1:DeprecationWarning")
@@ -146,6 +147,11 @@ def test_refused_or_not_verified(world: World) -> None:
     daemon = world.start(HAPROXY_DATAPLANE_CA_FILE="", HAPROXY_DATAPLANE_INSECURE="true")
     still_works(world.rig, 1, 2)
     assert re.search("level=warn .*not verified.*HAPROXY_DATAPLANE_INSECURE", daemon.log())
+
+
+def test_doctor_names_the_settings_of_a_client_certificate(world: World) -> None:
+    check = look(world.rig, HAPROXY_DATAPLANE_CA_FILE=str(world.files.ca)).says("haproxy.answer", "fail", "it may want a client certificate")
+    assert "HAPROXY_DATAPLANE_CERT_FILE and HAPROXY_DATAPLANE_KEY_FILE" in check["fixes"][0]["how"]
 
 
 START_ERRORS: dict[str, tuple[Callable[[Files], object], str]] = {
