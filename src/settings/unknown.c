@@ -192,7 +192,7 @@ static bool removed_report(const char *name, bool traces, struct settings_findin
     if (instead != NULL && str_has_prefix(name, "OTEL_") && !traces)
         finding_warning(found, "%s is not used: %s", name, instead);
     else if (instead != NULL)
-        finding_error(found, "%s is no longer a setting: %s; remove it", name, instead);
+        finding_error(found, "%s is no longer a setting, remove it: %s", name, instead);
     return instead != NULL;
 }
 
