@@ -131,6 +131,10 @@ def test_while_the_daemon_runs(running: Place) -> None:
         assert found.status == 0, found.text
         found.says("haproxy.lock", "ok", f"process {daemon.pid} manages this file")
         found.says("haproxy.reload", "ok", "1 so far, the last one succeeded")
+        running.source.write_text("nonsense\n")
+        daemon.wait_not_ready("there is no section")
+        found = both([str(program())], [str(quick_program())], env=env | {"LISTEN_ADDRESS": f"127.0.0.1:{daemon.port}"})
+        assert found.status == 0 and "\nNothing failed, but the daemon that runs is not ready, see its section." in found.text, found.text
 
 
 @root
