@@ -119,14 +119,17 @@ static bool is_object_name(const char *s, size_t len, const char *between, size_
     return true;
 }
 
-/* "NAME", "NAMESPACE/NAME" */
-static int parse_secret(struct port_options *o, const char *value, const struct option_rules *rules, struct buf *why)
+/* "secret:NAME", "secret:NAMESPACE/NAME" */
+char *service_option_secret(const char *value, const struct option_rules *rules, struct buf *why)
 {
+    if (!str_has_prefix(value, SECRET))
+        return NULL;
+    value += strlen(SECRET);
     const char *slash = strchr(value, '/'), *name = slash != NULL ? slash + 1 : value;
     if (slash != NULL && !is_object_name(value, (size_t)(slash - value), "-", LABEL_MAX))
-        return -1;
+        return NULL;
     if (!is_object_name(name, strlen(name), "-.", SECRET_NAME_BYTES_MAX))
-        return -1;
+        return NULL;
     cleanup(mem_free_ptr) char *namespace =
         slash != NULL ? mem_strndup(value, (size_t)(slash - value)) : mem_strdup(rules->namespace);
     bool may = str_eq(namespace, rules->namespace);
@@ -134,18 +137,21 @@ static int parse_secret(struct port_options *o, const char *value, const struct 
         may = str_eq(namespace, rules->secret_namespaces[i]);
     if (!may) {
         buf_add(why, "it is in another namespace, which is none of SERVICES_SECRET_NAMESPACES");
-        return -1;
+        return NULL;
     }
-    put(&o->secret, mem_printf("%s/%s", namespace, name));
-    return 0;
+    return mem_printf("%s/%s", namespace, name);
 }
 
 /* Letters, digits and "._-" between slashes; no part begins with '.', so none is "..". No file has a ':'. */
 static int parse_certificate(struct port_options *o, const char *value, const struct option_rules *rules,
                              struct buf *why)
 {
-    if (str_has_prefix(value, SECRET))
-        return parse_secret(o, value + strlen(SECRET), rules, why);
+    if (str_has_prefix(value, SECRET)) {
+        char *secret = service_option_secret(value, rules, why);
+        if (secret != NULL)
+            put(&o->secret, secret);
+        return secret != NULL ? 0 : -1;
+    }
     size_t len = strlen(value);
     bool good = len > 0 && len <= CERTIFICATE_BYTES_MAX && value[len - 1] != '/';
     for (size_t i = 0; i < len && good; i++) {

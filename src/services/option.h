@@ -65,6 +65,9 @@ extern const size_t service_option_count;
 /* -1: value is refused; what is put into why then says more than `expected`. */
 int service_option_parse(const struct service_option *o, struct port_options *to, const char *value,
                          const struct option_rules *rules, struct buf *why) must_check;
+/* "namespace/name" of the Secret that the value of ssl-certificate names, allocated. NULL: it names none, or one that a Service of that
+ * namespace may not name, which why then says. */
+char *service_option_secret(const char *value, const struct option_rules *rules, struct buf *why) must_check;
 const struct service_option *service_option_find(const char *name); /* NULL: there is none */
 
 /* The defaults of a port without any. */

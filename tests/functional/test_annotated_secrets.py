@@ -6,6 +6,7 @@ import contextlib
 import json
 import pathlib
 import shutil
+import socket
 import time
 from collections.abc import Iterator
 
@@ -114,6 +115,31 @@ def test_a_secret_that_is_not_answered_for(site: Secured) -> None:
         site.kube.put(site.service("plain", site.node_port, hostname="plain.example.com"))
         wait_until(lambda: site.answers("plain.example.com") == 200, 20, f"another one is served: {daemon.tail()}")
         assert site.shows() and site.said(daemon)["new"].startswith("port web: its certificate, Secret shop/new: it cannot be read: ")
+
+
+@pytest.mark.parametrize("of", ["another", "shared"])
+def test_who_is_served_as_before_keeps_no_certificate_of_others(site: Secured, of: str) -> None:
+    """A Service that is refused, and that names another namespace's Secret, or one that all may name: others are shown as they are renewed. What no
+    Secret can be called is asked of nobody."""
+    with socket.create_server(("0.0.0.0", 0)) as held:
+
+        def hostile(**more: str) -> objects.Object:
+            made = site.service("e", site.node_port, namespace="evil", **{"hostname": "e.example.org", "backends_use_ssl": "false", **more})
+            made["metadata"]["annotations"] |= {"haproxy-k8s-sync/none.ssl-certificate": "secret:shop/tls", "haproxy-k8s-sync/more.ssl-certificate": "secret:..%2f..%2fnodes?x=/y"}
+            return made
+
+        site.kube.put(hostile())
+        with site.daemon(**{"SERVICES_SECRET_NAMESPACES": "shop"} if of == "shared" else {}) as daemon:
+            wait_until(lambda: site.shows() and site.answers("e.example.org") == 200, 20, f"both are served: {daemon.tail()}")
+            daemon.wait_ready()
+            for renewed in ("second", "third"):
+                site.kube.put(hostile(listen_port=str(held.getsockname()[1])), tls_secret("tls", site.pair(renewed)))
+                wait_until(lambda shown=renewed: site.shows(shown), 20, f"{renewed} is shown: {daemon.tail()}")
+                wait_until(lambda: warnings(site).get("e", "").startswith("ChangeRefused: "), 20, f"its author is told: {warnings(site)}")
+                daemon.wait_ready()
+                assert site.shows(renewed) and site.answers("e.example.org") == 200
+    assert {r["path"] for r in site.kube.requests("secrets")} == {"/api/v1/namespaces/shop/secrets"}
+    assert all(".." not in r["path"] for r in site.kube.requests())
 
 
 def test_a_default_certificate_that_is_misspelt_is_nobodys_fault(site: Secured) -> None:

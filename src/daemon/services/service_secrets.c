@@ -26,7 +26,8 @@ struct service_secret {
     uint64_t since_ms;          /* monotonic; it is watched, was found to be missing, or was named */
     bool missing;               /* when it was watched last */
     struct secret_object *kept; /* as the last good form of a Service has it; NULL: that has none, or it as it is */
-    bool held, shows_kept;      /* in this composition there is such a form; it is served */
+    bool held;                  /* in this composition there is such a form, */
+    bool shows_now, shows_kept; /* a Service that is served as it is names it; it is shown as it is kept */
     struct buf
         last; /* its certificate as HAProxy has it, of a daemon before, while it cannot be read; NULL data: none */
 };
@@ -149,7 +150,7 @@ void service_secrets_begin(struct service_secrets *s)
 {
     for (struct service_secret *one = s->all; one != NULL; one = one->hh.next) {
         one->of = NULL;
-        one->held = one->shows_kept = false;
+        one->held = one->shows_now = one->shows_kept = false;
     }
     service_secrets_drop_budgets(s);
 }
@@ -307,10 +308,17 @@ void service_secrets_hold(struct service_secrets *s, const char *name)
         one->held = true;
 }
 
-void service_secrets_show_kept(struct service_secrets *s, const char *name)
+void service_secrets_show(struct service_secrets *s, const char *name)
 {
     struct service_secret *one = service_secrets_find(s, name);
     if (one != NULL)
+        one->shows_now = true;
+}
+
+void service_secrets_show_kept(struct service_secrets *s, const char *name, bool own)
+{
+    struct service_secret *one = service_secrets_find(s, name);
+    if (one != NULL && (own || !one->shows_now))
         one->shows_kept = one->kept != NULL;
 }
 

@@ -41,7 +41,10 @@ uint64_t service_secrets_hash(const struct service_secrets *s, const char *name)
 void service_secrets_keep(struct service_secrets *s, const char *name);
 void service_secrets_forget_past(struct service_secrets *s);
 void service_secrets_hold(struct service_secrets *s, const char *name);
-void service_secrets_show_kept(struct service_secrets *s, const char *name); /* in this composition, where it is kept */
+/* In this composition a Service that is served as it is names it; after all of these: one that is served as it was before, own: of the
+ * Secret's namespace. It is shown as it is kept for the latter, and for what others name only without any of the former. */
+void service_secrets_show(struct service_secrets *s, const char *name);
+void service_secrets_show_kept(struct service_secrets *s, const char *name, bool own);
 
 /* Adds a check for each that is used and may not be read any more. */
 bool service_secrets_ready(const struct service_secrets *s, struct checks *checks);

@@ -236,15 +236,14 @@ static void services_fail(struct services_source *s, const char *why)
 
 /* ---- what HAProxy refuses ---- */
 
-/* "namespace/name" of the Secret that an annotation's value names. Allocates; NULL: it names none. */
-static char *services_secret(const char *service, const char *value)
+/* "namespace/name" of the Secret that an annotation's value names. Allocates; NULL: it names none that it may name. */
+static char *services_secret(const struct services_source *s, const char *service, const char *value)
 {
-    static const char by_secret[] = "secret:";
-    const char *secret = value + strlen(by_secret);
-    if (!str_has_prefix(value, by_secret))
-        return NULL;
-    return strchr(secret, '/') != NULL ? mem_strdup(secret)
-                                       : mem_printf("%.*s/%s", (int)strcspn(service, "/"), service, secret);
+    cleanup(buf_fini) struct buf why = {0};
+    cleanup(mem_free_ptr) char *namespace = mem_strndup(service, strcspn(service, "/"));
+    struct option_rules rules = services_rules_of(s).options;
+    rules.namespace = namespace;
+    return service_option_secret(value, &rules, &why);
 }
 
 /* Of what a Service says of its ports, and of the Secrets that it names. */
@@ -254,7 +253,7 @@ static uint64_t services_hash(const struct services_source *s, const struct anno
     for (size_t i = 0; i < of->annotation_count; i++) {
         const char *value = of->annotations[i].value;
         h = hash_string(hash_string(h, of->annotations[i].name), value);
-        cleanup(mem_free_ptr) char *key = services_secret(of->service.name, value);
+        cleanup(mem_free_ptr) char *key = services_secret(s, of->service.name, value);
         if (key == NULL)
             continue;
         uint64_t of_secret = service_secrets_hash(s->secrets, key);
@@ -272,7 +271,7 @@ static void each_secret(const struct services_source *s, const struct annotated_
                         void (*fn)(const struct services_source *s, const char *secret, const char *service))
 {
     for (size_t i = 0; i < of->annotation_count; i++) {
-        cleanup(mem_free_ptr) char *key = services_secret(of->service.name, of->annotations[i].value);
+        cleanup(mem_free_ptr) char *key = services_secret(s, of->service.name, of->annotations[i].value);
         if (key != NULL)
             fn(s, key, of->service.name);
     }
@@ -308,10 +307,28 @@ static void use_kept_secrets(void *arg, const void *object)
     each_secret(arg, object, use_kept_secret);
 }
 
-static void show_kept_secret(const struct services_source *s, const char *secret, const char *service)
+static void show_secret(const struct services_source *s, const char *secret, const char *service)
 {
     (void)service;
-    service_secrets_show_kept(s->secrets, secret);
+    service_secrets_show(s->secrets, secret);
+}
+
+static void show_kept_secret(const struct services_source *s, const char *secret, const char *service)
+{
+    size_t len = strcspn(service, "/") + 1;
+    service_secrets_show_kept(s->secrets, secret, strncmp(secret, service, len) == 0);
+}
+
+/* A Secret that Services of several namespaces may name is as it was before for all of them, or for none. */
+static void show_secrets(const struct services_source *s, const struct services_gathered *g)
+{
+    for (size_t i = 0; i < g->count; i++) {
+        const struct annotated_service *one = g->list[i];
+        if (culprits_form(quarantine_culprits(s->options.quarantine), one->service.name) == CULPRITS_AS_IT_IS)
+            each_secret(s, one, show_secret);
+    }
+    for (size_t i = 0; i < g->before_count; i++)
+        each_secret(s, &g->as_before[i], show_kept_secret);
 }
 
 /* Last good forms that are none any more. */
@@ -465,8 +482,7 @@ static void services_compose(void *arg)
     if (services_search(s, &services, &plan)) {
         services_plan_fini(&plan);
         gather_before(s, &services);
-        for (size_t i = 0; i < services.before_count; i++)
-            each_secret(s, &services.as_before[i], show_kept_secret);
+        show_secrets(s, &services);
         rules.held = &services.held;
         services_plan_make((const struct annotated_service *const *)services.list, services.count, &rules, &plan);
     }
