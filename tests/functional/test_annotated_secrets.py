@@ -99,6 +99,20 @@ def test_missing_secrets_take_nothing_away(site: Secured) -> None:
         assert len(later) == 10 and all("it does not exist" in message for message in later), site.said(daemon)
 
 
+def test_who_names_too_many_takes_no_shared_one_from_others(site: Secured) -> None:
+    """Of the older one, with as many as a namespace may have, it is not served; the younger one is."""
+    pair = site.pair("many")
+    older = {"node_port": site.node_port, "use_ssl": "true", "listen_port": str(site.tls), "backends_use_ssl": "false", "namespace": "evil"}
+    for i in range(201):
+        site.kube.put(tls_secret(f"s{i}", pair, "evil"), site.service(f"s{i}", created=f"2025-01-01T00:{i // 60:02}:{i % 60:02}Z", hostname=f"s{i}.example.org", ssl_certificate=f"secret:s{i}", **older))
+    site.kube.put(tls_secret("wild", site.pair("wild"), "shared"), site.service("last", created="2025-02-01T00:00:00Z", hostname="last.example.org", ssl_certificate="secret:shared/wild", **older))
+    site.kube.put(site.secured("two", "shared/wild"))
+    with site.daemon(SERVICES_SECRET_NAMESPACES="shared") as daemon:
+        wait_until(lambda: site.shows("many", "s199.example.org") and site.shows("wild", "two.example.com"), 30, f"others are served: {daemon.tail()}")
+        assert {name: text for name, text in site.said(daemon).items() if "more than 200 Secrets" in text}.keys() == {"s200", "last"}
+        assert site.shows()
+
+
 def test_a_secret_that_is_not_answered_for(site: Secured) -> None:
     """The first configuration waits for it, as what runs may have it; later it holds up no other."""
     site.kube.fault(resource="secrets", status=503, times=0)

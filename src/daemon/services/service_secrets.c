@@ -21,7 +21,7 @@ struct service_secret {
     UT_hash_handle hh;
     char *name, *namespace;       /* "namespace/name", "namespace" */
     struct secret_source *source; /* NULL: not watched */
-    struct secrets_budget *of;    /* of who used it first in this composition; NULL: not used */
+    struct secrets_budget *of;    /* of whose Services it is used in this composition; NULL: not used */
     enum secret_admission admission;
     uint64_t since_ms;          /* monotonic; it is watched, was found to be missing, or was named */
     bool missing;               /* when it was watched last */
@@ -178,6 +178,26 @@ static int service_secret_add_to(const struct service_secrets *s, const struct s
     return storage_files_add_known(files, s->known, STORAGE_CERTIFICATE, name, buf_str(&one->last), one->last.len, err);
 }
 
+/* Of several namespaces that name it the first one with room for it has it: who has none takes it from nobody. */
+static void service_secret_admit(struct service_secrets *s, struct service_secret *one, const char *namespace,
+                                 enum secret_found found)
+{
+    struct namespace_budget *b;
+    HASH_FIND_STR(s->budgets, namespace, b);
+    if (b == NULL) {
+        b = mem_alloc(sizeof(*b));
+        b->namespace = mem_strdup(namespace);
+        HASH_ADD_STR(s->budgets, namespace, b);
+    }
+    if (one->of == &b->count || (one->of != NULL && one->admission == SECRET_WATCHED))
+        return;
+    const enum secret_admission admission = secrets_admit(&b->count, found);
+    if (one->of == NULL || admission < one->admission) {
+        one->of = &b->count;
+        one->admission = admission;
+    }
+}
+
 bool service_secrets_use(struct service_secrets *s, const char *name, const char *namespace, struct buf *why)
 {
     struct service_secret *one = service_secrets_find(s, name);
@@ -186,17 +206,7 @@ bool service_secrets_use(struct service_secrets *s, const char *name, const char
     if (one == NULL)
         one = service_secrets_add(s, name);
     const enum secret_found found = service_secret_found(one);
-    if (one->of == NULL) {
-        struct namespace_budget *b;
-        HASH_FIND_STR(s->budgets, namespace, b);
-        if (b == NULL) {
-            b = mem_alloc(sizeof(*b));
-            b->namespace = mem_strdup(namespace);
-            HASH_ADD_STR(s->budgets, namespace, b);
-        }
-        one->of = &b->count;
-        one->admission = secrets_admit(one->of, found);
-    }
+    service_secret_admit(s, one, namespace, found);
     if (one->admission == SECRET_TOO_MANY) {
         buf_printf(why, "Services of namespace %s name more than %d Secrets; name fewer of them", namespace,
                    SERVICE_SECRETS_MAX);
