@@ -109,6 +109,30 @@ def test_a_certificate_that_haproxy_refuses_leaves_the_last_good_one(site: Site,
     wait_until(lambda: site.daemon.metrics().value("quarantined_objects") == 0, 10, "and refused no more")
 
 
+def test_a_shared_certificate_that_haproxy_refuses_leaves_the_last_good_one(site: Site, tmp_path: pathlib.Path) -> None:
+    """Services of several namespaces name it: each is told, and shown as before."""
+    good, weak, renewed = (self_signed(tmp_path, name, key, "DNS:a.example.com") for name, key in (("good", "rsa"), ("weak", "weak"), ("renewed", "rsa")))
+    port, names = free_port(), "abcd"
+
+    def put(*which: str, **more: str) -> None:
+        for name in which:
+            made = site.service(name, port, hostname=f"{name}.example.com", use_ssl="true", ssl_certificate="secret:all/tls", **more)
+            site.rig.kube.put(made | {"metadata": made["metadata"] | {"namespace": f"team-{name}"}})
+
+    put(*names)
+    site.rig.kube.put(tls_secret("tls", good, "all"))
+    site.start(EMIT_EVENTS="true", STATE_DIR=str(tmp_path / "state"), SERVICES_SECRET_NAMESPACES="all")
+    served = lambda: {subject_of(site.port, f"{name}.example.com") for name in names}  # noqa: E731
+    wait_until(lambda: served() == {"good"}, 20, f"they are served: {site.daemon.tail()}")
+    site.daemon.wait_ready()
+    site.rig.kube.put(tls_secret("tls", weak, "all"))
+    wait_until(lambda: len(warnings(site.rig)) == len(names), 30, f"each is told: {site.daemon.tail()}")
+    assert all(text.startswith(AS_BEFORE) for text in warnings(site.rig).values()) and served() == {"good"}
+    site.rig.kube.put(tls_secret("tls", renewed, "all"))
+    wait_until(lambda: served() == {"renewed"}, 20, "it is repaired")
+    wait_until(lambda: site.daemon.metrics().value("quarantined_objects") == 0, 10, "and refused no more")
+
+
 def test_what_fails_by_its_reload_alone_is_found(site: Site, tmp_path: pathlib.Path) -> None:
     """Neither the API nor `haproxy -c` sees that the machine does not have an address; another one's change is served."""
     port = free_port()
