@@ -471,7 +471,7 @@ struct informer *informer_new(struct event_base *base, struct kube_client *clien
     buf_init(&i->error_body, MAX_ERROR_BODY_BYTES);
     informer_log_init(&i->log, log, kube_client_outage(client), i->of->plural, i->scope, options->scope_is);
     i->log.may_be_denied = options->may_be_denied;
-    i->log.quiet = options->changes_only;
+    i->log.quiet = i->log.is_hint = options->changes_only;
     return i;
 }
 

@@ -27,6 +27,10 @@ void informer_log_object(struct informer_log *l, const struct kube_event *e)
     /* One key for all of them: thousands of bad objects in one list are one line. */
     if (why->kind == ERROR_NONE || !log_limit_pass(&l->skipped, clock_mono_ms(), "object", &held_back))
         return;
+    if (l->is_hint) {
+        log_debug(l->log, "unexpected object from Kubernetes", OF(l), log_str("error", why->message));
+        return;
+    }
     log_warn(l->log, "unexpected object from Kubernetes", OF(l), log_str("error", why->message),
              log_if(held_back > 0, log_int("others_before", held_back)));
 }

@@ -24,6 +24,7 @@ struct informer_log {
     uint64_t lost_ms;           /* contact was lost then; 0: it is there, or never was */
     bool loss_was_said;         /* so its end is said, too */
     bool quiet;                 /* that it has no list is known and lived with: debug level */
+    bool is_hint;               /* who has it reads the object itself, and reports what is wrong: debug level */
     bool may_be_denied;         /* its owner reports that it is denied: debug level */
     bool warned;                /* the API server's warning was passed on */
 };

@@ -91,6 +91,20 @@ TEST(garbage_is_no_hint)
     ck_assert_uint_eq(hints, 0);
 }
 
+/* The election reads it, too, and says so. */
+TEST(one_that_cannot_be_read_is_no_hint_and_no_warning)
+{
+    free(peer.json);
+    peer.json = mem_strdup("{\"kind\":\"Lease\",\"metadata\":{\"name\":\"the-lease\",\"resourceVersion\":\"5\"},"
+                           "\"spec\":{\"holderIdentity\":5}}");
+    informer_start(w);
+    await(times_logged("unexpected object") == 1);
+    ck_assert_uint_eq(hints, 0);
+    peer_store(LEASE(""));
+    await(hints == 1);
+    ck_assert_uint_eq(times_logged("level=warn") + times_logged("level=info"), 0);
+}
+
 /* The last one that is read has LEASE_MAX_BYTES, as before a byte more. */
 TEST_EACH(one_that_is_too_long_is_no_hint, 2)
 {
