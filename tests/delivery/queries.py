@@ -9,7 +9,7 @@ from tests.harness.metrics import PREFIX
 from tests.harness.process import ROOT
 
 _REGISTERED = re.compile(r'METRIC_(\w+),\s*"(\w+)",\s*((?:"(?:[^"\\]|\\.)*"\s*)+),\s*"([\w,]*)\*?"\s*\}')
-_PROCESS = re.compile(r'process_print_one\(out, "(process_\w+)", "(\w+)"')
+_PROCESS = re.compile(r'\{"(process_\w+)", "(\w+)", "')
 
 
 @functools.cache
