@@ -228,8 +228,9 @@ void inspect_refresh(struct event_base *base, struct settings *settings, struct 
     i.haproxies = mem_array(i.haproxy_count, sizeof(i.haproxies[0]));
     inspect_report_init(&i.report, i.haproxy_count, i.mappings.count);
     for (size_t h = 0; h < i.haproxy_count; h++) {
-        inspect_haproxy_init(&i.haproxies[h], base, drivers[h], i.mappings.backends, i.mappings.count, &i.rules.diff,
+        inspect_haproxy_init(&i.haproxies[h], base, drivers[h], i.mappings.backends, i.mappings.count,
                              &i.report.targets[h], on_haproxy, &i);
+        i.haproxies[h].rules = &i.rules.diff;
         i.haproxies[h].wants_checks = options->checks;
     }
     read_kubernetes(&i, settings);

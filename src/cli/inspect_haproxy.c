@@ -237,11 +237,10 @@ static const struct driver_events events = {.was_read = on_read,
                                             .served_told = on_served};
 
 void inspect_haproxy_init(struct inspect_haproxy *h, struct event_base *base, struct driver *driver,
-                          const char *const *names, size_t count, const struct diff_rules *rules,
-                          struct inspect_target *target, void (*done)(void *arg), void *arg)
+                          const char *const *names, size_t count, struct inspect_target *target,
+                          void (*done)(void *arg), void *arg)
 {
-    *h = (struct inspect_haproxy){
-        .driver = driver, .rules = rules, .target = target, .count = count, .done = done, .arg = arg};
+    *h = (struct inspect_haproxy){.driver = driver, .target = target, .count = count, .done = done, .arg = arg};
     target->url = driver->name;
     target->adds = driver->adds;
     target->regroups = driver->regroups;

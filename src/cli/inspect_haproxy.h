@@ -38,8 +38,8 @@ struct inspect_haproxy {
 /* The driver is taken over; names, rules and target are borrowed; done is called once, timeout_ms after the start at the
  * latest. */
 void inspect_haproxy_init(struct inspect_haproxy *h, struct event_base *base, struct driver *driver,
-                          const char *const *names, size_t count, const struct diff_rules *rules,
-                          struct inspect_target *target, void (*done)(void *arg), void *arg);
+                          const char *const *names, size_t count, struct inspect_target *target,
+                          void (*done)(void *arg), void *arg); /* rules is the caller's to set */
 void inspect_haproxy_fini(struct inspect_haproxy *h);
 void inspect_haproxy_start(struct inspect_haproxy *h, uint64_t timeout_ms);
 

@@ -40,7 +40,8 @@ static void pair_init(struct pair *p, const struct render_file *before, const st
     struct cfg_file was, is;
     *p = (struct pair){.before = before,
                        .after = after,
-                       .is_cfg = (after != NULL ? after : before)->kind == ENGINE_HAPROXY_CFG,
+                       .is_cfg = after != NULL ? after->kind == ENGINE_HAPROXY_CFG
+                                               : before != NULL && before->kind == ENGINE_HAPROXY_CFG,
                        .differs = before == NULL || after == NULL || before->len != after->len ||
                                   memcmp(before->bytes, after->bytes, before->len) != 0};
     if (!p->is_cfg || !p->differs)

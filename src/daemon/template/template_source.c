@@ -318,9 +318,11 @@ static void template_source_fill_given(struct template_source *s, const struct s
     cleanup(mem_free_ptr) char *text = json_take(doc);
     s->given = yyjson_read(text, strlen(text), 0);
     size_t i, max;
-    yyjson_val *key, *value;
-    yyjson_obj_foreach (yyjson_doc_get_root(s->given), i, max, key, value)
-        s->variables[s->variable_count++] = (struct engine_variable){{yyjson_get_str(key), yyjson_get_len(key)}, value};
+    yyjson_val *all = yyjson_doc_get_root(s->given), *key, *value;
+    yyjson_obj_foreach (all, i, max, key, value) {
+        const struct engine_variable one = {{yyjson_get_str(key), yyjson_get_len(key)}, value};
+        s->variables[s->variable_count++] = one;
+    }
 }
 
 /* In the child. */

