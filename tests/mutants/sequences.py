@@ -127,8 +127,8 @@ WHOLE = (
     Mutant("who was written to is the first one no more", "configuration/canary.c", "(written && !t->away) ||", "false ||"),
     Mutant("a first HAProxy whose file was edited before its load is none", "configuration/canary.c", "t->writing == t->of->document || t->written;", "t->writing == t->of->document;"),
     Mutant("who was edited amid the watch is the first one no more", "configuration/canary.c", " || t->probation.state != PROBATION_NONE;", ";"),
-    Mutant("what an earlier daemon wrote is a hand's", "configuration/target_restore.c",
-           "t->unloaded || store_was_writing(t->of->options.store, target_name(t));", "t->unloaded;"),
+    Mutant("what an earlier daemon wrote, and nobody can load, stays", "configuration/target_restore.c",
+           "    t->good = cfg_content_ref(d->content);\n    t->files_changed", "    return false;\n    t->files_changed"),
     Mutant("what cannot be loaded stays", "configuration/target_restore.c", "    t->restores = true;\n", "    t->restores = false;\n"),
 )
 
