@@ -34,6 +34,7 @@ struct instance_running {
     int64_t pid, uptime_s; /* of the HAProxy that answered last; -1: not known */
     bool known;
     bool silent;               /* the API says that it gets no answer from it */
+    bool back;                 /* it answers again, as another process, and no reading was concluded since */
     enum worker_change worker; /* since the last reading at rest */
     unsigned unreadable;       /* readings in a row, of a HAProxy that could be read before */
     unsigned others;           /* readings that found another process than the one before them, or could not tell */

@@ -423,8 +423,7 @@ static void instance_read_take_runtime(struct instance *in)
         in->answered_ms = clock_mono_ms();
     instance_read_version(in);
     bool other = instance_read_worker(in);
-    if (is_back && other) /* what failed while it did not run need not wait any longer */
-        pace_write_sooner(&in->pace, clock_mono_ms());
+    r->back = r->back || (is_back && other);
     r->others += other || in->readout.worker_pid < 0;
     if (other && r->worker == WORKER_SAME)
         r->worker = WORKER_OTHER;
@@ -447,6 +446,9 @@ static void instance_read_take_runtime(struct instance *in)
     if (in->ended.waits)
         instance_judge_reload(in);
     instance_read_drift(in);
+    if (r->back) /* what failed while it did not run need not wait any longer, nor a reload that this reading judged */
+        pace_write_sooner(&in->pace, clock_mono_ms());
+    r->back = false;
     ENGINES_DO(in, concluded);
     if (instance_at_rest(in))
         r->worker = WORKER_SAME;

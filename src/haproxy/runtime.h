@@ -22,8 +22,8 @@ struct runtime_server {
     bool unresolved; /* HAProxy has no address for it, and keeps it in maintenance: its line names a host */
     bool
         unchecked; /* its health check is configured and not enabled; never in a Data Plane API, which does not show it */
-    bool
-        from_file; /* its line was in maintenance when HAProxy loaded it, whatever became of it; never in a Data Plane API */
+    /* Its line was in maintenance when HAProxy loaded it, whatever became of it; never in a Data Plane API. */
+    bool from_file;
     bool down;             /* by its health check, or because it is in maint; without a check it never is by itself */
     int weight;            /* -1: not shown (Data Plane API 3.0) */
     uint32_t down_since_s; /* clock_mono_ms / 1000 of the first reading at which it failed its check; 0: it does not */

@@ -54,9 +54,6 @@ static const struct scene scenes[] = {
     {"a desired state does not wait for a reload",
      "synced | set held | desired n2 | settle | desired n3 | pass 2500 | commits 2 | unset held | pass 5000 | "
      "settled n3"},
-    {"what failed while HAProxy did not run does not wait once it runs",
-     "synced | set down | fail-reloads 1000000 | desired n2 | pass 10min | out-of-sync | fail-reloads 0 | unset down | "
-     "restart | pass resync+3000 | settled n2"},
     {"another writer's failed reload is repeated",
      "synced | behind | run n4 | pass resync+10000 | settled n1 | commits 1"},
     {"a file that always lags is not reloaded all the time",

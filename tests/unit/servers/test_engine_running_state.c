@@ -42,6 +42,9 @@ static const struct scene scenes[] = {
     {"a haproxy that is down is not in sync",
      "set down | pass resync+2000 | out-of-sync | unready is it running? | unset down | pass resync+2000 | in-sync | "
      "ready in sync | written 0"},
+    {"what failed while haproxy did not run does not wait once it runs",
+     "set down | fail-reloads 1000000 | desired n1 n2 n3 n4 | pass hour | out-of-sync | fail-reloads 0 | unset down | "
+     "restart | pass resync+5000 | settled n1 n2 n3 n4"},
     /* What is under way may last as long as a request, or a reload, that hangs. */
     {"what is desired anew while it is read is not in sync",
      "until R | in-sync | desired n1 n2 n3 n4 | out-of-sync | pass resync | settled n1 n2 n3 n4"},
