@@ -321,6 +321,9 @@ static void target_read(void *self)
         t->file_runs = t->running != NULL && target_file_means(t, t->running);
     t->version = instance_view(t->in).version;
     t->unloaded = t->unloaded || instance_view(t->in).unloaded; /* of an earlier run */
+    /* An earlier run wrote it, and knows of none before; the Data Plane API has put back what it loaded last. */
+    if (t->restores && instance_view(t->in).behind && cfg_content_same(t->good, t->unloadable))
+        cfg_content_hold(&t->good, t->file);
     retry_readable(&t->retry);
     t->away = retry_waits(&t->retry, clock_mono_ms());
     target_left_alone(t);

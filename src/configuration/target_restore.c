@@ -51,9 +51,6 @@ static bool target_recall_good(struct target *t, bool latest)
  * is behind is no such: a Data Plane API has put back the one that it loaded last, without what HAProxy was told since. */
 void target_left_alone(struct target *t)
 {
-    /* An earlier run wrote it, and knows of none before; the Data Plane API has put back what it loaded last. */
-    if (t->restores && instance_view(t->in).behind && cfg_content_same(t->good, t->unloadable))
-        cfg_content_hold(&t->good, t->file);
     if (!t->restores || instance_view(t->in).behind || target_may_repair(t) ||
         cfg_content_file(t->file, NULL) == NULL || target_file_means(t, t->unloadable) || target_file_means(t, t->good))
         return;

@@ -449,7 +449,7 @@ room("configuration, HAProxies that come and go", ("test_target_list", "test_con
     Mutant("what it rejects while another comes is forgotten", "configuration/target.c", "if (r->result == TRANSACTION_REJECTED || r->result == TRANSACTION_HARMFUL)", "if (false)"),
     Mutant("what is half way to a newcomer is left", "configuration/target_new.c", " && !target_files_half_way(t)) {", ") {"),
     Mutant("what an API put back is not known", "configuration/target_restore.c", "if (d == NULL && instance_view(t->in).behind)", "if (false)"),
-    Mutant("what cannot be loaded goes back to itself", "configuration/target_restore.c", "if (t->restores && instance_view(t->in).behind && ", "if (false && "),
+    Mutant("what cannot be loaded goes back to itself", "configuration/target.c", "if (t->restores && instance_view(t->in).behind && ", "if (false && "),
     Mutant("a newcomer gets none while the latest is rejected", "configuration/target_new.c", "rejected && target_new_has_none(t)", "false"),
     Mutant("the last that ran counts as the latest", "configuration/configuration.c", "any || (ok && t->own == NULL)", "any || ok"),
     Mutant("one that is gone is remembered", TARGETS_LIST, "        store_forget_target(c->options.store, t->name);\n", "        ;\n"),
