@@ -39,8 +39,7 @@ static bool target_recall_good(struct target *t, bool latest)
         return true;
     }
     bool there = d != NULL && target_file_means(t, d->content);
-    bool ours = t->unloaded || store_was_writing(t->of->options.store, target_name(t));
-    if (d == NULL || (latest ? there : !there && !ours))
+    if (d == NULL || (latest ? there : !there && !t->unloaded))
         return false;
     t->good = cfg_content_ref(d->content);
     t->files_changed = t->files_changed || d->with_files;
@@ -73,7 +72,7 @@ void target_reload_failed(void *self, bool lost)
     if (lost || c->document == NULL || !target_recall_good(t, latest))
         return;
     t->restores = true;
-    cfg_content_hold(&t->unloadable, t->writing != NULL ? t->writing->content : t->file);
+    cfg_content_hold(&t->unloadable, t->file); /* what was sent last need not have been written */
     log_error(c->options.log, "configuration could not be loaded; the previous one is restored",
               log_str("target", target_url(t)),
               log_str("sha256", t->writing != NULL ? t->writing->hash

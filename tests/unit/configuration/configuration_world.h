@@ -75,6 +75,7 @@ static struct {
     bool dry_run, allow_lockout;
     bool with_files; /* each document brings a map of its own */
     bool by_runtime; /* some of them need no reload */
+    bool stays;      /* a file that could not be loaded: there is no API that puts back the one before */
     size_t count;    /* of targets */
     unsigned pods;   /* that came so far */
     enum configuration_drift drift;
@@ -451,7 +452,7 @@ static void loaded(struct instance *in)
     in->loading = in->fresh = false;
     bool lost = in->loses || chance(10); /* the API was started anew: it knows of no reload */
     if (lost || says(in->file, "unloadable", in)) {
-        if (!lost)
+        if (!lost && !w.stays)
             become(&in->file, in->back);
         in->loses = false;
         in->dirty = true;

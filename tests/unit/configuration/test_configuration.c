@@ -198,6 +198,21 @@ TEST(what_a_bad_one_supersedes_amid_its_write_is_known_to_run)
     ck_assert_str_eq(state_of(1), "rejected");
 }
 
+/* Nobody else put it there: it goes back, whatever was sent after it, and refused. */
+TEST(what_cannot_be_loaded_goes_back_after_another_was_refused)
+{
+    begin_applied(CONFIGURATION_DRIFT_REPORT);
+    cleanup(mem_free_ptr) char *good = mem_strdup(w.text);
+    w.stays = true;
+    bad_document("unloadable", 0);
+    PASS_UNTIL(says(w.of[0].file, "unloadable", &w.of[0]));
+    bad_document("harm", 0);
+    PASS_UNTIL(str_eq(state_of(0), "rejected"));
+    passes(10);
+    ck_assert_str_eq(w.of[0].file, good);
+    ck_assert_str_eq(w.of[0].running, good);
+}
+
 /* Means the same as what could not be loaded: that it is in the file is no sign that it runs. */
 TEST(what_goes_back_is_not_taken_for_the_latest)
 {
@@ -275,10 +290,11 @@ TEST(a_lost_reload_is_no_rejection)
 }
 
 /* The daemon is started anew between the write and its reload; then another document comes, or none. */
-TEST_EACH(what_an_earlier_run_wrote_and_cannot_be_loaded_goes_back, 4)
+TEST_EACH(what_an_earlier_run_wrote_and_cannot_be_loaded_goes_back, 8)
 {
     begin_calm(CONFIGURATION_DRIFT_REPORT);
-    w.with_files = _i >= 2;
+    w.with_files = _i / 2 % 2 == 1;
+    w.stays = _i >= 4;
     new_document(true);
     passes(10);
     cleanup(mem_free_ptr) char *good = mem_strdup(w.text);

@@ -38,6 +38,7 @@ static void play(void)
     w.count = w.by_runtime && dice_below(&w.dice, 2) == 0 ? 1 : TARGETS;
     w.rollback = (enum configuration_rollback_policy)dice_below(&w.dice, 3);
     w.canary = dice_below(&w.dice, TARGETS);
+    w.stays = dice_below(&w.dice, 2) == 0;
     restart();
     for (unsigned round = 0; round < ROUNDS; round++) {
         unsigned what = dice_below(&w.dice, 40);
