@@ -263,7 +263,8 @@ static bool needs_verdict(const struct replacement_request *r)
 static bool could_be_plain(const struct instance *in, const char *text)
 {
     const char *is = strstr(in->running, "  server"), *is_to_be = strstr(text, "  server");
-    return w.by_runtime && !w.with_files && str_eq(in->file, in->running) && is != NULL && is_to_be != NULL &&
+    bool has_files = !w.with_files || (in->map == number_of(text) && in->map == in->map_good && !in->grown);
+    return w.by_runtime && has_files && str_eq(in->file, in->running) && is != NULL && is_to_be != NULL &&
            strncmp(is, is_to_be, strlen("  server s0")) == 0;
 }
 
