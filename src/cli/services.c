@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/run.h"
 #include "daemon/config/config_source.h"
+#include "daemon/host_memory.h"
 #include "daemon/quarantine.h"
 #include "daemon/services/services_source.h"
 #include "daemon/template/remarks.h"
@@ -120,12 +121,15 @@ static int services_run(struct services_reading *l, const struct services_source
                         const struct command *command)
 {
     struct error err = {0};
+    struct host_memory *hosts = options->hosts;
     struct services_source *source = services_source_new(options, &err);
     if (source == NULL)
         return run_fail(&err, EXIT_FAILURE);
+    host_memory_start(hosts);
     services_source_ops.start(source);
     run_until(l->base, command->timeout_ms, AWAY_MS, services_is_away, l);
     services_source_ops.stop(source);
+    host_memory_stop(hosts);
     int status = !l->done                                    ? services_not_read(source, l)
                  : command->kind == COMMAND_SERVICES_EXPLAIN ? services_explain(source, command->operand, l->label)
                                                              : services_view(source, l);
@@ -150,11 +154,11 @@ int run_services(const struct run *r)
         return run_fail(&err, EXIT_FAILURE);
     struct http *http = http_new(l.base, agent, &err);
     l.kube = http != NULL ? kube_client_new(http, &access, &log, &err) : NULL;
-    const struct daemon in = {.base = l.base, .settings = settings, .kube = l.kube, .log = &log};
+    const struct daemon in = {.base = l.base, .settings = settings, .kube = l.kube, .access = &access, .log = &log};
     struct quarantine *quarantine = quarantine_new(&in, -1);
     const struct services_source_options options = {.in = &in,
                                                     .quarantine = quarantine,
-                                                    .state_fd = -1,
+                                                    .hosts = host_memory_new(&in, -1),
                                                     .made = services_on_made,
                                                     .failed = services_on_failed,
                                                     .arg = &l};
@@ -163,6 +167,7 @@ int run_services(const struct run *r)
         fputs("note: what HAProxy refuses is shown as left out; /status of the daemon says what it serves as before\n",
               stderr);
     quarantine_free(quarantine);
+    host_memory_free(options.hosts);
     kube_client_free(l.kube);
     http_free(http);
     buf_fini(&l.text);

@@ -167,6 +167,7 @@ struct settings {
     struct settings_names services_secret_namespaces;
     char *services_default_certificate; /* absolute; NULL: none */
     enum settings_host_ownership host_ownership;
+    char *host_owners_configmap; /* in the Lease's namespace; NULL: none */
     enum settings_foreign_protection foreign_protection;
     struct settings_names shared_hosts;    /* lower-case */
     struct settings_names trusted_proxies; /* addresses and networks (CIDR) */

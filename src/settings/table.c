@@ -245,6 +245,16 @@ const struct setting setting_table[] = {
      .help = "Who may serve paths of a host name. namespace: the namespace that has served it first, and no other. "
              "any: each namespace, the older Service or Ingress where two have the same path.",
      .example = "any"},
+    {.name = "HOST_OWNERS_CONFIGMAP",
+     TEXT(host_owners_configmap, check_secret_name),
+     .unset = "none",
+     .expected = "a ConfigMap's name (lower-case letters, digits, '-' and '.', at most 253 characters)",
+     .help =
+         "ConfigMap in the namespace of the Lease that keeps which namespace has which host name. The leader writes "
+         "it, and the other replicas follow it, so that a host name stays where it is over a restart without "
+         "STATE_DIR, and when another replica leads. It has to exist; nothing is made before it was read. Needs the "
+         "rights list, watch and patch on this one ConfigMap.",
+     .example = "haproxy-host-owners"},
     {.name = "SHARED_HOSTS",
      SPECIAL(shared_hosts, type_names),
      .unset = "none",

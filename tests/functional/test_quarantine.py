@@ -80,6 +80,22 @@ def test_what_haproxy_cannot_listen_at(site: Services) -> None:
         wait_until(lambda: daemon.metrics().value("quarantined_objects") == 0, 10, "and not left out")
 
 
+def test_a_host_name_stays_where_the_configmap_says(site: Services) -> None:
+    """Another replica served it there before; the older Service would have it else. `explain` judges alike."""
+    port = free_port()
+    site.kube.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hosts", "namespace": "infra"}, "data": {"host-owners": "shop.example.com evil\n"}})
+    for namespace, created in (("bank", "2026-01-01T00:00:00Z"), ("evil", "2026-03-01T00:00:00Z")):
+        one = site.service("web", port, namespace=namespace, hostname="shop.example.com")
+        one["metadata"]["creationTimestamp"] = created
+        site.kube.put(one)
+    known = {"HOST_OWNERS_CONFIGMAP": "hosts", "LEASE_NAMESPACE": "infra"}
+    with site.daemon(**known) as daemon:
+        wait_until(lambda: "backend k8s-service_evil_web_web_backend" in site.text(), 20, f"it is served: {daemon.tail()}")
+        assert "k8s-service_bank_web" not in site.text()
+    assert "is served for namespace evil" in command(site, "explain", "bank/web", **known)[1]
+    assert "is served for namespace bank" in command(site, "explain", "evil/web", STATE_DIR=str(site.home / "none"))[1]
+
+
 # ---- behind etcd
 
 PATH = "/haproxy/east"

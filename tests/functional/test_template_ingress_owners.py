@@ -10,9 +10,11 @@ import pytest
 
 from tests.harness import http
 from tests.harness.certificates import der, self_signed
+from tests.harness.daemon import Daemon
 from tests.harness.haproxy import haproxy_binary
 from tests.harness.process import wait_until
 
+from .rig import program
 from .ingress_set import Object, backend, endpoint, endpoint_slice, ingress, ingress_class, make, render, rule, running, secret, service, web
 from .test_template_source import Site
 
@@ -325,3 +327,48 @@ def test_who_is_served_stays_over_a_restart(tmp_path: pathlib.Path) -> None:
             wait_until(lambda: not (tmp_path / "state" / "host-owners").exists(), 20, "nobody owns a host")
             wait_until(lambda: says(site) == "evil", 20, "the older one has it, unprotected")
             assert "unless { src 192.0.2.1 }" in site.haproxy.config.read_text()
+
+
+def owners(site: Site) -> str:
+    return next(str(one.get("data", {}).get("host-owners", "")) for one in site.kube.state()["items"] if one["kind"] == "ConfigMap")
+
+
+@needs_haproxy
+def test_who_is_served_stays_when_another_replica_leads(tmp_path: pathlib.Path) -> None:
+    """No folder is kept: the ConfigMap alone says whose a host is, to a replica that stands by, and to one that starts."""
+    site = Site(tmp_path)
+    own = make(tmp_path, {}, http_bind=[f"127.0.0.1:{site.haproxy.port}"], stats_socket=f"{site.haproxy.socket} mode 600 level admin expose-fd listeners",
+               server_options="no-check")
+    del site.settings["STATE_DIR"]
+    site.settings |= {"TEMPLATE_FROM": f"file:{own}", "LEADER_ELECT": "true", "LEASE_NAMESPACE": "infra", "HOST_OWNERS_CONFIGMAP": "hosts",
+                      "KUBECONFIG": str(site.kube.kubeconfig(tmp_path / "kubeconfig"))}
+    replicas = [Daemon(tmp_path / name, site.settings, program()) for name in ("first", "second", "third")]
+    with site.haproxy, site.kube, web("bank") as bank, web("evil") as evil:
+        site.kube.put(ingress_class(), {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hosts", "namespace": "infra"}, "data": {"mine": "stays"}})
+        first, second = Team(site, "bank", YOUNG, bank), Team(site, "evil", OLD, evil)
+        first.comes()
+        with replicas[0] as leader:
+            wait_until(lambda: says(site) == "bank", 20, "bank is served")
+            wait_until(lambda: owners(site) == "shop.example.com bank\n", 20, "the ConfigMap has it")
+            second.comes()
+            wait_until(lambda: any("is served for namespace bank" in text for text in second.events()), 20, "evil is told")
+            with replicas[1] as follower:
+                wait_until(follower.ready, 20, "it stands by")
+                first.goes()
+                wait_until(lambda: owners(site) == "shop.example.com evil\n", 20, "evil has it now")
+                first.ingress["metadata"]["creationTimestamp"] = "2025-01-01T00:00:00Z"
+                first.comes()
+                wait_until(lambda: any("is served for namespace evil" in text for text in first.events()), 20, "bank is told")
+                leader.stop()
+                wait_until(lambda: follower.metrics().sum("leader") == 1, 60, "it leads")
+                follower.wait_log("HAProxy runs the configuration|configuration (applied|unchanged)")
+                assert says(site) == "evil"
+        site.kube.forbid("configmaps")
+        with replicas[2] as late:
+            wait_until(lambda: "[-]watch configmaps of infra/hosts: not synced" in late.get("/readyz")[1], 20, "it needs the right")
+            assert "configuration applied" not in late.log() and "templates rendered" not in late.log()
+            site.kube.forbid()
+            wait_until(late.ready, 60, "it has it")
+            assert says(site) == "evil"
+        data = next(one["data"] for one in site.kube.state()["items"] if one["kind"] == "ConfigMap")
+        assert data == {"mine": "stays", "host-owners": "shop.example.com evil\n"}

@@ -105,3 +105,19 @@ room("quarantine: certificates that are not served", ("test_pem",), (
     Mutant("a key is as long as its modulus", PEM, "at->data_size > longest)", "at->data_size > longest && at == numbers)"),
     Mutant("DH parameters may be any", PEM, "check_cost(dh, EVP_PKEY_KEY_PARAMETERS, DH_MAX_BITS, err) != 0)", "false)"),
 ))
+
+HOSTS = "daemon/host_memory.c"
+room("whose a host name is", ("test_host_memory",), (
+    Mutant("a ConfigMap is known before it was read", HOSTS, "m->shared == NULL || m->shared->synced;", "true;"),
+    Mutant("the folder has the last word", HOSTS, "return shared != NULL ? shared : state_text_recall(", "free(shared);\n    return state_text_recall("),
+    Mutant("who stands by writes", HOSTS, "!m->leads || ", ""),
+    Mutant("a dry run leads", HOSTS, "leads && !m->in->settings->dry_run;", "leads;"),
+    Mutant("who begins to lead writes with the next change alone", HOSTS, "    if (m->leads && m->shared != NULL)\n        timer_set_sooner(&m->write, 0);\n", ""),
+    Mutant("two requests at a time", HOSTS, "m->busy || ", ""),
+    Mutant("what is there is written again", HOSTS, " || str_eq(m->now, m->written))", ")"),
+    Mutant("what came during a write is forgotten", HOSTS, "        timer_set_sooner(&m->write, 0); /* perhaps there is more by now */\n", ""),
+    Mutant("what could not be written is taken for written", HOSTS, "    host_memory_set_written(m, NULL);\n    timer_set(&m->write, backoff_next_ms(&m->backoff));\n    if (!kube", "    timer_set(&m->write, backoff_next_ms(&m->backoff));\n    if (!kube"),
+    Mutant("two writers write by turns", HOSTS, "timer_set_sooner(&m->write, REPAIR_MS);", "timer_set_sooner(&m->write, 0);"),
+    Mutant("who leads follows another writer", HOSTS, "(!m->leads && shared", "(shared"),
+    Mutant("who stands by does not follow", HOSTS, "(first || (!m->leads && shared != NULL && !str_eq(shared, m->now)))", "first"),
+))

@@ -121,6 +121,9 @@ deployment.yaml names those files.
 {{- $_ := set $settings "LEASE_NAME" (include "haproxy-k8s-sync.leaseName" .) }}
 {{- $_ := set $settings "LEASE_NAMESPACE" (include "haproxy-k8s-sync.leaseNamespace" .) }}
 {{- end }}
+{{- if include "haproxy-k8s-sync.hostOwnersNamespace" . }}
+{{- $_ := set $settings "HOST_OWNERS_CONFIGMAP" (include "haproxy-k8s-sync.hostOwners" .) }}
+{{- end }}
 {{- range $name, $value := $settings }}
 {{- if kindIs "slice" $value }}
 {{- $value = join "," $value }}
@@ -170,6 +173,21 @@ A YAML list of the URLs as the daemon has them: the scheme in lower case, the po
 {{- if and $wanted (ne (toString .Values.env.dryRun) "true") (not .Values.sidecar.enabled) -}}
 true
 {{- end }}
+{{- end }}
+
+{{/*
+Of the ConfigMap that keeps which namespace has which host name: that of the Lease. Nothing where no host has an owner, where the daemon gets no rights
+from here, or where each replica has a HAProxy of its own and what is served there first is its own matter.
+*/}}
+{{- define "haproxy-k8s-sync.hostOwnersNamespace" -}}
+{{- $owned := or (include "haproxy-k8s-sync.annotated" .) (and (include "haproxy-k8s-sync.templatesNamespace" .) (not .Values.templates.pods.namespace)) }}
+{{- if and $owned .Values.rbac.create (not .Values.kubeconfig.existingSecret) (not .Values.sidecar.enabled) -}}
+{{- include "haproxy-k8s-sync.leaderElection" . | empty | ternary (include "haproxy-k8s-sync.namespace" .) (include "haproxy-k8s-sync.leaseNamespace" .) }}
+{{- end }}
+{{- end }}
+
+{{- define "haproxy-k8s-sync.hostOwners" -}}
+{{- printf "%s-host-owners" (eq (include "haproxy-k8s-sync.hostOwnersNamespace" .) (include "haproxy-k8s-sync.namespace" .) | ternary (include "haproxy-k8s-sync.fullname" .) (include "haproxy-k8s-sync.nameElsewhere" . | replace ":" ".")) }}
 {{- end }}
 
 {{/* Elsewhere with the release's namespace in it, and with a dot, which neither of the two has. */}}

@@ -45,6 +45,11 @@ static const struct need {
     [DOCTOR_CONFIGMAP_REPORT] = {"", "configmaps", patch, ID("configmap-report"), true, true,
                                  "CONFIG_REPORT_CONFIGMAP: without this right it does not say what became of the "
                                  "Secret"},
+    [DOCTOR_HOST_OWNERS] = {"", "configmaps", list_watch, ID("host-owners"), false, true,
+                            "HOST_OWNERS_CONFIGMAP: nothing is made before it is known who owns which host name"},
+    [DOCTOR_HOST_OWNERS_WRITE] = {"", "configmaps", patch, ID("host-owners-write"), true, true,
+                                  "HOST_OWNERS_CONFIGMAP: without this right a host name may go to another namespace "
+                                  "when another replica leads"},
     [DOCTOR_TEMPLATES] = {"", "configmaps", list_watch, ID("templates"), false, true,
                           "CONFIG_SOURCE=template: without the ConfigMap there are no templates to render"},
     [DOCTOR_TEMPLATE_KEYS] =
@@ -97,6 +102,10 @@ void doctor_rights_init(struct doctor_rights *r, const struct settings *c, const
         add(r, DOCTOR_ANNOTATED_SLICES, NULL, NULL);
     if (c->config_source == SETTINGS_CONFIG_SECRET)
         add(r, DOCTOR_SECRET, c->config_secret_namespace, c->config_secret_name);
+    if (c->host_owners_configmap != NULL)
+        add(r, DOCTOR_HOST_OWNERS, lease_namespace, c->host_owners_configmap);
+    if (c->host_owners_configmap != NULL && !c->dry_run)
+        add(r, DOCTOR_HOST_OWNERS_WRITE, lease_namespace, c->host_owners_configmap);
     if (c->template_from.name != NULL)
         add(r, DOCTOR_TEMPLATES, c->template_from.namespace, c->template_from.name);
     for (enum pods_object o = 0; settings_template_pods(c) && o < PODS_OBJECTS; o++)

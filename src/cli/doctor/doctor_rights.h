@@ -24,6 +24,8 @@ enum doctor_need {
     DOCTOR_SECRET,        /* of the whole configuration */
     DOCTOR_SECRET_REPORT, /* what became of it */
     DOCTOR_CONFIGMAP_REPORT,
+    DOCTOR_HOST_OWNERS,
+    DOCTOR_HOST_OWNERS_WRITE,
     DOCTOR_TEMPLATES,     /* the ConfigMap with the set; what that watches is not known here */
     DOCTOR_TEMPLATE_KEYS, /* the Secret of templates over pods */
     DOCTOR_PODS,

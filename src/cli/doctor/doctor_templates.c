@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "daemon/config/config_source.h"
+#include "daemon/host_memory.h"
 #include "daemon/template/remarks.h"
 #include "daemon/template/template_source.h"
 #include "daemon/template/watches.h"
@@ -142,8 +143,13 @@ void doctor_templates_report(struct doctor *doctor, const struct doctor_kubernet
 {
     static const struct template_source_callbacks callbacks = {
         .made = on_made, .changed = on_end, .followed = on_end, .failed = on_failed};
-    const struct template_source_options options = {
+    struct template_source_options options = {
         .settings = doctor->settings, .kube = doctor->clients.kube, .state_fd = -1, .log = doctor->options->log};
+    const struct daemon in = {.base = doctor->base,
+                              .settings = doctor->settings,
+                              .kube = doctor->clients.kube,
+                              .access = doctor->options->access,
+                              .log = doctor->options->log};
     const char *lacks = doctor->clients.kube == NULL || !doctor_kubernetes_usable(k) ? "needs Kubernetes"
                         : doctor_rights_denied(&k->rights, DOCTOR_TEMPLATES)         ? "not read, see the permissions"
                                                                                      : NULL;
@@ -153,8 +159,10 @@ void doctor_templates_report(struct doctor *doctor, const struct doctor_kubernet
     }
     struct doctor_render d = {0};
     struct error err = {0};
+    options.hosts = host_memory_new(&in, -1);
     d.source = template_source_new(doctor->base, &options, &callbacks, &d, &err);
     if (d.source == NULL) {
+        host_memory_free(options.hosts);
         struct doctor_section *without = doctor_section(doctor->report, "templates", NULL, NULL);
         doctor_fail(without, "templates.set", "set", "%s", err.message);
         doctor_help(without, "why the daemon does not start");
@@ -164,6 +172,7 @@ void doctor_templates_report(struct doctor *doctor, const struct doctor_kubernet
     timer_init(&d.deadline, doctor->base, on_end, &d);
     timer_set(&d.poll, POLL_MS);
     timer_set(&d.deadline, doctor->options->timeout_ms);
+    host_memory_start(options.hosts);
     template_source_ops.start(d.source);
     doctor_wait(doctor, &d.over);
     template_source_ops.stop(d.source);
@@ -172,4 +181,5 @@ void doctor_templates_report(struct doctor *doctor, const struct doctor_kubernet
     timer_fini(&d.poll);
     timer_fini(&d.deadline);
     template_source_ops.free(d.source);
+    host_memory_free(options.hosts);
 }

@@ -10,6 +10,7 @@
 #include "configuration/file_source.h"
 #include "daemon/config/secret_source.h"
 #include "daemon/etcd/etcd_source.h"
+#include "daemon/host_memory.h"
 #include "daemon/quarantine.h"
 #include "daemon/services/services_source.h"
 #include "daemon/state_text.h"
@@ -31,6 +32,7 @@ struct config_source {
     void *source;                /* of that kind */
     struct storage_known *known; /* certificates of Secrets and templates */
     struct quarantine *quarantine;
+    struct host_memory *hosts;
     struct document *document; /* the last good one; NULL: none yet */
     struct error problem;      /* of what is there now; kind NONE: document is that */
     bool paused;
@@ -301,6 +303,7 @@ static void *config_source_make_template(struct config_source *s, struct error *
                                                     .kube = in->kube,
                                                     .pods = s->options.pods,
                                                     .known = s->known,
+                                                    .hosts = s->hosts,
                                                     .state_fd = s->options.state_fd,
                                                     .quarantine = s->quarantine,
                                                     .telemetry = in->telemetry,
@@ -316,7 +319,7 @@ static void *config_source_make_services(struct config_source *s, struct error *
     const struct services_source_options options = {.in = s->options.in,
                                                     .known = s->known,
                                                     .quarantine = s->quarantine,
-                                                    .state_fd = s->options.state_fd,
+                                                    .hosts = s->hosts,
                                                     .made = config_source_on_made,
                                                     .failed = config_source_fail,
                                                     .arg = s};
@@ -364,6 +367,7 @@ struct config_source *config_source_new(const struct config_source_options *opti
     bool of_objects = s->ops == &template_source_ops || s->ops == &services_source_ops;
     s->known = storage_known_new(of_objects && s->settings->local.file != NULL);
     s->quarantine = quarantine_new(in, options->state_fd);
+    s->hosts = host_memory_new(in, options->state_fd);
     s->source = kinds[s->settings->config_source].make(s, err);
     if (s->source != NULL)
         return s;
@@ -378,6 +382,7 @@ void config_source_free(struct config_source *s)
     if (s->source != NULL && s->ops->free != NULL)
         s->ops->free(s->source);
     quarantine_free(s->quarantine);
+    host_memory_free(s->hosts);
     document_unref(s->document);
     storage_known_free(s->known);
     free(s);
@@ -385,12 +390,14 @@ void config_source_free(struct config_source *s)
 
 void config_source_start(struct config_source *s)
 {
+    host_memory_start(s->hosts);
     if (s->ops->start != NULL)
         s->ops->start(s->source);
 }
 
 void config_source_stop(struct config_source *s)
 {
+    host_memory_stop(s->hosts);
     if (s->ops->stop != NULL)
         s->ops->stop(s->source);
 }
@@ -398,12 +405,14 @@ void config_source_stop(struct config_source *s)
 void config_source_poke(struct config_source *s)
 {
     quarantine_poke(s->quarantine);
+    host_memory_poke(s->hosts);
     if (s->ops->poke != NULL)
         s->ops->poke(s->source);
 }
 
 void config_source_lead(struct config_source *s, bool leads, struct events *events)
 {
+    host_memory_lead(s->hosts, leads);
     if (s->ops->lead != NULL)
         s->ops->lead(s->source, leads, events);
     if (leads && s->ops != &template_source_ops) /* what templates saw, Secrets among it, has no use any more */
@@ -419,7 +428,8 @@ void config_source_measure(const struct config_source *s)
 
 bool config_source_ready(const struct config_source *s, struct checks *checks)
 {
-    bool all = s->ops->ready == NULL || s->ops->ready(s->source, checks);
+    bool all = host_memory_ready(s->hosts, checks);
+    all = (s->ops->ready == NULL || s->ops->ready(s->source, checks)) && all;
     quarantine_check(s->quarantine, checks);
     return all;
 }

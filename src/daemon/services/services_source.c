@@ -12,12 +12,12 @@
 #include "configuration/document.h"
 #include "configuration/file_source.h"
 #include "daemon/config/config_source.h"
+#include "daemon/host_memory.h"
 #include "daemon/quarantine.h"
 #include "daemon/services/service_document.h"
 #include "daemon/services/service_secrets.h"
 #include "daemon/services/service_rows.h"
 #include "daemon/source.h"
-#include "daemon/state_text.h"
 #include "daemon/template/remarks.h"
 #include "haproxy/storage_files.h"
 #include "host/timer.h"
@@ -60,6 +60,7 @@ struct services_source {
     bool given_trial;
     char *problem; /* why it failed last; NULL: it did not */
     size_t count, served, refused;
+    bool owners_recalled;
     struct service_owners owners; /* of the last composition; */
     struct service_owners next;   /* once that is accepted, where it gives something up; else empty */
     struct cache *kept; /* of annotated_services: as they were when they were accepted, of those that changed since */
@@ -439,8 +440,16 @@ static void services_keep_owners(struct services_source *s, struct service_owner
         s->owners = *of;
     }
     *of = (struct service_owners){0};
-    state_text_keep(s->settings->state_dir, s->options.state_fd, STATE_HOST_OWNERS, buf_str(&before), buf_str(&now),
-                    s->in->log);
+    host_memory_keep(s->options.hosts, buf_str(&before), buf_str(&now));
+}
+
+static void services_recall_owners(struct services_source *s)
+{
+    cleanup(mem_free_ptr) char *owners = host_memory_recall(s->options.hosts);
+    service_owners_fini(&s->next);
+    service_owners_fini(&s->owners);
+    service_owners_read(&s->owners, owners);
+    s->owners_recalled = true;
 }
 
 static void services_compose(void *arg)
@@ -450,13 +459,15 @@ static void services_compose(void *arg)
     for (size_t i = 0; i < WATCHED; i++)
         if (!source_status(&s->watches[i]).synced)
             return;
-    if (s->file != NULL && !s->before_read)
+    if ((s->file != NULL && !s->before_read) || !host_memory_known(s->options.hosts))
         return;
     uint64_t hold_ms = quarantine_hold_ms(s->options.quarantine);
     if (hold_ms > 0) {
         timer_set_sooner(&s->compose, hold_ms);
         return;
     }
+    if (!s->owners_recalled)
+        services_recall_owners(s);
     s->composed_ms = clock_mono_ms();
     s->began_us = clock_mono_us();
     if (s->next.all != NULL && quarantine_settled(s->options.quarantine)) {
@@ -565,6 +576,13 @@ static void services_on_nodes(void *arg, const char *cause, uint64_t received_us
     services_on_object(s, cause, received_us);
 }
 
+static void services_on_owners(void *arg)
+{
+    struct services_source *s = arg;
+    s->owners_recalled = false;
+    services_is_changed(s);
+}
+
 static void services_on_file(void *arg, const char *bytes, size_t len, const char *hash, struct storage_files *files)
 {
     struct services_source *s = arg;
@@ -614,8 +632,6 @@ static void services_source_start(void *source)
     struct services_source *s = source;
     cleanup(buf_fini) struct buf text;
     buf_init(&text, DOCUMENT_MAX_BYTES);
-    cleanup(mem_free_ptr) char *owners = state_text_recall(s->settings->state_dir, STATE_HOST_OWNERS, s->in->log);
-    service_owners_read(&s->owners, owners);
     if (s->settings->local.file != NULL && buf_read_file(&text, s->settings->local.file) == 0)
         service_rows_recall(s->rows, buf_str(&text));
     if (s->file != NULL)
@@ -682,6 +698,7 @@ struct services_source *services_source_new(const struct services_source_options
     if (options->quarantine != NULL)
         cache_keep_past(services_cache(s));
     quarantine_listen(options->quarantine, services_is_changed, s);
+    host_memory_listen(options->hosts, services_on_owners, s);
     s->rows = service_rows_new(settings, s->watches[NODES].cache, s->of_slices, in->log);
     return s;
 }

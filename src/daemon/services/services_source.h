@@ -9,6 +9,7 @@
 
 #include "daemon/daemon.h"
 
+struct host_memory;
 struct quarantine;
 struct remarks;
 struct services_source;
@@ -20,7 +21,7 @@ struct services_source_options {
     const struct daemon *in;
     struct storage_known *known; /* certificates; NULL: they are parsed each time */
     struct quarantine *quarantine;
-    int state_fd; /* of STATE_DIR, where the owners of hosts are kept; -1: they are not */
+    struct host_memory *hosts; /* the owners of hosts; NULL: none are known, and none are kept */
     /* From the loop. Another text, other files, or after a failure. files: the callee's to empty. -1: it can be no configuration, which
      * was logged. */
     int (*made)(void *arg, const char *origin, const char *bytes, size_t len, struct storage_files *files);

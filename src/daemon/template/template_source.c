@@ -12,6 +12,7 @@
 #include "daemon/config/config_trace.h"
 #include "daemon/pod_targets.h"
 #include "daemon/quarantine.h"
+#include "daemon/host_memory.h"
 #include "daemon/state_text.h"
 #include "daemon/template/losses.h"
 #include "daemon/template/remarks.h"
@@ -68,7 +69,7 @@ struct template_source {
     yyjson_doc *given;                           /* settings that stand for values of the set's own */
     struct engine_variable variables[GIVEN_MAX]; /* of these */
     size_t variable_count;
-    char *owners;      /* of hosts, by the last render that left each to one namespace */
+    char *owners;      /* of hosts, by the last render that left each to one namespace; NULL: to be recalled */
     char *next_owners; /* once what was given last is accepted; NULL: these are they */
     struct buf before; /* the haproxy.cfg that was given last, where it has places; a trial is none */
     bool places;       /* what was rendered last has */
@@ -118,8 +119,7 @@ static void template_source_fail(struct template_source *s, const struct error *
 
 static void template_source_set_owners(struct template_source *s, char *owners)
 {
-    state_text_keep(s->options.settings->state_dir, s->options.state_fd, STATE_HOST_OWNERS, s->owners, owners,
-                    s->options.log);
+    host_memory_keep(s->options.hosts, s->owners, owners);
     free(s->owners);
     s->owners = owners;
 }
@@ -339,6 +339,8 @@ static void template_source_begin(void *arg)
     struct template_source *s = arg;
     struct error err = {0};
     uint64_t hold_ms = quarantine_hold_ms(s->options.quarantine);
+    if (!host_memory_known(s->options.hosts))
+        return;
     if (s->render == NULL && hold_ms > 0) {
         timer_set_sooner(&s->start, hold_ms);
         return;
@@ -360,6 +362,8 @@ static void template_source_begin(void *arg)
                                      .prepare = template_source_on_prepare,
                                      .prepare_arg = s};
     set_source_refresh(s->source);
+    if (s->owners == NULL)
+        s->owners = host_memory_recall(s->options.hosts);
     if (s->next_owners != NULL && quarantine_settled(s->options.quarantine)) {
         template_source_set_owners(s, s->next_owners);
         s->next_owners = NULL;
@@ -408,6 +412,15 @@ static void template_source_on_quarantine(void *arg)
     struct template_source *s = arg;
     s->owed = true;
     template_source_schedule(s);
+}
+
+static void template_source_on_owners(void *arg)
+{
+    struct template_source *s = arg;
+    free(s->owners);
+    free(s->next_owners);
+    s->owners = s->next_owners = NULL;
+    template_source_on_quarantine(s);
 }
 
 static void template_source_drop_render(struct template_source *s)
@@ -502,7 +515,6 @@ struct template_source *template_source_new(struct event_base *base, const struc
     render_folders_init(s->folders, &options->settings->local);
     template_source_fill_given(s, options->settings);
     buf_init_secret(&s->before, 0);
-    s->owners = state_text_recall(options->settings->state_dir, STATE_HOST_OWNERS, options->log);
     s->recalled = state_text_recall(options->settings->state_dir, STATE_OBJECTS, options->log);
     s->quarantine = set_quarantine_new(options->quarantine);
     timer_init(&s->start, base, template_source_begin, s);
@@ -511,6 +523,7 @@ struct template_source *template_source_new(struct event_base *base, const struc
     s->remarks = remarks_new(REMARKS_OF_TEMPLATES, options->log);
     s->renders = renders_new(options->telemetry);
     quarantine_listen(options->quarantine, template_source_on_quarantine, s);
+    host_memory_listen(options->hosts, template_source_on_owners, s);
     s->listener = (struct kube_client_listener){.on_credentials = template_source_on_credentials, .arg = s};
     kube_client_on_credentials(options->kube, &s->listener);
     return s;

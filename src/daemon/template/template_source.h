@@ -37,7 +37,8 @@ struct template_source_options {
     struct pod_targets *pods; /* that follow the set's targets */
     struct quarantine *quarantine;
     struct storage_known *known; /* certificates of configurations before */
-    int state_fd;                /* of STATE_DIR, where owners of hosts and what is seen are kept; -1: they are not */
+    struct host_memory *hosts;   /* the owners of hosts; NULL: none are known, and none are kept */
+    int state_fd;                /* of STATE_DIR, where what is seen is kept; -1: it is not */
     struct telemetry *telemetry;
     struct config_trace *trace; /* NULL: none */
     const struct log *log;

@@ -62,6 +62,12 @@ static const struct {
      NULL,
      "list lb/configmaps t; watch lb/configmaps t"},
     {{LOGIN, "CONFIG_SOURCE=template", "TEMPLATE_FROM=file:/t"}, NULL, ""},
+    {{LOGIN, "CONFIG_SOURCE=template", "TEMPLATE_FROM=file:/t", "HOST_OWNERS_CONFIGMAP=m"},
+     "lb",
+     "list lb/configmaps m; watch lb/configmaps m; patch lb/configmaps m"},
+    {{LOGIN, "CONFIG_SOURCE=template", "TEMPLATE_FROM=file:/t", "HOST_OWNERS_CONFIGMAP=m", "DRY_RUN=true"},
+     "lb",
+     "list lb/configmaps m; watch lb/configmaps m"},
     {{LOGIN, "CONFIG_SOURCE=template", "TEMPLATE_FROM=pods:lb"},
      NULL,
      "list lb/configmaps services; watch lb/configmaps services; list lb/configmaps config; watch lb/configmaps "

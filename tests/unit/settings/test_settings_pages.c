@@ -389,7 +389,7 @@ static int parse_beside(const char *entry, const char *other, struct settings *c
                                      "CONFIG_SECRET_NAME=s",
                                      NULL};
     bool services = str_has_prefix(entry, "SERVICES_") || str_has_prefix(entry, "ANNOTATION_PREFIX=") ||
-                    str_has_prefix(entry, "CLUSTER_NAME=") || str_has_prefix(entry, "HOST_OWNERSHIP=") ||
+                    str_has_prefix(entry, "CLUSTER_NAME=") || str_has_prefix(entry, "HOST_OWNERS") ||
                     str_has_prefix(entry, "FOREIGN_PROTECTION=") || str_has_prefix(entry, "SHARED_HOSTS=") ||
                     str_has_prefix(entry, "TRUSTED_PROXIES=");
     const char *const annotated[] = {
