@@ -1,6 +1,6 @@
 """make bench: prints figures; what a machine lacks is skipped by name. These variables change what it does:
 
-ONLY           parts to run, out of program, mapping, sync, double, rolling, templates, services, etcd, scale (separated by commas)
+ONLY           parts to run, out of program, mapping, sync, double, rolling, templates, quarantine, services, etcd, scale (separated by commas)
 NODES, RUNS    sync: nodes written to a real kube-apiserver, and how often each figure is taken
 MANY           double: nodes that the Kubernetes double generates
 QUIET          sync: seconds of nothing
@@ -32,7 +32,7 @@ from collections.abc import Callable
 from tests.harness import realparts
 from tests.harness.daemon import program
 
-from . import changes, cluster, etcd, first_sync, mapping, report, rolling, scale, services, templates
+from . import changes, cluster, etcd, first_sync, mapping, quarantine, report, rolling, scale, services, templates
 from .setup import Target
 
 NODES = int(os.environ.get("NODES", "5000"))
@@ -101,7 +101,7 @@ def map_endpoints(_: pathlib.Path) -> None:
 
 PARTS: dict[str, Callable[[pathlib.Path], None]] = {
     "program": binary_size, "mapping": map_endpoints, "sync": with_real_cluster, "double": with_doubles, "rolling": rolling.measure,
-    "templates": templates.measure, "services": services.measure, "etcd": etcd.measure, "scale": scale.measure}
+    "templates": templates.measure, "quarantine": quarantine.measure, "services": services.measure, "etcd": etcd.measure, "scale": scale.measure}
 
 
 def chosen() -> list[str]:
