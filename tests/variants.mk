@@ -62,6 +62,13 @@ $B/mutants/test_%: $$(call unit_object,quick,$$*) $B/quick/tests/unit/main.o | $
 $B/mutants/test_sequences: $(patsubst %.c,$B/quick/%.o,$(wildcard tests/sequences/*.c)) | $B/mutants/libsrc.so
 	$(call SAY,LD)$(MUTANTS_LD)
 
+# The daemon itself, for what is tested as a whole.
+$B/mutants/haproxy-k8s-sync: $B/quick/$(MAIN:%.c=%.o) | $B/mutants/libsrc.so
+	$(call SAY,LD)$(MUTANTS_LD)
+
+$B/mutants/test_tenants: tests/mutants/test_tenants $B/mutants/haproxy-k8s-sync
+	@cp $< $@
+
 MUTANT_TESTS = $(addprefix $B/mutants/,$(shell $(PYTHON) -m tests.mutants --tests))
 mutants-programs:
 	@$(MAKE) --no-print-directory -s $(PARALLEL) $(MUTANT_TESTS)
