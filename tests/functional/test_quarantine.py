@@ -355,6 +355,16 @@ def test_three_of_many_at_a_first_start(templates: Templates) -> None:
         assert daemon.metrics().value("template_objects_left_out", resource="ingresses") == 3
 
 
+def test_what_no_object_renders_with_is_said_seldom(templates: Templates) -> None:
+    """Each of them is tried and found, which takes many renders; the log has a line or two for them, not one for each."""
+    templates.write("haproxy.cfg.j2", templates.first + BACKENDS.replace("i.spec.timeout)", "i.spec.nothing)"))
+    names = [f"i{n}" for n in range(12)]
+    templates.kube.put(*(ingress(name) for name in names))
+    with templates.daemon() as daemon:
+        settled(templates, daemon, *names)
+        assert daemon.log().count("configuration refused; ") < 4 and daemon.metrics().sum("template_renders_total", result="failed") > 12
+
+
 def test_one_comes_back_with_what_it_names(templates: Templates) -> None:
     templates.kube.put(ingress("a"), ingress("b", uses="b"), setting("b", "here", timeout="1s"))
     with templates.daemon() as daemon:

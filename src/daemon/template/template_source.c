@@ -237,6 +237,11 @@ static void template_source_schedule(struct template_source *s)
 static void template_source_fail_render(struct template_source *s, const struct error *err)
 {
     config_trace_rendered(s->options.trace, false, err);
+    bool searches = quarantine_culprits(s->options.quarantine)->searching && s->problem.kind != ERROR_NONE;
+    if (searches && err->kind == ERROR_INVALID && !template_source_has_good(s)) {
+        renders_failed(s->renders, err, true); /* as the one that the search began with, which was logged */
+        return;
+    }
     if (s->rendered == &s->good) { /* the problem stays the newest's */
         renders_failed(s->renders, err, true);
         log_warn(s->options.log, "the last good template set cannot be rendered, either",
