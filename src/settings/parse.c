@@ -304,7 +304,7 @@ int settings_parse(char *const *env, struct settings *ret, struct settings_findi
                             "EMIT_EVENTS=true has no effect with DRY_RUN=true, which changes nothing in HAProxy");
         if (!s.leader_elect &&
             ((setting_is_given(&s, SETTING(lease_name)) && !str_eq(s.lease_name, SETTING(lease_name)->fallback)) ||
-             s.lease_namespace != NULL))
+             (s.lease_namespace != NULL && s.host_owners_configmap == NULL)))
             finding_warning(found, "LEASE_NAME and LEASE_NAMESPACE have no effect without LEADER_ELECT=true");
     }
     dataplanes_check_tls(&s, found);

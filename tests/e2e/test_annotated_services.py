@@ -21,7 +21,7 @@ from tests.harness.health import HealthPort
 from tests.harness.process import free_port, wait_until
 from tests.harness.realkube import RealKube
 
-from .account import Account
+from .account import NAME, RBAC, Account
 
 OLD = "haproxy-kubefigurator"
 
@@ -38,6 +38,10 @@ class Place(Account):
         self.haproxy.files.append(self.dynamic)
         self.grant(("", "services"), ("", "nodes"), ("discovery.k8s.io", "endpointslices"), namespace=None)
         self.grant(("", "secrets", "shop-tls"), events=False)
+        self.put("Role", "owners", RBAC, rules=[{"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["owners"], "verbs": ["list", "watch", "patch"]}])
+        self.put("RoleBinding", "owners", RBAC, subjects=[{"kind": "ServiceAccount", "name": NAME, "namespace": self.namespace}],
+                 roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "owners"})
+        self.put("ConfigMap", "owners")
         self.await_rights("/api/v1/nodes", "/apis/discovery.k8s.io/v1/endpointslices")
 
     def node(self, name: str, address: str) -> None:
@@ -72,7 +76,10 @@ class Place(Account):
         return {"KUBECONFIG": self.kubeconfig(), "CONFIG_SOURCE": "services", "CLUSTER_NAME": "east", "SERVICES_LABEL": f"lb={self.namespace}",
                 "NODE_SELECTOR": f"of={self.namespace}", "HAPROXY_CONFIG_FILE": str(self.dynamic), "HAPROXY_CHECK_FILES": f"{self.haproxy.config},{self.dynamic}",
                 "HAPROXY_MASTER_SOCKET": str(self.haproxy.master_socket), "HAPROXY_STATS_SOCKET": str(self.haproxy.socket), "HAPROXY_BIN": self.haproxy.binary,
-                "CONFIG_MIN_INTERVAL": "0s", "EMIT_EVENTS": "true", "LOG_LEVEL": "debug"}
+                "CONFIG_MIN_INTERVAL": "0s", "EMIT_EVENTS": "true", "LOG_LEVEL": "debug", "LEASE_NAMESPACE": self.namespace, "HOST_OWNERS_CONFIGMAP": "owners"}
+
+    def owners(self) -> str:
+        return str(self.kube.admin.get("ConfigMap", "owners", self.namespace).get("data", {}).get("host-owners"))
 
     def answers(self, host: str, path: str = "/") -> int:
         with contextlib.suppress(OSError):
@@ -99,6 +106,7 @@ def test_a_dashboard_as_the_older_system_had_it(place: Place) -> None:
         backend = f"k8s-service_{place.namespace}_kubernetes-dashboard_web-ui_backend"
         wait_until(lambda: f"{place.namespace}-n2" in place.haproxy.servers(backend), 30, "in HAProxy, too")
         daemon.wait_ready()
+        wait_until(lambda: place.owners() == f"east-dashboard.ds.example.com {place.namespace}\n", 30, f"whose it is: {place.owners()}")
         worker = place.haproxy.worker()
         place.kube.admin.delete("Node", f"{place.namespace}-n1")
         wait_until(lambda: f"server {place.namespace}-n1 " not in place.dynamic.read_text(), 30, "one less")

@@ -87,7 +87,7 @@ def versions(kube: RealKube, of: list[Document]) -> list[str]:
     return [d["metadata"]["resourceVersion"] for d in found]
 
 
-@pytest.mark.parametrize(("folder", "count"), [("deploy", 7), ("deploy/config", 5), ("deploy/services", 7)])
+@pytest.mark.parametrize(("folder", "count"), [("deploy", 7), ("deploy/config", 5), ("deploy/services", 8)])
 def test_manifests_are_applied_in_their_order(kube: RealKube, folder: str, count: int) -> None:
     paths = [ROOT / folder / name for name in MANIFESTS]
     for path in paths:
