@@ -116,7 +116,7 @@ WHOLE = (
     Mutant("a new server whose health nobody checks is as its line says", "haproxy/drift.c", "    if (adds && is->unchecked)\n", "    if (false)\n"),
     Mutant("what is withdrawn repairs drift", "configuration/target.c", "configuration_next_is_due(c) || withdrawn)", "configuration_next_is_due(c))"),
     Mutant("what is served amid a watch is from before it", "configuration/canary.c", "!w->asked && !watched;", "!w->asked;"),
-    Mutant("what went back is listed as half done", "haproxy/dataplane/storage.c", "        digest_sha256_hex(e->good, e->good_len, e->hash);\n    else", "        ;\n    else"),
+    Mutant("what went back is listed as half done", "haproxy/storage_machine.c", "    memcpy(e->hash, m->hash, sizeof(e->hash));\n    if (back) {", "    if (!back)\n        memcpy(e->hash, m->hash, sizeof(e->hash));\n    if (back) {"),
     Mutant("a file over which the API writes what could not be loaded is as wanted", "configuration/target.c", "    if (over)\n        t->effect", "    if (false)\n        t->effect"),
     Mutant("files that went back are what runs", "configuration/target_runs.c", "    if (t->files_back)\n", "    if (false)\n"),
     Mutant("what was told of a whole configuration is not read back", LOCAL_WRITE, "    if (d->late.why == NULL)\n        local_driver_verify", "    if (false)\n        local_driver_verify"),

@@ -9,7 +9,7 @@ READER = "haproxy/dataplane/reader_running.c"
 PAYLOAD = "haproxy/dataplane/map_payload.c"
 RUN = "haproxy/dataplane/storage_run.c"
 STORAGE = "haproxy/dataplane/storage.c"
-CHECK = "haproxy/dataplane/storage_check.c"
+MACHINE = "haproxy/storage_machine.c"
 COUNT = "haproxy/storage_map.c"
 CHANGE = "haproxy/change.c"
 
@@ -60,19 +60,19 @@ room("told: files", ("test_storage_run", "test_map_payload", "test_storage"), (
     Mutant("a reload of the API's is none", RUN, "return a->reload_id == NULL ? storage_run_read", "return true ? storage_run_read"),
     Mutant("a page is told", RUN, "    if (f->place == STORAGE_GENERAL)\n", "    if (false)\n"),
     Mutant("a map is not read back", RUN, "return a->reload_id == NULL ? storage_run_read(r, STORAGE_RUN_READ)", "return a->reload_id == NULL ? storage_run_done(r)"),
-    Mutant("what is told is not what runs", STORAGE, "    storage_settle_one(s, e);\n    s->ran++;", "    s->ran++;"),
+    Mutant("what is told is not what runs", STORAGE, "    storage_machine_settle(&s->machine, e);\n    s->machine.news.ran++;", "    s->machine.news.ran++;"),
     Mutant("a file that is new is told", STORAGE, "if (f == NULL || added)", "if (f == NULL)"),
-    Mutant("HAProxy is told though a reload comes", STORAGE, "        if (e->changed && storage_may_run(s, f, e->added, &err) != 0)\n            return storage_reloads(s, e, err.message);\n", ""),
+    Mutant("HAProxy is told though a reload comes", STORAGE, "        if (e->changed && storage_may_run(", "        if (false && storage_may_run("),
     Mutant("what was not taken runs", STORAGE, "    if (s->run.why.kind != ERROR_NONE)\n        return storage_reloads(s, e, s->run.why.message);\n", ""),
 ))
 room("told: foreseen", ("test_storage_foresight",), (
-    Mutant("what was left half done is unchanged", CHECK, "if (e == NULL || (!e->changed && storage_is_put(e, f)))", "if (e == NULL || storage_is_put(e, f))"),
-    Mutant("a file that is not there is not new", CHECK, "e->added || !e->present, &why", "e->added, &why"),
-    Mutant("bytes that are there are stored again", CHECK, "    if (f->place != STORAGE_CERTIFICATE)\n        (void)storage_take", "    if (false)\n        (void)storage_take"),
-    Mutant("what HAProxy has not loaded is told", CHECK, "    if (s->run.why.kind != ERROR_NONE)\n", "    if (false)\n"),
+    Mutant("what was left half done is unchanged", MACHINE, "return e != NULL && (e->changed || (m->request.foresight", "return e != NULL && (false || (m->request.foresight"),
+    Mutant("a file that is not there is not new", STORAGE, "e->added || !e->present, &why", "e->added, &why"),
+    Mutant("bytes that are there are stored again", MACHINE, "    if (m->by_api || m->request.foresight != NULL)\n        machine_look", "    if (false)\n        machine_look"),
+    Mutant("what HAProxy has not loaded is told", STORAGE, "    if (s->run.why.kind != ERROR_NONE)\n        storage_foreseen_reload", "    if (false)\n        storage_foreseen_reload"),
     Mutant("HAProxy is told of what is only asked about", RUN, "return r->asks ? storage_run_done(r) :", "return false ? storage_run_done(r) :"),
-    Mutant("a file that goes costs nothing", CHECK, "    if (e->changed && storage_may_run(s, NULL", "    if (false && storage_may_run(s, NULL"),
-    Mutant("what another one put there is deleted", CHECK, "if (!e->changed && (e->found || !e->present))", "if (!e->changed && !e->present)"),
+    Mutant("a file that goes costs nothing", MACHINE, "    if (e->changed)\n        storage_foreseen_reload", "    if (false)\n        storage_foreseen_reload"),
+    Mutant("what another one put there is deleted", MACHINE, "return e->found || !e->present ? MACHINE_FORGOTTEN", "return !e->present ? MACHINE_FORGOTTEN"),
     Mutant("a key that is there twice counts once", COUNT, "return order != 0 ? order : (x->key > y->key) - (x->key < y->key);", "return order != 0 ? order : map_entry_order(a, b);"),
     Mutant("another value is none", COUNT, "to != NULL && map_entry_order(", "to != NULL && false && map_entry_order("),
 ))

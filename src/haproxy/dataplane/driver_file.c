@@ -152,25 +152,6 @@ void dataplane_driver_replace(struct driver *base, int64_t version, const struct
 
 /* ---- files beside it ---- */
 
-static void driver_file_stored(struct dataplane_driver *d)
-{
-    const struct storage *s = &d->storage;
-    const struct stored news = {.result = s->result,
-                                .error = s->error,
-                                .retry_after_ms = s->retry_after_ms,
-                                .written = s->written,
-                                .deleted = s->deleted,
-                                .in_use = s->in_use,
-                                .certificates = s->certificates,
-                                .differing = s->differing,
-                                .differs = s->differs,
-                                .unfinished = s->unfinished,
-                                .changed = s->changed,
-                                .why = s->why,
-                                .ran = s->ran};
-    d->base.events->stored(d->base.arg, &news);
-}
-
 static void driver_file_store(struct dataplane_driver *d, struct storage_action action);
 
 static void driver_file_on_stored(void *arg, const struct dataplane_answer *a)
@@ -181,11 +162,12 @@ static void driver_file_on_stored(void *arg, const struct dataplane_answer *a)
 
 static void driver_file_store(struct dataplane_driver *d, struct storage_action action)
 {
+    const struct stored news = d->storage.machine.news;
     if (action.send)
         dataplane_send_bytes(d->client, action.method, action.path, action.type, action.body, action.body_len,
                              driver_file_on_stored, d);
     else
-        driver_file_stored(d);
+        d->base.events->stored(d->base.arg, &news);
 }
 
 void dataplane_driver_store(struct driver *base, const struct storage_request *request)

@@ -172,22 +172,12 @@ int storage_run_check(struct storage_run *r, const struct storage_file *f, struc
     return status;
 }
 
-static struct storage_action storage_run_begin(struct storage_run *r, const struct storage_file *f, bool asks)
+struct storage_action storage_run_start(struct storage_run *r, const struct storage_file *f, bool asks)
 {
     storage_run_fini(r);
     r->file = f;
     r->asks = asks;
     return f->place == STORAGE_MAP ? storage_run_start_map(r, f) : storage_run_stored(r);
-}
-
-struct storage_action storage_run_start(struct storage_run *r, const struct storage_file *f)
-{
-    return storage_run_begin(r, f, false);
-}
-
-struct storage_action storage_run_foresee(struct storage_run *r, const struct storage_file *f)
-{
-    return storage_run_begin(r, f, true);
 }
 
 static struct storage_action storage_run_failed(struct storage_run *r, const struct dataplane_answer *a)

@@ -46,10 +46,8 @@ void storage_run_fini(struct storage_run *r);
 
 /* -1: runtime commands cannot change that one, and why. Nothing is begun. */
 int storage_run_check(struct storage_run *r, const struct storage_file *f, struct error *err) must_check;
-struct storage_action storage_run_start(struct storage_run *r,
-                                        const struct storage_file *f); /* which passed the check */
-/* Asks whether HAProxy could be changed. */
-struct storage_action storage_run_foresee(struct storage_run *r, const struct storage_file *f);
+/* f passed the check. asks: only whether HAProxy could be changed. */
+struct storage_action storage_run_start(struct storage_run *r, const struct storage_file *f, bool asks);
 void storage_run_print(const struct storage_file *f, struct buf *ret); /* the request that changes it, a line */
 struct storage_action storage_run_answer(struct storage_run *r, const struct dataplane_answer *a);
 

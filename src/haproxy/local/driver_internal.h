@@ -1,8 +1,6 @@
 /* The inside of haproxy/local/driver, for its own files: driver.c (the file, commands), driver_read.c (what runs),
  * driver_write.c (several changes, or all of the file), driver_verify.c (whether they came about), driver_update.c (one
- * server), driver_store.c (what is beside it), driver_store_check.c (whether it is), driver_store_run.c (and runs),
- * driver_store_loaded.c (what HAProxy has of it),
- * driver_reload.c, driver_served.c (what HAProxy serves). */
+ * server), driver_store.c (what is beside it), driver_store_run.c (and runs), driver_reload.c, driver_served.c (what HAProxy serves). */
 #ifndef HAPROXY_LOCAL_DRIVER_INTERNAL_H
 #define HAPROXY_LOCAL_DRIVER_INTERNAL_H
 
@@ -17,7 +15,7 @@
 #include "haproxy/readout.h"
 #include "haproxy/served.h"
 #include "haproxy/storage_foresight.h"
-#include "haproxy/storage_list.h"
+#include "haproxy/storage_machine.h"
 #include "host/timer.h"
 
 enum local_reload_step {
@@ -86,37 +84,38 @@ struct local_update {
     struct timer again;
 };
 
+/* The command that is under way for them. */
+enum local_store_step {
+    LOCAL_STORE_LIST,    /* which there are in HAProxy */
+    LOCAL_STORE_SINGLE,  /* some entries of a map */
+    LOCAL_STORE_PREPARE, /* another version of a map, */
+    LOCAL_STORE_ADD,     /* with entries */
+    LOCAL_STORE_COMMIT_MAP,
+    LOCAL_STORE_SHOW_MAP,
+    LOCAL_STORE_SET, /* a certificate */
+    LOCAL_STORE_COMMIT,
+    LOCAL_STORE_SHOW,
+    LOCAL_STORE_DROP, /* what was prepared in vain */
+};
+
 /* What of them runtime commands change. */
 struct local_store_run {
+    enum local_store_step step;
     struct cli_names loaded[CLI_LISTS]; /* by path */
     size_t lists;                       /* so many were asked for */
-    size_t name;                        /* of the file in hand, in its list */
+    size_t at, name;                    /* the file in hand, and its path in its list */
     unsigned version;                   /* of a map: what is prepared, */
     struct map_entries entries;         /* what it is to have, */
     bool single;                        /* by these commands, instead of all entries */
     struct buf commands;
     size_t sent; /* so many of its entries, or bytes of commands */
-    char *why;   /* it takes a reload; NULL: nothing does so far */
 };
 
 /* The files beside it. */
 struct local_store {
     char *folders[STORAGE_KINDS];
-    struct storage_request request;
-    struct storage_entries entries; /* with digests of what is there, as far as it was read; "": another one */
-    bool known;                     /* the list was read */
-    bool held; /* the daemon had the lock when the list was read, or came to be before it was used */
-    bool locked, announced, looked; /* in this request */
-    char *list;                     /* as it is there; NULL: not known */
-    char *writes;                   /* and as it is about to be */
-    size_t at;                      /* file or entry in hand: */
-    bool was_read, there;
-    bool is_other; /* a link, a folder: nothing that was put there */
-    struct buf now;
-    char hash[DIGEST_SHA256_HEX_BYTES]; /* of what is written */
-    struct stored news;
-    char *differs;
-    struct local_store_run run; /* of STORAGE_RUN */
+    struct storage_machine machine;
+    struct local_store_run run; /* of STORAGE_RUN, or of what that would come to */
 };
 
 struct local_driver {
@@ -242,40 +241,10 @@ void local_driver_store(struct driver *d, const struct storage_request *request)
 void local_driver_store_init(struct local_driver *d);
 void local_driver_store_fini(struct local_driver *d);
 
-void local_driver_store_end(struct local_driver *d);
-/* One daemon for each haproxy.cfg, and for what is beside it. True: this comes first. */
-bool local_driver_store_lock(struct local_driver *d) must_check;
-void local_driver_store_read(struct local_driver *d, enum storage_kind place,
-                             const char *stored);    /* to go on with it */
-void local_driver_store_past(struct local_store *s); /* on to the next file or entry */
-bool local_driver_store_has(const struct local_store *s, const struct storage_file *f); /* these bytes, as was read */
-/* Of a file that was read: is there, is as it is to be, was there before. */
-void local_driver_store_look(struct local_store *s, const struct storage_file *f);
-bool local_driver_store_is_put(const struct storage_entry *e,
-                               const struct storage_file *f); /* nothing is to be written */
+void local_driver_store_end(struct local_driver *d); /* of STORAGE_RUNNING */
 
-/* What becomes of one that is not in the list of files. */
-enum local_store_fate { LOCAL_STORE_STAYS, LOCAL_STORE_FORGOTTEN, LOCAL_STORE_UNREAD, LOCAL_STORE_DELETED };
-enum local_store_fate local_driver_store_fate(const struct local_driver *d, const struct storage_entry *e);
-/* haproxy.cfg, once it is written. */
-const char *local_driver_store_config(const struct local_driver *d);
-
-/* driver_store_check.c: STORAGE_CHECK, what is next. */
-void local_driver_store_check(struct local_driver *d);
-
-#define LOCAL_STORE_CHANGED_BEFORE "a file that the configuration has no more was changed before"
-
-/* driver_store_loaded.c */
-const char *local_store_base(const char *path);
-/* By what names HAProxy has maps, or certificates; the lists were read. */
-const struct cli_names *local_store_loaded(const struct local_driver *d, const struct storage_file *f);
-/* UNUSED, BY_RUNTIME or (why) BY_RELOAD. */
-enum storage_effect local_store_judge(const struct local_driver *d, const struct storage_file *f, struct error *why);
-
-/* driver_store_run.c: STORAGE_RUN, until local_driver_store_end. */
+/* driver_store_run.c: STORAGE_RUNNING, until local_driver_store_end. */
 void local_driver_store_run(struct local_driver *d);
-/* What that would come to, into request.foresight, which has a row for each file. */
-void local_driver_store_run_foresee(struct local_driver *d);
 void local_driver_store_run_clear(struct local_store_run *r);
 
 /* driver_reload.c */

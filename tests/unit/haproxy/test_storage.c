@@ -210,8 +210,8 @@ static const char *run(enum storage_part part, enum transaction_result result)
         a.body_len = body.len;
         x = storage_answer(&w.s, &a);
     }
-    ck_assert_int_eq(w.s.state, STORAGE_DONE);
-    ck_assert_int_eq(w.s.result, result);
+    ck_assert_int_eq(w.s.machine.state, STORAGE_DONE);
+    ck_assert_int_eq(w.s.machine.news.result, result);
     return buf_str(&w.trace);
 }
 
@@ -266,16 +266,16 @@ TEST(nothing_is_written_twice)
     ck_assert_str_eq(runs(STORAGE_ADD), LISTED_FIRST ", POST maps, POST general");
     ck_assert_str_eq(at("maps/a.map"), "k v\n");
     ck_assert_str_eq(at("general/e_503.http"), "x");
-    ck_assert(w.s.changed && !w.s.unfinished);
-    ck_assert_uint_eq(w.s.written, 2);
-    ck_assert_uint_eq(w.s.certificates, 0);
+    ck_assert(w.s.machine.news.changed && !w.s.machine.news.unfinished);
+    ck_assert_uint_eq(w.s.machine.news.written, 2);
+    ck_assert_uint_eq(w.s.machine.news.certificates, 0);
     ck_assert_str_eq(runs(STORAGE_FINAL), "");
     ck_assert_str_eq(runs(STORAGE_END), LISTED);
-    ck_assert(!w.s.changed);
+    ck_assert(!w.s.machine.news.changed);
     ck_assert_str_eq(runs(STORAGE_ADD), "");
     another_run();
     ck_assert_str_eq(runs(STORAGE_ADD), "");
-    ck_assert(!w.s.changed);
+    ck_assert(!w.s.machine.news.changed);
     ck_assert_str_eq(runs(STORAGE_END), "");
 }
 
@@ -285,16 +285,16 @@ TEST(what_a_killed_run_changed_is_to_be_loaded)
     runs(STORAGE_ADD);
     another_run();
     ck_assert_str_eq(runs(STORAGE_ADD), "");
-    ck_assert(w.s.changed);
+    ck_assert(w.s.machine.news.changed);
     ck_assert_str_eq(runs(STORAGE_END), LISTED);
     another_run();
     runs(STORAGE_ADD);
-    ck_assert(!w.s.changed);
+    ck_assert(!w.s.machine.news.changed);
     want_only(STORAGE_MAP, "a.map", "k v\nl w\n");
     runs(STORAGE_ADD);
     another_run();
     ck_assert_str_eq(runs(STORAGE_ADD), "");
-    ck_assert(w.s.changed);
+    ck_assert(w.s.machine.news.changed);
 }
 
 TEST(a_map_that_shrinks)
@@ -304,12 +304,12 @@ TEST(a_map_that_shrinks)
     want_only(STORAGE_MAP, "a.map", "a 1\nc 3\n");
     ck_assert_str_eq(runs(STORAGE_ADD), LISTED ", PUT maps/a.map");
     ck_assert_str_eq(at("maps/a.map"), "a 1\nb 2\nc 3\n");
-    ck_assert(w.s.unfinished && w.s.changed);
+    ck_assert(w.s.machine.news.unfinished && w.s.machine.news.changed);
     ck_assert_str_eq(runs(STORAGE_FINAL), "PUT maps/a.map");
     ck_assert_str_eq(at("maps/a.map"), "a 1\nc 3\n");
     ck_assert_str_eq(runs(STORAGE_BACK), "PUT maps/a.map, PUT general/haproxy-k8s-sync.files");
     ck_assert_str_eq(at("maps/a.map"), "a 1\nb 2\n");
-    ck_assert(!w.s.changed);
+    ck_assert(!w.s.machine.news.changed);
     ck_assert_str_eq(runs(STORAGE_BACK), "");
     runs(STORAGE_ADD);
     runs(STORAGE_FINAL);
@@ -317,7 +317,7 @@ TEST(a_map_that_shrinks)
     ck_assert_str_eq(runs(STORAGE_BACK), "");
     want_only(STORAGE_MAP, "a.map", "a 1\n");
     ck_assert_str_eq(runs(STORAGE_ADD), LISTED); /* what runs is not known to another run meanwhile */
-    ck_assert(w.s.unfinished);
+    ck_assert(w.s.machine.news.unfinished);
     ck_assert_str_eq(runs(STORAGE_FINAL), "PUT maps/a.map");
     ck_assert_str_eq(runs(STORAGE_BACK), "PUT maps/a.map, PUT general/haproxy-k8s-sync.files");
     ck_assert_str_eq(at("maps/a.map"), "a 1\nc 3\n");
@@ -335,7 +335,7 @@ TEST(a_map_that_shrinks_alone)
     w.alone = true;
     ck_assert_str_eq(runs(STORAGE_ADD), LISTED ", PUT maps/a.map");
     ck_assert_str_eq(at("maps/a.map"), "a 1\nc 3\n");
-    ck_assert(!w.s.unfinished && w.s.changed);
+    ck_assert(!w.s.machine.news.unfinished && w.s.machine.news.changed);
     ck_assert_str_eq(runs(STORAGE_BACK), "PUT maps/a.map, PUT general/haproxy-k8s-sync.files");
     ck_assert_str_eq(at("maps/a.map"), "a 1\nb 2\n");
 }
@@ -347,22 +347,22 @@ TEST(what_another_writer_changed_is_found)
     want(STORAGE_GENERAL, "b", "b");
     loaded();
     ck_assert_str_eq(runs(STORAGE_CHECK), "");
-    ck_assert_uint_eq(w.s.differing, 0);
-    ck_assert_ptr_null(w.s.differs);
+    ck_assert_uint_eq(w.s.machine.news.differing, 0);
+    ck_assert_ptr_null(w.s.machine.news.differs);
     store("maps/a.map", "a 2\n", 4);
     ck_assert_str_eq(runs(STORAGE_CHECK), "");
-    ck_assert_uint_eq(w.s.differing, 1);
-    ck_assert_str_eq(w.s.differs, "maps/a.map");
-    ck_assert(!w.s.changed);
+    ck_assert_uint_eq(w.s.machine.news.differing, 1);
+    ck_assert_str_eq(w.s.machine.news.differs, "maps/a.map");
+    ck_assert(!w.s.machine.news.changed);
     forget(place_of("general/b"));
     runs(STORAGE_CHECK);
-    ck_assert_uint_eq(w.s.differing, 2);
+    ck_assert_uint_eq(w.s.machine.news.differing, 2);
     ck_assert_str_eq(runs(STORAGE_ADD), LISTED ", POST general");
     ck_assert_str_eq(runs(STORAGE_FINAL), "PUT maps/a.map");
     ck_assert_str_eq(at("maps/a.map"), "a 1\n");
     ck_assert_str_eq(at("general/b"), "b");
     runs(STORAGE_CHECK);
-    ck_assert_uint_eq(w.s.differing, 0);
+    ck_assert_uint_eq(w.s.machine.news.differing, 0);
 }
 
 /* Its bytes are never given. */
@@ -391,15 +391,15 @@ TEST(what_is_shown_of_a_certificate_is_compared)
     for (size_t i = 0; i < array_len(rows); i++) {
         w.shows = rows[i].shows;
         ck_assert_str_eq(runs(STORAGE_CHECK), "");
-        ck_assert_msg(w.s.differing == rows[i].differing, "%s", w.shows);
-        ck_assert(w.s.differing == 0 || str_eq(w.s.differs, "certs/a.pem"));
+        ck_assert_msg(w.s.machine.news.differing == rows[i].differing, "%s", w.shows);
+        ck_assert(w.s.machine.news.differing == 0 || str_eq(w.s.machine.news.differs, "certs/a.pem"));
     }
     w.shows = another;
     runs(STORAGE_CHECK);
     ck_assert_str_eq(runs(STORAGE_ADD), LISTED ", PUT ssl_certificates/a.pem");
     w.shows = as_put;
     runs(STORAGE_CHECK);
-    ck_assert_uint_eq(w.s.differing, 0);
+    ck_assert_uint_eq(w.s.machine.news.differing, 0);
 }
 
 /* ---- by the runtime ---- */
@@ -427,7 +427,7 @@ static void change_map(const char *text, const char *page)
     want(STORAGE_GENERAL, "e", page);
     runs(STORAGE_ADD);
     runs(STORAGE_FINAL);
-    ck_assert(w.s.changed);
+    ck_assert(w.s.machine.news.changed);
 }
 
 TEST(a_map_is_told_and_read_back)
@@ -435,18 +435,18 @@ TEST(a_map_is_told_and_read_back)
     begin_to_run();
     change_map(longer("a 1\nc 3\n"), "x");
     ck_assert_str_eq(runs(STORAGE_RUN), "TELL, SHOW");
-    ck_assert(!w.s.changed);
-    ck_assert_uint_eq(w.s.ran, 1);
-    ck_assert_ptr_null(w.s.why);
+    ck_assert(!w.s.machine.news.changed);
+    ck_assert_uint_eq(w.s.machine.news.ran, 1);
+    ck_assert_ptr_null(w.s.machine.news.why);
     ck_assert_str_eq(runs(STORAGE_RUN), "");
-    ck_assert_uint_eq(w.s.ran, 0);
+    ck_assert_uint_eq(w.s.machine.news.ran, 0);
     ck_assert_str_eq(runs(STORAGE_END), LISTED);
     ck_assert_str_eq(runs(STORAGE_BACK), "");
     another_run();
     want_only(STORAGE_MAP, "a.map", longer("a 1\nc 3\n"));
     want(STORAGE_GENERAL, "e", "x");
     runs(STORAGE_ADD);
-    ck_assert(!w.s.changed);
+    ck_assert(!w.s.machine.news.changed);
 }
 
 /* What it begins with in the next run is what was told in this one. */
@@ -483,9 +483,10 @@ TEST(what_the_runtime_cannot)
         want_anew();
         change_map(longer(rows[i].text), rows[i].page);
         ck_assert_str_eq(runs(STORAGE_RUN), rows[i].trace);
-        ck_assert(w.s.changed);
-        ck_assert_uint_eq(w.s.ran, 0);
-        ck_assert_msg(w.s.why != NULL && str_has_prefix(w.s.why, rows[i].why), "%s", w.s.why);
+        ck_assert(w.s.machine.news.changed);
+        ck_assert_uint_eq(w.s.machine.news.ran, 0);
+        ck_assert_msg(w.s.machine.news.why != NULL && str_has_prefix(w.s.machine.news.why, rows[i].why), "%s",
+                      w.s.machine.news.why);
         runs(STORAGE_END); /* it was loaded */
         want_anew();
         want(STORAGE_MAP, "a.map", "q r\n");
@@ -502,8 +503,8 @@ TEST(a_map_that_is_appended_takes_a_reload)
     tell("[{\"key\":\"a\",\"value\":\"1\"},{\"key\":\"b\",\"value\":\"2\"}]");
     change_map(longer("a 1\nb 3\nc 3\n"), "x");
     ck_assert_str_eq(runs(STORAGE_RUN), "TELL, SHOW");
-    ck_assert(w.s.changed);
-    ck_assert_str_eq(w.s.why, "maps/a.map: HAProxy has other entries (3, not 5, or others)");
+    ck_assert(w.s.machine.news.changed);
+    ck_assert_str_eq(w.s.machine.news.why, "maps/a.map: HAProxy has other entries (3, not 5, or others)");
 }
 
 TEST(what_is_new_or_goes_takes_a_reload)
@@ -512,11 +513,11 @@ TEST(what_is_new_or_goes_takes_a_reload)
     want(STORAGE_MAP, "b.map", "a 1\n");
     runs(STORAGE_ADD);
     ck_assert_str_eq(runs(STORAGE_RUN), "");
-    ck_assert_str_eq(w.s.why, "maps/b.map: it is new");
+    ck_assert_str_eq(w.s.machine.news.why, "maps/b.map: it is new");
     want_anew();
     runs(STORAGE_RUN);
-    ck_assert_str_eq(w.s.why, "maps/b.map: it is removed");
-    ck_assert(w.s.changed);
+    ck_assert_str_eq(w.s.machine.news.why, "maps/b.map: it is removed");
+    ck_assert(w.s.machine.news.changed);
 }
 
 /* What was added for a configuration that does not run goes again; what is in use by what runs, never. */
@@ -526,11 +527,11 @@ TEST(what_was_added_for_nothing_is_deleted)
     want(STORAGE_GENERAL, "same", "new");
     want(STORAGE_MAP, "a.map", "a 1\n");
     runs(STORAGE_ADD);
-    ck_assert(w.s.changed);
+    ck_assert(w.s.machine.news.changed);
     ck_assert_str_eq(runs(STORAGE_BACK), "DELETE maps/a.map, PUT general/same, " LISTED);
     ck_assert_str_eq(at("general/same"), "y");
     ck_assert_ptr_null(at("maps/a.map"));
-    ck_assert(!w.s.changed);
+    ck_assert(!w.s.machine.news.changed);
     ck_assert_str_eq(runs(STORAGE_BACK), "");
     /* another writer's of that name is no longer the daemon's */
     store("maps/a.map", "x 1\n", 4);
@@ -555,7 +556,7 @@ TEST(what_may_have_been_written_goes_back)
     want_only(STORAGE_MAP, "a.map", "a 1\nb 2\n");
     w.lost = "maps/a.map?";
     run(STORAGE_ADD, TRANSACTION_UNAVAILABLE);
-    ck_assert(w.s.changed);
+    ck_assert(w.s.machine.news.changed);
     w.lost = NULL;
     ck_assert_str_eq(runs(STORAGE_BACK), "PUT maps/a.map, PUT general/haproxy-k8s-sync.files");
     ck_assert_str_eq(at("maps/a.map"), "a 1\n");
@@ -564,7 +565,7 @@ TEST(what_may_have_been_written_goes_back)
     run(STORAGE_ADD, TRANSACTION_UNAVAILABLE);
     w.lost = NULL;
     ck_assert_str_eq(runs(STORAGE_ADD), "");
-    ck_assert(w.s.changed);
+    ck_assert(w.s.machine.news.changed);
     runs(STORAGE_BACK);
     ck_assert_str_eq(at("maps/a.map"), "a 1\n");
 }
@@ -590,10 +591,10 @@ TEST(what_is_seen_to_be_there_is_known)
     loaded();
     store("general/a", "2", 1);
     runs(STORAGE_CHECK);
-    ck_assert_uint_eq(w.s.differing, 1);
+    ck_assert_uint_eq(w.s.machine.news.differing, 1);
     store("general/a", "1", 1);
     runs(STORAGE_CHECK);
-    ck_assert_uint_eq(w.s.differing, 0);
+    ck_assert_uint_eq(w.s.machine.news.differing, 0);
     ck_assert_str_eq(runs(STORAGE_ADD), "");
     ck_assert_str_eq(runs(STORAGE_END), "");
     store("general/a", "2", 1);
@@ -618,7 +619,7 @@ TEST(only_what_was_put_there_is_deleted)
     want_anew();
     ck_assert_str_eq(runs(STORAGE_ADD), "");
     ck_assert_str_eq(runs(STORAGE_END), "DELETE general/own, " LISTED);
-    ck_assert_uint_eq(w.s.deleted, 1);
+    ck_assert_uint_eq(w.s.machine.news.deleted, 1);
     ck_assert_str_eq(at("general/foreign"), "x");
     ck_assert_str_eq(at("general/same"), "y");
     ck_assert_ptr_null(at("general/own"));
@@ -636,7 +637,7 @@ TEST(what_is_in_use_stays_for_another_time)
     w.in_use = (char *)"general/a";
     runs(STORAGE_ADD);
     ck_assert_str_eq(runs(STORAGE_END), "DELETE general/a, DELETE general/b, " LISTED);
-    ck_assert_uint_eq(w.s.in_use, 1);
+    ck_assert_uint_eq(w.s.machine.news.in_use, 1);
     w.in_use = NULL;
     another_run();
     runs(STORAGE_ADD);
@@ -658,8 +659,9 @@ TEST(what_cannot_be_stored_is_tried_again)
     want(STORAGE_GENERAL, "b", "2");
     w.refused = "filename=\"b\"";
     ck_assert_str_eq(run(STORAGE_ADD, TRANSACTION_UNAVAILABLE), LISTED_FIRST ", POST general, POST general");
-    ck_assert_str_eq(w.s.error.message, "storing a file (/storage/general?skip_reload=true): HTTP 500: (no message)");
-    ck_assert(w.s.changed);
+    ck_assert_str_eq(w.s.machine.news.error.message,
+                     "storing a file (/storage/general?skip_reload=true): HTTP 500: (no message)");
+    ck_assert(w.s.machine.news.changed);
     w.refused = NULL;
     ck_assert_str_eq(runs(STORAGE_ADD), LISTED ", POST general");
     w.html = true;

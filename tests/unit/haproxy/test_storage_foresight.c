@@ -1,4 +1,4 @@
-/* src/haproxy/storage_foresight, and what src/haproxy/dataplane/storage_check foresees of files in an API's storage. */
+/* src/haproxy/storage_foresight, and what src/haproxy/dataplane/storage foresees of files in an API's storage. */
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/storage.h"
 #include "haproxy/storage_foresight.h"
@@ -58,7 +58,7 @@ static void foresee(const struct storage_files *files, const struct stored_text 
                                            .body_len = text != NULL ? strlen(text) : 0};
         x = storage_answer(&s, &a);
     }
-    ck_assert_int_eq(s.result, TRANSACTION_COMMITTED);
+    ck_assert_int_eq(s.machine.news.result, TRANSACTION_COMMITTED);
     for (size_t i = 0; i < seen.count; i++) {
         const struct storage_foreseen *f = &seen.list[i];
         const char *why = f->why != NULL ? f->why : "", *commands = buf_str(&f->commands);

@@ -89,7 +89,7 @@ TEST_EACH(every_ending, array_len(rows))
     memset(trace, 0, sizeof(trace));
     storage_run_init(&r);
     ck_assert_int_eq(storage_run_check(&r, &files.list[0], &err), 0);
-    struct storage_action x = storage_run_start(&r, &files.list[0]);
+    struct storage_action x = storage_run_start(&r, &files.list[0], false);
     for (size_t asked = 0; x.send; asked++) {
         struct reply reply;
         cleanup(mem_free_ptr) char *body = NULL;
@@ -140,7 +140,7 @@ TEST_EACH(what_haproxy_shows_of_a_map, array_len(maps))
     make_reply(&shown, "200", '?', "");
     shown.a.body = all;
     shown.a.body_len = strlen(all);
-    ck_assert_str_eq(storage_run_start(&r, &one.list[0]).path, "/runtime/maps/a.map");
+    ck_assert_str_eq(storage_run_start(&r, &one.list[0], false).path, "/runtime/maps/a.map");
     ck_assert_str_eq(storage_run_answer(&r, &told.a).path, "/runtime/maps/a.map/entries");
     ck_assert(!storage_run_answer(&r, &shown.a).send);
     ck_assert_msg((r.why.kind == ERROR_NONE) == (maps[_i].why == NULL), "%s", r.why.message);
